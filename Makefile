@@ -1,0 +1,39 @@
+# A short front for CMake. Every target first runs the set-up step, which
+# installs the Debian packages that are missing and nothing when all are there.
+
+BUILD   ?= build
+PRESET  ?= release
+JOBS    ?= $(shell nproc)
+
+.PHONY: all setup build demo test bench asan tsan clean format
+
+all: build
+
+setup:
+	@tools/setup
+
+build: setup
+	@cmake --preset $(PRESET) -B $(BUILD) $(CMAKE_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build
+	@tools/demo $(BUILD)
+
+test: build
+	@test/run $(BUILD)
+
+bench: build
+	@bench/run $(BUILD)
+
+asan:
+	@$(MAKE) test PRESET=asan BUILD=build-asan
+
+tsan:
+	@$(MAKE) test PRESET=tsan BUILD=build-tsan
+
+format:
+	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
+
+clean:
+	rm -rf build build-*

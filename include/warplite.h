@@ -1,0 +1,156 @@
+/*
+** warplite: SQLite's SQL, with SQLite's answers, on a GPU or on every core of the CPU.
+**
+** This header is the whole C interface and its manual. A program that uses SQLite
+** already needs two calls:
+**
+**     sqlite3_open("sales.db", &db);
+**     warplite_enable(db);                                  // once per connection
+**     warplite_prepare(db, sql, -1, &stmt, &tail);          // instead of sqlite3_prepare_v2
+**     while( sqlite3_step(stmt)==SQLITE_ROW ) ...           // everything else stays
+**     sqlite3_finalize(stmt);
+**
+** The statement is a real sqlite3_stmt: bind, step, column, reset and finalize are
+** SQLite's own. A statement warplite does not take is SQLite's statement itself.
+** For bulk results warplite_query() gives an Arrow C stream.
+**
+** The same shared library is a SQLite loadable extension (entry point
+** sqlite3_warplite_init): loading it is the same as warplite_enable().
+**
+** Every int result is a SQLite result code. Threads: the rules of the connection's
+** own threading mode hold for these calls too.
+*/
+#ifndef WARPLITE_H
+#define WARPLITE_H
+
+#include <stdint.h>
+#include <sqlite3.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WARPLITE_VERSION        "0.1.0"
+#define WARPLITE_VERSION_NUMBER 1000 /* major*1000000 + minor*1000 + patch */
+
+#if defined(__GNUC__)
+#define WARPLITE_API __attribute__((visibility("default")))
+#else
+#define WARPLITE_API
+#endif
+
+/*
+** Makes warplite available on one connection: the SQL functions warplite_version(),
+** warplite_set(name, value), warplite_reason(), warplite_load(table) and
+** warplite_unload(table), and the tables warplite_devices, warplite_cache and
+** warplite_log. Settings in the environment variable WARPLITE_SET
+** (for example "engine=cpu,strict=1") are applied; one that is unknown or malformed
+** makes the call fail with SQLITE_ERROR. Calling it twice is harmless.
+** All that warplite keeps for the connection goes away with sqlite3_close().
+** SQLITE_MISUSE if db is NULL.
+*/
+WARPLITE_API int warplite_enable(sqlite3 *db);
+
+/*
+** As sqlite3_prepare_v2(), same arguments, same results, same error codes and
+** messages (read by sqlite3_errmsg). Where warplite takes the query, the statement
+** runs natively when it is stepped; warplite_reason() says who ran it and why.
+** Enables warplite on the connection if that was not done. The caller owns *ppStmt
+** and passes it to sqlite3_finalize().
+** sqlite3_sql() of a statement that was taken shows the rewritten text.
+*/
+WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
+                                  const char **pzTail);
+
+/*
+** Why the latest statement prepared through warplite on this connection went where
+** it went. The text begins with the engine: "cpu", "gpu" or "sqlite", then ": " and
+** the reason in words. Valid until the next warplite call on the connection.
+** Never NULL.
+*/
+WARPLITE_API const char *warplite_reason(sqlite3 *db);
+
+/*
+** The message of the latest warplite_enable() or warplite_query() that failed on this
+** connection, or of a stream that it gave. Valid until the next warplite call.
+** Never NULL.
+*/
+WARPLITE_API const char *warplite_errmsg(sqlite3 *db);
+
+/* The version string, as the SQL function warplite_version() gives it. */
+WARPLITE_API const char *warplite_version(void);
+
+/*
+** The Arrow C data and C stream interface, as their specification lays them out.
+*/
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE           2
+#define ARROW_FLAG_MAP_KEYS_SORTED    4
+
+struct ArrowSchema {
+  const char *format;
+  const char *name;
+  const char *metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema **children;
+  struct ArrowSchema *dictionary;
+  void (*release)(struct ArrowSchema *);
+  void *private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void **buffers;
+  struct ArrowArray **children;
+  struct ArrowArray *dictionary;
+  void (*release)(struct ArrowArray *);
+  void *private_data;
+};
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+  int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+  const char *(*get_last_error)(struct ArrowArrayStream *);
+  void (*release)(struct ArrowArrayStream *);
+  void *private_data;
+};
+#endif
+
+/*
+** Runs one SELECT and gives its rows as an Arrow stream of struct arrays, one child a
+** result column, in batches. A query that warplite does not take runs in SQLite and
+** comes out through the same stream. Parameters in the text are NULL.
+**
+** Column types, one for the whole stream, by what the values really are:
+**   only integers  int64 ("l")        only text   utf8 ("u")
+**   only reals     float64 ("g")      only blobs  binary ("z")
+**   integers and reals, every integer exact as a real: float64
+**   any other mixture: dense union ("+ud:0,1,2,3") of int64, float64, utf8, binary
+**   only NULLs or no rows: by the declared type, else null ("n")
+**
+** The caller owns *out and calls out->release(out) before sqlite3_close(db). Arrays
+** and schemas taken from the stream have their own release and may outlive it and
+** the connection.
+** The stream sees one snapshot: what was committed (or written by this connection)
+** when warplite_query() was called.
+*/
+WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out);
+
+/* The loadable extension's entry point. */
+WARPLITE_API int sqlite3_warplite_init(sqlite3 *db, char **pzErrMsg, const void *pApi);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WARPLITE_H */

@@ -1,0 +1,46 @@
+#define _GNU_SOURCE
+#include "base/mem.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
+
+void wl_mem_fail_after(long n) { atomic_store(&fail_after, n); }
+
+static int fails(void) {
+  long n = atomic_load_explicit(&fail_after, memory_order_relaxed);
+  if (n == 0) return 0;
+  if (n == 1) return 1;
+  atomic_fetch_sub(&fail_after, 1);
+  return 0;
+}
+
+void *wl_mem_alloc(size_t n_bytes) {
+  if (fails()) return NULL;
+  if (n_bytes > (size_t)1 << 60) return NULL;
+  return aligned_alloc(64, (n_bytes + 63 + (n_bytes == 0)) & ~(size_t)63);
+}
+
+void *wl_mem_zalloc(size_t n_bytes) {
+  void *p = wl_mem_alloc(n_bytes);
+  if (p) memset(p, 0, n_bytes);
+  return p;
+}
+
+void *wl_mem_realloc(void *p, size_t n_old, size_t n_new) {
+  void *q = wl_mem_alloc(n_new);
+  if (!q) return NULL;
+  if (p) memcpy(q, p, n_old < n_new ? n_old : n_new);
+  wl_mem_free(p);
+  return q;
+}
+
+void wl_mem_free(void *p) { free(p); }
+
+char *wl_mem_strdup(const char *s) {
+  size_t n = strlen(s) + 1;
+  char *p = wl_mem_alloc(n);
+  if (p) memcpy(p, s, n);
+  return p;
+}

@@ -1,0 +1,28 @@
+#include "base/status.h"
+#include <stdio.h>
+
+static wl_status set(wl_error *err, wl_status code, const char *fmt, va_list ap) {
+  if (err) {
+    err->code = code;
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+  }
+  return code;
+}
+
+wl_status wl_fail(wl_error *err, wl_status code, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  set(err, code, fmt, ap);
+  va_end(ap);
+  return code;
+}
+
+wl_status wl_not_taken(wl_error *err, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  set(err, WL_NOT_TAKEN, fmt, ap);
+  va_end(ap);
+  return WL_NOT_TAKEN;
+}
+
+wl_status wl_nomem(wl_error *err) { return wl_fail(err, WL_NOMEM, "out of memory"); }

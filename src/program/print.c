@@ -1,0 +1,84 @@
+/*
+** The listing of a program, line by line, for EXPLAIN.
+*/
+#include "program/program.h"
+#include "base/sqlite.h"
+
+static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i16 x) {
+  if (want == ' ') return "";
+  if (!WL_IS_CONST(x)) return wl_arena_printf(arena, "r%d", x);
+  wl_val v = p->consts[WL_CONST_OF(x)];
+  char buf[64];
+  switch (v.t) {
+  case WL_T_NULL: return "NULL";
+  case WL_T_INT: return wl_arena_printf(arena, "%lld", v.v);
+  case WL_T_REAL:
+    sqlite3_snprintf((int)sizeof buf, buf, "%!.15g", wl_as_f64(v.v));
+    return wl_arena_strndup(arena, buf, __builtin_strlen(buf));
+  case WL_T_TEXT:
+    return wl_arena_printf(arena, "'%.*s%s'", v.n > 40 ? 40 : (int)v.n, (const char *)wl_bytes(v),
+                           v.n > 40 ? "…" : "");
+  default: return wl_arena_printf(arena, "blob(%u)", v.n);
+  }
+}
+
+static const char *type_name(wl_reg r) {
+  static const char *const names[] = {"integer", "real", "truth", "text", "any"};
+  return names[r.type];
+}
+
+wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_listing *out) {
+  const wl_instr *in = &p->code[pc];
+  const wl_opcode_info *o = &wl_opcodes[in->op];
+  const char *want = wl_shapes[o->shape];
+  out->opcode = o->name;
+  out->p4 = "";
+  out->comment = o->text;
+  switch (o->shape) {
+  case WL_SHAPE_PLAN:
+    out->p1 = out->p2 = out->p3 = "";
+    if (in->op == WL_OP__Open) {
+      out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table, p->n_columns);
+    } else if (in->op == WL_OP__Limit) {
+      out->p1 = p->limit < 0 ? "all" : wl_arena_printf(arena, "%lld", p->limit);
+      out->p2 = wl_arena_printf(arena, "%lld", p->offset);
+    } else if (in->op == WL_OP__Parallel) {
+      out->p3 = wl_arena_printf(arena, "%d", in->c);
+      out->p4 = in->a == WL_SOURCE_TABLE ? p->table : "the aggregates";
+    }
+    break;
+  case WL_SHAPE_COLUMN:
+    out->p1 = wl_arena_printf(arena, "r%d", in->d);
+    out->p2 = wl_arena_printf(arena, "%d", in->a);
+    out->p3 = "";
+    out->p4 = type_name(p->regs[in->d]);
+    if (p->regs[in->d].nullable) out->p4 = wl_arena_printf(arena, "%s or NULL", out->p4);
+    if (in->a < p->n_columns && p->column_names && p->column_names[in->a])
+      out->comment = wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
+    break;
+  case WL_SHAPE_RESULT: {
+    const char *list = "";
+    for (int k = 0; k < p->n_results && k < 16; k++) {
+      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "",
+                             operand(p, arena, 'V', p->results[k].operand));
+      if (!list) return WL_NOMEM;
+    }
+    out->p1 = "";
+    out->p2 = wl_arena_printf(arena, "%d", in->b);
+    out->p3 = "";
+    out->p4 = list;
+    break;
+  }
+  default:
+    out->p1 = want[0] != ' '                  ? wl_arena_printf(arena, "r%d", in->d)
+              : o->shape >= WL_SHAPE_AGG      ? wl_arena_printf(arena, "acc%d", in->d)
+                                              : "";
+    out->p2 = operand(p, arena, want[1], in->a);
+    out->p3 = operand(p, arena, want[2], in->b);
+    if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", in->c);
+    if (want[3] != ' ') out->p4 = operand(p, arena, want[3], in->c);
+    else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER) out->p4 = "NOCASE";
+    else if (in->c == WL_COLL_RTRIM && o->shape != WL_SHAPE_FILTER) out->p4 = "RTRIM";
+  }
+  return arena->failed ? WL_NOMEM : WL_OK;
+}

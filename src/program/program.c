@@ -1,0 +1,149 @@
+/*
+** The tables made from opcodes.def, and the verifier.
+*/
+#include "program/program.h"
+#include <string.h>
+
+const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
+#define PLACE_ANY                           false
+#define PLACE_HOST                          true
+#define WL_OPCODE(name, shape, place, text) {#name, text, WL_SHAPE_##shape, PLACE_##place},
+#include "program/opcodes.def"
+#undef WL_OPCODE
+};
+
+/* d, a, b, c; lower-case v: an operand of any type; '.': c is a number, not a register */
+const char wl_shapes[WL_N_SHAPES][5] = {
+    [WL_SHAPE_PLAN] = "    ",     [WL_SHAPE_COLUMN] = "V   ",   [WL_SHAPE_FILTER] = " B  ",
+    [WL_SHAPE_RESULT] = "    ",   [WL_SHAPE_I_II] = "III ",     [WL_SHAPE_I_IIZ] = "III ",
+    [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",      [WL_SHAPE_I_B] = "IB  ",
+    [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",      [WL_SHAPE_B_II] = "BII ",
+    [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",      [WL_SHAPE_B_F] = "BF  ",
+    [WL_SHAPE_B_BB] = "BBB ",     [WL_SHAPE_B_B] = "BB  ",      [WL_SHAPE_B_VV] = "BVV ",
+    [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",     [WL_SHAPE_V_V] = "VV  ",
+    [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB", [WL_SHAPE_SELECT_F] = "FFFB",
+    [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",      [WL_SHAPE_AGG_I] = " I  ",
+    [WL_SHAPE_AGG_F] = " F  ",    [WL_SHAPE_AGG_V] = " V  ",
+};
+
+static bool type_fits(char want, wl_regtype have) {
+  switch (want) {
+  case 'I': return have == WL_R_INT;
+  case 'F': return have == WL_R_REAL;
+  case 'B': return have == WL_R_TRUTH;
+  default: return true;
+  }
+}
+
+static bool const_fits(char want, wl_val v) {
+  switch (want) {
+  case 'I': return v.t == WL_T_INT || v.t == WL_T_NULL;
+  case 'F': return v.t == WL_T_REAL || v.t == WL_T_NULL;
+  case 'B': return false; /* constant truths are folded away */
+  default: return true;
+  }
+}
+
+/* One read operand of instruction pc. */
+static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
+                               const wl_u8 *defined, wl_error *err) {
+  if (want == ' ') return WL_OK;
+  const char *name = wl_opcodes[p->code[pc].op].name;
+  if (WL_IS_CONST(x)) {
+    int k = WL_CONST_OF(x);
+    if (k >= p->n_consts || !const_fits(want, p->consts[k]))
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting constant %d", name, pc, k);
+    return WL_OK;
+  }
+  if (x >= p->n_regs || !type_fits(want, p->regs[x].type))
+    return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting register %d", name, pc, x);
+  if (!defined[x])
+    return wl_fail(err, WL_ERROR, "program: %s at %d reads register %d before it is set", name, pc, x);
+  return WL_OK;
+}
+
+static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_table, wl_u8 *defined,
+                              wl_error *err) {
+  const wl_instr *in = &p->code[pc];
+  const wl_opcode_info *o = &wl_opcodes[in->op];
+  const char *want = wl_shapes[o->shape];
+  wl_status rc = check_operand(p, pc, want[1], in->a, defined, err);
+  if (!rc) rc = check_operand(p, pc, want[2], in->b, defined, err);
+  if (!rc) rc = check_operand(p, pc, want[3], in->c, defined, err);
+  if (rc) return rc;
+  switch (o->shape) {
+  case WL_SHAPE_FILTER:
+    /* Past the jump nothing of this block runs, so no definition is skipped over. */
+    if (in->c <= pc || in->c != end)
+      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge", o->name, pc,
+                     in->c);
+    break;
+  case WL_SHAPE_COLUMN:
+    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_aggs))
+      return wl_fail(err, WL_ERROR, "program: Column at %d has no column %d", pc, in->a);
+    if (in->d >= 0 && in->d < p->n_regs) {
+      const wl_reg *r = over_table ? &p->column_regs[in->a] : &p->aggs[in->a].reg;
+      if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
+        return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
+    }
+    break;
+  case WL_SHAPE_RESULT:
+    if (in->b != p->n_results)
+      return wl_fail(err, WL_ERROR, "program: Result at %d gives %d columns", pc, in->b);
+    for (int k = 0; k < p->n_results; k++) {
+      rc = check_operand(p, pc, 'V', p->results[k].operand, defined, err);
+      if (rc) return rc;
+    }
+    break;
+  case WL_SHAPE_AGG:
+  case WL_SHAPE_AGG_I:
+  case WL_SHAPE_AGG_F:
+  case WL_SHAPE_AGG_V:
+    if (in->d < 0 || in->d >= p->n_accs || p->accs[in->d].op != in->op)
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no accumulator %d", o->name, pc, in->d);
+    break;
+  default: break;
+  }
+  if (want[0] != ' ') {
+    if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc, in->d);
+    defined[in->d] = 1;
+  }
+  return WL_OK;
+}
+
+wl_status wl_program_verify(const wl_program *p, wl_error *err) {
+  wl_arena scratch;
+  wl_arena_init(&scratch);
+  wl_status rc = WL_OK;
+  wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
+  if (!defined) rc = wl_nomem(err);
+  int end = -1; /* Converge of the block we are in, or -1 */
+  bool over_table = false;
+  for (int pc = 0; !rc && pc < p->n_code; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (in->op >= WL_N_OPCODES) {
+      rc = wl_fail(err, WL_ERROR, "program: unknown opcode at %d", pc);
+    } else if (in->op == WL_OP__Parallel) {
+      if (end >= 0 || in->c <= pc || in->c >= p->n_code || p->code[in->c].op != WL_OP__Converge)
+        rc = wl_fail(err, WL_ERROR, "program: Parallel at %d has no Converge", pc);
+      end = in->c;
+      over_table = in->a == WL_SOURCE_TABLE;
+      if (!rc) memset(defined, 0, (size_t)p->n_regs);
+    } else if (in->op == WL_OP__Converge) {
+      if (end != pc) rc = wl_fail(err, WL_ERROR, "program: Converge at %d ends nothing", pc);
+      end = -1;
+    } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (end < 0)) {
+      rc = wl_fail(err, WL_ERROR, "program: %s at %d is at the wrong level", wl_opcodes[in->op].name, pc);
+    } else if (end >= 0) {
+      rc = check_row_op(p, pc, end, over_table, defined, err);
+    }
+  }
+  if (!rc && (p->n_code == 0 || p->code[p->n_code - 1].op != WL_OP__Halt))
+    rc = wl_fail(err, WL_ERROR, "program: it does not end in Halt");
+  for (int k = 0; !rc && k < p->n_aggs; k++)
+    if (p->aggs[k].acc < 0 || p->aggs[k].acc >= p->n_accs)
+      rc = wl_fail(err, WL_ERROR, "program: aggregate %d has no accumulator", k);
+  wl_arena_close(&scratch);
+  return rc;
+}

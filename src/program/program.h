@@ -1,0 +1,154 @@
+/*
+** The opcode program: what the compiler makes of a bound query, what EXPLAIN prints, what
+** the CPU, the GPU and the simulator run.
+**
+** Invariants (wl_program_verify checks 1 to 5):
+** 1. Plan-level opcodes stand outside Parallel … Converge, row-level ones inside.
+** 2. A row-level register is written once per row before any use on every path.
+** 3. Jumps go forward, to the Converge of their own block.
+** 4. Operand types fit the opcode's shape; constants are of the register type asked for.
+** 5. Every index (register, constant, column, accumulator, address) is in bounds.
+** 6. The program points into the arena it was compiled in and nowhere else.
+*/
+#ifndef WL_PROGRAM_H
+#define WL_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "vm/value.h"
+
+typedef enum wl_opcode {
+#define WL_OPCODE(name, shape, place, text) WL_OP__##name,
+#include "program/opcodes.def"
+#undef WL_OPCODE
+  WL_N_OPCODES
+} wl_opcode;
+
+typedef enum wl_shape {
+  WL_SHAPE_PLAN,
+  WL_SHAPE_COLUMN,
+  WL_SHAPE_FILTER,
+  WL_SHAPE_RESULT,
+  WL_SHAPE_I_II,
+  WL_SHAPE_I_IIZ,
+  WL_SHAPE_I_I,
+  WL_SHAPE_I_F,
+  WL_SHAPE_I_B,
+  WL_SHAPE_F_FF,
+  WL_SHAPE_F_I,
+  WL_SHAPE_B_II,
+  WL_SHAPE_B_FF,
+  WL_SHAPE_B_I,
+  WL_SHAPE_B_F,
+  WL_SHAPE_B_BB,
+  WL_SHAPE_B_B,
+  WL_SHAPE_B_VV,
+  WL_SHAPE_B_V,
+  WL_SHAPE_V_VV,
+  WL_SHAPE_V_V,
+  WL_SHAPE_NULLTEST,
+  WL_SHAPE_SELECT_I,
+  WL_SHAPE_SELECT_F,
+  WL_SHAPE_SELECT_V,
+  WL_SHAPE_AGG,
+  WL_SHAPE_AGG_I,
+  WL_SHAPE_AGG_F,
+  WL_SHAPE_AGG_V,
+  WL_N_SHAPES
+} wl_shape;
+
+typedef struct wl_opcode_info {
+  const char *name;
+  const char *text;
+  wl_u8 shape;
+  bool host_only;
+} wl_opcode_info;
+
+extern const wl_opcode_info wl_opcodes[WL_N_OPCODES];
+
+/* Result and operand letters of a shape: d, a, b, and c when c is a register. ' ' is none. */
+extern const char wl_shapes[WL_N_SHAPES][5];
+
+/* Register types. */
+typedef enum wl_regtype { WL_R_INT, WL_R_REAL, WL_R_TRUTH, WL_R_TEXT, WL_R_ANY } wl_regtype;
+
+typedef struct wl_reg {
+  wl_u8 type;
+  bool nullable; /* truth registers hold NULL as WL_UNKNOWN and are never "nullable" */
+} wl_reg;
+
+typedef struct wl_instr {
+  wl_u16 op;
+  wl_i16 d, a, b, c;
+} wl_instr;
+
+#define WL_CONST(k)    ((wl_i16)(-1 - (k))) /* operand naming constant k */
+#define WL_IS_CONST(x) ((x) < 0)
+#define WL_CONST_OF(x) (-1 - (x))
+
+enum { WL_MAX_INSTR = 30000, WL_MAX_REGS = 30000 };
+
+/* What a value can be, known from the data: which types occur, and in which range. */
+typedef struct wl_domain {
+  wl_u8 mask;      /* 1 << WL_T_ for each type that may occur */
+  wl_i64 lo, hi;   /* of the integers */
+  double flo, fhi; /* of the reals */
+} wl_domain;
+
+#define WL_M(t) (1u << (t))
+
+typedef enum wl_agg_final { WL_AGG_COUNT, WL_AGG_SUM, WL_AGG_TOTAL, WL_AGG_AVG, WL_AGG_MINMAX } wl_agg_final;
+
+/* One accumulator, fed by one Agg opcode. */
+typedef struct wl_acc {
+  wl_u16 op;
+  wl_u8 coll;
+} wl_acc;
+
+/* A finished aggregate: what becomes of accumulator acc. The source of the second block. */
+typedef struct wl_agg {
+  wl_agg_final final;
+  int acc;
+  wl_reg reg; /* type of the column it gives */
+} wl_agg;
+
+typedef struct wl_result {
+  const char *name;
+  wl_i16 operand;
+  wl_domain domain; /* of the values that can come */
+} wl_result;
+
+typedef enum wl_source_kind { WL_SOURCE_TABLE, WL_SOURCE_AGGREGATES } wl_source_kind;
+
+typedef struct wl_program {
+  wl_instr *code;
+  int n_code;
+  wl_reg *regs;
+  int n_regs;
+  wl_val *consts;
+  int n_consts;
+  wl_i16 *columns; /* Column's a indexes this; gives the column's place in the table */
+  const char **column_names;
+  wl_reg *column_regs; /* type of each */
+  int n_columns;
+  const char *table; /* printable name */
+  wl_acc *accs;
+  int n_accs;
+  wl_agg *aggs;
+  int n_aggs;
+  wl_result *results;
+  int n_results;
+  wl_i64 limit, offset; /* limit < 0: none */
+  int host_op;          /* an opcode only the host runs, or -1 */
+} wl_program;
+
+/* Checks the invariants; a failure is a bug of the compiler, reported, never run. */
+wl_status wl_program_verify(const wl_program *p, wl_error *err) WL_MUST;
+
+/* One line of a listing, as EXPLAIN shows it. Strings live in the arena. */
+typedef struct wl_listing {
+  const char *opcode, *p1, *p2, *p3, *p4, *comment;
+} wl_listing;
+wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_listing *out) WL_MUST;
+
+#endif

@@ -1,0 +1,64 @@
+#include "store/column.h"
+#include "base/mem.h"
+
+int wl_phys_width(wl_phys p) {
+  static const int width[] = {1, 2, 4, 8, 4, 8, 8, 8};
+  return width[p];
+}
+
+const char *wl_phys_name(wl_phys p) {
+  static const char *const names[] = {"int8",   "int16",  "int32", "int64",
+                                      "real32", "real64", "text",  "any"};
+  return names[p];
+}
+
+wl_reg wl_column_reg(const wl_column *c) {
+  wl_reg r;
+  r.type = c->phys <= WL_P_I64    ? WL_R_INT
+           : c->phys <= WL_P_F64  ? WL_R_REAL
+           : c->phys == WL_P_TEXT ? WL_R_TEXT
+                                  : WL_R_ANY;
+  r.nullable = (c->domain.mask & WL_M(WL_T_NULL)) != 0;
+  return r;
+}
+
+wl_column *wl_column_hold(wl_column *c) {
+  atomic_fetch_add(&c->refs, 1);
+  return c;
+}
+
+void wl_column_drop(wl_column *c) {
+  if (!c || atomic_fetch_sub(&c->refs, 1) != 1) return;
+  if (c->device) c->drop(c->device);
+  for (int i = 0; i < c->n_tablets; i++) {
+    wl_mem_free(c->segments[i].data);
+    wl_mem_free(c->segments[i].valid);
+    wl_mem_free(c->segments[i].tags);
+    wl_mem_free(c->segments[i].heap);
+  }
+  wl_mem_free(c->segments);
+  wl_mem_free(c);
+}
+
+static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
+  return wl_val_make(tag, (wl_u64)(size_t)(s->heap + (wl_u32)place), (wl_u32)(place >> 32));
+}
+
+wl_val wl_column_value(const wl_column *c, wl_i64 row) {
+  const wl_segment *s = &c->segments[row >> WL_TABLET_SHIFT];
+  wl_i32 i = (wl_i32)(row & (WL_TABLET_ROWS - 1));
+  if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: return wl_int(((const wl_i8 *)s->data)[i]);
+  case WL_P_I16: return wl_int(((const wl_i16 *)s->data)[i]);
+  case WL_P_I32: return wl_int(((const wl_i32 *)s->data)[i]);
+  case WL_P_I64: return wl_int(((const wl_i64 *)s->data)[i]);
+  case WL_P_F32: return wl_real((double)((const float *)s->data)[i]);
+  case WL_P_F64: return wl_real(((const double *)s->data)[i]);
+  case WL_P_TEXT: return heap_value(s, WL_T_TEXT, ((const wl_u64 *)s->data)[i]);
+  case WL_P_ANY: break;
+  }
+  wl_u64 v = ((const wl_u64 *)s->data)[i];
+  wl_u8 tag = s->tags[i];
+  return tag >= WL_T_TEXT ? heap_value(s, tag, v) : wl_val_make(tag, v, 0);
+}

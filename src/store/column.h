@@ -1,0 +1,76 @@
+/*
+** Columns in host memory. A table is cut into tablets of 65,536 rows; a column of one
+** tablet is a segment.
+**
+** Invariants:
+** 1. Every tablet is full but the last; row r is in tablet r >> 16 at place r & 0xffff.
+** 2. A column has one physical type for the whole table: the narrowest that holds all.
+** 3. The place of a NULL holds zero; a segment without NULLs has no bitmap.
+** 4. A text or blob is (offset | length << 32) into its segment's heap.
+** 5. A finished column never changes. It is counted: whoever runs over it holds it.
+*/
+#ifndef WL_COLUMN_H
+#define WL_COLUMN_H
+
+#include "base/status.h"
+#include "program/program.h"
+#include <stdatomic.h>
+
+enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
+
+typedef enum wl_phys {
+  WL_P_I8,
+  WL_P_I16,
+  WL_P_I32,
+  WL_P_I64,
+  WL_P_F32,
+  WL_P_F64,
+  WL_P_TEXT, /* 8-byte places into the heap */
+  WL_P_ANY   /* a tag a row, and 8 bytes: integer, real, or place in the heap */
+} wl_phys;
+
+typedef struct wl_segment {
+  void *data;
+  wl_u8 *valid; /* bit r & 7 of byte r >> 3; NULL when no row is NULL */
+  wl_u8 *tags;  /* WL_P_ANY */
+  wl_u8 *heap;
+  size_t n_heap;
+  wl_i32 n_rows, n_nulls;
+  wl_domain domain; /* the zone map: types and ranges in this tablet */
+  wl_u8 phys;
+} wl_segment;
+
+typedef struct wl_column {
+  atomic_int refs;
+  wl_u8 phys;
+  wl_domain domain;
+  wl_i64 n_rows;
+  int n_tablets;
+  wl_segment *segments;
+  size_t n_bytes;
+  /* Copies on a device, owned by vm/gpu; drop frees them when the column goes. */
+  void *device;
+  void (*drop)(void *device);
+} wl_column;
+
+int wl_phys_width(wl_phys p);
+const char *wl_phys_name(wl_phys p);
+wl_reg wl_column_reg(const wl_column *c); /* the register type its values load into */
+
+wl_column *wl_column_hold(wl_column *c);
+void wl_column_drop(wl_column *c); /* NULL is fine */
+
+/* The value at a row, as a tagged value; text points into the column. */
+wl_val wl_column_value(const wl_column *c, wl_i64 row);
+
+/* ---- building: append every row, then finish */
+typedef struct wl_builder wl_builder;
+
+wl_status wl_builder_open(wl_builder **out, wl_error *err) WL_MUST;
+void wl_builder_close(wl_builder *b);
+wl_status wl_builder_add(wl_builder *b, wl_val v) WL_MUST; /* copies text */
+size_t wl_builder_bytes(const wl_builder *b);
+/* Gives the column (one hold, the caller's) and leaves the builder empty. */
+wl_status wl_builder_finish(wl_builder *b, wl_column **out, wl_error *err) WL_MUST;
+
+#endif

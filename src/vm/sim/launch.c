@@ -38,7 +38,7 @@
 #define MAX_WARPS    32 /* in a block */
 #define MAX_THREADS  (MAX_RESIDENT * MAX_WARPS * SIMT_WARP)
 #define WINDOW       32 /* how far from their order blocks may start */
-#define SPINS_STUCK  1000
+#define SPINS_STUCK  300
 #define SHARED_FILL  0xa5                  /* shared memory before anybody wrote it */
 #define SHARED_GUARD 64                    /* bytes after it that nobody may write */
 #define GONE_VALUE   0xdeadbeefdeadbeefull /* shuffled from a lane that has returned */

@@ -1,0 +1,11 @@
+#ifndef WL_CLOCK_H
+#define WL_CLOCK_H
+#include <time.h>
+
+/* Nanoseconds from some fixed moment. */
+static inline double wl_clock_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+#endif

@@ -1,0 +1,484 @@
+/*
+** From syntax tree to bound tree. The statement has been prepared by SQLite before, so it
+** is known to be valid: what is not understood here is never an error, only "not taken".
+*/
+#include "sql/bind.h"
+#include "vm/conv.h"
+#include <string.h>
+#include <strings.h>
+
+typedef struct binder {
+  wl_arena *arena;
+  wl_store *store;
+  wl_query *q;
+  wl_table *table;
+  const wl_source *source;
+  const wl_select *select;
+  wl_bexpr **columns; /* the one node of each column, [n_cols + 1], rowid last */
+  int size_aggs;
+  bool in_agg;
+  bool in_where;
+  bool bare_column; /* a column outside of every aggregate */
+  int alias_depth;
+  wl_error *err;
+} binder;
+
+static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out);
+
+static wl_bexpr *node(binder *b, wl_bkind kind) {
+  wl_bexpr *x = WL_NEW(b->arena, wl_bexpr);
+  if (!x) return NULL;
+  x->kind = kind;
+  x->affinity = '@';
+  x->id = b->q->n_exprs++;
+  return x;
+}
+
+static wl_status constant(binder *b, wl_val v, wl_bexpr **out) {
+  *out = node(b, WL_B_CONST);
+  if (!*out) return wl_nomem(b->err);
+  (*out)->value = v;
+  return WL_OK;
+}
+
+static bool numeric(char affinity) { return affinity >= 'C'; }
+
+/* The affinity SQLite applies before comparing a with b. */
+static char compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
+  if (a->affinity > '@' && b->affinity > '@')
+    return numeric(a->affinity) || numeric(b->affinity) ? 'C' : 'A';
+  return a->affinity > '@' ? a->affinity : b->affinity;
+}
+
+static wl_u8 compare_collation(const wl_bexpr *a, const wl_bexpr *b) {
+  if (a->explicit_coll) return a->coll;
+  if (b->explicit_coll) return b->coll;
+  if (a->has_coll) return a->coll;
+  return b->has_coll ? b->coll : WL_COLL_BINARY;
+}
+
+/* An explicit COLLATE inside an operand carries up through operators, leftmost first. */
+static void inherit_collation(wl_bexpr *x) {
+  for (int k = 0; k < 2 + x->n_list && !x->explicit_coll; k++) {
+    const wl_bexpr *c = k == 0 ? x->a : k == 1 ? x->b : x->list[k - 2];
+    if (!c || !c->explicit_coll) continue;
+    x->has_coll = x->explicit_coll = true;
+    if (x->kind != WL_B_COMPARE && x->kind != WL_B_IS) x->coll = c->coll;
+  }
+}
+
+static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+  wl_bexpr *x = node(b, kind);
+  if (!x) return wl_nomem(b->err);
+  x->op = op;
+  x->a = l;
+  x->b = r;
+  x->cmp_affinity = compare_affinity(l, r);
+  x->coll = compare_collation(l, r);
+  *out = x;
+  return WL_OK;
+}
+
+static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+  wl_bexpr *x = node(b, kind);
+  if (!x) return wl_nomem(b->err);
+  x->op = op;
+  x->a = l;
+  x->b = r;
+  inherit_collation(x);
+  *out = x;
+  return WL_OK;
+}
+
+static wl_status negate(binder *b, bool negated, wl_bexpr **x) {
+  return negated ? binary(b, WL_B_NOT, WL_OP_NONE, *x, NULL, x) : WL_OK;
+}
+
+/* ---- names */
+
+static wl_status column(binder *b, int index, wl_bexpr **out) {
+  int slot = index < 0 ? b->table->n_cols : index;
+  if (!b->in_agg) b->bare_column = true;
+  wl_bexpr *x = b->columns[slot];
+  if (!x) {
+    x = node(b, WL_B_COLUMN);
+    if (!x) return wl_nomem(b->err);
+    x->index = index;
+    x->affinity = index < 0 ? 'D' : b->table->cols[index].affinity;
+    x->coll = index < 0 ? WL_COLL_BINARY : b->table->cols[index].coll;
+    x->has_coll = true;
+    b->columns[slot] = x;
+    b->q->cols[b->q->n_cols++] = index;
+  }
+  *out = x;
+  return WL_OK;
+}
+
+static bool is_rowid_name(const char *s) {
+  return strcasecmp(s, "rowid") == 0 || strcasecmp(s, "_rowid_") == 0 || strcasecmp(s, "oid") == 0;
+}
+
+/* 0 or 1 for the unquoted words FALSE and TRUE, else -1. */
+static int truth_word(const wl_expr *e) {
+  if (e->kind != WL_E_NAME || e->table || e->quoted) return -1;
+  return strcasecmp(e->name, "true") == 0 ? 1 : strcasecmp(e->name, "false") == 0 ? 0 : -1;
+}
+
+/* Index of the column a name means: n_cols for the rowid, -1 for none. */
+static int find_column(const binder *b, const wl_expr *e) {
+  const wl_table *t = b->table;
+  if (e->table) {
+    const char *known = b->source->alias ? b->source->alias : b->source->name;
+    if (strcasecmp(e->table, known) != 0) return -1;
+    if (e->schema && strcasecmp(e->schema, t->schema) != 0) return -1;
+  }
+  for (int i = 0; i < t->n_cols; i++)
+    if (strcasecmp(t->cols[i].name, e->name) == 0) return i;
+  if (is_rowid_name(e->name) && !t->without_rowid) return t->n_cols;
+  return -1;
+}
+
+static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
+  int i = find_column(b, e);
+  /* A rowid name gives way to an alias of the same name only where SQLite lets it: not at all. */
+  if (i >= 0) return column(b, i == b->table->n_cols ? -1 : i, out);
+  if (!e->table && b->alias_depth < 20) {
+    for (const wl_result_col *c = b->select->cols; c; c = c->next) {
+      if (!c->alias || !c->expr || strcasecmp(c->alias, e->name) != 0) continue;
+      b->alias_depth++;
+      wl_status rc = bind(b, c->expr, out);
+      b->alias_depth--;
+      return rc;
+    }
+  }
+  int truth = truth_word(e);
+  if (truth >= 0) return constant(b, wl_int(truth), out);
+  if (e->quoted == '"' && !e->table)
+    return constant(b, wl_text((const wl_u8 *)e->name, (wl_u32)strlen(e->name)), out);
+  return wl_not_taken(b->err, "the name %s is not understood", e->name);
+}
+
+/* ---- operators */
+
+static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *a, *zero;
+  wl_status rc;
+  if (e->op == WL_OP_NEG && e->a->kind == WL_E_REAL) {
+    /* a negated literal, not 0 - literal: -0.0 keeps its sign */
+    rc = bind(b, e->a, &a);
+    if (rc) return rc;
+    if (a->value.t == WL_T_REAL) return constant(b, wl_real(-wl_as_f64(a->value.v)), out);
+    return constant(b, a->value, out);
+  }
+  rc = bind(b, e->a, &a);
+  if (rc) return rc;
+  switch (e->op) {
+  case WL_OP_POS: {
+    /* no affinity, but the operand's collation */
+    wl_bexpr *x = node(b, WL_B_CAST);
+    if (!x) return wl_nomem(b->err);
+    x->op = WL_OP_POS;
+    x->a = a;
+    x->coll = a->coll;
+    x->has_coll = a->has_coll;
+    x->explicit_coll = a->explicit_coll;
+    *out = x;
+    return WL_OK;
+  }
+  case WL_OP_NOT: return binary(b, WL_B_NOT, WL_OP_NONE, a, NULL, out);
+  case WL_OP_BITNOT: return binary(b, WL_B_ARITH, WL_OP_BITNOT, a, NULL, out);
+  default:
+    rc = constant(b, wl_int(0), &zero);
+    return rc ? rc : binary(b, WL_B_ARITH, WL_OP_SUB, zero, a, out);
+  }
+}
+
+static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *l, *r;
+  if (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2)
+    return wl_not_taken(b->err, "the operator -> is not native yet");
+  wl_status rc = bind(b, e->a, &l);
+  if (!rc) rc = bind(b, e->b, &r);
+  if (rc) return rc;
+  switch (e->op) {
+  case WL_OP_AND: return binary(b, WL_B_AND, e->op, l, r, out);
+  case WL_OP_OR: return binary(b, WL_B_OR, e->op, l, r, out);
+  case WL_OP_EQ:
+  case WL_OP_NE:
+  case WL_OP_LT:
+  case WL_OP_LE:
+  case WL_OP_GT:
+  case WL_OP_GE: return compare(b, WL_B_COMPARE, e->op, l, r, out);
+  default: return binary(b, WL_B_ARITH, e->op, l, r, out);
+  }
+}
+
+/* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
+static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *l, *r;
+  wl_status rc = bind(b, e->a, &l);
+  if (rc) return rc;
+  int truth = truth_word(e->b);
+  if (truth >= 0 && find_column(b, e->b) < 0) {
+    if (truth == 0) rc = binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
+    if (!rc) rc = binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
+  } else {
+    rc = bind(b, e->b, &r);
+    if (!rc) rc = compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
+  }
+  return rc ? rc : negate(b, e->negated, out);
+}
+
+static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *x, *lo, *hi, *ge, *le;
+  wl_status rc = bind(b, e->a, &x);
+  if (!rc) rc = bind(b, e->b, &lo);
+  if (!rc) rc = bind(b, e->c, &hi);
+  if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
+  if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
+  if (!rc) rc = binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
+  return rc ? rc : negate(b, e->negated, out);
+}
+
+static bool is_constant(const wl_expr *e) {
+  if (!e) return true;
+  if (e->kind == WL_E_NAME || e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS || e->kind == WL_E_CALL)
+    return false;
+  for (const wl_expr_list *l = e->list; l; l = l->next)
+    if (!is_constant(l->expr)) return false;
+  return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
+}
+
+/* x IN (list): an OR of comparisons under x's own affinity and collation. */
+static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
+  if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
+  wl_bexpr *x, *all = NULL;
+  wl_status rc = bind(b, e->a, &x);
+  if (rc) return rc;
+  if (!e->list) return constant(b, wl_int(e->negated), out);
+  bool single = !e->list->next && is_constant(e->list->expr);
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
+    wl_bexpr *y, *eq;
+    rc = bind(b, l->expr, &y);
+    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
+    if (rc) break;
+    eq->cmp_affinity = x->affinity;
+    if (!single) eq->coll = x->has_coll ? x->coll : WL_COLL_BINARY;
+    rc = all ? binary(b, WL_B_OR, WL_OP_OR, all, eq, &all) : (all = eq, WL_OK);
+  }
+  *out = all;
+  return rc ? rc : negate(b, e->negated, out);
+}
+
+static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *base = NULL, *x = node(b, WL_B_CASE);
+  wl_status rc = x ? WL_OK : wl_nomem(b->err);
+  int n = 1, k = 0;
+  for (const wl_expr_list *l = e->list; l; l = l->next) n++;
+  if (!rc && e->a) rc = bind(b, e->a, &base);
+  if (rc) return rc;
+  x->list = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!x->list) return wl_nomem(b->err);
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
+    rc = bind(b, l->expr, &x->list[k]);
+    if (!rc && base && k % 2 == 0)
+      rc = compare(b, WL_B_COMPARE, WL_OP_EQ, base, x->list[k], &x->list[k]);
+  }
+  if (!rc) rc = e->b ? bind(b, e->b, &x->list[k]) : constant(b, wl_null(), &x->list[k]);
+  if (rc) return rc;
+  x->n_list = n;
+  inherit_collation(x);
+  *out = x;
+  return WL_OK;
+}
+
+static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
+  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
+  int k = 0;
+  while (k < 3 && strcasecmp(e->name, names[k]) != 0) k++;
+  if (k == 3) return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
+  wl_bexpr *a, *x;
+  wl_status rc = bind(b, e->a, &a);
+  if (rc) return rc;
+  x = node(b, WL_B_CAST);
+  if (!x) return wl_nomem(b->err);
+  x->op = WL_OP_POS;
+  x->a = a;
+  x->affinity = a->affinity;
+  x->coll = (wl_u8)k;
+  x->has_coll = x->explicit_coll = true;
+  *out = x;
+  return WL_OK;
+}
+
+static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *a, *x;
+  wl_status rc = bind(b, e->a, &a);
+  if (rc) return rc;
+  x = node(b, WL_B_CAST);
+  if (!x) return wl_nomem(b->err);
+  x->op = WL_OP_NONE;
+  x->a = a;
+  x->affinity = wl_affinity_of_type(e->name);
+  x->coll = a->coll;
+  x->has_coll = a->has_coll;
+  x->explicit_coll = a->explicit_coll;
+  *out = x;
+  return WL_OK;
+}
+
+/* ---- aggregates */
+
+static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
+  static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
+  int fn = 0, n_args = 0;
+  for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
+  while (fn < 6 && strcasecmp(e->name, names[fn]) != 0) fn++;
+  if (fn == 6 || (fn >= WL_FN_MIN && n_args != 1))
+    return wl_not_taken(b->err, "the function %s() is not native yet", e->name);
+  if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
+  if (e->distinct) return wl_not_taken(b->err, "%s(DISTINCT …) is not native yet", e->name);
+  if (e->a) return wl_not_taken(b->err, "FILTER is not native yet");
+  if (b->in_agg || b->in_where || n_args > 1)
+    return wl_not_taken(b->err, "the use of %s() is not understood", e->name);
+  wl_query *q = b->q;
+  if (q->n_aggs == b->size_aggs) {
+    int size = b->size_aggs ? b->size_aggs * 2 : 8;
+    wl_bagg *p = WL_NEW_N(b->arena, wl_bagg, size);
+    if (!p) return wl_nomem(b->err);
+    if (q->n_aggs) memcpy(p, q->aggs, (size_t)q->n_aggs * sizeof *p);
+    q->aggs = p;
+    b->size_aggs = size;
+  }
+  wl_bagg agg = {(wl_agg_fn)fn, NULL};
+  if (n_args == 1) {
+    b->in_agg = true;
+    wl_status rc = bind(b, e->list->expr, &agg.arg);
+    b->in_agg = false;
+    if (rc) return rc;
+  }
+  wl_bexpr *x = node(b, WL_B_AGG);
+  if (!x) return wl_nomem(b->err);
+  x->index = q->n_aggs;
+  if (agg.arg && agg.arg->explicit_coll) {
+    x->coll = agg.arg->coll;
+    x->has_coll = x->explicit_coll = true;
+  }
+  q->aggs[q->n_aggs++] = agg;
+  q->aggregate = true;
+  *out = x;
+  return WL_OK;
+}
+
+static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out) {
+  b->q->n_nodes_cost++;
+  switch (e->kind) {
+  case WL_E_NULL: return constant(b, wl_null(), out);
+  case WL_E_INT: return constant(b, wl_int(e->i), out);
+  case WL_E_REAL: {
+    wl_val v;
+    wl_status rc = wl_conv_literal(e->text, e->n_text, &v, b->err);
+    return rc ? rc : constant(b, v, out);
+  }
+  case WL_E_TEXT: return constant(b, wl_text((const wl_u8 *)e->text, (wl_u32)e->n_text), out);
+  case WL_E_BLOB:
+    return constant(b, wl_val_make(WL_T_BLOB, (wl_u64)(size_t)e->text, (wl_u32)e->n_text), out);
+  case WL_E_PARAM:
+    *out = node(b, WL_B_PARAM);
+    if (!*out) return wl_nomem(b->err);
+    (*out)->index = (int)e->i;
+    return WL_OK;
+  case WL_E_NAME: return name(b, e, out);
+  case WL_E_UNARY: return unary(b, e, out);
+  case WL_E_BINARY: return operator2(b, e, out);
+  case WL_E_IS: return is(b, e, out);
+  case WL_E_ISNULL: {
+    wl_bexpr *a;
+    wl_status rc = bind(b, e->a, &a);
+    if (!rc) rc = binary(b, WL_B_ISNULL, WL_OP_NONE, a, NULL, out);
+    return rc ? rc : negate(b, e->negated, out);
+  }
+  case WL_E_BETWEEN: return between(b, e, out);
+  case WL_E_IN: return in(b, e, out);
+  case WL_E_CASE: return case_of(b, e, out);
+  case WL_E_CAST: return cast(b, e, out);
+  case WL_E_COLLATE: return collate(b, e, out);
+  case WL_E_CALL: return call(b, e, out);
+  case WL_E_LIKE: return wl_not_taken(b->err, "%s is not native yet", e->name);
+  case WL_E_NOW: return wl_not_taken(b->err, "%s is not native yet", e->name);
+  case WL_E_SELECT:
+  case WL_E_EXISTS: return wl_not_taken(b->err, "subqueries are not native yet");
+  case WL_E_VECTOR: return wl_not_taken(b->err, "row values are not native yet");
+  case WL_E_RAISE: break;
+  }
+  return wl_not_taken(b->err, "an expression is not understood");
+}
+
+/* What of the SELECT as a whole is beyond us, before any name is looked at. */
+static wl_status check_select(const wl_select *s, wl_error *err) {
+  if (s->with) return wl_not_taken(err, "WITH is not native yet");
+  if (s->is_values) return wl_not_taken(err, "VALUES is not native yet");
+  if (s->prior) return wl_not_taken(err, "compound SELECT is not native yet");
+  if (!s->from) return wl_not_taken(err, "there is no table");
+  if (s->from->next || s->from->nested) return wl_not_taken(err, "joins are not native yet");
+  if (s->from->select) return wl_not_taken(err, "subqueries are not native yet");
+  if (s->from->is_call) return wl_not_taken(err, "%s is a table-valued function", s->from->name);
+  if (s->distinct) return wl_not_taken(err, "DISTINCT is not native yet");
+  if (s->group_by) return wl_not_taken(err, "GROUP BY is not native yet");
+  if (s->having) return wl_not_taken(err, "HAVING is not native yet");
+  if (s->windows) return wl_not_taken(err, "window functions are not native yet");
+  if (s->order_by) return wl_not_taken(err, "ORDER BY is not native yet");
+  return WL_OK;
+}
+
+static wl_status bind_results(binder *b) {
+  wl_query *q = b->q;
+  const wl_table *t = b->table;
+  int n = 0;
+  for (const wl_result_col *c = b->select->cols; c; c = c->next) n += c->star ? t->n_cols : 1;
+  q->results = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
+  if (!q->results) return wl_nomem(b->err);
+  for (const wl_result_col *c = b->select->cols; c; c = c->next) {
+    wl_status rc = WL_OK;
+    if (!c->star) {
+      rc = bind(b, c->expr, &q->results[q->n_results]);
+      q->n_results++;
+    }
+    for (int i = 0; c->star && !rc && i < t->n_cols; i++)
+      if (!t->cols[i].hidden) rc = column(b, i, &q->results[q->n_results++]);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out, wl_error *err) {
+  const wl_select *s = stmt->select;
+  wl_status rc = check_select(s, err);
+  if (rc) return rc;
+  wl_query *q = *out = WL_NEW(arena, wl_query);
+  if (!q) return wl_nomem(err);
+  binder b = {.arena = arena, .store = store, .q = q, .source = s->from, .select = s, .err = err};
+  q->schema = s->from->schema;
+  q->table = s->from->name;
+  rc = wl_store_table(store, q->schema, q->table, &b.table, err);
+  if (rc) return rc;
+  q->table_id = b.table->id;
+  q->cols = WL_NEW_N(arena, int, b.table->n_cols + 1);
+  b.columns = WL_NEW_N(arena, wl_bexpr *, b.table->n_cols + 1);
+  if (!q->cols || !b.columns) return wl_nomem(err);
+  if (s->where) {
+    b.in_where = true;
+    rc = bind(&b, s->where, &q->where);
+    b.in_where = false;
+    if (rc) return rc;
+  }
+  b.bare_column = false;
+  rc = bind_results(&b);
+  if (rc) return rc;
+  if (q->aggregate && b.bare_column)
+    return wl_not_taken(err, "a column beside an aggregate is not native yet");
+  if (s->limit) rc = bind(&b, s->limit, &q->limit);
+  if (!rc && s->offset) rc = bind(&b, s->offset, &q->offset);
+  if (!rc && arena->failed) rc = wl_nomem(err);
+  return rc;
+}

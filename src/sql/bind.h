@@ -1,0 +1,78 @@
+/*
+** The bound tree: names resolved, affinities and collations settled, sugar gone. Made from
+** the syntax tree for one table; what the compiler reads.
+**
+** Invariants:
+** 1. Everything lives in the arena of the statement.
+** 2. BETWEEN, IN (list) and alias references share children, so the tree is a graph
+**    without cycles; the compiler computes a shared node once.
+** 3. The table is named, not pointed to: it is looked up again for every run, and
+**    table_id tells whether its shape is still the one bound here.
+*/
+#ifndef WL_BIND_H
+#define WL_BIND_H
+
+#include "sql/ast.h"
+#include "store/store.h"
+
+typedef enum wl_bkind {
+  WL_B_CONST,   /* value */
+  WL_B_PARAM,   /* index from 1 */
+  WL_B_COLUMN,  /* index; -1 is the rowid */
+  WL_B_AGG,     /* index into the query's aggregates */
+  WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
+  WL_B_COMPARE, /* op, cmp_affinity, coll */
+  WL_B_IS,      /* a IS b: cmp_affinity, coll */
+  WL_B_ISNULL,
+  WL_B_AND,
+  WL_B_OR,
+  WL_B_NOT,
+  WL_B_TRUTH, /* a IS TRUE */
+  WL_B_CASE,  /* list: when, then, …, else */
+  WL_B_CAST   /* to affinity */
+} wl_bkind;
+
+typedef struct wl_bexpr {
+  wl_bkind kind;
+  wl_op op;
+  char affinity;     /* of the expression as SQLite sees it: '@' is none */
+  char cmp_affinity; /* applied to both sides of a comparison */
+  wl_u8 coll;        /* of the expression; of the comparison for COMPARE and IS */
+  bool has_coll;     /* the expression names a collation, by column or COLLATE */
+  bool explicit_coll;
+  int index;
+  int id; /* its number, for the compiler's notes */
+  wl_val value;
+  struct wl_bexpr *a, *b;
+  struct wl_bexpr **list;
+  int n_list;
+} wl_bexpr;
+
+typedef enum wl_agg_fn { WL_FN_COUNT, WL_FN_SUM, WL_FN_TOTAL, WL_FN_AVG, WL_FN_MIN, WL_FN_MAX } wl_agg_fn;
+
+typedef struct wl_bagg {
+  wl_agg_fn fn;
+  wl_bexpr *arg; /* NULL for count(*) */
+} wl_bagg;
+
+typedef struct wl_query {
+  const char *schema, *table; /* as written */
+  wl_u64 table_id;
+  int *cols; /* columns read, in the order of first use; -1 is the rowid */
+  int n_cols;
+  wl_bexpr *where;
+  wl_bexpr **results;
+  int n_results;
+  bool aggregate;
+  wl_bagg *aggs;
+  int n_aggs;
+  wl_bexpr *limit, *offset;
+  int n_exprs;
+  int n_nodes_cost; /* operators a row passes, for the cost estimate */
+} wl_query;
+
+/* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */
+wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
+                  wl_error *err) WL_MUST;
+
+#endif

@@ -1,0 +1,139 @@
+/*
+** The store's life, and its freshness rule: which version of a database is being read.
+*/
+#include "store/store_impl.h"
+#include "base/mem.h"
+#include <string.h>
+
+wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
+  wl_store *s = wl_mem_zalloc(sizeof *s);
+  *out = s;
+  if (!s) return wl_nomem(err);
+  s->db = db;
+  int rc = wl_load_register(s);
+  if (rc) {
+    wl_status st = wl_store_sqlite_error(s, rc, err);
+    wl_mem_free(s);
+    *out = NULL;
+    return st;
+  }
+  return WL_OK;
+}
+
+void wl_store_quiet(wl_store *s) {
+  while (s->files) {
+    wl_dbfile *f = s->files;
+    s->files = f->next;
+    sqlite3_finalize(f->pragma);
+    wl_mem_free(f->schema);
+    wl_mem_free(f);
+  }
+  sqlite3_finalize(s->uncommitted);
+  s->uncommitted = NULL;
+  s->active = NULL;
+  /* Without the helpers' re-prepare counts nothing proves that a database is the same. */
+  for (wl_table *t = s->tables; t; t = t->next) wl_table_drop_data(t);
+}
+
+void wl_store_close(wl_store *s) {
+  if (!s) return;
+  wl_store_quiet(s);
+  while (s->tables) {
+    wl_table *t = s->tables;
+    s->tables = t->next;
+    wl_table_free(t);
+  }
+  wl_mem_free(s);
+}
+
+void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) { s->budget = n_bytes; }
+
+wl_table *wl_store_tables(wl_store *s) { return s->tables; }
+
+wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
+  return wl_fail(err, (wl_status)rc, "%s", rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
+}
+
+static wl_dbfile *file_of(wl_store *s, const char *schema) {
+  for (wl_dbfile *f = s->files; f; f = f->next)
+    if (strcmp(f->schema, schema) == 0) return f;
+  wl_dbfile *f = wl_mem_zalloc(sizeof *f);
+  if (!f) return NULL;
+  f->schema = wl_mem_strdup(schema);
+  if (!f->schema) {
+    wl_mem_free(f);
+    return NULL;
+  }
+  f->next = s->files;
+  s->files = f;
+  return f;
+}
+
+wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
+  wl_dbfile *f = file_of(s, schema);
+  if (!f) return wl_nomem(err);
+  wl_store_end(s);
+  int rc = SQLITE_OK;
+  if (!f->pragma) {
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".schema_version", schema);
+    if (!sql) return wl_nomem(err);
+    rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &f->pragma, NULL);
+    sqlite3_free(sql);
+    if (rc) return wl_store_sqlite_error(s, rc, err);
+  }
+  rc = sqlite3_step(f->pragma);
+  if (rc != SQLITE_ROW) {
+    int code = sqlite3_reset(f->pragma);
+    if (rc == SQLITE_DONE || code == SQLITE_OK) /* a PRAGMA may be denied into nothing */
+      return wl_not_taken(err, "the version of database %s cannot be read", schema);
+    return wl_store_sqlite_error(s, code, err);
+  }
+  s->active = f->pragma;
+  s->cookie = (wl_u32)sqlite3_column_int64(f->pragma, 0);
+  s->reprepares = sqlite3_stmt_status(f->pragma, SQLITE_STMTSTATUS_REPREPARE, 0);
+  return WL_OK;
+}
+
+wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) {
+  wl_status st = wl_store_read_cookie(s, schema, err);
+  if (st) return st;
+  s->version = 0;
+  s->file = NULL;
+  int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &s->version);
+  if (rc == SQLITE_OK) sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &s->file);
+  if (rc) {
+    wl_store_end(s);
+    return wl_not_taken(err, "database %s has no data version", schema);
+  }
+  return WL_OK;
+}
+
+void wl_store_end(wl_store *s) {
+  if (s->active) sqlite3_reset(s->active);
+  s->active = NULL;
+}
+
+static bool reads_uncommitted(wl_store *s) {
+  if (!s->uncommitted &&
+      sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
+                         &s->uncommitted, NULL))
+    return true;
+  bool on = sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
+  sqlite3_reset(s->uncommitted);
+  return on;
+}
+
+wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
+  *changed = false;
+  if (sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE)
+    return wl_not_taken(err, "inside a write transaction on %s", t->schema);
+  if (reads_uncommitted(s)) return wl_not_taken(err, "read_uncommitted is on");
+  wl_status rc = wl_store_read_version(s, t->schema, err);
+  if (rc) return rc;
+  *changed = t->shape[4] != s->cookie || t->shape[5] != (wl_u32)s->reprepares;
+  if (!*changed && t->loaded && t->version == s->version && t->file == s->file) return WL_OK;
+  wl_table_drop_data(t);
+  t->version = s->version;
+  t->file = s->file;
+  return WL_OK;
+}

@@ -1,0 +1,236 @@
+/*
+** Reading an ordinary SQLite table into columns: an aggregate function that SQLite runs
+** over the table in scan order. Right in every journal mode, for memory databases, WITHOUT
+** ROWID tables and generated columns, because SQLite itself does the reading.
+*/
+#include "store/store_impl.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include <string.h>
+
+static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  wl_store *s = sqlite3_user_data(ctx);
+  wl_load *l = s->load;
+  if (!l || n != l->n) {
+    sqlite3_result_error(ctx, "wl_load is warplite's own", -1);
+    return;
+  }
+  size_t n_bytes = l->base_bytes;
+  for (int i = 0; i < n && !l->status; i++) {
+    sqlite3_value *a = args[i];
+    wl_val v;
+    switch (sqlite3_value_type(a)) {
+    case SQLITE_INTEGER: v = wl_int(sqlite3_value_int64(a)); break;
+    case SQLITE_FLOAT: v = wl_real(sqlite3_value_double(a)); break;
+    case SQLITE_TEXT: {
+      const wl_u8 *p = sqlite3_value_text(a);
+      v = wl_text(p, (wl_u32)sqlite3_value_bytes(a));
+      if (!p) l->status = WL_NOMEM;
+      break;
+    }
+    case SQLITE_BLOB: {
+      const wl_u8 *p = sqlite3_value_blob(a);
+      v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)p, (wl_u32)sqlite3_value_bytes(a));
+      break;
+    }
+    default: v = wl_null();
+    }
+    if (!l->status) l->status = wl_builder_add(l->builders[i], v);
+    n_bytes += wl_builder_bytes(l->builders[i]);
+  }
+  l->n_rows++;
+  if (!l->status && s->budget > 0 && n_bytes > (size_t)s->budget) l->status = WL_FULL;
+  if (l->status) sqlite3_result_error_code(ctx, SQLITE_ABORT);
+}
+
+static void load_final(sqlite3_context *ctx) { sqlite3_result_null(ctx); }
+
+int wl_load_register(wl_store *s) {
+  return sqlite3_create_function(s->db, "wl_load", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, s, NULL,
+                                 load_step, load_final);
+}
+
+size_t wl_store_bytes(const wl_store *s) {
+  size_t n = 0;
+  for (wl_table *t = s->tables; t; t = t->next)
+    for (int i = 0; t->data && i <= t->n_cols; i++)
+      if (t->data[i]) n += t->data[i]->n_bytes;
+  return n;
+}
+
+static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_status *st, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  wl_i64 n = 0;
+  char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\".\"%w\"", what, t->schema, t->name);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    n = sqlite3_column_int64(q, 0);
+    rc = SQLITE_OK;
+  }
+  *st = rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+  sqlite3_finalize(q);
+  return n;
+}
+
+/* Drops the least recently used table other than keep; false when there is none. */
+static bool evict(wl_store *s, const wl_table *keep) {
+  wl_table *oldest = NULL;
+  for (wl_table *t = s->tables; t; t = t->next)
+    if (t != keep && t->loaded && (!oldest || t->last_use < oldest->last_use)) oldest = t;
+  if (!oldest) return false;
+  wl_table_drop_data(oldest);
+  return true;
+}
+
+/* Runs the load statement into builders for the columns cols[0..n). */
+static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_load *l, wl_error *err) {
+  sqlite3_str *sql = sqlite3_str_new(s->db);
+  sqlite3_str_appendall(sql, "SELECT wl_load(");
+  for (int i = 0; i < n; i++)
+    sqlite3_str_appendf(sql, i ? ",\"%w\"" : "\"%w\"", cols[i] < 0 ? t->rowid_name : t->cols[cols[i]].name);
+  sqlite3_str_appendf(sql, ") FROM \"%w\".\"%w\" NOT INDEXED", t->schema, t->name);
+  char *text = sqlite3_str_finish(sql);
+  if (!text) return wl_nomem(err);
+  sqlite3_stmt *q = NULL;
+  int rc = sqlite3_prepare_v2(s->db, text, -1, &q, NULL);
+  sqlite3_free(text);
+  if (rc == SQLITE_AUTH) {
+    sqlite3_finalize(q);
+    return wl_not_taken(err, "the authorizer denies reading %s", t->name);
+  }
+  if (!rc) {
+    s->load = l;
+    rc = sqlite3_step(q);
+    s->load = NULL;
+  }
+  wl_status st = WL_OK;
+  if (l->status == WL_FULL) {
+    t->too_big_version = s->version;
+    t->too_big_budget = s->budget;
+    st = wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
+  } else if (l->status == WL_TOOBIG) {
+    st = wl_not_taken(err, "a tablet of %s holds more than 4 GiB of text", t->name);
+  } else if (l->status) {
+    st = wl_nomem(err);
+  } else if (rc != SQLITE_ROW) {
+    st = wl_store_sqlite_error(s, rc, err);
+  }
+  sqlite3_finalize(q);
+  return st;
+}
+
+static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error *err) {
+  if (t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget)
+    return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
+  double start = wl_clock_ns();
+  wl_load l = {0};
+  wl_status rc = WL_OK;
+  l.n = n;
+  l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
+  if (!l.builders) return wl_nomem(err);
+  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {}
+  l.base_bytes = wl_store_bytes(s);
+  for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&l.builders[i], err);
+  if (!rc) rc = run_load(s, t, cols, n, &l, err);
+  if (!rc && t->loaded && l.n_rows != t->n_rows)
+    rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
+  for (int i = 0; i < n && !rc; i++) {
+    wl_column **at = &t->data[cols[i] < 0 ? t->n_cols : cols[i]];
+    wl_column *c;
+    rc = wl_builder_finish(l.builders[i], &c, err);
+    if (!rc) *at = c;
+  }
+  if (!rc) {
+    t->n_rows = l.n_rows;
+    t->loaded = true;
+    t->n_loads++;
+    t->load_ns += wl_clock_ns() - start;
+  }
+  for (int i = 0; i < n; i++) wl_builder_close(l.builders[i]);
+  wl_mem_free(l.builders);
+  return rc;
+}
+
+wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols, wl_snapshot *out,
+                           wl_error *err) {
+  wl_status rc = WL_OK;
+  memset(out, 0, sizeof *out);
+  int n_missing = 0;
+  int *missing = wl_mem_alloc(((size_t)n_cols + 1) * sizeof *missing);
+  out->cols = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *out->cols);
+  if (!missing || !out->cols) rc = wl_nomem(err);
+  for (int i = 0; i < n_cols && !rc; i++)
+    if (!t->data[cols[i] < 0 ? t->n_cols : cols[i]]) missing[n_missing++] = cols[i];
+  if (!rc && n_missing) {
+    rc = load(s, t, missing, n_missing, err);
+  } else if (!rc && !t->loaded) {
+    t->n_rows = run_count(s, t, "count(*)", &rc, err);
+    t->loaded = rc == WL_OK;
+  }
+  if (!rc) {
+    t->n_uses++;
+    t->last_use = ++s->clock;
+    out->n_rows = t->n_rows;
+    for (int i = 0; i < n_cols; i++)
+      out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);
+  } else {
+    wl_snapshot_release(out);
+  }
+  wl_mem_free(missing);
+  return rc;
+}
+
+void wl_snapshot_release(wl_snapshot *snap) {
+  for (int i = 0; i < snap->n_cols; i++) wl_column_drop(snap->cols[i]);
+  wl_mem_free(snap->cols);
+  memset(snap, 0, sizeof *snap);
+}
+
+void wl_store_unload(wl_store *s, wl_table *t) {
+  (void)s;
+  wl_table_drop_data(t);
+}
+
+int wl_store_missing(wl_store *s, wl_table *t, const bool *want) {
+  (void)s;
+  int n = 0;
+  for (int i = 0; i <= t->n_cols; i++) n += want[i] && !(t->loaded && t->data[i]);
+  return n;
+}
+
+/* The largest rowid, bounded by what the pages can hold. */
+static wl_i64 estimate(wl_store *s, wl_table *t) {
+  wl_status st;
+  sqlite3_stmt *q = NULL;
+  wl_i64 bound = 0;
+  char *sql = sqlite3_mprintf("SELECT c.page_count*z.page_size/16 FROM pragma_page_count AS c, pragma_page_size AS z"
+                        " WHERE c.schema=%Q AND z.schema=%Q", t->schema, t->schema);
+  if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+    bound = sqlite3_column_int64(q, 0); /* no row takes less than 16 bytes, nearly */
+  sqlite3_finalize(q);
+  sqlite3_free(sql);
+  if (t->without_rowid || !t->rowid_name) return bound / 4;
+  char what[32];
+  sqlite3_snprintf((int)sizeof what, what, "max(%s)", t->rowid_name);
+  wl_i64 n = run_count(s, t, what, &st, NULL);
+  return st ? 0 : n < 0 || n > bound ? bound : n;
+}
+
+wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact) {
+  wl_error ignored;
+  *exact = false;
+  if (wl_store_read_version(s, t->schema, &ignored) != WL_OK) return t->estimate;
+  wl_u32 version = s->version;
+  wl_store_end(s);
+  if (t->loaded && t->version == version) {
+    *exact = true;
+    return t->n_rows;
+  }
+  if (!t->estimated || t->estimate_version != version) {
+    t->estimate = estimate(s, t);
+    t->estimate_version = version;
+    t->estimated = true;
+  }
+  return t->estimate;
+}

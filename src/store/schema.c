@@ -1,0 +1,217 @@
+/*
+** The shapes of tables: what a name in FROM means, its columns, affinities, collations.
+** All of it is asked of SQLite itself, and kept until a schema cookie moves.
+*/
+#include "store/store_impl.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Whether the ASCII upper-casing of type holds word. */
+static bool holds(const char *type, const char *word) {
+  size_t n = strlen(word);
+  for (; *type; type++)
+    if (strncasecmp(type, word, n) == 0) return true;
+  return false;
+}
+
+char wl_affinity_of_type(const char *decl) {
+  if (!decl || !*decl) return 'A';
+  if (holds(decl, "INT")) return 'D';
+  if (holds(decl, "CHAR") || holds(decl, "CLOB") || holds(decl, "TEXT")) return 'B';
+  if (holds(decl, "BLOB")) return 'A';
+  if (holds(decl, "REAL") || holds(decl, "FLOA") || holds(decl, "DOUB")) return 'E';
+  return 'C';
+}
+
+void wl_table_drop_data(wl_table *t) {
+  t->loaded = false;
+  t->load_ns = 0;
+  if (!t->data) return;
+  for (int i = 0; i <= t->n_cols; i++) {
+    wl_column_drop(t->data[i]);
+    t->data[i] = NULL;
+  }
+}
+
+void wl_table_free(wl_table *t) {
+  wl_table_drop_data(t);
+  for (int i = 0; i < t->n_cols; i++) {
+    wl_mem_free(t->cols[i].name);
+    wl_mem_free(t->cols[i].decl);
+  }
+  wl_mem_free(t->cols);
+  wl_mem_free(t->data);
+  wl_mem_free(t->asked_schema);
+  wl_mem_free(t->asked_name);
+  wl_mem_free(t->schema);
+  wl_mem_free(t->name);
+  wl_mem_free(t->refused);
+  wl_mem_free(t);
+}
+
+static char *dup_or_empty(const void *s) { return wl_mem_strdup(s ? (const char *)s : ""); }
+
+/* Finds which schema an unqualified name means: temp, then main, then the attached. */
+static wl_status resolve(wl_store *s, wl_table *t, bool *strict, wl_error *err) {
+  static const char sql[] =
+      "SELECT l.schema, l.name, l.type, l.wr, l.strict FROM pragma_table_list AS l"
+      " JOIN pragma_database_list AS d ON d.name = l.schema"
+      " WHERE l.name = ?1 COLLATE NOCASE AND (?2 IS NULL OR l.schema = ?2 COLLATE NOCASE)"
+      " ORDER BY CASE l.schema WHEN 'temp' THEN -1 ELSE d.seq END LIMIT 1";
+  sqlite3_stmt *q = NULL;
+  int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+  if (rc) return wl_store_sqlite_error(s, rc, err);
+  sqlite3_bind_text(q, 1, t->asked_name, -1, SQLITE_STATIC);
+  if (t->asked_schema) sqlite3_bind_text(q, 2, t->asked_schema, -1, SQLITE_STATIC);
+  wl_status st = WL_OK;
+  rc = sqlite3_step(q);
+  if (rc == SQLITE_ROW) {
+    t->schema = dup_or_empty(sqlite3_column_text(q, 0));
+    t->name = dup_or_empty(sqlite3_column_text(q, 1));
+    const char *type = (const char *)sqlite3_column_text(q, 2);
+    t->without_rowid = sqlite3_column_int(q, 3);
+    *strict = sqlite3_column_int(q, 4);
+    char why[80] = "";
+    if (!type || strcmp(type, "table") != 0)
+      snprintf(why, sizeof why, "it is a %s%s", type ? type : "thing unknown",
+               type && strcmp(type, "view") != 0 ? " table" : "");
+    else if (t->name && strncasecmp(t->name, "sqlite_", 7) == 0)
+      snprintf(why, sizeof why, "it is SQLite's own");
+    if (*why) t->refused = wl_mem_strdup(why);
+    if (!t->schema || !t->name || (*why && !t->refused)) st = wl_nomem(err);
+  } else if (rc == SQLITE_DONE) {
+    st = wl_not_taken(err, "%s is no table that SQLite lists", t->asked_name);
+  } else {
+    st = wl_store_sqlite_error(s, rc, err);
+  }
+  sqlite3_finalize(q);
+  return st;
+}
+
+static wl_u8 collation_of(wl_store *s, const wl_table *t, const char *column, bool *known) {
+  const char *coll = NULL;
+  *known = true;
+  if (sqlite3_table_column_metadata(s->db, t->schema, t->name, column, NULL, &coll, NULL, NULL, NULL) || !coll)
+    return WL_COLL_BINARY;
+  if (strcasecmp(coll, "NOCASE") == 0) return WL_COLL_NOCASE;
+  if (strcasecmp(coll, "RTRIM") == 0) return WL_COLL_RTRIM;
+  *known = strcasecmp(coll, "BINARY") == 0;
+  return WL_COLL_BINARY;
+}
+
+static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("PRAGMA \"%w\".table_xinfo(\"%w\")", t->schema, t->name);
+  if (!sql) return wl_nomem(err);
+  int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+  sqlite3_free(sql);
+  if (rc) return wl_store_sqlite_error(s, rc, err);
+  int size = 0;
+  wl_status st = WL_OK;
+  while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    if (t->n_cols == size) {
+      int more = size ? size * 2 : 16;
+      wl_table_column *p = wl_mem_realloc(t->cols, (size_t)size * sizeof *p, (size_t)more * sizeof *p);
+      if (!p) {
+        st = wl_nomem(err);
+        break;
+      }
+      t->cols = p;
+      size = more;
+    }
+    wl_table_column *c = &t->cols[t->n_cols];
+    memset(c, 0, sizeof *c);
+    c->name = dup_or_empty(sqlite3_column_text(q, 1));
+    c->decl = dup_or_empty(sqlite3_column_text(q, 2));
+    t->n_cols++;
+    if (!c->name || !c->decl) {
+      st = wl_nomem(err);
+      break;
+    }
+    c->hidden = sqlite3_column_int(q, 6) == 1;
+    c->affinity = wl_affinity_of_type(c->decl);
+    if (strict && strcasecmp(c->decl, "ANY") == 0) c->affinity = 'A';
+    bool known;
+    c->coll = collation_of(s, t, c->name, &known);
+    if (!known && !t->refused) {
+      t->refused = wl_mem_strdup("it has a column with a collation of the application's own");
+      if (!t->refused) st = wl_nomem(err);
+    }
+  }
+  if (!st && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
+  sqlite3_finalize(q);
+  if (st) return st;
+  static const char *const names[] = {"rowid", "_rowid_", "oid"};
+  for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {
+    bool hidden = false;
+    for (int i = 0; i < t->n_cols; i++) hidden |= strcasecmp(t->cols[i].name, names[k]) == 0;
+    if (!hidden) t->rowid_name = names[k];
+  }
+  t->data = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->data);
+  return t->data ? WL_OK : wl_nomem(err);
+}
+
+static bool same_name(const char *a, const char *b) {
+  return a == b || (a && b && strcasecmp(a, b) == 0);
+}
+
+/* What a shape depends on: the schemas of temp and main, where a new table of the same
+** name would come first, and that of its own database. */
+static wl_status read_shape_key(wl_store *s, const char *schema, wl_u32 key[6], wl_error *err) {
+  const char *const names[] = {"temp", "main", schema};
+  for (int k = 0; k < 3; k++) {
+    wl_status rc = wl_store_read_cookie(s, names[k], err);
+    if (rc) return rc;
+    key[2 * k] = s->cookie;
+    key[2 * k + 1] = (wl_u32)s->reprepares;
+    wl_store_end(s);
+  }
+  return WL_OK;
+}
+
+static wl_status read_shape(wl_store *s, const char *schema, const char *name, wl_table **out,
+                            wl_error *err) {
+  wl_table *t = wl_mem_zalloc(sizeof *t);
+  if (!t) return wl_nomem(err);
+  wl_status rc = WL_OK;
+  bool strict = false;
+  t->asked_name = wl_mem_strdup(name);
+  if (schema) t->asked_schema = wl_mem_strdup(schema);
+  if (!t->asked_name || (schema && !t->asked_schema)) rc = wl_nomem(err);
+  if (!rc) rc = resolve(s, t, &strict, err);
+  if (!rc) rc = read_shape_key(s, t->schema, t->shape, err);
+  if (!rc) rc = read_columns(s, t, strict, err);
+  if (rc) {
+    wl_table_free(t);
+    return rc;
+  }
+  t->id = ++s->last_id;
+  t->next = s->tables;
+  s->tables = t;
+  *out = t;
+  return WL_OK;
+}
+
+wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
+                         wl_error *err) {
+  wl_status rc = WL_OK;
+  *out = NULL;
+  for (wl_table **at = &s->tables; *at; at = &(*at)->next) {
+    wl_table *t = *at;
+    if (!same_name(t->asked_schema, schema) || !same_name(t->asked_name, name)) continue;
+    wl_u32 key[6];
+    rc = read_shape_key(s, t->schema, key, err);
+    if (!rc && memcmp(key, t->shape, sizeof key) == 0) {
+      *out = t;
+    } else {
+      *at = t->next;
+      wl_table_free(t);
+    }
+    break;
+  }
+  if (!*out) rc = read_shape(s, schema, name, out, err);
+  if (!rc && (*out)->refused) return wl_not_taken(err, "%s: %s", name, (*out)->refused);
+  return rc;
+}

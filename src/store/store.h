@@ -1,0 +1,104 @@
+/*
+** What one connection knows of its SQLite tables: their shapes, and the columns read into
+** memory. Stands between the binder (shapes), the runner (columns) and SQLite.
+**
+** Invariants (freshness):
+** 1. A cached column is used only while schema cookie, data version, file and the
+**    helper statement's re-prepare count are those it was loaded under, all read inside
+**    a read transaction on its database.
+** 2. Nothing is read from or put into the cache while the database is in a write
+**    transaction of this connection, or while read_uncommitted is on.
+** 3. Columns of one table that are in the cache together come from one data version, so
+**    their rows line up.
+*/
+#ifndef WL_STORE_H
+#define WL_STORE_H
+
+#include "base/sqlite.h"
+#include "store/column.h"
+
+typedef struct wl_table_column {
+  char *name, *decl;
+  char affinity; /* 'A' blob, 'B' text, 'C' numeric, 'D' integer, 'E' real */
+  wl_u8 coll;
+  bool hidden; /* not part of * */
+} wl_table_column;
+
+/* One thing a name in FROM can mean. Column -1 is the rowid. */
+typedef struct wl_table {
+  struct wl_table *next;
+  wl_u64 id;                       /* of this reading of the shape; never used again */
+  char *asked_schema, *asked_name; /* as the query wrote it; schema may be NULL */
+  char *schema, *name;             /* what that is */
+  char *refused;                   /* why no query over it is taken, or NULL */
+  int n_cols;
+  wl_table_column *cols;
+  bool without_rowid;
+  const char *rowid_name; /* a name of the rowid that no column hides, or NULL */
+  wl_u32 shape[6];        /* cookie and re-prepare count of temp, main and its own schema */
+
+  /* cached contents */
+  bool loaded; /* version, file and n_rows are set */
+  wl_u32 version;
+  void *file;
+  wl_i64 n_rows;
+  wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
+  wl_i64 n_uses, n_loads, last_use;
+  double load_ns;            /* spent on the columns that are there */
+  wl_u32 too_big_version;    /* data version at which it did not fit … */
+  wl_i64 estimate;           /* of rows … */
+  wl_u32 estimate_version;   /* … at this data version */
+  bool estimated;
+  wl_i64 too_big_budget;     /* … a host_budget of this size; 0: never */
+} wl_table;
+
+typedef struct wl_store wl_store;
+
+/* The columns a run works on, held. */
+typedef struct wl_snapshot {
+  wl_i64 n_rows;
+  wl_column **cols;
+  int n_cols;
+} wl_snapshot;
+
+wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) WL_MUST;
+void wl_store_close(wl_store *s);
+/* Finalizes the helper statements (they come back when needed), so that the
+** connection can close. */
+void wl_store_quiet(wl_store *s);
+
+void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
+
+/* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
+wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
+                         wl_error *err) WL_MUST;
+
+/* Rows of the table: exact if loaded, else an estimate that costs microseconds. */
+wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
+
+/* How many of the columns (n_cols + 1 flags, rowid last) a run would have to load. */
+int wl_store_missing(wl_store *s, wl_table *t, const bool *want);
+
+/*
+** Starts a run over a table: opens a read transaction and checks freshness. WL_NOT_TAKEN
+** when invariant 2 forbids the cache. On WL_OK *changed says whether the table's shape is
+** not the one given by wl_store_table any more; either way wl_store_end must follow.
+*/
+wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) WL_MUST;
+void wl_store_end(wl_store *s);
+
+/* Between begin and end: the columns wanted (index; -1 is the rowid), loaded if need be. */
+wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols, wl_snapshot *out,
+                           wl_error *err) WL_MUST;
+void wl_snapshot_release(wl_snapshot *snap);
+
+/* Drops a table's columns. */
+void wl_store_unload(wl_store *s, wl_table *t);
+
+/* All tables known, for the cache listing; bytes of all columns. */
+wl_table *wl_store_tables(wl_store *s);
+size_t wl_store_bytes(const wl_store *s);
+
+char wl_affinity_of_type(const char *decl); /* SQLite's rule; NULL or "" is 'A' */
+
+#endif

@@ -1,0 +1,50 @@
+/*
+** The inside of wl_store, shared by schema.c (shapes), fresh.c (versions), load.c (columns).
+*/
+#ifndef WL_STORE_IMPL_H
+#define WL_STORE_IMPL_H
+
+#include "store/store.h"
+
+/* One database of the connection: a helper statement that opens a read transaction. */
+typedef struct wl_dbfile {
+  struct wl_dbfile *next;
+  char *schema;
+  sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
+} wl_dbfile;
+
+/* The load in progress, fed by the SQL function wl_load. */
+typedef struct wl_load {
+  wl_builder **builders;
+  int n;
+  wl_i64 n_rows;
+  wl_status status;
+  size_t base_bytes; /* of the cache, before this load */
+} wl_load;
+
+struct wl_store {
+  sqlite3 *db;
+  wl_dbfile *files;
+  wl_table *tables;
+  sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
+  sqlite3_stmt *active;      /* the helper whose read transaction is open */
+  wl_u32 cookie, version;    /* read by wl_store_begin */
+  void *file;
+  int reprepares;
+  wl_i64 budget;
+  wl_i64 clock;
+  wl_u64 last_id;
+  wl_load *load;
+};
+
+/* Opens a read transaction on a database and reads its schema cookie into s … */
+wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+/* … and its data version too. wl_store_end closes the transaction. */
+wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err);
+void wl_table_drop_data(wl_table *t);
+void wl_table_free(wl_table *t);
+/* Registers the SQL function that loads. */
+int wl_load_register(wl_store *s);
+
+#endif

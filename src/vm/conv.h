@@ -1,0 +1,21 @@
+/*
+** SQLite's own conversions between text and numbers, asked of SQLite: no second
+** implementation agrees with it in every last digit. Each worker thread borrows a
+** converter, a private memory database with three prepared statements.
+*/
+#ifndef WL_CONV_H
+#define WL_CONV_H
+
+#include "base/status.h"
+#include "vm/ops.h"
+
+typedef struct wl_conv wl_conv;
+
+/* Borrows a converter from the process's pool (opening one if none is idle). */
+wl_status wl_conv_take(wl_conv **out, wl_error *err) WL_MUST;
+void wl_conv_give(wl_conv *c); /* NULL is fine */
+
+/* A numeric literal as SQLite's parser reads it. */
+wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) WL_MUST;
+
+#endif

@@ -1,0 +1,85 @@
+/*
+** Fibers: stacks of their own that one OS thread switches between, under the simulator,
+** which makes every GPU thread one of them.
+**
+** Invariants:
+** 1. A fiber runs only on the OS thread that initialised it.
+** 2. Its entry function never returns; a fiber that is not running may be closed, or
+**    initialised again, at any point of its code.
+** 3. The lowest words of a stack hold a canary. wl_fiber_overflowed() reports that it is
+**    gone; below it lies room (WL_FIBER_GAP) for what a slight overflow writes.
+*/
+#ifndef WL_FIBER_H
+#define WL_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WL_FIBER_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define WL_FIBER_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define WL_FIBER_ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WL_FIBER_TSAN 1
+#endif
+
+#if !defined(WL_FIBER_UCONTEXT) &&                                                                 \
+    !(defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ILP32__))
+#define WL_FIBER_UCONTEXT 1
+#endif
+#ifdef WL_FIBER_UCONTEXT
+#include <ucontext.h>
+#endif
+
+/*
+** One stack's bytes, gap included. Sanitizers widen frames and print their reports on
+** the running stack. The odd lines keep equal frames of neighbouring stacks out of the
+** same cache set.
+*/
+#if defined(WL_FIBER_ASAN) || defined(WL_FIBER_TSAN)
+#define WL_FIBER_STACK (256u * 1024u + 9u * 64u)
+#else
+#define WL_FIBER_STACK (64u * 1024u + 9u * 64u)
+#endif
+#define WL_FIBER_GAP 4096u
+
+typedef struct wl_fiber {
+  void *sp;             /* where its saved registers lie, while it is not running */
+  unsigned char *stack; /* NULL: the OS thread's own stack */
+  void (*entry)(void *arg);
+  void *arg;
+#ifdef WL_FIBER_UCONTEXT
+  ucontext_t context;
+#endif
+#ifdef WL_FIBER_ASAN
+  void *fake_stack;
+  const void *low;
+  size_t n_low;
+#endif
+#ifdef WL_FIBER_TSAN
+  void *tsan;
+#endif
+} wl_fiber;
+
+/* Makes f stand for the calling OS thread, so that fibers can switch back to it. */
+void wl_fiber_adopt(wl_fiber *f);
+
+/* Prepares f, all zero or closed before, to run entry(arg) on WL_FIBER_STACK bytes that
+** the caller owns and that are aligned to 64. False when out of memory. */
+bool wl_fiber_init(wl_fiber *f, void *stack, void (*entry)(void *arg), void *arg);
+
+void wl_fiber_close(wl_fiber *f);
+
+/* Leaves from, which is running, and goes on in to. Returns when somebody switches back. */
+void wl_fiber_switch(wl_fiber *from, wl_fiber *to);
+
+bool wl_fiber_overflowed(const wl_fiber *f);
+
+#endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "base/mem.h"
 #include <stdatomic.h>
 #include <stdlib.h>

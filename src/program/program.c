@@ -39,7 +39,7 @@ static bool const_fits(char want, wl_val v) {
   switch (want) {
   case 'I': return v.t == WL_T_INT || v.t == WL_T_NULL;
   case 'F': return v.t == WL_T_REAL || v.t == WL_T_NULL;
-  case 'B': return false; /* constant truths are folded away */
+  case 'B': return v.t == WL_T_NULL || (v.t == WL_T_INT && v.v <= 1);
   default: return true;
   }
 }

@@ -29,6 +29,7 @@ typedef struct wl_vctx {
   wl_u64 max_text;      /* SQLite's limit on the length of a string */
   wl_u32 *fault;        /* WL_FAULT_ once something went wrong */
   struct wl_conv *conv; /* SQLite's own conversions; NULL on a device */
+  void *chunks;         /* host: the scratch so far, which grows; NULL on a device */
 } wl_vctx;
 
 #ifdef __CUDACC__
@@ -41,7 +42,7 @@ WL_FN wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
   return x->text + at;
 }
 #else
-/* Host side: defined in vm/scratch.c; may grow, never moves what it gave. */
+/* Host side (vm/scratch.c): grows, never moves what it gave; fixed in the simulator. */
 wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n);
 /* SQLite's own text conversions (vm/conv.c), for the opcodes marked HOST. */
 wl_val wl_conv_arith(wl_vctx *x, wl_val a);    /* text or blob as an operand of + */
@@ -301,6 +302,11 @@ WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;
   return a.t == WL_T_TEXT ? wl_conv_affinity(x, a) : a;
+}
+/* What sum() adds: a number, the number that text wholly is, else its leading number. */
+WL_FN wl_val wl_op_SumArg(wl_vctx *x, wl_val a, wl_val b, int c) {
+  a = wl_op_NumAffinity(x, a, b, c);
+  return a.t >= WL_T_TEXT ? wl_conv_real(x, a) : a;
 }
 WL_FN wl_val wl_op_CastReal(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;

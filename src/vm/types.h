@@ -18,7 +18,7 @@ typedef unsigned long long wl_u64;
 #ifdef __CUDACC__
 #define WL_FN static __device__ __forceinline__
 #else
-#define WL_FN static inline
+#define WL_FN __attribute__((unused)) static inline
 #endif
 #endif
 

@@ -4,7 +4,6 @@
 ** ucontext some fifteen times slower. The floating-point control words are not saved:
 ** kernels never change them.
 */
-#define _GNU_SOURCE
 #include "vm/sim/fiber.h"
 #include <stdint.h>
 #include <string.h>

@@ -22,7 +22,6 @@
 ** 5. A fiber of the pool is parked inside leave(), ready for the next kernel, unless the
 **    launch failed: then all its fibers are made anew.
 */
-#define _GNU_SOURCE
 #include "vm/sim/launch.h"
 #include "base/mem.h"
 #include "vm/gpu/simt.h"

@@ -1,0 +1,112 @@
+#include "base/threads.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 256 };
+
+typedef struct job {
+  struct job *next;
+  wl_task fn;
+  void *arg;
+  long n_tasks;
+  atomic_long at;
+  int n_joined; /* workers that took part so far, the caller is 0 */
+  int max_join;
+  int n_busy; /* helpers inside the job */
+} job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* helpers: there may be work */
+static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left a job */
+static job *jobs;
+static int n_helpers;
+static pid_t owner;
+
+int wl_threads_cores(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 ? (int)n : 1;
+}
+
+static void work(job *j, int worker) {
+  for (;;) {
+    long t = atomic_fetch_add(&j->at, 1);
+    if (t >= j->n_tasks) return;
+    j->fn(j->arg, worker, t);
+  }
+}
+
+/* A job that still has room and tasks; called under the lock. */
+static job *open_job(void) {
+  for (job *j = jobs; j; j = j->next)
+    if (j->n_joined < j->max_join && atomic_load(&j->at) < j->n_tasks) return j;
+  return NULL;
+}
+
+static void *helper(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    job *j = open_job();
+    if (!j) {
+      pthread_cond_wait(&wake, &lock);
+      continue;
+    }
+    int worker = j->n_joined++;
+    j->n_busy++;
+    pthread_mutex_unlock(&lock);
+    work(j, worker);
+    pthread_mutex_lock(&lock);
+    j->n_busy--;
+    pthread_cond_broadcast(&done);
+  }
+  return NULL;
+}
+
+/* Starts helpers up to n; called under the lock. After a fork the child has none. */
+static void ensure(int n) {
+  if (owner != getpid()) {
+    owner = getpid();
+    n_helpers = 0;
+    jobs = NULL;
+  }
+  while (n_helpers < n && n_helpers < MAX_THREADS) {
+    pthread_t t;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int rc = pthread_create(&t, &attr, helper, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc) return;
+    n_helpers++;
+  }
+}
+
+void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg) {
+  if (n_threads > n_tasks) n_threads = (int)n_tasks;
+  job j = {.fn = fn, .arg = arg, .n_tasks = n_tasks, .n_joined = 1, .max_join = n_threads};
+  atomic_init(&j.at, 0);
+  if (n_threads <= 1) {
+    work(&j, 0);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  ensure(n_threads - 1);
+  j.next = jobs;
+  jobs = &j;
+  pthread_cond_broadcast(&wake);
+  pthread_mutex_unlock(&lock);
+  work(&j, 0);
+  pthread_mutex_lock(&lock);
+  for (job **at = &jobs; *at; at = &(*at)->next) {
+    if (*at == &j) {
+      *at = j.next;
+      break;
+    }
+  }
+  while (j.n_busy) pthread_cond_wait(&done, &lock);
+  pthread_mutex_unlock(&lock);
+}

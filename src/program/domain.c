@@ -1,0 +1,130 @@
+#include "program/domain.h"
+
+#define INF __builtin_inf()
+
+wl_domain wl_domain_any(unsigned mask) {
+  wl_domain d = {(wl_u8)mask, WL_I64_MIN, WL_I64_MAX, -INF, INF};
+  if (!(mask & WL_M(WL_T_INT))) {
+    d.lo = WL_I64_MAX;
+    d.hi = WL_I64_MIN;
+  }
+  if (!(mask & WL_M(WL_T_REAL))) {
+    d.flo = INF;
+    d.fhi = -INF;
+  }
+  return d;
+}
+
+wl_domain wl_domain_int(wl_i64 lo, wl_i64 hi, bool nullable) {
+  wl_domain d = wl_domain_any(nullable ? WL_M(WL_T_NULL) : 0);
+  d.mask |= (wl_u8)WL_M(WL_T_INT);
+  d.lo = lo;
+  d.hi = hi;
+  return d;
+}
+
+wl_domain wl_domain_real(double lo, double hi, bool nullable) {
+  wl_domain d = wl_domain_any(nullable ? WL_M(WL_T_NULL) : 0);
+  d.mask |= (wl_u8)WL_M(WL_T_REAL);
+  d.flo = lo;
+  d.fhi = hi;
+  return d;
+}
+
+wl_domain wl_domain_of(wl_val v) {
+  if (v.t == WL_T_INT) return wl_domain_int((wl_i64)v.v, (wl_i64)v.v, false);
+  if (v.t == WL_T_REAL) return wl_domain_real(wl_as_f64(v.v), wl_as_f64(v.v), false);
+  return wl_domain_any(WL_M(v.t));
+}
+
+wl_domain wl_domain_union(wl_domain a, wl_domain b) {
+  a.mask |= b.mask;
+  if (b.lo < a.lo) a.lo = b.lo;
+  if (b.hi > a.hi) a.hi = b.hi;
+  if (b.flo < a.flo) a.flo = b.flo;
+  if (b.fhi > a.fhi) a.fhi = b.fhi;
+  return a;
+}
+
+wl_u64 wl_domain_magnitude(const wl_domain *d) {
+  if (!(d->mask & WL_M(WL_T_INT))) return 0;
+  wl_u64 lo = d->lo < 0 ? 0 - (wl_u64)d->lo : (wl_u64)d->lo;
+  wl_u64 hi = d->hi < 0 ? 0 - (wl_u64)d->hi : (wl_u64)d->hi;
+  return lo > hi ? lo : hi;
+}
+
+static bool fits(__int128 lo, __int128 hi, wl_i64 *out_lo, wl_i64 *out_hi) {
+  *out_lo = (wl_i64)lo;
+  *out_hi = (wl_i64)hi;
+  return lo >= WL_I64_MIN && hi <= WL_I64_MAX;
+}
+
+bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi) {
+  __int128 al = a->lo, ah = a->hi, bl = b->lo, bh = b->hi;
+  /* A side without integers yields only NULL; any interval will do. */
+  if (al > ah) al = ah = 0;
+  if (bl > bh) bl = bh = 0;
+  switch (op) {
+  case WL_OP_ADD: return fits(al + bl, ah + bh, lo, hi);
+  case WL_OP_SUB: return fits(al - bh, ah - bl, lo, hi);
+  case WL_OP_MUL: {
+    __int128 p[4] = {al * bl, al * bh, ah * bl, ah * bh}, mn = p[0], mx = p[0];
+    for (int i = 1; i < 4; i++) {
+      if (p[i] < mn) mn = p[i];
+      if (p[i] > mx) mx = p[i];
+    }
+    return fits(mn, mx, lo, hi);
+  }
+  case WL_OP_DIV:
+  case WL_OP_REM: {
+    __int128 m = al < 0 && -al > ah ? -al : ah;
+    if (m < 0) m = -m;
+    if (op == WL_OP_DIV && al == WL_I64_MIN && bl <= -1 && bh >= -1) return false;
+    if (m > WL_I64_MAX) m = WL_I64_MAX; /* only for REM, or a divisor of at least 2 */
+    *lo = op == WL_OP_DIV && al == WL_I64_MIN ? WL_I64_MIN : (wl_i64)-m;
+    *hi = (wl_i64)m;
+    return true;
+  }
+  case WL_OP_BITAND:
+    *lo = al >= 0 || bl >= 0 ? 0 : WL_I64_MIN;
+    *hi = al >= 0 && bl >= 0 ? (wl_i64)(ah < bh ? ah : bh)
+          : al >= 0          ? (wl_i64)ah
+          : bl >= 0          ? (wl_i64)bh
+                             : WL_I64_MAX;
+    return true;
+  default:
+    *lo = WL_I64_MIN;
+    *hi = WL_I64_MAX;
+    return true;
+  }
+}
+
+void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, double *lo, double *hi,
+                          bool *nan) {
+  double al = a->flo, ah = a->fhi, bl = b->flo, bh = b->fhi;
+  if (al > ah) al = ah = 0;
+  if (bl > bh) bl = bh = 0;
+  bool a_inf = al == -INF || ah == INF, b_inf = bl == -INF || bh == INF;
+  *nan = a_inf || b_inf;
+  *lo = -INF;
+  *hi = INF;
+  if (op == WL_OP_DIV || op == WL_OP_REM) {
+    *nan = true;
+    return;
+  }
+  if (*nan) return;
+  if (op == WL_OP_ADD) {
+    *lo = al + bl;
+    *hi = ah + bh;
+  } else if (op == WL_OP_SUB) {
+    *lo = al - bh;
+    *hi = ah - bl;
+  } else {
+    double p[4] = {al * bl, al * bh, ah * bl, ah * bh};
+    *lo = *hi = p[0];
+    for (int i = 1; i < 4; i++) {
+      if (p[i] < *lo) *lo = p[i];
+      if (p[i] > *hi) *hi = p[i];
+    }
+  }
+}

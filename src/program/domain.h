@@ -1,0 +1,24 @@
+/*
+** What an operation can yield, given what its operands can be: interval arithmetic over
+** integers and reals, so that the compiler may drop overflow and NULL checks that cannot fire.
+*/
+#ifndef WL_DOMAIN_H
+#define WL_DOMAIN_H
+
+#include "program/program.h"
+#include "sql/ast.h"
+
+wl_domain wl_domain_of(wl_val v);
+wl_domain wl_domain_int(wl_i64 lo, wl_i64 hi, bool nullable);
+wl_domain wl_domain_real(double lo, double hi, bool nullable);
+wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
+wl_domain wl_domain_union(wl_domain a, wl_domain b);
+
+/* The integers of a op b, for + - * / % & |. False if the result may leave 64 bits. */
+bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi);
+/* The reals of a op b for + - *, anything for / and %; *nan: a NaN, so NULL, is possible. */
+void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, double *lo, double *hi,
+                          bool *nan);
+wl_u64 wl_domain_magnitude(const wl_domain *d); /* the largest |integer| */
+
+#endif

@@ -14,6 +14,9 @@
 #include "base/arena.h"
 #include "base/status.h"
 
+/* The deepest expression and the longest compound that SQLite itself takes. */
+enum { WL_MAX_DEPTH = 1000, WL_MAX_COMPOUND = 500 };
+
 typedef struct wl_expr wl_expr;
 typedef struct wl_select wl_select;
 
@@ -23,9 +26,9 @@ typedef enum wl_expr_kind {
   WL_E_REAL,     /* text as written (text, n_text): SQLite converts it */
   WL_E_TEXT,     /* text, n_text: contents of the '…' literal */
   WL_E_BLOB,     /* text, n_text: the bytes of x'…' */
-  WL_E_NOW,      /* CURRENT_TIME, CURRENT_DATE, CURRENT_TIMESTAMP; name says which */
+  WL_E_NOW,      /* CURRENT_TIME, CURRENT_DATE, CURRENT_TIMESTAMP: name, upper case */
   WL_E_PARAM,    /* i: parameter index from 1, by SQLite's numbering rule */
-  WL_E_NAME,     /* [schema.][table.]name; quoted is 0, '"', '[' or '`' */
+  WL_E_NAME,     /* [schema.][table.]name; quoted is name's: 0, '"', '[', '`' or '\'' */
   WL_E_UNARY,    /* op, a */
   WL_E_BINARY,   /* op, a, b */
   WL_E_IS,       /* a IS [NOT] b, negated; also IS [NOT] DISTINCT FROM, turned round */
@@ -40,7 +43,7 @@ typedef enum wl_expr_kind {
   WL_E_VECTOR,   /* (list), two or more */
   WL_E_SELECT,   /* (select) as a value */
   WL_E_EXISTS,   /* EXISTS (select) */
-  WL_E_RAISE     /* RAISE(...) */
+  WL_E_RAISE     /* RAISE(name[, text]); name is the action, lower case */
 } wl_expr_kind;
 
 typedef enum wl_op {
@@ -111,7 +114,8 @@ struct wl_expr {
   bool has_list; /* IN (…) with a list, even an empty one */
   wl_select *select;
   wl_window *window;
-  size_t pos, end; /* where in the statement's text: [pos, end) */
+  size_t pos, end; /* where in the statement's text: [pos, end), parentheses round it included */
+  int depth;       /* 1 for a leaf; at most WL_MAX_DEPTH, so passes over the tree may recurse */
 };
 
 typedef struct wl_result_col {
@@ -132,7 +136,12 @@ typedef enum wl_join_kind {
   WL_JOIN_FULL
 } wl_join_kind;
 
-/* One source of FROM. A parenthesised join is a source whose `nested` is that list. */
+/*
+** One source of FROM. A parenthesised join is a source whose `nested` is that list.
+** Parentheses that mean nothing to SQLite are gone: round the first sources of a list when
+** no alias follows, and round a single source (an alias inside them is then lost, as in
+** SQLite, unless the source stood first and the parentheses had none).
+*/
 typedef struct wl_source {
   struct wl_source *next;
   wl_join_kind join; /* how it joins with what stands left of it */
@@ -185,6 +194,7 @@ struct wl_select {
   wl_window *windows;
   wl_order_term *order_by;
   wl_expr *limit, *offset;
+  int depth; /* of the deepest expression in it, subqueries and WITH included */
 };
 
 typedef enum wl_stmt_kind {

@@ -1,0 +1,130 @@
+/*
+** wl_parse: one statement's text to its syntax tree. It looks at the first words, leaves
+** all that is no SELECT alone, and feeds the tokens of the rest to the grammar.
+**
+** Invariants:
+** 1. *out is set only on WL_OK, and then points into the arena alone.
+** 2. Nothing here or in the grammar recurses with the text: nesting is bounded by the
+**    parser's fixed stack, the tree's depth by its builders.
+*/
+#include "base/mem.h"
+#include "parse.h"
+#include "sql/build.h"
+#include <string.h>
+
+/* What lemon makes of the grammar. */
+void *wl_lemonAlloc(void *(*alloc)(size_t), wl_parser *p);
+void wl_lemon(void *lemon, int kind, wl_token token);
+void wl_lemonFree(void *lemon, void (*release)(void *));
+
+/*
+** Whether the statement that a WITH stands before is a SELECT: the first word outside the
+** parentheses that can begin a statement. REPLACE may name a table, so it counts only
+** behind the parentheses of one.
+*/
+static bool with_selects(wl_lexer lex) {
+  wl_token t;
+  long nested = 0;
+  for (;;) {
+    int prev = lex.prev;
+    int kind = wl_lex_next(&lex, &t);
+    if (kind == WL_LEX_END || kind == WL_LEX_ILLEGAL || kind == WLT_SEMI) return true;
+    if (kind == WLT_LP) nested++;
+    if (kind == WLT_RP) nested--;
+    if (nested) continue;
+    if (kind == WLT_SELECT || kind == WLT_VALUES) return true;
+    if (kind == WLT_RESERVED) {
+      if (wl_lex_is(lex.sql, t, "INSERT") || wl_lex_is(lex.sql, t, "UPDATE") ||
+          wl_lex_is(lex.sql, t, "DELETE"))
+        return false;
+    }
+    if (kind == WLT_ID && prev == WLT_RP && wl_lex_is(lex.sql, t, "REPLACE")) return false;
+  }
+}
+
+/* Feeds the tokens from the first one, which is read already, up to the end or a ';'. */
+static void feed(wl_parser *p, void *lemon, wl_lexer *lex, int kind, wl_token t) {
+  for (;;) {
+    if (kind == WL_LEX_ILLEGAL) {
+      int n = t.n > 200 ? 200 : (int)t.n;
+      p->status = wl_fail(p->err, WL_ERROR, "unrecognized token: \"%.*s\"", n, p->sql + t.pos);
+      return;
+    }
+    bool last = kind == WLT_SEMI || kind == WL_LEX_END;
+    if (last) t.n = 0;
+    wl_lemon(lemon, last ? 0 : kind, t);
+    p->last_end = t.pos + t.n;
+    if (last || p->status != WL_OK || p->arena->failed) break;
+    kind = wl_lex_next(lex, &t);
+  }
+  while (p->status == WL_OK && kind == WLT_SEMI) {
+    kind = wl_lex_next(lex, &t);
+    if (kind != WLT_SEMI && kind != WL_LEX_END)
+      p->status = wl_fail(p->err, WL_ERROR, "more than one statement");
+  }
+}
+
+static wl_status parse_select(wl_arena *arena, wl_lexer *lex, int kind, wl_token t, wl_stmt *stmt,
+                              wl_error *err) {
+  wl_parser p = {.arena = arena, .sql = lex->sql, .err = err, .status = WL_OK};
+  void *lemon = wl_lemonAlloc(wl_mem_alloc, &p);
+  if (!lemon) return wl_nomem(err);
+  feed(&p, lemon, lex, kind, t);
+  wl_lemonFree(lemon, wl_mem_free);
+  if (arena->failed) return wl_nomem(err);
+  stmt->select = p.result;
+  stmt->n_params = p.n_params;
+  stmt->params = p.params;
+  return p.status;
+}
+
+/* Skips EXPLAIN [QUERY PLAN] if *t is its first word, and reads the token behind it. */
+static int skip_explain(wl_lexer *lex, int kind, wl_token *t, wl_stmt *stmt) {
+  if (kind != WLT_ID || !wl_lex_is(lex->sql, *t, "EXPLAIN")) return kind;
+  stmt->explain = WL_EXPLAIN_PROGRAM;
+  stmt->body = lex->pos;
+  kind = wl_lex_next(lex, t);
+  wl_lexer ahead = *lex;
+  wl_token plan;
+  if (kind == WLT_ID && wl_lex_is(lex->sql, *t, "QUERY") && wl_lex_next(&ahead, &plan) == WLT_ID &&
+      wl_lex_is(lex->sql, plan, "PLAN")) {
+    stmt->explain = WL_EXPLAIN_PLAN;
+    *lex = ahead;
+    stmt->body = lex->pos;
+    kind = wl_lex_next(lex, t);
+  }
+  return kind;
+}
+
+wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl_error *err) {
+  wl_lexer lex;
+  wl_token t;
+  wl_stmt *stmt = WL_NEW(arena, wl_stmt);
+  if (!stmt) return wl_nomem(err);
+  wl_lex_init(&lex, sql, n);
+  int kind;
+  do kind = wl_lex_next(&lex, &t);
+  while (kind == WLT_SEMI);
+  kind = skip_explain(&lex, kind, &t, stmt);
+  stmt->verb = "";
+  if (kind == WL_LEX_END || kind == WLT_SEMI) {
+    if (stmt->explain) return wl_fail(err, WL_ERROR, "incomplete input");
+    stmt->kind = WL_STMT_EMPTY;
+    *out = stmt;
+    return WL_OK;
+  }
+  char c = lex.sql[t.pos];
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+    wl_parser words = {.arena = arena, .sql = lex.sql};
+    stmt->verb = wl_build_word(&words, t, true);
+    if (!stmt->verb) return wl_nomem(err);
+  }
+  stmt->kind = WL_STMT_OTHER;
+  if (kind == WLT_SELECT || kind == WLT_VALUES || (kind == WLT_WITH && with_selects(lex))) {
+    stmt->kind = WL_STMT_SELECT;
+    wl_status st = parse_select(arena, &lex, kind, t, stmt, err);
+    if (st != WL_OK) return st;
+  }
+  *out = stmt;
+  return WL_OK;
+}

@@ -1,0 +1,56 @@
+/*
+** A batch: result rows by column, between the machine that made them and the interface that
+** gives them out (SQLite rows or Arrow arrays).
+**
+** Invariants:
+** 1. A batch has room for at most WL_TABLET_ROWS rows.
+** 2. INT and REAL columns hold 8 bytes a row, t one byte a row (1: there is a value)
+**    where the column is nullable.
+** 3. TEXT columns hold offsets[0 … n_rows] into heap; ANY columns a tag in t, 8 bytes in
+**    v and, for text and blobs, v an offset into heap and n the length.
+** 4. Batches come from a pool and go back to it; the pool lives as long as its last batch.
+*/
+#ifndef WL_BATCH_H
+#define WL_BATCH_H
+
+#include "base/status.h"
+#include "program/program.h"
+
+typedef struct wl_pool wl_pool;
+
+typedef struct wl_outcol {
+  wl_u64 *v;
+  wl_u8 *t;
+  wl_u32 *n;
+  wl_i32 *offsets;
+  wl_u8 *heap;
+  size_t n_heap, size_heap;
+} wl_outcol;
+
+typedef struct wl_batch {
+  struct wl_batch *next;
+  wl_pool *pool;
+  wl_i64 n_rows;
+  wl_i64 skip; /* rows at the front that OFFSET takes away */
+  int n_cols;
+  wl_outcol *cols;
+  void *owner; /* of column memory that is not the batch's own … */
+  void (*release)(void *owner); /* … given back with this */
+} wl_batch;
+
+/* Types of the result columns, from the program: constants take a register type too. */
+wl_reg wl_result_reg(const wl_result *r);
+
+wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) WL_MUST;
+void wl_pool_close(wl_pool *p); /* the owner lets go */
+const wl_reg *wl_pool_regs(const wl_pool *p);
+
+wl_status wl_batch_take(wl_pool *pool, wl_batch **out, wl_error *err) WL_MUST;
+void wl_batch_give(wl_batch *b); /* NULL is fine */
+
+/* Room for n more bytes in a column's heap; at most 2 GiB - 1. */
+wl_status wl_outcol_room(wl_outcol *c, size_t n) WL_MUST;
+
+wl_val wl_batch_value(const wl_batch *b, const wl_reg *regs, int col, wl_i64 row);
+
+#endif

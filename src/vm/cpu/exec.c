@@ -1,0 +1,480 @@
+#include "vm/cpu/exec.h"
+#include "vm/cpu/loops.h"
+#include "base/mem.h"
+#include "vm/conv.h"
+#include "vm/scratch.h"
+#include <string.h>
+
+/* A register's vector: v values or text addresses, n lengths, t valid bytes, tags or truths. */
+typedef struct plane {
+  wl_u8 type;
+  int stride; /* 0: a constant, one value for all rows */
+  wl_u64 *v;
+  wl_u32 *n;
+  wl_u8 *t; /* NULL: every row has a value */
+} plane;
+
+struct wl_exec {
+  const wl_program *p;
+  int first, end; /* instructions of the block */
+  wl_column **cols;
+  const wl_val *aggregates;
+  plane *regs, *consts;
+  int *last_use; /* of each register: the last instruction that reads it */
+  int *defined;  /* of each register: the instruction that sets it */
+  void *memory;
+  wl_u16 sel[WL_VECTOR], keep[WL_VECTOR];
+  bool selected; /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR]; /* for values packed together */
+  wl_u32 fault;
+  wl_vctx ctx;
+};
+
+/* Where an Agg or Result instruction reads many operands, every result operand counts. */
+static void note_uses(wl_exec *x) {
+  const wl_program *p = x->p;
+  for (int pc = x->first; pc < x->end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    wl_i16 read[3] = {in->a, in->b, in->c};
+    if (in->op == WL_OP__Column) {
+      x->defined[in->d] = pc;
+      continue;
+    }
+    for (int k = 0; k < 3; k++)
+      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
+    if (in->op == WL_OP__Result)
+      for (int k = 0; k < p->n_results; k++)
+        if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
+    if (want[0] != ' ') x->defined[in->d] = pc;
+  }
+}
+
+static bool has_lengths(wl_u8 type) { return type == WL_R_TEXT || type == WL_R_ANY; }
+
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
+                       wl_u64 max_text, wl_exec **out, wl_error *err) {
+  wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
+  if (!x) return wl_nomem(err);
+  x->p = p;
+  x->first = pc + 1;
+  x->end = p->code[pc].c;
+  x->cols = cols;
+  x->aggregates = aggregates;
+  x->ctx.fault = &x->fault;
+  x->ctx.max_text = max_text;
+  size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
+  x->regs = wl_mem_zalloc((n_regs + 1) * sizeof *x->regs);
+  x->consts = wl_mem_zalloc((n_consts + 1) * sizeof *x->consts);
+  x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  /* vectors for the registers that this block sets, then a value a constant */
+  size_t per = WL_VECTOR * (8 + 4 + 1);
+  wl_status rc = WL_OK;
+  if (!x->regs || !x->consts || !x->last_use || !x->defined) rc = wl_nomem(err);
+  size_t n_used = 0;
+  if (!rc) {
+    for (size_t r = 0; r < n_regs; r++) x->defined[r] = -1;
+    note_uses(x);
+    for (size_t r = 0; r < n_regs; r++) n_used += x->defined[r] >= 0;
+    x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
+    if (!x->memory) rc = wl_nomem(err);
+  }
+  if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
+  if (rc) {
+    wl_exec_close(x);
+    *out = NULL;
+    return rc;
+  }
+  wl_u8 *at = x->memory;
+  for (size_t r = 0; r < n_regs; r++) {
+    if (x->defined[r] < 0) continue;
+    plane *q = &x->regs[r];
+    q->type = p->regs[r].type;
+    q->stride = 1;
+    q->v = (wl_u64 *)at;
+    q->n = (wl_u32 *)(at + WL_VECTOR * 8);
+    bool tagged = p->regs[r].nullable || q->type == WL_R_ANY || q->type == WL_R_TRUTH;
+    q->t = tagged ? at + WL_VECTOR * 12 : NULL;
+    at += per;
+  }
+  wl_u8 *zeros = at;
+  memset(zeros, 0, WL_VECTOR);
+  at += WL_VECTOR;
+  for (size_t k = 0; k < n_consts; k++, at += 32) {
+    plane *q = &x->consts[k];
+    wl_val v = p->consts[k];
+    q->v = (wl_u64 *)at;
+    q->n = (wl_u32 *)(at + 8);
+    q->v[0] = v.v;
+    q->n[0] = v.n;
+    at[16] = v.t;
+    at[17] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE; /* as a truth */
+    q->type = v.t == WL_T_TEXT ? WL_R_TEXT : v.t == WL_T_BLOB ? WL_R_ANY : v.t == WL_T_REAL ? WL_R_REAL : WL_R_INT;
+    q->t = v.t == WL_T_NULL ? zeros : v.t == WL_T_BLOB ? at + 16 : NULL;
+  }
+  return WL_OK;
+}
+
+void wl_exec_close(wl_exec *x) {
+  if (!x) return;
+  wl_scratch_close(&x->ctx);
+  wl_conv_give(x->ctx.conv);
+  wl_mem_free(x->memory);
+  wl_mem_free(x->regs);
+  wl_mem_free(x->consts);
+  wl_mem_free(x->last_use);
+  wl_mem_free(x->defined);
+  wl_mem_free(x);
+}
+
+static const plane *operand(const wl_exec *x, wl_i16 o) {
+  return WL_IS_CONST(o) ? &x->consts[WL_CONST_OF(o)] : &x->regs[o];
+}
+
+/* Truths of an operand that is a truth register or a constant standing for one. */
+static const wl_u8 *truths(const plane *q, int *stride) {
+  *stride = q->stride;
+  return q->stride ? q->t : (const wl_u8 *)q->v + 17;
+}
+
+static inline wl_val get(const plane *q, int i) {
+  int k = q->stride ? i : 0;
+  wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
+  switch (q->type) {
+  case WL_R_INT: return t ? wl_val_make(WL_T_INT, q->v[k], 0) : wl_null();
+  case WL_R_REAL: return t ? wl_val_make(WL_T_REAL, q->v[k], 0) : wl_null();
+  case WL_R_TEXT: return t ? wl_val_make(WL_T_TEXT, q->v[k], q->n[k]) : wl_null();
+  case WL_R_TRUTH: return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
+  default: return wl_val_make(t, q->v[k], q->n[k]);
+  }
+}
+
+static inline void put(plane *q, int i, wl_val v) {
+  q->v[i] = v.t == WL_T_NULL ? 0 : v.v;
+  if (has_lengths(q->type)) q->n[i] = v.n;
+  if (q->t) q->t[i] = q->type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
+}
+
+/* ---- columns */
+
+static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_i32 row, int n) {
+  const wl_segment *s = &c->segments[tablet];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  const char *data = (const char *)s->data + (size_t)row * (size_t)wl_phys_width(c->phys);
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: widen_i8(d->v, data, sel, n); break;
+  case WL_P_I16: widen_i16(d->v, data, sel, n); break;
+  case WL_P_I32: widen_i32(d->v, data, sel, n); break;
+  case WL_P_F32: widen_f32(d->v, data, sel, n); break;
+  default: widen_64(d->v, data, sel, n);
+  }
+  if (c->phys == WL_P_ANY) {
+    widen_u8(d->t, s->tags + row, sel, n);
+  } else if (d->t) {
+    if (s->valid) spread_bits(d->t, s->valid, row, sel, n);
+    else memset(d->t, 1, (size_t)n);
+  }
+  if (c->phys < WL_P_TEXT) return;
+  for (int i = 0; i < n; i++) {
+    bool text = c->phys == WL_P_TEXT || d->t[i] >= WL_T_TEXT;
+    d->n[i] = text ? (wl_u32)(d->v[i] >> 32) : 0;
+    if (text) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
+  }
+}
+
+/* ---- filters */
+
+static void compact(plane *q, const wl_u16 *keep, int n) {
+  if (q->type != WL_R_TRUTH)
+    for (int i = 0; i < n; i++) q->v[i] = q->v[keep[i]];
+  if (q->t)
+    for (int i = 0; i < n; i++) q->t[i] = q->t[keep[i]];
+  if (has_lengths(q->type))
+    for (int i = 0; i < n; i++) q->n[i] = q->n[keep[i]];
+}
+
+/* Keeps the rows where a is true; returns how many. */
+static int filter(wl_exec *x, int pc, const plane *a, int n) {
+  int stride;
+  const wl_u8 *t = truths(a, &stride);
+  if (!stride) return t[0] == WL_TRUE ? n : 0;
+  int k = keep_true(t, x->keep, n);
+  if (k == n || k == 0) return k;
+  for (int r = 0; r < x->p->n_regs; r++)
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc) compact(&x->regs[r], x->keep, k);
+  if (x->selected)
+    for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
+  else memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
+  x->selected = true;
+  return k;
+}
+
+/* ---- scalar opcodes */
+
+static void typed(wl_exec *x, const wl_instr *in, int n) {
+  wl_shape shape = wl_opcodes[in->op].shape;
+  plane *d = &x->regs[in->d];
+  const plane *a = operand(x, in->a), *b = NULL;
+  bool two = wl_shapes[shape][2] != ' ';
+  if (two) b = operand(x, in->b);
+  int sa = a->stride, sb = two ? b->stride : 0;
+  const void *av = a->v, *bv = two ? b->v : NULL;
+  if (wl_shapes[shape][1] == 'B') {
+    av = truths(a, &sa);
+    if (two) bv = truths(b, &sb);
+    exec_ops[in->op].loop(d->t, av, sa, bv, sb, n);
+    return;
+  }
+  bool to_truth = d->type == WL_R_TRUTH;
+  exec_ops[in->op].loop(to_truth ? (void *)d->t : (void *)d->v, av, sa, bv, sb, n);
+  if (to_truth) {
+    if (a->t) truth_nulls(d->t, a->t, n);
+    if (two && b->t) truth_nulls(d->t, b->t, n);
+    return;
+  }
+  if (!d->t) return;
+  if (a->t) memcpy(d->t, a->t, (size_t)n);
+  else memset(d->t, 1, (size_t)n);
+  if (two && b->t) valid_and(d->t, b->t, n);
+  if (shape == WL_SHAPE_I_IIZ) {
+    if (sb) valid_nonzero(d->t, bv, n);
+    else if (*(const wl_i64 *)bv == 0) memset(d->t, 0, (size_t)n);
+  }
+  if (shape == WL_SHAPE_F_FF) valid_number(d->t, (const double *)d->v, n);
+  blank(d->v, d->t, n);
+}
+
+static void truth_to_int(plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) {
+    d->v[i] = a->t[i] == WL_TRUE;
+    if (d->t) d->t[i] = a->t[i] != WL_UNKNOWN;
+  }
+}
+
+static void select(wl_exec *x, const wl_instr *in, int n) {
+  plane *d = &x->regs[in->d];
+  const plane *a = operand(x, in->a), *b = operand(x, in->b);
+  int st;
+  const wl_u8 *t = truths(operand(x, in->c), &st);
+  if (wl_opcodes[in->op].shape == WL_SHAPE_SELECT_V) {
+    for (int i = 0; i < n; i++) put(d, i, get(t[st ? i : 0] == WL_TRUE ? a : b, i));
+    return;
+  }
+  for (int i = 0; i < n; i++)
+    d->v[i] = t[st ? i : 0] == WL_TRUE ? a->v[a->stride ? i : 0] : b->v[b->stride ? i : 0];
+  if (d->t)
+    for (int i = 0; i < n; i++) {
+      const plane *q = t[st ? i : 0] == WL_TRUE ? a : b;
+      d->t[i] = q->t ? q->t[i] : 1;
+    }
+}
+
+static void generic(wl_exec *x, const wl_instr *in, int n) {
+  const wl_exec_op *op = &exec_ops[in->op];
+  plane *d = &x->regs[in->d];
+  const plane *a = operand(x, in->a), *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
+  if (op->truth)
+    for (int i = 0; i < n; i++) d->t[i] = op->truth(&x->ctx, get(a, i), get(b, i), in->c);
+  else
+    for (int i = 0; i < n; i++) put(d, i, op->value(&x->ctx, get(a, i), get(b, i), in->c));
+}
+
+static void null_test(plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = get(a, i).t == WL_T_NULL ? WL_TRUE : WL_FALSE;
+}
+
+/* ---- aggregates */
+
+/* The values of rows that are not NULL, packed into room if there are NULLs. */
+static const wl_u64 *packed(const plane *a, int n, wl_u64 *room, int *n_out) {
+  *n_out = n;
+  if (!a->stride) {
+    if (a->t) n = *n_out = 0;
+    for (int i = 0; i < n; i++) room[i] = a->v[0];
+    return room;
+  }
+  if (!a->t) return a->v;
+  int k = 0;
+  for (int i = 0; i < n; i++) {
+    room[k] = a->v[i];
+    k += a->t[i];
+  }
+  *n_out = k;
+  return room;
+}
+
+static void sum_watched(wl_acc_state *s, wl_i64 v) {
+  s->sum += v;
+  if (s->sum < s->low) s->low = s->sum;
+  if (s->sum > s->high) s->high = s->sum;
+}
+
+static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int n) {
+  const plane *a = operand(x, in->a);
+  wl_status rc = WL_OK;
+  int k;
+  switch (in->op) {
+  case WL_OP__AggRows: s->count += n; return WL_OK;
+  case WL_OP__AggCount:
+    if (a->stride && a->t && a->type != WL_R_ANY && a->type != WL_R_TRUTH) s->count += sum_u8(a->t, n);
+    else
+      for (int i = 0; i < n; i++) s->count += get(a, i).t != WL_T_NULL;
+    return WL_OK;
+  case WL_OP__AggSumV:
+    for (int i = 0; i < n; i++) {
+      wl_val v = get(a, i);
+      if (v.t == WL_T_NULL) continue;
+      s->count++;
+      if (v.t == WL_T_REAL) {
+        s->seen_real = true;
+        wl_fsum_add(&s->reals, wl_as_f64(v.v));
+      } else if (s->seen_real) {
+        s->sum += (wl_i64)v.v;
+      } else {
+        sum_watched(s, (wl_i64)v.v);
+      }
+    }
+    return WL_OK;
+  case WL_OP__AggMinV:
+  case WL_OP__AggMaxV:
+    for (int i = 0; i < n && !rc; i++) {
+      wl_val v = get(a, i);
+      if (wl_acc_better(in->op, s, v, in->c)) rc = wl_acc_best(s, v);
+    }
+    return rc;
+  default: break;
+  }
+  const wl_u64 *v = packed(a, n, x->room, &k);
+  s->count += k;
+  if (k == 0) return WL_OK;
+  wl_val best = wl_null();
+  switch (in->op) {
+  case WL_OP__AggSumI: s->sum += sum_i64((const wl_i64 *)v, k); break;
+  case WL_OP__AggSumX:
+    for (int i = 0; i < k; i++) sum_watched(s, (wl_i64)v[i]);
+    break;
+  case WL_OP__AggSumF:
+    s->seen_real = true;
+    wl_fsum_vector(&s->reals, (const double *)v, k);
+    break;
+  case WL_OP__AggMinI: best = wl_int(least_i64((const wl_i64 *)v, k)); break;
+  case WL_OP__AggMaxI: best = wl_int(most_i64((const wl_i64 *)v, k)); break;
+  case WL_OP__AggMinF:
+  case WL_OP__AggMaxF: {
+    const double *f = (const double *)v;
+    int at = 0;
+    for (int i = 1; i < k; i++)
+      if (in->op == WL_OP__AggMinF ? f[i] < f[at] : f[i] > f[at]) at = i;
+    best = wl_real(f[at]);
+    break;
+  }
+  default: break;
+  }
+  return wl_acc_better(in->op, s, best, 0) ? wl_acc_best(s, best) : WL_OK;
+}
+
+/* ---- results */
+
+static wl_status give_text(wl_outcol *c, wl_i64 row, wl_val v) {
+  wl_status rc = wl_outcol_room(c, v.n);
+  if (rc) return rc;
+  if (v.n) memcpy(c->heap + c->n_heap, wl_bytes(v), v.n);
+  c->n_heap += v.n;
+  if (c->offsets) c->offsets[row + 1] = (wl_i32)c->n_heap;
+  return WL_OK;
+}
+
+static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 at, int n) {
+  bool same = q->type == want.type;
+  if (same && q->stride && want.type <= WL_R_REAL) {
+    memcpy(c->v + at, q->v, (size_t)n * 8);
+    if (!c->t) return WL_OK;
+    if (q->t) memcpy(c->t + at, q->t, (size_t)n);
+    else memset(c->t + at, 1, (size_t)n);
+    return WL_OK;
+  }
+  for (int i = 0; i < n; i++) {
+    wl_val v = get(q, i);
+    wl_status rc = WL_OK;
+    if (v.t == WL_T_NULL) v = wl_null();
+    if (want.type == WL_R_TEXT) {
+      rc = give_text(c, at + i, v);
+      if (c->t) c->t[at + i] = v.t != WL_T_NULL;
+    } else if (want.type == WL_R_ANY) {
+      wl_u64 place = c->n_heap;
+      if (v.t >= WL_T_TEXT) rc = give_text(c, at + i, v);
+      c->v[at + i] = v.t >= WL_T_TEXT ? place : v.v;
+      c->n[at + i] = v.n;
+      c->t[at + i] = v.t;
+    } else {
+      c->v[at + i] = v.v;
+      if (c->t) c->t[at + i] = v.t != WL_T_NULL;
+    }
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+static wl_status give(wl_exec *x, wl_batch *out, int n) {
+  for (int k = 0; k < x->p->n_results; k++) {
+    const wl_result *r = &x->p->results[k];
+    wl_status rc = give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
+    if (rc) return rc;
+  }
+  out->n_rows += n;
+  return WL_OK;
+}
+
+/* ---- a vector of rows */
+
+static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out, wl_acc_state *accs) {
+  const wl_program *p = x->p;
+  x->selected = false;
+  wl_scratch_reset(&x->ctx);
+  for (int pc = x->first; pc < x->end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    wl_status rc = WL_OK;
+    switch ((wl_shape)wl_opcodes[in->op].shape) {
+    case WL_SHAPE_COLUMN:
+      if (x->aggregates) put(&x->regs[in->d], 0, x->aggregates[in->a]);
+      else load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      break;
+    case WL_SHAPE_FILTER:
+      n = filter(x, pc, operand(x, in->a), n);
+      if (n == 0) return WL_OK;
+      break;
+    case WL_SHAPE_RESULT: rc = give(x, out, n); break;
+    case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_SELECT_I:
+    case WL_SHAPE_SELECT_F:
+    case WL_SHAPE_SELECT_V: select(x, in, n); break;
+    case WL_SHAPE_B_VV:
+    case WL_SHAPE_B_V:
+    case WL_SHAPE_V_VV:
+    case WL_SHAPE_V_V: generic(x, in, n); break;
+    case WL_SHAPE_AGG:
+    case WL_SHAPE_AGG_I:
+    case WL_SHAPE_AGG_F:
+    case WL_SHAPE_AGG_V: rc = aggregate(x, in, &accs[in->d], n); break;
+    default: typed(x, in, n);
+    }
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
+                      wl_acc_state *accs, wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
+    int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
+    wl_status rc = vector(x, tablet, first + at, m, out, accs);
+    if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+    if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
+    if (rc) return rc;
+    if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
+  }
+  return WL_OK;
+}

@@ -1,0 +1,33 @@
+/*
+** The CPU machine: runs one Parallel block over rows of a tablet, a vector of 1024 rows at
+** a time.
+**
+** Invariants:
+** 1. Rows that a filter drops leave the vector: what follows works on dense vectors of the
+**    rows that are left, and sel tells which rows of the tablet they are.
+** 2. A worker (wl_exec) is used by one thread at a time and allocates nothing per vector.
+*/
+#ifndef WL_EXEC_H
+#define WL_EXEC_H
+
+#include "store/column.h"
+#include "vm/agg.h"
+#include "vm/batch.h"
+#include "vm/ops.h"
+
+enum { WL_VECTOR = 1024 };
+
+typedef struct wl_exec wl_exec;
+
+/* A worker for the block that starts with the Parallel at pc. cols: the table's columns;
+** aggregates: the values of the second block's source. Both are borrowed. */
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
+                       wl_u64 max_text, wl_exec **out, wl_error *err) WL_MUST;
+void wl_exec_close(wl_exec *x);
+
+/* Rows [first, first + n) of a tablet. out: the batch that Result fills, stopping once it
+** has max_rows. accs: the accumulators that Agg opcodes fill. */
+wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
+                      wl_acc_state *accs, wl_error *err) WL_MUST;
+
+#endif

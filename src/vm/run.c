@@ -1,0 +1,211 @@
+#include "vm/run_impl.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WAVE = 64 };
+
+const wl_program *wl_run_program(const wl_run *r) { return r->p; }
+const wl_reg *wl_run_regs(const wl_run *r) { return wl_pool_regs(r->pool); }
+const char *wl_run_detour(const wl_run *r) { return *r->detour ? r->detour : NULL; }
+
+static void find_blocks(wl_run *r) {
+  r->table_block = r->second_block = -1;
+  for (int pc = 0; pc < r->p->n_code; pc++) {
+    if (r->p->code[pc].op != WL_OP__Parallel) continue;
+    if (r->p->code[pc].a == WL_SOURCE_TABLE) r->table_block = pc;
+    else r->second_block = pc;
+  }
+}
+
+wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_program *program,
+                      wl_snapshot *snap, wl_run **out, wl_error *err) {
+  wl_run *r = *out = wl_mem_zalloc(sizeof *r);
+  if (!r) {
+    wl_arena_close(arena);
+    wl_snapshot_release(snap);
+    return wl_nomem(err);
+  }
+  r->config = *config;
+  r->arena = *arena;
+  memset(arena, 0, sizeof *arena);
+  r->snap = *snap;
+  memset(snap, 0, sizeof *snap);
+  r->p = program;
+  r->ready_end = &r->ready;
+  r->to_skip = program->offset;
+  r->to_give = program->limit;
+  r->n_tablets = (int)((r->snap.n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+  if (r->config.threads < 1) r->config.threads = 1;
+  r->wave = r->config.threads;
+  find_blocks(r);
+  wl_i64 most = r->snap.n_rows < WL_TABLET_ROWS ? r->snap.n_rows : WL_TABLET_ROWS;
+  wl_status rc = wl_pool_open(program, most, &r->pool, err);
+  r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
+  r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
+  if (!rc && (!r->workers || !r->accs)) rc = wl_nomem(err);
+  if (rc) {
+    wl_run_close(r);
+    *out = NULL;
+  }
+  return rc;
+}
+
+void wl_run_close(wl_run *r) {
+  if (!r) return;
+  wl_run_device_close(r);
+  while (r->ready) {
+    wl_batch *b = r->ready;
+    r->ready = b->next;
+    wl_batch_give(b);
+  }
+  for (int i = 0; r->workers && i < r->config.threads; i++) wl_exec_close(r->workers[i]);
+  for (int k = 0; r->accs && k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
+  wl_mem_free(r->workers);
+  wl_mem_free(r->accs);
+  wl_pool_close(r->pool);
+  wl_snapshot_release(&r->snap);
+  wl_arena_close(&r->arena);
+  wl_mem_free(r);
+}
+
+void wl_run_push(wl_run *r, wl_batch *b) {
+  b->next = NULL;
+  *r->ready_end = b;
+  r->ready_end = &b->next;
+}
+
+/* ---- the CPU's waves */
+
+typedef struct wave {
+  wl_run *r;
+  int n;
+  wl_i64 max_rows; /* of a batch; more would not be given */
+  wl_batch *batches[MAX_WAVE];
+  wl_acc_state *accs; /* [n][n_accs] */
+  wl_status status[MAX_WAVE];
+  wl_error errors[MAX_WAVE];
+} wave;
+
+static void wave_task(void *arg, int worker, long task) {
+  wave *w = arg;
+  wl_run *r = w->r;
+  wl_error *err = &w->errors[task];
+  wl_status rc = WL_OK;
+  if (!r->workers[worker])
+    rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text, &r->workers[worker], err);
+  if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
+  if (!rc) {
+    int tablet = r->next_tablet + (int)task;
+    wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
+    rc = wl_exec_run(r->workers[worker], tablet, 0, (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS),
+                     w->batches[task], w->max_rows,
+                     w->accs ? w->accs + task * r->p->n_accs : NULL, err);
+  }
+  w->status[task] = rc;
+}
+
+wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
+  wave w;
+  memset(&w, 0, offsetof(wave, errors));
+  w.r = r;
+  w.n = r->n_tablets - r->next_tablet;
+  if (w.n > r->wave) w.n = r->wave;
+  if (w.n > MAX_WAVE) w.n = MAX_WAVE;
+  w.max_rows = r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  if (r->second_block >= 0) {
+    w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
+    if (!w.accs) return wl_nomem(err);
+  }
+  wl_threads_run(r->config.threads, w.n, wave_task, &w);
+  wl_status rc = WL_OK;
+  for (int i = 0; i < w.n; i++) {
+    if (!rc && w.status[i]) {
+      rc = w.status[i];
+      *err = w.errors[i];
+    }
+    for (int k = 0; w.accs && k < r->p->n_accs; k++) {
+      wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
+      if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], s)) rc = wl_nomem(err);
+      wl_acc_reset(s);
+    }
+    if (!w.batches[i]) continue;
+    if (!rc && w.batches[i]->n_rows) wl_run_push(r, w.batches[i]);
+    else wl_batch_give(w.batches[i]);
+  }
+  wl_mem_free(w.accs);
+  r->next_tablet += w.n;
+  if (r->wave < MAX_WAVE) r->wave *= 2;
+  return rc;
+}
+
+/* ---- both machines */
+
+static wl_status one_wave(wl_run *r, wl_error *err) {
+  wl_status rc = WL_OK;
+  if (r->config.check) rc = r->config.check(r->config.check_arg, err);
+  if (rc) return rc;
+  if (r->config.device) {
+    rc = wl_run_device_wave(r, err);
+    if (rc != WL_NOT_TAKEN) return rc;
+    snprintf(r->detour, sizeof r->detour, "%.190s", err->text);
+    r->config.device = NULL;
+  }
+  return wl_run_cpu_wave(r, err);
+}
+
+/* The second block: one row, made of the finished aggregates. */
+static wl_status finish_aggregates(wl_run *r, wl_error *err) {
+  const wl_program *p = r->p;
+  wl_status rc = WL_OK;
+  wl_exec *x = NULL;
+  wl_batch *b = NULL;
+  wl_val *values = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *values);
+  if (!values) return wl_nomem(err);
+  for (int k = 0; k < p->n_aggs && !rc; k++) rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &values[k], err);
+  if (!rc) rc = wl_exec_open(p, r->second_block, NULL, values, r->config.max_text, &x, err);
+  if (!rc) rc = wl_batch_take(r->pool, &b, err);
+  if (!rc) rc = wl_exec_run(x, 0, 0, 1, b, -1, NULL, err);
+  if (rc) wl_batch_give(b);
+  else wl_run_push(r, b);
+  wl_exec_close(x);
+  wl_mem_free(values);
+  return rc;
+}
+
+wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) {
+  *out = NULL;
+  for (;;) {
+    if (r->to_give == 0) return WL_OK;
+    while (!r->ready) {
+      wl_status rc = WL_OK;
+      if (r->next_tablet < r->n_tablets) {
+        rc = one_wave(r, err);
+      } else if (r->second_block >= 0 && !r->aggregated) {
+        r->aggregated = true;
+        rc = finish_aggregates(r, err);
+      } else {
+        return WL_OK;
+      }
+      if (rc) return rc;
+    }
+    wl_batch *b = r->ready;
+    r->ready = b->next;
+    if (!r->ready) r->ready_end = &r->ready;
+    b->skip = r->to_skip < b->n_rows ? r->to_skip : b->n_rows;
+    r->to_skip -= b->skip;
+    wl_i64 n = b->n_rows - b->skip;
+    if (r->to_give >= 0 && n > r->to_give) {
+      n = r->to_give;
+      b->n_rows = b->skip + n;
+    }
+    if (r->to_give >= 0) r->to_give -= n;
+    if (n == 0) {
+      wl_batch_give(b);
+      continue;
+    }
+    *out = b;
+    return WL_OK;
+  }
+}

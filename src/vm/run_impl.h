@@ -1,0 +1,35 @@
+/* The inside of wl_run, shared by run.c, the CPU part and the device part. */
+#ifndef WL_RUN_IMPL_H
+#define WL_RUN_IMPL_H
+
+#include "vm/agg.h"
+#include "vm/cpu/exec.h"
+#include "vm/run.h"
+
+struct wl_run {
+  wl_run_config config;
+  wl_arena arena;
+  const wl_program *p;
+  wl_snapshot snap;
+  wl_pool *pool;
+  int table_block;  /* pc of the Parallel over the table */
+  int second_block; /* pc of the one over the aggregates, or -1 */
+  wl_i64 to_skip, to_give; /* OFFSET and LIMIT rows left; to_give < 0: no limit */
+  wl_batch *ready, **ready_end;
+  int next_tablet, n_tablets;
+  int wave; /* tablets in the next wave */
+  bool aggregated;
+  wl_exec **workers; /* [config.threads] */
+  wl_acc_state *accs; /* [n_accs]: the whole table so far */
+  char detour[200];
+  void *device_state;
+};
+
+void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
+/* One wave of tablets on the CPU: batches pushed, or accumulators joined. */
+wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;
+/* The same on a device: a group of tablets. WL_NOT_TAKEN: the CPU must do it. */
+wl_status wl_run_device_wave(wl_run *r, wl_error *err) WL_MUST;
+void wl_run_device_close(wl_run *r);
+
+#endif

@@ -57,9 +57,9 @@ static long long integer_of(const char *z) {
 }
 
 static bool boolean_of(const char *z) {
-  size_t digits = strncasecmp(z, "0x", 2) == 0 ? 2 + strspn(z + 2, "0123456789abcdefABCDEF")
-                                               : strspn(z, "0123456789");
-  if (digits && !z[digits]) return (integer_of(z) & 0xffffffff) != 0;
+  bool hex = z[0] == '0' && (z[1] == 'x' || z[1] == 'X');
+  size_t digits = strspn(z + (hex ? 2 : 0), hex ? "0123456789abcdefABCDEF" : "0123456789");
+  if (digits && !z[digits + (hex ? 2 : 0)]) return (integer_of(z) & 0xffffffff) != 0;
   if (strcasecmp(z, "on") == 0 || strcasecmp(z, "yes") == 0) return true;
   if (strcasecmp(z, "off") == 0 || strcasecmp(z, "no") == 0) return false;
   fprintf(stderr, "ERROR: Not a boolean value: \"%s\". Assuming \"no\".\n", z);

@@ -81,7 +81,7 @@ static const topic topics[] = {
     {".nullvalue STRING        What to print for NULL", NULL},
     {".open ?OPTIONS? ?FILE?   Close the database and open FILE, or one in memory",
      "   OPTIONS:\n"
-     "     --new          empty FILE first\n"
+     "     --new          delete FILE first\n"
      "     --nofollow     refuse a symbolic link\n"
      "     --readonly     open for reading only\n"
      "   Settings given with -set are made again on the new connection.\n"},
@@ -95,7 +95,7 @@ static const topic topics[] = {
      "     --indent       long statements over several lines\n"
      "     --nosys        without the tables of SQLite itself\n"},
     {".separator COL ?ROW?     Set the column and row separators", NULL},
-    {".show                    Show the settings above", NULL},
+    {".show                    Show the settings", NULL},
     {".stats ?on|off?          Tell on stderr who ran each statement, why, and its time",
      "   The line begins with the engine: cpu, gpu or sqlite.\n"
      "   Without an argument: the line for the latest statement.\n"},

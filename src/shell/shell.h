@@ -1,0 +1,139 @@
+/*
+** The command-line shell's one state, and what its files offer each other.
+**
+**   main.c    options, opening the database        input.c   lines, statements, line editing
+**   run.c     one piece of SQL, errors, timing     output.c  the modes that print row by row
+**   table.c   the modes that see all rows first    plan.c    EXPLAIN and EXPLAIN QUERY PLAN
+**   dot.c     dot commands                         schema.c  .tables .schema .indexes .databases
+**   help.c    the text of -help and .help
+**
+** The shell knows the library by <warplite.h> alone. For the same input it writes the
+** bytes that the sqlite3 shell of SQLite 3.40.1 writes; test/clients/shell_test.py is
+** the judge of that.
+*/
+#ifndef WL_SHELL_H
+#define WL_SHELL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fputs_unlocked, fwrite_unlocked */
+#endif
+#include <stdbool.h>
+#include <stdio.h>
+#include <warplite.h>
+
+typedef enum wl_mode {
+  MODE_LINE,
+  MODE_COLUMN,
+  MODE_LIST,
+  MODE_HTML,
+  MODE_INSERT,
+  MODE_QUOTE,
+  MODE_TCL,
+  MODE_CSV,
+  MODE_ASCII,
+  MODE_JSON,
+  MODE_MARKDOWN,
+  MODE_TABLE,
+  MODE_BOX,
+  MODE_COUNT,
+  MODE_OFF
+} wl_mode;
+
+enum {
+  NAME_BYTES = 20,  /* separators and the text for NULL are cut to this, as in sqlite3 */
+  MAX_NESTING = 25, /* depth of .read inside .read */
+  DOT_OK = 0,
+  DOT_ERROR = 1,
+  DOT_QUIT = 2
+};
+
+typedef struct wl_shell {
+  sqlite3 *db;       /* NULL until the first use; see wl_shell_open */
+  char *db_name;     /* owned; the file to open, ":memory:" if none was named */
+  bool readonly;     /* -readonly, or .open --readonly */
+  bool nofollow;     /* .open --nofollow */
+  const char *argv0; /* how messages about options name the program */
+  char *settings;    /* owned; all of -set, as name=value,... */
+
+  FILE *in;         /* NULL: the terminal, through libedit */
+  int lineno;       /* of `in` */
+  int nesting;      /* depth of wl_input_process */
+  bool interactive; /* prompts, banner, errors without line numbers */
+
+  wl_mode mode;
+  char col_sep[NAME_BYTES], row_sep[NAME_BYTES], null_value[NAME_BYTES];
+  bool headers, headers_set; /* headers_set: the user chose, so .mode column does not */
+  int wrap;                  /* columnar modes: longest line in a cell, 0 without limit */
+  bool wordwrap, quote;
+  char *insert_table; /* owned; the quoted name for .mode insert */
+
+  bool echo, bail, timer, stats;
+} wl_shell;
+
+/* main.c */
+
+/*
+** Opens the database if that was not done yet. A file that cannot be opened ends the
+** process, unless keep_alive: then the message is printed and a memory database opened.
+*/
+void wl_shell_open(wl_shell *sh, bool keep_alive);
+void wl_shell_close(wl_shell *sh);
+
+/* input.c */
+
+/* Interrupts seen since the shell last started to wait for input. */
+int wl_input_interrupts(void);
+/* Sets the handler for Ctrl-C. */
+void wl_input_catch_interrupts(void);
+/* The connection that Ctrl-C interrupts; NULL before it is closed. */
+void wl_input_interrupt_target(sqlite3 *db);
+/* Runs all of sh->in; 1 if anything failed, else 0. */
+int wl_input_process(wl_shell *sh);
+/* Sets up line editing and reads the history, which is written when the process ends. */
+void wl_input_start_editing(void);
+
+/* run.c */
+
+/*
+** Runs every statement of sql up to the first that fails. The code is SQLite's; *err is
+** set to a message to be freed with sqlite3_free, "in prepare, ..." or "stepping, ...".
+*/
+int wl_run_sql(wl_shell *sh, const char *sql, char **err);
+/* The same for input that began at a line, with its messages and .timer; 1 on failure. */
+int wl_run_input(wl_shell *sh, const char *sql, int line);
+
+/* output.c */
+void wl_output_row(wl_shell *sh, sqlite3_stmt *stmt, int n_col, sqlite3_int64 i_row);
+void wl_output_end(wl_shell *sh, sqlite3_int64 n_rows);
+/* Whether a name can stand in SQL only inside double quotes. */
+bool wl_output_must_quote(const char *name);
+/* A value as a SQL literal, owned by the caller; for the columnar modes. */
+char *wl_output_literal(sqlite3_stmt *stmt, int col);
+const char *wl_output_mode_name(wl_mode mode);
+bool wl_output_is_columnar(wl_mode mode);
+/* A string as .show prints it: in double quotes with C escapes. */
+void wl_output_c_string(FILE *out, const char *z);
+
+/* table.c: steps the statement to its end and prints it. */
+void wl_table_print(wl_shell *sh, sqlite3_stmt *stmt, int n_col);
+
+/* plan.c: what kind of EXPLAIN a statement is, and printing one, stepped to its end. */
+typedef enum wl_plan_kind { PLAN_NONE, PLAN_PROGRAM, PLAN_TREE } wl_plan_kind;
+wl_plan_kind wl_plan_of(sqlite3_stmt *stmt, const char *sql);
+void wl_plan_print(sqlite3_stmt *stmt, wl_plan_kind kind);
+
+/* dot.c: runs one dot command; a DOT_ code. */
+int wl_dot_run(wl_shell *sh, const char *line);
+/* Sets the mode and the separators that go with it; false if there is none of that name. */
+bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
+
+/* schema.c: DOT_ codes. */
+int wl_schema_tables(wl_shell *sh, const char *pattern, bool indexes);
+int wl_schema_show(wl_shell *sh, const char *pattern, bool indent, bool no_system);
+int wl_schema_databases(wl_shell *sh);
+
+/* help.c */
+void wl_help_usage(const char *argv0);
+int wl_help_dot(const char *pattern);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+** The two published query suites and their data.
+**
+** Stands before every side of the benchmark: it says what is asked and makes the rows
+** that are asked about, the same rows for SQLite and for DuckDB.
+**
+** 1. The generator is a function of the seed alone: two generators with one seed give
+**    the same rows, so no side needs a copy of another side's data.
+** 2. Real columns hold values that a 4-byte float holds exactly, as in the papers.
+** 3. Odd queries are over integers, the even one after it is its twin over reals (the
+**    last three Sphyraena queries are aggregates and stand alone).
+*/
+#ifndef BENCH_SUITE_H
+#define BENCH_SUITE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUITE_COLUMNS 7
+
+struct query {
+  const char *name;
+  const char *sql;
+  const char *abs_sql; /* for a sum of reals: the sum of the magnitudes; else NULL */
+};
+
+struct suite {
+  char letter;
+  const char *title;
+  int64_t n_rows;
+  int range; /* uniform columns lie in [-range, range] */
+  uint64_t seed;
+  const struct query *queries;
+  int n_queries;
+};
+
+static const struct query sphyraena_queries[] = {
+    {"S1", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0", NULL},
+    {"S2", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0", NULL},
+    {"S3", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5", NULL},
+    {"S4", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5", NULL},
+    {"S5", "SELECT id, normali5, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
+     NULL},
+    {"S6", "SELECT id, normalf5, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
+     NULL},
+    {"S7", "SELECT id, normali5, normali20 FROM test WHERE normali5 * normali20 BETWEEN -5 AND 5",
+     NULL},
+    {"S8", "SELECT id, normalf5, normalf20 FROM test WHERE normalf5 * normalf20 BETWEEN -5 AND 5",
+     NULL},
+    {"S9",
+     "SELECT id, uniformi, normali5, normali20 FROM test "
+     "WHERE NOT uniformi OR NOT normali5 OR NOT normali20",
+     NULL},
+    {"S10",
+     "SELECT id, uniformf, normalf5, normalf20 FROM test "
+     "WHERE NOT uniformf OR NOT normalf5 OR NOT normalf20",
+     NULL},
+    {"S11", "SELECT SUM(normalf20) FROM test", "SELECT SUM(ABS(normalf20)) FROM test"},
+    {"S12", "SELECT AVG(uniformi) FROM test WHERE uniformi > 0", NULL},
+    {"S13", "SELECT MAX(normali5), MIN(normali5) FROM test", NULL},
+};
+
+static const struct query virginian_queries[] = {
+    {"V1", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0", NULL},
+    {"V2", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0", NULL},
+    {"V3", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5", NULL},
+    {"V4", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5", NULL},
+    {"V5", "SELECT id, uniformi, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
+     NULL},
+    {"V6", "SELECT id, uniformf, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
+     NULL},
+    {"V7",
+     "SELECT id, normali5, normali20 FROM test "
+     "WHERE normali5 * normali20 >= -5 AND normali5 * normali20 <= 5",
+     NULL},
+    {"V8",
+     "SELECT id, normalf5, normalf20 FROM test "
+     "WHERE normalf5 * normalf20 >= -5 AND normalf5 * normalf20 <= 5",
+     NULL},
+    {"V9",
+     "SELECT id, uniformi, normali5, normali20 FROM test WHERE uniformi >= -1 AND uniformi <= 1 "
+     "OR normali5 >= -1 AND normali5 <= 1 OR normali20 >= -1 AND normali20 <= 1",
+     NULL},
+    {"V10",
+     "SELECT id, uniformf, normalf5, normalf20 FROM test WHERE uniformf >= -1 AND uniformf <= 1 "
+     "OR normalf5 >= -1 AND normalf5 <= 1 OR normalf20 >= -1 AND normalf20 <= 1",
+     NULL},
+};
+
+static const struct suite suites[] = {
+    {'s', "Sphyraena", 5000000, 99, 0x5fa17eULL, sphyraena_queries,
+     sizeof sphyraena_queries / sizeof *sphyraena_queries},
+    {'v', "Virginian", 8000000, 100, 0x7ab1e7ULL, virginian_queries,
+     sizeof virginian_queries / sizeof *virginian_queries},
+};
+
+struct row {
+  int64_t id;
+  int i[3];   /* uniformi normali5 normali20 */
+  float f[3]; /* uniformf normalf5 normalf20 */
+};
+
+struct generator {
+  uint64_t state;
+  int64_t next_id;
+  int range;
+};
+
+static const char *const suite_columns[SUITE_COLUMNS] = {
+    "id", "uniformi", "normali5", "normali20", "uniformf", "normalf5", "normalf20"};
+
+static inline struct generator generator_start(const struct suite *s) {
+  return (struct generator){s->seed, 1, s->range};
+}
+
+/* splitmix64: short, seedable by any number, good enough for columns of test data. */
+static inline uint64_t generator_bits(struct generator *g) {
+  uint64_t z = (g->state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/* In (0, 1]: never 0, so that its logarithm is finite. */
+static inline double generator_unit(struct generator *g) {
+  return (double)((generator_bits(g) >> 11) + 1) * 0x1p-53;
+}
+
+/* Box-Muller: two independent normal values of deviation 1. */
+static inline void generator_normal(struct generator *g, double out[2]) {
+  double radius = sqrt(-2.0 * log(generator_unit(g)));
+  double angle = 6.283185307179586 * generator_unit(g);
+  out[0] = radius * cos(angle);
+  out[1] = radius * sin(angle);
+}
+
+static inline void generator_row(struct generator *g, struct row *r) {
+  double a[2], b[2];
+  r->id = g->next_id++;
+  generator_normal(g, a);
+  generator_normal(g, b);
+  r->i[0] = (int)(generator_bits(g) % (uint64_t)(2 * g->range + 1)) - g->range;
+  r->i[1] = (int)lrint(a[0] * 5);
+  r->i[2] = (int)lrint(a[1] * 20);
+  r->f[0] = (float)((generator_unit(g) * 2 - 1) * g->range);
+  r->f[1] = (float)(b[0] * 5);
+  r->f[2] = (float)(b[1] * 20);
+}
+
+/*
+** The bytes a scan of the columns named in the text has to read at the least, each
+** column in its narrowest form: 1 byte for the integers (all lie in -128..127 at these
+** sizes), 4 for the reals, none for id, which a dense table need not store.
+*/
+static inline int64_t query_bytes(const char *sql, int64_t n_rows) {
+  int64_t n = 0;
+  for (int c = 1; c < SUITE_COLUMNS; c++)
+    if (strstr(sql, suite_columns[c])) n += c <= 3 ? 1 : 4; /* no name is part of another */
+  return n * n_rows;
+}
+
+#endif

@@ -37,7 +37,8 @@ typedef struct rows {
   size_t n_rows, n_cells, cap_cells;
   char *bytes;
   size_t n_bytes, cap_bytes;
-  int rc, xrc; /* SQLITE_DONE, or the error and its extended code */
+  bool prepared; /* the statement came to be: an error is one of running it */
+  int rc, xrc;   /* SQLITE_DONE, or the error and its extended code */
   char err[512];
 } rows;
 
@@ -53,6 +54,7 @@ static inline void rows_clear(rows *r) {
   r->n_col = 0;
   r->n_rows = r->n_cells = r->n_bytes = 0;
   r->rc = r->xrc = 0;
+  r->prepared = false;
   r->names[0] = r->err[0] = 0;
 }
 
@@ -72,6 +74,7 @@ static inline void rows_fail(rows *r, sqlite3 *db, int rc) {
 static inline void rows_step(rows *r, sqlite3 *db, sqlite3_stmt *st) {
   int rc;
   size_t n_names = 0;
+  r->prepared = true;
   r->n_col = sqlite3_column_count(st);
   for (int c = 0; c < r->n_col && n_names < sizeof r->names; c++)
     n_names += (size_t)snprintf(r->names + n_names, sizeof r->names - n_names, "%s\x1f",

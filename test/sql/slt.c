@@ -9,6 +9,7 @@
 ** sqllogictest corpus with two additions for our own files: a line before a query,
 **
 **     engine native    cpu must run it under cpu, gpu under sim and cuda
+**     engine taken     warplite must run it: cpu, or under sim and cuda either of the two
 **     engine cpu       native on the CPU only: under sim and cuda the reason begins with cpu
 **     engine sqlite    SQLite must run it under every engine
 **
@@ -296,6 +297,8 @@ static void check_engine(runner *t, const char *file, long line, const char *ass
     must_be = device ? "gpu:" : "cpu:";
   else if (strcmp(t->engine, "sqlite") && !strcmp(assertion, "cpu"))
     must_be = "cpu:";
+  if (strcmp(t->engine, "sqlite") && !strcmp(assertion, "taken"))
+    must_be = device && !strncmp(reason, "gpu:", 4) ? "gpu:" : "cpu:";
   if (strncmp(reason, must_be, strlen(must_be)))
     fail_at(t, file, line, "ran elsewhere than \"engine %s\" says: %s", assertion, reason);
   else if (device && !strcmp(assertion, "cpu") && !reason[5])
@@ -317,7 +320,7 @@ static void run_query(runner *t, const char *file, long line, const char *types,
       fail_at(t, file, line, "SQLite gave no error");
     else if (!rows_same(&t->got, &t->want, loose, why, sizeof why))
       fail_at(t, file, line, "%s (%s)", why, reason);
-    check_engine(t, file, line, assertion, reason);
+    if (t->got.prepared) check_engine(t, file, line, assertion, reason);
     return;
   }
   if (t->want.rc != SQLITE_DONE) {
@@ -476,6 +479,9 @@ static void run_file(runner *t, const char *file) {
       skip |= strcmp(cond, "sqlite") != 0;
     } else if (sscanf(l, "engine %63s", arg) == 1) {
       memcpy(assertion, arg, sizeof arg);
+      if (strcmp(arg, "native") && strcmp(arg, "taken") && strcmp(arg, "cpu") &&
+          strcmp(arg, "sqlite"))
+        fail_at(t, file, start + 1, "no such engine assertion: %s", arg);
     } else if (!strncmp(l, "hash-threshold", 14)) {
       /* how the file was recorded; results say themselves whether they are hashes */
     } else if (!strncmp(l, "halt", 4)) {
@@ -540,6 +546,7 @@ int main(int argc, char **argv) {
   runner *t = must(calloc(1, sizeof *t));
   int n_files = 0;
   t->engine = "cpu";
+  t->sql = must(calloc(1, t->cap_sql = 64));
   t->sample = 1;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--engine") && i + 1 < argc) {

@@ -75,11 +75,13 @@ static inline void rows_step(rows *r, sqlite3 *db, sqlite3_stmt *st) {
   int rc;
   size_t n_names = 0;
   r->prepared = true;
+  rc = sqlite3_step(st);
+  /* only now: the first step prepares anew where the schema has changed */
   r->n_col = sqlite3_column_count(st);
   for (int c = 0; c < r->n_col && n_names < sizeof r->names; c++)
     n_names += (size_t)snprintf(r->names + n_names, sizeof r->names - n_names, "%s\x1f",
                                 sqlite3_column_name(st, c));
-  while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+  for (; rc == SQLITE_ROW; rc = sqlite3_step(st)) {
     if (r->n_cells + (size_t)r->n_col > r->cap_cells) {
       r->cap_cells = r->cap_cells * 2 + (size_t)r->n_col + 64;
       r->cells = must(realloc(r->cells, r->cap_cells * sizeof(cell)));
@@ -225,15 +227,16 @@ static inline bool rows_same(const rows *a, const rows *b, bool loose, char *why
   } else if (a->rc != SQLITE_DONE && (strcmp(a->err, b->err) || a->xrc != b->xrc)) {
     snprintf(why, n_why, "error %d \"%.200s\", SQLite %d \"%.200s\"", a->xrc, a->err, b->xrc,
              b->err);
+  } else if (a->rc != SQLITE_DONE) {
+    return true; /* what came before an error is not compared: an engine may fail earlier */
   } else if (a->n_col != b->n_col) {
     snprintf(why, n_why, "%d columns, SQLite %d", a->n_col, b->n_col);
   } else if (strcmp(a->names, b->names)) {
     snprintf(why, n_why, "column names \"%.200s\", SQLite \"%.200s\"", a->names, b->names);
-  } else if (a->n_rows != b->n_rows && a->rc == SQLITE_DONE) {
+  } else if (a->n_rows != b->n_rows) {
     snprintf(why, n_why, "%zu rows, SQLite %zu", a->n_rows, b->n_rows);
   } else {
-    /* rows that came before an error are not compared: an engine may fail earlier */
-    for (size_t i = 0; i < a->n_cells && a->rc == SQLITE_DONE; i++) {
+    for (size_t i = 0; i < a->n_cells; i++) {
       if (cell_same(a, &a->cells[i], b, &b->cells[i], loose)) continue;
       snprintf(why, n_why, "row %zu column %zu is %s, SQLite %s", i / (size_t)a->n_col,
                i % (size_t)a->n_col, cell_text(a, &a->cells[i], ta, sizeof ta),
@@ -243,6 +246,19 @@ static inline bool rows_same(const rows *a, const rows *b, bool loose, char *why
     return true;
   }
   return false;
+}
+
+/* SQLite's own plan reads through an index, and so in another order than the rowid's. */
+static inline bool plan_uses_index(sqlite3 *db, const char *sql) {
+  sqlite3_stmt *st = NULL;
+  bool index = false;
+  char *eqp = must(sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql));
+  if (sqlite3_prepare_v2(db, eqp, -1, &st, NULL) == SQLITE_OK)
+    while (sqlite3_step(st) == SQLITE_ROW)
+      index |= strstr((const char *)sqlite3_column_text(st, 3), "INDEX") != NULL;
+  sqlite3_finalize(st);
+  sqlite3_free(eqp);
+  return index;
 }
 
 #endif

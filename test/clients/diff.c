@@ -492,18 +492,6 @@ static double slack(world *w, sqlite3 *db, int out, int set) {
   return total * 1e-12;
 }
 
-static bool uses_index(sqlite3 *db, const char *sql) {
-  sqlite3_stmt *st = NULL;
-  bool index = false;
-  char *eqp = format("EXPLAIN QUERY PLAN %s", sql);
-  if (sqlite3_prepare_v2(db, eqp, -1, &st, NULL) == SQLITE_OK)
-    while (sqlite3_step(st) == SQLITE_ROW)
-      index |= strstr((const char *)sqlite3_column_text(st, 3), "INDEX") != NULL;
-  sqlite3_finalize(st);
-  sqlite3_free(eqp);
-  return index;
-}
-
 /* Makes sums that are close enough the same, so that the rest can be compared by bits. */
 static void forgive_sums(world *w, sqlite3 *db, int set) {
   if (w->got.rc != SQLITE_DONE || w->want.rc != SQLITE_DONE || w->got.n_rows != 1 ||
@@ -552,7 +540,7 @@ static bool agree(world *w, sqlite3 *db, char *why, size_t n_why) {
       sqlite3_reset(b);
       if (w->q.aggregate) forgive_sums(w, db, set);
       same = rows_same(&w->got, &w->want, false, why, n_why);
-      if (!same && w->t.index[0] && !w->q.limit[0] && uses_index(db, sql)) {
+      if (!same && w->t.index[0] && !w->q.limit[0] && plan_uses_index(db, sql)) {
         rows_sort(&w->got);
         rows_sort(&w->want);
         same = rows_same(&w->got, &w->want, false, why, n_why);

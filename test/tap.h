@@ -29,13 +29,20 @@
 
 static int tap_n_ok, tap_n_bad, tap_n_skip;
 
+/* A name on one line, whatever SQL it quotes. */
+static inline void tap_name(const char *verdict, const char *name) {
+  printf("%s ", verdict);
+  for (; *name; name++) putchar((unsigned char)*name < ' ' ? ' ' : *name);
+}
+
 static inline bool tap_bad(const char *name, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static inline bool tap_bad(const char *name, const char *fmt, ...) {
   va_list ap;
   flockfile(stdout);
-  printf("not ok %s - ", name);
+  tap_name("not ok", name);
+  printf(" - ");
   va_start(ap, fmt);
   vprintf(fmt, ap);
   va_end(ap);
@@ -48,7 +55,8 @@ static inline bool tap_bad(const char *name, const char *fmt, ...) {
 
 static inline bool tap_ok(const char *name) {
   flockfile(stdout);
-  printf("ok %s\n", name);
+  tap_name("ok", name);
+  putchar('\n');
   tap_n_ok++;
   funlockfile(stdout);
   return true;

@@ -474,12 +474,17 @@ static void bind(world *w, sqlite3 *db, sqlite3_stmt *st, int set) {
   }
 }
 
-/* How far a sum may be off: 1e-12 of the sum of its inputs' sizes; infinite if that is. */
+/*
+** How far a sum may be off: 1e-12 of the sum of its finite inputs' sizes; infinite if that
+** sum is, since then it depends on the order whether SQLite passes infinity on the way.
+*/
 static double slack(world *w, sqlite3 *db, int out, int set) {
   double total = INFINITY;
   sqlite3_stmt *st = NULL;
   char *e = render(w->q.sum_of[out]), *where = w->q.where ? render(w->q.where) : format("1");
-  char *sql = format("SELECT total(abs(CAST(%s AS REAL))) FROM t WHERE %s", e, where);
+  char *sql = format("SELECT total(CASE WHEN abs(CAST(%s AS REAL))<9e999 THEN abs(CAST(%s AS "
+                     "REAL)) END) FROM t WHERE %s",
+                     e, e, where);
   if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
     bind(w, db, st, set);
     if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_FLOAT)

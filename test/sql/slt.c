@@ -100,9 +100,13 @@ static const char *find_word(const char *s, const char *word) {
 static bool is_single_table(const char *sql) {
   const char *from = find_word(sql, "FROM"), *sel = find_word(sql, "SELECT");
   if (!from || !sel || find_word(sel + 6, "SELECT") || find_word(from, "JOIN")) return false;
-  const char *end = find_word(from, "WHERE");
-  for (const char *p = from; *p && p != end; p++)
-    if (*p == ',' && !find_word(sql, "GROUP") && !find_word(sql, "ORDER")) return false;
+  static const char *const enders[] = {"WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT"};
+  const char *end = from + strlen(from);
+  for (size_t i = 0; i < sizeof enders / sizeof enders[0]; i++) {
+    const char *p = find_word(from, enders[i]);
+    if (p && p < end) end = p;
+  }
+  if (memchr(from, ',', (size_t)(end - from))) return false;
   return true;
 }
 

@@ -1,0 +1,253 @@
+/*
+** The SQL surface: warplite as a loadable extension on a plain connection, its functions,
+** tables and settings, strict mode, and the router on small tables.
+**
+**     extension BUILD        (the folder with libwarplite.so)
+*/
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "../engines.h"
+#include "../rows.h"
+#include "../tap.h"
+
+static rows r;
+
+/* The first value of a query by SQLite as text, or its error after "error: ". */
+static const char *ask(sqlite3 *db, const char *sql) {
+  static char buf[600];
+  rows_query(&r, db, sqlite3_prepare_v2, sql);
+  if (r.rc != SQLITE_DONE)
+    snprintf(buf, sizeof buf, "error: %s", r.err);
+  else if (!r.n_rows)
+    snprintf(buf, sizeof buf, "no rows");
+  else if (r.cells[0].type == SQLITE_TEXT)
+    snprintf(buf, sizeof buf, "%.500s", r.bytes + r.cells[0].u.off);
+  else
+    cell_text(&r, &r.cells[0], buf, sizeof buf);
+  return buf;
+}
+
+static bool has(const char *text, const char *part) {
+  return strstr(text, part) != NULL;
+}
+
+static sqlite3 *plain_db(void) {
+  sqlite3 *db;
+  if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+      sqlite3_exec(db,
+                   "CREATE TABLE t(a INTEGER, b REAL); INSERT INTO t WITH RECURSIVE k(n) AS (SELECT"
+                   " 1 UNION ALL SELECT n+1 FROM k WHERE n<100) SELECT n, n/2.0 FROM k",
+                   NULL, NULL, NULL) != SQLITE_OK) {
+    tap_bad("extension", "set-up: %s", sqlite3_errmsg(db));
+    exit(tap_done());
+  }
+  return db;
+}
+
+static void check_loading(const char *build) {
+  sqlite3 *db = plain_db();
+  char path[600], *msg = NULL;
+  snprintf(path, sizeof path, "%s/libwarplite.so", build);
+  CHECK("load: not there before",
+        has(ask(db, "SELECT warplite_version()"), "error: no such function"));
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL);
+  int rc = sqlite3_load_extension(db, path, NULL, &msg);
+  if (rc != SQLITE_OK)
+    tap_bad("load", "%s", msg ? msg : "");
+  else
+    tap_ok("load");
+  sqlite3_free(msg);
+  CHECK("load: the version", !strcmp(ask(db, "SELECT warplite_version()"), WARPLITE_VERSION));
+  msg = NULL;
+  CHECK("load: twice is harmless", sqlite3_load_extension(db, path, NULL, &msg) == SQLITE_OK);
+  sqlite3_free(msg);
+  CHECK("load: enable after it is harmless", warplite_enable(db) == SQLITE_OK);
+  CHECK("load: a setting", !has(ask(db, "SELECT warplite_set('engine','cpu')"), "error"));
+  CHECK("load: a setting", !has(ask(db, "SELECT warplite_set('route','always')"), "error"));
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  CHECK("load: a native query", r.rc == SQLITE_DONE && r.cells[0].u.i == 5050);
+  CHECK("load: its reason", has(warplite_reason(db), "cpu:"));
+  CHECK("load: the reason in SQL", has(ask(db, "SELECT warplite_reason()"), "cpu:"));
+  CHECK("load: SQL goes on", !strcmp(ask(db, "SELECT count(*) FROM t"), "100"));
+  CHECK("load: the connection closes", sqlite3_close(db) == SQLITE_OK);
+  db = plain_db();
+  CHECK("load: another connection is still plain",
+        has(ask(db, "SELECT warplite_version()"), "no such function"));
+  sqlite3_close(db);
+}
+
+static void check_settings(void) {
+  static const struct {
+    const char *name, *value;
+  } good[] = {{"engine", "auto"},
+              {"engine", "gpu"},
+              {"engine", "sqlite"},
+              {"engine", "cpu"},
+              {"device", "sim"},
+              {"route", "cost"},
+              {"route", "always"},
+              {"strict", "1"},
+              {"strict", "0"},
+              {"threads", "2"},
+              {"host_budget", "100000000"},
+              {"device_budget", "100000000"}},
+    bad[] = {
+        {"nosuch", "1"},      {"", "1"},           {"engine", "fast"},      {"engine", ""},
+        {"device", "abacus"}, {"route", "maybe"},  {"strict", "2"},         {"strict", "yes!"},
+        {"threads", "-1"},    {"threads", "many"}, {"host_budget", "lots"}, {"device_budget", "-5"},
+        {"engine ", "cpu"},   {"threads", "1x"}};
+  sqlite3 *db = plain_db();
+  char label[120];
+  CHECK("settings: enable", warplite_enable(db) == SQLITE_OK);
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    snprintf(label, sizeof label, "setting %s=%s", good[i].name, good[i].value);
+    if (use_setting(db, good[i].name, good[i].value))
+      tap_ok(label);
+    else
+      tap_bad(label, "%s", sqlite3_errmsg(db));
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    snprintf(label, sizeof label, "refused: %s=%s", bad[i].name, bad[i].value);
+    if (use_setting(db, bad[i].name, bad[i].value))
+      tap_bad(label, "taken");
+    else if (!has(sqlite3_errmsg(db), bad[i].name))
+      tap_bad(label, "not by its name: %s", sqlite3_errmsg(db));
+    else
+      tap_ok(label);
+  }
+  CHECK("settings: one argument",
+        has(ask(db, "SELECT warplite_set('engine')"), "error: wrong number"));
+  CHECK("settings: NULL name", has(ask(db, "SELECT warplite_set(NULL,'cpu')"), "error"));
+  CHECK("settings: NULL value", has(ask(db, "SELECT warplite_set('engine',NULL)"), "error"));
+  CHECK("settings: the last good one stays", has(ask(db, "SELECT count(*) FROM t"), "100"));
+  sqlite3_close(db);
+  db = plain_db();
+  setenv("WARPLITE_SET", "engine=cpu,route=always", 1);
+  CHECK("WARPLITE_SET: enable", warplite_enable(db) == SQLITE_OK);
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  CHECK("WARPLITE_SET: is in force", has(warplite_reason(db), "cpu:"));
+  sqlite3_close(db);
+  static const char *const broken[] = {"nosuch=1", "engine", "engine=warp", "=",
+                                       "engine=cpu,nosuch=2"};
+  for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+    db = plain_db();
+    setenv("WARPLITE_SET", broken[i], 1);
+    snprintf(label, sizeof label, "WARPLITE_SET=%s is refused", broken[i]);
+    int rc = warplite_enable(db);
+    const char *part = has(broken[i], "nosuch") ? "nosuch" : has(broken[i], "warp") ? "warp" : "";
+    if (rc != SQLITE_ERROR)
+      tap_bad(label, "code %d", rc);
+    else if (!*warplite_errmsg(db) || !has(warplite_errmsg(db), part))
+      tap_bad(label, "not by its name: %s", warplite_errmsg(db));
+    else
+      tap_ok(label);
+    CHECK("WARPLITE_SET: SQLite goes on", !strcmp(ask(db, "SELECT count(*) FROM t"), "100"));
+    CHECK("WARPLITE_SET: closes", sqlite3_close(db) == SQLITE_OK);
+  }
+  unsetenv("WARPLITE_SET");
+}
+
+static void check_strict(void) {
+  sqlite3 *db = plain_db();
+  CHECK("strict: engine", use_engine(db, "cpu") && use_setting(db, "strict", "1"));
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  CHECK("strict: what is taken runs", r.rc == SQLITE_DONE);
+  rows_query(&r, db, warplite_prepare, "SELECT a%3, count(*) FROM t GROUP BY 1");
+  if (r.rc == SQLITE_ERROR && strlen(r.err) > 10)
+    tap_ok("strict: what is not taken is an error in words");
+  else
+    tap_bad("strict: what is not taken is an error in words", "code %d: %s", r.rc, r.err);
+  rows_query(&r, db, sqlite3_prepare_v2, "SELECT a%3, count(*) FROM t GROUP BY 1");
+  CHECK("strict: SQLite's own call goes on", r.rc == SQLITE_DONE && r.n_rows == 3);
+  CHECK("strict: a preference of the router is no error",
+        use_setting(db, "route", "cost") && use_setting(db, "engine", "auto"));
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  CHECK("strict: a small table through the router",
+        r.rc == SQLITE_DONE && has(warplite_reason(db), "sqlite:"));
+  CHECK("strict: off", use_setting(db, "strict", "0") && use_setting(db, "route", "always"));
+  rows_query(&r, db, warplite_prepare, "SELECT a%3, count(*) FROM t GROUP BY 1");
+  CHECK("strict: off, SQLite runs it",
+        r.rc == SQLITE_DONE && r.n_rows == 3 && has(warplite_reason(db), "sqlite:"));
+  CHECK("strict: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+static void check_router(void) {
+  sqlite3 *db = plain_db();
+  CHECK("router: enable", warplite_enable(db) == SQLITE_OK);
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE b>20");
+  CHECK("router: 100 rows go to SQLite", r.n_rows == 60 && has(warplite_reason(db), "sqlite:"));
+  CHECK("router: with a reason in words", strlen(warplite_reason(db)) > strlen("sqlite: ") + 5);
+  CHECK("router: engine=sqlite",
+        use_setting(db, "engine", "sqlite") && use_setting(db, "route", "always"));
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE b>20");
+  CHECK("router: engine=sqlite is SQLite", has(warplite_reason(db), "sqlite:"));
+  CHECK("router: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+static void check_tables(void) {
+  static const char *const tables[] = {"warplite_devices", "warplite_cache", "warplite_log"};
+  sqlite3 *db = plain_db();
+  char sql[200], label[100];
+  CHECK("tables: engine", use_engine(db, "cpu"));
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  rows_query(&r, db, warplite_prepare, "SELECT a, count(*) FROM t GROUP BY a");
+  for (int i = 0; i < 3; i++) {
+    snprintf(sql, sizeof sql, "SELECT * FROM %s", tables[i]);
+    snprintf(label, sizeof label, "%s can be read", tables[i]);
+    rows_query(&r, db, sqlite3_prepare_v2, sql);
+    if (r.rc == SQLITE_DONE && r.n_col > 0 && r.n_rows > 0)
+      tap_ok(label);
+    else
+      tap_bad(label, "code %d (%s), %zu rows of %d columns", r.rc, r.err, r.n_rows, r.n_col);
+    rows_query(&r, db, warplite_prepare, sql);
+    snprintf(label, sizeof label, "%s through warplite", tables[i]);
+    CHECK(label, r.rc == SQLITE_DONE && has(warplite_reason(db), "sqlite"));
+  }
+  rows_query(&r, db, sqlite3_prepare_v2, "SELECT count(*) FROM warplite_log");
+  int64_t before = r.rc == SQLITE_DONE ? r.cells[0].u.i : -1;
+  rows_query(&r, db, warplite_prepare, "SELECT max(b) FROM t");
+  rows_query(&r, db, sqlite3_prepare_v2, "SELECT count(*) FROM warplite_log");
+  CHECK("warplite_log grows with a query",
+        r.rc == SQLITE_DONE && before >= 2 && r.cells[0].u.i > before);
+  CHECK("warplite_load", !has(ask(db, "SELECT warplite_load('t')"), "error"));
+  CHECK("warplite_cache holds what was loaded",
+        strcmp(ask(db, "SELECT count(*) FROM warplite_cache"), "0"));
+  CHECK("warplite_unload", !has(ask(db, "SELECT warplite_unload('t')"), "error"));
+  CHECK("warplite_cache is empty again",
+        !strcmp(ask(db, "SELECT count(*) FROM warplite_cache"), "0"));
+  CHECK("warplite_load of nothing", has(ask(db, "SELECT warplite_load('nosuch')"), "nosuch") &&
+                                        has(ask(db, "SELECT warplite_load('nosuch')"), "error"));
+  CHECK("warplite_load of NULL", has(ask(db, "SELECT warplite_load(NULL)"), "error"));
+  CHECK("warplite_load without arguments", has(ask(db, "SELECT warplite_load()"), "wrong number"));
+  CHECK("tables cannot be written", has(ask(db, "DELETE FROM warplite_log"), "error"));
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
+  CHECK("a query after unloading", r.rc == SQLITE_DONE && r.cells[0].u.i == 5050);
+  CHECK("tables: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+static void check_explain(void) {
+  sqlite3 *db = plain_db();
+  CHECK("explain: engine", use_engine(db, "cpu"));
+  rows_query(&r, db, warplite_prepare, "EXPLAIN QUERY PLAN SELECT sum(a) FROM t WHERE b>1");
+  bool engine = false;
+  for (size_t i = 0; i < r.n_cells; i++)
+    if (r.cells[i].type == SQLITE_TEXT) engine |= has(r.bytes + r.cells[i].u.off, "cpu");
+  CHECK("explain: the plan names the engine", r.rc == SQLITE_DONE && engine);
+  rows_query(&r, db, warplite_prepare, "EXPLAIN SELECT sum(a) FROM t WHERE b>1");
+  CHECK("explain: the program", r.rc == SQLITE_DONE && r.n_rows > 3);
+  rows_query(&r, db, warplite_prepare, "EXPLAIN QUERY PLAN SELECT a FROM t GROUP BY a");
+  CHECK("explain: of what SQLite runs", r.rc == SQLITE_DONE && r.n_rows > 0);
+  CHECK("explain: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+int main(int argc, char **argv) {
+  check_loading(argc > 1 ? argv[1] : ".");
+  check_settings();
+  check_strict();
+  check_router();
+  check_tables();
+  check_explain();
+  rows_free(&r);
+  return tap_done();
+}

@@ -14,7 +14,6 @@
 ** 3. The exit status is 0 only if every answer was SQLite's and every warplite side ran
 **    on the engine it asked for. A side that is absent is left out with a word.
 */
-#define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
 #include "report.h"

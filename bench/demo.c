@@ -12,7 +12,6 @@
 ** 2. Prices and discounts are multiples of 1/64: sums of them are exact in any order, so
 **    warplite's answers must be SQLite's to the last bit, and the program fails if not.
 */
-#define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
 #include <time.h>

@@ -15,7 +15,6 @@
 #define WL_SHELL_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* fputs_unlocked, fwrite_unlocked */
 #endif
 #include <stdbool.h>
 #include <stdio.h>

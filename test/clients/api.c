@@ -8,7 +8,6 @@
 ** 2. Text passed with a byte limit lies in a block of exactly that size, so that reading
 **    past it shows under a sanitizer.
 */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "../engines.h"

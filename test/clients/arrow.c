@@ -7,7 +7,6 @@
 ** 2. The expected format of a column follows from the values SQLite gives, by the rule in
 **    the public header.
 */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "../engines.h"

@@ -17,7 +17,6 @@
 **    aggregates only use those whose value is exact in any order.
 ** 4. At least 80 % of the queries must run natively, or the test shows nothing.
 */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "../engines.h"

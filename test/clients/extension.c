@@ -4,7 +4,6 @@
 **
 **     extension BUILD        (the folder with libwarplite.so)
 */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "../engines.h"

@@ -8,7 +8,6 @@
 **    must come. Only what SQLite has no word for is expected by hand.
 ** 2. After every fault a plain query runs and is right.
 */
-#define _GNU_SOURCE
 #include <string.h>
 #include <unistd.h>
 

@@ -14,7 +14,6 @@
 ** 3. Passing by falling back is no pass: in a database that is not being written the
 **    native engine must have run, and inside a write transaction SQLite must have.
 */
-#define _GNU_SOURCE
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>

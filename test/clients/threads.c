@@ -6,7 +6,6 @@
 ** 1. A stopped query gives SQLITE_INTERRUPT soon, and the connection works on.
 ** 2. Results found under load are compared with values known beforehand.
 */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -22,7 +22,6 @@
 **    rows are compared as a multiset; never with LIMIT.
 ** 3. --sample N runs every N-th query of a file and all statements: always the same ones.
 */
-#define _GNU_SOURCE
 #include <ctype.h>
 #include <inttypes.h>
 #include <strings.h>

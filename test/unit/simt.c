@@ -2,7 +2,6 @@
 ** Tests of the simulated GPU: right kernels give the right answer under every seed, wrong
 ** ones are shown to be wrong under some, and a kernel that can never end is an error.
 */
-#define _GNU_SOURCE
 #include "simt_kernels.h"
 #include "base/mem.h"
 #include "vm/sim/fiber.h"

@@ -1,0 +1,193 @@
+/*
+** Running a statement: freshness, columns, program, engine; or SQLite itself, with the
+** reason, whenever one of these says no.
+*/
+#include "api/conn.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "program/compile.h"
+#include "vm/gpu/device.h"
+#include "vm/gpu/limits.h"
+#include <string.h>
+
+static struct wl_device *device_of(wl_conn *c, wl_error *err) {
+  return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
+}
+
+void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out) {
+  wl_query *q = t->query;
+  bool exact, *want = wl_mem_zalloc(((size_t)table->n_cols + 1) * sizeof *want);
+  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  int missing = q->n_cols;
+  if (want && exact) {
+    for (int i = 0; i < q->n_cols; i++) want[q->cols[i] < 0 ? table->n_cols : q->cols[i]] = true;
+    missing = wl_store_missing(c->store, table, want);
+  }
+  wl_mem_free(want);
+  wl_error ignored;
+  bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n > 100000 &&
+                    device_of(c, &ignored) != NULL;
+  wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device, out);
+}
+
+/* Which machine runs the program: the device if it was chosen and can, else the CPU and why. */
+static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *where, struct wl_device **out,
+                               wl_error *err) {
+  *out = NULL;
+  if (where->engine != WL_ENGINE_GPU) return WL_OK;
+  wl_error why = {0};
+  struct wl_device *d = device_of(c, &why);
+  wl_status rc = d ? wl_gpu_fits(p, d, &why) : WL_NOT_TAKEN;
+  if (!rc) {
+    *out = d;
+    return WL_OK;
+  }
+  if (c->set.strict && c->set.engine == WL_ENGINE_GPU) return wl_not_taken(err, "not on the gpu: %.400s", why.text);
+  where->engine = WL_ENGINE_CPU;
+  sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why.text);
+  return WL_OK;
+}
+
+wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_arena *arena,
+                            wl_program **program, wl_snapshot *snap, wl_placement *where,
+                            struct wl_device **device, wl_error *err) {
+  wl_query *q = t->query;
+  wl_table *table;
+  bool changed;
+  memset(snap, 0, sizeof *snap);
+  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+  if (rc) return rc;
+  wl_answer_place(c, t, table, where);
+  rc = wl_store_begin(c->store, table, &changed, err);
+  if (!rc && (changed || table->id != q->table_id))
+    rc = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed while the statement was starting");
+  if (!rc) rc = wl_store_acquire(c->store, table, q->cols, q->n_cols, snap, err);
+  if (!rc) {
+    wl_compile_in in = {.query = q,
+                        .table = table,
+                        .n_rows = snap->n_rows,
+                        .cols = snap->cols,
+                        .params = params,
+                        .n_params = t->stmt->n_params,
+                        .rowid_order = t->facts.rowid_order,
+                        .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1)};
+    rc = wl_compile(arena, &in, program, err);
+  }
+  wl_store_end(c->store);
+  if (!rc) rc = choose_device(c, *program, where, device, err);
+  if (rc) wl_snapshot_release(snap);
+  return rc;
+}
+
+/* Parameters as values; text is borrowed from SQLite for the time of the call. */
+static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_args, wl_val **out, wl_error *err) {
+  wl_val *p = *out = wl_mem_zalloc(((size_t)t->stmt->n_params + 1) * sizeof *p);
+  if (!p) return wl_nomem(err);
+  for (int k = 0; k < n_args && k < t->n_args; k++) {
+    wl_val *v = &p[t->arg_params[k] - 1];
+    sqlite3_value *a = args[k];
+    switch (sqlite3_value_type(a)) {
+    case SQLITE_INTEGER: *v = wl_int(sqlite3_value_int64(a)); break;
+    case SQLITE_FLOAT: *v = wl_real(sqlite3_value_double(a)); break;
+    case SQLITE_TEXT: *v = wl_text(sqlite3_value_text(a), (wl_u32)sqlite3_value_bytes(a)); break;
+    case SQLITE_BLOB:
+      *v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_value_blob(a), (wl_u32)sqlite3_value_bytes(a));
+      break;
+    default: *v = wl_null();
+    }
+  }
+  return WL_OK;
+}
+
+static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
+  wl_conn *c = a->conn;
+  wl_sqltext *t = NULL;
+  wl_val *params = NULL;
+  wl_arena arena;
+  wl_program *program;
+  wl_snapshot snap = {0};
+  wl_placement where;
+  struct wl_device *device = NULL;
+  wl_arena_init(&arena);
+  wl_status rc = wl_sqltext_get(c, a->sql, strlen(a->sql), &t, err);
+  if (!rc) rc = read_params(t, args, n_args, &params, err);
+  if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
+  if (!rc) rc = wl_answer_compile(c, t, params, &arena, &program, &snap, &where, &device, err);
+  if (!rc && where.engine == WL_ENGINE_SQLITE) {
+    /* Prepared when it paid to take it; it has been loaded, so the CPU it is. */
+    where.engine = WL_ENGINE_CPU;
+  }
+  if (!rc) {
+    a->n_cols = t->query->n_results;
+    a->affinity = wl_mem_alloc((size_t)a->n_cols + 1);
+    if (!a->affinity) rc = wl_nomem(err);
+    for (int i = 0; !rc && i < a->n_cols; i++) a->affinity[i] = t->query->results[i]->affinity;
+  }
+  if (!rc) {
+    wl_run_config config = {.threads = c->set.threads,
+                            .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
+                            .device = device,
+                            .check = wl_conn_check,
+                            .check_arg = c};
+    if (device) {
+      wl_device_lock(device);
+      if (c->set.device_budget) device->budget = c->set.device_budget;
+      wl_device_unlock(device);
+    }
+    rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
+  }
+  if (!rc && device) wl_conn_reason(c, "gpu", "%s (%s), %s", device->name, device->kind, where.reason);
+  else if (!rc) wl_conn_reason(c, "cpu", "%d thread%s, %s", c->set.threads, c->set.threads == 1 ? "" : "s", where.reason);
+  wl_snapshot_release(&snap);
+  wl_arena_close(&arena);
+  wl_mem_free(params);
+  wl_sqltext_drop(c, t);
+  return rc;
+}
+
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
+  wl_conn *c = a->conn;
+  int rc = sqlite3_prepare_v2(c->db, a->sql, -1, &a->stmt, NULL);
+  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  a->n_cols = sqlite3_column_count(a->stmt);
+  /* Arguments stand for the parameters that occur, in order of index. */
+  wl_arena arena;
+  wl_stmt *s;
+  wl_arena_init(&arena);
+  wl_status st = n_args ? wl_parse(&arena, a->sql, strlen(a->sql), &s, err) : WL_OK;
+  for (int i = 0, k = 0; !st && n_args && i < s->n_params && k < n_args; i++)
+    if (s->params[i]) sqlite3_bind_value(a->stmt, i + 1, args[k++]);
+  wl_arena_close(&arena);
+  return st;
+}
+
+wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args, wl_answer *a,
+                         wl_error *err) {
+  memset(a, 0, sizeof *a);
+  a->conn = c;
+  a->started = wl_clock_ns();
+  a->sql = wl_mem_strdup(sql);
+  if (!a->sql) return wl_nomem(err);
+  wl_status rc = native(a, args, n_args, err);
+  if (rc == (wl_status)SQLITE_SCHEMA) rc = native(a, args, n_args, err);
+  if (rc == WL_NOT_TAKEN) {
+    wl_conn_reason(c, "sqlite", "%s", err->text);
+    if (c->set.strict && c->set.engine != WL_ENGINE_SQLITE)
+      rc = wl_fail(err, WL_ERROR, "warplite: strict, and this statement is not taken: %.400s", c->reason + 8);
+    else rc = wl_answer_sqlite(a, args, n_args, err);
+  }
+  if (rc) wl_answer_close(a);
+  return rc;
+}
+
+void wl_answer_close(wl_answer *a) {
+  if (!a->conn) return;
+  const char *detour = a->run ? wl_run_detour(a->run) : NULL;
+  if (detour) wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
+  if (a->run || a->stmt) wl_conn_log(a->conn, a->sql, a->n_rows, (wl_clock_ns() - a->started) / 1e6);
+  wl_run_close(a->run);
+  sqlite3_finalize(a->stmt);
+  wl_mem_free(a->sql);
+  wl_mem_free(a->affinity);
+  memset(a, 0, sizeof *a);
+}

@@ -1,0 +1,475 @@
+/*
+** warplite_query(): a statement's rows as an Arrow C stream.
+**
+** Invariants:
+** 1. A batch's column memory is given out as it is; the array's release gives the batch
+**    back. Only validity bitmaps, converted numbers and unions are made here.
+** 2. The stream's schema is settled before the first batch: from the program's result
+**    domains, or, for a statement run by SQLite, from all of its rows.
+*/
+#include "api/conn.h"
+#include "base/mem.h"
+#include "program/compile.h"
+#include "program/domain.h"
+#include "warplite.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum format { F_NULL, F_INT, F_REAL, F_TEXT, F_BLOB, F_UNION } format;
+static const char *const format_text[] = {"n", "l", "g", "u", "z", "+ud:0,1,2,3"};
+
+typedef struct stream {
+  wl_conn *conn;
+  wl_answer answer;
+  int n_cols;
+  char **names;
+  format *formats;
+  char message[512];
+  bool failed;
+} stream;
+
+/* ---- schemas */
+
+static void schema_release(struct ArrowSchema *s) {
+  for (int64_t i = 0; i < s->n_children; i++) {
+    if (s->children[i]->release) s->children[i]->release(s->children[i]);
+    wl_mem_free(s->children[i]);
+  }
+  wl_mem_free(s->children);
+  wl_mem_free((void *)s->name);
+  s->release = NULL;
+}
+
+static int schema_make(struct ArrowSchema *s, const char *fmt, const char *name, int n_children) {
+  memset(s, 0, sizeof *s);
+  s->format = fmt;
+  s->name = wl_mem_strdup(name);
+  s->flags = ARROW_FLAG_NULLABLE;
+  s->release = schema_release;
+  if (n_children) s->children = wl_mem_zalloc((size_t)n_children * sizeof *s->children);
+  if (!s->name || (n_children && !s->children)) return ENOMEM;
+  for (; s->n_children < n_children; s->n_children++) {
+    s->children[s->n_children] = wl_mem_zalloc(sizeof *s);
+    if (!s->children[s->n_children]) return ENOMEM;
+  }
+  return 0;
+}
+
+static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
+  static const char *const union_names[] = {"integer", "real", "text", "blob"};
+  stream *s = p->private_data;
+  int rc = schema_make(out, "+s", "", s->n_cols);
+  out->flags = 0;
+  for (int i = 0; i < s->n_cols && !rc; i++) {
+    struct ArrowSchema *c = out->children[i];
+    rc = schema_make(c, format_text[s->formats[i]], s->names[i], s->formats[i] == F_UNION ? 4 : 0);
+    for (int k = 0; k < c->n_children && !rc; k++) rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
+  }
+  if (rc) {
+    out->release(out);
+    snprintf(s->message, sizeof s->message, "out of memory");
+  }
+  return rc;
+}
+
+/* ---- arrays */
+
+enum { MAX_OWNED = 8 };
+
+/* What an array owns: memory made here, and for the outermost one, the batch. */
+typedef struct owned {
+  void *memory[MAX_OWNED];
+  int n;
+  wl_batch *batch;
+  const void *buffers[3];
+} owned;
+
+static void array_release(struct ArrowArray *a) {
+  owned *o = a->private_data;
+  for (int64_t i = 0; i < a->n_children; i++) {
+    if (a->children[i]->release) a->children[i]->release(a->children[i]);
+    wl_mem_free(a->children[i]);
+  }
+  wl_mem_free(a->children);
+  for (int i = 0; i < o->n; i++) wl_mem_free(o->memory[i]);
+  wl_batch_give(o->batch);
+  wl_mem_free(o);
+  a->release = NULL;
+}
+
+static int array_make(struct ArrowArray *a, wl_i64 n_rows, int n_buffers, int n_children) {
+  memset(a, 0, sizeof *a);
+  owned *o = wl_mem_zalloc(sizeof *o);
+  if (!o) return ENOMEM;
+  a->length = n_rows;
+  a->n_buffers = n_buffers;
+  a->buffers = o->buffers;
+  a->private_data = o;
+  a->release = array_release;
+  if (n_children) a->children = wl_mem_zalloc((size_t)n_children * sizeof *a->children);
+  if (n_children && !a->children) return ENOMEM;
+  for (; a->n_children < n_children; a->n_children++) {
+    a->children[a->n_children] = wl_mem_zalloc(sizeof *a);
+    if (!a->children[a->n_children]) return ENOMEM;
+  }
+  return 0;
+}
+
+static void *own(struct ArrowArray *a, size_t n_bytes) {
+  owned *o = a->private_data;
+  void *p = wl_mem_zalloc(n_bytes + 8);
+  if (p) o->memory[o->n++] = p;
+  return p;
+}
+
+/* A validity bitmap from bytes; sets the null count; no bitmap when there are no NULLs. */
+static int validity(struct ArrowArray *a, const wl_u8 *t, wl_i64 n) {
+  wl_i64 nulls = 0;
+  if (!t) return 0;
+  for (wl_i64 i = 0; i < n; i++) nulls += t[i] == 0;
+  a->null_count = nulls;
+  if (nulls == 0) return 0;
+  wl_u8 *bits = own(a, (size_t)(n + 7) / 8);
+  if (!bits) return ENOMEM;
+  for (wl_i64 i = 0; i < n; i++) bits[i >> 3] |= (wl_u8)((t[i] != 0) << (i & 7));
+  a->buffers[0] = bits;
+  return 0;
+}
+
+static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, format f, wl_i64 skip, wl_i64 n) {
+  int rc = array_make(a, n, 2, 0);
+  if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
+  if (rc) return rc;
+  a->buffers[1] = c->v + skip;
+  bool convert = r.type == WL_R_ANY || (f == F_REAL && r.type == WL_R_INT);
+  if (!convert) return 0;
+  /* integers among reals, each exact as a real */
+  double *d = own(a, (size_t)n * 8);
+  if (!d) return ENOMEM;
+  for (wl_i64 i = 0; i < n; i++) {
+    wl_u64 v = c->v[skip + i];
+    bool real = r.type == WL_R_ANY && c->t[skip + i] == WL_T_REAL;
+    d[i] = real ? wl_as_f64(v) : (double)(wl_i64)v;
+  }
+  a->buffers[1] = d;
+  return 0;
+}
+
+static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i64 skip, wl_i64 n) {
+  int rc = array_make(a, n, 3, 0);
+  if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
+  if (rc) return rc;
+  a->buffers[2] = c->heap ? (const void *)c->heap : "";
+  if (r.type == WL_R_TEXT) {
+    a->buffers[1] = c->offsets + skip;
+    return 0;
+  }
+  /* blobs (heap in row order), or a text column that is all NULL */
+  wl_i32 *offsets = own(a, ((size_t)n + 1) * 4);
+  if (!offsets) return ENOMEM;
+  wl_i32 at = 0;
+  bool begun = false;
+  for (wl_i64 i = 0; i < n; i++) {
+    if (r.type == WL_R_ANY && c->t[skip + i] >= WL_T_TEXT) {
+      if (!begun) {
+        at = (wl_i32)c->v[skip + i];
+        for (wl_i64 k = 0; k <= i; k++) offsets[k] = at;
+        begun = true;
+      }
+      at += (wl_i32)c->n[skip + i];
+    }
+    offsets[i + 1] = at;
+  }
+  a->buffers[1] = offsets;
+  return 0;
+}
+
+/* A dense union; NULL is a NULL of the first child. */
+static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, wl_i64 skip, wl_i64 n) {
+  int rc = array_make(a, n, 2, 4);
+  if (rc) return rc;
+  wl_i8 *ids = own(a, (size_t)n);
+  wl_i32 *places = own(a, (size_t)n * 4);
+  if (!ids || !places) return ENOMEM;
+  a->buffers[0] = ids;
+  a->buffers[1] = places;
+  wl_i64 count[4] = {0}, bytes[4] = {0};
+  for (wl_i64 i = 0; i < n; i++) {
+    wl_val v = wl_batch_value(b, regs, col, skip + i);
+    int k = v.t == WL_T_NULL ? 0 : v.t - WL_T_INT;
+    ids[i] = (wl_i8)k;
+    places[i] = (wl_i32)count[k]++;
+    bytes[k] += v.n;
+  }
+  for (int k = 0; k < 4; k++) {
+    struct ArrowArray *c = a->children[k];
+    rc = array_make(c, count[k], k < 2 ? 2 : 3, 0);
+    void *values = rc ? NULL : own(c, k < 2 ? (size_t)count[k] * 8 : ((size_t)count[k] + 1) * 4);
+    wl_u8 *heap = k >= 2 && !rc ? own(c, (size_t)bytes[k]) : NULL;
+    wl_u8 *valid = k == 0 && !rc ? own(c, (size_t)(count[0] + 7) / 8) : NULL;
+    if (!values || (k >= 2 && !heap) || (k == 0 && !valid)) return ENOMEM;
+    c->buffers[1] = values;
+    if (k >= 2) c->buffers[2] = heap;
+    wl_i64 at = 0, used = 0;
+    for (wl_i64 i = 0; i < n; i++) {
+      if (ids[i] != k) continue;
+      wl_val v = wl_batch_value(b, regs, col, skip + i);
+      if (k < 2) {
+        ((wl_u64 *)values)[at] = v.v;
+      } else {
+        if (v.n) memcpy(heap + used, wl_bytes(v), v.n);
+        used += v.n;
+        ((wl_i32 *)values)[at + 1] = (wl_i32)used;
+      }
+      if (k == 0 && v.t == WL_T_NULL) c->null_count++;
+      else if (k == 0) valid[at >> 3] |= (wl_u8)(1 << (at & 7));
+      at++;
+    }
+    if (c->null_count) c->buffers[0] = valid;
+  }
+  return 0;
+}
+
+static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, format f) {
+  wl_i64 skip = b->skip, n = b->n_rows - skip;
+  const wl_outcol *c = &b->cols[col];
+  switch (f) {
+  case F_NULL: {
+    int rc = array_make(a, n, 0, 0);
+    a->null_count = n;
+    return rc;
+  }
+  case F_INT:
+  case F_REAL: return fixed_array(a, c, regs[col], f, skip, n);
+  case F_TEXT:
+  case F_BLOB: return bytes_array(a, c, regs[col], skip, n);
+  default: return union_array(a, b, regs, col, skip, n);
+  }
+}
+
+static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
+  stream *s = p->private_data;
+  wl_error err = {0};
+  wl_batch *b = NULL;
+  memset(out, 0, sizeof *out);
+  if (s->failed) return EIO;
+  sqlite3_mutex *m = sqlite3_db_mutex(s->conn->db);
+  sqlite3_mutex_enter(m);
+  wl_status rc = wl_run_next(s->answer.run, &b, &err);
+  sqlite3_mutex_leave(m);
+  if (rc) {
+    snprintf(s->message, sizeof s->message, "%s", err.text);
+    snprintf(s->conn->errmsg, sizeof s->conn->errmsg, "%s", err.text);
+    s->failed = true;
+    return rc == WL_NOMEM ? ENOMEM : rc == WL_INTERRUPT ? EINTR : EIO;
+  }
+  if (!b) return 0; /* out->release is NULL: the end */
+  const wl_reg *regs = wl_run_regs(s->answer.run);
+  int e = array_make(out, b->n_rows - b->skip, 1, s->n_cols);
+  for (int i = 0; i < s->n_cols && !e; i++) e = column_array(out->children[i], b, regs, i, s->formats[i]);
+  if (e) {
+    if (out->release) out->release(out);
+    wl_batch_give(b);
+    snprintf(s->message, sizeof s->message, "out of memory");
+    s->failed = true;
+    return e;
+  }
+  ((owned *)out->private_data)->batch = b;
+  s->answer.n_rows += out->length;
+  return 0;
+}
+
+static const char *get_last_error(struct ArrowArrayStream *p) {
+  stream *s = p->private_data;
+  return *s->message ? s->message : NULL;
+}
+
+static void stream_free(stream *s) {
+  wl_answer_close(&s->answer);
+  for (int i = 0; s->names && i < s->n_cols; i++) wl_mem_free(s->names[i]);
+  wl_mem_free(s->names);
+  wl_mem_free(s->formats);
+  wl_mem_free(s);
+}
+
+static void stream_release(struct ArrowArrayStream *p) {
+  stream *s = p->private_data;
+  wl_conn *c = s->conn;
+  sqlite3_mutex *m = sqlite3_db_mutex(c->db);
+  sqlite3_mutex_enter(m);
+  if (--c->n_streams == 0) {
+    sqlite3_finalize(c->keep);
+    c->keep = NULL;
+  }
+  stream_free(s);
+  sqlite3_mutex_leave(m);
+  p->release = NULL;
+}
+
+/* ---- opening */
+
+static format format_of(const wl_domain *d, char affinity) {
+  unsigned types = d->mask & ~WL_M(WL_T_NULL);
+  if (types == WL_M(WL_T_INT)) return F_INT;
+  if (types == WL_M(WL_T_REAL)) return F_REAL;
+  if (types == WL_M(WL_T_TEXT)) return F_TEXT;
+  if (types == WL_M(WL_T_BLOB)) return F_BLOB;
+  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53) return F_REAL;
+  if (types) return F_UNION;
+  return affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : affinity >= 'C' ? F_REAL : F_NULL;
+}
+
+/* All rows of a statement that SQLite runs, as columns, and a run that gives them out. */
+static wl_status collect(wl_answer *a, wl_error *err) {
+  int n = a->n_cols;
+  wl_status rc = WL_OK;
+  wl_builder **builders = wl_mem_zalloc((size_t)n * sizeof *builders);
+  wl_snapshot snap = {0};
+  wl_arena arena;
+  wl_arena_init(&arena);
+  snap.cols = wl_mem_zalloc((size_t)n * sizeof *snap.cols);
+  a->affinity = wl_mem_alloc((size_t)n + 1);
+  if (!builders || !snap.cols || !a->affinity) rc = wl_nomem(err);
+  for (int i = 0; i < n && !rc; i++) {
+    const char *decl = sqlite3_column_decltype(a->stmt, i);
+    a->affinity[i] = decl ? wl_affinity_of_type(decl) : '@';
+    rc = wl_builder_open(&builders[i], err);
+  }
+  int step = SQLITE_DONE;
+  while (!rc && (step = sqlite3_step(a->stmt)) == SQLITE_ROW) {
+    snap.n_rows++;
+    for (int i = 0; i < n && !rc; i++) {
+      wl_val v = wl_null();
+      switch (sqlite3_column_type(a->stmt, i)) {
+      case SQLITE_INTEGER: v = wl_int(sqlite3_column_int64(a->stmt, i)); break;
+      case SQLITE_FLOAT: v = wl_real(sqlite3_column_double(a->stmt, i)); break;
+      case SQLITE_TEXT: v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i)); break;
+      case SQLITE_BLOB:
+        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
+        break;
+      }
+      rc = wl_builder_add(builders[i], v);
+      if (rc == WL_TOOBIG) rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
+      else if (rc) rc = wl_nomem(err);
+    }
+  }
+  if (!rc && step != SQLITE_DONE) rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+  for (int i = 0; i < n; i++) {
+    if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
+    if (!rc) snap.n_cols++;
+    if (builders) wl_builder_close(builders[i]);
+  }
+  wl_mem_free(builders);
+  /* SELECT every column, FROM what was collected */
+  wl_query q = {.table = "the result", .n_cols = n, .n_results = n, .n_exprs = n};
+  q.cols = WL_NEW_N(&arena, int, n);
+  q.results = WL_NEW_N(&arena, wl_bexpr *, n);
+  wl_table_column *names = WL_NEW_N(&arena, wl_table_column, n);
+  wl_bexpr *nodes = WL_NEW_N(&arena, wl_bexpr, n);
+  if (!rc && arena.failed) rc = wl_nomem(err);
+  for (int i = 0; i < n && !rc; i++) {
+    q.cols[i] = i;
+    q.results[i] = &nodes[i];
+    nodes[i].kind = WL_B_COLUMN;
+    nodes[i].index = nodes[i].id = i;
+    names[i].name = "";
+  }
+  wl_table table = {.n_cols = n, .cols = names};
+  wl_compile_in in = {.query = &q, .table = &table, .n_rows = snap.n_rows, .cols = snap.cols, .rowid_order = true, .max_text = 1000000000};
+  wl_program *p = NULL;
+  if (!rc) rc = wl_compile(&arena, &in, &p, err);
+  wl_run_config config = {.threads = a->conn->set.threads, .max_text = 1000000000, .check = wl_conn_check, .check_arg = a->conn};
+  if (!rc) return wl_run_open(&config, &arena, p, &snap, &a->run, err);
+  wl_snapshot_release(&snap);
+  wl_arena_close(&arena);
+  return rc;
+}
+
+static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
+  sqlite3_stmt *original = NULL;
+  const char *tail;
+  int rc = sqlite3_prepare_v2(c->db, sql, -1, &original, &tail);
+  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  wl_status st = WL_OK;
+  wl_sqltext *t = NULL;
+  char *text = original ? sqlite3_mprintf("%.*s", (int)(tail - sql), sql) : NULL;
+  if (!original || sqlite3_column_count(original) == 0) st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
+  else if (!text) st = wl_nomem(err);
+  bool in_sqlite = false;
+  if (!st) {
+    /* the same decision as warplite_prepare makes */
+    wl_placement where;
+    wl_table *table;
+    st = wl_sqltext_get(c, text, strlen(text), &t, err);
+    if (!st) st = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+    if (!st) wl_answer_place(c, t, table, &where);
+    if (!st && where.engine == WL_ENGINE_SQLITE) {
+      in_sqlite = true;
+      wl_conn_reason(c, "sqlite", "%s", where.reason);
+    }
+    wl_sqltext_drop(c, t);
+    if (st == WL_NOT_TAKEN) st = WL_OK; /* wl_answer_open finds the same, and says it */
+  }
+  if (!st && in_sqlite) {
+    memset(&s->answer, 0, sizeof s->answer);
+    s->answer.conn = c;
+    s->answer.sql = wl_mem_strdup(text);
+    st = s->answer.sql ? wl_answer_sqlite(&s->answer, NULL, 0, err) : wl_nomem(err);
+  } else if (!st) {
+    st = wl_answer_open(c, text, NULL, 0, &s->answer, err);
+  }
+  sqlite3_free(text);
+  if (!st && !s->answer.run) {
+    st = collect(&s->answer, err);
+    sqlite3_reset(s->answer.stmt);
+  }
+  if (!st && s->answer.n_cols != sqlite3_column_count(original)) st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
+  if (!st) {
+    s->n_cols = s->answer.n_cols;
+    s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
+    s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
+    if (!s->names || !s->formats) st = wl_nomem(err);
+  }
+  const wl_program *p = st ? NULL : wl_run_program(s->answer.run);
+  for (int i = 0; !st && i < s->n_cols; i++) {
+    s->names[i] = wl_mem_strdup(sqlite3_column_name(original, i));
+    s->formats[i] = format_of(&p->results[i].domain, s->answer.affinity[i]);
+    if (!s->names[i]) st = wl_nomem(err);
+  }
+  sqlite3_finalize(original);
+  return st;
+}
+
+int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+  wl_error err = {0};
+  if (!db || !zSql || !out) return SQLITE_MISUSE;
+  memset(out, 0, sizeof *out);
+  int rc = warplite_enable(db);
+  if (rc) return rc;
+  sqlite3_mutex *m = sqlite3_db_mutex(db);
+  sqlite3_mutex_enter(m);
+  wl_conn *c = wl_conn_find(db);
+  stream *s = wl_mem_zalloc(sizeof *s);
+  wl_status st = s ? WL_OK : wl_nomem(&err);
+  if (!st) {
+    s->conn = c;
+    st = open_stream(c, zSql, s, &err);
+  }
+  if (!st && c->n_streams++ == 0 && !c->keep) {
+    /* In progress while streams are open, so that sqlite3_interrupt() is not forgotten. */
+    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK) sqlite3_step(c->keep);
+  }
+  if (st) {
+    snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
+    if (s) stream_free(s);
+  } else {
+    out->get_schema = get_schema;
+    out->get_next = get_next;
+    out->get_last_error = get_last_error;
+    out->release = stream_release;
+    out->private_data = s;
+  }
+  sqlite3_mutex_leave(m);
+  return st == WL_NOT_TAKEN ? SQLITE_ERROR : (int)st;
+}

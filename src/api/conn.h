@@ -1,0 +1,126 @@
+/*
+** What warplite keeps for one SQLite connection, and how the parts of the interface share it.
+**
+** Invariants:
+** 1. One wl_conn per sqlite3*, found through a process-wide table; it goes when SQLite
+**    destroys the module that owns it, which is when the connection closes.
+** 2. All calls come under the connection's own threading rules: SQLite's mutex is held
+**    inside callbacks, and the public calls take it.
+** 3. reason always begins with "cpu", "gpu" or "sqlite", then ": ".
+*/
+#ifndef WL_CONN_H
+#define WL_CONN_H
+
+#include "base/sqlite.h"
+#include "plan/place.h"
+#include "sql/bind.h"
+#include "vm/run.h"
+
+enum { WL_LOG_SIZE = 256 };
+
+typedef struct wl_log_entry {
+  wl_i64 id;
+  char *sql;
+  char engine[8];
+  char reason[300];
+  wl_i64 n_rows;
+  double ms;
+} wl_log_entry;
+
+/* A statement text, parsed and bound, kept for its next run. */
+typedef struct wl_sqltext {
+  struct wl_sqltext *next;
+  wl_u64 hash;
+  char *sql;
+  size_t n_sql;
+  int refs;
+  wl_arena arena;
+  wl_stmt *stmt;
+  wl_query *query;
+  wl_plan_facts facts; /* what SQLite would do */
+  int *arg_params;     /* parameter index of each argument of the rewritten text */
+  int n_args;
+} wl_sqltext;
+
+typedef struct wl_conn {
+  struct wl_conn *next;
+  sqlite3 *db;
+  wl_store *store;
+  wl_settings set;
+  char reason[512];
+  char errmsg[512];
+  char *pending; /* message the module wl_error fails with */
+  wl_log_entry log[WL_LOG_SIZE];
+  wl_i64 n_logged;
+  wl_sqltext *texts; /* most recent first */
+  int n_texts;
+  bool preparing; /* inside warplite_prepare: virtual tables are planned for the first time */
+  char (*shapes)[32]; /* names of the modules registered so far */
+  int n_shapes, size_shapes;
+  sqlite3_stmt *tick; /* stepped so that interrupts and progress handlers act */
+  double last_tick;
+  sqlite3_stmt *keep; /* one statement kept in progress while streams are open … */
+  int n_streams;      /* … so that an interrupt is not forgotten between batches */
+} wl_conn;
+
+/* The connection's state; enables warplite on it first if need be. NULL: out of memory or
+** settings in the environment that cannot be applied (message in *err). */
+wl_conn *wl_conn_get(sqlite3 *db, wl_error *err);
+wl_conn *wl_conn_find(sqlite3 *db);
+bool wl_api_bind(const sqlite3_api_routines *api); /* false: no SQLite to be found */
+
+void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void wl_conn_log(wl_conn *c, const char *sql, wl_i64 n_rows, double ms);
+/* Steps the helper statement now and then: WL_INTERRUPT when the user wants it to end. */
+wl_status wl_conn_check(void *conn, wl_error *err);
+void wl_conn_quiet(wl_conn *c); /* finalizes every helper statement */
+
+/* ---- texts */
+/* The bound form of a statement's text, held. WL_NOT_TAKEN with the reason. */
+wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) WL_MUST;
+void wl_sqltext_drop(wl_conn *c, wl_sqltext *t);
+void wl_sqltext_flush(wl_conn *c);
+
+/* ---- answers: a statement being run, natively or by SQLite */
+typedef struct wl_answer {
+  wl_conn *conn;
+  char *sql;
+  wl_run *run;        /* native, or … */
+  sqlite3_stmt *stmt; /* … SQLite's */
+  int n_cols;
+  double started;
+  wl_i64 n_rows;
+  char *affinity; /* of each result column */
+} wl_answer;
+
+/* Starts it. args are the arguments of the rewritten text, in its order; borrowed. */
+wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
+                         wl_answer *out, wl_error *err) WL_MUST;
+/* Starts it in SQLite. */
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
+/* The columns, compiled and placed, but not started: for EXPLAIN. */
+wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_arena *arena,
+                            wl_program **program, wl_snapshot *snap, wl_placement *where,
+                            struct wl_device **device, wl_error *err) WL_MUST;
+/* Where a statement would go, before anything is loaded. */
+void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out);
+void wl_answer_close(wl_answer *a);
+
+/* ---- the pieces that wl_conn_get registers */
+int wl_functions_register(wl_conn *c);
+int wl_tables_register(wl_conn *c);
+int wl_vtab_register(wl_conn *c);
+
+/* ---- native statements as virtual tables (vtab.c) */
+/* The rewritten statement for a text, or NULL with the reason to leave it to SQLite. */
+wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out,
+                          wl_error *err) WL_MUST;
+/* EXPLAIN and EXPLAIN QUERY PLAN of a text. */
+wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
+                             sqlite3_stmt **out, wl_error *err) WL_MUST;
+int wl_explain_register(wl_conn *c);
+/* Fails a prepare with a message of ours, so that sqlite3_errmsg() gives it. */
+int wl_fail_prepare(wl_conn *c, const char *message);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+** EXPLAIN: the program of a native statement. EXPLAIN QUERY PLAN: the engine, the reason and
+** the plan as a tree; for a statement that stays with SQLite, the reason over SQLite's plan.
+*/
+#include "api/rowset.h"
+#include "base/mem.h"
+#include "vm/gpu/device.h"
+#include <string.h>
+
+/* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
+static wl_status compiled(wl_conn *c, const char *sql, wl_arena *arena, wl_sqltext **t, wl_program **p,
+                          wl_snapshot *snap, wl_placement *where, wl_device **device, wl_error *err) {
+  wl_val *params = NULL;
+  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), t, err);
+  if (rc) return rc;
+  params = wl_mem_zalloc(((size_t)(*t)->stmt->n_params + 1) * sizeof *params);
+  if (!params) return wl_nomem(err);
+  rc = wl_answer_compile(c, *t, params, arena, p, snap, where, device, err);
+  wl_mem_free(params);
+  return rc;
+}
+
+static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
+  wl_sqltext *t = NULL;
+  wl_program *p = NULL;
+  wl_snapshot snap = {0};
+  wl_placement where;
+  wl_device *device = NULL;
+  wl_status rc = compiled(c, sql, &r->arena, &t, &p, &snap, &where, &device, err);
+  for (int pc = 0; !rc && pc < p->n_code; pc++) {
+    wl_listing l;
+    wl_cell *row = wl_rowset_row(r);
+    rc = row ? wl_program_print(p, pc, &r->arena, &l) : WL_NOMEM;
+    if (rc) {
+      rc = wl_nomem(err);
+      break;
+    }
+    wl_cell_int(&row[0], pc);
+    wl_cell_text(r, &row[1], l.opcode);
+    wl_cell_text(r, &row[2], l.p1);
+    wl_cell_text(r, &row[3], l.p2);
+    wl_cell_text(r, &row[4], l.p3);
+    wl_cell_text(r, &row[5], l.p4);
+    wl_cell_int(&row[6], 0);
+    wl_cell_text(r, &row[7], l.comment);
+  }
+  wl_snapshot_release(&snap);
+  wl_sqltext_drop(c, t);
+  return rc;
+}
+
+/* One line of the tree under parent; returns its id. */
+static int line(wl_rowset *r, int id, int parent, const char *text) {
+  wl_cell *row = wl_rowset_row(r);
+  if (!row) return id;
+  wl_cell_int(&row[0], id);
+  wl_cell_int(&row[1], parent);
+  wl_cell_int(&row[2], 0);
+  wl_cell_text(r, &row[3], text);
+  return id;
+}
+
+static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
+  size_t n = e->end - e->pos;
+  return wl_arena_printf(a, "%.*s%s", n > 120 ? 120 : (int)n, sql + e->pos, n > 120 ? "…" : "");
+}
+
+static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_placement *where, wl_rowset *r) {
+  const wl_query *q = t->query;
+  const wl_select *s = t->stmt->select;
+  wl_arena *a = &r->arena;
+  int id = line(r, 1, 0, wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
+  if (q->limit || q->offset) {
+    const char *text = s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
+    if (s->offset) text = wl_arena_printf(a, "%s OFFSET %s", text, excerpt(a, t->sql, s->offset));
+    id = line(r, id + 1, id, text);
+  }
+  if (q->aggregate) id = line(r, id + 1, id, wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
+  else id = line(r, id + 1, id, wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
+  if (s->where) id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
+  const char *names = "";
+  int in_memory = 0;
+  for (int i = 0; i < q->n_cols; i++) {
+    int k = q->cols[i];
+    if (i < 12) names = wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
+    in_memory += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
+  }
+  bool exact;
+  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  if (!exact) in_memory = 0;
+  line(r, id + 1, id,
+       wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table, q->n_cols ? " columns " : "",
+                       names, q->n_cols > 12 ? ", …" : "", exact ? "" : "about ", n, in_memory, q->n_cols));
+}
+
+/* SQLite's plan, its ids moved up, under the reason. */
+static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *reason, wl_rowset *r, wl_error *err) {
+  line(r, 1, 0, wl_arena_printf(&r->arena, "sqlite: %s", reason));
+  sqlite3_stmt *q = NULL;
+  char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql);
+  int rc = text ? sqlite3_prepare_v2(c->db, text, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(text);
+  while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    line(r, sqlite3_column_int(q, 0) + 1, sqlite3_column_int(q, 1) + 1, (const char *)sqlite3_column_text(q, 3));
+    rc = SQLITE_OK;
+  }
+  sqlite3_finalize(q);
+  return rc == SQLITE_DONE ? WL_OK : wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+}
+
+static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
+  wl_sqltext *t = NULL;
+  wl_table *table;
+  wl_placement where = {.engine = WL_ENGINE_SQLITE};
+  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &t, err);
+  if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
+    rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
+  if (!rc) wl_answer_place(c, t, table, &where);
+  if (!rc && where.engine != WL_ENGINE_SQLITE) native_plan(c, t, table, &where, r);
+  else if (!rc || rc == WL_NOT_TAKEN) rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
+  wl_sqltext_drop(c, t);
+  return rc;
+}
+
+wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s, sqlite3_stmt **out,
+                             wl_error *err) {
+  if (s->kind != WL_STMT_SELECT) return wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
+  const char *body = sql + s->body;
+  int n_body = (int)(n - s->body);
+  if (s->explain == WL_EXPLAIN_PROGRAM) {
+    wl_sqltext *t = NULL;
+    wl_table *table;
+    wl_placement where = {.engine = WL_ENGINE_SQLITE};
+    wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
+    if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+    if (!rc) wl_answer_place(c, t, table, &where);
+    wl_sqltext_drop(c, t);
+    if (rc) return rc;
+    if (where.engine == WL_ENGINE_SQLITE) return wl_not_taken(err, "%s", where.reason);
+  }
+  bool plan = s->explain == WL_EXPLAIN_PLAN;
+  char *text = sqlite3_mprintf("SELECT %s(%.*Q)",
+                               plan ? "id, parent, notused, detail FROM wl_plan"
+                                    : "addr, opcode, p1, p2, p3, p4, p5, comment FROM wl_program",
+                               n_body, body);
+  if (!text) return wl_nomem(err);
+  int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  sqlite3_free(text);
+  return rc ? wl_not_taken(err, "%s", sqlite3_errmsg(c->db)) : WL_OK;
+}
+
+int wl_explain_register(wl_conn *c) {
+  static const wl_rowset_def defs[] = {
+      {"wl_program", "CREATE TABLE x(addr INTEGER, opcode TEXT, p1, p2, p3, p4 TEXT, p5 INTEGER, comment TEXT, sql HIDDEN)", 8, true, fill_program},
+      {"wl_plan", "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4, true, fill_plan},
+  };
+  int rc = wl_rowset_register(c, &defs[0]);
+  return rc ? rc : wl_rowset_register(c, &defs[1]);
+}

@@ -1,0 +1,90 @@
+/*
+** The doors in: the loadable extension's entry point, warplite_enable(), and how the
+** library finds the SQLite it belongs to when it is linked instead of loaded.
+*/
+#include "api/conn.h"
+#include "base/mem.h"
+#include "warplite.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char enable_error[512];
+
+/* SQLite's own symbols, by name: present when the program (or a library) links SQLite. */
+#undef sqlite3_auto_extension
+#undef sqlite3_cancel_auto_extension
+#undef sqlite3_open
+#undef sqlite3_close
+extern int sqlite3_auto_extension(void (*)(void)) __attribute__((weak));
+extern int sqlite3_cancel_auto_extension(void (*)(void)) __attribute__((weak));
+extern int sqlite3_open(const char *, sqlite3 **) __attribute__((weak));
+extern int sqlite3_close(sqlite3 *) __attribute__((weak));
+
+static int capture(sqlite3 *db, char **msg, const sqlite3_api_routines *api) {
+  (void)db;
+  (void)msg;
+  if (!sqlite3_api) sqlite3_api = api;
+  return SQLITE_OK;
+}
+
+bool wl_api_bind(const sqlite3_api_routines *api) {
+  pthread_mutex_lock(&lock);
+  if (!sqlite3_api && api) sqlite3_api = api;
+  if (!sqlite3_api && sqlite3_auto_extension && sqlite3_open && sqlite3_close && sqlite3_cancel_auto_extension) {
+    /* A connection of a moment, so that SQLite hands us its routine table. */
+    sqlite3 *db = NULL;
+    sqlite3_auto_extension((void (*)(void))capture);
+    sqlite3_open(":memory:", &db);
+    sqlite3_cancel_auto_extension((void (*)(void))capture);
+    sqlite3_close(db);
+  }
+  bool found = sqlite3_api != NULL;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+static int enable(sqlite3 *db, wl_error *err) {
+  err->text[0] = 0;
+  err->code = WL_OK;
+  sqlite3_mutex *m = sqlite3_db_mutex(db);
+  sqlite3_mutex_enter(m);
+  wl_conn *c = wl_conn_get(db, err);
+  sqlite3_mutex_leave(m);
+  return c ? SQLITE_OK : err->code ? (int)err->code : SQLITE_ERROR;
+}
+
+int warplite_enable(sqlite3 *db) {
+  wl_error err;
+  if (!db) return SQLITE_MISUSE;
+  if (!wl_api_bind(NULL)) {
+    snprintf(enable_error, sizeof enable_error, "warplite: this program has no SQLite that can be found");
+    return SQLITE_ERROR;
+  }
+  int rc = enable(db, &err);
+  if (rc) snprintf(enable_error, sizeof enable_error, "%s", err.text);
+  return rc;
+}
+
+int sqlite3_warplite_init(sqlite3 *db, char **msg, const void *api) {
+  wl_error err;
+  if (!db) return SQLITE_MISUSE;
+  wl_api_bind(api);
+  int rc = enable(db, &err);
+  if (rc && msg) *msg = sqlite3_mprintf("%s", err.text);
+  /* Worker threads may be running our code: never unload. */
+  return rc ? rc : SQLITE_OK_LOAD_PERMANENTLY;
+}
+
+const char *warplite_reason(sqlite3 *db) {
+  wl_conn *c = db ? wl_conn_find(db) : NULL;
+  return c ? c->reason : "sqlite: warplite is not enabled on this connection";
+}
+
+const char *warplite_errmsg(sqlite3 *db) {
+  wl_conn *c = db ? wl_conn_find(db) : NULL;
+  return c ? c->errmsg : enable_error;
+}
+
+const char *warplite_version(void) { return WARPLITE_VERSION; }

@@ -1,0 +1,135 @@
+/*
+** warplite_prepare(): SQLite's prepare, then ours.
+*/
+#include "api/conn.h"
+#include "base/mem.h"
+#include "warplite.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Statements about warplite itself leave the last reason alone. */
+static bool speaks_of_warplite(const char *sql, size_t n) {
+  for (size_t i = 0; i + 9 <= n; i++)
+    if ((sql[i] == 'w' || sql[i] == 'W') && strncasecmp(sql + i, "warplite_", 9) == 0) return true;
+  return false;
+}
+
+/* Whether it is a SELECT over some table: strict speaks of these only. */
+static bool reads_table(const char *sql, size_t n) {
+  wl_arena arena;
+  wl_stmt *s = NULL;
+  wl_error ignored;
+  wl_arena_init(&arena);
+  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT;
+  if (ok) ok = s->select->from || s->select->prior || s->select->with;
+  wl_arena_close(&arena);
+  return ok;
+}
+
+int wl_fail_prepare(wl_conn *c, const char *message) {
+  sqlite3_stmt *s = NULL;
+  wl_mem_free(c->pending);
+  c->pending = wl_mem_strdup(message);
+  int rc = sqlite3_prepare_v2(c->db, "SELECT * FROM wl_error", -1, &s, NULL);
+  sqlite3_finalize(s);
+  return rc ? rc : SQLITE_ERROR;
+}
+
+/* Replaces *stmt by a native statement where that is possible and pays. */
+static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, wl_error *err) {
+  wl_sqltext *t = NULL;
+  wl_table *table;
+  wl_placement where;
+  sqlite3_stmt *ours = NULL;
+  wl_status rc = wl_sqltext_get(c, sql, n, &t, err);
+  if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (rc) goto done;
+  wl_answer_place(c, t, table, &where);
+  if (where.engine == WL_ENGINE_SQLITE) {
+    wl_conn_reason(c, "sqlite", "%s", where.reason);
+    goto done;
+  }
+  if (sqlite3_column_count(*stmt) != t->query->n_results) {
+    /* SQLite prepared with a schema that has changed since; it knows the new one by now. */
+    sqlite3_stmt *again = NULL;
+    if (sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL) == SQLITE_OK) {
+      sqlite3_finalize(*stmt);
+      *stmt = again;
+    }
+  }
+  rc = wl_vtab_prepare(c, t, *stmt, &ours, err);
+  if (rc) goto done;
+  sqlite3_finalize(*stmt);
+  *stmt = ours;
+  wl_conn_reason(c, where.engine == WL_ENGINE_GPU ? "gpu" : "cpu", "%s", where.reason);
+done:
+  wl_sqltext_drop(c, t);
+  return rc;
+}
+
+static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) {
+  wl_error err = {0};
+  wl_arena arena;
+  wl_stmt *s = NULL;
+  if (speaks_of_warplite(sql, n)) return SQLITE_OK;
+  if (c->set.engine == WL_ENGINE_SQLITE) {
+    wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
+    return SQLITE_OK;
+  }
+  wl_status rc = WL_OK;
+  bool explained = sqlite3_stmt_isexplain(*stmt) != 0;
+  if (explained) {
+    sqlite3_stmt *ours = NULL;
+    wl_arena_init(&arena);
+    rc = wl_parse(&arena, sql, n, &s, &err);
+    if (!rc) rc = wl_explain_prepare(c, sql, n, s, &ours, &err);
+    if (!rc) {
+      sqlite3_finalize(*stmt);
+      *stmt = ours;
+    }
+    wl_arena_close(&arena);
+  } else {
+    rc = take(c, sql, n, stmt, &err);
+  }
+  if (!rc) return SQLITE_OK;
+  if (rc == WL_NOMEM) {
+    sqlite3_finalize(*stmt);
+    *stmt = NULL;
+    return SQLITE_NOMEM;
+  }
+  wl_conn_reason(c, "sqlite", "%s", err.text);
+  if (c->set.strict && !explained && reads_table(sql, n)) {
+    char message[600];
+    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s", err.text);
+    sqlite3_finalize(*stmt);
+    *stmt = NULL;
+    return wl_fail_prepare(c, message);
+  }
+  return SQLITE_OK;
+}
+
+int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt, const char **pzTail) {
+  wl_error err = {0};
+  const char *tail = NULL;
+  if (ppStmt) *ppStmt = NULL;
+  if (!db || !ppStmt || !zSql) return SQLITE_MISUSE;
+  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
+  sqlite3_mutex *m = sqlite3_db_mutex(db);
+  sqlite3_mutex_enter(m);
+  int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
+  if (pzTail) *pzTail = tail;
+  wl_conn *c = NULL;
+  if (rc == SQLITE_OK && *ppStmt) c = wl_conn_get(db, &err);
+  if (c) {
+    c->preparing = true;
+    rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
+    c->preparing = false;
+  } else if (rc == SQLITE_OK && *ppStmt && err.code) {
+    sqlite3_finalize(*ppStmt);
+    *ppStmt = NULL;
+    rc = (int)err.code;
+  }
+  sqlite3_mutex_leave(m);
+  return rc;
+}

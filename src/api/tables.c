@@ -1,0 +1,84 @@
+/*
+** warplite_devices, warplite_cache and warplite_log.
+*/
+#include "api/rowset.h"
+#include "vm/gpu/device.h"
+#include <string.h>
+
+static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+  (void)text;
+  static const char *const kinds[] = {"cpu", "cuda", "sim"};
+  for (int k = 0; k < 3; k++) {
+    wl_cell *row = wl_rowset_row(r);
+    if (!row) return wl_nomem(err);
+    wl_cell_text(r, &row[0], kinds[k]);
+    if (k == 0) {
+      wl_cell_text(r, &row[1], "host");
+      wl_cell_text(r, &row[2], "ready");
+      wl_cell_int(&row[4], c->set.host_budget);
+      wl_cell_int(&row[5], (wl_i64)wl_store_bytes(c->store));
+      wl_cell_int(&row[6], c->set.threads);
+      continue;
+    }
+    wl_error why = {0};
+    wl_device *d = wl_device_get(kinds[k], &why);
+    wl_cell_text(r, &row[1], d ? d->name : NULL);
+    wl_cell_text(r, &row[2], d ? "ready" : why.text);
+    if (!d) continue;
+    wl_cell_int(&row[3], d->memory);
+    wl_cell_int(&row[4], d->budget);
+    wl_cell_int(&row[5], d->used);
+    wl_cell_int(&row[6], d->n_processors);
+  }
+  return WL_OK;
+}
+
+static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+  (void)text;
+  for (wl_table *t = wl_store_tables(c->store); t; t = t->next) {
+    for (int i = 0; t->loaded && i <= t->n_cols; i++) {
+      const wl_column *col = t->data[i];
+      if (!col) continue;
+      wl_cell *row = wl_rowset_row(r);
+      if (!row) return wl_nomem(err);
+      wl_cell_text(r, &row[0], t->schema);
+      wl_cell_text(r, &row[1], t->name);
+      wl_cell_text(r, &row[2], i == t->n_cols ? "rowid" : t->cols[i].name);
+      wl_cell_text(r, &row[3], wl_phys_name(col->phys));
+      wl_cell_int(&row[4], col->n_rows);
+      wl_cell_int(&row[5], col->n_tablets);
+      wl_cell_int(&row[6], (wl_i64)col->n_bytes);
+      wl_cell_int(&row[7], col->device ? 1 : 0);
+      wl_cell_int(&row[8], t->n_uses);
+    }
+  }
+  return WL_OK;
+}
+
+static wl_status fill_log(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+  (void)text;
+  wl_i64 first = c->n_logged > WL_LOG_SIZE ? c->n_logged - WL_LOG_SIZE : 0;
+  for (wl_i64 i = first; i < c->n_logged; i++) {
+    const wl_log_entry *e = &c->log[i % WL_LOG_SIZE];
+    wl_cell *row = wl_rowset_row(r);
+    if (!row) return wl_nomem(err);
+    wl_cell_int(&row[0], e->id);
+    wl_cell_text(r, &row[1], e->engine);
+    wl_cell_text(r, &row[2], e->reason);
+    if (e->n_rows >= 0) wl_cell_int(&row[3], e->n_rows);
+    if (e->n_rows >= 0) wl_cell_real(&row[4], e->ms);
+    wl_cell_text(r, &row[5], e->sql);
+  }
+  return WL_OK;
+}
+
+int wl_tables_register(wl_conn *c) {
+  static const wl_rowset_def defs[] = {
+      {"warplite_devices", "CREATE TABLE x(kind TEXT, name TEXT, status TEXT, memory INT, budget INT, used INT, processors INT)", 7, false, fill_devices},
+      {"warplite_cache", "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets INT, bytes INT, on_device INT, uses INT)", 9, false, fill_cache},
+      {"warplite_log", "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, false, fill_log},
+  };
+  int rc = SQLITE_OK;
+  for (int i = 0; i < 3 && !rc; i++) rc = wl_rowset_register(c, &defs[i]);
+  return rc;
+}

@@ -1,0 +1,351 @@
+/*
+** A native statement as SQLite sees it: a SELECT from an eponymous virtual table whose
+** arguments are the original text and its parameters. There is one module per shape, a
+** shape being the declared types of the columns and the number of parameters.
+**
+** Invariants:
+** 1. A cursor is either native (rows come from batches) or SQLite's (rows come from a
+**    nested statement); which of the two is settled anew each time it is filtered.
+** 2. A statement holds only text: what it needs is found or made when it is filtered.
+*/
+#include "api/conn.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+typedef struct shape {
+  wl_conn *conn;
+  char *declaration;
+  int n_cols, n_args;
+} shape;
+
+typedef struct table {
+  sqlite3_vtab base;
+  shape *shape;
+} table;
+
+typedef struct cursor {
+  sqlite3_vtab_cursor base;
+  wl_answer answer;
+  const wl_reg *regs;
+  wl_batch *batch;
+  wl_i64 row; /* in the batch */
+  wl_i64 rowid;
+  bool done;
+} cursor;
+
+static void shape_free(void *p) {
+  shape *s = p;
+  wl_mem_free(s->declaration);
+  wl_mem_free(s);
+}
+
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  shape *s = aux;
+  int rc = sqlite3_declare_vtab(db, s->declaration);
+  if (rc) return rc;
+  table *t = sqlite3_malloc(sizeof *t);
+  if (!t) return SQLITE_NOMEM;
+  memset(t, 0, sizeof *t);
+  t->shape = s;
+  *out = &t->base;
+  return SQLITE_OK;
+}
+
+static int xdisconnect(sqlite3_vtab *v) {
+  sqlite3_free(v);
+  return SQLITE_OK;
+}
+
+static int fail(sqlite3_vtab *v, const wl_error *err) {
+  sqlite3_free(v->zErrMsg);
+  v->zErrMsg = sqlite3_mprintf("%s", err->text);
+  return err->code ? (int)err->code : SQLITE_ERROR;
+}
+
+/*
+** A statement that SQLite prepares again (after a schema change, or because an authorizer
+** was set) must meet the same checks as the original would: SQLite prepares that too.
+*/
+static int check_original(table *t, sqlite3_index_info *info) {
+  sqlite3_value *text = NULL;
+  for (int i = 0; i < info->nConstraint; i++)
+    if (info->aConstraint[i].iColumn == t->shape->n_cols && sqlite3_vtab_rhs_value(info, i, &text) != SQLITE_OK) text = NULL;
+  if (!text) return SQLITE_OK;
+  sqlite3_stmt *s = NULL;
+  sqlite3 *db = t->shape->conn->db;
+  int rc = sqlite3_prepare_v2(db, (const char *)sqlite3_value_text(text), -1, &s, NULL);
+  sqlite3_finalize(s);
+  if (rc) {
+    sqlite3_free(t->base.zErrMsg);
+    t->base.zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+  }
+  return rc;
+}
+
+static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  table *t = (table *)v;
+  const shape *s = t->shape;
+  int n = 0;
+  for (int i = 0; i < info->nConstraint; i++) {
+    int arg = info->aConstraint[i].iColumn - s->n_cols;
+    if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
+    info->aConstraintUsage[i].argvIndex = arg + 1;
+    info->aConstraintUsage[i].omit = 1;
+    n++;
+  }
+  if (n != s->n_args + 1) {
+    sqlite3_free(v->zErrMsg);
+    v->zErrMsg = sqlite3_mprintf("a warplite statement needs its text and %d parameters", s->n_args);
+    return SQLITE_ERROR;
+  }
+  if (!s->conn->preparing) {
+    int rc = check_original(t, info);
+    if (rc) return rc;
+  }
+  info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
+  info->needToFreeIdxStr = 1;
+  info->estimatedCost = 1;
+  info->estimatedRows = 1000;
+  return SQLITE_OK;
+}
+
+static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  (void)v;
+  cursor *c = sqlite3_malloc(sizeof *c);
+  if (!c) return SQLITE_NOMEM;
+  memset(c, 0, sizeof *c);
+  *out = &c->base;
+  return SQLITE_OK;
+}
+
+static void cursor_reset(cursor *c) {
+  wl_batch_give(c->batch);
+  c->batch = NULL;
+  wl_answer_close(&c->answer);
+}
+
+static int xclose(sqlite3_vtab_cursor *p) {
+  cursor_reset((cursor *)p);
+  sqlite3_free(p);
+  return SQLITE_OK;
+}
+
+/* The next batch, or the end. */
+static int refill(cursor *c) {
+  wl_error err = {0};
+  wl_batch_give(c->batch);
+  c->batch = NULL;
+  wl_status rc = wl_run_next(c->answer.run, &c->batch, &err);
+  if (rc) return fail(c->base.pVtab, &err);
+  if (!c->batch) {
+    c->done = true;
+    return SQLITE_OK;
+  }
+  c->row = c->batch->skip;
+  c->answer.n_rows += c->batch->n_rows - c->batch->skip;
+  return SQLITE_OK;
+}
+
+static int step(cursor *c) {
+  int rc = sqlite3_step(c->answer.stmt);
+  if (rc == SQLITE_ROW) {
+    c->answer.n_rows++;
+    return SQLITE_OK;
+  }
+  c->done = true;
+  if (rc == SQLITE_DONE) return SQLITE_OK;
+  wl_error err;
+  wl_fail(&err, (wl_status)rc, "%s", sqlite3_errmsg(c->answer.conn->db));
+  return fail(c->base.pVtab, &err);
+}
+
+static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, sqlite3_value **argv) {
+  (void)idx;
+  (void)str;
+  cursor *c = (cursor *)p;
+  const shape *s = ((table *)p->pVtab)->shape;
+  wl_error err = {0};
+  cursor_reset(c);
+  c->done = false;
+  c->rowid = 1;
+  const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+  if (!sql) {
+    c->done = true;
+    return SQLITE_OK;
+  }
+  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, &c->answer, &err);
+  if (rc) return fail(p->pVtab, &err);
+  if (c->answer.n_cols != s->n_cols) {
+    wl_fail(&err, WL_ERROR, "the statement gives %d columns now and gave %d when it was prepared; prepare it again",
+            c->answer.n_cols, s->n_cols);
+    cursor_reset(c);
+    return fail(p->pVtab, &err);
+  }
+  if (!c->answer.run) return step(c);
+  c->regs = wl_run_regs(c->answer.run);
+  return refill(c);
+}
+
+static int xnext(sqlite3_vtab_cursor *p) {
+  cursor *c = (cursor *)p;
+  c->rowid++;
+  if (!c->answer.run) return step(c);
+  if (++c->row < c->batch->n_rows) return SQLITE_OK;
+  return refill(c);
+}
+
+static int xeof(sqlite3_vtab_cursor *p) { return ((cursor *)p)->done; }
+
+static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  cursor *c = (cursor *)p;
+  if (!c->answer.run) {
+    if (col < c->answer.n_cols) sqlite3_result_value(ctx, sqlite3_column_value(c->answer.stmt, col));
+    return SQLITE_OK;
+  }
+  if (col >= c->batch->n_cols) return SQLITE_OK; /* an argument; nobody asks */
+  const wl_outcol *o = &c->batch->cols[col];
+  wl_u8 type = c->regs[col].type;
+  if (type <= WL_R_REAL) {
+    if (o->t && !o->t[c->row]) return SQLITE_OK;
+    if (type == WL_R_INT) sqlite3_result_int64(ctx, (sqlite3_int64)o->v[c->row]);
+    else sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));
+    return SQLITE_OK;
+  }
+  wl_val v = wl_batch_value(c->batch, c->regs, col, c->row);
+  switch (v.t) {
+  case WL_T_INT: sqlite3_result_int64(ctx, (sqlite3_int64)v.v); break;
+  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
+  /* SQLite copies: the batch may be gone before the caller reads the text. */
+  case WL_T_TEXT: sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT); break;
+  case WL_T_BLOB: sqlite3_result_blob(ctx, v.n ? (const void *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT); break;
+  default: break;
+  }
+  return SQLITE_OK;
+}
+
+static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((cursor *)p)->rowid;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .xConnect = xconnect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index, .xOpen = xopen,
+    .xClose = xclose,     .xFilter = xfilter,         .xNext = xnext,            .xEof = xeof,
+    .xColumn = xcolumn,   .xRowid = xrowid,
+};
+
+/* ---- shapes */
+
+/* A declared type that can stand in a table declaration of ours as it is. */
+static bool plain_type(const char *type) {
+  if (!type) return false;
+  for (const char *p = type; *p; p++) {
+    if (strncasecmp(p, "hidden", 6) == 0 || strncasecmp(p, "generated", 9) == 0) return false;
+    if (!strchr(" (),.+-_", *p) && !(*p >= '0' && *p <= '9') && !((*p | 32) >= 'a' && (*p | 32) <= 'z')) return false;
+  }
+  return true;
+}
+
+static char *declaration(sqlite3_stmt *original, int n_cols, int n_args) {
+  sqlite3_str *s = sqlite3_str_new(NULL);
+  sqlite3_str_appendall(s, "CREATE TABLE x(");
+  for (int i = 0; i < n_cols; i++) {
+    const char *type = sqlite3_column_decltype(original, i);
+    if (plain_type(type)) sqlite3_str_appendf(s, "c%d %s,", i, type);
+    else if (type) sqlite3_str_appendf(s, "c%d \"%w\",", i, type);
+    else sqlite3_str_appendf(s, "c%d,", i);
+  }
+  sqlite3_str_appendall(s, "sql HIDDEN");
+  for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",a%d HIDDEN", i);
+  sqlite3_str_appendall(s, ")");
+  return sqlite3_str_finish(s);
+}
+
+/* The name of the module for a shape, registering it if it is new. */
+static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args, char name[32], wl_error *err) {
+  char *text = declaration(original, n_cols, n_args);
+  if (!text) return wl_nomem(err);
+  snprintf(name, 32, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
+  for (int i = 0; i < c->n_shapes; i++) {
+    if (strcmp(c->shapes[i], name) == 0) {
+      sqlite3_free(text);
+      return WL_OK;
+    }
+  }
+  if (c->n_shapes == c->size_shapes) {
+    int size = c->size_shapes ? c->size_shapes * 2 : 16;
+    void *p = wl_mem_realloc(c->shapes, (size_t)c->n_shapes * 32, (size_t)size * 32);
+    if (!p) {
+      sqlite3_free(text);
+      return wl_nomem(err);
+    }
+    c->shapes = p;
+    c->size_shapes = size;
+  }
+  shape *s = wl_mem_zalloc(sizeof *s);
+  if (s) {
+    s->conn = c;
+    s->n_cols = n_cols;
+    s->n_args = n_args;
+    s->declaration = wl_mem_strdup(text);
+  }
+  sqlite3_free(text);
+  if (!s || !s->declaration) {
+    if (s) shape_free(s);
+    return wl_nomem(err);
+  }
+  int rc = sqlite3_create_module_v2(c->db, name, &module, s, shape_free);
+  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  memcpy(c->shapes[c->n_shapes++], name, 32);
+  return WL_OK;
+}
+
+wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out, wl_error *err) {
+  char name[32];
+  int n_cols = sqlite3_column_count(original);
+  if (n_cols + t->n_args > 1900) return wl_not_taken(err, "it has %d columns and parameters", n_cols + t->n_args);
+  wl_status st = module_name(c, original, n_cols, t->n_args, name, err);
+  if (st) return st;
+  sqlite3_str *s = sqlite3_str_new(NULL);
+  for (int i = 0; i < n_cols; i++)
+    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i, sqlite3_column_name(original, i));
+  sqlite3_str_appendf(s, " FROM %s(%Q", name, t->sql);
+  for (int k = 0; k < t->n_args; k++) sqlite3_str_appendf(s, ",%s", t->stmt->params[t->arg_params[k] - 1]);
+  sqlite3_str_appendall(s, ")");
+  char *text = sqlite3_str_finish(s);
+  if (!text) return wl_nomem(err);
+  int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  sqlite3_free(text);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc == SQLITE_AUTH) return wl_not_taken(err, "the authorizer denies warplite's tables");
+  if (rc) return wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db));
+  if (sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
+    sqlite3_finalize(*out);
+    *out = NULL;
+    return wl_not_taken(err, "its parameters cannot be passed on");
+  }
+  return WL_OK;
+}
+
+/* ---- wl_error: a table that fails to connect, with a message of ours */
+
+static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+  (void)db;
+  (void)argc;
+  (void)argv;
+  (void)out;
+  wl_conn *c = aux;
+  *msg = sqlite3_mprintf("%s", c->pending ? c->pending : "wl_error is warplite's own");
+  return SQLITE_ERROR;
+}
+static const sqlite3_module error_module = {.xConnect = error_connect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index};
+
+int wl_vtab_register(wl_conn *c) { return sqlite3_create_module(c->db, "wl_error", &error_module, c); }

@@ -1,0 +1,51 @@
+/*
+** Placement: which engine runs a statement, by settings and estimated cost, with the reason
+** in words and numbers.
+*/
+#ifndef WL_PLACE_H
+#define WL_PLACE_H
+
+#include "base/sqlite.h"
+#include "sql/bind.h"
+
+typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
+typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;
+typedef enum wl_route { WL_ROUTE_COST, WL_ROUTE_ALWAYS } wl_route;
+
+typedef struct wl_settings {
+  wl_engine engine;
+  wl_device_kind device;
+  wl_route route;
+  bool strict;
+  int threads;
+  wl_i64 host_budget, device_budget;
+} wl_settings;
+
+/* What SQLite's own plan for the statement says. */
+typedef struct wl_plan_facts {
+  bool rowid_order;  /* it scans or searches in rowid order */
+  bool point_lookup; /* it finds few rows by equality on a key or index */
+  bool range_lookup; /* it searches a range */
+} wl_plan_facts;
+
+typedef struct wl_placement {
+  wl_engine engine; /* never AUTO */
+  char reason[256];
+  double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
+} wl_placement;
+
+/* device: NULL if there is none or it is not usable, with why. */
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
+              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device, wl_placement *out);
+
+/* Asks SQLite for its plan. */
+wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
+                             wl_error *err) WL_MUST;
+
+/* Settings by name, as text: WL_ERROR with a message that names what is wrong. */
+wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, wl_error *err) WL_MUST;
+/* "a=b,c=d" */
+wl_status wl_settings_list(wl_settings *s, const char *list, wl_error *err) WL_MUST;
+void wl_settings_init(wl_settings *s);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+** The settings: one table of names, for warplite_set(), the shell's -set and WARPLITE_SET.
+*/
+#include "plan/place.h"
+#include "base/threads.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void wl_settings_init(wl_settings *s) {
+  memset(s, 0, sizeof *s);
+  s->threads = wl_threads_cores();
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  s->host_budget = pages > 0 && size > 0 ? (wl_i64)pages * size / 2 : (wl_i64)4 << 30;
+  s->device_budget = 0; /* what the device has free, less a reserve */
+}
+
+static wl_status choose(const char *name, const char *value, const char *const *words, int *out, wl_error *err) {
+  char list[80] = "";
+  for (int i = 0; words[i]; i++) {
+    if (strcmp(words[i], value) == 0) {
+      *out = i;
+      return WL_OK;
+    }
+    if (i) strcat(list, ", ");
+    strcat(list, words[i]);
+  }
+  return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is one of %s", name, value, list);
+}
+
+/* A whole number, with K, M, G or T for bytes. */
+static wl_status number(const char *name, const char *value, wl_i64 least, wl_i64 most, wl_i64 *out, wl_error *err) {
+  char *end;
+  errno = 0;
+  long long n = strtoll(value, &end, 10);
+  int shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : *end == 'T' || *end == 't' ? 40 : 0;
+  if (shift) end++;
+  if (end == value || *end || errno || n < least || n > most >> shift)
+    return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is a number from %lld to %lld", name,
+                   value, least, most);
+  *out = n << shift;
+  return WL_OK;
+}
+
+wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, wl_error *err) {
+  static const char *const engines[] = {"auto", "cpu", "gpu", "sqlite", NULL};
+  static const char *const devices[] = {"cuda", "sim", NULL};
+  static const char *const routes[] = {"cost", "always", NULL};
+  static const char *const bits[] = {"0", "1", NULL};
+  int k = 0;
+  wl_i64 n = 0;
+  wl_status rc;
+  if (!name || !value) return wl_fail(err, WL_ERROR, "warplite: a setting needs a name and a value");
+  if (strcmp(name, "engine") == 0) {
+    rc = choose(name, value, engines, &k, err);
+    if (!rc) s->engine = (wl_engine)k;
+  } else if (strcmp(name, "device") == 0) {
+    rc = choose(name, value, devices, &k, err);
+    if (!rc) s->device = (wl_device_kind)k;
+  } else if (strcmp(name, "route") == 0) {
+    rc = choose(name, value, routes, &k, err);
+    if (!rc) s->route = (wl_route)k;
+  } else if (strcmp(name, "strict") == 0) {
+    rc = choose(name, value, bits, &k, err);
+    if (!rc) s->strict = k;
+  } else if (strcmp(name, "threads") == 0) {
+    rc = number(name, value, 1, 256, &n, err);
+    if (!rc) s->threads = (int)n;
+  } else if (strcmp(name, "host_budget") == 0) {
+    rc = number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
+    if (!rc) s->host_budget = n;
+  } else if (strcmp(name, "device_budget") == 0) {
+    rc = number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
+    if (!rc) s->device_budget = n;
+  } else {
+    rc = wl_fail(err, WL_ERROR,
+                 "warplite: unknown setting '%.40s'; there are engine, device, route, strict, threads, "
+                 "host_budget, device_budget",
+                 name);
+  }
+  return rc;
+}
+
+wl_status wl_settings_list(wl_settings *s, const char *list, wl_error *err) {
+  while (*list) {
+    char name[64], value[64];
+    size_t n = strcspn(list, ",");
+    const char *eq = memchr(list, '=', n);
+    size_t n_name = eq ? (size_t)(eq - list) : n, n_value = eq ? n - n_name - 1 : 0;
+    if (n && (!eq || n_name >= sizeof name || n_value >= sizeof value))
+      return wl_fail(err, WL_ERROR, "warplite: '%.*s' is no name=value", n > 60 ? 60 : (int)n, list);
+    if (n) {
+      memcpy(name, list, n_name);
+      name[n_name] = 0;
+      memcpy(value, eq + 1, n_value);
+      value[n_value] = 0;
+      wl_status rc = wl_settings_set(s, name, value, err);
+      if (rc) return rc;
+    }
+    list += n;
+    if (*list == ',') list++;
+  }
+  return WL_OK;
+}

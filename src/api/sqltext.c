@@ -80,6 +80,8 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   if (!rc && (t->query->limit || t->query->offset || t->query->aggregate || t->query->where))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
   else t->facts.rowid_order = true;
+  if (!rc && (t->query->limit || t->query->offset) && !t->query->aggregate && !t->facts.rowid_order)
+    rc = wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
   if (rc) {
     text_free(t);
     *out = NULL;

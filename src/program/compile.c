@@ -138,6 +138,8 @@ static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operan
       return rc;
     }
   }
+  if ((dom.mask & ~WL_M(WL_T_NULL)) == 0 && want[0] != 'B') return constant(c, wl_null(), out);
+  wl_i16 ax = a->x, bx = has_b ? b->x : 0, cx = has_t ? t->x : (wl_i16)k; /* out may be one of them */
   memset(out, 0, sizeof *out);
   out->dom = dom;
   out->truth = want[0] == 'B';
@@ -145,7 +147,7 @@ static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operan
   if (want[0] == 'I') r.type = WL_R_INT;
   if (want[0] == 'F') r.type = WL_R_REAL;
   if (want[0] == 'B') r = (wl_reg){WL_R_TRUTH, false};
-  return emit_reg(c, op, r, a->x, has_b ? b->x : 0, has_t ? t->x : (wl_i16)k, &out->x);
+  return emit_reg(c, op, r, ax, bx, cx, &out->x);
 }
 static wl_status emit2(compiler *c, wl_opcode op, const operand *a, const operand *b, wl_domain dom,
                        operand *out) {
@@ -231,7 +233,11 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
       [WL_OP_REM] = {WL_OP__RemI, WL_OP__RemF, WL_OP__RemV},
   };
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  wl_status rc = as_number(c, a);
+  wl_status rc = as_value(c, a);
+  if (!rc) rc = as_value(c, b);
+  if (!rc && op == WL_OP_REM && (!only(a, I | F) || !only(b, I | F)))
+    return emit2(c, WL_OP__RemText, a, b, wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
+  if (!rc) rc = as_number(c, a);
   if (!rc) rc = as_number(c, b);
   if (rc) return rc;
   if (only_null(a) || only_null(b)) return constant(c, wl_null(), out);
@@ -682,8 +688,6 @@ static wl_status compile(compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  if (limited && !q->aggregate && !c->in->rowid_order)
-    return wl_not_taken(c->err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   if (!rc && limited && !q->aggregate) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);

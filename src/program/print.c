@@ -53,7 +53,8 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     out->p3 = "";
     out->p4 = type_name(p->regs[in->d]);
     if (p->regs[in->d].nullable) out->p4 = wl_arena_printf(arena, "%s or NULL", out->p4);
-    if (in->a < p->n_columns && p->column_names && p->column_names[in->a])
+    while (pc > 0 && p->code[pc].op != WL_OP__Parallel) pc--;
+    if (p->code[pc].a == WL_SOURCE_TABLE && p->column_names[in->a])
       out->comment = wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
     break;
   case WL_SHAPE_RESULT: {

@@ -118,8 +118,9 @@ static bool is_rowid_name(const char *s) {
   return strcasecmp(s, "rowid") == 0 || strcasecmp(s, "_rowid_") == 0 || strcasecmp(s, "oid") == 0;
 }
 
-/* 0 or 1 for the unquoted words FALSE and TRUE, else -1. */
+/* 0 or 1 for the unquoted words FALSE and TRUE, which x IN () and x NOT IN () are too, else -1. */
 static int truth_word(const wl_expr *e) {
+  if (e->kind == WL_E_IN && e->has_list && !e->list) return e->negated;
   if (e->kind != WL_E_NAME || e->table || e->quoted) return -1;
   return strcasecmp(e->name, "true") == 0 ? 1 : strcasecmp(e->name, "false") == 0 ? 0 : -1;
 }
@@ -219,7 +220,7 @@ static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = bind(b, e->a, &l);
   if (rc) return rc;
   int truth = truth_word(e->b);
-  if (truth >= 0 && find_column(b, e->b) < 0) {
+  if (truth >= 0 && (e->b->kind != WL_E_NAME || find_column(b, e->b) < 0)) {
     if (truth == 0) rc = binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
     if (!rc) rc = binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
   } else {

@@ -298,6 +298,13 @@ WL_FN wl_val wl_op_ToNum(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)c;
   return a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a;
 }
+/* % takes text by its leading digits, but is REAL where the text as a number is. */
+WL_FN wl_val wl_op_RemText(wl_vctx *x, wl_val a, wl_val b, int c) {
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  wl_val r = wl_op_RemV(x, wl_op_ToInt(x, a, b, c), wl_op_ToInt(x, b, b, c), c);
+  int real = wl_op_ToNum(x, a, b, c).t == WL_T_REAL || wl_op_ToNum(x, b, b, c).t == WL_T_REAL;
+  return real && r.t == WL_T_INT ? wl_real((double)(wl_i64)r.v) : r;
+}
 WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;

@@ -192,14 +192,6 @@ static wl_status as_int(compiler *c, operand *o) {
   return emit1(c, WL_OP__RealToInt, o, full, o);
 }
 
-/* Numbers only, as an arithmetic operator takes them. */
-static wl_status as_number(compiler *c, operand *o) {
-  wl_status rc = as_value(c, o);
-  if (rc || only(o, WL_M(WL_T_INT) | WL_M(WL_T_REAL))) return rc;
-  unsigned mask = WL_M(WL_T_INT) | WL_M(WL_T_REAL) | (o->dom.mask & WL_M(WL_T_NULL));
-  return emit1(c, WL_OP__ToNum, o, wl_domain_any(mask), o);
-}
-
 static wl_status as_text(compiler *c, operand *o) {
   wl_status rc = as_value(c, o);
   if (rc || only(o, WL_M(WL_T_TEXT))) return rc;
@@ -235,11 +227,11 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = as_value(c, a);
   if (!rc) rc = as_value(c, b);
-  if (!rc && op == WL_OP_REM && (!only(a, I | F) || !only(b, I | F)))
-    return emit2(c, WL_OP__RemText, a, b, wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
-  if (!rc) rc = as_number(c, a);
-  if (!rc) rc = as_number(c, b);
   if (rc) return rc;
+  if (!only(a, I | F) || !only(b, I | F)) {
+    int sign = op == WL_OP_ADD ? '+' : op == WL_OP_SUB ? '-' : op == WL_OP_MUL ? '*' : op == WL_OP_DIV ? '/' : '%';
+    return emit3(c, WL_OP__TextArith, a, b, &no_operand, sign, wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
+  }
   if (only_null(a) || only_null(b)) return constant(c, wl_null(), out);
   bool null = nullable(a) || nullable(b), by = op == WL_OP_DIV || op == WL_OP_REM;
   wl_i64 lo, hi;
@@ -247,7 +239,10 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
     if (by && b->dom.lo <= 0 && b->dom.hi >= 0) null = true;
     return emit2(c, table[op][0], a, b, wl_domain_int(lo, hi, null), out);
   }
-  if ((only(a, I) || only(a, F)) && (only(b, I) || only(b, F)) && !(only(a, I) && only(b, I))) {
+  /* % of an integer and a real takes the integer as it is, not through a real */
+  bool mixed = only(a, I) != only(b, I);
+  if ((only(a, I) || only(a, F)) && (only(b, I) || only(b, F)) && !(only(a, I) && only(b, I)) &&
+      !(mixed && op == WL_OP_REM)) {
     double flo, fhi;
     bool nan;
     rc = as_real(c, a);

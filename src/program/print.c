@@ -78,6 +78,7 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     out->p3 = operand(p, arena, want[2], in->b);
     if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", in->c);
     if (want[3] != ' ') out->p4 = operand(p, arena, want[3], in->c);
+    else if (in->op == WL_OP__TextArith) out->p4 = wl_arena_printf(arena, "%c", in->c);
     else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER) out->p4 = "NOCASE";
     else if (in->c == WL_COLL_RTRIM && o->shape != WL_SHAPE_FILTER) out->p4 = "RTRIM";
   }

@@ -89,7 +89,9 @@ static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_l
   sqlite3_str_appendall(sql, "SELECT wl_load(");
   for (int i = 0; i < n; i++)
     sqlite3_str_appendf(sql, i ? ",\"%w\"" : "\"%w\"", cols[i] < 0 ? t->rowid_name : t->cols[cols[i]].name);
-  sqlite3_str_appendf(sql, ") FROM \"%w\".\"%w\" NOT INDEXED", t->schema, t->name);
+  sqlite3_str_appendf(sql, ") FROM \"%w\".\"%w\"", t->schema, t->name);
+  if (t->key_index) sqlite3_str_appendf(sql, " INDEXED BY \"%w\"", t->key_index);
+  else sqlite3_str_appendall(sql, " NOT INDEXED");
   char *text = sqlite3_str_finish(sql);
   if (!text) return wl_nomem(err);
   sqlite3_stmt *q = NULL;

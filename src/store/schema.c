@@ -48,6 +48,7 @@ void wl_table_free(wl_table *t) {
   wl_mem_free(t->schema);
   wl_mem_free(t->name);
   wl_mem_free(t->refused);
+  wl_mem_free(t->key_index);
   wl_mem_free(t);
 }
 
@@ -171,6 +172,21 @@ static wl_status read_shape_key(wl_store *s, const char *schema, wl_u32 key[6], 
   return WL_OK;
 }
 
+/* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */
+static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'", t->name, t->schema);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    t->key_index = dup_or_empty(sqlite3_column_text(q, 0));
+    rc = t->key_index ? SQLITE_OK : SQLITE_NOMEM;
+  }
+  sqlite3_finalize(q);
+  if (rc == SQLITE_DONE) return wl_not_taken(err, "%s has no key that SQLite lists", t->name);
+  return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+}
+
 static wl_status read_shape(wl_store *s, const char *schema, const char *name, wl_table **out,
                             wl_error *err) {
   wl_table *t = wl_mem_zalloc(sizeof *t);
@@ -183,6 +199,7 @@ static wl_status read_shape(wl_store *s, const char *schema, const char *name, w
   if (!rc) rc = resolve(s, t, &strict, err);
   if (!rc) rc = read_shape_key(s, t->schema, t->shape, err);
   if (!rc) rc = read_columns(s, t, strict, err);
+  if (!rc && t->without_rowid) rc = read_key_index(s, t, err);
   if (rc) {
     wl_table_free(t);
     return rc;

@@ -34,6 +34,7 @@ typedef struct wl_table {
   int n_cols;
   wl_table_column *cols;
   bool without_rowid;
+  char *key_index;        /* WITHOUT ROWID: the index that is the table */
   const char *rowid_name; /* a name of the rowid that no column hides, or NULL */
   wl_u32 shape[6];        /* cookie and re-prepare count of temp, main and its own schema */
 

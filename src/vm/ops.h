@@ -137,7 +137,7 @@ WL_FN wl_u8 wl_op_IsV(wl_vctx *x, wl_val a, wl_val b, int c) {
   return (wl_u8)(wl_cmp_val(a, b, c) == 0 ? WL_TRUE : WL_FALSE);
 }
 
-/* Numbers and NULL only: text has gone through ToNum. */
+/* Numbers and NULL only. */
 WL_FN wl_u8 wl_op_TruthV(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   (void)b;
@@ -293,17 +293,28 @@ WL_FN wl_val wl_op_Concat(wl_vctx *x, wl_val a, wl_val b, int c) {
 WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
   return a.t == WL_T_REAL ? wl_conv_text(x, wl_as_f64(a.v)) : wl_op_IntToText(x, a, b, c);
 }
-WL_FN wl_val wl_op_ToNum(wl_vctx *x, wl_val a, wl_val b, int c) {
-  (void)b;
-  (void)c;
-  return a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a;
-}
-/* % takes text by its leading digits, but is REAL where the text as a number is. */
-WL_FN wl_val wl_op_RemText(wl_vctx *x, wl_val a, wl_val b, int c) {
+/*
+** Arithmetic on text: the text's number decides whether it is integer arithmetic; if not,
+** each text counts as a real ("-x" as -0.0), or for % by its leading digits.
+*/
+WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
-  wl_val r = wl_op_RemV(x, wl_op_ToInt(x, a, b, c), wl_op_ToInt(x, b, b, c), c);
-  int real = wl_op_ToNum(x, a, b, c).t == WL_T_REAL || wl_op_ToNum(x, b, b, c).t == WL_T_REAL;
-  return real && r.t == WL_T_INT ? wl_real((double)(wl_i64)r.v) : r;
+  wl_val na = a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a, nb = b.t >= WL_T_TEXT ? wl_conv_arith(x, b) : b;
+  int real = na.t == WL_T_REAL || nb.t == WL_T_REAL;
+  if (real && c == '%') {
+    na = wl_op_ToInt(x, a, a, 0);
+    nb = wl_op_ToInt(x, b, b, 0);
+  } else if (real) {
+    if (a.t >= WL_T_TEXT) na = wl_conv_real(x, a);
+    if (b.t >= WL_T_TEXT) nb = wl_conv_real(x, b);
+  }
+  switch (c) {
+  case '+': return wl_op_AddV(x, na, nb, 0);
+  case '-': return wl_op_SubV(x, na, nb, 0);
+  case '*': return wl_op_MulV(x, na, nb, 0);
+  case '/': return wl_op_DivV(x, na, nb, 0);
+  default: na = wl_op_RemV(x, na, nb, 0); return real && na.t == WL_T_INT ? wl_real((double)(wl_i64)na.v) : na;
+  }
 }
 WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;

@@ -142,7 +142,7 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_err
     c->device = r;
     c->drop = drop;
   }
-  r->last_use = use_clock + 1; /* newer than what evict may take until the clock moves */
+  r->last_use = use_clock; /* evict takes only what is older */
   *out = r;
   return WL_OK;
 }

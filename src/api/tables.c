@@ -2,7 +2,7 @@
 ** warplite_devices, warplite_cache and warplite_log.
 */
 #include "api/rowset.h"
-#include "vm/gpu/device.h"
+#include "vm/gpu/devcol.h"
 #include <string.h>
 
 static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
@@ -48,7 +48,7 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
       wl_cell_int(&row[4], col->n_rows);
       wl_cell_int(&row[5], col->n_tablets);
       wl_cell_int(&row[6], (wl_i64)col->n_bytes);
-      wl_cell_int(&row[7], col->device ? 1 : 0);
+      wl_cell_int(&row[7], wl_devcol_is_resident(col));
       wl_cell_int(&row[8], t->n_uses);
     }
   }

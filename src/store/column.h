@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
+enum { WL_MAX_DEVICES = 2 };
 
 typedef struct wl_segment {
   void *data;
@@ -37,9 +38,10 @@ typedef struct wl_column {
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* The copy on a device, owned by vm/gpu and touched under the device's lock alone;
-  ** drop frees it when the column goes. */
-  void *device;
+  /* Copies on devices, by device index, owned by vm/gpu: copy[k] is touched under the lock
+  ** of on[k] alone; on[k], once set, stays. drop frees them when the column goes. */
+  void *copy[WL_MAX_DEVICES];
+  void *on[WL_MAX_DEVICES];
   void (*drop)(struct wl_column *c);
 } wl_column;
 

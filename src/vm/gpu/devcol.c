@@ -2,24 +2,27 @@
 #include "base/mem.h"
 #include <string.h>
 
-static wl_devcol *residents; /* of all devices */
-static wl_i64 use_clock;
-
 enum { ALIGN = 256 };
 static size_t aligned(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* Gives up the resident column used longest ago; false when there is none. In use now: never. */
-static bool evict(wl_device *d) {
-  wl_devcol **oldest = NULL;
-  for (wl_devcol **at = &residents; *at; at = &(*at)->next)
-    if ((*at)->device == d && (*at)->last_use < use_clock && (!oldest || (*at)->last_use < (*oldest)->last_use)) oldest = at;
-  if (!oldest) return false;
-  wl_devcol *c = *oldest;
-  *oldest = c->next;
-  c->column->device = NULL;
+/* Takes a resident copy out of its device's list and frees it. */
+static void forget(wl_devcol **at) {
+  wl_devcol *c = *at;
+  *at = c->next;
+  c->column->copy[c->device->index] = NULL;
   wl_devcol_free(c);
   wl_mem_free(c);
-  return true;
+}
+
+static wl_devcol **head(wl_device *d) { return (wl_devcol **)&d->residents; }
+
+/* Gives up the resident column used longest ago; false when all are in use by this wave. */
+static bool evict(wl_device *d) {
+  wl_devcol **oldest = NULL;
+  for (wl_devcol **at = head(d); *at; at = &(*at)->next)
+    if ((*at)->last_use < d->clock && (!oldest || (*at)->last_use < (*oldest)->last_use)) oldest = at;
+  if (oldest) forget(oldest);
+  return oldest != NULL;
 }
 
 wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
@@ -107,28 +110,24 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   return rc;
 }
 
-/* The column goes: so does its copy. */
+/* The column goes: so do its copies. */
 static void drop(wl_column *c) {
-  wl_devcol *mine = c->device;
-  /* device is read under the lock below; NULL here means no copy was ever kept or it is evicted */
-  if (!mine) return;
-  wl_device *d = mine->device;
-  wl_device_lock(d);
-  if (c->device) {
-    for (wl_devcol **at = &residents; *at; at = &(*at)->next) {
-      if (*at != mine) continue;
-      *at = mine->next;
-      wl_devcol_free(mine);
-      wl_mem_free(mine);
+  for (int k = 0; k < WL_MAX_DEVICES; k++) {
+    wl_device *d = c->on[k];
+    if (!d) continue;
+    wl_device_lock(d);
+    for (wl_devcol **at = head(d); *at; at = &(*at)->next) {
+      if (*at != c->copy[k]) continue;
+      forget(at);
       break;
     }
+    wl_device_unlock(d);
   }
-  wl_device_unlock(d);
 }
 
 wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_error *err) {
-  wl_devcol *r = c->device;
-  if (!r || r->device != d) {
+  wl_devcol *r = c->copy[d->index];
+  if (!r) {
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
     wl_status rc = wl_devcol_copy(d, c, 0, c->n_tablets, r, err);
@@ -137,17 +136,30 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_err
       return rc;
     }
     r->column = c;
-    r->next = residents;
-    residents = r;
-    c->device = r;
+    r->next = *head(d);
+    *head(d) = r;
+    c->copy[d->index] = r;
+    c->on[d->index] = d;
     c->drop = drop;
   }
-  r->last_use = use_clock; /* evict takes only what is older */
+  r->last_use = d->clock; /* evict takes only what is older */
   *out = r;
   return WL_OK;
 }
 
-void wl_devcol_tick(void) { use_clock++; }
+bool wl_devcol_is_resident(const wl_column *c) {
+  bool found = false;
+  for (int k = 0; k < WL_MAX_DEVICES && !found; k++) {
+    wl_device *d = c->on[k];
+    if (!d) continue;
+    wl_device_lock(d);
+    found = c->copy[k] != NULL;
+    wl_device_unlock(d);
+  }
+  return found;
+}
+
+void wl_devcol_tick(wl_device *d) { d->clock++; }
 
 wl_kcol wl_devcol_from(const wl_devcol *c, int first) {
   wl_kcol k = c->k;

@@ -3,7 +3,7 @@
 ** device's budget, and copies of a few tablets for one launch.
 **
 ** Invariants:
-** 1. Everything here is called under the device's lock.
+** 1. Everything here but wl_devcol_is_resident is called under the device's lock.
 ** 2. device->used counts every byte taken through wl_dev_alloc.
 */
 #ifndef WL_DEVCOL_H
@@ -38,6 +38,8 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_err
 /* Its addresses as seen from tablet first on. */
 wl_kcol wl_devcol_from(const wl_devcol *c, int first);
 /* A run begins: columns it asks for from now on are not evicted until the next one. */
-void wl_devcol_tick(void);
+void wl_devcol_tick(wl_device *d);
+/* Whether any device holds a copy; takes the locks itself. */
+bool wl_devcol_is_resident(const wl_column *c);
 
 #endif

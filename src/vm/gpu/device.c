@@ -58,6 +58,7 @@ wl_device *wl_device_get(const char *kind, wl_error *err) {
     wl_error why = {0};
     s->tried = true;
     s->device.kind = s->kind;
+    s->device.index = (int)(s - slots);
     if (s == &slots[0]) {
       open_cuda(s);
     } else {

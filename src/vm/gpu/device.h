@@ -21,6 +21,7 @@ typedef enum wl_kernel { WL_K_INTERP, WL_K_GATHER, WL_N_KERNELS } wl_kernel;
 
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
+  int index;        /* its number among the process's devices */
   char name[128];
   wl_i64 memory;  /* bytes on the device */
   wl_i64 budget;  /* bytes we may take; set by the user of the device */
@@ -30,6 +31,8 @@ typedef struct wl_device {
   int block_threads; /* of a block, where shared memory allows it */
   int blocks_each;   /* blocks a processor runs at once, at most */
   void *impl;
+  void *residents; /* columns kept there (vm/gpu/devcol.c) … */
+  wl_i64 clock;    /* … and their clock */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);
   wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes, wl_error *err);

@@ -134,7 +134,7 @@ static void blob_fill(launch *l) {
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = l->s->resident ? wl_devcol_from(c->device, l->first) : l->cols ? l->cols[k].k : (wl_kcol){0};
+    wl_kcol kc = l->s->resident ? wl_devcol_from(c->copy[l->d->index], l->first) : l->cols ? l->cols[k].k : (wl_kcol){0};
     wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
     if (k == 0) a->cols = where;
   }
@@ -525,7 +525,7 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   wl_device *d = r->config.device;
   wl_device_lock(d);
   wl_status rc = WL_OK;
-  wl_devcol_tick();
+  wl_devcol_tick(d);
   if (!r->device_state) {
     rc = open_state(r, err);
   } else {

@@ -93,9 +93,7 @@ static void fn_unload(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   int n_cols = 0;
   for (int i = 0; i <= t->n_cols; i++) n_cols += t->data[i] != NULL;
-  /* The same table may be known under several names. */
-  for (wl_table *u = wl_store_tables(c->store); u; u = u->next)
-    if (strcmp(u->schema, t->schema) == 0 && strcmp(u->name, t->name) == 0) wl_store_unload(c->store, u);
+  wl_store_unload(c->store, t);
   sqlite3_result_int(ctx, n_cols);
 }
 

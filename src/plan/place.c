@@ -27,7 +27,7 @@ static void duration(double ns, char *out, size_t n) {
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
               bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device, wl_placement *out) {
   double n = (double)n_rows, nodes = q->n_nodes_cost;
-  double scan = n * (SQLITE_ROW + COST_NODE   * nodes);
+  double scan = n * (COST_ROW + COST_NODE * nodes);
   out->sqlite_ns = facts->point_lookup ? COST_POINT : facts->range_lookup ? scan / 4 : scan;
   /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;

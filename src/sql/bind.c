@@ -320,7 +320,8 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!x) return wl_nomem(b->err);
   x->op = WL_OP_NONE;
   x->a = a;
-  x->affinity = wl_affinity_of_type(e->name);
+  /* no type name at all is NUMERIC here, though it is BLOB in a column */
+  x->affinity = e->name && *e->name ? wl_affinity_of_type(e->name) : 'C';
   x->coll = a->coll;
   x->has_coll = a->has_coll;
   x->explicit_coll = a->explicit_coll;

@@ -38,6 +38,11 @@ void wl_store_quiet(wl_store *s) {
 void wl_store_close(wl_store *s) {
   if (!s) return;
   wl_store_quiet(s);
+  while (s->names) {
+    wl_name *n = s->names;
+    s->names = n->next;
+    wl_name_free(n);
+  }
   while (s->tables) {
     wl_table *t = s->tables;
     s->tables = t->next;
@@ -130,7 +135,7 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   if (reads_uncommitted(s)) return wl_not_taken(err, "read_uncommitted is on");
   wl_status rc = wl_store_read_version(s, t->schema, err);
   if (rc) return rc;
-  *changed = t->shape[4] != s->cookie || t->shape[5] != (wl_u32)s->reprepares;
+  *changed = t->shape[0] != s->cookie || t->shape[1] != (wl_u32)s->reprepares;
   if (!*changed && t->loaded && t->version == s->version && t->file == s->file) return WL_OK;
   wl_table_drop_data(t);
   t->version = s->version;

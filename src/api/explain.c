@@ -117,6 +117,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
+  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->aggregate) rc = wl_answer_functions(c, err);
   if (!rc && where.engine != WL_ENGINE_SQLITE) native_plan(c, t, table, &where, r);
   else if (!rc || rc == WL_NOT_TAKEN) rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
   wl_sqltext_drop(c, t);
@@ -126,6 +127,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
 wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s, sqlite3_stmt **out,
                              wl_error *err) {
   if (s->kind != WL_STMT_SELECT) return wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
+  if (!wl_select_reads_table(s->select)) return wl_not_taken(err, "there is no table");
   const char *body = sql + s->body;
   int n_body = (int)(n - s->body);
   if (s->explain == WL_EXPLAIN_PROGRAM) {
@@ -135,6 +137,7 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
     wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
     if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!rc) wl_answer_place(c, t, table, &where);
+    if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->aggregate) rc = wl_answer_functions(c, err);
     wl_sqltext_drop(c, t);
     if (rc) return rc;
     if (where.engine == WL_ENGINE_SQLITE) return wl_not_taken(err, "%s", where.reason);

@@ -42,7 +42,8 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
 /* "table" or "schema.table". */
 static wl_status named_table(wl_conn *c, const char *text, wl_table **out, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite: a table name is needed");
-  wl_status rc = wl_store_table(c->store, NULL, text, out, err);
+  wl_status rc = wl_conn_keep(c, err);
+  if (!rc) rc = wl_store_table(c->store, NULL, text, out, err);
   const char *dot = strchr(text, '.');
   if (rc == WL_NOT_TAKEN && dot) {
     char *schema = wl_mem_strdup(text);

@@ -91,7 +91,9 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
 
 wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_u64 hash = XXH3_64bits(sql, n);
-  wl_status rc = find(c, hash, sql, n, out, err);
+  *out = NULL;
+  wl_status rc = wl_conn_keep(c, err);
+  if (!rc) rc = find(c, hash, sql, n, out, err);
   if (!rc && !*out) rc = read(c, sql, n, out, err);
   if (rc) return rc;
   wl_sqltext *t = *out;

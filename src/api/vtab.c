@@ -69,24 +69,32 @@ static int fail(sqlite3_vtab *v, const wl_error *err) {
   return err->code ? (int)err->code : SQLITE_ERROR;
 }
 
+enum { IN_SQLITE = 1 }; /* idxNum: the statement is not for us any more */
+
 /*
 ** A statement that SQLite prepares again (after a schema change, or because an authorizer
-** was set) must meet the same checks as the original would: SQLite prepares that too.
+** or a function was set) must meet the same checks as the original would. SQLite prepares
+** that for the authorizer's sake; other errors wait until the statement runs, because the
+** schema in memory may be out of date and cannot be read anew in here.
 */
-static int check_original(table *t, sqlite3_index_info *info) {
+static int check_again(table *t, sqlite3_index_info *info) {
   sqlite3_value *text = NULL;
+  wl_conn *c = t->shape->conn;
   for (int i = 0; i < info->nConstraint; i++)
     if (info->aConstraint[i].iColumn == t->shape->n_cols && sqlite3_vtab_rhs_value(info, i, &text) != SQLITE_OK) text = NULL;
-  if (!text) return SQLITE_OK;
+  const char *sql = text ? (const char *)sqlite3_value_text(text) : NULL;
+  if (!sql) return SQLITE_OK;
   sqlite3_stmt *s = NULL;
-  sqlite3 *db = t->shape->conn->db;
-  int rc = sqlite3_prepare_v2(db, (const char *)sqlite3_value_text(text), -1, &s, NULL);
+  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
   sqlite3_finalize(s);
-  if (rc) {
+  if (rc == SQLITE_AUTH || rc == SQLITE_NOMEM) {
     sqlite3_free(t->base.zErrMsg);
-    t->base.zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+    t->base.zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(c->db));
+    return rc;
   }
-  return rc;
+  wl_error ignored;
+  if (wl_answer_functions(c, &ignored) != WL_OK) info->idxNum = IN_SQLITE;
+  return SQLITE_OK;
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
@@ -107,7 +115,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     return SQLITE_ERROR;
   }
   if (!s->conn->preparing) {
-    int rc = check_original(t, info);
+    int rc = check_again(t, info);
     if (rc) return rc;
   }
   info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
@@ -168,7 +176,6 @@ static int step(cursor *c) {
 }
 
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, sqlite3_value **argv) {
-  (void)idx;
   (void)str;
   cursor *c = (cursor *)p;
   const shape *s = ((table *)p->pVtab)->shape;
@@ -181,7 +188,8 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, s
     c->done = true;
     return SQLITE_OK;
   }
-  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, &c->answer, &err);
+  const char *refused = idx == IN_SQLITE ? "a function of the application's own stands for one of SQLite's" : NULL;
+  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, refused, &c->answer, &err);
   if (rc) return fail(p->pVtab, &err);
   if (c->answer.n_cols != s->n_cols) {
     wl_fail(&err, WL_ERROR, "the statement gives %d columns now and gave %d when it was prepared; prepare it again",

@@ -10,6 +10,7 @@
 #define COST_NODE    11.0
 #define COST_POINT 8000.0
 #define CPU_FIXED    70000.0 /* taking a statement: rewriting, compiling, starting */
+#define AGG_FIXED    45000.0 /* asking SQLite whether its aggregates are its own */
 #define CPU_ROW      0.5
 #define CPU_NODE     0.7
 #define GPU_FIXED    160000.0
@@ -33,8 +34,9 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = n_missing ? n * (LOAD_ROW + LOAD_VALUE * n_missing) / uses : 0;
-  out->cpu_ns = CPU_FIXED + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
-  out->gpu_ns = GPU_FIXED + n * GPU_NODE * nodes + load;
+  double fixed = q->aggregate ? AGG_FIXED : 0;
+  out->cpu_ns = CPU_FIXED + fixed + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
+  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
   char a[24], b[24];
   wl_engine native = set->engine == WL_ENGINE_GPU                                 ? WL_ENGINE_GPU
                      : set->engine == WL_ENGINE_AUTO && has_device &&

@@ -257,6 +257,8 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
   if (ints) {
     d.flo = -1e39;
     d.fhi = 1e39;
+  } else if (!by) {
+    wl_domain_arith_mixed(op, &a->dom, &b->dom, null, &d);
   }
   return emit2(c, table[op][2], a, b, d, out);
 }

@@ -69,13 +69,14 @@ static int fail(sqlite3_vtab *v, const wl_error *err) {
   return err->code ? (int)err->code : SQLITE_ERROR;
 }
 
-enum { IN_SQLITE = 1 }; /* idxNum: the statement is not for us any more */
+enum { DENIED = 1, OVERRIDDEN = 2 }; /* idxNum: why the statement is not for us any more */
 
 /*
 ** A statement that SQLite prepares again (after a schema change, or because an authorizer
 ** or a function was set) must meet the same checks as the original would. SQLite prepares
-** that for the authorizer's sake; other errors wait until the statement runs, because the
-** schema in memory may be out of date and cannot be read anew in here.
+** that for the authorizer's sake, and once more when it runs, which is when errors get their
+** proper codes. Other errors mean nothing here: the schema in memory may be out of date and
+** cannot be read anew before then.
 */
 static int check_again(table *t, sqlite3_index_info *info) {
   sqlite3_value *text = NULL;
@@ -87,13 +88,10 @@ static int check_again(table *t, sqlite3_index_info *info) {
   sqlite3_stmt *s = NULL;
   int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
   sqlite3_finalize(s);
-  if (rc == SQLITE_AUTH || rc == SQLITE_NOMEM) {
-    sqlite3_free(t->base.zErrMsg);
-    t->base.zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(c->db));
-    return rc;
-  }
+  if (rc == SQLITE_NOMEM) return rc;
   wl_error ignored;
-  if (wl_answer_functions(c, &ignored) != WL_OK) info->idxNum = IN_SQLITE;
+  if (rc == SQLITE_AUTH) info->idxNum = DENIED;
+  else if (wl_answer_functions(c, &ignored) != WL_OK) info->idxNum = OVERRIDDEN;
   return SQLITE_OK;
 }
 
@@ -188,7 +186,9 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, s
     c->done = true;
     return SQLITE_OK;
   }
-  const char *refused = idx == IN_SQLITE ? "a function of the application's own stands for one of SQLite's" : NULL;
+  const char *refused = idx == OVERRIDDEN ? "a function of the application's own stands for one of SQLite's"
+                        : idx == DENIED   ? "the authorizer denies it"
+                                          : NULL;
   wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, refused, &c->answer, &err);
   if (rc) return fail(p->pVtab, &err);
   if (c->answer.n_cols != s->n_cols) {

@@ -297,7 +297,7 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
   while (k < 3 && strcasecmp(e->name, names[k]) != 0) k++;
-  if (k == 3) return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
+  if (k == 3 || !wl_store_collation(b->store, k)) return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
   wl_bexpr *a, *x;
   wl_status rc = bind(b, e->a, &a);
   if (rc) return rc;

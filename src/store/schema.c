@@ -142,6 +142,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     if (strict && strcasecmp(c->decl, "ANY") == 0) c->affinity = 'A';
     bool known;
     describe(s, t, c, &known);
+    known = known && wl_store_collation(s, c->coll) && wl_store_collation(s, WL_COLL_BINARY);
     if (!known && !t->refused) {
       t->refused = wl_mem_strdup("it has a column with a collation of the application's own");
       if (!t->refused) st = wl_nomem(err);
@@ -239,6 +240,7 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   bool strict = false;
   s->n_shapes++;
   wl_status rc = read_name_key(s, n->key, err);
+  if (!rc) rc = wl_store_try_collations(s, n->key[1] + n->key[3], err);
   if (!rc) rc = resolve(s, n, t, &strict, err);
   if (!rc) rc = read_key(s, t->schema, t->shape, err);
   wl_table *known = rc ? NULL : s->tables;

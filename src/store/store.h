@@ -77,6 +77,9 @@ wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_t
 ** the schema, so a statement prepared before the count moved may be out of date. */
 wl_i64 wl_store_n_shapes(const wl_store *s);
 
+/* Whether a collation is SQLite's own, as far as trying tells. */
+bool wl_store_collation(const wl_store *s, int coll);
+
 /* Rows of the table: exact if loaded, else an estimate that costs microseconds. */
 wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
 

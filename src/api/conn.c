@@ -163,26 +163,28 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   pthread_mutex_unlock(&lock);
   /* From here on SQLite owns c: the destructor runs even when this fails. */
   int sq = sqlite3_create_module_v2(db, "wl_keeper", &keeper, c, conn_destroy);
-  if (sq) {
-    wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));
-    return NULL;
-  }
-  if (!sq) sq = wl_functions_register(c);
-  if (!sq) sq = wl_tables_register(c);
-  if (!sq) sq = wl_vtab_register(c);
-  if (!sq) sq = wl_explain_register(c);
-  if (sq) {
-    wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errmsg(db));
-    return NULL;
-  }
+  if (!sq) return c;
+  wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));
+  return NULL;
+}
+
+/* Registers all that SQL can name. What an earlier try left behind is replaced. */
+static wl_status make_ready(wl_conn *c, wl_error *err) {
+  int rc = wl_functions_register(c);
+  if (!rc) rc = wl_tables_register(c);
+  if (!rc) rc = wl_vtab_register(c);
+  if (!rc) rc = wl_explain_register(c);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
   /* Best connected at once; but a file that is locked or no database is no reason to refuse. */
-  if (wl_conn_keep(c, err) == WL_NOMEM) return NULL;
-  return c;
+  if (wl_conn_keep(c, err) == WL_NOMEM) return WL_NOMEM;
+  c->ready = true;
+  return WL_OK;
 }
 
 wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
   wl_conn *c = wl_conn_find(db);
-  if (c) return c;
+  if (c && c->ready) return c;
   if (!wl_api_bind(NULL)) {
     wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
     return NULL;
@@ -191,5 +193,6 @@ wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
     wl_fail(err, WL_ERROR, "warplite needs SQLite 3.38 or newer; this is %s", sqlite3_libversion());
     return NULL;
   }
-  return conn_open(db, err);
+  if (!c) c = conn_open(db, err);
+  return c && make_ready(c, err) == WL_OK ? c : NULL;
 }

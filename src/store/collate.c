@@ -11,13 +11,13 @@
 #include "store/store_impl.h"
 #include <string.h>
 
-wl_status wl_store_try_collations(wl_store *s, wl_u32 count, wl_error *err) {
+wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count, wl_error *err) {
   static const char sql[] =
       "WITH s(x) AS (VALUES(''),(' '),('a'),('A'),('a '),('a  '),('b'),('B'),('Z'),('[a'),('_'),('10'),('9'),"
       "('\xc3\xa9'),('\xc3\x89'),('\xd1\x8f'),('\xd0\xaf'),('aa'))"
       " SELECT l.x, r.x, l.x < r.x COLLATE binary, l.x < r.x COLLATE nocase, l.x < r.x COLLATE rtrim"
       " FROM s AS l, s AS r";
-  if (s->tried && s->tried_at == count) return WL_OK;
+  if (s->tried && s->tried_at == count && strcmp(s->tried_schema, schema) == 0) return WL_OK;
   sqlite3_stmt *q = NULL;
   bool own[3] = {true, true, true};
   int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
@@ -32,7 +32,8 @@ wl_status wl_store_try_collations(wl_store *s, wl_u32 count, wl_error *err) {
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc != SQLITE_DONE) return wl_not_taken(err, "SQLite's collations cannot be tried: %.300s", sqlite3_errmsg(s->db));
   memcpy(s->own_coll, own, sizeof own);
-  s->tried = true;
+  s->tried = strlen(schema) < sizeof s->tried_schema; /* else again next time */
+  if (s->tried) strcpy(s->tried_schema, schema);
   s->tried_at = count;
   return WL_OK;
 }

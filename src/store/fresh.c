@@ -113,6 +113,14 @@ wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) 
   return WL_OK;
 }
 
+wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) {
+  wl_status rc = wl_store_read_cookie(s, schema, err);
+  wl_store_end(s);
+  if (!rc || rc == WL_NOMEM || rc == WL_NOT_TAKEN) return rc;
+  wl_error why = *err;
+  return wl_not_taken(err, "database %.60s cannot be read now: %.300s", schema, why.text);
+}
+
 void wl_store_end(wl_store *s) {
   if (s->active) sqlite3_reset(s->active);
   s->active = NULL;

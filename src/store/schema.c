@@ -58,26 +58,24 @@ void wl_name_free(wl_name *n) {
 
 static char *dup_or_empty(const void *s) { return wl_mem_strdup(s ? (const char *)s : ""); }
 
-/* Finds which schema an unqualified name means: temp, then main, then the attached. */
-static wl_status resolve(wl_store *s, const wl_name *asked, wl_table *t, bool *strict, wl_error *err) {
-  static const char sql[] =
-      "SELECT l.schema, l.name, l.type, l.wr, l.strict FROM pragma_table_list AS l"
-      " JOIN pragma_database_list AS d ON d.name = l.schema"
-      " WHERE l.name = ?1 COLLATE NOCASE AND (?2 IS NULL OR l.schema = ?2 COLLATE NOCASE)"
-      " ORDER BY CASE l.schema WHEN 'temp' THEN -1 ELSE d.seq END LIMIT 1";
+/* The entry of a name in one database, if it has one: *found. */
+static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t, bool *strict, bool *found,
+                         wl_error *err) {
   sqlite3_stmt *q = NULL;
-  int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+  *found = false;
+  char *sql = sqlite3_mprintf("PRAGMA \"%w\".table_list(\"%w\")", schema, name);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
   if (rc) return wl_store_sqlite_error(s, rc, err);
-  sqlite3_bind_text(q, 1, asked->name, -1, SQLITE_STATIC);
-  if (asked->schema) sqlite3_bind_text(q, 2, asked->schema, -1, SQLITE_STATIC);
   wl_status st = WL_OK;
   rc = sqlite3_step(q);
   if (rc == SQLITE_ROW) {
+    *found = true;
     t->schema = dup_or_empty(sqlite3_column_text(q, 0));
     t->name = dup_or_empty(sqlite3_column_text(q, 1));
     const char *type = (const char *)sqlite3_column_text(q, 2);
-    t->without_rowid = sqlite3_column_int(q, 3);
-    *strict = sqlite3_column_int(q, 4);
+    t->without_rowid = sqlite3_column_int(q, 4);
+    *strict = sqlite3_column_int(q, 5);
     char why[80] = "";
     if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s%s", type ? type : "thing unknown",
@@ -86,13 +84,74 @@ static wl_status resolve(wl_store *s, const wl_name *asked, wl_table *t, bool *s
       snprintf(why, sizeof why, "it is SQLite's own");
     if (*why) t->refused = wl_mem_strdup(why);
     if (!t->schema || !t->name || (*why && !t->refused)) st = wl_nomem(err);
-  } else if (rc == SQLITE_DONE) {
-    st = wl_not_taken(err, "%s is no table that SQLite lists", asked->name);
-  } else {
+  } else if (rc != SQLITE_DONE) {
     st = wl_store_sqlite_error(s, rc, err);
   }
   sqlite3_finalize(q);
   return st;
+}
+
+static wl_status read_key(wl_store *s, const char *schema, wl_u32 key[2], wl_error *err) {
+  wl_status rc = wl_store_read_cookie(s, schema, err);
+  if (rc) return rc;
+  key[0] = s->cookie;
+  key[1] = (wl_u32)s->reprepares;
+  wl_store_end(s);
+  return WL_OK;
+}
+
+/* Opened with the first temporary table; before that nothing can be in it. */
+static bool temp_in_use(wl_store *s) { return sqlite3_db_filename(s->db, "temp") != NULL; }
+
+/*
+** What the meaning of a name without schema depends on: the schemas where a new table of the
+** same name would come first. That of the table's own database is the table's affair.
+*/
+static wl_status read_name_key(wl_store *s, const char *schema, wl_u32 key[5], wl_error *err) {
+  memset(key, 0, 5 * sizeof *key);
+  if (schema) return WL_OK; /* it says itself where it belongs */
+  wl_status rc = temp_in_use(s) ? read_key(s, "temp", key, err) : WL_OK;
+  return rc ? rc : read_key(s, "main", key + 2, err);
+}
+
+/*
+** Walks the attached databases: with t, looks the name up in each until one has it; without,
+** up to the one named last. Folds the keys of those passed by into *key.
+*/
+static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t, bool *strict, bool *found,
+                               wl_u32 *key, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  wl_status st = WL_OK;
+  bool end = false;
+  int rc = sqlite3_prepare_v2(s->db, "PRAGMA database_list", -1, &q, NULL);
+  while (!rc && !st && !end && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    const char *schema = (const char *)sqlite3_column_text(q, 1);
+    rc = schema ? SQLITE_OK : SQLITE_NOMEM;
+    if (rc || sqlite3_column_int(q, 0) < 2) continue;
+    wl_u32 own[2];
+    if (last && strcmp(schema, last) == 0) break;
+    st = read_key(s, schema, own, err);
+    if (!st && t) st = look_up(s, schema, name, t, strict, found, err);
+    end = t && *found;
+    if (!st && !end) *key = ((*key * 31 + own[0]) * 31 + own[1]) * 31 + 1;
+  }
+  if (!st && rc && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
+  sqlite3_finalize(q);
+  return st;
+}
+
+/*
+** Finds what a name means: without a schema, the first of temp, main and the attached that
+** has it. Looks no further than it must, for looking takes a lock.
+*/
+static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_error *err) {
+  bool found = false;
+  wl_status st = read_name_key(s, n->schema, n->key, err);
+  if (!st && n->schema) st = look_up(s, n->schema, n->name, t, strict, &found, err);
+  if (!st && !n->schema && temp_in_use(s)) st = look_up(s, "temp", n->name, t, strict, &found, err);
+  if (!st && !n->schema && !found) st = look_up(s, "main", n->name, t, strict, &found, err);
+  if (!st && !n->schema && !found) st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
+  return st || found ? st : wl_not_taken(err, "%s is no table that SQLite lists", n->name);
 }
 
 /* What only SQLite's own catalogue tells of a column. */
@@ -165,22 +224,6 @@ static bool same_name(const char *a, const char *b) {
   return a == b || (a && b && strcasecmp(a, b) == 0);
 }
 
-static wl_status read_key(wl_store *s, const char *schema, wl_u32 key[2], wl_error *err) {
-  wl_status rc = wl_store_read_cookie(s, schema, err);
-  if (rc) return rc;
-  key[0] = s->cookie;
-  key[1] = (wl_u32)s->reprepares;
-  wl_store_end(s);
-  return WL_OK;
-}
-
-/* What the meaning of a name depends on: the schemas of temp and main, where a new table of
-** the same name would come first. That of the table's own database is the table's affair. */
-static wl_status read_name_key(wl_store *s, wl_u32 key[4], wl_error *err) {
-  wl_status rc = read_key(s, "temp", key, err);
-  return rc ? rc : read_key(s, "main", key + 2, err);
-}
-
 /* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */
 static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
@@ -239,10 +282,9 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   if (!t) return wl_nomem(err);
   bool strict = false;
   s->n_shapes++;
-  wl_status rc = read_name_key(s, n->key, err);
-  if (!rc) rc = wl_store_try_collations(s, n->key[1] + n->key[3], err);
-  if (!rc) rc = resolve(s, n, t, &strict, err);
+  wl_status rc = resolve(s, n, t, &strict, err);
   if (!rc) rc = read_key(s, t->schema, t->shape, err);
+  if (!rc) rc = wl_store_try_collations(s, t->schema, t->shape[1], err);
   wl_table *known = rc ? NULL : s->tables;
   while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0)) known = known->next;
   if (known && memcmp(known->shape, t->shape, sizeof t->shape) == 0) {
@@ -271,10 +313,13 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
   for (wl_name **at = &s->names; *at; at = &(*at)->next) {
     wl_name *n = *at;
     if (!same_name(n->schema, schema) || !same_name(n->name, name)) continue;
-    wl_u32 key[4], own[2];
-    wl_status rc = read_name_key(s, key, err);
-    if (!rc && strcmp(n->table->schema, "main") == 0) memcpy(own, key + 2, sizeof own);
-    else if (!rc) rc = read_key(s, n->table->schema, own, err);
+    wl_u32 key[5], own[2];
+    const char *at_home = n->table->schema;
+    bool attached = strcmp(at_home, "temp") != 0 && strcmp(at_home, "main") != 0;
+    wl_status rc = read_name_key(s, schema, key, err);
+    if (!rc && !schema && attached) rc = walk_attached(s, name, at_home, NULL, NULL, NULL, &key[4], err);
+    if (!rc && !schema && strcmp(at_home, "main") == 0) memcpy(own, key + 2, sizeof own);
+    else if (!rc) rc = read_key(s, at_home, own, err);
     if (rc || memcmp(own, n->table->shape, sizeof own) != 0) {
       forget(s, n->table);
     } else if (memcmp(key, n->key, sizeof key) != 0) {

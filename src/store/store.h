@@ -77,6 +77,9 @@ wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_t
 ** the schema, so a statement prepared before the count moved may be out of date. */
 wl_i64 wl_store_n_shapes(const wl_store *s);
 
+/* Whether a database can be read now: WL_NOT_TAKEN if it is locked or the like. */
+wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+
 /* Whether a collation is SQLite's own, as far as trying tells. */
 bool wl_store_collation(const wl_store *s, int coll);
 

@@ -63,7 +63,7 @@ static void inherit_collation(wl_bexpr *x) {
     const wl_bexpr *c = k == 0 ? x->a : k == 1 ? x->b : x->list[k - 2];
     if (!c || !c->explicit_coll) continue;
     x->has_coll = x->explicit_coll = true;
-    if (x->kind != WL_B_COMPARE && x->kind != WL_B_IS) x->coll = c->coll;
+    x->coll = c->coll;
   }
 }
 
@@ -74,7 +74,8 @@ static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bex
   x->a = l;
   x->b = r;
   x->cmp_affinity = compare_affinity(l, r);
-  x->coll = compare_collation(l, r);
+  x->cmp_coll = compare_collation(l, r);
+  inherit_collation(x);
   *out = x;
   return WL_OK;
 }
@@ -264,7 +265,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
     if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
     if (rc) break;
     eq->cmp_affinity = x->affinity;
-    if (!single) eq->coll = x->has_coll ? x->coll : WL_COLL_BINARY;
+    if (!single) eq->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
     rc = all ? binary(b, WL_B_OR, WL_OP_OR, all, eq, &all) : (all = eq, WL_OK);
   }
   *out = all;

@@ -21,8 +21,8 @@ typedef enum wl_bkind {
   WL_B_COLUMN,  /* index; -1 is the rowid */
   WL_B_AGG,     /* index into the query's aggregates */
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
-  WL_B_COMPARE, /* op, cmp_affinity, coll */
-  WL_B_IS,      /* a IS b: cmp_affinity, coll */
+  WL_B_COMPARE, /* op, cmp_affinity, cmp_coll */
+  WL_B_IS,      /* a IS b: cmp_affinity, cmp_coll */
   WL_B_ISNULL,
   WL_B_AND,
   WL_B_OR,
@@ -37,7 +37,8 @@ typedef struct wl_bexpr {
   wl_op op;
   char affinity;     /* of the expression as SQLite sees it: '@' is none */
   char cmp_affinity; /* applied to both sides of a comparison */
-  wl_u8 coll;        /* of the expression; of the comparison for COMPARE and IS */
+  wl_u8 coll;        /* of the expression */
+  wl_u8 cmp_coll;    /* under which COMPARE and IS compare */
   bool has_coll;     /* the expression names a collation, by column or COLLATE */
   bool explicit_coll;
   int index;

@@ -239,7 +239,11 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
   if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
   if (!rc) rc = binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
-  return rc ? rc : negate(b, e->negated, out);
+  if (rc) return rc;
+  /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
+  (*out)->has_coll = (*out)->explicit_coll = x->explicit_coll;
+  (*out)->coll = x->coll;
+  return negate(b, e->negated, out);
 }
 
 static bool is_constant(const wl_expr *e) {

@@ -34,9 +34,11 @@ static wl_status number(const char *name, const char *value, wl_i64 least, wl_i6
   char *end;
   errno = 0;
   long long n = strtoll(value, &end, 10);
-  int shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : *end == 'T' || *end == 't' ? 40 : 0;
-  if (shift) end++;
-  if (end == value || *end || errno || n < least || n > most >> shift)
+  static const char units[] = "KMGT";
+  const char *unit = *end ? strchr(units, *end & ~32) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if (unit) end++;
+  if (end == value || *end || errno || n < 0 || n > most >> shift || n << shift < least)
     return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is a number from %lld to %lld", name,
                    value, least, most);
   *out = n << shift;

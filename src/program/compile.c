@@ -538,7 +538,8 @@ static wl_status accumulator(compiler *c, wl_opcode op, const operand *a, int co
     }
   }
   *out = p->n_accs;
-  p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll};
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo, hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll, lo > hi ? lo : hi};
   return append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 

@@ -15,14 +15,8 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "program/opcodes.h"
 #include "vm/value.h"
-
-typedef enum wl_opcode {
-#define WL_OPCODE(name, shape, place, text) WL_OP__##name,
-#include "program/opcodes.def"
-#undef WL_OPCODE
-  WL_N_OPCODES
-} wl_opcode;
 
 typedef enum wl_shape {
   WL_SHAPE_PLAN,
@@ -69,9 +63,6 @@ extern const wl_opcode_info wl_opcodes[WL_N_OPCODES];
 /* Result and operand letters of a shape: d, a, b, and c when c is a register. ' ' is none. */
 extern const char wl_shapes[WL_N_SHAPES][5];
 
-/* Register types. */
-typedef enum wl_regtype { WL_R_INT, WL_R_REAL, WL_R_TRUTH, WL_R_TEXT, WL_R_ANY } wl_regtype;
-
 typedef struct wl_reg {
   wl_u8 type;
   bool nullable; /* truth registers hold NULL as WL_UNKNOWN and are never "nullable" */
@@ -103,6 +94,7 @@ typedef enum wl_agg_final { WL_AGG_COUNT, WL_AGG_SUM, WL_AGG_TOTAL, WL_AGG_AVG, 
 typedef struct wl_acc {
   wl_u16 op;
   wl_u8 coll;
+  double bound; /* of |real|, or infinity when unknown */
 } wl_acc;
 
 /* A finished aggregate: what becomes of accumulator acc. The source of the second block. */

@@ -29,7 +29,7 @@ wl_column *wl_column_hold(wl_column *c) {
 
 void wl_column_drop(wl_column *c) {
   if (!c || atomic_fetch_sub(&c->refs, 1) != 1) return;
-  if (c->device) c->drop(c->device);
+  if (c->drop) c->drop(c);
   for (int i = 0; i < c->n_tablets; i++) {
     wl_mem_free(c->segments[i].data);
     wl_mem_free(c->segments[i].valid);

@@ -18,17 +18,6 @@
 
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
 
-typedef enum wl_phys {
-  WL_P_I8,
-  WL_P_I16,
-  WL_P_I32,
-  WL_P_I64,
-  WL_P_F32,
-  WL_P_F64,
-  WL_P_TEXT, /* 8-byte places into the heap */
-  WL_P_ANY   /* a tag a row, and 8 bytes: integer, real, or place in the heap */
-} wl_phys;
-
 typedef struct wl_segment {
   void *data;
   wl_u8 *valid; /* bit r & 7 of byte r >> 3; NULL when no row is NULL */
@@ -48,9 +37,10 @@ typedef struct wl_column {
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* Copies on a device, owned by vm/gpu; drop frees them when the column goes. */
+  /* The copy on a device, owned by vm/gpu and touched under the device's lock alone;
+  ** drop frees it when the column goes. */
   void *device;
-  void (*drop)(void *device);
+  void (*drop)(struct wl_column *c);
 } wl_column;
 
 int wl_phys_width(wl_phys p);

@@ -124,6 +124,24 @@ wl_status wl_batch_take(wl_pool *p, wl_batch **out, wl_error *err) {
   return WL_OK;
 }
 
+wl_status wl_batch_borrow(wl_pool *p, void *owner, void (*release)(void *), wl_batch **out, wl_error *err) {
+  wl_batch *b = *out = wl_mem_zalloc(sizeof *b);
+  if (b) b->cols = wl_mem_zalloc((size_t)p->n_cols * sizeof *b->cols);
+  if (!b || !b->cols) {
+    wl_mem_free(b);
+    *out = NULL;
+    return wl_nomem(err);
+  }
+  pthread_mutex_lock(&p->lock);
+  p->refs++;
+  pthread_mutex_unlock(&p->lock);
+  b->pool = p;
+  b->n_cols = p->n_cols;
+  b->owner = owner;
+  b->release = release;
+  return WL_OK;
+}
+
 void wl_batch_give(wl_batch *b) {
   if (!b) return;
   wl_pool *p = b->pool;

@@ -47,6 +47,9 @@ const wl_reg *wl_pool_regs(const wl_pool *p);
 
 wl_status wl_batch_take(wl_pool *pool, wl_batch **out, wl_error *err) WL_MUST;
 void wl_batch_give(wl_batch *b); /* NULL is fine */
+/* A batch with empty columns whose memory is owner's; given back, release(owner) is called. */
+wl_status wl_batch_borrow(wl_pool *pool, void *owner, void (*release)(void *), wl_batch **out,
+                          wl_error *err) WL_MUST;
 
 /* Room for n more bytes in a column's heap; at most 2 GiB - 1. */
 wl_status wl_outcol_room(wl_outcol *c, size_t n) WL_MUST;

@@ -136,7 +136,8 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   }
   wl_mem_free(w.accs);
   r->next_tablet += w.n;
-  if (r->wave < MAX_WAVE) r->wave *= 2;
+  /* Few batches in flight stay in the cache; accumulators are small. */
+  if (r->second_block >= 0 && r->wave < MAX_WAVE) r->wave *= 2;
   return rc;
 }
 

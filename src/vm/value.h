@@ -67,7 +67,7 @@ WL_FN int wl_cmp_if(wl_i64 i, double r) {
   return s < r ? -1 : s > r;
 }
 
-WL_FN wl_u8 wl_lower(wl_u8 c) { return c >= 'A' && c <= 'Z' ? (wl_u8)(c + 32) : c; }
+WL_FN wl_u8 wl_to_lower(wl_u8 c) { return c >= 'A' && c <= 'Z' ? (wl_u8)(c + 32) : c; }
 
 WL_FN int wl_cmp_bytes(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb) {
   wl_u32 n = na < nb ? na : nb;
@@ -85,8 +85,8 @@ WL_FN int wl_cmp_bytes(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb) {
 WL_FN int wl_cmp_text(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb, int coll) {
   if (coll == WL_COLL_NOCASE) {
     wl_u32 n = na < nb ? na : nb, i = 0;
-    while (i < n && a[i] != 0 && wl_lower(a[i]) == wl_lower(b[i])) i++;
-    if (i < n && wl_lower(a[i]) != wl_lower(b[i])) return wl_lower(a[i]) < wl_lower(b[i]) ? -1 : 1;
+    while (i < n && a[i] != 0 && wl_to_lower(a[i]) == wl_to_lower(b[i])) i++;
+    if (i < n && wl_to_lower(a[i]) != wl_to_lower(b[i])) return wl_to_lower(a[i]) < wl_to_lower(b[i]) ? -1 : 1;
     return na < nb ? -1 : na > nb;
   }
   if (coll == WL_COLL_RTRIM) {

@@ -3,7 +3,10 @@
 #include "base/mem.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
+#include <pthread.h>
 #include <string.h>
+
+static pthread_once_t places_once = PTHREAD_ONCE_INIT;
 
 /* A register's vector: v values or text addresses, n lengths, t valid bytes, tags or truths. */
 typedef struct plane {
@@ -22,8 +25,9 @@ struct wl_exec {
   plane *regs, *consts;
   int *last_use; /* of each register: the last instruction that reads it */
   int *defined;  /* of each register: the instruction that sets it */
+  int *direct;   /* of each register: the result column it is loaded straight into, or -1 */
   void *memory;
-  wl_u16 sel[WL_VECTOR], keep[WL_VECTOR];
+  wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
   bool selected; /* sel holds; else all rows in a row */
   wl_u64 room[WL_VECTOR]; /* for values packed together */
   wl_u32 fault;
@@ -50,6 +54,31 @@ static void note_uses(wl_exec *x) {
   }
 }
 
+/*
+** A column that is only given out, loaded after the last filter, goes straight into the
+** batch: the register's vector is the place in the batch where its rows belong.
+*/
+static void note_direct(wl_exec *x) {
+  const wl_program *p = x->p;
+  int last_filter = x->first;
+  for (int pc = x->first; pc < x->end; pc++)
+    if (p->code[pc].op == WL_OP__IfNot) last_filter = pc;
+  for (int k = 0; k < p->n_results && !x->aggregates; k++) {
+    wl_i16 r = p->results[k].operand;
+    if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
+    int at = x->defined[r];
+    if (at < last_filter || p->code[at].op != WL_OP__Column) continue;
+    bool read = false;
+    for (int pc = at + 1; pc < x->end; pc++) {
+      const wl_instr *in = &p->code[pc];
+      const char *want = wl_shapes[wl_opcodes[in->op].shape];
+      const wl_i16 ops[3] = {in->a, in->b, in->c};
+      for (int j = 0; j < 3 && in->op != WL_OP__Column; j++) read |= want[j + 1] != ' ' && ops[j] == r;
+    }
+    if (!read) x->direct[r] = k;
+  }
+}
+
 static bool has_lengths(wl_u8 type) { return type == WL_R_TEXT || type == WL_R_ANY; }
 
 wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
@@ -68,14 +97,17 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->consts = wl_mem_zalloc((n_consts + 1) * sizeof *x->consts);
   x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
-  if (!x->regs || !x->consts || !x->last_use || !x->defined) rc = wl_nomem(err);
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct) rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
-    for (size_t r = 0; r < n_regs; r++) x->defined[r] = -1;
+    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;
     note_uses(x);
+    if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
+    pthread_once(&places_once, places_init);
     for (size_t r = 0; r < n_regs; r++) n_used += x->defined[r] >= 0;
     x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
     if (!x->memory) rc = wl_nomem(err);
@@ -125,6 +157,7 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->consts);
   wl_mem_free(x->last_use);
   wl_mem_free(x->defined);
+  wl_mem_free(x->direct);
   wl_mem_free(x);
 }
 
@@ -388,8 +421,9 @@ static wl_status give_text(wl_outcol *c, wl_i64 row, wl_val v) {
 static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 at, int n) {
   bool same = q->type == want.type;
   if (same && q->stride && want.type <= WL_R_REAL) {
-    memcpy(c->v + at, q->v, (size_t)n * 8);
-    if (!c->t) return WL_OK;
+    bool there = q->v == c->v + at; /* loaded straight into the batch */
+    if (!there) memcpy(c->v + at, q->v, (size_t)n * 8);
+    if (!c->t || (there && q->t)) return WL_OK;
     if (q->t) memcpy(c->t + at, q->t, (size_t)n);
     else memset(c->t + at, 1, (size_t)n);
     return WL_OK;
@@ -438,7 +472,12 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
       if (x->aggregates) put(&x->regs[in->d], 0, x->aggregates[in->a]);
-      else load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      if (x->direct[in->d] >= 0) {
+        wl_outcol *o = &out->cols[x->direct[in->d]];
+        x->regs[in->d].v = o->v + out->n_rows;
+        if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
+      }
+      if (!x->aggregates) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
       break;
     case WL_SHAPE_FILTER:
       n = filter(x, pc, operand(x, in->a), n);

@@ -139,9 +139,27 @@ static WL_CLONES void valid_number(wl_u8 *restrict d, const double *r, int n) {
 static WL_CLONES void blank(wl_u64 *restrict v, const wl_u8 *valid, int n) {
   for (int i = 0; i < n; i++) v[i] = valid[i] ? v[i] : 0;
 }
+/* For each 8-bit mask, the places of its set bits in order. */
+typedef wl_u16 places8 __attribute__((vector_size(16)));
+static places8 places_of[256];
+static void places_init(void) {
+  for (int m = 0; m < 256; m++)
+    for (int i = 0, k = 0; i < 8; i++)
+      if (m >> i & 1) places_of[m][k++] = (wl_u16)i;
+}
+/* The places of true rows, in order; keep has room for 8 more than n. Returns how many. */
 static WL_CLONES int keep_true(const wl_u8 *restrict t, wl_u16 *restrict keep, int n) {
-  int k = 0;
-  for (int i = 0; i < n; i++) {
+  int k = 0, i = 0;
+  for (; i + 8 <= n; i += 8) {
+    wl_u64 x;
+    memcpy(&x, t + i, 8);
+    /* WL_TRUE alone has bit 1; the product moves the eight bits into the top byte */
+    unsigned m = (unsigned)(((x >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);
+    places8 p = places_of[m] + (wl_u16)i;
+    memcpy(keep + k, &p, sizeof p);
+    k += __builtin_popcount(m);
+  }
+  for (; i < n; i++) {
     keep[k] = (wl_u16)i;
     k += t[i] == WL_TRUE;
   }

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-typedef enum wl_kernel { WL_K_INTERP, WL_K_LENGTHS, WL_K_GATHER, WL_N_KERNELS } wl_kernel;
+typedef enum wl_kernel { WL_K_INTERP, WL_K_GATHER, WL_N_KERNELS } wl_kernel;
 
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
@@ -26,7 +26,9 @@ typedef struct wl_device {
   wl_i64 budget;  /* bytes we may take; set by the user of the device */
   wl_i64 used;    /* bytes taken */
   int n_processors;
-  int max_shared; /* bytes of shared memory a block may have */
+  int max_shared;    /* bytes of shared memory a block may have */
+  int block_threads; /* of a block, where shared memory allows it */
+  int blocks_each;   /* blocks a processor runs at once, at most */
   void *impl;
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);

@@ -1,0 +1,204 @@
+/*
+** The CUDA plugin: the device vtable over the CUDA runtime, and the kernels as nvcc builds
+** them. Loaded at run time; nothing else of warplite needs CUDA.
+**
+** Invariants:
+** 1. One stream, one device, one caller at a time (the core holds the device's lock).
+** 2. Device memory comes from CUDA's stream-ordered pool, which keeps what it was given, so
+**    that an allocation costs microseconds. Pinned host blocks are kept and reused for
+**    the same reason: pinning is slow.
+*/
+#include "vm/gpu/device.h"
+#include "vm/gpu/kernels.h"
+#include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
+#include <cuda_runtime.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+namespace {
+
+struct pinned {
+  void *p;
+  size_t n;
+  bool used;
+};
+
+struct cuda_impl {
+  cudaStream_t stream;
+  pinned *blocks;
+  int n_blocks, size_blocks;
+  size_t n_idle; /* bytes pinned and not used */
+};
+
+const size_t idle_most = (size_t)4 << 30;
+
+void set_error(wl_error *err, wl_status code, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (err) {
+    err->code = code;
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+  }
+  va_end(ap);
+}
+
+/* A CUDA result as a status: memory and launch limits may be mended, the rest is an error. */
+wl_status check(cudaError_t e, const char *what, wl_error *err) {
+  if (e == cudaSuccess) return WL_OK;
+  cudaGetLastError();
+  wl_status code = e == cudaErrorMemoryAllocation ? WL_FULL : WL_NOT_TAKEN;
+  set_error(err, code, "CUDA cannot %s: %s", what, cudaGetErrorString(e));
+  return code;
+}
+
+cuda_impl *impl(wl_device *d) { return (cuda_impl *)d->impl; }
+
+wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  return check(cudaMallocAsync(out, n, impl(d)->stream), "allocate device memory", err);
+}
+void cuda_free(wl_device *d, void *p, size_t) { cudaFreeAsync(p, impl(d)->stream); }
+
+wl_status finish(wl_device *d, const char *what, wl_error *err) {
+  return check(cudaStreamSynchronize(impl(d)->stream), what, err);
+}
+
+wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, impl(d)->stream), "copy to the device", err);
+}
+wl_status cuda_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, impl(d)->stream), "copy from the device", err);
+  return rc ? rc : finish(d, "run the kernel", err);
+}
+wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
+  return check(cudaMemsetAsync(p, 0, n, impl(d)->stream), "clear device memory", err);
+}
+
+wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid, unsigned block, size_t n_shared,
+                      wl_error *err) {
+  if (k == WL_K_INTERP) wl_interp<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kargs *)args);
+  else wl_gather<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kgather *)args);
+  return check(cudaGetLastError(), "launch the kernel", err);
+}
+
+wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
+  size_t n_temp = 0;
+  void *temp = nullptr;
+  cudaStream_t stream = impl(d)->stream;
+  /* n + 1 sums: the last input is read and does not count */
+  const wl_u64 zero = 0;
+  cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1, stream);
+  wl_status rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
+  if (rc) return rc;
+  rc = check(cub::DeviceScan::ExclusiveScan(temp, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1, stream), "scan", err);
+  cudaFreeAsync(temp, stream);
+  return rc;
+}
+
+/* A kept block that is large enough and not twice too large, or a new one. */
+wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  cuda_impl *c = impl(d);
+  size_t size = 1 << 16;
+  while (size < n) size = size < ((size_t)64 << 20) ? size * 2 : size + ((size_t)64 << 20);
+  for (int i = 0; i < c->n_blocks; i++) {
+    pinned *b = &c->blocks[i];
+    if (b->used || b->n < size || b->n > 2 * size) continue;
+    b->used = true;
+    c->n_idle -= b->n;
+    *out = b->p;
+    return WL_OK;
+  }
+  wl_status rc = check(cudaHostAlloc(out, size, cudaHostAllocDefault), "pin host memory", err);
+  if (rc) return rc;
+  if (c->n_blocks == c->size_blocks) {
+    int more = c->size_blocks ? c->size_blocks * 2 : 64;
+    pinned *p = (pinned *)realloc(c->blocks, (size_t)more * sizeof *p);
+    if (!p) {
+      cudaFreeHost(*out);
+      set_error(err, WL_NOMEM, "out of memory");
+      return WL_NOMEM;
+    }
+    c->blocks = p;
+    c->size_blocks = more;
+  }
+  pinned b = {*out, size, true};
+  c->blocks[c->n_blocks++] = b;
+  return WL_OK;
+}
+
+void cuda_host_free(wl_device *d, void *p) {
+  cuda_impl *c = impl(d);
+  for (int i = 0; p && i < c->n_blocks; i++) {
+    pinned *b = &c->blocks[i];
+    if (b->p != p) continue;
+    b->used = false;
+    c->n_idle += b->n;
+    if (c->n_idle > idle_most) {
+      c->n_idle -= b->n;
+      cudaFreeHost(b->p);
+      *b = c->blocks[--c->n_blocks];
+    }
+    return;
+  }
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) wl_status wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
+  int n = 0, driver = 0;
+  cudaDriverGetVersion(&driver);
+  cudaError_t e = cudaGetDeviceCount(&n);
+  if (e == cudaErrorInsufficientDriver && driver == 0) {
+    snprintf(message, n_message, "there is no CUDA driver");
+    return WL_NOT_TAKEN;
+  }
+  if (e == cudaErrorInsufficientDriver) {
+    snprintf(message, n_message, "the CUDA driver is too old: it knows CUDA %d.%d, %d.%d is needed", driver / 1000,
+             driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    return WL_NOT_TAKEN;
+  }
+  if (e != cudaSuccess || n == 0) {
+    snprintf(message, n_message, "there is no CUDA device (%s)", e ? cudaGetErrorString(e) : "none is installed");
+    return WL_NOT_TAKEN;
+  }
+  cudaDeviceProp prop;
+  cuda_impl *c = (cuda_impl *)calloc(1, sizeof *c);
+  e = c ? cudaGetDeviceProperties(&prop, 0) : cudaErrorMemoryAllocation;
+  if (!e) e = cudaSetDevice(0);
+  if (!e) e = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+  size_t free_bytes = 0, all_bytes = 0;
+  if (!e) e = cudaMemGetInfo(&free_bytes, &all_bytes);
+  cudaMemPool_t pool;
+  unsigned long long keep = ~0ULL;
+  if (!e) e = cudaDeviceGetDefaultMemPool(&pool, 0);
+  if (!e) e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  int shared = 0;
+  if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+  if (!e) e = cudaFuncSetAttribute(wl_interp, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (e) {
+    snprintf(message, n_message, "the CUDA device does not open: %s", cudaGetErrorString(e));
+    free(c);
+    return WL_NOT_TAKEN;
+  }
+  d->impl = c;
+  snprintf(d->name, sizeof d->name, "%s", prop.name);
+  d->memory = (wl_i64)all_bytes;
+  d->budget = (wl_i64)(free_bytes / 10 * 9);
+  d->n_processors = prop.multiProcessorCount;
+  d->max_shared = shared;
+  d->block_threads = 256;
+  d->blocks_each = 8;
+  d->alloc = cuda_alloc;
+  d->free = cuda_free;
+  d->copy_in = cuda_copy_in;
+  d->copy_out = cuda_copy_out;
+  d->clear = cuda_clear;
+  d->launch = cuda_launch;
+  d->scan = cuda_scan;
+  d->host_alloc = cuda_host_alloc;
+  d->host_free = cuda_host_free;
+  return WL_OK;
+}

@@ -1,0 +1,92 @@
+/*
+** What the host hands to the kernels: plain structs, the same for CUDA and the simulator.
+** All addresses are the device's.
+**
+** A block's shared memory:
+**
+**     | operands | constants | counts | registers | accumulators |
+**
+** operands: one wl_kopnd per register and constant. constants: 16 bytes each (value,
+** length, tag, valid, truth). counts: for the compaction. registers: planes of
+** T * WL_K_ROWS entries. accumulators: slots of T entries of 8 bytes.
+*/
+#ifndef WL_KARGS_H
+#define WL_KARGS_H
+
+#include "program/opcodes.h"
+#include "vm/ops.h"
+
+enum { WL_K_ROWS = 4 }; /* rows of a thread in a tile */
+
+/* Where an operand lies in shared memory. A constant has stride 0. */
+typedef struct wl_kopnd {
+  wl_u32 v, n, t; /* byte offsets of the planes; t: valid bytes, tags or truths */
+  wl_u8 type;     /* wl_regtype */
+  wl_u8 stride;
+  wl_u8 nullable;
+  wl_u8 pad;
+} wl_kopnd;
+
+/* An instruction; a, b, c and d index the operand table, constants after registers. */
+typedef struct wl_kinstr {
+  wl_u16 op;
+  wl_i16 d, a, b, c;
+  wl_i16 acc_slot; /* first slot of accumulator d */
+  wl_i16 number;   /* c where it is a number */
+  wl_i16 pad;
+} wl_kinstr;
+
+typedef struct wl_kcol {
+  const wl_u8 *data;
+  const wl_u8 *valid; /* bitmap, or NULL */
+  const wl_u8 *tags;
+  const wl_u8 *heap;
+  const wl_u64 *heap_base; /* where each tablet's part of the heap begins */
+  wl_u64 phys;
+} wl_kcol;
+
+typedef struct wl_kout {
+  wl_u64 *v;
+  wl_u32 *n;
+  wl_u8 *t;
+  wl_i64 operand; /* index into the operand table */
+  wl_u64 type;    /* of the output column */
+} wl_kout;
+
+/* An accumulator: its opcode, its first slot, and for real sums the anchor's unit. */
+typedef struct wl_kacc {
+  wl_u32 op, slot;
+  double unit;
+} wl_kacc;
+
+enum { WL_KACC_SLOTS = 5 }; /* at most, of one accumulator */
+
+typedef struct wl_kargs {
+  const wl_kinstr *code;
+  const wl_kopnd *opnds;
+  const wl_val *consts;
+  const wl_kcol *cols;
+  const wl_kout *outs;
+  const wl_kacc *accs;
+  wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;
+  wl_u32 const_offset, count_offset, acc_offset; /* in shared memory */
+  wl_u64 n_rows, n_tiles;
+  wl_u64 *ticket;  /* the next tile */
+  wl_u64 *tiles;   /* look-back states, one a tile */
+  wl_u64 *n_out;   /* rows given */
+  wl_u64 *partial; /* [blocks][n_slots] */
+  wl_u64 *side;    /* pairs (accumulator, bits of a real) that the digits cannot hold */
+  wl_u64 *n_side;
+  wl_u64 side_size;
+  wl_vctx ctx;
+} wl_kargs;
+
+typedef struct wl_kgather {
+  const wl_u64 *from; /* addresses */
+  const wl_u32 *n;
+  const wl_u64 *to; /* offsets into heap */
+  wl_u8 *heap;
+  wl_u64 n_rows;
+} wl_kgather;
+
+#endif

@@ -1,0 +1,181 @@
+#include "vm/gpu/lower.h"
+#include "vm/fsum.h"
+#include "vm/gpu/limits.h"
+#include <math.h>
+#include <string.h>
+
+/* Bytes a row of a register takes: value, length, valid or tag or truth. */
+static wl_u32 row_bytes(wl_reg r) {
+  if (r.type == WL_R_TRUTH) return 1;
+  return 8 + (r.type >= WL_R_TEXT ? 4 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
+}
+
+static wl_u32 acc_slots(wl_u16 op) {
+  switch (op) {
+  case WL_OP__AggRows:
+  case WL_OP__AggCount: return 1;
+  case WL_OP__AggSumX: return 5;
+  case WL_OP__AggSumF: return 4;
+  default: return 2;
+  }
+}
+
+/* The block's instructions [*first, *end). */
+static void table_block(const wl_program *p, int *first, int *end) {
+  int pc = 0;
+  while (p->code[pc].op != WL_OP__Parallel) pc++;
+  *first = pc + 1;
+  *end = p->code[pc].c;
+}
+
+static void last_uses(const wl_program *p, int first, int end, int *last) {
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    const wl_i16 read[3] = {in->a, in->b, in->c};
+    if (in->op != WL_OP__Column)
+      for (int k = 0; k < 3; k++)
+        if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) last[read[k]] = pc;
+    if (want[0] != ' ' && last[in->d] < pc) last[in->d] = pc;
+    if (in->op == WL_OP__Result)
+      for (int k = 0; k < p->n_results; k++)
+        if (!WL_IS_CONST(p->results[k].operand)) last[p->results[k].operand] = pc;
+  }
+}
+
+/* Gives each register a place, as a count of bytes per row before it; returns the most. */
+static wl_u32 place_registers(const wl_program *p, int first, int end, const int *last, wl_u32 *place, int *owner_of) {
+  /* owner_of[k]: the register that stands at place k, or -1; places are as wide as their first owner */
+  wl_u32 most = 0;
+  int n_places = 0;
+  wl_u32 *at = place + p->n_regs; /* [n_regs]: where a place begins */
+  wl_reg *kind = (wl_reg *)(void *)(at + p->n_regs);
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
+    wl_reg r = p->regs[in->d];
+    int k = 0;
+    for (; k < n_places; k++)
+      if (last[owner_of[k]] < pc && kind[k].type == r.type && kind[k].nullable == r.nullable) break;
+    if (k == n_places) {
+      at[k] = most;
+      kind[k] = r;
+      most += row_bytes(r);
+      n_places++;
+    }
+    owner_of[k] = in->d;
+    place[in->d] = at[k];
+  }
+  return most;
+}
+
+static wl_i16 opnd_index(const wl_program *p, wl_i16 x) {
+  return WL_IS_CONST(x) ? (wl_i16)(p->n_regs + WL_CONST_OF(x)) : x;
+}
+
+static void lower_code(const wl_program *p, int first, int end, wl_lowered *out) {
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    wl_kinstr *k = &out->code[pc - first];
+    k->op = in->op;
+    k->d = in->d;
+    k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, in->a);
+    k->b = want[2] == ' ' ? 0 : opnd_index(p, in->b);
+    k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
+    k->number = in->c;
+    if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
+    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText) out->makes_text = true;
+  }
+}
+
+static void lower_accs(const wl_program *p, wl_lowered *out) {
+  for (int k = 0; k < p->n_accs; k++) {
+    double bound = p->accs[k].bound;
+    int anchor = wl_fsum_anchor(bound <= 1.7976931348623157e308 ? bound : 1e9);
+    if (anchor < WL_FSUM_MIN_ANCHOR) anchor = WL_FSUM_MIN_ANCHOR;
+    if (anchor > WL_FSUM_MAX_ANCHOR) anchor = WL_FSUM_MAX_ANCHOR;
+    out->anchors[k] = anchor;
+    out->accs[k].op = p->accs[k].op;
+    out->accs[k].slot = out->n_slots;
+    out->accs[k].unit = ldexp(1.0, anchor);
+    out->n_slots += acc_slots(p->accs[k].op);
+  }
+}
+
+static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 registers, wl_lowered *out) {
+  wl_u32 rows = out->threads * WL_K_ROWS;
+  for (int r = 0; r < p->n_regs; r++) {
+    wl_kopnd *o = &out->opnds[r];
+    wl_reg reg = p->regs[r];
+    wl_u32 base = registers + place[r] * rows;
+    o->type = reg.type;
+    o->stride = 1;
+    o->nullable = reg.nullable && reg.type != WL_R_TRUTH;
+    o->v = base;
+    o->n = base + 8 * rows;
+    o->t = reg.type == WL_R_TRUTH ? base : base + (reg.type >= WL_R_TEXT ? 12 : 8) * rows;
+  }
+  for (int k = 0; k < p->n_consts; k++) {
+    wl_kopnd *o = &out->opnds[p->n_regs + k];
+    wl_val v = p->consts[k];
+    o->v = out->const_offset + 16 * (wl_u32)k;
+    o->n = o->v + 8;
+    o->t = o->v + 13;
+    o->nullable = v.t == WL_T_NULL;
+    o->type = v.t == WL_T_TEXT ? WL_R_TEXT : v.t == WL_T_BLOB ? WL_R_ANY : v.t == WL_T_REAL ? WL_R_REAL : WL_R_INT;
+  }
+}
+
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out, wl_error *err) {
+  int first, end;
+  memset(out, 0, sizeof *out);
+  table_block(p, &first, &end);
+  if (p->host_op >= 0) return wl_not_taken(err, "%s needs SQLite's own conversions", wl_opcodes[p->host_op].name);
+  if (end - first > WL_GPU_MAX_INSTR)
+    return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first, WL_GPU_MAX_INSTR);
+  if (p->n_columns > WL_GPU_MAX_COLUMNS)
+    return wl_not_taken(err, "the program reads %d columns, the kernel takes %d", p->n_columns, WL_GPU_MAX_COLUMNS);
+  if (p->n_results > WL_GPU_MAX_RESULTS)
+    return wl_not_taken(err, "the program gives %d columns, the kernel takes %d", p->n_results, WL_GPU_MAX_RESULTS);
+  if (p->n_accs > WL_GPU_MAX_ACCS)
+    return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs, WL_GPU_MAX_ACCS);
+  size_t n_regs = (size_t)p->n_regs;
+  int *last = WL_NEW_N(arena, int, n_regs + 1);
+  wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);
+  int *owner = WL_NEW_N(arena, int, n_regs + 1);
+  out->n_code = (wl_u32)(end - first);
+  out->n_consts = (wl_u32)p->n_consts;
+  out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
+  out->code = WL_NEW_N(arena, wl_kinstr, out->n_code);
+  out->opnds = WL_NEW_N(arena, wl_kopnd, out->n_opnds);
+  out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
+  out->anchors = WL_NEW_N(arena, int, p->n_accs);
+  if (arena->failed) return wl_nomem(err);
+  last_uses(p, first, end, last);
+  wl_u32 per_row = place_registers(p, first, end, last, place, owner);
+  lower_accs(p, out);
+  out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
+  out->count_offset = out->const_offset + 16 * out->n_consts;
+  wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
+  for (out->threads = (wl_u32)d->block_threads;; out->threads /= 2) {
+    wl_u32 used = registers + per_row * out->threads * WL_K_ROWS;
+    out->acc_offset = (used + 15) & ~15u;
+    out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
+    if (out->n_shared <= (wl_u32)d->max_shared) break;
+    if (out->threads <= 32)
+      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d", out->n_shared, d->max_shared);
+  }
+  lower_operands(p, place, registers, out);
+  lower_code(p, first, end, out);
+  return WL_OK;
+}
+
+wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
+  wl_arena arena;
+  wl_lowered ignored;
+  wl_arena_init(&arena);
+  wl_status rc = wl_lower(&arena, p, d, &ignored, err);
+  wl_arena_close(&arena);
+  return rc;
+}

@@ -1,0 +1,28 @@
+/*
+** A program's table block made ready for the interpreter kernel: instructions with operand
+** indexes, and the layout of a block's shared memory, registers sharing room once their
+** last reader is past.
+*/
+#ifndef WL_LOWER_H
+#define WL_LOWER_H
+
+#include "program/program.h"
+#include "vm/gpu/device.h"
+#include "vm/gpu/kargs.h"
+
+typedef struct wl_lowered {
+  wl_kinstr *code;
+  wl_kopnd *opnds; /* [n_regs + n_consts] */
+  wl_kacc *accs;
+  int *anchors; /* of each accumulator */
+  wl_u32 n_code, n_opnds, n_consts, n_slots;
+  wl_u32 const_offset, count_offset, acc_offset, n_shared;
+  wl_u32 threads; /* of a block */
+  bool makes_text;
+} wl_lowered;
+
+/* All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out,
+                   wl_error *err) WL_MUST;
+
+#endif

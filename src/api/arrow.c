@@ -68,7 +68,8 @@ static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
   for (int i = 0; i < s->n_cols && !rc; i++) {
     struct ArrowSchema *c = out->children[i];
     rc = schema_make(c, format_text[s->formats[i]], s->names[i], s->formats[i] == F_UNION ? 4 : 0);
-    for (int k = 0; k < c->n_children && !rc; k++) rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
+    for (int k = 0; k < c->n_children && !rc; k++)
+      rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
   }
   if (rc) {
     out->release(out);
@@ -153,7 +154,8 @@ static int validity(struct ArrowArray *a, const wl_u8 *t, wl_i64 n) {
   return 0;
 }
 
-static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, format f, wl_i64 skip, wl_i64 n) {
+static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, format f, wl_i64 skip,
+                       wl_i64 n) {
   int rc = array_make(a, n, 2, 0);
   if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
   if (rc) return rc;
@@ -202,7 +204,8 @@ static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i6
 }
 
 /* A dense union; NULL is a NULL of the first child. */
-static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, wl_i64 skip, wl_i64 n) {
+static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col,
+                       wl_i64 skip, wl_i64 n) {
   int rc = array_make(a, n, 2, 4);
   if (rc) return rc;
   wl_i8 *ids = own(a, (size_t)n);
@@ -238,8 +241,10 @@ static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *re
         used += v.n;
         ((wl_i32 *)values)[at + 1] = (wl_i32)used;
       }
-      if (k == 0 && v.t == WL_T_NULL) c->null_count++;
-      else if (k == 0) valid[at >> 3] |= (wl_u8)(1 << (at & 7));
+      if (k == 0 && v.t == WL_T_NULL)
+        c->null_count++;
+      else if (k == 0)
+        valid[at >> 3] |= (wl_u8)(1 << (at & 7));
       at++;
     }
     if (c->null_count) c->buffers[0] = valid;
@@ -247,7 +252,8 @@ static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *re
   return 0;
 }
 
-static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, format f) {
+static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col,
+                        format f) {
   wl_i64 skip = b->skip, n = b->n_rows - skip;
   const wl_outcol *c = &b->cols[col];
   switch (f) {
@@ -298,8 +304,10 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
   }
   if (!e) s->answer.n_rows += out->length;
   if (e && out->release) out->release(out);
-  if (all) shared_drop(all);
-  else wl_batch_give(b);
+  if (all)
+    shared_drop(all);
+  else
+    wl_batch_give(b);
   if (e) {
     memset(out, 0, sizeof *out);
     snprintf(s->message, sizeof s->message, "out of memory");
@@ -343,7 +351,8 @@ static format format_of(const wl_domain *d, const char *decl) {
   if (types == WL_M(WL_T_REAL)) return F_REAL;
   if (types == WL_M(WL_T_TEXT)) return F_TEXT;
   if (types == WL_M(WL_T_BLOB)) return F_BLOB;
-  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53) return F_REAL;
+  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53)
+    return F_REAL;
   if (types) return F_UNION;
   if (!decl) return F_NULL;
   char affinity = wl_affinity_of_type(decl);
@@ -369,17 +378,23 @@ static wl_status collect(wl_answer *a, wl_error *err) {
       switch (sqlite3_column_type(a->stmt, i)) {
       case SQLITE_INTEGER: v = wl_int(sqlite3_column_int64(a->stmt, i)); break;
       case SQLITE_FLOAT: v = wl_real(sqlite3_column_double(a->stmt, i)); break;
-      case SQLITE_TEXT: v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i)); break;
+      case SQLITE_TEXT:
+        v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
+        break;
       case SQLITE_BLOB:
-        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
+        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i),
+                        (wl_u32)sqlite3_column_bytes(a->stmt, i));
         break;
       }
       rc = wl_builder_add(builders[i], v);
-      if (rc == WL_TOOBIG) rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
-      else if (rc) rc = wl_nomem(err);
+      if (rc == WL_TOOBIG)
+        rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
+      else if (rc)
+        rc = wl_nomem(err);
     }
   }
-  if (!rc && step != SQLITE_DONE) rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+  if (!rc && step != SQLITE_DONE)
+    rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
   for (int i = 0; i < n; i++) {
     if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
     if (!rc) snap.n_cols++;
@@ -401,10 +416,18 @@ static wl_status collect(wl_answer *a, wl_error *err) {
     names[i].name = "";
   }
   wl_table table = {.n_cols = n, .cols = names};
-  wl_compile_in in = {.query = &q, .table = &table, .n_rows = snap.n_rows, .cols = snap.cols, .rowid_order = true, .max_text = 1000000000};
+  wl_compile_in in = {.query = &q,
+                      .table = &table,
+                      .n_rows = snap.n_rows,
+                      .cols = snap.cols,
+                      .rowid_order = true,
+                      .max_text = 1000000000};
   wl_program *p = NULL;
   if (!rc) rc = wl_compile(&arena, &in, &p, err);
-  wl_run_config config = {.threads = a->conn->set.threads, .max_text = 1000000000, .check = wl_conn_check, .check_arg = a->conn};
+  wl_run_config config = {.threads = a->conn->set.threads,
+                          .max_text = 1000000000,
+                          .check = wl_conn_check,
+                          .check_arg = a->conn};
   if (!rc) return wl_run_open(&config, &arena, p, &snap, &a->run, err);
   wl_snapshot_release(&snap);
   wl_arena_close(&arena);
@@ -412,7 +435,8 @@ static wl_status collect(wl_answer *a, wl_error *err) {
 }
 
 /* Starts a statement in SQLite because the router prefers that, strict or not. */
-static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, const char *reason, wl_error *err) {
+static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, const char *reason,
+                       wl_error *err) {
   wl_conn_reason(c, "sqlite", "%s", reason);
   a->sql = wl_mem_strdup(sql);
   if (!a->sql) return wl_nomem(err);
@@ -432,8 +456,10 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   char why[300] = "";
   char *text = original ? sqlite3_mprintf("%.*s", (int)(tail - sql), sql) : NULL;
-  if (!original || sqlite3_column_count(original) == 0) st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
-  else if (!text) st = wl_nomem(err);
+  if (!original || sqlite3_column_count(original) == 0)
+    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
+  else if (!text)
+    st = wl_nomem(err);
   if (!st) {
     /* the same decision as warplite_prepare makes */
     wl_placement where;
@@ -441,19 +467,23 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
     if (!st) st = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!st) wl_answer_place(c, t, table, &where);
-    if (!st && where.engine == WL_ENGINE_SQLITE) st = leave(c, &s->answer, text, where.reason, err);
-    else if (!st && t->query->aggregate) st = wl_answer_functions(c, err);
+    if (!st && where.engine == WL_ENGINE_SQLITE)
+      st = leave(c, &s->answer, text, where.reason, err);
+    else if (!st && t->query->aggregate)
+      st = wl_answer_functions(c, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);
     /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */
     if (st && st != WL_NOMEM && st != WL_INTERRUPT) st = WL_OK;
   }
-  if (!st && !s->answer.conn) st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, &s->answer, err);
+  if (!st && !s->answer.conn)
+    st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, &s->answer, err);
   if (!st && wl_store_n_shapes(c->store) != n_shapes) {
     /* names and declared types of the schema as it is now */
     sqlite3_stmt *again = NULL;
     rc = sqlite3_prepare_v2(c->db, text, -1, &again, NULL);
-    if (rc) st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+    if (rc)
+      st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
     else {
       sqlite3_finalize(original);
       original = again;
@@ -464,7 +494,8 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     st = collect(&s->answer, err);
     sqlite3_reset(s->answer.stmt);
   }
-  if (!st && s->answer.n_cols != sqlite3_column_count(original)) st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
+  if (!st && s->answer.n_cols != sqlite3_column_count(original))
+    st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
   if (!st) {
     s->n_cols = s->answer.n_cols;
     s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
@@ -498,7 +529,8 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
   }
   if (!st && c->n_streams++ == 0 && !c->keep) {
     /* In progress while streams are open, so that sqlite3_interrupt() is not forgotten. */
-    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK) sqlite3_step(c->keep);
+    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK)
+      sqlite3_step(c->keep);
   }
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);

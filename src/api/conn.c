@@ -32,7 +32,8 @@ void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...) {
   va_end(ap);
 }
 
-void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows, double ms) {
+void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
+                 double ms) {
   wl_log_entry *e = &c->log[c->n_logged % WL_LOG_SIZE];
   wl_mem_free(e->sql);
   e->sql = wl_mem_alloc(n + 1); /* NULL: the log has the entry without its text */
@@ -55,9 +56,10 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
   c->last_tick = now;
   if (!c->kept) return WL_OK; /* nobody would finalize it */
   /* about a thousand virtual machine steps, so that progress handlers get their turn */
-  if (!c->tick &&
-      sqlite3_prepare_v3(c->db, "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM c WHERE i<80) SELECT max(i) FROM c", -1,
-                         SQLITE_PREPARE_PERSISTENT, &c->tick, NULL))
+  if (!c->tick && sqlite3_prepare_v3(c->db,
+                                     "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM "
+                                     "c WHERE i<80) SELECT max(i) FROM c",
+                                     -1, SQLITE_PREPARE_PERSISTENT, &c->tick, NULL))
     return WL_OK;
   sqlite3_step(c->tick);
   if (sqlite3_reset(c->tick) == SQLITE_INTERRUPT) return wl_fail(err, WL_INTERRUPT, "interrupted");
@@ -98,7 +100,8 @@ static void conn_destroy(void *p) {
 ** thing in sqlite3_close(), which is when the helper statements must go; its module owns
 ** the wl_conn.
 */
-static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                          sqlite3_vtab **out, char **msg) {
   typedef struct keeper_vtab {
     sqlite3_vtab base;
     wl_conn *c;
@@ -125,9 +128,8 @@ static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   info->estimatedCost = 1;
   return SQLITE_OK;
 }
-static const sqlite3_module keeper = {.xConnect = keeper_connect,
-                                      .xDisconnect = keeper_disconnect,
-                                      .xBestIndex = keeper_best_index};
+static const sqlite3_module keeper = {
+    .xConnect = keeper_connect, .xDisconnect = keeper_disconnect, .xBestIndex = keeper_best_index};
 
 wl_status wl_conn_keep(wl_conn *c, wl_error *err) {
   sqlite3_stmt *connect = NULL;

@@ -54,9 +54,9 @@ typedef struct wl_conn {
   wl_i64 n_logged;
   wl_sqltext *texts; /* most recent first */
   int n_texts;
-  bool ready;     /* everything is registered */
-  bool kept;      /* the keeper is connected: helper statements may live */
-  bool preparing; /* inside warplite_prepare: virtual tables are planned for the first time */
+  bool ready;         /* everything is registered */
+  bool kept;          /* the keeper is connected: helper statements may live */
+  bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;
   sqlite3_stmt *tick; /* stepped so that interrupts and progress handlers act */
@@ -74,7 +74,8 @@ bool wl_api_bind(const sqlite3_api_routines *api); /* false: no SQLite to be fou
 void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* reason: as wl_conn_reason makes it; n_rows < 0: nobody counts them. */
-void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows, double ms);
+void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
+                 double ms);
 /* Makes sure that helper statements may be kept: WL_NOT_TAKEN while the database cannot be read. */
 wl_status wl_conn_keep(wl_conn *c, wl_error *err) WL_MUST;
 /* Steps the helper statement now and then: WL_INTERRUPT when the user wants it to end. */
@@ -83,7 +84,8 @@ void wl_conn_quiet(wl_conn *c); /* finalizes every helper statement */
 
 /* ---- texts */
 /* The bound form of a statement's text, held. WL_NOT_TAKEN with the reason. */
-wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) WL_MUST;
+wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out,
+                         wl_error *err) WL_MUST;
 void wl_sqltext_drop(wl_conn *c, wl_sqltext *t);
 void wl_sqltext_flush(wl_conn *c);
 

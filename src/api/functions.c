@@ -22,7 +22,8 @@ static void fn_reason(sqlite3_context *ctx, int n, sqlite3_value **args) {
 
 static void result_error(sqlite3_context *ctx, const wl_error *err) {
   sqlite3_result_error(ctx, err->text, -1);
-  if (err->code != WL_ERROR && err->code != WL_NOT_TAKEN) sqlite3_result_error_code(ctx, (int)err->code);
+  if (err->code != WL_ERROR && err->code != WL_NOT_TAKEN)
+    sqlite3_result_error_code(ctx, (int)err->code);
 }
 
 static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
@@ -77,8 +78,10 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
   if (!rc) rc = wl_store_begin(c->store, t, &changed, &err);
   if (!rc) rc = wl_store_acquire(c->store, t, cols, k, &snap, &err);
   wl_store_end(c->store);
-  if (rc) result_error(ctx, &err);
-  else sqlite3_result_int64(ctx, snap.n_rows);
+  if (rc)
+    result_error(ctx, &err);
+  else
+    sqlite3_result_int64(ctx, snap.n_rows);
   wl_snapshot_release(&snap);
   wl_mem_free(cols);
 }
@@ -110,6 +113,7 @@ int wl_functions_register(wl_conn *c) {
               {"warplite_unload", 1, fn_unload}};
   int rc = SQLITE_OK;
   for (int i = 0; i < 5 && !rc; i++)
-    rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args, SQLITE_UTF8 | SQLITE_DIRECTONLY, c, list[i].fn, NULL, NULL);
+    rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,
+                                 SQLITE_UTF8 | SQLITE_DIRECTONLY, c, list[i].fn, NULL, NULL);
   return rc;
 }

@@ -21,7 +21,8 @@ static bool reads_table(const char *sql, size_t n) {
   wl_stmt *s = NULL;
   wl_error ignored;
   wl_arena_init(&arena);
-  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT && wl_select_reads_table(s->select);
+  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT &&
+            wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   return ok;
 }
@@ -59,8 +60,10 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
     ** by now, and the columns' names and types must be of that. */
     sqlite3_stmt *again = NULL;
     int sq = sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL);
-    if (sq == SQLITE_NOMEM) rc = wl_nomem(err);
-    else if (sq || sqlite3_column_count(again) != t->query->n_results) rc = wl_not_taken(err, "the schema changed while it was being prepared");
+    if (sq == SQLITE_NOMEM)
+      rc = wl_nomem(err);
+    else if (sq || sqlite3_column_count(again) != t->query->n_results)
+      rc = wl_not_taken(err, "the schema changed while it was being prepared");
     if (rc) {
       sqlite3_finalize(again);
       goto done;
@@ -108,7 +111,8 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   if (rc) wl_conn_reason(c, "sqlite", "%s", err.text);
   if (rc && c->set.strict && !explained && reads_table(sql, n)) {
     char message[600];
-    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s", err.text);
+    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s",
+             err.text);
     sqlite3_finalize(*stmt);
     *stmt = NULL;
     return wl_fail_prepare(c, message);
@@ -118,7 +122,8 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   return SQLITE_OK;
 }
 
-int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt, const char **pzTail) {
+int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
+                     const char **pzTail) {
   wl_error err = {0};
   const char *tail = NULL;
   if (ppStmt) *ppStmt = NULL;

@@ -139,7 +139,8 @@ static wl_domain as_reals(const wl_domain *d) {
   return r;
 }
 
-void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable, wl_domain *out) {
+void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable,
+                           wl_domain *out) {
   wl_domain x = as_reals(a), y = as_reals(b);
   bool nan;
   *out = wl_domain_any(WL_M(WL_T_INT) | WL_M(WL_T_REAL));

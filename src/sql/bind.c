@@ -41,7 +41,9 @@ static wl_status constant(binder *b, wl_val v, wl_bexpr **out) {
   return WL_OK;
 }
 
-static bool numeric(char affinity) { return affinity >= 'C'; }
+static bool numeric(char affinity) {
+  return affinity >= 'C';
+}
 
 /* The affinity SQLite applies before comparing a with b. */
 static char compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
@@ -67,7 +69,8 @@ static void inherit_collation(wl_bexpr *x) {
   }
 }
 
-static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                         wl_bexpr **out) {
   wl_bexpr *x = node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
@@ -80,7 +83,8 @@ static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bex
   return WL_OK;
 }
 
-static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                        wl_bexpr **out) {
   wl_bexpr *x = node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
@@ -248,7 +252,8 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 static bool is_constant(const wl_expr *e) {
   if (!e) return true;
-  if (e->kind == WL_E_NAME || e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS || e->kind == WL_E_CALL)
+  if (e->kind == WL_E_NAME || e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS ||
+      e->kind == WL_E_CALL)
     return false;
   for (const wl_expr_list *l = e->list; l; l = l->next)
     if (!is_constant(l->expr)) return false;
@@ -302,7 +307,8 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
   while (k < 3 && strcasecmp(e->name, names[k]) != 0) k++;
-  if (k == 3 || !wl_store_collation(b->store, k)) return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
+  if (k == 3 || !wl_store_collation(b->store, k))
+    return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
   wl_bexpr *a, *x;
   wl_status rc = bind(b, e->a, &a);
   if (rc) return rc;
@@ -458,7 +464,8 @@ static wl_status bind_results(binder *b) {
   return WL_OK;
 }
 
-wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out, wl_error *err) {
+wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
+                  wl_error *err) {
   const wl_select *s = stmt->select;
   wl_status rc = check_select(s, err);
   if (rc) return rc;

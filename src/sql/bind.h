@@ -49,7 +49,14 @@ typedef struct wl_bexpr {
   int n_list;
 } wl_bexpr;
 
-typedef enum wl_agg_fn { WL_FN_COUNT, WL_FN_SUM, WL_FN_TOTAL, WL_FN_AVG, WL_FN_MIN, WL_FN_MAX } wl_agg_fn;
+typedef enum wl_agg_fn {
+  WL_FN_COUNT,
+  WL_FN_SUM,
+  WL_FN_TOTAL,
+  WL_FN_AVG,
+  WL_FN_MIN,
+  WL_FN_MAX
+} wl_agg_fn;
 
 typedef struct wl_bagg {
   wl_agg_fn fn;

@@ -51,12 +51,17 @@ void wl_store_close(wl_store *s) {
   wl_mem_free(s);
 }
 
-void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) { s->budget = n_bytes; }
+void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
+  s->budget = n_bytes;
+}
 
-wl_table *wl_store_tables(wl_store *s) { return s->tables; }
+wl_table *wl_store_tables(wl_store *s) {
+  return s->tables;
+}
 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
-  return wl_fail(err, (wl_status)rc, "%s", rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
+  return wl_fail(err, (wl_status)rc, "%s",
+                 rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
 }
 
 static wl_dbfile *file_of(wl_store *s, const char *schema) {
@@ -127,11 +132,11 @@ void wl_store_end(wl_store *s) {
 }
 
 static bool reads_uncommitted(wl_store *s) {
-  if (!s->uncommitted &&
-      sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
-                         &s->uncommitted, NULL))
+  if (!s->uncommitted && sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1,
+                                            SQLITE_PREPARE_PERSISTENT, &s->uncommitted, NULL))
     return true;
-  bool on = sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
+  bool on =
+      sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
   sqlite3_reset(s->uncommitted);
   return on;
 }

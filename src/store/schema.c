@@ -56,11 +56,13 @@ void wl_name_free(wl_name *n) {
   wl_mem_free(n);
 }
 
-static char *dup_or_empty(const void *s) { return wl_mem_strdup(s ? (const char *)s : ""); }
+static char *dup_or_empty(const void *s) {
+  return wl_mem_strdup(s ? (const char *)s : "");
+}
 
 /* The entry of a name in one database, if it has one: *found. */
-static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t, bool *strict, bool *found,
-                         wl_error *err) {
+static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t,
+                         bool *strict, bool *found, wl_error *err) {
   sqlite3_stmt *q = NULL;
   *found = false;
   char *sql = sqlite3_mprintf("PRAGMA \"%w\".table_list(\"%w\")", schema, name);
@@ -101,7 +103,9 @@ static wl_status read_key(wl_store *s, const char *schema, wl_u32 key[2], wl_err
 }
 
 /* Opened with the first temporary table; before that nothing can be in it. */
-static bool temp_in_use(wl_store *s) { return sqlite3_db_filename(s->db, "temp") != NULL; }
+static bool temp_in_use(wl_store *s) {
+  return sqlite3_db_filename(s->db, "temp") != NULL;
+}
 
 /*
 ** What the meaning of a name without schema depends on: the schemas where a new table of the
@@ -118,8 +122,8 @@ static wl_status read_name_key(wl_store *s, const char *schema, wl_u32 key[5], w
 ** Walks the attached databases: with t, looks the name up in each until one has it; without,
 ** up to the one named last. Folds the keys of those passed by into *key.
 */
-static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t, bool *strict, bool *found,
-                               wl_u32 *key, wl_error *err) {
+static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t,
+                               bool *strict, bool *found, wl_u32 *key, wl_error *err) {
   sqlite3_stmt *q = NULL;
   wl_status st = WL_OK;
   bool end = false;
@@ -150,7 +154,8 @@ static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_
   if (!st && n->schema) st = look_up(s, n->schema, n->name, t, strict, &found, err);
   if (!st && !n->schema && temp_in_use(s)) st = look_up(s, "temp", n->name, t, strict, &found, err);
   if (!st && !n->schema && !found) st = look_up(s, "main", n->name, t, strict, &found, err);
-  if (!st && !n->schema && !found) st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
+  if (!st && !n->schema && !found)
+    st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
   return st || found ? st : wl_not_taken(err, "%s is no table that SQLite lists", n->name);
 }
 
@@ -159,12 +164,17 @@ static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *k
   const char *coll = NULL, *type = NULL;
   *known = true;
   c->coll = WL_COLL_BINARY;
-  if (sqlite3_table_column_metadata(s->db, t->schema, t->name, c->name, &type, &coll, NULL, NULL, NULL)) return;
+  if (sqlite3_table_column_metadata(s->db, t->schema, t->name, c->name, &type, &coll, NULL, NULL,
+                                    NULL))
+    return;
   if (type && !*type) c->affinity = 'C'; /* a type name that is there but empty: a "" */
   if (!coll) return;
-  if (strcasecmp(coll, "NOCASE") == 0) c->coll = WL_COLL_NOCASE;
-  else if (strcasecmp(coll, "RTRIM") == 0) c->coll = WL_COLL_RTRIM;
-  else *known = strcasecmp(coll, "BINARY") == 0;
+  if (strcasecmp(coll, "NOCASE") == 0)
+    c->coll = WL_COLL_NOCASE;
+  else if (strcasecmp(coll, "RTRIM") == 0)
+    c->coll = WL_COLL_RTRIM;
+  else
+    *known = strcasecmp(coll, "BINARY") == 0;
 }
 
 static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *err) {
@@ -179,7 +189,8 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     if (t->n_cols == size) {
       int more = size ? size * 2 : 16;
-      wl_table_column *p = wl_mem_realloc(t->cols, (size_t)size * sizeof *p, (size_t)more * sizeof *p);
+      wl_table_column *p =
+          wl_mem_realloc(t->cols, (size_t)size * sizeof *p, (size_t)more * sizeof *p);
       if (!p) {
         st = wl_nomem(err);
         break;
@@ -227,7 +238,8 @@ static bool same_name(const char *a, const char *b) {
 /* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */
 static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
-  char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'", t->name, t->schema);
+  char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'",
+                              t->name, t->schema);
   int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
@@ -286,7 +298,8 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   if (!rc) rc = read_key(s, t->schema, t->shape, err);
   if (!rc) rc = wl_store_try_collations(s, t->schema, t->shape[1], err);
   wl_table *known = rc ? NULL : s->tables;
-  while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0)) known = known->next;
+  while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0))
+    known = known->next;
   if (known && memcmp(known->shape, t->shape, sizeof t->shape) == 0) {
     wl_table_free(t);
     n->table = known;
@@ -308,7 +321,8 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
 }
 
 /* The table a known name still means, or NULL after forgetting what has changed. */
-static wl_status recall(wl_store *s, const char *schema, const char *name, wl_table **out, wl_error *err) {
+static wl_status recall(wl_store *s, const char *schema, const char *name, wl_table **out,
+                        wl_error *err) {
   *out = NULL;
   for (wl_name **at = &s->names; *at; at = &(*at)->next) {
     wl_name *n = *at;
@@ -317,9 +331,12 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
     const char *at_home = n->table->schema;
     bool attached = strcmp(at_home, "temp") != 0 && strcmp(at_home, "main") != 0;
     wl_status rc = read_name_key(s, schema, key, err);
-    if (!rc && !schema && attached) rc = walk_attached(s, name, at_home, NULL, NULL, NULL, &key[4], err);
-    if (!rc && !schema && strcmp(at_home, "main") == 0) memcpy(own, key + 2, sizeof own);
-    else if (!rc) rc = read_key(s, at_home, own, err);
+    if (!rc && !schema && attached)
+      rc = walk_attached(s, name, at_home, NULL, NULL, NULL, &key[4], err);
+    if (!rc && !schema && strcmp(at_home, "main") == 0)
+      memcpy(own, key + 2, sizeof own);
+    else if (!rc)
+      rc = read_key(s, at_home, own, err);
     if (rc || memcmp(own, n->table->shape, sizeof own) != 0) {
       forget(s, n->table);
     } else if (memcmp(key, n->key, sizeof key) != 0) {
@@ -333,7 +350,9 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
   return WL_OK;
 }
 
-wl_i64 wl_store_n_shapes(const wl_store *s) { return s->n_shapes; }
+wl_i64 wl_store_n_shapes(const wl_store *s) {
+  return s->n_shapes;
+}
 
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) {

@@ -44,12 +44,12 @@ typedef struct wl_table {
   wl_i64 n_rows;
   wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
   wl_i64 n_uses, n_loads, last_use;
-  double load_ns;            /* spent on the columns that are there */
-  wl_u32 too_big_version;    /* data version at which it did not fit … */
-  wl_i64 estimate;           /* of rows … */
-  wl_u32 estimate_version;   /* … at this data version */
+  double load_ns;          /* spent on the columns that are there */
+  wl_u32 too_big_version;  /* data version at which it did not fit … */
+  wl_i64 estimate;         /* of rows … */
+  wl_u32 estimate_version; /* … at this data version */
   bool estimated;
-  wl_i64 too_big_budget;     /* … a host_budget of this size; 0: never */
+  wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
 } wl_table;
 
 typedef struct wl_store wl_store;

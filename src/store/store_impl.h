@@ -37,9 +37,9 @@ struct wl_store {
   wl_table *tables; /* no two of one schema and name */
   wl_name *names;
   wl_i64 n_shapes;
-  bool tried, own_coll[3]; /* collations: tried, and found to be SQLite's own … */
-  wl_u32 tried_at;         /* … at this count of … */
-  char tried_schema[64];   /* … this database's helper */
+  bool tried, own_coll[3];   /* collations: tried, and found to be SQLite's own … */
+  wl_u32 tried_at;           /* … at this count of … */
+  char tried_schema[64];     /* … this database's helper */
   sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
   sqlite3_stmt *active;      /* the helper whose read transaction is open */
   wl_u32 cookie, version;    /* read by wl_store_begin */
@@ -60,7 +60,8 @@ void wl_table_drop_data(wl_table *t);
 void wl_table_free(wl_table *t);
 void wl_name_free(wl_name *n);
 /* Tries whether the collations are SQLite's own, unless that was done at this count. */
-wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count, wl_error *err) WL_MUST;
+wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count,
+                                  wl_error *err) WL_MUST;
 /* Registers the SQL function that loads. */
 int wl_load_register(wl_store *s);
 

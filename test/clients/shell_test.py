@@ -380,6 +380,7 @@ class Terminal:
         self.text = ""
 
     def send(self, keys):
+        time.sleep(0.05)  # libedit shows its prompt before it takes keys, and drops earlier ones
         os.write(self.fd, keys.encode())
 
     def wait_for(self, what, seconds=20):

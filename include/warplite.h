@@ -55,6 +55,8 @@ WARPLITE_API int warplite_enable(sqlite3 *db);
 ** As sqlite3_prepare_v2(), same arguments, same results, same error codes and
 ** messages (read by sqlite3_errmsg). Where warplite takes the query, the statement
 ** runs natively when it is stepped; warplite_reason() says who ran it and why.
+** Running it takes a shared lock on "main" too, even where the query reads only other
+** databases.
 ** Enables warplite on the connection if that was not done. The caller owns *ppStmt
 ** and passes it to sqlite3_finalize().
 ** sqlite3_sql() of a statement that was taken shows the rewritten text.
@@ -132,12 +134,16 @@ struct ArrowArrayStream {
 ** result column, in batches. A query that warplite does not take runs in SQLite and
 ** comes out through the same stream. Parameters in the text are NULL.
 **
-** Column types, one for the whole stream, by what the values really are:
+** Column types, one for the whole stream and settled before its first row is computed: by
+** what the values can be, going by the types and ranges of what the table's columns hold
+** now. A value that the WHERE clause or LIMIT drops, or that only might have come of an
+** expression, therefore counts too (where SQLite runs the query, only those that came do):
 **   only integers  int64 ("l")        only text   utf8 ("u")
 **   only reals     float64 ("g")      only blobs  binary ("z")
 **   integers and reals, every integer exact as a real: float64
 **   any other mixture: dense union ("+ud:0,1,2,3") of int64, float64, utf8, binary
-**   only NULLs or no rows: by the declared type, else null ("n")
+**   nothing but NULLs: by the affinity of the declared type (NUMERIC as float64), else
+**   null ("n")
 **
 ** The caller owns *out and calls out->release(out) before sqlite3_close(db). Arrays
 ** and schemas taken from the stream have their own release and may outlive it and

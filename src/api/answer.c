@@ -9,6 +9,7 @@
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include <string.h>
+#include <strings.h>
 
 static struct wl_device *device_of(wl_conn *c, wl_error *err) {
   return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
@@ -25,14 +26,15 @@ void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *o
   }
   wl_mem_free(want);
   wl_error ignored;
-  bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n > 100000 &&
-                    device_of(c, &ignored) != NULL;
-  wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device, out);
+  bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
+                    n > 100000 && device_of(c, &ignored) != NULL;
+  wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device,
+           out);
 }
 
 /* Which machine runs the program: the device if it was chosen and can, else the CPU and why. */
-static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *where, struct wl_device **out,
-                               wl_error *err) {
+static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *where,
+                               struct wl_device **out, wl_error *err) {
   *out = NULL;
   if (where->engine != WL_ENGINE_GPU) return WL_OK;
   wl_error why = {0};
@@ -42,7 +44,8 @@ static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *wh
     *out = d;
     return WL_OK;
   }
-  if (c->set.strict && c->set.engine == WL_ENGINE_GPU) return wl_not_taken(err, "not on the gpu: %.400s", why.text);
+  if (c->set.strict && c->set.engine == WL_ENGINE_GPU)
+    return wl_not_taken(err, "not on the gpu: %.400s", why.text);
   where->engine = WL_ENGINE_CPU;
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why.text);
   return WL_OK;
@@ -60,7 +63,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
   wl_answer_place(c, t, table, where);
   rc = wl_store_begin(c->store, table, &changed, err);
   if (!rc && (changed || table->id != q->table_id))
-    rc = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed while the statement was starting");
+    rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
+                 "the schema changed while the statement was starting");
   if (!rc) rc = wl_store_acquire(c->store, table, q->cols, q->n_cols, snap, err);
   if (!rc) {
     wl_compile_in in = {.query = q,
@@ -80,7 +84,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
 }
 
 /* Parameters as values; text is borrowed from SQLite for the time of the call. */
-static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_args, wl_val **out, wl_error *err) {
+static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_args, wl_val **out,
+                             wl_error *err) {
   wl_val *p = *out = wl_mem_zalloc(((size_t)t->stmt->n_params + 1) * sizeof *p);
   if (!p) return wl_nomem(err);
   for (int k = 0; k < n_args && k < t->n_args; k++) {
@@ -91,7 +96,8 @@ static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_ar
     case SQLITE_FLOAT: *v = wl_real(sqlite3_value_double(a)); break;
     case SQLITE_TEXT: *v = wl_text(sqlite3_value_text(a), (wl_u32)sqlite3_value_bytes(a)); break;
     case SQLITE_BLOB:
-      *v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_value_blob(a), (wl_u32)sqlite3_value_bytes(a));
+      *v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_value_blob(a),
+                       (wl_u32)sqlite3_value_bytes(a));
       break;
     default: *v = wl_null();
     }
@@ -117,12 +123,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     /* Prepared when it paid to take it; it has been loaded, so the CPU it is. */
     where.engine = WL_ENGINE_CPU;
   }
-  if (!rc) {
-    a->n_cols = t->query->n_results;
-    a->affinity = wl_mem_alloc((size_t)a->n_cols + 1);
-    if (!a->affinity) rc = wl_nomem(err);
-    for (int i = 0; !rc && i < a->n_cols; i++) a->affinity[i] = t->query->results[i]->affinity;
-  }
+  if (!rc) a->n_cols = t->query->n_results;
   if (!rc) {
     wl_run_config config = {.threads = c->set.threads,
                             .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
@@ -136,8 +137,11 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     }
     rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
   }
-  if (!rc && device) wl_conn_reason(c, "gpu", "%s (%s), %s", device->name, device->kind, where.reason);
-  else if (!rc) wl_conn_reason(c, "cpu", "%d thread%s, %s", c->set.threads, c->set.threads == 1 ? "" : "s", where.reason);
+  if (!rc && device)
+    wl_conn_reason(c, "gpu", "%s (%s), %s", device->name, device->kind, where.reason);
+  else if (!rc)
+    wl_conn_reason(c, "cpu", "%d thread%s, %s", c->set.threads, c->set.threads == 1 ? "" : "s",
+                   where.reason);
   wl_snapshot_release(&snap);
   wl_arena_close(&arena);
   wl_mem_free(params);
@@ -161,21 +165,45 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_er
   return st;
 }
 
-wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args, wl_answer *a,
-                         wl_error *err) {
+wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
+  static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
+  sqlite3_stmt *q = NULL;
+  int rc = sqlite3_prepare_v2(c->db, "PRAGMA function_list", -1, &q, NULL);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc)
+    return wl_not_taken(err, "SQLite does not list its functions: %.300s", sqlite3_errmsg(c->db));
+  wl_status st = WL_OK;
+  while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    if (sqlite3_column_int(q, 1)) continue; /* built in */
+    const char *name = (const char *)sqlite3_column_text(q, 0);
+    for (int k = 0; name && k < 6 && !st; k++)
+      if (strcasecmp(name, names[k]) == 0)
+        st = wl_not_taken(err, "%s() is a function of the application's own", names[k]);
+  }
+  sqlite3_finalize(q);
+  if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "SQLite does not list its functions");
+  return st;
+}
+
+wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
+                         const char *refused, wl_answer *a, wl_error *err) {
   memset(a, 0, sizeof *a);
   a->conn = c;
   a->started = wl_clock_ns();
   a->sql = wl_mem_strdup(sql);
   if (!a->sql) return wl_nomem(err);
-  wl_status rc = native(a, args, n_args, err);
+  wl_status rc = refused ? wl_not_taken(err, "%s", refused) : native(a, args, n_args, err);
   if (rc == (wl_status)SQLITE_SCHEMA) rc = native(a, args, n_args, err);
-  if (rc == WL_NOT_TAKEN) {
+  if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT) {
+    /* What is locked or corrupt for us may not be for SQLite; if it is, the error is its own. */
     wl_conn_reason(c, "sqlite", "%s", err->text);
-    if (c->set.strict && c->set.engine != WL_ENGINE_SQLITE)
-      rc = wl_fail(err, WL_ERROR, "warplite: strict, and this statement is not taken: %.400s", c->reason + 8);
-    else rc = wl_answer_sqlite(a, args, n_args, err);
+    if (rc == WL_NOT_TAKEN && c->set.strict && c->set.engine != WL_ENGINE_SQLITE)
+      rc = wl_fail(err, WL_ERROR, "warplite: strict, and this statement is not taken: %.400s",
+                   c->reason + 8);
+    else
+      rc = wl_answer_sqlite(a, args, n_args, err);
   }
+  memcpy(a->reason, c->reason, sizeof a->reason);
   if (rc) wl_answer_close(a);
   return rc;
 }
@@ -183,11 +211,15 @@ wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int 
 void wl_answer_close(wl_answer *a) {
   if (!a->conn) return;
   const char *detour = a->run ? wl_run_detour(a->run) : NULL;
-  if (detour) wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
-  if (a->run || a->stmt) wl_conn_log(a->conn, a->sql, a->n_rows, (wl_clock_ns() - a->started) / 1e6);
+  if (detour) {
+    wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
+    memcpy(a->reason, a->conn->reason, sizeof a->reason);
+  }
+  if (a->run || a->stmt)
+    wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,
+                (wl_clock_ns() - a->started) / 1e6);
   wl_run_close(a->run);
   sqlite3_finalize(a->stmt);
   wl_mem_free(a->sql);
-  wl_mem_free(a->affinity);
   memset(a, 0, sizeof *a);
 }

@@ -2,17 +2,21 @@
 ** warplite_query(): a statement's rows as an Arrow C stream.
 **
 ** Invariants:
-** 1. A batch's column memory is given out as it is; the array's release gives the batch
-**    back. Only validity bitmaps, converted numbers and unions are made here.
+** 1. A batch's column memory is given out as it is; every array that shows some of it holds
+**    the batch, and the last release gives it back. Only validity bitmaps, converted
+**    numbers and unions are made here.
 ** 2. The stream's schema is settled before the first batch: from the program's result
 **    domains, or, for a statement run by SQLite, from all of its rows.
+** 3. Arrays may be released by any thread, in any order, children moved out or not.
 */
 #include "api/conn.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "program/compile.h"
 #include "program/domain.h"
 #include "warplite.h"
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +68,8 @@ static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
   for (int i = 0; i < s->n_cols && !rc; i++) {
     struct ArrowSchema *c = out->children[i];
     rc = schema_make(c, format_text[s->formats[i]], s->names[i], s->formats[i] == F_UNION ? 4 : 0);
-    for (int k = 0; k < c->n_children && !rc; k++) rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
+    for (int k = 0; k < c->n_children && !rc; k++)
+      rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
   }
   if (rc) {
     out->release(out);
@@ -77,11 +82,23 @@ static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
 
 enum { MAX_OWNED = 8 };
 
-/* What an array owns: memory made here, and for the outermost one, the batch. */
+/* A batch and the arrays that show its memory. */
+typedef struct shared {
+  wl_batch *batch;
+  atomic_int refs;
+} shared;
+
+static void shared_drop(shared *s) {
+  if (!s || atomic_fetch_sub(&s->refs, 1) > 1) return;
+  wl_batch_give(s->batch);
+  wl_mem_free(s);
+}
+
+/* What an array owns: memory made here, and its part in the batch. */
 typedef struct owned {
   void *memory[MAX_OWNED];
   int n;
-  wl_batch *batch;
+  shared *batch;
   const void *buffers[3];
 } owned;
 
@@ -93,7 +110,7 @@ static void array_release(struct ArrowArray *a) {
   }
   wl_mem_free(a->children);
   for (int i = 0; i < o->n; i++) wl_mem_free(o->memory[i]);
-  wl_batch_give(o->batch);
+  shared_drop(o->batch);
   wl_mem_free(o);
   a->release = NULL;
 }
@@ -137,7 +154,8 @@ static int validity(struct ArrowArray *a, const wl_u8 *t, wl_i64 n) {
   return 0;
 }
 
-static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, format f, wl_i64 skip, wl_i64 n) {
+static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, format f, wl_i64 skip,
+                       wl_i64 n) {
   int rc = array_make(a, n, 2, 0);
   if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
   if (rc) return rc;
@@ -186,7 +204,8 @@ static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i6
 }
 
 /* A dense union; NULL is a NULL of the first child. */
-static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, wl_i64 skip, wl_i64 n) {
+static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col,
+                       wl_i64 skip, wl_i64 n) {
   int rc = array_make(a, n, 2, 4);
   if (rc) return rc;
   wl_i8 *ids = own(a, (size_t)n);
@@ -222,8 +241,10 @@ static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *re
         used += v.n;
         ((wl_i32 *)values)[at + 1] = (wl_i32)used;
       }
-      if (k == 0 && v.t == WL_T_NULL) c->null_count++;
-      else if (k == 0) valid[at >> 3] |= (wl_u8)(1 << (at & 7));
+      if (k == 0 && v.t == WL_T_NULL)
+        c->null_count++;
+      else if (k == 0)
+        valid[at >> 3] |= (wl_u8)(1 << (at & 7));
       at++;
     }
     if (c->null_count) c->buffers[0] = valid;
@@ -231,7 +252,8 @@ static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *re
   return 0;
 }
 
-static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col, format f) {
+static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col,
+                        format f) {
   wl_i64 skip = b->skip, n = b->n_rows - skip;
   const wl_outcol *c = &b->cols[col];
   switch (f) {
@@ -266,18 +288,32 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
   }
   if (!b) return 0; /* out->release is NULL: the end */
   const wl_reg *regs = wl_run_regs(s->answer.run);
-  int e = array_make(out, b->n_rows - b->skip, 1, s->n_cols);
-  for (int i = 0; i < s->n_cols && !e; i++) e = column_array(out->children[i], b, regs, i, s->formats[i]);
-  if (e) {
-    if (out->release) out->release(out);
+  shared *all = wl_mem_zalloc(sizeof *all);
+  int e = all ? array_make(out, b->n_rows - b->skip, 1, s->n_cols) : ENOMEM;
+  if (all) {
+    all->batch = b;
+    atomic_init(&all->refs, 1);
+  }
+  for (int i = 0; i < s->n_cols && !e; i++) {
+    struct ArrowArray *child = out->children[i];
+    e = column_array(child, b, regs, i, s->formats[i]);
+    if (child->release) {
+      ((owned *)child->private_data)->batch = all;
+      atomic_fetch_add(&all->refs, 1);
+    }
+  }
+  if (!e) s->answer.n_rows += out->length;
+  if (e && out->release) out->release(out);
+  if (all)
+    shared_drop(all);
+  else
     wl_batch_give(b);
+  if (e) {
+    memset(out, 0, sizeof *out);
     snprintf(s->message, sizeof s->message, "out of memory");
     s->failed = true;
-    return e;
   }
-  ((owned *)out->private_data)->batch = b;
-  s->answer.n_rows += out->length;
-  return 0;
+  return e;
 }
 
 static const char *get_last_error(struct ArrowArrayStream *p) {
@@ -309,15 +345,18 @@ static void stream_release(struct ArrowArrayStream *p) {
 
 /* ---- opening */
 
-static format format_of(const wl_domain *d, char affinity) {
+static format format_of(const wl_domain *d, const char *decl) {
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types == WL_M(WL_T_INT)) return F_INT;
   if (types == WL_M(WL_T_REAL)) return F_REAL;
   if (types == WL_M(WL_T_TEXT)) return F_TEXT;
   if (types == WL_M(WL_T_BLOB)) return F_BLOB;
-  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53) return F_REAL;
+  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53)
+    return F_REAL;
   if (types) return F_UNION;
-  return affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : affinity >= 'C' ? F_REAL : F_NULL;
+  if (!decl) return F_NULL;
+  char affinity = wl_affinity_of_type(decl);
+  return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
 /* All rows of a statement that SQLite runs, as columns, and a run that gives them out. */
@@ -329,13 +368,8 @@ static wl_status collect(wl_answer *a, wl_error *err) {
   wl_arena arena;
   wl_arena_init(&arena);
   snap.cols = wl_mem_zalloc((size_t)n * sizeof *snap.cols);
-  a->affinity = wl_mem_alloc((size_t)n + 1);
-  if (!builders || !snap.cols || !a->affinity) rc = wl_nomem(err);
-  for (int i = 0; i < n && !rc; i++) {
-    const char *decl = sqlite3_column_decltype(a->stmt, i);
-    a->affinity[i] = decl ? wl_affinity_of_type(decl) : '@';
-    rc = wl_builder_open(&builders[i], err);
-  }
+  if (!builders || !snap.cols) rc = wl_nomem(err);
+  for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&builders[i], err);
   int step = SQLITE_DONE;
   while (!rc && (step = sqlite3_step(a->stmt)) == SQLITE_ROW) {
     snap.n_rows++;
@@ -344,17 +378,23 @@ static wl_status collect(wl_answer *a, wl_error *err) {
       switch (sqlite3_column_type(a->stmt, i)) {
       case SQLITE_INTEGER: v = wl_int(sqlite3_column_int64(a->stmt, i)); break;
       case SQLITE_FLOAT: v = wl_real(sqlite3_column_double(a->stmt, i)); break;
-      case SQLITE_TEXT: v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i)); break;
+      case SQLITE_TEXT:
+        v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
+        break;
       case SQLITE_BLOB:
-        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
+        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i),
+                        (wl_u32)sqlite3_column_bytes(a->stmt, i));
         break;
       }
       rc = wl_builder_add(builders[i], v);
-      if (rc == WL_TOOBIG) rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
-      else if (rc) rc = wl_nomem(err);
+      if (rc == WL_TOOBIG)
+        rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
+      else if (rc)
+        rc = wl_nomem(err);
     }
   }
-  if (!rc && step != SQLITE_DONE) rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+  if (!rc && step != SQLITE_DONE)
+    rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
   for (int i = 0; i < n; i++) {
     if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
     if (!rc) snap.n_cols++;
@@ -376,14 +416,34 @@ static wl_status collect(wl_answer *a, wl_error *err) {
     names[i].name = "";
   }
   wl_table table = {.n_cols = n, .cols = names};
-  wl_compile_in in = {.query = &q, .table = &table, .n_rows = snap.n_rows, .cols = snap.cols, .rowid_order = true, .max_text = 1000000000};
+  wl_compile_in in = {.query = &q,
+                      .table = &table,
+                      .n_rows = snap.n_rows,
+                      .cols = snap.cols,
+                      .rowid_order = true,
+                      .max_text = 1000000000};
   wl_program *p = NULL;
   if (!rc) rc = wl_compile(&arena, &in, &p, err);
-  wl_run_config config = {.threads = a->conn->set.threads, .max_text = 1000000000, .check = wl_conn_check, .check_arg = a->conn};
+  wl_run_config config = {.threads = a->conn->set.threads,
+                          .max_text = 1000000000,
+                          .check = wl_conn_check,
+                          .check_arg = a->conn};
   if (!rc) return wl_run_open(&config, &arena, p, &snap, &a->run, err);
   wl_snapshot_release(&snap);
   wl_arena_close(&arena);
   return rc;
+}
+
+/* Starts a statement in SQLite because the router prefers that, strict or not. */
+static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, const char *reason,
+                       wl_error *err) {
+  wl_conn_reason(c, "sqlite", "%s", reason);
+  a->sql = wl_mem_strdup(sql);
+  if (!a->sql) return wl_nomem(err);
+  a->conn = c;
+  a->started = wl_clock_ns();
+  memcpy(a->reason, c->reason, sizeof a->reason);
+  return wl_answer_sqlite(a, NULL, 0, err);
 }
 
 static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
@@ -393,10 +453,13 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
   wl_status st = WL_OK;
   wl_sqltext *t = NULL;
+  wl_i64 n_shapes = wl_store_n_shapes(c->store);
+  char why[300] = "";
   char *text = original ? sqlite3_mprintf("%.*s", (int)(tail - sql), sql) : NULL;
-  if (!original || sqlite3_column_count(original) == 0) st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
-  else if (!text) st = wl_nomem(err);
-  bool in_sqlite = false;
+  if (!original || sqlite3_column_count(original) == 0)
+    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
+  else if (!text)
+    st = wl_nomem(err);
   if (!st) {
     /* the same decision as warplite_prepare makes */
     wl_placement where;
@@ -404,27 +467,35 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
     if (!st) st = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!st) wl_answer_place(c, t, table, &where);
-    if (!st && where.engine == WL_ENGINE_SQLITE) {
-      in_sqlite = true;
-      wl_conn_reason(c, "sqlite", "%s", where.reason);
-    }
+    if (!st && where.engine == WL_ENGINE_SQLITE)
+      st = leave(c, &s->answer, text, where.reason, err);
+    else if (!st && t->query->aggregate)
+      st = wl_answer_functions(c, err);
+    if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);
-    if (st == WL_NOT_TAKEN) st = WL_OK; /* wl_answer_open finds the same, and says it */
+    /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */
+    if (st && st != WL_NOMEM && st != WL_INTERRUPT) st = WL_OK;
   }
-  if (!st && in_sqlite) {
-    memset(&s->answer, 0, sizeof s->answer);
-    s->answer.conn = c;
-    s->answer.sql = wl_mem_strdup(text);
-    st = s->answer.sql ? wl_answer_sqlite(&s->answer, NULL, 0, err) : wl_nomem(err);
-  } else if (!st) {
-    st = wl_answer_open(c, text, NULL, 0, &s->answer, err);
+  if (!st && !s->answer.conn)
+    st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, &s->answer, err);
+  if (!st && wl_store_n_shapes(c->store) != n_shapes) {
+    /* names and declared types of the schema as it is now */
+    sqlite3_stmt *again = NULL;
+    rc = sqlite3_prepare_v2(c->db, text, -1, &again, NULL);
+    if (rc)
+      st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+    else {
+      sqlite3_finalize(original);
+      original = again;
+    }
   }
   sqlite3_free(text);
   if (!st && !s->answer.run) {
     st = collect(&s->answer, err);
     sqlite3_reset(s->answer.stmt);
   }
-  if (!st && s->answer.n_cols != sqlite3_column_count(original)) st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
+  if (!st && s->answer.n_cols != sqlite3_column_count(original))
+    st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
   if (!st) {
     s->n_cols = s->answer.n_cols;
     s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
@@ -434,7 +505,7 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
   const wl_program *p = st ? NULL : wl_run_program(s->answer.run);
   for (int i = 0; !st && i < s->n_cols; i++) {
     s->names[i] = wl_mem_strdup(sqlite3_column_name(original, i));
-    s->formats[i] = format_of(&p->results[i].domain, s->answer.affinity[i]);
+    s->formats[i] = format_of(&p->results[i].domain, sqlite3_column_decltype(original, i));
     if (!s->names[i]) st = wl_nomem(err);
   }
   sqlite3_finalize(original);
@@ -458,7 +529,8 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
   }
   if (!st && c->n_streams++ == 0 && !c->keep) {
     /* In progress while streams are open, so that sqlite3_interrupt() is not forgotten. */
-    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK) sqlite3_step(c->keep);
+    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK)
+      sqlite3_step(c->keep);
   }
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);

@@ -32,14 +32,19 @@ void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...) {
   va_end(ap);
 }
 
-void wl_conn_log(wl_conn *c, const char *sql, wl_i64 n_rows, double ms) {
+void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
+                 double ms) {
   wl_log_entry *e = &c->log[c->n_logged % WL_LOG_SIZE];
   wl_mem_free(e->sql);
-  e->sql = wl_mem_strdup(sql);
+  e->sql = wl_mem_alloc(n + 1); /* NULL: the log has the entry without its text */
+  if (e->sql) {
+    memcpy(e->sql, sql, n);
+    e->sql[n] = 0;
+  }
   e->id = ++c->n_logged;
-  size_t n = strcspn(c->reason, ":");
-  snprintf(e->engine, sizeof e->engine, "%.*s", (int)n, c->reason);
-  snprintf(e->reason, sizeof e->reason, "%.290s", c->reason[n] ? c->reason + n + 2 : "");
+  size_t k = strcspn(reason, ":");
+  snprintf(e->engine, sizeof e->engine, "%.*s", (int)k, reason);
+  snprintf(e->reason, sizeof e->reason, "%.290s", reason[k] ? reason + k + 2 : "");
   e->n_rows = n_rows;
   e->ms = ms;
 }
@@ -49,10 +54,12 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
   double now = wl_clock_ns();
   if (now - c->last_tick < 1e6) return WL_OK;
   c->last_tick = now;
+  if (!c->kept) return WL_OK; /* nobody would finalize it */
   /* about a thousand virtual machine steps, so that progress handlers get their turn */
-  if (!c->tick &&
-      sqlite3_prepare_v3(c->db, "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM c WHERE i<80) SELECT max(i) FROM c", -1,
-                         SQLITE_PREPARE_PERSISTENT, &c->tick, NULL))
+  if (!c->tick && sqlite3_prepare_v3(c->db,
+                                     "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM "
+                                     "c WHERE i<80) SELECT max(i) FROM c",
+                                     -1, SQLITE_PREPARE_PERSISTENT, &c->tick, NULL))
     return WL_OK;
   sqlite3_step(c->tick);
   if (sqlite3_reset(c->tick) == SQLITE_INTERRUPT) return wl_fail(err, WL_INTERRUPT, "interrupted");
@@ -93,7 +100,8 @@ static void conn_destroy(void *p) {
 ** thing in sqlite3_close(), which is when the helper statements must go; its module owns
 ** the wl_conn.
 */
-static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                          sqlite3_vtab **out, char **msg) {
   typedef struct keeper_vtab {
     sqlite3_vtab base;
     wl_conn *c;
@@ -109,7 +117,9 @@ static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *a
   return sqlite3_declare_vtab(db, "CREATE TABLE x(c)");
 }
 static int keeper_disconnect(sqlite3_vtab *v) {
-  wl_conn_quiet(*(wl_conn **)(v + 1));
+  wl_conn *c = *(wl_conn **)(v + 1);
+  wl_conn_quiet(c);
+  c->kept = false; /* a close that is refused leaves the connection alive */
   sqlite3_free(v);
   return SQLITE_OK;
 }
@@ -118,9 +128,19 @@ static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   info->estimatedCost = 1;
   return SQLITE_OK;
 }
-static const sqlite3_module keeper = {.xConnect = keeper_connect,
-                                      .xDisconnect = keeper_disconnect,
-                                      .xBestIndex = keeper_best_index};
+static const sqlite3_module keeper = {
+    .xConnect = keeper_connect, .xDisconnect = keeper_disconnect, .xBestIndex = keeper_best_index};
+
+wl_status wl_conn_keep(wl_conn *c, wl_error *err) {
+  sqlite3_stmt *connect = NULL;
+  if (c->kept) return WL_OK;
+  int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL);
+  sqlite3_finalize(connect);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_not_taken(err, "the database cannot be read: %.300s", sqlite3_errmsg(c->db));
+  c->kept = true;
+  return WL_OK;
+}
 
 static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   wl_conn *c = wl_mem_zalloc(sizeof *c);
@@ -145,27 +165,28 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   pthread_mutex_unlock(&lock);
   /* From here on SQLite owns c: the destructor runs even when this fails. */
   int sq = sqlite3_create_module_v2(db, "wl_keeper", &keeper, c, conn_destroy);
-  if (sq) {
-    wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));
-    return NULL;
-  }
-  if (!sq) sq = wl_functions_register(c);
-  if (!sq) sq = wl_tables_register(c);
-  if (!sq) sq = wl_vtab_register(c);
-  if (!sq) sq = wl_explain_register(c);
-  sqlite3_stmt *connect = NULL;
-  if (!sq) sq = sqlite3_prepare_v2(db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL); /* connects it */
-  sqlite3_finalize(connect);
-  if (sq) {
-    wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errmsg(db));
-    return NULL;
-  }
-  return c;
+  if (!sq) return c;
+  wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));
+  return NULL;
+}
+
+/* Registers all that SQL can name. What an earlier try left behind is replaced. */
+static wl_status make_ready(wl_conn *c, wl_error *err) {
+  int rc = wl_functions_register(c);
+  if (!rc) rc = wl_tables_register(c);
+  if (!rc) rc = wl_vtab_register(c);
+  if (!rc) rc = wl_explain_register(c);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
+  /* Best connected at once; but a file that is locked or no database is no reason to refuse. */
+  if (wl_conn_keep(c, err) == WL_NOMEM) return WL_NOMEM;
+  c->ready = true;
+  return WL_OK;
 }
 
 wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
   wl_conn *c = wl_conn_find(db);
-  if (c) return c;
+  if (c && c->ready) return c;
   if (!wl_api_bind(NULL)) {
     wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
     return NULL;
@@ -174,5 +195,6 @@ wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
     wl_fail(err, WL_ERROR, "warplite needs SQLite 3.38 or newer; this is %s", sqlite3_libversion());
     return NULL;
   }
-  return conn_open(db, err);
+  if (!c) c = conn_open(db, err);
+  return c && make_ready(c, err) == WL_OK ? c : NULL;
 }

@@ -54,7 +54,9 @@ typedef struct wl_conn {
   wl_i64 n_logged;
   wl_sqltext *texts; /* most recent first */
   int n_texts;
-  bool preparing; /* inside warplite_prepare: virtual tables are planned for the first time */
+  bool ready;         /* everything is registered */
+  bool kept;          /* the keeper is connected: helper statements may live */
+  bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;
   sqlite3_stmt *tick; /* stepped so that interrupts and progress handlers act */
@@ -71,14 +73,19 @@ bool wl_api_bind(const sqlite3_api_routines *api); /* false: no SQLite to be fou
 
 void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void wl_conn_log(wl_conn *c, const char *sql, wl_i64 n_rows, double ms);
+/* reason: as wl_conn_reason makes it; n_rows < 0: nobody counts them. */
+void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
+                 double ms);
+/* Makes sure that helper statements may be kept: WL_NOT_TAKEN while the database cannot be read. */
+wl_status wl_conn_keep(wl_conn *c, wl_error *err) WL_MUST;
 /* Steps the helper statement now and then: WL_INTERRUPT when the user wants it to end. */
 wl_status wl_conn_check(void *conn, wl_error *err);
 void wl_conn_quiet(wl_conn *c); /* finalizes every helper statement */
 
 /* ---- texts */
 /* The bound form of a statement's text, held. WL_NOT_TAKEN with the reason. */
-wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) WL_MUST;
+wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out,
+                         wl_error *err) WL_MUST;
 void wl_sqltext_drop(wl_conn *c, wl_sqltext *t);
 void wl_sqltext_flush(wl_conn *c);
 
@@ -91,12 +98,17 @@ typedef struct wl_answer {
   int n_cols;
   double started;
   wl_i64 n_rows;
-  char *affinity; /* of each result column */
+  char reason[512]; /* the engine and why, once it has started */
 } wl_answer;
 
-/* Starts it. args are the arguments of the rewritten text, in its order; borrowed. */
+/* WL_NOT_TAKEN if the application has put a function of its own in place of an aggregate of
+** SQLite's. For queries with aggregates; SQLite is asked each time (some 45 us), for nothing
+** tells when one is added. */
+wl_status wl_answer_functions(wl_conn *c, wl_error *err) WL_MUST;
+/* Starts it. args are the arguments of the rewritten text, in its order; borrowed.
+** refused: NULL, or why SQLite must run it. */
 wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                         wl_answer *out, wl_error *err) WL_MUST;
+                         const char *refused, wl_answer *out, wl_error *err) WL_MUST;
 /* Starts it in SQLite. */
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
 /* The columns, compiled and placed, but not started: for EXPLAIN. */

@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
-static wl_status compiled(wl_conn *c, const char *sql, wl_arena *arena, wl_sqltext **t, wl_program **p,
-                          wl_snapshot *snap, wl_placement *where, wl_device **device, wl_error *err) {
+static wl_status compiled(wl_conn *c, const char *sql, wl_arena *arena, wl_sqltext **t,
+                          wl_program **p, wl_snapshot *snap, wl_placement *where,
+                          wl_device **device, wl_error *err) {
   wl_val *params = NULL;
   wl_status rc = wl_sqltext_get(c, sql, strlen(sql), t, err);
   if (rc) return rc;
@@ -65,43 +66,57 @@ static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
   return wl_arena_printf(a, "%.*s%s", n > 120 ? 120 : (int)n, sql + e->pos, n > 120 ? "…" : "");
 }
 
-static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_placement *where, wl_rowset *r) {
+static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_placement *where,
+                        wl_rowset *r) {
   const wl_query *q = t->query;
   const wl_select *s = t->stmt->select;
   wl_arena *a = &r->arena;
-  int id = line(r, 1, 0, wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
+  int id = line(
+      r, 1, 0,
+      wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
   if (q->limit || q->offset) {
-    const char *text = s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
+    const char *text =
+        s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
     if (s->offset) text = wl_arena_printf(a, "%s OFFSET %s", text, excerpt(a, t->sql, s->offset));
     id = line(r, id + 1, id, text);
   }
-  if (q->aggregate) id = line(r, id + 1, id, wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
-  else id = line(r, id + 1, id, wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
-  if (s->where) id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
+  if (q->aggregate)
+    id = line(r, id + 1, id,
+              wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
+  else
+    id = line(r, id + 1, id,
+              wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
+  if (s->where)
+    id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
   const char *names = "";
   int in_memory = 0;
   for (int i = 0; i < q->n_cols; i++) {
     int k = q->cols[i];
-    if (i < 12) names = wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
+    if (i < 12)
+      names =
+          wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
     in_memory += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
   }
   bool exact;
   wl_i64 n = wl_store_estimate(c->store, table, &exact);
   if (!exact) in_memory = 0;
   line(r, id + 1, id,
-       wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table, q->n_cols ? " columns " : "",
-                       names, q->n_cols > 12 ? ", …" : "", exact ? "" : "about ", n, in_memory, q->n_cols));
+       wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table,
+                       q->n_cols ? " columns " : "", names, q->n_cols > 12 ? ", …" : "",
+                       exact ? "" : "about ", n, in_memory, q->n_cols));
 }
 
 /* SQLite's plan, its ids moved up, under the reason. */
-static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *reason, wl_rowset *r, wl_error *err) {
+static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *reason, wl_rowset *r,
+                             wl_error *err) {
   line(r, 1, 0, wl_arena_printf(&r->arena, "sqlite: %s", reason));
   sqlite3_stmt *q = NULL;
   char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql);
   int rc = text ? sqlite3_prepare_v2(c->db, text, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(text);
   while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-    line(r, sqlite3_column_int(q, 0) + 1, sqlite3_column_int(q, 1) + 1, (const char *)sqlite3_column_text(q, 3));
+    line(r, sqlite3_column_int(q, 0) + 1, sqlite3_column_int(q, 1) + 1,
+         (const char *)sqlite3_column_text(q, 3));
     rc = SQLITE_OK;
   }
   sqlite3_finalize(q);
@@ -117,15 +132,20 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE) native_plan(c, t, table, &where, r);
-  else if (!rc || rc == WL_NOT_TAKEN) rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
+  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->aggregate)
+    rc = wl_answer_functions(c, err);
+  if (!rc && where.engine != WL_ENGINE_SQLITE)
+    native_plan(c, t, table, &where, r);
+  else if (!rc || rc == WL_NOT_TAKEN)
+    rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
   wl_sqltext_drop(c, t);
   return rc;
 }
 
-wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s, sqlite3_stmt **out,
-                             wl_error *err) {
+wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
+                             sqlite3_stmt **out, wl_error *err) {
   if (s->kind != WL_STMT_SELECT) return wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
+  if (!wl_select_reads_table(s->select)) return wl_not_taken(err, "there is no table");
   const char *body = sql + s->body;
   int n_body = (int)(n - s->body);
   if (s->explain == WL_EXPLAIN_PROGRAM) {
@@ -135,6 +155,8 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
     wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
     if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!rc) wl_answer_place(c, t, table, &where);
+    if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->aggregate)
+      rc = wl_answer_functions(c, err);
     wl_sqltext_drop(c, t);
     if (rc) return rc;
     if (where.engine == WL_ENGINE_SQLITE) return wl_not_taken(err, "%s", where.reason);
@@ -152,8 +174,13 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
 
 int wl_explain_register(wl_conn *c) {
   static const wl_rowset_def defs[] = {
-      {"wl_program", "CREATE TABLE x(addr INTEGER, opcode TEXT, p1, p2, p3, p4 TEXT, p5 INTEGER, comment TEXT, sql HIDDEN)", 8, true, fill_program},
-      {"wl_plan", "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4, true, fill_plan},
+      {"wl_program",
+       "CREATE TABLE x(addr INTEGER, opcode TEXT, p1, p2, p3, p4 TEXT, p5 INTEGER, comment TEXT, "
+       "sql HIDDEN)",
+       8, true, fill_program},
+      {"wl_plan",
+       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4,
+       true, fill_plan},
   };
   int rc = wl_rowset_register(c, &defs[0]);
   return rc ? rc : wl_rowset_register(c, &defs[1]);

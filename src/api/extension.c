@@ -32,7 +32,8 @@ static int capture(sqlite3 *db, char **msg, const sqlite3_api_routines *api) {
 bool wl_api_bind(const sqlite3_api_routines *api) {
   pthread_mutex_lock(&lock);
   if (!sqlite3_api && api) sqlite3_api = api;
-  if (!sqlite3_api && sqlite3_auto_extension && sqlite3_open && sqlite3_close && sqlite3_cancel_auto_extension) {
+  if (!sqlite3_api && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
+      sqlite3_cancel_auto_extension) {
     /* A connection of a moment, so that SQLite hands us its routine table. */
     sqlite3 *db = NULL;
     sqlite3_auto_extension((void (*)(void))capture);
@@ -59,7 +60,8 @@ int warplite_enable(sqlite3 *db) {
   wl_error err;
   if (!db) return SQLITE_MISUSE;
   if (!wl_api_bind(NULL)) {
-    snprintf(enable_error, sizeof enable_error, "warplite: this program has no SQLite that can be found");
+    snprintf(enable_error, sizeof enable_error,
+             "warplite: this program has no SQLite that can be found");
     return SQLITE_ERROR;
   }
   int rc = enable(db, &err);
@@ -87,4 +89,6 @@ const char *warplite_errmsg(sqlite3 *db) {
   return c ? c->errmsg : enable_error;
 }
 
-const char *warplite_version(void) { return WARPLITE_VERSION; }
+const char *warplite_version(void) {
+  return WARPLITE_VERSION;
+}

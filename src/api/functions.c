@@ -22,7 +22,8 @@ static void fn_reason(sqlite3_context *ctx, int n, sqlite3_value **args) {
 
 static void result_error(sqlite3_context *ctx, const wl_error *err) {
   sqlite3_result_error(ctx, err->text, -1);
-  if (err->code != WL_ERROR && err->code != WL_NOT_TAKEN) sqlite3_result_error_code(ctx, (int)err->code);
+  if (err->code != WL_ERROR && err->code != WL_NOT_TAKEN)
+    sqlite3_result_error_code(ctx, (int)err->code);
 }
 
 static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
@@ -42,7 +43,8 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
 /* "table" or "schema.table". */
 static wl_status named_table(wl_conn *c, const char *text, wl_table **out, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite: a table name is needed");
-  wl_status rc = wl_store_table(c->store, NULL, text, out, err);
+  wl_status rc = wl_conn_keep(c, err);
+  if (!rc) rc = wl_store_table(c->store, NULL, text, out, err);
   const char *dot = strchr(text, '.');
   if (rc == WL_NOT_TAKEN && dot) {
     char *schema = wl_mem_strdup(text);
@@ -76,8 +78,10 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
   if (!rc) rc = wl_store_begin(c->store, t, &changed, &err);
   if (!rc) rc = wl_store_acquire(c->store, t, cols, k, &snap, &err);
   wl_store_end(c->store);
-  if (rc) result_error(ctx, &err);
-  else sqlite3_result_int64(ctx, snap.n_rows);
+  if (rc)
+    result_error(ctx, &err);
+  else
+    sqlite3_result_int64(ctx, snap.n_rows);
   wl_snapshot_release(&snap);
   wl_mem_free(cols);
 }
@@ -93,9 +97,7 @@ static void fn_unload(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   int n_cols = 0;
   for (int i = 0; i <= t->n_cols; i++) n_cols += t->data[i] != NULL;
-  /* The same table may be known under several names. */
-  for (wl_table *u = wl_store_tables(c->store); u; u = u->next)
-    if (strcmp(u->schema, t->schema) == 0 && strcmp(u->name, t->name) == 0) wl_store_unload(c->store, u);
+  wl_store_unload(c->store, t);
   sqlite3_result_int(ctx, n_cols);
 }
 
@@ -111,6 +113,7 @@ int wl_functions_register(wl_conn *c) {
               {"warplite_unload", 1, fn_unload}};
   int rc = SQLITE_OK;
   for (int i = 0; i < 5 && !rc; i++)
-    rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args, SQLITE_UTF8 | SQLITE_DIRECTONLY, c, list[i].fn, NULL, NULL);
+    rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,
+                                 SQLITE_UTF8 | SQLITE_DIRECTONLY, c, list[i].fn, NULL, NULL);
   return rc;
 }

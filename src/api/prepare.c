@@ -21,8 +21,8 @@ static bool reads_table(const char *sql, size_t n) {
   wl_stmt *s = NULL;
   wl_error ignored;
   wl_arena_init(&arena);
-  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT;
-  if (ok) ok = s->select->from || s->select->prior || s->select->with;
+  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT &&
+            wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   return ok;
 }
@@ -42,6 +42,7 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
   wl_table *table;
   wl_placement where;
   sqlite3_stmt *ours = NULL;
+  wl_i64 n_shapes = wl_store_n_shapes(c->store);
   wl_status rc = wl_sqltext_get(c, sql, n, &t, err);
   if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
   if (rc) goto done;
@@ -50,13 +51,25 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
     wl_conn_reason(c, "sqlite", "%s", where.reason);
     goto done;
   }
-  if (sqlite3_column_count(*stmt) != t->query->n_results) {
-    /* SQLite prepared with a schema that has changed since; it knows the new one by now. */
+  /* A virtual table of ours is of main, so SQLite will lock main too. */
+  if (strcmp(table->schema, "main") != 0) rc = wl_store_readable(c->store, "main", err);
+  if (!rc && t->query->aggregate) rc = wl_answer_functions(c, err);
+  if (rc) goto done;
+  if (wl_store_n_shapes(c->store) != n_shapes) {
+    /* SQLite may have prepared with a schema that has changed since; it knows the new one
+    ** by now, and the columns' names and types must be of that. */
     sqlite3_stmt *again = NULL;
-    if (sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL) == SQLITE_OK) {
-      sqlite3_finalize(*stmt);
-      *stmt = again;
+    int sq = sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL);
+    if (sq == SQLITE_NOMEM)
+      rc = wl_nomem(err);
+    else if (sq || sqlite3_column_count(again) != t->query->n_results)
+      rc = wl_not_taken(err, "the schema changed while it was being prepared");
+    if (rc) {
+      sqlite3_finalize(again);
+      goto done;
     }
+    sqlite3_finalize(*stmt);
+    *stmt = again;
   }
   rc = wl_vtab_prepare(c, t, *stmt, &ours, err);
   if (rc) goto done;
@@ -73,13 +86,11 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   wl_arena arena;
   wl_stmt *s = NULL;
   if (speaks_of_warplite(sql, n)) return SQLITE_OK;
-  if (c->set.engine == WL_ENGINE_SQLITE) {
-    wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
-    return SQLITE_OK;
-  }
   wl_status rc = WL_OK;
   bool explained = sqlite3_stmt_isexplain(*stmt) != 0;
-  if (explained) {
+  if (c->set.engine == WL_ENGINE_SQLITE) {
+    wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
+  } else if (explained) {
     sqlite3_stmt *ours = NULL;
     wl_arena_init(&arena);
     rc = wl_parse(&arena, sql, n, &s, &err);
@@ -92,24 +103,27 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   } else {
     rc = take(c, sql, n, stmt, &err);
   }
-  if (!rc) return SQLITE_OK;
   if (rc == WL_NOMEM) {
     sqlite3_finalize(*stmt);
     *stmt = NULL;
     return SQLITE_NOMEM;
   }
-  wl_conn_reason(c, "sqlite", "%s", err.text);
-  if (c->set.strict && !explained && reads_table(sql, n)) {
+  if (rc) wl_conn_reason(c, "sqlite", "%s", err.text);
+  if (rc && c->set.strict && !explained && reads_table(sql, n)) {
     char message[600];
-    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s", err.text);
+    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s",
+             err.text);
     sqlite3_finalize(*stmt);
     *stmt = NULL;
     return wl_fail_prepare(c, message);
   }
+  /* A native statement is logged when it has run; SQLite's own are out of our sight by then. */
+  if (!explained && strncmp(c->reason, "sqlite", 6) == 0) wl_conn_log(c, c->reason, sql, n, -1, 0);
   return SQLITE_OK;
 }
 
-int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt, const char **pzTail) {
+int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
+                     const char **pzTail) {
   wl_error err = {0};
   const char *tail = NULL;
   if (ppStmt) *ppStmt = NULL;

@@ -44,7 +44,8 @@ void wl_cell_text(wl_rowset *r, wl_cell *c, const char *s) {
   c->s = wl_arena_strndup(&r->arena, s, strlen(s));
 }
 
-static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
+                    char **msg) {
   (void)argc;
   (void)argv;
   (void)msg;
@@ -65,7 +66,9 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const wl_rowset_def *d = ((table *)v)->e->def;
   bool found = false;
   for (int i = 0; i < info->nConstraint && d->takes_text; i++) {
-    if (info->aConstraint[i].iColumn != d->n_cols || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    if (info->aConstraint[i].iColumn != d->n_cols ||
+        info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+      continue;
     if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
     info->aConstraintUsage[i].argvIndex = 1;
     info->aConstraintUsage[i].omit = 1;
@@ -88,7 +91,8 @@ static int xclose(sqlite3_vtab_cursor *p) {
   sqlite3_free(p);
   return SQLITE_OK;
 }
-static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, sqlite3_value **argv) {
+static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                   sqlite3_value **argv) {
   (void)idx;
   (void)str;
   cursor *c = (cursor *)p;
@@ -98,7 +102,8 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, s
   c->rows.n_cols = e->def->n_cols;
   c->at = 0;
   wl_error err = {0};
-  wl_status rc = e->def->fill(e->conn, argc ? (const char *)sqlite3_value_text(argv[0]) : NULL, &c->rows, &err);
+  wl_status rc = e->def->fill(e->conn, argc ? (const char *)sqlite3_value_text(argv[0]) : NULL,
+                              &c->rows, &err);
   if (!rc && c->rows.arena.failed) rc = wl_nomem(&err);
   if (!rc) return SQLITE_OK;
   sqlite3_free(p->pVtab->zErrMsg);
@@ -109,14 +114,19 @@ static int xnext(sqlite3_vtab_cursor *p) {
   ((cursor *)p)->at++;
   return SQLITE_OK;
 }
-static int xeof(sqlite3_vtab_cursor *p) { return ((cursor *)p)->at >= ((cursor *)p)->rows.n_rows; }
+static int xeof(sqlite3_vtab_cursor *p) {
+  return ((cursor *)p)->at >= ((cursor *)p)->rows.n_rows;
+}
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   cursor *c = (cursor *)p;
   if (col >= c->rows.n_cols) return SQLITE_OK;
   const wl_cell *cell = &c->rows.cells[c->at * c->rows.n_cols + col];
-  if (cell->t == WL_T_INT) sqlite3_result_int64(ctx, cell->i);
-  else if (cell->t == WL_T_REAL) sqlite3_result_double(ctx, cell->r);
-  else if (cell->t == WL_T_TEXT) sqlite3_result_text(ctx, cell->s, -1, SQLITE_TRANSIENT);
+  if (cell->t == WL_T_INT)
+    sqlite3_result_int64(ctx, cell->i);
+  else if (cell->t == WL_T_REAL)
+    sqlite3_result_double(ctx, cell->r);
+  else if (cell->t == WL_T_TEXT)
+    sqlite3_result_text(ctx, cell->s, -1, SQLITE_TRANSIENT);
   return SQLITE_OK;
 }
 static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
@@ -125,9 +135,16 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 }
 
 static const sqlite3_module module = {
-    .xConnect = xconnect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index, .xOpen = xopen,
-    .xClose = xclose,     .xFilter = xfilter,         .xNext = xnext,            .xEof = xeof,
-    .xColumn = xcolumn,   .xRowid = xrowid,
+    .xConnect = xconnect,
+    .xDisconnect = xdisconnect,
+    .xBestIndex = xbest_index,
+    .xOpen = xopen,
+    .xClose = xclose,
+    .xFilter = xfilter,
+    .xNext = xnext,
+    .xEof = xeof,
+    .xColumn = xcolumn,
+    .xRowid = xrowid,
 };
 
 int wl_rowset_register(wl_conn *c, const wl_rowset_def *def) {

@@ -31,7 +31,8 @@ void wl_sqltext_flush(wl_conn *c) {
 }
 
 /* Takes the text out of the list, if it is there and its table still looks the same. */
-static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
+static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sqltext **out,
+                      wl_error *err) {
   *out = NULL;
   for (wl_sqltext **at = &c->texts; *at; at = &(*at)->next) {
     wl_sqltext *t = *at;
@@ -74,14 +75,17 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
     rc = wl_parse(&t->arena, sql, n, &t->stmt, err);
     if (rc == WL_ERROR) rc = wl_not_taken(err, "it is not understood (%.200s)", err->text);
   }
-  if (!rc && t->stmt->kind != WL_STMT_SELECT) rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
+  if (!rc && t->stmt->kind != WL_STMT_SELECT)
+    rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
   if (!rc) rc = wl_bind(&t->arena, t->stmt, c->store, &t->query, err);
   if (!rc) rc = number_args(t, err);
   if (!rc && (t->query->limit || t->query->offset || t->query->aggregate || t->query->where))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
-  else t->facts.rowid_order = true;
+  else
+    t->facts.rowid_order = true;
   if (!rc && (t->query->limit || t->query->offset) && !t->query->aggregate && !t->facts.rowid_order)
-    rc = wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
+    rc =
+        wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
   if (rc) {
     text_free(t);
     *out = NULL;
@@ -91,7 +95,9 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
 
 wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_u64 hash = XXH3_64bits(sql, n);
-  wl_status rc = find(c, hash, sql, n, out, err);
+  *out = NULL;
+  wl_status rc = wl_conn_keep(c, err);
+  if (!rc) rc = find(c, hash, sql, n, out, err);
   if (!rc && !*out) rc = read(c, sql, n, out, err);
   if (rc) return rc;
   wl_sqltext *t = *out;

@@ -74,9 +74,17 @@ static wl_status fill_log(wl_conn *c, const char *text, wl_rowset *r, wl_error *
 
 int wl_tables_register(wl_conn *c) {
   static const wl_rowset_def defs[] = {
-      {"warplite_devices", "CREATE TABLE x(kind TEXT, name TEXT, status TEXT, memory INT, budget INT, used INT, processors INT)", 7, false, fill_devices},
-      {"warplite_cache", "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets INT, bytes INT, on_device INT, uses INT)", 9, false, fill_cache},
-      {"warplite_log", "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, false, fill_log},
+      {"warplite_devices",
+       "CREATE TABLE x(kind TEXT, name TEXT, status TEXT, memory INT, budget INT, used INT, "
+       "processors INT)",
+       7, false, fill_devices},
+      {"warplite_cache",
+       "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets "
+       "INT, bytes INT, on_device INT, uses INT)",
+       9, false, fill_cache},
+      {"warplite_log",
+       "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, false,
+       fill_log},
   };
   int rc = SQLITE_OK;
   for (int i = 0; i < 3 && !rc; i++) rc = wl_rowset_register(c, &defs[i]);

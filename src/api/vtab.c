@@ -43,7 +43,8 @@ static void shape_free(void *p) {
   wl_mem_free(s);
 }
 
-static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
+                    char **msg) {
   (void)argc;
   (void)argv;
   (void)msg;
@@ -69,24 +70,34 @@ static int fail(sqlite3_vtab *v, const wl_error *err) {
   return err->code ? (int)err->code : SQLITE_ERROR;
 }
 
+enum { DENIED = 1, OVERRIDDEN = 2 }; /* idxNum: why the statement is not for us any more */
+
 /*
 ** A statement that SQLite prepares again (after a schema change, or because an authorizer
-** was set) must meet the same checks as the original would: SQLite prepares that too.
+** or a function was set) must meet the same checks as the original would. SQLite prepares
+** that for the authorizer's sake, and once more when it runs, which is when errors get their
+** proper codes. Other errors mean nothing here: the schema in memory may be out of date and
+** cannot be read anew before then.
 */
-static int check_original(table *t, sqlite3_index_info *info) {
+static int check_again(table *t, sqlite3_index_info *info) {
   sqlite3_value *text = NULL;
+  wl_conn *c = t->shape->conn;
   for (int i = 0; i < info->nConstraint; i++)
-    if (info->aConstraint[i].iColumn == t->shape->n_cols && sqlite3_vtab_rhs_value(info, i, &text) != SQLITE_OK) text = NULL;
-  if (!text) return SQLITE_OK;
+    if (info->aConstraint[i].iColumn == t->shape->n_cols &&
+        sqlite3_vtab_rhs_value(info, i, &text) != SQLITE_OK)
+      text = NULL;
+  const char *sql = text ? (const char *)sqlite3_value_text(text) : NULL;
+  if (!sql) return SQLITE_OK;
   sqlite3_stmt *s = NULL;
-  sqlite3 *db = t->shape->conn->db;
-  int rc = sqlite3_prepare_v2(db, (const char *)sqlite3_value_text(text), -1, &s, NULL);
+  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
   sqlite3_finalize(s);
-  if (rc) {
-    sqlite3_free(t->base.zErrMsg);
-    t->base.zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
-  }
-  return rc;
+  if (rc == SQLITE_NOMEM) return rc;
+  wl_error ignored;
+  if (rc == SQLITE_AUTH)
+    info->idxNum = DENIED;
+  else if (wl_answer_functions(c, &ignored) != WL_OK)
+    info->idxNum = OVERRIDDEN;
+  return SQLITE_OK;
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
@@ -103,11 +114,12 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   }
   if (n != s->n_args + 1) {
     sqlite3_free(v->zErrMsg);
-    v->zErrMsg = sqlite3_mprintf("a warplite statement needs its text and %d parameters", s->n_args);
+    v->zErrMsg =
+        sqlite3_mprintf("a warplite statement needs its text and %d parameters", s->n_args);
     return SQLITE_ERROR;
   }
   if (!s->conn->preparing) {
-    int rc = check_original(t, info);
+    int rc = check_again(t, info);
     if (rc) return rc;
   }
   info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
@@ -167,8 +179,8 @@ static int step(cursor *c) {
   return fail(c->base.pVtab, &err);
 }
 
-static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, sqlite3_value **argv) {
-  (void)idx;
+static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                   sqlite3_value **argv) {
   (void)str;
   cursor *c = (cursor *)p;
   const shape *s = ((table *)p->pVtab)->shape;
@@ -181,10 +193,15 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc, s
     c->done = true;
     return SQLITE_OK;
   }
-  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, &c->answer, &err);
+  const char *refused = idx == OVERRIDDEN
+                            ? "a function of the application's own stands for one of SQLite's"
+                        : idx == DENIED ? "the authorizer denies it"
+                                        : NULL;
+  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, refused, &c->answer, &err);
   if (rc) return fail(p->pVtab, &err);
   if (c->answer.n_cols != s->n_cols) {
-    wl_fail(&err, WL_ERROR, "the statement gives %d columns now and gave %d when it was prepared; prepare it again",
+    wl_fail(&err, WL_ERROR,
+            "the statement gives %d columns now and gave %d when it was prepared; prepare it again",
             c->answer.n_cols, s->n_cols);
     cursor_reset(c);
     return fail(p->pVtab, &err);
@@ -202,12 +219,15 @@ static int xnext(sqlite3_vtab_cursor *p) {
   return refill(c);
 }
 
-static int xeof(sqlite3_vtab_cursor *p) { return ((cursor *)p)->done; }
+static int xeof(sqlite3_vtab_cursor *p) {
+  return ((cursor *)p)->done;
+}
 
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   cursor *c = (cursor *)p;
   if (!c->answer.run) {
-    if (col < c->answer.n_cols) sqlite3_result_value(ctx, sqlite3_column_value(c->answer.stmt, col));
+    if (col < c->answer.n_cols)
+      sqlite3_result_value(ctx, sqlite3_column_value(c->answer.stmt, col));
     return SQLITE_OK;
   }
   if (col >= c->batch->n_cols) return SQLITE_OK; /* an argument; nobody asks */
@@ -215,8 +235,10 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   wl_u8 type = c->regs[col].type;
   if (type <= WL_R_REAL) {
     if (o->t && !o->t[c->row]) return SQLITE_OK;
-    if (type == WL_R_INT) sqlite3_result_int64(ctx, (sqlite3_int64)o->v[c->row]);
-    else sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));
+    if (type == WL_R_INT)
+      sqlite3_result_int64(ctx, (sqlite3_int64)o->v[c->row]);
+    else
+      sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));
     return SQLITE_OK;
   }
   wl_val v = wl_batch_value(c->batch, c->regs, col, c->row);
@@ -224,8 +246,12 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   case WL_T_INT: sqlite3_result_int64(ctx, (sqlite3_int64)v.v); break;
   case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
   /* SQLite copies: the batch may be gone before the caller reads the text. */
-  case WL_T_TEXT: sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT); break;
-  case WL_T_BLOB: sqlite3_result_blob(ctx, v.n ? (const void *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT); break;
+  case WL_T_TEXT:
+    sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
+    break;
+  case WL_T_BLOB:
+    sqlite3_result_blob(ctx, v.n ? (const void *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
+    break;
   default: break;
   }
   return SQLITE_OK;
@@ -237,9 +263,16 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 }
 
 static const sqlite3_module module = {
-    .xConnect = xconnect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index, .xOpen = xopen,
-    .xClose = xclose,     .xFilter = xfilter,         .xNext = xnext,            .xEof = xeof,
-    .xColumn = xcolumn,   .xRowid = xrowid,
+    .xConnect = xconnect,
+    .xDisconnect = xdisconnect,
+    .xBestIndex = xbest_index,
+    .xOpen = xopen,
+    .xClose = xclose,
+    .xFilter = xfilter,
+    .xNext = xnext,
+    .xEof = xeof,
+    .xColumn = xcolumn,
+    .xRowid = xrowid,
 };
 
 /* ---- shapes */
@@ -249,7 +282,9 @@ static bool plain_type(const char *type) {
   if (!type) return false;
   for (const char *p = type; *p; p++) {
     if (strncasecmp(p, "hidden", 6) == 0 || strncasecmp(p, "generated", 9) == 0) return false;
-    if (!strchr(" (),.+-_", *p) && !(*p >= '0' && *p <= '9') && !((*p | 32) >= 'a' && (*p | 32) <= 'z')) return false;
+    if (!strchr(" (),.+-_", *p) && !(*p >= '0' && *p <= '9') &&
+        !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+      return false;
   }
   return true;
 }
@@ -259,9 +294,12 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args) {
   sqlite3_str_appendall(s, "CREATE TABLE x(");
   for (int i = 0; i < n_cols; i++) {
     const char *type = sqlite3_column_decltype(original, i);
-    if (plain_type(type)) sqlite3_str_appendf(s, "c%d %s,", i, type);
-    else if (type) sqlite3_str_appendf(s, "c%d \"%w\",", i, type);
-    else sqlite3_str_appendf(s, "c%d,", i);
+    if (plain_type(type))
+      sqlite3_str_appendf(s, "c%d %s,", i, type);
+    else if (type)
+      sqlite3_str_appendf(s, "c%d \"%w\",", i, type);
+    else
+      sqlite3_str_appendf(s, "c%d,", i);
   }
   sqlite3_str_appendall(s, "sql HIDDEN");
   for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",a%d HIDDEN", i);
@@ -270,7 +308,8 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args) {
 }
 
 /* The name of the module for a shape, registering it if it is new. */
-static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args, char name[32], wl_error *err) {
+static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args,
+                             char name[32], wl_error *err) {
   char *text = declaration(original, n_cols, n_args);
   if (!text) return wl_nomem(err);
   snprintf(name, 32, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
@@ -308,17 +347,21 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
   return WL_OK;
 }
 
-wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out, wl_error *err) {
+wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out,
+                          wl_error *err) {
   char name[32];
   int n_cols = sqlite3_column_count(original);
-  if (n_cols + t->n_args > 1900) return wl_not_taken(err, "it has %d columns and parameters", n_cols + t->n_args);
+  if (n_cols + t->n_args > 1900)
+    return wl_not_taken(err, "it has %d columns and parameters", n_cols + t->n_args);
   wl_status st = module_name(c, original, n_cols, t->n_args, name, err);
   if (st) return st;
   sqlite3_str *s = sqlite3_str_new(NULL);
   for (int i = 0; i < n_cols; i++)
-    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i, sqlite3_column_name(original, i));
+    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
+                        sqlite3_column_name(original, i));
   sqlite3_str_appendf(s, " FROM %s(%Q", name, t->sql);
-  for (int k = 0; k < t->n_args; k++) sqlite3_str_appendf(s, ",%s", t->stmt->params[t->arg_params[k] - 1]);
+  for (int k = 0; k < t->n_args; k++)
+    sqlite3_str_appendf(s, ",%s", t->stmt->params[t->arg_params[k] - 1]);
   sqlite3_str_appendall(s, ")");
   char *text = sqlite3_str_finish(s);
   if (!text) return wl_nomem(err);
@@ -337,7 +380,8 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
 
 /* ---- wl_error: a table that fails to connect, with a message of ours */
 
-static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **msg) {
+static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                         sqlite3_vtab **out, char **msg) {
   (void)db;
   (void)argc;
   (void)argv;
@@ -346,6 +390,9 @@ static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
   *msg = sqlite3_mprintf("%s", c->pending ? c->pending : "wl_error is warplite's own");
   return SQLITE_ERROR;
 }
-static const sqlite3_module error_module = {.xConnect = error_connect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index};
+static const sqlite3_module error_module = {
+    .xConnect = error_connect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index};
 
-int wl_vtab_register(wl_conn *c) { return sqlite3_create_module(c->db, "wl_error", &error_module, c); }
+int wl_vtab_register(wl_conn *c) {
+  return sqlite3_create_module(c->db, "wl_error", &error_module, c);
+}

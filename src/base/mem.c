@@ -4,13 +4,20 @@
 #include <string.h>
 
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
+static atomic_int reached;
 
-void wl_mem_fail_after(long n) { atomic_store(&fail_after, n); }
+int wl_mem_fail_after(long n) {
+  atomic_store(&fail_after, n);
+  return atomic_exchange(&reached, 0);
+}
 
 static int fails(void) {
   long n = atomic_load_explicit(&fail_after, memory_order_relaxed);
   if (n == 0) return 0;
-  if (n == 1) return 1;
+  if (n == 1) {
+    atomic_store(&reached, 1);
+    return 1;
+  }
   atomic_fetch_sub(&fail_after, 1);
   return 0;
 }

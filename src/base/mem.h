@@ -13,7 +13,8 @@ void *wl_mem_realloc(void *p, size_t n_old, size_t n_new);
 void wl_mem_free(void *p);
 char *wl_mem_strdup(const char *s);
 
-/* Test hook: allocation number n from now fails, and every one after it; 0 turns it off. */
-void wl_mem_fail_after(long n);
+/* Test hook: allocation number n from now fails, and every one after it; 0 turns it off.
+** Returns whether the n of the call before was reached. */
+int wl_mem_fail_after(long n);
 
 #endif

@@ -257,6 +257,8 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
   if (ints) {
     d.flo = -1e39;
     d.fhi = 1e39;
+  } else if (!by) {
+    wl_domain_arith_mixed(op, &a->dom, &b->dom, null, &d);
   }
   return emit2(c, table[op][2], a, b, d, out);
 }
@@ -372,9 +374,9 @@ static wl_status is_node(compiler *c, const wl_bexpr *e, operand *out) {
   if (rc) return rc;
   if (is_const(&b) && only_null(&b)) return is_null(c, &a, out);
   if (is_const(&a) && only_null(&a)) return is_null(c, &b, out);
-  if (!nullable(&a) && !nullable(&b)) return compare(c, WL_OP_EQ, e->cmp_affinity, e->coll, &a, &b, out);
+  if (!nullable(&a) && !nullable(&b)) return compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   rc = apply_affinity(c, e->cmp_affinity, &a, &b);
-  return rc ? rc : emit3(c, WL_OP__IsV, &a, &b, &no_operand, e->coll, truth_domain(false), out);
+  return rc ? rc : emit3(c, WL_OP__IsV, &a, &b, &no_operand, e->cmp_coll, truth_domain(false), out);
 }
 
 static wl_status logic(compiler *c, const wl_bexpr *e, operand *out) {
@@ -480,7 +482,7 @@ static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
   case WL_B_COMPARE:
     rc = expr(c, e->a, &a);
     if (!rc) rc = expr(c, e->b, &b);
-    return rc ? rc : compare(c, e->op, e->cmp_affinity, e->coll, &a, &b, out);
+    return rc ? rc : compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   case WL_B_IS: return is_node(c, e, out);
   case WL_B_ISNULL:
     rc = expr(c, e->a, &a);

@@ -128,3 +128,29 @@ void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, doub
     }
   }
 }
+
+/* All its numbers as one interval of reals. */
+static wl_domain as_reals(const wl_domain *d) {
+  wl_domain r = *d;
+  if (d->lo <= d->hi && (d->mask & WL_M(WL_T_INT))) {
+    if ((double)d->lo < r.flo) r.flo = (double)d->lo;
+    if ((double)d->hi > r.fhi) r.fhi = (double)d->hi;
+  }
+  return r;
+}
+
+void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable,
+                           wl_domain *out) {
+  wl_domain x = as_reals(a), y = as_reals(b);
+  bool nan;
+  *out = wl_domain_any(WL_M(WL_T_INT) | WL_M(WL_T_REAL));
+  wl_domain_arith_real(op, &x, &y, &out->flo, &out->fhi, &nan);
+  if (nullable || nan) out->mask |= (wl_u8)WL_M(WL_T_NULL);
+  if (!(a->mask & b->mask & WL_M(WL_T_INT))) {
+    out->lo = WL_I64_MAX;
+    out->hi = WL_I64_MIN;
+  } else if (!wl_domain_arith_int(op, a, b, &out->lo, &out->hi)) {
+    out->lo = WL_I64_MIN;
+    out->hi = WL_I64_MAX;
+  }
+}

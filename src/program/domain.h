@@ -19,6 +19,11 @@ bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i6
 /* The reals of a op b for + - *, anything for / and %; *nan: a NaN, so NULL, is possible. */
 void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, double *lo, double *hi,
                           bool *nan);
+/* Numbers of both kinds under + - *: what the integers and the reals of the result can be. Both
+** kinds stay in the mask, for that is the register's type; a kind that cannot come has an
+** empty range. */
+void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable,
+                           wl_domain *out);
 wl_u64 wl_domain_magnitude(const wl_domain *d); /* the largest |integer| */
 
 #endif

@@ -222,4 +222,7 @@ typedef struct wl_stmt {
 */
 wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl_error *err) WL_MUST;
 
+/* Whether a core of the (compound) SELECT has a FROM clause. */
+bool wl_select_reads_table(const wl_select *s);
+
 #endif

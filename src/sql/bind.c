@@ -41,7 +41,9 @@ static wl_status constant(binder *b, wl_val v, wl_bexpr **out) {
   return WL_OK;
 }
 
-static bool numeric(char affinity) { return affinity >= 'C'; }
+static bool numeric(char affinity) {
+  return affinity >= 'C';
+}
 
 /* The affinity SQLite applies before comparing a with b. */
 static char compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
@@ -63,23 +65,26 @@ static void inherit_collation(wl_bexpr *x) {
     const wl_bexpr *c = k == 0 ? x->a : k == 1 ? x->b : x->list[k - 2];
     if (!c || !c->explicit_coll) continue;
     x->has_coll = x->explicit_coll = true;
-    if (x->kind != WL_B_COMPARE && x->kind != WL_B_IS) x->coll = c->coll;
+    x->coll = c->coll;
   }
 }
 
-static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                         wl_bexpr **out) {
   wl_bexpr *x = node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
   x->a = l;
   x->b = r;
   x->cmp_affinity = compare_affinity(l, r);
-  x->coll = compare_collation(l, r);
+  x->cmp_coll = compare_collation(l, r);
+  inherit_collation(x);
   *out = x;
   return WL_OK;
 }
 
-static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r, wl_bexpr **out) {
+static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                        wl_bexpr **out) {
   wl_bexpr *x = node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
@@ -238,12 +243,17 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
   if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
   if (!rc) rc = binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
-  return rc ? rc : negate(b, e->negated, out);
+  if (rc) return rc;
+  /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
+  (*out)->has_coll = (*out)->explicit_coll = x->explicit_coll;
+  (*out)->coll = x->coll;
+  return negate(b, e->negated, out);
 }
 
 static bool is_constant(const wl_expr *e) {
   if (!e) return true;
-  if (e->kind == WL_E_NAME || e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS || e->kind == WL_E_CALL)
+  if (e->kind == WL_E_NAME || e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS ||
+      e->kind == WL_E_CALL)
     return false;
   for (const wl_expr_list *l = e->list; l; l = l->next)
     if (!is_constant(l->expr)) return false;
@@ -264,7 +274,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
     if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
     if (rc) break;
     eq->cmp_affinity = x->affinity;
-    if (!single) eq->coll = x->has_coll ? x->coll : WL_COLL_BINARY;
+    if (!single) eq->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
     rc = all ? binary(b, WL_B_OR, WL_OP_OR, all, eq, &all) : (all = eq, WL_OK);
   }
   *out = all;
@@ -297,7 +307,8 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
   while (k < 3 && strcasecmp(e->name, names[k]) != 0) k++;
-  if (k == 3) return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
+  if (k == 3 || !wl_store_collation(b->store, k))
+    return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
   wl_bexpr *a, *x;
   wl_status rc = bind(b, e->a, &a);
   if (rc) return rc;
@@ -320,7 +331,8 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!x) return wl_nomem(b->err);
   x->op = WL_OP_NONE;
   x->a = a;
-  x->affinity = wl_affinity_of_type(e->name);
+  /* no type name at all is NUMERIC here, though it is BLOB in a column */
+  x->affinity = e->name && *e->name ? wl_affinity_of_type(e->name) : 'C';
   x->coll = a->coll;
   x->has_coll = a->has_coll;
   x->explicit_coll = a->explicit_coll;
@@ -452,7 +464,8 @@ static wl_status bind_results(binder *b) {
   return WL_OK;
 }
 
-wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out, wl_error *err) {
+wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
+                  wl_error *err) {
   const wl_select *s = stmt->select;
   wl_status rc = check_select(s, err);
   if (rc) return rc;

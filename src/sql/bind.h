@@ -21,8 +21,8 @@ typedef enum wl_bkind {
   WL_B_COLUMN,  /* index; -1 is the rowid */
   WL_B_AGG,     /* index into the query's aggregates */
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
-  WL_B_COMPARE, /* op, cmp_affinity, coll */
-  WL_B_IS,      /* a IS b: cmp_affinity, coll */
+  WL_B_COMPARE, /* op, cmp_affinity, cmp_coll */
+  WL_B_IS,      /* a IS b: cmp_affinity, cmp_coll */
   WL_B_ISNULL,
   WL_B_AND,
   WL_B_OR,
@@ -37,7 +37,8 @@ typedef struct wl_bexpr {
   wl_op op;
   char affinity;     /* of the expression as SQLite sees it: '@' is none */
   char cmp_affinity; /* applied to both sides of a comparison */
-  wl_u8 coll;        /* of the expression; of the comparison for COMPARE and IS */
+  wl_u8 coll;        /* of the expression */
+  wl_u8 cmp_coll;    /* under which COMPARE and IS compare */
   bool has_coll;     /* the expression names a collation, by column or COLLATE */
   bool explicit_coll;
   int index;
@@ -48,7 +49,14 @@ typedef struct wl_bexpr {
   int n_list;
 } wl_bexpr;
 
-typedef enum wl_agg_fn { WL_FN_COUNT, WL_FN_SUM, WL_FN_TOTAL, WL_FN_AVG, WL_FN_MIN, WL_FN_MAX } wl_agg_fn;
+typedef enum wl_agg_fn {
+  WL_FN_COUNT,
+  WL_FN_SUM,
+  WL_FN_TOTAL,
+  WL_FN_AVG,
+  WL_FN_MIN,
+  WL_FN_MAX
+} wl_agg_fn;
 
 typedef struct wl_bagg {
   wl_agg_fn fn;

@@ -128,3 +128,9 @@ wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl
   *out = stmt;
   return WL_OK;
 }
+
+bool wl_select_reads_table(const wl_select *s) {
+  for (; s; s = s->prior)
+    if (s->from) return true;
+  return false;
+}

@@ -38,6 +38,11 @@ void wl_store_quiet(wl_store *s) {
 void wl_store_close(wl_store *s) {
   if (!s) return;
   wl_store_quiet(s);
+  while (s->names) {
+    wl_name *n = s->names;
+    s->names = n->next;
+    wl_name_free(n);
+  }
   while (s->tables) {
     wl_table *t = s->tables;
     s->tables = t->next;
@@ -46,12 +51,17 @@ void wl_store_close(wl_store *s) {
   wl_mem_free(s);
 }
 
-void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) { s->budget = n_bytes; }
+void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
+  s->budget = n_bytes;
+}
 
-wl_table *wl_store_tables(wl_store *s) { return s->tables; }
+wl_table *wl_store_tables(wl_store *s) {
+  return s->tables;
+}
 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
-  return wl_fail(err, (wl_status)rc, "%s", rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
+  return wl_fail(err, (wl_status)rc, "%s",
+                 rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
 }
 
 static wl_dbfile *file_of(wl_store *s, const char *schema) {
@@ -108,17 +118,25 @@ wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) 
   return WL_OK;
 }
 
+wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) {
+  wl_status rc = wl_store_read_cookie(s, schema, err);
+  wl_store_end(s);
+  if (!rc || rc == WL_NOMEM || rc == WL_NOT_TAKEN) return rc;
+  wl_error why = *err;
+  return wl_not_taken(err, "database %.60s cannot be read now: %.300s", schema, why.text);
+}
+
 void wl_store_end(wl_store *s) {
   if (s->active) sqlite3_reset(s->active);
   s->active = NULL;
 }
 
 static bool reads_uncommitted(wl_store *s) {
-  if (!s->uncommitted &&
-      sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
-                         &s->uncommitted, NULL))
+  if (!s->uncommitted && sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1,
+                                            SQLITE_PREPARE_PERSISTENT, &s->uncommitted, NULL))
     return true;
-  bool on = sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
+  bool on =
+      sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
   sqlite3_reset(s->uncommitted);
   return on;
 }
@@ -130,7 +148,7 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   if (reads_uncommitted(s)) return wl_not_taken(err, "read_uncommitted is on");
   wl_status rc = wl_store_read_version(s, t->schema, err);
   if (rc) return rc;
-  *changed = t->shape[4] != s->cookie || t->shape[5] != (wl_u32)s->reprepares;
+  *changed = t->shape[0] != s->cookie || t->shape[1] != (wl_u32)s->reprepares;
   if (!*changed && t->loaded && t->version == s->version && t->file == s->file) return WL_OK;
   wl_table_drop_data(t);
   t->version = s->version;

@@ -43,7 +43,9 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   if (l->status) sqlite3_result_error_code(ctx, SQLITE_ABORT);
 }
 
-static void load_final(sqlite3_context *ctx) { sqlite3_result_null(ctx); }
+static void load_final(sqlite3_context *ctx) {
+  sqlite3_result_null(ctx);
+}
 
 int wl_load_register(wl_store *s) {
   return sqlite3_create_function(s->db, "wl_load", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, s, NULL,
@@ -58,7 +60,8 @@ size_t wl_store_bytes(const wl_store *s) {
   return n;
 }
 
-static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_status *st, wl_error *err) {
+static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_status *st,
+                        wl_error *err) {
   sqlite3_stmt *q = NULL;
   wl_i64 n = 0;
   char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\".\"%w\"", what, t->schema, t->name);
@@ -84,14 +87,18 @@ static bool evict(wl_store *s, const wl_table *keep) {
 }
 
 /* Runs the load statement into builders for the columns cols[0..n). */
-static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_load *l, wl_error *err) {
+static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_load *l,
+                          wl_error *err) {
   sqlite3_str *sql = sqlite3_str_new(s->db);
   sqlite3_str_appendall(sql, "SELECT wl_load(");
   for (int i = 0; i < n; i++)
-    sqlite3_str_appendf(sql, i ? ",\"%w\"" : "\"%w\"", cols[i] < 0 ? t->rowid_name : t->cols[cols[i]].name);
+    sqlite3_str_appendf(sql, i ? ",\"%w\"" : "\"%w\"",
+                        cols[i] < 0 ? t->rowid_name : t->cols[cols[i]].name);
   sqlite3_str_appendf(sql, ") FROM \"%w\".\"%w\"", t->schema, t->name);
-  if (t->key_index) sqlite3_str_appendf(sql, " INDEXED BY \"%w\"", t->key_index);
-  else sqlite3_str_appendall(sql, " NOT INDEXED");
+  if (t->key_index)
+    sqlite3_str_appendf(sql, " INDEXED BY \"%w\"", t->key_index);
+  else
+    sqlite3_str_appendall(sql, " NOT INDEXED");
   char *text = sqlite3_str_finish(sql);
   if (!text) return wl_nomem(err);
   sqlite3_stmt *q = NULL;
@@ -131,7 +138,8 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
   l.n = n;
   l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
   if (!l.builders) return wl_nomem(err);
-  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {}
+  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {
+  }
   l.base_bytes = wl_store_bytes(s);
   for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&l.builders[i], err);
   if (!rc) rc = run_load(s, t, cols, n, &l, err);
@@ -206,9 +214,12 @@ static wl_i64 estimate(wl_store *s, wl_table *t) {
   wl_status st;
   sqlite3_stmt *q = NULL;
   wl_i64 bound = 0;
-  char *sql = sqlite3_mprintf("SELECT c.page_count*z.page_size/16 FROM pragma_page_count AS c, pragma_page_size AS z"
-                        " WHERE c.schema=%Q AND z.schema=%Q", t->schema, t->schema);
-  if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+  char *sql = sqlite3_mprintf(
+      "SELECT c.page_count*z.page_size/16 FROM pragma_page_count AS c, pragma_page_size AS z"
+      " WHERE c.schema=%Q AND z.schema=%Q",
+      t->schema, t->schema);
+  if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK &&
+      sqlite3_step(q) == SQLITE_ROW)
     bound = sqlite3_column_int64(q, 0); /* no row takes less than 16 bytes, nearly */
   sqlite3_finalize(q);
   sqlite3_free(sql);

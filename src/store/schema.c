@@ -43,8 +43,6 @@ void wl_table_free(wl_table *t) {
   }
   wl_mem_free(t->cols);
   wl_mem_free(t->data);
-  wl_mem_free(t->asked_schema);
-  wl_mem_free(t->asked_name);
   wl_mem_free(t->schema);
   wl_mem_free(t->name);
   wl_mem_free(t->refused);
@@ -52,28 +50,34 @@ void wl_table_free(wl_table *t) {
   wl_mem_free(t);
 }
 
-static char *dup_or_empty(const void *s) { return wl_mem_strdup(s ? (const char *)s : ""); }
+void wl_name_free(wl_name *n) {
+  wl_mem_free(n->schema);
+  wl_mem_free(n->name);
+  wl_mem_free(n);
+}
 
-/* Finds which schema an unqualified name means: temp, then main, then the attached. */
-static wl_status resolve(wl_store *s, wl_table *t, bool *strict, wl_error *err) {
-  static const char sql[] =
-      "SELECT l.schema, l.name, l.type, l.wr, l.strict FROM pragma_table_list AS l"
-      " JOIN pragma_database_list AS d ON d.name = l.schema"
-      " WHERE l.name = ?1 COLLATE NOCASE AND (?2 IS NULL OR l.schema = ?2 COLLATE NOCASE)"
-      " ORDER BY CASE l.schema WHEN 'temp' THEN -1 ELSE d.seq END LIMIT 1";
+static char *dup_or_empty(const void *s) {
+  return wl_mem_strdup(s ? (const char *)s : "");
+}
+
+/* The entry of a name in one database, if it has one: *found. */
+static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t,
+                         bool *strict, bool *found, wl_error *err) {
   sqlite3_stmt *q = NULL;
-  int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+  *found = false;
+  char *sql = sqlite3_mprintf("PRAGMA \"%w\".table_list(\"%w\")", schema, name);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
   if (rc) return wl_store_sqlite_error(s, rc, err);
-  sqlite3_bind_text(q, 1, t->asked_name, -1, SQLITE_STATIC);
-  if (t->asked_schema) sqlite3_bind_text(q, 2, t->asked_schema, -1, SQLITE_STATIC);
   wl_status st = WL_OK;
   rc = sqlite3_step(q);
   if (rc == SQLITE_ROW) {
+    *found = true;
     t->schema = dup_or_empty(sqlite3_column_text(q, 0));
     t->name = dup_or_empty(sqlite3_column_text(q, 1));
     const char *type = (const char *)sqlite3_column_text(q, 2);
-    t->without_rowid = sqlite3_column_int(q, 3);
-    *strict = sqlite3_column_int(q, 4);
+    t->without_rowid = sqlite3_column_int(q, 4);
+    *strict = sqlite3_column_int(q, 5);
     char why[80] = "";
     if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s%s", type ? type : "thing unknown",
@@ -82,24 +86,95 @@ static wl_status resolve(wl_store *s, wl_table *t, bool *strict, wl_error *err) 
       snprintf(why, sizeof why, "it is SQLite's own");
     if (*why) t->refused = wl_mem_strdup(why);
     if (!t->schema || !t->name || (*why && !t->refused)) st = wl_nomem(err);
-  } else if (rc == SQLITE_DONE) {
-    st = wl_not_taken(err, "%s is no table that SQLite lists", t->asked_name);
-  } else {
+  } else if (rc != SQLITE_DONE) {
     st = wl_store_sqlite_error(s, rc, err);
   }
   sqlite3_finalize(q);
   return st;
 }
 
-static wl_u8 collation_of(wl_store *s, const wl_table *t, const char *column, bool *known) {
-  const char *coll = NULL;
+static wl_status read_key(wl_store *s, const char *schema, wl_u32 key[2], wl_error *err) {
+  wl_status rc = wl_store_read_cookie(s, schema, err);
+  if (rc) return rc;
+  key[0] = s->cookie;
+  key[1] = (wl_u32)s->reprepares;
+  wl_store_end(s);
+  return WL_OK;
+}
+
+/* Opened with the first temporary table; before that nothing can be in it. */
+static bool temp_in_use(wl_store *s) {
+  return sqlite3_db_filename(s->db, "temp") != NULL;
+}
+
+/*
+** What the meaning of a name without schema depends on: the schemas where a new table of the
+** same name would come first. That of the table's own database is the table's affair.
+*/
+static wl_status read_name_key(wl_store *s, const char *schema, wl_u32 key[5], wl_error *err) {
+  memset(key, 0, 5 * sizeof *key);
+  if (schema) return WL_OK; /* it says itself where it belongs */
+  wl_status rc = temp_in_use(s) ? read_key(s, "temp", key, err) : WL_OK;
+  return rc ? rc : read_key(s, "main", key + 2, err);
+}
+
+/*
+** Walks the attached databases: with t, looks the name up in each until one has it; without,
+** up to the one named last. Folds the keys of those passed by into *key.
+*/
+static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t,
+                               bool *strict, bool *found, wl_u32 *key, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  wl_status st = WL_OK;
+  bool end = false;
+  int rc = sqlite3_prepare_v2(s->db, "PRAGMA database_list", -1, &q, NULL);
+  while (!rc && !st && !end && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    const char *schema = (const char *)sqlite3_column_text(q, 1);
+    rc = schema ? SQLITE_OK : SQLITE_NOMEM;
+    if (rc || sqlite3_column_int(q, 0) < 2) continue;
+    wl_u32 own[2];
+    if (last && strcmp(schema, last) == 0) break;
+    st = read_key(s, schema, own, err);
+    if (!st && t) st = look_up(s, schema, name, t, strict, found, err);
+    end = t && *found;
+    if (!st && !end) *key = ((*key * 31 + own[0]) * 31 + own[1]) * 31 + 1;
+  }
+  if (!st && rc && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
+  sqlite3_finalize(q);
+  return st;
+}
+
+/*
+** Finds what a name means: without a schema, the first of temp, main and the attached that
+** has it. Looks no further than it must, for looking takes a lock.
+*/
+static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_error *err) {
+  bool found = false;
+  wl_status st = read_name_key(s, n->schema, n->key, err);
+  if (!st && n->schema) st = look_up(s, n->schema, n->name, t, strict, &found, err);
+  if (!st && !n->schema && temp_in_use(s)) st = look_up(s, "temp", n->name, t, strict, &found, err);
+  if (!st && !n->schema && !found) st = look_up(s, "main", n->name, t, strict, &found, err);
+  if (!st && !n->schema && !found)
+    st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
+  return st || found ? st : wl_not_taken(err, "%s is no table that SQLite lists", n->name);
+}
+
+/* What only SQLite's own catalogue tells of a column. */
+static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *known) {
+  const char *coll = NULL, *type = NULL;
   *known = true;
-  if (sqlite3_table_column_metadata(s->db, t->schema, t->name, column, NULL, &coll, NULL, NULL, NULL) || !coll)
-    return WL_COLL_BINARY;
-  if (strcasecmp(coll, "NOCASE") == 0) return WL_COLL_NOCASE;
-  if (strcasecmp(coll, "RTRIM") == 0) return WL_COLL_RTRIM;
-  *known = strcasecmp(coll, "BINARY") == 0;
-  return WL_COLL_BINARY;
+  c->coll = WL_COLL_BINARY;
+  if (sqlite3_table_column_metadata(s->db, t->schema, t->name, c->name, &type, &coll, NULL, NULL,
+                                    NULL))
+    return;
+  if (type && !*type) c->affinity = 'C'; /* a type name that is there but empty: a "" */
+  if (!coll) return;
+  if (strcasecmp(coll, "NOCASE") == 0)
+    c->coll = WL_COLL_NOCASE;
+  else if (strcasecmp(coll, "RTRIM") == 0)
+    c->coll = WL_COLL_RTRIM;
+  else
+    *known = strcasecmp(coll, "BINARY") == 0;
 }
 
 static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *err) {
@@ -114,7 +189,8 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     if (t->n_cols == size) {
       int more = size ? size * 2 : 16;
-      wl_table_column *p = wl_mem_realloc(t->cols, (size_t)size * sizeof *p, (size_t)more * sizeof *p);
+      wl_table_column *p =
+          wl_mem_realloc(t->cols, (size_t)size * sizeof *p, (size_t)more * sizeof *p);
       if (!p) {
         st = wl_nomem(err);
         break;
@@ -135,7 +211,8 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     c->affinity = wl_affinity_of_type(c->decl);
     if (strict && strcasecmp(c->decl, "ANY") == 0) c->affinity = 'A';
     bool known;
-    c->coll = collation_of(s, t, c->name, &known);
+    describe(s, t, c, &known);
+    known = known && wl_store_collation(s, c->coll) && wl_store_collation(s, WL_COLL_BINARY);
     if (!known && !t->refused) {
       t->refused = wl_mem_strdup("it has a column with a collation of the application's own");
       if (!t->refused) st = wl_nomem(err);
@@ -158,24 +235,11 @@ static bool same_name(const char *a, const char *b) {
   return a == b || (a && b && strcasecmp(a, b) == 0);
 }
 
-/* What a shape depends on: the schemas of temp and main, where a new table of the same
-** name would come first, and that of its own database. */
-static wl_status read_shape_key(wl_store *s, const char *schema, wl_u32 key[6], wl_error *err) {
-  const char *const names[] = {"temp", "main", schema};
-  for (int k = 0; k < 3; k++) {
-    wl_status rc = wl_store_read_cookie(s, names[k], err);
-    if (rc) return rc;
-    key[2 * k] = s->cookie;
-    key[2 * k + 1] = (wl_u32)s->reprepares;
-    wl_store_end(s);
-  }
-  return WL_OK;
-}
-
 /* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */
 static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
-  char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'", t->name, t->schema);
+  char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'",
+                              t->name, t->schema);
   int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
@@ -187,19 +251,64 @@ static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
 }
 
-static wl_status read_shape(wl_store *s, const char *schema, const char *name, wl_table **out,
-                            wl_error *err) {
+/* Text is kept as UTF-8, and SQLite orders and cuts it by its own encoding. */
+static wl_status check_encoding(wl_store *s, wl_table *t, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  int rc = sqlite3_prepare_v2(s->db, "PRAGMA encoding", -1, &q, NULL);
+  if (!rc && sqlite3_step(q) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(q, 0);
+    if (name && strcmp(name, "UTF-8") != 0 && !t->refused) {
+      char why[64];
+      snprintf(why, sizeof why, "its database is kept in %.20s, not UTF-8", name);
+      t->refused = wl_mem_strdup(why);
+      if (!t->refused) rc = SQLITE_NOMEM;
+    }
+  }
+  sqlite3_finalize(q);
+  return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+}
+
+/* Takes a table out of the list, and every name that leads to it. */
+static void forget(wl_store *s, wl_table *t) {
+  for (wl_name **at = &s->names; *at;) {
+    wl_name *n = *at;
+    if (n->table == t) {
+      *at = n->next;
+      wl_name_free(n);
+    } else {
+      at = &n->next;
+    }
+  }
+  for (wl_table **at = &s->tables; *at; at = &(*at)->next) {
+    if (*at == t) {
+      *at = t->next;
+      break;
+    }
+  }
+  wl_table_free(t);
+}
+
+/* The table a new name means: one that is known already under another name, or a new one. */
+static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   wl_table *t = wl_mem_zalloc(sizeof *t);
   if (!t) return wl_nomem(err);
-  wl_status rc = WL_OK;
   bool strict = false;
-  t->asked_name = wl_mem_strdup(name);
-  if (schema) t->asked_schema = wl_mem_strdup(schema);
-  if (!t->asked_name || (schema && !t->asked_schema)) rc = wl_nomem(err);
-  if (!rc) rc = resolve(s, t, &strict, err);
-  if (!rc) rc = read_shape_key(s, t->schema, t->shape, err);
+  s->n_shapes++;
+  wl_status rc = resolve(s, n, t, &strict, err);
+  if (!rc) rc = read_key(s, t->schema, t->shape, err);
+  if (!rc) rc = wl_store_try_collations(s, t->schema, t->shape[1], err);
+  wl_table *known = rc ? NULL : s->tables;
+  while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0))
+    known = known->next;
+  if (known && memcmp(known->shape, t->shape, sizeof t->shape) == 0) {
+    wl_table_free(t);
+    n->table = known;
+    return WL_OK;
+  }
+  if (known) forget(s, known);
   if (!rc) rc = read_columns(s, t, strict, err);
   if (!rc && t->without_rowid) rc = read_key_index(s, t, err);
+  if (!rc) rc = check_encoding(s, t, err);
   if (rc) {
     wl_table_free(t);
     return rc;
@@ -207,28 +316,61 @@ static wl_status read_shape(wl_store *s, const char *schema, const char *name, w
   t->id = ++s->last_id;
   t->next = s->tables;
   s->tables = t;
-  *out = t;
+  n->table = t;
   return WL_OK;
+}
+
+/* The table a known name still means, or NULL after forgetting what has changed. */
+static wl_status recall(wl_store *s, const char *schema, const char *name, wl_table **out,
+                        wl_error *err) {
+  *out = NULL;
+  for (wl_name **at = &s->names; *at; at = &(*at)->next) {
+    wl_name *n = *at;
+    if (!same_name(n->schema, schema) || !same_name(n->name, name)) continue;
+    wl_u32 key[5], own[2];
+    const char *at_home = n->table->schema;
+    bool attached = strcmp(at_home, "temp") != 0 && strcmp(at_home, "main") != 0;
+    wl_status rc = read_name_key(s, schema, key, err);
+    if (!rc && !schema && attached)
+      rc = walk_attached(s, name, at_home, NULL, NULL, NULL, &key[4], err);
+    if (!rc && !schema && strcmp(at_home, "main") == 0)
+      memcpy(own, key + 2, sizeof own);
+    else if (!rc)
+      rc = read_key(s, at_home, own, err);
+    if (rc || memcmp(own, n->table->shape, sizeof own) != 0) {
+      forget(s, n->table);
+    } else if (memcmp(key, n->key, sizeof key) != 0) {
+      *at = n->next;
+      wl_name_free(n);
+    } else {
+      *out = n->table;
+    }
+    return rc;
+  }
+  return WL_OK;
+}
+
+wl_i64 wl_store_n_shapes(const wl_store *s) {
+  return s->n_shapes;
 }
 
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) {
-  wl_status rc = WL_OK;
-  *out = NULL;
-  for (wl_table **at = &s->tables; *at; at = &(*at)->next) {
-    wl_table *t = *at;
-    if (!same_name(t->asked_schema, schema) || !same_name(t->asked_name, name)) continue;
-    wl_u32 key[6];
-    rc = read_shape_key(s, t->schema, key, err);
-    if (!rc && memcmp(key, t->shape, sizeof key) == 0) {
-      *out = t;
-    } else {
-      *at = t->next;
-      wl_table_free(t);
+  wl_status rc = recall(s, schema, name, out, err);
+  if (rc == WL_NOMEM) return rc;
+  if (!*out) {
+    wl_name *n = wl_mem_zalloc(sizeof *n);
+    if (!n) return wl_nomem(err);
+    n->name = wl_mem_strdup(name);
+    if (schema) n->schema = wl_mem_strdup(schema);
+    rc = n->name && (!schema || n->schema) ? read_shape(s, n, err) : wl_nomem(err);
+    if (rc) {
+      wl_name_free(n);
+      return rc;
     }
-    break;
+    n->next = s->names;
+    s->names = n;
+    *out = n->table;
   }
-  if (!*out) rc = read_shape(s, schema, name, out, err);
-  if (!rc && (*out)->refused) return wl_not_taken(err, "%s: %s", name, (*out)->refused);
-  return rc;
+  return (*out)->refused ? wl_not_taken(err, "%s: %s", name, (*out)->refused) : WL_OK;
 }

@@ -24,19 +24,18 @@ typedef struct wl_table_column {
   bool hidden; /* not part of * */
 } wl_table_column;
 
-/* One thing a name in FROM can mean. Column -1 is the rowid. */
+/* A table, whatever names lead to it. Column -1 is the rowid. */
 typedef struct wl_table {
   struct wl_table *next;
-  wl_u64 id;                       /* of this reading of the shape; never used again */
-  char *asked_schema, *asked_name; /* as the query wrote it; schema may be NULL */
-  char *schema, *name;             /* what that is */
-  char *refused;                   /* why no query over it is taken, or NULL */
+  wl_u64 id; /* of this reading of the shape; never used again */
+  char *schema, *name;
+  char *refused; /* why no query over it is taken, or NULL */
   int n_cols;
   wl_table_column *cols;
   bool without_rowid;
   char *key_index;        /* WITHOUT ROWID: the index that is the table */
   const char *rowid_name; /* a name of the rowid that no column hides, or NULL */
-  wl_u32 shape[6];        /* cookie and re-prepare count of temp, main and its own schema */
+  wl_u32 shape[2];        /* cookie and re-prepare count of its schema when it was read */
 
   /* cached contents */
   bool loaded; /* version, file and n_rows are set */
@@ -45,12 +44,12 @@ typedef struct wl_table {
   wl_i64 n_rows;
   wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
   wl_i64 n_uses, n_loads, last_use;
-  double load_ns;            /* spent on the columns that are there */
-  wl_u32 too_big_version;    /* data version at which it did not fit … */
-  wl_i64 estimate;           /* of rows … */
-  wl_u32 estimate_version;   /* … at this data version */
+  double load_ns;          /* spent on the columns that are there */
+  wl_u32 too_big_version;  /* data version at which it did not fit … */
+  wl_i64 estimate;         /* of rows … */
+  wl_u32 estimate_version; /* … at this data version */
   bool estimated;
-  wl_i64 too_big_budget;     /* … a host_budget of this size; 0: never */
+  wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
 } wl_table;
 
 typedef struct wl_store wl_store;
@@ -73,6 +72,16 @@ void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
 /* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) WL_MUST;
+
+/* How often a shape has been read so far. Reading one makes SQLite check its own copy of
+** the schema, so a statement prepared before the count moved may be out of date. */
+wl_i64 wl_store_n_shapes(const wl_store *s);
+
+/* Whether a database can be read now: WL_NOT_TAKEN if it is locked or the like. */
+wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+
+/* Whether a collation is SQLite's own, as far as trying tells. */
+bool wl_store_collation(const wl_store *s, int coll);
 
 /* Rows of the table: exact if loaded, else an estimate that costs microseconds. */
 wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);

@@ -13,6 +13,15 @@ typedef struct wl_dbfile {
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
 } wl_dbfile;
 
+/* What a name in FROM means, as long as the schemas that decide it stay as they are. */
+typedef struct wl_name {
+  struct wl_name *next;
+  char *schema, *name; /* as the query wrote it; schema may be NULL */
+  wl_u32 key[5];       /* cookie and re-prepare count of temp and main; of the attached ones
+                       ** that come before the table's, all in one */
+  wl_table *table;
+} wl_name;
+
 /* The load in progress, fed by the SQL function wl_load. */
 typedef struct wl_load {
   wl_builder **builders;
@@ -25,7 +34,12 @@ typedef struct wl_load {
 struct wl_store {
   sqlite3 *db;
   wl_dbfile *files;
-  wl_table *tables;
+  wl_table *tables; /* no two of one schema and name */
+  wl_name *names;
+  wl_i64 n_shapes;
+  bool tried, own_coll[3];   /* collations: tried, and found to be SQLite's own … */
+  wl_u32 tried_at;           /* … at this count of … */
+  char tried_schema[64];     /* … this database's helper */
   sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
   sqlite3_stmt *active;      /* the helper whose read transaction is open */
   wl_u32 cookie, version;    /* read by wl_store_begin */
@@ -44,6 +58,10 @@ wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err);
 void wl_table_drop_data(wl_table *t);
 void wl_table_free(wl_table *t);
+void wl_name_free(wl_name *n);
+/* Tries whether the collations are SQLite's own, unless that was done at this count. */
+wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count,
+                                  wl_error *err) WL_MUST;
 /* Registers the SQL function that loads. */
 int wl_load_register(wl_store *s);
 

@@ -26,7 +26,7 @@ void wl_fsum_add_scaled(wl_fsum *s, wl_i64 k, int e) {
     k >>= -p < 63 ? -p : 63; /* the bits shifted out are zero */
     p = 0;
   }
-  __int128 v = (__int128)k << (p & 31);
+  __int128 v = (__int128)((unsigned __int128)(__int128)k << (p & 31));
   wl_i64 *w = &s->word[p >> 5];
   w[0] += (wl_i64)((wl_u64)v & 0xffffffff);
   w[1] += (wl_i64)((wl_u64)(v >> 32) & 0xffffffff);

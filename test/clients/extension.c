@@ -209,6 +209,25 @@ static void check_tables(void) {
   rows_query(&r, db, sqlite3_prepare_v2, "SELECT count(*) FROM warplite_log");
   CHECK("warplite_log grows with a query",
         r.rc == SQLITE_DONE && before >= 2 && r.cells[0].u.i > before);
+  rows_query(&r, db, warplite_prepare, "SELECT a, count(*) FROM t GROUP BY a");
+  CHECK(
+      "warplite_log tells of what SQLite ran",
+      !strcmp(ask(db, "SELECT engine||' '||(length(reason)>5)||' '||(rows IS NULL)||(ms IS NULL)||"
+                      "' '||sql FROM warplite_log ORDER BY id DESC LIMIT 1"),
+              "sqlite 1 11 SELECT a, count(*) FROM t GROUP BY a"));
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE a<=7");
+  CHECK(
+      "warplite_log counts rows of what ran natively",
+      !strcmp(
+          ask(db,
+              "SELECT engine||' '||rows||' '||(ms>=0) FROM warplite_log ORDER BY id DESC LIMIT 1"),
+          "cpu 7 1"));
+  ask(db, "SELECT warplite_unload('t')");
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t");
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM main.t");
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM T AS x");
+  CHECK("warplite_cache holds one copy, whatever the table is called",
+        !strcmp(ask(db, "SELECT count(*) FROM warplite_cache"), "1"));
   CHECK("warplite_load", !has(ask(db, "SELECT warplite_load('t')"), "error"));
   CHECK("warplite_cache holds what was loaded",
         strcmp(ask(db, "SELECT count(*) FROM warplite_cache"), "0"));

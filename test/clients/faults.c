@@ -9,6 +9,7 @@
 ** 2. After every fault a plain query runs and is right.
 */
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "../engines.h"
@@ -266,6 +267,73 @@ static int backwards(void *x, int na, const void *a, int nb, const void *b) {
   return d ? d : nb - na;
 }
 
+/* What a Unicode-aware NOCASE does: the capital e acute equals the small one. */
+static int unicode(void *x, int na, const void *a, int nb, const void *b) {
+  const unsigned char *p = a, *q = b;
+  if (na == 2 && nb == 2 && p[0] == 0xc3 && q[0] == 0xc3 && (p[1] | 0x20) == (q[1] | 0x20))
+    return 0;
+  int n = na < nb ? na : nb, d = n ? strncasecmp(a, b, (size_t)n) : 0;
+  return d ? d : na - nb;
+}
+
+static void check_unicode_nocase(void) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  exec(db, "CREATE TABLE n(x TEXT COLLATE NOCASE, y TEXT); INSERT INTO n "
+           "VALUES('\xc3\xa9','e'),('E','\xc3\x89')");
+  same("SQLite's NOCASE", db, "SELECT x, y FROM n WHERE x='\xc3\x89' OR x='e'");
+  reason_is("SQLite's NOCASE is native", db, "cpu:");
+  sqlite3_create_collation(db, "NOCASE", SQLITE_UTF8, NULL, unicode);
+  same("a Unicode NOCASE", db, "SELECT x, y FROM n WHERE x='\xc3\x89' OR x='e'");
+  reason_is("a Unicode NOCASE: SQLite runs it", db, "sqlite:");
+  exec(db, "CREATE TABLE plain(x TEXT); INSERT INTO plain VALUES('\xc3\xa9')");
+  same("a Unicode NOCASE, by name", db, "SELECT x FROM plain WHERE x='\xc3\x89' COLLATE NOCASE");
+  same("and without it", db, "SELECT x FROM plain WHERE x>'a'");
+  reason_is("and without it: is native", db, "cpu:");
+  CHECK("NOCASE: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+/* A function overridden after the statement was prepared, and one that takes any arguments. */
+static void check_late_override(void) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  sqlite3_stmt *st = NULL, *theirs = NULL;
+  fill(db, 50);
+  const char *sql = "SELECT sum(a), total(b) FROM t";
+  CHECK("late override: prepares", warplite_prepare(db, sql, -1, &st, NULL) == SQLITE_OK &&
+                                       sqlite3_prepare_v2(db, sql, -1, &theirs, NULL) == SQLITE_OK);
+  sqlite3_create_function(db, "sum", 1, SQLITE_UTF8, NULL, NULL, my_step, my_final);
+  CHECK("late override: steps",
+        sqlite3_step(st) == SQLITE_ROW && sqlite3_step(theirs) == SQLITE_ROW);
+  CHECK("late override: SQLite's answer",
+        sqlite3_column_int(st, 0) == sqlite3_column_int(theirs, 0));
+  sqlite3_finalize(st);
+  sqlite3_finalize(theirs);
+  sqlite3_create_function(db, "avg", -1, SQLITE_UTF8, NULL, NULL, my_step, my_final);
+  same("avg() of any arguments overridden", db, "SELECT avg(a) FROM t");
+  CHECK("late override: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+/* A table without schema in its name gives way to one that comes before it later. */
+static void check_shadowing(void) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  static const char *const steps[] = {
+      "ATTACH ':memory:' AS p; ATTACH ':memory:' AS q",
+      "CREATE TABLE q.s(a); INSERT INTO q.s VALUES('q')",
+      "CREATE TABLE p.s(a, b); INSERT INTO p.s VALUES('p', 1)",
+      "CREATE VIEW main.s AS SELECT 'view' AS a",
+      "CREATE TEMP TABLE s(a, z); INSERT INTO temp.s VALUES('temp', 2)",
+      "DROP TABLE temp.s",
+      "DROP VIEW main.s",
+      "DETACH p",
+  };
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    exec(db, steps[i]);
+    if (i) same(steps[i], db, "SELECT a FROM s");
+    if (i) same(steps[i], db, "SELECT * FROM s");
+  }
+  reason_is("shadowing: native in the end", db, "cpu:");
+  CHECK("shadowing: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
 static void check_overrides(void) {
   sqlite3 *db = open_db(":memory:", "cpu");
   fill(db, 50);
@@ -393,6 +461,9 @@ int main(void) {
   check_missing();
   check_authorizer();
   check_overrides();
+  check_unicode_nocase();
+  check_late_override();
+  check_shadowing();
   check_shared_cache();
   check_limits("cpu");
   check_limits("sim");

@@ -108,7 +108,7 @@ static int on_progress(void *p) {
 static void check_stops(const char *engine) {
   sqlite3 *db = open_db(":memory:", engine);
   char *sql = heavy_query(150), label[100], why[900];
-  const char *plain = "SELECT count(*), sum(a), max(c) FROM t WHERE a>10";
+  const char *plain = "SELECT count(*), sum(a), max(b) FROM t WHERE a>10";
   rows a, b;
   memset(&a, 0, sizeof a);
   memset(&b, 0, sizeof b);

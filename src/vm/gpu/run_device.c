@@ -333,7 +333,7 @@ static wl_status push_batches(launch *l, arrived *a, wl_error *err) {
 
 /* ---- aggregates */
 
-static __int128 limbs(wl_u64 lo, wl_i64 hi) { return ((__int128)hi << 32) + lo; }
+static __int128 limbs(wl_u64 lo, wl_i64 hi) { return (__int128)hi * ((__int128)1 << 32) + lo; }
 
 /* Joins what the blocks gathered into the run's accumulators. */
 static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_error *err) {

@@ -79,13 +79,17 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
   if (!rc) rc = wl_bind(&t->arena, t->stmt, c->store, &t->query, err);
   if (!rc) rc = number_args(t, err);
-  if (!rc && (t->query->limit || t->query->offset || t->query->aggregate || t->query->where))
+  t->facts.rowid_order = true;
+  const wl_query *q = t->query;
+  if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
-  else
-    t->facts.rowid_order = true;
-  if (!rc && (t->query->limit || t->query->offset) && !t->query->aggregate && !t->facts.rowid_order)
-    rc =
-        wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
+  /* Where the order of rows shows, it must be the one SQLite would meet them in. */
+  bool one_row = !rc && q->aggregate && !q->grouped;
+  if (!rc && !t->facts.rowid_order && !one_row) {
+    if (q->n_order) rc = wl_not_taken(err, "ORDER BY, and SQLite would scan in the order of an index");
+    else if (q->limit || q->offset)
+      rc = wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
+  }
   if (rc) {
     text_free(t);
     *out = NULL;

@@ -461,8 +461,22 @@ static wl_status column(compiler *c, int slot, wl_domain dom, wl_reg r, operand 
   return emit_reg(c, WL_OP__Column, r, (wl_i16)slot, 0, 0, &out->x);
 }
 
+/* In the second block, an expression that is a group key is that key's column. */
+static int key_of(const compiler *c, const wl_bexpr *e) {
+  const wl_query *q = c->in->query;
+  for (int k = 0; k < q->n_groups && !c->over_table; k++)
+    if (wl_bexpr_same(q->groups[k], e)) return k;
+  return -1;
+}
+
 static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
   const wl_query *q = c->in->query;
+  int key = key_of(c, e);
+  if (key >= 0) {
+    const wl_key *k = &c->p->keys[key];
+    if ((k->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
+    return column(c, key, k->domain, k->reg, out);
+  }
   operand a, b;
   wl_status rc;
   switch (e->kind) {
@@ -477,7 +491,7 @@ static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
     if ((col->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
     return column(c, slot, col->domain, wl_column_reg(col), out);
   }
-  case WL_B_AGG: return column(c, e->index, c->agg_domains[e->index], c->p->aggs[e->index].reg, out);
+  case WL_B_AGG: return column(c, c->p->n_keys + e->index, c->agg_domains[e->index], c->p->aggs[e->index].reg, out);
   case WL_B_ARITH: return arith_node(c, e, out);
   case WL_B_COMPARE:
     rc = expr(c, e->a, &a);
@@ -636,18 +650,67 @@ static wl_status end_block(compiler *c) {
   return append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
 }
 
+static wl_status one_result(compiler *c, const wl_bexpr *e, int k) {
+  operand o;
+  wl_status rc = expr(c, e, &o);
+  if (!rc) rc = as_value(c, &o);
+  if (rc) return rc;
+  c->p->results[k].operand = o.x;
+  c->p->results[k].domain = o.dom;
+  return WL_OK;
+}
+
+/* Equal values that look different; which one stands for them depends on the order of rows. */
+static wl_status check_ties(const compiler *c, const wl_domain *d, int coll, const char *what) {
+  operand o = {.dom = *d};
+  if (c->in->rowid_order || !ties_show(&o, coll)) return WL_OK;
+  return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index", what);
+}
+
+static int coll_of(const wl_bexpr *e) { return e->has_coll ? e->coll : WL_COLL_BINARY; }
+
+/* The result columns, and behind them the sort keys that are none of them. */
 static wl_status results(compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
-  for (int k = 0; k < q->n_results; k++) {
-    operand o;
-    wl_status rc = expr(c, q->results[k], &o);
-    if (!rc) rc = as_value(c, &o);
-    if (rc) return rc;
-    p->results[k].operand = o.x;
-    p->results[k].domain = o.dom;
+  wl_status rc = WL_OK;
+  p->n_results = p->n_given = q->n_results;
+  for (int k = 0; k < q->n_results && !rc; k++) {
+    rc = one_result(c, q->results[k], k);
+    p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
+    if (!rc && q->distinct) rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]), "DISTINCT");
   }
-  return append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)q->n_results, 0});
+  bool one_row = q->aggregate && !q->grouped;
+  for (int k = 0; k < q->n_order && !rc && !one_row; k++) {
+    const wl_border *o = &q->order[k];
+    wl_order *to = &p->order[p->n_order++];
+    to->desc = o->desc;
+    to->nulls_last = o->nulls_last;
+    to->coll = (wl_u8)coll_of(o->expr);
+    to->result = 0;
+    while (to->result < q->n_results && q->results[to->result] != o->expr) to->result++;
+    if (to->result < q->n_results) continue;
+    to->result = p->n_results++;
+    rc = one_result(c, o->expr, to->result);
+  }
+  return rc ? rc : append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
+}
+
+/* The group keys, and the opcode that finds each row's group. */
+static wl_status group_keys(compiler *c) {
+  const wl_query *q = c->in->query;
+  wl_program *p = c->p;
+  for (int k = 0; k < q->n_groups; k++) {
+    operand o;
+    wl_status rc = expr(c, q->groups[k], &o);
+    if (!rc) rc = as_value(c, &o);
+    if (!rc) rc = check_ties(c, &o.dom, coll_of(q->groups[k]), "GROUP BY");
+    if (rc) return rc;
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), reg_of(o.dom), o.dom};
+    p->n_keys++;
+  }
+  p->grouped = true;
+  return append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
 /* LIMIT and OFFSET must come out as integers; what SQLite would reject is left to it. */
@@ -687,21 +750,28 @@ static wl_status compile(compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  if (!rc && limited && !q->aggregate) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+  bool sorted = q->distinct || q->n_order > 0;
+  if (!rc && limited && !q->aggregate && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);
   if (!rc && q->where) rc = filter(c, q->where);
+  if (!rc && q->grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = aggregate(c, k);
   if (!rc && !q->aggregate) rc = results(c);
   if (!rc) rc = end_block(c);
   if (!rc && q->aggregate) {
     /* What is done once to the finished aggregates runs on the host, whatever it is. */
     int host_op = p->host_op;
-    if (limited) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+    if (limited && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
     if (!rc) rc = begin_block(c, WL_SOURCE_AGGREGATES);
+    if (!rc && q->having) rc = filter(c, q->having);
     if (!rc) rc = results(c);
     if (!rc) rc = end_block(c);
     p->host_op = host_op;
   }
+  p->distinct = q->distinct;
+  if (!rc && p->distinct) rc = append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
+  if (!rc && p->n_order) rc = append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
+  if (!rc && limited && sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   return rc ? rc : append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
 }
 
@@ -718,7 +788,10 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->columns = WL_NEW_N(arena, wl_i16, q->n_cols);
   p->column_names = WL_NEW_N(arena, const char *, q->n_cols);
   p->column_regs = WL_NEW_N(arena, wl_reg, q->n_cols);
-  p->results = WL_NEW_N(arena, wl_result, q->n_results);
+  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order);
+  p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
+  p->order = WL_NEW_N(arena, wl_order, q->n_order);
+  p->keys = WL_NEW_N(arena, wl_key, q->n_groups);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);
   c.agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);

@@ -15,6 +15,7 @@ static wl_u8 truth_of(wl_val v) { return v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? W
 #define FOLD_COLUMN(F0)   return false;
 #define FOLD_FILTER(F0)   return false;
 #define FOLD_RESULT(F0)   return false;
+#define FOLD_GROUP(F0)    return false;
 #define FOLD_AGG(F0)      return false;
 #define FOLD_AGG_I(F0)    return false;
 #define FOLD_AGG_F(F0)    return false;

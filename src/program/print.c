@@ -42,11 +42,32 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     } else if (in->op == WL_OP__Limit) {
       out->p1 = p->limit < 0 ? "all" : wl_arena_printf(arena, "%lld", p->limit);
       out->p2 = wl_arena_printf(arena, "%lld", p->offset);
+    } else if (in->op == WL_OP__Sort) {
+      const char *list = "";
+      for (int k = 0; k < p->n_order && k < 16; k++) {
+        list = wl_arena_printf(arena, "%s%s%d%s%s", list, k ? ", " : "", p->order[k].result + 1,
+                               p->order[k].desc ? " DESC" : "",
+                               p->order[k].nulls_last == p->order[k].desc ? "" : p->order[k].nulls_last ? " NULLS LAST" : " NULLS FIRST");
+        if (!list) return WL_NOMEM;
+      }
+      out->p4 = list;
     } else if (in->op == WL_OP__Parallel) {
       out->p3 = wl_arena_printf(arena, "%d", in->c);
-      out->p4 = in->a == WL_SOURCE_TABLE ? p->table : "the aggregates";
+      out->p4 = in->a == WL_SOURCE_TABLE ? p->table : p->grouped ? "the groups" : "the aggregates";
     }
     break;
+  case WL_SHAPE_GROUP: {
+    const char *list = "";
+    for (int k = 0; k < p->n_keys && k < 16; k++) {
+      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "", operand(p, arena, 'V', p->keys[k].operand));
+      if (!list) return WL_NOMEM;
+    }
+    out->p1 = "";
+    out->p2 = wl_arena_printf(arena, "%d", in->b);
+    out->p3 = "";
+    out->p4 = list;
+    break;
+  }
   case WL_SHAPE_COLUMN:
     out->p1 = wl_arena_printf(arena, "r%d", in->d);
     out->p2 = wl_arena_printf(arena, "%d", in->a);

@@ -15,7 +15,7 @@ const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
 /* d, a, b, c; lower-case v: an operand of any type; '.': c is a number, not a register */
 const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_PLAN] = "    ",     [WL_SHAPE_COLUMN] = "V   ",   [WL_SHAPE_FILTER] = " B  ",
-    [WL_SHAPE_RESULT] = "    ",   [WL_SHAPE_I_II] = "III ",     [WL_SHAPE_I_IIZ] = "III ",
+    [WL_SHAPE_RESULT] = "    ", [WL_SHAPE_GROUP] = "    ",   [WL_SHAPE_I_II] = "III ",     [WL_SHAPE_I_IIZ] = "III ",
     [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",      [WL_SHAPE_I_B] = "IB  ",
     [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",      [WL_SHAPE_B_II] = "BII ",
     [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",      [WL_SHAPE_B_F] = "BF  ",
@@ -79,10 +79,12 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
                      in->c);
     break;
   case WL_SHAPE_COLUMN:
-    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_aggs))
+    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs))
       return wl_fail(err, WL_ERROR, "program: Column at %d has no column %d", pc, in->a);
     if (in->d >= 0 && in->d < p->n_regs) {
-      const wl_reg *r = over_table ? &p->column_regs[in->a] : &p->aggs[in->a].reg;
+      const wl_reg *r = over_table           ? &p->column_regs[in->a]
+                        : in->a < p->n_keys ? &p->keys[in->a].reg
+                                            : &p->aggs[in->a - p->n_keys].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
     }
@@ -94,6 +96,11 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
       rc = check_operand(p, pc, 'V', p->results[k].operand, defined, err);
       if (rc) return rc;
     }
+    break;
+  case WL_SHAPE_GROUP:
+    if (in->b != p->n_keys) return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
+    for (int k = 0; k < p->n_keys && !rc; k++) rc = check_operand(p, pc, 'V', p->keys[k].operand, defined, err);
+    if (rc) return rc;
     break;
   case WL_SHAPE_AGG:
   case WL_SHAPE_AGG_I:

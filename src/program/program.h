@@ -23,6 +23,7 @@ typedef enum wl_shape {
   WL_SHAPE_COLUMN,
   WL_SHAPE_FILTER,
   WL_SHAPE_RESULT,
+  WL_SHAPE_GROUP,
   WL_SHAPE_I_II,
   WL_SHAPE_I_IIZ,
   WL_SHAPE_I_I,
@@ -110,6 +111,21 @@ typedef struct wl_result {
   wl_domain domain; /* of the values that can come */
 } wl_result;
 
+/* A group key: the operand in the table block, the first columns of the second one's source. */
+typedef struct wl_key {
+  wl_i16 operand;
+  wl_u8 coll;
+  wl_reg reg;
+  wl_domain domain;
+} wl_key;
+
+/* A sort key: a result column, which may be one past those that are given out. */
+typedef struct wl_order {
+  int result;
+  wl_u8 coll;
+  bool desc, nulls_last;
+} wl_order;
+
 typedef enum wl_source_kind { WL_SOURCE_TABLE, WL_SOURCE_AGGREGATES } wl_source_kind;
 
 typedef struct wl_program {
@@ -128,8 +144,15 @@ typedef struct wl_program {
   int n_accs;
   wl_agg *aggs;
   int n_aggs;
-  wl_result *results;
-  int n_results;
+  wl_key *keys;
+  int n_keys;
+  bool grouped;
+  wl_result *results; /* those given out, then what only sorting needs */
+  int n_results, n_given;
+  bool distinct;
+  wl_u8 *distinct_colls; /* [n_given] */
+  wl_order *order;
+  int n_order;
   wl_i64 limit, offset; /* limit < 0: none */
   int host_op;          /* an opcode only the host runs, or -1 */
 } wl_program;

@@ -18,7 +18,6 @@ typedef struct binder {
   int size_aggs;
   bool in_agg;
   bool in_where;
-  bool bare_column; /* a column outside of every aggregate */
   int alias_depth;
   wl_error *err;
 } binder;
@@ -103,7 +102,6 @@ static wl_status negate(binder *b, bool negated, wl_bexpr **x) {
 
 static wl_status column(binder *b, int index, wl_bexpr **out) {
   int slot = index < 0 ? b->table->n_cols : index;
-  if (!b->in_agg) b->bare_column = true;
   wl_bexpr *x = b->columns[slot];
   if (!x) {
     x = node(b, WL_B_COLUMN);
@@ -436,11 +434,7 @@ static wl_status check_select(const wl_select *s, wl_error *err) {
   if (s->from->next || s->from->nested) return wl_not_taken(err, "joins are not native yet");
   if (s->from->select) return wl_not_taken(err, "subqueries are not native yet");
   if (s->from->is_call) return wl_not_taken(err, "%s is a table-valued function", s->from->name);
-  if (s->distinct) return wl_not_taken(err, "DISTINCT is not native yet");
-  if (s->group_by) return wl_not_taken(err, "GROUP BY is not native yet");
-  if (s->having) return wl_not_taken(err, "HAVING is not native yet");
   if (s->windows) return wl_not_taken(err, "window functions are not native yet");
-  if (s->order_by) return wl_not_taken(err, "ORDER BY is not native yet");
   return WL_OK;
 }
 
@@ -462,6 +456,104 @@ static wl_status bind_results(binder *b) {
     if (rc) return rc;
   }
   return WL_OK;
+}
+
+/* ---- GROUP BY and ORDER BY */
+
+bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
+  if (a == b) return true;
+  if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index || a->n_list != b->n_list ||
+      a->coll != b->coll || a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
+    return false;
+  if (a->kind == WL_B_CONST) {
+    if (a->value.t != b->value.t || a->value.n != b->value.n) return false;
+    if (a->value.t >= WL_T_TEXT) return memcmp(wl_bytes(a->value), wl_bytes(b->value), a->value.n) == 0;
+    return a->value.v == b->value.v;
+  }
+  for (int k = 0; k < a->n_list; k++)
+    if (!wl_bexpr_same(a->list[k], b->list[k])) return false;
+  return wl_bexpr_same(a->a, b->a) && wl_bexpr_same(a->b, b->b);
+}
+
+/* Whether e can be computed from the group keys and aggregates alone. */
+static bool from_groups(const wl_query *q, const wl_bexpr *e) {
+  if (!e) return true;
+  for (int k = 0; k < q->n_groups; k++)
+    if (wl_bexpr_same(q->groups[k], e)) return true;
+  if (e->kind == WL_B_COLUMN) return false;
+  for (int k = 0; k < e->n_list; k++)
+    if (!from_groups(q, e->list[k])) return false;
+  return e->kind == WL_B_AGG || (from_groups(q, e->a) && from_groups(q, e->b));
+}
+
+/* The result column that an ORDER BY or GROUP BY term stands for by number or, in ORDER BY,
+** by alias; NULL if it is an expression of its own. */
+static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) {
+  const wl_query *q = b->q;
+  while (e->kind == WL_E_COLLATE) e = e->a;
+  if (e->kind == WL_E_INT && e->i >= 1 && e->i <= q->n_results) return q->results[e->i - 1];
+  if (!by_alias || e->kind != WL_E_NAME || e->table) return NULL;
+  int k = 0;
+  for (const wl_result_col *c = b->select->cols; c; c = c->next) {
+    if (c->star) return NULL; /* names behind a star are columns, found as such */
+    if (c->alias && strcasecmp(c->alias, e->name) == 0) return q->results[k];
+    k++;
+  }
+  return NULL;
+}
+
+/* A term: the result it names, under the term's own COLLATE, or an expression. */
+static wl_status term(binder *b, const wl_expr *e, bool by_alias, wl_bexpr **out) {
+  wl_bexpr *named = named_result(b, e, by_alias);
+  if (!named) return bind(b, e, out);
+  if (e->kind != WL_E_COLLATE) {
+    *out = named;
+    return WL_OK;
+  }
+  wl_status rc = collate(b, e, out);
+  if (!rc) (*out)->a = named;
+  return rc;
+}
+
+static wl_status bind_groups(binder *b) {
+  wl_query *q = b->q;
+  int n = 0;
+  for (const wl_expr_list *l = b->select->group_by; l; l = l->next) n++;
+  q->groups = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
+  if (!q->groups) return wl_nomem(b->err);
+  q->grouped = n > 0;
+  b->in_where = true; /* no aggregates here */
+  for (const wl_expr_list *l = b->select->group_by; l; l = l->next) {
+    wl_status rc = term(b, l->expr, false, &q->groups[q->n_groups]);
+    if (rc) return rc;
+    q->n_groups++;
+  }
+  b->in_where = false;
+  return WL_OK;
+}
+
+static wl_status bind_order(binder *b) {
+  wl_query *q = b->q;
+  int n = 0;
+  for (const wl_order_term *t = b->select->order_by; t; t = t->next) n++;
+  q->order = WL_NEW_N(b->arena, wl_border, n + 1);
+  if (!q->order) return wl_nomem(b->err);
+  for (const wl_order_term *t = b->select->order_by; t; t = t->next) {
+    wl_border *o = &q->order[q->n_order++];
+    wl_status rc = term(b, t->expr, true, &o->expr);
+    if (rc) return rc;
+    o->desc = t->desc;
+    o->nulls_last = t->nulls ? t->nulls == 2 : t->desc;
+  }
+  return WL_OK;
+}
+
+/* In a query with aggregates or groups, everything given must come from the groups. */
+static wl_status check_grouped(const wl_query *q, wl_error *err) {
+  bool ok = from_groups(q, q->having);
+  for (int k = 0; k < q->n_results && ok; k++) ok = from_groups(q, q->results[k]);
+  for (int k = 0; k < q->n_order && ok; k++) ok = from_groups(q, q->order[k].expr);
+  return ok ? WL_OK : wl_not_taken(err, "a column beside the groups is not native yet");
 }
 
 wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
@@ -486,11 +578,16 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
     b.in_where = false;
     if (rc) return rc;
   }
-  b.bare_column = false;
   rc = bind_results(&b);
+  if (!rc) rc = bind_groups(&b);
+  if (!rc && s->having) rc = bind(&b, s->having, &q->having);
+  if (!rc) rc = bind_order(&b);
   if (rc) return rc;
-  if (q->aggregate && b.bare_column)
-    return wl_not_taken(err, "a column beside an aggregate is not native yet");
+  q->distinct = s->distinct;
+  q->aggregate |= q->grouped;
+  if (s->having && !q->aggregate) return wl_not_taken(err, "HAVING without groups is not native yet");
+  if (q->aggregate) rc = check_grouped(q, err);
+  if (rc) return rc;
   if (s->limit) rc = bind(&b, s->limit, &q->limit);
   if (!rc && s->offset) rc = bind(&b, s->offset, &q->offset);
   if (!rc && arena->failed) rc = wl_nomem(err);

@@ -63,6 +63,11 @@ typedef struct wl_bagg {
   wl_bexpr *arg; /* NULL for count(*) */
 } wl_bagg;
 
+typedef struct wl_border {
+  wl_bexpr *expr;
+  bool desc, nulls_last;
+} wl_border;
+
 typedef struct wl_query {
   const char *schema, *table; /* as written */
   wl_u64 table_id;
@@ -74,10 +79,20 @@ typedef struct wl_query {
   bool aggregate;
   wl_bagg *aggs;
   int n_aggs;
+  wl_bexpr **groups; /* GROUP BY */
+  int n_groups;
+  bool grouped; /* there is a GROUP BY */
+  wl_bexpr *having;
+  bool distinct;
+  wl_border *order; /* ORDER BY */
+  int n_order;
   wl_bexpr *limit, *offset;
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;
+
+/* Whether two bound expressions are the same computation. */
+bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b);
 
 /* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */
 wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,

@@ -43,6 +43,10 @@ wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_e
   return WL_OK;
 }
 
+wl_i64 wl_pool_rows(const wl_pool *p) {
+  return (wl_i64)p->max_rows;
+}
+
 const wl_reg *wl_pool_regs(const wl_pool *p) { return p->regs; }
 
 static void batch_free(wl_batch *b) {

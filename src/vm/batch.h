@@ -44,6 +44,7 @@ wl_reg wl_result_reg(const wl_result *r);
 wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) WL_MUST;
 void wl_pool_close(wl_pool *p); /* the owner lets go */
 const wl_reg *wl_pool_regs(const wl_pool *p);
+wl_i64 wl_pool_rows(const wl_pool *p); /* room in a batch of its own */
 
 wl_status wl_batch_take(wl_pool *pool, wl_batch **out, wl_error *err) WL_MUST;
 void wl_batch_give(wl_batch *b); /* NULL is fine */

@@ -1,6 +1,7 @@
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "vm/order.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -40,11 +41,13 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   if (r->config.threads < 1) r->config.threads = 1;
   r->wave = r->config.threads;
   find_blocks(r);
+  r->collects = program->distinct || program->n_order > 0;
   wl_i64 most = r->snap.n_rows < WL_TABLET_ROWS ? r->snap.n_rows : WL_TABLET_ROWS;
   wl_status rc = wl_pool_open(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
-  if (!rc && (!r->workers || !r->accs)) rc = wl_nomem(err);
+  r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
+  if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
   if (rc) {
     wl_run_close(r);
     *out = NULL;
@@ -64,6 +67,8 @@ void wl_run_close(wl_run *r) {
   for (int k = 0; r->accs && k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
   wl_mem_free(r->workers);
   wl_mem_free(r->accs);
+  for (int i = 0; r->groups && i < r->config.threads; i++) wl_groups_close(r->groups[i]);
+  wl_mem_free(r->groups);
   wl_pool_close(r->pool);
   wl_snapshot_release(&r->snap);
   wl_arena_close(&r->arena);
@@ -95,13 +100,14 @@ static void wave_task(void *arg, int worker, long task) {
   wl_status rc = WL_OK;
   if (!r->workers[worker])
     rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text, &r->workers[worker], err);
+  if (!rc && r->p->grouped && !r->groups[worker]) rc = wl_groups_open(r->p, &r->groups[worker], err);
   if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc) {
     int tablet = r->next_tablet + (int)task;
     wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
     rc = wl_exec_run(r->workers[worker], tablet, 0, (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS),
                      w->batches[task], w->max_rows,
-                     w->accs ? w->accs + task * r->p->n_accs : NULL, err);
+                     w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker], err);
   }
   w->status[task] = rc;
 }
@@ -113,12 +119,12 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   w.n = r->n_tablets - r->next_tablet;
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
-  w.max_rows = r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-  if (r->second_block >= 0) {
+  w.max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  if (r->second_block >= 0 && !r->p->grouped) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
   }
-  wl_threads_run(r->config.threads, w.n, wave_task, &w);
+  wl_threads_run(r->in_order ? 1 : r->config.threads, w.n, wave_task, &w);
   wl_status rc = WL_OK;
   for (int i = 0; i < w.n; i++) {
     if (!rc && w.status[i]) {
@@ -137,7 +143,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   wl_mem_free(w.accs);
   r->next_tablet += w.n;
   /* Few batches in flight stay in the cache; accumulators are small. */
-  if (r->second_block >= 0 && r->wave < MAX_WAVE) r->wave *= 2;
+  if ((r->second_block >= 0 || r->collects) && r->wave < MAX_WAVE) r->wave *= 2;
   return rc;
 }
 
@@ -156,40 +162,99 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   return wl_run_cpu_wave(r, err);
 }
 
-/* The second block: one row, made of the finished aggregates. */
+/* Runs the second block over its source: the finished aggregates, or the groups. */
+static wl_status second_block(wl_run *r, const wl_val *source, wl_i64 n, wl_error *err) {
+  wl_exec *x = NULL;
+  wl_status rc = wl_exec_open(r->p, r->second_block, NULL, source, r->config.max_text, &x, err);
+  wl_i64 room = wl_pool_rows(r->pool);
+  for (wl_i64 at = 0; at < n && !rc;) {
+    wl_batch *b = NULL;
+    /* a batch's worth, within one tablet of the source */
+    wl_i64 m = WL_TABLET_ROWS - (at & (WL_TABLET_ROWS - 1));
+    if (m > n - at) m = n - at;
+    if (m > room) m = room;
+    rc = wl_batch_take(r->pool, &b, err);
+    if (!rc)
+      rc = wl_exec_run(x, (int)(at >> WL_TABLET_SHIFT), (wl_i32)(at & (WL_TABLET_ROWS - 1)), (wl_i32)m, b, -1, NULL, NULL, err);
+    if (!rc && b->n_rows) wl_run_push(r, b);
+    else wl_batch_give(b);
+    at += m;
+  }
+  wl_exec_close(x);
+  return rc;
+}
+
 static wl_status finish_aggregates(wl_run *r, wl_error *err) {
   const wl_program *p = r->p;
   wl_status rc = WL_OK;
-  wl_exec *x = NULL;
-  wl_batch *b = NULL;
   wl_val *values = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *values);
   if (!values) return wl_nomem(err);
-  for (int k = 0; k < p->n_aggs && !rc; k++) rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &values[k], err);
-  if (!rc) rc = wl_exec_open(p, r->second_block, NULL, values, r->config.max_text, &x, err);
-  if (!rc) rc = wl_batch_take(r->pool, &b, err);
-  if (!rc) rc = wl_exec_run(x, 0, 0, 1, b, -1, NULL, err);
-  if (rc) wl_batch_give(b);
-  else wl_run_push(r, b);
-  wl_exec_close(x);
+  for (int k = 0; k < p->n_aggs && !rc; k++)
+    rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &values[k], err);
+  if (!rc) rc = second_block(r, values, 1, err);
   wl_mem_free(values);
   return rc;
+}
+
+/* Joins the workers' groups and gives them out; *again: they must be gathered in row order. */
+static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
+  wl_groups *all = NULL;
+  *again = false;
+  for (int i = 0; i < r->config.threads; i++) {
+    if (!r->groups[i]) continue;
+    if (!all) {
+      all = r->groups[i];
+      continue;
+    }
+    if (wl_groups_join(all, r->groups[i])) return wl_nomem(err);
+  }
+  if (!all) return WL_OK;
+  if (!r->in_order && wl_groups_need_order(all)) {
+    for (int i = 0; i < r->config.threads; i++) {
+      wl_groups_close(r->groups[i]);
+      r->groups[i] = NULL;
+    }
+    r->in_order = *again = true;
+    r->next_tablet = 0;
+    return WL_OK;
+  }
+  wl_val *rows = NULL;
+  wl_status rc = wl_groups_finish(all, r->in_order, &rows, err);
+  if (!rc) rc = second_block(r, rows, wl_groups_count(all), err);
+  wl_mem_free(rows);
+  return rc;
+}
+
+/* One step towards the next batch; *done: there will be no more. */
+static wl_status advance(wl_run *r, bool *done, wl_error *err) {
+  *done = false;
+  if (r->next_tablet < r->n_tablets) return one_wave(r, err);
+  if (r->second_block >= 0 && !r->aggregated) {
+    bool again = false;
+    wl_status rc = r->p->grouped ? finish_groups(r, &again, err) : finish_aggregates(r, err);
+    r->aggregated = !again;
+    return rc;
+  }
+  if (r->collects && !r->collected) {
+    r->collected = true;
+    wl_i64 most = r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+    wl_status rc = wl_order_batches(r->p, r->pool, &r->ready, most, err);
+    r->ready_end = &r->ready;
+    while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
+    return rc;
+  }
+  *done = true;
+  return WL_OK;
 }
 
 wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) {
   *out = NULL;
   for (;;) {
     if (r->to_give == 0) return WL_OK;
-    while (!r->ready) {
-      wl_status rc = WL_OK;
-      if (r->next_tablet < r->n_tablets) {
-        rc = one_wave(r, err);
-      } else if (r->second_block >= 0 && !r->aggregated) {
-        r->aggregated = true;
-        rc = finish_aggregates(r, err);
-      } else {
-        return WL_OK;
-      }
-      if (rc) return rc;
+    while (!r->ready || (r->collects && !r->collected)) {
+      bool done;
+      wl_status rc = advance(r, &done, err);
+      if (rc || done) return rc;
     }
     wl_batch *b = r->ready;
     r->ready = b->next;

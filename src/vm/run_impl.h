@@ -19,6 +19,10 @@ struct wl_run {
   int next_tablet, n_tablets;
   int wave; /* tablets in the next wave */
   bool aggregated;
+  bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
+  bool collected;
+  wl_groups **groups; /* [config.threads]: of GROUP BY, each worker's */
+  bool in_order;      /* groups are being filled in row order, by one worker */
   wl_exec **workers; /* [config.threads] */
   wl_acc_state *accs; /* [n_accs]: the whole table so far */
   char detour[200];

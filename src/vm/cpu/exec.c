@@ -30,6 +30,9 @@ struct wl_exec {
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
   bool selected; /* sel holds; else all rows in a row */
   wl_u64 room[WL_VECTOR]; /* for values packed together */
+  wl_groups *groups;      /* of the run in progress, or NULL */
+  wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
+  wl_i64 rows[WL_VECTOR];  /* its number in the table */
   wl_u32 fault;
   wl_vctx ctx;
 };
@@ -50,6 +53,9 @@ static void note_uses(wl_exec *x) {
     if (in->op == WL_OP__Result)
       for (int k = 0; k < p->n_results; k++)
         if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
+    if (in->op == WL_OP__Group)
+      for (int k = 0; k < p->n_keys; k++)
+        if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
     if (want[0] != ' ') x->defined[in->d] = pc;
   }
 }
@@ -214,6 +220,13 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
     d->n[i] = text ? (wl_u32)(d->v[i] >> 32) : 0;
     if (text) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
   }
+}
+
+/* Rows of the second block's source. */
+static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
+  wl_i64 width = x->p->n_keys + x->p->n_aggs, base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  for (int i = 0; i < n; i++)
+    put(&x->regs[in->d], i, x->aggregates[(base + (x->selected ? x->sel[i] : i)) * width + in->a]);
 }
 
 /* ---- filters */
@@ -407,6 +420,40 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
   return wl_acc_better(in->op, s, best, 0) ? wl_acc_best(s, best) : WL_OK;
 }
 
+/* ---- groups */
+
+static wl_status find_groups(wl_exec *x, int tablet, wl_i32 row, int n) {
+  const wl_program *p = x->p;
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
+  if (wl_groups_direct(x->groups)) {
+    const plane *a = operand(x, p->keys[0].operand);
+    return wl_groups_find_ints(x->groups, (const wl_i64 *)a->v, a->t, x->rows, n, x->group);
+  }
+  wl_val keys[64], *k = p->n_keys <= 64 ? keys : wl_mem_alloc((size_t)p->n_keys * sizeof *k);
+  wl_status rc = k ? WL_OK : WL_NOMEM;
+  for (int i = 0; i < n && !rc; i++) {
+    for (int j = 0; j < p->n_keys; j++) k[j] = get(operand(x, p->keys[j].operand), i);
+    rc = wl_groups_find(x->groups, k, x->rows[i], &x->group[i]);
+  }
+  if (k != keys) wl_mem_free(k);
+  return rc;
+}
+
+static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
+  const plane *a = operand(x, in->a);
+  bool plain = a->stride && a->type <= WL_R_REAL;
+  if ((plain || in->op == WL_OP__AggRows) &&
+      wl_groups_add_vector(x->groups, in->d, x->group, a->v, in->op == WL_OP__AggRows ? NULL : a->t, n))
+    return WL_OK;
+  wl_status rc = WL_OK;
+  for (int i = 0; i < n && !rc; i++) {
+    wl_val v = in->op == WL_OP__AggRows ? wl_null() : get(a, i);
+    rc = wl_groups_add(x->groups, in->d, x->group[i], v, x->rows[i]);
+  }
+  return rc;
+}
+
 /* ---- results */
 
 static wl_status give_text(wl_outcol *c, wl_i64 row, wl_val v) {
@@ -471,7 +518,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     wl_status rc = WL_OK;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
-      if (x->aggregates) put(&x->regs[in->d], 0, x->aggregates[in->a]);
+      if (x->aggregates) load_source(x, in, tablet, row, n);
       if (x->direct[in->d] >= 0) {
         wl_outcol *o = &out->cols[x->direct[in->d]];
         x->regs[in->d].v = o->v + out->n_rows;
@@ -484,6 +531,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
       if (n == 0) return WL_OK;
       break;
     case WL_SHAPE_RESULT: rc = give(x, out, n); break;
+    case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
     case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
@@ -496,7 +544,9 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     case WL_SHAPE_AGG:
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
-    case WL_SHAPE_AGG_V: rc = aggregate(x, in, &accs[in->d], n); break;
+    case WL_SHAPE_AGG_V:
+      rc = x->groups ? aggregate_groups(x, in, n) : aggregate(x, in, &accs[in->d], n);
+      break;
     default: typed(x, in, n);
     }
     if (rc) return rc;
@@ -505,8 +555,9 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
 }
 
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
-                      wl_acc_state *accs, wl_error *err) {
+                      wl_acc_state *accs, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
+  x->groups = groups;
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
     wl_status rc = vector(x, tablet, first + at, m, out, accs);

@@ -13,6 +13,7 @@
 #include "store/column.h"
 #include "vm/agg.h"
 #include "vm/batch.h"
+#include "vm/cpu/group.h"
 #include "vm/ops.h"
 
 enum { WL_VECTOR = 1024 };
@@ -20,14 +21,15 @@ enum { WL_VECTOR = 1024 };
 typedef struct wl_exec wl_exec;
 
 /* A worker for the block that starts with the Parallel at pc. cols: the table's columns;
-** aggregates: the values of the second block's source. Both are borrowed. */
+** aggregates: the rows of the second block's source (n_keys + n_aggs values each), NULL in
+** the first block. Both are borrowed. */
 wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
                        wl_u64 max_text, wl_exec **out, wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
 
 /* Rows [first, first + n) of a tablet. out: the batch that Result fills, stopping once it
-** has max_rows. accs: the accumulators that Agg opcodes fill. */
+** has max_rows. accs: the accumulators that Agg opcodes fill, or groups those of a Group. */
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
-                      wl_acc_state *accs, wl_error *err) WL_MUST;
+                      wl_acc_state *accs, wl_groups *groups, wl_error *err) WL_MUST;
 
 #endif

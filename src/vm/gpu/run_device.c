@@ -450,7 +450,7 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   wl_i64 each = (wl_i64)tablet_bytes(r, s), n = room / each;
   if (n < 1) return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each, d->budget);
   s->group = n < r->n_tablets ? (int)n : r->n_tablets;
-  if (r->to_give >= 0 && s->group > 4) s->group = 4;
+  if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
   return WL_OK;
 }
 
@@ -516,7 +516,7 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
   if (rc == WL_FULL) return WL_NOT_TAKEN; /* with the message that says why */
   if (!rc) {
     r->next_tablet = l.end;
-    if (r->to_give >= 0) s->group *= 2;
+    if (r->to_give >= 0 && !r->collects) s->group *= 2;
   }
   return rc;
 }

@@ -1,0 +1,14 @@
+/*
+** The end of a plan: DISTINCT and ORDER BY over result batches that have all arrived.
+*/
+#ifndef WL_ORDER_H
+#define WL_ORDER_H
+
+#include "vm/batch.h"
+
+/* Replaces the list of batches by one that is distinct and sorted as the program says; at
+** most `most` rows are needed (< 0: all). */
+wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
+                           wl_error *err) WL_MUST;
+
+#endif

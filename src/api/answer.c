@@ -166,7 +166,8 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_er
 }
 
 wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
-  static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
+  static const char *const names[] = {"count", "sum",      "total",  "avg",    "min", "max",
+                                      "abs",   "coalesce", "ifnull", "nullif", "iif"};
   sqlite3_stmt *q = NULL;
   int rc = sqlite3_prepare_v2(c->db, "PRAGMA function_list", -1, &q, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
@@ -176,7 +177,7 @@ wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
   while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     if (sqlite3_column_int(q, 1)) continue; /* built in */
     const char *name = (const char *)sqlite3_column_text(q, 0);
-    for (int k = 0; name && k < 6 && !st; k++)
+    for (int k = 0; name && k < (int)(sizeof names / sizeof *names) && !st; k++)
       if (strcasecmp(name, names[k]) == 0)
         st = wl_not_taken(err, "%s() is a function of the application's own", names[k]);
   }

@@ -61,6 +61,16 @@ static wl_status number_args(wl_sqltext *t, wl_error *err) {
   return WL_OK;
 }
 
+/* Whether rows that ORDER BY calls equal are equal in all they show. */
+static bool ties_hidden(const wl_query *q) {
+  for (int i = 0; i < q->n_results; i++) {
+    int k = 0;
+    while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
+    if (k == q->n_order) return false;
+  }
+  return q->n_order > 0;
+}
+
 static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_sqltext *t = *out = wl_mem_zalloc(sizeof *t);
   if (!t) return wl_nomem(err);
@@ -85,7 +95,7 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
   /* Where the order of rows shows, it must be the one SQLite would meet them in. */
   bool one_row = !rc && q->aggregate && !q->grouped;
-  if (!rc && !t->facts.rowid_order && !one_row) {
+  if (!rc && !t->facts.rowid_order && !one_row && !ties_hidden(q)) {
     if (q->n_order) rc = wl_not_taken(err, "ORDER BY, and SQLite would scan in the order of an index");
     else if (q->limit || q->offset)
       rc = wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");

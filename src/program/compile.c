@@ -455,6 +455,33 @@ static wl_status cast_node(compiler *c, const wl_bexpr *e, operand *out) {
   }
 }
 
+/* abs(): of one kind of number; -9223372036854775808 is SQLite's error, and text its business. */
+static wl_status abs_node(compiler *c, const wl_bexpr *e, operand *out) {
+  operand a, zero, minus, below;
+  wl_status rc = expr(c, e->a, &a);
+  if (!rc) rc = as_value(c, &a);
+  if (rc) return rc;
+  if (only_null(&a)) return constant(c, wl_null(), out);
+  bool real = only(&a, WL_M(WL_T_REAL));
+  if (!real && (!only(&a, WL_M(WL_T_INT)) || a.dom.lo == WL_I64_MIN))
+    return wl_not_taken(c->err, "abs() of values that are not all of one numeric type");
+  rc = constant(c, real ? wl_real(0.0) : wl_int(0), &zero);
+  operand x = a, y = zero;
+  if (!rc) rc = arith(c, WL_OP_SUB, &y, &x, &minus);
+  operand l = a, z = zero;
+  if (!rc) rc = compare(c, WL_OP_LT, '@', WL_COLL_BINARY, &l, &z, &below);
+  if (rc) return rc;
+  wl_domain d = wl_domain_union(minus.dom, a.dom);
+  if (real) d.flo = 0;
+  else d.lo = 0;
+  if (is_const(&below)) {
+    wl_val v = value(c, &below);
+    *out = v.t != WL_T_NULL && v.v ? minus : a;
+    return WL_OK;
+  }
+  return emit3(c, real ? WL_OP__SelectF : WL_OP__SelectI, &minus, &a, &below, 0, d, out);
+}
+
 static wl_status column(compiler *c, int slot, wl_domain dom, wl_reg r, operand *out) {
   memset(out, 0, sizeof *out);
   out->dom = dom;
@@ -508,6 +535,7 @@ static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
   case WL_B_TRUTH: return truth_node(c, e, out);
   case WL_B_CASE: return case_node(c, e, out);
   case WL_B_CAST: return cast_node(c, e, out);
+  case WL_B_ABS: return abs_node(c, e, out);
   }
   return wl_fail(c->err, WL_ERROR, "compiler: unknown node %d", e->kind);
 }
@@ -678,7 +706,8 @@ static wl_status results(compiler *c) {
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = one_result(c, q->results[k], k);
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
-    if (!rc && q->distinct) rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]), "DISTINCT");
+    if (!rc && (q->distinct || q->n_order))
+      rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]), q->distinct ? "DISTINCT" : "ORDER BY");
   }
   bool one_row = q->aggregate && !q->grouped;
   for (int k = 0; k < q->n_order && !rc && !one_row; k++) {
@@ -696,6 +725,12 @@ static wl_status results(compiler *c) {
   return rc ? rc : append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
 }
 
+static bool has_minmax(const wl_query *q) {
+  for (int k = 0; k < q->n_aggs; k++)
+    if (q->aggs[k].fn >= WL_FN_MIN) return true;
+  return false;
+}
+
 /* The group keys, and the opcode that finds each row's group. */
 static wl_status group_keys(compiler *c) {
   const wl_query *q = c->in->query;
@@ -705,8 +740,12 @@ static wl_status group_keys(compiler *c) {
     wl_status rc = expr(c, q->groups[k], &o);
     if (!rc) rc = as_value(c, &o);
     if (!rc) rc = check_ties(c, &o.dom, coll_of(q->groups[k]), "GROUP BY");
+    if (!rc && has_minmax(q) && ties_show(&o, coll_of(q->groups[k])))
+      rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
     if (rc) return rc;
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), reg_of(o.dom), o.dom};
+    /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
+    bool desc = q->n_order == q->n_groups && q->order[k].desc;
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, reg_of(o.dom), o.dom};
     p->n_keys++;
   }
   p->grouped = true;

@@ -115,6 +115,7 @@ typedef struct wl_result {
 typedef struct wl_key {
   wl_i16 operand;
   wl_u8 coll;
+  bool desc; /* groups come out in descending order of it */
   wl_reg reg;
   wl_domain domain;
 } wl_key;

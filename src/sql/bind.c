@@ -338,6 +338,63 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
+/* ---- scalar functions that are CASE in other words */
+
+static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
+  wl_status rc = binary(b, WL_B_ISNULL, WL_OP_NONE, x, NULL, out);
+  return rc ? rc : binary(b, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
+}
+
+/* coalesce and ifnull; iif; nullif; abs. *found: it is one of them, with fitting arguments. */
+static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl_bexpr **out) {
+  bool coalesce = strcasecmp(e->name, "coalesce") == 0 || strcasecmp(e->name, "ifnull") == 0;
+  bool iif = strcasecmp(e->name, "iif") == 0, nullif = strcasecmp(e->name, "nullif") == 0;
+  bool abs = strcasecmp(e->name, "abs") == 0;
+  *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) || (abs && n_args == 1);
+  if (!*found || e->distinct || e->star || e->window || e->a) {
+    *found = false;
+    return WL_OK;
+  }
+  b->q->calls = true;
+  wl_bexpr **args = WL_NEW_N(b->arena, wl_bexpr *, n_args);
+  wl_bexpr *x = node(b, abs ? WL_B_ABS : WL_B_CASE);
+  if (!args || !x) return wl_nomem(b->err);
+  wl_status rc = WL_OK;
+  int k = 0;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) rc = bind(b, l->expr, &args[k++]);
+  if (rc) return rc;
+  *out = x;
+  if (abs) {
+    x->a = args[0];
+    inherit_collation(x);
+    return WL_OK;
+  }
+  x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n_args);
+  if (!x->list) return wl_nomem(b->err);
+  if (iif) {
+    memcpy(x->list, args, 3 * sizeof *args);
+    x->n_list = 3;
+  } else if (nullif) {
+    /* values as they are, under the collation of the first argument that has one */
+    rc = compare(b, WL_B_IS, WL_OP_EQ, args[0], args[1], &x->list[0]);
+    if (!rc) rc = constant(b, wl_null(), &x->list[1]);
+    if (rc) return rc;
+    x->list[0]->cmp_affinity = '@';
+    x->list[0]->coll = args[0]->has_coll ? args[0]->coll : args[1]->has_coll ? args[1]->coll : WL_COLL_BINARY;
+    x->list[2] = args[0];
+    x->n_list = 3;
+  } else {
+    for (k = 0; k < n_args - 1 && !rc; k++) {
+      rc = not_null(b, args[k], &x->list[2 * k]);
+      x->list[2 * k + 1] = args[k];
+    }
+    x->list[2 * k] = args[k];
+    x->n_list = 2 * k + 1;
+  }
+  inherit_collation(x);
+  return rc;
+}
+
 /* ---- aggregates */
 
 static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -345,10 +402,14 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   int fn = 0, n_args = 0;
   for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
   while (fn < 6 && strcasecmp(e->name, names[fn]) != 0) fn++;
+  bool found;
+  wl_status st = scalar(b, e, n_args, &found, out);
+  if (st || found) return st;
   if (fn == 6 || (fn >= WL_FN_MIN && n_args != 1))
     return wl_not_taken(b->err, "the function %s() is not native yet", e->name);
   if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
-  if (e->distinct) return wl_not_taken(b->err, "%s(DISTINCT …) is not native yet", e->name);
+  if (e->distinct && fn < WL_FN_MIN)
+    return wl_not_taken(b->err, "%s(DISTINCT …) is not native yet", e->name);
   if (e->a) return wl_not_taken(b->err, "FILTER is not native yet");
   if (b->in_agg || b->in_where || n_args > 1)
     return wl_not_taken(b->err, "the use of %s() is not understood", e->name);
@@ -376,7 +437,7 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
     x->has_coll = x->explicit_coll = true;
   }
   q->aggs[q->n_aggs++] = agg;
-  q->aggregate = true;
+  q->aggregate = q->calls = true;
   *out = x;
   return WL_OK;
 }

@@ -29,7 +29,8 @@ typedef enum wl_bkind {
   WL_B_NOT,
   WL_B_TRUTH, /* a IS TRUE */
   WL_B_CASE,  /* list: when, then, …, else */
-  WL_B_CAST   /* to affinity */
+  WL_B_CAST,  /* to affinity */
+  WL_B_ABS
 } wl_bkind;
 
 typedef struct wl_bexpr {
@@ -76,6 +77,7 @@ typedef struct wl_query {
   wl_bexpr *where;
   wl_bexpr **results;
   int n_results;
+  bool calls; /* some function of SQLite is computed by us: it must not be overridden */
   bool aggregate;
   wl_bagg *aggs;
   int n_aggs;

@@ -219,8 +219,13 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
     return WL_OK;
   }
   wl_val *rows = NULL;
-  wl_status rc = wl_groups_finish(all, r->in_order, &rows, err);
-  if (!rc) rc = second_block(r, rows, wl_groups_count(all), err);
+  wl_i64 n = 0;
+  wl_status rc = wl_groups_finish(all, r->in_order, &rows, &n, err);
+  if (rc == WL_ERROR && !r->p->n_order) {
+    r->late = *err;
+    rc = WL_OK;
+  }
+  if (!rc) rc = second_block(r, rows, n, err);
   wl_mem_free(rows);
   return rc;
 }
@@ -242,6 +247,10 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
     r->ready_end = &r->ready;
     while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
     return rc;
+  }
+  if (r->late.code) {
+    *err = r->late;
+    return r->late.code;
   }
   *done = true;
   return WL_OK;

@@ -22,6 +22,7 @@ struct wl_run {
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
   wl_groups **groups; /* [config.threads]: of GROUP BY, each worker's */
+  wl_error late;      /* raised once the rows before it have been given, as SQLite does */
   bool in_order;      /* groups are being filled in row order, by one worker */
   wl_exec **workers; /* [config.threads] */
   wl_acc_state *accs; /* [n_accs]: the whole table so far */

@@ -390,7 +390,13 @@ static ex *expr(world *w, int depth) {
                                       "CASE WHEN # THEN # WHEN # THEN # ELSE # END",
                                       "CASE # WHEN # THEN # WHEN # THEN # END",
                                       "CASE # WHEN # THEN # ELSE @ END",
-                                      "CASE WHEN # THEN # END"};
+                                      "CASE WHEN # THEN # END",
+                                      "coalesce(#,#,#)",
+                                      "ifnull(#,#)",
+                                      "nullif(#,#)",
+                                      "nullif(# COLLATE NOCASE,@)",
+                                      "iif(#,#,#)",
+                                      "abs(@)"};
   int d = depth - 1, k = rng_below(&w->r, 100);
   if (depth <= 0) return leaf(w);
   if (k < 8) return leaf(w);

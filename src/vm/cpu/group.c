@@ -336,12 +336,12 @@ static int by_keys(const void *x, const void *y) {
   const wl_groups *g = a->g;
   for (int k = 0; k < g->n_keys; k++) {
     int c = wl_cmp_val(g->keys[a->i * g->n_keys + k], g->keys[b->i * g->n_keys + k], g->p->keys[k].coll);
-    if (c) return c;
+    if (c) return g->p->keys[k].desc ? -c : c;
   }
   return 0;
 }
 
-wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_error *err) {
+wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n, wl_error *err) {
   const wl_program *p = g->p;
   int width = p->n_keys + p->n_aggs;
   sorted *order = wl_mem_alloc((size_t)(g->n + 1) * sizeof *order);
@@ -349,6 +349,7 @@ wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_error *
   wl_status rc = order && out ? WL_OK : wl_nomem(err);
   for (wl_i64 i = 0; i < g->n && !rc; i++) order[i] = (sorted){g, i};
   if (!rc) qsort(order, (size_t)g->n, sizeof *order, by_keys);
+  *n = 0;
   for (wl_i64 r = 0; r < g->n && !rc; r++) {
     wl_i64 i = order[r].i;
     memcpy(out + r * width, &g->keys[i * g->n_keys], (size_t)g->n_keys * sizeof *out);
@@ -368,11 +369,8 @@ wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_error *
       }
       if (!rc) rc = wl_acc_final(p, &p->aggs[a], &state, &out[r * width + g->n_keys + a], err);
     }
+    if (!rc) *n = r + 1;
   }
   wl_mem_free(order);
-  if (rc) {
-    wl_mem_free(out);
-    *rows = NULL;
-  }
   return rc;
 }

@@ -53,9 +53,10 @@ wl_status wl_groups_join(wl_groups *into, wl_groups *from) WL_MUST;
 bool wl_groups_need_order(const wl_groups *g);
 
 /*
-** The finished groups in key order: rows of n_keys + n_aggs values, the caller's to free
-** with wl_mem_free; text stays g's.
+** The finished groups in key order: *n rows of n_keys + n_aggs values, the caller's to free
+** with wl_mem_free; text stays g's. A group whose sum() overflows ends them: the rows before
+** it are given, with the error.
 */
-wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_error *err) WL_MUST;
+wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n, wl_error *err) WL_MUST;
 
 #endif

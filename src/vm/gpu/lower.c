@@ -131,7 +131,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
   int first, end;
   memset(out, 0, sizeof *out);
   table_block(p, &first, &end);
-  if (p->host_op >= 0) return wl_not_taken(err, "%s needs SQLite's own conversions", wl_opcodes[p->host_op].name);
+  if (p->host_op >= 0) return wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[p->host_op].name);
   if (end - first > WL_GPU_MAX_INSTR)
     return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first, WL_GPU_MAX_INSTR);
   if (p->n_columns > WL_GPU_MAX_COLUMNS)

@@ -18,8 +18,8 @@ typedef struct binder {
   int size_aggs;
   bool in_agg;
   bool in_where;
+  bool in_alias;    /* in a result column that WHERE named */
   bool bare_column; /* a column outside of every aggregate */
-  int alias_depth;
   wl_error *err;
 } binder;
 
@@ -148,12 +148,13 @@ static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
   int i = find_column(b, e);
   /* A rowid name gives way to an alias of the same name only where SQLite lets it: not at all. */
   if (i >= 0) return column(b, i == b->table->n_cols ? -1 : i, out);
-  if (!e->table && b->alias_depth < 20) {
+  /* WHERE sees the aliases of the result columns; these themselves and LIMIT do not. */
+  if (!e->table && b->in_where && !b->in_alias) {
     for (const wl_result_col *c = b->select->cols; c; c = c->next) {
       if (!c->alias || !c->expr || strcasecmp(c->alias, e->name) != 0) continue;
-      b->alias_depth++;
+      b->in_alias = true;
       wl_status rc = bind(b, c->expr, out);
-      b->alias_depth--;
+      b->in_alias = false;
       return rc;
     }
   }

@@ -455,6 +455,23 @@ static void check_nulls(void) {
   CHECK("version", !strcmp(warplite_version(), WARPLITE_VERSION));
 }
 
+/* SQLite treats the arguments of a virtual table differently from the sixteenth on. */
+static void check_many_params(void) {
+  static const int counts[] = {14, 15, 16, 17, 63, 64, 65, 99, 100, 101, 250, 1500};
+  char sql[8000], label[60];
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    size_t at = (size_t)snprintf(sql, sizeof sql, "SELECT a, d FROM t WHERE ?1 IS NULL OR a IN (?");
+    for (int k = 2; k < counts[i]; k++) at += (size_t)snprintf(sql + at, sizeof sql - at, ",?");
+    snprintf(sql + at, sizeof sql - at, ")");
+    snprintf(label, sizeof label, "%d parameters are taken", counts[i]);
+    sqlite3_stmt *st = NULL;
+    int rc = warplite_prepare(db, sql, -1, &st, NULL);
+    CHECK(label, rc == SQLITE_OK && !strncmp(warplite_reason(db), "cpu", 3));
+    sqlite3_finalize(st);
+    check_params(sql);
+  }
+}
+
 int main(void) {
   if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) {
     tap_bad("api", "cannot set the engine: %s", sqlite3_errmsg(db));
@@ -468,6 +485,7 @@ int main(void) {
        "CREATE TABLE o(big INTEGER); INSERT INTO o VALUES(9223372036854775807),(1);");
   for (size_t i = 0; i < sizeof with_params / sizeof with_params[0]; i++)
     check_params(with_params[i]);
+  check_many_params();
   check_midway();
   check_columns();
   check_tails();

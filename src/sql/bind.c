@@ -23,6 +23,9 @@ typedef struct binder {
   wl_error *err;
 } binder;
 
+/* What a lookup in SQLite's list of IN costs, in operators. */
+enum { IN_LOOKUP = 6 };
+
 static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out);
 
 static wl_bexpr *node(binder *b, wl_bkind kind) {
@@ -261,24 +264,40 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
-/* x IN (list): an OR of comparisons under x's own affinity and collation. */
+/* x IN (list): an OR of comparisons under x's own affinity and collation. The OR is a tree of
+** even depth, for a list may be longer than the stack is deep. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
-  wl_bexpr *x, *all = NULL;
+  wl_bexpr *x;
   wl_status rc = bind(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return constant(b, wl_int(e->negated), out);
-  bool single = !e->list->next && is_constant(e->list->expr);
-  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
-    wl_bexpr *y, *eq;
+  int n = 0, before = b->q->n_nodes_cost;
+  bool constants = true;
+  for (const wl_expr_list *l = e->list; l; l = l->next, n++)
+    constants = constants && is_constant(l->expr);
+  wl_bexpr **eq = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!eq) return wl_nomem(b->err);
+  int k = 0;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
+    wl_bexpr *y;
     rc = bind(b, l->expr, &y);
-    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
+    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq[k]);
     if (rc) break;
-    eq->cmp_affinity = x->affinity;
-    if (!single) eq->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
-    rc = all ? binary(b, WL_B_OR, WL_OP_OR, all, eq, &all) : (all = eq, WL_OK);
+    eq[k]->cmp_affinity = x->affinity;
+    if (n > 1 || !constants) eq[k]->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
   }
-  *out = all;
+  /* SQLite looks constants up in a sorted list. */
+  if (constants && n > IN_LOOKUP) {
+    b->q->n_nodes_cost = before + IN_LOOKUP;
+    b->q->n_list_cost += n;
+  }
+  for (; n > 1 && !rc; n = (n + 1) / 2) {
+    for (int i = 0; i + 1 < n && !rc; i += 2)
+      rc = binary(b, WL_B_OR, WL_OP_OR, eq[i], eq[i + 1], &eq[i / 2]);
+    if (n % 2) eq[n / 2] = eq[n - 1];
+  }
+  *out = eq[0];
   return rc ? rc : negate(b, e->negated, out);
 }
 

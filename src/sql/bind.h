@@ -76,7 +76,8 @@ typedef struct wl_query {
   int n_aggs;
   wl_bexpr *limit, *offset;
   int n_exprs;
-  int n_nodes_cost; /* operators a row passes, for the cost estimate */
+  int n_nodes_cost; /* operators a row passes, for the cost estimate … */
+  int n_list_cost;  /* … and natively, besides, constants that IN compares with one by one */
 } wl_query;
 
 /* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */

@@ -3,15 +3,26 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "sql/lex.h"
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* Statements about warplite itself leave the last reason alone. */
+/* Statements about warplite itself leave the last reason alone: those that name one of its
+** functions or tables, not those with such a string in them. */
 static bool speaks_of_warplite(const char *sql, size_t n) {
-  for (size_t i = 0; i + 9 <= n; i++)
-    if ((sql[i] == 'w' || sql[i] == 'W') && strncasecmp(sql + i, "warplite_", 9) == 0) return true;
+  static const char prefix[] = "warplite_";
+  wl_lexer lex;
+  wl_token t;
+  wl_lex_init(&lex, sql, n);
+  for (int kind; (kind = wl_lex_next(&lex, &t)) != WL_LEX_END && kind != WL_LEX_ILLEGAL;) {
+    const char *word = sql + t.pos;
+    bool quoted = strchr("\"[`", *word) != NULL;
+    if (t.n >= sizeof prefix - 1 + quoted &&
+        strncasecmp(word + quoted, prefix, sizeof prefix - 1) == 0)
+      return true;
+  }
   return false;
 }
 

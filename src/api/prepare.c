@@ -135,7 +135,6 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
 
 int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                      const char **pzTail) {
-  wl_error err = {0};
   const char *tail = NULL;
   if (ppStmt) *ppStmt = NULL;
   if (!db || !ppStmt || !zSql) return SQLITE_MISUSE;
@@ -144,16 +143,17 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
   sqlite3_mutex_enter(m);
   int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
   if (pzTail) *pzTail = tail;
-  wl_conn *c = NULL;
-  if (rc == SQLITE_OK && *ppStmt) c = wl_conn_get(db, &err);
-  if (c) {
-    c->preparing = true;
-    rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
-    c->preparing = false;
-  } else if (rc == SQLITE_OK && *ppStmt && err.code) {
-    sqlite3_finalize(*ppStmt);
-    *ppStmt = NULL;
-    rc = (int)err.code;
+  if (rc == SQLITE_OK && *ppStmt) {
+    rc = warplite_enable(db);
+    if (rc == SQLITE_OK) {
+      wl_conn *c = wl_conn_find(db);
+      c->preparing = true;
+      rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
+      c->preparing = false;
+    } else {
+      sqlite3_finalize(*ppStmt);
+      *ppStmt = NULL;
+    }
   }
   sqlite3_mutex_leave(m);
   return rc;

@@ -141,6 +141,10 @@ static void check_settings(void) {
       tap_bad(label, "not by its name: %s", warplite_errmsg(db));
     else
       tap_ok(label);
+    sqlite3_stmt *st = NULL;
+    CHECK("WARPLITE_SET: so is preparing, in words",
+          warplite_prepare(db, "SELECT 1", -1, &st, NULL) == SQLITE_ERROR && !st &&
+              has(warplite_errmsg(db), part) && *warplite_errmsg(db));
     CHECK("WARPLITE_SET: SQLite goes on", !strcmp(ask(db, "SELECT count(*) FROM t"), "100"));
     CHECK("WARPLITE_SET: closes", sqlite3_close(db) == SQLITE_OK);
   }

@@ -74,7 +74,9 @@ WARPLITE_API const char *warplite_reason(sqlite3 *db);
 
 /*
 ** The message of the latest warplite_enable() or warplite_query() that failed on this
-** connection, or of a stream that it gave. Valid until the next warplite call.
+** connection, or of a stream that it gave. Valid until the next warplite call. While
+** warplite is not enabled on the connection: why the calling thread's latest try to enable
+** it, by warplite_prepare() too, failed.
 ** Never NULL.
 */
 WARPLITE_API const char *warplite_errmsg(sqlite3 *db);
@@ -130,7 +132,7 @@ struct ArrowArrayStream {
 #endif
 
 /*
-** Runs one SELECT and gives its rows as an Arrow stream of struct arrays, one child a
+** Runs one SELECT (or EXPLAIN of one) and gives its rows as an Arrow stream of struct arrays, one child a
 ** result column, in batches. A query that warplite does not take runs in SQLite and
 ** comes out through the same stream. Parameters in the text are NULL.
 **

@@ -15,6 +15,12 @@ static struct wl_device *device_of(wl_conn *c, wl_error *err) {
   return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
 }
 
+/* The device was asked for and cannot: the CPU, with the reason. */
+static void leave_device(wl_placement *where, const wl_error *why) {
+  where->engine = WL_ENGINE_CPU;
+  sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
+}
+
 void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out) {
   wl_query *q = t->query;
   bool exact, *want = wl_mem_zalloc(((size_t)table->n_cols + 1) * sizeof *want);
@@ -25,18 +31,21 @@ void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *o
     missing = wl_store_missing(c->store, table, want);
   }
   wl_mem_free(want);
-  wl_error ignored;
+  wl_error why = {0};
   bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
-                    n > 100000 && device_of(c, &ignored) != NULL;
+                    n > 100000 && device_of(c, &why) != NULL;
   wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device,
            out);
+  if (out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
 }
 
 /* Which machine runs the program: the device if it was chosen and can, else the CPU and why. */
 static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *where,
                                struct wl_device **out, wl_error *err) {
   *out = NULL;
-  if (where->engine != WL_ENGINE_GPU) return WL_OK;
+  /* asked for by the settings, and left by wl_answer_place only when there is none */
+  bool asked = c->set.engine == WL_ENGINE_GPU && where->engine == WL_ENGINE_CPU;
+  if (where->engine != WL_ENGINE_GPU && !asked) return WL_OK;
   wl_error why = {0};
   struct wl_device *d = device_of(c, &why);
   wl_status rc = d ? wl_gpu_fits(p, d, &why) : WL_NOT_TAKEN;
@@ -46,8 +55,7 @@ static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *wh
   }
   if (c->set.strict && c->set.engine == WL_ENGINE_GPU)
     return wl_not_taken(err, "not on the gpu: %.400s", why.text);
-  where->engine = WL_ENGINE_CPU;
-  sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why.text);
+  leave_device(where, &why);
   return WL_OK;
 }
 

@@ -446,6 +446,24 @@ static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, const char *re
   return wl_answer_sqlite(a, NULL, 0, err);
 }
 
+/* EXPLAIN: ours in the place of SQLite's, statement and text, where there is one. */
+static wl_status explain(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **original,
+                         char **text, wl_error *err) {
+  wl_arena arena;
+  wl_stmt *parsed = NULL;
+  sqlite3_stmt *ours = NULL;
+  wl_arena_init(&arena);
+  wl_status st = wl_parse(&arena, sql, n, &parsed, err);
+  if (!st) st = wl_explain_prepare(c, sql, n, parsed, &ours, err);
+  wl_arena_close(&arena);
+  if (st) return st == WL_NOMEM ? st : WL_OK;
+  sqlite3_finalize(*original);
+  *original = ours;
+  sqlite3_free(*text);
+  *text = sqlite3_mprintf("%s", sqlite3_sql(ours));
+  return *text ? WL_OK : wl_nomem(err);
+}
+
 static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
   sqlite3_stmt *original = NULL;
   const char *tail;
@@ -460,7 +478,11 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
   else if (!text)
     st = wl_nomem(err);
-  if (!st) {
+  if (!st && sqlite3_stmt_isexplain(original)) {
+    if (c->set.engine != WL_ENGINE_SQLITE)
+      st = explain(c, text, strlen(text), &original, &text, err);
+    if (!st) st = leave(c, &s->answer, text, "EXPLAIN runs in SQLite", err);
+  } else if (!st) {
     /* the same decision as warplite_prepare makes */
     wl_placement where;
     wl_table *table;

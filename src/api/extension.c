@@ -10,7 +10,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char enable_error[512];
+static _Thread_local char enable_error[512]; /* of the latest enabling that failed */
 
 /* SQLite's own symbols, by name: present when the program (or a library) links SQLite. */
 #undef sqlite3_auto_extension
@@ -86,7 +86,7 @@ const char *warplite_reason(sqlite3 *db) {
 
 const char *warplite_errmsg(sqlite3 *db) {
   wl_conn *c = db ? wl_conn_find(db) : NULL;
-  return c ? c->errmsg : enable_error;
+  return c && c->ready ? c->errmsg : enable_error;
 }
 
 const char *warplite_version(void) {

@@ -3,15 +3,26 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "sql/lex.h"
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* Statements about warplite itself leave the last reason alone. */
+/* Statements about warplite itself leave the last reason alone: those that name one of its
+** functions or tables, not those with such a string in them. */
 static bool speaks_of_warplite(const char *sql, size_t n) {
-  for (size_t i = 0; i + 9 <= n; i++)
-    if ((sql[i] == 'w' || sql[i] == 'W') && strncasecmp(sql + i, "warplite_", 9) == 0) return true;
+  static const char prefix[] = "warplite_";
+  wl_lexer lex;
+  wl_token t;
+  wl_lex_init(&lex, sql, n);
+  for (int kind; (kind = wl_lex_next(&lex, &t)) != WL_LEX_END && kind != WL_LEX_ILLEGAL;) {
+    const char *word = sql + t.pos;
+    bool quoted = strchr("\"[`", *word) != NULL;
+    if (t.n >= sizeof prefix - 1 + quoted &&
+        strncasecmp(word + quoted, prefix, sizeof prefix - 1) == 0)
+      return true;
+  }
   return false;
 }
 
@@ -124,7 +135,6 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
 
 int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                      const char **pzTail) {
-  wl_error err = {0};
   const char *tail = NULL;
   if (ppStmt) *ppStmt = NULL;
   if (!db || !ppStmt || !zSql) return SQLITE_MISUSE;
@@ -133,16 +143,17 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
   sqlite3_mutex_enter(m);
   int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
   if (pzTail) *pzTail = tail;
-  wl_conn *c = NULL;
-  if (rc == SQLITE_OK && *ppStmt) c = wl_conn_get(db, &err);
-  if (c) {
-    c->preparing = true;
-    rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
-    c->preparing = false;
-  } else if (rc == SQLITE_OK && *ppStmt && err.code) {
-    sqlite3_finalize(*ppStmt);
-    *ppStmt = NULL;
-    rc = (int)err.code;
+  if (rc == SQLITE_OK && *ppStmt) {
+    rc = warplite_enable(db);
+    if (rc == SQLITE_OK) {
+      wl_conn *c = wl_conn_find(db);
+      c->preparing = true;
+      rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
+      c->preparing = false;
+    } else {
+      sqlite3_finalize(*ppStmt);
+      *ppStmt = NULL;
+    }
   }
   sqlite3_mutex_leave(m);
   return rc;

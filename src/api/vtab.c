@@ -7,6 +7,9 @@
 ** 1. A cursor is either native (rows come from batches) or SQLite's (rows come from a
 **    nested statement); which of the two is settled anew each time it is filtered.
 ** 2. A statement holds only text: what it needs is found or made when it is filtered.
+** 3. No more than MAX_HIDDEN arguments besides the text: SQLite checks those from the
+**    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that
+**    travel in bundles, made by the function wl_args().
 */
 #include "api/conn.h"
 #include "base/mem.h"
@@ -16,11 +19,20 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+enum { MAX_HIDDEN = 15, MAX_BUNDLE = 100 };
+
 typedef struct shape {
   wl_conn *conn;
   char *declaration;
   int n_cols, n_args;
+  bool bundled; /* the arguments are bundles */
 } shape;
+
+/* Copies of parameters that travel as one argument. */
+typedef struct bundle {
+  int n;
+  sqlite3_value *values[];
+} bundle;
 
 typedef struct table {
   sqlite3_vtab base;
@@ -179,6 +191,45 @@ static int step(cursor *c) {
   return fail(c->base.pVtab, &err);
 }
 
+/* ---- parameters in bundles */
+
+static void bundle_free(void *p) {
+  bundle *b = p;
+  for (int i = 0; i < b->n; i++) sqlite3_value_free(b->values[i]);
+  wl_mem_free(b);
+}
+
+/* wl_args(?, …): its arguments as one value that only xfilter can read. */
+static void fn_args(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  bundle *b = wl_mem_zalloc(sizeof *b + (size_t)n * sizeof *b->values);
+  if (!b) {
+    sqlite3_result_error_nomem(ctx);
+    return;
+  }
+  for (; b->n < n; b->n++) {
+    b->values[b->n] = sqlite3_value_dup(args[b->n]);
+    if (b->values[b->n]) continue;
+    bundle_free(b);
+    sqlite3_result_error_nomem(ctx);
+    return;
+  }
+  sqlite3_result_pointer(ctx, b, "wl_args", bundle_free);
+}
+
+/* The parameters in the bundles; the list is the caller's, the values are not. */
+static wl_status unbundle(int n, sqlite3_value **args, sqlite3_value ***out, int *n_out,
+                          wl_error *err) {
+  sqlite3_value **all = *out = wl_mem_alloc((size_t)n * MAX_BUNDLE * sizeof *all);
+  if (!all) return wl_nomem(err);
+  for (int k = 0; k < n; k++) {
+    const bundle *b = sqlite3_value_pointer(args[k], "wl_args");
+    /* an authorizer may have put NULL in the function's place */
+    if (!b) return wl_fail(err, WL_ERROR, "the parameters cannot be passed on");
+    for (int i = 0; i < b->n && i < MAX_BUNDLE; i++) all[(*n_out)++] = b->values[i];
+  }
+  return WL_OK;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
   (void)str;
@@ -197,7 +248,13 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                             ? "a function of the application's own stands for one of SQLite's"
                         : idx == DENIED ? "the authorizer denies it"
                                         : NULL;
-  wl_status rc = wl_answer_open(s->conn, sql, argv + 1, argc - 1, refused, &c->answer, &err);
+  sqlite3_value **params = NULL;
+  int n_params = 0;
+  wl_status rc = s->bundled ? unbundle(argc - 1, argv + 1, &params, &n_params, &err) : WL_OK;
+  if (!rc)
+    rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv + 1,
+                        s->bundled ? n_params : argc - 1, refused, &c->answer, &err);
+  wl_mem_free(params);
   if (rc) return fail(p->pVtab, &err);
   if (c->answer.n_cols != s->n_cols) {
     wl_fail(&err, WL_ERROR,
@@ -289,7 +346,7 @@ static bool plain_type(const char *type) {
   return true;
 }
 
-static char *declaration(sqlite3_stmt *original, int n_cols, int n_args) {
+static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool bundled) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "CREATE TABLE x(");
   for (int i = 0; i < n_cols; i++) {
@@ -302,15 +359,15 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args) {
       sqlite3_str_appendf(s, "c%d,", i);
   }
   sqlite3_str_appendall(s, "sql HIDDEN");
-  for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",a%d HIDDEN", i);
+  for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",%s%d HIDDEN", bundled ? "b" : "a", i);
   sqlite3_str_appendall(s, ")");
   return sqlite3_str_finish(s);
 }
 
 /* The name of the module for a shape, registering it if it is new. */
 static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args,
-                             char name[32], wl_error *err) {
-  char *text = declaration(original, n_cols, n_args);
+                             bool bundled, char name[32], wl_error *err) {
+  char *text = declaration(original, n_cols, n_args, bundled);
   if (!text) return wl_nomem(err);
   snprintf(name, 32, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
   for (int i = 0; i < c->n_shapes; i++) {
@@ -334,6 +391,7 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
     s->conn = c;
     s->n_cols = n_cols;
     s->n_args = n_args;
+    s->bundled = bundled;
     s->declaration = wl_mem_strdup(text);
   }
   sqlite3_free(text);
@@ -351,18 +409,23 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
                           wl_error *err) {
   char name[32];
   int n_cols = sqlite3_column_count(original);
-  if (n_cols + t->n_args > 1900)
-    return wl_not_taken(err, "it has %d columns and parameters", n_cols + t->n_args);
-  wl_status st = module_name(c, original, n_cols, t->n_args, name, err);
+  bool bundled = t->n_args > MAX_HIDDEN;
+  int n_hidden = bundled ? (t->n_args + MAX_BUNDLE - 1) / MAX_BUNDLE : t->n_args;
+  if (n_cols > 1900) return wl_not_taken(err, "it has %d columns", n_cols);
+  if (n_hidden > MAX_HIDDEN) return wl_not_taken(err, "it has %d parameters", t->n_args);
+  wl_status st = module_name(c, original, n_cols, n_hidden, bundled, name, err);
   if (st) return st;
   sqlite3_str *s = sqlite3_str_new(NULL);
   for (int i = 0; i < n_cols; i++)
     sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
                         sqlite3_column_name(original, i));
   sqlite3_str_appendf(s, " FROM %s(%Q", name, t->sql);
-  for (int k = 0; k < t->n_args; k++)
-    sqlite3_str_appendf(s, ",%s", t->stmt->params[t->arg_params[k] - 1]);
-  sqlite3_str_appendall(s, ")");
+  for (int k = 0; k < t->n_args; k++) {
+    bool opens = bundled && k % MAX_BUNDLE == 0;
+    if (opens && k) sqlite3_str_appendall(s, ")");
+    sqlite3_str_appendf(s, opens ? ",wl_args(%s" : ",%s", t->stmt->params[t->arg_params[k] - 1]);
+  }
+  sqlite3_str_appendall(s, bundled ? "))" : ")");
   char *text = sqlite3_str_finish(s);
   if (!text) return wl_nomem(err);
   int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
@@ -394,5 +457,7 @@ static const sqlite3_module error_module = {
     .xConnect = error_connect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index};
 
 int wl_vtab_register(wl_conn *c) {
-  return sqlite3_create_module(c->db, "wl_error", &error_module, c);
+  int rc = sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+                                   fn_args, NULL, NULL);
+  return rc ? rc : sqlite3_create_module(c->db, "wl_error", &error_module, c);
 }

@@ -35,7 +35,7 @@ static wl_status number(const char *name, const char *value, wl_i64 least, wl_i6
   errno = 0;
   long long n = strtoll(value, &end, 10);
   static const char units[] = "KMGT";
-  const char *unit = *end ? strchr(units, *end & ~32) : NULL;
+  const char *unit = *end & ~32 ? strchr(units, *end & ~32) : NULL;
   int shift = unit ? 10 * (int)(unit - units + 1) : 0;
   if (unit) end++;
   if (end == value || *end || errno || n < 0 || n > most >> shift || n << shift < least)

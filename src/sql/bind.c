@@ -18,9 +18,13 @@ typedef struct binder {
   int size_aggs;
   bool in_agg;
   bool in_where;
-  int alias_depth;
+  bool sees_alias; /* where SQLite lets names mean result columns: not in these, not in LIMIT */
+  bool in_alias;   /* in a result column that was named so */
   wl_error *err;
 } binder;
+
+/* What a lookup in SQLite's list of IN costs, in operators. */
+enum { IN_LOOKUP = 6 };
 
 static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out);
 
@@ -146,12 +150,12 @@ static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
   int i = find_column(b, e);
   /* A rowid name gives way to an alias of the same name only where SQLite lets it: not at all. */
   if (i >= 0) return column(b, i == b->table->n_cols ? -1 : i, out);
-  if (!e->table && b->alias_depth < 20) {
+  if (!e->table && b->sees_alias && !b->in_alias) {
     for (const wl_result_col *c = b->select->cols; c; c = c->next) {
       if (!c->alias || !c->expr || strcasecmp(c->alias, e->name) != 0) continue;
-      b->alias_depth++;
+      b->in_alias = true;
       wl_status rc = bind(b, c->expr, out);
-      b->alias_depth--;
+      b->in_alias = false;
       return rc;
     }
   }
@@ -258,24 +262,40 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
-/* x IN (list): an OR of comparisons under x's own affinity and collation. */
+/* x IN (list): an OR of comparisons under x's own affinity and collation. The OR is a tree of
+** even depth, for a list may be longer than the stack is deep. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
-  wl_bexpr *x, *all = NULL;
+  wl_bexpr *x;
   wl_status rc = bind(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return constant(b, wl_int(e->negated), out);
-  bool single = !e->list->next && is_constant(e->list->expr);
-  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
-    wl_bexpr *y, *eq;
+  int n = 0, before = b->q->n_nodes_cost;
+  bool constants = true;
+  for (const wl_expr_list *l = e->list; l; l = l->next, n++)
+    constants = constants && is_constant(l->expr);
+  wl_bexpr **eq = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!eq) return wl_nomem(b->err);
+  int k = 0;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
+    wl_bexpr *y;
     rc = bind(b, l->expr, &y);
-    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
+    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq[k]);
     if (rc) break;
-    eq->cmp_affinity = x->affinity;
-    if (!single) eq->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
-    rc = all ? binary(b, WL_B_OR, WL_OP_OR, all, eq, &all) : (all = eq, WL_OK);
+    eq[k]->cmp_affinity = x->affinity;
+    if (n > 1 || !constants) eq[k]->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
   }
-  *out = all;
+  /* SQLite looks constants up in a sorted list. */
+  if (constants && n > IN_LOOKUP) {
+    b->q->n_nodes_cost = before + IN_LOOKUP;
+    b->q->n_list_cost += n;
+  }
+  for (; n > 1 && !rc; n = (n + 1) / 2) {
+    for (int i = 0; i + 1 < n && !rc; i += 2)
+      rc = binary(b, WL_B_OR, WL_OP_OR, eq[i], eq[i + 1], &eq[i / 2]);
+    if (n % 2) eq[n / 2] = eq[n - 1];
+  }
+  *out = eq[0];
   return rc ? rc : negate(b, e->negated, out);
 }
 
@@ -380,7 +400,7 @@ static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl
     if (!rc) rc = constant(b, wl_null(), &x->list[1]);
     if (rc) return rc;
     x->list[0]->cmp_affinity = '@';
-    x->list[0]->coll = args[0]->has_coll ? args[0]->coll : args[1]->has_coll ? args[1]->coll : WL_COLL_BINARY;
+    x->list[0]->cmp_coll = args[0]->has_coll ? args[0]->coll : args[1]->has_coll ? args[1]->coll : WL_COLL_BINARY;
     x->list[2] = args[0];
     x->n_list = 3;
   } else {
@@ -524,7 +544,7 @@ static wl_status bind_results(binder *b) {
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
   if (a == b) return true;
   if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index || a->n_list != b->n_list ||
-      a->coll != b->coll || a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
+      a->coll != b->coll || a->cmp_coll != b->cmp_coll || a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
     return false;
   if (a->kind == WL_B_CONST) {
     if (a->value.t != b->value.t || a->value.n != b->value.n) return false;
@@ -634,15 +654,17 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   b.columns = WL_NEW_N(arena, wl_bexpr *, b.table->n_cols + 1);
   if (!q->cols || !b.columns) return wl_nomem(err);
   if (s->where) {
-    b.in_where = true;
+    b.in_where = b.sees_alias = true;
     rc = bind(&b, s->where, &q->where);
-    b.in_where = false;
+    b.in_where = b.sees_alias = false;
     if (rc) return rc;
   }
   rc = bind_results(&b);
+  b.sees_alias = true;
   if (!rc) rc = bind_groups(&b);
   if (!rc && s->having) rc = bind(&b, s->having, &q->having);
   if (!rc) rc = bind_order(&b);
+  b.sees_alias = false;
   if (rc) return rc;
   q->distinct = s->distinct;
   q->aggregate |= q->grouped;

@@ -90,7 +90,8 @@ typedef struct wl_query {
   int n_order;
   wl_bexpr *limit, *offset;
   int n_exprs;
-  int n_nodes_cost; /* operators a row passes, for the cost estimate */
+  int n_nodes_cost; /* operators a row passes, for the cost estimate … */
+  int n_list_cost;  /* … and natively, besides, constants that IN compares with one by one */
 } wl_query;
 
 /* Whether two bound expressions are the same computation. */

@@ -455,6 +455,58 @@ static void check_nulls(void) {
   CHECK("version", !strcmp(warplite_version(), WARPLITE_VERSION));
 }
 
+/* SQLite treats the arguments of a virtual table differently from the sixteenth on. */
+static void check_many_params(void) {
+  static const int counts[] = {14, 15, 16, 17, 63, 64, 65, 99, 100, 101, 250, 1500};
+  char sql[8000], label[60];
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    size_t at = (size_t)snprintf(sql, sizeof sql, "SELECT a, d FROM t WHERE ?1 IS NULL OR a IN (?");
+    for (int k = 2; k < counts[i]; k++) at += (size_t)snprintf(sql + at, sizeof sql - at, ",?");
+    snprintf(sql + at, sizeof sql - at, ")");
+    snprintf(label, sizeof label, "%d parameters are taken", counts[i]);
+    sqlite3_stmt *st = NULL;
+    int rc = warplite_prepare(db, sql, -1, &st, NULL);
+    CHECK(label, rc == SQLITE_OK && !strncmp(warplite_reason(db), "cpu", 3));
+    sqlite3_finalize(st);
+    check_params(sql);
+  }
+}
+
+/* Lists longer than the stack is deep, and than a program can be. */
+static void check_long_lists(void) {
+  static const struct {
+    int n;
+    const char *engine;
+  } lists[] = {{9000, "cpu"}, {60000, "sqlite"}};
+  for (int i = 0; i < 2; i++) {
+    size_t size = (size_t)lists[i].n * 8 + 100, at;
+    char label[60], why[900], *sql = malloc(size);
+    if (!sql) abort();
+    at = (size_t)snprintf(sql, size, "SELECT a FROM t WHERE a IN (2");
+    for (int k = 1; k < lists[i].n; k++) at += (size_t)snprintf(sql + at, size - at, ",%d", k * 4);
+    snprintf(sql + at, size - at, ")");
+    snprintf(label, sizeof label, "IN with %d constants", lists[i].n);
+    sqlite3_stmt *a = NULL, *b = NULL;
+    rows_clear(&got);
+    rows_clear(&want);
+    if (warplite_prepare(db, sql, -1, &a, NULL) || sqlite3_prepare_v2(db, sql, -1, &b, NULL)) {
+      tap_bad(label, "%s", sqlite3_errmsg(db));
+    } else {
+      rows_step(&got, db, a);
+      rows_step(&want, db, b);
+      if (!rows_same(&got, &want, true, why, sizeof why))
+        tap_bad(label, "%s", why);
+      else if (strncmp(warplite_reason(db), lists[i].engine, strlen(lists[i].engine)) != 0)
+        tap_bad(label, "%s", warplite_reason(db));
+      else
+        tap_ok(label);
+    }
+    sqlite3_finalize(a);
+    sqlite3_finalize(b);
+    free(sql);
+  }
+}
+
 int main(void) {
   if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) {
     tap_bad("api", "cannot set the engine: %s", sqlite3_errmsg(db));
@@ -468,6 +520,8 @@ int main(void) {
        "CREATE TABLE o(big INTEGER); INSERT INTO o VALUES(9223372036854775807),(1);");
   for (size_t i = 0; i < sizeof with_params / sizeof with_params[0]; i++)
     check_params(with_params[i]);
+  check_many_params();
+  check_long_lists();
   check_midway();
   check_columns();
   check_tails();

@@ -334,6 +334,26 @@ static void check_errors(void) {
   } else {
     CHECK("arrow: overflow is told", strstr(warplite_errmsg(db), "overflow") != NULL);
   }
+  static const struct {
+    const char *sql;
+    int n_cols;
+  } explained[] = {{"EXPLAIN SELECT i FROM t", 8},
+                   {"EXPLAIN QUERY PLAN SELECT i FROM t", 4},
+                   {"EXPLAIN SELECT i FROM t GROUP BY i", 8},
+                   {"EXPLAIN DELETE FROM t", 8}};
+  for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
+    struct ArrowArrayStream e;
+    struct ArrowArray rows;
+    if (warplite_query(db, explained[i].sql, &e) != SQLITE_OK) {
+      tap_bad(explained[i].sql, "%s", warplite_errmsg(db));
+      continue;
+    }
+    bool good =
+        e.get_next(&e, &rows) == 0 && rows.release && rows.n_children == explained[i].n_cols;
+    if (rows.release) rows.release(&rows);
+    e.release(&e);
+    CHECK(explained[i].sql, good);
+  }
   CHECK("arrow: closes after errors", sqlite3_close(db) == SQLITE_OK);
 }
 

@@ -95,7 +95,7 @@ static void check_settings(void) {
         {"nosuch", "1"},      {"", "1"},           {"engine", "fast"},      {"engine", ""},
         {"device", "abacus"}, {"route", "maybe"},  {"strict", "2"},         {"strict", "yes!"},
         {"threads", "-1"},    {"threads", "many"}, {"host_budget", "lots"}, {"device_budget", "-5"},
-        {"engine ", "cpu"},   {"threads", "1x"}};
+        {"engine ", "cpu"},   {"threads", "1x"},   {"host_budget", "1 "}};
   sqlite3 *db = plain_db();
   char label[120];
   CHECK("settings: enable", warplite_enable(db) == SQLITE_OK);
@@ -141,6 +141,10 @@ static void check_settings(void) {
       tap_bad(label, "not by its name: %s", warplite_errmsg(db));
     else
       tap_ok(label);
+    sqlite3_stmt *st = NULL;
+    CHECK("WARPLITE_SET: so is preparing, in words",
+          warplite_prepare(db, "SELECT 1", -1, &st, NULL) == SQLITE_ERROR && !st &&
+              has(warplite_errmsg(db), part) && *warplite_errmsg(db));
     CHECK("WARPLITE_SET: SQLite goes on", !strcmp(ask(db, "SELECT count(*) FROM t"), "100"));
     CHECK("WARPLITE_SET: closes", sqlite3_close(db) == SQLITE_OK);
   }
@@ -181,6 +185,17 @@ static void check_router(void) {
         use_setting(db, "engine", "sqlite") && use_setting(db, "route", "always"));
   rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE b>20");
   CHECK("router: engine=sqlite is SQLite", has(warplite_reason(db), "sqlite:"));
+  CHECK("router: engine=gpu", use_setting(db, "engine", "gpu"));
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE b>20");
+  bool on_gpu = !strncmp(warplite_reason(db), "gpu:", 4);
+  rows_query(&r, db, warplite_prepare, "EXPLAIN QUERY PLAN SELECT a FROM t WHERE b>20");
+  CHECK("router: the plan names the engine that runs it",
+        r.rc == SQLITE_DONE && !memcmp(r.bytes + r.cells[3].u.off,
+                                       on_gpu ? "gpu:" : "cpu: not on the gpu:", on_gpu ? 4 : 20));
+  use_setting(db, "engine", "cpu");
+  rows_query(&r, db, warplite_prepare, "SELECT a, count(*) FROM t GROUP BY a");
+  rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE a <> 'warplite_log' -- warplite_set");
+  CHECK("router: a string about warplite is but a string", has(warplite_reason(db), "cpu:"));
   CHECK("router: closes", sqlite3_close(db) == SQLITE_OK);
 }
 

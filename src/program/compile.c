@@ -38,14 +38,24 @@ static wl_status expr(compiler *c, const wl_bexpr *e, operand *out);
 
 /* ---- emitting */
 
-static bool has(const operand *o, int t) { return (o->dom.mask & WL_M(t)) != 0; }
+static bool has(const operand *o, int t) {
+  return (o->dom.mask & WL_M(t)) != 0;
+}
 static bool only(const operand *o, unsigned types) {
   return (o->dom.mask & ~types & ~WL_M(WL_T_NULL)) == 0;
 }
-static bool nullable(const operand *o) { return has(o, WL_T_NULL); }
-static bool is_const(const operand *o) { return WL_IS_CONST(o->x); }
-static wl_val value(const compiler *c, const operand *o) { return c->p->consts[WL_CONST_OF(o->x)]; }
-static bool only_null(const operand *o) { return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0; }
+static bool nullable(const operand *o) {
+  return has(o, WL_T_NULL);
+}
+static bool is_const(const operand *o) {
+  return WL_IS_CONST(o->x);
+}
+static wl_val value(const compiler *c, const operand *o) {
+  return c->p->consts[WL_CONST_OF(o->x)];
+}
+static bool only_null(const operand *o) {
+  return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
+}
 
 /* Doubles an arena array when it is full. */
 static wl_status room(compiler *c, void **array, int n, int *size, size_t width, int most) {
@@ -70,7 +80,8 @@ static wl_status constant(compiler *c, wl_val v, operand *out) {
       return WL_OK;
     }
   }
-  wl_status rc = room(c, (void **)&p->consts, p->n_consts, &c->size_consts, sizeof *p->consts, WL_MAX_REGS);
+  wl_status rc =
+      room(c, (void **)&p->consts, p->n_consts, &c->size_consts, sizeof *p->consts, WL_MAX_REGS);
   if (rc) return rc;
   if (v.t >= WL_T_TEXT) {
     char *copy = wl_arena_strndup(c->arena, (const char *)wl_bytes(v), v.n);
@@ -95,20 +106,23 @@ static wl_reg reg_of(wl_domain d) {
 
 static wl_status append(compiler *c, wl_instr in) {
   wl_program *p = c->p;
-  wl_status rc = room(c, (void **)&p->code, p->n_code, &c->size_code, sizeof *p->code, WL_MAX_INSTR);
+  wl_status rc =
+      room(c, (void **)&p->code, p->n_code, &c->size_code, sizeof *p->code, WL_MAX_INSTR);
   if (!rc) p->code[p->n_code++] = in;
   if (wl_opcodes[in.op].host_only && p->host_op < 0) p->host_op = in.op;
   return rc;
 }
 
 /* The result of op into a register of type r, from an equal instruction if there is one. */
-static wl_status emit_reg(compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k, wl_i16 *out) {
+static wl_status emit_reg(compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
+                          wl_i16 *out) {
   wl_program *p = c->p;
   int first = p->n_code - c->block > 500 ? p->n_code - 500 : c->block;
   for (int i = first; i < p->n_code; i++) {
     const wl_instr *q = &p->code[i];
-    if (q->op == op && q->a == a && q->b == b && q->c == k && wl_shapes[wl_opcodes[op].shape][0] != ' ' &&
-        p->regs[q->d].type == r.type && p->regs[q->d].nullable == r.nullable) {
+    if (q->op == op && q->a == a && q->b == b && q->c == k &&
+        wl_shapes[wl_opcodes[op].shape][0] != ' ' && p->regs[q->d].type == r.type &&
+        p->regs[q->d].nullable == r.nullable) {
       *out = q->d;
       return WL_OK;
     }
@@ -123,15 +137,16 @@ static wl_status emit_reg(compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 
 static const operand no_operand = {.x = WL_CONST(0)};
 
 /* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
-static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operand *b, const operand *t,
-                       int k, wl_domain dom, operand *out) {
+static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operand *b,
+                       const operand *t, int k, wl_domain dom, operand *out) {
   const char *want = wl_shapes[wl_opcodes[op].shape];
   bool has_b = want[2] != ' ', has_t = want[3] != ' ';
   if (is_const(a) && (!has_b || is_const(b)) && (!has_t || is_const(t))) {
     wl_val v;
     wl_val bv = has_b ? value(c, b) : wl_null(), tv = has_t ? value(c, t) : wl_null();
     if (wl_fold(&c->fold, op, value(c, a), bv, tv, k, &v)) {
-      if (c->fault == WL_FAULT_TOOBIG) return wl_not_taken(c->err, "a constant is too big a string");
+      if (c->fault == WL_FAULT_TOOBIG)
+        return wl_not_taken(c->err, "a constant is too big a string");
       if (c->fault) return wl_nomem(c->err);
       wl_status rc = constant(c, v, out);
       out->truth = want[0] == 'B';
@@ -139,7 +154,8 @@ static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operan
     }
   }
   if ((dom.mask & ~WL_M(WL_T_NULL)) == 0 && want[0] != 'B') return constant(c, wl_null(), out);
-  wl_i16 ax = a->x, bx = has_b ? b->x : 0, cx = has_t ? t->x : (wl_i16)k; /* out may be one of them */
+  wl_i16 ax = a->x, bx = has_b ? b->x : 0,
+         cx = has_t ? t->x : (wl_i16)k; /* out may be one of them */
   memset(out, 0, sizeof *out);
   out->dom = dom;
   out->truth = want[0] == 'B';
@@ -157,13 +173,17 @@ static wl_status emit1(compiler *c, wl_opcode op, const operand *a, wl_domain do
   return emit3(c, op, a, &no_operand, &no_operand, 0, dom, out);
 }
 
-static wl_domain truth_domain(bool null) { return wl_domain_int(0, 1, null); }
+static wl_domain truth_domain(bool null) {
+  return wl_domain_int(0, 1, null);
+}
 
 /* ---- conversions between operand types */
 
 static wl_domain with_null(wl_domain d, bool null) {
-  if (null) d.mask |= (wl_u8)WL_M(WL_T_NULL);
-  else d.mask &= (wl_u8)~WL_M(WL_T_NULL);
+  if (null)
+    d.mask |= (wl_u8)WL_M(WL_T_NULL);
+  else
+    d.mask &= (wl_u8)~WL_M(WL_T_NULL);
   return d;
 }
 
@@ -178,7 +198,8 @@ static wl_status as_value(compiler *c, operand *o) {
 static wl_status as_real(compiler *c, operand *o) {
   if (only_null(o) && is_const(o)) return WL_OK;
   if (!has(o, WL_T_INT) && !only_null(o)) return WL_OK;
-  double lo = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.lo, hi = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.hi;
+  double lo = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.lo,
+         hi = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.hi;
   return emit1(c, WL_OP__IntToReal, o, wl_domain_real(lo, hi, nullable(o)), o);
 }
 
@@ -207,7 +228,8 @@ static wl_status as_truth(compiler *c, operand *o) {
     return WL_OK;
   }
   if (!only(o, WL_M(WL_T_INT) | WL_M(WL_T_REAL))) {
-    wl_status rc = emit1(c, WL_OP__CastReal, o, wl_domain_real(-__builtin_inf(), __builtin_inf(), nullable(o)), o);
+    wl_status rc = emit1(c, WL_OP__CastReal, o,
+                         wl_domain_real(-__builtin_inf(), __builtin_inf(), nullable(o)), o);
     if (rc) return rc;
   }
   wl_opcode op = only(o, WL_M(WL_T_INT))    ? WL_OP__TruthI
@@ -220,8 +242,10 @@ static wl_status as_truth(compiler *c, operand *o) {
 
 static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *out) {
   static const wl_opcode table[][3] = {
-      [WL_OP_ADD] = {WL_OP__AddI, WL_OP__AddF, WL_OP__AddV}, [WL_OP_SUB] = {WL_OP__SubI, WL_OP__SubF, WL_OP__SubV},
-      [WL_OP_MUL] = {WL_OP__MulI, WL_OP__MulF, WL_OP__MulV}, [WL_OP_DIV] = {WL_OP__DivI, WL_OP__DivF, WL_OP__DivV},
+      [WL_OP_ADD] = {WL_OP__AddI, WL_OP__AddF, WL_OP__AddV},
+      [WL_OP_SUB] = {WL_OP__SubI, WL_OP__SubF, WL_OP__SubV},
+      [WL_OP_MUL] = {WL_OP__MulI, WL_OP__MulF, WL_OP__MulV},
+      [WL_OP_DIV] = {WL_OP__DivI, WL_OP__DivF, WL_OP__DivV},
       [WL_OP_REM] = {WL_OP__RemI, WL_OP__RemF, WL_OP__RemV},
   };
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
@@ -229,8 +253,13 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
   if (!rc) rc = as_value(c, b);
   if (rc) return rc;
   if (!only(a, I | F) || !only(b, I | F)) {
-    int sign = op == WL_OP_ADD ? '+' : op == WL_OP_SUB ? '-' : op == WL_OP_MUL ? '*' : op == WL_OP_DIV ? '/' : '%';
-    return emit3(c, WL_OP__TextArith, a, b, &no_operand, sign, wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
+    int sign = op == WL_OP_ADD   ? '+'
+               : op == WL_OP_SUB ? '-'
+               : op == WL_OP_MUL ? '*'
+               : op == WL_OP_DIV ? '/'
+                                 : '%';
+    return emit3(c, WL_OP__TextArith, a, b, &no_operand, sign,
+                 wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
   }
   if (only_null(a) || only_null(b)) return constant(c, wl_null(), out);
   bool null = nullable(a) || nullable(b), by = op == WL_OP_DIV || op == WL_OP_REM;
@@ -317,8 +346,10 @@ static wl_status apply_affinity(compiler *c, char affinity, operand *a, operand 
     } else if (affinity == 'B' && (before[k].mask & N) && (before[1 - k].mask & T)) {
       wl_domain d = o->dom;
       d.mask |= T;
-      if ((before[1 - k].mask & ~T & ~WL_M(WL_T_NULL)) == 0 && !has(o, WL_T_BLOB)) rc = as_text(c, o);
-      else rc = emit2(c, WL_OP__TextAffinity, o, &was[1 - k], d, o);
+      if ((before[1 - k].mask & ~T & ~WL_M(WL_T_NULL)) == 0 && !has(o, WL_T_BLOB))
+        rc = as_text(c, o);
+      else
+        rc = emit2(c, WL_OP__TextAffinity, o, &was[1 - k], d, o);
     }
     if (rc) return rc;
   }
@@ -329,11 +360,15 @@ static bool exact_as_real(const operand *o) {
   return o->dom.lo >= -(1LL << 53) && o->dom.hi <= (1LL << 53);
 }
 
-static wl_status compare(compiler *c, wl_op op, char affinity, int coll, operand *a, operand *b, operand *out) {
+static wl_status compare(compiler *c, wl_op op, char affinity, int coll, operand *a, operand *b,
+                         operand *out) {
   static const wl_opcode table[][3] = {
-      [WL_OP_EQ] = {WL_OP__EqI, WL_OP__EqF, WL_OP__EqV}, [WL_OP_NE] = {WL_OP__NeI, WL_OP__NeF, WL_OP__NeV},
-      [WL_OP_LT] = {WL_OP__LtI, WL_OP__LtF, WL_OP__LtV}, [WL_OP_LE] = {WL_OP__LeI, WL_OP__LeF, WL_OP__LeV},
-      [WL_OP_GT] = {WL_OP__GtI, WL_OP__GtF, WL_OP__GtV}, [WL_OP_GE] = {WL_OP__GeI, WL_OP__GeF, WL_OP__GeV},
+      [WL_OP_EQ] = {WL_OP__EqI, WL_OP__EqF, WL_OP__EqV},
+      [WL_OP_NE] = {WL_OP__NeI, WL_OP__NeF, WL_OP__NeV},
+      [WL_OP_LT] = {WL_OP__LtI, WL_OP__LtF, WL_OP__LtV},
+      [WL_OP_LE] = {WL_OP__LeI, WL_OP__LeF, WL_OP__LeV},
+      [WL_OP_GT] = {WL_OP__GtI, WL_OP__GtF, WL_OP__GtV},
+      [WL_OP_GE] = {WL_OP__GeI, WL_OP__GeF, WL_OP__GeV},
   };
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = as_value(c, a);
@@ -347,7 +382,8 @@ static wl_status compare(compiler *c, wl_op op, char affinity, int coll, operand
   }
   wl_domain d = truth_domain(nullable(a) || nullable(b));
   if (only(a, I) && only(b, I)) return emit2(c, table[op][0], a, b, d, out);
-  if ((only(a, F) || (only(a, I) && exact_as_real(a))) && (only(b, F) || (only(b, I) && exact_as_real(b)))) {
+  if ((only(a, F) || (only(a, I) && exact_as_real(a))) &&
+      (only(b, F) || (only(b, I) && exact_as_real(b)))) {
     rc = as_real(c, a);
     if (!rc) rc = as_real(c, b);
     return rc ? rc : emit2(c, table[op][1], a, b, d, out);
@@ -374,7 +410,8 @@ static wl_status is_node(compiler *c, const wl_bexpr *e, operand *out) {
   if (rc) return rc;
   if (is_const(&b) && only_null(&b)) return is_null(c, &a, out);
   if (is_const(&a) && only_null(&a)) return is_null(c, &b, out);
-  if (!nullable(&a) && !nullable(&b)) return compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
+  if (!nullable(&a) && !nullable(&b))
+    return compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   rc = apply_affinity(c, e->cmp_affinity, &a, &b);
   return rc ? rc : emit3(c, WL_OP__IsV, &a, &b, &no_operand, e->cmp_coll, truth_domain(false), out);
 }
@@ -391,10 +428,11 @@ static wl_status logic(compiler *c, const wl_bexpr *e, operand *out) {
   for (int k = 0; k < 2; k++) {
     operand *x = k ? &b : &a, *y = k ? &a : &b;
     if (!is_const(x) || value(c, x).t == WL_T_NULL) continue;
-    *out = (value(c, x).v != 0) == and ? *y : *x;
+    *out = (value(c, x).v != 0) == and? *y : *x;
     return WL_OK;
   }
-  return emit2(c, and ? WL_OP__And : WL_OP__Or, &a, &b, truth_domain(nullable(&a) || nullable(&b)), out);
+  return emit2(c, and? WL_OP__And : WL_OP__Or, &a, &b, truth_domain(nullable(&a) || nullable(&b)),
+               out);
 }
 
 static wl_status truth_node(compiler *c, const wl_bexpr *e, operand *out) {
@@ -443,7 +481,8 @@ static wl_status cast_node(compiler *c, const wl_bexpr *e, operand *out) {
   case 'E':
     if (only(out, F)) return WL_OK;
     if (only(out, I)) return as_real(c, out);
-    return emit1(c, WL_OP__CastReal, out, wl_domain_real(-__builtin_inf(), __builtin_inf(), null), out);
+    return emit1(c, WL_OP__CastReal, out, wl_domain_real(-__builtin_inf(), __builtin_inf(), null),
+                 out);
   case 'B': return as_text(c, out);
   case 'A':
     if (only(out, WL_M(WL_T_BLOB))) return WL_OK;
@@ -472,8 +511,10 @@ static wl_status abs_node(compiler *c, const wl_bexpr *e, operand *out) {
   if (!rc) rc = compare(c, WL_OP_LT, '@', WL_COLL_BINARY, &l, &z, &below);
   if (rc) return rc;
   wl_domain d = wl_domain_union(minus.dom, a.dom);
-  if (real) d.flo = 0;
-  else d.lo = 0;
+  if (real)
+    d.flo = 0;
+  else
+    d.lo = 0;
   if (is_const(&below)) {
     wl_val v = value(c, &below);
     *out = v.t != WL_T_NULL && v.v ? minus : a;
@@ -518,7 +559,9 @@ static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
     if ((col->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
     return column(c, slot, col->domain, wl_column_reg(col), out);
   }
-  case WL_B_AGG: return column(c, c->p->n_keys + e->index, c->agg_domains[e->index], c->p->aggs[e->index].reg, out);
+  case WL_B_AGG:
+    return column(c, c->p->n_keys + e->index, c->agg_domains[e->index], c->p->aggs[e->index].reg,
+                  out);
   case WL_B_ARITH: return arith_node(c, e, out);
   case WL_B_COMPARE:
     rc = expr(c, e->a, &a);
@@ -580,7 +623,8 @@ static wl_status accumulator(compiler *c, wl_opcode op, const operand *a, int co
     }
   }
   *out = p->n_accs;
-  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo, hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
+         hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
   p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll, lo > hi ? lo : hi};
   return append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
@@ -602,9 +646,11 @@ static wl_status sum(compiler *c, operand *a, wl_agg_fn fn, int *acc, wl_domain 
     op = only(a, F) ? WL_OP__AggSumF : WL_OP__AggSumV;
     *dom = wl_domain_any((op == WL_OP__AggSumV ? I | F : F) | WL_M(WL_T_NULL));
   }
-  if (fn != WL_FN_SUM) *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  if (fn != WL_FN_SUM)
+    *dom = wl_domain_any(F | WL_M(WL_T_NULL));
   else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
-    return wl_not_taken(c->err, "sum() may overflow, and SQLite would add in the order of an index");
+    return wl_not_taken(c->err,
+                        "sum() may overflow, and SQLite would add in the order of an index");
   return accumulator(c, op, a, 0, acc);
 }
 
@@ -645,13 +691,15 @@ static wl_status aggregate(compiler *c, int k) {
     bool min = g->fn == WL_FN_MIN, I = only(&a, WL_M(WL_T_INT)), F = only(&a, WL_M(WL_T_REAL));
     int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
     if (ties_show(&a, coll) && !c->in->rowid_order)
-      return wl_not_taken(c->err, "%s() has ties, and SQLite would meet them in the order of an index",
+      return wl_not_taken(c->err,
+                          "%s() has ties, and SQLite would meet them in the order of an index",
                           min ? "min" : "max");
     out->final = WL_AGG_MINMAX;
     c->agg_domains[k] = with_null(a.dom, true);
-    rc = accumulator(c, I   ? (min ? WL_OP__AggMinI : WL_OP__AggMaxI)
-                        : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
-                            : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
+    rc = accumulator(c,
+                     I   ? (min ? WL_OP__AggMinI : WL_OP__AggMaxI)
+                     : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
+                         : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
                      &a, I || F ? 0 : coll, &out->acc);
     break;
   }
@@ -692,10 +740,13 @@ static wl_status one_result(compiler *c, const wl_bexpr *e, int k) {
 static wl_status check_ties(const compiler *c, const wl_domain *d, int coll, const char *what) {
   operand o = {.dom = *d};
   if (c->in->rowid_order || !ties_show(&o, coll)) return WL_OK;
-  return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index", what);
+  return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index",
+                      what);
 }
 
-static int coll_of(const wl_bexpr *e) { return e->has_coll ? e->coll : WL_COLL_BINARY; }
+static int coll_of(const wl_bexpr *e) {
+  return e->has_coll ? e->coll : WL_COLL_BINARY;
+}
 
 /* The result columns, and behind them the sort keys that are none of them. */
 static wl_status results(compiler *c) {
@@ -707,7 +758,8 @@ static wl_status results(compiler *c) {
     rc = one_result(c, q->results[k], k);
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
     if (!rc && (q->distinct || q->n_order))
-      rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]), q->distinct ? "DISTINCT" : "ORDER BY");
+      rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
+                      q->distinct ? "DISTINCT" : "ORDER BY");
   }
   bool one_row = q->aggregate && !q->grouped;
   for (int k = 0; k < q->n_order && !rc && !one_row; k++) {
@@ -790,7 +842,8 @@ static wl_status compile(compiler *c) {
   bool limited = q->limit || q->offset;
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   bool sorted = q->distinct || q->n_order > 0;
-  if (!rc && limited && !q->aggregate && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+  if (!rc && limited && !q->aggregate && !sorted)
+    rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);
   if (!rc && q->where) rc = filter(c, q->where);
   if (!rc && q->grouped) rc = group_keys(c);
@@ -840,7 +893,8 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   for (int i = 0; i < q->n_cols; i++) {
     p->columns[i] = (wl_i16)q->cols[i];
     p->column_regs[i] = wl_column_reg(in->cols[i]);
-    p->column_names[i] = wl_arena_printf(arena, "%s", q->cols[i] < 0 ? "rowid" : in->table->cols[q->cols[i]].name);
+    p->column_names[i] =
+        wl_arena_printf(arena, "%s", q->cols[i] < 0 ? "rowid" : in->table->cols[q->cols[i]].name);
   }
   operand ignored;
   c.fold.fault = &c.fault;

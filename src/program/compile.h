@@ -21,7 +21,8 @@ typedef struct wl_compile_in {
 } wl_compile_in;
 
 /* WL_NOT_TAKEN when the values in hand put the query out of reach, with the reason. */
-wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out, wl_error *err) WL_MUST;
+wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
+                     wl_error *err) WL_MUST;
 
 /* One scalar opcode over constants (program/fold.c). False if it is none. */
 bool wl_fold(wl_vctx *x, wl_u16 op, wl_val a, wl_val b, wl_val c, int number, wl_val *out);

@@ -77,12 +77,15 @@ bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i6
   }
   case WL_OP_DIV:
   case WL_OP_REM: {
-    __int128 m = al < 0 && -al > ah ? -al : ah;
-    if (m < 0) m = -m;
     if (op == WL_OP_DIV && al == WL_I64_MIN && bl <= -1 && bh >= -1) return false;
-    if (m > WL_I64_MAX) m = WL_I64_MAX; /* only for REM, or a divisor of at least 2 */
-    *lo = op == WL_OP_DIV && al == WL_I64_MIN ? WL_I64_MIN : (wl_i64)-m;
-    *hi = (wl_i64)m;
+    /* |a / b| <= |a|; |a % b| <= |a| and < |b|, with the sign of a */
+    __int128 m = -al > ah ? -al : ah, d = -bl > bh ? -bl : bh;
+    if (m < 0) m = 0;
+    if (op == WL_OP_REM && d > 0 && m > d - 1) m = d - 1;
+    __int128 least = op == WL_OP_REM ? (al >= 0 ? 0 : -m) : al >= 0 && bl >= 0 ? 0 : -m;
+    __int128 most = op == WL_OP_REM && ah <= 0 ? 0 : m;
+    *lo = least < WL_I64_MIN ? WL_I64_MIN : (wl_i64)least;
+    *hi = most > WL_I64_MAX ? WL_I64_MAX : (wl_i64)most;
     return true;
   }
   case WL_OP_BITAND:

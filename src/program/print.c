@@ -47,7 +47,9 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       for (int k = 0; k < p->n_order && k < 16; k++) {
         list = wl_arena_printf(arena, "%s%s%d%s%s", list, k ? ", " : "", p->order[k].result + 1,
                                p->order[k].desc ? " DESC" : "",
-                               p->order[k].nulls_last == p->order[k].desc ? "" : p->order[k].nulls_last ? " NULLS LAST" : " NULLS FIRST");
+                               p->order[k].nulls_last == p->order[k].desc ? ""
+                               : p->order[k].nulls_last                   ? " NULLS LAST"
+                                                                          : " NULLS FIRST");
         if (!list) return WL_NOMEM;
       }
       out->p4 = list;
@@ -59,7 +61,8 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
   case WL_SHAPE_GROUP: {
     const char *list = "";
     for (int k = 0; k < p->n_keys && k < 16; k++) {
-      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "", operand(p, arena, 'V', p->keys[k].operand));
+      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "",
+                             operand(p, arena, 'V', p->keys[k].operand));
       if (!list) return WL_NOMEM;
     }
     out->p1 = "";
@@ -76,7 +79,8 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     if (p->regs[in->d].nullable) out->p4 = wl_arena_printf(arena, "%s or NULL", out->p4);
     while (pc > 0 && p->code[pc].op != WL_OP__Parallel) pc--;
     if (p->code[pc].a == WL_SOURCE_TABLE && p->column_names[in->a])
-      out->comment = wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
+      out->comment =
+          wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
     break;
   case WL_SHAPE_RESULT: {
     const char *list = "";
@@ -92,16 +96,20 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     break;
   }
   default:
-    out->p1 = want[0] != ' '                  ? wl_arena_printf(arena, "r%d", in->d)
-              : o->shape >= WL_SHAPE_AGG      ? wl_arena_printf(arena, "acc%d", in->d)
-                                              : "";
+    out->p1 = want[0] != ' '             ? wl_arena_printf(arena, "r%d", in->d)
+              : o->shape >= WL_SHAPE_AGG ? wl_arena_printf(arena, "acc%d", in->d)
+                                         : "";
     out->p2 = operand(p, arena, want[1], in->a);
     out->p3 = operand(p, arena, want[2], in->b);
     if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", in->c);
-    if (want[3] != ' ') out->p4 = operand(p, arena, want[3], in->c);
-    else if (in->op == WL_OP__TextArith) out->p4 = wl_arena_printf(arena, "%c", in->c);
-    else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER) out->p4 = "NOCASE";
-    else if (in->c == WL_COLL_RTRIM && o->shape != WL_SHAPE_FILTER) out->p4 = "RTRIM";
+    if (want[3] != ' ')
+      out->p4 = operand(p, arena, want[3], in->c);
+    else if (in->op == WL_OP__TextArith)
+      out->p4 = wl_arena_printf(arena, "%c", in->c);
+    else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER)
+      out->p4 = "NOCASE";
+    else if (in->c == WL_COLL_RTRIM && o->shape != WL_SHAPE_FILTER)
+      out->p4 = "RTRIM";
   }
   return arena->failed ? WL_NOMEM : WL_OK;
 }

@@ -15,15 +15,15 @@ const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
 /* d, a, b, c; lower-case v: an operand of any type; '.': c is a number, not a register */
 const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_PLAN] = "    ",     [WL_SHAPE_COLUMN] = "V   ",   [WL_SHAPE_FILTER] = " B  ",
-    [WL_SHAPE_RESULT] = "    ", [WL_SHAPE_GROUP] = "    ",   [WL_SHAPE_I_II] = "III ",     [WL_SHAPE_I_IIZ] = "III ",
-    [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",      [WL_SHAPE_I_B] = "IB  ",
-    [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",      [WL_SHAPE_B_II] = "BII ",
-    [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",      [WL_SHAPE_B_F] = "BF  ",
-    [WL_SHAPE_B_BB] = "BBB ",     [WL_SHAPE_B_B] = "BB  ",      [WL_SHAPE_B_VV] = "BVV ",
-    [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",     [WL_SHAPE_V_V] = "VV  ",
-    [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB", [WL_SHAPE_SELECT_F] = "FFFB",
-    [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",      [WL_SHAPE_AGG_I] = " I  ",
-    [WL_SHAPE_AGG_F] = " F  ",    [WL_SHAPE_AGG_V] = " V  ",
+    [WL_SHAPE_RESULT] = "    ",   [WL_SHAPE_GROUP] = "    ",    [WL_SHAPE_I_II] = "III ",
+    [WL_SHAPE_I_IIZ] = "III ",    [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",
+    [WL_SHAPE_I_B] = "IB  ",      [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",
+    [WL_SHAPE_B_II] = "BII ",     [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",
+    [WL_SHAPE_B_F] = "BF  ",      [WL_SHAPE_B_BB] = "BBB ",     [WL_SHAPE_B_B] = "BB  ",
+    [WL_SHAPE_B_VV] = "BVV ",     [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",
+    [WL_SHAPE_V_V] = "VV  ",      [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB",
+    [WL_SHAPE_SELECT_F] = "FFFB", [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",
+    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",    [WL_SHAPE_AGG_V] = " V  ",
 };
 
 static bool type_fits(char want, wl_regtype have) {
@@ -58,7 +58,8 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
   if (x >= p->n_regs || !type_fits(want, p->regs[x].type))
     return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting register %d", name, pc, x);
   if (!defined[x])
-    return wl_fail(err, WL_ERROR, "program: %s at %d reads register %d before it is set", name, pc, x);
+    return wl_fail(err, WL_ERROR, "program: %s at %d reads register %d before it is set", name, pc,
+                   x);
   return WL_OK;
 }
 
@@ -75,14 +76,14 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   case WL_SHAPE_FILTER:
     /* Past the jump nothing of this block runs, so no definition is skipped over. */
     if (in->c <= pc || in->c != end)
-      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge", o->name, pc,
-                     in->c);
+      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge", o->name,
+                     pc, in->c);
     break;
   case WL_SHAPE_COLUMN:
     if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs))
       return wl_fail(err, WL_ERROR, "program: Column at %d has no column %d", pc, in->a);
     if (in->d >= 0 && in->d < p->n_regs) {
-      const wl_reg *r = over_table           ? &p->column_regs[in->a]
+      const wl_reg *r = over_table          ? &p->column_regs[in->a]
                         : in->a < p->n_keys ? &p->keys[in->a].reg
                                             : &p->aggs[in->a - p->n_keys].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
@@ -98,8 +99,10 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
     }
     break;
   case WL_SHAPE_GROUP:
-    if (in->b != p->n_keys) return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
-    for (int k = 0; k < p->n_keys && !rc; k++) rc = check_operand(p, pc, 'V', p->keys[k].operand, defined, err);
+    if (in->b != p->n_keys)
+      return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
+    for (int k = 0; k < p->n_keys && !rc; k++)
+      rc = check_operand(p, pc, 'V', p->keys[k].operand, defined, err);
     if (rc) return rc;
     break;
   case WL_SHAPE_AGG:
@@ -113,7 +116,8 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   }
   if (want[0] != ' ') {
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
-      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc, in->d);
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc,
+                     in->d);
     defined[in->d] = 1;
   }
   return WL_OK;
@@ -141,7 +145,8 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
       if (end != pc) rc = wl_fail(err, WL_ERROR, "program: Converge at %d ends nothing", pc);
       end = -1;
     } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (end < 0)) {
-      rc = wl_fail(err, WL_ERROR, "program: %s at %d is at the wrong level", wl_opcodes[in->op].name, pc);
+      rc = wl_fail(err, WL_ERROR, "program: %s at %d is at the wrong level",
+                   wl_opcodes[in->op].name, pc);
     } else if (end >= 0) {
       rc = check_row_op(p, pc, end, over_table, defined, err);
     }

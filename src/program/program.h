@@ -89,7 +89,13 @@ typedef struct wl_domain {
 
 #define WL_M(t) (1u << (t))
 
-typedef enum wl_agg_final { WL_AGG_COUNT, WL_AGG_SUM, WL_AGG_TOTAL, WL_AGG_AVG, WL_AGG_MINMAX } wl_agg_final;
+typedef enum wl_agg_final {
+  WL_AGG_COUNT,
+  WL_AGG_SUM,
+  WL_AGG_TOTAL,
+  WL_AGG_AVG,
+  WL_AGG_MINMAX
+} wl_agg_final;
 
 /* One accumulator, fed by one Agg opcode. */
 typedef struct wl_acc {

@@ -370,7 +370,8 @@ static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl
   bool coalesce = strcasecmp(e->name, "coalesce") == 0 || strcasecmp(e->name, "ifnull") == 0;
   bool iif = strcasecmp(e->name, "iif") == 0, nullif = strcasecmp(e->name, "nullif") == 0;
   bool abs = strcasecmp(e->name, "abs") == 0;
-  *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) || (abs && n_args == 1);
+  *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) ||
+           (abs && n_args == 1);
   if (!*found || e->distinct || e->star || e->window || e->a) {
     *found = false;
     return WL_OK;
@@ -400,7 +401,9 @@ static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl
     if (!rc) rc = constant(b, wl_null(), &x->list[1]);
     if (rc) return rc;
     x->list[0]->cmp_affinity = '@';
-    x->list[0]->cmp_coll = args[0]->has_coll ? args[0]->coll : args[1]->has_coll ? args[1]->coll : WL_COLL_BINARY;
+    x->list[0]->cmp_coll = args[0]->has_coll   ? args[0]->coll
+                           : args[1]->has_coll ? args[1]->coll
+                                               : WL_COLL_BINARY;
     x->list[2] = args[0];
     x->n_list = 3;
   } else {
@@ -543,12 +546,14 @@ static wl_status bind_results(binder *b) {
 
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
   if (a == b) return true;
-  if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index || a->n_list != b->n_list ||
-      a->coll != b->coll || a->cmp_coll != b->cmp_coll || a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
+  if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index ||
+      a->n_list != b->n_list || a->coll != b->coll || a->cmp_coll != b->cmp_coll ||
+      a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
     return false;
   if (a->kind == WL_B_CONST) {
     if (a->value.t != b->value.t || a->value.n != b->value.n) return false;
-    if (a->value.t >= WL_T_TEXT) return memcmp(wl_bytes(a->value), wl_bytes(b->value), a->value.n) == 0;
+    if (a->value.t >= WL_T_TEXT)
+      return memcmp(wl_bytes(a->value), wl_bytes(b->value), a->value.n) == 0;
     return a->value.v == b->value.v;
   }
   for (int k = 0; k < a->n_list; k++)
@@ -668,7 +673,8 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   if (rc) return rc;
   q->distinct = s->distinct;
   q->aggregate |= q->grouped;
-  if (s->having && !q->aggregate) return wl_not_taken(err, "HAVING without groups is not native yet");
+  if (s->having && !q->aggregate)
+    return wl_not_taken(err, "HAVING without groups is not native yet");
   if (q->aggregate) rc = check_grouped(q, err);
   if (rc) return rc;
   if (s->limit) rc = bind(&b, s->limit, &q->limit);

@@ -23,7 +23,8 @@ static inline wl_u64 wl_hash_val(wl_val v, int coll) {
   case WL_T_INT: {
     /* an integer that a real can equal hashes as that real does */
     double r = (double)(wl_i64)v.v;
-    return wl_hash_mix(1, r < 9223372036854775808.0 && (wl_i64)r == (wl_i64)v.v ? wl_f64_bits(r + 0.0) : v.v);
+    return wl_hash_mix(
+        1, r < 9223372036854775808.0 && (wl_i64)r == (wl_i64)v.v ? wl_f64_bits(r + 0.0) : v.v);
   }
   case WL_T_REAL: {
     double r = wl_as_f64(v.v);

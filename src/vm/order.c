@@ -16,7 +16,14 @@ typedef struct rows {
   int n_batches;
   place *at; /* [n] */
   wl_i64 n;
+  wl_status (*check)(void *arg, wl_error *err);
+  void *check_arg;
 } rows;
+
+/* Every so many rows: does the user want it to end? */
+static wl_status pause(const rows *r, wl_i64 i, wl_error *err) {
+  return (i & 0xfffff) == 0xfffff && r->check ? r->check(r->check_arg, err) : WL_OK;
+}
 
 static wl_val value(const rows *r, place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
@@ -38,10 +45,13 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   wl_status rc = slots && hashes ? WL_OK : wl_nomem(err);
   wl_i64 kept = 0;
   for (wl_i64 i = 0; i < r->n && !rc; i++) {
+    rc = pause(r, i, err);
     wl_u64 h = 0;
-    for (int k = 0; k < r->p->n_given; k++) h = wl_hash_mix(h, wl_hash_val(value(r, r->at[i], k), r->p->distinct_colls[k]));
+    for (int k = 0; k < r->p->n_given; k++)
+      h = wl_hash_mix(h, wl_hash_val(value(r, r->at[i], k), r->p->distinct_colls[k]));
     wl_u64 s = h & (n_slots - 1);
-    while (slots[s] && (hashes[slots[s] - 1] != h || !same(r, r->at[slots[s] - 1], r->at[i]))) s = (s + 1) & (n_slots - 1);
+    while (slots[s] && (hashes[slots[s] - 1] != h || !same(r, r->at[slots[s] - 1], r->at[i])))
+      s = (s + 1) & (n_slots - 1);
     if (slots[s]) continue;
     r->at[kept] = r->at[i];
     hashes[kept] = h;
@@ -53,7 +63,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   return rc;
 }
 
-/* ---- ORDER BY: a stable merge sort, or a radix sort where one number is the key */
+/* ---- ORDER BY: radix sorts where the keys are numbers, else a merge sort; both stable */
 
 static int compare(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_order; k++) {
@@ -72,15 +82,21 @@ static int compare(const rows *r, place a, place b) {
 static wl_status merge_sort(rows *r, wl_error *err) {
   place *other = wl_mem_alloc((size_t)(r->n + 1) * sizeof *other);
   if (!other) return wl_nomem(err);
-  for (wl_i64 width = 1; width < r->n; width *= 2) {
+  wl_status rc = WL_OK;
+  wl_i64 merged = 0;
+  for (wl_i64 width = 1; width < r->n && !rc; width *= 2) {
     for (wl_i64 lo = 0; lo < r->n; lo += 2 * width) {
-      wl_i64 mid = lo + width < r->n ? lo + width : r->n, hi = lo + 2 * width < r->n ? lo + 2 * width : r->n;
+      wl_i64 mid = lo + width < r->n ? lo + width : r->n,
+             hi = lo + 2 * width < r->n ? lo + 2 * width : r->n;
       wl_i64 i = lo, j = mid, k = lo;
       if (mid >= hi || compare(r, r->at[mid - 1], r->at[mid]) <= 0) {
         memcpy(other + lo, r->at + lo, (size_t)(hi - lo) * sizeof *other);
         continue;
       }
-      while (i < mid && j < hi) other[k++] = compare(r, r->at[j], r->at[i]) < 0 ? r->at[j++] : r->at[i++];
+      while (i < mid && j < hi && !rc) {
+        rc = pause(r, merged++, err);
+        other[k++] = compare(r, r->at[j], r->at[i]) < 0 ? r->at[j++] : r->at[i++];
+      }
       while (i < mid) other[k++] = r->at[i++];
       while (j < hi) other[k++] = r->at[j++];
     }
@@ -89,7 +105,7 @@ static wl_status merge_sort(rows *r, wl_error *err) {
     other = t;
   }
   wl_mem_free(other);
-  return WL_OK;
+  return rc;
 }
 
 typedef struct keyed {
@@ -110,15 +126,15 @@ static wl_u64 sortable(wl_val v, const wl_order *o) {
   return o->desc ? ~k : k;
 }
 
-/* One key, all integers or all reals: stable, eight bits at a time, NULLs set apart. */
-static wl_status radix_sort(rows *r, wl_error *err) {
-  const wl_order *o = &r->p->order[0];
+/* By one key, all integers or all reals: stable, eight bits at a time, NULLs set apart. */
+static wl_status radix_sort(rows *r, const wl_order *o, wl_error *err) {
   size_t n = (size_t)r->n, m = 0, n_null = 0;
   keyed *a = wl_mem_alloc((n + 1) * sizeof *a), *b = wl_mem_alloc((n + 1) * sizeof *b);
   place *nulls = wl_mem_alloc((n + 1) * sizeof *nulls);
   wl_u32(*counts)[256] = wl_mem_zalloc(sizeof(wl_u32[8][256]));
   wl_status rc = a && b && nulls && counts ? WL_OK : wl_nomem(err);
   for (size_t i = 0; i < n && !rc; i++) {
+    rc = pause(r, (wl_i64)i, err);
     wl_val v = value(r, r->at[i], o->result);
     if (v.t == WL_T_NULL) {
       nulls[n_null++] = r->at[i];
@@ -154,10 +170,14 @@ static wl_status radix_sort(rows *r, wl_error *err) {
   return rc;
 }
 
+/* Numbers only: by each key in turn, the last first. Else by comparing. */
 static wl_status sort(rows *r, wl_error *err) {
-  wl_u8 type = r->regs[r->p->order[0].result].type;
-  if (r->p->n_order == 1 && type <= WL_R_REAL && r->n < 0xffffffff) return radix_sort(r, err);
-  return merge_sort(r, err);
+  wl_status rc = WL_OK;
+  for (int k = 0; k < r->p->n_order; k++)
+    if (r->regs[r->p->order[k].result].type > WL_R_REAL || r->n >= 0xffffffff)
+      return merge_sort(r, err);
+  for (int k = r->p->n_order - 1; k >= 0 && !rc; k--) rc = radix_sort(r, &r->p->order[k], err);
+  return rc;
 }
 
 /* ---- rows out again, in their new order */
@@ -193,14 +213,17 @@ static wl_status rebuild(const rows *r, wl_pool *pool, wl_i64 n, wl_batch **out,
     *end = b;
     end = &b->next;
     b->n_rows = n - at < room ? n - at : room;
-    for (int k = 0; k < r->p->n_given && !rc; k++) rc = copy_column(r, k, at, b->n_rows, &b->cols[k]);
+    for (int k = 0; k < r->p->n_given && !rc; k++)
+      rc = copy_column(r, k, at, b->n_rows, &b->cols[k]);
     if (rc) return rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }
   return WL_OK;
 }
 
-wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most, wl_error *err) {
-  rows r = {.p = p, .regs = wl_pool_regs(pool)};
+wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
+                           wl_status (*check)(void *arg, wl_error *err), void *check_arg,
+                           wl_error *err) {
+  rows r = {.p = p, .regs = wl_pool_regs(pool), .check = check, .check_arg = check_arg};
   wl_batch *out = NULL;
   wl_status rc = WL_OK;
   for (wl_batch *b = *list; b; b = b->next) {

@@ -7,16 +7,24 @@
 
 enum { MAX_WAVE = 64 };
 
-const wl_program *wl_run_program(const wl_run *r) { return r->p; }
-const wl_reg *wl_run_regs(const wl_run *r) { return wl_pool_regs(r->pool); }
-const char *wl_run_detour(const wl_run *r) { return *r->detour ? r->detour : NULL; }
+const wl_program *wl_run_program(const wl_run *r) {
+  return r->p;
+}
+const wl_reg *wl_run_regs(const wl_run *r) {
+  return wl_pool_regs(r->pool);
+}
+const char *wl_run_detour(const wl_run *r) {
+  return *r->detour ? r->detour : NULL;
+}
 
 static void find_blocks(wl_run *r) {
   r->table_block = r->second_block = -1;
   for (int pc = 0; pc < r->p->n_code; pc++) {
     if (r->p->code[pc].op != WL_OP__Parallel) continue;
-    if (r->p->code[pc].a == WL_SOURCE_TABLE) r->table_block = pc;
-    else r->second_block = pc;
+    if (r->p->code[pc].a == WL_SOURCE_TABLE)
+      r->table_block = pc;
+    else
+      r->second_block = pc;
   }
 }
 
@@ -99,15 +107,18 @@ static void wave_task(void *arg, int worker, long task) {
   wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
   if (!r->workers[worker])
-    rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text, &r->workers[worker], err);
-  if (!rc && r->p->grouped && !r->groups[worker]) rc = wl_groups_open(r->p, &r->groups[worker], err);
+    rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
+                      &r->workers[worker], err);
+  if (!rc && r->p->grouped && !r->groups[worker])
+    rc = wl_groups_open(r->p, &r->groups[worker], err);
   if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc) {
     int tablet = r->next_tablet + (int)task;
     wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
-    rc = wl_exec_run(r->workers[worker], tablet, 0, (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS),
-                     w->batches[task], w->max_rows,
-                     w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker], err);
+    rc = wl_exec_run(r->workers[worker], tablet, 0,
+                     (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), w->batches[task],
+                     w->max_rows, w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker],
+                     err);
   }
   w->status[task] = rc;
 }
@@ -119,7 +130,9 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   w.n = r->n_tablets - r->next_tablet;
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
-  w.max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  w.max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip
+                   ? -1
+                   : r->to_give + r->to_skip;
   if (r->second_block >= 0 && !r->p->grouped) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
@@ -137,8 +150,10 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_acc_reset(s);
     }
     if (!w.batches[i]) continue;
-    if (!rc && w.batches[i]->n_rows) wl_run_push(r, w.batches[i]);
-    else wl_batch_give(w.batches[i]);
+    if (!rc && w.batches[i]->n_rows)
+      wl_run_push(r, w.batches[i]);
+    else
+      wl_batch_give(w.batches[i]);
   }
   wl_mem_free(w.accs);
   r->next_tablet += w.n;
@@ -175,9 +190,12 @@ static wl_status second_block(wl_run *r, const wl_val *source, wl_i64 n, wl_erro
     if (m > room) m = room;
     rc = wl_batch_take(r->pool, &b, err);
     if (!rc)
-      rc = wl_exec_run(x, (int)(at >> WL_TABLET_SHIFT), (wl_i32)(at & (WL_TABLET_ROWS - 1)), (wl_i32)m, b, -1, NULL, NULL, err);
-    if (!rc && b->n_rows) wl_run_push(r, b);
-    else wl_batch_give(b);
+      rc = wl_exec_run(x, (int)(at >> WL_TABLET_SHIFT), (wl_i32)(at & (WL_TABLET_ROWS - 1)),
+                       (wl_i32)m, b, -1, NULL, NULL, err);
+    if (!rc && b->n_rows)
+      wl_run_push(r, b);
+    else
+      wl_batch_give(b);
     at += m;
   }
   wl_exec_close(x);
@@ -242,8 +260,10 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   }
   if (r->collects && !r->collected) {
     r->collected = true;
-    wl_i64 most = r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-    wl_status rc = wl_order_batches(r->p, r->pool, &r->ready, most, err);
+    wl_i64 most =
+        r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+    wl_status rc =
+        wl_order_batches(r->p, r->pool, &r->ready, most, r->config.check, r->config.check_arg, err);
     r->ready_end = &r->ready;
     while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
     return rc;

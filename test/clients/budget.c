@@ -61,9 +61,13 @@ static void test(const char *device) {
   }
   run(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, r REAL, s TEXT, m);"
           "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < 200000)"
-          "INSERT INTO t SELECT x, CASE WHEN x%%7 THEN x%%101-50 END, (x%%4093-2000)*0.125, 'text '||(x%%1009),"
+          "INSERT INTO t SELECT x, CASE WHEN x%%7 THEN x%%101-50 END, (x%%4093-2000)*0.125, 'text "
+          "'||(x%%1009),"
           " CASE x%%4 WHEN 0 THEN x WHEN 1 THEN x*0.5 WHEN 2 THEN 'm'||x END FROM c");
-  run(db, "SELECT warplite_set('route','always'), warplite_set('engine','gpu'), warplite_set('device','%s')", device);
+  run(db,
+      "SELECT warplite_set('route','always'), warplite_set('engine','gpu'), "
+      "warplite_set('device','%s')",
+      device);
   /* plenty; a few tablets at a time; one at a time; none */
   static const char *const budgets[] = {"900M", "20M", "9M", "64K"};
   for (int b = 0; b < 4; b++) {
@@ -78,27 +82,32 @@ static void test(const char *device) {
       sqlite3_prepare_v2(db, queries[k], -1, &theirs, NULL);
       unsigned long long h1 = digest(ours, &n1, &rc1), h2 = digest(theirs, &n2, &rc2);
       const char *reason = warplite_reason(db);
-      snprintf(detail, sizeof detail, "%d, %d against %d, %ld rows against %ld (%s)", rc, rc1, rc2, n1, n2, reason);
+      snprintf(detail, sizeof detail, "%d, %d against %d, %ld rows against %ld (%s)", rc, rc1, rc2,
+               n1, n2, reason);
       int ok = rc == 0 && rc1 == rc2 && n1 == n2 && h1 == h2;
       /* the fifth overflows 63 bits in the sum of magnitudes and is the CPU's business */
       if (ok && b < 3 && k != 4) ok = strncmp(reason, "gpu: ", 5) == 0;
-      if (ok && b == 3) ok = strncmp(reason, "cpu: ", 5) == 0 && strstr(reason, "device_budget") != NULL;
+      if (ok && b == 3)
+        ok = strncmp(reason, "cpu: ", 5) == 0 && strstr(reason, "device_budget") != NULL;
       check(ok, what, detail);
     }
   }
   /* a host budget that the table does not fit leaves it to SQLite, and says so */
-  run(db, "SELECT warplite_set('device_budget','900M'), warplite_set('engine','cpu'), warplite_unload('t'), warplite_set('host_budget','200K')");
+  run(db, "SELECT warplite_set('device_budget','900M'), warplite_set('engine','cpu'), "
+          "warplite_unload('t'), warplite_set('host_budget','200K')");
   sqlite3_stmt *s = NULL;
   long n;
   int rc;
   warplite_prepare(db, "SELECT sum(i), sum(id) FROM t", -1, &s, NULL);
   digest(s, &n, &rc);
-  check(rc == SQLITE_DONE && n == 1 && strncmp(warplite_reason(db), "sqlite: ", 8) == 0 && strstr(warplite_reason(db), "host_budget"),
+  check(rc == SQLITE_DONE && n == 1 && strncmp(warplite_reason(db), "sqlite: ", 8) == 0 &&
+            strstr(warplite_reason(db), "host_budget"),
         "a table over host_budget runs in SQLite and says so", warplite_reason(db));
   run(db, "SELECT warplite_set('host_budget','1G')");
   warplite_prepare(db, "SELECT sum(i), sum(id) FROM t", -1, &s, NULL);
   digest(s, &n, &rc);
-  check(rc == SQLITE_DONE && strncmp(warplite_reason(db), "cpu: ", 5) == 0, "a larger host_budget takes it again", warplite_reason(db));
+  check(rc == SQLITE_DONE && strncmp(warplite_reason(db), "cpu: ", 5) == 0,
+        "a larger host_budget takes it again", warplite_reason(db));
   check(sqlite3_close(db) == SQLITE_OK, "the connection closes", sqlite3_errmsg(db));
 }
 

@@ -35,26 +35,42 @@ static void add(const char *fmt, ...) {
 }
 
 static const char *key(void) {
-  static const char *const keys[] = {"a", "c", "d", "b", "a%3", "a+0.0", "c||''", "a IS NULL", "d COLLATE NOCASE",
-                                     "c COLLATE BINARY", "typed", "CASE WHEN a>2 THEN a ELSE c END", "b>0", "big", "a*1000003"};
+  static const char *const keys[] = {"a",
+                                     "c",
+                                     "d",
+                                     "b",
+                                     "a%3",
+                                     "a+0.0",
+                                     "c||''",
+                                     "a IS NULL",
+                                     "d COLLATE NOCASE",
+                                     "c COLLATE BINARY",
+                                     "typed",
+                                     "CASE WHEN a>2 THEN a ELSE c END",
+                                     "b>0",
+                                     "big",
+                                     "a*1000003"};
   return PICK(keys);
 }
 static const char *agg(void) {
-  static const char *const aggs[] = {"count(*)", "count(d)", "sum(a)", "sum(b)", "total(b)", "avg(a)", "min(d)", "max(d)", "min(c)",
-                                     "max(c)", "sum(typed)", "min(b)", "max(a)", "sum(a*b)", "count(c)+1", "sum(k)", "total(k)",
-                                     "max(b)-min(b)", "sum(d)", "avg(typed)", "sum(big)"};
+  static const char *const aggs[] = {
+      "count(*)",   "count(d)", "sum(a)",   "sum(b)",        "total(b)", "avg(a)",     "min(d)",
+      "max(d)",     "min(c)",   "max(c)",   "sum(typed)",    "min(b)",   "max(a)",     "sum(a*b)",
+      "count(c)+1", "sum(k)",   "total(k)", "max(b)-min(b)", "sum(d)",   "avg(typed)", "sum(big)"};
   return PICK(aggs);
 }
 
 static void make_query(void) {
-  static const char *const where[] = {"a>1", "b<10", "c<>'B'", "d IS NOT NULL", "k%7<5", "a IS NULL OR a<4", "0", "typed>3"};
+  static const char *const where[] = {
+      "a>1", "b<10", "c<>'B'", "d IS NOT NULL", "k%7<5", "a IS NULL OR a<4", "0", "typed>3"};
   static const char *const direction[] = {"", " ASC", " DESC", " DESC NULLS FIRST", " NULLS LAST"};
   const char *keys[3];
   int n_keys = rnd(2) ? 1 + (int)rnd(3) : 0, n_out = 1 + (int)rnd(4);
   text[0] = 0;
   add("SELECT %s", rnd(4) ? "" : "DISTINCT ");
   for (int i = 0; i < n_keys; i++) keys[i] = key();
-  for (int i = 0; i < n_out; i++) add("%s%s", i ? ", " : "", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
+  for (int i = 0; i < n_out; i++)
+    add("%s%s", i ? ", " : "", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
   add(" FROM t");
   if (rnd(2)) add(" WHERE %s", PICK(where));
   for (int i = 0; i < n_keys; i++) add("%s%s", i ? ", " : " GROUP BY ", keys[i]);
@@ -63,8 +79,10 @@ static void make_query(void) {
     int n = 1 + (int)rnd(3);
     for (int i = 0; i < n; i++) {
       add(i ? ", " : " ORDER BY ");
-      if (rnd(3) == 0) add("%d", 1 + (int)rnd((unsigned)n_out));
-      else add("%s", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
+      if (rnd(3) == 0)
+        add("%d", 1 + (int)rnd((unsigned)n_out));
+      else
+        add("%s", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
       add("%s", PICK(direction));
     }
   }
@@ -79,22 +97,26 @@ static int differ(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b, char *why, size
     char message[200];
     snprintf(message, sizeof message, "%s", sqlite3_errmsg(db));
     rb = sqlite3_step(b);
-    if (ra != rb || (ra != SQLITE_ROW && ra != SQLITE_DONE && strcmp(message, sqlite3_errmsg(db)))) {
-      snprintf(why, n, "row %ld: result %d (%s), SQLite %d (%s)", row, ra, message, rb, sqlite3_errmsg(db));
+    if (ra != rb ||
+        (ra != SQLITE_ROW && ra != SQLITE_DONE && strcmp(message, sqlite3_errmsg(db)))) {
+      snprintf(why, n, "row %ld: result %d (%s), SQLite %d (%s)", row, ra, message, rb,
+               sqlite3_errmsg(db));
       return 1;
     }
     if (ra != SQLITE_ROW) return 0;
     for (int c = 0; c < sqlite3_column_count(b); c++) {
       double x = sqlite3_column_double(a, c), y = sqlite3_column_double(b, c);
       int same = sqlite3_column_type(a, c) == sqlite3_column_type(b, c);
-      if (same && sqlite3_column_type(a, c) == SQLITE_FLOAT) same = memcmp(&x, &y, 8) == 0;
+      if (same && sqlite3_column_type(a, c) == SQLITE_FLOAT)
+        same = memcmp(&x, &y, 8) == 0;
       else if (same) {
         int na = sqlite3_column_bytes(a, c), nb = sqlite3_column_bytes(b, c);
-        same = na == nb && (na == 0 || memcmp(sqlite3_column_blob(a, c), sqlite3_column_blob(b, c), (size_t)na) == 0);
+        same = na == nb && (na == 0 || memcmp(sqlite3_column_blob(a, c), sqlite3_column_blob(b, c),
+                                              (size_t)na) == 0);
       }
       if (same) continue;
-      snprintf(why, n, "row %ld column %d is %s, SQLite %s", row, c, (const char *)sqlite3_column_text(a, c),
-               (const char *)sqlite3_column_text(b, c));
+      snprintf(why, n, "row %ld column %d is %s, SQLite %s", row, c,
+               (const char *)sqlite3_column_text(a, c), (const char *)sqlite3_column_text(b, c));
       return 1;
     }
   }
@@ -109,25 +131,33 @@ int main(int argc, char **argv) {
     sqlite3_open(":memory:", &db);
     if (warplite_enable(db)) return 2;
     run(db, "SELECT warplite_set('engine','cpu'), warplite_set('route','always')");
-    run(db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a INTEGER, b REAL, c TEXT COLLATE NOCASE, d, typed NUMERIC, big INTEGER)");
-    snprintf(text, sizeof text,
-             "WITH RECURSIVE n(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM n WHERE x<%d)"
-             "INSERT INTO t SELECT x, CASE WHEN x*7%%11 THEN x*7919%%13-4 END, (x*31%%257-128)*0.25,"
-             " CASE x%%5 WHEN 0 THEN 'b' WHEN 1 THEN 'B' WHEN 2 THEN 'a' WHEN 3 THEN NULL ELSE 'c'||(x%%4) END,"
-             " CASE x*13%%9 WHEN 0 THEN 1 WHEN 1 THEN 1.0 WHEN 2 THEN 'A' WHEN 3 THEN 'a' WHEN 4 THEN x'41' WHEN 5 THEN NULL"
-             " WHEN 6 THEN -2.5 WHEN 7 THEN '1' ELSE x%%3 END,"
-             " (x%%16)*0.5, CASE WHEN x%%50 THEN (x%%2000)*%s ELSE %s END FROM n WHERE %d>0",
-             sizes[s], rnd(2) ? "1000" : "4611686018427387", rnd(2) ? "9223372036854775807" : "-5", sizes[s]);
+    run(db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a INTEGER, b REAL, c TEXT COLLATE NOCASE, d, "
+            "typed NUMERIC, big INTEGER)");
+    snprintf(
+        text, sizeof text,
+        "WITH RECURSIVE n(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM n WHERE x<%d)"
+        "INSERT INTO t SELECT x, CASE WHEN x*7%%11 THEN x*7919%%13-4 END, (x*31%%257-128)*0.25,"
+        " CASE x%%5 WHEN 0 THEN 'b' WHEN 1 THEN 'B' WHEN 2 THEN 'a' WHEN 3 THEN NULL ELSE "
+        "'c'||(x%%4) END,"
+        " CASE x*13%%9 WHEN 0 THEN 1 WHEN 1 THEN 1.0 WHEN 2 THEN 'A' WHEN 3 THEN 'a' WHEN 4 THEN "
+        "x'41' WHEN 5 THEN NULL"
+        " WHEN 6 THEN -2.5 WHEN 7 THEN '1' ELSE x%%3 END,"
+        " (x%%16)*0.5, CASE WHEN x%%50 THEN (x%%2000)*%s ELSE %s END FROM n WHERE %d>0",
+        sizes[s], rnd(2) ? "1000" : "4611686018427387", rnd(2) ? "9223372036854775807" : "-5",
+        sizes[s]);
     run(db, text);
     int native = 0, bad = 0, n = sizes[s] > 10000 ? queries / 8 : queries;
     for (int i = 0; i < n && bad < 5; i++) {
       sqlite3_stmt *ours = NULL, *theirs = NULL;
       char why[500] = "";
       make_query();
-      int ra = warplite_prepare(db, text, -1, &ours, NULL), rb = sqlite3_prepare_v2(db, text, -1, &theirs, NULL);
+      int ra = warplite_prepare(db, text, -1, &ours, NULL),
+          rb = sqlite3_prepare_v2(db, text, -1, &theirs, NULL);
       int wrong = ra != rb;
-      if (wrong) snprintf(why, sizeof why, "prepare gives %d, SQLite %d", ra, rb);
-      else if (ra == SQLITE_OK) wrong = differ(db, ours, theirs, why, sizeof why);
+      if (wrong)
+        snprintf(why, sizeof why, "prepare gives %d, SQLite %d", ra, rb);
+      else if (ra == SQLITE_OK)
+        wrong = differ(db, ours, theirs, why, sizeof why);
       if (wrong) {
         printf("not ok groups: %d rows: %s - %s (%s)\n", sizes[s], text, why, warplite_reason(db));
         bad++;
@@ -138,7 +168,8 @@ int main(int argc, char **argv) {
     }
     if (!bad) printf("ok groups: %d queries over %d rows agree\n", n, sizes[s]);
     int enough = native * 5 >= n * 3; /* keys that only look different are SQLite's */
-    printf("%s groups: %d of %d native over %d rows\n", enough ? "ok" : "not ok", native, n, sizes[s]);
+    printf("%s groups: %d of %d native over %d rows\n", enough ? "ok" : "not ok", native, n,
+           sizes[s]);
     failed |= bad || !enough;
     sqlite3_close(db);
   }

@@ -45,7 +45,8 @@ static double all(const double *x, int n, int how) {
   } else {
     wl_fsum parts[7];
     memset(parts, 0, sizeof parts);
-    for (int i = 0; i < n; i += 97) wl_fsum_vector(&parts[(i / 97) % 7], x + i, n - i < 97 ? n - i : 97);
+    for (int i = 0; i < n; i += 97)
+      wl_fsum_vector(&parts[(i / 97) % 7], x + i, n - i < 97 ? n - i : 97);
     for (int k = 6; k >= 0; k--) wl_fsum_merge(&s, &parts[k]);
   }
   return wl_fsum_round(&s);
@@ -53,7 +54,8 @@ static double all(const double *x, int n, int how) {
 
 int main(void) {
   static double x[5000], y[5000];
-  static const char *const names[] = {"uniform", "floats", "wide", "very wide", "subnormal", "largest"};
+  static const char *const names[] = {"uniform",   "floats",    "wide",
+                                      "very wide", "subnormal", "largest"};
   for (int kind = 0; kind < 6; kind++) {
     int same = 1, zero = 1, scaled = 1;
     for (int round = 0; round < 200; round++) {
@@ -85,12 +87,14 @@ int main(void) {
   /* rounding: against 80-bit arithmetic where that is exact */
   int right = 1;
   for (int i = 0; i < 100000; i++) {
-    double a = ldexp((double)(rnd() >> 11), -53), b = ldexp((double)(rnd() >> 11), -53 - (int)(rnd() % 11));
+    double a = ldexp((double)(rnd() >> 11), -53),
+           b = ldexp((double)(rnd() >> 11), -53 - (int)(rnd() % 11));
     double s[2] = {a, b};
     right &= all(s, 2, (int)(rnd() % 3)) == (double)((long double)a + (long double)b);
   }
   check(right, "fsum: a + b rounded as 80-bit arithmetic rounds it");
-  double tie[] = {9007199254740992.0, 1.0}, up[] = {9007199254740992.0, 1.0, 0x1p-1074}, odd[] = {9007199254740994.0, 1.0};
+  double tie[] = {9007199254740992.0, 1.0}, up[] = {9007199254740992.0, 1.0, 0x1p-1074},
+         odd[] = {9007199254740994.0, 1.0};
   check(all(tie, 2, 1) == 9007199254740992.0, "fsum: a tie goes to even");
   check(all(up, 3, 1) == 9007199254740994.0, "fsum: the last bit of a subnormal breaks a tie");
   check(all(odd, 2, 1) == 9007199254740996.0, "fsum: a tie goes to even, upwards");

@@ -16,10 +16,10 @@ static wl_program p;
 
 static void reset(void) {
   const wl_instr right[] = {
-      {WL_OP__Open, 0, 0, 0, 0},        {WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 6},
-      {WL_OP__Column, 0, 0, 0, 0},      {WL_OP__GtI, 1, 0, WL_CONST(1), 0},
-      {WL_OP__IfNot, 0, 1, 0, 6},       {WL_OP__Result, 0, 0, 1, 0},
-      {WL_OP__Converge, 0, 0, 0, 0},    {WL_OP__Halt, 0, 0, 0, 0},
+      {WL_OP__Open, 0, 0, 0, 0},     {WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 6},
+      {WL_OP__Column, 0, 0, 0, 0},   {WL_OP__GtI, 1, 0, WL_CONST(1), 0},
+      {WL_OP__IfNot, 0, 1, 0, 6},    {WL_OP__Result, 0, 0, 1, 0},
+      {WL_OP__Converge, 0, 0, 0, 0}, {WL_OP__Halt, 0, 0, 0, 0},
   };
   memcpy(code, right, sizeof code);
   regs[0] = (wl_reg){WL_R_INT, false};

@@ -28,9 +28,9 @@ struct wl_exec {
   int *direct;   /* of each register: the result column it is loaded straight into, or -1 */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
-  bool selected; /* sel holds; else all rows in a row */
-  wl_u64 room[WL_VECTOR]; /* for values packed together */
-  wl_groups *groups;      /* of the run in progress, or NULL */
+  bool selected;           /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR];  /* for values packed together */
+  wl_groups *groups;       /* of the run in progress, or NULL */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
   wl_i64 rows[WL_VECTOR];  /* its number in the table */
   wl_u32 fault;
@@ -79,13 +79,16 @@ static void note_direct(wl_exec *x) {
       const wl_instr *in = &p->code[pc];
       const char *want = wl_shapes[wl_opcodes[in->op].shape];
       const wl_i16 ops[3] = {in->a, in->b, in->c};
-      for (int j = 0; j < 3 && in->op != WL_OP__Column; j++) read |= want[j + 1] != ' ' && ops[j] == r;
+      for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
+        read |= want[j + 1] != ' ' && ops[j] == r;
     }
     if (!read) x->direct[r] = k;
   }
 }
 
-static bool has_lengths(wl_u8 type) { return type == WL_R_TEXT || type == WL_R_ANY; }
+static bool has_lengths(wl_u8 type) {
+  return type == WL_R_TEXT || type == WL_R_ANY;
+}
 
 wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
@@ -148,7 +151,10 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
     q->n[0] = v.n;
     at[16] = v.t;
     at[17] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE; /* as a truth */
-    q->type = v.t == WL_T_TEXT ? WL_R_TEXT : v.t == WL_T_BLOB ? WL_R_ANY : v.t == WL_T_REAL ? WL_R_REAL : WL_R_INT;
+    q->type = v.t == WL_T_TEXT   ? WL_R_TEXT
+              : v.t == WL_T_BLOB ? WL_R_ANY
+              : v.t == WL_T_REAL ? WL_R_REAL
+                                 : WL_R_INT;
     q->t = v.t == WL_T_NULL ? zeros : v.t == WL_T_BLOB ? at + 16 : NULL;
   }
   return WL_OK;
@@ -211,8 +217,10 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   if (c->phys == WL_P_ANY) {
     widen_u8(d->t, s->tags + row, sel, n);
   } else if (d->t) {
-    if (s->valid) spread_bits(d->t, s->valid, row, sel, n);
-    else memset(d->t, 1, (size_t)n);
+    if (s->valid)
+      spread_bits(d->t, s->valid, row, sel, n);
+    else
+      memset(d->t, 1, (size_t)n);
   }
   if (c->phys < WL_P_TEXT) return;
   for (int i = 0; i < n; i++) {
@@ -248,10 +256,12 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
   int k = keep_true(t, x->keep, n);
   if (k == n || k == 0) return k;
   for (int r = 0; r < x->p->n_regs; r++)
-    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc) compact(&x->regs[r], x->keep, k);
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc)
+      compact(&x->regs[r], x->keep, k);
   if (x->selected)
     for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
-  else memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
+  else
+    memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
   x->selected = true;
   return k;
 }
@@ -280,12 +290,16 @@ static void typed(wl_exec *x, const wl_instr *in, int n) {
     return;
   }
   if (!d->t) return;
-  if (a->t) memcpy(d->t, a->t, (size_t)n);
-  else memset(d->t, 1, (size_t)n);
+  if (a->t)
+    memcpy(d->t, a->t, (size_t)n);
+  else
+    memset(d->t, 1, (size_t)n);
   if (two && b->t) valid_and(d->t, b->t, n);
   if (shape == WL_SHAPE_I_IIZ) {
-    if (sb) valid_nonzero(d->t, bv, n);
-    else if (*(const wl_i64 *)bv == 0) memset(d->t, 0, (size_t)n);
+    if (sb)
+      valid_nonzero(d->t, bv, n);
+    else if (*(const wl_i64 *)bv == 0)
+      memset(d->t, 0, (size_t)n);
   }
   if (shape == WL_SHAPE_F_FF) valid_number(d->t, (const double *)d->v, n);
   blank(d->v, d->t, n);
@@ -319,7 +333,8 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
-  const plane *a = operand(x, in->a), *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
+  const plane *a = operand(x, in->a),
+              *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
   if (op->truth)
     for (int i = 0; i < n; i++) d->t[i] = op->truth(&x->ctx, get(a, i), get(b, i), in->c);
   else
@@ -363,7 +378,8 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
   switch (in->op) {
   case WL_OP__AggRows: s->count += n; return WL_OK;
   case WL_OP__AggCount:
-    if (a->stride && a->t && a->type != WL_R_ANY && a->type != WL_R_TRUTH) s->count += sum_u8(a->t, n);
+    if (a->stride && a->t && a->type != WL_R_ANY && a->type != WL_R_TRUTH)
+      s->count += sum_u8(a->t, n);
     else
       for (int i = 0; i < n; i++) s->count += get(a, i).t != WL_T_NULL;
     return WL_OK;
@@ -444,7 +460,8 @@ static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
   const plane *a = operand(x, in->a);
   bool plain = a->stride && a->type <= WL_R_REAL;
   if ((plain || in->op == WL_OP__AggRows) &&
-      wl_groups_add_vector(x->groups, in->d, x->group, a->v, in->op == WL_OP__AggRows ? NULL : a->t, n))
+      wl_groups_add_vector(x->groups, in->d, x->group, a->v, in->op == WL_OP__AggRows ? NULL : a->t,
+                           n))
     return WL_OK;
   wl_status rc = WL_OK;
   for (int i = 0; i < n && !rc; i++) {
@@ -471,8 +488,10 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
     bool there = q->v == c->v + at; /* loaded straight into the batch */
     if (!there) memcpy(c->v + at, q->v, (size_t)n * 8);
     if (!c->t || (there && q->t)) return WL_OK;
-    if (q->t) memcpy(c->t + at, q->t, (size_t)n);
-    else memset(c->t + at, 1, (size_t)n);
+    if (q->t)
+      memcpy(c->t + at, q->t, (size_t)n);
+    else
+      memset(c->t + at, 1, (size_t)n);
     return WL_OK;
   }
   for (int i = 0; i < n; i++) {
@@ -500,7 +519,8 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
 static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
     const wl_result *r = &x->p->results[k];
-    wl_status rc = give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
+    wl_status rc =
+        give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
     if (rc) return rc;
   }
   out->n_rows += n;
@@ -509,7 +529,8 @@ static wl_status give(wl_exec *x, wl_batch *out, int n) {
 
 /* ---- a vector of rows */
 
-static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out, wl_acc_state *accs) {
+static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
+                        wl_acc_state *accs) {
   const wl_program *p = x->p;
   x->selected = false;
   wl_scratch_reset(&x->ctx);
@@ -554,14 +575,15 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   return WL_OK;
 }
 
-wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
-                      wl_acc_state *accs, wl_groups *groups, wl_error *err) {
+wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
+                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
   x->groups = groups;
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
     wl_status rc = vector(x, tablet, first + at, m, out, accs);
-    if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+    if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
+      return wl_fail(err, WL_TOOBIG, "string or blob too big");
     if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;

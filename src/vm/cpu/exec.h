@@ -29,7 +29,8 @@ void wl_exec_close(wl_exec *x);
 
 /* Rows [first, first + n) of a tablet. out: the batch that Result fills, stopping once it
 ** has max_rows. accs: the accumulators that Agg opcodes fill, or groups those of a Group. */
-wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out, wl_i64 max_rows,
-                      wl_acc_state *accs, wl_groups *groups, wl_error *err) WL_MUST;
+wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
+                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups,
+                      wl_error *err) WL_MUST;
 
 #endif

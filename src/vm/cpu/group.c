@@ -15,21 +15,41 @@ struct wl_groups {
   wl_u64 *hashes; /* [size] */
   wl_val *keys;   /* [size][n_keys] */
   wl_i64 *first;  /* [size]: the first row seen */
-  wl_gacc *accs;  /* [size][n_accs] */
+  wl_u8 *accs;    /* [size] of width bytes: each accumulator's state at its place */
+  size_t width;
+  size_t *places; /* [n_accs] */
   wl_i64 n, size;
   wl_u32 *direct; /* by key - lo, NULL last: group + 1, or 0 */
   wl_i64 lo, n_direct;
-  double *units;  /* of each accumulator's digits */
+  double *units; /* of each accumulator's digits */
   int *anchors;
   wl_arena text;
 };
 
-wl_i64 wl_groups_count(const wl_groups *g) { return g->n; }
-bool wl_groups_direct(const wl_groups *g) { return g->direct != NULL; }
+/* A short state, for counts and for sums that are proved to fit: most queries have no other. */
+typedef struct short_acc {
+  wl_i64 count, sum;
+} short_acc;
+
+static bool is_short(wl_u16 op) {
+  return op == WL_OP__AggRows || op == WL_OP__AggCount || op == WL_OP__AggSumI;
+}
+static wl_gacc *long_state(const wl_groups *g, wl_i64 group, int k) {
+  return (wl_gacc *)(void *)(g->accs + (size_t)group * g->width + g->places[k]);
+}
+static short_acc *short_state(const wl_groups *g, wl_i64 group, int k) {
+  return (short_acc *)(void *)(g->accs + (size_t)group * g->width + g->places[k]);
+}
+
+wl_i64 wl_groups_count(const wl_groups *g) {
+  return g->n;
+}
+bool wl_groups_direct(const wl_groups *g) {
+  return g->direct != NULL;
+}
 
 size_t wl_groups_bytes(const wl_groups *g) {
-  return (size_t)g->size * ((size_t)g->n_keys * sizeof(wl_val) + (size_t)g->n_accs * sizeof(wl_gacc) + 24) +
-         g->text.n_bytes;
+  return (size_t)g->size * ((size_t)g->n_keys * sizeof(wl_val) + g->width + 24) + g->text.n_bytes;
 }
 
 wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) {
@@ -43,7 +63,15 @@ wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) {
   g->anchors = wl_mem_zalloc(((size_t)p->n_accs + 1) * sizeof *g->anchors);
   g->n_slots = 1024;
   g->slots = wl_mem_zalloc(g->n_slots * sizeof *g->slots);
-  bool ok = g->units && g->anchors && g->slots;
+  g->places = wl_mem_zalloc(((size_t)p->n_accs + 1) * sizeof *g->places);
+  bool ok = g->units && g->anchors && g->slots && g->places;
+  /* the long states first, which want the stricter alignment */
+  for (int pass = 0; ok && pass < 2; pass++)
+    for (int k = 0; k < p->n_accs; k++) {
+      if (is_short(p->accs[k].op) != (pass == 1)) continue;
+      g->places[k] = g->width;
+      g->width += pass ? sizeof(short_acc) : sizeof(wl_gacc);
+    }
   if (ok && p->n_keys == 1 && p->keys[0].reg.type == WL_R_INT && !WL_IS_CONST(p->keys[0].operand)) {
     __int128 span = (__int128)p->keys[0].domain.hi - p->keys[0].domain.lo;
     if (span >= 0 && span < DIRECT_MOST) {
@@ -71,7 +99,10 @@ wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) {
 
 void wl_groups_close(wl_groups *g) {
   if (!g) return;
-  for (wl_i64 i = 0; g->accs && i < g->n * g->n_accs; i++) wl_mem_free(g->accs[i].reals);
+  for (int k = 0; g->accs && k < g->n_accs; k++)
+    for (wl_i64 i = 0; i < g->n && !is_short(g->p->accs[k].op); i++)
+      wl_mem_free(long_state(g, i, k)->reals);
+  wl_mem_free(g->places);
   wl_arena_close(&g->text);
   wl_mem_free(g->slots);
   wl_mem_free(g->hashes);
@@ -88,7 +119,7 @@ void wl_groups_close(wl_groups *g) {
 
 static wl_status grow(wl_groups *g) {
   wl_i64 size = g->size ? g->size * 2 : 256;
-  size_t old = (size_t)g->n, more = (size_t)size, nk = (size_t)g->n_keys, na = (size_t)g->n_accs;
+  size_t old = (size_t)g->n, more = (size_t)size, nk = (size_t)g->n_keys;
   if (size > 0x7fffffff) return WL_NOMEM;
   wl_u64 *h = wl_mem_realloc(g->hashes, old * 8, more * 8);
   if (h) g->hashes = h;
@@ -96,7 +127,7 @@ static wl_status grow(wl_groups *g) {
   if (k) g->keys = k;
   wl_i64 *f = k ? wl_mem_realloc(g->first, old * 8, more * 8) : NULL;
   if (f) g->first = f;
-  wl_gacc *a = f ? wl_mem_realloc(g->accs, old * na * sizeof *a, more * na * sizeof *a + 1) : NULL;
+  wl_u8 *a = f ? wl_mem_realloc(g->accs, old * g->width, more * g->width + 1) : NULL;
   if (!a) return WL_NOMEM;
   g->accs = a;
   g->size = size;
@@ -137,7 +168,7 @@ static wl_status make(wl_groups *g, const wl_val *keys, wl_u64 hash, wl_i64 row,
   }
   g->hashes[i] = hash;
   g->first[i] = row;
-  memset(&g->accs[i * g->n_accs], 0, (size_t)g->n_accs * sizeof *g->accs);
+  memset(g->accs + (size_t)i * g->width, 0, g->width);
   g->n++;
   *out = (wl_u32)i;
   return WL_OK;
@@ -149,7 +180,8 @@ static wl_status earlier(wl_groups *g, wl_u32 i, const wl_val *keys, wl_i64 row)
   g->first[i] = row;
   for (int k = 0; k < g->n_keys; k++) {
     wl_val *v = &g->keys[(wl_i64)i * g->n_keys + k];
-    if (v->t == keys[k].t && v->n == keys[k].n && (v->t < WL_T_TEXT ? v->v == keys[k].v : memcmp(wl_bytes(*v), wl_bytes(keys[k]), v->n) == 0))
+    if (v->t == keys[k].t && v->n == keys[k].n &&
+        (v->t < WL_T_TEXT ? v->v == keys[k].v : memcmp(wl_bytes(*v), wl_bytes(keys[k]), v->n) == 0))
       continue;
     *v = keys[k];
     if (keep(g, v)) return WL_NOMEM;
@@ -176,8 +208,8 @@ wl_status wl_groups_find(wl_groups *g, const wl_val *keys, wl_i64 row, wl_u32 *o
   return (wl_u64)g->n * 2 > g->n_slots ? rehash(g) : WL_OK;
 }
 
-wl_status wl_groups_find_ints(wl_groups *g, const wl_i64 *keys, const wl_u8 *valid, const wl_i64 *rows, int n,
-                              wl_u32 *out) {
+wl_status wl_groups_find_ints(wl_groups *g, const wl_i64 *keys, const wl_u8 *valid,
+                              const wl_i64 *rows, int n, wl_u32 *out) {
   for (int i = 0; i < n; i++) {
     bool null = valid && !valid[i];
     wl_u32 *at = &g->direct[null ? g->n_direct - 1 : keys[i] - g->lo];
@@ -197,7 +229,8 @@ wl_status wl_groups_find_ints(wl_groups *g, const wl_i64 *keys, const wl_u8 *val
 static wl_status spill(wl_groups *g, int k, wl_gacc *s) {
   (void)g;
   if (!s->reals && !(s->reals = wl_mem_zalloc(sizeof *s->reals))) return WL_NOMEM;
-  for (int j = 0; j < 3; j++) wl_fsum_add_scaled(s->reals, s->digits[j], g->anchors[k] - WL_FSUM_DIGIT * j);
+  for (int j = 0; j < 3; j++)
+    wl_fsum_add_scaled(s->reals, s->digits[j], g->anchors[k] - WL_FSUM_DIGIT * j);
   memset(s->digits, 0, sizeof s->digits);
   s->n_digits = 0;
   return WL_OK;
@@ -205,7 +238,8 @@ static wl_status spill(wl_groups *g, int k, wl_gacc *s) {
 
 /* A real into the digits, or where they do not hold it, into the full accumulator. */
 static wl_status add_real(wl_groups *g, int k, wl_gacc *s, double v) {
-  const double shift = 6755399441055744.0, unit = g->units[k], u1 = unit * 0x1p-40, u2 = unit * 0x1p-80;
+  const double shift = 6755399441055744.0, unit = g->units[k], u1 = unit * 0x1p-40,
+               u2 = unit * 0x1p-80;
   double m0 = shift * unit, m1 = shift * u1, m2 = shift * u2;
   double d0 = (v + m0) - m0, r = v - d0;
   double d1 = (r + m1) - m1;
@@ -232,7 +266,9 @@ static void add_int(wl_gacc *s, wl_i64 v) {
   if (s->sum > s->high) s->high = s->sum;
 }
 
-static bool is_min(wl_u16 op) { return op == WL_OP__AggMinI || op == WL_OP__AggMinF || op == WL_OP__AggMinV; }
+static bool is_min(wl_u16 op) {
+  return op == WL_OP__AggMinI || op == WL_OP__AggMinF || op == WL_OP__AggMinV;
+}
 
 static wl_status add_best(wl_groups *g, const wl_acc *acc, wl_gacc *s, wl_val v, wl_i64 row) {
   if (s->best.t != WL_T_NULL) {
@@ -245,32 +281,34 @@ static wl_status add_best(wl_groups *g, const wl_acc *acc, wl_gacc *s, wl_val v,
 }
 
 wl_status wl_groups_add(wl_groups *g, int k, wl_u32 group, wl_val v, wl_i64 row) {
-  wl_gacc *s = &g->accs[(wl_i64)group * g->n_accs + k];
   const wl_acc *acc = &g->p->accs[k];
-  if (acc->op == WL_OP__AggRows) {
-    s->count++;
+  if (is_short(acc->op)) {
+    short_acc *c = short_state(g, group, k);
+    if (acc->op != WL_OP__AggRows && v.t == WL_T_NULL) return WL_OK;
+    c->count++;
+    if (acc->op == WL_OP__AggSumI) c->sum += (wl_i64)v.v;
     return WL_OK;
   }
+  wl_gacc *s = long_state(g, group, k);
   if (v.t == WL_T_NULL) return WL_OK;
   s->count++;
-  if (acc->op == WL_OP__AggCount) return WL_OK;
   if (acc->op >= WL_OP__AggMinI) return add_best(g, acc, s, v, row);
   if (v.t == WL_T_REAL) return add_real(g, k, s, wl_as_f64(v.v));
   add_int(s, (wl_i64)v.v);
   return WL_OK;
 }
 
-bool wl_groups_add_vector(wl_groups *g, int k, const wl_u32 *groups, const wl_u64 *v, const wl_u8 *valid, int n) {
-  wl_gacc *base = g->accs + k;
-  wl_i64 na = g->n_accs;
+bool wl_groups_add_vector(wl_groups *g, int k, const wl_u32 *groups, const wl_u64 *v,
+                          const wl_u8 *valid, int n) {
+  wl_u8 *base = g->accs + g->places[k];
   switch (g->p->accs[k].op) {
   case WL_OP__AggRows:
-    for (int i = 0; i < n; i++) base[groups[i] * na].count++;
+    for (int i = 0; i < n; i++) ((short_acc *)(void *)(base + groups[i] * g->width))->count++;
     return true;
   case WL_OP__AggSumI:
     for (int i = 0; i < n; i++) {
       if (valid && !valid[i]) continue;
-      wl_gacc *s = &base[groups[i] * na];
+      short_acc *s = (short_acc *)(void *)(base + groups[i] * g->width);
       s->count++;
       s->sum += (wl_i64)v[i];
     }
@@ -281,7 +319,15 @@ bool wl_groups_add_vector(wl_groups *g, int k, const wl_u32 *groups, const wl_u6
 
 /* ---- joining and finishing */
 
-static wl_status join_acc(wl_groups *g, int k, wl_gacc *into, const wl_gacc *from) {
+static wl_status join_acc(wl_groups *g, int k, wl_i64 to, const wl_groups *other, wl_i64 i) {
+  if (is_short(g->p->accs[k].op)) {
+    short_acc *a = short_state(g, to, k), *b = short_state(other, i, k);
+    a->count += b->count;
+    a->sum += b->sum;
+    return WL_OK;
+  }
+  wl_gacc *into = long_state(g, to, k);
+  const wl_gacc *from = long_state(other, i, k);
   into->count += from->count;
   into->sum += from->sum;
   into->magnitude += from->magnitude;
@@ -308,8 +354,7 @@ wl_status wl_groups_join(wl_groups *into, wl_groups *from) {
     } else {
       rc = wl_groups_find(into, keys, from->first[i], &to);
     }
-    for (int k = 0; k < into->n_accs && !rc; k++)
-      rc = join_acc(into, k, &into->accs[(wl_i64)to * into->n_accs + k], &from->accs[i * from->n_accs + k]);
+    for (int k = 0; k < into->n_accs && !rc; k++) rc = join_acc(into, k, to, from, i);
     if (rc) return rc;
   }
   return WL_OK;
@@ -319,9 +364,10 @@ bool wl_groups_need_order(const wl_groups *g) {
   for (int a = 0; a < g->p->n_aggs; a++) {
     int k = g->p->aggs[a].acc;
     wl_u16 op = g->p->accs[k].op;
-    if (g->p->aggs[a].final != WL_AGG_SUM || (op != WL_OP__AggSumX && op != WL_OP__AggSumV)) continue;
+    if (g->p->aggs[a].final != WL_AGG_SUM || (op != WL_OP__AggSumX && op != WL_OP__AggSumV))
+      continue;
     for (wl_i64 i = 0; i < g->n; i++)
-      if (g->accs[i * g->n_accs + k].magnitude > (unsigned __int128)WL_I64_MAX) return true;
+      if (long_state(g, i, k)->magnitude > (unsigned __int128)WL_I64_MAX) return true;
   }
   return false;
 }
@@ -335,10 +381,51 @@ static int by_keys(const void *x, const void *y) {
   const sorted *a = x, *b = y;
   const wl_groups *g = a->g;
   for (int k = 0; k < g->n_keys; k++) {
-    int c = wl_cmp_val(g->keys[a->i * g->n_keys + k], g->keys[b->i * g->n_keys + k], g->p->keys[k].coll);
+    int c = wl_cmp_val(g->keys[a->i * g->n_keys + k], g->keys[b->i * g->n_keys + k],
+                       g->p->keys[k].coll);
     if (c) return g->p->keys[k].desc ? -c : c;
   }
   return 0;
+}
+
+/* A group's state in the form that aggregates are finished from. */
+static wl_status state_of(wl_groups *g, wl_i64 i, int k, bool ordered, wl_acc_state *out,
+                          wl_error *err) {
+  memset(out, 0, sizeof *out);
+  if (is_short(g->p->accs[k].op)) {
+    out->count = short_state(g, i, k)->count;
+    out->sum = short_state(g, i, k)->sum;
+    return WL_OK;
+  }
+  wl_gacc *s = long_state(g, i, k);
+  if (s->seen_real && spill(g, k, s)) return wl_nomem(err);
+  if (s->reals) out->reals = *s->reals;
+  out->count = s->count;
+  out->sum = s->sum;
+  out->seen_real = s->seen_real;
+  out->best = s->best;
+  if (ordered) {
+    out->low = s->low;
+    out->high = s->high;
+  }
+  return WL_OK;
+}
+
+/* The groups in key order; where keys address the groups, that order is there already. */
+static void put_in_order(const wl_groups *g, sorted *order) {
+  wl_i64 n = 0;
+  if (!g->direct) {
+    for (; n < g->n; n++) order[n] = (sorted){g, n};
+    qsort(order, (size_t)g->n, sizeof *order, by_keys);
+    return;
+  }
+  bool desc = g->p->keys[0].desc;
+  for (wl_i64 i = 0; i < g->n_direct; i++) {
+    /* NULL, which is last in the table, is least */
+    wl_i64 at = i == 0 ? g->n_direct - 1 : i - 1;
+    if (desc) at = i == g->n_direct - 1 ? g->n_direct - 1 : g->n_direct - 2 - i;
+    if (g->direct[at]) order[n++] = (sorted){g, g->direct[at] - 1};
+  }
 }
 
 wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n, wl_error *err) {
@@ -347,26 +434,14 @@ wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n,
   sorted *order = wl_mem_alloc((size_t)(g->n + 1) * sizeof *order);
   wl_val *out = *rows = wl_mem_alloc((size_t)g->n * (size_t)width * sizeof *out + 1);
   wl_status rc = order && out ? WL_OK : wl_nomem(err);
-  for (wl_i64 i = 0; i < g->n && !rc; i++) order[i] = (sorted){g, i};
-  if (!rc) qsort(order, (size_t)g->n, sizeof *order, by_keys);
+  if (!rc) put_in_order(g, order);
   *n = 0;
   for (wl_i64 r = 0; r < g->n && !rc; r++) {
     wl_i64 i = order[r].i;
     memcpy(out + r * width, &g->keys[i * g->n_keys], (size_t)g->n_keys * sizeof *out);
     for (int a = 0; a < p->n_aggs && !rc; a++) {
-      wl_gacc *s = &g->accs[i * g->n_accs + p->aggs[a].acc];
       wl_acc_state state;
-      memset(&state, 0, sizeof state);
-      if (s->seen_real && spill(g, p->aggs[a].acc, s)) rc = wl_nomem(err);
-      if (!rc && s->reals) state.reals = *s->reals;
-      state.count = s->count;
-      state.sum = s->sum;
-      state.seen_real = s->seen_real;
-      state.best = s->best;
-      if (ordered) {
-        state.low = s->low;
-        state.high = s->high;
-      }
+      rc = state_of(g, i, p->aggs[a].acc, ordered, &state, err);
       if (!rc) rc = wl_acc_final(p, &p->aggs[a], &state, &out[r * width + g->n_keys + a], err);
     }
     if (!rc) *n = r + 1;

@@ -39,13 +39,14 @@ size_t wl_groups_bytes(const wl_groups *g);
 wl_status wl_groups_find(wl_groups *g, const wl_val *keys, wl_i64 row, wl_u32 *out) WL_MUST;
 /* The same for one integer key of a narrow range: by a table, a call per vector. */
 bool wl_groups_direct(const wl_groups *g);
-wl_status wl_groups_find_ints(wl_groups *g, const wl_i64 *keys, const wl_u8 *valid, const wl_i64 *rows,
-                              int n, wl_u32 *out) WL_MUST;
+wl_status wl_groups_find_ints(wl_groups *g, const wl_i64 *keys, const wl_u8 *valid,
+                              const wl_i64 *rows, int n, wl_u32 *out) WL_MUST;
 
 /* Feeds value v of a row to accumulator acc of a group. */
 wl_status wl_groups_add(wl_groups *g, int acc, wl_u32 group, wl_val v, wl_i64 row) WL_MUST;
 /* The same for vectors without NULLs of the plain cases; false if acc is none of them. */
-bool wl_groups_add_vector(wl_groups *g, int acc, const wl_u32 *groups, const wl_u64 *v, const wl_u8 *valid, int n);
+bool wl_groups_add_vector(wl_groups *g, int acc, const wl_u32 *groups, const wl_u64 *v,
+                          const wl_u8 *valid, int n);
 
 wl_status wl_groups_join(wl_groups *into, wl_groups *from) WL_MUST;
 
@@ -57,6 +58,7 @@ bool wl_groups_need_order(const wl_groups *g);
 ** with wl_mem_free; text stays g's. A group whose sum() overflows ends them: the rows before
 ** it are given, with the error.
 */
-wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n, wl_error *err) WL_MUST;
+wl_status wl_groups_finish(wl_groups *g, bool ordered, wl_val **rows, wl_i64 *n,
+                           wl_error *err) WL_MUST;
 
 #endif

@@ -133,7 +133,9 @@ static const sqlite3_module keeper = {
 
 wl_status wl_conn_keep(wl_conn *c, wl_error *err) {
   sqlite3_stmt *connect = NULL;
-  if (c->kept) return WL_OK;
+  /* Eponymous tables, of which ours are, belong to main and do not outlive a deserialized one. */
+  wl_status st = wl_store_steady(c->store, "main", err);
+  if (st || c->kept) return st;
   int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL);
   sqlite3_finalize(connect);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);

@@ -146,6 +146,8 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
                              sqlite3_stmt **out, wl_error *err) {
   if (s->kind != WL_STMT_SELECT) return wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
   if (!wl_select_reads_table(s->select)) return wl_not_taken(err, "there is no table");
+  wl_status kept = wl_conn_keep(c, err);
+  if (kept) return kept;
   const char *body = sql + s->body;
   int n_body = (int)(n - s->body);
   if (s->explain == WL_EXPLAIN_PROGRAM) {

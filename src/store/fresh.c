@@ -104,8 +104,18 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
   return WL_OK;
 }
 
+wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) {
+  sqlite3_vfs *vfs = NULL;
+  int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+  if (!rc && vfs && strcmp(vfs->zName, "memdb") == 0)
+    return wl_not_taken(err, "database %s is of sqlite3_deserialize(), which may replace it unseen",
+                        schema);
+  return WL_OK;
+}
+
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) {
-  wl_status st = wl_store_read_cookie(s, schema, err);
+  wl_status st = wl_store_steady(s, schema, err);
+  if (!st) st = wl_store_read_cookie(s, schema, err);
   if (st) return st;
   s->version = 0;
   s->file = NULL;

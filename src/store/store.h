@@ -80,6 +80,10 @@ wl_i64 wl_store_n_shapes(const wl_store *s);
 /* Whether a database can be read now: WL_NOT_TAKEN if it is locked or the like. */
 wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) WL_MUST;
 
+/* WL_NOT_TAKEN for a database that sqlite3_deserialize() made: it may have been made anew, and
+** nothing that can be asked, neither cookie nor data version nor file, would have changed. */
+wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+
 /* Whether a collation is SQLite's own, as far as trying tells. */
 bool wl_store_collation(const wl_store *s, int coll);
 

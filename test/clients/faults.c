@@ -446,6 +446,28 @@ static void check_budgets(void) {
   }
 }
 
+/* A database put in another's place, with the same cookie, data version and file. */
+static void check_deserialize(const char *schema) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  exec(db, "CREATE TABLE t(a); INSERT INTO t VALUES(-1); ATTACH ':memory:' AS aux");
+  char label[80], sql[200];
+  for (int k = 0; k < 4; k++) {
+    sqlite3 *other = NULL;
+    sqlite3_int64 n = 0;
+    sqlite3_open(":memory:", &other);
+    snprintf(sql, sizeof sql, "CREATE TABLE t(a); INSERT INTO t VALUES(%d),(%d)", k, k + 100);
+    exec(other, sql);
+    unsigned char *image = sqlite3_serialize(other, "main", &n, 0);
+    sqlite3_close(other);
+    snprintf(label, sizeof label, "deserialize %d into %s", k, schema);
+    CHECK(label, sqlite3_deserialize(db, schema, image, n, n, SQLITE_DESERIALIZE_FREEONCLOSE) == 0);
+    snprintf(sql, sizeof sql, "SELECT a FROM %s.t WHERE a>=0", schema);
+    same(label, db, sql);
+    same(label, db, "SELECT count(*) FROM main.t");
+  }
+  CHECK("deserialize: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
 int main(void) {
   const char *tmp = getenv("TMPDIR");
   snprintf(dir, sizeof dir, "%s/faults-XXXXXX", tmp && strlen(tmp) < 150 ? tmp : "/tmp");
@@ -468,6 +490,8 @@ int main(void) {
   check_limits("cpu");
   check_limits("sim");
   check_budgets();
+  check_deserialize("main");
+  check_deserialize("aux");
   unlink(path);
   rmdir(dir);
   rows_free(&got);

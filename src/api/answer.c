@@ -9,7 +9,6 @@
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include <string.h>
-#include <strings.h>
 
 static struct wl_device *device_of(wl_conn *c, wl_error *err) {
   return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
@@ -136,13 +135,9 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     wl_run_config config = {.threads = c->set.threads,
                             .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                             .device = device,
+                            .device_budget = c->set.device_budget,
                             .check = wl_conn_check,
                             .check_arg = c};
-    if (device) {
-      wl_device_lock(device);
-      if (c->set.device_budget) device->budget = c->set.device_budget;
-      wl_device_unlock(device);
-    }
     rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
   }
   if (!rc && device)
@@ -150,11 +145,30 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   else if (!rc)
     wl_conn_reason(c, "cpu", "%d thread%s, %s", c->set.threads, c->set.threads == 1 ? "" : "s",
                    where.reason);
+  /* The first batch now: while nothing has been given, SQLite can still take over. It does
+  ** so too where a string is too big: it may never compute that one, or holds larger batches. */
+  bool running = !rc;
+  if (!rc) rc = wl_run_next(a->run, &a->first, err);
+  if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
+  a->primed = !rc;
+  a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
+  if (rc) {
+    wl_run_close(a->run);
+    a->run = NULL;
+  }
   wl_snapshot_release(&snap);
   wl_arena_close(&arena);
   wl_mem_free(params);
   wl_sqltext_drop(c, t);
   return rc;
+}
+
+wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
+  if (!a->primed) return wl_run_next(a->run, out, err);
+  *out = a->first;
+  a->first = NULL;
+  a->primed = false;
+  return WL_OK;
 }
 
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
@@ -186,7 +200,7 @@ wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
     if (sqlite3_column_int(q, 1)) continue; /* built in */
     const char *name = (const char *)sqlite3_column_text(q, 0);
     for (int k = 0; name && k < (int)(sizeof names / sizeof *names) && !st; k++)
-      if (strcasecmp(name, names[k]) == 0)
+      if (sqlite3_stricmp(name, names[k]) == 0)
         st = wl_not_taken(err, "%s() is a function of the application's own", names[k]);
   }
   sqlite3_finalize(q);
@@ -203,7 +217,7 @@ wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int 
   if (!a->sql) return wl_nomem(err);
   wl_status rc = refused ? wl_not_taken(err, "%s", refused) : native(a, args, n_args, err);
   if (rc == (wl_status)SQLITE_SCHEMA) rc = native(a, args, n_args, err);
-  if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT) {
+  if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT && !a->failed) {
     /* What is locked or corrupt for us may not be for SQLite; if it is, the error is its own. */
     wl_conn_reason(c, "sqlite", "%s", err->text);
     if (rc == WL_NOT_TAKEN && c->set.strict && c->set.engine != WL_ENGINE_SQLITE)
@@ -227,6 +241,7 @@ void wl_answer_close(wl_answer *a) {
   if (a->run || a->stmt)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,
                 (wl_clock_ns() - a->started) / 1e6);
+  wl_batch_give(a->first);
   wl_run_close(a->run);
   sqlite3_finalize(a->stmt);
   wl_mem_free(a->sql);

@@ -278,7 +278,7 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
   if (s->failed) return EIO;
   sqlite3_mutex *m = sqlite3_db_mutex(s->conn->db);
   sqlite3_mutex_enter(m);
-  wl_status rc = wl_run_next(s->answer.run, &b, &err);
+  wl_status rc = wl_answer_next(&s->answer, &b, &err);
   sqlite3_mutex_leave(m);
   if (rc) {
     snprintf(s->message, sizeof s->message, "%s", err.text);

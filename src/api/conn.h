@@ -99,6 +99,9 @@ typedef struct wl_answer {
   double started;
   wl_i64 n_rows;
   char reason[512]; /* the engine and why, once it has started */
+  wl_batch *first; /* the first batch, which is made when the answer is opened */
+  bool primed;
+  bool failed; /* it was running natively when it failed */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of an aggregate of
@@ -118,6 +121,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
 /* Where a statement would go, before anything is loaded. */
 void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out);
 void wl_answer_close(wl_answer *a);
+/* A native answer's next batch, or NULL at the end. */
+wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 
 /* ---- the pieces that wl_conn_get registers */
 int wl_functions_register(wl_conn *c);

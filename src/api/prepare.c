@@ -7,7 +7,6 @@
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* Statements about warplite itself leave the last reason alone: those that name one of its
 ** functions or tables, not those with such a string in them. */
@@ -20,7 +19,7 @@ static bool speaks_of_warplite(const char *sql, size_t n) {
     const char *word = sql + t.pos;
     bool quoted = strchr("\"[`", *word) != NULL;
     if (t.n >= sizeof prefix - 1 + quoted &&
-        strncasecmp(word + quoted, prefix, sizeof prefix - 1) == 0)
+        sqlite3_strnicmp(word + quoted, prefix, sizeof prefix - 1) == 0)
       return true;
   }
   return false;

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -167,7 +166,7 @@ static int refill(cursor *c) {
   wl_error err = {0};
   wl_batch_give(c->batch);
   c->batch = NULL;
-  wl_status rc = wl_run_next(c->answer.run, &c->batch, &err);
+  wl_status rc = wl_answer_next(&c->answer, &c->batch, &err);
   if (rc) return fail(c->base.pVtab, &err);
   if (!c->batch) {
     c->done = true;
@@ -338,7 +337,7 @@ static const sqlite3_module module = {
 static bool plain_type(const char *type) {
   if (!type) return false;
   for (const char *p = type; *p; p++) {
-    if (strncasecmp(p, "hidden", 6) == 0 || strncasecmp(p, "generated", 9) == 0) return false;
+    if (sqlite3_strnicmp(p, "hidden", 6) == 0 || sqlite3_strnicmp(p, "generated", 9) == 0) return false;
     if (!strchr(" (),.+-_", *p) && !(*p >= '0' && *p <= '9') &&
         !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
       return false;

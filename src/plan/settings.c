@@ -73,7 +73,8 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     rc = number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->host_budget = n;
   } else if (strcmp(name, "device_budget") == 0) {
-    rc = number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
+    /* 0: what was free on the device when it was opened */
+    rc = strcmp(value, "0") == 0 ? WL_OK : number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->device_budget = n;
   } else {
     rc = wl_fail(err, WL_ERROR,

@@ -5,7 +5,6 @@
 #include "sql/bind.h"
 #include "vm/conv.h"
 #include <string.h>
-#include <strings.h>
 
 typedef struct binder {
   wl_arena *arena;
@@ -122,14 +121,14 @@ static wl_status column(binder *b, int index, wl_bexpr **out) {
 }
 
 static bool is_rowid_name(const char *s) {
-  return strcasecmp(s, "rowid") == 0 || strcasecmp(s, "_rowid_") == 0 || strcasecmp(s, "oid") == 0;
+  return sqlite3_stricmp(s, "rowid") == 0 || sqlite3_stricmp(s, "_rowid_") == 0 || sqlite3_stricmp(s, "oid") == 0;
 }
 
 /* 0 or 1 for the unquoted words FALSE and TRUE, which x IN () and x NOT IN () are too, else -1. */
 static int truth_word(const wl_expr *e) {
   if (e->kind == WL_E_IN && e->has_list && !e->list) return e->negated;
   if (e->kind != WL_E_NAME || e->table || e->quoted) return -1;
-  return strcasecmp(e->name, "true") == 0 ? 1 : strcasecmp(e->name, "false") == 0 ? 0 : -1;
+  return sqlite3_stricmp(e->name, "true") == 0 ? 1 : sqlite3_stricmp(e->name, "false") == 0 ? 0 : -1;
 }
 
 /* Index of the column a name means: n_cols for the rowid, -1 for none. */
@@ -137,11 +136,11 @@ static int find_column(const binder *b, const wl_expr *e) {
   const wl_table *t = b->table;
   if (e->table) {
     const char *known = b->source->alias ? b->source->alias : b->source->name;
-    if (strcasecmp(e->table, known) != 0) return -1;
-    if (e->schema && strcasecmp(e->schema, t->schema) != 0) return -1;
+    if (sqlite3_stricmp(e->table, known) != 0) return -1;
+    if (e->schema && sqlite3_stricmp(e->schema, t->schema) != 0) return -1;
   }
   for (int i = 0; i < t->n_cols; i++)
-    if (strcasecmp(t->cols[i].name, e->name) == 0) return i;
+    if (sqlite3_stricmp(t->cols[i].name, e->name) == 0) return i;
   if (is_rowid_name(e->name) && !t->without_rowid) return t->n_cols;
   return -1;
 }
@@ -152,7 +151,7 @@ static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (i >= 0) return column(b, i == b->table->n_cols ? -1 : i, out);
   if (!e->table && b->sees_alias && !b->in_alias) {
     for (const wl_result_col *c = b->select->cols; c; c = c->next) {
-      if (!c->alias || !c->expr || strcasecmp(c->alias, e->name) != 0) continue;
+      if (!c->alias || !c->expr || sqlite3_stricmp(c->alias, e->name) != 0) continue;
       b->in_alias = true;
       wl_status rc = bind(b, c->expr, out);
       b->in_alias = false;
@@ -324,7 +323,7 @@ static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
 static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
-  while (k < 3 && strcasecmp(e->name, names[k]) != 0) k++;
+  while (k < 3 && sqlite3_stricmp(e->name, names[k]) != 0) k++;
   if (k == 3 || !wl_store_collation(b->store, k))
     return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
   wl_bexpr *a, *x;
@@ -367,9 +366,9 @@ static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
 
 /* coalesce and ifnull; iif; nullif; abs. *found: it is one of them, with fitting arguments. */
 static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl_bexpr **out) {
-  bool coalesce = strcasecmp(e->name, "coalesce") == 0 || strcasecmp(e->name, "ifnull") == 0;
-  bool iif = strcasecmp(e->name, "iif") == 0, nullif = strcasecmp(e->name, "nullif") == 0;
-  bool abs = strcasecmp(e->name, "abs") == 0;
+  bool coalesce = sqlite3_stricmp(e->name, "coalesce") == 0 || sqlite3_stricmp(e->name, "ifnull") == 0;
+  bool iif = sqlite3_stricmp(e->name, "iif") == 0, nullif = sqlite3_stricmp(e->name, "nullif") == 0;
+  bool abs = sqlite3_stricmp(e->name, "abs") == 0;
   *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) ||
            (abs && n_args == 1);
   if (!*found || e->distinct || e->star || e->window || e->a) {
@@ -424,7 +423,7 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
   int fn = 0, n_args = 0;
   for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
-  while (fn < 6 && strcasecmp(e->name, names[fn]) != 0) fn++;
+  while (fn < 6 && sqlite3_stricmp(e->name, names[fn]) != 0) fn++;
   bool found;
   wl_status st = scalar(b, e, n_args, &found, out);
   if (st || found) return st;
@@ -582,7 +581,7 @@ static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) 
   int k = 0;
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {
     if (c->star) return NULL; /* names behind a star are columns, found as such */
-    if (c->alias && strcasecmp(c->alias, e->name) == 0) return q->results[k];
+    if (c->alias && sqlite3_stricmp(c->alias, e->name) == 0) return q->results[k];
     k++;
   }
   return NULL;

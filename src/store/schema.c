@@ -6,13 +6,12 @@
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* Whether the ASCII upper-casing of type holds word. */
 static bool holds(const char *type, const char *word) {
   size_t n = strlen(word);
   for (; *type; type++)
-    if (strncasecmp(type, word, n) == 0) return true;
+    if (sqlite3_strnicmp(type, word, (int)n) == 0) return true;
   return false;
 }
 
@@ -82,7 +81,7 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s%s", type ? type : "thing unknown",
                type && strcmp(type, "view") != 0 ? " table" : "");
-    else if (t->name && strncasecmp(t->name, "sqlite_", 7) == 0)
+    else if (t->name && sqlite3_strnicmp(t->name, "sqlite_", 7) == 0)
       snprintf(why, sizeof why, "it is SQLite's own");
     if (*why) t->refused = wl_mem_strdup(why);
     if (!t->schema || !t->name || (*why && !t->refused)) st = wl_nomem(err);
@@ -169,12 +168,12 @@ static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *k
     return;
   if (type && !*type) c->affinity = 'C'; /* a type name that is there but empty: a "" */
   if (!coll) return;
-  if (strcasecmp(coll, "NOCASE") == 0)
+  if (sqlite3_stricmp(coll, "NOCASE") == 0)
     c->coll = WL_COLL_NOCASE;
-  else if (strcasecmp(coll, "RTRIM") == 0)
+  else if (sqlite3_stricmp(coll, "RTRIM") == 0)
     c->coll = WL_COLL_RTRIM;
   else
-    *known = strcasecmp(coll, "BINARY") == 0;
+    *known = sqlite3_stricmp(coll, "BINARY") == 0;
 }
 
 static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *err) {
@@ -209,7 +208,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     }
     c->hidden = sqlite3_column_int(q, 6) == 1;
     c->affinity = wl_affinity_of_type(c->decl);
-    if (strict && strcasecmp(c->decl, "ANY") == 0) c->affinity = 'A';
+    if (strict && sqlite3_stricmp(c->decl, "ANY") == 0) c->affinity = 'A';
     bool known;
     describe(s, t, c, &known);
     known = known && wl_store_collation(s, c->coll) && wl_store_collation(s, WL_COLL_BINARY);
@@ -224,7 +223,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {
     bool hidden = false;
-    for (int i = 0; i < t->n_cols; i++) hidden |= strcasecmp(t->cols[i].name, names[k]) == 0;
+    for (int i = 0; i < t->n_cols; i++) hidden |= sqlite3_stricmp(t->cols[i].name, names[k]) == 0;
     if (!hidden) t->rowid_name = names[k];
   }
   t->data = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->data);
@@ -232,7 +231,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
 }
 
 static bool same_name(const char *a, const char *b) {
-  return a == b || (a && b && strcasecmp(a, b) == 0);
+  return a == b || (a && b && sqlite3_stricmp(a, b) == 0);
 }
 
 /* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */

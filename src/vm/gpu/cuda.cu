@@ -186,7 +186,7 @@ extern "C" __attribute__((visibility("default"))) wl_status wl_device_open_cuda(
   d->impl = c;
   snprintf(d->name, sizeof d->name, "%s", prop.name);
   d->memory = (wl_i64)all_bytes;
-  d->budget = (wl_i64)(free_bytes / 10 * 9);
+  d->free_memory = d->budget = (wl_i64)(free_bytes / 10 * 9);
   d->n_processors = prop.multiProcessorCount;
   d->max_shared = shared;
   d->block_threads = 256;

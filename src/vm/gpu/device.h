@@ -24,7 +24,8 @@ typedef struct wl_device {
   int index;        /* its number among the process's devices */
   char name[128];
   wl_i64 memory;  /* bytes on the device */
-  wl_i64 budget;  /* bytes we may take; set by the user of the device */
+  wl_i64 free_memory; /* bytes that were free when it was opened, less a reserve */
+  wl_i64 budget;      /* bytes we may take; set for each wave of a run */
   wl_i64 used;    /* bytes taken */
   int n_processors;
   int max_shared;    /* bytes of shared memory a block may have */

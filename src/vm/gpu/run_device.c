@@ -525,6 +525,7 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   wl_device *d = r->config.device;
   wl_device_lock(d);
   wl_status rc = WL_OK;
+  d->budget = r->config.device_budget ? r->config.device_budget : d->free_memory;
   wl_devcol_tick(d);
   if (!r->device_state) {
     rc = open_state(r, err);

@@ -68,7 +68,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   (void)err;
   snprintf(d->name, sizeof d->name, "simulator");
   d->memory = (wl_i64)1 << 30;
-  d->budget = d->memory;
+  d->free_memory = d->budget = d->memory;
   d->n_processors = 2;
   d->max_shared = 96 * 1024;
   d->block_threads = 64;

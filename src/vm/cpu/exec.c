@@ -86,6 +86,22 @@ static void note_direct(wl_exec *x) {
   }
 }
 
+/* Gives each register a place among the vectors, shared once its last reader is past; how
+** many places there are. */
+static size_t place_registers(const wl_exec *x, int *place, int *owner) {
+  size_t n = 0;
+  for (int pc = x->first; pc < x->end; pc++) {
+    const wl_instr *in = &x->p->code[pc];
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
+    size_t k = 0;
+    while (k < n && (x->last_use[owner[k]] >= pc || x->defined[owner[k]] >= pc)) k++;
+    if (k == n) n++;
+    owner[k] = in->d;
+    place[in->d] = (int)k;
+  }
+  return n;
+}
+
 static bool has_lengths(wl_u8 type) {
   return type == WL_R_TEXT || type == WL_R_ANY;
 }
@@ -110,26 +126,28 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct) rc = wl_nomem(err);
+  int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place) rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
     for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;
     note_uses(x);
     if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
     pthread_once(&places_once, places_init);
-    for (size_t r = 0; r < n_regs; r++) n_used += x->defined[r] >= 0;
+    n_used = place_registers(x, place, place + n_regs + 1);
     x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
     if (!x->memory) rc = wl_nomem(err);
   }
   if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
   if (rc) {
+    wl_mem_free(place);
     wl_exec_close(x);
     *out = NULL;
     return rc;
   }
-  wl_u8 *at = x->memory;
   for (size_t r = 0; r < n_regs; r++) {
     if (x->defined[r] < 0) continue;
+    wl_u8 *at = (wl_u8 *)x->memory + (size_t)place[r] * per;
     plane *q = &x->regs[r];
     q->type = p->regs[r].type;
     q->stride = 1;
@@ -137,9 +155,9 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
     q->n = (wl_u32 *)(at + WL_VECTOR * 8);
     bool tagged = p->regs[r].nullable || q->type == WL_R_ANY || q->type == WL_R_TRUTH;
     q->t = tagged ? at + WL_VECTOR * 12 : NULL;
-    at += per;
   }
-  wl_u8 *zeros = at;
+  wl_mem_free(place);
+  wl_u8 *at = (wl_u8 *)x->memory + n_used * per, *zeros = at;
   memset(zeros, 0, WL_VECTOR);
   at += WL_VECTOR;
   for (size_t k = 0; k < n_consts; k++, at += 32) {

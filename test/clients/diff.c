@@ -480,26 +480,30 @@ static void bind(world *w, sqlite3 *db, sqlite3_stmt *st, int set) {
 }
 
 /*
-** How far a sum may be off: 1e-12 of the sum of its finite inputs' sizes; infinite if that
+** How far a sum may be off: 1e-12, or what SQLite's rounding at every row amounts to if that
+** is more, of the sum of its finite inputs' sizes; infinite if that
 ** sum is, since then it depends on the order whether SQLite passes infinity on the way.
 */
 static double slack(world *w, sqlite3 *db, int out, int set) {
   double total = INFINITY;
   sqlite3_stmt *st = NULL;
   char *e = render(w->q.sum_of[out]), *where = w->q.where ? render(w->q.where) : format("1");
+  double relative = 1e-12;
   char *sql = format("SELECT total(CASE WHEN abs(CAST(%s AS REAL))<9e999 THEN abs(CAST(%s AS "
-                     "REAL)) END) FROM t WHERE %s",
+                     "REAL)) END), count(*) FROM t WHERE %s",
                      e, e, where);
   if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
     bind(w, db, st, set);
     if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_FLOAT)
       total = sqlite3_column_double(st, 0);
+    /* SQLite rounds at every row */
+    relative = fmax(relative, 1.2e-16 * sqlite3_column_double(st, 1));
   }
   sqlite3_finalize(st);
   sqlite3_free(sql);
   sqlite3_free(e);
   sqlite3_free(where);
-  return total * 1e-12;
+  return total * relative;
 }
 
 /* Makes sums that are close enough the same, so that the rest can be compared by bits. */

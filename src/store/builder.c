@@ -34,13 +34,15 @@ void wl_builder_close(wl_builder *b) {
   wl_mem_free(b);
 }
 
-size_t wl_builder_bytes(const wl_builder *b) { return b->n_bytes + b->stage.n_heap; }
+size_t wl_builder_bytes(const wl_builder *b) {
+  return b->n_bytes + b->stage.n_heap;
+}
 
 static wl_status flush(wl_builder *b) {
   if (b->n_segments == b->size_segments) {
     int size = b->size_segments ? b->size_segments * 2 : 16;
-    wl_segment *p = wl_mem_realloc(b->segments, (size_t)b->n_segments * sizeof *p,
-                                   (size_t)size * sizeof *p);
+    wl_segment *p =
+        wl_mem_realloc(b->segments, (size_t)b->n_segments * sizeof *p, (size_t)size * sizeof *p);
     if (!p) return WL_NOMEM;
     b->segments = p;
     b->size_segments = size;

@@ -91,8 +91,10 @@ static bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
 static bool range_mixed(const wl_stage *st, wl_domain *d) {
   bool narrow = true;
   for (wl_i32 i = 0; i < st->n; i++) {
-    if (st->t[i] == WL_T_INT) range_int(&st->v[i], 1, d);
-    else if (st->t[i] == WL_T_REAL) narrow &= range_real(&st->v[i], 1, d);
+    if (st->t[i] == WL_T_INT)
+      range_int(&st->v[i], 1, d);
+    else if (st->t[i] == WL_T_REAL)
+      narrow &= range_real(&st->v[i], 1, d);
   }
   return narrow;
 }
@@ -109,16 +111,24 @@ static void examine(const wl_stage *st, wl_segment *s) {
   d.mask = (wl_u8)mask;
   s->n_nulls = n_nulls;
   bool narrow_real = true;
-  if (mask == WL_M(WL_T_INT)) range_int(st->v, st->n, &d);
-  else if (mask == WL_M(WL_T_REAL)) narrow_real = range_real(st->v, st->n, &d);
-  else if (mask & (WL_M(WL_T_INT) | WL_M(WL_T_REAL))) narrow_real = range_mixed(st, &d);
+  if (mask == WL_M(WL_T_INT))
+    range_int(st->v, st->n, &d);
+  else if (mask == WL_M(WL_T_REAL))
+    narrow_real = range_real(st->v, st->n, &d);
+  else if (mask & (WL_M(WL_T_INT) | WL_M(WL_T_REAL)))
+    narrow_real = range_mixed(st, &d);
   s->domain = d;
   unsigned types = mask & ~WL_M(WL_T_NULL);
-  if (types == 0) s->phys = WL_P_I8;
-  else if (types == WL_M(WL_T_INT)) s->phys = int_phys(&d);
-  else if (types == WL_M(WL_T_REAL)) s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
-  else if (types == WL_M(WL_T_TEXT)) s->phys = WL_P_TEXT;
-  else s->phys = WL_P_ANY;
+  if (types == 0)
+    s->phys = WL_P_I8;
+  else if (types == WL_M(WL_T_INT))
+    s->phys = int_phys(&d);
+  else if (types == WL_M(WL_T_REAL))
+    s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
+  else if (types == WL_M(WL_T_TEXT))
+    s->phys = WL_P_TEXT;
+  else
+    s->phys = WL_P_ANY;
 }
 
 /* Writes values (integers, the bits of reals, or heap places) as phys. */

@@ -5,12 +5,15 @@
 #define WL_STORE_IMPL_H
 
 #include "store/store.h"
+#include "store/wal.h"
 
 /* One database of the connection: a helper statement that opens a read transaction. */
 typedef struct wl_dbfile {
   struct wl_dbfile *next;
   char *schema;
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
+  sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
+  wl_wal_pin pin;
 } wl_dbfile;
 
 /* The load in progress, fed by the SQL function wl_load. */
@@ -35,7 +38,10 @@ struct wl_store {
   wl_i64 clock;
   wl_u64 last_id;
   wl_load *load;
+  int threads; /* that a load may use */
 };
+
+wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */
 
 /* Opens a read transaction on a database and reads its schema cookie into s … */
 wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) WL_MUST;

@@ -76,7 +76,8 @@ wl_status wl_leaf_reader_open(wl_leaf_reader *r, wl_pages *p, wl_u32 n_pages) {
   r->max_run = n_pages;
   r->buf = wl_mem_alloc((size_t)n_pages * p->page_size);
   r->page = wl_mem_alloc(p->page_size);
-  if (r->buf && r->page) return WL_OK;
+  if (p->auto_vacuum) r->map = wl_mem_alloc(p->page_size);
+  if (r->buf && r->page && (r->map || !p->auto_vacuum)) return WL_OK;
   wl_leaf_reader_close(r);
   return WL_NOMEM;
 }
@@ -84,6 +85,7 @@ wl_status wl_leaf_reader_open(wl_leaf_reader *r, wl_pages *p, wl_u32 n_pages) {
 void wl_leaf_reader_close(wl_leaf_reader *r) {
   wl_mem_free(r->buf);
   wl_mem_free(r->page);
+  wl_mem_free(r->map);
   wl_mem_free(r->payload);
   memset(r, 0, sizeof *r);
 }
@@ -212,6 +214,7 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
   *need = at = n_header;
   if (n_header > n_here) return WL_OK;
   const wl_u8 *end = p + n_header;
+  if (h == end && plan->n_record) return WL_NOT_TAKEN; /* every record has a column */
   for (; k < plan->n_record && h < end; k++) {
     wl_u64 type;
     h = varint(h, end, &type);
@@ -237,9 +240,36 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
 
 /* ---- overflow chains */
 
+/*
+** With auto_vacuum SQLite skips along a chain by the pointer map: if the entry of the page
+** that follows says that it continues this one, that is believed before the chain itself.
+** So the two must agree, or what SQLite reads is another thing.
+*/
+static bool map_agrees(wl_leaf_reader *r, wl_u32 page, wl_u32 next) {
+  wl_u32 size = r->pages->page_size, step = size / 5 + 1, lock = 0x40000000 / size + 1;
+  wl_u32 guess = page + 1, map;
+  for (;; guess++) {
+    map = (guess - 2) / step * step + 2;
+    if (map == lock) map++;
+    if (guess != map && guess != lock) break;
+  }
+  if (guess > r->pages->n_pages) return true;
+  wl_u64 at = 5 * ((wl_u64)guess - map - 1);
+  if (guess < map || at + 5 > size) return false;
+  if (r->map_page != map) {
+    r->map_page = 0;
+    if (!wl_pages_read(r->pages, map, 1, r->map)) return false;
+    r->map_page = map;
+  }
+  wl_u8 kind = r->map[at];
+  if (kind < 1 || kind > 5) return false;
+  return kind != 4 || be32(r->map + at + 1) != page || next == guess;
+}
+
 /* Puts the first `need` bytes of a payload together: n_local at p, then the chain. */
 static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u64 need) {
   wl_u32 usable = r->pages->page_size, page = be32(p + n_local);
+  if (need > (wl_u64)usable * r->pages->n_pages) return WL_NOT_TAKEN; /* a chain that loops */
   if (need > r->size_payload) {
     size_t size = r->size_payload ? r->size_payload : 65536;
     while (size < need) size *= 2;
@@ -260,6 +290,7 @@ static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u6
     wl_u64 n = need - at < usable - 4 ? need - at : usable - 4;
     memcpy(r->payload + at, from + 4, n);
     at += n;
+    if (r->map && at < need && !map_agrees(r, page, be32(from))) return WL_NOT_TAKEN;
     page = be32(from);
   }
   return WL_OK;

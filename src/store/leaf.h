@@ -58,7 +58,9 @@ typedef struct wl_leaf_reader {
   wl_pages *pages;
   wl_u8 *buf; /* pages run_first .. run_first + run_n - 1 */
   wl_u32 run_first, run_n, max_run;
-  wl_u8 *page;    /* one page of an overflow chain */
+  wl_u8 *page; /* one page of an overflow chain */
+  wl_u8 *map;  /* the pointer-map page map_page, 0: none */
+  wl_u32 map_page;
   wl_u8 *payload; /* of a row that has one, put together */
   size_t size_payload;
 } wl_leaf_reader;

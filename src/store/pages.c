@@ -29,6 +29,7 @@ static wl_status read_header(wl_pages *p, const wl_u8 h[100], wl_error *err) {
     return wl_not_taken(err, "the header does not say how many pages there are");
   p->page_size = size;
   p->n_pages = be32(h + 28);
+  p->auto_vacuum = be32(h + 52) != 0;
   return WL_OK;
 }
 

@@ -19,6 +19,7 @@
 typedef struct wl_pages {
   sqlite3_file *file;
   wl_u32 page_size, n_pages;
+  bool auto_vacuum; /* there are pointer-map pages */
   wl_wal_view wal;
   pthread_mutex_t lock;
 } wl_pages;

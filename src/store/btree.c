@@ -42,6 +42,7 @@ typedef struct state {
   wl_chunk **spare;
   int n_spare, size_spare;
   wl_i64 cut, n_rows;
+  wl_i64 high; /* the last rowid so far */
 
   wl_segment **segments; /* [n_out][size_segments] */
   int n_segments, size_segments, n_new;
@@ -428,6 +429,8 @@ static wl_status run_wave(state *b, wl_error *err) {
   for (int i = b->n_ready; i < b->n_queue; i++) {
     wl_chunk *c = b->queue[i];
     c->first_row = b->n_rows;
+    if (c->n && b->n_rows && c->low <= b->high) return broken(err);
+    if (c->n) b->high = c->high;
     b->n_rows += c->n;
     for (int k = 0; k < b->plan.n_out && !rc; k++)
       if (c->has_default[k] && b->defaults[k].t == WL_T_DEFAULT)

@@ -337,6 +337,11 @@ static wl_status leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *
       if (n_local + 4 > (wl_u64)(end - p)) return WL_NOT_TAKEN;
       rc = overflowing(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
     }
+    if (c->n == 0)
+      c->low = (wl_i64)rowid;
+    else if ((wl_i64)rowid <= c->high)
+      return WL_NOT_TAKEN;
+    c->high = (wl_i64)rowid;
     for (int k = 0; k < plan->n_rowid; k++) {
       c->v[plan->rowid_slot[k]][c->n] = rowid;
       c->t[plan->rowid_slot[k]][c->n] = WL_T_INT;

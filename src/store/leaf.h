@@ -9,6 +9,8 @@
 ** 3. A value comes out as SQLite's column access gives it: REAL columns as reals, NaN as
 **    NULL, the alias of the rowid as the rowid; a column that the record is too short for
 **    is tagged WL_T_DEFAULT and filled in later.
+** 4. Rowids rise from row to row, or the table is refused: SQLite can then be asked for a
+**    row by its rowid, and it is that row.
 */
 #ifndef WL_LEAF_H
 #define WL_LEAF_H
@@ -39,6 +41,7 @@ enum { WL_SLOT_SKIP = -1, WL_SLOT_ALIAS = -2 /* stored as NULL, or something is 
 typedef struct wl_chunk {
   wl_status status;
   wl_i64 first_row; /* in the table */
+  wl_i64 low, high; /* rowids of the first and the last row */
   wl_i32 n, size;
   int n_out;
   wl_u64 **v;     /* [n_out][size] */

@@ -2,7 +2,11 @@
 #include "base/mem.h"
 #include <string.h>
 
-enum { MIN_ROWS = 1024, MAX_HEADER = 98307 };
+enum {
+  MIN_ROWS = 1024,
+  MAX_HEADER = 98307,
+  SLACK = 8 /* bytes after a buffer, so that eight can be read at its last */
+};
 
 /* ---- chunks */
 
@@ -74,7 +78,7 @@ wl_status wl_leaf_reader_open(wl_leaf_reader *r, wl_pages *p, wl_u32 n_pages) {
   memset(r, 0, sizeof *r);
   r->pages = p;
   r->max_run = n_pages;
-  r->buf = wl_mem_alloc((size_t)n_pages * p->page_size);
+  r->buf = wl_mem_alloc((size_t)n_pages * p->page_size + SLACK);
   r->page = wl_mem_alloc(p->page_size);
   if (p->auto_vacuum) r->map = wl_mem_alloc(p->page_size);
   if (r->buf && r->page && (r->map || !p->auto_vacuum)) return WL_OK;
@@ -155,34 +159,32 @@ static wl_status put_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u
   return WL_OK;
 }
 
-/* The value of a type at p, whose bytes are known to be there. */
-static inline wl_status put(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
-                            const wl_u8 *p) {
-  wl_i64 x;
-  switch (type) {
-  case 0:
-    c->v[slot][c->n] = 0;
-    c->t[slot][c->n] = WL_T_NULL;
-    return WL_OK;
-  case 1: x = (wl_i8)p[0]; break;
-  case 2: x = (wl_i16)be16(p); break;
-  case 3: x = (wl_i32)((wl_u32)p[0] << 24 | (wl_u32)p[1] << 16 | (wl_u32)p[2] << 8) >> 8; break;
-  case 4: x = (wl_i32)be32(p); break;
-  case 5: x = (wl_i64)((wl_u64)be16(p) << 48 | (wl_u64)be32(p + 2) << 16) >> 16; break;
-  case 6: x = (wl_i64)be64(p); break;
-  case 7: {
-    wl_val v = wl_real(wl_as_f64(be64(p)));
-    c->v[slot][c->n] = v.v;
-    c->t[slot][c->n] = v.t;
-    return WL_OK;
+/*
+** How the types below 10 come out of the eight bytes at p read as one big-endian number:
+** shifted down with its sign, masked, plus a constant. Without a branch on the type, which
+** changes from row to row in no order.
+*/
+static const struct {
+  wl_i64 mask, add;
+  wl_u8 shift, tag;
+} how[10] = {{0, 0, 0, WL_T_NULL},  {-1, 0, 56, WL_T_INT}, {-1, 0, 48, WL_T_INT},
+             {-1, 0, 40, WL_T_INT}, {-1, 0, 32, WL_T_INT}, {-1, 0, 16, WL_T_INT},
+             {-1, 0, 0, WL_T_INT},  {-1, 0, 0, WL_T_REAL}, {0, 0, 0, WL_T_INT},
+             {0, 1, 0, WL_T_INT}};
+
+/* The value of a type at p, whose bytes are known to be there; eight may be read. */
+static inline void put(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 *p) {
+  wl_i64 x = ((wl_i64)be64(p) >> how[type].shift & how[type].mask) + how[type].add;
+  wl_u8 tag = how[type].tag;
+  if (real && tag == WL_T_INT) {
+    x = (wl_i64)wl_f64_bits((double)x);
+    tag = WL_T_REAL;
+  } else if (tag == WL_T_REAL && wl_as_f64((wl_u64)x) != wl_as_f64((wl_u64)x)) {
+    x = 0;
+    tag = WL_T_NULL;
   }
-  case 8: x = 0; break;
-  case 9: x = 1; break;
-  default: return put_bytes(plan, c, slot, type, p);
-  }
-  c->v[slot][c->n] = plan->real[slot] ? wl_f64_bits((double)x) : (wl_u64)x;
-  c->t[slot][c->n] = plan->real[slot] ? WL_T_REAL : WL_T_INT;
-  return WL_OK;
+  *v = (wl_u64)x;
+  *t = tag;
 }
 
 /* The record ends before column k: these have their defaults. */
@@ -214,20 +216,30 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
   *need = at = n_header;
   if (n_header > n_here) return WL_OK;
   const wl_u8 *end = p + n_header;
+  wl_u64 *const *v = c->v; /* read once: a tag written is a byte, and may be anything to C */
+  wl_u8 *const *t = c->t;
+  wl_i32 row = c->n;
+  const int *slots = plan->slot;
+  int n_record = plan->n_record;
   if (h == end && plan->n_record) return WL_NOT_TAKEN; /* every record has a column */
-  for (; k < plan->n_record && h < end; k++) {
+  for (; k < n_record && h < end; k++) {
     wl_u64 type;
     h = varint(h, end, &type);
     if (!h) return WL_NOT_TAKEN;
     wl_u64 n = length_of(type);
     if (n > n_payload - at || type == 10 || type == 11) return WL_NOT_TAKEN;
-    int slot = plan->slot[k];
+    int slot = slots[k];
     if (slot >= 0) {
       if (dry) {
         *need = at + n;
       } else {
-        wl_status rc = at + n <= n_here ? put(plan, c, slot, type, p + at) : WL_NOT_TAKEN;
-        if (rc) return rc;
+        if (at + n > n_here) return WL_NOT_TAKEN;
+        if (type < 10) {
+          put(v[slot] + row, t[slot] + row, plan->real[slot], type, p + at);
+        } else {
+          wl_status rc = put_bytes(plan, c, slot, type, p + at);
+          if (rc) return rc;
+        }
       }
     } else if (slot == WL_SLOT_ALIAS && type != 0) {
       return WL_NOT_TAKEN;
@@ -275,7 +287,7 @@ static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u6
     while (size < need) size *= 2;
     wl_mem_free(r->payload);
     r->size_payload = 0;
-    r->payload = wl_mem_alloc(size);
+    r->payload = wl_mem_alloc(size + SLACK);
     if (!r->payload) return WL_NOMEM;
     r->size_payload = size;
   }

@@ -63,7 +63,7 @@ static wl_u8 int_phys(const wl_domain *d) {
 static const wl_domain nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
 
 /* Ranges of rows that are all integers, or all reals: loops the compiler can vectorise. */
-static void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
+static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   wl_i64 lo = d->lo, hi = d->hi;
   for (wl_i32 i = 0; i < n; i++) {
     wl_i64 x = (wl_i64)v[i];
@@ -74,7 +74,7 @@ static void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   d->hi = hi;
 }
 
-static bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
+static WL_CLONES bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   double lo = d->flo, hi = d->fhi;
   wl_i32 n_wide = 0;
   for (wl_i32 i = 0; i < n; i++) {
@@ -91,25 +91,47 @@ static bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
 static bool range_mixed(const wl_stage *st, wl_domain *d) {
   bool narrow = true;
   for (wl_i32 i = 0; i < st->n; i++) {
-    if (st->t[i] == WL_T_INT)
-      range_int(&st->v[i], 1, d);
-    else if (st->t[i] == WL_T_REAL)
-      narrow &= range_real(&st->v[i], 1, d);
+    wl_i64 x = (wl_i64)st->v[i];
+    double y = wl_as_f64(st->v[i]);
+    if (st->t[i] == WL_T_INT) {
+      if (x < d->lo) d->lo = x;
+      if (x > d->hi) d->hi = x;
+    } else if (st->t[i] == WL_T_REAL) {
+      if (y < d->flo) d->flo = y;
+      if (y > d->fhi) d->fhi = y;
+      narrow &= (double)(float)y == y;
+    }
   }
   return narrow;
+}
+
+static WL_CLONES bool all_same(const wl_u8 *t, wl_i32 n) {
+  wl_u8 differ = 0;
+  for (wl_i32 i = 0; i < n; i++) differ |= t[i] ^ t[0];
+  return differ == 0;
+}
+
+/* The types among n tags, and how many are NULL. */
+static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
+  unsigned mask = 0;
+  wl_i32 nulls = 0;
+  if (n && all_same(t, n)) {
+    *n_nulls = t[0] == WL_T_NULL ? n : 0;
+    return WL_M(t[0]);
+  }
+  for (wl_i32 i = 0; i < n; i++) {
+    mask |= WL_M(t[i]);
+    nulls += t[i] == WL_T_NULL;
+  }
+  *n_nulls = nulls;
+  return mask;
 }
 
 /* Types, ranges and the narrowest physical type of the staged rows. */
 static void examine(const wl_stage *st, wl_segment *s) {
   wl_domain d = nothing;
-  unsigned mask = 0;
-  wl_i32 n_nulls = 0;
-  for (wl_i32 i = 0; i < st->n; i++) {
-    mask |= WL_M(st->t[i]);
-    n_nulls += st->t[i] == WL_T_NULL;
-  }
+  unsigned mask = mask_of(st->t, st->n, &s->n_nulls);
   d.mask = (wl_u8)mask;
-  s->n_nulls = n_nulls;
   bool narrow_real = true;
   if (mask == WL_M(WL_T_INT))
     range_int(st->v, st->n, &d);
@@ -132,7 +154,7 @@ static void examine(const wl_stage *st, wl_segment *s) {
 }
 
 /* Writes values (integers, the bits of reals, or heap places) as phys. */
-static void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
+static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
   switch ((wl_phys)phys) {
   case WL_P_I8:
     for (wl_i32 i = 0; i < n; i++) ((wl_i8 *)data)[i] = (wl_i8)v[i];
@@ -218,9 +240,12 @@ static wl_status convert(wl_segment *s, wl_u8 phys) {
   size_t n = (size_t)s->n_rows;
   void *data = wl_mem_alloc(n * (size_t)wl_phys_width(phys));
   if (!data) return WL_NOMEM;
-  for (wl_i32 i = 0; i < s->n_rows; i++) {
-    wl_u64 v = get(s->data, s->phys, i);
-    put((wl_u8 *)data + (size_t)i * (size_t)wl_phys_width(phys), phys, &v, 1);
+  for (wl_i32 i = 0; i < s->n_rows;) { /* through a few wide values at a time */
+    wl_u64 v[512];
+    wl_i32 k = 0;
+    void *at = (wl_u8 *)data + (size_t)i * (size_t)wl_phys_width(phys);
+    for (; k < 512 && i < s->n_rows; k++, i++) v[k] = get(s->data, s->phys, i);
+    put(at, phys, v, k);
   }
   if (phys == WL_P_ANY) {
     wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;

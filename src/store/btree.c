@@ -482,7 +482,10 @@ static wl_status run(state *b, wl_column **out, wl_error *err) {
   b->workers = wl_mem_zalloc((size_t)b->n_threads * sizeof *b->workers);
   b->segments = wl_mem_zalloc((size_t)n * sizeof *b->segments);
   if (!b->workers || !b->segments) return wl_nomem(err);
-  while (!rc && b->wave_first < b->n_leaves) rc = run_wave(b, err);
+  while (!rc && b->wave_first < b->n_leaves) {
+    rc = run_wave(b, err);
+    if (!rc && b->s->check) rc = b->s->check(b->s->check_arg, err);
+  }
   for (int i = 0; i < n && !rc; i++) {
     wl_segment *segments = b->segments[i];
     b->segments[i] = NULL;

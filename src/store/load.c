@@ -155,7 +155,8 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
   t->by_pages = rc == WL_OK;
   sqlite3_snprintf((int)sizeof t->why_not, t->why_not, "%s", rc ? why.text : "");
   if (rc == WL_NOT_TAKEN) rc = load_by_steps(s, t, cols, n, base_bytes, got, &n_rows, err);
-  else if (rc) rc = refuse(s, t, rc, err);
+  else if (rc == WL_FULL || rc == WL_TOOBIG || rc == WL_NOMEM) rc = refuse(s, t, rc, err);
+  else if (rc) rc = wl_fail(err, rc, "%s", why.text);
   if (!rc && t->loaded && n_rows != t->n_rows)
     rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
   for (int i = 0; i < n; i++) {

@@ -72,6 +72,8 @@ void wl_store_quiet(wl_store *s);
 
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
 void wl_store_set_threads(wl_store *s, int n); /* that a load may use; all cores unless told */
+/* Called now and then during a load; what is not WL_OK ends it (an interrupt). */
+void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg);
 
 /* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,

@@ -39,6 +39,8 @@ struct wl_store {
   wl_u64 last_id;
   wl_load *load;
   int threads; /* that a load may use */
+  wl_status (*check)(void *arg, wl_error *err); /* between waves of a load; or NULL */
+  void *check_arg;
 };
 
 wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */

@@ -372,6 +372,30 @@ static void check_others(void) {
   sqlite3_close(db);
 }
 
+static wl_status stop(void *n, wl_error *err) {
+  return ++*(int *)n < 3 ? WL_OK : wl_fail(err, WL_INTERRUPT, "interrupted");
+}
+
+static void check_stop(void) {
+  sqlite3 *db = fresh("PRAGMA page_size=65536; CREATE TABLE t(a);"
+                      "INSERT INTO t WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM k)"
+                      " SELECT zeroblob(30000) FROM k LIMIT 2000");
+  wl_store *s;
+  wl_error err;
+  loaded l;
+  int n = 0;
+  if (wl_store_open(db, &s, &err)) exit(1);
+  wl_store_set_threads(s, 1);
+  wl_store_set_check(s, stop, &n);
+  load_and_compare(s, db, "main", "t", NULL, 0, true, &l);
+  CHECK("a load that is interrupted", l.rc == WL_INTERRUPT && n == 3);
+  wl_store_set_check(s, NULL, NULL);
+  bool same = load_and_compare(s, db, "main", "t", NULL, 0, true, &l);
+  CHECK("and then not", same && !l.rc && l.by_pages);
+  wl_store_close(s);
+  sqlite3_close(db);
+}
+
 /* Every allocation fails once: no crash, no leak, and a right answer or an error. */
 static void check_nomem(void) {
   sqlite3 *db = fresh("CREATE TABLE t(a INTEGER, b REAL, c TEXT);"
@@ -424,6 +448,7 @@ int main(void) {
   check_wal_random(TEST_SANITIZED ? 400 : 3000);
   check_others();
   check_nomem();
+  check_stop();
   check_random(TEST_SANITIZED ? 25 : 120);
   sqlite3_close(fresh(""));
   unlink(path);

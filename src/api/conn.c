@@ -161,6 +161,8 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
     return NULL;
   }
   wl_store_set_budget(c->store, c->set.host_budget);
+  wl_store_set_threads(c->store, c->set.threads);
+  wl_store_set_check(c->store, wl_conn_check, c);
   pthread_mutex_lock(&lock);
   c->next = conns;
   conns = c;

@@ -37,6 +37,7 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
     return;
   }
   wl_store_set_budget(c->store, c->set.host_budget);
+  wl_store_set_threads(c->store, c->set.threads);
   sqlite3_result_text(ctx, value, -1, SQLITE_TRANSIENT);
 }
 

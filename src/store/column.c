@@ -30,12 +30,7 @@ wl_column *wl_column_hold(wl_column *c) {
 void wl_column_drop(wl_column *c) {
   if (!c || atomic_fetch_sub(&c->refs, 1) != 1) return;
   if (c->drop) c->drop(c);
-  for (int i = 0; i < c->n_tablets; i++) {
-    wl_mem_free(c->segments[i].data);
-    wl_mem_free(c->segments[i].valid);
-    wl_mem_free(c->segments[i].tags);
-    wl_mem_free(c->segments[i].heap);
-  }
+  for (int i = 0; i < c->n_tablets; i++) wl_segment_free(&c->segments[i]);
   wl_mem_free(c->segments);
   wl_mem_free(c);
 }

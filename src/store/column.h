@@ -55,7 +55,32 @@ void wl_column_drop(wl_column *c); /* NULL is fine */
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
 
-/* ---- building: append every row, then finish */
+/* ---- building: rows of one tablet, wide, become a segment; segments become a column */
+
+/* 8 bytes and a tag a row; the value of a text or blob is its place in heap. */
+typedef struct wl_stage {
+  wl_u64 *v;
+  wl_u8 *t;
+  wl_i32 n;
+  wl_u8 *heap;
+  size_t n_heap, size_heap;
+} wl_stage;
+
+wl_status wl_stage_open(wl_stage *st) WL_MUST; /* room for a whole tablet */
+void wl_stage_close(wl_stage *st);
+wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
+
+/* The staged rows in the narrowest type of their own; the stage stays as it is. */
+wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
+void wl_segment_free(wl_segment *s);
+size_t wl_segment_bytes(const wl_segment *s);
+
+/* Takes the segments (and the array) of all tablets, also when it fails; gives the column
+** with one hold, the caller's. */
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column **out,
+                         wl_error *err) WL_MUST;
+
+/* ---- building row by row: append every one, then finish */
 typedef struct wl_builder wl_builder;
 
 wl_status wl_builder_open(wl_builder **out, wl_error *err) WL_MUST;

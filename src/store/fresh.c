@@ -3,6 +3,7 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
+#include "base/threads.h"
 #include <string.h>
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
@@ -10,6 +11,7 @@ wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
   *out = s;
   if (!s) return wl_nomem(err);
   s->db = db;
+  s->threads = wl_threads_cores();
   int rc = wl_load_register(s);
   if (rc) {
     wl_status st = wl_store_sqlite_error(s, rc, err);
@@ -25,6 +27,8 @@ void wl_store_quiet(wl_store *s) {
     wl_dbfile *f = s->files;
     s->files = f->next;
     sqlite3_finalize(f->pragma);
+    sqlite3_finalize(f->journal);
+    sqlite3_finalize(f->locking);
     wl_mem_free(f->schema);
     wl_mem_free(f);
   }
@@ -55,16 +59,21 @@ void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
   s->budget = n_bytes;
 }
 
-wl_table *wl_store_tables(wl_store *s) {
-  return s->tables;
+void wl_store_set_threads(wl_store *s, int n) { s->threads = n < 1 ? 1 : n; }
+
+void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg) {
+  s->check = check;
+  s->check_arg = arg;
 }
+
+wl_table *wl_store_tables(wl_store *s) { return s->tables; }
 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
   return wl_fail(err, (wl_status)rc, "%s",
                  rc == SQLITE_NOMEM ? "out of memory" : sqlite3_errmsg(s->db));
 }
 
-static wl_dbfile *file_of(wl_store *s, const char *schema) {
+wl_dbfile *wl_store_file_of(wl_store *s, const char *schema) {
   for (wl_dbfile *f = s->files; f; f = f->next)
     if (strcmp(f->schema, schema) == 0) return f;
   wl_dbfile *f = wl_mem_zalloc(sizeof *f);
@@ -80,7 +89,7 @@ static wl_dbfile *file_of(wl_store *s, const char *schema) {
 }
 
 wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
-  wl_dbfile *f = file_of(s, schema);
+  wl_dbfile *f = wl_store_file_of(s, schema);
   if (!f) return wl_nomem(err);
   wl_store_end(s);
   int rc = SQLITE_OK;

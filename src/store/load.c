@@ -1,9 +1,10 @@
 /*
-** Reading an ordinary SQLite table into columns: an aggregate function that SQLite runs
-** over the table in scan order. Right in every journal mode, for memory databases, WITHOUT
-** ROWID tables and generated columns, because SQLite itself does the reading.
+** Reading an ordinary SQLite table into columns, and who has them. Where btree.c can decode
+** the table's pages it does; everywhere else an aggregate function that SQLite runs over
+** the table in scan order: right in every journal mode, for memory databases, WITHOUT ROWID
+** tables and generated columns, because SQLite itself does the reading.
 */
-#include "store/store_impl.h"
+#include "store/btree.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include <string.h>
@@ -44,6 +45,8 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
 }
 
 static void load_final(sqlite3_context *ctx) {
+  wl_store *s = sqlite3_user_data(ctx);
+  if (s->load) s->load->finished = true;
   sqlite3_result_null(ctx);
 }
 
@@ -67,11 +70,16 @@ static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_sta
   char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\".\"%w\"", what, t->schema, t->name);
   int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
+  bool number = false;
   if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     n = sqlite3_column_int64(q, 0);
+    number = sqlite3_column_type(q, 0) == SQLITE_INTEGER;
     rc = SQLITE_OK;
   }
-  *st = rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+  /* An authorizer may turn the function into NULL; max() of no rows is NULL too. */
+  *st = rc ? wl_store_sqlite_error(s, rc, err)
+        : number ? WL_OK
+                 : wl_not_taken(err, "the rows of %s cannot be counted", t->name);
   sqlite3_finalize(q);
   return n;
 }
@@ -84,6 +92,18 @@ static bool evict(wl_store *s, const wl_table *keep) {
   if (!oldest) return false;
   wl_table_drop_data(oldest);
   return true;
+}
+
+/* Why a load that ran into a limit is not taken. */
+static wl_status refuse(wl_store *s, wl_table *t, wl_status status, wl_error *err) {
+  if (status == WL_FULL) {
+    t->too_big_version = s->version;
+    t->too_big_budget = s->budget;
+    return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
+  }
+  if (status == WL_TOOBIG)
+    return wl_not_taken(err, "a tablet of %s holds more than 4 GiB of text", t->name);
+  return wl_nomem(err);
 }
 
 /* Runs the load statement into builders for the columns cols[0..n). */
@@ -113,52 +133,74 @@ static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_l
     rc = sqlite3_step(q);
     s->load = NULL;
   }
-  wl_status st = WL_OK;
-  if (l->status == WL_FULL) {
-    t->too_big_version = s->version;
-    t->too_big_budget = s->budget;
-    st = wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
-  } else if (l->status == WL_TOOBIG) {
-    st = wl_not_taken(err, "a tablet of %s holds more than 4 GiB of text", t->name);
-  } else if (l->status) {
-    st = wl_nomem(err);
-  } else if (rc != SQLITE_ROW) {
-    st = wl_store_sqlite_error(s, rc, err);
-  }
+  wl_status st = l->status ? refuse(s, t, l->status, err)
+                 : rc != SQLITE_ROW ? wl_store_sqlite_error(s, rc, err) : WL_OK;
   sqlite3_finalize(q);
   return st;
+}
+
+/* SQLite steps the table, a builder a column. */
+enum { MOST_ARGS = 100 }; /* of one SQL function, whatever SQLite was built with */
+
+static wl_status step_columns(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
+  wl_load l = {.n = n, .base_bytes = base_bytes};
+  wl_status rc = WL_OK;
+  l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
+  if (!l.builders) return wl_nomem(err);
+  for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&l.builders[i], err);
+  if (!rc) rc = run_load(s, t, cols, n, &l, err);
+  for (int i = 0; i < n && !rc; i++) rc = wl_builder_finish(l.builders[i], &out[i], err);
+  *n_rows = l.n_rows;
+  for (int i = 0; i < n; i++) wl_builder_close(l.builders[i]);
+  wl_mem_free(l.builders);
+  return rc;
+}
+
+/* Some columns at a time: the read transaction is held, so their rows line up. */
+static wl_status load_by_steps(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
+  wl_status rc = WL_OK;
+  wl_i64 first_rows = 0;
+  for (int at = 0; at < n && !rc; at += MOST_ARGS) {
+    int m = n - at < MOST_ARGS ? n - at : MOST_ARGS;
+    rc = step_columns(s, t, cols + at, m, base_bytes, out + at, n_rows, err);
+    for (int i = 0; i < m && !rc; i++) base_bytes += out[at + i]->n_bytes;
+    if (at == 0) first_rows = *n_rows;
+    if (!rc && *n_rows != first_rows) rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
+  }
+  return rc;
 }
 
 static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error *err) {
   if (t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget)
     return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
   double start = wl_clock_ns();
-  wl_load l = {0};
-  wl_status rc = WL_OK;
-  l.n = n;
-  l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
-  if (!l.builders) return wl_nomem(err);
-  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {
-  }
-  l.base_bytes = wl_store_bytes(s);
-  for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&l.builders[i], err);
-  if (!rc) rc = run_load(s, t, cols, n, &l, err);
-  if (!rc && t->loaded && l.n_rows != t->n_rows)
+  wl_i64 n_rows = 0;
+  wl_error why = {0};
+  wl_column **got = wl_mem_zalloc((size_t)n * sizeof *got);
+  if (!got) return wl_nomem(err);
+  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {}
+  size_t base_bytes = wl_store_bytes(s);
+  wl_status rc = wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
+  t->by_pages = rc == WL_OK;
+  sqlite3_snprintf((int)sizeof t->why_not, t->why_not, "%s", rc ? why.text : "");
+  if (rc == WL_NOT_TAKEN) rc = load_by_steps(s, t, cols, n, base_bytes, got, &n_rows, err);
+  else if (rc == WL_FULL || rc == WL_TOOBIG || rc == WL_NOMEM) rc = refuse(s, t, rc, err);
+  else if (rc) rc = wl_fail(err, rc, "%s", why.text);
+  if (!rc && t->loaded && n_rows != t->n_rows)
     rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
-  for (int i = 0; i < n && !rc; i++) {
-    wl_column **at = &t->data[cols[i] < 0 ? t->n_cols : cols[i]];
-    wl_column *c;
-    rc = wl_builder_finish(l.builders[i], &c, err);
-    if (!rc) *at = c;
+  for (int i = 0; i < n; i++) {
+    if (rc) wl_column_drop(got[i]);
+    else t->data[cols[i] < 0 ? t->n_cols : cols[i]] = got[i];
   }
   if (!rc) {
-    t->n_rows = l.n_rows;
+    t->n_rows = n_rows;
     t->loaded = true;
     t->n_loads++;
     t->load_ns += wl_clock_ns() - start;
   }
-  for (int i = 0; i < n; i++) wl_builder_close(l.builders[i]);
-  wl_mem_free(l.builders);
+  wl_mem_free(got);
   return rc;
 }
 
@@ -227,13 +269,17 @@ static wl_i64 estimate(wl_store *s, wl_table *t) {
   char what[32];
   sqlite3_snprintf((int)sizeof what, what, "max(%s)", t->rowid_name);
   wl_i64 n = run_count(s, t, what, &st, NULL);
-  return st ? 0 : n < 0 || n > bound ? bound : n;
+  return st ? 0 : n < 0 || n > bound ? bound : n; /* no rows, or no answer: small */
 }
 
 wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact) {
   wl_error ignored;
   *exact = false;
   if (wl_store_read_version(s, t->schema, &ignored) != WL_OK) return t->estimate;
+  sqlite3_mutex *m = sqlite3_db_mutex(s->db);
+  sqlite3_mutex_enter(m);
+  wl_wal_pin_make(s, t->schema); /* for the load that may follow */
+  sqlite3_mutex_leave(m);
   wl_u32 version = s->version;
   wl_store_end(s);
   if (t->loaded && t->version == version) {

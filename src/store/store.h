@@ -44,10 +44,12 @@ typedef struct wl_table {
   wl_i64 n_rows;
   wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
   wl_i64 n_uses, n_loads, last_use;
-  double load_ns;          /* spent on the columns that are there */
-  wl_u32 too_big_version;  /* data version at which it did not fit … */
-  wl_i64 estimate;         /* of rows … */
-  wl_u32 estimate_version; /* … at this data version */
+  bool by_pages;             /* the last load decoded pages; else SQLite stepped it … */
+  char why_not[80];          /* … for this reason */
+  double load_ns;            /* spent on the columns that are there */
+  wl_u32 too_big_version;    /* data version at which it did not fit … */
+  wl_i64 estimate;           /* of rows … */
+  wl_u32 estimate_version;   /* … at this data version */
   bool estimated;
   wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
 } wl_table;
@@ -68,6 +70,9 @@ void wl_store_close(wl_store *s);
 void wl_store_quiet(wl_store *s);
 
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
+void wl_store_set_threads(wl_store *s, int n); /* that a load may use; all cores unless told */
+/* Called now and then during a load; what is not WL_OK ends it (an interrupt). */
+void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg);
 
 /* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,

@@ -5,12 +5,15 @@
 #define WL_STORE_IMPL_H
 
 #include "store/store.h"
+#include "store/wal.h"
 
 /* One database of the connection: a helper statement that opens a read transaction. */
 typedef struct wl_dbfile {
   struct wl_dbfile *next;
   char *schema;
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
+  sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
+  wl_wal_pin pin;
 } wl_dbfile;
 
 /* What a name in FROM means, as long as the schemas that decide it stay as they are. */
@@ -28,6 +31,7 @@ typedef struct wl_load {
   int n;
   wl_i64 n_rows;
   wl_status status;
+  bool finished; /* the function's last call came */
   size_t base_bytes; /* of the cache, before this load */
 } wl_load;
 
@@ -49,7 +53,12 @@ struct wl_store {
   wl_i64 clock;
   wl_u64 last_id;
   wl_load *load;
+  int threads; /* that a load may use */
+  wl_status (*check)(void *arg, wl_error *err); /* between waves of a load; or NULL */
+  void *check_arg;
 };
+
+wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */
 
 /* Opens a read transaction on a database and reads its schema cookie into s … */
 wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) WL_MUST;

@@ -1,0 +1,527 @@
+/*
+** How a load goes: the interior pages of the b-tree give the list of leaves; waves of
+** leaves are decoded into chunks, a task a chunk; whole tablets are cut off the front of
+** the chunks, a task a tablet and column; what is left over waits for the next wave.
+**
+** Invariants:
+** 1. Chunks in the queue are in row order without gaps; rows before `cut` are in segments.
+** 2. Between waves the caller's thread alone works: only it calls SQLite.
+*/
+#include "store/btree.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "store/leaf.h"
+#include <string.h>
+
+enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks a thread */, MAX_DEPTH = 20 };
+
+typedef struct worker {
+  bool reads, stages; /* what is open */
+  wl_leaf_reader reader;
+  wl_stage stage;
+} worker;
+
+typedef struct state {
+  wl_store *s;
+  wl_table *t;
+  const int *cols;
+  wl_pages pages;
+  wl_leaf_plan plan;
+  wl_u32 *leaves;
+  wl_u32 n_leaves, size_leaves;
+  wl_u8 *seen; /* a bit a page */
+  int n_threads;
+  worker *workers;
+  wl_val *defaults;             /* [n_out] of short records; t is WL_T_DEFAULT until one is met */
+  wl_u32 chunk_leaves, max_run; /* leaves of a chunk; pages of a read */
+
+  wl_chunk **queue; /* waiting rows */
+  int n_queue, size_queue;
+  int n_ready; /* of the queue, decoded in earlier waves */
+  wl_u32 wave_first;
+  wl_chunk **spare;
+  int n_spare, size_spare;
+  wl_i64 cut, n_rows;
+  wl_i64 high; /* the last rowid so far */
+
+  wl_segment **segments; /* [n_out][size_segments] */
+  int n_segments, size_segments, n_new;
+  size_t limit;          /* bytes that this load may use; 0: any */
+  size_t n_bytes;        /* of segments */
+  _Atomic size_t n_heap; /* of chunks in the queue */
+  atomic_int status;
+} state;
+
+/* ---- the table's shape */
+
+static wl_status sqlite_says_no(wl_error *err) {
+  return wl_not_taken(err, "the schema cannot be read");
+}
+
+/* Root page, rowid alias, and that no column is generated. */
+static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
+  sqlite3 *db = b->s->db;
+  wl_table *t = b->t;
+  sqlite3_stmt *q = NULL;
+  int n_cols = 0, n_pk = 0, pk = -1;
+  bool own_index = false;
+  wl_i64 page = 0;
+  *alias = -1;
+  char *sql = sqlite3_mprintf(
+      "SELECT 0, rootpage, 0 FROM \"%w\".sqlite_master WHERE type='table' AND name=%Q"
+      " UNION ALL SELECT 1, pk, hidden FROM pragma_table_xinfo(%Q, %Q)"
+      " UNION ALL SELECT 2, origin='pk', 0 FROM pragma_index_list(%Q, %Q)",
+      t->schema, t->name, t->name, t->schema, t->name, t->schema);
+  int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  bool plain = true;
+  while (rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
+    wl_i64 x = sqlite3_column_int64(q, 1);
+    switch (sqlite3_column_int(q, 0)) {
+    case 0:
+      plain &= page == 0;
+      page = x;
+      break;
+    case 1:
+      plain &= sqlite3_column_int(q, 2) == 0;
+      if (x) n_pk++, pk = n_cols;
+      n_cols++;
+      break;
+    default: own_index |= x != 0;
+    }
+  }
+  rc = sqlite3_finalize(q);
+  if (rc) return sqlite_says_no(err);
+  if (!plain) return wl_not_taken(err, "it has generated columns");
+  if (n_cols != t->n_cols || page < 2 || page > b->pages.n_pages) return sqlite_says_no(err);
+  /* A key that is not the rowid itself has an index of its own. */
+  if (n_pk == 1 && !own_index) {
+    if (sqlite3_stricmp(t->cols[pk].decl, "INTEGER") != 0) return sqlite_says_no(err);
+    *alias = pk;
+  }
+  *root = (wl_u32)page;
+  return WL_OK;
+}
+
+/* Whether the authorizer lets every column be read, as it is and not as NULL. */
+static wl_status may_read(const state *b, wl_error *err) {
+  const wl_table *t = b->t;
+  sqlite3_stmt *q = NULL;
+  sqlite3_str *sql = sqlite3_str_new(b->s->db);
+  for (int i = 0; i < b->plan.n_out; i++)
+    sqlite3_str_appendf(sql, i ? ",\"%w\"" : "SELECT \"%w\"",
+                        b->cols[i] < 0 ? t->rowid_name : t->cols[b->cols[i]].name);
+  sqlite3_str_appendf(sql, " FROM \"%w\".\"%w\" NOT INDEXED", t->schema, t->name);
+  char *text = sqlite3_str_finish(sql);
+  if (!text) return wl_nomem(err);
+  int rc = sqlite3_prepare_v2(b->s->db, text, -1, &q, NULL);
+  sqlite3_free(text);
+  bool ok = rc == SQLITE_OK && sqlite3_column_count(q) == b->plan.n_out;
+  for (int i = 0; i < b->plan.n_out && ok; i++)
+    ok = sqlite3_api->column_origin_name ? sqlite3_column_origin_name(q, i) != NULL
+                                         : sqlite3_column_decltype(q, i) != NULL;
+  sqlite3_finalize(q);
+  return ok ? WL_OK : wl_not_taken(err, "the authorizer may hide columns");
+}
+
+static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
+  wl_leaf_plan *p = &b->plan;
+  p->slot = wl_mem_alloc(((size_t)b->t->n_cols + 1) * sizeof *p->slot);
+  p->real = wl_mem_zalloc((size_t)n * sizeof *p->real);
+  b->defaults = wl_mem_zalloc((size_t)n * sizeof *b->defaults);
+  if (!p->slot || !p->real || !b->defaults) return wl_nomem(err);
+  p->max_length = (wl_u32)sqlite3_limit(b->s->db, SQLITE_LIMIT_LENGTH, -1);
+  for (int i = 0; i < b->t->n_cols; i++) p->slot[i] = WL_SLOT_SKIP;
+  for (int i = 0; i < n; i++) {
+    int c = b->cols[i];
+    b->defaults[i].t = WL_T_DEFAULT;
+    if (c < 0 || c == alias) {
+      if (p->n_rowid == 2) return wl_not_taken(err, "a column is wanted twice");
+      p->rowid_slot[p->n_rowid++] = i;
+      if (c < 0) continue;
+    } else if (p->slot[c] != WL_SLOT_SKIP) {
+      return wl_not_taken(err, "a column is wanted twice");
+    } else {
+      p->real[i] = b->t->cols[c].affinity == 'E';
+    }
+    p->slot[c] = c == alias ? WL_SLOT_ALIAS : i;
+    if (c >= p->n_record) p->n_record = c + 1;
+  }
+  return WL_OK;
+}
+
+/* ---- the list of leaves */
+
+static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
+  if (b->n_leaves == b->size_leaves) {
+    wl_u32 size = b->size_leaves ? b->size_leaves * 2 : 256;
+    wl_u32 *p =
+        wl_mem_realloc(b->leaves, (size_t)b->n_leaves * sizeof *p, (size_t)size * sizeof *p);
+    if (!p) return wl_nomem(err);
+    b->leaves = p;
+    b->size_leaves = size;
+  }
+  b->leaves[b->n_leaves++] = page;
+  return WL_OK;
+}
+
+static wl_status broken(wl_error *err) {
+  return wl_not_taken(err, "a page does not decode");
+}
+
+/* Child i of an interior page; the last is in the page's header. 0: out of bounds. */
+static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
+  wl_u32 n = (wl_u32)page[3] << 8 | page[4], at = 8;
+  if (i < n) at = (wl_u32)page[12 + 2 * i] << 8 | page[13 + 2 * i];
+  if (i < n && (at < 12 + 2 * n || at + 5 > b->pages.page_size)) return 0;
+  const wl_u8 *p = page + at;
+  return (wl_u32)p[0] << 24 | (wl_u32)p[1] << 16 | (wl_u32)p[2] << 8 | p[3];
+}
+
+static wl_status mark(state *b, wl_u32 page, wl_error *err) {
+  if (page < 2 || page > b->pages.n_pages || b->seen[page >> 3] >> (page & 7) & 1)
+    return broken(err);
+  b->seen[page >> 3] |= (wl_u8)(1 << (page & 7));
+  return WL_OK;
+}
+
+/* Depth first. All leaves are equally deep; those that are not fail when they are decoded. */
+static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
+  wl_u32 size = b->pages.page_size, at[MAX_DEPTH], page = root;
+  wl_u8 *path = wl_mem_alloc((size_t)MAX_DEPTH * size);
+  int depth = 0, leaf_depth = -1;
+  wl_status rc = WL_OK;
+  b->seen = wl_mem_zalloc((size_t)b->pages.n_pages / 8 + 1);
+  if (!path || !b->seen) rc = wl_nomem(err);
+  while (!rc) {
+    wl_u8 *p = path + (size_t)depth * size;
+    bool is_leaf = depth == leaf_depth;
+    rc = mark(b, page, err);
+    if (!rc && !is_leaf && !wl_pages_read(&b->pages, page, 1, p)) rc = broken(err);
+    if (!rc && leaf_depth < 0 && p[0] == 0x0d) {
+      leaf_depth = depth;
+      is_leaf = true;
+    }
+    if (!rc && is_leaf) rc = add_leaf(b, page, err);
+    if (!rc && !is_leaf) {
+      wl_u32 n = (wl_u32)p[3] << 8 | p[4];
+      if (p[0] != 0x05 || n < 1 || n > (size - 8) / 6 || depth + 1 == MAX_DEPTH) rc = broken(err);
+      at[depth++] = 0;
+    } else {
+      while (depth > 0 && at[depth - 1] > ((wl_u32)path[(size_t)(depth - 1) * size + 3] << 8 |
+                                           path[(size_t)(depth - 1) * size + 4]))
+        depth--;
+      if (depth == 0) break;
+    }
+    if (!rc) page = child(b, path + (size_t)(depth - 1) * size, at[depth - 1]++);
+  }
+  wl_mem_free(path);
+  return rc;
+}
+
+/* ---- decoding */
+
+static void fail(state *b, wl_status rc) {
+  int none = WL_OK;
+  atomic_compare_exchange_strong(&b->status, &none, (int)rc);
+}
+
+static void decode_task(void *arg, int w, long k) {
+  state *b = arg;
+  worker *me = &b->workers[w];
+  wl_chunk *c = b->queue[b->n_ready + k];
+  wl_u32 first = b->wave_first + (wl_u32)k * b->chunk_leaves, n = b->n_leaves - first;
+  if (n > b->chunk_leaves) n = b->chunk_leaves;
+  if (atomic_load(&b->status)) return;
+  wl_status rc = WL_OK;
+  if (!me->reads) {
+    rc = wl_leaf_reader_open(&me->reader, &b->pages, b->max_run);
+    me->reads = rc == WL_OK;
+  }
+  if (!rc) rc = wl_leaf_decode(&b->plan, &me->reader, b->leaves + first, n, c);
+  size_t heap = wl_chunk_heap_bytes(c);
+  heap += atomic_fetch_add(&b->n_heap, heap);
+  if (!rc && b->limit && b->n_bytes + heap > b->limit) rc = WL_FULL;
+  if (rc) fail(b, rc);
+}
+
+static wl_status grow(wl_chunk ***list, int n, int *size) {
+  if (n < *size) return WL_OK;
+  int more = *size ? *size * 2 : 64;
+  wl_chunk **p = wl_mem_realloc(*list, (size_t)n * sizeof *p, (size_t)more * sizeof *p);
+  if (!p) return WL_NOMEM;
+  *list = p;
+  *size = more;
+  return WL_OK;
+}
+
+static wl_status add_chunk(state *b) {
+  if (grow(&b->queue, b->n_queue, &b->size_queue)) return WL_NOMEM;
+  wl_chunk *c = b->n_spare ? b->spare[--b->n_spare] : wl_chunk_open(b->plan.n_out);
+  if (!c) return WL_NOMEM;
+  b->queue[b->n_queue++] = c;
+  return WL_OK;
+}
+
+/* ---- defaults: SQLite itself says what a column of a short record is */
+
+static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
+  const wl_table *t = b->t;
+  sqlite3_stmt *q = NULL;
+  wl_val *d = &b->defaults[slot];
+  if (!t->rowid_name) return wl_not_taken(err, "the rowid has no name");
+  char *sql = sqlite3_mprintf("SELECT \"%w\" FROM \"%w\".\"%w\" NOT INDEXED WHERE \"%w\"=?1",
+                              t->cols[b->cols[slot]].name, t->schema, t->name, t->rowid_name);
+  int rc = sql ? sqlite3_prepare_v2(b->s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  wl_status st = rc ? sqlite_says_no(err) : WL_OK;
+  if (!st) sqlite3_bind_int64(q, 1, rowid);
+  if (!st && sqlite3_step(q) != SQLITE_ROW) st = sqlite_says_no(err);
+  if (!st) {
+    switch (sqlite3_column_type(q, 0)) {
+    case SQLITE_INTEGER: *d = wl_int(sqlite3_column_int64(q, 0)); break;
+    case SQLITE_FLOAT: *d = wl_real(sqlite3_column_double(q, 0)); break;
+    case SQLITE_NULL: *d = wl_null(); break;
+    default: {
+      bool text = sqlite3_column_type(q, 0) == SQLITE_TEXT;
+      const void *from = text ? (const void *)sqlite3_column_text(q, 0) : sqlite3_column_blob(q, 0);
+      wl_u32 n = (wl_u32)sqlite3_column_bytes(q, 0);
+      wl_u8 *p = wl_mem_alloc(n);
+      if (!p || (n && !from)) {
+        wl_mem_free(p);
+        st = wl_nomem(err);
+        break;
+      }
+      if (n) memcpy(p, from, n);
+      *d = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)p, n);
+    }
+    }
+  }
+  sqlite3_finalize(q);
+  return st;
+}
+
+/* ---- tablets */
+
+/* Appends rows from..to of a chunk's column to the stage. */
+static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int slot, wl_i32 from,
+                            wl_i32 to) {
+  wl_u64 *v = st->v + st->n;
+  wl_u8 *t = st->t + st->n;
+  const wl_stage *h = &c->heap[slot];
+  size_t n = (size_t)(to - from);
+  memcpy(v, c->v[slot] + from, n * sizeof *v);
+  memcpy(t, c->t[slot] + from, n);
+  st->n += to - from;
+  if (h->n_heap) {
+    /* Texts follow one another in the heap in row order. */
+    wl_u64 first = h->n_heap, last = 0;
+    for (size_t i = 0; i < n && first == h->n_heap; i++)
+      if (t[i] == WL_T_TEXT || t[i] == WL_T_BLOB) first = (wl_u32)v[i];
+    for (size_t i = n; i > 0 && last == 0; i--)
+      if (t[i - 1] == WL_T_TEXT || t[i - 1] == WL_T_BLOB)
+        last = (wl_u64)(wl_u32)v[i - 1] + (v[i - 1] >> 32);
+    if (first < last) {
+      wl_status rc = wl_stage_room(st, last - first);
+      if (rc) return rc;
+      memcpy(st->heap + st->n_heap, h->heap + first, last - first);
+    } else {
+      last = first;
+    }
+    wl_u64 move = st->n_heap - first;
+    for (size_t i = 0; i < n; i++)
+      if (t[i] == WL_T_TEXT || t[i] == WL_T_BLOB)
+        v[i] = (v[i] & ~(wl_u64)0xffffffff) | (wl_u32)((wl_u32)v[i] + move);
+    st->n_heap += last - first;
+  }
+  if (c->has_default[slot]) {
+    wl_val d = b->defaults[slot];
+    wl_u64 value = d.v;
+    if (d.t >= WL_T_TEXT) { /* once; all rows of this piece share it */
+      wl_status rc = wl_stage_room(st, d.n);
+      if (rc) return rc;
+      if (d.n) memcpy(st->heap + st->n_heap, wl_bytes(d), d.n);
+      value = (wl_u64)st->n_heap | (wl_u64)d.n << 32;
+      st->n_heap += d.n;
+    }
+    for (size_t i = 0; i < n; i++) {
+      if (t[i] != WL_T_DEFAULT) continue;
+      v[i] = value;
+      t[i] = d.t;
+    }
+  }
+  return WL_OK;
+}
+
+static void tablet_task(void *arg, int w, long k) {
+  state *b = arg;
+  worker *me = &b->workers[w];
+  int slot = (int)(k % b->plan.n_out), tablet = (int)(k / b->plan.n_out);
+  wl_segment *out = &b->segments[slot][b->n_segments + tablet];
+  wl_i64 from = b->cut + (wl_i64)tablet * WL_TABLET_ROWS, to = from + WL_TABLET_ROWS;
+  if (to > b->n_rows) to = b->n_rows;
+  memset(out, 0, sizeof *out);
+  if (atomic_load(&b->status)) return;
+  wl_status rc = WL_OK;
+  if (!me->stages) {
+    rc = wl_stage_open(&me->stage);
+    me->stages = rc == WL_OK;
+  }
+  me->stage.n = 0;
+  me->stage.n_heap = 0;
+  for (int i = 0; i < b->n_queue && !rc; i++) {
+    const wl_chunk *c = b->queue[i];
+    wl_i64 lo = from > c->first_row ? from - c->first_row : 0;
+    wl_i64 hi = to < c->first_row + c->n ? to - c->first_row : c->n;
+    if (lo < hi) rc = stage_rows(b, &me->stage, c, slot, (wl_i32)lo, (wl_i32)hi);
+  }
+  if (!rc) rc = wl_segment_make(&me->stage, out);
+  if (rc) fail(b, rc);
+}
+
+/* Makes segments of all whole tablets, and at the end of the rest. */
+static wl_status cut_tablets(state *b, bool end) {
+  wl_i64 n = b->n_rows - b->cut;
+  int n_new = (int)(n / WL_TABLET_ROWS) + (end && n % WL_TABLET_ROWS != 0);
+  if (n_new && b->n_segments + n_new > b->size_segments) {
+    int size = b->n_segments + n_new + b->size_segments;
+    for (int i = 0; i < b->plan.n_out; i++) {
+      wl_segment *p = wl_mem_realloc(b->segments[i], (size_t)b->n_segments * sizeof *p,
+                                     (size_t)size * sizeof *p);
+      if (!p) return WL_NOMEM;
+      b->segments[i] = p;
+    }
+    b->size_segments = size;
+  }
+  wl_threads_run(b->n_threads, (long)n_new * b->plan.n_out, tablet_task, b);
+  b->n_segments += n_new; /* those that failed are empty, and freed with the others */
+  if (atomic_load(&b->status)) return (wl_status)atomic_load(&b->status);
+  b->cut += (wl_i64)n_new * WL_TABLET_ROWS;
+  for (int i = 0; i < b->plan.n_out; i++)
+    for (int k = b->n_segments - n_new; k < b->n_segments; k++)
+      b->n_bytes += wl_segment_bytes(&b->segments[i][k]);
+  /* Chunks that are used up are free again. */
+  int used = 0;
+  while (used < b->n_queue && b->queue[used]->first_row + b->queue[used]->n <= b->cut) used++;
+  for (int i = 0; i < used; i++) {
+    wl_chunk *c = b->queue[i];
+    atomic_fetch_sub(&b->n_heap, wl_chunk_heap_bytes(c));
+    wl_chunk_clear(c);
+    if (b->n_spare < b->n_threads * WAVE && !grow(&b->spare, b->n_spare, &b->size_spare))
+      b->spare[b->n_spare++] = c;
+    else
+      wl_chunk_close(c);
+  }
+  b->n_queue -= used;
+  memmove(b->queue, b->queue + used, (size_t)b->n_queue * sizeof *b->queue);
+  return b->limit && b->n_bytes > b->limit ? WL_FULL : WL_OK;
+}
+
+static wl_status run_wave(state *b, wl_error *err) {
+  wl_status rc = WL_OK;
+  long n = (long)((b->n_leaves - b->wave_first + b->chunk_leaves - 1) / b->chunk_leaves);
+  if (n > (long)b->n_threads * WAVE) n = (long)b->n_threads * WAVE;
+  b->n_ready = b->n_queue;
+  for (long i = 0; i < n && !rc; i++) rc = add_chunk(b);
+  if (rc) return rc;
+  wl_threads_run(b->n_threads, n, decode_task, b);
+  if (atomic_load(&b->status)) return (wl_status)atomic_load(&b->status);
+  for (int i = b->n_ready; i < b->n_queue; i++) {
+    wl_chunk *c = b->queue[i];
+    c->first_row = b->n_rows;
+    if (c->n && b->n_rows && c->low <= b->high) return broken(err);
+    if (c->n) b->high = c->high;
+    b->n_rows += c->n;
+    for (int k = 0; k < b->plan.n_out && !rc; k++)
+      if (c->has_default[k] && b->defaults[k].t == WL_T_DEFAULT)
+        rc = read_default(b, k, c->default_rowid[k], err);
+  }
+  if (rc) return rc;
+  wl_u32 done = (wl_u32)n * b->chunk_leaves;
+  b->wave_first = b->n_leaves - b->wave_first > done ? b->wave_first + done : b->n_leaves;
+  return cut_tablets(b, b->wave_first == b->n_leaves);
+}
+
+/* ---- the whole */
+
+static void release(state *b) {
+  for (int i = 0; i < b->n_queue; i++) wl_chunk_close(b->queue[i]);
+  for (int i = 0; i < b->n_spare; i++) wl_chunk_close(b->spare[i]);
+  wl_mem_free(b->queue);
+  wl_mem_free(b->spare);
+  for (int i = 0; b->segments && i < b->plan.n_out; i++) {
+    for (int k = 0; b->segments[i] && k < b->n_segments; k++) wl_segment_free(&b->segments[i][k]);
+    wl_mem_free(b->segments[i]);
+  }
+  wl_mem_free(b->segments);
+  for (int i = 0; b->workers && i < b->n_threads; i++) {
+    wl_leaf_reader_close(&b->workers[i].reader);
+    wl_stage_close(&b->workers[i].stage);
+  }
+  wl_mem_free(b->workers);
+  for (int i = 0; b->defaults && i < b->plan.n_out; i++)
+    if (b->defaults[i].t == WL_T_TEXT || b->defaults[i].t == WL_T_BLOB)
+      wl_mem_free((void *)(size_t)b->defaults[i].v);
+  wl_mem_free(b->defaults);
+  wl_mem_free(b->plan.slot);
+  wl_mem_free(b->plan.real);
+  wl_mem_free(b->leaves);
+  wl_mem_free(b->seen);
+  wl_pages_close(&b->pages);
+}
+
+static wl_status run(state *b, wl_column **out, wl_error *err) {
+  wl_status rc = WL_OK;
+  int n = b->plan.n_out;
+  b->chunk_leaves = CHUNK_BYTES / b->pages.page_size;
+  b->max_run = b->chunk_leaves;
+  if (b->max_run / WL_MAX_GAP > b->n_leaves) b->max_run = b->n_leaves * WL_MAX_GAP;
+  b->plan.one_leaf = b->n_leaves == 1;
+  b->n_threads = b->s->threads;
+  if ((wl_u32)b->n_threads > b->n_leaves) b->n_threads = (int)b->n_leaves;
+  b->workers = wl_mem_zalloc((size_t)b->n_threads * sizeof *b->workers);
+  b->segments = wl_mem_zalloc((size_t)n * sizeof *b->segments);
+  if (!b->workers || !b->segments) return wl_nomem(err);
+  while (!rc && b->wave_first < b->n_leaves) {
+    rc = run_wave(b, err);
+    if (!rc && b->s->check) rc = b->s->check(b->s->check_arg, err);
+  }
+  for (int i = 0; i < n && !rc; i++) {
+    wl_segment *segments = b->segments[i];
+    b->segments[i] = NULL;
+    rc = wl_column_make(segments, b->n_segments, b->n_threads, &out[i], err);
+  }
+  for (int i = 0; i < n && rc; i++) {
+    wl_column_drop(out[i]);
+    out[i] = NULL;
+  }
+  return rc;
+}
+
+wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+                        wl_column **out, wl_i64 *n_rows, wl_error *err) {
+  state b = {.s = s, .t = t, .cols = cols, .plan = {.n_out = n}};
+  wl_u32 root = 0;
+  int alias = -1;
+  memset(out, 0, (size_t)n * sizeof *out);
+  if (t->without_rowid) return wl_not_taken(err, "it is a WITHOUT ROWID table");
+  if (s->budget > 0) {
+    if (base_bytes >= (size_t)s->budget) return WL_FULL;
+    b.limit = (size_t)s->budget - base_bytes;
+  }
+  /* Nothing else may use the file handle meanwhile. */
+  sqlite3_mutex *m = sqlite3_db_mutex(s->db);
+  sqlite3_mutex_enter(m);
+  wl_status rc = wl_pages_open(s, t->schema, &b.pages, err);
+  if (!rc) rc = read_shape(&b, &root, &alias, err);
+  if (!rc) rc = make_plan(&b, n, alias, err);
+  if (!rc) rc = may_read(&b, err);
+  if (!rc) rc = list_leaves(&b, root, err);
+  if (!rc) rc = run(&b, out, err);
+  *n_rows = b.n_rows;
+  release(&b);
+  sqlite3_mutex_leave(m);
+  if (rc == WL_NOMEM) return wl_nomem(err);
+  if (rc == WL_NOT_TAKEN && atomic_load(&b.status) == WL_NOT_TAKEN) return broken(err);
+  return rc;
+}

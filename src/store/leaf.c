@@ -1,0 +1,383 @@
+#include "store/leaf.h"
+#include "base/mem.h"
+#include <string.h>
+
+enum {
+  MIN_ROWS = 1024,
+  MAX_HEADER = 98307,
+  SLACK = 8 /* bytes after a buffer, so that eight can be read at its last */
+};
+
+/* ---- chunks */
+
+wl_chunk *wl_chunk_open(int n_out) {
+  size_t n = (size_t)n_out + 1;
+  wl_chunk *c = wl_mem_zalloc(sizeof *c);
+  if (!c) return NULL;
+  c->n_out = n_out;
+  c->v = wl_mem_zalloc(n * sizeof *c->v);
+  c->t = wl_mem_zalloc(n * sizeof *c->t);
+  c->heap = wl_mem_zalloc(n * sizeof *c->heap);
+  c->has_default = wl_mem_zalloc(n * sizeof *c->has_default);
+  c->default_rowid = wl_mem_zalloc(n * sizeof *c->default_rowid);
+  if (c->v && c->t && c->heap && c->has_default && c->default_rowid) return c;
+  wl_chunk_close(c);
+  return NULL;
+}
+
+void wl_chunk_close(wl_chunk *c) {
+  if (!c) return;
+  for (int i = 0; i < c->n_out; i++) {
+    if (c->v) wl_mem_free(c->v[i]);
+    if (c->t) wl_mem_free(c->t[i]);
+    if (c->heap) wl_stage_close(&c->heap[i]);
+  }
+  wl_mem_free(c->v);
+  wl_mem_free(c->t);
+  wl_mem_free(c->heap);
+  wl_mem_free(c->has_default);
+  wl_mem_free(c->default_rowid);
+  wl_mem_free(c);
+}
+
+void wl_chunk_clear(wl_chunk *c) {
+  c->status = WL_OK;
+  c->n = 0;
+  for (int i = 0; i < c->n_out; i++) {
+    if (c->heap[i].size_heap > (size_t)1 << 20) wl_stage_close(&c->heap[i]);
+    c->heap[i].n_heap = 0;
+    c->has_default[i] = false;
+  }
+}
+
+size_t wl_chunk_heap_bytes(const wl_chunk *c) {
+  size_t n = 0;
+  for (int i = 0; i < c->n_out; i++) n += c->heap[i].n_heap;
+  return n;
+}
+
+static wl_status chunk_room(wl_chunk *c, wl_i32 n_more) {
+  if (c->n + n_more <= c->size) return WL_OK;
+  wl_i32 size = c->size ? c->size * 2 : MIN_ROWS;
+  while (size < c->n + n_more) size *= 2;
+  for (int i = 0; i < c->n_out; i++) {
+    wl_u64 *v = wl_mem_realloc(c->v[i], (size_t)c->n * sizeof *v, (size_t)size * sizeof *v);
+    if (!v) return WL_NOMEM;
+    c->v[i] = v;
+    wl_u8 *t = wl_mem_realloc(c->t[i], (size_t)c->n, (size_t)size);
+    if (!t) return WL_NOMEM;
+    c->t[i] = t;
+  }
+  c->size = size;
+  return WL_OK;
+}
+
+/* ---- reading */
+
+wl_status wl_leaf_reader_open(wl_leaf_reader *r, wl_pages *p, wl_u32 n_pages) {
+  memset(r, 0, sizeof *r);
+  r->pages = p;
+  r->max_run = n_pages;
+  r->buf = wl_mem_alloc((size_t)n_pages * p->page_size + SLACK);
+  r->page = wl_mem_alloc(p->page_size);
+  if (p->auto_vacuum) r->map = wl_mem_alloc(p->page_size);
+  if (r->buf && r->page && (r->map || !p->auto_vacuum)) return WL_OK;
+  wl_leaf_reader_close(r);
+  return WL_NOMEM;
+}
+
+void wl_leaf_reader_close(wl_leaf_reader *r) {
+  wl_mem_free(r->buf);
+  wl_mem_free(r->page);
+  wl_mem_free(r->map);
+  wl_mem_free(r->payload);
+  memset(r, 0, sizeof *r);
+}
+
+static wl_u32 be16(const wl_u8 *p) {
+  return (wl_u32)p[0] << 8 | p[1];
+}
+
+static wl_u32 be32(const wl_u8 *p) {
+  wl_u32 x;
+  memcpy(&x, p, sizeof x);
+  return __builtin_bswap32(x);
+}
+
+static wl_u64 be64(const wl_u8 *p) {
+  wl_u64 x;
+  memcpy(&x, p, sizeof x);
+  return __builtin_bswap64(x);
+}
+
+/* A varint of one to nine bytes that ends before end: the byte after it, or NULL. */
+static const wl_u8 *varint_long(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
+  wl_u64 x = 0;
+  for (int i = 0; i < 8; i++, p++) {
+    if (p >= end) return NULL;
+    x = x << 7 | (*p & 0x7f);
+    if (*p < 0x80) {
+      *out = x;
+      return p + 1;
+    }
+  }
+  if (p >= end) return NULL;
+  *out = x << 8 | *p;
+  return p + 1;
+}
+
+static inline const wl_u8 *varint(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
+  if (p < end && *p < 0x80) {
+    *out = *p;
+    return p + 1;
+  }
+  return varint_long(p, end, out);
+}
+
+/* ---- records */
+
+/* Bytes of the types below 12; types 10 and 11 are never stored. */
+static const wl_u8 small_length[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 255, 255};
+
+static inline wl_u64 length_of(wl_u64 type) {
+  return type >= 12 ? (type - 12) >> 1 : small_length[type];
+}
+
+static wl_status put_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
+                           const wl_u8 *p) {
+  wl_u64 n = (type - 12) >> 1;
+  wl_stage *h = &c->heap[slot];
+  if (n > plan->max_length) return WL_NOT_TAKEN; /* SQLite has an error for it */
+  if (h->n_heap + n > h->size_heap) {
+    wl_status rc = wl_stage_room(h, n);
+    if (rc) return rc;
+  }
+  if (n) memcpy(h->heap + h->n_heap, p, n);
+  c->v[slot][c->n] = (wl_u64)h->n_heap | n << 32;
+  c->t[slot][c->n] = type & 1 ? WL_T_TEXT : WL_T_BLOB;
+  h->n_heap += n;
+  return WL_OK;
+}
+
+/*
+** How the types below 10 come out of the eight bytes at p read as one big-endian number:
+** shifted down with its sign, masked, plus a constant. Without a branch on the type, which
+** changes from row to row in no order.
+*/
+static const struct {
+  wl_i64 mask, add;
+  wl_u8 shift, tag;
+} how[10] = {{0, 0, 0, WL_T_NULL},  {-1, 0, 56, WL_T_INT}, {-1, 0, 48, WL_T_INT},
+             {-1, 0, 40, WL_T_INT}, {-1, 0, 32, WL_T_INT}, {-1, 0, 16, WL_T_INT},
+             {-1, 0, 0, WL_T_INT},  {-1, 0, 0, WL_T_REAL}, {0, 0, 0, WL_T_INT},
+             {0, 1, 0, WL_T_INT}};
+
+/* The value of a type at p, whose bytes are known to be there; eight may be read. */
+static inline void put(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 *p) {
+  wl_i64 x = ((wl_i64)be64(p) >> how[type].shift & how[type].mask) + how[type].add;
+  wl_u8 tag = how[type].tag;
+  if (real && tag == WL_T_INT) {
+    x = (wl_i64)wl_f64_bits((double)x);
+    tag = WL_T_REAL;
+  } else if (tag == WL_T_REAL && wl_as_f64((wl_u64)x) != wl_as_f64((wl_u64)x)) {
+    x = 0;
+    tag = WL_T_NULL;
+  }
+  *v = (wl_u64)x;
+  *t = tag;
+}
+
+/* The record ends before column k: these have their defaults. */
+static wl_status put_defaults(const wl_leaf_plan *plan, wl_chunk *c, int k, wl_i64 rowid) {
+  for (; k < plan->n_record; k++) {
+    int slot = plan->slot[k];
+    if (slot == WL_SLOT_ALIAS) return WL_NOT_TAKEN;
+    if (slot < 0) continue;
+    c->v[slot][c->n] = 0;
+    c->t[slot][c->n] = WL_T_DEFAULT;
+    c->has_default[slot] = true;
+    c->default_rowid[slot] = rowid;
+  }
+  return WL_OK;
+}
+
+/*
+** One record of n_payload bytes, of which the first n_here are at p. *need is how many of
+** them the wanted columns take (or the header, while that is not all here). A dry run puts
+** nothing; one that is not dry is given all that is needed.
+*/
+static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u8 *p, wl_u64 n_here,
+                               wl_u64 n_payload, wl_i64 rowid, wl_u64 *need, const bool dry) {
+  wl_u64 n_header, at;
+  int k = 0;
+  const wl_u8 *h = varint(p, p + n_here, &n_header);
+  if (!h || n_header > n_payload || n_header > MAX_HEADER || n_header < (wl_u64)(h - p))
+    return WL_NOT_TAKEN;
+  *need = at = n_header;
+  if (n_header > n_here) return WL_OK;
+  const wl_u8 *end = p + n_header;
+  wl_u64 *const *v = c->v; /* read once: a tag written is a byte, and may be anything to C */
+  wl_u8 *const *t = c->t;
+  wl_i32 row = c->n;
+  const int *slots = plan->slot;
+  int n_record = plan->n_record;
+  if (h == end && plan->n_record) return WL_NOT_TAKEN; /* every record has a column */
+  for (; k < n_record && h < end; k++) {
+    wl_u64 type;
+    h = varint(h, end, &type);
+    if (!h) return WL_NOT_TAKEN;
+    wl_u64 n = length_of(type);
+    if (n > n_payload - at || type == 10 || type == 11) return WL_NOT_TAKEN;
+    int slot = slots[k];
+    if (slot >= 0) {
+      if (dry) {
+        *need = at + n;
+      } else {
+        if (at + n > n_here) return WL_NOT_TAKEN;
+        if (type < 10) {
+          put(v[slot] + row, t[slot] + row, plan->real[slot], type, p + at);
+        } else {
+          wl_status rc = put_bytes(plan, c, slot, type, p + at);
+          if (rc) return rc;
+        }
+      }
+    } else if (slot == WL_SLOT_ALIAS && type != 0) {
+      return WL_NOT_TAKEN;
+    }
+    at += n;
+  }
+  if (h == end && at != n_payload) return WL_NOT_TAKEN;
+  return k < plan->n_record && !dry ? put_defaults(plan, c, k, rowid) : WL_OK;
+}
+
+/* ---- overflow chains */
+
+/*
+** With auto_vacuum SQLite skips along a chain by the pointer map: if the entry of the page
+** that follows says that it continues this one, that is believed before the chain itself.
+** So the two must agree, or what SQLite reads is another thing.
+*/
+static bool map_agrees(wl_leaf_reader *r, wl_u32 page, wl_u32 next) {
+  wl_u32 size = r->pages->page_size, step = size / 5 + 1, lock = 0x40000000 / size + 1;
+  wl_u32 guess = page + 1, map;
+  for (;; guess++) {
+    map = (guess - 2) / step * step + 2;
+    if (map == lock) map++;
+    if (guess != map && guess != lock) break;
+  }
+  if (guess > r->pages->n_pages) return true;
+  wl_u64 at = 5 * ((wl_u64)guess - map - 1);
+  if (guess < map || at + 5 > size) return false;
+  if (r->map_page != map) {
+    r->map_page = 0;
+    if (!wl_pages_read(r->pages, map, 1, r->map)) return false;
+    r->map_page = map;
+  }
+  wl_u8 kind = r->map[at];
+  if (kind < 1 || kind > 5) return false;
+  return kind != 4 || be32(r->map + at + 1) != page || next == guess;
+}
+
+/* Puts the first `need` bytes of a payload together: n_local at p, then the chain. */
+static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u64 need) {
+  wl_u32 usable = r->pages->page_size, page = be32(p + n_local);
+  if (need > (wl_u64)usable * r->pages->n_pages) return WL_NOT_TAKEN; /* a chain that loops */
+  if (need > r->size_payload) {
+    size_t size = r->size_payload ? r->size_payload : 65536;
+    while (size < need) size *= 2;
+    wl_mem_free(r->payload);
+    r->size_payload = 0;
+    r->payload = wl_mem_alloc(size + SLACK);
+    if (!r->payload) return WL_NOMEM;
+    r->size_payload = size;
+  }
+  memcpy(r->payload, p, n_local);
+  for (wl_u64 at = n_local; at < need;) {
+    const wl_u8 *from = r->page;
+    if (page < 2) return WL_NOT_TAKEN;
+    if (page >= r->run_first && page - r->run_first < r->run_n)
+      from = r->buf + (size_t)(page - r->run_first) * usable;
+    else if (!wl_pages_read(r->pages, page, 1, r->page))
+      return WL_NOT_TAKEN;
+    wl_u64 n = need - at < usable - 4 ? need - at : usable - 4;
+    memcpy(r->payload + at, from + 4, n);
+    at += n;
+    if (r->map && at < need && !map_agrees(r, page, be32(from))) return WL_NOT_TAKEN;
+    page = be32(from);
+  }
+  return WL_OK;
+}
+
+static wl_status overflowing(const wl_leaf_plan *plan, wl_leaf_reader *r, wl_chunk *c,
+                             const wl_u8 *local, wl_u64 n_local, wl_u64 n_payload, wl_i64 rowid) {
+  const wl_u8 *p = local;
+  wl_u64 n_here = n_local, need = 0;
+  for (int round = 0; round < 3; round++) { /* the header may be in the chain, then columns */
+    wl_status rc = record(plan, c, p, n_here, n_payload, rowid, &need, true);
+    if (rc) return rc;
+    if (need <= n_here) return record(plan, c, p, n_here, n_payload, rowid, &need, false);
+    rc = gather(r, local, n_local, need);
+    if (rc) return rc;
+    p = r->payload;
+    n_here = need;
+  }
+  return WL_NOT_TAKEN;
+}
+
+/* ---- pages */
+
+static wl_status leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *page, wl_chunk *c) {
+  wl_u32 usable = r->pages->page_size, n_cells = be16(page + 3);
+  const wl_u8 *end = page + usable;
+  wl_u32 max_local = usable - 35, min_local = (usable - 12) * 32 / 255 - 23;
+  if (page[0] != 0x0d || n_cells > (usable - 8) / 6 || (!n_cells && !plan->one_leaf))
+    return WL_NOT_TAKEN;
+  wl_status rc = chunk_room(c, (wl_i32)n_cells);
+  for (wl_u32 i = 0; i < n_cells && !rc; i++) {
+    wl_u32 at = be16(page + 8 + 2 * i);
+    wl_u64 n_payload, rowid, need;
+    if (at < 8 + 2 * n_cells || at >= usable) return WL_NOT_TAKEN;
+    const wl_u8 *p = varint(page + at, end, &n_payload);
+    if (p) p = varint(p, end, &rowid);
+    if (!p || n_payload > 0x7fffffff) return WL_NOT_TAKEN;
+    if (n_payload <= max_local) {
+      if (n_payload > (wl_u64)(end - p)) return WL_NOT_TAKEN;
+      rc = record(plan, c, p, n_payload, n_payload, (wl_i64)rowid, &need, false);
+    } else {
+      wl_u64 n_local = min_local + (n_payload - min_local) % (usable - 4);
+      if (n_local > max_local) n_local = min_local;
+      if (n_local + 4 > (wl_u64)(end - p)) return WL_NOT_TAKEN;
+      rc = overflowing(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
+    }
+    if (c->n == 0)
+      c->low = (wl_i64)rowid;
+    else if ((wl_i64)rowid <= c->high)
+      return WL_NOT_TAKEN;
+    c->high = (wl_i64)rowid;
+    for (int k = 0; k < plan->n_rowid; k++) {
+      c->v[plan->rowid_slot[k]][c->n] = rowid;
+      c->t[plan->rowid_slot[k]][c->n] = WL_T_INT;
+    }
+    c->n++;
+  }
+  return rc;
+}
+
+wl_status wl_leaf_decode(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u32 *leaves,
+                         wl_u32 n, wl_chunk *out) {
+  wl_status rc = WL_OK;
+  for (wl_u32 i = 0; i < n && !rc;) {
+    wl_u32 k = i + 1; /* leaves i..k-1 lie close together: one read */
+    while (k < n && leaves[k] > leaves[k - 1] && leaves[k] - leaves[k - 1] <= WL_MAX_GAP &&
+           leaves[k] - leaves[i] < r->max_run)
+      k++;
+    r->run_n = 0;
+    if (!wl_pages_read(r->pages, leaves[i], leaves[k - 1] - leaves[i] + 1, r->buf))
+      return WL_NOT_TAKEN;
+    r->run_first = leaves[i];
+    r->run_n = leaves[k - 1] - leaves[i] + 1;
+    for (; i < k && !rc; i++)
+      rc = leaf(plan, r, r->buf + (size_t)(leaves[i] - r->run_first) * r->pages->page_size, out);
+  }
+  return rc;
+}

@@ -1,0 +1,309 @@
+/*
+** From staged rows to segments and from segments to a column: the rules of narrowing.
+** Both loaders end here, so a column looks the same whichever of them read it.
+**
+** Invariants:
+** 1. A segment's phys is the narrowest that holds its own rows; wl_column_make brings all
+**    segments to the narrowest that serves every one.
+** 2. The place of a NULL is zero in the stage, so it is zero in the segment.
+*/
+#include "store/column.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include <string.h>
+
+wl_status wl_stage_open(wl_stage *st) {
+  memset(st, 0, sizeof *st);
+  st->v = wl_mem_alloc(WL_TABLET_ROWS * sizeof *st->v);
+  st->t = wl_mem_alloc(WL_TABLET_ROWS);
+  if (st->v && st->t) return WL_OK;
+  wl_stage_close(st);
+  return WL_NOMEM;
+}
+
+void wl_stage_close(wl_stage *st) {
+  wl_mem_free(st->v);
+  wl_mem_free(st->t);
+  wl_mem_free(st->heap);
+  memset(st, 0, sizeof *st);
+}
+
+wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
+  if (st->n_heap + n_bytes <= st->size_heap) return WL_OK;
+  if (st->n_heap + n_bytes > 0xffffffffu) return WL_TOOBIG; /* places are 32 bits */
+  size_t size = st->size_heap ? st->size_heap * 2 : 65536;
+  while (size < st->n_heap + n_bytes) size *= 2;
+  wl_u8 *p = wl_mem_realloc(st->heap, st->n_heap, size);
+  if (!p) return WL_NOMEM;
+  st->heap = p;
+  st->size_heap = size;
+  return WL_OK;
+}
+
+void wl_segment_free(wl_segment *s) {
+  wl_mem_free(s->data);
+  wl_mem_free(s->valid);
+  wl_mem_free(s->tags);
+  wl_mem_free(s->heap);
+}
+
+size_t wl_segment_bytes(const wl_segment *s) {
+  size_t n = (size_t)s->n_rows;
+  return n * (size_t)wl_phys_width(s->phys) + (s->valid ? (n + 7) / 8 : 0) + (s->tags ? n : 0) +
+         s->n_heap;
+}
+
+static wl_u8 int_phys(const wl_domain *d) {
+  if (d->lo >= -128 && d->hi <= 127) return WL_P_I8;
+  if (d->lo >= -32768 && d->hi <= 32767) return WL_P_I16;
+  if (d->lo >= -2147483647 - 1 && d->hi <= 2147483647) return WL_P_I32;
+  return WL_P_I64;
+}
+
+static const wl_domain nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
+
+/* Ranges of rows that are all integers, or all reals: loops the compiler can vectorise. */
+static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
+  wl_i64 lo = d->lo, hi = d->hi;
+  for (wl_i32 i = 0; i < n; i++) {
+    wl_i64 x = (wl_i64)v[i];
+    lo = x < lo ? x : lo;
+    hi = x > hi ? x : hi;
+  }
+  d->lo = lo;
+  d->hi = hi;
+}
+
+static WL_CLONES bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
+  double lo = d->flo, hi = d->fhi;
+  wl_i32 n_wide = 0;
+  for (wl_i32 i = 0; i < n; i++) {
+    double x = wl_as_f64(v[i]);
+    lo = x < lo ? x : lo;
+    hi = x > hi ? x : hi;
+    n_wide += (double)(float)x != x; /* keeps -0.0 and infinities */
+  }
+  d->flo = lo;
+  d->fhi = hi;
+  return n_wide == 0;
+}
+
+static bool range_mixed(const wl_stage *st, wl_domain *d) {
+  bool narrow = true;
+  for (wl_i32 i = 0; i < st->n; i++) {
+    wl_i64 x = (wl_i64)st->v[i];
+    double y = wl_as_f64(st->v[i]);
+    if (st->t[i] == WL_T_INT) {
+      if (x < d->lo) d->lo = x;
+      if (x > d->hi) d->hi = x;
+    } else if (st->t[i] == WL_T_REAL) {
+      if (y < d->flo) d->flo = y;
+      if (y > d->fhi) d->fhi = y;
+      narrow &= (double)(float)y == y;
+    }
+  }
+  return narrow;
+}
+
+static WL_CLONES bool all_same(const wl_u8 *t, wl_i32 n) {
+  wl_u8 differ = 0;
+  for (wl_i32 i = 0; i < n; i++) differ |= t[i] ^ t[0];
+  return differ == 0;
+}
+
+/* The types among n tags, and how many are NULL. */
+static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
+  unsigned mask = 0;
+  wl_i32 nulls = 0;
+  if (n && all_same(t, n)) {
+    *n_nulls = t[0] == WL_T_NULL ? n : 0;
+    return WL_M(t[0]);
+  }
+  for (wl_i32 i = 0; i < n; i++) {
+    mask |= WL_M(t[i]);
+    nulls += t[i] == WL_T_NULL;
+  }
+  *n_nulls = nulls;
+  return mask;
+}
+
+/* Types, ranges and the narrowest physical type of the staged rows. */
+static void examine(const wl_stage *st, wl_segment *s) {
+  wl_domain d = nothing;
+  unsigned mask = mask_of(st->t, st->n, &s->n_nulls);
+  d.mask = (wl_u8)mask;
+  bool narrow_real = true;
+  if (mask == WL_M(WL_T_INT))
+    range_int(st->v, st->n, &d);
+  else if (mask == WL_M(WL_T_REAL))
+    narrow_real = range_real(st->v, st->n, &d);
+  else if (mask & (WL_M(WL_T_INT) | WL_M(WL_T_REAL)))
+    narrow_real = range_mixed(st, &d);
+  s->domain = d;
+  unsigned types = mask & ~WL_M(WL_T_NULL);
+  if (types == 0)
+    s->phys = WL_P_I8;
+  else if (types == WL_M(WL_T_INT))
+    s->phys = int_phys(&d);
+  else if (types == WL_M(WL_T_REAL))
+    s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
+  else if (types == WL_M(WL_T_TEXT))
+    s->phys = WL_P_TEXT;
+  else
+    s->phys = WL_P_ANY;
+}
+
+/* Writes values (integers, the bits of reals, or heap places) as phys. */
+static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
+  switch ((wl_phys)phys) {
+  case WL_P_I8:
+    for (wl_i32 i = 0; i < n; i++) ((wl_i8 *)data)[i] = (wl_i8)v[i];
+    break;
+  case WL_P_I16:
+    for (wl_i32 i = 0; i < n; i++) ((wl_i16 *)data)[i] = (wl_i16)v[i];
+    break;
+  case WL_P_I32:
+    for (wl_i32 i = 0; i < n; i++) ((wl_i32 *)data)[i] = (wl_i32)v[i];
+    break;
+  case WL_P_F32:
+    for (wl_i32 i = 0; i < n; i++) ((float *)data)[i] = (float)wl_as_f64(v[i]);
+    break;
+  default: memcpy(data, v, (size_t)n * sizeof *v);
+  }
+}
+
+/* The reverse: what put would have been given for one row. */
+static wl_u64 get(const void *data, wl_u8 phys, wl_i32 i) {
+  switch ((wl_phys)phys) {
+  case WL_P_I8: return (wl_u64)(wl_i64)((const wl_i8 *)data)[i];
+  case WL_P_I16: return (wl_u64)(wl_i64)((const wl_i16 *)data)[i];
+  case WL_P_I32: return (wl_u64)(wl_i64)((const wl_i32 *)data)[i];
+  case WL_P_F32: return wl_f64_bits((double)((const float *)data)[i]);
+  default: return ((const wl_u64 *)data)[i];
+  }
+}
+
+wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
+  memset(s, 0, sizeof *s);
+  s->n_rows = st->n;
+  examine(st, s);
+  size_t n = (size_t)st->n;
+  s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
+  if (!s->data) goto nomem;
+  put(s->data, s->phys, st->v, st->n);
+  if (s->n_nulls) {
+    s->valid = wl_mem_zalloc((n + 7) / 8);
+    if (!s->valid) goto nomem;
+    for (wl_i32 i = 0; i < st->n; i++) s->valid[i >> 3] |= (wl_u8)((st->t[i] != 0) << (i & 7));
+  }
+  if (s->phys == WL_P_ANY) {
+    s->tags = wl_mem_alloc(n);
+    if (!s->tags) goto nomem;
+    memcpy(s->tags, st->t, n);
+  }
+  if (s->phys >= WL_P_TEXT) {
+    s->heap = wl_mem_alloc(st->n_heap);
+    if (!s->heap) goto nomem;
+    if (st->n_heap) memcpy(s->heap, st->heap, st->n_heap);
+    s->n_heap = st->n_heap;
+  }
+  return WL_OK;
+nomem:
+  wl_segment_free(s);
+  memset(s, 0, sizeof *s);
+  return WL_NOMEM;
+}
+
+/* The physical type that serves every segment. */
+static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
+  wl_u8 real = WL_P_F32;
+  *d = nothing;
+  for (int i = 0; i < n; i++) {
+    const wl_segment *s = &segments[i];
+    d->mask |= s->domain.mask;
+    if (s->domain.lo < d->lo) d->lo = s->domain.lo;
+    if (s->domain.hi > d->hi) d->hi = s->domain.hi;
+    if (s->domain.flo < d->flo) d->flo = s->domain.flo;
+    if (s->domain.fhi > d->fhi) d->fhi = s->domain.fhi;
+    if (s->phys == WL_P_F64) real = WL_P_F64;
+  }
+  unsigned types = d->mask & ~WL_M(WL_T_NULL);
+  if (types == 0) return WL_P_I8;
+  if (types == WL_M(WL_T_INT)) return int_phys(d);
+  if (types == WL_M(WL_T_REAL)) return real;
+  return types == WL_M(WL_T_TEXT) ? WL_P_TEXT : WL_P_ANY;
+}
+
+/* Brings one segment to phys, which holds at least what the segment holds. */
+static wl_status convert(wl_segment *s, wl_u8 phys) {
+  if (s->phys == phys) return WL_OK;
+  size_t n = (size_t)s->n_rows;
+  void *data = wl_mem_alloc(n * (size_t)wl_phys_width(phys));
+  if (!data) return WL_NOMEM;
+  for (wl_i32 i = 0; i < s->n_rows;) { /* through a few wide values at a time */
+    wl_u64 v[512];
+    wl_i32 k = 0;
+    void *at = (wl_u8 *)data + (size_t)i * (size_t)wl_phys_width(phys);
+    for (; k < 512 && i < s->n_rows; k++, i++) v[k] = get(s->data, s->phys, i);
+    put(at, phys, v, k);
+  }
+  if (phys == WL_P_ANY) {
+    wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
+    s->tags = wl_mem_alloc(n);
+    if (!s->tags) {
+      wl_mem_free(data);
+      return WL_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+      bool ok = !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
+      s->tags[i] = ok ? tag : WL_T_NULL;
+      if (!ok) ((wl_u64 *)data)[i] = 0;
+    }
+  } else if (s->n_nulls == s->n_rows) {
+    memset(data, 0, n * (size_t)wl_phys_width(phys));
+  }
+  wl_mem_free(s->data);
+  s->data = data;
+  s->phys = phys;
+  return WL_OK;
+}
+
+typedef struct convert_job {
+  wl_segment *segments;
+  wl_u8 phys;
+  atomic_bool failed;
+} convert_job;
+
+static void convert_task(void *arg, int worker, long i) {
+  convert_job *j = arg;
+  (void)worker;
+  if (convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
+}
+
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column **out,
+                         wl_error *err) {
+  convert_job job = {.segments = segments};
+  wl_column *c = wl_mem_zalloc(sizeof *c);
+  *out = NULL;
+  atomic_init(&job.failed, !c);
+  if (c) {
+    c->phys = job.phys = common_phys(segments, n, &c->domain);
+    wl_threads_run(n_threads, n, convert_task, &job);
+  }
+  if (atomic_load(&job.failed)) {
+    for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
+    wl_mem_free(segments);
+    wl_mem_free(c);
+    return wl_nomem(err);
+  }
+  atomic_init(&c->refs, 1);
+  c->n_bytes = sizeof *c + (size_t)n * sizeof *segments;
+  for (int i = 0; i < n; i++) {
+    c->n_rows += segments[i].n_rows;
+    c->n_bytes += wl_segment_bytes(&segments[i]);
+  }
+  c->n_tablets = n;
+  c->segments = segments;
+  *out = c;
+  return WL_OK;
+}

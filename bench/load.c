@@ -105,7 +105,10 @@ static double query_ms(const char *path, const char *sql, bool warp) {
 
 int main(int argc, char **argv) {
   int64_t n_rows = argc > 1 ? strtoll(argv[1], NULL, 10) : suites[0].n_rows;
-  const char *path = argc > 2 ? argv[2] : "load-bench.db";
+  char own[300];
+  const char *dir = getenv("TMPDIR");
+  snprintf(own, sizeof own, "%s/warplite-load-%d.db", dir ? dir : "/tmp", (int)getpid());
+  const char *path = argc > 2 ? argv[2] : own;
   static const char *const sqls[] = {"SELECT sum(uniformi) FROM test",
                                      "SELECT sum(normalf20) FROM test",
                                      "SELECT max(normali5), min(normali5) FROM test"};
@@ -122,5 +125,6 @@ int main(int argc, char **argv) {
     printf("%s, first run: SQLite %.0f ms, warplite %.0f ms, %.1f times\n", sqls[k], theirs, ours,
            theirs / ours);
   }
+  if (path == own) remove(own);
   return 0;
 }

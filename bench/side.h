@@ -166,7 +166,9 @@ static inline bool sqlite_load(sqlite3 **pdb, const struct suite *s, int64_t n_r
   sqlite3 *db = NULL;
   sqlite3_stmt *stmt = NULL;
   bool ok = false;
-  if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+  if (sqlite3_open_v2(":memory:", &db,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                      NULL) != SQLITE_OK ||
       sqlite3_exec(db,
                    "CREATE TABLE test(id INTEGER PRIMARY KEY, uniformi INTEGER, normali5 INTEGER, "
                    "normali20 INTEGER, uniformf REAL, normalf5 REAL, normalf20 REAL); BEGIN",

@@ -99,7 +99,7 @@ typedef struct wl_answer {
   double started;
   wl_i64 n_rows;
   char reason[512]; /* the engine and why, once it has started */
-  wl_batch *first; /* the first batch, which is made when the answer is opened */
+  wl_batch *first;  /* the first batch, which is made when the answer is opened */
   bool primed;
   bool failed; /* it was running natively when it failed */
 } wl_answer;

@@ -132,8 +132,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->calls)
-    rc = wl_answer_functions(c, err);
+  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->calls) rc = wl_answer_functions(c, err);
   if (!rc && where.engine != WL_ENGINE_SQLITE)
     native_plan(c, t, table, &where, r);
   else if (!rc || rc == WL_NOT_TAKEN)

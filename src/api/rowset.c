@@ -1,3 +1,7 @@
+/*
+** Small read-only virtual tables; see rowset.h. Rows are made in xFilter and live in the
+** cursor's arena.
+*/
 #include "api/rowset.h"
 #include "base/mem.h"
 #include <string.h>

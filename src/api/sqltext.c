@@ -96,9 +96,11 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   /* Where the order of rows shows, it must be the one SQLite would meet them in. */
   bool one_row = !rc && q->aggregate && !q->grouped;
   if (!rc && !t->facts.rowid_order && !one_row && !ties_hidden(q)) {
-    if (q->n_order) rc = wl_not_taken(err, "ORDER BY, and SQLite would scan in the order of an index");
+    if (q->n_order)
+      rc = wl_not_taken(err, "ORDER BY, and SQLite would scan in the order of an index");
     else if (q->limit || q->offset)
-      rc = wl_not_taken(err, "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
+      rc = wl_not_taken(err,
+                        "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
   }
   if (rc) {
     text_free(t);

@@ -337,7 +337,8 @@ static const sqlite3_module module = {
 static bool plain_type(const char *type) {
   if (!type) return false;
   for (const char *p = type; *p; p++) {
-    if (sqlite3_strnicmp(p, "hidden", 6) == 0 || sqlite3_strnicmp(p, "generated", 9) == 0) return false;
+    if (sqlite3_strnicmp(p, "hidden", 6) == 0 || sqlite3_strnicmp(p, "generated", 9) == 0)
+      return false;
     if (!strchr(" (),.+-_", *p) && !(*p >= '0' && *p <= '9') &&
         !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
       return false;

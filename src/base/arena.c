@@ -1,3 +1,6 @@
+/*
+** Arenas; see arena.h. Blocks of 16 KiB or more, chained; an allocation never moves.
+*/
 #include "base/arena.h"
 #include "base/mem.h"
 #include <stdarg.h>
@@ -14,7 +17,9 @@ struct wl_arena_block {
 
 #define HEADER ((sizeof(wl_arena_block) + 15) & ~(size_t)15)
 
-void wl_arena_init(wl_arena *a) { memset(a, 0, sizeof *a); }
+void wl_arena_init(wl_arena *a) {
+  memset(a, 0, sizeof *a);
+}
 
 void wl_arena_close(wl_arena *a) {
   wl_arena_block *b = a->head;

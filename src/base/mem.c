@@ -1,3 +1,6 @@
+/*
+** Host memory; see mem.h.
+*/
 #include "base/mem.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -42,7 +45,9 @@ void *wl_mem_realloc(void *p, size_t n_old, size_t n_new) {
   return q;
 }
 
-void wl_mem_free(void *p) { free(p); }
+void wl_mem_free(void *p) {
+  free(p);
+}
 
 char *wl_mem_strdup(const char *s) {
   size_t n = strlen(s) + 1;

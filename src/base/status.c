@@ -1,3 +1,6 @@
+/*
+** Status codes and messages; see status.h.
+*/
 #include "base/status.h"
 #include <stdio.h>
 
@@ -25,4 +28,6 @@ wl_status wl_not_taken(wl_error *err, const char *fmt, ...) {
   return WL_NOT_TAKEN;
 }
 
-wl_status wl_nomem(wl_error *err) { return wl_fail(err, WL_NOMEM, "out of memory"); }
+wl_status wl_nomem(wl_error *err) {
+  return wl_fail(err, WL_NOMEM, "out of memory");
+}

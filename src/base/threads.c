@@ -1,3 +1,7 @@
+/*
+** The thread pool; see threads.h. Jobs stand on their callers' stacks in a list under one lock;
+** idle helpers join the first job that has tasks and room.
+*/
 #include "base/threads.h"
 #include <pthread.h>
 #include <sched.h>

@@ -1,3 +1,7 @@
+/*
+** Placement: the cost model, and what SQLite's own plan says. Called when a statement is
+** prepared and again when it runs.
+*/
 #include "plan/place.h"
 #include <stdio.h>
 #include <string.h>

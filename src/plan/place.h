@@ -36,14 +36,16 @@ typedef struct wl_placement {
 
 /* device: NULL if there is none or it is not usable, with why. */
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device, wl_placement *out);
+              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device,
+              wl_placement *out);
 
 /* Asks SQLite for its plan. */
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) WL_MUST;
 
 /* Settings by name, as text: WL_ERROR with a message that names what is wrong. */
-wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, wl_error *err) WL_MUST;
+wl_status wl_settings_set(wl_settings *s, const char *name, const char *value,
+                          wl_error *err) WL_MUST;
 /* "a=b,c=d" */
 wl_status wl_settings_list(wl_settings *s, const char *list, wl_error *err) WL_MUST;
 void wl_settings_init(wl_settings *s);

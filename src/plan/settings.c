@@ -16,7 +16,8 @@ void wl_settings_init(wl_settings *s) {
   s->device_budget = 0; /* what the device has free, less a reserve */
 }
 
-static wl_status choose(const char *name, const char *value, const char *const *words, int *out, wl_error *err) {
+static wl_status choose(const char *name, const char *value, const char *const *words, int *out,
+                        wl_error *err) {
   char list[80] = "";
   for (int i = 0; words[i]; i++) {
     if (strcmp(words[i], value) == 0) {
@@ -26,11 +27,13 @@ static wl_status choose(const char *name, const char *value, const char *const *
     if (i) strcat(list, ", ");
     strcat(list, words[i]);
   }
-  return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is one of %s", name, value, list);
+  return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is one of %s", name,
+                 value, list);
 }
 
 /* A whole number, with K, M, G or T for bytes. */
-static wl_status number(const char *name, const char *value, wl_i64 least, wl_i64 most, wl_i64 *out, wl_error *err) {
+static wl_status number(const char *name, const char *value, wl_i64 least, wl_i64 most, wl_i64 *out,
+                        wl_error *err) {
   char *end;
   errno = 0;
   long long n = strtoll(value, &end, 10);
@@ -39,7 +42,8 @@ static wl_status number(const char *name, const char *value, wl_i64 least, wl_i6
   int shift = unit ? 10 * (int)(unit - units + 1) : 0;
   if (unit) end++;
   if (end == value || *end || errno || n < 0 || n > most >> shift || n << shift < least)
-    return wl_fail(err, WL_ERROR, "warplite: setting %s cannot be '%.40s'; it is a number from %lld to %lld", name,
+    return wl_fail(err, WL_ERROR,
+                   "warplite: setting %s cannot be '%.40s'; it is a number from %lld to %lld", name,
                    value, least, most);
   *out = n << shift;
   return WL_OK;
@@ -53,7 +57,8 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   int k = 0;
   wl_i64 n = 0;
   wl_status rc;
-  if (!name || !value) return wl_fail(err, WL_ERROR, "warplite: a setting needs a name and a value");
+  if (!name || !value)
+    return wl_fail(err, WL_ERROR, "warplite: a setting needs a name and a value");
   if (strcmp(name, "engine") == 0) {
     rc = choose(name, value, engines, &k, err);
     if (!rc) s->engine = (wl_engine)k;
@@ -77,10 +82,11 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     rc = strcmp(value, "0") == 0 ? WL_OK : number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->device_budget = n;
   } else {
-    rc = wl_fail(err, WL_ERROR,
-                 "warplite: unknown setting '%.40s'; there are engine, device, route, strict, threads, "
-                 "host_budget, device_budget",
-                 name);
+    rc = wl_fail(
+        err, WL_ERROR,
+        "warplite: unknown setting '%.40s'; there are engine, device, route, strict, threads, "
+        "host_budget, device_budget",
+        name);
   }
   return rc;
 }
@@ -92,7 +98,8 @@ wl_status wl_settings_list(wl_settings *s, const char *list, wl_error *err) {
     const char *eq = memchr(list, '=', n);
     size_t n_name = eq ? (size_t)(eq - list) : n, n_value = eq ? n - n_name - 1 : 0;
     if (n && (!eq || n_name >= sizeof name || n_value >= sizeof value))
-      return wl_fail(err, WL_ERROR, "warplite: '%.*s' is no name=value", n > 60 ? 60 : (int)n, list);
+      return wl_fail(err, WL_ERROR, "warplite: '%.*s' is no name=value", n > 60 ? 60 : (int)n,
+                     list);
     if (n) {
       memcpy(name, list, n_name);
       name[n_name] = 0;

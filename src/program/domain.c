@@ -1,3 +1,6 @@
+/*
+** Interval arithmetic for the compiler; see domain.h. Bounds hold because rounding is monotone.
+*/
 #include "program/domain.h"
 
 #define INF __builtin_inf()

@@ -22,28 +22,28 @@ typedef struct wl_select wl_select;
 
 typedef enum wl_expr_kind {
   WL_E_NULL,
-  WL_E_INT,      /* i; a literal too large for 64 bits is WL_E_REAL */
-  WL_E_REAL,     /* text as written (text, n_text): SQLite converts it */
-  WL_E_TEXT,     /* text, n_text: contents of the '…' literal */
-  WL_E_BLOB,     /* text, n_text: the bytes of x'…' */
-  WL_E_NOW,      /* CURRENT_TIME, CURRENT_DATE, CURRENT_TIMESTAMP: name, upper case */
-  WL_E_PARAM,    /* i: parameter index from 1, by SQLite's numbering rule */
-  WL_E_NAME,     /* [schema.][table.]name; quoted is name's: 0, '"', '[', '`' or '\'' */
-  WL_E_UNARY,    /* op, a */
-  WL_E_BINARY,   /* op, a, b */
-  WL_E_IS,       /* a IS [NOT] b, negated; also IS [NOT] DISTINCT FROM, turned round */
-  WL_E_ISNULL,   /* a ISNULL | NOTNULL | NOT NULL, negated */
-  WL_E_BETWEEN,  /* a [NOT] BETWEEN b AND c, negated */
-  WL_E_LIKE,     /* a [NOT] LIKE|GLOB|REGEXP|MATCH b [ESCAPE c]; name is the operator, lower case */
-  WL_E_IN,       /* a [NOT] IN (list) or (select) or table (name [schema.], list = arguments) */
-  WL_E_CASE,     /* CASE [a] list = when, then, when, then … [ELSE b] END */
-  WL_E_CAST,     /* CAST(a AS name); name is the type as written, one space between words */
-  WL_E_COLLATE,  /* a COLLATE name */
-  WL_E_CALL,     /* name(list) [FILTER (WHERE a)] [OVER window]; distinct, star */
-  WL_E_VECTOR,   /* (list), two or more */
-  WL_E_SELECT,   /* (select) as a value */
-  WL_E_EXISTS,   /* EXISTS (select) */
-  WL_E_RAISE     /* RAISE(name[, text]); name is the action, lower case */
+  WL_E_INT,     /* i; a literal too large for 64 bits is WL_E_REAL */
+  WL_E_REAL,    /* text as written (text, n_text): SQLite converts it */
+  WL_E_TEXT,    /* text, n_text: contents of the '…' literal */
+  WL_E_BLOB,    /* text, n_text: the bytes of x'…' */
+  WL_E_NOW,     /* CURRENT_TIME, CURRENT_DATE, CURRENT_TIMESTAMP: name, upper case */
+  WL_E_PARAM,   /* i: parameter index from 1, by SQLite's numbering rule */
+  WL_E_NAME,    /* [schema.][table.]name; quoted is name's: 0, '"', '[', '`' or '\'' */
+  WL_E_UNARY,   /* op, a */
+  WL_E_BINARY,  /* op, a, b */
+  WL_E_IS,      /* a IS [NOT] b, negated; also IS [NOT] DISTINCT FROM, turned round */
+  WL_E_ISNULL,  /* a ISNULL | NOTNULL | NOT NULL, negated */
+  WL_E_BETWEEN, /* a [NOT] BETWEEN b AND c, negated */
+  WL_E_LIKE,    /* a [NOT] LIKE|GLOB|REGEXP|MATCH b [ESCAPE c]; name is the operator, lower case */
+  WL_E_IN,      /* a [NOT] IN (list) or (select) or table (name [schema.], list = arguments) */
+  WL_E_CASE,    /* CASE [a] list = when, then, when, then … [ELSE b] END */
+  WL_E_CAST,    /* CAST(a AS name); name is the type as written, one space between words */
+  WL_E_COLLATE, /* a COLLATE name */
+  WL_E_CALL,    /* name(list) [FILTER (WHERE a)] [OVER window]; distinct, star */
+  WL_E_VECTOR,  /* (list), two or more */
+  WL_E_SELECT,  /* (select) as a value */
+  WL_E_EXISTS,  /* EXISTS (select) */
+  WL_E_RAISE    /* RAISE(name[, text]); name is the action, lower case */
 } wl_expr_kind;
 
 typedef enum wl_op {
@@ -120,9 +120,9 @@ struct wl_expr {
 
 typedef struct wl_result_col {
   struct wl_result_col *next;
-  wl_expr *expr;           /* NULL for * and t.* */
-  const char *alias;       /* AS alias, or NULL */
-  bool star;               /* * or star_table.* */
+  wl_expr *expr;     /* NULL for * and t.* */
+  const char *alias; /* AS alias, or NULL */
+  bool star;         /* * or star_table.* */
   const char *star_table;
 } wl_result_col;
 
@@ -161,7 +161,7 @@ typedef struct wl_source {
 typedef struct wl_cte {
   struct wl_cte *next;
   const char *name;
-  wl_expr_list *columns; /* WL_E_NAME each */
+  wl_expr_list *columns;    /* WL_E_NAME each */
   signed char materialized; /* 0 unsaid, 1 MATERIALIZED, 2 NOT MATERIALIZED */
   wl_select *select;
 } wl_cte;
@@ -220,7 +220,8 @@ typedef struct wl_stmt {
 ** the text is not a statement of the grammar above; the caller, having asked SQLite
 ** first, then leaves the statement to SQLite. The text must outlive nothing: all is copied.
 */
-wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl_error *err) WL_MUST;
+wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out,
+                   wl_error *err) WL_MUST;
 
 /* Whether a core of the (compound) SELECT has a FROM clause. */
 bool wl_select_reads_table(const wl_select *s);

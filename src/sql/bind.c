@@ -121,14 +121,17 @@ static wl_status column(binder *b, int index, wl_bexpr **out) {
 }
 
 static bool is_rowid_name(const char *s) {
-  return sqlite3_stricmp(s, "rowid") == 0 || sqlite3_stricmp(s, "_rowid_") == 0 || sqlite3_stricmp(s, "oid") == 0;
+  return sqlite3_stricmp(s, "rowid") == 0 || sqlite3_stricmp(s, "_rowid_") == 0 ||
+         sqlite3_stricmp(s, "oid") == 0;
 }
 
 /* 0 or 1 for the unquoted words FALSE and TRUE, which x IN () and x NOT IN () are too, else -1. */
 static int truth_word(const wl_expr *e) {
   if (e->kind == WL_E_IN && e->has_list && !e->list) return e->negated;
   if (e->kind != WL_E_NAME || e->table || e->quoted) return -1;
-  return sqlite3_stricmp(e->name, "true") == 0 ? 1 : sqlite3_stricmp(e->name, "false") == 0 ? 0 : -1;
+  return sqlite3_stricmp(e->name, "true") == 0    ? 1
+         : sqlite3_stricmp(e->name, "false") == 0 ? 0
+                                                  : -1;
 }
 
 /* Index of the column a name means: n_cols for the rowid, -1 for none. */
@@ -366,7 +369,8 @@ static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
 
 /* coalesce and ifnull; iif; nullif; abs. *found: it is one of them, with fitting arguments. */
 static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl_bexpr **out) {
-  bool coalesce = sqlite3_stricmp(e->name, "coalesce") == 0 || sqlite3_stricmp(e->name, "ifnull") == 0;
+  bool coalesce =
+      sqlite3_stricmp(e->name, "coalesce") == 0 || sqlite3_stricmp(e->name, "ifnull") == 0;
   bool iif = sqlite3_stricmp(e->name, "iif") == 0, nullif = sqlite3_stricmp(e->name, "nullif") == 0;
   bool abs = sqlite3_stricmp(e->name, "abs") == 0;
   *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) ||

@@ -1,3 +1,6 @@
+/*
+** Finished columns; see column.h for the layout.
+*/
 #include "store/column.h"
 #include "base/mem.h"
 

@@ -59,14 +59,18 @@ void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
   s->budget = n_bytes;
 }
 
-void wl_store_set_threads(wl_store *s, int n) { s->threads = n < 1 ? 1 : n; }
+void wl_store_set_threads(wl_store *s, int n) {
+  s->threads = n < 1 ? 1 : n;
+}
 
 void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg) {
   s->check = check;
   s->check_arg = arg;
 }
 
-wl_table *wl_store_tables(wl_store *s) { return s->tables; }
+wl_table *wl_store_tables(wl_store *s) {
+  return s->tables;
+}
 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
   return wl_fail(err, (wl_status)rc, "%s",

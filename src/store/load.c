@@ -77,7 +77,7 @@ static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_sta
     rc = SQLITE_OK;
   }
   /* An authorizer may turn the function into NULL; max() of no rows is NULL too. */
-  *st = rc ? wl_store_sqlite_error(s, rc, err)
+  *st = rc       ? wl_store_sqlite_error(s, rc, err)
         : number ? WL_OK
                  : wl_not_taken(err, "the rows of %s cannot be counted", t->name);
   sqlite3_finalize(q);
@@ -133,8 +133,9 @@ static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_l
     rc = sqlite3_step(q);
     s->load = NULL;
   }
-  wl_status st = l->status ? refuse(s, t, l->status, err)
-                 : rc != SQLITE_ROW ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+  wl_status st = l->status          ? refuse(s, t, l->status, err)
+                 : rc != SQLITE_ROW ? wl_store_sqlite_error(s, rc, err)
+                                    : WL_OK;
   sqlite3_finalize(q);
   return st;
 }
@@ -143,7 +144,7 @@ static wl_status run_load(wl_store *s, wl_table *t, const int *cols, int n, wl_l
 enum { MOST_ARGS = 100 }; /* of one SQL function, whatever SQLite was built with */
 
 static wl_status step_columns(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
-                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
+                              wl_column **out, wl_i64 *n_rows, wl_error *err) {
   wl_load l = {.n = n, .base_bytes = base_bytes};
   wl_status rc = WL_OK;
   l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
@@ -167,7 +168,8 @@ static wl_status load_by_steps(wl_store *s, wl_table *t, const int *cols, int n,
     rc = step_columns(s, t, cols + at, m, base_bytes, out + at, n_rows, err);
     for (int i = 0; i < m && !rc; i++) base_bytes += out[at + i]->n_bytes;
     if (at == 0) first_rows = *n_rows;
-    if (!rc && *n_rows != first_rows) rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
+    if (!rc && *n_rows != first_rows)
+      rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
   }
   return rc;
 }
@@ -180,19 +182,25 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
   wl_error why = {0};
   wl_column **got = wl_mem_zalloc((size_t)n * sizeof *got);
   if (!got) return wl_nomem(err);
-  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {}
+  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {
+  }
   size_t base_bytes = wl_store_bytes(s);
   wl_status rc = wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
   t->by_pages = rc == WL_OK;
   sqlite3_snprintf((int)sizeof t->why_not, t->why_not, "%s", rc ? why.text : "");
-  if (rc == WL_NOT_TAKEN) rc = load_by_steps(s, t, cols, n, base_bytes, got, &n_rows, err);
-  else if (rc == WL_FULL || rc == WL_TOOBIG || rc == WL_NOMEM) rc = refuse(s, t, rc, err);
-  else if (rc) rc = wl_fail(err, rc, "%s", why.text);
+  if (rc == WL_NOT_TAKEN)
+    rc = load_by_steps(s, t, cols, n, base_bytes, got, &n_rows, err);
+  else if (rc == WL_FULL || rc == WL_TOOBIG || rc == WL_NOMEM)
+    rc = refuse(s, t, rc, err);
+  else if (rc)
+    rc = wl_fail(err, rc, "%s", why.text);
   if (!rc && t->loaded && n_rows != t->n_rows)
     rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", t->name);
   for (int i = 0; i < n; i++) {
-    if (rc) wl_column_drop(got[i]);
-    else t->data[cols[i] < 0 ? t->n_cols : cols[i]] = got[i];
+    if (rc)
+      wl_column_drop(got[i]);
+    else
+      t->data[cols[i] < 0 ? t->n_cols : cols[i]] = got[i];
   }
   if (!rc) {
     t->n_rows = n_rows;

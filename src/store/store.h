@@ -44,12 +44,12 @@ typedef struct wl_table {
   wl_i64 n_rows;
   wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
   wl_i64 n_uses, n_loads, last_use;
-  bool by_pages;             /* the last load decoded pages; else SQLite stepped it … */
-  char why_not[80];          /* … for this reason */
-  double load_ns;            /* spent on the columns that are there */
-  wl_u32 too_big_version;    /* data version at which it did not fit … */
-  wl_i64 estimate;           /* of rows … */
-  wl_u32 estimate_version;   /* … at this data version */
+  bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
+  char why_not[80];        /* … for this reason */
+  double load_ns;          /* spent on the columns that are there */
+  wl_u32 too_big_version;  /* data version at which it did not fit … */
+  wl_i64 estimate;         /* of rows … */
+  wl_u32 estimate_version; /* … at this data version */
   bool estimated;
   wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
 } wl_table;

@@ -11,7 +11,7 @@
 typedef struct wl_dbfile {
   struct wl_dbfile *next;
   char *schema;
-  sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
+  sqlite3_stmt *pragma;            /* PRAGMA schema.schema_version */
   sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
   wl_wal_pin pin;
 } wl_dbfile;
@@ -31,7 +31,7 @@ typedef struct wl_load {
   int n;
   wl_i64 n_rows;
   wl_status status;
-  bool finished; /* the function's last call came */
+  bool finished;     /* the function's last call came */
   size_t base_bytes; /* of the cache, before this load */
 } wl_load;
 
@@ -53,7 +53,7 @@ struct wl_store {
   wl_i64 clock;
   wl_u64 last_id;
   wl_load *load;
-  int threads; /* that a load may use */
+  int threads;                                  /* that a load may use */
   wl_status (*check)(void *arg, wl_error *err); /* between waves of a load; or NULL */
   void *check_arg;
 };

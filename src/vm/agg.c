@@ -1,3 +1,7 @@
+/*
+** Accumulators; see agg.h. Joining is in row order, which is what makes overflow and ties
+** come out as SQLite's.
+*/
 #include "vm/agg.h"
 #include "base/mem.h"
 #include "base/sqlite.h"
@@ -40,8 +44,10 @@ wl_status wl_acc_join(const wl_acc *acc, wl_acc_state *into, wl_acc_state *from)
   into->sum += from->sum;
   into->count += from->count;
   into->seen_real |= from->seen_real;
-  if (acc->op == WL_OP__AggSumF || acc->op == WL_OP__AggSumV) wl_fsum_merge(&into->reals, &from->reals);
-  return wl_acc_better(acc->op, into, from->best, acc->coll) ? wl_acc_best(into, from->best) : WL_OK;
+  if (acc->op == WL_OP__AggSumF || acc->op == WL_OP__AggSumV)
+    wl_fsum_merge(&into->reals, &from->reals);
+  return wl_acc_better(acc->op, into, from->best, acc->coll) ? wl_acc_best(into, from->best)
+                                                             : WL_OK;
 }
 
 static double real_sum(const wl_acc_state *s) {

@@ -1,3 +1,6 @@
+/*
+** Batches and their pool; see batch.h. A pool outlives its run while a batch is still out.
+*/
 #include "vm/batch.h"
 #include "base/mem.h"
 #include <pthread.h>
@@ -47,7 +50,9 @@ wl_i64 wl_pool_rows(const wl_pool *p) {
   return (wl_i64)p->max_rows;
 }
 
-const wl_reg *wl_pool_regs(const wl_pool *p) { return p->regs; }
+const wl_reg *wl_pool_regs(const wl_pool *p) {
+  return p->regs;
+}
 
 static void batch_free(wl_batch *b) {
   for (int k = 0; b->cols && k < b->n_cols; k++) {
@@ -128,7 +133,8 @@ wl_status wl_batch_take(wl_pool *p, wl_batch **out, wl_error *err) {
   return WL_OK;
 }
 
-wl_status wl_batch_borrow(wl_pool *p, void *owner, void (*release)(void *), wl_batch **out, wl_error *err) {
+wl_status wl_batch_borrow(wl_pool *p, void *owner, void (*release)(void *), wl_batch **out,
+                          wl_error *err) {
   wl_batch *b = *out = wl_mem_zalloc(sizeof *b);
   if (b) b->cols = wl_mem_zalloc((size_t)p->n_cols * sizeof *b->cols);
   if (!b || !b->cols) {
@@ -190,7 +196,8 @@ wl_val wl_batch_value(const wl_batch *b, const wl_reg *regs, int col, wl_i64 i) 
     if (c->t && !c->t[i]) return wl_null();
     return wl_text(c->heap + c->offsets[i], (wl_u32)(c->offsets[i + 1] - c->offsets[i]));
   default:
-    if (c->t[i] >= WL_T_TEXT) return wl_val_make(c->t[i], (wl_u64)(size_t)(c->heap + c->v[i]), c->n[i]);
+    if (c->t[i] >= WL_T_TEXT)
+      return wl_val_make(c->t[i], (wl_u64)(size_t)(c->heap + c->v[i]), c->n[i]);
     return wl_val_make(c->t[i], c->v[i], 0);
   }
 }

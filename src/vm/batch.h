@@ -34,7 +34,7 @@ typedef struct wl_batch {
   wl_i64 skip; /* rows at the front that OFFSET takes away */
   int n_cols;
   wl_outcol *cols;
-  void *owner; /* of column memory that is not the batch's own … */
+  void *owner;                  /* of column memory that is not the batch's own … */
   void (*release)(void *owner); /* … given back with this */
 } wl_batch;
 

@@ -1,3 +1,6 @@
+/*
+** Conversions between text and numbers, by SQLite itself; see conv.h.
+*/
 #include "vm/conv.h"
 #include "base/mem.h"
 #include "base/sqlite.h"
@@ -22,7 +25,8 @@ static void conv_close(wl_conv *c) {
 }
 
 wl_status wl_conv_take(wl_conv **out, wl_error *err) {
-  static const char *const sql[] = {"SELECT ?1*1", "SELECT CAST(?1 AS REAL)", "SELECT CAST(?1 AS NUMERIC)"};
+  static const char *const sql[] = {"SELECT ?1*1", "SELECT CAST(?1 AS REAL)",
+                                    "SELECT CAST(?1 AS NUMERIC)"};
   pthread_mutex_lock(&lock);
   wl_conv *c = *out = idle;
   if (c) idle = c->next;
@@ -30,8 +34,10 @@ wl_status wl_conv_take(wl_conv **out, wl_error *err) {
   if (c) return WL_OK;
   c = wl_mem_zalloc(sizeof *c);
   if (!c) return wl_nomem(err);
-  int rc = sqlite3_open_v2(":memory:", &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-  for (int i = 0; i < N_STATEMENTS && !rc; i++) rc = sqlite3_prepare_v2(c->db, sql[i], -1, &c->stmt[i], NULL);
+  int rc = sqlite3_open_v2(":memory:", &c->db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+  for (int i = 0; i < N_STATEMENTS && !rc; i++)
+    rc = sqlite3_prepare_v2(c->db, sql[i], -1, &c->stmt[i], NULL);
   if (rc) {
     conv_close(c);
     return wl_fail(err, WL_NOMEM, "no memory for SQLite's number conversions");
@@ -51,12 +57,16 @@ void wl_conv_give(wl_conv *c) {
 /* Runs one conversion; the result is a number, or NULL with a fault when memory is short. */
 static wl_val convert(wl_vctx *x, int which, wl_val a) {
   sqlite3_stmt *q = x->conv->stmt[which];
-  if (a.t == WL_T_TEXT) sqlite3_bind_text(q, 1, (const char *)wl_bytes(a), (int)a.n, SQLITE_STATIC);
-  else sqlite3_bind_blob(q, 1, a.n ? (const void *)wl_bytes(a) : "", (int)a.n, SQLITE_STATIC);
+  if (a.t == WL_T_TEXT)
+    sqlite3_bind_text(q, 1, (const char *)wl_bytes(a), (int)a.n, SQLITE_STATIC);
+  else
+    sqlite3_bind_blob(q, 1, a.n ? (const void *)wl_bytes(a) : "", (int)a.n, SQLITE_STATIC);
   wl_val r = wl_null();
   if (sqlite3_step(q) == SQLITE_ROW) {
-    if (sqlite3_column_type(q, 0) == SQLITE_INTEGER) r = wl_int(sqlite3_column_int64(q, 0));
-    else r = wl_real(sqlite3_column_double(q, 0));
+    if (sqlite3_column_type(q, 0) == SQLITE_INTEGER)
+      r = wl_int(sqlite3_column_int64(q, 0));
+    else
+      r = wl_real(sqlite3_column_double(q, 0));
   } else {
     *x->fault = WL_FAULT_ROOM;
   }
@@ -92,8 +102,12 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
   return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
 }
 
-static bool space(wl_u8 c) { return c == ' ' || (c >= 9 && c <= 13); }
-static bool digit(wl_u8 c) { return c >= '0' && c <= '9'; }
+static bool space(wl_u8 c) {
+  return c == ' ' || (c >= 9 && c <= 13);
+}
+static bool digit(wl_u8 c) {
+  return c >= '0' && c <= '9';
+}
 
 /* Whether the text is a number from end to end, spaces around it allowed. */
 static bool well_formed(const wl_u8 *p, wl_u32 n) {

@@ -1,3 +1,6 @@
+/*
+** Exact sums; see fsum.h for the layout and invariants.
+*/
 #include "vm/fsum.h"
 #include "vm/value.h"
 #include <math.h>
@@ -45,12 +48,16 @@ void wl_fsum_add(wl_fsum *s, double x) {
   int e = (int)(bits >> 52 & 0x7ff);
   wl_i64 m = (wl_i64)(bits & 0xfffffffffffffULL);
   if (e == 0x7ff) {
-    if (x > 0) s->n_plus_inf++;
-    else s->n_minus_inf++;
+    if (x > 0)
+      s->n_plus_inf++;
+    else
+      s->n_minus_inf++;
     return;
   }
-  if (e) m |= 1LL << 52;
-  else e = 1;
+  if (e)
+    m |= 1LL << 52;
+  else
+    e = 1;
   wl_fsum_add_scaled(s, x < 0 ? -m : m, e - 1075);
 }
 

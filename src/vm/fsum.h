@@ -22,10 +22,10 @@ typedef struct wl_fsum {
   int anchor; /* exponent that wl_fsum_vector works around; 0: not chosen yet */
 } wl_fsum;
 
-void wl_fsum_add(wl_fsum *s, double x);                        /* one value, any but NaN */
-void wl_fsum_add_scaled(wl_fsum *s, wl_i64 k, int e);          /* k * 2^e, no bit below 2^-1074 */
+void wl_fsum_add(wl_fsum *s, double x);               /* one value, any but NaN */
+void wl_fsum_add_scaled(wl_fsum *s, wl_i64 k, int e); /* k * 2^e, no bit below 2^-1074 */
 void wl_fsum_add_i128(wl_fsum *s, __int128 v);
-void wl_fsum_vector(wl_fsum *s, const double *x, int n);       /* many values, fast */
+void wl_fsum_vector(wl_fsum *s, const double *x, int n); /* many values, fast */
 void wl_fsum_merge(wl_fsum *s, const wl_fsum *from);
 double wl_fsum_round(const wl_fsum *s); /* NaN if infinities of both signs were added */
 

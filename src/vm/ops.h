@@ -23,8 +23,8 @@ enum {
 
 /* Where generic opcodes get room for text they make, and the host's converter. */
 typedef struct wl_vctx {
-  wl_u8 *text;          /* scratch bytes */
-  wl_u64 *used;         /* how many are taken (shared between threads on a device) */
+  wl_u8 *text;  /* scratch bytes */
+  wl_u64 *used; /* how many are taken (shared between threads on a device) */
   wl_u64 size;
   wl_u64 max_text;      /* SQLite's limit on the length of a string */
   wl_u32 *fault;        /* WL_FAULT_ once something went wrong */
@@ -53,16 +53,30 @@ wl_val wl_conv_text(wl_vctx *x, double r);     /* a REAL as text */
 #endif
 
 /* ---- integers; the compiler has proved that + - * and unary - stay inside 64 bits */
-WL_FN wl_i64 wl_op_AddI(wl_i64 a, wl_i64 b) { return (wl_i64)((wl_u64)a + (wl_u64)b); }
-WL_FN wl_i64 wl_op_SubI(wl_i64 a, wl_i64 b) { return (wl_i64)((wl_u64)a - (wl_u64)b); }
-WL_FN wl_i64 wl_op_MulI(wl_i64 a, wl_i64 b) { return (wl_i64)((wl_u64)a * (wl_u64)b); }
+WL_FN wl_i64 wl_op_AddI(wl_i64 a, wl_i64 b) {
+  return (wl_i64)((wl_u64)a + (wl_u64)b);
+}
+WL_FN wl_i64 wl_op_SubI(wl_i64 a, wl_i64 b) {
+  return (wl_i64)((wl_u64)a - (wl_u64)b);
+}
+WL_FN wl_i64 wl_op_MulI(wl_i64 a, wl_i64 b) {
+  return (wl_i64)((wl_u64)a * (wl_u64)b);
+}
 WL_FN wl_i64 wl_op_DivI(wl_i64 a, wl_i64 b) {
   return b == 0 ? 0 : b == -1 ? (wl_i64)(0 - (wl_u64)a) : a / b;
 }
-WL_FN wl_i64 wl_op_RemI(wl_i64 a, wl_i64 b) { return b == 0 || b == -1 ? 0 : a % b; }
-WL_FN wl_i64 wl_op_BitAndI(wl_i64 a, wl_i64 b) { return a & b; }
-WL_FN wl_i64 wl_op_BitOrI(wl_i64 a, wl_i64 b) { return a | b; }
-WL_FN wl_i64 wl_op_BitNotI(wl_i64 a) { return ~a; }
+WL_FN wl_i64 wl_op_RemI(wl_i64 a, wl_i64 b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+}
+WL_FN wl_i64 wl_op_BitAndI(wl_i64 a, wl_i64 b) {
+  return a & b;
+}
+WL_FN wl_i64 wl_op_BitOrI(wl_i64 a, wl_i64 b) {
+  return a | b;
+}
+WL_FN wl_i64 wl_op_BitNotI(wl_i64 a) {
+  return ~a;
+}
 
 /* A negative count shifts the other way; 64 and more shifts everything out. */
 WL_FN wl_i64 wl_shift(wl_i64 a, wl_i64 n, int left) {
@@ -75,21 +89,45 @@ WL_FN wl_i64 wl_shift(wl_i64 a, wl_i64 n, int left) {
   if (a >= 0 || n == 0) return (wl_i64)((wl_u64)a >> n);
   return (wl_i64)(((wl_u64)a >> n) | (~(wl_u64)0 << (64 - n)));
 }
-WL_FN wl_i64 wl_op_ShlI(wl_i64 a, wl_i64 b) { return wl_shift(a, b, 1); }
-WL_FN wl_i64 wl_op_ShrI(wl_i64 a, wl_i64 b) { return wl_shift(a, b, 0); }
+WL_FN wl_i64 wl_op_ShlI(wl_i64 a, wl_i64 b) {
+  return wl_shift(a, b, 1);
+}
+WL_FN wl_i64 wl_op_ShrI(wl_i64 a, wl_i64 b) {
+  return wl_shift(a, b, 0);
+}
 
-WL_FN int wl_op_EqI(wl_i64 a, wl_i64 b) { return a == b; }
-WL_FN int wl_op_NeI(wl_i64 a, wl_i64 b) { return a != b; }
-WL_FN int wl_op_LtI(wl_i64 a, wl_i64 b) { return a < b; }
-WL_FN int wl_op_LeI(wl_i64 a, wl_i64 b) { return a <= b; }
-WL_FN int wl_op_GtI(wl_i64 a, wl_i64 b) { return a > b; }
-WL_FN int wl_op_GeI(wl_i64 a, wl_i64 b) { return a >= b; }
-WL_FN int wl_op_TruthI(wl_i64 a) { return a != 0; }
+WL_FN int wl_op_EqI(wl_i64 a, wl_i64 b) {
+  return a == b;
+}
+WL_FN int wl_op_NeI(wl_i64 a, wl_i64 b) {
+  return a != b;
+}
+WL_FN int wl_op_LtI(wl_i64 a, wl_i64 b) {
+  return a < b;
+}
+WL_FN int wl_op_LeI(wl_i64 a, wl_i64 b) {
+  return a <= b;
+}
+WL_FN int wl_op_GtI(wl_i64 a, wl_i64 b) {
+  return a > b;
+}
+WL_FN int wl_op_GeI(wl_i64 a, wl_i64 b) {
+  return a >= b;
+}
+WL_FN int wl_op_TruthI(wl_i64 a) {
+  return a != 0;
+}
 
 /* ---- reals; a NaN result is NULL */
-WL_FN double wl_op_AddF(double a, double b) { return a + b; }
-WL_FN double wl_op_SubF(double a, double b) { return a - b; }
-WL_FN double wl_op_MulF(double a, double b) { return a * b; }
+WL_FN double wl_op_AddF(double a, double b) {
+  return a + b;
+}
+WL_FN double wl_op_SubF(double a, double b) {
+  return a - b;
+}
+WL_FN double wl_op_MulF(double a, double b) {
+  return a * b;
+}
 WL_FN double wl_op_DivF(double a, double b) {
   return b == 0.0 ? wl_as_f64(0x7ff8000000000000ULL) : a / b;
 }
@@ -102,20 +140,44 @@ WL_FN double wl_op_RemF(double a, double b) {
   wl_i64 x = wl_f64_to_i64(a), y = wl_f64_to_i64(b);
   return y == 0 ? wl_as_f64(0x7ff8000000000000ULL) : (double)wl_op_RemI(x, y);
 }
-WL_FN int wl_op_EqF(double a, double b) { return a == b; }
-WL_FN int wl_op_NeF(double a, double b) { return a != b; }
-WL_FN int wl_op_LtF(double a, double b) { return a < b; }
-WL_FN int wl_op_LeF(double a, double b) { return a <= b; }
-WL_FN int wl_op_GtF(double a, double b) { return a > b; }
-WL_FN int wl_op_GeF(double a, double b) { return a >= b; }
-WL_FN int wl_op_TruthF(double a) { return a != 0.0; }
-WL_FN double wl_op_IntToReal(wl_i64 a) { return (double)a; }
-WL_FN wl_i64 wl_op_RealToInt(double a) { return wl_f64_to_i64(a); }
+WL_FN int wl_op_EqF(double a, double b) {
+  return a == b;
+}
+WL_FN int wl_op_NeF(double a, double b) {
+  return a != b;
+}
+WL_FN int wl_op_LtF(double a, double b) {
+  return a < b;
+}
+WL_FN int wl_op_LeF(double a, double b) {
+  return a <= b;
+}
+WL_FN int wl_op_GtF(double a, double b) {
+  return a > b;
+}
+WL_FN int wl_op_GeF(double a, double b) {
+  return a >= b;
+}
+WL_FN int wl_op_TruthF(double a) {
+  return a != 0.0;
+}
+WL_FN double wl_op_IntToReal(wl_i64 a) {
+  return (double)a;
+}
+WL_FN wl_i64 wl_op_RealToInt(double a) {
+  return wl_f64_to_i64(a);
+}
 
 /* ---- truth */
-WL_FN wl_u8 wl_op_And(wl_u8 a, wl_u8 b) { return a < b ? a : b; }
-WL_FN wl_u8 wl_op_Or(wl_u8 a, wl_u8 b) { return a > b ? a : b; }
-WL_FN wl_u8 wl_op_Not(wl_u8 a) { return (wl_u8)(2 - a); }
+WL_FN wl_u8 wl_op_And(wl_u8 a, wl_u8 b) {
+  return a < b ? a : b;
+}
+WL_FN wl_u8 wl_op_Or(wl_u8 a, wl_u8 b) {
+  return a > b ? a : b;
+}
+WL_FN wl_u8 wl_op_Not(wl_u8 a) {
+  return (wl_u8)(2 - a);
+}
 
 /* ---- generic comparisons; c is the collation */
 #define WL_GENERIC_CMP(name, test)                                                                 \
@@ -233,8 +295,10 @@ WL_FN wl_val wl_op_ToInt(wl_vctx *x, wl_val a, wl_val b, int c) {
   wl_u64 u = 0;
   int over = 0;
   for (; i < a.n && p[i] >= '0' && p[i] <= '9'; i++) {
-    if (u > 922337203685477580ULL) over = 1;
-    else u = u * 10 + (wl_u64)(p[i] - '0');
+    if (u > 922337203685477580ULL)
+      over = 1;
+    else
+      u = u * 10 + (wl_u64)(p[i] - '0');
     if (u > 9223372036854775808ULL) over = 1;
   }
   if (over || (u == 9223372036854775808ULL && !neg)) return wl_int(neg ? WL_I64_MIN : WL_I64_MAX);
@@ -299,7 +363,8 @@ WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
 */
 WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
-  wl_val na = a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a, nb = b.t >= WL_T_TEXT ? wl_conv_arith(x, b) : b;
+  wl_val na = a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a,
+         nb = b.t >= WL_T_TEXT ? wl_conv_arith(x, b) : b;
   int real = na.t == WL_T_REAL || nb.t == WL_T_REAL;
   if (real && c == '%') {
     na = wl_op_ToInt(x, a, a, 0);
@@ -313,7 +378,9 @@ WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
   case '-': return wl_op_SubV(x, na, nb, 0);
   case '*': return wl_op_MulV(x, na, nb, 0);
   case '/': return wl_op_DivV(x, na, nb, 0);
-  default: na = wl_op_RemV(x, na, nb, 0); return real && na.t == WL_T_INT ? wl_real((double)(wl_i64)na.v) : na;
+  default:
+    na = wl_op_RemV(x, na, nb, 0);
+    return real && na.t == WL_T_INT ? wl_real((double)(wl_i64)na.v) : na;
   }
 }
 WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {

@@ -1,3 +1,7 @@
+/*
+** DISTINCT and ORDER BY over collected batches; see order.h. Rows are sorted as places (batch,
+** row) and copied once, at the end.
+*/
 #include "vm/order.h"
 #include "base/mem.h"
 #include "store/column.h"

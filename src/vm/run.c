@@ -1,3 +1,6 @@
+/*
+** The runner: from program to batches; see run.h. Stands between api/answer.c and the machines.
+*/
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"

@@ -12,8 +12,8 @@ struct wl_run {
   const wl_program *p;
   wl_snapshot snap;
   wl_pool *pool;
-  int table_block;  /* pc of the Parallel over the table */
-  int second_block; /* pc of the one over the aggregates, or -1 */
+  int table_block;         /* pc of the Parallel over the table */
+  int second_block;        /* pc of the one over the aggregates, or -1 */
   wl_i64 to_skip, to_give; /* OFFSET and LIMIT rows left; to_give < 0: no limit */
   wl_batch *ready, **ready_end;
   int next_tablet, n_tablets;
@@ -24,7 +24,7 @@ struct wl_run {
   wl_groups **groups; /* [config.threads]: of GROUP BY, each worker's */
   wl_error late;      /* raised once the rows before it have been given, as SQLite does */
   bool in_order;      /* groups are being filled in row order, by one worker */
-  wl_exec **workers; /* [config.threads] */
+  wl_exec **workers;  /* [config.threads] */
   wl_acc_state *accs; /* [n_accs]: the whole table so far */
   char detour[200];
   void *device_state;

@@ -1,3 +1,6 @@
+/*
+** Scratch for text that opcodes make; see scratch.h.
+*/
 #include "vm/scratch.h"
 #include "base/mem.h"
 

@@ -25,7 +25,7 @@ typedef unsigned long long wl_u64;
 /* A function of loops, built for several widths of vector; the loader picks. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) &&     \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)
-#define WL_CLONES __attribute__((target_clones("default","arch=x86-64-v3","arch=x86-64-v4")))
+#define WL_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define WL_CLONES
 #endif

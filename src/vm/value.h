@@ -38,7 +38,9 @@ WL_FN wl_u64 wl_f64_bits(double d) {
   memcpy(&v, &d, sizeof v);
   return v;
 }
-WL_FN const wl_u8 *wl_bytes(wl_val a) { return (const wl_u8 *)(size_t)a.v; }
+WL_FN const wl_u8 *wl_bytes(wl_val a) {
+  return (const wl_u8 *)(size_t)a.v;
+}
 
 WL_FN wl_val wl_val_make(wl_u8 t, wl_u64 v, wl_u32 n) {
   wl_val r;
@@ -47,8 +49,12 @@ WL_FN wl_val wl_val_make(wl_u8 t, wl_u64 v, wl_u32 n) {
   r.t = t;
   return r;
 }
-WL_FN wl_val wl_null(void) { return wl_val_make(WL_T_NULL, 0, 0); }
-WL_FN wl_val wl_int(wl_i64 i) { return wl_val_make(WL_T_INT, (wl_u64)i, 0); }
+WL_FN wl_val wl_null(void) {
+  return wl_val_make(WL_T_NULL, 0, 0);
+}
+WL_FN wl_val wl_int(wl_i64 i) {
+  return wl_val_make(WL_T_INT, (wl_u64)i, 0);
+}
 WL_FN wl_val wl_real(double d) {
   return d == d ? wl_val_make(WL_T_REAL, wl_f64_bits(d), 0) : wl_null();
 }
@@ -67,7 +73,9 @@ WL_FN int wl_cmp_if(wl_i64 i, double r) {
   return s < r ? -1 : s > r;
 }
 
-WL_FN wl_u8 wl_to_lower(wl_u8 c) { return c >= 'A' && c <= 'Z' ? (wl_u8)(c + 32) : c; }
+WL_FN wl_u8 wl_to_lower(wl_u8 c) {
+  return c >= 'A' && c <= 'Z' ? (wl_u8)(c + 32) : c;
+}
 
 WL_FN int wl_cmp_bytes(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb) {
   wl_u32 n = na < nb ? na : nb;
@@ -86,7 +94,8 @@ WL_FN int wl_cmp_text(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb, int 
   if (coll == WL_COLL_NOCASE) {
     wl_u32 n = na < nb ? na : nb, i = 0;
     while (i < n && a[i] != 0 && wl_to_lower(a[i]) == wl_to_lower(b[i])) i++;
-    if (i < n && wl_to_lower(a[i]) != wl_to_lower(b[i])) return wl_to_lower(a[i]) < wl_to_lower(b[i]) ? -1 : 1;
+    if (i < n && wl_to_lower(a[i]) != wl_to_lower(b[i]))
+      return wl_to_lower(a[i]) < wl_to_lower(b[i]) ? -1 : 1;
     return na < nb ? -1 : na > nb;
   }
   if (coll == WL_COLL_RTRIM) {

@@ -1,3 +1,7 @@
+/*
+** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: load columns,
+** filter, compute, then accumulate or give out.
+*/
 #include "vm/cpu/exec.h"
 #include "vm/cpu/loops.h"
 #include "base/mem.h"
@@ -127,7 +131,8 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place) rc = wl_nomem(err);
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place)
+    rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
     for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;

@@ -1,3 +1,6 @@
+/*
+** Groups and their accumulators; see group.h.
+*/
 #include "vm/cpu/group.h"
 #include "base/mem.h"
 #include "vm/hash.h"

@@ -53,12 +53,16 @@ wl_status check(cudaError_t e, const char *what, wl_error *err) {
   return code;
 }
 
-cuda_impl *impl(wl_device *d) { return (cuda_impl *)d->impl; }
+cuda_impl *impl(wl_device *d) {
+  return (cuda_impl *)d->impl;
+}
 
 wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   return check(cudaMallocAsync(out, n, impl(d)->stream), "allocate device memory", err);
 }
-void cuda_free(wl_device *d, void *p, size_t) { cudaFreeAsync(p, impl(d)->stream); }
+void cuda_free(wl_device *d, void *p, size_t) {
+  cudaFreeAsync(p, impl(d)->stream);
+}
 
 wl_status finish(wl_device *d, const char *what, wl_error *err) {
   return check(cudaStreamSynchronize(impl(d)->stream), what, err);
@@ -66,21 +70,25 @@ wl_status finish(wl_device *d, const char *what, wl_error *err) {
 
 wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   if (n == 0) return WL_OK;
-  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, impl(d)->stream), "copy to the device", err);
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, impl(d)->stream),
+               "copy to the device", err);
 }
 wl_status cuda_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   if (n == 0) return WL_OK;
-  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, impl(d)->stream), "copy from the device", err);
+  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, impl(d)->stream),
+                       "copy from the device", err);
   return rc ? rc : finish(d, "run the kernel", err);
 }
 wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
   return check(cudaMemsetAsync(p, 0, n, impl(d)->stream), "clear device memory", err);
 }
 
-wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid, unsigned block, size_t n_shared,
-                      wl_error *err) {
-  if (k == WL_K_INTERP) wl_interp<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kargs *)args);
-  else wl_gather<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kgather *)args);
+wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
+                      unsigned block, size_t n_shared, wl_error *err) {
+  if (k == WL_K_INTERP)
+    wl_interp<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kargs *)args);
+  else
+    wl_gather<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kgather *)args);
   return check(cudaGetLastError(), "launch the kernel", err);
 }
 
@@ -90,10 +98,13 @@ wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_e
   cudaStream_t stream = impl(d)->stream;
   /* n + 1 sums: the last input is read and does not count */
   const wl_u64 zero = 0;
-  cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1, stream);
+  cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1,
+                                 stream);
   wl_status rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
   if (rc) return rc;
-  rc = check(cub::DeviceScan::ExclusiveScan(temp, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1, stream), "scan", err);
+  rc = check(cub::DeviceScan::ExclusiveScan(temp, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero,
+                                            n + 1, stream),
+             "scan", err);
   cudaFreeAsync(temp, stream);
   return rc;
 }
@@ -147,7 +158,8 @@ void cuda_host_free(wl_device *d, void *p) {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) wl_status wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
+extern "C" __attribute__((visibility("default"))) wl_status
+wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   int n = 0, driver = 0;
   cudaDriverGetVersion(&driver);
   cudaError_t e = cudaGetDeviceCount(&n);
@@ -156,12 +168,13 @@ extern "C" __attribute__((visibility("default"))) wl_status wl_device_open_cuda(
     return WL_NOT_TAKEN;
   }
   if (e == cudaErrorInsufficientDriver) {
-    snprintf(message, n_message, "the CUDA driver is too old: it knows CUDA %d.%d, %d.%d is needed", driver / 1000,
-             driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    snprintf(message, n_message, "the CUDA driver is too old: it knows CUDA %d.%d, %d.%d is needed",
+             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     return WL_NOT_TAKEN;
   }
   if (e != cudaSuccess || n == 0) {
-    snprintf(message, n_message, "there is no CUDA device (%s)", e ? cudaGetErrorString(e) : "none is installed");
+    snprintf(message, n_message, "there is no CUDA device (%s)",
+             e ? cudaGetErrorString(e) : "none is installed");
     return WL_NOT_TAKEN;
   }
   cudaDeviceProp prop;

@@ -1,9 +1,14 @@
+/*
+** Columns on a device; see devcol.h. A copy is one allocation: data, valid bits, tags, heap.
+*/
 #include "vm/gpu/devcol.h"
 #include "base/mem.h"
 #include <string.h>
 
 enum { ALIGN = 256 };
-static size_t aligned(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+static size_t aligned(size_t n) {
+  return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
 
 /* Takes a resident copy out of its device's list and frees it. */
 static void forget(wl_devcol **at) {
@@ -14,13 +19,16 @@ static void forget(wl_devcol **at) {
   wl_mem_free(c);
 }
 
-static wl_devcol **head(wl_device *d) { return (wl_devcol **)&d->residents; }
+static wl_devcol **head(wl_device *d) {
+  return (wl_devcol **)&d->residents;
+}
 
 /* Gives up the resident column used longest ago; false when all are in use by this wave. */
 static bool evict(wl_device *d) {
   wl_devcol **oldest = NULL;
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
-    if ((*at)->last_use < d->clock && (!oldest || (*at)->last_use < (*oldest)->last_use)) oldest = at;
+    if ((*at)->last_use < d->clock && (!oldest || (*at)->last_use < (*oldest)->last_use))
+      oldest = at;
   if (oldest) forget(oldest);
   return oldest != NULL;
 }
@@ -28,9 +36,13 @@ static bool evict(wl_device *d) {
 wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   *out = NULL;
   n = aligned(n ? n : 1);
-  while (d->used + (wl_i64)n > d->budget && evict(d)) {}
+  while (d->used + (wl_i64)n > d->budget && evict(d)) {
+  }
   if (d->used + (wl_i64)n > d->budget)
-    return wl_fail(err, WL_FULL, "%lld bytes of device memory are needed beside %lld in use; device_budget is %lld", (wl_i64)n, d->used, d->budget);
+    return wl_fail(
+        err, WL_FULL,
+        "%lld bytes of device memory are needed beside %lld in use; device_budget is %lld",
+        (wl_i64)n, d->used, d->budget);
   wl_status rc = d->alloc(d, n, out, err);
   while (rc && evict(d)) rc = d->alloc(d, n, out, err);
   if (!rc) d->used += (wl_i64)n;
@@ -66,14 +78,17 @@ static layout lay_out(const wl_column *c, int first, int end) {
   return l;
 }
 
-size_t wl_devcol_bytes(const wl_column *c, int first, int end) { return lay_out(c, first, end).end; }
+size_t wl_devcol_bytes(const wl_column *c, int first, int end) {
+  return lay_out(c, first, end).end;
+}
 
 void wl_devcol_free(wl_devcol *c) {
   wl_dev_free(c->device, c->memory, c->n_bytes);
   c->memory = NULL;
 }
 
-wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_devcol *out, wl_error *err) {
+wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_devcol *out,
+                         wl_error *err) {
   layout l = lay_out(c, first, end);
   memset(out, 0, sizeof *out);
   out->device = d;
@@ -97,14 +112,17 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
     const wl_segment *s = &c->segments[t];
     size_t n = (size_t)s->n_rows;
     rc = d->copy_in(d, base + row * width, s->data, n * width, err);
-    if (!rc && out->k.valid) rc = d->copy_in(d, base + l.valid + row / 8, s->valid ? s->valid : all, (n + 7) / 8, err);
+    if (!rc && out->k.valid)
+      rc = d->copy_in(d, base + l.valid + row / 8, s->valid ? s->valid : all, (n + 7) / 8, err);
     if (!rc && out->k.tags) rc = d->copy_in(d, base + l.tags + row, s->tags, n, err);
-    if (!rc && c->phys >= WL_P_TEXT) rc = d->copy_in(d, base + l.heap + heap, s->heap, s->n_heap, err);
+    if (!rc && c->phys >= WL_P_TEXT)
+      rc = d->copy_in(d, base + l.heap + heap, s->heap, s->n_heap, err);
     if (!rc) heap_base[t - first] = heap;
     row += n;
     heap += s->n_heap;
   }
-  if (!rc && c->phys >= WL_P_TEXT) rc = d->copy_in(d, base + l.heap_base, heap_base, (size_t)(end - first) * 8, err);
+  if (!rc && c->phys >= WL_P_TEXT)
+    rc = d->copy_in(d, base + l.heap_base, heap_base, (size_t)(end - first) * 8, err);
   wl_mem_free(heap_base);
   if (rc) wl_devcol_free(out);
   return rc;
@@ -159,7 +177,9 @@ bool wl_devcol_is_resident(const wl_column *c) {
   return found;
 }
 
-void wl_devcol_tick(wl_device *d) { d->clock++; }
+void wl_devcol_tick(wl_device *d) {
+  d->clock++;
+}
 
 wl_kcol wl_devcol_from(const wl_devcol *c, int first) {
   wl_kcol k = c->k;

@@ -20,7 +20,8 @@ typedef struct slot {
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER}, {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
+static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER},
+                       {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
 
 static void open_cuda(slot *s) {
   char path[4096];
@@ -32,7 +33,8 @@ static void open_cuda(slot *s) {
     snprintf(path, sizeof path, "%s/%s", dir, name);
   } else if (dladdr((void *)open_cuda, &info) && info.dli_fname) {
     const char *slash = strrchr(info.dli_fname, '/');
-    if (slash) snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, name);
+    if (slash)
+      snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, name);
   }
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!lib && !dir) lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -72,6 +74,12 @@ wl_device *wl_device_get(const char *kind, wl_error *err) {
   return NULL;
 }
 
-static slot *slot_of(wl_device *d) { return d == &slots[1].device ? &slots[1] : &slots[0]; }
-void wl_device_lock(wl_device *d) { pthread_mutex_lock(&slot_of(d)->use); }
-void wl_device_unlock(wl_device *d) { pthread_mutex_unlock(&slot_of(d)->use); }
+static slot *slot_of(wl_device *d) {
+  return d == &slots[1].device ? &slots[1] : &slots[0];
+}
+void wl_device_lock(wl_device *d) {
+  pthread_mutex_lock(&slot_of(d)->use);
+}
+void wl_device_unlock(wl_device *d) {
+  pthread_mutex_unlock(&slot_of(d)->use);
+}

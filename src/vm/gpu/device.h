@@ -23,10 +23,10 @@ typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
   int index;        /* its number among the process's devices */
   char name[128];
-  wl_i64 memory;  /* bytes on the device */
+  wl_i64 memory;      /* bytes on the device */
   wl_i64 free_memory; /* bytes that were free when it was opened, less a reserve */
   wl_i64 budget;      /* bytes we may take; set for each wave of a run */
-  wl_i64 used;    /* bytes taken */
+  wl_i64 used;        /* bytes taken */
   int n_processors;
   int max_shared;    /* bytes of shared memory a block may have */
   int block_threads; /* of a block, where shared memory allows it */
@@ -36,14 +36,17 @@ typedef struct wl_device {
   wl_i64 clock;    /* … and their clock */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);
-  wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes, wl_error *err);
-  wl_status (*copy_out)(struct wl_device *d, void *to, const void *from, size_t n_bytes, wl_error *err);
+  wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
+                       wl_error *err);
+  wl_status (*copy_out)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
+                        wl_error *err);
   wl_status (*clear)(struct wl_device *d, void *p, size_t n_bytes, wl_error *err);
-  wl_status (*launch)(struct wl_device *d, wl_kernel k, const void *args, size_t n_args, unsigned grid,
-                      unsigned block, size_t n_shared, wl_error *err);
+  wl_status (*launch)(struct wl_device *d, wl_kernel k, const void *args, size_t n_args,
+                      unsigned grid, unsigned block, size_t n_shared, wl_error *err);
   /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n */
   wl_status (*scan)(struct wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err);
-  wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err); /* pinned */
+  wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out,
+                          wl_error *err); /* pinned */
   void (*host_free)(struct wl_device *d, void *p);
 } wl_device;
 

@@ -19,12 +19,18 @@
 
 /* ---- operands */
 
-WL_FN wl_u32 k_slot(const wl_kopnd *o, wl_u32 slot) { return o->stride ? slot : 0; }
+WL_FN wl_u32 k_slot(const wl_kopnd *o, wl_u32 slot) {
+  return o->stride ? slot : 0;
+}
 WL_FN wl_u64 k_bits(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
   return *(const wl_u64 *)(const void *)(sh + o->v + 8 * k_slot(o, slot));
 }
-WL_FN wl_i64 k_int(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) { return (wl_i64)k_bits(sh, o, slot); }
-WL_FN double k_real(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) { return wl_as_f64(k_bits(sh, o, slot)); }
+WL_FN wl_i64 k_int(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return (wl_i64)k_bits(sh, o, slot);
+}
+WL_FN double k_real(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return wl_as_f64(k_bits(sh, o, slot));
+}
 WL_FN wl_u8 k_valid(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
   return o->nullable ? sh[o->t + k_slot(o, slot)] : 1;
 }
@@ -58,8 +64,10 @@ WL_FN void k_set_valid(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_u8 t) {
 WL_FN void k_set_val(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_val v) {
   k_set_bits(sh, d, slot, v.t == WL_T_NULL ? 0 : v.v);
   if (d->type == WL_R_TEXT || d->type == WL_R_ANY) *(wl_u32 *)(void *)(sh + d->n + 4 * slot) = v.n;
-  if (d->type == WL_R_ANY) sh[d->t + slot] = v.t;
-  else k_set_valid(sh, d, slot, (wl_u8)(v.t != WL_T_NULL));
+  if (d->type == WL_R_ANY)
+    sh[d->t + slot] = v.t;
+  else
+    k_set_valid(sh, d, slot, (wl_u8)(v.t != WL_T_NULL));
 }
 
 /* ---- columns */
@@ -143,7 +151,8 @@ WL_FN void k_sum_wide(wl_u8 *sh, const wl_kargs *args, wl_u32 s, wl_i64 v) {
   *k_acc(sh, args, s + 4) += 1;
 }
 
-WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, const wl_kopnd *a, wl_u32 slot, wl_u64 row) {
+WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, const wl_kopnd *a,
+                       wl_u32 slot, wl_u64 row) {
   wl_u32 s = (wl_u32)in->acc_slot;
   switch (in->op) {
   case WL_OP__AggRows: *k_acc(sh, args, s) += 1; return;
@@ -172,7 +181,8 @@ WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, con
 WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
   for (wl_u32 k = 0; k < args->n_accs; k++) {
     const wl_kacc *acc = &args->accs[k];
-    wl_u32 n = k + 1 < args->n_accs ? args->accs[k + 1].slot - acc->slot : args->n_slots - acc->slot;
+    wl_u32 n =
+        k + 1 < args->n_accs ? args->accs[k + 1].slot - acc->slot : args->n_slots - acc->slot;
     wl_u64 *mine = k_acc(sh, args, acc->slot);
     wl_u64 *other = mine + half;
     if (acc->op >= WL_OP__AggMinI) {
@@ -188,6 +198,7 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
 }
 
 /* ---- one instruction over a thread's rows */
+/* clang-format off */
 
 #define K_EACH       for (wl_u32 k = 0; k < WL_K_ROWS; k++)
 #define K_SLOT       (k * T + tid)
@@ -320,6 +331,7 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
 #define K_CASE_ANY(name, shape)                                                                    \
   case WL_OP__##name: K_##shape(wl_op_##name)
 #define K_CASE_HOST(name, shape)
+/* clang-format on */
 
 /* Runs the block's program over the rows act of a tile; gives the rows that are left. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
@@ -350,7 +362,8 @@ WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
   wl_u64 before = 0;
   wl_i64 at = (wl_i64)tile - 1;
   if (simt_lane() == 0)
-    simt_store_release_u64(&args->tiles[tile], count << 2 | (tile == 0 ? K_TILE_TOTAL : K_TILE_COUNT));
+    simt_store_release_u64(&args->tiles[tile],
+                           count << 2 | (tile == 0 ? K_TILE_TOTAL : K_TILE_COUNT));
   while (at >= 0) {
     wl_i64 mine = at - (wl_i64)simt_lane();
     wl_u64 state = mine >= 0 ? simt_load_acquire_u64(&args->tiles[mine]) : (wl_u64)K_TILE_TOTAL;
@@ -368,7 +381,8 @@ WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
     if (total) break;
     at -= 32;
   }
-  if (simt_lane() == 0 && tile > 0) simt_store_release_u64(&args->tiles[tile], (before + count) << 2 | K_TILE_TOTAL);
+  if (simt_lane() == 0 && tile > 0)
+    simt_store_release_u64(&args->tiles[tile], (before + count) << 2 | K_TILE_TOTAL);
   return before;
 }
 
@@ -430,7 +444,8 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
   }
   simt_barrier();
   for (wl_u32 k = 0; k < WL_K_ROWS; k++)
-    if (act >> k & 1) k_give(args, sh, k * T + tid, *before + counts[k * n_warps + simt_warp()] + rank[k]);
+    if (act >> k & 1)
+      k_give(args, sh, k * T + tid, *before + counts[k * n_warps + simt_warp()] + rank[k]);
 }
 
 /* ---- the kernels */
@@ -479,14 +494,16 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
       if (tid < half) k_join(sh, args, half);
     }
     if (tid == 0)
-      for (wl_u32 s = 0; s < args->n_slots; s++) args->partial[(wl_u64)simt_bid() * args->n_slots + s] = *k_acc(sh, args, s);
+      for (wl_u32 s = 0; s < args->n_slots; s++)
+        args->partial[(wl_u64)simt_bid() * args->n_slots + s] = *k_acc(sh, args, s);
   }
 }
 
 /* Copies the bytes of text results together: a warp a row. */
 WL_KERNEL_OF(wl_gather, wl_kgather, 256) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
-  for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows; row += n_warps) {
+  for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
+       row += n_warps) {
     const wl_u8 *from = (const wl_u8 *)(size_t)args->from[row];
     wl_u8 *to = args->heap + args->to[row];
     for (wl_u32 i = simt_lane(); i < args->n[row]; i += 32) to[i] = from[i];

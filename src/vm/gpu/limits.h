@@ -5,7 +5,13 @@
 #include "program/program.h"
 #include "vm/gpu/device.h"
 
-enum { WL_GPU_MAX_INSTR = 512, WL_GPU_MAX_CONSTS = 512, WL_GPU_MAX_COLUMNS = 64, WL_GPU_MAX_RESULTS = 64, WL_GPU_MAX_ACCS = 32 };
+enum {
+  WL_GPU_MAX_INSTR = 512,
+  WL_GPU_MAX_CONSTS = 512,
+  WL_GPU_MAX_COLUMNS = 64,
+  WL_GPU_MAX_RESULTS = 64,
+  WL_GPU_MAX_ACCS = 32
+};
 
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;
 

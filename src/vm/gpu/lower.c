@@ -1,3 +1,6 @@
+/*
+** A program for the interpreter kernel; see lower.h.
+*/
 #include "vm/gpu/lower.h"
 #include "vm/fsum.h"
 #include "vm/gpu/limits.h"
@@ -44,8 +47,10 @@ static void last_uses(const wl_program *p, int first, int end, int *last) {
 }
 
 /* Gives each register a place, as a count of bytes per row before it; returns the most. */
-static wl_u32 place_registers(const wl_program *p, int first, int end, const int *last, wl_u32 *place, int *owner_of) {
-  /* owner_of[k]: the register that stands at place k, or -1; places are as wide as their first owner */
+static wl_u32 place_registers(const wl_program *p, int first, int end, const int *last,
+                              wl_u32 *place, int *owner_of) {
+  /* owner_of[k]: the register that stands at place k, or -1; places are as wide as their first
+   * owner */
   wl_u32 most = 0;
   int n_places = 0;
   wl_u32 *at = place + p->n_regs; /* [n_regs]: where a place begins */
@@ -103,7 +108,8 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
   }
 }
 
-static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 registers, wl_lowered *out) {
+static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 registers,
+                           wl_lowered *out) {
   wl_u32 rows = out->threads * WL_K_ROWS;
   for (int r = 0; r < p->n_regs; r++) {
     wl_kopnd *o = &out->opnds[r];
@@ -123,23 +129,32 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
     o->n = o->v + 8;
     o->t = o->v + 13;
     o->nullable = v.t == WL_T_NULL;
-    o->type = v.t == WL_T_TEXT ? WL_R_TEXT : v.t == WL_T_BLOB ? WL_R_ANY : v.t == WL_T_REAL ? WL_R_REAL : WL_R_INT;
+    o->type = v.t == WL_T_TEXT   ? WL_R_TEXT
+              : v.t == WL_T_BLOB ? WL_R_ANY
+              : v.t == WL_T_REAL ? WL_R_REAL
+                                 : WL_R_INT;
   }
 }
 
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out, wl_error *err) {
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out,
+                   wl_error *err) {
   int first, end;
   memset(out, 0, sizeof *out);
   table_block(p, &first, &end);
-  if (p->host_op >= 0) return wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[p->host_op].name);
+  if (p->host_op >= 0)
+    return wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[p->host_op].name);
   if (end - first > WL_GPU_MAX_INSTR)
-    return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first, WL_GPU_MAX_INSTR);
+    return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first,
+                        WL_GPU_MAX_INSTR);
   if (p->n_columns > WL_GPU_MAX_COLUMNS)
-    return wl_not_taken(err, "the program reads %d columns, the kernel takes %d", p->n_columns, WL_GPU_MAX_COLUMNS);
+    return wl_not_taken(err, "the program reads %d columns, the kernel takes %d", p->n_columns,
+                        WL_GPU_MAX_COLUMNS);
   if (p->n_results > WL_GPU_MAX_RESULTS)
-    return wl_not_taken(err, "the program gives %d columns, the kernel takes %d", p->n_results, WL_GPU_MAX_RESULTS);
+    return wl_not_taken(err, "the program gives %d columns, the kernel takes %d", p->n_results,
+                        WL_GPU_MAX_RESULTS);
   if (p->n_accs > WL_GPU_MAX_ACCS)
-    return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs, WL_GPU_MAX_ACCS);
+    return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
+                        WL_GPU_MAX_ACCS);
   size_t n_regs = (size_t)p->n_regs;
   int *last = WL_NEW_N(arena, int, n_regs + 1);
   wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);
@@ -164,7 +179,8 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
     out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
     if (out->n_shared <= (wl_u32)d->max_shared) break;
     if (out->threads <= 32)
-      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d", out->n_shared, d->max_shared);
+      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d",
+                          out->n_shared, d->max_shared);
   }
   lower_operands(p, place, registers, out);
   lower_code(p, first, end, out);

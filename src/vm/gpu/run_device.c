@@ -22,8 +22,8 @@ typedef struct state {
   wl_arena arena;
   wl_lowered low;
   bool resident;
-  int group;        /* tablets in the next group */
-  wl_u64 text_room; /* bytes for text that the kernel makes */
+  int group;           /* tablets in the next group */
+  wl_u64 text_room;    /* bytes for text that the kernel makes */
   __int128 *magnitude; /* [n_accs]: sum of |v| so far, of AggSumX */
 } state;
 
@@ -34,8 +34,8 @@ typedef struct arrived_col {
   wl_u32 *n;
   wl_u8 *t;
   wl_u8 *heap;
-  wl_u64 *places;   /* [rows + 1] into heap */
-  wl_i32 *offsets;  /* [rows + batches]: what batches use */
+  wl_u64 *places;  /* [rows + 1] into heap */
+  wl_i32 *offsets; /* [rows + batches]: what batches use */
 } arrived_col;
 
 typedef struct arrived {
@@ -71,7 +71,7 @@ typedef struct launch {
   int first, end; /* tablets */
   wl_u64 n_rows, n_tiles;
   unsigned grid;
-  wl_devcol *cols; /* temporary copies, or unused */
+  wl_devcol *cols;    /* temporary copies, or unused */
   wl_u8 *host, *blob; /* the argument block on both sides */
   size_t n_blob;
   wl_u64 *tiles, *partial, *side;
@@ -82,7 +82,9 @@ typedef struct launch {
   wl_kargs args;
 } launch;
 
-static size_t tile_rows(const state *s) { return (size_t)s->low.threads * WL_K_ROWS; }
+static size_t tile_rows(const state *s) {
+  return (size_t)s->low.threads * WL_K_ROWS;
+}
 
 static size_t out_row_bytes(wl_reg r) {
   return 8 + (r.type >= WL_R_TEXT ? 12 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
@@ -95,10 +97,13 @@ static wl_status alloc_outs(launch *l, wl_error *err) {
     wl_reg reg = wl_result_reg(&p->results[k]);
     wl_kout *o = &l->outs[k];
     o->type = reg.type;
-    o->operand = WL_IS_CONST(p->results[k].operand) ? p->n_regs + WL_CONST_OF(p->results[k].operand) : p->results[k].operand;
+    o->operand = WL_IS_CONST(p->results[k].operand) ? p->n_regs + WL_CONST_OF(p->results[k].operand)
+                                                    : p->results[k].operand;
     rc = wl_dev_alloc(l->d, l->n_rows * 8, (void **)&o->v, err);
-    if (!rc && reg.type >= WL_R_TEXT) rc = wl_dev_alloc(l->d, (l->n_rows + 1) * 4, (void **)&o->n, err);
-    if (!rc && (reg.nullable || reg.type == WL_R_ANY)) rc = wl_dev_alloc(l->d, l->n_rows, (void **)&o->t, err);
+    if (!rc && reg.type >= WL_R_TEXT)
+      rc = wl_dev_alloc(l->d, (l->n_rows + 1) * 4, (void **)&o->n, err);
+    if (!rc && (reg.nullable || reg.type == WL_R_ANY))
+      rc = wl_dev_alloc(l->d, l->n_rows, (void **)&o->t, err);
   }
   return rc;
 }
@@ -134,7 +139,9 @@ static void blob_fill(launch *l) {
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = l->s->resident ? wl_devcol_from(c->copy[l->d->index], l->first) : l->cols ? l->cols[k].k : (wl_kcol){0};
+    wl_kcol kc = l->s->resident ? wl_devcol_from(c->copy[l->d->index], l->first)
+                 : l->cols      ? l->cols[k].k
+                                : (wl_kcol){0};
     wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
     if (k == 0) a->cols = where;
   }
@@ -185,7 +192,8 @@ static int count_real_sums(const wl_program *p) {
 static wl_status launch_open(launch *l, wl_error *err) {
   wl_run *r = l->r;
   state *s = l->s;
-  wl_i64 left = r->snap.n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT), most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
+  wl_i64 left = r->snap.n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
+         most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
   l->n_rows = (wl_u64)(left < most ? left : most);
   l->n_tiles = (l->n_rows + tile_rows(s) - 1) / tile_rows(s);
   l->grid = grid_size(l);
@@ -193,12 +201,14 @@ static wl_status launch_open(launch *l, wl_error *err) {
   if (!s->resident) {
     l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
     if (!l->cols) return wl_nomem(err);
-    for (int k = 0; k < r->p->n_columns && !rc; k++) rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, &l->cols[k], err);
+    for (int k = 0; k < r->p->n_columns && !rc; k++)
+      rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, &l->cols[k], err);
   }
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && r->second_block < 0) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && r->second_block < 0) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
-  if (!rc && s->low.n_slots) rc = wl_dev_alloc(l->d, (size_t)l->grid * s->low.n_slots * 8, (void **)&l->partial, err);
+  if (!rc && s->low.n_slots)
+    rc = wl_dev_alloc(l->d, (size_t)l->grid * s->low.n_slots * 8, (void **)&l->partial, err);
   l->n_side = (l->n_rows < SIDE_MOST ? l->n_rows : SIDE_MOST) * (wl_u64)count_real_sums(r->p);
   if (!rc && l->n_side) rc = wl_dev_alloc(l->d, l->n_side * 16, (void **)&l->side, err);
   if (!rc && s->low.makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
@@ -210,7 +220,9 @@ static wl_status launch_open(launch *l, wl_error *err) {
   if (!l->host) return wl_nomem(err);
   blob_fill(l);
   rc = l->d->copy_in(l->d, l->blob, l->host, l->n_blob, err);
-  if (!rc) rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, s->low.threads, s->low.n_shared, err);
+  if (!rc)
+    rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, s->low.threads,
+                      s->low.n_shared, err);
   return rc ? rc : l->d->copy_out(l->d, l->counters, l->blob, sizeof l->counters, err);
 }
 
@@ -253,7 +265,8 @@ static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 
     wl_kgather g = {o->v, o->n, places, heap, n};
     wl_u64 blocks = (n + 7) / 8, most = (wl_u64)d->n_processors * 8;
     unsigned threads = (unsigned)d->block_threads;
-    rc = d->launch(d, WL_K_GATHER, &g, sizeof g, (unsigned)(blocks < most ? blocks : most), threads, 0, err);
+    rc = d->launch(d, WL_K_GATHER, &g, sizeof g, (unsigned)(blocks < most ? blocks : most), threads,
+                   0, err);
     if (!rc) rc = d->copy_out(d, c->heap, heap, n_bytes, err);
   }
   wl_dev_free(d, places, (n + 1) * 8);
@@ -287,7 +300,8 @@ static wl_status fetch(launch *l, arrived **out, wl_error *err) {
 }
 
 /* Rows [at, at + n) of a text or mixed column as a batch wants them. */
-static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u64 batch, wl_outcol *o) {
+static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u64 batch,
+                          wl_outcol *o) {
   wl_u64 base = c->places[at];
   if (c->places[at + n] - base > 0x7fffffff) return WL_TOOBIG;
   o->heap = c->heap + base;
@@ -333,7 +347,9 @@ static wl_status push_batches(launch *l, arrived *a, wl_error *err) {
 
 /* ---- aggregates */
 
-static __int128 limbs(wl_u64 lo, wl_i64 hi) { return (__int128)hi * ((__int128)1 << 32) + lo; }
+static __int128 limbs(wl_u64 lo, wl_i64 hi) {
+  return (__int128)hi * ((__int128)1 << 32) + lo;
+}
 
 /* Joins what the blocks gathered into the run's accumulators. */
 static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_error *err) {
@@ -359,7 +375,8 @@ static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_e
         l->s->magnitude[k] += limbs(v[2], (wl_i64)v[3]);
         break;
       case WL_OP__AggSumF:
-        for (int j = 0; j < 3; j++) wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->s->low.anchors[k] - WL_FSUM_DIGIT * j);
+        for (int j = 0; j < 3; j++)
+          wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->s->low.anchors[k] - WL_FSUM_DIGIT * j);
         into->count += (wl_i64)v[3];
         if (v[3]) into->seen_real = true;
         break;
@@ -378,7 +395,8 @@ static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_e
     }
     if (wl_acc_better(acc->op, into, best, 0) && wl_acc_best(into, best)) return wl_nomem(err);
   }
-  for (wl_u64 i = 0; i < l->counters[C_SIDE]; i++) wl_fsum_add(&r->accs[side[2 * i]].reals, wl_as_f64(side[2 * i + 1]));
+  for (wl_u64 i = 0; i < l->counters[C_SIDE]; i++)
+    wl_fsum_add(&r->accs[side[2 * i]].reals, wl_as_f64(side[2 * i + 1]));
   return WL_OK;
 }
 
@@ -386,7 +404,9 @@ static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_e
 static bool overflow_possible(const wl_run *r, const state *s) {
   for (int k = 0; k < r->p->n_aggs; k++) {
     int acc = r->p->aggs[k].acc;
-    if (r->p->aggs[k].final == WL_AGG_SUM && r->p->accs[acc].op == WL_OP__AggSumX && s->magnitude[acc] > WL_I64_MAX) return true;
+    if (r->p->aggs[k].final == WL_AGG_SUM && r->p->accs[acc].op == WL_OP__AggSumX &&
+        s->magnitude[acc] > WL_I64_MAX)
+      return true;
   }
   return false;
 }
@@ -397,7 +417,8 @@ static wl_status gather_aggregates(launch *l, wl_error *err) {
   wl_u64 *partial = wl_mem_alloc(n), *side = wl_mem_alloc(l->counters[C_SIDE] * 16 + 16);
   wl_status rc = partial && side ? WL_OK : wl_nomem(err);
   if (!rc) rc = l->d->copy_out(l->d, partial, l->partial, n, err);
-  if (!rc && l->counters[C_SIDE]) rc = l->d->copy_out(l->d, side, l->side, l->counters[C_SIDE] * 16, err);
+  if (!rc && l->counters[C_SIDE])
+    rc = l->d->copy_out(l->d, side, l->side, l->counters[C_SIDE] * 16, err);
   if (!rc) rc = join(l, partial, side, err);
   wl_mem_free(partial);
   wl_mem_free(side);
@@ -442,13 +463,16 @@ static void hold_residents(wl_run *r, state *s) {
 static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   wl_device *d = r->config.device;
   wl_i64 n_bytes = 0;
-  for (int k = 0; k < r->p->n_columns; k++) n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
+  for (int k = 0; k < r->p->n_columns; k++)
+    n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
   s->resident = n_bytes <= d->budget / 2;
   hold_residents(r, s);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   wl_i64 room = d->budget - (s->resident ? n_bytes : 0) - (1 << 16) - (wl_i64)s->text_room;
   wl_i64 each = (wl_i64)tablet_bytes(r, s), n = room / each;
-  if (n < 1) return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each, d->budget);
+  if (n < 1)
+    return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each,
+                        d->budget);
   s->group = n < r->n_tablets ? (int)n : r->n_tablets;
   if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
   return WL_OK;
@@ -496,7 +520,8 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
       return WL_OK;
     }
   }
-  if (!rc && l.counters[C_SIDE] > l.n_side) rc = wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
+  if (!rc && l.counters[C_SIDE] > l.n_side)
+    rc = wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
   if (!rc && r->second_block >= 0) rc = gather_aggregates(&l, err);
   if (!rc && r->second_block < 0 && l.counters[C_OUT]) {
     rc = fetch(&l, &a, err);

@@ -36,12 +36,13 @@ static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
   memset(p, 0, n);
   return WL_OK;
 }
-static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args, unsigned grid,
-                            unsigned block, size_t n_shared, wl_error *err) {
+static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
+                            unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
   static void (*const kernels[])(const void *) = {wl_interp, wl_gather};
   (void)d;
   (void)n_args;
-  return wl_sim_launch(kernels[k], args, grid, block, n_shared, atomic_fetch_add(&launches, 1) + 1, err);
+  return wl_sim_launch(kernels[k], args, grid, block, n_shared, atomic_fetch_add(&launches, 1) + 1,
+                       err);
 }
 static wl_status sim_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
   (void)d;

@@ -682,6 +682,7 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   if (rc) return rc;
   if (s->limit) rc = bind(&b, s->limit, &q->limit);
   if (!rc && s->offset) rc = bind(&b, s->offset, &q->offset);
+  if (q->n_cols == 0) q->calls = true; /* the rows are counted by SQLite's count() */
   if (!rc && arena->failed) rc = wl_nomem(err);
   return rc;
 }

@@ -33,7 +33,8 @@ void wl_store_quiet(wl_store *s) {
     wl_mem_free(f);
   }
   sqlite3_finalize(s->uncommitted);
-  s->uncommitted = NULL;
+  sqlite3_finalize(s->reversed);
+  s->uncommitted = s->reversed = NULL;
   s->active = NULL;
   /* Without the helpers' re-prepare counts nothing proves that a database is the same. */
   for (wl_table *t = s->tables; t; t = t->next) wl_table_drop_data(t);
@@ -154,13 +155,12 @@ void wl_store_end(wl_store *s) {
   s->active = NULL;
 }
 
-static bool reads_uncommitted(wl_store *s) {
-  if (!s->uncommitted && sqlite3_prepare_v3(s->db, "PRAGMA read_uncommitted", -1,
-                                            SQLITE_PREPARE_PERSISTENT, &s->uncommitted, NULL))
+/* Whether a PRAGMA that answers 0 or 1 is on; true as well if it does not answer. */
+static bool is_on(wl_store *s, sqlite3_stmt **stmt, const char *sql) {
+  if (!*stmt && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL))
     return true;
-  bool on =
-      sqlite3_step(s->uncommitted) != SQLITE_ROW || sqlite3_column_int(s->uncommitted, 0) != 0;
-  sqlite3_reset(s->uncommitted);
+  bool on = sqlite3_step(*stmt) != SQLITE_ROW || sqlite3_column_int(*stmt, 0) != 0;
+  sqlite3_reset(*stmt);
   return on;
 }
 
@@ -168,7 +168,11 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   *changed = false;
   if (sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE)
     return wl_not_taken(err, "inside a write transaction on %s", t->schema);
-  if (reads_uncommitted(s)) return wl_not_taken(err, "read_uncommitted is on");
+  if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
+    return wl_not_taken(err, "read_uncommitted is on");
+  /* SQLite would scan backwards, and columns loaded so would not line up with others. */
+  if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
+    return wl_not_taken(err, "reverse_unordered_selects is on");
   wl_status rc = wl_store_read_version(s, t->schema, err);
   if (rc) return rc;
   *changed = t->shape[0] != s->cookie || t->shape[1] != (wl_u32)s->reprepares;

@@ -7,7 +7,8 @@
 **    helper statement's re-prepare count are those it was loaded under, all read inside
 **    a read transaction on its database.
 ** 2. Nothing is read from or put into the cache while the database is in a write
-**    transaction of this connection, or while read_uncommitted is on.
+**    transaction of this connection, or while read_uncommitted or
+**    reverse_unordered_selects is on.
 ** 3. Columns of one table that are in the cache together come from one data version, so
 **    their rows line up.
 */

@@ -45,6 +45,7 @@ struct wl_store {
   wl_u32 tried_at;           /* … at this count of … */
   char tried_schema[64];     /* … this database's helper */
   sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
+  sqlite3_stmt *reversed;    /* PRAGMA reverse_unordered_selects */
   sqlite3_stmt *active;      /* the helper whose read transaction is open */
   wl_u32 cookie, version;    /* read by wl_store_begin */
   void *file;

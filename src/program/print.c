@@ -58,11 +58,12 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->p4 = in->a == WL_SOURCE_TABLE ? p->table : p->grouped ? "the groups" : "the aggregates";
     }
     break;
-  case WL_SHAPE_GROUP: {
+  case WL_SHAPE_GROUP:
+  case WL_SHAPE_RESULT: {
     const char *list = "";
-    for (int k = 0; k < p->n_keys && k < 16; k++) {
-      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "",
-                             operand(p, arena, 'V', p->keys[k].operand));
+    for (int k = 0; k < in->b && k < 16; k++) {
+      wl_i16 x = o->shape == WL_SHAPE_GROUP ? p->keys[k].operand : p->results[k].operand;
+      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "", operand(p, arena, 'V', x));
       if (!list) return WL_NOMEM;
     }
     out->p1 = "";
@@ -82,19 +83,6 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->comment =
           wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
     break;
-  case WL_SHAPE_RESULT: {
-    const char *list = "";
-    for (int k = 0; k < p->n_results && k < 16; k++) {
-      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "",
-                             operand(p, arena, 'V', p->results[k].operand));
-      if (!list) return WL_NOMEM;
-    }
-    out->p1 = "";
-    out->p2 = wl_arena_printf(arena, "%d", in->b);
-    out->p3 = "";
-    out->p4 = list;
-    break;
-  }
   default:
     out->p1 = want[0] != ' '             ? wl_arena_printf(arena, "r%d", in->d)
               : o->shape >= WL_SHAPE_AGG ? wl_arena_printf(arena, "acc%d", in->d)

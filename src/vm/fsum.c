@@ -82,7 +82,7 @@ static double largest_of(const double *x, int n) {
 /*
 ** The three digits of 1024 values at most, added up as doubles: each digit is a multiple of
 ** its unit and below 2^40 units, so the sums of digits are exact. Returns 0 if some value
-** does not fit the three digits.
+** does not fit the three digits. The vector form of wl_digits (vm/digits.h).
 */
 static WL_CLONES int digits(const double *x, int n, double unit, double out[3]) {
   const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to units */

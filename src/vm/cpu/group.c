@@ -3,6 +3,7 @@
 */
 #include "vm/cpu/group.h"
 #include "base/mem.h"
+#include "vm/digits.h"
 #include "vm/hash.h"
 #include <math.h>
 #include <stdlib.h>
@@ -241,19 +242,10 @@ static wl_status spill(wl_groups *g, int k, wl_gacc *s) {
 
 /* A real into the digits, or where they do not hold it, into the full accumulator. */
 static wl_status add_real(wl_groups *g, int k, wl_gacc *s, double v) {
-  const double shift = 6755399441055744.0, unit = g->units[k], u1 = unit * 0x1p-40,
-               u2 = unit * 0x1p-80;
-  double m0 = shift * unit, m1 = shift * u1, m2 = shift * u2;
-  double d0 = (v + m0) - m0, r = v - d0;
-  double d1 = (r + m1) - m1;
-  r -= d1;
-  double d2 = (r + m2) - m2;
-  r -= d2;
+  wl_i64 digit[3];
   s->seen_real = true;
-  if (fabs(v) < unit * 0x1p40 && r == 0.0) {
-    s->digits[0] += (wl_i64)(d0 / unit);
-    s->digits[1] += (wl_i64)(d1 / u1);
-    s->digits[2] += (wl_i64)(d2 / u2);
+  if (wl_digits(v, g->units[k], digit)) {
+    for (int j = 0; j < 3; j++) s->digits[j] += digit[j];
     return ++s->n_digits < MOVE_AFTER ? WL_OK : spill(g, k, s);
   }
   if (spill(g, k, s)) return WL_NOMEM;

@@ -14,6 +14,7 @@
 #ifndef WL_KERNELS_H
 #define WL_KERNELS_H
 
+#include "vm/digits.h"
 #include "vm/gpu/kargs.h"
 #include "vm/gpu/simt.h"
 
@@ -119,26 +120,16 @@ WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row)
 /* A real into three digits of 40 bits, or onto the side list. */
 WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
   const wl_kacc *acc = &args->accs[index];
-  double unit = acc->unit, shift = 6755399441055744.0;
-  double u1 = unit * (1.0 / 1099511627776.0), u2 = u1 * (1.0 / 1099511627776.0);
-  double m0 = shift * unit, m1 = shift * u1, m2 = shift * u2;
-  double d0 = (v + m0) - m0, r = v - d0;
-  double d1 = (r + m1) - m1;
-  r = r - d1;
-  double d2 = (r + m2) - m2;
-  r = r - d2;
-  double a = v < 0 ? -v : v;
+  wl_i64 digit[3];
   *k_acc(sh, args, acc->slot + 3) += 1;
-  if (a < unit * 1099511627776.0 && r == 0.0) {
-    *k_acc(sh, args, acc->slot) += (wl_u64)(wl_i64)(d0 / unit);
-    *k_acc(sh, args, acc->slot + 1) += (wl_u64)(wl_i64)(d1 / u1);
-    *k_acc(sh, args, acc->slot + 2) += (wl_u64)(wl_i64)(d2 / u2);
-  } else {
-    wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
-    if (at < args->side_size) {
-      args->side[2 * at] = index;
-      args->side[2 * at + 1] = wl_f64_bits(v);
-    }
+  if (wl_digits(v, acc->unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
+    return;
+  }
+  wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
+  if (at < args->side_size) {
+    args->side[2 * at] = index;
+    args->side[2 * at + 1] = wl_f64_bits(v);
   }
 }
 

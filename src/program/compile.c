@@ -748,6 +748,16 @@ static int coll_of(const wl_bexpr *e) {
   return e->has_coll ? e->coll : WL_COLL_BINARY;
 }
 
+/* Whether the groups come out in the order asked for: ORDER BY is GROUP BY over again. */
+static bool ordered_by_groups(const wl_query *q) {
+  if (!q->grouped || q->n_order != q->n_groups) return false;
+  for (int k = 0; k < q->n_order; k++)
+    if (!wl_bexpr_same(q->order[k].expr, q->groups[k]) ||
+        q->order[k].nulls_last != q->order[k].desc)
+      return false;
+  return true;
+}
+
 /* The result columns, and behind them the sort keys that are none of them. */
 static wl_status results(compiler *c) {
   const wl_query *q = c->in->query;
@@ -761,8 +771,8 @@ static wl_status results(compiler *c) {
       rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }
-  bool one_row = q->aggregate && !q->grouped;
-  for (int k = 0; k < q->n_order && !rc && !one_row; k++) {
+  bool unsorted = (q->aggregate && !q->grouped) || ordered_by_groups(q);
+  for (int k = 0; k < q->n_order && !rc && !unsorted; k++) {
     const wl_border *o = &q->order[k];
     wl_order *to = &p->order[p->n_order++];
     to->desc = o->desc;
@@ -841,7 +851,7 @@ static wl_status compile(compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = q->distinct || q->n_order > 0;
+  bool sorted = q->distinct || (q->n_order > 0 && !ordered_by_groups(q));
   if (!rc && limited && !q->aggregate && !sorted)
     rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "store/column.h"
 #include "vm/hash.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* A row of the collected batches. */
@@ -184,6 +185,50 @@ static wl_status sort(rows *r, wl_error *err) {
   return rc;
 }
 
+/* ---- LIMIT: only the first rows need sorting */
+
+/* Whether row i comes before row j; equal ones stay as they are. */
+static bool before(const rows *r, wl_i64 i, wl_i64 j) {
+  int c = compare(r, r->at[i], r->at[j]);
+  return c ? c < 0 : i < j;
+}
+
+static int by_number(const void *a, const void *b) {
+  wl_i64 x = *(const wl_i64 *)a, y = *(const wl_i64 *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Keeps the k rows that come first, in scan order, by a heap whose root is the last of them. */
+static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
+  wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
+  wl_status rc = heap ? WL_OK : wl_nomem(err);
+  for (wl_i64 i = 0; i < r->n && !rc; i++) {
+    rc = pause(r, i, err);
+    wl_i64 at;
+    if (n < k) {
+      for (at = n++; at > 0 && before(r, heap[(at - 1) / 2], i); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    } else {
+      if (k == 0 || !before(r, i, heap[0])) continue;
+      for (at = 0; 2 * at + 1 < n;) {
+        wl_i64 child = 2 * at + 1;
+        if (child + 1 < n && before(r, heap[child], heap[child + 1])) child++;
+        if (!before(r, i, heap[child])) break;
+        heap[at] = heap[child];
+        at = child;
+      }
+    }
+    heap[at] = i;
+  }
+  if (!rc) {
+    qsort(heap, (size_t)n, sizeof *heap, by_number);
+    for (wl_i64 j = 0; j < n; j++) r->at[j] = r->at[heap[j]];
+    r->n = n;
+  }
+  wl_mem_free(heap);
+  return rc;
+}
+
 /* ---- rows out again, in their new order */
 
 static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
@@ -244,6 +289,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, 
     for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (place){(wl_u32)k, (wl_u32)j};
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
+  if (!rc && p->n_order && most >= 0 && most < r.n / 8) rc = keep_first(&r, most, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);
   if (!rc) rc = rebuild(&r, pool, most >= 0 && most < r.n ? most : r.n, &out, err);
   while (*list) {

@@ -3,7 +3,7 @@
 **
 ** Invariants:
 ** 1. An operand is a constant or a register of the block being compiled, with the domain
-**    of its values; the register's type follows from the domain alone (reg_of).
+**    of its values; the register's type follows from the domain alone (wl_domain_reg).
 ** 2. Opcodes are pure, so an instruction that stands in the block already is not
 **    written again.
 */
@@ -93,17 +93,6 @@ static wl_status constant(compiler *c, wl_val v, operand *out) {
   return WL_OK;
 }
 
-static wl_reg reg_of(wl_domain d) {
-  unsigned types = d.mask & ~WL_M(WL_T_NULL);
-  wl_reg r;
-  r.type = types == 0 || types == WL_M(WL_T_INT) ? WL_R_INT
-           : types == WL_M(WL_T_REAL)            ? WL_R_REAL
-           : types == WL_M(WL_T_TEXT)            ? WL_R_TEXT
-                                                 : WL_R_ANY;
-  r.nullable = (d.mask & WL_M(WL_T_NULL)) != 0;
-  return r;
-}
-
 static wl_status append(compiler *c, wl_instr in) {
   wl_program *p = c->p;
   wl_status rc =
@@ -159,7 +148,7 @@ static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operan
   memset(out, 0, sizeof *out);
   out->dom = dom;
   out->truth = want[0] == 'B';
-  wl_reg r = reg_of(dom);
+  wl_reg r = wl_domain_reg(dom);
   if (want[0] == 'I') r.type = WL_R_INT;
   if (want[0] == 'F') r.type = WL_R_REAL;
   if (want[0] == 'B') r = (wl_reg){WL_R_TRUTH, false};
@@ -704,7 +693,7 @@ static wl_status aggregate(compiler *c, int k) {
     break;
   }
   }
-  out->reg = reg_of(c->agg_domains[k]);
+  out->reg = wl_domain_reg(c->agg_domains[k]);
   return rc;
 }
 
@@ -807,7 +796,7 @@ static wl_status group_keys(compiler *c) {
     if (rc) return rc;
     /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
     bool desc = q->n_order == q->n_groups && q->order[k].desc;
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, reg_of(o.dom), o.dom};
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, wl_domain_reg(o.dom), o.dom};
     p->n_keys++;
   }
   p->grouped = true;

@@ -40,6 +40,17 @@ wl_domain wl_domain_of(wl_val v) {
   return wl_domain_any(WL_M(v.t));
 }
 
+wl_reg wl_domain_reg(wl_domain d) {
+  unsigned types = d.mask & ~WL_M(WL_T_NULL);
+  wl_reg r;
+  r.type = types == 0 || types == WL_M(WL_T_INT) ? WL_R_INT
+           : types == WL_M(WL_T_REAL)            ? WL_R_REAL
+           : types == WL_M(WL_T_TEXT)            ? WL_R_TEXT
+                                                 : WL_R_ANY;
+  r.nullable = (d.mask & WL_M(WL_T_NULL)) != 0;
+  return r;
+}
+
 wl_domain wl_domain_union(wl_domain a, wl_domain b) {
   a.mask |= b.mask;
   if (b.lo < a.lo) a.lo = b.lo;

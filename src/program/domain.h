@@ -12,6 +12,8 @@ wl_domain wl_domain_of(wl_val v);
 wl_domain wl_domain_int(wl_i64 lo, wl_i64 hi, bool nullable);
 wl_domain wl_domain_real(double lo, double hi, bool nullable);
 wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
+/* The register that holds such values: the one rule for register types. */
+wl_reg wl_domain_reg(wl_domain d);
 wl_domain wl_domain_union(wl_domain a, wl_domain b);
 
 /* The integers of a op b, for + - * / % & |. False if the result may leave 64 bits. */

@@ -15,7 +15,7 @@ static const char usage_text[] =
     "   -bail                stop at the first error\n"
     "   -batch               no prompts, even on a terminal\n"
     "   -box                 output mode box\n"
-    "   -cmd COMMAND         run COMMAND before anything else\n"
+    "   -cmd COMMAND         run COMMAND before the SQL or standard input\n"
     "   -column              output mode column\n"
     "   -csv                 output mode csv\n"
     "   -echo                print input before it is run\n"

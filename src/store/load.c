@@ -5,7 +5,6 @@
 ** tables and generated columns, because SQLite itself does the reading.
 */
 #include "store/btree.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include <string.h>
 
@@ -177,7 +176,6 @@ static wl_status load_by_steps(wl_store *s, wl_table *t, const int *cols, int n,
 static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error *err) {
   if (t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget)
     return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
-  double start = wl_clock_ns();
   wl_i64 n_rows = 0;
   wl_error why = {0};
   wl_column **got = wl_mem_zalloc((size_t)n * sizeof *got);
@@ -206,7 +204,6 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
     t->n_rows = n_rows;
     t->loaded = true;
     t->n_loads++;
-    t->load_ns += wl_clock_ns() - start;
   }
   wl_mem_free(got);
   return rc;

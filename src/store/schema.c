@@ -26,7 +26,6 @@ char wl_affinity_of_type(const char *decl) {
 
 void wl_table_drop_data(wl_table *t) {
   t->loaded = false;
-  t->load_ns = 0;
   if (!t->data) return;
   for (int i = 0; i <= t->n_cols; i++) {
     wl_column_drop(t->data[i]);

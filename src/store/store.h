@@ -47,7 +47,6 @@ typedef struct wl_table {
   wl_i64 n_uses, n_loads, last_use;
   bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
   char why_not[80];        /* … for this reason */
-  double load_ns;          /* spent on the columns that are there */
   wl_u32 too_big_version;  /* data version at which it did not fit … */
   wl_i64 estimate;         /* of rows … */
   wl_u32 estimate_version; /* … at this data version */

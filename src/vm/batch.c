@@ -3,6 +3,7 @@
 */
 #include "vm/batch.h"
 #include "base/mem.h"
+#include "program/domain.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -19,14 +20,7 @@ struct wl_pool {
 };
 
 wl_reg wl_result_reg(const wl_result *r) {
-  unsigned types = r->domain.mask & ~WL_M(WL_T_NULL);
-  wl_reg reg;
-  reg.type = types == 0 || types == WL_M(WL_T_INT) ? WL_R_INT
-             : types == WL_M(WL_T_REAL)            ? WL_R_REAL
-             : types == WL_M(WL_T_TEXT)            ? WL_R_TEXT
-                                                   : WL_R_ANY;
-  reg.nullable = (r->domain.mask & WL_M(WL_T_NULL)) != 0;
-  return reg;
+  return wl_domain_reg(r->domain);
 }
 
 wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) {

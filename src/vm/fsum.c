@@ -68,6 +68,13 @@ int wl_fsum_anchor(double largest) {
   return e == 0 ? 1 : e; /* 0 means none */
 }
 
+int wl_fsum_anchor_within(double bound) {
+  int e = wl_fsum_anchor(bound <= 1.7976931348623157e308 ? bound : 1e9);
+  return e < WL_FSUM_MIN_ANCHOR   ? WL_FSUM_MIN_ANCHOR
+         : e > WL_FSUM_MAX_ANCHOR ? WL_FSUM_MAX_ANCHOR
+                                  : e;
+}
+
 enum { LANES = 8 };
 
 static double largest_of(const double *x, int n) {

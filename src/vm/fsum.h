@@ -32,5 +32,7 @@ double wl_fsum_round(const wl_fsum *s); /* NaN if infinities of both signs were 
 /* Three digits of 40 bits around an anchor e hold |x| < 2^(e+40) down to 2^(e-80). */
 enum { WL_FSUM_DIGIT = 40, WL_FSUM_MIN_ANCHOR = -850, WL_FSUM_MAX_ANCHOR = 850 };
 int wl_fsum_anchor(double largest); /* the anchor for values up to a few times largest */
+/* The same for values known to stay below bound, infinity if nothing is known; usable as is. */
+int wl_fsum_anchor_within(double bound);
 
 #endif

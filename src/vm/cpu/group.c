@@ -45,15 +45,8 @@ static short_acc *short_state(const wl_groups *g, wl_i64 group, int k) {
   return (short_acc *)(void *)(g->accs + (size_t)group * g->width + g->places[k]);
 }
 
-wl_i64 wl_groups_count(const wl_groups *g) {
-  return g->n;
-}
 bool wl_groups_direct(const wl_groups *g) {
   return g->direct != NULL;
-}
-
-size_t wl_groups_bytes(const wl_groups *g) {
-  return (size_t)g->size * ((size_t)g->n_keys * sizeof(wl_val) + g->width + 24) + g->text.n_bytes;
 }
 
 wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) {
@@ -91,10 +84,7 @@ wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) {
     return wl_nomem(err);
   }
   for (int k = 0; k < p->n_accs; k++) {
-    double bound = p->accs[k].bound;
-    int a = wl_fsum_anchor(bound <= 1.7976931348623157e308 ? bound : 1e9);
-    if (a < WL_FSUM_MIN_ANCHOR) a = WL_FSUM_MIN_ANCHOR;
-    if (a > WL_FSUM_MAX_ANCHOR) a = WL_FSUM_MAX_ANCHOR;
+    int a = wl_fsum_anchor_within(p->accs[k].bound);
     g->anchors[k] = a;
     g->units[k] = ldexp(1.0, a);
   }

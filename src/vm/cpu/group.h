@@ -32,8 +32,6 @@ typedef struct wl_gacc {
 
 wl_status wl_groups_open(const wl_program *p, wl_groups **out, wl_error *err) WL_MUST;
 void wl_groups_close(wl_groups *g);
-wl_i64 wl_groups_count(const wl_groups *g);
-size_t wl_groups_bytes(const wl_groups *g);
 
 /* The group of a row with these keys, made if it is new. */
 wl_status wl_groups_find(wl_groups *g, const wl_val *keys, wl_i64 row, wl_u32 *out) WL_MUST;

@@ -59,8 +59,6 @@ typedef struct wl_kacc {
   double unit;
 } wl_kacc;
 
-enum { WL_KACC_SLOTS = 5 }; /* at most, of one accumulator */
-
 typedef struct wl_kargs {
   const wl_kinstr *code;
   const wl_kopnd *opnds;

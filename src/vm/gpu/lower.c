@@ -96,10 +96,7 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
 
 static void lower_accs(const wl_program *p, wl_lowered *out) {
   for (int k = 0; k < p->n_accs; k++) {
-    double bound = p->accs[k].bound;
-    int anchor = wl_fsum_anchor(bound <= 1.7976931348623157e308 ? bound : 1e9);
-    if (anchor < WL_FSUM_MIN_ANCHOR) anchor = WL_FSUM_MIN_ANCHOR;
-    if (anchor > WL_FSUM_MAX_ANCHOR) anchor = WL_FSUM_MAX_ANCHOR;
+    int anchor = wl_fsum_anchor_within(p->accs[k].bound);
     out->anchors[k] = anchor;
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;

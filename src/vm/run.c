@@ -20,6 +20,10 @@ const char *wl_run_detour(const wl_run *r) {
   return *r->detour ? r->detour : NULL;
 }
 
+const char *wl_run_note(const wl_run *r) {
+  return *r->note && !*r->detour ? r->note : NULL;
+}
+
 static void find_blocks(wl_run *r) {
   r->table_block = r->second_block = -1;
   for (int pc = 0; pc < r->p->n_code; pc++) {
@@ -167,6 +171,13 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
 
 /* ---- both machines */
 
+/* The CPU goes on, or begins anew, where next_tablet says. */
+static void leave_device(wl_run *r, const char *why) {
+  snprintf(r->detour, sizeof r->detour, "%.190s", why);
+  wl_run_device_close(r);
+  r->config.device = NULL;
+}
+
 static wl_status one_wave(wl_run *r, wl_error *err) {
   wl_status rc = WL_OK;
   if (r->config.check) rc = r->config.check(r->config.check_arg, err);
@@ -174,8 +185,7 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   if (r->config.device) {
     rc = wl_run_device_wave(r, err);
     if (rc != WL_NOT_TAKEN) return rc;
-    snprintf(r->detour, sizeof r->detour, "%.190s", err->text);
-    r->config.device = NULL;
+    leave_device(r, err->text);
   }
   return wl_run_cpu_wave(r, err);
 }
@@ -235,6 +245,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       wl_groups_close(r->groups[i]);
       r->groups[i] = NULL;
     }
+    if (r->config.device) leave_device(r, "sum() may overflow, which is judged in row order");
     r->in_order = *again = true;
     r->next_tablet = 0;
     return WL_OK;

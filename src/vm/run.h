@@ -40,5 +40,7 @@ const wl_reg *wl_run_regs(const wl_run *r); /* types of the result columns */
 
 /* What a device said when it could not do its part and the CPU did it instead, or NULL. */
 const char *wl_run_detour(const wl_run *r);
+/* How a device did groups and order, or why the host did them after it; NULL: nothing to say. */
+const char *wl_run_note(const wl_run *r);
 
 #endif

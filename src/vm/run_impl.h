@@ -27,6 +27,7 @@ struct wl_run {
   wl_exec **workers;  /* [config.threads] */
   wl_acc_state *accs; /* [n_accs]: the whole table so far */
   char detour[200];
+  char note[120]; /* what the device did beside the scan, or why the host did it */
   void *device_state;
 };
 

@@ -302,6 +302,47 @@ bool wl_groups_add_vector(wl_groups *g, int k, const wl_u32 *groups, const wl_u6
   }
 }
 
+/* ---- from a device */
+
+static wl_status put_acc(wl_groups *g, int k, wl_u32 group, const wl_group_part *part) {
+  if (is_short(g->p->accs[k].op)) {
+    short_acc *c = short_state(g, group, k);
+    c->count += part->count;
+    c->sum += (wl_i64)part->sum;
+    return WL_OK;
+  }
+  wl_gacc *s = long_state(g, group, k);
+  s->count += part->count;
+  s->sum += part->sum;
+  s->magnitude += part->magnitude;
+  s->best = part->best;
+  if (g->p->accs[k].op != WL_OP__AggSumF || !part->count) return WL_OK;
+  s->seen_real = true;
+  bool few = part->count < MOVE_AFTER; /* then the whole digits stay below 2^60 */
+  for (int j = 0; j < 3; j++)
+    s->digits[j] += part->digits[j] + (few ? part->high[j] * ((wl_i64)1 << 32) : 0);
+  s->n_digits += part->count;
+  if (few) return WL_OK;
+  if (spill(g, k, s)) return WL_NOMEM;
+  for (int j = 0; j < 3; j++)
+    wl_fsum_add_scaled(s->reals, part->high[j], g->anchors[k] - WL_FSUM_DIGIT * j + 32);
+  return WL_OK;
+}
+
+wl_status wl_groups_put(wl_groups *g, const wl_val *keys, wl_i64 first_row,
+                        const wl_group_part *parts, wl_u32 *out) {
+  wl_i64 key = (wl_i64)keys[0].v;
+  wl_u8 valid = keys[0].t != WL_T_NULL;
+  wl_status rc = g->direct ? wl_groups_find_ints(g, &key, &valid, &first_row, 1, out)
+                           : wl_groups_find(g, keys, first_row, out);
+  for (int k = 0; k < g->n_accs && !rc; k++) rc = put_acc(g, k, *out, &parts[k]);
+  return rc;
+}
+
+wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) {
+  return add_real(g, acc, long_state(g, group, acc), v);
+}
+
 /* ---- joining and finishing */
 
 static wl_status join_acc(wl_groups *g, int k, wl_i64 to, const wl_groups *other, wl_i64 i) {

@@ -48,6 +48,23 @@ bool wl_groups_add_vector(wl_groups *g, int acc, const wl_u32 *groups, const wl_
 
 wl_status wl_groups_join(wl_groups *into, wl_groups *from) WL_MUST;
 
+/* What a device gathered for one group and accumulator, in the form of wl_gacc. The sum of
+** reals is that of (digits[j] + high[j] * 2^32) * 2^(anchor - 40 j), the anchor the bound's. */
+typedef struct wl_group_part {
+  wl_i64 count;
+  __int128 sum;
+  unsigned __int128 magnitude;
+  wl_i64 digits[3], high[3];
+  wl_val best;
+} wl_group_part;
+
+/* Adds what a device gathered, a part per accumulator, to the group of these keys. Each group
+** comes once: it has no rows from elsewhere. */
+wl_status wl_groups_put(wl_groups *g, const wl_val *keys, wl_i64 first_row,
+                        const wl_group_part *parts, wl_u32 *out) WL_MUST;
+/* A real of the group that no digits hold; the part has counted it. */
+wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
+
 /* Whether some sum() must be judged in row order, by a table filled that way. */
 bool wl_groups_need_order(const wl_groups *g);
 

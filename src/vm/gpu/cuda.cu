@@ -10,6 +10,7 @@
 */
 #include "vm/gpu/device.h"
 #include "vm/gpu/kernels.h"
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cuda/std/functional>
 #include <cuda_runtime.h>
@@ -85,10 +86,28 @@ wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
 
 wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
                       unsigned block, size_t n_shared, wl_error *err) {
-  if (k == WL_K_INTERP)
-    wl_interp<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kargs *)args);
-  else
-    wl_gather<<<grid, block, n_shared, impl(d)->stream>>>(*(const wl_kgather *)args);
+  cudaStream_t stream = impl(d)->stream;
+  switch (k) {
+  case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
+  case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
+  case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
+  case WL_K_GROUP_PACK:
+    wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args);
+    break;
+  case WL_K_ORDER_KEYS:
+    wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args);
+    break;
+  case WL_K_ORDER_FIRST:
+    wl_order_first<<<grid, block, 0, stream>>>(*(const wl_kofirst *)args);
+    break;
+  case WL_K_ORDER_KEPT:
+    wl_order_kept<<<grid, block, 0, stream>>>(*(const wl_kokept *)args);
+    break;
+  case WL_K_ORDER_PERMUTE:
+    wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
+    break;
+  default: break;
+  }
   return check(cudaGetLastError(), "launch the kernel", err);
 }
 
@@ -106,6 +125,31 @@ wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_e
                                             n + 1, stream),
              "scan", err);
   cudaFreeAsync(temp, stream);
+  return rc;
+}
+
+/* The two halves of each buffer are the caller's, so CUB needs little room of its own. */
+wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits, int *at,
+                    wl_error *err) {
+  size_t n_temp = 0;
+  void *temp = nullptr;
+  cudaStream_t stream = impl(d)->stream;
+  cub::DoubleBuffer<wl_u64> k(keys[0], keys[1]);
+  cub::DoubleBuffer<wl_u32> v(values[0], values[1]);
+  *at = 0;
+  if (n == 0 || n_bits == 0) return WL_OK;
+  wl_status rc = check(
+      cub::DeviceRadixSort::SortPairs(nullptr, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
+  if (!rc) rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
+  if (rc) return rc;
+  rc = check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
+  cudaFreeAsync(temp, stream);
+  /* keys and values change sides together, one pass at a time */
+  if (!rc && k.selector != v.selector) {
+    set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are on different sides");
+    return WL_NOT_TAKEN;
+  }
+  *at = k.selector;
   return rc;
 }
 
@@ -191,6 +235,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   int shared = 0;
   if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
   if (!e) e = cudaFuncSetAttribute(wl_interp, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (e) {
     snprintf(message, n_message, "the CUDA device does not open: %s", cudaGetErrorString(e));
     free(c);
@@ -211,6 +256,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->clear = cuda_clear;
   d->launch = cuda_launch;
   d->scan = cuda_scan;
+  d->sort = cuda_sort;
   d->host_alloc = cuda_host_alloc;
   d->host_free = cuda_host_free;
   return WL_OK;

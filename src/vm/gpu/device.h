@@ -17,7 +17,17 @@
 extern "C" {
 #endif
 
-typedef enum wl_kernel { WL_K_INTERP, WL_K_GATHER, WL_N_KERNELS } wl_kernel;
+typedef enum wl_kernel {
+  WL_K_INTERP,
+  WL_K_GATHER,
+  WL_K_GROUP,
+  WL_K_GROUP_PACK,
+  WL_K_ORDER_KEYS,
+  WL_K_ORDER_FIRST,
+  WL_K_ORDER_KEPT,
+  WL_K_ORDER_PERMUTE,
+  WL_N_KERNELS
+} wl_kernel;
 
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
@@ -45,6 +55,10 @@ typedef struct wl_device {
                       unsigned grid, unsigned block, size_t n_shared, wl_error *err);
   /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n */
   wl_status (*scan)(struct wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err);
+  /* Sorts n pairs by the lowest n_bits of the keys, stable. keys[0] and values[0] come in; on
+  ** return *at says which of the two of each holds the result. */
+  wl_status (*sort)(struct wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
+                    int *at, wl_error *err);
   wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out,
                           wl_error *err); /* pinned */
   void (*host_free)(struct wl_device *d, void *p);

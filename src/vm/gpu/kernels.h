@@ -10,12 +10,15 @@
 ** look back for the rows of earlier tiles; write.
 ** Ordering: tile numbers come from a ticket, so every earlier tile has been started and
 ** look-back ends. Aggregates need no order: tiles go round the blocks.
+** GROUP BY has a kernel of its own over the same program loop (kgroup.h), ORDER BY several
+** small ones (korder.h).
 */
 #ifndef WL_KERNELS_H
 #define WL_KERNELS_H
 
 #include "vm/digits.h"
 #include "vm/gpu/kargs.h"
+#include "vm/gpu/kgargs.h"
 #include "vm/gpu/simt.h"
 
 /* ---- operands */
@@ -188,6 +191,12 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
   }
 }
 
+/* ---- groups, in kgroup.h */
+
+WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
+WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
+                  wl_u64 row, wl_u32 slot);
+
 /* ---- one instruction over a thread's rows */
 /* clang-format off */
 
@@ -312,8 +321,17 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
   break;
 #define K_SELECT_I(F) K_SELECT_V(F)
 #define K_SELECT_F(F) K_SELECT_V(F)
+#define K_GROUP(F)                                                                                 \
+  if (g) K_EACH K_LIVE {                                                                           \
+    group[k] = kg_find(sh, g, opnds, K_SLOT, base + K_SLOT);                                       \
+    if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
+  }                                                                                                \
+  break;
 #define K_AGG(F)                                                                                   \
-  K_EACH K_LIVE k_aggregate(sh, args, &in, a, K_SLOT, base + K_SLOT);                              \
+  K_EACH K_LIVE {                                                                                  \
+    if (g) kg_add(sh, g, &in, a, K_SLOT, base + K_SLOT, group[k]);                                 \
+    else k_aggregate(sh, args, &in, a, K_SLOT, base + K_SLOT);                                     \
+  }                                                                                                \
   break;
 #define K_AGG_I(F) K_AGG(F)
 #define K_AGG_F(F) K_AGG(F)
@@ -324,11 +342,13 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
 #define K_CASE_HOST(name, shape)
 /* clang-format on */
 
-/* Runs the block's program over the rows act of a tile; gives the rows that are left. */
-WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
+/* Runs the block's program over the rows act of a tile; gives the rows that are left. g is
+** NULL where there are no groups, at compile time, so that wl_interp has no code for them. */
+WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   wl_vctx ctx = args->ctx;
+  wl_u32 group[WL_K_ROWS] = {0};
   for (wl_u32 pc = 0; pc < args->n_code; pc++) {
     const wl_kinstr in = args->code[pc];
     const wl_kopnd *d = &opnds[in.d < 0 ? 0 : in.d], *a = &opnds[in.a < 0 ? 0 : in.a];
@@ -441,9 +461,9 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
 
 /* ---- the kernels */
 
-WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
+/* Lays out operands and constants; a barrier must follow. */
+WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
-  wl_u8 *sh = simt_shared();
   wl_kopnd *opnds = (wl_kopnd *)(void *)sh;
   for (wl_u32 i = tid; i < args->n_opnds; i += T) opnds[i] = args->opnds[i];
   for (wl_u32 i = tid; i < args->n_consts; i += T) {
@@ -455,6 +475,12 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
     p[13] = v.t != WL_T_NULL;
     p[14] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE;
   }
+}
+
+WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  wl_u8 *sh = simt_shared();
+  k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
   wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + 4 * 32 * WL_K_ROWS + 8);
   wl_u64 next = simt_bid();
@@ -473,7 +499,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
     wl_u32 act = 0;
     for (wl_u32 k = 0; k < WL_K_ROWS; k++)
       if (base + k * T + tid < args->n_rows) act |= 1u << k;
-    act = k_run(args, sh, base, act);
+    act = k_run(args, sh, base, act, (const wl_kgroup *)0);
     if (args->n_outs) {
       k_compact(args, sh, tile, act);
       simt_barrier(); /* counts and taken are read before the next tile writes them */
@@ -500,5 +526,8 @@ WL_KERNEL_OF(wl_gather, wl_kgather, 256) {
     for (wl_u32 i = simt_lane(); i < args->n[row]; i += 32) to[i] = from[i];
   }
 }
+
+#include "vm/gpu/kgroup.h"
+#include "vm/gpu/korder.h"
 
 #endif

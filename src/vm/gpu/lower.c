@@ -3,6 +3,7 @@
 */
 #include "vm/gpu/lower.h"
 #include "vm/fsum.h"
+#include "vm/gpu/group_device.h"
 #include "vm/gpu/limits.h"
 #include <math.h>
 #include <string.h>
@@ -43,6 +44,9 @@ static void last_uses(const wl_program *p, int first, int end, int *last) {
     if (in->op == WL_OP__Result)
       for (int k = 0; k < p->n_results; k++)
         if (!WL_IS_CONST(p->results[k].operand)) last[p->results[k].operand] = pc;
+    if (in->op == WL_OP__Group)
+      for (int k = 0; k < p->n_keys; k++)
+        if (!WL_IS_CONST(p->keys[k].operand)) last[p->keys[k].operand] = pc;
   }
 }
 
@@ -101,7 +105,7 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, anchor);
-    out->n_slots += acc_slots(p->accs[k].op);
+    if (!p->grouped) out->n_slots += acc_slots(p->accs[k].op); /* groups have their own place */
   }
 }
 
@@ -152,6 +156,8 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
   if (p->n_accs > WL_GPU_MAX_ACCS)
     return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
                         WL_GPU_MAX_ACCS);
+  wl_status rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
+  if (rc) return rc;
   size_t n_regs = (size_t)p->n_regs;
   int *last = WL_NEW_N(arena, int, n_regs + 1);
   wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);

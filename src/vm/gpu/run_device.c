@@ -3,16 +3,19 @@
 **
 ** Invariants:
 ** 1. The device is locked for the whole of a group and holds nothing of the run between
-**    groups but the resident columns.
-** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can go on from there.
+**    groups but the resident columns and, for GROUP BY, the records of the groups.
+** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can go on from there; with
+**    GROUP BY it leaves it at its beginning.
 ** 3. Results lie in pinned host memory owned by an `arrived`, shared by the batches cut
 **    from it.
 */
 #include "vm/gpu/devcol.h"
+#include "vm/gpu/group_device.h"
 #include "vm/gpu/lower.h"
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { COUNTERS = 8, SIDE_MOST = 1 << 20 };
@@ -25,6 +28,7 @@ typedef struct state {
   int group;           /* tablets in the next group */
   wl_u64 text_room;    /* bytes for text that the kernel makes */
   __int128 *magnitude; /* [n_accs]: sum of |v| so far, of AggSumX */
+  wl_dgroups *groups;  /* of GROUP BY, else NULL */
 } state;
 
 /* ---- results on the host */
@@ -77,6 +81,7 @@ typedef struct launch {
   wl_u64 *tiles, *partial, *side;
   wl_u8 *text;
   wl_u64 n_side;
+  bool restart; /* the groups must be gathered anew, from the first tablet */
   wl_kout outs[64];
   wl_u64 counters[COUNTERS];
   wl_kargs args;
@@ -185,7 +190,7 @@ static unsigned grid_size(const launch *l) {
 
 static int count_real_sums(const wl_program *p) {
   int n = 0;
-  for (int k = 0; k < p->n_accs; k++) n += p->accs[k].op == WL_OP__AggSumF;
+  for (int k = 0; k < p->n_accs && !p->grouped; k++) n += p->accs[k].op == WL_OP__AggSumF;
   return n;
 }
 
@@ -220,7 +225,10 @@ static wl_status launch_open(launch *l, wl_error *err) {
   if (!l->host) return wl_nomem(err);
   blob_fill(l);
   rc = l->d->copy_in(l->d, l->blob, l->host, l->n_blob, err);
-  if (!rc)
+  if (!rc && s->groups)
+    rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->first << WL_TABLET_SHIFT, l->grid,
+                           s->low.threads, s->low.n_shared, &l->restart, err);
+  else if (!rc)
     rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, s->low.threads,
                       s->low.n_shared, err);
   return rc ? rc : l->d->copy_out(l->d, l->counters, l->blob, sizeof l->counters, err);
@@ -469,6 +477,7 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   hold_residents(r, s);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   wl_i64 room = d->budget - (s->resident ? n_bytes : 0) - (1 << 16) - (wl_i64)s->text_room;
+  if (s->groups) room -= wl_dgroups_bytes(s->groups);
   wl_i64 each = (wl_i64)tablet_bytes(r, s), n = room / each;
   if (n < 1)
     return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each,
@@ -486,15 +495,41 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   s->magnitude = WL_NEW_N(&s->arena, __int128, r->p->n_accs);
   if (!s->magnitude) return wl_nomem(err);
   wl_status rc = wl_lower(&s->arena, r->p, r->config.device, &s->low, err);
+  if (!rc && r->p->grouped)
+    rc = wl_dgroups_open(r->p, r->config.device, r->snap.n_rows, &s->low, &s->groups, err);
   return rc ? rc : plan_groups(r, s, err);
 }
 
 void wl_run_device_close(wl_run *r) {
   state *s = r->device_state;
   if (!s) return;
+  if (s->groups) {
+    wl_device_lock(r->config.device);
+    wl_dgroups_close(s->groups);
+    wl_device_unlock(r->config.device);
+  }
   wl_arena_close(&s->arena);
   wl_mem_free(s);
   r->device_state = NULL;
+}
+
+/* Forgets all groups that have been gathered; the first tablet is next. */
+static void forget_groups(wl_run *r) {
+  for (int i = 0; i < r->config.threads; i++) {
+    wl_groups_close(r->groups[i]);
+    r->groups[i] = NULL;
+  }
+  r->next_tablet = 0;
+}
+
+/* The last tablet is in: the groups go to the host, or the next pass begins. */
+static wl_status finish_pass(wl_run *r, state *s, wl_error *err) {
+  bool again = false;
+  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->p, &r->groups[0], err);
+  if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
+  if (!rc && again) r->next_tablet = 0;
+  snprintf(r->note, sizeof r->note, "%s", wl_dgroups_way(s->groups));
+  return rc;
 }
 
 /* One group. WL_FULL and faults may be mended by a smaller group or more room for text. */
@@ -517,12 +552,13 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
       launch_close(&l);
       s->text_room = l.counters[C_TEXT];
       *again = true;
-      return WL_OK;
+      if (s->groups) forget_groups(r);
+      return s->groups ? wl_dgroups_restart(s->groups, err) : WL_OK;
     }
   }
   if (!rc && l.counters[C_SIDE] > l.n_side)
     rc = wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
-  if (!rc && r->second_block >= 0) rc = gather_aggregates(&l, err);
+  if (!rc && r->second_block >= 0 && !s->groups) rc = gather_aggregates(&l, err);
   if (!rc && r->second_block < 0 && l.counters[C_OUT]) {
     rc = fetch(&l, &a, err);
     if (!rc) rc = push_batches(&l, a, err);
@@ -533,14 +569,22 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
     arrived_release(a);
     wl_device_lock(l.d);
   }
+  if (!rc && l.restart) {
+    forget_groups(r);
+    *again = true;
+    return plan_groups(r, s, err);
+  }
   if (rc == WL_FULL && l.end - l.first > 1) {
     s->group = (l.end - l.first + 1) / 2;
     *again = true;
-    return WL_OK;
+    if (!s->groups || !fault) return WL_OK;
+    forget_groups(r); /* the kernel has run */
+    return wl_dgroups_restart(s->groups, err);
   }
   if (rc == WL_FULL) return WL_NOT_TAKEN; /* with the message that says why */
   if (!rc) {
     r->next_tablet = l.end;
+    if (s->groups && r->next_tablet == r->n_tablets) rc = finish_pass(r, s, err);
     if (r->to_give >= 0 && !r->collects) s->group *= 2;
   }
   return rc;
@@ -562,6 +606,7 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   }
   bool again = !rc;
   while (!rc && again) rc = one_group(r, r->device_state, &again, err);
+  if (rc == WL_NOT_TAKEN && r->p->grouped) forget_groups(r);
   wl_device_unlock(d);
   return rc;
 }

@@ -124,6 +124,9 @@ WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {
 WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
   return atomicOr(p, v);
 }
+WL_FN wl_u64 simt_atomic_max_u64(wl_u64 *p, wl_u64 v) {
+  return atomicMax(p, v);
+}
 WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
   return atomicCAS(p, expected, desired);
 }
@@ -284,6 +287,14 @@ WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
 }
 WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {
   wl_u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (old < v &&
+         !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  wl_sim_touched(old < v);
+  return old;
+}
+WL_FN wl_u64 simt_atomic_max_u64(wl_u64 *p, wl_u64 v) {
+  wl_u64 old = __atomic_load_n(p, __ATOMIC_RELAXED);
   while (old < v &&
          !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }

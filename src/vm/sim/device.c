@@ -38,7 +38,16 @@ static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
 }
 static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
                             unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
-  static void (*const kernels[])(const void *) = {wl_interp, wl_gather};
+  static void (*const kernels[WL_N_KERNELS])(const void *) = {
+      [WL_K_INTERP] = wl_interp,
+      [WL_K_GATHER] = wl_gather,
+      [WL_K_GROUP] = wl_group,
+      [WL_K_GROUP_PACK] = wl_group_pack,
+      [WL_K_ORDER_KEYS] = wl_order_keys,
+      [WL_K_ORDER_FIRST] = wl_order_first,
+      [WL_K_ORDER_KEPT] = wl_order_kept,
+      [WL_K_ORDER_PERMUTE] = wl_order_permute,
+  };
   (void)d;
   (void)n_args;
   return wl_sim_launch(kernels[k], args, grid, block, n_shared, atomic_fetch_add(&launches, 1) + 1,
@@ -53,6 +62,25 @@ static wl_status sim_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n
     s += in[i];
   }
   sums[n] = s;
+  return WL_OK;
+}
+static wl_status sim_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
+                          int *at, wl_error *err) {
+  (void)d;
+  (void)err;
+  *at = 0;
+  for (int shift = 0; shift < n_bits; shift += 8) {
+    int bits = n_bits - shift < 8 ? n_bits - shift : 8, from = *at;
+    wl_u64 counts[257] = {0}, mask = (1u << bits) - 1;
+    for (wl_i64 i = 0; i < n; i++) counts[(keys[from][i] >> shift & mask) + 1]++;
+    for (int k = 0; k < 256; k++) counts[k + 1] += counts[k];
+    for (wl_i64 i = 0; i < n; i++) {
+      wl_u64 to = counts[keys[from][i] >> shift & mask]++;
+      keys[!from][to] = keys[from][i];
+      values[!from][to] = values[from][i];
+    }
+    *at = !from;
+  }
   return WL_OK;
 }
 static wl_status sim_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
@@ -81,6 +109,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->clear = sim_clear;
   d->launch = sim_launch;
   d->scan = sim_scan;
+  d->sort = sim_sort;
   d->host_alloc = sim_host_alloc;
   d->host_free = sim_host_free;
   return WL_OK;

@@ -12,6 +12,7 @@
 #include "vm/gpu/devcol.h"
 #include "vm/gpu/group_device.h"
 #include "vm/gpu/lower.h"
+#include "vm/gpu/order_device.h"
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ typedef struct state {
   wl_u64 text_room;    /* bytes for text that the kernel makes */
   __int128 *magnitude; /* [n_accs]: sum of |v| so far, of AggSumX */
   wl_dgroups *groups;  /* of GROUP BY, else NULL */
+  wl_dorder order;     /* what it does of DISTINCT and ORDER BY */
 } state;
 
 /* ---- results on the host */
@@ -81,6 +83,7 @@ typedef struct launch {
   wl_u64 *tiles, *partial, *side;
   wl_u8 *text;
   wl_u64 n_side;
+  int n_fetch;  /* result columns that the host wants */
   bool restart; /* the groups must be gathered anew, from the first tablet */
   wl_kout outs[64];
   wl_u64 counters[COUNTERS];
@@ -289,9 +292,9 @@ static wl_status fetch(launch *l, arrived **out, wl_error *err) {
   if (!a) return wl_nomem(err);
   atomic_init(&a->refs, 1);
   a->device = l->d;
-  a->n_cols = p->n_results;
+  a->n_cols = l->n_fetch;
   wl_status rc = WL_OK;
-  for (int k = 0; k < p->n_results && !rc; k++) {
+  for (int k = 0; k < l->n_fetch && !rc; k++) {
     const wl_kout *o = &l->outs[k];
     arrived_col *c = &a->cols[k];
     if (o->type != WL_R_TEXT) {
@@ -455,6 +458,7 @@ static size_t tablet_bytes(const wl_run *r, const state *s) {
   for (int k = 0; k < r->p->n_results && r->second_block < 0; k++)
     n += WL_TABLET_ROWS * out_row_bytes(wl_result_reg(&r->p->results[k]));
   n += WL_TABLET_ROWS * 16 * (size_t)count_real_sums(r->p);
+  n += WL_TABLET_ROWS * wl_dorder_row_bytes(&s->order);
   return n + WL_TABLET_ROWS / tile_rows(s) * 8;
 }
 
@@ -495,6 +499,7 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   s->magnitude = WL_NEW_N(&s->arena, __int128, r->p->n_accs);
   if (!s->magnitude) return wl_nomem(err);
   wl_status rc = wl_lower(&s->arena, r->p, r->config.device, &s->low, err);
+  if (r->collects && r->second_block < 0) s->order = wl_dorder_plan(r->p);
   if (!rc && r->p->grouped)
     rc = wl_dgroups_open(r->p, r->config.device, r->snap.n_rows, &s->low, &s->groups, err);
   return rc ? rc : plan_groups(r, s, err);
@@ -513,6 +518,43 @@ void wl_run_device_close(wl_run *r) {
   r->device_state = NULL;
 }
 
+/*
+** DISTINCT and ORDER BY over the rows of a launch. If it was the whole table, that is all of
+** it; else the host brings the launches' rows together, and only what makes them fewer is
+** worth doing here.
+*/
+static wl_status put_in_order(launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  const wl_program *p = r->p;
+  wl_dorder o = l->s->order;
+  bool whole = l->first == 0 && l->end == r->n_tablets;
+  bool all = (!p->distinct || o.distinct) && (!p->n_order || o.order);
+  const char *what = p->distinct && p->n_order ? "distinct and sorted" : p->n_order ? "sorted"
+                                                                                    : "distinct";
+  wl_i64 most =
+      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  for (int k = 0; k < p->n_order && p->distinct && !whole; k++)
+    if (p->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
+  if (!all) most = -1;
+  if (!whole && most < 0) o.order = false;
+  if (o.why)
+    snprintf(r->note, sizeof r->note, "%s on the cpu: %s", what, o.why);
+  else if (!whole)
+    snprintf(r->note, sizeof r->note, "%s on the cpu: the rows come in several launches", what);
+  if (!o.distinct && !o.order) return WL_OK;
+  wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
+                               l->n_rows, &l->counters[C_OUT], most, err);
+  if (rc == WL_FULL) {
+    snprintf(r->note, sizeof r->note, "%s on the cpu: %.80s", what, err->text);
+    return WL_OK;
+  }
+  if (rc || !whole || !all) return rc;
+  snprintf(r->note, sizeof r->note, "%s on the gpu", what);
+  l->n_fetch = p->n_given;
+  r->collected = true;
+  return WL_OK;
+}
+
 /* Forgets all groups that have been gathered; the first tablet is next. */
 static void forget_groups(wl_run *r) {
   for (int i = 0; i < r->config.threads; i++) {
@@ -528,7 +570,8 @@ static wl_status finish_pass(wl_run *r, state *s, wl_error *err) {
   wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->p, &r->groups[0], err);
   if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
   if (!rc && again) r->next_tablet = 0;
-  snprintf(r->note, sizeof r->note, "%s", wl_dgroups_way(s->groups));
+  snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
+           r->collects ? ", then ordered on the cpu" : "");
   return rc;
 }
 
@@ -541,6 +584,7 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
   l.s = s;
   l.first = r->next_tablet;
   l.end = l.first + s->group < r->n_tablets ? l.first + s->group : r->n_tablets;
+  l.n_fetch = r->p->n_results;
   arrived *a = NULL;
   *again = false;
   wl_status rc = launch_open(&l, err);
@@ -559,6 +603,7 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
   if (!rc && l.counters[C_SIDE] > l.n_side)
     rc = wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
   if (!rc && r->second_block >= 0 && !s->groups) rc = gather_aggregates(&l, err);
+  if (!rc && r->second_block < 0 && r->collects) rc = put_in_order(&l, err);
   if (!rc && r->second_block < 0 && l.counters[C_OUT]) {
     rc = fetch(&l, &a, err);
     if (!rc) rc = push_batches(&l, a, err);

@@ -91,18 +91,12 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
-  case WL_K_GROUP_PACK:
-    wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args);
-    break;
-  case WL_K_ORDER_KEYS:
-    wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args);
-    break;
+  case WL_K_GROUP_PACK: wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args); break;
+  case WL_K_ORDER_KEYS: wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args); break;
   case WL_K_ORDER_FIRST:
     wl_order_first<<<grid, block, 0, stream>>>(*(const wl_kofirst *)args);
     break;
-  case WL_K_ORDER_KEPT:
-    wl_order_kept<<<grid, block, 0, stream>>>(*(const wl_kokept *)args);
-    break;
+  case WL_K_ORDER_KEPT: wl_order_kept<<<grid, block, 0, stream>>>(*(const wl_kokept *)args); break;
   case WL_K_ORDER_PERMUTE:
     wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
     break;
@@ -138,11 +132,12 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
   cub::DoubleBuffer<wl_u32> v(values[0], values[1]);
   *at = 0;
   if (n == 0 || n_bits == 0) return WL_OK;
-  wl_status rc = check(
-      cub::DeviceRadixSort::SortPairs(nullptr, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
+  wl_status rc = check(cub::DeviceRadixSort::SortPairs(nullptr, n_temp, k, v, n, 0, n_bits, stream),
+                       "sort", err);
   if (!rc) rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
   if (rc) return rc;
-  rc = check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
+  rc =
+      check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
   cudaFreeAsync(temp, stream);
   /* keys and values change sides together, one pass at a time */
   if (!rc && k.selector != v.selector) {

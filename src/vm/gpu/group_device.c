@@ -209,8 +209,8 @@ static void set_hash(wl_dgroups *g, wl_u64 n_slots) {
 static void name_way(wl_dgroups *g) {
   static const char *const names[] = {"groups by address in shared memory", "groups by address",
                                       "groups by hash", "groups by hash"};
-  wl_u64 passes = g->k.mode == WL_KG_DIRECT ? (g->total + g->k.n_slots - 1) / g->k.n_slots
-                                            : g->k.n_parts;
+  wl_u64 passes =
+      g->k.mode == WL_KG_DIRECT ? (g->total + g->k.n_slots - 1) / g->k.n_slots : g->k.n_parts;
   const char *name = names[g->k.mode];
   if (passes > 1)
     snprintf(g->way, sizeof g->way, "%s, %llu passes", name, passes);
@@ -403,8 +403,7 @@ static wl_val best_value(wl_u32 op, wl_u64 code, wl_u64 extra) {
   bool min = op == WL_OP__AggMinI || op == WL_OP__AggMinF;
   if (code == 0 && extra == 0) return wl_null();
   if (min) code = ~code;
-  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI)
-    return wl_int((wl_i64)(code ^ 1ULL << 63));
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) return wl_int((wl_i64)(code ^ 1ULL << 63));
   if (code == 1ULL << 63) return wl_real(~extra & 1 ? -0.0 : 0.0);
   return wl_real(wl_as_f64(code >> 63 ? code & ~(1ULL << 63) : ~code));
 }
@@ -464,8 +463,7 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
 static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
                              wl_groups *into, wl_u32 *map, wl_error *err) {
   wl_u64 *n_packed = (wl_u64 *)(void *)g->blob + C_PACKED, n = 0;
-  wl_kgpack args = {g->k.table, first,      end,          g->pack,
-                    n_packed,   g->k.words, g->k.rows_word};
+  wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
   wl_status rc = g->d->clear(g->d, n_packed, 8, err);
   if (!rc)

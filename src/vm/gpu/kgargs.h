@@ -62,15 +62,15 @@ typedef struct wl_kgroup {
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_u32 mode, n_keys, n_accs;
-  wl_u32 words;           /* of a record */
-  wl_u32 rows_word;       /* where the count of rows stands */
-  wl_u32 first_word;      /* 0: none */
-  wl_u32 part, n_parts;   /* hash: only keys of this part count; n_parts is a power of two */
-  wl_u32 split;           /* digits go to the low and high words at once: there are many rows */
-  wl_u32 offset;          /* of the table in shared memory */
-  wl_u32 copies;          /* 0: not in shared memory */
+  wl_u32 words;         /* of a record */
+  wl_u32 rows_word;     /* where the count of rows stands */
+  wl_u32 first_word;    /* 0: none */
+  wl_u32 part, n_parts; /* hash: only keys of this part count; n_parts is a power of two */
+  wl_u32 split;         /* digits go to the low and high words at once: there are many rows */
+  wl_u32 offset;        /* of the table in shared memory */
+  wl_u32 copies;        /* 0: not in shared memory */
   wl_u32 n_whole, n_pieces;
-  wl_u32 flush_tiles;     /* a block brings its table to global memory after so many tiles */
+  wl_u32 flush_tiles; /* a block brings its table to global memory after so many tiles */
 } wl_kgroup;
 
 typedef struct wl_kgargs {

@@ -109,8 +109,8 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
 
 WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
                        wl_u64 row) {
-  wl_u64 *best = g->copies ? kg_whole(sh, g, acc->place, slot, kg_copy(g))
-                           : kg_record(g, slot) + acc->word;
+  wl_u64 *best =
+      g->copies ? kg_whole(sh, g, acc->place, slot, kg_copy(g)) : kg_record(g, slot) + acc->word;
   wl_u64 *extra = g->copies ? kg_whole(sh, g, acc->place + 1, slot, kg_copy(g)) : best + 1;
   if (acc->op == WL_OP__AggMinI || acc->op == WL_OP__AggMaxI) {
     wl_u64 code = kg_code_int(acc->op, (wl_i64)bits);
@@ -131,7 +131,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   const wl_kgacc *acc = &g->accs[in->d];
   if (in->op == WL_OP__AggRows) return; /* the record counts its rows */
   if (in->op == WL_OP__AggCount) {
-    if (acc->counted && k_val(sh, a, at).t != WL_T_NULL) kg_count(sh, g, slot, acc->word, acc->place);
+    if (acc->counted && k_val(sh, a, at).t != WL_T_NULL)
+      kg_count(sh, g, slot, acc->word, acc->place);
     return;
   }
   if (!k_valid(sh, a, at)) return;

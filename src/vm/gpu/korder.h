@@ -10,8 +10,8 @@
 #include "vm/gpu/kernels.h"
 
 #define KO_EACH(i, n)                                                                              \
-  for (wl_u64 i = (wl_u64)simt_bid() * simt_bdim() + simt_tid(), ko_step = (wl_u64)simt_gdim() *   \
-                                                                           simt_bdim();            \
+  for (wl_u64 i = (wl_u64)simt_bid() * simt_bdim() + simt_tid(),                                   \
+              ko_step = (wl_u64)simt_gdim() * simt_bdim();                                         \
        i < (n); i += ko_step)
 
 /*

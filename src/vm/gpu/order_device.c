@@ -119,8 +119,9 @@ static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
   for (int word = f->n_words - 1; word >= 0 && !rc; word--) {
     wl_u32 first = word ? f->ends[word - 1] : 0;
     int at = 0;
-    wl_kokeys a = {w->fields + first, w->listed ? w->rows[0] : NULL, w->keys[0],
-                   w->rows[0],        w->n, f->ends[word] - first};
+    wl_kokeys a = {
+        w->fields + first,    w->listed ? w->rows[0] : NULL, w->keys[0], w->rows[0], w->n,
+        f->ends[word] - first};
     rc = launch(w, WL_K_ORDER_KEYS, &a, sizeof a, w->n, err);
     if (!rc) rc = w->d->sort(w->d, w->keys, w->rows, (wl_i64)w->n, f->bits[word], &at, err);
     w->listed = true;

@@ -529,8 +529,9 @@ static wl_status put_in_order(launch *l, wl_error *err) {
   wl_dorder o = l->s->order;
   bool whole = l->first == 0 && l->end == r->n_tablets;
   bool all = (!p->distinct || o.distinct) && (!p->n_order || o.order);
-  const char *what = p->distinct && p->n_order ? "distinct and sorted" : p->n_order ? "sorted"
-                                                                                    : "distinct";
+  const char *what = p->distinct && p->n_order ? "distinct and sorted"
+                     : p->n_order              ? "sorted"
+                                               : "distinct";
   wl_i64 most =
       r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
   for (int k = 0; k < p->n_order && p->distinct && !whole; k++)

@@ -1,0 +1,298 @@
+/*
+** GROUP BY, DISTINCT and ORDER BY on a device: that it was the device that did them, in which
+** way, and that the answers are SQLite's and, for sums of reals, the CPU's bits. Tables of 0 and
+** 1 row, of one row more than a tile and than a tablet; keys of every range; budgets that
+** make tables grow and keys come in passes. On the simulator, and with WL_TEST_CUDA on CUDA.
+*/
+#include "../engines.h"
+#include "../rng.h"
+#include "../tap.h"
+#include <stdlib.h>
+
+static void must(sqlite3 *db, const char *sql) {
+  char *msg = NULL;
+  if (sqlite3_exec(db, sql, NULL, NULL, &msg)) tap_bad(sql, "%s", msg);
+  sqlite3_free(msg);
+}
+
+typedef struct digest {
+  unsigned long long h;
+  long n_rows;
+  int rc;
+} digest;
+
+/* Everything a statement gives, with types, bits and order, in one number. */
+static digest take(sqlite3_stmt *s) {
+  digest d = {1469598103934665603ULL, 0, 0};
+  while ((d.rc = sqlite3_step(s)) == SQLITE_ROW) {
+    d.n_rows++;
+    for (int c = 0; c < sqlite3_column_count(s); c++) {
+      unsigned char bytes[9] = {(unsigned char)sqlite3_column_type(s, c)};
+      double r = sqlite3_column_double(s, c);
+      sqlite3_int64 i = sqlite3_column_int64(s, c);
+      memcpy(bytes + 1, bytes[0] == SQLITE_FLOAT ? (void *)&r : (void *)&i, 8);
+      for (int k = 0; k < 9; k++) d.h = (d.h ^ bytes[k]) * 1099511628211ULL;
+      const unsigned char *p =
+          bytes[0] >= SQLITE3_TEXT && bytes[0] < SQLITE_NULL ? sqlite3_column_blob(s, c) : NULL;
+      for (int k = 0; p && k < sqlite3_column_bytes(s, c); k++)
+        d.h = (d.h ^ p[k]) * 1099511628211ULL;
+    }
+  }
+  sqlite3_finalize(s);
+  return d;
+}
+
+static digest native(sqlite3 *db, const char *engine, const char *sql, char *reason) {
+  sqlite3_stmt *s = NULL;
+  use_engine(db, engine);
+  warplite_prepare(db, sql, -1, &s, NULL);
+  digest d = take(s);
+  snprintf(reason, 300, "%s", warplite_reason(db));
+  return d;
+}
+
+/* way: what the reason must say; NULL: anything, "cpu": not on the device. oracle: compare with
+** SQLite too, which adds reals in row order. */
+static void check(sqlite3 *db, const char *engine, const char *label, const char *sql,
+                  const char *way, bool oracle) {
+  char name[400], reason[300], other[300];
+  snprintf(name, sizeof name, "device [%s] %s: %s", engine, label, sql);
+  digest d = native(db, engine, sql, reason), c = native(db, "cpu", sql, other);
+  bool right = way == NULL ||
+               (strcmp(way, "cpu") == 0 ? strncmp(reason, "cpu: ", 5) == 0
+                                        : strncmp(reason, "gpu: ", 5) == 0 && strstr(reason, way));
+  if (d.rc != c.rc || d.n_rows != c.n_rows || d.h != c.h)
+    tap_bad(name, "%ld rows (%d), the CPU %ld (%d): %s", d.n_rows, d.rc, c.n_rows, c.rc, reason);
+  else if (!right)
+    tap_bad(name, "not \"%s\": %s", way, reason);
+  else if (oracle) {
+    sqlite3_stmt *s = NULL;
+    sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+    digest o = take(s);
+    if (d.rc != o.rc || d.n_rows != o.n_rows || d.h != o.h)
+      tap_bad(name, "%ld rows (%d), SQLite %ld (%d): %s", d.n_rows, d.rc, o.n_rows, o.rc, reason);
+    else
+      tap_ok(name);
+  } else
+    tap_ok(name);
+}
+
+static sqlite3 *open_rows(int n) {
+  sqlite3 *db;
+  char sql[1200];
+  sqlite3_open(":memory:", &db);
+  must(db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a INTEGER, b INTEGER, r REAL, odd REAL, w "
+           "INTEGER, s TEXT, u)");
+  snprintf(sql, sizeof sql,
+           "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < %d)"
+           "INSERT INTO t SELECT x, CASE WHEN x*7%%11 THEN x*7919%%13-6 END, x*40503%%1000-500,"
+           " (x*31%%257-128)*0.25, CASE x%%12 WHEN 0 THEN 9e999 WHEN 1 THEN -9e999"
+           " WHEN 2 THEN 1e308 WHEN 3 THEN -1e308 WHEN 4 THEN 5e-324 WHEN 5 THEN 1e-300"
+           " WHEN 6 THEN NULL WHEN 7 THEN 1e30 ELSE x*0.1 END,"
+           " CASE x%%5 WHEN 0 THEN 9223372036854775807 WHEN 1 THEN -9223372036854775807-1"
+           " WHEN 2 THEN NULL ELSE x*1000000007*%s END,"
+           " 'text '||(x%%7), CASE x%%3 WHEN 0 THEN x WHEN 1 THEN 'x' ELSE 0.5 END FROM c WHERE "
+           "%d > 0",
+           n, "1003", n);
+  must(db, sql);
+  return db;
+}
+
+typedef struct one {
+  const char *sql, *way;
+  bool oracle;
+} one;
+
+static const one list[] = {
+    /* by address, in shared memory */
+    {"SELECT a, count(*), count(a), sum(b), min(b), max(r), sum(r), avg(b) FROM t GROUP BY a",
+     "shared memory", true},
+    {"SELECT a, b%3, count(w), min(w), max(w), total(b) FROM t WHERE k%3 GROUP BY a, b%3",
+     "shared memory", true},
+    {"SELECT count(*), sum(k) FROM t GROUP BY a IS NULL, b > 0", "shared memory", true},
+    {"SELECT a, sum(odd), avg(odd), min(odd), max(odd), total(odd*r) FROM t GROUP BY a",
+     "shared memory", false},
+    {"SELECT a, sum(odd) FROM t WHERE odd < 1e300 AND odd > -1e300 GROUP BY a", "shared memory",
+     false},
+    {"SELECT a, min(r*0.0), max(r*0.0), min(-r*0.0), max(-r*0.0) FROM t GROUP BY a",
+     "shared memory", true},
+    {"SELECT 5, count(*) FROM t GROUP BY 'x' = 'x'", "shared memory", true},
+    {"SELECT count(*), sum(b) FROM t GROUP BY NULL", "shared memory", true},
+    {"SELECT a, count(s), count(u) FROM t GROUP BY a HAVING count(*) > 2 ORDER BY 2 DESC, 1 LIMIT "
+     "5",
+     "shared memory, then ordered on the cpu", true},
+    /* all rows in one group; every row its own */
+    {"SELECT k*0, count(*), sum(r), min(k), max(k) FROM t GROUP BY k*0", "shared memory", true},
+    {"SELECT k, count(*), sum(r), min(w), max(w), sum(odd) FROM t GROUP BY k", NULL, false},
+    {"SELECT -k, count(*), sum(b), total(r), min(r) FROM t GROUP BY -k", NULL, true},
+    /* by hash */
+    {"SELECT k*100000007, count(*), sum(r), max(b) FROM t GROUP BY k*100000007", "by hash", true},
+    {"SELECT b*900000000000000, a, count(*), sum(odd) FROM t GROUP BY b*900000000000000, a",
+     "by hash", false},
+    {"SELECT w, count(*), sum(b) FROM t GROUP BY w", "by hash", true},
+    {"SELECT r, count(*), sum(b), total(r) FROM t GROUP BY r", "by hash", true},
+    {"SELECT odd, count(*), sum(b) FROM t GROUP BY odd", "by hash", true},
+    {"SELECT r*0.0, count(*) FROM t GROUP BY r*0.0", "by hash", true},
+    {"SELECT -r*0.0, b*0.0, count(*), sum(k) FROM t GROUP BY -r*0.0, b*0.0", "by hash", true},
+    {"SELECT w, r, a, count(*), sum(b) FROM t GROUP BY w, r, a", "by hash", true},
+    /* the CPU's */
+    {"SELECT s, count(*) FROM t GROUP BY s", "cpu", true},
+    {"SELECT a, sum(w) FROM t WHERE w < 0 GROUP BY a", NULL, true},
+    {"SELECT a, max(s) FROM t GROUP BY a", "cpu", true},
+    /* order */
+    {"SELECT k, a, s FROM t ORDER BY a", "; sorted on the gpu", true},
+    {"SELECT k, a, s, u FROM t ORDER BY a DESC, b, r DESC", "; sorted on the gpu", true},
+    {"SELECT k FROM t ORDER BY w NULLS LAST, odd DESC NULLS FIRST, k DESC", "; sorted on the gpu",
+     true},
+    {"SELECT k, w FROM t ORDER BY w DESC", "; sorted on the gpu", true},
+    {"SELECT k, odd FROM t ORDER BY odd", "; sorted on the gpu", true},
+    {"SELECT k, r*0.0 FROM t ORDER BY r*0.0, -k", "; sorted on the gpu", true},
+    {"SELECT k FROM t WHERE b > 100 ORDER BY r, b LIMIT 10 OFFSET 3", "; sorted on the gpu", true},
+    {"SELECT k FROM t ORDER BY 'x', 1.5", "; sorted on the cpu: ORDER BY text", true},
+    {"SELECT k FROM t ORDER BY 1 > 2, 1.5, NULL", "; sorted on the gpu", true},
+    {"SELECT k FROM t ORDER BY r LIMIT 0", NULL, true},
+    {"SELECT s, k FROM t ORDER BY s, k", "; sorted on the cpu: ORDER BY text", true},
+    /* distinct */
+    {"SELECT DISTINCT a, r FROM t", "; distinct on the gpu", true},
+    {"SELECT DISTINCT r*0.0 FROM t", "; distinct on the gpu", true},
+    {"SELECT DISTINCT 1 FROM t", "; distinct on the gpu", true},
+    {"SELECT DISTINCT a FROM t LIMIT 5", "; distinct on the gpu", true},
+    {"SELECT DISTINCT w, a FROM t ORDER BY a DESC, w", "; distinct and sorted on the gpu", true},
+    {"SELECT DISTINCT a FROM t ORDER BY b LIMIT 4", "; distinct and sorted on the gpu", true},
+    {"SELECT DISTINCT s FROM t ORDER BY s", "; distinct and sorted on the cpu", true},
+    {"SELECT DISTINCT u, a FROM t WHERE k < 500", "; distinct on the cpu", true},
+};
+
+static void sizes(const char *engine) {
+  /* a tile of the simulator is 256 rows, a tablet 65,536 */
+  static const int n_rows[] = {0, 1, 2, 257, 4000, 65536, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_rows(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    /* in small tables spans are small, too: then the way is open */
+    for (int k = 0; k < (int)(sizeof list / sizeof *list); k++)
+      check(db, engine, label, list[k].sql, n_rows[i] >= 4000 ? list[k].way : NULL, list[k].oracle);
+    sqlite3_close(db);
+  }
+}
+
+/* Ranges around each way's limits; on the simulator, whose shared memory is known. */
+static void spans(const char *engine) {
+  static const struct {
+    int span;
+    const char *way;
+  } of[] = {{1, "shared memory"},    {2, "shared memory"},    {95, "shared memory"},
+            {97, "shared memory"},   {3071, "shared memory"}, {3073, "shared memory"},
+            {6143, "shared memory"}, {6144, "shared memory"}, {6145, "by address"},
+            {65535, "by address"},   {65536, "by address"},   {65537, "by hash"},
+            {1 << 22, "by hash"}};
+  sqlite3 *db;
+  sqlite3_open(":memory:", &db);
+  must(db, "CREATE TABLE e(k INTEGER PRIMARY KEY, x INTEGER, n INTEGER)");
+  for (int i = 0; i < (int)(sizeof of / sizeof *of); i++) {
+    char sql[500], label[40];
+    int s = of[i].span;
+    snprintf(sql, sizeof sql,
+             "DELETE FROM e; WITH RECURSIVE c(v) AS (VALUES(0) UNION ALL SELECT v+1 FROM c WHERE "
+             "v < 3000) INSERT INTO e SELECT NULL, CASE v WHEN 0 THEN -70 WHEN 1 THEN %d ELSE "
+             "v*48271%%%d-70 END, CASE WHEN v%%7 THEN v*48271%%%d END FROM c",
+             s - 71, s, s > 1 ? s - 1 : 1);
+    must(db, sql);
+    snprintf(label, sizeof label, "a span of %d", s);
+    const char *way = strcmp(engine, "sim") ? NULL : of[i].way;
+    check(db, engine, label, "SELECT x, count(*) FROM e GROUP BY x", way, true);
+    check(db, engine, label, "SELECT n, count(*), sum(k), min(x), max(x) FROM e GROUP BY n", NULL,
+          true);
+  }
+  sqlite3_close(db);
+}
+
+/* Tables that grow, keys in passes, too little room; rows in several launches. */
+static void budgets(const char *engine) {
+  static const struct {
+    const char *budget, *sql, *way;
+  } of[] = {
+      {"900M", "SELECT k*100000007, count(*), sum(b) FROM t GROUP BY 1", "by hash"},
+      {"4M", "SELECT k*100000007, count(*), sum(b) FROM t GROUP BY 1", "passes"},
+      {"4M", "SELECT w, r, count(*), sum(b) FROM t GROUP BY w, r", "passes"},
+      {"16M", "SELECT k, count(*), sum(r), sum(odd) FROM t GROUP BY k", "passes"},
+      {"40M", "SELECT k, count(*), sum(r), sum(odd) FROM t GROUP BY k", "by address, 5 passes"},
+      {"4M", "SELECT a, count(*), sum(r), min(b) FROM t GROUP BY a", "shared memory"},
+      {"8M", "SELECT k, a FROM t ORDER BY b, a", "; sorted on the cpu: the rows come in"},
+      {"8M", "SELECT k, a FROM t ORDER BY b, a LIMIT 20", "; sorted on the cpu: the rows come in"},
+      {"8M", "SELECT DISTINCT a, b FROM t ORDER BY b DESC LIMIT 30 OFFSET 5",
+       "on the cpu: the rows"},
+      {"8M", "SELECT DISTINCT a FROM t ORDER BY r LIMIT 9", "on the cpu: the rows"},
+      {"8M", "SELECT DISTINCT b FROM t", "on the cpu: the rows"},
+      {"64K", "SELECT k, count(*) FROM t GROUP BY k", "cpu"},
+      {"64K", "SELECT k, a FROM t ORDER BY b", "cpu"},
+  };
+  sqlite3 *db = open_rows(200000);
+  for (int i = 0; i < (int)(sizeof of / sizeof *of); i++) {
+    char label[60];
+    snprintf(label, sizeof label, "200000 rows, device_budget %s", of[i].budget);
+    use_engine(db, engine);
+    use_setting(db, "device_budget", of[i].budget);
+    check(db, engine, label, of[i].sql, of[i].way, strstr(of[i].sql, "odd") == NULL);
+  }
+  use_setting(db, "device_budget", "0");
+  sqlite3_close(db);
+}
+
+/* Random queries whose keys are all numbers. None is the bare rowid: grouped by that and other
+** terms, SQLite leaves the groups in rowid order. */
+static void random_queries(const char *engine, int n_rows, int n) {
+  static const char *const keys[] = {"a",      "b",   "r",     "w",   "a%3",  "k%1000",
+                                     "+k",     "-b",  "odd",   "a+b", "b*77", "r*0.0",
+                                     "a IS 2", "b/7", "b*1.0", "k>9", "w%9",  "-r"};
+  static const char *const aggs[] = {"count(*)", "count(a)", "sum(a)",   "sum(r)",       "min(w)",
+                                     "max(w)",   "avg(b)",   "min(r)",   "max(-r*0.0)",  "sum(b*k)",
+                                     "count(s)", "total(b)", "sum(r*b)", "min(b)+max(k)"};
+  static const char *const where[] = {"a>1", "b<10", "r<>0", "w IS NOT NULL", "k%7<5", "0"};
+  static const char *const way[] = {"", " DESC", " NULLS LAST", " DESC NULLS FIRST"};
+#define ANY(l) l[rng_below(&rnd, (int)(sizeof l / sizeof *l))]
+  rng rnd = {(uint64_t)n_rows};
+  sqlite3 *db = open_rows(n_rows);
+  for (int i = 0; i < n; i++) {
+    char sql[1000] = "SELECT ", label[40];
+    int n_keys = rng_below(&rnd, 4), n_out = 1 + rng_below(&rnd, 3), at = 7;
+    const char *k[3] = {ANY(keys), ANY(keys), ANY(keys)};
+    bool distinct = rng_chance(&rnd, 25);
+    if (distinct) at += snprintf(sql + at, sizeof sql - (size_t)at, "DISTINCT ");
+    for (int j = 0; j < n_out; j++)
+      at += snprintf(sql + at, sizeof sql - (size_t)at, "%s%s", j ? ", " : "",
+                     !n_keys                ? ANY(keys)
+                     : rng_chance(&rnd, 50) ? k[rng_below(&rnd, n_keys)]
+                                            : ANY(aggs));
+    at += snprintf(sql + at, sizeof sql - (size_t)at, " FROM t");
+    if (rng_chance(&rnd, 40))
+      at += snprintf(sql + at, sizeof sql - (size_t)at, " WHERE %s", ANY(where));
+    for (int j = 0; j < n_keys; j++)
+      at += snprintf(sql + at, sizeof sql - (size_t)at, "%s%s", j ? ", " : " GROUP BY ", k[j]);
+    for (int j = 0, m = rng_below(&rnd, 4); j < m; j++)
+      at += snprintf(sql + at, sizeof sql - (size_t)at, "%s%s%s", j ? ", " : " ORDER BY ",
+                     !n_keys                ? ANY(keys)
+                     : rng_chance(&rnd, 50) ? k[rng_below(&rnd, n_keys)]
+                                            : ANY(aggs),
+                     ANY(way));
+    if (rng_chance(&rnd, 30))
+      at += snprintf(sql + at, sizeof sql - (size_t)at, " LIMIT %d", rng_below(&rnd, 30));
+    snprintf(label, sizeof label, "random, %d rows", n_rows);
+    check(db, engine, label, sql, NULL, true);
+  }
+  sqlite3_close(db);
+}
+
+int main(void) {
+  const char *engines[] = {"sim", getenv("WL_TEST_CUDA") ? "cuda" : NULL};
+  for (int e = 0; e < 2 && engines[e]; e++) {
+    sizes(engines[e]);
+    spans(engines[e]);
+    budgets(engines[e]);
+    random_queries(engines[e], 300, TEST_SANITIZED ? 100 : 400);
+    random_queries(engines[e], 5000, TEST_SANITIZED ? 30 : 150);
+    random_queries(engines[e], 70000, TEST_SANITIZED ? 5 : 25);
+  }
+  return tap_done();
+}

@@ -5,6 +5,7 @@
 #include "api/rowset.h"
 #include "base/mem.h"
 #include "vm/gpu/device.h"
+#include "vm/gpu/order_device.h"
 #include <string.h>
 
 /* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
@@ -66,8 +67,51 @@ static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
   return wl_arena_printf(a, "%.*s%s", n > 120 ? 120 : (int)n, sql + e->pos, n > 120 ? "…" : "");
 }
 
-static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_placement *where,
-                        wl_rowset *r) {
+/* How many of the query's columns are in memory. */
+static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
+  int n = 0;
+  for (int i = 0; i < q->n_cols && exact; i++) {
+    int k = q->cols[i];
+    n += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
+  }
+  return n;
+}
+
+/*
+** With all columns in memory the program can be had for nothing, and with it whether the device
+** takes it: *p then, and *where says so. Else what the estimate says stands.
+*/
+static void look_closer(wl_conn *c, const char *sql, const wl_sqltext *t, wl_table *table,
+                        wl_arena *arena, wl_program **p, wl_placement *where) {
+  wl_sqltext *again = NULL;
+  wl_snapshot snap = {0};
+  wl_placement closer;
+  wl_device *device = NULL;
+  wl_error why = {0};
+  bool exact;
+  *p = NULL;
+  wl_store_estimate(c->store, table, &exact);
+  if (where->engine != WL_ENGINE_GPU || !exact ||
+      in_memory(t->query, table, exact) < t->query->n_cols)
+    return;
+  if (compiled(c, sql, arena, &again, p, &snap, &closer, &device, &why))
+    *p = NULL;
+  else
+    *where = closer;
+  wl_snapshot_release(&snap);
+  wl_sqltext_drop(c, again);
+}
+
+/* Where groups are found and rows put in order, as far as that is known. */
+static const char *machine(const wl_program *p, const wl_placement *where, bool sorts) {
+  if (where->engine != WL_ENGINE_GPU) return " on the cpu";
+  if (!p) return "";
+  wl_dorder o = wl_dorder_plan(p);
+  return sorts && (p->grouped || p->n_aggs || o.why) ? " on the cpu" : " on the gpu";
+}
+
+static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_program *p,
+                        const wl_placement *where, wl_rowset *r) {
   const wl_query *q = t->query;
   const wl_select *s = t->stmt->select;
   wl_arena *a = &r->arena;
@@ -80,6 +124,16 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pla
     if (s->offset) text = wl_arena_printf(a, "%s OFFSET %s", text, excerpt(a, t->sql, s->offset));
     id = line(r, id + 1, id, text);
   }
+  if (q->n_order)
+    id = line(r, id + 1, id,
+              wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order, q->n_order == 1 ? "" : "s",
+                              machine(p, where, true)));
+  if (q->distinct)
+    id = line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(p, where, true)));
+  if (q->grouped)
+    id = line(r, id + 1, id,
+              wl_arena_printf(a, "GROUP BY %d key%s%s", q->n_groups, q->n_groups == 1 ? "" : "s",
+                              machine(p, where, false)));
   if (q->aggregate)
     id = line(r, id + 1, id,
               wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
@@ -89,21 +143,18 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pla
   if (s->where)
     id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
   const char *names = "";
-  int in_memory = 0;
   for (int i = 0; i < q->n_cols; i++) {
     int k = q->cols[i];
     if (i < 12)
       names =
           wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
-    in_memory += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
   }
   bool exact;
   wl_i64 n = wl_store_estimate(c->store, table, &exact);
-  if (!exact) in_memory = 0;
   line(r, id + 1, id,
        wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table,
                        q->n_cols ? " columns " : "", names, q->n_cols > 12 ? ", …" : "",
-                       exact ? "" : "about ", n, in_memory, q->n_cols));
+                       exact ? "" : "about ", n, in_memory(q, table, exact), q->n_cols));
 }
 
 /* SQLite's plan, its ids moved up, under the reason. */
@@ -133,8 +184,10 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
   if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->calls) rc = wl_answer_functions(c, err);
+  wl_program *p = NULL;
+  if (!rc) look_closer(c, sql, t, table, &r->arena, &p, &where);
   if (!rc && where.engine != WL_ENGINE_SQLITE)
-    native_plan(c, t, table, &where, r);
+    native_plan(c, t, table, p, &where, r);
   else if (!rc || rc == WL_NOT_TAKEN)
     rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
   wl_sqltext_drop(c, t);

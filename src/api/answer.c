@@ -149,7 +149,9 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   ** so too where a string is too big: it may never compute that one, or holds larger batches. */
   bool running = !rc;
   if (!rc) rc = wl_run_next(a->run, &a->first, err);
-  if (!rc && device && wl_run_note(a->run))
+  if (a->run && wl_run_detour(a->run))
+    wl_conn_reason(c, "cpu", "not on the gpu: %s", wl_run_detour(a->run));
+  else if (!rc && device && wl_run_note(a->run))
     wl_conn_reason(c, "gpu", "%s (%s), %s; %s", device->name, device->kind, where.reason,
                    wl_run_note(a->run));
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");

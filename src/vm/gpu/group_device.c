@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-  MAX_KEYS = 16,         /* signs of a row's keys stand in 16 bits */
+  MAX_KEYS = WL_KG_KEYS, /* signs of a row's keys stand in 16 bits */
   SIDE_MOST = 1 << 20,   /* reals that do not fit the digits, of one launch */
   PACK_BYTES = 32 << 20, /* groups brought to the host at a time */
   HASH_FIRST = 1 << 18,  /* records a hash table begins with, at most */
@@ -29,16 +29,12 @@ struct wl_dgroups {
   const wl_program *p;
   wl_device *d;
   wl_kgroup k; /* as the kernel wants it */
-  wl_kgkey keys[MAX_KEYS];
   wl_u64 spans[MAX_KEYS];
-  wl_kgacc *accs;
-  int *anchors;
   wl_u64 total;   /* by address: packed keys in all */
   wl_u64 n_rows;  /* of the table */
   wl_i64 room;    /* bytes for the records */
   wl_u32 n_keyed; /* key words of a record */
-  wl_u8 *blob;    /* counters, keys, accumulators */
-  size_t n_blob;
+  wl_u64 *counters;
   wl_u64 *pack; /* a piece of the groups, dense */
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
@@ -73,6 +69,9 @@ const char *wl_dgroups_way(const wl_dgroups *g) {
 }
 
 wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
+  if (p->n_accs > WL_KG_ACCS)
+    return wl_not_taken(err, "the groups have %d aggregates, the kernel takes %d", p->n_accs,
+                        WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
   for (int k = 0; k < p->n_keys; k++)
@@ -99,7 +98,7 @@ static bool lay_out_keys(wl_dgroups *g) {
   g->total = 1;
   for (int k = 0; k < p->n_keys; k++) {
     const wl_key *key = &p->keys[k];
-    wl_kgkey *to = &g->keys[k];
+    wl_kgkey *to = &g->k.keys[k];
     to->operand = WL_IS_CONST(key->operand) ? p->n_regs + WL_CONST_OF(key->operand) : key->operand;
     to->nullable = key->reg.nullable;
     to->real = key->reg.type == WL_R_REAL;
@@ -129,12 +128,11 @@ static void lay_out_accs(wl_dgroups *g) {
   k->rows_word = words++;
   if (k->first_word) k->first_word = words++;
   for (int i = 0; i < p->n_accs; i++) {
-    wl_kgacc *a = &g->accs[i];
+    wl_kgacc *a = &g->k.accs[i];
     a->op = p->accs[i].op;
     a->word = words;
     a->place = pieces;
-    g->anchors[i] = wl_fsum_anchor_within(p->accs[i].bound);
-    a->unit = ldexp(1.0, g->anchors[i]);
+    a->unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[i].bound));
     for (int pc = 0; pc < p->n_code; pc++)
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
     switch (a->op) {
@@ -248,29 +246,20 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
   wl_status rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
-  return rc ? rc : g->d->clear(g->d, g->blob, COUNTERS * 8, err);
+  return rc ? rc : g->d->clear(g->d, g->counters, COUNTERS * 8, err);
 }
 
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
   return clear(g, err);
 }
 
-/* Counters, keys and accumulators, in one piece of device memory. */
-static wl_status put_blob(wl_dgroups *g, wl_error *err) {
-  size_t at_keys = COUNTERS * 8, at_accs = at_keys + sizeof g->keys;
-  g->n_blob = at_accs + ((size_t)g->p->n_accs + 1) * sizeof *g->accs;
-  wl_status rc = take(g, g->n_blob, &g->blob, err);
-  if (!rc) rc = g->d->copy_in(g->d, g->blob + at_keys, g->keys, sizeof g->keys, err);
-  if (!rc)
-    rc = g->d->copy_in(g->d, g->blob + at_accs, g->accs, (size_t)g->p->n_accs * sizeof *g->accs,
-                       err);
-  wl_u64 *counters = (wl_u64 *)(void *)g->blob;
-  g->k.keys = (const wl_kgkey *)(const void *)(g->blob + at_keys);
-  g->k.accs = (const wl_kgacc *)(const void *)(g->blob + at_accs);
-  g->k.n_made = counters + C_MADE;
-  g->k.full = counters + C_FULL;
-  g->k.n_side = counters + C_SIDE;
-  return rc;
+static wl_status make_counters(wl_dgroups *g, wl_error *err) {
+  wl_status rc = take(g, COUNTERS * 8, &g->counters, err);
+  if (rc) return rc;
+  g->k.n_made = g->counters + C_MADE;
+  g->k.full = g->counters + C_FULL;
+  g->k.n_side = g->counters + C_SIDE;
+  return WL_OK;
 }
 
 wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_lowered *low,
@@ -282,12 +271,9 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->n_rows = (wl_u64)n_rows;
   g->k.n_keys = (wl_u32)p->n_keys;
   g->k.n_accs = (wl_u32)p->n_accs;
-  g->accs = wl_mem_zalloc(((size_t)p->n_accs + 1) * sizeof *g->accs);
-  g->anchors = wl_mem_zalloc(((size_t)p->n_accs + 1) * sizeof *g->anchors);
-  wl_status rc = g->accs && g->anchors ? WL_OK : wl_nomem(err);
   /* a quarter of the budget: half of it for records, the rest for what comes and goes */
   g->room = d->budget / 8;
-  if (!rc) rc = choose(g, low, err);
+  wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 2 ? PACK_BYTES : (wl_u64)g->room / 2;
   for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
   if (!rc && n_sums) {
@@ -298,7 +284,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->n_pack_slots = n_pack / ((1 + g->k.words) * 8);
   if (g->n_pack_slots > g->k.n_slots) g->n_pack_slots = g->k.n_slots;
   if (g->n_pack_slots < 32) g->n_pack_slots = 32;
-  if (!rc) rc = put_blob(g, err);
+  if (!rc) rc = make_counters(g, err);
   if (!rc) rc = take(g, table_bytes(g), &g->k.table, err);
   if (!rc) rc = take(g, pack_bytes(g), &g->pack, err);
   if (!rc && g->k.side_size) rc = take(g, g->k.side_size * 24, &g->k.side, err);
@@ -316,10 +302,8 @@ void wl_dgroups_close(wl_dgroups *g) {
   drop(g, g->k.table, table_bytes(g));
   drop(g, g->pack, pack_bytes(g));
   drop(g, g->k.side, g->k.side_size * 24);
-  drop(g, g->blob, g->n_blob);
+  drop(g, g->counters, COUNTERS * 8);
   wl_mem_free(g->side);
-  wl_mem_free(g->accs);
-  wl_mem_free(g->anchors);
   wl_mem_free(g);
 }
 
@@ -368,7 +352,7 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
   all.g.row0 = (wl_u64)first_row;
   *restart = false;
   wl_status rc = g->d->launch(g->d, WL_K_GROUP, &all, sizeof all, grid, threads, n_shared, err);
-  if (!rc) rc = g->d->copy_out(g->d, counters, g->blob, sizeof counters, err);
+  if (!rc) rc = g->d->copy_out(g->d, counters, g->counters, sizeof counters, err);
   if (rc) return rc;
   if (counters[C_FULL]) {
     *restart = true;
@@ -380,7 +364,7 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
 /* ---- bringing the groups to the host */
 
 static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *record) {
-  const wl_kgkey *key = &g->keys[k];
+  const wl_kgkey *key = &g->k.keys[k];
   wl_u64 bits;
   if (g->k.mode == WL_KG_WIDE) {
     if (record[1 + g->p->n_keys] >> k & 1) return wl_null();
@@ -413,7 +397,7 @@ static __int128 limbs(wl_u64 lo, wl_i64 hi) {
 }
 
 static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
-  const wl_kgacc *a = &g->accs[k];
+  const wl_kgacc *a = &g->k.accs[k];
   const wl_u64 *w = record + a->word;
   wl_u32 n_sums = 0;
   memset(out, 0, sizeof *out);
@@ -462,7 +446,7 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
 
 static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
                              wl_groups *into, wl_u32 *map, wl_error *err) {
-  wl_u64 *n_packed = (wl_u64 *)(void *)g->blob + C_PACKED, n = 0;
+  wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
   wl_status rc = g->d->clear(g->d, n_packed, 8, err);

@@ -477,7 +477,7 @@ WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   }
 }
 
-WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
+WL_KERNEL_MANY(wl_interp, wl_kargs, 256, 6) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);

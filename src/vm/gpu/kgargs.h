@@ -48,9 +48,12 @@ typedef struct wl_kgacc {
   double unit;    /* of a real's digits */
 } wl_kgacc;
 
+enum { WL_KG_KEYS = 16, WL_KG_ACCS = 32 };
+
+/* Keys and accumulators stand in the arguments themselves: constant memory, all lanes read one. */
 typedef struct wl_kgroup {
-  const wl_kgkey *keys;
-  const wl_kgacc *accs;
+  wl_kgkey keys[WL_KG_KEYS];
+  wl_kgacc accs[WL_KG_ACCS];
   wl_u64 *table;
   wl_u64 n_slots;
   wl_u64 base;    /* by address: the packed key of record 0 */

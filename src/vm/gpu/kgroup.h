@@ -361,6 +361,7 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 256) {
     wl_u32 act = 0;
     for (wl_u32 i = 0; i < WL_K_ROWS; i++)
       if (base + i * T + tid < k->n_rows) act |= 1u << i;
+    if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* all for nothing */
     (void)k_run(k, sh, base, act, g);
     if (g->copies && ++done == g->flush_tiles) {
       simt_barrier();

@@ -91,11 +91,15 @@ static sqlite3 *open_db(int n_rows) {
   return db;
 }
 
+static const char *engine = "cpu";
+
 static bool settings(sqlite3 *db) {
-  return sqlite3_exec(db,
-                      "SELECT warplite_set('engine','cpu'), warplite_set('route','always'), "
-                      "warplite_set('threads','2')",
-                      NULL, NULL, NULL) == SQLITE_OK;
+  char sql[200];
+  snprintf(sql, sizeof sql,
+           "SELECT warplite_set('engine','%s'), warplite_set('device','sim'), "
+           "warplite_set('route','always'), warplite_set('threads','2')",
+           engine);
+  return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
 /* cold: every try on a connection of its own, so that enabling and loading fail too. */
@@ -104,7 +108,7 @@ static void check(const char *sql, bool arrow, bool cold, int n_rows) {
   wl_u64 want = 0, got;
   int n = 0, n_failed = 0;
   bool good = true;
-  snprintf(label, sizeof label, "nomem %s%s%d rows: %.120s", arrow ? "arrow " : "",
+  snprintf(label, sizeof label, "nomem %s %s%s%d rows: %.120s", engine, arrow ? "arrow " : "",
            cold ? "cold " : "", n_rows, sql);
   sqlite3 *db = open_db(n_rows);
   if (!db || warplite_enable(db) || !settings(db) || run_any(db, sql, arrow, &want)) {
@@ -148,7 +152,7 @@ static void check(const char *sql, bool arrow, bool cold, int n_rows) {
       break;
     }
     rc = run_any(db, sql, arrow, &got);
-    if (rc != SQLITE_OK || got != want || strncmp(warplite_reason(db), "cpu", 3) != 0) {
+    if (rc != SQLITE_OK || got != want || strncmp(warplite_reason(db), engine, 3) != 0) {
       good = tap_bad(label, "allocation %d: afterwards code %d, %s rows, %s", n, rc,
                      got == want ? "right" : "other", warplite_reason(db));
       break;
@@ -182,5 +186,11 @@ int main(void) {
   }
   check("SELECT a, c, x FROM t WHERE a%1000=7", false, false, LARGE);
   check("SELECT sum(a), sum(b), max(c) FROM t", true, false, LARGE);
+  engine = "gpu";
+  check("SELECT a%7, count(*), sum(b), min(a), total(b*1e300) FROM t GROUP BY a%7", false, false,
+        SMALL);
+  check("SELECT b, a, count(*), sum(a) FROM t GROUP BY b, a", true, false, SMALL);
+  check("SELECT a, c FROM t ORDER BY b DESC, a", false, false, SMALL);
+  check("SELECT DISTINCT a%5, b FROM t ORDER BY 1, 2 DESC LIMIT 50", false, true, SMALL);
   return tap_done();
 }

@@ -19,7 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COUNTERS = 8, SIDE_MOST = 1 << 20 };
+/* LAUNCH_MOST: tablets of a launch; row numbers in it are 32 bits. */
+enum { COUNTERS = 8, SIDE_MOST = 1 << 20, LAUNCH_MOST = 1 << 14 };
 enum { C_TICKET, C_OUT, C_SIDE, C_TEXT, C_FAULT };
 
 typedef struct state {
@@ -487,6 +488,7 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
     return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each,
                         d->budget);
   s->group = n < r->n_tablets ? (int)n : r->n_tablets;
+  if (s->group > LAUNCH_MOST) s->group = LAUNCH_MOST;
   if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
   return WL_OK;
 }
@@ -573,6 +575,10 @@ static wl_status finish_pass(wl_run *r, state *s, wl_error *err) {
   if (!rc && again) r->next_tablet = 0;
   snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
            r->collects ? ", then ordered on the cpu" : "");
+  if (!rc && !again) { /* the statement may stay open for long */
+    wl_dgroups_close(s->groups);
+    s->groups = NULL;
+  }
   return rc;
 }
 

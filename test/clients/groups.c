@@ -145,7 +145,8 @@ static int all_sizes(const char *engine, int queries) {
         sizes[s], rnd(2) ? "1000" : "4611686018427387", rnd(2) ? "9223372036854775807" : "-5",
         sizes[s]);
     run(db, text);
-    int native = 0, there = 0, bad = 0, n = sizes[s] > 10000 ? queries / 8 : queries;
+    int native = 0, there = 0, grouped = 0, sorted = 0, bad = 0,
+        n = sizes[s] > 10000 ? queries / 8 : queries;
     for (int i = 0; i < n && bad < 5; i++) {
       sqlite3_stmt *ours = NULL, *theirs = NULL;
       char why[500] = "";
@@ -163,6 +164,9 @@ static int all_sizes(const char *engine, int queries) {
       }
       native += strncmp(warplite_reason(db), "sqlite: ", 8) != 0;
       there += strncmp(warplite_reason(db), "gpu: ", 5) == 0;
+      grouped += strstr(warplite_reason(db), "; groups by ") != NULL;
+      sorted += strstr(warplite_reason(db), " on the gpu") != NULL &&
+                strncmp(warplite_reason(db), "gpu: ", 5) == 0;
       sqlite3_finalize(ours);
       sqlite3_finalize(theirs);
     }
@@ -170,8 +174,10 @@ static int all_sizes(const char *engine, int queries) {
     int enough = native * 5 >= n * 3; /* keys that only look different are SQLite's */
     /* text and mixed types as keys, and what must be judged in row order, are the CPU's */
     if (device) enough &= there * 5 >= n;
-    printf("%s groups: %s: %d of %d native over %d rows, %d on the device\n",
-           enough ? "ok" : "not ok", engine, native, n, sizes[s], there);
+    if (device && sizes[s]) enough &= grouped > 0 && sorted > 0;
+    printf("%s groups: %s: %d of %d native over %d rows, %d on the device, which grouped %d and "
+           "sorted %d\n",
+           enough ? "ok" : "not ok", engine, native, n, sizes[s], there, grouped, sorted);
     failed |= bad || !enough;
     sqlite3_close(db);
   }

@@ -271,13 +271,12 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->n_rows = (wl_u64)n_rows;
   g->k.n_keys = (wl_u32)p->n_keys;
   g->k.n_accs = (wl_u32)p->n_accs;
-  /* a quarter of the budget: half of it for records, the rest for what comes and goes */
-  g->room = d->budget / 8;
+  g->room = d->budget / 4; /* and an eighth of that for the groups on their way, and for reals */
   wl_status rc = choose(g, low, err);
-  wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 2 ? PACK_BYTES : (wl_u64)g->room / 2;
+  wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
   if (!rc && n_sums) {
-    wl_u64 most = (wl_u64)g->room / 2 / 24;
+    wl_u64 most = (wl_u64)g->room / 8 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
     if (g->k.side_size > most) g->k.side_size = most;
   }
@@ -331,8 +330,6 @@ static wl_status grow(wl_dgroups *g, wl_error *err) {
 }
 
 static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
-  if (n > g->k.side_size)
-    return wl_not_taken(err, "too many reals that the device's digits do not hold");
   if (g->n_side + n > g->size_side) {
     wl_u64 size = 2 * (g->n_side + n);
     wl_u64 *p = wl_mem_realloc(g->side, g->n_side * 24, size * 24);
@@ -357,6 +354,11 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
   if (counters[C_FULL]) {
     *restart = true;
     return grow(g, err);
+  }
+  if (counters[C_SIDE] > g->k.side_size) { /* fewer rows at a time may do */
+    *restart = true;
+    rc = clear(g, err);
+    return rc ? rc : wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
   }
   return counters[C_SIDE] ? keep_side(g, counters[C_SIDE], err) : WL_OK;
 }

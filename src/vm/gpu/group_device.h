@@ -9,8 +9,8 @@
 **    lock.
 ** 2. A launch either gathers all its rows or asks for a new start: what was gathered is then
 **    forgotten and the table's first tablet is next.
-** 3. The records and what comes with them take at most a quarter of the device's budget;
-**    if they need more, the keys are done in several passes over the table.
+** 3. The records take at most a quarter of the device's budget, what comes with them a quarter
+**    of that; if they need more, the keys are done in several passes over the table.
 */
 #ifndef WL_GROUP_DEVICE_H
 #define WL_GROUP_DEVICE_H
@@ -31,7 +31,8 @@ void wl_dgroups_close(wl_dgroups *g);
 wl_i64 wl_dgroups_bytes(const wl_dgroups *g); /* that it holds on the device */
 const char *wl_dgroups_way(const wl_dgroups *g);
 
-/* Gathers the rows of a launch. *restart: the table was too small; begin with tablet 0. */
+/* Gathers the rows of a launch. *restart: something was too small, begin with tablet 0; with
+** WL_FULL: and with fewer rows. */
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
                             unsigned threads, size_t n_shared, bool *restart,
                             wl_error *err) WL_MUST;

@@ -107,21 +107,28 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
   }
 }
 
-WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
-                       wl_u64 row) {
-  wl_u64 *best =
-      g->copies ? kg_whole(sh, g, acc->place, slot, kg_copy(g)) : kg_record(g, slot) + acc->word;
-  wl_u64 *extra = g->copies ? kg_whole(sh, g, acc->place + 1, slot, kg_copy(g)) : best + 1;
-  if (acc->op == WL_OP__AggMinI || acc->op == WL_OP__AggMaxI) {
-    wl_u64 code = kg_code_int(acc->op, (wl_i64)bits);
+/* best and extra are in one kind of memory, so that the compiler sees which. */
+WL_FN void kg_better(wl_u64 *best, wl_u64 *extra, wl_u32 op, wl_u64 bits, wl_u64 row) {
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
+    wl_u64 code = kg_code_int(op, (wl_i64)bits);
     if (code)
       kg_best(best, code);
     else
       kg_best(extra, 1);
   } else {
     double d = wl_as_f64(bits);
-    kg_best(best, kg_code_real(acc->op, d));
+    kg_best(best, kg_code_real(op, d));
     if (d == 0.0) kg_best(extra, ~(row << 1 | bits >> 63));
+  }
+}
+WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
+                       wl_u64 row) {
+  if (g->copies) {
+    wl_u64 *best = kg_whole(sh, g, acc->place, slot, kg_copy(g));
+    kg_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
+  } else {
+    wl_u64 *best = kg_record(g, slot) + acc->word;
+    kg_better(best, best + 1, acc->op, bits, row);
   }
 }
 

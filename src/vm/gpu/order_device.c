@@ -37,19 +37,15 @@ static bool is_number(const wl_program *p, int result) {
 
 wl_dorder wl_dorder_plan(const wl_program *p) {
   wl_dorder o = {p->distinct, p->n_order > 0, NULL};
-  for (int k = 0; k < p->n_given && p->distinct; k++)
-    if (!is_number(p, k)) o.distinct = false;
-  if (p->distinct && (!o.distinct || p->n_given > WL_KO_FIELDS / 2)) {
-    o.distinct = o.order = false;
-    o.why = "DISTINCT of text or of several types";
-    return o;
-  }
-  for (int k = 0; k < p->n_order; k++)
-    if (!is_number(p, p->order[k].result)) o.order = false;
-  if (p->n_order && (!o.order || p->n_order > WL_KO_FIELDS / 2)) {
-    o.order = false;
-    o.why = "ORDER BY text or several types";
-  }
+  if ((p->distinct && p->n_given > WL_KO_FIELDS / 2) || p->n_order > WL_KO_FIELDS / 2)
+    o = (wl_dorder){false, false, "too many columns"};
+  for (int k = 0; k < p->n_given && o.distinct; k++)
+    if (!is_number(p, k)) o = (wl_dorder){false, false, "DISTINCT of text or of several types"};
+  for (int k = 0; k < p->n_order && o.order; k++)
+    if (!is_number(p, p->order[k].result)) {
+      o.order = false;
+      o.why = "ORDER BY text or several types";
+    }
   return o;
 }
 

@@ -629,7 +629,7 @@ static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
   if (rc == WL_FULL && l.end - l.first > 1) {
     s->group = (l.end - l.first + 1) / 2;
     *again = true;
-    if (!s->groups || !fault) return WL_OK;
+    if (!s->groups || (!fault && !l.restart)) return WL_OK;
     forget_groups(r); /* the kernel has run */
     return wl_dgroups_restart(s->groups, err);
   }

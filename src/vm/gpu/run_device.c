@@ -9,6 +9,7 @@
 **    from it.
 */
 #include "vm/gpu/devcol.h"
+#include "vm/gpu/limits.h"
 #include "vm/gpu/lower.h"
 #include "vm/run_impl.h"
 #include "base/mem.h"
@@ -117,8 +118,8 @@ static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
 }
 
 /*
-** The argument block: counters, code, operands, constants and their text, columns, outputs,
-** accumulators. Walked twice: once to measure, once to fill.
+** The argument block: counters, code, operands, constants and their text, columns, maps,
+** outputs, accumulators. Walked twice: once to measure, once to fill.
 */
 static void blob_fill(launch *l) {
   const wl_program *p = l->r->p;
@@ -126,6 +127,7 @@ static void blob_fill(launch *l) {
   wl_kargs *a = &l->args;
   size_t at = 0;
   wl_u64 zero[COUNTERS] = {0};
+  wl_kmap maps[WL_GPU_MAX_MAPS];
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
@@ -145,6 +147,17 @@ static void blob_fill(launch *l) {
     wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
     if (k == 0) a->cols = where;
   }
+  for (int k = 0; k < p->n_maps; k++) {
+    const wl_map *m = &p->maps[k];
+    size_t rows = (size_t)m->n + 1;
+    wl_kmap km = {.base = m->base, .n = m->n};
+    km.t = blob_put(l, &at, m->t, rows);
+    if (m->v) km.v = blob_put(l, &at, m->v, rows * sizeof *m->v);
+    if (m->len) km.len = blob_put(l, &at, m->len, rows * sizeof *m->len);
+    if (m->len) km.heap = blob_put(l, &at, m->heap, m->n_heap);
+    maps[k] = km;
+  }
+  a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;

@@ -570,21 +570,9 @@ wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   return rc ? rc : wl_compile_plain(c, out);
 }
 
-/* ---- filters: every conjunct drops rows on its own */
-
-static wl_status filter(wl_compiler *c, const wl_bexpr *e) {
-  wl_operand t;
-  if (e->kind == WL_B_AND) {
-    wl_status rc = filter(c, e->a);
-    return rc ? rc : filter(c, e->b);
-  }
-  wl_status rc = wl_compile_expr(c, e, &t);
-  if (!rc) rc = as_truth(c, &t);
-  if (rc) return rc;
-  if (wl_is_const(&t) && wl_const_value(c, &t).t != WL_T_NULL && wl_const_value(c, &t).v)
-    return WL_OK;
-  return wl_compile_append(c,
-                           (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* the target is patched in */
+wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_status rc = wl_compile_expr(c, e, out);
+  return rc ? rc : as_truth(c, out);
 }
 
 /* ---- aggregates */
@@ -861,7 +849,7 @@ static wl_status compile(wl_compiler *c) {
   if (!rc && limited && !q->aggregate && !sorted)
     rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
-  if (!rc && q->where) rc = filter(c, q->where);
+  if (!rc && q->where) rc = wl_compile_filter(c, q->where);
   if (!rc && q->grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = aggregate(c, k);
   if (!rc && !q->aggregate) rc = results(c);
@@ -871,7 +859,7 @@ static wl_status compile(wl_compiler *c) {
     int host_op = p->host_op;
     if (limited && !sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
     if (!rc) rc = wl_compile_begin(c, WL_SOURCE_AGGREGATES);
-    if (!rc && q->having) rc = filter(c, q->having);
+    if (!rc && q->having) rc = wl_compile_filter(c, q->having);
     if (!rc) rc = results(c);
     if (!rc) rc = wl_compile_end(c);
     p->host_op = host_op;

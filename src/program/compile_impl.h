@@ -61,6 +61,7 @@ extern const wl_operand wl_no_operand;
 /* An expression: its operand, of values (wl_compile_expr) or maybe of dictionary codes. */
 wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_coded(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) WL_MUST; /* codes become texts */
 
 wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;
@@ -80,6 +81,9 @@ wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_
 /* Doubles an arena array when it is full. */
 wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t width,
                           int most) WL_MUST;
+
+/* filter.c: drops the rows where e is not true */
+wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;
 
 /* call.c */
 wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;

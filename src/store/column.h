@@ -9,7 +9,7 @@
 ** 4. A text or blob is (offset | length << 32) into its segment's heap.
 ** 5. A finished column never changes. It is counted: whoever runs over it holds it.
 ** 6. A column with a dictionary holds integers, the codes of its texts (store/dict.h); its
-**    domain is that of the texts.
+**    domain is that of the texts, but a segment's range is that of its codes.
 */
 #ifndef WL_COLUMN_H
 #define WL_COLUMN_H

@@ -145,9 +145,12 @@ static void recode_task(void *arg, int worker, long i) {
     atomic_store(&j->failed, true);
     return;
   }
+  wl_u32 least = 0xffffffffu, most = 0;
   for (size_t r = 0; r < n && s->entries; r++) {
     bool null = s->valid && !(s->valid[r >> 3] >> (r & 7) & 1);
     wl_u32 code = null ? 0 : j->ranks[j->maps[i][from[r]]];
+    if (!null && code < least) least = code;
+    if (!null && code > most) most = code;
     if (j->phys == WL_P_I8)
       ((wl_i8 *)to)[r] = (wl_i8)code;
     else if (j->phys == WL_P_I16)
@@ -162,6 +165,10 @@ static void recode_task(void *arg, int worker, long i) {
   free_entries(s);
   s->data = to;
   s->phys = j->phys;
+  if (least <= most) { /* the zone map of the codes; the types are still those of the texts */
+    s->domain.lo = least;
+    s->domain.hi = most;
+  }
 }
 
 /* Plain text again: the heap of distinct texts stays, and rows share places in it. */

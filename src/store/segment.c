@@ -298,9 +298,11 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column *
   if (!atomic_load(&job.failed)) {
     c->dict = dict;
     c->phys = job.phys = common_phys(segments, n, &c->domain);
-    if (dict)
+    if (dict) {
       c->phys = segments[0].phys;
-    else
+      c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+      c->domain.hi = nothing.hi;
+    } else
       wl_threads_run(n_threads, n, convert_task, &job);
   }
   if (atomic_load(&job.failed)) {

@@ -4,6 +4,7 @@
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "program/zone.h"
 #include "vm/order.h"
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static void wave_task(void *arg, int worker, long task) {
   wl_run *r = w->r;
   wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
+  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return;
   if (!r->workers[worker])
     rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
                       &r->workers[worker], err);

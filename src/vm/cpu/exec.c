@@ -4,6 +4,7 @@
 */
 #include "vm/cpu/exec.h"
 #include "vm/cpu/loops.h"
+#include "vm/cpu/search.h"
 #include "base/mem.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
@@ -358,6 +359,13 @@ static void generic(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
   const plane *a = operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
+  if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
+    wl_word word;
+    if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
+      word_search(&word, a->v, a->n, a->t, n, d->t);
+      return;
+    }
+  }
   if (op->truth)
     for (int i = 0; i < n; i++) d->t[i] = op->truth(&x->ctx, get(a, i), get(b, i), in->c);
   else

@@ -4,6 +4,7 @@
 */
 #include "vm/cpu/exec.h"
 #include "vm/cpu/loops.h"
+#include "vm/cpu/narrow.h"
 #include "vm/cpu/search.h"
 #include "base/mem.h"
 #include "vm/conv.h"
@@ -28,9 +29,13 @@ struct wl_exec {
   wl_column **cols;
   const wl_val *aggregates;
   plane *regs, *consts;
-  int *last_use; /* of each register: the last instruction that reads it */
-  int *defined;  /* of each register: the instruction that sets it */
-  int *direct;   /* of each register: the result column it is loaded straight into, or -1 */
+  int *last_use;   /* of each register: the last instruction that reads it */
+  int *defined;    /* of each register: the instruction that sets it */
+  int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
+  wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
+  int tablet;      /* the rows of the vector: … */
+  wl_i32 row;      /* … from here on, … */
+  int n;           /* … so many left */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
   bool selected;           /* sel holds; else all rows in a row */
@@ -128,15 +133,16 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->pending = wl_mem_zalloc((n_regs + 1) * sizeof *x->pending);
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place)
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending || !place)
     rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
-    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;
+    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = x->pending[r] = -1;
     note_uses(x);
     if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
     pthread_once(&places_once, places_init);
@@ -194,11 +200,8 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->last_use);
   wl_mem_free(x->defined);
   wl_mem_free(x->direct);
+  wl_mem_free(x->pending);
   wl_mem_free(x);
-}
-
-static const plane *operand(const wl_exec *x, wl_i16 o) {
-  return WL_IS_CONST(o) ? &x->consts[WL_CONST_OF(o)] : &x->regs[o];
 }
 
 /* Truths of an operand that is a truth register or a constant standing for one. */
@@ -254,6 +257,38 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
+/* An operand, loaded if it has not been: only now, for the rows that are left. */
+static const plane *operand(wl_exec *x, wl_i16 o) {
+  if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
+  if (x->pending[o] >= 0) {
+    load_table(x, x->cols[x->pending[o]], &x->regs[o], x->tablet, x->row, x->n);
+    x->pending[o] = -1;
+  }
+  return &x->regs[o];
+}
+
+/* A column against a constant: over the column itself, which stays unloaded. */
+static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  int op = narrow_op(in->op, turned);
+  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0) return false;
+  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  wl_u8 *d = x->regs[in->d].t;
+  if (k->t || c->phys > WL_P_F64) return false;
+  const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
+  narrow_compare(c->phys, op, data, sel, n, k->v[0], d);
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, sel, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
 /* Rows of the second block's source. */
 static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
   wl_i64 width = x->p->n_keys + x->p->n_aggs, base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
@@ -280,7 +315,7 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
   int k = keep_true(t, x->keep, n);
   if (k == n || k == 0) return k;
   for (int r = 0; r < x->p->n_regs; r++)
-    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc)
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
       compact(&x->regs[r], x->keep, k);
   if (x->selected)
     for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
@@ -295,6 +330,7 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
 static void typed(wl_exec *x, const wl_instr *in, int n) {
   wl_shape shape = wl_opcodes[in->op].shape;
   plane *d = &x->regs[in->d];
+  if (compare_column(x, in, n)) return;
   const plane *a = operand(x, in->a), *b = NULL;
   bool two = wl_shapes[shape][2] != ' ';
   if (two) b = operand(x, in->b);
@@ -610,6 +646,9 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
                         wl_acc_state *accs) {
   const wl_program *p = x->p;
   x->selected = false;
+  x->tablet = tablet;
+  x->row = row;
+  x->n = n;
   wl_scratch_reset(&x->ctx);
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
@@ -622,10 +661,10 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
         x->regs[in->d].v = o->v + out->n_rows;
         if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
       }
-      if (!x->aggregates) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      if (!x->aggregates) x->pending[in->d] = in->a;
       break;
     case WL_SHAPE_FILTER:
-      n = filter(x, pc, operand(x, in->a), n);
+      x->n = n = filter(x, pc, operand(x, in->a), n);
       if (n == 0) return WL_OK;
       break;
     case WL_SHAPE_RESULT: rc = give(x, out, n); break;

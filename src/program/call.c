@@ -8,7 +8,7 @@
 ** 2. What a call gives is checked against the register's type when it runs.
 */
 #include "program/compile_impl.h"
-#include "vm/conv.h"
+#include "vm/calls.h"
 #include <string.h>
 
 #define T(x) WL_M(WL_T_##x)
@@ -144,12 +144,59 @@ static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, b
   return rc;
 }
 
+/* Whether a constant is an integer of 32 bits, which every version of SQLite takes as it is. */
+static bool small_int(const wl_compiler *c, const wl_operand *o, wl_i64 *out) {
+  if (!wl_is_const(o)) return false;
+  wl_val v = wl_const_value(c, o);
+  *out = (wl_i64)v.v;
+  return v.t == WL_T_INT && *out > -0x7fffffffLL && *out < 0x7fffffffLL;
+}
+
+/* substr(), instr(), trim(): of text, with constants where the opcodes want them. */
+static wl_status text_of(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
+                         wl_operand *out) {
+  wl_i64 first = 0, count = 0x7fffffff;
+  wl_operand b;
+  wl_status rc = WL_OK;
+  for (int k = 0; k < n; k++)
+    if (wl_has(&args[k], WL_T_BLOB) || wl_only_null(&args[k])) return WL_OK;
+  wl_opcode op = f == WL_NATIVE_SUBSTR  ? WL_OP__Substr
+                 : f == WL_NATIVE_INSTR ? WL_OP__Instr
+                                        : WL_OP__Trim;
+  int sides = f == WL_NATIVE_LTRIM ? 1 : f == WL_NATIVE_RTRIM ? 2 : f == WL_NATIVE_TRIM ? 3 : 0;
+  wl_domain d = wl_domain_any(T(TEXT));
+  if (op == WL_OP__Substr) {
+    if (n < 2 || !small_int(c, &args[1], &first) || (n > 2 && !small_int(c, &args[2], &count)))
+      return WL_OK;
+    rc = wl_compile_constant(
+        c, wl_int((wl_i64)((wl_u64)first << 32 | ((wl_u64)count & 0xffffffffu))), &b);
+  } else if (op == WL_OP__Instr) {
+    if (n != 2) return WL_OK;
+    b = args[1];
+    rc = wl_compile_text(c, &b);
+    d = wl_domain_int(0, 0xffffffffLL, false);
+  } else {
+    if (n == 2 && (!wl_is_const(&args[1]) || wl_const_value(c, &args[1]).t != WL_T_TEXT))
+      return WL_OK;
+    if (n == 2)
+      b = args[1];
+    else
+      rc = wl_compile_constant(c, wl_text((const wl_u8 *)" ", 1), &b);
+  }
+  *done = true;
+  if (!rc) rc = wl_compile_text(c, &args[0]);
+  if (wl_nullable(&args[0]) || wl_nullable(&b)) d.mask |= T(NULL);
+  return rc ? rc : wl_compile_emit(c, op, &args[0], &b, &wl_no_operand, sides, d, out);
+}
+
 static wl_status native(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
                         wl_operand *out) {
   wl_operand *a = &args[0];
   *done = false;
   if (f == WL_NATIVE_LIKE || f == WL_NATIVE_GLOB)
     return n >= 2 ? like_of(c, f, args, n, done, out) : WL_OK;
+  if (f >= WL_NATIVE_SUBSTR && f <= WL_NATIVE_RTRIM)
+    return n >= 1 ? text_of(c, f, args, n, done, out) : WL_OK;
   if (f == WL_NATIVE_NONE || n != 1) return WL_OK;
   if (wl_only_null(a) && f != WL_NATIVE_TYPEOF) {
     *done = true;
@@ -187,11 +234,17 @@ static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args,
     if (!v) return wl_nomem(c->err);
     for (int k = 0; k < e->n_list; k++) v[k] = wl_const_value(c, &args[k]);
     c->fault = WL_FAULT_NONE;
-    wl_val r = wl_conv_call(&c->fold, e->text, v, e->n_list, e->of_time);
+    bool *varies = WL_NEW_N(c->arena, bool, e->n_list + 1); /* none does */
+    if (!varies) return wl_nomem(c->err);
+    wl_val r = wl_null();
+    wl_call_rows one = {e->text, v, varies, e->n_list, 1, e->of_time};
+    wl_calls_run(&c->fold, &one, &r);
     if (c->fault == WL_FAULT_ROOM) return wl_nomem(c->err);
     if (c->fault) return wl_not_taken(c->err, "%s is an error, or asks for the time", e->text);
     return wl_compile_constant(c, r, out);
   }
+  if (e->n_list > WL_CALL_ARGS)
+    return wl_not_taken(c->err, "a function of more than %d arguments", WL_CALL_ARGS);
   wl_status rc = wl_compile_room(c, (void **)&p->calls, p->n_calls, &c->size_calls,
                                  sizeof *p->calls, WL_MAX_REGS);
   wl_i16 *list = rc ? NULL : WL_NEW_N(c->arena, wl_i16, e->n_list);

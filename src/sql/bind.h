@@ -43,6 +43,11 @@ typedef enum wl_native {
   WL_NATIVE_LENGTH,
   WL_NATIVE_UPPER,
   WL_NATIVE_LOWER,
+  WL_NATIVE_SUBSTR,
+  WL_NATIVE_INSTR,
+  WL_NATIVE_TRIM,
+  WL_NATIVE_LTRIM,
+  WL_NATIVE_RTRIM,
   WL_NATIVE_LIKE, /* (pattern, text [, escape]), as the functions have it */
   WL_NATIVE_GLOB
 } wl_native;

@@ -33,24 +33,26 @@ static const known functions[] = {
     {"format", T(NULL) | T(TEXT), 0, 0},
     {"glob", T(NULL) | T(INT), 0, WL_NATIVE_GLOB},
     {"hex", T(TEXT), 0, 0},
-    {"instr", T(NULL) | T(INT), 0, 0},
+    {"instr", T(NULL) | T(INT), 0, WL_NATIVE_INSTR},
     {"julianday", T(NULL) | T(REAL), OF_TIME, 0},
     {"length", T(NULL) | T(INT), 0, WL_NATIVE_LENGTH},
     {"like", T(NULL) | T(INT), 0, WL_NATIVE_LIKE},
     {"likelihood", 0, REFUSED, 0},
     {"likely", 0, REFUSED, 0},
     {"lower", T(NULL) | T(TEXT), 0, WL_NATIVE_LOWER},
-    {"ltrim", T(NULL) | T(TEXT), 0, 0},
+    {"ltrim", T(NULL) | T(TEXT), 0, WL_NATIVE_LTRIM},
     {"printf", T(NULL) | T(TEXT), 0, 0},
     {"quote", T(TEXT), 0, 0},
     {"round", T(NULL) | T(REAL), 0, WL_NATIVE_ROUND},
-    {"rtrim", T(NULL) | T(TEXT), 0, 0},
+    {"rtrim", T(NULL) | T(TEXT), 0, WL_NATIVE_RTRIM},
     {"sign", T(NULL) | T(INT), 0, WL_NATIVE_SIGN},
     {"sqlite_log", 0, REFUSED, 0},
     {"sqlite_offset", 0, REFUSED, 0},
     {"strftime", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"substr", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
+    {"substring", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
     {"time", T(NULL) | T(TEXT), OF_TIME, 0},
-    {"trim", T(NULL) | T(TEXT), 0, 0},
+    {"trim", T(NULL) | T(TEXT), 0, WL_NATIVE_TRIM},
     {"typeof", T(TEXT), 0, WL_NATIVE_TYPEOF},
     {"unicode", T(NULL) | T(INT), 0, 0},
     {"unixepoch", T(NULL) | T(INT), OF_TIME, 0},
@@ -222,6 +224,8 @@ static bool is_arrow(const wl_expr *e) {
 static bool goes_inside(const wl_expr *e) {
   if (is_arrow(e)) return true;
   if (e->kind != WL_E_CALL || e->distinct || e->star || e->window || e->a || !e->list) return false;
+  const known *f = find_known(e->name);
+  if (f && f->native) return false; /* opcodes are faster, and their values carry nothing more */
   return !is_name(e, "min") && !is_name(e, "max") && !is_name(e, "nullif") &&
          wl_conv_function(e->name);
 }

@@ -21,9 +21,7 @@ wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err
 /* Whether SQLite has a scalar function of that name that depends on its arguments alone. */
 bool wl_conv_function(const char *name);
 
-/* Asks SQLite for an expression over parameters, "upper(?1)": text and blobs come back in the
-** context's scratch. WL_FAULT_SQL if it is an error, which SQLite itself shall report, or
-** if of_time and an argument asks for the current time. */
-wl_val wl_conv_call(wl_vctx *x, const char *text, const wl_val *args, int n, bool of_time);
+/* The converter's calls (vm/calls.h); NULL: out of memory. It keeps them. */
+struct wl_calls *wl_conv_calls(wl_conv *c);
 
 #endif

@@ -388,6 +388,90 @@ WL_FN wl_val wl_op_Length(wl_vctx *x, wl_val a, wl_val b, int c) {
       while (i < a.n && (p[i] & 0xc0) == 0x80) i++;
   return wl_int(n);
 }
+/* The place behind the character at i. */
+WL_FN wl_u32 wl_skip_char(const wl_u8 *p, wl_u32 n, wl_u32 i) {
+  if (p[i++] >= 0xc0)
+    while (i < n && (p[i] & 0xc0) == 0x80) i++;
+  return i;
+}
+/* substr() of text, by SQLite's arithmetic of negative and zero arguments. */
+WL_FN wl_val wl_op_Substr(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a);
+  wl_i64 first = (wl_i32)(b.v >> 32), count = (wl_i32)(b.v & 0xffffffffu);
+  int back = count < 0;
+  if (back) count = -count;
+  if (first < 0) {
+    wl_i64 n = 0;
+    for (wl_u32 i = 0; i < a.n && p[i]; n++) i = wl_skip_char(p, a.n, i);
+    first += n;
+    if (first < 0) {
+      count += first;
+      if (count < 0) count = 0;
+      first = 0;
+    }
+  } else if (first > 0) {
+    first--;
+  } else if (count > 0) {
+    count--;
+  }
+  if (back) {
+    first -= count;
+    if (first < 0) {
+      count += first;
+      first = 0;
+    }
+  }
+  wl_u32 from = 0;
+  for (; from < a.n && p[from] && first > 0; first--) from = wl_skip_char(p, a.n, from);
+  wl_u32 to = from;
+  for (; to < a.n && p[to] && count > 0; count--) to = wl_skip_char(p, a.n, to);
+  return wl_text(p + from, to - from);
+}
+WL_FN wl_val wl_op_Instr(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a), *q = wl_bytes(b);
+  wl_i64 place = 1;
+  if (b.n == 0) return wl_int(1);
+  for (wl_u32 i = 0; (wl_u64)i + b.n <= a.n; place++) {
+    wl_u32 k = 0;
+    while (k < b.n && p[i + k] == q[k]) k++;
+    if (k == b.n) return wl_int(place);
+    do i++;
+    while (i < a.n && (p[i] & 0xc0) == 0x80);
+  }
+  return wl_int(0);
+}
+/* Bytes of the character of set b that text [from, to) begins (or ends) with, or 0. */
+WL_FN wl_u32 wl_trim_one(const wl_u8 *p, wl_u32 n, wl_val b, int at_end) {
+  const wl_u8 *q = wl_bytes(b);
+  for (wl_u32 i = 0; i < b.n && q[i];) {
+    wl_u32 next = wl_skip_char(q, b.n, i), len = next - i, k = 0;
+    const wl_u8 *s = at_end ? p + n - len : p;
+    if (len <= n) {
+      while (k < len && s[k] == q[i + k]) k++;
+      if (k == len) return len;
+    }
+    i = next;
+  }
+  return 0;
+}
+WL_FN wl_val wl_op_Trim(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a);
+  wl_u32 n = a.n, k;
+  while (c & 1 && n > 0 && (k = wl_trim_one(p, n, b, 0)) != 0) {
+    p += k;
+    n -= k;
+  }
+  while (c & 2 && n > 0 && (k = wl_trim_one(p, n, b, 1)) != 0) n -= k;
+  return wl_text(p, n);
+}
 WL_FN wl_val wl_ascii_case(wl_vctx *x, wl_val a, int first, int flip) {
   if (a.t == WL_T_NULL) return a;
   wl_u8 *to = wl_scratch(x, a.n);

@@ -7,6 +7,7 @@
 #include "vm/cpu/narrow.h"
 #include "vm/cpu/search.h"
 #include "base/mem.h"
+#include "vm/calls.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
 #include <pthread.h>
@@ -43,6 +44,7 @@ struct wl_exec {
   wl_groups *groups;       /* of the run in progress, or NULL */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
   wl_i64 rows[WL_VECTOR];  /* its number in the table */
+  wl_val *call_room;       /* arguments and results of a call; made when first needed */
   wl_u32 fault;
   wl_vctx ctx;
 };
@@ -201,6 +203,7 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->defined);
   wl_mem_free(x->direct);
   wl_mem_free(x->pending);
+  wl_mem_free(x->call_room);
   wl_mem_free(x);
 }
 
@@ -442,15 +445,22 @@ static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
 static wl_status call(wl_exec *x, const wl_instr *in, int n) {
   const wl_call *c = &x->p->calls[in->c];
   plane *d = &x->regs[in->d];
-  wl_val few[16], *args = c->n <= 16 ? few : wl_mem_alloc((size_t)c->n * sizeof *args);
-  if (!args) return WL_NOMEM;
-  for (int i = 0; i < n && !x->fault; i++) {
-    for (int k = 0; k < c->n; k++) args[k] = get(operand(x, c->args[k]), i);
-    wl_val v = wl_conv_call(&x->ctx, c->text, args, c->n, c->of_time);
-    if (!(c->gives & WL_M(v.t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
-    put(d, i, v);
+  size_t rows = (size_t)n;
+  if (!x->call_room) x->call_room = wl_mem_alloc((WL_CALL_ARGS + 1) * WL_VECTOR * sizeof(wl_val));
+  if (!x->call_room) return WL_NOMEM;
+  wl_val *args = x->call_room, *out = args + WL_CALL_ARGS * WL_VECTOR;
+  bool varies[WL_CALL_ARGS];
+  for (int k = 0; k < c->n; k++) {
+    const plane *a = operand(x, c->args[k]);
+    varies[k] = a->stride != 0;
+    for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
   }
-  if (args != few) wl_mem_free(args);
+  wl_call_rows r = {c->text, args, varies, c->n, n, c->of_time};
+  wl_calls_run(&x->ctx, &r, out);
+  for (int i = 0; i < n && !x->fault; i++) {
+    if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
+    put(d, i, out[i]);
+  }
   return x->fault ? WL_ERROR : WL_OK; /* the rows behind have no value: nothing may go on */
 }
 

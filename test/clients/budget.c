@@ -143,7 +143,17 @@ static void test_modes(sqlite3 *db, const char *device) {
       snprintf(words, sizeof words, "transfer=%s", m == 0 || m == 4 ? "stream" : modes[m]);
       one(db, label, 7, "gpu: ", words);
     }
-  run(db, "SELECT warplite_set('transfer','auto'), warplite_set('device_budget','0'), "
+  /* mapped, and host_budget leaves no room for a second copy of the columns */
+  run(db,
+      "SELECT warplite_set('transfer','mapped'), warplite_set('device_budget','0'), "
+      "warplite_unload('t'), warplite_load('t'), warplite_set('host_budget','%lld')",
+      all + 1000);
+  for (int k = 0; k < N_QUERIES; k++) {
+    char label[200];
+    snprintf(label, sizeof label, "%s, transfer=mapped, host_budget full", device);
+    if (k != 4) one(db, label, k, "gpu: ", "transfer=mapped (staged)");
+  }
+  run(db, "SELECT warplite_set('transfer','auto'), warplite_set('host_budget','1G'), "
           "warplite_set('stream_blocks','3'), warplite_set('pinned','1'), "
           "warplite_set('block_threads','0')");
 }
@@ -181,7 +191,21 @@ static void test_cache(sqlite3 *db, const char *device) {
   check(ask(db, "SELECT group_concat(on_device,'')='101' FROM (SELECT on_device FROM "
                 "warplite_cache WHERE \"table\"='u' ORDER BY \"column\")") == 1,
         what, warplite_reason(db));
-  run(db, "DROP TABLE u; SELECT warplite_set('transfer','auto')");
+  /* the same in host memory */
+  run(db, "SELECT warplite_unload('u'), warplite_set('engine','cpu'), "
+          "warplite_set('host_budget','3000000')");
+  for (int k = 0; k < 4; k++) {
+    sqlite3_stmt *s = NULL;
+    long n;
+    int rc;
+    warplite_prepare(db, sql[k], -1, &s, NULL);
+    digest(s, &n, &rc);
+  }
+  check(ask(db, "SELECT group_concat(\"column\",'')='ac' FROM (SELECT \"column\" FROM "
+                "warplite_cache WHERE \"table\"='u' ORDER BY \"column\")") == 1,
+        "the least used column leaves host memory", warplite_reason(db));
+  run(db, "DROP TABLE u; SELECT warplite_set('transfer','auto'), warplite_set('engine','gpu'), "
+          "warplite_set('host_budget','1G')");
 }
 
 static void test(const char *device) {

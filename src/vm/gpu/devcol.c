@@ -136,7 +136,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   out->n_bytes = l.end;
   out->mapped = way == WL_WAY_MAPPED;
   void *address = NULL;
-  wl_status rc = out->mapped ? d->host_alloc(d, l.end + 1, &out->memory, err)
+  wl_status rc = out->mapped ? d->host_alloc(d, l.end ? l.end : 1, &out->memory, err)
                              : wl_dev_alloc(d, l.end, &out->memory, err);
   if (rc) return rc;
   address = out->memory;

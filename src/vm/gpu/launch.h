@@ -26,7 +26,7 @@ typedef struct wl_device_state {
   struct wl_launch *ring; /* [WL_STREAM_BLOCKS_MOST] */
   wl_i64 n_in, n_out;     /* bytes moved */
   double ns[3];           /* waited for data, kernels, results */
-  int group;              /* tablets in the next block */
+  int group, most;        /* tablets in the next block, and at most */
   wl_u64 text_room;       /* bytes for text that the kernel makes */
   __int128 *magnitude;    /* [n_accs]: sum of |v| so far, of AggSumX */
 } wl_device_state;

@@ -67,7 +67,7 @@ static wl_status bring(launch *l, const void *from, size_t n, void *out, wl_erro
   void *host = NULL, *mapped = NULL;
   wl_status rc = WL_OK;
   if (l->results->pinned)
-    rc = d->host_alloc(d, n + 1, &host, err);
+    rc = d->host_alloc(d, n ? n : 1, &host, err);
   else if (!(host = wl_mem_alloc(n + 1)))
     rc = wl_nomem(err);
   if (rc) return rc;

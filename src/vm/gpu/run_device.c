@@ -343,7 +343,7 @@ static void hold_residents(wl_run *r, state *s) {
     if (wl_devcol_resident(d, r->snap.cols[k], way_of(r, s), r->config.threads, &c, &why))
       s->resident = false;
   }
-  /* so that the time is not taken for the kernel's; if it fails the kernel says so */
+  /* so that the time is not taken for the kernel's */
   if (d->n_in != before && d->finish(d, &why)) s->resident = false;
   took(s, T_DATA, start);
 }
@@ -357,12 +357,14 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
     n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
+  bool fits = n_bytes + bare + fixed <= d->budget;
   /* auto leaves a quarter for results, or resident columns would make many small blocks */
-  bool fits = n_bytes + bare + fixed <= d->budget && n_bytes <= d->budget / 4 * 3;
+  if (want->mode == WL_TRANSFER_AUTO && n_bytes > d->budget / 4 * 3) fits = false;
   s->mode = want->mode;
   if (s->mode == WL_TRANSFER_AUTO || s->mode == WL_TRANSFER_CACHED)
     s->mode = fits ? WL_TRANSFER_CACHED : WL_TRANSFER_STREAM;
-  s->resident = s->mode == WL_TRANSFER_CACHED || wl_launch_mapped(s);
+  s->resident =
+      s->mode == WL_TRANSFER_CACHED || (wl_launch_mapped(s) && n_bytes <= d->mapped_budget);
   hold_residents(r, s);
   if (!s->resident && s->mode == WL_TRANSFER_CACHED) s->mode = WL_TRANSFER_STREAM;
   wl_i64 room = d->budget - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0);
@@ -379,7 +381,7 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
     if (s->depth > 1 && share < most) most = share;
     if (n > most) n = most > 1 ? most : 1;
   }
-  s->group = n < r->n_tablets ? (int)n : r->n_tablets;
+  s->group = s->most = n < r->n_tablets ? (int)n : r->n_tablets;
   if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
   return WL_OK;
 }
@@ -431,7 +433,10 @@ static wl_status finish_kernel(launch *l, wl_u64 *text_room, wl_error *err) {
   if (!rc) rc = judge(l, &again, err);
   if (again) *text_room = l->counters[C_TEXT];
   double start = wl_clock_ns();
-  if (!rc && l->r->second_block >= 0) rc = gather_aggregates(l, err);
+  if (!rc && l->r->second_block >= 0) {
+    rc = gather_aggregates(l, err);
+    if (!rc) l->r->next_tablet = l->end; /* it counts now, whatever becomes of the next block */
+  }
   if (!rc && l->r->second_block < 0 && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
   took(l->s, T_RESULTS, start);
   return rc;
@@ -503,7 +508,7 @@ static wl_status one_wave(wl_run *r, state *s, wl_error *err) {
     int last = r->n_tablets - from < s->group ? r->n_tablets - from : s->group;
     wl_u64 text_room = 0;
     wl_status rc = run_blocks(r, s, n, &text_room, err);
-    if (!rc && limited) s->group *= 2;
+    if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
     if (rc != WL_FULL) return rc;
     if (r->next_tablet > from) return WL_OK; /* the next wave meets it again */
     if (text_room)
@@ -511,7 +516,7 @@ static wl_status one_wave(wl_run *r, state *s, wl_error *err) {
     else if (s->depth > 1)
       s->depth = 1;
     else if (last > 1)
-      s->group = (last + 1) / 2;
+      s->group = s->most = (last + 1) / 2;
     else
       return WL_NOT_TAKEN; /* with the message that says why */
   }

@@ -191,6 +191,17 @@ static void test_cache(sqlite3 *db, const char *device) {
   check(ask(db, "SELECT group_concat(on_device,'')='101' FROM (SELECT on_device FROM "
                 "warplite_cache WHERE \"table\"='u' ORDER BY \"column\")") == 1,
         what, warplite_reason(db));
+  sqlite3_stmt *plan = NULL;
+  int said = 0;
+  warplite_prepare(db, "EXPLAIN QUERY PLAN SELECT sum(c) FROM u", -1, &plan, NULL);
+  while (sqlite3_step(plan) == SQLITE_ROW)
+    said |= strcmp((const char *)sqlite3_column_text(plan, 3),
+                   "TRANSFER cached, columns of 0.8 MB") == 0;
+  sqlite3_finalize(plan);
+  check(said, "EXPLAIN QUERY PLAN names the mode and the bytes", "it does not");
+  check(ask(db, "SELECT reason GLOB '*transfer=cached, 0.8 MB in, * out, data * ms, kernel * ms, "
+                "results * ms' FROM warplite_log WHERE sql='SELECT sum(c) FROM u'") == 1,
+        "warplite_log has the bytes and times", "it has not");
   /* the same in host memory */
   run(db, "SELECT warplite_unload('u'), warplite_set('engine','cpu'), "
           "warplite_set('host_budget','3000000')");

@@ -43,7 +43,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = n_missing ? n * (LOAD_ROW + LOAD_VALUE * n_missing) / uses : 0;
-  double fixed = (q->calls ? AGG_FIXED : 0) + q->n_list_cost * CPU_CONST;
+  double fixed = (q->n_calls ? AGG_FIXED : 0) + q->n_list_cost * CPU_CONST;
   nodes += 2.0 * q->n_list_cost;
   out->cpu_ns = CPU_FIXED + fixed + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;

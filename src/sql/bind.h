@@ -30,8 +30,22 @@ typedef enum wl_bkind {
   WL_B_TRUTH, /* a IS TRUE */
   WL_B_CASE,  /* list: when, then, …, else */
   WL_B_CAST,  /* to affinity */
-  WL_B_ABS
+  WL_B_CALL   /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
 } wl_bkind;
+
+/* Functions that have opcodes, for arguments that allow it. */
+typedef enum wl_native {
+  WL_NATIVE_NONE,
+  WL_NATIVE_ABS,
+  WL_NATIVE_ROUND,
+  WL_NATIVE_SIGN,
+  WL_NATIVE_TYPEOF,
+  WL_NATIVE_LENGTH,
+  WL_NATIVE_UPPER,
+  WL_NATIVE_LOWER,
+  WL_NATIVE_LIKE, /* (pattern, text [, escape]), as the functions have it */
+  WL_NATIVE_GLOB
+} wl_native;
 
 typedef struct wl_bexpr {
   wl_bkind kind;
@@ -48,6 +62,9 @@ typedef struct wl_bexpr {
   struct wl_bexpr *a, *b;
   struct wl_bexpr **list;
   int n_list;
+  const char *text; /* of a call */
+  bool of_time;     /* a call that may ask for the current time */
+  wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
 } wl_bexpr;
 
 typedef enum wl_agg_fn {
@@ -77,7 +94,9 @@ typedef struct wl_query {
   wl_bexpr *where;
   wl_bexpr **results;
   int n_results;
-  bool calls; /* some function of SQLite is computed by us: it must not be overridden */
+  const char **calls; /* functions of SQLite that we compute: they must not be overridden */
+  int n_calls;
+  int n_call_cost; /* calls of SQLite itself that a row may need */
   bool aggregate;
   wl_bagg *aggs;
   int n_aggs;

@@ -8,6 +8,8 @@
 ** 3. The place of a NULL holds zero; a segment without NULLs has no bitmap.
 ** 4. A text or blob is (offset | length << 32) into its segment's heap.
 ** 5. A finished column never changes. It is counted: whoever runs over it holds it.
+** 6. A column with a dictionary holds integers, the codes of its texts (store/dict.h); its
+**    domain is that of the texts.
 */
 #ifndef WL_COLUMN_H
 #define WL_COLUMN_H
@@ -28,11 +30,14 @@ typedef struct wl_segment {
   wl_i32 n_rows, n_nulls;
   wl_domain domain; /* the zone map: types and ranges in this tablet */
   wl_u8 phys;
+  wl_u64 *entries; /* while a column is made: places of the segment's own dictionary */
+  wl_i32 n_entries;
 } wl_segment;
 
 typedef struct wl_column {
   atomic_int refs;
   wl_u8 phys;
+  struct wl_dict *dict; /* owned; or NULL */
   wl_domain domain;
   wl_i64 n_rows;
   int n_tablets;

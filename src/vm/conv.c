@@ -8,11 +8,20 @@
 #include <string.h>
 
 enum { ARITH, REAL, NUMERIC, N_STATEMENTS };
+enum { N_CALLS = 16 };
+
+/* A call prepared before. */
+typedef struct call {
+  char *text;
+  sqlite3_stmt *stmt;
+} call;
 
 struct wl_conv {
   wl_conv *next;
   sqlite3 *db;
   sqlite3_stmt *stmt[N_STATEMENTS];
+  call calls[N_CALLS];
+  int next_call; /* whose place the next new one takes */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,6 +29,10 @@ static wl_conv *idle;
 
 static void conv_close(wl_conv *c) {
   for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(c->stmt[i]);
+  for (int i = 0; i < N_CALLS; i++) {
+    sqlite3_finalize(c->calls[i].stmt);
+    wl_mem_free(c->calls[i].text);
+  }
   sqlite3_close(c->db);
   wl_mem_free(c);
 }
@@ -101,6 +114,111 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
   wl_i64 i;
   return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
 }
+
+/* ---- functions */
+
+static char
+    *function_names; /* all that may be called, each with a NUL, lower case, then one more */
+
+/* Reads the list once; on failure it stays unread. */
+static void list_functions(sqlite3 *db) {
+  sqlite3_stmt *q = NULL;
+  sqlite3_str *s = sqlite3_str_new(db);
+  int rc = sqlite3_prepare_v2(db,
+                              "SELECT DISTINCT lower(name) FROM pragma_function_list "
+                              "WHERE builtin AND type = 's' AND flags & 2048",
+                              -1, &q, NULL);
+  while (!rc && sqlite3_step(q) == SQLITE_ROW) {
+    sqlite3_str_appendall(s, (const char *)sqlite3_column_text(q, 0));
+    sqlite3_str_append(s, "", 1);
+  }
+  if (!sqlite3_finalize(q) && !sqlite3_str_errcode(s) && sqlite3_str_length(s)) {
+    sqlite3_str_append(s, "", 1);
+    function_names = sqlite3_str_finish(s);
+  } else {
+    sqlite3_free(sqlite3_str_finish(s));
+  }
+}
+
+bool wl_conv_function(const char *name) {
+  wl_error ignored;
+  wl_conv *c;
+  if (wl_conv_take(&c, &ignored)) return false;
+  pthread_mutex_lock(&lock);
+  if (!function_names) list_functions(c->db);
+  const char *p = function_names;
+  pthread_mutex_unlock(&lock);
+  wl_conv_give(c);
+  for (; p && *p; p += strlen(p) + 1)
+    if (sqlite3_stricmp(p, name) == 0) return true;
+  return false;
+}
+
+static sqlite3_stmt *call_of(wl_vctx *x, const char *text) {
+  wl_conv *c = x->conv;
+  for (int i = 0; i < N_CALLS; i++)
+    if (c->calls[i].text && strcmp(c->calls[i].text, text) == 0) return c->calls[i].stmt;
+  call *k = &c->calls[c->next_call];
+  c->next_call = (c->next_call + 1) % N_CALLS;
+  sqlite3_finalize(k->stmt);
+  wl_mem_free(k->text);
+  k->stmt = NULL;
+  k->text = wl_mem_strdup(text);
+  char *sql = k->text ? sqlite3_mprintf("SELECT %s", text) : NULL;
+  if (!sql || sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &k->stmt, NULL)) {
+    wl_mem_free(k->text);
+    k->text = NULL;
+  }
+  sqlite3_free(sql);
+  return k->stmt;
+}
+
+static void bind(sqlite3_stmt *q, int i, wl_val a) {
+  const void *p = a.t >= WL_T_TEXT && a.n ? (const void *)wl_bytes(a) : "";
+  switch (a.t) {
+  case WL_T_INT: sqlite3_bind_int64(q, i, (sqlite3_int64)a.v); break;
+  case WL_T_REAL: sqlite3_bind_double(q, i, wl_as_f64(a.v)); break;
+  case WL_T_TEXT: sqlite3_bind_text(q, i, p, (int)a.n, SQLITE_STATIC); break;
+  case WL_T_BLOB: sqlite3_bind_blob(q, i, p, (int)a.n, SQLITE_STATIC); break;
+  default: sqlite3_bind_null(q, i);
+  }
+}
+
+wl_val wl_conv_call(wl_vctx *x, const char *text, const wl_val *args, int n, bool of_time) {
+  sqlite3_stmt *q = call_of(x, text);
+  wl_val r = wl_null();
+  if (!q) {
+    *x->fault = WL_FAULT_SQL;
+    return r;
+  }
+  sqlite3_limit(x->conv->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
+  for (int i = 0; i < n; i++) {
+    bind(q, i + 1, args[i]);
+    if (of_time && args[i].t >= WL_T_TEXT && args[i].n == 3 &&
+        sqlite3_strnicmp((const char *)wl_bytes(args[i]), "now", 3) == 0)
+      *x->fault = WL_FAULT_SQL;
+  }
+  if (sqlite3_step(q) != SQLITE_ROW) {
+    *x->fault = WL_FAULT_SQL;
+  } else {
+    int t = sqlite3_column_type(q, 0);
+    if (t == SQLITE_INTEGER) r = wl_int(sqlite3_column_int64(q, 0));
+    if (t == SQLITE_FLOAT) r = wl_real(sqlite3_column_double(q, 0));
+    if (t == SQLITE_TEXT || t == SQLITE_BLOB) {
+      const void *p =
+          t == SQLITE_TEXT ? (const void *)sqlite3_column_text(q, 0) : sqlite3_column_blob(q, 0);
+      wl_u32 size = (wl_u32)sqlite3_column_bytes(q, 0);
+      wl_u8 *to = wl_scratch(x, size);
+      if (to && size && !p) *x->fault = WL_FAULT_ROOM;
+      if (to && size && p) memcpy(to, p, size);
+      if (to) r = wl_val_make(t == SQLITE_TEXT ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)to, size);
+    }
+  }
+  sqlite3_reset(q);
+  return r;
+}
+
+/* ---- affinity */
 
 static bool space(wl_u8 c) {
   return c == ' ' || (c >= 9 && c <= 13);

@@ -13,12 +13,14 @@
 #ifndef WL_OPS_H
 #define WL_OPS_H
 
+#include "vm/like.h"
 #include "vm/value.h"
 
 enum {
   WL_FAULT_NONE = 0,
-  WL_FAULT_ROOM = 1,  /* no room for text: the runner tries again with more */
-  WL_FAULT_TOOBIG = 2 /* a string over SQLite's limit: the statement fails */
+  WL_FAULT_ROOM = 1,   /* no room for text: the runner tries again with more */
+  WL_FAULT_TOOBIG = 2, /* a string over SQLite's limit: the statement fails */
+  WL_FAULT_SQL = 3     /* SQLite's function raised an error: the statement goes to SQLite */
 };
 
 /* Where generic opcodes get room for text they make, and the host's converter. */
@@ -139,6 +141,11 @@ WL_FN wl_i64 wl_f64_to_i64(double r) {
 WL_FN double wl_op_RemF(double a, double b) {
   wl_i64 x = wl_f64_to_i64(a), y = wl_f64_to_i64(b);
   return y == 0 ? wl_as_f64(0x7ff8000000000000ULL) : (double)wl_op_RemI(x, y);
+}
+/* round(a): half away from zero; past 2^52 there is nothing to round. */
+WL_FN double wl_op_RoundF(double a) {
+  if (a < -4503599627370496.0 || a > 4503599627370496.0 || a != a) return a;
+  return (double)(wl_i64)(a + (a < 0 ? -0.5 : 0.5));
 }
 WL_FN int wl_op_EqF(double a, double b) {
   return a == b;
@@ -350,6 +357,55 @@ WL_FN wl_val wl_op_Concat(wl_vctx *x, wl_val a, wl_val b, int c) {
   memcpy(p, wl_bytes(a), a.n);
   memcpy(p + a.n, wl_bytes(b), b.n);
   return wl_text(p, a.n + b.n);
+}
+
+/* a LIKE b: b is text, a text or NULL, c the escape character or 0 */
+WL_FN wl_u8 wl_like_truth(wl_val a, wl_val b, int glob, int escape) {
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return WL_UNKNOWN;
+  wl_like k = wl_like_open(b, glob, escape);
+  return (wl_u8)(wl_like_match(&k, wl_bytes(a), a.n) ? WL_TRUE : WL_FALSE);
+}
+WL_FN wl_u8 wl_op_Like(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  return wl_like_truth(a, b, 0, c);
+}
+WL_FN wl_u8 wl_op_Glob(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  return wl_like_truth(a, b, 1, 0);
+}
+/* Characters of text up to a NUL, bytes of a blob; there are no numbers among the inputs. */
+WL_FN wl_val wl_op_Length(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)b;
+  (void)c;
+  if (a.t == WL_T_NULL) return a;
+  if (a.t == WL_T_BLOB) return wl_int(a.n);
+  const wl_u8 *p = wl_bytes(a);
+  wl_i64 n = 0;
+  for (wl_u32 i = 0; i < a.n && p[i]; n++)
+    if (p[i++] >= 0xc0)
+      while (i < a.n && (p[i] & 0xc0) == 0x80) i++;
+  return wl_int(n);
+}
+WL_FN wl_val wl_ascii_case(wl_vctx *x, wl_val a, int first, int flip) {
+  if (a.t == WL_T_NULL) return a;
+  wl_u8 *to = wl_scratch(x, a.n);
+  const wl_u8 *p = wl_bytes(a);
+  if (!to) return wl_null();
+  for (wl_u32 i = 0; i < a.n; i++)
+    to[i] = (wl_u8)(p[i] >= first && p[i] < first + 26 ? p[i] ^ flip : p[i]);
+  return wl_text(to, a.n);
+}
+WL_FN wl_val wl_op_Upper(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)b;
+  (void)c;
+  return wl_ascii_case(x, a, 'a', 32);
+}
+WL_FN wl_val wl_op_Lower(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)b;
+  (void)c;
+  return wl_ascii_case(x, a, 'A', 32);
 }
 
 #ifndef __CUDACC__

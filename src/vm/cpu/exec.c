@@ -54,12 +54,10 @@ static void note_uses(wl_exec *x) {
     }
     for (int k = 0; k < 3; k++)
       if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
-    if (in->op == WL_OP__Result)
-      for (int k = 0; k < p->n_results; k++)
-        if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
-    if (in->op == WL_OP__Group)
-      for (int k = 0; k < p->n_keys; k++)
-        if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
+      wl_i16 r = wl_program_listed(p, in, k);
+      if (!WL_IS_CONST(r)) x->last_use[r] = pc;
+    }
     if (want[0] != ' ') x->defined[in->d] = pc;
   }
 }
@@ -85,6 +83,8 @@ static void note_direct(wl_exec *x) {
       const wl_i16 ops[3] = {in->a, in->b, in->c};
       for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
         read |= want[j + 1] != ' ' && ops[j] == r;
+      for (int j = 0; in->op == WL_OP__Call && j < wl_program_n_listed(p, in); j++)
+        read |= wl_program_listed(p, in, j) == r;
     }
     if (!read) x->direct[r] = k;
   }
@@ -364,6 +364,52 @@ static void generic(wl_exec *x, const wl_instr *in, int n) {
     for (int i = 0; i < n; i++) put(d, i, op->value(&x->ctx, get(a, i), get(b, i), in->c));
 }
 
+/* ---- maps and calls */
+
+static void map_truths(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_u8 *t = m->t - m->base;
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  if (!a->t)
+    for (int i = 0; i < n; i++) d->t[i] = t[v[i]];
+  else
+    for (int i = 0; i < n; i++) d->t[i] = a->t[i] ? t[v[i]] : m->t[m->n];
+}
+
+static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    d->v[i] = m->v[k];
+    if (d->t) d->t[i] = m->t[k] != WL_T_NULL;
+  }
+}
+
+static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    bool text = m->t[k] >= WL_T_TEXT;
+    put(d, i,
+        wl_val_make(m->t[k], text ? (wl_u64)(size_t)(m->heap + m->v[k]) : m->v[k],
+                    text ? m->len[k] : 0));
+  }
+}
+
+static wl_status call(wl_exec *x, const wl_instr *in, int n) {
+  const wl_call *c = &x->p->calls[in->c];
+  plane *d = &x->regs[in->d];
+  wl_val few[16], *args = c->n <= 16 ? few : wl_mem_alloc((size_t)c->n * sizeof *args);
+  if (!args) return WL_NOMEM;
+  for (int i = 0; i < n && !x->fault; i++) {
+    for (int k = 0; k < c->n; k++) args[k] = get(operand(x, c->args[k]), i);
+    wl_val v = wl_conv_call(&x->ctx, c->text, args, c->n, c->of_time);
+    if (!(c->gives & WL_M(v.t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
+    put(d, i, v);
+  }
+  if (args != few) wl_mem_free(args);
+  return x->fault ? WL_ERROR : WL_OK; /* the rows behind have no value: nothing may go on */
+}
+
 static void null_test(plane *d, const plane *a, int n) {
   for (int i = 0; i < n; i++) d->t[i] = get(a, i).t == WL_T_NULL ? WL_TRUE : WL_FALSE;
 }
@@ -576,6 +622,11 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
       break;
     case WL_SHAPE_RESULT: rc = give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
+    case WL_SHAPE_CALL: rc = call(x, in, n); break;
+    case WL_SHAPE_MAP_B: map_truths(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_I:
+    case WL_SHAPE_MAP_F: map_numbers(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_V: map_values(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
@@ -607,6 +658,8 @@ wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *
     wl_status rc = vector(x, tablet, first + at, m, out, accs);
     if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
       return wl_fail(err, WL_TOOBIG, "string or blob too big");
+    if (x->fault == WL_FAULT_SQL)
+      return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
     if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;

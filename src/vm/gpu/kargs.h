@@ -45,6 +45,15 @@ typedef struct wl_kcol {
   wl_u64 phys;
 } wl_kcol;
 
+/* A map: see wl_map. */
+typedef struct wl_kmap {
+  wl_i64 base, n;
+  const wl_u64 *v;
+  const wl_u32 *len;
+  const wl_u8 *t;
+  const wl_u8 *heap;
+} wl_kmap;
+
 typedef struct wl_kout {
   wl_u64 *v;
   wl_u32 *n;
@@ -64,6 +73,7 @@ typedef struct wl_kargs {
   const wl_kopnd *opnds;
   const wl_val *consts;
   const wl_kcol *cols;
+  const wl_kmap *maps;
   const wl_kout *outs;
   const wl_kacc *accs;
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;

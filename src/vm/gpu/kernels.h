@@ -98,6 +98,18 @@ WL_FN void k_load(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, const wl_kcol *c, w
   if (d->type != WL_R_ANY) k_set_valid(sh, d, slot, valid);
 }
 
+/* ---- maps */
+
+WL_FN wl_u64 k_entry(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  return (wl_u64)(k_valid(sh, a, slot) ? k_int(sh, a, slot) - m->base : m->n);
+}
+WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  wl_u64 e = k_entry(sh, m, a, slot);
+  wl_u8 t = m->t[e];
+  if (t >= WL_T_TEXT) return wl_val_make(t, (wl_u64)(size_t)(m->heap + m->v[e]), m->len[e]);
+  return wl_val_make(t, m->v[e], 0);
+}
+
 /* ---- accumulators: slot s of a thread */
 
 WL_FN wl_u64 *k_acc(wl_u8 *sh, const wl_kargs *args, wl_u32 s) {
@@ -250,6 +262,25 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
     k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (r == r)));                                         \
   }                                                                                                \
   break;
+#define K_F_F(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, wl_f64_bits(F(k_real(sh, a, s))));                                        \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+/* Rows that were not loaded hold no code. */
+#define K_MAP_B(F)                                                                                 \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kmap *m = &args->maps[in.number];                                                     \
+    sh[d->t + K_SLOT] = m->t[k_entry(sh, m, a, K_SLOT)];                                           \
+  }                                                                                                \
+  break;
+#define K_MAP_V(F)                                                                                 \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_map(sh, &args->maps[in.number], a, K_SLOT));            \
+  break;
+#define K_MAP_I(F) K_MAP_V(F)
+#define K_MAP_F(F) K_MAP_V(F)
 #define K_F_I(F)                                                                                   \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \

@@ -40,9 +40,8 @@ static void last_uses(const wl_program *p, int first, int end, int *last) {
       for (int k = 0; k < 3; k++)
         if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) last[read[k]] = pc;
     if (want[0] != ' ' && last[in->d] < pc) last[in->d] = pc;
-    if (in->op == WL_OP__Result)
-      for (int k = 0; k < p->n_results; k++)
-        if (!WL_IS_CONST(p->results[k].operand)) last[p->results[k].operand] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++)
+      if (!WL_IS_CONST(wl_program_listed(p, in, k))) last[wl_program_listed(p, in, k)] = pc;
   }
 }
 
@@ -90,7 +89,9 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
     k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
     k->number = in->c;
     if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
-    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText) out->makes_text = true;
+    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
+        in->op == WL_OP__Lower)
+      out->makes_text = true;
   }
 }
 
@@ -152,6 +153,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   if (p->n_accs > WL_GPU_MAX_ACCS)
     return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
                         WL_GPU_MAX_ACCS);
+  if (p->n_maps > WL_GPU_MAX_MAPS)
+    return wl_not_taken(err, "the program has %d maps, the kernel takes %d", p->n_maps,
+                        WL_GPU_MAX_MAPS);
   size_t n_regs = (size_t)p->n_regs;
   int *last = WL_NEW_N(arena, int, n_regs + 1);
   wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);

@@ -68,8 +68,8 @@ static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
 }
 
 /*
-** The argument block: counters, code, operands, constants and their text, columns, outputs,
-** accumulators. Walked twice: once to measure, once to fill.
+** The argument block: counters, code, operands, constants and their text, columns, maps,
+** outputs, accumulators. Walked twice: once to measure, once to fill.
 */
 static void blob_fill(launch *l) {
   const wl_program *p = l->r->p;
@@ -77,6 +77,7 @@ static void blob_fill(launch *l) {
   wl_kargs *a = &l->args;
   size_t at = 0;
   wl_u64 zero[COUNTERS] = {0};
+  wl_kmap maps[WL_GPU_MAX_MAPS];
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
@@ -97,6 +98,17 @@ static void blob_fill(launch *l) {
     wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
     if (k == 0) a->cols = where;
   }
+  for (int k = 0; k < p->n_maps; k++) {
+    const wl_map *m = &p->maps[k];
+    size_t rows = (size_t)m->n + 1;
+    wl_kmap km = {.base = m->base, .n = m->n};
+    km.t = blob_put(l, &at, m->t, rows);
+    if (m->v) km.v = blob_put(l, &at, m->v, rows * sizeof *m->v);
+    if (m->len) km.len = blob_put(l, &at, m->len, rows * sizeof *m->len);
+    if (m->len) km.heap = blob_put(l, &at, m->heap, m->n_heap);
+    maps[k] = km;
+  }
+  a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -184,6 +196,7 @@ static wl_status launch_open(launch *l, wl_error *err) {
   if (rc) return rc;
   blob_fill(l);
   l->counters = (wl_u64 *)(void *)l->host;
+  l->d->n_in += (wl_i64)l->n_blob;
   rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
   double start = wl_clock_ns();
   if (!rc)
@@ -357,6 +370,10 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
     n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
+  for (int k = 0; k < r->p->n_maps; k++) { /* they travel with the arguments */
+    const wl_map *m = &r->p->maps[k];
+    fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
+  }
   bool fits = n_bytes + bare + fixed <= d->budget;
   /* auto leaves a quarter for results, or resident columns would make many small blocks */
   if (want->mode == WL_TRANSFER_AUTO && n_bytes > d->budget / 4 * 3) fits = false;

@@ -136,6 +136,8 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
                             .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                             .device = device,
                             .device_budget = c->set.device_budget,
+                            .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
+                            .transfer = c->set.transfer,
                             .check = wl_conn_check,
                             .check_arg = c};
     rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
@@ -240,6 +242,13 @@ void wl_answer_close(wl_answer *a) {
   if (detour) {
     wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
     memcpy(a->reason, a->conn->reason, sizeof a->reason);
+  }
+  const char *transfer = a->run && !detour ? wl_run_transfer(a->run) : NULL;
+  if (transfer) {
+    bool latest = strcmp(a->reason, a->conn->reason) == 0; /* or the reason is another's now */
+    size_t n = strlen(a->reason);
+    sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", %s", transfer);
+    if (latest) memcpy(a->conn->reason, a->reason, sizeof a->reason);
   }
   if (a->run || a->stmt)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,

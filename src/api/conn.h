@@ -22,7 +22,7 @@ typedef struct wl_log_entry {
   wl_i64 id;
   char *sql;
   char engine[8];
-  char reason[300];
+  char reason[420];
   wl_i64 n_rows;
   double ms;
 } wl_log_entry;

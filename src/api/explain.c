@@ -4,7 +4,7 @@
 */
 #include "api/rowset.h"
 #include "base/mem.h"
-#include "vm/gpu/device.h"
+#include "vm/gpu/devcol.h"
 #include <string.h>
 
 /* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
@@ -66,6 +66,18 @@ static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
   return wl_arena_printf(a, "%.*s%s", n > 120 ? 120 : (int)n, sql + e->pos, n > 120 ? "…" : "");
 }
 
+/* The transfer mode, and where the columns are in memory what they take on the device. */
+static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table, wl_arena *a) {
+  const char *mode = wl_transfer_name(c->set.transfer.mode);
+  size_t n_bytes = 0;
+  for (int i = 0; i < q->n_cols; i++) {
+    const wl_column *col = table->data[q->cols[i] < 0 ? table->n_cols : q->cols[i]];
+    if (!col) return mode;
+    n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
+  }
+  return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
+}
+
 static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_placement *where,
                         wl_rowset *r) {
   const wl_query *q = t->query;
@@ -74,6 +86,8 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pla
   int id = line(
       r, 1, 0,
       wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
+  if (where->engine == WL_ENGINE_GPU)
+    id = line(r, id + 1, id, wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
   if (q->limit || q->offset) {
     const char *text =
         s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";

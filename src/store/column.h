@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
-enum { WL_MAX_DEVICES = 2 };
+enum { WL_MAX_COPIES = 4 }; /* two devices, each with memory of its own and mapped memory */
 
 typedef struct wl_segment {
   void *data;
@@ -43,10 +43,11 @@ typedef struct wl_column {
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* Copies on devices, by device index, owned by vm/gpu: copy[k] is touched under the lock
+  /* Copies for devices, owned by vm/gpu: copy[k] and its counts are touched under the lock
   ** of on[k] alone; on[k], once set, stays. drop frees them when the column goes. */
-  void *copy[WL_MAX_DEVICES];
-  void *on[WL_MAX_DEVICES];
+  void *copy[WL_MAX_COPIES];
+  void *on[WL_MAX_COPIES];
+  wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs; and those that found it */
   void (*drop)(struct wl_column *c);
 } wl_column;
 

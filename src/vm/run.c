@@ -21,6 +21,10 @@ const char *wl_run_detour(const wl_run *r) {
   return *r->detour ? r->detour : NULL;
 }
 
+const char *wl_run_transfer(const wl_run *r) {
+  return *r->transfer ? r->transfer : NULL;
+}
+
 static void find_blocks(wl_run *r) {
   r->table_block = r->second_block = -1;
   for (int pc = 0; pc < r->p->n_code; pc++) {

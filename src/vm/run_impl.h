@@ -27,6 +27,7 @@ struct wl_run {
   wl_exec **workers;  /* [config.threads] */
   wl_acc_state *accs; /* [n_accs]: the whole table so far */
   char detour[200];
+  char transfer[200]; /* set after each of a device's waves */
   void *device_state;
 };
 

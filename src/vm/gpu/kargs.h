@@ -89,6 +89,14 @@ typedef struct wl_kargs {
   wl_vctx ctx;
 } wl_kargs;
 
+/* Bytes as whole tiles of WL_K_TILE, both sides aligned to it. */
+enum { WL_K_TILE = 512 };
+typedef struct wl_ktiles {
+  const wl_u64 *from;
+  wl_u64 *to;
+  wl_u64 n_tiles;
+} wl_ktiles;
+
 typedef struct wl_kgather {
   const wl_u64 *from; /* addresses */
   const wl_u32 *n;

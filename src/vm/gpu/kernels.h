@@ -472,7 +472,7 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
 
 /* ---- the kernels */
 
-WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
+WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   wl_kopnd *opnds = (wl_kopnd *)(void *)sh;
@@ -521,8 +521,18 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 256) {
   }
 }
 
+/* Results from the device's memory to mapped host memory: a warp a tile, so that the bus sees
+** whole aligned lines, whatever the results' own widths. */
+WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  for (wl_u64 tile = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); tile < args->n_tiles;
+       tile += n_warps)
+    for (wl_u64 i = tile * (WL_K_TILE / 8) + simt_lane(); i < (tile + 1) * (WL_K_TILE / 8); i += 32)
+      args->to[i] = args->from[i];
+}
+
 /* Copies the bytes of text results together: a warp a row. */
-WL_KERNEL_OF(wl_gather, wl_kgather, 256) {
+WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
        row += n_warps) {

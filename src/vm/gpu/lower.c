@@ -134,8 +134,8 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
   }
 }
 
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out,
-                   wl_error *err) {
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads,
+                   wl_lowered *out, wl_error *err) {
   int first, end;
   memset(out, 0, sizeof *out);
   table_block(p, &first, &end);
@@ -174,7 +174,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
   out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
   out->count_offset = out->const_offset + 16 * out->n_consts;
   wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
-  for (out->threads = (wl_u32)d->block_threads;; out->threads /= 2) {
+  for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
     wl_u32 used = registers + per_row * out->threads * WL_K_ROWS;
     out->acc_offset = (used + 15) & ~15u;
     out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
@@ -192,7 +192,7 @@ wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
   wl_arena arena;
   wl_lowered ignored;
   wl_arena_init(&arena);
-  wl_status rc = wl_lower(&arena, p, d, &ignored, err);
+  wl_status rc = wl_lower(&arena, p, d, 0, &ignored, err);
   wl_arena_close(&arena);
   return rc;
 }

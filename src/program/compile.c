@@ -11,6 +11,7 @@
 #include "program/domain.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- emitting */
@@ -32,7 +33,7 @@ wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) {
   wl_program *p = c->p;
   memset(out, 0, sizeof *out);
   out->dom = wl_domain_of(v);
-  for (int k = 0; k < p->n_consts; k++) {
+  for (int k = p->n_consts > 256 ? p->n_consts - 256 : 0; k < p->n_consts; k++) {
     if (p->consts[k].t == v.t && p->consts[k].v == v.v && p->consts[k].n == v.n) {
       out->x = WL_CONST(k);
       return WL_OK;
@@ -372,23 +373,126 @@ static wl_status is_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
                               truth_domain(false), out);
 }
 
-static wl_status logic(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
-  wl_operand a, b;
-  bool and = e->kind == WL_B_AND;
-  wl_status rc = wl_compile_expr(c, e->a, &a);
-  if (!rc) rc = as_truth(c, &a);
-  if (!rc) rc = wl_compile_expr(c, e->b, &b);
-  if (!rc) rc = as_truth(c, &b);
-  if (rc) return rc;
+/* a AND b, a OR b, of truths */
+static wl_status either(wl_compiler *c, bool and, wl_operand *a, wl_operand *b, wl_operand *out) {
   /* A constant side that decides, or that does not matter. */
   for (int k = 0; k < 2; k++) {
-    wl_operand *x = k ? &b : &a, *y = k ? &a : &b;
+    wl_operand *x = k ? b : a, *y = k ? a : b;
     if (!wl_is_const(x) || wl_const_value(c, x).t == WL_T_NULL) continue;
     *out = (wl_const_value(c, x).v != 0) == and? *y : *x;
     return WL_OK;
   }
-  return emit2(c, and? WL_OP__And : WL_OP__Or, &a, &b,
-               truth_domain(wl_nullable(&a) || wl_nullable(&b)), out);
+  return emit2(c, and? WL_OP__And : WL_OP__Or, a, b, truth_domain(wl_nullable(a) || wl_nullable(b)),
+               out);
+}
+
+/* ---- IN */
+
+/* x = list[first] OR … up to end, as a tree: the list may be longer than the stack is deep. */
+static wl_status in_any(wl_compiler *c, const wl_bexpr *e, int first, int end, wl_operand *out) {
+  wl_operand x, y;
+  if (end - first == 1) {
+    wl_status rc = wl_compile_expr(c, e->a, &x);
+    if (!rc) rc = wl_compile_expr(c, e->list[first], &y);
+    return rc ? rc : wl_compile_compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &x, &y, out);
+  }
+  int mid = first + (end - first) / 2;
+  wl_status rc = in_any(c, e, first, mid, &x);
+  if (!rc) rc = in_any(c, e, mid, end, &y);
+  return rc ? rc : either(c, false, &x, &y, out);
+}
+
+static int by_value(const void *a, const void *b, void *coll) {
+  return wl_cmp_val(*(const wl_val *)a, *(const wl_val *)b, *(wl_u8 *)coll);
+}
+
+static void sort_set(wl_set *s) {
+  qsort_r(s->v, (size_t)s->n, sizeof *s->v, by_value, &s->coll);
+  wl_i64 n = 0;
+  for (wl_i64 k = 0; k < s->n; k++)
+    if (k == 0 || wl_cmp_val(s->v[n - 1], s->v[k], s->coll) != 0) s->v[n++] = s->v[k];
+  s->n = n;
+}
+
+/* A compiler beside c whose constants are its own: a list may be long. */
+static wl_status aside(const wl_compiler *c, wl_compiler *out) {
+  size_t n = (size_t)c->in->query->n_exprs;
+  *out = *c;
+  out->p = WL_NEW(c->arena, wl_program);
+  out->size_code = out->size_regs = out->size_consts = 0;
+  out->memo = WL_NEW_N(c->arena, wl_operand, n);
+  out->known = WL_NEW_N(c->arena, bool, n);
+  out->deps = WL_NEW_N(c->arena, int, n);
+  if (!out->p || !out->memo || !out->known || !out->deps) return wl_nomem(c->err);
+  wl_operand null;
+  return wl_compile_constant(out, wl_null(), &null);
+}
+
+/* The list as constants under x's affinity. *ok: all of them are, and x stays the same. */
+static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operand *x, wl_set *set,
+                              bool *ok) {
+  const unsigned N = WL_M(WL_T_INT) | WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
+  wl_compiler side;
+  *ok = false;
+  /* TEXT affinity turns a number into text only where the other side is text */
+  if (e->cmp_affinity == 'B' && (x->dom.mask & N)) return WL_OK;
+  wl_status rc = aside(c, &side);
+  set->v = rc ? NULL : WL_NEW_N(c->arena, wl_val, e->n_list);
+  if (rc || !set->v) return rc ? rc : wl_nomem(c->err);
+  for (int k = 0; k < e->n_list; k++) {
+    wl_operand y;
+    rc = wl_compile_expr(&side, e->list[k], &y);
+    if (!rc) rc = wl_compile_value(&side, &y);
+    if (rc) return rc;
+    if (!wl_is_const(&y)) return WL_OK;
+    wl_operand other = {.dom = {.mask = (wl_u8)(x->dom.mask & T)}};
+    if (e->cmp_affinity >= 'C' && wl_has(&y, WL_T_TEXT))
+      rc = emit1(&side, WL_OP__NumAffinity, &y, y.dom, &y);
+    else if (e->cmp_affinity == 'B' && (y.dom.mask & N) && other.dom.mask)
+      rc = wl_compile_text(&side, &y);
+    if (rc) return rc;
+    wl_val v = wl_const_value(&side, &y);
+    if (v.t == WL_T_NULL)
+      set->has_null = true;
+    else
+      set->v[set->n++] = v;
+  }
+  *ok = true;
+  return WL_OK;
+}
+
+static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand x;
+  wl_set set = {.coll = e->cmp_coll};
+  bool constants = false;
+  wl_status rc = wl_compile_expr(c, e->a, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
+  if (rc) return rc;
+  if (!constants) return in_any(c, e, 0, e->n_list, out);
+  if (e->cmp_affinity >= 'C' && wl_has(&x, WL_T_TEXT)) {
+    wl_domain d = wl_domain_union(x.dom, wl_domain_any(WL_M(WL_T_INT) | WL_M(WL_T_REAL)));
+    rc = emit1(c, WL_OP__NumAffinity, &x, d, &x);
+    if (rc) return rc;
+  }
+  sort_set(&set);
+  wl_program *p = c->p;
+  rc =
+      wl_compile_room(c, (void **)&p->sets, p->n_sets, &c->size_sets, sizeof *p->sets, WL_MAX_REGS);
+  if (rc) return rc;
+  p->sets[p->n_sets++] = set;
+  memset(out, 0, sizeof *out);
+  out->truth = true;
+  out->dom = truth_domain(wl_nullable(&x) || set.has_null);
+  return wl_compile_reg(c, WL_OP__InSet, (wl_reg){WL_R_TRUTH, false}, x.x, 0,
+                        (wl_i16)(p->n_sets - 1), &out->x);
+}
+
+static wl_status logic(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand a, b;
+  wl_status rc = wl_compile_truth(c, e->a, &a);
+  if (!rc) rc = wl_compile_truth(c, e->b, &b);
+  return rc ? rc : either(c, e->kind == WL_B_AND, &a, &b, out);
 }
 
 static wl_status truth_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
@@ -535,6 +639,7 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
     if (!rc) rc = wl_compile_expr(c, e->b, &b);
     return rc ? rc : wl_compile_compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   case WL_B_IS: return is_node(c, e, out);
+  case WL_B_IN: return in_node(c, e, out);
   case WL_B_ISNULL:
     rc = wl_compile_coded(c, e->a, &a);
     if (!rc) rc = wl_compile_value(c, &a);

@@ -30,7 +30,7 @@ typedef struct wl_compiler {
   int entry;                 /* with entries: this leaf is what they are the entries of */
   const wl_column *entries;  /* compiling for these; NULL: for rows */
   struct wl_compiler *outer; /* who compiles for rows meanwhile */
-  int size_maps, size_calls;
+  int size_maps, size_calls, size_sets;
   wl_domain *agg_domains;
   wl_vctx fold;
   wl_u32 fault;

@@ -21,6 +21,7 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_RESULT(F0) return false;
 #define FOLD_GROUP(F0)  return false;
 #define FOLD_AGG(F0)    return false;
+#define FOLD_IN(F0)     return false;
 #define FOLD_CALL(F0)   return false;
 #define FOLD_MAP_B(F0)  return false;
 #define FOLD_MAP_I(F0)  return false;

@@ -23,9 +23,10 @@ const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_B_VV] = "BVV ",     [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",
     [WL_SHAPE_V_V] = "VV  ",      [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB",
     [WL_SHAPE_SELECT_F] = "FFFB", [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",
-    [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_MAP_B] = "BI  ",
-    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",    [WL_SHAPE_MAP_V] = "VI  ",
-    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",    [WL_SHAPE_AGG_V] = " V  ",
+    [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
+    [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
+    [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
+    [WL_SHAPE_AGG_V] = " V  ",
 };
 
 int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
@@ -116,6 +117,10 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   case WL_SHAPE_CALL:
     if (in->c < 0 || in->c >= p->n_calls)
       return wl_fail(err, WL_ERROR, "program: %s at %d has no call %d", o->name, pc, in->c);
+    break;
+  case WL_SHAPE_IN:
+    if (in->c < 0 || in->c >= p->n_sets)
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no set %d", o->name, pc, in->c);
     break;
   case WL_SHAPE_MAP_B:
   case WL_SHAPE_MAP_I:

@@ -42,6 +42,7 @@ typedef enum wl_shape {
   WL_SHAPE_B_V,
   WL_SHAPE_V_VV,
   WL_SHAPE_V_V,
+  WL_SHAPE_IN,
   WL_SHAPE_CALL,
   WL_SHAPE_MAP_B,
   WL_SHAPE_MAP_I,
@@ -109,6 +110,14 @@ typedef struct wl_map {
   wl_u8 *heap;
   size_t n_heap;
 } wl_map;
+
+/* The constants of an IN: distinct, in the order of the collation. */
+typedef struct wl_set {
+  wl_val *v;
+  wl_i64 n;
+  wl_u8 coll;
+  bool has_null; /* NULL was among them: what is not found is unknown */
+} wl_set;
 
 /* A call of SQLite: an expression over parameters, and the operands they stand for. */
 typedef struct wl_call {
@@ -182,6 +191,8 @@ typedef struct wl_program {
   const char *table; /* printable name */
   wl_map *maps;
   int n_maps;
+  wl_set *sets;
+  int n_sets;
   wl_call *calls;
   int n_calls;
   wl_acc *accs;

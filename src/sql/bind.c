@@ -245,8 +245,7 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
-/* x IN (list): an OR of comparisons under x's own affinity and collation. The OR is a tree of
-** even depth, for a list may be longer than the stack is deep. */
+/* x IN (list): one node, under x's own affinity and collation. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
   wl_bexpr *x;
@@ -257,29 +256,22 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   bool constants = true;
   for (const wl_expr_list *l = e->list; l; l = l->next, n++)
     constants = constants && is_constant(l->expr);
-  wl_bexpr **eq = WL_NEW_N(b->arena, wl_bexpr *, n);
-  if (!eq) return wl_nomem(b->err);
-  int k = 0;
-  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
-    wl_bexpr *y;
-    rc = wl_bind_expr(b, l->expr, &y);
-    if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq[k]);
-    if (rc) break;
-    eq[k]->cmp_affinity = x->affinity;
-    if (n > 1 || !constants) eq[k]->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
-  }
-  /* SQLite looks constants up in a sorted list. */
-  if (constants && n > IN_LOOKUP) {
-    b->q->n_nodes_cost = before + IN_LOOKUP;
-    b->q->n_list_cost += n;
-  }
-  for (; n > 1 && !rc; n = (n + 1) / 2) {
-    for (int i = 0; i + 1 < n && !rc; i += 2)
-      rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, eq[i], eq[i + 1], &eq[i / 2]);
-    if (n % 2) eq[n / 2] = eq[n - 1];
-  }
-  *out = eq[0];
-  return rc ? rc : wl_bind_negate(b, e->negated, out);
+  wl_bexpr *y = wl_bind_node(b, WL_B_IN);
+  if (y) y->list = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!y || !y->list) return wl_nomem(b->err);
+  y->a = x;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, y->n_list++)
+    rc = wl_bind_expr(b, l->expr, &y->list[y->n_list]);
+  if (rc) return rc;
+  y->cmp_affinity = x->affinity;
+  /* a list of one constant is a comparison, where the constant's collation counts too */
+  y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
+                                    : compare_collation(x, y->list[0]);
+  wl_bind_collation(y);
+  /* constants are looked up in a sorted list, by SQLite and by us */
+  if (constants && n > IN_LOOKUP) b->q->n_nodes_cost = before + IN_LOOKUP;
+  *out = y;
+  return wl_bind_negate(b, e->negated, out);
 }
 
 static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {

@@ -4,7 +4,7 @@
 **
 ** Invariants:
 ** 1. Everything lives in the arena of the statement.
-** 2. BETWEEN, IN (list) and alias references share children, so the tree is a graph
+** 2. BETWEEN and alias references share children, so the tree is a graph
 **    without cycles; the compiler computes a shared node once.
 ** 3. The table is named, not pointed to: it is looked up again for every run, and
 **    table_id tells whether its shape is still the one bound here.
@@ -23,6 +23,7 @@ typedef enum wl_bkind {
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
   WL_B_COMPARE, /* op, cmp_affinity, cmp_coll */
   WL_B_IS,      /* a IS b: cmp_affinity, cmp_coll */
+  WL_B_IN,      /* a IN (list): cmp_affinity, cmp_coll */
   WL_B_ISNULL,
   WL_B_AND,
   WL_B_OR,
@@ -114,8 +115,7 @@ typedef struct wl_query {
   int n_order;
   wl_bexpr *limit, *offset;
   int n_exprs;
-  int n_nodes_cost; /* operators a row passes, for the cost estimate … */
-  int n_list_cost;  /* … and natively, besides, constants that IN compares with one by one */
+  int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;
 
 /* Whether two bound expressions are the same computation. */

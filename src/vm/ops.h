@@ -206,6 +206,22 @@ WL_FN wl_u8 wl_op_IsV(wl_vctx *x, wl_val a, wl_val b, int c) {
   return (wl_u8)(wl_cmp_val(a, b, c) == 0 ? WL_TRUE : WL_FALSE);
 }
 
+/* a IN a sorted set of n values. */
+WL_FN wl_u8 wl_in_set(wl_val a, const wl_val *set, wl_i64 n, int coll, int has_null) {
+  if (a.t == WL_T_NULL) return WL_UNKNOWN;
+  wl_i64 lo = 0, hi = n;
+  while (lo < hi) {
+    wl_i64 mid = lo + (hi - lo) / 2;
+    int cmp = wl_cmp_val(set[mid], a, coll);
+    if (cmp == 0) return WL_TRUE;
+    if (cmp < 0)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return (wl_u8)(has_null ? WL_UNKNOWN : WL_FALSE);
+}
+
 /* Numbers and NULL only. */
 WL_FN wl_u8 wl_op_TruthV(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;

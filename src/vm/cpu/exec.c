@@ -442,6 +442,10 @@ static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
   }
 }
 
+static void in_set(const wl_set *s, plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = wl_in_set(get(a, i), s->v, s->n, s->coll, s->has_null);
+}
+
 static wl_status call(wl_exec *x, const wl_instr *in, int n) {
   const wl_call *c = &x->p->calls[in->c];
   plane *d = &x->regs[in->d];
@@ -679,6 +683,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
       break;
     case WL_SHAPE_RESULT: rc = give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
+    case WL_SHAPE_IN: in_set(&p->sets[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_CALL: rc = call(x, in, n); break;
     case WL_SHAPE_MAP_B: map_truths(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_MAP_I:

@@ -54,6 +54,13 @@ typedef struct wl_kmap {
   const wl_u8 *heap;
 } wl_kmap;
 
+/* A set: see wl_set. */
+typedef struct wl_kset {
+  const wl_val *v;
+  wl_i64 n;
+  wl_u32 coll, has_null;
+} wl_kset;
+
 typedef struct wl_kout {
   wl_u64 *v;
   wl_u32 *n;
@@ -74,6 +81,7 @@ typedef struct wl_kargs {
   const wl_val *consts;
   const wl_kcol *cols;
   const wl_kmap *maps;
+  const wl_kset *sets;
   const wl_kout *outs;
   const wl_kacc *accs;
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;

@@ -269,6 +269,12 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
     k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
   }                                                                                                \
   break;
+#define K_IN(F)                                                                                    \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kset *q = &args->sets[in.number];                                                     \
+    sh[d->t + K_SLOT] = wl_in_set(k_val(sh, a, K_SLOT), q->v, q->n, (int)q->coll, (int)q->has_null); \
+  }                                                                                                \
+  break;
 /* Rows that were not loaded hold no code. */
 #define K_MAP_B(F)                                                                                 \
   K_EACH K_LIVE {                                                                                  \

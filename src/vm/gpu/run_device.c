@@ -67,6 +67,12 @@ static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
   return l->blob ? l->blob + place : NULL;
 }
 
+/* The bytes of a text, and the value that points to them on the device, at place. */
+static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
+  v.v = (wl_u64)(size_t)blob_put(l, at, wl_bytes(v), v.n);
+  if (l->host) memcpy(l->host + place, &v, sizeof v);
+}
+
 /*
 ** The argument block: counters, code, operands, constants and their text, columns, maps,
 ** outputs, accumulators. Walked twice: once to measure, once to fill.
@@ -78,16 +84,15 @@ static void blob_fill(launch *l) {
   size_t at = 0;
   wl_u64 zero[COUNTERS] = {0};
   wl_kmap maps[WL_GPU_MAX_MAPS];
+  wl_kset sets[WL_GPU_MAX_MAPS];
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
   size_t consts = at;
   a->consts = blob_put(l, &at, p->consts, (size_t)p->n_consts * sizeof *p->consts);
   for (int k = 0; k < p->n_consts; k++) {
-    wl_val v = p->consts[k];
-    if (v.t < WL_T_TEXT) continue;
-    v.v = (wl_u64)(size_t)blob_put(l, &at, wl_bytes(v), v.n);
-    if (l->host) memcpy(l->host + consts + (size_t)k * sizeof v, &v, sizeof v);
+    if (p->consts[k].t >= WL_T_TEXT)
+      put_text(l, &at, p->consts[k], consts + (size_t)k * sizeof *p->consts);
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
@@ -109,6 +114,15 @@ static void blob_fill(launch *l) {
     maps[k] = km;
   }
   a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
+  for (int k = 0; k < p->n_sets; k++) {
+    const wl_set *q = &p->sets[k];
+    size_t place = at;
+    sets[k] = (wl_kset){.n = q->n, .coll = q->coll, .has_null = q->has_null};
+    sets[k].v = blob_put(l, &at, q->v, (size_t)q->n * sizeof *q->v);
+    for (wl_i64 i = 0; i < q->n; i++)
+      if (q->v[i].t >= WL_T_TEXT) put_text(l, &at, q->v[i], place + (size_t)i * sizeof *q->v);
+  }
+  a->sets = blob_put(l, &at, sets, (size_t)p->n_sets * sizeof *sets);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;

@@ -136,6 +136,8 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
                             .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                             .device = device,
                             .device_budget = c->set.device_budget,
+                            .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
+                            .transfer = c->set.transfer,
                             .check = wl_conn_check,
                             .check_arg = c};
     rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
@@ -192,23 +194,26 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_er
   return st;
 }
 
-wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
-  static const char *const names[] = {"count", "sum",      "total",  "avg",    "min", "max",
-                                      "abs",   "coalesce", "ifnull", "nullif", "iif"};
-  sqlite3_stmt *q = NULL;
-  int rc = sqlite3_prepare_v2(c->db, "PRAGMA function_list", -1, &q, NULL);
+wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) {
+  static const char *const own = "SELECT name FROM pragma_function_list AS f WHERE NOT builtin";
+  static const char *const same =
+      "SELECT name FROM pragma_function_list AS f WHERE NOT builtin AND EXISTS "
+      "(SELECT 1 FROM pragma_function_list AS g WHERE g.builtin AND g.name = f.name)";
+  sqlite3_stmt *s = NULL;
+  int rc = sqlite3_prepare_v2(c->db, q ? own : same, -1, &s, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc)
     return wl_not_taken(err, "SQLite does not list its functions: %.300s", sqlite3_errmsg(c->db));
   wl_status st = WL_OK;
-  while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-    if (sqlite3_column_int(q, 1)) continue; /* built in */
-    const char *name = (const char *)sqlite3_column_text(q, 0);
-    for (int k = 0; name && k < (int)(sizeof names / sizeof *names) && !st; k++)
-      if (sqlite3_stricmp(name, names[k]) == 0)
-        st = wl_not_taken(err, "%s() is a function of the application's own", names[k]);
+  while (!st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(s, 0);
+    bool used = !q;
+    for (int k = 0; name && q && k < q->n_calls; k++)
+      used |= sqlite3_stricmp(name, q->calls[k]) == 0;
+    if (name && used)
+      st = wl_not_taken(err, "%.200s() is a function of the application's own", name);
   }
-  sqlite3_finalize(q);
+  sqlite3_finalize(s);
   if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "SQLite does not list its functions");
   return st;
 }
@@ -242,6 +247,13 @@ void wl_answer_close(wl_answer *a) {
   if (detour) {
     wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
     memcpy(a->reason, a->conn->reason, sizeof a->reason);
+  }
+  const char *transfer = a->run && !detour ? wl_run_transfer(a->run) : NULL;
+  if (transfer) {
+    bool latest = strcmp(a->reason, a->conn->reason) == 0; /* or the reason is another's now */
+    size_t n = strlen(a->reason);
+    sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", %s", transfer);
+    if (latest) memcpy(a->conn->reason, a->reason, sizeof a->reason);
   }
   if (a->run || a->stmt)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,

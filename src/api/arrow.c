@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "program/compile.h"
 #include "program/domain.h"
+#include "store/dict.h"
 #include "warplite.h"
 #include <errno.h>
 #include <stdatomic.h>
@@ -174,6 +175,31 @@ static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, forma
   return 0;
 }
 
+/* Codes of a dictionary become texts. */
+static int coded_array(struct ArrowArray *a, const wl_outcol *c, const wl_dict *d, wl_i64 skip,
+                       wl_i64 n) {
+  int rc = array_make(a, n, 3, 0);
+  if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
+  if (rc) return rc;
+  wl_i32 *offsets = own(a, ((size_t)n + 1) * 4);
+  if (!offsets) return ENOMEM;
+  wl_u64 at = 0;
+  for (wl_i64 i = 0; i < n; i++) {
+    if (!c->t || c->t[skip + i]) at += d->places[c->v[skip + i]] >> 32;
+    if (at > 0x7fffffff) return EOVERFLOW;
+    offsets[i + 1] = (wl_i32)at;
+  }
+  wl_u8 *heap = own(a, (size_t)at);
+  if (!heap) return ENOMEM;
+  for (wl_i64 i = 0; i < n; i++) {
+    size_t size = (size_t)(offsets[i + 1] - offsets[i]);
+    if (size) memcpy(heap + offsets[i], d->heap + (wl_u32)d->places[c->v[skip + i]], size);
+  }
+  a->buffers[1] = offsets;
+  a->buffers[2] = heap;
+  return 0;
+}
+
 static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i64 skip, wl_i64 n) {
   int rc = array_make(a, n, 3, 0);
   if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
@@ -256,6 +282,8 @@ static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *r
                         format f) {
   wl_i64 skip = b->skip, n = b->n_rows - skip;
   const wl_outcol *c = &b->cols[col];
+  const wl_dict *dict = wl_batch_dict(b, col);
+  if (dict) return coded_array(a, c, dict, skip, n);
   switch (f) {
   case F_NULL: {
     int rc = array_make(a, n, 0, 0);
@@ -310,7 +338,8 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
     wl_batch_give(b);
   if (e) {
     memset(out, 0, sizeof *out);
-    snprintf(s->message, sizeof s->message, "out of memory");
+    snprintf(s->message, sizeof s->message, "%s",
+             e == EOVERFLOW ? "string or blob too big" : "out of memory");
     s->failed = true;
   }
   return e;
@@ -491,8 +520,8 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     if (!st) wl_answer_place(c, t, table, &where);
     if (!st && where.engine == WL_ENGINE_SQLITE)
       st = leave(c, &s->answer, text, where.reason, err);
-    else if (!st && t->query->calls)
-      st = wl_answer_functions(c, err);
+    else if (!st && t->query->n_calls)
+      st = wl_answer_functions(c, t->query, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);
     /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */

@@ -44,7 +44,7 @@ void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i
   e->id = ++c->n_logged;
   size_t k = strcspn(reason, ":");
   snprintf(e->engine, sizeof e->engine, "%.*s", (int)k, reason);
-  snprintf(e->reason, sizeof e->reason, "%.290s", reason[k] ? reason + k + 2 : "");
+  snprintf(e->reason, sizeof e->reason, "%.410s", reason[k] ? reason + k + 2 : "");
   e->n_rows = n_rows;
   e->ms = ms;
 }

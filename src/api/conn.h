@@ -22,7 +22,7 @@ typedef struct wl_log_entry {
   wl_i64 id;
   char *sql;
   char engine[8];
-  char reason[300];
+  char reason[420];
   wl_i64 n_rows;
   double ms;
 } wl_log_entry;
@@ -104,10 +104,10 @@ typedef struct wl_answer {
   bool failed; /* it was running natively when it failed */
 } wl_answer;
 
-/* WL_NOT_TAKEN if the application has put a function of its own in place of an aggregate of
-** SQLite's. For queries with aggregates; SQLite is asked each time (some 45 us), for nothing
-** tells when one is added. */
-wl_status wl_answer_functions(wl_conn *c, wl_error *err) WL_MUST;
+/* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's
+** that the query uses, or without a query, of any. SQLite is asked each time (some 45 us), for
+** nothing tells when one is added. */
+wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
 /* Starts it. args are the arguments of the rewritten text, in its order; borrowed.
 ** refused: NULL, or why SQLite must run it. */
 wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,

@@ -4,7 +4,7 @@
 */
 #include "api/rowset.h"
 #include "base/mem.h"
-#include "vm/gpu/device.h"
+#include "vm/gpu/devcol.h"
 #include "vm/gpu/order_device.h"
 #include <string.h>
 
@@ -110,6 +110,18 @@ static const char *machine(const wl_program *p, const wl_placement *where, bool 
   return sorts && (p->grouped || p->n_aggs || o.why) ? " on the cpu" : " on the gpu";
 }
 
+/* The transfer mode, and where the columns are in memory what they take on the device. */
+static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table, wl_arena *a) {
+  const char *mode = wl_transfer_name(c->set.transfer.mode);
+  size_t n_bytes = 0;
+  for (int i = 0; i < q->n_cols; i++) {
+    const wl_column *col = table->data[q->cols[i] < 0 ? table->n_cols : q->cols[i]];
+    if (!col) return mode;
+    n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
+  }
+  return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
+}
+
 static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_program *p,
                         const wl_placement *where, wl_rowset *r) {
   const wl_query *q = t->query;
@@ -118,6 +130,8 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
   int id = line(
       r, 1, 0,
       wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
+  if (where->engine == WL_ENGINE_GPU)
+    id = line(r, id + 1, id, wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
   if (q->limit || q->offset) {
     const char *text =
         s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
@@ -183,7 +197,8 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->calls) rc = wl_answer_functions(c, err);
+  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
+    rc = wl_answer_functions(c, t->query, err);
   wl_program *p = NULL;
   if (!rc) look_closer(c, sql, t, table, &r->arena, &p, &where);
   if (!rc && where.engine != WL_ENGINE_SQLITE)
@@ -209,8 +224,8 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
     wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
     if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!rc) wl_answer_place(c, t, table, &where);
-    if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->calls)
-      rc = wl_answer_functions(c, err);
+    if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
+      rc = wl_answer_functions(c, t->query, err);
     wl_sqltext_drop(c, t);
     if (rc) return rc;
     if (where.engine == WL_ENGINE_SQLITE) return wl_not_taken(err, "%s", where.reason);

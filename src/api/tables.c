@@ -4,6 +4,7 @@
 #include "api/rowset.h"
 #include "vm/gpu/devcol.h"
 #include <string.h>
+#include <time.h>
 
 static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
   (void)text;
@@ -33,7 +34,15 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
   return WL_OK;
 }
 
+/* Seconds since 1970 as SQLite's datetime() writes them; NULL for never. */
+static const char *when(wl_i64 seconds, char *out, size_t n) {
+  time_t t = (time_t)seconds;
+  struct tm tm;
+  return seconds && gmtime_r(&t, &tm) && strftime(out, n, "%Y-%m-%d %H:%M:%S", &tm) ? out : NULL;
+}
+
 static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+  char text_time[32];
   (void)text;
   for (wl_table *t = wl_store_tables(c->store); t; t = t->next) {
     for (int i = 0; t->loaded && i <= t->n_cols; i++) {
@@ -48,8 +57,15 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
       wl_cell_int(&row[4], col->n_rows);
       wl_cell_int(&row[5], col->n_tablets);
       wl_cell_int(&row[6], (wl_i64)col->n_bytes);
-      wl_cell_int(&row[7], wl_devcol_is_resident(col));
-      wl_cell_int(&row[8], t->n_uses);
+      const wl_use *use = &t->use[i];
+      wl_devcol_facts there = wl_devcol_info(col);
+      wl_cell_int(&row[7], there.n_bytes > 0);
+      wl_cell_int(&row[8], use->uses);
+      wl_cell_int(&row[9], use->hits);
+      wl_cell_text(r, &row[10], when(use->last_time, text_time, sizeof text_time));
+      wl_cell_int(&row[11], there.n_bytes);
+      wl_cell_int(&row[12], there.uses);
+      wl_cell_int(&row[13], there.hits);
     }
   }
   return WL_OK;
@@ -80,8 +96,9 @@ int wl_tables_register(wl_conn *c) {
        7, false, fill_devices},
       {"warplite_cache",
        "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets "
-       "INT, bytes INT, on_device INT, uses INT)",
-       9, false, fill_cache},
+       "INT, bytes INT, on_device INT, uses INT, hits INT, last_use TEXT, device_bytes INT, "
+       "device_uses INT, device_hits INT)",
+       14, false, fill_cache},
       {"warplite_log",
        "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, false,
        fill_log},

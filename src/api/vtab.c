@@ -13,6 +13,7 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "store/dict.h"
 #include <stdio.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -106,7 +107,7 @@ static int check_again(table *t, sqlite3_index_info *info) {
   wl_error ignored;
   if (rc == SQLITE_AUTH)
     info->idxNum = DENIED;
-  else if (wl_answer_functions(c, &ignored) != WL_OK)
+  else if (wl_answer_functions(c, NULL, &ignored) != WL_OK)
     info->idxNum = OVERRIDDEN;
   return SQLITE_OK;
 }
@@ -291,7 +292,11 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   wl_u8 type = c->regs[col].type;
   if (type <= WL_R_REAL) {
     if (o->t && !o->t[c->row]) return SQLITE_OK;
-    if (type == WL_R_INT)
+    const wl_dict *dict = wl_batch_dict(c->batch, col);
+    if (dict) {
+      wl_val v = wl_dict_value(dict, (wl_i64)o->v[c->row]);
+      sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
+    } else if (type == WL_R_INT)
       sqlite3_result_int64(ctx, (sqlite3_int64)o->v[c->row]);
     else
       sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));

@@ -17,7 +17,6 @@
 #define AGG_FIXED  45000.0 /* asking SQLite whether its aggregates are its own */
 #define CPU_ROW    0.5
 #define CPU_NODE   0.7
-#define CPU_CONST  8000.0 /* compiling a constant of a long IN list */
 #define GPU_FIXED  160000.0
 #define GPU_NODE   0.03
 #define LOAD_ROW   45.0
@@ -43,8 +42,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = n_missing ? n * (LOAD_ROW + LOAD_VALUE * n_missing) / uses : 0;
-  double fixed = (q->calls ? AGG_FIXED : 0) + q->n_list_cost * CPU_CONST;
-  nodes += 2.0 * q->n_list_cost;
+  double fixed = q->n_calls ? AGG_FIXED : 0;
   out->cpu_ns = CPU_FIXED + fixed + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
   char a[24], b[24];

@@ -7,6 +7,7 @@
 
 #include "base/sqlite.h"
 #include "sql/bind.h"
+#include "vm/gpu/transfer.h"
 
 typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
 typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;
@@ -19,6 +20,7 @@ typedef struct wl_settings {
   bool strict;
   int threads;
   wl_i64 host_budget, device_budget;
+  wl_transfer transfer;
 } wl_settings;
 
 /* What SQLite's own plan for the statement says. */

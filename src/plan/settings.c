@@ -14,6 +14,9 @@ void wl_settings_init(wl_settings *s) {
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   s->host_budget = pages > 0 && size > 0 ? (wl_i64)pages * size / 2 : (wl_i64)4 << 30;
   s->device_budget = 0; /* what the device has free, less a reserve */
+  /* one block on its way in, one running, one on its way out */
+  s->transfer.stream_blocks = 3;
+  s->transfer.pinned = 1;
 }
 
 static wl_status choose(const char *name, const char *value, const char *const *words, int *out,
@@ -54,6 +57,9 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   static const char *const devices[] = {"cuda", "sim", NULL};
   static const char *const routes[] = {"cost", "always", NULL};
   static const char *const bits[] = {"0", "1", NULL};
+  static const char *const transfers[] = {"auto", "serial", "stream", "mapped", "cached", NULL};
+  /* whole warps, halved in the kernel's joins, at most what it is built for */
+  static const char *const threads[] = {"0", "32", "64", "128", "256", "512", NULL};
   int k = 0;
   wl_i64 n = 0;
   wl_status rc;
@@ -81,11 +87,23 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     /* 0: what was free on the device when it was opened */
     rc = strcmp(value, "0") == 0 ? WL_OK : number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->device_budget = n;
+  } else if (strcmp(name, "transfer") == 0) {
+    rc = choose(name, value, transfers, &k, err);
+    if (!rc) s->transfer.mode = (wl_transfer_mode)k;
+  } else if (strcmp(name, "stream_blocks") == 0) {
+    rc = number(name, value, 1, WL_STREAM_BLOCKS_MOST, &n, err);
+    if (!rc) s->transfer.stream_blocks = (int)n;
+  } else if (strcmp(name, "pinned") == 0) {
+    rc = choose(name, value, bits, &k, err);
+    if (!rc) s->transfer.pinned = k;
+  } else if (strcmp(name, "block_threads") == 0) {
+    rc = choose(name, value, threads, &k, err);
+    if (!rc) s->transfer.block_threads = atoi(threads[k]);
   } else {
     rc = wl_fail(
         err, WL_ERROR,
         "warplite: unknown setting '%.40s'; there are engine, device, route, strict, threads, "
-        "host_budget, device_budget",
+        "host_budget, device_budget, transfer, stream_blocks, pinned, block_threads",
         name);
   }
   return rc;

@@ -2,63 +2,22 @@
 ** The compiler: one pass over the bound graph, a register per distinct value.
 **
 ** Invariants:
-** 1. An operand is a constant or a register of the block being compiled, with the domain
+** 1. An wl_operand is a constant or a register of the block being compiled, with the domain
 **    of its values; the register's type follows from the domain alone (wl_domain_reg).
 ** 2. Opcodes are pure, so an instruction that stands in the block already is not
 **    written again.
 */
-#include "program/compile.h"
+#include "program/compile_impl.h"
 #include "program/domain.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
+#include <stdlib.h>
 #include <string.h>
-
-typedef struct operand {
-  wl_i16 x;
-  bool truth; /* a truth register, or a constant 0, 1, NULL that stands for one */
-  wl_domain dom;
-} operand;
-
-typedef struct compiler {
-  wl_arena *arena;
-  const wl_compile_in *in;
-  wl_program *p;
-  int size_code, size_regs, size_consts;
-  operand *memo; /* by node id; of the block being compiled */
-  bool *known;
-  int block; /* first instruction of the block */
-  bool over_table;
-  wl_domain *agg_domains;
-  wl_vctx fold;
-  wl_u32 fault;
-  wl_error *err;
-} compiler;
-
-static wl_status expr(compiler *c, const wl_bexpr *e, operand *out);
 
 /* ---- emitting */
 
-static bool has(const operand *o, int t) {
-  return (o->dom.mask & WL_M(t)) != 0;
-}
-static bool only(const operand *o, unsigned types) {
-  return (o->dom.mask & ~types & ~WL_M(WL_T_NULL)) == 0;
-}
-static bool nullable(const operand *o) {
-  return has(o, WL_T_NULL);
-}
-static bool is_const(const operand *o) {
-  return WL_IS_CONST(o->x);
-}
-static wl_val value(const compiler *c, const operand *o) {
-  return c->p->consts[WL_CONST_OF(o->x)];
-}
-static bool only_null(const operand *o) {
-  return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
-}
-
 /* Doubles an arena array when it is full. */
-static wl_status room(compiler *c, void **array, int n, int *size, size_t width, int most) {
+wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t width, int most) {
   if (n < *size) return WL_OK;
   if (n >= most) return wl_not_taken(c->err, "the query needs more than %d operations", most);
   int more = *size ? *size * 2 : 32;
@@ -70,18 +29,18 @@ static wl_status room(compiler *c, void **array, int n, int *size, size_t width,
   return WL_OK;
 }
 
-static wl_status constant(compiler *c, wl_val v, operand *out) {
+wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) {
   wl_program *p = c->p;
   memset(out, 0, sizeof *out);
   out->dom = wl_domain_of(v);
-  for (int k = 0; k < p->n_consts; k++) {
+  for (int k = p->n_consts > 256 ? p->n_consts - 256 : 0; k < p->n_consts; k++) {
     if (p->consts[k].t == v.t && p->consts[k].v == v.v && p->consts[k].n == v.n) {
       out->x = WL_CONST(k);
       return WL_OK;
     }
   }
-  wl_status rc =
-      room(c, (void **)&p->consts, p->n_consts, &c->size_consts, sizeof *p->consts, WL_MAX_REGS);
+  wl_status rc = wl_compile_room(c, (void **)&p->consts, p->n_consts, &c->size_consts,
+                                 sizeof *p->consts, WL_MAX_REGS);
   if (rc) return rc;
   if (v.t >= WL_T_TEXT) {
     char *copy = wl_arena_strndup(c->arena, (const char *)wl_bytes(v), v.n);
@@ -93,18 +52,18 @@ static wl_status constant(compiler *c, wl_val v, operand *out) {
   return WL_OK;
 }
 
-static wl_status append(compiler *c, wl_instr in) {
+wl_status wl_compile_append(wl_compiler *c, wl_instr in) {
   wl_program *p = c->p;
-  wl_status rc =
-      room(c, (void **)&p->code, p->n_code, &c->size_code, sizeof *p->code, WL_MAX_INSTR);
+  wl_status rc = wl_compile_room(c, (void **)&p->code, p->n_code, &c->size_code, sizeof *p->code,
+                                 WL_MAX_INSTR);
   if (!rc) p->code[p->n_code++] = in;
   if (wl_opcodes[in.op].host_only && p->host_op < 0) p->host_op = in.op;
   return rc;
 }
 
 /* The result of op into a register of type r, from an equal instruction if there is one. */
-static wl_status emit_reg(compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
-                          wl_i16 *out) {
+wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
+                         wl_i16 *out) {
   wl_program *p = c->p;
   int first = p->n_code - c->block > 500 ? p->n_code - 500 : c->block;
   for (int i = first; i < p->n_code; i++) {
@@ -116,33 +75,36 @@ static wl_status emit_reg(compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 
       return WL_OK;
     }
   }
-  wl_status rc = room(c, (void **)&p->regs, p->n_regs, &c->size_regs, sizeof *p->regs, WL_MAX_REGS);
+  wl_status rc =
+      wl_compile_room(c, (void **)&p->regs, p->n_regs, &c->size_regs, sizeof *p->regs, WL_MAX_REGS);
   if (rc) return rc;
   p->regs[p->n_regs] = r;
   *out = (wl_i16)p->n_regs++;
-  return append(c, (wl_instr){op, *out, a, b, k});
+  return wl_compile_append(c, (wl_instr){op, *out, a, b, k});
 }
 
-static const operand no_operand = {.x = WL_CONST(0)};
+const wl_operand wl_no_operand = {.x = WL_CONST(0)};
 
 /* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
-static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operand *b,
-                       const operand *t, int k, wl_domain dom, operand *out) {
+wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
+                          const wl_operand *t, int k, wl_domain dom, wl_operand *out) {
   const char *want = wl_shapes[wl_opcodes[op].shape];
   bool has_b = want[2] != ' ', has_t = want[3] != ' ';
-  if (is_const(a) && (!has_b || is_const(b)) && (!has_t || is_const(t))) {
+  if (wl_is_const(a) && (!has_b || wl_is_const(b)) && (!has_t || wl_is_const(t))) {
     wl_val v;
-    wl_val bv = has_b ? value(c, b) : wl_null(), tv = has_t ? value(c, t) : wl_null();
-    if (wl_fold(&c->fold, op, value(c, a), bv, tv, k, &v)) {
+    wl_val bv = has_b ? wl_const_value(c, b) : wl_null(),
+           tv = has_t ? wl_const_value(c, t) : wl_null();
+    if (wl_fold(&c->fold, op, wl_const_value(c, a), bv, tv, k, &v)) {
       if (c->fault == WL_FAULT_TOOBIG)
         return wl_not_taken(c->err, "a constant is too big a string");
       if (c->fault) return wl_nomem(c->err);
-      wl_status rc = constant(c, v, out);
+      wl_status rc = wl_compile_constant(c, v, out);
       out->truth = want[0] == 'B';
       return rc;
     }
   }
-  if ((dom.mask & ~WL_M(WL_T_NULL)) == 0 && want[0] != 'B') return constant(c, wl_null(), out);
+  if ((dom.mask & ~WL_M(WL_T_NULL)) == 0 && want[0] != 'B')
+    return wl_compile_constant(c, wl_null(), out);
   wl_i16 ax = a->x, bx = has_b ? b->x : 0,
          cx = has_t ? t->x : (wl_i16)k; /* out may be one of them */
   memset(out, 0, sizeof *out);
@@ -152,21 +114,22 @@ static wl_status emit3(compiler *c, wl_opcode op, const operand *a, const operan
   if (want[0] == 'I') r.type = WL_R_INT;
   if (want[0] == 'F') r.type = WL_R_REAL;
   if (want[0] == 'B') r = (wl_reg){WL_R_TRUTH, false};
-  return emit_reg(c, op, r, ax, bx, cx, &out->x);
+  return wl_compile_reg(c, op, r, ax, bx, cx, &out->x);
 }
-static wl_status emit2(compiler *c, wl_opcode op, const operand *a, const operand *b, wl_domain dom,
-                       operand *out) {
-  return emit3(c, op, a, b, &no_operand, 0, dom, out);
+static wl_status emit2(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
+                       wl_domain dom, wl_operand *out) {
+  return wl_compile_emit(c, op, a, b, &wl_no_operand, 0, dom, out);
 }
-static wl_status emit1(compiler *c, wl_opcode op, const operand *a, wl_domain dom, operand *out) {
-  return emit3(c, op, a, &no_operand, &no_operand, 0, dom, out);
+static wl_status emit1(wl_compiler *c, wl_opcode op, const wl_operand *a, wl_domain dom,
+                       wl_operand *out) {
+  return wl_compile_emit(c, op, a, &wl_no_operand, &wl_no_operand, 0, dom, out);
 }
 
 static wl_domain truth_domain(bool null) {
   return wl_domain_int(0, 1, null);
 }
 
-/* ---- conversions between operand types */
+/* ---- conversions between wl_operand types */
 
 static wl_domain with_null(wl_domain d, bool null) {
   if (null)
@@ -177,59 +140,60 @@ static wl_domain with_null(wl_domain d, bool null) {
 }
 
 /* A truth as the integer 0, 1 or NULL; other operands as they are. */
-static wl_status as_value(compiler *c, operand *o) {
+wl_status wl_compile_value(wl_compiler *c, wl_operand *o) {
   if (!o->truth) return WL_OK;
   o->truth = false;
-  if (is_const(o)) return WL_OK;
+  if (wl_is_const(o)) return WL_OK;
   return emit1(c, WL_OP__TruthToInt, o, o->dom, o);
 }
 
-static wl_status as_real(compiler *c, operand *o) {
-  if (only_null(o) && is_const(o)) return WL_OK;
-  if (!has(o, WL_T_INT) && !only_null(o)) return WL_OK;
+wl_status wl_compile_real(wl_compiler *c, wl_operand *o) {
+  if (wl_only_null(o) && wl_is_const(o)) return WL_OK;
+  if (!wl_has(o, WL_T_INT) && !wl_only_null(o)) return WL_OK;
   double lo = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.lo,
          hi = o->dom.lo > o->dom.hi ? 0 : (double)o->dom.hi;
-  return emit1(c, WL_OP__IntToReal, o, wl_domain_real(lo, hi, nullable(o)), o);
+  return emit1(c, WL_OP__IntToReal, o, wl_domain_real(lo, hi, wl_nullable(o)), o);
 }
 
-static wl_status as_int(compiler *c, operand *o) {
-  wl_status rc = as_value(c, o);
-  if (rc || only(o, WL_M(WL_T_INT))) return rc;
-  wl_domain full = wl_domain_int(WL_I64_MIN, WL_I64_MAX, nullable(o));
-  if (!only(o, WL_M(WL_T_REAL))) return emit1(c, WL_OP__ToInt, o, full, o);
+static wl_status as_int(wl_compiler *c, wl_operand *o) {
+  wl_status rc = wl_compile_value(c, o);
+  if (rc || wl_only(o, WL_M(WL_T_INT))) return rc;
+  wl_domain full = wl_domain_int(WL_I64_MIN, WL_I64_MAX, wl_nullable(o));
+  if (!wl_only(o, WL_M(WL_T_REAL))) return emit1(c, WL_OP__ToInt, o, full, o);
   full.lo = wl_f64_to_i64(o->dom.flo);
   full.hi = wl_f64_to_i64(o->dom.fhi);
   return emit1(c, WL_OP__RealToInt, o, full, o);
 }
 
-static wl_status as_text(compiler *c, operand *o) {
-  wl_status rc = as_value(c, o);
-  if (rc || only(o, WL_M(WL_T_TEXT))) return rc;
+wl_status wl_compile_text(wl_compiler *c, wl_operand *o) {
+  wl_status rc = wl_compile_value(c, o);
+  if (rc || wl_only(o, WL_M(WL_T_TEXT))) return rc;
   wl_domain d = wl_domain_any(WL_M(WL_T_TEXT) | (o->dom.mask & WL_M(WL_T_NULL)));
-  return emit1(c, has(o, WL_T_REAL) ? WL_OP__ToText : WL_OP__IntToText, o, d, o);
+  return emit1(c, wl_has(o, WL_T_REAL) ? WL_OP__ToText : WL_OP__IntToText, o, d, o);
 }
 
-static wl_status as_truth(compiler *c, operand *o) {
+static wl_status as_truth(wl_compiler *c, wl_operand *o) {
   if (o->truth) return WL_OK;
-  wl_domain d = truth_domain(nullable(o));
-  if (is_const(o) && only_null(o)) {
+  wl_domain d = truth_domain(wl_nullable(o));
+  if (wl_is_const(o) && wl_only_null(o)) {
     o->truth = true;
     return WL_OK;
   }
-  if (!only(o, WL_M(WL_T_INT) | WL_M(WL_T_REAL))) {
+  if (!wl_only(o, WL_M(WL_T_INT) | WL_M(WL_T_REAL))) {
     wl_status rc = emit1(c, WL_OP__CastReal, o,
-                         wl_domain_real(-__builtin_inf(), __builtin_inf(), nullable(o)), o);
+                         wl_domain_real(-__builtin_inf(), __builtin_inf(), wl_nullable(o)), o);
     if (rc) return rc;
   }
-  wl_opcode op = only(o, WL_M(WL_T_INT))    ? WL_OP__TruthI
-                 : only(o, WL_M(WL_T_REAL)) ? WL_OP__TruthF
-                                            : WL_OP__TruthV;
+  wl_opcode op = wl_only(o, WL_M(WL_T_INT))    ? WL_OP__TruthI
+                 : wl_only(o, WL_M(WL_T_REAL)) ? WL_OP__TruthF
+                                               : WL_OP__TruthV;
   return emit1(c, op, o, d, o);
 }
 
 /* ---- operators */
 
-static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *out) {
+wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *b,
+                           wl_operand *out) {
   static const wl_opcode table[][3] = {
       [WL_OP_ADD] = {WL_OP__AddI, WL_OP__AddF, WL_OP__AddV},
       [WL_OP_SUB] = {WL_OP__SubI, WL_OP__SubF, WL_OP__SubV},
@@ -238,39 +202,39 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
       [WL_OP_REM] = {WL_OP__RemI, WL_OP__RemF, WL_OP__RemV},
   };
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  wl_status rc = as_value(c, a);
-  if (!rc) rc = as_value(c, b);
+  wl_status rc = wl_compile_value(c, a);
+  if (!rc) rc = wl_compile_value(c, b);
   if (rc) return rc;
-  if (!only(a, I | F) || !only(b, I | F)) {
+  if (!wl_only(a, I | F) || !wl_only(b, I | F)) {
     int sign = op == WL_OP_ADD   ? '+'
                : op == WL_OP_SUB ? '-'
                : op == WL_OP_MUL ? '*'
                : op == WL_OP_DIV ? '/'
                                  : '%';
-    return emit3(c, WL_OP__TextArith, a, b, &no_operand, sign,
-                 wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
+    return wl_compile_emit(c, WL_OP__TextArith, a, b, &wl_no_operand, sign,
+                           wl_domain_any(I | F | WL_M(WL_T_NULL)), out);
   }
-  if (only_null(a) || only_null(b)) return constant(c, wl_null(), out);
-  bool null = nullable(a) || nullable(b), by = op == WL_OP_DIV || op == WL_OP_REM;
+  if (wl_only_null(a) || wl_only_null(b)) return wl_compile_constant(c, wl_null(), out);
+  bool null = wl_nullable(a) || wl_nullable(b), by = op == WL_OP_DIV || op == WL_OP_REM;
   wl_i64 lo, hi;
-  if (only(a, I) && only(b, I) && wl_domain_arith_int(op, &a->dom, &b->dom, &lo, &hi)) {
+  if (wl_only(a, I) && wl_only(b, I) && wl_domain_arith_int(op, &a->dom, &b->dom, &lo, &hi)) {
     if (by && b->dom.lo <= 0 && b->dom.hi >= 0) null = true;
     return emit2(c, table[op][0], a, b, wl_domain_int(lo, hi, null), out);
   }
   /* % of an integer and a real takes the integer as it is, not through a real */
-  bool mixed = only(a, I) != only(b, I);
-  if ((only(a, I) || only(a, F)) && (only(b, I) || only(b, F)) && !(only(a, I) && only(b, I)) &&
-      !(mixed && op == WL_OP_REM)) {
+  bool mixed = wl_only(a, I) != wl_only(b, I);
+  if ((wl_only(a, I) || wl_only(a, F)) && (wl_only(b, I) || wl_only(b, F)) &&
+      !(wl_only(a, I) && wl_only(b, I)) && !(mixed && op == WL_OP_REM)) {
     double flo, fhi;
     bool nan;
-    rc = as_real(c, a);
-    if (!rc) rc = as_real(c, b);
+    rc = wl_compile_real(c, a);
+    if (!rc) rc = wl_compile_real(c, b);
     if (rc) return rc;
     wl_domain_arith_real(op, &a->dom, &b->dom, &flo, &fhi, &nan);
     return emit2(c, table[op][1], a, b, wl_domain_real(flo, fhi, null || nan), out);
   }
   /* Numbers of both kinds: the rows decide. NULL comes also from Inf - Inf and the like. */
-  bool ints = only(a, I) && only(b, I);
+  bool ints = wl_only(a, I) && wl_only(b, I);
   wl_domain d = wl_domain_any(I | F | (null || by || !ints ? WL_M(WL_T_NULL) : 0));
   if (ints) {
     d.flo = -1e39;
@@ -281,7 +245,7 @@ static wl_status arith(compiler *c, wl_op op, operand *a, operand *b, operand *o
   return emit2(c, table[op][2], a, b, d, out);
 }
 
-static wl_status bits(compiler *c, wl_op op, operand *a, operand *b, operand *out) {
+static wl_status bits(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *b, wl_operand *out) {
   wl_opcode code = op == WL_OP_BITAND  ? WL_OP__BitAndI
                    : op == WL_OP_BITOR ? WL_OP__BitOrI
                    : op == WL_OP_SHL   ? WL_OP__ShlI
@@ -290,53 +254,55 @@ static wl_status bits(compiler *c, wl_op op, operand *a, operand *b, operand *ou
   wl_status rc = as_int(c, a);
   if (!rc) rc = as_int(c, b);
   if (rc) return rc;
-  if (only_null(a) || only_null(b)) return constant(c, wl_null(), out);
+  if (wl_only_null(a) || wl_only_null(b)) return wl_compile_constant(c, wl_null(), out);
   if (!wl_domain_arith_int(op, &a->dom, &b->dom, &lo, &hi)) return WL_ERROR;
-  return emit2(c, code, a, b, wl_domain_int(lo, hi, nullable(a) || nullable(b)), out);
+  return emit2(c, code, a, b, wl_domain_int(lo, hi, wl_nullable(a) || wl_nullable(b)), out);
 }
 
-static wl_status arith_node(compiler *c, const wl_bexpr *e, operand *out) {
-  operand a, b;
-  wl_status rc = expr(c, e->a, &a);
-  if (!rc && e->b) rc = expr(c, e->b, &b);
+static wl_status arith_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand a, b;
+  wl_status rc = wl_compile_expr(c, e->a, &a);
+  if (!rc && e->b) rc = wl_compile_expr(c, e->b, &b);
   if (rc) return rc;
   switch (e->op) {
   case WL_OP_BITNOT:
     rc = as_int(c, &a);
     if (rc) return rc;
-    if (only_null(&a)) return constant(c, wl_null(), out);
-    return emit1(c, WL_OP__BitNotI, &a, wl_domain_int(WL_I64_MIN, WL_I64_MAX, nullable(&a)), out);
+    if (wl_only_null(&a)) return wl_compile_constant(c, wl_null(), out);
+    return emit1(c, WL_OP__BitNotI, &a, wl_domain_int(WL_I64_MIN, WL_I64_MAX, wl_nullable(&a)),
+                 out);
   case WL_OP_BITAND:
   case WL_OP_BITOR:
   case WL_OP_SHL:
   case WL_OP_SHR: return bits(c, e->op, &a, &b, out);
   case WL_OP_CONCAT:
-    rc = as_text(c, &a);
-    if (!rc) rc = as_text(c, &b);
+    rc = wl_compile_text(c, &a);
+    if (!rc) rc = wl_compile_text(c, &b);
     if (rc) return rc;
-    if (only_null(&a) || only_null(&b)) return constant(c, wl_null(), out);
+    if (wl_only_null(&a) || wl_only_null(&b)) return wl_compile_constant(c, wl_null(), out);
     return emit2(c, WL_OP__Concat, &a, &b,
-                 with_null(wl_domain_any(WL_M(WL_T_TEXT)), nullable(&a) || nullable(&b)), out);
-  default: return arith(c, e->op, &a, &b, out);
+                 with_null(wl_domain_any(WL_M(WL_T_TEXT)), wl_nullable(&a) || wl_nullable(&b)),
+                 out);
+  default: return wl_compile_arith(c, e->op, &a, &b, out);
   }
 }
 
 /* What SQLite does to both sides of a comparison first. */
-static wl_status apply_affinity(compiler *c, char affinity, operand *a, operand *b) {
+static wl_status apply_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) {
   const unsigned T = WL_M(WL_T_TEXT), N = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
-  operand *side[2] = {a, b};
+  wl_operand *side[2] = {a, b};
   wl_domain before[2] = {a->dom, b->dom};
-  operand was[2] = {*a, *b};
+  wl_operand was[2] = {*a, *b};
   for (int k = 0; k < 2; k++) {
-    operand *o = side[k];
+    wl_operand *o = side[k];
     wl_status rc = WL_OK;
     if (affinity >= 'C' && (before[k].mask & T)) {
       rc = emit1(c, WL_OP__NumAffinity, o, wl_domain_union(o->dom, wl_domain_any(N)), o);
     } else if (affinity == 'B' && (before[k].mask & N) && (before[1 - k].mask & T)) {
       wl_domain d = o->dom;
       d.mask |= T;
-      if ((before[1 - k].mask & ~T & ~WL_M(WL_T_NULL)) == 0 && !has(o, WL_T_BLOB))
-        rc = as_text(c, o);
+      if ((before[1 - k].mask & ~T & ~WL_M(WL_T_NULL)) == 0 && !wl_has(o, WL_T_BLOB))
+        rc = wl_compile_text(c, o);
       else
         rc = emit2(c, WL_OP__TextAffinity, o, &was[1 - k], d, o);
     }
@@ -345,12 +311,12 @@ static wl_status apply_affinity(compiler *c, char affinity, operand *a, operand 
   return WL_OK;
 }
 
-static bool exact_as_real(const operand *o) {
+static bool exact_as_real(const wl_operand *o) {
   return o->dom.lo >= -(1LL << 53) && o->dom.hi <= (1LL << 53);
 }
 
-static wl_status compare(compiler *c, wl_op op, char affinity, int coll, operand *a, operand *b,
-                         operand *out) {
+wl_status wl_compile_compare(wl_compiler *c, wl_op op, char affinity, int coll, wl_operand *a,
+                             wl_operand *b, wl_operand *out) {
   static const wl_opcode table[][3] = {
       [WL_OP_EQ] = {WL_OP__EqI, WL_OP__EqF, WL_OP__EqV},
       [WL_OP_NE] = {WL_OP__NeI, WL_OP__NeF, WL_OP__NeV},
@@ -360,219 +326,338 @@ static wl_status compare(compiler *c, wl_op op, char affinity, int coll, operand
       [WL_OP_GE] = {WL_OP__GeI, WL_OP__GeF, WL_OP__GeV},
   };
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  wl_status rc = as_value(c, a);
-  if (!rc) rc = as_value(c, b);
+  wl_status rc = wl_compile_value(c, a);
+  if (!rc) rc = wl_compile_value(c, b);
   if (!rc) rc = apply_affinity(c, affinity, a, b);
   if (rc) return rc;
-  if (only_null(a) || only_null(b)) {
-    rc = constant(c, wl_null(), out);
+  if (wl_only_null(a) || wl_only_null(b)) {
+    rc = wl_compile_constant(c, wl_null(), out);
     out->truth = true;
     return rc;
   }
-  wl_domain d = truth_domain(nullable(a) || nullable(b));
-  if (only(a, I) && only(b, I)) return emit2(c, table[op][0], a, b, d, out);
-  if ((only(a, F) || (only(a, I) && exact_as_real(a))) &&
-      (only(b, F) || (only(b, I) && exact_as_real(b)))) {
-    rc = as_real(c, a);
-    if (!rc) rc = as_real(c, b);
+  wl_domain d = truth_domain(wl_nullable(a) || wl_nullable(b));
+  if (wl_only(a, I) && wl_only(b, I)) return emit2(c, table[op][0], a, b, d, out);
+  if ((wl_only(a, F) || (wl_only(a, I) && exact_as_real(a))) &&
+      (wl_only(b, F) || (wl_only(b, I) && exact_as_real(b)))) {
+    rc = wl_compile_real(c, a);
+    if (!rc) rc = wl_compile_real(c, b);
     return rc ? rc : emit2(c, table[op][1], a, b, d, out);
   }
-  return emit3(c, table[op][2], a, b, &no_operand, coll, d, out);
+  return wl_compile_emit(c, table[op][2], a, b, &wl_no_operand, coll, d, out);
 }
 
-static wl_status is_null(compiler *c, operand *a, operand *out) {
+wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) {
   wl_status rc;
-  if (!nullable(a) || (is_const(a) && only_null(a))) {
-    rc = constant(c, wl_int(nullable(a)), out);
+  if (!wl_nullable(a) || (wl_is_const(a) && wl_only_null(a))) {
+    rc = wl_compile_constant(c, wl_int(wl_nullable(a)), out);
     out->truth = true;
     return rc;
   }
   return emit1(c, WL_OP__IsNull, a, truth_domain(false), out);
 }
 
-static wl_status is_node(compiler *c, const wl_bexpr *e, operand *out) {
-  operand a, b;
-  wl_status rc = expr(c, e->a, &a);
-  if (!rc) rc = expr(c, e->b, &b);
-  if (!rc) rc = as_value(c, &a);
-  if (!rc) rc = as_value(c, &b);
+static wl_status is_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand a, b;
+  wl_status rc = wl_compile_expr(c, e->a, &a);
+  if (!rc) rc = wl_compile_expr(c, e->b, &b);
+  if (!rc) rc = wl_compile_value(c, &a);
+  if (!rc) rc = wl_compile_value(c, &b);
   if (rc) return rc;
-  if (is_const(&b) && only_null(&b)) return is_null(c, &a, out);
-  if (is_const(&a) && only_null(&a)) return is_null(c, &b, out);
-  if (!nullable(&a) && !nullable(&b))
-    return compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
+  if (wl_is_const(&b) && wl_only_null(&b)) return wl_compile_is_null(c, &a, out);
+  if (wl_is_const(&a) && wl_only_null(&a)) return wl_compile_is_null(c, &b, out);
+  if (!wl_nullable(&a) && !wl_nullable(&b))
+    return wl_compile_compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   rc = apply_affinity(c, e->cmp_affinity, &a, &b);
-  return rc ? rc : emit3(c, WL_OP__IsV, &a, &b, &no_operand, e->cmp_coll, truth_domain(false), out);
+  return rc ? rc
+            : wl_compile_emit(c, WL_OP__IsV, &a, &b, &wl_no_operand, e->cmp_coll,
+                              truth_domain(false), out);
 }
 
-static wl_status logic(compiler *c, const wl_bexpr *e, operand *out) {
-  operand a, b;
-  bool and = e->kind == WL_B_AND;
-  wl_status rc = expr(c, e->a, &a);
-  if (!rc) rc = as_truth(c, &a);
-  if (!rc) rc = expr(c, e->b, &b);
-  if (!rc) rc = as_truth(c, &b);
-  if (rc) return rc;
+/* a AND b, a OR b, of truths */
+static wl_status either(wl_compiler *c, bool and, wl_operand *a, wl_operand *b, wl_operand *out) {
   /* A constant side that decides, or that does not matter. */
   for (int k = 0; k < 2; k++) {
-    operand *x = k ? &b : &a, *y = k ? &a : &b;
-    if (!is_const(x) || value(c, x).t == WL_T_NULL) continue;
-    *out = (value(c, x).v != 0) == and? *y : *x;
+    wl_operand *x = k ? b : a, *y = k ? a : b;
+    if (!wl_is_const(x) || wl_const_value(c, x).t == WL_T_NULL) continue;
+    *out = (wl_const_value(c, x).v != 0) == and? *y : *x;
     return WL_OK;
   }
-  return emit2(c, and? WL_OP__And : WL_OP__Or, &a, &b, truth_domain(nullable(&a) || nullable(&b)),
+  return emit2(c, and? WL_OP__And : WL_OP__Or, a, b, truth_domain(wl_nullable(a) || wl_nullable(b)),
                out);
 }
 
-static wl_status truth_node(compiler *c, const wl_bexpr *e, operand *out) {
-  operand one;
-  wl_status rc = expr(c, e->a, out);
-  if (!rc) rc = as_truth(c, out);
-  if (rc || e->kind == WL_B_NOT) return rc ? rc : emit1(c, WL_OP__Not, out, out->dom, out);
-  if (!nullable(out)) return WL_OK; /* a IS TRUE is a, where a is not NULL */
-  rc = as_value(c, out);
-  if (!rc) rc = constant(c, wl_int(1), &one);
-  return rc ? rc : emit3(c, WL_OP__IsV, out, &one, &no_operand, 0, truth_domain(false), out);
+/* ---- IN */
+
+/* x = list[first] OR … up to end, as a tree: the list may be longer than the stack is deep. */
+static wl_status in_any(wl_compiler *c, const wl_bexpr *e, int first, int end, wl_operand *out) {
+  wl_operand x, y;
+  if (end - first == 1) {
+    wl_status rc = wl_compile_expr(c, e->a, &x);
+    if (!rc) rc = wl_compile_expr(c, e->list[first], &y);
+    return rc ? rc : wl_compile_compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &x, &y, out);
+  }
+  int mid = first + (end - first) / 2;
+  wl_status rc = in_any(c, e, first, mid, &x);
+  if (!rc) rc = in_any(c, e, mid, end, &y);
+  return rc ? rc : either(c, false, &x, &y, out);
 }
 
-static wl_status case_node(compiler *c, const wl_bexpr *e, operand *out) {
+static int by_value(const void *a, const void *b, void *coll) {
+  return wl_cmp_val(*(const wl_val *)a, *(const wl_val *)b, *(wl_u8 *)coll);
+}
+
+static void sort_set(wl_set *s) {
+  qsort_r(s->v, (size_t)s->n, sizeof *s->v, by_value, &s->coll);
+  wl_i64 n = 0;
+  for (wl_i64 k = 0; k < s->n; k++)
+    if (k == 0 || wl_cmp_val(s->v[n - 1], s->v[k], s->coll) != 0) s->v[n++] = s->v[k];
+  s->n = n;
+}
+
+/* A compiler beside c whose constants are its own: a list may be long. */
+static wl_status aside(const wl_compiler *c, wl_compiler *out) {
+  size_t n = (size_t)c->in->query->n_exprs;
+  *out = *c;
+  out->p = WL_NEW(c->arena, wl_program);
+  out->size_code = out->size_regs = out->size_consts = 0;
+  out->memo = WL_NEW_N(c->arena, wl_operand, n);
+  out->known = WL_NEW_N(c->arena, bool, n);
+  out->deps = WL_NEW_N(c->arena, int, n);
+  if (!out->p || !out->memo || !out->known || !out->deps) return wl_nomem(c->err);
+  wl_operand null;
+  return wl_compile_constant(out, wl_null(), &null);
+}
+
+/* The list as constants under x's affinity. *ok: all of them are, and x stays the same. */
+static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operand *x, wl_set *set,
+                              bool *ok) {
+  const unsigned N = WL_M(WL_T_INT) | WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
+  wl_compiler side;
+  *ok = false;
+  /* TEXT affinity turns a number into text only where the other side is text */
+  if (e->cmp_affinity == 'B' && (x->dom.mask & N)) return WL_OK;
+  wl_status rc = aside(c, &side);
+  set->v = rc ? NULL : WL_NEW_N(c->arena, wl_val, e->n_list);
+  if (rc || !set->v) return rc ? rc : wl_nomem(c->err);
+  for (int k = 0; k < e->n_list; k++) {
+    wl_operand y;
+    rc = wl_compile_expr(&side, e->list[k], &y);
+    if (!rc) rc = wl_compile_value(&side, &y);
+    if (rc) return rc;
+    if (!wl_is_const(&y)) return WL_OK;
+    wl_operand other = {.dom = {.mask = (wl_u8)(x->dom.mask & T)}};
+    if (e->cmp_affinity >= 'C' && wl_has(&y, WL_T_TEXT))
+      rc = emit1(&side, WL_OP__NumAffinity, &y, y.dom, &y);
+    else if (e->cmp_affinity == 'B' && (y.dom.mask & N) && other.dom.mask)
+      rc = wl_compile_text(&side, &y);
+    if (rc) return rc;
+    wl_val v = wl_const_value(&side, &y);
+    if (v.t == WL_T_NULL)
+      set->has_null = true;
+    else
+      set->v[set->n++] = v;
+  }
+  *ok = true;
+  return WL_OK;
+}
+
+static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand x;
+  wl_set set = {.coll = e->cmp_coll};
+  bool constants = false;
+  wl_status rc = wl_compile_expr(c, e->a, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
+  if (rc) return rc;
+  if (!constants) return in_any(c, e, 0, e->n_list, out);
+  if (e->cmp_affinity >= 'C' && wl_has(&x, WL_T_TEXT)) {
+    wl_domain d = wl_domain_union(x.dom, wl_domain_any(WL_M(WL_T_INT) | WL_M(WL_T_REAL)));
+    rc = emit1(c, WL_OP__NumAffinity, &x, d, &x);
+    if (rc) return rc;
+  }
+  sort_set(&set);
+  wl_program *p = c->p;
+  rc =
+      wl_compile_room(c, (void **)&p->sets, p->n_sets, &c->size_sets, sizeof *p->sets, WL_MAX_REGS);
+  if (rc) return rc;
+  p->sets[p->n_sets++] = set;
+  memset(out, 0, sizeof *out);
+  out->truth = true;
+  out->dom = truth_domain(wl_nullable(&x) || set.has_null);
+  return wl_compile_reg(c, WL_OP__InSet, (wl_reg){WL_R_TRUTH, false}, x.x, 0,
+                        (wl_i16)(p->n_sets - 1), &out->x);
+}
+
+static wl_status logic(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand a, b;
+  wl_status rc = wl_compile_truth(c, e->a, &a);
+  if (!rc) rc = wl_compile_truth(c, e->b, &b);
+  return rc ? rc : either(c, e->kind == WL_B_AND, &a, &b, out);
+}
+
+static wl_status truth_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand one;
+  wl_status rc = wl_compile_expr(c, e->a, out);
+  if (!rc) rc = as_truth(c, out);
+  if (rc || e->kind == WL_B_NOT) return rc ? rc : emit1(c, WL_OP__Not, out, out->dom, out);
+  if (!wl_nullable(out)) return WL_OK; /* a IS TRUE is a, where a is not NULL */
+  rc = wl_compile_value(c, out);
+  if (!rc) rc = wl_compile_constant(c, wl_int(1), &one);
+  return rc ? rc
+            : wl_compile_emit(c, WL_OP__IsV, out, &one, &wl_no_operand, 0, truth_domain(false),
+                              out);
+}
+
+static wl_status case_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  wl_status rc = expr(c, e->list[e->n_list - 1], out);
-  if (!rc) rc = as_value(c, out);
+  wl_status rc = wl_compile_expr(c, e->list[e->n_list - 1], out);
+  if (!rc) rc = wl_compile_value(c, out);
   for (int k = e->n_list - 3; k >= 0 && !rc; k -= 2) {
-    operand when, then;
-    rc = expr(c, e->list[k], &when);
+    wl_operand when, then;
+    rc = wl_compile_expr(c, e->list[k], &when);
     if (!rc) rc = as_truth(c, &when);
-    if (!rc) rc = expr(c, e->list[k + 1], &then);
-    if (!rc) rc = as_value(c, &then);
+    if (!rc) rc = wl_compile_expr(c, e->list[k + 1], &then);
+    if (!rc) rc = wl_compile_value(c, &then);
     if (rc) break;
-    if (is_const(&when)) {
-      wl_val v = value(c, &when);
+    if (wl_is_const(&when)) {
+      wl_val v = wl_const_value(c, &when);
       if (v.t != WL_T_NULL && v.v) *out = then;
       continue;
     }
     wl_domain d = wl_domain_union(then.dom, out->dom);
     unsigned types = d.mask & ~WL_M(WL_T_NULL);
     wl_opcode op = types == I ? WL_OP__SelectI : types == F ? WL_OP__SelectF : WL_OP__SelectV;
-    rc = emit3(c, op, &then, out, &when, 0, d, out);
+    rc = wl_compile_emit(c, op, &then, out, &when, 0, d, out);
   }
   return rc;
 }
 
-static wl_status cast_node(compiler *c, const wl_bexpr *e, operand *out) {
+static wl_status cast_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  wl_status rc = expr(c, e->a, out);
-  if (!rc) rc = as_value(c, out);
-  if (rc || e->op == WL_OP_POS || only_null(out)) return rc;
+  wl_status rc = wl_compile_expr(c, e->a, out);
+  if (!rc) rc = wl_compile_value(c, out);
+  if (rc || wl_only_null(out)) return rc;
   unsigned null = out->dom.mask & WL_M(WL_T_NULL);
   switch (e->affinity) {
   case 'D': return as_int(c, out);
   case 'E':
-    if (only(out, F)) return WL_OK;
-    if (only(out, I)) return as_real(c, out);
+    if (wl_only(out, F)) return WL_OK;
+    if (wl_only(out, I)) return wl_compile_real(c, out);
     return emit1(c, WL_OP__CastReal, out, wl_domain_real(-__builtin_inf(), __builtin_inf(), null),
                  out);
-  case 'B': return as_text(c, out);
+  case 'B': return wl_compile_text(c, out);
   case 'A':
-    if (only(out, WL_M(WL_T_BLOB))) return WL_OK;
-    if (has(out, WL_T_INT) || has(out, WL_T_REAL)) rc = as_text(c, out);
+    if (wl_only(out, WL_M(WL_T_BLOB))) return WL_OK;
+    if (wl_has(out, WL_T_INT) || wl_has(out, WL_T_REAL)) rc = wl_compile_text(c, out);
     return rc ? rc : emit1(c, WL_OP__ToBlob, out, wl_domain_any(WL_M(WL_T_BLOB) | null), out);
   default:
-    if (only(out, I | F)) return WL_OK;
+    if (wl_only(out, I | F)) return WL_OK;
     return emit1(c, WL_OP__CastNumeric, out, wl_domain_any(I | F | null), out);
   }
 }
 
-/* abs(): of one kind of number; -9223372036854775808 is SQLite's error, and text its business. */
-static wl_status abs_node(compiler *c, const wl_bexpr *e, operand *out) {
-  operand a, zero, minus, below;
-  wl_status rc = expr(c, e->a, &a);
-  if (!rc) rc = as_value(c, &a);
-  if (rc) return rc;
-  if (only_null(&a)) return constant(c, wl_null(), out);
-  bool real = only(&a, WL_M(WL_T_REAL));
-  if (!real && (!only(&a, WL_M(WL_T_INT)) || a.dom.lo == WL_I64_MIN))
-    return wl_not_taken(c->err, "abs() of values that are not all of one numeric type");
-  rc = constant(c, real ? wl_real(0.0) : wl_int(0), &zero);
-  operand x = a, y = zero;
-  if (!rc) rc = arith(c, WL_OP_SUB, &y, &x, &minus);
-  operand l = a, z = zero;
-  if (!rc) rc = compare(c, WL_OP_LT, '@', WL_COLL_BINARY, &l, &z, &below);
-  if (rc) return rc;
-  wl_domain d = wl_domain_union(minus.dom, a.dom);
-  if (real)
-    d.flo = 0;
-  else
-    d.lo = 0;
-  if (is_const(&below)) {
-    wl_val v = value(c, &below);
-    *out = v.t != WL_T_NULL && v.v ? minus : a;
-    return WL_OK;
-  }
-  return emit3(c, real ? WL_OP__SelectF : WL_OP__SelectI, &minus, &a, &below, 0, d, out);
-}
-
-static wl_status column(compiler *c, int slot, wl_domain dom, wl_reg r, operand *out) {
-  memset(out, 0, sizeof *out);
-  out->dom = dom;
-  return emit_reg(c, WL_OP__Column, r, (wl_i16)slot, 0, 0, &out->x);
-}
+/* ---- leaves: columns of the table, or keys and aggregates of the second block */
 
 /* In the second block, an expression that is a group key is that key's column. */
-static int key_of(const compiler *c, const wl_bexpr *e) {
+static int key_of(const wl_compiler *c, const wl_bexpr *e) {
   const wl_query *q = c->in->query;
   for (int k = 0; k < q->n_groups && !c->over_table; k++)
     if (wl_bexpr_same(q->groups[k], e)) return k;
   return -1;
 }
 
-static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
+int wl_compile_leaf(const wl_compiler *c, const wl_bexpr *e) {
   const wl_query *q = c->in->query;
-  int key = key_of(c, e);
-  if (key >= 0) {
-    const wl_key *k = &c->p->keys[key];
-    if ((k->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
-    return column(c, key, k->domain, k->reg, out);
+  if (!c->over_table) {
+    int key = key_of(c, e);
+    return key >= 0 || e->kind != WL_B_AGG ? key : q->n_groups + e->index;
   }
-  operand a, b;
+  if (e->kind != WL_B_COLUMN) return -1;
+  int slot = 0;
+  while (q->cols[slot] != e->index) slot++;
+  return slot;
+}
+
+wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
+  wl_domain dom;
+  wl_reg r;
+  int slot = leaf;
+  memset(out, 0, sizeof *out);
+  if (c->entries) {
+    dom = c->entries->domain;
+    r = wl_column_reg(c->entries);
+    slot = 0;
+  } else if (c->over_table) {
+    const wl_column *col = c->in->cols[leaf];
+    dom = col->domain;
+    r = wl_column_reg(col);
+    out->dict = col->dict;
+  } else if (leaf < c->p->n_keys) {
+    const wl_key *k = &c->p->keys[leaf];
+    dom = k->domain;
+    if (k->dict) dom = with_null(wl_domain_any(WL_M(WL_T_TEXT)), k->reg.nullable);
+    r = k->reg;
+    out->dict = k->dict;
+  } else {
+    const wl_agg *a = &c->p->aggs[leaf - c->p->n_keys];
+    dom = c->agg_domains[leaf - c->p->n_keys];
+    r = a->reg;
+    out->dict = a->dict;
+  }
+  if ((dom.mask & ~WL_M(WL_T_NULL)) == 0) {
+    out->dict = NULL;
+    return wl_compile_constant(c, wl_null(), out);
+  }
+  out->dom = dom;
+  return wl_compile_reg(c, WL_OP__Column, r, (wl_i16)slot, 0, 0, &out->x);
+}
+
+/* ---- expressions */
+
+static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand a, b;
   wl_status rc;
-  switch (e->kind) {
-  case WL_B_CONST: return constant(c, e->value, out);
-  case WL_B_PARAM:
-    if (e->index > c->in->n_params) return constant(c, wl_null(), out);
-    return constant(c, c->in->params[e->index - 1], out);
-  case WL_B_COLUMN: {
-    int slot = 0;
-    while (q->cols[slot] != e->index) slot++;
-    wl_column *col = c->in->cols[slot];
-    if ((col->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
-    return column(c, slot, col->domain, wl_column_reg(col), out);
+  int leaf = wl_compile_leaf(c, e);
+  if (leaf >= 0) return wl_compile_leaf_operand(c, leaf, out);
+  if (e->kind == WL_B_CAST && e->op == WL_OP_POS) {
+    rc = wl_compile_coded(c, e->a, out); /* the value as it is */
+    return rc ? rc : wl_compile_value(c, out);
   }
-  case WL_B_AGG:
-    return column(c, c->p->n_keys + e->index, c->agg_domains[e->index], c->p->aggs[e->index].reg,
-                  out);
+  if (!c->entries) {
+    bool done;
+    rc = wl_compile_entries(c, e, &done, out);
+    if (rc || done) return rc;
+  }
+  switch (e->kind) {
+  case WL_B_CONST: return wl_compile_constant(c, e->value, out);
+  case WL_B_PARAM:
+    if (e->index > c->in->n_params) return wl_compile_constant(c, wl_null(), out);
+    return wl_compile_constant(c, c->in->params[e->index - 1], out);
   case WL_B_ARITH: return arith_node(c, e, out);
   case WL_B_COMPARE:
-    rc = expr(c, e->a, &a);
-    if (!rc) rc = expr(c, e->b, &b);
-    return rc ? rc : compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
+    rc = wl_compile_expr(c, e->a, &a);
+    if (!rc) rc = wl_compile_expr(c, e->b, &b);
+    return rc ? rc : wl_compile_compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   case WL_B_IS: return is_node(c, e, out);
+  case WL_B_IN: return in_node(c, e, out);
   case WL_B_ISNULL:
-    rc = expr(c, e->a, &a);
-    if (!rc) rc = as_value(c, &a);
-    return rc ? rc : is_null(c, &a, out);
+    rc = wl_compile_coded(c, e->a, &a);
+    if (!rc) rc = wl_compile_value(c, &a);
+    return rc ? rc : wl_compile_is_null(c, &a, out);
   case WL_B_AND:
   case WL_B_OR: return logic(c, e, out);
   case WL_B_NOT:
   case WL_B_TRUTH: return truth_node(c, e, out);
   case WL_B_CASE: return case_node(c, e, out);
   case WL_B_CAST: return cast_node(c, e, out);
-  case WL_B_ABS: return abs_node(c, e, out);
+  case WL_B_CALL: return wl_compile_call(c, e, out);
+  case WL_B_COLUMN:
+  case WL_B_AGG: break;
   }
   return wl_fail(c->err, WL_ERROR, "compiler: unknown node %d", e->kind);
 }
 
-static wl_status expr(compiler *c, const wl_bexpr *e, operand *out) {
+wl_status wl_compile_coded(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   if (c->known[e->id]) {
     *out = c->memo[e->id];
     return WL_OK;
@@ -585,24 +670,20 @@ static wl_status expr(compiler *c, const wl_bexpr *e, operand *out) {
   return rc;
 }
 
-/* ---- filters: every conjunct drops rows on its own */
+wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_status rc = wl_compile_coded(c, e, out);
+  return rc ? rc : wl_compile_plain(c, out);
+}
 
-static wl_status filter(compiler *c, const wl_bexpr *e) {
-  operand t;
-  if (e->kind == WL_B_AND) {
-    wl_status rc = filter(c, e->a);
-    return rc ? rc : filter(c, e->b);
-  }
-  wl_status rc = expr(c, e, &t);
-  if (!rc) rc = as_truth(c, &t);
-  if (rc) return rc;
-  if (is_const(&t) && value(c, &t).t != WL_T_NULL && value(c, &t).v) return WL_OK;
-  return append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* the target is patched in */
+wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_status rc = wl_compile_expr(c, e, out);
+  return rc ? rc : as_truth(c, out);
 }
 
 /* ---- aggregates */
 
-static wl_status accumulator(compiler *c, wl_opcode op, const operand *a, int coll, int *out) {
+static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, int coll,
+                             int *out) {
   wl_program *p = c->p;
   for (int i = c->block; i < p->n_code; i++) {
     const wl_instr *q = &p->code[i];
@@ -615,24 +696,24 @@ static wl_status accumulator(compiler *c, wl_opcode op, const operand *a, int co
   double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
          hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
   p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll, lo > hi ? lo : hi};
-  return append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
+  return wl_compile_append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 
 /* Which accumulator adds these values, and what the sum can be. */
-static wl_status sum(compiler *c, operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
+static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = WL_OK;
-  if (!only(a, I | F))
+  if (!wl_only(a, I | F))
     rc = emit1(c, WL_OP__SumArg, a, wl_domain_any(I | F | (a->dom.mask & WL_M(WL_T_NULL))), a);
   if (rc) return rc;
   wl_opcode op;
-  if (only(a, I)) {
+  if (wl_only(a, I)) {
     __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
     op = most <= WL_I64_MAX ? WL_OP__AggSumI : WL_OP__AggSumX;
     *dom = op == WL_OP__AggSumI ? wl_domain_int((wl_i64)-most, (wl_i64)most, true)
                                 : wl_domain_int(WL_I64_MIN, WL_I64_MAX, true);
   } else {
-    op = only(a, F) ? WL_OP__AggSumF : WL_OP__AggSumV;
+    op = wl_only(a, F) ? WL_OP__AggSumF : WL_OP__AggSumV;
     *dom = wl_domain_any((op == WL_OP__AggSumV ? I | F : F) | WL_M(WL_T_NULL));
   }
   if (fn != WL_FN_SUM)
@@ -644,26 +725,29 @@ static wl_status sum(compiler *c, operand *a, wl_agg_fn fn, int *acc, wl_domain 
 }
 
 /* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
-static bool ties_show(const operand *a, int coll) {
-  if (has(a, WL_T_INT) && has(a, WL_T_REAL)) return true;
-  if (has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
-  return has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
+static bool ties_show(const wl_operand *a, int coll) {
+  if (wl_has(a, WL_T_INT) && wl_has(a, WL_T_REAL)) return true;
+  if (wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
+  return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 
-static wl_status aggregate(compiler *c, int k) {
+static wl_status aggregate(wl_compiler *c, int k) {
   const wl_bagg *g = &c->in->query->aggs[k];
   wl_agg *out = &c->p->aggs[k];
-  operand a = no_operand;
+  wl_operand a = wl_no_operand;
   wl_status rc = WL_OK;
-  if (g->arg) rc = expr(c, g->arg, &a);
-  if (!rc) rc = as_value(c, &a);
+  int coll = g->arg && g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
+  bool by_code = g->fn == WL_FN_COUNT || (g->fn >= WL_FN_MIN && coll == WL_COLL_BINARY);
+  if (g->arg) rc = wl_compile_coded(c, g->arg, &a);
+  if (!rc) rc = wl_compile_value(c, &a);
+  if (!rc && !by_code) rc = wl_compile_plain(c, &a);
   if (rc) return rc;
   switch (g->fn) {
   case WL_FN_COUNT:
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
-    if (!g->arg || !nullable(&a)) {
-      a = no_operand;
+    if (!g->arg || !wl_nullable(&a)) {
+      a = wl_no_operand;
       rc = accumulator(c, WL_OP__AggRows, &a, 0, &out->acc);
     } else {
       rc = accumulator(c, WL_OP__AggCount, &a, 0, &out->acc);
@@ -677,7 +761,8 @@ static wl_status aggregate(compiler *c, int k) {
     break;
   case WL_FN_MIN:
   case WL_FN_MAX: {
-    bool min = g->fn == WL_FN_MIN, I = only(&a, WL_M(WL_T_INT)), F = only(&a, WL_M(WL_T_REAL));
+    bool min = g->fn == WL_FN_MIN, I = wl_only(&a, WL_M(WL_T_INT)),
+         F = wl_only(&a, WL_M(WL_T_REAL));
     int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
     if (ties_show(&a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err,
@@ -694,40 +779,61 @@ static wl_status aggregate(compiler *c, int k) {
   }
   }
   out->reg = wl_domain_reg(c->agg_domains[k]);
+  if (g->fn >= WL_FN_MIN && a.dict) {
+    out->dict = a.dict;
+    out->reg.type = WL_R_INT;
+  }
   return rc;
 }
 
 /* ---- blocks */
 
-static wl_status begin_block(compiler *c, wl_source_kind source) {
+wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) {
   c->over_table = source == WL_SOURCE_TABLE;
   c->block = c->p->n_code;
   memset(c->known, 0, (size_t)c->in->query->n_exprs * sizeof *c->known);
-  return append(c, (wl_instr){WL_OP__Parallel, 0, (wl_i16)source, 0, 0});
+  if (c->deps) memset(c->deps, 0, (size_t)c->in->query->n_exprs * sizeof *c->deps);
+  return wl_compile_append(c, (wl_instr){WL_OP__Parallel, 0, (wl_i16)source, 0, 0});
 }
 
-static wl_status end_block(compiler *c) {
+wl_status wl_compile_end(wl_compiler *c) {
   wl_program *p = c->p;
   int end = p->n_code;
   p->code[c->block].c = (wl_i16)end;
   for (int i = c->block; i < end; i++)
     if (p->code[i].op == WL_OP__IfNot) p->code[i].c = (wl_i16)end;
-  return append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
+  return wl_compile_append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
 }
 
-static wl_status one_result(compiler *c, const wl_bexpr *e, int k) {
-  operand o;
-  wl_status rc = expr(c, e, &o);
-  if (!rc) rc = as_value(c, &o);
+/* Result column k; where it is compared, its codes must be right for that collation. */
+static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) {
+  wl_operand o;
+  wl_status rc = wl_compile_coded(c, e, &o);
+  if (!rc) rc = wl_compile_value(c, &o);
+  if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
   if (rc) return rc;
   c->p->results[k].operand = o.x;
   c->p->results[k].domain = o.dom;
+  c->p->results[k].dict = o.dict;
+  return WL_OK;
+}
+
+/* A sort key that is no result column: texts of a dictionary sort by their rank. */
+static wl_status sort_key(wl_compiler *c, const wl_bexpr *e, int k, wl_order *o) {
+  wl_operand x;
+  wl_status rc = wl_compile_coded(c, e, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && x.dict && o->coll != WL_COLL_BINARY) rc = wl_compile_ranks(c, o->coll, &x);
+  if (rc) return rc;
+  c->p->results[k].operand = x.x;
+  c->p->results[k].domain = x.dom;
+  c->p->results[k].dict = x.dict;
   return WL_OK;
 }
 
 /* Equal values that look different; which one stands for them depends on the order of rows. */
-static wl_status check_ties(const compiler *c, const wl_domain *d, int coll, const char *what) {
-  operand o = {.dom = *d};
+static wl_status check_ties(const wl_compiler *c, const wl_domain *d, int coll, const char *what) {
+  wl_operand o = {.dom = *d};
   if (c->in->rowid_order || !ties_show(&o, coll)) return WL_OK;
   return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index",
                       what);
@@ -748,13 +854,13 @@ static bool ordered_by_groups(const wl_query *q) {
 }
 
 /* The result columns, and behind them the sort keys that are none of them. */
-static wl_status results(compiler *c) {
+static wl_status results(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   wl_status rc = WL_OK;
   p->n_results = p->n_given = q->n_results;
   for (int k = 0; k < q->n_results && !rc; k++) {
-    rc = one_result(c, q->results[k], k);
+    rc = one_result(c, q->results[k], k, q->distinct ? coll_of(q->results[k]) : WL_COLL_BINARY);
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
     if (!rc && (q->distinct || q->n_order))
       rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
@@ -769,11 +875,12 @@ static wl_status results(compiler *c) {
     to->coll = (wl_u8)coll_of(o->expr);
     to->result = 0;
     while (to->result < q->n_results && q->results[to->result] != o->expr) to->result++;
-    if (to->result < q->n_results) continue;
+    if (to->result < q->n_results && (to->coll == WL_COLL_BINARY || !p->results[to->result].dict))
+      continue;
     to->result = p->n_results++;
-    rc = one_result(c, o->expr, to->result);
+    rc = sort_key(c, o->expr, to->result, to);
   }
-  return rc ? rc : append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
+  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
 }
 
 static bool has_minmax(const wl_query *q) {
@@ -783,34 +890,37 @@ static bool has_minmax(const wl_query *q) {
 }
 
 /* The group keys, and the opcode that finds each row's group. */
-static wl_status group_keys(compiler *c) {
+static wl_status group_keys(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   for (int k = 0; k < q->n_groups; k++) {
-    operand o;
-    wl_status rc = expr(c, q->groups[k], &o);
-    if (!rc) rc = as_value(c, &o);
+    wl_operand o;
+    wl_status rc = wl_compile_coded(c, q->groups[k], &o);
+    if (!rc) rc = wl_compile_value(c, &o);
+    if (!rc && coll_of(q->groups[k]) != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
     if (!rc) rc = check_ties(c, &o.dom, coll_of(q->groups[k]), "GROUP BY");
     if (!rc && has_minmax(q) && ties_show(&o, coll_of(q->groups[k])))
       rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
     if (rc) return rc;
     /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
     bool desc = q->n_order == q->n_groups && q->order[k].desc;
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, wl_domain_reg(o.dom), o.dom};
+    if (o.dict) o.dom = wl_domain_int(0, o.dict->n - 1, wl_nullable(&o));
+    p->keys[k] =
+        (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, wl_domain_reg(o.dom), o.dom, o.dict};
     p->n_keys++;
   }
   p->grouped = true;
-  return append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
+  return wl_compile_append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
 /* LIMIT and OFFSET must come out as integers; what SQLite would reject is left to it. */
-static wl_status limit_value(compiler *c, const wl_bexpr *e, wl_i64 *out) {
-  operand o;
-  wl_status rc = expr(c, e, &o);
-  if (!rc) rc = as_value(c, &o);
+static wl_status limit_value(wl_compiler *c, const wl_bexpr *e, wl_i64 *out) {
+  wl_operand o;
+  wl_status rc = wl_compile_expr(c, e, &o);
+  if (!rc) rc = wl_compile_value(c, &o);
   if (rc) return rc;
-  if (is_const(&o)) {
-    wl_val v = value(c, &o);
+  if (wl_is_const(&o)) {
+    wl_val v = wl_const_value(c, &o);
     if (v.t == WL_T_TEXT) v = wl_conv_affinity(&c->fold, v);
     if (v.t == WL_T_INT) {
       *out = (wl_i64)v.v;
@@ -828,7 +938,7 @@ static wl_status limit_value(compiler *c, const wl_bexpr *e, wl_i64 *out) {
   return wl_not_taken(c->err, "LIMIT or OFFSET is no integer");
 }
 
-static wl_status compile(compiler *c) {
+static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   p->limit = -1;
@@ -839,36 +949,36 @@ static wl_status compile(compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
+  rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   bool sorted = q->distinct || (q->n_order > 0 && !ordered_by_groups(q));
   if (!rc && limited && !q->aggregate && !sorted)
-    rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-  if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);
-  if (!rc && q->where) rc = filter(c, q->where);
+    rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+  if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
+  if (!rc && q->where) rc = wl_compile_filter(c, q->where);
   if (!rc && q->grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = aggregate(c, k);
   if (!rc && !q->aggregate) rc = results(c);
-  if (!rc) rc = end_block(c);
+  if (!rc) rc = wl_compile_end(c);
   if (!rc && q->aggregate) {
     /* What is done once to the finished aggregates runs on the host, whatever it is. */
     int host_op = p->host_op;
-    if (limited && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-    if (!rc) rc = begin_block(c, WL_SOURCE_AGGREGATES);
-    if (!rc && q->having) rc = filter(c, q->having);
+    if (limited && !sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+    if (!rc) rc = wl_compile_begin(c, WL_SOURCE_AGGREGATES);
+    if (!rc && q->having) rc = wl_compile_filter(c, q->having);
     if (!rc) rc = results(c);
-    if (!rc) rc = end_block(c);
+    if (!rc) rc = wl_compile_end(c);
     p->host_op = host_op;
   }
   p->distinct = q->distinct;
-  if (!rc && p->distinct) rc = append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
-  if (!rc && p->n_order) rc = append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
-  if (!rc && limited && sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-  return rc ? rc : append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  if (!rc && p->distinct) rc = wl_compile_append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
+  if (!rc && p->n_order) rc = wl_compile_append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
+  if (!rc && limited && sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
 }
 
 wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out, wl_error *err) {
   const wl_query *q = in->query;
-  compiler c = {.arena = arena, .in = in, .err = err};
+  wl_compiler c = {.arena = arena, .in = in, .err = err};
   wl_program *p = c.p = *out = WL_NEW(arena, wl_program);
   if (!p) return wl_nomem(err);
   p->host_op = -1;
@@ -886,8 +996,9 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);
   c.agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);
-  c.memo = WL_NEW_N(arena, operand, q->n_exprs);
+  c.memo = WL_NEW_N(arena, wl_operand, q->n_exprs);
   c.known = WL_NEW_N(arena, bool, q->n_exprs);
+  c.deps = WL_NEW_N(arena, int, q->n_exprs);
   if (arena->failed) return wl_nomem(err);
   for (int i = 0; i < q->n_cols; i++) {
     p->columns[i] = (wl_i16)q->cols[i];
@@ -895,11 +1006,12 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
     p->column_names[i] =
         wl_arena_printf(arena, "%s", q->cols[i] < 0 ? "rowid" : in->table->cols[q->cols[i]].name);
   }
-  operand ignored;
+  wl_operand ignored;
   c.fold.fault = &c.fault;
   c.fold.max_text = in->max_text;
   wl_status rc = wl_conv_take(&c.fold.conv, err);
-  if (!rc) rc = constant(&c, wl_null(), &ignored); /* constant 0, which unused operands name */
+  if (!rc)
+    rc = wl_compile_constant(&c, wl_null(), &ignored); /* constant 0, which unused operands name */
   if (!rc) rc = compile(&c);
   wl_scratch_close(&c.fold);
   wl_conv_give(c.fold.conv);

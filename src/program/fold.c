@@ -21,6 +21,12 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_RESULT(F0) return false;
 #define FOLD_GROUP(F0)  return false;
 #define FOLD_AGG(F0)    return false;
+#define FOLD_IN(F0)     return false;
+#define FOLD_CALL(F0)   return false;
+#define FOLD_MAP_B(F0)  return false;
+#define FOLD_MAP_I(F0)  return false;
+#define FOLD_MAP_F(F0)  return false;
+#define FOLD_MAP_V(F0)  return false;
 #define FOLD_AGG_I(F0)  return false;
 #define FOLD_AGG_F(F0)  return false;
 #define FOLD_AGG_V(F0)  return false;
@@ -41,6 +47,9 @@ static wl_u8 truth_of(wl_val v) {
   return true;
 #define FOLD_F_FF(F0)                                                                              \
   *out = NULLS2 ? wl_null() : wl_real(F0(F(a), F(b)));                                             \
+  return true;
+#define FOLD_F_F(F0)                                                                               \
+  *out = a.t ? wl_real(F0(F(a))) : wl_null();                                                      \
   return true;
 #define FOLD_F_I(F0)                                                                               \
   *out = a.t ? wl_real(F0(I(a))) : wl_null();                                                      \

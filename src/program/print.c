@@ -59,15 +59,16 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     }
     break;
   case WL_SHAPE_GROUP:
+  case WL_SHAPE_CALL:
   case WL_SHAPE_RESULT: {
-    const char *list = "";
-    for (int k = 0; k < in->b && k < 16; k++) {
-      wl_i16 x = o->shape == WL_SHAPE_GROUP ? p->keys[k].operand : p->results[k].operand;
-      list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "", operand(p, arena, 'V', x));
+    const char *list = o->shape == WL_SHAPE_CALL ? p->calls[in->c].text : "";
+    for (int k = 0; k < wl_program_n_listed(p, in) && k < 16; k++) {
+      wl_i16 x = wl_program_listed(p, in, k);
+      list = wl_arena_printf(arena, "%s%s%s", list, *list ? " " : "", operand(p, arena, 'V', x));
       if (!list) return WL_NOMEM;
     }
-    out->p1 = "";
-    out->p2 = wl_arena_printf(arena, "%d", in->b);
+    out->p1 = want[0] == ' ' ? "" : wl_arena_printf(arena, "r%d", in->d);
+    out->p2 = wl_arena_printf(arena, "%d", wl_program_n_listed(p, in));
     out->p3 = "";
     out->p4 = list;
     break;
@@ -92,6 +93,12 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", in->c);
     if (want[3] != ' ')
       out->p4 = operand(p, arena, want[3], in->c);
+    else if (o->shape >= WL_SHAPE_MAP_B && o->shape <= WL_SHAPE_MAP_V)
+      out->p4 = wl_arena_printf(arena, "map %d of %lld", in->c, p->maps[in->c].n);
+    else if (o->shape == WL_SHAPE_IN)
+      out->p4 = wl_arena_printf(arena, "set %d of %lld", in->c, p->sets[in->c].n);
+    else if (in->op == WL_OP__Like)
+      out->p4 = in->c ? wl_arena_printf(arena, "escape %d", in->c) : "";
     else if (in->op == WL_OP__TextArith)
       out->p4 = wl_arena_printf(arena, "%c", in->c);
     else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER)

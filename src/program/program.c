@@ -23,8 +23,28 @@ const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_B_VV] = "BVV ",     [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",
     [WL_SHAPE_V_V] = "VV  ",      [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB",
     [WL_SHAPE_SELECT_F] = "FFFB", [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",
-    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",    [WL_SHAPE_AGG_V] = " V  ",
+    [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
+    [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
+    [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
+    [WL_SHAPE_AGG_V] = " V  ",
 };
+
+int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
+  switch (wl_opcodes[in->op].shape) {
+  case WL_SHAPE_RESULT: return p->n_results;
+  case WL_SHAPE_GROUP: return p->n_keys;
+  case WL_SHAPE_CALL: return p->calls[in->c].n;
+  default: return 0;
+  }
+}
+
+wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
+  switch (wl_opcodes[in->op].shape) {
+  case WL_SHAPE_RESULT: return p->results[k].operand;
+  case WL_SHAPE_GROUP: return p->keys[k].operand;
+  default: return p->calls[in->c].args[k];
+  }
+}
 
 static bool type_fits(char want, wl_regtype have) {
   switch (want) {
@@ -93,17 +113,25 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   case WL_SHAPE_RESULT:
     if (in->b != p->n_results)
       return wl_fail(err, WL_ERROR, "program: Result at %d gives %d columns", pc, in->b);
-    for (int k = 0; k < p->n_results; k++) {
-      rc = check_operand(p, pc, 'V', p->results[k].operand, defined, err);
-      if (rc) return rc;
-    }
+    break;
+  case WL_SHAPE_CALL:
+    if (in->c < 0 || in->c >= p->n_calls)
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no call %d", o->name, pc, in->c);
+    break;
+  case WL_SHAPE_IN:
+    if (in->c < 0 || in->c >= p->n_sets)
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no set %d", o->name, pc, in->c);
+    break;
+  case WL_SHAPE_MAP_B:
+  case WL_SHAPE_MAP_I:
+  case WL_SHAPE_MAP_F:
+  case WL_SHAPE_MAP_V:
+    if (in->c < 0 || in->c >= p->n_maps || WL_IS_CONST(in->a))
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no map %d", o->name, pc, in->c);
     break;
   case WL_SHAPE_GROUP:
     if (in->b != p->n_keys)
       return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
-    for (int k = 0; k < p->n_keys && !rc; k++)
-      rc = check_operand(p, pc, 'V', p->keys[k].operand, defined, err);
-    if (rc) return rc;
     break;
   case WL_SHAPE_AGG:
   case WL_SHAPE_AGG_I:
@@ -114,6 +142,9 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
     break;
   default: break;
   }
+  for (int k = 0; k < wl_program_n_listed(p, in) && !rc; k++)
+    rc = check_operand(p, pc, 'V', wl_program_listed(p, in, k), defined, err);
+  if (rc) return rc;
   if (want[0] != ' ') {
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
       return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc,

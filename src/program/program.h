@@ -31,6 +31,7 @@ typedef enum wl_shape {
   WL_SHAPE_I_B,
   WL_SHAPE_F_FF,
   WL_SHAPE_F_I,
+  WL_SHAPE_F_F,
   WL_SHAPE_B_II,
   WL_SHAPE_B_FF,
   WL_SHAPE_B_I,
@@ -41,6 +42,12 @@ typedef enum wl_shape {
   WL_SHAPE_B_V,
   WL_SHAPE_V_VV,
   WL_SHAPE_V_V,
+  WL_SHAPE_IN,
+  WL_SHAPE_CALL,
+  WL_SHAPE_MAP_B,
+  WL_SHAPE_MAP_I,
+  WL_SHAPE_MAP_F,
+  WL_SHAPE_MAP_V,
   WL_SHAPE_NULLTEST,
   WL_SHAPE_SELECT_I,
   WL_SHAPE_SELECT_F,
@@ -89,6 +96,38 @@ typedef struct wl_domain {
 
 #define WL_M(t) (1u << (t))
 
+struct wl_dict;
+
+/*
+** What each value of a small set becomes, worked out before the rows run: entry v - base, or
+** entry n for NULL.
+*/
+typedef struct wl_map {
+  wl_i64 base, n;
+  wl_u64 *v;   /* [n + 1] integers, bits of reals, or offsets into heap; NULL in truth maps */
+  wl_u32 *len; /* [n + 1] of texts and blobs; NULL: there are none */
+  wl_u8 *t;    /* [n + 1] tags; truths in truth maps */
+  wl_u8 *heap;
+  size_t n_heap;
+} wl_map;
+
+/* The constants of an IN: distinct, in the order of the collation. */
+typedef struct wl_set {
+  wl_val *v;
+  wl_i64 n;
+  wl_u8 coll;
+  bool has_null; /* NULL was among them: what is not found is unknown */
+} wl_set;
+
+/* A call of SQLite: an expression over parameters, and the operands they stand for. */
+typedef struct wl_call {
+  const char *text;
+  wl_i16 *args;
+  int n;
+  bool of_time; /* "now" must not be among the arguments */
+  wl_u8 gives;  /* the types that may come, by what is known of the function */
+} wl_call;
+
 typedef enum wl_agg_final {
   WL_AGG_COUNT,
   WL_AGG_SUM,
@@ -108,13 +147,15 @@ typedef struct wl_acc {
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
-  wl_reg reg; /* type of the column it gives */
+  wl_reg reg;                 /* type of the column it gives */
+  const struct wl_dict *dict; /* whose codes they are, or NULL */
 } wl_agg;
 
 typedef struct wl_result {
   const char *name;
   wl_i16 operand;
-  wl_domain domain; /* of the values that can come */
+  wl_domain domain;           /* of the values that can come */
+  const struct wl_dict *dict; /* the operand holds its codes; NULL: values */
 } wl_result;
 
 /* A group key: the operand in the table block, the first columns of the second one's source. */
@@ -123,7 +164,8 @@ typedef struct wl_key {
   wl_u8 coll;
   bool desc; /* groups come out in descending order of it */
   wl_reg reg;
-  wl_domain domain;
+  wl_domain domain;           /* of the codes, where there is … */
+  const struct wl_dict *dict; /* … a dictionary */
 } wl_key;
 
 /* A sort key: a result column, which may be one past those that are given out. */
@@ -147,6 +189,12 @@ typedef struct wl_program {
   wl_reg *column_regs; /* type of each */
   int n_columns;
   const char *table; /* printable name */
+  wl_map *maps;
+  int n_maps;
+  wl_set *sets;
+  int n_sets;
+  wl_call *calls;
+  int n_calls;
   wl_acc *accs;
   int n_accs;
   wl_agg *aggs;
@@ -163,6 +211,10 @@ typedef struct wl_program {
   wl_i64 limit, offset; /* limit < 0: none */
   int host_op;          /* an opcode only the host runs, or -1 */
 } wl_program;
+
+/* Opcodes with a list of operands (Result, Group, Call): how many, and the k-th. */
+int wl_program_n_listed(const wl_program *p, const wl_instr *in);
+wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k);
 
 /* Checks the invariants; a failure is a bug of the compiler, reported, never run. */
 wl_status wl_program_verify(const wl_program *p, wl_error *err) WL_MUST;

@@ -2,32 +2,14 @@
 ** From syntax tree to bound tree. The statement has been prepared by SQLite before, so it
 ** is known to be valid: what is not understood here is never an error, only "not taken".
 */
-#include "sql/bind.h"
+#include "sql/bind_impl.h"
 #include "vm/conv.h"
 #include <string.h>
-
-typedef struct binder {
-  wl_arena *arena;
-  wl_store *store;
-  wl_query *q;
-  wl_table *table;
-  const wl_source *source;
-  const wl_select *select;
-  wl_bexpr **columns; /* the one node of each column, [n_cols + 1], rowid last */
-  int size_aggs;
-  bool in_agg;
-  bool in_where;
-  bool sees_alias; /* where SQLite lets names mean result columns: not in these, not in LIMIT */
-  bool in_alias;   /* in a result column that was named so */
-  wl_error *err;
-} binder;
 
 /* What a lookup in SQLite's list of IN costs, in operators. */
 enum { IN_LOOKUP = 6 };
 
-static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out);
-
-static wl_bexpr *node(binder *b, wl_bkind kind) {
+wl_bexpr *wl_bind_node(binder *b, wl_bkind kind) {
   wl_bexpr *x = WL_NEW(b->arena, wl_bexpr);
   if (!x) return NULL;
   x->kind = kind;
@@ -36,8 +18,8 @@ static wl_bexpr *node(binder *b, wl_bkind kind) {
   return x;
 }
 
-static wl_status constant(binder *b, wl_val v, wl_bexpr **out) {
-  *out = node(b, WL_B_CONST);
+wl_status wl_bind_constant(binder *b, wl_val v, wl_bexpr **out) {
+  *out = wl_bind_node(b, WL_B_CONST);
   if (!*out) return wl_nomem(b->err);
   (*out)->value = v;
   return WL_OK;
@@ -62,7 +44,7 @@ static wl_u8 compare_collation(const wl_bexpr *a, const wl_bexpr *b) {
 }
 
 /* An explicit COLLATE inside an operand carries up through operators, leftmost first. */
-static void inherit_collation(wl_bexpr *x) {
+void wl_bind_collation(wl_bexpr *x) {
   for (int k = 0; k < 2 + x->n_list && !x->explicit_coll; k++) {
     const wl_bexpr *c = k == 0 ? x->a : k == 1 ? x->b : x->list[k - 2];
     if (!c || !c->explicit_coll) continue;
@@ -71,34 +53,34 @@ static void inherit_collation(wl_bexpr *x) {
   }
 }
 
-static wl_status compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
-                         wl_bexpr **out) {
-  wl_bexpr *x = node(b, kind);
+wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                          wl_bexpr **out) {
+  wl_bexpr *x = wl_bind_node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
   x->a = l;
   x->b = r;
   x->cmp_affinity = compare_affinity(l, r);
   x->cmp_coll = compare_collation(l, r);
-  inherit_collation(x);
+  wl_bind_collation(x);
   *out = x;
   return WL_OK;
 }
 
-static wl_status binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
-                        wl_bexpr **out) {
-  wl_bexpr *x = node(b, kind);
+wl_status wl_bind_binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                         wl_bexpr **out) {
+  wl_bexpr *x = wl_bind_node(b, kind);
   if (!x) return wl_nomem(b->err);
   x->op = op;
   x->a = l;
   x->b = r;
-  inherit_collation(x);
+  wl_bind_collation(x);
   *out = x;
   return WL_OK;
 }
 
-static wl_status negate(binder *b, bool negated, wl_bexpr **x) {
-  return negated ? binary(b, WL_B_NOT, WL_OP_NONE, *x, NULL, x) : WL_OK;
+wl_status wl_bind_negate(binder *b, bool negated, wl_bexpr **x) {
+  return negated ? wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, *x, NULL, x) : WL_OK;
 }
 
 /* ---- names */
@@ -107,7 +89,7 @@ static wl_status column(binder *b, int index, wl_bexpr **out) {
   int slot = index < 0 ? b->table->n_cols : index;
   wl_bexpr *x = b->columns[slot];
   if (!x) {
-    x = node(b, WL_B_COLUMN);
+    x = wl_bind_node(b, WL_B_COLUMN);
     if (!x) return wl_nomem(b->err);
     x->index = index;
     x->affinity = index < 0 ? 'D' : b->table->cols[index].affinity;
@@ -156,15 +138,15 @@ static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
     for (const wl_result_col *c = b->select->cols; c; c = c->next) {
       if (!c->alias || !c->expr || sqlite3_stricmp(c->alias, e->name) != 0) continue;
       b->in_alias = true;
-      wl_status rc = bind(b, c->expr, out);
+      wl_status rc = wl_bind_expr(b, c->expr, out);
       b->in_alias = false;
       return rc;
     }
   }
   int truth = truth_word(e);
-  if (truth >= 0) return constant(b, wl_int(truth), out);
+  if (truth >= 0) return wl_bind_constant(b, wl_int(truth), out);
   if (e->quoted == '"' && !e->table)
-    return constant(b, wl_text((const wl_u8 *)e->name, (wl_u32)strlen(e->name)), out);
+    return wl_bind_constant(b, wl_text((const wl_u8 *)e->name, (wl_u32)strlen(e->name)), out);
   return wl_not_taken(b->err, "the name %s is not understood", e->name);
 }
 
@@ -175,17 +157,17 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc;
   if (e->op == WL_OP_NEG && e->a->kind == WL_E_REAL) {
     /* a negated literal, not 0 - literal: -0.0 keeps its sign */
-    rc = bind(b, e->a, &a);
+    rc = wl_bind_expr(b, e->a, &a);
     if (rc) return rc;
-    if (a->value.t == WL_T_REAL) return constant(b, wl_real(-wl_as_f64(a->value.v)), out);
-    return constant(b, a->value, out);
+    if (a->value.t == WL_T_REAL) return wl_bind_constant(b, wl_real(-wl_as_f64(a->value.v)), out);
+    return wl_bind_constant(b, a->value, out);
   }
-  rc = bind(b, e->a, &a);
+  rc = wl_bind_expr(b, e->a, &a);
   if (rc) return rc;
   switch (e->op) {
   case WL_OP_POS: {
     /* no affinity, but the operand's collation */
-    wl_bexpr *x = node(b, WL_B_CAST);
+    wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
     if (!x) return wl_nomem(b->err);
     x->op = WL_OP_POS;
     x->a = a;
@@ -195,63 +177,62 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
     *out = x;
     return WL_OK;
   }
-  case WL_OP_NOT: return binary(b, WL_B_NOT, WL_OP_NONE, a, NULL, out);
-  case WL_OP_BITNOT: return binary(b, WL_B_ARITH, WL_OP_BITNOT, a, NULL, out);
+  case WL_OP_NOT: return wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, a, NULL, out);
+  case WL_OP_BITNOT: return wl_bind_binary(b, WL_B_ARITH, WL_OP_BITNOT, a, NULL, out);
   default:
-    rc = constant(b, wl_int(0), &zero);
-    return rc ? rc : binary(b, WL_B_ARITH, WL_OP_SUB, zero, a, out);
+    rc = wl_bind_constant(b, wl_int(0), &zero);
+    return rc ? rc : wl_bind_binary(b, WL_B_ARITH, WL_OP_SUB, zero, a, out);
   }
 }
 
 static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
-  if (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2)
-    return wl_not_taken(b->err, "the operator -> is not native yet");
-  wl_status rc = bind(b, e->a, &l);
-  if (!rc) rc = bind(b, e->b, &r);
+  if (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2) return wl_bind_function(b, e, out);
+  wl_status rc = wl_bind_expr(b, e->a, &l);
+  if (!rc) rc = wl_bind_expr(b, e->b, &r);
   if (rc) return rc;
   switch (e->op) {
-  case WL_OP_AND: return binary(b, WL_B_AND, e->op, l, r, out);
-  case WL_OP_OR: return binary(b, WL_B_OR, e->op, l, r, out);
+  case WL_OP_AND: return wl_bind_binary(b, WL_B_AND, e->op, l, r, out);
+  case WL_OP_OR: return wl_bind_binary(b, WL_B_OR, e->op, l, r, out);
   case WL_OP_EQ:
   case WL_OP_NE:
   case WL_OP_LT:
   case WL_OP_LE:
   case WL_OP_GT:
-  case WL_OP_GE: return compare(b, WL_B_COMPARE, e->op, l, r, out);
-  default: return binary(b, WL_B_ARITH, e->op, l, r, out);
+  case WL_OP_GE: return wl_bind_compare(b, WL_B_COMPARE, e->op, l, r, out);
+  default: return wl_bind_binary(b, WL_B_ARITH, e->op, l, r, out);
   }
 }
 
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
 static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
-  wl_status rc = bind(b, e->a, &l);
+  wl_status rc = wl_bind_expr(b, e->a, &l);
   if (rc) return rc;
   int truth = truth_word(e->b);
   if (truth >= 0 && (e->b->kind != WL_E_NAME || find_column(b, e->b) < 0)) {
-    if (truth == 0) rc = binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
-    if (!rc) rc = binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
+    if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
+    if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
   } else {
-    rc = bind(b, e->b, &r);
-    if (!rc) rc = compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
+    rc = wl_bind_expr(b, e->b, &r);
+    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
   }
-  return rc ? rc : negate(b, e->negated, out);
+  return rc ? rc : wl_bind_negate(b, e->negated, out);
 }
 
 static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *x, *lo, *hi, *ge, *le;
-  wl_status rc = bind(b, e->a, &x);
-  if (!rc) rc = bind(b, e->b, &lo);
-  if (!rc) rc = bind(b, e->c, &hi);
-  if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
-  if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
-  if (!rc) rc = binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
+  wl_status rc = wl_bind_expr(b, e->a, &x);
+  if (!rc) rc = wl_bind_expr(b, e->b, &lo);
+  if (!rc) rc = wl_bind_expr(b, e->c, &hi);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
+  if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
   if (rc) return rc;
   /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
   (*out)->has_coll = (*out)->explicit_coll = x->explicit_coll;
   (*out)->coll = x->coll;
-  return negate(b, e->negated, out);
+  return wl_bind_negate(b, e->negated, out);
 }
 
 static bool is_constant(const wl_expr *e) {
@@ -264,61 +245,54 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
-/* x IN (list): an OR of comparisons under x's own affinity and collation. The OR is a tree of
-** even depth, for a list may be longer than the stack is deep. */
+/* x IN (list): one node, under x's own affinity and collation. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
   wl_bexpr *x;
-  wl_status rc = bind(b, e->a, &x);
+  wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
-  if (!e->list) return constant(b, wl_int(e->negated), out);
+  if (!e->list) return wl_bind_constant(b, wl_int(e->negated), out);
   int n = 0, before = b->q->n_nodes_cost;
   bool constants = true;
   for (const wl_expr_list *l = e->list; l; l = l->next, n++)
     constants = constants && is_constant(l->expr);
-  wl_bexpr **eq = WL_NEW_N(b->arena, wl_bexpr *, n);
-  if (!eq) return wl_nomem(b->err);
-  int k = 0;
-  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
-    wl_bexpr *y;
-    rc = bind(b, l->expr, &y);
-    if (!rc) rc = compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq[k]);
-    if (rc) break;
-    eq[k]->cmp_affinity = x->affinity;
-    if (n > 1 || !constants) eq[k]->cmp_coll = x->has_coll ? x->coll : WL_COLL_BINARY;
-  }
-  /* SQLite looks constants up in a sorted list. */
-  if (constants && n > IN_LOOKUP) {
-    b->q->n_nodes_cost = before + IN_LOOKUP;
-    b->q->n_list_cost += n;
-  }
-  for (; n > 1 && !rc; n = (n + 1) / 2) {
-    for (int i = 0; i + 1 < n && !rc; i += 2)
-      rc = binary(b, WL_B_OR, WL_OP_OR, eq[i], eq[i + 1], &eq[i / 2]);
-    if (n % 2) eq[n / 2] = eq[n - 1];
-  }
-  *out = eq[0];
-  return rc ? rc : negate(b, e->negated, out);
+  wl_bexpr *y = wl_bind_node(b, WL_B_IN);
+  if (y) y->list = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!y || !y->list) return wl_nomem(b->err);
+  y->a = x;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next, y->n_list++)
+    rc = wl_bind_expr(b, l->expr, &y->list[y->n_list]);
+  if (rc) return rc;
+  y->cmp_affinity = x->affinity;
+  /* a list of one constant is a comparison, where the constant's collation counts too */
+  y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
+                                    : compare_collation(x, y->list[0]);
+  wl_bind_collation(y);
+  /* constants are looked up in a sorted list, by SQLite and by us */
+  if (constants && n > IN_LOOKUP) b->q->n_nodes_cost = before + IN_LOOKUP;
+  *out = y;
+  return wl_bind_negate(b, e->negated, out);
 }
 
 static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
-  wl_bexpr *base = NULL, *x = node(b, WL_B_CASE);
+  wl_bexpr *base = NULL, *x = wl_bind_node(b, WL_B_CASE);
   wl_status rc = x ? WL_OK : wl_nomem(b->err);
   int n = 1, k = 0;
   for (const wl_expr_list *l = e->list; l; l = l->next) n++;
-  if (!rc && e->a) rc = bind(b, e->a, &base);
+  if (!rc && e->a) rc = wl_bind_expr(b, e->a, &base);
   if (rc) return rc;
   x->list = WL_NEW_N(b->arena, wl_bexpr *, n);
   if (!x->list) return wl_nomem(b->err);
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
-    rc = bind(b, l->expr, &x->list[k]);
+    rc = wl_bind_expr(b, l->expr, &x->list[k]);
     if (!rc && base && k % 2 == 0)
-      rc = compare(b, WL_B_COMPARE, WL_OP_EQ, base, x->list[k], &x->list[k]);
+      rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, base, x->list[k], &x->list[k]);
   }
-  if (!rc) rc = e->b ? bind(b, e->b, &x->list[k]) : constant(b, wl_null(), &x->list[k]);
+  if (!rc)
+    rc = e->b ? wl_bind_expr(b, e->b, &x->list[k]) : wl_bind_constant(b, wl_null(), &x->list[k]);
   if (rc) return rc;
   x->n_list = n;
-  inherit_collation(x);
+  wl_bind_collation(x);
   *out = x;
   return WL_OK;
 }
@@ -330,9 +304,9 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (k == 3 || !wl_store_collation(b->store, k))
     return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
   wl_bexpr *a, *x;
-  wl_status rc = bind(b, e->a, &a);
+  wl_status rc = wl_bind_expr(b, e->a, &a);
   if (rc) return rc;
-  x = node(b, WL_B_CAST);
+  x = wl_bind_node(b, WL_B_CAST);
   if (!x) return wl_nomem(b->err);
   x->op = WL_OP_POS;
   x->a = a;
@@ -345,9 +319,9 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *a, *x;
-  wl_status rc = bind(b, e->a, &a);
+  wl_status rc = wl_bind_expr(b, e->a, &a);
   if (rc) return rc;
-  x = node(b, WL_B_CAST);
+  x = wl_bind_node(b, WL_B_CAST);
   if (!x) return wl_nomem(b->err);
   x->op = WL_OP_NONE;
   x->a = a;
@@ -360,67 +334,6 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
-/* ---- scalar functions that are CASE in other words */
-
-static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
-  wl_status rc = binary(b, WL_B_ISNULL, WL_OP_NONE, x, NULL, out);
-  return rc ? rc : binary(b, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
-}
-
-/* coalesce and ifnull; iif; nullif; abs. *found: it is one of them, with fitting arguments. */
-static wl_status scalar(binder *b, const wl_expr *e, int n_args, bool *found, wl_bexpr **out) {
-  bool coalesce =
-      sqlite3_stricmp(e->name, "coalesce") == 0 || sqlite3_stricmp(e->name, "ifnull") == 0;
-  bool iif = sqlite3_stricmp(e->name, "iif") == 0, nullif = sqlite3_stricmp(e->name, "nullif") == 0;
-  bool abs = sqlite3_stricmp(e->name, "abs") == 0;
-  *found = (coalesce && n_args >= 2) || (iif && n_args == 3) || (nullif && n_args == 2) ||
-           (abs && n_args == 1);
-  if (!*found || e->distinct || e->star || e->window || e->a) {
-    *found = false;
-    return WL_OK;
-  }
-  b->q->calls = true;
-  wl_bexpr **args = WL_NEW_N(b->arena, wl_bexpr *, n_args);
-  wl_bexpr *x = node(b, abs ? WL_B_ABS : WL_B_CASE);
-  if (!args || !x) return wl_nomem(b->err);
-  wl_status rc = WL_OK;
-  int k = 0;
-  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) rc = bind(b, l->expr, &args[k++]);
-  if (rc) return rc;
-  *out = x;
-  if (abs) {
-    x->a = args[0];
-    inherit_collation(x);
-    return WL_OK;
-  }
-  x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n_args);
-  if (!x->list) return wl_nomem(b->err);
-  if (iif) {
-    memcpy(x->list, args, 3 * sizeof *args);
-    x->n_list = 3;
-  } else if (nullif) {
-    /* values as they are, under the collation of the first argument that has one */
-    rc = compare(b, WL_B_IS, WL_OP_EQ, args[0], args[1], &x->list[0]);
-    if (!rc) rc = constant(b, wl_null(), &x->list[1]);
-    if (rc) return rc;
-    x->list[0]->cmp_affinity = '@';
-    x->list[0]->cmp_coll = args[0]->has_coll   ? args[0]->coll
-                           : args[1]->has_coll ? args[1]->coll
-                                               : WL_COLL_BINARY;
-    x->list[2] = args[0];
-    x->n_list = 3;
-  } else {
-    for (k = 0; k < n_args - 1 && !rc; k++) {
-      rc = not_null(b, args[k], &x->list[2 * k]);
-      x->list[2 * k + 1] = args[k];
-    }
-    x->list[2 * k] = args[k];
-    x->n_list = 2 * k + 1;
-  }
-  inherit_collation(x);
-  return rc;
-}
-
 /* ---- aggregates */
 
 static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -428,11 +341,7 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   int fn = 0, n_args = 0;
   for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
   while (fn < 6 && sqlite3_stricmp(e->name, names[fn]) != 0) fn++;
-  bool found;
-  wl_status st = scalar(b, e, n_args, &found, out);
-  if (st || found) return st;
-  if (fn == 6 || (fn >= WL_FN_MIN && n_args != 1))
-    return wl_not_taken(b->err, "the function %s() is not native yet", e->name);
+  if (fn == 6 || (fn >= WL_FN_MIN && n_args != 1)) return wl_bind_function(b, e, out);
   if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
   if (e->distinct && fn < WL_FN_MIN)
     return wl_not_taken(b->err, "%s(DISTINCT …) is not native yet", e->name);
@@ -451,11 +360,11 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bagg agg = {(wl_agg_fn)fn, NULL};
   if (n_args == 1) {
     b->in_agg = true;
-    wl_status rc = bind(b, e->list->expr, &agg.arg);
+    wl_status rc = wl_bind_expr(b, e->list->expr, &agg.arg);
     b->in_agg = false;
     if (rc) return rc;
   }
-  wl_bexpr *x = node(b, WL_B_AGG);
+  wl_bexpr *x = wl_bind_node(b, WL_B_AGG);
   if (!x) return wl_nomem(b->err);
   x->index = q->n_aggs;
   if (agg.arg && agg.arg->explicit_coll) {
@@ -463,26 +372,29 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
     x->has_coll = x->explicit_coll = true;
   }
   q->aggs[q->n_aggs++] = agg;
-  q->aggregate = q->calls = true;
+  q->aggregate = true;
+  if (wl_bind_uses(b, names[fn])) return wl_nomem(b->err);
   *out = x;
   return WL_OK;
 }
 
-static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out) {
+wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   b->q->n_nodes_cost++;
   switch (e->kind) {
-  case WL_E_NULL: return constant(b, wl_null(), out);
-  case WL_E_INT: return constant(b, wl_int(e->i), out);
+  case WL_E_NULL: return wl_bind_constant(b, wl_null(), out);
+  case WL_E_INT: return wl_bind_constant(b, wl_int(e->i), out);
   case WL_E_REAL: {
     wl_val v;
     wl_status rc = wl_conv_literal(e->text, e->n_text, &v, b->err);
-    return rc ? rc : constant(b, v, out);
+    return rc ? rc : wl_bind_constant(b, v, out);
   }
-  case WL_E_TEXT: return constant(b, wl_text((const wl_u8 *)e->text, (wl_u32)e->n_text), out);
+  case WL_E_TEXT:
+    return wl_bind_constant(b, wl_text((const wl_u8 *)e->text, (wl_u32)e->n_text), out);
   case WL_E_BLOB:
-    return constant(b, wl_val_make(WL_T_BLOB, (wl_u64)(size_t)e->text, (wl_u32)e->n_text), out);
+    return wl_bind_constant(b, wl_val_make(WL_T_BLOB, (wl_u64)(size_t)e->text, (wl_u32)e->n_text),
+                            out);
   case WL_E_PARAM:
-    *out = node(b, WL_B_PARAM);
+    *out = wl_bind_node(b, WL_B_PARAM);
     if (!*out) return wl_nomem(b->err);
     (*out)->index = (int)e->i;
     return WL_OK;
@@ -492,9 +404,9 @@ static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_IS: return is(b, e, out);
   case WL_E_ISNULL: {
     wl_bexpr *a;
-    wl_status rc = bind(b, e->a, &a);
-    if (!rc) rc = binary(b, WL_B_ISNULL, WL_OP_NONE, a, NULL, out);
-    return rc ? rc : negate(b, e->negated, out);
+    wl_status rc = wl_bind_expr(b, e->a, &a);
+    if (!rc) rc = wl_bind_binary(b, WL_B_ISNULL, WL_OP_NONE, a, NULL, out);
+    return rc ? rc : wl_bind_negate(b, e->negated, out);
   }
   case WL_E_BETWEEN: return between(b, e, out);
   case WL_E_IN: return in(b, e, out);
@@ -502,7 +414,7 @@ static wl_status bind(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_CAST: return cast(b, e, out);
   case WL_E_COLLATE: return collate(b, e, out);
   case WL_E_CALL: return call(b, e, out);
-  case WL_E_LIKE: return wl_not_taken(b->err, "%s is not native yet", e->name);
+  case WL_E_LIKE: return wl_bind_like(b, e, out);
   case WL_E_NOW: return wl_not_taken(b->err, "%s is not native yet", e->name);
   case WL_E_SELECT:
   case WL_E_EXISTS: return wl_not_taken(b->err, "subqueries are not native yet");
@@ -535,7 +447,7 @@ static wl_status bind_results(binder *b) {
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {
     wl_status rc = WL_OK;
     if (!c->star) {
-      rc = bind(b, c->expr, &q->results[q->n_results]);
+      rc = wl_bind_expr(b, c->expr, &q->results[q->n_results]);
       q->n_results++;
     }
     for (int i = 0; c->star && !rc && i < t->n_cols; i++)
@@ -594,7 +506,7 @@ static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) 
 /* A term: the result it names, under the term's own COLLATE, or an expression. */
 static wl_status term(binder *b, const wl_expr *e, bool by_alias, wl_bexpr **out) {
   wl_bexpr *named = named_result(b, e, by_alias);
-  if (!named) return bind(b, e, out);
+  if (!named) return wl_bind_expr(b, e, out);
   if (e->kind != WL_E_COLLATE) {
     *out = named;
     return WL_OK;
@@ -663,14 +575,14 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   if (!q->cols || !b.columns) return wl_nomem(err);
   if (s->where) {
     b.in_where = b.sees_alias = true;
-    rc = bind(&b, s->where, &q->where);
+    rc = wl_bind_expr(&b, s->where, &q->where);
     b.in_where = b.sees_alias = false;
     if (rc) return rc;
   }
   rc = bind_results(&b);
   b.sees_alias = true;
   if (!rc) rc = bind_groups(&b);
-  if (!rc && s->having) rc = bind(&b, s->having, &q->having);
+  if (!rc && s->having) rc = wl_bind_expr(&b, s->having, &q->having);
   if (!rc) rc = bind_order(&b);
   b.sees_alias = false;
   if (rc) return rc;
@@ -680,9 +592,10 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
     return wl_not_taken(err, "HAVING without groups is not native yet");
   if (q->aggregate) rc = check_grouped(q, err);
   if (rc) return rc;
-  if (s->limit) rc = bind(&b, s->limit, &q->limit);
-  if (!rc && s->offset) rc = bind(&b, s->offset, &q->offset);
-  if (q->n_cols == 0) q->calls = true; /* the rows are counted by SQLite's count() */
+  if (s->limit) rc = wl_bind_expr(&b, s->limit, &q->limit);
+  if (!rc && s->offset) rc = wl_bind_expr(&b, s->offset, &q->offset);
+  /* the rows are counted by SQLite's count() */
+  if (q->n_cols == 0 && wl_bind_uses(&b, "count")) return wl_nomem(err);
   if (!rc && arena->failed) rc = wl_nomem(err);
   return rc;
 }

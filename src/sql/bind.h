@@ -4,7 +4,7 @@
 **
 ** Invariants:
 ** 1. Everything lives in the arena of the statement.
-** 2. BETWEEN, IN (list) and alias references share children, so the tree is a graph
+** 2. BETWEEN and alias references share children, so the tree is a graph
 **    without cycles; the compiler computes a shared node once.
 ** 3. The table is named, not pointed to: it is looked up again for every run, and
 **    table_id tells whether its shape is still the one bound here.
@@ -23,6 +23,7 @@ typedef enum wl_bkind {
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
   WL_B_COMPARE, /* op, cmp_affinity, cmp_coll */
   WL_B_IS,      /* a IS b: cmp_affinity, cmp_coll */
+  WL_B_IN,      /* a IN (list): cmp_affinity, cmp_coll */
   WL_B_ISNULL,
   WL_B_AND,
   WL_B_OR,
@@ -30,8 +31,27 @@ typedef enum wl_bkind {
   WL_B_TRUTH, /* a IS TRUE */
   WL_B_CASE,  /* list: when, then, …, else */
   WL_B_CAST,  /* to affinity */
-  WL_B_ABS
+  WL_B_CALL   /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
 } wl_bkind;
+
+/* Functions that have opcodes, for arguments that allow it. */
+typedef enum wl_native {
+  WL_NATIVE_NONE,
+  WL_NATIVE_ABS,
+  WL_NATIVE_ROUND,
+  WL_NATIVE_SIGN,
+  WL_NATIVE_TYPEOF,
+  WL_NATIVE_LENGTH,
+  WL_NATIVE_UPPER,
+  WL_NATIVE_LOWER,
+  WL_NATIVE_SUBSTR,
+  WL_NATIVE_INSTR,
+  WL_NATIVE_TRIM,
+  WL_NATIVE_LTRIM,
+  WL_NATIVE_RTRIM,
+  WL_NATIVE_LIKE, /* (pattern, text [, escape]), as the functions have it */
+  WL_NATIVE_GLOB
+} wl_native;
 
 typedef struct wl_bexpr {
   wl_bkind kind;
@@ -48,6 +68,9 @@ typedef struct wl_bexpr {
   struct wl_bexpr *a, *b;
   struct wl_bexpr **list;
   int n_list;
+  const char *text; /* of a call */
+  bool of_time;     /* a call that may ask for the current time */
+  wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
 } wl_bexpr;
 
 typedef enum wl_agg_fn {
@@ -77,7 +100,9 @@ typedef struct wl_query {
   wl_bexpr *where;
   wl_bexpr **results;
   int n_results;
-  bool calls; /* some function of SQLite is computed by us: it must not be overridden */
+  const char **calls; /* functions of SQLite that we compute: they must not be overridden */
+  int n_calls;
+  int n_call_cost; /* calls of SQLite itself that a row may need */
   bool aggregate;
   wl_bagg *aggs;
   int n_aggs;
@@ -90,8 +115,7 @@ typedef struct wl_query {
   int n_order;
   wl_bexpr *limit, *offset;
   int n_exprs;
-  int n_nodes_cost; /* operators a row passes, for the cost estimate … */
-  int n_list_cost;  /* … and natively, besides, constants that IN compares with one by one */
+  int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;
 
 /* Whether two bound expressions are the same computation. */

@@ -3,6 +3,7 @@
 */
 #include "store/column.h"
 #include "base/mem.h"
+#include "store/dict.h"
 
 int wl_phys_width(wl_phys p) {
   static const int width[] = {1, 2, 4, 8, 4, 8, 8, 8};
@@ -35,6 +36,7 @@ void wl_column_drop(wl_column *c) {
   if (c->drop) c->drop(c);
   for (int i = 0; i < c->n_tablets; i++) wl_segment_free(&c->segments[i]);
   wl_mem_free(c->segments);
+  wl_dict_free(c->dict);
   wl_mem_free(c);
 }
 
@@ -42,7 +44,7 @@ static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
   return wl_val_make(tag, (wl_u64)(size_t)(s->heap + (wl_u32)place), (wl_u32)(place >> 32));
 }
 
-wl_val wl_column_value(const wl_column *c, wl_i64 row) {
+static wl_val plain_value(const wl_column *c, wl_i64 row) {
   const wl_segment *s = &c->segments[row >> WL_TABLET_SHIFT];
   wl_i32 i = (wl_i32)(row & (WL_TABLET_ROWS - 1));
   if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
@@ -59,4 +61,9 @@ wl_val wl_column_value(const wl_column *c, wl_i64 row) {
   wl_u64 v = ((const wl_u64 *)s->data)[i];
   wl_u8 tag = s->tags[i];
   return tag >= WL_T_TEXT ? heap_value(s, tag, v) : wl_val_make(tag, v, 0);
+}
+
+wl_val wl_column_value(const wl_column *c, wl_i64 row) {
+  wl_val v = plain_value(c, row);
+  return c->dict && v.t == WL_T_INT ? wl_dict_value(c->dict, (wl_i64)v.v) : v;
 }

@@ -8,6 +8,8 @@
 ** 3. The place of a NULL holds zero; a segment without NULLs has no bitmap.
 ** 4. A text or blob is (offset | length << 32) into its segment's heap.
 ** 5. A finished column never changes. It is counted: whoever runs over it holds it.
+** 6. A column with a dictionary holds integers, the codes of its texts (store/dict.h); its
+**    domain is that of the texts, but a segment's range is that of its codes.
 */
 #ifndef WL_COLUMN_H
 #define WL_COLUMN_H
@@ -17,7 +19,7 @@
 #include <stdatomic.h>
 
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
-enum { WL_MAX_DEVICES = 2 };
+enum { WL_MAX_COPIES = 4 }; /* two devices, each with memory of its own and mapped memory */
 
 typedef struct wl_segment {
   void *data;
@@ -28,20 +30,24 @@ typedef struct wl_segment {
   wl_i32 n_rows, n_nulls;
   wl_domain domain; /* the zone map: types and ranges in this tablet */
   wl_u8 phys;
+  wl_u64 *entries; /* while a column is made: places of the segment's own dictionary */
+  wl_i32 n_entries;
 } wl_segment;
 
 typedef struct wl_column {
   atomic_int refs;
   wl_u8 phys;
+  struct wl_dict *dict; /* owned; or NULL */
   wl_domain domain;
   wl_i64 n_rows;
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* Copies on devices, by device index, owned by vm/gpu: copy[k] is touched under the lock
+  /* Copies for devices, owned by vm/gpu: copy[k] and its counts are touched under the lock
   ** of on[k] alone; on[k], once set, stays. drop frees them when the column goes. */
-  void *copy[WL_MAX_DEVICES];
-  void *on[WL_MAX_DEVICES];
+  void *copy[WL_MAX_COPIES];
+  void *on[WL_MAX_COPIES];
+  wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs; and those that found it */
   void (*drop)(struct wl_column *c);
 } wl_column;
 

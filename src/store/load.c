@@ -5,8 +5,10 @@
 ** tables and generated columns, because SQLite itself does the reading.
 */
 #include "store/btree.h"
+#include "store/evict.h"
 #include "base/mem.h"
 #include <string.h>
+#include <time.h>
 
 static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   wl_store *s = sqlite3_user_data(ctx);
@@ -83,13 +85,17 @@ static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_sta
   return n;
 }
 
-/* Drops the least recently used table other than keep; false when there is none. */
-static bool evict(wl_store *s, const wl_table *keep) {
-  wl_table *oldest = NULL;
+/* Drops one column that the query at hand does not want; false when there is none. */
+static bool evict(wl_store *s) {
+  wl_evict e = {0};
   for (wl_table *t = s->tables; t; t = t->next)
-    if (t != keep && t->loaded && (!oldest || t->last_use < oldest->last_use)) oldest = t;
-  if (!oldest) return false;
-  wl_table_drop_data(oldest);
+    for (int i = 0; t->data && i <= t->n_cols; i++)
+      if (t->data[i] && t->use[i].last_use < s->clock)
+        wl_evict_offer(&e, &t->data[i], t->use[i].last_use, t->use[i].uses);
+  wl_column **choice = wl_evict_choice(&e);
+  if (!choice) return false;
+  wl_column_drop(*choice);
+  *choice = NULL;
   return true;
 }
 
@@ -173,14 +179,18 @@ static wl_status load_by_steps(wl_store *s, wl_table *t, const int *cols, int n,
   return rc;
 }
 
+static bool known_too_big(const wl_store *s, const wl_table *t) {
+  return t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget;
+}
+
 static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error *err) {
-  if (t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget)
+  if (known_too_big(s, t))
     return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
   wl_i64 n_rows = 0;
   wl_error why = {0};
   wl_column **got = wl_mem_zalloc((size_t)n * sizeof *got);
   if (!got) return wl_nomem(err);
-  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s, t)) {
+  while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s)) {
   }
   size_t base_bytes = wl_store_bytes(s);
   wl_status rc = wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
@@ -214,20 +224,34 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
   wl_status rc = WL_OK;
   memset(out, 0, sizeof *out);
   int n_missing = 0;
+  s->clock++;
   int *missing = wl_mem_alloc(((size_t)n_cols + 1) * sizeof *missing);
   out->cols = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *out->cols);
   if (!missing || !out->cols) rc = wl_nomem(err);
-  for (int i = 0; i < n_cols && !rc; i++)
-    if (!t->data[cols[i] < 0 ? t->n_cols : cols[i]]) missing[n_missing++] = cols[i];
+  for (int i = 0; i < n_cols && !rc; i++) {
+    int k = cols[i] < 0 ? t->n_cols : cols[i];
+    wl_use *u = &t->use[k];
+    u->uses++;
+    u->hits += t->data[k] != NULL;
+    u->last_use = s->clock; /* evict leaves it alone */
+    u->last_time = (wl_i64)time(NULL);
+    if (!t->data[k]) missing[n_missing++] = cols[i];
+  }
   if (!rc && n_missing) {
+    bool known = known_too_big(s, t);
     rc = load(s, t, missing, n_missing, err);
+    if (rc == WL_NOT_TAKEN && !known && known_too_big(s, t) && evict(s)) {
+      while (evict(s)) { /* it may fit where nothing else is */
+      }
+      t->too_big_budget = 0;
+      rc = load(s, t, missing, n_missing, err);
+    }
   } else if (!rc && !t->loaded) {
     t->n_rows = run_count(s, t, "count(*)", &rc, err);
     t->loaded = rc == WL_OK;
   }
   if (!rc) {
     t->n_uses++;
-    t->last_use = ++s->clock;
     out->n_rows = t->n_rows;
     for (int i = 0; i < n_cols; i++)
       out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);

@@ -41,6 +41,7 @@ void wl_table_free(wl_table *t) {
   }
   wl_mem_free(t->cols);
   wl_mem_free(t->data);
+  wl_mem_free(t->use);
   wl_mem_free(t->schema);
   wl_mem_free(t->name);
   wl_mem_free(t->refused);
@@ -226,7 +227,8 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     if (!hidden) t->rowid_name = names[k];
   }
   t->data = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->data);
-  return t->data ? WL_OK : wl_nomem(err);
+  t->use = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->use);
+  return t->data && t->use ? WL_OK : wl_nomem(err);
 }
 
 static bool same_name(const char *a, const char *b) {

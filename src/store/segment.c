@@ -5,11 +5,14 @@
 ** Invariants:
 ** 1. A segment's phys is the narrowest that holds its own rows; wl_column_make brings all
 **    segments to the narrowest that serves every one.
-** 2. The place of a NULL is zero in the stage, so it is zero in the segment.
+** 2. A segment of texts that repeat has codes of its own first; store/dict.c makes them codes of
+**    the column's dictionary, or plain texts again.
+** 3. The place of a NULL is zero in the stage, so it is zero in the segment.
 */
 #include "store/column.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "store/dict.h"
 #include <string.h>
 
 wl_status wl_stage_open(wl_stage *st) {
@@ -45,12 +48,13 @@ void wl_segment_free(wl_segment *s) {
   wl_mem_free(s->valid);
   wl_mem_free(s->tags);
   wl_mem_free(s->heap);
+  wl_mem_free(s->entries);
 }
 
 size_t wl_segment_bytes(const wl_segment *s) {
   size_t n = (size_t)s->n_rows;
   return n * (size_t)wl_phys_width(s->phys) + (s->valid ? (n + 7) / 8 : 0) + (s->tags ? n : 0) +
-         s->n_heap;
+         s->n_heap + (size_t)s->n_entries * sizeof *s->entries;
 }
 
 static wl_u8 int_phys(const wl_domain *d) {
@@ -188,9 +192,13 @@ wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
   s->n_rows = st->n;
   examine(st, s);
   size_t n = (size_t)st->n;
-  s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
-  if (!s->data) goto nomem;
-  put(s->data, s->phys, st->v, st->n);
+  bool coded = false;
+  if (s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
+  if (!coded) {
+    s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
+    if (!s->data) goto nomem;
+    put(s->data, s->phys, st->v, st->n);
+  }
   if (s->n_nulls) {
     s->valid = wl_mem_zalloc((n + 7) / 8);
     if (!s->valid) goto nomem;
@@ -201,7 +209,7 @@ wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
     if (!s->tags) goto nomem;
     memcpy(s->tags, st->t, n);
   }
-  if (s->phys >= WL_P_TEXT) {
+  if (s->phys >= WL_P_TEXT && !coded) {
     s->heap = wl_mem_alloc(st->n_heap);
     if (!s->heap) goto nomem;
     if (st->n_heap) memcpy(s->heap, st->heap, st->n_heap);
@@ -284,20 +292,29 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column *
                          wl_error *err) {
   convert_job job = {.segments = segments};
   wl_column *c = wl_mem_zalloc(sizeof *c);
+  wl_dict *dict = NULL;
   *out = NULL;
-  atomic_init(&job.failed, !c);
-  if (c) {
+  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, &dict));
+  if (!atomic_load(&job.failed)) {
+    c->dict = dict;
     c->phys = job.phys = common_phys(segments, n, &c->domain);
-    wl_threads_run(n_threads, n, convert_task, &job);
+    if (dict) {
+      c->phys = segments[0].phys;
+      c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+      c->domain.hi = nothing.hi;
+    } else
+      wl_threads_run(n_threads, n, convert_task, &job);
   }
   if (atomic_load(&job.failed)) {
     for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
     wl_mem_free(segments);
+    wl_dict_free(dict);
     wl_mem_free(c);
     return wl_nomem(err);
   }
   atomic_init(&c->refs, 1);
   c->n_bytes = sizeof *c + (size_t)n * sizeof *segments;
+  if (dict) c->n_bytes += (size_t)dict->n * sizeof *dict->places + dict->n_heap;
   for (int i = 0; i < n; i++) {
     c->n_rows += segments[i].n_rows;
     c->n_bytes += wl_segment_bytes(&segments[i]);

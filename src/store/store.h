@@ -25,6 +25,13 @@ typedef struct wl_table_column {
   bool hidden; /* not part of * */
 } wl_table_column;
 
+/* How often a column was wanted; kept when its values go. */
+typedef struct wl_use {
+  wl_i64 uses, hits; /* hits: it was in memory then */
+  wl_i64 last_use;   /* on the store's clock … */
+  wl_i64 last_time;  /* … and in seconds since 1970 */
+} wl_use;
+
 /* A table, whatever names lead to it. Column -1 is the rowid. */
 typedef struct wl_table {
   struct wl_table *next;
@@ -44,7 +51,8 @@ typedef struct wl_table {
   void *file;
   wl_i64 n_rows;
   wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
-  wl_i64 n_uses, n_loads, last_use;
+  wl_use *use;      /* [n_cols + 1] */
+  wl_i64 n_uses, n_loads;
   bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
   char why_not[80];        /* … for this reason */
   wl_u32 too_big_version;  /* data version at which it did not fit … */

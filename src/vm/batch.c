@@ -4,6 +4,7 @@
 #include "vm/batch.h"
 #include "base/mem.h"
 #include "program/domain.h"
+#include "store/dict.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -16,18 +17,24 @@ struct wl_pool {
   int n_idle;
   int n_cols;
   wl_reg *regs;
+  const wl_dict **dicts; /* of each column, or NULL */
   size_t max_rows;
 };
 
 wl_reg wl_result_reg(const wl_result *r) {
-  return wl_domain_reg(r->domain);
+  wl_reg reg = wl_domain_reg(r->domain);
+  if (r->dict) reg.type = WL_R_INT;
+  return reg;
 }
 
 wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) {
   wl_pool *q = *out = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);
   q->regs = wl_mem_zalloc((size_t)p->n_results * sizeof *q->regs);
-  if (!q->regs) {
+  q->dicts = wl_mem_zalloc((size_t)p->n_results * sizeof *q->dicts);
+  if (!q->regs || !q->dicts) {
+    wl_mem_free(q->regs);
+    wl_mem_free(q->dicts);
     wl_mem_free(q);
     *out = NULL;
     return wl_nomem(err);
@@ -36,12 +43,19 @@ wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_e
   q->refs = 1;
   q->n_cols = p->n_results;
   q->max_rows = (size_t)(max_rows > 0 ? max_rows : 1);
-  for (int k = 0; k < p->n_results; k++) q->regs[k] = wl_result_reg(&p->results[k]);
+  for (int k = 0; k < p->n_results; k++) {
+    q->regs[k] = wl_result_reg(&p->results[k]);
+    q->dicts[k] = p->results[k].dict;
+  }
   return WL_OK;
 }
 
 wl_i64 wl_pool_rows(const wl_pool *p) {
   return (wl_i64)p->max_rows;
+}
+
+const struct wl_dict *wl_batch_dict(const wl_batch *b, int col) {
+  return b->pool->dicts[col];
 }
 
 const wl_reg *wl_pool_regs(const wl_pool *p) {
@@ -73,6 +87,7 @@ static void pool_unref(wl_pool *p) {
   }
   pthread_mutex_destroy(&p->lock);
   wl_mem_free(p->regs);
+  wl_mem_free(p->dicts);
   wl_mem_free(p);
 }
 

@@ -8,7 +8,8 @@
 **    where the column is nullable.
 ** 3. TEXT columns hold offsets[0 … n_rows] into heap; ANY columns a tag in t, 8 bytes in
 **    v and, for text and blobs, v an offset into heap and n the length.
-** 4. Batches come from a pool and go back to it; the pool lives as long as its last batch.
+** 4. An INT column may hold codes of a dictionary; whoever gives the rows out decodes.
+** 5. Batches come from a pool and go back to it; the pool lives as long as its last batch.
 */
 #ifndef WL_BATCH_H
 #define WL_BATCH_H
@@ -55,6 +56,10 @@ wl_status wl_batch_borrow(wl_pool *pool, void *owner, void (*release)(void *), w
 /* Room for n more bytes in a column's heap; at most 2 GiB - 1. */
 wl_status wl_outcol_room(wl_outcol *c, size_t n) WL_MUST;
 
+/* A value as the batch holds it: of a column with a dictionary, the code. */
 wl_val wl_batch_value(const wl_batch *b, const wl_reg *regs, int col, wl_i64 row);
+
+/* The dictionary whose codes an INT column holds, or NULL; it lives as long as the run. */
+const struct wl_dict *wl_batch_dict(const wl_batch *b, int col);
 
 #endif

@@ -4,6 +4,7 @@
 #include "vm/conv.h"
 #include "base/mem.h"
 #include "base/sqlite.h"
+#include "vm/calls.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct wl_conv {
   wl_conv *next;
   sqlite3 *db;
   sqlite3_stmt *stmt[N_STATEMENTS];
+  wl_calls *calls; /* made when first needed */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,6 +22,7 @@ static wl_conv *idle;
 
 static void conv_close(wl_conv *c) {
   for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(c->stmt[i]);
+  wl_calls_close(c->calls);
   sqlite3_close(c->db);
   wl_mem_free(c);
 }
@@ -101,6 +104,52 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
   wl_i64 i;
   return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
 }
+
+/* ---- functions */
+
+static char
+    *function_names; /* all that may be called, each with a NUL, lower case, then one more */
+
+/* Reads the list once; on failure it stays unread. */
+static void list_functions(sqlite3 *db) {
+  sqlite3_stmt *q = NULL;
+  sqlite3_str *s = sqlite3_str_new(db);
+  int rc = sqlite3_prepare_v2(db,
+                              "SELECT DISTINCT lower(name) FROM pragma_function_list "
+                              "WHERE builtin AND type = 's' AND flags & 2048",
+                              -1, &q, NULL);
+  while (!rc && sqlite3_step(q) == SQLITE_ROW) {
+    sqlite3_str_appendall(s, (const char *)sqlite3_column_text(q, 0));
+    sqlite3_str_append(s, "", 1);
+  }
+  if (!sqlite3_finalize(q) && !sqlite3_str_errcode(s) && sqlite3_str_length(s)) {
+    sqlite3_str_append(s, "", 1);
+    function_names = sqlite3_str_finish(s);
+  } else {
+    sqlite3_free(sqlite3_str_finish(s));
+  }
+}
+
+bool wl_conv_function(const char *name) {
+  wl_error ignored;
+  wl_conv *c;
+  if (wl_conv_take(&c, &ignored)) return false;
+  pthread_mutex_lock(&lock);
+  if (!function_names) list_functions(c->db);
+  const char *p = function_names;
+  pthread_mutex_unlock(&lock);
+  wl_conv_give(c);
+  for (; p && *p; p += strlen(p) + 1)
+    if (sqlite3_stricmp(p, name) == 0) return true;
+  return false;
+}
+
+wl_calls *wl_conv_calls(wl_conv *c) {
+  if (!c->calls) c->calls = wl_calls_open(c->db);
+  return c->calls;
+}
+
+/* ---- affinity */
 
 static bool space(wl_u8 c) {
   return c == ' ' || (c >= 9 && c <= 13);

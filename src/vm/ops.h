@@ -13,12 +13,14 @@
 #ifndef WL_OPS_H
 #define WL_OPS_H
 
+#include "vm/like.h"
 #include "vm/value.h"
 
 enum {
   WL_FAULT_NONE = 0,
-  WL_FAULT_ROOM = 1,  /* no room for text: the runner tries again with more */
-  WL_FAULT_TOOBIG = 2 /* a string over SQLite's limit: the statement fails */
+  WL_FAULT_ROOM = 1,   /* no room for text: the runner tries again with more */
+  WL_FAULT_TOOBIG = 2, /* a string over SQLite's limit: the statement fails */
+  WL_FAULT_SQL = 3     /* SQLite's function raised an error: the statement goes to SQLite */
 };
 
 /* Where generic opcodes get room for text they make, and the host's converter. */
@@ -140,6 +142,11 @@ WL_FN double wl_op_RemF(double a, double b) {
   wl_i64 x = wl_f64_to_i64(a), y = wl_f64_to_i64(b);
   return y == 0 ? wl_as_f64(0x7ff8000000000000ULL) : (double)wl_op_RemI(x, y);
 }
+/* round(a): half away from zero; past 2^52 there is nothing to round. */
+WL_FN double wl_op_RoundF(double a) {
+  if (a < -4503599627370496.0 || a > 4503599627370496.0 || a != a) return a;
+  return (double)(wl_i64)(a + (a < 0 ? -0.5 : 0.5));
+}
 WL_FN int wl_op_EqF(double a, double b) {
   return a == b;
 }
@@ -197,6 +204,22 @@ WL_FN wl_u8 wl_op_IsV(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   if (a.t == WL_T_NULL || b.t == WL_T_NULL) return (wl_u8)(a.t == b.t ? WL_TRUE : WL_FALSE);
   return (wl_u8)(wl_cmp_val(a, b, c) == 0 ? WL_TRUE : WL_FALSE);
+}
+
+/* a IN a sorted set of n values. */
+WL_FN wl_u8 wl_in_set(wl_val a, const wl_val *set, wl_i64 n, int coll, int has_null) {
+  if (a.t == WL_T_NULL) return WL_UNKNOWN;
+  wl_i64 lo = 0, hi = n;
+  while (lo < hi) {
+    wl_i64 mid = lo + (hi - lo) / 2;
+    int cmp = wl_cmp_val(set[mid], a, coll);
+    if (cmp == 0) return WL_TRUE;
+    if (cmp < 0)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return (wl_u8)(has_null ? WL_UNKNOWN : WL_FALSE);
 }
 
 /* Numbers and NULL only. */
@@ -350,6 +373,139 @@ WL_FN wl_val wl_op_Concat(wl_vctx *x, wl_val a, wl_val b, int c) {
   memcpy(p, wl_bytes(a), a.n);
   memcpy(p + a.n, wl_bytes(b), b.n);
   return wl_text(p, a.n + b.n);
+}
+
+/* a LIKE b: b is text, a text or NULL, c the escape character or 0 */
+WL_FN wl_u8 wl_like_truth(wl_val a, wl_val b, int glob, int escape) {
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return WL_UNKNOWN;
+  wl_like k = wl_like_open(b, glob, escape);
+  return (wl_u8)(wl_like_match(&k, wl_bytes(a), a.n) ? WL_TRUE : WL_FALSE);
+}
+WL_FN wl_u8 wl_op_Like(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  return wl_like_truth(a, b, 0, c);
+}
+WL_FN wl_u8 wl_op_Glob(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  return wl_like_truth(a, b, 1, 0);
+}
+/* Characters of text up to a NUL, bytes of a blob; there are no numbers among the inputs. */
+WL_FN wl_val wl_op_Length(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)b;
+  (void)c;
+  if (a.t == WL_T_NULL) return a;
+  if (a.t == WL_T_BLOB) return wl_int(a.n);
+  const wl_u8 *p = wl_bytes(a);
+  wl_i64 n = 0;
+  for (wl_u32 i = 0; i < a.n && p[i]; n++)
+    if (p[i++] >= 0xc0)
+      while (i < a.n && (p[i] & 0xc0) == 0x80) i++;
+  return wl_int(n);
+}
+/* The place behind the character at i. */
+WL_FN wl_u32 wl_skip_char(const wl_u8 *p, wl_u32 n, wl_u32 i) {
+  if (p[i++] >= 0xc0)
+    while (i < n && (p[i] & 0xc0) == 0x80) i++;
+  return i;
+}
+/* substr() of text, by SQLite's arithmetic of negative and zero arguments. */
+WL_FN wl_val wl_op_Substr(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a);
+  wl_i64 first = (wl_i32)(b.v >> 32), count = (wl_i32)(b.v & 0xffffffffu);
+  int back = count < 0;
+  if (back) count = -count;
+  if (first < 0) {
+    wl_i64 n = 0;
+    for (wl_u32 i = 0; i < a.n && p[i]; n++) i = wl_skip_char(p, a.n, i);
+    first += n;
+    if (first < 0) {
+      count += first;
+      if (count < 0) count = 0;
+      first = 0;
+    }
+  } else if (first > 0) {
+    first--;
+  } else if (count > 0) {
+    count--;
+  }
+  if (back) {
+    first -= count;
+    if (first < 0) {
+      count += first;
+      first = 0;
+    }
+  }
+  wl_u32 from = 0;
+  for (; from < a.n && p[from] && first > 0; first--) from = wl_skip_char(p, a.n, from);
+  wl_u32 to = from;
+  for (; to < a.n && p[to] && count > 0; count--) to = wl_skip_char(p, a.n, to);
+  return wl_text(p + from, to - from);
+}
+WL_FN wl_val wl_op_Instr(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  (void)c;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a), *q = wl_bytes(b);
+  wl_i64 place = 1;
+  if (b.n == 0) return wl_int(1);
+  for (wl_u32 i = 0; (wl_u64)i + b.n <= a.n; place++) {
+    wl_u32 k = 0;
+    while (k < b.n && p[i + k] == q[k]) k++;
+    if (k == b.n) return wl_int(place);
+    do i++;
+    while (i < a.n && (p[i] & 0xc0) == 0x80);
+  }
+  return wl_int(0);
+}
+/* Bytes of the character of set b that text [from, to) begins (or ends) with, or 0. */
+WL_FN wl_u32 wl_trim_one(const wl_u8 *p, wl_u32 n, wl_val b, int at_end) {
+  const wl_u8 *q = wl_bytes(b);
+  for (wl_u32 i = 0; i < b.n && q[i];) {
+    wl_u32 next = wl_skip_char(q, b.n, i), len = next - i, k = 0;
+    const wl_u8 *s = at_end ? p + n - len : p;
+    if (len <= n) {
+      while (k < len && s[k] == q[i + k]) k++;
+      if (k == len) return len;
+    }
+    i = next;
+  }
+  return 0;
+}
+WL_FN wl_val wl_op_Trim(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x;
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
+  const wl_u8 *p = wl_bytes(a);
+  wl_u32 n = a.n, k;
+  while (c & 1 && n > 0 && (k = wl_trim_one(p, n, b, 0)) != 0) {
+    p += k;
+    n -= k;
+  }
+  while (c & 2 && n > 0 && (k = wl_trim_one(p, n, b, 1)) != 0) n -= k;
+  return wl_text(p, n);
+}
+WL_FN wl_val wl_ascii_case(wl_vctx *x, wl_val a, int first, int flip) {
+  if (a.t == WL_T_NULL) return a;
+  wl_u8 *to = wl_scratch(x, a.n);
+  const wl_u8 *p = wl_bytes(a);
+  if (!to) return wl_null();
+  for (wl_u32 i = 0; i < a.n; i++)
+    to[i] = (wl_u8)(p[i] >= first && p[i] < first + 26 ? p[i] ^ flip : p[i]);
+  return wl_text(to, a.n);
+}
+WL_FN wl_val wl_op_Upper(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)b;
+  (void)c;
+  return wl_ascii_case(x, a, 'a', 32);
+}
+WL_FN wl_val wl_op_Lower(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)b;
+  (void)c;
+  return wl_ascii_case(x, a, 'A', 32);
 }
 
 #ifndef __CUDACC__

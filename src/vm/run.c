@@ -4,6 +4,7 @@
 #include "vm/run_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "program/zone.h"
 #include "vm/order.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,9 @@ const char *wl_run_detour(const wl_run *r) {
 
 const char *wl_run_note(const wl_run *r) {
   return *r->note && !*r->detour ? r->note : NULL;
+}
+const char *wl_run_transfer(const wl_run *r) {
+  return *r->transfer ? r->transfer : NULL;
 }
 
 static void find_blocks(wl_run *r) {
@@ -113,6 +117,7 @@ static void wave_task(void *arg, int worker, long task) {
   wl_run *r = w->r;
   wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
+  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return;
   if (!r->workers[worker])
     rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
                       &r->workers[worker], err);

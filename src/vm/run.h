@@ -13,6 +13,7 @@
 
 #include "store/store.h"
 #include "vm/batch.h"
+#include "vm/gpu/transfer.h"
 
 struct wl_device;
 
@@ -21,6 +22,8 @@ typedef struct wl_run_config {
   wl_u64 max_text;
   struct wl_device *device; /* NULL: the CPU runs the table block */
   wl_i64 device_budget;     /* bytes this run may take there in all; 0: the device's own */
+  wl_i64 mapped_budget;     /* bytes of host memory for columns that a device reads there */
+  wl_transfer transfer;
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work: may stop it */
   void *check_arg;
 } wl_run_config;
@@ -42,5 +45,7 @@ const wl_reg *wl_run_regs(const wl_run *r); /* types of the result columns */
 const char *wl_run_detour(const wl_run *r);
 /* How a device did groups and order, or why the host did them after it; NULL: nothing to say. */
 const char *wl_run_note(const wl_run *r);
+/* How the device got its columns so far, and what that took, in words; NULL without a device. */
+const char *wl_run_transfer(const wl_run *r);
 
 #endif

@@ -28,6 +28,7 @@ struct wl_run {
   wl_acc_state *accs; /* [n_accs]: the whole table so far */
   char detour[200];
   char note[120]; /* what the device did beside the scan, or why the host did it */
+  char transfer[200]; /* set after each of a device's waves */
   void *device_state;
 };
 

@@ -136,9 +136,10 @@ static const one list[] = {
     {"SELECT -r*0.0, b*0.0, count(*), sum(k) FROM t GROUP BY -r*0.0, b*0.0", "by hash", true},
     {"SELECT w, r, a, count(*), sum(b) FROM t GROUP BY w, r, a", "by hash", true},
     /* the CPU's */
-    {"SELECT s, count(*) FROM t GROUP BY s", "cpu", true},
+    {"SELECT s||k, count(*) FROM t GROUP BY s||k", "cpu", true},
+    {"SELECT u, count(*) FROM t GROUP BY u", "cpu", true},
     {"SELECT a, sum(w) FROM t WHERE w < 0 GROUP BY a", NULL, true},
-    {"SELECT a, max(s) FROM t GROUP BY a", "cpu", true},
+    {"SELECT a, max(s||k) FROM t GROUP BY a", "cpu", true},
     /* order */
     {"SELECT k, a, s FROM t ORDER BY a", "; sorted on the gpu", true},
     {"SELECT k, a, s, u FROM t ORDER BY a DESC, b, r DESC", "; sorted on the gpu", true},
@@ -151,7 +152,7 @@ static const one list[] = {
     {"SELECT k FROM t ORDER BY 'x', 1.5", "; sorted on the cpu: ORDER BY text", true},
     {"SELECT k FROM t ORDER BY 1 > 2, 1.5, NULL", "; sorted on the gpu", true},
     {"SELECT k FROM t ORDER BY r LIMIT 0", NULL, true},
-    {"SELECT s, k FROM t ORDER BY s, k", "; sorted on the cpu: ORDER BY text", true},
+    {"SELECT s, k FROM t ORDER BY s||k, k", "; sorted on the cpu: ORDER BY text", true},
     /* distinct */
     {"SELECT DISTINCT a, r FROM t", "; distinct on the gpu", true},
     {"SELECT DISTINCT r*0.0 FROM t", "; distinct on the gpu", true},
@@ -159,7 +160,16 @@ static const one list[] = {
     {"SELECT DISTINCT a FROM t LIMIT 5", "; distinct on the gpu", true},
     {"SELECT DISTINCT w, a FROM t ORDER BY a DESC, w", "; distinct and sorted on the gpu", true},
     {"SELECT DISTINCT a FROM t ORDER BY b LIMIT 4", "; distinct and sorted on the gpu", true},
-    {"SELECT DISTINCT s FROM t ORDER BY s", "; distinct and sorted on the cpu", true},
+    {"SELECT DISTINCT s||k FROM t ORDER BY s", "; distinct and sorted on the cpu", true},
+};
+
+/* Text that repeats itself is kept as codes, if every tablet of it does. */
+static const one codes[] = {
+    {"SELECT s, count(*), min(r) FROM t GROUP BY s", "shared memory", true},
+    {"SELECT s, a, sum(r) FROM t WHERE k%2 GROUP BY s, a", "shared memory", true},
+    {"SELECT s, k FROM t ORDER BY s DESC, k", "; sorted on the gpu", true},
+    {"SELECT s, k FROM t ORDER BY s COLLATE NOCASE, a LIMIT 20", "; sorted on the gpu", true},
+    {"SELECT DISTINCT s, a FROM t ORDER BY s", "; distinct and sorted on the gpu", true},
     {"SELECT DISTINCT u, a FROM t WHERE k < 500", "; distinct on the cpu", true},
 };
 
@@ -173,6 +183,9 @@ static void sizes(const char *engine) {
     /* in small tables spans are small, too: then the way is open */
     for (int k = 0; k < (int)(sizeof list / sizeof *list); k++)
       check(db, engine, label, list[k].sql, n_rows[i] >= 4000 ? list[k].way : NULL, list[k].oracle);
+    for (int k = 0; k < (int)(sizeof codes / sizeof *codes); k++)
+      check(db, engine, label, codes[k].sql,
+            n_rows[i] == 4000 || n_rows[i] == 65536 ? codes[k].way : NULL, codes[k].oracle);
     sqlite3_close(db);
   }
 }

@@ -90,12 +90,32 @@ static void check_settings(void) {
               {"strict", "0"},
               {"threads", "2"},
               {"host_budget", "100000000"},
-              {"device_budget", "100000000"}},
-    bad[] = {
-        {"nosuch", "1"},      {"", "1"},           {"engine", "fast"},      {"engine", ""},
-        {"device", "abacus"}, {"route", "maybe"},  {"strict", "2"},         {"strict", "yes!"},
-        {"threads", "-1"},    {"threads", "many"}, {"host_budget", "lots"}, {"device_budget", "-5"},
-        {"engine ", "cpu"},   {"threads", "1x"},   {"host_budget", "1 "}};
+              {"device_budget", "100000000"},
+              {"transfer", "serial"},
+              {"transfer", "stream"},
+              {"transfer", "mapped"},
+              {"transfer", "cached"},
+              {"transfer", "auto"},
+              {"stream_blocks", "1"},
+              {"stream_blocks", "8"},
+              {"stream_blocks", "3"},
+              {"pinned", "0"},
+              {"pinned", "1"},
+              {"block_threads", "32"},
+              {"block_threads", "512"},
+              {"block_threads", "0"}},
+    bad[] = {{"nosuch", "1"},           {"", "1"},
+             {"engine", "fast"},        {"engine", ""},
+             {"device", "abacus"},      {"route", "maybe"},
+             {"strict", "2"},           {"strict", "yes!"},
+             {"threads", "-1"},         {"threads", "many"},
+             {"host_budget", "lots"},   {"device_budget", "-5"},
+             {"engine ", "cpu"},        {"threads", "1x"},
+             {"host_budget", "1 "},     {"transfer", "fast"},
+             {"transfer", ""},          {"stream_blocks", "0"},
+             {"stream_blocks", "9"},    {"pinned", "2"},
+             {"pinned", "yes"},         {"block_threads", "100"},
+             {"block_threads", "1024"}, {"block_threads", "-32"}};
   sqlite3 *db = plain_db();
   char label[120];
   CHECK("settings: enable", warplite_enable(db) == SQLITE_OK);

@@ -4,7 +4,10 @@
 */
 #include "vm/cpu/exec.h"
 #include "vm/cpu/loops.h"
+#include "vm/cpu/narrow.h"
+#include "vm/cpu/search.h"
 #include "base/mem.h"
+#include "vm/calls.h"
 #include "vm/conv.h"
 #include "vm/scratch.h"
 #include <pthread.h>
@@ -27,9 +30,13 @@ struct wl_exec {
   wl_column **cols;
   const wl_val *aggregates;
   plane *regs, *consts;
-  int *last_use; /* of each register: the last instruction that reads it */
-  int *defined;  /* of each register: the instruction that sets it */
-  int *direct;   /* of each register: the result column it is loaded straight into, or -1 */
+  int *last_use;   /* of each register: the last instruction that reads it */
+  int *defined;    /* of each register: the instruction that sets it */
+  int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
+  wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
+  int tablet;      /* the rows of the vector: … */
+  wl_i32 row;      /* … from here on, … */
+  int n;           /* … so many left */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
   bool selected;           /* sel holds; else all rows in a row */
@@ -37,6 +44,7 @@ struct wl_exec {
   wl_groups *groups;       /* of the run in progress, or NULL */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
   wl_i64 rows[WL_VECTOR];  /* its number in the table */
+  wl_val *call_room;       /* arguments and results of a call; made when first needed */
   wl_u32 fault;
   wl_vctx ctx;
 };
@@ -54,12 +62,10 @@ static void note_uses(wl_exec *x) {
     }
     for (int k = 0; k < 3; k++)
       if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
-    if (in->op == WL_OP__Result)
-      for (int k = 0; k < p->n_results; k++)
-        if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
-    if (in->op == WL_OP__Group)
-      for (int k = 0; k < p->n_keys; k++)
-        if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
+      wl_i16 r = wl_program_listed(p, in, k);
+      if (!WL_IS_CONST(r)) x->last_use[r] = pc;
+    }
     if (want[0] != ' ') x->defined[in->d] = pc;
   }
 }
@@ -85,6 +91,8 @@ static void note_direct(wl_exec *x) {
       const wl_i16 ops[3] = {in->a, in->b, in->c};
       for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
         read |= want[j + 1] != ' ' && ops[j] == r;
+      for (int j = 0; in->op == WL_OP__Call && j < wl_program_n_listed(p, in); j++)
+        read |= wl_program_listed(p, in, j) == r;
     }
     if (!read) x->direct[r] = k;
   }
@@ -127,15 +135,16 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->pending = wl_mem_zalloc((n_regs + 1) * sizeof *x->pending);
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place)
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending || !place)
     rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
-    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;
+    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = x->pending[r] = -1;
     note_uses(x);
     if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
     pthread_once(&places_once, places_init);
@@ -193,11 +202,9 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->last_use);
   wl_mem_free(x->defined);
   wl_mem_free(x->direct);
+  wl_mem_free(x->pending);
+  wl_mem_free(x->call_room);
   wl_mem_free(x);
-}
-
-static const plane *operand(const wl_exec *x, wl_i16 o) {
-  return WL_IS_CONST(o) ? &x->consts[WL_CONST_OF(o)] : &x->regs[o];
 }
 
 /* Truths of an operand that is a truth register or a constant standing for one. */
@@ -253,6 +260,38 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
+/* An operand, loaded if it has not been: only now, for the rows that are left. */
+static const plane *operand(wl_exec *x, wl_i16 o) {
+  if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
+  if (x->pending[o] >= 0) {
+    load_table(x, x->cols[x->pending[o]], &x->regs[o], x->tablet, x->row, x->n);
+    x->pending[o] = -1;
+  }
+  return &x->regs[o];
+}
+
+/* A column against a constant: over the column itself, which stays unloaded. */
+static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  int op = narrow_op(in->op, turned);
+  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0) return false;
+  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  wl_u8 *d = x->regs[in->d].t;
+  if (k->t || c->phys > WL_P_F64) return false;
+  const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
+  narrow_compare(c->phys, op, data, sel, n, k->v[0], d);
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, sel, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
 /* Rows of the second block's source. */
 static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
   wl_i64 width = x->p->n_keys + x->p->n_aggs, base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
@@ -279,7 +318,7 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
   int k = keep_true(t, x->keep, n);
   if (k == n || k == 0) return k;
   for (int r = 0; r < x->p->n_regs; r++)
-    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc)
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
       compact(&x->regs[r], x->keep, k);
   if (x->selected)
     for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
@@ -294,6 +333,7 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
 static void typed(wl_exec *x, const wl_instr *in, int n) {
   wl_shape shape = wl_opcodes[in->op].shape;
   plane *d = &x->regs[in->d];
+  if (compare_column(x, in, n)) return;
   const plane *a = operand(x, in->a), *b = NULL;
   bool two = wl_shapes[shape][2] != ' ';
   if (two) b = operand(x, in->b);
@@ -358,10 +398,74 @@ static void generic(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
   const plane *a = operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
+  if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
+    wl_word word;
+    if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
+      word_search(&word, a->v, a->n, a->t, n, d->t);
+      return;
+    }
+  }
   if (op->truth)
     for (int i = 0; i < n; i++) d->t[i] = op->truth(&x->ctx, get(a, i), get(b, i), in->c);
   else
     for (int i = 0; i < n; i++) put(d, i, op->value(&x->ctx, get(a, i), get(b, i), in->c));
+}
+
+/* ---- maps and calls */
+
+static void map_truths(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_u8 *t = m->t - m->base;
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  if (!a->t)
+    for (int i = 0; i < n; i++) d->t[i] = t[v[i]];
+  else
+    for (int i = 0; i < n; i++) d->t[i] = a->t[i] ? t[v[i]] : m->t[m->n];
+}
+
+static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    d->v[i] = m->v[k];
+    if (d->t) d->t[i] = m->t[k] != WL_T_NULL;
+  }
+}
+
+static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    bool text = m->t[k] >= WL_T_TEXT;
+    put(d, i,
+        wl_val_make(m->t[k], text ? (wl_u64)(size_t)(m->heap + m->v[k]) : m->v[k],
+                    text ? m->len[k] : 0));
+  }
+}
+
+static void in_set(const wl_set *s, plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = wl_in_set(get(a, i), s->v, s->n, s->coll, s->has_null);
+}
+
+static wl_status call(wl_exec *x, const wl_instr *in, int n) {
+  const wl_call *c = &x->p->calls[in->c];
+  plane *d = &x->regs[in->d];
+  size_t rows = (size_t)n;
+  if (!x->call_room) x->call_room = wl_mem_alloc((WL_CALL_ARGS + 1) * WL_VECTOR * sizeof(wl_val));
+  if (!x->call_room) return WL_NOMEM;
+  wl_val *args = x->call_room, *out = args + WL_CALL_ARGS * WL_VECTOR;
+  bool varies[WL_CALL_ARGS];
+  for (int k = 0; k < c->n; k++) {
+    const plane *a = operand(x, c->args[k]);
+    varies[k] = a->stride != 0;
+    for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
+  }
+  wl_call_rows r = {c->text, args, varies, c->n, n, c->of_time};
+  wl_calls_run(&x->ctx, &r, out);
+  for (int i = 0; i < n && !x->fault; i++) {
+    if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
+    put(d, i, out[i]);
+  }
+  return x->fault ? WL_ERROR : WL_OK; /* the rows behind have no value: nothing may go on */
 }
 
 static void null_test(plane *d, const plane *a, int n) {
@@ -556,6 +660,9 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
                         wl_acc_state *accs) {
   const wl_program *p = x->p;
   x->selected = false;
+  x->tablet = tablet;
+  x->row = row;
+  x->n = n;
   wl_scratch_reset(&x->ctx);
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
@@ -568,14 +675,20 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
         x->regs[in->d].v = o->v + out->n_rows;
         if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
       }
-      if (!x->aggregates) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      if (!x->aggregates) x->pending[in->d] = in->a;
       break;
     case WL_SHAPE_FILTER:
-      n = filter(x, pc, operand(x, in->a), n);
+      x->n = n = filter(x, pc, operand(x, in->a), n);
       if (n == 0) return WL_OK;
       break;
     case WL_SHAPE_RESULT: rc = give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
+    case WL_SHAPE_IN: in_set(&p->sets[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_CALL: rc = call(x, in, n); break;
+    case WL_SHAPE_MAP_B: map_truths(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_I:
+    case WL_SHAPE_MAP_F: map_numbers(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_V: map_values(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
@@ -607,6 +720,8 @@ wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *
     wl_status rc = vector(x, tablet, first + at, m, out, accs);
     if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
       return wl_fail(err, WL_TOOBIG, "string or blob too big");
+    if (x->fault == WL_FAULT_SQL)
+      return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
     if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;

@@ -3,10 +3,13 @@
 ** them. Loaded at run time; nothing else of warplite needs CUDA.
 **
 ** Invariants:
-** 1. One stream, one device, one caller at a time (the core holds the device's lock).
+** 1. One device, one caller at a time (the core holds the device's lock); a stream for each
+**    queue, an event for each mark.
 ** 2. Device memory comes from CUDA's stream-ordered pool, which keeps what it was given, so
 **    that an allocation costs microseconds. Pinned host blocks are kept and reused for
-**    the same reason: pinning is slow.
+**    the same reason: pinning is slow. They are mapped, so that kernels can read them.
+** 3. The pool never makes one stream wait for another to get memory that was freed there:
+**    blocks of a stream reuse what their own stream freed.
 */
 #include "vm/gpu/device.h"
 #include "vm/gpu/kernels.h"
@@ -27,7 +30,9 @@ struct pinned {
 };
 
 struct cuda_impl {
-  cudaStream_t stream;
+  cudaStream_t streams[WL_QUEUES];
+  cudaEvent_t events[WL_EVENTS];
+  cudaMemPool_t pool;
   pinned *blocks;
   int n_blocks, size_blocks;
   size_t n_idle; /* bytes pinned and not used */
@@ -58,38 +63,65 @@ cuda_impl *impl(wl_device *d) {
   return (cuda_impl *)d->impl;
 }
 
+cudaStream_t stream_of(wl_device *d) {
+  return impl(d)->streams[d->queue];
+}
+
+/* Without memory it is tried again once the other streams have given back what they freed. */
 wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
-  return check(cudaMallocAsync(out, n, impl(d)->stream), "allocate device memory", err);
+  cudaError_t e = cudaMallocAsync(out, n, stream_of(d));
+  if (e == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    for (int k = 0; k < WL_QUEUES; k++) cudaStreamSynchronize(impl(d)->streams[k]);
+    cudaMemPoolTrimTo(impl(d)->pool, 0);
+    e = cudaMallocAsync(out, n, stream_of(d));
+  }
+  return check(e, "allocate device memory", err);
 }
 void cuda_free(wl_device *d, void *p, size_t) {
-  cudaFreeAsync(p, impl(d)->stream);
+  cudaFreeAsync(p, stream_of(d));
 }
 
 wl_status finish(wl_device *d, const char *what, wl_error *err) {
-  return check(cudaStreamSynchronize(impl(d)->stream), what, err);
+  return check(cudaStreamSynchronize(stream_of(d)), what, err);
+}
+wl_status cuda_finish(wl_device *d, wl_error *err) {
+  return finish(d, "run the kernel", err);
+}
+wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
+  return check(cudaEventRecord(impl(d)->events[event], stream_of(d)), "mark a copy", err);
+}
+wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
+  return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
 }
 
 wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   if (n == 0) return WL_OK;
-  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, impl(d)->stream),
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream_of(d)),
                "copy to the device", err);
 }
 wl_status cuda_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   if (n == 0) return WL_OK;
-  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, impl(d)->stream),
+  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream_of(d)),
                        "copy from the device", err);
   return rc ? rc : finish(d, "run the kernel", err);
 }
+wl_status cuda_copy_out_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream_of(d)),
+               "copy from the device", err);
+}
 wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
-  return check(cudaMemsetAsync(p, 0, n, impl(d)->stream), "clear device memory", err);
+  return check(cudaMemsetAsync(p, 0, n, stream_of(d)), "clear device memory", err);
 }
 
 wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
                       unsigned block, size_t n_shared, wl_error *err) {
-  cudaStream_t stream = impl(d)->stream;
+  cudaStream_t stream = stream_of(d);
   switch (k) {
   case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
+  case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
   case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
   case WL_K_GROUP_PACK: wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args); break;
   case WL_K_ORDER_KEYS: wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args); break;
@@ -108,7 +140,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
 wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
   size_t n_temp = 0;
   void *temp = nullptr;
-  cudaStream_t stream = impl(d)->stream;
+  cudaStream_t stream = stream_of(d);
   /* n + 1 sums: the last input is read and does not count */
   const wl_u64 zero = 0;
   cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1,
@@ -127,7 +159,7 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
                     wl_error *err) {
   size_t n_temp = 0;
   void *temp = nullptr;
-  cudaStream_t stream = impl(d)->stream;
+  cudaStream_t stream = stream_of(d);
   cub::DoubleBuffer<wl_u64> k(keys[0], keys[1]);
   cub::DoubleBuffer<wl_u32> v(values[0], values[1]);
   *at = 0;
@@ -161,7 +193,7 @@ wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
     *out = b->p;
     return WL_OK;
   }
-  wl_status rc = check(cudaHostAlloc(out, size, cudaHostAllocDefault), "pin host memory", err);
+  wl_status rc = check(cudaHostAlloc(out, size, cudaHostAllocMapped), "pin host memory", err);
   if (rc) return rc;
   if (c->n_blocks == c->size_blocks) {
     int more = c->size_blocks ? c->size_blocks * 2 : 64;
@@ -177,6 +209,10 @@ wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   pinned b = {*out, size, true};
   c->blocks[c->n_blocks++] = b;
   return WL_OK;
+}
+
+wl_status cuda_host_address(wl_device *, void *p, void **out, wl_error *err) {
+  return check(cudaHostGetDevicePointer(out, p, 0), "map host memory", err);
 }
 
 void cuda_host_free(wl_device *d, void *p) {
@@ -220,13 +256,17 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   cuda_impl *c = (cuda_impl *)calloc(1, sizeof *c);
   e = c ? cudaGetDeviceProperties(&prop, 0) : cudaErrorMemoryAllocation;
   if (!e) e = cudaSetDevice(0);
-  if (!e) e = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+  for (int k = 0; k < WL_QUEUES && !e; k++)
+    e = cudaStreamCreateWithFlags(&c->streams[k], cudaStreamNonBlocking);
+  for (int k = 0; k < WL_EVENTS && !e; k++)
+    e = cudaEventCreateWithFlags(&c->events[k], cudaEventDisableTiming);
   size_t free_bytes = 0, all_bytes = 0;
   if (!e) e = cudaMemGetInfo(&free_bytes, &all_bytes);
-  cudaMemPool_t pool;
   unsigned long long keep = ~0ULL;
-  if (!e) e = cudaDeviceGetDefaultMemPool(&pool, 0);
-  if (!e) e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  int no = 0;
+  if (!e) e = cudaDeviceGetDefaultMemPool(&c->pool, 0);
+  if (!e) e = cudaMemPoolSetAttribute(c->pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  if (!e) e = cudaMemPoolSetAttribute(c->pool, cudaMemPoolReuseAllowInternalDependencies, &no);
   int shared = 0;
   if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
   if (!e) e = cudaFuncSetAttribute(wl_interp, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
@@ -244,6 +284,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->max_shared = shared;
   d->block_threads = 256;
   d->blocks_each = 8;
+  d->n_stage = (size_t)16 << 20;
   d->alloc = cuda_alloc;
   d->free = cuda_free;
   d->copy_in = cuda_copy_in;
@@ -252,7 +293,13 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->launch = cuda_launch;
   d->scan = cuda_scan;
   d->sort = cuda_sort;
+  d->copy_in_later = cuda_copy_in; /* what is asynchronous depends on the memory alone */
+  d->copy_out_later = cuda_copy_out_later;
+  d->finish = cuda_finish;
+  d->mark = cuda_mark;
+  d->wait = cuda_wait;
   d->host_alloc = cuda_host_alloc;
+  d->host_address = cuda_host_address;
   d->host_free = cuda_host_free;
   return WL_OK;
 }

@@ -3,18 +3,23 @@
 */
 #include "vm/gpu/devcol.h"
 #include "base/mem.h"
+#include "store/evict.h"
 #include <string.h>
 
-enum { ALIGN = 256 };
 static size_t aligned(size_t n) {
-  return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  return (n + WL_DEV_ALIGN - 1) & ~(size_t)(WL_DEV_ALIGN - 1);
+}
+
+/* Where a column keeps its copy: two places for each device. */
+static int slot_of(const wl_device *d, bool mapped) {
+  return d->index * 2 + mapped;
 }
 
 /* Takes a resident copy out of its device's list and frees it. */
 static void forget(wl_devcol **at) {
   wl_devcol *c = *at;
   *at = c->next;
-  c->column->copy[c->device->index] = NULL;
+  c->column->copy[slot_of(c->device, c->mapped)] = NULL;
   wl_devcol_free(c);
   wl_mem_free(c);
 }
@@ -23,20 +28,21 @@ static wl_devcol **head(wl_device *d) {
   return (wl_devcol **)&d->residents;
 }
 
-/* Gives up the resident column used longest ago; false when all are in use by this wave. */
-static bool evict(wl_device *d) {
-  wl_devcol **oldest = NULL;
+/* Gives up a resident column of one memory; false when all are in use by this wave. */
+static bool evict(wl_device *d, bool mapped) {
+  wl_evict e = {0};
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
-    if ((*at)->last_use < d->clock && (!oldest || (*at)->last_use < (*oldest)->last_use))
-      oldest = at;
-  if (oldest) forget(oldest);
-  return oldest != NULL;
+    if ((*at)->mapped == mapped && (*at)->last_use < d->clock)
+      wl_evict_offer(&e, at, (*at)->last_use, (*at)->column->copy_uses[slot_of(d, mapped)]);
+  wl_devcol **choice = wl_evict_choice(&e);
+  if (choice) forget(choice);
+  return choice != NULL;
 }
 
 wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   *out = NULL;
   n = aligned(n ? n : 1);
-  while (d->used + (wl_i64)n > d->budget && evict(d)) {
+  while (d->used + (wl_i64)n > d->budget && evict(d, false)) {
   }
   if (d->used + (wl_i64)n > d->budget)
     return wl_fail(
@@ -44,7 +50,7 @@ wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
         "%lld bytes of device memory are needed beside %lld in use; device_budget is %lld",
         (wl_i64)n, d->used, d->budget);
   wl_status rc = d->alloc(d, n, out, err);
-  while (rc && evict(d)) rc = d->alloc(d, n, out, err);
+  while (rc && evict(d, false)) rc = d->alloc(d, n, out, err);
   if (!rc) d->used += (wl_i64)n;
   return rc;
 }
@@ -83,22 +89,59 @@ size_t wl_devcol_bytes(const wl_column *c, int first, int end) {
 }
 
 void wl_devcol_free(wl_devcol *c) {
-  wl_dev_free(c->device, c->memory, c->n_bytes);
+  if (c->mapped && c->memory)
+    c->device->host_free(c->device, c->memory);
+  else
+    wl_dev_free(c->device, c->memory, c->n_bytes);
+  if (c->mapped && c->column) c->device->mapped -= (wl_i64)c->n_bytes;
   c->memory = NULL;
 }
 
-wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_devcol *out,
-                         wl_error *err) {
+/* What is to be copied: the data of all tablets, then all valid bits, and so on. */
+static int list_pieces(const wl_column *c, int first, int end, const layout *l, wl_u64 *heap_base,
+                       wl_piece *out) {
+  static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0xff};
+  size_t width = (size_t)wl_phys_width(c->phys), heap = 0;
+  int n = 0;
+  for (int part = 0; part < 4; part++) {
+    if (part == 1 && l->tags == l->valid) continue;
+    if (part == 2 && l->heap_base == l->tags) continue;
+    if (part == 3 && c->phys < WL_P_TEXT) continue;
+    if (part == 3)
+      out[n++] = (wl_piece){l->heap_base, heap_base, (size_t)(end - first) * sizeof *heap_base};
+    for (int t = first; t < end; t++) {
+      const wl_segment *s = &c->segments[t];
+      size_t row = (size_t)(t - first) << WL_TABLET_SHIFT, rows = (size_t)s->n_rows;
+      switch (part) {
+      case 0: out[n++] = (wl_piece){row * width, s->data, rows * width}; break;
+      case 1:
+        out[n++] = (wl_piece){l->valid + row / 8, s->valid ? s->valid : all, (rows + 7) / 8};
+        break;
+      case 2: out[n++] = (wl_piece){l->tags + row, s->tags, rows}; break;
+      default:
+        heap_base[t - first] = heap;
+        out[n++] = (wl_piece){l->heap + heap, s->heap, s->n_heap};
+        heap += s->n_heap;
+      }
+    }
+  }
+  return n;
+}
+
+wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
+                         int threads, wl_devcol *out, wl_error *err) {
   layout l = lay_out(c, first, end);
   memset(out, 0, sizeof *out);
   out->device = d;
   out->n_bytes = l.end;
-  wl_status rc = wl_dev_alloc(d, l.end, &out->memory, err);
+  out->mapped = way == WL_WAY_MAPPED;
+  void *address = NULL;
+  wl_status rc = out->mapped ? d->host_alloc(d, l.end ? l.end : 1, &out->memory, err)
+                             : wl_dev_alloc(d, l.end, &out->memory, err);
   if (rc) return rc;
-  wl_u8 *base = out->memory, all[WL_TABLET_ROWS / 8];
-  wl_u64 *heap_base = wl_mem_zalloc((size_t)(end - first) * 8 + 8);
-  if (!heap_base) rc = wl_nomem(err);
-  memset(all, 0xff, sizeof all);
+  address = out->memory;
+  if (out->mapped) rc = d->host_address(d, out->memory, &address, err);
+  const wl_u8 *base = address;
   out->k.phys = c->phys;
   out->k.data = base;
   if (l.tags > l.valid) out->k.valid = base + l.valid;
@@ -107,22 +150,15 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
     out->k.heap = base + l.heap;
     out->k.heap_base = (const wl_u64 *)(const void *)(base + l.heap_base);
   }
-  size_t row = 0, heap = 0, width = (size_t)wl_phys_width(c->phys);
-  for (int t = first; t < end && !rc; t++) {
-    const wl_segment *s = &c->segments[t];
-    size_t n = (size_t)s->n_rows;
-    rc = d->copy_in(d, base + row * width, s->data, n * width, err);
-    if (!rc && out->k.valid)
-      rc = d->copy_in(d, base + l.valid + row / 8, s->valid ? s->valid : all, (n + 7) / 8, err);
-    if (!rc && out->k.tags) rc = d->copy_in(d, base + l.tags + row, s->tags, n, err);
-    if (!rc && c->phys >= WL_P_TEXT)
-      rc = d->copy_in(d, base + l.heap + heap, s->heap, s->n_heap, err);
-    if (!rc) heap_base[t - first] = heap;
-    row += n;
-    heap += s->n_heap;
+  size_t n = (size_t)(end - first);
+  wl_u64 *heap_base = wl_mem_zalloc(n * sizeof *heap_base);
+  wl_piece *pieces = wl_mem_alloc((4 * n + 1) * sizeof *pieces);
+  if (!rc && (!heap_base || !pieces)) rc = wl_nomem(err);
+  if (!rc) {
+    int n_pieces = list_pieces(c, first, end, &l, heap_base, pieces);
+    rc = wl_stage_in(d, way, threads, out->memory, pieces, n_pieces, err);
   }
-  if (!rc && c->phys >= WL_P_TEXT)
-    rc = d->copy_in(d, base + l.heap_base, heap_base, (size_t)(end - first) * 8, err);
+  wl_mem_free(pieces);
   wl_mem_free(heap_base);
   if (rc) wl_devcol_free(out);
   return rc;
@@ -130,7 +166,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
 
 /* The column goes: so do its copies. */
 static void drop(wl_column *c) {
-  for (int k = 0; k < WL_MAX_DEVICES; k++) {
+  for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = c->on[k];
     if (!d) continue;
     wl_device_lock(d);
@@ -143,21 +179,30 @@ static void drop(wl_column *c) {
   }
 }
 
-wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_error *err) {
-  wl_devcol *r = c->copy[d->index];
+wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                             wl_error *err) {
+  bool mapped = way == WL_WAY_MAPPED;
+  int slot = slot_of(d, mapped);
+  wl_devcol *r = c->copy[slot];
   if (!r) {
+    wl_i64 n_bytes = (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets);
+    while (mapped && d->mapped + n_bytes > d->mapped_budget && evict(d, true)) {
+    }
+    if (mapped && d->mapped + n_bytes > d->mapped_budget)
+      return wl_fail(err, WL_FULL, "host_budget leaves no room for mapped columns");
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
-    wl_status rc = wl_devcol_copy(d, c, 0, c->n_tablets, r, err);
+    wl_status rc = wl_devcol_copy(d, c, 0, c->n_tablets, way, threads, r, err);
     if (rc) {
       wl_mem_free(r);
       return rc;
     }
+    if (mapped) d->mapped += n_bytes;
     r->column = c;
     r->next = *head(d);
     *head(d) = r;
-    c->copy[d->index] = r;
-    c->on[d->index] = d;
+    c->copy[slot] = r;
+    c->on[slot] = d;
     c->drop = drop;
   }
   r->last_use = d->clock; /* evict takes only what is older */
@@ -165,16 +210,30 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_devcol **out, wl_err
   return WL_OK;
 }
 
-bool wl_devcol_is_resident(const wl_column *c) {
-  bool found = false;
-  for (int k = 0; k < WL_MAX_DEVICES && !found; k++) {
+wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {
+  return c->copy[slot_of(d, mapped)];
+}
+
+void wl_devcol_use(wl_device *d, wl_column *c, bool mapped) {
+  int slot = slot_of(d, mapped);
+  c->on[slot] = d; /* whose lock guards the counts */
+  c->copy_uses[slot]++;
+  c->copy_hits[slot] += c->copy[slot] != NULL;
+}
+
+wl_devcol_facts wl_devcol_info(const wl_column *c) {
+  wl_devcol_facts f = {0, 0, 0};
+  for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = c->on[k];
     if (!d) continue;
     wl_device_lock(d);
-    found = c->copy[k] != NULL;
+    const wl_devcol *copy = c->copy[k];
+    if (copy) f.n_bytes += (wl_i64)copy->n_bytes;
+    f.uses += c->copy_uses[k];
+    f.hits += c->copy_hits[k];
     wl_device_unlock(d);
   }
-  return found;
+  return f;
 }
 
 void wl_devcol_tick(wl_device *d) {

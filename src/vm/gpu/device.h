@@ -5,7 +5,11 @@
 ** Invariants:
 ** 1. Calls on one device come from one thread at a time (wl_device_lock).
 ** 2. Device memory comes from one pool with a budget; alloc fails with WL_FULL beyond it.
-** 3. launch is in order with the copies; copy_out has happened when it returns.
+** 3. Calls that work on the device go to the queue `queue` and happen there in order, queues
+**    beside each other. copy_in has read its source and copy_out has happened when they return;
+**    the _later ones happen by finish, and their host side is memory of host_alloc that
+**    nobody touches before.
+** 4. Memory of alloc and host_alloc may be touched up to the next multiple of WL_DEV_ALIGN.
 */
 #ifndef WL_DEVICE_H
 #define WL_DEVICE_H
@@ -20,6 +24,7 @@ extern "C" {
 typedef enum wl_kernel {
   WL_K_INTERP,
   WL_K_GATHER,
+  WL_K_TILES,
   WL_K_GROUP,
   WL_K_GROUP_PACK,
   WL_K_ORDER_KEYS,
@@ -29,21 +34,30 @@ typedef enum wl_kernel {
   WL_N_KERNELS
 } wl_kernel;
 
+/* Queue 0 is everybody's; the others are those of blocks under way (vm/gpu/run_device.c). */
+enum { WL_QUEUES = 9, WL_EVENTS = 4, WL_DEV_ALIGN = 512 };
+
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
   int index;        /* its number among the process's devices */
   char name[128];
-  wl_i64 memory;      /* bytes on the device */
-  wl_i64 free_memory; /* bytes that were free when it was opened, less a reserve */
-  wl_i64 budget;      /* bytes we may take; set for each wave of a run */
-  wl_i64 used;        /* bytes taken */
+  wl_i64 memory;        /* bytes on the device */
+  wl_i64 free_memory;   /* bytes that were free when it was opened, less a reserve */
+  wl_i64 budget;        /* bytes we may take; set for each wave of a run */
+  wl_i64 used;          /* bytes taken */
+  wl_i64 mapped_budget; /* bytes of host memory for columns that kernels read there … */
+  wl_i64 mapped;        /* … and taken; set and counted as budget and used */
+  int queue;            /* the one that calls go to */
   int n_processors;
   int max_shared;    /* bytes of shared memory a block may have */
   int block_threads; /* of a block, where shared memory allows it */
   int blocks_each;   /* blocks a processor runs at once, at most */
   void *impl;
-  void *residents; /* columns kept there (vm/gpu/devcol.c) … */
-  wl_i64 clock;    /* … and their clock */
+  void *residents;    /* columns kept there (vm/gpu/devcol.c) … */
+  wl_i64 clock;       /* … and their clock */
+  void *stage;        /* pinned buffers that copies go through (vm/gpu/stage.c) … */
+  size_t n_stage;     /* … of so many bytes each */
+  wl_i64 n_in, n_out; /* bytes copied or read to the device and back, so far */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);
   wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
@@ -59,8 +73,19 @@ typedef struct wl_device {
   ** return *at says which of the two of each holds the result. */
   wl_status (*sort)(struct wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
                     int *at, wl_error *err);
+  wl_status (*copy_in_later)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
+                             wl_error *err);
+  wl_status (*copy_out_later)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
+                              wl_error *err);
+  /* Waits for all that the queue was given. */
+  wl_status (*finish)(struct wl_device *d, wl_error *err);
+  /* mark: an event (0 … WL_EVENTS - 1) is what the queue was given so far; wait: for that. */
+  wl_status (*mark)(struct wl_device *d, int event, wl_error *err);
+  wl_status (*wait)(struct wl_device *d, int event, wl_error *err);
   wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out,
-                          wl_error *err); /* pinned */
+                          wl_error *err); /* pinned, and readable by kernels … */
+  wl_status (*host_address)(struct wl_device *d, void *p, void **out,
+                            wl_error *err); /* … at this address */
   void (*host_free)(struct wl_device *d, void *p);
 } wl_device;
 

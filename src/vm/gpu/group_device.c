@@ -16,7 +16,7 @@
 
 enum {
   MAX_KEYS = WL_KG_KEYS, /* signs of a row's keys stand in 16 bits */
-  SIDE_MOST = 1 << 20,   /* reals that do not fit the digits, of one launch */
+  SIDE_MOST = 1 << 20,   /* reals that do not fit the digits, of one wave */
   PACK_BYTES = 32 << 20, /* groups brought to the host at a time */
   HASH_FIRST = 1 << 18,  /* records a hash table begins with, at most */
   GROWTH = 16,
@@ -246,10 +246,13 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
   wl_status rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
-  return rc ? rc : g->d->clear(g->d, g->counters, COUNTERS * 8, err);
+  if (!rc) rc = g->d->clear(g->d, g->counters, COUNTERS * 8, err);
+  return rc ? rc : g->d->finish(g->d, err); /* launches may come in other queues */
 }
 
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
+  g->k.base = 0;
+  g->k.part = 0;
   return clear(g, err);
 }
 
@@ -271,12 +274,12 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->n_rows = (wl_u64)n_rows;
   g->k.n_keys = (wl_u32)p->n_keys;
   g->k.n_accs = (wl_u32)p->n_accs;
-  g->room = d->budget / 4; /* and an eighth of that for the groups on their way, and for reals */
+  g->room = d->budget / 4; /* and a part of that for groups on their way and for reals */
   wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
   if (!rc && n_sums) {
-    wl_u64 most = (wl_u64)g->room / 8 / 24;
+    wl_u64 most = (wl_u64)g->room / 4 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
     if (g->k.side_size > most) g->k.side_size = most;
   }
@@ -320,13 +323,12 @@ static wl_status grow(wl_dgroups *g, wl_error *err) {
     if (rc) return rc == WL_FULL ? WL_NOT_TAKEN : rc;
   } else {
     g->k.n_parts *= 2;
-    g->k.part = 0;
     if (g->k.n_parts > MAX_PASSES)
       return wl_not_taken(err, "the groups need more than %d passes in a device_budget of %lld",
                           MAX_PASSES, g->d->budget);
   }
   name_way(g);
-  return clear(g, err);
+  return wl_dgroups_restart(g, err);
 }
 
 static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
@@ -339,27 +341,28 @@ static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
   }
   wl_status rc = g->d->copy_out(g->d, g->side + 3 * g->n_side, g->k.side, n * 24, err);
   g->n_side += n;
-  return rc ? rc : g->d->clear(g->d, g->k.n_side, 8, err);
+  if (!rc) rc = g->d->clear(g->d, g->k.n_side, 8, err);
+  return rc ? rc : g->d->finish(g->d, err);
 }
 
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
-                            unsigned threads, size_t n_shared, bool *restart, wl_error *err) {
+                            unsigned threads, size_t n_shared, wl_error *err) {
   wl_kgargs all = {*args, g->k};
-  wl_u64 counters[COUNTERS];
   all.g.row0 = (wl_u64)first_row;
+  return g->d->launch(g->d, WL_K_GROUP, &all, sizeof all, grid, threads, n_shared, err);
+}
+
+wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
+  wl_u64 counters[COUNTERS];
   *restart = false;
-  wl_status rc = g->d->launch(g->d, WL_K_GROUP, &all, sizeof all, grid, threads, n_shared, err);
-  if (!rc) rc = g->d->copy_out(g->d, counters, g->counters, sizeof counters, err);
+  wl_status rc = g->d->copy_out(g->d, counters, g->counters, sizeof counters, err);
   if (rc) return rc;
   if (counters[C_FULL]) {
     *restart = true;
     return grow(g, err);
   }
-  if (counters[C_SIDE] > g->k.side_size) { /* fewer rows at a time may do */
-    *restart = true;
-    rc = clear(g, err);
-    return rc ? rc : wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
-  }
+  if (counters[C_SIDE] > g->k.side_size)
+    return wl_not_taken(err, "too many reals that the device's digits do not hold");
   return counters[C_SIDE] ? keep_side(g, counters[C_SIDE], err) : WL_OK;
 }
 

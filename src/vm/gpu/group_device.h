@@ -7,10 +7,10 @@
 ** 1. The records stay on the device from the first launch to the last, so a run holds device
 **    memory between its waves; wl_dgroups_close gives it back. All calls are under the device's
 **    lock.
-** 2. A launch either gathers all its rows or asks for a new start: what was gathered is then
+** 2. Launches either gather all their rows or need a new start: what was gathered is then
 **    forgotten and the table's first tablet is next.
-** 3. The records take at most a quarter of the device's budget, what comes with them a quarter
-**    of that; if they need more, the keys are done in several passes over the table.
+** 3. The records take at most a quarter of the device's budget, what comes with them half of
+**    that; if they need more, the keys are done in several passes over the table.
 */
 #ifndef WL_GROUP_DEVICE_H
 #define WL_GROUP_DEVICE_H
@@ -31,12 +31,13 @@ void wl_dgroups_close(wl_dgroups *g);
 wl_i64 wl_dgroups_bytes(const wl_dgroups *g); /* that it holds on the device */
 const char *wl_dgroups_way(const wl_dgroups *g);
 
-/* Gathers the rows of a launch. *restart: something was too small, begin with tablet 0; with
-** WL_FULL: and with fewer rows. */
+/* Gives the kernel over the rows of a launch to the device's queue; several may be under way. */
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
-                            unsigned threads, size_t n_shared, bool *restart,
-                            wl_error *err) WL_MUST;
-/* Forgets what was gathered in this pass. */
+                            unsigned threads, size_t n_shared, wl_error *err) WL_MUST;
+/* All launches so far have ended: sees whether they found room. *restart: they did not, there is
+** more of it now, and the first tablet is next. */
+wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) WL_MUST;
+/* Forgets what was gathered, in earlier passes too. */
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) WL_MUST;
 
 /* All rows are in: gives the groups to the host. *again: another pass, from tablet 0. */

@@ -45,6 +45,22 @@ typedef struct wl_kcol {
   wl_u64 phys;
 } wl_kcol;
 
+/* A map: see wl_map. */
+typedef struct wl_kmap {
+  wl_i64 base, n;
+  const wl_u64 *v;
+  const wl_u32 *len;
+  const wl_u8 *t;
+  const wl_u8 *heap;
+} wl_kmap;
+
+/* A set: see wl_set. */
+typedef struct wl_kset {
+  const wl_val *v;
+  wl_i64 n;
+  wl_u32 coll, has_null;
+} wl_kset;
+
 typedef struct wl_kout {
   wl_u64 *v;
   wl_u32 *n;
@@ -64,6 +80,8 @@ typedef struct wl_kargs {
   const wl_kopnd *opnds;
   const wl_val *consts;
   const wl_kcol *cols;
+  const wl_kmap *maps;
+  const wl_kset *sets;
   const wl_kout *outs;
   const wl_kacc *accs;
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;
@@ -78,6 +96,14 @@ typedef struct wl_kargs {
   wl_u64 side_size;
   wl_vctx ctx;
 } wl_kargs;
+
+/* Bytes as whole tiles of WL_K_TILE, both sides aligned to it. */
+enum { WL_K_TILE = 512 };
+typedef struct wl_ktiles {
+  const wl_u64 *from;
+  wl_u64 *to;
+  wl_u64 n_tiles;
+} wl_ktiles;
 
 typedef struct wl_kgather {
   const wl_u64 *from; /* addresses */

@@ -101,6 +101,18 @@ WL_FN void k_load(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, const wl_kcol *c, w
   if (d->type != WL_R_ANY) k_set_valid(sh, d, slot, valid);
 }
 
+/* ---- maps */
+
+WL_FN wl_u64 k_entry(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  return (wl_u64)(k_valid(sh, a, slot) ? k_int(sh, a, slot) - m->base : m->n);
+}
+WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  wl_u64 e = k_entry(sh, m, a, slot);
+  wl_u8 t = m->t[e];
+  if (t >= WL_T_TEXT) return wl_val_make(t, (wl_u64)(size_t)(m->heap + m->v[e]), m->len[e]);
+  return wl_val_make(t, m->v[e], 0);
+}
+
 /* ---- accumulators: slot s of a thread */
 
 WL_FN wl_u64 *k_acc(wl_u8 *sh, const wl_kargs *args, wl_u32 s) {
@@ -259,6 +271,31 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (r == r)));                                         \
   }                                                                                                \
   break;
+#define K_F_F(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, wl_f64_bits(F(k_real(sh, a, s))));                                        \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+#define K_IN(F)                                                                                    \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kset *q = &args->sets[in.number];                                                     \
+    sh[d->t + K_SLOT] = wl_in_set(k_val(sh, a, K_SLOT), q->v, q->n, (int)q->coll, (int)q->has_null); \
+  }                                                                                                \
+  break;
+/* Rows that were not loaded hold no code. */
+#define K_MAP_B(F)                                                                                 \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kmap *m = &args->maps[in.number];                                                     \
+    sh[d->t + K_SLOT] = m->t[k_entry(sh, m, a, K_SLOT)];                                           \
+  }                                                                                                \
+  break;
+#define K_MAP_V(F)                                                                                 \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_map(sh, &args->maps[in.number], a, K_SLOT));            \
+  break;
+#define K_MAP_I(F) K_MAP_V(F)
+#define K_MAP_F(F) K_MAP_V(F)
 #define K_F_I(F)                                                                                   \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \
@@ -477,7 +514,7 @@ WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   }
 }
 
-WL_KERNEL_MANY(wl_interp, wl_kargs, 256, 6) {
+WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
@@ -516,8 +553,18 @@ WL_KERNEL_MANY(wl_interp, wl_kargs, 256, 6) {
   }
 }
 
+/* Results from the device's memory to mapped host memory: a warp a tile, so that the bus sees
+** whole aligned lines, whatever the results' own widths. */
+WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  for (wl_u64 tile = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); tile < args->n_tiles;
+       tile += n_warps)
+    for (wl_u64 i = tile * (WL_K_TILE / 8) + simt_lane(); i < (tile + 1) * (WL_K_TILE / 8); i += 32)
+      args->to[i] = args->from[i];
+}
+
 /* Copies the bytes of text results together: a warp a row. */
-WL_KERNEL_OF(wl_gather, wl_kgather, 256) {
+WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
        row += n_warps) {

@@ -354,7 +354,7 @@ WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
 
 /* ---- the kernels */
 
-WL_KERNEL_OF(wl_group, wl_kgargs, 256) {
+WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
   const wl_kargs *k = &args->k;
   const wl_kgroup *g = &args->g;
   const wl_u32 T = simt_bdim(), tid = simt_tid();
@@ -389,7 +389,7 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 256) {
 ** The records that hold a group, copied together: a lane a slot, 32 slots a warp; a warp takes
 ** room for its groups by one atomic, so their order is that of the warps. No shared memory.
 */
-WL_KERNEL_OF(wl_group_pack, wl_kgpack, 256) {
+WL_KERNEL_OF(wl_group_pack, wl_kgpack, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   const wl_u64 mine = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp();
   for (wl_u64 first = args->first + mine * 32; first < args->end; first += n_warps * 32) {

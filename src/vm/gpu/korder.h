@@ -38,7 +38,7 @@ WL_FN wl_u64 ko_word(const wl_kofield *fields, wl_u32 first, wl_u32 end, wl_u64 
   return key;
 }
 
-WL_KERNEL_OF(wl_order_keys, wl_kokeys, 256) {
+WL_KERNEL_OF(wl_order_keys, wl_kokeys, 512) {
   KO_EACH(i, args->n) {
     wl_u32 row = args->from ? args->from[i] : (wl_u32)i;
     args->keys[i] = ko_word(args->fields, 0, args->n_fields, row);
@@ -46,7 +46,7 @@ WL_KERNEL_OF(wl_order_keys, wl_kokeys, 256) {
   }
 }
 
-WL_KERNEL_OF(wl_order_first, wl_kofirst, 256) {
+WL_KERNEL_OF(wl_order_first, wl_kofirst, 512) {
   KO_EACH(i, args->n) {
     wl_u32 row = args->rows[i];
     int same = i > 0;
@@ -59,13 +59,13 @@ WL_KERNEL_OF(wl_order_first, wl_kofirst, 256) {
   }
 }
 
-WL_KERNEL_OF(wl_order_kept, wl_kokept, 256) {
+WL_KERNEL_OF(wl_order_kept, wl_kokept, 512) {
   KO_EACH(i, args->n) {
     if (args->keep[i]) args->rows[args->places[i]] = (wl_u32)i;
   }
 }
 
-WL_KERNEL_OF(wl_order_permute, wl_kopermute, 256) {
+WL_KERNEL_OF(wl_order_permute, wl_kopermute, 512) {
   KO_EACH(i, args->n) {
     wl_u64 row = args->rows[i];
     if (args->width == 8)

@@ -41,12 +41,8 @@ static void last_uses(const wl_program *p, int first, int end, int *last) {
       for (int k = 0; k < 3; k++)
         if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) last[read[k]] = pc;
     if (want[0] != ' ' && last[in->d] < pc) last[in->d] = pc;
-    if (in->op == WL_OP__Result)
-      for (int k = 0; k < p->n_results; k++)
-        if (!WL_IS_CONST(p->results[k].operand)) last[p->results[k].operand] = pc;
-    if (in->op == WL_OP__Group)
-      for (int k = 0; k < p->n_keys; k++)
-        if (!WL_IS_CONST(p->keys[k].operand)) last[p->keys[k].operand] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++)
+      if (!WL_IS_CONST(wl_program_listed(p, in, k))) last[wl_program_listed(p, in, k)] = pc;
   }
 }
 
@@ -94,7 +90,9 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
     k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
     k->number = in->c;
     if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
-    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText) out->makes_text = true;
+    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
+        in->op == WL_OP__Lower)
+      out->makes_text = true;
   }
 }
 
@@ -137,8 +135,8 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
   }
 }
 
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out,
-                   wl_error *err) {
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads,
+                   wl_lowered *out, wl_error *err) {
   int first, end;
   memset(out, 0, sizeof *out);
   table_block(p, &first, &end);
@@ -156,6 +154,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
   if (p->n_accs > WL_GPU_MAX_ACCS)
     return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
                         WL_GPU_MAX_ACCS);
+  if (p->n_maps > WL_GPU_MAX_MAPS || p->n_sets > WL_GPU_MAX_MAPS)
+    return wl_not_taken(err, "the program has %d maps and %d sets, the kernel takes %d", p->n_maps,
+                        p->n_sets, WL_GPU_MAX_MAPS);
   wl_status rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
   if (rc) return rc;
   size_t n_regs = (size_t)p->n_regs;
@@ -176,7 +177,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_
   out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
   out->count_offset = out->const_offset + 16 * out->n_consts;
   wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
-  for (out->threads = (wl_u32)d->block_threads;; out->threads /= 2) {
+  for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
     wl_u32 used = registers + per_row * out->threads * WL_K_ROWS;
     out->acc_offset = (used + 15) & ~15u;
     out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
@@ -194,7 +195,7 @@ wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
   wl_arena arena;
   wl_lowered ignored;
   wl_arena_init(&arena);
-  wl_status rc = wl_lower(&arena, p, d, &ignored, err);
+  wl_status rc = wl_lower(&arena, p, d, 0, &ignored, err);
   wl_arena_close(&arena);
   return rc;
 }

@@ -21,8 +21,9 @@ typedef struct wl_lowered {
   bool makes_text;
 } wl_lowered;
 
-/* All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, wl_lowered *out,
-                   wl_error *err) WL_MUST;
+/* For blocks of so many threads (0: the device's choice), or fewer where shared memory is short.
+** All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads,
+                   wl_lowered *out, wl_error *err) WL_MUST;
 
 #endif

@@ -6,6 +6,7 @@
 ** Several words are sorted one by one, the last first, each sort stable.
 */
 #include "vm/gpu/order_device.h"
+#include "store/dict.h"
 #include "vm/batch.h"
 #include "vm/gpu/devcol.h"
 #include <string.h>
@@ -85,7 +86,9 @@ static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int 
     add_field(f, x, 64);
     return;
   }
-  if ((dom->mask & WL_M(WL_T_INT)) && dom->hi >= dom->lo) {
+  if (p->results[result].dict) { /* codes, whose order is the texts' */
+    x.hi = p->results[result].dict->n - 1;
+  } else if ((dom->mask & WL_M(WL_T_INT)) && dom->hi >= dom->lo) {
     x.lo = dom->lo;
     x.hi = dom->hi;
   }

@@ -1,95 +1,39 @@
 /*
-** The runner's device part: a group of tablets at a time, on the CUDA device or the simulator.
+** The runner's device part: blocks of tablets, on the CUDA device or the simulator.
 **
 ** Invariants:
-** 1. The device is locked for the whole of a group and holds nothing of the run between
-**    groups but the resident columns and, for GROUP BY, the records of the groups.
+** 1. The device is locked for the whole of a wave and holds nothing of the run between
+**    waves but the resident columns and, for GROUP BY, the groups.
 ** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can go on from there; with
-**    GROUP BY it leaves it at its beginning.
-** 3. Results lie in pinned host memory owned by an `arrived`, shared by the batches cut
-**    from it.
+**    GROUP BY, at its beginning.
+** 3. A launch has a queue of the device to itself. Blocks are launched and their results taken
+**    in row order; r->next_tablet moves when they are taken.
 */
-#include "vm/gpu/devcol.h"
-#include "vm/gpu/group_device.h"
-#include "vm/gpu/lower.h"
-#include "vm/gpu/order_device.h"
-#include "vm/run_impl.h"
+#include "vm/gpu/launch.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-/* LAUNCH_MOST: tablets of a launch; row numbers in it are 32 bits. */
-enum { COUNTERS = 8, SIDE_MOST = 1 << 20, LAUNCH_MOST = 1 << 14 };
-enum { C_TICKET, C_OUT, C_SIDE, C_TEXT, C_FAULT };
+/* LAUNCH_MOST: tablets of a launch, whose row numbers have 32 bits */
+enum { SIDE_MOST = 1 << 20, BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 14 };
 
-typedef struct state {
-  wl_arena arena;
-  wl_lowered low;
-  bool resident;
-  int group;           /* tablets in the next group */
-  wl_u64 text_room;    /* bytes for text that the kernel makes */
-  __int128 *magnitude; /* [n_accs]: sum of |v| so far, of AggSumX */
-  wl_dgroups *groups;  /* of GROUP BY, else NULL */
-  wl_dorder order;     /* what it does of DISTINCT and ORDER BY */
-} state;
-
-/* ---- results on the host */
-
-typedef struct arrived_col {
-  wl_u64 *v;
-  wl_u32 *n;
-  wl_u8 *t;
-  wl_u8 *heap;
-  wl_u64 *places;  /* [rows + 1] into heap */
-  wl_i32 *offsets; /* [rows + batches]: what batches use */
-} arrived_col;
-
-typedef struct arrived {
-  atomic_int refs;
-  wl_device *device;
-  int n_cols;
-  arrived_col cols[];
-} arrived;
-
-static void arrived_release(void *p) {
-  arrived *a = p;
-  if (atomic_fetch_sub(&a->refs, 1) != 1) return;
-  wl_device_lock(a->device);
-  for (int k = 0; k < a->n_cols; k++) {
-    arrived_col *c = &a->cols[k];
-    a->device->host_free(a->device, c->v);
-    a->device->host_free(a->device, c->t);
-    a->device->host_free(a->device, c->heap);
-    wl_mem_free(c->n);
-    wl_mem_free(c->places);
-    wl_mem_free(c->offsets);
-  }
-  wl_device_unlock(a->device);
-  wl_mem_free(a);
-}
+typedef wl_device_state state;
+typedef wl_launch launch;
 
 /* ---- one launch */
 
-typedef struct launch {
-  wl_run *r;
-  wl_device *d;
-  state *s;
-  int first, end; /* tablets */
-  wl_u64 n_rows, n_tiles;
-  unsigned grid;
-  wl_devcol *cols;    /* temporary copies, or unused */
-  wl_u8 *host, *blob; /* the argument block on both sides */
-  size_t n_blob;
-  wl_u64 *tiles, *partial, *side;
-  wl_u8 *text;
-  wl_u64 n_side;
-  int n_fetch;  /* result columns that the host wants */
-  bool restart; /* the groups must be gathered anew, from the first tablet */
-  wl_kout outs[64];
-  wl_u64 counters[COUNTERS];
-  wl_kargs args;
-} launch;
+static wl_way way_of(const wl_run *r, const state *s) {
+  return wl_launch_mapped(s)         ? WL_WAY_MAPPED
+         : r->config.transfer.pinned ? WL_WAY_STAGED
+                                     : WL_WAY_DIRECT;
+}
+
+/* Adds the time since then to one of the three sums. */
+enum { T_DATA, T_KERNEL, T_RESULTS };
+static void took(state *s, int what, double since) {
+  s->ns[what] += wl_clock_ns() - since;
+}
 
 static size_t tile_rows(const state *s) {
   return (size_t)s->low.threads * WL_K_ROWS;
@@ -125,9 +69,15 @@ static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
   return l->blob ? l->blob + place : NULL;
 }
 
+/* The bytes of a text, and the value that points to them on the device, at place. */
+static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
+  v.v = (wl_u64)(size_t)blob_put(l, at, wl_bytes(v), v.n);
+  if (l->host) memcpy(l->host + place, &v, sizeof v);
+}
+
 /*
-** The argument block: counters, code, operands, constants and their text, columns, outputs,
-** accumulators. Walked twice: once to measure, once to fill.
+** The argument block: counters, code, operands, constants and their text, columns, maps,
+** outputs, accumulators. Walked twice: once to measure, once to fill.
 */
 static void blob_fill(launch *l) {
   const wl_program *p = l->r->p;
@@ -135,25 +85,46 @@ static void blob_fill(launch *l) {
   wl_kargs *a = &l->args;
   size_t at = 0;
   wl_u64 zero[COUNTERS] = {0};
+  wl_kmap maps[WL_GPU_MAX_MAPS];
+  wl_kset sets[WL_GPU_MAX_MAPS];
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
   size_t consts = at;
   a->consts = blob_put(l, &at, p->consts, (size_t)p->n_consts * sizeof *p->consts);
   for (int k = 0; k < p->n_consts; k++) {
-    wl_val v = p->consts[k];
-    if (v.t < WL_T_TEXT) continue;
-    v.v = (wl_u64)(size_t)blob_put(l, &at, wl_bytes(v), v.n);
-    if (l->host) memcpy(l->host + consts + (size_t)k * sizeof v, &v, sizeof v);
+    if (p->consts[k].t >= WL_T_TEXT)
+      put_text(l, &at, p->consts[k], consts + (size_t)k * sizeof *p->consts);
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = l->s->resident ? wl_devcol_from(c->copy[l->d->index], l->first)
-                 : l->cols      ? l->cols[k].k
-                                : (wl_kcol){0};
+    wl_kcol kc = l->s->resident
+                     ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
+                 : l->cols ? l->cols[k].k
+                           : (wl_kcol){0};
     wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
     if (k == 0) a->cols = where;
   }
+  for (int k = 0; k < p->n_maps; k++) {
+    const wl_map *m = &p->maps[k];
+    size_t rows = (size_t)m->n + 1;
+    wl_kmap km = {.base = m->base, .n = m->n};
+    km.t = blob_put(l, &at, m->t, rows);
+    if (m->v) km.v = blob_put(l, &at, m->v, rows * sizeof *m->v);
+    if (m->len) km.len = blob_put(l, &at, m->len, rows * sizeof *m->len);
+    if (m->len) km.heap = blob_put(l, &at, m->heap, m->n_heap);
+    maps[k] = km;
+  }
+  a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
+  for (int k = 0; k < p->n_sets; k++) {
+    const wl_set *q = &p->sets[k];
+    size_t place = at;
+    sets[k] = (wl_kset){.n = q->n, .coll = q->coll, .has_null = q->has_null};
+    sets[k].v = blob_put(l, &at, q->v, (size_t)q->n * sizeof *q->v);
+    for (wl_i64 i = 0; i < q->n; i++)
+      if (q->v[i].t >= WL_T_TEXT) put_text(l, &at, q->v[i], place + (size_t)i * sizeof *q->v);
+  }
+  a->sets = blob_put(l, &at, sets, (size_t)p->n_sets * sizeof *sets);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -198,6 +169,22 @@ static int count_real_sums(const wl_program *p) {
   return n;
 }
 
+/* The columns' tablets for this launch, where they are not there as a whole. */
+static wl_status copy_columns(launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  double start = wl_clock_ns();
+  wl_status rc = WL_OK;
+  l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
+  if (!l->cols) return wl_nomem(err);
+  for (int k = 0; k < r->p->n_columns && !rc; k++)
+    rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, way_of(r, l->s), r->config.threads,
+                        &l->cols[k], err);
+  if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
+  took(l->s, T_DATA, start);
+  return rc;
+}
+
+/* Memory, columns, kernel: all given to the launch's queue, none waited for. */
 static wl_status launch_open(launch *l, wl_error *err) {
   wl_run *r = l->r;
   state *s = l->s;
@@ -206,13 +193,10 @@ static wl_status launch_open(launch *l, wl_error *err) {
   l->n_rows = (wl_u64)(left < most ? left : most);
   l->n_tiles = (l->n_rows + tile_rows(s) - 1) / tile_rows(s);
   l->grid = grid_size(l);
-  wl_status rc = WL_OK;
-  if (!s->resident) {
-    l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
-    if (!l->cols) return wl_nomem(err);
-    for (int k = 0; k < r->p->n_columns && !rc; k++)
-      rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, &l->cols[k], err);
-  }
+  l->d->queue = l->queue;
+  wl_status rc = s->resident ? WL_OK : copy_columns(l, err);
+  for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel will read it */
+    l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && r->second_block < 0) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && r->second_block < 0) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
@@ -224,26 +208,42 @@ static wl_status launch_open(launch *l, wl_error *err) {
   if (rc) return rc;
   blob_fill(l);
   rc = wl_dev_alloc(l->d, l->n_blob, (void **)&l->blob, err);
+  if (!rc) rc = l->d->host_alloc(l->d, l->n_blob, (void **)&l->host, err);
   if (rc) return rc;
-  l->host = wl_mem_zalloc(l->n_blob);
-  if (!l->host) return wl_nomem(err);
   blob_fill(l);
-  rc = l->d->copy_in(l->d, l->blob, l->host, l->n_blob, err);
+  l->counters = (wl_u64 *)(void *)l->host;
+  l->d->n_in += (wl_i64)l->n_blob;
+  rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
+  double start = wl_clock_ns();
   if (!rc && s->groups)
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->first << WL_TABLET_SHIFT, l->grid,
-                           s->low.threads, s->low.n_shared, &l->restart, err);
+                           s->low.threads, s->low.n_shared, err);
   else if (!rc)
     rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, s->low.threads,
                       s->low.n_shared, err);
-  return rc ? rc : l->d->copy_out(l->d, l->counters, l->blob, sizeof l->counters, err);
+  took(s, T_KERNEL, start); /* the simulator runs it here, CUDA in launch_wait */
+  return rc ? rc
+            : l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
+}
+
+static wl_status launch_wait(launch *l, wl_error *err) {
+  double start = wl_clock_ns();
+  l->d->queue = l->queue;
+  wl_status rc = l->d->finish(l->d, err);
+  took(l->s, T_KERNEL, start);
+  return rc;
 }
 
 static void launch_close(launch *l) {
   wl_device *d = l->d;
+  wl_error ignored;
+  d->queue = l->queue;
+  if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is under way now */
+  }
   for (int k = 0; l->cols && k < l->r->p->n_columns; k++)
     if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
   wl_mem_free(l->cols);
-  for (int k = 0; k < 64; k++) {
+  for (int k = 0; k < WL_GPU_MAX_RESULTS; k++) {
     wl_dev_free(d, l->outs[k].v, l->n_rows * 8);
     wl_dev_free(d, l->outs[k].n, (l->n_rows + 1) * 4);
     wl_dev_free(d, l->outs[k].t, l->n_rows);
@@ -253,108 +253,9 @@ static void launch_close(launch *l) {
   wl_dev_free(d, l->side, l->n_side * 16);
   wl_dev_free(d, l->text, l->s->text_room);
   wl_dev_free(d, l->blob, l->n_blob);
-  wl_mem_free(l->host);
-}
-
-/* ---- results */
-
-/* The bytes of a text or mixed column, gathered on the device, and their places. */
-static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 n, wl_error *err) {
-  wl_device *d = l->d;
-  wl_u64 *places = NULL;
-  wl_u8 *heap = NULL;
-  wl_status rc = wl_dev_alloc(d, (n + 1) * 8, (void **)&places, err);
-  if (!rc) rc = d->scan(d, o->n, places, (wl_i64)n, err);
-  c->places = wl_mem_alloc((n + 1) * 8);
-  c->n = wl_mem_alloc(n * 4);
-  if (!rc && (!c->places || !c->n)) rc = wl_nomem(err);
-  if (!rc) rc = d->copy_out(d, c->places, places, (n + 1) * 8, err);
-  if (!rc) rc = d->copy_out(d, c->n, o->n, n * 4, err);
-  wl_u64 n_bytes = rc ? 0 : c->places[n];
-  if (!rc && n_bytes) rc = wl_dev_alloc(d, n_bytes, (void **)&heap, err);
-  if (!rc) rc = d->host_alloc(d, n_bytes + 1, (void **)&c->heap, err);
-  if (!rc && n_bytes) {
-    wl_kgather g = {o->v, o->n, places, heap, n};
-    wl_u64 blocks = (n + 7) / 8, most = (wl_u64)d->n_processors * 8;
-    unsigned threads = (unsigned)d->block_threads;
-    rc = d->launch(d, WL_K_GATHER, &g, sizeof g, (unsigned)(blocks < most ? blocks : most), threads,
-                   0, err);
-    if (!rc) rc = d->copy_out(d, c->heap, heap, n_bytes, err);
-  }
-  wl_dev_free(d, places, (n + 1) * 8);
-  wl_dev_free(d, heap, n_bytes);
-  return rc;
-}
-
-static wl_status fetch(launch *l, arrived **out, wl_error *err) {
-  const wl_program *p = l->r->p;
-  wl_u64 n = l->counters[C_OUT];
-  arrived *a = *out = wl_mem_zalloc(sizeof *a + (size_t)p->n_results * sizeof *a->cols);
-  if (!a) return wl_nomem(err);
-  atomic_init(&a->refs, 1);
-  a->device = l->d;
-  a->n_cols = l->n_fetch;
-  wl_status rc = WL_OK;
-  for (int k = 0; k < l->n_fetch && !rc; k++) {
-    const wl_kout *o = &l->outs[k];
-    arrived_col *c = &a->cols[k];
-    if (o->type != WL_R_TEXT) {
-      rc = l->d->host_alloc(l->d, n * 8, (void **)&c->v, err);
-      if (!rc) rc = l->d->copy_out(l->d, c->v, o->v, n * 8, err);
-    }
-    if (!rc && o->t) {
-      rc = l->d->host_alloc(l->d, n, (void **)&c->t, err);
-      if (!rc) rc = l->d->copy_out(l->d, c->t, o->t, n, err);
-    }
-    if (!rc && o->type >= WL_R_TEXT) rc = fetch_text(l, o, c, n, err);
-  }
-  return rc;
-}
-
-/* Rows [at, at + n) of a text or mixed column as a batch wants them. */
-static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u64 batch,
-                          wl_outcol *o) {
-  wl_u64 base = c->places[at];
-  if (c->places[at + n] - base > 0x7fffffff) return WL_TOOBIG;
-  o->heap = c->heap + base;
-  if (type == WL_R_TEXT) {
-    o->offsets = c->offsets + at + batch;
-    for (wl_u64 i = 0; i <= n; i++) o->offsets[i] = (wl_i32)(c->places[at + i] - base);
-  } else {
-    o->n = c->n + at;
-    for (wl_u64 i = 0; i < n; i++)
-      if (c->t[at + i] >= WL_T_TEXT) c->v[at + i] = c->places[at + i] - base;
-  }
-  return WL_OK;
-}
-
-static wl_status push_batches(launch *l, arrived *a, wl_error *err) {
-  const wl_reg *regs = wl_pool_regs(l->r->pool);
-  wl_u64 n = l->counters[C_OUT], n_batches = (n + WL_TABLET_ROWS - 1) / WL_TABLET_ROWS;
-  for (int k = 0; k < a->n_cols; k++) {
-    if (regs[k].type != WL_R_TEXT) continue;
-    a->cols[k].offsets = wl_mem_alloc((n + n_batches + 1) * 4);
-    if (!a->cols[k].offsets) return wl_nomem(err);
-  }
-  for (wl_u64 b = 0; b < n_batches; b++) {
-    wl_u64 at = b * WL_TABLET_ROWS, m = n - at < WL_TABLET_ROWS ? n - at : WL_TABLET_ROWS;
-    wl_batch *batch;
-    wl_status rc = wl_batch_borrow(l->r->pool, a, arrived_release, &batch, err);
-    if (rc) return rc;
-    atomic_fetch_add(&a->refs, 1);
-    batch->n_rows = (wl_i64)m;
-    for (int k = 0; k < a->n_cols && !rc; k++) {
-      wl_outcol *o = &batch->cols[k];
-      arrived_col *c = &a->cols[k];
-      if (c->v) o->v = c->v + at;
-      if (c->t) o->t = c->t + at;
-      if (regs[k].type >= WL_R_TEXT && cut_text(c, regs[k].type, at, m, b, o))
-        rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
-    }
-    wl_run_push(l->r, batch);
-    if (rc) return rc;
-  }
-  return WL_OK;
+  if (l->host) d->host_free(d, l->host);
+  wl_results_drop(l->results);
+  memset(l, 0, sizeof *l);
 }
 
 /* ---- aggregates */
@@ -431,6 +332,7 @@ static wl_status gather_aggregates(launch *l, wl_error *err) {
   if (!rc) rc = l->d->copy_out(l->d, partial, l->partial, n, err);
   if (!rc && l->counters[C_SIDE])
     rc = l->d->copy_out(l->d, side, l->side, l->counters[C_SIDE] * 16, err);
+  l->d->n_out += (wl_i64)(n + l->counters[C_SIDE] * 16);
   if (!rc) rc = join(l, partial, side, err);
   wl_mem_free(partial);
   wl_mem_free(side);
@@ -444,10 +346,10 @@ static wl_status gather_aggregates(launch *l, wl_error *err) {
 
 /* ---- groups */
 
-/* Device bytes one tablet needs besides the resident columns. */
-static size_t tablet_bytes(const wl_run *r, const state *s) {
-  size_t n = 4096;
-  for (int k = 0; k < r->p->n_columns && !s->resident; k++) {
+/* Device bytes one tablet needs, with or without its columns. */
+static size_t tablet_bytes(const wl_run *r, const state *s, bool columns) {
+  size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(r->p->n_columns + r->p->n_results);
+  for (int k = 0; k < r->p->n_columns && columns; k++) {
     const wl_column *c = r->snap.cols[k];
     size_t most = 0;
     for (int t = 0; t < c->n_tablets; t++) {
@@ -463,32 +365,62 @@ static size_t tablet_bytes(const wl_run *r, const state *s) {
   return n + WL_TABLET_ROWS / tile_rows(s) * 8;
 }
 
-/* Sees to it that the columns are on the device, and stay there for this wave. */
+/* Sees to it that the columns are there, and stay there for this wave. */
 static void hold_residents(wl_run *r, state *s) {
+  wl_device *d = r->config.device;
+  wl_error why;
+  double start = wl_clock_ns();
+  wl_i64 before = d->n_in;
   for (int k = 0; k < r->p->n_columns && s->resident; k++) {
     wl_devcol *c;
-    wl_error why;
-    if (wl_devcol_resident(r->config.device, r->snap.cols[k], &c, &why)) s->resident = false;
+    if (wl_devcol_resident(d, r->snap.cols[k], way_of(r, s), r->config.threads, &c, &why))
+      s->resident = false;
   }
+  /* so that the time is not taken for the kernel's */
+  if (d->n_in != before && d->finish(d, &why)) s->resident = false;
+  took(s, T_DATA, start);
 }
 
-/* Chooses residency and the size of groups. */
+/* Chooses the mode, residency and the size of blocks. */
 static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   wl_device *d = r->config.device;
-  wl_i64 n_bytes = 0;
+  const wl_transfer *want = &r->config.transfer;
+  wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(r, s, false), fixed = 1 << 16;
   for (int k = 0; k < r->p->n_columns; k++)
     n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
-  s->resident = n_bytes <= d->budget / 2;
-  hold_residents(r, s);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
-  wl_i64 room = d->budget - (s->resident ? n_bytes : 0) - (1 << 16) - (wl_i64)s->text_room;
-  if (s->groups) room -= wl_dgroups_bytes(s->groups);
-  wl_i64 each = (wl_i64)tablet_bytes(r, s), n = room / each;
+  fixed += (wl_i64)s->text_room;
+  wl_i64 held = s->groups ? wl_dgroups_bytes(s->groups) : 0;
+  for (int k = 0; k < r->p->n_maps; k++) { /* they travel with the arguments */
+    const wl_map *m = &r->p->maps[k];
+    fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
+  }
+  bool fits = n_bytes + bare + fixed + held <= d->budget;
+  /* auto leaves a quarter for results, or resident columns would make many small blocks */
+  if (want->mode == WL_TRANSFER_AUTO && n_bytes > d->budget / 4 * 3) fits = false;
+  s->mode = want->mode;
+  if (s->mode == WL_TRANSFER_AUTO || s->mode == WL_TRANSFER_CACHED)
+    s->mode = fits ? WL_TRANSFER_CACHED : WL_TRANSFER_STREAM;
+  s->resident =
+      s->mode == WL_TRANSFER_CACHED || (wl_launch_mapped(s) && n_bytes <= d->mapped_budget);
+  hold_residents(r, s);
+  if (!s->resident && s->mode == WL_TRANSFER_CACHED) s->mode = WL_TRANSFER_STREAM;
+  wl_i64 room = d->budget - held - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0);
+  wl_i64 full = (wl_i64)tablet_bytes(r, s, true);
+  wl_i64 each = s->resident || wl_launch_mapped(s) ? bare : full, n = 0;
+  s->depth = s->mode == WL_TRANSFER_STREAM ? want->stream_blocks : 1;
+  while ((n = (room / s->depth - fixed) / each) < 1 && s->depth > 1) s->depth--;
   if (n < 1)
-    return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld", each,
-                        d->budget);
-  s->group = n < r->n_tablets ? (int)n : r->n_tablets;
-  if (s->group > LAUNCH_MOST) s->group = LAUNCH_MOST;
+    return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld",
+                        each + fixed, d->budget);
+  if (!s->resident && s->mode != WL_TRANSFER_SERIAL) {
+    /* blocks of a size that keeps copies busy, and enough of them to overlap */
+    wl_i64 most = BLOCK_BYTES / full, share = r->n_tablets / (2 * s->depth);
+    if (s->depth > 1 && share < most) most = share;
+    if (n > most) n = most > 1 ? most : 1;
+  }
+  if (n > LAUNCH_MOST) n = LAUNCH_MOST;
+  s->group = s->most = n < r->n_tablets ? (int)n : r->n_tablets;
   if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
   return WL_OK;
 }
@@ -500,7 +432,12 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   wl_arena_init(&s->arena);
   s->magnitude = WL_NEW_N(&s->arena, __int128, r->p->n_accs);
   if (!s->magnitude) return wl_nomem(err);
-  wl_status rc = wl_lower(&s->arena, r->p, r->config.device, &s->low, err);
+  s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
+  if (!s->ring) return wl_nomem(err);
+  wl_status rc =
+      wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads, &s->low, err);
+  for (int k = 0; k < r->p->n_columns && !rc; k++)
+    wl_devcol_use(r->config.device, r->snap.cols[k], r->config.transfer.mode == WL_TRANSFER_MAPPED);
   if (r->collects && r->second_block < 0) s->order = wl_dorder_plan(r->p);
   if (!rc && r->p->grouped)
     rc = wl_dgroups_open(r->p, r->config.device, r->snap.n_rows, &s->low, &s->groups, err);
@@ -516,137 +453,148 @@ void wl_run_device_close(wl_run *r) {
     wl_device_unlock(r->config.device);
   }
   wl_arena_close(&s->arena);
+  wl_mem_free(s->ring);
   wl_mem_free(s);
   r->device_state = NULL;
 }
 
-/*
-** DISTINCT and ORDER BY over the rows of a launch. If it was the whole table, that is all of
-** it; else the host brings the launches' rows together, and only what makes them fewer is
-** worth doing here.
-*/
-static wl_status put_in_order(launch *l, wl_error *err) {
-  wl_run *r = l->r;
-  const wl_program *p = r->p;
-  wl_dorder o = l->s->order;
-  bool whole = l->first == 0 && l->end == r->n_tablets;
-  bool all = (!p->distinct || o.distinct) && (!p->n_order || o.order);
-  const char *what = p->distinct && p->n_order ? "distinct and sorted"
-                     : p->n_order              ? "sorted"
-                                               : "distinct";
-  wl_i64 most =
-      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-  for (int k = 0; k < p->n_order && p->distinct && !whole; k++)
-    if (p->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
-  if (!all) most = -1;
-  if (!whole && most < 0) o.order = false;
-  if (o.why)
-    snprintf(r->note, sizeof r->note, "%s on the cpu: %s", what, o.why);
-  else if (!whole)
-    snprintf(r->note, sizeof r->note, "%s on the cpu: the rows come in several launches", what);
-  if (!o.distinct && !o.order) return WL_OK;
-  wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
-                               l->n_rows, &l->counters[C_OUT], most, err);
-  if (rc == WL_FULL) {
-    snprintf(r->note, sizeof r->note, "%s on the cpu: %.80s", what, err->text);
-    return WL_OK;
+/* What the kernel's counters say. *again: the same block, with more room for text. */
+static wl_status judge(launch *l, bool *again, wl_error *err) {
+  state *s = l->s;
+  wl_u32 fault = (wl_u32)l->counters[C_FAULT];
+  if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (fault == WL_FAULT_ROOM) {
+    wl_u64 need = l->counters[C_TEXT];
+    *again = need > s->text_room && (wl_i64)need < l->d->budget / 4 / s->depth;
+    return wl_fail(err, WL_FULL, "the text made needs %llu bytes on the device", need);
   }
-  if (rc || !whole || !all) return rc;
-  snprintf(r->note, sizeof r->note, "%s on the gpu", what);
-  l->n_fetch = p->n_given;
-  r->collected = true;
+  if (l->counters[C_SIDE] > l->n_side)
+    return wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
   return WL_OK;
 }
 
-/* Forgets all groups that have been gathered; the first tablet is next. */
-static void forget_groups(wl_run *r) {
-  for (int i = 0; i < r->config.threads; i++) {
-    wl_groups_close(r->groups[i]);
-    r->groups[i] = NULL;
-  }
-  r->next_tablet = 0;
-}
-
-/* The last tablet is in: the groups go to the host, or the next pass begins. */
-static wl_status finish_pass(wl_run *r, state *s, wl_error *err) {
+/* The kernel's part of a launch ends: aggregates are joined, rows start on their way back. */
+static wl_status finish_kernel(launch *l, wl_u64 *text_room, wl_error *err) {
   bool again = false;
-  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->p, &r->groups[0], err);
-  if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
-  if (!rc && again) r->next_tablet = 0;
-  snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
-           r->collects ? ", then ordered on the cpu" : "");
-  if (!rc && !again) { /* the statement may stay open for long */
-    wl_dgroups_close(s->groups);
-    s->groups = NULL;
+  wl_status rc = launch_wait(l, err);
+  if (!rc) rc = judge(l, &again, err);
+  if (again) *text_room = l->counters[C_TEXT];
+  double start = wl_clock_ns();
+  if (!rc && l->r->second_block >= 0) {
+    if (!l->s->groups) rc = gather_aggregates(l, err);
+    if (!rc) l->r->next_tablet = l->end; /* it counts now, whatever becomes of the next block */
   }
+  if (!rc && l->r->second_block < 0 && l->r->collects) rc = wl_gather_order(l, err);
+  if (!rc && l->r->second_block < 0 && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
+  took(l->s, T_RESULTS, start);
   return rc;
 }
 
-/* One group. WL_FULL and faults may be mended by a smaller group or more room for text. */
-static wl_status one_group(wl_run *r, state *s, bool *again, wl_error *err) {
-  launch l;
-  memset(&l, 0, sizeof l);
-  l.r = r;
-  l.d = r->config.device;
-  l.s = s;
-  l.first = r->next_tablet;
-  l.end = l.first + s->group < r->n_tablets ? l.first + s->group : r->n_tablets;
-  l.n_fetch = r->p->n_results;
-  arrived *a = NULL;
-  *again = false;
-  wl_status rc = launch_open(&l, err);
-  wl_u32 fault = rc ? 0 : (wl_u32)l.counters[C_FAULT];
-  if (!rc && fault == WL_FAULT_TOOBIG) rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
-  if (!rc && fault == WL_FAULT_ROOM) {
-    rc = wl_fail(err, WL_FULL, "the text made needs %llu bytes on the device", l.counters[C_TEXT]);
-    if (l.counters[C_TEXT] > s->text_room && (wl_i64)l.counters[C_TEXT] < l.d->budget / 4) {
-      launch_close(&l);
-      s->text_room = l.counters[C_TEXT];
-      *again = true;
-      if (s->groups) forget_groups(r);
-      return s->groups ? wl_dgroups_restart(s->groups, err) : WL_OK;
+/* Its rows have arrived: they are the run's, and the block is done. */
+static wl_status take_rows(launch *l, wl_error *err) {
+  double start = wl_clock_ns();
+  l->d->queue = l->queue;
+  wl_status rc = l->results ? l->d->finish(l->d, err) : WL_OK;
+  if (!rc && l->results) rc = wl_results_push(l, err);
+  took(l->s, T_RESULTS, start);
+  if (rc) return rc;
+  l->r->next_tablet = l->end;
+  if (l->ordered) l->r->collected = true;
+  return rc;
+}
+
+/*
+** A wave: up to n blocks, s->depth of them under way at once. With three of them one block's
+** columns are copied while the one before runs and the rows of the one before that come back.
+** WL_FULL may be mended by a smaller block, or by *text_room.
+*/
+static wl_status run_blocks(wl_run *r, state *s, int n, wl_u64 *text_room, wl_error *err) {
+  int opened = 0, done = 0, next = r->next_tablet, depth = s->depth;
+  int running = depth > 2 ? depth - 1 : depth; /* a place is left for what comes back */
+  launch *coming = NULL;
+  wl_status rc = WL_OK;
+  while (!rc) {
+    int n_running = opened - done - (coming != NULL);
+    if (opened < n && next < r->n_tablets && opened - done < depth && n_running < running) {
+      launch *l = &s->ring[opened % depth];
+      memset(l, 0, sizeof *l);
+      l->r = r;
+      l->d = r->config.device;
+      l->s = s;
+      l->queue = depth > 1 ? 1 + opened % depth : 0;
+      l->first = next;
+      l->n_fetch = r->p->n_results;
+      next = l->end = next + s->group < r->n_tablets ? next + s->group : r->n_tablets;
+      opened++;
+      rc = launch_open(l, err);
+      if (rc == WL_FULL && opened - done > 1) { /* so many do not fit: go on with those */
+        launch_close(l);
+        n = --opened;
+        s->depth = depth - 1;
+        rc = WL_OK;
+      }
+    } else if (coming) {
+      rc = take_rows(coming, err);
+      if (rc) break;
+      launch_close(coming);
+      coming = NULL;
+      done++;
+    } else if (done < opened) {
+      coming = &s->ring[done % depth];
+      rc = finish_kernel(coming, text_room, err);
+    } else {
+      break;
     }
   }
-  if (!rc && l.counters[C_SIDE] > l.n_side)
-    rc = wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
-  if (!rc && r->second_block >= 0 && !s->groups) rc = gather_aggregates(&l, err);
-  if (!rc && r->second_block < 0 && r->collects) rc = put_in_order(&l, err);
-  if (!rc && r->second_block < 0 && l.counters[C_OUT]) {
-    rc = fetch(&l, &a, err);
-    if (!rc) rc = push_batches(&l, a, err);
-  }
-  launch_close(&l);
-  if (a) {
-    wl_device_unlock(l.d); /* the release takes the lock */
-    arrived_release(a);
-    wl_device_lock(l.d);
-  }
-  if (!rc && l.restart) {
-    forget_groups(r);
-    *again = true;
-    return plan_groups(r, s, err);
-  }
-  if (rc == WL_FULL && l.end - l.first > 1) {
-    s->group = (l.end - l.first + 1) / 2;
-    *again = true;
-    if (!s->groups || (!fault && !l.restart)) return WL_OK;
-    forget_groups(r); /* the kernel has run */
-    return wl_dgroups_restart(s->groups, err);
-  }
-  if (rc == WL_FULL) return WL_NOT_TAKEN; /* with the message that says why */
-  if (!rc) {
-    r->next_tablet = l.end;
-    if (s->groups && r->next_tablet == r->n_tablets) rc = finish_pass(r, s, err);
-    if (r->to_give >= 0 && !r->collects) s->group *= 2;
-  }
+  for (; done < opened; done++) launch_close(&s->ring[done % depth]);
+  r->config.device->queue = 0;
   return rc;
+}
+
+/* A wave, again with smaller blocks as long as that may help. */
+static wl_status one_wave(wl_run *r, state *s, wl_error *err) {
+  for (;;) {
+    bool limited = r->to_give >= 0 && !r->collects;
+    int n = s->depth == 1 ? 1 : limited ? s->depth : WAVE_BLOCKS, from = r->next_tablet;
+    int last = r->n_tablets - from < s->group ? r->n_tablets - from : s->group;
+    wl_u64 text_room = 0;
+    wl_status rc = run_blocks(r, s, n, &text_room, err);
+    if (rc == WL_FULL && s->groups && wl_gather_restart(r, s, err)) return WL_NOT_TAKEN;
+    if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
+    if (rc != WL_FULL) return rc;
+    if (r->next_tablet > from) return WL_OK; /* the next wave meets it again */
+    if (text_room)
+      s->text_room = text_room;
+    else if (s->depth > 1)
+      s->depth = 1;
+    else if (last > 1)
+      s->group = s->most = (last + 1) / 2;
+    else
+      return WL_NOT_TAKEN; /* with the message that says why */
+  }
+}
+
+/* What the moving took so far, in words. */
+static void describe(wl_run *r, const state *s) {
+  char in[32], out[32];
+  bool staged = wl_launch_mapped(s) && !s->resident;
+  snprintf(in, sizeof in, s->n_in < 100000 ? "%.1f KB" : "%.1f MB",
+           (double)s->n_in / (s->n_in < 100000 ? 1e3 : 1e6));
+  snprintf(out, sizeof out, s->n_out < 100000 ? "%.1f KB" : "%.1f MB",
+           (double)s->n_out / (s->n_out < 100000 ? 1e3 : 1e6));
+  snprintf(r->transfer, sizeof r->transfer,
+           "transfer=%s%s, %s in, %s out, data %.2f ms, kernel %.2f ms, results %.2f ms",
+           wl_transfer_name(s->mode), staged ? " (staged)" : "", in, out, s->ns[T_DATA] / 1e6,
+           s->ns[T_KERNEL] / 1e6, s->ns[T_RESULTS] / 1e6);
 }
 
 wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   wl_device *d = r->config.device;
   wl_device_lock(d);
   wl_status rc = WL_OK;
+  wl_i64 n_in = d->n_in, n_out = d->n_out;
   d->budget = r->config.device_budget ? r->config.device_budget : d->free_memory;
+  d->mapped_budget = r->config.mapped_budget;
   wl_devcol_tick(d);
   if (!r->device_state) {
     rc = open_state(r, err);
@@ -656,9 +604,15 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
     hold_residents(r, s);
     if (was && !s->resident) rc = plan_groups(r, s, err);
   }
-  bool again = !rc;
-  while (!rc && again) rc = one_group(r, r->device_state, &again, err);
-  if (rc == WL_NOT_TAKEN && r->p->grouped) forget_groups(r);
+  if (!rc) rc = one_wave(r, r->device_state, err);
+  if (!rc && ((state *)r->device_state)->groups) rc = wl_gather_wave(r, r->device_state, err);
+  if (rc == WL_NOT_TAKEN && r->p->grouped) wl_gather_forget(r);
+  if (!rc) {
+    state *s = r->device_state;
+    s->n_in += d->n_in - n_in;
+    s->n_out += d->n_out - n_out;
+    describe(r, s);
+  }
   wl_device_unlock(d);
   return rc;
 }

@@ -1,0 +1,106 @@
+/*
+** The inside of the compiler, shared by compile.c (operators, blocks), call.c (functions) and
+** entries.c (what is done once per dictionary entry).
+*/
+#ifndef WL_COMPILE_IMPL_H
+#define WL_COMPILE_IMPL_H
+
+#include "program/compile.h"
+#include "program/domain.h"
+#include "store/dict.h"
+#include "vm/scratch.h"
+
+typedef struct wl_operand {
+  wl_i16 x;
+  bool truth; /* a truth register, or a constant 0, 1, NULL that stands for one */
+  wl_domain dom;
+  const wl_dict *dict; /* the register holds codes of it; dom is still of the texts */
+} wl_operand;
+
+typedef struct wl_compiler {
+  wl_arena *arena;
+  const wl_compile_in *in;
+  wl_program *p;
+  int size_code, size_regs, size_consts;
+  wl_operand *memo; /* by node id; of the block being compiled */
+  bool *known;
+  int block; /* first instruction of the block */
+  bool over_table;
+  int *deps;                 /* by node id: the one leaf it depends on, or DEPENDS_; of the block */
+  int entry;                 /* with entries: this leaf is what they are the entries of */
+  const wl_column *entries;  /* compiling for these; NULL: for rows */
+  struct wl_compiler *outer; /* who compiles for rows meanwhile */
+  int size_maps, size_calls, size_sets;
+  wl_domain *agg_domains;
+  wl_vctx fold;
+  wl_u32 fault;
+  wl_error *err;
+} wl_compiler;
+
+static inline bool wl_has(const wl_operand *o, int t) {
+  return (o->dom.mask & WL_M(t)) != 0;
+}
+static inline bool wl_only(const wl_operand *o, unsigned types) {
+  return (o->dom.mask & ~types & ~WL_M(WL_T_NULL)) == 0;
+}
+static inline bool wl_nullable(const wl_operand *o) {
+  return wl_has(o, WL_T_NULL);
+}
+static inline bool wl_is_const(const wl_operand *o) {
+  return WL_IS_CONST(o->x);
+}
+static inline wl_val wl_const_value(const wl_compiler *c, const wl_operand *o) {
+  return c->p->consts[WL_CONST_OF(o->x)];
+}
+static inline bool wl_only_null(const wl_operand *o) {
+  return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
+}
+
+extern const wl_operand wl_no_operand;
+
+/* An expression: its operand, of values (wl_compile_expr) or maybe of dictionary codes. */
+wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+wl_status wl_compile_coded(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) WL_MUST; /* codes become texts */
+
+wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;
+/* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
+wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
+                          const wl_operand *t, int k, wl_domain dom, wl_operand *out) WL_MUST;
+wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
+                         wl_i16 *out) WL_MUST;
+wl_status wl_compile_value(wl_compiler *c, wl_operand *o) WL_MUST; /* a truth as 0, 1 or NULL */
+wl_status wl_compile_text(wl_compiler *c, wl_operand *o) WL_MUST;  /* as CAST(o AS TEXT) */
+wl_status wl_compile_real(wl_compiler *c, wl_operand *o) WL_MUST;  /* of integers */
+wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *b,
+                           wl_operand *out) WL_MUST;
+wl_status wl_compile_compare(wl_compiler *c, wl_op op, char affinity, int coll, wl_operand *a,
+                             wl_operand *b, wl_operand *out) WL_MUST;
+wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_MUST;
+/* Doubles an arena array when it is full. */
+wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t width,
+                          int most) WL_MUST;
+
+/* filter.c: drops the rows where e is not true */
+wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;
+
+/* call.c */
+wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+
+/* entries.c: tries to work e out once per entry of the only leaf it depends on. */
+wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done,
+                             wl_operand *out) WL_MUST;
+
+/* Codes become ranks under a collation: equal texts have equal ones. */
+wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) WL_MUST;
+
+wl_status wl_compile_append(wl_compiler *c, wl_instr in) WL_MUST;
+wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) WL_MUST; /* a block … */
+wl_status wl_compile_end(wl_compiler *c) WL_MUST;                          /* … and its end */
+
+/* The leaf (table column, or key or aggregate of the second block) that a node is, or -1. */
+int wl_compile_leaf(const wl_compiler *c, const wl_bexpr *e);
+wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) WL_MUST;
+
+#endif

@@ -1,0 +1,394 @@
+/*
+** Work that depends on one dictionary column alone is done here, once per entry, before any row
+** runs: the expression is compiled for a table of the entries, run by the CPU machine, and the
+** outcome becomes a map from code to value. The same for integers of a small range where the
+** work is a call of SQLite.
+**
+** Invariants:
+** 1. An entry may belong to no row that gets here, so an error over an entry is none yet:
+**    nothing is done then, and the rows find out.
+** 2. A map has one more entry than there are codes, for NULL.
+*/
+#include "base/mem.h"
+#include "program/compile_impl.h"
+#include "vm/batch.h"
+#include "vm/cpu/exec.h"
+#include <string.h>
+
+enum { DEPENDS_UNSEEN = 0, DEPENDS_NOTHING = -1, DEPENDS_MANY = -2 }; /* else leaf + 1 */
+enum { INT_SPAN = 65536 };
+
+/* ---- what a node depends on */
+
+static int depends(wl_compiler *c, const wl_bexpr *e) {
+  if (!e) return DEPENDS_NOTHING;
+  if (c->deps[e->id] != DEPENDS_UNSEEN) return c->deps[e->id];
+  int leaf = wl_compile_leaf(c, e), on = DEPENDS_NOTHING;
+  if (leaf >= 0) {
+    on = leaf + 1;
+  } else if (e->kind == WL_B_COLUMN || e->kind == WL_B_AGG) {
+    on = DEPENDS_MANY;
+  } else {
+    for (int k = 0; k < 2 + e->n_list; k++) {
+      int d = depends(c, k == 0 ? e->a : k == 1 ? e->b : e->list[k - 2]);
+      if (d == DEPENDS_NOTHING || d == on) continue;
+      on = on == DEPENDS_NOTHING ? d : DEPENDS_MANY;
+    }
+  }
+  return c->deps[e->id] = on;
+}
+
+/* Whether SQLite has to be called for it. */
+static bool calls(const wl_compiler *c, const wl_bexpr *e) {
+  if (!e || wl_compile_leaf(c, e) >= 0) return false;
+  if (e->kind == WL_B_CALL && e->index == WL_NATIVE_NONE) return true;
+  for (int k = 0; k < e->n_list; k++)
+    if (calls(c, e->list[k])) return true;
+  return calls(c, e->a) || calls(c, e->b);
+}
+
+/* ---- the entries as a column */
+
+static const wl_column *entries_column(wl_compiler *c, const wl_dict *dict, wl_i64 base, wl_i64 n) {
+  wl_column *col = WL_NEW(c->arena, wl_column);
+  wl_u64 *v = WL_NEW_N(c->arena, wl_u64, n + 1);
+  int n_tablets = (int)((n >> WL_TABLET_SHIFT) + 1);
+  wl_segment *s = WL_NEW_N(c->arena, wl_segment, n_tablets);
+  wl_u8 *valid = wl_arena_alloc(c->arena, (size_t)n / 8 + 2);
+  if (!col || !v || !s || !valid) return NULL;
+  for (wl_i64 i = 0; i < n; i++) {
+    v[i] = dict ? dict->places[i] : (wl_u64)(base + i);
+    valid[i >> 3] |= (wl_u8)(1 << (i & 7));
+  }
+  for (int t = 0; t < n_tablets; t++) {
+    wl_i64 first = (wl_i64)t << WL_TABLET_SHIFT, rows = n + 1 - first;
+    s[t].data = v + first;
+    s[t].valid = valid + first / 8;
+    s[t].heap = dict ? dict->heap : NULL;
+    s[t].n_rows = (wl_i32)(rows < WL_TABLET_ROWS ? rows : WL_TABLET_ROWS);
+    s[t].phys = dict ? WL_P_TEXT : WL_P_I64;
+  }
+  col->phys = dict ? WL_P_TEXT : WL_P_I64;
+  col->domain = dict ? wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL))
+                     : wl_domain_int(base, base + n - 1, true);
+  col->n_rows = n + 1;
+  col->n_tablets = n_tablets;
+  col->segments = s;
+  return col;
+}
+
+/* ---- one run over the entries */
+
+/* A program that gives e for every entry. WL_NOT_TAKEN where that cannot be. */
+static wl_status program_of(wl_compiler *c, const wl_bexpr *e, int leaf, const wl_column *entries,
+                            wl_program **out, bool *truth) {
+  const wl_query *q = c->in->query;
+  wl_compiler n = {.arena = c->arena,
+                   .in = c->in,
+                   .err = c->err,
+                   .over_table = c->over_table,
+                   .entry = leaf,
+                   .entries = entries,
+                   .outer = c,
+                   .agg_domains = c->agg_domains};
+  wl_program *p = n.p = *out = WL_NEW(c->arena, wl_program);
+  n.memo = WL_NEW_N(c->arena, wl_operand, q->n_exprs);
+  n.known = WL_NEW_N(c->arena, bool, q->n_exprs);
+  if (!p || !n.memo || !n.known) return wl_nomem(c->err);
+  p->host_op = -1;
+  p->limit = -1;
+  p->table = "entries";
+  p->n_columns = p->n_results = p->n_given = 1;
+  p->columns = WL_NEW(c->arena, wl_i16);
+  p->column_names = WL_NEW(c->arena, const char *);
+  p->column_regs = WL_NEW(c->arena, wl_reg);
+  p->results = WL_NEW(c->arena, wl_result);
+  if (c->arena->failed) return wl_nomem(c->err);
+  p->column_regs[0] = wl_column_reg(entries);
+  n.fold = c->fold;
+  n.fold.fault = &n.fault;
+  n.fold.chunks = NULL;
+  wl_operand o = {0};
+  wl_status rc = wl_compile_constant(&n, wl_null(), &o);
+  if (!rc) rc = wl_compile_begin(&n, WL_SOURCE_TABLE);
+  if (!rc) rc = wl_compile_expr(&n, e, &o);
+  *truth = o.truth;
+  if (!rc) rc = wl_compile_value(&n, &o);
+  if (!rc) {
+    p->results[0].operand = o.x;
+    p->results[0].domain = o.dom;
+    rc = wl_compile_append(&n, (wl_instr){WL_OP__Result, 0, 0, 1, 0});
+  }
+  if (!rc) rc = wl_compile_end(&n);
+  if (!rc) rc = wl_compile_append(&n, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  wl_scratch_close(&n.fold);
+  return rc ? rc : wl_program_verify(p, c->err);
+}
+
+typedef struct outcome {
+  wl_pool *pool;
+  wl_batch *batches; /* in order; the values point into them */
+  wl_val *values;    /* [n + 1] */
+} outcome;
+
+static void outcome_close(outcome *o) {
+  while (o->batches) {
+    wl_batch *b = o->batches;
+    o->batches = b->next;
+    wl_batch_give(b);
+  }
+  wl_pool_close(o->pool);
+  wl_mem_free(o->values);
+}
+
+static wl_status run(const wl_compiler *c, const wl_program *p, wl_column *entries, outcome *o,
+                     wl_error *err) {
+  wl_exec *x = NULL;
+  wl_batch **end = &o->batches;
+  wl_status rc = wl_pool_open(p, WL_TABLET_ROWS, &o->pool, err);
+  o->values = wl_mem_alloc((size_t)entries->n_rows * sizeof *o->values);
+  if (!rc && !o->values) rc = wl_nomem(err);
+  if (!rc) rc = wl_exec_open(p, 0, &entries, NULL, c->in->max_text, &x, err);
+  for (int t = 0; t < entries->n_tablets && !rc; t++) {
+    wl_batch *b;
+    rc = wl_batch_take(o->pool, &b, err);
+    if (rc) break;
+    *end = b;
+    end = &b->next;
+    rc = wl_exec_run(x, t, 0, entries->segments[t].n_rows, b, -1, NULL, NULL, err);
+    for (wl_i64 i = 0; i < b->n_rows && !rc; i++)
+      o->values[((wl_i64)t << WL_TABLET_SHIFT) + i] =
+          wl_batch_value(b, wl_pool_regs(o->pool), 0, i);
+  }
+  wl_exec_close(x);
+  return rc;
+}
+
+/* ---- maps */
+
+static wl_status new_map(wl_compiler *c, wl_i64 base, wl_i64 n, wl_map **out) {
+  wl_program *p = c->p;
+  wl_status rc =
+      wl_compile_room(c, (void **)&p->maps, p->n_maps, &c->size_maps, sizeof *p->maps, WL_MAX_REGS);
+  if (rc) return rc;
+  wl_map *m = *out = &p->maps[p->n_maps];
+  memset(m, 0, sizeof *m);
+  m->base = base;
+  m->n = n;
+  m->t = wl_arena_alloc(c->arena, (size_t)n + 1);
+  if (!m->t) return wl_nomem(c->err);
+  p->n_maps++;
+  return WL_OK;
+}
+
+/* d = map of a, in a register of type r */
+static wl_status emit_map(wl_compiler *c, wl_opcode op, wl_reg r, const wl_operand *a,
+                          wl_operand *out) {
+  return wl_compile_reg(c, op, r, a->x, 0, (wl_i16)(c->p->n_maps - 1), &out->x);
+}
+
+wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) {
+  const wl_dict *d = o->dict;
+  if (!d) return WL_OK;
+  wl_map *m = NULL;
+  int k = 0;
+  while (k < c->p->n_maps && (!c->p->maps[k].len || c->p->maps[k].heap != d->heap)) k++;
+  if (k == c->p->n_maps) {
+    wl_status rc = new_map(c, 0, d->n, &m);
+    if (rc) return rc;
+    m->v = WL_NEW_N(c->arena, wl_u64, d->n + 1);
+    m->len = WL_NEW_N(c->arena, wl_u32, d->n + 1);
+    if (!m->v || !m->len) return wl_nomem(c->err);
+    m->heap = d->heap;
+    m->n_heap = d->n_heap;
+    for (wl_i32 i = 0; i < d->n; i++) {
+      m->v[i] = (wl_u32)d->places[i];
+      m->len[i] = (wl_u32)(d->places[i] >> 32);
+      m->t[i] = WL_T_TEXT;
+    }
+  }
+  o->dict = NULL;
+  wl_reg r = {WL_R_TEXT, wl_nullable(o)};
+  return wl_compile_reg(c, WL_OP__MapV, r, o->x, 0, (wl_i16)k, &o->x);
+}
+
+wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) {
+  const wl_dict *d = o->dict;
+  wl_map *m;
+  wl_i32 *ranks = WL_NEW_N(c->arena, wl_i32, d->n + 1);
+  wl_status rc = ranks ? new_map(c, 0, d->n, &m) : wl_nomem(c->err);
+  if (rc) return rc;
+  if (wl_dict_ranks(d, coll, ranks)) return wl_nomem(c->err);
+  m->v = WL_NEW_N(c->arena, wl_u64, d->n + 1);
+  if (!m->v) return wl_nomem(c->err);
+  for (wl_i32 i = 0; i < d->n; i++) {
+    m->v[i] = (wl_u64)ranks[i];
+    m->t[i] = WL_T_INT;
+  }
+  bool null = wl_nullable(o);
+  o->dict = NULL;
+  o->dom = wl_domain_int(0, d->n - 1, null);
+  return emit_map(c, WL_OP__MapI, (wl_reg){WL_R_INT, null}, o, o);
+}
+
+/*
+** A truth per code. Where the codes that are true lie in a row (as for =, <, BETWEEN, LIKE 'a%'),
+** or those that are false do, comparing the code itself is faster than looking it up.
+*/
+static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl_i64 n,
+                           const wl_operand *leaf, wl_operand *out) {
+  bool null_leaf = wl_nullable(leaf), unknown = false;
+  wl_i64 edges = 0, first = -1, last = -1, n_true = 0;
+  for (wl_i64 i = 0; i < n; i++) {
+    bool is = values[i].t == WL_T_INT && values[i].v;
+    unknown |= values[i].t == WL_T_NULL;
+    edges += i > 0 && is != (values[i - 1].t == WL_T_INT && values[i - 1].v);
+    n_true += is;
+  }
+  bool runs = !unknown && (!null_leaf || values[n].t == WL_T_NULL);
+  bool inside = n_true < n && edges <= 2 && !values[0].v; /* the true ones lie in a row */
+  if (edges == 1 || n_true == n || n_true == 0) inside = true;
+  if (runs && edges <= 2) {
+    for (wl_i64 i = 0; i < n; i++) {
+      if ((values[i].v != 0) != inside) continue;
+      if (first < 0) first = i;
+      last = i;
+    }
+    if (n_true == 0) last = first = 0, inside = false;
+    wl_domain d = wl_domain_int(0, 1, null_leaf);
+    wl_operand code = *leaf, lo, hi, ge, le;
+    code.dict = NULL;
+    code.dom = wl_domain_int(base, base + n - 1, null_leaf);
+    if ((n_true == 0 || n_true == n) && !null_leaf) {
+      wl_status rc = wl_compile_constant(c, wl_int(n_true != 0), out);
+      out->truth = true;
+      return rc;
+    }
+    if (n_true == 0) { /* never true, and NULL where the code is */
+      wl_status rc = wl_compile_constant(c, wl_int(base), &lo);
+      return rc ? rc : wl_compile_emit(c, WL_OP__LtI, &code, &lo, &wl_no_operand, 0, d, out);
+    }
+    wl_status rc = wl_compile_constant(c, wl_int(base + first), &lo);
+    if (!rc) rc = wl_compile_constant(c, wl_int(base + last), &hi);
+    if (!rc && first == last) {
+      rc = wl_compile_emit(c, WL_OP__EqI, &code, &lo, &wl_no_operand, 0, d, out);
+    } else {
+      if (!rc) rc = wl_compile_emit(c, WL_OP__GeI, &code, &lo, &wl_no_operand, 0, d, &ge);
+      if (!rc) rc = wl_compile_emit(c, WL_OP__LeI, &code, &hi, &wl_no_operand, 0, d, &le);
+      if (!rc && first == 0)
+        *out = le;
+      else if (!rc && last == n - 1)
+        *out = ge;
+      else if (!rc)
+        rc = wl_compile_emit(c, WL_OP__And, &ge, &le, &wl_no_operand, 0, d, out);
+    }
+    if (!rc && !inside)
+      rc = wl_compile_emit(c, WL_OP__Not, out, &wl_no_operand, &wl_no_operand, 0, d, out);
+    return rc;
+  }
+  wl_map *m;
+  wl_status rc = new_map(c, base, n, &m);
+  if (rc) return rc;
+  for (wl_i64 i = 0; i <= n; i++)
+    m->t[i] = values[i].t == WL_T_NULL ? WL_UNKNOWN : values[i].v ? WL_TRUE : WL_FALSE;
+  out->truth = true;
+  out->dom = wl_domain_int(0, 1, unknown || (null_leaf && values[n].t == WL_T_NULL));
+  return emit_map(c, WL_OP__MapB, (wl_reg){WL_R_TRUTH, false}, leaf, out);
+}
+
+/* Texts: codes of a dictionary of their own. */
+static wl_status text_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl_i64 n,
+                          const wl_operand *leaf, wl_domain dom, wl_operand *out) {
+  wl_map *m;
+  wl_i32 *codes = WL_NEW_N(c->arena, wl_i32, n + 1);
+  wl_status rc = codes ? new_map(c, base, n, &m) : wl_nomem(c->err);
+  if (rc) return rc;
+  if (wl_dict_of(c->arena, values, n + 1, codes, &out->dict)) return wl_nomem(c->err);
+  m->v = WL_NEW_N(c->arena, wl_u64, n + 1);
+  if (!m->v) return wl_nomem(c->err);
+  for (wl_i64 i = 0; i <= n; i++) {
+    m->v[i] = codes[i] < 0 ? 0 : (wl_u64)codes[i];
+    m->t[i] = codes[i] < 0 ? WL_T_NULL : WL_T_INT;
+  }
+  out->dom = dom;
+  return emit_map(c, WL_OP__MapI, (wl_reg){WL_R_INT, wl_nullable(out)}, leaf, out);
+}
+
+static wl_status value_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl_i64 n,
+                           const wl_operand *leaf, wl_domain dom, wl_operand *out) {
+  wl_map *m;
+  wl_status rc = new_map(c, base, n, &m);
+  if (rc) return rc;
+  wl_reg r = wl_domain_reg(dom);
+  m->v = WL_NEW_N(c->arena, wl_u64, n + 1);
+  if (r.type == WL_R_ANY) m->len = WL_NEW_N(c->arena, wl_u32, n + 1);
+  for (wl_i64 i = 0; i <= n; i++) m->n_heap += values[i].t >= WL_T_TEXT ? values[i].n : 0;
+  if (r.type == WL_R_ANY) m->heap = wl_arena_alloc(c->arena, m->n_heap + 1);
+  if (c->arena->failed) return wl_nomem(c->err);
+  size_t at = 0;
+  for (wl_i64 i = 0; i <= n; i++) {
+    m->v[i] = values[i].t == WL_T_NULL ? 0 : values[i].v;
+    m->t[i] = values[i].t;
+    if (values[i].t < WL_T_TEXT) continue;
+    m->v[i] = at;
+    m->len[i] = values[i].n;
+    if (values[i].n) memcpy(m->heap + at, wl_bytes(values[i]), values[i].n);
+    at += values[i].n;
+  }
+  out->dom = dom;
+  wl_opcode op = r.type == WL_R_INT ? WL_OP__MapI : r.type == WL_R_REAL ? WL_OP__MapF : WL_OP__MapV;
+  return emit_map(c, op, r, leaf, out);
+}
+
+/* The outcome as an operand over the leaf's codes. */
+static wl_status as_operand(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
+                            const wl_operand *leaf, wl_operand *out) {
+  wl_domain dom = {.mask = 0, .lo = WL_I64_MAX, .hi = WL_I64_MIN};
+  bool null_leaf = wl_nullable(leaf), one = true;
+  if (!null_leaf) values[n] = wl_null();
+  memset(out, 0, sizeof *out);
+  if (truth) return truth_map(c, values, base, n, leaf, out);
+  dom = wl_domain_of(values[0]);
+  for (wl_i64 i = 1; i < n + null_leaf; i++) {
+    dom = wl_domain_union(dom, wl_domain_of(values[i]));
+    one &= values[i].t == values[0].t && values[i].v == values[0].v && values[i].t < WL_T_TEXT;
+  }
+  if (one) return wl_compile_constant(c, values[0], out);
+  if ((dom.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_TEXT))
+    return text_map(c, values, base, n, leaf, dom, out);
+  return value_map(c, values, base, n, leaf, dom, out);
+}
+
+wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done, wl_operand *out) {
+  *done = false;
+  int on = depends(c, e);
+  if (on <= 0 || (e->kind == WL_B_ISNULL && wl_compile_leaf(c, e->a) >= 0)) return WL_OK;
+  wl_operand leaf;
+  wl_status rc = wl_compile_leaf_operand(c, on - 1, &leaf);
+  if (rc || wl_is_const(&leaf)) return rc;
+  wl_i64 base = 0, n;
+  if (leaf.dict) {
+    n = leaf.dict->n;
+  } else {
+    __int128 span = (__int128)leaf.dom.hi - leaf.dom.lo + 1;
+    if (!wl_only(&leaf, WL_M(WL_T_INT)) || span > INT_SPAN || span > c->in->n_rows || !calls(c, e))
+      return WL_OK;
+    base = leaf.dom.lo;
+    n = (wl_i64)span;
+  }
+  if (n <= 0) return WL_OK;
+  const wl_column *entries = entries_column(c, leaf.dict, base, n);
+  wl_program *p = NULL;
+  bool truth = false;
+  outcome o = {0};
+  rc = entries ? program_of(c, e, on - 1, entries, &p, &truth) : wl_nomem(c->err);
+  if (!rc) rc = run(c, p, (wl_column *)(size_t)entries, &o, c->err);
+  if (!rc) {
+    rc = as_operand(c, o.values, base, n, truth, &leaf, out);
+    *done = true;
+  } else if (rc != WL_NOMEM) {
+    rc = WL_OK; /* invariant 1 */
+  }
+  outcome_close(&o);
+  return rc;
+}

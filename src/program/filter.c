@@ -1,0 +1,143 @@
+/*
+** WHERE and HAVING: every conjunct drops rows on its own, so the order among them is a matter of
+** cost. What it costs is known from its nodes; how many rows it keeps is measured on a few
+** thousand rows of the table. Part of the compiler.
+**
+** Invariants:
+** 1. The order never shows in the result: opcodes are pure, and conjuncts that call SQLite,
+**    which may raise errors, stay behind the others and in their own order.
+*/
+#include "base/mem.h"
+#include "program/compile_impl.h"
+#include "vm/batch.h"
+#include "vm/cpu/exec.h"
+#include <string.h>
+
+enum { MAX_CONJUNCTS = 64, SAMPLE_FROM = 100000, SAMPLES = 4 };
+
+typedef struct conjunct {
+  const wl_bexpr *e;
+  double cost; /* of a row, in simple operations */
+  double kept; /* share of rows */
+  bool calls;
+} conjunct;
+
+/* Simple operations a row passes. What a dictionary settles is one lookup. */
+static double cost_of(const wl_compiler *c, const wl_bexpr *e, bool *calls) {
+  if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM) return 0;
+  int leaf = wl_compile_leaf(c, e);
+  if (leaf >= 0) {
+    bool text = c->over_table && c->in->cols[leaf]->phys >= WL_P_TEXT;
+    return text ? 4 : 0.5;
+  }
+  double cost = 1;
+  if (e->kind == WL_B_CALL) {
+    cost = e->index == WL_NATIVE_NONE ? 500 : 20;
+    *calls |= e->index == WL_NATIVE_NONE;
+  }
+  for (int k = 0; k < e->n_list; k++) cost += cost_of(c, e->list[k], calls);
+  return cost + cost_of(c, e->a, calls) + cost_of(c, e->b, calls);
+}
+
+static int collect(const wl_compiler *c, const wl_bexpr *e, conjunct *out, int n) {
+  if (e->kind == WL_B_AND && n < MAX_CONJUNCTS - 1) {
+    n = collect(c, e->a, out, n);
+    return n < MAX_CONJUNCTS ? collect(c, e->b, out, n) : n;
+  }
+  out[n] = (conjunct){.e = e, .kept = 0.5};
+  out[n].cost = cost_of(c, e, &out[n].calls);
+  return n + 1;
+}
+
+/* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses. */
+static void measure(wl_compiler *c, conjunct *list, int n) {
+  const wl_compile_in *in = c->in;
+  wl_error ignored = {0};
+  wl_compiler m = {.arena = c->arena, .in = in, .err = &ignored, .over_table = true};
+  wl_program *p = m.p = WL_NEW(c->arena, wl_program);
+  size_t n_exprs = (size_t)in->query->n_exprs;
+  m.memo = WL_NEW_N(c->arena, wl_operand, n_exprs);
+  m.known = WL_NEW_N(c->arena, bool, n_exprs);
+  m.deps = WL_NEW_N(c->arena, int, n_exprs);
+  if (!p || !m.memo || !m.known || !m.deps) return;
+  p->host_op = -1;
+  p->limit = -1;
+  p->table = c->p->table;
+  p->columns = c->p->columns;
+  p->column_names = c->p->column_names;
+  p->column_regs = c->p->column_regs;
+  p->n_columns = c->p->n_columns;
+  p->results = WL_NEW_N(c->arena, wl_result, n);
+  if (!p->results) return;
+  m.fold = c->fold;
+  m.fold.fault = &m.fault;
+  m.fold.chunks = NULL;
+  wl_operand o;
+  wl_status rc = wl_compile_constant(&m, wl_null(), &o);
+  if (!rc) rc = wl_compile_begin(&m, WL_SOURCE_TABLE);
+  for (int k = 0; k < n && !rc; k++) {
+    rc = wl_compile_truth(&m, list[k].e, &o);
+    if (!rc) rc = wl_compile_value(&m, &o);
+    p->results[k].operand = o.x;
+    p->results[k].domain = o.dom;
+    p->n_results = p->n_given = k + 1;
+  }
+  if (!rc) rc = wl_compile_append(&m, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)n, 0});
+  if (!rc) rc = wl_compile_end(&m);
+  if (!rc) rc = wl_compile_append(&m, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  if (!rc) rc = wl_program_verify(p, &ignored);
+  wl_scratch_close(&m.fold);
+  wl_pool *pool = NULL;
+  wl_batch *b = NULL;
+  wl_exec *x = NULL;
+  if (!rc) rc = wl_pool_open(p, SAMPLES * WL_VECTOR, &pool, &ignored);
+  if (!rc) rc = wl_batch_take(pool, &b, &ignored);
+  if (!rc) rc = wl_exec_open(p, 0, in->cols, NULL, in->max_text, &x, &ignored);
+  for (int s = 0; s < SAMPLES && !rc; s++) {
+    wl_i64 row = (in->n_rows - WL_VECTOR) / SAMPLES * s;
+    wl_i64 in_tablet = row & (WL_TABLET_ROWS - 1);
+    if (in_tablet > WL_TABLET_ROWS - WL_VECTOR) in_tablet = WL_TABLET_ROWS - WL_VECTOR;
+    rc = wl_exec_run(x, (int)(row >> WL_TABLET_SHIFT), (wl_i32)in_tablet, WL_VECTOR, b, -1, NULL,
+                     NULL, &ignored);
+  }
+  for (int k = 0; k < n && !rc && b->n_rows; k++) {
+    wl_i64 yes = 0;
+    for (wl_i64 i = 0; i < b->n_rows; i++) {
+      wl_val v = wl_batch_value(b, wl_pool_regs(pool), k, i);
+      yes += v.t == WL_T_INT && v.v;
+    }
+    list[k].kept = (double)yes / (double)b->n_rows;
+  }
+  wl_exec_close(x);
+  wl_batch_give(b);
+  wl_pool_close(pool);
+}
+
+/* What it costs to be rid of one row: the smaller, the earlier. */
+static double rank(const conjunct *k) {
+  return k->cost / (1.001 - k->kept);
+}
+
+wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
+  conjunct list[MAX_CONJUNCTS];
+  int n = collect(c, e, list, 0);
+  bool big = c->over_table && c->in->n_rows >= SAMPLE_FROM;
+  if (n > 1 && big) measure(c, list, n);
+  for (int i = 1; i < n; i++) {
+    conjunct k = list[i];
+    int j = i;
+    for (; j > 0 && !k.calls && (list[j - 1].calls || rank(&k) < rank(&list[j - 1])); j--)
+      list[j] = list[j - 1];
+    list[j] = k;
+  }
+  for (int i = 0; i < n; i++) {
+    wl_operand t;
+    wl_status rc = wl_compile_truth(c, list[i].e, &t);
+    if (rc) return rc;
+    if (wl_is_const(&t) && wl_const_value(c, &t).t != WL_T_NULL && wl_const_value(c, &t).v)
+      continue;
+    rc = wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* patched by the end */
+    if (rc) return rc;
+  }
+  return WL_OK;
+}

@@ -1,0 +1,159 @@
+/*
+** Zone maps: whether a tablet can have a row that passes the filters, from the types and ranges of
+** its columns alone. The filters' opcodes are run over ranges instead of rows.
+**
+** Invariants:
+** 1. A register's range holds every value that a row of the tablet can give it; what is not
+**    understood can be anything.
+*/
+#include "program/zone.h"
+#include "base/mem.h"
+#include "program/domain.h"
+#include "sql/ast.h"
+
+enum { MAX_REGS = 256, MAX_MAP = 4096 };
+enum { F = 1, U = 2, T = 4, ALL = F | U | T };
+
+/* What a register can be: of truths a set of F, U, T; of numbers a domain. */
+typedef struct range {
+  wl_u8 truths;
+  bool known;
+  wl_domain d;
+} range;
+
+static const range anything = {.truths = ALL};
+
+static range of_operand(const wl_program *p, const range *regs, wl_i16 x) {
+  if (!WL_IS_CONST(x)) return regs[x];
+  wl_val v = p->consts[WL_CONST_OF(x)];
+  range r = {.known = v.t <= WL_T_REAL, .d = wl_domain_of(v)};
+  r.truths = v.t == WL_T_NULL ? U : v.t != WL_T_INT ? ALL : v.v ? T : F;
+  return r;
+}
+
+/* The truths of a comparison from those that "less", "equal" and "greater" can be. */
+static wl_u8 compare(wl_u16 op, bool less, bool equal, bool greater) {
+  bool yes = false, no = false;
+  switch (op) {
+  case WL_OP__EqI:
+  case WL_OP__EqF: yes = equal, no = less || greater; break;
+  case WL_OP__NeI:
+  case WL_OP__NeF: yes = less || greater, no = equal; break;
+  case WL_OP__LtI:
+  case WL_OP__LtF: yes = less, no = equal || greater; break;
+  case WL_OP__LeI:
+  case WL_OP__LeF: yes = less || equal, no = greater; break;
+  case WL_OP__GtI:
+  case WL_OP__GtF: yes = greater, no = less || equal; break;
+  default: yes = greater || equal, no = less; break;
+  }
+  return (wl_u8)((yes ? T : 0) | (no ? F : 0));
+}
+
+static range compared(wl_u16 op, bool real, const range *a, const range *b) {
+  if (!a->known || !b->known) return anything;
+  bool null = (a->d.mask | b->d.mask) & WL_M(WL_T_NULL);
+  wl_u8 t = 0;
+  if (real && a->d.flo <= a->d.fhi && b->d.flo <= b->d.fhi)
+    t = compare(op, a->d.flo < b->d.fhi, a->d.flo <= b->d.fhi && b->d.flo <= a->d.fhi,
+                a->d.fhi > b->d.flo);
+  else if (!real && a->d.lo <= a->d.hi && b->d.lo <= b->d.hi)
+    t = compare(op, a->d.lo < b->d.hi, a->d.lo <= b->d.hi && b->d.lo <= a->d.hi, a->d.hi > b->d.lo);
+  return (range){.truths = (wl_u8)(t | (null ? U : 0))};
+}
+
+static range of_column(const wl_column *c, int tablet) {
+  range r = {.truths = ALL, .known = true, .d = c->segments[tablet].domain};
+  if (c->dict) /* the range is that of the codes */
+    r.d.mask = (wl_u8)((r.d.mask & WL_M(WL_T_NULL)) | WL_M(WL_T_INT));
+  r.known = (r.d.mask & ~(WL_M(WL_T_NULL) | WL_M(WL_T_INT) | WL_M(WL_T_REAL))) == 0;
+  return r;
+}
+
+static range of_map(const wl_map *m, const range *a) {
+  if (!a->known || a->d.hi - a->d.lo > MAX_MAP) return anything;
+  wl_u8 t = 0;
+  for (wl_i64 i = a->d.lo; i <= a->d.hi; i++) t |= (wl_u8)(1 << m->t[i - m->base]);
+  if (a->d.mask & WL_M(WL_T_NULL)) t |= (wl_u8)(1 << m->t[m->n]);
+  return (range){.truths = t};
+}
+
+/* Each pair of truths that can meet, under AND (the smaller) or OR (the larger). */
+static range joined(bool and, wl_u8 a, wl_u8 b) {
+  wl_u8 t = 0;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++)
+      if ((a >> i & 1) && (b >> j & 1)) t |= (wl_u8)(1 << ((i < j) == and? i : j));
+  return (range){.truths = t};
+}
+
+static range arith(wl_u16 op, const range *a, const range *b) {
+  static const wl_op ops[] = {WL_OP_ADD, WL_OP_SUB, WL_OP_MUL};
+  bool real = op == WL_OP__AddF || op == WL_OP__SubF || op == WL_OP__MulF;
+  wl_op o = ops[op == WL_OP__AddI || op == WL_OP__AddF   ? 0
+                : op == WL_OP__SubI || op == WL_OP__SubF ? 1
+                                                         : 2];
+  range r = anything;
+  if (!a->known || !b->known) return r;
+  bool null = (a->d.mask | b->d.mask) & WL_M(WL_T_NULL), nan = false;
+  if (real) {
+    double lo, hi;
+    wl_domain_arith_real(o, &a->d, &b->d, &lo, &hi, &nan);
+    r.d = wl_domain_real(lo, hi, null || nan);
+  } else {
+    wl_i64 lo, hi;
+    if (!wl_domain_arith_int(o, &a->d, &b->d, &lo, &hi)) return r;
+    r.d = wl_domain_int(lo, hi, null);
+  }
+  r.known = true;
+  return r;
+}
+
+static range step(const wl_program *p, const wl_instr *in, const range *regs, wl_column **cols,
+                  int tablet) {
+  wl_shape shape = wl_opcodes[in->op].shape;
+  if (shape == WL_SHAPE_COLUMN) return of_column(cols[in->a], tablet);
+  range a = wl_shapes[shape][1] != ' ' ? of_operand(p, regs, in->a) : anything;
+  range b = wl_shapes[shape][2] != ' ' ? of_operand(p, regs, in->b) : anything;
+  switch (shape) {
+  case WL_SHAPE_B_II: return compared(in->op, false, &a, &b);
+  case WL_SHAPE_B_FF: return compared(in->op, true, &a, &b);
+  case WL_SHAPE_MAP_B: return of_map(&p->maps[in->c], &a);
+  case WL_SHAPE_B_BB: return joined(in->op == WL_OP__And, a.truths, b.truths);
+  case WL_SHAPE_B_B:
+    return (range){.truths =
+                       (wl_u8)((a.truths & U) | (a.truths & F ? T : 0) | (a.truths & T ? F : 0))};
+  case WL_SHAPE_I_II:
+  case WL_SHAPE_F_FF:
+    if (in->op == WL_OP__AddI || in->op == WL_OP__SubI || in->op == WL_OP__MulI ||
+        in->op == WL_OP__AddF || in->op == WL_OP__SubF || in->op == WL_OP__MulF)
+      return arith(in->op, &a, &b);
+    return anything;
+  case WL_SHAPE_F_I: {
+    if (!a.known) return anything;
+    range r = {.truths = ALL, .known = true};
+    bool some = a.d.lo <= a.d.hi;
+    r.d = wl_domain_real(some ? (double)a.d.lo : 1, some ? (double)a.d.hi : 0,
+                         a.d.mask & WL_M(WL_T_NULL));
+    return r;
+  }
+  default: return anything;
+  }
+}
+
+bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
+  range regs[MAX_REGS];
+  int last = -1;
+  for (int pc = block + 1; pc < p->code[block].c; pc++)
+    if (p->code[pc].op == WL_OP__IfNot) last = pc;
+  if (last < 0 || p->n_regs > MAX_REGS) return false;
+  for (int pc = block + 1; pc <= last; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (in->op == WL_OP__IfNot) {
+      if (!(of_operand(p, regs, in->a).truths & T)) return true;
+    } else if (wl_shapes[wl_opcodes[in->op].shape][0] != ' ') {
+      regs[in->d] = step(p, in, regs, cols, tablet);
+    }
+  }
+  return false;
+}

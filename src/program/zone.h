@@ -1,0 +1,11 @@
+/* Whether a tablet can be skipped: its zone maps show that no row passes the filters. */
+#ifndef WL_ZONE_H
+#define WL_ZONE_H
+
+#include "program/program.h"
+#include "store/column.h"
+
+/* block: pc of the Parallel over the table. cols: the program's columns. */
+bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+** Scalar functions. Some are CASE in other words and are bound as that; the others become a call:
+** an SQL expression over parameters, which SQLite itself computes where there is no opcode for
+** it. Stands beside bind.c; the compiler (program/call.c) decides between opcode and call.
+**
+** Invariants:
+** 1. Only functions that SQLite has built in, lists as deterministic, and the application has
+**    not replaced are taken; wl_query.calls names all that a query uses.
+** 2. A call directly inside a call goes into the same expression, for values may carry more
+**    than they show: a JSON function knows whether its argument came from another one.
+*/
+#include "sql/bind_impl.h"
+#include "vm/conv.h"
+#include <string.h>
+
+#define T(x) WL_M(WL_T_##x)
+
+enum { ALL_TYPES = T(NULL) | T(INT) | T(REAL) | T(TEXT) | T(BLOB) };
+enum { OF_TIME = 1, REFUSED = 2 };
+
+/* What is known of a function beyond its name; the others can give anything. */
+typedef struct known {
+  const char *name;
+  wl_u8 gives, flags;
+  wl_u8 native;
+} known;
+
+static const known functions[] = {
+    {"abs", T(NULL) | T(INT) | T(REAL), 0, WL_NATIVE_ABS},
+    {"char", T(TEXT), 0, 0},
+    {"date", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"datetime", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"format", T(NULL) | T(TEXT), 0, 0},
+    {"glob", T(NULL) | T(INT), 0, WL_NATIVE_GLOB},
+    {"hex", T(TEXT), 0, 0},
+    {"instr", T(NULL) | T(INT), 0, WL_NATIVE_INSTR},
+    {"julianday", T(NULL) | T(REAL), OF_TIME, 0},
+    {"length", T(NULL) | T(INT), 0, WL_NATIVE_LENGTH},
+    {"like", T(NULL) | T(INT), 0, WL_NATIVE_LIKE},
+    {"likelihood", 0, REFUSED, 0},
+    {"likely", 0, REFUSED, 0},
+    {"lower", T(NULL) | T(TEXT), 0, WL_NATIVE_LOWER},
+    {"ltrim", T(NULL) | T(TEXT), 0, WL_NATIVE_LTRIM},
+    {"printf", T(NULL) | T(TEXT), 0, 0},
+    {"quote", T(TEXT), 0, 0},
+    {"round", T(NULL) | T(REAL), 0, WL_NATIVE_ROUND},
+    {"rtrim", T(NULL) | T(TEXT), 0, WL_NATIVE_RTRIM},
+    {"sign", T(NULL) | T(INT), 0, WL_NATIVE_SIGN},
+    {"sqlite_log", 0, REFUSED, 0},
+    {"sqlite_offset", 0, REFUSED, 0},
+    {"strftime", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"substr", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
+    {"substring", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
+    {"time", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"trim", T(NULL) | T(TEXT), 0, WL_NATIVE_TRIM},
+    {"typeof", T(TEXT), 0, WL_NATIVE_TYPEOF},
+    {"unicode", T(NULL) | T(INT), 0, 0},
+    {"unixepoch", T(NULL) | T(INT), OF_TIME, 0},
+    {"unlikely", 0, REFUSED, 0},
+    {"upper", T(NULL) | T(TEXT), 0, WL_NATIVE_UPPER},
+};
+
+static const known *find_known(const char *name) {
+  for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+    if (sqlite3_stricmp(functions[k].name, name) == 0) return &functions[k];
+  return NULL;
+}
+
+wl_status wl_bind_uses(binder *b, const char *name) {
+  wl_query *q = b->q;
+  for (int k = 0; k < q->n_calls; k++)
+    if (sqlite3_stricmp(q->calls[k], name) == 0) return WL_OK;
+  if (q->n_calls % 8 == 0) {
+    const char **more = WL_NEW_N(b->arena, const char *, q->n_calls + 8);
+    if (!more) return WL_NOMEM;
+    if (q->n_calls) memcpy(more, q->calls, (size_t)q->n_calls * sizeof *more);
+    q->calls = more;
+  }
+  q->calls[q->n_calls++] = name;
+  return WL_OK;
+}
+
+static int count_args(const wl_expr *e) {
+  int n = 0;
+  for (const wl_expr_list *l = e->list; l; l = l->next) n++;
+  return n;
+}
+
+static bool is_name(const wl_expr *e, const char *name) {
+  return sqlite3_stricmp(e->name, name) == 0;
+}
+
+/* ---- functions that are CASE in other words */
+
+static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
+  wl_status rc = wl_bind_binary(b, WL_B_ISNULL, WL_OP_NONE, x, NULL, out);
+  return rc ? rc : wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
+}
+
+/* x op y of values as they are, under the collation of the first of all that has one. */
+static wl_status compare_values(binder *b, wl_bkind kind, wl_op op, wl_bexpr *x, wl_bexpr *y,
+                                wl_bexpr **args, int n, wl_bexpr **out) {
+  wl_status rc = wl_bind_compare(b, kind, op, x, y, out);
+  if (rc) return rc;
+  (*out)->cmp_affinity = '@';
+  (*out)->cmp_coll = WL_COLL_BINARY;
+  for (int k = n - 1; k >= 0; k--)
+    if (args[k]->has_coll) (*out)->cmp_coll = args[k]->coll;
+  return WL_OK;
+}
+
+/* min() and max() of several: NULL if one is; of equal ones min() takes the last, max() the
+** first. */
+static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr **out) {
+  wl_bexpr *best = args[0], *any = NULL, *null;
+  wl_status rc = WL_OK;
+  for (int k = 0; k < n && !rc; k++) {
+    wl_bexpr *x;
+    rc = wl_bind_binary(b, WL_B_ISNULL, WL_OP_NONE, args[k], NULL, &x);
+    if (!rc && any)
+      rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, any, x, &any);
+    else if (!rc)
+      any = x;
+  }
+  for (int k = 1; k < n && !rc; k++) {
+    wl_bexpr *x = wl_bind_node(b, WL_B_CASE);
+    if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
+    if (!x || !x->list) return wl_nomem(b->err);
+    rc = compare_values(b, WL_B_COMPARE, min ? WL_OP_GE : WL_OP_LT, best, args[k], args, n,
+                        &x->list[0]);
+    x->list[1] = args[k];
+    x->list[2] = best;
+    x->n_list = 3;
+    best = x;
+  }
+  if (!rc) rc = wl_bind_constant(b, wl_null(), &null);
+  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_CASE);
+  if (!rc && x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
+  if (rc || !x || !x->list) return rc ? rc : wl_nomem(b->err);
+  x->list[0] = any;
+  x->list[1] = null;
+  x->list[2] = best;
+  x->n_list = 3;
+  for (int k = 0; k < n && !x->explicit_coll; k++) {
+    if (!args[k]->explicit_coll) continue;
+    x->has_coll = x->explicit_coll = true;
+    x->coll = args[k]->coll;
+  }
+  *out = x;
+  return WL_OK;
+}
+
+/* coalesce and ifnull; iif; nullif; min and max of several. *found: it is one of them. */
+static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bexpr **out) {
+  bool coalesce = is_name(e, "coalesce") || is_name(e, "ifnull");
+  bool iif = is_name(e, "iif"), nullif = is_name(e, "nullif");
+  bool best = is_name(e, "min") || is_name(e, "max");
+  *found = (coalesce && n >= 2) || (iif && n == 3) || (nullif && n == 2) || (best && n >= 2);
+  if (!*found) return WL_OK;
+  if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
+  wl_bexpr **args = WL_NEW_N(b->arena, wl_bexpr *, n);
+  if (!args) return wl_nomem(b->err);
+  wl_status rc = WL_OK;
+  int k = 0;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next)
+    rc = wl_bind_expr(b, l->expr, &args[k++]);
+  if (rc) return rc;
+  if (best) return extreme(b, is_name(e, "min"), args, n, out);
+  wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n);
+  if (!x || !x->list) return wl_nomem(b->err);
+  if (iif) {
+    memcpy(x->list, args, 3 * sizeof *args);
+    x->n_list = 3;
+  } else if (nullif) {
+    rc = compare_values(b, WL_B_IS, WL_OP_EQ, args[0], args[1], args, n, &x->list[0]);
+    if (!rc) rc = wl_bind_constant(b, wl_null(), &x->list[1]);
+    x->list[2] = args[0];
+    x->n_list = 3;
+  } else {
+    for (k = 0; k < n - 1 && !rc; k++) {
+      rc = not_null(b, args[k], &x->list[2 * k]);
+      x->list[2 * k + 1] = args[k];
+    }
+    x->list[2 * k] = args[k];
+    x->n_list = 2 * k + 1;
+  }
+  if (!rc) wl_bind_collation(x);
+  return rc;
+}
+
+/* ---- calls */
+
+/* A call under construction: its text, and the arguments that ?1 … stand for. */
+typedef struct making {
+  const char *text;
+  wl_bexpr **args;
+  int n, size;
+  bool of_time;
+} making;
+
+static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
+  if (m->n == m->size) {
+    int size = m->size ? m->size * 2 : 4;
+    wl_bexpr **p = WL_NEW_N(b->arena, wl_bexpr *, size);
+    if (!p) return wl_nomem(b->err);
+    if (m->n) memcpy(p, m->args, (size_t)m->n * sizeof *p);
+    m->args = p;
+    m->size = size;
+  }
+  wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
+  if (rc) return rc;
+  m->n++;
+  m->text = wl_arena_printf(b->arena, "%s?%d", m->text, m->n);
+  return m->text ? WL_OK : wl_nomem(b->err);
+}
+
+static bool is_arrow(const wl_expr *e) {
+  return e->kind == WL_E_BINARY && (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2);
+}
+
+/* Whether an argument is itself a call, to be computed in the same expression. Not where a
+** collation matters (min, max, nullif): parameters have none. */
+static bool goes_inside(const wl_expr *e) {
+  if (is_arrow(e)) return true;
+  if (e->kind != WL_E_CALL || e->distinct || e->star || e->window || e->a || !e->list) return false;
+  const known *f = find_known(e->name);
+  if (f && f->native) return false; /* opcodes are faster, and their values carry nothing more */
+  return !is_name(e, "min") && !is_name(e, "max") && !is_name(e, "nullif") &&
+         wl_conv_function(e->name);
+}
+
+/* JSON marks its values, and what passes them on keeps the mark; a value of ours has none. */
+static bool passes_mark(const wl_expr *e) {
+  if (!e) return false;
+  if (is_arrow(e)) return true;
+  if (e->kind == WL_E_CALL) return sqlite3_strnicmp(e->name, "json", 4) == 0;
+  if (e->kind != WL_E_CASE && e->kind != WL_E_COLLATE && e->kind != WL_E_UNARY) return false;
+  for (const wl_expr_list *l = e->list; l; l = l->next)
+    if (passes_mark(l->expr)) return true;
+  return passes_mark(e->a) || passes_mark(e->b);
+}
+
+static wl_status write_call(binder *b, making *m, const wl_expr *e);
+
+static wl_status write_arg(binder *b, making *m, const wl_expr *e) {
+  return goes_inside(e) ? write_call(b, m, e) : add_arg(b, m, e);
+}
+
+static wl_status more_text(binder *b, making *m, const char *text) {
+  m->text = wl_arena_printf(b->arena, "%s%s", m->text, text);
+  return m->text ? WL_OK : wl_nomem(b->err);
+}
+
+static wl_status write_call(binder *b, making *m, const wl_expr *e) {
+  wl_status rc;
+  if (is_arrow(e)) {
+    const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
+    if (wl_bind_uses(b, op)) return wl_nomem(b->err);
+    rc = more_text(b, m, "(");
+    if (!rc) rc = write_arg(b, m, e->a);
+    if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
+    if (!rc) rc = write_arg(b, m, e->b);
+    return rc ? rc : more_text(b, m, ")");
+  }
+  const known *f = find_known(e->name);
+  int n = count_args(e);
+  if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
+      !wl_conv_function(e->name))
+    return wl_not_taken(b->err, "the function %s() is not native", e->name);
+  if (f && f->flags & OF_TIME) {
+    if (n < (is_name(e, "strftime") ? 2 : 1))
+      return wl_not_taken(b->err, "%s() asks for the current time", e->name);
+    m->of_time = true;
+  }
+  if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
+  rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
+    if (sqlite3_strnicmp(e->name, "json", 4) == 0 && !goes_inside(l->expr) && passes_mark(l->expr))
+      return wl_not_taken(b->err, "JSON that comes to %s() by way of CASE", e->name);
+    rc = write_arg(b, m, l->expr);
+    if (!rc && l->next) rc = more_text(b, m, ", ");
+  }
+  return rc ? rc : more_text(b, m, ")");
+}
+
+wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
+  making m = {.text = ""};
+  const known *f = NULL;
+  if (!is_arrow(e)) {
+    bool found = false, plain = !e->distinct && !e->star && !e->window && !e->a;
+    wl_status rc = plain ? as_case(b, e, count_args(e), &found, out) : WL_OK;
+    if (rc || found) return rc;
+    if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
+    f = find_known(e->name);
+  }
+  wl_status rc = write_call(b, &m, e);
+  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_CALL);
+  if (!x) return rc ? rc : wl_nomem(b->err);
+  x->text = m.text;
+  x->list = m.args;
+  x->n_list = m.n;
+  x->of_time = m.of_time;
+  x->gives = f ? f->gives : ALL_TYPES;
+  /* only where the arguments are just the function's own */
+  x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;
+  for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
+    if (goes_inside(l->expr)) x->index = WL_NATIVE_NONE;
+  b->q->n_call_cost += x->index == WL_NATIVE_NONE;
+  wl_bind_collation(x);
+  *out = x;
+  return WL_OK;
+}
+
+wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
+  bool like = is_name(e, "like");
+  if (!like && !is_name(e, "glob"))
+    return wl_not_taken(b->err, "the operator %s is not native", e->name);
+  wl_bexpr *x = wl_bind_node(b, WL_B_CALL);
+  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
+  if (!x || !x->list || wl_bind_uses(b, like ? "like" : "glob")) return wl_nomem(b->err);
+  wl_status rc = wl_bind_expr(b, e->b, &x->list[0]);
+  if (!rc) rc = wl_bind_expr(b, e->a, &x->list[1]);
+  if (!rc && e->c) rc = wl_bind_expr(b, e->c, &x->list[2]);
+  if (rc) return rc;
+  x->n_list = e->c ? 3 : 2;
+  x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
+  x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
+  x->gives = T(NULL) | T(INT);
+  wl_bind_collation(x);
+  *out = x;
+  return wl_bind_negate(b, e->negated, out);
+}

@@ -1,0 +1,257 @@
+/*
+** SQLite's functions over a vector of rows; see calls.h.
+*/
+#include "vm/calls.h"
+#include "base/mem.h"
+#include "vm/conv.h"
+#include <string.h>
+
+enum { KEPT = 16 };
+
+/* A statement prepared before, for a text and the arguments that vary. */
+typedef struct kept {
+  char *sql;
+  sqlite3_stmt *stmt;
+} kept;
+
+struct wl_calls {
+  sqlite3 *db;
+  kept kept[KEPT];
+  int next; /* whose place the next new one takes */
+  /* the run in progress */
+  wl_vctx *x;
+  const wl_call_rows *rows;
+  wl_val *out;
+  int n_out;
+};
+
+/* ---- the virtual table: a row of it is a row of the vector, a column an argument */
+
+typedef struct table {
+  sqlite3_vtab base;
+  wl_calls *calls;
+} table;
+
+typedef struct cursor {
+  sqlite3_vtab_cursor base;
+  wl_calls *calls;
+  int row;
+} cursor;
+
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
+                    char **err) {
+  (void)argc, (void)argv, (void)err;
+  sqlite3_str *s = sqlite3_str_new(db);
+  for (int k = 0; k < WL_CALL_ARGS; k++)
+    sqlite3_str_appendf(s, "%sc%d", k ? "," : "CREATE TABLE x(", k + 1);
+  sqlite3_str_appendall(s, ")");
+  char *sql = sqlite3_str_finish(s);
+  int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
+  *out = (sqlite3_vtab *)t;
+  if (!t) return rc ? rc : SQLITE_NOMEM;
+  memset(t, 0, sizeof *t);
+  t->calls = aux;
+  return SQLITE_OK;
+}
+static int xdisconnect(sqlite3_vtab *v) {
+  sqlite3_free(v);
+  return SQLITE_OK;
+}
+static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  (void)v;
+  info->estimatedCost = 1000;
+  return SQLITE_OK;
+}
+static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  cursor *c = sqlite3_malloc(sizeof *c);
+  *out = (sqlite3_vtab_cursor *)c;
+  if (!c) return SQLITE_NOMEM;
+  memset(c, 0, sizeof *c);
+  c->calls = ((table *)v)->calls;
+  return SQLITE_OK;
+}
+static int xclose(sqlite3_vtab_cursor *p) {
+  sqlite3_free(p);
+  return SQLITE_OK;
+}
+static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
+                   sqlite3_value **argv) {
+  (void)num, (void)str, (void)argc, (void)argv;
+  ((cursor *)p)->row = 0;
+  return SQLITE_OK;
+}
+static int xnext(sqlite3_vtab_cursor *p) {
+  ((cursor *)p)->row++;
+  return SQLITE_OK;
+}
+static int xeof(sqlite3_vtab_cursor *p) {
+  const cursor *c = (cursor *)p;
+  return c->row >= c->calls->rows->n;
+}
+static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((cursor *)p)->row;
+  return SQLITE_OK;
+}
+static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  const cursor *c = (cursor *)p;
+  const wl_call_rows *r = c->calls->rows;
+  wl_val v = r->args[(size_t)col * (size_t)r->n + (size_t)c->row];
+  const void *bytes = v.t >= WL_T_TEXT && v.n ? (const void *)wl_bytes(v) : "";
+  switch (v.t) {
+  case WL_T_INT: sqlite3_result_int64(ctx, (sqlite3_int64)v.v); break;
+  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
+  case WL_T_TEXT: sqlite3_result_text(ctx, bytes, (int)v.n, SQLITE_STATIC); break;
+  case WL_T_BLOB: sqlite3_result_blob(ctx, bytes, (int)v.n, SQLITE_STATIC); break;
+  default: break;
+  }
+  return SQLITE_OK;
+}
+
+static sqlite3_module module = {.xConnect = xconnect,
+                                .xBestIndex = xbest_index,
+                                .xDisconnect = xdisconnect,
+                                .xOpen = xopen,
+                                .xClose = xclose,
+                                .xFilter = xfilter,
+                                .xNext = xnext,
+                                .xEof = xeof,
+                                .xColumn = xcolumn,
+                                .xRowid = xrowid};
+
+/* ---- the aggregate that takes the results */
+
+static void sink_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
+  wl_calls *c = sqlite3_user_data(ctx);
+  (void)argc;
+  wl_val *v = &c->out[c->n_out++];
+  *v = wl_null();
+  switch (sqlite3_value_type(argv[0])) {
+  case SQLITE_INTEGER: *v = wl_int(sqlite3_value_int64(argv[0])); break;
+  case SQLITE_FLOAT: *v = wl_real(sqlite3_value_double(argv[0])); break;
+  case SQLITE_TEXT:
+  case SQLITE_BLOB: {
+    bool text = sqlite3_value_type(argv[0]) == SQLITE_TEXT;
+    const void *p = text ? (const void *)sqlite3_value_text(argv[0]) : sqlite3_value_blob(argv[0]);
+    wl_u32 n = (wl_u32)sqlite3_value_bytes(argv[0]);
+    wl_u8 *to = wl_scratch(c->x, n);
+    if (!to || (n && !p)) {
+      *c->x->fault = WL_FAULT_ROOM;
+      sqlite3_result_error_nomem(ctx);
+      break;
+    }
+    if (n) memcpy(to, p, n);
+    *v = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)to, n);
+    break;
+  }
+  default: break;
+  }
+}
+static void sink_final(sqlite3_context *ctx) {
+  (void)ctx;
+}
+
+/* ---- statements */
+
+wl_calls *wl_calls_open(sqlite3 *db) {
+  wl_calls *c = wl_mem_zalloc(sizeof *c);
+  if (!c) return NULL;
+  c->db = db;
+  if (sqlite3_create_module(db, "wl_rows", &module, c) == SQLITE_OK &&
+      sqlite3_create_function(db, "wl_sink", 1, SQLITE_UTF8, c, NULL, sink_step, sink_final) ==
+          SQLITE_OK)
+    return c;
+  wl_mem_free(c);
+  return NULL;
+}
+
+void wl_calls_close(wl_calls *c) {
+  if (!c) return;
+  for (int i = 0; i < KEPT; i++) {
+    sqlite3_finalize(c->kept[i].stmt);
+    wl_mem_free(c->kept[i].sql);
+  }
+  wl_mem_free(c);
+}
+
+/* The statement's text: ?3 stays where the argument is one for all rows, else it is column c3. */
+static char *statement(const wl_call_rows *r) {
+  sqlite3_str *s = sqlite3_str_new(NULL);
+  sqlite3_str_appendall(s, "SELECT wl_sink(");
+  for (const char *p = r->text; *p; p++) {
+    if (*p != '?') {
+      sqlite3_str_append(s, p, 1);
+      continue;
+    }
+    int k = 0;
+    for (; p[1] >= '0' && p[1] <= '9'; p++) k = k * 10 + (p[1] - '0');
+    sqlite3_str_appendf(s, "%s%d", r->varies[k - 1] ? "c" : "?", k);
+  }
+  sqlite3_str_appendall(s, ") FROM wl_rows");
+  return sqlite3_str_finish(s);
+}
+
+static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
+  char *sql = statement(r);
+  for (int i = 0; sql && i < KEPT; i++)
+    if (c->kept[i].sql && strcmp(c->kept[i].sql, sql) == 0) {
+      sqlite3_free(sql);
+      return c->kept[i].stmt;
+    }
+  kept *k = &c->kept[c->next];
+  c->next = (c->next + 1) % KEPT;
+  sqlite3_finalize(k->stmt);
+  wl_mem_free(k->sql);
+  k->stmt = NULL;
+  k->sql = sql ? wl_mem_strdup(sql) : NULL;
+  if (!k->sql ||
+      sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &k->stmt, NULL) != SQLITE_OK) {
+    wl_mem_free(k->sql);
+    k->sql = NULL;
+  }
+  sqlite3_free(sql);
+  return k->stmt;
+}
+
+static void bind(sqlite3_stmt *q, int i, wl_val a) {
+  const void *p = a.t >= WL_T_TEXT && a.n ? (const void *)wl_bytes(a) : "";
+  switch (a.t) {
+  case WL_T_INT: sqlite3_bind_int64(q, i, (sqlite3_int64)a.v); break;
+  case WL_T_REAL: sqlite3_bind_double(q, i, wl_as_f64(a.v)); break;
+  case WL_T_TEXT: sqlite3_bind_text(q, i, p, (int)a.n, SQLITE_STATIC); break;
+  case WL_T_BLOB: sqlite3_bind_blob(q, i, p, (int)a.n, SQLITE_STATIC); break;
+  default: sqlite3_bind_null(q, i);
+  }
+}
+
+static bool is_now(wl_val a) {
+  return a.t >= WL_T_TEXT && a.n == 3 && sqlite3_strnicmp((const char *)wl_bytes(a), "now", 3) == 0;
+}
+
+void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
+  wl_calls *c = wl_conv_calls(x->conv);
+  if (!c) {
+    *x->fault = WL_FAULT_ROOM;
+    return;
+  }
+  for (int k = 0; k < rows->n_args && rows->of_time; k++)
+    for (int i = 0; i < (rows->varies[k] ? rows->n : 1); i++)
+      if (is_now(rows->args[(size_t)k * (size_t)rows->n + (size_t)i])) *x->fault = WL_FAULT_SQL;
+  sqlite3_stmt *q = *x->fault || rows->n_args > WL_CALL_ARGS ? NULL : find(c, rows);
+  if (!q) {
+    *x->fault = WL_FAULT_SQL;
+    return;
+  }
+  c->x = x;
+  c->rows = rows;
+  c->out = out;
+  c->n_out = 0;
+  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
+  for (int k = 0; k < rows->n_args; k++)
+    if (!rows->varies[k]) bind(q, k + 1, rows->args[(size_t)k * (size_t)rows->n]);
+  int rc = sqlite3_step(q);
+  if (rc != SQLITE_ROW || c->n_out != rows->n)
+    *x->fault = *x->fault == WL_FAULT_ROOM || rc == SQLITE_NOMEM ? WL_FAULT_ROOM : WL_FAULT_SQL;
+  sqlite3_reset(q);
+}

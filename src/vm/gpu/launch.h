@@ -1,0 +1,82 @@
+/*
+** A launch of the interpreter kernel over a block of tablets, and the rows it gives: shared by
+** run_device.c, which plans, starts and waits, and results.c, which brings rows to the host.
+** All of it under the device's lock.
+*/
+#ifndef WL_LAUNCH_H
+#define WL_LAUNCH_H
+
+#include "vm/gpu/devcol.h"
+#include "vm/gpu/group_device.h"
+#include "vm/gpu/limits.h"
+#include "vm/gpu/lower.h"
+#include "vm/gpu/order_device.h"
+#include "vm/run_impl.h"
+
+/* Counters at the head of the argument block. */
+enum { C_TICKET, C_OUT, C_SIDE, C_TEXT, C_FAULT, COUNTERS = 8 };
+
+typedef struct wl_results wl_results; /* rows in host memory; results.c */
+
+/* A run's state between waves. */
+typedef struct wl_device_state {
+  wl_arena arena;
+  wl_lowered low;
+  wl_transfer_mode mode;  /* never auto */
+  bool resident;          /* whole columns are there, on the device or mapped */
+  int depth;              /* launches under way at once */
+  struct wl_launch *ring; /* [WL_STREAM_BLOCKS_MOST] */
+  wl_i64 n_in, n_out;     /* bytes moved */
+  double ns[3];           /* waited for data, kernels, results */
+  int group, most;        /* tablets in the next block, and at most */
+  wl_u64 text_room;       /* bytes for text that the kernel makes */
+  __int128 *magnitude;    /* [n_accs]: sum of |v| so far, of AggSumX */
+  wl_dgroups *groups;     /* of GROUP BY, until the host has them; else NULL */
+  wl_dorder order;        /* what the device does of DISTINCT and ORDER BY */
+} wl_device_state;
+
+typedef struct wl_launch {
+  wl_run *r;
+  wl_device *d;
+  wl_device_state *s;
+  int queue;
+  int first, end; /* tablets */
+  wl_u64 n_rows, n_tiles;
+  unsigned grid;
+  wl_devcol *cols;    /* temporary copies, or unused */
+  wl_u8 *host, *blob; /* the argument block on both sides, pinned here */
+  size_t n_blob;
+  wl_u64 *tiles, *partial, *side;
+  wl_u8 *text;
+  wl_u64 n_side;
+  wl_kout outs[WL_GPU_MAX_RESULTS];
+  int n_fetch;      /* result columns that the host wants */
+  bool ordered;     /* the rows are all there are, in their final order */
+  wl_u64 *counters; /* at the head of host, once the kernel is done */
+  wl_results *results;
+  wl_kargs args;
+} wl_launch;
+
+/* Kernels read and write host memory. */
+static inline bool wl_launch_mapped(const wl_device_state *s) {
+  return s->mode == WL_TRANSFER_MAPPED;
+}
+
+/* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If it gave
+** all rows, only the columns to be given are fetched, and nothing is left to do. */
+wl_status wl_gather_order(wl_launch *l, wl_error *err) WL_MUST;
+/* A wave's launches have ended: looks after the groups, and gives them to the run after the last
+** tablet; r->next_tablet says where to go on. */
+wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+/* Forgets all that the groups gathered; the first tablet is next. */
+wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+void wl_gather_forget(wl_run *r); /* the host's share of that */
+
+/* Sends the rows on their way, in the launch's queue: there when it is finished. */
+wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;
+/* Hands the rows, which are there, to the run as batches. */
+wl_status wl_results_push(wl_launch *l, wl_error *err) WL_MUST;
+/* Gives up the launch's share; NULL is fine. */
+void wl_results_drop(wl_results *results);
+
+#endif

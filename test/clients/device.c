@@ -253,6 +253,32 @@ static void budgets(const char *engine) {
   sqlite3_close(db);
 }
 
+/* Every way for the columns to get there, in one launch and in several. */
+static void transfers(const char *engine) {
+  static const char *const modes[] = {"serial", "stream", "mapped", "cached"};
+  static const char *const queries[] = {
+      "SELECT a, count(*), sum(r), min(w), max(b), sum(odd) FROM t GROUP BY a",
+      "SELECT k%70000, count(*), sum(r), avg(b) FROM t GROUP BY 1",
+      "SELECT w, r, count(*), sum(k) FROM t GROUP BY w, r",
+      "SELECT k, s, r FROM t WHERE k%3=1 ORDER BY r, b DESC",
+      "SELECT k, s||'!' FROM t ORDER BY b LIMIT 30",
+      "SELECT DISTINCT a, r FROM t",
+      "SELECT a, count(s||k), count(*) FROM t GROUP BY a",
+  };
+  sqlite3 *db = open_rows(200000);
+  for (int m = 0; m < 4; m++)
+    for (int big = 0; big < 2; big++)
+      for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++) {
+        char label[60];
+        snprintf(label, sizeof label, "transfer=%s, device_budget %s", modes[m], big ? "0" : "12M");
+        use_engine(db, engine);
+        use_setting(db, "transfer", modes[m]);
+        use_setting(db, "device_budget", big ? "0" : "12M");
+        check(db, engine, label, queries[k], big ? "; " : NULL, k > 0);
+      }
+  sqlite3_close(db);
+}
+
 /* Random queries whose keys are all numbers. None is the bare rowid: grouped by that and other
 ** terms, SQLite leaves the groups in rowid order. */
 static void random_queries(const char *engine, int n_rows, int n) {
@@ -303,6 +329,7 @@ int main(void) {
     sizes(engines[e]);
     spans(engines[e]);
     budgets(engines[e]);
+    transfers(engines[e]);
     random_queries(engines[e], 300, TEST_SANITIZED ? 100 : 400);
     random_queries(engines[e], 5000, TEST_SANITIZED ? 30 : 150);
     random_queries(engines[e], 70000, TEST_SANITIZED ? 5 : 25);

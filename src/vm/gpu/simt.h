@@ -31,7 +31,6 @@
 **               being a const wl_kargs *; the file has declared the struct wl_kargs
 ** WL_KERNEL_OF(k, type, n)  the same for another argument struct, and at most n
 **               threads a block, which lets nvcc give each thread more registers
-** WL_KERNEL_MANY(k, type, n, m)  and few enough for m such blocks on a processor at once
 ** WL_KERNEL_DECLARE(k, type)  declares a kernel that another file defines
 */
 #ifdef __CUDACC__
@@ -50,12 +49,6 @@ typedef bool wl_simt_bool;
 #define WL_KERNEL(name)               WL_KERNEL_BOUNDED(name, wl_kargs, )
 #define WL_KERNEL_OF(name, type, n)   WL_KERNEL_BOUNDED(name, type, __launch_bounds__(n))
 #define WL_KERNEL_DECLARE(name, type) extern "C" __global__ void name(const type)
-/* Before sm_80 a processor runs 1,024 threads at most. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define WL_KERNEL_MANY(name, type, n, m) WL_KERNEL_OF(name, type, n)
-#else
-#define WL_KERNEL_MANY(name, type, n, m) WL_KERNEL_BOUNDED(name, type, __launch_bounds__(n, m))
-#endif
 
 #define WL_SIMT_ALL_LANES 0xffffffffu
 
@@ -168,9 +161,8 @@ typedef _Bool wl_simt_bool;
     name##_body((const type *)args);                                                               \
   }                                                                                                \
   static void name##_body(const type *args)
-#define WL_KERNEL(name)                  WL_KERNEL_OF(name, wl_kargs, 1024)
-#define WL_KERNEL_MANY(name, type, n, m) WL_KERNEL_OF(name, type, n)
-#define WL_KERNEL_DECLARE(name, type)    void name(const void *args)
+#define WL_KERNEL(name)               WL_KERNEL_OF(name, wl_kargs, 1024)
+#define WL_KERNEL_DECLARE(name, type) void name(const void *args)
 
 /* The running thread as its own code sees it; the head of launch.c's record of it. */
 typedef struct wl_sim_self {

@@ -761,9 +761,8 @@ static wl_status aggregate(wl_compiler *c, int k) {
     break;
   case WL_FN_MIN:
   case WL_FN_MAX: {
-    bool min = g->fn == WL_FN_MIN, I = wl_only(&a, WL_M(WL_T_INT)),
-         F = wl_only(&a, WL_M(WL_T_REAL));
-    int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
+    bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
+    bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
     if (ties_show(&a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err,
                           "%s() has ties, and SQLite would meet them in the order of an index",

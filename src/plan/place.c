@@ -22,7 +22,8 @@
 #define GPU_NODE   0.03
 #define LOAD_ROW   45.0
 #define LOAD_VALUE 28.0
-#define LOAD_USES  8.0 /* a load is expected to serve so many statements … */
+#define LOAD_USES  8.0  /* a load is expected to serve so many statements … */
+#define LIMIT_SKIP 16.0 /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
 
 static void duration(double ns, char *out, size_t n) {
   if (ns < 1e6)
@@ -33,11 +34,28 @@ static void duration(double ns, char *out, size_t n) {
     snprintf(out, n, "%.1f s", ns / 1e9);
 }
 
+static bool small_number(const wl_bexpr *e, double *out) {
+  *out = 0;
+  if (!e) return true;
+  if (e->kind != WL_B_CONST || e->value.t != WL_T_INT || (wl_i64)e->value.v < 0) return false;
+  *out = (double)(wl_i64)e->value.v;
+  return true;
+}
+
+/* How many rows SQLite would read: where it neither sorts nor gathers, LIMIT ends the scan. */
+static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n) {
+  double limit, offset;
+  if (!q->limit || q->aggregate || facts->sorts) return n;
+  if (!small_number(q->limit, &limit) || !small_number(q->offset, &offset)) return n;
+  double most = (limit + offset) * (q->where ? LIMIT_SKIP : 1);
+  return most < n ? most : n;
+}
+
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
               bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device,
               wl_placement *out) {
   double n = (double)n_rows, nodes = q->n_nodes_cost;
-  double scan = n * (COST_ROW + COST_NODE * nodes);
+  double scan = rows_read(q, facts, n) * (COST_ROW + COST_NODE * nodes);
   out->sqlite_ns = facts->point_lookup ? COST_POINT : facts->range_lookup ? scan / 4 : scan;
   /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
@@ -91,6 +109,8 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
     bool by_rowid = strstr(detail, "USING INTEGER PRIMARY KEY") != NULL;
     bool by_index = strstr(detail, "INDEX") != NULL && !by_rowid;
     if (by_index) out->rowid_order = false;
+    if (strncmp(detail, "USE TEMP B-TREE", 15) == 0) out->sorts = true;
+    if (strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0) out->sorts_groups = true;
     if (strncmp(detail, "SEARCH", 6) == 0) {
       if (strstr(detail, "=?"))
         out->point_lookup = true;

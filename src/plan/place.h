@@ -26,6 +26,8 @@ typedef struct wl_plan_facts {
   bool rowid_order;  /* it scans or searches in rowid order */
   bool point_lookup; /* it finds few rows by equality on a key or index */
   bool range_lookup; /* it searches a range */
+  bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
+  bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
 } wl_plan_facts;
 
 typedef struct wl_placement {

@@ -747,32 +747,44 @@ static bool ordered_by_groups(const wl_query *q) {
   return true;
 }
 
+/* One more sort key: a result column, or one behind these. */
+static wl_status sort_key(compiler *c, const wl_border *o) {
+  const wl_query *q = c->in->query;
+  wl_program *p = c->p;
+  wl_order *to = &p->order[p->n_order++];
+  to->desc = o->desc;
+  to->nulls_last = o->nulls_last;
+  to->coll = (wl_u8)coll_of(o->expr);
+  for (to->result = 0; to->result < q->n_results; to->result++) {
+    const wl_bexpr *e = q->results[to->result];
+    if (e == o->expr) return WL_OK;
+    if (e->kind == WL_B_COLUMN && o->expr->kind == WL_B_COLUMN && e->index == o->expr->index)
+      return WL_OK;
+  }
+  to->result = p->n_results++;
+  return one_result(c, o->expr, to->result);
+}
+
 /* The result columns, and behind them the sort keys that are none of them. */
 static wl_status results(compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   wl_status rc = WL_OK;
+  bool ties = false;
   p->n_results = p->n_given = q->n_results;
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = one_result(c, q->results[k], k);
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
-    if (!rc && (q->distinct || q->n_order))
+    operand o = {.dom = p->results[k].domain};
+    ties |= ties_show(&o, coll_of(q->results[k]));
+    if (!rc && (q->distinct || (q->n_order && !q->n_scan)))
       rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }
   bool unsorted = (q->aggregate && !q->grouped) || ordered_by_groups(q);
-  for (int k = 0; k < q->n_order && !rc && !unsorted; k++) {
-    const wl_border *o = &q->order[k];
-    wl_order *to = &p->order[p->n_order++];
-    to->desc = o->desc;
-    to->nulls_last = o->nulls_last;
-    to->coll = (wl_u8)coll_of(o->expr);
-    to->result = 0;
-    while (to->result < q->n_results && q->results[to->result] != o->expr) to->result++;
-    if (to->result < q->n_results) continue;
-    to->result = p->n_results++;
-    rc = one_result(c, o->expr, to->result);
-  }
+  for (int k = 0; k < q->n_order && !rc && !unsorted; k++) rc = sort_key(c, &q->order[k]);
+  if (q->ties_hidden && !ties) unsorted = true; /* nobody can tell equal rows apart */
+  for (int k = 0; k < q->n_scan && !rc && !unsorted; k++) rc = sort_key(c, &q->scan[k]);
   return rc ? rc : append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
 }
 
@@ -840,7 +852,7 @@ static wl_status compile(compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = q->distinct || (q->n_order > 0 && !ordered_by_groups(q));
+  bool sorted = q->distinct || q->n_scan > 0 || (q->n_order > 0 && !ordered_by_groups(q));
   if (!rc && limited && !q->aggregate && !sorted)
     rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);
@@ -879,9 +891,9 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->columns = WL_NEW_N(arena, wl_i16, q->n_cols);
   p->column_names = WL_NEW_N(arena, const char *, q->n_cols);
   p->column_regs = WL_NEW_N(arena, wl_reg, q->n_cols);
-  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order);
+  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order + q->n_scan);
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
-  p->order = WL_NEW_N(arena, wl_order, q->n_order);
+  p->order = WL_NEW_N(arena, wl_order, q->n_order + q->n_scan);
   p->keys = WL_NEW_N(arena, wl_key, q->n_groups);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);

@@ -62,8 +62,14 @@ static wl_status number_args(wl_sqltext *t, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether rows that ORDER BY calls equal are equal in all they show. */
+/* Whether rows that ORDER BY calls equal are equal in all they show, and, where DISTINCT keeps
+** one of several, whether they all have the same place. */
 static bool ties_hidden(const wl_query *q) {
+  for (int k = 0; k < q->n_order && q->distinct; k++) {
+    int i = 0;
+    while (i < q->n_results && !wl_bexpr_same(q->results[i], q->order[k].expr)) i++;
+    if (i == q->n_results) return false;
+  }
   for (int i = 0; i < q->n_results; i++) {
     int k = 0;
     while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
@@ -99,7 +105,8 @@ static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   /* ORDER BY the key may make it read backwards, which its plan does not say; rowids have no
   ** ties, so that only DISTINCT tells then which of its rows came first */
   bool sure = facts->rowid_order && !(q->n_order && (table->without_rowid || q->distinct));
-  bool by_scan = q->grouped ? !facts->sorts_groups && !groups_ordered(q) : !q->ties_hidden;
+  bool total = q->grouped && !q->distinct ? groups_ordered(q) : q->ties_hidden;
+  bool by_scan = !total && !(q->grouped && facts->sorts_groups);
   if (sure && !(q->grouped && by_scan)) return WL_OK;
   rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
   if (rc == WL_NOT_TAKEN && !by_scan) {

@@ -142,12 +142,32 @@ static wl_status index_keys(sqlite3 *db, const wl_store *store, const wl_table *
   return rc == SQLITE_DONE && s->n_keys ? WL_OK : wl_not_taken(err, "SQLite lists no such index");
 }
 
+/* The column of an INTEGER PRIMARY KEY, which is the rowid under another name. */
+static wl_status read_alias(sqlite3 *db, const wl_table *t, int *out, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  *out = -1;
+  if (t->without_rowid) return WL_OK;
+  char *sql = sqlite3_mprintf("SELECT cid FROM pragma_table_xinfo(%Q, %Q) WHERE pk AND type = "
+                              "'INTEGER' COLLATE NOCASE AND NOT EXISTS (SELECT 1 FROM "
+                              "pragma_index_list(%Q, %Q) WHERE origin = 'pk')",
+                              t->name, t->schema, t->name, t->schema);
+  int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) *out = sqlite3_column_int(q, 0);
+  sqlite3_finalize(q);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  return rc == SQLITE_ROW || rc == SQLITE_DONE
+             ? WL_OK
+             : wl_not_taken(err, "SQLite does not list the table's key");
+}
+
 wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *store,
                        const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) {
   loops l;
   const cursor *scan = NULL;
   const char *index;
   memset(out, 0, sizeof *out);
+  out->alias = -1;
   wl_status rc = read_program(db, sql, n, &l, err);
   if (rc) return rc;
   for (int i = 0; i < l.n_cursors; i++) {
@@ -171,9 +191,10 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
   else
     rc = add_key(arena, out, (wl_scan_key){.column = -1, .coll = WL_COLL_BINARY}, err);
   if (rc) return rc;
+  rc = read_alias(db, t, &out->alias, err);
   out->storage = !index && !scan->prev;
   for (int k = 0; k < out->n_keys; k++) out->keys[k].desc ^= scan->prev;
-  return WL_OK;
+  return rc;
 }
 
 /* A column that only the scan's order asks for. */
@@ -193,6 +214,15 @@ static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, const wl_scan_k
   return x;
 }
 
+/* Whether a group key is a scan key, perhaps under a collation of its own. */
+static bool is_column(const wl_scan *s, const wl_bexpr *e, const wl_scan_key *key) {
+  bool number = key->column < 0 || key->column == s->alias; /* which no collation changes */
+  if (!number && e->coll != key->coll) return false;
+  while (e->kind == WL_B_CAST && e->op == WL_OP_POS) e = e->a;
+  if (e->kind != WL_B_COLUMN) return false;
+  return e->index == key->column || (number && (e->index < 0 || e->index == s->alias));
+}
+
 wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl_query *q,
                         wl_error *err) {
   q->scan = WL_NEW_N(arena, wl_border, s->n_keys + 1);
@@ -210,8 +240,7 @@ wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl
     if (q->grouped) {
       /* groups come whole out of the scan, so what is no group key does not vary before them */
       for (int k = 0; k < q->n_groups; k++)
-        if (q->groups[k]->kind == WL_B_COLUMN && q->groups[k]->index == key->column)
-          to->expr = q->groups[k];
+        if (is_column(s, q->groups[k], key)) to->expr = q->groups[k];
       if (!to->expr) continue;
     } else {
       to->expr = scan_column(arena, t, key, q);

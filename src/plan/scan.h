@@ -21,6 +21,7 @@ typedef struct wl_scan {
   bool storage; /* the order in which the table is kept, and loaded; the keys say it too */
   int n_keys;   /* 0: there is at most one row */
   wl_scan_key *keys;
+  int alias; /* the column that is the rowid, or -1 */
 } wl_scan;
 
 /* Reads it from SQLite's own program for the statement. WL_NOT_TAKEN where the program is not

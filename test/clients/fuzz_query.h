@@ -4,8 +4,8 @@
 **
 ** Invariants:
 ** 1. A sum whose value may depend on the order of addition stands alone as a result column
-**    (query.sum_of), so that it can be forgiven its last digits. ORDER BY, HAVING and
-**    expressions use only aggregates that are exact in any order.
+**    (query.sum_of), so that it can be forgiven its last digits. ORDER BY, HAVING, DISTINCT
+**    and expressions use only aggregates that are exact in any order.
 ** 2. A query in plain style keeps to what every engine takes natively since the beginning;
 **    the others use all there is.
 */
@@ -81,8 +81,10 @@ static char *render(const ex *e) {
 }
 
 static ex *column(maker *m) {
-  if (rng_chance(m->r, 6) && (m->t->has_rowid || m->t->has_k))
-    return text_node(m, format(m->t->has_rowid ? "rowid" : "k"));
+  if (rng_chance(m->r, 8) && (m->t->has_rowid || m->t->has_k)) {
+    bool k = m->t->has_k && (!m->t->has_rowid || rng_chance(m->r, 50));
+    return text_node(m, format(k ? "k" : "rowid"));
+  }
   return text_node(m, format("c%d", rng_below(m->r, m->t->n_cols)));
 }
 
@@ -327,6 +329,8 @@ static void make_query(maker *m, query *q) {
   }
   make_results(m, q);
   q->distinct = rng_chance(m->r, 12);
+  for (int i = 0; i < q->n_out; i++)
+    if (q->sum_of[i]) q->distinct = false;
   if (rng_chance(m->r, 60))
     q->where = rng_chance(m->r, 40) ? condition(m) : expr(m, 1 + rng_below(m->r, 3));
   if (q->n_groups && rng_chance(m->r, 25)) {

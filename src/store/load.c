@@ -8,6 +8,10 @@
 #include "base/mem.h"
 #include <string.h>
 
+void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total) {
+  if (s->progress) s->progress(s->progress_arg, t->name, done, total > done ? total : done + 1);
+}
+
 static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   wl_store *s = sqlite3_user_data(ctx);
   wl_load *l = s->load;
@@ -39,6 +43,7 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
     n_bytes += wl_builder_bytes(l->builders[i]);
   }
   l->n_rows++;
+  if ((l->n_rows & 0x3fff) == 0) wl_store_tell(s, l->table, l->n_rows, l->table->estimate);
   if (!l->status && s->budget > 0 && n_bytes > (size_t)s->budget) l->status = WL_FULL;
   if (l->status) sqlite3_result_error_code(ctx, SQLITE_ABORT);
 }
@@ -144,7 +149,7 @@ enum { MOST_ARGS = 100 }; /* of one SQL function, whatever SQLite was built with
 
 static wl_status step_columns(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
-  wl_load l = {.n = n, .base_bytes = base_bytes};
+  wl_load l = {.n = n, .table = t, .base_bytes = base_bytes};
   wl_status rc = WL_OK;
   l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
   if (!l.builders) return wl_nomem(err);
@@ -220,7 +225,9 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
   for (int i = 0; i < n_cols && !rc; i++)
     if (!t->data[cols[i] < 0 ? t->n_cols : cols[i]]) missing[n_missing++] = cols[i];
   if (!rc && n_missing) {
+    wl_store_tell(s, t, 0, t->estimate);
     rc = load(s, t, missing, n_missing, err);
+    if (s->progress) s->progress(s->progress_arg, t->name, 1, 1);
   } else if (!rc && !t->loaded) {
     t->n_rows = run_count(s, t, "count(*)", &rc, err);
     t->loaded = rc == WL_OK;

@@ -227,6 +227,7 @@ wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl
                         wl_error *err) {
   q->scan = WL_NEW_N(arena, wl_border, s->n_keys + 1);
   if (!q->scan) return wl_nomem(err);
+  q->scan_known = true;
   for (int i = 0; i < s->n_keys; i++) {
     const wl_scan_key *key = &s->keys[i];
     wl_border *to = &q->scan[q->n_scan];
@@ -242,6 +243,8 @@ wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl
       for (int k = 0; k < q->n_groups; k++)
         if (is_column(s, q->groups[k], key)) to->expr = q->groups[k];
       if (!to->expr) continue;
+    } else if (key->column < 0 && !key->desc && i == s->n_keys - 1) {
+      continue; /* sorting leaves equal rows in the order they are kept in */
     } else {
       to->expr = scan_column(arena, t, key, q);
       if (!to->expr) return wl_nomem(err);

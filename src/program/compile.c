@@ -777,7 +777,7 @@ static wl_status results(compiler *c) {
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
     operand o = {.dom = p->results[k].domain};
     ties |= ties_show(&o, coll_of(q->results[k]));
-    if (!rc && (q->distinct || (q->n_order && !q->n_scan)))
+    if (!rc && (q->distinct || (q->n_order && !q->scan_known)))
       rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }

@@ -90,8 +90,8 @@ typedef struct wl_query {
   int n_order;
   wl_border *scan; /* what decides between rows equal in ORDER BY: the order SQLite scans in, … */
   int n_scan;      /* … where that is not the order the rows are in anyway */
-  bool
-      ties_hidden; /* rows that ORDER BY calls equal are equal in all they show, by its own rules */
+  bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
+  bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate … */

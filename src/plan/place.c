@@ -13,6 +13,8 @@
 #define COST_ROW   40.0
 #define COST_NODE  11.0
 #define COST_POINT 8000.0
+#define COST_FIND  500.0 /* a row found through an index */
+#define RANGE      0.25    /* of the rows, where nothing more is known of a range */
 #define CPU_FIXED  70000.0 /* taking a statement: rewriting, compiling, starting */
 #define AGG_FIXED  45000.0 /* asking SQLite whether its aggregates are its own */
 #define CPU_ROW    0.5
@@ -52,11 +54,15 @@ static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n)
 }
 
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device,
-              wl_placement *out) {
+              double share, bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads,
+              bool has_device, wl_placement *out) {
   double n = (double)n_rows, nodes = q->n_nodes_cost;
   double scan = rows_read(q, facts, n) * (COST_ROW + COST_NODE * nodes);
-  out->sqlite_ns = facts->point_lookup ? COST_POINT : facts->range_lookup ? scan / 4 : scan;
+  double found = COST_POINT + n * share * (COST_FIND + COST_NODE * nodes);
+  out->sqlite_ns = facts->point_lookup                     ? COST_POINT
+                   : !facts->range_lookup                  ? scan
+                   : share < RANGE && found < scan * RANGE ? found
+                                                           : scan * RANGE;
   /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
   double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
@@ -93,6 +99,54 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   }
 }
 
+static bool number(const wl_bexpr *e, double *out) {
+  if (e->kind != WL_B_CONST) return false;
+  if (e->value.t == WL_T_INT) *out = (double)(wl_i64)e->value.v;
+  if (e->value.t == WL_T_REAL) *out = wl_as_f64(e->value.v);
+  return e->value.t == WL_T_INT || e->value.t == WL_T_REAL;
+}
+
+/* Narrows lo … hi by the comparisons of a column with numbers that AND holds together. */
+static void narrow(const wl_bexpr *e, int column, double *lo, double *hi) {
+  if (e->kind == WL_B_AND) {
+    narrow(e->a, column, lo, hi);
+    narrow(e->b, column, lo, hi);
+  }
+  if (e->kind != WL_B_COMPARE) return;
+  bool turned = e->b->kind == WL_B_COLUMN;
+  const wl_bexpr *col = turned ? e->b : e->a;
+  double v;
+  if (col->kind != WL_B_COLUMN || col->index != column || !number(turned ? e->a : e->b, &v)) return;
+  bool below = e->op == WL_OP_LT || e->op == WL_OP_LE,
+       above = e->op == WL_OP_GT || e->op == WL_OP_GE;
+  if ((turned ? above : below) && v < *hi) *hi = v;
+  if ((turned ? below : above) && v > *lo) *lo = v;
+}
+
+double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_table *t) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  int c = 0;
+  while (c < t->n_cols && sqlite3_stricmp(t->cols[c].name, facts->range) != 0) c++;
+  if (!facts->range_lookup || c == t->n_cols || !t->loaded || !t->data[c] || !q->where)
+    return RANGE;
+  const wl_domain *d = &t->data[c]->domain;
+  unsigned types = d->mask & ~WL_M(WL_T_NULL);
+  if (types != I && types != F) return RANGE;
+  double least = types == I ? (double)d->lo : d->flo, most = types == I ? (double)d->hi : d->fhi;
+  double lo = least, hi = most;
+  narrow(q->where, c, &lo, &hi);
+  if (lo == least && hi == most) return RANGE; /* by what it is narrowed is not known */
+  double share = (hi - lo) / (most - least);
+  return share > 0 ? share : share <= 0 ? 0 : RANGE; /* not a number: infinities */
+}
+
+/* The column of a range search, which SQLite's plan ends with: "… (a>? AND a<?)". */
+static void range_column(const char *detail, char *out, size_t n) {
+  const char *op = strpbrk(detail, "<>"), *from = op;
+  while (from && from > detail && from[-1] != '(' && from[-1] != ' ') from--;
+  snprintf(out, n, "%.*s", op ? (int)(op - from) : 0, op ? from : "");
+}
+
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) {
   memset(out, 0, sizeof *out);
@@ -114,9 +168,10 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
     if (strncmp(detail, "SEARCH", 6) == 0) {
       if (strstr(detail, "=?"))
         out->point_lookup = true;
-      else if (strchr(detail, '?'))
+      else if (strchr(detail, '?')) {
         out->range_lookup = true;
-      else
+        range_column(detail, out->range, sizeof out->range);
+      } else
         out->point_lookup = true; /* min() or max() at the end of an index */
     }
   }

@@ -541,6 +541,32 @@ static void check_progress(void) {
   CHECK("progress: no connection", warplite_progress(NULL, hear, &t) == SQLITE_MISUSE);
 }
 
+/* ---- by cost: few rows through an index, or the first of a scan, are SQLite's */
+
+static void check_routing(void) {
+  static const struct {
+    const char *sql, *engine;
+  } cases[] = {{"SELECT a, b FROM far WHERE a<20", "sqlite:"},
+               {"SELECT a, b FROM far WHERE 99990<a", "sqlite:"},
+               {"SELECT a, b FROM far WHERE a BETWEEN 500 AND 600 ORDER BY b", "sqlite:"},
+               {"SELECT a, b FROM far WHERE a>20000 AND a<90000", "cpu:"},
+               {"SELECT a, b FROM far LIMIT 5", "sqlite:"},
+               {"SELECT a, b FROM far ORDER BY a DESC LIMIT 5", "sqlite:"},
+               {"SELECT a, b FROM far ORDER BY b LIMIT 5", "cpu:"}};
+  exec("CREATE INDEX far_a ON far(a)");
+  rows_query(&got, db, warplite_prepare, "SELECT sum(a), sum(b) FROM far");
+  exec("SELECT warplite_set('route', 'cost')");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    rows_query(&got, db, warplite_prepare, cases[i].sql);
+    const char *reason = warplite_reason(db);
+    if (strncmp(reason, cases[i].engine, strlen(cases[i].engine)) == 0)
+      tap_ok(cases[i].sql);
+    else
+      tap_bad(cases[i].sql, "wanted %s got %s", cases[i].engine, reason);
+  }
+  exec("SELECT warplite_set('route', 'always')");
+}
+
 int main(void) {
   if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) {
     tap_bad("api", "cannot set the engine: %s", sqlite3_errmsg(db));
@@ -563,6 +589,7 @@ int main(void) {
   check_mutations(TEST_SANITIZED ? 3000 : 20000);
   check_nulls();
   check_progress();
+  check_routing();
   CHECK("the connection closes", sqlite3_close(db) == SQLITE_OK);
   rows_free(&got);
   rows_free(&want);

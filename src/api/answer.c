@@ -68,6 +68,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
   wl_answer_place(c, t, table, where);
+  rc = wl_sqltext_settle(c, t, err);
+  if (rc) return rc;
   rc = wl_store_begin(c->store, table, &changed, err);
   if (!rc && (changed || table->id != q->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,

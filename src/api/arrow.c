@@ -491,7 +491,9 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     if (!st) wl_answer_place(c, t, table, &where);
     if (!st && where.engine == WL_ENGINE_SQLITE)
       st = leave(c, &s->answer, text, where.reason, err);
-    else if (!st && t->query->calls)
+    else if (!st)
+      st = wl_sqltext_settle(c, t, err);
+    if (!st && where.engine != WL_ENGINE_SQLITE && t->query->calls)
       st = wl_answer_functions(c, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);

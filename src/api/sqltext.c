@@ -122,6 +122,18 @@ static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   return wl_scan_apply(&t->arena, table, &scan, q, err);
 }
 
+wl_status wl_sqltext_settle(wl_conn *c, wl_sqltext *t, wl_error *err) {
+  if (t->settled && t->unsettled) return wl_not_taken(err, "%s", t->why);
+  if (t->settled) return WL_OK;
+  wl_status rc = settle_order(c, t, err);
+  if (rc && rc != WL_NOT_TAKEN) return rc;
+  t->unsettled = rc;
+  if (rc) t->why = wl_arena_printf(&t->arena, "%s", err->text);
+  if (rc && !t->why) return wl_nomem(err);
+  t->settled = true;
+  return rc;
+}
+
 static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_sqltext *t = *out = wl_mem_zalloc(sizeof *t);
   if (!t) return wl_nomem(err);
@@ -144,7 +156,6 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   wl_query *q = t->query;
   if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
-  if (!rc) rc = settle_order(c, t, err);
   if (rc) {
     text_free(t);
     *out = NULL;

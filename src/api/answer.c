@@ -33,8 +33,8 @@ void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *o
   wl_error why = {0};
   bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
                     n > 100000 && device_of(c, &why) != NULL;
-  wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device,
-           out);
+  wl_place(&c->set, q, &t->facts, n, wl_place_share(q, &t->facts, table), exact, missing,
+           table->n_uses, table->n_loads, has_device, out);
   if (out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
 }
 
@@ -68,6 +68,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
   wl_answer_place(c, t, table, where);
+  rc = wl_sqltext_settle(c, t, err);
+  if (rc) return rc;
   rc = wl_store_begin(c->store, table, &changed, err);
   if (!rc && (changed || table->id != q->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,

@@ -113,6 +113,10 @@ typedef struct wl_query {
   bool distinct;
   wl_border *order; /* ORDER BY */
   int n_order;
+  wl_border *scan; /* what decides between rows equal in ORDER BY: the order SQLite scans in, … */
+  int n_scan;      /* … where that is not the order the rows are in anyway */
+  bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
+  bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate */

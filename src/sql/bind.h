@@ -70,6 +70,7 @@ typedef struct wl_bexpr {
   int n_list;
   const char *text; /* of a call */
   bool of_time;     /* a call that may ask for the current time */
+  bool fallible;    /* a call that may raise an error */
   wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
 } wl_bexpr;
 

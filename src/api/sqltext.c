@@ -88,6 +88,24 @@ static bool groups_ordered(const wl_query *q) {
   return true;
 }
 
+/* LIKE ? may use an index once the parameter is known, if there is one. */
+static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err) {
+  wl_table *table;
+  *out = false;
+  if (!t->query->like_param) return WL_OK;
+  wl_status rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (rc) return rc;
+  char *sql =
+      sqlite3_mprintf("SELECT 1 FROM pragma_index_list(%Q, %Q)", table->name, table->schema);
+  sqlite3_stmt *s = NULL;
+  if (!sql || sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) != SQLITE_OK)
+    rc = wl_not_taken(err, "SQLite does not list the indexes");
+  *out = !rc && sqlite3_step(s) == SQLITE_ROW;
+  sqlite3_finalize(s);
+  sqlite3_free(sql);
+  return rc;
+}
+
 /*
 ** Where the order of rows shows, it must be the one SQLite would meet them in: that of the
 ** table, or the order of its scan becomes the last sort keys.
@@ -99,14 +117,21 @@ static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   wl_table *table;
   wl_scan scan;
   q->ties_hidden = ties_hidden(q);
+  bool replans;
+  wl_status rc = may_replan(c, t, &replans, err);
+  if (rc) return rc;
+  if (replans) facts->rowid_order = false;
   if (!shows) return WL_OK;
-  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+  rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
   /* ORDER BY the key may make it read backwards, which its plan does not say; rowids have no
   ** ties, so that only DISTINCT tells then which of its rows came first */
   bool sure = facts->rowid_order && !(q->n_order && (table->without_rowid || q->distinct));
   bool total = q->grouped && !q->distinct ? groups_ordered(q) : q->ties_hidden;
   bool by_scan = !total && !(q->grouped && facts->sorts_groups);
+  if (replans && (by_scan || q->distinct))
+    return wl_not_taken(err,
+                        "LIKE with a parameter: SQLite may yet choose an index, and its order");
   if (sure && !(q->grouped && by_scan)) return WL_OK;
   rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
   if (rc == WL_NOT_TAKEN && !by_scan) {

@@ -103,6 +103,7 @@ typedef struct wl_query {
   int n_results;
   const char **calls; /* functions of SQLite that we compute: they must not be overridden */
   int n_calls;
+  bool like_param; /* LIKE or GLOB with a parameter: SQLite plans anew once it is known */
   int n_call_cost; /* calls of SQLite itself that a row may need */
   bool aggregate;
   wl_bagg *aggs;

@@ -328,6 +328,7 @@ wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc && e->c) rc = wl_bind_expr(b, e->c, &x->list[2]);
   if (rc) return rc;
   x->n_list = e->c ? 3 : 2;
+  b->q->like_param |= x->list[0]->kind == WL_B_PARAM;
   x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
   x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
   x->gives = T(NULL) | T(INT);

@@ -3,6 +3,7 @@
 ** prepared and again when it runs.
 */
 #include "plan/place.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,12 +14,17 @@
 #define COST_ROW   40.0
 #define COST_NODE  11.0
 #define COST_POINT 8000.0
-#define COST_FIND  500.0 /* a row found through an index */
+#define COST_FIND  500.0   /* a row found through an index */
+#define COST_CALL  80.0    /* a function called */
+#define COST_SORT  30.0    /* a row sorted, times log2 of the rows … */
+#define COST_TOP   20.0    /* … but only looked at where LIMIT keeps few */
 #define RANGE      0.25    /* of the rows, where nothing more is known of a range */
 #define CPU_FIXED  70000.0 /* taking a statement: rewriting, compiling, starting */
 #define AGG_FIXED  45000.0 /* asking SQLite whether its aggregates are its own */
 #define CPU_ROW    0.5
 #define CPU_NODE   0.7
+#define CPU_SORT   80.0
+#define CPU_CALL   700.0 /* a row through SQLite's functions, which share a lock */
 #define GPU_FIXED  160000.0
 #define GPU_NODE   0.03
 #define LOAD_ROW   45.0
@@ -52,48 +58,55 @@ static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n)
   return most < n ? most : n;
 }
 
-void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              double share, bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads,
-              bool has_device, wl_placement *out) {
-  double n = (double)n_rows, nodes = q->n_nodes_cost;
-  double scan = rows_read(q, facts, n) * (COST_ROW + COST_NODE * nodes);
-  double found = COST_POINT + n * share * (COST_FIND + COST_NODE * nodes);
+/* What SQLite pays a row for putting n rows in order. */
+static double sorting(const wl_query *q, const wl_plan_facts *facts, double n) {
+  if (!facts->sorts) return 0;
+  return q->limit && !q->grouped ? COST_TOP : COST_SORT * log2(n + 2);
+}
+
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+              const wl_place_table *t, wl_placement *out) {
+  double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
+  double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
+  double scan = rows_read(q, facts, n) * (COST_ROW + row);
+  double found = COST_POINT + n * share * (COST_FIND + row);
   out->sqlite_ns = facts->point_lookup                     ? COST_POINT
                    : !facts->range_lookup                  ? scan
                    : share < RANGE && found < scan * RANGE ? found
                                                            : scan * RANGE;
   /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
-  double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
+  double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
-  double load = n_missing ? n * (LOAD_ROW + LOAD_VALUE * n_missing) / uses : 0;
+  double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
   double fixed = q->n_calls ? AGG_FIXED : 0;
-  out->cpu_ns = CPU_FIXED + fixed + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
+  double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
+  out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
   char a[24], b[24];
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
-                     : set->engine == WL_ENGINE_AUTO && has_device &&
+                     : set->engine == WL_ENGINE_AUTO && t->has_device &&
                              set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
                          ? WL_ENGINE_GPU
                          : WL_ENGINE_CPU;
   double best = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns;
   duration(out->sqlite_ns, a, sizeof a);
   duration(best, b, sizeof b);
-  const char *about = exact ? "" : "about ";
+  const char *about = t->exact ? "" : "about ";
   if (set->engine == WL_ENGINE_SQLITE) {
     out->engine = WL_ENGINE_SQLITE;
     snprintf(out->reason, sizeof out->reason, "the setting engine=sqlite");
   } else if (set->route == WL_ROUTE_ALWAYS) {
     out->engine = native;
-    snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, n_rows);
+    snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, t->n_rows);
   } else if (out->sqlite_ns <= best) {
     out->engine = WL_ENGINE_SQLITE;
     snprintf(out->reason, sizeof out->reason,
-             "%s%lld rows%s, estimated %s in SQLite against %s natively", about, n_rows,
+             "%s%lld rows%s, estimated %s in SQLite against %s natively", about, t->n_rows,
              facts->point_lookup ? ", few of them looked up by key" : "", a, b);
   } else {
     out->engine = native;
     snprintf(out->reason, sizeof out->reason, "%s%lld rows, estimated %s against %s in SQLite",
-             about, n_rows, b, a);
+             about, t->n_rows, b, a);
   }
 }
 

@@ -39,10 +39,19 @@ typedef struct wl_placement {
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
 } wl_placement;
 
-/* share: of wl_place_share(). */
-void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              double share, bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads,
-              bool has_device, wl_placement *out);
+/* What is known of the table. */
+typedef struct wl_place_table {
+  wl_i64 n_rows;
+  bool exact;     /* … or an estimate */
+  double share;   /* of wl_place_share() */
+  int n_missing;  /* columns to be loaded */
+  int slow_calls; /* calls of SQLite that no dictionary makes rare */
+  wl_i64 n_uses, n_loads;
+  bool has_device;
+} wl_place_table;
+
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+              const wl_place_table *t, wl_placement *out);
 
 /* The share of a table's rows that a range search finds, going by the range of the column's
 ** values where that is in memory, as if they were spread evenly. */

@@ -6,7 +6,8 @@
 ** in duck.h, all ending in the same struct digest.
 **
 ** 1. A column's hash depends on the type, the value and the place of each of its values,
-**    so equal digests mean the same rows in the same order.
+**    so equal digests mean the same rows in the same order. The bag depends on the rows
+**    alone, not on their order.
 ** 2. Columns are hashed apart and joined last: a row-wise and a column-wise reader of
 **    the same result come to the same digest.
 ** 3. Touching reads something of every column of every row (SQLite) or of every batch
@@ -30,6 +31,9 @@ struct digest {
   int n_columns;
   bool full; /* false: touch only; hash[] then means nothing to compare */
   uint64_t hash[DIGEST_COLUMNS];
+  uint64_t bag;       /* sum of the rows' hashes */
+  uint64_t *rows;     /* of the batch being read: each row's hash so far … */
+  int64_t n_size, at; /* … and the row that the next value belongs to */
   uint64_t touched;
   double first_real; /* column 0 of the first row, where that is a real */
   bool has_first_real;
@@ -46,8 +50,34 @@ static inline uint64_t real_bits(double v) {
   return bits;
 }
 
+/* Makes ready for a batch of n rows: each reader says at which row (d->at) a value stands. */
+static inline void digest_begin(struct digest *d, int64_t n) {
+  if (n > d->n_size) {
+    d->rows = realloc(d->rows, (size_t)n * sizeof *d->rows);
+    if (!d->rows) abort();
+    d->n_size = n;
+  }
+  memset(d->rows, 0, (size_t)n * sizeof *d->rows);
+  d->at = 0;
+}
+
+static inline void digest_end(struct digest *d, int64_t n) {
+  for (int64_t i = 0; i < n; i++) d->bag += digest_mix(d->rows[i], 0x51ed27ULL);
+}
+
+static inline void digest_free(struct digest *d) {
+  free(d->rows);
+  d->rows = NULL;
+  d->n_size = 0;
+}
+
+static inline void digest_value(struct digest *d, int c, uint64_t h) {
+  d->hash[c] = digest_mix(d->hash[c], h);
+  d->rows[d->at] = digest_mix(d->rows[d->at], h);
+}
+
 static inline void digest_int(struct digest *d, int c, int64_t v) {
-  d->hash[c] = digest_mix(digest_mix(d->hash[c], SQLITE_INTEGER), (uint64_t)v);
+  digest_value(d, c, digest_mix(SQLITE_INTEGER, (uint64_t)v));
 }
 
 static inline void digest_real(struct digest *d, int c, double v) {
@@ -55,18 +85,18 @@ static inline void digest_real(struct digest *d, int c, double v) {
     d->first_real = v;
     d->has_first_real = true;
   }
-  d->hash[c] = digest_mix(digest_mix(d->hash[c], SQLITE_FLOAT), real_bits(v));
+  digest_value(d, c, digest_mix(SQLITE_FLOAT, real_bits(v)));
 }
 
 static inline void digest_null(struct digest *d, int c) {
-  d->hash[c] = digest_mix(d->hash[c], SQLITE_NULL);
+  digest_value(d, c, SQLITE_NULL);
 }
 
 static inline void digest_bytes(struct digest *d, int c, int type, const void *p, int64_t n) {
   const unsigned char *b = p;
-  uint64_t h = digest_mix(digest_mix(d->hash[c], (uint64_t)type), (uint64_t)n);
+  uint64_t h = digest_mix((uint64_t)type, (uint64_t)n);
   for (int64_t i = 0; i < n; i++) h = (h ^ b[i]) * 0x100000001b3ULL;
-  d->hash[c] = h;
+  digest_value(d, c, h);
 }
 
 static inline uint64_t digest_all(const struct digest *d) {
@@ -77,6 +107,15 @@ static inline uint64_t digest_all(const struct digest *d) {
 
 static inline bool digest_equal(const struct digest *a, const struct digest *b) {
   return a->n_rows == b->n_rows && a->n_columns == b->n_columns && digest_all(a) == digest_all(b);
+}
+
+/* The same rows in any order, but for the columns (bits) whose own order must be the same. */
+static inline bool digest_same_bag(const struct digest *a, const struct digest *b,
+                                   unsigned ordered) {
+  if (a->n_rows != b->n_rows || a->n_columns != b->n_columns || a->bag != b->bag) return false;
+  for (int c = 0; c < a->n_columns; c++)
+    if ((ordered >> c & 1) && a->hash[c] != b->hash[c]) return false;
+  return true;
 }
 
 /* ---- SQLite statements ---- */
@@ -112,7 +151,9 @@ static inline int digest_sqlite(struct digest *d, sqlite3_stmt *stmt) {
   if (d->n_columns > DIGEST_COLUMNS) return SQLITE_TOOBIG;
   while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
     if (d->full) {
+      digest_begin(d, 1);
       digest_sqlite_row(d, stmt);
+      digest_end(d, 1);
     } else {
       if (d->n_rows == 0)
         for (int c = 0; c < d->n_columns; c++) types[c] = sqlite3_column_type(stmt, c);
@@ -129,6 +170,7 @@ static inline int digest_sqlite(struct digest *d, sqlite3_stmt *stmt) {
     }
     d->n_rows++;
   }
+  digest_free(d);
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -218,12 +260,14 @@ static inline bool digest_arrow(struct digest *d, struct ArrowArrayStream *strea
       goto done;
     }
     if (!batch.release) break;
+    if (d->full) digest_begin(d, batch.length);
     for (int c = 0; c < d->n_columns && batch.length > 0; c++) {
       const struct ArrowSchema *s = schema.children[c];
       const struct ArrowArray *a = batch.children[c];
       int64_t start = batch.offset + a->offset, end = start + batch.length;
       if (d->full) {
         for (int64_t i = start; i < end; i++) {
+          d->at = i - start;
           if (digest_arrow_value(d, c, s, a, i)) continue;
           snprintf(why, n_why, "column %d has the Arrow format %s", c, s->format);
           batch.release(&batch);
@@ -233,11 +277,13 @@ static inline bool digest_arrow(struct digest *d, struct ArrowArrayStream *strea
         d->touched ^= touch_arrow_value(s, a, start) ^ touch_arrow_value(s, a, end - 1);
       }
     }
+    if (d->full) digest_end(d, batch.length);
     d->n_rows += batch.length;
     batch.release(&batch);
   }
   ok = true;
 done:
+  digest_free(d);
   if (schema.release) schema.release(&schema);
   stream->release(stream);
   return ok;

@@ -22,7 +22,29 @@ typedef struct {
   void *internal;
 } duck_result;
 
-enum { DUCK_TINYINT = 2, DUCK_SMALLINT, DUCK_INTEGER, DUCK_BIGINT, DUCK_FLOAT = 10, DUCK_DOUBLE };
+enum {
+  DUCK_TINYINT = 2,
+  DUCK_SMALLINT,
+  DUCK_INTEGER,
+  DUCK_BIGINT,
+  DUCK_FLOAT = 10,
+  DUCK_DOUBLE,
+  DUCK_HUGEINT = 16,
+  DUCK_VARCHAR
+};
+
+/* A sum of integers; those of these queries fit into the lower half. */
+typedef struct {
+  uint64_t lower;
+  int64_t upper;
+} duck_hugeint;
+
+/* Up to 12 bytes stand right behind the length, longer ones where the pointer says. */
+typedef struct {
+  uint32_t n;
+  char prefix[4];
+  const char *there;
+} duck_text;
 
 /* name in the library is "duckdb_" and the name here */
 #define DUCK_CALLS(X)                                                                              \
@@ -46,7 +68,8 @@ enum { DUCK_TINYINT = 2, DUCK_SMALLINT, DUCK_INTEGER, DUCK_BIGINT, DUCK_FLOAT = 
   X(int, appender_end_row, (void *appender))                                                       \
   X(int, appender_destroy, (void **appender))                                                      \
   X(int, append_int32, (void *appender, int32_t v))                                                \
-  X(int, append_double, (void *appender, double v))
+  X(int, append_double, (void *appender, double v))                                                \
+  X(int, append_varchar_length, (void *appender, const char *v, uint64_t n))
 
 struct duck {
   void *lib, *db, *con;
@@ -88,7 +111,29 @@ static inline bool duck_exec(struct duck *d, const char *sql, char *why, size_t 
   return ok;
 }
 
-/* A fresh in-memory database with the suite's table. */
+static inline bool duck_load_strings(struct duck *d, const struct suite *s, int64_t n_rows,
+                                     char *why, size_t n_why) {
+  void *app = NULL;
+  int failed = 0;
+  char text[STRING_MAX];
+  if (!duck_exec(d, "CREATE TABLE strings(id INTEGER, s VARCHAR, kind VARCHAR)", why, n_why))
+    return false;
+  failed = d->appender_create(d->con, NULL, "strings", &app);
+  struct generator g = generator_start(s);
+  for (int64_t id = 1; id <= n_rows && !failed; id++) {
+    int n = string_of(&g, id, text);
+    const char *kind = kind_of(&g);
+    failed |= d->append_int32(app, (int32_t)id);
+    failed |= d->append_varchar_length(app, text, (uint64_t)n);
+    failed |= d->append_varchar_length(app, kind, strlen(kind));
+    failed |= d->appender_end_row(app);
+  }
+  if (app) failed |= d->appender_destroy(&app);
+  if (failed) snprintf(why, n_why, "appending strings failed");
+  return !failed;
+}
+
+/* A fresh in-memory database with the suite's tables. */
 static inline bool duck_load(struct duck *d, const struct suite *s, int64_t n_rows, bool as_float,
                              char *why, size_t n_why) {
   void *app = NULL;
@@ -123,6 +168,7 @@ static inline bool duck_load(struct duck *d, const struct suite *s, int64_t n_ro
     snprintf(why, n_why, "its appender failed at the end");
     failed = 1;
   }
+  if (!failed && s->strings) return duck_load_strings(d, s, n_rows, why, n_why);
   return !failed;
 }
 
@@ -134,6 +180,16 @@ static inline bool duck_value(struct digest *d, int c, int type, const void *dat
   case DUCK_BIGINT: digest_int(d, c, ((const int64_t *)data)[i]); return true;
   case DUCK_FLOAT: digest_real(d, c, ((const float *)data)[i]); return true;
   case DUCK_DOUBLE: digest_real(d, c, ((const double *)data)[i]); return true;
+  case DUCK_HUGEINT: {
+    duck_hugeint v = ((const duck_hugeint *)data)[i];
+    digest_int(d, c, (int64_t)v.lower);
+    return v.upper == (int64_t)v.lower >> 63;
+  }
+  case DUCK_VARCHAR: {
+    const duck_text *t = (const duck_text *)data + i;
+    digest_bytes(d, c, SQLITE_TEXT, t->n <= 12 ? (const char *)t + 4 : t->there, t->n);
+    return true;
+  }
   default: return false;
   }
 }
@@ -146,6 +202,8 @@ static inline uint64_t duck_width(int type) {
   case DUCK_FLOAT: return 4;
   case DUCK_BIGINT:
   case DUCK_DOUBLE: return 8;
+  case DUCK_HUGEINT: return sizeof(duck_hugeint);
+  case DUCK_VARCHAR: return sizeof(duck_text);
   default: return 0; /* not one of these queries' types: the first byte, twice */
   }
 }
@@ -163,6 +221,7 @@ static inline bool duck_run(struct duck *k, const char *sql, struct digest *d, c
   d->n_columns = (int)k->column_count(&r);
   while ((chunk = k->fetch_chunk(r))) {
     uint64_t n = k->data_chunk_get_size(chunk);
+    if (d->full) digest_begin(d, (int64_t)n);
     for (int c = 0; c < d->n_columns && n > 0; c++) {
       int type = k->column_type(&r, (uint64_t)c);
       void *vector = k->data_chunk_get_vector(chunk, (uint64_t)c);
@@ -170,6 +229,7 @@ static inline bool duck_run(struct duck *k, const char *sql, struct digest *d, c
       const uint64_t *valid = k->vector_get_validity(vector);
       if (d->full) {
         for (uint64_t i = 0; i < n; i++) {
+          d->at = (int64_t)i;
           if (valid && !(valid[i >> 6] >> (i & 63) & 1)) {
             digest_null(d, c);
           } else if (!duck_value(d, c, type, data, i)) {
@@ -183,11 +243,13 @@ static inline bool duck_run(struct duck *k, const char *sql, struct digest *d, c
         d->touched ^= (uint64_t)bytes[0] ^ bytes[(n - 1) * duck_width(type)];
       }
     }
+    if (d->full) digest_end(d, (int64_t)n);
     d->n_rows += (int64_t)n;
     k->destroy_data_chunk(&chunk);
   }
   ok = true;
 done:
+  digest_free(d);
   k->destroy_result(&r);
   return ok;
 }

@@ -68,7 +68,7 @@ static inline void report_table(const struct bench *b, const struct suite *u, in
         printf("%10.2f%6.1fx", ms, median_of(&r[q], 0) / ms);
       }
     }
-    if (cpu >= 0 && r[q].side[cpu].n > 0)
+    if (cpu >= 0 && r[q].side[cpu].n > 0 && query_bytes(r[q].query->sql, n_rows) > 0)
       printf("%10.2f", (double)query_bytes(r[q].query->sql, n_rows) / median_of(&r[q], cpu) / 1e6);
     printf("\n");
   }

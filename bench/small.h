@@ -27,6 +27,7 @@ static const struct small_query small_queries[] = {
     {"point", "SELECT uniformi, normalf5, %d FROM test WHERE id = 42"},
     {"filter", "SELECT id, uniformi, %d FROM test WHERE uniformi > 0 AND normali5 < 0"},
     {"sum", "SELECT count(*), sum(uniformi), avg(normalf20), %d FROM test WHERE normali20 < 0"},
+    {"order", "SELECT id, uniformi, %d FROM test WHERE uniformi > 0 ORDER BY normalf5"},
 };
 
 typedef int (*prepare_call)(sqlite3 *, const char *, int, sqlite3_stmt **, const char **);
@@ -79,7 +80,8 @@ static inline void small_run(struct bench *b, struct json *j) {
     goto done;
   }
   if (!sqlite_load(&b->db, &suites[0], SMALL_ROWS, why)) goto failed;
-  if (warplite_enable(b->db) != SQLITE_OK) {
+  if (sqlite3_exec(b->db, "CREATE INDEX test_normalf5 ON test(normalf5)", NULL, NULL, NULL) ||
+      warplite_enable(b->db) != SQLITE_OK) {
     snprintf(why, sizeof why, "warplite_enable: %s", warplite_errmsg(b->db));
     goto failed;
   }

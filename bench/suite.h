@@ -1,5 +1,5 @@
 /*
-** The two published query suites and their data.
+** The two published query suites and their data, and the list of all suites.
 **
 ** Stands before every side of the benchmark: it says what is asked and makes the rows
 ** that are asked about, the same rows for SQLite and for DuckDB.
@@ -17,14 +17,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "onetable.h"
+#include "query.h"
 
 #define SUITE_COLUMNS 7
-
-struct query {
-  const char *name;
-  const char *sql;
-  const char *abs_sql; /* for a sum of reals: the sum of the magnitudes; else NULL */
-};
 
 struct suite {
   char letter;
@@ -34,66 +30,86 @@ struct suite {
   uint64_t seed;
   const struct query *queries;
   int n_queries;
+  bool strings; /* a second table, and results only as batches; see onetable.h */
 };
 
 static const struct query sphyraena_queries[] = {
-    {"S1", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0", NULL},
-    {"S2", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0", NULL},
-    {"S3", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5", NULL},
-    {"S4", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5", NULL},
-    {"S5", "SELECT id, normali5, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
-     NULL},
-    {"S6", "SELECT id, normalf5, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
-     NULL},
-    {"S7", "SELECT id, normali5, normali20 FROM test WHERE normali5 * normali20 BETWEEN -5 AND 5",
-     NULL},
-    {"S8", "SELECT id, normalf5, normalf20 FROM test WHERE normalf5 * normalf20 BETWEEN -5 AND 5",
-     NULL},
-    {"S9",
-     "SELECT id, uniformi, normali5, normali20 FROM test "
-     "WHERE NOT uniformi OR NOT normali5 OR NOT normali20",
-     NULL},
-    {"S10",
-     "SELECT id, uniformf, normalf5, normalf20 FROM test "
-     "WHERE NOT uniformf OR NOT normalf5 OR NOT normalf20",
-     NULL},
-    {"S11", "SELECT SUM(normalf20) FROM test", "SELECT SUM(ABS(normalf20)) FROM test"},
-    {"S12", "SELECT AVG(uniformi) FROM test WHERE uniformi > 0", NULL},
-    {"S13", "SELECT MAX(normali5), MIN(normali5) FROM test", NULL},
+    {.name = "S1",
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0",
+     .listed = true},
+    {.name = "S2",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0",
+     .listed = true},
+    {.name = "S3",
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5",
+     .listed = true},
+    {.name = "S4",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5",
+     .listed = true},
+    {.name = "S5",
+     .sql = "SELECT id, normali5, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
+     .listed = true},
+    {.name = "S6",
+     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
+     .listed = true},
+    {.name = "S7",
+     .sql = "SELECT id, normali5, normali20 FROM test WHERE normali5 * normali20 BETWEEN -5 AND 5",
+     .listed = true},
+    {.name = "S8",
+     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE normalf5 * normalf20 BETWEEN -5 AND 5",
+     .listed = true},
+    {.name = "S9",
+     .sql = "SELECT id, uniformi, normali5, normali20 FROM test "
+            "WHERE NOT uniformi OR NOT normali5 OR NOT normali20",
+     .listed = true},
+    {.name = "S10",
+     .sql = "SELECT id, uniformf, normalf5, normalf20 FROM test "
+            "WHERE NOT uniformf OR NOT normalf5 OR NOT normalf20",
+     .listed = true},
+    {.name = "S11",
+     .sql = "SELECT SUM(normalf20) FROM test",
+     .abs_sql = "SELECT SUM(ABS(normalf20)) FROM test",
+     .listed = true},
+    {.name = "S12", .sql = "SELECT AVG(uniformi) FROM test WHERE uniformi > 0", .listed = true},
+    {.name = "S13", .sql = "SELECT MAX(normali5), MIN(normali5) FROM test", .listed = true},
 };
 
 static const struct query virginian_queries[] = {
-    {"V1", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0", NULL},
-    {"V2", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0", NULL},
-    {"V3", "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5", NULL},
-    {"V4", "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5", NULL},
-    {"V5", "SELECT id, uniformi, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
-     NULL},
-    {"V6", "SELECT id, uniformf, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
-     NULL},
-    {"V7",
-     "SELECT id, normali5, normali20 FROM test "
-     "WHERE normali5 * normali20 >= -5 AND normali5 * normali20 <= 5",
-     NULL},
-    {"V8",
-     "SELECT id, normalf5, normalf20 FROM test "
-     "WHERE normalf5 * normalf20 >= -5 AND normalf5 * normalf20 <= 5",
-     NULL},
-    {"V9",
-     "SELECT id, uniformi, normali5, normali20 FROM test WHERE uniformi >= -1 AND uniformi <= 1 "
-     "OR normali5 >= -1 AND normali5 <= 1 OR normali20 >= -1 AND normali20 <= 1",
-     NULL},
-    {"V10",
-     "SELECT id, uniformf, normalf5, normalf20 FROM test WHERE uniformf >= -1 AND uniformf <= 1 "
-     "OR normalf5 >= -1 AND normalf5 <= 1 OR normalf20 >= -1 AND normalf20 <= 1",
-     NULL},
+    {.name = "V1",
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0"},
+    {.name = "V2",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0"},
+    {.name = "V3",
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5"},
+    {.name = "V4",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5"},
+    {.name = "V5",
+     .sql = "SELECT id, uniformi, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)"},
+    {.name = "V6",
+     .sql = "SELECT id, uniformf, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)"},
+    {.name = "V7",
+     .sql = "SELECT id, normali5, normali20 FROM test "
+            "WHERE normali5 * normali20 >= -5 AND normali5 * normali20 <= 5"},
+    {.name = "V8",
+     .sql = "SELECT id, normalf5, normalf20 FROM test "
+            "WHERE normalf5 * normalf20 >= -5 AND normalf5 * normalf20 <= 5"},
+    {.name = "V9",
+     .sql = "SELECT id, uniformi, normali5, normali20 FROM test WHERE uniformi >= -1 AND uniformi "
+            "<= 1 "
+            "OR normali5 >= -1 AND normali5 <= 1 OR normali20 >= -1 AND normali20 <= 1"},
+    {.name = "V10",
+     .sql = "SELECT id, uniformf, normalf5, normalf20 FROM test WHERE uniformf >= -1 AND uniformf "
+            "<= 1 "
+            "OR normalf5 >= -1 AND normalf5 <= 1 OR normalf20 >= -1 AND normalf20 <= 1"},
 };
 
 static const struct suite suites[] = {
     {'s', "Sphyraena", 5000000, 99, 0x5fa17eULL, sphyraena_queries,
-     sizeof sphyraena_queries / sizeof *sphyraena_queries},
+     sizeof sphyraena_queries / sizeof *sphyraena_queries, false},
     {'v', "Virginian", 8000000, 100, 0x7ab1e7ULL, virginian_queries,
-     sizeof virginian_queries / sizeof *virginian_queries},
+     sizeof virginian_queries / sizeof *virginian_queries, false},
+    {'t', "One table", 5000000, 99, 0x5fa17eULL, onetable_queries,
+     sizeof onetable_queries / sizeof *onetable_queries, true},
 };
 
 struct row {
@@ -102,30 +118,11 @@ struct row {
   float f[3]; /* uniformf normalf5 normalf20 */
 };
 
-struct generator {
-  uint64_t state;
-  int64_t next_id;
-  int range;
-};
-
 static const char *const suite_columns[SUITE_COLUMNS] = {
     "id", "uniformi", "normali5", "normali20", "uniformf", "normalf5", "normalf20"};
 
 static inline struct generator generator_start(const struct suite *s) {
   return (struct generator){s->seed, 1, s->range};
-}
-
-/* splitmix64: short, seedable by any number, good enough for columns of test data. */
-static inline uint64_t generator_bits(struct generator *g) {
-  uint64_t z = (g->state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
-/* In (0, 1]: never 0, so that its logarithm is finite. */
-static inline double generator_unit(struct generator *g) {
-  return (double)((generator_bits(g) >> 11) + 1) * 0x1p-53;
 }
 
 /* Box-Muller: two independent normal values of deviation 1. */

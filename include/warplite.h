@@ -81,6 +81,19 @@ WARPLITE_API const char *warplite_reason(sqlite3 *db);
 */
 WARPLITE_API const char *warplite_errmsg(sqlite3 *db);
 
+/*
+** Sets a function that is told how far the reading of a table into memory has come, for
+** a progress bar; NULL ends that. It is called on the thread that runs the statement: with
+** nDone 0 when the reading begins, now and then while it goes on (nDone < nTotal; rows or
+** pages, nTotal may be an estimate and change), and with nDone == nTotal when it is over,
+** whether it succeeded or not. zTable is the table's name, valid for the call. The function
+** must not use the connection, but for sqlite3_interrupt().
+*/
+WARPLITE_API int warplite_progress(sqlite3 *db,
+                                   void (*xProgress)(void *pArg, const char *zTable,
+                                                     sqlite3_int64 nDone, sqlite3_int64 nTotal),
+                                   void *pArg);
+
 /* The version string, as the SQL function warplite_version() gives it. */
 WARPLITE_API const char *warplite_version(void);
 

@@ -20,6 +20,18 @@ static void leave_device(wl_placement *where, const wl_error *why) {
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
+/* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
+** dictionary, or all are of small ranges. */
+static int slow_calls(const wl_query *q, const wl_table *t) {
+  bool wide = false;
+  for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
+    const wl_column *c = t->data[q->cols[i] < 0 ? t->n_cols : q->cols[i]];
+    if (c && c->dict) return 0;
+    wide |= c && c->phys > WL_P_I16;
+  }
+  return wide ? q->n_call_cost : 0;
+}
+
 void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out) {
   wl_query *q = t->query;
   bool exact, *want = wl_mem_zalloc(((size_t)table->n_cols + 1) * sizeof *want);
@@ -31,10 +43,16 @@ void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *o
   }
   wl_mem_free(want);
   wl_error why = {0};
-  bool has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
-                    n > 100000 && device_of(c, &why) != NULL;
-  wl_place(&c->set, q, &t->facts, n, exact, missing, table->n_uses, table->n_loads, has_device,
-           out);
+  wl_place_table in = {.n_rows = n,
+                       .exact = exact,
+                       .share = wl_place_share(q, &t->facts, table),
+                       .n_missing = missing,
+                       .slow_calls = missing ? 0 : slow_calls(q, table),
+                       .n_uses = table->n_uses,
+                       .n_loads = table->n_loads};
+  in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
+                  n > 100000 && device_of(c, &why) != NULL;
+  wl_place(&c->set, q, &t->facts, &in, out);
   if (out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
 }
 
@@ -68,6 +86,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
   wl_answer_place(c, t, table, where);
+  rc = wl_sqltext_settle(c, t, err);
+  if (rc) return rc;
   rc = wl_store_begin(c->store, table, &changed, err);
   if (!rc && (changed || table->id != q->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,

@@ -520,7 +520,9 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     if (!st) wl_answer_place(c, t, table, &where);
     if (!st && where.engine == WL_ENGINE_SQLITE)
       st = leave(c, &s->answer, text, where.reason, err);
-    else if (!st && t->query->n_calls)
+    else if (!st)
+      st = wl_sqltext_settle(c, t, err);
+    if (!st && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
       st = wl_answer_functions(c, t->query, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);

@@ -197,6 +197,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
   if (!rc) wl_answer_place(c, t, table, &where);
+  if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
   if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
     rc = wl_answer_functions(c, t->query, err);
   wl_program *p = NULL;
@@ -224,6 +225,7 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
     wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
     if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
     if (!rc) wl_answer_place(c, t, table, &where);
+    if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
     if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
       rc = wl_answer_functions(c, t->query, err);
     wl_sqltext_drop(c, t);

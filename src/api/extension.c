@@ -84,6 +84,19 @@ const char *warplite_reason(sqlite3 *db) {
   return c ? c->reason : "sqlite: warplite is not enabled on this connection";
 }
 
+int warplite_progress(sqlite3 *db, wl_progress *progress, void *arg) {
+  wl_error err = {0};
+  if (!db) return SQLITE_MISUSE;
+  int rc = warplite_enable(db);
+  if (rc) return rc;
+  wl_conn *c = wl_conn_get(db, &err);
+  if (!c) return err.code == WL_NOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+  sqlite3_mutex_enter(sqlite3_db_mutex(db));
+  wl_store_set_progress(c->store, progress, arg);
+  sqlite3_mutex_leave(sqlite3_db_mutex(db));
+  return SQLITE_OK;
+}
+
 const char *warplite_errmsg(sqlite3 *db) {
   wl_conn *c = db ? wl_conn_find(db) : NULL;
   return c && c->ready ? c->errmsg : enable_error;

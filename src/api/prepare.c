@@ -63,6 +63,7 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
   }
   /* A virtual table of ours is of main, so SQLite will lock main too. */
   if (strcmp(table->schema, "main") != 0) rc = wl_store_readable(c->store, "main", err);
+  if (!rc) rc = wl_sqltext_settle(c, t, err);
   if (!rc && t->query->n_calls) rc = wl_answer_functions(c, t->query, err);
   if (rc) goto done;
   if (wl_store_n_shapes(c->store) != n_shapes) {

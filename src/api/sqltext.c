@@ -4,6 +4,7 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "plan/scan.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -61,14 +62,101 @@ static wl_status number_args(wl_sqltext *t, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether rows that ORDER BY calls equal are equal in all they show. */
+/* Whether rows that ORDER BY calls equal are equal in all they show, and, where DISTINCT keeps
+** one of several, whether they all have the same place. */
 static bool ties_hidden(const wl_query *q) {
+  for (int k = 0; k < q->n_order && q->distinct; k++) {
+    int i = 0;
+    while (i < q->n_results && !wl_bexpr_same(q->results[i], q->order[k].expr)) i++;
+    if (i == q->n_results) return false;
+  }
   for (int i = 0; i < q->n_results; i++) {
     int k = 0;
     while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
     if (k == q->n_order) return false;
   }
   return q->n_order > 0;
+}
+
+/* Whether ORDER BY names every group key, so that no two groups are equal in it. */
+static bool groups_ordered(const wl_query *q) {
+  for (int i = 0; i < q->n_groups; i++) {
+    int k = 0;
+    while (k < q->n_order && !wl_bexpr_same(q->groups[i], q->order[k].expr)) k++;
+    if (k == q->n_order) return false;
+  }
+  return true;
+}
+
+/* LIKE ? may use an index once the parameter is known, if there is one. */
+static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err) {
+  wl_table *table;
+  *out = false;
+  if (!t->query->like_param) return WL_OK;
+  wl_status rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (rc) return rc;
+  char *sql =
+      sqlite3_mprintf("SELECT 1 FROM pragma_index_list(%Q, %Q)", table->name, table->schema);
+  sqlite3_stmt *s = NULL;
+  if (!sql || sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) != SQLITE_OK)
+    rc = wl_not_taken(err, "SQLite does not list the indexes");
+  *out = !rc && sqlite3_step(s) == SQLITE_ROW;
+  sqlite3_finalize(s);
+  sqlite3_free(sql);
+  return rc;
+}
+
+/*
+** Where the order of rows shows, it must be the one SQLite would meet them in: that of the
+** table, or the order of its scan becomes the last sort keys.
+*/
+static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
+  wl_query *q = t->query;
+  wl_plan_facts *facts = &t->facts;
+  bool shows = (q->n_order || q->limit || q->offset) && (!q->aggregate || q->grouped);
+  wl_table *table;
+  wl_scan scan;
+  q->ties_hidden = ties_hidden(q);
+  bool replans;
+  wl_status rc = may_replan(c, t, &replans, err);
+  if (rc) return rc;
+  if (replans) facts->rowid_order = false;
+  if (!shows) return WL_OK;
+  rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+  if (rc) return rc;
+  /* ORDER BY the key may make it read backwards, which its plan does not say; rowids have no
+  ** ties, so that only DISTINCT tells then which of its rows came first */
+  bool sure = facts->rowid_order && !(q->n_order && (table->without_rowid || q->distinct));
+  bool total = q->grouped && !q->distinct ? groups_ordered(q) : q->ties_hidden;
+  bool by_scan = !total && !(q->grouped && facts->sorts_groups);
+  if (replans && (by_scan || q->distinct))
+    return wl_not_taken(err,
+                        "LIKE with a parameter: SQLite may yet choose an index, and its order");
+  if (sure && !(q->grouped && by_scan)) return WL_OK;
+  rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
+  if (rc == WL_NOT_TAKEN && !by_scan) {
+    facts->rowid_order = false; /* then values that are equal must look it, or SQLite runs it */
+    return WL_OK;
+  }
+  if (rc) return rc;
+  facts->rowid_order &= scan.storage;
+  if (q->grouped ? !by_scan : scan.storage) return WL_OK;
+  if (q->distinct)
+    return by_scan ? wl_not_taken(err, "DISTINCT, and SQLite would scan in the order of an index")
+                   : WL_OK;
+  return wl_scan_apply(&t->arena, table, &scan, q, err);
+}
+
+wl_status wl_sqltext_settle(wl_conn *c, wl_sqltext *t, wl_error *err) {
+  if (t->settled && t->unsettled) return wl_not_taken(err, "%s", t->why);
+  if (t->settled) return WL_OK;
+  wl_status rc = settle_order(c, t, err);
+  if (rc && rc != WL_NOT_TAKEN) return rc;
+  t->unsettled = rc;
+  if (rc) t->why = wl_arena_printf(&t->arena, "%s", err->text);
+  if (rc && !t->why) return wl_nomem(err);
+  t->settled = true;
+  return rc;
 }
 
 static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
@@ -90,18 +178,9 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   if (!rc) rc = wl_bind(&t->arena, t->stmt, c->store, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
-  const wl_query *q = t->query;
+  wl_query *q = t->query;
   if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
-  /* Where the order of rows shows, it must be the one SQLite would meet them in. */
-  bool one_row = !rc && q->aggregate && !q->grouped;
-  if (!rc && !t->facts.rowid_order && !one_row && !ties_hidden(q)) {
-    if (q->n_order)
-      rc = wl_not_taken(err, "ORDER BY, and SQLite would scan in the order of an index");
-    else if (q->limit || q->offset)
-      rc = wl_not_taken(err,
-                        "LIMIT without ORDER BY, and SQLite would scan in the order of an index");
-  }
   if (rc) {
     text_free(t);
     *out = NULL;

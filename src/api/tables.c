@@ -53,7 +53,7 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
       wl_cell_text(r, &row[0], t->schema);
       wl_cell_text(r, &row[1], t->name);
       wl_cell_text(r, &row[2], i == t->n_cols ? "rowid" : t->cols[i].name);
-      wl_cell_text(r, &row[3], wl_phys_name(col->phys));
+      wl_cell_text(r, &row[3], wl_column_type(col));
       wl_cell_int(&row[4], col->n_rows);
       wl_cell_int(&row[5], col->n_tablets);
       wl_cell_int(&row[6], (wl_i64)col->n_bytes);

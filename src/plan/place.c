@@ -3,6 +3,7 @@
 ** prepared and again when it runs.
 */
 #include "plan/place.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,15 +14,23 @@
 #define COST_ROW   40.0
 #define COST_NODE  11.0
 #define COST_POINT 8000.0
+#define COST_FIND  500.0   /* a row found through an index */
+#define COST_CALL  80.0    /* a function called */
+#define COST_SORT  30.0    /* a row sorted, times log2 of the rows … */
+#define COST_TOP   20.0    /* … but only looked at where LIMIT keeps few */
+#define RANGE      0.25    /* of the rows, where nothing more is known of a range */
 #define CPU_FIXED  70000.0 /* taking a statement: rewriting, compiling, starting */
 #define AGG_FIXED  45000.0 /* asking SQLite whether its aggregates are its own */
 #define CPU_ROW    0.5
 #define CPU_NODE   0.7
+#define CPU_SORT   80.0
+#define CPU_CALL   700.0 /* a row through SQLite's functions, which share a lock */
 #define GPU_FIXED  160000.0
 #define GPU_NODE   0.03
 #define LOAD_ROW   45.0
 #define LOAD_VALUE 28.0
-#define LOAD_USES  8.0 /* a load is expected to serve so many statements … */
+#define LOAD_USES  8.0  /* a load is expected to serve so many statements … */
+#define LIMIT_SKIP 16.0 /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
 
 static void duration(double ns, char *out, size_t n) {
   if (ns < 1e6)
@@ -32,45 +41,121 @@ static void duration(double ns, char *out, size_t n) {
     snprintf(out, n, "%.1f s", ns / 1e9);
 }
 
-void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device,
-              wl_placement *out) {
-  double n = (double)n_rows, nodes = q->n_nodes_cost;
-  double scan = n * (COST_ROW + COST_NODE * nodes);
-  out->sqlite_ns = facts->point_lookup ? COST_POINT : facts->range_lookup ? scan / 4 : scan;
+static bool small_number(const wl_bexpr *e, double *out) {
+  *out = 0;
+  if (!e) return true;
+  if (e->kind != WL_B_CONST || e->value.t != WL_T_INT || (wl_i64)e->value.v < 0) return false;
+  *out = (double)(wl_i64)e->value.v;
+  return true;
+}
+
+/* How many rows SQLite would read: where it neither sorts nor gathers, LIMIT ends the scan. */
+static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n) {
+  double limit, offset;
+  if (!q->limit || q->aggregate || facts->sorts) return n;
+  if (!small_number(q->limit, &limit) || !small_number(q->offset, &offset)) return n;
+  double most = (limit + offset) * (q->where ? LIMIT_SKIP : 1);
+  return most < n ? most : n;
+}
+
+/* What SQLite pays a row for putting n rows in order. */
+static double sorting(const wl_query *q, const wl_plan_facts *facts, double n) {
+  if (!facts->sorts) return 0;
+  return q->limit && !q->grouped ? COST_TOP : COST_SORT * log2(n + 2);
+}
+
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+              const wl_place_table *t, wl_placement *out) {
+  double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
+  double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
+  double scan = rows_read(q, facts, n) * (COST_ROW + row);
+  double found = COST_POINT + n * share * (COST_FIND + row);
+  out->sqlite_ns = facts->point_lookup                     ? COST_POINT
+                   : !facts->range_lookup                  ? scan
+                   : share < RANGE && found < scan * RANGE ? found
+                                                           : scan * RANGE;
   /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
-  double uses = n_loads > 2 ? (double)n_uses / (double)n_loads : LOAD_USES;
+  double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
-  double load = n_missing ? n * (LOAD_ROW + LOAD_VALUE * n_missing) / uses : 0;
+  double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
   double fixed = q->n_calls ? AGG_FIXED : 0;
-  out->cpu_ns = CPU_FIXED + fixed + n * (CPU_ROW + CPU_NODE * nodes) / set->threads + load;
+  double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
+  out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
   char a[24], b[24];
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
-                     : set->engine == WL_ENGINE_AUTO && has_device &&
+                     : set->engine == WL_ENGINE_AUTO && t->has_device &&
                              set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
                          ? WL_ENGINE_GPU
                          : WL_ENGINE_CPU;
   double best = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns;
   duration(out->sqlite_ns, a, sizeof a);
   duration(best, b, sizeof b);
-  const char *about = exact ? "" : "about ";
+  const char *about = t->exact ? "" : "about ";
   if (set->engine == WL_ENGINE_SQLITE) {
     out->engine = WL_ENGINE_SQLITE;
     snprintf(out->reason, sizeof out->reason, "the setting engine=sqlite");
   } else if (set->route == WL_ROUTE_ALWAYS) {
     out->engine = native;
-    snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, n_rows);
+    snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, t->n_rows);
   } else if (out->sqlite_ns <= best) {
     out->engine = WL_ENGINE_SQLITE;
     snprintf(out->reason, sizeof out->reason,
-             "%s%lld rows%s, estimated %s in SQLite against %s natively", about, n_rows,
+             "%s%lld rows%s, estimated %s in SQLite against %s natively", about, t->n_rows,
              facts->point_lookup ? ", few of them looked up by key" : "", a, b);
   } else {
     out->engine = native;
     snprintf(out->reason, sizeof out->reason, "%s%lld rows, estimated %s against %s in SQLite",
-             about, n_rows, b, a);
+             about, t->n_rows, b, a);
   }
+}
+
+static bool number(const wl_bexpr *e, double *out) {
+  if (e->kind != WL_B_CONST) return false;
+  if (e->value.t == WL_T_INT) *out = (double)(wl_i64)e->value.v;
+  if (e->value.t == WL_T_REAL) *out = wl_as_f64(e->value.v);
+  return e->value.t == WL_T_INT || e->value.t == WL_T_REAL;
+}
+
+/* Narrows lo … hi by the comparisons of a column with numbers that AND holds together. */
+static void narrow(const wl_bexpr *e, int column, double *lo, double *hi) {
+  if (e->kind == WL_B_AND) {
+    narrow(e->a, column, lo, hi);
+    narrow(e->b, column, lo, hi);
+  }
+  if (e->kind != WL_B_COMPARE) return;
+  bool turned = e->b->kind == WL_B_COLUMN;
+  const wl_bexpr *col = turned ? e->b : e->a;
+  double v;
+  if (col->kind != WL_B_COLUMN || col->index != column || !number(turned ? e->a : e->b, &v)) return;
+  bool below = e->op == WL_OP_LT || e->op == WL_OP_LE,
+       above = e->op == WL_OP_GT || e->op == WL_OP_GE;
+  if ((turned ? above : below) && v < *hi) *hi = v;
+  if ((turned ? below : above) && v > *lo) *lo = v;
+}
+
+double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_table *t) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  int c = 0;
+  while (c < t->n_cols && sqlite3_stricmp(t->cols[c].name, facts->range) != 0) c++;
+  if (!facts->range_lookup || c == t->n_cols || !t->loaded || !t->data[c] || !q->where)
+    return RANGE;
+  const wl_domain *d = &t->data[c]->domain;
+  unsigned types = d->mask & ~WL_M(WL_T_NULL);
+  if (types != I && types != F) return RANGE;
+  double least = types == I ? (double)d->lo : d->flo, most = types == I ? (double)d->hi : d->fhi;
+  double lo = least, hi = most;
+  narrow(q->where, c, &lo, &hi);
+  if (lo == least && hi == most) return RANGE; /* by what it is narrowed is not known */
+  double share = (hi - lo) / (most - least);
+  return share > 0 ? share : share <= 0 ? 0 : RANGE; /* not a number: infinities */
+}
+
+/* The column of a range search, which SQLite's plan ends with: "… (a>? AND a<?)". */
+static void range_column(const char *detail, char *out, size_t n) {
+  const char *op = strpbrk(detail, "<>"), *from = op;
+  while (from && from > detail && from[-1] != '(' && from[-1] != ' ') from--;
+  snprintf(out, n, "%.*s", op ? (int)(op - from) : 0, op ? from : "");
 }
 
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
@@ -89,12 +174,15 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
     bool by_rowid = strstr(detail, "USING INTEGER PRIMARY KEY") != NULL;
     bool by_index = strstr(detail, "INDEX") != NULL && !by_rowid;
     if (by_index) out->rowid_order = false;
+    if (strncmp(detail, "USE TEMP B-TREE", 15) == 0) out->sorts = true;
+    if (strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0) out->sorts_groups = true;
     if (strncmp(detail, "SEARCH", 6) == 0) {
       if (strstr(detail, "=?"))
         out->point_lookup = true;
-      else if (strchr(detail, '?'))
+      else if (strchr(detail, '?')) {
         out->range_lookup = true;
-      else
+        range_column(detail, out->range, sizeof out->range);
+      } else
         out->point_lookup = true; /* min() or max() at the end of an index */
     }
   }

@@ -27,7 +27,10 @@ typedef struct wl_settings {
 typedef struct wl_plan_facts {
   bool rowid_order;  /* it scans or searches in rowid order */
   bool point_lookup; /* it finds few rows by equality on a key or index */
-  bool range_lookup; /* it searches a range */
+  bool range_lookup; /* it searches a range … */
+  char range[64];    /* … of this column, by its name */
+  bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
+  bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
 } wl_plan_facts;
 
 typedef struct wl_placement {
@@ -36,10 +39,23 @@ typedef struct wl_placement {
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
 } wl_placement;
 
-/* device: NULL if there is none or it is not usable, with why. */
-void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts, wl_i64 n_rows,
-              bool exact, int n_missing, wl_i64 n_uses, wl_i64 n_loads, bool has_device,
-              wl_placement *out);
+/* What is known of the table. */
+typedef struct wl_place_table {
+  wl_i64 n_rows;
+  bool exact;     /* … or an estimate */
+  double share;   /* of wl_place_share() */
+  int n_missing;  /* columns to be loaded */
+  int slow_calls; /* calls of SQLite that no dictionary makes rare */
+  wl_i64 n_uses, n_loads;
+  bool has_device;
+} wl_place_table;
+
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+              const wl_place_table *t, wl_placement *out);
+
+/* The share of a table's rows that a range search finds, going by the range of the column's
+** values where that is in memory, as if they were spread evenly. */
+double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_table *t);
 
 /* Asks SQLite for its plan. */
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,

@@ -250,7 +250,7 @@ static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args,
   wl_i16 *list = rc ? NULL : WL_NEW_N(c->arena, wl_i16, e->n_list);
   if (rc || !list) return rc ? rc : wl_nomem(c->err);
   for (int k = 0; k < e->n_list; k++) list[k] = args[k].x;
-  p->calls[p->n_calls++] = (wl_call){e->text, list, e->n_list, e->of_time, e->gives};
+  p->calls[p->n_calls++] = (wl_call){e->text, list, e->n_list, e->of_time, e->fallible, e->gives};
   memset(out, 0, sizeof *out);
   out->dom = wl_domain_any(e->gives);
   return wl_compile_reg(c, WL_OP__Call, wl_domain_reg(out->dom), 0, 0, (wl_i16)(p->n_calls - 1),

@@ -761,9 +761,8 @@ static wl_status aggregate(wl_compiler *c, int k) {
     break;
   case WL_FN_MIN:
   case WL_FN_MAX: {
-    bool min = g->fn == WL_FN_MIN, I = wl_only(&a, WL_M(WL_T_INT)),
-         F = wl_only(&a, WL_M(WL_T_REAL));
-    int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
+    bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
+    bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
     if (ties_show(&a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err,
                           "%s() has ties, and SQLite would meet them in the order of an index",
@@ -818,19 +817,6 @@ static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) 
   return WL_OK;
 }
 
-/* A sort key that is no result column: texts of a dictionary sort by their rank. */
-static wl_status sort_key(wl_compiler *c, const wl_bexpr *e, int k, wl_order *o) {
-  wl_operand x;
-  wl_status rc = wl_compile_coded(c, e, &x);
-  if (!rc) rc = wl_compile_value(c, &x);
-  if (!rc && x.dict && o->coll != WL_COLL_BINARY) rc = wl_compile_ranks(c, o->coll, &x);
-  if (rc) return rc;
-  c->p->results[k].operand = x.x;
-  c->p->results[k].domain = x.dom;
-  c->p->results[k].dict = x.dict;
-  return WL_OK;
-}
-
 /* Equal values that look different; which one stands for them depends on the order of rows. */
 static wl_status check_ties(const wl_compiler *c, const wl_domain *d, int coll, const char *what) {
   wl_operand o = {.dom = *d};
@@ -853,33 +839,53 @@ static bool ordered_by_groups(const wl_query *q) {
   return true;
 }
 
+/* One more sort key: a result column, or one behind these. Texts of a dictionary sort by code, or
+** under another collation than BINARY by their rank. */
+static wl_status sort_key(wl_compiler *c, const wl_border *o) {
+  const wl_query *q = c->in->query;
+  wl_program *p = c->p;
+  wl_order *to = &p->order[p->n_order++];
+  to->desc = o->desc;
+  to->nulls_last = o->nulls_last;
+  to->coll = (wl_u8)coll_of(o->expr);
+  for (to->result = 0; to->result < q->n_results; to->result++) {
+    const wl_bexpr *e = q->results[to->result];
+    bool same = e == o->expr || (e->kind == WL_B_COLUMN && o->expr->kind == WL_B_COLUMN &&
+                                 e->index == o->expr->index);
+    if (same && (to->coll == WL_COLL_BINARY || !p->results[to->result].dict)) return WL_OK;
+  }
+  to->result = p->n_results++;
+  wl_operand x;
+  wl_status rc = wl_compile_coded(c, o->expr, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && x.dict && to->coll != WL_COLL_BINARY) rc = wl_compile_ranks(c, to->coll, &x);
+  if (rc) return rc;
+  p->results[to->result].operand = x.x;
+  p->results[to->result].domain = x.dom;
+  p->results[to->result].dict = x.dict;
+  return WL_OK;
+}
+
 /* The result columns, and behind them the sort keys that are none of them. */
 static wl_status results(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   wl_status rc = WL_OK;
+  bool ties = false;
   p->n_results = p->n_given = q->n_results;
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = one_result(c, q->results[k], k, q->distinct ? coll_of(q->results[k]) : WL_COLL_BINARY);
     p->distinct_colls[k] = (wl_u8)coll_of(q->results[k]);
-    if (!rc && (q->distinct || q->n_order))
+    wl_operand o = {.dom = p->results[k].domain};
+    ties |= ties_show(&o, coll_of(q->results[k]));
+    if (!rc && (q->distinct || (q->n_order && !q->scan_known)))
       rc = check_ties(c, &p->results[k].domain, coll_of(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }
   bool unsorted = (q->aggregate && !q->grouped) || ordered_by_groups(q);
-  for (int k = 0; k < q->n_order && !rc && !unsorted; k++) {
-    const wl_border *o = &q->order[k];
-    wl_order *to = &p->order[p->n_order++];
-    to->desc = o->desc;
-    to->nulls_last = o->nulls_last;
-    to->coll = (wl_u8)coll_of(o->expr);
-    to->result = 0;
-    while (to->result < q->n_results && q->results[to->result] != o->expr) to->result++;
-    if (to->result < q->n_results && (to->coll == WL_COLL_BINARY || !p->results[to->result].dict))
-      continue;
-    to->result = p->n_results++;
-    rc = sort_key(c, o->expr, to->result, to);
-  }
+  for (int k = 0; k < q->n_order && !rc && !unsorted; k++) rc = sort_key(c, &q->order[k]);
+  if (q->ties_hidden && !ties) unsorted = true; /* nobody can tell equal rows apart */
+  for (int k = 0; k < q->n_scan && !rc && !unsorted; k++) rc = sort_key(c, &q->scan[k]);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
 }
 
@@ -950,7 +956,7 @@ static wl_status compile(wl_compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = q->distinct || (q->n_order > 0 && !ordered_by_groups(q));
+  bool sorted = q->distinct || q->n_scan > 0 || (q->n_order > 0 && !ordered_by_groups(q));
   if (!rc && limited && !q->aggregate && !sorted)
     rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
@@ -989,9 +995,9 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->columns = WL_NEW_N(arena, wl_i16, q->n_cols);
   p->column_names = WL_NEW_N(arena, const char *, q->n_cols);
   p->column_regs = WL_NEW_N(arena, wl_reg, q->n_cols);
-  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order);
+  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order + q->n_scan);
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
-  p->order = WL_NEW_N(arena, wl_order, q->n_order);
+  p->order = WL_NEW_N(arena, wl_order, q->n_order + q->n_scan);
   p->keys = WL_NEW_N(arena, wl_key, q->n_groups);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);

@@ -4,8 +4,9 @@
 ** thousand rows of the table. Part of the compiler.
 **
 ** Invariants:
-** 1. The order never shows in the result: opcodes are pure, and conjuncts that call SQLite,
-**    which may raise errors, stay behind the others and in their own order.
+** 1. The order never shows in the result: opcodes are pure. Where a call of SQLite's may raise an
+**    error, all conjuncts keep the order of the text, which is SQLite's, or an error might
+**    be missed. (One too many does no harm: SQLite then runs the statement.)
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
@@ -13,17 +14,16 @@
 #include "vm/cpu/exec.h"
 #include <string.h>
 
-enum { MAX_CONJUNCTS = 64, SAMPLE_FROM = 100000, SAMPLES = 4 };
+enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_MOST = 64 };
 
 typedef struct conjunct {
   const wl_bexpr *e;
   double cost; /* of a row, in simple operations */
   double kept; /* share of rows */
-  bool calls;
 } conjunct;
 
 /* Simple operations a row passes. What a dictionary settles is one lookup. */
-static double cost_of(const wl_compiler *c, const wl_bexpr *e, bool *calls) {
+static double cost_of(const wl_compiler *c, const wl_bexpr *e, bool *fallible) {
   if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM) return 0;
   int leaf = wl_compile_leaf(c, e);
   if (leaf >= 0) {
@@ -33,20 +33,23 @@ static double cost_of(const wl_compiler *c, const wl_bexpr *e, bool *calls) {
   double cost = 1;
   if (e->kind == WL_B_CALL) {
     cost = e->index == WL_NATIVE_NONE ? 500 : 20;
-    *calls |= e->index == WL_NATIVE_NONE;
+    *fallible |= e->fallible;
   }
-  for (int k = 0; k < e->n_list; k++) cost += cost_of(c, e->list[k], calls);
-  return cost + cost_of(c, e->a, calls) + cost_of(c, e->b, calls);
+  for (int k = 0; k < e->n_list; k++) cost += cost_of(c, e->list[k], fallible);
+  return cost + cost_of(c, e->a, fallible) + cost_of(c, e->b, fallible);
 }
 
-static int collect(const wl_compiler *c, const wl_bexpr *e, conjunct *out, int n) {
-  if (e->kind == WL_B_AND && n < MAX_CONJUNCTS - 1) {
-    n = collect(c, e->a, out, n);
-    return n < MAX_CONJUNCTS ? collect(c, e->b, out, n) : n;
-  }
-  out[n] = (conjunct){.e = e, .kept = 0.5};
-  out[n].cost = cost_of(c, e, &out[n].calls);
-  return n + 1;
+static int count(const wl_bexpr *e) {
+  int n = 1;
+  for (; e->kind == WL_B_AND; e = e->a) n += count(e->b);
+  return n;
+}
+
+/* The conjuncts of e in the order of the text, up to `end`; the place of the first is returned. */
+static conjunct *collect(const wl_compiler *c, const wl_bexpr *e, conjunct *end, bool *fallible) {
+  for (; e->kind == WL_B_AND; e = e->a) end = collect(c, e->b, end, fallible);
+  *--end = (conjunct){.e = e, .cost = cost_of(c, e, fallible), .kept = 0.5};
+  return end;
 }
 
 /* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses. */
@@ -119,15 +122,17 @@ static double rank(const conjunct *k) {
 }
 
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
-  conjunct list[MAX_CONJUNCTS];
-  int n = collect(c, e, list, 0);
+  bool fallible = false;
+  int n = count(e);
+  conjunct *list = WL_NEW_N(c->arena, conjunct, n);
+  if (!list) return wl_nomem(c->err);
+  collect(c, e, list + n, &fallible);
   bool big = c->over_table && c->in->n_rows >= SAMPLE_FROM;
-  if (n > 1 && big) measure(c, list, n);
-  for (int i = 1; i < n; i++) {
+  if (n > 1 && n <= SAMPLE_MOST && big && !fallible) measure(c, list, n);
+  for (int i = 1; i < n && !fallible; i++) {
     conjunct k = list[i];
     int j = i;
-    for (; j > 0 && !k.calls && (list[j - 1].calls || rank(&k) < rank(&list[j - 1])); j--)
-      list[j] = list[j - 1];
+    for (; j > 0 && rank(&k) < rank(&list[j - 1]); j--) list[j] = list[j - 1];
     list[j] = k;
   }
   for (int i = 0; i < n; i++) {

@@ -124,8 +124,9 @@ typedef struct wl_call {
   const char *text;
   wl_i16 *args;
   int n;
-  bool of_time; /* "now" must not be among the arguments */
-  wl_u8 gives;  /* the types that may come, by what is known of the function */
+  bool of_time;  /* "now" must not be among the arguments */
+  bool fallible; /* it may raise an error, so no row that SQLite computes it for may be left out */
+  wl_u8 gives;   /* the types that may come, by what is known of the function */
 } wl_call;
 
 typedef enum wl_agg_final {

@@ -149,6 +149,7 @@ bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet)
   if (last < 0 || p->n_regs > MAX_REGS) return false;
   for (int pc = block + 1; pc <= last; pc++) {
     const wl_instr *in = &p->code[pc];
+    if (in->op == WL_OP__Call && p->calls[in->c].fallible) return false;
     if (in->op == WL_OP__IfNot) {
       if (!(of_operand(p, regs, in->a).truths & T)) return true;
     } else if (wl_shapes[wl_opcodes[in->op].shape][0] != ' ') {

@@ -133,6 +133,7 @@ void wl_shell_open(wl_shell *sh, bool keep_alive) {
     exit(1);
   }
   if (sh->settings && !apply_settings(sh->db, sh->settings)) exit(1);
+  wl_progress_watch(sh->db);
   wl_input_interrupt_target(sh->db);
 }
 

@@ -5,7 +5,7 @@
 **   run.c     one piece of SQL, errors, timing     output.c  the modes that print row by row
 **   table.c   the modes that see all rows first    plan.c    EXPLAIN and EXPLAIN QUERY PLAN
 **   dot.c     dot commands                         schema.c  .tables .schema .indexes .databases
-**   help.c    the text of -help and .help
+**   help.c    the text of -help and .help          progress.c  the bar while a table is loaded
 **
 ** The shell knows the library by <warplite.h> alone. For the same input it writes the
 ** bytes that the sqlite3 shell of SQLite 3.40.1 writes; test/clients/shell_test.py is
@@ -130,6 +130,9 @@ bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
 int wl_schema_tables(wl_shell *sh, const char *pattern, bool indexes);
 int wl_schema_show(wl_shell *sh, const char *pattern, bool indent, bool no_system);
 int wl_schema_databases(wl_shell *sh);
+
+/* progress.c: shows loads that take long, if standard error is a terminal. */
+void wl_progress_watch(sqlite3 *db);
 
 /* help.c */
 void wl_help_usage(const char *argv0);

@@ -487,12 +487,25 @@ static bool from_groups(const wl_query *q, const wl_bexpr *e) {
   return e->kind == WL_B_AGG || (from_groups(q, e->a) && from_groups(q, e->b));
 }
 
+/* The number a term is, signs and all: +1 and -(-1) name the first result column too. */
+static bool term_number(const wl_expr *e, wl_i64 *out) {
+  if (e->kind == WL_E_INT) {
+    *out = e->i;
+    return e->i <= INT32_MAX;
+  }
+  if (e->kind != WL_E_UNARY || (e->op != WL_OP_POS && e->op != WL_OP_NEG)) return false;
+  if (!term_number(e->a, out)) return false;
+  if (e->op == WL_OP_NEG) *out = -*out;
+  return true;
+}
+
 /* The result column that an ORDER BY or GROUP BY term stands for by number or, in ORDER BY,
 ** by alias; NULL if it is an expression of its own. */
 static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) {
   const wl_query *q = b->q;
   while (e->kind == WL_E_COLLATE) e = e->a;
-  if (e->kind == WL_E_INT && e->i >= 1 && e->i <= q->n_results) return q->results[e->i - 1];
+  wl_i64 i;
+  if (term_number(e, &i) && i >= 1 && i <= q->n_results) return q->results[i - 1];
   if (!by_alias || e->kind != WL_E_NAME || e->table) return NULL;
   int k = 0;
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {

@@ -70,6 +70,7 @@ typedef struct wl_bexpr {
   int n_list;
   const char *text; /* of a call */
   bool of_time;     /* a call that may ask for the current time */
+  bool fallible;    /* a call that may raise an error */
   wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
 } wl_bexpr;
 
@@ -102,6 +103,7 @@ typedef struct wl_query {
   int n_results;
   const char **calls; /* functions of SQLite that we compute: they must not be overridden */
   int n_calls;
+  bool like_param; /* LIKE or GLOB with a parameter: SQLite plans anew once it is known */
   int n_call_cost; /* calls of SQLite itself that a row may need */
   bool aggregate;
   wl_bagg *aggs;
@@ -113,6 +115,10 @@ typedef struct wl_query {
   bool distinct;
   wl_border *order; /* ORDER BY */
   int n_order;
+  wl_border *scan; /* what decides between rows equal in ORDER BY: the order SQLite scans in, … */
+  int n_scan;      /* … where that is not the order the rows are in anyway */
+  bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
+  bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate */

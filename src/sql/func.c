@@ -16,7 +16,7 @@
 #define T(x) WL_M(WL_T_##x)
 
 enum { ALL_TYPES = T(NULL) | T(INT) | T(REAL) | T(TEXT) | T(BLOB) };
-enum { OF_TIME = 1, REFUSED = 2 };
+enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it raises no error */
 
 /* What is known of a function beyond its name; the others can give anything. */
 typedef struct known {
@@ -27,37 +27,38 @@ typedef struct known {
 
 static const known functions[] = {
     {"abs", T(NULL) | T(INT) | T(REAL), 0, WL_NATIVE_ABS},
-    {"char", T(TEXT), 0, 0},
-    {"date", T(NULL) | T(TEXT), OF_TIME, 0},
-    {"datetime", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"char", T(TEXT), SAFE, 0},
+    {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"datetime", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
     {"format", T(NULL) | T(TEXT), 0, 0},
-    {"glob", T(NULL) | T(INT), 0, WL_NATIVE_GLOB},
-    {"hex", T(TEXT), 0, 0},
-    {"instr", T(NULL) | T(INT), 0, WL_NATIVE_INSTR},
-    {"julianday", T(NULL) | T(REAL), OF_TIME, 0},
-    {"length", T(NULL) | T(INT), 0, WL_NATIVE_LENGTH},
-    {"like", T(NULL) | T(INT), 0, WL_NATIVE_LIKE},
+    {"glob", T(NULL) | T(INT), SAFE, WL_NATIVE_GLOB},
+    {"hex", T(TEXT), SAFE, 0},
+    {"instr", T(NULL) | T(INT), SAFE, WL_NATIVE_INSTR},
+    {"julianday", T(NULL) | T(REAL), OF_TIME | SAFE, 0},
+    {"length", T(NULL) | T(INT), SAFE, WL_NATIVE_LENGTH},
+    {"like", T(NULL) | T(INT), SAFE, WL_NATIVE_LIKE},
     {"likelihood", 0, REFUSED, 0},
     {"likely", 0, REFUSED, 0},
-    {"lower", T(NULL) | T(TEXT), 0, WL_NATIVE_LOWER},
-    {"ltrim", T(NULL) | T(TEXT), 0, WL_NATIVE_LTRIM},
+    {"lower", T(NULL) | T(TEXT), SAFE, WL_NATIVE_LOWER},
+    {"ltrim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_LTRIM},
     {"printf", T(NULL) | T(TEXT), 0, 0},
-    {"quote", T(TEXT), 0, 0},
-    {"round", T(NULL) | T(REAL), 0, WL_NATIVE_ROUND},
-    {"rtrim", T(NULL) | T(TEXT), 0, WL_NATIVE_RTRIM},
-    {"sign", T(NULL) | T(INT), 0, WL_NATIVE_SIGN},
+    {"quote", T(TEXT), SAFE, 0},
+    {"replace", ALL_TYPES, SAFE, 0},
+    {"round", T(NULL) | T(REAL), SAFE, WL_NATIVE_ROUND},
+    {"rtrim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_RTRIM},
+    {"sign", T(NULL) | T(INT), SAFE, WL_NATIVE_SIGN},
     {"sqlite_log", 0, REFUSED, 0},
     {"sqlite_offset", 0, REFUSED, 0},
-    {"strftime", T(NULL) | T(TEXT), OF_TIME, 0},
-    {"substr", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
-    {"substring", T(NULL) | T(TEXT) | T(BLOB), 0, WL_NATIVE_SUBSTR},
-    {"time", T(NULL) | T(TEXT), OF_TIME, 0},
-    {"trim", T(NULL) | T(TEXT), 0, WL_NATIVE_TRIM},
-    {"typeof", T(TEXT), 0, WL_NATIVE_TYPEOF},
-    {"unicode", T(NULL) | T(INT), 0, 0},
-    {"unixepoch", T(NULL) | T(INT), OF_TIME, 0},
+    {"strftime", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"substr", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
+    {"substring", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
+    {"time", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"trim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_TRIM},
+    {"typeof", T(TEXT), SAFE, WL_NATIVE_TYPEOF},
+    {"unicode", T(NULL) | T(INT), SAFE, 0},
+    {"unixepoch", T(NULL) | T(INT), OF_TIME | SAFE, 0},
     {"unlikely", 0, REFUSED, 0},
-    {"upper", T(NULL) | T(TEXT), 0, WL_NATIVE_UPPER},
+    {"upper", T(NULL) | T(TEXT), SAFE, WL_NATIVE_UPPER},
 };
 
 static const known *find_known(const char *name) {
@@ -196,7 +197,7 @@ typedef struct making {
   const char *text;
   wl_bexpr **args;
   int n, size;
-  bool of_time;
+  bool of_time, fallible;
 } making;
 
 static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
@@ -257,6 +258,7 @@ static wl_status write_call(binder *b, making *m, const wl_expr *e) {
   if (is_arrow(e)) {
     const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
     if (wl_bind_uses(b, op)) return wl_nomem(b->err);
+    m->fallible = true;
     rc = more_text(b, m, "(");
     if (!rc) rc = write_arg(b, m, e->a);
     if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
@@ -273,6 +275,7 @@ static wl_status write_call(binder *b, making *m, const wl_expr *e) {
       return wl_not_taken(b->err, "%s() asks for the current time", e->name);
     m->of_time = true;
   }
+  m->fallible |= !f || !(f->flags & SAFE);
   if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
   rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
@@ -301,6 +304,7 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->list = m.args;
   x->n_list = m.n;
   x->of_time = m.of_time;
+  x->fallible = m.fallible;
   x->gives = f ? f->gives : ALL_TYPES;
   /* only where the arguments are just the function's own */
   x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;
@@ -324,9 +328,11 @@ wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc && e->c) rc = wl_bind_expr(b, e->c, &x->list[2]);
   if (rc) return rc;
   x->n_list = e->c ? 3 : 2;
+  b->q->like_param |= x->list[0]->kind == WL_B_PARAM;
   x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
   x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
   x->gives = T(NULL) | T(INT);
+  x->fallible = e->c != NULL; /* an ESCAPE of two characters */
   wl_bind_collation(x);
   *out = x;
   return wl_bind_negate(b, e->negated, out);

@@ -484,6 +484,7 @@ static wl_status run(state *b, wl_column **out, wl_error *err) {
   if (!b->workers || !b->segments) return wl_nomem(err);
   while (!rc && b->wave_first < b->n_leaves) {
     rc = run_wave(b, err);
+    wl_store_tell(b->s, b->t, b->wave_first, (wl_i64)b->n_leaves + 1);
     if (!rc && b->s->check) rc = b->s->check(b->s->check_arg, err);
   }
   for (int i = 0; i < n && !rc; i++) {

@@ -10,10 +10,15 @@ int wl_phys_width(wl_phys p) {
   return width[p];
 }
 
-const char *wl_phys_name(wl_phys p) {
+static const char *phys_name(wl_phys p) {
   static const char *const names[] = {"int8",   "int16",  "int32", "int64",
                                       "real32", "real64", "text",  "any"};
   return names[p];
+}
+
+const char *wl_column_type(const wl_column *c) {
+  static const char *const names[] = {"text in int8", "text in int16", "text in int32"};
+  return c->dict ? names[c->phys] : phys_name(c->phys);
 }
 
 wl_reg wl_column_reg(const wl_column *c) {

@@ -52,7 +52,7 @@ typedef struct wl_column {
 } wl_column;
 
 int wl_phys_width(wl_phys p);
-const char *wl_phys_name(wl_phys p);
+const char *wl_column_type(const wl_column *c); /* how it is stored, in words */
 wl_reg wl_column_reg(const wl_column *c); /* the register type its values load into */
 
 wl_column *wl_column_hold(wl_column *c);

@@ -35,8 +35,9 @@ static bool is_text(wl_u64 place, const wl_u8 *heap, wl_u64 other, const wl_u8 *
 wl_status wl_dict_segment(const wl_stage *st, wl_segment *s, bool *done) {
   *done = false;
   wl_i32 n_texts = st->n - s->n_nulls;
-  if (n_texts < 2) return WL_OK;
-  wl_i32 most = n_texts / 2 < LOCAL_MOST ? n_texts / 2 : LOCAL_MOST;
+  if (n_texts == 0) return WL_OK;
+  /* a few may all be different: whether it pays is for the whole column to say */
+  wl_i32 most = n_texts < LOOK_AT ? n_texts : n_texts / 2 < LOCAL_MOST ? n_texts / 2 : LOCAL_MOST;
   wl_u16 *slots = wl_mem_zalloc(LOCAL_SLOTS * sizeof *slots);
   wl_u64 *entries = wl_mem_alloc((size_t)most * sizeof *entries);
   wl_i16 *codes = wl_mem_alloc((size_t)st->n * sizeof *codes);

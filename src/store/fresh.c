@@ -69,6 +69,11 @@ void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err
   s->check_arg = arg;
 }
 
+void wl_store_set_progress(wl_store *s, wl_progress *progress, void *arg) {
+  s->progress = progress;
+  s->progress_arg = arg;
+}
+
 wl_table *wl_store_tables(wl_store *s) {
   return s->tables;
 }

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <time.h>
 
+void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total) {
+  if (s->progress) s->progress(s->progress_arg, t->name, done, total > done ? total : done + 1);
+}
+
 static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   wl_store *s = sqlite3_user_data(ctx);
   wl_load *l = s->load;
@@ -41,6 +45,7 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
     n_bytes += wl_builder_bytes(l->builders[i]);
   }
   l->n_rows++;
+  if ((l->n_rows & 0x3fff) == 0) wl_store_tell(s, l->table, l->n_rows, l->table->estimate);
   if (!l->status && s->budget > 0 && n_bytes > (size_t)s->budget) l->status = WL_FULL;
   if (l->status) sqlite3_result_error_code(ctx, SQLITE_ABORT);
 }
@@ -150,7 +155,7 @@ enum { MOST_ARGS = 100 }; /* of one SQL function, whatever SQLite was built with
 
 static wl_status step_columns(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
-  wl_load l = {.n = n, .base_bytes = base_bytes};
+  wl_load l = {.n = n, .table = t, .base_bytes = base_bytes};
   wl_status rc = WL_OK;
   l.builders = wl_mem_zalloc((size_t)n * sizeof *l.builders);
   if (!l.builders) return wl_nomem(err);
@@ -238,6 +243,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
     if (!t->data[k]) missing[n_missing++] = cols[i];
   }
   if (!rc && n_missing) {
+    wl_store_tell(s, t, 0, t->estimate);
     bool known = known_too_big(s, t);
     rc = load(s, t, missing, n_missing, err);
     if (rc == WL_NOT_TAKEN && !known && known_too_big(s, t) && evict(s)) {
@@ -246,6 +252,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
       t->too_big_budget = 0;
       rc = load(s, t, missing, n_missing, err);
     }
+    if (s->progress) s->progress(s->progress_arg, t->name, 1, 1);
   } else if (!rc && !t->loaded) {
     t->n_rows = run_count(s, t, "count(*)", &rc, err);
     t->loaded = rc == WL_OK;

@@ -82,6 +82,10 @@ void wl_store_set_threads(wl_store *s, int n); /* that a load may use; all cores
 /* Called now and then during a load; what is not WL_OK ends it (an interrupt). */
 void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg);
 
+/* Told how far a load is; the last call of each has done == total. See warplite_progress(). */
+typedef void wl_progress(void *arg, const char *table, sqlite3_int64 done, sqlite3_int64 total);
+void wl_store_set_progress(wl_store *s, wl_progress *progress, void *arg);
+
 /* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) WL_MUST;

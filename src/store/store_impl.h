@@ -30,6 +30,7 @@ typedef struct wl_load {
   wl_builder **builders;
   int n;
   wl_i64 n_rows;
+  const wl_table *table;
   wl_status status;
   bool finished;     /* the function's last call came */
   size_t base_bytes; /* of the cache, before this load */
@@ -57,7 +58,12 @@ struct wl_store {
   int threads;                                  /* that a load may use */
   wl_status (*check)(void *arg, wl_error *err); /* between waves of a load; or NULL */
   void *check_arg;
+  wl_progress *progress; /* or NULL */
+  void *progress_arg;
 };
+
+/* Tells the client, if it wants to know, before the end: done stays below total. */
+void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total);
 
 wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */
 

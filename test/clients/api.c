@@ -507,6 +507,66 @@ static void check_long_lists(void) {
   }
 }
 
+/* ---- how far a load is */
+
+typedef struct told {
+  int n_calls, n_ends;
+  bool wrong, begun;
+  char table[20];
+} told;
+
+static void hear(void *arg, const char *table, sqlite3_int64 done, sqlite3_int64 total) {
+  told *t = arg;
+  t->n_calls++;
+  t->n_ends += done == total;
+  t->wrong |= done > total || done < 0 || (done == 0) == t->begun;
+  t->begun = done < total;
+  snprintf(t->table, sizeof t->table, "%s", table);
+}
+
+static void check_progress(void) {
+  told t = {0};
+  exec("CREATE TABLE far(a, b); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE "
+       "i<100000) INSERT INTO far SELECT i, i FROM n");
+  CHECK("progress: set", warplite_progress(db, hear, &t) == SQLITE_OK);
+  rows_query(&got, db, warplite_prepare, "SELECT sum(a) FROM far");
+  CHECK("progress: begins, goes on, ends", t.n_calls > 3 && t.n_ends == 1 && !t.wrong);
+  CHECK("progress: the table's name", !strcmp(t.table, "far"));
+  t.n_calls = 0;
+  rows_query(&got, db, warplite_prepare, "SELECT max(a) FROM far");
+  CHECK("progress: nothing to load, nothing to tell", t.n_calls == 0);
+  warplite_progress(db, NULL, NULL);
+  rows_query(&got, db, warplite_prepare, "SELECT max(b) FROM far");
+  CHECK("progress: unset", t.n_calls == 0 && got.rc == SQLITE_DONE);
+  CHECK("progress: no connection", warplite_progress(NULL, hear, &t) == SQLITE_MISUSE);
+}
+
+/* ---- by cost: few rows through an index, or the first of a scan, are SQLite's */
+
+static void check_routing(void) {
+  static const struct {
+    const char *sql, *engine;
+  } cases[] = {{"SELECT a, b FROM far WHERE a<20", "sqlite:"},
+               {"SELECT a, b FROM far WHERE 99990<a", "sqlite:"},
+               {"SELECT a, b FROM far WHERE a BETWEEN 500 AND 600 ORDER BY b", "sqlite:"},
+               {"SELECT a, b FROM far WHERE a>20000 AND a<90000", "cpu:"},
+               {"SELECT a, b FROM far LIMIT 5", "sqlite:"},
+               {"SELECT a, b FROM far ORDER BY a DESC LIMIT 5", "sqlite:"},
+               {"SELECT a, b FROM far ORDER BY b LIMIT 5", "cpu:"}};
+  exec("CREATE INDEX far_a ON far(a)");
+  rows_query(&got, db, warplite_prepare, "SELECT sum(a), sum(b) FROM far");
+  exec("SELECT warplite_set('route', 'cost')");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    rows_query(&got, db, warplite_prepare, cases[i].sql);
+    const char *reason = warplite_reason(db);
+    if (strncmp(reason, cases[i].engine, strlen(cases[i].engine)) == 0)
+      tap_ok(cases[i].sql);
+    else
+      tap_bad(cases[i].sql, "wanted %s got %s", cases[i].engine, reason);
+  }
+  exec("SELECT warplite_set('route', 'always')");
+}
+
 int main(void) {
   if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) {
     tap_bad("api", "cannot set the engine: %s", sqlite3_errmsg(db));
@@ -528,6 +588,8 @@ int main(void) {
   check_errors();
   check_mutations(TEST_SANITIZED ? 3000 : 20000);
   check_nulls();
+  check_progress();
+  check_routing();
   CHECK("the connection closes", sqlite3_close(db) == SQLITE_OK);
   rows_free(&got);
   rows_free(&want);

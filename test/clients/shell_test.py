@@ -371,12 +371,12 @@ def expect(name, args, stdin, rc=0, out=None, err=None):
 class Terminal:
     """The shell on a pseudo-terminal."""
 
-    def __init__(self, home):
+    def __init__(self, home, args=(), **more):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(home)
             env = {"HOME": home, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
-            os.execve(OURS, [OURS], env)
+            os.execve(OURS, [OURS, *args], {**env, **more})
         self.text = ""
 
     def send(self, keys):
@@ -397,7 +397,7 @@ class Terminal:
             if not data:
                 return what in self.text
             self.text += data.decode(errors="replace")
-        self.text = self.text.split(what, 1)[1]
+        self.before, self.text = self.text.split(what, 1)
         return True
 
     def close(self):
@@ -455,6 +455,29 @@ def test_terminal():
         report("terminal: history is read", t.wait_for("no such table: t") and t.wait_for("warplite> "))
         t.send("\x04")
         report("terminal: leaves", t.close() is not None)
+
+
+def test_progress():
+    """The bar while a table is loaded: on a terminal, wiped out at the end; never in a pipe."""
+    with tempfile.TemporaryDirectory() as home:
+        sql = ("create table big(a, b); with recursive n(i) as (select 1 union all select i+1 from n "
+               "where i<200000) insert into big select i, i||'x' from n;")
+        subprocess.run([ORACLE, "big.db", sql], cwd=home, check=True)
+        ask = "select sum(a), max(b) from big"
+        always = ("-set", "route=always")
+        for name, args in (("pages", ["big.db"]), ("steps", [MEM, sql])):
+            t = Terminal(home, [*always, *args, ask], WARPLITE_PROGRESS="0")
+            shown = t.wait_for("loading big [") and t.wait_for(" %") and t.wait_for("\r\x1b[K")
+            report(f"progress: shown and wiped out, {name}", shown and t.wait_for("20000100000|9x"))
+            t.close()
+        t = Terminal(home, [*always, "big.db", ask], WARPLITE_PROGRESS="60")
+        report("progress: a short load shows nothing",
+               t.wait_for("20000100000|9x") and "loading" not in t.before)
+        t.close()
+        p = subprocess.run([OURS, *always, "big.db", ask], cwd=home, capture_output=True,
+                           env={**os.environ, "WARPLITE_PROGRESS": "0"})
+        report("progress: nothing in a pipe", p.stdout == b"20000100000|9x\n" and p.stderr == b"",
+               f"  {p}\n")
 
 
 def test_interrupt():
@@ -528,6 +551,8 @@ def main():
         test_manual()
     if not word or word == "terminal":
         test_terminal()
+    if not word or word == "progress":
+        test_progress()
     if not word or word == "signal":
         test_interrupt()
         test_locked()

@@ -12,6 +12,7 @@
 #include "vm/gpu/launch.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "program/zone.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -504,6 +505,27 @@ static wl_status take_rows(launch *l, wl_error *err) {
 }
 
 /*
+** The next block of tablets from `from` on, [*first, *end). What would have to be copied is looked
+** at first: tablets that their zone maps rule out are left behind, unless only a few lie between
+** others.
+*/
+static void next_block(const wl_run *r, const state *s, int from, int *first, int *end) {
+  enum { FEW = 4 };
+  int skipped = 0;
+  *first = from;
+  while (!s->resident && *first < r->n_tablets - 1 &&
+         wl_zone_skips(r->p, r->table_block, r->snap.cols, *first))
+    ++*first;
+  for (*end = *first; *end < r->n_tablets && *end < *first + s->group; ++*end) {
+    bool skips = !s->resident && wl_zone_skips(r->p, r->table_block, r->snap.cols, *end);
+    skipped = skips ? skipped + 1 : 0;
+    if (skipped < FEW) continue;
+    *end -= FEW - 1;
+    return;
+  }
+}
+
+/*
 ** A wave: up to n blocks, s->depth of them under way at once. With three of them one block's
 ** columns are copied while the one before runs and the rows of the one before that come back.
 ** WL_FULL may be mended by a smaller block, or by *text_room.
@@ -522,9 +544,9 @@ static wl_status run_blocks(wl_run *r, state *s, int n, wl_u64 *text_room, wl_er
       l->d = r->config.device;
       l->s = s;
       l->queue = depth > 1 ? 1 + opened % depth : 0;
-      l->first = next;
       l->n_fetch = r->p->n_results;
-      next = l->end = next + s->group < r->n_tablets ? next + s->group : r->n_tablets;
+      next_block(r, s, next, &l->first, &l->end);
+      next = l->end;
       opened++;
       rc = launch_open(l, err);
       if (rc == WL_FULL && opened - done > 1) { /* so many do not fit: go on with those */

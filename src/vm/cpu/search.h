@@ -1,7 +1,8 @@
 /*
-** LIKE '%word%' and GLOB '*word*' over a vector of texts. Texts of neighbouring rows lie one
-** behind the other in memory, so the bytes of many rows are searched in one go, 32 at a time, and
-** what is found is then given to the row it lies in.
+** LIKE and GLOB over a vector of texts, by a word that every match must hold: all of the pattern
+** between wildcards, as in LIKE '%word%', or the longest plain piece of it. Texts of neighbouring
+** rows lie one behind the other in memory, so the bytes of many rows are searched in one go, 32 at
+** a time; only rows where the word is found are looked at.
 **
 ** Invariants:
 ** 1. The word is ASCII without NUL: equal bytes are equal characters, whatever surrounds them.
@@ -17,29 +18,40 @@ typedef struct wl_word {
   wl_u8 p[64]; /* in lower case where case does not count */
   wl_u32 n;
   bool nocase;
+  bool whole;      /* the pattern is the word between wildcards: nothing else to check */
+  wl_like pattern; /* … else this */
 } wl_word;
 
 static inline wl_u8 word_case(const wl_word *w, wl_u8 c) {
   return w->nocase ? wl_to_lower(c) : c;
 }
 
-/* Whether the pattern is a plain word between wildcards for anything; if so, the word. */
+/* Finds the word in a pattern; false if there is none. */
 static bool word_of(wl_val pattern, bool glob, int escape, wl_word *w) {
-  wl_u8 all = glob ? '*' : '%';
-  const wl_u8 *p = wl_bytes(pattern);
-  wl_u32 n = pattern.n, first = 0;
-  if (escape || n < 3 || p[0] != all || p[n - 1] != all) return false;
-  while (first < n && p[first] == all) first++;
-  while (n > first && p[n - 1] == all) n--;
-  w->n = n - first;
-  w->nocase = !glob;
-  if (w->n == 0 || w->n > sizeof w->p) return false;
-  for (wl_u32 i = 0; i < w->n; i++) {
-    wl_u8 c = p[first + i];
-    if (c == 0 || c >= 0x80 || c == all || c == (glob ? '?' : '_') || (glob && c == '['))
-      return false;
-    w->p[i] = word_case(w, c);
+  wl_like k = w->pattern = wl_like_open(pattern, glob, escape);
+  const wl_u8 *p = k.p;
+  wl_u32 n = k.n, best = 0, from = 0;
+  if (escape >= 0x80) return false;
+  for (wl_u32 i = 0; i < n && p[i];) {
+    wl_u32 end = i;
+    while (end < n && p[end] && p[end] < 0x80 && p[end] != k.all && p[end] != k.one &&
+           p[end] != k.escape && !(glob && p[end] == '['))
+      end++;
+    if (end - i > best) {
+      best = end - i;
+      from = i;
+    }
+    if (end < n && ((glob && p[end] == '[') || (escape && p[end] == k.escape)))
+      break; /* what follows is not what it looks like */
+    i = end + 1;
   }
+  if (best == 0) return false;
+  w->whole = from > 0 && from + best < n && best <= sizeof w->p;
+  for (wl_u32 i = 0; i < n && w->whole; i++)
+    w->whole = (i >= from && i < from + best) || (p[i] == k.all && k.all);
+  w->n = best < sizeof w->p ? best : (wl_u32)sizeof w->p;
+  w->nocase = !glob;
+  for (wl_u32 i = 0; i < w->n; i++) w->p[i] = word_case(w, p[from + i]);
   return true;
 }
 
@@ -103,12 +115,14 @@ static void word_search(const wl_word *w, const wl_u64 *v, const wl_u32 *len, co
     for (int r = i; (p = word_find(w, p, end)) != NULL;) {
       while ((valid && !valid[r]) || p >= (const wl_u8 *)(size_t)v[r] + len[r]) r++;
       const wl_u8 *text = (const wl_u8 *)(size_t)v[r];
-      if (p + w->n <= text + len[r] && !memchr(text, 0, (size_t)(p - text))) {
-        out[r] = WL_TRUE;
-        p = text + len[r];
-      } else {
+      if (p + w->n > text + len[r]) { /* it begins in one row and ends in the next */
         p++;
+        continue;
       }
+      bool found = w->whole ? !memchr(text, 0, (size_t)(p - text))
+                            : wl_like_match(&w->pattern, text, len[r]);
+      if (found) out[r] = WL_TRUE;
+      p = text + len[r];
     }
     i = j;
   }

@@ -614,7 +614,10 @@ static wl_status accumulator(compiler *c, wl_opcode op, const operand *a, int co
   *out = p->n_accs;
   double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
          hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
-  p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll, lo > hi ? lo : hi};
+  p->accs[p->n_accs++] = (wl_acc){.op = op,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .zero = a->dom.flo <= 0 && a->dom.fhi >= 0};
   return append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 

@@ -21,7 +21,9 @@ struct wl_run {
   bool aggregated;
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
-  wl_groups **groups; /* [config.threads]: of GROUP BY, each worker's */
+  wl_grouping *grouping;
+  wl_groups **groups;   /* [config.threads]: of GROUP BY, each worker's */
+  wl_finished finished; /* the groups as the second block's source */
   wl_error late;      /* raised once the rows before it have been given, as SQLite does */
   bool in_order;      /* groups are being filled in row order, by one worker */
   wl_exec **workers;  /* [config.threads] */

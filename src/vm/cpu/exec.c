@@ -25,7 +25,7 @@ struct wl_exec {
   const wl_program *p;
   int first, end; /* instructions of the block */
   wl_column **cols;
-  const wl_val *aggregates;
+  const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
   int *last_use; /* of each register: the last instruction that reads it */
   int *defined;  /* of each register: the instruction that sets it */
@@ -35,6 +35,7 @@ struct wl_exec {
   bool selected;           /* sel holds; else all rows in a row */
   wl_u64 room[WL_VECTOR];  /* for values packed together */
   wl_groups *groups;       /* of the run in progress, or NULL */
+  wl_vec *keys;            /* [n_keys]: the group keys of the vector */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
   wl_i64 rows[WL_VECTOR];  /* its number in the table */
   wl_u32 fault;
@@ -57,7 +58,7 @@ static void note_uses(wl_exec *x) {
     if (in->op == WL_OP__Result)
       for (int k = 0; k < p->n_results; k++)
         if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
-    if (in->op == WL_OP__Group)
+    if (in->op == WL_OP__Group || in->op == WL_OP__AggDistinct)
       for (int k = 0; k < p->n_keys; k++)
         if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
     if (want[0] != ' ') x->defined[in->d] = pc;
@@ -73,7 +74,7 @@ static void note_direct(wl_exec *x) {
   int last_filter = x->first;
   for (int pc = x->first; pc < x->end; pc++)
     if (p->code[pc].op == WL_OP__IfNot) last_filter = pc;
-  for (int k = 0; k < p->n_results && !x->aggregates; k++) {
+  for (int k = 0; k < p->n_results && !x->source; k++) {
     wl_i16 r = p->results[k].operand;
     if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
     int at = x->defined[r];
@@ -110,7 +111,7 @@ static bool has_lengths(wl_u8 type) {
   return type == WL_R_TEXT || type == WL_R_ANY;
 }
 
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
   wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
@@ -118,7 +119,7 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->first = pc + 1;
   x->end = p->code[pc].c;
   x->cols = cols;
-  x->aggregates = aggregates;
+  x->source = source;
   x->ctx.fault = &x->fault;
   x->ctx.max_text = max_text;
   size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
@@ -127,11 +128,12 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->keys = wl_mem_zalloc(((size_t)p->n_keys + 1) * sizeof *x->keys);
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !place)
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->keys || !place)
     rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
@@ -193,6 +195,7 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->last_use);
   wl_mem_free(x->defined);
   wl_mem_free(x->direct);
+  wl_mem_free(x->keys);
   wl_mem_free(x);
 }
 
@@ -255,9 +258,17 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
 
 /* Rows of the second block's source. */
 static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
-  wl_i64 width = x->p->n_keys + x->p->n_aggs, base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
-  for (int i = 0; i < n; i++)
-    put(&x->regs[in->d], i, x->aggregates[(base + (x->selected ? x->sel[i] : i)) * width + in->a]);
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  const wl_srccol *c = &x->source[in->a];
+  plane *d = &x->regs[in->d];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  widen_64(d->v, c->v + base, sel, n);
+  if (d->t && c->t)
+    widen_u8(d->t, c->t + base, sel, n);
+  else if (d->t)
+    memset(d->t, 1, (size_t)n);
+  if (c->n && has_lengths(d->type))
+    for (int i = 0; i < n; i++) d->n[i] = c->n[base + (sel ? sel[i] : i)];
 }
 
 /* ---- filters */
@@ -461,37 +472,22 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
 
 /* ---- groups */
 
+static wl_vec vec_of(const plane *q) {
+  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
+}
+
 static wl_status find_groups(wl_exec *x, int tablet, wl_i32 row, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
   for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
-  if (wl_groups_direct(x->groups)) {
-    const plane *a = operand(x, p->keys[0].operand);
-    return wl_groups_find_ints(x->groups, (const wl_i64 *)a->v, a->t, x->rows, n, x->group);
-  }
-  wl_val keys[64], *k = p->n_keys <= 64 ? keys : wl_mem_alloc((size_t)p->n_keys * sizeof *k);
-  wl_status rc = k ? WL_OK : WL_NOMEM;
-  for (int i = 0; i < n && !rc; i++) {
-    for (int j = 0; j < p->n_keys; j++) k[j] = get(operand(x, p->keys[j].operand), i);
-    rc = wl_groups_find(x->groups, k, x->rows[i], &x->group[i]);
-  }
-  if (k != keys) wl_mem_free(k);
-  return rc;
+  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(operand(x, p->keys[k].operand));
+  return wl_groups_find(x->groups, x->keys, x->rows, n, x->group);
 }
 
 static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
-  const plane *a = operand(x, in->a);
-  bool plain = a->stride && a->type <= WL_R_REAL;
-  if ((plain || in->op == WL_OP__AggRows) &&
-      wl_groups_add_vector(x->groups, in->d, x->group, a->v, in->op == WL_OP__AggRows ? NULL : a->t,
-                           n))
-    return WL_OK;
-  wl_status rc = WL_OK;
-  for (int i = 0; i < n && !rc; i++) {
-    wl_val v = in->op == WL_OP__AggRows ? wl_null() : get(a, i);
-    rc = wl_groups_add(x->groups, in->d, x->group[i], v, x->rows[i]);
-  }
-  return rc;
+  wl_vec a = vec_of(operand(x, in->a)), b = vec_of(operand(x, in->b));
+  return wl_groups_add(x->groups, in->d, x->group, &a, in->op == WL_OP__AggConcat ? &b : NULL,
+                       x->rows, n, x->ctx.max_text);
 }
 
 /* ---- results */
@@ -562,13 +558,13 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     wl_status rc = WL_OK;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
-      if (x->aggregates) load_source(x, in, tablet, row, n);
+      if (x->source) load_source(x, in, tablet, row, n);
       if (x->direct[in->d] >= 0) {
         wl_outcol *o = &out->cols[x->direct[in->d]];
         x->regs[in->d].v = o->v + out->n_rows;
         if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
       }
-      if (!x->aggregates) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      if (!x->source) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
       break;
     case WL_SHAPE_FILTER:
       n = filter(x, pc, operand(x, in->a), n);
@@ -589,6 +585,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
     case WL_SHAPE_AGG_V:
+    case WL_SHAPE_AGG_VV:
       rc = x->groups ? aggregate_groups(x, in, n) : aggregate(x, in, &accs[in->d], n);
       break;
     default: typed(x, in, n);

@@ -16,14 +16,12 @@
 #include "vm/cpu/group.h"
 #include "vm/ops.h"
 
-enum { WL_VECTOR = 1024 };
-
 typedef struct wl_exec wl_exec;
 
 /* A worker for the block that starts with the Parallel at pc. cols: the table's columns;
-** aggregates: the rows of the second block's source (n_keys + n_aggs values each), NULL in
-** the first block. Both are borrowed. */
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
+** source: the columns of the second block's source, NULL in the first block. Both are
+** borrowed. */
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
 

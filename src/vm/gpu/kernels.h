@@ -318,6 +318,7 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
 #define K_AGG_I(F) K_AGG(F)
 #define K_AGG_F(F) K_AGG(F)
 #define K_AGG_V(F) K_AGG(F)
+#define K_AGG_VV(F) K_AGG(F)
 
 #define K_CASE_ANY(name, shape)                                                                    \
   case WL_OP__##name: K_##shape(wl_op_##name)

@@ -71,6 +71,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
 void wl_run_close(wl_run *r) {
   if (!r) return;
   wl_run_device_close(r);
+  wl_run_sort_close(r);
   while (r->ready) {
     wl_batch *b = r->ready;
     r->ready = b->next;
@@ -304,6 +305,11 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
 /* One step towards the next batch; *done: there will be no more. */
 static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
+  if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter) {
+    wl_status rc = wl_run_sort_open(r, err);
+    if (rc) return rc;
+  }
+  if (r->sorter) return wl_run_sort_step(r, done, err);
   if (r->next_tablet < r->n_tablets) return one_wave(r, err);
   if (r->second_block >= 0 && !r->aggregated) {
     bool again = false;

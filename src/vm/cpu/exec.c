@@ -32,8 +32,13 @@ struct wl_exec {
   int *direct;   /* of each register: the result column it is loaded straight into, or -1 */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
-  bool selected;           /* sel holds; else all rows in a row */
-  wl_u64 room[WL_VECTOR];  /* for values packed together */
+  bool selected;          /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR]; /* for values packed together */
+  wl_exec_part part;
+  bool *skip;              /* of each instruction of the block: this part does without it */
+  wl_sorter *sorter;       /* of the keys part */
+  int sort_worker;         /* the number of this worker there */
+  const wl_u32 *row_list;  /* of the rows part: numbers of the vector's rows */
   wl_groups *groups;       /* of the run in progress, or NULL */
   wl_vec *keys;            /* [n_keys]: the group keys of the vector */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
@@ -42,10 +47,43 @@ struct wl_exec {
   wl_vctx ctx;
 };
 
+/* Whether this part of the block needs result k. */
+static bool wants_result(const wl_exec *x, int k) {
+  if (x->part == WL_EXEC_ALL) return true;
+  if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
+  for (int i = 0; i < x->p->n_order; i++)
+    if (x->p->order[i].result == k) return true;
+  return false;
+}
+
+/* Marks what the part can leave out: from the end back, what nothing asks for. */
+static wl_status note_skips(wl_exec *x) {
+  const wl_program *p = x->p;
+  bool *wanted = wl_mem_zalloc((size_t)p->n_regs + 1);
+  if (!wanted) return WL_NOMEM;
+  for (int pc = x->end - 1; pc >= x->first; pc--) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    const wl_i16 read[3] = {in->a, in->b, in->c};
+    bool skip = want[0] != ' ' && !wanted[in->d];
+    if (in->op == WL_OP__IfNot) skip = x->part == WL_EXEC_ROWS;
+    x->skip[pc - x->first] = skip && x->part != WL_EXEC_ALL;
+    if (skip) continue;
+    for (int k = 0; k < 3 && in->op != WL_OP__Column; k++)
+      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) wanted[read[k]] = true;
+    for (int k = 0; k < p->n_results && in->op == WL_OP__Result; k++)
+      if (wants_result(x, k) && !WL_IS_CONST(p->results[k].operand))
+        wanted[p->results[k].operand] = true;
+  }
+  wl_mem_free(wanted);
+  return WL_OK;
+}
+
 /* Where an Agg or Result instruction reads many operands, every result operand counts. */
 static void note_uses(wl_exec *x) {
   const wl_program *p = x->p;
   for (int pc = x->first; pc < x->end; pc++) {
+    if (x->skip[pc - x->first]) continue;
     const wl_instr *in = &p->code[pc];
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
     wl_i16 read[3] = {in->a, in->b, in->c};
@@ -57,7 +95,8 @@ static void note_uses(wl_exec *x) {
       if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
     if (in->op == WL_OP__Result)
       for (int k = 0; k < p->n_results; k++)
-        if (!WL_IS_CONST(p->results[k].operand)) x->last_use[p->results[k].operand] = pc;
+        if (wants_result(x, k) && !WL_IS_CONST(p->results[k].operand))
+          x->last_use[p->results[k].operand] = pc;
     if (in->op == WL_OP__Group || in->op == WL_OP__AggDistinct)
       for (int k = 0; k < p->n_keys; k++)
         if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
@@ -73,8 +112,9 @@ static void note_direct(wl_exec *x) {
   const wl_program *p = x->p;
   int last_filter = x->first;
   for (int pc = x->first; pc < x->end; pc++)
-    if (p->code[pc].op == WL_OP__IfNot) last_filter = pc;
-  for (int k = 0; k < p->n_results && !x->source; k++) {
+    if (p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) last_filter = pc;
+  for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
+    if (!wants_result(x, k)) continue;
     wl_i16 r = p->results[k].operand;
     if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
     int at = x->defined[r];
@@ -84,6 +124,7 @@ static void note_direct(wl_exec *x) {
       const wl_instr *in = &p->code[pc];
       const char *want = wl_shapes[wl_opcodes[in->op].shape];
       const wl_i16 ops[3] = {in->a, in->b, in->c};
+      if (x->skip[pc - x->first]) continue;
       for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
         read |= want[j + 1] != ' ' && ops[j] == r;
     }
@@ -97,7 +138,7 @@ static size_t place_registers(const wl_exec *x, int *place, int *owner) {
   size_t n = 0;
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
-    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ' || x->skip[pc - x->first]) continue;
     size_t k = 0;
     while (k < n && (x->last_use[owner[k]] >= pc || x->defined[owner[k]] >= pc)) k++;
     if (k == n) n++;
@@ -113,6 +154,11 @@ static bool has_lengths(wl_u8 type) {
 
 wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
+  return wl_exec_open_part(p, pc, cols, source, WL_EXEC_ALL, max_text, out, err);
+}
+
+wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+                            wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
   wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->p = p;
@@ -120,6 +166,7 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_s
   x->end = p->code[pc].c;
   x->cols = cols;
   x->source = source;
+  x->part = part;
   x->ctx.fault = &x->fault;
   x->ctx.max_text = max_text;
   size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
@@ -128,13 +175,16 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_s
   x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
-  x->keys = wl_mem_zalloc(((size_t)p->n_keys + 1) * sizeof *x->keys);
+  x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
+  x->skip = wl_mem_zalloc((size_t)(x->end - x->first) + 1);
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->keys || !place)
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->keys || !x->skip ||
+      !place)
     rc = wl_nomem(err);
+  if (!rc && note_skips(x)) rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
     for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = -1;
@@ -196,6 +246,7 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->defined);
   wl_mem_free(x->direct);
   wl_mem_free(x->keys);
+  wl_mem_free(x->skip);
   wl_mem_free(x);
 }
 
@@ -253,6 +304,32 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
     bool text = c->phys == WL_P_TEXT || d->t[i] >= WL_T_TEXT;
     d->n[i] = text ? (wl_u32)(d->v[i] >> 32) : 0;
     if (text) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
+  }
+}
+
+/* Values of rows that lie anywhere in the table. */
+#define PICK(T, R)                                                                                 \
+  for (int i = 0; i < n; i++)                                                                      \
+  ((R *)d->v)[i] =                                                                                 \
+      (R)((const T *)c->segments[rows[i] >> WL_TABLET_SHIFT].data)[rows[i] & (WL_TABLET_ROWS - 1)]
+
+static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, int n) {
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: PICK(wl_i8, wl_i64); break;
+  case WL_P_I16: PICK(wl_i16, wl_i64); break;
+  case WL_P_I32: PICK(wl_i32, wl_i64); break;
+  case WL_P_F32: PICK(float, double); break;
+  default: PICK(wl_u64, wl_u64);
+  }
+  bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
+  for (int i = 0; i < n && (d->t || text); i++) {
+    const wl_segment *s = &c->segments[rows[i] >> WL_TABLET_SHIFT];
+    wl_u32 r = rows[i] & (WL_TABLET_ROWS - 1);
+    if (d->t) d->t[i] = any ? s->tags[r] : s->valid ? s->valid[r >> 3] >> (r & 7) & 1 : 1;
+    if (!text) continue;
+    bool bytes = !any || d->t[i] >= WL_T_TEXT;
+    d->n[i] = bytes ? (wl_u32)(d->v[i] >> 32) : 0;
+    if (bytes) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
   }
 }
 
@@ -535,8 +612,19 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
   return WL_OK;
 }
 
+/* The keys part: what ORDER BY sorts by. */
+static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
+  const wl_program *p = x->p;
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
+  for (int k = 0; k < p->n_order; k++)
+    x->keys[k] = vec_of(operand(x, p->results[p->order[k].result].operand));
+  return wl_sorter_add(x->sorter, x->sort_worker, tablet, x->keys, x->rows, n);
+}
+
 static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
+    if (!wants_result(x, k)) continue;
     const wl_result *r = &x->p->results[k];
     wl_status rc =
         give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
@@ -556,6 +644,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
+    if (x->skip[pc - x->first]) continue;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
       if (x->source) load_source(x, in, tablet, row, n);
@@ -564,13 +653,18 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
         x->regs[in->d].v = o->v + out->n_rows;
         if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
       }
-      if (!x->source) load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
+      if (x->row_list)
+        load_rows(x->cols[in->a], &x->regs[in->d], x->row_list, n);
+      else if (!x->source)
+        load_table(x, x->cols[in->a], &x->regs[in->d], tablet, row, n);
       break;
     case WL_SHAPE_FILTER:
       n = filter(x, pc, operand(x, in->a), n);
       if (n == 0) return WL_OK;
       break;
-    case WL_SHAPE_RESULT: rc = give(x, out, n); break;
+    case WL_SHAPE_RESULT:
+      rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
+      break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
     case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
@@ -595,16 +689,44 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   return WL_OK;
 }
 
+/* What a vector that failed means. */
+static wl_status failure(const wl_exec *x, wl_status rc, wl_error *err) {
+  if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
+    return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
+}
+
+wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,
+                           wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  x->sorter = sorter;
+  x->sort_worker = worker;
+  wl_status rc = WL_OK;
+  for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
+    rc =
+        failure(x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+  return rc;
+}
+
+wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *out, wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  wl_status rc = WL_OK;
+  for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
+    x->row_list = rows + at;
+    rc =
+        failure(x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+  }
+  x->row_list = NULL;
+  return rc;
+}
+
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
                       wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
   x->groups = groups;
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = vector(x, tablet, first + at, m, out, accs);
-    if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
-      return wl_fail(err, WL_TOOBIG, "string or blob too big");
-    if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
+    wl_status rc = failure(x, vector(x, tablet, first + at, m, out, accs), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

@@ -321,8 +321,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
     r->collected = true;
     wl_i64 most =
         r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-    wl_status rc =
-        wl_order_batches(r->p, r->pool, &r->ready, most, r->config.check, r->config.check_arg, err);
+    wl_status rc = wl_order_batches(r->p, r->pool, &r->ready, most, r->config.threads,
+                                    r->config.check, r->config.check_arg, err);
     r->ready_end = &r->ready;
     while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
     return rc;

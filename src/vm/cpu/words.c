@@ -71,7 +71,7 @@ static WL_CLONES void encode_reals(wl_u64 *restrict out, const double *v, int n,
   for (int i = 0; i < n; i++) out[i] = wl_sort_real(v[i]) ^ turn;
 }
 
-static void encode_part(const wl_part *p, bool open, const wl_vec *q, int n, wl_u64 *out) {
+void wl_words_part(const wl_part *p, bool open, const wl_vec *q, int n, wl_u64 *out) {
   /* values come after a NULL that is first */
   wl_u64 step = p->null && !p->null_last;
   wl_u64 base = p->desc ? (wl_u64)p->hi + step : (wl_u64)p->lo - step;
@@ -110,7 +110,7 @@ void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out) 
   for (int k = 0; k < w->n_parts; k++) {
     const wl_part *p = &w->parts[k];
     bool open = k == 0 || w->parts[k - 1].word != p->word;
-    encode_part(p, open, &keys[p->key], n, out + (size_t)p->word * WL_VECTOR);
+    wl_words_part(p, open, &keys[p->key], n, out + (size_t)p->word * WL_VECTOR);
   }
 }
 

@@ -54,6 +54,8 @@ bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool des
                   bool fresh);
 /* Words of a vector of rows: out[k * WL_VECTOR + i]; keys by number. */
 void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out);
+/* One part of them into its word; open: it is the first there. */
+void wl_words_part(const wl_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
 /* The value of a key out of its words. minus: zero is -0.0. */
 wl_val wl_words_decode(const wl_words *w, int key, const wl_u64 *words, bool minus);
 

@@ -188,8 +188,8 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_er
 }
 
 wl_status wl_answer_functions(wl_conn *c, wl_error *err) {
-  static const char *const names[] = {"count", "sum",      "total",  "avg",    "min", "max",
-                                      "abs",   "coalesce", "ifnull", "nullif", "iif"};
+  static const char *const names[] = {"count",        "sum", "total",    "avg",    "min",    "max",
+                                      "group_concat", "abs", "coalesce", "ifnull", "nullif", "iif"};
   sqlite3_stmt *q = NULL;
   int rc = sqlite3_prepare_v2(c->db, "PRAGMA function_list", -1, &q, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);

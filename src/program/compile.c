@@ -29,6 +29,9 @@ typedef struct compiler {
   int block; /* first instruction of the block */
   bool over_table;
   wl_domain *agg_domains;
+  wl_bexpr **groups; /* what rows are grouped by: GROUP BY, or for DISTINCT the results */
+  int n_groups;
+  bool distinct_groups;
   wl_vctx fold;
   wl_u32 fault;
   wl_error *err;
@@ -520,10 +523,24 @@ static wl_status column(compiler *c, int slot, wl_domain dom, wl_reg r, operand 
 
 /* In the second block, an expression that is a group key is that key's column. */
 static int key_of(const compiler *c, const wl_bexpr *e) {
-  const wl_query *q = c->in->query;
-  for (int k = 0; k < q->n_groups && !c->over_table; k++)
-    if (wl_bexpr_same(q->groups[k], e)) return k;
+  for (int k = 0; k < c->n_groups && !c->over_table; k++)
+    if (wl_bexpr_same(c->groups[k], e)) return k;
   return -1;
+}
+
+/* In the second block, a column of the table: of one row of each group. */
+static wl_status bare(compiler *c, int slot, operand *out) {
+  wl_program *p = c->p;
+  int k = 0;
+  while (k < p->n_bares && p->bares[k].column != slot) k++;
+  wl_domain d = c->in->cols[slot]->domain;
+  if (p->one_group) d.mask |= (wl_u8)WL_M(WL_T_NULL); /* there may be no row */
+  wl_reg reg = wl_domain_reg(d);
+  if (k == p->n_bares) {
+    int decides = c->in->query->decides;
+    p->bares[p->n_bares++] = (wl_bare){slot, decides < 0 ? -1 : p->aggs[decides].acc, reg};
+  }
+  return column(c, p->n_keys + p->n_aggs + k, d, reg, out);
 }
 
 static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
@@ -546,6 +563,7 @@ static wl_status expr_new(compiler *c, const wl_bexpr *e, operand *out) {
     while (q->cols[slot] != e->index) slot++;
     wl_column *col = c->in->cols[slot];
     if ((col->domain.mask & ~WL_M(WL_T_NULL)) == 0) return constant(c, wl_null(), out);
+    if (!c->over_table) return bare(c, slot, out);
     return column(c, slot, col->domain, wl_column_reg(col), out);
   }
   case WL_B_AGG:
@@ -653,6 +671,97 @@ static bool ties_show(const operand *a, int coll) {
   return has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 
+/* The set of an aggregate's different values, shared by all that can. */
+static wl_status distinct_values(compiler *c, const operand *a, int coll, wl_distinct_use use,
+                                 int *out) {
+  wl_program *p = c->p;
+  for (int k = 0; k < p->n_sets; k++) {
+    wl_acc *acc = &p->accs[p->sets[k].acc];
+    bool apart = (acc->distinct == WL_DISTINCT_CONCAT) != (use == WL_DISTINCT_CONCAT);
+    int pc = c->block;
+    while (p->code[pc].op != WL_OP__AggDistinct || p->code[pc].d != p->sets[k].acc) pc++;
+    if (apart || p->code[pc].a != a->x || p->sets[k].coll != coll) continue;
+    if (use > acc->distinct) acc->distinct = use;
+    *out = p->sets[k].acc;
+    return WL_OK;
+  }
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
+         hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  *out = p->n_accs;
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggDistinct,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .distinct = use,
+                                  .set = p->n_sets};
+  p->sets[p->n_sets++] = (wl_set){*out, (wl_u8)coll, wl_domain_reg(a->dom), a->dom};
+  return append(c, (wl_instr){WL_OP__AggDistinct, (wl_i16)*out, a->x, 0, (wl_i16)coll});
+}
+
+/* What the sum of different values can be. */
+static wl_status distinct_sum(compiler *c, const operand *a, wl_agg_fn fn, wl_domain *dom) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+  bool fits = only(a, I) && most <= WL_I64_MAX;
+  *dom = wl_domain_any((only(a, F) ? F : I | F) | WL_M(WL_T_NULL));
+  if (only(a, I))
+    *dom = wl_domain_int(fits ? (wl_i64)-most : WL_I64_MIN, fits ? (wl_i64)most : WL_I64_MAX, true);
+  if (fn != WL_FN_SUM)
+    *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  else if (!fits && !only(a, F) && !c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "sum() may overflow, and SQLite would add in the order of an index");
+  return WL_OK;
+}
+
+static wl_status distinct_aggregate(compiler *c, int k, operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_agg *out = &c->p->aggs[k];
+  int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
+  wl_status rc = WL_OK;
+  wl_distinct_use use = WL_DISTINCT_SUM;
+  if (g->fn == WL_FN_COUNT) {
+    use = WL_DISTINCT_COUNT;
+    out->final = WL_AGG_COUNT;
+    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+  } else if (g->fn == WL_FN_CONCAT) {
+    use = WL_DISTINCT_CONCAT;
+    out->final = WL_AGG_CONCAT;
+    c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  } else {
+    out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
+    rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
+    /* which of equal values is added shows where they differ as numbers */
+    if (!rc && !c->in->rowid_order && (ties_show(a, coll) || !only(a, WL_M(WL_T_INT))))
+      rc = wl_not_taken(c->err, "DISTINCT values that SQLite would meet in the order of an index");
+  }
+  if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
+    rc =
+        wl_not_taken(c->err, "group_concat(), and SQLite would meet rows in the order of an index");
+  out->reg = wl_domain_reg(c->agg_domains[k]);
+  return rc ? rc : distinct_values(c, a, coll, use, &out->acc);
+}
+
+static wl_status concat(compiler *c, int k, operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_program *p = c->p;
+  operand separator;
+  if (!c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "group_concat(), and SQLite would meet rows in the order of an index");
+  wl_status rc = only_null(a) ? WL_OK : as_text(c, a);
+  if (!rc)
+    rc = g->separator ? expr(c, g->separator, &separator)
+                      : constant(c, wl_text((const wl_u8 *)",", 1), &separator);
+  if (!rc && !only_null(&separator)) rc = as_text(c, &separator);
+  if (rc) return rc;
+  p->in_order = true;
+  p->aggs[k].final = WL_AGG_CONCAT;
+  p->aggs[k].acc = p->n_accs;
+  c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggConcat};
+  return append(c, (wl_instr){WL_OP__AggConcat, (wl_i16)p->aggs[k].acc, a->x, separator.x, 0});
+}
+
 static wl_status aggregate(compiler *c, int k) {
   const wl_bagg *g = &c->in->query->aggs[k];
   wl_agg *out = &c->p->aggs[k];
@@ -661,7 +770,12 @@ static wl_status aggregate(compiler *c, int k) {
   if (g->arg) rc = expr(c, g->arg, &a);
   if (!rc) rc = as_value(c, &a);
   if (rc) return rc;
+  /* rowids differ anyway, and so do extremes */
+  bool unique = g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0;
+  if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
+    return distinct_aggregate(c, k, &a);
   switch (g->fn) {
+  case WL_FN_CONCAT: rc = concat(c, k, &a); break;
   case WL_FN_COUNT:
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
@@ -693,6 +807,7 @@ static wl_status aggregate(compiler *c, int k) {
                      : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
                          : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
                      &a, I || F ? 0 : coll, &out->acc);
+    if (c->in->query->bare && c->in->query->decides == k) c->p->accs[out->acc].rowed = true;
     break;
   }
   }
@@ -781,7 +896,7 @@ static wl_status results(compiler *c) {
 
 static bool has_minmax(const wl_query *q) {
   for (int k = 0; k < q->n_aggs; k++)
-    if (q->aggs[k].fn >= WL_FN_MIN) return true;
+    if (q->aggs[k].fn == WL_FN_MIN || q->aggs[k].fn == WL_FN_MAX) return true;
   return false;
 }
 
@@ -789,20 +904,26 @@ static bool has_minmax(const wl_query *q) {
 static wl_status group_keys(compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
-  for (int k = 0; k < q->n_groups; k++) {
+  if (q->bare && !c->in->rowid_order)
+    return wl_not_taken(c->err, "a column beside the groups, and SQLite would meet rows in the "
+                                "order of an index");
+  for (int k = 0; k < c->n_groups; k++) {
     operand o;
-    wl_status rc = expr(c, q->groups[k], &o);
+    int coll = coll_of(c->groups[k]);
+    wl_status rc = expr(c, c->groups[k], &o);
     if (!rc) rc = as_value(c, &o);
-    if (!rc) rc = check_ties(c, &o.dom, coll_of(q->groups[k]), "GROUP BY");
-    if (!rc && has_minmax(q) && ties_show(&o, coll_of(q->groups[k])))
+    if (!rc) rc = check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
+    if (!rc && has_minmax(q) && ties_show(&o, coll))
       rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
     if (rc) return rc;
     /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
-    bool desc = q->n_order == q->n_groups && q->order[k].desc;
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, wl_domain_reg(o.dom), o.dom};
+    bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom};
     p->n_keys++;
   }
   p->grouped = true;
+  p->one_group = q->aggregate && !q->grouped;
+  p->by_first = c->distinct_groups;
   return append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
@@ -831,9 +952,42 @@ static wl_status limit_value(compiler *c, const wl_bexpr *e, wl_i64 *out) {
   return wl_not_taken(c->err, "LIMIT or OFFSET is no integer");
 }
 
+/* Whether e can be computed from the results alone. */
+static bool from_results(const wl_query *q, const wl_bexpr *e) {
+  if (!e) return true;
+  for (int k = 0; k < q->n_results; k++)
+    if (wl_bexpr_same(q->results[k], e)) return true;
+  if (e->kind == WL_B_COLUMN) return false;
+  for (int k = 0; k < e->n_list; k++)
+    if (!from_results(q, e->list[k])) return false;
+  return from_results(q, e->a) && from_results(q, e->b);
+}
+
+/* Whether the aggregates need a group to gather in, though there is no GROUP BY. */
+static bool needs_group(const wl_query *q) {
+  bool needs = q->bare;
+  for (int k = 0; k < q->n_aggs; k++) needs |= q->aggs[k].distinct || q->aggs[k].fn == WL_FN_CONCAT;
+  return q->grouped || needs;
+}
+
+/* SELECT DISTINCT is GROUP BY all results, given in the order of first rows. */
+static void choose_groups(compiler *c) {
+  const wl_query *q = c->in->query;
+  c->groups = q->groups;
+  c->n_groups = q->n_groups;
+  if (!q->distinct || q->aggregate) return;
+  for (int k = 0; k < q->n_order; k++)
+    if (!from_results(q, q->order[k].expr)) return;
+  c->distinct_groups = true;
+  c->groups = q->results;
+  c->n_groups = q->n_results;
+}
+
 static wl_status compile(compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
+  choose_groups(c);
+  bool grouped = needs_group(q) || c->distinct_groups, second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   if (q->limit) rc = limit_value(c, q->limit, &p->limit);
@@ -843,16 +997,15 @@ static wl_status compile(compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = q->distinct || (q->n_order > 0 && !ordered_by_groups(q));
-  if (!rc && limited && !q->aggregate && !sorted)
-    rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
+  bool sorted = (q->distinct && !c->distinct_groups) || (q->n_order > 0 && !ordered_by_groups(q));
+  if (!rc && limited && !second && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = begin_block(c, WL_SOURCE_TABLE);
   if (!rc && q->where) rc = filter(c, q->where);
-  if (!rc && q->grouped) rc = group_keys(c);
+  if (!rc && grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = aggregate(c, k);
-  if (!rc && !q->aggregate) rc = results(c);
+  if (!rc && !second) rc = results(c);
   if (!rc) rc = end_block(c);
-  if (!rc && q->aggregate) {
+  if (!rc && second) {
     /* What is done once to the finished aggregates runs on the host, whatever it is. */
     int host_op = p->host_op;
     if (limited && !sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
@@ -862,7 +1015,7 @@ static wl_status compile(compiler *c) {
     if (!rc) rc = end_block(c);
     p->host_op = host_op;
   }
-  p->distinct = q->distinct;
+  p->distinct = q->distinct && !c->distinct_groups;
   if (!rc && p->distinct) rc = append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
   if (!rc && p->n_order) rc = append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
   if (!rc && limited && sorted) rc = append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
@@ -885,7 +1038,9 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order);
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
   p->order = WL_NEW_N(arena, wl_order, q->n_order);
-  p->keys = WL_NEW_N(arena, wl_key, q->n_groups);
+  p->keys = WL_NEW_N(arena, wl_key, q->n_groups + q->n_results);
+  p->sets = WL_NEW_N(arena, wl_set, q->n_aggs);
+  p->bares = WL_NEW_N(arena, wl_bare, q->n_cols);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);
   c.agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);

@@ -469,7 +469,9 @@ wl_status wl_group_final(const wl_grouping *g, const wl_agg *agg, wl_u8 *e, bool
   case STATE_CONCAT:
     if (count) *out = wl_text(((concat_state *)state)->text, (wl_u32)((concat_state *)state)->n);
     return WL_OK;
-  case STATE_LONG: return final_long(g, agg, state, in_order, out, err);
+  case STATE_LONG:
+    in_order |= g->p->accs[k].op == WL_OP__AggDistinct; /* fed in that order */
+    return final_long(g, agg, state, in_order, out, err);
   case STATE_SUM:
     if (agg->final == WL_AGG_SUM) {
       if (count) *out = wl_int(((sum_state *)state)->sum);

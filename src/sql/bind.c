@@ -664,12 +664,13 @@ static wl_status bind_order(binder *b) {
   return WL_OK;
 }
 
-/* Whether an aggregate is one that stands before it over again: SQLite computes it once. */
-static bool repeated(const wl_query *q, int k) {
+/* Whether an aggregate is one that SQLite has met before it, of those marked: it computes it
+** once. */
+static bool repeated(const wl_query *q, const bool *met, int k) {
   const wl_bagg *a = &q->aggs[k];
-  for (int i = 0; i < k; i++) {
+  for (int i = 0; i < q->n_aggs; i++) {
     const wl_bagg *o = &q->aggs[i];
-    if (o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
+    if (met[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
         wl_bexpr_same(o->arg, a->arg))
       return true;
   }
@@ -681,20 +682,27 @@ static bool repeated(const wl_query *q, int k) {
 ** of one row of each: where the last min() or max() was met first, or the first row if there is
 ** none. SQLite takes up the aggregates of the result list, then of ORDER BY, then of HAVING.
 */
-static wl_status check_grouped(wl_query *q, wl_error *err) {
+static wl_status check_grouped(binder *b) {
+  wl_query *q = b->q;
   bool ok = from_groups(q, q->having);
   for (int k = 0; k < q->n_results && ok; k++) ok = from_groups(q, q->results[k]);
   for (int k = 0; k < q->n_order && ok; k++) ok = from_groups(q, q->order[k].expr);
   q->decides = -1;
   if (ok) return WL_OK;
   q->bare = true;
+  bool *met = WL_NEW_N(b->arena, bool, q->n_aggs + 1);
+  if (!met) return wl_nomem(b->err);
   for (const char *where = "roh"; *where; where++)
-    for (int k = 0; k < q->n_aggs; k++)
-      if (q->aggs[k].where == *where &&
-          (q->aggs[k].fn == WL_FN_MIN || q->aggs[k].fn == WL_FN_MAX) && !repeated(q, k))
-        q->decides = k;
+    for (int k = 0; k < q->n_aggs; k++) {
+      const wl_bagg *a = &q->aggs[k];
+      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) || repeated(q, met, k))
+        continue;
+      met[k] = true;
+      q->decides = k;
+    }
   if (q->decides >= 0 && (q->aggs[q->decides].filtered || q->aggs[q->decides].distinct))
-    return wl_not_taken(err, "a column beside the groups and a min() or max() of some rows only");
+    return wl_not_taken(b->err,
+                        "a column beside the groups and a min() or max() of some rows only");
   return WL_OK;
 }
 
@@ -734,7 +742,7 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   q->aggregate |= q->grouped;
   if (s->having && !q->aggregate)
     return wl_not_taken(err, "HAVING without groups is not native yet");
-  if (q->aggregate) rc = check_grouped(q, err);
+  if (q->aggregate) rc = check_grouped(&b);
   if (rc) return rc;
   if (s->limit) rc = bind(&b, s->limit, &q->limit);
   if (!rc && s->offset) rc = bind(&b, s->offset, &q->offset);

@@ -166,7 +166,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   }
   if (!rc && out->n >= 0xffffffffLL)
     rc = wl_fail(err, WL_NOMEM, "out of memory: more than 2^32 groups");
-  if (!rc && !(direct && plan->width == 0)) {
+  if (!rc && !(set >= 0 && direct && plan->width == 0)) {
     out->entries = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->entries);
     if (direct) out->places = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->places);
     if (!out->entries || (direct && !out->places)) rc = wl_nomem(err);

@@ -107,7 +107,8 @@ wl_i64 wl_group_look(const wl_grouping *g, const group_table *t, wl_u64 hash, co
   return -1;
 }
 
-wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
+/* Room for entries alone. */
+static wl_status entry_room(const wl_grouping *g, group_table *t, wl_i64 more) {
   wl_i64 want = t->n + more;
   if (want > 0x7ffffff0) return WL_NOMEM;
   if (want > t->size) {
@@ -118,9 +119,15 @@ wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
     t->entries = e;
     t->size = size;
   }
-  if ((wl_u64)want * 2 <= t->n_slots) return WL_OK;
+  return WL_OK;
+}
+
+wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
+  wl_i64 want = t->n + more;
+  if (entry_room(g, t, more)) return WL_NOMEM;
+  if ((wl_u64)want * 4 <= t->n_slots * 3) return WL_OK;
   wl_u64 n = t->n_slots ? t->n_slots : 1024;
-  while (n < (wl_u64)want * 2) n *= 2;
+  while ((wl_u64)want * 4 > n * 3) n *= 2;
   wl_u64 *s = wl_mem_zalloc(n * sizeof *s);
   if (!s) return WL_NOMEM;
   for (wl_i64 i = 0; i < t->n; i++) {
@@ -160,8 +167,11 @@ wl_status wl_group_set_aside(wl_groups *g) {
   *g->last_run = r;
   g->last_run = &r->next;
   g->n_set_aside += t->n;
+  /* where nearly every row is a group of its own, looking for it in the table is in vain */
+  if (p->mode == MODE_WORDS && t->n > g->n_rows / 4 * 3) g->blind = true;
+  g->n_rows = 0;
   t->n = 0;
-  memset(t->slots, 0, t->n_slots * sizeof *t->slots);
+  if (!g->blind) memset(t->slots, 0, t->n_slots * sizeof *t->slots);
   return WL_OK;
 }
 
@@ -198,6 +208,25 @@ static wl_u64 signs_of(const wl_grouping *p, const wl_vec *keys, int i) {
   return signs;
 }
 
+static void new_entry(wl_groups *g, int i, wl_i64 row) {
+  const wl_grouping *p = g->plan;
+  wl_u8 *e = entry_at(p, &g->table, g->table.n++);
+  memset(e, 0, p->width);
+  for (int k = 0; k < p->words.n_words; k++)
+    ((wl_u64 *)(void *)e)[k] = g->words[(size_t)k * WL_VECTOR + i];
+  if (p->has_first) *entry_first(p, e) = row;
+  if (p->has_signs) *entry_signs(p, e) = signs_of(p, g->keys, i);
+}
+
+/* Makes every row a group; those that are one come together when the runs are joined. */
+static wl_status find_blindly(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *out) {
+  for (int i = 0; i < n; i++) {
+    out[i] = (wl_u32)g->table.n;
+    new_entry(g, i, rows[i]);
+  }
+  return WL_OK;
+}
+
 static wl_status find_words(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *out) {
   const wl_grouping *p = g->plan;
   group_table *t = &g->table;
@@ -218,14 +247,9 @@ static wl_status find_words(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *out
     for (;; at = (at + 1) & mask) {
       wl_u64 s = t->slots[at];
       if ((wl_u32)s == 0) {
-        wl_u8 *e = entry_at(p, t, t->n);
-        memset(e, 0, p->width);
-        for (int k = 0; k < n_words; k++)
-          ((wl_u64 *)(void *)e)[k] = words[(size_t)k * WL_VECTOR + i];
-        if (p->has_first) *entry_first(p, e) = rows[i];
-        if (p->has_signs) *entry_signs(p, e) = signs_of(p, g->keys, i);
         t->slots[at] = (h & ~0xffffffffULL) | (wl_u64)(t->n + 1);
-        out[i] = (wl_u32)t->n++;
+        out[i] = (wl_u32)t->n;
+        new_entry(g, i, rows[i]);
         break;
       }
       if ((s ^ h) >> 32) continue;
@@ -280,15 +304,24 @@ static wl_status find_values(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *ou
   return rc;
 }
 
+/* Room for a vector's groups in the table, what is there set aside if it is too much. */
+static wl_status make_room(wl_groups *g, int n) {
+  const wl_grouping *p = g->plan;
+  int most = p->mode == MODE_WORDS ? LOCAL_MOST : VALUES_MOST;
+  if (g->table.n + n > most && !p->whole && wl_group_set_aside(g)) return WL_NOMEM;
+  g->n_rows += n;
+  return g->blind ? entry_room(p, &g->table, n) : wl_group_room(p, &g->table, n);
+}
+
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n, wl_u32 *out) {
   const wl_grouping *p = g->plan;
   g->keys = keys;
   if (p->mode != MODE_VALUES) wl_words_encode(&p->words, keys, n, g->words);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
-  int most = p->mode == MODE_WORDS ? LOCAL_MOST : VALUES_MOST;
-  if (g->table.n + n > most && !p->whole && wl_group_set_aside(g)) return WL_NOMEM;
-  if (wl_group_room(p, &g->table, n)) return WL_NOMEM;
-  return p->mode == MODE_WORDS ? find_words(g, rows, n, out) : find_values(g, rows, n, out);
+  if (make_room(g, n)) return WL_NOMEM;
+  return p->mode == MODE_VALUES ? find_values(g, rows, n, out)
+         : g->blind             ? find_blindly(g, rows, n, out)
+                                : find_words(g, rows, n, out);
 }
 
 /* ---- DISTINCT aggregates: a set of (group, value) */
@@ -312,11 +345,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
   bool all = !v->t && v->stride;
   int m = all ? n : pack(v, n, kept);
   if (m == 0) return WL_OK;
-  int most = p->mode == MODE_WORDS ? LOCAL_MOST : VALUES_MOST;
-  if (p->mode != MODE_DIRECT) {
-    if (s->table.n + m > most && wl_group_set_aside(s)) return WL_NOMEM;
-    if (wl_group_room(p, &s->table, m)) return WL_NOMEM;
-  }
+  if (p->mode != MODE_DIRECT && make_room(s, m)) return WL_NOMEM;
   for (int i = 0; i < m; i++) at[i] = rows[all ? i : kept[i]];
   if (p->mode == MODE_VALUES) {
     wl_u8 *e = s->probe;
@@ -353,5 +382,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
   for (int k = 0; k < part->key; k++) s->set_keys[k] = (wl_vec){.v = &zero};
   s->set_keys[part->key] = (wl_vec){.type = v->type, .stride = 1, .v = value};
   s->keys = s->set_keys;
-  return p->mode == MODE_DIRECT ? find_direct(s, at, m, found) : find_words(s, at, m, found);
+  return p->mode == MODE_DIRECT ? find_direct(s, at, m, found)
+         : s->blind             ? find_blindly(s, at, m, found)
+                                : find_words(s, at, m, found);
 }

@@ -112,6 +112,8 @@ struct wl_groups {
   wl_u8 *seen;       /* direct mode: whether the group has rows */
   group_run *runs, **last_run;
   wl_i64 n_set_aside;
+  wl_i64 n_rows; /* that the table has seen */
+  bool blind;    /* rows are not looked up any more: too few were found */
   wl_arena arena;
   wl_groups **sets;
   const wl_vec *keys; /* of the vector in progress */
@@ -162,6 +164,7 @@ typedef struct joined {
   wl_i64 n;
   wl_u8 **entries; /* [n] */
   wl_u32 *places;  /* [n]: direct mode: its place, which is its word */
+  bool count_only; /* nothing is kept but n */
 } joined;
 
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,

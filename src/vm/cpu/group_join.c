@@ -55,12 +55,21 @@ static void join_task(void *arg, int worker, long part) {
     for (group_run *r = j->from[w]->runs; r; r = r->next) n += r->starts[end] - r->starts[first];
   group_table *t = &j->out->tables[part];
   wl_status rc = WL_OK;
-  if (n) rc = wl_group_room(j->plan, t, n < FEW ? n : n / 2);
+  if (n) rc = wl_group_room(j->plan, t, n < FEW || j->out->count_only ? n : n / 2);
   for (int w = 0; w < j->n_from && !rc; w++)
     for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
       rc = join_run(j, t, &j->out->arenas[part],
                     r->entries + (size_t)r->starts[first] * j->plan->width,
                     r->starts[end] - r->starts[first]);
+  if (j->plan->n_sets == 0 || j->out->count_only) {
+    wl_mem_free(t->slots); /* nothing will be looked up */
+    t->slots = NULL;
+    t->n_slots = 0;
+  }
+  if (j->out->count_only) {
+    wl_mem_free(t->entries);
+    t->entries = NULL;
+  }
   j->status[part] = rc;
 }
 
@@ -118,6 +127,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
                             wl_error *err) {
   memset(out, 0, sizeof *out);
   out->plan = plan;
+  out->count_only =
+      set >= 0 && plan->p->n_keys == 0 && f->plan->kinds[plan->p->sets[set].acc] == STATE_COUNT;
   for (int k = 0; k < N_PARTS; k++) wl_arena_init(&out->arenas[k]);
   wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
   if (!from) return wl_nomem(err);
@@ -166,7 +177,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   }
   if (!rc && out->n >= 0xffffffffLL)
     rc = wl_fail(err, WL_NOMEM, "out of memory: more than 2^32 groups");
-  if (!rc && !(set >= 0 && direct && plan->width == 0)) {
+  if (!rc && !out->count_only && !(set >= 0 && direct && plan->width == 0)) {
     out->entries = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->entries);
     if (direct) out->places = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->places);
     if (!out->entries || (direct && !out->places)) rc = wl_nomem(err);

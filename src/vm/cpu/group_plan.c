@@ -97,7 +97,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     if (!wl_words_key(&g->words, p->n_keys, reg, &set->domain, false, false, fresh))
       g->mode = MODE_VALUES;
   }
-  g->has_signs = g->words.zero && (!set || first); /* a count does not show them */
+  g->has_signs = g->words.zero && (!set || first);        /* a count does not show them */
   if (g->has_signs && n_keys > 64) g->mode = MODE_VALUES; /* a bit each tells of -0.0 */
   if (g->mode == MODE_VALUES) {
     g->words.n_words = g->words.n_parts = 0;

@@ -60,7 +60,9 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
   r->in_order = program->in_order;
   if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
-  if (!rc && program->grouped) rc = wl_grouping_open(program, r->snap.n_rows, &r->grouping, err);
+  if (!rc && program->grouped)
+    rc = wl_grouping_open(program, r->snap.n_rows, config->host_left, r->config.threads,
+                          &r->grouping, err);
   if (rc) {
     wl_run_close(r);
     *out = NULL;
@@ -95,6 +97,22 @@ void wl_run_push(wl_run *r, wl_batch *b) {
   b->next = NULL;
   *r->ready_end = b;
   r->ready_end = &b->next;
+}
+
+wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
+  return wl_not_taken(err, "%s need more than the %lld bytes that host_budget leaves: raise it",
+                      what, r->config.host_left);
+}
+
+/* Counts what ORDER BY and DISTINCT collect: they hold it twice, and sort it. */
+static wl_status collect(wl_run *r, const wl_batch *b, wl_error *err) {
+  enum { SORTED = 64 };
+  r->n_collected += b->n_rows * SORTED;
+  for (int k = 0; k < b->n_cols; k++)
+    r->n_collected += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
+  if (r->config.host_left && r->n_collected > r->config.host_left)
+    return wl_run_no_room(r, "the rows to sort", err);
+  return WL_OK;
 }
 
 /* ---- the CPU's waves */
@@ -151,6 +169,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
     if (!rc && w.status[i]) {
       rc = w.status[i];
       *err = w.errors[i];
+      if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
     }
     for (int k = 0; w.accs && k < r->p->n_accs; k++) {
       wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
@@ -158,6 +177,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_acc_reset(s);
     }
     if (!w.batches[i]) continue;
+    if (!rc && r->collects) rc = collect(r, w.batches[i], err);
     if (!rc && w.batches[i]->n_rows)
       wl_run_push(r, w.batches[i]);
     else
@@ -235,6 +255,7 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
       rc = s.status[t];
       *err = s.errors[t];
     }
+    if (!rc && s.batches[t] && r->collects) rc = collect(r, s.batches[t], err);
     if (!rc && s.batches[t] && s.batches[t]->n_rows)
       wl_run_push(r, s.batches[t]);
     else
@@ -278,6 +299,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
                     .check = r->config.check,
                     .check_arg = r->config.check_arg};
   wl_status rc = wl_groups_finish(&f, &r->finished, err);
+  if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
   *again = !rc && r->finished.again;
   if (*again) {
     wl_finished_close(&r->finished);

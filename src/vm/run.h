@@ -21,6 +21,7 @@ typedef struct wl_run_config {
   wl_u64 max_text;
   struct wl_device *device; /* NULL: the CPU runs the table block */
   wl_i64 device_budget;     /* bytes this run may take there in all; 0: the device's own */
+  wl_i64 host_left;         /* bytes that groups and sorts may take; 0: as many as there are */
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work: may stop it */
   void *check_arg;
 } wl_run_config;

@@ -21,6 +21,7 @@ struct wl_run {
   bool aggregated;
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
+  wl_i64 n_collected; /* bytes */
   wl_grouping *grouping;
   wl_groups **groups;         /* [config.threads]: of GROUP BY, each worker's */
   wl_finished finished;       /* the groups as the second block's source */
@@ -36,6 +37,8 @@ struct wl_run {
   void *device_state;
 };
 
+/* What groups or a sort would take is over host_budget: SQLite's business. */
+wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MUST;
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
 /* One wave of tablets on the CPU: batches pushed, or accumulators joined. */
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;

@@ -693,6 +693,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
 static wl_status failure(const wl_exec *x, wl_status rc, wl_error *err) {
   if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
     return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  /* WL_NOT_TAKEN: groups that need too much memory; the runner knows how much there is */
   return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
 }
 

@@ -4,7 +4,10 @@
 */
 #include "vm/cpu/group_impl.h"
 #include "base/mem.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FIRST_ENTRIES = 512 };
 
@@ -13,6 +16,7 @@ wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err
   if (!g) return wl_nomem(err);
   g->plan = plan;
   g->last_run = &g->runs;
+  g->file = -1;
   wl_arena_init(&g->arena);
   g->words = wl_mem_alloc(((size_t)plan->words.n_words + 1) * WL_VECTOR * sizeof *g->words);
   g->scratch = wl_mem_alloc(3 * WL_VECTOR * sizeof *g->scratch);
@@ -54,6 +58,7 @@ void wl_groups_close(wl_groups *g) {
     wl_mem_free(r->entries);
     wl_mem_free(r);
   }
+  if (g->file >= 0) close(g->file);
   wl_group_table_close(&g->table);
   wl_mem_free(g->seen);
   wl_mem_free(g->words);
@@ -141,6 +146,59 @@ wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
   return WL_OK;
 }
 
+/* ---- runs on disk */
+
+/* A file in TMPDIR that has no name any more. */
+static int temporary_file(void) {
+  const char *folder = getenv("TMPDIR");
+  char name[4096];
+  if (!folder || !*folder) folder = "/tmp";
+  if (snprintf(name, sizeof name, "%s/warplite-XXXXXX", folder) >= (int)sizeof name) return -1;
+  int fd = mkstemp(name);
+  if (fd >= 0) unlink(name);
+  return fd;
+}
+
+/* A run's entries to the end of the file. */
+static wl_status write_run(wl_groups *g, group_run *r, wl_i64 n_bytes) {
+  if (g->file < 0) g->file = temporary_file();
+  if (g->file < 0) return WL_NOT_TAKEN;
+  for (wl_i64 at = 0; at < n_bytes;) {
+    ssize_t n = pwrite(g->file, r->entries + at, (size_t)(n_bytes - at), g->n_file + at);
+    if (n <= 0) return WL_NOT_TAKEN;
+    at += n;
+  }
+  r->offset = g->n_file;
+  g->n_file += n_bytes;
+  wl_mem_free(r->entries);
+  r->entries = NULL;
+  return WL_OK;
+}
+
+wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_i64 to,
+                        wl_u8 *room) {
+  size_t width = g->plan->width, n_bytes = (size_t)(to - from) * width;
+  if (r->entries) {
+    memcpy(room, r->entries + (size_t)from * width, n_bytes);
+    return WL_OK;
+  }
+  for (size_t at = 0; at < n_bytes;) {
+    ssize_t n =
+        pread(g->file, room + at, n_bytes - at, r->offset + (wl_i64)((size_t)from * width + at));
+    if (n <= 0) return WL_NOT_TAKEN;
+    at += (size_t)n;
+  }
+  return WL_OK;
+}
+
+/* Whether a worker's share of the memory is used up. */
+static bool over(const wl_groups *g, wl_i64 share) {
+  const wl_grouping *p = g->plan;
+  return p->left && g->n_bytes + (wl_i64)g->arena.n_bytes + g->table.size * (wl_i64)p->width +
+                            (wl_i64)g->table.n_slots * 8 >
+                        p->left / p->n_workers / share;
+}
+
 wl_status wl_group_set_aside(wl_groups *g) {
   const wl_grouping *p = g->plan;
   group_table *t = &g->table;
@@ -166,6 +224,12 @@ wl_status wl_group_set_aside(wl_groups *g) {
   wl_mem_free(part);
   *g->last_run = r;
   g->last_run = &r->next;
+  g->n_bytes += t->n * (wl_i64)p->width;
+  if (over(g, 2)) {
+    wl_status rc = write_run(g, r, t->n * (wl_i64)p->width);
+    if (rc) return rc;
+    g->n_bytes -= t->n * (wl_i64)p->width;
+  }
   g->n_set_aside += t->n;
   /* where nearly every row is a group of its own, looking for it in the table is in vain */
   if (p->mode == MODE_WORDS && t->n > g->n_rows / 4 * 3) g->blind = true;
@@ -307,18 +371,23 @@ static wl_status find_values(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *ou
 /* Room for a vector's groups in the table, what is there set aside if it is too much. */
 static wl_status make_room(wl_groups *g, int n) {
   const wl_grouping *p = g->plan;
-  int most = p->mode == MODE_WORDS ? LOCAL_MOST : VALUES_MOST;
-  if (g->table.n + n > most && !p->whole && wl_group_set_aside(g)) return WL_NOMEM;
+  wl_status rc = WL_OK;
+  if (g->table.n + n > p->most && !p->whole) rc = wl_group_set_aside(g);
+  if (rc) return rc;
+  if (p->whole && over(g, 1)) return WL_NOT_TAKEN;
   g->n_rows += n;
   return g->blind ? entry_room(p, &g->table, n) : wl_group_room(p, &g->table, n);
 }
 
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n, wl_u32 *out) {
   const wl_grouping *p = g->plan;
+  /* text and full sums that groups point to stay in memory */
+  if (p->left && (wl_i64)g->arena.n_bytes > p->left / p->n_workers) return WL_NOT_TAKEN;
   g->keys = keys;
   if (p->mode != MODE_VALUES) wl_words_encode(&p->words, keys, n, g->words);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
-  if (make_room(g, n)) return WL_NOMEM;
+  wl_status rc = make_room(g, n);
+  if (rc) return rc;
   return p->mode == MODE_VALUES ? find_values(g, rows, n, out)
          : g->blind             ? find_blindly(g, rows, n, out)
                                 : find_words(g, rows, n, out);
@@ -345,7 +414,10 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
   bool all = !v->t && v->stride;
   int m = all ? n : pack(v, n, kept);
   if (m == 0) return WL_OK;
-  if (p->mode != MODE_DIRECT && make_room(s, m)) return WL_NOMEM;
+  if (p->mode != MODE_DIRECT) {
+    wl_status rc = make_room(s, m);
+    if (rc) return rc;
+  }
   for (int i = 0; i < m; i++) at[i] = rows[all ? i : kept[i]];
   if (p->mode == MODE_VALUES) {
     wl_u8 *e = s->probe;

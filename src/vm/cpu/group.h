@@ -36,8 +36,11 @@ typedef struct wl_srccol {
 typedef struct wl_grouping wl_grouping; /* how groups are laid out; shared by the workers */
 typedef struct wl_groups wl_groups;     /* one worker's groups */
 
-wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_grouping **out,
-                           wl_error *err) WL_MUST;
+/* left: bytes that the groups of n_workers may take in all; 0: as many as there are. What is set
+** aside goes to a temporary file when half of it is used up. Where even the joined groups do
+** not fit, WL_NOT_TAKEN comes of any of the calls below, with nothing said. */
+wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
+                           wl_grouping **out, wl_error *err) WL_MUST;
 void wl_grouping_close(wl_grouping *g);
 
 wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err) WL_MUST;

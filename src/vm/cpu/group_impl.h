@@ -23,7 +23,7 @@
 #include "vm/hash.h"
 #include "vm/sort.h"
 
-enum { N_PARTS = 64, PART_SHIFT = 58, LOCAL_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
+enum { N_PARTS = 64, PART_SHIFT = 58 };
 
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
@@ -79,7 +79,11 @@ struct wl_grouping {
   wl_words words;
   wl_u64 n_direct;
   bool has_first, has_signs;
-  bool whole; /* a worker's groups are never set aside: a state that cannot be joined */
+  wl_i64 left;        /* bytes for all groups, or 0 … */
+  int n_workers;      /* … of so many workers */
+  wl_i64 most;        /* groups in a worker's table before they are set aside */
+  wl_i64 group_bytes; /* of a group once joined, its columns and sorting included */
+  bool whole;         /* a worker's groups are never set aside: a state that cannot be joined */
   size_t first_at, signs_at, width;
   int n_accs;
   state_kind *kinds; /* [n_accs] */
@@ -102,7 +106,8 @@ typedef struct group_table {
 /* Groups set aside: entries by part. */
 typedef struct group_run {
   struct group_run *next;
-  wl_u8 *entries;
+  wl_u8 *entries; /* NULL: in the worker's file … */
+  wl_i64 offset;  /* … from here */
   wl_u32 starts[N_PARTS + 1];
 } group_run;
 
@@ -112,8 +117,11 @@ struct wl_groups {
   wl_u8 *seen;       /* direct mode: whether the group has rows */
   group_run *runs, **last_run;
   wl_i64 n_set_aside;
-  wl_i64 n_rows; /* that the table has seen */
-  bool blind;    /* rows are not looked up any more: too few were found */
+  wl_i64 n_rows;  /* that the table has seen */
+  wl_i64 n_bytes; /* of the runs in memory */
+  int file;       /* of the runs that are not, or -1 */
+  wl_i64 n_file;
+  bool blind; /* rows are not looked up any more: too few were found */
   wl_arena arena;
   wl_groups **sets;
   const wl_vec *keys; /* of the vector in progress */
@@ -153,6 +161,9 @@ wl_i64 wl_group_look(const wl_grouping *g, const group_table *t, wl_u64 hash, co
                      wl_u64 *slot);
 wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) WL_MUST;
 void wl_group_table_close(group_table *t);
+/* Entries [from, to) of a run, read into room if it is on disk. */
+wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_i64 to,
+                        wl_u8 *room) WL_MUST;
 wl_status wl_group_set_aside(wl_groups *g) WL_MUST; /* the table as a run */
 
 /* ---- joining (group_join.c): the groups of all workers */

@@ -5,6 +5,7 @@
 #include "vm/cpu/group_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include <stdatomic.h>
 #include <string.h>
 
 enum { FEW = 8192, STRETCH = 16384, FILL = 2048 };
@@ -17,8 +18,11 @@ typedef struct joining {
   int n_from;
   int parts; /* 1: all parts in one table */
   joined *out;
+  atomic_llong n_groups; /* so far, in all parts */
   wl_status status[N_PARTS];
 } joining;
+
+enum { READ = 4096 }; /* entries read from disk at once */
 
 static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_u8 *e, wl_i64 n) {
   const wl_grouping *p = j->plan;
@@ -46,6 +50,29 @@ static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_
   return rc;
 }
 
+/* Entries [from, to) of a run, which may lie on disk. */
+static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
+                              wl_i64 to, long part, wl_u8 **room) {
+  const wl_grouping *p = j->plan;
+  group_table *t = &j->out->tables[part];
+  wl_status rc = WL_OK;
+  for (wl_i64 at = from; at < to && !rc; at += READ) {
+    wl_i64 n = to - at < READ ? to - at : READ, before = t->n;
+    const wl_u8 *e = r->entries + (size_t)at * p->width;
+    if (!r->entries) {
+      if (!*room) *room = wl_mem_alloc(READ * p->width + 1);
+      if (!*room) return WL_NOMEM;
+      rc = wl_group_read(w, r, at, at + n, *room);
+      e = *room;
+    }
+    if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
+    long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
+    if (j->out->count_only) all = t->n * p->n_workers; /* only the parts in progress are there */
+    if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
+  }
+  return rc;
+}
+
 static void join_task(void *arg, int worker, long part) {
   joining *j = arg;
   (void)worker;
@@ -55,12 +82,15 @@ static void join_task(void *arg, int worker, long part) {
     for (group_run *r = j->from[w]->runs; r; r = r->next) n += r->starts[end] - r->starts[first];
   group_table *t = &j->out->tables[part];
   wl_status rc = WL_OK;
-  if (n) rc = wl_group_room(j->plan, t, n < FEW || j->out->count_only ? n : n / 2);
+  wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
+  if (j->plan->left && guess * N_PARTS > j->plan->left / j->plan->group_bytes && guess > FEW)
+    guess = FEW; /* no more than must be */
+  if (n) rc = wl_group_room(j->plan, t, guess);
+  wl_u8 *room = NULL;
   for (int w = 0; w < j->n_from && !rc; w++)
     for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
-      rc = join_run(j, t, &j->out->arenas[part],
-                    r->entries + (size_t)r->starts[first] * j->plan->width,
-                    r->starts[end] - r->starts[first]);
+      rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], part, &room);
+  wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
     wl_mem_free(t->slots); /* nothing will be looked up */
     t->slots = NULL;
@@ -133,6 +163,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
   if (!from) return wl_nomem(err);
   joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out};
+  atomic_init(&j.n_groups, 0);
   for (int w = 0; w < f->n_workers; w++) {
     if (!f->workers[w]) continue;
     from[j.n_from++] = set < 0 ? f->workers[w] : f->workers[w]->sets[set];
@@ -157,7 +188,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     j.parts = 1;
   } else {
     for (int w = 0; w < j.n_from && !rc; w++) {
-      if (wl_group_set_aside(from[w])) rc = wl_nomem(err);
+      rc = wl_group_set_aside(from[w]);
+      if (rc == WL_NOMEM) rc = wl_nomem(err);
       total += from[w]->n_set_aside;
       wl_group_table_close(&from[w]->table);
     }
@@ -172,7 +204,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
       }
   }
   for (int k = 0; k < j.parts; k++) {
-    if (j.status[k] && !rc) rc = wl_nomem(err);
+    if (j.status[k] && !rc) rc = j.status[k] == WL_NOMEM ? wl_nomem(err) : j.status[k];
     out->n += out->tables[k].n;
   }
   if (!rc && out->n >= 0xffffffffLL)

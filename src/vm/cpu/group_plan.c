@@ -67,7 +67,8 @@ static bool direct_pays(const wl_grouping *g, wl_i64 n_rows) {
   if (g->mode != MODE_WORDS || g->words.n_words > 1 || used == 0) return false;
   wl_u64 most = (wl_u64)n_rows * DIRECT_A_ROW;
   return (used <= DIRECT_ALWAYS || used <= most) && used < 0xffffffff &&
-         used * (g->width + 1) <= DIRECT_BYTES;
+         used * (g->width + 1) <= DIRECT_BYTES &&
+         (!g->left || used * (g->width + 1) <= (wl_u64)g->left / 2 / (wl_u64)g->n_workers);
 }
 
 /* keys of the groups, and for a set the one that is counted, whose words stand apart */
@@ -136,14 +137,28 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     g->n_direct = g->words.used;
     lay_out(g);
   }
+  /* a table that stays in the cache; values, whose text is kept anyway, may have a larger one */
+  enum { CACHE = 2 << 20, LEAST = 2048, WORDS_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
+  wl_i64 width = (wl_i64)g->width + 16, most = CACHE / width;
+  if (most > WORDS_MOST) most = WORDS_MOST;
+  if (g->mode == MODE_VALUES) most = VALUES_MOST;
+  if (g->left && most > g->left / g->n_workers / 4 / width)
+    most = g->left / g->n_workers / 4 / width;
+  g->most = most > LEAST ? most : LEAST;
+  enum { SLOT = 16, SORTED = 56, CELL = 13 };
+  g->group_bytes = (wl_i64)g->width + SLOT;
+  if (!set) g->group_bytes += SORTED + CELL * (p->n_keys + p->n_aggs + p->n_bares);
   return WL_OK;
 }
 
-wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_grouping **out, wl_error *err) {
+wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
+                           wl_grouping **out, wl_error *err) {
   wl_grouping *g = *out = wl_mem_zalloc(sizeof *g);
   if (!g) return wl_nomem(err);
   wl_arena_init(&g->arena);
   bool first = p->by_first;
+  g->left = left;
+  g->n_workers = n_workers;
   for (int k = 0; k < p->n_bares; k++) first |= p->bares[k].acc < 0;
   wl_status rc = plan(g, p, NULL, NULL, n_rows, first, err);
   for (int k = 0; k < p->n_sets && !rc; k++) {
@@ -154,6 +169,8 @@ wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_grouping **out
     }
     g->n_sets++;
     wl_arena_init(&s->arena);
+    s->left = left;
+    s->n_workers = n_workers;
     rc = plan(s, p, g, &p->sets[k], n_rows, p->accs[p->sets[k].acc].distinct != WL_DISTINCT_COUNT,
               err);
   }

@@ -102,6 +102,12 @@ wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 m
   return WL_OK;
 }
 
+wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most) {
+  if (most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST) return 0;
+  /* a word a key at the most in nearly all cases, row numbers, their order */
+  return n_rows * (8 * (wl_i64)p->n_order + 8) + wl_sort_bytes(n_rows);
+}
+
 void wl_sorter_close(wl_sorter *s) {
   if (!s) return;
   for (int w = 0; s->workers && w < s->n_workers; w++) {

@@ -20,6 +20,8 @@ typedef struct wl_sorter wl_sorter;
 wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 most, int threads,
                          wl_sorter **out, wl_error *err) WL_MUST;
 void wl_sorter_close(wl_sorter *s);
+/* The most bytes that it may take. */
+wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most);
 
 /* Rows of a tablet: keys by place in ORDER BY, row numbers; a worker's rows come in order, and
 ** a tablet is one worker's. */

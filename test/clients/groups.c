@@ -49,7 +49,10 @@ static const char *key(void) {
                                      "CASE WHEN a>2 THEN a ELSE c END",
                                      "b>0",
                                      "big",
-                                     "a*1000003"};
+                                     "a*1000003",
+                                     "k%50000",
+                                     "k*b",
+                                     "k/3"};
   return PICK(keys);
 }
 static const char *agg(void) {
@@ -185,6 +188,9 @@ int main(int argc, char **argv) {
     sqlite3_open(":memory:", &db);
     if (warplite_enable(db)) return 2;
     run(db, "SELECT warplite_set('engine','cpu'), warplite_set('route','always')");
+    char threads[80];
+    snprintf(threads, sizeof threads, "SELECT warplite_set('threads','%d')", s % 4 + 1);
+    run(db, threads);
     run(db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a INTEGER, b REAL, c TEXT COLLATE NOCASE, d, "
             "typed NUMERIC, big INTEGER)");
     snprintf(

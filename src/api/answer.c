@@ -101,6 +101,7 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
                         .params = params,
                         .n_params = t->stmt->n_params,
                         .rowid_order = t->facts.rowid_order,
+                        .for_device = where->engine == WL_ENGINE_GPU,
                         .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1)};
     rc = wl_compile(arena, &in, program, err);
   }
@@ -132,6 +133,14 @@ static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_ar
   return WL_OK;
 }
 
+/* What the columns leave of host_budget to groups and sorts. */
+static wl_i64 host_left(wl_conn *c) {
+  enum { LEAST = 1 << 20 };
+  if (c->set.host_budget <= 0) return 0;
+  wl_i64 left = c->set.host_budget - (wl_i64)wl_store_bytes(c->store);
+  return left > LEAST ? left : LEAST;
+}
+
 static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
   wl_conn *c = a->conn;
   wl_sqltext *t = NULL;
@@ -158,6 +167,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
                             .device_budget = c->set.device_budget,
                             .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
                             .transfer = c->set.transfer,
+                            .host_left = host_left(c),
                             .check = wl_conn_check,
                             .check_arg = c};
     rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);

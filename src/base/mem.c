@@ -5,6 +5,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+/* From this size on a block is asked for in large pages: first use faults once in 2 MiB. */
+#define LARGE_BLOCK ((size_t)4 << 20)
+#define LARGE_PAGE  ((size_t)2 << 20)
 
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
 static atomic_int reached;
@@ -28,6 +35,14 @@ static int fails(void) {
 void *wl_mem_alloc(size_t n_bytes) {
   if (fails()) return NULL;
   if (n_bytes > (size_t)1 << 60) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (n_bytes >= LARGE_BLOCK) {
+    size_t size = (n_bytes + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    void *p = aligned_alloc(LARGE_PAGE, size);
+    if (p) madvise(p, size, MADV_HUGEPAGE);
+    return p;
+  }
+#endif
   return aligned_alloc(64, (n_bytes + 63 + (n_bytes == 0)) & ~(size_t)63);
 }
 

@@ -406,7 +406,7 @@ static int by_value(const void *a, const void *b, void *coll) {
   return wl_cmp_val(*(const wl_val *)a, *(const wl_val *)b, *(wl_u8 *)coll);
 }
 
-static void sort_set(wl_set *s) {
+static void sort_set(wl_inset *s) {
   qsort_r(s->v, (size_t)s->n, sizeof *s->v, by_value, &s->coll);
   wl_i64 n = 0;
   for (wl_i64 k = 0; k < s->n; k++)
@@ -429,7 +429,7 @@ static wl_status aside(const wl_compiler *c, wl_compiler *out) {
 }
 
 /* The list as constants under x's affinity. *ok: all of them are, and x stays the same. */
-static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operand *x, wl_set *set,
+static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operand *x, wl_inset *set,
                               bool *ok) {
   const unsigned N = WL_M(WL_T_INT) | WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
   wl_compiler side;
@@ -463,7 +463,7 @@ static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operan
 
 static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand x;
-  wl_set set = {.coll = e->cmp_coll};
+  wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
   wl_status rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
@@ -477,15 +477,15 @@ static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   }
   sort_set(&set);
   wl_program *p = c->p;
-  rc =
-      wl_compile_room(c, (void **)&p->sets, p->n_sets, &c->size_sets, sizeof *p->sets, WL_MAX_REGS);
+  rc = wl_compile_room(c, (void **)&p->insets, p->n_insets, &c->size_insets, sizeof *p->insets,
+                       WL_MAX_REGS);
   if (rc) return rc;
-  p->sets[p->n_sets++] = set;
+  p->insets[p->n_insets++] = set;
   memset(out, 0, sizeof *out);
   out->truth = true;
   out->dom = truth_domain(wl_nullable(&x) || set.has_null);
   return wl_compile_reg(c, WL_OP__InSet, (wl_reg){WL_R_TRUTH, false}, x.x, 0,
-                        (wl_i16)(p->n_sets - 1), &out->x);
+                        (wl_i16)(p->n_insets - 1), &out->x);
 }
 
 static wl_status logic(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
@@ -560,22 +560,33 @@ static wl_status cast_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
 
 /* In the second block, an expression that is a group key is that key's column. */
 static int key_of(const wl_compiler *c, const wl_bexpr *e) {
-  const wl_query *q = c->in->query;
-  for (int k = 0; k < q->n_groups && !c->over_table; k++)
-    if (wl_bexpr_same(q->groups[k], e)) return k;
+  for (int k = 0; k < c->n_groups && !c->over_table; k++)
+    if (wl_bexpr_same(c->groups[k], e)) return k;
   return -1;
 }
 
-int wl_compile_leaf(const wl_compiler *c, const wl_bexpr *e) {
+/* The place of a table's column among the bare ones: read from one row of each group. */
+static int bare_of(wl_compiler *c, int slot) {
+  wl_program *p = c->p;
+  int k = 0;
+  while (k < p->n_bares && p->bares[k].column != slot) k++;
+  if (k < p->n_bares) return k;
+  const wl_column *col = c->in->cols[slot];
+  wl_reg reg = wl_column_reg(col);
+  reg.nullable |= p->one_group; /* there may be no row */
+  int decides = c->in->query->decides;
+  p->bares[p->n_bares++] = (wl_bare){slot, decides < 0 ? -1 : p->aggs[decides].acc, reg};
+  return k;
+}
+
+int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e) {
   const wl_query *q = c->in->query;
-  if (!c->over_table) {
-    int key = key_of(c, e);
-    return key >= 0 || e->kind != WL_B_AGG ? key : q->n_groups + e->index;
-  }
+  int key = key_of(c, e), slot = 0;
+  if (key >= 0) return key;
+  if (e->kind == WL_B_AGG && !c->over_table) return c->n_groups + e->index;
   if (e->kind != WL_B_COLUMN) return -1;
-  int slot = 0;
   while (q->cols[slot] != e->index) slot++;
-  return slot;
+  return c->over_table ? slot : c->n_groups + q->n_aggs + bare_of(c, slot);
 }
 
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
@@ -598,11 +609,17 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
     if (k->dict) dom = with_null(wl_domain_any(WL_M(WL_T_TEXT)), k->reg.nullable);
     r = k->reg;
     out->dict = k->dict;
-  } else {
+  } else if (leaf < c->p->n_keys + c->p->n_aggs) {
     const wl_agg *a = &c->p->aggs[leaf - c->p->n_keys];
     dom = c->agg_domains[leaf - c->p->n_keys];
     r = a->reg;
     out->dict = a->dict;
+  } else {
+    const wl_bare *b = &c->p->bares[leaf - c->p->n_keys - c->p->n_aggs];
+    const wl_column *col = c->in->cols[b->column];
+    dom = with_null(col->domain, b->reg.nullable);
+    r = b->reg;
+    out->dict = col->dict;
   }
   if ((dom.mask & ~WL_M(WL_T_NULL)) == 0) {
     out->dict = NULL;
@@ -695,7 +712,10 @@ static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, 
   *out = p->n_accs;
   double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
          hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
-  p->accs[p->n_accs++] = (wl_acc){op, (wl_u8)coll, lo > hi ? lo : hi};
+  p->accs[p->n_accs++] = (wl_acc){.op = op,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .zero = a->dom.flo <= 0 && a->dom.fhi >= 0};
   return wl_compile_append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 
@@ -731,18 +751,118 @@ static bool ties_show(const wl_operand *a, int coll) {
   return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 
+/* The set of an aggregate's different values, shared by all that can. */
+static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, wl_distinct_use use,
+                                 int *out) {
+  wl_program *p = c->p;
+  for (int k = 0; k < p->n_sets; k++) {
+    wl_acc *acc = &p->accs[p->sets[k].acc];
+    bool apart = (acc->distinct == WL_DISTINCT_CONCAT) != (use == WL_DISTINCT_CONCAT);
+    int pc = c->block;
+    while (p->code[pc].op != WL_OP__AggDistinct || p->code[pc].d != p->sets[k].acc) pc++;
+    if (apart || p->code[pc].a != a->x || p->sets[k].coll != coll) continue;
+    if (use > acc->distinct) acc->distinct = use;
+    *out = p->sets[k].acc;
+    return WL_OK;
+  }
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
+         hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  *out = p->n_accs;
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggDistinct,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .distinct = use,
+                                  .set = p->n_sets};
+  wl_domain d = a->dict ? wl_domain_int(0, a->dict->n - 1, wl_nullable(a)) : a->dom;
+  p->sets[p->n_sets++] = (wl_set){*out, (wl_u8)coll, wl_domain_reg(d), d};
+  return wl_compile_append(c, (wl_instr){WL_OP__AggDistinct, (wl_i16)*out, a->x, 0, (wl_i16)coll});
+}
+
+/* What the sum of different values can be. */
+static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn, wl_domain *dom) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+  bool fits = wl_only(a, I) && most <= WL_I64_MAX;
+  *dom = wl_domain_any((wl_only(a, F) ? F : I | F) | WL_M(WL_T_NULL));
+  if (wl_only(a, I))
+    *dom = wl_domain_int(fits ? (wl_i64)-most : WL_I64_MIN, fits ? (wl_i64)most : WL_I64_MAX, true);
+  if (fn != WL_FN_SUM)
+    *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  else if (!fits && !wl_only(a, F) && !c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "sum() may overflow, and SQLite would add in the order of an index");
+  return WL_OK;
+}
+
+static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_agg *out = &c->p->aggs[k];
+  int coll = g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
+  wl_status rc = WL_OK;
+  wl_distinct_use use = WL_DISTINCT_SUM;
+  if (g->fn == WL_FN_COUNT) {
+    use = WL_DISTINCT_COUNT;
+    out->final = WL_AGG_COUNT;
+    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+  } else if (g->fn == WL_FN_CONCAT) {
+    use = WL_DISTINCT_CONCAT;
+    out->final = WL_AGG_CONCAT;
+    c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  } else {
+    out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
+    rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
+    /* which of equal values is added shows where they differ as numbers */
+    if (!rc && !c->in->rowid_order && (ties_show(a, coll) || !wl_only(a, WL_M(WL_T_INT))))
+      rc = wl_not_taken(c->err, "DISTINCT values that SQLite would meet in the order of an index");
+  }
+  if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
+    rc =
+        wl_not_taken(c->err, "group_concat(), and SQLite would meet rows in the order of an index");
+  out->reg = wl_domain_reg(c->agg_domains[k]);
+  return rc ? rc : distinct_values(c, a, coll, use, &out->acc);
+}
+
+static wl_status concat(wl_compiler *c, int k, wl_operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_program *p = c->p;
+  wl_operand separator;
+  if (!c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "group_concat(), and SQLite would meet rows in the order of an index");
+  wl_status rc = wl_only_null(a) ? WL_OK : wl_compile_text(c, a);
+  if (!rc)
+    rc = g->separator ? wl_compile_expr(c, g->separator, &separator)
+                      : wl_compile_constant(c, wl_text((const wl_u8 *)",", 1), &separator);
+  if (!rc && !wl_only_null(&separator)) rc = wl_compile_text(c, &separator);
+  if (rc) return rc;
+  p->in_order = true;
+  p->aggs[k].final = WL_AGG_CONCAT;
+  p->aggs[k].acc = p->n_accs;
+  c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggConcat};
+  return wl_compile_append(
+      c, (wl_instr){WL_OP__AggConcat, (wl_i16)p->aggs[k].acc, a->x, separator.x, 0});
+}
+
 static wl_status aggregate(wl_compiler *c, int k) {
   const wl_bagg *g = &c->in->query->aggs[k];
   wl_agg *out = &c->p->aggs[k];
   wl_operand a = wl_no_operand;
   wl_status rc = WL_OK;
   int coll = g->arg && g->arg->has_coll ? g->arg->coll : WL_COLL_BINARY;
-  bool by_code = g->fn == WL_FN_COUNT || (g->fn >= WL_FN_MIN && coll == WL_COLL_BINARY);
+  bool extreme = g->fn == WL_FN_MIN || g->fn == WL_FN_MAX;
+  bool by_code = (g->fn == WL_FN_COUNT && !g->distinct) ||
+                 ((g->fn == WL_FN_COUNT || extreme) && coll == WL_COLL_BINARY);
   if (g->arg) rc = wl_compile_coded(c, g->arg, &a);
   if (!rc) rc = wl_compile_value(c, &a);
   if (!rc && !by_code) rc = wl_compile_plain(c, &a);
   if (rc) return rc;
+  /* rowids differ anyway, and so do extremes */
+  bool unique = g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0;
+  if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
+    return distinct_aggregate(c, k, &a);
   switch (g->fn) {
+  case WL_FN_CONCAT: rc = concat(c, k, &a); break;
   case WL_FN_COUNT:
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
@@ -774,11 +894,12 @@ static wl_status aggregate(wl_compiler *c, int k) {
                      : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
                          : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
                      &a, I || F ? 0 : coll, &out->acc);
+    if (c->in->query->bare && c->in->query->decides == k) c->p->accs[out->acc].rowed = true;
     break;
   }
   }
   out->reg = wl_domain_reg(c->agg_domains[k]);
-  if (g->fn >= WL_FN_MIN && a.dict) {
+  if (extreme && a.dict) {
     out->dict = a.dict;
     out->reg.type = WL_R_INT;
   }
@@ -891,7 +1012,7 @@ static wl_status results(wl_compiler *c) {
 
 static bool has_minmax(const wl_query *q) {
   for (int k = 0; k < q->n_aggs; k++)
-    if (q->aggs[k].fn >= WL_FN_MIN) return true;
+    if (q->aggs[k].fn == WL_FN_MIN || q->aggs[k].fn == WL_FN_MAX) return true;
   return false;
 }
 
@@ -899,23 +1020,28 @@ static bool has_minmax(const wl_query *q) {
 static wl_status group_keys(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
-  for (int k = 0; k < q->n_groups; k++) {
+  if (q->bare && !c->in->rowid_order)
+    return wl_not_taken(c->err, "a column beside the groups, and SQLite would meet rows in the "
+                                "order of an index");
+  for (int k = 0; k < c->n_groups; k++) {
+    int coll = coll_of(c->groups[k]);
     wl_operand o;
-    wl_status rc = wl_compile_coded(c, q->groups[k], &o);
+    wl_status rc = wl_compile_coded(c, c->groups[k], &o);
     if (!rc) rc = wl_compile_value(c, &o);
-    if (!rc && coll_of(q->groups[k]) != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
-    if (!rc) rc = check_ties(c, &o.dom, coll_of(q->groups[k]), "GROUP BY");
-    if (!rc && has_minmax(q) && ties_show(&o, coll_of(q->groups[k])))
+    if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
+    if (!rc) rc = check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
+    if (!rc && has_minmax(q) && ties_show(&o, coll))
       rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
     if (rc) return rc;
     /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
-    bool desc = q->n_order == q->n_groups && q->order[k].desc;
+    bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
     if (o.dict) o.dom = wl_domain_int(0, o.dict->n - 1, wl_nullable(&o));
-    p->keys[k] =
-        (wl_key){o.x, (wl_u8)coll_of(q->groups[k]), desc, wl_domain_reg(o.dom), o.dom, o.dict};
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom, o.dict};
     p->n_keys++;
   }
   p->grouped = true;
+  p->one_group = q->aggregate && !q->grouped;
+  p->by_first = c->distinct_groups;
   return wl_compile_append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
@@ -944,9 +1070,43 @@ static wl_status limit_value(wl_compiler *c, const wl_bexpr *e, wl_i64 *out) {
   return wl_not_taken(c->err, "LIMIT or OFFSET is no integer");
 }
 
+/* Whether e can be computed from the results alone. */
+static bool from_results(const wl_query *q, const wl_bexpr *e) {
+  if (!e) return true;
+  for (int k = 0; k < q->n_results; k++)
+    if (wl_bexpr_same(q->results[k], e)) return true;
+  if (e->kind == WL_B_COLUMN) return false;
+  for (int k = 0; k < e->n_list; k++)
+    if (!from_results(q, e->list[k])) return false;
+  return from_results(q, e->a) && from_results(q, e->b);
+}
+
+/* Whether the aggregates need a group to gather in, though there is no GROUP BY. */
+static bool needs_group(const wl_query *q) {
+  bool needs = q->bare;
+  for (int k = 0; k < q->n_aggs; k++) needs |= q->aggs[k].distinct || q->aggs[k].fn == WL_FN_CONCAT;
+  return q->grouped || needs;
+}
+
+/* SELECT DISTINCT is GROUP BY all results, given in the order of first rows. A device does it
+** by sorting instead. */
+static void choose_groups(wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  c->groups = q->groups;
+  c->n_groups = q->n_groups;
+  if (!q->distinct || q->aggregate || c->in->for_device) return;
+  for (int k = 0; k < q->n_order; k++)
+    if (!from_results(q, q->order[k].expr)) return;
+  c->distinct_groups = true;
+  c->groups = q->results;
+  c->n_groups = q->n_results;
+}
+
 static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
+  choose_groups(c);
+  bool grouped = needs_group(q) || c->distinct_groups, second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   if (q->limit) rc = limit_value(c, q->limit, &p->limit);
@@ -956,16 +1116,17 @@ static wl_status compile(wl_compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = q->distinct || q->n_scan > 0 || (q->n_order > 0 && !ordered_by_groups(q));
-  if (!rc && limited && !q->aggregate && !sorted)
+  bool sorted = (q->distinct && !c->distinct_groups) || q->n_scan > 0 ||
+                (q->n_order > 0 && !ordered_by_groups(q));
+  if (!rc && limited && !second && !sorted)
     rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc && q->where) rc = wl_compile_filter(c, q->where);
-  if (!rc && q->grouped) rc = group_keys(c);
+  if (!rc && grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = aggregate(c, k);
-  if (!rc && !q->aggregate) rc = results(c);
+  if (!rc && !second) rc = results(c);
   if (!rc) rc = wl_compile_end(c);
-  if (!rc && q->aggregate) {
+  if (!rc && second) {
     /* What is done once to the finished aggregates runs on the host, whatever it is. */
     int host_op = p->host_op;
     if (limited && !sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
@@ -975,7 +1136,7 @@ static wl_status compile(wl_compiler *c) {
     if (!rc) rc = wl_compile_end(c);
     p->host_op = host_op;
   }
-  p->distinct = q->distinct;
+  p->distinct = q->distinct && !c->distinct_groups;
   if (!rc && p->distinct) rc = wl_compile_append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
   if (!rc && p->n_order) rc = wl_compile_append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
   if (!rc && limited && sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
@@ -998,7 +1159,9 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order + q->n_scan);
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
   p->order = WL_NEW_N(arena, wl_order, q->n_order + q->n_scan);
-  p->keys = WL_NEW_N(arena, wl_key, q->n_groups);
+  p->keys = WL_NEW_N(arena, wl_key, q->n_groups + q->n_results);
+  p->sets = WL_NEW_N(arena, wl_set, q->n_aggs);
+  p->bares = WL_NEW_N(arena, wl_bare, q->n_cols);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);
   c.agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);

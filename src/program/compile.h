@@ -17,6 +17,7 @@ typedef struct wl_compile_in {
   const wl_val *params; /* [n_params] */
   int n_params;
   bool rowid_order; /* SQLite would scan in rowid order too */
+  bool for_device;  /* it is meant for a device, though the CPU may have to take over */
   wl_u64 max_text;  /* SQLite's limit on string length */
 } wl_compile_in;
 

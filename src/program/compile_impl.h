@@ -30,8 +30,11 @@ typedef struct wl_compiler {
   int entry;                 /* with entries: this leaf is what they are the entries of */
   const wl_column *entries;  /* compiling for these; NULL: for rows */
   struct wl_compiler *outer; /* who compiles for rows meanwhile */
-  int size_maps, size_calls, size_sets;
+  int size_maps, size_calls, size_insets;
   wl_domain *agg_domains;
+  wl_bexpr **groups; /* what rows are grouped by: GROUP BY, or for DISTINCT the results */
+  int n_groups;
+  bool distinct_groups;
   wl_vctx fold;
   wl_u32 fault;
   wl_error *err;
@@ -99,8 +102,9 @@ wl_status wl_compile_append(wl_compiler *c, wl_instr in) WL_MUST;
 wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) WL_MUST; /* a block … */
 wl_status wl_compile_end(wl_compiler *c) WL_MUST;                          /* … and its end */
 
-/* The leaf (table column, or key or aggregate of the second block) that a node is, or -1. */
-int wl_compile_leaf(const wl_compiler *c, const wl_bexpr *e);
+/* The leaf (table column; key, aggregate or bare column of the second block) that a node is, or -1.
+ */
+int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e);
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) WL_MUST;
 
 #endif

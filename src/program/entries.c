@@ -39,7 +39,7 @@ static int depends(wl_compiler *c, const wl_bexpr *e) {
 }
 
 /* Whether SQLite has to be called for it. */
-static bool calls(const wl_compiler *c, const wl_bexpr *e) {
+static bool calls(wl_compiler *c, const wl_bexpr *e) {
   if (!e || wl_compile_leaf(c, e) >= 0) return false;
   if (e->kind == WL_B_CALL && e->index == WL_NATIVE_NONE) return true;
   for (int k = 0; k < e->n_list; k++)
@@ -90,7 +90,9 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, int leaf, const w
                    .entry = leaf,
                    .entries = entries,
                    .outer = c,
-                   .agg_domains = c->agg_domains};
+                   .agg_domains = c->agg_domains,
+                   .groups = c->groups,
+                   .n_groups = c->n_groups};
   wl_program *p = n.p = *out = WL_NEW(c->arena, wl_program);
   n.memo = WL_NEW_N(c->arena, wl_operand, q->n_exprs);
   n.known = WL_NEW_N(c->arena, bool, q->n_exprs);

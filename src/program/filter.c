@@ -23,7 +23,7 @@ typedef struct conjunct {
 } conjunct;
 
 /* Simple operations a row passes. What a dictionary settles is one lookup. */
-static double cost_of(const wl_compiler *c, const wl_bexpr *e, bool *fallible) {
+static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
   if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM) return 0;
   int leaf = wl_compile_leaf(c, e);
   if (leaf >= 0) {
@@ -46,7 +46,7 @@ static int count(const wl_bexpr *e) {
 }
 
 /* The conjuncts of e in the order of the text, up to `end`; the place of the first is returned. */
-static conjunct *collect(const wl_compiler *c, const wl_bexpr *e, conjunct *end, bool *fallible) {
+static conjunct *collect(wl_compiler *c, const wl_bexpr *e, conjunct *end, bool *fallible) {
   for (; e->kind == WL_B_AND; e = e->a) end = collect(c, e->b, end, fallible);
   *--end = (conjunct){.e = e, .cost = cost_of(c, e, fallible), .kept = 0.5};
   return end;

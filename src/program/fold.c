@@ -30,6 +30,7 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_AGG_I(F0)  return false;
 #define FOLD_AGG_F(F0)  return false;
 #define FOLD_AGG_V(F0)  return false;
+#define FOLD_AGG_VV(F0) return false;
 #define FOLD_I_II(F0)                                                                              \
   *out = NULLS2 ? wl_null() : wl_int(F0(I(a), I(b)));                                              \
   return true;

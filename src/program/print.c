@@ -96,7 +96,7 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     else if (o->shape >= WL_SHAPE_MAP_B && o->shape <= WL_SHAPE_MAP_V)
       out->p4 = wl_arena_printf(arena, "map %d of %lld", in->c, p->maps[in->c].n);
     else if (o->shape == WL_SHAPE_IN)
-      out->p4 = wl_arena_printf(arena, "set %d of %lld", in->c, p->sets[in->c].n);
+      out->p4 = wl_arena_printf(arena, "set %d of %lld", in->c, p->insets[in->c].n);
     else if (in->op == WL_OP__Like)
       out->p4 = in->c ? wl_arena_printf(arena, "escape %d", in->c) : "";
     else if (in->op == WL_OP__TextArith)

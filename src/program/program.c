@@ -26,7 +26,7 @@ const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
     [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
     [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
-    [WL_SHAPE_AGG_V] = " V  ",
+    [WL_SHAPE_AGG_V] = " V  ",    [WL_SHAPE_AGG_VV] = " VV ",
 };
 
 int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
@@ -100,12 +100,14 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
                      pc, in->c);
     break;
   case WL_SHAPE_COLUMN:
-    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs))
+    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs + p->n_bares))
       return wl_fail(err, WL_ERROR, "program: Column at %d has no column %d", pc, in->a);
     if (in->d >= 0 && in->d < p->n_regs) {
       const wl_reg *r = over_table          ? &p->column_regs[in->a]
                         : in->a < p->n_keys ? &p->keys[in->a].reg
-                                            : &p->aggs[in->a - p->n_keys].reg;
+                        : in->a < p->n_keys + p->n_aggs
+                            ? &p->aggs[in->a - p->n_keys].reg
+                            : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
     }
@@ -119,7 +121,7 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
       return wl_fail(err, WL_ERROR, "program: %s at %d has no call %d", o->name, pc, in->c);
     break;
   case WL_SHAPE_IN:
-    if (in->c < 0 || in->c >= p->n_sets)
+    if (in->c < 0 || in->c >= p->n_insets)
       return wl_fail(err, WL_ERROR, "program: %s at %d has no set %d", o->name, pc, in->c);
     break;
   case WL_SHAPE_MAP_B:
@@ -137,6 +139,7 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   case WL_SHAPE_AGG_I:
   case WL_SHAPE_AGG_F:
   case WL_SHAPE_AGG_V:
+  case WL_SHAPE_AGG_VV:
     if (in->d < 0 || in->d >= p->n_accs || p->accs[in->d].op != in->op)
       return wl_fail(err, WL_ERROR, "program: %s at %d has no accumulator %d", o->name, pc, in->d);
     break;
@@ -187,6 +190,13 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   for (int k = 0; !rc && k < p->n_aggs; k++)
     if (p->aggs[k].acc < 0 || p->aggs[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: aggregate %d has no accumulator", k);
+  for (int k = 0; !rc && k < p->n_bares; k++)
+    if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
+        p->bares[k].acc >= p->n_accs)
+      rc = wl_fail(err, WL_ERROR, "program: bare column %d is of no column", k);
+  for (int k = 0; !rc && k < p->n_sets; k++)
+    if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)
+      rc = wl_fail(err, WL_ERROR, "program: set %d has no accumulator", k);
   wl_arena_close(&scratch);
   return rc;
 }

@@ -56,6 +56,7 @@ typedef enum wl_shape {
   WL_SHAPE_AGG_I,
   WL_SHAPE_AGG_F,
   WL_SHAPE_AGG_V,
+  WL_SHAPE_AGG_VV,
   WL_N_SHAPES
 } wl_shape;
 
@@ -112,12 +113,12 @@ typedef struct wl_map {
 } wl_map;
 
 /* The constants of an IN: distinct, in the order of the collation. */
-typedef struct wl_set {
+typedef struct wl_inset {
   wl_val *v;
   wl_i64 n;
   wl_u8 coll;
   bool has_null; /* NULL was among them: what is not found is unknown */
-} wl_set;
+} wl_inset;
 
 /* A call of SQLite: an expression over parameters, and the operands they stand for. */
 typedef struct wl_call {
@@ -134,15 +135,43 @@ typedef enum wl_agg_final {
   WL_AGG_SUM,
   WL_AGG_TOTAL,
   WL_AGG_AVG,
-  WL_AGG_MINMAX
+  WL_AGG_MINMAX,
+  WL_AGG_CONCAT
 } wl_agg_final;
+
+/* What AggDistinct's values are for. */
+typedef enum wl_distinct_use {
+  WL_DISTINCT_COUNT,
+  WL_DISTINCT_SUM,
+  WL_DISTINCT_CONCAT
+} wl_distinct_use;
 
 /* One accumulator, fed by one Agg opcode. */
 typedef struct wl_acc {
   wl_u16 op;
   wl_u8 coll;
   double bound; /* of |real|, or infinity when unknown */
+  bool zero;    /* a real may be 0.0 or -0.0 */
+  bool rowed;   /* min or max: bare columns come from the row where it is met */
+  wl_distinct_use distinct;
+  int set; /* of AggDistinct: its place in the program's sets */
 } wl_acc;
+
+/* The values that an AggDistinct gathers. */
+typedef struct wl_set {
+  int acc;
+  wl_u8 coll;
+  wl_reg reg;
+  wl_domain domain;
+} wl_set;
+
+/* A column beside the groups: of the row where accumulator acc, a min or max, was met, or of
+** the group's first row (acc < 0). In the second block's source, behind the aggregates. */
+typedef struct wl_bare {
+  int column; /* as Column's a in the table block */
+  int acc;
+  wl_reg reg;
+} wl_bare;
 
 /* A finished aggregate: what becomes of accumulator acc. The source of the second block. */
 typedef struct wl_agg {
@@ -192,8 +221,8 @@ typedef struct wl_program {
   const char *table; /* printable name */
   wl_map *maps;
   int n_maps;
-  wl_set *sets;
-  int n_sets;
+  wl_inset *insets;
+  int n_insets;
   wl_call *calls;
   int n_calls;
   wl_acc *accs;
@@ -203,6 +232,13 @@ typedef struct wl_program {
   wl_key *keys;
   int n_keys;
   bool grouped;
+  bool one_group; /* grouped without keys: there is a group even of no rows */
+  bool by_first;  /* groups are given in the order of their first rows, not of their keys */
+  bool in_order;  /* an aggregate must see all rows in order */
+  wl_set *sets;
+  int n_sets;
+  wl_bare *bares;
+  int n_bares;
   wl_result *results; /* those given out, then what only sorting needs */
   int n_results, n_given;
   bool distinct;

@@ -336,18 +336,33 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 /* ---- aggregates */
 
-static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
-  static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
-  int fn = 0, n_args = 0;
-  for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
-  while (fn < 6 && sqlite3_stricmp(e->name, names[fn]) != 0) fn++;
-  if (fn == 6 || (fn >= WL_FN_MIN && n_args != 1)) return wl_bind_function(b, e, out);
-  if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
-  if (e->distinct && fn < WL_FN_MIN)
-    return wl_not_taken(b->err, "%s(DISTINCT …) is not native yet", e->name);
-  if (e->a) return wl_not_taken(b->err, "FILTER is not native yet");
-  if (b->in_agg || b->in_where || n_args > 1)
-    return wl_not_taken(b->err, "the use of %s() is not understood", e->name);
+static const char *const aggregates[] = {"count", "sum", "total",       "avg",
+                                         "min",   "max", "group_concat"};
+
+/* CASE WHEN filter THEN arg END, which is how an aggregate that skips NULLs sees a FILTER. */
+static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
+  wl_bexpr *x = wl_bind_node(b, WL_B_CASE);
+  wl_status rc = x ? WL_OK : wl_nomem(b->err);
+  if (!rc) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
+  if (!rc && !x->list) rc = wl_nomem(b->err);
+  if (!rc) rc = wl_bind_expr(b, filter, &x->list[0]);
+  if (!rc && *arg)
+    x->list[1] = *arg;
+  else if (!rc)
+    rc = wl_bind_constant(b, wl_int(1), &x->list[1]); /* count(*) */
+  if (!rc) rc = wl_bind_constant(b, wl_null(), &x->list[2]);
+  if (rc) return rc;
+  x->n_list = 3;
+  if (*arg) {
+    x->coll = (*arg)->coll;
+    x->has_coll = (*arg)->has_coll;
+    x->explicit_coll = (*arg)->explicit_coll;
+  }
+  *arg = x;
+  return WL_OK;
+}
+
+static wl_status add_aggregate(binder *b, wl_bagg agg, wl_bexpr **out) {
   wl_query *q = b->q;
   if (q->n_aggs == b->size_aggs) {
     int size = b->size_aggs ? b->size_aggs * 2 : 8;
@@ -356,13 +371,6 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
     if (q->n_aggs) memcpy(p, q->aggs, (size_t)q->n_aggs * sizeof *p);
     q->aggs = p;
     b->size_aggs = size;
-  }
-  wl_bagg agg = {(wl_agg_fn)fn, NULL};
-  if (n_args == 1) {
-    b->in_agg = true;
-    wl_status rc = wl_bind_expr(b, e->list->expr, &agg.arg);
-    b->in_agg = false;
-    if (rc) return rc;
   }
   wl_bexpr *x = wl_bind_node(b, WL_B_AGG);
   if (!x) return wl_nomem(b->err);
@@ -373,9 +381,30 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
   q->aggs[q->n_aggs++] = agg;
   q->aggregate = true;
-  if (wl_bind_uses(b, names[fn])) return wl_nomem(b->err);
+  if (wl_bind_uses(b, aggregates[agg.fn])) return wl_nomem(b->err);
   *out = x;
   return WL_OK;
+}
+
+static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
+  int fn = 0, n_args = 0;
+  for (const wl_expr_list *l = e->list; l; l = l->next) n_args++;
+  while (fn < 7 && sqlite3_stricmp(e->name, aggregates[fn]) != 0) fn++;
+  bool extreme = fn == WL_FN_MIN || fn == WL_FN_MAX;
+  if (fn == 7 || (extreme && n_args != 1)) return wl_bind_function(b, e, out);
+  if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
+  if (b->in_agg || b->in_where || n_args > (fn == WL_FN_CONCAT ? 2 : 1) ||
+      (fn == WL_FN_CONCAT && n_args == 0))
+    return wl_not_taken(b->err, "the use of %s() is not understood", e->name);
+  wl_bagg agg = {.fn = (wl_agg_fn)fn, .filtered = e->a != NULL, .where = b->where};
+  agg.distinct = e->distinct && n_args == 1;
+  wl_status st = WL_OK;
+  b->in_agg = true;
+  if (n_args > 0) st = wl_bind_expr(b, e->list->expr, &agg.arg);
+  if (!st && n_args > 1) st = wl_bind_expr(b, e->list->next->expr, &agg.separator);
+  if (!st && e->a) st = filtered(b, e->a, &agg.arg);
+  b->in_agg = false;
+  return st ? st : add_aggregate(b, agg, out);
 }
 
 wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -562,12 +591,46 @@ static wl_status bind_order(binder *b) {
   return WL_OK;
 }
 
-/* In a query with aggregates or groups, everything given must come from the groups. */
-static wl_status check_grouped(const wl_query *q, wl_error *err) {
+/* Whether an aggregate is one that SQLite has met before it, of those marked: it computes it
+** once. */
+static bool repeated(const wl_query *q, const bool *met, int k) {
+  const wl_bagg *a = &q->aggs[k];
+  for (int i = 0; i < q->n_aggs; i++) {
+    const wl_bagg *o = &q->aggs[i];
+    if (met[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
+        wl_bexpr_same(o->arg, a->arg))
+      return true;
+  }
+  return false;
+}
+
+/*
+** In a query with aggregates or groups, what is given comes from the groups, or it is a column
+** of one row of each: where the last min() or max() was met first, or the first row if there is
+** none. SQLite takes up the aggregates of the result list, then of ORDER BY, then of HAVING.
+*/
+static wl_status check_grouped(binder *b) {
+  wl_query *q = b->q;
   bool ok = from_groups(q, q->having);
   for (int k = 0; k < q->n_results && ok; k++) ok = from_groups(q, q->results[k]);
   for (int k = 0; k < q->n_order && ok; k++) ok = from_groups(q, q->order[k].expr);
-  return ok ? WL_OK : wl_not_taken(err, "a column beside the groups is not native yet");
+  q->decides = -1;
+  if (ok) return WL_OK;
+  q->bare = true;
+  bool *met = WL_NEW_N(b->arena, bool, q->n_aggs + 1);
+  if (!met) return wl_nomem(b->err);
+  for (const char *where = "roh"; *where; where++)
+    for (int k = 0; k < q->n_aggs; k++) {
+      const wl_bagg *a = &q->aggs[k];
+      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) || repeated(q, met, k))
+        continue;
+      met[k] = true;
+      q->decides = k;
+    }
+  if (q->decides >= 0 && (q->aggs[q->decides].filtered || q->aggs[q->decides].distinct))
+    return wl_not_taken(b->err,
+                        "a column beside the groups and a min() or max() of some rows only");
+  return WL_OK;
 }
 
 wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
@@ -592,10 +655,13 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
     b.in_where = b.sees_alias = false;
     if (rc) return rc;
   }
+  b.where = 'r';
   rc = bind_results(&b);
   b.sees_alias = true;
   if (!rc) rc = bind_groups(&b);
+  b.where = 'h';
   if (!rc && s->having) rc = wl_bind_expr(&b, s->having, &q->having);
+  b.where = 'o';
   if (!rc) rc = bind_order(&b);
   b.sees_alias = false;
   if (rc) return rc;
@@ -603,7 +669,7 @@ wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_quer
   q->aggregate |= q->grouped;
   if (s->having && !q->aggregate)
     return wl_not_taken(err, "HAVING without groups is not native yet");
-  if (q->aggregate) rc = check_grouped(q, err);
+  if (q->aggregate) rc = check_grouped(&b);
   if (rc) return rc;
   if (s->limit) rc = wl_bind_expr(&b, s->limit, &q->limit);
   if (!rc && s->offset) rc = wl_bind_expr(&b, s->offset, &q->offset);

@@ -80,12 +80,18 @@ typedef enum wl_agg_fn {
   WL_FN_TOTAL,
   WL_FN_AVG,
   WL_FN_MIN,
-  WL_FN_MAX
+  WL_FN_MAX,
+  WL_FN_CONCAT
 } wl_agg_fn;
 
+/* An aggregate. FILTER is gone: its argument is NULL where the filter is not true. */
 typedef struct wl_bagg {
   wl_agg_fn fn;
-  wl_bexpr *arg; /* NULL for count(*) */
+  wl_bexpr *arg;       /* NULL for count(*) */
+  wl_bexpr *separator; /* of group_concat(), or NULL for a comma */
+  bool distinct;
+  bool filtered;
+  char where; /* r: in the result list, h: in HAVING, o: in ORDER BY */
 } wl_bagg;
 
 typedef struct wl_border {
@@ -112,6 +118,8 @@ typedef struct wl_query {
   int n_groups;
   bool grouped; /* there is a GROUP BY */
   wl_bexpr *having;
+  bool bare;   /* columns beside the groups are read, from one row of each group */
+  int decides; /* the aggregate, a min() or max(), whose row that is, or -1: the first one */
   bool distinct;
   wl_border *order; /* ORDER BY */
   int n_order;

@@ -19,6 +19,7 @@ typedef struct binder {
   bool in_where;
   bool sees_alias; /* where SQLite lets names mean result columns: not in these, not in LIMIT */
   bool in_alias;   /* in a result column that was named so */
+  char where;      /* which clause is being bound, as in wl_bagg */
   wl_error *err;
 } binder;
 

@@ -49,7 +49,7 @@ static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
   return wl_val_make(tag, (wl_u64)(size_t)(s->heap + (wl_u32)place), (wl_u32)(place >> 32));
 }
 
-static wl_val plain_value(const wl_column *c, wl_i64 row) {
+wl_val wl_column_stored(const wl_column *c, wl_i64 row) {
   const wl_segment *s = &c->segments[row >> WL_TABLET_SHIFT];
   wl_i32 i = (wl_i32)(row & (WL_TABLET_ROWS - 1));
   if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
@@ -69,6 +69,6 @@ static wl_val plain_value(const wl_column *c, wl_i64 row) {
 }
 
 wl_val wl_column_value(const wl_column *c, wl_i64 row) {
-  wl_val v = plain_value(c, row);
+  wl_val v = wl_column_stored(c, row);
   return c->dict && v.t == WL_T_INT ? wl_dict_value(c->dict, (wl_i64)v.v) : v;
 }

@@ -60,6 +60,7 @@ void wl_column_drop(wl_column *c); /* NULL is fine */
 
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
+wl_val wl_column_stored(const wl_column *c, wl_i64 row); /* of a dictionary column, the code */
 
 /* ---- building: rows of one tablet, wide, become a segment; segments become a column */
 

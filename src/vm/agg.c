@@ -62,7 +62,8 @@ wl_status wl_acc_final(const wl_program *p, const wl_agg *agg, const wl_acc_stat
   *out = wl_null();
   switch (agg->final) {
   case WL_AGG_COUNT: *out = wl_int(s->count); return WL_OK;
-  case WL_AGG_MINMAX: *out = s->best; return WL_OK;
+  case WL_AGG_MINMAX:
+  case WL_AGG_CONCAT: *out = s->best; return WL_OK;
   case WL_AGG_TOTAL: *out = wl_real(s->count ? real_sum(s) : 0.0); return WL_OK;
   case WL_AGG_AVG:
     if (s->count) *out = wl_real(real_sum(s) / (double)s->count);

@@ -27,6 +27,11 @@ wl_reg wl_result_reg(const wl_result *r) {
   return reg;
 }
 
+wl_domain wl_result_domain(const wl_result *r) {
+  return r->dict ? wl_domain_int(0, r->dict->n - 1, (r->domain.mask & WL_M(WL_T_NULL)) != 0)
+                 : r->domain;
+}
+
 wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) {
   wl_pool *q = *out = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);

@@ -41,6 +41,8 @@ typedef struct wl_batch {
 
 /* Types of the result columns, from the program: constants take a register type too. */
 wl_reg wl_result_reg(const wl_result *r);
+/* What the column holds: values of the result, or codes of its dictionary. */
+wl_domain wl_result_domain(const wl_result *r);
 
 wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) WL_MUST;
 void wl_pool_close(wl_pool *p); /* the owner lets go */

@@ -4,10 +4,14 @@
 */
 #include "vm/order.h"
 #include "base/mem.h"
+#include "base/threads.h"
 #include "store/column.h"
+#include "vm/cpu/words.h"
 #include "vm/hash.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { STRETCH = 1 << 14 };
 
 /* A row of the collected batches. */
 typedef struct place {
@@ -21,6 +25,7 @@ typedef struct rows {
   int n_batches;
   place *at; /* [n] */
   wl_i64 n;
+  int threads;
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
 } rows;
@@ -68,7 +73,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   return rc;
 }
 
-/* ---- ORDER BY: radix sorts where the keys are numbers, else a merge sort; both stable */
+/* ---- ORDER BY: by words where the keys are numbers, else by a first word and comparing */
 
 static int compare(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_order; k++) {
@@ -84,104 +89,104 @@ static int compare(const rows *r, place a, place b) {
   return 0;
 }
 
-static wl_status merge_sort(rows *r, wl_error *err) {
-  place *other = wl_mem_alloc((size_t)(r->n + 1) * sizeof *other);
-  if (!other) return wl_nomem(err);
-  wl_status rc = WL_OK;
-  wl_i64 merged = 0;
-  for (wl_i64 width = 1; width < r->n && !rc; width *= 2) {
-    for (wl_i64 lo = 0; lo < r->n; lo += 2 * width) {
-      wl_i64 mid = lo + width < r->n ? lo + width : r->n,
-             hi = lo + 2 * width < r->n ? lo + 2 * width : r->n;
-      wl_i64 i = lo, j = mid, k = lo;
-      if (mid >= hi || compare(r, r->at[mid - 1], r->at[mid]) <= 0) {
-        memcpy(other + lo, r->at + lo, (size_t)(hi - lo) * sizeof *other);
-        continue;
+typedef struct coding {
+  const rows *r;
+  wl_words words;
+  bool numbers; /* all keys are words; else the first one gives a hint */
+  wl_u64 **out;
+} coding;
+
+/* The keys of a stretch of rows as words. */
+static void code_task(void *arg, int worker, long task) {
+  coding *c = arg;
+  (void)worker;
+  const rows *r = c->r;
+  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
+  wl_u64 v[WL_VECTOR], word[WL_VECTOR];
+  wl_u8 t[WL_VECTOR];
+  for (wl_i64 at = from; at < to; at += WL_VECTOR) {
+    int n = to - at < WL_VECTOR ? (int)(to - at) : WL_VECTOR;
+    for (int p = 0; p < c->words.n_parts; p++) {
+      const wl_part *part = &c->words.parts[p];
+      int col = r->p->order[part->key].result;
+      for (int i = 0; i < n; i++) {
+        wl_val x = value(r, r->at[at + i], col);
+        v[i] = x.t == WL_T_NULL ? 0 : x.v;
+        t[i] = x.t != WL_T_NULL;
       }
-      while (i < mid && j < hi && !rc) {
-        rc = pause(r, merged++, err);
-        other[k++] = compare(r, r->at[j], r->at[i]) < 0 ? r->at[j++] : r->at[i++];
-      }
-      while (i < mid) other[k++] = r->at[i++];
-      while (j < hi) other[k++] = r->at[j++];
+      wl_vec q = {.type = r->regs[col].type, .stride = 1, .v = v, .t = part->null ? t : NULL};
+      wl_words_part(part, p == 0 || c->words.parts[p - 1].word != part->word, &q, n, word);
+      memcpy(c->out[part->word] + at, word, (size_t)n * 8);
     }
-    place *t = r->at;
-    r->at = other;
-    other = t;
   }
-  wl_mem_free(other);
-  return rc;
 }
 
-typedef struct keyed {
-  wl_u64 key;
-  place at;
-} keyed;
-
-/* A number as bits whose unsigned order is the sort order. */
-static wl_u64 sortable(wl_val v, const wl_order *o) {
-  wl_u64 k;
-  if (v.t == WL_T_INT) {
-    k = v.v ^ (1ULL << 63);
-  } else {
-    double d = wl_as_f64(v.v);
-    k = wl_f64_bits(d == 0.0 ? 0.0 : d);
-    k = k >> 63 ? ~k : k | 1ULL << 63;
-  }
-  return o->desc ? ~k : k;
-}
-
-/* By one key, all integers or all reals: stable, eight bits at a time, NULLs set apart. */
-static wl_status radix_sort(rows *r, const wl_order *o, wl_error *err) {
-  size_t n = (size_t)r->n, m = 0, n_null = 0;
-  keyed *a = wl_mem_alloc((n + 1) * sizeof *a), *b = wl_mem_alloc((n + 1) * sizeof *b);
-  place *nulls = wl_mem_alloc((n + 1) * sizeof *nulls);
-  wl_u32(*counts)[256] = wl_mem_zalloc(sizeof(wl_u32[8][256]));
-  wl_status rc = a && b && nulls && counts ? WL_OK : wl_nomem(err);
-  for (size_t i = 0; i < n && !rc; i++) {
-    rc = pause(r, (wl_i64)i, err);
+/* The class of the first key and its first bytes: what comes out equal is compared in full. */
+static void hint_task(void *arg, int worker, long task) {
+  coding *c = arg;
+  (void)worker;
+  const rows *r = c->r;
+  const wl_order *o = &r->p->order[0];
+  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
+  for (wl_i64 i = from; i < to; i++) {
     wl_val v = value(r, r->at[i], o->result);
-    if (v.t == WL_T_NULL) {
-      nulls[n_null++] = r->at[i];
-      continue;
-    }
-    a[m].key = sortable(v, o);
-    a[m].at = r->at[i];
-    for (int d = 0; d < 8; d++) counts[d][a[m].key >> 8 * d & 255]++;
-    m++;
+    wl_u64 type = v.t == WL_T_REAL ? WL_T_INT : v.t, low = 0;
+    if (v.t >= WL_T_TEXT)
+      low = wl_sort_prefix(wl_bytes(v), v.n, v.t == WL_T_TEXT ? o->coll : WL_COLL_BINARY) >> 4;
+    wl_u64 w = type << 60 | low;
+    if (o->desc) w = ~w;
+    if (v.t == WL_T_NULL) w = o->nulls_last ? ~0ULL : 0;
+    c->out[0][i] = w;
   }
-  for (int d = 0; d < 8 && !rc; d++) {
-    if (m && counts[d][a[0].key >> 8 * d & 255] == m) continue; /* one digit for all */
-    wl_u32 sum = 0;
-    for (int k = 0; k < 256; k++) {
-      wl_u32 c = counts[d][k];
-      counts[d][k] = sum;
-      sum += c;
-    }
-    for (size_t i = 0; i < m; i++) b[counts[d][a[i].key >> 8 * d & 255]++] = a[i];
-    keyed *t = a;
-    a = b;
-    b = t;
+}
+
+static int tie(const void *arg, wl_u32 a, wl_u32 b) {
+  const rows *r = arg;
+  return compare(r, r->at[a], r->at[b]);
+}
+
+static wl_status sort(rows *r, wl_error *err) {
+  coding c = {.r = r, .numbers = true};
+  wl_arena arena;
+  wl_arena_init(&arena);
+  c.words.parts = WL_NEW_N(&arena, wl_part, 2 * r->p->n_order + 1);
+  c.out = WL_NEW_N(&arena, wl_u64 *, WL_MAX_WORDS + 1);
+  wl_u32 *order = wl_mem_alloc((size_t)r->n * sizeof *order);
+  place *at = wl_mem_alloc((size_t)r->n * sizeof *at);
+  bool ok = c.words.parts && c.out && order && at;
+  for (int k = 0; k < r->p->n_order && ok && c.numbers; k++) {
+    const wl_order *o = &r->p->order[k];
+    wl_domain domain = wl_result_domain(&r->p->results[o->result]);
+    c.numbers =
+        wl_words_key(&c.words, k, r->regs[o->result], &domain, o->desc, o->nulls_last, false);
+  }
+  int n_words = c.numbers ? c.words.n_words : 1;
+  for (int k = 0; k < n_words && ok; k++)
+    ok = (c.out[k] = wl_mem_alloc((size_t)r->n * sizeof **c.out)) != NULL;
+  wl_status rc = ok && r->n < 0xffffffffLL ? WL_OK : wl_nomem(err);
+  if (!rc) {
+    wl_threads_run(r->threads, (r->n + STRETCH - 1) / STRETCH, c.numbers ? code_task : hint_task,
+                   &c);
+    wl_sort s = {.n = r->n,
+                 .n_words = n_words,
+                 .words = c.out,
+                 .tie = c.numbers ? NULL : tie,
+                 .tie_arg = r,
+                 .threads = r->threads,
+                 .check = r->check,
+                 .check_arg = r->check_arg};
+    rc = wl_sort_rows(&s, order, err);
   }
   if (!rc) {
-    size_t at = o->nulls_last ? 0 : n_null;
-    for (size_t i = 0; i < m; i++) r->at[at + i] = a[i].at;
-    memcpy(r->at + (o->nulls_last ? m : 0), nulls, n_null * sizeof *nulls);
+    for (wl_i64 i = 0; i < r->n; i++) at[i] = r->at[order[i]];
+    place *was = r->at;
+    r->at = at;
+    at = was;
   }
-  wl_mem_free(a);
-  wl_mem_free(b);
-  wl_mem_free(nulls);
-  wl_mem_free(counts);
-  return rc;
-}
-
-/* Numbers only: by each key in turn, the last first. Else by comparing. */
-static wl_status sort(rows *r, wl_error *err) {
-  wl_status rc = WL_OK;
-  for (int k = 0; k < r->p->n_order; k++)
-    if (r->regs[r->p->order[k].result].type > WL_R_REAL || r->n >= 0xffffffff)
-      return merge_sort(r, err);
-  for (int k = r->p->n_order - 1; k >= 0 && !rc; k--) rc = radix_sort(r, &r->p->order[k], err);
+  for (int k = 0; c.out && k < n_words; k++) wl_mem_free(c.out[k]);
+  wl_mem_free(order);
+  wl_mem_free(at);
+  wl_arena_close(&arena);
   return rc;
 }
 
@@ -251,28 +256,64 @@ static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_out
   return WL_OK;
 }
 
+typedef struct rebuilding {
+  const rows *r;
+  wl_pool *pool;
+  wl_i64 n;
+  wl_batch **batches;
+  wl_status *status;
+  wl_error *errors;
+} rebuilding;
+
+static void rebuild_task(void *arg, int worker, long task) {
+  rebuilding *b = arg;
+  (void)worker;
+  wl_i64 room = wl_pool_rows(b->pool), at = room * task;
+  wl_error *err = &b->errors[task];
+  wl_status rc = wl_batch_take(b->pool, &b->batches[task], err);
+  if (!rc) b->batches[task]->n_rows = b->n - at < room ? b->n - at : room;
+  for (int k = 0; k < b->r->p->n_given && !rc; k++) {
+    rc = copy_column(b->r, k, at, b->batches[task]->n_rows, &b->batches[task]->cols[k]);
+    if (rc) rc = rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
+  }
+  b->status[task] = rc;
+}
+
 static wl_status rebuild(const rows *r, wl_pool *pool, wl_i64 n, wl_batch **out, wl_error *err) {
   wl_i64 room = wl_pool_rows(pool);
+  size_t tasks = (size_t)((n + room - 1) / room);
+  rebuilding b = {.r = r, .pool = pool, .n = n};
+  b.batches = wl_mem_zalloc((tasks + 1) * sizeof *b.batches);
+  b.status = wl_mem_zalloc((tasks + 1) * sizeof *b.status);
+  b.errors = wl_mem_zalloc((tasks + 1) * sizeof *b.errors);
+  bool ok = b.batches && b.status && b.errors;
+  wl_status rc = ok ? WL_OK : wl_nomem(err);
   wl_batch **end = out;
   *out = NULL;
-  for (wl_i64 at = 0; at < n; at += room) {
-    wl_batch *b;
-    wl_status rc = wl_batch_take(pool, &b, err);
-    if (rc) return rc;
-    *end = b;
-    end = &b->next;
-    b->n_rows = n - at < room ? n - at : room;
-    for (int k = 0; k < r->p->n_given && !rc; k++)
-      rc = copy_column(r, k, at, b->n_rows, &b->cols[k]);
-    if (rc) return rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
+  if (ok) wl_threads_run(r->threads, (long)tasks, rebuild_task, &b);
+  for (size_t t = 0; t < tasks && ok; t++) {
+    if (!rc && b.status[t]) {
+      rc = b.status[t];
+      *err = b.errors[t];
+    }
+    if (!b.batches[t]) continue;
+    *end = b.batches[t]; /* also after a failure: the caller gives them back */
+    end = &b.batches[t]->next;
   }
-  return WL_OK;
+  wl_mem_free(b.batches);
+  wl_mem_free(b.status);
+  wl_mem_free(b.errors);
+  return rc;
 }
 
 wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
-                           wl_status (*check)(void *arg, wl_error *err), void *check_arg,
-                           wl_error *err) {
-  rows r = {.p = p, .regs = wl_pool_regs(pool), .check = check, .check_arg = check_arg};
+                           int threads, wl_status (*check)(void *arg, wl_error *err),
+                           void *check_arg, wl_error *err) {
+  rows r = {.p = p,
+            .regs = wl_pool_regs(pool),
+            .threads = threads,
+            .check = check,
+            .check_arg = check_arg};
   wl_batch *out = NULL;
   wl_status rc = WL_OK;
   for (wl_batch *b = *list; b; b = b->next) {

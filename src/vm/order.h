@@ -9,7 +9,7 @@
 /* Replaces the list of batches by one that is distinct and sorted as the program says; at
 ** most `most` rows are needed (< 0: all). check is called now and then and may stop it. */
 wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
-                           wl_status (*check)(void *arg, wl_error *err), void *check_arg,
-                           wl_error *err) WL_MUST;
+                           int threads, wl_status (*check)(void *arg, wl_error *err),
+                           void *check_arg, wl_error *err) WL_MUST;
 
 #endif

@@ -66,7 +66,11 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
+  r->in_order = program->in_order;
   if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
+  if (!rc && program->grouped)
+    rc = wl_grouping_open(program, r->snap.n_rows, config->host_left, r->config.threads,
+                          &r->grouping, err);
   if (rc) {
     wl_run_close(r);
     *out = NULL;
@@ -77,6 +81,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
 void wl_run_close(wl_run *r) {
   if (!r) return;
   wl_run_device_close(r);
+  wl_run_sort_close(r);
   while (r->ready) {
     wl_batch *b = r->ready;
     r->ready = b->next;
@@ -88,6 +93,8 @@ void wl_run_close(wl_run *r) {
   wl_mem_free(r->accs);
   for (int i = 0; r->groups && i < r->config.threads; i++) wl_groups_close(r->groups[i]);
   wl_mem_free(r->groups);
+  wl_finished_close(&r->finished);
+  wl_grouping_close(r->grouping);
   wl_pool_close(r->pool);
   wl_snapshot_release(&r->snap);
   wl_arena_close(&r->arena);
@@ -98,6 +105,22 @@ void wl_run_push(wl_run *r, wl_batch *b) {
   b->next = NULL;
   *r->ready_end = b;
   r->ready_end = &b->next;
+}
+
+wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
+  return wl_not_taken(err, "%s need more than the %lld bytes that host_budget leaves: raise it",
+                      what, r->config.host_left);
+}
+
+/* Counts what ORDER BY and DISTINCT collect: they hold it twice, and sort it. */
+static wl_status collect(wl_run *r, const wl_batch *b, wl_error *err) {
+  enum { SORTED = 64 };
+  r->n_collected += b->n_rows * SORTED;
+  for (int k = 0; k < b->n_cols; k++)
+    r->n_collected += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
+  if (r->config.host_left && r->n_collected > r->config.host_left)
+    return wl_run_no_room(r, "the rows to sort", err);
+  return WL_OK;
 }
 
 /* ---- the CPU's waves */
@@ -117,12 +140,13 @@ static void wave_task(void *arg, int worker, long task) {
   wl_run *r = w->r;
   wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
+  err->code = WL_OK;
   if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return;
   if (!r->workers[worker])
     rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
                       &r->workers[worker], err);
   if (!rc && r->p->grouped && !r->groups[worker])
-    rc = wl_groups_open(r->p, &r->groups[worker], err);
+    rc = wl_groups_open(r->grouping, &r->groups[worker], err);
   if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc) {
     int tablet = r->next_tablet + (int)task;
@@ -155,6 +179,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
     if (!rc && w.status[i]) {
       rc = w.status[i];
       *err = w.errors[i];
+      if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "its groups", err);
     }
     for (int k = 0; w.accs && k < r->p->n_accs; k++) {
       wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
@@ -162,6 +187,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_acc_reset(s);
     }
     if (!w.batches[i]) continue;
+    if (!rc && r->collects) rc = collect(r, w.batches[i], err);
     if (!rc && w.batches[i]->n_rows)
       wl_run_push(r, w.batches[i]);
     else
@@ -195,81 +221,134 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   return wl_run_cpu_wave(r, err);
 }
 
-/* Runs the second block over its source: the finished aggregates, or the groups. */
-static wl_status second_block(wl_run *r, const wl_val *source, wl_i64 n, wl_error *err) {
-  wl_exec *x = NULL;
-  wl_status rc = wl_exec_open(r->p, r->second_block, NULL, source, r->config.max_text, &x, err);
-  wl_i64 room = wl_pool_rows(r->pool);
-  for (wl_i64 at = 0; at < n && !rc;) {
-    wl_batch *b = NULL;
-    /* a batch's worth, within one tablet of the source */
+/* ---- the second block: over the finished aggregates, or the groups */
+
+typedef struct second {
+  wl_run *r;
+  const wl_srccol *source;
+  wl_i64 n, step; /* rows of the source, and of it in a task */
+  wl_exec **workers;
+  wl_batch **batches; /* [tasks] */
+  wl_status *status;
+  wl_error *errors;
+} second;
+
+static void second_task(void *arg, int worker, long task) {
+  second *s = arg;
+  wl_run *r = s->r;
+  wl_error *err = &s->errors[task];
+  wl_status rc = WL_OK;
+  if (!s->workers[worker])
+    rc = wl_exec_open(r->p, r->second_block, NULL, s->source, r->config.max_text,
+                      &s->workers[worker], err);
+  if (!rc) rc = wl_batch_take(r->pool, &s->batches[task], err);
+  wl_i64 at = s->step * task, n = s->n - at < s->step ? s->n - at : s->step;
+  while (n > 0 && !rc) {
+    /* within one tablet of the source */
     wl_i64 m = WL_TABLET_ROWS - (at & (WL_TABLET_ROWS - 1));
-    if (m > n - at) m = n - at;
-    if (m > room) m = room;
-    rc = wl_batch_take(r->pool, &b, err);
-    if (!rc)
-      rc = wl_exec_run(x, (int)(at >> WL_TABLET_SHIFT), (wl_i32)(at & (WL_TABLET_ROWS - 1)),
-                       (wl_i32)m, b, -1, NULL, NULL, err);
-    if (!rc && b->n_rows)
-      wl_run_push(r, b);
-    else
-      wl_batch_give(b);
+    if (m > n) m = n;
+    rc = wl_exec_run(s->workers[worker], (int)(at >> WL_TABLET_SHIFT),
+                     (wl_i32)(at & (WL_TABLET_ROWS - 1)), (wl_i32)m, s->batches[task], -1, NULL,
+                     NULL, err);
     at += m;
+    n -= m;
   }
-  wl_exec_close(x);
+  s->status[task] = rc;
+}
+
+static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  second s = {.r = r, .source = source, .n = n, .step = wl_pool_rows(r->pool)};
+  size_t tasks = (size_t)((n + s.step - 1) / s.step), threads = (size_t)r->config.threads;
+  s.workers = wl_mem_zalloc(threads * sizeof *s.workers);
+  s.batches = wl_mem_zalloc(tasks * sizeof *s.batches);
+  s.status = wl_mem_zalloc(tasks * sizeof *s.status);
+  s.errors = wl_mem_zalloc(tasks * sizeof *s.errors);
+  wl_status rc = s.workers && s.batches && s.status && s.errors ? WL_OK : wl_nomem(err);
+  if (!rc) wl_threads_run(r->config.threads, (long)tasks, second_task, &s);
+  for (size_t t = 0; t < tasks && s.batches && s.status && s.errors; t++) {
+    if (!rc && s.status[t]) {
+      rc = s.status[t];
+      *err = s.errors[t];
+    }
+    if (!rc && s.batches[t] && r->collects) rc = collect(r, s.batches[t], err);
+    if (!rc && s.batches[t] && s.batches[t]->n_rows)
+      wl_run_push(r, s.batches[t]);
+    else
+      wl_batch_give(s.batches[t]);
+  }
+  for (size_t t = 0; s.workers && t < threads; t++) wl_exec_close(s.workers[t]);
+  wl_mem_free(s.workers);
+  wl_mem_free(s.batches);
+  wl_mem_free(s.status);
+  wl_mem_free(s.errors);
   return rc;
 }
 
 static wl_status finish_aggregates(wl_run *r, wl_error *err) {
   const wl_program *p = r->p;
-  wl_status rc = WL_OK;
-  wl_val *values = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *values);
-  if (!values) return wl_nomem(err);
-  for (int k = 0; k < p->n_aggs && !rc; k++)
-    rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &values[k], err);
-  if (!rc) rc = second_block(r, values, 1, err);
-  wl_mem_free(values);
+  wl_srccol *cols = NULL;
+  void *memory = NULL;
+  wl_reg *regs = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *regs);
+  if (!regs) return wl_nomem(err);
+  for (int k = 0; k < p->n_aggs; k++) regs[k] = p->aggs[k].reg;
+  wl_status rc = wl_srccols_make(regs, p->n_aggs, 1, &cols, &memory, err);
+  for (int k = 0; k < p->n_aggs && !rc; k++) {
+    wl_val v;
+    rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &v, err);
+    if (!rc) wl_srccol_put(&cols[k], 0, v);
+  }
+  if (!rc) rc = second_block(r, cols, 1, err);
+  wl_mem_free(regs);
+  wl_mem_free(memory);
   return rc;
 }
 
 /* Joins the workers' groups and gives them out; *again: they must be gathered in row order. */
 static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
-  wl_groups *all = NULL;
-  *again = false;
-  for (int i = 0; i < r->config.threads; i++) {
-    if (!r->groups[i]) continue;
-    if (!all) {
-      all = r->groups[i];
-      continue;
-    }
-    if (wl_groups_join(all, r->groups[i])) return wl_nomem(err);
-  }
-  if (!all) return WL_OK;
-  if (!r->in_order && wl_groups_need_order(all)) {
+  wl_finishing f = {.plan = r->grouping,
+                    .workers = r->groups,
+                    .n_workers = r->config.threads,
+                    .in_order = r->in_order,
+                    .cols = r->snap.cols,
+                    .max_text = r->config.max_text,
+                    .check = r->config.check,
+                    .check_arg = r->config.check_arg};
+  wl_status rc = wl_groups_finish(&f, &r->finished, err);
+  if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
+  *again = !rc && r->finished.again;
+  if (*again) {
+    wl_finished_close(&r->finished);
     for (int i = 0; i < r->config.threads; i++) {
       wl_groups_close(r->groups[i]);
       r->groups[i] = NULL;
     }
     if (r->config.device) leave_device(r, "sum() may overflow, which is judged in row order");
-    r->in_order = *again = true;
+    r->in_order = true;
     r->next_tablet = 0;
     return WL_OK;
   }
-  wl_val *rows = NULL;
-  wl_i64 n = 0;
-  wl_status rc = wl_groups_finish(all, r->in_order, &rows, &n, err);
-  if (rc == WL_ERROR && !r->p->n_order) {
-    r->late = *err;
-    rc = WL_OK;
+  if (!rc && r->finished.late.code) {
+    if (r->p->n_order) {
+      *err = r->finished.late;
+      rc = r->finished.late.code;
+    } else {
+      r->late = r->finished.late;
+    }
   }
-  if (!rc) rc = second_block(r, rows, n, err);
-  wl_mem_free(rows);
+  if (!rc) rc = second_block(r, r->finished.cols, r->finished.n, err);
+  wl_finished_close(&r->finished);
   return rc;
 }
 
 /* One step towards the next batch; *done: there will be no more. */
 static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
+  if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter) {
+    wl_status rc = wl_run_sort_open(r, err);
+    if (rc) return rc;
+  }
+  if (r->sorter) return wl_run_sort_step(r, done, err);
   if (r->next_tablet < r->n_tablets) return one_wave(r, err);
   if (r->second_block >= 0 && !r->aggregated) {
     bool again = false;
@@ -281,8 +360,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
     r->collected = true;
     wl_i64 most =
         r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-    wl_status rc =
-        wl_order_batches(r->p, r->pool, &r->ready, most, r->config.check, r->config.check_arg, err);
+    wl_status rc = wl_order_batches(r->p, r->pool, &r->ready, most, r->config.threads,
+                                    r->config.check, r->config.check_arg, err);
     r->ready_end = &r->ready;
     while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
     return rc;

@@ -24,6 +24,7 @@ typedef struct wl_run_config {
   wl_i64 device_budget;     /* bytes this run may take there in all; 0: the device's own */
   wl_i64 mapped_budget;     /* bytes of host memory for columns that a device reads there */
   wl_transfer transfer;
+  wl_i64 host_left; /* bytes that groups and sorts may take; 0: as many as there are */
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work: may stop it */
   void *check_arg;
 } wl_run_config;

@@ -21,22 +21,35 @@ struct wl_run {
   bool aggregated;
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
-  wl_groups **groups; /* [config.threads]: of GROUP BY, each worker's */
-  wl_error late;      /* raised once the rows before it have been given, as SQLite does */
-  bool in_order;      /* groups are being filled in row order, by one worker */
-  wl_exec **workers;  /* [config.threads] */
-  wl_acc_state *accs; /* [n_accs]: the whole table so far */
+  wl_i64 n_collected; /* bytes */
+  wl_grouping *grouping;
+  wl_groups **groups;         /* [config.threads]: of GROUP BY, each worker's */
+  wl_finished finished;       /* the groups as the second block's source */
+  wl_error late;              /* raised once the rows before it have been given, as SQLite does */
+  bool in_order;              /* groups are being filled in row order, by one worker */
+  wl_exec **workers;          /* [config.threads] */
+  wl_sorter *sorter;          /* ORDER BY without collecting, or NULL … */
+  wl_exec **givers;           /* … [config.threads]: workers of the second pass */
+  const wl_u32 *sorted;       /* rows in order, once there … */
+  wl_i64 n_sorted, at_sorted; /* … and how many have been given */
+  wl_acc_state *accs;         /* [n_accs]: the whole table so far */
   char detour[200];
-  char note[120]; /* what the device did beside the scan, or why the host did it */
+  char note[120];     /* what the device did beside the scan, or why the host did it */
   char transfer[200]; /* set after each of a device's waves */
   void *device_state;
 };
 
+/* What groups or a sort would take is over host_budget: SQLite's business. */
+wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MUST;
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
 /* One wave of tablets on the CPU: batches pushed, or accumulators joined. */
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;
 /* The same on a device: a group of tablets. WL_NOT_TAKEN: the CPU must do it. */
 wl_status wl_run_device_wave(wl_run *r, wl_error *err) WL_MUST;
 void wl_run_device_close(wl_run *r);
+/* ORDER BY by way of row numbers (sort_run.c): one step, if there is a sorter. */
+wl_status wl_run_sort_open(wl_run *r, wl_error *err) WL_MUST;
+wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) WL_MUST;
+void wl_run_sort_close(wl_run *r);
 
 #endif

@@ -275,7 +275,65 @@ static void test(const char *device) {
   check(sqlite3_close(db) == SQLITE_OK, "the connection closes", sqlite3_errmsg(db));
 }
 
+/*
+** What host_budget leaves beside the columns is what groups and sorts may take: they go through
+** temporary files, or leave the statement to SQLite and name the setting. With enough of it
+** all of these are native.
+*/
+static void test_groups(void) {
+  static const struct {
+    const char *sql;
+    int small; /* whether it is native with the small budget too */
+  } some[] = {
+      {"SELECT id%10000, count(*), sum(i), avg(r), max(id) FROM t GROUP BY id%10000", 1},
+      {"SELECT id*7919%20011/2, count(*), total(r) FROM t GROUP BY 1 ORDER BY 2, 1", 1},
+      {"SELECT r, count(*), sum(id) FROM t GROUP BY r", 1},
+      {"SELECT count(DISTINCT id*3), count(DISTINCT r) FROM t", 1},
+      {"SELECT id, r FROM t ORDER BY r, id LIMIT 20", 1},
+      {"SELECT id*3, count(*), sum(r) FROM t GROUP BY 1", 0},
+      {"SELECT id, i, r FROM t ORDER BY r DESC", 0},
+      {"SELECT DISTINCT id*3, r FROM t", 0},
+      {"SELECT i, group_concat(id*3) FROM t GROUP BY i", 0},
+      {"SELECT id || 'x', count(*) FROM t GROUP BY 1", 0},
+  };
+  sqlite3 *db;
+  if (sqlite3_open(":memory:", &db) || warplite_enable(db)) {
+    check(0, "a connection", "cannot be opened");
+    return;
+  }
+  run(db,
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, r REAL);"
+      "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < 200000)"
+      "INSERT INTO t SELECT x, CASE WHEN x%%7 THEN x%%101-50 END, (x*31%%4093-2000)*0.125 FROM c");
+  run(db, "SELECT warplite_set('route','always'), warplite_set('engine','cpu'), "
+          "warplite_set('threads','2')");
+  for (int b = 0; b < 2; b++) {
+    const char *budget = b ? "5M" : "1G";
+    run(db, "SELECT warplite_set('host_budget','%s')", budget);
+    for (int k = 0; k < (int)(sizeof some / sizeof *some); k++) {
+      sqlite3_stmt *ours = NULL, *theirs = NULL;
+      long n1, n2;
+      int rc1, rc2;
+      char what[300], detail[800];
+      snprintf(what, sizeof what, "host_budget %s: %s", budget, some[k].sql);
+      int rc = warplite_prepare(db, some[k].sql, -1, &ours, NULL);
+      sqlite3_prepare_v2(db, some[k].sql, -1, &theirs, NULL);
+      unsigned long long h1 = digest(ours, &n1, &rc1), h2 = digest(theirs, &n2, &rc2);
+      const char *reason = warplite_reason(db);
+      snprintf(detail, sizeof detail, "%d, %d against %d, %ld rows against %ld (%s)", rc, rc1, rc2,
+               n1, n2, reason);
+      int ok = rc == 0 && rc1 == rc2 && n1 == n2 && h1 == h2;
+      if (ok && (!b || some[k].small)) ok = strncmp(reason, "cpu: ", 5) == 0;
+      if (ok && b && !some[k].small)
+        ok = strncmp(reason, "sqlite: ", 8) == 0 && strstr(reason, "host_budget") != NULL;
+      check(ok, what, detail);
+    }
+  }
+  check(sqlite3_close(db) == SQLITE_OK, "the connection closes", sqlite3_errmsg(db));
+}
+
 int main(void) {
+  test_groups();
   test("sim");
   if (getenv("WL_TEST_CUDA")) test("cuda");
   return failed;

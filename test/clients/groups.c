@@ -50,7 +50,10 @@ static const char *key(void) {
                                      "CASE WHEN a>2 THEN a ELSE c END",
                                      "b>0",
                                      "big",
-                                     "a*1000003"};
+                                     "a*1000003",
+                                     "k%50000",
+                                     "k*b",
+                                     "k/3"};
   return PICK(keys);
 }
 static const char *agg(void) {
@@ -58,7 +61,55 @@ static const char *agg(void) {
       "count(*)",   "count(d)", "sum(a)",   "sum(b)",        "total(b)", "avg(a)",     "min(d)",
       "max(d)",     "min(c)",   "max(c)",   "sum(typed)",    "min(b)",   "max(a)",     "sum(a*b)",
       "count(c)+1", "sum(k)",   "total(k)", "max(b)-min(b)", "sum(d)",   "avg(typed)", "sum(big)"};
-  return PICK(aggs);
+  static const char *const distinct[] = {"count(DISTINCT a)",
+                                         "count(DISTINCT b)",
+                                         "count(DISTINCT c)",
+                                         "count(DISTINCT d)",
+                                         "sum(DISTINCT a)",
+                                         "sum(DISTINCT b)",
+                                         "sum(DISTINCT typed)",
+                                         "sum(DISTINCT d)",
+                                         "avg(DISTINCT a)",
+                                         "total(DISTINCT d)",
+                                         "count(DISTINCT k)",
+                                         "sum(DISTINCT big)",
+                                         "count(DISTINCT big)",
+                                         "count(DISTINCT d COLLATE NOCASE)",
+                                         "max(DISTINCT a)",
+                                         "count(DISTINCT a*b)",
+                                         "group_concat(DISTINCT a)",
+                                         "group_concat(DISTINCT c)",
+                                         "count(DISTINCT a) + count(DISTINCT c COLLATE BINARY)"};
+  static const char *const filtered[] = {"count(*)",
+                                         "count(d)",
+                                         "sum(a)",
+                                         "sum(b)",
+                                         "avg(a)",
+                                         "min(d)",
+                                         "max(c)",
+                                         "total(a)",
+                                         "min(a)",
+                                         "sum(DISTINCT a)",
+                                         "count(DISTINCT d)",
+                                         "group_concat(a)"};
+  static const char *const filters[] = {"a>1", "c<>'b'", "d IS NULL", "b>0 OR a=2", "0", "1"};
+  static const char *const concats[] = {"group_concat(a)",    "group_concat(b)",
+                                        "group_concat(c,'')", "group_concat(d,a)",
+                                        "group_concat(c,d)",  "group_concat(typed,NULL)"};
+  static char made[100];
+  switch (rnd(8)) {
+  case 0: return PICK(distinct);
+  case 1:
+    snprintf(made, sizeof made, "%s FILTER (WHERE %s)", PICK(filtered), PICK(filters));
+    return made;
+  case 2: return PICK(concats);
+  default: return PICK(aggs);
+  }
+}
+/* A column beside the groups. */
+static const char *bare(void) {
+  static const char *const bares[] = {"a", "b", "c", "d", "k", "typed", "big", "a+k", "d||c"};
+  return PICK(bares);
 }
 
 static void make_query(void) {
@@ -66,16 +117,22 @@ static void make_query(void) {
       "a>1", "b<10", "c<>'B'", "d IS NOT NULL", "k%7<5", "a IS NULL OR a<4", "0", "typed>3"};
   static const char *const direction[] = {"", " ASC", " DESC", " DESC NULLS FIRST", " NULLS LAST"};
   const char *keys[3];
-  int n_keys = rnd(2) ? 1 + (int)rnd(3) : 0, n_out = 1 + (int)rnd(4);
+  int n_keys = rnd(2) ? 1 + (int)rnd(3) : 0, n_out = 1 + (int)rnd(4), whole = rnd(6) == 0;
+  int with_bare = rnd(5) == 0;
   text[0] = 0;
   add("SELECT %s", rnd(4) ? "" : "DISTINCT ");
   for (int i = 0; i < n_keys; i++) keys[i] = key();
+  if (n_keys) whole = 0;
   for (int i = 0; i < n_out; i++)
-    add("%s%s", i ? ", " : "", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
+    add("%s%s", i ? ", " : "",
+        with_bare && i && rnd(2) && (n_keys || whole) ? bare()
+        : n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg())
+        : whole  ? agg()
+                 : key());
   add(" FROM t");
   if (rnd(2)) add(" WHERE %s", PICK(where));
   for (int i = 0; i < n_keys; i++) add("%s%s", i ? ", " : " GROUP BY ", keys[i]);
-  if (n_keys && rnd(3) == 0) add(" HAVING %s%s", agg(), rnd(2) ? ">1" : " IS NOT NULL");
+  if ((n_keys || whole) && rnd(3) == 0) add(" HAVING %s%s", agg(), rnd(2) ? ">1" : " IS NOT NULL");
   if (rnd(2)) {
     int n = 1 + (int)rnd(3);
     for (int i = 0; i < n; i++) {
@@ -83,7 +140,7 @@ static void make_query(void) {
       if (rnd(3) == 0)
         add("%d", 1 + (int)rnd((unsigned)n_out));
       else
-        add("%s", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : key());
+        add("%s", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : whole ? agg() : key());
       add("%s", PICK(direction));
     }
   }
@@ -130,6 +187,9 @@ static int all_sizes(const char *engine, int queries) {
     sqlite3 *db;
     sqlite3_open(":memory:", &db);
     if (!use_engine(db, engine)) return 2;
+    char threads[80];
+    snprintf(threads, sizeof threads, "SELECT warplite_set('threads','%d')", s % 4 + 1);
+    run(db, threads);
     run(db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a INTEGER, b REAL, c TEXT COLLATE NOCASE, d, "
             "typed NUMERIC, big INTEGER)");
     snprintf(

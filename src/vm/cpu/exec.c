@@ -28,7 +28,7 @@ struct wl_exec {
   const wl_program *p;
   int first, end; /* instructions of the block */
   wl_column **cols;
-  const wl_val *aggregates;
+  const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
   int *last_use;   /* of each register: the last instruction that reads it */
   int *defined;    /* of each register: the instruction that sets it */
@@ -39,9 +39,15 @@ struct wl_exec {
   int n;           /* … so many left */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
-  bool selected;           /* sel holds; else all rows in a row */
-  wl_u64 room[WL_VECTOR];  /* for values packed together */
+  bool selected;          /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR]; /* for values packed together */
+  wl_exec_part part;
+  bool *skip;              /* of each instruction of the block: this part does without it */
+  wl_sorter *sorter;       /* of the keys part */
+  int sort_worker;         /* the number of this worker there */
+  const wl_u32 *row_list;  /* of the rows part: numbers of the vector's rows */
   wl_groups *groups;       /* of the run in progress, or NULL */
+  wl_vec *keys;            /* [n_keys]: the group keys of the vector */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
   wl_i64 rows[WL_VECTOR];  /* its number in the table */
   wl_val *call_room;       /* arguments and results of a call; made when first needed */
@@ -49,10 +55,45 @@ struct wl_exec {
   wl_vctx ctx;
 };
 
+/* Whether this part of the block needs result k. */
+static bool wants_result(const wl_exec *x, int k) {
+  if (x->part == WL_EXEC_ALL) return true;
+  if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
+  for (int i = 0; i < x->p->n_order; i++)
+    if (x->p->order[i].result == k) return true;
+  return false;
+}
+
+/* Marks what the part can leave out: from the end back, what nothing asks for. */
+static wl_status note_skips(wl_exec *x) {
+  const wl_program *p = x->p;
+  bool *wanted = wl_mem_zalloc((size_t)p->n_regs + 1);
+  if (!wanted) return WL_NOMEM;
+  for (int pc = x->end - 1; pc >= x->first; pc--) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    const wl_i16 read[3] = {in->a, in->b, in->c};
+    bool skip = want[0] != ' ' && !wanted[in->d];
+    if (in->op == WL_OP__Call && p->calls[in->c].fallible) skip = false; /* for its error's sake */
+    if (in->op == WL_OP__IfNot) skip = x->part == WL_EXEC_ROWS;
+    x->skip[pc - x->first] = skip && x->part != WL_EXEC_ALL;
+    if (skip) continue;
+    for (int k = 0; k < 3 && in->op != WL_OP__Column; k++)
+      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) wanted[read[k]] = true;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
+      wl_i16 r = wl_program_listed(p, in, k);
+      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) wanted[r] = true;
+    }
+  }
+  wl_mem_free(wanted);
+  return WL_OK;
+}
+
 /* Where an Agg or Result instruction reads many operands, every result operand counts. */
 static void note_uses(wl_exec *x) {
   const wl_program *p = x->p;
   for (int pc = x->first; pc < x->end; pc++) {
+    if (x->skip[pc - x->first]) continue;
     const wl_instr *in = &p->code[pc];
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
     wl_i16 read[3] = {in->a, in->b, in->c};
@@ -64,8 +105,10 @@ static void note_uses(wl_exec *x) {
       if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
     for (int k = 0; k < wl_program_n_listed(p, in); k++) {
       wl_i16 r = wl_program_listed(p, in, k);
-      if (!WL_IS_CONST(r)) x->last_use[r] = pc;
+      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) x->last_use[r] = pc;
     }
+    for (int k = 0; in->op == WL_OP__AggDistinct && k < p->n_keys; k++)
+      if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
     if (want[0] != ' ') x->defined[in->d] = pc;
   }
 }
@@ -78,8 +121,9 @@ static void note_direct(wl_exec *x) {
   const wl_program *p = x->p;
   int last_filter = x->first;
   for (int pc = x->first; pc < x->end; pc++)
-    if (p->code[pc].op == WL_OP__IfNot) last_filter = pc;
-  for (int k = 0; k < p->n_results && !x->aggregates; k++) {
+    if (p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) last_filter = pc;
+  for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
+    if (!wants_result(x, k)) continue;
     wl_i16 r = p->results[k].operand;
     if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
     int at = x->defined[r];
@@ -89,6 +133,7 @@ static void note_direct(wl_exec *x) {
       const wl_instr *in = &p->code[pc];
       const char *want = wl_shapes[wl_opcodes[in->op].shape];
       const wl_i16 ops[3] = {in->a, in->b, in->c};
+      if (x->skip[pc - x->first]) continue;
       for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
         read |= want[j + 1] != ' ' && ops[j] == r;
       for (int j = 0; in->op == WL_OP__Call && j < wl_program_n_listed(p, in); j++)
@@ -104,7 +149,7 @@ static size_t place_registers(const wl_exec *x, int *place, int *owner) {
   size_t n = 0;
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
-    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ' || x->skip[pc - x->first]) continue;
     size_t k = 0;
     while (k < n && (x->last_use[owner[k]] >= pc || x->defined[owner[k]] >= pc)) k++;
     if (k == n) n++;
@@ -118,15 +163,21 @@ static bool has_lengths(wl_u8 type) {
   return type == WL_R_TEXT || type == WL_R_ANY;
 }
 
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_val *aggregates,
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
+  return wl_exec_open_part(p, pc, cols, source, WL_EXEC_ALL, max_text, out, err);
+}
+
+wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+                            wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
   wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->p = p;
   x->first = pc + 1;
   x->end = p->code[pc].c;
   x->cols = cols;
-  x->aggregates = aggregates;
+  x->source = source;
+  x->part = part;
   x->ctx.fault = &x->fault;
   x->ctx.max_text = max_text;
   size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
@@ -136,12 +187,16 @@ wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_v
   x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
   x->pending = wl_mem_zalloc((n_regs + 1) * sizeof *x->pending);
+  x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
+  x->skip = wl_mem_zalloc((size_t)(x->end - x->first) + 1);
   /* vectors for the registers that this block sets, then a value a constant */
   size_t per = WL_VECTOR * (8 + 4 + 1);
   wl_status rc = WL_OK;
   int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending || !place)
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending ||
+      !x->keys || !x->skip || !place)
     rc = wl_nomem(err);
+  if (!rc && note_skips(x)) rc = wl_nomem(err);
   size_t n_used = 0;
   if (!rc) {
     for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = x->pending[r] = -1;
@@ -204,6 +259,8 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->direct);
   wl_mem_free(x->pending);
   wl_mem_free(x->call_room);
+  wl_mem_free(x->keys);
+  wl_mem_free(x->skip);
   wl_mem_free(x);
 }
 
@@ -260,11 +317,41 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
+/* Values of rows that lie anywhere in the table. */
+#define PICK(T, R)                                                                                 \
+  for (int i = 0; i < n; i++)                                                                      \
+  ((R *)d->v)[i] =                                                                                 \
+      (R)((const T *)c->segments[rows[i] >> WL_TABLET_SHIFT].data)[rows[i] & (WL_TABLET_ROWS - 1)]
+
+static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, int n) {
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: PICK(wl_i8, wl_i64); break;
+  case WL_P_I16: PICK(wl_i16, wl_i64); break;
+  case WL_P_I32: PICK(wl_i32, wl_i64); break;
+  case WL_P_F32: PICK(float, double); break;
+  default: PICK(wl_u64, wl_u64);
+  }
+  bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
+  for (int i = 0; i < n && (d->t || text); i++) {
+    const wl_segment *s = &c->segments[rows[i] >> WL_TABLET_SHIFT];
+    wl_u32 r = rows[i] & (WL_TABLET_ROWS - 1);
+    if (d->t) d->t[i] = any ? s->tags[r] : s->valid ? s->valid[r >> 3] >> (r & 7) & 1 : 1;
+    if (!text) continue;
+    bool bytes = !any || d->t[i] >= WL_T_TEXT;
+    d->n[i] = bytes ? (wl_u32)(d->v[i] >> 32) : 0;
+    if (bytes) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
+  }
+}
+
 /* An operand, loaded if it has not been: only now, for the rows that are left. */
 static const plane *operand(wl_exec *x, wl_i16 o) {
   if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
   if (x->pending[o] >= 0) {
-    load_table(x, x->cols[x->pending[o]], &x->regs[o], x->tablet, x->row, x->n);
+    const wl_column *c = x->cols[x->pending[o]];
+    if (x->row_list)
+      load_rows(c, &x->regs[o], x->row_list, x->n);
+    else
+      load_table(x, c, &x->regs[o], x->tablet, x->row, x->n);
     x->pending[o] = -1;
   }
   return &x->regs[o];
@@ -275,7 +362,8 @@ static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
   bool turned = WL_IS_CONST(in->a);
   wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
   int op = narrow_op(in->op, turned);
-  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0) return false;
+  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 || x->row_list)
+    return false;
   const plane *k = &x->consts[WL_CONST_OF(constant)];
   const wl_column *c = x->cols[x->pending[reg]];
   const wl_segment *s = &c->segments[x->tablet];
@@ -294,9 +382,17 @@ static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
 
 /* Rows of the second block's source. */
 static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
-  wl_i64 width = x->p->n_keys + x->p->n_aggs, base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
-  for (int i = 0; i < n; i++)
-    put(&x->regs[in->d], i, x->aggregates[(base + (x->selected ? x->sel[i] : i)) * width + in->a]);
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  const wl_srccol *c = &x->source[in->a];
+  plane *d = &x->regs[in->d];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  widen_64(d->v, c->v + base, sel, n);
+  if (d->t && c->t)
+    widen_u8(d->t, c->t + base, sel, n);
+  else if (d->t)
+    memset(d->t, 1, (size_t)n);
+  if (c->n && has_lengths(d->type))
+    for (int i = 0; i < n; i++) d->n[i] = c->n[base + (sel ? sel[i] : i)];
 }
 
 /* ---- filters */
@@ -442,7 +538,7 @@ static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
   }
 }
 
-static void in_set(const wl_set *s, plane *d, const plane *a, int n) {
+static void in_set(const wl_inset *s, plane *d, const plane *a, int n) {
   for (int i = 0; i < n; i++) d->t[i] = wl_in_set(get(a, i), s->v, s->n, s->coll, s->has_null);
 }
 
@@ -565,37 +661,25 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
 
 /* ---- groups */
 
+static wl_vec vec_of(const plane *q) {
+  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
+}
+
 static wl_status find_groups(wl_exec *x, int tablet, wl_i32 row, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
   for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
-  if (wl_groups_direct(x->groups)) {
-    const plane *a = operand(x, p->keys[0].operand);
-    return wl_groups_find_ints(x->groups, (const wl_i64 *)a->v, a->t, x->rows, n, x->group);
-  }
-  wl_val keys[64], *k = p->n_keys <= 64 ? keys : wl_mem_alloc((size_t)p->n_keys * sizeof *k);
-  wl_status rc = k ? WL_OK : WL_NOMEM;
-  for (int i = 0; i < n && !rc; i++) {
-    for (int j = 0; j < p->n_keys; j++) k[j] = get(operand(x, p->keys[j].operand), i);
-    rc = wl_groups_find(x->groups, k, x->rows[i], &x->group[i]);
-  }
-  if (k != keys) wl_mem_free(k);
-  return rc;
+  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(operand(x, p->keys[k].operand));
+  return wl_groups_find(x->groups, x->keys, x->rows, n, x->group);
 }
 
 static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
-  const plane *a = operand(x, in->a);
-  bool plain = a->stride && a->type <= WL_R_REAL;
-  if ((plain || in->op == WL_OP__AggRows) &&
-      wl_groups_add_vector(x->groups, in->d, x->group, a->v, in->op == WL_OP__AggRows ? NULL : a->t,
-                           n))
-    return WL_OK;
-  wl_status rc = WL_OK;
-  for (int i = 0; i < n && !rc; i++) {
-    wl_val v = in->op == WL_OP__AggRows ? wl_null() : get(a, i);
-    rc = wl_groups_add(x->groups, in->d, x->group[i], v, x->rows[i]);
-  }
-  return rc;
+  bool two = wl_opcodes[in->op].shape == WL_SHAPE_AGG_VV;
+  /* an operand that is none may not be read: reading loads */
+  wl_vec a = in->op == WL_OP__AggRows ? (wl_vec){0} : vec_of(operand(x, in->a));
+  wl_vec b = two ? vec_of(operand(x, in->b)) : a;
+  return wl_groups_add(x->groups, in->d, x->group, &a, two ? &b : NULL, x->rows, n,
+                       x->ctx.max_text);
 }
 
 /* ---- results */
@@ -643,8 +727,19 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
   return WL_OK;
 }
 
+/* The keys part: what ORDER BY sorts by. */
+static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
+  const wl_program *p = x->p;
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
+  for (int k = 0; k < p->n_order; k++)
+    x->keys[k] = vec_of(operand(x, p->results[p->order[k].result].operand));
+  return wl_sorter_add(x->sorter, x->sort_worker, tablet, x->keys, x->rows, n);
+}
+
 static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
+    if (!wants_result(x, k)) continue;
     const wl_result *r = &x->p->results[k];
     wl_status rc =
         give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
@@ -667,23 +762,26 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   for (int pc = x->first; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
+    if (x->skip[pc - x->first]) continue;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
-      if (x->aggregates) load_source(x, in, tablet, row, n);
+      if (x->source) load_source(x, in, tablet, row, n);
       if (x->direct[in->d] >= 0) {
         wl_outcol *o = &out->cols[x->direct[in->d]];
         x->regs[in->d].v = o->v + out->n_rows;
         if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
       }
-      if (!x->aggregates) x->pending[in->d] = in->a;
+      if (!x->source) x->pending[in->d] = in->a;
       break;
     case WL_SHAPE_FILTER:
       x->n = n = filter(x, pc, operand(x, in->a), n);
       if (n == 0) return WL_OK;
       break;
-    case WL_SHAPE_RESULT: rc = give(x, out, n); break;
+    case WL_SHAPE_RESULT:
+      rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
+      break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
-    case WL_SHAPE_IN: in_set(&p->sets[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_IN: in_set(&p->insets[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_CALL: rc = call(x, in, n); break;
     case WL_SHAPE_MAP_B: map_truths(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
     case WL_SHAPE_MAP_I:
@@ -702,6 +800,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
     case WL_SHAPE_AGG_V:
+    case WL_SHAPE_AGG_VV:
       rc = x->groups ? aggregate_groups(x, in, n) : aggregate(x, in, &accs[in->d], n);
       break;
     default: typed(x, in, n);
@@ -711,18 +810,47 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   return WL_OK;
 }
 
+/* What a vector that failed means. */
+static wl_status failure(const wl_exec *x, wl_status rc, wl_error *err) {
+  if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
+    return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (x->fault == WL_FAULT_SQL)
+    return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
+  /* WL_NOT_TAKEN: groups that need too much memory; the runner knows how much there is */
+  return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
+}
+
+wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,
+                           wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  x->sorter = sorter;
+  x->sort_worker = worker;
+  wl_status rc = WL_OK;
+  for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
+    rc =
+        failure(x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+  return rc;
+}
+
+wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *out, wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  wl_status rc = WL_OK;
+  for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
+    x->row_list = rows + at;
+    rc =
+        failure(x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+  }
+  x->row_list = NULL;
+  return rc;
+}
+
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
                       wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
   x->groups = groups;
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = vector(x, tablet, first + at, m, out, accs);
-    if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
-      return wl_fail(err, WL_TOOBIG, "string or blob too big");
-    if (x->fault == WL_FAULT_SQL)
-      return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
-    if (x->fault || rc == WL_NOMEM) return wl_nomem(err);
+    wl_status rc = failure(x, vector(x, tablet, first + at, m, out, accs), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

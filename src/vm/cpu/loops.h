@@ -72,6 +72,7 @@
 #define LOOP_AGG_I(name)
 #define LOOP_AGG_F(name)
 #define LOOP_AGG_V(name)
+#define LOOP_AGG_VV(name)
 
 #define WL_OPCODE(name, shape, place, text) LOOP_##shape(name)
 #include "program/opcodes.def"
@@ -129,6 +130,7 @@ typedef struct wl_exec_op {
 #define EXEC_AGG_I(name)    EXEC_NONE(name)
 #define EXEC_AGG_F(name)    EXEC_NONE(name)
 #define EXEC_AGG_V(name)    EXEC_NONE(name)
+#define EXEC_AGG_VV(name)   EXEC_NONE(name)
 
 static const wl_exec_op exec_ops[] = {
 #define WL_OPCODE(name, shape, place, text) EXEC_##shape(name)

@@ -29,7 +29,7 @@ wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) {
 /* The last tablet is in: the groups go to the host, or the next pass begins. */
 static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
   bool again = false;
-  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->p, &r->groups[0], err);
+  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->grouping, &r->groups[0], err);
   if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
   if (!rc && again) r->next_tablet = 0;
   snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),

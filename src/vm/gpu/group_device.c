@@ -12,6 +12,7 @@
 #include "vm/gpu/kgargs.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -74,6 +75,12 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
+  if (p->by_first || p->n_bares || p->n_sets || p->one_group || p->in_order)
+    return wl_not_taken(err, "%s",
+                        p->n_sets ? "aggregates of DISTINCT values run on the CPU only"
+                        : p->by_first
+                            ? "DISTINCT as groups runs on the CPU only"
+                            : "aggregates that follow the order of rows run on the CPU only");
   for (int k = 0; k < p->n_keys; k++)
     if (p->keys[k].reg.type > WL_R_REAL)
       return wl_not_taken(err, "GROUP BY a key that is %s runs on the CPU only",
@@ -430,9 +437,31 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
 }
 
-/* Puts the n dense records into the host's groups; map, if any, gives each slot its group. */
+/* Reals that fit no digits: (accumulator, slot, bits), by slot. */
+static int by_slot(const void *a, const void *b) {
+  const wl_u64 *x = a, *y = b;
+  return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+/* Adds those of a slot to its group. */
+static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_u32 group) {
+  wl_u64 lo = 0, hi = g->n_side;
+  while (lo < hi) {
+    wl_u64 mid = lo + (hi - lo) / 2;
+    if (g->side[3 * mid + 1] < slot)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  wl_status rc = WL_OK;
+  for (; lo < g->n_side && g->side[3 * lo + 1] == slot && !rc; lo++)
+    rc = wl_groups_put_real(into, (int)g->side[3 * lo], group, wl_as_f64(g->side[3 * lo + 2]));
+  return rc;
+}
+
+/* Puts the n dense records into the host's groups. */
 static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
-                             wl_u32 *map, wl_error *err) {
+                             wl_error *err) {
   wl_val keys[MAX_KEYS];
   wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * sizeof *parts);
   wl_status rc = parts ? WL_OK : wl_nomem(err);
@@ -442,15 +471,17 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
     wl_u32 group;
     for (int k = 0; k < g->p->n_keys; k++) keys[k] = key_value(g, k, slot, record);
     for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[k]);
-    if (wl_groups_put(into, keys, 0, parts, &group)) rc = wl_nomem(err);
-    if (map) map[slot] = group;
+    rc = wl_groups_put(into, keys, parts, &group);
+    if (!rc && g->n_side) rc = put_side(g, slot, into, group);
+    if (rc == WL_NOMEM) rc = wl_nomem(err);
+    if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
   }
   wl_mem_free(parts);
   return rc;
 }
 
 static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
-                             wl_groups *into, wl_u32 *map, wl_error *err) {
+                             wl_groups *into, wl_error *err) {
   wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
@@ -461,7 +492,7 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
                       err);
   if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
   if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
-  return rc ? rc : put_records(g, dense, n, into, map, err);
+  return rc ? rc : put_records(g, dense, n, into, err);
 }
 
 /* Moves on to the next range of the key or part of the hashes; false: that was the last. */
@@ -475,20 +506,14 @@ static bool next_pass(wl_dgroups *g) {
 
 wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, bool *again, wl_error *err) {
   wl_u64 *dense = NULL;
-  wl_u32 *map = NULL;
   *again = false;
+  if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
   wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
-  if (!rc && g->n_side && !(map = wl_mem_alloc(g->k.n_slots * sizeof *map))) rc = wl_nomem(err);
   for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
     wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;
-    rc = fetch_slots(g, at, end, dense, into, map, err);
-  }
-  for (wl_u64 i = 0; i < g->n_side && !rc; i++) {
-    const wl_u64 *s = g->side + 3 * i;
-    if (wl_groups_put_real(into, (int)s[0], map[s[1]], wl_as_f64(s[2]))) rc = wl_nomem(err);
+    rc = fetch_slots(g, at, end, dense, into, err);
   }
   if (dense) g->d->host_free(g->d, dense);
-  wl_mem_free(map);
   if (!rc && next_pass(g)) {
     *again = true;
     rc = clear(g, err);

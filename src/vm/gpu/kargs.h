@@ -54,7 +54,7 @@ typedef struct wl_kmap {
   const wl_u8 *heap;
 } wl_kmap;
 
-/* A set: see wl_set. */
+/* A set: see wl_inset. */
 typedef struct wl_kset {
   const wl_val *v;
   wl_i64 n;

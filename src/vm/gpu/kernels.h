@@ -373,6 +373,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_AGG_I(F) K_AGG(F)
 #define K_AGG_F(F) K_AGG(F)
 #define K_AGG_V(F) K_AGG(F)
+#define K_AGG_VV(F) K_AGG(F)
 
 #define K_CASE_ANY(name, shape)                                                                    \
   case WL_OP__##name: K_##shape(wl_op_##name)

@@ -154,9 +154,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   if (p->n_accs > WL_GPU_MAX_ACCS)
     return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
                         WL_GPU_MAX_ACCS);
-  if (p->n_maps > WL_GPU_MAX_MAPS || p->n_sets > WL_GPU_MAX_MAPS)
+  if (p->n_maps > WL_GPU_MAX_MAPS || p->n_insets > WL_GPU_MAX_MAPS)
     return wl_not_taken(err, "the program has %d maps and %d sets, the kernel takes %d", p->n_maps,
-                        p->n_sets, WL_GPU_MAX_MAPS);
+                        p->n_insets, WL_GPU_MAX_MAPS);
   wl_status rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
   if (rc) return rc;
   size_t n_regs = (size_t)p->n_regs;

@@ -75,7 +75,8 @@ static void add_field(fields *f, wl_kofield field, int bits) {
 /* A column as a part of the key. */
 static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int result, bool desc,
                        bool nulls_last) {
-  const wl_domain *dom = &p->results[result].domain;
+  wl_domain domain = wl_result_domain(&p->results[result]);
+  const wl_domain *dom = &domain;
   wl_reg reg = wl_result_reg(&p->results[result]);
   wl_kofield x = {.v = outs[result].v,
                   .t = reg.nullable ? outs[result].t : NULL,

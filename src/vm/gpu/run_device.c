@@ -117,15 +117,15 @@ static void blob_fill(launch *l) {
     maps[k] = km;
   }
   a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
-  for (int k = 0; k < p->n_sets; k++) {
-    const wl_set *q = &p->sets[k];
+  for (int k = 0; k < p->n_insets; k++) {
+    const wl_inset *q = &p->insets[k];
     size_t place = at;
     sets[k] = (wl_kset){.n = q->n, .coll = q->coll, .has_null = q->has_null};
     sets[k].v = blob_put(l, &at, q->v, (size_t)q->n * sizeof *q->v);
     for (wl_i64 i = 0; i < q->n; i++)
       if (q->v[i].t >= WL_T_TEXT) put_text(l, &at, q->v[i], place + (size_t)i * sizeof *q->v);
   }
-  a->sets = blob_put(l, &at, sets, (size_t)p->n_sets * sizeof *sets);
+  a->sets = blob_put(l, &at, sets, (size_t)p->n_insets * sizeof *sets);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;

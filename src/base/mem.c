@@ -1,17 +1,43 @@
 /*
 ** Host memory; see mem.h.
+**
+** Invariants:
+** 1. Large blocks that are given back are kept for the next who asks, up to KEPT_BLOCKS and
+**    a sixteenth of the memory: fresh pages have to be cleared by the system first, which takes
+**    longer than many a query. wl_mem_trim gives them up.
 */
 #include "base/mem.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
+#include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 /* From this size on a block is asked for in large pages: first use faults once in 2 MiB. */
 #define LARGE_BLOCK ((size_t)4 << 20)
 #define LARGE_PAGE  ((size_t)2 << 20)
+
+/* Not under sanitizers, which watch blocks that are given back. */
+#if defined(MADV_HUGEPAGE) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&              \
+    !defined(__SANITIZE_THREAD__)
+#define KEEPS_BLOCKS 1
+#endif
+
+enum { KEPT_BLOCKS = 16 };
+
+typedef struct kept {
+  void *p;
+  size_t size;
+} kept;
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static kept kept_blocks[KEPT_BLOCKS]; /* the latest last */
+static int n_kept;
+static size_t kept_bytes;
 
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
 static atomic_int reached;
@@ -32,12 +58,75 @@ static int fails(void) {
   return 0;
 }
 
+#ifdef KEEPS_BLOCKS
+static void remove_kept(int i) {
+  kept_bytes -= kept_blocks[i].size;
+  memmove(&kept_blocks[i], &kept_blocks[i + 1], (size_t)(--n_kept - i) * sizeof *kept_blocks);
+}
+
+/* The smallest kept block of n bytes, if it is not much larger, or NULL. */
+static void *take_kept(size_t n) {
+  int best = -1;
+  void *p = NULL;
+  pthread_mutex_lock(&kept_lock);
+  for (int i = 0; i < n_kept; i++)
+    if (kept_blocks[i].size >= n && kept_blocks[i].size / 2 <= n &&
+        (best < 0 || kept_blocks[i].size < kept_blocks[best].size))
+      best = i;
+  if (best >= 0) {
+    p = kept_blocks[best].p;
+    remove_kept(best);
+  }
+  pthread_mutex_unlock(&kept_lock);
+  return p;
+}
+
+/* Keeps a block in place of the oldest; false: it is for the system. */
+static int keep_block(void *p, size_t size) {
+  static size_t most;
+  void *old[KEPT_BLOCKS];
+  int n_old = 0;
+  pthread_mutex_lock(&kept_lock);
+  if (!most) {
+    most = (size_t)sysconf(_SC_PHYS_PAGES) / 16 * (size_t)sysconf(_SC_PAGESIZE);
+    if (most > (size_t)512 << 20) most = (size_t)512 << 20;
+  }
+  int keeps = size <= most;
+  while (keeps && n_kept && (n_kept == KEPT_BLOCKS || kept_bytes + size > most)) {
+    old[n_old++] = kept_blocks[0].p;
+    remove_kept(0);
+  }
+  if (keeps) {
+    kept_blocks[n_kept++] = (kept){p, size};
+    kept_bytes += size;
+  }
+  pthread_mutex_unlock(&kept_lock);
+  while (n_old) free(old[--n_old]);
+  return keeps;
+}
+#endif
+
+void wl_mem_trim(void) {
+  void *old[KEPT_BLOCKS];
+  int n = 0;
+  pthread_mutex_lock(&kept_lock);
+  for (; n < n_kept; n++) old[n] = kept_blocks[n].p;
+  n_kept = 0;
+  kept_bytes = 0;
+  pthread_mutex_unlock(&kept_lock);
+  while (n) free(old[--n]);
+}
+
 void *wl_mem_alloc(size_t n_bytes) {
   if (fails()) return NULL;
   if (n_bytes > (size_t)1 << 60) return NULL;
 #ifdef MADV_HUGEPAGE
   if (n_bytes >= LARGE_BLOCK) {
     size_t size = (n_bytes + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+#ifdef KEEPS_BLOCKS
+    void *again = take_kept(size);
+    if (again) return again;
+#endif
     void *p = aligned_alloc(LARGE_PAGE, size);
     if (p) madvise(p, size, MADV_HUGEPAGE);
     return p;
@@ -61,6 +150,10 @@ void *wl_mem_realloc(void *p, size_t n_old, size_t n_new) {
 }
 
 void wl_mem_free(void *p) {
+#ifdef KEEPS_BLOCKS
+  size_t size = p && ((size_t)p & (LARGE_PAGE - 1)) == 0 ? malloc_usable_size(p) : 0;
+  if (size >= LARGE_BLOCK && keep_block(p, size & ~(LARGE_PAGE - 1))) return;
+#endif
   free(p);
 }
 

@@ -65,10 +65,21 @@ WL_FN int wl_like_set(const wl_like *k, wl_u32 *i, wl_u32 c) {
   return x == ']' && in != without;
 }
 
+WL_FN wl_u8 wl_like_case(const wl_like *k, wl_u8 c) {
+  return k->set ? c : wl_to_lower(c);
+}
+/* The plain ASCII character of the pattern at i, in lower case unless case counts, or 0. */
+WL_FN wl_u8 wl_like_plain(const wl_like *k, wl_u32 i) {
+  wl_u8 c = i < k->n ? k->p[i] : 0;
+  if (c >= 0x80 || c == k->all || c == k->one || c == k->escape || (k->set && c == '[')) return 0;
+  return wl_like_case(k, c);
+}
+
 WL_FN int wl_like_match(const wl_like *k, const wl_u8 *s, wl_u32 n) {
   wl_u32 pi = 0, si = 0;      /* where we are */
   wl_u32 star = 0, retry = 0; /* behind the latest %, and where the text began for it */
   int starred = 0;
+  wl_u8 next_is = 0; /* the ASCII character behind the %, as it must be, or 0 */
   for (;;) {
     wl_u32 at = pi, c = wl_utf8_next(k->p, k->n, &at);
     int same;
@@ -76,6 +87,7 @@ WL_FN int wl_like_match(const wl_like *k, const wl_u8 *s, wl_u32 n) {
       pi = star = at;
       retry = si;
       starred = 1;
+      next_is = wl_like_plain(k, at);
       continue;
     }
     if (c == 0) {
@@ -105,6 +117,8 @@ WL_FN int wl_like_match(const wl_like *k, const wl_u8 *s, wl_u32 n) {
     }
     if (!starred) return 0;
     if (wl_utf8_next(s, n, &retry) == 0) return 0;
+    if (next_is)
+      while (retry < n && s[retry] && wl_like_case(k, s[retry]) != next_is) retry++;
     si = retry;
     pi = star;
   }

@@ -69,22 +69,38 @@ static inline wl_u8 case_bit(const wl_word *w, wl_u8 c) {
 typedef wl_u8 bytes32 __attribute__((vector_size(32)));
 typedef wl_u64 words4 __attribute__((vector_size(32)));
 
+/* Where the word's first and last byte stand in their places, for 32 places from `from` on. A
+*macro,
+** for a vector may not be passed between functions built for different machines. */
+#define WORD_ENDS(hit, from)                                                                       \
+  do {                                                                                             \
+    bytes32 x, y;                                                                                  \
+    memcpy(&x, (from), 32);                                                                        \
+    memcpy(&y, (from) + last, 32);                                                                 \
+    hit = (bytes32)((x | bit_a) == a) & (bytes32)((y | bit_b) == b);                               \
+  } while (0)
+
 /* The first place of the word in [p, end), or NULL. */
 static WL_CLONES const wl_u8 *word_find(const wl_word *w, const wl_u8 *p, const wl_u8 *end) {
+  enum { STEP = 64 };
   const wl_u32 last = w->n - 1;
   const wl_u8 a = w->p[0], b = w->p[last], bit_a = case_bit(w, a), bit_b = case_bit(w, b);
-  for (; end - p >= (long)(32 + last); p += 32) {
-    bytes32 x, y;
-    memcpy(&x, p, 32);
-    memcpy(&y, p + last, 32);
-    bytes32 hit = (bytes32)((x | bit_a) == a) & (bytes32)((y | bit_b) == b);
+  for (; end - p >= (long)(STEP + last); p += STEP) {
+    bytes32 hit[2], both;
+    WORD_ENDS(hit[0], p);
+    WORD_ENDS(hit[1], p + 32);
+    both = hit[0] | hit[1];
     words4 any;
-    memcpy(&any, &hit, 32);
+    memcpy(&any, &both, 32);
     if ((any[0] | any[1] | any[2] | any[3]) == 0) continue;
-    wl_u8 at[32];
-    memcpy(at, &hit, 32);
-    for (int i = 0; i < 32; i++)
-      if (at[i] && word_at(w, p + i)) return p + i;
+    wl_u64 at[STEP / 8];
+    memcpy(at, hit, STEP);
+    for (int k = 0; k < STEP / 8; k++)
+      while (at[k]) { /* bytes of ones */
+        int i = __builtin_ctzll(at[k]) / 8;
+        if (word_at(w, p + 8 * k + i)) return p + 8 * k + i;
+        at[k] &= ~(0xffULL << 8 * i);
+      }
   }
   for (; end - p >= (long)w->n; p++)
     if (word_at(w, p)) return p;

@@ -102,7 +102,8 @@ wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_
                         .n_params = t->stmt->n_params,
                         .rowid_order = t->facts.rowid_order,
                         .for_device = where->engine == WL_ENGINE_GPU,
-                        .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1)};
+                        .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
+                        .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1)};
     rc = wl_compile(arena, &in, program, err);
   }
   wl_store_end(c->store);

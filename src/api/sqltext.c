@@ -100,7 +100,8 @@ static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err)
   sqlite3_stmt *s = NULL;
   if (!sql || sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) != SQLITE_OK)
     rc = wl_not_taken(err, "SQLite does not list the indexes");
-  *out = !rc && sqlite3_step(s) == SQLITE_ROW;
+  int step = rc ? SQLITE_DONE : sqlite3_step(s);
+  *out = step != SQLITE_DONE; /* an error is no proof that there is none */
   sqlite3_finalize(s);
   sqlite3_free(sql);
   return rc;

@@ -2,8 +2,9 @@
 ** Host memory; see mem.h.
 **
 ** Invariants:
-** 1. Large blocks that are given back are kept for the next who asks, up to KEPT_BLOCKS and
-**    a sixteenth of the memory: fresh pages have to be cleared by the system first, which takes
+** 1. Large blocks that are given back are kept for the next who asks, up to KEPT_BLOCKS, a
+**    sixteenth of the memory and 512 MiB: fresh pages have to be cleared by the system first, which
+*takes
 **    longer than many a query. wl_mem_trim gives them up.
 */
 #include "base/mem.h"
@@ -68,7 +69,7 @@ static void remove_kept(int i) {
 static void *take_kept(size_t n) {
   int best = -1;
   void *p = NULL;
-  pthread_mutex_lock(&kept_lock);
+  if (pthread_mutex_trylock(&kept_lock)) return NULL; /* also in a child whose parent held it */
   for (int i = 0; i < n_kept; i++)
     if (kept_blocks[i].size >= n && kept_blocks[i].size / 2 <= n &&
         (best < 0 || kept_blocks[i].size < kept_blocks[best].size))
@@ -86,7 +87,7 @@ static int keep_block(void *p, size_t size) {
   static size_t most;
   void *old[KEPT_BLOCKS];
   int n_old = 0;
-  pthread_mutex_lock(&kept_lock);
+  if (pthread_mutex_trylock(&kept_lock)) return 0;
   if (!most) {
     most = (size_t)sysconf(_SC_PHYS_PAGES) / 16 * (size_t)sysconf(_SC_PAGESIZE);
     if (most > (size_t)512 << 20) most = (size_t)512 << 20;
@@ -109,7 +110,7 @@ static int keep_block(void *p, size_t size) {
 void wl_mem_trim(void) {
   void *old[KEPT_BLOCKS];
   int n = 0;
-  pthread_mutex_lock(&kept_lock);
+  if (pthread_mutex_trylock(&kept_lock)) return;
   for (; n < n_kept; n++) old[n] = kept_blocks[n].p;
   n_kept = 0;
   kept_bytes = 0;
@@ -128,6 +129,10 @@ void *wl_mem_alloc(size_t n_bytes) {
     if (again) return again;
 #endif
     void *p = aligned_alloc(LARGE_PAGE, size);
+    if (!p) {
+      wl_mem_trim();
+      p = aligned_alloc(LARGE_PAGE, size);
+    }
     if (p) madvise(p, size, MADV_HUGEPAGE);
     return p;
   }

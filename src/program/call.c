@@ -129,7 +129,8 @@ static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, b
     wl_status rc = wl_compile_text(c, &args[0]);
     if (rc) return rc;
     pattern = wl_const_value(c, &args[0]);
-    if (pattern.n > 50000) return WL_OK;
+    if (pattern.n > (wl_u32)c->in->max_pattern)
+      return wl_not_taken(c->err, "the pattern of LIKE or GLOB is too long");
   }
   *done = true;
   wl_status rc = wl_compile_text(c, &args[1]);

@@ -18,7 +18,8 @@ typedef struct wl_compile_in {
   int n_params;
   bool rowid_order; /* SQLite would scan in rowid order too */
   bool for_device;  /* it is meant for a device, though the CPU may have to take over */
-  wl_u64 max_text;  /* SQLite's limit on string length */
+  wl_u64 max_text;  /* SQLite's limit on string length … */
+  int max_pattern;  /* … and on a pattern of LIKE */
 } wl_compile_in;
 
 /* WL_NOT_TAKEN when the values in hand put the query out of reach, with the reason. */

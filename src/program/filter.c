@@ -35,6 +35,8 @@ static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
     cost = e->index == WL_NATIVE_NONE ? 500 : 20;
     *fallible |= e->fallible;
   }
+  /* strings that come near the usual limit do not fit a batch either */
+  *fallible |= e->kind == WL_B_ARITH && e->op == WL_OP_CONCAT && c->in->max_text < 1000000000;
   for (int k = 0; k < e->n_list; k++) cost += cost_of(c, e->list[k], fallible);
   return cost + cost_of(c, e->a, fallible) + cost_of(c, e->b, fallible);
 }

@@ -71,7 +71,8 @@ static range of_column(const wl_column *c, int tablet) {
 }
 
 static range of_map(const wl_map *m, const range *a) {
-  if (!a->known || a->d.hi - a->d.lo > MAX_MAP) return anything;
+  if (!a->known || (a->d.lo <= a->d.hi && (wl_u64)a->d.hi - (wl_u64)a->d.lo > MAX_MAP))
+    return anything;
   wl_u8 t = 0;
   for (wl_i64 i = a->d.lo; i <= a->d.hi; i++) t |= (wl_u8)(1 << m->t[i - m->base]);
   if (a->d.mask & WL_M(WL_T_NULL)) t |= (wl_u8)(1 << m->t[m->n]);

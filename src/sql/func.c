@@ -16,7 +16,7 @@
 #define T(x) WL_M(WL_T_##x)
 
 enum { ALL_TYPES = T(NULL) | T(INT) | T(REAL) | T(TEXT) | T(BLOB) };
-enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it raises no error */
+enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it raises no error, of size neither */
 
 /* What is known of a function beyond its name; the others can give anything. */
 typedef struct known {
@@ -31,27 +31,28 @@ static const known functions[] = {
     {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
     {"datetime", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
     {"format", T(NULL) | T(TEXT), 0, 0},
-    {"glob", T(NULL) | T(INT), SAFE, WL_NATIVE_GLOB},
-    {"hex", T(TEXT), SAFE, 0},
+    {"glob", T(NULL) | T(INT), 0, WL_NATIVE_GLOB},
+    {"hex", T(TEXT), 0, 0},
     {"instr", T(NULL) | T(INT), SAFE, WL_NATIVE_INSTR},
     {"julianday", T(NULL) | T(REAL), OF_TIME | SAFE, 0},
     {"length", T(NULL) | T(INT), SAFE, WL_NATIVE_LENGTH},
-    {"like", T(NULL) | T(INT), SAFE, WL_NATIVE_LIKE},
+    {"like", T(NULL) | T(INT), 0, WL_NATIVE_LIKE},
     {"likelihood", 0, REFUSED, 0},
     {"likely", 0, REFUSED, 0},
     {"lower", T(NULL) | T(TEXT), SAFE, WL_NATIVE_LOWER},
     {"ltrim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_LTRIM},
     {"printf", T(NULL) | T(TEXT), 0, 0},
-    {"quote", T(TEXT), SAFE, 0},
-    {"replace", ALL_TYPES, SAFE, 0},
+    {"quote", T(TEXT), 0, 0},
+    {"replace", ALL_TYPES, 0, 0},
     {"round", T(NULL) | T(REAL), SAFE, WL_NATIVE_ROUND},
     {"rtrim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_RTRIM},
     {"sign", T(NULL) | T(INT), SAFE, WL_NATIVE_SIGN},
     {"sqlite_log", 0, REFUSED, 0},
     {"sqlite_offset", 0, REFUSED, 0},
-    {"strftime", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"strftime", T(NULL) | T(TEXT), OF_TIME, 0},
     {"substr", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
     {"substring", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
+    {"timediff", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
     {"time", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
     {"trim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_TRIM},
     {"typeof", T(TEXT), SAFE, WL_NATIVE_TYPEOF},
@@ -233,10 +234,16 @@ static bool goes_inside(const wl_expr *e) {
 
 /* JSON marks its values, and what passes them on keeps the mark; a value of ours has none. */
 static bool passes_mark(const wl_expr *e) {
+  static const char *const passing[] = {"nullif", "min", "max", "coalesce", "ifnull", "iif"};
   if (!e) return false;
   if (is_arrow(e)) return true;
-  if (e->kind == WL_E_CALL) return sqlite3_strnicmp(e->name, "json", 4) == 0;
-  if (e->kind != WL_E_CASE && e->kind != WL_E_COLLATE && e->kind != WL_E_UNARY) return false;
+  bool passes = e->kind == WL_E_CASE || e->kind == WL_E_COLLATE || e->kind == WL_E_UNARY ||
+                e->kind == WL_E_CAST;
+  if (e->kind == WL_E_CALL) {
+    if (sqlite3_strnicmp(e->name, "json", 4) == 0) return true;
+    for (size_t k = 0; k < sizeof passing / sizeof *passing; k++) passes |= is_name(e, passing[k]);
+  }
+  if (!passes) return false;
   for (const wl_expr_list *l = e->list; l; l = l->next)
     if (passes_mark(l->expr)) return true;
   return passes_mark(e->a) || passes_mark(e->b);
@@ -280,8 +287,9 @@ static wl_status write_call(binder *b, making *m, const wl_expr *e) {
   rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
     if (sqlite3_strnicmp(e->name, "json", 4) == 0 && !goes_inside(l->expr) && passes_mark(l->expr))
-      return wl_not_taken(b->err, "JSON that comes to %s() by way of CASE", e->name);
-    rc = write_arg(b, m, l->expr);
+      return wl_not_taken(b->err, "JSON that comes to %s() by way of another expression", e->name);
+    /* what date functions are given must be seen: it may be "now" */
+    rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);
     if (!rc && l->next) rc = more_text(b, m, ", ");
   }
   return rc ? rc : more_text(b, m, ")");
@@ -308,8 +316,9 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->gives = f ? f->gives : ALL_TYPES;
   /* only where the arguments are just the function's own */
   x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;
+  bool of_time = f && f->flags & OF_TIME;
   for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
-    if (goes_inside(l->expr)) x->index = WL_NATIVE_NONE;
+    if (goes_inside(l->expr) && !of_time) x->index = WL_NATIVE_NONE;
   b->q->n_call_cost += x->index == WL_NATIVE_NONE;
   wl_bind_collation(x);
   *out = x;
@@ -332,7 +341,8 @@ wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
   x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
   x->gives = T(NULL) | T(INT);
-  x->fallible = e->c != NULL; /* an ESCAPE of two characters */
+  /* an ESCAPE of two characters; a pattern too long */
+  x->fallible = e->c || (x->list[0]->kind != WL_B_CONST && x->list[0]->kind != WL_B_PARAM);
   wl_bind_collation(x);
   *out = x;
   return wl_bind_negate(b, e->negated, out);

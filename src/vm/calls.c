@@ -214,19 +214,27 @@ static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   return k->stmt;
 }
 
-static void bind(sqlite3_stmt *q, int i, wl_val a) {
+static int bind(sqlite3_stmt *q, int i, wl_val a) {
   const void *p = a.t >= WL_T_TEXT && a.n ? (const void *)wl_bytes(a) : "";
   switch (a.t) {
-  case WL_T_INT: sqlite3_bind_int64(q, i, (sqlite3_int64)a.v); break;
-  case WL_T_REAL: sqlite3_bind_double(q, i, wl_as_f64(a.v)); break;
-  case WL_T_TEXT: sqlite3_bind_text(q, i, p, (int)a.n, SQLITE_STATIC); break;
-  case WL_T_BLOB: sqlite3_bind_blob(q, i, p, (int)a.n, SQLITE_STATIC); break;
-  default: sqlite3_bind_null(q, i);
+  case WL_T_INT: return sqlite3_bind_int64(q, i, (sqlite3_int64)a.v);
+  case WL_T_REAL: return sqlite3_bind_double(q, i, wl_as_f64(a.v));
+  case WL_T_TEXT: return sqlite3_bind_text(q, i, p, (int)a.n, SQLITE_STATIC);
+  case WL_T_BLOB: return sqlite3_bind_blob(q, i, p, (int)a.n, SQLITE_STATIC);
+  default: return sqlite3_bind_null(q, i);
   }
 }
 
+/* Whether a date function would take it for the current time; it reads up to a NUL. */
 static bool is_now(wl_val a) {
-  return a.t >= WL_T_TEXT && a.n == 3 && sqlite3_strnicmp((const char *)wl_bytes(a), "now", 3) == 0;
+  static const char *const words[] = {"now", "subsec", "subsecond"};
+  const char *p = (const char *)wl_bytes(a);
+  for (int k = 0; a.t >= WL_T_TEXT && k < 3; k++) {
+    wl_u32 n = (wl_u32)strlen(words[k]);
+    if (a.n >= n && sqlite3_strnicmp(p, words[k], (int)n) == 0 && (a.n == n || p[n] == 0))
+      return true;
+  }
+  return false;
 }
 
 void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
@@ -238,6 +246,7 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   for (int k = 0; k < rows->n_args && rows->of_time; k++)
     for (int i = 0; i < (rows->varies[k] ? rows->n : 1); i++)
       if (is_now(rows->args[(size_t)k * (size_t)rows->n + (size_t)i])) *x->fault = WL_FAULT_SQL;
+  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, 1000000000); /* for the statement's text */
   sqlite3_stmt *q = *x->fault || rows->n_args > WL_CALL_ARGS ? NULL : find(c, rows);
   if (!q) {
     *x->fault = WL_FAULT_SQL;
@@ -248,9 +257,10 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   c->out = out;
   c->n_out = 0;
   sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
-  for (int k = 0; k < rows->n_args; k++)
-    if (!rows->varies[k]) bind(q, k + 1, rows->args[(size_t)k * (size_t)rows->n]);
-  int rc = sqlite3_step(q);
+  int rc = sqlite3_clear_bindings(q);
+  for (int k = 0; k < rows->n_args && !rc; k++)
+    if (!rows->varies[k]) rc = bind(q, k + 1, rows->args[(size_t)k * (size_t)rows->n]);
+  if (!rc) rc = sqlite3_step(q);
   if (rc != SQLITE_ROW || c->n_out != rows->n)
     *x->fault = *x->fault == WL_FAULT_ROOM || rc == SQLITE_NOMEM ? WL_FAULT_ROOM : WL_FAULT_SQL;
   sqlite3_reset(q);

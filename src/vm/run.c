@@ -108,7 +108,9 @@ void wl_run_push(wl_run *r, wl_batch *b) {
 }
 
 wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
-  return wl_not_taken(err, "%s need more than the %lld bytes that host_budget leaves: raise it",
+  return wl_not_taken(err,
+                      "%s need more than the %lld bytes that host_budget leaves and TMPDIR has "
+                      "room for: raise it",
                       what, r->config.host_left);
 }
 

@@ -510,12 +510,12 @@ static void generic(wl_exec *x, const wl_instr *in, int n) {
 /* ---- maps and calls */
 
 static void map_truths(const wl_map *m, plane *d, const plane *a, int n) {
-  const wl_u8 *t = m->t - m->base;
-  const wl_i64 *v = (const wl_i64 *)a->v;
+  const wl_u8 *t = m->t;
+  const wl_i64 *v = (const wl_i64 *)a->v, base = m->base;
   if (!a->t)
-    for (int i = 0; i < n; i++) d->t[i] = t[v[i]];
+    for (int i = 0; i < n; i++) d->t[i] = t[v[i] - base];
   else
-    for (int i = 0; i < n; i++) d->t[i] = a->t[i] ? t[v[i]] : m->t[m->n];
+    for (int i = 0; i < n; i++) d->t[i] = t[a->t[i] ? v[i] - base : m->n];
 }
 
 static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {

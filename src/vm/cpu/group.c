@@ -4,6 +4,8 @@
 */
 #include "vm/cpu/group_impl.h"
 #include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +156,7 @@ static int temporary_file(void) {
   char name[4096];
   if (!folder || !*folder) folder = "/tmp";
   if (snprintf(name, sizeof name, "%s/warplite-XXXXXX", folder) >= (int)sizeof name) return -1;
-  int fd = mkstemp(name);
+  int fd = mkostemp(name, O_CLOEXEC);
   if (fd >= 0) unlink(name);
   return fd;
 }
@@ -165,6 +167,7 @@ static wl_status write_run(wl_groups *g, group_run *r, wl_i64 n_bytes) {
   if (g->file < 0) return WL_NOT_TAKEN;
   for (wl_i64 at = 0; at < n_bytes;) {
     ssize_t n = pwrite(g->file, r->entries + at, (size_t)(n_bytes - at), g->n_file + at);
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return WL_NOT_TAKEN;
     at += n;
   }

@@ -46,7 +46,7 @@ static wl_status put_state(const wl_grouping *g, wl_arena *arena, int k, wl_u8 *
   s->count += p->count;
   s->sum += p->sum;
   s->magnitude += p->magnitude;
-  if (p->best.t != WL_T_NULL) s->best = p->best;
+  if (p->best.t != WL_T_NULL) s->best = p->best; /* the only one: each group is put once */
   if (g->p->accs[k].op != WL_OP__AggSumF || p->count == 0) return WL_OK;
   s->seen_real = true;
   return put_digits(g, arena, k, p, s->digits, &s->reals);
@@ -69,6 +69,7 @@ wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *p
     vec[k] = (wl_vec){p->keys[k].reg.type, 1, &v[k], &n[k], tagged ? &t[k] : NULL};
   }
   wl_status rc = wl_groups_find(g, vec, &row, 1, out);
+  if (rc) return rc;
   wl_u8 *e = g->table.entries + (size_t)*out * plan->width;
   for (int k = 0; k < plan->n_accs && !rc; k++) rc = put_state(plan, &g->arena, k, e, &parts[k]);
   return rc;

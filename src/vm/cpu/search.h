@@ -69,9 +69,10 @@ static inline wl_u8 case_bit(const wl_word *w, wl_u8 c) {
 typedef wl_u8 bytes32 __attribute__((vector_size(32)));
 typedef wl_u64 words4 __attribute__((vector_size(32)));
 
-/* Where the word's first and last byte stand in their places, for 32 places from `from` on. A
-*macro,
-** for a vector may not be passed between functions built for different machines. */
+/*
+** Where the word's first and last byte stand in their places, for 32 places from `from` on. A
+** macro, for a vector may not be passed between functions built for different machines.
+*/
 #define WORD_ENDS(hit, from)                                                                       \
   do {                                                                                             \
     bytes32 x, y;                                                                                  \

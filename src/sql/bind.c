@@ -611,7 +611,9 @@ static bool repeated(const wl_query *q, const bool *met, int k) {
 */
 static wl_status check_grouped(binder *b) {
   wl_query *q = b->q;
-  bool ok = from_groups(q, q->having);
+  bool ok = from_groups(q, q->having), elsewhere = q->grouped;
+  for (int k = 0; k < q->n_aggs; k++) elsewhere |= q->aggs[k].where != 'o';
+  if (!elsewhere) return wl_not_taken(b->err, "an aggregate in ORDER BY alone");
   for (int k = 0; k < q->n_results && ok; k++) ok = from_groups(q, q->results[k]);
   for (int k = 0; k < q->n_order && ok; k++) ok = from_groups(q, q->order[k].expr);
   q->decides = -1;

@@ -500,6 +500,7 @@ bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
       return memcmp(wl_bytes(a->value), wl_bytes(b->value), a->value.n) == 0;
     return a->value.v == b->value.v;
   }
+  if (a->kind == WL_B_CALL && sqlite3_stricmp(a->text, b->text) != 0) return false;
   for (int k = 0; k < a->n_list; k++)
     if (!wl_bexpr_same(a->list[k], b->list[k])) return false;
   return wl_bexpr_same(a->a, b->a) && wl_bexpr_same(a->b, b->b);
@@ -604,6 +605,13 @@ static bool repeated(const wl_query *q, const bool *met, int k) {
   return false;
 }
 
+/* Whether a conjunct is x IS NULL or x IS y. */
+static bool tests_null(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_AND) return tests_null(e->a) || tests_null(e->b);
+  return e->kind == WL_B_ISNULL || e->kind == WL_B_IS;
+}
+
 /*
 ** In a query with aggregates or groups, what is given comes from the groups, or it is a column
 ** of one row of each: where the last min() or max() was met first, or the first row if there is
@@ -629,6 +637,9 @@ static wl_status check_grouped(binder *b) {
       met[k] = true;
       q->decides = k;
     }
+  /* one min() or max() of a column that WHERE makes constant: SQLite then reads one row only */
+  if (!q->grouped && q->n_aggs == 1 && q->decides >= 0 && tests_null(q->where))
+    return wl_not_taken(b->err, "a column beside min() or max() of what WHERE says is NULL");
   if (q->decides >= 0 && (q->aggs[q->decides].filtered || q->aggs[q->decides].distinct))
     return wl_not_taken(b->err,
                         "a column beside the groups and a min() or max() of some rows only");

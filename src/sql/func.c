@@ -233,10 +233,12 @@ static bool goes_inside(const wl_expr *e) {
 }
 
 /* JSON marks its values, and what passes them on keeps the mark; a value of ours has none. */
-static bool passes_mark(const wl_expr *e) {
+static bool passes_mark(const binder *b, const wl_expr *e) {
   static const char *const passing[] = {"nullif", "min", "max", "coalesce", "ifnull", "iif"};
   if (!e) return false;
   if (is_arrow(e)) return true;
+  for (int i = 0; e->kind == WL_E_NAME && i < b->table->n_cols; i++)
+    if (b->table->cols[i].computed && is_name(e, b->table->cols[i].name)) return true;
   bool passes = e->kind == WL_E_CASE || e->kind == WL_E_COLLATE || e->kind == WL_E_UNARY ||
                 e->kind == WL_E_CAST;
   if (e->kind == WL_E_CALL) {
@@ -245,8 +247,8 @@ static bool passes_mark(const wl_expr *e) {
   }
   if (!passes) return false;
   for (const wl_expr_list *l = e->list; l; l = l->next)
-    if (passes_mark(l->expr)) return true;
-  return passes_mark(e->a) || passes_mark(e->b);
+    if (passes_mark(b, l->expr)) return true;
+  return passes_mark(b, e->a) || passes_mark(b, e->b);
 }
 
 static wl_status write_call(binder *b, making *m, const wl_expr *e);
@@ -286,7 +288,8 @@ static wl_status write_call(binder *b, making *m, const wl_expr *e) {
   if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
   rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
-    if (sqlite3_strnicmp(e->name, "json", 4) == 0 && !goes_inside(l->expr) && passes_mark(l->expr))
+    if (sqlite3_strnicmp(e->name, "json", 4) == 0 && !goes_inside(l->expr) &&
+        passes_mark(b, l->expr))
       return wl_not_taken(b->err, "JSON that comes to %s() by way of another expression", e->name);
     /* what date functions are given must be seen: it may be "now" */
     rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);

@@ -207,6 +207,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
       break;
     }
     c->hidden = sqlite3_column_int(q, 6) == 1;
+    c->computed = sqlite3_column_int(q, 6) == 2;
     c->affinity = wl_affinity_of_type(c->decl);
     if (strict && sqlite3_stricmp(c->decl, "ANY") == 0) c->affinity = 'A';
     bool known;

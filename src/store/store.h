@@ -22,7 +22,8 @@ typedef struct wl_table_column {
   char *name, *decl;
   char affinity; /* 'A' blob, 'B' text, 'C' numeric, 'D' integer, 'E' real */
   wl_u8 coll;
-  bool hidden; /* not part of * */
+  bool hidden;   /* not part of * */
+  bool computed; /* generated when read */
 } wl_table_column;
 
 /* How often a column was wanted; kept when its values go. */

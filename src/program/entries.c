@@ -70,7 +70,7 @@ static const wl_column *entries_column(wl_compiler *c, const wl_dict *dict, wl_i
   }
   col->phys = dict ? WL_P_TEXT : WL_P_I64;
   col->domain = dict ? wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL))
-                     : wl_domain_int(base, base + n - 1, true);
+                     : wl_domain_int(base, base + (n - 1), true);
   col->n_rows = n + 1;
   col->n_tablets = n_tablets;
   col->segments = s;
@@ -260,7 +260,7 @@ static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
     wl_domain d = wl_domain_int(0, 1, null_leaf);
     wl_operand code = *leaf, lo, hi, ge, le;
     code.dict = NULL;
-    code.dom = wl_domain_int(base, base + n - 1, null_leaf);
+    code.dom = wl_domain_int(base, base + (n - 1), null_leaf);
     if ((n_true == 0 || n_true == n) && !null_leaf) {
       wl_status rc = wl_compile_constant(c, wl_int(n_true != 0), out);
       out->truth = true;

@@ -262,7 +262,8 @@ wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll) {
     while (n > 0 && p[n - 1] == ' ') n--;
   for (wl_u32 i = 0; i < 8; i++) {
     wl_u8 c = i < n ? p[i] : 0;
-    if (coll == WL_COLL_NOCASE && i < n && c == 0) return k << 8 * (8 - i); /* it stops there */
+    if (coll == WL_COLL_NOCASE && i < n && c == 0) /* it stops there */
+      return i ? k << 8 * (8 - i) : 0;
     k = k << 8 | (coll == WL_COLL_NOCASE ? wl_to_lower(c) : c);
   }
   return k;

@@ -1,6 +1,7 @@
 /*
-** The inside of the compiler, shared by compile.c (operators, blocks), call.c (functions) and
-** entries.c (what is done once per dictionary entry).
+** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions),
+*entries.c
+** (what is done once per dictionary entry), filter.c (conjuncts), aggregate.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H
@@ -26,10 +27,9 @@ typedef struct wl_compiler {
   bool *known;
   int block; /* first instruction of the block */
   bool over_table;
-  int *deps;                 /* by node id: the one leaf it depends on, or DEPENDS_; of the block */
-  int entry;                 /* with entries: this leaf is what they are the entries of */
-  const wl_column *entries;  /* compiling for these; NULL: for rows */
-  struct wl_compiler *outer; /* who compiles for rows meanwhile */
+  int *deps;                /* by node id: the one leaf it depends on, or DEPENDS_; of the block */
+  int entry;                /* with entries: this leaf is what they are the entries of */
+  const wl_column *entries; /* compiling for these; NULL: for rows */
   int size_maps, size_calls, size_insets;
   wl_domain *agg_domains;
   wl_bexpr **groups; /* what rows are grouped by: GROUP BY, or for DISTINCT the results */
@@ -57,6 +57,11 @@ static inline wl_val wl_const_value(const wl_compiler *c, const wl_operand *o) {
 }
 static inline bool wl_only_null(const wl_operand *o) {
   return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
+}
+
+/* The collation an expression is compared under. */
+static inline int wl_bexpr_coll(const wl_bexpr *e) {
+  return e->has_coll ? e->coll : WL_COLL_BINARY;
 }
 
 extern const wl_operand wl_no_operand;
@@ -88,6 +93,11 @@ wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t
 /* filter.c: drops the rows where e is not true */
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;
 
+/* aggregate.c: the query's aggregate k */
+wl_status wl_compile_aggregate(wl_compiler *c, int k) WL_MUST;
+/* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
+bool wl_compile_ties(const wl_operand *a, int coll);
+
 /* call.c */
 wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 
@@ -101,6 +111,13 @@ wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) WL_MUST;
 wl_status wl_compile_append(wl_compiler *c, wl_instr in) WL_MUST;
 wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) WL_MUST; /* a block … */
 wl_status wl_compile_end(wl_compiler *c) WL_MUST;                          /* … and its end */
+
+/* A compiler for a program of its own beside c's, which gives n_results columns, its block begun;
+** to be closed, also when this fails. */
+wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out) WL_MUST;
+void wl_compile_side_give(wl_compiler *s, const wl_operand *o); /* its next result column */
+wl_status wl_compile_side_end(wl_compiler *s) WL_MUST;          /* the program is complete */
+void wl_compile_side_close(wl_compiler *s);
 
 /* The leaf (table column; key, aggregate or bare column of the second block) that a node is, or -1.
  */

@@ -60,6 +60,14 @@ wl_domain wl_domain_union(wl_domain a, wl_domain b) {
   return a;
 }
 
+wl_domain wl_domain_with_null(wl_domain d, bool null) {
+  if (null)
+    d.mask |= (wl_u8)WL_M(WL_T_NULL);
+  else
+    d.mask &= (wl_u8)~WL_M(WL_T_NULL);
+  return d;
+}
+
 wl_u64 wl_domain_magnitude(const wl_domain *d) {
   if (!(d->mask & WL_M(WL_T_INT))) return 0;
   wl_u64 lo = d->lo < 0 ? 0 - (wl_u64)d->lo : (wl_u64)d->lo;

@@ -15,6 +15,7 @@ wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
 /* The register that holds such values: the one rule for register types. */
 wl_reg wl_domain_reg(wl_domain d);
 wl_domain wl_domain_union(wl_domain a, wl_domain b);
+wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, NULL among it or not */
 
 /* The integers of a op b, for + - * / % & |. False if the result may leave 64 bits. */
 bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi);

@@ -80,51 +80,29 @@ static const wl_column *entries_column(wl_compiler *c, const wl_dict *dict, wl_i
 /* ---- one run over the entries */
 
 /* A program that gives e for every entry. WL_NOT_TAKEN where that cannot be. */
-static wl_status program_of(wl_compiler *c, const wl_bexpr *e, int leaf, const wl_column *entries,
+static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *entries,
                             wl_program **out, bool *truth) {
-  const wl_query *q = c->in->query;
-  wl_compiler n = {.arena = c->arena,
-                   .in = c->in,
-                   .err = c->err,
-                   .over_table = c->over_table,
-                   .entry = leaf,
-                   .entries = entries,
-                   .outer = c,
-                   .agg_domains = c->agg_domains,
-                   .groups = c->groups,
-                   .n_groups = c->n_groups};
-  wl_program *p = n.p = *out = WL_NEW(c->arena, wl_program);
-  n.memo = WL_NEW_N(c->arena, wl_operand, q->n_exprs);
-  n.known = WL_NEW_N(c->arena, bool, q->n_exprs);
-  if (!p || !n.memo || !n.known) return wl_nomem(c->err);
-  p->host_op = -1;
-  p->limit = -1;
-  p->table = "entries";
-  p->n_columns = p->n_results = p->n_given = 1;
-  p->columns = WL_NEW(c->arena, wl_i16);
-  p->column_names = WL_NEW(c->arena, const char *);
-  p->column_regs = WL_NEW(c->arena, wl_reg);
-  p->results = WL_NEW(c->arena, wl_result);
-  if (c->arena->failed) return wl_nomem(c->err);
-  p->column_regs[0] = wl_column_reg(entries);
-  n.fold = c->fold;
-  n.fold.fault = &n.fault;
-  n.fold.chunks = NULL;
+  wl_compiler side;
   wl_operand o = {0};
-  wl_status rc = wl_compile_constant(&n, wl_null(), &o);
-  if (!rc) rc = wl_compile_begin(&n, WL_SOURCE_TABLE);
-  if (!rc) rc = wl_compile_expr(&n, e, &o);
-  *truth = o.truth;
-  if (!rc) rc = wl_compile_value(&n, &o);
+  wl_reg *reg = WL_NEW(c->arena, wl_reg);
+  if (!reg) return wl_nomem(c->err);
+  *reg = wl_column_reg(entries);
+  wl_status rc = wl_compile_side(c, 1, &side);
   if (!rc) {
-    p->results[0].operand = o.x;
-    p->results[0].domain = o.dom;
-    rc = wl_compile_append(&n, (wl_instr){WL_OP__Result, 0, 0, 1, 0});
+    wl_program *p = *out = side.p;
+    side.entries = entries; /* whatever leaf there is stands for them */
+    p->code[side.block].a = WL_SOURCE_TABLE;
+    p->table = "entries";
+    p->n_columns = 1;
+    p->column_regs = reg;
+    rc = wl_compile_expr(&side, e, &o);
   }
-  if (!rc) rc = wl_compile_end(&n);
-  if (!rc) rc = wl_compile_append(&n, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
-  wl_scratch_close(&n.fold);
-  return rc ? rc : wl_program_verify(p, c->err);
+  *truth = o.truth;
+  if (!rc) rc = wl_compile_value(&side, &o);
+  if (!rc) wl_compile_side_give(&side, &o);
+  if (!rc) rc = wl_compile_side_end(&side);
+  wl_compile_side_close(&side);
+  return rc;
 }
 
 typedef struct outcome {
@@ -383,7 +361,7 @@ wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done, wl_o
   wl_program *p = NULL;
   bool truth = false;
   outcome o = {0};
-  rc = entries ? program_of(c, e, on - 1, entries, &p, &truth) : wl_nomem(c->err);
+  rc = entries ? program_of(c, e, entries, &p, &truth) : wl_nomem(c->err);
   if (!rc) rc = run(c, p, (wl_column *)(size_t)entries, &o, c->err);
   if (!rc) {
     rc = as_operand(c, o.values, base, n, truth, &leaf, out);

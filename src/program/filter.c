@@ -54,44 +54,29 @@ static conjunct *collect(wl_compiler *c, const wl_bexpr *e, conjunct *end, bool 
   return end;
 }
 
+/* A program that gives the truths of all conjuncts. */
+static wl_status truths_of(wl_compiler *side, const conjunct *list, int n) {
+  wl_status rc = WL_OK;
+  for (int k = 0; k < n && !rc; k++) {
+    wl_operand o;
+    rc = wl_compile_truth(side, list[k].e, &o);
+    if (!rc) rc = wl_compile_value(side, &o);
+    if (!rc) wl_compile_side_give(side, &o);
+  }
+  return rc ? rc : wl_compile_side_end(side);
+}
+
 /* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses. */
 static void measure(wl_compiler *c, conjunct *list, int n) {
   const wl_compile_in *in = c->in;
-  wl_error ignored = {0};
-  wl_compiler m = {.arena = c->arena, .in = in, .err = &ignored, .over_table = true};
-  wl_program *p = m.p = WL_NEW(c->arena, wl_program);
-  size_t n_exprs = (size_t)in->query->n_exprs;
-  m.memo = WL_NEW_N(c->arena, wl_operand, n_exprs);
-  m.known = WL_NEW_N(c->arena, bool, n_exprs);
-  m.deps = WL_NEW_N(c->arena, int, n_exprs);
-  if (!p || !m.memo || !m.known || !m.deps) return;
-  p->host_op = -1;
-  p->limit = -1;
-  p->table = c->p->table;
-  p->columns = c->p->columns;
-  p->column_names = c->p->column_names;
-  p->column_regs = c->p->column_regs;
-  p->n_columns = c->p->n_columns;
-  p->results = WL_NEW_N(c->arena, wl_result, n);
-  if (!p->results) return;
-  m.fold = c->fold;
-  m.fold.fault = &m.fault;
-  m.fold.chunks = NULL;
-  wl_operand o;
-  wl_status rc = wl_compile_constant(&m, wl_null(), &o);
-  if (!rc) rc = wl_compile_begin(&m, WL_SOURCE_TABLE);
-  for (int k = 0; k < n && !rc; k++) {
-    rc = wl_compile_truth(&m, list[k].e, &o);
-    if (!rc) rc = wl_compile_value(&m, &o);
-    p->results[k].operand = o.x;
-    p->results[k].domain = o.dom;
-    p->n_results = p->n_given = k + 1;
-  }
-  if (!rc) rc = wl_compile_append(&m, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)n, 0});
-  if (!rc) rc = wl_compile_end(&m);
-  if (!rc) rc = wl_compile_append(&m, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
-  if (!rc) rc = wl_program_verify(p, &ignored);
-  wl_scratch_close(&m.fold);
+  wl_error ignored = {0}, *err = c->err;
+  wl_compiler side;
+  c->err = &ignored;
+  wl_status rc = wl_compile_side(c, n, &side);
+  c->err = err;
+  if (!rc) rc = truths_of(&side, list, n);
+  wl_compile_side_close(&side);
+  const wl_program *p = side.p;
   wl_pool *pool = NULL;
   wl_batch *b = NULL;
   wl_exec *x = NULL;

@@ -1,0 +1,219 @@
+/*
+** Aggregates: which accumulator gathers what, and what can come of it. Part of the compiler; the
+** accumulators themselves are in vm/agg.c and vm/cpu/group_acc.c.
+**
+** Invariants:
+** 1. Aggregates that gather the same share an accumulator.
+** 2. What depends on the order of rows (overflow of sum(), ties that can be seen, group_concat) is
+**    taken only where SQLite would meet them in rowid order too.
+*/
+#include "program/compile_impl.h"
+#include <string.h>
+
+static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, int coll,
+                             int *out) {
+  wl_program *p = c->p;
+  for (int i = c->block; i < p->n_code; i++) {
+    const wl_instr *q = &p->code[i];
+    if (q->op == op && q->a == a->x && q->c == coll && wl_opcodes[op].shape >= WL_SHAPE_AGG) {
+      *out = q->d;
+      return WL_OK;
+    }
+  }
+  *out = p->n_accs;
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
+         hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  p->accs[p->n_accs++] = (wl_acc){.op = op,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .zero = a->dom.flo <= 0 && a->dom.fhi >= 0};
+  return wl_compile_append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
+}
+
+/* Which accumulator adds these values, and what the sum can be. */
+static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  wl_status rc = WL_OK;
+  if (!wl_only(a, I | F))
+    rc = wl_compile_emit(c, WL_OP__SumArg, a, &wl_no_operand, &wl_no_operand, 0,
+                         wl_domain_any(I | F | (a->dom.mask & WL_M(WL_T_NULL))), a);
+  if (rc) return rc;
+  wl_opcode op;
+  if (wl_only(a, I)) {
+    __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+    op = most <= WL_I64_MAX ? WL_OP__AggSumI : WL_OP__AggSumX;
+    *dom = op == WL_OP__AggSumI ? wl_domain_int((wl_i64)-most, (wl_i64)most, true)
+                                : wl_domain_int(WL_I64_MIN, WL_I64_MAX, true);
+  } else {
+    op = wl_only(a, F) ? WL_OP__AggSumF : WL_OP__AggSumV;
+    *dom = wl_domain_any((op == WL_OP__AggSumV ? I | F : F) | WL_M(WL_T_NULL));
+  }
+  if (fn != WL_FN_SUM)
+    *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "sum() may overflow, and SQLite would add in the order of an index");
+  return accumulator(c, op, a, 0, acc);
+}
+
+/* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
+bool wl_compile_ties(const wl_operand *a, int coll) {
+  if (wl_has(a, WL_T_INT) && wl_has(a, WL_T_REAL)) return true;
+  if (wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
+  return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
+}
+
+/* The set of an aggregate's different values, shared by all that can. */
+static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, wl_distinct_use use,
+                                 int *out) {
+  wl_program *p = c->p;
+  for (int k = 0; k < p->n_sets; k++) {
+    wl_acc *acc = &p->accs[p->sets[k].acc];
+    bool apart = (acc->distinct == WL_DISTINCT_CONCAT) != (use == WL_DISTINCT_CONCAT);
+    int pc = c->block;
+    while (p->code[pc].op != WL_OP__AggDistinct || p->code[pc].d != p->sets[k].acc) pc++;
+    if (apart || p->code[pc].a != a->x || p->sets[k].coll != coll) continue;
+    if (use > acc->distinct) acc->distinct = use;
+    *out = p->sets[k].acc;
+    return WL_OK;
+  }
+  double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
+         hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  *out = p->n_accs;
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggDistinct,
+                                  .coll = (wl_u8)coll,
+                                  .bound = lo > hi ? lo : hi,
+                                  .distinct = use,
+                                  .set = p->n_sets};
+  wl_domain d = a->dict ? wl_domain_int(0, a->dict->n - 1, wl_nullable(a)) : a->dom;
+  p->sets[p->n_sets++] = (wl_set){*out, (wl_u8)coll, wl_domain_reg(d), d};
+  return wl_compile_append(c, (wl_instr){WL_OP__AggDistinct, (wl_i16)*out, a->x, 0, (wl_i16)coll});
+}
+
+/* What the sum of different values can be. */
+static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn, wl_domain *dom) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+  bool fits = wl_only(a, I) && most <= WL_I64_MAX;
+  *dom = wl_domain_any((wl_only(a, F) ? F : I | F) | WL_M(WL_T_NULL));
+  if (wl_only(a, I))
+    *dom = wl_domain_int(fits ? (wl_i64)-most : WL_I64_MIN, fits ? (wl_i64)most : WL_I64_MAX, true);
+  if (fn != WL_FN_SUM)
+    *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  else if (!fits && !wl_only(a, F) && !c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "sum() may overflow, and SQLite would add in the order of an index");
+  return WL_OK;
+}
+
+static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_agg *out = &c->p->aggs[k];
+  int coll = wl_bexpr_coll(g->arg);
+  wl_status rc = WL_OK;
+  wl_distinct_use use = WL_DISTINCT_SUM;
+  if (g->fn == WL_FN_COUNT) {
+    use = WL_DISTINCT_COUNT;
+    out->final = WL_AGG_COUNT;
+    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+  } else if (g->fn == WL_FN_CONCAT) {
+    use = WL_DISTINCT_CONCAT;
+    out->final = WL_AGG_CONCAT;
+    c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  } else {
+    out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
+    rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
+    /* which of equal values is added shows where they differ as numbers */
+    if (!rc && !c->in->rowid_order && (wl_compile_ties(a, coll) || !wl_only(a, WL_M(WL_T_INT))))
+      rc = wl_not_taken(c->err, "DISTINCT values that SQLite would meet in the order of an index");
+  }
+  if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
+    rc =
+        wl_not_taken(c->err, "group_concat(), and SQLite would meet rows in the order of an index");
+  out->reg = wl_domain_reg(c->agg_domains[k]);
+  return rc ? rc : distinct_values(c, a, coll, use, &out->acc);
+}
+
+static wl_status concat(wl_compiler *c, int k, wl_operand *a) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_program *p = c->p;
+  wl_operand separator;
+  if (!c->in->rowid_order)
+    return wl_not_taken(c->err,
+                        "group_concat(), and SQLite would meet rows in the order of an index");
+  wl_status rc = wl_only_null(a) ? WL_OK : wl_compile_text(c, a);
+  if (!rc)
+    rc = g->separator ? wl_compile_expr(c, g->separator, &separator)
+                      : wl_compile_constant(c, wl_text((const wl_u8 *)",", 1), &separator);
+  if (!rc && !wl_only_null(&separator)) rc = wl_compile_text(c, &separator);
+  if (rc) return rc;
+  p->in_order = true;
+  p->aggs[k].final = WL_AGG_CONCAT;
+  p->aggs[k].acc = p->n_accs;
+  c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggConcat};
+  return wl_compile_append(
+      c, (wl_instr){WL_OP__AggConcat, (wl_i16)p->aggs[k].acc, a->x, separator.x, 0});
+}
+
+wl_status wl_compile_aggregate(wl_compiler *c, int k) {
+  const wl_bagg *g = &c->in->query->aggs[k];
+  wl_agg *out = &c->p->aggs[k];
+  wl_operand a = wl_no_operand;
+  wl_status rc = WL_OK;
+  int coll = g->arg ? wl_bexpr_coll(g->arg) : WL_COLL_BINARY;
+  bool extreme = g->fn == WL_FN_MIN || g->fn == WL_FN_MAX;
+  bool by_code = (g->fn == WL_FN_COUNT && !g->distinct) ||
+                 ((g->fn == WL_FN_COUNT || extreme) && coll == WL_COLL_BINARY);
+  if (g->arg) rc = wl_compile_coded(c, g->arg, &a);
+  if (!rc) rc = wl_compile_value(c, &a);
+  if (!rc && !by_code) rc = wl_compile_plain(c, &a);
+  if (rc) return rc;
+  /* rowids differ anyway, and so do extremes */
+  bool unique = g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0;
+  if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
+    return distinct_aggregate(c, k, &a);
+  switch (g->fn) {
+  case WL_FN_CONCAT: rc = concat(c, k, &a); break;
+  case WL_FN_COUNT:
+    out->final = WL_AGG_COUNT;
+    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+    if (!g->arg || !wl_nullable(&a)) {
+      a = wl_no_operand;
+      rc = accumulator(c, WL_OP__AggRows, &a, 0, &out->acc);
+    } else {
+      rc = accumulator(c, WL_OP__AggCount, &a, 0, &out->acc);
+    }
+    break;
+  case WL_FN_SUM:
+  case WL_FN_TOTAL:
+  case WL_FN_AVG:
+    out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
+    rc = sum(c, &a, g->fn, &out->acc, &c->agg_domains[k]);
+    break;
+  case WL_FN_MIN:
+  case WL_FN_MAX: {
+    bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
+    bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
+    if (wl_compile_ties(&a, coll) && !c->in->rowid_order)
+      return wl_not_taken(c->err,
+                          "%s() has ties, and SQLite would meet them in the order of an index",
+                          min ? "min" : "max");
+    out->final = WL_AGG_MINMAX;
+    c->agg_domains[k] = wl_domain_with_null(a.dom, true);
+    rc = accumulator(c,
+                     I   ? (min ? WL_OP__AggMinI : WL_OP__AggMaxI)
+                     : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
+                         : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
+                     &a, I || F ? 0 : coll, &out->acc);
+    if (c->in->query->bare && c->in->query->decides == k) c->p->accs[out->acc].rowed = true;
+    break;
+  }
+  }
+  out->reg = wl_domain_reg(c->agg_domains[k]);
+  if (extreme && a.dict) {
+    out->dict = a.dict;
+    out->reg.type = WL_R_INT;
+  }
+  return rc;
+}

@@ -23,6 +23,7 @@
 #include "../rng.h"
 #include "../rows.h"
 #include "../tap.h"
+#include "values.h"
 
 enum { MAX_COLS = 6, MAX_ROWS = 64, MAX_OUT = 6, MAX_KIDS = 7, MAX_BINDS = 3, MAX_NODES = 4000 };
 
@@ -85,97 +86,19 @@ typedef struct world {
 
 /* ---- values */
 
-static char *format(const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  char *s = must(sqlite3_vmprintf(fmt, ap));
-  va_end(ap);
-  return s;
-}
-
-static const char *const wide_ints[] = {
-    "127",        "128",         "-128",        "-129",        "255",        "256",
-    "32767",      "32768",       "-32768",      "-32769",      "65535",      "65536",
-    "2147483647", "2147483648",  "-2147483648", "-2147483649", "4294967295", "4294967296",
-    "1000000007", "-1000000007", "3037000500",  "-3037000500"};
-static const char *const special_ints[] = {"0",
-                                           "1",
-                                           "-1",
-                                           "9007199254740991",
-                                           "9007199254740992",
-                                           "9007199254740993",
-                                           "-9007199254740993",
-                                           "9223372036854775807",
-                                           "9223372036854775806",
-                                           "-9223372036854775808",
-                                           "-9223372036854775807",
-                                           "4611686018427387904"};
-static const char *const wild_reals[] = {"0.0",
-                                         "-0.0",
-                                         "1e308",
-                                         "-1e308",
-                                         "9e999",
-                                         "-9e999",
-                                         "5e-324",
-                                         "1e-308",
-                                         "0.1",
-                                         "1e15",
-                                         "123456789.123",
-                                         "9007199254740992.0",
-                                         "1e16",
-                                         "-2.5",
-                                         "9223372036854775807.0",
-                                         "9.3e18",
-                                         "-9223372036854775808.0",
-                                         "1e19",
-                                         "16777217.0",
-                                         "0.5"};
-static const char *const words[] = {"'a'",   "'b'",     "'abc'", "'ABC'",
-                                    "'Abc'", "'zebra'", "''",    "'abc  '"};
-static const char *const numeric_texts[] = {"'0'",
-                                            "'1'",
-                                            "'-1'",
-                                            "' 12 '",
-                                            "'1e5'",
-                                            "'1.5'",
-                                            "'.5'",
-                                            "'12abc'",
-                                            "'0x10'",
-                                            "'-0.0'",
-                                            "'5.'",
-                                            "'1e'",
-                                            "'007'",
-                                            "'9007199254740993'",
-                                            "'9223372036854775808'",
-                                            "'1e400'"};
-static const char *const odd_texts[] = {
-    "CAST(x'610062' AS TEXT)",
-    "CAST(x'00' AS TEXT)",
-    "'é'",
-    "'日本語'",
-    "'\xf0\x9f\x98\x80'",
-    "' '",
-    "'it''s'",
-    "'a rather long text, longer than any short-string buffer would be'",
-    "CAST(x'ff' AS TEXT)",
-    "'\"quoted\"'"};
-static const char *const blobs[] = {"x''", "x'00'", "x'6162'", "x'3132'", "x'ff'", "x'616200'"};
-
-#define PICK(w, a) ((a)[rng_below(&(w)->r, (int)(sizeof(a) / sizeof((a)[0])))])
-
 static char *value(world *w, flavour f) {
   switch (f) {
   case F_SMALL: return format("%d", rng_below(&w->r, 41) - 20);
   case F_DYADIC: return format("%!.3f", (rng_below(&w->r, 4001) - 2000) / 8.0);
   case F_BOOL: return format("%d", rng_below(&w->r, 2));
-  case F_WIDE: return format("%s", PICK(w, wide_ints));
-  case F_SPECIAL_INT: return format("%s", PICK(w, special_ints));
-  case F_WILD_REAL: return format("%s", PICK(w, wild_reals));
+  case F_WIDE: return format("%s", PICK(&w->r, wide_ints));
+  case F_SPECIAL_INT: return format("%s", PICK(&w->r, edge_ints));
+  case F_WILD_REAL: return format("%s", PICK(&w->r, wild_reals));
   case F_NULLS: return format("NULL");
-  case F_WORDS: return format("%s", PICK(w, words));
-  case F_NUMERIC_TEXT: return format("%s", PICK(w, numeric_texts));
-  case F_ODD_TEXT: return format("%s", PICK(w, odd_texts));
-  case F_BLOBS: return format("%s", PICK(w, blobs));
+  case F_WORDS: return format("%s", PICK(&w->r, words));
+  case F_NUMERIC_TEXT: return format("%s", PICK(&w->r, numeric_texts));
+  case F_ODD_TEXT: return format("%s", PICK(&w->r, odd_texts));
+  case F_BLOBS: return format("%s", PICK(&w->r, blobs));
   default: return value(w, (flavour)rng_below(&w->r, F_MIXED));
   }
 }
@@ -212,7 +135,7 @@ static void make_table(world *w) {
   for (int c = 0; c < t->n_cols; c++) {
     t->flavour[c] = (flavour)rng_below(&w->r, numeric ? F_WORDS : N_FLAVOURS);
     n += (size_t)snprintf(t->schema + n, sizeof t->schema - n, "%sc%d %s", c ? ", " : "", c,
-                          numeric ? PICK(w, plain) : PICK(w, types));
+                          numeric ? PICK(&w->r, plain) : PICK(&w->r, types));
   }
   snprintf(t->schema + n, sizeof t->schema - n, ")%s", t->has_rowid ? "" : " WITHOUT ROWID");
   t->n_rows = rng_chance(&w->r, 10) ? rng_below(&w->r, 2) : rng_below(&w->r, MAX_ROWS) + 1;
@@ -400,11 +323,11 @@ static ex *expr(world *w, int depth) {
   int d = depth - 1, k = rng_below(&w->r, 100);
   if (depth <= 0) return leaf(w);
   if (k < 8) return leaf(w);
-  if (k < 58) return grow(w, PICK(w, binary), d);
-  if (k < 68) return grow(w, PICK(w, unary), d);
-  if (k < 74) return grow(w, PICK(w, cast), d);
-  if (k < 78) return grow(w, PICK(w, collate), d);
-  return grow(w, PICK(w, other), d);
+  if (k < 58) return grow(w, PICK(&w->r, binary), d);
+  if (k < 68) return grow(w, PICK(&w->r, unary), d);
+  if (k < 74) return grow(w, PICK(&w->r, cast), d);
+  if (k < 78) return grow(w, PICK(&w->r, collate), d);
+  return grow(w, PICK(&w->r, other), d);
 }
 
 /* An aggregate whose value does not depend on the order of its inputs. */
@@ -415,10 +338,10 @@ static ex *exact_aggregate(world *w) {
     int c = rng_below(&w->r, w->t.n_cols);
     if (w->t.flavour[c] > F_BOOL) continue;
     if (rng_chance(&w->r, 50)) break;
-    return node(w, PICK(w, sums), text_node(w, format("c%d", c)));
+    return node(w, PICK(&w->r, sums), text_node(w, format("c%d", c)));
   }
   if (rng_chance(&w->r, 20)) return text_node(w, format("count(*)"));
-  return node(w, PICK(w, any), expr(w, 2));
+  return node(w, PICK(&w->r, any), expr(w, 2));
 }
 
 static void make_query(world *w) {
@@ -434,10 +357,10 @@ static void make_query(world *w) {
       q->out[i] = expr(w, rng_below(&w->r, 4));
     } else if (rng_chance(&w->r, 45)) {
       q->sum_of[i] = expr(w, rng_below(&w->r, 3));
-      q->out[i] = node(w, PICK(w, sums), q->sum_of[i]);
+      q->out[i] = node(w, PICK(&w->r, sums), q->sum_of[i]);
     } else if (rng_chance(&w->r, 20)) {
       ex *left = exact_aggregate(w), *right = exact_aggregate(w);
-      q->out[i] = node(w, PICK(w, over), left, right);
+      q->out[i] = node(w, PICK(&w->r, over), left, right);
     } else {
       q->out[i] = exact_aggregate(w);
     }

@@ -20,6 +20,9 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_FILTER(F0) return false;
 #define FOLD_RESULT(F0) return false;
 #define FOLD_GROUP(F0)  return false;
+#define FOLD_PROBE(F0)  return false;
+#define FOLD_MATCH(F0)  return false;
+#define FOLD_FOUND(F0)  return false;
 #define FOLD_AGG(F0)    return false;
 #define FOLD_IN(F0)     return false;
 #define FOLD_CALL(F0)   return false;

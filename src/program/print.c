@@ -59,6 +59,7 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     }
     break;
   case WL_SHAPE_GROUP:
+  case WL_SHAPE_PROBE:
   case WL_SHAPE_CALL:
   case WL_SHAPE_RESULT: {
     const char *list = o->shape == WL_SHAPE_CALL ? p->calls[in->c].text : "";

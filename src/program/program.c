@@ -26,6 +26,7 @@ const char wl_shapes[WL_N_SHAPES][5] = {
     [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
     [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
     [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
+    [WL_SHAPE_PROBE] = "    ",    [WL_SHAPE_MATCH] = "    ",    [WL_SHAPE_FOUND] = "B   ",
     [WL_SHAPE_AGG_V] = " V  ",    [WL_SHAPE_AGG_VV] = " VV ",
 };
 
@@ -33,6 +34,7 @@ int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
   switch (wl_opcodes[in->op].shape) {
   case WL_SHAPE_RESULT: return p->n_results;
   case WL_SHAPE_GROUP: return p->n_keys;
+  case WL_SHAPE_PROBE: return p->joins[in->c].n_keys;
   case WL_SHAPE_CALL: return p->calls[in->c].n;
   default: return 0;
   }
@@ -42,6 +44,7 @@ wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
   switch (wl_opcodes[in->op].shape) {
   case WL_SHAPE_RESULT: return p->results[k].operand;
   case WL_SHAPE_GROUP: return p->keys[k].operand;
+  case WL_SHAPE_PROBE: return p->joins[in->c].keys[k];
   default: return p->calls[in->c].args[k];
   }
 }

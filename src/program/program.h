@@ -5,7 +5,10 @@
 ** Invariants (wl_program_verify checks 1 to 5):
 ** 1. Plan-level opcodes stand outside Parallel … Converge, row-level ones inside.
 ** 2. A row-level register is written once per row before any use on every path.
-** 3. Jumps go forward, to the Converge of their own block.
+** 3. Jumps go forward, to the Converge of their own block; between an Expand and its Match, to
+**    that Match.
+** 3a. No register is read past an Expand or Match that was set before it: only the rows of the
+**    sources go on from there.
 ** 4. Operand types fit the opcode's shape; constants are of the register type asked for.
 ** 5. Every index (register, constant, column, accumulator, address) is in bounds.
 ** 6. The program points into the arena it was compiled in and nowhere else.
@@ -24,6 +27,9 @@ typedef enum wl_shape {
   WL_SHAPE_FILTER,
   WL_SHAPE_RESULT,
   WL_SHAPE_GROUP,
+  WL_SHAPE_PROBE,
+  WL_SHAPE_MATCH,
+  WL_SHAPE_FOUND,
   WL_SHAPE_I_II,
   WL_SHAPE_I_IIZ,
   WL_SHAPE_I_I,
@@ -205,6 +211,28 @@ typedef struct wl_order {
   bool desc, nulls_last;
 } wl_order;
 
+struct wl_lookup;
+
+/* What becomes of a row by the rows of another source that match it. */
+typedef enum wl_join_how {
+  WL_HOW_INNER, /* one row for each match */
+  WL_HOW_LEFT,  /* the same, and one without a match where there is none */
+  WL_HOW_SEMI,  /* the row, if there is a match */
+  WL_HOW_ANTI,  /* the row, if there is none */
+  WL_HOW_MARK   /* the row, with its first match if there is one */
+} wl_join_how;
+
+/* A join: how Probe, or Expand with its Match, finds rows of another source. After SEMI and ANTI
+** that source has no row to read. */
+typedef struct wl_join {
+  int source; /* whose row is found, from 1 */
+  wl_join_how how;
+  const struct wl_lookup *lookup; /* its rows by key; held by the run */
+  wl_i16 *keys;                   /* operands, as many as the lookup has keys */
+  int n_keys;
+  int match; /* of Expand: pc of its Match, or -1 (INNER has none: what follows filters) */
+} wl_join;
+
 typedef enum wl_source_kind { WL_SOURCE_TABLE, WL_SOURCE_AGGREGATES } wl_source_kind;
 
 typedef struct wl_program {
@@ -218,7 +246,13 @@ typedef struct wl_program {
   const char **column_names;
   wl_reg *column_regs; /* type of each */
   int n_columns;
-  const char *table; /* printable name */
+  wl_u8 *column_sources;     /* [n_columns]: the source each is of; NULL: all of source 0 */
+  const char **source_names; /* [n_sources], printable; NULL where there is one */
+  int n_sources;             /* 0 and 1: no joins */
+  wl_join *joins;
+  int n_joins;
+  bool expands;      /* there is an Expand: a row may become many */
+  const char *table; /* printable name of source 0 */
   wl_map *maps;
   int n_maps;
   wl_inset *insets;

@@ -304,6 +304,21 @@ WL_FN wl_val wl_op_RemV(wl_vctx *x, wl_val a, wl_val b, int c) {
 }
 
 /* Any value as an integer: of text its leading digits count, too large is clamped. */
+/* Keys of joins: the same value in the type that the other side's keys have, if it is there. */
+WL_FN wl_val wl_op_KeyI(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x, (void)b, (void)c;
+  if (a.t == WL_T_INT) return a;
+  if (a.t != WL_T_REAL) return wl_null();
+  wl_i64 i = wl_f64_to_i64(wl_as_f64(a.v));
+  return wl_cmp_if(i, wl_as_f64(a.v)) == 0 ? wl_int(i) : wl_null();
+}
+WL_FN wl_val wl_op_KeyF(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)x, (void)b, (void)c;
+  if (a.t == WL_T_REAL) return a;
+  if (a.t != WL_T_INT) return wl_null();
+  double r = (double)(wl_i64)a.v;
+  return wl_cmp_if((wl_i64)a.v, r) == 0 ? wl_real(r) : wl_null();
+}
 WL_FN wl_val wl_op_ToInt(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   (void)b;

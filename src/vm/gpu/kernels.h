@@ -364,6 +364,9 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
   break;
+#define K_PROBE(F) break;
+#define K_MATCH(F) break;
+#define K_FOUND(F) break;
 #define K_AGG(F)                                                                                   \
   K_EACH K_LIVE {                                                                                  \
     if (g) kg_add(sh, g, &in, a, K_SLOT, base + K_SLOT, group[k]);                                 \

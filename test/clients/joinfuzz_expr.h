@@ -19,14 +19,19 @@ enum { MAX_SOURCES = 6, MAX_OWNED = 4000, MAX_SUBS = 40, MAX_MERGED = 8, MAX_BIN
 typedef struct source {
   char alias[16];
   const relation *rel;
+  bool hidden; /* in parentheses: no rowid */
 } source;
 
 /* The FROM of one SELECT, with the SELECT around it. */
 typedef struct scope {
   source src[MAX_SOURCES];
   int n;
-  char merged[MAX_MERGED][16]; /* columns of USING and NATURAL */
+  struct { /* columns of USING and NATURAL, and how many sources have them */
+    char name[16];
+    int n;
+  } merged[MAX_MERGED];
   int n_merged;
+  bool done;     /* no more sources come: a name without its table is safe */
   double n_rows; /* about */
   bool outer_join;
   const struct scope *outer;
@@ -67,19 +72,25 @@ static void forget(maker *m) {
 
 /* ---- leaves */
 
-static bool is_merged(const scope *sc, const char *name) {
+static int n_with(const scope *sc, int n, const char *name) {
+  int found = 0;
+  for (int i = 0; i < n; i++)
+    for (int c = 0; c < sc->src[i].rel->n_cols; c++)
+      found += !strcmp(sc->src[i].rel->col[c].name, name);
+  return found;
+}
+
+/* How many of the sources USING and NATURAL have made one of, by this name. */
+static int n_merged(const scope *sc, const char *name) {
   for (int i = 0; i < sc->n_merged; i++)
-    if (!strcmp(sc->merged[i], name)) return true;
-  return false;
+    if (!strcmp(sc->merged[i].name, name)) return sc->merged[i].n;
+  return 0;
 }
 
 /* Only one source has it, here and further out: no table name is needed. */
 static bool is_alone(const scope *sc, const char *name) {
   int n = 0;
-  for (; sc; sc = sc->outer)
-    for (int i = 0; i < sc->n; i++)
-      for (int c = 0; c < sc->src[i].rel->n_cols; c++)
-        n += !strcmp(sc->src[i].rel->col[c].name, name);
+  for (; sc; sc = sc->outer) n += n_with(sc, sc->n, name);
   return n == 1;
 }
 
@@ -95,11 +106,13 @@ static val literal(maker *m) {
 
 static val column_of(maker *m, const scope *sc, const source *s) {
   const relation *t = s->rel;
-  if (rng_chance(m->r, 6) && t->has_rowid) return (val){SAY(m, "%s.rowid", s->alias), V_INT, false};
+  if (rng_chance(m->r, 6) && t->has_rowid && !s->hidden)
+    return (val){SAY(m, "%s.rowid", s->alias), V_INT, false};
   const column *c = &t->col[rng_below(m->r, t->n_cols)];
-  if (is_merged(sc, c->name) && rng_chance(m->r, 50))
+  if (sc->done && rng_chance(m->r, 50) && n_merged(sc, c->name) > 0 &&
+      n_merged(sc, c->name) == n_with(sc, sc->n, c->name))
     return (val){SAY(m, "%s", c->name), V_MANY | V_COLLATED, false};
-  if (rng_chance(m->r, 20) && is_alone(sc, c->name))
+  if (sc->done && rng_chance(m->r, 20) && is_alone(sc, c->name))
     return (val){SAY(m, "%s", c->name), c->holds, c->exact};
   return (val){SAY(m, "%s.%s", s->alias, c->name), c->holds, c->exact};
 }
@@ -122,7 +135,13 @@ static val leaf(maker *m, const scope *sc) {
   return literal(m);
 }
 
-/* ---- patterns: '#' an expression, '@' a leaf, '{' a pattern for LIKE, '^' a condition */
+/* The unique column of a source, or NULL. */
+static const char *key_of(const source *s) {
+  return s->rel->key[0] && (s->rel->key[0] == 'k' || !s->hidden) ? s->rel->key : NULL;
+}
+
+/* ---- patterns: '#' an expression, '@' a leaf, '$' a column, '{' a pattern for LIKE, '^' a
+ * condition */
 
 static val expr(maker *m, const scope *sc, int depth);
 static char *condition(maker *m, const scope *sc, int depth);
@@ -135,10 +154,11 @@ static char *grow(maker *m, const scope *sc, const char *pattern, int depth) {
   char *s = "";
   const char *p = pattern;
   while (*p) {
-    size_t n = strcspn(p, "#@{^");
+    size_t n = strcspn(p, "#@${^");
     char c = p[n];
     const char *part = c == '#'   ? expr(m, sc, depth).sql
                        : c == '@' ? leaf(m, sc).sql
+                       : c == '$' ? any_column(m, sc).sql
                        : c == '{' ? PICK(m->r, like_patterns)
                        : c == '^' ? condition(m, sc, depth)
                                   : "";
@@ -193,29 +213,29 @@ static val expr(maker *m, const scope *sc, int depth) {
 }
 
 static char *condition(maker *m, const scope *sc, int depth) {
-  static const char *const plain[] = {"@=@",
-                                      "@<@",
-                                      "@<=@",
-                                      "@>@",
-                                      "@>=@",
-                                      "@<>@",
-                                      "@ IS @",
-                                      "@ IS NOT @",
-                                      "@ IS NULL",
-                                      "@ IS NOT NULL",
-                                      "@ NOTNULL",
-                                      "@ BETWEEN @ AND @",
-                                      "@ NOT BETWEEN @ AND @",
-                                      "@ LIKE {",
-                                      "@ NOT LIKE {",
-                                      "@ IN (@,@,@)",
-                                      "@ NOT IN (@,1)",
-                                      "@ COLLATE NOCASE=@",
-                                      "@=@ COLLATE RTRIM",
-                                      "@ IS TRUE",
-                                      "(@,@)=(@,@)",
-                                      "(@,@)<(@,@)",
-                                      "@"};
+  static const char *const plain[] = {"$=@",
+                                      "$<@",
+                                      "$<=@",
+                                      "$>@",
+                                      "$>=@",
+                                      "$<>@",
+                                      "$ IS @",
+                                      "$ IS NOT @",
+                                      "$ IS NULL",
+                                      "$ IS NOT NULL",
+                                      "$ NOTNULL",
+                                      "$ BETWEEN @ AND @",
+                                      "$ NOT BETWEEN @ AND @",
+                                      "$ LIKE {",
+                                      "$ NOT LIKE {",
+                                      "$ IN (@,@,@)",
+                                      "$ NOT IN (@,1)",
+                                      "$ COLLATE NOCASE=@",
+                                      "$=@ COLLATE RTRIM",
+                                      "$ IS TRUE",
+                                      "($,@)=(@,@)",
+                                      "($,@)<(@,@)",
+                                      "$"};
   static const char *const deep[] = {
       "(^ AND ^)", "(^ OR ^)",      "(^ OR @ IS NULL)", "NOT (^)",    "#=#",
       "#<#",       "# IS NOT NULL", "(^) IS NOT TRUE",  "# IN (#,@)", "# BETWEEN @ AND #"};

@@ -57,7 +57,7 @@ static const relation *pick_relation(maker *m, double beside, int depth, char **
     } else {
       t = &s->rel[rng_below(m->r, s->n_tables)];
     }
-    if (t->n_rows < 1 && rng_chance(m->r, 70)) continue;
+    if (t->n_rows < 1 && rng_chance(m->r, 85)) continue;
     if (!is_big(t) && t->n_rows * beside <= m->room) break;
   }
   if (is_big(t) || t->n_rows * beside > m->room) {
@@ -88,10 +88,12 @@ static char *add_source(maker *m, scope *sc, const relation *t, char *sql) {
 static char *equality(maker *m, const scope *sc, int at, bool by_key) {
   const source *a = &sc->src[rng_below(m->r, at)], *b = &sc->src[at + rng_below(m->r, sc->n - at)];
   val x = column_of(m, sc, a), y = column_of(m, sc, b);
-  if (by_key && b->rel->key[0])
-    y.sql = SAY(m, "%s.%s", b->alias, b->rel->key);
-  else if (by_key && a->rel->key[0])
-    x.sql = SAY(m, "%s.%s", a->alias, a->rel->key);
+  for (int i = 0; i < 3 && !(x.holds & y.holds & ~(unsigned)V_COLLATED); i++)
+    y = column_of(m, sc, b); /* likely to meet */
+  if (by_key && key_of(b))
+    y.sql = SAY(m, "%s.%s", b->alias, key_of(b));
+  else if (by_key && key_of(a))
+    x.sql = SAY(m, "%s.%s", a->alias, key_of(a));
   if (rng_chance(m->r, 50)) return SAY(m, "%s=%s", x.sql, y.sql);
   return SAY(m, "%s=%s", y.sql, x.sql);
 }
@@ -102,8 +104,8 @@ static char *on_condition(maker *m, const scope *sc, int at, int depth) {
       "%s=%s+1", "%s||''=%s",    "%s LIKE %s",   "%s=%s COLLATE NOCASE",
       "+%s=%s",  "%s IS NOT %s", "%s IN (%s,1)", "CAST(%s AS TEXT)=%s"};
   int k = rng_below(m->r, 100);
-  if (k < 40) return equality(m, sc, at, rng_chance(m->r, 35));
-  if (k < 50) return SAY(m, "%s AND %s", equality(m, sc, at, false), equality(m, sc, at, false));
+  if (k < 44) return equality(m, sc, at, rng_chance(m->r, 35));
+  if (k < 51) return SAY(m, "%s AND %s", equality(m, sc, at, false), equality(m, sc, at, false));
   if (k < 58)
     return SAY(m, "%s AND %s", equality(m, sc, at, false), condition(m, sc, depth > 0 ? 1 : 0));
   if (k < 63) return SAY(m, "%s OR %s", equality(m, sc, at, false), equality(m, sc, at, false));
@@ -126,23 +128,30 @@ static char *on_condition(maker *m, const scope *sc, int at, int depth) {
   return condition(m, sc, depth);
 }
 
-/* Names that both sides have: for USING. */
-static int common_columns(const scope *sc, int at, const char **names) {
+/* Names that both sides have, for USING: the left must have them once, or as one. */
+static int common_columns(const scope *sc, int at, const char **names, bool *clear) {
   int n = 0;
   const relation *b = sc->src[at].rel;
+  *clear = true;
   for (int c = 0; c < b->n_cols && n < MAX_COLS; c++) {
-    bool found = false;
-    for (int i = 0; i < at; i++)
-      for (int k = 0; k < sc->src[i].rel->n_cols; k++)
-        found |= !strcmp(sc->src[i].rel->col[k].name, b->col[c].name);
-    if (found) names[n++] = b->col[c].name;
+    int left = n_with(sc, at, b->col[c].name);
+    if (left == 1 || (left > 1 && left == n_merged(sc, b->col[c].name)))
+      names[n++] = b->col[c].name;
+    else
+      *clear &= left == 0;
   }
   return n;
 }
 
 static void merge_column(scope *sc, const char *name) {
-  if (is_merged(sc, name) || sc->n_merged == MAX_MERGED) return;
-  snprintf(sc->merged[sc->n_merged++], sizeof sc->merged[0], "%s", name);
+  for (int i = 0; i < sc->n_merged; i++)
+    if (!strcmp(sc->merged[i].name, name)) {
+      sc->merged[i].n++;
+      return;
+    }
+  if (sc->n_merged == MAX_MERGED) return;
+  sc->merged[sc->n_merged].n = 2;
+  snprintf(sc->merged[sc->n_merged++].name, sizeof sc->merged[0].name, "%s", name);
 }
 
 static char *using_clause(maker *m, scope *sc, const char **names, int n) {
@@ -168,7 +177,8 @@ static char *join_sides(maker *m, scope *sc, int at, char *left, char *right, do
   const char *names[MAX_COLS];
   bool tight = sc->n_rows * new_rows > m->room, big = false;
   for (int i = 0; i < sc->n; i++) big |= is_big(sc->src[i].rel);
-  int n_common = sc->n == at + 1 ? common_columns(sc, at, names) : 0;
+  bool clear = false;
+  int n_common = sc->n == at + 1 ? common_columns(sc, at, names, &clear) : 0;
   double most = sc->n_rows * new_rows;
   double meet = sc->n_rows > new_rows ? sc->n_rows : new_rows;
   if (tight || big) {
@@ -177,7 +187,7 @@ static char *join_sides(maker *m, scope *sc, int at, char *left, char *right, do
     sc->n_rows = meet;
     return SAY(m, "%s%s%s ON %s", left, op, right, equality(m, sc, at, true));
   }
-  if (n_common && rng_chance(m->r, 9)) {
+  if (n_common && (clear || rng_chance(m->r, 1)) && rng_chance(m->r, 14)) {
     for (int i = 0; i < n_common; i++) merge_column(sc, names[i]);
     sc->n_rows = meet * 2;
     return SAY(m, "%s%s%s", left, PICK(m->r, natural), right);
@@ -202,7 +212,10 @@ static char *from_list(maker *m, scope *sc, int n, int depth) {
     if (i > 0 && n - i >= 2 && rng_chance(m->r, 14)) {
       scope inner = {.outer = sc->outer};
       text = SAY(m, "(%s)", from_list(m, &inner, 2, depth > 1 ? 1 : depth));
-      for (int k = 0; k < inner.n; k++) sc->src[sc->n++] = inner.src[k];
+      for (int k = 0; k < inner.n; k++) {
+        sc->src[sc->n] = inner.src[k];
+        sc->src[sc->n++].hidden = true;
+      }
       new_rows = inner.n_rows;
       i++;
     } else {
@@ -231,7 +244,9 @@ static char *from_clause(maker *m, scope *sc, int most, int depth) {
   int k = rng_below(m->r, 100);
   int n = k < 14 ? 1 : k < 56 ? 2 : k < 80 ? 3 : k < 92 ? 4 : 5;
   if (m->may_be_big && n < 2) n = 2;
-  return from_list(m, sc, n < most ? n : most, depth);
+  char *sql = from_list(m, sc, n < most ? n : most, depth);
+  sc->done = true;
+  return sql;
 }
 
 #endif

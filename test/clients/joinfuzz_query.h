@@ -42,6 +42,7 @@ typedef struct core_options {
   bool top;   /* the result of the whole query */
   bool loose; /* may have sums that are not exact */
   bool named; /* columns get names that others have too */
+  bool bare;  /* columns without affinity: which arm gives a compound's is open */
 } core_options;
 
 typedef struct query {
@@ -164,7 +165,7 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   bool no_from = k < 3, whole = k >= 3 && k < 16, grouped = k >= 16 && k < 36;
   char *from = no_from ? "" : SAY(m, " FROM %s", from_clause(m, &sc, o->n_sources, o->depth));
   if (no_from) sc.n_rows = 1;
-  if (rng_chance(m->r, no_from ? 10 : 55))
+  if (rng_chance(m->r, no_from ? 10 : 45))
     from = SAY(m, "%s WHERE %s", from, condition(m, &sc, o->depth));
   to->grouped = grouped;
   to->distinct = !whole && !grouped && rng_chance(m->r, 14);
@@ -172,7 +173,7 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   if (to->distinct && (!o->top || rng_chance(m->r, 65))) oo.one = true;
   if (grouped) {
     bool one = !o->top || o->one || rng_chance(m->r, 65);
-    bool by_table = rng_chance(m->r, 15) && sc.src[0].rel->key[0];
+    bool by_table = rng_chance(m->r, 15) && key_of(&sc.src[0]);
     n_keys = 1 + rng_below(m->r, 3);
     for (int i = 0; i < n_keys; i++) key[i] = group_key(m, &sc, one);
     if (by_table)
@@ -192,6 +193,7 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
       snprintf(x->alias, sizeof x->alias, "%c", 'a' + (m->n_alias + i) % 6);
     else if (o->top && rng_chance(m->r, 45))
       snprintf(x->alias, sizeof x->alias, "o%d", i + 1);
+    if (o->bare) x->sql = SAY(m, "+%s", x->sql);
     list = SAY(m, "%s%s%s%s%s", list, i ? ", " : "", x->sql, x->alias[0] ? " AS " : "", x->alias);
   }
   if (to->star) {
@@ -209,9 +211,9 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   if (!grouped && !whole && !to->distinct && sc.n) {
     to->total = "";
     for (int i = 0; i < sc.n && to->total; i++)
-      to->total = sc.src[i].rel->key[0] ? SAY(m, "%s%s%s.%s", to->total, i ? ", " : "",
-                                              sc.src[i].alias, sc.src[i].rel->key)
-                                        : NULL;
+      to->total = key_of(&sc.src[i]) ? SAY(m, "%s%s%s.%s", to->total, i ? ", " : "",
+                                           sc.src[i].alias, sc.src[i].rel->key)
+                                     : NULL;
   }
 }
 
@@ -239,13 +241,14 @@ static void make_compound(maker *m, const scope *outer, core_options o, select_c
   bool all = rng_chance(m->r, 25);
   if (!o.n_out) o.n_out = 1 + rng_below(m->r, 3);
   o.loose = false;
+  o.bare = !o.top && rng_chance(m->r, 85);
   if (!o.top || rng_chance(m->r, 65)) o.one = true;
   o.n_sources = o.n_sources < 2 ? o.n_sources : 2;
   make_core(m, outer, &o, to);
   o.named = false;
   for (int i = 1; i < n; i++) {
     select_core arm = {0};
-    if (rng_chance(m->r, 8))
+    if (i + 1 < n && rng_chance(m->r, 15)) /* ORDER BY may not follow it */
       arm.sql = values_core(m, o.n_out);
     else
       make_core(m, outer, &o, &arm);
@@ -335,16 +338,17 @@ static val scalar_subquery(maker *m, const scope *sc, int depth) {
     const relation *t = keyed_table(m);
     char *from = add_source(m, &inner, t, SAY(m, "%s", t->name));
     inner.n_rows = t->n_rows;
+    inner.done = true;
     val x = rng_chance(m->r, 70) ? column_of(m, &inner, &inner.src[0]) : expr(m, &inner, 1);
     const char *a = inner.src[0].alias;
     if (k < 62) {
       v.sql = SAY(m, "(SELECT %s FROM %s WHERE %s.%s=%s)", x.sql, from, a, t->key, leaf(m, sc).sql);
     } else if (k < 87) {
       char *where = rng_chance(m->r, 80) ? condition(m, &inner, depth) : "1";
-      v.sql =
-          SAY(m, "(SELECT %s FROM %s WHERE %s ORDER BY %s%s.%s%s LIMIT 1%s)", x.sql, from, where,
-              rng_chance(m->r, 50) ? SAY(m, "%s DESC, ", any_column(m, &inner).sql) : "", a, t->key,
-              rng_chance(m->r, 40) ? " DESC" : "", rng_chance(m->r, 15) ? " OFFSET 1" : "");
+      v.sql = SAY(
+          m, "(SELECT %s FROM %s WHERE %s ORDER BY %s%s.%s%s LIMIT 1%s)", x.sql, from, where,
+          rng_chance(m->r, 50) ? SAY(m, "%s DESC, ", column_of(m, &inner, &inner.src[0]).sql) : "",
+          a, t->key, rng_chance(m->r, 40) ? " DESC" : "", rng_chance(m->r, 15) ? " OFFSET 1" : "");
     } else {
       v.sql = SAY(m, "(SELECT %s FROM %s WHERE %s)", x.sql, from, condition(m, &inner, 0));
       m->open = true;

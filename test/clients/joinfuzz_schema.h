@@ -133,13 +133,13 @@ static void make_columns(rng *r, relation *t, kind *kinds, char **decl) {
   } types[] = {{"INTEGER", 'i'}, {"INT", 'i'},     {"REAL", 'r'},       {"DOUBLE", 'r'},
                {"TEXT", 't'},    {"TEXT", 't'},    {"VARCHAR(9)", 't'}, {"BLOB", 'b'},
                {"", 'b'},        {"NUMERIC", 'n'}, {"BOOLEAN", 'n'}};
-  static const kind by_name[] = {K_SMALL, K_WORD, K_MIXED, K_HALF, K_EDGE, K_NUMERAL};
+  static const kind by_name[] = {K_SMALL, K_WORD, K_MIXED, K_HALF, K_SMALL, K_NUMERAL};
   int n = 2 + rng_below(r, 4), first = rng_below(r, 6);
   for (int i = 0; i < n; i++) {
     column *c = &t->col[t->n_cols++];
     int letter = (first + i) % 6;
     int type = rng_below(r, (int)(sizeof types / sizeof types[0]));
-    kind k = rng_chance(r, 55) ? by_name[letter] : (kind)rng_below(r, K_MIXED + 1);
+    kind k = rng_chance(r, 70) ? by_name[letter] : (kind)rng_below(r, K_MIXED + 1);
     const char *coll = rng_chance(r, 12)  ? " COLLATE NOCASE"
                        : rng_chance(r, 8) ? " COLLATE RTRIM"
                                           : "";

@@ -14,7 +14,7 @@
 
 #include "joinfuzz_schema.h"
 
-enum { MAX_TOKENS = 1200, SHRINK_SECONDS = 20 };
+enum { MAX_TOKENS = 1200, SHRINK_SECONDS = 10 };
 
 typedef bool still_fails(void *ctx, const char *sql);
 

@@ -165,7 +165,7 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   bool no_from = k < 3, whole = k >= 3 && k < 16, grouped = k >= 16 && k < 36;
   char *from = no_from ? "" : SAY(m, " FROM %s", from_clause(m, &sc, o->n_sources, o->depth));
   if (no_from) sc.n_rows = 1;
-  if (rng_chance(m->r, no_from ? 10 : 45))
+  if (rng_chance(m->r, no_from ? 10 : 38))
     from = SAY(m, "%s WHERE %s", from, condition(m, &sc, o->depth));
   to->grouped = grouped;
   to->distinct = !whole && !grouped && rng_chance(m->r, 14);

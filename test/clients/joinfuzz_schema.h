@@ -198,7 +198,7 @@ static void make_table(rng *r, schema *s, sqlite3 *db, int n_rows) {
   else
     run_sql(s, db, format("CREATE TABLE %s(%s)", t->name, decl));
   sqlite3_free(decl);
-  for (int c = 0; c < MAX_COLS; c++) nulls[c] = rng_chance(r, 30) ? 0 : rng_chance(r, 50) ? 15 : 60;
+  for (int c = 0; c < MAX_COLS; c++) nulls[c] = rng_chance(r, 35) ? 0 : rng_chance(r, 60) ? 15 : 60;
   for (int i = 0; i < n_rows;) {
     char *all = format("INSERT INTO %s VALUES", t->name);
     for (int k = 0; k < 100 && i < n_rows; k++, i++) {

@@ -18,8 +18,9 @@
 #include "../engines.h"
 #include "../tap.h"
 #include "fuzz_query.h"
+#include "outcome.h"
 
-enum { MAX_REASONS = 200, MAX_FAILED = 5, PER_TABLE = 40 };
+enum { MAX_FAILED = 5, PER_TABLE = 40 };
 
 typedef struct world {
   rng r;
@@ -31,11 +32,7 @@ typedef struct world {
   rows got, want;
   char reason[300];
   long n_run, n_native, n_engine, n_errors;
-  struct {
-    char text[120];
-    long n;
-  } reasons[MAX_REASONS];
-  int n_reasons;
+  reasons reasons;
 } world;
 
 static sqlite3 *open_db(world *w) {
@@ -107,33 +104,10 @@ static void forgive_sums(world *w, sqlite3 *db, int set) {
 }
 
 /* Rows in an order that the last digits of a sum do not change. */
-static const rows *sorted_rows;
-static const query *sorted_query;
-
-static int by_cells(const void *x, const void *y) {
-  const cell *a = *(cell *const *)x, *b = *(cell *const *)y;
-  for (int sums = 0; sums < 2; sums++)
-    for (int c = 0; c < sorted_rows->n_col; c++) {
-      bool sum = c < sorted_query->n_out && !sorted_query->star && sorted_query->sum_of[c];
-      int d = sum == (sums == 1) ? cell_order(sorted_rows, &a[c], &b[c]) : 0;
-      if (d) return d;
-    }
-  return 0;
-}
-
-static void sort_rows(const query *q, rows *r) {
-  size_t k = (size_t)r->n_col;
-  if (r->n_rows < 2 || k == 0) return;
-  cell **at = must(malloc(r->n_rows * sizeof *at));
-  cell *copy = must(malloc(r->n_rows * k * sizeof *copy));
-  for (size_t i = 0; i < r->n_rows; i++) at[i] = r->cells + i * k;
-  sorted_rows = r;
-  sorted_query = q;
-  qsort(at, r->n_rows, sizeof *at, by_cells);
-  for (size_t i = 0; i < r->n_rows; i++) memcpy(copy + i * k, at[i], k * sizeof *copy);
-  memcpy(r->cells, copy, r->n_rows * k * sizeof *copy);
-  free(at);
-  free(copy);
+static void sort_answer(const query *q, rows *r) {
+  bool sum[2 * MAX_COLS + MAX_OUT] = {false};
+  for (int c = 0; c < q->n_out && !q->star; c++) sum[c] = q->sum_of[c] != NULL;
+  sort_rows(r, sum);
 }
 
 /* Whether SQL leaves the order of the rows open, and SQLite's plan makes use of that. */
@@ -186,8 +160,8 @@ static bool agree(world *w, sqlite3 *db, char *why, size_t n_why) {
       sqlite3_reset(b);
       same = rows_same(&w->got, &w->want, false, why, n_why);
       if (!same && order_open(w, db, sql)) {
-        sort_rows(&w->q, &w->got);
-        sort_rows(&w->q, &w->want);
+        sort_answer(&w->q, &w->got);
+        sort_answer(&w->q, &w->want);
       }
       if (!same) {
         if (w->q.aggregate) forgive_sums(w, db, set);
@@ -301,21 +275,6 @@ static void shrink(world *w) {
 
 /* ---- telling */
 
-static void print_rows(const char *who, const rows *r) {
-  char text[256];
-  if (r->rc != SQLITE_DONE) {
-    printf("-- %s: error %d, %s\n", who, r->xrc, r->err);
-    return;
-  }
-  printf("-- %s: %zu rows\n", who, r->n_rows);
-  for (size_t i = 0; i < r->n_rows && i < 12; i++) {
-    printf("--  ");
-    for (int c = 0; c < r->n_col; c++)
-      printf(" %s", cell_text(r, &r->cells[i * (size_t)r->n_col + (size_t)c], text, sizeof text));
-    printf("\n");
-  }
-}
-
 static void report(world *w, const char *name, const char *first_why) {
   char why[900] = "";
   if (still_fails(w))
@@ -337,34 +296,6 @@ static void report(world *w, const char *name, const char *first_why) {
   print_rows("SQLite", &w->want);
   tap_bad(name, "%s", why);
   sqlite3_free(sql);
-}
-
-/* Counts a reason without its numbers and names. */
-static void note_reason(world *w) {
-  char text[120];
-  size_t n = 0;
-  for (const char *p = w->reason; *p && n + 1 < sizeof text; p++)
-    if (*p < '0' || *p > '9')
-      text[n++] = *p;
-    else if (n == 0 || text[n - 1] != 'N')
-      text[n++] = 'N';
-  text[n] = 0;
-  int i = 0;
-  while (i < w->n_reasons && strcmp(w->reasons[i].text, text)) i++;
-  if (i == MAX_REASONS) return;
-  if (i == w->n_reasons) memcpy(w->reasons[w->n_reasons++].text, text, sizeof text);
-  w->reasons[i].n++;
-}
-
-static void print_reasons(world *w) {
-  for (int shown = 0; shown < 25; shown++) {
-    int best = -1;
-    for (int i = 0; i < w->n_reasons; i++)
-      if (w->reasons[i].n && (best < 0 || w->reasons[i].n > w->reasons[best].n)) best = i;
-    if (best < 0) return;
-    printf("  %8ld  %s\n", w->reasons[best].n, w->reasons[best].text);
-    w->reasons[best].n = 0;
-  }
 }
 
 static void summary(world *w, uint64_t seed) {
@@ -411,7 +342,7 @@ static int run(world *w, uint64_t seed, long first, long n, bool verbose) {
       w->n_native += w->reason[0] && strncmp(w->reason, "sqlite", 6) != 0;
       w->n_engine +=
           !strncmp(w->reason, engine_prefix(w->engine), strlen(engine_prefix(w->engine)));
-      note_reason(w);
+      note_reason(&w->reasons, w->reason);
       if (same) continue;
       n_failed++;
       snprintf(name, sizeof name, "fuzz --engine %s --seed %llu --table %ld (query %d of it)",
@@ -456,7 +387,7 @@ int main(int argc, char **argv) {
            (unsigned long long)seed, w->n_run);
   if (!n_failed) tap_ok(name);
   summary(w, seed);
-  print_reasons(w);
+  print_reasons(&w->reasons, 25);
   rows_free(&w->got);
   rows_free(&w->want);
   for (int i = 0; i < MAX_NODES; i++)

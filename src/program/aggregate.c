@@ -40,7 +40,7 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
   if (rc) return rc;
   wl_opcode op;
   if (wl_only(a, I)) {
-    __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+    __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->max_rows;
     op = most <= WL_I64_MAX ? WL_OP__AggSumI : WL_OP__AggSumX;
     *dom = op == WL_OP__AggSumI ? wl_domain_int((wl_i64)-most, (wl_i64)most, true)
                                 : wl_domain_int(WL_I64_MIN, WL_I64_MAX, true);
@@ -50,6 +50,11 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
   }
   if (fn != WL_FN_SUM)
     *dom = wl_domain_any(F | WL_M(WL_T_NULL));
+  else if (op == WL_OP__AggSumX && c->in->unordered && !c->p->grouped) {
+    c->wants_group = true; /* groups know by their magnitude whether any order overflows */
+    return wl_not_taken(c->err, "sum() may overflow in some order");
+  } else if (op == WL_OP__AggSumX && c->in->unordered)
+    ;
   else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
     return wl_not_taken(c->err,
                         "sum() may overflow, and SQLite would add in the order of an index");
@@ -57,9 +62,10 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
 }
 
 /* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
-bool wl_compile_ties(const wl_operand *a, int coll) {
+bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll) {
   if (wl_has(a, WL_T_INT) && wl_has(a, WL_T_REAL)) return true;
-  if (wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
+  /* SQLite itself never shows the sign of a zero; it is kept where the order of rows is known */
+  if (!c->in->unordered && wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
   return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 
@@ -93,7 +99,7 @@ static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, 
 /* What the sum of different values can be. */
 static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn, wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
-  __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->in->n_rows;
+  __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->max_rows;
   bool fits = wl_only(a, I) && most <= WL_I64_MAX;
   *dom = wl_domain_any((wl_only(a, F) ? F : I | F) | WL_M(WL_T_NULL));
   if (wl_only(a, I))
@@ -115,7 +121,7 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
   if (g->fn == WL_FN_COUNT) {
     use = WL_DISTINCT_COUNT;
     out->final = WL_AGG_COUNT;
-    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+    c->agg_domains[k] = wl_domain_int(0, c->max_rows, false);
   } else if (g->fn == WL_FN_CONCAT) {
     use = WL_DISTINCT_CONCAT;
     out->final = WL_AGG_CONCAT;
@@ -124,7 +130,7 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
     out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
     rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
     /* which of equal values is added shows where they differ as numbers */
-    if (!rc && !c->in->rowid_order && (wl_compile_ties(a, coll) || !wl_only(a, WL_M(WL_T_INT))))
+    if (!rc && !c->in->rowid_order && (wl_compile_ties(c, a, coll) || !wl_only(a, WL_M(WL_T_INT))))
       rc = wl_not_taken(c->err, "DISTINCT values that SQLite would meet in the order of an index");
   }
   if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
@@ -177,7 +183,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_CONCAT: rc = concat(c, k, &a); break;
   case WL_FN_COUNT:
     out->final = WL_AGG_COUNT;
-    c->agg_domains[k] = wl_domain_int(0, c->in->n_rows, false);
+    c->agg_domains[k] = wl_domain_int(0, c->max_rows, false);
     if (!g->arg || !wl_nullable(&a)) {
       a = wl_no_operand;
       rc = accumulator(c, WL_OP__AggRows, &a, 0, &out->acc);
@@ -195,7 +201,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_MAX: {
     bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
     bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
-    if (wl_compile_ties(&a, coll) && !c->in->rowid_order)
+    if (wl_compile_ties(c, &a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err,
                           "%s() has ties, and SQLite would meet them in the order of an index",
                           min ? "min" : "max");

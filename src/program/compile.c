@@ -13,10 +13,15 @@
 
 /* ---- blocks */
 
+void wl_compile_forget(wl_compiler *c) {
+  c->stage = c->p->n_code;
+  memset(c->known, 0, (size_t)c->in->query->n_exprs * sizeof *c->known);
+}
+
 wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) {
   c->over_table = source == WL_SOURCE_TABLE;
   c->block = c->p->n_code;
-  memset(c->known, 0, (size_t)c->in->query->n_exprs * sizeof *c->known);
+  wl_compile_forget(c);
   if (c->deps) memset(c->deps, 0, (size_t)c->in->query->n_exprs * sizeof *c->deps);
   return wl_compile_append(c, (wl_instr){WL_OP__Parallel, 0, (wl_i16)source, 0, 0});
 }
@@ -25,8 +30,8 @@ wl_status wl_compile_end(wl_compiler *c) {
   wl_program *p = c->p;
   int end = p->n_code;
   p->code[c->block].c = (wl_i16)end;
-  for (int i = c->block; i < end; i++)
-    if (p->code[i].op == WL_OP__IfNot) p->code[i].c = (wl_i16)end;
+  for (int i = c->block; i < end; i++) /* but those of a join's test go to its Match */
+    if (p->code[i].op == WL_OP__IfNot && !p->code[i].c) p->code[i].c = (wl_i16)end;
   return wl_compile_append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
 }
 
@@ -39,10 +44,13 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
                    .err = c->err,
                    .over_table = c->over_table,
                    .agg_domains = c->agg_domains,
+                   .max_rows = c->max_rows,
+                   .maybe = c->maybe,
                    .groups = c->groups,
                    .n_groups = c->n_groups,
                    .fold = c->fold};
   *out = s;
+  memcpy(out->places, c->places, sizeof out->places);
   out->fold.fault = &out->fault;
   out->fold.chunks = NULL;
   wl_program *p = out->p = WL_NEW(c->arena, wl_program);
@@ -59,6 +67,9 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   p->column_names = c->p->column_names;
   p->column_regs = c->p->column_regs;
   p->n_columns = c->p->n_columns;
+  p->column_sources = c->p->column_sources;
+  p->source_names = c->p->source_names;
+  p->n_sources = c->p->n_sources;
   wl_operand null;
   wl_status rc = wl_compile_constant(out, wl_null(), &null); /* which unused operands name */
   return rc ? rc : wl_compile_begin(out, c->over_table ? WL_SOURCE_TABLE : WL_SOURCE_AGGREGATES);
@@ -87,7 +98,8 @@ void wl_compile_side_close(wl_compiler *s) {
 /* Result column k; where it is compared, its codes must be right for that collation. */
 static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) {
   wl_operand o;
-  wl_status rc = wl_compile_coded(c, e, &o);
+  bool wanted = !c->in->needed || c->in->needed[k] || c->in->query->distinct;
+  wl_status rc = wanted ? wl_compile_coded(c, e, &o) : wl_compile_constant(c, wl_null(), &o);
   if (!rc) rc = wl_compile_value(c, &o);
   if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
   if (rc) return rc;
@@ -100,7 +112,7 @@ static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) 
 /* Equal values that look different; which one stands for them depends on the order of rows. */
 static wl_status check_ties(const wl_compiler *c, const wl_domain *d, int coll, const char *what) {
   wl_operand o = {.dom = *d};
-  if (c->in->rowid_order || !wl_compile_ties(&o, coll)) return WL_OK;
+  if (c->in->rowid_order || !wl_compile_ties(c, &o, coll)) return WL_OK;
   return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index",
                       what);
 }
@@ -127,7 +139,7 @@ static wl_status sort_key(wl_compiler *c, const wl_border *o) {
   for (to->result = 0; to->result < q->n_results; to->result++) {
     const wl_bexpr *e = q->results[to->result];
     bool same = e == o->expr || (e->kind == WL_B_COLUMN && o->expr->kind == WL_B_COLUMN &&
-                                 e->index == o->expr->index);
+                                 e->slot == o->expr->slot);
     if (same && (to->coll == WL_COLL_BINARY || !p->results[to->result].dict)) return WL_OK;
   }
   to->result = p->n_results++;
@@ -154,8 +166,8 @@ static wl_status results(wl_compiler *c) {
                     q->distinct ? wl_bexpr_coll(q->results[k]) : WL_COLL_BINARY);
     p->distinct_colls[k] = (wl_u8)wl_bexpr_coll(q->results[k]);
     wl_operand o = {.dom = p->results[k].domain};
-    ties |= wl_compile_ties(&o, wl_bexpr_coll(q->results[k]));
-    if (!rc && (q->distinct || (q->n_order && !q->scan_known)))
+    ties |= wl_compile_ties(c, &o, wl_bexpr_coll(q->results[k]));
+    if (!rc && (q->distinct || (q->n_order && !q->scan_known && !c->in->unordered)))
       rc = check_ties(c, &p->results[k].domain, wl_bexpr_coll(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }
@@ -186,7 +198,7 @@ static wl_status group_keys(wl_compiler *c) {
     if (!rc) rc = wl_compile_value(c, &o);
     if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
     if (!rc) rc = check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
-    if (!rc && has_minmax(q) && wl_compile_ties(&o, coll))
+    if (!rc && has_minmax(q) && wl_compile_ties(c, &o, coll))
       rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
     if (rc) return rc;
     /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
@@ -244,6 +256,16 @@ static bool needs_group(const wl_query *q) {
   return q->grouped || needs;
 }
 
+/* Whether LIMIT or OFFSET cuts a sequence whose order nothing settles. */
+static wl_status check_cut(wl_compiler *c, bool limited) {
+  const wl_query *q = c->in->query;
+  if (!limited || !c->in->unordered || (q->aggregate && !q->grouped)) return WL_OK;
+  if (q->n_order == 0)
+    return wl_not_taken(c->err, "LIMIT without ORDER BY over rows that have no order of their own");
+  c->p->checks_cut = true; /* equal rows on both sides of the cut: SQLite's affair */
+  return WL_OK;
+}
+
 /* SELECT DISTINCT is GROUP BY all results, given in the order of first rows. A device does it
 ** by sorting instead. */
 static void choose_groups(wl_compiler *c) {
@@ -262,7 +284,7 @@ static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   choose_groups(c);
-  bool grouped = needs_group(q) || c->distinct_groups, second = q->aggregate || c->distinct_groups;
+  bool grouped = needs_group(q) || c->distinct_groups || (c->in->one_group && q->aggregate), second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   c->over_table = true; /* LIMIT knows of no groups, though one may be the same constant */
@@ -272,13 +294,14 @@ static wl_status compile(wl_compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
+  rc = check_cut(c, limited);
+  if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   bool sorted = (q->distinct && !c->distinct_groups) || q->n_scan > 0 ||
                 (q->n_order > 0 && !ordered_by_groups(q));
   if (!rc && limited && !second && !sorted)
     rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
-  if (!rc && q->where) rc = wl_compile_filter(c, q->where);
+  if (!rc) rc = wl_compile_sources(c);
   if (!rc && grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);
@@ -300,20 +323,24 @@ static wl_status compile(wl_compiler *c) {
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
 }
 
-wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out, wl_error *err) {
+wl_status wl_compile_open(wl_compiler *c) {
+  const wl_compile_in *in = c->in;
   const wl_query *q = in->query;
-  wl_compiler c = {.arena = arena, .in = in, .err = err};
-  wl_program *p = c.p = *out = WL_NEW(arena, wl_program);
-  if (!p) return wl_nomem(err);
+  wl_arena *arena = c->arena;
+  wl_program *p = c->p = WL_NEW(arena, wl_program);
+  if (!p) return wl_nomem(c->err);
   p->host_op = -1;
+  p->limit = -1;
   p->table = q->table;
   p->n_columns = q->n_cols;
-  p->n_results = q->n_results;
-  p->n_aggs = q->n_aggs;
+  p->unordered = in->unordered;
   p->columns = WL_NEW_N(arena, wl_i16, q->n_cols);
   p->column_names = WL_NEW_N(arena, const char *, q->n_cols);
   p->column_regs = WL_NEW_N(arena, wl_reg, q->n_cols);
-  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order + q->n_scan);
+  p->column_sources = WL_NEW_N(arena, wl_u8, q->n_cols + 1);
+  p->source_names = WL_NEW_N(arena, const char *, q->n_sources + 1);
+  p->joins = WL_NEW_N(arena, wl_join, 2 * q->n_sources + 2);
+  p->results = WL_NEW_N(arena, wl_result, q->n_results + q->n_order + q->n_scan + 1);
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
   p->order = WL_NEW_N(arena, wl_order, q->n_order + q->n_scan);
   p->keys = WL_NEW_N(arena, wl_key, q->n_groups + q->n_results);
@@ -321,26 +348,47 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   p->bares = WL_NEW_N(arena, wl_bare, q->n_cols);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);
   p->accs = WL_NEW_N(arena, wl_acc, q->n_aggs);
-  c.agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);
-  c.memo = WL_NEW_N(arena, wl_operand, q->n_exprs);
-  c.known = WL_NEW_N(arena, bool, q->n_exprs);
-  c.deps = WL_NEW_N(arena, int, q->n_exprs);
-  if (arena->failed) return wl_nomem(err);
+  c->agg_domains = WL_NEW_N(arena, wl_domain, q->n_aggs);
+  c->memo = WL_NEW_N(arena, wl_operand, q->n_exprs);
+  c->known = WL_NEW_N(arena, bool, q->n_exprs);
+  c->deps = WL_NEW_N(arena, int, q->n_exprs);
+  c->max_rows = in->n_rows;
+  memset(c->places, -1, sizeof c->places);
+  if (arena->failed) return wl_nomem(c->err);
   for (int i = 0; i < q->n_cols; i++) {
-    p->columns[i] = (wl_i16)q->cols[i];
+    p->columns[i] = (wl_i16)q->cols[i].column;
     p->column_regs[i] = wl_column_reg(in->cols[i]);
-    p->column_names[i] =
-        wl_arena_printf(arena, "%s", q->cols[i] < 0 ? "rowid" : in->table->cols[q->cols[i]].name);
+    p->column_names[i] = in->names ? in->names[i] : NULL;
+    p->column_sources[i] = 255; /* until its source has a place */
   }
+  c->fold.fault = &c->fault;
+  c->fold.max_text = in->max_text;
   wl_operand ignored;
-  c.fold.fault = &c.fault;
-  c.fold.max_text = in->max_text;
-  wl_status rc = wl_conv_take(&c.fold.conv, err);
-  if (!rc)
-    rc = wl_compile_constant(&c, wl_null(), &ignored); /* constant 0, which unused operands name */
-  if (!rc) rc = compile(&c);
-  wl_scratch_close(&c.fold);
-  wl_conv_give(c.fold.conv);
+  wl_status rc = wl_conv_take(&c->fold.conv, c->err);
+  /* constant 0, which unused operands name */
+  return rc ? rc : wl_compile_constant(c, wl_null(), &ignored);
+}
+
+void wl_compile_close(wl_compiler *c) {
+  wl_scratch_close(&c->fold);
+  wl_conv_give(c->fold.conv);
+}
+
+wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out, wl_error *err) {
+  wl_compiler c = {.arena = arena, .in = in, .err = err};
+  wl_status rc = wl_compile_open(&c);
+  if (!rc) {
+    c.p->n_results = in->query->n_results;
+    c.p->n_aggs = in->query->n_aggs;
+    rc = compile(&c);
+  }
+  wl_compile_close(&c);
+  *out = c.p;
+  if (rc == WL_NOT_TAKEN && c.wants_group && !in->one_group) {
+    wl_compile_in again = *in;
+    again.one_group = true;
+    return wl_compile(arena, &again, out, err);
+  }
   if (!rc && arena->failed) rc = wl_nomem(err);
-  return rc ? rc : wl_program_verify(p, err);
+  return rc ? rc : wl_program_verify(c.p, err);
 }

@@ -25,7 +25,13 @@ typedef struct wl_compiler {
   int size_code, size_regs, size_consts;
   wl_operand *memo; /* by node id; of the block being compiled */
   bool *known;
-  int block; /* first instruction of the block */
+  int block; /* first instruction of the block … */
+  int stage; /* … and of what follows the last Expand or Match: nothing before is read */
+  signed char places[WL_MAX_SOURCES]; /* of the query's sources: the program's; -1: no row yet */
+  wl_u64 maybe;                       /* sources that may have no row */
+  wl_i64 max_rows;                    /* that can come of the block */
+  bool wants_group;                   /* a sum needs in->one_group */
+  int size_joins;
   bool over_table;
   int *deps;                /* by node id: the one leaf it depends on, or DEPENDS_; of the block */
   int entry;                /* with entries: this leaf is what they are the entries of */
@@ -92,11 +98,25 @@ wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t
 
 /* filter.c: drops the rows where e is not true */
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;
+/* The same of a list. scan: they are over the source that is scanned, and rows can be tried. */
+wl_status wl_compile_conjuncts(wl_compiler *c, const wl_jlist *list, bool scan) WL_MUST;
+
+/* join.c: the sources of the query, with all conjuncts of WHERE */
+wl_status wl_compile_sources(wl_compiler *c) WL_MUST;
+wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+/* entries.c: codes of o's dictionary become those of `to`; a text that it lacks becomes NULL */
+wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o) WL_MUST;
+/* compile.c */
+wl_status wl_compile_open(wl_compiler *c) WL_MUST; /* the program's columns and notes */
+void wl_compile_close(wl_compiler *c);
+void wl_compile_forget(wl_compiler *c); /* no register goes on from here */
+/* What SQLite does to both sides of a comparison first. */
+wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) WL_MUST;
 
 /* aggregate.c: the query's aggregate k */
 wl_status wl_compile_aggregate(wl_compiler *c, int k) WL_MUST;
 /* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
-bool wl_compile_ties(const wl_operand *a, int coll);
+bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll);
 
 /* call.c */
 wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;

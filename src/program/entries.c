@@ -192,6 +192,34 @@ wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) {
   return wl_compile_reg(c, WL_OP__MapV, r, o->x, 0, (wl_i16)k, &o->x);
 }
 
+wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o) {
+  const wl_dict *d = o->dict;
+  wl_map *m;
+  bool null = wl_nullable(o);
+  if (d == to) {
+    o->dict = NULL;
+    o->dom = wl_domain_int(0, d->n - 1, null);
+    return WL_OK;
+  }
+  wl_status rc = new_map(c, 0, d->n, &m);
+  if (rc) return rc;
+  m->v = WL_NEW_N(c->arena, wl_u64, d->n + 1);
+  if (!m->v) return wl_nomem(c->err);
+  wl_i32 j = 0;
+  for (wl_i32 i = 0; i < d->n; i++) { /* both are in order */
+    int cmp = 1;
+    while (j < to->n &&
+           (cmp = wl_cmp_val(wl_dict_value(to, j), wl_dict_value(d, i), WL_COLL_BINARY)) < 0)
+      j++;
+    bool there = j < to->n && cmp == 0;
+    m->v[i] = there ? (wl_u64)j : 0;
+    m->t[i] = there ? WL_T_INT : WL_T_NULL;
+  }
+  o->dict = NULL;
+  o->dom = wl_domain_int(0, to->n - 1, true);
+  return emit_map(c, WL_OP__MapI, (wl_reg){WL_R_INT, true}, o, o);
+}
+
 wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) {
   const wl_dict *d = o->dict;
   wl_map *m;

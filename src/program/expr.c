@@ -10,6 +10,7 @@
 **    written again.
 */
 #include "program/compile_impl.h"
+#include "vm/conv.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +65,7 @@ wl_status wl_compile_append(wl_compiler *c, wl_instr in) {
 wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
                          wl_i16 *out) {
   wl_program *p = c->p;
-  int first = p->n_code - c->block > 500 ? p->n_code - 500 : c->block;
+  int first = p->n_code - c->stage > 500 ? p->n_code - 500 : c->stage;
   for (int i = first; i < p->n_code; i++) {
     const wl_instr *q = &p->code[i];
     if (q->op == op && q->a == a && q->b == b && q->c == k &&
@@ -280,7 +281,7 @@ static wl_status arith_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
 }
 
 /* What SQLite does to both sides of a comparison first. */
-static wl_status apply_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) {
+wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) {
   const unsigned T = WL_M(WL_T_TEXT), N = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
   wl_operand *side[2] = {a, b};
   wl_domain before[2] = {a->dom, b->dom};
@@ -320,7 +321,7 @@ wl_status wl_compile_compare(wl_compiler *c, wl_op op, char affinity, int coll, 
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = wl_compile_value(c, a);
   if (!rc) rc = wl_compile_value(c, b);
-  if (!rc) rc = apply_affinity(c, affinity, a, b);
+  if (!rc) rc = wl_compile_affinity(c, affinity, a, b);
   if (rc) return rc;
   if (wl_only_null(a) || wl_only_null(b)) {
     rc = wl_compile_constant(c, wl_null(), out);
@@ -359,7 +360,7 @@ static wl_status is_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   if (wl_is_const(&a) && wl_only_null(&a)) return wl_compile_is_null(c, &b, out);
   if (!wl_nullable(&a) && !wl_nullable(&b))
     return wl_compile_compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &a, &b, out);
-  rc = apply_affinity(c, e->cmp_affinity, &a, &b);
+  rc = wl_compile_affinity(c, e->cmp_affinity, &a, &b);
   return rc ? rc
             : wl_compile_emit(c, WL_OP__IsV, &a, &b, &wl_no_operand, e->cmp_coll,
                               truth_domain(false), out);
@@ -446,15 +447,10 @@ static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operan
   return rc;
 }
 
-static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
-  wl_operand x;
-  wl_inset set = {.coll = e->cmp_coll};
-  bool constants = false;
-  wl_status rc = wl_compile_expr(c, e->a, &x);
-  if (!rc) rc = wl_compile_value(c, &x);
-  if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
-  if (rc) return rc;
-  if (!constants) return in_any(c, e, 0, e->n_list, out);
+/* x IN a set of constants. */
+static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inset set,
+                        wl_operand *out) {
+  wl_status rc;
   if (e->cmp_affinity >= 'C' && wl_has(&x, WL_T_TEXT)) {
     wl_domain d = wl_domain_union(x.dom, wl_domain_any(WL_M(WL_T_INT) | WL_M(WL_T_REAL)));
     rc = emit1(c, WL_OP__NumAffinity, &x, d, &x);
@@ -471,6 +467,52 @@ static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   out->dom = truth_domain(wl_nullable(&x) || set.has_null);
   return wl_compile_reg(c, WL_OP__InSet, (wl_reg){WL_R_TRUTH, false}, x.x, 0,
                         (wl_i16)(p->n_insets - 1), &out->x);
+}
+
+static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand x;
+  wl_inset set = {.coll = e->cmp_coll};
+  bool constants = false;
+  wl_status rc = wl_compile_expr(c, e->a, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
+  if (rc) return rc;
+  return constants ? in_set(c, e, x, set, out) : in_any(c, e, 0, e->n_list, out);
+}
+
+/* x IN (a subquery that has been run): its rows are constants. */
+static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  enum { MOST = 1 << 20 };
+  const wl_column *col = c->in->sub_lists[e->index];
+  int n = (int)col->n_rows;
+  if (col->n_rows > MOST) return wl_not_taken(c->err, "IN beside groups, of a long list");
+  wl_operand x;
+  wl_inset set = {.coll = e->cmp_coll, .v = WL_NEW_N(c->arena, wl_val, n + 1)};
+  wl_status rc = wl_compile_expr(c, e->a, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (rc) return rc;
+  if (!set.v) return wl_nomem(c->err);
+  if (n == 0) {
+    rc = wl_compile_constant(c, wl_int(0), out);
+    out->truth = true;
+    return rc;
+  }
+  for (int k = 0; k < n && !rc; k++) {
+    wl_val v = wl_column_value(col, k);
+    if (v.t >= WL_T_TEXT) {
+      char *copy = wl_arena_strndup(c->arena, (const char *)wl_bytes(v), v.n);
+      if (!copy) return wl_nomem(c->err);
+      v.v = (wl_u64)(size_t)copy;
+    }
+    if (e->cmp_affinity >= 'C' && v.t == WL_T_TEXT) v = wl_conv_affinity(&c->fold, v);
+    if (e->cmp_affinity == 'B' && (v.t == WL_T_INT || v.t == WL_T_REAL))
+      return wl_not_taken(c->err, "IN beside groups, of numbers as text");
+    if (v.t == WL_T_NULL)
+      set.has_null = true;
+    else
+      set.v[set.n++] = v;
+  }
+  return in_set(c, e, x, set, out);
 }
 
 static wl_status logic(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
@@ -566,13 +608,12 @@ static int bare_of(wl_compiler *c, int slot) {
 
 int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e) {
   const wl_query *q = c->in->query;
-  int key = key_of(c, e), slot = 0;
+  int key = key_of(c, e);
   if (key >= 0) return key;
   if (e->kind == WL_B_AGG && !c->over_table) return c->n_groups + e->index;
   if (e->kind != WL_B_COLUMN) return -1;
   if (c->entries) return 0; /* there is one leaf, and it stands for them */
-  while (q->cols[slot] != e->index) slot++;
-  return c->over_table ? slot : c->n_groups + q->n_aggs + bare_of(c, slot);
+  return c->over_table ? e->slot : c->n_groups + q->n_aggs + bare_of(c, e->slot);
 }
 
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
@@ -586,9 +627,18 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
     slot = 0;
   } else if (c->over_table) {
     const wl_column *col = c->in->cols[leaf];
+    int source = c->in->query->cols[leaf].source;
+    if (c->places[source] < 0)
+      return wl_fail(c->err, WL_ERROR, "compiler: a column of a source that has no row yet");
     dom = col->domain;
     r = wl_column_reg(col);
     out->dict = col->dict;
+    if (c->maybe >> source & 1) {
+      if (!(dom.mask & ~WL_M(WL_T_NULL)))
+        return wl_compile_constant(c, wl_null(), out);
+      dom = wl_domain_with_null(dom, true);
+      r.nullable = true;
+    }
   } else if (leaf < c->p->n_keys) {
     const wl_key *k = &c->p->keys[leaf];
     dom = k->domain;
@@ -654,7 +704,11 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   case WL_B_CASE: return case_node(c, e, out);
   case WL_B_CAST: return cast_node(c, e, out);
   case WL_B_CALL: return wl_compile_call(c, e, out);
+  case WL_B_SUB: return wl_compile_constant(c, c->in->subs[e->index], out);
+  case WL_B_FOUND: return wl_compile_found(c, e, out);
+  case WL_B_INSUB: return insub_node(c, e, out);
   case WL_B_COLUMN:
+  case WL_B_OUTER:
   case WL_B_AGG: break;
   }
   return wl_fail(c->err, WL_ERROR, "compiler: unknown node %d", e->kind);

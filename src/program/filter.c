@@ -83,11 +83,12 @@ static void measure(wl_compiler *c, conjunct *list, int n) {
   if (!rc) rc = wl_pool_open(p, SAMPLES * WL_VECTOR, &pool, &ignored);
   if (!rc) rc = wl_batch_take(pool, &b, &ignored);
   if (!rc) rc = wl_exec_open(p, 0, in->cols, NULL, in->max_text, &x, &ignored);
-  for (int s = 0; s < SAMPLES && !rc; s++) {
-    wl_i64 row = (in->n_rows - WL_VECTOR) / SAMPLES * s;
+  wl_i64 m = in->n_rows < WL_VECTOR ? in->n_rows : WL_VECTOR;
+  for (int s = 0; s < (in->n_rows > m ? SAMPLES : 1) && !rc; s++) {
+    wl_i64 row = (in->n_rows - m) / SAMPLES * s;
     wl_i64 in_tablet = row & (WL_TABLET_ROWS - 1);
-    if (in_tablet > WL_TABLET_ROWS - WL_VECTOR) in_tablet = WL_TABLET_ROWS - WL_VECTOR;
-    rc = wl_exec_run(x, (int)(row >> WL_TABLET_SHIFT), (wl_i32)in_tablet, WL_VECTOR, b, -1, NULL,
+    if (in_tablet > WL_TABLET_ROWS - m) in_tablet = WL_TABLET_ROWS - m;
+    rc = wl_exec_run(x, (int)(row >> WL_TABLET_SHIFT), (wl_i32)in_tablet, (wl_i32)m, b, -1, NULL,
                      NULL, &ignored);
   }
   for (int k = 0; k < n && !rc && b->n_rows; k++) {
@@ -108,13 +109,9 @@ static double rank(const conjunct *k) {
   return k->cost / (1.001 - k->kept);
 }
 
-wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
-  bool fallible = false;
-  int n = count(e);
-  conjunct *list = WL_NEW_N(c->arena, conjunct, n);
-  if (!list) return wl_nomem(c->err);
-  collect(c, e, list + n, &fallible);
-  bool big = c->over_table && c->in->n_rows >= SAMPLE_FROM;
+/* Tests the conjuncts, in an order of our own unless one may fail. */
+static wl_status test_all(wl_compiler *c, conjunct *list, int n, bool fallible, bool scan) {
+  bool big = scan && c->in->n_rows >= SAMPLE_FROM;
   if (n > 1 && n <= SAMPLE_MOST && big && !fallible) measure(c, list, n);
   for (int i = 1; i < n && !fallible; i++) {
     conjunct k = list[i];
@@ -132,4 +129,46 @@ wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
     if (rc) return rc;
   }
   return WL_OK;
+}
+
+wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
+  bool fallible = false;
+  int n = count(e);
+  conjunct *list = WL_NEW_N(c->arena, conjunct, n);
+  if (!list) return wl_nomem(c->err);
+  collect(c, e, list + n, &fallible);
+  return test_all(c, list, n, fallible, c->over_table);
+}
+
+wl_status wl_compile_conjuncts(wl_compiler *c, const wl_jlist *of, bool scan) {
+  bool fallible = false;
+  conjunct *list = WL_NEW_N(c->arena, conjunct, of->n + 1);
+  if (!list) return wl_nomem(c->err);
+  for (int i = 0; i < of->n; i++)
+    list[i] = (conjunct){.e = of->e[i], .cost = cost_of(c, of->e[i], &fallible), .kept = 0.5};
+  return test_all(c, list, of->n, fallible, scan);
+}
+
+double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source,
+                        const wl_jlist *of) {
+  wl_error ignored = {0};
+  wl_compile_in over = *in;
+  over.n_rows = in->source_rows[source];
+  wl_compiler c = {.arena = arena, .in = &over, .err = &ignored};
+  double share = 1;
+  wl_status rc = wl_compile_open(&c);
+  bool fallible = false;
+  conjunct *list = WL_NEW_N(arena, conjunct, of->n + 1);
+  if (!rc && list) {
+    c.over_table = true;
+    c.places[source] = 0;
+    for (int i = 0; i < c.in->query->n_cols; i++)
+      if (c.in->query->cols[i].source == source) c.p->column_sources[i] = 0;
+    for (int i = 0; i < of->n; i++) list[i] = (conjunct){.e = of->e[i], .kept = 0.5};
+    for (int i = 0; i < of->n; i++) cost_of(&c, of->e[i], &fallible);
+    if (!fallible) measure(&c, list, of->n);
+    for (int i = 0; i < of->n; i++) share *= list[i].kept;
+  }
+  wl_compile_close(&c);
+  return share;
 }

@@ -223,6 +223,11 @@ typedef struct wl_stmt {
 wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out,
                    wl_error *err) WL_MUST;
 
+/* Of a CREATE VIEW as SQLite keeps it: the names in parentheses behind the view's own, if any
+** (WL_E_NAME each), and where its SELECT begins. */
+wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list **columns,
+                        size_t *body, wl_error *err) WL_MUST;
+
 /* Whether a core of the (compound) SELECT has a FROM clause. */
 bool wl_select_reads_table(const wl_select *s);
 

@@ -9,6 +9,17 @@
 /* What a lookup in SQLite's list of IN costs, in operators. */
 enum { IN_LOOKUP = 6 };
 
+wl_status wl_bind_room(binder *b, void **array, int n, int *size, size_t width) {
+  if (n < *size) return WL_OK;
+  int more = *size ? *size * 2 : 8;
+  void *p = wl_arena_alloc(b->arena, (size_t)more * width);
+  if (!p) return wl_nomem(b->err);
+  if (n) memcpy(p, *array, (size_t)n * width);
+  *array = p;
+  *size = more;
+  return WL_OK;
+}
+
 wl_bexpr *wl_bind_node(binder *b, wl_bkind kind) {
   wl_bexpr *x = WL_NEW(b->arena, wl_bexpr);
   if (!x) return NULL;
@@ -83,29 +94,15 @@ wl_status wl_bind_negate(binder *b, bool negated, wl_bexpr **x) {
   return negated ? wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, *x, NULL, x) : WL_OK;
 }
 
-/* ---- names */
-
-static wl_status column(binder *b, int index, wl_bexpr **out) {
-  int slot = index < 0 ? b->table->n_cols : index;
-  wl_bexpr *x = b->columns[slot];
-  if (!x) {
-    x = wl_bind_node(b, WL_B_COLUMN);
-    if (!x) return wl_nomem(b->err);
-    x->index = index;
-    x->affinity = index < 0 ? 'D' : b->table->cols[index].affinity;
-    x->coll = index < 0 ? WL_COLL_BINARY : b->table->cols[index].coll;
-    x->has_coll = true;
-    b->columns[slot] = x;
-    b->q->cols[b->q->n_cols++] = index;
+wl_status wl_bind_and(binder *b, wl_bexpr **to, wl_bexpr *more) {
+  if (!*to) {
+    *to = more;
+    return WL_OK;
   }
-  *out = x;
-  return WL_OK;
+  return wl_bind_binary(b, WL_B_AND, WL_OP_AND, *to, more, to);
 }
 
-static bool is_rowid_name(const char *s) {
-  return sqlite3_stricmp(s, "rowid") == 0 || sqlite3_stricmp(s, "_rowid_") == 0 ||
-         sqlite3_stricmp(s, "oid") == 0;
-}
+/* ---- names */
 
 /* 0 or 1 for the unquoted words FALSE and TRUE, which x IN () and x NOT IN () are too, else -1. */
 static int truth_word(const wl_expr *e) {
@@ -116,33 +113,9 @@ static int truth_word(const wl_expr *e) {
                                                   : -1;
 }
 
-/* Index of the column a name means: n_cols for the rowid, -1 for none. */
-static int find_column(const binder *b, const wl_expr *e) {
-  const wl_table *t = b->table;
-  if (e->table) {
-    const char *known = b->source->alias ? b->source->alias : b->source->name;
-    if (sqlite3_stricmp(e->table, known) != 0) return -1;
-    if (e->schema && sqlite3_stricmp(e->schema, t->schema) != 0) return -1;
-  }
-  for (int i = 0; i < t->n_cols; i++)
-    if (sqlite3_stricmp(t->cols[i].name, e->name) == 0) return i;
-  if (is_rowid_name(e->name) && !t->without_rowid) return t->n_cols;
-  return -1;
-}
-
 static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
-  int i = find_column(b, e);
-  /* A rowid name gives way to an alias of the same name only where SQLite lets it: not at all. */
-  if (i >= 0) return column(b, i == b->table->n_cols ? -1 : i, out);
-  if (!e->table && b->sees_alias && !b->in_alias) {
-    for (const wl_result_col *c = b->select->cols; c; c = c->next) {
-      if (!c->alias || !c->expr || sqlite3_stricmp(c->alias, e->name) != 0) continue;
-      b->in_alias = true;
-      wl_status rc = wl_bind_expr(b, c->expr, out);
-      b->in_alias = false;
-      return rc;
-    }
-  }
+  wl_status rc = wl_bind_name(b, e, out);
+  if (rc || *out) return rc;
   int truth = truth_word(e);
   if (truth >= 0) return wl_bind_constant(b, wl_int(truth), out);
   if (e->quoted == '"' && !e->table)
@@ -210,7 +183,13 @@ static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_expr(b, e->a, &l);
   if (rc) return rc;
   int truth = truth_word(e->b);
-  if (truth >= 0 && (e->b->kind != WL_E_NAME || find_column(b, e->b) < 0)) {
+  bool word = truth >= 0;
+  if (word && e->b->kind == WL_E_NAME) {
+    rc = wl_bind_name(b, e->b, &r);
+    if (rc) return rc;
+    word = !r;
+  }
+  if (word) {
     if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
     if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
   } else {
@@ -247,7 +226,7 @@ static bool is_constant(const wl_expr *e) {
 
 /* x IN (list): one node, under x's own affinity and collation. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
-  if (!e->has_list) return wl_not_taken(b->err, "IN (SELECT …) is not native yet");
+  if (!e->has_list) return wl_bind_in_select(b, e, out);
   wl_bexpr *x;
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
@@ -297,16 +276,13 @@ static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
-static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
+wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **out) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
-  while (k < 3 && sqlite3_stricmp(e->name, names[k]) != 0) k++;
+  while (k < 3 && sqlite3_stricmp(name, names[k]) != 0) k++;
   if (k == 3 || !wl_store_collation(b->store, k))
-    return wl_not_taken(b->err, "the collation %s is not SQLite's own", e->name);
-  wl_bexpr *a, *x;
-  wl_status rc = wl_bind_expr(b, e->a, &a);
-  if (rc) return rc;
-  x = wl_bind_node(b, WL_B_CAST);
+    return wl_not_taken(b->err, "the collation %s is not SQLite's own", name);
+  wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
   if (!x) return wl_nomem(b->err);
   x->op = WL_OP_POS;
   x->a = a;
@@ -315,6 +291,12 @@ static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->has_coll = x->explicit_coll = true;
   *out = x;
   return WL_OK;
+}
+
+static wl_status collate(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr *a;
+  wl_status rc = wl_bind_expr(b, e->a, &a);
+  return rc ? rc : wl_bind_collate(b, e->name, a, out);
 }
 
 static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -362,8 +344,19 @@ static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
   return WL_OK;
 }
 
+/* Whether an expression refers outwards (1), to columns of the query itself (2), or both. */
+static int refers(const wl_bexpr *e) {
+  if (!e) return 0;
+  if (e->kind == WL_B_OUTER) return 1;
+  int r = e->kind == WL_B_COLUMN ? 2 : 0;
+  for (int k = 0; k < e->n_list; k++) r |= refers(e->list[k]);
+  return r | refers(e->a) | refers(e->b);
+}
+
 static wl_status add_aggregate(binder *b, wl_bagg agg, wl_bexpr **out) {
   wl_query *q = b->q;
+  if (refers(agg.arg) == 1)
+    return wl_not_taken(b->err, "an aggregate in a subquery that belongs to the query round it");
   if (q->n_aggs == b->size_aggs) {
     int size = b->size_aggs ? b->size_aggs * 2 : 8;
     wl_bagg *p = WL_NEW_N(b->arena, wl_bagg, size);
@@ -407,6 +400,27 @@ static wl_status call(binder *b, const wl_expr *e, wl_bexpr **out) {
   return st ? st : add_aggregate(b, agg, out);
 }
 
+/* Whether an expression has an aggregate, not looking into subqueries. */
+static bool has_aggregate(const wl_expr *e) {
+  if (!e) return false;
+  if (e->kind == WL_E_CALL && !e->window) {
+    int fn = 0, n = 0;
+    for (const wl_expr_list *l = e->list; l; l = l->next) n++;
+    while (fn < 7 && sqlite3_stricmp(e->name, aggregates[fn]) != 0) fn++;
+    if (fn < 7 && !((fn == WL_FN_MIN || fn == WL_FN_MAX) && n != 1)) return true;
+  }
+  for (const wl_expr_list *l = e->list; l; l = l->next)
+    if (has_aggregate(l->expr)) return true;
+  return has_aggregate(e->a) || has_aggregate(e->b) || has_aggregate(e->c);
+}
+
+static bool aggregated(const wl_select *s) {
+  bool yes = s->group_by || has_aggregate(s->having);
+  for (const wl_result_col *c = s->cols; c; c = c->next) yes |= has_aggregate(c->expr);
+  for (const wl_order_term *t = s->order_by; t; t = t->next) yes |= has_aggregate(t->expr);
+  return yes;
+}
+
 wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   b->q->n_nodes_cost++;
   switch (e->kind) {
@@ -445,42 +459,74 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_CALL: return call(b, e, out);
   case WL_E_LIKE: return wl_bind_like(b, e, out);
   case WL_E_NOW: return wl_not_taken(b->err, "%s is not native yet", e->name);
-  case WL_E_SELECT:
-  case WL_E_EXISTS: return wl_not_taken(b->err, "subqueries are not native yet");
+  case WL_E_SELECT: return wl_bind_scalar(b, e, out);
+  case WL_E_EXISTS: return wl_bind_exists(b, e, out);
   case WL_E_VECTOR: return wl_not_taken(b->err, "row values are not native yet");
   case WL_E_RAISE: break;
   }
   return wl_not_taken(b->err, "an expression is not understood");
 }
 
-/* What of the SELECT as a whole is beyond us, before any name is looked at. */
-static wl_status check_select(const wl_select *s, wl_error *err) {
-  if (s->with) return wl_not_taken(err, "WITH is not native yet");
-  if (s->is_values) return wl_not_taken(err, "VALUES is not native yet");
-  if (s->prior) return wl_not_taken(err, "compound SELECT is not native yet");
-  if (!s->from) return wl_not_taken(err, "there is no table");
-  if (s->from->next || s->from->nested) return wl_not_taken(err, "joins are not native yet");
-  if (s->from->select) return wl_not_taken(err, "subqueries are not native yet");
-  if (s->from->is_call) return wl_not_taken(err, "%s is a table-valued function", s->from->name);
-  if (s->windows) return wl_not_taken(err, "window functions are not native yet");
+/* ---- results */
+
+static wl_status one_result(binder *b, wl_bexpr *e, const wl_result_col *c) {
+  wl_query *q = b->q;
+  int size = b->size_results;
+  wl_status rc = WL_BIND_ROOM(b, q->results, q->n_results, size);
+  if (!rc) rc = WL_BIND_ROOM(b, b->result_cols, q->n_results, b->size_results);
+  if (rc) return rc;
+  b->result_cols[q->n_results] = c;
+  q->results[q->n_results++] = e;
+  return WL_OK;
+}
+
+static bool in_using(const wl_item *item, const char *name) {
+  for (int k = 0; k < item->n_using; k++)
+    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
+  return false;
+}
+
+/* The columns of * or t.*: of columns that USING joins, the first one stands for all. */
+static wl_status star(binder *b, const wl_result_col *c) {
+  for (int i = 0; i < b->n_items; i++) {
+    wl_item *item = &b->items[i];
+    if (c->star_table && sqlite3_stricmp(c->star_table, item->name ? item->name : "") != 0)
+      continue;
+    for (int k = 0; k < item->n_cols; k++) {
+      wl_bexpr *x = NULL;
+      wl_status rc = WL_OK;
+      const char *name = wl_bind_item_name(item, k);
+      if (wl_bind_item_hides(item, k)) continue;
+      if (!c->star_table && in_using(item, name)) continue;
+      bool joined = false;
+      for (int j = i + 1; j < b->n_items && !c->star_table && item->before_right; j++)
+        joined |= in_using(&b->items[j], name);
+      if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
+      if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
+      if (!rc) rc = one_result(b, x, NULL);
+      if (rc) return rc;
+      b->result_names[b->q->n_results - 1] = name;
+    }
+  }
   return WL_OK;
 }
 
 static wl_status bind_results(binder *b) {
-  wl_query *q = b->q;
-  const wl_table *t = b->table;
-  int n = 0;
-  for (const wl_result_col *c = b->select->cols; c; c = c->next) n += c->star ? t->n_cols : 1;
-  q->results = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
-  if (!q->results) return wl_nomem(b->err);
+  int n = 1;
+  for (int i = 0; i < b->n_items; i++) n += b->items[i].n_cols;
+  int most = 1;
+  for (const wl_result_col *c = b->select->cols; c; c = c->next) most += c->star ? n : 1;
+  b->result_names = WL_NEW_N(b->arena, const char *, most);
+  if (!b->result_names) return wl_nomem(b->err);
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {
+    wl_bexpr *x;
     wl_status rc = WL_OK;
-    if (!c->star) {
-      rc = wl_bind_expr(b, c->expr, &q->results[q->n_results]);
-      q->n_results++;
+    if (c->star) {
+      rc = star(b, c);
+    } else {
+      rc = wl_bind_expr(b, c->expr, &x);
+      if (!rc) rc = one_result(b, x, c);
     }
-    for (int i = 0; c->star && !rc && i < t->n_cols; i++)
-      if (!t->cols[i].hidden) rc = column(b, i, &q->results[q->n_results++]);
     if (rc) return rc;
   }
   return WL_OK;
@@ -492,7 +538,7 @@ bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
   if (a == b) return true;
   if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index ||
       a->n_list != b->n_list || a->coll != b->coll || a->cmp_coll != b->cmp_coll ||
-      a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity)
+      a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity || a->source != b->source)
     return false;
   if (a->kind == WL_B_CONST) {
     if (a->value.t != b->value.t || a->value.n != b->value.n) return false;
@@ -511,20 +557,21 @@ static bool from_groups(const wl_query *q, const wl_bexpr *e) {
   if (!e) return true;
   for (int k = 0; k < q->n_groups; k++)
     if (wl_bexpr_same(q->groups[k], e)) return true;
-  if (e->kind == WL_B_COLUMN) return false;
+  if (e->kind == WL_B_COLUMN || e->kind == WL_B_FOUND) return false;
+  if (e->kind == WL_B_OUTER) return true;
   for (int k = 0; k < e->n_list; k++)
     if (!from_groups(q, e->list[k])) return false;
   return e->kind == WL_B_AGG || (from_groups(q, e->a) && from_groups(q, e->b));
 }
 
 /* The number a term is, signs and all: +1 and -(-1) name the first result column too. */
-static bool term_number(const wl_expr *e, wl_i64 *out) {
+bool wl_bind_term_number(const wl_expr *e, wl_i64 *out) {
   if (e->kind == WL_E_INT) {
     *out = e->i;
     return e->i <= INT32_MAX;
   }
   if (e->kind != WL_E_UNARY || (e->op != WL_OP_POS && e->op != WL_OP_NEG)) return false;
-  if (!term_number(e->a, out)) return false;
+  if (!wl_bind_term_number(e->a, out)) return false;
   if (e->op == WL_OP_NEG) *out = -*out;
   return true;
 }
@@ -535,13 +582,11 @@ static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) 
   const wl_query *q = b->q;
   while (e->kind == WL_E_COLLATE) e = e->a;
   wl_i64 i;
-  if (term_number(e, &i) && i >= 1 && i <= q->n_results) return q->results[i - 1];
+  if (wl_bind_term_number(e, &i) && i >= 1 && i <= q->n_results) return q->results[i - 1];
   if (!by_alias || e->kind != WL_E_NAME || e->table) return NULL;
-  int k = 0;
-  for (const wl_result_col *c = b->select->cols; c; c = c->next) {
-    if (c->star) return NULL; /* names behind a star are columns, found as such */
-    if (c->alias && sqlite3_stricmp(c->alias, e->name) == 0) return q->results[k];
-    k++;
+  for (int k = 0; k < q->n_results; k++) {
+    const wl_result_col *c = b->result_cols[k];
+    if (c && c->alias && sqlite3_stricmp(c->alias, e->name) == 0) return q->results[k];
   }
   return NULL;
 }
@@ -554,9 +599,7 @@ static wl_status term(binder *b, const wl_expr *e, bool by_alias, wl_bexpr **out
     *out = named;
     return WL_OK;
   }
-  wl_status rc = collate(b, e, out);
-  if (!rc) (*out)->a = named;
-  return rc;
+  return wl_bind_collate(b, e->name, named, out);
 }
 
 static wl_status bind_groups(binder *b) {
@@ -646,48 +689,49 @@ static wl_status check_grouped(binder *b) {
   return WL_OK;
 }
 
-wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
-                  wl_error *err) {
-  const wl_select *s = stmt->select;
-  wl_status rc = check_select(s, err);
-  if (rc) return rc;
-  wl_query *q = *out = WL_NEW(arena, wl_query);
-  if (!q) return wl_nomem(err);
-  binder b = {.arena = arena, .store = store, .q = q, .source = s->from, .select = s, .err = err};
-  q->schema = s->from->schema;
-  q->table = s->from->name;
-  rc = wl_store_table(store, q->schema, q->table, &b.table, err);
-  if (rc) return rc;
-  q->table_id = b.table->id;
-  q->cols = WL_NEW_N(arena, int, b.table->n_cols + 1);
-  b.columns = WL_NEW_N(arena, wl_bexpr *, b.table->n_cols + 1);
-  if (!q->cols || !b.columns) return wl_nomem(err);
+
+/* WHERE, conjunct by conjunct: EXISTS and IN among them become joins. */
+static wl_status bind_where(binder *b, const wl_expr *e) {
+  if (e->kind == WL_E_BINARY && e->op == WL_OP_AND) {
+    wl_status rc = bind_where(b, e->a);
+    return rc ? rc : bind_where(b, e->b);
+  }
+  wl_bexpr *x;
+  wl_status rc = wl_bind_conjunct(b, e, &x);
+  return rc || !x ? rc : wl_bind_and(b, &b->q->where, x);
+}
+
+wl_status wl_bind_core(binder *b) {
+  const wl_select *s = b->select;
+  wl_query *q = b->q;
+  wl_status rc = WL_OK;
+  if (s->windows) return wl_not_taken(b->err, "window functions are not native yet");
+  b->aggregated = aggregated(s);
   if (s->where) {
-    b.in_where = b.sees_alias = true;
-    rc = wl_bind_expr(&b, s->where, &q->where);
-    b.in_where = b.sees_alias = false;
+    b->in_where = b->sees_alias = true;
+    rc = bind_where(b, s->where);
+    b->in_where = b->sees_alias = false;
     if (rc) return rc;
   }
-  b.where = 'r';
-  rc = bind_results(&b);
-  b.sees_alias = true;
-  if (!rc) rc = bind_groups(&b);
-  b.where = 'h';
-  if (!rc && s->having) rc = wl_bind_expr(&b, s->having, &q->having);
-  b.where = 'o';
-  if (!rc) rc = bind_order(&b);
-  b.sees_alias = false;
+  b->where = 'r';
+  b->after_groups = b->aggregated;
+  rc = bind_results(b);
+  b->sees_alias = true;
+  b->after_groups = false;
+  if (!rc) rc = bind_groups(b);
+  b->after_groups = b->aggregated;
+  b->where = 'h';
+  if (!rc && s->having) rc = wl_bind_expr(b, s->having, &q->having);
+  b->where = 'o';
+  if (!rc && !b->in_compound) rc = bind_order(b);
+  b->sees_alias = b->after_groups = false;
   if (rc) return rc;
   q->distinct = s->distinct;
   q->aggregate |= q->grouped;
   if (s->having && !q->aggregate)
-    return wl_not_taken(err, "HAVING without groups is not native yet");
-  if (q->aggregate) rc = check_grouped(&b);
-  if (rc) return rc;
-  if (s->limit) rc = wl_bind_expr(&b, s->limit, &q->limit);
-  if (!rc && s->offset) rc = wl_bind_expr(&b, s->offset, &q->offset);
-  /* the rows are counted by SQLite's count() */
-  if (q->n_cols == 0 && wl_bind_uses(&b, "count")) return wl_nomem(err);
-  if (!rc && arena->failed) rc = wl_nomem(err);
+    return wl_not_taken(b->err, "HAVING without groups is not native yet");
+  if (q->aggregate) rc = check_grouped(b);
+  /* the rows of a table are counted by SQLite's count() */
+  if (!rc && q->n_cols == 0 && wl_bind_uses(b, "count")) return wl_nomem(b->err);
   return rc;
 }

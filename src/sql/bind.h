@@ -1,17 +1,24 @@
 /*
 ** The bound tree: names resolved, affinities and collations settled, sugar gone. Made from
-** the syntax tree for one table; what the compiler reads.
+** the syntax tree; what the planner and the compiler read.
+**
+** A query runs over sources: tables, or rows that other queries give (derived). Subqueries, views
+** and CTEs have become sources of the query they stand in, or values that are known before it
+** starts; compounds are derived sources of several arms; RIGHT and FULL joins are LEFT ones.
 **
 ** Invariants:
 ** 1. Everything lives in the arena of the statement.
 ** 2. BETWEEN and alias references share children, so the tree is a graph
 **    without cycles; the compiler computes a shared node once.
-** 3. The table is named, not pointed to: it is looked up again for every run, and
+** 3. A table is named, not pointed to: it is looked up again for every run, and
 **    table_id tells whether its shape is still the one bound here.
+** 4. There is one node for each column of a source that is read; its slot is its place in cols.
+** 5. A finished query has no WL_B_OUTER: what refers outwards was turned into a join.
 */
 #ifndef WL_BIND_H
 #define WL_BIND_H
 
+#include "program/program.h"
 #include "sql/ast.h"
 #include "store/store.h"
 
@@ -31,7 +38,11 @@ typedef enum wl_bkind {
   WL_B_TRUTH, /* a IS TRUE */
   WL_B_CASE,  /* list: when, then, …, else */
   WL_B_CAST,  /* to affinity */
-  WL_B_CALL   /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
+  WL_B_CALL,  /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
+  WL_B_OUTER, /* a, an expression of the query round this one; while binding */
+  WL_B_SUB,   /* the value of the query's sub `index`; op: WL_OP_NONE, or EXISTS as WL_OP_NOT's */
+  WL_B_FOUND, /* whether source `source`, joined as MARK or LEFT, has a row here */
+  WL_B_INSUB  /* a IN (the rows of the query's sub `index`): cmp_affinity, cmp_coll */
 } wl_bkind;
 
 /* Functions that have opcodes, for arguments that allow it. */
@@ -63,7 +74,8 @@ typedef struct wl_bexpr {
   bool has_coll;     /* the expression names a collation, by column or COLLATE */
   bool explicit_coll;
   int index;
-  int id; /* its number, for the compiler's notes */
+  int source, slot; /* of a column */
+  int id;           /* its number, for the compiler's notes */
   wl_val value;
   struct wl_bexpr *a, *b;
   struct wl_bexpr **list;
@@ -99,11 +111,60 @@ typedef struct wl_border {
   bool desc, nulls_last;
 } wl_border;
 
-typedef struct wl_query {
-  const char *schema, *table; /* as written */
-  wl_u64 table_id;
-  int *cols; /* columns read, in the order of first use; -1 is the rowid */
+struct wl_query;
+
+/* Rows that queries give, one after the other; run once, however many sources they are. */
+typedef struct wl_derived {
+  struct wl_query **arms;
+  int n_arms;
   int n_cols;
+  int id; /* its number in the statement */
+} wl_derived;
+
+/* What a query reads from. */
+typedef struct wl_bsource {
+  wl_join_how how;    /* how it joins with those before; of the first: INNER */
+  bool single;        /* a scalar subquery: LEFT, and a second match is SQLite's affair */
+  const char *schema; /* a table, as written … */
+  const char *table;
+  wl_u64 table_id;
+  wl_derived *derived; /* … or NULL and this; neither: one row without columns */
+  const char *name;    /* what it is called, for listings */
+  wl_bexpr *on;        /* of INNER it is in the WHERE */
+} wl_bsource;
+
+enum { WL_MAX_SOURCES = 64 };
+
+/* A column that is read. -1 is the rowid. */
+typedef struct wl_bcol {
+  int source, column;
+} wl_bcol;
+
+/* A query whose outcome is known before this one starts. */
+typedef struct wl_bsub {
+  struct wl_query *query;
+  char kind; /* v: the value of its first row, e: whether there is one, l: the list of its rows */
+} wl_bsub;
+
+/* A table or view that a statement reads: bound anew when it is not the same any more. */
+typedef struct wl_bdep {
+  const char *schema, *name;
+  wl_u64 id;
+} wl_bdep;
+
+typedef struct wl_query {
+  const char *schema, *table; /* of a simple query: as written */
+  wl_u64 table_id;
+  bool simple; /* over one table and nothing else: SQLite's scan of it can be known */
+  wl_bsource *sources;
+  int n_sources;
+  wl_bsub *subs;
+  int n_subs;
+  wl_bcol *cols; /* columns read, in the order of first use */
+  int n_cols;
+  int n_derived; /* of the whole statement, as are these: in its outermost query */
+  wl_bdep *deps;
+  int n_deps;
   wl_bexpr *where;
   wl_bexpr **results;
   int n_results;
@@ -132,11 +193,14 @@ typedef struct wl_query {
   int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;
 
+/* The sources that an expression needs, a bit each. */
+wl_u64 wl_bexpr_sources(const wl_bexpr *e);
+
 /* Whether two bound expressions are the same computation. */
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b);
 
 /* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */
-wl_status wl_bind(wl_arena *arena, const wl_stmt *stmt, wl_store *store, wl_query **out,
-                  wl_error *err) WL_MUST;
+wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_store *store,
+                  wl_query **out, wl_error *err) WL_MUST;
 
 #endif

@@ -152,6 +152,22 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
   return WL_OK;
 }
 
+wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
+  wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n);
+  if (!x || !x->list) return wl_nomem(b->err);
+  int k = 0;
+  for (; k < n - 1; k++) {
+    wl_status rc = not_null(b, args[k], &x->list[2 * k]);
+    if (rc) return rc;
+    x->list[2 * k + 1] = args[k];
+  }
+  x->list[2 * k] = args[k];
+  x->n_list = 2 * k + 1;
+  wl_bind_collation(x);
+  return WL_OK;
+}
+
 /* coalesce and ifnull; iif; nullif; min and max of several. *found: it is one of them. */
 static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bexpr **out) {
   bool coalesce = is_name(e, "coalesce") || is_name(e, "ifnull");
@@ -168,24 +184,18 @@ static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bex
     rc = wl_bind_expr(b, l->expr, &args[k++]);
   if (rc) return rc;
   if (best) return extreme(b, is_name(e, "min"), args, n, out);
+  if (coalesce) return wl_bind_coalesce(b, args, n, out);
   wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
-  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n);
+  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
   if (!x || !x->list) return wl_nomem(b->err);
   if (iif) {
     memcpy(x->list, args, 3 * sizeof *args);
     x->n_list = 3;
-  } else if (nullif) {
+  } else {
     rc = compare_values(b, WL_B_IS, WL_OP_EQ, args[0], args[1], args, n, &x->list[0]);
     if (!rc) rc = wl_bind_constant(b, wl_null(), &x->list[1]);
     x->list[2] = args[0];
     x->n_list = 3;
-  } else {
-    for (k = 0; k < n - 1 && !rc; k++) {
-      rc = not_null(b, args[k], &x->list[2 * k]);
-      x->list[2 * k + 1] = args[k];
-    }
-    x->list[2 * k] = args[k];
-    x->n_list = 2 * k + 1;
   }
   if (!rc) wl_bind_collation(x);
   return rc;
@@ -237,8 +247,13 @@ static bool passes_mark(const binder *b, const wl_expr *e) {
   static const char *const passing[] = {"nullif", "min", "max", "coalesce", "ifnull", "iif"};
   if (!e) return false;
   if (is_arrow(e)) return true;
-  for (int i = 0; e->kind == WL_E_NAME && i < b->table->n_cols; i++)
-    if (b->table->cols[i].computed && is_name(e, b->table->cols[i].name)) return true;
+  for (int i = 0; e->kind == WL_E_NAME && i < b->n_items; i++) {
+    const wl_table *t = b->items[i].table;
+    /* what a subquery gives may come of JSON, and so may what is computed when it is read */
+    if (!t && wl_bind_item_find(&b->items[i], e->name) >= 0) return true;
+    for (int k = 0; t && k < t->n_cols; k++)
+      if (t->cols[k].computed && is_name(e, t->cols[k].name)) return true;
+  }
   bool passes = e->kind == WL_E_CASE || e->kind == WL_E_COLLATE || e->kind == WL_E_UNARY ||
                 e->kind == WL_E_CAST;
   if (e->kind == WL_E_CALL) {

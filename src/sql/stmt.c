@@ -129,6 +129,38 @@ wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl
   return WL_OK;
 }
 
+wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list **columns,
+                        size_t *body, wl_error *err) {
+  wl_lexer lex;
+  wl_token t;
+  wl_parser words = {.arena = arena, .sql = sql, .err = err};
+  wl_expr_list **end = columns;
+  bool inside = false;
+  *columns = NULL;
+  wl_lex_init(&lex, sql, n);
+  for (;;) {
+    int kind = wl_lex_next(&lex, &t);
+    if (kind == WL_LEX_END || kind == WL_LEX_ILLEGAL)
+      return wl_fail(err, WL_ERROR, "the text of a view is not understood");
+    if (kind == WLT_LP) {
+      inside = true;
+    } else if (kind == WLT_RP) {
+      inside = false;
+    } else if (inside && kind != WLT_COMMA) {
+      wl_expr_list *l = WL_NEW(arena, wl_expr_list);
+      if (l) l->expr = WL_NEW(arena, wl_expr);
+      if (!l || !l->expr) return wl_nomem(err);
+      l->expr->kind = WL_E_NAME;
+      l->expr->name = wl_build_name(&words, t);
+      *end = l;
+      end = &l->next;
+    } else if (!inside && wl_lex_is(sql, t, "AS")) {
+      *body = lex.pos;
+      return arena->failed ? wl_nomem(err) : WL_OK;
+    }
+  }
+}
+
 bool wl_select_reads_table(const wl_select *s) {
   for (; s; s = s->prior)
     if (s->from) return true;

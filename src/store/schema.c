@@ -45,6 +45,7 @@ void wl_table_free(wl_table *t) {
   wl_mem_free(t->schema);
   wl_mem_free(t->name);
   wl_mem_free(t->refused);
+  wl_mem_free(t->view_sql);
   wl_mem_free(t->key_index);
   wl_mem_free(t);
 }
@@ -78,9 +79,10 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     t->without_rowid = sqlite3_column_int(q, 4);
     *strict = sqlite3_column_int(q, 5);
     char why[80] = "";
-    if (!type || strcmp(type, "table") != 0)
-      snprintf(why, sizeof why, "it is a %s%s", type ? type : "thing unknown",
-               type && strcmp(type, "view") != 0 ? " table" : "");
+    if (type && strcmp(type, "view") == 0)
+      t->view_sql = wl_mem_strdup("");
+    else if (!type || strcmp(type, "table") != 0)
+      snprintf(why, sizeof why, "it is a %s table", type ? type : "thing unknown");
     else if (t->name && sqlite3_strnicmp(t->name, "sqlite_", 7) == 0)
       snprintf(why, sizeof why, "it is SQLite's own");
     if (*why) t->refused = wl_mem_strdup(why);
@@ -252,6 +254,37 @@ static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
 }
 
+/* The text of a view. */
+static wl_status read_view(wl_store *s, wl_table *t, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("SELECT sql FROM \"%w\".sqlite_schema WHERE type='view' AND name=%Q",
+                              t->schema, t->name);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    wl_mem_free(t->view_sql);
+    t->view_sql = dup_or_empty(sqlite3_column_text(q, 0));
+    rc = t->view_sql ? SQLITE_OK : SQLITE_NOMEM;
+  }
+  sqlite3_finalize(q);
+  if (rc == SQLITE_DONE) return wl_not_taken(err, "SQLite does not list the view %s", t->name);
+  return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+}
+
+static wl_status read_indexes(wl_store *s, wl_table *t, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("SELECT count(*) FROM pragma_index_list(%Q, %Q)", t->name, t->schema);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  t->indexed = true;
+  if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    t->indexed = sqlite3_column_int(q, 0) > t->without_rowid;
+    rc = SQLITE_OK;
+  }
+  sqlite3_finalize(q);
+  return rc == SQLITE_NOMEM ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+}
+
 /* Text is kept as UTF-8, and SQLite orders and cuts it by its own encoding. */
 static wl_status check_encoding(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
@@ -308,7 +341,8 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   }
   if (known) forget(s, known);
   if (!rc) rc = read_columns(s, t, strict, err);
-  if (!rc && t->without_rowid) rc = read_key_index(s, t, err);
+  if (!rc && t->without_rowid && !t->view_sql) rc = read_key_index(s, t, err);
+  if (!rc) rc = t->view_sql ? read_view(s, t, err) : read_indexes(s, t, err);
   if (!rc) rc = check_encoding(s, t, err);
   if (rc) {
     wl_table_free(t);
@@ -356,6 +390,12 @@ wl_i64 wl_store_n_shapes(const wl_store *s) {
 }
 
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
+                         wl_error *err) {
+  wl_status rc = wl_store_named(s, schema, name, out, err);
+  return !rc && (*out)->view_sql ? wl_not_taken(err, "%s: it is a view", name) : rc;
+}
+
+wl_status wl_store_named(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) {
   wl_status rc = recall(s, schema, name, out, err);
   if (rc == WL_NOMEM) return rc;

@@ -39,6 +39,8 @@ typedef struct wl_table {
   wl_u64 id; /* of this reading of the shape; never used again */
   char *schema, *name;
   char *refused; /* why no query over it is taken, or NULL */
+  char *view_sql; /* of a view: its CREATE VIEW; there are no rows to load then */
+  bool indexed;   /* it has an index beside the one it is kept in */
   int n_cols;
   wl_table_column *cols;
   bool without_rowid;
@@ -89,6 +91,10 @@ void wl_store_set_progress(wl_store *s, wl_progress *progress, void *arg);
 
 /* The table a name means now. WL_NOT_TAKEN with the reason for views and the like. */
 wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_table **out,
+                         wl_error *err) WL_MUST;
+
+/* The same, but a view is one too. */
+wl_status wl_store_named(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) WL_MUST;
 
 /* How often a shape has been read so far. Reading one makes SQLite check its own copy of

@@ -1,0 +1,356 @@
+/*
+** Join order: dynamic programming over sets of sources while they are few, else greedily. See
+** join.h. Called by query/query.c once columns are in memory, so that estimates rest on data.
+*/
+#include "plan/join.h"
+#include "store/dict.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_DP = 10, SAMPLE = 1024 };
+
+/* Costs of a row, in nanoseconds; only their ratios matter. */
+#define COST_SCAN   0.6
+#define COST_PROBE  2.0  /* in a table that fits the cache … */
+#define COST_FAR    12.0 /* … or does not */
+#define COST_BUILD  6.0
+#define COST_OUT    3.0
+#define COST_NESTED 1.5
+#define FAR_ROWS    300000.0
+
+typedef struct conjunct {
+  const wl_bexpr *e;
+  wl_u64 sources;
+} conjunct;
+
+typedef struct planner {
+  const wl_jplan_in *in;
+  const wl_query *q;
+  wl_arena *arena;
+  wl_error *err;
+  conjunct *where; /* conjuncts of WHERE */
+  int n_where;
+  conjunct *on[WL_MAX_SOURCES]; /* of ON, of sources that are not INNER */
+  int n_on[WL_MAX_SOURCES];
+  wl_u64 needs[WL_MAX_SOURCES]; /* sources that must be there before */
+  double rows[WL_MAX_SOURCES];  /* that pass the source's own conjuncts */
+} planner;
+
+static int count_and(const wl_bexpr *e) {
+  if (!e) return 0;
+  return e->kind == WL_B_AND ? count_and(e->a) + count_and(e->b) : 1;
+}
+
+static void list_and(const wl_bexpr *e, conjunct *out, int *n) {
+  if (!e) return;
+  if (e->kind == WL_B_AND) {
+    list_and(e->a, out, n);
+    list_and(e->b, out, n);
+    return;
+  }
+  out[(*n)++] = (conjunct){e, wl_bexpr_sources(e)};
+}
+
+static wl_status collect(planner *p, const wl_bexpr *e, conjunct **out, int *n) {
+  *n = 0;
+  *out = WL_NEW_N(p->arena, conjunct, count_and(e) + 1);
+  if (!*out) return wl_nomem(p->err);
+  list_and(e, *out, n);
+  return WL_OK;
+}
+
+static wl_u64 bit(int s) {
+  return 1ULL << s;
+}
+
+/* An equality with one side over source s alone and the other over `before`. */
+static bool key_of(const conjunct *c, int s, wl_u64 before, wl_jkey *out) {
+  const wl_bexpr *e = c->e;
+  if (!((e->kind == WL_B_COMPARE && e->op == WL_OP_EQ) || e->kind == WL_B_IS)) return false;
+  wl_u64 a = wl_bexpr_sources(e->a), b = wl_bexpr_sources(e->b);
+  bool turned = a != bit(s);
+  wl_u64 mine = turned ? b : a, other = turned ? a : b;
+  if (mine != bit(s) || other == 0 || (other & ~before)) return false;
+  *out = (wl_jkey){e, turned ? e->b : e->a, turned ? e->a : e->b};
+  return true;
+}
+
+/* ---- estimates */
+
+static double distinct(const planner *p, const wl_bexpr *e, double rows) {
+  while (e->kind == WL_B_CAST && e->op == WL_OP_POS) e = e->a;
+  if (e->kind != WL_B_COLUMN) return rows;
+  const wl_column *c = p->in->cols ? p->in->cols[e->slot] : NULL;
+  if (!c) return rows;
+  double n = (double)c->n_rows;
+  if (c->dict) {
+    n = c->dict->n;
+  } else if ((c->domain.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_INT)) {
+    double span = (double)c->domain.hi - (double)c->domain.lo + 1;
+    int changes = 1, m = c->n_rows < SAMPLE ? (int)c->n_rows : SAMPLE;
+    for (int i = 1; i < m; i++)
+      changes += wl_column_stored(c, i).v != wl_column_stored(c, i - 1).v;
+    if (m > 1 && c->n_rows > SAMPLE) n = n * changes / m; /* rows of one key that lie together */
+    if (span < n) n = span;
+  }
+  return n < 1 ? 1 : n < rows ? n : rows;
+}
+
+/* The share of pairs that an equality lets through. */
+static double pair_share(const planner *p, const wl_jkey *k, int s, double outer_rows) {
+  double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
+  wl_u64 o = wl_bexpr_sources(k->outer);
+  double b = 1;
+  if ((o & (o - 1)) == 0)
+    b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
+  (void)outer_rows;
+  double most = a > b ? a : b;
+  return most < 1 ? 1 : 1 / most;
+}
+
+/* Joins source s to those of `before`, of which there are n rows: rows after it, and its cost. */
+static double join_rows(const planner *p, int s, wl_u64 before, double n, double *cost) {
+  wl_join_how how = p->q->sources[s].how;
+  const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
+  int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
+  double share = 1, build = p->rows[s];
+  bool keyed = false;
+  for (int k = 0; k < n_list; k++) {
+    wl_jkey key;
+    if (!(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))) continue;
+    if (list[k].sources == bit(s)) continue;
+    if (key_of(&list[k], s, before, &key)) {
+      share *= pair_share(p, &key, s, n);
+      keyed = true;
+    } else {
+      share *= 0.3;
+    }
+  }
+  double matches = build * share, pairs = n * matches;
+  *cost = (double)p->in->n_rows[s] * COST_SCAN + build * COST_BUILD;
+  if (keyed)
+    *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) + pairs * COST_OUT;
+  else
+    *cost += n * build * COST_NESTED;
+  switch (how) {
+  case WL_HOW_INNER: break;
+  case WL_HOW_LEFT: return matches > 1 && !p->q->sources[s].single ? pairs : n;
+  case WL_HOW_SEMI: return n * (matches < 1 ? matches : 1);
+  case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
+  case WL_HOW_MARK: return n;
+  }
+  /* conjuncts that this source makes possible, beside keys, were counted above */
+  return pairs;
+}
+
+static bool can_drive(const planner *p, int s) {
+  return p->q->sources[s].how == WL_HOW_INNER && p->needs[s] == 0;
+}
+
+typedef struct state {
+  double cost, rows;
+  wl_u8 last;
+  bool known;
+} state;
+
+static wl_status by_sets(planner *p, int *order) {
+  int n = p->q->n_sources;
+  size_t sets = (size_t)1 << n;
+  state *st = WL_NEW_N(p->arena, state, sets);
+  if (!st) return wl_nomem(p->err);
+  for (int s = 0; s < n; s++)
+    if (can_drive(p, s))
+      st[bit(s)] = (state){(double)p->in->n_rows[s] * COST_SCAN, p->rows[s], (wl_u8)s, true};
+  for (wl_u64 set = 1; set < sets; set++) {
+    if (!st[set].known) continue;
+    for (int s = 0; s < n; s++) {
+      double cost;
+      if (set & bit(s) || (p->needs[s] & ~set)) continue;
+      double rows = join_rows(p, s, set, st[set].rows, &cost);
+      state *to = &st[set | bit(s)];
+      if (to->known && to->cost <= st[set].cost + cost) continue;
+      *to = (state){st[set].cost + cost, rows, (wl_u8)s, true};
+    }
+  }
+  wl_u64 set = sets - 1;
+  if (!st[set].known) return wl_not_taken(p->err, "sources that depend on each other in a circle");
+  for (int k = n - 1; k >= 0; k--) {
+    order[k] = st[set].last;
+    set &= ~bit(order[k]);
+  }
+  return WL_OK;
+}
+
+static wl_status greedily(planner *p, int *order) {
+  int n = p->q->n_sources, best_driver = -1;
+  double best = INFINITY;
+  int *trial = WL_NEW_N(p->arena, int, n);
+  if (!trial) return wl_nomem(p->err);
+  for (int d = 0; d < n; d++) {
+    if (!can_drive(p, d)) continue;
+    wl_u64 set = bit(d);
+    double rows = p->rows[d], total = (double)p->in->n_rows[d] * COST_SCAN;
+    int k = 1;
+    trial[0] = d;
+    for (; k < n; k++) {
+      int next = -1;
+      double next_rows = 0, next_cost = INFINITY;
+      for (int s = 0; s < n; s++) {
+        double cost;
+        if (set & bit(s) || (p->needs[s] & ~set)) continue;
+        double r = join_rows(p, s, set, rows, &cost);
+        if (cost + r * COST_OUT >= next_cost) continue;
+        next = s;
+        next_rows = r;
+        next_cost = cost + r * COST_OUT;
+      }
+      if (next < 0) break;
+      trial[k] = next;
+      set |= bit(next);
+      rows = next_rows;
+      total += next_cost;
+    }
+    if (k < n || total >= best) continue;
+    best = total;
+    best_driver = d;
+    memcpy(order, trial, (size_t)n * sizeof *order);
+  }
+  return best_driver >= 0
+             ? WL_OK
+             : wl_not_taken(p->err, "sources that depend on each other in a circle");
+}
+
+/* ---- from an order to a plan */
+
+static wl_status push(planner *p, wl_jlist *l, const wl_bexpr *e) {
+  if (l->n % 8 == 0) {
+    const wl_bexpr **more = WL_NEW_N(p->arena, const wl_bexpr *, l->n + 8);
+    if (!more) return wl_nomem(p->err);
+    if (l->n) memcpy(more, l->e, (size_t)l->n * sizeof *more);
+    l->e = more;
+  }
+  l->e[l->n++] = e;
+  return WL_OK;
+}
+
+static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) {
+  int s = st->source;
+  const wl_bsource *src = &p->q->sources[s];
+  bool inner = src->how == WL_HOW_INNER;
+  conjunct *list = inner ? p->where : p->on[s];
+  int n = inner ? p->n_where : p->n_on[s];
+  st->how = src->how;
+  st->keys = WL_NEW_N(p->arena, wl_jkey, n + 1);
+  if (!st->keys) return wl_nomem(p->err);
+  wl_status rc = WL_OK;
+  for (int k = 0; k < n && !rc; k++) {
+    if (inner && (used[k] || !(list[k].sources & bit(s)) ||
+                  (list[k].sources & ~(before | bit(s)))))
+      continue;
+    if (inner) used[k] = true;
+    if (list[k].sources == bit(s))
+      rc = push(p, &st->filters, list[k].e);
+    else if (key_of(&list[k], s, before, &st->keys[st->n_keys]))
+      st->n_keys++;
+    else
+      rc = push(p, inner ? &st->after : &st->tests, list[k].e);
+  }
+  for (int k = 0; k < p->n_where && !rc; k++) {
+    if (used[k] || (p->where[k].sources & ~(before | bit(s)))) continue;
+    used[k] = true;
+    rc = push(p, &st->after, p->where[k].e);
+  }
+  return rc;
+}
+
+/* The sources that are read once step k has found its rows. */
+static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
+  const wl_query *q = p->q;
+  wl_u64 m = wl_bexpr_sources(q->having);
+  for (int i = 0; i < q->n_results; i++) m |= wl_bexpr_sources(q->results[i]);
+  for (int i = 0; i < q->n_groups; i++) m |= wl_bexpr_sources(q->groups[i]);
+  for (int i = 0; i < q->n_order; i++) m |= wl_bexpr_sources(q->order[i].expr);
+  for (int i = 0; i < q->n_aggs; i++)
+    m |= wl_bexpr_sources(q->aggs[i].arg) | wl_bexpr_sources(q->aggs[i].separator);
+  for (int i = k; i < plan->n_steps; i++) {
+    const wl_jstep *st = &plan->steps[i];
+    for (int j = 0; j < st->after.n; j++) m |= wl_bexpr_sources(st->after.e[j]);
+    for (int j = 0; j < st->tests.n; j++) m |= wl_bexpr_sources(st->tests.e[j]);
+    for (int j = 0; j < st->n_keys && i > k; j++) m |= wl_bexpr_sources(st->keys[j].outer);
+  }
+  return m;
+}
+
+/* A lookup that few rows have a place in thins out the rows of those that lead to it. */
+static void add_reducers(const planner *p, wl_jplan *plan) {
+  for (int j = plan->n_steps - 1; j >= 0; j--) {
+    wl_jstep *t = &plan->steps[j];
+    double all = (double)p->in->n_rows[t->source];
+    t->unread = !(read_after(p, plan, j) & bit(t->source));
+    bool thin = (t->filters.n || t->reducers) && t->n_build < 0.8 * all;
+    if (t->how != WL_HOW_INNER || !t->n_keys || !thin) continue;
+    wl_u64 outer = 0;
+    for (int k = 0; k < t->n_keys; k++) outer |= wl_bexpr_sources(t->keys[k].outer);
+    if (outer & (outer - 1)) continue;
+    for (int i = 0; i < j; i++) {
+      wl_jstep *s = &plan->steps[i];
+      if (bit(s->source) != outer || s->how != WL_HOW_INNER) continue;
+      s->reducers |= bit(j);
+      s->n_build *= t->n_build / all;
+    }
+  }
+}
+
+wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, wl_error *err) {
+  planner p = {.in = in, .q = in->q, .arena = arena, .err = err};
+  const wl_query *q = in->q;
+  int n = q->n_sources, *order = WL_NEW_N(arena, int, n + 1);
+  wl_jplan *plan = *out = WL_NEW(arena, wl_jplan);
+  if (!order || !plan) return wl_nomem(err);
+  plan->steps = WL_NEW_N(arena, wl_jstep, n + 1);
+  wl_status rc = plan->steps ? collect(&p, q->where, &p.where, &p.n_where) : wl_nomem(err);
+  bool *used = WL_NEW_N(arena, bool, rc ? 1 : p.n_where + 1);
+  if (!rc && !used) rc = wl_nomem(err);
+  for (int s = 0; s < n && !rc; s++) {
+    const wl_bsource *src = &q->sources[s];
+    if (src->how != WL_HOW_INNER) {
+      rc = collect(&p, src->on, &p.on[s], &p.n_on[s]);
+      p.needs[s] = wl_bexpr_sources(src->on) & ~bit(s);
+      if (!p.needs[s]) p.needs[s] = q->sources[0].how == WL_HOW_INNER && s ? bit(0) : 0;
+    }
+  }
+  for (int s = 0; s < n && !rc; s++) {
+    wl_jlist own = {0};
+    bool inner = q->sources[s].how == WL_HOW_INNER;
+    const conjunct *list = inner ? p.where : p.on[s];
+    for (int k = 0; k < (inner ? p.n_where : p.n_on[s]) && !rc; k++)
+      if (list[k].sources == bit(s)) rc = push(&p, &own, list[k].e);
+    double all = (double)in->n_rows[s];
+    p.rows[s] = own.n && in->share ? all * in->share(in->arg, s, &own) : all;
+    if (own.n && p.rows[s] < 1) p.rows[s] = all < 1 ? all : 1;
+  }
+  if (rc) return rc;
+  rc = n <= MAX_DP ? by_sets(&p, order) : greedily(&p, order);
+  if (rc) return rc;
+  plan->driver = order[0];
+  plan->n_first = p.rows[order[0]];
+  wl_u64 before = bit(order[0]);
+  for (int k = 0; k < p.n_where && !rc; k++) {
+    if (p.where[k].sources & ~before) continue;
+    used[k] = true;
+    rc = push(&p, &plan->filters, p.where[k].e);
+  }
+  double rows = plan->n_first;
+  for (int k = 1; k < n && !rc; k++) {
+    wl_jstep *st = &plan->steps[plan->n_steps++];
+    double cost;
+    st->source = order[k];
+    st->n_build = p.rows[order[k]];
+    rows = st->n_out = join_rows(&p, order[k], before, rows, &cost);
+    plan->cost += cost;
+    rc = make_step(&p, before, used, st);
+    before |= bit(order[k]);
+  }
+  if (!rc) add_reducers(&p, plan);
+  return rc;
+}

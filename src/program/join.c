@@ -1,0 +1,372 @@
+/*
+** Joins: how the steps of a plan become Probe and Expand, and the programs that build their
+** lookups. Part of the compiler.
+**
+** A step that finds at most one row by keys that words hold exactly is a Probe. Anything else is
+** an Expand: candidates by the hash of the keys, or all rows, and what they must pass behind it.
+**
+** Invariants:
+** 1. Both sides of a key are brought to one type: integers (codes of one dictionary among
+**    them), reals, or values as they are; equal sides give equal words.
+** 2. How the keys of a step are taken is decided from the types of both sides alone, so the build
+**    and the probe, which are compiled apart, agree.
+*/
+#include "program/compile_impl.h"
+#include "vm/lookup.h"
+#include <string.h>
+
+typedef enum key_way { KEY_INT, KEY_CODE, KEY_REAL, KEY_VALUE, KEY_NONE } key_way;
+
+static wl_u64 bit(int s) {
+  return 1ULL << s;
+}
+
+/* Gives a source of the query its place in the program. */
+static void place(wl_compiler *c, int source, int at) {
+  const wl_query *q = c->in->query;
+  c->places[source] = (signed char)at;
+  for (int i = 0; i < q->n_cols; i++)
+    if (q->cols[i].source == source) c->p->column_sources[i] = (wl_u8)at;
+  c->p->source_names[at] = q->sources[source].name ? q->sources[source].name : "";
+  if (at >= c->p->n_sources) c->p->n_sources = at + 1;
+}
+
+/* ---- keys */
+
+/* What an expression is, by a program that is thrown away: all sources may lack their row. */
+static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_compiler side;
+  wl_compiler all = *c;
+  memset(all.places, 0, sizeof all.places);
+  all.maybe = 0;
+  wl_status rc = wl_compile_side(&all, 0, &side);
+  if (!rc) rc = wl_compile_coded(&side, e, out);
+  if (!rc) rc = wl_compile_value(&side, out);
+  wl_compile_side_close(&side);
+  return rc;
+}
+
+/* How one key is taken. */
+static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT), N = I | F;
+  wl_operand in, out;
+  char aff = k->cond->cmp_affinity;
+  bool is = k->cond->kind == WL_B_IS;
+  wl_status rc = peek(c, k->inner, &in);
+  if (!rc) rc = peek(c, k->outer, &out);
+  if (rc) return rc;
+  unsigned a = in.dom.mask & ~WL_M(WL_T_NULL), b = out.dom.mask & ~WL_M(WL_T_NULL);
+  if (in.dict && out.dict && aff < 'C' && k->cond->cmp_coll == WL_COLL_BINARY &&
+      (!is || in.dict == out.dict)) {
+    *way = KEY_CODE;
+    return WL_OK;
+  }
+  bool to_number = aff >= 'C' && ((a | b) & T);
+  if (aff == 'B' && ((a & N && b & T) || (b & N && a & T))) {
+    /* a number becomes text where it meets text: not by itself */
+    bool apart = (a & ~N) == 0 ? (b & ~T) == 0 : (a & ~T) == 0 && (b & ~N) == 0;
+    *way = apart ? KEY_VALUE : KEY_NONE;
+    return WL_OK;
+  }
+  if (to_number && (a & T)) a |= N;
+  if (to_number && (b & T)) b |= N;
+  if ((a & ~I) == 0 && (!is || (b & ~I) == 0))
+    *way = KEY_INT;
+  else if ((a & ~F) == 0 && !is)
+    *way = KEY_REAL;
+  else
+    *way = KEY_VALUE;
+  return WL_OK;
+}
+
+/* The way all keys of a step go together; keys that cannot be hashed are KEY_NONE. */
+static wl_status ways_of(const wl_compiler *c, const wl_jstep *st, key_way *ways, int *n) {
+  bool ints = true, values = false;
+  *n = 0;
+  for (int k = 0; k < st->n_keys; k++) {
+    wl_status rc = way_of(c, &st->keys[k], &ways[k]);
+    if (rc) return rc;
+    if (ways[k] != KEY_NONE && *n == WL_LOOKUP_KEYS) ways[k] = KEY_NONE;
+    if (ways[k] == KEY_NONE) continue;
+    ++*n;
+    ints &= ways[k] == KEY_INT || ways[k] == KEY_CODE;
+    values |= ways[k] == KEY_VALUE;
+  }
+  bool real = *n == 1 && !ints && !values;
+  for (int k = 0; k < st->n_keys; k++)
+    if (ways[k] != KEY_NONE && !ints && !real) ways[k] = KEY_VALUE;
+  return WL_OK;
+}
+
+/* One side of a key as an operand. */
+static wl_status key_operand(wl_compiler *c, const wl_jkey *k, key_way way, bool inner,
+                             wl_operand *out) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
+  const wl_bexpr *e = inner ? k->inner : k->outer;
+  char aff = k->cond->cmp_affinity;
+  wl_operand other;
+  wl_status rc;
+  if (way == KEY_CODE) {
+    rc = peek(c, inner ? k->outer : k->inner, &other);
+    if (!rc) rc = wl_compile_coded(c, e, out);
+    return rc ? rc : wl_compile_translate(c, inner ? out->dict : other.dict, out);
+  }
+  rc = wl_compile_expr(c, e, out);
+  if (!rc) rc = wl_compile_value(c, out);
+  if (!rc) rc = peek(c, inner ? k->outer : k->inner, &other);
+  if (rc) return rc;
+  if (aff >= 'C' && wl_has(out, WL_T_TEXT)) {
+    wl_domain d = wl_domain_union(out->dom, wl_domain_any(I | F));
+    rc = wl_compile_emit(c, WL_OP__NumAffinity, out, &wl_no_operand, &wl_no_operand, 0, d, out);
+  } else if (aff == 'B' && (out->dom.mask & (I | F)) && (other.dom.mask & T)) {
+    rc = wl_compile_text(c, out);
+  }
+  if (rc || way == KEY_VALUE) return rc;
+  if (wl_only_null(out)) return wl_compile_constant(c, wl_null(), out);
+  if (way == KEY_INT && !wl_only(out, I)) {
+    wl_domain d = wl_domain_int(WL_I64_MIN, WL_I64_MAX, true);
+    return wl_compile_emit(c, WL_OP__KeyI, out, &wl_no_operand, &wl_no_operand, 0, d, out);
+  }
+  if (way == KEY_REAL && !wl_only(out, F)) {
+    wl_domain d = wl_domain_real(-__builtin_inf(), __builtin_inf(), true);
+    return wl_compile_emit(c, WL_OP__KeyF, out, &wl_no_operand, &wl_no_operand, 0, d, out);
+  }
+  return WL_OK;
+}
+
+static bool is_exact(const wl_lookup *l) {
+  return l->plan.kind != WL_KEYS_VALUES;
+}
+
+/* Whether one row at most can match, and finding it is all there is to test. */
+static bool probes(const wl_jstep *st, const wl_lookup *l, int n_hashed) {
+  if (!l->unique || !is_exact(l) || n_hashed != st->n_keys || st->tests.n) return false;
+  return l->plan.kind != WL_KEYS_NONE;
+}
+
+/* A new join of the program. */
+static wl_status new_join(wl_compiler *c, wl_join j, const wl_operand *keys, int *out) {
+  wl_program *p = c->p;
+  j.keys = WL_NEW_N(c->arena, wl_i16, j.n_keys + 1);
+  if (!j.keys) return wl_nomem(c->err);
+  for (int k = 0; k < j.n_keys; k++) j.keys[k] = keys[k].x;
+  *out = p->n_joins;
+  p->joins[p->n_joins++] = j;
+  return WL_OK;
+}
+
+static wl_status step_keys(wl_compiler *c, const wl_jstep *st, const key_way *ways, bool inner,
+                           wl_operand *out, int *n) {
+  *n = 0;
+  for (int k = 0; k < st->n_keys; k++) {
+    if (ways[k] == KEY_NONE) continue;
+    wl_status rc = key_operand(c, &st->keys[k], ways[k], inner, &out[(*n)++]);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+/* ---- building */
+
+/* A later step's lookup drops rows that would find nothing there. */
+static wl_status reduce(wl_compiler *c, int step) {
+  const wl_jstep *t = &c->in->plan->steps[step];
+  const wl_lookup *l = c->in->lookups[step];
+  key_way *ways = WL_NEW_N(c->arena, key_way, t->n_keys + 1);
+  wl_operand keys[WL_LOOKUP_KEYS];
+  int n, j;
+  wl_status rc = ways ? ways_of(c, t, ways, &n) : wl_nomem(c->err);
+  if (rc || !l || !l->unique || !is_exact(l) || n != t->n_keys) return rc;
+  rc = step_keys(c, t, ways, false, keys, &n);
+  wl_join join = {.source = c->p->n_sources, .how = WL_HOW_SEMI, .lookup = l, .n_keys = n,
+                  .match = -1};
+  c->p->source_names[c->p->n_sources++] = c->in->query->sources[t->source].name;
+  if (!rc) rc = new_join(c, join, keys, &j);
+  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
+}
+
+static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
+  const wl_jstep *st = &c->in->plan->steps[step];
+  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
+  wl_operand keys[WL_LOOKUP_KEYS];
+  wl_reg regs[WL_LOOKUP_KEYS];
+  wl_domain domains[WL_LOOKUP_KEYS];
+  int n = 0, j;
+  memset(plan, 0, sizeof *plan);
+  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  if (rc) return rc;
+  /* join 0 is the one that is built */
+  wl_join self = {.source = 0, .how = WL_HOW_INNER, .match = -1};
+  c->p->joins[c->p->n_joins++] = self;
+  c->over_table = true;
+  place(c, st->source, 0);
+  c->p->table = c->p->source_names[0];
+  rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
+  if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
+  if (!rc) rc = wl_compile_conjuncts(c, &st->filters, true);
+  for (int k = step + 1; k < c->in->plan->n_steps && !rc; k++)
+    if (st->reducers >> k & 1) rc = reduce(c, k);
+  if (!rc) rc = step_keys(c, st, ways, true, keys, &n);
+  if (rc) return rc;
+  int i = 0;
+  for (int k = 0; k < st->n_keys; k++) {
+    if (ways[k] == KEY_NONE) continue;
+    bool is = st->keys[k].cond->kind == WL_B_IS;
+    domains[i] = keys[i].dom;
+    regs[i] = wl_is_const(&keys[i]) ? wl_domain_reg(keys[i].dom) : c->p->regs[keys[i].x];
+    if (ways[k] == KEY_INT || ways[k] == KEY_CODE) regs[i].type = WL_R_INT;
+    if (ways[k] == KEY_REAL) regs[i].type = WL_R_REAL;
+    plan->null_equal[i] = is;
+    plan->coll[i++] = st->keys[k].cond->cmp_coll;
+  }
+  wl_key_plan_make(plan, regs, domains, n);
+  for (int k = 0; k < st->n_keys && n; k++)
+    if (ways[k] == KEY_VALUE) plan->kind = WL_KEYS_VALUES;
+  c->p->joins[0].keys = WL_NEW_N(c->arena, wl_i16, n + 1);
+  if (!c->p->joins[0].keys) return wl_nomem(c->err);
+  for (int k = 0; k < n; k++) c->p->joins[0].keys[k] = keys[k].x;
+  c->p->joins[0].n_keys = n;
+  rc = wl_compile_append(c, (wl_instr){WL_OP__Build, 0, 0, 0, (wl_i16)(j = 0)});
+  if (!rc) rc = wl_compile_end(c);
+  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+}
+
+wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, wl_program **out,
+                           struct wl_key_plan *plan, wl_error *err) {
+  wl_compile_in over = *in;
+  over.n_rows = in->source_rows[in->plan->steps[step].source];
+  wl_compiler c = {.arena = arena, .in = &over, .err = err};
+  wl_status rc = wl_compile_open(&c);
+  if (!rc) rc = build(&c, step, plan);
+  wl_compile_close(&c);
+  *out = c.p;
+  return rc ? rc : wl_program_verify(c.p, err);
+}
+
+/* ---- the query's own block */
+
+/* More rows than before can come: at most as many as the lookup has for each. */
+static void more_rows(wl_compiler *c, const wl_lookup *l) {
+  __int128 n = (__int128)c->max_rows * (l->n_rows > 1 ? l->n_rows : 1);
+  c->max_rows = n > (1LL << 62) ? 1LL << 62 : (wl_i64)n;
+}
+
+/* The IfNots from `first` on drop a candidate, not the row. */
+static void to_match(wl_compiler *c, int first, int match) {
+  for (int i = first; i < match; i++)
+    if (c->p->code[i].op == WL_OP__IfNot) c->p->code[i].c = (wl_i16)match;
+}
+
+static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
+                        const key_way *ways) {
+  wl_program *p = c->p;
+  const wl_query *q = c->in->query;
+  wl_operand keys[WL_LOOKUP_KEYS];
+  wl_jlist tests = {WL_NEW_N(c->arena, const wl_bexpr *, st->n_keys + st->tests.n + 1), 0};
+  int n, j;
+  bool maybe = st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK;
+  wl_status rc = tests.e ? step_keys(c, st, ways, false, keys, &n) : wl_nomem(c->err);
+  wl_join join = {.source = p->n_sources, .how = st->how, .lookup = l, .n_keys = n, .match = -1};
+  if (!rc) rc = new_join(c, join, keys, &j);
+  if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Expand, 0, 0, 0, (wl_i16)j});
+  if (rc) return rc;
+  p->expands = true;
+  wl_compile_forget(c);
+  place(c, st->source, p->joins[j].source);
+  for (int k = 0; k < st->n_keys; k++)
+    if (ways[k] == KEY_NONE || !is_exact(l)) tests.e[tests.n++] = st->keys[k].cond;
+  for (int k = 0; k < st->tests.n; k++) tests.e[tests.n++] = st->tests.e[k];
+  int first = p->n_code;
+  rc = wl_compile_conjuncts(c, &tests, false);
+  if (rc) return rc;
+  if (st->how == WL_HOW_INNER) {
+    more_rows(c, l);
+    return WL_OK;
+  }
+  p->joins[j].match = p->n_code;
+  to_match(c, first, p->n_code);
+  rc = wl_compile_append(c, (wl_instr){WL_OP__Match, 0, 0, 0, (wl_i16)j});
+  wl_compile_forget(c);
+  if (maybe) c->maybe |= bit(st->source);
+  if (st->how == WL_HOW_LEFT && !q->sources[st->source].single) more_rows(c, l);
+  if (st->how == WL_HOW_SEMI || st->how == WL_HOW_ANTI) c->places[st->source] = -1;
+  return rc;
+}
+
+static wl_status join_step(wl_compiler *c, int step) {
+  const wl_jstep *st = &c->in->plan->steps[step];
+  const wl_lookup *l = c->in->lookups[step];
+  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
+  wl_operand keys[WL_LOOKUP_KEYS];
+  int n, j;
+  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  if (rc) return rc;
+  if (c->in->query->sources[st->source].single && !l->unique)
+    return wl_not_taken(c->err, "a subquery gives several rows, of which SQLite takes the first");
+  if (!probes(st, l, n)) {
+    rc = expand(c, st, l, ways);
+  } else {
+    bool unread = st->unread && st->how == WL_HOW_INNER;
+    rc = step_keys(c, st, ways, false, keys, &n);
+    wl_join join = {.source = c->p->n_sources,
+                    .how = unread ? WL_HOW_SEMI : st->how,
+                    .lookup = l,
+                    .n_keys = n,
+                    .match = -1};
+    if (!rc) rc = new_join(c, join, keys, &j);
+    if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
+    if (rc) return rc;
+    place(c, st->source, join.source);
+    if (st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK) c->maybe |= bit(st->source);
+    if (join.how == WL_HOW_SEMI || join.how == WL_HOW_ANTI) c->places[st->source] = -1;
+  }
+  return rc ? rc : wl_compile_conjuncts(c, &st->after, false);
+}
+
+wl_status wl_compile_sources(wl_compiler *c) {
+  const wl_jplan *plan = c->in->plan;
+  const wl_query *q = c->in->query;
+  place(c, plan ? plan->driver : 0, 0);
+  c->p->table = plan ? c->p->source_names[0] : q->table;
+  if (!plan) return q->where ? wl_compile_filter(c, q->where) : WL_OK;
+  wl_status rc = wl_compile_conjuncts(c, &plan->filters, true);
+  for (int k = 0; k < plan->n_steps && !rc; k++) rc = join_step(c, k);
+  return rc;
+}
+
+wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  int at = c->places[e->source];
+  wl_status rc;
+  if (!(c->maybe >> e->source & 1)) {
+    rc = wl_compile_constant(c, wl_int(at >= 0), out);
+    out->truth = true;
+    return rc;
+  }
+  memset(out, 0, sizeof *out);
+  out->truth = true;
+  out->dom = wl_domain_int(0, 1, false);
+  rc = wl_compile_reg(c, WL_OP__Found, (wl_reg){WL_R_TRUTH, false}, (wl_i16)at, 0, 0, &out->x);
+  if (rc || e->op != WL_OP_EQ) return rc;
+  /* IN: not found is NULL where the list has a NULL, or x is one and the list is not empty */
+  const wl_jplan *plan = c->in->plan;
+  int step = 0;
+  while (plan->steps[step].source != e->source) step++;
+  const wl_lookup *l = c->in->lookups[step];
+  wl_operand x, unknown, is_null;
+  if (l->plan.kind == WL_KEYS_NONE)
+    return wl_not_taken(c->err, "IN of values that affinity changes by what they meet");
+  if (l->n_rows == 0 && !l->has_null) return WL_OK;
+  rc = wl_compile_expr(c, e->a, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc) rc = wl_compile_constant(c, wl_null(), &unknown);
+  if (rc || (!l->has_null && !wl_nullable(&x))) return rc;
+  if (e->index)
+    return wl_not_taken(c->err, "IN with NULLs, of a subquery that refers to the query round it");
+  unknown.truth = true;
+  wl_domain d = wl_domain_int(0, 1, true);
+  if (l->has_null)
+    return wl_compile_emit(c, WL_OP__Or, out, &unknown, &wl_no_operand, 0, d, out);
+  rc = wl_compile_is_null(c, &x, &is_null);
+  if (!rc) rc = wl_compile_emit(c, WL_OP__And, &is_null, &unknown, &wl_no_operand, 0, d, &is_null);
+  return rc ? rc : wl_compile_emit(c, WL_OP__Or, out, &is_null, &wl_no_operand, 0, d, out);
+}

@@ -1,0 +1,383 @@
+/*
+** See query.h. A query becomes ready in this order: derived sources, subs, columns of tables, the
+** join's plan, lookups from the last step to the first, the program.
+*/
+#include "query/query.h"
+#include "base/mem.h"
+#include "program/compile.h"
+#include "query/made.h"
+#include "vm/gpu/device.h"
+#include "vm/gpu/limits.h"
+#include "vm/lookup.h"
+#include <stdio.h>
+#include <string.h>
+
+/* One statement's run. */
+typedef struct running {
+  const wl_query_env *env;
+  wl_made *made;  /* by the number of the derived source */
+  bool **needed;  /* by the same: which columns anyone reads */
+  wl_arena arena; /* of what is needed while getting ready */
+  int n_on_device;
+  int depth;
+} running;
+
+static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
+                       bool top, wl_ready *out, wl_error *err);
+
+/* ---- which columns of derived sources are read */
+
+static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
+  wl_status rc = WL_OK;
+  for (int s = 0; s < q->n_sources && !rc; s++) {
+    const wl_derived *d = q->sources[s].derived;
+    if (!d) continue;
+    bool first = !x->needed[d->id];
+    if (first) x->needed[d->id] = WL_NEW_N(&x->arena, bool, d->arms[0]->n_results + 1);
+    if (!x->needed[d->id]) return wl_nomem(err);
+    for (int k = 0; k < q->n_cols; k++)
+      if (q->cols[k].source == s) x->needed[d->id][q->cols[k].column] = true;
+    for (int k = 0; k < d->n_arms && first && !rc; k++) rc = note_needed(x, d->arms[k], err);
+  }
+  for (int k = 0; k < q->n_subs && !rc; k++) rc = note_needed(x, q->subs[k].query, err);
+  return rc;
+}
+
+/* ---- queries that others depend on */
+
+/* Runs a query to its end into columns. */
+static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_making *to,
+                          wl_i64 most, bool *unordered, wl_error *err) {
+  wl_ready r = {0};
+  wl_run *run = NULL;
+  wl_status rc = ready(x, q, needed, false, false, &r, err);
+  *unordered = !rc && r.program->unordered;
+  bool device = !rc && r.device;
+  if (!rc)
+    rc = wl_ready_run(x->env, &r, &run, err);
+  else
+    wl_ready_close(&r);
+  while (!rc) {
+    wl_batch *b;
+    rc = wl_run_next(run, &b, err);
+    if (rc || !b) break;
+    rc = wl_making_add(to, b, wl_run_regs(run), q->n_results, needed, err);
+    wl_batch_give(b);
+    if (most >= 0 && wl_making_rows(to) >= most) break;
+  }
+  if (!rc && device && !wl_run_detour(run)) x->n_on_device++;
+  wl_run_close(run);
+  if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT && rc != WL_NOT_TAKEN &&
+      rc != (wl_status)SQLITE_SCHEMA)
+    rc = wl_not_taken(err, "an error in a subquery, which SQLite may not come to");
+  return rc;
+}
+
+static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
+  wl_made *m = &x->made[d->id];
+  if (m->done) return WL_OK;
+  wl_making *to = NULL;
+  int n_cols = d->arms[0]->n_results;
+  wl_status rc = wl_making_open(n_cols, x->env->host_left, &to, err);
+  for (int k = 0; k < d->n_arms && !rc; k++) {
+    bool unordered;
+    rc = run_into(x, d->arms[k], x->needed[d->id], to, -1, &unordered, err);
+  }
+  if (!rc) rc = wl_making_finish(to, x->env->set->threads, m, err);
+  wl_making_close(to);
+  return rc;
+}
+
+/* ORDER BY names all results, so that the order of rows is settled. */
+static bool order_total(const wl_query *q) {
+  for (int i = 0; i < q->n_results; i++) {
+    int k = 0;
+    while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
+    if (k == q->n_order) return false;
+  }
+  return q->n_order > 0;
+}
+
+/* The outcome of a sub: its value, or its rows as a column. */
+static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val *value,
+                         wl_column **list, wl_error *err) {
+  const wl_query *q = sub->query;
+  wl_making *to = NULL;
+  wl_made m = {0};
+  bool unordered = false;
+  wl_status rc = wl_making_open(q->n_results, x->env->host_left, &to, err);
+  bool *none = WL_NEW_N(&x->arena, bool, q->n_results + 1);
+  if (!rc && !none) rc = wl_nomem(err);
+  if (!rc)
+    rc = run_into(x, q, sub->kind == 'e' && !q->distinct ? none : NULL, to,
+                  sub->kind == 'l' ? -1 : 2, &unordered, err);
+  if (!rc) rc = wl_making_finish(to, 1, &m, err);
+  wl_making_close(to);
+  if (!rc && sub->kind == 'e') *value = wl_int(m.n_rows > 0);
+  if (!rc && sub->kind == 'l') *list = wl_column_hold(m.cols[0]);
+  if (!rc && sub->kind == 'v') {
+    *value = m.n_rows ? wl_column_value(m.cols[0], 0) : wl_null();
+    if (value->t >= WL_T_TEXT) {
+      char *copy = wl_arena_strndup(arena, (const char *)wl_bytes(*value), value->n);
+      if (!copy) rc = wl_nomem(err);
+      value->v = (wl_u64)(size_t)copy;
+    }
+    if (!rc && m.n_rows > 1 && unordered && !order_total(q))
+      rc = wl_not_taken(err, "a subquery gives several rows, of which SQLite takes the first");
+  }
+  wl_made_close(&m);
+  return rc;
+}
+
+/* ---- columns */
+
+/* The columns of one source that q reads, held, at their places in `cols`. */
+static wl_status source_columns(running *x, const wl_query *q, int s, wl_column **cols,
+                                const char **names, wl_i64 *n_rows, wl_arena *arena,
+                                wl_error *err) {
+  const wl_bsource *src = &q->sources[s];
+  if (src->derived) {
+    wl_status rc = make_derived(x, src->derived, err);
+    if (rc) return rc;
+    const wl_made *m = &x->made[src->derived->id];
+    *n_rows = m->n_rows;
+    for (int k = 0; k < q->n_cols; k++)
+      if (q->cols[k].source == s) {
+        cols[k] = wl_column_hold(m->cols[q->cols[k].column]);
+        names[k] = wl_arena_printf(arena, "column %d", q->cols[k].column + 1);
+      }
+    return WL_OK;
+  }
+  *n_rows = 1;
+  if (!src->table) return WL_OK;
+  wl_table *t;
+  bool changed;
+  wl_snapshot snap = {0};
+  int *want = WL_NEW_N(arena, int, q->n_cols + 1), n = 0;
+  wl_status rc = want ? wl_store_table(x->env->store, src->schema, src->table, &t, err)
+                      : wl_nomem(err);
+  if (rc) return rc;
+  for (int k = 0; k < q->n_cols; k++)
+    if (q->cols[k].source == s) want[n++] = q->cols[k].column;
+  rc = wl_store_begin(x->env->store, t, &changed, err);
+  if (!rc && (changed || t->id != src->table_id))
+    rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
+                 "the schema changed while the statement was starting");
+  if (!rc) rc = wl_store_acquire(x->env->store, t, want, n, &snap, err);
+  wl_store_end(x->env->store);
+  if (rc) return rc;
+  *n_rows = snap.n_rows;
+  n = 0;
+  for (int k = 0; k < q->n_cols; k++)
+    if (q->cols[k].source == s) {
+      int c = q->cols[k].column;
+      cols[k] = wl_column_hold(snap.cols[n++]);
+      names[k] = wl_arena_printf(arena, "%s", c < 0 ? "rowid" : t->cols[c].name);
+    }
+  wl_snapshot_release(&snap);
+  return arena->failed ? wl_nomem(err) : WL_OK;
+}
+
+/* ---- joins */
+
+typedef struct sharing {
+  wl_arena *arena;
+  const wl_compile_in *in;
+} sharing;
+
+static double share(void *arg, int source, const wl_jlist *list) {
+  sharing *s = arg;
+  return wl_compile_share(s->arena, s->in, source, list);
+}
+
+/* What a row's match is looked up in: the later ones first, since they thin out the others. */
+static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_error *err) {
+  const wl_query_env *env = x->env;
+  const wl_jplan *plan = in->plan;
+  wl_status rc = WL_OK;
+  for (int k = plan->n_steps - 1; k >= 0 && !rc; k--) {
+    wl_program *p;
+    wl_build_in b = {.cols = r->snap.cols,
+                     .n_rows = in->source_rows[plan->steps[k].source],
+                     .threads = env->set->threads,
+                     .max_text = env->max_text,
+                     .left = env->host_left,
+                     .check = env->check,
+                     .check_arg = env->check_arg};
+    rc = wl_compile_build(&r->arena, in, k, &p, &b.plan, err);
+    b.p = p;
+    if (!rc) rc = wl_lookup_build(&b, &r->lookups[k], err);
+  }
+  return rc;
+}
+
+/* ---- a query */
+
+static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err) {
+  (void)top;
+  (void)err;
+  wl_error why = {0};
+  r->device = NULL;
+  if (!x->env->device) return WL_OK;
+  if (wl_gpu_fits(r->program, x->env->device, &why))
+    snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
+  else
+    r->device = x->env->device;
+  return WL_OK;
+}
+
+/* Whether the rows come in an order that SQLite's are known to have. */
+static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
+  const wl_bsource *first = &q->sources[0];
+  wl_table *t;
+  wl_error ignored;
+  in->rowid_order = false;
+  in->unordered = true;
+  if (q->n_sources > 1) return;
+  if (first->derived) {
+    in->rowid_order = first->derived->n_arms == 1 && order_total(first->derived->arms[0]);
+  } else if (!first->table) {
+    in->rowid_order = true;
+  } else if (top && q->simple) {
+    in->rowid_order = rowid_order;
+    in->unordered = false;
+  } else {
+    /* without indexes there is only one order to scan in */
+    in->rowid_order =
+        !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed &&
+        q->n_order == 0;
+  }
+  if (in->rowid_order) in->unordered = false;
+}
+
+static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
+                       bool top, wl_ready *r, wl_error *err) {
+  const wl_query_env *env = x->env;
+  wl_arena_init(&r->arena);
+  r->snap.n_cols = q->n_cols;
+  r->snap.cols = wl_mem_zalloc(((size_t)q->n_cols + 1) * sizeof *r->snap.cols);
+  r->lookups = wl_mem_zalloc(((size_t)q->n_sources + 1) * sizeof *r->lookups);
+  r->n_lookups = q->n_sources;
+  wl_i64 *rows = WL_NEW_N(&r->arena, wl_i64, q->n_sources + 1);
+  const char **names = WL_NEW_N(&r->arena, const char *, q->n_cols + 1);
+  wl_val *subs = WL_NEW_N(&r->arena, wl_val, q->n_subs + 1);
+  wl_column **lists = WL_NEW_N(&r->arena, wl_column *, q->n_subs + 1);
+  wl_status rc =
+      r->snap.cols && r->lookups && rows && names && subs && lists ? WL_OK : wl_nomem(err);
+  for (int k = 0; k < q->n_subs && !rc; k++)
+    rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
+  for (int s = 0; s < q->n_sources && !rc; s++)
+    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], &r->arena, err);
+  wl_compile_in in = {.query = q,
+                      .names = names,
+                      .source_rows = rows,
+                      .lookups = r->lookups,
+                      .subs = subs,
+                      .sub_lists = lists,
+                      .needed = needed,
+                      .cols = r->snap.cols,
+                      .params = env->params,
+                      .n_params = env->n_params,
+                      .for_device = env->device != NULL,
+                      .max_text = env->max_text,
+                      .max_pattern = env->max_pattern};
+  if (!rc) order_of(x, q, rowid_order, top, &in);
+  if (!rc && q->n_sources > 1) {
+    sharing s = {&x->arena, &in};
+    wl_jplan_in pin = {.q = q, .n_rows = rows, .cols = r->snap.cols, .share = share, .arg = &s};
+    wl_jplan *plan;
+    rc = wl_jplan_make(&r->arena, &pin, &plan, err);
+    if (!rc) in.plan = r->plan = plan;
+    if (!rc) rc = build_lookups(x, &in, r, err);
+  }
+  if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
+  if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
+  if (!rc) rc = choose_device(x, top, r, err);
+  for (int k = 0; k < q->n_subs && lists; k++) wl_column_drop(lists[k]);
+  return rc;
+}
+
+wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
+                         wl_ready *out, wl_error *err) {
+  running x = {.env = env};
+  memset(out, 0, sizeof *out);
+  wl_arena_init(&x.arena);
+  x.made = wl_mem_zalloc(((size_t)q->n_derived + 1) * sizeof *x.made);
+  x.needed = WL_NEW_N(&x.arena, bool *, q->n_derived + 1);
+  wl_status rc = x.made && x.needed ? note_needed(&x, q, err) : wl_nomem(err);
+  for (int k = 0; k < q->n_deps && !rc; k++)
+    rc = wl_store_hold(env->store, q->deps[k].schema, q->deps[k].name, err);
+  if (!rc) rc = ready(&x, q, NULL, rowid_order, true, out, err);
+  wl_store_release(env->store);
+  out->n_on_device = x.n_on_device;
+  for (int k = 0; k < q->n_derived && x.made; k++) wl_made_close(&x.made[k]);
+  wl_mem_free(x.made);
+  wl_arena_close(&x.arena);
+  if (rc) wl_ready_close(out);
+  return rc;
+}
+
+void wl_ready_close(wl_ready *r) {
+  for (int k = 0; k < r->n_lookups && r->lookups; k++) wl_lookup_drop(r->lookups[k]);
+  wl_mem_free(r->lookups);
+  for (int k = 0; k < r->snap.n_cols && r->snap.cols; k++) wl_column_drop(r->snap.cols[k]);
+  wl_mem_free(r->snap.cols);
+  wl_arena_close(&r->arena);
+  memset(r, 0, sizeof *r);
+}
+
+wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_error *err) {
+  wl_run_config config = {.threads = env->set->threads,
+                          .max_text = env->max_text,
+                          .device = r->device,
+                          .device_budget = env->set->device_budget,
+                          .mapped_budget = env->mapped_budget,
+                          .transfer = env->set->transfer,
+                          .host_left = env->host_left,
+                          .check = env->check,
+                          .check_arg = env->check_arg};
+  wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
+  wl_ready_close(r); /* the run holds what it needs */
+  return rc;
+}
+
+/* ---- sizes, before anything is loaded */
+
+wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_missing) {
+  wl_i64 n = 0;
+  wl_error ignored;
+  wl_table *t;
+  for (int s = 0; s < q->n_sources; s++) {
+    const wl_bsource *src = &q->sources[s];
+    for (int k = 0; src->derived && k < src->derived->n_arms; k++)
+      n += wl_query_rows(store, src->derived->arms[k], exact, n_missing);
+    if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) continue;
+    bool sure;
+    n += wl_store_estimate(store, t, &sure);
+    *exact &= sure;
+    for (int k = 0; k < q->n_cols; k++) {
+      int c = q->cols[k].column;
+      if (q->cols[k].source == s && !(sure && t->data[c < 0 ? t->n_cols : c])) ++*n_missing;
+    }
+  }
+  for (int k = 0; k < q->n_subs; k++)
+    n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
+  return n;
+}
+
+wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name) {
+  wl_error ignored;
+  wl_table *t;
+  bool exact;
+  wl_i64 n = -1;
+  for (int s = 0; s < q->n_sources && n < 0; s++) {
+    const wl_bsource *src = &q->sources[s];
+    if (src->table && src->name && sqlite3_stricmp(src->name, name) == 0 &&
+        !wl_store_table(store, src->schema, src->table, &t, &ignored))
+      return wl_store_estimate(store, t, &exact);
+    for (int k = 0; src->derived && k < src->derived->n_arms && n < 0; k++)
+      n = wl_query_rows_of(store, src->derived->arms[k], name);
+  }
+  for (int k = 0; k < q->n_subs && n < 0; k++) n = wl_query_rows_of(store, q->subs[k].query, name);
+  return n;
+}

@@ -1,0 +1,442 @@
+/*
+** FROM: tables, views, subqueries and WITH entries become sources of the query, or are taken into
+** it where they are no more than a join; join clauses become conditions. Part of the binder.
+**
+** Invariants:
+** 1. Of a query without RIGHT and FULL joins, the ON of inner joins is in the WHERE.
+** 2. RIGHT and FULL joins wait until everything else is bound (right.c).
+*/
+#include "sql/bind_impl.h"
+#include "sql/lex.h"
+#include <string.h>
+
+enum { MAX_NESTING = 60 };
+
+wl_status wl_bind_source(binder *b, wl_bsource s, int *out) {
+  wl_query *q = b->q;
+  if (q->n_sources >= WL_MAX_SOURCES)
+    return wl_not_taken(b->err, "more than %d tables and subqueries in one query", WL_MAX_SOURCES);
+  wl_status rc = WL_BIND_ROOM(b, q->sources, q->n_sources, b->size_sources);
+  if (rc) return rc;
+  *out = q->n_sources;
+  q->sources[q->n_sources++] = s;
+  return WL_OK;
+}
+
+wl_status wl_bind_derived(binder *b, wl_query *q, wl_derived **out) {
+  wl_derived *d = *out = WL_NEW(b->arena, wl_derived);
+  if (d) d->arms = WL_NEW(b->arena, wl_query *);
+  if (!d || !d->arms) return wl_nomem(b->err);
+  d->arms[0] = q;
+  d->n_arms = 1;
+  d->n_cols = q->n_results;
+  d->id = b->all->n_derived++;
+  return WL_OK;
+}
+
+static wl_status new_item(binder *b, const wl_source *s, wl_item **out) {
+  *out = &b->items[b->n_items++];
+  (*out)->join = s->join;
+  (*out)->source = -1;
+  (*out)->name = s->alias ? s->alias : s->name;
+  return WL_OK;
+}
+
+static wl_join_how how_of(const wl_source *s) {
+  return s->join == WL_JOIN_LEFT ? WL_HOW_LEFT : WL_HOW_INNER;
+}
+
+/* ---- subqueries, views and WITH entries */
+
+/* Whether a query is a join with a WHERE and nothing more, so that it can be part of another. */
+static bool plain(const binder *child, const wl_query *q) {
+  if (q->aggregate || q->distinct || q->limit || q->offset || child->right) return false;
+  for (int k = 0; k < q->n_sources; k++)
+    if (q->sources[k].how != WL_HOW_INNER && q->sources[k].how != WL_HOW_LEFT &&
+        q->sources[k].how != WL_HOW_SEMI && q->sources[k].how != WL_HOW_ANTI &&
+        q->sources[k].how != WL_HOW_MARK)
+      return false;
+  return true;
+}
+
+/* Takes a plain query in: its sources become this query's, its columns expressions. */
+static wl_status take_in(binder *b, const wl_query *q, wl_item *item) {
+  wl_graft g;
+  wl_status rc = wl_graft_open(&g, b, q);
+  if (rc) return rc;
+  g.source_base = b->q->n_sources;
+  rc = wl_graft_query(&g);
+  for (int k = 0; k < q->n_sources && !rc; k++) {
+    int place;
+    wl_bsource s = q->sources[k];
+    s.on = NULL;
+    rc = wl_bind_source(b, s, &place);
+  }
+  for (int k = 0; k < q->n_sources && !rc; k++) {
+    wl_bexpr *on;
+    rc = wl_graft_expr(&g, q->sources[k].on, &on);
+    b->q->sources[g.source_base + k].on = on;
+  }
+  wl_bexpr *where;
+  if (!rc) rc = wl_graft_expr(&g, q->where, &where);
+  if (!rc && where) rc = wl_bind_and(b, &b->q->where, where);
+  item->exprs = WL_NEW_N(b->arena, wl_bexpr *, q->n_results + 1);
+  if (!rc && !item->exprs) rc = wl_nomem(b->err);
+  for (int k = 0; k < q->n_results && !rc; k++) {
+    rc = wl_graft_expr(&g, q->results[k], &item->exprs[k]);
+    if (!rc) rc = wl_bind_as_column(b, item->exprs[k], &item->exprs[k]);
+  }
+  return rc;
+}
+
+/* Whether rows in order would be seen: then a subquery keeps its ORDER BY. */
+static bool order_shows(const binder *b) {
+  const wl_select *s = b->select;
+  return s && s->from && !s->from->next;
+}
+
+/* A subquery as an item of FROM. columns: names that a view or WITH gives it, or NULL. */
+static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select,
+                          const wl_expr_list *columns, binder *scope) {
+  binder *child;
+  wl_query *q;
+  wl_item *item;
+  wl_status rc = wl_bind_select(scope, select, true, &child, &q);
+  if (!rc) rc = new_item(b, s, &item);
+  if (rc) return rc;
+  item->n_cols = q->n_results;
+  rc = wl_bind_names(child, select, q, &item->names);
+  int k = 0;
+  for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
+    item->names[k++] = l->expr->name;
+  if (rc) return rc;
+  bool inner = s->join != WL_JOIN_LEFT && !b->right;
+  if (scope == b && inner && plain(child, q) && !(q->n_order && order_shows(b)))
+    return take_in(b, q, item);
+  if (child->n_outers)
+    return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
+  wl_derived *d;
+  rc = wl_bind_derived(b, q, &d);
+  if (rc) return rc;
+  wl_bsource to = {.how = how_of(s), .derived = d, .name = item->name ? item->name : "subquery"};
+  return wl_bind_source(b, to, &item->source);
+}
+
+/* ---- WITH */
+
+wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
+  for (const wl_cte *c = with; c; c = c->next) {
+    wl_named *n = WL_NEW(b->arena, wl_named);
+    if (!n) return wl_nomem(b->err);
+    n->cte = c;
+    n->home = b;
+    n->next = b->named;
+    b->named = n;
+  }
+  return WL_OK;
+}
+
+/* How often FROM clauses of a SELECT, at any depth, mention a name. */
+static int mentions(const wl_select *s, const char *name);
+static int mentions_expr(const wl_expr *e, const char *name) {
+  if (!e) return 0;
+  int n = mentions(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +
+          mentions_expr(e->c, name);
+  for (const wl_expr_list *l = e->list; l; l = l->next) n += mentions_expr(l->expr, name);
+  if (e->kind == WL_E_IN && !e->has_list && !e->select && e->name && !e->schema &&
+      sqlite3_stricmp(e->name, name) == 0)
+    n++;
+  return n;
+}
+static int mentions_from(const wl_source *f, const char *name) {
+  int n = 0;
+  for (; f; f = f->next) {
+    n += f->name && !f->schema && sqlite3_stricmp(f->name, name) == 0;
+    n += mentions(f->select, name) + mentions_from(f->nested, name) + mentions_expr(f->on, name);
+  }
+  return n;
+}
+static int mentions(const wl_select *s, const char *name) {
+  int n = 0;
+  for (; s; s = s->prior) {
+    n += mentions_from(s->from, name) + mentions_expr(s->where, name) +
+         mentions_expr(s->having, name) + mentions_expr(s->limit, name) +
+         mentions_expr(s->offset, name);
+    for (const wl_result_col *c = s->cols; c; c = c->next) n += mentions_expr(c->expr, name);
+    for (const wl_expr_list *l = s->group_by; l; l = l->next) n += mentions_expr(l->expr, name);
+    for (const wl_expr_list *l = s->values; l; l = l->next) n += mentions_expr(l->expr, name);
+    for (const wl_order_term *t = s->order_by; t; t = t->next) n += mentions_expr(t->expr, name);
+    for (const wl_cte *c = s->with; c; c = c->next) n += mentions(c->select, name);
+  }
+  return n;
+}
+
+/* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
+static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
+  const wl_cte *c = n->cte;
+  if (n->open || mentions(c->select, c->name))
+    return wl_not_taken(b->err, "recursive WITH is not native");
+  wl_source as = *s;
+  if (!as.alias) as.alias = s->name;
+  wl_item *item;
+  wl_status rc;
+  bool shared = c->materialized == 1;
+  if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
+  shared |= n->n_uses > 1;
+  binder scope = *n->home;
+  if (!shared) {
+    const wl_named *named = b->named;
+    n->open = true;
+    b->named = n->next; /* what it mentions is what stood before it */
+    rc = sub_item(b, &as, c->select, c->columns, b);
+    b->named = named;
+    n->open = false;
+    return rc;
+  }
+  if (!n->derived) {
+    binder *child;
+    scope.named = n->next;
+    n->open = true;
+    rc = wl_bind_select(&scope, c->select, true, &child, &n->query);
+    n->open = false;
+    if (rc) return rc;
+    if (child->n_outers)
+      return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
+    rc = wl_bind_names(child, c->select, n->query, &n->names);
+    int k = 0;
+    for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
+      n->names[k++] = l->expr->name;
+    if (!rc) rc = wl_bind_derived(b, n->query, &n->derived);
+    if (rc) return rc;
+  }
+  rc = new_item(b, &as, &item);
+  if (rc) return rc;
+  item->names = n->names;
+  item->n_cols = n->query->n_results;
+  wl_bsource to = {.how = how_of(s), .derived = n->derived, .name = item->name};
+  return wl_bind_source(b, to, &item->source);
+}
+
+static wl_named *find_named(binder *b, const wl_source *s) {
+  if (s->schema) return NULL;
+  for (const wl_named *n = b->named; n; n = n->next)
+    if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_named *)(size_t)n;
+  return NULL;
+}
+
+/* ---- views */
+
+/* A view's text: CREATE … VIEW … [(names)] AS select. */
+static wl_status view_item(binder *b, const wl_source *s, const wl_table *view) {
+  wl_stmt *stmt;
+  size_t body = 0, n = strlen(view->view_sql);
+  wl_expr_list *columns = NULL;
+  if (b->all->depth > MAX_NESTING) return wl_not_taken(b->err, "views nested too deeply");
+  wl_status rc = wl_parse_view(b->arena, view->view_sql, n, &columns, &body, b->err);
+  if (!rc) rc = wl_parse(b->arena, view->view_sql + body, n - body, &stmt, b->err);
+  if (rc == WL_ERROR || (!rc && stmt->kind != WL_STMT_SELECT))
+    rc = wl_not_taken(b->err, "the view %s is not understood", view->name);
+  if (rc) return rc;
+  /* what it mentions has nothing to do with where it is used */
+  const wl_named *named = b->named;
+  const char *schema = b->schema, *sql = b->sql;
+  binder *parent = b->parent;
+  b->named = NULL;
+  b->schema = strcmp(view->schema, "temp") == 0 ? NULL : view->schema;
+  b->sql = view->view_sql + body;
+  b->parent = NULL;
+  b->all->depth++;
+  rc = sub_item(b, s, stmt->select, columns, b);
+  b->all->depth--;
+  b->named = named;
+  b->schema = schema;
+  b->sql = sql;
+  b->parent = parent;
+  if (!rc) b->items[b->n_items - 1].schema = s->alias ? NULL : view->schema;
+  return rc;
+}
+
+/* ---- tables */
+
+static wl_status table_item(binder *b, const wl_source *s) {
+  wl_table *t;
+  wl_item *item;
+  const char *schema = s->schema ? s->schema : b->schema;
+  wl_status rc = wl_store_named(b->store, schema, s->name, &t, b->err);
+  if (!rc) rc = wl_bind_depends(b, schema, s->name, t->id);
+  if (rc) return rc;
+  if (t->view_sql) return view_item(b, s, t);
+  rc = new_item(b, s, &item);
+  if (rc) return rc;
+  item->table = t;
+  item->n_cols = t->n_cols;
+  item->schema = s->alias ? NULL : t->schema;
+  wl_bsource to = {.how = how_of(s),
+                   .schema = schema,
+                   .table = s->name,
+                   .table_id = t->id,
+                   .name = item->name};
+  return wl_bind_source(b, to, &item->source);
+}
+
+/* ---- joins */
+
+static int count_items(const wl_source *s) {
+  int n = 0;
+  for (; s; s = s->next) n += s->nested ? count_items(s->nested) : 1;
+  return n;
+}
+
+/* A parenthesised join: a query of its own, whose tables can still be named. */
+static wl_status group(binder *b, const wl_source *s) {
+  if (s->alias) return wl_not_taken(b->err, "a parenthesised join with a name");
+  binder *g = WL_NEW(b->arena, binder);
+  if (!g) return wl_nomem(b->err);
+  *g = (binder){.arena = b->arena,
+                .store = b->store,
+                .all = b->all,
+                .parent = b,
+                .in_from = true,
+                .schema = b->schema,
+                .sql = b->sql,
+                .named = b->named,
+                .err = b->err};
+  g->q = WL_NEW(b->arena, wl_query);
+  if (!g->q) return wl_nomem(b->err);
+  g->q->decides = -1;
+  wl_status rc = wl_bind_from(g, s->nested);
+  if (rc) return rc;
+  if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
+  if (g->right) return wl_not_taken(b->err, "RIGHT or FULL JOIN inside parentheses");
+  wl_derived *d;
+  int source;
+  rc = wl_bind_derived(b, g->q, &d);
+  wl_bsource to = {.how = how_of(s), .derived = d, .name = "join"};
+  if (!rc) rc = wl_bind_source(b, to, &source);
+  for (int k = 0; k < g->n_items && !rc; k++) {
+    wl_item *item = &b->items[b->n_items++];
+    *item = g->items[k];
+    item->exprs = NULL;
+    item->group = g;
+    item->member = &g->items[k];
+    item->source = source;
+    item->join = s->join;
+    if (g->items[k].n_using == 0) item->using_names = NULL;
+  }
+  return rc;
+}
+
+static wl_status one_source(binder *b, const wl_source *s) {
+  if (s->is_call) return wl_not_taken(b->err, "%s is a table-valued function", s->name);
+  if (s->nested) return group(b, s);
+  if (s->select) return sub_item(b, s, s->select, NULL, b);
+  wl_named *c = find_named(b, s);
+  return c ? cte_item(b, s, c) : table_item(b, s);
+}
+
+/* The names that USING or NATURAL join by: those of the new items that stand to the left too. */
+static wl_status using_names(binder *b, const wl_source *s, int first, const char ***out, int *n) {
+  int size = 0;
+  *n = 0;
+  *out = NULL;
+  for (const wl_expr_list *l = s->using_cols; l; l = l->next) {
+    wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
+    if (rc) return rc;
+    (*out)[(*n)++] = l->expr->name;
+  }
+  for (int i = first; i < b->n_items && s->natural; i++)
+    for (int k = 0; k < b->items[i].n_cols; k++) {
+      const char *name = wl_bind_item_name(&b->items[i], k);
+      if (wl_bind_item_hides(&b->items[i], k)) continue;
+      int j = 0;
+      while (j < first && wl_bind_item_find(&b->items[j], name) < 0) j++;
+      if (j == first) continue;
+      wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
+      if (rc) return rc;
+      (*out)[(*n)++] = name;
+    }
+  return WL_OK;
+}
+
+static bool listed(const wl_item *item, const char *name) {
+  for (int k = 0; k < item->n_using; k++)
+    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
+  return false;
+}
+
+/* left = right for each of the names; where RIGHT joins are about, left may be several. */
+static wl_status using_condition(binder *b, int first, const char **names, int n, wl_bexpr **on) {
+  for (int k = 0; k < n; k++) {
+    wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, first + 1), *l, *r = NULL, *eq;
+    int n_left = 0;
+    wl_status rc = left ? WL_OK : wl_nomem(b->err);
+    for (int i = 0; i < first && !rc; i++) {
+      int c = wl_bind_item_find(&b->items[i], names[k]);
+      if (c < 0 || (n_left && (!b->right || !listed(&b->items[i], names[k])))) continue;
+      rc = wl_bind_item(b, &b->items[i], c, &left[n_left++]);
+    }
+    for (int i = first; i < b->n_items && !rc && !r; i++) {
+      int c = wl_bind_item_find(&b->items[i], names[k]);
+      if (c >= 0) rc = wl_bind_item(b, &b->items[i], c, &r);
+    }
+    if (!rc && (!n_left || !r)) rc = wl_not_taken(b->err, "USING (%s) is not understood", names[k]);
+    l = rc ? NULL : left[0];
+    if (!rc && n_left > 1) rc = wl_bind_coalesce(b, left, n_left, &l);
+    if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
+    if (!rc) rc = wl_bind_and(b, on, eq);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+static bool has_right(const wl_source *from) {
+  for (const wl_source *s = from; s; s = s->next)
+    if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL) return true;
+  return false;
+}
+
+static wl_status join_list(binder *b, const wl_source *from) {
+  for (const wl_source *s = from; s; s = s->next) {
+    int first = b->n_items, n_names, before = b->q->n_sources;
+    const char **names;
+    wl_bexpr *on = NULL;
+    /* parentheses that mean nothing, for inner joins are joins in any order */
+    bool flat = s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !s->natural &&
+                !s->using_cols && !has_right(s->nested);
+    wl_status rc = flat ? join_list(b, s->nested) : one_source(b, s);
+    if (!rc) rc = using_names(b, s, first, &names, &n_names);
+    if (!rc) rc = using_condition(b, first, names, n_names, &on);
+    for (int i = first; i < b->n_items && !rc && n_names; i++) {
+      b->items[i].using_names = names;
+      b->items[i].n_using = n_names;
+    }
+    if (!rc && (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL))
+      for (int i = 0; i < first; i++) b->items[i].before_right = true;
+    if (!rc && s->on) {
+      wl_bexpr *cond;
+      rc = wl_bind_expr(b, s->on, &cond);
+      if (!rc) rc = wl_bind_and(b, &on, cond);
+    }
+    if (rc) return rc;
+    if (on && s->join != WL_JOIN_LEFT && !b->right)
+      rc = wl_bind_and(b, &b->q->where, on);
+    else if (on)
+      b->q->sources[before].on = on;
+    if (rc) return rc;
+    if (b->right && b->q->n_sources != before + 1)
+      return wl_not_taken(b->err, "subqueries in a join with RIGHT or FULL JOIN");
+  }
+  return WL_OK;
+}
+
+wl_status wl_bind_from(binder *b, const wl_source *from) {
+  b->items = WL_NEW_N(b->arena, wl_item, count_items(from) + 1);
+  if (!b->items) return wl_nomem(b->err);
+  b->right = has_right(from);
+  b->in_where = true; /* no aggregates in ON */
+  wl_status rc = join_list(b, from);
+  if (rc) return rc;
+  b->in_where = false;
+  b->n_from = b->q->n_sources;
+  return WL_OK;
+}

@@ -1,0 +1,211 @@
+/*
+** What names mean: columns of the items of FROM, result columns by their alias, names of the
+** queries round this one. Part of the binder; SQLite has checked before that every name means
+** something and only one thing.
+*/
+#include "sql/bind_impl.h"
+#include <string.h>
+
+bool wl_bind_is_rowid(const char *s) {
+  return sqlite3_stricmp(s, "rowid") == 0 || sqlite3_stricmp(s, "_rowid_") == 0 ||
+         sqlite3_stricmp(s, "oid") == 0;
+}
+
+wl_status wl_bind_column(binder *b, int source, int column, char affinity, wl_u8 coll,
+                         wl_bexpr **out) {
+  wl_query *q = b->q;
+  for (int k = 0; k < q->n_cols; k++)
+    if (q->cols[k].source == source && q->cols[k].column == column) {
+      *out = b->nodes[k];
+      return WL_OK;
+    }
+  int size = b->size_cols;
+  wl_status rc = WL_BIND_ROOM(b, q->cols, q->n_cols, size);
+  if (!rc) rc = WL_BIND_ROOM(b, b->nodes, q->n_cols, b->size_cols);
+  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_COLUMN);
+  if (!x) return rc ? rc : wl_nomem(b->err);
+  x->source = source;
+  x->index = column;
+  x->slot = q->n_cols;
+  x->affinity = affinity;
+  x->coll = coll;
+  x->has_coll = true;
+  q->cols[q->n_cols] = (wl_bcol){source, column};
+  b->nodes[q->n_cols++] = x;
+  *out = x;
+  return WL_OK;
+}
+
+wl_status wl_bind_as_column(binder *b, wl_bexpr *e, wl_bexpr **out) {
+  *out = e;
+  if (e->kind == WL_B_COLUMN && e->has_coll && !e->explicit_coll) return WL_OK;
+  wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
+  if (!x) return wl_nomem(b->err);
+  x->op = WL_OP_POS;
+  x->a = e;
+  x->affinity = e->affinity;
+  x->coll = e->has_coll ? e->coll : WL_COLL_BINARY;
+  x->has_coll = true;
+  *out = x;
+  return WL_OK;
+}
+
+/* The place of an expression among the results of a query, which grow by it if need be. */
+static wl_status result_of(binder *b, wl_bexpr *e, int *out) {
+  wl_query *q = b->q;
+  for (*out = 0; *out < q->n_results; ++*out)
+    if (q->results[*out] == e) return WL_OK;
+  wl_bexpr **more = WL_NEW_N(b->arena, wl_bexpr *, q->n_results + 2);
+  if (!more) return wl_nomem(b->err);
+  if (q->n_results) memcpy(more, q->results, (size_t)q->n_results * sizeof *more);
+  more[q->n_results++] = e;
+  q->results = more;
+  return WL_OK;
+}
+
+wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
+  const wl_table *t = item->table;
+  if (item->group) {
+    wl_bexpr *inner;
+    int place;
+    wl_status rc = wl_bind_item(item->group, item->member, k, &inner);
+    if (!rc) rc = result_of(item->group, inner, &place);
+    if (rc) return rc;
+    wl_derived *d = b->q->sources[item->source].derived;
+    d->n_cols = item->group->q->n_results;
+    return wl_bind_column(b, item->source, place, inner->affinity,
+                          inner->has_coll ? inner->coll : WL_COLL_BINARY, out);
+  }
+  if (item->exprs) {
+    *out = item->exprs[k];
+    return WL_OK;
+  }
+  if (t && k == t->n_cols) return wl_bind_column(b, item->source, -1, 'D', WL_COLL_BINARY, out);
+  if (t)
+    return wl_bind_column(b, item->source, k, t->cols[k].affinity, t->cols[k].coll, out);
+  const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
+  return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
+                        out);
+}
+
+const char *wl_bind_item_name(const wl_item *item, int k) {
+  if (item->group) return wl_bind_item_name(item->member, k);
+  return item->table ? item->table->cols[k].name : item->names[k];
+}
+
+bool wl_bind_item_hides(const wl_item *item, int k) {
+  if (item->group) return wl_bind_item_hides(item->member, k);
+  return item->table && item->table->cols[k].hidden;
+}
+
+int wl_bind_item_find(const wl_item *item, const char *name) {
+  for (int k = 0; k < item->n_cols; k++)
+    if (sqlite3_stricmp(wl_bind_item_name(item, k), name) == 0) return k;
+  return -1;
+}
+
+static bool qualifies(const wl_item *item, const wl_expr *e) {
+  if (!e->table) return true;
+  if (sqlite3_stricmp(e->table, item->name ? item->name : "") != 0) return false;
+  return !e->schema || (item->schema && sqlite3_stricmp(e->schema, item->schema) == 0);
+}
+
+static bool in_using(const wl_item *item, const char *name) {
+  for (int k = 0; k < item->n_using; k++)
+    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
+  return false;
+}
+
+/* The table an item is, through parentheses. */
+static const wl_table *table_of(const wl_item *item) {
+  return item->group ? table_of(item->member) : item->table;
+}
+
+/* A column of this query's own FROM; *out NULL if there is none. Where USING joins columns of one
+** name, the left one stands for both, of a RIGHT join the right one, of a FULL one whichever is
+** not NULL. */
+static wl_status own_column(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_bexpr **found = NULL;
+  int n = 0, n_tables = 0;
+  wl_item *last = NULL;
+  wl_status rc = WL_OK;
+  *out = NULL;
+  found = WL_NEW_N(b->arena, wl_bexpr *, b->n_items + 1);
+  if (!found) return wl_nomem(b->err);
+  for (int i = 0; i < b->n_items && !rc; i++) {
+    wl_item *item = &b->items[i];
+    if (!qualifies(item, e)) continue;
+    n_tables++;
+    last = item;
+    int k = wl_bind_item_find(item, e->name);
+    if (k < 0) continue;
+    bool joined = n > 0 && in_using(item, e->name);
+    bool right = item->join == WL_JOIN_RIGHT, full = item->join == WL_JOIN_FULL;
+    if (n > 0 && (!joined || !(right || full))) continue;
+    if (right) n = 0;
+    rc = wl_bind_item(b, item, k, &found[n++]);
+  }
+  if (rc) return rc;
+  if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name)) {
+    const wl_table *t = table_of(last);
+    if (t && !t->without_rowid) return wl_bind_item(b, last, t->n_cols, out);
+  }
+  if (n > 1) return wl_bind_coalesce(b, found, n, out);
+  if (n) *out = found[0];
+  return WL_OK;
+}
+
+/* A result column by its alias, where SQLite looks at these. */
+static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
+  *out = NULL;
+  if (e->table || !b->sees_alias || b->in_alias || !b->select) return WL_OK;
+  for (const wl_result_col *c = b->select->cols; c; c = c->next) {
+    if (!c->alias || !c->expr || sqlite3_stricmp(c->alias, e->name) != 0) continue;
+    b->in_alias = true;
+    wl_status rc = wl_bind_expr(b, c->expr, out);
+    b->in_alias = false;
+    return rc;
+  }
+  return WL_OK;
+}
+
+/* An expression of the query round this one, seen from here. */
+static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
+  for (int k = 0; k < b->n_outers; k++)
+    if (b->outers[k]->a == e) {
+      *out = b->outers[k];
+      return WL_OK;
+    }
+  wl_status rc = WL_BIND_ROOM(b, b->outers, b->n_outers, b->size_outers);
+  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_OUTER);
+  if (!x) return rc ? rc : wl_nomem(b->err);
+  x->a = e;
+  x->affinity = e->affinity;
+  x->coll = e->coll;
+  x->has_coll = e->has_coll;
+  x->explicit_coll = e->explicit_coll;
+  b->outers[b->n_outers++] = x;
+  *out = x;
+  return WL_OK;
+}
+
+/* A name of the queries round this one. */
+static wl_status round_it(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_status rc;
+  *out = NULL;
+  if (!b->parent) return WL_OK;
+  if (b->in_from) {
+    rc = round_it(b->parent, e, out);
+  } else {
+    /* inside an aggregate of the outer query a name of it is a row's, else a group's */
+    rc = wl_bind_name(b->parent, e, out);
+  }
+  return rc || !*out ? rc : outer(b, *out, out);
+}
+
+wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_status rc = own_column(b, e, out);
+  if (!rc && !*out) rc = by_alias(b, e, out);
+  if (!rc && !*out) rc = round_it(b, e, out);
+  return rc;
+}

@@ -1,0 +1,341 @@
+/*
+** A whole SELECT: one core, or a compound of several, with WITH, ORDER BY and LIMIT. Every SELECT
+** becomes a query of its own; what stands round it decides whether it stays one. Part of the
+** binder, and its way in.
+**
+** Invariants:
+** 1. A compound is a query over one derived source, whose arms are its cores or queries made of
+**    them: UNION, INTERSECT and EXCEPT are DISTINCT queries over what stands to their left.
+** 2. UNION, INTERSECT and EXCEPT give their rows in order, as SQLite's do.
+*/
+#include "sql/bind_impl.h"
+#include <string.h>
+
+enum { MAX_NESTING = 60 };
+
+static wl_status new_binder(binder *parent, const wl_select *s, bool in_from, binder **out) {
+  binder *b = *out = WL_NEW(parent->arena, binder);
+  if (!b) return wl_nomem(parent->err);
+  *b = (binder){.arena = parent->arena,
+                .store = parent->store,
+                .all = parent->all,
+                .parent = parent,
+                .in_from = in_from,
+                .schema = parent->schema,
+                .sql = parent->sql,
+                .named = parent->named,
+                .select = s,
+                .err = parent->err};
+  b->q = WL_NEW(b->arena, wl_query);
+  if (!b->q) return wl_nomem(b->err);
+  b->q->decides = -1;
+  return WL_OK;
+}
+
+static wl_status limits(binder *b, const wl_select *s) {
+  wl_status rc = s->limit ? wl_bind_expr(b, s->limit, &b->q->limit) : WL_OK;
+  return !rc && s->offset ? wl_bind_expr(b, s->offset, &b->q->offset) : rc;
+}
+
+/* ---- one core */
+
+static wl_status core(binder *b) {
+  const wl_select *s = b->select;
+  int place;
+  wl_status rc = s->from ? wl_bind_from(b, s->from)
+                         : wl_bind_source(b, (wl_bsource){.name = "one row"}, &place);
+  if (!rc) rc = wl_bind_core(b);
+  if (!rc && b->right) rc = b->n_outers ? wl_not_taken(b->err, "RIGHT or FULL JOIN in a subquery that refers outwards")
+                                        : wl_bind_right(b);
+  wl_query *q = b->q;
+  if (rc) return rc;
+  const wl_bsource *first = &q->sources[0];
+  q->simple = q->n_sources == 1 && first->table && q->n_subs == 0;
+  q->schema = first->schema;
+  q->table = first->table ? first->table : first->name;
+  q->table_id = first->table_id;
+  return WL_OK;
+}
+
+/* A row of VALUES. */
+static wl_status values_row(binder *b, const wl_expr *row) {
+  wl_query *q = b->q;
+  int place, n = 0;
+  for (const wl_expr_list *l = row->list; l; l = l->next) n++;
+  wl_status rc = wl_bind_source(b, (wl_bsource){.name = "one row"}, &place);
+  q->results = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
+  if (!q->results) return wl_nomem(b->err);
+  for (const wl_expr_list *l = row->list; l && !rc; l = l->next)
+    rc = wl_bind_expr(b, l->expr, &q->results[q->n_results++]);
+  q->table = "one row";
+  return rc;
+}
+
+/* ---- names of results */
+
+wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const char ***out) {
+  const char **names = *out = WL_NEW_N(b->arena, const char *, q->n_results + 1);
+  if (!names) return wl_nomem(b->err);
+  while (s->prior) s = s->prior;
+  if (s->is_values) {
+    for (int k = 0; k < q->n_results; k++)
+      names[k] = wl_arena_printf(b->arena, "column%d", k + 1);
+    return b->arena->failed ? wl_nomem(b->err) : WL_OK;
+  }
+  binder *of = b->first_arm ? b->first_arm : b;
+  for (int k = 0; k < q->n_results; k++) {
+    const wl_result_col *c = of->result_cols[k];
+    if (!c) {
+      names[k] = of->result_names[k];
+      continue;
+    }
+    const wl_expr *e = c->expr;
+    while (e->kind == WL_E_COLLATE) e = e->a;
+    if (c->alias)
+      names[k] = c->alias;
+    else if (e->kind == WL_E_NAME)
+      names[k] = e->name;
+    else
+      names[k] = wl_arena_strndup(b->arena, b->sql + e->pos, e->end - e->pos);
+    if (!names[k]) return wl_nomem(b->err);
+  }
+  /* a name that is there already gets a number, and is out of reach */
+  for (int k = 1; k < q->n_results; k++)
+    for (int j = 0; j < k; j++)
+      if (sqlite3_stricmp(names[j], names[k]) == 0) {
+        names[k] = wl_arena_printf(b->arena, "%s:%d", names[k], k);
+        if (!names[k]) return wl_nomem(b->err);
+        break;
+      }
+  return WL_OK;
+}
+
+/* ---- compounds */
+
+/* The collation of column k: that of the leftmost arm that has one. */
+static wl_u8 column_coll(wl_query **arms, int n, int k, bool *has) {
+  for (int i = 0; i < n; i++)
+    if (arms[i]->results[k]->has_coll) {
+      *has = true;
+      return arms[i]->results[k]->coll;
+    }
+  *has = false;
+  return WL_COLL_BINARY;
+}
+
+typedef struct compound {
+  binder *home;
+  wl_query **arms; /* those bound so far that have not been put together; all for collations */
+  int n_arms;
+  wl_query **all;
+  int n_all;
+} compound;
+
+static wl_status concat(compound *c, wl_derived **out) {
+  wl_status rc = wl_bind_derived(c->home, c->arms[0], out);
+  if (rc) return rc;
+  (*out)->arms = WL_NEW_N(c->home->arena, wl_query *, c->n_arms);
+  if (!(*out)->arms) return wl_nomem(c->home->err);
+  memcpy((*out)->arms, c->arms, (size_t)c->n_arms * sizeof *c->arms);
+  (*out)->n_arms = c->n_arms;
+  return WL_OK;
+}
+
+/* All columns of source 0 as results, ordered by all of them if told. */
+static wl_status all_columns(compound *c, binder *b, int n, bool sorted) {
+  wl_query *q = b->q;
+  q->results = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
+  q->order = WL_NEW_N(b->arena, wl_border, n + 1);
+  if (!q->results || !q->order) return wl_nomem(b->err);
+  for (int k = 0; k < n; k++) {
+    bool has;
+    wl_u8 coll = column_coll(c->all, c->n_all, k, &has);
+    wl_status rc = wl_bind_column(b, 0, k, c->all[0]->results[k]->affinity, coll, &q->results[k]);
+    if (rc) return rc;
+    q->results[k]->has_coll = has;
+    if (sorted) q->order[q->n_order++] = (wl_border){q->results[k], false, false};
+  }
+  q->n_results = n;
+  q->table = "compound";
+  return WL_OK;
+}
+
+/* What has been put together so far with the arm `right` by UNION, INTERSECT or EXCEPT. */
+static wl_status combine(compound *c, wl_compound op, wl_query *right, wl_query **out) {
+  binder *b;
+  wl_derived *d;
+  int place, n = c->all[0]->n_results;
+  wl_status rc = new_binder(c->home, NULL, true, &b);
+  if (rc) return rc;
+  if (op == WL_COMPOUND_UNION) c->arms[c->n_arms++] = right;
+  rc = concat(c, &d);
+  if (!rc) rc = wl_bind_source(b, (wl_bsource){.derived = d, .name = "left side"}, &place);
+  if (!rc) rc = all_columns(c, b, n, true);
+  b->q->distinct = true;
+  *out = b->q;
+  if (rc || op == WL_COMPOUND_UNION) return rc;
+  wl_bexpr *on = NULL;
+  rc = wl_bind_derived(c->home, right, &d);
+  wl_bsource to = {.how = op == WL_COMPOUND_EXCEPT ? WL_HOW_ANTI : WL_HOW_SEMI,
+                   .derived = d,
+                   .name = "right side"};
+  if (!rc) rc = wl_bind_source(b, to, &place);
+  for (int k = 0; k < n && !rc; k++) {
+    wl_bexpr *r, *same;
+    bool has;
+    rc = wl_bind_column(b, place, k, '@', WL_COLL_BINARY, &r);
+    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, b->q->results[k], r, &same);
+    if (rc) break;
+    same->cmp_affinity = '@';
+    same->cmp_coll = column_coll(c->all, c->n_all, k, &has);
+    rc = wl_bind_and(b, &on, same);
+  }
+  if (!rc) b->q->sources[place].on = on;
+  return rc;
+}
+
+/* ORDER BY of a compound names its columns, by number or by name. */
+static wl_status compound_order(compound *c, binder *b, const wl_select *s, binder **arms, int n) {
+  wl_query *q = b->q;
+  int n_terms = q->n_results + 1;
+  for (const wl_order_term *t = s->order_by; t; t = t->next) n_terms++;
+  q->order = WL_NEW_N(b->arena, wl_border, n_terms);
+  bool *named = WL_NEW_N(b->arena, bool, q->n_results + 1);
+  if (!q->order || !named) return wl_nomem(b->err);
+  q->n_order = 0;
+  for (const wl_order_term *t = s->order_by; t; t = t->next) {
+    const wl_expr *e = t->expr;
+    const char *coll = NULL;
+    while (e->kind == WL_E_COLLATE) {
+      if (!coll) coll = e->name;
+      e = e->a;
+    }
+    wl_i64 i;
+    int k = -1;
+    if (wl_bind_term_number(e, &i) && i >= 1 && i <= q->n_results) k = (int)i - 1;
+    for (int a = 0; a < n && k < 0 && e->kind == WL_E_NAME; a++) {
+      const char **names;
+      wl_status rc = wl_bind_names(arms[a], arms[a]->select, arms[a]->q, &names);
+      if (rc) return rc;
+      for (int j = 0; j < q->n_results && k < 0; j++)
+        if (sqlite3_stricmp(names[j], e->name) == 0) k = j;
+    }
+    if (k < 0) return wl_not_taken(b->err, "ORDER BY an expression of a compound SELECT");
+    wl_border *o = &q->order[q->n_order++];
+    o->expr = q->results[k];
+    o->desc = t->desc;
+    o->nulls_last = t->nulls ? t->nulls == 2 : t->desc;
+    named[k] = true;
+    wl_status rc = coll ? wl_bind_collate(b, coll, o->expr, &o->expr) : WL_OK;
+    if (rc) return rc;
+  }
+  /* of a UNION and the like SQLite then sorts by the other columns too */
+  for (int k = 0; k < q->n_results && s->compound != WL_COMPOUND_UNION_ALL; k++)
+    if (!named[k]) q->order[q->n_order++] = (wl_border){q->results[k], false, false};
+  (void)c;
+  return WL_OK;
+}
+
+static wl_status compound_of(binder *b, const wl_select *last) {
+  int n = 0, n_rows = 0, i = 0;
+  for (const wl_select *s = last; s; s = s->prior) {
+    n++;
+    for (const wl_expr_list *l = s->values; l; l = l->next) n_rows++;
+  }
+  compound c = {.home = b};
+  const wl_select **cores = WL_NEW_N(b->arena, const wl_select *, n);
+  binder **binders = WL_NEW_N(b->arena, binder *, n);
+  c.arms = WL_NEW_N(b->arena, wl_query *, n + n_rows);
+  c.all = WL_NEW_N(b->arena, wl_query *, n + n_rows);
+  if (!cores || !binders || !c.arms || !c.all) return wl_nomem(b->err);
+  i = n;
+  for (const wl_select *s = last; s; s = s->prior) cores[--i] = s;
+  wl_status rc = WL_OK;
+  for (i = 0; i < n && !rc; i++) {
+    const wl_expr_list *row = cores[i]->values;
+    wl_compound op = i ? cores[i]->compound : WL_COMPOUND_UNION_ALL;
+    do {
+      binder *arm;
+      rc = new_binder(b, cores[i], true, &arm);
+      if (rc) break;
+      arm->in_compound = true;
+      rc = cores[i]->is_values ? values_row(arm, row->expr) : core(arm);
+      if (rc) break;
+      if (arm->n_outers) return wl_not_taken(b->err, "a compound SELECT that refers outwards");
+      binders[i] = arm;
+      c.all[c.n_all++] = arm->q;
+      if (op == WL_COMPOUND_UNION_ALL) {
+        c.arms[c.n_arms++] = arm->q;
+      } else {
+        if (cores[i]->is_values && row->next)
+          return wl_not_taken(b->err, "VALUES of several rows in a compound SELECT");
+        wl_query *q;
+        rc = combine(&c, op, arm->q, &q);
+        c.n_arms = 1;
+        c.arms[0] = q;
+      }
+      row = row ? row->next : NULL;
+    } while (!rc && row);
+  }
+  wl_derived *d;
+  int place;
+  if (!rc) rc = concat(&c, &d);
+  if (!rc) rc = wl_bind_source(b, (wl_bsource){.derived = d, .name = "compound"}, &place);
+  if (!rc) rc = all_columns(&c, b, c.all[0]->n_results, false);
+  b->first_arm = binders[0];
+  if (!rc && last->order_by) rc = compound_order(&c, b, last, binders, n);
+  return rc;
+}
+
+/* ---- whole statements */
+
+wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binder **child,
+                         wl_query **out) {
+  binder *b;
+  wl_status rc = new_binder(parent, s, in_from, &b);
+  if (rc) return rc;
+  if (b->all->depth > MAX_NESTING) return wl_not_taken(b->err, "queries nested too deeply");
+  b->all->depth++;
+  if (s->with) rc = wl_bind_ctes(b, s->with);
+  if (!rc && (s->prior || s->is_values))
+    rc = compound_of(b, s);
+  else if (!rc)
+    rc = core(b);
+  if (!rc) rc = limits(b, s);
+  b->all->depth--;
+  *child = b;
+  *out = b->q;
+  return rc;
+}
+
+wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) {
+  wl_binding *all = b->all;
+  for (int k = 0; k < all->n_deps; k++)
+    if (all->deps[k].id == id && strcmp(all->deps[k].name, name) == 0) return WL_OK;
+  wl_status rc = WL_BIND_ROOM(b, all->deps, all->n_deps, all->size_deps);
+  if (!rc) all->deps[all->n_deps++] = (wl_bdep){schema, name, id};
+  return rc;
+}
+
+wl_u64 wl_bexpr_sources(const wl_bexpr *e) {
+  if (!e) return 0;
+  wl_u64 m = e->kind == WL_B_COLUMN || e->kind == WL_B_FOUND ? 1ULL << e->source : 0;
+  for (int k = 0; k < e->n_list; k++) m |= wl_bexpr_sources(e->list[k]);
+  return m | wl_bexpr_sources(e->a) | wl_bexpr_sources(e->b);
+}
+
+wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_store *store,
+                  wl_query **out, wl_error *err) {
+  wl_binding all = {.arena = arena, .store = store, .err = err};
+  binder root = {.arena = arena, .store = store, .all = &all, .sql = sql, .err = err}, *b;
+  wl_query none = {0};
+  root.q = &none;
+  root.in_from = true; /* nothing stands round it */
+  wl_status rc = wl_bind_select(&root, stmt->select, true, &b, out);
+  if (rc) return rc;
+  wl_query *q = *out;
+  q->n_derived = all.n_derived;
+  q->deps = all.deps;
+  q->n_deps = all.n_deps;
+  return arena->failed ? wl_nomem(err) : WL_OK;
+}

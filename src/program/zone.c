@@ -113,6 +113,8 @@ static range arith(wl_u16 op, const range *a, const range *b) {
 static range step(const wl_program *p, const wl_instr *in, const range *regs, wl_column **cols,
                   int tablet) {
   wl_shape shape = wl_opcodes[in->op].shape;
+  if (shape == WL_SHAPE_COLUMN && p->column_sources && p->column_sources[in->a] > 0)
+    return anything; /* a joined row can be any of its source */
   if (shape == WL_SHAPE_COLUMN) return of_column(cols[in->a], tablet);
   range a = wl_shapes[shape][1] != ' ' ? of_operand(p, regs, in->a) : anything;
   range b = wl_shapes[shape][2] != ' ' ? of_operand(p, regs, in->b) : anything;
@@ -145,7 +147,8 @@ static range step(const wl_program *p, const wl_instr *in, const range *regs, wl
 bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
-  for (int pc = block + 1; pc < p->code[block].c; pc++)
+  /* past an Expand a filter judges pairs, of which there may be none for other reasons too */
+  for (int pc = block + 1; pc < p->code[block].c && p->code[pc].op != WL_OP__Expand; pc++)
     if (p->code[pc].op == WL_OP__IfNot) last = pc;
   if (last < 0 || p->n_regs > MAX_REGS) return false;
   for (int pc = block + 1; pc <= last; pc++) {

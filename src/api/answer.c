@@ -20,29 +20,32 @@ static void leave_device(wl_placement *where, const wl_error *why) {
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
+static const wl_column *column_of(const wl_table *t, const wl_bcol *c) {
+  return t->data[c->column < 0 ? t->n_cols : c->column];
+}
+
 /* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
 ** dictionary, or all are of small ranges. */
 static int slow_calls(const wl_query *q, const wl_table *t) {
   bool wide = false;
   for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
-    const wl_column *c = t->data[q->cols[i] < 0 ? t->n_cols : q->cols[i]];
+    const wl_column *c = column_of(t, &q->cols[i]);
     if (c && c->dict) return 0;
     wide |= c && c->phys > WL_P_I16;
   }
   return wide ? q->n_call_cost : 0;
 }
 
-void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out) {
+/* A query over one table. */
+static wl_status place_table(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error *err) {
   wl_query *q = t->query;
-  bool exact, *want = wl_mem_zalloc(((size_t)table->n_cols + 1) * sizeof *want);
+  wl_table *table;
+  bool exact;
+  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+  if (rc) return rc;
   wl_i64 n = wl_store_estimate(c->store, table, &exact);
   int missing = q->n_cols;
-  if (want && exact) {
-    for (int i = 0; i < q->n_cols; i++) want[q->cols[i] < 0 ? table->n_cols : q->cols[i]] = true;
-    missing = wl_store_missing(c->store, table, want);
-  }
-  wl_mem_free(want);
-  wl_error why = {0};
+  for (int i = 0; i < q->n_cols && exact; i++) missing -= column_of(table, &q->cols[i]) != NULL;
   wl_place_table in = {.n_rows = n,
                        .exact = exact,
                        .share = wl_place_share(q, &t->facts, table),
@@ -50,66 +53,67 @@ void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *o
                        .slow_calls = missing ? 0 : slow_calls(q, table),
                        .n_uses = table->n_uses,
                        .n_loads = table->n_loads};
+  wl_error why = {0};
   in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
                   n > 100000 && device_of(c, &why) != NULL;
   wl_place(&c->set, q, &t->facts, &in, out);
-  if (out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
-}
-
-/* Which machine runs the program: the device if it was chosen and can, else the CPU and why. */
-static wl_status choose_device(wl_conn *c, const wl_program *p, wl_placement *where,
-                               struct wl_device **out, wl_error *err) {
-  *out = NULL;
-  /* asked for by the settings, and left by wl_answer_place only when there is none */
-  bool asked = c->set.engine == WL_ENGINE_GPU && where->engine == WL_ENGINE_CPU;
-  if (where->engine != WL_ENGINE_GPU && !asked) return WL_OK;
-  wl_error why = {0};
-  struct wl_device *d = device_of(c, &why);
-  wl_status rc = d ? wl_gpu_fits(p, d, &why) : WL_NOT_TAKEN;
-  if (!rc) {
-    *out = d;
-    return WL_OK;
-  }
-  if (c->set.strict && c->set.engine == WL_ENGINE_GPU)
-    return wl_not_taken(err, "not on the gpu: %.400s", why.text);
-  leave_device(where, &why);
   return WL_OK;
 }
 
-wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_arena *arena,
-                            wl_program **program, wl_snapshot *snap, wl_placement *where,
-                            struct wl_device **device, wl_error *err) {
-  wl_query *q = t->query;
-  wl_table *table;
-  bool changed;
-  memset(snap, 0, sizeof *snap);
-  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error *err) {
+  wl_error why = {0};
+  wl_status rc = WL_OK;
+  if (t->query->simple) {
+    rc = place_table(c, t, out, err);
+  } else {
+    wl_place_table in = {.exact = true};
+    in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
+    in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
+                    in.n_rows > 100000 && device_of(c, &why) != NULL;
+    wl_place_join(&c->set, t->query, &t->facts, &in, out);
+  }
+  if (!rc && out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
+  return rc;
+}
+
+/* What the columns leave of host_budget to groups and sorts. */
+static wl_i64 host_left(wl_conn *c) {
+  enum { LEAST = 1 << 20 };
+  if (c->set.host_budget <= 0) return 0;
+  wl_i64 left = c->set.host_budget - (wl_i64)wl_store_bytes(c->store);
+  return left > LEAST ? left : LEAST;
+}
+
+wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_query_env *env,
+                          wl_ready *out, wl_placement *where, wl_error *err) {
+  wl_error why = {0};
+  memset(out, 0, sizeof *out);
+  wl_status rc = wl_answer_place(c, t, where, err);
+  if (!rc) rc = wl_sqltext_settle(c, t, err);
   if (rc) return rc;
-  wl_answer_place(c, t, table, where);
-  rc = wl_sqltext_settle(c, t, err);
-  if (rc) return rc;
-  rc = wl_store_begin(c->store, table, &changed, err);
-  if (!rc && (changed || table->id != q->table_id))
-    rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
-                 "the schema changed while the statement was starting");
-  if (!rc) rc = wl_store_acquire(c->store, table, q->cols, q->n_cols, snap, err);
-  if (!rc) {
-    wl_compile_in in = {.query = q,
-                        .table = table,
-                        .n_rows = snap->n_rows,
-                        .cols = snap->cols,
+  /* asked for by the settings, and left by wl_answer_place only when there is none */
+  bool asked = c->set.engine == WL_ENGINE_GPU && where->engine == WL_ENGINE_CPU;
+  bool wanted = where->engine == WL_ENGINE_GPU || asked;
+  *env = (wl_query_env){.store = c->store,
+                        .set = &c->set,
                         .params = params,
                         .n_params = t->stmt->n_params,
-                        .rowid_order = t->facts.rowid_order,
-                        .for_device = where->engine == WL_ENGINE_GPU,
                         .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
-                        .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1)};
-    rc = wl_compile(arena, &in, program, err);
+                        .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
+                        .host_left = host_left(c),
+                        .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
+                        .device = wanted ? device_of(c, &why) : NULL,
+                        .check = wl_conn_check,
+                        .check_arg = c};
+  rc = wl_query_ready(env, t->query, t->facts.rowid_order, out, err);
+  if (rc || !wanted || out->device) return rc;
+  if (env->device) sqlite3_snprintf((int)sizeof why.text, why.text, "%s", out->why_cpu);
+  if (c->set.strict && c->set.engine == WL_ENGINE_GPU && !out->n_on_device) {
+    wl_ready_close(out);
+    return wl_not_taken(err, "not on the gpu: %.400s", why.text);
   }
-  wl_store_end(c->store);
-  if (!rc) rc = choose_device(c, *program, where, device, err);
-  if (rc) wl_snapshot_release(snap);
-  return rc;
+  leave_device(where, &why);
+  return WL_OK;
 }
 
 /* Parameters as values; text is borrowed from SQLite for the time of the call. */
@@ -134,47 +138,34 @@ static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_ar
   return WL_OK;
 }
 
-/* What the columns leave of host_budget to groups and sorts. */
-static wl_i64 host_left(wl_conn *c) {
-  enum { LEAST = 1 << 20 };
-  if (c->set.host_budget <= 0) return 0;
-  wl_i64 left = c->set.host_budget - (wl_i64)wl_store_bytes(c->store);
-  return left > LEAST ? left : LEAST;
-}
-
 static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
   wl_conn *c = a->conn;
   wl_sqltext *t = NULL;
   wl_val *params = NULL;
-  wl_arena arena;
-  wl_program *program;
-  wl_snapshot snap = {0};
+  wl_ready ready = {0};
+  wl_query_env env;
   wl_placement where;
   struct wl_device *device = NULL;
-  wl_arena_init(&arena);
+  int n_before = 0;
   wl_status rc = wl_sqltext_get(c, a->sql, strlen(a->sql), &t, err);
   if (!rc) rc = read_params(t, args, n_args, &params, err);
   if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
-  if (!rc) rc = wl_answer_compile(c, t, params, &arena, &program, &snap, &where, &device, err);
+  if (!rc) rc = wl_answer_ready(c, t, params, &env, &ready, &where, err);
   if (!rc && where.engine == WL_ENGINE_SQLITE) {
     /* Prepared when it paid to take it; it has been loaded, so the CPU it is. */
     where.engine = WL_ENGINE_CPU;
   }
-  if (!rc) a->n_cols = t->query->n_results;
   if (!rc) {
-    wl_run_config config = {.threads = c->set.threads,
-                            .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
-                            .device = device,
-                            .device_budget = c->set.device_budget,
-                            .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
-                            .transfer = c->set.transfer,
-                            .host_left = host_left(c),
-                            .check = wl_conn_check,
-                            .check_arg = c};
-    rc = wl_run_open(&config, &arena, program, &snap, &a->run, err);
+    a->n_cols = t->query->n_results;
+    device = ready.device;
+    n_before = ready.n_on_device;
+    rc = wl_ready_run(&env, &ready, &a->run, err);
   }
   if (!rc && device)
     wl_conn_reason(c, "gpu", "%s (%s), %s", device->name, device->kind, where.reason);
+  else if (!rc && n_before)
+    wl_conn_reason(c, "gpu", "%s (%s) for %d step%s, the cpu for the last: %s", env.device->name,
+                   env.device->kind, n_before, n_before == 1 ? "" : "s", where.reason);
   else if (!rc)
     wl_conn_reason(c, "cpu", "%d thread%s, %s", c->set.threads, c->set.threads == 1 ? "" : "s",
                    where.reason);
@@ -194,8 +185,6 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     wl_run_close(a->run);
     a->run = NULL;
   }
-  wl_snapshot_release(&snap);
-  wl_arena_close(&arena);
   wl_mem_free(params);
   wl_sqltext_drop(c, t);
   return rc;

@@ -431,23 +431,26 @@ static wl_status collect(wl_answer *a, wl_error *err) {
   }
   wl_mem_free(builders);
   /* SELECT every column, FROM what was collected */
-  wl_query q = {.table = "the result", .n_cols = n, .n_results = n, .n_exprs = n};
-  q.cols = WL_NEW_N(&arena, int, n);
+  wl_bsource one = {.name = "the result"};
+  wl_query q = {.table = one.name,
+                .sources = &one,
+                .n_sources = 1,
+                .n_cols = n,
+                .n_results = n,
+                .n_exprs = n};
+  q.cols = WL_NEW_N(&arena, wl_bcol, n);
   q.results = WL_NEW_N(&arena, wl_bexpr *, n);
-  wl_table_column *names = WL_NEW_N(&arena, wl_table_column, n);
   wl_bexpr *nodes = WL_NEW_N(&arena, wl_bexpr, n);
   if (!rc && arena.failed) rc = wl_nomem(err);
   for (int i = 0; i < n && !rc; i++) {
-    q.cols[i] = i;
+    q.cols[i] = (wl_bcol){0, i};
     q.results[i] = &nodes[i];
     nodes[i].kind = WL_B_COLUMN;
-    nodes[i].index = nodes[i].id = i;
-    names[i].name = "";
+    nodes[i].index = nodes[i].id = nodes[i].slot = i;
   }
-  wl_table table = {.n_cols = n, .cols = names};
   wl_compile_in in = {.query = &q,
-                      .table = &table,
                       .n_rows = snap.n_rows,
+                      .source_rows = &snap.n_rows,
                       .cols = snap.cols,
                       .rowid_order = true,
                       .max_text = 1000000000};
@@ -514,10 +517,8 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
   } else if (!st) {
     /* the same decision as warplite_prepare makes */
     wl_placement where;
-    wl_table *table;
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
-    if (!st) st = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
-    if (!st) wl_answer_place(c, t, table, &where);
+    if (!st) st = wl_answer_place(c, t, &where, err);
     if (!st && where.engine == WL_ENGINE_SQLITE)
       st = leave(c, &s->answer, text, where.reason, err);
     else if (!st)

@@ -13,6 +13,7 @@
 
 #include "base/sqlite.h"
 #include "plan/place.h"
+#include "query/query.h"
 #include "sql/bind.h"
 #include "vm/run.h"
 
@@ -120,12 +121,11 @@ wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int 
                          const char *refused, wl_answer *out, wl_error *err) WL_MUST;
 /* Starts it in SQLite. */
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
-/* The columns, compiled and placed, but not started: for EXPLAIN. */
-wl_status wl_answer_compile(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_arena *arena,
-                            wl_program **program, wl_snapshot *snap, wl_placement *where,
-                            struct wl_device **device, wl_error *err) WL_MUST;
+/* Loaded, compiled and placed, but not started: for EXPLAIN too. *env is what it runs with. */
+wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_query_env *env,
+                          wl_ready *out, wl_placement *where, wl_error *err) WL_MUST;
 /* Where a statement would go, before anything is loaded. */
-void wl_answer_place(wl_conn *c, wl_sqltext *t, wl_table *table, wl_placement *out);
+wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error *err) WL_MUST;
 void wl_answer_close(wl_answer *a);
 /* A native answer's next batch, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;

@@ -9,26 +9,25 @@
 #include <string.h>
 
 /* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
-static wl_status compiled(wl_conn *c, const char *sql, wl_arena *arena, wl_sqltext **t,
-                          wl_program **p, wl_snapshot *snap, wl_placement *where,
-                          wl_device **device, wl_error *err) {
+static wl_status compiled(wl_conn *c, const char *sql, wl_sqltext **t, wl_ready *ready,
+                          wl_placement *where, wl_error *err) {
   wl_val *params = NULL;
+  wl_query_env env;
   wl_status rc = wl_sqltext_get(c, sql, strlen(sql), t, err);
   if (rc) return rc;
   params = wl_mem_zalloc(((size_t)(*t)->stmt->n_params + 1) * sizeof *params);
   if (!params) return wl_nomem(err);
-  rc = wl_answer_compile(c, *t, params, arena, p, snap, where, device, err);
+  rc = wl_answer_ready(c, *t, params, &env, ready, where, err);
   wl_mem_free(params);
   return rc;
 }
 
 static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_sqltext *t = NULL;
-  wl_program *p = NULL;
-  wl_snapshot snap = {0};
+  wl_ready ready = {0};
   wl_placement where;
-  wl_device *device = NULL;
-  wl_status rc = compiled(c, sql, &r->arena, &t, &p, &snap, &where, &device, err);
+  wl_status rc = compiled(c, sql, &t, &ready, &where, err);
+  const wl_program *p = ready.program;
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     wl_listing l;
     wl_cell *row = wl_rowset_row(r);
@@ -46,7 +45,7 @@ static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_erro
     wl_cell_int(&row[6], 0);
     wl_cell_text(r, &row[7], l.comment);
   }
-  wl_snapshot_release(&snap);
+  wl_ready_close(&ready);
   wl_sqltext_drop(c, t);
   return rc;
 }
@@ -71,7 +70,7 @@ static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
 static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
   int n = 0;
   for (int i = 0; i < q->n_cols && exact; i++) {
-    int k = q->cols[i];
+    int k = q->cols[i].column;
     n += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
   }
   return n;
@@ -82,23 +81,16 @@ static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
 ** takes it: *p then, and *where says so. Else what the estimate says stands.
 */
 static void look_closer(wl_conn *c, const char *sql, const wl_sqltext *t, wl_table *table,
-                        wl_arena *arena, wl_program **p, wl_placement *where) {
+                        wl_ready *ready, wl_placement *where) {
   wl_sqltext *again = NULL;
-  wl_snapshot snap = {0};
   wl_placement closer;
-  wl_device *device = NULL;
   wl_error why = {0};
   bool exact;
-  *p = NULL;
   wl_store_estimate(c->store, table, &exact);
   if (where->engine != WL_ENGINE_GPU || !exact ||
       in_memory(t->query, table, exact) < t->query->n_cols)
     return;
-  if (compiled(c, sql, arena, &again, p, &snap, &closer, &device, &why))
-    *p = NULL;
-  else
-    *where = closer;
-  wl_snapshot_release(&snap);
+  if (!compiled(c, sql, &again, ready, &closer, &why)) *where = closer;
   wl_sqltext_drop(c, again);
 }
 
@@ -115,7 +107,7 @@ static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table
   const char *mode = wl_transfer_name(c->set.transfer.mode);
   size_t n_bytes = 0;
   for (int i = 0; i < q->n_cols; i++) {
-    const wl_column *col = table->data[q->cols[i] < 0 ? table->n_cols : q->cols[i]];
+    const wl_column *col = table->data[q->cols[i].column < 0 ? table->n_cols : q->cols[i].column];
     if (!col) return mode;
     n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
   }
@@ -158,7 +150,7 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
     id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
   const char *names = "";
   for (int i = 0; i < q->n_cols; i++) {
-    int k = q->cols[i];
+    int k = q->cols[i].column;
     if (i < 12)
       names =
           wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
@@ -169,6 +161,16 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
        wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table,
                        q->n_cols ? " columns " : "", names, q->n_cols > 12 ? ", …" : "",
                        exact ? "" : "about ", n, in_memory(q, table, exact), q->n_cols));
+}
+
+/* A statement of several tables: its sources, as bound. */
+static void join_plan(wl_sqltext *t, const wl_placement *where, wl_rowset *r) {
+  const wl_query *q = t->query;
+  int id = line(r, 1, 0,
+                wl_arena_printf(&r->arena, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu",
+                                where->reason));
+  for (int s = 0; s < q->n_sources; s++)
+    line(r, id + 1 + s, id, wl_arena_printf(&r->arena, "SOURCE %s", q->sources[s].name));
 }
 
 /* SQLite's plan, its ids moved up, under the reason. */
@@ -190,22 +192,26 @@ static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *reason, wl
 
 static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_sqltext *t = NULL;
-  wl_table *table;
+  wl_table *table = NULL;
+  wl_ready ready = {0};
   wl_placement where = {.engine = WL_ENGINE_SQLITE};
   wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &t, err);
-  if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
-  if (!rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
+  bool simple = !rc && t->query->simple;
+  if (simple) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (simple && !rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
     rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
-  if (!rc) wl_answer_place(c, t, table, &where);
+  if (!rc) rc = wl_answer_place(c, t, &where, err);
   if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
   if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
     rc = wl_answer_functions(c, t->query, err);
-  wl_program *p = NULL;
-  if (!rc) look_closer(c, sql, t, table, &r->arena, &p, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE)
-    native_plan(c, t, table, p, &where, r);
+  if (!rc && simple) look_closer(c, sql, t, table, &ready, &where);
+  if (!rc && where.engine != WL_ENGINE_SQLITE && simple)
+    native_plan(c, t, table, ready.program, &where, r);
+  else if (!rc && where.engine != WL_ENGINE_SQLITE)
+    join_plan(t, &where, r);
   else if (!rc || rc == WL_NOT_TAKEN)
     rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
+  wl_ready_close(&ready);
   wl_sqltext_drop(c, t);
   return rc;
 }
@@ -220,11 +226,9 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stm
   int n_body = (int)(n - s->body);
   if (s->explain == WL_EXPLAIN_PROGRAM) {
     wl_sqltext *t = NULL;
-    wl_table *table;
     wl_placement where = {.engine = WL_ENGINE_SQLITE};
     wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
-    if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
-    if (!rc) wl_answer_place(c, t, table, &where);
+    if (!rc) rc = wl_answer_place(c, t, &where, err);
     if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
     if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
       rc = wl_answer_functions(c, t->query, err);

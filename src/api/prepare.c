@@ -49,20 +49,18 @@ int wl_fail_prepare(wl_conn *c, const char *message) {
 /* Replaces *stmt by a native statement where that is possible and pays. */
 static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, wl_error *err) {
   wl_sqltext *t = NULL;
-  wl_table *table;
   wl_placement where;
   sqlite3_stmt *ours = NULL;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   wl_status rc = wl_sqltext_get(c, sql, n, &t, err);
-  if (!rc) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
+  if (!rc) rc = wl_answer_place(c, t, &where, err);
   if (rc) goto done;
-  wl_answer_place(c, t, table, &where);
   if (where.engine == WL_ENGINE_SQLITE) {
     wl_conn_reason(c, "sqlite", "%s", where.reason);
     goto done;
   }
   /* A virtual table of ours is of main, so SQLite will lock main too. */
-  if (strcmp(table->schema, "main") != 0) rc = wl_store_readable(c->store, "main", err);
+  rc = wl_store_readable(c->store, "main", err);
   if (!rc) rc = wl_sqltext_settle(c, t, err);
   if (!rc && t->query->n_calls) rc = wl_answer_functions(c, t->query, err);
   if (rc) goto done;

@@ -5,6 +5,7 @@
 #include "api/conn.h"
 #include "base/mem.h"
 #include "plan/scan.h"
+#include "query/query.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -40,9 +41,15 @@ static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sql
     if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
     *at = t->next;
     c->n_texts--;
-    wl_table *table;
-    wl_status rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
-    if (!rc && table->id == t->query->table_id) {
+    wl_status rc = WL_OK;
+    bool same = true;
+    for (int k = 0; k < t->query->n_deps && !rc && same; k++) {
+      const wl_bdep *d = &t->query->deps[k];
+      wl_table *table;
+      rc = wl_store_named(c->store, d->schema, d->name, &table, err);
+      same = !rc && table->id == d->id;
+    }
+    if (!rc && same) {
       *out = t;
       return WL_OK;
     }
@@ -113,6 +120,7 @@ static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err)
 */
 static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   wl_query *q = t->query;
+  if (!q->simple) return WL_OK; /* nothing is taken for known */
   wl_plan_facts *facts = &t->facts;
   bool shows = (q->n_order || q->limit || q->offset) && (!q->aggregate || q->grouped);
   wl_table *table;
@@ -160,6 +168,16 @@ wl_status wl_sqltext_settle(wl_conn *c, wl_sqltext *t, wl_error *err) {
   return rc;
 }
 
+typedef struct sizes {
+  wl_store *store;
+  const wl_query *q;
+} sizes;
+
+static double rows_of(void *arg, const char *name) {
+  sizes *s = arg;
+  return (double)wl_query_rows_of(s->store, s->q, name);
+}
+
 static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_sqltext *t = *out = wl_mem_zalloc(sizeof *t);
   if (!t) return wl_nomem(err);
@@ -176,11 +194,13 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   }
   if (!rc && t->stmt->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
-  if (!rc) rc = wl_bind(&t->arena, t->stmt, c->store, &t->query, err);
+  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, c->store, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;
-  if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
+  if (!rc && !q->simple)
+    rc = wl_plan_work(c->db, sql, n, rows_of, &(sizes){c->store, q}, &t->facts.work_ns, err);
+  else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
   if (rc) {
     text_free(t);

@@ -88,8 +88,7 @@ static double distinct(const planner *p, const wl_bexpr *e, double rows) {
   } else if ((c->domain.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_INT)) {
     double span = (double)c->domain.hi - (double)c->domain.lo + 1;
     int changes = 1, m = c->n_rows < SAMPLE ? (int)c->n_rows : SAMPLE;
-    for (int i = 1; i < m; i++)
-      changes += wl_column_stored(c, i).v != wl_column_stored(c, i - 1).v;
+    for (int i = 1; i < m; i++) changes += wl_column_stored(c, i).v != wl_column_stored(c, i - 1).v;
     if (m > 1 && c->n_rows > SAMPLE) n = n * changes / m; /* rows of one key that lie together */
     if (span < n) n = span;
   }
@@ -101,8 +100,7 @@ static double pair_share(const planner *p, const wl_jkey *k, int s, double outer
   double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
   wl_u64 o = wl_bexpr_sources(k->outer);
   double b = 1;
-  if ((o & (o - 1)) == 0)
-    b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
+  if ((o & (o - 1)) == 0) b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
   (void)outer_rows;
   double most = a > b ? a : b;
   return most < 1 ? 1 : 1 / most;
@@ -215,9 +213,8 @@ static wl_status greedily(planner *p, int *order) {
     best_driver = d;
     memcpy(order, trial, (size_t)n * sizeof *order);
   }
-  return best_driver >= 0
-             ? WL_OK
-             : wl_not_taken(p->err, "sources that depend on each other in a circle");
+  return best_driver >= 0 ? WL_OK
+                          : wl_not_taken(p->err, "sources that depend on each other in a circle");
 }
 
 /* ---- from an order to a plan */
@@ -244,8 +241,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
   if (!st->keys) return wl_nomem(p->err);
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
-    if (inner && (used[k] || !(list[k].sources & bit(s)) ||
-                  (list[k].sources & ~(before | bit(s)))))
+    if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))))
       continue;
     if (inner) used[k] = true;
     if (list[k].sources == bit(s))

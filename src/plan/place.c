@@ -64,24 +64,9 @@ static double sorting(const wl_query *q, const wl_plan_facts *facts, double n) {
   return q->limit && !q->grouped ? COST_TOP : COST_SORT * log2(n + 2);
 }
 
-void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-              const wl_place_table *t, wl_placement *out) {
-  double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
-  double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
-  double scan = rows_read(q, facts, n) * (COST_ROW + row);
-  double found = COST_POINT + n * share * (COST_FIND + row);
-  out->sqlite_ns = facts->point_lookup                     ? COST_POINT
-                   : !facts->range_lookup                  ? scan
-                   : share < RANGE && found < scan * RANGE ? found
-                                                           : scan * RANGE;
-  /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
-  double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
-  if (uses < 1) uses = 1;
-  double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
-  double fixed = q->n_calls ? AGG_FIXED : 0;
-  double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
-  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
+/* Compares the estimates and says so. */
+static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_place_table *t,
+                   wl_placement *out) {
   char a[24], b[24];
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
                      : set->engine == WL_ENGINE_AUTO && t->has_device &&
@@ -108,6 +93,110 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
     snprintf(out->reason, sizeof out->reason, "%s%lld rows, estimated %s against %s in SQLite",
              about, t->n_rows, b, a);
   }
+}
+
+void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+              const wl_place_table *t, wl_placement *out) {
+  double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
+  double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
+  double scan = rows_read(q, facts, n) * (COST_ROW + row);
+  double found = COST_POINT + n * share * (COST_FIND + row);
+  out->sqlite_ns = facts->point_lookup                     ? COST_POINT
+                   : !facts->range_lookup                  ? scan
+                   : share < RANGE && found < scan * RANGE ? found
+                                                           : scan * RANGE;
+  /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
+  double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
+  if (uses < 1) uses = 1;
+  double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
+  double fixed = q->n_calls ? AGG_FIXED : 0;
+  double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
+  out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
+  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
+  decide(set, facts, t, out);
+}
+
+#define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
+#define JOIN_ROW     3.0      /* a row scanned, built into a lookup or looked up */
+#define JOIN_ROW_GPU 0.15
+
+void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+                   const wl_place_table *t, wl_placement *out) {
+  double n = (double)t->n_rows;
+  double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
+  double load = t->n_missing ? n * (LOAD_ROW / 2 + LOAD_VALUE) / (uses < 1 ? 1 : uses) : 0;
+  double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
+                 JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
+  out->sqlite_ns = facts->work_ns;
+  out->cpu_ns = fixed + n * JOIN_ROW / set->threads + load;
+  out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU + load;
+  decide(set, facts, t, out);
+}
+
+/* The table that a line of SQLite's plan is about, and how it is read. */
+static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
+  *search = strncmp(detail, "SEARCH ", 7) == 0;
+  if (!*search && strncmp(detail, "SCAN ", 5) != 0) return false;
+  const char *from = detail + (*search ? 7 : 5), *end = strchr(from, ' ');
+  snprintf(name, n, "%.*s", end ? (int)(end - from) : (int)strlen(from), from);
+  return true;
+}
+
+wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
+                       double (*rows)(void *arg, const char *name), void *arg, double *out,
+                       wl_error *err) {
+  enum { MAX_NESTS = 64 };
+  struct {
+    int parent;
+    double loops; /* how often the next line of this nest is run */
+  } nests[MAX_NESTS];
+  int n_nests = 0;
+  double work = COST_POINT;
+  *out = 0;
+  char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %.*s", (int)n, sql);
+  if (!text) return wl_nomem(err);
+  sqlite3_stmt *q = NULL;
+  int rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
+  sqlite3_free(text);
+  while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    const char *detail = (const char *)sqlite3_column_text(q, 3);
+    char name[128];
+    bool search;
+    int parent = sqlite3_column_int(q, 1), k = 0;
+    rc = SQLITE_OK;
+    if (!detail) continue;
+    while (k < n_nests && nests[k].parent != parent) k++;
+    if (k == n_nests && n_nests < MAX_NESTS) {
+      /* a correlated subquery runs for each row so far */
+      bool again = strstr(detail, "CORRELATED") != NULL;
+      nests[n_nests].parent = parent;
+      nests[n_nests++].loops = again && k ? nests[k - 1].loops : 1;
+    }
+    if (k >= n_nests) continue;
+    if (strstr(detail, "CORRELATED") && n_nests < MAX_NESTS) {
+      nests[n_nests].parent = sqlite3_column_int(q, 0);
+      nests[n_nests++].loops = nests[k].loops;
+      continue;
+    }
+    if (strncmp(detail, "USE TEMP B-TREE", 15) == 0) work += nests[k].loops * COST_SORT * 10;
+    if (!plan_line(detail, name, sizeof name, &search)) continue;
+    double all = rows(arg, name);
+    if (all < 0) all = 1000; /* a subquery's */
+    if (!search) {
+      work += nests[k].loops * all * (COST_ROW + 4 * COST_NODE);
+      nests[k].loops *= all < 1 ? 1 : all;
+    } else {
+      bool automatic = strstr(detail, "AUTOMATIC") != NULL, equal = strstr(detail, "=?") != NULL;
+      if (automatic) work += all * COST_FIND;
+      double each = equal ? 1 : 1 + all * RANGE;
+      work += nests[k].loops * (COST_FIND + each * COST_ROW);
+      nests[k].loops *= each;
+    }
+  }
+  sqlite3_finalize(q);
+  if (rc != SQLITE_DONE) return wl_not_taken(err, "SQLite gives no plan for it");
+  *out = work;
+  return WL_OK;
 }
 
 static bool number(const wl_bexpr *e, double *out) {

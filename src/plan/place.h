@@ -31,6 +31,7 @@ typedef struct wl_plan_facts {
   char range[64];    /* … of this column, by its name */
   bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
+  double work_ns;    /* of a statement that is not simple: what its plan costs (wl_plan_work) */
 } wl_plan_facts;
 
 typedef struct wl_placement {
@@ -60,6 +61,16 @@ double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_ta
 /* Asks SQLite for its plan. */
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) WL_MUST;
+
+/* What SQLite's plan for a statement of several tables costs it, in nanoseconds. rows: of the table
+** that the statement calls so, or less than 0. */
+wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
+                       double (*rows)(void *arg, const char *name), void *arg, double *out,
+                       wl_error *err) WL_MUST;
+
+/* The engine for a statement of several tables: their rows in all, columns to be loaded. */
+void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
+                   const wl_place_table *t, wl_placement *out);
 
 /* Settings by name, as text: WL_ERROR with a message that names what is wrong. */
 wl_status wl_settings_set(wl_settings *s, const char *name, const char *value,

@@ -209,8 +209,14 @@ static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, const wl_scan_k
   x->coll = key->coll;
   x->has_coll = true;
   int k = 0;
-  while (k < q->n_cols && q->cols[k] != key->column) k++;
-  if (k == q->n_cols) q->cols[q->n_cols++] = key->column;
+  while (k < q->n_cols && q->cols[k].column != key->column) k++;
+  x->slot = k;
+  if (k < q->n_cols) return x;
+  wl_bcol *more = WL_NEW_N(arena, wl_bcol, q->n_cols + 1);
+  if (!more) return NULL;
+  if (q->n_cols) memcpy(more, q->cols, (size_t)q->n_cols * sizeof *more);
+  more[q->n_cols++] = (wl_bcol){0, key->column};
+  q->cols = more;
   return x;
 }
 

@@ -65,7 +65,8 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
 bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll) {
   if (wl_has(a, WL_T_INT) && wl_has(a, WL_T_REAL)) return true;
   /* SQLite itself never shows the sign of a zero; it is kept where the order of rows is known */
-  if (!c->in->unordered && wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0) return true; /* 0.0 and -0.0 */
+  if (!c->in->unordered && wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0)
+    return true; /* 0.0 and -0.0 */
   return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 

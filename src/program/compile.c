@@ -284,7 +284,8 @@ static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   choose_groups(c);
-  bool grouped = needs_group(q) || c->distinct_groups || (c->in->one_group && q->aggregate), second = q->aggregate || c->distinct_groups;
+  bool grouped = needs_group(q) || c->distinct_groups || (c->in->one_group && q->aggregate),
+       second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   c->over_table = true; /* LIMIT knows of no groups, though one may be the same constant */

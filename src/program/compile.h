@@ -15,16 +15,16 @@ struct wl_key_plan;
 
 typedef struct wl_compile_in {
   const wl_query *query;
-  const char *const *names; /* of query->cols, for the listing */
-  wl_i64 n_rows;            /* of the source that is scanned */
-  const wl_i64 *source_rows; /* of each source */
-  const wl_jplan *plan;      /* the join's; NULL: there is one source */
+  const char *const *names;   /* of query->cols, for the listing */
+  wl_i64 n_rows;              /* of the source that is scanned */
+  const wl_i64 *source_rows;  /* of each source */
+  const wl_jplan *plan;       /* the join's; NULL: there is one source */
   struct wl_lookup **lookups; /* of the plan's steps; NULL: not built yet */
   const wl_val *subs;         /* the values of the query's subs … */
   wl_column **sub_lists;      /* … or the columns that are lists */
   const bool *needed;         /* results that are wanted; NULL: all */
-  wl_column **cols;     /* one for each of query->cols; NULL: take the types below instead */
-  const wl_val *params; /* [n_params] */
+  wl_column **cols;           /* one for each of query->cols; NULL: take the types below instead */
+  const wl_val *params;       /* [n_params] */
   int n_params;
   bool rowid_order; /* SQLite would scan in rowid order too */
   bool unordered;   /* nothing is known of the order in which it meets the rows */

@@ -634,8 +634,7 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
     r = wl_column_reg(col);
     out->dict = col->dict;
     if (c->maybe >> source & 1) {
-      if (!(dom.mask & ~WL_M(WL_T_NULL)))
-        return wl_compile_constant(c, wl_null(), out);
+      if (!(dom.mask & ~WL_M(WL_T_NULL))) return wl_compile_constant(c, wl_null(), out);
       dom = wl_domain_with_null(dom, true);
       r.nullable = true;
     }

@@ -149,8 +149,7 @@ wl_status wl_compile_conjuncts(wl_compiler *c, const wl_jlist *of, bool scan) {
   return test_all(c, list, of->n, fallible, scan);
 }
 
-double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source,
-                        const wl_jlist *of) {
+double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, const wl_jlist *of) {
   wl_error ignored = {0};
   wl_compile_in over = *in;
   over.n_rows = in->source_rows[source];

@@ -39,6 +39,7 @@ static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   wl_compiler all = *c;
   memset(all.places, 0, sizeof all.places);
   all.maybe = 0;
+  all.over_table = true;
   wl_status rc = wl_compile_side(&all, 0, &side);
   if (!rc) rc = wl_compile_coded(&side, e, out);
   if (!rc) rc = wl_compile_value(&side, out);
@@ -174,12 +175,12 @@ static wl_status reduce(wl_compiler *c, int step) {
   const wl_lookup *l = c->in->lookups[step];
   key_way *ways = WL_NEW_N(c->arena, key_way, t->n_keys + 1);
   wl_operand keys[WL_LOOKUP_KEYS];
-  int n, j;
+  int n, j = 0;
   wl_status rc = ways ? ways_of(c, t, ways, &n) : wl_nomem(c->err);
   if (rc || !l || !l->unique || !is_exact(l) || n != t->n_keys) return rc;
   rc = step_keys(c, t, ways, false, keys, &n);
-  wl_join join = {.source = c->p->n_sources, .how = WL_HOW_SEMI, .lookup = l, .n_keys = n,
-                  .match = -1};
+  wl_join join = {
+      .source = c->p->n_sources, .how = WL_HOW_SEMI, .lookup = l, .n_keys = n, .match = -1};
   c->p->source_names[c->p->n_sources++] = c->in->query->sources[t->source].name;
   if (!rc) rc = new_join(c, join, keys, &j);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
@@ -191,7 +192,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_reg regs[WL_LOOKUP_KEYS];
   wl_domain domains[WL_LOOKUP_KEYS];
-  int n = 0, j;
+  int n = 0;
   memset(plan, 0, sizeof *plan);
   wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
   if (rc) return rc;
@@ -226,7 +227,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   if (!c->p->joins[0].keys) return wl_nomem(c->err);
   for (int k = 0; k < n; k++) c->p->joins[0].keys[k] = keys[k].x;
   c->p->joins[0].n_keys = n;
-  rc = wl_compile_append(c, (wl_instr){WL_OP__Build, 0, 0, 0, (wl_i16)(j = 0)});
+  rc = wl_compile_append(c, (wl_instr){WL_OP__Build, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_end(c);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
 }
@@ -263,7 +264,7 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
   const wl_query *q = c->in->query;
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_jlist tests = {WL_NEW_N(c->arena, const wl_bexpr *, st->n_keys + st->tests.n + 1), 0};
-  int n, j;
+  int n, j = 0;
   bool maybe = st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK;
   wl_status rc = tests.e ? step_keys(c, st, ways, false, keys, &n) : wl_nomem(c->err);
   wl_join join = {.source = p->n_sources, .how = st->how, .lookup = l, .n_keys = n, .match = -1};
@@ -298,7 +299,7 @@ static wl_status join_step(wl_compiler *c, int step) {
   const wl_lookup *l = c->in->lookups[step];
   key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
   wl_operand keys[WL_LOOKUP_KEYS];
-  int n, j;
+  int n, j = 0;
   wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
   if (rc) return rc;
   if (c->in->query->sources[st->source].single && !l->unique)
@@ -364,8 +365,7 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
     return wl_not_taken(c->err, "IN with NULLs, of a subquery that refers to the query round it");
   unknown.truth = true;
   wl_domain d = wl_domain_int(0, 1, true);
-  if (l->has_null)
-    return wl_compile_emit(c, WL_OP__Or, out, &unknown, &wl_no_operand, 0, d, out);
+  if (l->has_null) return wl_compile_emit(c, WL_OP__Or, out, &unknown, &wl_no_operand, 0, d, out);
   rc = wl_compile_is_null(c, &x, &is_null);
   if (!rc) rc = wl_compile_emit(c, WL_OP__And, &is_null, &unknown, &wl_no_operand, 0, d, &is_null);
   return rc ? rc : wl_compile_emit(c, WL_OP__Or, out, &is_null, &wl_no_operand, 0, d, out);

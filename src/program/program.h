@@ -251,9 +251,9 @@ typedef struct wl_program {
   int n_sources;             /* 0 and 1: no joins */
   wl_join *joins;
   int n_joins;
-  bool expands;    /* there is an Expand: a row may become many */
-  bool unordered;  /* SQLite's order of the rows is not known … */
-  bool checks_cut; /* … so LIMIT must not cut between rows that ORDER BY calls equal */
+  bool expands;      /* there is an Expand: a row may become many */
+  bool unordered;    /* SQLite's order of the rows is not known … */
+  bool checks_cut;   /* … so LIMIT must not cut between rows that ORDER BY calls equal */
   const char *table; /* printable name of source 0 */
   wl_map *maps;
   int n_maps;

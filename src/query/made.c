@@ -62,8 +62,9 @@ wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, int
   }
   m->n_rows += b->n_rows - b->skip;
   if (m->left && (wl_i64)n_bytes > m->left)
-    return wl_not_taken(err, "the rows of a subquery need more than the %lld bytes that "
-                             "host_budget leaves: raise it",
+    return wl_not_taken(err,
+                        "the rows of a subquery need more than the %lld bytes that "
+                        "host_budget leaves: raise it",
                         m->left);
   return WL_OK;
 }

@@ -154,8 +154,8 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   bool changed;
   wl_snapshot snap = {0};
   int *want = WL_NEW_N(arena, int, q->n_cols + 1), n = 0;
-  wl_status rc = want ? wl_store_table(x->env->store, src->schema, src->table, &t, err)
-                      : wl_nomem(err);
+  wl_status rc =
+      want ? wl_store_table(x->env->store, src->schema, src->table, &t, err) : wl_nomem(err);
   if (rc) return rc;
   for (int k = 0; k < q->n_cols; k++)
     if (q->cols[k].source == s) want[n++] = q->cols[k].column;
@@ -243,9 +243,8 @@ static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, 
     in->unordered = false;
   } else {
     /* without indexes there is only one order to scan in */
-    in->rowid_order =
-        !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed &&
-        q->n_order == 0;
+    in->rowid_order = !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) &&
+                      !t->indexed && q->n_order == 0;
   }
   if (in->rowid_order) in->unordered = false;
 }
@@ -360,8 +359,7 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
       if (q->cols[k].source == s && !(sure && t->data[c < 0 ? t->n_cols : c])) ++*n_missing;
     }
   }
-  for (int k = 0; k < q->n_subs; k++)
-    n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
+  for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
   return n;
 }
 

@@ -13,6 +13,7 @@
 #ifndef WL_QUERY_H
 #define WL_QUERY_H
 
+#include "plan/join.h"
 #include "plan/place.h"
 #include "vm/run.h"
 
@@ -24,9 +25,9 @@ typedef struct wl_step_note {
   struct wl_step_note *next;
   int depth;
   char text[160];
-  wl_i64 n_rows;   /* given */
+  wl_i64 n_rows; /* given */
   double ms;
-  wl_i64 n_bytes;  /* read */
+  wl_i64 n_bytes; /* read */
   bool on_device;
 } wl_step_note;
 

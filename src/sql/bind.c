@@ -689,7 +689,6 @@ static wl_status check_grouped(binder *b) {
   return WL_OK;
 }
 
-
 /* WHERE, conjunct by conjunct: EXISTS and IN among them become joins. */
 static wl_status bind_where(binder *b, const wl_expr *e) {
   if (e->kind == WL_E_BINARY && e->op == WL_OP_AND) {

@@ -168,7 +168,8 @@ typedef struct wl_query {
   wl_bexpr *where;
   wl_bexpr **results;
   int n_results;
-  const char **calls; /* functions of SQLite that we compute: they must not be overridden */
+  const char **calls; /* of the whole statement: functions of SQLite that we compute, which must
+                      ** not be overridden */
   int n_calls;
   bool like_param; /* LIKE or GLOB with a parameter: SQLite plans anew once it is known */
   int n_call_cost; /* calls of SQLite itself that a row may need */

@@ -18,8 +18,8 @@ typedef struct wl_item {
   const wl_table *table; /* a table, or … */
   const char **names;    /* … the names of the columns */
   int n_cols;
-  wl_bexpr **exprs;       /* what they are, where it was taken in; NULL: columns of the source … */
-  struct binder *group;   /* … or those of an item of a parenthesised join, … */
+  wl_bexpr **exprs;     /* what they are, where it was taken in; NULL: columns of the source … */
+  struct binder *group; /* … or those of an item of a parenthesised join, … */
   struct wl_item *member; /* … this one */
   int source;
   wl_join_kind join;
@@ -44,7 +44,8 @@ typedef struct wl_named {
 typedef struct wl_binding {
   wl_arena *arena;
   wl_store *store;
-  wl_query *top;
+  const char **calls; /* functions of SQLite that we compute */
+  int n_calls, size_calls;
   wl_bdep *deps;
   int n_deps, size_deps;
   int n_derived;
@@ -70,11 +71,11 @@ typedef struct binder {
   int size_cols, size_aggs, size_subs, size_results;
   const wl_result_col **result_cols; /* what each result was written as; NULL: part of a star … */
   const char **result_names;         /* … of this name */
-  wl_bexpr **outers; /* the WL_B_OUTER nodes */
+  wl_bexpr **outers;                 /* the WL_B_OUTER nodes */
   int n_outers, size_outers;
   struct binder *first_arm; /* of a compound: its leftmost core, whose names it has */
   bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
-  bool right; /* there is a RIGHT or FULL join */
+  bool right;               /* there is a RIGHT or FULL join */
   bool in_agg;
   bool in_where;
   bool after_groups; /* in a clause that sees groups, not rows */

@@ -271,11 +271,8 @@ static wl_status table_item(binder *b, const wl_source *s) {
   item->table = t;
   item->n_cols = t->n_cols;
   item->schema = s->alias ? NULL : t->schema;
-  wl_bsource to = {.how = how_of(s),
-                   .schema = schema,
-                   .table = s->name,
-                   .table_id = t->id,
-                   .name = item->name};
+  wl_bsource to = {
+      .how = how_of(s), .schema = schema, .table = s->name, .table_id = t->id, .name = item->name};
   return wl_bind_source(b, to, &item->source);
 }
 
@@ -309,7 +306,7 @@ static wl_status group(binder *b, const wl_source *s) {
   if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
   if (g->right) return wl_not_taken(b->err, "RIGHT or FULL JOIN inside parentheses");
   wl_derived *d;
-  int source;
+  int source = 0;
   rc = wl_bind_derived(b, g->q, &d);
   wl_bsource to = {.how = how_of(s), .derived = d, .name = "join"};
   if (!rc) rc = wl_bind_source(b, to, &source);

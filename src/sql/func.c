@@ -69,17 +69,12 @@ static const known *find_known(const char *name) {
 }
 
 wl_status wl_bind_uses(binder *b, const char *name) {
-  wl_query *q = b->q;
-  for (int k = 0; k < q->n_calls; k++)
-    if (sqlite3_stricmp(q->calls[k], name) == 0) return WL_OK;
-  if (q->n_calls % 8 == 0) {
-    const char **more = WL_NEW_N(b->arena, const char *, q->n_calls + 8);
-    if (!more) return WL_NOMEM;
-    if (q->n_calls) memcpy(more, q->calls, (size_t)q->n_calls * sizeof *more);
-    q->calls = more;
-  }
-  q->calls[q->n_calls++] = name;
-  return WL_OK;
+  wl_binding *all = b->all;
+  for (int k = 0; k < all->n_calls; k++)
+    if (sqlite3_stricmp(all->calls[k], name) == 0) return WL_OK;
+  wl_status rc = WL_BIND_ROOM(b, all->calls, all->n_calls, all->size_calls);
+  if (!rc) all->calls[all->n_calls++] = name;
+  return rc;
 }
 
 static int count_args(const wl_expr *e) {

@@ -62,8 +62,6 @@ wl_status wl_graft_query(wl_graft *g) {
     if (rc) return rc;
     q->subs[q->n_subs++] = from->subs[k];
   }
-  for (int k = 0; k < from->n_calls; k++)
-    if (wl_bind_uses(b, from->calls[k])) return wl_nomem(b->err);
   q->n_nodes_cost += from->n_nodes_cost;
   q->n_call_cost += from->n_call_cost;
   q->like_param |= from->like_param;

@@ -81,8 +81,7 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
     return WL_OK;
   }
   if (t && k == t->n_cols) return wl_bind_column(b, item->source, -1, 'D', WL_COLL_BINARY, out);
-  if (t)
-    return wl_bind_column(b, item->source, k, t->cols[k].affinity, t->cols[k].coll, out);
+  if (t) return wl_bind_column(b, item->source, k, t->cols[k].affinity, t->cols[k].coll, out);
   const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
   return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
                         out);

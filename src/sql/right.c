@@ -120,8 +120,7 @@ static wl_status full_arm(binder *b, int k, const wl_bsource *left, const int *l
   if (!rc) rc = start(&ab, q, &m, &g);
   if (rc) return rc;
   for (int c = 0; c < q->n_cols; c++)
-    m.col[c] =
-        q->cols[c].source < k ? (wl_bcol){l, left_cols[c]} : (wl_bcol){r, q->cols[c].column};
+    m.col[c] = q->cols[c].source < k ? (wl_bcol){l, left_cols[c]} : (wl_bcol){r, q->cols[c].column};
   ls.on = rs.on = NULL;
   ls.how = first ? WL_HOW_INNER : WL_HOW_ANTI;
   rs.how = first ? WL_HOW_LEFT : WL_HOW_INNER;
@@ -151,7 +150,6 @@ static wl_status move_rest(const wl_query *q, binder *to, moving *m) {
   n->sources = shell.sources, n->n_sources = shell.n_sources;
   n->cols = shell.cols, n->n_cols = shell.n_cols;
   n->subs = shell.subs, n->n_subs = shell.n_subs;
-  n->calls = shell.calls, n->n_calls = shell.n_calls;
   n->n_exprs = shell.n_exprs;
   n->results = WL_NEW_N(to->arena, wl_bexpr *, q->n_results + 1);
   n->groups = WL_NEW_N(to->arena, wl_bexpr *, q->n_groups + 1);
@@ -168,8 +166,7 @@ static wl_status move_rest(const wl_query *q, binder *to, moving *m) {
   }
   for (int k = 0; k < q->n_results && !rc; k++)
     rc = wl_graft_expr(&g, q->results[k], &n->results[k]);
-  for (int k = 0; k < q->n_groups && !rc; k++)
-    rc = wl_graft_expr(&g, q->groups[k], &n->groups[k]);
+  for (int k = 0; k < q->n_groups && !rc; k++) rc = wl_graft_expr(&g, q->groups[k], &n->groups[k]);
   for (int k = 0; k < q->n_order && !rc; k++) {
     n->order[k] = q->order[k];
     rc = wl_graft_expr(&g, q->order[k].expr, &n->order[k].expr);

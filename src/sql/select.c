@@ -45,8 +45,9 @@ static wl_status core(binder *b) {
   wl_status rc = s->from ? wl_bind_from(b, s->from)
                          : wl_bind_source(b, (wl_bsource){.name = "one row"}, &place);
   if (!rc) rc = wl_bind_core(b);
-  if (!rc && b->right) rc = b->n_outers ? wl_not_taken(b->err, "RIGHT or FULL JOIN in a subquery that refers outwards")
-                                        : wl_bind_right(b);
+  if (!rc && b->right)
+    rc = b->n_outers ? wl_not_taken(b->err, "RIGHT or FULL JOIN in a subquery that refers outwards")
+                     : wl_bind_right(b);
   wl_query *q = b->q;
   if (rc) return rc;
   const wl_bsource *first = &q->sources[0];
@@ -78,8 +79,7 @@ wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const 
   if (!names) return wl_nomem(b->err);
   while (s->prior) s = s->prior;
   if (s->is_values) {
-    for (int k = 0; k < q->n_results; k++)
-      names[k] = wl_arena_printf(b->arena, "column%d", k + 1);
+    for (int k = 0; k < q->n_results; k++) names[k] = wl_arena_printf(b->arena, "column%d", k + 1);
     return b->arena->failed ? wl_nomem(b->err) : WL_OK;
   }
   binder *of = b->first_arm ? b->first_arm : b;
@@ -269,7 +269,7 @@ static wl_status compound_of(binder *b, const wl_select *last) {
       } else {
         if (cores[i]->is_values && row->next)
           return wl_not_taken(b->err, "VALUES of several rows in a compound SELECT");
-        wl_query *q;
+        wl_query *q = NULL;
         rc = combine(&c, op, arm->q, &q);
         c.n_arms = 1;
         c.arms[0] = q;
@@ -335,6 +335,8 @@ wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_stor
   if (rc) return rc;
   wl_query *q = *out;
   q->n_derived = all.n_derived;
+  q->calls = all.calls;
+  q->n_calls = all.n_calls;
   q->deps = all.deps;
   q->n_deps = all.n_deps;
   return arena->failed ? wl_nomem(err) : WL_OK;

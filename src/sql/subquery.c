@@ -115,13 +115,12 @@ static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
 
 /* Makes the outer values a source of the subquery, and what referred to them columns of it. */
 static wl_status take_values(binder *b, binder *child) {
-  wl_query *values;
+  wl_query *values = NULL;
   wl_derived *d;
   int place;
   wl_status rc = outer_values(b, child, &values);
   if (!rc) rc = wl_bind_derived(b, values, &d);
-  if (!rc)
-    rc = wl_bind_source(child, (wl_bsource){.derived = d, .name = "outer values"}, &place);
+  if (!rc) rc = wl_bind_source(child, (wl_bsource){.derived = d, .name = "outer values"}, &place);
   for (int k = 0; k < child->n_outers && !rc; k++) {
     wl_bexpr *o = child->outers[k], *col;
     rc = wl_bind_column(child, place, k, o->affinity, o->has_coll ? o->coll : WL_COLL_BINARY, &col);
@@ -228,8 +227,8 @@ static wl_status split_node(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
   while (k < q->n_results && q->results[k] != e) k++;
   if (k == q->n_results) q->results[q->n_results++] = (wl_bexpr *)(size_t)e;
   g->to->q->sources[s->place].derived->n_cols = q->n_results;
-  wl_status rc = wl_bind_column(g->to, s->place, k, e->affinity,
-                                e->has_coll ? e->coll : WL_COLL_BINARY, out);
+  wl_status rc =
+      wl_bind_column(g->to, s->place, k, e->affinity, e->has_coll ? e->coll : WL_COLL_BINARY, out);
   if (!rc) (*out)->has_coll = e->has_coll;
   return rc;
 }
@@ -397,7 +396,7 @@ static wl_status select_of(binder *b, const wl_expr *e, const wl_select **out) {
 static wl_status in_select(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
   binder *child;
   wl_query *q;
-  const wl_select *select;
+  const wl_select *select = NULL;
   int k, n = 1;
   bool row = e->a->kind == WL_E_VECTOR;
   *out = NULL;

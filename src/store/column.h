@@ -53,7 +53,7 @@ typedef struct wl_column {
 
 int wl_phys_width(wl_phys p);
 const char *wl_column_type(const wl_column *c); /* how it is stored, in words */
-wl_reg wl_column_reg(const wl_column *c); /* the register type its values load into */
+wl_reg wl_column_reg(const wl_column *c);       /* the register type its values load into */
 
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* NULL is fine */

@@ -27,6 +27,7 @@ void wl_store_quiet(wl_store *s) {
     wl_dbfile *f = s->files;
     s->files = f->next;
     sqlite3_finalize(f->pragma);
+    sqlite3_finalize(f->hold);
     sqlite3_finalize(f->journal);
     sqlite3_finalize(f->locking);
     wl_mem_free(f->schema);
@@ -153,6 +154,36 @@ wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) {
   if (!rc || rc == WL_NOMEM || rc == WL_NOT_TAKEN) return rc;
   wl_error why = *err;
   return wl_not_taken(err, "database %.60s cannot be read now: %.300s", schema, why.text);
+}
+
+wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) {
+  wl_table *t;
+  wl_status rc = wl_store_named(s, schema, name, &t, err);
+  if (rc) return rc;
+  wl_dbfile *f = wl_store_file_of(s, t->schema);
+  if (!f) return wl_nomem(err);
+  if (f->held) return WL_OK;
+  int code = SQLITE_OK;
+  if (!f->hold) {
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".schema_version", t->schema);
+    if (!sql) return wl_nomem(err);
+    code = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &f->hold, NULL);
+    sqlite3_free(sql);
+  }
+  if (!code) code = sqlite3_step(f->hold);
+  if (code != SQLITE_ROW) {
+    sqlite3_reset(f->hold);
+    return wl_not_taken(err, "database %.60s cannot be read now", t->schema);
+  }
+  f->held = true;
+  return WL_OK;
+}
+
+void wl_store_release(wl_store *s) {
+  for (wl_dbfile *f = s->files; f; f = f->next) {
+    if (f->held) sqlite3_reset(f->hold);
+    f->held = false;
+  }
 }
 
 void wl_store_end(wl_store *s) {

@@ -38,7 +38,7 @@ typedef struct wl_table {
   struct wl_table *next;
   wl_u64 id; /* of this reading of the shape; never used again */
   char *schema, *name;
-  char *refused; /* why no query over it is taken, or NULL */
+  char *refused;  /* why no query over it is taken, or NULL */
   char *view_sql; /* of a view: its CREATE VIEW; there are no rows to load then */
   bool indexed;   /* it has an index beside the one it is kept in */
   int n_cols;
@@ -124,6 +124,10 @@ int wl_store_missing(wl_store *s, wl_table *t, const bool *want);
 */
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) WL_MUST;
 void wl_store_end(wl_store *s);
+
+/* Holds the read transaction of a table's database, or view's, over several runs of these two. */
+wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) WL_MUST;
+void wl_store_release(wl_store *s); /* of all that are held */
 
 /* Between begin and end: the columns wanted (index; -1 is the rowid), loaded if need be. */
 wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols, wl_snapshot *out,

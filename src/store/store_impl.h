@@ -11,7 +11,9 @@
 typedef struct wl_dbfile {
   struct wl_dbfile *next;
   char *schema;
-  sqlite3_stmt *pragma;            /* PRAGMA schema.schema_version */
+  sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
+  sqlite3_stmt *hold;   /* the same, stepped while a statement gets ready */
+  bool held;
   sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
   wl_wal_pin pin;
 } wl_dbfile;

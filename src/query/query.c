@@ -98,6 +98,24 @@ static bool order_total(const wl_query *q) {
   return q->n_order > 0;
 }
 
+/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
+static bool in_known_order(running *x, const wl_query *q) {
+  const wl_bsource *first = &q->sources[0];
+  wl_table *t;
+  wl_error ignored;
+  if (order_total(q)) return true;
+  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
+  if (q->aggregate) return true; /* one row */
+  if (first->derived) {
+    for (int k = 0; k < first->derived->n_arms; k++)
+      if (!in_known_order(x, first->derived->arms[k])) return false;
+    return true;
+  }
+  if (!first->table) return true;
+  /* without indexes there is only one order to scan in */
+  return !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed;
+}
+
 /* The outcome of a sub: its value, or its rows as a column. */
 static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val *value,
                          wl_column **list, wl_error *err) {
@@ -228,24 +246,18 @@ static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err)
 
 /* Whether the rows come in an order that SQLite's are known to have. */
 static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
-  const wl_bsource *first = &q->sources[0];
-  wl_table *t;
-  wl_error ignored;
   in->rowid_order = false;
   in->unordered = true;
   if (q->n_sources > 1) return;
-  if (first->derived) {
-    in->rowid_order = first->derived->n_arms == 1 && order_total(first->derived->arms[0]);
-  } else if (!first->table) {
-    in->rowid_order = true;
-  } else if (top && q->simple) {
+  if (top && q->simple) {
     in->rowid_order = rowid_order;
     in->unordered = false;
-  } else {
-    /* without indexes there is only one order to scan in */
-    in->rowid_order = !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) &&
-                      !t->indexed && q->n_order == 0;
+    return;
   }
+  wl_query rows = *q; /* what it reads, as it comes */
+  rows.aggregate = rows.grouped = rows.distinct = false;
+  rows.n_order = 0;
+  in->rowid_order = in_known_order(x, &rows);
   if (in->rowid_order) in->unordered = false;
 }
 

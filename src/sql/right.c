@@ -28,7 +28,9 @@ static wl_status move_node(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
   *out = wl_bind_node(g->to, WL_B_FOUND);
   if (!*out) return wl_nomem(g->to->err);
   (*out)->source = m->source[e->source];
-  return WL_OK;
+  (*out)->op = e->op;
+  (*out)->index = e->index;
+  return wl_graft_expr(g, e->a, &(*out)->a);
 }
 
 static wl_status open_move(binder *b, const wl_query *q, moving *m) {

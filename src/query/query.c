@@ -73,6 +73,18 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
   return rc;
 }
 
+/* Whether an affinity would change a value of these types. */
+static bool changes(char affinity, unsigned types) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
+  switch (affinity) {
+  case 'B': return types & (I | F);
+  case 'C':
+  case 'D': return types & (F | T);
+  case 'E': return types & (I | T);
+  default: return false;
+  }
+}
+
 static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   wl_made *m = &x->made[d->id];
   if (m->done) return WL_OK;
@@ -84,6 +96,9 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
     rc = run_into(x, d->arms[k], x->needed[d->id], to, -1, &unordered, err);
   }
   if (!rc) rc = wl_making_finish(to, x->env->set->threads, m, err);
+  for (int k = 0; k < n_cols && !rc && d->typed; k++)
+    if (changes(d->arms[0]->results[k]->affinity, m->cols[k]->domain.mask))
+      rc = wl_not_taken(err, "a compound whose arms are of several types");
   wl_making_close(to);
   return rc;
 }

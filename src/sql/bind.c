@@ -563,27 +563,41 @@ static bool in_using(const wl_item *item, const char *name) {
   return false;
 }
 
-/* The columns of * or t.*: of columns that USING joins, the first one stands for all. */
+static wl_status star_column(binder *b, wl_item *item, int k) {
+  const char *name = wl_bind_item_name(item, k);
+  wl_bexpr *x = NULL;
+  wl_status rc = WL_OK;
+  bool joined = false;
+  for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
+    joined |= in_using(j, name);
+  if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
+  if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
+  if (!rc) rc = one_result(b, x, NULL);
+  if (!rc) b->result_names[b->q->n_results - 1] = name;
+  return rc;
+}
+
+/* The columns of * or t.*: of columns that USING joins, the first one stands for all; inside
+** parentheses those come before the others. */
 static wl_status star(binder *b, const wl_result_col *c) {
   for (int i = 0; i < b->n_items; i++) {
-    wl_item *item = &b->items[i];
+    wl_item *item = &b->items[i], *next = i + 1 < b->n_items ? item + 1 : NULL;
+    wl_status rc = WL_OK;
     if (c->star_table && sqlite3_stricmp(c->star_table, item->name ? item->name : "") != 0)
       continue;
-    for (int k = 0; k < item->n_cols; k++) {
-      wl_bexpr *x = NULL;
-      wl_status rc = WL_OK;
-      const char *name = wl_bind_item_name(item, k);
-      if (wl_bind_item_hides(item, k)) continue;
-      if (!c->star_table && in_using(item, name)) continue;
-      bool joined = false;
-      for (int j = i + 1; j < b->n_items && item->before_right; j++)
-        joined |= in_using(&b->items[j], name);
-      if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
-      if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
-      if (!rc) rc = one_result(b, x, NULL);
-      if (rc) return rc;
-      b->result_names[b->q->n_results - 1] = name;
+    bool first = !c->star_table && item->nested && next && next->nested == item->nested;
+    for (int u = 0; first && u < next->n_using && !rc; u++) {
+      int k = wl_bind_item_find(item, next->using_names[u]);
+      if (k >= 0 && !in_using(item, next->using_names[u])) rc = star_column(b, item, k);
     }
+    for (int k = 0; k < item->n_cols && !rc; k++) {
+      const char *name = wl_bind_item_name(item, k);
+      if (wl_bind_item_hides(item, k) || (!c->star_table && in_using(item, name)) ||
+          (first && in_using(next, name)))
+        continue;
+      rc = star_column(b, item, k);
+    }
+    if (rc) return rc;
   }
   return WL_OK;
 }

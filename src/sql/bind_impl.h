@@ -27,7 +27,8 @@ typedef struct wl_item {
   const char **using_names; /* of USING and NATURAL */
   int n_using;
   bool before_right; /* a RIGHT or FULL join follows */
-  bool follows;      /* inside parentheses, another item of which stands for both */
+  int nested;        /* number of the parentheses it stands in; 0: none */
+  bool follows;      /* it is not the first there */
 } wl_item;
 
 /* A WITH entry that names can mean. */

@@ -105,6 +105,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
+  if (child->first_arm) q->sources[0].derived->typed = true;
   rc = wl_bind_names(child, select, q, &item->names);
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
@@ -202,6 +203,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
     if (rc) return rc;
     if (child->n_outers)
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
+    if (child->first_arm) n->query->sources[0].derived->typed = true;
     rc = wl_bind_names(child, c->select, n->query, &n->names);
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
@@ -304,6 +306,9 @@ static wl_status group(binder *b, const wl_source *s) {
   wl_status rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
   if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
+  for (int k = 0; k < g->n_items && g->right; k++)
+    if (g->items[k].n_using)
+      return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
   wl_derived *d;
   int source = 0, *first = WL_NEW_N(b->arena, int, g->n_items + 1);
   if (!first) return wl_nomem(b->err);
@@ -339,6 +344,7 @@ static wl_status group(binder *b, const wl_source *s) {
     /* from outside, the first of columns that are joined inside stands for them */
     item->join = s->join;
     item->follows = k > 0;
+    item->nested = b->n_items - k; /* the same for all, and never 0 */
     item->before_right = false;
   }
   return rc;
@@ -409,12 +415,11 @@ static wl_status using_condition(binder *b, int base, int first, const char **na
   return WL_OK;
 }
 
-static bool has_names(const wl_expr *e) {
+/* Whether one of the conjuncts needs no row at all. */
+static bool has_constant(const wl_bexpr *e) {
   if (!e) return false;
-  if (e->kind == WL_E_NAME || e->select) return true;
-  for (const wl_expr_list *l = e->list; l; l = l->next)
-    if (has_names(l->expr)) return true;
-  return has_names(e->a) || has_names(e->b) || has_names(e->c);
+  if (e->kind == WL_B_AND) return has_constant(e->a) || has_constant(e->b);
+  return wl_bexpr_sources(e) == 0;
 }
 
 static bool has_right(const wl_source *from) {
@@ -433,6 +438,10 @@ static wl_status join_list(binder *b, const wl_source *from) {
     bool flat = s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !s->natural &&
                 !s->using_cols && !has_right(s->nested);
     wl_status rc = flat ? join_list(b, s->nested) : one_source(b, s);
+    for (int i = first; i < b->n_items && flat && !rc; i++) {
+      if (!b->items[i].nested) b->items[i].nested = first + 1;
+      b->items[i].follows |= i > first;
+    }
     if (!rc) rc = using_names(b, s, base, first, &names, &n_names);
     if (!rc) rc = using_condition(b, base, first, names, n_names, &on);
     for (int i = first; i < b->n_items && !rc && n_names; i++) {
@@ -448,7 +457,7 @@ static wl_status join_list(binder *b, const wl_source *from) {
     }
     if (rc) return rc;
     /* SQLite 3.40 loses rows of a RIGHT JOIN behind an ON that is constant */
-    if (s->on && b->right && !has_names(s->on))
+    if (b->right && has_constant(on))
       return wl_not_taken(b->err, "a constant ON beside a RIGHT or FULL JOIN");
     if (on && s->join != WL_JOIN_LEFT && !b->right)
       rc = wl_bind_and(b, &b->q->where, on);

@@ -89,6 +89,7 @@ static wl_status left_side(binder *b, int k, wl_bsource *out, int *cols) {
   wl_status rc = fresh(b, &lb);
   if (!rc) rc = open_move(b, q, &m);
   if (!rc) rc = start(&lb, q, &m, &g);
+  if (!rc) rc = wl_graft_query(&g);
   if (rc) return rc;
   for (int c = 0; c < q->n_cols; c++) m.col[c] = q->cols[c];
   for (int s = 0; s < k && !rc; s++) {
@@ -120,6 +121,7 @@ static wl_status full_arm(binder *b, int k, const wl_bsource *left, const int *l
   wl_status rc = fresh(b, &ab);
   if (!rc) rc = open_move(b, q, &m);
   if (!rc) rc = start(&ab, q, &m, &g);
+  if (!rc) rc = wl_graft_query(&g);
   if (rc) return rc;
   for (int c = 0; c < q->n_cols; c++)
     m.col[c] = q->cols[c].source < k ? (wl_bcol){l, left_cols[c]} : (wl_bcol){r, q->cols[c].column};

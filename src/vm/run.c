@@ -328,7 +328,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_status rc = wl_groups_finish(&f, &r->finished, err);
   if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
   *again = !rc && r->finished.again;
-  if (*again && r->p->n_joins) {
+  if (*again && r->p->unordered) {
     *again = false;
     wl_finished_close(&r->finished);
     return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");

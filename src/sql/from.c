@@ -415,6 +415,15 @@ static wl_status using_condition(binder *b, int base, int first, const char **na
   return WL_OK;
 }
 
+/* LIKE of an integer in the ON of a LEFT JOIN: where that is the rowid, SQLite 3.40 turns it into
+** a search that loses the row on the left. */
+static bool like_integer(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_CALL && (e->index == WL_NATIVE_LIKE || e->index == WL_NATIVE_GLOB))
+    return e->list[1]->affinity == 'D';
+  return (e->kind == WL_B_AND) && (like_integer(e->a) || like_integer(e->b));
+}
+
 /* Whether one of the conjuncts needs no row at all. */
 static bool has_constant(const wl_bexpr *e) {
   if (!e) return false;
@@ -459,6 +468,8 @@ static wl_status join_list(binder *b, const wl_source *from) {
     /* SQLite 3.40 loses rows of a RIGHT JOIN behind an ON that is constant */
     if (b->right && has_constant(on))
       return wl_not_taken(b->err, "a constant ON beside a RIGHT or FULL JOIN");
+    if (s->join != WL_JOIN_INNER && like_integer(on))
+      return wl_not_taken(b->err, "LIKE of an integer in the ON of an outer join");
     if (on && s->join != WL_JOIN_LEFT && !b->right)
       rc = wl_bind_and(b, &b->q->where, on);
     else if (on)

@@ -129,6 +129,7 @@ typedef struct compound {
   int n_arms;
   wl_query **all;
   int n_all;
+  bool typed; /* as in wl_derived: ORDER BY makes SQLite put a long one together in steps */
 } compound;
 
 static wl_status concat(compound *c, wl_derived **out) {
@@ -138,6 +139,7 @@ static wl_status concat(compound *c, wl_derived **out) {
   if (!(*out)->arms) return wl_nomem(c->home->err);
   memcpy((*out)->arms, c->arms, (size_t)c->n_arms * sizeof *c->arms);
   (*out)->n_arms = c->n_arms;
+  (*out)->typed = c->typed;
   return WL_OK;
 }
 
@@ -265,7 +267,7 @@ static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
 static wl_status compound_of(binder *b, const wl_select *last) {
   int n = 0, i = 0;
   for (const wl_select *s = last; s; s = s->prior) n++;
-  compound c = {.home = b};
+  compound c = {.home = b, .typed = last->order_by && last->prior && last->prior->prior};
   const wl_select **cores = WL_NEW_N(b->arena, const wl_select *, n);
   binder **binders = WL_NEW_N(b->arena, binder *, n);
   c.arms = WL_NEW_N(b->arena, wl_query *, n);

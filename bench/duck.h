@@ -68,6 +68,7 @@ typedef struct {
   X(int, appender_end_row, (void *appender))                                                       \
   X(int, appender_destroy, (void **appender))                                                      \
   X(int, append_int32, (void *appender, int32_t v))                                                \
+  X(int, append_int64, (void *appender, int64_t v))                                                \
   X(int, append_double, (void *appender, double v))                                                \
   X(int, append_varchar_length, (void *appender, const char *v, uint64_t n))
 

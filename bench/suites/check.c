@@ -37,7 +37,7 @@ void suite_check(struct plan *p, const struct many *u) {
   char why[WHY] = "";
   int side = side_called(p->engine);
   if (!queries_read(&list, p->queries, u->name, why, sizeof why) ||
-      !store_sqlite(&b->db, NULL, u->name, u->make, scale_of(p, u), why, sizeof why)) {
+      !store_sqlite(&b->db, NULL, u->name, u->make, scale_of(p, u), p->keys, why, sizeof why)) {
     tap_bad(u->name, "%s", why);
     goto done;
   }

@@ -20,7 +20,8 @@
 
 /* ---- tables ---- */
 
-enum column_type { KEY, INT, REAL, TEXT }; /* KEY: INTEGER PRIMARY KEY in SQLite */
+/* KEY: INTEGER PRIMARY KEY in SQLite. DATE: a text there, a DATE in DuckDB. */
+enum column_type { KEY, INT, REAL, TEXT, DATE, N_COLUMN_TYPES };
 
 struct column {
   const char *name;
@@ -31,6 +32,7 @@ enum { TABLE_COLUMNS = 20 };
 
 struct table {
   const char *name;
+  const char *key;                      /* of several columns; declared on request (store.h) */
   struct column columns[TABLE_COLUMNS]; /* ends with a NULL name */
 };
 
@@ -41,6 +43,7 @@ struct sink {
   void (*integer)(struct sink *, int64_t);
   void (*real)(struct sink *, double);
   void (*text)(struct sink *, const char *, int n);
+  void (*date)(struct sink *, int day);
   void (*row)(struct sink *);
 };
 
@@ -58,6 +61,10 @@ static inline void put_real(struct sink *s, double v) {
 
 static inline void put_text(struct sink *s, const char *p, int n) {
   if (!s->failed) s->text(s, p, n);
+}
+
+static inline void put_date(struct sink *s, int day) {
+  if (!s->failed) s->date(s, day);
 }
 
 static inline void put_row(struct sink *s) {

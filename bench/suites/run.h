@@ -29,6 +29,7 @@ struct plan {
   const char *data;      /* folder of the SQLite files */
   const char *only;      /* names of queries by commas; NULL: all */
   double sqlite_limit_s; /* a statement in SQLite is stopped after so long; 0: never */
+  bool keys;             /* keys of several columns are declared */
   const char *engine;    /* of the test */
   bool allow_sqlite;     /* in the test: what is not native yet may run in SQLite */
 };

@@ -18,12 +18,14 @@ static void refuse(struct sink *s, const char *format, ...) {
   va_end(args);
 }
 
-/* CREATE TABLE with the names that an engine has for the four types. */
-static int ddl_of(const struct table *t, const char *const types[4], char *ddl, size_t n_ddl) {
+/* CREATE TABLE with the names that an engine has for the types; returns n columns. */
+static int ddl_of(const struct table *t, const char *const types[N_COLUMN_TYPES], bool keys,
+                  char *ddl, size_t n_ddl) {
   int n = snprintf(ddl, n_ddl, "CREATE TABLE %s(", t->name), c = 0;
   for (; t->columns[c].name; c++)
     n += snprintf(ddl + n, n_ddl - (size_t)n, "%s%s %s", c ? ", " : "", t->columns[c].name,
                   types[t->columns[c].type]);
+  if (keys && t->key) n += snprintf(ddl + n, n_ddl - (size_t)n, ", PRIMARY KEY(%s)", t->key);
   snprintf(ddl + n, n_ddl - (size_t)n, ")");
   return c;
 }
@@ -35,6 +37,7 @@ struct sqlite_sink {
   sqlite3 *db;
   sqlite3_stmt *insert;
   int at;
+  bool keys;
 };
 
 static void sqlite_finish(struct sqlite_sink *q) {
@@ -43,10 +46,10 @@ static void sqlite_finish(struct sqlite_sink *q) {
 }
 
 static void sqlite_table(struct sink *s, const struct table *t) {
-  static const char *const types[] = {"INTEGER PRIMARY KEY", "INTEGER", "REAL", "TEXT"};
+  static const char *const types[] = {"INTEGER PRIMARY KEY", "INTEGER", "REAL", "TEXT", "TEXT"};
   struct sqlite_sink *q = (struct sqlite_sink *)s;
   char sql[2048];
-  int n_columns = ddl_of(t, types, sql, sizeof sql);
+  int n_columns = ddl_of(t, types, q->keys, sql, sizeof sql);
   sqlite_finish(q);
   bool ok = sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK;
   int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", t->name);
@@ -73,6 +76,11 @@ static void sqlite_text(struct sink *s, const char *p, int n) {
   sqlite3_bind_text(q->insert, ++q->at, p, n, SQLITE_TRANSIENT);
 }
 
+static void sqlite_date(struct sink *s, int day) {
+  struct sqlite_sink *q = (struct sqlite_sink *)s;
+  sqlite3_bind_text(q->insert, ++q->at, days()[day].text, 10, SQLITE_STATIC);
+}
+
 static void sqlite_row(struct sink *s) {
   struct sqlite_sink *q = (struct sqlite_sink *)s;
   if (sqlite3_step(q->insert) != SQLITE_DONE || sqlite3_reset(q->insert) != SQLITE_OK)
@@ -80,9 +88,14 @@ static void sqlite_row(struct sink *s) {
   q->at = 0;
 }
 
-static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, char *why, size_t n_why) {
+static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, char *why,
+                        size_t n_why) {
   struct sqlite_sink q = {
-      {false, "", sqlite_table, sqlite_integer, sqlite_real, sqlite_text, sqlite_row}, db, NULL, 0};
+      {false, "", sqlite_table, sqlite_integer, sqlite_real, sqlite_text, sqlite_date, sqlite_row},
+      db,
+      NULL,
+      0,
+      keys};
   if (sqlite3_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", NULL, NULL,
                    NULL) != SQLITE_OK)
     refuse(&q.sink, "%s", sqlite3_errmsg(db));
@@ -105,20 +118,21 @@ static bool open_sqlite(sqlite3 **db, const char *path, char *why, size_t n_why)
 }
 
 bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *make, double scale,
-                  char *why, size_t n_why) {
+                  bool keys, char *why, size_t n_why) {
   char path[512], part[600];
   if (!folder) {
     if (!open_sqlite(db, ":memory:", why, n_why)) return false;
-    if (fill_sqlite(*db, make, scale, why, n_why)) return true;
+    if (fill_sqlite(*db, make, scale, keys, why, n_why)) return true;
     sqlite3_close(*db);
     *db = NULL;
     return false;
   }
-  snprintf(path, sizeof path, "%s/%s-%g-v%d.db", folder, suite, scale, GENERATOR_VERSION);
+  snprintf(path, sizeof path, "%s/%s-%g%s-v%d.db", folder, suite, scale, keys ? "-keys" : "",
+           GENERATOR_VERSION);
   if (access(path, R_OK) != 0) {
     snprintf(part, sizeof part, "%s.part-%d", path, (int)getpid());
     if (!open_sqlite(db, part, why, n_why)) return false;
-    bool ok = fill_sqlite(*db, make, scale, why, n_why);
+    bool ok = fill_sqlite(*db, make, scale, keys, why, n_why);
     sqlite3_close(*db);
     *db = NULL;
     if (ok && rename(part, path) != 0) {
@@ -151,10 +165,10 @@ static void duck_finish(struct duck_sink *k) {
 }
 
 static void duck_table(struct sink *s, const struct table *t) {
-  static const char *const types[] = {"INTEGER", "INTEGER", "DOUBLE", "VARCHAR"};
+  static const char *const types[] = {"INTEGER", "INTEGER", "DOUBLE", "VARCHAR", "DATE"};
   struct duck_sink *k = (struct duck_sink *)s;
   char sql[2048];
-  ddl_of(t, types, sql, sizeof sql);
+  ddl_of(t, types, false, sql, sizeof sql);
   duck_finish(k);
   if (s->failed) return;
   if (!duck_exec(k->duck, sql, s->why, sizeof s->why)) s->failed = true;
@@ -177,6 +191,11 @@ static void duck_string(struct sink *s, const char *p, int n) {
   k->bad |= k->duck->append_varchar_length(k->appender, p, (uint64_t)n);
 }
 
+static void duck_date(struct sink *s, int day) {
+  struct duck_sink *k = (struct duck_sink *)s;
+  k->bad |= k->duck->append_date(k->appender, day + 8035); /* from 1970 to 1992 */
+}
+
 static void duck_row(struct sink *s) {
   struct duck_sink *k = (struct duck_sink *)s;
   k->bad |= k->duck->appender_end_row(k->appender);
@@ -184,7 +203,10 @@ static void duck_row(struct sink *s) {
 
 bool store_duck(struct duck *d, make_fn *make, double scale, char *why, size_t n_why) {
   struct duck_sink k = {
-      {false, "", duck_table, duck_integer, duck_real, duck_string, duck_row}, d, NULL, 0};
+      {false, "", duck_table, duck_integer, duck_real, duck_string, duck_date, duck_row},
+      d,
+      NULL,
+      0};
   duck_close(d);
   if (d->open(NULL, &d->db) || d->connect(d->db, &d->con)) {
     snprintf(why, n_why, "cannot open an in-memory database");

@@ -46,6 +46,7 @@ static void usage(FILE *out) {
           "  --set NAME=VALUE   a setting for warplite, any number of times\n"
           "  --cached           columns stay on the device: --set transfer=cached\n"
           "  --uncached         columns go there for every query: --set transfer=serial\n"
+          "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
           "  --data FOLDER      where the SQLite files are kept (default: bench/out)\n"
           "  --queries FOLDER   where the queries are (default: bench/queries)\n"
           "  --json FILE        where the results go (default: bench/out/suites.json)\n"
@@ -134,6 +135,8 @@ static bool parse_flag(struct plan *p, struct options *o, const char *name) {
     p->b.sets[p->b.n_sets++] = (struct setting){"transfer", cached ? "cached" : "serial"};
   } else if (strcmp(name, "-v") == 0) {
     p->b.verbose = true;
+  } else if (strcmp(name, "--keys") == 0) {
+    p->keys = true;
   } else if (strcmp(name, "--check") == 0) {
     o->check = true;
   } else if (strcmp(name, "--allow-sqlite") == 0) {

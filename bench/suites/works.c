@@ -4,7 +4,8 @@
 ** published; the names and titles are made here, skewed as such things are.
 **
 ** 1. At scale 1 there are a million documents and a million authors; the other tables
-**    follow from them. Keys are INTEGER PRIMARY KEYs, and there is no other index.
+**    follow from them. Keys are INTEGER PRIMARY KEYs, and there is no other index
+**    (that of DocumentAuthors is declared on request).
 ** 2. Every constant of the nine queries is found in some rows: the frequent ones come out of
 **    the skew, the rare ones ('Edna F. Campbell') are put at fixed ids.
 ** 3. Titles that are a first name are those of seldom names, at fixed ids: each matches
@@ -18,6 +19,7 @@
 #include "gen.h"
 
 static const struct table authors = {"Authors",
+                                     NULL,
                                      {{"id", KEY},
                                       {"firstname", TEXT},
                                       {"lastname", TEXT},
@@ -26,6 +28,7 @@ static const struct table authors = {"Authors",
                                       {"nameid", INT}}};
 
 static const struct table documents = {"Document",
+                                       NULL,
                                        {{"id", KEY},
                                         {"title", TEXT},
                                         {"pagerange", TEXT},
@@ -34,11 +37,11 @@ static const struct table documents = {"Document",
                                         {"year", INT},
                                         {"titleid", INT}}};
 
-static const struct table document_authors = {"DocumentAuthors",
-                                              {{"documentid", INT}, {"authorid", INT}}};
-static const struct table editions = {"PubEdition", {{"id", KEY}, {"pubid", INT}}};
-static const struct table publications = {"Publication",
-                                          {{"id", KEY}, {"title", TEXT}, {"publisherid", INT}}};
+static const struct table document_authors = {
+    "DocumentAuthors", "documentid, authorid", {{"documentid", INT}, {"authorid", INT}}};
+static const struct table editions = {"PubEdition", NULL, {{"id", KEY}, {"pubid", INT}}};
+static const struct table publications = {
+    "Publication", NULL, {{"id", KEY}, {"title", TEXT}, {"publisherid", INT}}};
 
 /* The most frequent first: the nth has a share as one over n and a few. */
 static const char *const first_names[] = {
@@ -271,10 +274,13 @@ static void make_document_authors(struct sink *s, int64_t n) {
   put_table(s, &document_authors);
   for (int64_t id = 1; id <= n && !s->failed; id++) {
     int chance = (int)random_in(&r, 0, 99);
+    int64_t author = random_in(&r, 1, n);
     for (int k = chance < 55 ? 1 : chance < 85 ? 2 : 3; k > 0; k--) {
       put_int(s, id);
-      put_int(s, random_in(&r, 1, n));
+      put_int(s, author);
       put_row(s);
+      author = author % n + random_in(&r, 1, n / 4 + 1); /* no author twice */
+      if (author > n) author -= n;
     }
   }
 }

@@ -31,30 +31,31 @@ struct options {
 };
 
 static void usage(FILE *out) {
-  fprintf(out,
-          "usage: suites [options]\n"
-          "  --suite LIST       of ssb, tpch and w, by commas, or all (default: all)\n"
-          "  --scale X          scale factor; of w: million documents and authors (default: ssb\n"
-          "                     0.2, tpch 0.1, w 1; with --check 0.01)\n"
-          "  --only LIST        these queries only, by commas\n"
-          "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
-          "  --engines LIST     sides, by commas (default: " DEFAULT_SIDES ")\n"
-          "  --no-sqlite        leave SQLite out: DuckDB's answers are then the right ones\n"
-          "  --sqlite-limit S   stop a statement in SQLite after S seconds (default: never)\n"
-          "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
-          "  --no-duckdb        leave DuckDB out\n"
-          "  --set NAME=VALUE   a setting for warplite, any number of times\n"
-          "  --cached           columns stay on the device: --set transfer=cached\n"
-          "  --uncached         columns go there for every query: --set transfer=serial\n"
-          "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
-          "  --data FOLDER      where the SQLite files are kept (default: bench/out)\n"
-          "  --queries FOLDER   where the queries are (default: bench/queries)\n"
-          "  --json FILE        where the results go (default: bench/out/suites.json)\n"
-          "  --check            test: every query against SQLite, and native\n"
-          "  --engine NAME      what is tested: cpu, sim or cuda (default: cpu)\n"
-          "  --allow-sqlite     test: a query that is not native may run in SQLite\n"
-          "  -v                 print what warplite_reason() says of each query\n"
-          "sides:\n");
+  fprintf(
+      out,
+      "usage: suites [options]\n"
+      "  --suite LIST       of ssb, tpch and w, by commas, or all (default: all)\n"
+      "  --scale X          scale factor; of w: million documents and authors (default: ssb\n"
+      "                     0.2, tpch 0.1, w 1; with --check 0.01)\n"
+      "  --only LIST        these queries only, by commas\n"
+      "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
+      "  --engines LIST     sides, by commas (default: " DEFAULT_SIDES ")\n"
+      "  --no-sqlite        leave SQLite out: DuckDB's answers are then the right ones\n"
+      "  --sqlite-limit S   stop a statement in SQLite after S seconds (default: 60; 0: never)\n"
+      "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
+      "  --no-duckdb        leave DuckDB out\n"
+      "  --set NAME=VALUE   a setting for warplite, any number of times\n"
+      "  --cached           columns stay on the device: --set transfer=cached\n"
+      "  --uncached         columns go there for every query: --set transfer=serial\n"
+      "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
+      "  --data FOLDER      where the SQLite files are kept (default: bench/out)\n"
+      "  --queries FOLDER   where the queries are (default: bench/queries)\n"
+      "  --json FILE        where the results go (default: bench/out/suites.json)\n"
+      "  --check            test: every query against SQLite, and native\n"
+      "  --engine NAME      what is tested: cpu, sim or cuda (default: cpu)\n"
+      "  --allow-sqlite     test: a query that is not native may run in SQLite\n"
+      "  -v                 print what warplite_reason() says of each query\n"
+      "sides:\n");
   for (int s = 0; s < N_SIDES; s++) fprintf(out, "  %-16s %s\n", sides[s].name, sides[s].what);
 }
 
@@ -179,6 +180,7 @@ int main(int argc, char **argv) {
   static struct plan p = {.b = {.n_runs = 5, .n_sqlite_runs = 3},
                           .queries = "bench/queries",
                           .data = "bench/out",
+                          .sqlite_limit_s = 60,
                           .engine = "cpu"};
   struct options o = {.suite = "all", .sides = DEFAULT_SIDES, .json = "bench/out/suites.json"};
   for (int i = 1; i < argc; i++) {

@@ -62,8 +62,10 @@ void suite_check(struct plan *p, const struct many *u) {
   int side = side_called(p->engine);
   sqlite3 *keyed = NULL;
   if (!queries_read(&list, p->queries, u->name, why, sizeof why) ||
-      !store_sqlite(&keyed, NULL, u->name, u->make, scale_of(p, u), true, why, sizeof why) ||
-      !store_sqlite(&b->db, NULL, u->name, u->make, scale_of(p, u), p->keys, why, sizeof why)) {
+      !store_sqlite(&keyed, NULL, u->name, u->make, scale_of(p, u), true, u->analyze, why,
+                    sizeof why) ||
+      !store_sqlite(&b->db, NULL, u->name, u->make, scale_of(p, u), p->keys, u->analyze, why,
+                    sizeof why)) {
     tap_bad(u->name, "%s", why);
     goto done;
   }

@@ -123,7 +123,7 @@ static bool load_both(struct plan *p, const struct many *u, double scale, char *
   pthread_t thread;
   int duck = side_called("duckdb");
   bool started = b->on[duck] && pthread_create(&thread, NULL, load_duck, &l) == 0;
-  bool ok = store_sqlite(&b->db, p->data, u->name, u->make, scale, p->keys, why, n_why);
+  bool ok = store_sqlite(&b->db, p->data, u->name, u->make, scale, p->keys, u->analyze, why, n_why);
   if (started) pthread_join(thread, NULL);
   if (b->on[duck] && !l.ok) {
     printf("duckdb: left out (%s)\n", l.why);

@@ -88,8 +88,8 @@ static void sqlite_row(struct sink *s) {
   q->at = 0;
 }
 
-static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, char *why,
-                        size_t n_why) {
+static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, bool analyze,
+                        char *why, size_t n_why) {
   struct sqlite_sink q = {
       {false, "", sqlite_table, sqlite_integer, sqlite_real, sqlite_text, sqlite_date, sqlite_row},
       db,
@@ -101,8 +101,8 @@ static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, cha
     refuse(&q.sink, "%s", sqlite3_errmsg(db));
   if (!q.sink.failed) make(&q.sink, scale);
   sqlite_finish(&q);
-  /* no ANALYZE: without indexes it only counts rows, and SQLite's plans came out worse */
-  if (!q.sink.failed && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+  if (!q.sink.failed &&
+      sqlite3_exec(db, analyze ? "COMMIT; ANALYZE" : "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
     refuse(&q.sink, "%s", sqlite3_errmsg(db));
   if (q.sink.failed) snprintf(why, n_why, "%s", q.sink.why);
   return !q.sink.failed;
@@ -118,11 +118,11 @@ static bool open_sqlite(sqlite3 **db, const char *path, char *why, size_t n_why)
 }
 
 bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *make, double scale,
-                  bool keys, char *why, size_t n_why) {
+                  bool keys, bool analyze, char *why, size_t n_why) {
   char path[512], part[600];
   if (!folder) {
     if (!open_sqlite(db, ":memory:", why, n_why)) return false;
-    if (fill_sqlite(*db, make, scale, keys, why, n_why)) return true;
+    if (fill_sqlite(*db, make, scale, keys, analyze, why, n_why)) return true;
     sqlite3_close(*db);
     *db = NULL;
     return false;
@@ -132,7 +132,7 @@ bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *
   if (access(path, R_OK) != 0) {
     snprintf(part, sizeof part, "%s.part-%d", path, (int)getpid());
     if (!open_sqlite(db, part, why, n_why)) return false;
-    bool ok = fill_sqlite(*db, make, scale, keys, why, n_why);
+    bool ok = fill_sqlite(*db, make, scale, keys, analyze, why, n_why);
     sqlite3_close(*db);
     *db = NULL;
     if (ok && rename(part, path) != 0) {

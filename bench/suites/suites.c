@@ -17,10 +17,11 @@
 #define DEFAULT_SIDES "sqlite,duckdb,cpu,cuda"
 
 const struct many suites_of_tables[3] = {
-    {"ssb", "Star Schema Benchmark", "of scale factor 1", ssb_make, 0.2,
+    {"ssb", "Star Schema Benchmark", "of scale factor 1", ssb_make, 0.2, true,
      "SELECT max(lo_tax) FROM lineorder"},
-    {"tpch", "TPC-H", "of scale factor 1", tpch_make, 0.1, "SELECT max(l_quantity) FROM lineitem"},
-    {"w", "Digital humanities", "million documents and authors", works_make, 1,
+    {"tpch", "TPC-H", "of scale factor 1", tpch_make, 0.1, false,
+     "SELECT max(l_quantity) FROM lineitem"},
+    {"w", "Digital humanities", "million documents and authors", works_make, 1, true,
      "SELECT max(nameid) FROM Authors"},
 };
 enum { N_MANY = 3 };
@@ -41,7 +42,7 @@ static void usage(FILE *out) {
       "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
       "  --engines LIST     sides, by commas (default: " DEFAULT_SIDES ")\n"
       "  --no-sqlite        leave SQLite out: DuckDB's answers are then the right ones\n"
-      "  --sqlite-limit S   stop a statement in SQLite after S seconds (default: 60; 0: never)\n"
+      "  --sqlite-limit S   stop a statement in SQLite after S seconds (default: 20; 0: never)\n"
       "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
       "  --no-duckdb        leave DuckDB out\n"
       "  --set NAME=VALUE   a setting for warplite, any number of times\n"
@@ -180,7 +181,7 @@ int main(int argc, char **argv) {
   static struct plan p = {.b = {.n_runs = 5, .n_sqlite_runs = 3},
                           .queries = "bench/queries",
                           .data = "bench/out",
-                          .sqlite_limit_s = 60,
+                          .sqlite_limit_s = 20,
                           .engine = "cpu"};
   struct options o = {.suite = "all", .sides = DEFAULT_SIDES, .json = "bench/out/suites.json"};
   for (int i = 1; i < argc; i++) {

@@ -188,9 +188,15 @@ static void make_parts(struct sink *s, const struct counts *c) {
   }
 }
 
-/* The ith (0 to 3) of a part's four suppliers. */
+/*
+** The ith (0 to 3) of a part's four suppliers, by the specification's formula. With less than
+** 240 suppliers, which it does not foresee, its four would not always be different: there
+** the step stays below a third of them.
+*/
 static int64_t supplier_of(int64_t part_key, int64_t i, int64_t n) {
-  return (part_key + i * (n / 4 + (part_key - 1) / n)) % n + 1;
+  int64_t more = (part_key - 1) / n;
+  if (n < 240) more %= n < 13 ? 1 : n / 13;
+  return (part_key + i * (n / 4 + more)) % n + 1;
 }
 
 static void make_partsupps(struct sink *s, const struct counts *c) {
@@ -315,8 +321,8 @@ static void make_lines(struct sink *s, const struct counts *c) {
 }
 
 void tpch_make(struct sink *s, double scale) {
-  struct counts c = {scaled(scale, 10000), scaled(scale, 200000), scaled(scale, 150000),
-                     scaled(scale, 1500000), scaled(scale, 1000)};
+  struct counts c = {scaled(scale < 0.001 ? 0.001 : scale, 10000), scaled(scale, 200000),
+                     scaled(scale, 150000), scaled(scale, 1500000), scaled(scale, 1000)};
   make_places(s);
   make_suppliers(s, &c);
   make_parts(s, &c);

@@ -106,7 +106,7 @@ static wl_lookup *make_lookup(const table *t, int n_keys, int form, bool null) {
     plan->hi[k] = t->cols[k]->domain.hi;
     plan->null_equal[k] = null && k == 0;
     plan->below[k] = span;
-    span *= (wl_u64)(plan->hi[k] - plan->lo[k]) + 1 + plan->null_equal[k];
+    span *= ((wl_u64)plan->hi[k] - (wl_u64)plan->lo[k]) + 1 + plan->null_equal[k];
   }
   l->direct = form == DIRECT;
   l->unique = true;

@@ -73,28 +73,27 @@ WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_k
 
 /* ---- joins */
 
-/* The word of a row's keys; false: they match nothing. */
-WL_FN int kj_word(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 slot,
-                  wl_u64 *word) {
-  wl_u64 w = 0;
+/* The words of the rows' keys; gives the rows of act whose keys can match something. */
+WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
+                      wl_u64 *word) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
   for (wl_u32 i = 0; i < j->n_keys; i++) {
-    const wl_kjkey *key = &j->keys[i];
-    wl_val v = k_val(sh, &opnds[key->operand], slot);
-    if (j->real) { /* alone; both zeros are one key */
-      if (v.t != WL_T_REAL) return 0;
-      *word = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
-      return 1;
+    const wl_kjkey key = j->keys[i];
+    const wl_kopnd *o = &opnds[key.operand];
+    KJ_EACH KJ_ON(act) {
+      wl_val v = k_val(sh, o, k * T + tid);
+      wl_i64 x = (wl_i64)v.v;
+      if (j->real && v.t == WL_T_REAL) /* alone; both zeros are one key */
+        word[k] = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
+      else if (v.t == WL_T_INT && x >= key.lo && x <= key.hi && !j->real)
+        word[k] += ((wl_u64)x - (wl_u64)key.lo) * key.below;
+      else if (v.t == WL_T_NULL && key.null_equal)
+        word[k] += ((wl_u64)key.hi + 1 - (wl_u64)key.lo) * key.below;
+      else
+        act &= ~(1u << k);
     }
-    wl_i64 x = (wl_i64)v.v;
-    if (v.t == WL_T_NULL && key->null_equal)
-      w += ((wl_u64)key->hi + 1 - (wl_u64)key->lo) * key->below;
-    else if (v.t == WL_T_INT && x >= key->lo && x <= key->hi)
-      w += ((wl_u64)x - (wl_u64)key->lo) * key->below;
-    else
-      return 0;
   }
-  *word = w;
-  return 1;
+  return act;
 }
 
 /*
@@ -133,17 +132,17 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
                      wl_u32 act) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 found[WL_K_ROWS], those = 0, lost = act;
+  wl_u32 found[WL_K_ROWS], lost = act;
   if (j->n_keys) {
-    KJ_EACH KJ_ON(act) {
-      if (kj_word(sh, opnds, j, k * T + tid, &word[k])) those |= 1u << k;
-    }
-    kj_find(j, word, those, found);
+    kj_find(j, word, kj_words(sh, opnds, j, act, word), found);
   } else {
     KJ_EACH found[k] = j->first;
   }
   KJ_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
-  if (j->plane) KJ_EACH KJ_ON(act) * k_row(args, sh, j->plane, k * T + tid) = found[k];
+  if (j->plane) KJ_EACH KJ_ON(act) {
+      wl_u32 *row = k_row(args, sh, j->plane, k * T + tid);
+      *row = found[k];
+    }
   if (j->drops_lost) act &= ~lost;
   if (j->drops_found) act &= lost;
   return act;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_THREADS = 256 };
@@ -89,7 +90,25 @@ static void ensure(int n) {
   }
 }
 
+/* Waits until a helper leaves a job, or some milliseconds; called under the lock. */
+static void wait_a_bit(void) {
+  enum { WAIT_NS = 5000000 };
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += WAIT_NS;
+  if (t.tv_nsec >= 1000000000) {
+    t.tv_nsec -= 1000000000;
+    t.tv_sec++;
+  }
+  pthread_cond_timedwait(&done, &lock, &t);
+}
+
 void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg) {
+  wl_threads_watch(n_threads, n_tasks, fn, arg, NULL);
+}
+
+void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg,
+                      void (*watch)(void *arg)) {
   if (n_threads > n_tasks) n_threads = (int)n_tasks;
   job j = {.fn = fn, .arg = arg, .n_tasks = n_tasks, .n_joined = 1, .max_join = n_threads};
   atomic_init(&j.at, 0);
@@ -111,6 +130,15 @@ void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg) {
       break;
     }
   }
-  while (j.n_busy) pthread_cond_wait(&done, &lock);
+  while (j.n_busy) {
+    if (!watch) {
+      pthread_cond_wait(&done, &lock);
+      continue;
+    }
+    wait_a_bit();
+    pthread_mutex_unlock(&lock);
+    watch(arg);
+    pthread_mutex_lock(&lock);
+  }
   pthread_mutex_unlock(&lock);
 }

@@ -14,5 +14,7 @@ typedef void (*wl_task)(void *arg, int worker, long task);
 
 int wl_threads_cores(void); /* how many this process may use */
 void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg);
+/* The same; while the caller (worker 0) only waits for the others it calls watch every few ms. */
+void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg, void (*watch)(void *arg));
 
 #endif

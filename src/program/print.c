@@ -3,6 +3,7 @@
 */
 #include "program/program.h"
 #include "base/sqlite.h"
+#include "vm/lookup.h"
 
 static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i16 x) {
   if (want == ' ') return "";
@@ -25,6 +26,28 @@ static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i
 static const char *type_name(wl_reg r) {
   static const char *const names[] = {"integer", "real", "truth", "text", "any"};
   return names[r.type];
+}
+
+/* A join in words: "customer by r3: inner, direct, unique, 30000 rows". */
+static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *arena) {
+  static const char *const hows[] = {"inner", "left", "semi", "anti", "mark"};
+  const wl_join *j = &p->joins[in->c];
+  const wl_lookup *l = j->lookup;
+  if (in->op == WL_OP__Match) return hows[j->how];
+  const char *list = "";
+  for (int k = 0; k < j->n_keys && list; k++) {
+    const char *x = operand(p, arena, 'V', j->keys[k]);
+    list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "by ", x ? x : "");
+  }
+  if (!list || in->op == WL_OP__Build || !l) return list;
+  const char *name =
+      p->source_names && p->source_names[j->source] ? p->source_names[j->source] : "";
+  return wl_arena_printf(arena, "%s%s%s: %s, %s%s%lld rows", name, *name && *list ? " " : "", list,
+                         hows[j->how],
+                         l->plan.kind == WL_KEYS_NONE ? ""
+                         : l->direct                  ? "direct, "
+                                                      : "hash, ",
+                         l->unique && l->plan.kind != WL_KEYS_NONE ? "unique, " : "", l->n_rows);
 }
 
 wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_listing *out) {
@@ -58,8 +81,19 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->p4 = in->a == WL_SOURCE_TABLE ? p->table : p->grouped ? "the groups" : "the aggregates";
     }
     break;
-  case WL_SHAPE_GROUP:
   case WL_SHAPE_PROBE:
+  case WL_SHAPE_MATCH:
+    out->p1 = in->op == WL_OP__Build ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].source);
+    out->p2 = in->op == WL_OP__Match ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
+    out->p3 = "";
+    out->p4 = join_text(p, in, arena);
+    break;
+  case WL_SHAPE_FOUND:
+    out->p1 = wl_arena_printf(arena, "r%d", in->d);
+    out->p2 = wl_arena_printf(arena, "%d", in->a);
+    out->p3 = "";
+    break;
+  case WL_SHAPE_GROUP:
   case WL_SHAPE_CALL:
   case WL_SHAPE_RESULT: {
     const char *list = o->shape == WL_SHAPE_CALL ? p->calls[in->c].text : "";
@@ -83,7 +117,10 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     while (pc > 0 && p->code[pc].op != WL_OP__Parallel) pc--;
     if (p->code[pc].a == WL_SOURCE_TABLE && p->column_names[in->a])
       out->comment =
-          wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
+          p->source_names && p->column_sources && p->source_names[p->column_sources[in->a]]
+              ? wl_arena_printf(arena, "d = column a of the source: %s.%s",
+                                p->source_names[p->column_sources[in->a]], p->column_names[in->a])
+              : wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
     break;
   default:
     out->p1 = want[0] != ' '             ? wl_arena_printf(arena, "r%d", in->d)

@@ -2,6 +2,7 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
+#include "vm/lookup.h"
 #include <string.h>
 
 const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
@@ -86,11 +87,87 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
   return WL_OK;
 }
 
-static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_table, wl_u8 *defined,
-                              wl_error *err) {
+/* Where in a block the verifier stands. */
+typedef struct place {
+  int end; /* Converge of the block, or -1 outside */
+  bool over_table;
+  int test;                 /* Match that ends the test, or -1 */
+  wl_u8 *defined;           /* of each register */
+  wl_u8 known[WL_SOURCES];  /* of each source: it has rows here … */
+  wl_u8 misses[WL_SOURCES]; /* … or may have none */
+} place;
+
+static int source_of(const wl_program *p, int column) {
+  return p->column_sources ? p->column_sources[column] : 0;
+}
+
+static bool is_int(wl_i16 x, const wl_program *p) {
+  return WL_IS_CONST(x) ? const_fits('I', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_INT;
+}
+static bool is_real(wl_i16 x, const wl_program *p) {
+  return WL_IS_CONST(x) ? const_fits('F', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_REAL;
+}
+
+/* Probe, Expand, Build: the join, its lookup and keys. Operands have been checked. */
+static wl_status check_join(const wl_program *p, int pc, place *at, wl_error *err) {
+  const wl_instr *in = &p->code[pc];
+  const char *name = wl_opcodes[in->op].name;
+  const wl_join *j = &p->joins[in->c];
+  if (at->test >= 0 || !at->over_table)
+    return wl_fail(err, WL_ERROR, "program: %s at %d stands in a test or over no table", name, pc);
+  if (in->op == WL_OP__Build) {
+    if (in->c != 0 || pc + 1 != at->end || p->expands)
+      return wl_fail(err, WL_ERROR, "program: Build at %d is not the end of a build", pc);
+    return WL_OK;
+  }
+  const wl_lookup *l = j->lookup;
+  if (!l || l->plan.n != j->n_keys || j->n_keys > WL_LOOKUP_KEYS)
+    return wl_fail(err, WL_ERROR, "program: %s at %d has no lookup with %d keys", name, pc,
+                   j->n_keys);
+  for (int k = 0; k < j->n_keys; k++)
+    if ((l->plan.kind == WL_KEYS_INT && !is_int(j->keys[k], p)) ||
+        (l->plan.kind == WL_KEYS_REAL && !is_real(j->keys[k], p)) ||
+        (!WL_IS_CONST(j->keys[k]) && p->regs[j->keys[k]].type == WL_R_TRUTH))
+      return wl_fail(err, WL_ERROR, "program: %s at %d has a key of another type", name, pc);
+  if (j->source < 1 || j->source >= p->n_sources || at->known[j->source])
+    return wl_fail(err, WL_ERROR, "program: %s at %d finds source %d again, or no source", name, pc,
+                   j->source);
+  if (in->op == WL_OP__Probe && (!l->unique || l->plan.kind == WL_KEYS_VALUES))
+    return wl_fail(err, WL_ERROR, "program: Probe at %d may find several rows, or others", pc);
+  bool seen = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
+  at->known[j->source] = seen || in->op == WL_OP__Expand;
+  at->misses[j->source] = j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK;
+  if (in->op != WL_OP__Expand) return WL_OK;
+  if (!p->expands || (j->match < 0 && j->how != WL_HOW_INNER) ||
+      (j->match >= 0 && (j->match <= pc || j->match >= at->end ||
+                         p->code[j->match].op != WL_OP__Match || p->code[j->match].c != in->c)))
+    return wl_fail(err, WL_ERROR, "program: Expand at %d has no Match", pc);
+  at->test = j->match;
+  if (j->match >= 0) at->misses[j->source] = 0; /* a candidate is a row */
+  memset(at->defined, 0, (size_t)p->n_regs);
+  return WL_OK;
+}
+
+static wl_status check_match(const wl_program *p, int pc, place *at, wl_error *err) {
+  const wl_join *j = &p->joins[p->code[pc].c];
+  if (at->test != pc) return wl_fail(err, WL_ERROR, "program: Match at %d ends no test", pc);
+  at->test = -1;
+  at->known[j->source] = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
+  at->misses[j->source] = j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK;
+  memset(at->defined, 0, (size_t)p->n_regs);
+  return WL_OK;
+}
+
+static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *err) {
+  wl_u8 *defined = at->defined;
+  int end = at->test >= 0 ? at->test : at->end;
+  bool over_table = at->over_table;
   const wl_instr *in = &p->code[pc];
   const wl_opcode_info *o = &wl_opcodes[in->op];
   const char *want = wl_shapes[o->shape];
+  if ((o->shape == WL_SHAPE_PROBE || o->shape == WL_SHAPE_MATCH) &&
+      (in->c < 0 || in->c >= p->n_joins))
+    return wl_fail(err, WL_ERROR, "program: %s at %d has no join %d", o->name, pc, in->c);
   wl_status rc = check_operand(p, pc, want[1], in->a, defined, err);
   if (!rc) rc = check_operand(p, pc, want[2], in->b, defined, err);
   if (!rc) rc = check_operand(p, pc, want[3], in->c, defined, err);
@@ -99,8 +176,8 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   case WL_SHAPE_FILTER:
     /* Past the jump nothing of this block runs, so no definition is skipped over. */
     if (in->c <= pc || in->c != end)
-      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge", o->name,
-                     pc, in->c);
+      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge or Match",
+                     o->name, pc, in->c);
     break;
   case WL_SHAPE_COLUMN:
     if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs + p->n_bares))
@@ -113,9 +190,21 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
                             : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
+      int s = over_table ? source_of(p, in->a) : 0;
+      if (s >= WL_SOURCES || !at->known[s])
+        return wl_fail(err, WL_ERROR, "program: Column at %d is of a source without rows", pc);
+      if (at->misses[s] && !p->regs[in->d].nullable && r->type != WL_R_ANY)
+        return wl_fail(err, WL_ERROR, "program: Column at %d may be NULL", pc);
     }
     break;
+  case WL_SHAPE_MATCH: return check_match(p, pc, at, err);
+  case WL_SHAPE_FOUND:
+    if (in->a < 0 || in->a >= p->n_sources || in->a >= WL_SOURCES || !at->known[in->a] ||
+        in->a == 0)
+      return wl_fail(err, WL_ERROR, "program: Found at %d is of no source", pc);
+    break;
   case WL_SHAPE_RESULT:
+    if (at->test >= 0) return wl_fail(err, WL_ERROR, "program: Result at %d is in a test", pc);
     if (in->b != p->n_results)
       return wl_fail(err, WL_ERROR, "program: Result at %d gives %d columns", pc, in->b);
     break;
@@ -150,6 +239,7 @@ static wl_status check_row_op(const wl_program *p, int pc, int end, bool over_ta
   }
   for (int k = 0; k < wl_program_n_listed(p, in) && !rc; k++)
     rc = check_operand(p, pc, 'V', wl_program_listed(p, in, k), defined, err);
+  if (!rc && o->shape == WL_SHAPE_PROBE) rc = check_join(p, pc, at, err);
   if (rc) return rc;
   if (want[0] != ' ') {
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
@@ -166,26 +256,30 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  int end = -1; /* Converge of the block we are in, or -1 */
-  bool over_table = false;
+  place at = {.end = -1, .test = -1, .defined = defined};
+  if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
     if (in->op >= WL_N_OPCODES) {
       rc = wl_fail(err, WL_ERROR, "program: unknown opcode at %d", pc);
     } else if (in->op == WL_OP__Parallel) {
-      if (end >= 0 || in->c <= pc || in->c >= p->n_code || p->code[in->c].op != WL_OP__Converge)
+      if (at.end >= 0 || in->c <= pc || in->c >= p->n_code || p->code[in->c].op != WL_OP__Converge)
         rc = wl_fail(err, WL_ERROR, "program: Parallel at %d has no Converge", pc);
-      end = in->c;
-      over_table = in->a == WL_SOURCE_TABLE;
+      at.end = in->c;
+      at.over_table = in->a == WL_SOURCE_TABLE;
+      memset(at.known, 0, sizeof at.known);
+      memset(at.misses, 0, sizeof at.misses);
+      at.known[0] = 1;
       if (!rc) memset(defined, 0, (size_t)p->n_regs);
     } else if (in->op == WL_OP__Converge) {
-      if (end != pc) rc = wl_fail(err, WL_ERROR, "program: Converge at %d ends nothing", pc);
-      end = -1;
-    } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (end < 0)) {
+      if (at.end != pc || at.test >= 0)
+        rc = wl_fail(err, WL_ERROR, "program: Converge at %d ends nothing", pc);
+      at.end = -1;
+    } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (at.end < 0)) {
       rc = wl_fail(err, WL_ERROR, "program: %s at %d is at the wrong level",
                    wl_opcodes[in->op].name, pc);
-    } else if (end >= 0) {
-      rc = check_row_op(p, pc, end, over_table, defined, err);
+    } else if (at.end >= 0) {
+      rc = check_row_op(p, pc, &at, err);
     }
   }
   if (!rc && (p->n_code == 0 || p->code[p->n_code - 1].op != WL_OP__Halt))
@@ -197,6 +291,8 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
     if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
         p->bares[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d is of no column", k);
+    else if (p->expands || source_of(p, p->bares[k].column) != 0)
+      rc = wl_fail(err, WL_ERROR, "program: bare column %d is of a row that has no number", k);
   for (int k = 0; !rc && k < p->n_sets; k++)
     if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)
       rc = wl_fail(err, WL_ERROR, "program: set %d has no accumulator", k);

@@ -92,7 +92,7 @@ typedef struct wl_instr {
 #define WL_IS_CONST(x) ((x) < 0)
 #define WL_CONST_OF(x) (-1 - (x))
 
-enum { WL_MAX_INSTR = 30000, WL_MAX_REGS = 30000 };
+enum { WL_MAX_INSTR = 30000, WL_MAX_REGS = 30000, WL_SOURCES = 64 };
 
 /* What a value can be, known from the data: which types occur, and in which range. */
 typedef struct wl_domain {

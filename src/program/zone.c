@@ -147,7 +147,8 @@ static range step(const wl_program *p, const wl_instr *in, const range *regs, wl
 bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
-  for (int pc = block + 1; pc < p->code[block].c; pc++)
+  /* past an Expand a filter judges pairs, of which there may be none for other reasons too */
+  for (int pc = block + 1; pc < p->code[block].c && p->code[pc].op != WL_OP__Expand; pc++)
     if (p->code[pc].op == WL_OP__IfNot) last = pc;
   if (last < 0 || p->n_regs > MAX_REGS) return false;
   for (int pc = block + 1; pc <= last; pc++) {

@@ -37,7 +37,11 @@ bool wl_acc_better(wl_u16 op, const wl_acc_state *s, wl_val v, int coll) {
 }
 
 wl_status wl_acc_join(const wl_acc *acc, wl_acc_state *into, wl_acc_state *from) {
-  if (!into->seen_real) {
+  if (from->unordered || into->unordered) {
+    into->unordered = true;
+    into->low += from->low;
+    into->high += from->high;
+  } else if (!into->seen_real) {
     if (into->sum + from->low < into->low) into->low = into->sum + from->low;
     if (into->sum + from->high > into->high) into->high = into->sum + from->high;
   }
@@ -72,6 +76,8 @@ wl_status wl_acc_final(const wl_program *p, const wl_agg *agg, const wl_acc_stat
   }
   if (!s->count) return WL_OK;
   bool over = s->low < WL_I64_MIN || s->high > WL_I64_MAX;
+  if (over && s->unordered)
+    return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");
   /* Since 3.43 a REAL that comes after the overflow makes the sum REAL instead. */
   if (over && s->seen_real && sqlite3_libversion_number() >= 3043000) over = false;
   if (over) return wl_fail(err, WL_ERROR, "integer overflow");

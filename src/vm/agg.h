@@ -6,7 +6,8 @@
 ** Invariants:
 ** 1. Joining is in row order: wl_acc_join(a, b) needs every row of a before every row of b.
 ** 2. low and high are the smallest and largest prefix sums of the integers seen before
-**    the first REAL, the empty prefix included.
+**    the first REAL, the empty prefix included. Unordered: the sums of those below and above 0,
+**    which no order of the rows can leave.
 */
 #ifndef WL_AGG_H
 #define WL_AGG_H
@@ -20,6 +21,7 @@ typedef struct wl_acc_state {
   __int128 sum; /* of integers */
   __int128 low, high;
   bool seen_real;
+  bool unordered; /* the rows of a join, whose order is SQLite's own */
   wl_fsum reals;
   wl_val best;   /* of min and max; WL_T_NULL: none yet */
   wl_u8 *copy;   /* owned bytes of best, if text or blob */

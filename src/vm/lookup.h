@@ -17,7 +17,10 @@
 **    row or WL_NO_ROW, and starts and rows are NULL.
 ** 3. HASH: open addressing, linear: slot i has key words[i]; slots[i] is the first of its rows in
 **    `rows` with counts[i] of them, or if unique the row itself; WL_NO_ROW: the slot is empty.
-** 4. A finished lookup never changes. It is counted.
+**    The search for a word begins at slot wl_key_hash(word) & mask (vm/key_hash.h).
+** 4. Behind a direct lookup's last word stands one more that has no rows: what is outside every
+**    range may look there.
+** 5. A finished lookup never changes. It is counted.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -37,7 +40,8 @@ typedef enum wl_key_kind { WL_KEYS_NONE, WL_KEYS_INT, WL_KEYS_REAL, WL_KEYS_VALU
 typedef struct wl_key_plan {
   wl_key_kind kind;
   int n;                                         /* keys */
-  wl_i64 lo[WL_LOOKUP_KEYS], hi[WL_LOOKUP_KEYS]; /* INT: ranges of the build's own keys */
+  wl_i64 lo[WL_LOOKUP_KEYS], hi[WL_LOOKUP_KEYS]; /* INT: ranges of the build's own keys; of a
+                                                    finished lookup with one key, as found */
   wl_u64 below[WL_LOOKUP_KEYS];
   bool null_equal[WL_LOOKUP_KEYS];
   wl_u8 coll[WL_LOOKUP_KEYS]; /* VALUES */
@@ -63,7 +67,8 @@ typedef struct wl_lookup {
   void (*drop)(struct wl_lookup *l);
 } wl_lookup;
 
-/* Plans INT keys of these domains, if they fit; else VALUES, or REAL for one real. */
+/* Plans INT keys of these domains, if they fit; else VALUES, or REAL for one real. null_equal and
+** coll are the caller's, set before. */
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n);
 
 /*

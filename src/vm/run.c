@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "program/zone.h"
+#include "vm/lookup.h"
 #include "vm/order.h"
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,12 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->wave = r->config.threads;
   find_blocks(r);
   r->collects = program->distinct || program->n_order > 0;
-  wl_i64 most = r->snap.n_rows < WL_TABLET_ROWS ? r->snap.n_rows : WL_TABLET_ROWS;
+  while (r->n_held < program->n_joins) {
+    const wl_lookup *l = program->joins[r->n_held++].lookup;
+    if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
+  }
+  wl_i64 most =
+      r->snap.n_rows < WL_TABLET_ROWS && !program->expands ? r->snap.n_rows : WL_TABLET_ROWS;
   wl_status rc = wl_pool_open(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
@@ -69,8 +75,8 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->in_order = program->in_order;
   if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
   if (!rc && program->grouped)
-    rc = wl_grouping_open(program, r->snap.n_rows, config->host_left, r->config.threads,
-                          &r->grouping, err);
+    rc = wl_grouping_open(program, r->snap.n_rows * (program->expands ? 16 : 1), config->host_left,
+                          r->config.threads, &r->grouping, err);
   if (rc) {
     wl_run_close(r);
     *out = NULL;
@@ -82,6 +88,7 @@ void wl_run_close(wl_run *r) {
   if (!r) return;
   wl_run_device_close(r);
   wl_run_sort_close(r);
+  wl_run_expand_close(r);
   while (r->ready) {
     wl_batch *b = r->ready;
     r->ready = b->next;
@@ -97,6 +104,7 @@ void wl_run_close(wl_run *r) {
   wl_grouping_close(r->grouping);
   wl_pool_close(r->pool);
   wl_snapshot_release(&r->snap);
+  for (int k = 0; k < r->n_held; k++) wl_lookup_drop((wl_lookup *)(size_t)r->p->joins[k].lookup);
   wl_arena_close(&r->arena);
   wl_mem_free(r);
 }
@@ -115,7 +123,7 @@ wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
 }
 
 /* Counts what ORDER BY and DISTINCT collect: they hold it twice, and sort it. */
-static wl_status collect(wl_run *r, const wl_batch *b, wl_error *err) {
+wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
   enum { SORTED = 64 };
   r->n_collected += b->n_rows * SORTED;
   for (int k = 0; k < b->n_cols; k++)
@@ -189,7 +197,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_acc_reset(s);
     }
     if (!w.batches[i]) continue;
-    if (!rc && r->collects) rc = collect(r, w.batches[i], err);
+    if (!rc && r->collects) rc = wl_run_collect(r, w.batches[i], err);
     if (!rc && w.batches[i]->n_rows)
       wl_run_push(r, w.batches[i]);
     else
@@ -220,6 +228,7 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
     if (rc != WL_NOT_TAKEN) return rc;
     leave_device(r, err->text);
   }
+  if (r->p->expands) return wl_run_expand_wave(r, err);
   return wl_run_cpu_wave(r, err);
 }
 
@@ -273,7 +282,7 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
       rc = s.status[t];
       *err = s.errors[t];
     }
-    if (!rc && s.batches[t] && r->collects) rc = collect(r, s.batches[t], err);
+    if (!rc && s.batches[t] && r->collects) rc = wl_run_collect(r, s.batches[t], err);
     if (!rc && s.batches[t] && s.batches[t]->n_rows)
       wl_run_push(r, s.batches[t]);
     else
@@ -319,6 +328,11 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_status rc = wl_groups_finish(&f, &r->finished, err);
   if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
   *again = !rc && r->finished.again;
+  if (*again && r->p->n_joins) {
+    *again = false;
+    wl_finished_close(&r->finished);
+    return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");
+  }
   if (*again) {
     wl_finished_close(&r->finished);
     for (int i = 0; i < r->config.threads; i++) {

@@ -6,6 +6,8 @@
 #include "vm/cpu/exec.h"
 #include "vm/run.h"
 
+typedef struct wl_expanding wl_expanding; /* pieces under way (run_expand.c) */
+
 struct wl_run {
   wl_run_config config;
   wl_arena arena;
@@ -37,6 +39,8 @@ struct wl_run {
   char note[120];     /* what the device did beside the scan, or why the host did it */
   char transfer[200]; /* set after each of a device's waves */
   void *device_state;
+  int n_held;              /* lookups of the program's joins that are held */
+  wl_expanding *expanding; /* of a program with an Expand; made by the first wave */
 };
 
 /* What groups or a sort would take is over host_budget: SQLite's business. */
@@ -44,6 +48,11 @@ wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MU
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
 /* One wave of tablets on the CPU: batches pushed, or accumulators joined. */
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;
+/* Counts what ORDER BY and DISTINCT collect against host_left. */
+wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) WL_MUST;
+/* The same for a program with an Expand: goes on with pieces of source 0 (run_expand.c). */
+wl_status wl_run_expand_wave(wl_run *r, wl_error *err) WL_MUST;
+void wl_run_expand_close(wl_run *r);
 /* The same on a device: a group of tablets. WL_NOT_TAKEN: the CPU must do it. */
 wl_status wl_run_device_wave(wl_run *r, wl_error *err) WL_MUST;
 void wl_run_device_close(wl_run *r);

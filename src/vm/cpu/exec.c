@@ -2,7 +2,7 @@
 ** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: load columns,
 ** filter, compute, then accumulate or give out.
 */
-#include "vm/cpu/exec.h"
+#include "vm/cpu/exec_impl.h"
 #include "vm/cpu/loops.h"
 #include "vm/cpu/narrow.h"
 #include "vm/cpu/search.h"
@@ -14,46 +14,6 @@
 #include <string.h>
 
 static pthread_once_t places_once = PTHREAD_ONCE_INIT;
-
-/* A register's vector: v values or text addresses, n lengths, t valid bytes, tags or truths. */
-typedef struct plane {
-  wl_u8 type;
-  int stride; /* 0: a constant, one value for all rows */
-  wl_u64 *v;
-  wl_u32 *n;
-  wl_u8 *t; /* NULL: every row has a value */
-} plane;
-
-struct wl_exec {
-  const wl_program *p;
-  int first, end; /* instructions of the block */
-  wl_column **cols;
-  const wl_srccol *source; /* of the second block */
-  plane *regs, *consts;
-  int *last_use;   /* of each register: the last instruction that reads it */
-  int *defined;    /* of each register: the instruction that sets it */
-  int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
-  wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
-  int tablet;      /* the rows of the vector: … */
-  wl_i32 row;      /* … from here on, … */
-  int n;           /* … so many left */
-  void *memory;
-  wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
-  bool selected;          /* sel holds; else all rows in a row */
-  wl_u64 room[WL_VECTOR]; /* for values packed together */
-  wl_exec_part part;
-  bool *skip;              /* of each instruction of the block: this part does without it */
-  wl_sorter *sorter;       /* of the keys part */
-  int sort_worker;         /* the number of this worker there */
-  const wl_u32 *row_list;  /* of the rows part: numbers of the vector's rows */
-  wl_groups *groups;       /* of the run in progress, or NULL */
-  wl_vec *keys;            /* [n_keys]: the group keys of the vector */
-  wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
-  wl_i64 rows[WL_VECTOR];  /* its number in the table */
-  wl_val *call_room;       /* arguments and results of a call; made when first needed */
-  wl_u32 fault;
-  wl_vctx ctx;
-};
 
 /* Whether this part of the block needs result k. */
 static bool wants_result(const wl_exec *x, int k) {
@@ -121,7 +81,10 @@ static void note_direct(wl_exec *x) {
   const wl_program *p = x->p;
   int last_filter = x->first;
   for (int pc = x->first; pc < x->end; pc++)
-    if (p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) last_filter = pc;
+    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) ||
+        p->code[pc].op == WL_OP__Probe || p->code[pc].op == WL_OP__Expand ||
+        p->code[pc].op == WL_OP__Match)
+      last_filter = pc;
   for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
     if (!wants_result(x, k)) continue;
     wl_i16 r = p->results[k].operand;
@@ -205,7 +168,7 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
     pthread_once(&places_once, places_init);
     n_used = place_registers(x, place, place + n_regs + 1);
     x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
-    if (!x->memory) rc = wl_nomem(err);
+    if (!x->memory || wl_exec_open_joins(x)) rc = wl_nomem(err);
   }
   if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
   if (rc) {
@@ -251,6 +214,7 @@ void wl_exec_close(wl_exec *x) {
   if (!x) return;
   wl_scratch_close(&x->ctx);
   wl_conv_give(x->ctx.conv);
+  wl_exec_close_joins(x);
   wl_mem_free(x->memory);
   wl_mem_free(x->regs);
   wl_mem_free(x->consts);
@@ -318,12 +282,19 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
 }
 
 /* Values of rows that lie anywhere in the table. */
+#define PLACE(T, r)                                                                                \
+  ((const T *)c->segments[(r) >> WL_TABLET_SHIFT].data)[(r) & (WL_TABLET_ROWS - 1)]
 #define PICK(T, R)                                                                                 \
-  for (int i = 0; i < n; i++)                                                                      \
-  ((R *)d->v)[i] =                                                                                 \
-      (R)((const T *)c->segments[rows[i] >> WL_TABLET_SHIFT].data)[rows[i] & (WL_TABLET_ROWS - 1)]
+  if (misses)                                                                                      \
+    for (int i = 0; i < n; i++) ((R *)d->v)[i] = rows[i] == WL_NO_ROW ? 0 : (R)PLACE(T, rows[i]);  \
+  else if (c->n_tablets == 1)                                                                      \
+    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)((const T *)data)[rows[i]];                    \
+  else                                                                                             \
+    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)PLACE(T, rows[i])
 
-static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, int n) {
+/* misses: WL_NO_ROW may be among them, which is NULL. */
+static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, bool misses, int n) {
+  const void *data = c->n_tablets ? c->segments[0].data : NULL;
   switch ((wl_phys)c->phys) {
   case WL_P_I8: PICK(wl_i8, wl_i64); break;
   case WL_P_I16: PICK(wl_i16, wl_i64); break;
@@ -332,7 +303,16 @@ static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, int n) {
   default: PICK(wl_u64, wl_u64);
   }
   bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
+  if (!any && !text && d->t && !(c->domain.mask & WL_M(WL_T_NULL))) {
+    for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW;
+    return;
+  }
   for (int i = 0; i < n && (d->t || text); i++) {
+    if (misses && rows[i] == WL_NO_ROW) {
+      d->t[i] = 0; /* no value, and the tag of NULL */
+      if (text) d->n[i] = 0;
+      continue;
+    }
     const wl_segment *s = &c->segments[rows[i] >> WL_TABLET_SHIFT];
     wl_u32 r = rows[i] & (WL_TABLET_ROWS - 1);
     if (d->t) d->t[i] = any ? s->tags[r] : s->valid ? s->valid[r >> 3] >> (r & 7) & 1 : 1;
@@ -343,13 +323,13 @@ static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, int n) {
   }
 }
 
-/* An operand, loaded if it has not been: only now, for the rows that are left. */
-static const plane *operand(wl_exec *x, wl_i16 o) {
+const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
   if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
   if (x->pending[o] >= 0) {
     const wl_column *c = x->cols[x->pending[o]];
-    if (x->row_list)
-      load_rows(c, &x->regs[o], x->row_list, x->n);
+    int s = column_source(x->p, x->pending[o]);
+    if (x->lists[s])
+      load_rows(c, &x->regs[o], x->lists[s], x->misses[s], x->n);
     else
       load_table(x, c, &x->regs[o], x->tablet, x->row, x->n);
     x->pending[o] = -1;
@@ -362,7 +342,8 @@ static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
   bool turned = WL_IS_CONST(in->a);
   wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
   int op = narrow_op(in->op, turned);
-  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 || x->row_list)
+  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
+      x->lists[column_source(x->p, x->pending[reg])])
     return false;
   const plane *k = &x->consts[WL_CONST_OF(constant)];
   const wl_column *c = x->cols[x->pending[reg]];
@@ -406,21 +387,39 @@ static void compact(plane *q, const wl_u16 *keep, int n) {
     for (int i = 0; i < n; i++) q->n[i] = q->n[keep[i]];
 }
 
+void wl_exec_keep(wl_exec *x, int pc, int k) {
+  for (int r = 0; r < x->p->n_regs; r++)
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
+      compact(&x->regs[r], x->keep, k);
+  for (int s = 0; s < x->p->n_sources; s++) {
+    wl_u32 *rows = x->lists[s];
+    if (!rows || x->set_at[s] > pc || x->last_read[s] <= pc) continue;
+    for (int i = 0; i < k; i++) rows[i] = rows[x->keep[i]];
+  }
+  for (int i = 0; x->origin && i < k; i++) x->origin[i] = x->origin[x->keep[i]];
+  if (x->depth) return;
+  if (x->selected)
+    for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
+  else
+    memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
+  x->selected = true;
+}
+
+int wl_exec_true(wl_exec *x, const wl_u8 *t, int n) {
+  return keep_true(t, x->keep, n);
+}
+
+void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n) {
+  spread_bits(d, bits, first, sel, n);
+}
+
 /* Keeps the rows where a is true; returns how many. */
 static int filter(wl_exec *x, int pc, const plane *a, int n) {
   int stride;
   const wl_u8 *t = truths(a, &stride);
   if (!stride) return t[0] == WL_TRUE ? n : 0;
   int k = keep_true(t, x->keep, n);
-  if (k == n || k == 0) return k;
-  for (int r = 0; r < x->p->n_regs; r++)
-    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
-      compact(&x->regs[r], x->keep, k);
-  if (x->selected)
-    for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
-  else
-    memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
-  x->selected = true;
+  if (k < n && k > 0) wl_exec_keep(x, pc, k);
   return k;
 }
 
@@ -430,9 +429,9 @@ static void typed(wl_exec *x, const wl_instr *in, int n) {
   wl_shape shape = wl_opcodes[in->op].shape;
   plane *d = &x->regs[in->d];
   if (compare_column(x, in, n)) return;
-  const plane *a = operand(x, in->a), *b = NULL;
+  const plane *a = wl_exec_operand(x, in->a), *b = NULL;
   bool two = wl_shapes[shape][2] != ' ';
-  if (two) b = operand(x, in->b);
+  if (two) b = wl_exec_operand(x, in->b);
   int sa = a->stride, sb = two ? b->stride : 0;
   const void *av = a->v, *bv = two ? b->v : NULL;
   if (wl_shapes[shape][1] == 'B') {
@@ -473,9 +472,9 @@ static void truth_to_int(plane *d, const plane *a, int n) {
 
 static void select(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
-  const plane *a = operand(x, in->a), *b = operand(x, in->b);
+  const plane *a = wl_exec_operand(x, in->a), *b = wl_exec_operand(x, in->b);
   int st;
-  const wl_u8 *t = truths(operand(x, in->c), &st);
+  const wl_u8 *t = truths(wl_exec_operand(x, in->c), &st);
   if (wl_opcodes[in->op].shape == WL_SHAPE_SELECT_V) {
     for (int i = 0; i < n; i++) put(d, i, get(t[st ? i : 0] == WL_TRUE ? a : b, i));
     return;
@@ -492,8 +491,8 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
-  const plane *a = operand(x, in->a),
-              *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? operand(x, in->b) : a;
+  const plane *a = wl_exec_operand(x, in->a),
+              *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
     wl_word word;
     if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
@@ -551,7 +550,7 @@ static wl_status call(wl_exec *x, const wl_instr *in, int n) {
   wl_val *args = x->call_room, *out = args + WL_CALL_ARGS * WL_VECTOR;
   bool varies[WL_CALL_ARGS];
   for (int k = 0; k < c->n; k++) {
-    const plane *a = operand(x, c->args[k]);
+    const plane *a = wl_exec_operand(x, c->args[k]);
     varies[k] = a->stride != 0;
     for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
   }
@@ -588,18 +587,29 @@ static const wl_u64 *packed(const plane *a, int n, wl_u64 *room, int *n_out) {
   return room;
 }
 
-static void sum_watched(wl_acc_state *s, wl_i64 v) {
+/* Of a join's rows, whose order is nobody's, low and high hold for every order. */
+static void sum_watched(wl_acc_state *s, wl_i64 v, bool joined) {
   s->sum += v;
+  s->unordered = joined;
+  if (joined) {
+    if (v < 0) s->low += v;
+    if (v > 0) s->high += v;
+    return;
+  }
   if (s->sum < s->low) s->low = s->sum;
   if (s->sum > s->high) s->high = s->sum;
 }
 
 static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int n) {
-  const plane *a = operand(x, in->a);
+  if (in->op == WL_OP__AggRows) { /* it has no operand, and reading one loads */
+    s->count += n;
+    return WL_OK;
+  }
+  const plane *a = wl_exec_operand(x, in->a);
+  bool joined = x->p->n_joins > 0;
   wl_status rc = WL_OK;
   int k;
   switch (in->op) {
-  case WL_OP__AggRows: s->count += n; return WL_OK;
   case WL_OP__AggCount:
     if (a->stride && a->t && a->type != WL_R_ANY && a->type != WL_R_TRUTH)
       s->count += sum_u8(a->t, n);
@@ -614,10 +624,10 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
       if (v.t == WL_T_REAL) {
         s->seen_real = true;
         wl_fsum_add(&s->reals, wl_as_f64(v.v));
-      } else if (s->seen_real) {
+      } else if (s->seen_real && !joined) {
         s->sum += (wl_i64)v.v;
       } else {
-        sum_watched(s, (wl_i64)v.v);
+        sum_watched(s, (wl_i64)v.v, joined);
       }
     }
     return WL_OK;
@@ -637,7 +647,7 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
   switch (in->op) {
   case WL_OP__AggSumI: s->sum += sum_i64((const wl_i64 *)v, k); break;
   case WL_OP__AggSumX:
-    for (int i = 0; i < k; i++) sum_watched(s, (wl_i64)v[i]);
+    for (int i = 0; i < k; i++) sum_watched(s, (wl_i64)v[i], joined);
     break;
   case WL_OP__AggSumF:
     s->seen_real = true;
@@ -668,16 +678,23 @@ static wl_vec vec_of(const plane *q) {
 static wl_status find_groups(wl_exec *x, int tablet, wl_i32 row, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
-  for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
-  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(operand(x, p->keys[k].operand));
+  if (p->expands) { /* one row became many: counted apart from those of the next vector */
+    base = (base << 31) + x->made;
+    x->made += n;
+    if (x->made > x->most) return WL_FULL;
+    for (int i = 0; i < n; i++) x->rows[i] = base + i;
+  } else {
+    for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
+  }
+  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(wl_exec_operand(x, p->keys[k].operand));
   return wl_groups_find(x->groups, x->keys, x->rows, n, x->group);
 }
 
 static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
   bool two = wl_opcodes[in->op].shape == WL_SHAPE_AGG_VV;
   /* an operand that is none may not be read: reading loads */
-  wl_vec a = in->op == WL_OP__AggRows ? (wl_vec){0} : vec_of(operand(x, in->a));
-  wl_vec b = two ? vec_of(operand(x, in->b)) : a;
+  wl_vec a = in->op == WL_OP__AggRows ? (wl_vec){0} : vec_of(wl_exec_operand(x, in->a));
+  wl_vec b = two ? vec_of(wl_exec_operand(x, in->b)) : a;
   return wl_groups_add(x->groups, in->d, x->group, &a, two ? &b : NULL, x->rows, n,
                        x->ctx.max_text);
 }
@@ -733,7 +750,7 @@ static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
   for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
   for (int k = 0; k < p->n_order; k++)
-    x->keys[k] = vec_of(operand(x, p->results[p->order[k].result].operand));
+    x->keys[k] = vec_of(wl_exec_operand(x, p->results[p->order[k].result].operand));
   return wl_sorter_add(x->sorter, x->sort_worker, tablet, x->keys, x->rows, n);
 }
 
@@ -741,8 +758,8 @@ static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
     if (!wants_result(x, k)) continue;
     const wl_result *r = &x->p->results[k];
-    wl_status rc =
-        give_column(operand(x, r->operand), wl_result_reg(r), &out->cols[k], out->n_rows, n);
+    wl_status rc = give_column(wl_exec_operand(x, r->operand), wl_result_reg(r), &out->cols[k],
+                               out->n_rows, n);
     if (rc) return rc;
   }
   out->n_rows += n;
@@ -751,15 +768,15 @@ static wl_status give(wl_exec *x, wl_batch *out, int n) {
 
 /* ---- a vector of rows */
 
-static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
-                        wl_acc_state *accs) {
+static void found(plane *d, const wl_u32 *rows, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW ? WL_TRUE : WL_FALSE;
+}
+
+wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) {
   const wl_program *p = x->p;
-  x->selected = false;
-  x->tablet = tablet;
-  x->row = row;
-  x->n = n;
-  wl_scratch_reset(&x->ctx);
-  for (int pc = x->first; pc < x->end; pc++) {
+  int n = x->n, tablet = x->tablet;
+  wl_i32 row = x->row;
+  for (int pc = *at; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
     if (x->skip[pc - x->first]) continue;
@@ -773,22 +790,39 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
       }
       if (!x->source) x->pending[in->d] = in->a;
       break;
-    case WL_SHAPE_FILTER:
-      x->n = n = filter(x, pc, operand(x, in->a), n);
-      if (n == 0) return WL_OK;
+    case WL_SHAPE_FILTER: x->n = n = filter(x, pc, wl_exec_operand(x, in->a), n); break;
+    case WL_SHAPE_PROBE:
+      if (in->op == WL_OP__Expand) {
+        *at = pc;
+        return WL_OK;
+      }
+      if (in->op == WL_OP__Build)
+        rc = wl_exec_build(x, &p->joins[in->c], n);
+      else
+        x->n = n = wl_exec_probe(x, pc, n);
       break;
+    case WL_SHAPE_MATCH: *at = pc; return WL_OK;
+    case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
     case WL_SHAPE_RESULT:
       rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
       break;
     case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
-    case WL_SHAPE_IN: in_set(&p->insets[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_IN:
+      in_set(&p->insets[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
     case WL_SHAPE_CALL: rc = call(x, in, n); break;
-    case WL_SHAPE_MAP_B: map_truths(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_B:
+      map_truths(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
     case WL_SHAPE_MAP_I:
-    case WL_SHAPE_MAP_F: map_numbers(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
-    case WL_SHAPE_MAP_V: map_values(&p->maps[in->c], &x->regs[in->d], operand(x, in->a), n); break;
-    case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], operand(x, in->a), n); break;
-    case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], operand(x, in->a), n); break;
+    case WL_SHAPE_MAP_F:
+      map_numbers(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_MAP_V:
+      map_values(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
+    case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
     case WL_SHAPE_SELECT_F:
     case WL_SHAPE_SELECT_V: select(x, in, n); break;
@@ -806,14 +840,32 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
     default: typed(x, in, n);
     }
     if (rc) return rc;
+    if (n == 0) { /* only a test has something to say of no rows */
+      *at = x->test_end >= 0 ? x->test_end : x->end;
+      return WL_OK;
+    }
   }
+  *at = x->end;
   return WL_OK;
 }
 
+/* A vector of the block's source, where nothing multiplies rows. */
+static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
+                        wl_acc_state *accs) {
+  int pc = x->first;
+  x->selected = false;
+  x->tablet = tablet;
+  x->row = row;
+  x->n = n;
+  wl_scratch_reset(&x->ctx);
+  return wl_exec_steps(x, &pc, out, accs);
+}
+
 /* What a vector that failed means. */
-static wl_status failure(const wl_exec *x, wl_status rc, wl_error *err) {
+wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) {
   if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
     return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (rc == WL_FULL) return wl_not_taken(err, "a row becomes more than 2^31 rows of a join");
   if (x->fault == WL_FAULT_SQL)
     return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
   /* WL_NOT_TAKEN: groups that need too much memory; the runner knows how much there is */
@@ -827,8 +879,8 @@ wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sort
   x->sort_worker = worker;
   wl_status rc = WL_OK;
   for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
-    rc =
-        failure(x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+    rc = wl_exec_failure(
+        x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
   return rc;
 }
 
@@ -836,11 +888,11 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
   x->fault = WL_FAULT_NONE;
   wl_status rc = WL_OK;
   for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
-    x->row_list = rows + at;
-    rc =
-        failure(x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+    x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is moved there */
+    rc = wl_exec_failure(
+        x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
   }
-  x->row_list = NULL;
+  x->lists[0] = NULL;
   return rc;
 }
 
@@ -848,9 +900,10 @@ wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *
                       wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
   x->groups = groups;
+  if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = failure(x, vector(x, tablet, first + at, m, out, accs), err);
+    wl_status rc = wl_exec_failure(x, vector(x, tablet, first + at, m, out, accs), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

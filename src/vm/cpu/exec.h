@@ -6,6 +6,8 @@
 ** 1. Rows that a filter drops leave the vector: what follows works on dense vectors of the
 **    rows that are left, and sel tells which rows of the tablet they are.
 ** 2. A worker (wl_exec) is used by one thread at a time and allocates nothing per vector.
+** 3. Rows of joined sources are row numbers beside the vector; a column of theirs is read through
+**    them. An Expand makes new vectors of pairs, for which the rest of the block runs.
 */
 #ifndef WL_EXEC_H
 #define WL_EXEC_H
@@ -16,6 +18,7 @@
 #include "vm/cpu/group.h"
 #include "vm/cpu/sorter.h"
 #include "vm/ops.h"
+#include <stdatomic.h>
 
 typedef struct wl_exec wl_exec;
 
@@ -44,5 +47,43 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
                       wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups,
                       wl_error *err) WL_MUST;
+
+/* ---- blocks with an Expand: a row may become any number, so they are run bit by bit */
+
+/* Asked every few milliseconds. */
+typedef struct wl_poll {
+  atomic_int *pause;                            /* not 0: come back soon, with the rest undone */
+  wl_status (*check)(void *arg, wl_error *err); /* NULL: not on this thread */
+  void *arg;
+} wl_poll;
+
+/* What wl_exec_run has as arguments. A batch with less room than a vector is full. */
+typedef struct wl_exec_io {
+  wl_batch *out;
+  wl_i64 max_rows; /* rows of the batch that make an end, or -1 */
+  wl_acc_state *accs;
+  wl_groups *groups;
+  wl_poll poll;
+} wl_exec_io;
+
+/* Rows [first, first + n) of a tablet come next. */
+void wl_exec_begin(wl_exec *x, int tablet, wl_i32 first, wl_i32 n);
+/* Goes on until these rows are done, the batch is full, or poll says so. */
+wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) WL_MUST;
+
+/* ---- build programs (lookup.h) */
+
+struct wl_key_plan;
+
+/* The keys of rows, as words, and the rows. */
+typedef struct wl_build_sink {
+  const struct wl_key_plan *plan;
+  wl_u64 *words;
+  wl_u32 *rows;
+  wl_i64 n;      /* room for every row that comes */
+  bool has_null; /* a row was left out for a NULL key */
+} wl_build_sink;
+wl_status wl_exec_run_build(wl_exec *x, int tablet, wl_i32 n, wl_build_sink *sink,
+                            wl_error *err) WL_MUST;
 
 #endif

@@ -238,7 +238,11 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
                      .check = env->check,
                      .check_arg = env->check_arg};
     rc = wl_compile_build(&r->arena, in, k, &p, &b.plan, err);
+    const wl_jstep *st = &plan->steps[k];
     b.p = p;
+    b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
+    b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
+                   b.plan.n == st->n_keys;
     if (!rc) rc = wl_lookup_build(&b, &r->lookups[k], err);
   }
   return rc;

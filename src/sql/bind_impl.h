@@ -135,6 +135,9 @@ wl_status wl_bind_source(binder *b, wl_bsource s, int *out) WL_MUST; /* one more
 /* Notes a table or view that the statement depends on. */
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) WL_MUST;
 
+/* ---- implied.c: adds to WHERE what its ORs imply */
+wl_status wl_bind_implied(binder *b) WL_MUST;
+
 /* ---- right.c: makes RIGHT and FULL joins LEFT ones */
 wl_status wl_bind_right(binder *b) WL_MUST;
 wl_status wl_bind_derived(binder *b, wl_query *q, wl_derived **out) WL_MUST;

@@ -48,6 +48,7 @@ static wl_status core(binder *b) {
   if (!rc && b->right)
     rc = b->n_outers ? wl_not_taken(b->err, "RIGHT or FULL JOIN in a subquery that refers outwards")
                      : wl_bind_right(b);
+  if (!rc) rc = wl_bind_implied(b);
   wl_query *q = b->q;
   if (rc) return rc;
   const wl_bsource *first = &q->sources[0];

@@ -84,6 +84,8 @@ typedef struct wl_build_in {
   int threads;
   wl_u64 max_text;
   wl_i64 left;
+  double n_probes; /* how often it will be asked, about */
+  bool first_only; /* one row of each key is enough */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
 } wl_build_in;

@@ -5,6 +5,7 @@
 #include "query/query.h"
 #include "base/mem.h"
 #include "program/compile.h"
+#include "query/kept.h"
 #include "query/made.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
@@ -223,6 +224,26 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
+/* Builds a lookup, or finds one that was kept: of tables, whose columns are there again. */
+static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int source,
+                        wl_lookup **out, wl_error *err) {
+  const wl_program *p = b->p;
+  bool lasts = x->env->kept != NULL;
+  for (int pc = 0; pc < p->n_code; pc++)
+    if (p->code[pc].op == WL_OP__Column)
+      lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
+  wl_kept_key key = {0, 0};
+  if (lasts) {
+    key = wl_kept_key_of(b);
+    *out = wl_kept_find(*x->env->kept, key);
+    if (*out) return WL_OK;
+  }
+  wl_status rc = wl_lookup_build(b, out, err);
+  if (!rc && lasts)
+    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, x->env->set->host_budget);
+  return rc;
+}
+
 /* What a row's match is looked up in: the later ones first, since they thin out the others. */
 static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
@@ -243,7 +264,7 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
     b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
-    if (!rc) rc = wl_lookup_build(&b, &r->lookups[k], err);
+    if (!rc) rc = lookup(x, in->query, &b, st->source, &r->lookups[k], err);
   }
   return rc;
 }

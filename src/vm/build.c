@@ -415,6 +415,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   if (!rc && b.block < 0) rc = wl_fail(err, WL_ERROR, "program: a build without a block");
   if (!rc) {
     atomic_init(&b.l->refs, 1);
+    b.l->id = wl_column_new_id();
     b.l->plan = in->plan;
     rc = collect(&b, err);
   }

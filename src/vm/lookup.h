@@ -49,6 +49,7 @@ typedef struct wl_key_plan {
 
 typedef struct wl_lookup {
   atomic_int refs;
+  wl_u64 id; /* as a column's */
   wl_key_plan plan;
   bool unique;   /* no word has two rows */
   bool direct;   /* else HASH; of NONE neither */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_WAVE = 64 };
+enum { MAX_WAVE = 64, LEAST_ROWS = 4096 };
 
 const wl_program *wl_run_program(const wl_run *r) {
   return r->p;
@@ -66,8 +66,9 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
   }
-  wl_i64 most =
-      r->snap.n_rows < WL_TABLET_ROWS && !program->expands ? r->snap.n_rows : WL_TABLET_ROWS;
+  wl_i64 most = r->snap.n_rows;
+  if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
+  if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_pool_open(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);

@@ -11,6 +11,7 @@
 #include "api/conn.h"
 #include "base/mem.h"
 #include "program/domain.h"
+#include "vm/gpu/devcol.h"
 #include "vm/gpu/limits.h"
 #include "vm/key_hash.h"
 #include "vm/lookup.h"
@@ -236,6 +237,8 @@ static wl_i16 column(maker *m, int source, int col, bool null) {
 
 static void result(maker *m, wl_i16 reg, wl_domain d) {
   wl_reg r = m->p->regs[reg];
+  if (r.type == WL_R_INT && !(d.mask & WL_M(WL_T_INT)))
+    d = wl_domain_int(0, 0, true); /* a column without rows */
   if (r.nullable) d.mask |= WL_M(WL_T_NULL);
   m->p->results[m->p->n_results++] = (wl_result){.name = "r", .operand = reg, .domain = d};
 }
@@ -494,7 +497,8 @@ typedef struct setting {
   const char *way; /* what the run must say of its transfer */
   bool far;        /* some of it must be in mapped memory */
   bool cpu;        /* there is no device */
-  bool detour;     /* the device must give up, and the CPU do it */
+  bool detour;     /* the device must give up, and the CPU do it … */
+  int after;       /* … half-way, if not 0: it loses its memory after so many waves */
 } setting;
 
 /* Compares the run's rows with those expected; says where it differs. */
@@ -528,6 +532,31 @@ static bool compare(wl_run *r, const rows *want, int n_given, char *why, size_t 
   return at == want->n;
 }
 
+/* Takes the device's memory away when the run asks for the n-th time whether to go on. */
+typedef struct thief {
+  wl_device *d;
+  int at, calls;
+  void *memory;
+  size_t n;
+} thief;
+
+static wl_status steal(void *arg, wl_error *err) {
+  thief *t = arg;
+  if (++t->calls != t->at) return WL_OK;
+  wl_device_lock(t->d);
+  t->d->budget = (wl_i64)1 << 40;
+  t->n = (size_t)64 << 20;
+  wl_status rc = wl_dev_alloc(t->d, t->n, &t->memory, err);
+  wl_device_unlock(t->d);
+  return rc;
+}
+
+static void give_back(thief *t) {
+  wl_device_lock(t->d);
+  wl_dev_free(t->d, t->memory, t->n);
+  wl_device_unlock(t->d);
+}
+
 static void check_run(const char *name, const table *fact, const query *q,
                       wl_lookup *const *lookups, const rows *want, const setting *s) {
   char label[200], why[300] = "";
@@ -544,7 +573,12 @@ static void check_run(const char *name, const table *fact, const query *q,
   make_program(&m, fact, q, lookups);
   int n_given = m.p->n_given;
   bool fits = wl_gpu_fits(m.p, config.device, &err) == WL_OK;
+  thief t = {.d = config.device, .at = s->after};
   if (s->cpu) config.device = NULL;
+  if (s->after) {
+    config.check = steal;
+    config.check_arg = &t;
+  }
   wl_status rc = wl_run_open(&config, &m.arena, m.p, &m.snap, &r, &err);
   if (rc || !fits) {
     tap_bad(label, "%s", err.text);
@@ -560,14 +594,15 @@ static void check_run(const char *name, const table *fact, const query *q,
     tap_ok(label);
   }
   wl_run_close(r);
+  give_back(&t);
 }
 
 static const setting settings[] = {
-    {"auto", WL_TRANSFER_AUTO, 0, 0, "cached", false, false, false},
-    {"serial", WL_TRANSFER_SERIAL, 0, 0, "serial", false, false, false},
-    {"stream", WL_TRANSFER_STREAM, 0, 0, "stream", false, false, false},
-    {"mapped", WL_TRANSFER_MAPPED, 0, 1 << 30, "mapped", false, false, false},
-    {"cached", WL_TRANSFER_CACHED, 0, 0, "cached", false, false, false},
+    {"auto", WL_TRANSFER_AUTO, 0, 0, "cached", false, false, false, 0},
+    {"serial", WL_TRANSFER_SERIAL, 0, 0, "serial", false, false, false, 0},
+    {"stream", WL_TRANSFER_STREAM, 0, 0, "stream", false, false, false, 0},
+    {"mapped", WL_TRANSFER_MAPPED, 0, 1 << 30, "mapped", false, false, false, 0},
+    {"cached", WL_TRANSFER_CACHED, 0, 0, "cached", false, false, false, 0},
 };
 
 static void check_query(const char *name, const table *fact, const query *q, const setting *s,
@@ -667,23 +702,25 @@ static const struct {
 static const struct {
   const char *name;
   query q;
+  bool waves; /* it surely takes several */
 } several[] = {
-    {"several rows", {{MANY(DIM_A, WL_HOW_INNER, DIRECT)}, 1, ROWS, 0}},
-    {"several rows, hashed", {{MANY(DIM_B, WL_HOW_INNER, HASHED)}, 1, ROWS, 0}},
-    {"several rows or none", {{MANY(DIM_A, WL_HOW_LEFT, HASHED)}, 1, ROWS, 0}},
-    {"several rows, semi", {{MANY(DIM_A, WL_HOW_SEMI, DIRECT)}, 1, ROWS, 0}},
-    {"several rows, anti", {{MANY(DIM_A, WL_HOW_ANTI, HASHED)}, 1, ROWS, 0}},
-    {"several rows, the first", {{MANY(DIM_A, WL_HOW_MARK, DIRECT)}, 1, ROWS, 0}},
+    {"several rows", {{MANY(DIM_A, WL_HOW_INNER, DIRECT)}, 1, ROWS, 0}, true},
+    {"several rows, hashed", {{MANY(DIM_B, WL_HOW_INNER, HASHED)}, 1, ROWS, 0}, true},
+    {"several rows or none", {{MANY(DIM_A, WL_HOW_LEFT, HASHED)}, 1, ROWS, 0}, true},
+    {"several rows, semi", {{MANY(DIM_A, WL_HOW_SEMI, DIRECT)}, 1, ROWS, 0}, false},
+    {"several rows, anti", {{MANY(DIM_A, WL_HOW_ANTI, HASHED)}, 1, ROWS, 0}, false},
+    {"several rows, the first", {{MANY(DIM_A, WL_HOW_MARK, DIRECT)}, 1, ROWS, 0}, false},
     {"one row, expanded",
      {{{DIM_A, WL_HOW_INNER, DIRECT, 1, false, 0, F_A, true, D_KEY},
        {DIM_B, WL_HOW_LEFT, HASHED, 1, false, 0, F_B, true, D_KEY}},
       2,
       ROWS,
-      0}},
-    {"all rows", {{ALL(DIM_LINK, WL_HOW_INNER)}, 1, ROWS, 0}},
-    {"all rows of nothing", {{ALL(DIM_EMPTY, WL_HOW_INNER)}, 1, ROWS, 0}},
-    {"all rows of nothing, left", {{ALL(DIM_EMPTY, WL_HOW_LEFT)}, 1, ROWS, 0}},
-    {"one of all rows", {{ALL(DIM_LINK, WL_HOW_SEMI)}, 1, AGGREGATES, 0}},
+      0},
+     false},
+    {"all rows", {{ALL(DIM_LINK, WL_HOW_INNER)}, 1, ROWS, 0}, true},
+    {"all rows of nothing", {{ALL(DIM_EMPTY, WL_HOW_INNER)}, 1, ROWS, 0}, false},
+    {"all rows of nothing, left", {{ALL(DIM_EMPTY, WL_HOW_LEFT)}, 1, ROWS, 0}, false},
+    {"one of all rows", {{ALL(DIM_LINK, WL_HOW_SEMI)}, 1, AGGREGATES, 0}, false},
     {"a probe before and behind",
      {{{DIM_A, WL_HOW_LEFT, DIRECT, 1, false, 0, F_A, false, 0},
        MANY(DIM_A, WL_HOW_INNER, DIRECT),
@@ -691,28 +728,38 @@ static const struct {
        {DIM_B, WL_HOW_SEMI, HASHED, 1, false, 0, F_B, false, 0}},
       4,
       ROWS,
-      0}},
+      0},
+     true},
     {"several rows of several, aggregates",
-     {{MANY(DIM_A, WL_HOW_INNER, DIRECT), ALL(DIM_LINK, WL_HOW_INNER)}, 2, AGGREGATES, 0}},
+     {{MANY(DIM_A, WL_HOW_INNER, DIRECT), ALL(DIM_LINK, WL_HOW_INNER)}, 2, AGGREGATES, 0},
+     true},
     {"several rows of several, groups",
-     {{MANY(DIM_A, WL_HOW_LEFT, DIRECT), ALL(DIM_LINK, WL_HOW_INNER)}, 2, GROUPS, 2}},
-    {"groups of the first", {{MANY(DIM_A, WL_HOW_LEFT, DIRECT)}, 1, GROUPS, 1}},
+     {{MANY(DIM_A, WL_HOW_LEFT, DIRECT), ALL(DIM_LINK, WL_HOW_INNER)}, 2, GROUPS, 2},
+     true},
+    {"groups of the first", {{MANY(DIM_A, WL_HOW_LEFT, DIRECT)}, 1, GROUPS, 1}, true},
     {"several rows by a joined key",
      {{{DIM_A, WL_HOW_INNER, HASHED, 1, false, 0, F_A, false, 0},
        {DIM_B, WL_HOW_LEFT, DIRECT, 1, false, 1, 0, true, D_INT}},
       2,
       AGGREGATES,
-      2}},
+      2},
+     false},
     {"order of several",
-     {{{DIM_A, WL_HOW_INNER, DIRECT, 1, false, 0, F_A, true, D_KEY}}, 1, ORDER, 1}},
+     {{{DIM_A, WL_HOW_INNER, DIRECT, 1, false, 0, F_A, true, D_KEY}}, 1, ORDER, 1},
+     false},
 };
 static const setting cpu_and_device[] = {
-    {"cpu", WL_TRANSFER_AUTO, 0, 0, NULL, false, true, false},
-    {"device", WL_TRANSFER_AUTO, 0, 0, NULL, false, false, false},
-    {"little memory", WL_TRANSFER_AUTO, 12 << 20, 4 << 20, NULL, false, false, false},
+    {"cpu", WL_TRANSFER_AUTO, 0, 0, NULL, false, true, false, 0},
+    {"device", WL_TRANSFER_AUTO, 0, 0, NULL, false, false, false, 0},
+    {"little memory", WL_TRANSFER_AUTO, 12 << 20, 4 << 20, NULL, false, false, false, 0},
 };
 static const setting too_little[] = {
-    {"too little memory", WL_TRANSFER_AUTO, 48 << 10, 0, NULL, false, false, true},
+    {"too little memory", WL_TRANSFER_AUTO, 48 << 10, 0, NULL, false, false, true, 0},
+};
+
+static const setting half_way[] = {
+    {"memory lost after a wave", WL_TRANSFER_AUTO, 12 << 20, 0, NULL, false, false, true, 2},
+    {"memory lost after two waves", WL_TRANSFER_AUTO, 12 << 20, 0, NULL, false, false, true, 3},
 };
 
 static void test_several(wl_i64 n_rows) {
@@ -721,21 +768,23 @@ static void test_several(wl_i64 n_rows) {
   for (size_t k = 0; k < sizeof several / sizeof *several; k++) {
     check_query(several[k].name, &fact, &several[k].q, cpu_and_device, 3);
     if (n_rows > 1000) check_query(several[k].name, &fact, &several[k].q, too_little, 1);
+    if (n_rows > 60000 && several[k].waves)
+      check_query(several[k].name, &fact, &several[k].q, half_way, 2);
   }
   drop_table(&fact);
 }
 
 /* Budgets under which the scan streams: rows need more than what is gathered. */
 static const setting tight[] = {
-    {"streamed under a budget", WL_TRANSFER_STREAM, 24 << 20, 0, "stream", false, false, false},
-    {"streamed under a budget", WL_TRANSFER_STREAM, 3 << 20, 0, "stream", false, false, false},
+    {"streamed under a budget", WL_TRANSFER_STREAM, 24 << 20, 0, "stream", false, false, false, 0},
+    {"streamed under a budget", WL_TRANSFER_STREAM, 3 << 20, 0, "stream", false, false, false, 0},
 };
 /* A lookup that is more than the half of the device's memory is mapped. */
 static const setting far[] = {
-    {"lookup mapped", WL_TRANSFER_AUTO, 2400 << 10, 8 << 20, NULL, true, false, false},
+    {"lookup mapped", WL_TRANSFER_AUTO, 2400 << 10, 8 << 20, NULL, true, false, false, 0},
     {"lookup mapped, scan mapped", WL_TRANSFER_MAPPED, 2400 << 10, 8 << 20, "mapped", false, false,
-     false},
-    {"lookup on the device", WL_TRANSFER_AUTO, 8 << 20, 8 << 20, NULL, false, false, false},
+     false, 0},
+    {"lookup on the device", WL_TRANSFER_AUTO, 8 << 20, 8 << 20, NULL, false, false, false, 0},
 };
 static const query big[] = {
     {{{DIM_BIG, WL_HOW_INNER, DIRECT, 1, false, 0, F_A, false, 0}}, 1, GROUPS, 1},

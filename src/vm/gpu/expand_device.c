@@ -11,7 +11,8 @@
 **    order of the nested loops, and the tuples of one part are there once.
 ** 2. No launch is over more than CHUNK_MOST combinations and no wave takes much longer than
 **    WAVE_NS, so that the runner can ask whether to go on; tuples stay on the device meanwhile.
-** 3. Whoever leaves half-way leaves the run so that the CPU can go on at r->next_tablet: rows of
+** 3. Who leaves half-way (wl_expansion_leave) leaves the run so that the CPU can go on at
+*r->next_tablet: rows of
 **    these tablets that were given will be skipped, aggregates begin anew.
 */
 #include "vm/gpu/launch.h"
@@ -268,8 +269,8 @@ static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
   return WL_OK;
 }
 
-/* Makes the run such that the CPU can go on. */
-static void leave(wl_run *r, expansion *x) {
+void wl_expansion_leave(wl_run *r, wl_device_state *s) {
+  expansion *x = s->expansion;
   if (r->second_block >= 0) { /* groups are forgotten by the caller */
     for (int k = 0; k < r->p->n_accs && !r->p->grouped && x->gathered; k++)
       wl_acc_reset(&r->accs[k]);
@@ -305,6 +306,5 @@ wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) {
     x->why.code = WL_NOT_TAKEN;
     return WL_OK;
   }
-  leave(r, x);
   return rc;
 }

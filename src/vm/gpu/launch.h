@@ -81,9 +81,10 @@ size_t wl_launch_row_bytes(const wl_launch *l); /* device memory for what a row 
 wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
 void wl_expansion_forget(wl_run *r, wl_device_state *s); /* all that is under way */
 void wl_expansion_close(wl_run *r, wl_device_state *s);
-/* Some launches; r->next_tablet moves when all that its tablets expand to is done. WL_NOT_TAKEN:
-** the run is such that the CPU can go on, or begin anew. */
+/* Some launches; r->next_tablet moves when all that its tablets expand to is done. */
 wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+/* Makes the run such that the CPU can go on, or begin anew. */
+void wl_expansion_leave(wl_run *r, wl_device_state *s);
 
 /* sides.c: sees to it that what joins read is there, and stays there for this wave. WL_NOT_TAKEN:
 ** there is no room. */

@@ -701,6 +701,7 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   state *s = r->device_state;
   if (!rc) rc = s->expansion ? wl_expansion_wave(r, s, err) : one_wave(r, s, err);
   if (!rc && s->groups) rc = wl_gather_wave(r, s, err);
+  if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(r, s);
   if (rc == WL_NOT_TAKEN && r->p->grouped) wl_gather_forget(r);
   if (!rc) {
     s->n_in += d->n_in - n_in;

@@ -12,8 +12,7 @@
 ** 2. No launch is over more than CHUNK_MOST combinations and no wave takes much longer than
 **    WAVE_NS, so that the runner can ask whether to go on; tuples stay on the device meanwhile.
 ** 3. Who leaves half-way (wl_expansion_leave) leaves the run so that the CPU can go on at
-*r->next_tablet: rows of
-**    these tablets that were given will be skipped, aggregates begin anew.
+**    r->next_tablet: rows of these tablets that were given will be skipped, aggregates begin anew.
 */
 #include "vm/gpu/launch.h"
 #include "base/clock.h"

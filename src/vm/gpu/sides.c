@@ -1,7 +1,7 @@
 /*
 ** What a run's joins read on a device, beside the scan: lookups, and the columns of the joined
 ** sources, which are read at any row; past an Expand those of source 0 are too. Called by
-*run_device.c, under the device's lock.
+** run_device.c, under the device's lock.
 **
 ** Invariants:
 ** 1. They are whole copies, whatever the mode of transfer, and stay for the wave.

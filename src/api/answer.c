@@ -104,7 +104,8 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
                         .device = wanted ? device_of(c, &why) : NULL,
                         .check = wl_conn_check,
-                        .check_arg = c};
+                        .check_arg = c,
+                        .notes = c->notes};
   rc = wl_query_ready(env, t->query, t->facts.rowid_order, out, err);
   if (rc || !wanted || out->device) return rc;
   if (env->device) sqlite3_snprintf((int)sizeof why.text, why.text, "%s", out->why_cpu);

@@ -37,6 +37,12 @@ typedef struct tree {
   wl_error *err;
 } tree;
 
+/* Text in the arena; where there is no memory, none, and the arena remembers. */
+static const char *some(const char *s) {
+  return s ? s : "";
+}
+#define say(...) some(wl_arena_printf(__VA_ARGS__))
+
 int wl_plantree_line(wl_rowset *r, int id, int parent, const char *text) {
   wl_cell *row = wl_rowset_row(r);
   if (!row) return id;
@@ -48,7 +54,7 @@ int wl_plantree_line(wl_rowset *r, int id, int parent, const char *text) {
 }
 
 static int line(tree *t, int parent, const char *text) {
-  return wl_plantree_line(t->r, t->next_id++, parent, text ? text : "");
+  return wl_plantree_line(t->r, t->next_id++, parent, text);
 }
 
 static const char *plural(wl_i64 n) {
@@ -58,25 +64,23 @@ static const char *plural(wl_i64 n) {
 /* ---- numbers */
 
 static const char *bytes_words(wl_arena *a, wl_i64 n) {
-  if (n < 10000) return wl_arena_printf(a, "%lld bytes", n);
-  if (n < 10000000) return wl_arena_printf(a, "%.1f kB", (double)n / 1e3);
-  return wl_arena_printf(a, "%.1f MB", (double)n / 1e6);
+  if (n < 10000) return say(a, "%lld bytes", n);
+  if (n < 10000000) return say(a, "%.1f kB", (double)n / 1e3);
+  return say(a, "%.1f MB", (double)n / 1e6);
 }
 
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x) {
   const char *s = "";
   if (x->n_rows >= 0 && x->of >= 0)
-    s = wl_arena_printf(a, "%lld row%s from %lld", x->n_rows, plural(x->n_rows), x->of);
+    s = say(a, "%lld row%s from %lld", x->n_rows, plural(x->n_rows), x->of);
   else if (x->n_rows >= 0)
-    s = wl_arena_printf(a, "%lld row%s", x->n_rows, plural(x->n_rows));
-  if (x->estimated >= 0) s = wl_arena_printf(a, "%s (estimated %.0f)", s, x->estimated);
-  if (x->ns >= 0) s = wl_arena_printf(a, "%s%s%.3f ms", s, *s ? ", " : "", x->ns / 1e6);
-  if (x->n_bytes >= 0)
-    s = wl_arena_printf(a, "%s%s%s", s, *s ? ", " : "", bytes_words(a, x->n_bytes));
-  if (x->n_bytes >= 0 && x->ns > 0)
-    s = wl_arena_printf(a, "%s, %.2f GB/s", s, (double)x->n_bytes / x->ns);
-  if (x->device) s = wl_arena_printf(a, "%s%s%s", s, *s ? ", " : "", x->device);
-  return s && *s ? wl_arena_printf(a, " | %s", s) : "";
+    s = say(a, "%lld row%s", x->n_rows, plural(x->n_rows));
+  if (x->estimated >= 0) s = say(a, "%s (estimated %.0f)", s, x->estimated);
+  if (x->ns >= 0) s = say(a, "%s%s%.3f ms", s, *s ? ", " : "", x->ns / 1e6);
+  if (x->n_bytes >= 0) s = say(a, "%s%s%s", s, *s ? ", " : "", bytes_words(a, x->n_bytes));
+  if (x->n_bytes >= 0 && x->ns > 0) s = say(a, "%s, %.2f GB/s", s, (double)x->n_bytes / x->ns);
+  if (x->device) s = say(a, "%s%s%s", s, *s ? ", " : "", x->device);
+  return *s ? say(a, " | %s", s) : "";
 }
 
 static const char *machine_of(const wl_query_note *note) {
@@ -248,7 +252,7 @@ static const expected *expect(tree *t, const wl_query *q) {
 static const char *source_name(tree *t, const wl_bsource *src) {
   if (!src->table && !src->derived) return "one row";
   if (src->table && src->name && sqlite3_stricmp(src->table, src->name) != 0)
-    return wl_arena_printf(t->a, "%s AS %s", src->table, src->name);
+    return say(t->a, "%s AS %s", src->table, src->name);
   return src->name ? src->name : "a subquery";
 }
 
@@ -266,16 +270,15 @@ static const char *source_words(tree *t, const expected *x, int s) {
     here += x->cols[k] != NULL;
   }
   const char *names = n ? wl_exprtext_columns(t->a, t->c->store, q, s) : "";
-  const char *text = wl_arena_printf(t->a, "%s%s%s", source_name(t, src),
-                                     n ? n == 1 ? " column " : " columns " : "", names);
+  const char *text =
+      say(t->a, "%s%s%s", source_name(t, src), n ? n == 1 ? " column " : " columns " : "", names);
   if (t->notes || (!src->table && !src->derived)) return text;
   if (src->table && !wl_store_table(t->c->store, src->schema, src->table, &table, &ignored))
     wl_store_estimate(t->c->store, table, &exact);
-  text = wl_arena_printf(t->a, "%s (%s%lld row%s", text, exact ? "" : "about ", x->n_rows[s],
-                         plural(x->n_rows[s]));
-  if (src->table)
-    return wl_arena_printf(t->a, "%s, %d of %d column%s in memory)", text, here, n, plural(n));
-  return wl_arena_printf(t->a, "%s)", text);
+  text = say(t->a, "%s (%s%lld row%s", text, exact ? "" : "about ", x->n_rows[s],
+             plural(x->n_rows[s]));
+  if (src->table) return say(t->a, "%s, %d of %d column%s in memory)", text, here, n, plural(n));
+  return say(t->a, "%s)", text);
 }
 
 static wl_status query_lines(tree *t, const wl_query *q, int parent);
@@ -287,7 +290,7 @@ static wl_status derived_lines(tree *t, const wl_query *q, int s, int parent) {
   wl_status rc = WL_OK;
   if (!d) return WL_OK;
   if (t->told[d->id]) {
-    line(t, parent, wl_arena_printf(t->a, "%s, as above", name));
+    line(t, parent, say(t->a, "%s, as above", name));
     return WL_OK;
   }
   t->told[d->id] = true;
@@ -301,12 +304,11 @@ static wl_status derived_lines(tree *t, const wl_query *q, int s, int parent) {
       got.estimated = x->out;
       got.ns = note->ns;
     }
-    const char *text = wl_arena_printf(t->a, "QUERY %s", name);
-    if (d->n_arms > 1) text = wl_arena_printf(t->a, "%s, part %d of %d", text, k + 1, d->n_arms);
-    if (t->notes && !note) text = wl_arena_printf(t->a, "%s | not run", text);
-    rc = query_lines(
-        t, d->arms[k],
-        line(t, parent, wl_arena_printf(t->a, "%s%s", text, wl_plantree_actual(t->a, &got))));
+    const char *text = say(t->a, "QUERY %s", name);
+    if (d->n_arms > 1) text = say(t->a, "%s, part %d of %d", text, k + 1, d->n_arms);
+    if (t->notes && !note) text = say(t->a, "%s | not run", text);
+    rc = query_lines(t, d->arms[k],
+                     line(t, parent, say(t->a, "%s%s", text, wl_plantree_actual(t->a, &got))));
   }
   return rc;
 }
@@ -316,20 +318,20 @@ static void load_line(tree *t, const wl_query_note *note, int s, int parent) {
   if (!l || !l->n_cols) return;
   wl_actual got = {l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu"};
   line(t, parent,
-       wl_arena_printf(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols),
-                       l->by_pages ? "from the file's pages" : "through SQLite",
-                       wl_plantree_actual(t->a, &got)));
+       say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols),
+           l->by_pages ? "from the file's pages" : "through SQLite",
+           wl_plantree_actual(t->a, &got)));
 }
 
 /* ---- the pipeline */
 
 static const char *expected_rows(tree *t, double n) {
-  return t->notes ? "" : wl_arena_printf(t->a, " (estimated %.0f rows)", n);
+  return t->notes ? "" : say(t->a, " (estimated %.0f rows)", n);
 }
 
 /* " FILTER …", or nothing. */
 static const char *filter_words(tree *t, const wl_query *q, const wl_jlist *l) {
-  return l->n ? wl_arena_printf(t->a, " FILTER %s", wl_exprtext_list(t->a, t->c->store, q, l)) : "";
+  return l->n ? say(t->a, " FILTER %s", wl_exprtext_list(t->a, t->c->store, q, l)) : "";
 }
 
 static wl_actual flow_numbers(const wl_query_note *note, int part, double estimated) {
@@ -354,9 +356,8 @@ static wl_status scan_lines(tree *t, const expected *x, const wl_query_note *not
   else if (note)
     got = flow_numbers(note, 0, x->first);
   int id = line(t, parent,
-                wl_arena_printf(t->a, "SCAN %s%s%s%s", source_words(t, x, s),
-                                filter_words(t, q, &own), own.n ? expected_rows(t, x->first) : "",
-                                wl_plantree_actual(t->a, &got)));
+                say(t->a, "SCAN %s%s%s%s", source_words(t, x, s), filter_words(t, q, &own),
+                    own.n ? expected_rows(t, x->first) : "", wl_plantree_actual(t->a, &got)));
   load_line(t, note, s, id);
   return derived_lines(t, q, s, id);
 }
@@ -377,7 +378,7 @@ static const char *on_words(tree *t, const wl_query *q, const wl_jstep *st) {
   if (!l.e) return "";
   for (int k = 0; k < st->n_keys; k++) l.e[l.n++] = st->keys[k].cond;
   for (int k = 0; k < st->tests.n; k++) l.e[l.n++] = st->tests.e[k];
-  return l.n ? wl_arena_printf(t->a, " ON %s", wl_exprtext_list(t->a, t->c->store, q, &l)) : "";
+  return l.n ? say(t->a, " ON %s", wl_exprtext_list(t->a, t->c->store, q, &l)) : "";
 }
 
 static wl_status step_lines(tree *t, const expected *x, const wl_query_note *note, int k,
@@ -389,29 +390,27 @@ static wl_status step_lines(tree *t, const expected *x, const wl_query_note *not
   const char *reducers = "";
   if (note && !note->on_device) got = flow_numbers(note, k + 1, st->n_out);
   int id = line(t, parent,
-                wl_arena_printf(t->a, "%s JOIN %s%s%s%s%s", how_words(st->how),
-                                source_name(t, &q->sources[st->source]), on_words(t, q, st),
-                                filter_words(t, q, &st->after), expected_rows(t, st->n_out),
-                                wl_plantree_actual(t->a, &got)));
-  const char *kind = st->n_keys
-                         ? wl_arena_printf(t->a, "by %d key%s", st->n_keys, plural(st->n_keys))
-                         : "of all rows";
+                say(t->a, "%s JOIN %s%s%s%s%s", how_words(st->how),
+                    source_name(t, &q->sources[st->source]), on_words(t, q, st),
+                    filter_words(t, q, &st->after), expected_rows(t, st->n_out),
+                    wl_plantree_actual(t->a, &got)));
+  const char *kind =
+      st->n_keys ? say(t->a, "by %d key%s", st->n_keys, plural(st->n_keys)) : "of all rows";
   if (b && b->done) {
     made = (wl_actual){b->n_kept, b->n_in, b->n_read, st->n_build, b->ns, "cpu"};
-    kind = wl_arena_printf(t->a, "%s (%s, %s, holds %s)", kind, b->kind,
-                           b->unique ? "one row a key" : "several rows a key",
-                           bytes_words(t->a, b->n_bytes));
+    kind = say(t->a, "%s (%s, %s, holds %s)", kind, b->kind,
+               b->unique ? "one row a key" : "several rows a key", bytes_words(t->a, b->n_bytes));
   }
   for (int j = k + 1; j < x->plan->n_steps; j++)
     if (st->reducers >> j & 1)
-      reducers = wl_arena_printf(t->a, "%s%s%s", reducers, *reducers ? ", " : " REDUCED BY ",
-                                 source_name(t, &q->sources[x->plan->steps[j].source]));
+      reducers = say(t->a, "%s%s%s", reducers, *reducers ? ", " : " REDUCED BY ",
+                     source_name(t, &q->sources[x->plan->steps[j].source]));
   bool thins = st->filters.n || st->reducers;
-  int lookup = line(
-      t, id,
-      wl_arena_printf(t->a, "LOOKUP %s over %s%s%s%s%s", kind, source_words(t, x, st->source),
-                      filter_words(t, q, &st->filters), reducers,
-                      thins ? expected_rows(t, st->n_build) : "", wl_plantree_actual(t->a, &made)));
+  int lookup =
+      line(t, id,
+           say(t->a, "LOOKUP %s over %s%s%s%s%s", kind, source_words(t, x, st->source),
+               filter_words(t, q, &st->filters), reducers,
+               thins ? expected_rows(t, st->n_build) : "", wl_plantree_actual(t->a, &made)));
   load_line(t, note, st->source, lookup);
   return derived_lines(t, q, st->source, lookup);
 }
@@ -425,18 +424,18 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
   wl_actual got = nothing;
   if (q->limit || q->offset) {
     const char *text = "LIMIT";
-    if (q->limit)
-      text = wl_arena_printf(a, "LIMIT %s", wl_exprtext_expr(a, t->c->store, q, q->limit));
+    if (q->limit) text = say(a, "LIMIT %s", wl_exprtext_expr(a, t->c->store, q, q->limit));
     if (q->offset)
-      text =
-          wl_arena_printf(a, "%s OFFSET %s", text, wl_exprtext_expr(a, t->c->store, q, q->offset));
+      text = say(a, "%s OFFSET %s", text, wl_exprtext_expr(a, t->c->store, q, q->offset));
     if (note) got.n_rows = note->n_given;
-    id = line(t, id, wl_arena_printf(a, "%s%s", text, wl_plantree_actual(a, &got)));
+    id = line(t, id, say(a, "%s%s", text, wl_plantree_actual(a, &got)));
   }
   got = nothing;
   if (note) {
-    got.ns = note->run.ns[WL_PHASE_SORT];
-    got.device = machine_of(note);
+    /* a device sorts within its launches; what the host gathers, the host sorts */
+    bool here = !note->on_device || note->run.n_sorted;
+    if (here) got.ns = note->run.ns[WL_PHASE_SORT];
+    got.device = here ? "cpu" : "gpu";
     if (note->run.n_sorted)
       got.n_rows = note->run.n_sorted;
     else if (!note->on_device && !q->aggregate)
@@ -444,8 +443,8 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
   }
   if (q->n_order) {
     id = line(t, id,
-              wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order, plural(q->n_order),
-                              wl_plantree_actual(a, &got)));
+              say(a, "ORDER BY %d term%s%s", q->n_order, plural(q->n_order),
+                  wl_plantree_actual(a, &got)));
     got = nothing;
   }
   if (q->distinct && note && !q->grouped && note->run.n_groups) { /* done as groups */
@@ -453,7 +452,7 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
     got.ns = note->run.ns[WL_PHASE_GROUP];
     got.device = machine_of(note);
   }
-  if (q->distinct) id = line(t, id, wl_arena_printf(a, "DISTINCT%s", wl_plantree_actual(a, &got)));
+  if (q->distinct) id = line(t, id, say(a, "DISTINCT%s", wl_plantree_actual(a, &got)));
   got = nothing;
   if (q->grouped) {
     double groups = n_groups(x, q->groups, q->n_groups, x->joined);
@@ -464,8 +463,8 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
       got.device = machine_of(note);
     }
     id = line(t, id,
-              wl_arena_printf(a, "GROUP BY %d key%s%s%s", q->n_groups, plural(q->n_groups),
-                              expected_rows(t, groups), wl_plantree_actual(a, &got)));
+              say(a, "GROUP BY %d key%s%s%s", q->n_groups, plural(q->n_groups),
+                  expected_rows(t, groups), wl_plantree_actual(a, &got)));
   }
   return id;
 }
@@ -487,8 +486,7 @@ static wl_status query_lines(tree *t, const wl_query *q, int parent) {
                                           : "for the list of its rows";
     rc = query_lines(
         t, sub->query,
-        line(t, parent,
-             wl_arena_printf(a, "SUBQUERY %d, %s%s", k + 1, what, wl_plantree_actual(a, &got))));
+        line(t, parent, say(a, "SUBQUERY %d, %s%s", k + 1, what, wl_plantree_actual(a, &got))));
   }
   if (rc) return rc;
   int id = upper_lines(t, x, note, parent);
@@ -503,9 +501,8 @@ static wl_status query_lines(tree *t, const wl_query *q, int parent) {
   }
   int n = q->aggregate ? q->n_aggs : q->n_results;
   id = line(t, id,
-            wl_arena_printf(a, "%s %d %s%s%s", q->aggregate ? "AGGREGATE" : "RESULT", n,
-                            q->aggregate ? "function" : "column", plural(n),
-                            wl_plantree_actual(a, &got)));
+            say(a, "%s %d %s%s%s", q->aggregate ? "AGGREGATE" : "RESULT", n,
+                q->aggregate ? "function" : "column", plural(n), wl_plantree_actual(a, &got)));
   rc = scan_lines(t, x, note, id);
   for (int k = 0; x->plan && k < x->plan->n_steps && !rc; k++) rc = step_lines(t, x, note, k, id);
   return rc;

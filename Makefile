@@ -25,6 +25,7 @@ test: build
 
 bench: build
 	@bench/run $(BUILD)
+	@bench/run $(BUILD) --suite tables
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

@@ -22,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sqlite3.h>
+#include "answer.h"
 #include "warplite.h"
 
-#define DIGEST_COLUMNS 16
+#define DIGEST_COLUMNS ANSWER_COLUMNS
 
 struct digest {
   int64_t n_rows;
@@ -37,6 +38,7 @@ struct digest {
   uint64_t touched;
   double first_real; /* column 0 of the first row, where that is a real */
   bool has_first_real;
+  struct answer *keep; /* where there is one, a full reading puts every value there too */
 };
 
 static inline uint64_t digest_mix(uint64_t h, uint64_t x) {
@@ -77,10 +79,12 @@ static inline void digest_value(struct digest *d, int c, uint64_t h) {
 }
 
 static inline void digest_int(struct digest *d, int c, int64_t v) {
+  if (d->keep) answer_cell(d->keep, c, SQLITE_INTEGER)->u.i = v;
   digest_value(d, c, digest_mix(SQLITE_INTEGER, (uint64_t)v));
 }
 
 static inline void digest_real(struct digest *d, int c, double v) {
+  if (d->keep) answer_cell(d->keep, c, SQLITE_FLOAT)->u.r = v;
   if (c == 0 && !d->has_first_real) {
     d->first_real = v;
     d->has_first_real = true;
@@ -89,12 +93,14 @@ static inline void digest_real(struct digest *d, int c, double v) {
 }
 
 static inline void digest_null(struct digest *d, int c) {
+  if (d->keep) answer_cell(d->keep, c, SQLITE_NULL);
   digest_value(d, c, SQLITE_NULL);
 }
 
 static inline void digest_bytes(struct digest *d, int c, int type, const void *p, int64_t n) {
   const unsigned char *b = p;
   uint64_t h = digest_mix((uint64_t)type, (uint64_t)n);
+  if (d->keep) answer_bytes(d->keep, c, type, p, n);
   for (int64_t i = 0; i < n; i++) h = (h ^ b[i]) * 0x100000001b3ULL;
   digest_value(d, c, h);
 }

@@ -12,6 +12,7 @@
 #define BENCH_DUCK_H
 
 #include <dlfcn.h>
+#include <time.h>
 #include "digest.h"
 #include "suite.h"
 
@@ -29,6 +30,7 @@ enum {
   DUCK_BIGINT,
   DUCK_FLOAT = 10,
   DUCK_DOUBLE,
+  DUCK_DATE = 13,
   DUCK_HUGEINT = 16,
   DUCK_VARCHAR
 };
@@ -68,6 +70,8 @@ typedef struct {
   X(int, appender_end_row, (void *appender))                                                       \
   X(int, appender_destroy, (void **appender))                                                      \
   X(int, append_int32, (void *appender, int32_t v))                                                \
+  X(int, append_int64, (void *appender, int64_t v))                                                \
+  X(int, append_date, (void *appender, int32_t days))                                              \
   X(int, append_double, (void *appender, double v))                                                \
   X(int, append_varchar_length, (void *appender, const char *v, uint64_t n))
 
@@ -185,6 +189,14 @@ static inline bool duck_value(struct digest *d, int c, int type, const void *dat
     digest_int(d, c, (int64_t)v.lower);
     return v.upper == (int64_t)v.lower >> 63;
   }
+  case DUCK_DATE: {
+    char text[32];
+    time_t seconds = (time_t)((const int32_t *)data)[i] * 86400;
+    struct tm t;
+    gmtime_r(&seconds, &t);
+    digest_bytes(d, c, SQLITE_TEXT, text, (int64_t)strftime(text, sizeof text, "%Y-%m-%d", &t));
+    return true;
+  }
   case DUCK_VARCHAR: {
     const duck_text *t = (const duck_text *)data + i;
     digest_bytes(d, c, SQLITE_TEXT, t->n <= 12 ? (const char *)t + 4 : t->there, t->n);
@@ -199,6 +211,7 @@ static inline uint64_t duck_width(int type) {
   case DUCK_TINYINT: return 1;
   case DUCK_SMALLINT: return 2;
   case DUCK_INTEGER:
+  case DUCK_DATE:
   case DUCK_FLOAT: return 4;
   case DUCK_BIGINT:
   case DUCK_DOUBLE: return 8;

@@ -45,6 +45,7 @@ static const struct side sides[] = {
     {"sim", SIDE_ARROW, "gpu", "sim", false, "warplite_query on the simulated GPU"},
     {"prepare", SIDE_ROWS, "cpu", NULL, false, "warplite_prepare, all threads, rows stepped"},
     {"prepare-cuda", SIDE_ROWS, "gpu", "cuda", false, "warplite_prepare on the GPU, rows stepped"},
+    {"auto", SIDE_ARROW, "auto", NULL, false, "warplite_query, engine by cost"},
 };
 enum { N_SIDES = sizeof sides / sizeof *sides };
 
@@ -109,18 +110,24 @@ static inline bool set_extra(struct bench *b, char *why) {
   return true;
 }
 
+/* Whatever the router says, SQLite included. */
+static inline bool by_cost(const struct side *s) {
+  return strcmp(s->engine, "auto") == 0;
+}
+
 static inline bool set_side(struct bench *b, const struct side *s, char *why) {
   char threads[16];
   snprintf(threads, sizeof threads, "%d", s->one_thread ? 1 : n_cores());
   return set_one(b->db, "threads", threads, why) && set_extra(b, why) &&
          (!s->one_thread || set_one(b->db, "threads", "1", why)) &&
          (!s->device || set_one(b->db, "device", s->device, why)) &&
-         set_one(b->db, "engine", s->engine, why) && set_one(b->db, "route", "always", why) &&
+         set_one(b->db, "engine", s->engine, why) &&
+         set_one(b->db, "route", by_cost(s) ? "cost" : "always", why) &&
          set_one(b->db, "strict", b->lenient ? "0" : "1", why);
 }
 
 static inline bool ran_there(const struct bench *b, const struct side *s) {
-  return strncmp(warplite_reason(b->db), s->engine, strlen(s->engine)) == 0;
+  return by_cost(s) || strncmp(warplite_reason(b->db), s->engine, strlen(s->engine)) == 0;
 }
 
 /*
@@ -128,9 +135,7 @@ static inline bool ran_there(const struct bench *b, const struct side *s) {
 */
 static inline bool side_run(struct bench *b, const struct side *s, const char *sql,
                             struct digest *d, double *ms, char *why) {
-  bool full = d->full;
-  memset(d, 0, sizeof *d);
-  d->full = full;
+  *d = (struct digest){.full = d->full, .keep = d->keep};
   if (s->engine && !set_side(b, s, why)) return false;
 
   double start = now_ms();
@@ -160,6 +165,10 @@ static inline bool side_run(struct bench *b, const struct side *s, const char *s
   }
   }
   *ms = now_ms() - start;
+  if (d->keep) {
+    d->keep->n_rows = d->n_rows;
+    d->keep->n_columns = d->n_columns;
+  }
 
   if (s->engine && !b->lenient && !ran_there(b, s)) {
     snprintf(why, WHY, "wanted the engine %s, got \"%s\"", s->engine, warplite_reason(b->db));

@@ -63,7 +63,8 @@ typedef struct wl_conn {
   bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;
-  sqlite3_stmt *tick; /* stepped so that interrupts and progress handlers act */
+  struct wl_kept *lookups; /* of joins */
+  sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
   sqlite3_stmt *keep;     /* one statement kept in progress while streams are open … */
   int n_streams;          /* … so that an interrupt is not forgotten between batches */

@@ -398,7 +398,8 @@ static wl_status step_lines(tree *t, const expected *x, const wl_query_note *not
       st->n_keys ? say(t->a, "by %d key%s", st->n_keys, plural(st->n_keys)) : "of all rows";
   if (b && b->done) {
     made = (wl_actual){b->n_kept, b->n_in, b->n_read, st->n_build, b->ns, "cpu"};
-    kind = say(t->a, "%s (%s, %s, holds %s)", kind, b->kind,
+    if (b->found) made.n_bytes = -1; /* nothing was read */
+    kind = say(t->a, "%s (%s%s, %s, holds %s)", kind, b->found ? "kept, " : "", b->kind,
                b->unique ? "one row a key" : "several rows a key", bytes_words(t->a, b->n_bytes));
   }
   for (int j = k + 1; j < x->plan->n_steps; j++)

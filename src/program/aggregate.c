@@ -30,6 +30,11 @@ static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, 
   return wl_compile_append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 
+/* Whether no sum of these integers, each row's among them, leaves 64 bits. */
+static bool ints_fit(const wl_compiler *c, const wl_domain *d) {
+  return d->lo > d->hi || (__int128)wl_domain_magnitude(d) * c->max_rows <= WL_I64_MAX;
+}
+
 /* Which accumulator adds these values, and what the sum can be. */
 static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
@@ -53,8 +58,8 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
   else if (op == WL_OP__AggSumX && c->in->unordered && !c->p->grouped) {
     c->wants_group = true; /* groups know by their magnitude whether any order overflows */
     return wl_not_taken(c->err, "sum() may overflow in some order");
-  } else if (op == WL_OP__AggSumX && c->in->unordered)
-    ;
+  } else if (c->in->unordered && (op == WL_OP__AggSumX || ints_fit(c, &a->dom)))
+    ; /* groups judge by magnitude, or no order overflows */
   else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
     return wl_not_taken(c->err,
                         "sum() may overflow, and SQLite would add in the order of an index");
@@ -177,7 +182,8 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   if (!rc && !by_code) rc = wl_compile_plain(c, &a);
   if (rc) return rc;
   /* rowids differ anyway, and so do extremes */
-  bool unique = g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0;
+  bool unique =
+      g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0 && c->in->query->n_sources == 1;
   if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
     return distinct_aggregate(c, k, &a);
   switch (g->fn) {

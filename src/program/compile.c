@@ -98,7 +98,9 @@ void wl_compile_side_close(wl_compiler *s) {
 /* Result column k; where it is compared, its codes must be right for that collation. */
 static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) {
   wl_operand o;
-  bool wanted = !c->in->needed || c->in->needed[k] || c->in->query->distinct;
+  const wl_query *q = c->in->query;
+  bool wanted = !c->in->needed || c->in->needed[k] || q->distinct;
+  for (int i = 0; i < q->n_order; i++) wanted |= wl_bexpr_same(q->order[i].expr, e);
   wl_status rc = wanted ? wl_compile_coded(c, e, &o) : wl_compile_constant(c, wl_null(), &o);
   if (!rc) rc = wl_compile_value(c, &o);
   if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);

@@ -94,6 +94,8 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *
     p->code[side.block].a = WL_SOURCE_TABLE;
     p->table = "entries";
     p->n_columns = 1;
+    p->column_sources = NULL;
+    p->n_sources = 0;
     p->column_regs = reg;
     rc = wl_compile_expr(&side, e, &o);
   }

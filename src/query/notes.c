@@ -69,8 +69,10 @@ static const char *kind_of(const wl_lookup *l) {
   return l->plan.kind == WL_KEYS_VALUES ? "hash of values" : "hash";
 }
 
-void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, double ns) {
+void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, bool found,
+                       double ns) {
   b->done = true;
+  b->found = found;
   b->n_in = in->n_rows;
   b->n_kept = l->n_rows;
   b->n_bytes = (wl_i64)l->n_bytes;

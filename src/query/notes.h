@@ -27,6 +27,7 @@ typedef struct wl_load_note {
 /* The making of a lookup. */
 typedef struct wl_build_note {
   bool done;
+  bool found; /* it was kept from an earlier run */
   wl_i64 n_in, n_kept;
   wl_i64 n_bytes, n_read; /* of the lookup; of the values it was made from */
   double ns;
@@ -75,7 +76,8 @@ wl_status wl_notes_tally(wl_notes *n, const wl_program *p, wl_tally **out, wl_er
 /* Round wl_store_acquire() of the columns want[0..n). */
 void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int n);
 void wl_load_note_end(wl_load_note *l, const wl_table *t, const wl_snapshot *snap);
-void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, double ns);
+void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, bool found,
+                       double ns);
 /* The query is compiled; share as in wl_jplan_in. */
 wl_status wl_query_note_ready(wl_notes *n, wl_query_note *note, const wl_jplan *plan,
                               const wl_program *p, const wl_i64 *n_rows,

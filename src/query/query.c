@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/clock.h"
 #include "program/compile.h"
+#include "query/kept.h"
 #include "query/made.h"
 #include "query/notes.h"
 #include "vm/gpu/device.h"
@@ -79,6 +80,18 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
   return rc;
 }
 
+/* Whether an affinity would change a value of these types. */
+static bool changes(char affinity, unsigned types) {
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
+  switch (affinity) {
+  case 'B': return types & (I | F);
+  case 'C':
+  case 'D': return types & (F | T);
+  case 'E': return types & (I | T);
+  default: return false;
+  }
+}
+
 static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   wl_made *m = &x->made[d->id];
   if (m->done) return WL_OK;
@@ -90,6 +103,9 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
     rc = run_into(x, d->arms[k], x->needed[d->id], to, -1, &unordered, err);
   }
   if (!rc) rc = wl_making_finish(to, x->env->set->threads, m, err);
+  for (int k = 0; k < n_cols && !rc && d->typed; k++)
+    if (changes(d->arms[0]->results[k]->affinity, m->cols[k]->domain.mask))
+      rc = wl_not_taken(err, "a compound whose arms are of several types");
   wl_making_close(to);
   return rc;
 }
@@ -102,6 +118,24 @@ static bool order_total(const wl_query *q) {
     if (k == q->n_order) return false;
   }
   return q->n_order > 0;
+}
+
+/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
+static bool in_known_order(running *x, const wl_query *q) {
+  const wl_bsource *first = &q->sources[0];
+  wl_table *t;
+  wl_error ignored;
+  if (order_total(q)) return true;
+  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
+  if (q->aggregate) return true; /* one row */
+  if (first->derived) {
+    for (int k = 0; k < first->derived->n_arms; k++)
+      if (!in_known_order(x, first->derived->arms[k])) return false;
+    return true;
+  }
+  if (!first->table) return true;
+  /* without indexes there is only one order to scan in */
+  return !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed;
 }
 
 /* The outcome of a sub: its value, or its rows as a column. */
@@ -198,6 +232,27 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
+/* Builds a lookup, or finds one that was kept: of tables, whose columns are there again. */
+static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int source,
+                        bool *found, wl_lookup **out, wl_error *err) {
+  const wl_program *p = b->p;
+  bool lasts = x->env->kept != NULL;
+  for (int pc = 0; pc < p->n_code; pc++)
+    if (p->code[pc].op == WL_OP__Column)
+      lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
+  wl_kept_key key = {0, 0};
+  if (lasts) {
+    key = wl_kept_key_of(b);
+    *out = wl_kept_find(*x->env->kept, key);
+    *found = *out != NULL;
+    if (*found) return WL_OK;
+  }
+  wl_status rc = wl_lookup_build(b, out, err);
+  if (!rc && lasts)
+    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, x->env->set->host_budget);
+  return rc;
+}
+
 /* What a row's match is looked up in: the later ones first, since they thin out the others. */
 static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
@@ -213,12 +268,17 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
                      .check = env->check,
                      .check_arg = env->check_arg};
     rc = wl_compile_build(&r->arena, in, k, &p, &b.plan, err);
+    const wl_jstep *st = &plan->steps[k];
     b.p = p;
+    b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
+    b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
+                   b.plan.n == st->n_keys;
     double start = r->note ? wl_clock_ns() : 0;
+    bool found = false;
     if (!rc && r->note) rc = wl_notes_tally(x->env->notes, p, &b.tally, err);
-    if (!rc) rc = wl_lookup_build(&b, &r->lookups[k], err);
+    if (!rc) rc = lookup(x, in->query, &b, st->source, &found, &r->lookups[k], err);
     if (!rc && r->note)
-      wl_build_note_end(&r->note->builds[k], &b, r->lookups[k], wl_clock_ns() - start);
+      wl_build_note_end(&r->note->builds[k], &b, r->lookups[k], found, wl_clock_ns() - start);
   }
   return rc;
 }
@@ -240,24 +300,18 @@ static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err)
 
 /* Whether the rows come in an order that SQLite's are known to have. */
 static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
-  const wl_bsource *first = &q->sources[0];
-  wl_table *t;
-  wl_error ignored;
   in->rowid_order = false;
   in->unordered = true;
   if (q->n_sources > 1) return;
-  if (first->derived) {
-    in->rowid_order = first->derived->n_arms == 1 && order_total(first->derived->arms[0]);
-  } else if (!first->table) {
-    in->rowid_order = true;
-  } else if (top && q->simple) {
+  if (top && q->simple) {
     in->rowid_order = rowid_order;
     in->unordered = false;
-  } else {
-    /* without indexes there is only one order to scan in */
-    in->rowid_order = !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) &&
-                      !t->indexed && q->n_order == 0;
+    return;
   }
+  wl_query rows = *q; /* what it reads, as it comes */
+  rows.aggregate = rows.grouped = rows.distinct = false;
+  rows.n_order = 0;
+  in->rowid_order = in_known_order(x, &rows);
   if (in->rowid_order) in->unordered = false;
 }
 

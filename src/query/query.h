@@ -19,6 +19,7 @@
 
 struct wl_device;
 struct wl_lookup;
+struct wl_kept;
 
 struct wl_notes;
 struct wl_query_note;
@@ -33,6 +34,7 @@ typedef struct wl_query_env {
   wl_i64 host_left; /* for groups, sorts and lookups; 0: as much as there is */
   wl_i64 mapped_budget;
   struct wl_device *device; /* to be used where it can be, or NULL */
+  struct wl_kept **kept;    /* the connection's lookups */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   struct wl_notes *notes; /* of EXPLAIN ANALYZE (query/notes.h), or NULL */

@@ -158,8 +158,62 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
 }
 
+/* ---- row values */
+
+static int length(const wl_expr_list *l) {
+  int n = 0;
+  for (; l; l = l->next) n++;
+  return n;
+}
+
+/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. */
+static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const wl_expr_list *r,
+                              wl_bexpr **out) {
+  wl_bexpr *x, *y, *eq, *rest, *less;
+  wl_status rc = wl_bind_expr(b, l->expr, &x);
+  if (!rc) rc = wl_bind_expr(b, r->expr, &y);
+  if (rc) return rc;
+  bool last = !l->next;
+  if (op == WL_OP_EQ || op == WL_OP_NE) {
+    rc = wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
+    if (rc || last) return rc;
+    rc = compare_rows(b, op, l->next, r->next, &rest);
+    if (rc) return rc;
+    return op == WL_OP_EQ ? wl_bind_binary(b, WL_B_AND, WL_OP_AND, *out, rest, out)
+                          : wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, rest, out);
+  }
+  if (last) return wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
+  wl_op strict = op == WL_OP_LE ? WL_OP_LT : op == WL_OP_GE ? WL_OP_GT : op;
+  rc = wl_bind_compare(b, WL_B_COMPARE, strict, x, y, &less);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
+  if (!rc) rc = compare_rows(b, op, l->next, r->next, &rest);
+  if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, eq, rest, &rest);
+  return rc ? rc : wl_bind_binary(b, WL_B_OR, WL_OP_OR, less, rest, out);
+}
+
+/* (a, b, …) IS (c, d, …) */
+static wl_status same_rows(binder *b, const wl_expr_list *l, const wl_expr_list *r,
+                           wl_bexpr **out) {
+  wl_bexpr *x, *y, *is;
+  *out = NULL;
+  for (; l; l = l->next, r = r->next) {
+    wl_status rc = wl_bind_expr(b, l->expr, &x);
+    if (!rc) rc = wl_bind_expr(b, r->expr, &y);
+    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, x, y, &is);
+    if (!rc) rc = wl_bind_and(b, out, is);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+static bool both_rows(const wl_expr *l, const wl_expr *r) {
+  return l->kind == WL_E_VECTOR && r->kind == WL_E_VECTOR && length(l->list) == length(r->list);
+}
+
 static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
+  if (both_rows(e->a, e->b) && e->op >= WL_OP_EQ && e->op <= WL_OP_GE)
+    return compare_rows(b, e->op, e->a->list, e->b->list, out);
   if (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2) return wl_bind_function(b, e, out);
   wl_status rc = wl_bind_expr(b, e->a, &l);
   if (!rc) rc = wl_bind_expr(b, e->b, &r);
@@ -180,6 +234,10 @@ static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
 static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
+  if (both_rows(e->a, e->b)) {
+    wl_status st = same_rows(b, e->a->list, e->b->list, out);
+    return st ? st : wl_bind_negate(b, e->negated, out);
+  }
   wl_status rc = wl_bind_expr(b, e->a, &l);
   if (rc) return rc;
   int truth = truth_word(e->b);
@@ -201,6 +259,12 @@ static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *x, *lo, *hi, *ge, *le;
+  if (both_rows(e->a, e->b) && both_rows(e->a, e->c)) {
+    wl_status st = compare_rows(b, WL_OP_GE, e->a->list, e->b->list, &ge);
+    if (!st) st = compare_rows(b, WL_OP_LE, e->a->list, e->c->list, &le);
+    if (!st) st = wl_bind_binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
+    return st ? st : wl_bind_negate(b, e->negated, out);
+  }
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (!rc) rc = wl_bind_expr(b, e->b, &lo);
   if (!rc) rc = wl_bind_expr(b, e->c, &hi);
@@ -228,6 +292,19 @@ static bool is_constant(const wl_expr *e) {
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_bind_in_select(b, e, out);
   wl_bexpr *x;
+  if (e->a->kind == WL_E_VECTOR && e->list) {
+    *out = NULL;
+    for (const wl_expr_list *l = e->list; l; l = l->next) {
+      if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
+      wl_status st = compare_rows(b, WL_OP_EQ, e->a->list, l->expr->list, &x);
+      if (!st && *out)
+        st = wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, x, out);
+      else
+        *out = x;
+      if (st) return st;
+    }
+    return wl_bind_negate(b, e->negated, out);
+  }
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return wl_bind_constant(b, wl_int(e->negated), out);
@@ -486,27 +563,41 @@ static bool in_using(const wl_item *item, const char *name) {
   return false;
 }
 
-/* The columns of * or t.*: of columns that USING joins, the first one stands for all. */
+static wl_status star_column(binder *b, wl_item *item, int k) {
+  const char *name = wl_bind_item_name(item, k);
+  wl_bexpr *x = NULL;
+  wl_status rc = WL_OK;
+  bool joined = false;
+  for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
+    joined |= in_using(j, name);
+  if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
+  if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
+  if (!rc) rc = one_result(b, x, NULL);
+  if (!rc) b->result_names[b->q->n_results - 1] = name;
+  return rc;
+}
+
+/* The columns of * or t.*: of columns that USING joins, the first one stands for all; inside
+** parentheses those come before the others. */
 static wl_status star(binder *b, const wl_result_col *c) {
   for (int i = 0; i < b->n_items; i++) {
-    wl_item *item = &b->items[i];
+    wl_item *item = &b->items[i], *next = i + 1 < b->n_items ? item + 1 : NULL;
+    wl_status rc = WL_OK;
     if (c->star_table && sqlite3_stricmp(c->star_table, item->name ? item->name : "") != 0)
       continue;
-    for (int k = 0; k < item->n_cols; k++) {
-      wl_bexpr *x = NULL;
-      wl_status rc = WL_OK;
-      const char *name = wl_bind_item_name(item, k);
-      if (wl_bind_item_hides(item, k)) continue;
-      if (!c->star_table && in_using(item, name)) continue;
-      bool joined = false;
-      for (int j = i + 1; j < b->n_items && !c->star_table && item->before_right; j++)
-        joined |= in_using(&b->items[j], name);
-      if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
-      if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
-      if (!rc) rc = one_result(b, x, NULL);
-      if (rc) return rc;
-      b->result_names[b->q->n_results - 1] = name;
+    bool first = !c->star_table && item->nested && next && next->nested == item->nested;
+    for (int u = 0; first && u < next->n_using && !rc; u++) {
+      int k = wl_bind_item_find(item, next->using_names[u]);
+      if (k >= 0 && !in_using(item, next->using_names[u])) rc = star_column(b, item, k);
     }
+    for (int k = 0; k < item->n_cols && !rc; k++) {
+      const char *name = wl_bind_item_name(item, k);
+      if (wl_bind_item_hides(item, k) || (!c->star_table && in_using(item, name)) ||
+          (first && in_using(next, name)))
+        continue;
+      rc = star_column(b, item, k);
+    }
+    if (rc) return rc;
   }
   return WL_OK;
 }

@@ -118,7 +118,9 @@ typedef struct wl_derived {
   struct wl_query **arms;
   int n_arms;
   int n_cols;
-  int id; /* its number in the statement */
+  bool typed; /* a compound in FROM, to whose columns SQLite may apply the affinity of the first
+              ** arm, or not, by its plan: values must not depend on it */
+  int id;     /* its number in the statement */
 } wl_derived;
 
 /* What a query reads from. */

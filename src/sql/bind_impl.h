@@ -21,11 +21,14 @@ typedef struct wl_item {
   wl_bexpr **exprs;     /* what they are, where it was taken in; NULL: columns of the source … */
   struct binder *group; /* … or those of an item of a parenthesised join, … */
   struct wl_item *member; /* … this one */
+  int first;              /* of a derived source: its columns are those from here on */
   int source;
   wl_join_kind join;
   const char **using_names; /* of USING and NATURAL */
   int n_using;
   bool before_right; /* a RIGHT or FULL join follows */
+  int nested;        /* number of the parentheses it stands in; 0: none */
+  bool follows;      /* it is not the first there */
 } wl_item;
 
 /* A WITH entry that names can mean. */
@@ -116,6 +119,7 @@ wl_status wl_bind_column(binder *b, int source, int column, char affinity, wl_u8
                          wl_bexpr **out) WL_MUST;
 /* Column k of an item (n_cols: the rowid of a table). */
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
+wl_status wl_bind_result(binder *b, wl_bexpr *e) WL_MUST;     /* one more result of the query */
 int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
 bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
 const char *wl_bind_item_name(const wl_item *item, int k);
@@ -130,6 +134,9 @@ wl_status wl_bind_ctes(binder *b, const wl_cte *with) WL_MUST;
 wl_status wl_bind_source(binder *b, wl_bsource s, int *out) WL_MUST; /* one more source */
 /* Notes a table or view that the statement depends on. */
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) WL_MUST;
+
+/* ---- implied.c: adds to WHERE what its ORs imply */
+wl_status wl_bind_implied(binder *b) WL_MUST;
 
 /* ---- right.c: makes RIGHT and FULL joins LEFT ones */
 wl_status wl_bind_right(binder *b) WL_MUST;

@@ -105,6 +105,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
+  if (child->first_arm) q->sources[0].derived->typed = true;
   rc = wl_bind_names(child, select, q, &item->names);
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
@@ -202,6 +203,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
     if (rc) return rc;
     if (child->n_outers)
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
+    if (child->first_arm) n->query->sources[0].derived->typed = true;
     rc = wl_bind_names(child, c->select, n->query, &n->names);
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
@@ -304,21 +306,46 @@ static wl_status group(binder *b, const wl_source *s) {
   wl_status rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
   if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
-  if (g->right) return wl_not_taken(b->err, "RIGHT or FULL JOIN inside parentheses");
+  for (int k = 0; k < g->n_items && g->right; k++)
+    if (g->items[k].n_using)
+      return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
   wl_derived *d;
-  int source = 0;
-  rc = wl_bind_derived(b, g->q, &d);
+  int source = 0, *first = WL_NEW_N(b->arena, int, g->n_items + 1);
+  if (!first) return wl_nomem(b->err);
+  if (g->right) { /* its columns must be known before it is made into LEFT joins */
+    for (int k = 0; k < g->n_items && !rc; k++) {
+      first[k] = g->q->n_results;
+      for (int c = 0; c < g->items[k].n_cols && !rc; c++) {
+        wl_bexpr *x;
+        rc = wl_bind_item(g, &g->items[k], c, &x);
+        if (!rc) rc = wl_bind_result(g, x);
+      }
+    }
+    if (!rc) rc = wl_bind_right(g);
+  }
+  if (!rc) rc = wl_bind_derived(b, g->q, &d);
   wl_bsource to = {.how = how_of(s), .derived = d, .name = "join"};
   if (!rc) rc = wl_bind_source(b, to, &source);
   for (int k = 0; k < g->n_items && !rc; k++) {
     wl_item *item = &b->items[b->n_items++];
     *item = g->items[k];
     item->exprs = NULL;
-    item->group = g;
-    item->member = &g->items[k];
     item->source = source;
+    if (g->right) {
+      item->names = WL_NEW_N(b->arena, const char *, item->n_cols + 1);
+      if (!item->names) return wl_nomem(b->err);
+      for (int c = 0; c < item->n_cols; c++) item->names[c] = wl_bind_item_name(&g->items[k], c);
+      item->table = NULL;
+      item->first = first[k];
+    } else {
+      item->group = g;
+      item->member = &g->items[k];
+    }
+    /* from outside, the first of columns that are joined inside stands for them */
     item->join = s->join;
-    if (g->items[k].n_using == 0) item->using_names = NULL;
+    item->follows = k > 0;
+    item->nested = b->n_items - k; /* the same for all, and never 0 */
+    item->before_right = false;
   }
   return rc;
 }
@@ -332,7 +359,8 @@ static wl_status one_source(binder *b, const wl_source *s) {
 }
 
 /* The names that USING or NATURAL join by: those of the new items that stand to the left too. */
-static wl_status using_names(binder *b, const wl_source *s, int first, const char ***out, int *n) {
+static wl_status using_names(binder *b, const wl_source *s, int base, int first, const char ***out,
+                             int *n) {
   int size = 0;
   *n = 0;
   *out = NULL;
@@ -345,7 +373,7 @@ static wl_status using_names(binder *b, const wl_source *s, int first, const cha
     for (int k = 0; k < b->items[i].n_cols; k++) {
       const char *name = wl_bind_item_name(&b->items[i], k);
       if (wl_bind_item_hides(&b->items[i], k)) continue;
-      int j = 0;
+      int j = base;
       while (j < first && wl_bind_item_find(&b->items[j], name) < 0) j++;
       if (j == first) continue;
       wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
@@ -362,12 +390,13 @@ static bool listed(const wl_item *item, const char *name) {
 }
 
 /* left = right for each of the names; where RIGHT joins are about, left may be several. */
-static wl_status using_condition(binder *b, int first, const char **names, int n, wl_bexpr **on) {
+static wl_status using_condition(binder *b, int base, int first, const char **names, int n,
+                                 wl_bexpr **on) {
   for (int k = 0; k < n; k++) {
     wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, first + 1), *l, *r = NULL, *eq;
     int n_left = 0;
     wl_status rc = left ? WL_OK : wl_nomem(b->err);
-    for (int i = 0; i < first && !rc; i++) {
+    for (int i = base; i < first && !rc; i++) {
       int c = wl_bind_item_find(&b->items[i], names[k]);
       if (c < 0 || (n_left && (!b->right || !listed(&b->items[i], names[k])))) continue;
       rc = wl_bind_item(b, &b->items[i], c, &left[n_left++]);
@@ -386,6 +415,22 @@ static wl_status using_condition(binder *b, int first, const char **names, int n
   return WL_OK;
 }
 
+/* LIKE of an integer in the ON of a LEFT JOIN: where that is the rowid, SQLite 3.40 turns it into
+** a search that loses the row on the left. */
+static bool like_integer(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_CALL && (e->index == WL_NATIVE_LIKE || e->index == WL_NATIVE_GLOB))
+    return e->list[1]->affinity == 'D';
+  return (e->kind == WL_B_AND) && (like_integer(e->a) || like_integer(e->b));
+}
+
+/* Whether one of the conjuncts needs no row at all. */
+static bool has_constant(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_AND) return has_constant(e->a) || has_constant(e->b);
+  return wl_bexpr_sources(e) == 0;
+}
+
 static bool has_right(const wl_source *from) {
   for (const wl_source *s = from; s; s = s->next)
     if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL) return true;
@@ -393,6 +438,7 @@ static bool has_right(const wl_source *from) {
 }
 
 static wl_status join_list(binder *b, const wl_source *from) {
+  int base = b->n_items; /* inside parentheses names are of those inside */
   for (const wl_source *s = from; s; s = s->next) {
     int first = b->n_items, n_names, before = b->q->n_sources;
     const char **names;
@@ -401,8 +447,12 @@ static wl_status join_list(binder *b, const wl_source *from) {
     bool flat = s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !s->natural &&
                 !s->using_cols && !has_right(s->nested);
     wl_status rc = flat ? join_list(b, s->nested) : one_source(b, s);
-    if (!rc) rc = using_names(b, s, first, &names, &n_names);
-    if (!rc) rc = using_condition(b, first, names, n_names, &on);
+    for (int i = first; i < b->n_items && flat && !rc; i++) {
+      if (!b->items[i].nested) b->items[i].nested = first + 1;
+      b->items[i].follows |= i > first;
+    }
+    if (!rc) rc = using_names(b, s, base, first, &names, &n_names);
+    if (!rc) rc = using_condition(b, base, first, names, n_names, &on);
     for (int i = first; i < b->n_items && !rc && n_names; i++) {
       b->items[i].using_names = names;
       b->items[i].n_using = n_names;
@@ -415,6 +465,11 @@ static wl_status join_list(binder *b, const wl_source *from) {
       if (!rc) rc = wl_bind_and(b, &on, cond);
     }
     if (rc) return rc;
+    /* SQLite 3.40 loses rows of a RIGHT JOIN behind an ON that is constant */
+    if (b->right && has_constant(on))
+      return wl_not_taken(b->err, "a constant ON beside a RIGHT or FULL JOIN");
+    if (s->join != WL_JOIN_INNER && like_integer(on))
+      return wl_not_taken(b->err, "LIKE of an integer in the ON of an outer join");
     if (on && s->join != WL_JOIN_LEFT && !b->right)
       rc = wl_bind_and(b, &b->q->where, on);
     else if (on)

@@ -50,17 +50,21 @@ wl_status wl_bind_as_column(binder *b, wl_bexpr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
-/* The place of an expression among the results of a query, which grow by it if need be. */
-static wl_status result_of(binder *b, wl_bexpr *e, int *out) {
+wl_status wl_bind_result(binder *b, wl_bexpr *e) {
   wl_query *q = b->q;
-  for (*out = 0; *out < q->n_results; ++*out)
-    if (q->results[*out] == e) return WL_OK;
   wl_bexpr **more = WL_NEW_N(b->arena, wl_bexpr *, q->n_results + 2);
   if (!more) return wl_nomem(b->err);
   if (q->n_results) memcpy(more, q->results, (size_t)q->n_results * sizeof *more);
   more[q->n_results++] = e;
   q->results = more;
   return WL_OK;
+}
+
+/* The place of an expression among the results of a query, which grow by it if need be. */
+static wl_status result_of(binder *b, wl_bexpr *e, int *out) {
+  for (*out = 0; *out < b->q->n_results; ++*out)
+    if (b->q->results[*out] == e) return WL_OK;
+  return wl_bind_result(b, e);
 }
 
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
@@ -82,6 +86,7 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
   }
   if (t && k == t->n_cols) return wl_bind_column(b, item->source, -1, 'D', WL_COLL_BINARY, out);
   if (t) return wl_bind_column(b, item->source, k, t->cols[k].affinity, t->cols[k].coll, out);
+  k += item->first;
   const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
   return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
                         out);
@@ -139,7 +144,8 @@ static wl_status own_column(binder *b, const wl_expr *e, wl_bexpr **out) {
     int k = wl_bind_item_find(item, e->name);
     if (k < 0) continue;
     bool joined = n > 0 && in_using(item, e->name);
-    bool right = item->join == WL_JOIN_RIGHT, full = item->join == WL_JOIN_FULL;
+    bool right = item->join == WL_JOIN_RIGHT && !item->follows,
+         full = item->join == WL_JOIN_FULL && !item->follows;
     if (n > 0 && (!joined || !(right || full))) continue;
     if (right) n = 0;
     rc = wl_bind_item(b, item, k, &found[n++]);

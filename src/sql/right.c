@@ -28,7 +28,9 @@ static wl_status move_node(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
   *out = wl_bind_node(g->to, WL_B_FOUND);
   if (!*out) return wl_nomem(g->to->err);
   (*out)->source = m->source[e->source];
-  return WL_OK;
+  (*out)->op = e->op;
+  (*out)->index = e->index;
+  return wl_graft_expr(g, e->a, &(*out)->a);
 }
 
 static wl_status open_move(binder *b, const wl_query *q, moving *m) {
@@ -87,6 +89,7 @@ static wl_status left_side(binder *b, int k, wl_bsource *out, int *cols) {
   wl_status rc = fresh(b, &lb);
   if (!rc) rc = open_move(b, q, &m);
   if (!rc) rc = start(&lb, q, &m, &g);
+  if (!rc) rc = wl_graft_query(&g);
   if (rc) return rc;
   for (int c = 0; c < q->n_cols; c++) m.col[c] = q->cols[c];
   for (int s = 0; s < k && !rc; s++) {
@@ -118,6 +121,7 @@ static wl_status full_arm(binder *b, int k, const wl_bsource *left, const int *l
   wl_status rc = fresh(b, &ab);
   if (!rc) rc = open_move(b, q, &m);
   if (!rc) rc = start(&ab, q, &m, &g);
+  if (!rc) rc = wl_graft_query(&g);
   if (rc) return rc;
   for (int c = 0; c < q->n_cols; c++)
     m.col[c] = q->cols[c].source < k ? (wl_bcol){l, left_cols[c]} : (wl_bcol){r, q->cols[c].column};

@@ -48,6 +48,7 @@ static wl_status core(binder *b) {
   if (!rc && b->right)
     rc = b->n_outers ? wl_not_taken(b->err, "RIGHT or FULL JOIN in a subquery that refers outwards")
                      : wl_bind_right(b);
+  if (!rc) rc = wl_bind_implied(b);
   wl_query *q = b->q;
   if (rc) return rc;
   const wl_bsource *first = &q->sources[0];
@@ -129,6 +130,7 @@ typedef struct compound {
   int n_arms;
   wl_query **all;
   int n_all;
+  bool typed; /* as in wl_derived: ORDER BY makes SQLite put a long one together in steps */
 } compound;
 
 static wl_status concat(compound *c, wl_derived **out) {
@@ -138,6 +140,7 @@ static wl_status concat(compound *c, wl_derived **out) {
   if (!(*out)->arms) return wl_nomem(c->home->err);
   memcpy((*out)->arms, c->arms, (size_t)c->n_arms * sizeof *c->arms);
   (*out)->n_arms = c->n_arms;
+  (*out)->typed = c->typed;
   return WL_OK;
 }
 
@@ -236,46 +239,58 @@ static wl_status compound_order(compound *c, binder *b, const wl_select *s, bind
   return WL_OK;
 }
 
-static wl_status compound_of(binder *b, const wl_select *last) {
-  int n = 0, n_rows = 0, i = 0;
-  for (const wl_select *s = last; s; s = s->prior) {
-    n++;
-    for (const wl_expr_list *l = s->values; l; l = l->next) n_rows++;
-  }
+/* A core of a compound as one query: VALUES of several rows are a derived source's. */
+static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
+  wl_status rc = new_binder(b, s, true, out);
+  if (rc) return rc;
+  (*out)->in_compound = true;
+  if (!s->is_values) return core(*out);
+  if (!s->values->next) return values_row(*out, s->values->expr);
+  int n = 0, place;
+  for (const wl_expr_list *l = s->values; l; l = l->next) n++;
   compound c = {.home = b};
+  c.arms = c.all = WL_NEW_N(b->arena, wl_query *, n);
+  if (!c.arms) return wl_nomem(b->err);
+  for (const wl_expr_list *l = s->values; l && !rc; l = l->next) {
+    binder *row;
+    rc = new_binder(b, s, true, &row);
+    if (!rc) rc = values_row(row, l->expr);
+    if (!rc && row->n_outers) rc = wl_not_taken(b->err, "VALUES that refer outwards");
+    if (!rc) c.arms[c.n_arms++] = row->q;
+  }
+  c.n_all = c.n_arms;
+  wl_derived *d;
+  if (!rc) rc = concat(&c, &d);
+  if (!rc) rc = wl_bind_source(*out, (wl_bsource){.derived = d, .name = "values"}, &place);
+  return rc ? rc : all_columns(&c, *out, c.all[0]->n_results, false);
+}
+
+static wl_status compound_of(binder *b, const wl_select *last) {
+  int n = 0, i = 0;
+  for (const wl_select *s = last; s; s = s->prior) n++;
+  compound c = {.home = b, .typed = last->order_by && last->prior && last->prior->prior};
   const wl_select **cores = WL_NEW_N(b->arena, const wl_select *, n);
   binder **binders = WL_NEW_N(b->arena, binder *, n);
-  c.arms = WL_NEW_N(b->arena, wl_query *, n + n_rows);
-  c.all = WL_NEW_N(b->arena, wl_query *, n + n_rows);
+  c.arms = WL_NEW_N(b->arena, wl_query *, n);
+  c.all = WL_NEW_N(b->arena, wl_query *, n);
   if (!cores || !binders || !c.arms || !c.all) return wl_nomem(b->err);
   i = n;
   for (const wl_select *s = last; s; s = s->prior) cores[--i] = s;
   wl_status rc = WL_OK;
   for (i = 0; i < n && !rc; i++) {
-    const wl_expr_list *row = cores[i]->values;
     wl_compound op = i ? cores[i]->compound : WL_COMPOUND_UNION_ALL;
-    do {
-      binder *arm;
-      rc = new_binder(b, cores[i], true, &arm);
-      if (rc) break;
-      arm->in_compound = true;
-      rc = cores[i]->is_values ? values_row(arm, row->expr) : core(arm);
-      if (rc) break;
-      if (arm->n_outers) return wl_not_taken(b->err, "a compound SELECT that refers outwards");
-      binders[i] = arm;
-      c.all[c.n_all++] = arm->q;
-      if (op == WL_COMPOUND_UNION_ALL) {
-        c.arms[c.n_arms++] = arm->q;
-      } else {
-        if (cores[i]->is_values && row->next)
-          return wl_not_taken(b->err, "VALUES of several rows in a compound SELECT");
-        wl_query *q = NULL;
-        rc = combine(&c, op, arm->q, &q);
-        c.n_arms = 1;
-        c.arms[0] = q;
-      }
-      row = row ? row->next : NULL;
-    } while (!rc && row);
+    rc = arm_of(b, cores[i], &binders[i]);
+    if (rc) break;
+    if (binders[i]->n_outers) return wl_not_taken(b->err, "a compound SELECT that refers outwards");
+    c.all[c.n_all++] = binders[i]->q;
+    if (op == WL_COMPOUND_UNION_ALL) {
+      c.arms[c.n_arms++] = binders[i]->q;
+      continue;
+    }
+    wl_query *q = NULL;
+    rc = combine(&c, op, binders[i]->q, &q);
+    c.n_arms = 1;
+    c.arms[0] = q;
   }
   wl_derived *d;
   int place;

@@ -85,8 +85,9 @@ static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
   d->q->distinct = true;
   wl_graft g;
   wl_status rc = wl_graft_open(&g, d, q);
-  bool one = (mask & (mask - 1)) == 0;
-  int place, only = one ? __builtin_ctzll(mask) : 0;
+  int place, only = __builtin_ctzll(mask);
+  /* a source that may lack its row is not all there is to its columns */
+  bool one = (mask & (mask - 1)) == 0 && q->sources[only].how == WL_HOW_INNER;
   for (int s = 0; s < b->n_from && !rc; s++) {
     if (one && s != only) continue;
     wl_bsource copy = q->sources[s];
@@ -362,6 +363,9 @@ static wl_status exists(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
     (*out)->index = k;
     return wl_bind_negate(b, u == USE_ANTI, out);
   }
+  if (q->limit && q->limit->kind == WL_B_CONST && q->limit->value.t == WL_T_INT &&
+      q->limit->value.v == 0)
+    return wl_bind_constant(b, wl_int(u == USE_ANTI), out);
   rc = check_place(b);
   if (!rc && q->aggregate && !q->grouped && !q->having && harmless_limit(q))
     return wl_bind_constant(b, wl_int(u != USE_ANTI), out); /* there is always one row */

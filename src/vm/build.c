@@ -154,10 +154,12 @@ static void slots_task(void *arg, int worker, long task) {
       twice |= *s ^ WL_NO_ROW;
       *s = t->rows[i];
     }
-    if (twice) atomic_store(&b->twice, true);
+    if (twice && !b->in->first_only) atomic_store(&b->twice, true);
     return;
   }
-  for (wl_i64 i = 0; i < t->n; i++) {
+  for (wl_i64 i = 0; i < t->n && b->in->first_only; i++)
+    __atomic_store_n(&slots[t->words[i] - b->base], t->rows[i], __ATOMIC_RELAXED);
+  for (wl_i64 i = 0; i < t->n && !b->in->first_only; i++) {
     wl_u32 none = WL_NO_ROW;
     if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -247,7 +249,7 @@ static void place(build *b, part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
   if (l->slots[at] == WL_NO_ROW) {
     l->slots[at] = t->rows[i];
     l->words[at] = w;
-  } else {
+  } else if (!b->in->first_only) {
     atomic_store_explicit(&b->twice, true, memory_order_relaxed);
   }
   l->counts[at]++;
@@ -368,8 +370,9 @@ static wl_status make_list(build *b, wl_error *err) {
 }
 
 /* A table of so many words, where other threads' keys look at random, against one that hashes. */
-static bool direct_pays(wl_u64 span, wl_i64 n) {
+static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
   enum { ALWAYS = 1 << 16, CACHED = 1 << 23 };
+  if (span <= CACHED && (double)span * 2 <= n_probes) return true;
   return span <= ALWAYS || span <= 16 * (wl_u64)n || (span <= CACHED && span <= 64 * (wl_u64)n);
 }
 
@@ -387,7 +390,7 @@ static wl_status make(build *b, wl_error *err) {
     }
     wl_u64 span = (wl_u64)plan->hi[0] - (wl_u64)plan->lo[0] + 1 + plan->null_equal[0];
     l->span = span * plan->below[0];
-    if (direct_pays(l->span, b->n)) return make_direct(b, err);
+    if (direct_pays(l->span, b->n, b->in->n_probes)) return make_direct(b, err);
   }
   return make_hash(b, err);
 }
@@ -414,6 +417,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   if (!rc && b.block < 0) rc = wl_fail(err, WL_ERROR, "program: a build without a block");
   if (!rc) {
     atomic_init(&b.l->refs, 1);
+    b.l->id = wl_column_new_id();
     b.l->plan = in->plan;
     rc = collect(&b, err);
   }

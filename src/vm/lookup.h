@@ -50,6 +50,7 @@ typedef struct wl_key_plan {
 
 typedef struct wl_lookup {
   atomic_int refs;
+  wl_u64 id; /* as a column's */
   wl_key_plan plan;
   bool unique;   /* no word has two rows */
   bool direct;   /* else HASH; of NONE neither */
@@ -85,6 +86,8 @@ typedef struct wl_build_in {
   int threads;
   wl_u64 max_text;
   wl_i64 left;
+  double n_probes; /* how often it will be asked, about */
+  bool first_only; /* one row of each key is enough */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   wl_tally *tally; /* of p's instructions, or NULL */

@@ -306,6 +306,16 @@ static wl_status rebuild(const rows *r, wl_pool *pool, wl_i64 n, wl_batch **out,
   return rc;
 }
 
+/* Whether rows before and after place k are equal in ORDER BY and yet look different. */
+static bool cuts_ties(const rows *r, wl_i64 k) {
+  if (k <= 0 || k >= r->n || compare(r, r->at[k - 1], r->at[k]) != 0) return false;
+  for (int c = 0; c < r->p->n_given; c++) {
+    wl_val a = value(r, r->at[k - 1], c), b = value(r, r->at[k], c);
+    if (a.t != b.t || wl_cmp_val(a, b, WL_COLL_BINARY) != 0) return true;
+  }
+  return false;
+}
+
 wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
                            int threads, wl_status (*check)(void *arg, wl_error *err),
                            void *check_arg, wl_error *err) {
@@ -330,8 +340,11 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, 
     for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (place){(wl_u32)k, (wl_u32)j};
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
-  if (!rc && p->n_order && most >= 0 && most < r.n / 8) rc = keep_first(&r, most, err);
+  wl_i64 kept = most >= 0 ? most + p->checks_cut : most;
+  if (!rc && p->n_order && kept >= 0 && kept < r.n / 8) rc = keep_first(&r, kept, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);
+  if (!rc && p->checks_cut && (cuts_ties(&r, most) || cuts_ties(&r, p->offset)))
+    rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
   if (!rc) rc = rebuild(&r, pool, most >= 0 && most < r.n ? most : r.n, &out, err);
   while (*list) {
     wl_batch *b = *list;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_WAVE = 64 };
+enum { MAX_WAVE = 64, LEAST_ROWS = 4096 };
 
 const wl_program *wl_run_program(const wl_run *r) {
   return r->p;
@@ -67,8 +67,9 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
   }
-  wl_i64 most =
-      r->snap.n_rows < WL_TABLET_ROWS && !program->expands ? r->snap.n_rows : WL_TABLET_ROWS;
+  wl_i64 most = r->snap.n_rows;
+  if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
+  if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_pool_open(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
@@ -335,7 +336,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_status rc = wl_groups_finish(&f, &r->finished, err);
   if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
   *again = !rc && r->finished.again;
-  if (*again && r->p->n_joins) {
+  if (*again && r->p->unordered) {
     *again = false;
     wl_finished_close(&r->finished);
     return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");

@@ -6,7 +6,8 @@
 ** Invariants:
 ** 1. Pieces are in row order; batches are pushed in that order, those of a piece only when all
 **    pieces before it are done.
-** 2. A piece that gives rows has a worker (wl_exec) of its own and holds at most MOST batches;
+** 2. A piece that gives rows has a worker (wl_exec) of its own and holds batches for at most
+**    MOST_ROWS;
 **    one that aggregates never stops before its end, unless the run does.
 ** 3. Only the calling thread calls config.check; what it says stops all pieces.
 */
@@ -16,7 +17,7 @@
 #include "program/zone.h"
 #include <string.h>
 
-enum { MAX_PIECES = 64, MOST = 2, PER_THREAD = 16 };
+enum { MAX_PIECES = 64, MOST_ROWS = 2 * WL_TABLET_ROWS, PER_THREAD = 16 };
 
 typedef struct piece {
   wl_i64 first, n; /* rows of source 0 */
@@ -39,6 +40,7 @@ struct wl_expanding {
   wl_exec *idle[MAX_PIECES];
   int n_idle;
   wl_i64 max_rows; /* more would not be given */
+  int most;        /* batches of a piece */
   atomic_int pause;
   wl_status stopped; /* by check */
   wl_error why;
@@ -71,6 +73,7 @@ static wl_status open(wl_run *r, wl_error *err) {
   if (!e) return wl_nomem(err);
   e->r = r;
   wl_i64 share = r->snap.n_rows / ((wl_i64)r->config.threads * PER_THREAD);
+  e->most = (int)(MOST_ROWS / wl_pool_rows(r->pool));
   e->step = 1;
   while (e->step * 2 <= share && e->step < WL_TABLET_ROWS) e->step *= 2;
   return WL_OK;
@@ -134,7 +137,7 @@ static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups,
   while (!rc && !q->done && !atomic_load(&e->pause)) {
     wl_batch *b = NULL;
     if (gives) {
-      if (q->n_batches == MOST) break;
+      if (q->n_batches == e->most) break;
       rc = wl_batch_take(r->pool, &b, &q->error);
       if (rc) break;
       *q->end = b;
@@ -211,7 +214,7 @@ wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
                     ? -1
                     : r->to_give + r->to_skip;
   for (int i = 0; i < e->n; i++)
-    if (!e->pieces[i]->done && !e->pieces[i]->status && e->pieces[i]->n_batches < MOST)
+    if (!e->pieces[i]->done && !e->pieces[i]->status && e->pieces[i]->n_batches < e->most)
       e->work[n_work++] = e->pieces[i];
   atomic_store(&e->pause, 0);
   wl_threads_watch(r->in_order ? 1 : r->config.threads, n_work, piece_task, e, watch);

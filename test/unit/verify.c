@@ -1,7 +1,7 @@
 /*
 ** The program verifier: a right program passes; each kind of wrong one is refused.
 */
-#include "program/program.h"
+#include "vm/lookup.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +41,57 @@ static void reset(void) {
   p.n_columns = 1;
   p.results = results;
   p.n_results = 1;
+}
+
+/* SELECT 1 FROM t JOIN u ON u.b = t.a: source 1 has column 1, join 0 is an Expand (or a Probe)
+** that finds it by register 0; the test between Expand and Match is Found */
+static wl_instr join_code[10];
+static wl_reg join_columns[2], join_regs[4];
+static wl_u8 sources[2];
+static wl_join joins[1];
+static wl_lookup lookup;
+static wl_i16 keys[1];
+
+static void reset_join(wl_join_how how) {
+  const wl_instr right[] = {
+      {WL_OP__Open, 0, 0, 0, 0},     {WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 8},
+      {WL_OP__Column, 0, 0, 0, 0},   {WL_OP__Expand, 0, 0, 0, 0},
+      {WL_OP__Found, 1, 1, 0, 0},    {WL_OP__IfNot, 0, 1, 0, 6},
+      {WL_OP__Match, 0, 0, 0, 0},    {WL_OP__Result, 0, 0, 1, 0},
+      {WL_OP__Converge, 0, 0, 0, 0}, {WL_OP__Halt, 0, 0, 0, 0},
+  };
+  memcpy(join_code, right, sizeof right);
+  join_columns[0] = join_columns[1] = (wl_reg){WL_R_INT, false};
+  join_regs[0] = join_regs[2] = (wl_reg){WL_R_INT, false};
+  join_regs[1] = (wl_reg){WL_R_TRUTH, false};
+  join_regs[3] = (wl_reg){WL_R_INT, true};
+  sources[1] = 1;
+  keys[0] = 0;
+  memset(&lookup, 0, sizeof lookup);
+  lookup.plan.kind = WL_KEYS_INT;
+  lookup.plan.n = 1;
+  lookup.unique = true;
+  joins[0] =
+      (wl_join){.source = 1, .how = how, .lookup = &lookup, .keys = keys, .n_keys = 1, .match = 6};
+  p.code = join_code;
+  p.n_code = 10;
+  p.regs = join_regs;
+  p.n_regs = 4;
+  p.column_regs = join_columns;
+  p.n_columns = 2;
+  p.column_sources = sources;
+  p.n_sources = 2;
+  p.joins = joins;
+  p.n_joins = 1;
+  p.expands = true;
+  results[0].operand = WL_CONST(1);
+}
+
+static void accept(const char *what) {
+  wl_error err = {0};
+  wl_status rc = wl_program_verify(&p, &err);
+  printf("%s verify: %s%s%s\n", rc ? "not ok" : "ok", what, rc ? " - " : "", err.text);
+  failed |= rc != WL_OK;
 }
 
 static void refuse(const char *what) {
@@ -100,5 +151,69 @@ int main(void) {
   refuse("an accumulator that is not there");
   p.n_code = 7;
   refuse("no Halt at the end");
+
+  for (int how = WL_HOW_INNER; how <= WL_HOW_MARK; how++) {
+    reset_join((wl_join_how)how);
+    accept("a join with a test");
+  }
+  joins[0].match = -1;
+  refuse("a join without its Match");
+  reset_join(WL_HOW_INNER);
+  joins[0].match = 5;
+  refuse("a join whose Match is elsewhere");
+  reset_join(WL_HOW_INNER);
+  join_code[5].c = 8;
+  refuse("a test that jumps past its Match");
+  reset_join(WL_HOW_INNER);
+  results[0].operand = 0;
+  refuse("a register from before the Expand");
+  reset_join(WL_HOW_INNER);
+  join_code[3].c = 1;
+  refuse("a join that is not there");
+  reset_join(WL_HOW_INNER);
+  keys[0] = WL_CONST(2);
+  refuse("a key of another type");
+  reset_join(WL_HOW_INNER);
+  lookup.plan.n = 2;
+  refuse("keys of another number");
+  reset_join(WL_HOW_INNER);
+  joins[0].lookup = NULL;
+  refuse("a join without a lookup");
+  reset_join(WL_HOW_INNER);
+  joins[0].source = 2;
+  refuse("a source out of bounds");
+  reset_join(WL_HOW_INNER);
+  join_code[2] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  keys[0] = WL_CONST(1);
+  refuse("a column of a source that has no row yet");
+  reset_join(WL_HOW_SEMI);
+  join_code[7] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  refuse("a column of a source after a semi-join");
+  reset_join(WL_HOW_LEFT);
+  join_code[7] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  refuse("a column that may be missing, in a register without NULL");
+  reset_join(WL_HOW_LEFT);
+  join_code[7] = (wl_instr){WL_OP__Column, 3, 1, 0, 0};
+  accept("a column that may be missing");
+  reset_join(WL_HOW_INNER);
+  join_code[4] = join_code[3];
+  refuse("a join inside a test");
+  reset_join(WL_HOW_INNER);
+  join_code[6] = (wl_instr){WL_OP__Found, 1, 1, 0, 0};
+  refuse("a test that does not end");
+  reset_join(WL_HOW_LEFT);
+  join_code[3].op = WL_OP__Probe;
+  join_code[5] = join_code[6] = join_code[4];
+  accept("a Probe");
+  lookup.unique = false;
+  refuse("a Probe that may find several rows");
+  reset_join(WL_HOW_LEFT);
+  join_code[3].op = WL_OP__Probe;
+  join_code[5] = join_code[6] = join_code[4];
+  lookup.plan.kind = WL_KEYS_VALUES;
+  refuse("a Probe of hashes");
+  reset_join(WL_HOW_INNER);
+  join_code[3].op = WL_OP__Build;
+  refuse("a Build in the middle");
   return failed;
 }

@@ -398,6 +398,40 @@ static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
   return true;
 }
 
+/* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
+** are the bytes looked at. */
+static bool equals_text(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  if ((in->op != WL_OP__EqV && in->op != WL_OP__NeV) || in->c != WL_COLL_BINARY ||
+      WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
+      x->lists[column_source(x->p, x->pending[reg])])
+    return false;
+  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  if (c->phys != WL_P_TEXT || k->type != WL_R_TEXT) return false;
+  const wl_u64 *places = (const wl_u64 *)s->data + x->row;
+  wl_val want = get(k, 0);
+  wl_u8 *d = x->regs[in->d].t, yes = in->op == WL_OP__EqV ? WL_TRUE : WL_FALSE,
+        no = in->op == WL_OP__EqV ? WL_FALSE : WL_TRUE;
+  long_as(d, places, x->selected ? x->sel : NULL, n, want.n);
+  for (int i = 0; i < n; i++) {
+    if (d[i]) {
+      wl_u32 at = (wl_u32)places[x->selected ? x->sel[i] : i];
+      d[i] = memcmp(s->heap + at, wl_bytes(want), want.n) == 0 ? yes : no;
+    } else {
+      d[i] = no;
+    }
+  }
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, x->selected ? x->sel : NULL, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
 /* Rows of the second block's source. */
 static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
@@ -528,6 +562,7 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
+  if (equals_text(x, in, n)) return;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {

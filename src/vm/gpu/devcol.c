@@ -1,5 +1,6 @@
 /*
-** Columns on a device; see devcol.h. A copy is one allocation: data, valid bits, tags, heap.
+** Columns on a device; see devcol.h. A copy is one allocation: data, valid bits, tags, heap; of a
+** lookup all its arrays.
 */
 #include "vm/gpu/devcol.h"
 #include "base/mem.h"
@@ -18,8 +19,12 @@ static int slot_of(const wl_device *d, bool mapped) {
 /* Takes a resident copy out of its device's list and frees it. */
 static void forget(wl_devcol **at) {
   wl_devcol *c = *at;
+  int slot = slot_of(c->device, c->mapped);
   *at = c->next;
-  c->column->copy[slot_of(c->device, c->mapped)] = NULL;
+  if (c->lookup)
+    c->lookup->copy[slot] = NULL;
+  else
+    c->column->copy[slot] = NULL;
   wl_devcol_free(c);
   wl_mem_free(c);
 }
@@ -28,12 +33,17 @@ static wl_devcol **head(wl_device *d) {
   return (wl_devcol **)&d->residents;
 }
 
+/* A lookup is one query's, or a few's: nobody counts its uses. */
+static wl_i64 uses_of(const wl_devcol *c) {
+  return c->column ? c->column->copy_uses[slot_of(c->device, c->mapped)] : 1;
+}
+
 /* Gives up a resident column of one memory; false when all are in use by this wave. */
 static bool evict(wl_device *d, bool mapped) {
   wl_evict e = {0};
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
     if ((*at)->mapped == mapped && (*at)->last_use < d->clock)
-      wl_evict_offer(&e, at, (*at)->last_use, (*at)->column->copy_uses[slot_of(d, mapped)]);
+      wl_evict_offer(&e, at, (*at)->last_use, uses_of(*at));
   wl_devcol **choice = wl_evict_choice(&e);
   if (choice) forget(choice);
   return choice != NULL;
@@ -93,7 +103,7 @@ void wl_devcol_free(wl_devcol *c) {
     c->device->host_free(c->device, c->memory);
   else
     wl_dev_free(c->device, c->memory, c->n_bytes);
-  if (c->mapped && c->column) c->device->mapped -= (wl_i64)c->n_bytes;
+  if (c->mapped && (c->column || c->lookup)) c->device->mapped -= (wl_i64)c->n_bytes;
   c->memory = NULL;
 }
 
@@ -128,20 +138,28 @@ static int list_pieces(const wl_column *c, int first, int end, const layout *l, 
   return n;
 }
 
+/* Memory for a copy of n bytes; *address is where kernels find it. */
+static wl_status open_copy(wl_device *d, size_t n, wl_way way, wl_devcol *out,
+                           const wl_u8 **address, wl_error *err) {
+  memset(out, 0, sizeof *out);
+  out->device = d;
+  out->n_bytes = n;
+  out->mapped = way == WL_WAY_MAPPED;
+  wl_status rc = out->mapped ? d->host_alloc(d, n ? n : 1, &out->memory, err)
+                             : wl_dev_alloc(d, n, &out->memory, err);
+  void *at = out->memory;
+  if (!rc && out->mapped) rc = d->host_address(d, out->memory, &at, err);
+  *address = at;
+  if (rc) wl_devcol_free(out);
+  return rc;
+}
+
 wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
                          int threads, wl_devcol *out, wl_error *err) {
   layout l = lay_out(c, first, end);
-  memset(out, 0, sizeof *out);
-  out->device = d;
-  out->n_bytes = l.end;
-  out->mapped = way == WL_WAY_MAPPED;
-  void *address = NULL;
-  wl_status rc = out->mapped ? d->host_alloc(d, l.end ? l.end : 1, &out->memory, err)
-                             : wl_dev_alloc(d, l.end, &out->memory, err);
+  const wl_u8 *base = NULL;
+  wl_status rc = open_copy(d, l.end, way, out, &base, err);
   if (rc) return rc;
-  address = out->memory;
-  if (out->mapped) rc = d->host_address(d, out->memory, &address, err);
-  const wl_u8 *base = address;
   out->k.phys = c->phys;
   out->k.data = base;
   if (l.tags > l.valid) out->k.valid = base + l.valid;
@@ -153,7 +171,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   size_t n = (size_t)(end - first);
   wl_u64 *heap_base = wl_mem_zalloc(n * sizeof *heap_base);
   wl_piece *pieces = wl_mem_alloc((4 * n + 1) * sizeof *pieces);
-  if (!rc && (!heap_base || !pieces)) rc = wl_nomem(err);
+  if (!heap_base || !pieces) rc = wl_nomem(err);
   if (!rc) {
     int n_pieces = list_pieces(c, first, end, &l, heap_base, pieces);
     rc = wl_stage_in(d, way, threads, out->memory, pieces, n_pieces, err);
@@ -164,19 +182,41 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   return rc;
 }
 
-/* The column goes: so do its copies. */
-static void drop(wl_column *c) {
+/* An owner goes: so do its copies. */
+static void drop_copies(void *const *copy, void *const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
-    wl_device *d = c->on[k];
+    wl_device *d = on[k];
     if (!d) continue;
     wl_device_lock(d);
     for (wl_devcol **at = head(d); *at; at = &(*at)->next) {
-      if (*at != c->copy[k]) continue;
+      if (*at != copy[k]) continue;
       forget(at);
       break;
     }
     wl_device_unlock(d);
   }
+}
+static void drop(wl_column *c) {
+  drop_copies(c->copy, c->on);
+}
+static void drop_lookup(wl_lookup *l) {
+  drop_copies(l->copy, l->on);
+}
+
+/* Makes room for n more mapped bytes. */
+static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
+  while (d->mapped + n > d->mapped_budget && evict(d, true)) {
+  }
+  if (d->mapped + n > d->mapped_budget)
+    return wl_fail(err, WL_FULL, "host_budget leaves no room for mapped columns");
+  return WL_OK;
+}
+
+/* A copy that was made becomes resident; its owner is set. */
+static void settle(wl_device *d, wl_devcol *r) {
+  if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
+  r->next = *head(d);
+  *head(d) = r;
 }
 
 wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
@@ -185,22 +225,17 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
   int slot = slot_of(d, mapped);
   wl_devcol *r = c->copy[slot];
   if (!r) {
-    wl_i64 n_bytes = (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets);
-    while (mapped && d->mapped + n_bytes > d->mapped_budget && evict(d, true)) {
-    }
-    if (mapped && d->mapped + n_bytes > d->mapped_budget)
-      return wl_fail(err, WL_FULL, "host_budget leaves no room for mapped columns");
+    wl_status rc = mapped ? map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
+    if (rc) return rc;
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
-    wl_status rc = wl_devcol_copy(d, c, 0, c->n_tablets, way, threads, r, err);
+    rc = wl_devcol_copy(d, c, 0, c->n_tablets, way, threads, r, err);
     if (rc) {
       wl_mem_free(r);
       return rc;
     }
-    if (mapped) d->mapped += n_bytes;
     r->column = c;
-    r->next = *head(d);
-    *head(d) = r;
+    settle(d, r);
     c->copy[slot] = r;
     c->on[slot] = d;
     c->drop = drop;
@@ -208,6 +243,77 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
   r->last_use = d->clock; /* evict takes only what is older */
   *out = r;
   return WL_OK;
+}
+
+/* ---- lookups */
+
+enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
+
+/* The arrays of a lookup: pieces in their order, empty where there is none; returns the bytes. */
+static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
+  size_t n_slots = l->direct ? (size_t)l->span : (size_t)l->mask + 1, at = 0;
+  const struct {
+    const void *from;
+    size_t n;
+  } parts[L_PARTS] = {[L_WORDS] = {l->words, n_slots * 8},
+                      [L_SLOTS] = {l->slots, n_slots * 4},
+                      [L_COUNTS] = {l->counts, n_slots * 4},
+                      [L_STARTS] = {l->starts, (n_slots + 1) * 4},
+                      [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
+  for (int k = 0; k < L_PARTS; k++) {
+    pieces[k] = (wl_piece){at, parts[k].from, parts[k].from ? parts[k].n : 0};
+    at += aligned(pieces[k].n);
+  }
+  return at;
+}
+
+size_t wl_devlookup_bytes(const wl_lookup *l) {
+  wl_piece pieces[L_PARTS];
+  return lay_out_lookup(l, pieces);
+}
+
+wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
+                                wl_error *err) {
+  bool mapped = way == WL_WAY_MAPPED;
+  int slot = slot_of(d, mapped);
+  wl_devcol *r = l->copy[slot];
+  if (!r) {
+    wl_piece pieces[L_PARTS];
+    size_t n = lay_out_lookup(l, pieces);
+    wl_status rc = mapped ? map_room(d, (wl_i64)n, err) : WL_OK;
+    if (rc) return rc;
+    r = wl_mem_zalloc(sizeof *r);
+    if (!r) return wl_nomem(err);
+    const wl_u8 *base = NULL;
+    rc = open_copy(d, n, way, r, &base, err);
+    if (!rc) rc = wl_stage_in(d, way, threads, r->memory, pieces, L_PARTS, err);
+    if (rc) {
+      if (r->memory) wl_devcol_free(r);
+      wl_mem_free(r);
+      return rc;
+    }
+    r->k.data = base;
+    r->lookup = l;
+    settle(d, r);
+    l->copy[slot] = r;
+    l->on[slot] = d;
+    l->drop = drop_lookup;
+  }
+  r->last_use = d->clock;
+  return WL_OK;
+}
+
+void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {
+  wl_piece pieces[L_PARTS];
+  const wl_devcol *r = l->copy[slot_of(d, mapped)];
+  lay_out_lookup(l, pieces);
+  const void *at[L_PARTS];
+  for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;
+  out->words = at[L_WORDS];
+  out->slots = at[L_SLOTS];
+  out->starts = at[L_STARTS];
+  out->rows = at[L_ROWS];
+  out->mask = l->mask;
 }
 
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {

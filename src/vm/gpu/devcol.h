@@ -1,7 +1,7 @@
 /*
 ** Columns on a device: resident copies of whole columns, kept between statements inside a
 ** budget, in the device's memory or in pinned host memory that kernels read (mapped); and
-** copies of a few tablets for one launch.
+** copies of a few tablets for one launch. Lookups of joins are kept there in the same way.
 **
 ** Invariants:
 ** 1. Everything here but wl_devcol_info is called under the device's lock.
@@ -15,11 +15,13 @@
 #include "vm/gpu/device.h"
 #include "vm/gpu/kargs.h"
 #include "vm/gpu/stage.h"
+#include "vm/lookup.h"
 
 typedef struct wl_devcol {
   struct wl_devcol *next;
   wl_device *device;
-  wl_column *column; /* whose copy it is; NULL for a temporary one */
+  wl_column *column; /* whose copy it is; NULL for a temporary one, or … */
+  wl_lookup *lookup; /* … of a lookup */
   wl_kcol k;         /* addresses */
   void *memory;      /* the device's, or for a mapped copy the host's address */
   size_t n_bytes;
@@ -42,6 +44,12 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
                              wl_error *err) WL_MUST;
 /* That copy, which the caller knows is there, or NULL. */
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped);
+/* The same for a lookup; where its arrays are is told by wl_devlookup_join. */
+size_t wl_devlookup_bytes(const wl_lookup *l);
+wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
+                                wl_error *err) WL_MUST;
+/* Sets what a join reads of the lookup, whose copy is there. */
+void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out);
 /* A run will use the column, in one memory or the other: counts it. */
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped);
 /* Its addresses as seen from tablet first on. */

@@ -4,11 +4,12 @@
 **
 ** A block's shared memory:
 **
-**     | operands | constants | counts | registers | accumulators |
+**     | operands | constants | counts | registers | row numbers | accumulators |
 **
 ** operands: one wl_kopnd per register and constant. constants: 16 bytes each (value,
 ** length, tag, valid, truth). counts: for the compaction. registers: planes of
-** T * WL_K_ROWS entries. accumulators: slots of T entries of 8 bytes.
+** T * WL_K_ROWS entries. row numbers: such a plane of 4-byte entries for each joined source that
+** is read. accumulators: slots of T entries of 8 bytes.
 */
 #ifndef WL_KARGS_H
 #define WL_KARGS_H
@@ -32,7 +33,7 @@ typedef struct wl_kinstr {
   wl_u16 op;
   wl_i16 d, a, b, c;
   wl_i16 acc_slot; /* first slot of accumulator d */
-  wl_i16 number;   /* c where it is a number */
+  wl_i16 number; /* c where it is a number; of Column and Found: the plane of row numbers, from 1 */
   wl_i16 pad;
 } wl_kinstr;
 
@@ -61,6 +62,32 @@ typedef struct wl_kset {
   wl_u32 coll, has_null;
 } wl_kset;
 
+#define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
+
+/* A key of a join: see wl_key_plan. */
+typedef struct wl_kjkey {
+  wl_i64 lo, hi;
+  wl_u64 below;
+  wl_i32 operand; /* index into the operand table */
+  wl_u32 null_equal;
+} wl_kjkey;
+
+/* How Probe finds a row: see wl_join and wl_lookup. */
+typedef struct wl_kjoin {
+  const wl_kjkey *keys;
+  const wl_u64 *words; /* NULL: direct */
+  const wl_u32 *slots; /* NULL: direct, by starts */
+  const wl_u32 *starts;
+  const wl_u32 *rows; /* NULL: slots are the rows */
+  wl_u64 mask;
+  wl_u32 n_keys;
+  wl_u32 first;                  /* without keys: the row that all find, or none */
+  wl_u32 plane;                  /* of row numbers, from 1; 0: nobody reads them */
+  wl_u8 real;                    /* the key is one real */
+  wl_u8 drops_lost, drops_found; /* rows that found none, or one, are not for the block */
+  wl_u8 pad;
+} wl_kjoin;
+
 typedef struct wl_kout {
   wl_u64 *v;
   wl_u32 *n;
@@ -82,10 +109,11 @@ typedef struct wl_kargs {
   const wl_kcol *cols;
   const wl_kmap *maps;
   const wl_kset *sets;
+  const wl_kjoin *joins;
   const wl_kout *outs;
   const wl_kacc *accs;
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;
-  wl_u32 const_offset, count_offset, acc_offset; /* in shared memory */
+  wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
   wl_u64 *ticket;  /* the next tile */
   wl_u64 *tiles;   /* look-back states, one a tile */

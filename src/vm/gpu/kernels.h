@@ -11,7 +11,7 @@
 ** Ordering: tile numbers come from a ticket, so every earlier tile has been started and
 ** look-back ends. Aggregates need no order: tiles go round the blocks.
 ** GROUP BY has a kernel of its own over the same program loop (kgroup.h), ORDER BY several
-** small ones (korder.h).
+** small ones (korder.h). kjoin.h reads columns and finds the rows of joined sources.
 */
 #ifndef WL_KERNELS_H
 #define WL_KERNELS_H
@@ -74,32 +74,7 @@ WL_FN void k_set_val(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_val v) {
     k_set_valid(sh, d, slot, (wl_u8)(v.t != WL_T_NULL));
 }
 
-/* ---- columns */
-
-WL_FN void k_load(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, const wl_kcol *c, wl_u64 row) {
-  wl_u64 v = 0;
-  wl_u8 valid = 1;
-  if (c->valid) valid = (wl_u8)(c->valid[row >> 3] >> (row & 7) & 1);
-  switch (c->phys) {
-  case WL_P_I8: v = (wl_u64)(wl_i64)((const wl_i8 *)(const void *)c->data)[row]; break;
-  case WL_P_I16: v = (wl_u64)(wl_i64)((const wl_i16 *)(const void *)c->data)[row]; break;
-  case WL_P_I32: v = (wl_u64)(wl_i64)((const wl_i32 *)(const void *)c->data)[row]; break;
-  case WL_P_F32: v = wl_f64_bits((double)((const float *)(const void *)c->data)[row]); break;
-  default: v = ((const wl_u64 *)(const void *)c->data)[row]; break;
-  }
-  if (c->phys == WL_P_TEXT || c->phys == WL_P_ANY) {
-    wl_u8 tag = c->phys == WL_P_TEXT ? WL_T_TEXT : c->tags[row];
-    wl_u32 n = 0;
-    if (tag >= WL_T_TEXT) {
-      n = (wl_u32)(v >> 32);
-      v = (wl_u64)(size_t)(c->heap + c->heap_base[row >> 16] + (wl_u32)v);
-    }
-    *(wl_u32 *)(void *)(sh + d->n + 4 * slot) = n;
-    if (c->phys == WL_P_ANY) sh[d->t + slot] = tag;
-  }
-  k_set_bits(sh, d, slot, v);
-  if (d->type != WL_R_ANY) k_set_valid(sh, d, slot, valid);
-}
+#include "vm/gpu/kjoin.h"
 
 /* ---- maps */
 
@@ -220,7 +195,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_PLAN(F)    break;
 #define K_RESULT(F)  break;
 #define K_COLUMN(F)                                                                                \
-  K_EACH K_LIVE k_load(sh, d, K_SLOT, &args->cols[in.a], base + K_SLOT);                           \
+  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, base, act);                            \
   break;
 #define K_FILTER(F)                                                                                \
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
@@ -364,9 +339,14 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
   break;
-#define K_PROBE(F) break;
-#define K_MATCH(F) break;
-#define K_FOUND(F) break;
+#define K_PROBE(F)                                                                                 \
+  act = k_probe(args, sh, opnds, &args->joins[in.number], act);                                    \
+  if (!simt_any(act != 0)) return 0;                                                               \
+  break;
+#define K_FOUND(F)                                                                                 \
+  K_EACH K_LIVE                                                                                    \
+    sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
+  break;
 #define K_AGG(F)                                                                                   \
   K_EACH K_LIVE {                                                                                  \
     if (g) kg_add(sh, g, &in, a, K_SLOT, base + K_SLOT, group[k]);                                 \

@@ -33,6 +33,8 @@ typedef struct wl_device_state {
   __int128 *magnitude;    /* [n_accs]: sum of |v| so far, of AggSumX */
   wl_dgroups *groups;     /* of GROUP BY, until the host has them; else NULL */
   wl_dorder order;        /* what the device does of DISTINCT and ORDER BY */
+  bool *far;              /* [n_columns + n_joins]: what joins read, columns and lookups: mapped */
+  wl_i64 n_sides;         /* bytes of it on the device */
 } wl_device_state;
 
 typedef struct wl_launch {
@@ -61,6 +63,13 @@ typedef struct wl_launch {
 static inline bool wl_launch_mapped(const wl_device_state *s) {
   return s->mode == WL_TRANSFER_MAPPED;
 }
+
+/* sides.c: sees to it that what joins read is there, and stays there for this wave. WL_NOT_TAKEN:
+** there is no room. */
+wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+/* Column k, of a joined source, and join k as the kernel wants it, with its keys. */
+wl_kcol wl_sides_column(const wl_run *r, const wl_device_state *s, int k);
+wl_kjoin wl_sides_join(const wl_run *r, const wl_device_state *s, int k, wl_kjkey *keys);
 
 /* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If it gave
 ** all rows, only the columns to be given are fetched, and nothing is left to do. */

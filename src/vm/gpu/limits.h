@@ -10,7 +10,8 @@ enum {
   WL_GPU_MAX_COLUMNS = 64,
   WL_GPU_MAX_RESULTS = 64,
   WL_GPU_MAX_ACCS = 32,
-  WL_GPU_MAX_MAPS = 64
+  WL_GPU_MAX_MAPS = 64,
+  WL_GPU_MAX_JOINS = 64
 };
 
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;

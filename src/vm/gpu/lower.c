@@ -5,6 +5,7 @@
 #include "vm/fsum.h"
 #include "vm/gpu/group_device.h"
 #include "vm/gpu/limits.h"
+#include "vm/lookup.h"
 #include <math.h>
 #include <string.h>
 
@@ -74,6 +75,50 @@ static wl_u32 place_registers(const wl_program *p, int first, int end, const int
   return most;
 }
 
+/* ---- joins */
+
+static const wl_join *probed(const wl_program *p, const wl_instr *in) {
+  return in->op == WL_OP__Probe ? &p->joins[in->c] : NULL;
+}
+
+/* The joined source that an instruction reads a row of, or 0. */
+static int source_read(const wl_program *p, const wl_instr *in) {
+  return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : 0;
+}
+
+/* What a lookup must be for Probe to find its rows here. */
+static wl_status join_fits(const wl_join *j, wl_error *err) {
+  const wl_lookup *l = j->lookup;
+  bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
+  if (!l) return WL_OK; /* not built yet; looked at again before it is used */
+  if (l->plan.kind == WL_KEYS_VALUES)
+    return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
+  if (l->plan.kind == WL_KEYS_REAL && l->plan.null_equal[0])
+    return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
+  if (one && !l->unique && l->n_rows > 1)
+    return wl_not_taken(err, "a join that finds several rows runs on the CPU only");
+  return WL_OK;
+}
+
+/* Gives a plane to each source whose row a Probe finds and a later opcode reads. */
+static wl_status place_rows(const wl_program *p, int first, int end, wl_lowered *out,
+                            wl_error *err) {
+  wl_status rc = WL_OK;
+  for (int pc = first; pc < end && !rc; pc++) {
+    const wl_join *j = probed(p, &p->code[pc]);
+    bool read = false;
+    int s = source_read(p, &p->code[pc]);
+    if (s && !out->planes[s])
+      return wl_not_taken(err, "source %d has no row that the kernel found", s);
+    if (!j) continue;
+    rc = join_fits(j, err);
+    for (int k = pc + 1; k < end; k++) read |= source_read(p, &p->code[k]) == j->source;
+    if (read && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI)
+      out->planes[j->source] = (wl_u8)++out->n_planes;
+  }
+  return rc;
+}
+
 static wl_i16 opnd_index(const wl_program *p, wl_i16 x) {
   return WL_IS_CONST(x) ? (wl_i16)(p->n_regs + WL_CONST_OF(x)) : x;
 }
@@ -88,7 +133,7 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
     k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, in->a);
     k->b = want[2] == ' ' ? 0 : opnd_index(p, in->b);
     k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
-    k->number = in->c;
+    k->number = source_read(p, in) ? out->planes[source_read(p, in)] : in->c;
     if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
     if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
         in->op == WL_OP__Lower)
@@ -157,6 +202,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   if (p->n_maps > WL_GPU_MAX_MAPS || p->n_insets > WL_GPU_MAX_MAPS)
     return wl_not_taken(err, "the program has %d maps and %d sets, the kernel takes %d", p->n_maps,
                         p->n_insets, WL_GPU_MAX_MAPS);
+  if (p->n_joins > WL_GPU_MAX_JOINS || p->n_sources > WL_GPU_MAX_JOINS + 1)
+    return wl_not_taken(err, "the program has %d joins, the kernel takes %d", p->n_joins,
+                        WL_GPU_MAX_JOINS);
   wl_status rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
   if (rc) return rc;
   size_t n_regs = (size_t)p->n_regs;
@@ -170,7 +218,10 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   out->opnds = WL_NEW_N(arena, wl_kopnd, out->n_opnds);
   out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
   out->anchors = WL_NEW_N(arena, int, p->n_accs);
+  out->planes = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   if (arena->failed) return wl_nomem(err);
+  rc = place_rows(p, first, end, out, err);
+  if (rc) return rc;
   last_uses(p, first, end, last);
   wl_u32 per_row = place_registers(p, first, end, last, place, owner);
   lower_accs(p, out);
@@ -178,8 +229,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   out->count_offset = out->const_offset + 16 * out->n_consts;
   wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
   for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
-    wl_u32 used = registers + per_row * out->threads * WL_K_ROWS;
-    out->acc_offset = (used + 15) & ~15u;
+    wl_u32 rows = out->threads * WL_K_ROWS;
+    out->plane_offset = (registers + per_row * rows + 15) & ~15u;
+    out->acc_offset = (out->plane_offset + 4 * out->n_planes * rows + 15) & ~15u;
     out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
     if (out->n_shared <= (wl_u32)d->max_shared) break;
     if (out->threads <= 32)

@@ -1,7 +1,7 @@
 /*
 ** A program's table block made ready for the interpreter kernel: instructions with operand
 ** indexes, and the layout of a block's shared memory, registers sharing room once their
-** last reader is past.
+** last reader is past. Each joined source that is read has a plane of row numbers there.
 */
 #ifndef WL_LOWER_H
 #define WL_LOWER_H
@@ -16,10 +16,17 @@ typedef struct wl_lowered {
   wl_kacc *accs;
   int *anchors; /* of each accumulator */
   wl_u32 n_code, n_opnds, n_consts, n_slots;
-  wl_u32 const_offset, count_offset, acc_offset, n_shared;
+  wl_u32 const_offset, count_offset, plane_offset, acc_offset, n_shared;
+  wl_u8 *planes; /* [n_sources]: each one's plane of row numbers, from 1, or 0 */
+  wl_u32 n_planes;
   wl_u32 threads; /* of a block */
   bool makes_text;
 } wl_lowered;
+
+/* The source that column k of a program is of. */
+static inline int wl_column_source(const wl_program *p, int k) {
+  return p->column_sources ? p->column_sources[k] : 0;
+}
 
 /* For blocks of so many threads (0: the device's choice), or fewer where shared memory is short.
 ** All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */

@@ -40,6 +40,7 @@ wl_dorder wl_dorder_plan(const wl_program *p) {
   wl_dorder o = {p->distinct, p->n_order > 0, NULL};
   if ((p->distinct && p->n_given > WL_KO_FIELDS / 2) || p->n_order > WL_KO_FIELDS / 2)
     o = (wl_dorder){false, false, "too many columns"};
+  if (p->checks_cut) o = (wl_dorder){false, false, "LIMIT that must not cut between equal rows"};
   for (int k = 0; k < p->n_given && o.distinct; k++)
     if (!is_number(p, k)) o = (wl_dorder){false, false, "DISTINCT of text or of several types"};
   for (int k = 0; k < p->n_order && o.order; k++)

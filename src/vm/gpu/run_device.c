@@ -77,7 +77,7 @@ static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
 }
 
 /*
-** The argument block: counters, code, operands, constants and their text, columns, maps,
+** The argument block: counters, code, operands, constants and their text, columns, maps, joins,
 ** outputs, accumulators. Walked twice: once to measure, once to fill.
 */
 static void blob_fill(launch *l) {
@@ -88,6 +88,7 @@ static void blob_fill(launch *l) {
   wl_u64 zero[COUNTERS] = {0};
   wl_kmap maps[WL_GPU_MAX_MAPS];
   wl_kset sets[WL_GPU_MAX_MAPS];
+  wl_kjoin joins[WL_GPU_MAX_JOINS];
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
@@ -99,7 +100,8 @@ static void blob_fill(launch *l) {
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = l->s->resident
+    wl_kcol kc = wl_column_source(p, k) > 0 ? wl_sides_column(l->r, l->s, k)
+                 : l->s->resident
                      ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
                  : l->cols ? l->cols[k].k
                            : (wl_kcol){0};
@@ -126,6 +128,12 @@ static void blob_fill(launch *l) {
       if (q->v[i].t >= WL_T_TEXT) put_text(l, &at, q->v[i], place + (size_t)i * sizeof *q->v);
   }
   a->sets = blob_put(l, &at, sets, (size_t)p->n_insets * sizeof *sets);
+  for (int k = 0; k < p->n_joins; k++) {
+    wl_kjkey keys[WL_LOOKUP_KEYS];
+    joins[k] = wl_sides_join(l->r, l->s, k, keys);
+    joins[k].keys = blob_put(l, &at, keys, joins[k].n_keys * sizeof *keys);
+  }
+  a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -139,6 +147,7 @@ static void blob_fill(launch *l) {
   a->n_slots = low->n_slots;
   a->const_offset = low->const_offset;
   a->count_offset = low->count_offset;
+  a->plane_offset = low->plane_offset;
   a->acc_offset = low->acc_offset;
   a->n_rows = l->n_rows;
   a->n_tiles = l->n_tiles;
@@ -178,8 +187,9 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
   if (!l->cols) return wl_nomem(err);
   for (int k = 0; k < r->p->n_columns && !rc; k++)
-    rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, way_of(r, l->s), r->config.threads,
-                        &l->cols[k], err);
+    if (wl_column_source(r->p, k) == 0)
+      rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, way_of(r, l->s),
+                          r->config.threads, &l->cols[k], err);
   if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
   took(l->s, T_DATA, start);
   return rc;
@@ -197,7 +207,8 @@ static wl_status launch_open(launch *l, wl_error *err) {
   l->d->queue = l->queue;
   wl_status rc = s->resident ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel will read it */
-    l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
+    if (wl_column_source(r->p, k) == 0)
+      l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && r->second_block < 0) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && r->second_block < 0) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
@@ -353,7 +364,7 @@ static size_t tablet_bytes(const wl_run *r, const state *s, bool columns) {
   for (int k = 0; k < r->p->n_columns && columns; k++) {
     const wl_column *c = r->snap.cols[k];
     size_t most = 0;
-    for (int t = 0; t < c->n_tablets; t++) {
+    for (int t = 0; t < c->n_tablets && wl_column_source(r->p, k) == 0; t++) {
       size_t b = wl_devcol_bytes(c, t, t + 1);
       if (b > most) most = b;
     }
@@ -374,6 +385,7 @@ static void hold_residents(wl_run *r, state *s) {
   wl_i64 before = d->n_in;
   for (int k = 0; k < r->p->n_columns && s->resident; k++) {
     wl_devcol *c;
+    if (wl_column_source(r->p, k) > 0) continue;
     if (wl_devcol_resident(d, r->snap.cols[k], way_of(r, s), r->config.threads, &c, &why))
       s->resident = false;
   }
@@ -382,23 +394,31 @@ static void hold_residents(wl_run *r, state *s) {
   took(s, T_DATA, start);
 }
 
+static wl_status hold_sides(wl_run *r, state *s, wl_error *err) {
+  double start = wl_clock_ns();
+  wl_status rc = r->p->n_joins ? wl_sides_hold(r, s, err) : WL_OK;
+  took(s, T_DATA, start);
+  return rc;
+}
+
 /* Chooses the mode, residency and the size of blocks. */
 static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   wl_device *d = r->config.device;
   const wl_transfer *want = &r->config.transfer;
   wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(r, s, false), fixed = 1 << 16;
   for (int k = 0; k < r->p->n_columns; k++)
-    n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
+    if (wl_column_source(r->p, k) == 0)
+      n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
-  wl_i64 held = s->groups ? wl_dgroups_bytes(s->groups) : 0;
+  wl_i64 held = s->n_sides + (s->groups ? wl_dgroups_bytes(s->groups) : 0);
   for (int k = 0; k < r->p->n_maps; k++) { /* they travel with the arguments */
     const wl_map *m = &r->p->maps[k];
     fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
   }
   bool fits = n_bytes + bare + fixed + held <= d->budget;
   /* auto leaves a quarter for results, or resident columns would make many small blocks */
-  if (want->mode == WL_TRANSFER_AUTO && n_bytes > d->budget / 4 * 3) fits = false;
+  if (want->mode == WL_TRANSFER_AUTO && n_bytes + s->n_sides > d->budget / 4 * 3) fits = false;
   s->mode = want->mode;
   if (s->mode == WL_TRANSFER_AUTO || s->mode == WL_TRANSFER_CACHED)
     s->mode = fits ? WL_TRANSFER_CACHED : WL_TRANSFER_STREAM;
@@ -438,7 +458,9 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   wl_status rc =
       wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads, &s->low, err);
   for (int k = 0; k < r->p->n_columns && !rc; k++)
-    wl_devcol_use(r->config.device, r->snap.cols[k], r->config.transfer.mode == WL_TRANSFER_MAPPED);
+    wl_devcol_use(r->config.device, r->snap.cols[k],
+                  r->config.transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(r->p, k));
+  if (!rc) rc = hold_sides(r, s, err);
   if (r->collects && r->second_block < 0) s->order = wl_dorder_plan(r->p);
   if (!rc && r->p->grouped)
     rc = wl_dgroups_open(r->p, r->config.device, r->snap.n_rows, &s->low, &s->groups, err);
@@ -623,8 +645,9 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
   } else {
     state *s = r->device_state;
     bool was = s->resident;
-    hold_residents(r, s);
-    if (was && !s->resident) rc = plan_groups(r, s, err);
+    rc = hold_sides(r, s, err);
+    if (!rc) hold_residents(r, s);
+    if (!rc && was && !s->resident) rc = plan_groups(r, s, err);
   }
   if (!rc) rc = one_wave(r, r->device_state, err);
   if (!rc && ((state *)r->device_state)->groups) rc = wl_gather_wave(r, r->device_state, err);

@@ -1,0 +1,2 @@
+-- order: none
+SELECT * FROM Authors WHERE lastname = 'Campbell'

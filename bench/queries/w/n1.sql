@@ -1,0 +1,2 @@
+-- order: none
+SELECT * FROM Authors WHERE nameid = 20

@@ -1,0 +1,2 @@
+-- order: none
+SELECT * FROM Document WHERE titleid = 11

@@ -1,0 +1,84 @@
+/*
+** The test of the suites: every query at a small scale, on one engine, against SQLite, and
+** run by that engine itself.
+**
+** 1. The tables are in memory, so that nothing is left behind; DuckDB has no part in it.
+** 2. SQLite has the same rows with all keys declared: without an index some of these queries
+**    take it minutes even here. The answers do not depend on it.
+** 3. A query that warplite leaves to SQLite is a failure, and is not run a second time. With
+**    --allow-sqlite it is counted as skipped, with the reason.
+*/
+#include "../../test/tap.h"
+#include "run.h"
+
+/* True if warplite says already when preparing that SQLite is to run it. */
+static bool left_to_sqlite(struct bench *b, int side, const char *sql) {
+  sqlite3_stmt *stmt = NULL;
+  char why[WHY];
+  bool left = set_side(b, &sides[side], why) &&
+              warplite_prepare(b->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+              strncmp(warplite_reason(b->db), "sqlite", 6) == 0;
+  sqlite3_finalize(stmt);
+  return left;
+}
+
+static void check_query(struct plan *p, const struct many *u, const struct text_query *q,
+                        sqlite3 *keyed, int side) {
+  struct bench *b = &p->b;
+  struct answer want = {0}, got = {0};
+  struct digest sqlite = {.full = true, .keep = &want}, ours = {.full = true, .keep = &got};
+  char name[64], why[WHY] = "";
+  double ms;
+  snprintf(name, sizeof name, "%s %s [%s]", u->name, q->name, p->engine);
+  sqlite3 *tested = b->db;
+  b->db = keyed;
+  bool ok = side_run(b, &sides[0], q->sql, &sqlite, &ms, why);
+  b->db = tested;
+  if (!ok) {
+    tap_bad(name, "SQLite: %s", why);
+  } else if (left_to_sqlite(b, side, q->sql)) {
+    if (p->allow_sqlite)
+      tap_skip(name, warplite_reason(b->db));
+    else
+      tap_bad(name, "not native: %s", warplite_reason(b->db));
+  } else if (!side_run(b, &sides[side], q->sql, &ours, &ms, why)) {
+    tap_bad(name, "%s", why);
+  } else if (!answer_same(&want, &got, q->ordered, REAL_TOLERANCE, false, why, sizeof why)) {
+    tap_bad(name, "%s (%s)", why, warplite_reason(b->db));
+  } else if (!ran_there(b, &sides[side])) {
+    tap_bad(name, "not native: %s", warplite_reason(b->db));
+  } else {
+    if (b->verbose) printf("# %lld rows, %s\n", (long long)want.n_rows, warplite_reason(b->db));
+    tap_ok(name);
+  }
+  answer_free(&want);
+  answer_free(&got);
+}
+
+void suite_check(struct plan *p, const struct many *u) {
+  struct bench *b = &p->b;
+  struct query_list list = {0};
+  char why[WHY] = "";
+  int side = side_called(p->engine);
+  sqlite3 *keyed = NULL;
+  if (!queries_read(&list, p->queries, u->name, why, sizeof why) ||
+      !store_sqlite(&keyed, NULL, u->name, u->make, scale_of(p, u), true, u->analyze, why,
+                    sizeof why) ||
+      !store_sqlite(&b->db, NULL, u->name, u->make, scale_of(p, u), p->keys, u->analyze, why,
+                    sizeof why)) {
+    tap_bad(u->name, "%s", why);
+    goto done;
+  }
+  if (warplite_enable(b->db) != SQLITE_OK) {
+    tap_bad(u->name, "warplite_enable: %s", warplite_errmsg(b->db));
+    goto done;
+  }
+  b->lenient = true; /* what is not native is said as such, beside whether it is right */
+  for (int i = 0; i < list.n; i++)
+    if (query_wanted(p, list.query[i].name)) check_query(p, u, &list.query[i], keyed, side);
+done:
+  sqlite3_close(keyed);
+  sqlite3_close(b->db);
+  b->db = NULL;
+  queries_free(&list);
+}

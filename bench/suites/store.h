@@ -1,0 +1,33 @@
+/*
+** Where the suites' rows go: a SQLite file that is made once and used again, or a database
+** in memory; and DuckDB.
+**
+** Stands between the generators (gen.h) and the benchmark (suites.c).
+**
+** 1. A file is written under another name and renamed when it is whole. Its name has the
+**    suite, the scale and GENERATOR_VERSION; a file of that name is taken as it is.
+** 2. Keys of one column are INTEGER PRIMARY KEYs. Keys of several are declared only where
+**    `keys` is set: without them SQLite has no index but those it builds for a query.
+** 3. ANALYZE, which only counts rows where there is no index, is run for the suites whose
+**    plans it betters in SQLite: those of the star schema and of w become up to 15 times
+**    faster, query 8 of TPC-H 70 times slower.
+** 4. DuckDB gets the same columns, without keys: SQLite's INTEGER PRIMARY KEY is the table
+**    itself, while a key of DuckDB's would be an index that its joins do not use.
+*/
+#ifndef SUITES_STORE_H
+#define SUITES_STORE_H
+
+#include <sqlite3.h>
+#include "../duck.h"
+#include "gen.h"
+
+enum { GENERATOR_VERSION = 1 }; /* to be raised with every change of the rows */
+
+typedef void make_fn(struct sink *, double scale);
+
+/* Both leave a message in why and return false on failure. */
+bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *make, double scale,
+                  bool keys, bool analyze, char *why, size_t n_why);
+bool store_duck(struct duck *d, make_fn *make, double scale, char *why, size_t n_why);
+
+#endif

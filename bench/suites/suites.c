@@ -1,0 +1,239 @@
+/*
+** The suites of several tables: the Star Schema Benchmark, TPC-H and the queries of the 2014
+** paper, on SQLite, DuckDB and warplite. `bench/run BUILD --suite NAME` runs this program;
+** with --check it is the test that test/run runs.
+**
+** This file holds the options. The tables are made by ssb.c, tpch.c and works.c into the
+** sinks of store.c; the queries are in bench/queries (queries.c); measure.c runs and
+** compares, report.c prints, check.c tests.
+**
+** The exit status is 0 only if every answer was the right one; with --check, only if also
+** every query ran on the engine that was asked for.
+*/
+#include <errno.h>
+#include "../../test/tap.h"
+#include "run.h"
+
+#define DEFAULT_SIDES "sqlite,duckdb,cpu,cuda"
+
+const struct many suites_of_tables[3] = {
+    {"ssb", "Star Schema Benchmark", "of scale factor 1", ssb_make, 0.2, true,
+     "SELECT max(lo_tax) FROM lineorder"},
+    {"tpch", "TPC-H", "of scale factor 1", tpch_make, 0.1, false,
+     "SELECT max(l_quantity) FROM lineitem"},
+    {"w", "Digital humanities", "million documents and authors", works_make, 1, true,
+     "SELECT max(nameid) FROM Authors"},
+};
+enum { N_MANY = 3 };
+
+struct options {
+  const char *suite, *sides, *json, *duck_path;
+  bool check, no_sqlite, no_duckdb;
+};
+
+static void usage(FILE *out) {
+  fprintf(
+      out,
+      "usage: suites [options]\n"
+      "  --suite LIST       of ssb, tpch and w, by commas, or all (default: all)\n"
+      "  --scale X          scale factor; of w: million documents and authors (default: ssb\n"
+      "                     0.2, tpch 0.1, w 1; with --check 0.01)\n"
+      "  --only LIST        these queries only, by commas\n"
+      "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
+      "  --engines LIST     sides, by commas (default: " DEFAULT_SIDES ")\n"
+      "  --no-sqlite        leave SQLite out: DuckDB's answers are then the right ones\n"
+      "  --sqlite-limit S   stop a statement in SQLite after S seconds (default: 20; 0: never)\n"
+      "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
+      "  --no-duckdb        leave DuckDB out\n"
+      "  --set NAME=VALUE   a setting for warplite, any number of times\n"
+      "  --cached           columns stay on the device: --set transfer=cached\n"
+      "  --uncached         columns go there for every query: --set transfer=serial\n"
+      "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
+      "  --data FOLDER      where the SQLite files are kept (default: bench/out)\n"
+      "  --queries FOLDER   where the queries are (default: bench/queries)\n"
+      "  --json FILE        where the results go (default: bench/out/suites.json)\n"
+      "  --check            test: every query against SQLite, and native\n"
+      "  --engine NAME      what is tested: cpu, sim or cuda (default: cpu)\n"
+      "  --allow-sqlite     test: a query that is not native may run in SQLite\n"
+      "  -v                 print what warplite_reason() says of each query\n"
+      "sides:\n");
+  for (int s = 0; s < N_SIDES; s++) fprintf(out, "  %-16s %s\n", sides[s].name, sides[s].what);
+}
+
+/* Whether name is one of the names in a list with commas. */
+static bool in_list(const char *list, const char *name) {
+  for (size_t n = strlen(name); list && *list; list += *list == ',') {
+    size_t k = strcspn(list, ",");
+    if (k == n && strncmp(list, name, n) == 0) return true;
+    list += k;
+  }
+  return false;
+}
+
+bool query_wanted(const struct plan *p, const char *name) {
+  return !p->only || in_list(p->only, name);
+}
+
+double scale_of(const struct plan *p, const struct many *u) {
+  return p->scale > 0 ? p->scale : u->scale;
+}
+
+static bool wrong(const char *format, const char *what) {
+  fprintf(stderr, "suites: ");
+  fprintf(stderr, format, what);
+  fputc('\n', stderr);
+  return false;
+}
+
+static bool parse_number(const char *text, double least, double most, double *out) {
+  char *end;
+  *out = strtod(text, &end);
+  if (*text && !*end && *out >= least && *out <= most) return true;
+  return wrong("%s is no number that makes sense here", text);
+}
+
+static bool parse_value(struct plan *p, struct options *o, const char *name, char *value) {
+  double number;
+  if (strcmp(name, "--suite") == 0) {
+    o->suite = value;
+  } else if (strcmp(name, "--scale") == 0) {
+    return parse_number(value, 0.0001, 100, &p->scale);
+  } else if (strcmp(name, "--only") == 0) {
+    p->only = value;
+  } else if (strcmp(name, "--runs") == 0) {
+    if (!parse_number(value, 1, MAX_RUNS, &number)) return false;
+    p->b.n_runs = (int)number;
+    if (p->b.n_sqlite_runs > p->b.n_runs) p->b.n_sqlite_runs = p->b.n_runs;
+  } else if (strcmp(name, "--engines") == 0) {
+    o->sides = value;
+  } else if (strcmp(name, "--sqlite-limit") == 0) {
+    return parse_number(value, 0, 1e6, &p->sqlite_limit_s);
+  } else if (strcmp(name, "--duckdb") == 0) {
+    o->duck_path = value;
+  } else if (strcmp(name, "--data") == 0) {
+    p->data = value;
+  } else if (strcmp(name, "--queries") == 0) {
+    p->queries = value;
+  } else if (strcmp(name, "--json") == 0) {
+    o->json = value;
+  } else if (strcmp(name, "--engine") == 0) {
+    p->engine = value;
+  } else if (strcmp(name, "--set") == 0) {
+    char *equals = strchr(value, '=');
+    if (!equals || p->b.n_sets == MAX_SETS) return wrong("--set %s: not name=value", value);
+    *equals = '\0';
+    p->b.sets[p->b.n_sets++] = (struct setting){value, equals + 1};
+  } else {
+    usage(stderr);
+    return wrong("unknown option %s", name);
+  }
+  return true;
+}
+
+static bool parse_flag(struct plan *p, struct options *o, const char *name) {
+  bool cached = strcmp(name, "--cached") == 0;
+  if (cached || strcmp(name, "--uncached") == 0) {
+    if (p->b.n_sets == MAX_SETS) return false;
+    p->b.sets[p->b.n_sets++] = (struct setting){"transfer", cached ? "cached" : "serial"};
+  } else if (strcmp(name, "-v") == 0) {
+    p->b.verbose = true;
+  } else if (strcmp(name, "--keys") == 0) {
+    p->keys = true;
+  } else if (strcmp(name, "--check") == 0) {
+    o->check = true;
+  } else if (strcmp(name, "--allow-sqlite") == 0) {
+    p->allow_sqlite = true;
+  } else if (strcmp(name, "--no-sqlite") == 0) {
+    o->no_sqlite = true;
+  } else if (strcmp(name, "--no-duckdb") == 0) {
+    o->no_duckdb = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static bool choose_sides(struct bench *b, const struct options *o) {
+  char name[32];
+  for (const char *p = o->sides; *p; p += *p == ',') {
+    size_t n = strcspn(p, ",");
+    snprintf(name, sizeof name, "%.*s", (int)n, p);
+    int s = side_called(name);
+    if (s < 0) return wrong("no side is called \"%s\"", name);
+    b->on[s] = true;
+    p += n;
+  }
+  int duck = side_called("duckdb");
+  b->on[0] &= !o->no_sqlite;
+  if (b->on[duck] && !o->check) {
+    char why[WHY] = "its library was not named; bench/run fetches it";
+    b->on[duck] =
+        !o->no_duckdb && o->duck_path && duck_find(&b->duck, o->duck_path, why, sizeof why);
+    if (!b->on[duck]) {
+      b->duck.lib = NULL;
+      if (!o->no_duckdb) printf("duckdb: left out (%s)\n", why);
+    }
+  }
+  return true;
+}
+
+int main(int argc, char **argv) {
+  static struct plan p = {.b = {.n_runs = 5, .n_sqlite_runs = 3},
+                          .queries = "bench/queries",
+                          .data = "bench/out",
+                          .sqlite_limit_s = 20,
+                          .engine = "cpu"};
+  struct options o = {.suite = "all", .sides = DEFAULT_SIDES, .json = "bench/out/suites.json"};
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      usage(stdout);
+      return 0;
+    }
+    if (parse_flag(&p, &o, argv[i])) continue;
+    if (i + 1 == argc) {
+      wrong("%s is unknown or wants a value", argv[i]);
+      return 2;
+    }
+    if (!parse_value(&p, &o, argv[i], argv[i + 1])) return 2;
+    i++;
+  }
+  bool all = strcmp(o.suite, "all") == 0;
+  int n_chosen = 0;
+  for (int i = 0; i < N_MANY; i++) n_chosen += all || in_list(o.suite, suites_of_tables[i].name);
+  if (n_chosen == 0) {
+    wrong("--suite %s: there are ssb, tpch and w", o.suite);
+    return 2;
+  }
+  if (!choose_sides(&p.b, &o)) return 2;
+  if (o.check) {
+    int side = side_called(p.engine);
+    if (side < 0 || sides[side].kind != SIDE_ARROW) {
+      wrong("--engine %s: there are cpu, sim and cuda", p.engine);
+      return 2;
+    }
+    if (p.scale == 0) p.scale = 0.01;
+    for (int i = 0; i < N_MANY; i++)
+      if (all || in_list(o.suite, suites_of_tables[i].name)) suite_check(&p, &suites_of_tables[i]);
+    return tap_done();
+  }
+
+  struct json j = {fopen(o.json, "w"), true};
+  if (!j.out) {
+    fprintf(stderr, "suites: cannot write %s: %s\n", o.json, strerror(errno));
+    return 2;
+  }
+  json_open(&j, NULL, '{');
+  json_facts(&j, &p.b);
+  json_open(&j, "suites", '[');
+  for (int i = 0; i < N_MANY; i++)
+    if (all || in_list(o.suite, suites_of_tables[i].name))
+      suite_measure(&p, &suites_of_tables[i], &j);
+  json_close(&j, ']');
+  json_number(&j, "failures", p.b.n_failures);
+  json_close(&j, '}');
+  fputc('\n', j.out);
+  if (fclose(j.out) != 0) return wrong("cannot write %s", o.json), 2;
+  printf("\nwritten: %s\n", o.json);
+  if (p.b.n_failures) fprintf(stderr, "suites: %d failures\n", p.b.n_failures);
+  return p.b.n_failures ? 1 : 0;
+}

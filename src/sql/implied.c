@@ -1,0 +1,82 @@
+/*
+** What an OR implies: conditions that every branch asks for, and conditions on one source that
+** every branch has in some form. They join and filter early; the OR itself stays. Part of the
+** binder.
+**
+**     (a = b AND x = 1) OR (a = b AND x = 2 AND y > 3)
+**     implies a = b, and x = 1 OR x = 2
+*/
+#include "sql/bind_impl.h"
+#include <string.h>
+
+enum { MAX_BRANCHES = 32 };
+
+static int branches(wl_bexpr *e, wl_bexpr **out, int n) {
+  if (e->kind == WL_B_OR) {
+    n = branches(e->a, out, n);
+    return n < MAX_BRANCHES ? branches(e->b, out, n) : n;
+  }
+  if (n < MAX_BRANCHES) out[n] = e;
+  return n + 1;
+}
+
+static bool has_conjunct(const wl_bexpr *e, const wl_bexpr *x) {
+  if (e->kind == WL_B_AND) return has_conjunct(e->a, x) || has_conjunct(e->b, x);
+  return wl_bexpr_same(e, x);
+}
+
+/* The conjuncts of e over just these sources, as one condition; NULL: there are none. */
+static wl_status part_of(binder *b, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
+  if (e->kind == WL_B_AND) {
+    wl_status rc = part_of(b, e->a, sources, out);
+    return rc ? rc : part_of(b, e->b, sources, out);
+  }
+  return wl_bexpr_sources(e) == sources ? wl_bind_and(b, out, e) : WL_OK;
+}
+
+/* Conjuncts of the first branch that all others have too. */
+static wl_status common(binder *b, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **to) {
+  if (e->kind == WL_B_AND) {
+    wl_status rc = common(b, e->a, list, n, to);
+    return rc ? rc : common(b, e->b, list, n, to);
+  }
+  for (int k = 1; k < n; k++)
+    if (!has_conjunct(list[k], e)) return WL_OK;
+  return wl_bind_and(b, to, e);
+}
+
+static wl_status imply(binder *b, wl_bexpr *e, wl_bexpr **to) {
+  wl_bexpr *list[MAX_BRANCHES];
+  if (e->kind == WL_B_AND) {
+    wl_status rc = imply(b, e->a, to);
+    return rc ? rc : imply(b, e->b, to);
+  }
+  if (e->kind != WL_B_OR) return WL_OK;
+  wl_u64 all = wl_bexpr_sources(e);
+  int n = branches(e, list, 0);
+  if (n > MAX_BRANCHES || (all & (all - 1)) == 0) return WL_OK;
+  wl_status rc = common(b, list[0], list, n, to);
+  for (int s = 0; s < b->q->n_sources && !rc; s++) {
+    wl_bexpr *any = NULL;
+    int k = 0;
+    for (; k < n && (all >> s & 1) && !rc; k++) {
+      wl_bexpr *part = NULL;
+      rc = part_of(b, list[k], 1ULL << s, &part);
+      if (rc || !part) break;
+      if (any)
+        rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, any, part, &any);
+      else
+        any = part;
+    }
+    if (!rc && k == n && any) rc = wl_bind_and(b, to, any);
+  }
+  return rc;
+}
+
+wl_status wl_bind_implied(binder *b) {
+  wl_query *q = b->q;
+  wl_bexpr *more = NULL;
+  if (!q->where || q->n_sources < 2) return WL_OK;
+  wl_status rc = imply(b, q->where, &more);
+  return rc || !more ? rc : wl_bind_and(b, &q->where, more);
+}

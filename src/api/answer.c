@@ -106,7 +106,8 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .device = wanted ? device_of(c, &why) : NULL,
                         .kept = &c->lookups,
                         .check = wl_conn_check,
-                        .check_arg = c};
+                        .check_arg = c,
+                        .notes = c->notes};
   rc = wl_query_ready(env, t->query, t->facts.rowid_order, out, err);
   if (rc || !wanted || out->device) return rc;
   if (env->device) sqlite3_snprintf((int)sizeof why.text, why.text, "%s", out->why_cpu);

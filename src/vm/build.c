@@ -100,9 +100,11 @@ static void pairs_task(void *arg, int worker, long task) {
   wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
   if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return;
   wl_status rc = WL_OK;
-  if (!b->workers[worker])
+  bool fresh = !b->workers[worker];
+  if (fresh)
     rc =
         wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], &t->error);
+  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, &t->error);
   if (!rc && sink_room(s)) rc = wl_nomem(&t->error);
   s->plan = &in->plan;
   s->n = 0;

@@ -29,6 +29,7 @@
 #include "program/program.h"
 #include "store/column.h"
 #include "vm/cpu/words.h"
+#include "vm/tally.h"
 
 #define WL_NO_ROW 0xffffffffu
 
@@ -89,6 +90,7 @@ typedef struct wl_build_in {
   bool first_only; /* one row of each key is enough */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
+  wl_tally *tally; /* of p's instructions, or NULL */
 } wl_build_in;
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) WL_MUST;
 

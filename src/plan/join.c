@@ -34,7 +34,6 @@ typedef struct planner {
   int n_on[WL_MAX_SOURCES];
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must be there before */
   double rows[WL_MAX_SOURCES];  /* that pass the source's own conjuncts */
-  double thin[WL_MAX_SOURCES];  /* those of them that are left where later steps thin them out */
   wl_u64 leads[WL_MAX_SOURCES]; /* sources whose one row this one's columns give */
   double *distinct;             /* of each column, once asked for */
 } planner;
@@ -159,7 +158,10 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   wl_join_how how = p->q->sources[s].how;
   const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
-  double share = 1, build = p->thin[s], all = (double)p->in->n_rows[s];
+  double share = 1, all = (double)p->in->n_rows[s];
+  /* those that come later thin out its rows; those before it do so by joining */
+  double build = all * share_left(p, s, before | bit(s));
+  if (build > p->rows[s]) build = p->rows[s];
   bool thinned = false; /* what leads here has been thinned out by it already */
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
@@ -382,10 +384,6 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   }
   if (rc) return rc;
   find_leads(&p);
-  for (int s = 0; s < n; s++) {
-    p.thin[s] = (double)in->n_rows[s] * share_left(&p, s, bit(s));
-    if (p.thin[s] > p.rows[s]) p.thin[s] = p.rows[s];
-  }
   rc = n <= MAX_DP ? by_sets(&p, order) : greedily(&p, order);
   if (rc) return rc;
   plan->driver = order[0];

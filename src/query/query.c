@@ -302,7 +302,7 @@ static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err)
 static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
   in->rowid_order = false;
   in->unordered = true;
-  if (q->n_sources > 1) return;
+  if (q->n_sources > 1 || q->combines) return;
   if (top && q->simple) {
     in->rowid_order = rowid_order;
     in->unordered = false;

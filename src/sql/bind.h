@@ -157,6 +157,7 @@ typedef struct wl_bdep {
 typedef struct wl_query {
   const char *schema, *table; /* of a simple query: as written */
   wl_u64 table_id;
+  bool combines; /* UNION and the like: which of equal rows stands for them is SQLite's affair */
   bool simple; /* over one table and nothing else: SQLite's scan of it can be known */
   wl_bsource *sources;
   int n_sources;

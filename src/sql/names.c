@@ -164,6 +164,12 @@ static wl_status own_column(binder *b, const wl_expr *e, wl_bexpr **out) {
 static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
   *out = NULL;
   if (e->table || !b->sees_alias || b->in_alias || !b->select) return WL_OK;
+  for (int k = 0; k < b->q->n_results; k++) { /* bound already */
+    const wl_result_col *c = b->result_cols[k];
+    if (!c || !c->alias || sqlite3_stricmp(c->alias, e->name) != 0) continue;
+    *out = b->q->results[k];
+    return WL_OK;
+  }
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {
     if (!c->alias || !c->expr || sqlite3_stricmp(c->alias, e->name) != 0) continue;
     b->in_alias = true;

@@ -174,7 +174,7 @@ static wl_status combine(compound *c, wl_compound op, wl_query *right, wl_query 
   rc = concat(c, &d);
   if (!rc) rc = wl_bind_source(b, (wl_bsource){.derived = d, .name = "left side"}, &place);
   if (!rc) rc = all_columns(c, b, n, true);
-  b->q->distinct = true;
+  b->q->distinct = b->q->combines = true;
   *out = b->q;
   if (rc || op == WL_COMPOUND_UNION) return rc;
   wl_bexpr *on = NULL;
@@ -302,6 +302,46 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   return rc;
 }
 
+/* ---- columns that nothing reads, of subqueries and views that were taken in */
+
+static void mark(const wl_bexpr *e, bool *seen, bool *used) {
+  if (!e || seen[e->id]) return;
+  seen[e->id] = true;
+  if (e->kind == WL_B_OUTER) return; /* what it refers to is another query's */
+  if (e->kind == WL_B_COLUMN) used[e->slot] = true;
+  for (int k = 0; k < e->n_list; k++) mark(e->list[k], seen, used);
+  mark(e->a, seen, used);
+  mark(e->b, seen, used);
+}
+
+static wl_status prune(binder *b) {
+  wl_query *q = b->q;
+  bool *seen = WL_NEW_N(b->arena, bool, q->n_exprs + 1);
+  bool *used = WL_NEW_N(b->arena, bool, q->n_cols + 1);
+  if (!seen || !used) return wl_nomem(b->err);
+  for (int k = 0; k < q->n_results; k++) mark(q->results[k], seen, used);
+  for (int k = 0; k < q->n_groups; k++) mark(q->groups[k], seen, used);
+  for (int k = 0; k < q->n_order; k++) mark(q->order[k].expr, seen, used);
+  for (int k = 0; k < q->n_sources; k++) mark(q->sources[k].on, seen, used);
+  for (int k = 0; k < q->n_aggs; k++) {
+    mark(q->aggs[k].arg, seen, used);
+    mark(q->aggs[k].separator, seen, used);
+  }
+  mark(q->where, seen, used);
+  mark(q->having, seen, used);
+  mark(q->limit, seen, used);
+  mark(q->offset, seen, used);
+  int n = 0;
+  for (int k = 0; k < q->n_cols; k++) {
+    if (!used[k]) continue;
+    b->nodes[k]->slot = n;
+    b->nodes[n] = b->nodes[k];
+    q->cols[n++] = q->cols[k];
+  }
+  q->n_cols = n;
+  return WL_OK;
+}
+
 /* ---- whole statements */
 
 wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binder **child,
@@ -317,6 +357,7 @@ wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binde
   else if (!rc)
     rc = core(b);
   if (!rc) rc = limits(b, s);
+  if (!rc) rc = prune(b);
   b->all->depth--;
   *child = b;
   *out = b->q;

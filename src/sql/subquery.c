@@ -511,15 +511,17 @@ static bool all_groupable(const wl_bexpr *e, int *n) {
   return groupable(e, &i, &o);
 }
 
-static void list_groupable(const wl_bexpr *e, wl_bexpr **inner, const wl_bexpr **outer, int *n) {
+static void list_groupable(const wl_bexpr *e, wl_bexpr **inner, const wl_bexpr **outer,
+                           const wl_bexpr **conds, int *n) {
   if (!e) return;
   if (e->kind == WL_B_AND) {
-    list_groupable(e->a, inner, outer, n);
-    list_groupable(e->b, inner, outer, n);
+    list_groupable(e->a, inner, outer, conds, n);
+    list_groupable(e->b, inner, outer, conds, n);
     return;
   }
   const wl_bexpr *i = NULL;
   groupable(e, &i, &outer[*n]);
+  conds[*n] = e;
   inner[(*n)++] = (wl_bexpr *)(size_t)i;
 }
 
@@ -530,10 +532,11 @@ static wl_status group_by_keys(binder *b, binder *child, wl_bexpr *inner, const 
   wl_bexpr *result = q->results[0], *on = NULL, *value;
   wl_bexpr **keys = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
   const wl_bexpr **outers = WL_NEW_N(b->arena, const wl_bexpr *, n + 1);
+  const wl_bexpr **conds = WL_NEW_N(b->arena, const wl_bexpr *, n + 1);
   wl_derived *d;
   int place, m = 0;
-  if (!keys || !outers) return wl_nomem(b->err);
-  list_groupable(outer, keys, outers, &m);
+  if (!keys || !outers || !conds) return wl_nomem(b->err);
+  list_groupable(outer, keys, outers, conds, &m);
   q->where = inner;
   q->simple = false;
   wl_status rc = with_values(child, keys, n, true);
@@ -549,7 +552,10 @@ static wl_status group_by_keys(binder *b, binder *child, wl_bexpr *inner, const 
     if (!rc) col->has_coll = keys[k]->has_coll;
     if (!rc) rc = wl_graft_expr(&g, outers[k], &o);
     if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, o, col, &eq);
-    if (!rc) rc = wl_bind_and(b, &on, eq);
+    if (rc) break;
+    eq->cmp_affinity = conds[k]->cmp_affinity; /* which side stood left counts */
+    eq->cmp_coll = conds[k]->cmp_coll;
+    rc = wl_bind_and(b, &on, eq);
   }
   if (!rc) rc = wl_bind_column(b, place, n, result->affinity, WL_COLL_BINARY, &value);
   if (rc) return rc;

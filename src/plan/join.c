@@ -299,7 +299,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
     if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))))
       continue;
     if (inner) used[k] = true;
-    if (list[k].sources == bit(s))
+    if (list[k].sources == bit(s) || (!inner && list[k].sources == 0))
       rc = push(p, &st->filters, list[k].e);
     else if (key_of(&list[k], s, before, &st->keys[st->n_keys]))
       st->n_keys++;

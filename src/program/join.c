@@ -361,7 +361,7 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc) rc = wl_compile_constant(c, wl_null(), &unknown);
   if (rc || (!l->has_null && !wl_nullable(&x))) return rc;
-  if (e->index)
+  if (e->index || plan->steps[step].tests.n)
     return wl_not_taken(c->err, "IN with NULLs, of a subquery that refers to the query round it");
   unknown.truth = true;
   wl_domain d = wl_domain_int(0, 1, true);

@@ -306,13 +306,23 @@ static wl_status rebuild(const rows *r, wl_pool *pool, wl_i64 n, wl_batch **out,
   return rc;
 }
 
-/* Whether rows before and after place k are equal in ORDER BY and yet look different. */
-static bool cuts_ties(const rows *r, wl_i64 k) {
-  if (k <= 0 || k >= r->n || compare(r, r->at[k - 1], r->at[k]) != 0) return false;
+static bool look_alike(const rows *r, place a, place b) {
   for (int c = 0; c < r->p->n_given; c++) {
-    wl_val a = value(r, r->at[k - 1], c), b = value(r, r->at[k], c);
-    if (a.t != b.t || wl_cmp_val(a, b, WL_COLL_BINARY) != 0) return true;
+    wl_val x = value(r, a, c), y = value(r, b, c);
+    if (x.t != y.t || wl_cmp_val(x, y, WL_COLL_BINARY) != 0) return false;
   }
+  return true;
+}
+
+/* Whether place k parts rows that are equal in ORDER BY and do not all look alike. all: no row
+** was left out before. */
+static bool cuts_ties(const rows *r, wl_i64 k, bool all) {
+  if (k <= 0 || k >= r->n || compare(r, r->at[k - 1], r->at[k]) != 0) return false;
+  if (!all) return true;
+  for (wl_i64 i = k - 1; i >= 0 && compare(r, r->at[i], r->at[k]) == 0; i--)
+    if (!look_alike(r, r->at[i], r->at[k])) return true;
+  for (wl_i64 i = k + 1; i < r->n && compare(r, r->at[i], r->at[k]) == 0; i++)
+    if (!look_alike(r, r->at[i], r->at[k])) return true;
   return false;
 }
 
@@ -341,9 +351,10 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, 
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
   wl_i64 kept = most >= 0 ? most + p->checks_cut : most;
-  if (!rc && p->n_order && kept >= 0 && kept < r.n / 8) rc = keep_first(&r, kept, err);
+  bool all = !(p->n_order && kept >= 0 && kept < r.n / 8);
+  if (!rc && !all) rc = keep_first(&r, kept, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);
-  if (!rc && p->checks_cut && (cuts_ties(&r, most) || cuts_ties(&r, p->offset)))
+  if (!rc && p->checks_cut && (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
     rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
   if (!rc) rc = rebuild(&r, pool, most >= 0 && most < r.n ? most : r.n, &out, err);
   while (*list) {

@@ -5,6 +5,7 @@
 #include "vm/cpu/exec_impl.h"
 #include "vm/cpu/loops.h"
 #include "vm/cpu/narrow.h"
+#include "vm/cpu/pick.h"
 #include "vm/cpu/search.h"
 #include "base/mem.h"
 #include "vm/calls.h"
@@ -281,26 +282,18 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
-/* Values of rows that lie anywhere in the table. */
-#define PLACE(T, r)                                                                                \
-  ((const T *)c->segments[(r) >> WL_TABLET_SHIFT].data)[(r) & (WL_TABLET_ROWS - 1)]
-#define PICK(T, R)                                                                                 \
-  if (misses)                                                                                      \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = rows[i] == WL_NO_ROW ? 0 : (R)PLACE(T, rows[i]);  \
-  else if (c->n_tablets == 1)                                                                      \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)((const T *)data)[rows[i]];                    \
-  else                                                                                             \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)PLACE(T, rows[i])
-
 /* misses: WL_NO_ROW may be among them, which is NULL. */
-static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, bool misses, int n) {
-  const void *data = c->n_tablets ? c->segments[0].data : NULL;
+static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows, bool misses,
+                      int n) {
+  const wl_column *c = x->cols[column];
+  const void *const *data = x->tablets[column];
+  bool one = c->n_tablets == 1;
   switch ((wl_phys)c->phys) {
-  case WL_P_I8: PICK(wl_i8, wl_i64); break;
-  case WL_P_I16: PICK(wl_i16, wl_i64); break;
-  case WL_P_I32: PICK(wl_i32, wl_i64); break;
-  case WL_P_F32: PICK(float, double); break;
-  default: PICK(wl_u64, wl_u64);
+  case WL_P_I8: pick_i8(d->v, data, rows, misses, one, n); break;
+  case WL_P_I16: pick_i16(d->v, data, rows, misses, one, n); break;
+  case WL_P_I32: pick_i32(d->v, data, rows, misses, one, n); break;
+  case WL_P_F32: pick_f32(d->v, data, rows, misses, one, n); break;
+  default: pick_64(d->v, data, rows, misses, one, n);
   }
   bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
   if (!any && !text && d->t && !(c->domain.mask & WL_M(WL_T_NULL))) {
@@ -326,12 +319,11 @@ static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, bool mis
 const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
   if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
   if (x->pending[o] >= 0) {
-    const wl_column *c = x->cols[x->pending[o]];
-    int s = column_source(x->p, x->pending[o]);
+    int c = x->pending[o], s = column_source(x->p, c);
     if (x->lists[s])
-      load_rows(c, &x->regs[o], x->lists[s], x->misses[s], x->n);
+      load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
     else
-      load_table(x, c, &x->regs[o], x->tablet, x->row, x->n);
+      load_table(x, x->cols[c], &x->regs[o], x->tablet, x->row, x->n);
     x->pending[o] = -1;
   }
   return &x->regs[o];
@@ -488,11 +480,28 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
     }
 }
 
+/* Text against one text, byte by byte. */
+static void text_equal(const plane *a, const plane *b, wl_u8 *d, int n, bool ne) {
+  const wl_u8 *text = (const wl_u8 *)(size_t)b->v[0];
+  wl_u32 len = b->n[0];
+  wl_u8 yes = ne ? WL_FALSE : WL_TRUE;
+  for (int i = 0; i < n; i++) {
+    bool same = a->n[i] == len && (!len || !memcmp((const void *)(size_t)a->v[i], text, len));
+    d[i] = a->t && !a->t[i] ? WL_UNKNOWN : same ? yes : WL_TRUE - yes;
+  }
+}
+
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
+  bool ne = in->op == WL_OP__NeV;
+  if ((in->op == WL_OP__EqV || ne) && in->c == WL_COLL_BINARY && a->type == WL_R_TEXT &&
+      b->type == WL_R_TEXT && a->stride && !b->stride) {
+    text_equal(a, b, d->t, n, ne);
+    return;
+  }
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
     wl_word word;
     if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {

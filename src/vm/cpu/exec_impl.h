@@ -41,6 +41,7 @@ struct wl_exec {
   const wl_program *p;
   int first, end; /* instructions of the block */
   wl_column **cols;
+  const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
   const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
   int *last_use;   /* of each register: the last instruction that reads it */
@@ -84,6 +85,7 @@ struct wl_exec {
   wl_u64 words[WL_VECTOR]; /* of join keys … */
   wl_u8 there[WL_VECTOR];  /* … and whether they can match */
   wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */
+  wl_u32 slots[WL_VECTOR]; /* of hashed words */
 };
 
 static inline int column_source(const wl_program *p, int column) {

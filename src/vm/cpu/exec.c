@@ -480,14 +480,23 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
     }
 }
 
-/* Text against one text, byte by byte. */
-static void text_equal(const plane *a, const plane *b, wl_u8 *d, int n, bool ne) {
-  const wl_u8 *text = (const wl_u8 *)(size_t)b->v[0];
-  wl_u32 len = b->n[0];
-  wl_u8 yes = ne ? WL_FALSE : WL_TRUE;
+/* Texts byte by byte, each row's with each row's or with one. */
+static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, int n) {
+  static const wl_u8 truth[6][3] = {/* of less, equal, greater */
+                                    {WL_FALSE, WL_TRUE, WL_FALSE}, {WL_TRUE, WL_FALSE, WL_TRUE},
+                                    {WL_TRUE, WL_FALSE, WL_FALSE}, {WL_TRUE, WL_TRUE, WL_FALSE},
+                                    {WL_FALSE, WL_FALSE, WL_TRUE}, {WL_FALSE, WL_TRUE, WL_TRUE}};
+  const wl_u8 *is = truth[op - WL_OP__EqV];
   for (int i = 0; i < n; i++) {
-    bool same = a->n[i] == len && (!len || !memcmp((const void *)(size_t)a->v[i], text, len));
-    d[i] = a->t && !a->t[i] ? WL_UNKNOWN : same ? yes : WL_TRUE - yes;
+    int k = b->stride ? i : 0;
+    const wl_u8 *x = (const wl_u8 *)(size_t)a->v[i], *y = (const wl_u8 *)(size_t)b->v[k];
+    bool null = (a->t && !a->t[i]) || (b->t && !b->t[i]);
+    if (null)
+      d[i] = WL_UNKNOWN;
+    else if (op <= WL_OP__NeV && a->n[i] != b->n[k])
+      d[i] = is[0];
+    else
+      d[i] = is[wl_cmp_bytes(x, a->n[i], y, b->n[k]) + 1];
   }
 }
 
@@ -496,10 +505,9 @@ static void generic(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
-  bool ne = in->op == WL_OP__NeV;
-  if ((in->op == WL_OP__EqV || ne) && in->c == WL_COLL_BINARY && a->type == WL_R_TEXT &&
-      b->type == WL_R_TEXT && a->stride && !b->stride) {
-    text_equal(a, b, d->t, n, ne);
+  if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
+      a->type == WL_R_TEXT && b->type == WL_R_TEXT && a->stride) {
+    text_compare(in->op, a, b, d->t, n);
     return;
   }
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
@@ -537,6 +545,16 @@ static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {
 
 static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
   const wl_i64 *v = (const wl_i64 *)a->v;
+  if (d->type == WL_R_TEXT && m->len) {
+    for (int i = 0; i < n; i++) {
+      wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+      bool text = m->t[k] == WL_T_TEXT;
+      d->v[i] = text ? (wl_u64)(size_t)(m->heap + m->v[k]) : 0;
+      d->n[i] = text ? m->len[k] : 0;
+      if (d->t) d->t[i] = text;
+    }
+    return;
+  }
   for (int i = 0; i < n; i++) {
     wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
     bool text = m->t[k] >= WL_T_TEXT;

@@ -145,7 +145,7 @@ struct ArrowArrayStream {
 #endif
 
 /*
-** Runs one SELECT, or EXPLAIN of one, and gives its rows as an Arrow stream of struct
+** Runs one SELECT, or EXPLAIN [QUERY PLAN | ANALYZE] of one, and gives its rows as an Arrow stream of struct
 ** arrays, one child a result column, in batches. A query that warplite does not take runs
 ** in SQLite and comes out through the same stream. Parameters in the text are NULL.
 **

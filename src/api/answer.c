@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "program/compile.h"
+#include "query/kept.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include <string.h>
@@ -80,7 +81,7 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
 static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
   if (c->set.host_budget <= 0) return 0;
-  wl_i64 left = c->set.host_budget - (wl_i64)wl_store_bytes(c->store);
+  wl_i64 left = c->set.host_budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
   return left > LEAST ? left : LEAST;
 }
 
@@ -103,8 +104,10 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .host_left = host_left(c),
                         .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
                         .device = wanted ? device_of(c, &why) : NULL,
+                        .kept = &c->lookups,
                         .check = wl_conn_check,
-                        .check_arg = c};
+                        .check_arg = c,
+                        .notes = c->notes};
   rc = wl_query_ready(env, t->query, t->facts.rowid_order, out, err);
   if (rc || !wanted || out->device) return rc;
   if (env->device) sqlite3_snprintf((int)sizeof why.text, why.text, "%s", out->why_cpu);

@@ -496,11 +496,28 @@ static wl_status explain(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **o
   return *text ? WL_OK : wl_nomem(err);
 }
 
-static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
+/* EXPLAIN ANALYZE: the statement that runs it, and its text. */
+static wl_status analyze(wl_conn *c, sqlite3_stmt **original, char **text, wl_error *err) {
+  sqlite3_stmt *ours = NULL;
+  wl_status st = wl_analyze_prepare(c, *text, strlen(*text), *original, &ours, err);
+  if (st) return st;
+  sqlite3_finalize(*original);
+  *original = ours;
+  sqlite3_free(*text);
+  *text = sqlite3_mprintf("%s", sqlite3_sql(ours));
+  return *text ? WL_OK : wl_nomem(err);
+}
+
+static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error *err) {
   sqlite3_stmt *original = NULL;
   const char *tail;
+  char *blank = wl_analyze_text(given, -1);
+  const char *sql = blank ? blank : given;
   int rc = sqlite3_prepare_v2(c->db, sql, -1, &original, &tail);
-  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  if (rc) {
+    sqlite3_free(blank);
+    return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  }
   wl_status st = WL_OK;
   wl_sqltext *t = NULL;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
@@ -510,7 +527,12 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
     st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
   else if (!text)
     st = wl_nomem(err);
-  if (!st && sqlite3_stmt_isexplain(original)) {
+  bool analyzed = blank != NULL;
+  sqlite3_free(blank);
+  if (!st && analyzed) {
+    st = analyze(c, &original, &text, err);
+    if (!st) st = leave(c, &s->answer, text, "EXPLAIN ANALYZE", err);
+  } else if (!st && sqlite3_stmt_isexplain(original)) {
     if (c->set.engine != WL_ENGINE_SQLITE)
       st = explain(c, text, strlen(text), &original, &text, err);
     if (!st) st = leave(c, &s->answer, text, "EXPLAIN runs in SQLite", err);

@@ -3,6 +3,7 @@
 ** interrupt check.
 */
 #include "api/conn.h"
+#include "query/kept.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "warplite.h"
@@ -89,6 +90,7 @@ static void conn_destroy(void *p) {
   bool last = !conns;
   pthread_mutex_unlock(&lock);
   wl_sqltext_flush(c);
+  wl_kept_close(c->lookups);
   wl_store_close(c->store);
   if (last) wl_mem_trim();
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);

@@ -63,10 +63,12 @@ typedef struct wl_conn {
   bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;
-  sqlite3_stmt *tick; /* stepped so that interrupts and progress handlers act */
+  struct wl_kept *lookups; /* of joins */
+  sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
-  sqlite3_stmt *keep; /* one statement kept in progress while streams are open … */
-  int n_streams;      /* … so that an interrupt is not forgotten between batches */
+  sqlite3_stmt *keep;     /* one statement kept in progress while streams are open … */
+  int n_streams;          /* … so that an interrupt is not forgotten between batches */
+  struct wl_notes *notes; /* while EXPLAIN ANALYZE runs a statement: where it is noted */
 } wl_conn;
 
 /* The connection's state; enables warplite on it first if need be. NULL: out of memory or
@@ -142,7 +144,14 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
 /* EXPLAIN and EXPLAIN QUERY PLAN of a text. */
 wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
                              sqlite3_stmt **out, wl_error *err) WL_MUST;
+/* EXPLAIN ANALYZE: text is the statement without these words; stmt is SQLite's, of the same. */
+wl_status wl_analyze_prepare(wl_conn *c, const char *text, size_t n, sqlite3_stmt *original,
+                             sqlite3_stmt **out, wl_error *err) WL_MUST;
+/* The text with these words made blank, so that places in it stay; NULL: it is something else. */
+char *wl_analyze_text(const char *sql, int n_bytes);
 int wl_explain_register(wl_conn *c);
+/* The values that wl_args() took together; how many. */
+int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out);
 /* Fails a prepare with a message of ours, so that sqlite3_errmsg() gives it. */
 int wl_fail_prepare(wl_conn *c, const char *message);
 

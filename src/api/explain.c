@@ -1,8 +1,11 @@
 /*
 ** EXPLAIN: the program of a native statement. EXPLAIN QUERY PLAN: the engine, the reason and
 ** the plan as a tree; for a statement that stays with SQLite, the reason over SQLite's plan.
+*EXPLAIN
+** ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step took.
 */
-#include "api/rowset.h"
+#include "api/plantree.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "vm/gpu/devcol.h"
 #include "vm/gpu/order_device.h"
@@ -48,17 +51,6 @@ static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_erro
   wl_ready_close(&ready);
   wl_sqltext_drop(c, t);
   return rc;
-}
-
-/* One line of the tree under parent; returns its id. */
-static int line(wl_rowset *r, int id, int parent, const char *text) {
-  wl_cell *row = wl_rowset_row(r);
-  if (!row) return id;
-  wl_cell_int(&row[0], id);
-  wl_cell_int(&row[1], parent);
-  wl_cell_int(&row[2], 0);
-  wl_cell_text(r, &row[3], text);
-  return id;
 }
 
 static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
@@ -119,35 +111,39 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
   const wl_query *q = t->query;
   const wl_select *s = t->stmt->select;
   wl_arena *a = &r->arena;
-  int id = line(
+  int id = wl_plantree_line(
       r, 1, 0,
       wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
   if (where->engine == WL_ENGINE_GPU)
-    id = line(r, id + 1, id, wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
+    id = wl_plantree_line(r, id + 1, id,
+                          wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
   if (q->limit || q->offset) {
     const char *text =
         s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
     if (s->offset) text = wl_arena_printf(a, "%s OFFSET %s", text, excerpt(a, t->sql, s->offset));
-    id = line(r, id + 1, id, text);
+    id = wl_plantree_line(r, id + 1, id, text);
   }
   if (q->n_order)
-    id = line(r, id + 1, id,
-              wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order, q->n_order == 1 ? "" : "s",
-                              machine(p, where, true)));
+    id = wl_plantree_line(r, id + 1, id,
+                          wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order,
+                                          q->n_order == 1 ? "" : "s", machine(p, where, true)));
   if (q->distinct)
-    id = line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(p, where, true)));
+    id = wl_plantree_line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(p, where, true)));
   if (q->grouped)
-    id = line(r, id + 1, id,
-              wl_arena_printf(a, "GROUP BY %d key%s%s", q->n_groups, q->n_groups == 1 ? "" : "s",
-                              machine(p, where, false)));
+    id = wl_plantree_line(r, id + 1, id,
+                          wl_arena_printf(a, "GROUP BY %d key%s%s", q->n_groups,
+                                          q->n_groups == 1 ? "" : "s", machine(p, where, false)));
   if (q->aggregate)
-    id = line(r, id + 1, id,
-              wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
+    id = wl_plantree_line(
+        r, id + 1, id,
+        wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
   else
-    id = line(r, id + 1, id,
-              wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
+    id = wl_plantree_line(
+        r, id + 1, id,
+        wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
   if (s->where)
-    id = line(r, id + 1, id, wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
+    id = wl_plantree_line(r, id + 1, id,
+                          wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
   const char *names = "";
   for (int i = 0; i < q->n_cols; i++) {
     int k = q->cols[i].column;
@@ -157,33 +153,35 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
   }
   bool exact;
   wl_i64 n = wl_store_estimate(c->store, table, &exact);
-  line(r, id + 1, id,
-       wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)", q->table,
-                       q->n_cols ? " columns " : "", names, q->n_cols > 12 ? ", …" : "",
-                       exact ? "" : "about ", n, in_memory(q, table, exact), q->n_cols));
+  wl_plantree_line(r, id + 1, id,
+                   wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)",
+                                   q->table, q->n_cols ? " columns " : "", names,
+                                   q->n_cols > 12 ? ", …" : "", exact ? "" : "about ", n,
+                                   in_memory(q, table, exact), q->n_cols));
 }
 
-/* A statement of several tables: its sources, as bound. */
-static void join_plan(wl_sqltext *t, const wl_placement *where, wl_rowset *r) {
-  const wl_query *q = t->query;
-  int id = line(r, 1, 0,
-                wl_arena_printf(&r->arena, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu",
-                                where->reason));
-  for (int s = 0; s < q->n_sources; s++)
-    line(r, id + 1 + s, id, wl_arena_printf(&r->arena, "SOURCE %s", q->sources[s].name));
+/* A statement of several tables, or of more than a table. */
+static wl_status join_plan(wl_conn *c, wl_sqltext *t, const wl_placement *where, wl_rowset *r,
+                           wl_error *err) {
+  wl_plantree_line(r, 1, 0,
+                   wl_arena_printf(&r->arena, "%s: %s",
+                                   where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
+  wl_status rc = wl_plantree_query(c, t->query, NULL, 1, 2, r, err);
+  if (rc) r->n_rows = 0;
+  return rc;
 }
 
-/* SQLite's plan, its ids moved up, under the reason. */
-static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *reason, wl_rowset *r,
+/* SQLite's plan, its ids moved up, under the first line. */
+static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_rowset *r,
                              wl_error *err) {
-  line(r, 1, 0, wl_arena_printf(&r->arena, "sqlite: %s", reason));
+  wl_plantree_line(r, 1, 0, first);
   sqlite3_stmt *q = NULL;
   char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql);
   int rc = text ? sqlite3_prepare_v2(c->db, text, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(text);
   while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-    line(r, sqlite3_column_int(q, 0) + 1, sqlite3_column_int(q, 1) + 1,
-         (const char *)sqlite3_column_text(q, 3));
+    wl_plantree_line(r, sqlite3_column_int(q, 0) + 1, sqlite3_column_int(q, 1) + 1,
+                     (const char *)sqlite3_column_text(q, 3));
     rc = SQLITE_OK;
   }
   sqlite3_finalize(q);
@@ -205,16 +203,165 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
     rc = wl_answer_functions(c, t->query, err);
   if (!rc && simple) look_closer(c, sql, t, table, &ready, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE && simple)
+  if (!rc && where.engine != WL_ENGINE_SQLITE && simple) {
     native_plan(c, t, table, ready.program, &where, r);
-  else if (!rc && where.engine != WL_ENGINE_SQLITE)
-    join_plan(t, &where, r);
-  else if (!rc || rc == WL_NOT_TAKEN)
-    rc = sqlite_plan(c, sql, rc ? err->text : where.reason, r, err);
+  } else {
+    if (!rc && where.engine != WL_ENGINE_SQLITE) rc = join_plan(c, t, &where, r, err);
+    if (rc == WL_NOT_TAKEN || (!rc && where.engine == WL_ENGINE_SQLITE))
+      rc = sqlite_plan(
+          c, sql, wl_arena_printf(&r->arena, "sqlite: %s", rc ? err->text : where.reason), r, err);
+  }
   wl_ready_close(&ready);
   wl_sqltext_drop(c, t);
   return rc;
 }
+
+/* ---- EXPLAIN ANALYZE */
+
+/* Why SQLite must run it, or "". */
+static wl_status analyze_place(wl_conn *c, wl_sqltext *t, wl_status got, wl_arena *a,
+                               const char **why, wl_error *err) {
+  wl_placement where = {.engine = WL_ENGINE_SQLITE};
+  wl_status rc = got;
+  *why = "";
+  if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
+  if (!rc) rc = wl_answer_place(c, t, &where, err);
+  if (!rc && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "%s", where.reason);
+  if (!rc) rc = wl_sqltext_settle(c, t, err);
+  if (!rc && t->query->n_calls) rc = wl_answer_functions(c, t->query, err);
+  if (!rc || rc == WL_NOMEM || rc == WL_INTERRUPT) return rc;
+  *why = wl_arena_printf(a, "%s", err->text);
+  return *why ? WL_OK : wl_nomem(err);
+}
+
+static wl_status analyze_open(wl_conn *c, const char *sql, const char *why, wl_rowset *r,
+                              wl_notes *notes, wl_answer *a, wl_error *err) {
+  sqlite3_value **args;
+  int n_args = wl_vtab_bundle(r->args, &args);
+  memset(a, 0, sizeof *a);
+  if (!*why) {
+    c->notes = notes;
+    wl_status rc = wl_answer_open(c, sql, args, n_args, NULL, a, err);
+    c->notes = NULL;
+    return rc;
+  }
+  wl_conn_reason(c, "sqlite", "%s", why);
+  a->conn = c;
+  a->started = wl_clock_ns();
+  memcpy(a->reason, c->reason, sizeof a->reason);
+  a->sql = wl_mem_strdup(sql);
+  return a->sql ? wl_answer_sqlite(a, args, n_args, err) : wl_nomem(err);
+}
+
+/* All rows, counted and thrown away. */
+static wl_status analyze_rows(wl_answer *a, wl_error *err) {
+  while (a->run) {
+    wl_batch *b;
+    wl_status rc = wl_answer_next(a, &b, err);
+    if (rc || !b) return rc;
+    a->n_rows += b->n_rows - b->skip;
+    wl_batch_give(b);
+  }
+  int rc;
+  while ((rc = sqlite3_step(a->stmt)) == SQLITE_ROW) a->n_rows++;
+  if (rc == SQLITE_DONE) return WL_OK;
+  return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(a->conn->db));
+}
+
+static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
+  wl_sqltext *before = NULL, *t = NULL;
+  wl_notes notes;
+  wl_answer a = {0};
+  const char *why = "";
+  wl_notes_open(&notes);
+  double start = wl_clock_ns();
+  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &before, err);
+  rc = analyze_place(c, before, rc, &r->arena, &why, err);
+  if (!rc) rc = analyze_open(c, sql, why, r, &notes, &a, err);
+  if (!rc) rc = analyze_rows(&a, err);
+  bool native = a.run != NULL, detour = native && wl_run_detour(a.run);
+  wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL};
+  wl_answer_close(&a); /* its counts are complete then */
+  if (rc) goto done;
+  const char *first =
+      wl_arena_printf(&r->arena, "%s%s", c->reason, wl_plantree_actual(&r->arena, &got));
+  if (!first) rc = wl_nomem(err);
+  if (!rc && native) rc = wl_sqltext_get(c, sql, strlen(sql), &t, err);
+  wl_query_note *top = !rc && native ? wl_notes_find(&notes, t->query) : NULL;
+  if (top) {
+    top->n_given = got.n_rows;
+    top->ns = got.ns;
+    if (detour) top->on_device = false;
+    wl_plantree_line(r, 1, 0, first);
+    rc = wl_plantree_query(c, t->query, &notes, 1, 2, r, err);
+  } else if (!rc) {
+    rc = sqlite_plan(c, sql, first, r, err);
+  }
+done:
+  wl_sqltext_drop(c, t);
+  wl_sqltext_drop(c, before);
+  wl_notes_close(&notes);
+  return rc;
+}
+
+char *wl_analyze_text(const char *sql, int n_bytes) {
+  /* every statement of a long script comes here, with all that follows: only the beginning is
+  ** looked at */
+  enum { BEGINNING = 1 << 14 };
+  size_t from, to, n = strspn(sql, " \t\n\f\r;");
+  if (n_bytes >= 0 && n >= (size_t)n_bytes) return NULL;
+  if (!strchr("eE-/\xEF", sql[n]) || !sql[n]) return NULL;
+  n = strnlen(sql, n_bytes >= 0 && n_bytes < BEGINNING ? (size_t)n_bytes : BEGINNING);
+  if (!wl_explain_analyze(sql, n, &from, &to)) return NULL;
+  n = n_bytes < 0 ? strlen(sql) : strnlen(sql, (size_t)n_bytes);
+  if (!wl_explain_analyze(sql, n, &from, &to)) return NULL;
+  char *text = sqlite3_mprintf("%.*s", (int)n, sql);
+  if (text) memset(text + from, ' ', to - from);
+  return text;
+}
+
+/* The parameters that occur, as arguments of the rewritten statement. */
+static wl_status analyze_args(const char *text, size_t n, sqlite3_str *out, wl_error *err) {
+  enum { MOST = 100 }; /* of one function */
+  wl_arena arena;
+  wl_stmt *s = NULL;
+  wl_error ignored;
+  int k = 0;
+  wl_arena_init(&arena);
+  wl_status rc = wl_parse(&arena, text, n, &s, &ignored);
+  if (rc == WL_NOMEM) {
+    wl_arena_close(&arena);
+    return wl_nomem(err);
+  }
+  for (int i = 0; !rc && i < s->n_params; i++) {
+    if (!s->params[i]) continue;
+    sqlite3_str_appendf(out, k++ ? ",%s" : ",wl_args(%s", s->params[i]);
+  }
+  if (k) sqlite3_str_appendall(out, ")");
+  wl_arena_close(&arena);
+  return k > MOST ? wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE takes at most %d parameters", MOST)
+                  : WL_OK;
+}
+
+wl_status wl_analyze_prepare(wl_conn *c, const char *text, size_t n, sqlite3_stmt *original,
+                             sqlite3_stmt **out, wl_error *err) {
+  *out = NULL;
+  wl_status rc = wl_conn_keep(c, err);
+  if (rc) return rc;
+  size_t skip = strspn(text, " ");
+  sqlite3_str *s = sqlite3_str_new(c->db);
+  sqlite3_str_appendf(s, "SELECT id, parent, notused, detail FROM wl_analysis(%.*Q",
+                      (int)(n - skip), text + skip);
+  if (sqlite3_bind_parameter_count(original)) rc = analyze_args(text, n, s, err);
+  sqlite3_str_appendall(s, ")");
+  char *rewritten = sqlite3_str_finish(s);
+  if (!rc && !rewritten) rc = wl_nomem(err);
+  int sq = rc ? SQLITE_OK : sqlite3_prepare_v2(c->db, rewritten, -1, out, NULL);
+  sqlite3_free(rewritten);
+  return sq ? wl_fail(err, (wl_status)sq, "%s", sqlite3_errmsg(c->db)) : rc;
+}
+
+/* ---- */
 
 wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
                              sqlite3_stmt **out, wl_error *err) {
@@ -252,11 +399,16 @@ int wl_explain_register(wl_conn *c) {
       {"wl_program",
        "CREATE TABLE x(addr INTEGER, opcode TEXT, p1, p2, p3, p4 TEXT, p5 INTEGER, comment TEXT, "
        "sql HIDDEN)",
-       8, true, fill_program},
+       8, 1, fill_program},
       {"wl_plan",
-       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4,
-       true, fill_plan},
+       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4, 1,
+       fill_plan},
+      {"wl_analysis",
+       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN, args "
+       "HIDDEN)",
+       4, 2, fill_analysis},
   };
   int rc = wl_rowset_register(c, &defs[0]);
-  return rc ? rc : wl_rowset_register(c, &defs[1]);
+  if (!rc) rc = wl_rowset_register(c, &defs[1]);
+  return rc ? rc : wl_rowset_register(c, &defs[2]);
 }

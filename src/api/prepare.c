@@ -131,6 +131,27 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   return SQLITE_OK;
 }
 
+/* EXPLAIN ANALYZE, which SQLite does not know: it sees the statement alone. *tail is SQLite's. */
+static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_stmt **out,
+                            const char **tail) {
+  sqlite3_stmt *original = NULL;
+  const char *end = NULL;
+  int rc = sqlite3_prepare_v2(db, text, -1, &original, &end);
+  *tail = end ? sql + (end - text) : sql;
+  if (rc == SQLITE_OK) rc = warplite_enable(db);
+  wl_conn *c = rc ? NULL : wl_conn_find(db);
+  if (c) {
+    wl_error err = {0};
+    wl_status st = wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
+    if (st == WL_NOMEM)
+      rc = SQLITE_NOMEM;
+    else if (st)
+      rc = wl_fail_prepare(c, err.text);
+  }
+  sqlite3_finalize(original);
+  return rc;
+}
+
 int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                      const char **pzTail) {
   const char *tail = NULL;
@@ -139,6 +160,14 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
   if (!wl_api_bind(NULL)) return SQLITE_ERROR;
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
+  char *analyzed = wl_analyze_text(zSql, nByte);
+  if (analyzed) {
+    int st = prepare_analysis(db, zSql, analyzed, ppStmt, &tail);
+    sqlite3_free(analyzed);
+    if (pzTail) *pzTail = tail;
+    sqlite3_mutex_leave(m);
+    return st;
+  }
   int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
   if (pzTail) *pzTail = tail;
   if (rc == SQLITE_OK && *ppStmt) {

@@ -69,18 +69,18 @@ static int xdisconnect(sqlite3_vtab *v) {
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const wl_rowset_def *d = ((table *)v)->e->def;
   bool found = false;
-  for (int i = 0; i < info->nConstraint && d->takes_text; i++) {
-    if (info->aConstraint[i].iColumn != d->n_cols ||
-        info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+  for (int i = 0; i < info->nConstraint && d->n_hidden; i++) {
+    int arg = info->aConstraint[i].iColumn - d->n_cols;
+    if (arg < 0 || arg >= d->n_hidden || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
       continue;
     if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
-    info->aConstraintUsage[i].argvIndex = 1;
+    info->aConstraintUsage[i].argvIndex = arg + 1;
     info->aConstraintUsage[i].omit = 1;
-    found = true;
+    found |= arg == 0;
   }
   info->estimatedCost = 10;
   info->estimatedRows = 10;
-  return d->takes_text && !found ? SQLITE_ERROR : SQLITE_OK;
+  return d->n_hidden && !found ? SQLITE_ERROR : SQLITE_OK;
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
@@ -105,9 +105,11 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   memset(&c->rows, 0, sizeof c->rows);
   c->rows.n_cols = e->def->n_cols;
   c->at = 0;
+  c->rows.args = argc > 1 ? argv[1] : NULL;
   wl_error err = {0};
   wl_status rc = e->def->fill(e->conn, argc ? (const char *)sqlite3_value_text(argv[0]) : NULL,
                               &c->rows, &err);
+  c->rows.args = NULL;
   if (!rc && c->rows.arena.failed) rc = wl_nomem(&err);
   if (!rc) return SQLITE_OK;
   sqlite3_free(p->pVtab->zErrMsg);

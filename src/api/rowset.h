@@ -19,6 +19,7 @@ typedef struct wl_rowset {
   wl_arena arena;
   wl_cell *cells;
   int n_cols, n_rows, size_rows;
+  sqlite3_value *args; /* the second hidden argument while it is filled, or NULL */
 } wl_rowset;
 
 /* Appends a row of empty (NULL) cells; NULL: out of memory. */
@@ -34,7 +35,7 @@ typedef struct wl_rowset_def {
   const char *name;
   const char *declaration; /* CREATE TABLE x(…); a last column "sql HIDDEN" is the argument */
   int n_cols;              /* without the hidden one */
-  bool takes_text;
+  int n_hidden;            /* arguments: the text, and "args HIDDEN", which may be left out */
   wl_rowset_fill fill;
 } wl_rowset_def;
 

@@ -93,14 +93,14 @@ int wl_tables_register(wl_conn *c) {
       {"warplite_devices",
        "CREATE TABLE x(kind TEXT, name TEXT, status TEXT, memory INT, budget INT, used INT, "
        "processors INT)",
-       7, false, fill_devices},
+       7, 0, fill_devices},
       {"warplite_cache",
        "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets "
        "INT, bytes INT, on_device INT, uses INT, hits INT, last_use TEXT, device_bytes INT, "
        "device_uses INT, device_hits INT)",
-       14, false, fill_cache},
+       14, 0, fill_cache},
       {"warplite_log",
-       "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, false,
+       "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, 0,
        fill_log},
   };
   int rc = SQLITE_OK;

@@ -216,6 +216,12 @@ static void fn_args(sqlite3_context *ctx, int n, sqlite3_value **args) {
   sqlite3_result_pointer(ctx, b, "wl_args", bundle_free);
 }
 
+int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out) {
+  bundle *b = v ? sqlite3_value_pointer(v, "wl_args") : NULL;
+  *out = b ? b->values : NULL;
+  return b ? b->n : 0;
+}
+
 /* The parameters in the bundles; the list is the caller's, the values are not. */
 static wl_status unbundle(int n, sqlite3_value **args, sqlite3_value ***out, int *n_out,
                           wl_error *err) {

@@ -15,7 +15,7 @@ enum { MAX_DP = 10, SAMPLE = 4096 };
 #define COST_FAR    12.0 /* … or does not */
 #define COST_BUILD  6.0
 #define COST_OUT    3.0
-#define COST_NESTED 1.5
+#define COST_NESTED 20.0 /* a pair, without keys */
 #define FAR_ROWS    300000.0
 
 typedef struct conjunct {
@@ -34,6 +34,8 @@ typedef struct planner {
   int n_on[WL_MAX_SOURCES];
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must be there before */
   double rows[WL_MAX_SOURCES];  /* that pass the source's own conjuncts */
+  double thin[WL_MAX_SOURCES];  /* those of them that are left where later steps thin them out */
+  wl_u64 leads[WL_MAX_SOURCES]; /* sources whose one row this one's columns give */
   double *distinct;             /* of each column, once asked for */
 } planner;
 
@@ -94,8 +96,10 @@ static double distinct_ints(const wl_column *c) {
     if (i) changes += wl_column_stored(c, i).v != wl_column_stored(c, i - 1).v;
   }
   if (c->n_rows <= SAMPLE) return found;
-  if (found < 0.75 * (double)m) n = found * 1.3;
-  else if (changes < m) n = n * changes / (double)m;
+  if (found < 0.75 * (double)m)
+    n = found * 1.3;
+  else if (changes < m)
+    n = n * changes / (double)m;
   return n < span ? n : span;
 }
 
@@ -127,25 +131,52 @@ static double pair_share(planner *p, const wl_jkey *k, int s, double outer_rows)
   return most < 1 ? 1 : 1 / most;
 }
 
+/* Whose rows lead to one row of another: s.x = t.key. */
+static void find_leads(planner *p) {
+  int n = p->q->n_sources;
+  for (int s = 0; s < n; s++)
+    for (int t = 0; t < n; t++)
+      for (int k = 0; k < p->n_where && s != t; k++) {
+        wl_jkey key;
+        double all = (double)p->in->n_rows[t];
+        if (p->q->sources[s].how != WL_HOW_INNER || p->q->sources[t].how != WL_HOW_INNER) break;
+        if (p->where[k].sources == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
+            distinct(p, key.inner, all) >= 0.9 * all)
+          p->leads[s] |= bit(t);
+      }
+}
+
+/* The share of a source's rows that are left when those it leads to are thinned out too. */
+static double share_left(const planner *p, int s, wl_u64 seen) {
+  double all = (double)p->in->n_rows[s], share = all > 0 ? p->rows[s] / all : 1;
+  for (int t = 0; t < p->q->n_sources; t++)
+    if (p->leads[s] & ~seen & bit(t)) share *= share_left(p, t, seen | bit(t) | bit(s));
+  return share;
+}
+
 /* Joins source s to those of `before`, of which there are n rows: rows after it, and its cost. */
-static double join_rows(planner *p, int s, wl_u64 before, double n, double *cost) {
+static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, double *cost) {
   wl_join_how how = p->q->sources[s].how;
   const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
-  double share = 1, build = p->rows[s];
+  double share = 1, build = p->thin[s], all = (double)p->in->n_rows[s];
+  bool thinned = false; /* what leads here has been thinned out by it already */
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
     wl_jkey key;
     if (!(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))) continue;
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
+      wl_u64 outer = wl_bexpr_sources(key.outer);
       share *= pair_share(p, &key, s, n);
       keyed = true;
+      if ((outer & (outer - 1)) == 0 && !(outer & bit(driver)))
+        thinned |= (p->leads[__builtin_ctzll(outer)] & bit(s)) != 0;
     } else {
       share *= 0.3;
     }
   }
-  double matches = build * share, pairs = n * matches;
+  double matches = (thinned ? all : build) * share, pairs = n * matches;
   *cost = (double)p->in->n_rows[s] * COST_SCAN + build * COST_BUILD;
   if (keyed)
     *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) + pairs * COST_OUT;
@@ -168,7 +199,7 @@ static bool can_drive(const planner *p, int s) {
 
 typedef struct state {
   double cost, rows;
-  wl_u8 last;
+  wl_u8 last, driver;
   bool known;
 } state;
 
@@ -179,16 +210,17 @@ static wl_status by_sets(planner *p, int *order) {
   if (!st) return wl_nomem(p->err);
   for (int s = 0; s < n; s++)
     if (can_drive(p, s))
-      st[bit(s)] = (state){(double)p->in->n_rows[s] * COST_SCAN, p->rows[s], (wl_u8)s, true};
+      st[bit(s)] =
+          (state){(double)p->in->n_rows[s] * COST_SCAN, p->rows[s], (wl_u8)s, (wl_u8)s, true};
   for (wl_u64 set = 1; set < sets; set++) {
     if (!st[set].known) continue;
     for (int s = 0; s < n; s++) {
       double cost;
       if (set & bit(s) || (p->needs[s] & ~set)) continue;
-      double rows = join_rows(p, s, set, st[set].rows, &cost);
+      double rows = join_rows(p, s, st[set].driver, set, st[set].rows, &cost);
       state *to = &st[set | bit(s)];
       if (to->known && to->cost <= st[set].cost + cost) continue;
-      *to = (state){st[set].cost + cost, rows, (wl_u8)s, true};
+      *to = (state){st[set].cost + cost, rows, (wl_u8)s, st[set].driver, true};
     }
   }
   wl_u64 set = sets - 1;
@@ -217,7 +249,7 @@ static wl_status greedily(planner *p, int *order) {
       for (int s = 0; s < n; s++) {
         double cost;
         if (set & bit(s) || (p->needs[s] & ~set)) continue;
-        double r = join_rows(p, s, set, rows, &cost);
+        double r = join_rows(p, s, d, set, rows, &cost);
         if (cost + r * COST_OUT >= next_cost) continue;
         next = s;
         next_rows = r;
@@ -349,6 +381,11 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
     if (own.n && p.rows[s] < 1) p.rows[s] = all < 1 ? all : 1;
   }
   if (rc) return rc;
+  find_leads(&p);
+  for (int s = 0; s < n; s++) {
+    p.thin[s] = (double)in->n_rows[s] * share_left(&p, s, bit(s));
+    if (p.thin[s] > p.rows[s]) p.thin[s] = p.rows[s];
+  }
   rc = n <= MAX_DP ? by_sets(&p, order) : greedily(&p, order);
   if (rc) return rc;
   plan->driver = order[0];
@@ -365,7 +402,7 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
     double cost;
     st->source = order[k];
     st->n_build = p.rows[order[k]];
-    rows = st->n_out = join_rows(&p, order[k], before, rows, &cost);
+    rows = st->n_out = join_rows(&p, order[k], order[0], before, rows, &cost);
     plan->cost += cost;
     rc = make_step(&p, before, used, st);
     before |= bit(order[k]);

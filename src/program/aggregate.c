@@ -182,8 +182,8 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   if (!rc && !by_code) rc = wl_compile_plain(c, &a);
   if (rc) return rc;
   /* rowids differ anyway, and so do extremes */
-  bool unique = g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0 &&
-                c->in->query->n_sources == 1;
+  bool unique =
+      g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0 && c->in->query->n_sources == 1;
   if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
     return distinct_aggregate(c, k, &a);
   switch (g->fn) {

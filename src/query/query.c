@@ -4,8 +4,11 @@
 */
 #include "query/query.h"
 #include "base/mem.h"
+#include "base/clock.h"
 #include "program/compile.h"
+#include "query/kept.h"
 #include "query/made.h"
+#include "query/notes.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include "vm/lookup.h"
@@ -19,7 +22,6 @@ typedef struct running {
   bool **needed;  /* by the same: which columns anyone reads */
   wl_arena arena; /* of what is needed while getting ready */
   int n_on_device;
-  int depth;
 } running;
 
 static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
@@ -50,7 +52,9 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
                           wl_i64 most, bool *unordered, wl_error *err) {
   wl_ready r = {0};
   wl_run *run = NULL;
+  double start = x->env->notes ? wl_clock_ns() : 0;
   wl_status rc = ready(x, q, needed, false, false, &r, err);
+  wl_query_note *note = r.note;
   *unordered = !rc && r.program->unordered;
   bool device = !rc && r.device;
   if (!rc)
@@ -61,12 +65,15 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
     wl_batch *b;
     rc = wl_run_next(run, &b, err);
     if (rc || !b) break;
+    if (note) note->n_given += b->n_rows - b->skip;
     rc = wl_making_add(to, b, wl_run_regs(run), q->n_results, needed, err);
     wl_batch_give(b);
     if (most >= 0 && wl_making_rows(to) >= most) break;
   }
   if (!rc && device && !wl_run_detour(run)) x->n_on_device++;
+  if (note && run && wl_run_detour(run)) note->on_device = false;
   wl_run_close(run);
+  if (note) note->ns = wl_clock_ns() - start;
   if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT && rc != WL_NOT_TAKEN &&
       rc != (wl_status)SQLITE_SCHEMA)
     rc = wl_not_taken(err, "an error in a subquery, which SQLite may not come to");
@@ -166,8 +173,8 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
 
 /* The columns of one source that q reads, held, at their places in `cols`. */
 static wl_status source_columns(running *x, const wl_query *q, int s, wl_column **cols,
-                                const char **names, wl_i64 *n_rows, wl_arena *arena,
-                                wl_error *err) {
+                                const char **names, wl_i64 *n_rows, wl_load_note *note,
+                                wl_arena *arena, wl_error *err) {
   const wl_bsource *src = &q->sources[s];
   if (src->derived) {
     wl_status rc = make_derived(x, src->derived, err);
@@ -196,7 +203,9 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   if (!rc && (changed || t->id != src->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
                  "the schema changed while the statement was starting");
+  if (!rc && note) wl_load_note_begin(note, t, want, n);
   if (!rc) rc = wl_store_acquire(x->env->store, t, want, n, &snap, err);
+  if (!rc && note) wl_load_note_end(note, t, &snap);
   wl_store_end(x->env->store);
   if (rc) return rc;
   *n_rows = snap.n_rows;
@@ -223,6 +232,27 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
+/* Builds a lookup, or finds one that was kept: of tables, whose columns are there again. */
+static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int source,
+                        bool *found, wl_lookup **out, wl_error *err) {
+  const wl_program *p = b->p;
+  bool lasts = x->env->kept != NULL;
+  for (int pc = 0; pc < p->n_code; pc++)
+    if (p->code[pc].op == WL_OP__Column)
+      lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
+  wl_kept_key key = {0, 0};
+  if (lasts) {
+    key = wl_kept_key_of(b);
+    *out = wl_kept_find(*x->env->kept, key);
+    *found = *out != NULL;
+    if (*found) return WL_OK;
+  }
+  wl_status rc = wl_lookup_build(b, out, err);
+  if (!rc && lasts)
+    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, x->env->set->host_budget);
+  return rc;
+}
+
 /* What a row's match is looked up in: the later ones first, since they thin out the others. */
 static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
@@ -243,7 +273,12 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
     b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
-    if (!rc) rc = wl_lookup_build(&b, &r->lookups[k], err);
+    double start = r->note ? wl_clock_ns() : 0;
+    bool found = false;
+    if (!rc && r->note) rc = wl_notes_tally(x->env->notes, p, &b.tally, err);
+    if (!rc) rc = lookup(x, in->query, &b, st->source, &found, &r->lookups[k], err);
+    if (!rc && r->note)
+      wl_build_note_end(&r->note->builds[k], &b, r->lookups[k], found, wl_clock_ns() - start);
   }
   return rc;
 }
@@ -294,10 +329,12 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   wl_column **lists = WL_NEW_N(&r->arena, wl_column *, q->n_subs + 1);
   wl_status rc =
       r->snap.cols && r->lookups && rows && names && subs && lists ? WL_OK : wl_nomem(err);
+  if (!rc && env->notes) rc = wl_notes_add(env->notes, q, &r->note, err);
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
   for (int s = 0; s < q->n_sources && !rc; s++)
-    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], &r->arena, err);
+    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], r->note ? &r->note->loads[s] : NULL,
+                        &r->arena, err);
   wl_compile_in in = {.query = q,
                       .names = names,
                       .source_rows = rows,
@@ -316,13 +353,19 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
     sharing s = {&x->arena, &in};
     wl_jplan_in pin = {.q = q, .n_rows = rows, .cols = r->snap.cols, .share = share, .arg = &s};
     wl_jplan *plan;
-    rc = wl_jplan_make(&r->arena, &pin, &plan, err);
+    rc = wl_jplan_make(env->notes ? &env->notes->arena : &r->arena, &pin, &plan, err);
     if (!rc) in.plan = r->plan = plan;
     if (!rc) rc = build_lookups(x, &in, r, err);
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
   if (!rc) rc = choose_device(x, top, r, err);
+  if (!rc && r->note) {
+    sharing s = {&x->arena, &in};
+    rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);
+    r->note->on_device = r->device != NULL;
+    for (int k = 0; k < q->n_cols; k++) r->note->n_col_bytes += (wl_i64)r->snap.cols[k]->n_bytes;
+  }
   for (int k = 0; k < q->n_subs && lists; k++) wl_column_drop(lists[k]);
   return rc;
 }
@@ -365,7 +408,8 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .transfer = env->set->transfer,
                           .host_left = env->host_left,
                           .check = env->check,
-                          .check_arg = env->check_arg};
+                          .check_arg = env->check_arg,
+                          .stats = r->note ? &r->note->run : NULL};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
   wl_ready_close(r); /* the run holds what it needs */
   return rc;

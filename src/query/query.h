@@ -19,17 +19,10 @@
 
 struct wl_device;
 struct wl_lookup;
+struct wl_kept;
 
-/* What became of one step, for EXPLAIN ANALYZE. */
-typedef struct wl_step_note {
-  struct wl_step_note *next;
-  int depth;
-  char text[160];
-  wl_i64 n_rows; /* given */
-  double ms;
-  wl_i64 n_bytes; /* read */
-  bool on_device;
-} wl_step_note;
+struct wl_notes;
+struct wl_query_note;
 
 typedef struct wl_query_env {
   wl_store *store;
@@ -41,8 +34,10 @@ typedef struct wl_query_env {
   wl_i64 host_left; /* for groups, sorts and lookups; 0: as much as there is */
   wl_i64 mapped_budget;
   struct wl_device *device; /* to be used where it can be, or NULL */
+  struct wl_kept **kept;    /* the connection's lookups */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
+  struct wl_notes *notes; /* of EXPLAIN ANALYZE (query/notes.h), or NULL */
 } wl_query_env;
 
 /* A query that is ready to run. */
@@ -54,8 +49,9 @@ typedef struct wl_ready {
   int n_lookups;
   const wl_jplan *plan; /* in the arena */
   struct wl_device *device;
-  char why_cpu[200]; /* why not the device, where there is one */
-  int n_on_device;   /* queries before it that the device ran */
+  char why_cpu[200];          /* why not the device, where there is one */
+  int n_on_device;            /* queries before it that the device ran */
+  struct wl_query_note *note; /* what it takes, if that is noted */
 } wl_ready;
 
 /* Makes the statement's query ready: facts are those of SQLite's plan, of a simple one. */

@@ -205,6 +205,10 @@ typedef enum wl_stmt_kind {
 
 typedef enum wl_explain { WL_EXPLAIN_NONE, WL_EXPLAIN_PROGRAM, WL_EXPLAIN_PLAN } wl_explain;
 
+/* Whether a text begins with EXPLAIN ANALYZE and a SELECT, WITH or VALUES: a statement that SQLite
+** does not know. Then [*from, *to) are the two words, and what may stand between them. */
+bool wl_explain_analyze(const char *sql, size_t n, size_t *from, size_t *to);
+
 typedef struct wl_stmt {
   wl_stmt_kind kind;
   wl_explain explain;  /* EXPLAIN or EXPLAIN QUERY PLAN stood before it */

@@ -119,7 +119,7 @@ wl_status wl_bind_column(binder *b, int source, int column, char affinity, wl_u8
                          wl_bexpr **out) WL_MUST;
 /* Column k of an item (n_cols: the rowid of a table). */
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
-wl_status wl_bind_result(binder *b, wl_bexpr *e) WL_MUST; /* one more result of the query */
+wl_status wl_bind_result(binder *b, wl_bexpr *e) WL_MUST;     /* one more result of the query */
 int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
 bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
 const char *wl_bind_item_name(const wl_item *item, int k);

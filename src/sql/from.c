@@ -359,8 +359,8 @@ static wl_status one_source(binder *b, const wl_source *s) {
 }
 
 /* The names that USING or NATURAL join by: those of the new items that stand to the left too. */
-static wl_status using_names(binder *b, const wl_source *s, int base, int first,
-                             const char ***out, int *n) {
+static wl_status using_names(binder *b, const wl_source *s, int base, int first, const char ***out,
+                             int *n) {
   int size = 0;
   *n = 0;
   *out = NULL;

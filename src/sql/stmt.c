@@ -96,6 +96,27 @@ static int skip_explain(wl_lexer *lex, int kind, wl_token *t, wl_stmt *stmt) {
   return kind;
 }
 
+bool wl_explain_analyze(const char *sql, size_t n, size_t *from, size_t *to) {
+  wl_lexer lex;
+  wl_token t;
+  wl_lex_init(&lex, sql, n);
+  int kind;
+  do kind = wl_lex_next(&lex, &t);
+  while (kind == WLT_SEMI);
+  if (kind != WLT_ID || !wl_lex_is(sql, t, "EXPLAIN")) return false;
+  *from = t.pos;
+  kind = wl_lex_next(&lex, &t);
+  if (kind <= 0 || !wl_lex_is(sql, t, "ANALYZE")) return false;
+  *to = t.pos + t.n;
+  kind = wl_lex_next(&lex, &t);
+  if (kind == WLT_SELECT || kind == WLT_VALUES) return true;
+  if (kind != WLT_WITH) return false;
+  /* SQLite's ANALYZE takes a table or schema of that name */
+  wl_lexer ahead = lex;
+  kind = wl_lex_next(&ahead, &t);
+  return kind > 0 && kind != WLT_SEMI && kind != WLT_DOT && with_selects(lex);
+}
+
 wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out, wl_error *err) {
   wl_lexer lex;
   wl_token t;

@@ -31,6 +31,11 @@ wl_reg wl_column_reg(const wl_column *c) {
   return r;
 }
 
+wl_u64 wl_column_new_id(void) {
+  static atomic_ullong last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
 wl_column *wl_column_hold(wl_column *c) {
   atomic_fetch_add(&c->refs, 1);
   return c;

@@ -36,6 +36,7 @@ typedef struct wl_segment {
 
 typedef struct wl_column {
   atomic_int refs;
+  wl_u64 id; /* no other column has had it */
   wl_u8 phys;
   struct wl_dict *dict; /* owned; or NULL */
   wl_domain domain;
@@ -55,6 +56,7 @@ int wl_phys_width(wl_phys p);
 const char *wl_column_type(const wl_column *c); /* how it is stored, in words */
 wl_reg wl_column_reg(const wl_column *c);       /* the register type its values load into */
 
+wl_u64 wl_column_new_id(void); /* for columns, and what is built from them */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* NULL is fine */
 

@@ -313,6 +313,7 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column *
     return wl_nomem(err);
   }
   atomic_init(&c->refs, 1);
+  c->id = wl_column_new_id();
   c->n_bytes = sizeof *c + (size_t)n * sizeof *segments;
   if (dict) c->n_bytes += (size_t)dict->n * sizeof *dict->places + dict->n_heap;
   for (int i = 0; i < n; i++) {

@@ -100,9 +100,11 @@ static void pairs_task(void *arg, int worker, long task) {
   wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
   if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return;
   wl_status rc = WL_OK;
-  if (!b->workers[worker])
+  bool fresh = !b->workers[worker];
+  if (fresh)
     rc =
         wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], &t->error);
+  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, &t->error);
   if (!rc && sink_room(s)) rc = wl_nomem(&t->error);
   s->plan = &in->plan;
   s->n = 0;
@@ -446,6 +448,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   if (!rc && b.block < 0) rc = wl_fail(err, WL_ERROR, "program: a build without a block");
   if (!rc) {
     atomic_init(&b.l->refs, 1);
+    b.l->id = wl_column_new_id();
     b.l->plan = in->plan;
     rc = collect(&b, err);
   }

@@ -29,6 +29,7 @@
 #include "program/program.h"
 #include "store/column.h"
 #include "vm/cpu/words.h"
+#include "vm/tally.h"
 
 #define WL_NO_ROW 0xffffffffu
 
@@ -49,6 +50,7 @@ typedef struct wl_key_plan {
 
 typedef struct wl_lookup {
   atomic_int refs;
+  wl_u64 id; /* as a column's */
   wl_key_plan plan;
   bool unique;   /* no word has two rows */
   bool direct;   /* else HASH; of NONE neither */
@@ -91,6 +93,7 @@ typedef struct wl_build_in {
                       the lookup is unique */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
+  wl_tally *tally; /* of p's instructions, or NULL */
 } wl_build_in;
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) WL_MUST;
 

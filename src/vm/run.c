@@ -2,6 +2,7 @@
 ** The runner: from program to batches; see run.h. Stands between api/answer.c and the machines.
 */
 #include "vm/run_impl.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "program/zone.h"
@@ -136,6 +137,14 @@ wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
 
 /* ---- the CPU's waves */
 
+wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *err) {
+  wl_status rc = wl_exec_open_part(r->p, r->table_block, r->snap.cols, NULL, part,
+                                   r->config.max_text, out, err);
+  if (!rc && r->config.stats && part != WL_EXEC_ROWS)
+    rc = wl_exec_watch(*out, r->config.stats->tally, err);
+  return rc;
+}
+
 typedef struct wave {
   wl_run *r;
   int n;
@@ -153,9 +162,7 @@ static void wave_task(void *arg, int worker, long task) {
   wl_status rc = WL_OK;
   err->code = WL_OK;
   if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return;
-  if (!r->workers[worker])
-    rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
-                      &r->workers[worker], err);
+  if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], err);
   if (!rc && r->p->grouped && !r->groups[worker])
     rc = wl_groups_open(r->grouping, &r->groups[worker], err);
   if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
@@ -353,6 +360,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       r->late = r->finished.late;
     }
   }
+  if (r->config.stats) r->config.stats->n_groups = r->finished.n;
   if (!rc) rc = second_block(r, r->finished.cols, r->finished.n, err);
   wl_finished_close(&r->finished);
   return rc;
@@ -391,13 +399,34 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   return WL_OK;
 }
 
+/* ---- what it took */
+
+static wl_phase phase_of(const wl_run *r) {
+  if (r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
+  if (r->sorter) return WL_PHASE_SORT;
+  return r->second_block >= 0 && !r->aggregated ? WL_PHASE_GROUP : WL_PHASE_SORT;
+}
+
+/* advance(), with its time and the rows it sorts noted. */
+static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
+  wl_run_stats *s = r->config.stats;
+  if (!s) return advance(r, done, err);
+  wl_phase phase = phase_of(r);
+  bool sorts = phase == WL_PHASE_SORT && r->collects && !r->collected;
+  for (const wl_batch *b = sorts ? r->ready : NULL; b; b = b->next) s->n_sorted += b->n_rows;
+  double start = wl_clock_ns();
+  wl_status rc = advance(r, done, err);
+  s->ns[phase] += wl_clock_ns() - start;
+  return rc;
+}
+
 wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) {
   *out = NULL;
   for (;;) {
     if (r->to_give == 0) return WL_OK;
     while (!r->ready || (r->collects && !r->collected)) {
       bool done;
-      wl_status rc = advance(r, &done, err);
+      wl_status rc = advance_noted(r, &done, err);
       if (rc || done) return rc;
     }
     wl_batch *b = r->ready;

@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "vm/batch.h"
 #include "vm/gpu/transfer.h"
+#include "vm/tally.h"
 
 struct wl_device;
 
@@ -27,6 +28,7 @@ typedef struct wl_run_config {
   wl_i64 host_left; /* bytes that groups and sorts may take; 0: as many as there are */
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work: may stop it */
   void *check_arg;
+  wl_run_stats *stats; /* to be filled, or NULL */
 } wl_run_config;
 
 typedef struct wl_run wl_run;

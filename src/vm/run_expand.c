@@ -106,7 +106,7 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
     q->x = e->idle[--e->n_idle];
     return WL_OK;
   }
-  return wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text, &q->x, err);
+  return wl_run_worker(r, WL_EXEC_ALL, &q->x, err);
 }
 
 /* Called by the calling thread only. */
@@ -159,9 +159,7 @@ static void piece_task(void *arg, int worker, long task) {
   wl_exec *x = q->x;
   wl_status rc = WL_OK;
   if (atomic_load(&e->pause)) return;
-  if (!x && !r->workers[worker])
-    rc = wl_exec_open(r->p, r->table_block, r->snap.cols, NULL, r->config.max_text,
-                      &r->workers[worker], &q->error);
+  if (!x && !r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], &q->error);
   if (!x) x = r->workers[worker];
   if (!rc && r->p->grouped && !r->groups[worker])
     rc = wl_groups_open(r->grouping, &r->groups[worker], &q->error);

@@ -43,6 +43,8 @@ struct wl_run {
   wl_expanding *expanding; /* of a program with an Expand; made by the first wave */
 };
 
+/* A worker of the table block. */
+wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *err) WL_MUST;
 /* What groups or a sort would take is over host_budget: SQLite's business. */
 wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MUST;
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */

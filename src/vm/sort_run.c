@@ -44,9 +44,7 @@ static void keys_task(void *arg, int worker, long task) {
   wl_status rc = WL_OK;
   int tablet = r->next_tablet + (int)task;
   wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
-  if (!r->workers[worker])
-    rc = wl_exec_open_part(r->p, r->table_block, r->snap.cols, NULL, WL_EXEC_KEYS,
-                           r->config.max_text, &r->workers[worker], err);
+  if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_KEYS, &r->workers[worker], err);
   if (!rc)
     rc = wl_exec_run_keys(r->workers[worker], worker, tablet,
                           (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), r->sorter, err);
@@ -60,9 +58,7 @@ static void rows_task(void *arg, int worker, long task) {
   wl_i64 room = wl_pool_rows(r->pool), at = r->at_sorted + room * task,
          n = r->n_sorted - at < room ? r->n_sorted - at : room;
   wl_status rc = wl_batch_take(r->pool, &w->batches[task], err);
-  if (!rc && !r->givers[worker])
-    rc = wl_exec_open_part(r->p, r->table_block, r->snap.cols, NULL, WL_EXEC_ROWS,
-                           r->config.max_text, &r->givers[worker], err);
+  if (!rc && !r->givers[worker]) rc = wl_run_worker(r, WL_EXEC_ROWS, &r->givers[worker], err);
   if (!rc) rc = wl_exec_run_rows(r->givers[worker], r->sorted + at, n, w->batches[task], err);
   w->status[task] = rc;
 }

@@ -340,7 +340,9 @@ static void check_errors(void) {
   } explained[] = {{"EXPLAIN SELECT i FROM t", 8},
                    {"EXPLAIN QUERY PLAN SELECT i FROM t", 4},
                    {"EXPLAIN SELECT i FROM t GROUP BY i", 8},
-                   {"EXPLAIN DELETE FROM t", 8}};
+                   {"EXPLAIN DELETE FROM t", 8},
+                   {"EXPLAIN ANALYZE SELECT i FROM t", 4},
+                   {"/* x */ explain analyze values(1)", 4}};
   for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
     struct ArrowArrayStream e;
     struct ArrowArray rows;

@@ -279,6 +279,112 @@ static void check_tables(void) {
   CHECK("tables: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* The text of column 3 in the first row whose text there has this in it, or "". */
+static const char *detail(const char *part) {
+  for (size_t i = 3; i < r.n_cells; i += 4)
+    if (r.cells[i].type == SQLITE_TEXT && has(r.bytes + r.cells[i].u.off, part))
+      return r.bytes + r.cells[i].u.off;
+  return "";
+}
+
+/* Every line but the first has a parent that came before it. */
+static bool is_tree(void) {
+  bool good = r.rc == SQLITE_DONE && r.n_rows > 1 && r.n_cells == 4 * r.n_rows;
+  for (size_t i = 0; i < r.n_cells && good; i += 4) {
+    bool found = i == 0 && r.cells[1].u.i == 0;
+    for (size_t k = 0; k < i; k += 4) found |= r.cells[k].u.i == r.cells[i + 1].u.i;
+    good = found;
+  }
+  return good;
+}
+
+static void check_join_plan(void) {
+  static const char *const join = "SELECT g.n, count(*) FROM t JOIN g ON g.id = t.b % 3 LEFT JOIN "
+                                  "h ON h.a = t.a AND h.x > 1 WHERE t.a <= 60 AND g.n <> 'g0' "
+                                  "GROUP BY g.n ORDER BY 2";
+  sqlite3 *db = plain_db();
+  char sql[600];
+  sqlite3_exec(db,
+               "CREATE TABLE g(id INTEGER PRIMARY KEY, n TEXT);"
+               "INSERT INTO g VALUES(0,'g0'),(1,'g1'),(2,'g2');"
+               "CREATE TABLE h(a, x); INSERT INTO h SELECT a%10, a FROM t",
+               NULL, NULL, NULL);
+  CHECK("join plan: engine", use_engine(db, "cpu") && has(ask(db, "SELECT warplite_set('route', "
+                                                                  "'always')"),
+                                                          "always"));
+  snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", join);
+  rows_query(&r, db, warplite_prepare, sql);
+  CHECK("join plan: a tree, the reason first",
+        is_tree() && has(r.bytes + r.cells[3].u.off, "cpu:"));
+  CHECK("join plan: the scan and its filter",
+        has(detail("SCAN t"), "FILTER t.a <= 60") && has(detail("SCAN t"), "estimated"));
+  CHECK("join plan: inner, by its key", has(detail("INNER JOIN g"), "g.id = t.b % 3"));
+  CHECK("join plan: left", has(detail("LEFT JOIN h"), "h.a = t.a"));
+  CHECK("join plan: lookups", has(detail("LOOKUP by 1 key over g"), "FILTER g.n <> 'g0'"));
+  CHECK("join plan: groups and order", *detail("GROUP BY 1 key") && *detail("ORDER BY 1 term"));
+  CHECK("join plan: nothing was loaded", has(ask(db, "SELECT count(*) FROM warplite_cache"), "0"));
+  CHECK("join plan: nothing was run", !has(detail("SCAN t"), " ms"));
+
+  snprintf(sql, sizeof sql, "explain /* and run */ analyze %s", join);
+  rows_query(&r, db, warplite_prepare, sql);
+  CHECK("analyze: a tree, the reason and the rows first",
+        is_tree() && has(r.bytes + r.cells[3].u.off, "cpu:") &&
+            has(r.bytes + r.cells[3].u.off, "| 2 rows, "));
+  CHECK("analyze: what was loaded",
+        has(detail("LOAD"), " ms, ") && has(detail("LOAD"), "GB/s, cpu"));
+  CHECK("analyze: rows of the scan", has(detail("SCAN t"), "| 60 rows from 100 (estimated "));
+  CHECK("analyze: rows of the inner join", has(detail("INNER JOIN g"), "| 40 rows from 60 "));
+  CHECK("analyze: the lookup", has(detail("over g"), "one row a key") &&
+                                   has(detail("over g"), "| 2 rows from 3 (estimated "));
+  CHECK("analyze: the second lookup",
+        has(detail("over h"), "several rows a key") && has(detail("over h"), " rows from 100 "));
+  CHECK("analyze: groups", has(detail("GROUP BY"), "| 2 rows (estimated "));
+  CHECK("analyze: the pipeline has time, bytes, bandwidth, device",
+        has(detail("AGGREGATE"), " ms, ") && has(detail("AGGREGATE"), " GB/s, cpu"));
+  CHECK("analyze: it is in the log", has(ask(db, "SELECT rows FROM warplite_log ORDER BY id DESC "
+                                                 "LIMIT 1"),
+                                         "2"));
+
+  rows_query(&r, db, warplite_prepare,
+             "EXPLAIN ANALYZE WITH v AS (SELECT b%7 k, sum(a) s FROM t GROUP BY 1) SELECT count(*) "
+             "FROM v WHERE s > (SELECT avg(s) FROM v)");
+  CHECK("analyze: a subquery and its source once",
+        is_tree() && *detail("SUBQUERY 1, for its value | 1 row") && *detail("QUERY v | 7 rows") &&
+            *detail("v, as above"));
+
+  sqlite3_stmt *s = NULL;
+  const char *tail = NULL;
+  int rc = warplite_prepare(
+      db, "EXPLAIN ANALYZE SELECT b FROM t WHERE a > ?1 AND a < :hi; SELECT 1", -1, &s, &tail);
+  CHECK("analyze: with parameters", rc == SQLITE_OK && sqlite3_bind_parameter_count(s) == 2 &&
+                                        tail && strcmp(tail, " SELECT 1") == 0);
+  sqlite3_bind_int(s, 1, 10);
+  sqlite3_bind_int(s, 2, 21);
+  char scan[300] = "";
+  while (sqlite3_step(s) == SQLITE_ROW)
+    if (has((const char *)sqlite3_column_text(s, 3), "SCAN"))
+      snprintf(scan, sizeof scan, "%s", (const char *)sqlite3_column_text(s, 3));
+  CHECK("analyze: parameters are bound", has(scan, "| 10 rows from 100 "));
+  sqlite3_finalize(s);
+
+  rc = sqlite3_prepare_v2(db, "EXPLAIN ANALYZE SELECT a FROM t", -1, &s, NULL);
+  CHECK("analyze: unknown to SQLite",
+        rc == SQLITE_ERROR && has(sqlite3_errmsg(db), "syntax error"));
+  rc = warplite_prepare(db, "EXPLAIN ANALYZE SELECT nosuch FROM t", -1, &s, NULL);
+  CHECK("analyze: SQLite's errors", rc == SQLITE_ERROR &&
+                                        has(sqlite3_errmsg(db), "no such column") &&
+                                        sqlite3_error_offset(db) == 23);
+  rows_query(&r, db, warplite_prepare, "EXPLAIN ANALYZE t");
+  CHECK("analyze: SQLite's own ANALYZE explained",
+        r.rc == SQLITE_DONE && r.n_cells == 8 * r.n_rows);
+  CHECK("analyze: engine=sqlite", use_engine(db, "sqlite"));
+  rows_query(&r, db, warplite_prepare, "EXPLAIN ANALYZE SELECT a FROM t");
+  CHECK("analyze: of what SQLite runs", is_tree() && *detail("sqlite: ") &&
+                                            has(detail("sqlite: "), "| 100 rows, ") &&
+                                            *detail("SCAN t"));
+  CHECK("join plan: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
 static void check_explain(void) {
   sqlite3 *db = plain_db();
   CHECK("explain: engine", use_engine(db, "cpu"));
@@ -301,6 +407,7 @@ int main(int argc, char **argv) {
   check_router();
   check_tables();
   check_explain();
+  check_join_plan();
   rows_free(&r);
   return tap_done();
 }

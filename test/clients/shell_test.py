@@ -542,6 +542,18 @@ def main():
         expect("ours: .stats on", [], "select 0;\n.stats on\nselect 1;\n.stats off\nselect 2;\n.stats\n",
                out=r"0\n1\n2\n(sqlite|cpu|gpu)[^\n]*\n", err=r"(sqlite|cpu|gpu): [^\n]* \(\d+\.\d{6} s\)\n")
         expect("ours: -set", ["-set", "engine=sqlite", MEM, "select 1"], "", out="1\n", err="")
+        plan = ("create table a(x, y); insert into a values(1,2),(2,3),(3,4); create table b(x, z); insert into b values(1,'p'),(2,'q'); "
+                "%s select z, count(*) from a join b on b.x = a.x where a.y > 1 group by z;")
+        expect("ours: the plan of a join", ["-set", "route=always", MEM, plan % "explain query plan"], "", err="",
+               out=r"QUERY PLAN\n`--cpu: [^\n]*\n(   `--|      `--)GROUP BY 1 key[^\n]*\n +`--AGGREGATE 1 function\n +\|--SCAN [ab] [^|]*\n"
+                   r" +`--INNER JOIN [ab] ON b\.x = a\.x[^|]*\n +`--LOOKUP by 1 key over [ab] [^|]*\n")
+        expect("ours: explain analyze", ["-set", "route=always", "-box", MEM, plan % "Explain Analyze"], "", err="",
+               out=r"QUERY PLAN\n`--cpu: [^\n]* \| 2 rows, [0-9.]+ ms\n.*GROUP BY 1 key \| 2 rows \(estimated \d+\), [0-9.]+ ms, cpu\n.*"
+                   r"AGGREGATE 1 function \| 2 rows, .* GB/s, cpu\n.*SCAN .* rows from \d.*INNER JOIN .* \| 2 rows from \d.*")
+        expect("ours: explain analyze in SQLite", ["-set", "engine=sqlite", MEM, plan % "explain analyze"], "", err="",
+               out=r"QUERY PLAN\n`--sqlite: [^\n]* \| 2 rows, [0-9.]+ ms\n.*SCAN .*")
+        expect("ours: explain analyze of what SQLite has", [MEM, "create table a(x); explain analyze select y from a"], "", rc=1, out="",
+               err=r"Error: in prepare, no such column: y[^\n]*\n[^\n]*\n {25}\^--- error here\n")
         expect("ours: -set, not known", ["-set", "bogus=1", MEM, "select 1"], "", rc=1, out="", err=r"Error: [^\n]*bogus[^\n]*\n")
         expect("ours: -set, no value", ["-set", "engine", MEM, "select 1"], "", rc=1, out="", err=r'Error: [^\n]*"engine"\n')
         expect("ours: -set, missing", ["-set"], "", rc=1, out="", err=r"shell: Error: missing argument to -set\n")

@@ -7,6 +7,7 @@
 #include "vm/cpu/narrow.h"
 #include "vm/cpu/pick.h"
 #include "vm/cpu/search.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "vm/calls.h"
 #include "vm/conv.h"
@@ -211,8 +212,42 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
   return WL_OK;
 }
 
+wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) {
+  x->tally = wl_mem_zalloc(((size_t)x->p->n_code + 1) * sizeof *x->tally);
+  x->total = total;
+  x->ticking = -1;
+  return x->tally ? WL_OK : wl_nomem(err);
+}
+
+void wl_exec_tock(wl_exec *x) {
+  double now = wl_clock_ns();
+  if (x->ticking >= 0) x->tally[x->ticking].ns += now - x->ticked;
+  x->ticking = -1;
+  x->ticked = now;
+}
+
+void wl_exec_tick(wl_exec *x, int pc, wl_i64 n) {
+  wl_exec_tock(x);
+  x->ticking = pc;
+  x->tally[pc].n_rows += n;
+}
+
+void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n) {
+  if (x->ticking >= 0) x->tally[x->ticking].n_bytes += n * wl_phys_width(c->phys);
+}
+
+static void add_up(wl_exec *x) {
+  for (int pc = x->first; pc < x->end; pc++) {
+    x->total[pc].n_rows += x->tally[pc].n_rows;
+    x->total[pc].n_bytes += x->tally[pc].n_bytes;
+    x->total[pc].ns += x->tally[pc].ns;
+  }
+  wl_mem_free(x->tally);
+}
+
 void wl_exec_close(wl_exec *x) {
   if (!x) return;
+  if (x->tally) add_up(x);
   wl_scratch_close(&x->ctx);
   wl_conv_give(x->ctx.conv);
   wl_exec_close_joins(x);
@@ -324,6 +359,7 @@ const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
       load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
     else
       load_table(x, x->cols[c], &x->regs[o], x->tablet, x->row, x->n);
+    if (x->tally) wl_exec_reads(x, x->cols[c], x->n);
     x->pending[o] = -1;
   }
   return &x->regs[o];
@@ -345,9 +381,44 @@ static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
   if (k->t || c->phys > WL_P_F64) return false;
   const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
   narrow_compare(c->phys, op, data, sel, n, k->v[0], d);
+  if (x->tally) wl_exec_reads(x, c, n);
   if (s->valid) {
     wl_u8 *valid = (wl_u8 *)x->room;
     spread_bits(valid, s->valid, x->row, sel, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
+/* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
+** are the bytes looked at. */
+static bool equals_text(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  if ((in->op != WL_OP__EqV && in->op != WL_OP__NeV) || in->c != WL_COLL_BINARY ||
+      WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
+      x->lists[column_source(x->p, x->pending[reg])])
+    return false;
+  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  if (c->phys != WL_P_TEXT || k->type != WL_R_TEXT) return false;
+  const wl_u64 *places = (const wl_u64 *)s->data + x->row;
+  wl_val want = get(k, 0);
+  wl_u8 *d = x->regs[in->d].t, yes = in->op == WL_OP__EqV ? WL_TRUE : WL_FALSE,
+        no = in->op == WL_OP__EqV ? WL_FALSE : WL_TRUE;
+  long_as(d, places, x->selected ? x->sel : NULL, n, want.n);
+  for (int i = 0; i < n; i++) {
+    if (d[i]) {
+      wl_u32 at = (wl_u32)places[x->selected ? x->sel[i] : i];
+      d[i] = memcmp(s->heap + at, wl_bytes(want), want.n) == 0 ? yes : no;
+    } else {
+      d[i] = no;
+    }
+  }
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, x->selected ? x->sel : NULL, n);
     truth_nulls(d, valid, n);
   }
   return true;
@@ -503,6 +574,7 @@ static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, in
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
+  if (equals_text(x, in, n)) return;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
@@ -806,6 +878,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
   for (int pc = *at; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
+    if (x->tally && in->op != WL_OP__Expand && in->op != WL_OP__Match) wl_exec_tick(x, pc, n);
     if (x->skip[pc - x->first]) continue;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
@@ -885,7 +958,9 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   x->row = row;
   x->n = n;
   wl_scratch_reset(&x->ctx);
-  return wl_exec_steps(x, &pc, out, accs);
+  wl_status rc = wl_exec_steps(x, &pc, out, accs);
+  if (x->tally) wl_exec_tock(x);
+  return rc;
 }
 
 /* What a vector that failed means. */

@@ -18,6 +18,7 @@
 #include "vm/cpu/group.h"
 #include "vm/cpu/sorter.h"
 #include "vm/ops.h"
+#include "vm/tally.h"
 #include <stdatomic.h>
 
 typedef struct wl_exec wl_exec;
@@ -34,6 +35,8 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
                             wl_exec_part part, wl_u64 max_text, wl_exec **out,
                             wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
+/* Counts from now on; closing the worker adds its counts to total, one for each instruction. */
+wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) WL_MUST;
 
 /* The first n rows of a tablet into the sorter; worker: the number of this one there. */
 wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,

@@ -81,6 +81,10 @@ struct wl_exec {
   wl_i64 made, most; /* rows that the block has grouped of this vector, and may */
   unsigned n_chunks; /* since the last poll */
   double polled;     /* when check was called last */
+  wl_tally *tally;   /* of the program's instructions; NULL: nobody asks … */
+  wl_tally *total;   /* … and where they are added up */
+  int ticking;       /* the instruction whose time is running, or -1, … */
+  double ticked;     /* … since then */
   wl_build_sink *sink;
   wl_u64 words[WL_VECTOR]; /* of join keys … */
   wl_u8 there[WL_VECTOR];  /* … and whether they can match */
@@ -104,6 +108,12 @@ void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, 
 /* Runs the instructions from *pc on; stops at the end, an Expand or a Match, and says where. */
 wl_status wl_exec_steps(wl_exec *x, int *pc, wl_batch *out, wl_acc_state *accs) WL_MUST;
 wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) WL_MUST;
+
+/* n rows come to the instruction, which the time is counted for from now on. Only with a tally. */
+void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
+void wl_exec_tock(wl_exec *x); /* for none */
+/* n values of the column are read. */
+void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
 
 /* ---- exec_join.c */
 wl_status wl_exec_open_joins(wl_exec *x) WL_MUST;

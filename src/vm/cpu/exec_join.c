@@ -298,6 +298,7 @@ static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *
     const wl_u16 *sel = x->selected ? x->sel : NULL;
     const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
     find_loops[c->phys](out, data, sel, n, lo, span, l->slots);
+    if (x->tally) wl_exec_reads(x, c, n);
     if (!s->valid) return;
     wl_exec_bits(x->there, s->valid, x->row, sel, n);
     lose_nulls(out, x->there, n);
@@ -355,6 +356,7 @@ static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows)
   if (x->pending[key] >= 0 && !x->lists[column_source(x->p, x->pending[key])]) {
     const wl_column *c = x->cols[x->pending[key]];
     const wl_segment *s = &c->segments[x->tablet];
+    if (x->tally) wl_exec_reads(x, c, n);
     phys = c->phys;
     sel = x->selected ? x->sel : NULL;
     data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
@@ -573,7 +575,12 @@ static wl_status poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *err) {
   return p->check(p->arg, err);
 }
 
-wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
+static bool next_chunk(wl_exec *x, level *v) {
+  if (x->tally) wl_exec_tick(x, v->pc, 0);
+  return chunk(x, v);
+}
+
+static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
   wl_batch *out = io->out;
   bool stop;
   *done = false;
@@ -590,7 +597,7 @@ wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err
     if (!v) {
       if (x->at >= x->stop) break;
       next_vector(x);
-    } else if (chunk(x, v)) {
+    } else if (next_chunk(x, v)) {
       pc = x->n ? v->pc + 1 : v->match >= 0 ? v->match : x->end;
     } else {
       x->depth--;
@@ -598,6 +605,8 @@ wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err
     }
     while (pc < x->end) {
       const wl_instr *in = &x->p->code[pc];
+      if (x->tally && (in->op == WL_OP__Expand || in->op == WL_OP__Match))
+        wl_exec_tick(x, pc, x->n);
       if (in->op == WL_OP__Expand) {
         enter(x, &x->levels[x->depth]);
         break;
@@ -614,6 +623,12 @@ wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err
   }
   *done = true;
   return WL_OK;
+}
+
+wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
+  wl_status rc = go(x, io, done, err);
+  if (x->tally) wl_exec_tock(x);
+  return rc;
 }
 
 wl_status wl_exec_run_build(wl_exec *x, int tablet, wl_i32 n, wl_build_sink *sink, wl_error *err) {

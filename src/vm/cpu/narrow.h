@@ -94,4 +94,13 @@ static void narrow_compare(wl_u8 phys, int op, const void *data, const wl_u16 *s
   narrow_loops[phys][op](d, data, sel, n, use);
 }
 
+/* Marks the texts that are n_bytes long. */
+WL_CLONES static void long_as(wl_u8 *restrict d, const wl_u64 *restrict places,
+                              const wl_u16 *restrict sel, int n, wl_u32 n_bytes) {
+  if (sel)
+    for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[sel[i]] >> 32) == n_bytes;
+  else
+    for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[i] >> 32) == n_bytes;
+}
+
 #endif

@@ -120,6 +120,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   cudaStream_t stream = stream_of(d);
   switch (k) {
   case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
+  case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
   case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;

@@ -311,6 +311,7 @@ void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_k
   for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;
   out->words = at[L_WORDS];
   out->slots = at[L_SLOTS];
+  out->counts = at[L_COUNTS];
   out->starts = at[L_STARTS];
   out->rows = at[L_ROWS];
   out->mask = l->mask;

@@ -23,6 +23,7 @@ extern "C" {
 
 typedef enum wl_kernel {
   WL_K_INTERP,
+  WL_K_EXPAND,
   WL_K_GATHER,
   WL_K_TILES,
   WL_K_GROUP,

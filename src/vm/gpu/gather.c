@@ -14,6 +14,8 @@
 /* ---- groups */
 
 void wl_gather_forget(wl_run *r) {
+  wl_device_state *s = r->device_state;
+  if (s && s->expansion) wl_expansion_forget(r, s);
   for (int i = 0; i < r->config.threads; i++) {
     wl_groups_close(r->groups[i]);
     r->groups[i] = NULL;

@@ -72,21 +72,33 @@ typedef struct wl_kjkey {
   wl_u32 null_equal;
 } wl_kjkey;
 
-/* How Probe finds a row: see wl_join and wl_lookup. */
+/* How Probe finds a row, or Expand its candidates: see wl_join and wl_lookup. */
 typedef struct wl_kjoin {
   const wl_kjkey *keys;
-  const wl_u64 *words; /* NULL: direct */
-  const wl_u32 *slots; /* NULL: direct, by starts */
+  const wl_u64 *words;  /* NULL: direct */
+  const wl_u32 *slots;  /* NULL: direct, by starts */
+  const wl_u32 *counts; /* NULL: each slot has one row */
   const wl_u32 *starts;
   const wl_u32 *rows; /* NULL: slots are the rows */
   wl_u64 mask;
   wl_u32 n_keys;
-  wl_u32 first;                  /* without keys: the row that all find, or none */
-  wl_u32 plane;                  /* of row numbers, from 1; 0: nobody reads them */
-  wl_u8 real;                    /* the key is one real */
+  wl_u32 first, n_first; /* without keys: where the candidates of all begin, and how many */
+  wl_u32 plane;          /* of row numbers, from 1; 0: nobody reads them */
+  wl_u32 start, count;   /* planes of an Expand: where a row's candidates begin, and how many */
+  wl_u8 real;            /* the key is one real */
   wl_u8 drops_lost, drops_found; /* rows that found none, or one, are not for the block */
   wl_u8 pad;
 } wl_kjoin;
+
+/* Row numbers that a part of a block begins with: entry i is row i's, and goes into a plane. */
+typedef struct wl_klist {
+  const wl_u32 *rows;
+  wl_u64 plane;
+} wl_klist;
+
+/* Outputs of a part that ends in an Expand: a plane of row numbers, or the scan's own. They go to
+** n, and stand in the type's place. */
+enum { WL_K_OUT_PLANE = 16, WL_K_OUT_SCAN };
 
 typedef struct wl_kout {
   wl_u64 *v;
@@ -110,11 +122,13 @@ typedef struct wl_kargs {
   const wl_kmap *maps;
   const wl_kset *sets;
   const wl_kjoin *joins;
+  const wl_klist *lists;
   const wl_kout *outs;
   const wl_kacc *accs;
-  wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots;
+  wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
   wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
+  wl_u64 row0;     /* number of the first row in the table */
   wl_u64 *ticket;  /* the next tile */
   wl_u64 *tiles;   /* look-back states, one a tile */
   wl_u64 *n_out;   /* rows given */
@@ -124,6 +138,20 @@ typedef struct wl_kargs {
   wl_u64 side_size;
   wl_vctx ctx;
 } wl_kargs;
+
+/* The combinations [first, first + n) of tuples with their candidates: tuple t has those from
+** places[t] on, up to places[t + 1]. */
+enum { WL_K_LISTS = 64 };
+typedef struct wl_kexpand {
+  const wl_u64 *places;
+  wl_u64 n_tuples, first, n;
+  const wl_u32 *start; /* of each tuple */
+  const wl_u32 *rows;  /* of the lookup; NULL: starts are the rows */
+  wl_u32 *found;       /* the candidate of each combination; NULL: nobody reads it */
+  wl_u64 n_lists;      /* row numbers of the tuples, and where they go */
+  const wl_u32 *from[WL_K_LISTS];
+  wl_u32 *to[WL_K_LISTS];
+} wl_kexpand;
 
 /* Bytes as whole tiles of WL_K_TILE, both sides aligned to it. */
 enum { WL_K_TILE = 512 };

@@ -426,10 +426,15 @@ WL_FN wl_u32 k_popcount(wl_u32 x) {
 #endif
 }
 
-WL_FN void k_give(const wl_kargs *args, const wl_u8 *sh, wl_u32 slot, wl_u64 at) {
+WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_u64 at) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   for (wl_u32 j = 0; j < args->n_outs; j++) {
     const wl_kout *o = &args->outs[j];
+    if (o->type >= WL_K_OUT_PLANE) {
+      o->n[at] = o->type == WL_K_OUT_SCAN ? (wl_u32)(args->row0 + base + slot)
+                                          : *k_row(args, sh, (wl_u32)o->operand, slot);
+      continue;
+    }
     const wl_kopnd *q = &opnds[o->operand];
     if (o->type == WL_R_INT || o->type == WL_R_REAL) {
       /* a NULL's place holds zero */
@@ -477,7 +482,8 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
   simt_barrier();
   for (wl_u32 k = 0; k < WL_K_ROWS; k++)
     if (act >> k & 1)
-      k_give(args, sh, k * T + tid, *before + counts[k * n_warps + simt_warp()] + rank[k]);
+      k_give(args, sh, tile * T * WL_K_ROWS, k * T + tid,
+             *before + counts[k * n_warps + simt_warp()] + rank[k]);
 }
 
 /* ---- the kernels */
@@ -520,6 +526,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
     wl_u32 act = 0;
     for (wl_u32 k = 0; k < WL_K_ROWS; k++)
       if (base + k * T + tid < args->n_rows) act |= 1u << k;
+    k_enter(args, sh, base, act);
     act = k_run(args, sh, base, act, (const wl_kgroup *)0);
     if (args->n_outs) {
       k_compact(args, sh, tile, act);

@@ -369,6 +369,7 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
     for (wl_u32 i = 0; i < WL_K_ROWS; i++)
       if (base + i * T + tid < k->n_rows) act |= 1u << i;
     if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* all for nothing */
+    k_enter(k, sh, base, act);
     (void)k_run(k, sh, base, act, g);
     if (g->copies && ++done == g->flush_tiles) {
       simt_barrier();

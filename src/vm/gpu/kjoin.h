@@ -1,6 +1,8 @@
 /*
 ** Rows in the kernels: columns read at row numbers, and Probe, which finds the row numbers of
-** joined sources. Included by kernels.h, whose operands it uses.
+** joined sources. A block with Expands runs in parts (expand_device.c): each ends by giving out row
+** numbers and where the candidates of each row are, wl_expand makes combinations of them, and the
+** next part begins with the row numbers of these. Included by kernels.h, whose operands it uses.
 **
 ** A thread has WL_K_ROWS rows. What it reads for them is asked for in one go, before the first
 ** answer is used: a kernel waits for memory most of the time, and four waits at once are one.
@@ -97,55 +99,107 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
 }
 
 /*
-** The first row of each word, of the rows in `those`; WL_K_NO_ROW for the others. Open addressing
-** ends: a lookup that hashes has an empty slot.
+** Where the rows of each word begin, of the thread's rows in `those`, and for an Expand how many
+** there are; WL_K_NO_ROW: there is none. Open addressing ends: a lookup that hashes has an empty
+** slot.
 */
-WL_FN void kj_find(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *found) {
+WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *start,
+                   wl_u32 *count) {
   wl_u64 at[WL_K_ROWS], have[WL_K_ROWS] = {0};
-  wl_u32 end[WL_K_ROWS] = {0};
   KJ_EACH {
-    found[k] = WL_K_NO_ROW;
+    start[k] = WL_K_NO_ROW;
+    count[k] = 0;
     at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
   }
   if (!j->slots) {
+    wl_u32 end[WL_K_ROWS] = {0};
     KJ_EACH KJ_ON(those) {
-      found[k] = j->starts[at[k]];
+      start[k] = j->starts[at[k]];
       end[k] = j->starts[at[k] + 1];
     }
-    KJ_EACH KJ_ON(those) found[k] = found[k] < end[k] ? j->rows[found[k]] : WL_K_NO_ROW;
+    KJ_EACH KJ_ON(those) {
+      count[k] = end[k] - start[k];
+      if (!count[k]) start[k] = WL_K_NO_ROW;
+    }
     return;
   }
-  KJ_EACH KJ_ON(those) found[k] = j->slots[at[k]];
+  KJ_EACH KJ_ON(those) start[k] = j->slots[at[k]];
   if (j->words) {
     KJ_EACH KJ_ON(those) have[k] = j->words[at[k]];
-    KJ_EACH KJ_ON(those) while (found[k] != WL_K_NO_ROW && have[k] != word[k]) {
+    KJ_EACH KJ_ON(those) while (start[k] != WL_K_NO_ROW && have[k] != word[k]) {
       at[k] = (at[k] + 1) & j->mask;
-      found[k] = j->slots[at[k]];
+      start[k] = j->slots[at[k]];
       have[k] = j->words[at[k]];
     }
   }
-  if (j->rows) KJ_EACH if (found[k] != WL_K_NO_ROW) found[k] = j->rows[found[k]];
+  if (j->start) KJ_EACH if (start[k] != WL_K_NO_ROW) count[k] = j->counts ? j->counts[at[k]] : 1;
 }
 
-/* Probe: gives the rows that are left. */
+WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, const wl_u32 *v) {
+  KJ_EACH KJ_ON(act) {
+    wl_u32 *row = k_row(args, sh, plane, k * simt_bdim() + simt_tid());
+    *row = v[k];
+  }
+}
+
+/* Probe and Expand: gives the rows that are left. */
 WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
                      wl_u32 act) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 found[WL_K_ROWS], lost = act;
+  wl_u32 found[WL_K_ROWS], count[WL_K_ROWS], lost = act;
   if (j->n_keys) {
-    kj_find(j, word, kj_words(sh, opnds, j, act, word), found);
+    kj_seek(j, word, kj_words(sh, opnds, j, act, word), found, count);
   } else {
-    KJ_EACH found[k] = j->first;
+    KJ_EACH {
+      found[k] = j->first;
+      count[k] = j->n_first;
+    }
   }
   KJ_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
-  if (j->plane) KJ_EACH KJ_ON(act) {
-      wl_u32 *row = k_row(args, sh, j->plane, k * T + tid);
-      *row = found[k];
-    }
   if (j->drops_lost) act &= ~lost;
   if (j->drops_found) act &= lost;
+  if (j->start) { /* a row without candidates goes on once */
+    KJ_EACH KJ_ON(lost) count[k] = 1;
+    kj_keep(args, sh, j->start, act, found);
+    kj_keep(args, sh, j->count, act, count);
+  } else if (j->plane) {
+    if (j->rows) KJ_EACH if (found[k] != WL_K_NO_ROW) found[k] = j->rows[found[k]];
+    kj_keep(args, sh, j->plane, act, found);
+  }
   return act;
+}
+
+/* The row numbers that the part's rows come with. */
+WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  for (wl_u32 i = 0; i < args->n_lists; i++) {
+    wl_u32 row[WL_K_ROWS] = {0};
+    KJ_EACH KJ_ON(act) row[k] = args->lists[i].rows[base + k * T + tid];
+    kj_keep(args, sh, (wl_u32)args->lists[i].plane, act, row);
+  }
+}
+
+/* ---- the kernel that makes combinations: a thread each, in the order of tuples and candidates */
+
+WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
+  const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
+  for (wl_u64 i = (wl_u64)simt_bid() * simt_bdim() + simt_tid(); i < args->n; i += step) {
+    wl_u64 want = args->first + i, lo = 0, hi = args->n_tuples;
+    while (hi - lo > 1) { /* places[lo] <= want < places[hi] */
+      wl_u64 mid = (lo + hi) / 2;
+      if (args->places[mid] <= want)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    wl_u32 at = args->start[lo];
+    if (at != WL_K_NO_ROW) {
+      at += (wl_u32)(want - args->places[lo]);
+      if (args->rows) at = args->rows[at];
+    }
+    if (args->found) args->found[i] = at;
+    for (wl_u64 k = 0; k < args->n_lists; k++) args->to[k][i] = args->from[k][lo];
+  }
 }
 
 #endif

@@ -11,7 +11,7 @@ enum {
   WL_GPU_MAX_RESULTS = 64,
   WL_GPU_MAX_ACCS = 32,
   WL_GPU_MAX_MAPS = 64,
-  WL_GPU_MAX_JOINS = 64
+  WL_GPU_MAX_JOINS = 60
 };
 
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;

@@ -77,46 +77,112 @@ static wl_u32 place_registers(const wl_program *p, int first, int end, const int
 
 /* ---- joins */
 
-static const wl_join *probed(const wl_program *p, const wl_instr *in) {
-  return in->op == WL_OP__Probe ? &p->joins[in->c] : NULL;
+/* Each row goes on at most once: a Probe, or an Expand that ends with the first candidate. */
+static bool finds_one(const wl_program *p, int pc) {
+  const wl_instr *in = &p->code[pc];
+  if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
+  wl_join_how how = p->joins[in->c].how;
+  return p->joins[in->c].match == pc + 1 &&
+         (how == WL_HOW_SEMI || how == WL_HOW_ANTI || how == WL_HOW_MARK);
 }
 
-/* The joined source that an instruction reads a row of, or 0. */
+/* Part number `part` of the block: instructions [*first, *end), an Expand among them the last. */
+static bool find_part(const wl_program *p, int part, int *first, int *end) {
+  int stop;
+  table_block(p, first, &stop);
+  for (int pc = *first; pc < stop; pc++) {
+    if (p->code[pc].op != WL_OP__Expand || finds_one(p, pc)) continue;
+    *end = pc + 1;
+    if (part-- == 0) return true;
+    *first = p->joins[p->code[pc].c].match == pc + 1 ? pc + 2 : pc + 1;
+  }
+  *end = stop;
+  return part == 0;
+}
+
+int wl_lower_parts(const wl_program *p) {
+  int n = 1, first, end;
+  while (find_part(p, n, &first, &end)) n++;
+  return n;
+}
+
+/* The source that an instruction reads a row of, or -1. */
 static int source_read(const wl_program *p, const wl_instr *in) {
-  return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : 0;
+  return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : -1;
 }
 
-/* What a lookup must be for Probe to find its rows here. */
-static wl_status join_fits(const wl_join *j, wl_error *err) {
+/* Whether some instruction of the block from pc on reads the source's row. */
+static bool read_from(const wl_program *p, int pc, int source) {
+  int first, end;
+  table_block(p, &first, &end);
+  for (; pc < end; pc++)
+    if (source_read(p, &p->code[pc]) == source) return true;
+  return false;
+}
+
+/* Whether a source has a row at pc. */
+static bool known_at(const wl_program *p, int pc, int source) {
+  int first, end;
+  table_block(p, &first, &end);
+  bool known = source == 0;
+  for (int k = first; k < pc && !known; k++)
+    if (p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand)
+      known = p->joins[p->code[k].c].source == source;
+  return known;
+}
+
+/* What a join must be for the kernel to find its rows. */
+static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
+  const wl_join *j = &p->joins[p->code[pc].c];
   const wl_lookup *l = j->lookup;
+  if (p->code[pc].op == WL_OP__Expand && j->match >= 0 && j->match != pc + 1)
+    return wl_not_taken(err, "a join that tests its candidates runs on the CPU only");
   bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
   if (!l) return WL_OK; /* not built yet; looked at again before it is used */
+  if (p->code[pc].op == WL_OP__Probe && one && !l->unique && l->n_rows > 1)
+    return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
   if (l->plan.kind == WL_KEYS_VALUES)
     return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
   if (l->plan.kind == WL_KEYS_REAL && l->plan.null_equal[0])
     return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
-  if (one && !l->unique && l->n_rows > 1)
-    return wl_not_taken(err, "a join that finds several rows runs on the CPU only");
   return WL_OK;
 }
 
-/* Gives a plane to each source whose row a Probe finds and a later opcode reads. */
-static wl_status place_rows(const wl_program *p, int first, int end, wl_lowered *out,
-                            wl_error *err) {
+/* Opcodes that only the host runs; joins are looked at one by one. */
+static wl_status ops_fit(const wl_program *p, wl_error *err) {
+  int first, end;
   wl_status rc = WL_OK;
+  table_block(p, &first, &end);
   for (int pc = first; pc < end && !rc; pc++) {
-    const wl_join *j = probed(p, &p->code[pc]);
-    bool read = false;
-    int s = source_read(p, &p->code[pc]);
-    if (s && !out->planes[s])
-      return wl_not_taken(err, "source %d has no row that the kernel found", s);
-    if (!j) continue;
-    rc = join_fits(j, err);
-    for (int k = pc + 1; k < end; k++) read |= source_read(p, &p->code[k]) == j->source;
-    if (read && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI)
-      out->planes[j->source] = (wl_u8)++out->n_planes;
+    wl_u16 op = p->code[pc].op;
+    if (op == WL_OP__Probe || op == WL_OP__Expand)
+      rc = join_fits(p, pc, err);
+    else if (wl_opcodes[op].host_only && op != WL_OP__Match)
+      rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
   }
   return rc;
+}
+
+/* Gives a plane to each source whose row the part begins with or finds, and somebody reads. */
+static void place_rows(const wl_program *p, int part, int first, int end, wl_lowered *out) {
+  const wl_instr *last = &p->code[end - 1];
+  bool cut = end > first && last->op == WL_OP__Expand && !finds_one(p, end - 1);
+  out->expand = cut ? last->c : -1;
+  for (int s = 0; s < p->n_sources && part > 0; s++)
+    if (known_at(p, first, s) && read_from(p, first, s)) {
+      out->planes[s] = (wl_u8)++out->n_planes;
+      out->ins[out->n_ins++] = (wl_u8)s;
+    }
+  for (int pc = first; pc < end; pc++) {
+    const wl_join *j = finds_one(p, pc) ? &p->joins[p->code[pc].c] : NULL;
+    if (j && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI && read_from(p, pc, j->source))
+      out->planes[j->source] = (wl_u8)++out->n_planes;
+  }
+  if (!cut) return;
+  out->start = ++out->n_planes;
+  out->count = ++out->n_planes;
+  for (int s = 0; s < p->n_sources; s++)
+    if (known_at(p, end - 1, s) && read_from(p, end, s)) out->outs[out->n_outs++] = (wl_u8)s;
 }
 
 static wl_i16 opnd_index(const wl_program *p, wl_i16 x) {
@@ -128,12 +194,12 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
     const wl_instr *in = &p->code[pc];
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
     wl_kinstr *k = &out->code[pc - first];
-    k->op = in->op;
+    k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
     k->d = in->d;
     k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, in->a);
     k->b = want[2] == ' ' ? 0 : opnd_index(p, in->b);
     k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
-    k->number = source_read(p, in) ? out->planes[source_read(p, in)] : in->c;
+    k->number = source_read(p, in) >= 0 ? out->planes[source_read(p, in)] : in->c;
     if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
     if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
         in->op == WL_OP__Lower)
@@ -148,7 +214,8 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, anchor);
-    if (!p->grouped) out->n_slots += acc_slots(p->accs[k].op); /* groups have their own place */
+    /* groups have their own place, and a part that ends in an Expand gathers nothing */
+    if (!p->grouped && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
   }
 }
 
@@ -180,13 +247,13 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
   }
 }
 
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads,
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads, int part,
                    wl_lowered *out, wl_error *err) {
   int first, end;
   memset(out, 0, sizeof *out);
-  table_block(p, &first, &end);
-  if (p->host_op >= 0)
-    return wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[p->host_op].name);
+  wl_status rc = ops_fit(p, err);
+  if (rc) return rc;
+  find_part(p, part, &first, &end);
   if (end - first > WL_GPU_MAX_INSTR)
     return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first,
                         WL_GPU_MAX_INSTR);
@@ -205,7 +272,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   if (p->n_joins > WL_GPU_MAX_JOINS || p->n_sources > WL_GPU_MAX_JOINS + 1)
     return wl_not_taken(err, "the program has %d joins, the kernel takes %d", p->n_joins,
                         WL_GPU_MAX_JOINS);
-  wl_status rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
+  rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
   if (rc) return rc;
   size_t n_regs = (size_t)p->n_regs;
   int *last = WL_NEW_N(arena, int, n_regs + 1);
@@ -219,9 +286,10 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
   out->anchors = WL_NEW_N(arena, int, p->n_accs);
   out->planes = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
+  out->ins = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
+  out->outs = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   if (arena->failed) return wl_nomem(err);
-  rc = place_rows(p, first, end, out, err);
-  if (rc) return rc;
+  place_rows(p, part, first, end, out);
   last_uses(p, first, end, last);
   wl_u32 per_row = place_registers(p, first, end, last, place, owner);
   lower_accs(p, out);
@@ -247,7 +315,9 @@ wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
   wl_arena arena;
   wl_lowered ignored;
   wl_arena_init(&arena);
-  wl_status rc = wl_lower(&arena, p, d, 0, &ignored, err);
+  wl_status rc = WL_OK;
+  for (int k = 0; k < wl_lower_parts(p) && !rc; k++)
+    rc = wl_lower(&arena, p, d, 0, k, &ignored, err);
   wl_arena_close(&arena);
   return rc;
 }

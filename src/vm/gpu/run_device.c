@@ -36,17 +36,39 @@ static void took(state *s, int what, double since) {
   s->ns[what] += wl_clock_ns() - since;
 }
 
-static size_t tile_rows(const state *s) {
-  return (size_t)s->low.threads * WL_K_ROWS;
+static size_t tile_rows(const wl_lowered *low) {
+  return (size_t)low->threads * WL_K_ROWS;
 }
 
 static size_t out_row_bytes(wl_reg r) {
   return 8 + (r.type >= WL_R_TEXT ? 12 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
 }
 
+/* Columns that it gives: results, or of a part that ends in an Expand row numbers, and where each
+** row's candidates begin and how many they are. */
+static int n_outs(const launch *l) {
+  if (l->low->expand >= 0) return l->low->n_outs + 2;
+  return l->r->second_block < 0 ? l->r->p->n_results : 0;
+}
+
+static wl_status alloc_numbers(launch *l, wl_error *err) {
+  const wl_lowered *low = l->low;
+  wl_status rc = WL_OK;
+  for (int k = 0; k < low->n_outs + 2 && !rc; k++) {
+    wl_kout *o = &l->outs[k];
+    o->operand = k < low->n_outs    ? low->planes[low->outs[k]]
+                 : k == low->n_outs ? low->start
+                                    : low->count;
+    o->type = o->operand ? WL_K_OUT_PLANE : WL_K_OUT_SCAN;
+    rc = wl_dev_alloc(l->d, (l->n_rows + 1) * 4, (void **)&o->n, err);
+  }
+  return rc;
+}
+
 static wl_status alloc_outs(launch *l, wl_error *err) {
   const wl_program *p = l->r->p;
   wl_status rc = WL_OK;
+  if (l->low->expand >= 0) return alloc_numbers(l, err);
   for (int k = 0; k < p->n_results && l->r->second_block < 0 && !rc; k++) {
     wl_reg reg = wl_result_reg(&p->results[k]);
     wl_kout *o = &l->outs[k];
@@ -82,7 +104,7 @@ static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
 */
 static void blob_fill(launch *l) {
   const wl_program *p = l->r->p;
-  const wl_lowered *low = &l->s->low;
+  const wl_lowered *low = l->low;
   wl_kargs *a = &l->args;
   size_t at = 0;
   wl_u64 zero[COUNTERS] = {0};
@@ -100,7 +122,7 @@ static void blob_fill(launch *l) {
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = wl_column_source(p, k) > 0 ? wl_sides_column(l->r, l->s, k)
+    wl_kcol kc = wl_sides_has(l->r, k) ? wl_sides_column(l, k)
                  : l->s->resident
                      ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
                  : l->cols ? l->cols[k].k
@@ -130,10 +152,11 @@ static void blob_fill(launch *l) {
   a->sets = blob_put(l, &at, sets, (size_t)p->n_insets * sizeof *sets);
   for (int k = 0; k < p->n_joins; k++) {
     wl_kjkey keys[WL_LOOKUP_KEYS];
-    joins[k] = wl_sides_join(l->r, l->s, k, keys);
+    joins[k] = wl_sides_join(l, k, keys);
     joins[k].keys = blob_put(l, &at, keys, joins[k].n_keys * sizeof *keys);
   }
   a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
+  a->lists = blob_put(l, &at, l->lists, (size_t)low->n_ins * sizeof *l->lists);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -142,7 +165,9 @@ static void blob_fill(launch *l) {
   a->n_opnds = low->n_opnds;
   a->n_regs = (wl_u32)p->n_regs;
   a->n_consts = low->n_consts;
-  a->n_outs = l->r->second_block < 0 ? (wl_u32)p->n_results : 0;
+  a->n_outs = (wl_u32)n_outs(l);
+  a->n_lists = (wl_u32)low->n_ins;
+  a->row0 = l->row0;
   a->n_accs = (wl_u32)p->n_accs;
   a->n_slots = low->n_slots;
   a->const_offset = low->const_offset;
@@ -160,13 +185,13 @@ static void blob_fill(launch *l) {
   a->side_size = l->n_side;
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
-  a->ctx.size = l->s->low.makes_text ? l->s->text_room : 0;
+  a->ctx.size = low->makes_text ? l->s->text_room : 0;
   a->ctx.max_text = l->r->config.max_text;
   a->ctx.fault = (wl_u32 *)(void *)(counters + C_FAULT);
 }
 
 static unsigned grid_size(const launch *l) {
-  wl_u64 each = (wl_u64)l->d->max_shared / (l->s->low.n_shared + 1024);
+  wl_u64 each = (wl_u64)l->d->max_shared / (l->low->n_shared + 1024);
   if (each < 1) each = 1;
   if (each > (wl_u64)l->d->blocks_each) each = (wl_u64)l->d->blocks_each;
   wl_u64 most = each * (wl_u64)l->d->n_processors;
@@ -196,27 +221,28 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 }
 
 /* Memory, columns, kernel: all given to the launch's queue, none waited for. */
-static wl_status launch_open(launch *l, wl_error *err) {
+wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_run *r = l->r;
   state *s = l->s;
   wl_i64 left = r->snap.n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
          most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
-  l->n_rows = (wl_u64)(left < most ? left : most);
-  l->n_tiles = (l->n_rows + tile_rows(s) - 1) / tile_rows(s);
+  if (!l->combined) l->n_rows = (wl_u64)(left < most ? left : most);
+  l->n_tiles = (l->n_rows + tile_rows(l->low) - 1) / tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
-  wl_status rc = s->resident ? WL_OK : copy_columns(l, err);
+  wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel will read it */
-    if (wl_column_source(r->p, k) == 0)
+    if (!wl_sides_has(r, k))
       l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
-  if (!rc && r->second_block < 0) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
-  if (!rc && r->second_block < 0) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
-  if (!rc && s->low.n_slots)
-    rc = wl_dev_alloc(l->d, (size_t)l->grid * s->low.n_slots * 8, (void **)&l->partial, err);
-  l->n_side = (l->n_rows < SIDE_MOST ? l->n_rows : SIDE_MOST) * (wl_u64)count_real_sums(r->p);
+  if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
+  if (!rc && n_outs(l)) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
+  if (!rc && l->low->n_slots)
+    rc = wl_dev_alloc(l->d, (size_t)l->grid * l->low->n_slots * 8, (void **)&l->partial, err);
+  l->n_side = l->low->expand >= 0 ? 0 : l->n_rows < SIDE_MOST ? l->n_rows : SIDE_MOST;
+  l->n_side *= (wl_u64)count_real_sums(r->p);
   if (!rc && l->n_side) rc = wl_dev_alloc(l->d, l->n_side * 16, (void **)&l->side, err);
-  if (!rc && s->low.makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
+  if (!rc && l->low->makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
   if (rc) return rc;
   blob_fill(l);
   rc = wl_dev_alloc(l->d, l->n_blob, (void **)&l->blob, err);
@@ -227,12 +253,12 @@ static wl_status launch_open(launch *l, wl_error *err) {
   l->d->n_in += (wl_i64)l->n_blob;
   rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
   double start = wl_clock_ns();
-  if (!rc && s->groups)
-    rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->first << WL_TABLET_SHIFT, l->grid,
-                           s->low.threads, s->low.n_shared, err);
+  if (!rc && s->groups && l->low->expand < 0)
+    rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
+                           l->low->n_shared, err);
   else if (!rc)
-    rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, s->low.threads,
-                      s->low.n_shared, err);
+    rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, l->low->threads,
+                      l->low->n_shared, err);
   took(s, T_KERNEL, start); /* the simulator runs it here, CUDA in launch_wait */
   return rc ? rc
             : l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
@@ -246,7 +272,7 @@ static wl_status launch_wait(launch *l, wl_error *err) {
   return rc;
 }
 
-static void launch_close(launch *l) {
+void wl_launch_close(launch *l) {
   wl_device *d = l->d;
   wl_error ignored;
   d->queue = l->queue;
@@ -261,7 +287,7 @@ static void launch_close(launch *l) {
     wl_dev_free(d, l->outs[k].t, l->n_rows);
   }
   wl_dev_free(d, l->tiles, l->n_tiles * 8);
-  wl_dev_free(d, l->partial, (size_t)l->grid * l->s->low.n_slots * 8);
+  wl_dev_free(d, l->partial, (size_t)l->grid * l->low->n_slots * 8);
   wl_dev_free(d, l->side, l->n_side * 16);
   wl_dev_free(d, l->text, l->s->text_room);
   wl_dev_free(d, l->blob, l->n_blob);
@@ -281,12 +307,12 @@ static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_e
   wl_run *r = l->r;
   const wl_program *p = r->p;
   for (int k = 0; k < p->n_accs; k++) {
-    const wl_kacc *acc = &l->s->low.accs[k];
+    const wl_kacc *acc = &l->low->accs[k];
     wl_acc_state *into = &r->accs[k];
     wl_u64 best_row = 0;
     wl_val best = wl_null();
     for (unsigned b = 0; b < l->grid; b++) {
-      const wl_u64 *v = partial + (size_t)b * l->s->low.n_slots + acc->slot;
+      const wl_u64 *v = partial + (size_t)b * l->low->n_slots + acc->slot;
       switch (acc->op) {
       case WL_OP__AggRows:
       case WL_OP__AggCount: into->count += (wl_i64)v[0]; break;
@@ -301,7 +327,7 @@ static wl_status join(launch *l, const wl_u64 *partial, const wl_u64 *side, wl_e
         break;
       case WL_OP__AggSumF:
         for (int j = 0; j < 3; j++)
-          wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->s->low.anchors[k] - WL_FSUM_DIGIT * j);
+          wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->low->anchors[k] - WL_FSUM_DIGIT * j);
         into->count += (wl_i64)v[3];
         if (v[3]) into->seen_real = true;
         break;
@@ -338,7 +364,7 @@ static bool overflow_possible(const wl_run *r, const state *s) {
 
 static wl_status gather_aggregates(launch *l, wl_error *err) {
   wl_run *r = l->r;
-  size_t n = (size_t)l->grid * l->s->low.n_slots * 8;
+  size_t n = (size_t)l->grid * l->low->n_slots * 8;
   wl_u64 *partial = wl_mem_alloc(n), *side = wl_mem_alloc(l->counters[C_SIDE] * 16 + 16);
   wl_status rc = partial && side ? WL_OK : wl_nomem(err);
   if (!rc) rc = l->d->copy_out(l->d, partial, l->partial, n, err);
@@ -358,6 +384,18 @@ static wl_status gather_aggregates(launch *l, wl_error *err) {
 
 /* ---- groups */
 
+/* Device bytes for what a row of the whole block gives. */
+static size_t given_bytes(const wl_run *r, const state *s) {
+  size_t n = 16 * (size_t)count_real_sums(r->p) + wl_dorder_row_bytes(&s->order);
+  for (int k = 0; k < r->p->n_results && r->second_block < 0; k++)
+    n += out_row_bytes(wl_result_reg(&r->p->results[k]));
+  return n;
+}
+
+size_t wl_launch_row_bytes(const launch *l) {
+  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : given_bytes(l->r, l->s);
+}
+
 /* Device bytes one tablet needs, with or without its columns. */
 static size_t tablet_bytes(const wl_run *r, const state *s, bool columns) {
   size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(r->p->n_columns + r->p->n_results);
@@ -370,11 +408,8 @@ static size_t tablet_bytes(const wl_run *r, const state *s, bool columns) {
     }
     n += most;
   }
-  for (int k = 0; k < r->p->n_results && r->second_block < 0; k++)
-    n += WL_TABLET_ROWS * out_row_bytes(wl_result_reg(&r->p->results[k]));
-  n += WL_TABLET_ROWS * 16 * (size_t)count_real_sums(r->p);
-  n += WL_TABLET_ROWS * wl_dorder_row_bytes(&s->order);
-  return n + WL_TABLET_ROWS / tile_rows(s) * 8;
+  n += WL_TABLET_ROWS * given_bytes(r, s);
+  return n + WL_TABLET_ROWS / tile_rows(&s->low) * 8;
 }
 
 /* Sees to it that the columns are there, and stay there for this wave. */
@@ -446,6 +481,11 @@ static wl_status plan_groups(wl_run *r, state *s, wl_error *err) {
   return WL_OK;
 }
 
+/* Rows that groups may be of: of combinations nobody knows, and their sums may be of many. */
+static wl_i64 rows_at_most(const wl_run *r, const state *s) {
+  return s->expansion ? 16 * r->snap.n_rows + (1 << 24) : r->snap.n_rows;
+}
+
 static wl_status open_state(wl_run *r, wl_error *err) {
   state *s = wl_mem_zalloc(sizeof *s);
   if (!s) return wl_nomem(err);
@@ -455,16 +495,17 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   if (!s->magnitude) return wl_nomem(err);
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);
-  wl_status rc =
-      wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads, &s->low, err);
+  wl_status rc = wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads,
+                          wl_lower_parts(r->p) - 1, &s->low, err);
+  if (!rc && wl_lower_parts(r->p) > 1) rc = wl_expansion_open(r, s, err);
   for (int k = 0; k < r->p->n_columns && !rc; k++)
     wl_devcol_use(r->config.device, r->snap.cols[k],
                   r->config.transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(r->p, k));
   if (!rc) rc = hold_sides(r, s, err);
   if (r->collects && r->second_block < 0) s->order = wl_dorder_plan(r->p);
   if (!rc && r->p->grouped)
-    rc = wl_dgroups_open(r->p, r->config.device, r->snap.n_rows, &s->low, &s->groups, err);
-  return rc ? rc : plan_groups(r, s, err);
+    rc = wl_dgroups_open(r->p, r->config.device, rows_at_most(r, s), &s->low, &s->groups, err);
+  return rc || s->expansion ? rc : plan_groups(r, s, err);
 }
 
 void wl_run_device_close(wl_run *r) {
@@ -473,6 +514,11 @@ void wl_run_device_close(wl_run *r) {
   if (s->groups) {
     wl_device_lock(r->config.device);
     wl_dgroups_close(s->groups);
+    wl_device_unlock(r->config.device);
+  }
+  if (s->expansion) {
+    wl_device_lock(r->config.device);
+    wl_expansion_close(r, s);
     wl_device_unlock(r->config.device);
   }
   wl_arena_close(&s->arena);
@@ -497,11 +543,12 @@ static wl_status judge(launch *l, bool *again, wl_error *err) {
 }
 
 /* The kernel's part of a launch ends: aggregates are joined, rows start on their way back. */
-static wl_status finish_kernel(launch *l, wl_u64 *text_room, wl_error *err) {
+wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   bool again = false;
   wl_status rc = launch_wait(l, err);
   if (!rc) rc = judge(l, &again, err);
   if (again) *text_room = l->counters[C_TEXT];
+  if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
   double start = wl_clock_ns();
   if (!rc && l->r->second_block >= 0) {
     if (!l->s->groups) rc = gather_aggregates(l, err);
@@ -514,7 +561,7 @@ static wl_status finish_kernel(launch *l, wl_u64 *text_room, wl_error *err) {
 }
 
 /* Its rows have arrived: they are the run's, and the block is done. */
-static wl_status take_rows(launch *l, wl_error *err) {
+wl_status wl_launch_take(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;
   wl_status rc = l->results ? l->d->finish(l->d, err) : WL_OK;
@@ -565,32 +612,34 @@ static wl_status run_blocks(wl_run *r, state *s, int n, wl_u64 *text_room, wl_er
       l->r = r;
       l->d = r->config.device;
       l->s = s;
+      l->low = &s->low;
       l->queue = depth > 1 ? 1 + opened % depth : 0;
       l->n_fetch = r->p->n_results;
       next_block(r, s, next, &l->first, &l->end);
+      l->row0 = (wl_u64)l->first << WL_TABLET_SHIFT;
       next = l->end;
       opened++;
-      rc = launch_open(l, err);
+      rc = wl_launch_open(l, err);
       if (rc == WL_FULL && opened - done > 1) { /* so many do not fit: go on with those */
-        launch_close(l);
+        wl_launch_close(l);
         n = --opened;
         s->depth = depth - 1;
         rc = WL_OK;
       }
     } else if (coming) {
-      rc = take_rows(coming, err);
+      rc = wl_launch_take(coming, err);
       if (rc) break;
-      launch_close(coming);
+      wl_launch_close(coming);
       coming = NULL;
       done++;
     } else if (done < opened) {
       coming = &s->ring[done % depth];
-      rc = finish_kernel(coming, text_room, err);
+      rc = wl_launch_finish(coming, text_room, err);
     } else {
       break;
     }
   }
-  for (; done < opened; done++) launch_close(&s->ring[done % depth]);
+  for (; done < opened; done++) wl_launch_close(&s->ring[done % depth]);
   r->config.device->queue = 0;
   return rc;
 }
@@ -646,14 +695,15 @@ wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
     state *s = r->device_state;
     bool was = s->resident;
     rc = hold_sides(r, s, err);
-    if (!rc) hold_residents(r, s);
+    if (!rc && !s->expansion) hold_residents(r, s);
     if (!rc && was && !s->resident) rc = plan_groups(r, s, err);
   }
-  if (!rc) rc = one_wave(r, r->device_state, err);
-  if (!rc && ((state *)r->device_state)->groups) rc = wl_gather_wave(r, r->device_state, err);
+  state *s = r->device_state;
+  if (!rc) rc = s->expansion ? wl_expansion_wave(r, s, err) : one_wave(r, s, err);
+  if (!rc && s->groups) rc = wl_gather_wave(r, s, err);
+  if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(r, s);
   if (rc == WL_NOT_TAKEN && r->p->grouped) wl_gather_forget(r);
   if (!rc) {
-    state *s = r->device_state;
     s->n_in += d->n_in - n_in;
     s->n_out += d->n_out - n_out;
     describe(r, s);

@@ -1,6 +1,7 @@
 /*
 ** What a run's joins read on a device, beside the scan: lookups, and the columns of the joined
-** sources, which are read at any row. Called by run_device.c, under the device's lock.
+** sources, which are read at any row; past an Expand those of source 0 are too. Called by
+** run_device.c, under the device's lock.
 **
 ** Invariants:
 ** 1. They are whole copies, whatever the mode of transfer, and stay for the wave.
@@ -39,6 +40,11 @@ static wl_status hold(wl_run *r, wl_device_state *s, wl_column *c, wl_lookup *l,
   return WL_OK;
 }
 
+bool wl_sides_has(const wl_run *r, int k) {
+  const wl_device_state *s = r->device_state;
+  return wl_column_source(r->p, k) > 0 || s->expansion;
+}
+
 wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) {
   const wl_program *p = r->p;
   wl_device *d = r->config.device;
@@ -53,35 +59,42 @@ wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) {
     if (l->n_rows) rc = hold(r, s, NULL, l, &s->far[p->n_columns + k], err);
   }
   for (int k = 0; k < p->n_columns && !rc; k++)
-    if (wl_column_source(p, k) > 0 && r->snap.cols[k]->n_tablets)
+    if (wl_sides_has(r, k) && r->snap.cols[k]->n_tablets)
       rc = hold(r, s, r->snap.cols[k], NULL, &s->far[k], err);
   /* launches may come in other queues */
   if (!rc && d->n_in != before) rc = d->finish(d, err);
   return rc;
 }
 
-wl_kcol wl_sides_column(const wl_run *r, const wl_device_state *s, int k) {
-  const wl_column *c = r->snap.cols[k];
+wl_kcol wl_sides_column(const wl_launch *l, int k) {
+  const wl_column *c = l->r->snap.cols[k];
   wl_kcol none = {.phys = c->phys};
-  return c->n_tablets ? wl_devcol_find(r->config.device, c, s->far[k])->k : none;
+  int first = wl_column_source(l->r->p, k) == 0 && !l->combined ? l->first : 0;
+  return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
-wl_kjoin wl_sides_join(const wl_run *r, const wl_device_state *s, int k, wl_kjkey *keys) {
-  const wl_program *p = r->p;
+wl_kjoin wl_sides_join(const wl_launch *launch, int k, wl_kjkey *keys) {
+  const wl_program *p = launch->r->p;
+  const wl_lowered *low = launch->low;
   const wl_join *j = &p->joins[k];
   const wl_lookup *l = j->lookup;
   const wl_key_plan *plan = &l->plan;
   wl_kjoin out = {.first = WL_K_NO_ROW};
   bool reads = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
-  out.plane = reads ? s->low.planes[j->source] : 0;
+  out.plane = reads ? low->planes[j->source] : 0;
+  if (low->expand == k) {
+    out.start = low->start;
+    out.count = low->count;
+  }
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
   out.drops_found = j->how == WL_HOW_ANTI;
   if (!l->n_rows) return out; /* as without keys: nobody finds a row */
+  wl_devlookup_join(launch->d, l, launch->s->far[p->n_columns + k], &out);
   if (plan->kind == WL_KEYS_NONE) {
-    out.first = l->rows ? l->rows[0] : 0;
+    out.first = 0;
+    out.n_first = (wl_u32)l->n_rows;
     return out;
   }
-  wl_devlookup_join(r->config.device, l, s->far[p->n_columns + k], &out);
   out.real = plan->kind == WL_KEYS_REAL;
   out.n_keys = (wl_u32)j->n_keys;
   for (int i = 0; i < j->n_keys; i++) {

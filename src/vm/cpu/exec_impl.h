@@ -1,6 +1,6 @@
 /*
-** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code) and
-** exec_join.c (Probe, Expand, Match, Build).
+** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code),
+** exec_agg.c (Agg opcodes, Group) and exec_join.c (Probe, Expand, Match, Build).
 **
 ** Invariants:
 ** 1. lists[s] are the rows of source s in the vector, as dense as the registers, and live in
@@ -96,6 +96,22 @@ static inline int column_source(const wl_program *p, int column) {
   return p->column_sources ? p->column_sources[column] : 0;
 }
 
+static inline wl_val get(const plane *q, int i) {
+  int k = q->stride ? i : 0;
+  wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
+  switch (q->type) {
+  case WL_R_INT: return t ? wl_val_make(WL_T_INT, q->v[k], 0) : wl_null();
+  case WL_R_REAL: return t ? wl_val_make(WL_T_REAL, q->v[k], 0) : wl_null();
+  case WL_R_TEXT: return t ? wl_val_make(WL_T_TEXT, q->v[k], q->n[k]) : wl_null();
+  case WL_R_TRUTH: return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
+  default: return wl_val_make(t, q->v[k], q->n[k]);
+  }
+}
+
+static inline wl_vec vec_of(const plane *q) {
+  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
+}
+
 /* ---- exec.c */
 /* An operand, loaded if it has not been: only now, for the rows that are left. */
 const plane *wl_exec_operand(wl_exec *x, wl_i16 o);
@@ -114,6 +130,11 @@ void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
 void wl_exec_tock(wl_exec *x); /* for none */
 /* n values of the column are read. */
 void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
+
+/* ---- exec_agg.c */
+wl_status wl_exec_find_groups(wl_exec *x, int n) WL_MUST;
+/* Feeds an Agg opcode's accumulator, or the groups'. */
+wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *accs, int n) WL_MUST;
 
 /* ---- exec_join.c */
 wl_status wl_exec_open_joins(wl_exec *x) WL_MUST;

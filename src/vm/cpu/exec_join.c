@@ -128,10 +128,6 @@ static WL_CLONES void word_next(wl_u64 *restrict w, wl_u8 *restrict ok, const wl
   }
 }
 
-static wl_vec vec_of(const plane *q) {
-  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
-}
-
 static void word_ints(wl_exec *x, const wl_key_plan *plan, int k, const plane *a, int n) {
   wl_u64 lo = (wl_u64)plan->lo[k], span = (wl_u64)plan->hi[k] - lo + 1, below = plan->below[k];
   wl_u64 *w = x->words;

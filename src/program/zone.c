@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "program/domain.h"
 #include "sql/ast.h"
+#include "vm/lookup.h"
 
 enum { MAX_REGS = 256, MAX_MAP = 4096 };
 enum { F = 1, U = 2, T = 4, ALL = F | U | T };
@@ -144,18 +145,37 @@ static range step(const wl_program *p, const wl_instr *in, const range *regs, wl
   }
 }
 
+/* Whether no row of the tablet finds a row in a join that drops those that find none. */
+static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *regs) {
+  const wl_join *j = &p->joins[in->c];
+  const wl_lookup *l = j->lookup;
+  if ((j->how != WL_HOW_INNER && j->how != WL_HOW_SEMI) || !l || l->plan.kind != WL_KEYS_INT)
+    return false;
+  for (int k = 0; k < j->n_keys; k++) {
+    range a = of_operand(p, regs, j->keys[k]);
+    bool null = a.known && (a.d.mask & WL_M(WL_T_NULL)) && l->plan.null_equal[k];
+    if (a.known && !null && (a.d.hi < l->plan.lo[k] || a.d.lo > l->plan.hi[k])) return true;
+  }
+  return false;
+}
+
 bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
   /* past an Expand a filter judges pairs, of which there may be none for other reasons too */
-  for (int pc = block + 1; pc < p->code[block].c && p->code[pc].op != WL_OP__Expand; pc++)
-    if (p->code[pc].op == WL_OP__IfNot) last = pc;
+  for (int pc = block + 1; pc < p->code[block].c; pc++) {
+    wl_u16 op = p->code[pc].op;
+    if (op == WL_OP__IfNot || op == WL_OP__Probe || op == WL_OP__Expand) last = pc;
+    if (op == WL_OP__Expand) break;
+  }
   if (last < 0 || p->n_regs > MAX_REGS) return false;
   for (int pc = block + 1; pc <= last; pc++) {
     const wl_instr *in = &p->code[pc];
     if (in->op == WL_OP__Call && p->calls[in->c].fallible) return false;
     if (in->op == WL_OP__IfNot) {
       if (!(of_operand(p, regs, in->a).truths & T)) return true;
+    } else if (in->op == WL_OP__Probe || in->op == WL_OP__Expand) {
+      if (finds_nothing(p, in, regs)) return true;
     } else if (wl_shapes[wl_opcodes[in->op].shape][0] != ' ') {
       regs[in->d] = step(p, in, regs, cols, tablet);
     }

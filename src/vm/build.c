@@ -15,7 +15,7 @@
 #include "vm/key_hash.h"
 #include <string.h>
 
-enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000 };
+enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
 
 /* What a tablet gave. */
 typedef struct part {
@@ -140,13 +140,23 @@ static wl_status collect(build *b, wl_error *err) {
 
 /* ---- a table by value */
 
-/* The only row of each word, as far as that goes. */
+/* The only row of each word, as far as that goes; or the first. */
 static void slots_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   const part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
   if (atomic_load_explicit(&b->twice, memory_order_relaxed)) return;
+  if (b->in->first_only) {
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u32 *s = &slots[t->words[i] - b->base], row = t->rows[i];
+      wl_u32 was = __atomic_load_n(s, __ATOMIC_RELAXED); /* WL_NO_ROW is past every row */
+      while (row < was &&
+             !__atomic_compare_exchange_n(s, &was, row, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      }
+    }
+    return;
+  }
   if (b->threads == 1) {
     wl_u32 twice = 0;
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -154,12 +164,10 @@ static void slots_task(void *arg, int worker, long task) {
       twice |= *s ^ WL_NO_ROW;
       *s = t->rows[i];
     }
-    if (twice && !b->in->first_only) atomic_store(&b->twice, true);
+    if (twice) atomic_store(&b->twice, true);
     return;
   }
-  for (wl_i64 i = 0; i < t->n && b->in->first_only; i++)
-    __atomic_store_n(&slots[t->words[i] - b->base], t->rows[i], __ATOMIC_RELAXED);
-  for (wl_i64 i = 0; i < t->n && !b->in->first_only; i++) {
+  for (wl_i64 i = 0; i < t->n; i++) {
     wl_u32 none = WL_NO_ROW;
     if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -167,6 +175,27 @@ static void slots_task(void *arg, int worker, long task) {
       return;
     }
   }
+}
+
+/* Which words have rows, where a table of bits is much nearer than the slots. */
+static wl_status make_bits(build *b, wl_error *err) {
+  enum { FROM = 1 << 15 };
+  wl_lookup *l = b->l;
+  if (l->span < FROM || (wl_u64)b->n > l->span / 2 || l->plan.n > 1 || l->plan.null_equal[0])
+    return WL_OK;
+  size_t n_bytes = (size_t)(l->span / 8 + 1);
+  wl_status rc = spend(b, (wl_i64)n_bytes, err);
+  if (rc) return rc;
+  l->bits = wl_mem_zalloc(n_bytes);
+  if (!l->bits) return wl_nomem(err);
+  for (int k = 0; k < b->n_parts; k++) {
+    const part *t = &b->parts[k];
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u64 w = t->words[i] - b->base;
+      l->bits[w >> 3] |= (wl_u8)(1 << (w & 7));
+    }
+  }
+  return WL_OK;
 }
 
 /* The words [*from, *to) are this task's. */
@@ -219,7 +248,7 @@ static wl_status make_direct(build *b, wl_error *err) {
   memset(l->slots, 0xff, n_slots * sizeof *l->slots);
   wl_threads_run(b->threads, b->n_parts, slots_task, b);
   l->unique = !b->twice;
-  if (l->unique) return WL_OK;
+  if (l->unique) return make_bits(b, err);
   rc = spend(b, b->n * 4, err);
   if (rc) return rc;
   l->starts = l->slots;
@@ -312,7 +341,7 @@ static wl_status make_hash(build *b, wl_error *err) {
   size_t n_slots = 16;
   if (b->n > (wl_i64)1 << 30)
     return wl_not_taken(err, "a join has more rows than a hash table takes");
-  while (n_slots < (size_t)b->n * 2) n_slots *= 2;
+  while (n_slots < (size_t)b->n * (b->n < SPARSE ? 4 : 2)) n_slots *= 2;
   l->mask = n_slots - 1;
   wl_status rc = spend(b, (wl_i64)n_slots * 16 + b->n * 4, err);
   if (rc) return rc;
@@ -371,9 +400,11 @@ static wl_status make_list(build *b, wl_error *err) {
 
 /* A table of so many words, where other threads' keys look at random, against one that hashes. */
 static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
-  enum { ALWAYS = 1 << 16, CACHED = 1 << 23 };
-  if (span <= CACHED && (double)span * 2 <= n_probes) return true;
-  return span <= ALWAYS || span <= 16 * (wl_u64)n || (span <= CACHED && span <= 64 * (wl_u64)n);
+  enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
+  wl_u64 rows = (wl_u64)n;
+  if (span <= FAR && (double)span * 2 <= n_probes) return true;
+  return span <= ALWAYS || span <= 16 * rows || (span <= NEAR && span <= 1024 * rows) ||
+         (span <= FAR && span <= 64 * rows);
 }
 
 static wl_status make(build *b, wl_error *err) {
@@ -442,8 +473,8 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   }
   wl_lookup *l = b.l;
   size_t words = l->direct ? (size_t)l->span + 2 : 0, slots = l->words ? (size_t)l->mask + 1 : 0;
-  l->n_bytes = sizeof *l + 4 * words + slots * (12 + (l->counts ? 4 : 0)) +
-               (l->rows ? 4 * (size_t)l->n_rows : 0);
+  l->n_bytes = sizeof *l + 4 * words + (l->bits ? (size_t)l->span / 8 + 1 : 0) +
+               slots * (12 + (l->counts ? 4 : 0)) + (l->rows ? 4 * (size_t)l->n_rows : 0);
   *out = l;
   return WL_OK;
 }

@@ -17,6 +17,7 @@ void wl_lookup_drop(wl_lookup *l) {
   wl_mem_free(l->counts);
   wl_mem_free(l->starts);
   wl_mem_free(l->rows);
+  wl_mem_free(l->bits);
   wl_mem_free(l);
 }
 

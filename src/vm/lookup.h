@@ -62,6 +62,8 @@ typedef struct wl_lookup {
   wl_u32 *slots, *counts;
   wl_u32 *starts;
   wl_u32 *rows; /* NONE: all rows of it */
+  wl_u8 *bits;  /* of a large direct lookup where many words have no row: bit w & 7 of byte w >> 3
+                   says whether it has; NULL: there are none */
   size_t n_bytes;
   /* copies for devices, owned by vm/gpu, as in wl_column */
   void *copy[WL_MAX_COPIES];
@@ -87,7 +89,8 @@ typedef struct wl_build_in {
   wl_u64 max_text;
   wl_i64 left;
   double n_probes; /* how often it will be asked, about */
-  bool first_only; /* one row of each key is enough */
+  bool first_only; /* of the rows with one key only the first matters: the others are left out, and
+                      the lookup is unique */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   wl_tally *tally; /* of p's instructions, or NULL */

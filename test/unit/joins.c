@@ -614,6 +614,37 @@ static void long_runs(rng *r) {
   if (same) tap_ok("joins: runs longer than a vector");
 }
 
+/* ---- large tables: ranges that leave tablets out, tables of bits, keys out of joined rows */
+
+static void large_tables(rng *r) {
+  bool same = true;
+  for (int how = 0; how < 5 && same; how++) {
+    query q = {.n_joins = 1};
+    q.tables[0] = make_table(r, TEST_SANITIZED ? 70000 : 200000, 20, 0, 0, false);
+    q.tables[1] = make_table(r, 100, 20, 0, 0, false);
+    q.joins[0] = (join){.source = 1, .how = (wl_join_how)how, .n_keys = 1, .filtered = true};
+    same = try_query("joins: ranges that leave tablets out", &q, how % 2);
+    free_table(&q.tables[0]);
+    free_table(&q.tables[1]);
+  }
+  if (same) tap_ok("joins: ranges that leave tablets out");
+  for (int how = 0; how < 25 && same; how++) {
+    query q = {.n_joins = 2};
+    if (how % 5 == WL_HOW_SEMI || how % 5 == WL_HOW_ANTI) continue; /* nothing to go on from */
+    q.tables[0] = make_table(r, TEST_SANITIZED ? 30 : 300, 90000, 10, 0, false);
+    q.tables[1] = make_table(r, 66000, 0, 10, 0, true);
+    q.tables[2] = make_table(r, 66000, 0, 0, 0, true);
+    for (int k = 0; k < 2; k++) {
+      q.joins[k] = (join){.source = k + 1, .from = k, .filtered = k};
+      q.joins[k].how = (wl_join_how)(k ? how / 5 : how % 5);
+      set_kind(&q.joins[k], K_INT);
+    }
+    same = try_query("joins: keys out of joined rows", &q, true);
+    for (int k = 0; k < 3; k++) free_table(&q.tables[k]);
+  }
+  if (same) tap_ok("joins: keys out of joined rows");
+}
+
 /* ---- joins of joins */
 
 static void random_joins(rng *r, int rounds) {
@@ -777,6 +808,7 @@ int main(int argc, char **argv) {
   if (sqlite3_libversion_number() <= 0 || !wl_api_bind(NULL)) return 1;
   random_joins(&r, rounds);
   long_runs(&r);
+  large_tables(&r);
   single_joins(&r);
   streams(&r);
   interrupts(&r);

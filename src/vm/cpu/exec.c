@@ -5,6 +5,7 @@
 #include "vm/cpu/exec_impl.h"
 #include "vm/cpu/loops.h"
 #include "vm/cpu/narrow.h"
+#include "vm/cpu/pick.h"
 #include "vm/cpu/search.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -269,18 +270,6 @@ static const wl_u8 *truths(const plane *q, int *stride) {
   return q->stride ? q->t : (const wl_u8 *)q->v + 17;
 }
 
-static inline wl_val get(const plane *q, int i) {
-  int k = q->stride ? i : 0;
-  wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
-  switch (q->type) {
-  case WL_R_INT: return t ? wl_val_make(WL_T_INT, q->v[k], 0) : wl_null();
-  case WL_R_REAL: return t ? wl_val_make(WL_T_REAL, q->v[k], 0) : wl_null();
-  case WL_R_TEXT: return t ? wl_val_make(WL_T_TEXT, q->v[k], q->n[k]) : wl_null();
-  case WL_R_TRUTH: return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
-  default: return wl_val_make(t, q->v[k], q->n[k]);
-  }
-}
-
 static inline void put(plane *q, int i, wl_val v) {
   q->v[i] = v.t == WL_T_NULL ? 0 : v.v;
   if (has_lengths(q->type)) q->n[i] = v.n;
@@ -316,26 +305,18 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
-/* Values of rows that lie anywhere in the table. */
-#define PLACE(T, r)                                                                                \
-  ((const T *)c->segments[(r) >> WL_TABLET_SHIFT].data)[(r) & (WL_TABLET_ROWS - 1)]
-#define PICK(T, R)                                                                                 \
-  if (misses)                                                                                      \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = rows[i] == WL_NO_ROW ? 0 : (R)PLACE(T, rows[i]);  \
-  else if (c->n_tablets == 1)                                                                      \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)((const T *)data)[rows[i]];                    \
-  else                                                                                             \
-    for (int i = 0; i < n; i++) ((R *)d->v)[i] = (R)PLACE(T, rows[i])
-
 /* misses: WL_NO_ROW may be among them, which is NULL. */
-static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, bool misses, int n) {
-  const void *data = c->n_tablets ? c->segments[0].data : NULL;
+static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows, bool misses,
+                      int n) {
+  const wl_column *c = x->cols[column];
+  const void *const *data = x->tablets[column];
+  bool one = c->n_tablets == 1;
   switch ((wl_phys)c->phys) {
-  case WL_P_I8: PICK(wl_i8, wl_i64); break;
-  case WL_P_I16: PICK(wl_i16, wl_i64); break;
-  case WL_P_I32: PICK(wl_i32, wl_i64); break;
-  case WL_P_F32: PICK(float, double); break;
-  default: PICK(wl_u64, wl_u64);
+  case WL_P_I8: pick_i8(d->v, data, rows, misses, one, n); break;
+  case WL_P_I16: pick_i16(d->v, data, rows, misses, one, n); break;
+  case WL_P_I32: pick_i32(d->v, data, rows, misses, one, n); break;
+  case WL_P_F32: pick_f32(d->v, data, rows, misses, one, n); break;
+  default: pick_64(d->v, data, rows, misses, one, n);
   }
   bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
   if (!any && !text && d->t && !(c->domain.mask & WL_M(WL_T_NULL))) {
@@ -361,13 +342,12 @@ static void load_rows(const wl_column *c, plane *d, const wl_u32 *rows, bool mis
 const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
   if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
   if (x->pending[o] >= 0) {
-    const wl_column *c = x->cols[x->pending[o]];
-    int s = column_source(x->p, x->pending[o]);
+    int c = x->pending[o], s = column_source(x->p, c);
     if (x->lists[s])
-      load_rows(c, &x->regs[o], x->lists[s], x->misses[s], x->n);
+      load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
     else
-      load_table(x, c, &x->regs[o], x->tablet, x->row, x->n);
-    if (x->tally) wl_exec_reads(x, c, x->n);
+      load_table(x, x->cols[c], &x->regs[o], x->tablet, x->row, x->n);
+    if (x->tally) wl_exec_reads(x, x->cols[c], x->n);
     x->pending[o] = -1;
   }
   return &x->regs[o];
@@ -559,12 +539,37 @@ static void select(wl_exec *x, const wl_instr *in, int n) {
     }
 }
 
+/* Texts byte by byte, each row's with each row's or with one. */
+static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, int n) {
+  static const wl_u8 truth[6][3] = {/* of less, equal, greater */
+                                    {WL_FALSE, WL_TRUE, WL_FALSE}, {WL_TRUE, WL_FALSE, WL_TRUE},
+                                    {WL_TRUE, WL_FALSE, WL_FALSE}, {WL_TRUE, WL_TRUE, WL_FALSE},
+                                    {WL_FALSE, WL_FALSE, WL_TRUE}, {WL_FALSE, WL_TRUE, WL_TRUE}};
+  const wl_u8 *is = truth[op - WL_OP__EqV];
+  for (int i = 0; i < n; i++) {
+    int k = b->stride ? i : 0;
+    const wl_u8 *x = (const wl_u8 *)(size_t)a->v[i], *y = (const wl_u8 *)(size_t)b->v[k];
+    bool null = (a->t && !a->t[i]) || (b->t && !b->t[i]);
+    if (null)
+      d[i] = WL_UNKNOWN;
+    else if (op <= WL_OP__NeV && a->n[i] != b->n[k])
+      d[i] = is[0];
+    else
+      d[i] = is[wl_cmp_bytes(x, a->n[i], y, b->n[k]) + 1];
+  }
+}
+
 static void generic(wl_exec *x, const wl_instr *in, int n) {
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
   if (equals_text(x, in, n)) return;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
+  if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
+      a->type == WL_R_TEXT && b->type == WL_R_TEXT && a->stride) {
+    text_compare(in->op, a, b, d->t, n);
+    return;
+  }
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
     wl_word word;
     if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
@@ -600,6 +605,16 @@ static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {
 
 static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
   const wl_i64 *v = (const wl_i64 *)a->v;
+  if (d->type == WL_R_TEXT && m->len) {
+    for (int i = 0; i < n; i++) {
+      wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+      bool text = m->t[k] == WL_T_TEXT;
+      d->v[i] = text ? (wl_u64)(size_t)(m->heap + m->v[k]) : 0;
+      d->n[i] = text ? m->len[k] : 0;
+      if (d->t) d->t[i] = text;
+    }
+    return;
+  }
   for (int i = 0; i < n; i++) {
     wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
     bool text = m->t[k] >= WL_T_TEXT;
@@ -637,138 +652,6 @@ static wl_status call(wl_exec *x, const wl_instr *in, int n) {
 
 static void null_test(plane *d, const plane *a, int n) {
   for (int i = 0; i < n; i++) d->t[i] = get(a, i).t == WL_T_NULL ? WL_TRUE : WL_FALSE;
-}
-
-/* ---- aggregates */
-
-/* The values of rows that are not NULL, packed into room if there are NULLs. */
-static const wl_u64 *packed(const plane *a, int n, wl_u64 *room, int *n_out) {
-  *n_out = n;
-  if (!a->stride) {
-    if (a->t) n = *n_out = 0;
-    for (int i = 0; i < n; i++) room[i] = a->v[0];
-    return room;
-  }
-  if (!a->t) return a->v;
-  int k = 0;
-  for (int i = 0; i < n; i++) {
-    room[k] = a->v[i];
-    k += a->t[i];
-  }
-  *n_out = k;
-  return room;
-}
-
-/* Of a join's rows, whose order is nobody's, low and high hold for every order. */
-static void sum_watched(wl_acc_state *s, wl_i64 v, bool joined) {
-  s->sum += v;
-  s->unordered = joined;
-  if (joined) {
-    if (v < 0) s->low += v;
-    if (v > 0) s->high += v;
-    return;
-  }
-  if (s->sum < s->low) s->low = s->sum;
-  if (s->sum > s->high) s->high = s->sum;
-}
-
-static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int n) {
-  if (in->op == WL_OP__AggRows) { /* it has no operand, and reading one loads */
-    s->count += n;
-    return WL_OK;
-  }
-  const plane *a = wl_exec_operand(x, in->a);
-  bool joined = x->p->n_joins > 0;
-  wl_status rc = WL_OK;
-  int k;
-  switch (in->op) {
-  case WL_OP__AggCount:
-    if (a->stride && a->t && a->type != WL_R_ANY && a->type != WL_R_TRUTH)
-      s->count += sum_u8(a->t, n);
-    else
-      for (int i = 0; i < n; i++) s->count += get(a, i).t != WL_T_NULL;
-    return WL_OK;
-  case WL_OP__AggSumV:
-    for (int i = 0; i < n; i++) {
-      wl_val v = get(a, i);
-      if (v.t == WL_T_NULL) continue;
-      s->count++;
-      if (v.t == WL_T_REAL) {
-        s->seen_real = true;
-        wl_fsum_add(&s->reals, wl_as_f64(v.v));
-      } else if (s->seen_real && !joined) {
-        s->sum += (wl_i64)v.v;
-      } else {
-        sum_watched(s, (wl_i64)v.v, joined);
-      }
-    }
-    return WL_OK;
-  case WL_OP__AggMinV:
-  case WL_OP__AggMaxV:
-    for (int i = 0; i < n && !rc; i++) {
-      wl_val v = get(a, i);
-      if (wl_acc_better(in->op, s, v, in->c)) rc = wl_acc_best(s, v);
-    }
-    return rc;
-  default: break;
-  }
-  const wl_u64 *v = packed(a, n, x->room, &k);
-  s->count += k;
-  if (k == 0) return WL_OK;
-  wl_val best = wl_null();
-  switch (in->op) {
-  case WL_OP__AggSumI: s->sum += sum_i64((const wl_i64 *)v, k); break;
-  case WL_OP__AggSumX:
-    for (int i = 0; i < k; i++) sum_watched(s, (wl_i64)v[i], joined);
-    break;
-  case WL_OP__AggSumF:
-    s->seen_real = true;
-    wl_fsum_vector(&s->reals, (const double *)v, k);
-    break;
-  case WL_OP__AggMinI: best = wl_int(least_i64((const wl_i64 *)v, k)); break;
-  case WL_OP__AggMaxI: best = wl_int(most_i64((const wl_i64 *)v, k)); break;
-  case WL_OP__AggMinF:
-  case WL_OP__AggMaxF: {
-    const double *f = (const double *)v;
-    int at = 0;
-    for (int i = 1; i < k; i++)
-      if (in->op == WL_OP__AggMinF ? f[i] < f[at] : f[i] > f[at]) at = i;
-    best = wl_real(f[at]);
-    break;
-  }
-  default: break;
-  }
-  return wl_acc_better(in->op, s, best, 0) ? wl_acc_best(s, best) : WL_OK;
-}
-
-/* ---- groups */
-
-static wl_vec vec_of(const plane *q) {
-  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
-}
-
-static wl_status find_groups(wl_exec *x, int tablet, wl_i32 row, int n) {
-  const wl_program *p = x->p;
-  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
-  if (p->expands) { /* one row became many: counted apart from those of the next vector */
-    base = (base << 31) + x->made;
-    x->made += n;
-    if (x->made > x->most) return WL_FULL;
-    for (int i = 0; i < n; i++) x->rows[i] = base + i;
-  } else {
-    for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
-  }
-  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(wl_exec_operand(x, p->keys[k].operand));
-  return wl_groups_find(x->groups, x->keys, x->rows, n, x->group);
-}
-
-static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
-  bool two = wl_opcodes[in->op].shape == WL_SHAPE_AGG_VV;
-  /* an operand that is none may not be read: reading loads */
-  wl_vec a = in->op == WL_OP__AggRows ? (wl_vec){0} : vec_of(wl_exec_operand(x, in->a));
-  wl_vec b = two ? vec_of(wl_exec_operand(x, in->b)) : a;
-  return wl_groups_add(x->groups, in->d, x->group, &a, two ? &b : NULL, x->rows, n,
-                       x->ctx.max_text);
 }
 
 /* ---- results */
@@ -879,7 +762,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_RESULT:
       rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
       break;
-    case WL_SHAPE_GROUP: rc = find_groups(x, tablet, row, n); break;
+    case WL_SHAPE_GROUP: rc = wl_exec_find_groups(x, n); break;
     case WL_SHAPE_IN:
       in_set(&p->insets[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
       break;
@@ -907,9 +790,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
     case WL_SHAPE_AGG_V:
-    case WL_SHAPE_AGG_VV:
-      rc = x->groups ? aggregate_groups(x, in, n) : aggregate(x, in, &accs[in->d], n);
-      break;
+    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, accs, n); break;
     default: typed(x, in, n);
     }
     if (rc) return rc;

@@ -1,6 +1,6 @@
 /*
-** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code) and
-** exec_join.c (Probe, Expand, Match, Build).
+** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code),
+** exec_agg.c (Agg opcodes, Group) and exec_join.c (Probe, Expand, Match, Build).
 **
 ** Invariants:
 ** 1. lists[s] are the rows of source s in the vector, as dense as the registers, and live in
@@ -41,6 +41,7 @@ struct wl_exec {
   const wl_program *p;
   int first, end; /* instructions of the block */
   wl_column **cols;
+  const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
   const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
   int *last_use;   /* of each register: the last instruction that reads it */
@@ -88,10 +89,27 @@ struct wl_exec {
   wl_u64 words[WL_VECTOR]; /* of join keys … */
   wl_u8 there[WL_VECTOR];  /* … and whether they can match */
   wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */
+  wl_u32 slots[WL_VECTOR]; /* of hashed words */
 };
 
 static inline int column_source(const wl_program *p, int column) {
   return p->column_sources ? p->column_sources[column] : 0;
+}
+
+static inline wl_val get(const plane *q, int i) {
+  int k = q->stride ? i : 0;
+  wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
+  switch (q->type) {
+  case WL_R_INT: return t ? wl_val_make(WL_T_INT, q->v[k], 0) : wl_null();
+  case WL_R_REAL: return t ? wl_val_make(WL_T_REAL, q->v[k], 0) : wl_null();
+  case WL_R_TEXT: return t ? wl_val_make(WL_T_TEXT, q->v[k], q->n[k]) : wl_null();
+  case WL_R_TRUTH: return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
+  default: return wl_val_make(t, q->v[k], q->n[k]);
+  }
+}
+
+static inline wl_vec vec_of(const plane *q) {
+  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
 }
 
 /* ---- exec.c */
@@ -112,6 +130,11 @@ void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
 void wl_exec_tock(wl_exec *x); /* for none */
 /* n values of the column are read. */
 void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
+
+/* ---- exec_agg.c */
+wl_status wl_exec_find_groups(wl_exec *x, int n) WL_MUST;
+/* Feeds an Agg opcode's accumulator, or the groups'. */
+wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *accs, int n) WL_MUST;
 
 /* ---- exec_join.c */
 wl_status wl_exec_open_joins(wl_exec *x) WL_MUST;

@@ -60,8 +60,17 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   x->lists = wl_mem_zalloc(n * sizeof *x->lists);
   x->misses = wl_mem_zalloc(n);
   x->last_read = wl_mem_zalloc(2 * n * sizeof(int));
-  if (!x->lists || !x->misses || !x->last_read) return WL_NOMEM;
+  x->tablets = wl_mem_zalloc(((size_t)p->n_columns + 1) * sizeof *x->tablets);
+  if (!x->lists || !x->misses || !x->last_read || !x->tablets) return WL_NOMEM;
   x->set_at = x->last_read + n;
+  for (int c = 0; c < p->n_columns && !x->source; c++) {
+    if (!joins && x->part != WL_EXEC_ROWS) break;
+    const wl_column *col = x->cols[c];
+    if (!col) continue;
+    x->tablets[c] = wl_mem_alloc(((size_t)col->n_tablets + 1) * sizeof **x->tablets);
+    if (!x->tablets[c]) return WL_NOMEM;
+    for (int t = 0; t < col->n_tablets; t++) x->tablets[c][t] = col->segments[t].data;
+  }
   if (!joins) return WL_OK;
   x->levels = wl_mem_zalloc((n_expands + 1) * sizeof *x->levels);
   x->rooms = wl_mem_zalloc((n_expands + 1) * n * sizeof *x->rooms);
@@ -86,6 +95,8 @@ wl_status wl_exec_open_joins(wl_exec *x) {
 }
 
 void wl_exec_close_joins(wl_exec *x) {
+  for (int c = 0; x->tablets && c < x->p->n_columns; c++) wl_mem_free(x->tablets[c]);
+  wl_mem_free(x->tablets);
   wl_mem_free(x->lists);
   wl_mem_free(x->misses);
   wl_mem_free(x->last_read);
@@ -115,10 +126,6 @@ static WL_CLONES void word_next(wl_u64 *restrict w, wl_u8 *restrict ok, const wl
     w[i] += d * below;
     ok[i] &= d < span;
   }
-}
-
-static wl_vec vec_of(const plane *q) {
-  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
 }
 
 static void word_ints(wl_exec *x, const wl_key_plan *plan, int k, const plane *a, int n) {
@@ -172,11 +179,24 @@ wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) {
   wl_build_sink *s = x->sink;
   s->has_null |= make_words(x, s->plan, j->keys, n);
   wl_u32 base = ((wl_u32)x->tablet << WL_TABLET_SHIFT) + (wl_u32)x->row;
-  for (int i = 0; i < n; i++) {
-    s->words[s->n] = x->words[i];
-    s->rows[s->n] = base + (x->selected ? x->sel[i] : (wl_u32)i);
-    s->n += x->there[i];
+  wl_u32 *restrict rows = s->rows + s->n;
+  if (x->selected)
+    for (int i = 0; i < n; i++) rows[i] = base + x->sel[i];
+  else
+    for (int i = 0; i < n; i++) rows[i] = base + (wl_u32)i;
+  wl_u64 *restrict words = s->words + s->n;
+  if (!memchr(x->there, 0, (size_t)n)) {
+    memcpy(words, x->words, (size_t)n * sizeof *words);
+    s->n += n;
+    return WL_OK;
   }
+  int k = 0;
+  for (int i = 0; i < n; i++) {
+    words[k] = x->words[i];
+    rows[k] = rows[i];
+    k += x->there[i];
+  }
+  s->n += k;
   return WL_OK;
 }
 
@@ -189,14 +209,29 @@ static inline wl_u64 slot_of(const wl_lookup *l, wl_u64 word) {
   return at;
 }
 
-/* Brings the slots of a large table near. */
-static void fetch_slots(const wl_lookup *l, const wl_u64 *words, int n) {
-  if (l->mask < PREFETCH_FROM) return;
+static WL_CLONES void hash_words(wl_u32 *restrict home, const wl_u64 *words, wl_u64 mask, int n) {
+  for (int i = 0; i < n; i++) home[i] = (wl_u32)(wl_key_hash(words[i]) & mask);
+}
+
+/* The slot of each word into x->slots. A large table's slots are brought near first. */
+static void find_slots(wl_exec *x, const wl_lookup *l, int n) {
+  wl_u32 *at = x->slots;
+  hash_words(at, x->words, l->mask, n);
+  if (l->mask >= PREFETCH_FROM)
+    for (int i = 0; i < n; i++) {
+      __builtin_prefetch(&l->slots[at[i]]);
+      __builtin_prefetch(&l->words[at[i]]);
+    }
   for (int i = 0; i < n; i++) {
-    wl_u64 at = wl_key_hash(words[i]) & l->mask;
-    __builtin_prefetch(&l->slots[at]);
-    __builtin_prefetch(&l->words[at]);
+    /* most are settled by the first slot; an empty one is as good as the word's own */
+    bool first = (l->words[at[i]] == x->words[i]) | (l->slots[at[i]] == WL_NO_ROW);
+    if (!first) at[i] = (wl_u32)slot_of(l, x->words[i]);
   }
+}
+
+/* d, or span if it is not below that: by a mask, since a jump would be a guess in vain. */
+static inline wl_u64 within(wl_u64 d, wl_u64 span) {
+  return span ^ ((d ^ span) & (0 - (wl_u64)(d < span)));
 }
 
 /* One integer key in a table by value: what is outside finds the last slot, which is empty. */
@@ -207,14 +242,29 @@ static void fetch_slots(const wl_lookup *l, const wl_u64 *words, int n) {
     if (sel)                                                                                       \
       for (int i = 0; i < n; i++) {                                                                \
         wl_u64 d = (wl_u64)(wl_i64)v[sel[i]] - lo;                                                 \
-        out[i] = slots[d < span ? d : span];                                                       \
+        out[i] = slots[within(d, span)];                                                           \
       }                                                                                            \
     else                                                                                           \
       for (int i = 0; i < n; i++) {                                                                \
         wl_u64 d = (wl_u64)(wl_i64)v[i] - lo;                                                      \
-        out[i] = slots[d < span ? d : span];                                                       \
+        out[i] = slots[within(d, span)];                                                           \
       }                                                                                            \
   }
+/* Whether such a key has a row, as truths: from the table of bits. */
+#define HAS(name, T)                                                                               \
+  static WL_CLONES void has_##name(wl_u8 *restrict out, const void *data, const wl_u16 *sel,       \
+                                   int n, wl_u64 lo, wl_u64 span, const wl_u8 *bits) {             \
+    const T *v = data;                                                                             \
+    for (int i = 0; i < n; i++) {                                                                  \
+      wl_u64 d = (wl_u64)(wl_i64)v[sel ? sel[i] : i] - lo;                                         \
+      wl_u64 w = within(d, span);                                                                  \
+      out[i] = (wl_u8)((bits[w >> 3] >> (w & 7) & 1) << 1);                                        \
+    }                                                                                              \
+  }
+HAS(i8, wl_i8)
+HAS(i16, wl_i16)
+HAS(i32, wl_i32)
+HAS(i64, wl_i64)
 FIND(i8, wl_i8)
 FIND(i16, wl_i16)
 FIND(i32, wl_i32)
@@ -224,6 +274,11 @@ typedef void (*find_loop)(wl_u32 *out, const void *data, const wl_u16 *sel, int 
                           wl_u64 span, const wl_u32 *slots);
 static const find_loop find_loops[] = {
     [WL_P_I8] = find_i8, [WL_P_I16] = find_i16, [WL_P_I32] = find_i32, [WL_P_I64] = find_i64};
+
+typedef void (*has_loop)(wl_u8 *out, const void *data, const wl_u16 *sel, int n, wl_u64 lo,
+                         wl_u64 span, const wl_u8 *bits);
+static const has_loop has_loops[] = {
+    [WL_P_I8] = has_i8, [WL_P_I16] = has_i16, [WL_P_I32] = has_i32, [WL_P_I64] = has_i64};
 
 static WL_CLONES void lose_nulls(wl_u32 *restrict out, const wl_u8 *valid, int n) {
   for (int i = 0; i < n; i++) out[i] = valid[i] ? out[i] : WL_NO_ROW;
@@ -273,8 +328,8 @@ static void find_rows(wl_exec *x, const wl_join *j, int n, wl_u32 *out) {
     for (int i = 0; i < n; i++) out[i] = l->slots[x->there[i] ? x->words[i] : l->span];
     return;
   }
-  fetch_slots(l, x->words, n);
-  for (int i = 0; i < n; i++) out[i] = x->there[i] ? l->slots[slot_of(l, x->words[i])] : WL_NO_ROW;
+  find_slots(x, l, n);
+  for (int i = 0; i < n; i++) out[i] = x->there[i] ? l->slots[x->slots[i]] : WL_NO_ROW;
 }
 
 static WL_CLONES void truth_found(wl_u8 *restrict t, const wl_u32 *rows, int n, wl_u8 found) {
@@ -282,14 +337,59 @@ static WL_CLONES void truth_found(wl_u8 *restrict t, const wl_u32 *rows, int n, 
   for (int i = 0; i < n; i++) t[i] = rows[i] != WL_NO_ROW ? found : lost;
 }
 
+/*
+** A Probe that drops rows, by the table of bits first: the slots are looked at for the rows that
+** stay. rows: NULL where nothing reads them.
+*/
+static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows) {
+  const wl_lookup *l = j->lookup;
+  wl_i16 key = j->keys[0];
+  wl_u64 lo = (wl_u64)l->plan.lo[0], span = l->span;
+  const wl_u16 *sel = NULL;
+  const void *data;
+  int phys = WL_P_I64;
+  bool nulls = false;
+  if (x->pending[key] >= 0 && !x->lists[column_source(x->p, x->pending[key])]) {
+    const wl_column *c = x->cols[x->pending[key]];
+    const wl_segment *s = &c->segments[x->tablet];
+    if (x->tally) wl_exec_reads(x, c, n);
+    phys = c->phys;
+    sel = x->selected ? x->sel : NULL;
+    data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
+    nulls = s->valid != NULL;
+    if (nulls) wl_exec_bits((wl_u8 *)x->room, s->valid, x->row, sel, n);
+  } else {
+    const plane *a = wl_exec_operand(x, key);
+    data = a->v;
+    nulls = a->t != NULL;
+    if (nulls) memcpy(x->room, a->t, (size_t)n);
+  }
+  has_loops[phys](x->there, data, sel, n, lo, span, l->bits);
+  for (int i = 0; nulls && i < n; i++) x->there[i] &= (wl_u8)(((wl_u8 *)x->room)[i] << 1);
+  for (int i = 0; j->how == WL_HOW_ANTI && i < n; i++) x->there[i] = WL_TRUE - x->there[i];
+  int k = wl_exec_true(x, x->there, n);
+  if (rows && k) {
+    wl_u16 *at = (wl_u16 *)x->room;
+    for (int i = 0; i < k; i++) at[i] = sel ? sel[x->keep[i]] : x->keep[i];
+    find_loops[phys](rows, data, at, k, lo, span, l->slots);
+  }
+  x->lists[j->source] = NULL; /* dense already */
+  if (k < n && k > 0) wl_exec_keep(x, pc, k);
+  x->lists[j->source] = rows;
+  return k;
+}
+
 int wl_exec_probe(wl_exec *x, int pc, int n) {
   const wl_join *j = &x->p->joins[x->p->code[pc].c];
   wl_u32 *rows = room_of(x, x->depth, j->source);
-  bool read = rows && x->last_read[j->source] > pc;
+  bool read = rows && x->last_read[j->source] > pc,
+       drops = j->how != WL_HOW_LEFT && j->how != WL_HOW_MARK;
+  if (j->lookup->bits && drops && j->n_keys == 1 && !WL_IS_CONST(j->keys[0]))
+    return probe_bits(x, j, pc, n, read && j->how == WL_HOW_INNER ? rows : NULL);
   if (!read) rows = x->found;
   find_rows(x, j, n, rows);
   x->lists[j->source] = read ? rows : NULL;
-  if (j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK) return n;
+  if (!drops) return n;
   truth_found(x->there, rows, n, j->how == WL_HOW_ANTI ? WL_FALSE : WL_TRUE);
   int k = wl_exec_true(x, x->there, n);
   if (k < n && k > 0) wl_exec_keep(x, pc, k);
@@ -317,14 +417,16 @@ static void find_runs(wl_exec *x, level *v) {
         wl_u64 w = x->there[i] ? x->words[i] : l->span;
         v->begin[i] = l->starts[w];
         v->end[i] = l->starts[w + 1];
+        __builtin_prefetch(&l->rows[v->begin[i]]);
       }
     } else {
-      fetch_slots(l, x->words, n);
+      find_slots(x, l, n);
       for (int i = 0; i < n; i++) {
-        wl_u64 at = x->there[i] ? slot_of(l, x->words[i]) : 0;
+        wl_u32 at = x->slots[i];
         bool any = x->there[i] && l->slots[at] != WL_NO_ROW;
         v->begin[i] = any ? l->slots[at] : 0;
         v->end[i] = any ? l->slots[at] + l->counts[at] : 0;
+        __builtin_prefetch(&l->rows[v->begin[i]]);
       }
     }
   }

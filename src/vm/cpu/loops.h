@@ -219,27 +219,4 @@ static void spread_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 
   for (int i = 0; i < n; i++) d[i] = bits[(first + i) >> 3] >> ((first + i) & 7) & 1;
 }
 
-/* ---- sums and extremes of valid rows */
-
-static WL_CLONES wl_i64 sum_i64(const wl_i64 *a, int n) {
-  wl_i64 s = 0;
-  for (int i = 0; i < n; i++) s += a[i];
-  return s;
-}
-static WL_CLONES wl_i64 sum_u8(const wl_u8 *a, int n) {
-  wl_i64 s = 0;
-  for (int i = 0; i < n; i++) s += a[i];
-  return s;
-}
-static WL_CLONES wl_i64 least_i64(const wl_i64 *a, int n) {
-  wl_i64 m = a[0];
-  for (int i = 1; i < n; i++) m = a[i] < m ? a[i] : m;
-  return m;
-}
-static WL_CLONES wl_i64 most_i64(const wl_i64 *a, int n) {
-  wl_i64 m = a[0];
-  for (int i = 1; i < n; i++) m = a[i] > m ? a[i] : m;
-  return m;
-}
-
 #endif

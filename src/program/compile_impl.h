@@ -106,6 +106,8 @@ wl_status wl_compile_sources(wl_compiler *c) WL_MUST;
 wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 /* entries.c: codes of o's dictionary become those of `to`; a text that it lacks becomes NULL */
 wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o) WL_MUST;
+/* Codes of two dictionaries become integers that compare as the texts do. */
+wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) WL_MUST;
 /* compile.c */
 wl_status wl_compile_open(wl_compiler *c) WL_MUST; /* the program's columns and notes */
 void wl_compile_close(wl_compiler *c);

@@ -222,6 +222,43 @@ wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o)
   return emit_map(c, WL_OP__MapI, (wl_reg){WL_R_INT, true}, o, o);
 }
 
+wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) {
+  const wl_dict *da = a->dict, *db = b->dict;
+  wl_operand *side[2] = {a, b};
+  if (da == db) { /* codes of one dictionary are in order already */
+    for (int k = 0; k < 2; k++) {
+      side[k]->dom = wl_domain_int(0, da->n - 1, wl_nullable(side[k]));
+      side[k]->dict = NULL;
+    }
+    return WL_OK;
+  }
+  for (int k = 0; k < 2; k++) {
+    const wl_dict *d = side[k]->dict;
+    wl_map *m;
+    bool null = wl_nullable(side[k]);
+    wl_status rc = new_map(c, 0, d->n, &m);
+    if (rc) return rc;
+    m->v = WL_NEW_N(c->arena, wl_u64, d->n + 1);
+    if (!m->v) return wl_nomem(c->err);
+    wl_i32 j = 0;
+    for (wl_i32 i = 0; i < d->n; i++) {
+      int cmp = 1;
+      if (k == 1)
+        while (j < da->n &&
+               (cmp = wl_cmp_val(wl_dict_value(da, j), wl_dict_value(d, i), WL_COLL_BINARY)) < 0)
+          j++;
+      /* entry j of a's is 2j + 1; what lies before it, and behind the one before, is 2j */
+      m->v[i] = k == 0 ? 2 * (wl_u64)i + 1 : 2 * (wl_u64)j + (j < da->n && cmp == 0);
+      m->t[i] = WL_T_INT;
+    }
+    side[k]->dict = NULL;
+    side[k]->dom = wl_domain_int(0, 2 * (wl_i64)da->n + 1, null);
+    rc = emit_map(c, WL_OP__MapI, (wl_reg){WL_R_INT, null}, side[k], side[k]);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
 wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) {
   const wl_dict *d = o->dict;
   wl_map *m;

@@ -687,8 +687,14 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
     return wl_compile_constant(c, c->in->params[e->index - 1], out);
   case WL_B_ARITH: return arith_node(c, e, out);
   case WL_B_COMPARE:
-    rc = wl_compile_expr(c, e->a, &a);
-    if (!rc) rc = wl_compile_expr(c, e->b, &b);
+    rc = wl_compile_coded(c, e->a, &a);
+    if (!rc) rc = wl_compile_coded(c, e->b, &b);
+    if (!rc && a.dict && b.dict && e->cmp_affinity < 'C' && e->cmp_coll == WL_COLL_BINARY) {
+      rc = wl_compile_common(c, &a, &b);
+    } else if (!rc) {
+      rc = wl_compile_plain(c, &a);
+      if (!rc) rc = wl_compile_plain(c, &b);
+    }
     return rc ? rc : wl_compile_compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
   case WL_B_IS: return is_node(c, e, out);
   case WL_B_IN: return in_node(c, e, out);

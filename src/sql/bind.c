@@ -569,7 +569,7 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   wl_status rc = WL_OK;
   bool joined = false;
   for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
-    joined |= in_using(j, name);
+    joined |= !j->using_inside && in_using(j, name);
   if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
   if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
   if (!rc) rc = one_result(b, x, NULL);

@@ -26,6 +26,7 @@ typedef struct wl_item {
   wl_join_kind join;
   const char **using_names; /* of USING and NATURAL */
   int n_using;
+  bool using_inside; /* … of parentheses it stands in, not of the join with what is outside */
   bool before_right; /* a RIGHT or FULL join follows */
   int nested;        /* number of the parentheses it stands in; 0: none */
   bool follows;      /* it is not the first there */

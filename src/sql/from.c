@@ -451,10 +451,12 @@ static wl_status join_list(binder *b, const wl_source *from) {
       if (!b->items[i].nested) b->items[i].nested = first + 1;
       b->items[i].follows |= i > first;
     }
+    for (int i = first; i < b->n_items; i++) b->items[i].using_inside = b->items[i].n_using > 0;
     if (!rc) rc = using_names(b, s, base, first, &names, &n_names);
     if (!rc) rc = using_condition(b, base, first, names, n_names, &on);
     for (int i = first; i < b->n_items && !rc && n_names; i++) {
       b->items[i].using_names = names;
+      b->items[i].using_inside = false;
       b->items[i].n_using = n_names;
     }
     if (!rc && (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL))

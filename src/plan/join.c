@@ -17,6 +17,7 @@ enum { MAX_DP = 10, SAMPLE = 4096 };
 #define COST_OUT    3.0
 #define COST_NESTED 20.0 /* a pair, without keys */
 #define FAR_ROWS    300000.0
+#define COST_HOST   60.0 /* for a device: a row that the host builds into a lookup */
 
 typedef struct conjunct {
   const wl_bexpr *e;
@@ -180,6 +181,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   }
   double matches = (thinned ? all : build) * share, pairs = n * matches;
   *cost = (double)p->in->n_rows[s] * COST_SCAN + build * COST_BUILD;
+  if (p->in->for_device) *cost += build * COST_HOST;
   if (keyed)
     *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) + pairs * COST_OUT;
   else

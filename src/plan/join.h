@@ -59,6 +59,7 @@ typedef struct wl_jplan_in {
   /* The share of a source's rows that pass these conjuncts. */
   double (*share)(void *arg, int source, const wl_jlist *list);
   void *arg;
+  bool for_device; /* a device scans; the host builds the lookups, and they go there */
 } wl_jplan_in;
 
 /* WL_NOT_TAKEN where the sources depend on one another in a circle. */

@@ -351,7 +351,12 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   if (!rc) order_of(x, q, rowid_order, top, &in);
   if (!rc && q->n_sources > 1) {
     sharing s = {&x->arena, &in};
-    wl_jplan_in pin = {.q = q, .n_rows = rows, .cols = r->snap.cols, .share = share, .arg = &s};
+    wl_jplan_in pin = {.q = q,
+                       .n_rows = rows,
+                       .cols = r->snap.cols,
+                       .share = share,
+                       .arg = &s,
+                       .for_device = env->device != NULL};
     wl_jplan *plan;
     rc = wl_jplan_make(env->notes ? &env->notes->arena : &r->arena, &pin, &plan, err);
     if (!rc) in.plan = r->plan = plan;

@@ -298,7 +298,8 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, wl_dict **out
   wl_dict *d = NULL;
   j.maps = every ? wl_mem_zalloc((size_t)n * sizeof *j.maps) : NULL;
   if (every && !j.maps) rc = WL_NOMEM;
-  wl_i64 most = n_rows / 2 < ALL_MOST ? n_rows / 2 : ALL_MOST;
+  /* of a small table always: joins bring its texts to many rows, as codes */
+  wl_i64 most = n_rows < LOOK_AT ? n_rows : n_rows / 2 < ALL_MOST ? n_rows / 2 : ALL_MOST;
   if (!rc && every && number_words(&j, n, most, &words, &n_words, &rc)) {
     j.ranks = wl_mem_alloc((size_t)n_words * sizeof *j.ranks);
     if (j.ranks) d = make_dict(words, n_words, j.ranks);

@@ -490,7 +490,7 @@ static wl_status run(state *b, wl_column **out, wl_error *err) {
   for (int i = 0; i < n && !rc; i++) {
     wl_segment *segments = b->segments[i];
     b->segments[i] = NULL;
-    rc = wl_column_make(segments, b->n_segments, b->n_threads, &out[i], err);
+    rc = wl_column_make(segments, b->n_segments, b->n_threads, true, &out[i], err);
   }
   for (int i = 0; i < n && rc; i++) {
     wl_column_drop(out[i]);

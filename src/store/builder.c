@@ -14,6 +14,7 @@ struct wl_builder {
   wl_segment *segments;
   int n_segments, size_segments;
   size_t n_bytes; /* of the segments */
+  bool plain;
 };
 
 wl_status wl_builder_open(wl_builder **out, wl_error *err) {
@@ -24,6 +25,10 @@ wl_status wl_builder_open(wl_builder **out, wl_error *err) {
   wl_builder_close(b);
   *out = NULL;
   return wl_nomem(err);
+}
+
+void wl_builder_plain(wl_builder *b) {
+  b->plain = true;
 }
 
 void wl_builder_close(wl_builder *b) {
@@ -80,5 +85,5 @@ wl_status wl_builder_finish(wl_builder *b, wl_column **out, wl_error *err) {
   b->segments = NULL;
   b->n_segments = b->size_segments = 0;
   b->n_bytes = 0;
-  return wl_column_make(segments, n, 1, out, err);
+  return wl_column_make(segments, n, 1, !b->plain, out, err);
 }

@@ -85,14 +85,15 @@ void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
 
 /* Takes the segments (and the array) of all tablets, also when it fails; gives the column
-** with one hold, the caller's. */
-wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column **out,
+** with one hold, the caller's. small: texts of few rows get codes, whatever they are. */
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
                          wl_error *err) WL_MUST;
 
 /* ---- building row by row: append every one, then finish */
 typedef struct wl_builder wl_builder;
 
 wl_status wl_builder_open(wl_builder **out, wl_error *err) WL_MUST;
+void wl_builder_plain(wl_builder *b); /* texts of few rows stay texts */
 void wl_builder_close(wl_builder *b);
 wl_status wl_builder_add(wl_builder *b, wl_val v) WL_MUST; /* copies text */
 size_t wl_builder_bytes(const wl_builder *b);

@@ -280,7 +280,7 @@ static wl_dict *make_dict(word *words, wl_u32 n, wl_u32 *ranks) {
   return d;
 }
 
-wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, wl_dict **out) {
+wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, wl_dict **out) {
   joining j = {.segments = segments};
   bool every = true, any = false;
   wl_i64 n_rows = 0;
@@ -299,7 +299,7 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, wl_dict **out
   j.maps = every ? wl_mem_zalloc((size_t)n * sizeof *j.maps) : NULL;
   if (every && !j.maps) rc = WL_NOMEM;
   /* of a small table always: joins bring its texts to many rows, as codes */
-  wl_i64 most = n_rows < LOOK_AT ? n_rows : n_rows / 2 < ALL_MOST ? n_rows / 2 : ALL_MOST;
+  wl_i64 most = small && n_rows < LOOK_AT ? n_rows : n_rows / 2 < ALL_MOST ? n_rows / 2 : ALL_MOST;
   if (!rc && every && number_words(&j, n, most, &words, &n_words, &rc)) {
     j.ranks = wl_mem_alloc((size_t)n_words * sizeof *j.ranks);
     if (j.ranks) d = make_dict(words, n_words, j.ranks);

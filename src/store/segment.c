@@ -288,13 +288,13 @@ static void convert_task(void *arg, int worker, long i) {
   if (convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
 }
 
-wl_status wl_column_make(wl_segment *segments, int n, int n_threads, wl_column **out,
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
                          wl_error *err) {
   convert_job job = {.segments = segments};
   wl_column *c = wl_mem_zalloc(sizeof *c);
   wl_dict *dict = NULL;
   *out = NULL;
-  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, &dict));
+  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, small, &dict));
   if (!atomic_load(&job.failed)) {
     c->dict = dict;
     c->phys = job.phys = common_phys(segments, n, &c->domain);

@@ -77,6 +77,7 @@ static void make_table(table *t, int dim, int n_cols, wl_i64 n_rows) {
   for (int k = 0; k < n_cols; k++) {
     wl_builder *b = NULL;
     wl_status rc = wl_builder_open(&b, &err);
+    if (!rc) wl_builder_plain(b);
     for (wl_i64 i = 0; i < n_rows && !rc; i++)
       rc = wl_builder_add(b, dim < 0 ? fact_value(k, i) : dim_value(dim, k, i));
     if (rc || wl_builder_finish(b, &t->cols[k], &err)) tap_bad("joins: tables", "%s", err.text);

@@ -66,6 +66,7 @@ static table make_table(rng *r, int n, int values, int nulls, int heavy, bool di
   for (int c = 0; c < N_COLS; c++) {
     wl_builder *b;
     must(wl_builder_open(&b, &err), &err);
+    wl_builder_plain(b);
     for (int i = 0; i < n; i++) must(wl_builder_add(b, t.v[c][i]), &err);
     must(wl_builder_finish(b, &t.cols[c], &err), &err);
     wl_builder_close(b);

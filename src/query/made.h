@@ -22,8 +22,8 @@ typedef struct wl_making wl_making;
 wl_status wl_making_open(int n_cols, wl_i64 left, wl_making **out, wl_error *err) WL_MUST;
 void wl_making_close(wl_making *m);
 /* needed: of each column, whether its values are wanted; NULL: all are. */
-wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, int n_given,
-                        const bool *needed, wl_error *err) WL_MUST;
+wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, const bool *needed,
+                        int threads, wl_error *err) WL_MUST;
 wl_i64 wl_making_rows(const wl_making *m);
 wl_status wl_making_finish(wl_making *m, int threads, wl_made *out, wl_error *err) WL_MUST;
 

@@ -66,7 +66,7 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
     rc = wl_run_next(run, &b, err);
     if (rc || !b) break;
     if (note) note->n_given += b->n_rows - b->skip;
-    rc = wl_making_add(to, b, wl_run_regs(run), q->n_results, needed, err);
+    rc = wl_making_add(to, b, wl_run_regs(run), needed, x->env->set->threads, err);
     wl_batch_give(b);
     if (most >= 0 && wl_making_rows(to) >= most) break;
   }

@@ -77,6 +77,25 @@ wl_status wl_builder_add(wl_builder *b, wl_val v) {
   return ++st->n == WL_TABLET_ROWS ? flush(b) : WL_OK;
 }
 
+wl_status wl_builder_add_numbers(wl_builder *b, wl_u8 tag, const wl_u64 *v, const wl_u8 *valid,
+                                 wl_i64 n) {
+  wl_stage *st = &b->stage;
+  while (n > 0) {
+    wl_i64 m = WL_TABLET_ROWS - st->n < n ? WL_TABLET_ROWS - st->n : n;
+    for (wl_i64 i = 0; i < m; i++) {
+      bool there = !valid || valid[i];
+      st->v[st->n + i] = there ? v[i] : 0;
+      st->t[st->n + i] = there ? tag : WL_T_NULL;
+    }
+    st->n += (wl_i32)m;
+    v += m;
+    if (valid) valid += m;
+    n -= m;
+    if (st->n == WL_TABLET_ROWS && flush(b)) return WL_NOMEM;
+  }
+  return WL_OK;
+}
+
 wl_status wl_builder_finish(wl_builder *b, wl_column **out, wl_error *err) {
   *out = NULL;
   if (b->stage.n && flush(b)) return wl_nomem(err);

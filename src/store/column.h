@@ -96,6 +96,9 @@ wl_status wl_builder_open(wl_builder **out, wl_error *err) WL_MUST;
 void wl_builder_plain(wl_builder *b); /* texts of few rows stay texts */
 void wl_builder_close(wl_builder *b);
 wl_status wl_builder_add(wl_builder *b, wl_val v) WL_MUST; /* copies text */
+/* n integers, or bits of reals; valid: a byte each, 0 for NULL, or NULL. */
+wl_status wl_builder_add_numbers(wl_builder *b, wl_u8 tag, const wl_u64 *v, const wl_u8 *valid,
+                                 wl_i64 n) WL_MUST;
 size_t wl_builder_bytes(const wl_builder *b);
 /* Gives the column (one hold, the caller's) and leaves the builder empty. */
 wl_status wl_builder_finish(wl_builder *b, wl_column **out, wl_error *err) WL_MUST;

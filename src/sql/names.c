@@ -84,8 +84,15 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
     *out = item->exprs[k];
     return WL_OK;
   }
-  if (t && k == t->n_cols) return wl_bind_column(b, item->source, -1, 'D', WL_COLL_BINARY, out);
-  if (t) return wl_bind_column(b, item->source, k, t->cols[k].affinity, t->cols[k].coll, out);
+  if (t) {
+    bool rowid = k == t->n_cols;
+    wl_status rc =
+        wl_bind_column(b, item->source, rowid ? -1 : k, rowid ? 'D' : t->cols[k].affinity,
+                       rowid ? WL_COLL_BINARY : t->cols[k].coll, out);
+    /* the rowid has no collation, under whatever name */
+    if (!rc && (rowid || t->cols[k].rowid)) (*out)->has_coll = false;
+    return rc;
+  }
   k += item->first;
   const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
   return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,

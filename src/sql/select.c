@@ -224,6 +224,9 @@ static wl_status compound_order(compound *c, binder *b, const wl_select *s, bind
         if (sqlite3_stricmp(names[j], e->name) == 0) k = j;
     }
     if (k < 0) return wl_not_taken(b->err, "ORDER BY an expression of a compound SELECT");
+    for (int a = 0; a < n && coll; a++) /* SQLite 3.40 then drops rows that UNION ALL keeps */
+      if (arms[a]->q->distinct)
+        return wl_not_taken(b->err, "ORDER BY … COLLATE of a compound with SELECT DISTINCT");
     wl_border *o = &q->order[q->n_order++];
     o->expr = q->results[k];
     o->desc = t->desc;

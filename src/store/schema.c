@@ -185,7 +185,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
   sqlite3_free(sql);
   if (rc) return wl_store_sqlite_error(s, rc, err);
-  int size = 0;
+  int size = 0, n_keys = 0;
   wl_status st = WL_OK;
   while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     if (t->n_cols == size) {
@@ -210,6 +210,9 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     }
     c->hidden = sqlite3_column_int(q, 6) == 1;
     c->computed = sqlite3_column_int(q, 6) == 2;
+    int key = sqlite3_column_int(q, 5); /* its place in the primary key */
+    n_keys += key > 0;
+    c->rowid = key == 1 && !t->without_rowid && sqlite3_stricmp(c->decl, "INTEGER") == 0;
     c->affinity = wl_affinity_of_type(c->decl);
     if (strict && sqlite3_stricmp(c->decl, "ANY") == 0) c->affinity = 'A';
     bool known;
@@ -223,6 +226,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   if (!st && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
   sqlite3_finalize(q);
   if (st) return st;
+  for (int i = 0; i < t->n_cols && n_keys > 1; i++) t->cols[i].rowid = false;
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {
     bool hidden = false;

@@ -24,6 +24,7 @@ typedef struct wl_table_column {
   wl_u8 coll;
   bool hidden;   /* not part of * */
   bool computed; /* generated when read */
+  bool rowid;    /* another name of the rowid */
 } wl_table_column;
 
 /* How often a column was wanted; kept when its values go. */

@@ -465,7 +465,10 @@ static void order_by_some(maker *m, query *q, const select_core *s, bool compoun
   for (int i = 0; i < n; i++) {
     int k = rng_below(m->r, s->n_out);
     const out *x = &s->out[k];
-    if (x->slack || x->bag) return;
+    if (x->slack || x->bag) {
+      q->n_keys = 0; /* no ORDER BY after all */
+      return;
+    }
     bool fold = (x->holds & V_COLLATED) != 0;
     char *term = SAY(m, "%d", k + 1);
     if (x->alias[0] && rng_chance(m->r, 50))

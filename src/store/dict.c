@@ -27,7 +27,7 @@ void wl_dict_free(wl_dict *d) {
 static bool is_text(wl_u64 place, const wl_u8 *heap, wl_u64 other, const wl_u8 *other_heap) {
   wl_u32 n = (wl_u32)(place >> 32);
   return n == (wl_u32)(other >> 32) &&
-         memcmp(heap + (wl_u32)place, other_heap + (wl_u32)other, n) == 0;
+         (n == 0 || memcmp(heap + (wl_u32)place, other_heap + (wl_u32)other, n) == 0);
 }
 
 /* ---- one tablet */

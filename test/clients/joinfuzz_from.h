@@ -31,7 +31,7 @@ static relation *values_table(maker *m, char **sql) {
                   : "(",
               literal(m).sql, c + 1 < n_cols ? "" : ")");
       t->col[c].holds = V_MANY;
-      snprintf(t->col[c].name, sizeof t->col[c].name, "column%d", c + 1);
+      snprintf(t->col[c].name, sizeof t->col[c].name, "column%d", (c + 1) % 100);
     }
   *sql = SAY(m, "%s)", s);
   return t;

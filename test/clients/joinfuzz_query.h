@@ -19,7 +19,7 @@ enum { MAX_OUT = 8 };
 
 typedef struct out {
   char *sql;
-  char alias[8];
+  char alias[16];
   unsigned holds;
   bool exact;
   bool bag;    /* group_concat: its parts in any order */

@@ -387,22 +387,22 @@ static bool equals_text(wl_exec *x, const wl_instr *in, int n) {
       WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
       x->lists[column_source(x->p, x->pending[reg])])
     return false;
-  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const plane *text = &x->consts[WL_CONST_OF(constant)];
   const wl_column *c = x->cols[x->pending[reg]];
   const wl_segment *s = &c->segments[x->tablet];
-  if (c->phys != WL_P_TEXT || k->type != WL_R_TEXT) return false;
+  if (c->phys != WL_P_TEXT || text->type != WL_R_TEXT) return false;
   const wl_u64 *places = (const wl_u64 *)s->data + x->row;
-  wl_val want = get(k, 0);
+  wl_val want = get(text, 0);
   wl_u8 *d = x->regs[in->d].t, yes = in->op == WL_OP__EqV ? WL_TRUE : WL_FALSE,
         no = in->op == WL_OP__EqV ? WL_FALSE : WL_TRUE;
+  const wl_u8 *bytes = wl_bytes(want);
   long_as(d, places, x->selected ? x->sel : NULL, n, want.n);
-  for (int i = 0; i < n; i++) {
-    if (d[i]) {
-      wl_u32 at = (wl_u32)places[x->selected ? x->sel[i] : i];
-      d[i] = memcmp(s->heap + at, wl_bytes(want), want.n) == 0 ? yes : no;
-    } else {
-      d[i] = no;
-    }
+  int alike = keep_true(d, x->keep, n);
+  memset(d, no, (size_t)n);
+  for (int k = 0; k < alike; k++) {
+    int i = x->keep[k];
+    const wl_u8 *at = s->heap + (wl_u32)places[x->selected ? x->sel[i] : i];
+    if (same_bytes(at, bytes, want.n)) d[i] = yes;
   }
   if (s->valid) {
     wl_u8 *valid = (wl_u8 *)x->room;

@@ -98,9 +98,19 @@ static void narrow_compare(wl_u8 phys, int op, const void *data, const wl_u16 *s
 WL_CLONES static void long_as(wl_u8 *restrict d, const wl_u64 *restrict places,
                               const wl_u16 *restrict sel, int n, wl_u32 n_bytes) {
   if (sel)
-    for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[sel[i]] >> 32) == n_bytes;
+    for (int i = 0; i < n; i++)
+      d[i] = (wl_u32)(places[sel[i]] >> 32) == n_bytes ? WL_TRUE : WL_FALSE;
   else
-    for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[i] >> 32) == n_bytes;
+    for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[i] >> 32) == n_bytes ? WL_TRUE : WL_FALSE;
+}
+
+/* Whether n bytes are the same; most differ in the first eight. */
+static inline bool same_bytes(const wl_u8 *a, const wl_u8 *b, wl_u32 n) {
+  wl_u64 x, y;
+  if (n < 8) return n == 0 || memcmp(a, b, n) == 0;
+  memcpy(&x, a, 8);
+  memcpy(&y, b, 8);
+  return x == y && memcmp(a + 8, b + 8, n - 8) == 0;
 }
 
 #endif

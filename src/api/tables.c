@@ -2,6 +2,7 @@
 ** warplite_devices, warplite_cache and warplite_log.
 */
 #include "api/rowset.h"
+#include "query/kept.h"
 #include "vm/gpu/devcol.h"
 #include <string.h>
 #include <time.h>
@@ -67,6 +68,23 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
       wl_cell_int(&row[12], there.uses);
       wl_cell_int(&row[13], there.hits);
     }
+  }
+  /* what joins look rows up in, kept for the next statement */
+  const char *name;
+  const wl_lookup *l;
+  wl_i64 uses;
+  for (int i = 0; wl_kept_entry(c->lookups, i, &name, &l, &uses); i++) {
+    wl_cell *row = wl_rowset_row(r);
+    if (!row) return wl_nomem(err);
+    wl_cell_text(r, &row[1], name);
+    wl_cell_text(r, &row[3],
+                 l->direct                      ? "lookup by value"
+                 : l->plan.kind == WL_KEYS_NONE ? "lookup of all rows"
+                                                : "lookup by hash");
+    wl_cell_int(&row[4], l->n_rows);
+    wl_cell_int(&row[6], (wl_i64)l->n_bytes);
+    wl_cell_int(&row[8], uses + 1);
+    wl_cell_int(&row[9], uses);
   }
   return WL_OK;
 }

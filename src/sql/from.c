@@ -188,7 +188,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   if (!shared) {
     const wl_named *named = b->named;
     n->open = true;
-    b->named = n->next; /* what it mentions is what stood before it */
+    b->named = n->home->named; /* what it mentions may stand behind it too */
     rc = sub_item(b, &as, c->select, c->columns, b);
     b->named = named;
     n->open = false;
@@ -196,7 +196,6 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   }
   if (!n->derived) {
     binder *child;
-    scope.named = n->next;
     n->open = true;
     rc = wl_bind_select(&scope, c->select, true, &child, &n->query);
     n->open = false;

@@ -77,7 +77,8 @@ typedef struct binder {
   const char **result_names;         /* … of this name */
   wl_bexpr **outers;                 /* the WL_B_OUTER nodes */
   int n_outers, size_outers;
-  struct binder *first_arm; /* of a compound: its leftmost core, whose names it has */
+  struct binder *first_arm; /* of a compound: its leftmost core, whose names it has; … */
+  wl_query *last_arm;       /* … its last one, whose affinities it has inside an expression */
   bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;               /* there is a RIGHT or FULL join */
   bool in_agg;

@@ -121,12 +121,11 @@ static double distinct(planner *p, const wl_bexpr *e, double rows) {
 }
 
 /* The share of pairs that an equality lets through. */
-static double pair_share(planner *p, const wl_jkey *k, int s, double outer_rows) {
+static double pair_share(planner *p, const wl_jkey *k, int s) {
   double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
   wl_u64 o = wl_bexpr_sources(k->outer);
   double b = 1;
   if ((o & (o - 1)) == 0) b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
-  (void)outer_rows;
   double most = a > b ? a : b;
   return most < 1 ? 1 : 1 / most;
 }
@@ -174,7 +173,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
       wl_u64 outer = wl_bexpr_sources(key.outer);
-      share *= pair_share(p, &key, s, n);
+      share *= pair_share(p, &key, s);
       keyed = true;
       if ((outer & (outer - 1)) == 0 && !(outer & bit(driver)))
         thinned |= (p->leads[__builtin_ctzll(outer)] & bit(s)) != 0;

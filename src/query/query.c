@@ -285,17 +285,14 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
 
 /* ---- a query */
 
-static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err) {
-  (void)top;
-  (void)err;
+static void choose_device(const running *x, wl_ready *r) {
   wl_error why = {0};
   r->device = NULL;
-  if (!x->env->device) return WL_OK;
+  if (!x->env->device) return;
   if (wl_gpu_fits(r->program, x->env->device, &why))
     snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
   else
     r->device = x->env->device;
-  return WL_OK;
 }
 
 /* Whether the rows come in an order that SQLite's are known to have. */
@@ -364,7 +361,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
-  if (!rc) rc = choose_device(x, top, r, err);
+  if (!rc) choose_device(x, r);
   if (!rc && r->note) {
     sharing s = {&x->arena, &in};
     rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);

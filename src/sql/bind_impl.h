@@ -125,6 +125,7 @@ wl_status wl_bind_result(binder *b, wl_bexpr *e) WL_MUST;     /* one more result
 int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
 bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
 const char *wl_bind_item_name(const wl_item *item, int k);
+bool wl_bind_item_joins(const wl_item *item, const char *name); /* by USING or NATURAL */
 /* The expression a name means; *out is NULL if it means none. */
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 /* An expression as SQLite sees it through a column of a subquery or view. */

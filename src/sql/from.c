@@ -382,12 +382,6 @@ static wl_status using_names(binder *b, const wl_source *s, int base, int first,
   return WL_OK;
 }
 
-static bool listed(const wl_item *item, const char *name) {
-  for (int k = 0; k < item->n_using; k++)
-    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
-  return false;
-}
-
 /* left = right for each of the names; where RIGHT joins are about, left may be several. */
 static wl_status using_condition(binder *b, int base, int first, const char **names, int n,
                                  wl_bexpr **on) {
@@ -397,7 +391,7 @@ static wl_status using_condition(binder *b, int base, int first, const char **na
     wl_status rc = left ? WL_OK : wl_nomem(b->err);
     for (int i = base; i < first && !rc; i++) {
       int c = wl_bind_item_find(&b->items[i], names[k]);
-      if (c < 0 || (n_left && (!b->right || !listed(&b->items[i], names[k])))) continue;
+      if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(&b->items[i], names[k])))) continue;
       rc = wl_bind_item(b, &b->items[i], c, &left[n_left++]);
     }
     for (int i = first; i < b->n_items && !rc && !r; i++) {

@@ -106,6 +106,9 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   for (int k = 0; k < n_cols && !rc && d->typed; k++)
     if (changes(d->arms[0]->results[k]->affinity, m->cols[k]->domain.mask))
       rc = wl_not_taken(err, "a compound whose arms are of several types");
+  for (int k = 0; k < n_cols && !rc && d->mixed; k++)
+    if (d->mixed[k] && (m->cols[k]->domain.mask & WL_M(WL_T_TEXT)))
+      rc = wl_not_taken(err, "a compound whose arms differ in collation, inside a query");
   wl_making_close(to);
   return rc;
 }

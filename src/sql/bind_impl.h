@@ -79,6 +79,7 @@ typedef struct binder {
   int n_outers, size_outers;
   struct binder *first_arm; /* of a compound: its leftmost core, whose names it has; … */
   wl_query *last_arm;       /* … its last one, whose affinities it has inside an expression */
+  bool *mixed;              /* … the columns of wl_derived.mixed, or NULL */
   bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;               /* there is a RIGHT or FULL join */
   bool in_agg;

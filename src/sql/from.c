@@ -105,7 +105,10 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
-  if (child->first_arm) q->sources[0].derived->typed = true;
+  if (child->first_arm) {
+    q->sources[0].derived->typed = true;
+    q->sources[0].derived->mixed = child->mixed;
+  }
   rc = wl_bind_names(child, select, q, &item->names);
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
@@ -202,7 +205,10 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
     if (rc) return rc;
     if (child->n_outers)
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
-    if (child->first_arm) n->query->sources[0].derived->typed = true;
+    if (child->first_arm) {
+      n->query->sources[0].derived->typed = true;
+      n->query->sources[0].derived->mixed = child->mixed;
+    }
     rc = wl_bind_names(child, c->select, n->query, &n->names);
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)

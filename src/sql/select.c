@@ -128,6 +128,21 @@ static wl_u8 column_coll(wl_query **arms, int n, int k, bool *has) {
   return WL_COLL_BINARY;
 }
 
+static wl_u8 coll_of(const wl_bexpr *e) {
+  return e->has_coll ? e->coll : WL_COLL_BINARY;
+}
+
+/* Columns whose collation is not the same in all arms. *out: NULL if there are none. */
+static wl_status mixed_colls(binder *b, wl_query **arms, int n, bool **out) {
+  bool any = false, *mixed = WL_NEW_N(b->arena, bool, arms[0]->n_results + 1);
+  if (!mixed) return wl_nomem(b->err);
+  for (int i = 1; i < n; i++)
+    for (int k = 0; k < arms[0]->n_results; k++)
+      any |= mixed[k] |= coll_of(arms[i]->results[k]) != coll_of(arms[0]->results[k]);
+  *out = any ? mixed : NULL;
+  return WL_OK;
+}
+
 typedef struct compound {
   binder *home;
   wl_query **arms; /* those bound so far that have not been put together; all for collations */
@@ -317,6 +332,7 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   if (!rc) rc = wl_bind_source(b, (wl_bsource){.derived = d, .name = "compound"}, &place);
   if (!rc) rc = all_columns(&c, b, c.all[0]->n_results, false);
   b->first_arm = binders[0];
+  if (!rc) rc = mixed_colls(b, c.all, c.n_all, &b->mixed);
   if (!rc) b->last_arm = binders[n - 1]->last_arm ? binders[n - 1]->last_arm : binders[n - 1]->q;
   if (!rc && last->order_by) rc = compound_order(b, last, binders, n);
   return rc;

@@ -61,12 +61,9 @@ static wl_status add_sub(binder *b, wl_query *q, char kind, int *out) {
 static wl_status bind_sub(binder *b, const wl_select *s, binder **child, wl_query **q) {
   wl_status rc = wl_bind_select(b, s, false, child, q);
   const wl_query *last = rc ? NULL : (*child)->last_arm;
-  for (int k = 0; last && k < last->n_results; k++) {
-    wl_bexpr *to = (*q)->results[k], *r = last->results[k];
-    if ((to->has_coll ? to->coll : WL_COLL_BINARY) != (r->has_coll ? r->coll : WL_COLL_BINARY))
-      return wl_not_taken(b->err, "a compound in an expression, whose arms differ in collation");
-    to->affinity = r->affinity;
-  }
+  if (last) (*q)->sources[0].derived->mixed = (*child)->mixed;
+  for (int k = 0; last && k < last->n_results; k++)
+    (*q)->results[k]->affinity = last->results[k]->affinity;
   return rc;
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_DP = 10, SAMPLE = 4096 };
+enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
 
 /* Costs of a row, in nanoseconds; only their ratios matter. */
 #define COST_SCAN   0.6
@@ -121,12 +121,11 @@ static double distinct(planner *p, const wl_bexpr *e, double rows) {
 }
 
 /* The share of pairs that an equality lets through. */
-static double pair_share(planner *p, const wl_jkey *k, int s, double outer_rows) {
+static double pair_share(planner *p, const wl_jkey *k, int s) {
   double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
   wl_u64 o = wl_bexpr_sources(k->outer);
   double b = 1;
   if ((o & (o - 1)) == 0) b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
-  (void)outer_rows;
   double most = a > b ? a : b;
   return most < 1 ? 1 : 1 / most;
 }
@@ -146,11 +145,13 @@ static void find_leads(planner *p) {
       }
 }
 
-/* The share of a source's rows that are left when those it leads to are thinned out too. */
-static double share_left(const planner *p, int s, wl_u64 seen) {
+/* The share of a source's rows that are left when those it leads to are thinned out too. Many
+** equalities between many sources have more paths than there is time for: *steps ends it. */
+static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
   double all = (double)p->in->n_rows[s], share = all > 0 ? p->rows[s] / all : 1;
   for (int t = 0; t < p->q->n_sources; t++)
-    if (p->leads[s] & ~seen & bit(t)) share *= share_left(p, t, seen | bit(t) | bit(s));
+    if ((p->leads[s] & ~seen & bit(t)) && --*steps >= 0)
+      share *= share_left(p, t, seen | bit(t) | bit(s), steps);
   return share;
 }
 
@@ -161,7 +162,8 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
   double share = 1, all = (double)p->in->n_rows[s];
   /* those that come later thin out its rows; those before it do so by joining */
-  double build = all * share_left(p, s, before | bit(s));
+  int steps = MAX_LEADS;
+  double build = all * share_left(p, s, before | bit(s), &steps);
   if (build > p->rows[s]) build = p->rows[s];
   bool thinned = false; /* what leads here has been thinned out by it already */
   bool keyed = false;
@@ -171,7 +173,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
       wl_u64 outer = wl_bexpr_sources(key.outer);
-      share *= pair_share(p, &key, s, n);
+      share *= pair_share(p, &key, s);
       keyed = true;
       if ((outer & (outer - 1)) == 0 && !(outer & bit(driver)))
         thinned |= (p->leads[__builtin_ctzll(outer)] & bit(s)) != 0;

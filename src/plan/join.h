@@ -47,11 +47,6 @@ typedef struct wl_jplan {
   double cost;
 } wl_jplan;
 
-/* What is known of a source. */
-typedef struct wl_jsource {
-  wl_i64 n_rows;
-} wl_jsource;
-
 typedef struct wl_jplan_in {
   const wl_query *q;
   const wl_i64 *n_rows; /* of each source */

@@ -492,6 +492,8 @@ static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (!rc) rc = wl_compile_value(c, &x);
   if (rc) return rc;
   if (!set.v) return wl_nomem(c->err);
+  if (e->cmp_affinity == 'B' && (wl_has(&x, WL_T_INT) || wl_has(&x, WL_T_REAL)))
+    return wl_not_taken(c->err, "IN beside groups, of numbers as text");
   if (n == 0) {
     rc = wl_compile_constant(c, wl_int(0), out);
     out->truth = true;

@@ -53,6 +53,8 @@ wl_kept_key wl_kept_key_of(const wl_build_in *in) {
   for (int k = 0; k < p->n_maps; k++) add_map(&h, &p->maps[k]);
   for (int k = 0; k < p->n_insets; k++) {
     add(&h, &p->insets[k].coll, 1);
+    add(&h, &p->insets[k].has_null, 1);
+    add(&h, &p->insets[k].n, sizeof p->insets[k].n);
     for (wl_i64 i = 0; i < p->insets[k].n; i++) add_value(&h, p->insets[k].v[i]);
   }
   for (int k = 0; k < p->n_calls; k++) {
@@ -64,6 +66,7 @@ wl_kept_key wl_kept_key_of(const wl_build_in *in) {
     wl_u64 id = j->lookup ? j->lookup->id : 0;
     add(&h, &id, sizeof id);
     add(&h, &j->how, sizeof j->how);
+    add(&h, &j->n_keys, sizeof j->n_keys);
     add(&h, j->keys, (size_t)j->n_keys * sizeof *j->keys);
   }
   for (int pc = 0; pc < p->n_code; pc++)
@@ -78,6 +81,7 @@ wl_kept_key wl_kept_key_of(const wl_build_in *in) {
     add(&h, &plan->coll[k], 1);
   }
   add(&h, &in->n_rows, sizeof in->n_rows);
+  add(&h, &in->max_text, sizeof in->max_text); /* past it a text is an error */
   add(&h, &in->first_only, 1);
   XXH128_hash_t out = XXH3_128bits_digest(&h);
   return (wl_kept_key){out.high64, out.low64};

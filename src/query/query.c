@@ -106,6 +106,9 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   for (int k = 0; k < n_cols && !rc && d->typed; k++)
     if (changes(d->arms[0]->results[k]->affinity, m->cols[k]->domain.mask))
       rc = wl_not_taken(err, "a compound whose arms are of several types");
+  for (int k = 0; k < n_cols && !rc && d->mixed; k++)
+    if (d->mixed[k] && (m->cols[k]->domain.mask & WL_M(WL_T_TEXT)))
+      rc = wl_not_taken(err, "a compound whose arms differ in collation, inside a query");
   wl_making_close(to);
   return rc;
 }
@@ -285,17 +288,14 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
 
 /* ---- a query */
 
-static wl_status choose_device(running *x, bool top, wl_ready *r, wl_error *err) {
-  (void)top;
-  (void)err;
+static void choose_device(const running *x, wl_ready *r) {
   wl_error why = {0};
   r->device = NULL;
-  if (!x->env->device) return WL_OK;
+  if (!x->env->device) return;
   if (wl_gpu_fits(r->program, x->env->device, &why))
     snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
   else
     r->device = x->env->device;
-  return WL_OK;
 }
 
 /* Whether the rows come in an order that SQLite's are known to have. */
@@ -364,7 +364,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
-  if (!rc) rc = choose_device(x, top, r, err);
+  if (!rc) choose_device(x, r);
   if (!rc && r->note) {
     sharing s = {&x->arena, &in};
     rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);

@@ -557,19 +557,13 @@ static wl_status one_result(binder *b, wl_bexpr *e, const wl_result_col *c) {
   return WL_OK;
 }
 
-static bool in_using(const wl_item *item, const char *name) {
-  for (int k = 0; k < item->n_using; k++)
-    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
-  return false;
-}
-
 static wl_status star_column(binder *b, wl_item *item, int k) {
   const char *name = wl_bind_item_name(item, k);
   wl_bexpr *x = NULL;
   wl_status rc = WL_OK;
   bool joined = false;
   for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
-    joined |= !j->using_inside && in_using(j, name);
+    joined |= !j->using_inside && wl_bind_item_joins(j, name);
   if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
   if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
   if (!rc) rc = one_result(b, x, NULL);
@@ -588,12 +582,12 @@ static wl_status star(binder *b, const wl_result_col *c) {
     bool first = !c->star_table && item->nested && next && next->nested == item->nested;
     for (int u = 0; first && u < next->n_using && !rc; u++) {
       int k = wl_bind_item_find(item, next->using_names[u]);
-      if (k >= 0 && !in_using(item, next->using_names[u])) rc = star_column(b, item, k);
+      if (k >= 0 && !wl_bind_item_joins(item, next->using_names[u])) rc = star_column(b, item, k);
     }
     for (int k = 0; k < item->n_cols && !rc; k++) {
       const char *name = wl_bind_item_name(item, k);
-      if (wl_bind_item_hides(item, k) || (!c->star_table && in_using(item, name)) ||
-          (first && in_using(next, name)))
+      if (wl_bind_item_hides(item, k) || (!c->star_table && wl_bind_item_joins(item, name)) ||
+          (first && wl_bind_item_joins(next, name)))
         continue;
       rc = star_column(b, item, k);
     }

@@ -118,9 +118,11 @@ typedef struct wl_derived {
   struct wl_query **arms;
   int n_arms;
   int n_cols;
-  bool typed; /* a compound in FROM, to whose columns SQLite may apply the affinity of the first
-              ** arm, or not, by its plan: values must not depend on it */
-  int id;     /* its number in the statement */
+  bool typed;  /* a compound in FROM, to whose columns SQLite may apply the affinity of the first
+               ** arm, or not, by its plan: values must not depend on it */
+  bool *mixed; /* of a compound inside a query: columns whose collation differs between arms, so
+                ** that which one counts is SQLite's affair: they must have no text; or NULL */
+  int id;      /* its number in the statement */
 } wl_derived;
 
 /* What a query reads from. */
@@ -158,7 +160,7 @@ typedef struct wl_query {
   const char *schema, *table; /* of a simple query: as written */
   wl_u64 table_id;
   bool combines; /* UNION and the like: which of equal rows stands for them is SQLite's affair */
-  bool simple; /* over one table and nothing else: SQLite's scan of it can be known */
+  bool simple;   /* over one table and nothing else: SQLite's scan of it can be known */
   wl_bsource *sources;
   int n_sources;
   wl_bsub *subs;

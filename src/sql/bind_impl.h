@@ -77,7 +77,9 @@ typedef struct binder {
   const char **result_names;         /* … of this name */
   wl_bexpr **outers;                 /* the WL_B_OUTER nodes */
   int n_outers, size_outers;
-  struct binder *first_arm; /* of a compound: its leftmost core, whose names it has */
+  struct binder *first_arm; /* of a compound: its leftmost core, whose names it has; … */
+  wl_query *last_arm;       /* … its last one, whose affinities it has inside an expression */
+  bool *mixed;              /* … the columns of wl_derived.mixed, or NULL */
   bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;               /* there is a RIGHT or FULL join */
   bool in_agg;
@@ -124,6 +126,7 @@ wl_status wl_bind_result(binder *b, wl_bexpr *e) WL_MUST;     /* one more result
 int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
 bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
 const char *wl_bind_item_name(const wl_item *item, int k);
+bool wl_bind_item_joins(const wl_item *item, const char *name); /* by USING or NATURAL */
 /* The expression a name means; *out is NULL if it means none. */
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 /* An expression as SQLite sees it through a column of a subquery or view. */

@@ -105,7 +105,10 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
-  if (child->first_arm) q->sources[0].derived->typed = true;
+  if (child->first_arm) {
+    q->sources[0].derived->typed = true;
+    q->sources[0].derived->mixed = child->mixed;
+  }
   rc = wl_bind_names(child, select, q, &item->names);
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
@@ -188,7 +191,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   if (!shared) {
     const wl_named *named = b->named;
     n->open = true;
-    b->named = n->next; /* what it mentions is what stood before it */
+    b->named = n->home->named; /* what it mentions may stand behind it too */
     rc = sub_item(b, &as, c->select, c->columns, b);
     b->named = named;
     n->open = false;
@@ -196,14 +199,16 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   }
   if (!n->derived) {
     binder *child;
-    scope.named = n->next;
     n->open = true;
     rc = wl_bind_select(&scope, c->select, true, &child, &n->query);
     n->open = false;
     if (rc) return rc;
     if (child->n_outers)
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
-    if (child->first_arm) n->query->sources[0].derived->typed = true;
+    if (child->first_arm) {
+      n->query->sources[0].derived->typed = true;
+      n->query->sources[0].derived->mixed = child->mixed;
+    }
     rc = wl_bind_names(child, c->select, n->query, &n->names);
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
@@ -383,12 +388,6 @@ static wl_status using_names(binder *b, const wl_source *s, int base, int first,
   return WL_OK;
 }
 
-static bool listed(const wl_item *item, const char *name) {
-  for (int k = 0; k < item->n_using; k++)
-    if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
-  return false;
-}
-
 /* left = right for each of the names; where RIGHT joins are about, left may be several. */
 static wl_status using_condition(binder *b, int base, int first, const char **names, int n,
                                  wl_bexpr **on) {
@@ -398,7 +397,7 @@ static wl_status using_condition(binder *b, int base, int first, const char **na
     wl_status rc = left ? WL_OK : wl_nomem(b->err);
     for (int i = base; i < first && !rc; i++) {
       int c = wl_bind_item_find(&b->items[i], names[k]);
-      if (c < 0 || (n_left && (!b->right || !listed(&b->items[i], names[k])))) continue;
+      if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(&b->items[i], names[k])))) continue;
       rc = wl_bind_item(b, &b->items[i], c, &left[n_left++]);
     }
     for (int i = first; i < b->n_items && !rc && !r; i++) {

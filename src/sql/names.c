@@ -121,7 +121,7 @@ static bool qualifies(const wl_item *item, const wl_expr *e) {
   return !e->schema || (item->schema && sqlite3_stricmp(e->schema, item->schema) == 0);
 }
 
-static bool in_using(const wl_item *item, const char *name) {
+bool wl_bind_item_joins(const wl_item *item, const char *name) {
   for (int k = 0; k < item->n_using; k++)
     if (sqlite3_stricmp(item->using_names[k], name) == 0) return true;
   return false;
@@ -150,7 +150,7 @@ static wl_status own_column(binder *b, const wl_expr *e, wl_bexpr **out) {
     last = item;
     int k = wl_bind_item_find(item, e->name);
     if (k < 0) continue;
-    bool joined = n > 0 && in_using(item, e->name);
+    bool joined = n > 0 && wl_bind_item_joins(item, e->name);
     bool right = item->join == WL_JOIN_RIGHT && !item->follows,
          full = item->join == WL_JOIN_FULL && !item->follows;
     if (n > 0 && (!joined || !(right || full))) continue;

@@ -75,6 +75,11 @@ static wl_status values_row(binder *b, const wl_expr *row) {
 
 /* ---- names of results */
 
+static const wl_expr *without_collate(const wl_expr *e) {
+  while (e->kind == WL_E_COLLATE) e = e->a;
+  return e;
+}
+
 wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const char ***out) {
   const char **names = *out = WL_NEW_N(b->arena, const char *, q->n_results + 1);
   if (!names) return wl_nomem(b->err);
@@ -90,8 +95,7 @@ wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const 
       names[k] = of->result_names[k];
       continue;
     }
-    const wl_expr *e = c->expr;
-    while (e->kind == WL_E_COLLATE) e = e->a;
+    const wl_expr *e = without_collate(c->expr);
     if (c->alias)
       names[k] = c->alias;
     else if (e->kind == WL_E_NAME)
@@ -122,6 +126,21 @@ static wl_u8 column_coll(wl_query **arms, int n, int k, bool *has) {
     }
   *has = false;
   return WL_COLL_BINARY;
+}
+
+static wl_u8 coll_of(const wl_bexpr *e) {
+  return e->has_coll ? e->coll : WL_COLL_BINARY;
+}
+
+/* Columns whose collation is not the same in all arms. *out: NULL if there are none. */
+static wl_status mixed_colls(binder *b, wl_query **arms, int n, bool **out) {
+  bool any = false, *mixed = WL_NEW_N(b->arena, bool, arms[0]->n_results + 1);
+  if (!mixed) return wl_nomem(b->err);
+  for (int i = 1; i < n; i++)
+    for (int k = 0; k < arms[0]->n_results; k++)
+      any |= mixed[k] |= coll_of(arms[i]->results[k]) != coll_of(arms[0]->results[k]);
+  *out = any ? mixed : NULL;
+  return WL_OK;
 }
 
 typedef struct compound {
@@ -197,8 +216,27 @@ static wl_status combine(compound *c, wl_compound op, wl_query *right, wl_query 
   return rc;
 }
 
+/* The result column of one arm that an ORDER BY term names: an alias comes before a column. */
+static int arm_column(const binder *arm, const wl_expr *term) {
+  if (!arm->result_cols) return -1; /* VALUES */
+  for (int k = 0; k < arm->q->n_results && !term->table; k++) {
+    const wl_result_col *c = arm->result_cols[k];
+    if (c && c->alias && sqlite3_stricmp(c->alias, term->name) == 0) return k;
+  }
+  for (int k = 0; k < arm->q->n_results; k++) {
+    const wl_result_col *c = arm->result_cols[k];
+    const wl_expr *e = c ? without_collate(c->expr) : NULL;
+    if (e && (e->kind != WL_E_NAME || (term->table && !e->table) ||
+              (term->table && sqlite3_stricmp(e->table, term->table) != 0)))
+      continue;
+    if (!e && term->table) continue; /* of a star, whose tables are not noted */
+    if (sqlite3_stricmp(e ? e->name : arm->result_names[k], term->name) == 0) return k;
+  }
+  return -1;
+}
+
 /* ORDER BY of a compound names its columns, by number or by name. */
-static wl_status compound_order(compound *c, binder *b, const wl_select *s, binder **arms, int n) {
+static wl_status compound_order(binder *b, const wl_select *s, binder **arms, int n) {
   wl_query *q = b->q;
   int n_terms = q->n_results + 1;
   for (const wl_order_term *t = s->order_by; t; t = t->next) n_terms++;
@@ -216,13 +254,9 @@ static wl_status compound_order(compound *c, binder *b, const wl_select *s, bind
     wl_i64 i;
     int k = -1;
     if (wl_bind_term_number(e, &i) && i >= 1 && i <= q->n_results) k = (int)i - 1;
-    for (int a = 0; a < n && k < 0 && e->kind == WL_E_NAME; a++) {
-      const char **names;
-      wl_status rc = wl_bind_names(arms[a], arms[a]->select, arms[a]->q, &names);
-      if (rc) return rc;
-      for (int j = 0; j < q->n_results && k < 0; j++)
-        if (sqlite3_stricmp(names[j], e->name) == 0) k = j;
-    }
+    /* a qualified name may mean a column that is written otherwise: only the first arm can tell */
+    for (int a = 0; a < (e->table ? 1 : n) && k < 0 && e->kind == WL_E_NAME; a++)
+      k = arm_column(arms[a], e);
     if (k < 0) return wl_not_taken(b->err, "ORDER BY an expression of a compound SELECT");
     for (int a = 0; a < n && coll; a++) /* SQLite 3.40 then drops rows that UNION ALL keeps */
       if (arms[a]->q->distinct)
@@ -238,7 +272,6 @@ static wl_status compound_order(compound *c, binder *b, const wl_select *s, bind
   /* of a UNION and the like SQLite then sorts by the other columns too */
   for (int k = 0; k < q->n_results && s->compound != WL_COMPOUND_UNION_ALL; k++)
     if (!named[k]) q->order[q->n_order++] = (wl_border){q->results[k], false, false};
-  (void)c;
   return WL_OK;
 }
 
@@ -262,6 +295,7 @@ static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
     if (!rc) c.arms[c.n_arms++] = row->q;
   }
   c.n_all = c.n_arms;
+  (*out)->last_arm = rc ? NULL : c.arms[c.n_arms - 1];
   wl_derived *d;
   if (!rc) rc = concat(&c, &d);
   if (!rc) rc = wl_bind_source(*out, (wl_bsource){.derived = d, .name = "values"}, &place);
@@ -301,7 +335,9 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   if (!rc) rc = wl_bind_source(b, (wl_bsource){.derived = d, .name = "compound"}, &place);
   if (!rc) rc = all_columns(&c, b, c.all[0]->n_results, false);
   b->first_arm = binders[0];
-  if (!rc && last->order_by) rc = compound_order(&c, b, last, binders, n);
+  if (!rc) rc = mixed_colls(b, c.all, c.n_all, &b->mixed);
+  if (!rc) b->last_arm = binders[n - 1]->last_arm ? binders[n - 1]->last_arm : binders[n - 1]->q;
+  if (!rc && last->order_by) rc = compound_order(b, last, binders, n);
   return rc;
 }
 
@@ -369,8 +405,13 @@ wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binde
 
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) {
   wl_binding *all = b->all;
-  for (int k = 0; k < all->n_deps; k++)
-    if (all->deps[k].id == id && strcmp(all->deps[k].name, name) == 0) return WL_OK;
+  /* t and main.t are two: a table of another database may come before the first */
+  for (int k = 0; k < all->n_deps; k++) {
+    const wl_bdep *d = &all->deps[k];
+    if (d->id == id && !d->schema == !schema && (!schema || strcmp(d->schema, schema) == 0) &&
+        strcmp(d->name, name) == 0)
+      return WL_OK;
+  }
   wl_status rc = WL_BIND_ROOM(b, all->deps, all->n_deps, all->size_deps);
   if (!rc) all->deps[all->n_deps++] = (wl_bdep){schema, name, id};
   return rc;

@@ -56,6 +56,17 @@ static wl_status add_sub(binder *b, wl_query *q, char kind, int *out) {
   return WL_OK;
 }
 
+/* Binds a subquery of an expression. Of a compound the last arm says what affinity its columns
+** have there, though in FROM it is the first. */
+static wl_status bind_sub(binder *b, const wl_select *s, binder **child, wl_query **q) {
+  wl_status rc = wl_bind_select(b, s, false, child, q);
+  const wl_query *last = rc ? NULL : (*child)->last_arm;
+  if (last) (*q)->sources[0].derived->mixed = (*child)->mixed;
+  for (int k = 0; last && k < last->n_results; k++)
+    (*q)->results[k]->affinity = last->results[k]->affinity;
+  return rc;
+}
+
 /* LIMIT of at least one row, without OFFSET, changes nothing for EXISTS. */
 static bool harmless_limit(const wl_query *q) {
   if (q->offset) return false;
@@ -64,6 +75,30 @@ static bool harmless_limit(const wl_query *q) {
 }
 
 /* ---- the subquery with the outer values it depends on among its sources */
+
+/* Whether it can be computed from columns alone. */
+static bool of_columns(const wl_bexpr *e) {
+  if (!e) return true;
+  if (e->kind == WL_B_OUTER || e->kind == WL_B_SUB || e->kind == WL_B_INSUB ||
+      e->kind == WL_B_FOUND || e->kind == WL_B_AGG)
+    return false;
+  for (int k = 0; k < e->n_list; k++)
+    if (!of_columns(e->list[k])) return false;
+  return of_columns(e->a) && of_columns(e->b);
+}
+
+/* The conjuncts of WHERE over these sources alone: rows that they drop need no values. */
+static wl_status same_where(wl_graft *g, const wl_bexpr *e, wl_u64 sources) {
+  if (!e) return WL_OK;
+  if (e->kind == WL_B_AND) {
+    wl_status rc = same_where(g, e->a, sources);
+    return rc ? rc : same_where(g, e->b, sources);
+  }
+  wl_bexpr *x;
+  if ((wl_bexpr_sources(e) & ~sources) || !of_columns(e)) return WL_OK;
+  wl_status rc = wl_graft_expr(g, e, &x);
+  return rc ? rc : wl_bind_and(g->to, &g->to->q->where, x);
+}
 
 /* The different values of the outer expressions, as a query. */
 static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
@@ -105,6 +140,8 @@ static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
     rc = wl_graft_expr(&g, q->sources[s].on, &on);
     if (!rc) d->q->sources[s].on = on;
   }
+  wl_u64 all = b->n_from < 64 ? (1ULL << b->n_from) - 1 : ~0ULL;
+  if (!rc) rc = same_where(&g, q->where, one ? mask : all);
   d->q->results = WL_NEW_N(b->arena, wl_bexpr *, child->n_outers);
   if (!d->q->results) return wl_nomem(b->err);
   for (int k = 0; k < child->n_outers && !rc; k++)
@@ -411,7 +448,7 @@ static wl_status in_select(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
   k = 0;
   for (const wl_expr_list *l = row ? e->a->list : NULL; l && !rc; l = l->next)
     rc = wl_bind_expr(b, l->expr, &xs[k++]);
-  if (!rc) rc = wl_bind_select(b, select, false, &child, &q);
+  if (!rc) rc = bind_sub(b, select, &child, &q);
   if (rc) return rc;
   if (row && u == USE_MARK) return wl_not_taken(b->err, "row values are not native here");
   if (b->after_groups && !b->in_agg && child->n_outers == 0) {
@@ -568,7 +605,7 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
   binder *child;
   wl_query *q;
   int k;
-  wl_status rc = wl_bind_select(b, e->select, false, &child, &q);
+  wl_status rc = bind_sub(b, e->select, &child, &q);
   if (rc) return rc;
   if (q->n_results != 1) return wl_not_taken(b->err, "row values are not native here");
   if (child->n_outers == 0) {

@@ -280,13 +280,6 @@ void wl_store_unload(wl_store *s, wl_table *t) {
   wl_table_drop_data(t);
 }
 
-int wl_store_missing(wl_store *s, wl_table *t, const bool *want) {
-  (void)s;
-  int n = 0;
-  for (int i = 0; i <= t->n_cols; i++) n += want[i] && !(t->loaded && t->data[i]);
-  return n;
-}
-
 /* The largest rowid, bounded by what the pages can hold. */
 static wl_i64 estimate(wl_store *s, wl_table *t) {
   wl_status st;

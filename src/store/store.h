@@ -115,9 +115,6 @@ bool wl_store_collation(const wl_store *s, int coll);
 /* Rows of the table: exact if loaded, else an estimate that costs microseconds. */
 wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
 
-/* How many of the columns (n_cols + 1 flags, rowid last) a run would have to load. */
-int wl_store_missing(wl_store *s, wl_table *t, const bool *want);
-
 /*
 ** Starts a run over a table: opens a read transaction and checks freshness. WL_NOT_TAKEN
 ** when invariant 2 forbids the cache. On WL_OK *changed says whether the table's shape is

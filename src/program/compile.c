@@ -23,6 +23,7 @@ wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) {
   c->block = c->p->n_code;
   wl_compile_forget(c);
   if (c->deps) memset(c->deps, 0, (size_t)c->in->query->n_exprs * sizeof *c->deps);
+  memset(c->called, 0, (size_t)c->in->query->n_exprs);
   return wl_compile_append(c, (wl_instr){WL_OP__Parallel, 0, (wl_i16)source, 0, 0});
 }
 
@@ -57,7 +58,8 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   out->memo = WL_NEW_N(c->arena, wl_operand, n);
   out->known = WL_NEW_N(c->arena, bool, n);
   out->deps = WL_NEW_N(c->arena, int, n);
-  if (!p || !out->memo || !out->known || !out->deps) return wl_nomem(c->err);
+  out->called = WL_NEW_N(c->arena, wl_u8, n + 1);
+  if (!p || !out->memo || !out->known || !out->deps || !out->called) return wl_nomem(c->err);
   p->results = WL_NEW_N(c->arena, wl_result, n_results + 1);
   if (!p->results) return wl_nomem(c->err);
   p->host_op = -1;
@@ -355,6 +357,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   c->memo = WL_NEW_N(arena, wl_operand, q->n_exprs);
   c->known = WL_NEW_N(arena, bool, q->n_exprs);
   c->deps = WL_NEW_N(arena, int, q->n_exprs);
+  c->called = WL_NEW_N(arena, wl_u8, q->n_exprs + 1);
   c->max_rows = in->n_rows;
   memset(c->places, -1, sizeof c->places);
   if (arena->failed) return wl_nomem(c->err);

@@ -34,6 +34,7 @@ typedef struct wl_compiler {
   int size_joins;
   bool over_table;
   int *deps;                /* by node id: the one leaf it depends on, or DEPENDS_; of the block */
+  wl_u8 *called;            /* by node id, of the block: whether SQLite computes part of it */
   int entry;                /* with entries: this leaf is what they are the entries of */
   const wl_column *entries; /* compiling for these; NULL: for rows */
   int size_maps, size_calls, size_insets;

@@ -40,11 +40,14 @@ static int depends(wl_compiler *c, const wl_bexpr *e) {
 
 /* Whether SQLite has to be called for it. */
 static bool calls(wl_compiler *c, const wl_bexpr *e) {
+  enum { UNSEEN, NO, YES };
   if (!e || wl_compile_leaf(c, e) >= 0) return false;
-  if (e->kind == WL_B_CALL && e->index == WL_NATIVE_NONE) return true;
-  for (int k = 0; k < e->n_list; k++)
-    if (calls(c, e->list[k])) return true;
-  return calls(c, e->a) || calls(c, e->b);
+  if (c->called[e->id] != UNSEEN) return c->called[e->id] == YES;
+  bool yes = e->kind == WL_B_CALL && e->index == WL_NATIVE_NONE;
+  for (int k = 0; k < e->n_list && !yes; k++) yes = calls(c, e->list[k]);
+  yes = yes || calls(c, e->a) || calls(c, e->b);
+  c->called[e->id] = yes ? YES : NO;
+  return yes;
 }
 
 /* ---- the entries as a column */

@@ -23,8 +23,9 @@ typedef struct conjunct {
 } conjunct;
 
 /* Simple operations a row passes. What a dictionary settles is one lookup. */
-static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
-  if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM) return 0;
+static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *fallible) {
+  if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM || seen[e->id]) return 0;
+  seen[e->id] = true; /* computed once, however often it is read */
   int leaf = wl_compile_leaf(c, e);
   if (leaf >= 0) {
     bool text = c->over_table && c->in->cols[leaf]->phys >= WL_P_TEXT;
@@ -37,8 +38,13 @@ static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
   }
   /* strings that come near the usual limit do not fit a batch either */
   *fallible |= e->kind == WL_B_ARITH && e->op == WL_OP_CONCAT && c->in->max_text < 1000000000;
-  for (int k = 0; k < e->n_list; k++) cost += cost_of(c, e->list[k], fallible);
-  return cost + cost_of(c, e->a, fallible) + cost_of(c, e->b, fallible);
+  for (int k = 0; k < e->n_list; k++) cost += cost_in(c, e->list[k], seen, fallible);
+  return cost + cost_in(c, e->a, seen, fallible) + cost_in(c, e->b, seen, fallible);
+}
+
+static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
+  bool *seen = WL_NEW_N(c->arena, bool, c->in->query->n_exprs + 1);
+  return seen ? cost_in(c, e, seen, fallible) : 0; /* the arena remembers that it failed */
 }
 
 static int count(const wl_bexpr *e) {

@@ -417,11 +417,30 @@ wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u6
   return rc;
 }
 
+/* Shared nodes make the tree a graph with more paths than there is time for: what was found of the
+** latest ones is kept. */
+enum { LATEST = 256 };
+typedef struct latest {
+  const wl_bexpr *e[LATEST];
+  wl_u64 sources[LATEST];
+} latest;
+
+static wl_u64 sources_of(const wl_bexpr *e, latest *l) {
+  if (!e || e->kind == WL_B_OUTER) return 0; /* what it refers to is another query's */
+  if (e->kind == WL_B_COLUMN) return 1ULL << e->source;
+  bool inner = e->a || e->b || e->n_list;
+  if (inner && l->e[e->id % LATEST] == e) return l->sources[e->id % LATEST];
+  wl_u64 m = e->kind == WL_B_FOUND ? 1ULL << e->source : 0;
+  for (int k = 0; k < e->n_list; k++) m |= sources_of(e->list[k], l);
+  m |= sources_of(e->a, l) | sources_of(e->b, l);
+  l->e[e->id % LATEST] = e;
+  l->sources[e->id % LATEST] = m;
+  return m;
+}
+
 wl_u64 wl_bexpr_sources(const wl_bexpr *e) {
-  if (!e) return 0;
-  wl_u64 m = e->kind == WL_B_COLUMN || e->kind == WL_B_FOUND ? 1ULL << e->source : 0;
-  for (int k = 0; k < e->n_list; k++) m |= wl_bexpr_sources(e->list[k]);
-  return m | wl_bexpr_sources(e->a) | wl_bexpr_sources(e->b);
+  latest l = {0};
+  return sources_of(e, &l);
 }
 
 wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_store *store,

@@ -227,6 +227,12 @@ static wl_status equal_results(binder *b, wl_bexpr **xs, wl_bexpr **results, int
   return WL_OK;
 }
 
+/* IN compares with the subquery's own result, so a COLLATE written there counts as one written
+** at the comparison. (A column of a subquery in FROM has no more than a collation.) */
+static void keep_explicit(wl_bexpr *as_seen, const wl_bexpr *result) {
+  if (result->explicit_coll) as_seen->explicit_coll = true;
+}
+
 /* Its one source becomes one of b's. */
 static wl_status join_table(binder *b, const wl_query *q, wl_bexpr **xs, int n_xs, use u,
                             int *place) {
@@ -245,6 +251,7 @@ static wl_status join_table(binder *b, const wl_query *q, wl_bexpr **xs, int n_x
   for (int k = 0; k < n_xs && !rc; k++) {
     rc = wl_graft_expr(&g, q->results[k], &results[k]);
     if (!rc) rc = wl_bind_as_column(b, results[k], &results[k]);
+    if (!rc) keep_explicit(results[k], q->results[k]);
   }
   if (!rc) rc = equal_results(b, xs, results, n_xs, &on);
   b->q->sources[*place].on = on;
@@ -311,7 +318,10 @@ static wl_status join_rows(binder *b, binder *child, wl_bexpr **xs, int n_xs, us
   g.node = split_node;
   g.arg = &s;
   rc = wl_graft_expr(&g, outer, &on);
-  for (int k = 0; k < n_xs && !rc; k++) rc = wl_graft_expr(&g, wanted[k], &results[k]);
+  for (int k = 0; k < n_xs && !rc; k++) {
+    rc = wl_graft_expr(&g, wanted[k], &results[k]);
+    if (!rc) keep_explicit(results[k], wanted[k]);
+  }
   if (!rc) rc = equal_results(b, xs, results, n_xs, &on);
   b->q->sources[*place].on = on;
   return rc;
@@ -342,6 +352,7 @@ static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs
       rc = wl_bind_column(b, *place, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
                           &results[k]);
       if (!rc) results[k]->has_coll = r->has_coll;
+      if (!rc) keep_explicit(results[k], r);
     }
     if (!rc) rc = equal_results(b, xs, results, n_xs, &on);
     if (!rc) b->q->sources[*place].on = on;
@@ -366,6 +377,7 @@ static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs
     const wl_bexpr *r = q->results[n + k];
     rc = wl_bind_column(b, *place, n + k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
                         &results[k]);
+    if (!rc) keep_explicit(results[k], r);
   }
   if (!rc) rc = equal_results(b, xs, results, n_xs, &on);
   if (!rc) b->q->sources[*place].on = on;

@@ -69,6 +69,7 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
   } else {
     wl_place_table in = {.exact = true};
     in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
+    in.n_pairs = wl_query_pairs(c->store, t->query);
     in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
                     in.n_rows > 100000 && device_of(c, &why) != NULL;
     wl_place_join(&c->set, t->query, &t->facts, &in, out);

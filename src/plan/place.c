@@ -118,6 +118,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
 
 #define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
 #define JOIN_ROW     3.0      /* a row scanned, built into a lookup or looked up */
+#define JOIN_PAIR    4.0      /* a pair of rows tried */
 #define JOIN_ROW_GPU 0.15
 
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
@@ -128,8 +129,9 @@ void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_fact
   double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
                  JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
   out->sqlite_ns = facts->work_ns;
-  out->cpu_ns = fixed + n * JOIN_ROW / set->threads + load;
-  out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU + load;
+  out->cpu_ns = fixed + (n * JOIN_ROW + t->n_pairs * JOIN_PAIR) / set->threads + load;
+  out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
+                t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + load;
   decide(set, facts, t, out);
 }
 

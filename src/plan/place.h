@@ -47,6 +47,7 @@ typedef struct wl_place_table {
   double share;   /* of wl_place_share() */
   int n_missing;  /* columns to be loaded */
   int slow_calls; /* calls of SQLite that no dictionary makes rare */
+  double n_pairs; /* of rows that joins go through one by one */
   wl_i64 n_uses, n_loads;
   bool has_device;
 } wl_place_table;

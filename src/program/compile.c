@@ -260,13 +260,11 @@ static bool needs_group(const wl_query *q) {
   return q->grouped || needs;
 }
 
-/* Whether LIMIT or OFFSET cuts a sequence whose order nothing settles. */
-static wl_status check_cut(wl_compiler *c, bool limited) {
-  const wl_query *q = c->in->query;
-  if (!limited || !c->in->unordered || (q->aggregate && !q->grouped)) return WL_OK;
-  if (q->n_order == 0)
-    return wl_not_taken(c->err, "LIMIT without ORDER BY over rows that have no order of their own");
-  c->p->checks_cut = true; /* equal rows on both sides of the cut: SQLite's affair */
+wl_status wl_compile_cut(const wl_compile_in *in, wl_error *err) {
+  const wl_query *q = in->query;
+  bool cuts = (q->limit || q->offset) && in->unordered && !(q->aggregate && !q->grouped);
+  if (cuts && q->n_order == 0)
+    return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no order of their own");
   return WL_OK;
 }
 
@@ -299,7 +297,9 @@ static wl_status compile(wl_compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  rc = check_cut(c, limited);
+  rc = wl_compile_cut(c->in, c->err);
+  /* equal rows on both sides of the cut: SQLite's affair */
+  p->checks_cut = limited && c->in->unordered && q->n_order > 0;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   bool sorted = (q->distinct && !c->distinct_groups) || q->n_scan > 0 ||
                 (q->n_order > 0 && !ordered_by_groups(q));

@@ -330,11 +330,6 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   wl_status rc =
       r->snap.cols && r->lookups && rows && names && subs && lists ? WL_OK : wl_nomem(err);
   if (!rc && env->notes) rc = wl_notes_add(env->notes, q, &r->note, err);
-  for (int k = 0; k < q->n_subs && !rc; k++)
-    rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
-  for (int s = 0; s < q->n_sources && !rc; s++)
-    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], r->note ? &r->note->loads[s] : NULL,
-                        &r->arena, err);
   wl_compile_in in = {.query = q,
                       .names = names,
                       .source_rows = rows,
@@ -348,7 +343,15 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .for_device = env->device != NULL,
                       .max_text = env->max_text,
                       .max_pattern = env->max_pattern};
-  if (!rc) order_of(x, q, rowid_order, top, &in);
+  if (!rc) {
+    order_of(x, q, rowid_order, top, &in);
+    rc = wl_compile_cut(&in, err); /* before anything is run for it */
+  }
+  for (int k = 0; k < q->n_subs && !rc; k++)
+    rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
+  for (int s = 0; s < q->n_sources && !rc; s++)
+    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], r->note ? &r->note->loads[s] : NULL,
+                        &r->arena, err);
   if (!rc && q->n_sources > 1) {
     sharing s = {&x->arena, &in};
     wl_jplan_in pin = {.q = q,
@@ -441,6 +444,39 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
   }
   for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
   return n;
+}
+
+/* Whether an equality among the conjuncts joins source s with another. */
+static bool linked(const wl_bexpr *e, int s) {
+  if (!e) return false;
+  if (e->kind == WL_B_AND) return linked(e->a, s) || linked(e->b, s);
+  if (!((e->kind == WL_B_COMPARE && e->op == WL_OP_EQ) || e->kind == WL_B_IS)) return false;
+  wl_u64 a = wl_bexpr_sources(e->a), b = wl_bexpr_sources(e->b), me = 1ULL << s;
+  return (a == me && b && !(b & me)) || (b == me && a && !(a & me));
+}
+
+double wl_query_pairs(wl_store *store, const wl_query *q) {
+  double pairs = 0, product = 1, most = 1;
+  bool loose = false;
+  wl_table *t;
+  wl_error ignored;
+  for (int s = 0; s < q->n_sources; s++) {
+    const wl_bsource *src = &q->sources[s];
+    double n = src->derived ? 1000 : 1;
+    bool exact;
+    for (int k = 0; src->derived && k < src->derived->n_arms; k++)
+      pairs += wl_query_pairs(store, src->derived->arms[k]);
+    if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))
+      n = (double)wl_store_estimate(store, t, &exact);
+    if (q->n_sources > 1 && !linked(q->where, s) && !linked(src->on, s)) {
+      product *= n < 1 ? 1 : n;
+      loose |= s > 0;
+    } else if (n > most) {
+      most = n;
+    }
+  }
+  for (int k = 0; k < q->n_subs; k++) pairs += wl_query_pairs(store, q->subs[k].query);
+  return pairs + (loose ? product * most : 0);
 }
 
 wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name) {

@@ -64,6 +64,8 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
 
 /* Rows of all tables that the query and those in it read, as far as that is known. */
 wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_missing);
+/* Combinations of rows that joins without an equality go through, about. */
+double wl_query_pairs(wl_store *store, const wl_query *q);
 /* The same of the table, or derived source, that the query calls so; -1: there is none. */
 wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name);
 

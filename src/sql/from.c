@@ -128,14 +128,8 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
 
 /* ---- WITH */
 
-static int mentions(const wl_select *s, const char *name);
-
 wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
   for (const wl_cte *c = with; c; c = c->next) {
-    /* entries of one WITH see each other whatever their order; here each sees those before it */
-    for (const wl_cte *later = c->next; later; later = later->next)
-      if (mentions(c->select, later->name))
-        return wl_not_taken(b->err, "a WITH entry that refers to a later one");
     wl_named *n = WL_NEW(b->arena, wl_named);
     if (!n) return wl_nomem(b->err);
     n->cte = c;
@@ -146,7 +140,8 @@ wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
   return WL_OK;
 }
 
-/* How often FROM clauses of a SELECT, at any depth, mention a name: mentions(). */
+/* How often FROM clauses of a SELECT, at any depth, mention a name. */
+static int mentions(const wl_select *s, const char *name);
 static int mentions_expr(const wl_expr *e, const char *name) {
   if (!e) return 0;
   int n = mentions(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +

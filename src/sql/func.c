@@ -148,6 +148,7 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
 }
 
 wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
+  if (wl_bind_uses(b, "coalesce")) return wl_nomem(b->err); /* as SQLite's USING does */
   wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
   if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n);
   if (!x || !x->list) return wl_nomem(b->err);

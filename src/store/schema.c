@@ -60,10 +60,58 @@ static char *dup_or_empty(const void *s) {
   return wl_mem_strdup(s ? (const char *)s : "");
 }
 
+/* Whether the text of a CREATE TABLE has something behind its columns: options, or a comment. */
+static bool has_options(const char *sql) {
+  const char *end = strrchr(sql, ')');
+  for (const char *p = end ? end + 1 : sql; *p; p++)
+    if (*p > ' ') return true;
+  return false;
+}
+
+/*
+** The entry of a name in the schema's own table, which is cheap to read. *sure: what it says is
+** all there is to know; else PRAGMA table_list must tell, which looks at every view there is.
+*/
+static wl_status look_in_schema(wl_store *s, const char *schema, const char *name, wl_table *t,
+                                bool *found, bool *sure, wl_error *err) {
+  sqlite3_stmt *q = NULL;
+  *found = false;
+  *sure = true;
+  char *sql = sqlite3_mprintf("SELECT name, type, sql FROM \"%w\".sqlite_schema WHERE "
+                              "name=%Q COLLATE NOCASE AND type IN ('table','view')",
+                              schema, name);
+  int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  wl_status st = WL_OK;
+  if (rc || sqlite3_strnicmp(name, "sqlite_", 7) == 0) {
+    *sure = false;
+  } else if ((rc = sqlite3_step(q)) == SQLITE_ROW) {
+    const char *type = (const char *)sqlite3_column_text(q, 1);
+    const char *text = (const char *)sqlite3_column_text(q, 2);
+    bool view = type && strcmp(type, "view") == 0;
+    *sure = view || (text && sqlite3_strnicmp(text, "CREATE TABLE", 12) == 0 && !has_options(text));
+    *found = *sure;
+    if (*sure) {
+      t->schema = dup_or_empty(schema);
+      t->name = dup_or_empty(sqlite3_column_text(q, 0));
+      if (view) t->view_sql = wl_mem_strdup("");
+      if (!t->schema || !t->name || (view && !t->view_sql)) st = wl_nomem(err);
+    }
+  } else if (rc != SQLITE_DONE) {
+    *sure = false;
+  }
+  sqlite3_finalize(q);
+  return st;
+}
+
 /* The entry of a name in one database, if it has one: *found. */
 static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t,
                          bool *strict, bool *found, wl_error *err) {
   sqlite3_stmt *q = NULL;
+  bool sure;
+  wl_status early = look_in_schema(s, schema, name, t, found, &sure, err);
+  if (early || sure) return early;
   *found = false;
   char *sql = sqlite3_mprintf("PRAGMA \"%w\".table_list(\"%w\")", schema, name);
   int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;

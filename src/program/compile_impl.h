@@ -92,6 +92,9 @@ wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *
                            wl_operand *out) WL_MUST;
 wl_status wl_compile_compare(wl_compiler *c, wl_op op, char affinity, int coll, wl_operand *a,
                              wl_operand *b, wl_operand *out) WL_MUST;
+/* IN of a REAL column makes integers reals first, which shows in large ones: not taken. */
+wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
+                             const wl_operand *b) WL_MUST;
 wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_MUST;
 /* Doubles an arena array when it is full. */
 wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t width,

@@ -668,6 +668,14 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
 
 /* ---- expressions */
 
+wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
+                             const wl_operand *b) {
+  if (e->index != 1 || e->cmp_affinity != 'E') return WL_OK;
+  if ((wl_has(a, WL_T_INT) && !exact_as_real(a)) || (wl_has(b, WL_T_INT) && !exact_as_real(b)))
+    return wl_not_taken(c->err, "IN of large integers as reals");
+  return WL_OK;
+}
+
 static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand a, b;
   wl_status rc;
@@ -691,6 +699,7 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   case WL_B_COMPARE:
     rc = wl_compile_coded(c, e->a, &a);
     if (!rc) rc = wl_compile_coded(c, e->b, &b);
+    if (!rc) rc = wl_compile_in_real(c, e, &a, &b);
     if (!rc && a.dict && b.dict && e->cmp_affinity < 'C' && e->cmp_coll == WL_COLL_BINARY) {
       rc = wl_compile_common(c, &a, &b);
     } else if (!rc) {

@@ -56,6 +56,8 @@ static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
   wl_status rc = peek(c, k->inner, &in);
   if (!rc) rc = peek(c, k->outer, &out);
   if (rc) return rc;
+  rc = wl_compile_in_real((wl_compiler *)(size_t)c, k->cond, &in, &out);
+  if (rc) return rc;
   unsigned a = in.dom.mask & ~WL_M(WL_T_NULL), b = out.dom.mask & ~WL_M(WL_T_NULL);
   if (in.dict && out.dict && aff < 'C' && k->cond->cmp_coll == WL_COLL_BINARY &&
       (!is || in.dict == out.dict)) {

@@ -28,7 +28,7 @@ typedef enum wl_bkind {
   WL_B_COLUMN,  /* index; -1 is the rowid */
   WL_B_AGG,     /* index into the query's aggregates */
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
-  WL_B_COMPARE, /* op, cmp_affinity, cmp_coll */
+  WL_B_COMPARE, /* op, cmp_affinity, cmp_coll; index 1: of IN, which applies REAL affinity */
   WL_B_IS,      /* a IS b: cmp_affinity, cmp_coll */
   WL_B_IN,      /* a IN (list): cmp_affinity, cmp_coll */
   WL_B_ISNULL,

@@ -19,8 +19,12 @@ static wl_status copy(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
     *out = e->a;
     return WL_OK;
   }
-  if (e->kind == WL_B_COLUMN)
-    return wl_bind_column(b, g->source_base + e->source, e->index, e->affinity, e->coll, out);
+  if (e->kind == WL_B_COLUMN) {
+    wl_status rc =
+        wl_bind_column(b, g->source_base + e->source, e->index, e->affinity, e->coll, out);
+    if (!rc) (*out)->has_coll = e->has_coll;
+    return rc;
+  }
   wl_bexpr *x = wl_bind_node(b, e->kind);
   if (!x) return wl_nomem(b->err);
   int id = x->id;

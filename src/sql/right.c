@@ -21,8 +21,10 @@ static wl_status move_node(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
   const moving *m = g->arg;
   if (e->kind == WL_B_COLUMN) {
     if (m->null && m->null[e->slot]) return wl_bind_constant(g->to, wl_null(), out);
-    return wl_bind_column(g->to, m->col[e->slot].source, m->col[e->slot].column, e->affinity,
-                          e->coll, out);
+    wl_status rc = wl_bind_column(g->to, m->col[e->slot].source, m->col[e->slot].column,
+                                  e->affinity, e->coll, out);
+    if (!rc) (*out)->has_coll = e->has_coll;
+    return rc;
   }
   if (e->kind != WL_B_FOUND) return WL_OK;
   *out = wl_bind_node(g->to, WL_B_FOUND);

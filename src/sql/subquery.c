@@ -221,6 +221,7 @@ static wl_status equal_results(binder *b, wl_bexpr **xs, wl_bexpr **results, int
   for (int k = 0; k < n; k++) {
     wl_bexpr *eq;
     wl_status rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, xs[k], results[k], &eq);
+    if (!rc) eq->index = 1;
     if (!rc) rc = wl_bind_and(b, on, eq);
     if (rc) return rc;
   }

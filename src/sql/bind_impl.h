@@ -1,7 +1,8 @@
 /*
-** The inside of the binder: bind.c (operators, clauses), names.c (what names mean), from.c
-** (sources and joins), subquery.c, graft.c (moving expressions between queries), func.c
-** (functions).
+** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
+** SELECT, compounds), from.c (sources and joins), names.c (what names mean), bind.c (operators and
+** clauses), func.c (functions), subquery.c (subqueries in expressions), implied.c (what ORs imply),
+** right.c (RIGHT and FULL joins), graft.c (expressions moved between queries).
 */
 #ifndef WL_BIND_IMPL_H
 #define WL_BIND_IMPL_H
@@ -9,6 +10,8 @@
 #include "sql/bind.h"
 
 struct binder;
+
+enum { WL_MAX_NESTING = 60 }; /* of queries and views in one another */
 
 /* One item of FROM that names can mean: a table, a derived source, or one that was taken into
 ** the query, so that its columns are expressions. */

@@ -10,8 +10,6 @@
 #include "sql/lex.h"
 #include <string.h>
 
-enum { MAX_NESTING = 60 };
-
 wl_status wl_bind_source(binder *b, wl_bsource s, int *out) {
   wl_query *q = b->q;
   if (q->n_sources >= WL_MAX_SOURCES)
@@ -238,7 +236,7 @@ static wl_status view_item(binder *b, const wl_source *s, const wl_table *view) 
   wl_stmt *stmt;
   size_t body = 0, n = strlen(view->view_sql);
   wl_expr_list *columns = NULL;
-  if (b->all->depth > MAX_NESTING) return wl_not_taken(b->err, "views nested too deeply");
+  if (b->all->depth > WL_MAX_NESTING) return wl_not_taken(b->err, "views nested too deeply");
   wl_status rc = wl_parse_view(b->arena, view->view_sql, n, &columns, &body, b->err);
   if (!rc) rc = wl_parse(b->arena, view->view_sql + body, n - body, &stmt, b->err);
   if (rc == WL_ERROR || (!rc && stmt->kind != WL_STMT_SELECT))

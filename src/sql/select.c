@@ -11,8 +11,6 @@
 #include "sql/bind_impl.h"
 #include <string.h>
 
-enum { MAX_NESTING = 60 };
-
 static wl_status new_binder(binder *parent, const wl_select *s, bool in_from, binder **out) {
   binder *b = *out = WL_NEW(parent->arena, binder);
   if (!b) return wl_nomem(parent->err);
@@ -388,7 +386,7 @@ wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binde
   binder *b;
   wl_status rc = new_binder(parent, s, in_from, &b);
   if (rc) return rc;
-  if (b->all->depth > MAX_NESTING) return wl_not_taken(b->err, "queries nested too deeply");
+  if (b->all->depth > WL_MAX_NESTING) return wl_not_taken(b->err, "queries nested too deeply");
   b->all->depth++;
   if (s->with) rc = wl_bind_ctes(b, s->with);
   if (!rc && (s->prior || s->is_values))

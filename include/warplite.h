@@ -147,8 +147,7 @@ struct ArrowArrayStream {
 /*
 ** Runs one SELECT, or EXPLAIN [QUERY PLAN | ANALYZE] of one, and gives its rows as an Arrow
 ** stream of struct arrays, one child a result column, in batches. A query that warplite does
-** not take runs
-** in SQLite and comes out through the same stream. Parameters in the text are NULL.
+** not take runs in SQLite and comes out through the same stream. Parameters in the text are NULL.
 **
 ** Column types, one for the whole stream and settled before its first row is computed: by
 ** what the values can be, going by the types and ranges of what the table's columns hold

@@ -259,6 +259,7 @@ static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_out
 typedef struct rebuilding {
   const rows *r;
   wl_pool *pool;
+  int n_cols; /* that are copied */
   wl_i64 n;
   wl_batch **batches;
   wl_status *status;
@@ -272,17 +273,18 @@ static void rebuild_task(void *arg, int worker, long task) {
   wl_error *err = &b->errors[task];
   wl_status rc = wl_batch_take(b->pool, &b->batches[task], err);
   if (!rc) b->batches[task]->n_rows = b->n - at < room ? b->n - at : room;
-  for (int k = 0; k < b->r->p->n_given && !rc; k++) {
+  for (int k = 0; k < b->n_cols && !rc; k++) {
     rc = copy_column(b->r, k, at, b->batches[task]->n_rows, &b->batches[task]->cols[k]);
     if (rc) rc = rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }
   b->status[task] = rc;
 }
 
-static wl_status rebuild(const rows *r, wl_pool *pool, wl_i64 n, wl_batch **out, wl_error *err) {
+static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_batch **out,
+                         wl_error *err) {
   wl_i64 room = wl_pool_rows(pool);
   size_t tasks = (size_t)((n + room - 1) / room);
-  rebuilding b = {.r = r, .pool = pool, .n = n};
+  rebuilding b = {.r = r, .pool = pool, .n_cols = n_cols, .n = n};
   b.batches = wl_mem_zalloc((tasks + 1) * sizeof *b.batches);
   b.status = wl_mem_zalloc((tasks + 1) * sizeof *b.status);
   b.errors = wl_mem_zalloc((tasks + 1) * sizeof *b.errors);
@@ -326,8 +328,8 @@ static bool cuts_ties(const rows *r, wl_i64 k, bool all) {
   return false;
 }
 
-wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, wl_i64 most,
-                           int threads, wl_status (*check)(void *arg, wl_error *err),
+wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, wl_batch **list,
+                           wl_i64 most, int threads, wl_status (*check)(void *arg, wl_error *err),
                            void *check_arg, wl_error *err) {
   rows r = {.p = p,
             .regs = wl_pool_regs(pool),
@@ -351,12 +353,16 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_batch **list, 
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
   wl_i64 kept = most >= 0 ? most + p->checks_cut : most;
-  bool all = !(p->n_order && kept >= 0 && kept < r.n / 8);
-  if (!rc && !all) rc = keep_first(&r, kept, err);
+  bool few = p->n_order && kept >= 0 && kept < r.n / 8, all = !few && of == WL_ORDER_ALL;
+  if (!rc && few) rc = keep_first(&r, kept, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);
-  if (!rc && p->checks_cut && (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
+  if (!rc && of != WL_ORDER_SOME && p->checks_cut &&
+      (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
     rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
-  if (!rc) rc = rebuild(&r, pool, most >= 0 && most < r.n ? most : r.n, &out, err);
+  wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* one more to see what is cut, later */
+  if (!rc)
+    rc = rebuild(&r, pool, of == WL_ORDER_SOME ? p->n_results : p->n_given,
+                 n >= 0 && n < r.n ? n : r.n, &out, err);
   while (*list) {
     wl_batch *b = *list;
     *list = b->next;

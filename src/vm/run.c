@@ -127,6 +127,7 @@ wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
 /* Counts what ORDER BY and DISTINCT collect: they hold it twice, and sort it. */
 wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
   enum { SORTED = 64 };
+  r->n_rows_collected += b->n_rows;
   r->n_collected += b->n_rows * SORTED;
   for (int k = 0; k < b->n_cols; k++)
     r->n_collected += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
@@ -366,6 +367,33 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   return rc;
 }
 
+/* Sorts what has been collected, as far as LIMIT wants it. */
+static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
+  wl_i64 most =
+      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  wl_status rc = wl_order_batches(r->p, r->pool, of, &r->ready, most, r->config.threads,
+                                  r->config.check, r->config.check_arg, err);
+  r->ready_end = &r->ready;
+  while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
+  return rc;
+}
+
+/* Under LIMIT most of what is collected need not be kept: only rows that can still be among the
+** first. (A device counts the rows it has given, so they stay there.) */
+static wl_status prune(wl_run *r, wl_error *err) {
+  enum { FEW = 1 << 18 };
+  const wl_program *p = r->p;
+  if (!r->collects || r->collected || r->config.device || !p->n_order || p->distinct ||
+      r->n_rows_collected < FEW || r->to_give < 0 ||
+      r->to_give > r->n_rows_collected / 8 - r->to_skip)
+    return WL_OK;
+  wl_status rc = order(r, WL_ORDER_SOME, err);
+  r->pruned = true;
+  r->n_collected = r->n_rows_collected = 0;
+  for (const wl_batch *b = r->ready; b && !rc; b = b->next) rc = wl_run_collect(r, b, err);
+  return rc;
+}
+
 /* One step towards the next batch; *done: there will be no more. */
 static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
@@ -374,6 +402,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
     if (rc) return rc;
   }
   if (r->sorter) return wl_run_sort_step(r, done, err);
+  wl_status pruned = prune(r, err);
+  if (pruned) return pruned;
   if (r->next_tablet < r->n_tablets) return one_wave(r, err);
   if (r->second_block >= 0 && !r->aggregated) {
     bool again = false;
@@ -383,13 +413,7 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   }
   if (r->collects && !r->collected) {
     r->collected = true;
-    wl_i64 most =
-        r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
-    wl_status rc = wl_order_batches(r->p, r->pool, &r->ready, most, r->config.threads,
-                                    r->config.check, r->config.check_arg, err);
-    r->ready_end = &r->ready;
-    while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
-    return rc;
+    return order(r, r->pruned ? WL_ORDER_LEFT : WL_ORDER_ALL, err);
   }
   if (r->late.code) {
     *err = r->late;

@@ -23,7 +23,9 @@ struct wl_run {
   bool aggregated;
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
-  wl_i64 n_collected; /* bytes */
+  wl_i64 n_collected; /* bytes … */
+  wl_i64 n_rows_collected;
+  bool pruned; /* some were left out since, because LIMIT has no use for them */
   wl_grouping *grouping;
   wl_groups **groups;         /* [config.threads]: of GROUP BY, each worker's */
   wl_finished finished;       /* the groups as the second block's source */

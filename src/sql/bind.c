@@ -785,6 +785,26 @@ static wl_status bind_where(binder *b, const wl_expr *e) {
   return rc || !x ? rc : wl_bind_and(b, &b->q->where, x);
 }
 
+/* What subqueries beside the groups give, as group keys: it must be settled by the others. */
+static wl_status beside_groups(binder *b) {
+  wl_query *q = b->q;
+  int n = q->n_groups;
+  if (!b->n_beside) return WL_OK;
+  wl_bexpr **groups = WL_NEW_N(b->arena, wl_bexpr *, n + b->n_beside + 1);
+  if (!groups) return wl_nomem(b->err);
+  if (n) memcpy(groups, q->groups, (size_t)n * sizeof *groups);
+  for (int k = 0; k < b->n_beside; k++) {
+    const wl_beside *s = &b->beside[k];
+    for (int i = 0; i < s->n; i++)
+      if (!q->grouped || !from_groups(q, s->outers[i]))
+        return wl_not_taken(b->err, "a subquery that refers to columns beside the groups");
+    groups[n++] = s->value;
+  }
+  q->groups = groups;
+  q->n_groups = n;
+  return WL_OK;
+}
+
 wl_status wl_bind_core(binder *b) {
   const wl_select *s = b->select;
   wl_query *q = b->q;
@@ -814,7 +834,8 @@ wl_status wl_bind_core(binder *b) {
   q->aggregate |= q->grouped;
   if (s->having && !q->aggregate)
     return wl_not_taken(b->err, "HAVING without groups is not native yet");
-  if (q->aggregate) rc = check_grouped(b);
+  rc = beside_groups(b);
+  if (!rc && q->aggregate) rc = check_grouped(b);
   /* the rows of a table are counted by SQLite's count() */
   if (!rc && q->n_cols == 0 && wl_bind_uses(b, "count")) return wl_nomem(b->err);
   return rc;

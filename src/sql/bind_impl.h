@@ -47,6 +47,15 @@ typedef struct wl_named {
   int n_uses;
 } wl_named;
 
+/* A subquery beside groups that refers to the query: its value is joined to the rows, and is the
+*same
+** for a whole group if all it refers to is; then it becomes one more group key. */
+typedef struct wl_beside {
+  wl_bexpr *value;
+  wl_bexpr **outers;
+  int n;
+} wl_beside;
+
 /* What all binders of a statement share. */
 typedef struct wl_binding {
   wl_arena *arena;
@@ -83,8 +92,10 @@ typedef struct binder {
   struct binder *first_arm; /* of a compound: its leftmost core, whose names it has; … */
   wl_query *last_arm;       /* … its last one, whose affinities it has inside an expression */
   bool *mixed;              /* … the columns of wl_derived.mixed, or NULL */
-  bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
-  bool right;               /* there is a RIGHT or FULL join */
+  wl_beside *beside;        /* subqueries beside groups */
+  int n_beside, size_beside;
+  bool in_compound; /* a core of one: ORDER BY and LIMIT are not its own */
+  bool right;       /* there is a RIGHT or FULL join */
   bool in_agg;
   bool in_where;
   bool after_groups; /* in a clause that sees groups, not rows */

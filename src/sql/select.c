@@ -304,6 +304,8 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   int n = 0, i = 0;
   for (const wl_select *s = last; s; s = s->prior) n++;
   compound c = {.home = b, .typed = last->order_by && last->prior && last->prior->prior};
+  for (const wl_order_term *t = last->order_by; t; t = t->next)
+    c.typed |= t->expr->kind == WL_E_COLLATE; /* SQLite makes it a subquery in FROM then */
   const wl_select **cores = WL_NEW_N(b->arena, const wl_select *, n);
   binder **binders = WL_NEW_N(b->arena, binder *, n);
   c.arms = WL_NEW_N(b->arena, wl_query *, n);

@@ -385,11 +385,48 @@ static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs
   return rc;
 }
 
-/* A place where a join can be made: where rows are, not groups of them. */
-static wl_status check_place(const binder *b) {
-  if (b->after_groups && !b->in_agg)
-    return wl_not_taken(b->err, "a subquery beside aggregates that refers to the query round it");
+static bool has_aggregate(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_AGG) return true;
+  for (int k = 0; k < e->n_list; k++)
+    if (has_aggregate(e->list[k])) return true;
+  return has_aggregate(e->a) || has_aggregate(e->b);
+}
+
+/* Whether an outer value is compared as text. Beside groups SQLite 3.40 then makes the group's own
+** value text. */
+static bool as_text(const wl_bexpr *e) {
+  if (!e) return false;
+  if (e->kind == WL_B_COMPARE && e->cmp_affinity == 'B' && has_outer(e)) return true;
+  for (int k = 0; k < e->n_list; k++)
+    if (as_text(e->list[k])) return true;
+  return as_text(e->a) || as_text(e->b);
+}
+
+/* Where there are groups, not rows, what the subquery and IN's left sides refer to is noted: the
+** groups must settle it. */
+static wl_status check_place(binder *b, const binder *child, wl_bexpr **xs, int n_xs,
+                             wl_beside *to) {
+  memset(to, 0, sizeof *to);
+  if (!b->after_groups || b->in_agg) return WL_OK;
+  if (as_text(child->q->where))
+    return wl_not_taken(b->err, "a subquery beside groups that compares their values as text");
+  to->outers = WL_NEW_N(b->arena, wl_bexpr *, child->n_outers + n_xs + 1);
+  if (!to->outers) return wl_nomem(b->err);
+  for (int k = 0; k < child->n_outers + n_xs; k++) {
+    wl_bexpr *e = k < n_xs ? xs[k] : child->outers[k - n_xs]->a;
+    if (has_aggregate(e)) return wl_not_taken(b->err, "a subquery that refers to an aggregate");
+    to->outers[to->n++] = e;
+  }
   return WL_OK;
+}
+
+static wl_status note_beside(binder *b, wl_beside *s, wl_bexpr *value) {
+  if (!s->outers) return WL_OK;
+  s->value = value;
+  wl_status rc = WL_BIND_ROOM(b, b->beside, b->n_beside, b->size_beside);
+  if (!rc) b->beside[b->n_beside++] = *s;
+  return rc;
 }
 
 static wl_status found(binder *b, int source, wl_bexpr **out) {
@@ -416,13 +453,16 @@ static wl_status exists(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
   if (q->limit && q->limit->kind == WL_B_CONST && q->limit->value.t == WL_T_INT &&
       q->limit->value.v == 0)
     return wl_bind_constant(b, wl_int(u == USE_ANTI), out);
-  rc = check_place(b);
+  wl_beside beside;
+  rc = check_place(b, child, NULL, 0, &beside);
   if (!rc && q->aggregate && !q->grouped && !q->having && harmless_limit(q))
     return wl_bind_constant(b, wl_int(u != USE_ANTI), out); /* there is always one row */
   if (!rc && q->aggregate && !q->grouped)
     return wl_not_taken(b->err, "EXISTS over an aggregate with HAVING");
   if (!rc) rc = join_subquery(b, child, NULL, 0, u, &k);
-  return rc || u != USE_MARK ? rc : found(b, k, out);
+  if (rc || u != USE_MARK) return rc;
+  rc = found(b, k, out);
+  return rc ? rc : note_beside(b, &beside, *out);
 }
 
 wl_status wl_bind_exists(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -477,7 +517,8 @@ static wl_status in_select(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
     (*out)->cmp_coll = cmp->cmp_coll;
     return WL_OK;
   }
-  rc = check_place(b);
+  wl_beside beside;
+  rc = check_place(b, child, xs, n, &beside);
   bool correlated = child->n_outers > 0;
   if (!rc && correlated && q->aggregate && !q->grouped)
     return wl_not_taken(b->err, "IN over an aggregate that refers outwards");
@@ -488,7 +529,7 @@ static wl_status in_select(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
   (*out)->a = xs[0];
   (*out)->op = WL_OP_EQ; /* IN: where nothing is found, NULLs decide between false and NULL */
   (*out)->index = correlated;
-  return WL_OK;
+  return note_beside(b, &beside, *out);
 }
 
 wl_status wl_bind_in_select(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -629,7 +670,8 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
     x->affinity = q->results[0]->affinity;
     return WL_OK;
   }
-  rc = check_place(b);
+  wl_beside beside;
+  rc = check_place(b, child, NULL, 0, &beside);
   if (rc) return rc;
   wl_bexpr *inner = NULL, *outer = NULL;
   int n = 0;
@@ -642,8 +684,10 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
   if ((q->limit || q->offset) && !(one && harmless_limit(q)))
     return wl_not_taken(b->err, "LIMIT in a subquery that refers outwards");
   if (child->right) return wl_not_taken(b->err, "RIGHT or FULL JOIN in such a subquery");
-  if (one && !q->bare && !outer_elsewhere(q, true) && all_groupable(outer, &n))
-    return group_by_keys(b, child, inner, outer, n, out);
+  if (one && !q->bare && !outer_elsewhere(q, true) && all_groupable(outer, &n)) {
+    rc = group_by_keys(b, child, inner, outer, n, out);
+    return rc ? rc : note_beside(b, &beside, *out);
+  }
   /* the other way: for each of the different outer values */
   n = child->n_outers;
   wl_bexpr *result = q->results[0], *on = NULL, *value;
@@ -664,5 +708,6 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
   value->has_coll = false;
   b->q->sources[place].on = on;
   *out = value;
-  return !one ? WL_OK : or_empty(b, q, result, place, value, out);
+  if (one) rc = or_empty(b, q, result, place, value, out);
+  return rc ? rc : note_beside(b, &beside, *out);
 }

@@ -393,14 +393,18 @@ static bool has_aggregate(const wl_bexpr *e) {
   return has_aggregate(e->a) || has_aggregate(e->b);
 }
 
-/* Whether an outer value is compared as text. Beside groups SQLite 3.40 then makes the group's own
-** value text. */
-static bool as_text(const wl_bexpr *e) {
+/* Whether comparing applies to an outer value an affinity that is not its own. Beside groups SQLite
+** 3.40 then changes the group's own value. */
+static bool changes_outer(const wl_bexpr *e) {
   if (!e) return false;
-  if (e->kind == WL_B_COMPARE && e->cmp_affinity == 'B' && has_outer(e)) return true;
+  for (int k = 0; e->cmp_affinity > 'A' && k < 2 + e->n_list; k++) {
+    const wl_bexpr *side = k == 0 ? e->a : k == 1 ? e->b : e->list[k - 2];
+    bool own = side && (e->cmp_affinity >= 'C' ? side->affinity >= 'C' : side->affinity == 'B');
+    if (has_outer(side) && !own) return true;
+  }
   for (int k = 0; k < e->n_list; k++)
-    if (as_text(e->list[k])) return true;
-  return as_text(e->a) || as_text(e->b);
+    if (changes_outer(e->list[k])) return true;
+  return changes_outer(e->a) || changes_outer(e->b);
 }
 
 /* Where there are groups, not rows, what the subquery and IN's left sides refer to is noted: the
@@ -409,8 +413,9 @@ static wl_status check_place(binder *b, const binder *child, wl_bexpr **xs, int 
                              wl_beside *to) {
   memset(to, 0, sizeof *to);
   if (!b->after_groups || b->in_agg) return WL_OK;
-  if (as_text(child->q->where))
-    return wl_not_taken(b->err, "a subquery beside groups that compares their values as text");
+  if (changes_outer(child->q->where))
+    return wl_not_taken(b->err, "a subquery beside groups that compares their values under another "
+                                "affinity");
   to->outers = WL_NEW_N(b->arena, wl_bexpr *, child->n_outers + n_xs + 1);
   if (!to->outers) return wl_nomem(b->err);
   for (int k = 0; k < child->n_outers + n_xs; k++) {

@@ -111,6 +111,7 @@ typedef struct wl_answer {
   wl_batch *first;  /* the first batch, which is made when the answer is opened */
   bool primed;
   bool failed; /* it was running natively when it failed */
+  bool quiet;  /* no line in the log */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's

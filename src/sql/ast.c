@@ -448,8 +448,8 @@ wl_select *wl_build_with(wl_parser *p, wl_select *s, wl_ctes with, bool recursiv
 
 /* ---- INSERT, UPDATE, DELETE */
 
-wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_set *set) {
-  wl_set *node = WL_NEW(p->arena, wl_set);
+wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_assign *set) {
+  wl_assign *node = WL_NEW(p->arena, wl_assign);
   if (node) *node = *set;
   APPEND(list, node);
   return list;

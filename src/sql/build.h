@@ -78,7 +78,7 @@ typedef struct wl_insert_word {
   wl_conflict conflict;
 } wl_insert_word;
 typedef struct wl_sets {
-  wl_set *head, *tail;
+  wl_assign *head, *tail;
 } wl_sets;
 typedef struct wl_upserts {
   wl_upsert *head, *tail;
@@ -125,7 +125,7 @@ wl_select *wl_build_select(wl_parser *p, const wl_select *s);
 wl_select *wl_build_compound(wl_parser *p, wl_select *left, wl_compound op, wl_select *right);
 wl_select *wl_build_with(wl_parser *p, wl_select *s, wl_ctes with, bool recursive);
 
-wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_set *set);
+wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_assign *set);
 wl_upserts wl_build_upsert(wl_parser *p, wl_upserts list, const wl_upsert *clause);
 wl_dml *wl_build_dml(wl_parser *p, const wl_dml *d);
 wl_dml *wl_build_dml_with(wl_dml *d, wl_token with, wl_ctes ctes, bool recursive);

@@ -29,12 +29,12 @@ typedef enum wl_conflict {
 } wl_conflict;
 
 /* name = value, or (names) = value. */
-typedef struct wl_set {
-  struct wl_set *next;
+typedef struct wl_assign {
+  struct wl_assign *next;
   wl_expr_list *names; /* WL_E_NAME each */
   bool row;            /* the names stood in parentheses */
   wl_expr *value;
-} wl_set;
+} wl_assign;
 
 /* ON CONFLICT [(target)] DO NOTHING | DO UPDATE SET sets [WHERE where]. What may stand behind the
 ** target as its WHERE speaks of partial indexes, which no tablet table has. */
@@ -42,7 +42,7 @@ typedef struct wl_upsert {
   struct wl_upsert *next;
   wl_order_term *target; /* NULL: any */
   bool updates;
-  wl_set *sets;
+  wl_assign *sets;
   wl_expr *where;
 } wl_upsert;
 
@@ -74,7 +74,7 @@ typedef struct wl_dml {
   wl_upsert *upserts;
   wl_span upserts_at;
   /* UPDATE and DELETE */
-  wl_set *sets;
+  wl_assign *sets;
   wl_source *from;
   wl_expr *where;
   wl_span from_at; /* FROM and WHERE, of UPDATE */

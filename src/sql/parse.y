@@ -533,13 +533,13 @@ dml_columns(A) ::= LP names(L) RP. { A = L; }
 %type sets {wl_sets}
 sets(A) ::= set(S). { A = wl_build_set(p, (wl_sets){0}, &S); }
 sets(A) ::= sets(L) COMMA set(S). { A = wl_build_set(p, L, &S); }
-%type set {wl_set}
+%type set {wl_assign}
 set(A) ::= nm(N) EQ expr(E). {
-  A = (wl_set){.names = wl_build_append(p, (wl_exprs){0}, wl_build_column(p, (wl_token){0},
+  A = (wl_assign){.names = wl_build_append(p, (wl_exprs){0}, wl_build_column(p, (wl_token){0},
                                                                          (wl_token){0}, N)).head,
                .value = E};
 }
-set(A) ::= LP names(L) RP EQ expr(E). { A = (wl_set){.names = L.head, .row = true, .value = E}; }
+set(A) ::= LP names(L) RP EQ expr(E). { A = (wl_assign){.names = L.head, .row = true, .value = E}; }
 
 %type upserts {wl_upserts}
 upserts(A) ::= . { A = (wl_upserts){0}; }

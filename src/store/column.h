@@ -64,6 +64,9 @@ void wl_column_drop(wl_column *c); /* NULL is fine */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
 wl_val wl_column_stored(const wl_column *c, wl_i64 row); /* of a dictionary column, the code */
 
+/* The value at a row of a segment, as it is stored: of codes, the code. */
+wl_val wl_segment_value(const wl_segment *s, wl_i32 row);
+
 /* ---- building: rows of one tablet, wide, become a segment; segments become a column */
 
 /* 8 bytes and a tag a row; the value of a text or blob is its place in heap. */
@@ -78,6 +81,8 @@ typedef struct wl_stage {
 wl_status wl_stage_open(wl_stage *st) WL_MUST; /* room for a whole tablet */
 void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
+
+wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;

@@ -43,6 +43,20 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
   return WL_OK;
 }
 
+wl_status wl_stage_add(wl_stage *st, wl_val v) {
+  if (v.t >= WL_T_TEXT) {
+    wl_status rc = wl_stage_room(st, v.n);
+    if (rc) return rc;
+    if (v.n) memcpy(st->heap + st->n_heap, wl_bytes(v), v.n);
+    st->v[st->n] = (wl_u64)st->n_heap | (wl_u64)v.n << 32;
+    st->n_heap += v.n;
+  } else {
+    st->v[st->n] = v.t == WL_T_NULL ? 0 : v.v;
+  }
+  st->t[st->n++] = v.t;
+  return WL_OK;
+}
+
 void wl_segment_free(wl_segment *s) {
   wl_mem_free(s->data);
   wl_mem_free(s->valid);

@@ -14,7 +14,7 @@
 
 enum {
   PART_BITS = 20,
-  MOST_CODES = 1 << 18,  /* as many as a dictionary in memory may have */
+  MOST_CODES = 1 << 18, /* as many as a dictionary in memory may have */
   MOST_HEAP = 64 << 20,
 };
 

@@ -203,7 +203,7 @@ wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) {
     /* the last may be short; it is looked at again with those behind it */
     bool more = i + n_new < t->n_tablets;
     i += n_new;
-    if (more && n_new > 1 && t->tablets[i - 1].n_rows < WL_TABLET_ROWS) i--;
+    if (more && n_new && t->tablets[i - 1].n_rows < WL_TABLET_ROWS) i--;
   }
   if (rc) t->stale = true;
   close_stages(in, t->n_cols + 1);

@@ -41,7 +41,6 @@ void wl_tablets_done_blob(wl_tablets *t) {
   t->reading = false;
 }
 
-
 static wl_held_segment **held_slot(wl_tablets *t, wl_u64 sum, int col) {
   return &t->held[(sum ^ (wl_u64)col * 0x9e3779b97f4a7c15u) % WL_HELD_SLOTS];
 }

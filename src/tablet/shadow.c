@@ -157,8 +157,7 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
   wl_status rc = WL_OK;
   for (int i = 0; i < N_SHADOWS && !rc; i++) {
     sqlite3_str *s = sqlite3_str_new(t->db);
-    sqlite3_str_appendf(s, "CREATE TABLE \"%w\".\"%w_%s\"(", t->schema, t->name,
-                        shadows[i].suffix);
+    sqlite3_str_appendf(s, "CREATE TABLE \"%w\".\"%w_%s\"(", t->schema, t->name, shadows[i].suffix);
     if (shadows[i].columns) {
       sqlite3_str_appendall(s, shadows[i].columns);
     } else {
@@ -197,8 +196,7 @@ wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
                               shadows[i].suffix),
               err);
   for (int k = 0; k < t->decl->n_keys && !rc; k++)
-    rc = exec(t,
-              sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_key%d\"", t->schema, t->name, k),
+    rc = exec(t, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_key%d\"", t->schema, t->name, k),
               err);
   return rc;
 }
@@ -226,4 +224,3 @@ wl_status wl_tablets_rename(wl_tablets *t, const char *name, wl_error *err) {
   t->stale = true;
   return WL_OK;
 }
-

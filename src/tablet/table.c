@@ -13,8 +13,8 @@
 #include <xxhash.h>
 
 enum {
-  ZONE_BYTES = 72,      /* of one column in a directory row */
-  FOLD_AT = 32768       /* rows in the delta, or gone, at a commit */
+  ZONE_BYTES = 72, /* of one column in a directory row */
+  FOLD_AT = 32768  /* rows in the delta, or gone, at a commit */
 };
 
 /* ---- all open tables of the process: found by connection and name */
@@ -255,8 +255,8 @@ wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) {
 wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) {
   if (t->n_tablets == t->size_tablets) {
     int size = t->size_tablets ? t->size_tablets * 2 : 16;
-    wl_tablet *p = wl_mem_realloc(t->tablets, (size_t)t->n_tablets * sizeof *p,
-                                  (size_t)size * sizeof *p);
+    wl_tablet *p =
+        wl_mem_realloc(t->tablets, (size_t)t->n_tablets * sizeof *p, (size_t)size * sizeof *p);
     if (!p) return wl_nomem(err);
     t->tablets = p;
     t->size_tablets = size;
@@ -454,4 +454,3 @@ void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi) {
   *lo = i == 0 ? WL_I64_MIN : t->tablets[i].lo;
   *hi = i + 1 < t->n_tablets ? t->tablets[i + 1].lo - 1 : WL_I64_MAX;
 }
-

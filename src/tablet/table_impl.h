@@ -51,8 +51,8 @@ typedef struct wl_dict_box {
   wl_file_dict d;
   size_t size_places, size_heap;
   int n_parts;
-  wl_u64 *sums; /* [n_parts] */
-  wl_u32 *slots; /* hash table: code + 1; NULL until texts are looked for */
+  wl_u64 *sums;   /* [n_parts] */
+  wl_u32 *slots;  /* hash table: code + 1; NULL until texts are looked for */
   wl_u32 n_slots; /* a power of two */
 } wl_dict_box;
 
@@ -107,7 +107,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
                           wl_error *err) WL_MUST;
 void wl_tablets_close(wl_tablets *t);
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) WL_MUST; /* the shadow tables */
-void wl_tablets_set_name(wl_tablets *t, char *name); /* takes it */
+void wl_tablets_set_name(wl_tablets *t, char *name);               /* takes it */
 void wl_held_clear(wl_tablets *t);
 void wl_tablets_quiet(wl_tablets *t); /* finalizes the statements; they come back */
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) WL_MUST; /* drops the shadow tables */

@@ -89,6 +89,15 @@ wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
 
+/* What narrowing and widening are made of. */
+extern const wl_domain wl_domain_nothing; /* no types; ranges that any value widens */
+wl_u8 wl_int_phys(const wl_domain *d);    /* the narrowest for its integers */
+/* n values from one type to another of the same kind: among integers, or reals, or WL_P_ANY and
+** whatever it holds. Values must fit. Neither side need be aligned. */
+void wl_phys_copy(void *to, wl_u8 to_phys, const void *from, wl_u8 from_phys, wl_i32 n);
+/* Gives a segment of 8-byte values of one type its tags, and NULLs their zeros. */
+wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) WL_MUST;
+
 /* Takes the segments (and the array) of all tablets, also when it fails; gives the column
 ** with one hold, the caller's. small: texts of few rows get codes, whatever they are. */
 wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,

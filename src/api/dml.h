@@ -58,9 +58,11 @@ typedef struct wl_change {
 
 /* ---- dml_bind.c */
 /* Reads a statement. WL_NOT_TAKEN: it is no change of a tablet table, or it is one that SQLite's
-** own way does as well (a command to the table). WL_ERROR: it is wrong, with SQLite's words. */
+** own way does (a command to the table). */
 wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *out,
                          wl_error *err) WL_MUST;
+/* Names to columns and keys. WL_ERROR: one is wrong, with SQLite's words. */
+wl_status wl_change_bind(wl_change *m, wl_error *err) WL_MUST;
 void wl_change_close(wl_change *m);
 /* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
 ** to it than xUpdate sees. */
@@ -77,8 +79,8 @@ char *wl_change_outer_sql(const wl_change *m);       /* what the caller runs */
 char *wl_change_checked_sql(const wl_change *m);     /* without RETURNING and ON CONFLICT … */
 char *wl_change_clause_sql(const wl_change *m, const wl_clause *c); /* … and that, as UPDATE */
 
-/* ---- dml_rows.c: the rows that a statement changes, all of them before the first change */
-typedef struct wl_rows {
+/* ---- dml_found.c: the rows that a statement changes, all of them before the first change */
+typedef struct wl_found {
   int n_cols;
   wl_i64 n;
   wl_arena arena; /* few: cells, row by row … */
@@ -88,25 +90,25 @@ typedef struct wl_rows {
   wl_i64 *order;    /* row k is order[k]; NULL: they are in order */
   bool native;
   char reason[400]; /* the engine that made them, and why */
-} wl_rows;
+} wl_found;
 
-wl_val wl_rows_value(const wl_rows *r, wl_i64 row, int col);
-void wl_rows_close(wl_rows *r);
+wl_val wl_found_value(const wl_found *r, wl_i64 row, int col);
+void wl_found_close(wl_found *r);
 /* Runs a SELECT to its end. params[i]: of parameter i + 1, or NULL. */
-wl_status wl_rows_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                       const char *refused, wl_rows *out, wl_error *err) WL_MUST;
+wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+                        const char *refused, wl_found *out, wl_error *err) WL_MUST;
 /* Puts rows in order of their first column, an integer; of equal ones the last stays. *twice:
 ** there were equal ones. */
-wl_status wl_rows_sort(wl_rows *r, bool *twice, wl_error *err) WL_MUST;
+wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) WL_MUST;
 /* Columns, in order, whatever they were. */
-wl_status wl_rows_columns(wl_rows *r, wl_error *err) WL_MUST;
+wl_status wl_found_columns(wl_found *r, wl_error *err) WL_MUST;
 
 /* ---- dml_run.c */
 typedef struct wl_running {
   wl_change m;
   wl_dmlrun run; /* the row at hand is told here */
-  wl_rows rows;
-  sqlite3_value **params; /* [n_params], or NULL each; borrowed until the run is closed */
+  wl_found rows;
+  sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
   wl_i64 at;              /* rows of the source that are done */
   bool counting;          /* all changes are made: the rows from at on are only counted */
@@ -126,7 +128,8 @@ typedef struct wl_running {
   char reason[512];
 } wl_running;
 
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+/* args: values of the parameters that occur, in the order of their numbers. */
+wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
                           wl_running *out, wl_error *err) WL_MUST;
 /* Makes the next change, which run and row then tell; *end: there is none. */
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) WL_MUST;
@@ -158,10 +161,11 @@ int wl_dml_register(wl_conn *c);
 wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) WL_MUST;
 
 /* ---- dml_rewrite.c: for prepare.c */
-/* Whether SQLite's message speaks of what only virtual tables cannot do. */
-bool wl_dml_refused(const char *message);
+/* Whether SQLite's message may come of what it does not do with virtual tables alone. */
+bool wl_dml_refused(const char *message, const char *sql, size_t n);
 /* The statement that takes the original's place. original: SQLite's, or NULL where it refused it.
-** WL_NOT_TAKEN: it stays. *rc: for another error, what prepare gives; the message is set. */
+** WL_NOT_TAKEN: it stays, as it does where *out is NULL, and the reason is told then. WL_ERROR: *rc
+** is what prepare gives, and the connection has the message. */
 wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
                          sqlite3_stmt **out, int *rc, wl_error *err) WL_MUST;
 

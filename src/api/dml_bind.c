@@ -70,7 +70,6 @@ static wl_status bind_sets(wl_change *m, const wl_assign *list, wl_setting **out
     const wl_expr_list *v = parts && s->value->kind == WL_E_VECTOR ? s->value->list : NULL;
     for (const wl_expr_list *l = s->names; l; l = l->next, part++) {
       int col = column_of(m, l->expr->name);
-      if (is_command(m, l->expr->name)) return wl_not_taken(err, "it gives the table a command");
       if (col == WL_COL_NONE) return wl_fail(err, WL_ERROR, "no such column: %s", l->expr->name);
       int k = 0;
       while (k < *n_out && sets[k].col != col) k++; /* the last one counts */
@@ -245,7 +244,6 @@ static wl_status bind_insert(wl_change *m, wl_error *err) {
   for (int i = 0; i < n_cols; i++) m->from[i] = WL_COL_NONE;
   for (const wl_expr_list *l = d->columns; l; l = l->next, m->n_source++) {
     int col = column_of(m, l->expr->name);
-    if (is_command(m, l->expr->name)) return wl_not_taken(err, "it gives the table a command");
     if (col == WL_COL_NONE)
       return wl_fail(err, WL_ERROR, "table %s has no column named %s", wl_tablets_name(m->t),
                      l->expr->name);
@@ -270,6 +268,24 @@ static wl_status bind_insert(wl_change *m, wl_error *err) {
   return bind_clauses(m, err);
 }
 
+wl_status wl_change_bind(wl_change *m, wl_error *err) {
+  if (m->d->kind == WL_DML_INSERT) return bind_insert(m, err);
+  if (m->d->kind == WL_DML_DELETE) return WL_OK;
+  wl_status rc = bind_sets(m, m->d->sets, &m->sets, &m->n_sets, err);
+  if (!rc) m->live = is_live(m);
+  return rc;
+}
+
+/* Whether it writes to the hidden column, named as the table, that takes commands. */
+static bool commands(const wl_change *m) {
+  for (const wl_expr_list *l = m->d->columns; l; l = l->next)
+    if (is_command(m, l->expr->name)) return true;
+  for (const wl_assign *a = m->d->sets; a; a = a->next)
+    for (const wl_expr_list *l = a->names; l; l = l->next)
+      if (is_command(m, l->expr->name)) return true;
+  return false;
+}
+
 wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *m, wl_error *err) {
   *m = (wl_change){.conn = c};
   wl_arena_init(&m->arena);
@@ -288,9 +304,7 @@ wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *m, wl
   }
   if (!m->rowid && m->decl->rowid_col >= 0) m->rowid = m->decl->cols[m->decl->rowid_col].name;
   if (!m->rowid) rc = wl_not_taken(err, "every name of the rowid is a column's");
-  if (!rc && m->d->kind == WL_DML_INSERT) rc = bind_insert(m, err);
-  if (!rc && m->d->kind == WL_DML_UPDATE) rc = bind_sets(m, m->d->sets, &m->sets, &m->n_sets, err);
-  if (!rc && m->d->kind == WL_DML_UPDATE) m->live = is_live(m);
+  if (!rc && commands(m)) rc = wl_not_taken(err, "it gives the table a command");
 done:
   if (rc) wl_change_close(m);
   return rc;
@@ -330,8 +344,8 @@ bool wl_change_small(const wl_change *m) {
     if (d->default_values || !d->select->is_values || d->select->prior) return false;
     int n = list_length(d->select->values);
     for (int i = 0; i < m->decl->n_cols; i++)
-      if (m->from[i] == WL_COL_NONE && i != m->decl->rowid_col && m->decl->cols[i].dflt)
-        return false;
+      if (m->decl->cols[i].dflt && (m->from[i] == WL_COL_NONE || m->decl->cols[i].not_null))
+        return false; /* xUpdate cannot tell NULL from a column left out */
     for (const wl_expr_list *l = d->select->values; l; l = l->next)
       if (expr_has(m, l->expr, is_subquery)) return false;
     return n <= 16;

@@ -100,7 +100,7 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
     if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
       return wl_not_taken(err, "column %.100s has a default that is no constant",
                           m->decl->cols[i].name);
-  wl_status rc = wl_rows_columns(&r->rows, err);
+  wl_status rc = wl_found_columns(&r->rows, err);
   if (!rc) rc = place_rows(r, err);
   if (rc) goto done;
   cols = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *cols);
@@ -133,7 +133,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
       return wl_not_taken(err, "it changes a key");
   }
   int *set = wl_mem_alloc(((size_t)m->n_sets + 1) * sizeof *set);
-  wl_status rc = set ? wl_rows_columns(&r->rows, err) : wl_nomem(err);
+  wl_status rc = set ? wl_found_columns(&r->rows, err) : wl_nomem(err);
   for (int k = 0; k < m->n_sets && !rc; k++) set[k] = m->sets[k].col;
   if (!rc) rc = rising(r, 0, err);
   if (!rc)
@@ -144,7 +144,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
 }
 
 static wl_status bulk_delete(wl_running *r, wl_error *err) {
-  wl_status rc = wl_rows_columns(&r->rows, err);
+  wl_status rc = wl_found_columns(&r->rows, err);
   if (!rc) rc = rising(r, 0, err);
   if (!rc) rc = wl_bulk_delete(r->m.t, r->rowids, r->rows.n, r->m.conn->set.threads, err);
   return rc;

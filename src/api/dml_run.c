@@ -149,11 +149,11 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
   for (int i = 0; i < m->decl->n_cols && !rc; i++) {
     r->row[i] = wl_null();
     if (m->from[i] >= 0)
-      r->row[i] = wl_rows_value(&r->rows, at, m->from[i]);
+      r->row[i] = wl_found_value(&r->rows, at, m->from[i]);
     else if (i != m->decl->rowid_col)
       rc = wl_running_default(r, i, &r->row[i], err);
   }
-  wl_val key = m->rowid_from >= 0 ? wl_rows_value(&r->rows, at, m->rowid_from) : wl_null();
+  wl_val key = m->rowid_from >= 0 ? wl_found_value(&r->rows, at, m->rowid_from) : wl_null();
   bool told = key.t != WL_T_NULL, integer = true;
   if (!rc && told) rc = wl_row_rowid(t, key, &integer, &rowid, err);
   if (!rc && !told) rc = wl_row_new_rowid(t, &rowid, err);
@@ -214,7 +214,7 @@ static wl_status live_open(wl_running *r, wl_error *err) {
   wl_i64 *ids = r->rowids = wl_mem_alloc(((size_t)r->rows.n + 1) * sizeof *ids);
   r->list = wl_mem_zalloc(sizeof *r->list);
   if (!ids || !r->list) return wl_nomem(err);
-  for (wl_i64 i = 0; i < r->rows.n; i++) ids[i] = (wl_i64)wl_rows_value(&r->rows, i, 0).v;
+  for (wl_i64 i = 0; i < r->rows.n; i++) ids[i] = (wl_i64)wl_found_value(&r->rows, i, 0).v;
   *r->list = (wl_rowlist){ids, r->rows.n};
   int n = r->m.d->n_params + 1;
   wl_status rc = wl_running_prepare(r, wl_change_live_sql(&r->m, n), &r->live, err);
@@ -244,10 +244,10 @@ static wl_status next_row(wl_running *r, bool *given, wl_error *err) {
   wl_i64 at = r->at - 1;
   if (m->d->kind == WL_DML_INSERT) return insert_row(r, at, given, err);
   *given = false;
-  wl_val rowid = wl_rows_value(&r->rows, at, 0);
+  wl_val rowid = wl_found_value(&r->rows, at, 0);
   if (rowid.t != WL_T_INT) return WL_OK;
   if (m->d->kind == WL_DML_DELETE) return delete_row(r, (wl_i64)rowid.v, given, err);
-  for (int k = 0; k < m->n_sets; k++) r->news[k] = wl_rows_value(&r->rows, at, k + 1);
+  for (int k = 0; k < m->n_sets; k++) r->news[k] = wl_found_value(&r->rows, at, k + 1);
   return update_row(r, (wl_i64)rowid.v, m->sets, m->n_sets, m->d->conflict, given, err);
 }
 
@@ -284,8 +284,8 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
   const wl_change *m = &r->m;
   char *sql = wl_change_source_sql(m);
   if (!sql) return wl_nomem(err);
-  wl_rows_close(&r->rows);
-  wl_status rc = wl_rows_read(m->conn, sql, r->params, r->n_params, refused, &r->rows, err);
+  wl_found_close(&r->rows);
+  wl_status rc = wl_found_read(m->conn, sql, r->params, r->n_params, refused, &r->rows, err);
   sqlite3_free(sql);
   int n = m->d->kind == WL_DML_INSERT ? m->n_source : 1 + (m->live ? 0 : m->n_sets);
   if (!rc && r->rows.n_cols != n)
@@ -305,10 +305,10 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
   wl_status rc = read_source(r, values ? "they are given as they are" : NULL, err);
   if (rc || d->kind == WL_DML_INSERT) return rc;
   bool twice, native = r->rows.native;
-  rc = wl_rows_sort(&r->rows, &twice, err);
+  rc = wl_found_sort(&r->rows, &twice, err);
   if (rc || !twice || !native) return rc;
   rc = read_source(r, "a row has several matches, and SQLite takes the last", err);
-  return rc ? rc : wl_rows_sort(&r->rows, &twice, err);
+  return rc ? rc : wl_found_sort(&r->rows, &twice, err);
 }
 
 static void say(wl_running *r, const char *why) {
@@ -324,13 +324,31 @@ static void say(wl_running *r, const char *why) {
   memcpy(r->reason, c->reason, sizeof r->reason);
 }
 
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+/* The arguments, copied, by the numbers of the parameters they are for. */
+static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl_error *err) {
+  const wl_dml *d = r->m.d;
+  r->params = WL_NEW_N(&r->m.arena, sqlite3_value *, d->n_params + 1);
+  if (!r->params) return wl_nomem(err);
+  r->n_params = d->n_params;
+  for (int i = 0, k = 0; i < d->n_params && k < n_args; i++) {
+    if (!d->params[i]) continue;
+    r->params[i] = sqlite3_value_dup(args[k++]);
+    if (!r->params[i]) return wl_nomem(err);
+  }
+  return WL_OK;
+}
+
+wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
                           wl_running *r, wl_error *err) {
-  *r = (wl_running){.params = params, .n_params = n_params, .started = wl_clock_ns()};
+  *r = (wl_running){.started = wl_clock_ns()};
   wl_arena_init(&r->texts);
   wl_status rc = wl_change_open(c, sql, strlen(sql), &r->m, err);
-  if (rc)
-    return rc == WL_NOT_TAKEN ? wl_fail(err, WL_ERROR, "prepare it again: %.300s", err->text) : rc;
+  if (!rc) rc = wl_change_bind(&r->m, err);
+  if (!rc && sqlite3_txn_state(c->db, r->m.schema) != SQLITE_TXN_WRITE)
+    rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
+  if (rc == WL_NOT_TAKEN)
+    rc = wl_fail(err, WL_ERROR, "prepare the statement again: %.300s", err->text);
+  if (rc) goto done;
   int n = r->m.decl->n_cols + 1, n_news = r->m.n_sets;
   for (int k = 0; k < r->m.n_clauses; k++)
     if (r->m.clauses[k].n_sets > n_news) n_news = r->m.clauses[k].n_sets;
@@ -340,6 +358,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **params, i
   r->known = WL_NEW_N(&r->m.arena, bool, n);
   r->upserts = WL_NEW_N(&r->m.arena, sqlite3_stmt *, r->m.n_clauses + 1);
   if (r->m.arena.failed) rc = wl_nomem(err);
+  if (!rc) rc = take_params(r, args, n_args, err);
   if (!rc) rc = wl_dmlrun_open(&r->run, c->db, err);
   if (!rc) rc = wl_tablets_refresh(r->m.t, err);
   if (!rc) rc = read_rows(r, err);
@@ -351,22 +370,27 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **params, i
   }
   if (!rc) say(r, why.text);
   if (!rc && r->m.live) rc = live_open(r, err);
-  sqlite3_set_last_insert_rowid(c->db, r->run.last_rowid);
+  if (r->run.db) sqlite3_set_last_insert_rowid(c->db, r->run.last_rowid);
+done:
   if (rc) wl_running_close(r);
   return rc;
 }
 
 void wl_running_close(wl_running *r) {
-  if (!r->m.conn) return;
+  if (!r->m.conn) {
+    wl_arena_close(&r->texts);
+    return;
+  }
   if (r->reason[0])
     wl_conn_log(r->m.conn, r->reason, r->m.sql, strlen(r->m.sql), r->n_changes,
                 (wl_clock_ns() - r->started) / 1e6);
+  for (int i = 0; i < r->n_params; i++) sqlite3_value_free(r->params[i]);
   for (int k = 0; k < r->m.n_clauses && r->upserts; k++) sqlite3_finalize(r->upserts[k]);
   sqlite3_finalize(r->live);
   wl_mem_free(r->list);
   wl_mem_free(r->rowids);
   wl_dmlrun_close(&r->run);
-  wl_rows_close(&r->rows);
+  wl_found_close(&r->rows);
   wl_arena_close(&r->texts);
   wl_change_close(&r->m);
   *r = (wl_running){0};

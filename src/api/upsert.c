@@ -14,7 +14,7 @@ static wl_status look(wl_running *r, int key, const wl_val *values, wl_i64 rowid
   const wl_decl *d = r->m.decl;
   *at = rowid;
   *found = false;
-  if (key == WL_KEY_ROWID) return wl_row_is(r->m.t, rowid, found, err);
+  if (key == WL_KEY_ROWID) return wl_row_there(r->m.t, rowid, found, err);
   for (int i = 0; i < d->keys[key].n; i++) {
     int col = d->keys[key].cols[i];
     if (col != d->rowid_col && values[col].t == WL_T_NULL) return WL_OK; /* like no other */

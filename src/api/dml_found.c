@@ -17,28 +17,28 @@
 
 enum { FEW = 4096 };
 
-wl_val wl_rows_value(const wl_rows *r, wl_i64 row, int col) {
+wl_val wl_found_value(const wl_found *r, wl_i64 row, int col) {
   if (r->order) row = r->order[row];
   return r->cols ? wl_column_value(r->cols[col], row) : r->cells[row * r->n_cols + col];
 }
 
-static void drop_columns(wl_rows *r) {
+static void drop_columns(wl_found *r) {
   for (int k = 0; k < r->n_cols && r->cols; k++) wl_column_drop(r->cols[k]);
   wl_mem_free(r->cols);
   r->cols = NULL;
 }
 
-void wl_rows_close(wl_rows *r) {
+void wl_found_close(wl_found *r) {
   drop_columns(r);
   wl_mem_free(r->cells);
   wl_mem_free(r->order);
   wl_arena_close(&r->arena);
-  *r = (wl_rows){0};
+  *r = (wl_found){0};
 }
 
 /* ---- few rows */
 
-static wl_status room_for_row(wl_rows *r, wl_error *err) {
+static wl_status room_for_row(wl_found *r, wl_error *err) {
   wl_i64 need = (r->n + 1) * r->n_cols;
   if (need <= r->size_cells) return WL_OK;
   wl_i64 size = r->size_cells ? r->size_cells * 2 : 16;
@@ -50,7 +50,7 @@ static wl_status room_for_row(wl_rows *r, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status keep_text(wl_rows *r, wl_val *v, wl_error *err) {
+static wl_status keep_text(wl_found *r, wl_val *v, wl_error *err) {
   if (v->t < WL_T_TEXT) return WL_OK;
   char *p = wl_arena_alloc(&r->arena, (size_t)v->n + 1);
   if (!p) return wl_nomem(err);
@@ -96,7 +96,7 @@ static wl_status builders_open(builders *b, int n, wl_error *err) {
   return rc;
 }
 
-static wl_status builders_finish(builders *b, wl_rows *r, wl_error *err) {
+static wl_status builders_finish(builders *b, wl_found *r, wl_error *err) {
   wl_column **cols = wl_mem_zalloc(((size_t)b->n + 1) * sizeof *cols);
   wl_status rc = cols ? WL_OK : wl_nomem(err);
   for (int k = 0; k < b->n && !rc; k++) rc = wl_builder_finish(b->list[k], &cols[k], err);
@@ -115,13 +115,13 @@ static wl_status builders_add(builders *b, const wl_val *row, wl_error *err) {
 }
 
 /* The rows so far into builders. */
-static wl_status move_on(wl_rows *r, builders *b, wl_error *err) {
+static wl_status move_on(wl_found *r, builders *b, wl_error *err) {
   wl_status rc = builders_open(b, r->n_cols, err);
   for (wl_i64 i = 0; i < r->n && !rc; i++) rc = builders_add(b, r->cells + i * r->n_cols, err);
   return rc;
 }
 
-static wl_status read_sqlite(wl_answer *a, wl_rows *r, wl_error *err) {
+static wl_status read_sqlite(wl_answer *a, wl_found *r, wl_error *err) {
   builders b = {0};
   wl_status rc = WL_OK;
   int st = SQLITE_ROW;
@@ -150,7 +150,7 @@ static wl_status read_sqlite(wl_answer *a, wl_rows *r, wl_error *err) {
 
 /* ---- the native engine's */
 
-static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_rows *r, wl_error *err) {
+static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, wl_error *err) {
   wl_status rc = WL_OK;
   for (wl_i64 i = b->skip; i < b->n_rows && !rc; i++) {
     rc = room_for_row(r, err);
@@ -166,7 +166,7 @@ static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_rows *r, w
   return rc;
 }
 
-static wl_status read_native(wl_answer *a, wl_rows *r, wl_error *err) {
+static wl_status read_native(wl_answer *a, wl_found *r, wl_error *err) {
   wl_conn *c = a->conn;
   const wl_reg *regs = wl_run_regs(a->run);
   wl_batch *b = NULL, *next = NULL;
@@ -211,7 +211,7 @@ static bool only_columns(const wl_query *q) {
 }
 
 /* WL_NOT_TAKEN: read it some other way. */
-static wl_status read_table(wl_conn *c, const wl_query *q, wl_rows *r, wl_error *err) {
+static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error *err) {
   wl_table *t;
   wl_snapshot snap = {0};
   bool changed = false, exact;
@@ -244,7 +244,7 @@ static wl_status read_table(wl_conn *c, const wl_query *q, wl_rows *r, wl_error 
 /* ---- */
 
 /* Why SQLite must run it, in why->text. *done: the rows are there already. */
-static wl_status place(wl_conn *c, const char *sql, wl_rows *r, bool *done, wl_error *why) {
+static wl_status place(wl_conn *c, const char *sql, wl_found *r, bool *done, wl_error *why) {
   wl_sqltext *t = NULL;
   wl_placement where;
   *done = false;
@@ -285,14 +285,14 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
-wl_status wl_rows_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                       const char *refused, wl_rows *r, wl_error *err) {
+wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+                        const char *refused, wl_found *r, wl_error *err) {
   wl_error why = {0};
   wl_answer a = {0};
   sqlite3_value **args = NULL;
   int n_args = 0;
   bool done = false, strict = c->set.strict;
-  *r = (wl_rows){0};
+  *r = (wl_found){0};
   wl_arena_init(&r->arena);
   wl_status rc = refused ? wl_not_taken(&why, "%s", refused) : place(c, sql, r, &done, &why);
   if (done) return WL_OK;
@@ -314,7 +314,7 @@ wl_status wl_rows_read(wl_conn *c, const char *sql, sqlite3_value **params, int 
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a.reason);
   wl_answer_close(&a);
 done:
-  if (rc) wl_rows_close(r);
+  if (rc) wl_found_close(r);
   return rc;
 }
 
@@ -330,12 +330,12 @@ static int by_key(const void *a, const void *b) {
   return x->row < y->row ? -1 : x->row > y->row;
 }
 
-wl_status wl_rows_sort(wl_rows *r, bool *twice, wl_error *err) {
+wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
   bool rises = true;
   *twice = false;
   wl_i64 last = 0;
   for (wl_i64 i = 0; i < r->n && rises; i++) {
-    wl_i64 key = (wl_i64)wl_rows_value(r, i, 0).v;
+    wl_i64 key = (wl_i64)wl_found_value(r, i, 0).v;
     rises = i == 0 || key > last;
     last = key;
   }
@@ -347,7 +347,7 @@ wl_status wl_rows_sort(wl_rows *r, bool *twice, wl_error *err) {
     wl_mem_free(order);
     return wl_nomem(err);
   }
-  for (wl_i64 i = 0; i < r->n; i++) p[i] = (place_of){(wl_i64)wl_rows_value(r, i, 0).v, i};
+  for (wl_i64 i = 0; i < r->n; i++) p[i] = (place_of){(wl_i64)wl_found_value(r, i, 0).v, i};
   qsort(p, (size_t)r->n, sizeof *p, by_key);
   wl_i64 n = 0;
   for (wl_i64 i = 0; i < r->n; i++) {
@@ -362,13 +362,13 @@ wl_status wl_rows_sort(wl_rows *r, bool *twice, wl_error *err) {
   return WL_OK;
 }
 
-wl_status wl_rows_columns(wl_rows *r, wl_error *err) {
+wl_status wl_found_columns(wl_found *r, wl_error *err) {
   if (r->cols && !r->order) return WL_OK;
   builders b = {0};
   wl_status rc = builders_open(&b, r->n_cols, err);
   for (int k = 0; k < r->n_cols && !rc; k++)
     for (wl_i64 i = 0; i < r->n && !rc; i++)
-      if (wl_builder_add(b.list[k], wl_rows_value(r, i, k))) rc = wl_nomem(err);
+      if (wl_builder_add(b.list[k], wl_found_value(r, i, k))) rc = wl_nomem(err);
   if (!rc) rc = builders_finish(&b, r, err);
   if (!rc) {
     wl_mem_free(r->order);

@@ -138,6 +138,8 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
   if (ints ? d->lo > d->hi : d->lo != none->lo || d->hi != none->hi) return "range of integers";
   if (reals ? !(d->flo <= d->fhi) : d->flo != none->flo || d->fhi != none->fhi)
     return "range of reals";
+  if (h->phys == WL_P_F32 && ((double)(float)d->flo != d->flo || (double)(float)d->fhi != d->fhi))
+    return "range of reals";
   if (types == 0                                   ? h->phys != WL_P_I8 || h->enc != WL_E_CONST
       : ints && (coded || types == WL_M(WL_T_INT)) ? h->phys != wl_int_phys(d)
       : types == WL_M(WL_T_REAL)                   ? h->phys != WL_P_F32 && h->phys != WL_P_F64

@@ -12,11 +12,15 @@
 
 /* ---- passes */
 
+/* Whether a value leaves the range; zero_ok: a zero outside it is fine. */
 #define OUTSIDE(NAME, T, BITS, RANGE)                                                              \
-  static WL_CLONES bool NAME(const T *v, wl_i32 n, RANGE lo, RANGE hi) {                           \
+  static WL_CLONES bool NAME(const T *v, wl_i32 n, RANGE lo, RANGE hi, bool zero_ok) {             \
     BITS bad = 0;                                                                                  \
     T a = (T)lo, b = (T)hi;                                                                        \
-    for (wl_i32 i = 0; i < n; i++) bad |= (BITS)(!(v[i] >= a) | !(v[i] <= b));                     \
+    if (zero_ok)                                                                                   \
+      for (wl_i32 i = 0; i < n; i++) bad |= (BITS)((!(v[i] >= a) | !(v[i] <= b)) & (v[i] != 0));   \
+    else                                                                                           \
+      for (wl_i32 i = 0; i < n; i++) bad |= (BITS)(!(v[i] >= a) | !(v[i] <= b));                   \
     return bad != 0;                                                                               \
   }
 OUTSIDE(outside_i8, wl_i8, wl_u8, wl_i64)
@@ -90,26 +94,18 @@ static bool in_range(const wl_header *h, const void *v, wl_u8 phys, const wl_u8 
   const wl_domain *d = &h->domain;
   wl_i32 n = h->n_rows, r;
   int width = wl_phys_width(phys);
-  bool real = wl_header_types(h) == WL_M(WL_T_REAL), bad, zero_in;
-  wl_i64 lo = d->lo, hi = d->hi;
-  double flo = d->flo, fhi = d->fhi;
-  zero_in = real ? flo <= 0 && fhi >= 0 : lo <= 0 && hi >= 0;
-  if (valid && !zero_in) { /* the NULLs are zeros, and nothing else may be one */
-    if (count_zeros(v, width, n) != h->n_nulls) return false;
-    lo = lo > 0 ? 0 : lo;
-    hi = hi < 0 ? 0 : hi;
-    flo = flo > 0 ? 0 : flo;
-    fhi = fhi < 0 ? 0 : fhi;
+  bool real = wl_header_types(h) == WL_M(WL_T_REAL), bad;
+  bool zero_in = real ? d->flo <= 0 && d->fhi >= 0 : d->lo <= 0 && d->hi >= 0;
+  bool odd = valid && !zero_in; /* the NULLs are zeros, and nothing else may be one */
+  if (odd && count_zeros(v, width, n) != h->n_nulls) return false;
+  switch (real && phys == WL_P_ANY ? WL_P_F64 : phys) {
+  case WL_P_I8: bad = outside_i8(v, n, d->lo, d->hi, odd); break;
+  case WL_P_I16: bad = outside_i16(v, n, d->lo, d->hi, odd); break;
+  case WL_P_I32: bad = outside_i32(v, n, d->lo, d->hi, odd); break;
+  case WL_P_F32: bad = outside_f32(v, n, d->flo, d->fhi, odd); break;
+  case WL_P_F64: bad = outside_f64(v, n, d->flo, d->fhi, odd); break;
+  default: bad = outside_i64(v, n, d->lo, d->hi, odd);
   }
-  if (real)
-    bad = phys == WL_P_F32 ? outside_f32(v, n, flo, fhi) : outside_f64(v, n, flo, fhi);
-  else
-    switch (phys) {
-    case WL_P_I8: bad = outside_i8(v, n, lo, hi); break;
-    case WL_P_I16: bad = outside_i16(v, n, lo, hi); break;
-    case WL_P_I32: bad = outside_i32(v, n, lo, hi); break;
-    default: bad = outside_i64(v, n, lo, hi);
-    }
   wl_u64 not_zero = 0;
   if (valid) WL_EACH_NULL(r, valid, n)
   not_zero |= bits_at(v, width, r);

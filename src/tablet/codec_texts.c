@@ -21,9 +21,12 @@ static bool is_valid(const wl_u8 *valid, wl_i32 i) {
 
 /* The first eight bytes, most significant first; room: what may be read from p on. */
 static wl_u64 prefix(const wl_u8 *p, wl_u32 n, wl_u64 room) {
+  static const wl_u64 first[9] = {0, /* so many bytes */
+                                  ~0ULL << 56, ~0ULL << 48, ~0ULL << 40, ~0ULL << 32,
+                                  ~0ULL << 24, ~0ULL << 16, ~0ULL << 8,  ~0ULL};
   wl_u64 v = 0;
-  if (room >= 8) /* of a short one, without the bytes of the next */
-    return n == 0 ? 0 : __builtin_bswap64(wl_get64(p)) & ~(wl_u64)0 << (n < 8 ? 64 - 8 * n : 0);
+  if (room >= 8) /* without the bytes of the next text, and without a branch */
+    return __builtin_bswap64(wl_get64(p)) & first[n < 8 ? n : 8];
   for (wl_u32 i = 0; i < n; i++) v |= (wl_u64)p[i] << (56 - 8 * i);
   return v;
 }

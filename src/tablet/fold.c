@@ -161,6 +161,13 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
   wl_status rc = WL_OK;
   int width = t->n_cols + 1, at = from + n;
   *n_new = 0;
+  for (int i = from; i < from + n && !rc; i++) { /* all can be read, or nothing is written */
+    for (int k = 0; k < width && !rc; k++) {
+      wl_held_segment *h;
+      rc = wl_tablets_segment(t, i, k, &h, err);
+      if (!rc) wl_held_drop(h);
+    }
+  }
   for (int k = 0; k < width; k++) out[k].n = 0, out[k].n_heap = 0;
   for (int i = from; i < from + n && !rc; i++) {
     wl_merge *m = NULL;

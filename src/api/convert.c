@@ -13,8 +13,8 @@
 ** 1. Everything happens inside one savepoint: after an error all is as it was.
 ** 2. What the other kind of table cannot keep is refused before anything is changed, or by the
 **    module when the table is made (tablet/declare.c).
-** 3. DROP TABLE is impossible while another statement of the connection reads. That is tried
-**    before the copying begins.
+** 3. DROP TABLE is impossible while another statement of the connection reads. That is found out
+**    before anything is changed.
 */
 #include "api/conn.h"
 #include "base/mem.h"
@@ -274,16 +274,27 @@ done:
   return status;
 }
 
-/* Fails while another statement reads, for then no table can be dropped. */
+static wl_status locked(convert *v, wl_error *err) {
+  return wl_fail(
+      err, (wl_status)SQLITE_LOCKED,
+      "warplite_convert: %.100s is locked: another statement of this connection is still "
+      "running",
+      v->name);
+}
+
+/* Statements that have begun and not ended; the one that calls the function is one. */
+static int n_running(sqlite3 *db) {
+  int n = 0;
+  for (sqlite3_stmt *s = sqlite3_next_stmt(db, NULL); s; s = sqlite3_next_stmt(db, s))
+    n += sqlite3_stmt_busy(s) != 0;
+  return n;
+}
+
+/* Fails if the statement that calls the function reads itself, for then no table can be dropped. */
 static wl_status try_drop(convert *v, wl_error *err) {
   wl_status rc = run(v, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w\"(x)", v->schema, v->other), err);
   if (!rc) rc = run(v, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->other), err);
-  if (rc == (wl_status)SQLITE_LOCKED)
-    rc = wl_fail(err, rc,
-                 "warplite_convert: %.100s is locked: another statement of this connection is "
-                 "still running",
-                 v->name);
-  return rc;
+  return rc == (wl_status)SQLITE_LOCKED ? locked(v, err) : rc;
 }
 
 static wl_status to_tablet(convert *v, wl_error *err) {
@@ -318,6 +329,9 @@ static wl_status to_ordinary(convert *v, wl_error *err) {
 static wl_status change(convert *v, wl_error *err) {
   wl_error lost = {0};
   int legacy = 0;
+  bool alone = sqlite3_get_autocommit(v->db) != 0;
+  if (n_running(v->db) > 1)
+    return locked(v, err); /* undoing changes of the schema would end them */
   sqlite3_int64 last = sqlite3_last_insert_rowid(v->db);
   sqlite3_uint64 number;
   sqlite3_randomness((int)sizeof number, &number);
@@ -330,8 +344,10 @@ static wl_status change(convert *v, wl_error *err) {
     if (!rc) rc = (v->is_tablet ? to_ordinary : to_tablet)(v, err);
     if (!rc) rc = run(v, sqlite3_mprintf("RELEASE %s", v->other), err);
     if (rc && !sqlite3_get_autocommit(v->db)) {
-      wl_status back =
-          run(v, sqlite3_mprintf("ROLLBACK TO %s; RELEASE %s", v->other, v->other), &lost);
+      /* a RELEASE that would commit could fail, as the first one may have */
+      char *sql = alone ? sqlite3_mprintf("ROLLBACK")
+                        : sqlite3_mprintf("ROLLBACK TO %s; RELEASE %s", v->other, v->other);
+      wl_status back = run(v, sql, &lost);
       (void)back; /* the first error is the one to tell */
     }
   }

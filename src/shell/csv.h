@@ -100,4 +100,8 @@ void wl_csv_free_part(wl_csv_part *part);
 /* The next records into window w (0 or 1); false: out of memory. */
 bool wl_csv_fill(wl_csv *r, int w);
 
+/* columns.c: the records of a window as an Arrow stream, the caller's; false: out of memory. */
+struct ArrowArrayStream;
+bool wl_columns_of(const wl_csv_window *w, int n_cols, int n_threads, struct ArrowArrayStream *out);
+
 #endif

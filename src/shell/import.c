@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ROWS_BETWEEN_LOOKS = 1024 };
+enum { ROWS_BETWEEN_LOOKS = 1024, MAX_REFUSED = 4 };
 
 typedef struct import {
   wl_shell *sh;
@@ -36,8 +36,9 @@ typedef struct import {
   volatile bool stop;
   sqlite3_stmt *insert;
   int n_cols;
-  bool own_transaction, savepoint;
-  bool columnar; /* the table takes whole windows */
+  bool own_transaction;
+  bool columnar; /* the table takes whole windows … */
+  int n_refused; /* … but for so many, one after another */
   long long n_rows, n_errors;
   int rc; /* SQLite's, of the last row */
 } import;
@@ -300,6 +301,19 @@ static int prepare_insert(import *m) {
   return rc ? fail_sqlite(m) : DOT_OK;
 }
 
+/* Whether it may be a tablet table: warplite_append says whether it is. */
+static bool is_virtual(const import *m) {
+  sqlite3_stmt *stmt = NULL;
+  const char *sql = "SELECT 1 FROM pragma_table_list WHERE type = 'virtual' AND name = ?1 COLLATE "
+                    "NOCASE AND (?2 IS NULL OR schema = ?2 COLLATE NOCASE)";
+  if (sqlite3_prepare_v2(m->sh->db, sql, -1, &stmt, NULL) != SQLITE_OK) return false;
+  sqlite3_bind_text(stmt, 1, m->table, -1, SQLITE_STATIC);
+  sqlite3_bind_text(stmt, 2, m->schema, -1, SQLITE_STATIC);
+  bool is = sqlite3_step(stmt) == SQLITE_ROW;
+  sqlite3_finalize(stmt);
+  return is;
+}
+
 /* ---- rows */
 
 static bool interrupted(const import *m) {
@@ -341,11 +355,29 @@ static bool insert_part(import *m, const wl_csv_part *p, bool rows_are_in) {
   return true;
 }
 
+/* Gives a tablet table the whole window; false: the rows must go in one by one. */
+static bool append_window(import *m, const wl_csv_window *w) {
+  struct ArrowArrayStream stream;
+  long long n = 0;
+  for (int i = 0; i < w->n_parts; i++) n += (long long)w->parts[i].n_rows;
+  if (!m->columnar || !n || !wl_columns_of(w, m->n_cols, m->csv.n_threads, &stream)) return false;
+  int rc = warplite_append(m->sh->db, m->schema, m->table, &stream);
+  if (rc == SQLITE_OK) {
+    m->n_rows += n;
+    m->n_refused = 0;
+    m->rc = SQLITE_OK;
+    return true;
+  }
+  /* rows that break a constraint may be few; a table that refuses each time is not asked again */
+  m->columnar = rc == SQLITE_CONSTRAINT && ++m->n_refused < MAX_REFUSED;
+  return false;
+}
+
 /* false: interrupted. */
 static bool insert_window(import *m, const wl_csv_window *w) {
-  for (int i = 0; i < w->n_parts; i++) {
-    if (!insert_part(m, &w->parts[i], false)) return false;
-  }
+  bool done = append_window(m, w);
+  for (int i = 0; i < w->n_parts; i++)
+    if (!insert_part(m, &w->parts[i], done)) return false;
   return true;
 }
 
@@ -429,6 +461,7 @@ static int import_file(import *m) {
   if (rc == DOT_OK && m->n_cols) rc = prepare_insert(m);
   if (rc == DOT_OK && m->n_cols) {
     m->csv.n_cols = m->n_cols;
+    m->columnar = is_virtual(m);
     rc = insert_all(m);
   }
   sqlite3_finalize(m->insert);

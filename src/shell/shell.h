@@ -7,6 +7,7 @@
 **   dot.c     dot commands                         schema.c  .tables .schema .indexes .databases
 **   help.c    the text of -help and .help          progress.c  the bar while a table is loaded
 **   import.c  .import                              csv.c     its parser, on all cores
+**   columns.c  records as columns, for a tablet table
 **
 ** The shell knows the library by <warplite.h> alone. For the same input it writes the
 ** bytes that the sqlite3 shell of SQLite 3.40.1 writes; test/clients/shell_test.py is

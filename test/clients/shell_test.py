@@ -560,6 +560,40 @@ def run_import(program, d, text, **more):
     return p.returncode, p.stdout, p.stderr
 
 
+def test_import_tablets(rng):
+    """Into a tablet table goes what goes into an ordinary one, in bulk or row by row."""
+    def decimal():
+        n = rng.randrange(1, 19)
+        digits = "".join(rng.choices("0123456789", k=n))
+        at = rng.randrange(0, n + 1)
+        return rng.choice(["", "-"]) + digits[:at] + rng.choice([".", ".", ""]) + digits[at:]
+
+    odd = ["", "-0.0", "1e5", " 7 ", "0x10", "x", ".5", "5.", "-", "9223372036854775807", "1e400", "0.1", "é", "-0", "+3"]
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "n.csv"), "w") as f:
+            for i in range(150000):
+                values = [decimal() if rng.random() < 0.97 else rng.choice(odd) for _ in range(5)]
+                f.write(",".join([str(i * 2 + 5)] + values[:rng.choice([5, 5, 5, 5, 4])]) + "\n")
+        with open(os.path.join(d, "more.csv"), "w") as f:
+            f.write("900001,1,2,3,4,5\n5,1,2,3,4,5\nx,1,2,3,4,5\n900003,,a,b,c,d\n")
+        for columns in ("id integer primary key, a integer, b real, c numeric, d text, e",
+                        "id, a integer, b real, c numeric, d text, e",
+                        "id unique, a integer not null, b real check(b is not 7), c numeric, d text, e"):
+            text = (f"create table o({columns});\ncreate virtual table t using tablet({columns});\n"
+                    ".import --csv n.csv o\n.import --csv more.csv o\n.print --\n.import --csv n.csv t\n.import --csv more.csv t\n"
+                    "select count(*), sum(rowid) from o; select count(*), sum(rowid) from t;\n"
+                    "select o.rowid, o.*, t.* from o left join t on t.rowid = o.rowid where o.id is not t.id or o.a is not t.a or "
+                    "o.b is not t.b or o.c is not t.c or o.d is not t.d or o.e is not t.e or typeof(o.a) <> typeof(t.a) or "
+                    "typeof(o.b) <> typeof(t.b) or typeof(o.c) <> typeof(t.c) or typeof(o.d) <> typeof(t.d) limit 5;\n")
+            rc, out, err = run_import(OURS, d, text)
+            lines = out.decode().split("\n")
+            errors = err.decode().replace("t.id", "o.id").split("\n")[:-1]
+            same = lines[0] == "--" and lines[1] == lines[2] and len(lines) == 4
+            half = len(errors) // 2
+            report(f"import: a tablet table ({columns[:10]}…)", same and len(errors) % 2 == 0 and errors[:half] == errors[half:],
+                   f"  {lines[:8]}\n  {errors[:5]} {errors[half:half + 5]}\n")
+
+
 def test_import():
     """.import: what sqlite3 says and stores, whatever the number of threads and size of windows."""
     with tempfile.TemporaryDirectory() as d:
@@ -586,6 +620,7 @@ def test_import():
             for cut in ("1,1000000", "5,16", "16,50", "3,200"):
                 got = run_import(OURS, d, text, WARPLITE_IMPORT=cut)
                 report(f"import: 60 random files, cut {cut}", got == want, f"  {want!r:.3000}\n  {got!r:.3000}\n")
+    test_import_tablets(rng)
     with tempfile.TemporaryDirectory() as d:  # larger than a window, and a field larger than that
         with open(os.path.join(d, "big.csv"), "w") as f:
             f.write("id,name,text\n")

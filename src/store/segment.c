@@ -44,6 +44,8 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
 }
 
 void wl_segment_free(wl_segment *s) {
+  if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
+  wl_mem_free(s->shared);
   wl_mem_free(s->data);
   wl_mem_free(s->valid);
   wl_mem_free(s->tags);
@@ -57,7 +59,19 @@ size_t wl_segment_bytes(const wl_segment *s) {
          s->n_heap + (size_t)s->n_entries * sizeof *s->entries;
 }
 
-static wl_u8 int_phys(const wl_domain *d) {
+wl_status wl_segment_share(wl_segment *s) {
+  s->shared = wl_mem_alloc(sizeof *s->shared);
+  if (!s->shared) return WL_NOMEM;
+  atomic_init(s->shared, 1);
+  return WL_OK;
+}
+
+wl_segment wl_segment_hold(const wl_segment *s) {
+  atomic_fetch_add(s->shared, 1);
+  return *s;
+}
+
+wl_u8 wl_phys_of_ints(const wl_domain *d) {
   if (d->lo >= -128 && d->hi <= 127) return WL_P_I8;
   if (d->lo >= -32768 && d->hi <= 32767) return WL_P_I16;
   if (d->lo >= -2147483647 - 1 && d->hi <= 2147483647) return WL_P_I32;
@@ -148,7 +162,7 @@ static void examine(const wl_stage *st, wl_segment *s) {
   if (types == 0)
     s->phys = WL_P_I8;
   else if (types == WL_M(WL_T_INT))
-    s->phys = int_phys(&d);
+    s->phys = wl_phys_of_ints(&d);
   else if (types == WL_M(WL_T_REAL))
     s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
   else if (types == WL_M(WL_T_TEXT))
@@ -237,13 +251,12 @@ static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   }
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types == 0) return WL_P_I8;
-  if (types == WL_M(WL_T_INT)) return int_phys(d);
+  if (types == WL_M(WL_T_INT)) return wl_phys_of_ints(d);
   if (types == WL_M(WL_T_REAL)) return real;
   return types == WL_M(WL_T_TEXT) ? WL_P_TEXT : WL_P_ANY;
 }
 
-/* Brings one segment to phys, which holds at least what the segment holds. */
-static wl_status convert(wl_segment *s, wl_u8 phys) {
+wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
   size_t n = (size_t)s->n_rows;
   void *data = wl_mem_alloc(n * (size_t)wl_phys_width(phys));
@@ -285,32 +298,111 @@ typedef struct convert_job {
 static void convert_task(void *arg, int worker, long i) {
   convert_job *j = arg;
   (void)worker;
-  if (convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
+  if (wl_segment_convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
 }
 
-wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
-                         wl_error *err) {
-  convert_job job = {.segments = segments};
-  wl_column *c = wl_mem_zalloc(sizeof *c);
-  wl_dict *dict = NULL;
-  *out = NULL;
-  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, small, &dict));
-  if (!atomic_load(&job.failed)) {
-    c->dict = dict;
-    c->phys = job.phys = common_phys(segments, n, &c->domain);
-    if (dict) {
-      c->phys = segments[0].phys;
-      c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
-      c->domain.hi = nothing.hi;
-    } else
-      wl_threads_run(n_threads, n, convert_task, &job);
+/* ---- several segments as one */
+
+/* Room for n rows where there are s->n_rows; what is new in valid says NULL. */
+static wl_status grow(wl_segment *s, size_t n, bool nulls) {
+  size_t had = (size_t)s->n_rows, width = (size_t)wl_phys_width(s->phys);
+  void *data = wl_mem_realloc(s->data, had * width, n * width);
+  if (!data) return WL_NOMEM;
+  s->data = data;
+  if (s->tags) {
+    wl_u8 *tags = wl_mem_realloc(s->tags, had, n);
+    if (!tags) return WL_NOMEM;
+    s->tags = tags;
   }
-  if (atomic_load(&job.failed)) {
-    for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
-    wl_mem_free(segments);
-    wl_dict_free(dict);
-    wl_mem_free(c);
+  if (!s->valid && !nulls) return WL_OK;
+  wl_u8 *valid = wl_mem_zalloc((n + 7) / 8);
+  if (!valid) return WL_NOMEM;
+  if (s->valid)
+    memcpy(valid, s->valid, (had + 7) / 8);
+  else
+    memset(valid, 0xff, had / 8);
+  if (!s->valid && had & 7) valid[had / 8] = (wl_u8)((1u << (had & 7)) - 1);
+  wl_mem_free(s->valid);
+  s->valid = valid;
+  return WL_OK;
+}
+
+static bool is_valid(const wl_segment *s, wl_i32 i) {
+  return !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
+}
+
+static void widen(wl_domain *d, const wl_domain *by) {
+  d->mask |= by->mask;
+  if (by->lo < d->lo) d->lo = by->lo;
+  if (by->hi > d->hi) d->hi = by->hi;
+  if (by->flo < d->flo) d->flo = by->flo;
+  if (by->fhi > d->fhi) d->fhi = by->fhi;
+}
+
+wl_status wl_segment_append(wl_segment *s, const wl_segment *more) {
+  size_t n = (size_t)s->n_rows + (size_t)more->n_rows, width = (size_t)wl_phys_width(s->phys);
+  wl_i32 first = s->n_rows;
+  if (s->n_heap + more->n_heap > 0xffffffffu) return WL_TOOBIG;
+  if (grow(s, n, more->valid != NULL)) return WL_NOMEM;
+  if (s->phys >= WL_P_TEXT) {
+    wl_u8 *heap = wl_mem_realloc(s->heap, s->n_heap, s->n_heap + more->n_heap + 1);
+    if (!heap) return WL_NOMEM;
+    s->heap = heap;
+    if (more->n_heap) memcpy(heap + s->n_heap, more->heap, more->n_heap);
+  }
+  memcpy((wl_u8 *)s->data + (size_t)first * width, more->data, (size_t)more->n_rows * width);
+  if (s->tags) memcpy(s->tags + first, more->tags, (size_t)more->n_rows);
+  for (wl_i32 i = 0; i < more->n_rows && (s->valid || s->phys >= WL_P_TEXT); i++) {
+    bool there = is_valid(more, i);
+    wl_i32 r = first + i;
+    if (s->valid) s->valid[r >> 3] |= (wl_u8)(there << (r & 7));
+    bool text = s->phys == WL_P_TEXT ? there : s->phys == WL_P_ANY && s->tags[r] >= WL_T_TEXT;
+    if (text) ((wl_u64 *)s->data)[r] += s->n_heap; /* the place in the joint heap */
+  }
+  s->n_heap += more->n_heap;
+  s->n_rows = (wl_i32)n;
+  s->n_nulls += more->n_nulls;
+  widen(&s->domain, &more->domain);
+  return WL_OK;
+}
+
+wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) {
+  wl_i32 last = s->n_rows - 1;
+  size_t width = (size_t)wl_phys_width(s->phys);
+  if (n_rows == s->n_rows) return WL_OK;
+  if (grow(s, (size_t)n_rows, false)) return WL_NOMEM;
+  bool there = is_valid(s, last);
+  wl_u8 *data = s->data;
+  for (wl_i32 i = last + 1; i < n_rows; i++) {
+    memcpy(data + (size_t)i * width, data + (size_t)last * width, width);
+    if (s->tags) s->tags[i] = s->tags[last];
+    if (s->valid) s->valid[i >> 3] |= (wl_u8)(there << (i & 7));
+  }
+  if (!there) s->n_nulls += n_rows - s->n_rows;
+  s->n_rows = n_rows;
+  return WL_OK;
+}
+
+/* ---- columns */
+
+static void free_all(wl_segment *segments, int n, wl_dict *dict) {
+  for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
+  wl_mem_free(segments);
+  wl_dict_free(dict);
+}
+
+wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **out, wl_error *err) {
+  wl_column *c = *out = wl_mem_zalloc(sizeof *c);
+  if (!c) {
+    free_all(segments, n, dict);
     return wl_nomem(err);
+  }
+  c->dict = dict;
+  c->phys = common_phys(segments, n, &c->domain);
+  if (n) c->phys = segments[0].phys;
+  if (dict) {
+    c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+    c->domain.hi = nothing.hi;
   }
   atomic_init(&c->refs, 1);
   c->id = wl_column_new_id();
@@ -322,6 +414,21 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small,
   }
   c->n_tablets = n;
   c->segments = segments;
-  *out = c;
   return WL_OK;
+}
+
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
+                         wl_error *err) {
+  convert_job job = {.segments = segments};
+  wl_dict *dict = NULL;
+  wl_domain all;
+  *out = NULL;
+  atomic_init(&job.failed, wl_dict_join(segments, n, n_threads, small, &dict) != WL_OK);
+  if (!atomic_load(&job.failed) && !dict) {
+    job.phys = common_phys(segments, n, &all);
+    wl_threads_run(n_threads, n, convert_task, &job);
+  }
+  if (!atomic_load(&job.failed)) return wl_column_of(segments, n, dict, out, err);
+  free_all(segments, n, dict);
+  return wl_nomem(err);
 }

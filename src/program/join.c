@@ -39,8 +39,8 @@ static wl_status drop_dead(wl_compiler *c, int source) {
   wl_status rc = wl_compile_leaf_operand(c, slot, &live);
   if (!rc) rc = wl_compile_constant(c, wl_int(0), &zero);
   if (!rc)
-    rc = wl_compile_emit(c, WL_OP__NeI, &live, &zero, &wl_no_operand, 0,
-                         wl_domain_int(0, 1, false), &t);
+    rc = wl_compile_emit(c, WL_OP__NeI, &live, &zero, &wl_no_operand, 0, wl_domain_int(0, 1, false),
+                         &t);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0});
 }
 

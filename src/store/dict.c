@@ -290,8 +290,7 @@ wl_status wl_dict_make(const wl_val *values, wl_i32 n, wl_u32 *codes, wl_dict **
   word *words = wl_mem_alloc(((size_t)n + 1) * sizeof *words);
   *out = NULL;
   if (!words) return WL_NOMEM;
-  for (wl_i32 i = 0; i < n; i++)
-    words[i] = make_word(wl_bytes(values[i]), values[i].n, (wl_u32)i);
+  for (wl_i32 i = 0; i < n; i++) words[i] = make_word(wl_bytes(values[i]), values[i].n, (wl_u32)i);
   *out = make_dict(words, (wl_u32)n, codes);
   wl_mem_free(words);
   return *out ? WL_OK : WL_NOMEM;

@@ -231,7 +231,8 @@ static wl_status load_tablets(wl_store *s, wl_table *t, const int *cols, int n, 
                       .check_arg = s->check_arg,
                       .tell = s->progress ? tell_image : NULL,
                       .tell_arg = &tell};
-  if (s->budget > 0) how.limit = (size_t)s->budget > base_bytes ? (size_t)s->budget - base_bytes : 1;
+  if (s->budget > 0)
+    how.limit = (size_t)s->budget > base_bytes ? (size_t)s->budget - base_bytes : 1;
   wl_status rc = tablets_of(s, t, &x, err);
   if (!rc) rc = wl_image_load(t->image, x, cols, n, &how, out, err);
   *n_rows = t->n_rows;
@@ -253,9 +254,8 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
   while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s)) {
   }
   size_t base_bytes = wl_store_bytes(s);
-  wl_status rc = t->tablets
-                     ? load_tablets(s, t, cols, n, base_bytes, got, &n_rows, &why)
-                     : wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
+  wl_status rc = t->tablets ? load_tablets(s, t, cols, n, base_bytes, got, &n_rows, &why)
+                            : wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
   t->by_pages = rc == WL_OK;
   sqlite3_snprintf((int)sizeof t->why_not, t->why_not, "%s", rc ? why.text : "");
   if (rc == WL_NOT_TAKEN && t->tablets)

@@ -283,8 +283,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   for (int i = 0; i < t->n_cols && n_keys > 1; i++) t->cols[i].rowid = false;
   if (t->tablets) {
     const wl_tablets *x = wl_tablets_find(s->db, t->schema, t->name);
-    for (int i = 0; i < t->n_cols; i++)
-      t->cols[i].rowid = x && i == wl_tablets_decl(x)->rowid_col;
+    for (int i = 0; i < t->n_cols; i++) t->cols[i].rowid = x && i == wl_tablets_decl(x)->rowid_col;
   }
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {

@@ -43,6 +43,20 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
   return WL_OK;
 }
 
+wl_status wl_stage_add(wl_stage *st, wl_val v) {
+  if (v.t >= WL_T_TEXT) {
+    wl_status rc = wl_stage_room(st, v.n);
+    if (rc) return rc;
+    if (v.n) memcpy(st->heap + st->n_heap, wl_bytes(v), v.n);
+    st->v[st->n] = (wl_u64)st->n_heap | (wl_u64)v.n << 32;
+    st->n_heap += v.n;
+  } else {
+    st->v[st->n] = v.t == WL_T_NULL ? 0 : v.v;
+  }
+  st->t[st->n++] = v.t;
+  return WL_OK;
+}
+
 void wl_segment_free(wl_segment *s) {
   if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
   wl_mem_free(s->shared);
@@ -59,26 +73,14 @@ size_t wl_segment_bytes(const wl_segment *s) {
          s->n_heap + (size_t)s->n_entries * sizeof *s->entries;
 }
 
-wl_status wl_segment_share(wl_segment *s) {
-  s->shared = wl_mem_alloc(sizeof *s->shared);
-  if (!s->shared) return WL_NOMEM;
-  atomic_init(s->shared, 1);
-  return WL_OK;
-}
-
-wl_segment wl_segment_hold(const wl_segment *s) {
-  atomic_fetch_add(s->shared, 1);
-  return *s;
-}
-
-wl_u8 wl_phys_of_ints(const wl_domain *d) {
+wl_u8 wl_int_phys(const wl_domain *d) {
   if (d->lo >= -128 && d->hi <= 127) return WL_P_I8;
   if (d->lo >= -32768 && d->hi <= 32767) return WL_P_I16;
   if (d->lo >= -2147483647 - 1 && d->hi <= 2147483647) return WL_P_I32;
   return WL_P_I64;
 }
 
-static const wl_domain nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
+const wl_domain wl_domain_nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
 
 /* Ranges of rows that are all integers, or all reals: loops the compiler can vectorise. */
 static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
@@ -147,7 +149,7 @@ static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
 
 /* Types, ranges and the narrowest physical type of the staged rows. */
 static void examine(const wl_stage *st, wl_segment *s) {
-  wl_domain d = nothing;
+  wl_domain d = wl_domain_nothing;
   unsigned mask = mask_of(st->t, st->n, &s->n_nulls);
   d.mask = (wl_u8)mask;
   bool narrow_real = true;
@@ -162,7 +164,7 @@ static void examine(const wl_stage *st, wl_segment *s) {
   if (types == 0)
     s->phys = WL_P_I8;
   else if (types == WL_M(WL_T_INT))
-    s->phys = wl_phys_of_ints(&d);
+    s->phys = wl_int_phys(&d);
   else if (types == WL_M(WL_T_REAL))
     s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
   else if (types == WL_M(WL_T_TEXT))
@@ -187,17 +189,6 @@ static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
     for (wl_i32 i = 0; i < n; i++) ((float *)data)[i] = (float)wl_as_f64(v[i]);
     break;
   default: memcpy(data, v, (size_t)n * sizeof *v);
-  }
-}
-
-/* The reverse: what put would have been given for one row. */
-static wl_u64 get(const void *data, wl_u8 phys, wl_i32 i) {
-  switch ((wl_phys)phys) {
-  case WL_P_I8: return (wl_u64)(wl_i64)((const wl_i8 *)data)[i];
-  case WL_P_I16: return (wl_u64)(wl_i64)((const wl_i16 *)data)[i];
-  case WL_P_I32: return (wl_u64)(wl_i64)((const wl_i32 *)data)[i];
-  case WL_P_F32: return wl_f64_bits((double)((const float *)data)[i]);
-  default: return ((const wl_u64 *)data)[i];
   }
 }
 
@@ -239,7 +230,7 @@ nomem:
 /* The physical type that serves every segment. */
 static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   wl_u8 real = WL_P_F32;
-  *d = nothing;
+  *d = wl_domain_nothing;
   for (int i = 0; i < n; i++) {
     const wl_segment *s = &segments[i];
     d->mask |= s->domain.mask;
@@ -251,42 +242,37 @@ static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   }
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types == 0) return WL_P_I8;
-  if (types == WL_M(WL_T_INT)) return wl_phys_of_ints(d);
+  if (types == WL_M(WL_T_INT)) return wl_int_phys(d);
   if (types == WL_M(WL_T_REAL)) return real;
   return types == WL_M(WL_T_TEXT) ? WL_P_TEXT : WL_P_ANY;
 }
 
+wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
+  s->tags = wl_mem_alloc((size_t)s->n_rows);
+  if (!s->tags) return WL_NOMEM;
+  wl_u64 *data = s->data;
+  for (wl_i32 i = 0; i < s->n_rows; i++) {
+    bool ok = !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
+    s->tags[i] = ok ? tag : WL_T_NULL;
+    if (!ok) data[i] = 0;
+  }
+  return WL_OK;
+}
+
 wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
-  size_t n = (size_t)s->n_rows;
-  void *data = wl_mem_alloc(n * (size_t)wl_phys_width(phys));
+  size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
+  wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
+  void *data = wl_mem_alloc(n_bytes);
   if (!data) return WL_NOMEM;
-  for (wl_i32 i = 0; i < s->n_rows;) { /* through a few wide values at a time */
-    wl_u64 v[512];
-    wl_i32 k = 0;
-    void *at = (wl_u8 *)data + (size_t)i * (size_t)wl_phys_width(phys);
-    for (; k < 512 && i < s->n_rows; k++, i++) v[k] = get(s->data, s->phys, i);
-    put(at, phys, v, k);
-  }
-  if (phys == WL_P_ANY) {
-    wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
-    s->tags = wl_mem_alloc(n);
-    if (!s->tags) {
-      wl_mem_free(data);
-      return WL_NOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-      bool ok = !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
-      s->tags[i] = ok ? tag : WL_T_NULL;
-      if (!ok) ((wl_u64 *)data)[i] = 0;
-    }
-  } else if (s->n_nulls == s->n_rows) {
-    memset(data, 0, n * (size_t)wl_phys_width(phys));
-  }
+  if (s->n_nulls == s->n_rows)
+    memset(data, 0, n_bytes);
+  else
+    wl_phys_copy(data, phys, s->data, s->phys, s->n_rows);
   wl_mem_free(s->data);
   s->data = data;
   s->phys = phys;
-  return WL_OK;
+  return phys == WL_P_ANY ? wl_segment_tag(s, tag) : WL_OK;
 }
 
 typedef struct convert_job {
@@ -300,90 +286,6 @@ static void convert_task(void *arg, int worker, long i) {
   (void)worker;
   if (wl_segment_convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
 }
-
-/* ---- several segments as one */
-
-/* Room for n rows where there are s->n_rows; what is new in valid says NULL. */
-static wl_status grow(wl_segment *s, size_t n, bool nulls) {
-  size_t had = (size_t)s->n_rows, width = (size_t)wl_phys_width(s->phys);
-  void *data = wl_mem_realloc(s->data, had * width, n * width);
-  if (!data) return WL_NOMEM;
-  s->data = data;
-  if (s->tags) {
-    wl_u8 *tags = wl_mem_realloc(s->tags, had, n);
-    if (!tags) return WL_NOMEM;
-    s->tags = tags;
-  }
-  if (!s->valid && !nulls) return WL_OK;
-  wl_u8 *valid = wl_mem_zalloc((n + 7) / 8);
-  if (!valid) return WL_NOMEM;
-  if (s->valid)
-    memcpy(valid, s->valid, (had + 7) / 8);
-  else
-    memset(valid, 0xff, had / 8);
-  if (!s->valid && had & 7) valid[had / 8] = (wl_u8)((1u << (had & 7)) - 1);
-  wl_mem_free(s->valid);
-  s->valid = valid;
-  return WL_OK;
-}
-
-static bool is_valid(const wl_segment *s, wl_i32 i) {
-  return !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
-}
-
-static void widen(wl_domain *d, const wl_domain *by) {
-  d->mask |= by->mask;
-  if (by->lo < d->lo) d->lo = by->lo;
-  if (by->hi > d->hi) d->hi = by->hi;
-  if (by->flo < d->flo) d->flo = by->flo;
-  if (by->fhi > d->fhi) d->fhi = by->fhi;
-}
-
-wl_status wl_segment_append(wl_segment *s, const wl_segment *more) {
-  size_t n = (size_t)s->n_rows + (size_t)more->n_rows, width = (size_t)wl_phys_width(s->phys);
-  wl_i32 first = s->n_rows;
-  if (s->n_heap + more->n_heap > 0xffffffffu) return WL_TOOBIG;
-  if (grow(s, n, more->valid != NULL)) return WL_NOMEM;
-  if (s->phys >= WL_P_TEXT) {
-    wl_u8 *heap = wl_mem_realloc(s->heap, s->n_heap, s->n_heap + more->n_heap + 1);
-    if (!heap) return WL_NOMEM;
-    s->heap = heap;
-    if (more->n_heap) memcpy(heap + s->n_heap, more->heap, more->n_heap);
-  }
-  memcpy((wl_u8 *)s->data + (size_t)first * width, more->data, (size_t)more->n_rows * width);
-  if (s->tags) memcpy(s->tags + first, more->tags, (size_t)more->n_rows);
-  for (wl_i32 i = 0; i < more->n_rows && (s->valid || s->phys >= WL_P_TEXT); i++) {
-    bool there = is_valid(more, i);
-    wl_i32 r = first + i;
-    if (s->valid) s->valid[r >> 3] |= (wl_u8)(there << (r & 7));
-    bool text = s->phys == WL_P_TEXT ? there : s->phys == WL_P_ANY && s->tags[r] >= WL_T_TEXT;
-    if (text) ((wl_u64 *)s->data)[r] += s->n_heap; /* the place in the joint heap */
-  }
-  s->n_heap += more->n_heap;
-  s->n_rows = (wl_i32)n;
-  s->n_nulls += more->n_nulls;
-  widen(&s->domain, &more->domain);
-  return WL_OK;
-}
-
-wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) {
-  wl_i32 last = s->n_rows - 1;
-  size_t width = (size_t)wl_phys_width(s->phys);
-  if (n_rows == s->n_rows) return WL_OK;
-  if (grow(s, (size_t)n_rows, false)) return WL_NOMEM;
-  bool there = is_valid(s, last);
-  wl_u8 *data = s->data;
-  for (wl_i32 i = last + 1; i < n_rows; i++) {
-    memcpy(data + (size_t)i * width, data + (size_t)last * width, width);
-    if (s->tags) s->tags[i] = s->tags[last];
-    if (s->valid) s->valid[i >> 3] |= (wl_u8)(there << (i & 7));
-  }
-  if (!there) s->n_nulls += n_rows - s->n_rows;
-  s->n_rows = n_rows;
-  return WL_OK;
-}
-
-/* ---- columns */
 
 static void free_all(wl_segment *segments, int n, wl_dict *dict) {
   for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
@@ -401,8 +303,9 @@ wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **o
   c->phys = common_phys(segments, n, &c->domain);
   if (n) c->phys = segments[0].phys;
   if (dict) {
-    c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
-    c->domain.hi = nothing.hi;
+    c->domain.lo =
+        wl_domain_nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+    c->domain.hi = wl_domain_nothing.hi;
   }
   atomic_init(&c->refs, 1);
   c->id = wl_column_new_id();

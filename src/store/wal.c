@@ -112,7 +112,8 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || is_wal != wal)
     return wl_not_taken(err, "the journal mode is not the file's");
   if (!wal) return WL_OK;
-  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) || exclusive)
+  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) ||
+      exclusive)
     return wl_not_taken(err, "the wal-index is not shared");
   if (!read_index(file, &now)) return wl_not_taken(err, "the wal-index cannot be read");
   if (now.n_copied == last_frame(now.header)) return WL_OK; /* the first proof */
@@ -158,14 +159,17 @@ void wl_wal_pin_make(wl_store *s, const char *schema) {
   if (pin_holds(s, &f->pin)) return;
   f->pin.set = false;
   if (file->pMethods->xRead(file, formats, 2, 18) || formats[0] != 2 || formats[1] != 2) return;
-  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal) return;
-  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) || exclusive)
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal)
+    return;
+  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) ||
+      exclusive)
     return;
   if (!read_index(file, &before) || before.n_copied == last_frame(before.header)) return;
   wl_store_end(s);
   bool alone = sqlite3_txn_state(s->db, schema) == SQLITE_TXN_NONE;
   if (wl_store_read_version(s, schema, &ignored) || !alone || s->file != file) return;
-  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal) return;
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal)
+    return;
   if (!read_index(file, &after) || memcmp(before.header, after.header, sizeof after.header) != 0)
     return;
   f->pin.version = s->version;

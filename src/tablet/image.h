@@ -40,8 +40,8 @@ wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, boo
 void wl_image_close(wl_image *im); /* NULL is fine */
 
 wl_u64 wl_image_version(const wl_image *im);
-wl_i64 wl_image_slots(const wl_image *im); /* rows, dead ones and copies too */
-wl_i64 wl_image_live(const wl_image *im);  /* rows that are there */
+wl_i64 wl_image_slots(const wl_image *im);           /* rows, dead ones and copies too */
+wl_i64 wl_image_live(const wl_image *im);            /* rows that are there */
 wl_column *wl_image_live_column(const wl_image *im); /* borrowed; NULL: every row counts */
 
 /* Loads columns cols[0..n) (-1 is the rowid) of the image's version into out[0..n), one hold each,

@@ -155,8 +155,6 @@ static wl_status merge_all(job *j, wl_error *err) {
 
 /* ---- forms */
 
-static const wl_domain nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
-
 static void widen(wl_domain *d, const wl_domain *by) {
   d->mask |= by->mask;
   if (by->lo < d->lo) d->lo = by->lo;
@@ -170,7 +168,7 @@ static const wl_zone *zone_of(const job *j, const making *m, int part) {
 /* Looks at what there is; of texts, whether codes can stand for them all. */
 static form form_of(const job *j, making *m) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
-  wl_domain d = nothing;
+  wl_domain d = wl_domain_nothing;
   bool coded = false, plain = false, blobs = false, single = true;
   for (int p = 0; p < j->im->n_parts; p++) {
     if (j->im->parts[p].merged) {
@@ -191,7 +189,7 @@ static form form_of(const job *j, making *m) {
   if (!blobs && single) return FORM_STAGED;
   m->phys = WL_P_ANY;
   if ((types & ~I) == 0) {
-    m->phys = types ? wl_phys_of_ints(&d) : WL_P_I8;
+    m->phys = types ? wl_int_phys(&d) : WL_P_I8;
     return FORM_INT;
   }
   if (types == F) return FORM_REAL;
@@ -352,8 +350,9 @@ static wl_status settle_dict(making *m, const texts *x, wl_error *err) {
 
 static wl_status make_dict(job *j, making *m, wl_error *err) {
   const wl_file_dict *f = m->file;
-  if (!f) return wl_fail(err, (wl_status)SQLITE_CORRUPT, "table %.100s: a dictionary is missing",
-                         wl_tablets_name(j->t));
+  if (!f)
+    return wl_fail(err, (wl_status)SQLITE_CORRUPT, "table %.100s: a dictionary is missing",
+                   wl_tablets_name(j->t));
   if (!j->im->merged) return settle_dict(m, NULL, err);
   texts x = {.size = f->n + 64};
   wl_u64 n_slots = 1024;
@@ -423,8 +422,8 @@ static wl_status spell(const wl_file_dict *f, wl_segment *s) {
   s->heap = heap;
   s->n_heap = n;
   s->phys = WL_P_TEXT;
-  s->domain.lo = nothing.lo;
-  s->domain.hi = nothing.hi;
+  s->domain.lo = wl_domain_nothing.lo;
+  s->domain.hi = wl_domain_nothing.hi;
   return WL_OK;
 }
 

@@ -166,7 +166,6 @@ static void add_dml(fuzzer *f, dml_maker *m, const dml_table *t) {
   for (int i = 0; i < m->n_binds; i++) {
     x->binds[0][i] = m->binds[i];
     if (x->n_sets == 2) x->binds[1][i] = literal_of(r, "irtnb"[rng_below(r, 5)]);
-    /* a row that comes after the first set must find a rowid */
   }
   f->n_returning += strstr(s.sql, " RETURNING ") != NULL;
   if (++f->since_read >= (f->bulk ? 8 : 5)) add_whole(f);

@@ -16,8 +16,9 @@
 enum { MAX_COLS = 8, MAX_KEYS = 4, MAX_NAMES = 32, DML_BINDS = 12 };
 
 typedef struct dml_col {
-  char name[24]; /* as it is written, with quotes if it needs them */
-  char affinity; /* 'i' integer, 'r' real, 't' text, 'n' numeric, 'b' none */
+  char name[24];   /* as it is written, with quotes if it needs them */
+  char affinity;   /* 'i' integer, 'r' real, 't' text, 'n' numeric, 'b' none */
+  bool is_integer; /* the type is the very word INTEGER */
   bool not_null, has_default, in_key, in_check;
 } dml_col;
 

@@ -178,8 +178,8 @@ static void put_upsert(dml_maker *m, sqlite3_str *o, const dml_table *t, const c
     } else if (!open && rng_chance(r, 3)) {
       sqlite3_str_appendf(o, " (%s)", t->col[rng_below(r, t->n_cols)].name);
     } else if (!open) {
-      sqlite3_str_appendf(o, " (%s)",
-                          t->rowid_col >= 0 && rng_chance(r, 60) ? t->col[0].name : "rowid");
+      sqlite3_str_appendf(
+          o, " (%s)", t->rowid_col >= 0 && rng_chance(r, 60) ? t->col[t->rowid_col].name : "rowid");
     }
     if (rng_chance(r, 30)) {
       sqlite3_str_appendall(o, " DO NOTHING");

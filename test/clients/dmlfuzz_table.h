@@ -74,6 +74,7 @@ static void put_column(rng *r, bool plain, sqlite3_str *o, dml_table *t, int i, 
   else
     snprintf(c->name, sizeof c->name, "%c", 'a' + i);
   c->affinity = types[k].affinity;
+  c->is_integer = !strcmp(types[k].name, "INTEGER");
   if (i == 0 && rng_chance(r, 35)) {
     t->rowid_col = 0;
     c->affinity = 'i';
@@ -95,9 +96,31 @@ static void put_column(rng *r, bool plain, sqlite3_str *o, dml_table *t, int i, 
   if (t->n_keys < 2 && rng_chance(r, 9)) {
     bool primary = !*has_key && rng_chance(r, 50);
     *has_key |= primary;
-    add_key(t, 1, &i);
+    if (primary && !strcmp(types[k].name, "INTEGER"))
+      t->rowid_col = i;
+    else
+      add_key(t, 1, &i);
     sqlite3_str_appendall(o, primary ? " PRIMARY KEY" : " UNIQUE");
   }
+}
+
+/* A constraint of the table: PRIMARY KEY or UNIQUE over one to three columns. */
+static void put_key(rng *r, sqlite3_str *o, dml_table *t, bool *has_key) {
+  int cols[3], n = 1 + rng_below(r, t->n_cols < 3 ? t->n_cols : 3), first = rng_below(r, t->n_cols);
+  for (int i = 0; i < n; i++) cols[i] = (first + i) % t->n_cols;
+  bool primary = !*has_key && rng_chance(r, 40), alone = n == 1 && primary;
+  *has_key |= primary;
+  sqlite3_str_appendf(o, ", %s (", primary ? "PRIMARY KEY" : "UNIQUE");
+  for (int i = 0; i < n; i++)
+    sqlite3_str_appendf(o, "%s%s%s", i ? ", " : "", t->col[cols[i]].name,
+                        alone || !rng_chance(r, 8) ? ""
+                        : rng_chance(r, 50)        ? " COLLATE NOCASE"
+                                                   : " DESC");
+  sqlite3_str_appendall(o, ")");
+  if (alone && t->col[cols[0]].is_integer)
+    t->rowid_col = cols[0];
+  else
+    add_key(t, n, cols);
 }
 
 /* A new declaration; t->name is kept. */
@@ -121,17 +144,8 @@ static void make_declaration(rng *r, bool plain, dml_table *t) {
       t->n_cols = n;
     }
   }
-  for (int k = 0; k < 2; k++) {
-    if (t->n_cols < 2 || !rng_chance(r, 15)) continue;
-    int cols[3], n = 2 + (t->n_cols > 3 && rng_chance(r, 30)), first = rng_below(r, t->n_cols);
-    for (int i = 0; i < n; i++) cols[i] = (first + i) % t->n_cols;
-    bool primary = !has_key && rng_chance(r, 40);
-    has_key |= primary;
-    sqlite3_str_appendf(o, ", %s (", primary ? "PRIMARY KEY" : "UNIQUE");
-    for (int i = 0; i < n; i++) sqlite3_str_appendf(o, "%s%s", i ? ", " : "", t->col[cols[i]].name);
-    sqlite3_str_appendall(o, ")");
-    add_key(t, n, cols);
-  }
+  for (int k = 0; k < 2; k++)
+    if (rng_chance(r, 16)) put_key(r, o, t, &has_key);
   while (rng_chance(r, 25)) {
     sqlite3_str_appendall(o, ", ");
     put_check(r, o, t);

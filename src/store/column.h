@@ -64,6 +64,9 @@ void wl_column_drop(wl_column *c); /* NULL is fine */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
 wl_val wl_column_stored(const wl_column *c, wl_i64 row); /* of a dictionary column, the code */
 
+/* The value at a row of a segment, as it is stored: of codes, the code. */
+wl_val wl_segment_value(const wl_segment *s, wl_i32 row);
+
 /* ---- building: rows of one tablet, wide, become a segment; segments become a column */
 
 /* 8 bytes and a tag a row; the value of a text or blob is its place in heap. */
@@ -79,10 +82,21 @@ wl_status wl_stage_open(wl_stage *st) WL_MUST; /* room for a whole tablet */
 void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
 
+wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
+
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
+
+/* What narrowing and widening are made of. */
+extern const wl_domain wl_domain_nothing; /* no types; ranges that any value widens */
+wl_u8 wl_int_phys(const wl_domain *d);    /* the narrowest for its integers */
+/* n values from one type to another of the same kind: among integers, or reals, or WL_P_ANY and
+** whatever it holds. Values must fit. Neither side need be aligned. */
+void wl_phys_copy(void *to, wl_u8 to_phys, const void *from, wl_u8 from_phys, wl_i32 n);
+/* Gives a segment of 8-byte values of one type its tags, and NULLs their zeros. */
+wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) WL_MUST;
 
 /* Takes the segments (and the array) of all tablets, also when it fails; gives the column
 ** with one hold, the caller's. small: texts of few rows get codes, whatever they are. */

@@ -6,7 +6,10 @@
 ** 1. What is accepted here means what it means in CREATE TABLE. What a tablet table cannot keep
 **    (REFERENCES, GENERATED, AUTOINCREMENT, ON CONFLICT in a constraint, collations of the
 **    application's own) is refused when the table is made, with the reason.
-** 2. keys are in the order in which SQLite would check them; the rowid is none of them.
+** 2. keys are in the order in which SQLite would check them; the rowid is none of them. A
+**    constraint that is declared twice is one key.
+** 3. wl_declare looks at syntax and names; what the expressions say is wl_declare_verify's, which
+**    asks SQLite. A table that was made once needs no second look.
 */
 #ifndef WL_DECLARE_H
 #define WL_DECLARE_H
@@ -17,7 +20,7 @@
 
 typedef struct wl_decl_column {
   const char *name; /* without quotes */
-  const char *type; /* as written, words by single spaces; "" if there is none */
+  const char *type; /* as PRAGMA table_info gives it; "" if there is none */
   const char *dflt; /* the text of its DEFAULT, an expression; NULL: none */
   char affinity;    /* as in store.h: 'A' blob … 'E' real */
   wl_u8 coll;
@@ -46,6 +49,7 @@ typedef struct wl_decl {
   wl_decl_key *keys;
   int n_checks;
   wl_decl_check *checks;
+  const char *source; /* the arguments as written, by commas */
 } wl_decl;
 
 /* Parses the arguments (each is the text between two commas, as SQLite gives them to xCreate).
@@ -53,8 +57,18 @@ typedef struct wl_decl {
 wl_status wl_declare(wl_arena *arena, const char *const *args, int n_args, wl_decl **out,
                      wl_error *err) WL_MUST;
 
-/* For sqlite3_declare_vtab: names, types, and the hidden column of commands, named as the
-** table. */
+/* When the table is made: SQLite makes the ordinary table in memory, with its own messages for
+** what is wrong in CHECK, DEFAULT and keys, and must agree on all columns and keys. Refuses a
+*column
+** that is named like the table. */
+wl_status wl_declare_verify(const wl_decl *d, const char *table, wl_error *err) WL_MUST;
+
+/* How SQL names the rowid of the table, or of its delta, without quotes: the INTEGER PRIMARY KEY,
+** or the one of rowid, _rowid_ and oid that no column is called. */
+const char *wl_decl_rowid_name(const wl_decl *d);
+
+/* For sqlite3_declare_vtab: names, types, NOT NULL, collations, the rowid's PRIMARY KEY, and the
+** hidden column of commands, named as the table. These three give NULL when memory is short. */
 char *wl_decl_vtab_sql(wl_arena *arena, const wl_decl *d, const char *table);
 /* The columns of the delta: names, types, collations, the rowid's PRIMARY KEY; no constraints. */
 char *wl_decl_delta_sql(wl_arena *arena, const wl_decl *d);

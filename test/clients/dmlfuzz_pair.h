@@ -386,6 +386,9 @@ static differ run_create(pair *p, const step *s) {
   }
   rows_query(&p->got, p->got_db, sqlite3_prepare_v2, sql);
   sqlite3_free(sql);
+  /* the rows of the shadow tables */
+  p->changes_known = false;
+  sqlite3_set_last_insert_rowid(p->got_db, sqlite3_last_insert_rowid(p->want_db));
   if ((p->want.rc == SQLITE_DONE) == (p->got.rc == SQLITE_DONE)) return SAME;
   snprintf(p->why, sizeof p->why, "CREATE gives %d %.400s, SQLite %d %.400s", p->got.rc, p->got.err,
            p->want.rc, p->want.err);

@@ -86,6 +86,7 @@ wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies 
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
+wl_status wl_segment_plain(const wl_stage *st, wl_segment *out) WL_MUST; /* texts stay texts */
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
 

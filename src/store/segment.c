@@ -190,13 +190,13 @@ static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
   }
 }
 
-wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
+static wl_status make(const wl_stage *st, bool codes, wl_segment *s) {
   memset(s, 0, sizeof *s);
   s->n_rows = st->n;
   examine(st, s);
   size_t n = (size_t)st->n;
   bool coded = false;
-  if (s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
+  if (codes && s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
   if (!coded) {
     s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
     if (!s->data) goto nomem;
@@ -223,6 +223,14 @@ nomem:
   wl_segment_free(s);
   memset(s, 0, sizeof *s);
   return WL_NOMEM;
+}
+
+wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
+  return make(st, true, s);
+}
+
+wl_status wl_segment_plain(const wl_stage *st, wl_segment *s) {
+  return make(st, false, s);
 }
 
 /* The physical type that serves every segment. */

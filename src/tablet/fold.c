@@ -1,6 +1,11 @@
 /*
 ** Folding: the delta and the gone become part of the tablets. Only tablets whose ranges they lie
 ** in are touched; where rows only went, only the delete bitmap.
+**
+** Invariants:
+** 1. A range is read before it is written, and is whole again before the next one begins: its rows
+**    in the delta and among the gone go with it. So what cannot be read ends a fold, or an
+**    optimize, without leaving it half done, though no savepoint may stand around it.
 */
 #include "base/mem.h"
 #include "tablet/table_impl.h"
@@ -25,8 +30,7 @@ static wl_status open_stages(int n, wl_stage **out, wl_error *err) {
   return WL_OK;
 }
 
-/* Writes the rows of range i as new tablets behind it. from: t->n_tablets for those of the delta
-** alone that lie in it. */
+/* Writes the rows of a merge as new tablets, from place `at` of the directory on. */
 static wl_status write_merged(wl_tablets *t, wl_merge *m, int at, int *n_new, wl_stage *stages,
                               wl_error *err) {
   wl_i32 n = 0;
@@ -70,6 +74,28 @@ static wl_status fold_bits(wl_tablets *t, int i, wl_i64 lo, wl_i64 hi, wl_error 
   return a->n_dead == a->n_rows ? wl_put_drop(t, i, err) : wl_put_tablet(t, a, err);
 }
 
+/* Takes the range out of the delta and the gone. */
+static wl_status clear(wl_tablets *t, wl_i64 lo, wl_i64 hi, wl_i64 n_delta, wl_i64 n_gone,
+                       wl_error *err) {
+  wl_status rc = WL_OK;
+  sqlite3_stmt *s;
+  if (n_delta) rc = wl_tablets_stmt(t, WL_SH_DELTA_CLEAR, &s, err);
+  if (!rc && n_delta) {
+    sqlite3_bind_int64(s, 1, lo);
+    sqlite3_bind_int64(s, 2, hi);
+    rc = wl_tablets_run(t, s, err);
+    t->n_delta -= n_delta;
+  }
+  if (!rc && n_gone) rc = wl_tablets_stmt(t, WL_SH_GONE_CLEAR, &s, err);
+  if (!rc && n_gone) {
+    sqlite3_bind_int64(s, 1, lo);
+    sqlite3_bind_int64(s, 2, hi);
+    rc = wl_tablets_run(t, s, err);
+    t->n_gone -= n_gone;
+  }
+  return rc;
+}
+
 static wl_status fold_range(wl_tablets *t, int i, wl_stage *stages, const int *cols,
                             wl_error *err) {
   wl_i64 lo, hi, n_delta = 0, n_gone = 0, least = 0, most, unused;
@@ -79,18 +105,14 @@ static wl_status fold_range(wl_tablets *t, int i, wl_stage *stages, const int *c
   wl_status rc = wl_tablets_in_range(t, WL_SH_DELTA_RANGE, lo, hi, &n_delta, &least, &most, err);
   if (!rc) rc = wl_tablets_in_range(t, WL_SH_GONE_RANGE, lo, hi, &n_gone, &unused, &most, err);
   if (rc || (!n_delta && !n_gone)) return rc;
-  if (!n_delta) return fold_bits(t, i, lo, hi, err);
+  if (!n_delta) {
+    rc = fold_bits(t, i, lo, hi, err);
+    return rc ? rc : clear(t, lo, hi, n_delta, n_gone, err);
+  }
   const wl_tablet *a = &t->tablets[i];
   wl_i64 n_live = a->n_rows - a->n_dead;
-  bool appended = least > a->hi && n_live >= FULL_ENOUGH;
+  bool appended = least > a->hi && n_live >= FULL_ENOUGH && !n_gone;
   bool last = i + 1 == t->n_tablets;
-  if (appended && n_gone) {
-    rc = fold_bits(t, i, lo, hi, err); /* it has live rows left, or is dropped */
-    if (rc) return rc;
-    a = i < t->n_tablets ? &t->tablets[i] : NULL;
-    appended = a && least > a->hi && a->lo >= lo && a->hi <= hi;
-    if (!appended) return wl_fail(err, WL_ERROR, "table %s: a fold lost its tablet", t->name);
-  }
   rc = wl_merge_open(t, appended ? t->n_tablets : i, cols, t->n_cols + 1, &m, err);
   if (!rc && appended) rc = wl_merge_within(m, lo, hi, err);
   if (!rc) {
@@ -99,13 +121,7 @@ static wl_status fold_range(wl_tablets *t, int i, wl_stage *stages, const int *c
   }
   wl_merge_close(m);
   if (!rc && !appended) rc = wl_put_drop(t, i, err);
-  return rc;
-}
-
-static wl_status clear(wl_tablets *t, wl_shadow which, wl_error *err) {
-  sqlite3_stmt *s;
-  wl_status rc = wl_tablets_stmt(t, which, &s, err);
-  return rc ? rc : wl_tablets_run(t, s, err);
+  return rc ? rc : clear(t, lo, hi, n_delta, n_gone, err);
 }
 
 static int *all_columns(const wl_tablets *t) {
@@ -129,12 +145,10 @@ wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) {
     rc = wl_merge_open(t, 0, cols, t->n_cols + 1, &m, err);
     if (!rc) rc = write_merged(t, m, 0, &n_new, stages, err);
     wl_merge_close(m);
+    if (!rc) rc = clear(t, WL_I64_MIN, WL_I64_MAX, t->n_delta, t->n_gone, err);
   } else {
     for (int i = t->n_tablets - 1; i >= 0 && !rc; i--) rc = fold_range(t, i, stages, cols, err);
   }
-  if (!rc) rc = clear(t, WL_SH_DELTA_CLEAR, err);
-  if (!rc) rc = clear(t, WL_SH_GONE_CLEAR, err);
-  if (!rc) t->n_delta = t->n_gone = 0;
   if (rc) t->stale = true;
   close_stages(stages, t->n_cols + 1);
   wl_mem_free(cols);
@@ -147,6 +161,13 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
   wl_status rc = WL_OK;
   int width = t->n_cols + 1, at = from + n;
   *n_new = 0;
+  for (int i = from; i < from + n && !rc; i++) { /* all can be read, or nothing is written */
+    for (int k = 0; k < width && !rc; k++) {
+      wl_held_segment *h;
+      rc = wl_tablets_segment(t, i, k, &h, err);
+      if (!rc) wl_held_drop(h);
+    }
+  }
   for (int k = 0; k < width; k++) out[k].n = 0, out[k].n_heap = 0;
   for (int i = from; i < from + n && !rc; i++) {
     wl_merge *m = NULL;

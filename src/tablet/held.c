@@ -14,6 +14,7 @@ wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, siz
                           wl_error *err) {
   const wl_tablet *a = &t->tablets[i];
   sqlite3_stmt *s;
+  if (col == t->decl->rowid_col) col = t->n_cols; /* kept once */
   wl_tablets_done_blob(t);
   wl_status rc = wl_tablets_stmt(t, WL_SH_SEGMENT_GET, &s, err);
   if (rc) return rc;
@@ -105,6 +106,7 @@ static wl_status decode(wl_tablets *t, int i, int col, wl_held_segment *h, wl_er
 }
 
 wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **out, wl_error *err) {
+  if (col == t->decl->rowid_col) col = t->n_cols;
   wl_u64 sum = t->tablets[i].zones[col].sum;
   wl_held_segment **at = held_slot(t, sum, col), *h = *at;
   *out = NULL;

@@ -34,13 +34,7 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
   wl_checker *c = t->checker = wl_mem_zalloc(sizeof *c);
   if (!c) return wl_nomem(err);
   const wl_decl *d = t->decl;
-  static const char *const hidden[] = {"rowid", "_rowid_", "oid"};
-  const char *rowid = "rowid";
-  for (int k = 2; k >= 0; k--) {
-    bool taken = false;
-    for (int i = 0; i < d->n_cols; i++) taken |= sqlite3_stricmp(d->cols[i].name, hidden[k]) == 0;
-    if (!taken) rowid = hidden[k];
-  }
+  const char *rowid = wl_decl_rowid_name(d);
   char *columns = wl_decl_delta_sql(&t->arena, d);
   int rc = columns ? sqlite3_open(":memory:", &c->db) : SQLITE_NOMEM;
   char *sql = rc ? NULL : sqlite3_mprintf("CREATE TABLE \"%w\"(%s)", t->name, columns);

@@ -47,7 +47,7 @@ static const char *const texts[WL_SH_N][3] = {
     [WL_SH_DELTA_GET] = {"SELECT * FROM", "delta", "WHERE id = ?1"},
     [WL_SH_DELTA_PUT] = {"REPLACE INTO", "delta", NULL}, /* VALUES of as many as there are */
     [WL_SH_DELTA_DELETE] = {"DELETE FROM", "delta", "WHERE id = ?1"},
-    [WL_SH_DELTA_CLEAR] = {"DELETE FROM", "delta", ""},
+    [WL_SH_DELTA_CLEAR] = {"DELETE FROM", "delta", "WHERE id BETWEEN ?1 AND ?2"},
     [WL_SH_DELTA_COUNT] = {"SELECT count(*) FROM", "delta", ""},
     [WL_SH_DELTA_MAX] = {"SELECT max(id) FROM", "delta", ""},
     [WL_SH_DELTA_RANGE] = {"SELECT count(*), min(id), max(id) FROM", "delta",
@@ -56,7 +56,7 @@ static const char *const texts[WL_SH_N][3] = {
     [WL_SH_GONE_HAS] = {"SELECT 1 FROM", "gone", "WHERE id = ?1"},
     [WL_SH_GONE_PUT] = {"REPLACE INTO", "gone", "VALUES(?1)"},
     [WL_SH_GONE_DELETE] = {"DELETE FROM", "gone", "WHERE id = ?1"},
-    [WL_SH_GONE_CLEAR] = {"DELETE FROM", "gone", ""},
+    [WL_SH_GONE_CLEAR] = {"DELETE FROM", "gone", "WHERE id BETWEEN ?1 AND ?2"},
     [WL_SH_GONE_COUNT] = {"SELECT count(*) FROM", "gone", ""},
     [WL_SH_GONE_RANGE] = {"SELECT count(*), min(id), max(id) FROM", "gone",
                           "WHERE id BETWEEN ?1 AND ?2"},

@@ -105,7 +105,6 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   t->db = db;
   t->values.max_text = (wl_u64)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
   t->values.fault = &t->fault;
-  t->values.used = &t->scratch_used;
   wl_arena_init(&t->arena);
   t->schema = wl_mem_strdup(schema);
   t->name = wl_mem_strdup(name);
@@ -118,6 +117,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
     if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
   }
+  if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
   if (!rc && !create) rc = read_format(t, err);
   if (rc) {

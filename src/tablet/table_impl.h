@@ -96,7 +96,6 @@ struct wl_tablets {
   size_t held_bytes;
 
   wl_vctx values; /* text made for the row at hand */
-  wl_u64 scratch_used;
   wl_u32 fault;
   struct wl_checker *checker; /* CHECK constraints, in a database of its own; row.c */
   wl_val *old_row;            /* [n_cols] room for a row that goes */

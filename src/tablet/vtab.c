@@ -518,15 +518,14 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
   }
   bool insert = sqlite3_value_type(argv[0]) == SQLITE_NULL;
   sqlite3_value *hidden = argv[2 + v->t->n_cols];
-  const wl_dmlrow *done = sqlite3_value_pointer(hidden, WL_DMLROW_TYPE);
-  if (done && done->code) {
-    sqlite3_free(p->zErrMsg);
-    p->zErrMsg = sqlite3_mprintf("%s", done->message);
-    return done->code;
-  }
-  if (done) {
-    *rowid = done->rowid;
-    return SQLITE_OK;
+  const char *text = NULL;
+  int code;
+  if (insert && wl_dmlrow_read(v->t->db, argv, hidden, &code, rowid, &text)) {
+    if (code) {
+      sqlite3_free(p->zErrMsg);
+      p->zErrMsg = sqlite3_mprintf("%s", text);
+    }
+    return code;
   }
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);

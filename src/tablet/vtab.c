@@ -101,8 +101,12 @@ static int xbegin(sqlite3_vtab *v) {
 }
 
 static int xsync(sqlite3_vtab *v) {
+  wl_tablets *t = ((table *)v)->t;
   wl_error err = {0};
-  return wl_tablets_sync(((table *)v)->t, &err) ? fail(v, &err) : SQLITE_OK;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(t->db);
+  wl_status rc = wl_tablets_sync(t, &err);
+  sqlite3_set_last_insert_rowid(t->db, last);
+  return rc ? fail(v, &err) : SQLITE_OK;
 }
 
 static int xcommit(sqlite3_vtab *v) {
@@ -519,7 +523,7 @@ static int append(table *v, wl_append *a, sqlite3_int64 *rowid) {
   return a->status ? fail(&v->base, &err) : SQLITE_OK;
 }
 
-static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
   table *v = (table *)p;
   wl_error err = {0};
   bool found;
@@ -544,6 +548,16 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);
   return write_row(v, insert ? NULL : &old, argv[1], argv + 2, rowid);
+}
+
+/* The shadow tables' rowids must not show in last_insert_rowid(). Where a row was inserted SQLite
+** sets it after us. */
+static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+  sqlite3 *db = ((table *)p)->t->db;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(db);
+  int rc = update(p, argc, argv, rowid);
+  sqlite3_set_last_insert_rowid(db, last);
+  return rc;
 }
 
 static sqlite3_module module = {

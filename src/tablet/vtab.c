@@ -413,7 +413,10 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static int violated(sqlite3_vtab *v, const wl_violation *x) {
   sqlite3_free(v->zErrMsg);
-  v->zErrMsg = sqlite3_mprintf("%s", x->text);
+  v->zErrMsg = NULL;
+  /* a row that is left out says nothing: SQLite would keep it for what fails later */
+  if (sqlite3_vtab_on_conflict(((table *)v)->t->db) != SQLITE_IGNORE)
+    v->zErrMsg = sqlite3_mprintf("%s", x->text);
   return x->code;
 }
 

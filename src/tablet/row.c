@@ -171,6 +171,16 @@ wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found, w
   return rc ? rc : get(t, rowid, values, NULL, found, err);
 }
 
+wl_status wl_row_exists(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) {
+  place where = NOWHERE;
+  int tablet;
+  wl_i32 slot;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  *found = where != NOWHERE;
+  return rc;
+}
+
 void wl_row_begin(wl_tablets *t) {
   wl_scratch_reset(&t->values);
 }

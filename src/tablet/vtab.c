@@ -472,12 +472,14 @@ static int write_row(table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqli
   int policy = sqlite3_vtab_on_conflict(t->db);
   int alias = t->decl->rowid_col;
   wl_i64 rowid = 0;
-  bool given = false, is = true;
+  bool given = false, is = true, found = true;
   wl_row_begin(t);
   wl_status rc = wl_tablets_refresh(t, &err);
   wl_val *values = wl_mem_alloc(((size_t)t->n_cols + 1) * sizeof *values);
   if (!rc && !values) rc = wl_nomem(&err);
-  if (rc) goto done;
+  /* UPDATE OR REPLACE may have taken the row away for one that came before it */
+  if (!rc && old && policy == SQLITE_REPLACE) rc = wl_row_exists(t, *old, &found, &err);
+  if (rc || !found) goto done;
   /* UPDATE gives the rowid as it was where it is not set */
   if (rowid_arg && sqlite3_value_type(rowid_arg) != SQLITE_NULL) {
     rowid = as_rowid(rowid_arg, &is);

@@ -101,7 +101,8 @@ static int choose_columns(dml_maker *m, const dml_table *t, int *cols, bool *nam
     for (int i = 0; i < t->n_cols; i++) cols[n++] = i;
     return n;
   }
-  if (rng_chance(r, t->rowid_col < 0 ? 25 : 5)) cols[n++] = -1;
+  /* the rowid under two names: the later one counts, and a virtual table does not know which */
+  if (rng_chance(r, t->rowid_col < 0 ? 25 : m->plain ? 0 : 5)) cols[n++] = -1;
   for (int i = 0; i < t->n_cols; i++) {
     bool must_be = t->col[i].not_null && !t->col[i].has_default;
     if (m->plain && t->has_default) must_be = true;
@@ -296,7 +297,8 @@ static void put_order(dml_maker *m, sqlite3_str *o, const dml_table *t, dml_stmt
 
 static void make_update(dml_maker *m, const dml_table *t, dml_stmt *s) {
   rng *r = m->r;
-  bool with, any_or, from = rng_chance(r, 12);
+  /* SQLite 3.40 does not undo an UPDATE … FROM of a virtual table that fails half-way */
+  bool with, any_or, from = rng_chance(r, 12) && !m->plain;
   const char *alias = !from && rng_chance(r, 8) ? "z" : t->name;
   char prefix[32];
   sqlite3_str *o = sqlite3_str_new(NULL);

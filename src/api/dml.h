@@ -64,6 +64,7 @@ wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *out,
 /* Names to columns and keys. WL_ERROR: one is wrong, with SQLite's words. */
 wl_status wl_change_bind(wl_change *m, wl_error *err) WL_MUST;
 void wl_change_close(wl_change *m);
+bool wl_rowid_name(const char *name); /* rowid, _rowid_ or oid */
 /* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
 ** to it than xUpdate sees. */
 bool wl_change_small(const wl_change *m);

@@ -13,7 +13,7 @@ static int list_length(const wl_expr_list *l) {
   return n;
 }
 
-static bool is_rowid_name(const char *name) {
+bool wl_rowid_name(const char *name) {
   return sqlite3_stricmp(name, "rowid") == 0 || sqlite3_stricmp(name, "_rowid_") == 0 ||
          sqlite3_stricmp(name, "oid") == 0;
 }
@@ -23,7 +23,7 @@ static int column_of(const wl_change *m, const char *name) {
   for (int i = 0; i < m->decl->n_cols; i++)
     if (sqlite3_stricmp(m->decl->cols[i].name, name) == 0)
       return i == m->decl->rowid_col ? WL_COL_ROWID : i;
-  return is_rowid_name(name) ? WL_COL_ROWID : WL_COL_NONE;
+  return wl_rowid_name(name) ? WL_COL_ROWID : WL_COL_NONE;
 }
 
 static bool is_command(const wl_change *m, const char *name) {

@@ -285,21 +285,56 @@ static bool has_params(const wl_dml *d, const wl_expr *e) {
   return false;
 }
 
-static void put_returning(sqlite3_str *s, const wl_change *m) {
+static int returned_column(const wl_change *m, const wl_expr *e) {
+  for (int i = 0; e->kind == WL_E_NAME && i < m->decl->n_cols; i++)
+    if (sqlite3_stricmp(m->decl->cols[i].name, e->name) == 0) return i;
+  return -1;
+}
+
+/*
+** A whole number in a REAL column comes out of RETURNING as an integer in SQLite where the row was
+** inserted or updated, which our INSERT repeats by itself, but as a real where it was deleted.
+*/
+static void put_deleted(sqlite3_str *s, const wl_change *m, int col) {
+  const wl_decl_column *c = &m->decl->cols[col];
+  if (c->affinity == 'E')
+    sqlite3_str_appendf(s, "CASE typeof(\"%w\") WHEN 'real' THEN \"%w\"*1.0 ELSE \"%w\" END AS ",
+                        c->name, c->name, c->name);
+  sqlite3_str_appendf(s, "\"%w\"", c->name);
+}
+
+static void put_returned(sqlite3_str *s, const wl_change *m, const wl_result_col *c) {
   const wl_dml *d = m->d;
-  for (const wl_result_col *c = d->returning; c; c = c->next) {
-    sqlite3_str_appendall(s, c == d->returning ? " RETURNING " : ", ");
-    if (c->star && c->star_table)
-      sqlite3_str_appendf(s, "\"%w\".*", c->star_table);
-    else if (c->star)
-      sqlite3_str_appendall(s, "*");
-    else
-      put_expr(s, m, c->expr, false);
+  bool deleted = d->kind == WL_DML_DELETE;
+  int col = c->expr ? returned_column(m, c->expr) : -1;
+  if (c->star && c->star_table) {
+    sqlite3_str_appendf(s, "\"%w\".*", c->star_table);
+  } else if (c->star && deleted) {
+    for (int i = 0; i < m->decl->n_cols; i++) {
+      if (i) sqlite3_str_appendall(s, ", ");
+      put_deleted(s, m, i);
+    }
+  } else if (c->star) {
+    sqlite3_str_appendall(s, "*");
+  } else if (deleted && col >= 0 && !c->expr->table && !c->alias) {
+    put_deleted(s, m, col);
+  } else {
+    put_expr(s, m, c->expr, false);
     if (c->alias)
       sqlite3_str_appendf(s, " AS \"%w\"", c->alias);
-    else if (c->expr && has_params(d, c->expr)) /* it is called as it was written */
+    else if (has_params(d, c->expr)) /* it is called as it was written */
       sqlite3_str_appendf(s, " AS \"%.*w\"", (int)(c->expr->end - c->expr->pos),
                           m->sql + c->expr->pos);
+    else if (c->expr->kind == WL_E_NAME && col < 0 && m->decl->rowid_col >= 0 &&
+             wl_rowid_name(c->expr->name))
+      sqlite3_str_appendf(s, " AS \"%w\"", m->decl->cols[m->decl->rowid_col].name);
+  }
+}
+
+static void put_returning(sqlite3_str *s, const wl_change *m) {
+  for (const wl_result_col *c = m->d->returning; c; c = c->next) {
+    sqlite3_str_appendall(s, c == m->d->returning ? " RETURNING " : ", ");
+    put_returned(s, m, c);
   }
 }
 

@@ -32,6 +32,9 @@ bool wl_tablets_shadow_name(const char *suffix) {
 static const char *const texts[WL_SH_N][3] = {
     [WL_SH_INFO_GET] = {"SELECT v FROM", "info", "WHERE k = ?1"},
     [WL_SH_INFO_SET] = {"REPLACE INTO", "info", "VALUES(?1, ?2)"},
+    [WL_SH_RECOUNT] = {"REPLACE INTO", "info",
+                       "SELECT ?1, ?2 FROM (WITH RECURSIVE n(i) AS (SELECT 1 WHERE ?3 > 0 UNION "
+                       "ALL SELECT i + 1 FROM n WHERE i < ?3) SELECT i FROM n)"},
     [WL_SH_TABLETS] = {"SELECT id, lo, hi, n_rows, n_dead, head, dead, sum FROM", "tablet",
                        "ORDER BY lo"},
     [WL_SH_TABLET_PUT] = {"REPLACE INTO", "tablet", "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},

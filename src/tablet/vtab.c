@@ -101,8 +101,12 @@ static int xbegin(sqlite3_vtab *v) {
 }
 
 static int xsync(sqlite3_vtab *v) {
+  wl_tablets *t = ((table *)v)->t;
   wl_error err = {0};
-  return wl_tablets_sync(((table *)v)->t, &err) ? fail(v, &err) : SQLITE_OK;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(t->db);
+  wl_status rc = wl_tablets_sync(t, &err);
+  sqlite3_set_last_insert_rowid(t->db, last);
+  return rc ? fail(v, &err) : SQLITE_OK;
 }
 
 static int xcommit(sqlite3_vtab *v) {
@@ -409,7 +413,10 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static int violated(sqlite3_vtab *v, const wl_violation *x) {
   sqlite3_free(v->zErrMsg);
-  v->zErrMsg = sqlite3_mprintf("%s", x->text);
+  v->zErrMsg = NULL;
+  /* a row that is left out says nothing: SQLite would keep it for what fails later */
+  if (sqlite3_vtab_on_conflict(((table *)v)->t->db) != SQLITE_IGNORE)
+    v->zErrMsg = sqlite3_mprintf("%s", x->text);
   return x->code;
 }
 
@@ -465,12 +472,14 @@ static int write_row(table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqli
   int policy = sqlite3_vtab_on_conflict(t->db);
   int alias = t->decl->rowid_col;
   wl_i64 rowid = 0;
-  bool given = false, is = true;
+  bool given = false, is = true, found = true;
   wl_row_begin(t);
   wl_status rc = wl_tablets_refresh(t, &err);
   wl_val *values = wl_mem_alloc(((size_t)t->n_cols + 1) * sizeof *values);
   if (!rc && !values) rc = wl_nomem(&err);
-  if (rc) goto done;
+  /* UPDATE OR REPLACE may have taken the row away for one that came before it */
+  if (!rc && old && policy == SQLITE_REPLACE) rc = wl_row_exists(t, *old, &found, &err);
+  if (rc || !found) goto done;
   /* UPDATE gives the rowid as it was where it is not set */
   if (rowid_arg && sqlite3_value_type(rowid_arg) != SQLITE_NULL) {
     rowid = as_rowid(rowid_arg, &is);
@@ -519,7 +528,7 @@ static int append(table *v, wl_append *a, sqlite3_int64 *rowid) {
   return a->status ? fail(&v->base, &err) : SQLITE_OK;
 }
 
-static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
   table *v = (table *)p;
   wl_error err = {0};
   bool found;
@@ -544,6 +553,16 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);
   return write_row(v, insert ? NULL : &old, argv[1], argv + 2, rowid);
+}
+
+/* The shadow tables' rowids must not show in last_insert_rowid(). Where a row was inserted SQLite
+** sets it after us. */
+static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+  sqlite3 *db = ((table *)p)->t->db;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(db);
+  int rc = update(p, argc, argv, rowid);
+  sqlite3_set_last_insert_rowid(db, last);
+  return rc;
 }
 
 static sqlite3_module module = {

@@ -87,7 +87,8 @@ static void add_tables(fuzzer *f) {
 
 static void add_whole(fuzzer *f) {
   for (int i = 0; i < f->n_tables; i++)
-    add_step(&f->s, STEP_READ, f->t[i].name, format("SELECT rowid, * FROM %s" HERE, f->t[i].name));
+    add_step(&f->s, STEP_READ, f->t[i].name,
+             format("SELECT rowid AS rowid, * FROM %s" HERE, f->t[i].name));
   f->since_read = 0;
 }
 
@@ -122,7 +123,7 @@ static void add_where(fuzzer *f, dml_maker *m, const dml_table *t) {
   m->params = m->n_names = 0;
   m->target = NULL;
   add_columns(m, "", t);
-  sqlite3_str_appendf(o, "SELECT rowid, * FROM %s" HERE " WHERE ", t->name);
+  sqlite3_str_appendf(o, "SELECT rowid AS rowid, * FROM %s" HERE " WHERE ", t->name);
   put_cond(m, o, 2);
   add_step(&f->s, STEP_READ, t->name, must(sqlite3_str_finish(o)));
 }

@@ -37,7 +37,11 @@ typedef struct dml_table {
 /* What the text of one statement is made with. */
 typedef struct dml_maker {
   rng *r;
-  bool plain; /* what virtual tables can do through SQLite alone */
+  bool plain;   /* what virtual tables can do through SQLite alone */
+  bool replace; /* the statement is UPDATE OR REPLACE */
+  /* An error that is not a constraint's, in the middle of a statement with OR FAIL, REPLACE,
+  ** IGNORE or ROLLBACK, leaves the rows before it in SQLite: it opened no savepoint. */
+  bool careful;
   int params; /* 0: literals only; '?': by place; '#': by number; ':' by name */
   int n_binds;
   char *binds[DML_BINDS];
@@ -140,7 +144,7 @@ static void put_rowid(dml_maker *m, sqlite3_str *o, bool null, bool last) {
   int k = rng_below(r, 100);
   if (k < 15 && null)
     put_literal(m, o, format("NULL"));
-  else if (k < 25)
+  else if (k < 25 && !m->careful)
     put_literal(m, o, format("%s", PICK(r, odd)));
   else if (k < 28)
     put_literal(m, o, format("%s", PICK(r, wide)));
@@ -161,9 +165,9 @@ static int any_name(dml_maker *m) {
 
 static void put_expr(dml_maker *m, sqlite3_str *o, int depth) {
   static const char *const ops[] = {"+", "-", "*", "/", "%", "||", "&", "|", "<<", ">>"};
-  static const char *const one[] = {"abs",   "length", "upper", "lower", "typeof",
-                                    "hex",   "quote",  "trim",  "round", "unicode",
-                                    "rtrim", "-",      "~",     "+",     "NOT "};
+  static const char *const one[15] = {"abs",   "length", "upper", "lower", "typeof",
+                                      "hex",   "quote",  "trim",  "round", "unicode",
+                                      "rtrim", "-",      "~",     "+",     "NOT "};
   static const char *const types[] = {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC"};
   rng *r = m->r;
   int k = m->n_names ? rng_below(r, 100) : 99;
@@ -182,7 +186,7 @@ static void put_expr(dml_maker *m, sqlite3_str *o, int depth) {
     put_expr(m, o, depth - 1);
     sqlite3_str_appendall(o, ")");
   } else if (k < 68) {
-    sqlite3_str_appendf(o, "%s(", PICK(r, one));
+    sqlite3_str_appendf(o, "%s(", one[m->careful + rng_below(r, 15 - m->careful)]);
     put_expr(m, o, depth - 1);
     sqlite3_str_appendall(o, ")");
   } else if (k < 74) {

@@ -57,6 +57,13 @@ wl_status wl_stage_add(wl_stage *st, wl_val v) {
   return WL_OK;
 }
 
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row) {
+  wl_u64 v = st->v[row];
+  return st->t[row] < WL_T_TEXT
+             ? wl_val_make(st->t[row], v, 0)
+             : wl_val_make(st->t[row], (wl_u64)(size_t)(st->heap + (wl_u32)v), (wl_u32)(v >> 32));
+}
+
 void wl_segment_free(wl_segment *s) {
   if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
   wl_mem_free(s->shared);

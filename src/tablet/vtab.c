@@ -5,6 +5,7 @@
 #include "tablet/vtab.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "tablet/append.h"
 #include "tablet/cursor.h"
 #include "tablet/dmlrow.h"
 #include <stdio.h>
@@ -508,6 +509,16 @@ done:
   return x.code ? violated(&v->base, &x) : SQLITE_OK;
 }
 
+/* Rows of warplite_append(). */
+static int append(table *v, wl_append *a, sqlite3_int64 *rowid) {
+  wl_error err = {0};
+  wl_i64 last = 0;
+  a->status = wl_append_rows(v->t, a->schema, a->rows, a->n_threads, &last, &err);
+  *rowid = last;
+  if (a->status == WL_NOT_TAKEN) err.code = (wl_status)SQLITE_CONSTRAINT;
+  return a->status ? fail(&v->base, &err) : SQLITE_OK;
+}
+
 static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
   table *v = (table *)p;
   wl_error err = {0};
@@ -521,6 +532,8 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
   sqlite3_value *hidden = argv[2 + v->t->n_cols];
   const char *text = NULL;
   int code;
+  wl_append *rows = insert ? sqlite3_value_pointer(hidden, WL_APPEND_TYPE) : NULL;
+  if (rows) return append(v, rows, rowid);
   if (insert && wl_dmlrow_read(v->t->db, argv, hidden, &code, rowid, &text)) {
     if (code) {
       sqlite3_free(p->zErrMsg);

@@ -26,6 +26,7 @@ test: build
 bench: build
 	@bench/run $(BUILD)
 	@bench/run $(BUILD) --suite tables
+	@bench/run $(BUILD) --suite tablets
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

@@ -41,8 +41,8 @@ extern "C" {
 
 /*
 ** Makes warplite available on one connection: the SQL functions warplite_version(),
-** warplite_set(name, value), warplite_reason(), warplite_load(table) and
-** warplite_unload(table), and the tables warplite_devices, warplite_cache and
+** warplite_set(name, value), warplite_reason(), warplite_load(table),
+** warplite_unload(table) and warplite_convert(table), and the tables warplite_devices, warplite_cache and
 ** warplite_log. Settings in the environment variable WARPLITE_SET
 ** (for example "engine=cpu,strict=1") are applied; one that is unknown or malformed
 ** makes the call fail with SQLITE_ERROR. Calling it twice is harmless.
@@ -167,6 +167,21 @@ struct ArrowArrayStream {
 ** when warplite_query() was called.
 */
 WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out);
+
+/*
+** Appends the rows of an Arrow stream of struct arrays to a tablet table, in bulk: one child a
+** column, in their order, of the formats u, U, z, Z, l, g or n. Values are brought to the columns'
+** affinities as INSERT would bring them. Rows get the next rowids, or those of the INTEGER PRIMARY
+** KEY. zSchema may be NULL: then the table is found as SQLite finds it. It may be inside a
+** transaction; if it is not, it is one. The stream is released, also after an error.
+** The result is SQLITE_OK, or with nothing appended, and the words in warplite_errmsg():
+**   SQLITE_NOTFOUND    the table is not there, or is no tablet table
+**   SQLITE_CONSTRAINT  it has constraints, or the rows have NULLs or rowids, that make it
+**                      necessary to insert row by row
+** or another code of SQLite's.
+*/
+WARPLITE_API int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
+                                 struct ArrowArrayStream *in);
 
 /* The loadable extension's entry point. */
 WARPLITE_API int sqlite3_warplite_init(sqlite3 *db, char **pzErrMsg, const void *pApi);

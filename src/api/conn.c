@@ -3,6 +3,7 @@
 ** interrupt check.
 */
 #include "api/conn.h"
+#include "tablet/vtab.h"
 #include "query/kept.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -184,6 +185,7 @@ static wl_status make_ready(wl_conn *c, wl_error *err) {
   if (!rc) rc = wl_tables_register(c);
   if (!rc) rc = wl_vtab_register(c);
   if (!rc) rc = wl_explain_register(c);
+  if (!rc) rc = wl_tablet_register(c->db);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
   /* Best connected at once; but a file that is locked or no database is no reason to refuse. */

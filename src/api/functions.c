@@ -1,6 +1,6 @@
 /*
 ** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
-** warplite_unload.
+** warplite_unload, warplite_convert (which is in convert.c).
 */
 #include "api/conn.h"
 #include "base/mem.h"
@@ -107,13 +107,12 @@ int wl_functions_register(wl_conn *c) {
     const char *name;
     int n_args;
     void (*fn)(sqlite3_context *, int, sqlite3_value **);
-  } list[] = {{"warplite_version", 0, fn_version},
-              {"warplite_reason", 0, fn_reason},
-              {"warplite_set", 2, fn_set},
-              {"warplite_load", 1, fn_load},
-              {"warplite_unload", 1, fn_unload}};
+  } list[] = {{"warplite_version", 0, fn_version}, {"warplite_reason", 0, fn_reason},
+              {"warplite_set", 2, fn_set},         {"warplite_load", 1, fn_load},
+              {"warplite_unload", 1, fn_unload},   {"warplite_convert", 1, wl_convert},
+              {"warplite_convert", 2, wl_convert}, {"warplite_check", 1, wl_check}};
   int rc = SQLITE_OK;
-  for (int i = 0; i < 5 && !rc; i++)
+  for (size_t i = 0; i < sizeof list / sizeof *list && !rc; i++)
     rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,
                                  SQLITE_UTF8 | SQLITE_DIRECTONLY, c, list[i].fn, NULL, NULL);
   return rc;

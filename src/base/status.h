@@ -20,6 +20,7 @@ typedef enum wl_status {
   WL_BUSY = 5,
   WL_NOMEM = 7,
   WL_INTERRUPT = 9,
+  WL_CORRUPT = 11,
   WL_FULL = 13,
   WL_TOOBIG = 18,
   WL_MISUSE = 21,

@@ -40,7 +40,7 @@ static bool is_option(const char *arg, const char *name) {
 }
 
 /* A number, decimal or 0x, with k, M, G and the like behind it. */
-static long long integer_of(const char *z) {
+long long wl_dot_integer(const char *z) {
   static const struct {
     const char *suffix;
     long long factor;
@@ -59,7 +59,7 @@ static long long integer_of(const char *z) {
 static bool boolean_of(const char *z) {
   bool hex = z[0] == '0' && (z[1] == 'x' || z[1] == 'X');
   size_t digits = strspn(z + (hex ? 2 : 0), hex ? "0123456789abcdefABCDEF" : "0123456789");
-  if (digits && !z[digits + (hex ? 2 : 0)]) return (integer_of(z) & 0xffffffff) != 0;
+  if (digits && !z[digits + (hex ? 2 : 0)]) return (wl_dot_integer(z) & 0xffffffff) != 0;
   if (strcasecmp(z, "on") == 0 || strcasecmp(z, "yes") == 0) return true;
   if (strcasecmp(z, "off") == 0 || strcasecmp(z, "no") == 0) return false;
   fprintf(stderr, "ERROR: Not a boolean value: \"%s\". Assuming \"no\".\n", z);
@@ -211,7 +211,7 @@ static int do_mode(wl_shell *sh, int n, char **args) {
   bool wordwrap = false, quote = false;
   for (int i = 1; i < n; i++) {
     if (is_option(args[i], "wrap") && i + 1 < n) {
-      wrap = (int)integer_of(args[++i]);
+      wrap = (int)wl_dot_integer(args[++i]);
     } else if (is_option(args[i], "ww")) {
       wordwrap = true;
     } else if (is_option(args[i], "wordwrap") && i + 1 < n) {
@@ -411,7 +411,7 @@ static int do_help(wl_shell *sh, int n, char **args) {
 }
 
 static int do_exit(wl_shell *sh, int n, char **args) {
-  int code = n > 1 ? (int)integer_of(args[1]) : 0;
+  int code = n > 1 ? (int)wl_dot_integer(args[1]) : 0;
   if (code) {
     wl_shell_close(sh);
     exit(code);
@@ -427,13 +427,14 @@ static int do_quit(wl_shell *sh, int n, char **args) {
 }
 
 static const command commands[] = {
-    {"bail", 3, do_bail},       {"databases", 2, do_databases}, {"echo", 1, do_echo},
-    {"exit", 2, do_exit},       {"headers", 1, do_headers},     {"help", 3, do_help},
-    {"indexes", 2, do_indexes}, {"indices", 2, do_indexes},     {"load", 1, do_load},
-    {"mode", 1, do_mode},       {"nullvalue", 1, do_nullvalue}, {"open", 2, do_open},
-    {"print", 3, do_print},     {"quit", 1, do_quit},           {"read", 3, do_read},
-    {"schema", 3, do_schema},   {"separator", 2, do_separator}, {"show", 3, do_show},
-    {"stats", 2, do_stats},     {"tables", 2, do_tables},       {"timer", 5, do_timer},
+    {"bail", 3, do_bail},         {"databases", 2, do_databases}, {"echo", 1, do_echo},
+    {"exit", 2, do_exit},         {"headers", 1, do_headers},     {"help", 3, do_help},
+    {"import", 2, wl_import_run}, {"indexes", 2, do_indexes},     {"indices", 2, do_indexes},
+    {"load", 1, do_load},         {"mode", 1, do_mode},           {"nullvalue", 1, do_nullvalue},
+    {"open", 2, do_open},         {"print", 3, do_print},         {"quit", 1, do_quit},
+    {"read", 3, do_read},         {"schema", 3, do_schema},       {"separator", 2, do_separator},
+    {"show", 3, do_show},         {"stats", 2, do_stats},         {"tables", 2, do_tables},
+    {"timer", 5, do_timer},
 };
 
 int wl_dot_run(wl_shell *sh, const char *line) {

@@ -51,6 +51,17 @@ static const topic topics[] = {
     {".exit ?CODE?             Leave, with exit status CODE", NULL},
     {".headers on|off          Print column names before the rows", NULL},
     {".help ?-all? ?TOPIC?     This list, or what it says on TOPIC", NULL},
+    {".import ?OPTIONS? FILE TABLE   Insert the rows of a text file into TABLE",
+     "   OPTIONS:\n"
+     "     --ascii        columns end in 0x1F, rows in 0x1E\n"
+     "     --csv          columns apart by commas, rows by line ends\n"
+     "     --schema S     the table is S.TABLE\n"
+     "     --skip N       leave out the first N records\n"
+     "     -v             tell more; twice for yet more\n"
+     "   Without --ascii and --csv the separators are those of .mode and .separator.\n"
+     "   A TABLE that is not there is made: the first record has its column names.\n"
+     "   A FILE that begins with | is a command; its output is read. All is one\n"
+     "   transaction, which Ctrl-C undoes.\n"},
     {".indexes ?TABLE?         Names of indexes; TABLE is a LIKE pattern", NULL},
     {".load FILE ?ENTRY?       Load a SQLite extension", NULL},
     {".mode ?MODE? ?OPTIONS?   Set the output mode, or show it",

@@ -19,6 +19,7 @@ static struct {
   double delay_ms;       /* a load shorter than this is not shown */
   double started, drawn; /* in milliseconds */
   bool shown;
+  bool terminal; /* there is one to write on */
 } bar;
 
 static double now_ms(void) {
@@ -54,9 +55,14 @@ static void progress(void *arg, const char *table, sqlite3_int64 done, sqlite3_i
   }
 }
 
+void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total) {
+  if (bar.terminal) progress(NULL, table, done, total);
+}
+
 void wl_progress_watch(sqlite3 *db) {
   const char *delay = getenv("WARPLITE_PROGRESS");
   if (!isatty(STDERR_FILENO)) return;
+  bar.terminal = true;
   bar.delay_ms = delay ? atof(delay) * 1e3 : DEFAULT_DELAY_MS;
   warplite_progress(db, progress, NULL);
 }

@@ -6,6 +6,8 @@
 **   table.c   the modes that see all rows first    plan.c    EXPLAIN and EXPLAIN QUERY PLAN
 **   dot.c     dot commands                         schema.c  .tables .schema .indexes .databases
 **   help.c    the text of -help and .help          progress.c  the bar while a table is loaded
+**   import.c  .import                              csv.c     its parser, on all cores
+**   columns.c  records as columns, for a tablet table
 **
 ** The shell knows the library by <warplite.h> alone. For the same input it writes the
 ** bytes that the sqlite3 shell of SQLite 3.40.1 writes; test/clients/shell_test.py is
@@ -123,6 +125,8 @@ void wl_plan_print(sqlite3_stmt *stmt, wl_plan_kind kind);
 
 /* dot.c: runs one dot command; a DOT_ code. */
 int wl_dot_run(wl_shell *sh, const char *line);
+/* A number with a unit behind it, as dot commands take it. */
+long long wl_dot_integer(const char *z);
 /* Sets the mode and the separators that go with it; false if there is none of that name. */
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
 
@@ -133,6 +137,11 @@ int wl_schema_databases(wl_shell *sh);
 
 /* progress.c: shows loads that take long, if standard error is a terminal. */
 void wl_progress_watch(sqlite3 *db);
+/* Work of the shell's own, as the library tells of a load: done 0 first, total at the end. */
+void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total);
+
+/* import.c: args[0] is the command's name; a DOT_ code, or SQLite's of the last row. */
+int wl_import_run(wl_shell *sh, int n, char **args);
 
 /* help.c */
 void wl_help_usage(const char *argv0);

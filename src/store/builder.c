@@ -63,18 +63,9 @@ static wl_status flush(wl_builder *b) {
 }
 
 wl_status wl_builder_add(wl_builder *b, wl_val v) {
-  wl_stage *st = &b->stage;
-  if (v.t >= WL_T_TEXT) {
-    wl_status rc = wl_stage_room(st, v.n);
-    if (rc) return rc;
-    if (v.n) memcpy(st->heap + st->n_heap, wl_bytes(v), v.n);
-    st->v[st->n] = (wl_u64)st->n_heap | (wl_u64)v.n << 32;
-    st->n_heap += v.n;
-  } else {
-    st->v[st->n] = v.t == WL_T_NULL ? 0 : v.v;
-  }
-  st->t[st->n] = v.t;
-  return ++st->n == WL_TABLET_ROWS ? flush(b) : WL_OK;
+  wl_status rc = wl_stage_add(&b->stage, v);
+  if (rc) return rc;
+  return b->stage.n == WL_TABLET_ROWS ? flush(b) : WL_OK;
 }
 
 wl_status wl_builder_add_numbers(wl_builder *b, wl_u8 tag, const wl_u64 *v, const wl_u8 *valid,

@@ -54,11 +54,9 @@ static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
   return wl_val_make(tag, (wl_u64)(size_t)(s->heap + (wl_u32)place), (wl_u32)(place >> 32));
 }
 
-wl_val wl_column_stored(const wl_column *c, wl_i64 row) {
-  const wl_segment *s = &c->segments[row >> WL_TABLET_SHIFT];
-  wl_i32 i = (wl_i32)(row & (WL_TABLET_ROWS - 1));
+wl_val wl_segment_value(const wl_segment *s, wl_i32 i) {
   if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
-  switch ((wl_phys)c->phys) {
+  switch ((wl_phys)s->phys) {
   case WL_P_I8: return wl_int(((const wl_i8 *)s->data)[i]);
   case WL_P_I16: return wl_int(((const wl_i16 *)s->data)[i]);
   case WL_P_I32: return wl_int(((const wl_i32 *)s->data)[i]);
@@ -71,6 +69,11 @@ wl_val wl_column_stored(const wl_column *c, wl_i64 row) {
   wl_u64 v = ((const wl_u64 *)s->data)[i];
   wl_u8 tag = s->tags[i];
   return tag >= WL_T_TEXT ? heap_value(s, tag, v) : wl_val_make(tag, v, 0);
+}
+
+wl_val wl_column_stored(const wl_column *c, wl_i64 row) {
+  return wl_segment_value(&c->segments[row >> WL_TABLET_SHIFT],
+                          (wl_i32)(row & (WL_TABLET_ROWS - 1)));
 }
 
 wl_val wl_column_value(const wl_column *c, wl_i64 row) {

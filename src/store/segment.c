@@ -43,7 +43,30 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
   return WL_OK;
 }
 
+wl_status wl_stage_add(wl_stage *st, wl_val v) {
+  if (v.t >= WL_T_TEXT) {
+    wl_status rc = wl_stage_room(st, v.n);
+    if (rc) return rc;
+    if (v.n) memcpy(st->heap + st->n_heap, wl_bytes(v), v.n);
+    st->v[st->n] = (wl_u64)st->n_heap | (wl_u64)v.n << 32;
+    st->n_heap += v.n;
+  } else {
+    st->v[st->n] = v.t == WL_T_NULL ? 0 : v.v;
+  }
+  st->t[st->n++] = v.t;
+  return WL_OK;
+}
+
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row) {
+  wl_u64 v = st->v[row];
+  return st->t[row] < WL_T_TEXT
+             ? wl_val_make(st->t[row], v, 0)
+             : wl_val_make(st->t[row], (wl_u64)(size_t)(st->heap + (wl_u32)v), (wl_u32)(v >> 32));
+}
+
 void wl_segment_free(wl_segment *s) {
+  if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
+  wl_mem_free(s->shared);
   wl_mem_free(s->data);
   wl_mem_free(s->valid);
   wl_mem_free(s->tags);
@@ -57,14 +80,14 @@ size_t wl_segment_bytes(const wl_segment *s) {
          s->n_heap + (size_t)s->n_entries * sizeof *s->entries;
 }
 
-static wl_u8 int_phys(const wl_domain *d) {
+wl_u8 wl_int_phys(const wl_domain *d) {
   if (d->lo >= -128 && d->hi <= 127) return WL_P_I8;
   if (d->lo >= -32768 && d->hi <= 32767) return WL_P_I16;
   if (d->lo >= -2147483647 - 1 && d->hi <= 2147483647) return WL_P_I32;
   return WL_P_I64;
 }
 
-static const wl_domain nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
+const wl_domain wl_domain_nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
 
 /* Ranges of rows that are all integers, or all reals: loops the compiler can vectorise. */
 static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
@@ -133,7 +156,7 @@ static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
 
 /* Types, ranges and the narrowest physical type of the staged rows. */
 static void examine(const wl_stage *st, wl_segment *s) {
-  wl_domain d = nothing;
+  wl_domain d = wl_domain_nothing;
   unsigned mask = mask_of(st->t, st->n, &s->n_nulls);
   d.mask = (wl_u8)mask;
   bool narrow_real = true;
@@ -148,7 +171,7 @@ static void examine(const wl_stage *st, wl_segment *s) {
   if (types == 0)
     s->phys = WL_P_I8;
   else if (types == WL_M(WL_T_INT))
-    s->phys = int_phys(&d);
+    s->phys = wl_int_phys(&d);
   else if (types == WL_M(WL_T_REAL))
     s->phys = narrow_real ? WL_P_F32 : WL_P_F64;
   else if (types == WL_M(WL_T_TEXT))
@@ -176,24 +199,13 @@ static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
   }
 }
 
-/* The reverse: what put would have been given for one row. */
-static wl_u64 get(const void *data, wl_u8 phys, wl_i32 i) {
-  switch ((wl_phys)phys) {
-  case WL_P_I8: return (wl_u64)(wl_i64)((const wl_i8 *)data)[i];
-  case WL_P_I16: return (wl_u64)(wl_i64)((const wl_i16 *)data)[i];
-  case WL_P_I32: return (wl_u64)(wl_i64)((const wl_i32 *)data)[i];
-  case WL_P_F32: return wl_f64_bits((double)((const float *)data)[i]);
-  default: return ((const wl_u64 *)data)[i];
-  }
-}
-
-wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
+static wl_status make(const wl_stage *st, bool codes, wl_segment *s) {
   memset(s, 0, sizeof *s);
   s->n_rows = st->n;
   examine(st, s);
   size_t n = (size_t)st->n;
   bool coded = false;
-  if (s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
+  if (codes && s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
   if (!coded) {
     s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
     if (!s->data) goto nomem;
@@ -222,10 +234,18 @@ nomem:
   return WL_NOMEM;
 }
 
+wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
+  return make(st, true, s);
+}
+
+wl_status wl_segment_plain(const wl_stage *st, wl_segment *s) {
+  return make(st, false, s);
+}
+
 /* The physical type that serves every segment. */
 static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   wl_u8 real = WL_P_F32;
-  *d = nothing;
+  *d = wl_domain_nothing;
   for (int i = 0; i < n; i++) {
     const wl_segment *s = &segments[i];
     d->mask |= s->domain.mask;
@@ -237,43 +257,37 @@ static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   }
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types == 0) return WL_P_I8;
-  if (types == WL_M(WL_T_INT)) return int_phys(d);
+  if (types == WL_M(WL_T_INT)) return wl_int_phys(d);
   if (types == WL_M(WL_T_REAL)) return real;
   return types == WL_M(WL_T_TEXT) ? WL_P_TEXT : WL_P_ANY;
 }
 
-/* Brings one segment to phys, which holds at least what the segment holds. */
-static wl_status convert(wl_segment *s, wl_u8 phys) {
+wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
+  s->tags = wl_mem_alloc((size_t)s->n_rows);
+  if (!s->tags) return WL_NOMEM;
+  wl_u64 *data = s->data;
+  for (wl_i32 i = 0; i < s->n_rows; i++) {
+    bool ok = !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
+    s->tags[i] = ok ? tag : WL_T_NULL;
+    if (!ok) data[i] = 0;
+  }
+  return WL_OK;
+}
+
+wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
-  size_t n = (size_t)s->n_rows;
-  void *data = wl_mem_alloc(n * (size_t)wl_phys_width(phys));
+  size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
+  wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
+  void *data = wl_mem_alloc(n_bytes);
   if (!data) return WL_NOMEM;
-  for (wl_i32 i = 0; i < s->n_rows;) { /* through a few wide values at a time */
-    wl_u64 v[512];
-    wl_i32 k = 0;
-    void *at = (wl_u8 *)data + (size_t)i * (size_t)wl_phys_width(phys);
-    for (; k < 512 && i < s->n_rows; k++, i++) v[k] = get(s->data, s->phys, i);
-    put(at, phys, v, k);
-  }
-  if (phys == WL_P_ANY) {
-    wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
-    s->tags = wl_mem_alloc(n);
-    if (!s->tags) {
-      wl_mem_free(data);
-      return WL_NOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-      bool ok = !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
-      s->tags[i] = ok ? tag : WL_T_NULL;
-      if (!ok) ((wl_u64 *)data)[i] = 0;
-    }
-  } else if (s->n_nulls == s->n_rows) {
-    memset(data, 0, n * (size_t)wl_phys_width(phys));
-  }
+  if (s->n_nulls == s->n_rows)
+    memset(data, 0, n_bytes);
+  else
+    wl_phys_copy(data, phys, s->data, s->phys, s->n_rows);
   wl_mem_free(s->data);
   s->data = data;
   s->phys = phys;
-  return WL_OK;
+  return phys == WL_P_ANY ? wl_segment_tag(s, tag) : WL_OK;
 }
 
 typedef struct convert_job {
@@ -285,32 +299,28 @@ typedef struct convert_job {
 static void convert_task(void *arg, int worker, long i) {
   convert_job *j = arg;
   (void)worker;
-  if (convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
+  if (wl_segment_convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
 }
 
-wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
-                         wl_error *err) {
-  convert_job job = {.segments = segments};
-  wl_column *c = wl_mem_zalloc(sizeof *c);
-  wl_dict *dict = NULL;
-  *out = NULL;
-  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, small, &dict));
-  if (!atomic_load(&job.failed)) {
-    c->dict = dict;
-    c->phys = job.phys = common_phys(segments, n, &c->domain);
-    if (dict) {
-      c->phys = segments[0].phys;
-      c->domain.lo = nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
-      c->domain.hi = nothing.hi;
-    } else
-      wl_threads_run(n_threads, n, convert_task, &job);
-  }
-  if (atomic_load(&job.failed)) {
-    for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
-    wl_mem_free(segments);
-    wl_dict_free(dict);
-    wl_mem_free(c);
+static void free_all(wl_segment *segments, int n, wl_dict *dict) {
+  for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
+  wl_mem_free(segments);
+  wl_dict_free(dict);
+}
+
+wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **out, wl_error *err) {
+  wl_column *c = *out = wl_mem_zalloc(sizeof *c);
+  if (!c) {
+    free_all(segments, n, dict);
     return wl_nomem(err);
+  }
+  c->dict = dict;
+  c->phys = common_phys(segments, n, &c->domain);
+  if (n) c->phys = segments[0].phys;
+  if (dict) {
+    c->domain.lo =
+        wl_domain_nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+    c->domain.hi = wl_domain_nothing.hi;
   }
   atomic_init(&c->refs, 1);
   c->id = wl_column_new_id();
@@ -322,6 +332,21 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small,
   }
   c->n_tablets = n;
   c->segments = segments;
-  *out = c;
   return WL_OK;
+}
+
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
+                         wl_error *err) {
+  convert_job job = {.segments = segments};
+  wl_dict *dict = NULL;
+  wl_domain all;
+  *out = NULL;
+  atomic_init(&job.failed, wl_dict_join(segments, n, n_threads, small, &dict) != WL_OK);
+  if (!atomic_load(&job.failed) && !dict) {
+    job.phys = common_phys(segments, n, &all);
+    wl_threads_run(n_threads, n, convert_task, &job);
+  }
+  if (!atomic_load(&job.failed)) return wl_column_of(segments, n, dict, out, err);
+  free_all(segments, n, dict);
+  return wl_nomem(err);
 }

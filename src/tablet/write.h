@@ -22,8 +22,14 @@ typedef struct wl_violation {
 
 /* ---- one row */
 
+/* Empties the scratch: texts that were made for the row before are gone. */
+void wl_row_begin(wl_tablets *t);
+/* The row that has these values in the columns of a key (values[] by column). */
+wl_status wl_row_find_key(wl_tablets *t, int key, const wl_val *values, wl_i64 rowid, bool *found,
+                          wl_i64 *out, wl_error *err) WL_MUST;
+
 /* Brings values[0..n_cols) to the columns' affinities (new text lives in the table's scratch, until
-** the next call), then NOT NULL, then CHECK. The rowid's column is not looked at here. */
+** wl_row_begin), then NOT NULL, then CHECK. The rowid's column is not looked at here. */
 wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, wl_violation *out,
                        wl_error *err) WL_MUST;
 /* NOT NULL columns whose value is NULL get their default, as OR REPLACE has it. Before _check. */
@@ -42,17 +48,17 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
 /* Changes the row at old, which is there, to (rowid, values); checked as for put. */
 wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *values,
                         wl_error *err) WL_MUST;
-/* The row at a rowid; texts live in the table's scratch until the next call. */
+/* The row at a rowid; texts live in the table's scratch until wl_row_begin. */
 wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found,
                      wl_error *err) WL_MUST;
 
 /* ---- in bulk. WL_NOT_TAKEN, with nothing written: do it row by row. */
 
 /* Appends n_rows rows. cols[i] is the column of n_rows values for column i (the INTEGER PRIMARY
-*KEY's
-** is not looked at; it may be NULL); rowids rise and lie above all that is in tablets, live or
-** dead, and in the delta; or NULL: first, first + 1, …. Values need not have the columns'
-*affinities yet. */
+ *KEY's
+ ** is not looked at; it may be NULL); rowids rise and lie above all that is in tablets, live or
+ ** dead, and in the delta; or NULL: first, first + 1, …. Values need not have the columns'
+ *affinities yet. */
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
                          wl_i64 first, int n_threads, wl_error *err) WL_MUST;
 /* Sets columns set[0..n_set) of rows rowids[0..n), which rise and are all there, to the values of

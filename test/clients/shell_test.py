@@ -11,6 +11,7 @@ expected text at the end.
 """
 import os
 import pty
+import random
 import re
 import select
 import shutil
@@ -497,6 +498,157 @@ def test_interrupt():
     report("SIGINT in a script", results[0] == results[1], f"  {results}\n")
 
 
+IMPORTS = r"""
+.mode csv
+.import -v d.csv d
+.import e.csv e
+.import bom.csv bom
+select * from d; select * from e;
+select * from bom;
+.import nofile q
+.import --skip 1 --csv -v -v d.csv d
+.import --skip 9 --csv d.csv d
+.import --schema temp d.csv q
+.import --schema nosuch d.csv q
+.import --csv e.csv t
+.separator ab
+.import d.csv d
+.separator ""
+.import d.csv d
+.separator | ""
+.import d.csv d
+create table u(a unique, b);
+.mode list
+.import --csv e.csv u
+.import --csv -v e.csv u
+.import --csv -v empty.db z
+.import --csv "|echo 1,2; echo 7,8" u
+.import --csv e.csv v
+.import --ascii a.txt asc
+.mode ascii
+.import a.txt asc2
+.import a.txt asc2
+.mode quote
+select * from asc; select * from asc2;
+create table n(a integer, b real, c numeric, d blob not null, e check(e <> 'x'), f default 5);
+.import --csv n.csv n
+select *, typeof(a), typeof(b), typeof(c), typeof(d) from n;
+begin;
+.import --csv n.csv n
+rollback;
+select count(*) from n;
+.schema
+"""
+
+
+def import_files(d):
+    files = {
+        "d.csv": b"a,b,A,,\n1,2,3,4,5\n",
+        "e.csv": b'x,y\r\n1,2\r\n3\n4,5,6\n"a""b","c\nd"\r\n"un"esc,2\n\n,\nnul\x00cut,"q\x00q"\nq"q,""\nlast,"unterm',
+        "bom.csv": b"\xef\xbb\xbfp,q\n1,",
+        "a.txt": b"p\x1fq\x1e1\x1f2\x1e\x1fx\x1e\"3\x1f4\x1fmore\x1e",
+        "n.csv": b'1,2,3,4,5\n 1 ,"2.50",1e3,,x\nx,y,z,0x1,\n9223372036854775808,1,007,1,1,1\n',
+    }
+    for name, data in files.items():
+        with open(os.path.join(d, name), "wb") as f:
+            f.write(data)
+
+
+def run_import(program, d, text, **more):
+    p = subprocess.run(["shell"], executable=program, input=text.encode(), cwd=d, capture_output=True, timeout=120,
+                       env={"HOME": d, "PATH": os.environ["PATH"], **more})
+    return p.returncode, p.stdout, p.stderr
+
+
+def test_import_tablets(rng):
+    """Into a tablet table goes what goes into an ordinary one, in bulk or row by row."""
+    def decimal():
+        n = rng.randrange(1, 19)
+        digits = "".join(rng.choices("0123456789", k=n))
+        at = rng.randrange(0, n + 1)
+        return rng.choice(["", "-"]) + digits[:at] + rng.choice([".", ".", ""]) + digits[at:]
+
+    odd = ["", "-0.0", "1e5", " 7 ", "0x10", "x", ".5", "5.", "-", "9223372036854775807", "1e400", "0.1", "é", "-0", "+3"]
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "n.csv"), "w") as f:
+            for i in range(150000):
+                values = [decimal() if rng.random() < 0.97 else rng.choice(odd) for _ in range(5)]
+                f.write(",".join([str(i * 2 + 5)] + values[:rng.choice([5, 5, 5, 5, 4])]) + "\n")
+        with open(os.path.join(d, "more.csv"), "w") as f:
+            f.write("900001,1,2,3,4,5\n5,1,2,3,4,5\nx,1,2,3,4,5\n900003,,a,b,c,d\n")
+        for columns in ("id integer primary key, a integer, b real, c numeric, d text, e",
+                        "id, a integer, b real, c numeric, d text, e",
+                        "id unique, a integer not null, b real check(b is not 7), c numeric, d text, e"):
+            text = (f"create table o({columns});\ncreate virtual table t using tablet({columns});\n"
+                    ".import --csv n.csv o\n.import --csv more.csv o\n.print --\n.import --csv n.csv t\n.import --csv more.csv t\n"
+                    "select count(*), sum(rowid) from o; select count(*), sum(rowid) from t;\n"
+                    "select o.rowid, o.*, t.* from o left join t on t.rowid = o.rowid where o.id is not t.id or o.a is not t.a or "
+                    "o.b is not t.b or o.c is not t.c or o.d is not t.d or o.e is not t.e or typeof(o.a) <> typeof(t.a) or "
+                    "typeof(o.b) <> typeof(t.b) or typeof(o.c) <> typeof(t.c) or typeof(o.d) <> typeof(t.d) limit 5;\n")
+            rc, out, err = run_import(OURS, d, text)
+            lines = out.decode().split("\n")
+            errors = err.decode().replace("t.id", "o.id").split("\n")[:-1]
+            same = lines[0] == "--" and lines[1] == lines[2] and len(lines) == 4
+            half = len(errors) // 2
+            report(f"import: a tablet table ({columns[:10]}…)", same and len(errors) % 2 == 0 and errors[:half] == errors[half:],
+                   f"  {lines[:8]}\n  {errors[:5]} {errors[half:half + 5]}\n")
+
+
+def test_import():
+    """.import: what sqlite3 says and stores, whatever the number of threads and size of windows."""
+    with tempfile.TemporaryDirectory() as d:
+        make_files(d)
+        import_files(d)
+        want = run_import(ORACLE, d, IMPORTS)
+        for cut in ("1,1000000", "4,64", "3,7", "64,1"):
+            got = run_import(OURS, d, IMPORTS, WARPLITE_IMPORT=cut)
+            report(f"import: as sqlite3, cut {cut}", got == want, f"  {want!r}\n  {got!r}\n")
+        expect("ours: .import without arguments", [], ".import\n", rc=1, err="",
+               out=r"ERROR: missing FILE argument. Usage:\n\.import .*--skip N.*")
+    rng = random.Random(7)
+    pieces = ['"', '""', ",", "\n", "\r\n", "a", "bc", "\r", "1.5", '"x"', '"y,\nz"', "\n", ",", "é"]
+    for weights in ([6, 1, 6, 5, 1, 4, 4, 1, 2, 2, 1, 3, 3, 1], [0, 0, 6, 5, 1, 4, 4, 0, 2, 5, 4, 3, 3, 1]):
+        with tempfile.TemporaryDirectory() as d:
+            text = ".mode quote\n"
+            for i in range(60):
+                data = "".join(rng.choices(pieces, weights, k=rng.randrange(1, 120)))
+                with open(os.path.join(d, f"{i}.csv"), "wb") as f:
+                    f.write(data.encode())
+                text += f"create table t{i}(a,b,c);\n.import --csv -v {i}.csv t{i}\nselect * from t{i};\n"
+                text += f".import --csv --skip 1 {i}.csv made{i}\n.schema made{i}\n"
+            want = run_import(ORACLE, d, text)
+            for cut in ("1,1000000", "5,16", "16,50", "3,200"):
+                got = run_import(OURS, d, text, WARPLITE_IMPORT=cut)
+                report(f"import: 60 random files, cut {cut}", got == want, f"  {want!r:.3000}\n  {got!r:.3000}\n")
+    test_import_tablets(rng)
+    with tempfile.TemporaryDirectory() as d:  # larger than a window, and a field larger than that
+        with open(os.path.join(d, "big.csv"), "w") as f:
+            f.write("id,name,text\n")
+            for i in range(300000):
+                f.write(f'{i},name {i % 97},"said ""{i}"" on\nline {i}"\n')
+            f.write('-1,long,"' + "x" * 3000000 + '"\n')
+        text = ".import --csv -v big.csv t\nselect count(*), sum(id), sum(length(text)), max(text) > 'said', min(name) from t;\n"
+        want = run_import(ORACLE, d, text)
+        got = [run_import(OURS, d, text, **more) for more in ({}, {"WARPLITE_IMPORT": "3,1000000"})]
+        report("import: a large file", got == [want, want], f"  {want!r:.500}\n  {got!r:.1000}\n")
+
+        t = Terminal(d, ["i.db"], WARPLITE_PROGRESS="0", WARPLITE_IMPORT="2,100000")
+        t.wait_for("warplite> ")
+        t.send(".import --csv big.csv t\r")
+        shown = t.wait_for("loading t [") and t.wait_for(" %")
+        t.send("\x03")
+        report("import: Ctrl-C", shown and t.wait_for("Error: interrupted") and t.wait_for("warplite> "))
+        t.send("select count(*) from sqlite_schema;\r")
+        report("import: Ctrl-C undoes it all", t.wait_for("\r\n0\r\n"))
+        t.send("\x04")
+        t.close()
+        t = Terminal(d, ["i.db", ".import --csv big.csv t", "select count(*) from t"], WARPLITE_PROGRESS="0",
+                     WARPLITE_IMPORT="2,1000000")
+        report("import: the bar is shown and wiped out",
+               t.wait_for("loading t [") and t.wait_for("\r\x1b[K") and t.wait_for("300001"))
+        t.close()
+
+
 def test_manual():
     """Every option of -help and every command of .help is in the manual page."""
     manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/warplite.1")
@@ -563,6 +715,8 @@ def main():
         test_manual()
     if not word or word == "terminal":
         test_terminal()
+    if not word or word == "import":
+        test_import()
     if not word or word == "progress":
         test_progress()
     if not word or word == "signal":

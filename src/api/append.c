@@ -1,0 +1,109 @@
+/*
+** warplite_append(): the rows of an Arrow stream into a tablet table. Each array of the stream is
+** given to the table by a statement of its own, all of them inside one savepoint.
+*/
+#include "api/conn.h"
+#include "tablet/append.h"
+#include "warplite.h"
+#include <stdio.h>
+#include <string.h>
+
+static int fail(wl_conn *c, int rc, const char *text) {
+  snprintf(c->errmsg, sizeof c->errmsg, "%s", text);
+  return rc;
+}
+
+/* Appends all arrays through the statement. */
+static int append_all(wl_conn *c, sqlite3_stmt *stmt, struct ArrowArrayStream *in) {
+  struct ArrowSchema schema = {0};
+  struct ArrowArray rows = {0};
+  int rc = SQLITE_OK;
+  if (in->get_schema(in, &schema)) {
+    const char *why = in->get_last_error ? in->get_last_error(in) : NULL;
+    return fail(c, SQLITE_ERROR, why ? why : "the stream has no schema");
+  }
+  while (!rc) {
+    if (in->get_next(in, &rows)) {
+      const char *why = in->get_last_error ? in->get_last_error(in) : NULL;
+      rc = fail(c, SQLITE_ERROR, why ? why : "the stream failed");
+      break;
+    }
+    if (!rows.release) break;
+    wl_append a = {&schema, &rows, c->set.threads, WL_OK};
+    rc = sqlite3_bind_pointer(stmt, 1, &a, WL_APPEND_TYPE, NULL);
+    if (!rc) {
+      sqlite3_step(stmt);
+      rc = sqlite3_reset(stmt);
+    }
+    if (rc) fail(c, rc, sqlite3_errmsg(c->db));
+    if (a.status == WL_NOT_TAKEN) rc = SQLITE_CONSTRAINT;
+    sqlite3_bind_null(stmt, 1);
+    rows.release(&rows);
+  }
+  if (schema.release) schema.release(&schema);
+  return rc;
+}
+
+/* The database that a name without one is found in; "" if there is none. */
+static int find_schema(sqlite3 *db, const char *table, char *out, int n) {
+  sqlite3_stmt *stmt = NULL;
+  int rc = sqlite3_prepare_v2(db,
+                              "SELECT schema FROM pragma_table_list WHERE name = ? COLLATE NOCASE "
+                              "ORDER BY schema <> 'temp', schema <> 'main'",
+                              -1, &stmt, NULL);
+  *out = 0;
+  if (rc) return rc;
+  sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+  if (sqlite3_step(stmt) == SQLITE_ROW)
+    sqlite3_snprintf(n, out, "%s", sqlite3_column_text(stmt, 0));
+  return sqlite3_finalize(stmt);
+}
+
+int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
+                    struct ArrowArrayStream *in) {
+  wl_error err = {0};
+  sqlite3_stmt *stmt = NULL;
+  char *sql = NULL, schema[128];
+  bool saved = false, alone = false;
+  if (!db || !zTable || !in || !in->release) return SQLITE_MISUSE;
+  int rc = warplite_enable(db);
+  if (rc) return rc;
+  sqlite3_mutex_enter(sqlite3_db_mutex(db));
+  wl_conn *c = wl_conn_get(db, &err);
+  if (!c) {
+    rc = SQLITE_NOMEM;
+    goto done;
+  }
+  /* The hidden column is named as the table: to prepare this connects the table, too. */
+  if (!zSchema) {
+    rc = find_schema(db, zTable, schema, sizeof schema);
+    if (rc) fail(c, rc, sqlite3_errmsg(db));
+    if (rc) goto done;
+    zSchema = schema;
+  }
+  sql = sqlite3_mprintf("INSERT INTO \"%w\".\"%w\"(\"%w\") VALUES(?)", zSchema, zTable, zTable);
+  rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+  if (rc || !wl_tablets_find(db, zSchema, zTable)) {
+    rc = fail(c, SQLITE_NOTFOUND, "warplite_append: it is no tablet table");
+    goto done;
+  }
+  alone = sqlite3_get_autocommit(db) != 0;
+  rc = sqlite3_exec(db, "SAVEPOINT warplite_append", NULL, NULL, NULL);
+  saved = !rc;
+  if (!rc) rc = append_all(c, stmt, in);
+  sqlite3_finalize(stmt);
+  stmt = NULL;
+  if (!rc) {
+    rc = sqlite3_exec(db, "RELEASE warplite_append", NULL, NULL, NULL);
+    if (rc) fail(c, rc, sqlite3_errmsg(db));
+  }
+  if (rc && saved && !sqlite3_get_autocommit(db))
+    sqlite3_exec(db, alone ? "ROLLBACK" : "ROLLBACK TO warplite_append; RELEASE warplite_append",
+                 NULL, NULL, NULL);
+done:
+  sqlite3_finalize(stmt);
+  sqlite3_free(sql);
+  sqlite3_mutex_leave(sqlite3_db_mutex(db));
+  in->release(in);
+  return rc;
+}

@@ -1,0 +1,107 @@
+/*
+** Reading separated text for .import: a file becomes windows of whole records, each parsed by
+** all cores. It stands before import.c, which puts the records into a table.
+**
+** A window is cut into as many parts as there are threads. Where a part's first record begins
+** is guessed (by the parity of the quotes before it), all parts are parsed at once, and then
+** each guess is compared with where the part before really ended: a wrong one is parsed again.
+**
+** Invariants:
+** 1. What comes out does not depend on the number of threads or the size of windows: it is what
+**    one reader, going byte by byte from the beginning, would give.
+** 2. A cell points into its window, or into its part's own texts; it lives until the window is
+**    filled again.
+** 3. The parser writes nothing on the terminal: what it has to say are notes, in order.
+*/
+#ifndef WL_CSV_H
+#define WL_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct wl_csv_cell {
+  const char *z; /* NULL: no value */
+  size_t n;
+} wl_csv_cell;
+
+typedef enum wl_csv_kind {
+  CSV_UNESCAPED,    /* a quote inside a quoted field */
+  CSV_UNTERMINATED, /* a quoted field that the file ends in */
+  CSV_FEW,          /* a record with fewer fields than columns */
+  CSV_MANY          /* or more */
+} wl_csv_kind;
+
+typedef struct wl_csv_note {
+  size_t row;  /* of the part; it comes before the row is inserted */
+  size_t line; /* from the part's first one */
+  wl_csv_kind kind;
+  int found; /* fields */
+} wl_csv_note;
+
+typedef struct wl_csv_text {
+  struct wl_csv_text *next;
+  size_t used, size;
+  char bytes[];
+} wl_csv_text;
+
+typedef struct wl_csv_part {
+  wl_csv_cell *cells; /* n_rows × the reader's n_cols */
+  size_t *lines;      /* where each row begins, from the part's first line */
+  size_t n_rows, size_rows;
+  wl_csv_note *notes;
+  size_t n_notes, size_notes;
+  wl_csv_text *texts; /* fields that do not stand in the file as they are */
+  size_t first_line;  /* in the file, from 1 */
+  size_t n_lines;
+  const char *begin, *limit; /* its share of the window */
+  const char *start, *end;   /* its records; start is a guess at first */
+  size_t n_quotes;
+  bool cut_off; /* the window ended inside its last record */
+  bool no_memory;
+} wl_csv_part;
+
+typedef struct wl_csv_window {
+  char *bytes;
+  size_t n, size;
+  wl_csv_part *parts;
+  int n_parts;
+  bool last;
+  size_t offset; /* of the window's end in the file */
+} wl_csv_window;
+
+typedef struct wl_csv {
+  FILE *in;
+  char col_sep, row_sep;
+  bool quotes;     /* CSV; else ascii: fields are taken as they are */
+  bool skip_blank; /* records whose first field is empty are none */
+  int n_cols;      /* how many cells a row has */
+  int n_threads;
+  size_t window_bytes, least_part;
+  size_t line;   /* of the next record */
+  size_t n_read; /* bytes of the file so far */
+  char *rest;    /* read, and not given out yet */
+  size_t n_rest, size_rest;
+  bool at_end, begun;
+  wl_csv_window window[2];
+  volatile bool *stop; /* set: read no more; or NULL */
+} wl_csv;
+
+void wl_csv_open(wl_csv *r, FILE *in, char col_sep, char row_sep, bool quotes);
+void wl_csv_close(wl_csv *r);
+
+/* One record, read by this thread alone: for headers and what is skipped. Its cells, n of them,
+** are the part's. false: the file has no more, or there is no memory (part->no_memory). */
+bool wl_csv_one(wl_csv *r, wl_csv_part *part, int *n);
+/* Done with it: what it was in the file is gone over. */
+void wl_csv_taken(wl_csv *r, const wl_csv_part *part);
+void wl_csv_free_part(wl_csv_part *part);
+
+/* The next records into window w (0 or 1); false: out of memory. */
+bool wl_csv_fill(wl_csv *r, int w);
+
+/* columns.c: the records of a window as an Arrow stream, the caller's; false: out of memory. */
+struct ArrowArrayStream;
+bool wl_columns_of(const wl_csv_window *w, int n_cols, int n_threads, struct ArrowArrayStream *out);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+** Rows that stand for changes already made: see dmlrow.h. The rewrite's source (api/dml_vtab.c)
+** makes the values, the module's xUpdate reads them.
+*/
+#include "tablet/dmlrow.h"
+#include <pthread.h>
+
+static const char pointer_type[] = "warplite_dml";
+
+/* Runs whose rows are told by a number. A connection may go from thread to thread, so it is one
+** list for all. */
+static wl_dmlrun *runs;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+wl_status wl_dmlrun_open(wl_dmlrun *r, sqlite3 *db, wl_error *err) {
+  (void)err;
+  *r = (wl_dmlrun){.db = db, .last_rowid = sqlite3_last_insert_rowid(db)};
+  sqlite3_randomness((int)sizeof r->token, &r->token);
+  r->token &= ~(wl_i64)3;
+  pthread_mutex_lock(&lock);
+  r->next = runs;
+  runs = r;
+  pthread_mutex_unlock(&lock);
+  return WL_OK;
+}
+
+void wl_dmlrun_close(wl_dmlrun *r) {
+  if (!r->db) return;
+  pthread_mutex_lock(&lock);
+  wl_dmlrun **at = &runs;
+  while (*at && *at != r) at = &(*at)->next;
+  if (*at) *at = r->next;
+  pthread_mutex_unlock(&lock);
+  r->db = NULL;
+}
+
+void wl_dmlrun_point(wl_dmlrun *r, sqlite3_context *ctx) {
+  sqlite3_result_pointer(ctx, r, pointer_type, NULL);
+}
+
+void wl_dmlrun_number(wl_dmlrun *r, sqlite3_context *ctx) {
+  sqlite3_result_int64(ctx, r->token | r->kind);
+}
+
+static wl_dmlrun *find(sqlite3 *db, wl_i64 token) {
+  pthread_mutex_lock(&lock);
+  wl_dmlrun *r = runs;
+  while (r && (r->db != db || r->token != token)) r = r->next;
+  pthread_mutex_unlock(&lock);
+  return r;
+}
+
+bool wl_dmlrow_read(sqlite3 *db, sqlite3_value **argv, sqlite3_value *v, int *rc,
+                    sqlite3_int64 *rowid, const char **text) {
+  wl_dmlrun *r = sqlite3_value_pointer(v, pointer_type);
+  int kind = 0;
+  if (r) {
+    kind = r->kind;
+    *rowid = r->rowid;
+  } else if (sqlite3_value_type(v) == SQLITE_INTEGER) {
+    wl_i64 token = sqlite3_value_int64(v);
+    r = find(db, token & ~(wl_i64)3);
+    kind = (int)(token & 3);
+    if (r) *rowid = sqlite3_value_int64(argv[1]);
+  }
+  if (!r) return false;
+  *rc = kind == WL_DMLROW_FAILS ? r->code : SQLITE_OK;
+  *text = r->text;
+  if (kind == WL_DMLROW_NEW)
+    r->last_rowid = *rowid;
+  else
+    *rowid = r->last_rowid;
+  return true;
+}

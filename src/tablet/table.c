@@ -1,0 +1,456 @@
+/*
+** The directory of a tablet table, its shadow tables, and when what is in memory is still true.
+** See table.h.
+*/
+#include "base/mem.h"
+#include "tablet/table_impl.h"
+#include "vm/conv.h"
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+  ZONE_BYTES = 72, /* of one column in a directory row */
+  FOLD_AT = 32768  /* rows in the delta, or gone, at a commit */
+};
+
+/* ---- all open tables of the process: found by connection and name */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wl_tablets *open_tables;
+
+wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
+  pthread_mutex_lock(&lock);
+  wl_tablets *t = open_tables;
+  while (t && (t->db != db || sqlite3_stricmp(t->schema, schema) != 0 ||
+               sqlite3_stricmp(t->name, name) != 0))
+    t = t->next;
+  pthread_mutex_unlock(&lock);
+  return t;
+}
+
+void wl_tablets_set_name(wl_tablets *t, char *name) {
+  pthread_mutex_lock(&lock);
+  wl_mem_free(t->name);
+  t->name = name;
+  pthread_mutex_unlock(&lock);
+}
+
+const wl_decl *wl_tablets_decl(const wl_tablets *t) {
+  return t->decl;
+}
+const char *wl_tablets_name(const wl_tablets *t) {
+  return t->name;
+}
+const char *wl_tablets_schema(const wl_tablets *t) {
+  return t->schema;
+}
+sqlite3 *wl_tablets_db(const wl_tablets *t) {
+  return t->db;
+}
+
+/* ---- errors */
+
+const char *wl_tablets_column_name(const wl_tablets *t, int col) {
+  return col == t->n_cols ? "rowid" : t->decl->cols[col].name;
+}
+
+wl_status wl_tablets_error(wl_tablets *t, int rc, wl_error *err) {
+  if ((rc & 0xff) == SQLITE_NOMEM) return wl_nomem(err);
+  return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(t->db));
+}
+
+wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *err, const char *fmt,
+                             ...) {
+  char what[200], where[160] = "", which[48] = "";
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  if (col >= 0) snprintf(where, sizeof where, ", column %.100s", wl_tablets_column_name(t, col));
+  if (tablet >= 0) snprintf(which, sizeof which, ", tablet %lld", (long long)tablet);
+  return wl_fail(err, WL_CORRUPT, "table %.100s%s%s: %s", t->name, where, which, what);
+}
+
+/* ---- opening and closing */
+
+static wl_status read_format(wl_tablets *t, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_GET, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_text(s, 1, "format", -1, SQLITE_STATIC);
+  int st = sqlite3_step(s);
+  wl_i64 format = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+  if (st != SQLITE_ROW && st != SQLITE_DONE)
+    rc = wl_tablets_error(t, st, err);
+  else if (format > WL_FORMAT)
+    rc = wl_fail(err, WL_ERROR,
+                 "table %.100s is of format %lld, written by a newer warplite; this one reads up "
+                 "to format %d: use a newer warplite",
+                 t->name, (long long)format, WL_FORMAT);
+  else if (format < 1)
+    rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
+  sqlite3_reset(s);
+  return rc;
+}
+
+wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
+                          const char *const *args, int n_args, wl_tablets **out, wl_error *err) {
+  wl_tablets *t = wl_mem_zalloc(sizeof *t);
+  *out = NULL;
+  if (!t) return wl_nomem(err);
+  t->db = db;
+  t->values.max_text = (wl_u64)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
+  t->values.fault = &t->fault;
+  wl_arena_init(&t->arena);
+  t->schema = wl_mem_strdup(schema);
+  t->name = wl_mem_strdup(name);
+  wl_status rc = t->schema && t->name ? WL_OK : wl_nomem(err);
+  if (!rc) rc = wl_declare(&t->arena, args, n_args, &t->decl, err);
+  if (!rc) {
+    t->n_cols = t->decl->n_cols;
+    t->keys = wl_mem_zalloc(((size_t)t->decl->n_keys * WL_KEY_N + 1) * sizeof *t->keys);
+    t->dicts = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof(wl_dict_box *));
+    t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
+    if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
+  }
+  if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
+  if (!rc && create) rc = wl_tablets_create(t, err);
+  if (!rc && !create) rc = read_format(t, err);
+  if (rc) {
+    wl_tablets_close(t);
+    return rc;
+  }
+  pthread_mutex_lock(&lock);
+  t->next = open_tables;
+  open_tables = t;
+  pthread_mutex_unlock(&lock);
+  *out = t;
+  return WL_OK;
+}
+
+static void free_directory(wl_tablets *t) {
+  for (int i = 0; i < t->n_tablets; i++) {
+    wl_mem_free(t->tablets[i].dead);
+    wl_mem_free(t->tablets[i].zones);
+  }
+  t->n_tablets = 0;
+}
+
+void wl_tablets_close(wl_tablets *t) {
+  if (!t) return;
+  pthread_mutex_lock(&lock);
+  for (wl_tablets **at = &open_tables; *at; at = &(*at)->next) {
+    if (*at == t) {
+      *at = t->next;
+      break;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  if (t->decl) wl_tablets_quiet(t);
+  wl_held_clear(t);
+  free_directory(t);
+  wl_mem_free(t->tablets);
+  for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
+  wl_mem_free(t->dicts);
+  wl_mem_free(t->keys);
+  wl_mem_free(t->old_row);
+  wl_checker_close(t->checker);
+  wl_conv_give(t->values.conv);
+  wl_scratch_close(&t->values);
+  wl_mem_free(t->schema);
+  wl_mem_free(t->name);
+  wl_arena_close(&t->arena);
+  wl_mem_free(t);
+}
+
+/* ---- the directory */
+
+static wl_u64 new_version(void) {
+  static atomic_ullong last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
+static void put64(wl_u8 *p, wl_u64 v) {
+  memcpy(p, &v, 8);
+}
+static wl_u64 get64(const wl_u8 *p) {
+  wl_u64 v;
+  memcpy(&v, p, 8);
+  return v;
+}
+
+static wl_u64 directory_sum(const wl_tablet *a, const wl_u8 *head, size_t n_head) {
+  XXH3_state_t s;
+  wl_u64 first[5] = {(wl_u64)a->id, (wl_u64)a->lo, (wl_u64)a->hi, (wl_u64)a->n_rows,
+                     (wl_u64)a->n_dead};
+  XXH3_64bits_reset(&s);
+  XXH3_64bits_update(&s, first, sizeof first);
+  XXH3_64bits_update(&s, head, n_head);
+  if (a->dead) XXH3_64bits_update(&s, a->dead, (size_t)(a->n_rows + 7) / 8);
+  return XXH3_64bits_digest(&s);
+}
+
+static void write_zone(const wl_zone *z, wl_u8 *p) {
+  wl_u32 small[2] = {z->n_bytes, (wl_u32)z->n_nulls};
+  memset(p, 0, ZONE_BYTES);
+  put64(p, z->sum);
+  memcpy(p + 8, small, 8);
+  p[16] = z->domain.mask;
+  p[17] = z->coded;
+  put64(p + 24, (wl_u64)z->domain.lo);
+  put64(p + 32, (wl_u64)z->domain.hi);
+  put64(p + 40, wl_f64_bits(z->domain.flo));
+  put64(p + 48, wl_f64_bits(z->domain.fhi));
+  put64(p + 56, z->t_lo);
+  put64(p + 64, z->t_hi);
+}
+
+static void read_zone(const wl_u8 *p, wl_zone *z) {
+  wl_u32 small[2];
+  memset(z, 0, sizeof *z);
+  z->sum = get64(p);
+  memcpy(small, p + 8, 8);
+  z->n_bytes = small[0];
+  z->n_nulls = (wl_i32)small[1];
+  z->domain.mask = p[16];
+  z->coded = p[17] != 0;
+  z->domain.lo = (wl_i64)get64(p + 24);
+  z->domain.hi = (wl_i64)get64(p + 32);
+  z->domain.flo = wl_as_f64(get64(p + 40));
+  z->domain.fhi = wl_as_f64(get64(p + 48));
+  z->t_lo = get64(p + 56);
+  z->t_hi = get64(p + 64);
+}
+
+wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) {
+  sqlite3_stmt *s;
+  size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
+  wl_u8 *head = wl_mem_alloc(n_head);
+  if (!head) return wl_nomem(err);
+  for (int i = 0; i <= t->n_cols; i++) write_zone(&a->zones[i], head + (size_t)i * ZONE_BYTES);
+  wl_status rc = wl_tablets_stmt(t, WL_SH_TABLET_PUT, &s, err);
+  if (!rc) {
+    sqlite3_bind_int64(s, 1, a->id);
+    sqlite3_bind_int64(s, 2, a->lo);
+    sqlite3_bind_int64(s, 3, a->hi);
+    sqlite3_bind_int(s, 4, a->n_rows);
+    sqlite3_bind_int(s, 5, a->n_dead);
+    sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
+    if (a->dead)
+      sqlite3_bind_blob64(s, 7, a->dead, (sqlite3_uint64)(a->n_rows + 7) / 8, SQLITE_STATIC);
+    else
+      sqlite3_bind_null(s, 7);
+    sqlite3_bind_int64(s, 8, (wl_i64)directory_sum(a, head, n_head));
+    rc = wl_tablets_run(t, s, err);
+    sqlite3_clear_bindings(s);
+  }
+  wl_mem_free(head);
+  return rc;
+}
+
+wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) {
+  if (t->n_tablets == t->size_tablets) {
+    int size = t->size_tablets ? t->size_tablets * 2 : 16;
+    wl_tablet *p =
+        wl_mem_realloc(t->tablets, (size_t)t->n_tablets * sizeof *p, (size_t)size * sizeof *p);
+    if (!p) return wl_nomem(err);
+    t->tablets = p;
+    t->size_tablets = size;
+  }
+  wl_zone *zones = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *zones);
+  if (!zones) return wl_nomem(err);
+  memmove(&t->tablets[i + 1], &t->tablets[i], (size_t)(t->n_tablets - i) * sizeof *t->tablets);
+  memset(&t->tablets[i], 0, sizeof *t->tablets);
+  t->tablets[i].zones = zones;
+  t->n_tablets++;
+  return WL_OK;
+}
+
+static int bits_set(const wl_u8 *p, size_t n) {
+  int k = 0;
+  for (size_t i = 0; i < n; i++) k += __builtin_popcount(p[i]);
+  return k;
+}
+
+/* One row of t_tablet, checked. */
+static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
+  int i = t->n_tablets;
+  wl_status rc = wl_put_room(t, i, err);
+  if (rc) return rc;
+  wl_tablet *a = &t->tablets[i];
+  a->id = sqlite3_column_int64(s, 0);
+  a->lo = sqlite3_column_int64(s, 1);
+  a->hi = sqlite3_column_int64(s, 2);
+  a->n_rows = sqlite3_column_int(s, 3);
+  a->n_dead = sqlite3_column_int(s, 4);
+  const wl_u8 *head = sqlite3_column_blob(s, 5);
+  size_t n_head = (size_t)sqlite3_column_bytes(s, 5);
+  const wl_u8 *dead = sqlite3_column_blob(s, 6);
+  size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
+  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || a->n_rows < 1 ||
+      a->n_rows > WL_TABLET_ROWS || a->n_dead < 0 || a->n_dead > a->n_rows || a->lo > a->hi ||
+      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 ||
+      n_dead != (a->n_dead ? (size_t)(a->n_rows + 7) / 8 : 0))
+    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
+  if (dead) {
+    a->dead = wl_mem_alloc(n_dead);
+    if (!a->dead) return wl_nomem(err);
+    memcpy(a->dead, dead, n_dead);
+  }
+  if (directory_sum(a, head, n_head) != (wl_u64)sqlite3_column_int64(s, 7))
+    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row has another checksum");
+  if (dead && bits_set(dead, n_dead) != a->n_dead)
+    return wl_tablets_corrupt(t, -1, a->id, err, "its delete bitmap has another count");
+  for (int k = 0; k <= t->n_cols; k++) read_zone(head + (size_t)k * ZONE_BYTES, &a->zones[k]);
+  if (a->id > t->last_id) t->last_id = a->id;
+  return WL_OK;
+}
+
+static wl_status read_directory(wl_tablets *t, wl_error *err) {
+  sqlite3_stmt *s;
+  int st;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_TABLETS, &s, err);
+  if (rc) return rc;
+  free_directory(t);
+  t->last_id = 0;
+  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
+  if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
+static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_stmt(t, which, &s, err);
+  if (rc) return rc;
+  if (which == WL_SH_INFO_GET) sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  int st = sqlite3_step(s);
+  *out = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+  if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
+wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
+  unsigned version = 0;
+  wl_i64 state;
+  int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
+  if (st) return wl_tablets_error(t, st, err);
+  bool known = t->loaded && !t->stale;
+  if (known && version == t->data_version) return WL_OK;
+  wl_status rc = read_number(t, WL_SH_INFO_GET, &state, err);
+  if (rc) return rc;
+  if (known && !t->dirty && (wl_u64)state == t->state) {
+    t->data_version = version;
+    return WL_OK;
+  }
+  t->loaded = false;
+  rc = read_directory(t, err);
+  if (!rc) rc = read_number(t, WL_SH_DELTA_COUNT, &t->n_delta, err);
+  if (!rc) rc = read_number(t, WL_SH_GONE_COUNT, &t->n_gone, err);
+  if (!rc) rc = wl_tablets_recheck_dicts(t, err);
+  if (rc) return rc;
+  t->loaded = true;
+  t->stale = false;
+  t->state = (wl_u64)state;
+  t->data_version = version;
+  t->version = new_version();
+  t->layout = new_version();
+  return WL_OK;
+}
+
+void wl_tablets_touch(wl_tablets *t) {
+  t->dirty = true;
+  t->version = new_version();
+}
+
+wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_i64 state;
+  if (!t->dirty) return WL_OK;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc && (t->n_delta >= FOLD_AT || t->n_gone >= FOLD_AT)) rc = wl_tablets_fold(t, err);
+  if (!rc) rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
+  if (rc) return rc;
+  sqlite3_randomness((int)sizeof state, &state);
+  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, state);
+  rc = wl_tablets_run(t, s, err);
+  if (!rc) t->state = (wl_u64)state;
+  return rc;
+}
+
+void wl_tablets_committed(wl_tablets *t) {
+  unsigned version = 0;
+  if (!t->dirty) return;
+  t->dirty = false;
+  if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
+    t->data_version = version;
+  else
+    t->stale = true;
+}
+
+void wl_tablets_rolled_back(wl_tablets *t, bool all) {
+  t->stale = true;
+  if (all) t->dirty = false;
+}
+
+int wl_tablets_count(const wl_tablets *t) {
+  return t->n_tablets;
+}
+const wl_tablet *wl_tablets_at(const wl_tablets *t, int i) {
+  return &t->tablets[i];
+}
+wl_u64 wl_tablets_version(const wl_tablets *t) {
+  return t->version;
+}
+bool wl_tablets_has_delta(const wl_tablets *t) {
+  return t->n_delta || t->n_gone;
+}
+
+/* Rows of the delta that stand in place of a live tablet row. */
+static wl_status count_overriding(wl_tablets *t, wl_i64 *out, wl_error *err) {
+  sqlite3_stmt *s = NULL;
+  int st = SQLITE_DONE;
+  *out = 0;
+  wl_status rc = wl_tablets_scan(t, WL_SH_DELTA_SCAN, WL_I64_MIN, WL_I64_MAX, &s, err);
+  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+    wl_i64 rowid = sqlite3_column_int64(s, 0);
+    wl_i32 slot;
+    int i = wl_tablets_place(t, rowid);
+    if (i < 0 || rowid > t->tablets[i].hi) continue;
+    rc = wl_tablets_slot(t, i, rowid, &slot, err);
+    *out += !rc && slot >= 0 && !wl_tablet_is_dead(&t->tablets[i], slot);
+  }
+  if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  sqlite3_finalize(s);
+  return rc;
+}
+
+wl_i64 wl_tablets_rows(wl_tablets *t, wl_error *err) {
+  wl_i64 n = t->n_delta - t->n_gone, over = 0;
+  if (t->n_delta && count_overriding(t, &over, err)) return -1;
+  for (int i = 0; i < t->n_tablets; i++) n += t->tablets[i].n_rows - t->tablets[i].n_dead;
+  return n - over;
+}
+
+int wl_tablets_place(const wl_tablets *t, wl_i64 rowid) {
+  int lo = -1, hi = t->n_tablets;
+  while (hi - lo > 1) {
+    int mid = lo + (hi - lo) / 2;
+    if (t->tablets[mid].lo <= rowid)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi) {
+  *lo = i == 0 ? WL_I64_MIN : t->tablets[i].lo;
+  *hi = i + 1 < t->n_tablets ? t->tablets[i + 1].lo - 1 : WL_I64_MAX;
+}

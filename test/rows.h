@@ -255,7 +255,8 @@ static inline bool plan_uses_index(sqlite3 *db, const char *sql) {
   char *eqp = must(sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql));
   if (sqlite3_prepare_v2(db, eqp, -1, &st, NULL) == SQLITE_OK)
     while (sqlite3_step(st) == SQLITE_ROW)
-      index |= strstr((const char *)sqlite3_column_text(st, 3), "INDEX") != NULL;
+      index |= strstr((const char *)sqlite3_column_text(st, 3), "INDEX") != NULL &&
+               !strstr((const char *)sqlite3_column_text(st, 3), "VIRTUAL TABLE INDEX 0");
   sqlite3_finalize(st);
   sqlite3_free(eqp);
   return index;

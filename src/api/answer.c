@@ -49,6 +49,7 @@ static wl_status place_table(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_er
   for (int i = 0; i < q->n_cols && exact; i++) missing -= column_of(table, &q->cols[i]) != NULL;
   wl_place_table in = {.n_rows = n,
                        .exact = exact,
+                       .tablets = table->tablets,
                        .share = wl_place_share(q, &t->facts, table),
                        .n_missing = missing,
                        .slow_calls = missing ? 0 : slow_calls(q, table),

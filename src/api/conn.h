@@ -136,6 +136,8 @@ wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 int wl_functions_register(wl_conn *c);
 /* The SQL function warplite_convert(table [, 'tablet' | 'table']). */
 void wl_convert(sqlite3_context *ctx, int n, sqlite3_value **args);
+/* warplite_check(table). */
+void wl_check(sqlite3_context *ctx, int n, sqlite3_value **args);
 int wl_tables_register(wl_conn *c);
 int wl_vtab_register(wl_conn *c);
 

@@ -110,7 +110,7 @@ int wl_functions_register(wl_conn *c) {
   } list[] = {{"warplite_version", 0, fn_version}, {"warplite_reason", 0, fn_reason},
               {"warplite_set", 2, fn_set},         {"warplite_load", 1, fn_load},
               {"warplite_unload", 1, fn_unload},   {"warplite_convert", 1, wl_convert},
-              {"warplite_convert", 2, wl_convert}};
+              {"warplite_convert", 2, wl_convert}, {"warplite_check", 1, wl_check}};
   int rc = SQLITE_OK;
   for (size_t i = 0; i < sizeof list / sizeof *list && !rc; i++)
     rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,

@@ -319,7 +319,9 @@ static void load_line(tree *t, const wl_query_note *note, int s, int parent) {
   wl_actual got = {l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu"};
   line(t, parent,
        say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols),
-           l->by_pages ? "from the file's pages" : "through SQLite",
+           l->tablets    ? "from tablets"
+           : l->by_pages ? "from the file's pages"
+                         : "through SQLite",
            wl_plantree_actual(t->a, &got)));
 }
 

@@ -142,7 +142,10 @@ static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
     return wl_not_taken(err,
                         "LIKE with a parameter: SQLite may yet choose an index, and its order");
   if (sure && !(q->grouped && by_scan)) return WL_OK;
-  rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
+  if (table->tablets && facts->rowid_order) /* their cursors know no other order */
+    rc = wl_scan_rowids(table, &t->arena, &scan, err);
+  else
+    rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
   if (rc == WL_NOT_TAKEN && !by_scan) {
     facts->rowid_order = false; /* then values that are equal must look it, or SQLite runs it */
     return WL_OK;

@@ -11,26 +11,29 @@
 ** Costs in nanoseconds, measured on a two-core machine; only their ratios matter.
 ** SQLite: a row scanned, and each operator of the expressions over it.
 */
-#define COST_ROW   40.0
-#define COST_NODE  11.0
-#define COST_POINT 8000.0
-#define COST_FIND  500.0   /* a row found through an index */
-#define COST_CALL  80.0    /* a function called */
-#define COST_SORT  30.0    /* a row sorted, times log2 of the rows … */
-#define COST_TOP   20.0    /* … but only looked at where LIMIT keeps few */
-#define RANGE      0.25    /* of the rows, where nothing more is known of a range */
-#define CPU_FIXED  70000.0 /* taking a statement: rewriting, compiling, starting */
-#define AGG_FIXED  45000.0 /* asking SQLite whether its aggregates are its own */
-#define CPU_ROW    0.5
-#define CPU_NODE   0.7
-#define CPU_SORT   80.0
-#define CPU_CALL   700.0 /* a row through SQLite's functions, which share a lock */
-#define GPU_FIXED  160000.0
-#define GPU_NODE   0.03
-#define LOAD_ROW   45.0
-#define LOAD_VALUE 28.0
-#define LOAD_USES  8.0  /* a load is expected to serve so many statements … */
-#define LIMIT_SKIP 16.0 /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
+#define COST_ROW    40.0
+#define COST_NODE   11.0
+#define COST_POINT  8000.0
+#define COST_FIND   500.0   /* a row found through an index */
+#define COST_CALL   80.0    /* a function called */
+#define COST_SORT   30.0    /* a row sorted, times log2 of the rows … */
+#define COST_TOP    20.0    /* … but only looked at where LIMIT keeps few */
+#define RANGE       0.25    /* of the rows, where nothing more is known of a range */
+#define CPU_FIXED   70000.0 /* taking a statement: rewriting, compiling, starting */
+#define AGG_FIXED   45000.0 /* asking SQLite whether its aggregates are its own */
+#define CPU_ROW     0.5
+#define CPU_NODE    0.7
+#define CPU_SORT    80.0
+#define CPU_CALL    700.0 /* a row through SQLite's functions, which share a lock */
+#define GPU_FIXED   160000.0
+#define GPU_NODE    0.03
+#define LOAD_ROW    45.0
+#define LOAD_VALUE  28.0
+#define COST_VROW   200.0  /* a row that SQLite gets from a tablet table … */
+#define COST_VFIND  3000.0 /* … or finds there by its key */
+#define LOAD_TABLET 4.0    /* a value of one */
+#define LOAD_USES   8.0    /* a load is expected to serve so many statements … */
+#define LIMIT_SKIP  16.0   /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
 
 static void duration(double ns, char *out, size_t n) {
   if (ns < 1e6)
@@ -99,7 +102,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
               const wl_place_table *t, wl_placement *out) {
   double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
   double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
-  double scan = rows_read(q, facts, n) * (COST_ROW + row);
+  double scan = rows_read(q, facts, n) * ((t->tablets ? COST_VROW : COST_ROW) + row);
   double found = COST_POINT + n * share * (COST_FIND + row);
   out->sqlite_ns = facts->point_lookup                     ? COST_POINT
                    : !facts->range_lookup                  ? scan
@@ -109,6 +112,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
+  if (t->tablets) load = n * LOAD_TABLET * t->n_missing / uses;
   double fixed = q->n_calls ? AGG_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
   out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
@@ -142,6 +146,17 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   const char *from = detail + (*search ? 7 : 5), *end = strchr(from, ' ');
   snprintf(name, n, "%.*s", end ? (int)(end - from) : (int)strlen(from), from);
   return true;
+}
+
+/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as src/tablet/vtab.c
+** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
+static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
+  static const char words[] = "VIRTUAL TABLE INDEX ";
+  const char *at = strstr(detail, words);
+  const char *what = at ? strchr(at, ':') : NULL;
+  *by_key = what && at[sizeof words - 1] != '0';
+  *by_rowid = what && strstr(what, "r=");
+  return what ? what + 1 : NULL;
 }
 
 wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
@@ -183,9 +198,13 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
     if (strncmp(detail, "USE TEMP B-TREE", 15) == 0) work += nests[k].loops * COST_SORT * 10;
     if (!plan_line(detail, name, sizeof name, &search)) continue;
     double all = rows(arg, name);
+    bool by_key, by_rowid;
+    const char *tablets = virtual_index(detail, &by_key, &by_rowid);
     if (all < 0) all = 1000; /* a subquery's */
-    if (!search) {
-      work += nests[k].loops * all * (COST_ROW + 4 * COST_NODE);
+    if (tablets && (by_key || by_rowid)) {
+      work += nests[k].loops * COST_VFIND;
+    } else if (!search) {
+      work += nests[k].loops * all * ((tablets ? COST_VROW : COST_ROW) + 4 * COST_NODE);
       nests[k].loops *= all < 1 ? 1 : all;
     } else {
       bool automatic = strstr(detail, "AUTOMATIC") != NULL, equal = strstr(detail, "=?") != NULL;
@@ -264,6 +283,13 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
     if (!detail) continue;
     bool by_rowid = strstr(detail, "USING INTEGER PRIMARY KEY") != NULL;
     bool by_index = strstr(detail, "INDEX") != NULL && !by_rowid;
+    bool by_key, by_id;
+    const char *tablets = virtual_index(detail, &by_key, &by_id);
+    if (tablets) {
+      by_index = by_key; /* several keys of an IN come in the order of the keys */
+      out->point_lookup |= by_key || by_id;
+      out->range_lookup |= *tablets == 'r' && !by_id;
+    }
     if (by_index) out->rowid_order = false;
     if (strncmp(detail, "USE TEMP B-TREE", 15) == 0) out->sorts = true;
     if (strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0) out->sorts_groups = true;

@@ -161,6 +161,15 @@ static wl_status read_alias(sqlite3 *db, const wl_table *t, int *out, wl_error *
              : wl_not_taken(err, "SQLite does not list the table's key");
 }
 
+wl_status wl_scan_rowids(const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) {
+  memset(out, 0, sizeof *out);
+  out->storage = true;
+  out->alias = -1;
+  for (int i = 0; i < t->n_cols; i++)
+    if (t->cols[i].rowid) out->alias = i;
+  return add_key(arena, out, (wl_scan_key){.column = -1, .coll = WL_COLL_BINARY}, err);
+}
+
 wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *store,
                        const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) {
   loops l;

@@ -29,6 +29,9 @@ typedef struct wl_scan {
 wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *store,
                        const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) WL_MUST;
 
+/* Where it is known to be that of the rowids. */
+wl_status wl_scan_rowids(const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) WL_MUST;
+
 /* Makes it the last sort keys of a bound query. */
 wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl_query *q,
                         wl_error *err) WL_MUST;

@@ -23,8 +23,10 @@ typedef struct wl_compile_in {
   const wl_val *subs;         /* the values of the query's subs … */
   wl_column **sub_lists;      /* … or the columns that are lists */
   const bool *needed;         /* results that are wanted; NULL: all */
-  wl_column **cols;           /* one for each of query->cols; NULL: take the types below instead */
-  const wl_val *params;       /* [n_params] */
+  const int *live;  /* by source: the slot of the column that tells which rows count, or -1; NULL:
+                    ** all rows of all sources do */
+  wl_column **cols; /* one for each of query->cols; NULL: take the types below instead */
+  const wl_val *params; /* [n_params] */
   int n_params;
   bool rowid_order; /* SQLite would scan in rowid order too */
   bool unordered;   /* nothing is known of the order in which it meets the rows */

@@ -31,6 +31,19 @@ static void place(wl_compiler *c, int source, int at) {
   if (at >= c->p->n_sources) c->p->n_sources = at + 1;
 }
 
+/* Drops the rows of a source that do not count: first of all, so that nothing meets them. */
+static wl_status drop_dead(wl_compiler *c, int source) {
+  int slot = c->in->live ? c->in->live[source] : -1;
+  wl_operand live, zero, t;
+  if (slot < 0) return WL_OK;
+  wl_status rc = wl_compile_leaf_operand(c, slot, &live);
+  if (!rc) rc = wl_compile_constant(c, wl_int(0), &zero);
+  if (!rc)
+    rc = wl_compile_emit(c, WL_OP__NeI, &live, &zero, &wl_no_operand, 0, wl_domain_int(0, 1, false),
+                         &t);
+  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0});
+}
+
 /* ---- keys */
 
 /* What an expression is, by a program that is thrown away: all sources may lack their row. */
@@ -206,6 +219,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   c->p->table = c->p->source_names[0];
   rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
+  if (!rc) rc = drop_dead(c, st->source);
   if (!rc) rc = wl_compile_conjuncts(c, &st->filters, true);
   for (int k = step + 1; k < c->in->plan->n_steps && !rc; k++)
     if (st->reducers >> k & 1) rc = reduce(c, k);
@@ -331,8 +345,10 @@ wl_status wl_compile_sources(wl_compiler *c) {
   const wl_query *q = c->in->query;
   place(c, plan ? plan->driver : 0, 0);
   c->p->table = plan ? c->p->source_names[0] : q->table;
+  wl_status rc = drop_dead(c, plan ? plan->driver : 0);
+  if (rc) return rc;
   if (!plan) return q->where ? wl_compile_filter(c, q->where) : WL_OK;
-  wl_status rc = wl_compile_conjuncts(c, &plan->filters, true);
+  rc = wl_compile_conjuncts(c, &plan->filters, true);
   for (int k = 0; k < plan->n_steps && !rc; k++) rc = join_step(c, k);
   return rc;
 }

@@ -57,6 +57,7 @@ void wl_load_note_end(wl_load_note *l, const wl_table *t, const wl_snapshot *sna
   l->ns = wl_clock_ns() - l->ns;
   l->n_rows = snap->n_rows;
   l->by_pages = t->by_pages;
+  l->tablets = t->tablets;
   for (int i = 0; i < snap->n_cols; i++)
     if (l->missing[i]) l->n_bytes += (wl_i64)snap->cols[i]->n_bytes;
 }

@@ -20,7 +20,8 @@ typedef struct wl_load_note {
   int n_cols;
   wl_i64 n_rows, n_bytes;
   double ns;
-  bool by_pages; /* from the file's pages; else SQLite stepped */
+  bool by_pages; /* from the file's pages; else SQLite stepped … */
+  bool tablets;  /* … or from a tablet table */
   bool *missing; /* [columns]: those that are being loaded */
 } wl_load_note;
 

@@ -176,8 +176,8 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
 
 /* The columns of one source that q reads, held, at their places in `cols`. */
 static wl_status source_columns(running *x, const wl_query *q, int s, wl_column **cols,
-                                const char **names, wl_i64 *n_rows, wl_load_note *note,
-                                wl_arena *arena, wl_error *err) {
+                                wl_column **live, const char **names, wl_i64 *n_rows,
+                                wl_load_note *note, wl_arena *arena, wl_error *err) {
   const wl_bsource *src = &q->sources[s];
   if (src->derived) {
     wl_status rc = make_derived(x, src->derived, err);
@@ -219,8 +219,39 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
       cols[k] = wl_column_hold(snap.cols[n++]);
       names[k] = wl_arena_printf(arena, "%s", c < 0 ? "rowid" : t->cols[c].name);
     }
+  *live = snap.live; /* its hold goes to the caller */
+  snap.live = NULL;
   wl_snapshot_release(&snap);
   return arena->failed ? wl_nomem(err) : WL_OK;
+}
+
+/*
+** Puts the columns that tell which rows count behind those that the query reads: then it is a copy
+** of the query that is compiled. live[s] was the column of source s, and becomes the snapshot's.
+*/
+static wl_status add_live(const wl_query *q, wl_ready *r, wl_column **live, const char **names,
+                          wl_compile_in *in, wl_error *err) {
+  int n = 0, *slots = WL_NEW_N(&r->arena, int, q->n_sources + 1);
+  wl_bcol *cols = WL_NEW_N(&r->arena, wl_bcol, q->n_cols + q->n_sources + 1);
+  wl_query *copy = WL_NEW(&r->arena, wl_query);
+  if (!slots || !cols || !copy) return wl_nomem(err);
+  if (q->n_cols) memcpy(cols, q->cols, (size_t)q->n_cols * sizeof *cols);
+  for (int s = 0; s < q->n_sources; s++) {
+    slots[s] = -1;
+    if (!live[s]) continue;
+    slots[s] = q->n_cols + n++;
+    cols[slots[s]] = (wl_bcol){.source = s, .column = WL_COLUMN_LIVE};
+    names[slots[s]] = "live";
+    r->snap.cols[slots[s]] = live[s];
+    live[s] = NULL;
+  }
+  if (!n) return WL_OK;
+  *copy = *q;
+  copy->cols = cols;
+  copy->n_cols = r->snap.n_cols = q->n_cols + n;
+  in->query = copy;
+  in->live = slots;
+  return WL_OK;
 }
 
 /* ---- joins */
@@ -320,15 +351,17 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   const wl_query_env *env = x->env;
   wl_arena_init(&r->arena);
   r->snap.n_cols = q->n_cols;
-  r->snap.cols = wl_mem_zalloc(((size_t)q->n_cols + 1) * sizeof *r->snap.cols);
+  size_t most = (size_t)q->n_cols + (size_t)q->n_sources + 1;
+  r->snap.cols = wl_mem_zalloc(most * sizeof *r->snap.cols);
   r->lookups = wl_mem_zalloc(((size_t)q->n_sources + 1) * sizeof *r->lookups);
   r->n_lookups = q->n_sources;
   wl_i64 *rows = WL_NEW_N(&r->arena, wl_i64, q->n_sources + 1);
-  const char **names = WL_NEW_N(&r->arena, const char *, q->n_cols + 1);
+  const char **names = WL_NEW_N(&r->arena, const char *, most);
+  wl_column **live = WL_NEW_N(&r->arena, wl_column *, q->n_sources + 1);
   wl_val *subs = WL_NEW_N(&r->arena, wl_val, q->n_subs + 1);
   wl_column **lists = WL_NEW_N(&r->arena, wl_column *, q->n_subs + 1);
   wl_status rc =
-      r->snap.cols && r->lookups && rows && names && subs && lists ? WL_OK : wl_nomem(err);
+      r->snap.cols && r->lookups && rows && names && live && subs && lists ? WL_OK : wl_nomem(err);
   if (!rc && env->notes) rc = wl_notes_add(env->notes, q, &r->note, err);
   wl_compile_in in = {.query = q,
                       .names = names,
@@ -350,8 +383,9 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
   for (int s = 0; s < q->n_sources && !rc; s++)
-    rc = source_columns(x, q, s, r->snap.cols, names, &rows[s], r->note ? &r->note->loads[s] : NULL,
-                        &r->arena, err);
+    rc = source_columns(x, q, s, r->snap.cols, &live[s], names, &rows[s],
+                        r->note ? &r->note->loads[s] : NULL, &r->arena, err);
+  if (!rc) rc = add_live(q, r, live, names, &in, err);
   if (!rc && q->n_sources > 1) {
     sharing s = {&x->arena, &in};
     wl_jplan_in pin = {.q = q,
@@ -375,6 +409,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
     for (int k = 0; k < q->n_cols; k++) r->note->n_col_bytes += (wl_i64)r->snap.cols[k]->n_bytes;
   }
   for (int k = 0; k < q->n_subs && lists; k++) wl_column_drop(lists[k]);
+  for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);
   return rc;
 }
 
@@ -439,7 +474,9 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
     *exact &= sure;
     for (int k = 0; k < q->n_cols; k++) {
       int c = q->cols[k].column;
-      if (q->cols[k].source == s && !(sure && t->data[c < 0 ? t->n_cols : c])) ++*n_missing;
+      /* what a tablet table takes to load is little beside the rest */
+      if (q->cols[k].source == s && !t->tablets && !(sure && t->data[c < 0 ? t->n_cols : c]))
+        ++*n_missing;
     }
   }
   for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);

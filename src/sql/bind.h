@@ -140,6 +140,7 @@ typedef struct wl_bsource {
 enum { WL_MAX_SOURCES = 64 };
 
 /* A column that is read. -1 is the rowid. */
+enum { WL_COLUMN_LIVE = -2 }; /* in a copy of a query, behind its own: which rows count */
 typedef struct wl_bcol {
   int source, column;
 } wl_bcol;

@@ -7,7 +7,8 @@
 ** 2. A column has one physical type for the whole table: the narrowest that holds all.
 ** 3. The place of a NULL holds zero; a segment without NULLs has no bitmap.
 ** 4. A text or blob is (offset | length << 32) into its segment's heap.
-** 5. A finished column never changes. It is counted: whoever runs over it holds it.
+** 5. A finished column never changes. It is counted: whoever runs over it holds it. Two versions
+**    of a table's column may share segments, which are counted too (shared).
 ** 6. A column with a dictionary holds integers, the codes of its texts (store/dict.h); its
 **    domain is that of the texts, but a segment's range is that of its codes.
 */
@@ -32,6 +33,7 @@ typedef struct wl_segment {
   wl_u8 phys;
   wl_u64 *entries; /* while a column is made: places of the segment's own dictionary */
   wl_i32 n_entries;
+  atomic_int *shared; /* how many segments have these buffers; NULL: this one alone */
 } wl_segment;
 
 typedef struct wl_column {
@@ -83,12 +85,22 @@ void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row); /* text points into the stage */
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
 wl_status wl_segment_plain(const wl_stage *st, wl_segment *out) WL_MUST; /* texts stay texts */
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
+/* Lets others have the buffers too; before anyone else knows of the segment. */
+wl_status wl_segment_share(wl_segment *s) WL_MUST;
+wl_segment wl_segment_hold(const wl_segment *s); /* of a shared one: another with its buffers */
+/* Brings a segment that nobody shares to phys, which holds at least what the segment holds. */
+wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) WL_MUST;
+/* Adds the rows of a segment of the same phys behind its own, which nobody shares. */
+wl_status wl_segment_append(wl_segment *s, const wl_segment *more) WL_MUST;
+/* Copies of the last row until there are n_rows. */
+wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) WL_MUST;
 
 /* What narrowing and widening are made of. */
 extern const wl_domain wl_domain_nothing; /* no types; ranges that any value widens */
@@ -103,6 +115,9 @@ wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) WL_MUST;
 ** with one hold, the caller's. small: texts of few rows get codes, whatever they are. */
 wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
                          wl_error *err) WL_MUST;
+/* The same of segments that are of one phys already; dict (taken) is what they are codes of. */
+wl_status wl_column_of(wl_segment *segments, int n, struct wl_dict *dict, wl_column **out,
+                       wl_error *err) WL_MUST;
 
 /* ---- building row by row: append every one, then finish */
 typedef struct wl_builder wl_builder;

@@ -17,8 +17,13 @@ enum {
   ALL_MOST = 1 << 18
 };
 
+wl_dict *wl_dict_hold(wl_dict *d) {
+  atomic_fetch_add(&d->more, 1);
+  return d;
+}
+
 void wl_dict_free(wl_dict *d) {
-  if (!d) return;
+  if (!d || atomic_fetch_sub(&d->more, 1) > 0) return;
   wl_mem_free(d->places);
   wl_mem_free(d->heap);
   wl_mem_free(d);
@@ -173,16 +178,10 @@ static void recode_task(void *arg, int worker, long i) {
 }
 
 /* Plain text again: the heap of distinct texts stays, and rows share places in it. */
-static void uncode_task(void *arg, int worker, long i) {
-  joining *j = arg;
-  wl_segment *s = &j->segments[i];
-  (void)worker;
-  if (!s->entries) return;
+wl_status wl_dict_uncode(wl_segment *s) {
+  if (!s->entries) return WL_OK;
   wl_u64 *to = wl_mem_zalloc((size_t)s->n_rows * sizeof *to);
-  if (!to) {
-    atomic_store(&j->failed, true);
-    return;
-  }
+  if (!to) return WL_NOMEM;
   const wl_i16 *from = s->data;
   for (wl_i32 r = 0; r < s->n_rows; r++)
     if (!s->valid || (s->valid[r >> 3] >> (r & 7) & 1)) to[r] = s->entries[from[r]];
@@ -190,6 +189,13 @@ static void uncode_task(void *arg, int worker, long i) {
   s->data = to;
   s->phys = WL_P_TEXT;
   free_entries(s);
+  return WL_OK;
+}
+
+static void uncode_task(void *arg, int worker, long i) {
+  joining *j = arg;
+  (void)worker;
+  if (wl_dict_uncode(&j->segments[i])) atomic_store(&j->failed, true);
 }
 
 /* Numbers the distinct words of all segments; false: too many, or no memory (*rc). */
@@ -278,6 +284,16 @@ static wl_dict *make_dict(word *words, wl_u32 n, wl_u32 *ranks) {
   }
   d->n = (wl_i32)n;
   return d;
+}
+
+wl_status wl_dict_make(const wl_val *values, wl_i32 n, wl_u32 *codes, wl_dict **out) {
+  word *words = wl_mem_alloc(((size_t)n + 1) * sizeof *words);
+  *out = NULL;
+  if (!words) return WL_NOMEM;
+  for (wl_i32 i = 0; i < n; i++) words[i] = make_word(wl_bytes(values[i]), values[i].n, (wl_u32)i);
+  *out = make_dict(words, (wl_u32)n, codes);
+  wl_mem_free(words);
+  return *out ? WL_OK : WL_NOMEM;
 }
 
 wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, wl_dict **out) {

@@ -18,6 +18,7 @@ typedef struct wl_dict {
   wl_u64 *places; /* [n] offset | length << 32 in heap */
   wl_u8 *heap;
   size_t n_heap;
+  atomic_int more; /* holders beside the first */
 } wl_dict;
 
 WL_FN wl_val wl_dict_value(const wl_dict *d, wl_i64 code) {
@@ -25,7 +26,8 @@ WL_FN wl_val wl_dict_value(const wl_dict *d, wl_i64 code) {
   return wl_text(d->heap + (wl_u32)p, (wl_u32)(p >> 32));
 }
 
-void wl_dict_free(wl_dict *d); /* NULL is fine */
+wl_dict *wl_dict_hold(wl_dict *d);
+void wl_dict_free(wl_dict *d); /* when the last holder does; NULL is fine */
 
 /* Gives staged texts codes of the segment's own where they repeat enough; *done: it did. */
 wl_status wl_dict_segment(const wl_stage *st, wl_segment *s, bool *done) WL_MUST;
@@ -41,6 +43,12 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small,
 struct wl_arena;
 wl_status wl_dict_of(struct wl_arena *arena, const wl_val *values, wl_i64 n, wl_i32 *codes,
                      const wl_dict **out) WL_MUST;
+
+/* The same of texts that are all different, on the heap: codes[i] is that of values[i]. */
+wl_status wl_dict_make(const wl_val *values, wl_i32 n, wl_u32 *codes, wl_dict **out) WL_MUST;
+
+/* A segment with entries of its own becomes plain text; of others nothing is changed. */
+wl_status wl_dict_uncode(wl_segment *s) WL_MUST;
 
 /* Each entry's rank under a collation; entries that are equal there have one rank. */
 wl_status wl_dict_ranks(const wl_dict *d, int coll, wl_i32 *ranks) WL_MUST;

@@ -200,9 +200,26 @@ static bool is_on(wl_store *s, sqlite3_stmt **stmt, const char *sql) {
   return on;
 }
 
+/*
+** Whether the write transaction on a database has written nothing yet: with a rollback journal
+** that is deleted after each transaction, SQLite opens it before it changes the first page.
+*/
+static bool untouched(wl_store *s, const char *schema) {
+  const char *name = sqlite3_db_filename(s->db, schema);
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  bool deletes;
+  sqlite3_file *journal = NULL;
+  if (!f || !name || !*name || sqlite3_stricmp(schema, "temp") == 0) return false;
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "delete", &deletes) || !deletes)
+    return false;
+  return sqlite3_file_control(s->db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal) == SQLITE_OK &&
+         journal && !journal->pMethods;
+}
+
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
   *changed = false;
-  if (sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE)
+  if (!t->tablets && sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE &&
+      !untouched(s, t->schema))
     return wl_not_taken(err, "inside a write transaction on %s", t->schema);
   if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
     return wl_not_taken(err, "read_uncommitted is on");
@@ -212,6 +229,12 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   wl_status rc = wl_store_read_version(s, t->schema, err);
   if (rc) return rc;
   *changed = t->shape[0] != s->cookie || t->shape[1] != (wl_u32)s->reprepares;
+  if (!*changed && t->tablets) {
+    t->version = s->version; /* what too_big_version is held against */
+    rc = wl_store_follow(s, t, err);
+    if (rc) wl_store_end(s);
+    return rc;
+  }
   if (!*changed && t->loaded && t->version == s->version && t->file == s->file) return WL_OK;
   wl_table_drop_data(t);
   t->version = s->version;

@@ -7,6 +7,7 @@
 #include "store/btree.h"
 #include "store/evict.h"
 #include "base/mem.h"
+#include "tablet/image.h"
 #include <string.h>
 #include <time.h>
 
@@ -63,9 +64,11 @@ int wl_load_register(wl_store *s) {
 
 size_t wl_store_bytes(const wl_store *s) {
   size_t n = 0;
-  for (wl_table *t = s->tables; t; t = t->next)
+  for (wl_table *t = s->tables; t; t = t->next) {
+    n += wl_image_bytes(t->image);
     for (int i = 0; t->data && i <= t->n_cols; i++)
       if (t->data[i]) n += t->data[i]->n_bytes;
+  }
   return n;
 }
 
@@ -188,6 +191,58 @@ static bool known_too_big(const wl_store *s, const wl_table *t) {
   return t->too_big_budget && t->too_big_version == s->version && t->too_big_budget >= s->budget;
 }
 
+/* ---- tablet tables */
+
+static wl_status tablets_of(wl_store *s, const wl_table *t, wl_tablets **out, wl_error *err) {
+  *out = wl_tablets_find(s->db, t->schema, t->name);
+  return *out ? WL_OK : wl_not_taken(err, "the tablet table %s is not open", t->name);
+}
+
+wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) {
+  wl_tablets *x;
+  bool moved = false;
+  wl_status rc = tablets_of(s, t, &x, err);
+  if (!rc) rc = wl_tablets_refresh(x, err);
+  if (!rc) rc = wl_image_follow(&t->image, x, t->data, &moved, err);
+  if (rc) wl_table_drop_data(t);
+  if (rc || !moved) return rc;
+  t->n_rows = wl_image_slots(t->image);
+  t->loaded = true;
+  return WL_OK;
+}
+
+typedef struct telling {
+  const wl_store *s;
+  const wl_table *t;
+} telling;
+
+static void tell_image(void *arg, wl_i64 done, wl_i64 total) {
+  const telling *x = arg;
+  double share = total ? (double)done / (double)total : 0;
+  wl_store_tell(x->s, x->t, (wl_i64)(share * (double)x->t->n_rows), x->t->n_rows);
+}
+
+static wl_status load_tablets(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+                              wl_column **out, wl_i64 *n_rows, wl_error *err) {
+  wl_tablets *x;
+  telling tell = {s, t};
+  wl_image_how how = {.n_threads = s->threads,
+                      .check = s->check,
+                      .check_arg = s->check_arg,
+                      .tell = s->progress ? tell_image : NULL,
+                      .tell_arg = &tell};
+  if (s->budget > 0)
+    how.limit = (size_t)s->budget > base_bytes ? (size_t)s->budget - base_bytes : 1;
+  wl_status rc = tablets_of(s, t, &x, err);
+  if (!rc) rc = wl_image_load(t->image, x, cols, n, &how, out, err);
+  *n_rows = t->n_rows;
+  return rc;
+}
+
+static void shed_images(wl_store *s) {
+  for (wl_table *t = s->tables; t; t = t->next) wl_image_shed(t->image);
+}
+
 static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error *err) {
   if (known_too_big(s, t))
     return wl_not_taken(err, "%s does not fit into host_budget (%lld bytes)", t->name, s->budget);
@@ -195,13 +250,17 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
   wl_error why = {0};
   wl_column **got = wl_mem_zalloc((size_t)n * sizeof *got);
   if (!got) return wl_nomem(err);
+  if (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2) shed_images(s);
   while (s->budget > 0 && wl_store_bytes(s) > (size_t)s->budget / 2 && evict(s)) {
   }
   size_t base_bytes = wl_store_bytes(s);
-  wl_status rc = wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
+  wl_status rc = t->tablets ? load_tablets(s, t, cols, n, base_bytes, got, &n_rows, &why)
+                            : wl_btree_load(s, t, cols, n, base_bytes, got, &n_rows, &why);
   t->by_pages = rc == WL_OK;
   sqlite3_snprintf((int)sizeof t->why_not, t->why_not, "%s", rc ? why.text : "");
-  if (rc == WL_NOT_TAKEN)
+  if (rc == WL_NOT_TAKEN && t->tablets)
+    rc = wl_not_taken(err, "%s", why.text);
+  else if (rc == WL_NOT_TAKEN)
     rc = load_by_steps(s, t, cols, n, base_bytes, got, &n_rows, err);
   else if (rc == WL_FULL || rc == WL_TOOBIG || rc == WL_NOMEM)
     rc = refuse(s, t, rc, err);
@@ -262,6 +321,8 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
     out->n_rows = t->n_rows;
     for (int i = 0; i < n_cols; i++)
       out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);
+    wl_column *live = t->tablets ? wl_image_live_column(t->image) : NULL;
+    if (live) out->live = wl_column_hold(live);
   } else {
     wl_snapshot_release(out);
   }
@@ -271,6 +332,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
 
 void wl_snapshot_release(wl_snapshot *snap) {
   for (int i = 0; i < snap->n_cols; i++) wl_column_drop(snap->cols[i]);
+  wl_column_drop(snap->live);
   wl_mem_free(snap->cols);
   memset(snap, 0, sizeof *snap);
 }
@@ -301,9 +363,28 @@ static wl_i64 estimate(wl_store *s, wl_table *t) {
   return st ? 0 : n < 0 || n > bound ? bound : n; /* no rows, or no answer: small */
 }
 
+/* Of a tablet table its directory knows. */
+static wl_i64 estimate_tablets(wl_store *s, wl_table *t, bool *exact) {
+  wl_error ignored;
+  wl_tablets *x;
+  if (wl_store_read_version(s, t->schema, &ignored) != WL_OK) return t->estimate;
+  wl_status rc = tablets_of(s, t, &x, &ignored);
+  if (!rc) rc = wl_tablets_refresh(x, &ignored);
+  if (!rc && t->image && wl_image_version(t->image) == wl_tablets_version(x)) {
+    *exact = true;
+    t->estimate = wl_image_live(t->image);
+  } else if (!rc) {
+    wl_i64 n = wl_tablets_rows(x, &ignored);
+    if (n >= 0) t->estimate = n;
+  }
+  wl_store_end(s);
+  return t->estimate;
+}
+
 wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact) {
   wl_error ignored;
   *exact = false;
+  if (t->tablets) return estimate_tablets(s, t, exact);
   if (wl_store_read_version(s, t->schema, &ignored) != WL_OK) return t->estimate;
   sqlite3_mutex *m = sqlite3_db_mutex(s->db);
   sqlite3_mutex_enter(m);

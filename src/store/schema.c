@@ -4,6 +4,7 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
+#include "tablet/image.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ char wl_affinity_of_type(const char *decl) {
 
 void wl_table_drop_data(wl_table *t) {
   t->loaded = false;
+  wl_image_close(t->image);
+  t->image = NULL;
   if (!t->data) return;
   for (int i = 0; i <= t->n_cols; i++) {
     wl_column_drop(t->data[i]);
@@ -129,6 +132,9 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     char why[80] = "";
     if (type && strcmp(type, "view") == 0)
       t->view_sql = wl_mem_strdup("");
+    else if (type && strcmp(type, "virtual") == 0 && t->schema && t->name &&
+             wl_tablets_find(s->db, t->schema, t->name))
+      t->tablets = true;
     else if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s table", type ? type : "thing unknown");
     else if (t->name && sqlite3_strnicmp(t->name, "sqlite_", 7) == 0)
@@ -275,6 +281,10 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   sqlite3_finalize(q);
   if (st) return st;
   for (int i = 0; i < t->n_cols && n_keys > 1; i++) t->cols[i].rowid = false;
+  if (t->tablets) {
+    const wl_tablets *x = wl_tablets_find(s->db, t->schema, t->name);
+    for (int i = 0; i < t->n_cols; i++) t->cols[i].rowid = x && i == wl_tablets_decl(x)->rowid_col;
+  }
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {
     bool hidden = false;

@@ -57,7 +57,16 @@ wl_status wl_stage_add(wl_stage *st, wl_val v) {
   return WL_OK;
 }
 
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row) {
+  wl_u64 v = st->v[row];
+  return st->t[row] < WL_T_TEXT
+             ? wl_val_make(st->t[row], v, 0)
+             : wl_val_make(st->t[row], (wl_u64)(size_t)(st->heap + (wl_u32)v), (wl_u32)(v >> 32));
+}
+
 void wl_segment_free(wl_segment *s) {
+  if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
+  wl_mem_free(s->shared);
   wl_mem_free(s->data);
   wl_mem_free(s->valid);
   wl_mem_free(s->tags);
@@ -265,8 +274,7 @@ wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
   return WL_OK;
 }
 
-/* Brings one segment to phys, which holds at least what the segment holds. */
-static wl_status convert(wl_segment *s, wl_u8 phys) {
+wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
   size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
   wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
@@ -291,33 +299,28 @@ typedef struct convert_job {
 static void convert_task(void *arg, int worker, long i) {
   convert_job *j = arg;
   (void)worker;
-  if (convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
+  if (wl_segment_convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
 }
 
-wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
-                         wl_error *err) {
-  convert_job job = {.segments = segments};
-  wl_column *c = wl_mem_zalloc(sizeof *c);
-  wl_dict *dict = NULL;
-  *out = NULL;
-  atomic_init(&job.failed, !c || wl_dict_join(segments, n, n_threads, small, &dict));
-  if (!atomic_load(&job.failed)) {
-    c->dict = dict;
-    c->phys = job.phys = common_phys(segments, n, &c->domain);
-    if (dict) {
-      c->phys = segments[0].phys;
-      c->domain.lo =
-          wl_domain_nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
-      c->domain.hi = wl_domain_nothing.hi;
-    } else
-      wl_threads_run(n_threads, n, convert_task, &job);
-  }
-  if (atomic_load(&job.failed)) {
-    for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
-    wl_mem_free(segments);
-    wl_dict_free(dict);
-    wl_mem_free(c);
+static void free_all(wl_segment *segments, int n, wl_dict *dict) {
+  for (int i = 0; i < n; i++) wl_segment_free(&segments[i]);
+  wl_mem_free(segments);
+  wl_dict_free(dict);
+}
+
+wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **out, wl_error *err) {
+  wl_column *c = *out = wl_mem_zalloc(sizeof *c);
+  if (!c) {
+    free_all(segments, n, dict);
     return wl_nomem(err);
+  }
+  c->dict = dict;
+  c->phys = common_phys(segments, n, &c->domain);
+  if (n) c->phys = segments[0].phys;
+  if (dict) {
+    c->domain.lo =
+        wl_domain_nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+    c->domain.hi = wl_domain_nothing.hi;
   }
   atomic_init(&c->refs, 1);
   c->id = wl_column_new_id();
@@ -329,6 +332,21 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small,
   }
   c->n_tablets = n;
   c->segments = segments;
-  *out = c;
   return WL_OK;
+}
+
+wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small, wl_column **out,
+                         wl_error *err) {
+  convert_job job = {.segments = segments};
+  wl_dict *dict = NULL;
+  wl_domain all;
+  *out = NULL;
+  atomic_init(&job.failed, wl_dict_join(segments, n, n_threads, small, &dict) != WL_OK);
+  if (!atomic_load(&job.failed) && !dict) {
+    job.phys = common_phys(segments, n, &all);
+    wl_threads_run(n_threads, n, convert_task, &job);
+  }
+  if (!atomic_load(&job.failed)) return wl_column_of(segments, n, dict, out, err);
+  free_all(segments, n, dict);
+  return wl_nomem(err);
 }

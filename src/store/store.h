@@ -7,8 +7,9 @@
 **    helper statement's re-prepare count are those it was loaded under, all read inside
 **    a read transaction on its database.
 ** 2. Nothing is read from or put into the cache while the database is in a write
-**    transaction of this connection, or while read_uncommitted or
-**    reverse_unordered_selects is on.
+**    transaction of this connection that may have written, or while read_uncommitted or
+**    reverse_unordered_selects is on. Tablet tables have versions of their own, which move with
+**    every write: their columns are used inside write transactions too.
 ** 3. Columns of one table that are in the cache together come from one data version, so
 **    their rows line up.
 */
@@ -44,6 +45,7 @@ typedef struct wl_table {
   bool indexed;   /* it has an index beside the one it is kept in */
   int n_cols;
   wl_table_column *cols;
+  bool tablets; /* a tablet table (src/tablet) */
   bool without_rowid;
   char *key_index;        /* WITHOUT ROWID: the index that is the table */
   const char *rowid_name; /* a name of the rowid that no column hides, or NULL */
@@ -53,8 +55,9 @@ typedef struct wl_table {
   bool loaded; /* version, file and n_rows are set */
   wl_u32 version;
   void *file;
-  wl_i64 n_rows;
-  wl_column **data; /* [n_cols + 1], rowid last; NULL if not loaded */
+  wl_i64 n_rows;          /* of columns: of a tablet table, dead ones among them */
+  struct wl_image *image; /* of a tablet table: which rows the columns have */
+  wl_column **data;       /* [n_cols + 1], rowid last; NULL if not loaded */
   wl_use *use;      /* [n_cols + 1] */
   wl_i64 n_uses, n_loads;
   bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
@@ -73,6 +76,7 @@ typedef struct wl_snapshot {
   wl_i64 n_rows;
   wl_column **cols;
   int n_cols;
+  wl_column *live; /* 0 for rows that do not count; NULL: all do */
 } wl_snapshot;
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) WL_MUST;

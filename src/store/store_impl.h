@@ -67,6 +67,10 @@ struct wl_store {
 /* Tells the client, if it wants to know, before the end: done stays below total. */
 void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total);
 
+/* What a PRAGMA of a database says, through a statement that is kept; false: it does not say. */
+bool wl_store_pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, const char *pragma,
+                        const char *word, bool *out);
+
 wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */
 
 /* Opens a read transaction on a database and reads its schema cookie into s … */
@@ -74,6 +78,8 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) W
 /* … and its data version too. wl_store_end closes the transaction. */
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) WL_MUST;
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err);
+/* Makes the image of a tablet table, and what is loaded of it, that of the open transaction. */
+wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) WL_MUST;
 void wl_table_drop_data(wl_table *t);
 void wl_table_free(wl_table *t);
 void wl_name_free(wl_name *n);

@@ -48,9 +48,8 @@ static bool read_index(sqlite3_file *f, wal_index *out) {
   return second[0] == 3007000 && flags[0] == 1 && sum[0] == second[10] && sum[1] == second[11];
 }
 
-/* What a PRAGMA of a database says, through a statement that is kept. */
-static bool pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, const char *pragma,
-                      const char *word, bool *out) {
+bool wl_store_pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, const char *pragma,
+                        const char *word, bool *out) {
   if (!*keep) {
     char *sql = sqlite3_mprintf("PRAGMA \"%w\".%s", schema, pragma);
     int rc = sql ? sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, keep, NULL) : 1;
@@ -110,10 +109,11 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   bool is_wal, exclusive;
   wal_index now;
   if (!f) return wl_nomem(err);
-  if (!pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || is_wal != wal)
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || is_wal != wal)
     return wl_not_taken(err, "the journal mode is not the file's");
   if (!wal) return WL_OK;
-  if (!pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) || exclusive)
+  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) ||
+      exclusive)
     return wl_not_taken(err, "the wal-index is not shared");
   if (!read_index(file, &now)) return wl_not_taken(err, "the wal-index cannot be read");
   if (now.n_copied == last_frame(now.header)) return WL_OK; /* the first proof */
@@ -159,14 +159,17 @@ void wl_wal_pin_make(wl_store *s, const char *schema) {
   if (pin_holds(s, &f->pin)) return;
   f->pin.set = false;
   if (file->pMethods->xRead(file, formats, 2, 18) || formats[0] != 2 || formats[1] != 2) return;
-  if (!pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal) return;
-  if (!pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) || exclusive)
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal)
+    return;
+  if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) ||
+      exclusive)
     return;
   if (!read_index(file, &before) || before.n_copied == last_frame(before.header)) return;
   wl_store_end(s);
   bool alone = sqlite3_txn_state(s->db, schema) == SQLITE_TXN_NONE;
   if (wl_store_read_version(s, schema, &ignored) || !alone || s->file != file) return;
-  if (!pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal) return;
+  if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal)
+    return;
   if (!read_index(file, &after) || memcmp(before.header, after.header, sizeof after.header) != 0)
     return;
   f->pin.version = s->version;

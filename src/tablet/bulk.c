@@ -247,9 +247,8 @@ static wl_status above(wl_tablets *t, wl_i64 first, wl_error *err) {
   return !rc && n ? wl_not_taken(err, "rowids among those of the delta") : rc;
 }
 
-static wl_status check_constraints(const wl_tablets *t, const int *set, int n_set,
-                                   wl_column *const *cols, wl_error *err) {
-  if (t->decl->n_checks) return wl_not_taken(err, "CHECK constraints");
+static wl_status check_nulls(const wl_tablets *t, const int *set, int n_set, wl_column *const *cols,
+                             wl_error *err) {
   for (int k = 0; k < n_set; k++) {
     int c = set ? set[k] : k;
     if (c != t->decl->rowid_col && t->decl->cols[c].not_null && has_null(cols[k]))
@@ -262,9 +261,8 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
                          wl_i64 first, int n_threads, wl_error *err) {
   appending a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
   if (n_rows == 0) return WL_OK;
-  if (t->decl->n_keys) return wl_not_taken(err, "UNIQUE constraints");
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = check_constraints(t, NULL, t->n_cols, cols, err);
+  if (!rc) rc = check_nulls(t, NULL, t->n_cols, cols, err);
   if (!rc) rc = above(t, rowids ? rowids[0] : first, err);
   if (rc) return rc;
   size_t n = (size_t)t->n_cols;
@@ -275,6 +273,11 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
   for (int i = 0; i < t->n_cols && !rc; i++)
     if (i != t->decl->rowid_col)
       rc = wl_bulk_convert(t->decl->cols[i].affinity, cols[i], &a.cols[i], err);
+  wl_bulk_rows rows = {a.cols, rowids, first, n_rows};
+  bool broken = false;
+  if (!rc) rc = wl_checker_rows(t, a.cols, rowids, first, n_rows, &broken, err);
+  if (!rc && broken) rc = wl_not_taken(err, "a CHECK constraint is broken");
+  if (!rc) rc = wl_bulk_keys(t, &rows, false, err);
   if (!rc) {
     wl_tablets_touch(t);
     t->layout++;
@@ -289,7 +292,8 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
     a.plain[i] = !rc && !fits;
   }
   if (!rc) rc = append_waves(&a, n_threads, err);
-  if (rc) t->stale = true;
+  if (!rc) rc = wl_bulk_keys(t, &rows, true, err);
+  if (rc && rc != WL_NOT_TAKEN) t->stale = true;
   for (int i = 0; i < t->n_cols && a.cols && a.codes; i++) {
     wl_column_drop(a.cols[i]);
     wl_mem_free(a.codes[i]);
@@ -537,7 +541,8 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
   part *parts = NULL;
   int n_parts = 0;
   if (n == 0) return WL_OK;
-  wl_status rc = check_constraints(t, set, n_set, cols, err);
+  if (t->decl->n_checks) return wl_not_taken(err, "CHECK constraints");
+  wl_status rc = check_nulls(t, set, n_set, cols, err);
   if (!rc) rc = wl_tablets_fold(t, err);
   if (rc) return rc;
   u.cols = wl_mem_zalloc((size_t)n_set * sizeof *u.cols);
@@ -575,7 +580,6 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
   int n_parts = 0;
   (void)n_threads; /* it is bits */
   if (n == 0) return WL_OK;
-  if (t->decl->n_keys) return wl_not_taken(err, "UNIQUE constraints");
   wl_status rc = wl_tablets_fold(t, err);
   if (!rc) rc = cut(t, rowids, n, &parts, &n_parts, err);
   if (!rc && !(slots = wl_mem_zalloc(((size_t)n_parts + 1) * sizeof *slots))) rc = wl_nomem(err);
@@ -586,8 +590,10 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
   }
   for (int i = n_parts - 1; i >= 0 && !rc; i--) { /* from the end: tablets may go */
     wl_tablet *a = &t->tablets[parts[i].tablet];
-    if (!a->dead) a->dead = wl_mem_zalloc((size_t)(a->n_rows + 7) / 8);
-    if (!a->dead) rc = wl_nomem(err);
+    rc = wl_bulk_unkey(t, parts[i].tablet, rowids + parts[i].from, slots[i],
+                       parts[i].to - parts[i].from, err);
+    if (!rc && !a->dead) a->dead = wl_mem_zalloc((size_t)(a->n_rows + 7) / 8);
+    if (!rc && !a->dead) rc = wl_nomem(err);
     for (wl_i64 k = 0; k < parts[i].to - parts[i].from && !rc; k++) {
       wl_i32 slot = slots[i][k];
       a->n_dead += !wl_tablet_is_dead(a, slot);

@@ -102,6 +102,7 @@ static bool suits(const wl_header *h) {
   case WL_E_CONST: return h->phys <= WL_P_TEXT;
   case WL_E_STEP: return h->phys <= WL_P_I64 && h->n_nulls == 0;
   case WL_E_PACKED: return h->phys <= WL_P_I64;
+  case WL_E_DECIMAL: return h->phys == WL_P_F32 || h->phys == WL_P_F64;
   case WL_E_NARROW:
   case WL_E_RUNS: return h->phys <= WL_P_F64;
   case WL_E_TEXT: return h->phys == WL_P_TEXT;
@@ -138,6 +139,8 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
   if (ints ? d->lo > d->hi : d->lo != none->lo || d->hi != none->hi) return "range of integers";
   if (reals ? !(d->flo <= d->fhi) : d->flo != none->flo || d->fhi != none->fhi)
     return "range of reals";
+  if (h->phys == WL_P_F32 && ((double)(float)d->flo != d->flo || (double)(float)d->fhi != d->fhi))
+    return "range of reals";
   if (types == 0                                   ? h->phys != WL_P_I8 || h->enc != WL_E_CONST
       : ints && (coded || types == WL_M(WL_T_INT)) ? h->phys != wl_int_phys(d)
       : types == WL_M(WL_T_REAL)                   ? h->phys != WL_P_F32 && h->phys != WL_P_F64
@@ -146,7 +149,7 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
     return "physical type";
   bool lengths = h->enc == WL_E_TEXT || part;
   if (lengths ? h->width != 1 && h->width != 2 && h->width != 4
-              : h->width != 0 && h->enc != WL_E_PACKED)
+              : h->width != 0 && h->enc != WL_E_PACKED && h->enc != WL_E_DECIMAL)
     return "width";
   if (h->t_lo > h->t_hi) return "range of texts";
   if (h->n_stored > 0xffffffffu - WL_HEADER_BYTES ||

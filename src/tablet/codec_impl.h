@@ -1,6 +1,7 @@
 /*
 ** What the files of the codec share: the header in memory, and the payloads of numbers
-** (codec_numbers.c, codec_bits.c), of texts and mixed values (codec_texts.c) and their
+** (codec_numbers.c, codec_bits.c, codec_decimal.c), of texts and mixed values (codec_texts.c) and
+*their
 ** compression (codec_zstd.c).
 **
 ** Invariants:
@@ -27,7 +28,8 @@ enum {
   WL_E_TEXT,      /* lengths of width bytes, then the texts in order of rows */
   WL_E_PLACED,    /* places, then a heap that rows share */
   WL_E_ANY,       /* tags, values or places, heap */
-  WL_E_PART       /* a dictionary's part: as TEXT, any number of rows */
+  WL_E_PART,      /* a dictionary's part: as TEXT, any number of rows */
+  WL_E_DECIMAL    /* reals k / 10^e, the k packed */
 };
 enum { WL_F_NULLS = 1, WL_F_CODED = 2, WL_F_ZSTD = 4 };
 enum { WL_HEADER_BYTES = 96 };
@@ -117,5 +119,16 @@ size_t wl_packed_bytes(wl_i32 n, int bits);
 void wl_pack(wl_u8 *to, const void *v, wl_u8 phys, const wl_u8 *valid, wl_i32 n, wl_i64 base,
              int bits);
 void wl_unpack(void *to, wl_u8 phys, const wl_u8 *from, wl_i32 n, wl_i64 base, int bits);
+
+/* ---- reals that are decimals (codec_decimal.c) */
+typedef struct wl_decimal {
+  wl_i64 *k; /* owned; NULL: they are none */
+  wl_i64 lo;
+  int e, bits;
+  size_t n_bytes;
+} wl_decimal;
+wl_status wl_decimal_try(const void *v, wl_u8 phys, wl_i32 n, wl_decimal *out) WL_MUST;
+void wl_decimal_put(wl_u8 *p, const wl_decimal *d, wl_i32 n);
+bool wl_decimal_get(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to);
 
 #endif

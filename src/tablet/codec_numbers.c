@@ -12,11 +12,15 @@
 
 /* ---- passes */
 
+/* Whether a value leaves the range; zero_ok: a zero outside it is fine. */
 #define OUTSIDE(NAME, T, BITS, RANGE)                                                              \
-  static WL_CLONES bool NAME(const T *v, wl_i32 n, RANGE lo, RANGE hi) {                           \
+  static WL_CLONES bool NAME(const T *v, wl_i32 n, RANGE lo, RANGE hi, bool zero_ok) {             \
     BITS bad = 0;                                                                                  \
     T a = (T)lo, b = (T)hi;                                                                        \
-    for (wl_i32 i = 0; i < n; i++) bad |= (BITS)(!(v[i] >= a) | !(v[i] <= b));                     \
+    if (zero_ok)                                                                                   \
+      for (wl_i32 i = 0; i < n; i++) bad |= (BITS)((!(v[i] >= a) | !(v[i] <= b)) & (v[i] != 0));   \
+    else                                                                                           \
+      for (wl_i32 i = 0; i < n; i++) bad |= (BITS)(!(v[i] >= a) | !(v[i] <= b));                   \
     return bad != 0;                                                                               \
   }
 OUTSIDE(outside_i8, wl_i8, wl_u8, wl_i64)
@@ -90,26 +94,18 @@ static bool in_range(const wl_header *h, const void *v, wl_u8 phys, const wl_u8 
   const wl_domain *d = &h->domain;
   wl_i32 n = h->n_rows, r;
   int width = wl_phys_width(phys);
-  bool real = wl_header_types(h) == WL_M(WL_T_REAL), bad, zero_in;
-  wl_i64 lo = d->lo, hi = d->hi;
-  double flo = d->flo, fhi = d->fhi;
-  zero_in = real ? flo <= 0 && fhi >= 0 : lo <= 0 && hi >= 0;
-  if (valid && !zero_in) { /* the NULLs are zeros, and nothing else may be one */
-    if (count_zeros(v, width, n) != h->n_nulls) return false;
-    lo = lo > 0 ? 0 : lo;
-    hi = hi < 0 ? 0 : hi;
-    flo = flo > 0 ? 0 : flo;
-    fhi = fhi < 0 ? 0 : fhi;
+  bool real = wl_header_types(h) == WL_M(WL_T_REAL), bad;
+  bool zero_in = real ? d->flo <= 0 && d->fhi >= 0 : d->lo <= 0 && d->hi >= 0;
+  bool odd = valid && !zero_in; /* the NULLs are zeros, and nothing else may be one */
+  if (odd && count_zeros(v, width, n) != h->n_nulls) return false;
+  switch (real && phys == WL_P_ANY ? WL_P_F64 : phys) {
+  case WL_P_I8: bad = outside_i8(v, n, d->lo, d->hi, odd); break;
+  case WL_P_I16: bad = outside_i16(v, n, d->lo, d->hi, odd); break;
+  case WL_P_I32: bad = outside_i32(v, n, d->lo, d->hi, odd); break;
+  case WL_P_F32: bad = outside_f32(v, n, d->flo, d->fhi, odd); break;
+  case WL_P_F64: bad = outside_f64(v, n, d->flo, d->fhi, odd); break;
+  default: bad = outside_i64(v, n, d->lo, d->hi, odd);
   }
-  if (real)
-    bad = phys == WL_P_F32 ? outside_f32(v, n, flo, fhi) : outside_f64(v, n, flo, fhi);
-  else
-    switch (phys) {
-    case WL_P_I8: bad = outside_i8(v, n, lo, hi); break;
-    case WL_P_I16: bad = outside_i16(v, n, lo, hi); break;
-    case WL_P_I32: bad = outside_i32(v, n, lo, hi); break;
-    default: bad = outside_i64(v, n, lo, hi);
-    }
   wl_u64 not_zero = 0;
   if (valid) WL_EACH_NULL(r, valid, n)
   not_zero |= bits_at(v, width, r);
@@ -159,26 +155,75 @@ static bool is_const(const wl_header *h, const void *v, bool real, wl_u64 *value
   return count_changes(v, width, h->n_rows, 0) == 0;
 }
 
+#define RUNS(T)                                                                                    \
+  for (wl_i32 i = 1; i <= n; i++) {                                                                \
+    const T *x = (const T *)v + i;                                                                 \
+    if (i < n && x[0] == x[-1]) continue;                                                          \
+    wl_u16 length = (wl_u16)(i - start - 1);                                                       \
+    memcpy(p, x - 1, sizeof(T));                                                                   \
+    memcpy(lengths, &length, 2);                                                                   \
+    p += sizeof(T);                                                                                \
+    lengths += 2;                                                                                  \
+    start = i;                                                                                     \
+  }
+
 static void put_runs(wl_u8 *p, const void *v, int width, wl_i32 n, wl_i64 n_runs) {
   wl_u8 *lengths = p + n_runs * width;
   wl_i32 start = 0;
-  for (wl_i32 i = 1; i <= n; i++) {
-    if (i < n && bits_at(v, width, i) == bits_at(v, width, i - 1)) continue;
-    wl_u16 length = (wl_u16)(i - start - 1);
-    memcpy(p, (const wl_u8 *)v + (size_t)start * (size_t)width, (size_t)width);
-    memcpy(lengths, &length, 2);
-    p += width;
-    lengths += 2;
-    start = i;
+  switch (width) {
+  case 1: RUNS(wl_u8); break;
+  case 2: RUNS(wl_u16); break;
+  case 4: RUNS(wl_u32); break;
+  default: RUNS(wl_u64);
   }
+}
+
+/* Values that are neither one nor steps: as they are, in fewer bits, or in runs. */
+static wl_status write_array(wl_draft *d, const void *v, bool real, wl_error *err) {
+  wl_header *h = &d->h;
+  int width = wl_phys_width(h->phys), bits = 0;
+  wl_i32 n = h->n_rows;
+  size_t size = (size_t)n * (size_t)width, packed;
+  wl_decimal decimal = {0};
+  h->enc = WL_E_NARROW;
+  if (real) {
+    if (wl_decimal_try(v, h->phys, n, &decimal)) return wl_nomem(err);
+    bits = decimal.bits;
+    packed = decimal.k ? decimal.n_bytes : size;
+  } else {
+    bits = wl_bits_of((wl_u64)h->domain.hi - (wl_u64)h->domain.lo);
+    packed = wl_packed_bytes(n, bits);
+  }
+  if (packed * 5 <= size * 4) {
+    h->enc = real ? WL_E_DECIMAL : WL_E_PACKED;
+    size = packed;
+  }
+  wl_i64 most = (wl_i64)size / 4 / (width + 2);
+  wl_i64 n_runs = count_changes(v, width, n, most) + 1;
+  if (n_runs <= most) {
+    h->enc = WL_E_RUNS;
+    size = (size_t)n_runs * (size_t)(width + 2);
+  }
+  wl_u8 *p = wl_draft_open(d, size);
+  if (p) {
+    h->width = (wl_u8)(h->enc == WL_E_PACKED || h->enc == WL_E_DECIMAL ? bits : 0);
+    switch (h->enc) {
+    case WL_E_RUNS: put_runs(p, v, width, n, n_runs); break;
+    case WL_E_DECIMAL: wl_decimal_put(p, &decimal, n); break;
+    case WL_E_PACKED:
+      wl_pack(p, v, h->phys, h->n_nulls ? d->s->valid : NULL, n, h->domain.lo, bits);
+      break;
+    default: memcpy(p, v, size);
+    }
+  }
+  wl_mem_free(decimal.k);
+  return p ? WL_OK : wl_nomem(err);
 }
 
 /* Values that have their narrowest type already. */
 static wl_status write_narrow(wl_draft *d, const void *v, bool real, wl_error *err) {
   wl_header *h = &d->h;
   const wl_u8 *valid = h->n_nulls ? d->s->valid : NULL;
-  int width = wl_phys_width(h->phys), bits = 0;
-  wl_i32 n = h->n_rows;
   wl_u64 value, base, stride;
   wl_u8 *p;
   if (!in_range(h, v, h->phys, valid))
@@ -196,31 +241,7 @@ static wl_status write_narrow(wl_draft *d, const void *v, bool real, wl_error *e
     wl_put64(p + 8, stride);
     return WL_OK;
   }
-  size_t size = (size_t)n * (size_t)width;
-  h->enc = WL_E_NARROW;
-  if (!real) {
-    bits = wl_bits_of((wl_u64)h->domain.hi - (wl_u64)h->domain.lo);
-    size_t packed = wl_packed_bytes(n, bits);
-    if (packed * 5 <= size * 4) {
-      h->enc = WL_E_PACKED;
-      size = packed;
-    }
-  }
-  wl_i64 most = (wl_i64)size / 4 / (width + 2);
-  wl_i64 n_runs = count_changes(v, width, n, most) + 1;
-  if (n_runs <= most) {
-    h->enc = WL_E_RUNS;
-    size = (size_t)n_runs * (size_t)(width + 2);
-  }
-  if (!(p = wl_draft_open(d, size))) return wl_nomem(err);
-  if (h->enc == WL_E_RUNS)
-    put_runs(p, v, width, n, n_runs);
-  else if (h->enc == WL_E_PACKED) {
-    h->width = (wl_u8)bits;
-    wl_pack(p, v, h->phys, valid, n, h->domain.lo, bits);
-  } else
-    memcpy(p, v, size);
-  return WL_OK;
+  return write_array(d, v, real, err);
 }
 
 wl_status wl_write_numbers(wl_draft *d, wl_error *err) {
@@ -313,6 +334,7 @@ static wl_status get_values(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 
     *ok = h->width == bits && bits > 0 && n == wl_packed_bytes(h->n_rows, bits);
     if (*ok) wl_unpack(to, phys, p, h->n_rows, h->domain.lo, bits);
     break;
+  case WL_E_DECIMAL: *ok = wl_decimal_get(h, p, n, phys, to); break;
   default: return get_runs(h, p, n, phys, to, ok);
   }
   return WL_OK;

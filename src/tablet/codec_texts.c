@@ -19,10 +19,14 @@ static bool is_valid(const wl_u8 *valid, wl_i32 i) {
   return !valid || (valid[i >> 3] >> (i & 7) & 1);
 }
 
-/* The first eight bytes, most significant first. */
-static wl_u64 prefix(const wl_u8 *p, wl_u32 n) {
+/* The first eight bytes, most significant first; room: what may be read from p on. */
+static wl_u64 prefix(const wl_u8 *p, wl_u32 n, wl_u64 room) {
+  static const wl_u64 first[9] = {0, /* so many bytes */
+                                  ~0ULL << 56, ~0ULL << 48, ~0ULL << 40, ~0ULL << 32,
+                                  ~0ULL << 24, ~0ULL << 16, ~0ULL << 8,  ~0ULL};
   wl_u64 v = 0;
-  if (n >= 8) return __builtin_bswap64(wl_get64(p));
+  if (room >= 8) /* without the bytes of the next text, and without a branch */
+    return __builtin_bswap64(wl_get64(p)) & first[n < 8 ? n : 8];
   for (wl_u32 i = 0; i < n; i++) v |= (wl_u64)p[i] << (56 - 8 * i);
   return v;
 }
@@ -30,6 +34,7 @@ static wl_u64 prefix(const wl_u8 *p, wl_u32 n) {
 typedef struct texts {
   const wl_u64 *places;
   const wl_u8 *heap, *valid;
+  wl_u64 n_heap;
   wl_i32 n;
   wl_u64 n_bytes;   /* of all, each for itself */
   wl_u32 most;      /* the longest */
@@ -39,25 +44,29 @@ typedef struct texts {
 } texts;
 
 static void look(texts *t) {
-  t->lo = ~(wl_u64)0;
-  t->hi = 0;
+  wl_u64 lo = ~(wl_u64)0, hi = 0, n_bytes = 0;
+  wl_u32 most = 0;
   t->first = -1;
   t->all_as_this = true;
   for (wl_i32 i = 0; i < t->n; i++) {
+    wl_u64 place = t->places[i];
     if (!is_valid(t->valid, i)) continue;
-    wl_u32 n = length_of(t->places[i]);
-    const wl_u8 *p = t->heap + (wl_u32)t->places[i];
-    wl_u64 x = prefix(p, n);
-    t->n_bytes += n;
-    t->most = n > t->most ? n : t->most;
-    t->lo = x < t->lo ? x : t->lo;
-    t->hi = x > t->hi ? x : t->hi;
+    wl_u32 n = length_of(place);
+    wl_u64 x = prefix(t->heap + (wl_u32)place, n, t->n_heap - (wl_u32)place);
+    n_bytes += n;
+    most = n > most ? n : most;
+    lo = x < lo ? x : lo;
+    hi = x > hi ? x : hi;
+    if (!t->all_as_this) continue;
     if (t->first < 0) t->first = i;
-    if (t->all_as_this) {
-      wl_u64 a = t->places[t->first];
-      t->all_as_this = length_of(a) == n && (n == 0 || !memcmp(t->heap + (wl_u32)a, p, n));
-    }
+    wl_u64 a = t->places[t->first];
+    t->all_as_this =
+        length_of(a) == n && (n == 0 || !memcmp(t->heap + (wl_u32)a, t->heap + (wl_u32)place, n));
   }
+  t->lo = lo;
+  t->hi = hi;
+  t->n_bytes = n_bytes;
+  t->most = most;
 }
 
 #define LENGTHS(T)                                                                                 \
@@ -114,7 +123,7 @@ static wl_status write_in_order(wl_draft *d, const texts *t, wl_error *err) {
 wl_status wl_write_texts(wl_draft *d, wl_error *err) {
   wl_header *h = &d->h;
   const wl_segment *s = d->s;
-  texts t = {.places = s->data, .heap = s->heap, .n = s->n_rows};
+  texts t = {.places = s->data, .heap = s->heap, .n_heap = s->n_heap, .n = s->n_rows};
   t.valid = h->n_nulls ? s->valid : NULL;
   wl_u8 *p;
   look(&t);
@@ -143,6 +152,10 @@ wl_status wl_write_texts(wl_draft *d, wl_error *err) {
 
 wl_status wl_write_part(wl_draft *d, const wl_u64 *places, const wl_u8 *heap, wl_error *err) {
   texts t = {.places = places, .heap = heap, .n = d->h.n_rows};
+  for (wl_i32 i = 0; i < t.n; i++) {
+    wl_u64 end = (wl_u64)(wl_u32)places[i] + (places[i] >> 32);
+    t.n_heap = end > t.n_heap ? end : t.n_heap;
+  }
   look(&t);
   if (t.n) {
     d->h.t_lo = t.lo;
@@ -163,7 +176,7 @@ wl_status wl_write_any(wl_draft *d, wl_error *err) {
   if (s->n_heap > MOST_HEAP) return too_big(err);
   for (size_t i = 0; i < n; i++) {
     if (s->tags[i] != WL_T_TEXT) continue;
-    wl_u64 x = prefix(s->heap + (wl_u32)v[i], length_of(v[i]));
+    wl_u64 x = prefix(s->heap + (wl_u32)v[i], length_of(v[i]), s->n_heap - (wl_u32)v[i]);
     lo = x < lo ? x : lo;
     hi = x > hi ? x : hi;
   }

@@ -177,12 +177,7 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
     wl_merge_close(m);
     for (wl_i32 r = 0; r < rows && !rc; r++) {
       for (int k = 0; k < width && !rc; k++) {
-        wl_u64 v = in[k].v[r];
-        wl_val x = in[k].t[r] >= WL_T_TEXT
-                       ? wl_val_make(in[k].t[r], (wl_u64)(size_t)(in[k].heap + (wl_u32)v),
-                                     (wl_u32)(v >> 32))
-                       : wl_val_make(in[k].t[r], v, 0);
-        if (wl_stage_add(&out[k], x)) rc = wl_nomem(err);
+        if (wl_stage_add(&out[k], wl_stage_value(&in[k], r))) rc = wl_nomem(err);
       }
       if (!rc && out[0].n == WL_TABLET_ROWS) {
         rc = wl_put_stages(t, at + (*n_new)++, out, err);

@@ -8,94 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- CHECK constraints and defaults: SQLite evaluates them, in a database of its own, where a
-** table of the same columns gives their affinities and collations. */
-
-typedef struct wl_checker {
-  sqlite3 *db;
-  sqlite3_stmt *put, *test;
-} wl_checker;
-
-void wl_checker_close(wl_checker *c) {
-  if (!c) return;
-  sqlite3_finalize(c->put);
-  sqlite3_finalize(c->test);
-  sqlite3_close(c->db);
-  wl_mem_free(c);
-}
-
-static wl_status checker_failed(wl_checker *c, wl_error *err) {
-  return wl_fail(err, WL_ERROR, "a CHECK constraint cannot be evaluated: %s",
-                 sqlite3_errmsg(c->db));
-}
-
-static wl_status open_checker(wl_tablets *t, wl_error *err) {
-  if (t->checker) return WL_OK;
-  wl_checker *c = t->checker = wl_mem_zalloc(sizeof *c);
-  if (!c) return wl_nomem(err);
-  const wl_decl *d = t->decl;
-  const char *rowid = wl_decl_rowid_name(d);
-  char *columns = wl_decl_delta_sql(&t->arena, d);
-  int rc = columns ? sqlite3_open(":memory:", &c->db) : SQLITE_NOMEM;
-  char *sql = rc ? NULL : sqlite3_mprintf("CREATE TABLE \"%w\"(%s)", t->name, columns);
-  if (!rc) rc = sql ? sqlite3_exec(c->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
-  sqlite3_free(sql);
-  if (!rc) {
-    sqlite3_str *s = sqlite3_str_new(c->db);
-    sqlite3_str_appendf(s, "REPLACE INTO \"%w\"(", t->name);
-    if (d->rowid_col < 0) sqlite3_str_appendf(s, "%s,", rowid);
-    for (int i = 0; i < d->n_cols; i++)
-      sqlite3_str_appendf(s, i ? ",\"%w\"" : "\"%w\"", d->cols[i].name);
-    sqlite3_str_appendall(s, ") VALUES(");
-    if (d->rowid_col < 0) sqlite3_str_appendf(s, "?%d,", d->n_cols + 1);
-    for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, i ? ",?%d" : "?%d", i + 1);
-    sqlite3_str_appendall(s, ")");
-    sql = sqlite3_str_finish(s);
-    rc = sql ? sqlite3_prepare_v2(c->db, sql, -1, &c->put, NULL) : SQLITE_NOMEM;
-    sqlite3_free(sql);
-  }
-  if (!rc) {
-    sqlite3_str *s = sqlite3_str_new(c->db);
-    sqlite3_str_appendall(s, "SELECT CASE");
-    for (int i = 0; i < d->n_checks; i++)
-      sqlite3_str_appendf(s, " WHEN NOT (%s) THEN %d", d->checks[i].text, i);
-    sqlite3_str_appendf(s, " ELSE -1 END FROM \"%w\"", t->name);
-    sql = sqlite3_str_finish(s);
-    rc = sql ? sqlite3_prepare_v2(c->db, sql, -1, &c->test, NULL) : SQLITE_NOMEM;
-    sqlite3_free(sql);
-  }
-  if (!rc) return WL_OK;
-  wl_status st = rc == SQLITE_NOMEM ? wl_nomem(err) : checker_failed(c, err);
-  wl_checker_close(c);
-  t->checker = NULL;
-  return st;
-}
-
-static wl_status run_checks(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
-                            wl_error *err) {
-  *broken = -1;
-  if (!t->decl->n_checks) return WL_OK;
-  wl_status rc = open_checker(t, err);
-  if (rc) return rc;
-  wl_checker *c = t->checker;
-  for (int i = 0; i < t->n_cols; i++)
-    wl_sqlite_bind(c->put, i + 1, i == t->decl->rowid_col ? wl_int(rowid) : values[i]);
-  if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->put, t->n_cols + 1, rowid);
-  sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
-  int st = sqlite3_step(c->put);
-  sqlite3_reset(c->put);
-  if (st == SQLITE_DONE) {
-    st = sqlite3_step(c->test);
-    if (st == SQLITE_ROW) *broken = sqlite3_column_int(c->test, 0);
-  }
-  if (st != SQLITE_ROW)
-    rc = st == SQLITE_NOMEM ? wl_nomem(err)
-                            : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  sqlite3_reset(c->test);
-  sqlite3_clear_bindings(c->put);
-  sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
-  return rc;
-}
+/* ---- values */
 
 wl_status wl_row_default(wl_tablets *t, int col, wl_val *out, wl_error *err) {
   const wl_decl_column *c = &t->decl->cols[col];
@@ -155,7 +68,7 @@ wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, wl_violation
     return WL_OK;
   }
   int broken;
-  wl_status rc = run_checks(t, values, rowid, &broken, err);
+  wl_status rc = wl_checker_row(t, values, rowid, &broken, err);
   if (!rc && broken >= 0) {
     out->code = SQLITE_CONSTRAINT_CHECK;
     sqlite3_snprintf((int)sizeof out->text, out->text, "CHECK constraint failed: %s",

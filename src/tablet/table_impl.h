@@ -97,7 +97,7 @@ struct wl_tablets {
 
   wl_vctx values; /* text made for the row at hand */
   wl_u32 fault;
-  struct wl_checker *checker; /* CHECK constraints, in a database of its own; row.c */
+  struct wl_checker *checker; /* CHECK constraints; or NULL */
   wl_val *old_row;            /* [n_cols] room for a row that goes */
 };
 
@@ -146,6 +146,10 @@ wl_status wl_tablets_slot(wl_tablets *t, int i, wl_i64 rowid, wl_i32 *slot, wl_e
 WL_FN bool wl_tablet_is_dead(const wl_tablet *a, wl_i32 slot) {
   return a->dead && (a->dead[slot >> 3] >> (slot & 7) & 1);
 }
+/* Whether it has any rows, dead ones included. */
+WL_FN bool wl_tablets_any(const wl_tablets *t) {
+  return t->n_tablets || t->n_delta;
+}
 /* First and last rowid of the range of tablet i. */
 void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi);
 
@@ -192,6 +196,13 @@ wl_val wl_store_affinity(wl_vctx *x, char affinity, wl_val v);
 /* Whether every value of these types is stored as it is. */
 bool wl_affinity_keeps(char affinity, const wl_domain *d);
 
+/* ---- checker.c */
+/* The number of the first CHECK constraint that a row breaks, or -1. */
+wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
+                         wl_error *err) WL_MUST;
+/* Whether one of n rows breaks one. Rowids, or first, first + 1, … */
+wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *rowids, wl_i64 first,
+                          wl_i64 n, bool *broken, wl_error *err) WL_MUST;
 void wl_checker_close(struct wl_checker *c);
 
 #endif

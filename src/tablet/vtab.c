@@ -211,6 +211,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     if (!op || !info->aConstraint[i].usable || col < 0 || col >= t->n_cols ||
         info->aConstraintUsage[i].argvIndex)
       continue;
+    if (sqlite3_vtab_in(info, i, -1)) continue; /* or the table would be scanned for each value */
     const char *coll = sqlite3_vtab_collation(info, i);
     if (t->decl->cols[col].affinity == 'B' && (!coll || sqlite3_stricmp(coll, "BINARY") != 0))
       continue;

@@ -2,7 +2,9 @@
 ** The differential test: random one-table queries through warplite against SQLite on the
 ** same connection, over random schemas full of awkward values.
 **
-**     diff --engine sqlite|cpu|sim|cuda [--seed S] [--n N] [--verbose]
+**     diff --engine sqlite|cpu|sim|cuda [--seed S] [--n N] [--tablets] [--verbose]
+**
+** --tablets makes tablet tables of the tables first (test/tablets.h).
 **
 ** A failure is shrunk (result columns, WHERE, LIMIT, rows, expressions) and printed as a
 ** script with schema, data and query.
@@ -22,6 +24,7 @@
 #include "../engines.h"
 #include "../rng.h"
 #include "../rows.h"
+#include "../tablets.h"
 #include "../tap.h"
 #include "values.h"
 
@@ -74,6 +77,8 @@ typedef struct query {
 typedef struct world {
   rng r;
   const char *engine;
+  bool tablets;
+  long table_no;
   table t;
   query q;
   char *binds[2][MAX_BINDS]; /* SQL literals, two sets for two runs of a statement */
@@ -196,6 +201,11 @@ static sqlite3 *open_db(world *w) {
     exit(tap_done());
   }
   fill(&w->t, NULL, db);
+  rng r = {.s = (uint64_t)w->table_no * 7919u};
+  if (w->tablets && w->t.has_rowid && !tablets_convert(db, "t", &r)) {
+    tap_bad("diff", "no tablet table can be made of %s", w->t.schema);
+    exit(tap_done());
+  }
   return db;
 }
 
@@ -602,10 +612,12 @@ int main(int argc, char **argv) {
       seed = strtoull(argv[++i], NULL, 10);
     else if (!strcmp(argv[i], "--n") && i + 1 < argc)
       n = atol(argv[++i]);
+    else if (!strcmp(argv[i], "--tablets"))
+      w->tablets = true;
     else if (!strcmp(argv[i], "--verbose"))
       verbose = true;
     else {
-      fprintf(stderr, "usage: diff --engine E [--seed S] [--n N] [--verbose]\n");
+      fprintf(stderr, "usage: diff --engine E [--seed S] [--n N] [--tablets] [--verbose]\n");
       return 2;
     }
   }
@@ -613,6 +625,7 @@ int main(int argc, char **argv) {
     w->r.s = seed * 1000003u + (uint64_t)table_no;
     rng_next(&w->r);
     make_table(w);
+    w->table_no = table_no;
     sqlite3 *db = open_db(w);
     for (int k = 0; k < (w->t.times > 100 ? 4 : 40) && w->n_run < n && n_failed < 5; k++) {
       w->n_nodes = 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../engines.h"
+#include "../tablets.h"
 
 static unsigned long long seed = 1;
 static unsigned rnd(unsigned n) {
@@ -180,6 +181,8 @@ static int differ(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b, char *why, size
   }
 }
 
+static bool tablets; /* make tablet tables of the tables first (test/tablets.h) */
+
 static int all_sizes(const char *engine, int queries) {
   static const int sizes[] = {0, 1, 2, 60, 1025, 70000, 200000};
   int failed = 0, device = strcmp(engine, "cpu") != 0;
@@ -205,6 +208,12 @@ static int all_sizes(const char *engine, int queries) {
         sizes[s], rnd(2) ? "1000" : "4611686018427387", rnd(2) ? "9223372036854775807" : "-5",
         sizes[s]);
     run(db, text);
+    rng r = {.s = seed * 7919u + (uint64_t)s};
+    if (tablets && !tablets_convert(db, "t", &r)) {
+      printf("not ok groups: no tablet table of %d rows\n", sizes[s]);
+      sqlite3_close(db);
+      return 1;
+    }
     int native = 0, there = 0, grouped = 0, sorted = 0, bad = 0,
         n = sizes[s] > 10000 ? queries / 8 : queries;
     for (int i = 0; i < n && bad < 5; i++) {
@@ -245,6 +254,10 @@ static int all_sizes(const char *engine, int queries) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[argc - 1], "--tablets")) {
+    tablets = true;
+    argc--;
+  }
   int queries = argc > 3 ? atoi(argv[3]) : 400;
   if (argc > 2) seed = strtoull(argv[2], NULL, 10);
   if (argc > 4) return all_sizes(argv[4], queries);

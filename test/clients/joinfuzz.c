@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "../engines.h"
+#include "../tablets.h"
 #include "../tap.h"
 #include "joinfuzz_query.h"
 #include "joinfuzz_shrink.h"
@@ -38,7 +39,7 @@ typedef enum verdict { SAME, PLAN, TIES, WRONG } verdict;
 
 typedef struct fuzzer {
   const char *engine;
-  bool replan, ties, strict, verbose;
+  bool replan, ties, strict, verbose, tablets;
   double share;
   uint64_t seed;
   sqlite3 *db;
@@ -87,6 +88,21 @@ static void make_views(fuzzer *f) {
   }
 }
 
+/* All tables that have rowids and no columns that a tablet table cannot have. */
+static void make_tablets(fuzzer *f, long number) {
+  rng r = {.s = f->seed * 7919u + (uint64_t)number};
+  for (int i = 0; i < f->s.n_tables; i++) {
+    char *sql = format("SELECT count(*) FROM pragma_table_list(%Q) WHERE type = 'table' AND NOT wr "
+                       "AND NOT strict AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(%Q) WHERE "
+                       "hidden)",
+                       f->s.rel[i].name, f->s.rel[i].name);
+    if (tablets_ask(f->db, sql) == 1 && !tablets_convert(f->db, f->s.rel[i].name, &r)) {
+      tap_bad("joinfuzz", "no tablet table can be made of %s", f->s.rel[i].name);
+      exit(tap_done());
+    }
+  }
+}
+
 static void open_schema(fuzzer *f, long number) {
   const char *engine = f->replan ? "sqlite" : f->engine;
   if (sqlite3_open(":memory:", &f->db) != SQLITE_OK || !use_engine(f->db, engine)) {
@@ -96,6 +112,7 @@ static void open_schema(fuzzer *f, long number) {
   f->r.s = f->seed * 1000003u + (uint64_t)number * 2;
   rng_next(&f->r);
   make_tables(&f->r, &f->s, f->db);
+  if (f->tablets) make_tablets(f, number);
   make_views(f);
 }
 
@@ -497,11 +514,13 @@ int main(int argc, char **argv) {
       f->ties = true;
     else if (!strcmp(argv[i], "--strict"))
       f->strict = true;
+    else if (!strcmp(argv[i], "--tablets"))
+      f->tablets = true;
     else if (!strcmp(argv[i], "--verbose"))
       f->verbose = true;
     else {
       fprintf(stderr, "usage: joinfuzz [--engine cpu|sim|cuda|replan] [--queries N] [--seed S] "
-                      "[--only K] [--ties] [--strict] [--share P] [--verbose]\n");
+                      "[--only K] [--ties] [--strict] [--share P] [--tablets] [--verbose]\n");
       return 2;
     }
   }

@@ -8,14 +8,15 @@
 */
 #include "base/clock.h"
 #include "segments.h"
+#include <malloc.h>
 
 static rng r = {1};
 static wl_stage stage;
 
 static const char *const kind_names[] = {
-    "nulls",    "int one",    "int few",    "int bits",   "int random", "int ends",
-    "step",     "real one",   "real zeros", "real float", "real",       "real runs",
-    "text one", "text short", "text long",  "text words", "blob",       "any"};
+    "nulls",      "int one",    "int few",    "int bits", "int random", "int ends", "step",
+    "real one",   "real zeros", "real float", "real",     "real runs",  "decimals", "text one",
+    "text short", "text long",  "text words", "blob",     "any"};
 
 static bool same_value(const wl_segment *a, wl_u8 tag, const wl_segment *b, wl_i32 i) {
   wl_u64 x = ((const wl_u64 *)a->data)[i], y = ((const wl_u64 *)b->data)[i];
@@ -174,6 +175,10 @@ static void test_sizes(void) {
   CHECK("size: narrow", size_of(st) == head + n * 8);
   ROWS(WL_T_REAL, wl_f64_bits((double)rng_next(&r)));
   CHECK("size: reals", size_of(st) == head + n * 8);
+  ROWS(WL_T_REAL, wl_f64_bits((double)((wl_i64)(rng_next(&r) >> 47) - 50000) / 100));
+  CHECK("size: decimals", size_of(st) == head + 9 + n / 8 * 17);
+  ROWS(WL_T_REAL, wl_f64_bits(i == 60000 ? -0.0 : (double)(rng_next(&r) >> 47) / 100));
+  CHECK("size: decimals but for a negative zero", size_of(st) > head + n * 3);
   ROWS(WL_T_INT, (i / 1024) * 0x9e3779b97f4a7c15u);
   CHECK("size: runs", size_of(st) == head + 64 * 10);
   ROWS(WL_T_REAL, wl_f64_bits(i / 1024 ? (double)(i / 1024) : -0.0));
@@ -343,6 +348,8 @@ static void time_one(const char *name) {
 static void time_all(void) {
   wl_stage *st = &stage;
   size_t n = 65536;
+  mallopt(M_MMAP_THRESHOLD, 1 << 30); /* blocks are used again: pages are not what is timed */
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ROWS(WL_T_INT, i % 7 ? rng_next(&r) >> 57 : 0);
   time_one("1 byte");
   ROWS(WL_T_INT, (wl_i16)rng_next(&r));

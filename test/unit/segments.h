@@ -24,6 +24,7 @@ enum {
   S_REAL_FLOAT,
   S_REAL,
   S_REAL_RUNS,
+  S_DECIMAL,
   S_TEXT_ONE,
   S_TEXT_SHORT,
   S_TEXT_LONG,
@@ -63,10 +64,11 @@ static inline double some_real(rng *r) {
 /* n rows of a kind; nulls: of a hundred. */
 static inline void fill_stage(wl_stage *st, rng *r, int kind, int n, int nulls) {
   static const char *const words[] = {"alpha", "beta", "", "gamma of many letters", "delta"};
+  static const double tens[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6, 4, 1e9};
   wl_i64 base = (wl_i64)rng_next(r) >> rng_below(r, 60), last = base;
   int bits = 1 + rng_below(r, 63), stretch = 1 + rng_below(r, 200);
   double real = some_real(r);
-  int most = rng_chance(r, 20) ? 1500 : rng_chance(r, 50) ? 300 : 20;
+  int most = rng_below(r, rng_chance(r, 20) ? 1500 : rng_chance(r, 50) ? 300 : 20);
   wl_i64 stride = rng_chance(r, 50) ? 1 : (wl_i64)rng_next(r) >> (20 + rng_below(r, 40));
   if (kind == S_STEP) base >>= 4;
   if (kind == S_INT_BITS) base >>= 1;
@@ -100,6 +102,10 @@ static inline void fill_stage(wl_stage *st, rng *r, int kind, int n, int nulls) 
     case S_REAL_RUNS:
       if (i % stretch == 0) real = some_real(r);
       put_number(st, WL_T_REAL, wl_f64_bits(real));
+      break;
+    case S_DECIMAL:
+      put_number(st, WL_T_REAL,
+                 wl_f64_bits((double)((wl_i64)bit >> (bits < 14 ? 14 : bits)) / tens[most % 9]));
       break;
     case S_TEXT_ONE: put_bytes(st, WL_T_TEXT, "\0one\xff", 5); break;
     case S_TEXT_SHORT: put_text(st, r, WL_T_TEXT, 12); break;

@@ -163,7 +163,7 @@ static void add_dml(fuzzer *f, dml_maker *m, const dml_table *t) {
   x->touchy = s.touchy;
   x->has_select = s.has_select;
   x->once = rng_chance(r, 3) && strstr(s.sql, " RETURNING ");
-  x->n_sets = m->n_binds && rng_chance(r, 25) ? 2 : 1;
+  x->n_sets = m->n_binds && !m->careful && rng_chance(r, 25) ? 2 : 1;
   for (int i = 0; i < m->n_binds; i++) {
     x->binds[0][i] = m->binds[i];
     if (x->n_sets == 2) x->binds[1][i] = literal_of(r, "irtnb"[rng_below(r, 5)]);

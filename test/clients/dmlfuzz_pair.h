@@ -336,7 +336,8 @@ static differ run_statement(pair *p, const step *s) {
     run_set(p, p->want_db, want, s, k, &p->want, &a);
     run_set(p, p->got_db, got, s, k, &p->got, &b);
     p->ran = s->kind == STEP_INSERT || s->kind == STEP_CHANGE;
-    if (s->kind == STEP_SQL && !sqlite3_stmt_readonly(want) && strncmp(sql, "CREATE", 6))
+    if (s->kind == STEP_SQL && strchr("IURDW", sql[0]) && strncmp(sql, "RE", 2) &&
+        strncmp(sql, "RO", 2))
       p->changes_known = true;
     /* of a virtual table SQLite counts rows that were replaced before their turn, too */
     if (p->ran) p->changes_known = !(p->plain && !p->twin && strstr(sql, "UPDATE OR REPLACE"));

@@ -110,11 +110,14 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
   wl_status rc = WL_OK;
   if (!*st) {
     const wl_decl_key *k = &t->decl->keys[key];
-    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM"};
+    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM",
+                                        "SELECT 1 FROM", "SELECT 1 FROM"};
     sqlite3_str *s = sqlite3_str_new(t->db);
     sqlite3_str_appendf(s, "%s \"%w\".\"%w_key%d\" ", begin[which], t->schema, t->name, key);
     sqlite3_str_appendall(s, which == WL_KEY_PUT ? "VALUES(" : "WHERE ");
-    for (int i = 0; i < k->n; i++)
+    if (which >= WL_KEY_TEXTS)
+      sqlite3_str_appendall(s, which == WL_KEY_TEXTS ? "k0 >= '' AND k0 < x''" : "k0 < ''");
+    for (int i = 0; i < k->n && which < WL_KEY_TEXTS; i++)
       sqlite3_str_appendf(s,
                           which == WL_KEY_PUT ? "?%d,"
                           : i                 ? " AND k%d = ?%d"

@@ -44,7 +44,7 @@ typedef enum wl_shadow {
   WL_SH_N
 } wl_shadow;
 
-enum { WL_KEY_FIND, WL_KEY_PUT, WL_KEY_DELETE, WL_KEY_N };
+enum { WL_KEY_FIND, WL_KEY_PUT, WL_KEY_DELETE, WL_KEY_TEXTS, WL_KEY_NUMBERS, WL_KEY_N };
 
 /* A dictionary in memory; counted, since held segments read through it. */
 typedef struct wl_dict_box {

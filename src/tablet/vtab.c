@@ -152,12 +152,23 @@ static bool is_rowid(const wl_tablets *t, int col) {
   return col < 0 || col == t->decl->rowid_col;
 }
 
+/* col IN (SELECT …) compares by the affinities of both sides; when SQLite hands its values to us
+*one
+** by one it forgets that of the SELECT, which matters where the column has none or TEXT. It is
+** better not to be asked. */
+static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, int i) {
+  int col = info->aConstraint[i].iColumn;
+  return !is_rowid(t, col) && col < t->n_cols && t->decl->cols[col].affinity < 'C' &&
+         sqlite3_vtab_in((sqlite3_index_info *)info, i, -1);
+}
+
 /* The constraint that gives column col of a key by equality, or -1. */
 static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, int col, int coll) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   for (int i = 0; i < info->nConstraint; i++) {
     if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
       continue;
+    if (loses_affinity(t, info, i)) continue;
     int c = info->aConstraint[i].iColumn;
     if (c != col && !(c < 0 && col == t->decl->rowid_col)) continue;
     const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
@@ -229,7 +240,11 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   if (rc) return rc;
   info->estimatedCost = rows <= 1 ? 3 : touched * 2 + 10;
   info->estimatedRows = (sqlite3_int64)touched;
-  if (one || key >= 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+  /* a value compared with affinity may equal several keys: xFilter scans then */
+  bool numeric = key >= 0;
+  for (int i = 0; numeric && i < t->decl->keys[key].n; i++)
+    numeric = t->decl->cols[t->decl->keys[key].cols[i]].affinity >= 'C';
+  if (one || numeric) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
   if (info->nOrderBy == 1 && is_rowid(t, info->aOrderBy[0].iColumn) && !info->aOrderBy[0].desc)
     info->orderByConsumed = 1;
   return SQLITE_OK;
@@ -335,6 +350,25 @@ static wl_status look_up(cursor *c, int key, const wl_val *values, wl_i64 *lo, w
   return rc;
 }
 
+/* Whether a key can be looked up by a value as it is. What it is compared with may have an affinity
+** that SQLite does not tell us of: a number then equals texts too, where the column has TEXT
+** affinity or none, and a text equals numbers where it has none. */
+static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, wl_error *err) {
+  char affinity = t->decl->cols[col].affinity;
+  bool number = v.t == WL_T_INT || v.t == WL_T_REAL;
+  *out = affinity >= 'C' || !(number || (affinity == 'A' && v.t == WL_T_TEXT));
+  if (*out || affinity == 'B' || t->decl->keys[key].cols[0] != col) return WL_OK;
+  /* the key's first column has no affinity: are there values of the other kind at all? */
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_key_stmt(t, key, number ? WL_KEY_TEXTS : WL_KEY_NUMBERS, &s, err);
+  if (rc) return rc;
+  int st = sqlite3_step(s);
+  *out = st == SQLITE_DONE;
+  if (st != SQLITE_DONE && st != SQLITE_ROW) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
                    sqlite3_value **argv) {
   cursor *c = (cursor *)p;
@@ -363,8 +397,9 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
       const wl_decl_column *d = &t->decl->cols[col];
       if (d->affinity >= 'C') sqlite3_value_numeric_type(argv[i]);
       key[col] = wl_sqlite_val(argv[i]);
-      /* TEXT against a number: the affinity is SQLite's to apply; scan instead */
-      clear_key &= !(d->affinity == 'B' && (key[col].t == WL_T_INT || key[col].t == WL_T_REAL));
+      bool is = true;
+      if (!is_rowid(t, col)) rc = is_clear(t, idx - 1, col, key[col], &is, &err);
+      clear_key &= is;
     }
   }
   if (!rc) rc = wl_tablets_refresh(t, &err);

@@ -42,7 +42,8 @@ typedef struct dml_maker {
   /* An error that is not a constraint's, in the middle of a statement with OR FAIL, REPLACE,
   ** IGNORE or ROLLBACK, leaves the rows before it in SQLite: it opened no savepoint. */
   bool careful;
-  int params; /* 0: literals only; '?': by place; '#': by number; ':' by name */
+  int params;    /* 0: literals only; '?': by place; '#': by number; ':' by name */
+  bool unshared; /* a parameter that is there already will not do */
   int n_binds;
   char *binds[DML_BINDS];
   /* the names that an expression may use */
@@ -86,7 +87,11 @@ static char *literal_of(rng *r, char affinity) {
   case 0: return format("%s", PICK(r, edge_ints));
   case 1: return format("%s", PICK(r, wide_ints));
   case 2:
-  case 3: return format("%s", PICK(r, wild_reals));
+  case 3: {
+    /* a rowid equals the least integer as a REAL or not as SQLite's plan has it */
+    const char *real = PICK(r, wild_reals);
+    return format("%s", strcmp(real, "-9223372036854775808.0") ? real : "-1e19");
+  }
   case 4:
   case 5:
   case 6: return format("%s", PICK(r, numeric_texts));
@@ -113,7 +118,7 @@ static void put_literal(dml_maker *m, sqlite3_str *o, char *text) {
     return;
   }
   int k = m->n_binds;
-  if (m->params != '?' && k > 0 && rng_chance(m->r, 15)) {
+  if (m->params != '?' && k > 0 && !m->unshared && rng_chance(m->r, 15)) {
     k = rng_below(m->r, k);
     sqlite3_free(text);
   } else {
@@ -142,6 +147,7 @@ static void put_rowid(dml_maker *m, sqlite3_str *o, bool null, bool last) {
                                      "4611686018427387904", "1000000"};
   rng *r = m->r;
   int k = rng_below(r, 100);
+  m->unshared = true;
   if (k < 15 && null)
     put_literal(m, o, format("NULL"));
   else if (k < 25 && !m->careful)
@@ -153,6 +159,7 @@ static void put_rowid(dml_maker *m, sqlite3_str *o, bool null, bool last) {
                 format("%s", rng_chance(r, 80) ? "9223372036854775807" : "'9223372036854775807'"));
   else
     put_literal(m, o, format("%d", 1 + rng_below(r, k < 65 ? 20 : 200)));
+  m->unshared = false;
 }
 
 /* ---- expressions */

@@ -150,8 +150,9 @@ static void put_set(dml_maker *m, sqlite3_str *o, const dml_table *t, bool upser
       c = t->rowid_col == 0 ? 1 : 0;
     else if (twice)
       continue;
-    if (used >> (c + 1) & 1) continue;
-    used |= 1 << (c + 1);
+    int slot = c == t->rowid_col ? 0 : c + 1; /* the rowid has two names */
+    if (used >> slot & 1) continue;
+    used |= 1 << slot;
     if (i) sqlite3_str_appendall(o, ", ");
     if (c < 0 || c == t->rowid_col) {
       const char *name = c < 0 ? "rowid" : t->col[c].name;

@@ -334,6 +334,16 @@ static void say(wl_running *r, const char *why) {
   memcpy(r->reason, c->reason, sizeof r->reason);
 }
 
+/* Whether a statement that may write, as the rewritten ones do, is being run with wl_dml: a SELECT
+** from it must not change anything. */
+static bool is_rewritten(sqlite3 *db) {
+  for (sqlite3_stmt *s = sqlite3_next_stmt(db, NULL); s; s = sqlite3_next_stmt(db, s)) {
+    const char *sql = sqlite3_stmt_busy(s) && !sqlite3_stmt_readonly(s) ? sqlite3_sql(s) : NULL;
+    if (sql && strstr(sql, " FROM wl_dml")) return true;
+  }
+  return false;
+}
+
 /* The arguments, copied, by the numbers of the parameters they are for. */
 static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl_error *err) {
   const wl_dml *d = r->m.d;
@@ -354,7 +364,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int
   wl_arena_init(&r->texts);
   wl_status rc = wl_change_open(c, sql, strlen(sql), &r->m, err);
   if (!rc) rc = wl_change_bind(&r->m, err);
-  if (!rc && sqlite3_txn_state(c->db, r->m.schema) != SQLITE_TXN_WRITE)
+  if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
   if (rc == WL_NOT_TAKEN)
     rc = wl_fail(err, WL_ERROR, "prepare the statement again: %.300s", err->text);

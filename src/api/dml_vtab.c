@@ -5,8 +5,8 @@
 ** of rowids that a statement of ours is given by pointer.
 **
 ** Invariants:
-** 1. It works only inside a write transaction on the changed table's database, which the INSERT
-**    that it is the source of has opened.
+** 1. It works only as the source of a statement that writes, which has opened a write transaction
+**    on the changed table's database.
 ** 2. A statement that SQLite prepares again is checked again as the original: see vtab.c.
 */
 #include "api/dml.h"

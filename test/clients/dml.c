@@ -211,6 +211,85 @@ static void test(const char *engine, const char *route) {
   CHECK("the connection closes", sqlite3_close(b.db) == SQLITE_OK);
 }
 
+/* ---- statements as the interface sees them */
+
+static long number(sqlite3 *db, const char *sql) {
+  rows r = {0};
+  rows_query(&r, db, warplite_prepare, sql);
+  long n = r.n_cells ? (long)r.cells[0].u.i : -1;
+  rows_free(&r);
+  return n;
+}
+
+static int deny_delete(void *arg, int action, const char *a, const char *b, const char *c,
+                       const char *d) {
+  (void)b;
+  (void)c;
+  (void)d;
+  (void)arg;
+  return action == SQLITE_DELETE && a && !strcmp(a, "t") ? SQLITE_DENY : SQLITE_OK;
+}
+
+static void test_interface(void) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *s = NULL;
+  enum { N = 2500 };
+  if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) abort();
+  sqlite3_exec(db, "CREATE VIRTUAL TABLE t USING tablet(a UNIQUE, b)", NULL, NULL, NULL);
+  /* more parameters than a function takes */
+  sqlite3_str *text = sqlite3_str_new(db);
+  sqlite3_str_appendall(text, "INSERT INTO t VALUES");
+  for (int i = 0; i < N; i++) sqlite3_str_appendf(text, i ? ",(?,:b)" : "(?,:b)");
+  sqlite3_str_appendall(text, " ON CONFLICT(a) DO UPDATE SET b = b + :b + :c");
+  char *sql = sqlite3_str_finish(text);
+  CHECK("many parameters", warplite_prepare(db, sql, -1, &s, NULL) == SQLITE_OK);
+  sqlite3_free(sql);
+  CHECK("all counted", sqlite3_bind_parameter_count(s) == N + 2);
+  CHECK("names stay", sqlite3_bind_parameter_index(s, ":b") == 2 &&
+                          sqlite3_bind_parameter_index(s, ":c") == N + 2);
+  for (int i = 1; i <= N + 1; i++) sqlite3_bind_int(s, i, i == 2 ? 7 : i % 2000);
+  sqlite3_bind_int(s, N + 2, 100);
+  CHECK("runs", sqlite3_step(s) == SQLITE_DONE && sqlite3_changes(db) == N);
+  CHECK("rows", number(db, "SELECT count(*) FROM t") == 2000);
+  CHECK("updated", number(db, "SELECT count(*) FROM t WHERE b = 114") == N - 2000);
+  /* again, after the schema has changed under it */
+  sqlite3_reset(s);
+  sqlite3_exec(db, "CREATE TABLE other(x)", NULL, NULL, NULL);
+  CHECK("runs again", sqlite3_step(s) == SQLITE_DONE && sqlite3_changes(db) == N);
+  sqlite3_finalize(s);
+  /* the source of the rewritten statement is no way to write */
+  sqlite3_exec(db, "BEGIN IMMEDIATE; INSERT INTO other VALUES(1)", NULL, NULL, NULL);
+  CHECK("a SELECT changes nothing", sqlite3_exec(db, "SELECT * FROM wl_dml('DELETE FROM t')", NULL,
+                                                 NULL, NULL) == SQLITE_ERROR);
+  sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+  CHECK("nothing", number(db, "SELECT count(*) FROM t") == 2000);
+  CHECK("prepared", warplite_prepare(db, "DELETE FROM t WHERE b > 0", -1, &s, NULL) == SQLITE_OK);
+  CHECK("it writes", !sqlite3_stmt_readonly(s));
+  sqlite3_set_authorizer(db, deny_delete, NULL);
+  CHECK("an authorizer set later is asked", sqlite3_step(s) == SQLITE_AUTH);
+  sqlite3_finalize(s);
+  CHECK("and one set before",
+        warplite_prepare(db, "DELETE FROM t WHERE b > 0 RETURNING a", -1, &s, NULL) == SQLITE_AUTH);
+  sqlite3_set_authorizer(db, NULL, NULL);
+  /* the engine is told before it runs */
+  bool told = false;
+  warplite_prepare(db, "EXPLAIN QUERY PLAN UPDATE t SET b = 1 RETURNING b", -1, &s, NULL);
+  while (s && sqlite3_step(s) == SQLITE_ROW)
+    told |=
+        strstr((const char *)sqlite3_column_text(s, 3), "cpu: UPDATE of tablet table t") != NULL;
+  CHECK("EXPLAIN QUERY PLAN names the engine", told);
+  sqlite3_finalize(s);
+  /* a command to the table is no change */
+  rows r = {0};
+  rows_query(&r, db, warplite_prepare, "INSERT INTO t(t) VALUES('fold')");
+  CHECK("commands go through", r.rc == SQLITE_DONE);
+  rows_query(&r, db, warplite_prepare,
+             "SELECT reason FROM warplite_log WHERE sql LIKE 'INSERT INTO t VALUES(?%'");
+  CHECK("the log has a line a run", r.n_rows == 2);
+  rows_free(&r);
+  CHECK("closes", sqlite3_close(db) == SQLITE_OK);
+}
+
 int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i + 1 < argc; i++) {
@@ -222,6 +301,7 @@ int main(int argc, char **argv) {
     test("cpu", "always");
     test("cpu", "cost");
     test("sqlite", "always");
+    test_interface();
   }
   return tap_done();
 }

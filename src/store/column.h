@@ -85,7 +85,7 @@ void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
-wl_val wl_stage_value(const wl_stage *st, wl_i32 row); /* text points into the stage */
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row);  /* text points into the stage */
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;

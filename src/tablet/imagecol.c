@@ -14,6 +14,7 @@
 #include "tablet/image_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "store/blobs.h"
 #include "vm/hash.h"
 #include <pthread.h>
 #include <string.h>
@@ -527,7 +528,8 @@ static void fail(job *j, wl_status rc, const wl_error *err) {
   pthread_mutex_unlock(&j->lock);
 }
 
-static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
+/* Room for the blobs of a unit. */
+static wl_status place_room(const job *j, const unit *u, place *to, wl_error *err) {
   const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
   size_t n = 0;
   to->u = *u;
@@ -543,7 +545,13 @@ static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
     if (!to->buf) to->size = 0;
     if (!to->buf) return wl_nomem(err);
   }
-  wl_status rc = WL_OK;
+  return WL_OK;
+}
+
+static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
+  const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
+  size_t n;
+  wl_status rc = place_room(j, u, to, err);
   for (int i = 0; i < tablet->n && !rc; i++) {
     const wl_part *part = &j->im->parts[tablet->first + i];
     const wl_u8 *blob;
@@ -655,6 +663,85 @@ static wl_status run_units(job *j, wl_error *err) {
     wl_mem_free(j->ring[i].buf);
   }
   wl_mem_free(j->ring);
+  return rc;
+}
+
+/* ---- the same from the file's pages, all of it by any thread */
+
+/* What a thread has of its own. */
+typedef struct reader {
+  wl_blobs *blobs;
+  place room;
+} reader;
+
+typedef struct reading {
+  job *j;
+  reader *readers;
+  long first;      /* unit of the wave */
+  atomic_bool odd; /* a blob was not found, or not as it should be: SQLite must say */
+} reading;
+
+static wl_status read_unit(reading *x, reader *r, const unit *u, wl_error *err) {
+  job *j = x->j;
+  const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
+  wl_status rc = WL_OK;
+  if (!r->blobs) rc = wl_blobs_open(j->how->pages, j->how->root, &r->blobs, err);
+  if (!rc) rc = place_room(j, u, &r->room, err);
+  for (int i = 0; i < tablet->n && !rc; i++) {
+    const wl_part *part = &j->im->parts[tablet->first + i];
+    if (part->merged) continue;
+    wl_i64 id = wl_tablets_at(j->t, part->tablet)->id << 12 | u->m->col;
+    if (!wl_blobs_read(r->blobs, id, r->room.buf + r->room.at[i],
+                       r->room.at[i + 1] - r->room.at[i]))
+      return wl_not_taken(err, "a segment is not where it should be");
+  }
+  return rc ? rc : make_unit(j, u, r->room.buf, r->room.at, err);
+}
+
+static void read_task(void *arg, int worker, long i) {
+  reading *x = arg;
+  wl_error err = {0};
+  if (atomic_load(&x->j->failed) || atomic_load(&x->odd)) return;
+  wl_status rc = read_unit(x, &x->readers[worker], &x->j->units[x->first + i], &err);
+  if (rc == WL_NOMEM || rc == WL_FULL)
+    fail(x->j, rc, &err);
+  else if (rc)
+    atomic_store(&x->odd, true);
+}
+
+/* Does what it can; the units that are left are for run_units. */
+static wl_status read_units(job *j, wl_error *err) {
+  enum { WAVE = 64 };
+  int threads = j->how->n_threads < 1 ? 1 : j->how->n_threads;
+  reading x = {.j = j, .readers = wl_mem_zalloc((size_t)threads * sizeof *x.readers)};
+  wl_status rc = x.readers ? WL_OK : wl_nomem(err);
+  atomic_init(&x.odd, false);
+  for (int i = 0; i < threads && !rc; i++) {
+    x.readers[i].room.at = wl_mem_alloc(((size_t)j->max_parts + 1) * sizeof *x.readers[i].room.at);
+    if (!x.readers[i].room.at) rc = wl_nomem(err);
+  }
+  pthread_mutex_init(&j->lock, NULL);
+  for (; x.first < j->n_units && !rc && !atomic_load(&x.odd); x.first += WAVE) {
+    if (j->how->check) rc = j->how->check(j->how->check_arg, err);
+    if (j->how->tell) j->how->tell(j->how->tell_arg, x.first, j->n_units);
+    long n = j->n_units - x.first < WAVE ? j->n_units - x.first : WAVE;
+    if (!rc) wl_threads_run(threads, n, read_task, &x);
+    if (!rc && j->status) {
+      rc = j->status;
+      *err = j->error;
+    }
+  }
+  pthread_mutex_destroy(&j->lock);
+  for (int i = 0; i < threads && x.readers; i++) {
+    wl_blobs_close(x.readers[i].blobs);
+    wl_mem_free(x.readers[i].room.at);
+    wl_mem_free(x.readers[i].room.buf);
+  }
+  wl_mem_free(x.readers);
+  long left = 0;
+  for (long k = 0; k < j->n_units; k++)
+    if (!j->units[k].m->segments[j->units[k].tablet].data) j->units[left++] = j->units[k];
+  j->n_units = left;
   return rc;
 }
 
@@ -826,6 +913,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
     for (int i = 0; i < n; i++)
       if (j.cols[i].form != FORM_STAGED && !j.cols[i].segments[k].data)
         j.units[j.n_units++] = (unit){&j.cols[i], k};
+  if (!rc && j.n_units && how->pages) rc = read_units(&j, err);
   if (!rc && j.n_units) rc = run_units(&j, err);
   for (int i = 0; i < n && !rc; i++) {
     int at = cols[i] < 0 ? im->n_cols : cols[i];

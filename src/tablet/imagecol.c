@@ -43,6 +43,7 @@ typedef struct making {
   wl_segment *segments; /* [tablets] */
   wl_u64 *keys;         /* [tablets] */
   wl_origin *before;    /* or NULL */
+  wl_slab *slab;        /* what data is cut from now, under the job's lock */
 } making;
 
 /* A tablet of a column to be decoded. */
@@ -434,9 +435,31 @@ static bool same_zone(const wl_zone *a, const wl_zone *b) {
          a->domain.hi == b->domain.hi;
 }
 
+enum { SLAB = 4 << 20 };
+
+/* Room for a tablet's data that stays as it is decoded; NULL: let it have a block of its own. */
+static void *room_for(job *j, making *m, int part, wl_u8 phys, wl_slab **slab) {
+  size_t n = (size_t)j->im->parts[part].n_rows * (size_t)wl_phys_width(phys);
+  void *room = NULL;
+  if (phys >= WL_P_TEXT || j->im->parts[part].n_rows < WL_TABLET_ROWS ||
+      n * j->im->n_tablets < SLAB)
+    return NULL;
+  pthread_mutex_lock(&j->lock);
+  if (m->slab) room = wl_slab_cut(m->slab, n);
+  if (!room) {
+    wl_slab_drop(m->slab);
+    m->slab = wl_slab_open(SLAB);
+    if (m->slab) room = wl_slab_cut(m->slab, n);
+  }
+  *slab = m->slab;
+  if (room) atomic_fetch_add(&m->slab->refs, 1);
+  pthread_mutex_unlock(&j->lock);
+  return room;
+}
+
 /* A blob becomes a segment of the column's form; of reals, as wide as it needs. */
-static wl_status decode(const job *j, const making *m, int part, const wl_u8 *blob, size_t n,
-                        wl_segment *out, wl_error *err) {
+static wl_status decode(job *j, making *m, int part, const wl_u8 *blob, size_t n, wl_segment *out,
+                        wl_error *err) {
   int tablet = j->im->parts[part].tablet;
   const wl_zone *want = zone_of(j, m, part);
   wl_zone z;
@@ -449,10 +472,20 @@ static wl_status decode(const job *j, const making *m, int part, const wl_u8 *bl
   wl_status rc = wl_codec_zone(blob, n, &z, &n_rows, &why);
   if (!rc && (!same_zone(&z, want) || n_rows != j->im->parts[part].n_rows))
     return corrupt(j, m, tablet, "the directory speaks of another segment", err);
-  if (!rc && own)
+  wl_u8 phys = m->phys;
+  bool real = m->form == FORM_REAL;
+  wl_slab *slab = NULL;
+  if (!rc && real) rc = wl_codec_phys(blob, n, &phys, &why);
+  if (!rc && own && !real) {
     rc = wl_codec_read(blob, n, max_code, out, &coded, &why);
-  else if (!rc)
-    rc = wl_codec_read_as(blob, n, max_code, m->phys, out, &coded, &why);
+  } else if (!rc) {
+    void *room = room_for(j, m, part, phys, &slab);
+    rc = wl_codec_read_into(blob, n, max_code, phys, room, out, &coded, &why);
+    if (room && !rc && out->data == room)
+      out->slab = slab;
+    else if (room)
+      wl_slab_drop(slab);
+  }
   if (rc == WL_NOMEM) return wl_nomem(err);
   if (rc) return corrupt(j, m, tablet, why.text, err);
   if (coded != want->coded) return corrupt(j, m, tablet, "codes where there were none", err);
@@ -820,6 +853,7 @@ static void close_column(const job *j, making *m) {
   wl_mem_free(m->keys);
   wl_mem_free(m->map);
   wl_dict_free(m->dict);
+  wl_slab_drop(m->slab);
 }
 
 static void convert_task(void *arg, int worker, long i) {
@@ -833,6 +867,7 @@ static void convert_task(void *arg, int worker, long i) {
   if (!alone) { /* a segment of the column before: that stays as it is */
     copy = *s;
     copy.shared = NULL;
+    copy.slab = NULL;
     copy.data = wl_mem_alloc((size_t)s->n_rows * (size_t)wl_phys_width(s->phys));
     copy.valid = s->valid ? wl_mem_alloc(((size_t)s->n_rows + 7) / 8) : NULL;
     bool ok = copy.data && (copy.valid || !s->valid) && wl_segment_share(&copy) == WL_OK;

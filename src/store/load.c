@@ -203,17 +203,7 @@ wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) {
   bool moved = false;
   wl_status rc = tablets_of(s, t, &x, err);
   if (!rc) rc = wl_tablets_refresh(x, err);
-  if (!rc) {
-    /* the image knows no column of commands: the rowid's place is one before */
-    wl_column **own = &t->data[t->n_cols], **theirs = &t->data[wl_tablets_decl(x)->n_cols];
-    wl_column *rowid = *own;
-    *own = NULL;
-    *theirs = rowid;
-    rc = wl_image_follow(&t->image, x, t->data, &moved, err);
-    rowid = *theirs;
-    *theirs = NULL;
-    *own = rowid;
-  }
+  if (!rc) rc = wl_image_follow(&t->image, x, t->data, t->n_cols, &moved, err);
   if (rc) wl_table_drop_data(t);
   if (rc || !moved) return rc;
   t->n_rows = wl_image_slots(t->image);

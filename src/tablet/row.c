@@ -171,6 +171,16 @@ wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found, w
   return rc ? rc : get(t, rowid, values, NULL, found, err);
 }
 
+wl_status wl_row_exists(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) {
+  place where = NOWHERE;
+  int tablet;
+  wl_i32 slot;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  *found = where != NOWHERE;
+  return rc;
+}
+
 void wl_row_begin(wl_tablets *t) {
   wl_scratch_reset(&t->values);
 }
@@ -370,8 +380,8 @@ wl_status wl_row_put(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error
   wl_status rc = wl_tablets_refresh(t, err);
   bool gone = false;
   if (!rc && t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &gone, err);
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   if (gone) {
     rc = run_on(t, WL_SH_GONE_DELETE, rowid, err);
     if (!rc) t->n_gone--;
@@ -419,8 +429,8 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
   *found = !rc && where != NOWHERE;
   if (!*found) return rc;
   rc = read_keys_of(t, rowid, t->old_row, err);
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, rowid, err);
   return rc ? rc : remove_row(t, rowid, where, err);
 }
@@ -440,10 +450,27 @@ wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *v
   if (!rc && where == NOWHERE)
     rc = wl_fail(err, WL_ERROR, "table %s has no row %lld to change", t->name, (long long)old);
   if (!rc) rc = read_keys_of(t, old, t->old_row, err);
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, old, err);
   if (!rc) rc = put_delta(t, rowid, values, err);
   if (!rc) t->n_delta += where != IN_DELTA;
   return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
+}
+
+/* ---- for ON CONFLICT, which looks at keys in an order of its own */
+
+wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) {
+  place where = NOWHERE;
+  int tablet;
+  wl_i32 slot;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  *out = !rc && where != NOWHERE;
+  return rc;
+}
+
+void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out) {
+  out->key = key;
+  say_unique(t, key, out);
 }

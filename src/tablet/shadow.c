@@ -32,6 +32,9 @@ bool wl_tablets_shadow_name(const char *suffix) {
 static const char *const texts[WL_SH_N][3] = {
     [WL_SH_INFO_GET] = {"SELECT v FROM", "info", "WHERE k = ?1"},
     [WL_SH_INFO_SET] = {"REPLACE INTO", "info", "VALUES(?1, ?2)"},
+    [WL_SH_RECOUNT] = {"REPLACE INTO", "info",
+                       "SELECT ?1, ?2 FROM (WITH RECURSIVE n(i) AS (SELECT 1 WHERE ?3 > 0 UNION "
+                       "ALL SELECT i + 1 FROM n WHERE i < ?3) SELECT i FROM n)"},
     [WL_SH_TABLETS] = {"SELECT id, lo, hi, n_rows, n_dead, head, dead, sum FROM", "tablet",
                        "ORDER BY lo"},
     [WL_SH_TABLET_PUT] = {"REPLACE INTO", "tablet", "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
@@ -112,11 +115,14 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
   wl_status rc = WL_OK;
   if (!*st) {
     const wl_decl_key *k = &t->decl->keys[key];
-    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM"};
+    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM",
+                                        "SELECT 1 FROM", "SELECT 1 FROM"};
     sqlite3_str *s = sqlite3_str_new(t->db);
     sqlite3_str_appendf(s, "%s \"%w\".\"%w_key%d\" ", begin[which], t->schema, t->name, key);
     sqlite3_str_appendall(s, which == WL_KEY_PUT ? "VALUES(" : "WHERE ");
-    for (int i = 0; i < k->n; i++)
+    if (which >= WL_KEY_TEXTS)
+      sqlite3_str_appendall(s, which == WL_KEY_TEXTS ? "k0 >= '' AND k0 < x''" : "k0 < ''");
+    for (int i = 0; i < k->n && which < WL_KEY_TEXTS; i++)
       sqlite3_str_appendf(s,
                           which == WL_KEY_PUT ? "?%d,"
                           : i                 ? " AND k%d = ?%d"

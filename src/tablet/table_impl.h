@@ -14,6 +14,7 @@ enum { WL_FORMAT = 1 }; /* the version that is written, and the newest that is r
 typedef enum wl_shadow {
   WL_SH_INFO_GET,
   WL_SH_INFO_SET,
+  WL_SH_RECOUNT, /* sets as INFO_SET does, but so many times, for changes() */
   WL_SH_TABLETS,
   WL_SH_TABLET_PUT,
   WL_SH_TABLET_DELETE,
@@ -43,7 +44,7 @@ typedef enum wl_shadow {
   WL_SH_N
 } wl_shadow;
 
-enum { WL_KEY_FIND, WL_KEY_PUT, WL_KEY_DELETE, WL_KEY_N };
+enum { WL_KEY_FIND, WL_KEY_PUT, WL_KEY_DELETE, WL_KEY_TEXTS, WL_KEY_NUMBERS, WL_KEY_N };
 
 /* A dictionary in memory; counted, since held segments read through it. */
 typedef struct wl_dict_box {
@@ -84,6 +85,7 @@ struct wl_tablets {
   int n_tablets, size_tablets;
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
+  bool stamped; /* the state in the file is this transaction's own */
   wl_u32 data_version;
   wl_u64 state;   /* t_info's number */
   wl_u64 version; /* see wl_tablets_version */
@@ -133,7 +135,7 @@ wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *er
                              ...) __attribute__((format(printf, 5, 6)));
 const char *wl_tablets_column_name(const wl_tablets *t, int col);
 /* Before the first write of a statement; the table differs from now on. */
-void wl_tablets_touch(wl_tablets *t);
+wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) WL_MUST;
 
 wl_val wl_sqlite_val(sqlite3_value *v);
 wl_val wl_sqlite_column(sqlite3_stmt *s, int i);

@@ -101,8 +101,12 @@ static int xbegin(sqlite3_vtab *v) {
 }
 
 static int xsync(sqlite3_vtab *v) {
+  wl_tablets *t = ((table *)v)->t;
   wl_error err = {0};
-  return wl_tablets_sync(((table *)v)->t, &err) ? fail(v, &err) : SQLITE_OK;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(t->db);
+  wl_status rc = wl_tablets_sync(t, &err);
+  sqlite3_set_last_insert_rowid(t->db, last);
+  return rc ? fail(v, &err) : SQLITE_OK;
 }
 
 static int xcommit(sqlite3_vtab *v) {
@@ -148,12 +152,23 @@ static bool is_rowid(const wl_tablets *t, int col) {
   return col < 0 || col == t->decl->rowid_col;
 }
 
+/* col IN (SELECT …) compares by the affinities of both sides; when SQLite hands its values to us
+*one
+** by one it forgets that of the SELECT, which matters where the column has none or TEXT. It is
+** better not to be asked. */
+static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, int i) {
+  int col = info->aConstraint[i].iColumn;
+  return !is_rowid(t, col) && col < t->n_cols && t->decl->cols[col].affinity < 'C' &&
+         sqlite3_vtab_in((sqlite3_index_info *)info, i, -1);
+}
+
 /* The constraint that gives column col of a key by equality, or -1. */
 static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, int col, int coll) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   for (int i = 0; i < info->nConstraint; i++) {
     if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
       continue;
+    if (loses_affinity(t, info, i)) continue;
     int c = info->aConstraint[i].iColumn;
     if (c != col && !(c < 0 && col == t->decl->rowid_col)) continue;
     const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
@@ -225,7 +240,11 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   if (rc) return rc;
   info->estimatedCost = rows <= 1 ? 3 : touched * 2 + 10;
   info->estimatedRows = (sqlite3_int64)touched;
-  if (one || key >= 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+  /* a value compared with affinity may equal several keys: xFilter scans then */
+  bool numeric = key >= 0;
+  for (int i = 0; numeric && i < t->decl->keys[key].n; i++)
+    numeric = t->decl->cols[t->decl->keys[key].cols[i]].affinity >= 'C';
+  if (one || numeric) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
   if (info->nOrderBy == 1 && is_rowid(t, info->aOrderBy[0].iColumn) && !info->aOrderBy[0].desc)
     info->orderByConsumed = 1;
   return SQLITE_OK;
@@ -331,6 +350,25 @@ static wl_status look_up(cursor *c, int key, const wl_val *values, wl_i64 *lo, w
   return rc;
 }
 
+/* Whether a key can be looked up by a value as it is. What it is compared with may have an affinity
+** that SQLite does not tell us of: a number then equals texts too, where the column has TEXT
+** affinity or none, and a text equals numbers where it has none. */
+static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, wl_error *err) {
+  char affinity = t->decl->cols[col].affinity;
+  bool number = v.t == WL_T_INT || v.t == WL_T_REAL;
+  *out = affinity >= 'C' || !(number || (affinity == 'A' && v.t == WL_T_TEXT));
+  if (*out || affinity == 'B' || t->decl->keys[key].cols[0] != col) return WL_OK;
+  /* the key's first column has no affinity: are there values of the other kind at all? */
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_key_stmt(t, key, number ? WL_KEY_TEXTS : WL_KEY_NUMBERS, &s, err);
+  if (rc) return rc;
+  int st = sqlite3_step(s);
+  *out = st == SQLITE_DONE;
+  if (st != SQLITE_DONE && st != SQLITE_ROW) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
                    sqlite3_value **argv) {
   cursor *c = (cursor *)p;
@@ -359,8 +397,9 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
       const wl_decl_column *d = &t->decl->cols[col];
       if (d->affinity >= 'C') sqlite3_value_numeric_type(argv[i]);
       key[col] = wl_sqlite_val(argv[i]);
-      /* TEXT against a number: the affinity is SQLite's to apply; scan instead */
-      clear_key &= !(d->affinity == 'B' && (key[col].t == WL_T_INT || key[col].t == WL_T_REAL));
+      bool is = true;
+      if (!is_rowid(t, col)) rc = is_clear(t, idx - 1, col, key[col], &is, &err);
+      clear_key &= is;
     }
   }
   if (!rc) rc = wl_tablets_refresh(t, &err);
@@ -409,7 +448,10 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static int violated(sqlite3_vtab *v, const wl_violation *x) {
   sqlite3_free(v->zErrMsg);
-  v->zErrMsg = sqlite3_mprintf("%s", x->text);
+  v->zErrMsg = NULL;
+  /* a row that is left out says nothing: SQLite would keep it for what fails later */
+  if (sqlite3_vtab_on_conflict(((table *)v)->t->db) != SQLITE_IGNORE)
+    v->zErrMsg = sqlite3_mprintf("%s", x->text);
   return x->code;
 }
 
@@ -465,12 +507,14 @@ static int write_row(table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqli
   int policy = sqlite3_vtab_on_conflict(t->db);
   int alias = t->decl->rowid_col;
   wl_i64 rowid = 0;
-  bool given = false, is = true;
+  bool given = false, is = true, found = true;
   wl_row_begin(t);
   wl_status rc = wl_tablets_refresh(t, &err);
   wl_val *values = wl_mem_alloc(((size_t)t->n_cols + 1) * sizeof *values);
   if (!rc && !values) rc = wl_nomem(&err);
-  if (rc) goto done;
+  /* UPDATE OR REPLACE may have taken the row away for one that came before it */
+  if (!rc && old && policy == SQLITE_REPLACE) rc = wl_row_exists(t, *old, &found, &err);
+  if (rc || !found) goto done;
   /* UPDATE gives the rowid as it was where it is not set */
   if (rowid_arg && sqlite3_value_type(rowid_arg) != SQLITE_NULL) {
     rowid = as_rowid(rowid_arg, &is);
@@ -519,7 +563,7 @@ static int append(table *v, wl_append *a, sqlite3_int64 *rowid) {
   return a->status ? fail(&v->base, &err) : SQLITE_OK;
 }
 
-static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
   table *v = (table *)p;
   wl_error err = {0};
   bool found;
@@ -544,6 +588,16 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);
   return write_row(v, insert ? NULL : &old, argv[1], argv + 2, rowid);
+}
+
+/* The shadow tables' rowids must not show in last_insert_rowid(). Where a row was inserted SQLite
+** sets it after us. */
+static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+  sqlite3 *db = ((table *)p)->t->db;
+  sqlite3_int64 last = sqlite3_last_insert_rowid(db);
+  int rc = update(p, argc, argv, rowid);
+  sqlite3_set_last_insert_rowid(db, last);
+  return rc;
 }
 
 static sqlite3_module module = {

@@ -48,9 +48,17 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
 /* Changes the row at old, which is there, to (rowid, values); checked as for put. */
 wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *values,
                         wl_error *err) WL_MUST;
+wl_status wl_row_exists(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) WL_MUST;
 /* The row at a rowid; texts live in the table's scratch until wl_row_begin. */
 wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found,
                      wl_error *err) WL_MUST;
+
+/* A value as a rowid: *integer false: it is none, "datatype mismatch". */
+wl_status wl_row_rowid(wl_tablets *t, wl_val v, bool *integer, wl_i64 *out, wl_error *err) WL_MUST;
+/* Whether there is a row at a rowid. */
+wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) WL_MUST;
+/* The violation of a key, or with -1 of the rowid, in SQLite's words. */
+void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out);
 
 /* ---- in bulk. WL_NOT_TAKEN, with nothing written: do it row by row. */
 

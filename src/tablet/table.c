@@ -157,6 +157,7 @@ void wl_tablets_close(wl_tablets *t) {
   for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
   wl_mem_free(t->dicts);
   wl_mem_free(t->keys);
+  wl_mem_free(t->walks);
   wl_mem_free(t->old_row);
   wl_checker_close(t->checker);
   wl_conv_give(t->values.conv);

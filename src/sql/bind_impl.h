@@ -21,8 +21,9 @@ typedef struct wl_item {
   const wl_table *table; /* a table, or … */
   const char **names;    /* … the names of the columns */
   int n_cols;
-  wl_bexpr **exprs;     /* what they are, where it was taken in; NULL: columns of the source … */
-  struct binder *group; /* … or those of an item of a parenthesised join, … */
+  const wl_table *hides; /* the table it was, whose hidden columns * leaves out; or NULL */
+  wl_bexpr **exprs;      /* what they are, where it was taken in; NULL: columns of the source … */
+  struct binder *group;  /* … or those of an item of a parenthesised join, … */
   struct wl_item *member; /* … this one */
   int first;              /* of a derived source: its columns are those from here on */
   int source;
@@ -48,8 +49,8 @@ typedef struct wl_named {
 } wl_named;
 
 /* A subquery beside groups that refers to the query: its value is joined to the rows, and is the
-*same
-** for a whole group if all it refers to is; then it becomes one more group key. */
+ *same
+ ** for a whole group if all it refers to is; then it becomes one more group key. */
 typedef struct wl_beside {
   wl_bexpr *value;
   wl_bexpr **outers;

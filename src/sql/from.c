@@ -320,7 +320,10 @@ static wl_status group(binder *b, const wl_source *s) {
       first[k] = g->q->n_results;
       for (int c = 0; c < g->items[k].n_cols && !rc; c++) {
         wl_bexpr *x;
-        rc = wl_bind_item(g, &g->items[k], c, &x);
+        if (wl_bind_item_hides(&g->items[k], c)) /* of a tablet table, commands: it is NULL */
+          rc = wl_bind_constant(g, wl_null(), &x);
+        else
+          rc = wl_bind_item(g, &g->items[k], c, &x);
         if (!rc) rc = wl_bind_result(g, x);
       }
     }
@@ -338,6 +341,7 @@ static wl_status group(binder *b, const wl_source *s) {
       item->names = WL_NEW_N(b->arena, const char *, item->n_cols + 1);
       if (!item->names) return wl_nomem(b->err);
       for (int c = 0; c < item->n_cols; c++) item->names[c] = wl_bind_item_name(&g->items[k], c);
+      if (item->table) item->hides = item->table;
       item->table = NULL;
       item->first = first[k];
     } else {

@@ -108,7 +108,8 @@ const char *wl_bind_item_name(const wl_item *item, int k) {
 
 bool wl_bind_item_hides(const wl_item *item, int k) {
   if (item->group) return wl_bind_item_hides(item->member, k);
-  return item->table && item->table->cols[k].hidden;
+  const wl_table *t = item->table ? item->table : item->hides;
+  return t && t->cols[k].hidden;
 }
 
 int wl_bind_item_find(const wl_item *item, const char *name) {

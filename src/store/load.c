@@ -203,7 +203,7 @@ wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) {
   bool moved = false;
   wl_status rc = tablets_of(s, t, &x, err);
   if (!rc) rc = wl_tablets_refresh(x, err);
-  if (!rc) rc = wl_image_follow(&t->image, x, t->data, &moved, err);
+  if (!rc) rc = wl_image_follow(&t->image, x, t->data, t->n_cols, &moved, err);
   if (rc) wl_table_drop_data(t);
   if (rc || !moved) return rc;
   t->n_rows = wl_image_slots(t->image);

@@ -179,7 +179,7 @@ wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) {
       break;
     }
     const wl_dict_box *b = t->dicts[col];
-    int part = seen[col]++;
+    int part = seen[col]++ & ((1 << PART_BITS) - 1);
     if ((id & ((1 << PART_BITS) - 1)) != part)
       rc = wl_tablets_corrupt(t, (int)col, -1, err, "a part of its dictionary is missing");
     else if (b && (part >= b->n_parts || b->sums[part] != (wl_u64)sqlite3_column_int64(s, 1)))

@@ -188,15 +188,15 @@ static void hand_over(wl_image *from, wl_image *to, wl_column **data) {
   }
 }
 
-wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, bool *moved,
-                          wl_error *err) {
+wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, int n_cols,
+                          bool *moved, wl_error *err) {
   wl_image *old = *image;
   *moved = !old || old->version != wl_tablets_version(t);
   if (!*moved) return WL_OK;
   wl_image *im = wl_mem_zalloc(sizeof *im);
   if (!im) return wl_nomem(err);
   im->version = wl_tablets_version(t);
-  im->n_cols = wl_tablets_decl(t)->n_cols;
+  im->n_cols = n_cols;
   im->now = wl_mem_zalloc(((size_t)im->n_cols + 1) * sizeof *im->now);
   im->before = wl_mem_zalloc(((size_t)im->n_cols + 1) * sizeof *im->before);
   wl_status rc = im->now && im->before ? lay_out(im, t, err) : wl_nomem(err);

@@ -33,10 +33,10 @@ typedef struct wl_image_how {
 /*
 ** Makes *image that of the table as it is, which is refreshed; *image may be NULL. *moved: it is
 ** another than before. Then columns data[0..n_cols], the rowid last, are taken from the caller:
-** they lend their segments to those that are loaded next.
+** they lend their segments to those that are loaded next. n_cols counts hidden columns too.
 */
-wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, bool *moved,
-                          wl_error *err) WL_MUST;
+wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, int n_cols,
+                          bool *moved, wl_error *err) WL_MUST;
 void wl_image_close(wl_image *im); /* NULL is fine */
 
 wl_u64 wl_image_version(const wl_image *im);

@@ -32,7 +32,7 @@ typedef struct wl_origin {
 
 struct wl_image {
   wl_u64 version;
-  int n_cols; /* of the table */
+  int n_cols; /* of the table as the caller counts them: the place of the rowid */
   wl_part *parts;
   int n_parts, size_parts;
   wl_image_tablet *tablets;

@@ -457,3 +457,20 @@ wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *v
   if (!rc) t->n_delta += where != IN_DELTA;
   return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
 }
+
+/* ---- for ON CONFLICT, which looks at keys in an order of its own */
+
+wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) {
+  place where = NOWHERE;
+  int tablet;
+  wl_i32 slot;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  *out = !rc && where != NOWHERE;
+  return rc;
+}
+
+void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out) {
+  out->key = key;
+  say_unique(t, key, out);
+}

@@ -2,7 +2,10 @@
 ** The freshness test: whatever happens to a database, by whatever connection or process,
 ** a query through warplite sees the rows that SQLite sees at that moment.
 **
-**     fresh [SEED [STEPS]]        (an odd seed runs in WAL mode, an even one in DELETE mode)
+**     fresh [SEED [STEPS [--tablets]]]  (an odd seed runs in WAL mode, an even one in DELETE mode)
+**
+** With --tablets most tables are tablet tables, of which queries are native inside write
+** transactions too.
 **
 ** Three warplite connections and a plain one work on one file, each with a second file,
 ** a memory database and TEMP tables beside it; a child process commits now and then. The
@@ -44,13 +47,13 @@ typedef struct conn {
 
 typedef struct world {
   rng r;
-  bool wal;
+  bool wal, tablets;
   char dir[200], main_file[240], aux_file[240];
   conn c[N_CONNS];
   rows got, want;
   char log[N_LOG][300];
   long n_log, step;
-  long n_fresh, n_native, n_kept, n_writing, n_unwritten, n_failed, n_child, n_done[32];
+  long n_fresh, n_native, n_kept, n_writing, n_unwritten, n_inside, n_failed, n_child, n_done[32];
 } world;
 
 static char *format(const char *fmt, ...) {
@@ -117,8 +120,10 @@ static char *create_sql(world *w, const char *table) {
       "(c TEXT, b REAL, a INTEGER, extra TEXT DEFAULT 'e', x)",
       "(id INTEGER NOT NULL PRIMARY KEY, a INTEGER, b REAL, c TEXT, x) WITHOUT ROWID",
       "(a INTEGER, b REAL, c TEXT)"};
-  return format("CREATE TABLE IF NOT EXISTS %s%s", table,
-                shapes[rng_chance(&w->r, 60) ? 0 : rng_below(&w->r, 5)]);
+  const char *shape = shapes[rng_chance(&w->r, 60) ? 0 : rng_below(&w->r, 5)];
+  if (w->tablets && !strstr(shape, "WITHOUT") && rng_chance(&w->r, 80))
+    return format("CREATE VIRTUAL TABLE IF NOT EXISTS %s USING tablet%s", table, shape);
+  return format("CREATE TABLE IF NOT EXISTS %s%s", table, shape);
 }
 
 static char *insert_sql(world *w, const char *table) {
@@ -136,6 +141,9 @@ static char *insert_sql(world *w, const char *table) {
 
 static char *change_sql(world *w, const char *table) {
   int k = rng_below(&w->r, 1000);
+  if (w->tablets && rng_chance(&w->r, 15))
+    return format("INSERT INTO %s(%s) VALUES(%Q)", table, strchr(table, '.') + 1,
+                  k % 3 ? "fold" : "optimize");
   switch (rng_below(&w->r, 9)) {
   case 0: return format("UPDATE %s SET a=a+1 WHERE a<%d", table, k);
   case 1: return format("UPDATE %s SET b=b/2, c=c||'u' WHERE a>%d AND length(c)<9", table, k);
@@ -159,7 +167,7 @@ static void attach(world *w, conn *c) {
 /* A commit by another process, in it or by this program run once more. */
 static void child(world *w) {
   char seed[32];
-  char *argv[] = {(char *)"fresh", (char *)"--child",
+  char *argv[] = {(char *)"fresh", (char *)(w->tablets ? "--child-tablets" : "--child"),
                   rng_chance(&w->r, 70) ? w->main_file : w->aux_file, seed, NULL};
   pid_t pid;
   int status = -1;
@@ -169,12 +177,14 @@ static void child(world *w) {
   w->n_child += status == 0;
 }
 
-static int child_main(const char *file, const char *seed) {
+static int child_main(const char *file, const char *seed, bool tablets) {
   world *w = must(calloc(1, sizeof *w));
   sqlite3 *db;
   int rc = SQLITE_OK;
   w->r.s = strtoull(seed, NULL, 10);
   if (sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) return 2;
+  w->tablets = tablets;
+  if (tablets && warplite_enable(db) != SQLITE_OK) return 2;
   sqlite3_exec(db, "PRAGMA synchronous=OFF; BEGIN IMMEDIATE", NULL, NULL, NULL);
   if (sqlite3_get_autocommit(db)) rc = SQLITE_BUSY;
   for (int i = 0; i < 3 && rc == SQLITE_OK; i++) {
@@ -349,6 +359,19 @@ static bool has_written(const world *w, const char *table) {
   return access(journal, F_OK) == 0;
 }
 
+static bool is_virtual(sqlite3 *db, const char *table) {
+  int at = (int)strcspn(table, ".");
+  sqlite3_stmt *st = NULL;
+  char *sql = format("SELECT 1 FROM \"%.*s\".sqlite_schema WHERE name=%Q AND sql LIKE 'CREATE "
+                     "VIRTUAL%%'",
+                     at, table, table + at + 1);
+  bool is =
+      sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+  sqlite3_finalize(st);
+  sqlite3_free(sql);
+  return is;
+}
+
 static void compare_fresh(world *w, conn *c) {
   const char *t = any_table(w, c);
   bool bare = !strncmp(t, "main.", 5) && rng_chance(&w->r, 30);
@@ -368,7 +391,11 @@ static void compare_fresh(world *w, conn *c) {
   if (w->want.rc == SQLITE_DONE) {
     w->n_fresh++;
     w->n_native += strncmp(reason, "sqlite", 6) != 0;
-    if (writing && !bare && !has_written(w, t)) {
+    if (writing && !bare && w->tablets && is_virtual(c->db, t)) {
+      w->n_inside++;
+      if (strncmp(reason, "sqlite", 6) == 0)
+        failed(w, "fresh: a tablet table inside a write transaction", sql, reason);
+    } else if (writing && !bare && !has_written(w, t)) {
       w->n_unwritten += strncmp(reason, "sqlite", 6) != 0;
     } else if (writing && !bare) {
       w->n_writing++;
@@ -431,6 +458,7 @@ static bool open_all(world *w) {
     c->no = i;
     if (sqlite3_open(w->main_file, &c->db) != SQLITE_OK) return false;
     act(w, c, format("PRAGMA synchronous=OFF"));
+    if (w->tablets && warplite_enable(c->db) != SQLITE_OK) return false;
     if (i == 0) {
       act(w, c, format("PRAGMA journal_mode=%s", w->wal ? "WAL" : "DELETE"));
       attach(w, c);
@@ -466,7 +494,8 @@ static void close_all(world *w) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 4 && !strcmp(argv[1], "--child")) return child_main(argv[2], argv[3]);
+  if (argc == 4 && !strncmp(argv[1], "--child", 7))
+    return child_main(argv[2], argv[3], !strcmp(argv[1], "--child-tablets"));
   world *w = must(calloc(1, sizeof *w));
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   long n_steps = argc > 2 ? atol(argv[2]) : TEST_SANITIZED ? 3000 : 20000;
@@ -474,6 +503,7 @@ int main(int argc, char **argv) {
   char name[200], cmd[300];
   w->r.s = seed * 7919;
   w->wal = seed % 2;
+  w->tablets = argc > 3 && !strcmp(argv[3], "--tablets");
   snprintf(w->dir, sizeof w->dir, "%s/fresh-XXXXXX", tmp && strlen(tmp) < 150 ? tmp : "/tmp");
   if (!mkdtemp(w->dir)) {
     tap_bad("fresh", "cannot make a folder %s", w->dir);
@@ -513,7 +543,8 @@ int main(int argc, char **argv) {
   else
     tap_ok(name);
   snprintf(name, sizeof name, "fresh seed %llu every kind of step", (unsigned long long)seed);
-  if (!w->n_child || !w->n_writing || !w->n_kept || (!w->wal && !w->n_unwritten))
+  if (!w->n_child || !w->n_writing || !w->n_kept || (!w->wal && !w->n_unwritten) ||
+      (w->tablets && !w->n_inside))
     tap_bad(name, "some kind of step never happened");
   else
     tap_ok(name);

@@ -124,6 +124,7 @@ typedef struct wl_running {
   sqlite3_stmt *live;
   struct wl_rowlist *list; /* of the live statement */
   bool ended;
+  wl_i64 newest; /* rowid of the row inserted last, or last_insert_rowid */
   wl_i64 n_changes;
   double started;
   char reason[512];

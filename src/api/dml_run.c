@@ -31,6 +31,7 @@ static void gives(wl_running *r, int kind, wl_i64 rowid) {
   r->run.kind = kind;
   r->run.rowid = rowid;
   r->n_changes++;
+  if (kind == WL_DMLROW_NEW) r->newest = rowid;
 }
 
 /* ---- statements of the run's own */
@@ -182,7 +183,11 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
       if (clause->u->updates)
         rc = wl_upsert_values(r, clause, r->row, rowid, v.rowid, &updates, err);
       if (rc || !updates) return rc;
-      return update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
+      rc = update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
+      /* ABORT, whatever the statement says: not xUpdate but the source of the rows fails then */
+      if (!rc && r->run.kind == WL_DMLROW_FAILS)
+        rc = wl_fail(err, (wl_status)r->run.code, "%s", r->run.text);
+      return rc;
     }
     rc = meet(r, how, &v, &skip, &again, err);
     if (rc || again) continue;
@@ -274,7 +279,8 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
     if (!rc) rc = next_row(r, &given, err);
     if (!given) *end = is_over(r);
   }
-  sqlite3_set_last_insert_rowid(r->m.conn->db, r->run.last_rowid);
+  /* after an error no xUpdate will tell of the rows before it */
+  sqlite3_set_last_insert_rowid(r->m.conn->db, rc ? r->newest : r->run.last_rowid);
   return rc;
 }
 
@@ -360,6 +366,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int
   if (r->m.arena.failed) rc = wl_nomem(err);
   if (!rc) rc = take_params(r, args, n_args, err);
   if (!rc) rc = wl_dmlrun_open(&r->run, c->db, err);
+  r->newest = r->run.last_rowid;
   if (!rc) rc = wl_tablets_refresh(r->m.t, err);
   if (!rc) rc = read_rows(r, err);
   wl_error why = {0};

@@ -273,7 +273,8 @@ static void make_insert(dml_maker *m, const dml_table *t, const dml_table *from,
     s->sql = must(sqlite3_str_finish(o));
     return;
   }
-  bool select = rng_chance(r, 30);
+  bool select = rng_chance(r, 30), upsert = !m->plain && rng_chance(r, 25);
+  m->careful |= upsert;
   put_with(m, o, select ? 25 : 2, &with);
   if (rng_chance(r, 10)) {
     m->careful = true;
@@ -306,7 +307,7 @@ static void make_insert(dml_maker *m, const dml_table *t, const dml_table *from,
       sqlite3_str_appendall(o, ")");
     }
   }
-  if (!m->plain && rng_chance(r, 25)) put_upsert(m, o, t, alias);
+  if (upsert) put_upsert(m, o, t, alias);
   put_returning(m, o, t, 25);
   s->sql = must(sqlite3_str_finish(o));
 }

@@ -89,6 +89,10 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
+  /* While the version is top_version, top is the largest rowid; and made was one more than the
+  ** largest when the version was made_version. */
+  wl_i64 top, made;
+  wl_u64 top_version, made_version;
   wl_u32 data_version;
   wl_u64 state;   /* t_info's number */
   wl_u64 version; /* see wl_tablets_version */

@@ -71,6 +71,10 @@ wl_u64 wl_column_new_id(void); /* for columns, and what is built from them */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* NULL is fine */
 
+/* Whether its rows are integers, none NULL, each greater than the one before; *by_one: by one. */
+bool wl_column_rises(const wl_column *c, bool *by_one);
+void wl_column_integers(const wl_column *c, wl_i64 *out); /* of a column of integers alone */
+
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
 wl_val wl_column_stored(const wl_column *c, wl_i64 row); /* of a dictionary column, the code */

@@ -158,7 +158,7 @@ static void put_set(dml_maker *m, sqlite3_str *o, const dml_table *t, bool upser
       const char *name = c < 0 ? "rowid" : t->col[c].name;
       *touchy = true;
       sqlite3_str_appendf(o, "%s = ", name);
-      if (rng_chance(r, 50))
+      if (rng_chance(r, 50) && !m->careful) /* it may overflow */
         sqlite3_str_appendf(o, "%s%s + %d", upsert ? "excluded." : "", name, rng_below(r, 30) - 2);
       else
         put_rowid(m, o, rng_chance(r, 10), !upsert);

@@ -343,7 +343,7 @@ static void make_update(dml_maker *m, const dml_table *t, dml_stmt *s) {
   m->n_names = 0;
   add_columns(m, from || rng_chance(r, 20) ? prefix : "", t);
   if (from) add_source(m, "f.");
-  if (rng_chance(r, 2) && !m->plain && t->rowid_col != 0)
+  if (rng_chance(r, 2) && !m->plain && !m->big && t->rowid_col != 0)
     /* every row sees what the rows before it have become */
     sqlite3_str_appendf(o, "%s = (SELECT count(*) FROM %s AS y NOT INDEXED WHERE y.%s < %s.%s)",
                         t->col[0].name, t->name, t->col[t->n_cols - 1].name, alias,

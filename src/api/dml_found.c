@@ -257,7 +257,10 @@ static wl_status place(wl_conn *c, const char *sql, wl_found *r, bool *done, wl_
   if (!rc && only_columns(t->query)) {
     rc = read_table(c, t->query, r, why);
     *done = !rc;
-    if (rc == WL_NOT_TAKEN) rc = WL_OK;
+    if (rc == WL_NOT_TAKEN) { /* then as any other query */
+      rc = WL_OK;
+      why->text[0] = 0;
+    }
   }
   if (!rc && !*done) rc = wl_answer_place(c, t, &where, why);
   if (!rc && !*done && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(why, "%s", where.reason);

@@ -128,9 +128,8 @@ static int xclose(sqlite3_vtab_cursor *p) {
 }
 
 static int step(cursor *c) {
-  wl_error err;
-  err.code = WL_OK;
-  err.text[0] = 0;
+  if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
+  wl_error err = {0};
   return wl_running_next(&c->r, &c->end, &err) ? fail(c->base.pVtab, &err) : SQLITE_OK;
 }
 

@@ -915,6 +915,7 @@ static wl_status finish(job *j, making *m, wl_origin *o, wl_column **out, wl_err
   m->dict = NULL;
   rc = wl_column_of(all, n, dict, out, err);
   if (rc) return rc;
+  if (m->before && m->before->column) wl_column_follow(*out, m->before->column);
   wl_origin_clear(o);
   *o = (wl_origin){.keys = m->keys, .n = n, .dict = m->dict_id, .map = m->map, .n_map = m->n_map};
   m->keys = NULL;

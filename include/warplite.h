@@ -176,8 +176,8 @@ WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArray
 ** transaction; if it is not, it is one. The stream is released, also after an error.
 ** The result is SQLITE_OK, or with nothing appended, and the words in warplite_errmsg():
 **   SQLITE_NOTFOUND    the table is not there, or is no tablet table
-**   SQLITE_CONSTRAINT  it has constraints, or the rows have NULLs or rowids, that make it
-**                      necessary to insert row by row
+**   SQLITE_CONSTRAINT  a row breaks a constraint, or rowids do not rise above those that are
+**                      there: INSERT row by row says which, or works
 ** or another code of SQLite's.
 */
 WARPLITE_API int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,

@@ -32,7 +32,7 @@ static const struct step {
   bool scan;  /* a query, on a new connection */
   double bar; /* times faster that it must be; 0: for information */
 } steps[] = {
-    {"INSERT … SELECT", "INSERT INTO t SELECT * FROM test", false, 3},
+    {"INSERT SELECT", "INSERT INTO t SELECT * FROM test", false, 3},
     {"first scan", "SELECT sum(normalf20) FROM t", true, 20},
     {"first scan, all columns",
      "SELECT count(*), sum(id), sum(uniformi), sum(normali5), max(normali20), avg(uniformf), "

@@ -280,7 +280,7 @@ void wl_answer_close(wl_answer *a) {
     sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", %s", transfer);
     if (latest) memcpy(a->conn->reason, a->reason, sizeof a->reason);
   }
-  if (a->run || a->stmt)
+  if ((a->run || a->stmt) && !a->quiet)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,
                 (wl_clock_ns() - a->started) / 1e6);
   wl_batch_give(a->first);

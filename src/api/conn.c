@@ -2,7 +2,7 @@
 ** Connections: the process-wide table of them, enabling warplite on one, its reason, log and
 ** interrupt check.
 */
-#include "api/conn.h"
+#include "api/dml.h"
 #include "tablet/vtab.h"
 #include "query/kept.h"
 #include "base/clock.h"
@@ -185,6 +185,7 @@ static wl_status make_ready(wl_conn *c, wl_error *err) {
   if (!rc) rc = wl_tables_register(c);
   if (!rc) rc = wl_vtab_register(c);
   if (!rc) rc = wl_explain_register(c);
+  if (!rc) rc = wl_dml_register(c);
   if (!rc) rc = wl_tablet_register(c->db);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));

@@ -111,6 +111,7 @@ typedef struct wl_answer {
   wl_batch *first;  /* the first batch, which is made when the answer is opened */
   bool primed;
   bool failed; /* it was running natively when it failed */
+  bool quiet;  /* no line in the log */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's
@@ -145,6 +146,9 @@ int wl_vtab_register(wl_conn *c);
 /* The rewritten statement for a text, or NULL with the reason to leave it to SQLite. */
 wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out,
                           wl_error *err) WL_MUST;
+/* Whether a module of that name has been registered; WL_NOT_TAKEN: no, and there is room for it at
+** the end of c->shapes. */
+wl_status wl_conn_shape(wl_conn *c, const char *name, wl_error *err) WL_MUST;
 /* EXPLAIN and EXPLAIN QUERY PLAN of a text. */
 wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
                              sqlite3_stmt **out, wl_error *err) WL_MUST;

@@ -1,7 +1,7 @@
 /*
 ** warplite_prepare(): SQLite's prepare, then ours.
 */
-#include "api/conn.h"
+#include "api/dml.h"
 #include "base/mem.h"
 #include "sql/lex.h"
 #include "warplite.h"
@@ -95,9 +95,20 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
   wl_arena arena;
   wl_stmt *s = NULL;
   if (speaks_of_warplite(sql, n)) return SQLITE_OK;
-  wl_status rc = WL_OK;
+  sqlite3_stmt *changes = NULL;
+  int code;
+  wl_status rc = wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
+  if (rc == WL_OK) {
+    if (!changes) wl_conn_log(c, c->reason, sql, n, -1, 0);
+    if (changes) sqlite3_finalize(*stmt);
+    if (changes) *stmt = changes;
+    return SQLITE_OK;
+  }
+  if (rc == WL_NOT_TAKEN) rc = WL_OK;
   bool explained = sqlite3_stmt_isexplain(*stmt) != 0;
-  if (c->set.engine == WL_ENGINE_SQLITE) {
+  if (rc) {
+    /* out of memory */
+  } else if (c->set.engine == WL_ENGINE_SQLITE) {
     wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
   } else if (explained) {
     sqlite3_stmt *ours = NULL;
@@ -152,6 +163,36 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
   return rc;
 }
 
+/* A change that SQLite refuses because the table is a virtual one: if it is a tablet table, it can
+** be done. first: SQLite's word, which stays in any other case. */
+static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
+                           const char **tail, int first) {
+  wl_lexer lex;
+  wl_token t;
+  wl_error err = {0};
+  int kind, rc = first;
+  wl_conn *c = wl_conn_find(db); /* no tablet table without it */
+  wl_lex_init(&lex, sql, n_bytes < 0 ? strlen(sql) : (size_t)n_bytes);
+  bool begun = false;
+  do {
+    kind = wl_lex_next(&lex, &t);
+    bool ends = kind == WL_LEX_END || kind == WL_LEX_ILLEGAL || sql[t.pos] == ';';
+    if (begun && ends) break;
+    begun |= !ends;
+  } while (kind > 0);
+  c->preparing = true;
+  wl_status st = wl_dml_prepare(c, sql, lex.pos, NULL, out, &rc, &err);
+  c->preparing = false;
+  if (st == WL_OK) {
+    *tail = sql + lex.pos;
+    return SQLITE_OK;
+  }
+  if (st == WL_NOMEM) return SQLITE_NOMEM;
+  if (st == WL_ERROR) return rc;
+  /* the message of the first try again */
+  return sqlite3_prepare_v2(db, sql, n_bytes, out, tail);
+}
+
 int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                      const char **pzTail) {
   const char *tail = NULL;
@@ -169,8 +210,12 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
     return st;
   }
   int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
+  bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;
+  if (refused)
+    refused = wl_dml_refused(sqlite3_errmsg(db), zSql, nByte < 0 ? strlen(zSql) : (size_t)nByte);
+  if (refused) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc);
   if (pzTail) *pzTail = tail;
-  if (rc == SQLITE_OK && *ppStmt) {
+  if (rc == SQLITE_OK && *ppStmt && !refused) {
     rc = warplite_enable(db);
     if (rc == SQLITE_OK) {
       wl_conn *c = wl_conn_find(db);

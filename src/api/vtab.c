@@ -199,17 +199,26 @@ static void bundle_free(void *p) {
   wl_mem_free(b);
 }
 
-/* wl_args(?, …): its arguments as one value that only xfilter can read. */
-static void fn_args(sqlite3_context *ctx, int n, sqlite3_value **args) {
-  bundle *b = wl_mem_zalloc(sizeof *b + (size_t)n * sizeof *b->values);
-  if (!b) {
-    sqlite3_result_error_nomem(ctx);
-    return;
+/* wl_args(?, …): its arguments as one value that only xfilter can read. An argument that is such a
+** value itself stands for those in it. */
+static void fn_args(sqlite3_context *ctx, int n_args, sqlite3_value **args) {
+  int n = 0;
+  for (int i = 0; i < n_args; i++) {
+    const bundle *inner = sqlite3_value_pointer(args[i], "wl_args");
+    n += inner ? inner->n : 1;
   }
-  for (; b->n < n; b->n++) {
-    b->values[b->n] = sqlite3_value_dup(args[b->n]);
-    if (b->values[b->n]) continue;
-    bundle_free(b);
+  bundle *b = wl_mem_zalloc(sizeof *b + (size_t)n * sizeof *b->values);
+  bool failed = !b;
+  for (int i = 0; i < n_args && !failed; i++) {
+    const bundle *inner = sqlite3_value_pointer(args[i], "wl_args");
+    for (int k = 0; k < (inner ? inner->n : 1) && !failed; k++) {
+      b->values[b->n] = sqlite3_value_dup(inner ? inner->values[k] : args[i]);
+      failed = !b->values[b->n];
+      b->n += !failed;
+    }
+  }
+  if (failed) {
+    if (b) bundle_free(b);
     sqlite3_result_error_nomem(ctx);
     return;
   }
@@ -375,27 +384,29 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool bu
   return sqlite3_str_finish(s);
 }
 
+wl_status wl_conn_shape(wl_conn *c, const char *name, wl_error *err) {
+  for (int i = 0; i < c->n_shapes; i++)
+    if (strcmp(c->shapes[i], name) == 0) return WL_OK;
+  if (c->n_shapes == c->size_shapes) {
+    int size = c->size_shapes ? c->size_shapes * 2 : 16;
+    void *p = wl_mem_realloc(c->shapes, (size_t)c->n_shapes * 32, (size_t)size * 32);
+    if (!p) return wl_nomem(err);
+    c->shapes = p;
+    c->size_shapes = size;
+  }
+  return WL_NOT_TAKEN;
+}
+
 /* The name of the module for a shape, registering it if it is new. */
 static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args,
                              bool bundled, char name[32], wl_error *err) {
   char *text = declaration(original, n_cols, n_args, bundled);
   if (!text) return wl_nomem(err);
   snprintf(name, 32, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
-  for (int i = 0; i < c->n_shapes; i++) {
-    if (strcmp(c->shapes[i], name) == 0) {
-      sqlite3_free(text);
-      return WL_OK;
-    }
-  }
-  if (c->n_shapes == c->size_shapes) {
-    int size = c->size_shapes ? c->size_shapes * 2 : 16;
-    void *p = wl_mem_realloc(c->shapes, (size_t)c->n_shapes * 32, (size_t)size * 32);
-    if (!p) {
-      sqlite3_free(text);
-      return wl_nomem(err);
-    }
-    c->shapes = p;
-    c->size_shapes = size;
+  wl_status known = wl_conn_shape(c, name, err);
+  if (known != WL_NOT_TAKEN) {
+    sqlite3_free(text);
+    return known;
   }
   shape *s = wl_mem_zalloc(sizeof *s);
   if (s) {

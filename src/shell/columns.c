@@ -3,7 +3,7 @@
 ** child of texts for each column. It stands between csv.c and the library.
 **
 ** Invariants:
-** 1. The stream borrows nothing: texts are copied, column by column, on all cores.
+** 1. The stream borrows nothing: texts are copied, part by part, on all cores.
 ** 2. Texts have 64-bit offsets (format U), so no window is too large.
 */
 #include "csv.h"
@@ -36,73 +36,101 @@ static void free_columns(table_columns *t) {
   free(t);
 }
 
-/* ---- from cells to columns */
+/* ---- from cells to columns: a thread for each part, all its columns row by row */
 
 typedef struct copying {
-  const wl_csv_window *w;
+  const wl_csv_part *part;
   table_columns *t;
-  int first, step; /* this thread's columns */
-  bool ok;
+  int64_t first; /* its first row */
+  int64_t *at;   /* [n_cols]: its bytes, then where they go */
+  bool counting;
 } copying;
 
-static bool copy_column(const wl_csv_window *w, int n_cols, int col, int64_t n_rows,
-                        text_column *out) {
-  size_t n_bytes = 0;
-  for (int p = 0; p < w->n_parts; p++)
-    for (size_t r = 0; r < w->parts[p].n_rows; r++)
-      n_bytes += w->parts[p].cells[r * (size_t)n_cols + (size_t)col].n;
-  int64_t *offsets = malloc(((size_t)n_rows + 1) * sizeof *offsets), at = 0, row = 0;
-  char *bytes = malloc(n_bytes + 1);
-  unsigned char *valid = NULL;
-  out->buffers[1] = offsets;
-  out->buffers[2] = bytes;
-  if (!offsets || !bytes) return false;
-  offsets[0] = 0;
-  for (int p = 0; p < w->n_parts; p++)
-    for (size_t r = 0; r < w->parts[p].n_rows; r++, row++) {
-      wl_csv_cell c = w->parts[p].cells[r * (size_t)n_cols + (size_t)col];
-      if (!c.z) {
-        if (!valid) {
-          valid = malloc((size_t)n_rows / 8 + 1);
-          if (!valid) return false;
-          memset(valid, 0xff, (size_t)n_rows / 8 + 1);
-          out->buffers[0] = valid;
-        }
-        valid[row >> 3] &= (unsigned char)~(1u << (row & 7));
-        out->n_nulls++;
-      } else {
-        memcpy(bytes + at, c.z, c.n);
-        at += (int64_t)c.n;
-      }
-      offsets[row + 1] = at;
-    }
-  return true;
-}
-
-static void *copy_some(void *arg) {
+static void *copy_part(void *arg) {
   copying *k = arg;
-  for (int i = k->first; i < k->t->n_cols && k->ok; i += k->step)
-    k->ok = copy_column(k->w, k->t->n_cols, i, k->t->n_rows, &k->t->cols[i]);
+  int n_cols = k->t->n_cols;
+  const wl_csv_cell *c = k->part->cells;
+  if (k->counting) {
+    for (size_t r = 0; r < k->part->n_rows; r++)
+      for (int i = 0; i < n_cols; i++, c++) k->at[i] += (int64_t)c->n;
+    return NULL;
+  }
+  for (size_t r = 0; r < k->part->n_rows; r++)
+    for (int i = 0; i < n_cols; i++, c++) {
+      if (c->n) memcpy((char *)k->t->cols[i].buffers[2] + k->at[i], c->z, c->n);
+      k->at[i] += (int64_t)c->n;
+      ((int64_t *)k->t->cols[i].buffers[1])[k->first + (int64_t)r + 1] = k->at[i];
+    }
   return NULL;
 }
 
-enum { MAX_COPIERS = 64 };
-
-static bool copy_all(const wl_csv_window *w, table_columns *t, int n_threads) {
-  pthread_t threads[MAX_COPIERS];
-  copying k[MAX_COPIERS];
-  bool on[MAX_COPIERS], ok = true;
-  int n = n_threads < t->n_cols ? n_threads : t->n_cols;
-  if (n > MAX_COPIERS) n = MAX_COPIERS;
+static void copy_parts(copying *all, int n, bool counting) {
+  pthread_t *threads = calloc((size_t)n, sizeof *threads);
+  bool *on = calloc((size_t)n, sizeof *on);
   for (int i = 0; i < n; i++) {
-    k[i] = (copying){w, t, i, n, true};
-    on[i] = i + 1 < n && pthread_create(&threads[i], NULL, copy_some, &k[i]) == 0;
-    if (!on[i]) copy_some(&k[i]);
+    all[i].counting = counting;
+    bool apart =
+        threads && on && i + 1 < n && pthread_create(&threads[i], NULL, copy_part, &all[i]) == 0;
+    if (apart)
+      on[i] = true;
+    else
+      copy_part(&all[i]);
   }
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; threads && on && i < n; i++)
     if (on[i]) pthread_join(threads[i], NULL);
-    ok &= k[i].ok;
+  free(threads);
+  free(on);
+}
+
+/* Records that are too short leave cells without a value; each has a note. */
+static bool mark_nulls(const copying *k) {
+  table_columns *t = k->t;
+  size_t n_valid = (size_t)t->n_rows / 8 + 1;
+  for (size_t i = 0; i < k->part->n_notes; i++) {
+    size_t r = k->part->notes[i].row;
+    if (r >= k->part->n_rows) continue;
+    for (int c = 0; c < t->n_cols; c++) {
+      if (k->part->cells[r * (size_t)t->n_cols + (size_t)c].z) continue;
+      unsigned char *valid = (unsigned char *)t->cols[c].buffers[0];
+      if (!valid) {
+        t->cols[c].buffers[0] = valid = malloc(n_valid);
+        if (!valid) return false;
+        memset(valid, 0xff, n_valid);
+      }
+      int64_t row = k->first + (int64_t)r;
+      t->cols[c].n_nulls += valid[row >> 3] >> (row & 7) & 1;
+      valid[row >> 3] &= (unsigned char)~(1u << (row & 7));
+    }
   }
+  return true;
+}
+
+static bool copy_all(const wl_csv_window *w, table_columns *t) {
+  int n = w->n_parts;
+  copying *all = calloc((size_t)n, sizeof *all);
+  int64_t *at = calloc((size_t)n * (size_t)t->n_cols, sizeof *at), row = 0;
+  bool ok = all && at;
+  for (int p = 0; ok && p < n; p++) {
+    all[p] = (copying){&w->parts[p], t, row, at + p * t->n_cols, true};
+    row += (int64_t)w->parts[p].n_rows;
+  }
+  if (ok) copy_parts(all, n, true);
+  for (int i = 0; ok && i < t->n_cols; i++) {
+    int64_t sum = 0, *offsets = malloc(((size_t)t->n_rows + 1) * sizeof *offsets);
+    for (int p = 0; p < n; p++) {
+      int64_t bytes = all[p].at[i];
+      all[p].at[i] = sum;
+      sum += bytes;
+    }
+    t->cols[i].buffers[1] = offsets;
+    t->cols[i].buffers[2] = malloc((size_t)sum + 1);
+    ok = offsets && t->cols[i].buffers[2];
+    if (ok) offsets[0] = 0;
+  }
+  if (ok) copy_parts(all, n, false);
+  for (int p = 0; ok && p < n; p++) ok = mark_nulls(&all[p]);
+  free(all);
+  free(at);
   return ok;
 }
 
@@ -191,8 +219,7 @@ static void release_stream(struct ArrowArrayStream *in) {
   in->release = NULL;
 }
 
-bool wl_columns_of(const wl_csv_window *w, int n_cols, int n_threads,
-                   struct ArrowArrayStream *out) {
+bool wl_columns_of(const wl_csv_window *w, int n_cols, struct ArrowArrayStream *out) {
   table_columns *t = calloc(1, sizeof *t);
   if (!t) return false;
   t->n_cols = n_cols;
@@ -200,7 +227,7 @@ bool wl_columns_of(const wl_csv_window *w, int n_cols, int n_threads,
   t->cols = calloc((size_t)n_cols, sizeof *t->cols);
   t->arrays = calloc((size_t)n_cols, sizeof *t->arrays);
   t->children = calloc((size_t)n_cols, sizeof *t->children);
-  if (!t->cols || !t->arrays || !t->children || !copy_all(w, t, n_threads)) {
+  if (!t->cols || !t->arrays || !t->children || !copy_all(w, t)) {
     free_columns(t);
     return false;
   }

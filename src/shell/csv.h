@@ -102,6 +102,6 @@ bool wl_csv_fill(wl_csv *r, int w);
 
 /* columns.c: the records of a window as an Arrow stream, the caller's; false: out of memory. */
 struct ArrowArrayStream;
-bool wl_columns_of(const wl_csv_window *w, int n_cols, int n_threads, struct ArrowArrayStream *out);
+bool wl_columns_of(const wl_csv_window *w, int n_cols, struct ArrowArrayStream *out);
 
 #endif

@@ -360,7 +360,7 @@ static bool append_window(import *m, const wl_csv_window *w) {
   struct ArrowArrayStream stream;
   long long n = 0;
   for (int i = 0; i < w->n_parts; i++) n += (long long)w->parts[i].n_rows;
-  if (!m->columnar || !n || !wl_columns_of(w, m->n_cols, m->csv.n_threads, &stream)) return false;
+  if (!m->columnar || !n || !wl_columns_of(w, m->n_cols, &stream)) return false;
   int rc = warplite_append(m->sh->db, m->schema, m->table, &stream);
   if (rc == SQLITE_OK) {
     m->n_rows += n;

@@ -252,6 +252,15 @@ wl_expr *wl_build_param(wl_parser *p, wl_token t) {
   /* a number given by hand names a parameter that so far only counted as a plain ? */
   const char **name = &p->params[index - 1];
   if (!*name || (t.n > 1 && strcmp(*name, "?") == 0)) *name = wl_build_text(p, t.pos, t.pos + t.n);
+  if (p->n_param_at == p->cap_param_at) {
+    int cap = p->cap_param_at ? p->cap_param_at * 2 : 8;
+    wl_param_at *more = WL_NEW_N(p->arena, wl_param_at, cap);
+    if (!more) return NULL;
+    if (p->n_param_at) memcpy(more, p->param_at, sizeof *more * (size_t)p->n_param_at);
+    p->param_at = more;
+    p->cap_param_at = cap;
+  }
+  p->param_at[p->n_param_at++] = (wl_param_at){t.pos, index};
   return WL_NODE(t.pos, .kind = WL_E_PARAM, .i = index);
 }
 
@@ -435,4 +444,34 @@ wl_select *wl_build_with(wl_parser *p, wl_select *s, wl_ctes with, bool recursiv
   for (const wl_cte *c = with.head; c; c = c->next)
     if (c->select) s->depth = max_depth(s->depth, c->select->depth);
   return s;
+}
+
+/* ---- INSERT, UPDATE, DELETE */
+
+wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_assign *set) {
+  wl_assign *node = WL_NEW(p->arena, wl_assign);
+  if (node) *node = *set;
+  APPEND(list, node);
+  return list;
+}
+
+wl_upserts wl_build_upsert(wl_parser *p, wl_upserts list, const wl_upsert *clause) {
+  wl_upsert *node = WL_NEW(p->arena, wl_upsert);
+  if (node) *node = *clause;
+  APPEND(list, node);
+  return list;
+}
+
+wl_dml *wl_build_dml(wl_parser *p, const wl_dml *d) {
+  wl_dml *node = WL_NEW(p->arena, wl_dml);
+  if (node) *node = *d;
+  return node;
+}
+
+wl_dml *wl_build_dml_with(wl_dml *d, wl_token with, wl_ctes ctes, bool recursive) {
+  if (!d) return NULL;
+  d->with = ctes.head;
+  d->with_at = (wl_span){with.pos, d->start};
+  d->recursive = recursive;
+  return d;
 }

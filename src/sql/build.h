@@ -12,7 +12,7 @@
 #ifndef WL_BUILD_H
 #define WL_BUILD_H
 
-#include "sql/ast.h"
+#include "sql/dml.h"
 #include "sql/lex.h"
 
 typedef struct wl_parser {
@@ -22,6 +22,9 @@ typedef struct wl_parser {
   wl_status status;
   size_t last_end;
   wl_select *result;
+  wl_dml *dml;           /* … or this */
+  wl_param_at *param_at; /* every parameter that occurs, in the order of the text */
+  int n_param_at, cap_param_at;
   int n_params, cap_params;
   const char **params;
 } wl_parser;
@@ -70,6 +73,17 @@ typedef struct wl_indexing {
   bool none;
 } wl_indexing;
 
+typedef struct wl_insert_word {
+  size_t pos;
+  wl_conflict conflict;
+} wl_insert_word;
+typedef struct wl_sets {
+  wl_assign *head, *tail;
+} wl_sets;
+typedef struct wl_upserts {
+  wl_upsert *head, *tail;
+} wl_upserts;
+
 /* Tokens to strings in the arena; NULL for a token that is not there. */
 const char *wl_build_name(wl_parser *p, wl_token t);             /* unquoted */
 const char *wl_build_word(wl_parser *p, wl_token t, bool upper); /* as written but for its case */
@@ -110,6 +124,11 @@ wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_source 
 wl_select *wl_build_select(wl_parser *p, const wl_select *s);
 wl_select *wl_build_compound(wl_parser *p, wl_select *left, wl_compound op, wl_select *right);
 wl_select *wl_build_with(wl_parser *p, wl_select *s, wl_ctes with, bool recursive);
+
+wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_assign *set);
+wl_upserts wl_build_upsert(wl_parser *p, wl_upserts list, const wl_upsert *clause);
+wl_dml *wl_build_dml(wl_parser *p, const wl_dml *d);
+wl_dml *wl_build_dml_with(wl_dml *d, wl_token with, wl_ctes ctes, bool recursive);
 
 void wl_build_syntax_error(wl_parser *p, wl_token near);
 void wl_build_too_deep(wl_parser *p);

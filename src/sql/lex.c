@@ -38,7 +38,7 @@ static bool in_name(unsigned char c) {
 
 /*
 ** The words that the grammar has to tell from names, sorted. SQLite's other keywords may
-** all be used as names, or (WLT_RESERVED) have no place in a SELECT at all.
+** all be used as names, or (WLT_RESERVED) have no place in the statements parsed here.
 */
 enum { LONGEST_WORD = 17 };
 
@@ -46,6 +46,7 @@ static const struct keyword {
   const char *word;
   int kind;
 } keywords[] = {
+    {"ABORT", WLT_ABORT},
     {"ADD", WLT_RESERVED},
     {"ALL", WLT_ALL},
     {"ALTER", WLT_RESERVED},
@@ -60,6 +61,7 @@ static const struct keyword {
     {"CHECK", WLT_RESERVED},
     {"COLLATE", WLT_COLLATE},
     {"COMMIT", WLT_RESERVED},
+    {"CONFLICT", WLT_CONFLICT},
     {"CONSTRAINT", WLT_RESERVED},
     {"CREATE", WLT_RESERVED},
     {"CROSS", WLT_JOIN_KW},
@@ -67,11 +69,12 @@ static const struct keyword {
     {"CURRENT_DATE", WLT_NOW},
     {"CURRENT_TIME", WLT_NOW},
     {"CURRENT_TIMESTAMP", WLT_NOW},
-    {"DEFAULT", WLT_RESERVED},
+    {"DEFAULT", WLT_DEFAULT},
     {"DEFERRABLE", WLT_RESERVED},
-    {"DELETE", WLT_RESERVED},
+    {"DELETE", WLT_DELETE},
     {"DESC", WLT_DESC},
     {"DISTINCT", WLT_DISTINCT},
+    {"DO", WLT_DO},
     {"DROP", WLT_RESERVED},
     {"ELSE", WLT_ELSE},
     {"END", WLT_END},
@@ -79,6 +82,7 @@ static const struct keyword {
     {"EXCEPT", WLT_EXCEPT},
     {"EXCLUDE", WLT_EXCLUDE},
     {"EXISTS", WLT_EXISTS},
+    {"FAIL", WLT_FAIL},
     {"FILTER", WLT_FILTER},
     {"FIRST", WLT_FIRST},
     {"FOLLOWING", WLT_FOLLOWING},
@@ -89,13 +93,14 @@ static const struct keyword {
     {"GROUP", WLT_GROUP},
     {"GROUPS", WLT_GROUPS},
     {"HAVING", WLT_HAVING},
+    {"IGNORE", WLT_IGNORE},
     {"IN", WLT_IN},
     {"INDEX", WLT_RESERVED},
     {"INDEXED", WLT_INDEXED},
     {"INNER", WLT_JOIN_KW},
-    {"INSERT", WLT_RESERVED},
+    {"INSERT", WLT_INSERT},
     {"INTERSECT", WLT_INTERSECT},
-    {"INTO", WLT_RESERVED},
+    {"INTO", WLT_INTO},
     {"IS", WLT_IS},
     {"ISNULL", WLT_ISNULL},
     {"JOIN", WLT_JOIN},
@@ -108,7 +113,7 @@ static const struct keyword {
     {"NATURAL", WLT_JOIN_KW},
     {"NO", WLT_NO},
     {"NOT", WLT_NOT},
-    {"NOTHING", WLT_RESERVED},
+    {"NOTHING", WLT_NOTHING},
     {"NOTNULL", WLT_NOTNULL},
     {"NULL", WLT_NULL},
     {"NULLS", WLT_NULLS},
@@ -127,12 +132,14 @@ static const struct keyword {
     {"RECURSIVE", WLT_RECURSIVE},
     {"REFERENCES", WLT_RESERVED},
     {"REGEXP", WLT_LIKE_KW},
-    {"RETURNING", WLT_RESERVED},
+    {"REPLACE", WLT_REPLACE},
+    {"RETURNING", WLT_RETURNING},
     {"RIGHT", WLT_JOIN_KW},
+    {"ROLLBACK", WLT_ROLLBACK},
     {"ROW", WLT_ROW},
     {"ROWS", WLT_ROWS},
     {"SELECT", WLT_SELECT},
-    {"SET", WLT_RESERVED},
+    {"SET", WLT_SET},
     {"TABLE", WLT_RESERVED},
     {"THEN", WLT_THEN},
     {"TIES", WLT_TIES},
@@ -141,7 +148,7 @@ static const struct keyword {
     {"UNBOUNDED", WLT_UNBOUNDED},
     {"UNION", WLT_UNION},
     {"UNIQUE", WLT_RESERVED},
-    {"UPDATE", WLT_RESERVED},
+    {"UPDATE", WLT_UPDATE},
     {"USING", WLT_USING},
     {"VALUES", WLT_VALUES},
     {"WHEN", WLT_WHEN},

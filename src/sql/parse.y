@@ -1,9 +1,9 @@
 /*
-** The grammar of SQLite's SELECT statement, for lemon. It stands between the lexer and
-** the binder: every rule's action only calls a builder of build.h.
+** The grammar of SQLite's SELECT, INSERT, UPDATE and DELETE, for lemon. It stands between the
+** lexer and the binder: every rule's action only calls a builder of build.h.
 **
 ** Invariants:
-** 1. It accepts what SQLite 3.40 accepts as a SELECT. Who runs it, and whether the names
+** 1. It accepts what SQLite 3.40 accepts as one of these. Who runs it, and whether the names
 **    in it exist, is decided later.
 ** 2. Where a word may be both a name and the next keyword, both readings stand in rules of
 **    their own rather than behind an optional part: lemon tries the name (the fallback)
@@ -32,9 +32,9 @@
 %token SEMI RESERVED.
 
 %fallback ID
-  ASC BY CAST CURRENT DESC END EXCLUDE FIRST FOLLOWING GROUPS LAST LIKE_KW MATCH MATERIALIZED
-  NO NOW NULLS OFFSET OTHERS PARTITION PRECEDING RAISE RANGE RECURSIVE ROW ROWS TIES UNBOUNDED
-  WITH.
+  ABORT ASC BY CAST CONFLICT CURRENT DESC DO END EXCLUDE FAIL FIRST FOLLOWING GROUPS IGNORE LAST
+  LIKE_KW MATCH MATERIALIZED NO NOW NULLS OFFSET OTHERS PARTITION PRECEDING RAISE RANGE RECURSIVE
+  REPLACE ROLLBACK ROW ROWS TIES UNBOUNDED WITH.
 
 /* From loose to tight. */
 %left OR.
@@ -49,8 +49,12 @@
 %left CONCAT ARROW ARROW2.
 %left COLLATE.
 %right BITNOT.
+%nonassoc ON.
 
 statement ::= select(S). { p->result = S; }
+statement ::= dml(D). { p->dml = D; }
+statement ::= WITH(T) ctes(W) dml(D). { p->dml = wl_build_dml_with(D, T, W, false); }
+statement ::= WITH(T) RECURSIVE ctes(W) dml(D). { p->dml = wl_build_dml_with(D, T, W, true); }
 
 // ---- names
 
@@ -219,7 +223,8 @@ indexing(A) ::= INDEXED BY nm(N). { A = (wl_indexing){wl_build_name(p, N), false
 indexing(A) ::= NOT INDEXED. { A = (wl_indexing){NULL, true}; }
 
 %type join_cond {wl_join_cond}
-join_cond(A) ::= . { A = (wl_join_cond){NULL, NULL}; }
+// ON that may also begin ON CONFLICT is the join's, as SQLite has it.
+join_cond(A) ::= . [OR] { A = (wl_join_cond){NULL, NULL}; }
 join_cond(A) ::= ON expr(E). { A = (wl_join_cond){E, NULL}; }
 join_cond(A) ::= USING LP names(L) RP. { A = (wl_join_cond){NULL, L.head}; }
 
@@ -466,3 +471,89 @@ expr(A) ::= id(N) LP STAR RP over(O). {
 
 expr(A) ::= RAISE(T) LP id(N) RP. { A = wl_build_raise(p, T, N, (wl_token){0}); }
 expr(A) ::= RAISE(T) LP id(N) COMMA nm(M) RP. { A = wl_build_raise(p, T, N, M); }
+
+// ---- INSERT, UPDATE and DELETE (sql/dml.h)
+
+%type mark {size_t}
+mark(A) ::= . { A = p->last_end; }
+
+%type dml {wl_dml *}
+dml(A) ::= insert(V) INTO qname(N) dml_as(L) mark(B) dml_columns(C) mark(D) select(S) mark(E)
+           upserts(U) mark(F) returning(R). {
+  A = wl_build_dml(p, &(wl_dml){.kind = WL_DML_INSERT, .conflict = V.conflict, .start = V.pos,
+                                .schema = N.schema, .name = N.name, .alias = wl_build_name(p, L),
+                                .columns = C.head, .columns_at = {B, D}, .select = S,
+                                .source_at = {D, E}, .upserts = U.head, .upserts_at = {E, F},
+                                .returning = R.head, .returning_at = {F, p->last_end}});
+}
+dml(A) ::= insert(V) INTO qname(N) dml_as(L) mark(B) dml_columns(C) mark(D) DEFAULT VALUES mark(F)
+           returning(R). {
+  A = wl_build_dml(p, &(wl_dml){.kind = WL_DML_INSERT, .conflict = V.conflict, .start = V.pos,
+                                .schema = N.schema, .name = N.name, .alias = wl_build_name(p, L),
+                                .columns = C.head, .columns_at = {B, D}, .default_values = true,
+                                .returning = R.head, .returning_at = {F, p->last_end}});
+}
+dml(A) ::= UPDATE(T) or_conflict(O) qname(N) dml_as(L) indexing(I) SET sets(V) mark(B) from(F)
+           where(W) mark(C) returning(R) mark(D) order(S) limit(M). {
+  A = wl_build_dml(p, &(wl_dml){.kind = WL_DML_UPDATE, .conflict = O, .start = T.pos,
+                                .schema = N.schema, .name = N.name, .alias = wl_build_name(p, L),
+                                .indexed_by = I.by, .sets = V.head, .from = F.head,
+                                .where = W, .from_at = {B, C}, .returning = R.head,
+                                .returning_at = {C, D}, .order_by = S.head, .limit = M.limit,
+                                .tail_at = {D, p->last_end}});
+}
+dml(A) ::= DELETE(T) FROM qname(N) dml_as(L) indexing(I) where(W) mark(C) returning(R) mark(D)
+           order(S) limit(M). {
+  A = wl_build_dml(p, &(wl_dml){.kind = WL_DML_DELETE, .start = T.pos, .schema = N.schema,
+                                .name = N.name, .alias = wl_build_name(p, L),
+                                .indexed_by = I.by, .where = W, .returning = R.head,
+                                .returning_at = {C, D}, .order_by = S.head, .limit = M.limit,
+                                .tail_at = {D, p->last_end}});
+}
+
+dml_as(A) ::= . { A = (wl_token){0}; }
+dml_as(A) ::= AS nm(N). { A = N; }
+
+%type insert {wl_insert_word}
+insert(A) ::= INSERT(T) or_conflict(O). { A = (wl_insert_word){T.pos, O}; }
+insert(A) ::= REPLACE(T). { A = (wl_insert_word){T.pos, WL_CONFLICT_REPLACE}; }
+
+%type or_conflict {wl_conflict}
+or_conflict(A) ::= . { A = WL_CONFLICT_NONE; }
+or_conflict(A) ::= OR ROLLBACK. { A = WL_CONFLICT_ROLLBACK; }
+or_conflict(A) ::= OR ABORT. { A = WL_CONFLICT_ABORT; }
+or_conflict(A) ::= OR FAIL. { A = WL_CONFLICT_FAIL; }
+or_conflict(A) ::= OR IGNORE. { A = WL_CONFLICT_IGNORE; }
+or_conflict(A) ::= OR REPLACE. { A = WL_CONFLICT_REPLACE; }
+
+%type dml_columns {wl_exprs}
+dml_columns(A) ::= . { A = (wl_exprs){0}; }
+dml_columns(A) ::= LP names(L) RP. { A = L; }
+
+%type sets {wl_sets}
+sets(A) ::= set(S). { A = wl_build_set(p, (wl_sets){0}, &S); }
+sets(A) ::= sets(L) COMMA set(S). { A = wl_build_set(p, L, &S); }
+%type set {wl_assign}
+set(A) ::= nm(N) EQ expr(E). {
+  A = (wl_assign){.names = wl_build_append(p, (wl_exprs){0}, wl_build_column(p, (wl_token){0},
+                                                                         (wl_token){0}, N)).head,
+               .value = E};
+}
+set(A) ::= LP names(L) RP EQ expr(E). { A = (wl_assign){.names = L.head, .row = true, .value = E}; }
+
+%type upserts {wl_upserts}
+upserts(A) ::= . { A = (wl_upserts){0}; }
+upserts(A) ::= upserts(L) ON CONFLICT upsert_target(T) DO NOTHING. {
+  A = wl_build_upsert(p, L, &(wl_upsert){.target = T.head});
+}
+upserts(A) ::= upserts(L) ON CONFLICT upsert_target(T) DO UPDATE SET sets(S) where(W). {
+  A = wl_build_upsert(p, L, &(wl_upsert){.target = T.head, .updates = true, .sets = S.head,
+                                         .where = W});
+}
+%type upsert_target {wl_orders}
+upsert_target(A) ::= . { A = (wl_orders){0}; }
+upsert_target(A) ::= LP terms(L) RP where. { A = L; }
+
+%type returning {wl_cols}
+returning(A) ::= . { A = (wl_cols){0}; }
+returning(A) ::= RETURNING cols(L). { A = L; }

@@ -33,12 +33,8 @@ static bool with_selects(wl_lexer lex) {
     if (kind == WLT_RP) nested--;
     if (nested) continue;
     if (kind == WLT_SELECT || kind == WLT_VALUES) return true;
-    if (kind == WLT_RESERVED) {
-      if (wl_lex_is(lex.sql, t, "INSERT") || wl_lex_is(lex.sql, t, "UPDATE") ||
-          wl_lex_is(lex.sql, t, "DELETE"))
-        return false;
-    }
-    if (kind == WLT_ID && prev == WLT_RP && wl_lex_is(lex.sql, t, "REPLACE")) return false;
+    if (kind == WLT_INSERT || kind == WLT_UPDATE || kind == WLT_DELETE) return false;
+    if (kind == WLT_REPLACE && prev == WLT_RP) return false;
   }
 }
 
@@ -180,6 +176,37 @@ wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list
       return arena->failed ? wl_nomem(err) : WL_OK;
     }
   }
+}
+
+wl_status wl_parse_dml(wl_arena *arena, const char *sql, size_t n, wl_dml **out, wl_error *err) {
+  wl_lexer lex;
+  wl_token t;
+  wl_stmt head = {0};
+  *out = NULL;
+  wl_lex_init(&lex, sql, n);
+  int kind;
+  do kind = wl_lex_next(&lex, &t);
+  while (kind == WLT_SEMI);
+  kind = skip_explain(&lex, kind, &t, &head);
+  bool is = kind == WLT_INSERT || kind == WLT_REPLACE || kind == WLT_UPDATE || kind == WLT_DELETE ||
+            (kind == WLT_WITH && !with_selects(lex));
+  if (!is) return WL_OK;
+  wl_parser p = {.arena = arena, .sql = lex.sql, .err = err, .status = WL_OK};
+  void *lemon = wl_lemonAlloc(wl_mem_alloc, &p);
+  if (!lemon) return wl_nomem(err);
+  feed(&p, lemon, &lex, kind, t);
+  wl_lemonFree(lemon, wl_mem_free);
+  if (arena->failed) return wl_nomem(err);
+  if (p.status || !p.dml) return p.status;
+  wl_dml *d = p.dml;
+  d->explain = head.explain;
+  d->body = head.body;
+  d->n_params = p.n_params;
+  d->params = p.params;
+  d->param_at = p.param_at;
+  d->n_param_at = p.n_param_at;
+  *out = d;
+  return WL_OK;
 }
 
 bool wl_select_reads_table(const wl_select *s) {

@@ -280,6 +280,12 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   if (!st && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
   sqlite3_finalize(q);
   if (st) return st;
+  /* the column of commands is none of the table's own: its columns are those of its declaration */
+  if (t->tablets && t->n_cols && t->cols[t->n_cols - 1].hidden) {
+    t->n_cols--;
+    wl_mem_free(t->cols[t->n_cols].name);
+    wl_mem_free(t->cols[t->n_cols].decl);
+  }
   for (int i = 0; i < t->n_cols && n_keys > 1; i++) t->cols[i].rowid = false;
   if (t->tablets) {
     const wl_tablets *x = wl_tablets_find(s->db, t->schema, t->name);

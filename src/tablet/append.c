@@ -3,8 +3,8 @@
 ** its values to the column's affinity and makes a segment of them. Then wl_bulk_append writes.
 **
 ** Invariants:
-** 1. What could break a constraint is not taken: CHECK, UNIQUE, NULLs in a NOT NULL column, rowids
-**    that do not rise above those that are there.
+** 1. Rows that break a constraint, and rowids that do not rise above those that are there, are not
+**    taken: none of the array's rows is written then.
 ** 2. A number is what SQLite makes of its text. The short way for decimals (short_real) is taken
 **    only where every way of rounding gives the same double.
 */
@@ -233,10 +233,6 @@ wl_status wl_append_rows(wl_tablets *t, const struct ArrowSchema *schema,
   for (int i = 0; i < t->n_cols && !rc; i++)
     rc = read_source(schema->children[i], rows->children[i], rows->offset, &j.sources[i], err);
   if (!rc) rc = make_columns(&j, n_threads, cols, err);
-  for (int i = 0; i < t->n_cols && !rc; i++)
-    if (t->decl->cols[i].not_null && i != t->decl->rowid_col &&
-        cols[i]->domain.mask & WL_M(WL_T_NULL))
-      rc = wl_not_taken(err, "a NOT NULL column gets NULLs");
   if (!rc) rc = find_rowids(t, cols, j.n_rows, &rowids, &first, err);
   if (!rc) rc = wl_bulk_append(t, j.n_rows, cols, rowids, first, n_threads, err);
   if (!rc) *rowid = rowids ? rowids[j.n_rows - 1] : first + j.n_rows - 1;

@@ -279,7 +279,7 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
   if (!rc && broken) rc = wl_not_taken(err, "a CHECK constraint is broken");
   if (!rc) rc = wl_bulk_keys(t, &rows, false, err);
   if (!rc) {
-    wl_tablets_touch(t);
+    rc = wl_tablets_touch(t, err);
     t->layout++;
   }
   for (int i = 0; i < t->n_cols && !rc; i++) {
@@ -555,7 +555,7 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
   u.slots = rc ? NULL : wl_mem_zalloc(((size_t)n_parts + 1) * sizeof *u.slots);
   if (!rc && !u.slots) rc = wl_nomem(err);
   if (!rc) rc = find_slots(t, rowids, parts, n_parts, u.slots, err);
-  if (!rc) wl_tablets_touch(t);
+  if (!rc) rc = wl_tablets_touch(t, err);
   int wave = WAVE * n_threads / n_set + 1;
   for (int i = 0; i < n_parts && !rc; i += wave) {
     for (int k = 0; k < n_set && !rc; k++) rc = wl_tablets_dict(t, set[k], &u.dicts[k], err);
@@ -585,7 +585,7 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
   if (!rc && !(slots = wl_mem_zalloc(((size_t)n_parts + 1) * sizeof *slots))) rc = wl_nomem(err);
   if (!rc) rc = find_slots(t, rowids, parts, n_parts, slots, err);
   if (!rc) {
-    wl_tablets_touch(t);
+    rc = wl_tablets_touch(t, err);
     t->layout++;
   }
   for (int i = n_parts - 1; i >= 0 && !rc; i--) { /* from the end: tablets may go */

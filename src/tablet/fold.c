@@ -138,9 +138,9 @@ wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) {
   if (rc || (!t->n_delta && !t->n_gone)) return rc;
   int *cols = all_columns(t);
   if (!cols) return wl_nomem(err);
-  wl_tablets_touch(t);
+  rc = wl_tablets_touch(t, err);
   t->layout++;
-  rc = open_stages(t->n_cols + 1, &stages, err);
+  if (!rc) rc = open_stages(t->n_cols + 1, &stages, err);
   if (!rc && t->n_tablets == 0) {
     rc = wl_merge_open(t, 0, cols, t->n_cols + 1, &m, err);
     if (!rc) rc = write_merged(t, m, 0, &n_new, stages, err);
@@ -199,7 +199,7 @@ wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) {
   if (!rc) rc = open_stages(t->n_cols + 1, &in, err);
   if (!rc) rc = open_stages(t->n_cols + 1, &out, err);
   if (!rc) {
-    wl_tablets_touch(t);
+    rc = wl_tablets_touch(t, err);
     t->layout++;
   }
   for (int i = 0; i < t->n_tablets && !rc;) {

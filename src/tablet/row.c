@@ -227,10 +227,18 @@ wl_status wl_row_new_rowid(wl_tablets *t, wl_i64 *out, wl_error *err) {
   wl_i64 most = 0;
   bool any;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = largest(t, &most, &any, err);
+  if (!rc && t->top_version == t->version) {
+    any = true;
+    most = t->top;
+  } else if (!rc) {
+    rc = largest(t, &most, &any, err);
+  }
   if (rc) return rc;
   *out = any ? most + 1 : 1;
+  t->made = *out;
+  t->made_version = t->version;
   if (any && most == WL_I64_MAX) { /* any that is free, as SQLite tries */
+    t->made_version = 0;
     place where = IN_DELTA;
     for (int k = 0; k < 100 && where != NOWHERE && !rc; k++) {
       int tablet;
@@ -370,15 +378,21 @@ wl_status wl_row_put(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error
   wl_status rc = wl_tablets_refresh(t, err);
   bool gone = false;
   if (!rc && t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &gone, err);
+  bool top = t->made == rowid && t->made_version == t->version;
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   if (gone) {
     rc = run_on(t, WL_SH_GONE_DELETE, rowid, err);
     if (!rc) t->n_gone--;
   }
   if (!rc) rc = put_delta(t, rowid, values, err);
   if (!rc) t->n_delta++;
-  return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
+  if (!rc) rc = write_keys(t, WL_KEY_PUT, values, rowid, err);
+  if (!rc && top) {
+    t->top = rowid;
+    t->top_version = t->version;
+  }
+  return rc;
 }
 
 static wl_status read_keys_of(wl_tablets *t, wl_i64 rowid, wl_val *values, wl_error *err) {
@@ -419,8 +433,8 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
   *found = !rc && where != NOWHERE;
   if (!*found) return rc;
   rc = read_keys_of(t, rowid, t->old_row, err);
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, rowid, err);
   return rc ? rc : remove_row(t, rowid, where, err);
 }
@@ -440,10 +454,27 @@ wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *v
   if (!rc && where == NOWHERE)
     rc = wl_fail(err, WL_ERROR, "table %s has no row %lld to change", t->name, (long long)old);
   if (!rc) rc = read_keys_of(t, old, t->old_row, err);
+  if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
-  wl_tablets_touch(t);
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, old, err);
   if (!rc) rc = put_delta(t, rowid, values, err);
   if (!rc) t->n_delta += where != IN_DELTA;
   return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
+}
+
+/* ---- for ON CONFLICT, which looks at keys in an order of its own */
+
+wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) {
+  place where = NOWHERE;
+  int tablet;
+  wl_i32 slot;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  *out = !rc && where != NOWHERE;
+  return rc;
+}
+
+void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out) {
+  out->key = key;
+  say_unique(t, key, out);
 }

@@ -32,6 +32,9 @@ bool wl_tablets_shadow_name(const char *suffix) {
 static const char *const texts[WL_SH_N][3] = {
     [WL_SH_INFO_GET] = {"SELECT v FROM", "info", "WHERE k = ?1"},
     [WL_SH_INFO_SET] = {"REPLACE INTO", "info", "VALUES(?1, ?2)"},
+    [WL_SH_RECOUNT] = {"REPLACE INTO", "info",
+                       "SELECT ?1, ?2 FROM (WITH RECURSIVE n(i) AS (SELECT 1 WHERE ?3 > 0 UNION "
+                       "ALL SELECT i + 1 FROM n WHERE i < ?3) SELECT i FROM n)"},
     [WL_SH_TABLETS] = {"SELECT id, lo, hi, n_rows, n_dead, head, dead, sum FROM", "tablet",
                        "ORDER BY lo"},
     [WL_SH_TABLET_PUT] = {"REPLACE INTO", "tablet", "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
@@ -73,7 +76,12 @@ static wl_status prepare(wl_tablets *t, char *sql, sqlite3_stmt **out, wl_error 
 static char *shadow_sql(const wl_tablets *t, wl_shadow which) {
   const char *const *x = texts[which];
   sqlite3_str *s = sqlite3_str_new(t->db);
-  sqlite3_str_appendf(s, "%s \"%w\".\"%w_%s\" ", x[0], t->schema, t->name, x[1]);
+  bool rows = which == WL_SH_DELTA_GET || which == WL_SH_DELTA_SCAN;
+  if (rows) { /* by their names: a delta of other columns is an error, not other values */
+    sqlite3_str_appendall(s, "SELECT id");
+    for (int i = 0; i < t->n_cols; i++) sqlite3_str_appendf(s, ", c%d", i);
+  }
+  sqlite3_str_appendf(s, "%s \"%w\".\"%w_%s\" ", rows ? " FROM" : x[0], t->schema, t->name, x[1]);
   if (x[2]) {
     sqlite3_str_appendall(s, x[2]);
   } else {
@@ -94,11 +102,22 @@ wl_status wl_tablets_stmt(wl_tablets *t, wl_shadow which, sqlite3_stmt **out, wl
 
 wl_status wl_tablets_scan(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 hi, sqlite3_stmt **out,
                           wl_error *err) {
-  wl_status rc = prepare(t, shadow_sql(t, which), out, err);
+  *out = t->idle[which];
+  t->idle[which] = NULL;
+  wl_status rc = *out ? WL_OK : prepare(t, shadow_sql(t, which), out, err);
   if (rc) return rc;
   sqlite3_bind_int64(*out, 1, lo);
   sqlite3_bind_int64(*out, 2, hi);
   return WL_OK;
+}
+
+void wl_tablets_unscan(wl_tablets *t, wl_shadow which, sqlite3_stmt *s, wl_u32 epoch) {
+  if (s && epoch == t->epoch && !t->idle[which]) {
+    sqlite3_reset(s);
+    t->idle[which] = s;
+  } else {
+    sqlite3_finalize(s);
+  }
 }
 
 wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **out,
@@ -107,11 +126,14 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
   wl_status rc = WL_OK;
   if (!*st) {
     const wl_decl_key *k = &t->decl->keys[key];
-    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM"};
+    static const char *const begin[] = {"SELECT id FROM", "INSERT INTO", "DELETE FROM",
+                                        "SELECT 1 FROM", "SELECT 1 FROM"};
     sqlite3_str *s = sqlite3_str_new(t->db);
     sqlite3_str_appendf(s, "%s \"%w\".\"%w_key%d\" ", begin[which], t->schema, t->name, key);
     sqlite3_str_appendall(s, which == WL_KEY_PUT ? "VALUES(" : "WHERE ");
-    for (int i = 0; i < k->n; i++)
+    if (which >= WL_KEY_TEXTS)
+      sqlite3_str_appendall(s, which == WL_KEY_TEXTS ? "k0 >= '' AND k0 < x''" : "k0 < ''");
+    for (int i = 0; i < k->n && which < WL_KEY_TEXTS; i++)
       sqlite3_str_appendf(s,
                           which == WL_KEY_PUT ? "?%d,"
                           : i                 ? " AND k%d = ?%d"
@@ -136,8 +158,14 @@ wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
 void wl_tablets_quiet(wl_tablets *t) {
   for (int i = 0; i < WL_SH_N; i++) {
     sqlite3_finalize(t->stmts[i]);
-    t->stmts[i] = NULL;
+    sqlite3_finalize(t->idle[i]);
+    t->stmts[i] = t->idle[i] = NULL;
   }
+  for (int i = 0; t->walks && i < t->decl->n_keys * WL_WALK_N; i++) {
+    sqlite3_finalize(t->walks[i]);
+    t->walks[i] = NULL;
+  }
+  t->epoch++;
   for (int i = 0; t->keys && i < t->decl->n_keys * WL_KEY_N; i++) {
     sqlite3_finalize(t->keys[i]);
     t->keys[i] = NULL;

@@ -48,6 +48,9 @@ const char *wl_tablets_name(const wl_tablets *t) {
 const char *wl_tablets_schema(const wl_tablets *t) {
   return t->schema;
 }
+void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
+  t->run = run;
+}
 sqlite3 *wl_tablets_db(const wl_tablets *t) {
   return t->db;
 }
@@ -157,6 +160,7 @@ void wl_tablets_close(wl_tablets *t) {
   for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
   wl_mem_free(t->dicts);
   wl_mem_free(t->keys);
+  wl_mem_free(t->walks);
   wl_mem_free(t->old_row);
   wl_checker_close(t->checker);
   wl_conv_give(t->values.conv);
@@ -363,29 +367,54 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   return WL_OK;
 }
 
-void wl_tablets_touch(wl_tablets *t) {
-  t->dirty = true;
-  t->version = new_version();
-}
-
-wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
+/* Before the first write of a transaction, and the first after a rollback to a savepoint, which
+** may have taken it back: the file gets another state. Not when it is committed: changes() would
+** be that of our own statement then. */
+static wl_status stamp(wl_tablets *t, wl_error *err) {
   sqlite3_stmt *s;
   wl_i64 state;
-  if (!t->dirty) return WL_OK;
-  wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc && (t->n_delta >= FOLD_AT || t->n_gone >= FOLD_AT)) rc = wl_tablets_fold(t, err);
-  if (!rc) rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
   if (rc) return rc;
   sqlite3_randomness((int)sizeof state, &state);
   sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
   sqlite3_bind_int64(s, 2, state);
   rc = wl_tablets_run(t, s, err);
-  if (!rc) t->state = (wl_u64)state;
-  return rc;
+  if (rc) return rc;
+  t->state = (wl_u64)state;
+  t->stamped = true;
+  return WL_OK;
+}
+
+wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
+  t->dirty = true;
+  t->version = new_version();
+  return t->stamped ? WL_OK : stamp(t, err);
+}
+
+/* Makes changes() n again: a statement of ours that changes so many rows. */
+static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
+  sqlite3_stmt *s;
+  if (sqlite3_changes64(t->db) == n) return WL_OK;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, (wl_i64)t->state);
+  sqlite3_bind_int64(s, 3, n);
+  return wl_tablets_run(t, s, err);
+}
+
+wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
+  if (!t->dirty) return WL_OK;
+  wl_i64 n = sqlite3_changes64(t->db);
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (rc || (t->n_delta < FOLD_AT && t->n_gone < FOLD_AT)) return rc;
+  rc = wl_tablets_fold(t, err);
+  return rc ? rc : recount(t, n, err);
 }
 
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
+  t->stamped = false;
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -396,6 +425,7 @@ void wl_tablets_committed(wl_tablets *t) {
 
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
+  t->stamped = false;
   if (all) t->dirty = false;
 }
 

@@ -52,6 +52,13 @@ wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *v
 wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found,
                      wl_error *err) WL_MUST;
 
+/* A value as a rowid: *integer false: it is none, "datatype mismatch". */
+wl_status wl_row_rowid(wl_tablets *t, wl_val v, bool *integer, wl_i64 *out, wl_error *err) WL_MUST;
+/* Whether there is a row at a rowid. */
+wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) WL_MUST;
+/* The violation of a key, or with -1 of the rowid, in SQLite's words. */
+void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out);
+
 /* ---- in bulk. WL_NOT_TAKEN, with nothing written: do it row by row. */
 
 /* Appends n_rows rows. cols[i] is the column of n_rows values for column i (the INTEGER PRIMARY

@@ -85,7 +85,7 @@ static const struct {
 } tables[] = {
     {"a, b", "(1,2),('x',NULL),(x'00ff',-0.5),(NULL,NULL)", NULL, "rowid"},
     {"a INTEGER PRIMARY KEY, b TEXT NOT NULL DEFAULT 'q', c REAL CHECK (c > 0)",
-     "(-5,'x',1.5),(9,'',2),(9223372036854775807,'é',1e300)", "(1,NULL,-1)", "rowid"},
+     "(-5,'x',1.5),(9,'',2),(9223372036854775807,'é',1e300)", "(1,'x',-1)", "rowid"},
     {"a INTEGER PRIMARY KEY, b UNIQUE, c TEXT COLLATE NOCASE UNIQUE", "(1,2,'a'),(3,4,'b')",
      "(7,8,'A')", "rowid"},
     {"a TEXT, b INT, PRIMARY KEY (a, b), UNIQUE (b, a COLLATE NOCASE)", "('a',1),('a',2),('B',1)",

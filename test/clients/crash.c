@@ -62,13 +62,17 @@ static sqlite3 *open_db(const char *name, const char *vfs) {
   return db;
 }
 
-/* Small pages and a cache of ten: a transaction spills before it commits. */
+/*
+** Small pages and a cache of ten: a transaction spills before it commits. Not in WAL mode: there
+** SQLite 3.40 itself loses what was committed when a savepoint is undone after a spill and the
+** power goes before the next checkpoint (--ordinary shows it, with the exception taken out).
+*/
 static void configure(sqlite3 *db, const char *mode) {
   char sql[200];
   snprintf(sql, sizeof sql,
            "PRAGMA cache_size=10; PRAGMA synchronous=EXTRA; PRAGMA journal_mode=%s; "
-           "PRAGMA wal_autocheckpoint=30",
-           mode);
+           "PRAGMA wal_autocheckpoint=30; PRAGMA cache_spill=%s",
+           mode, strcmp(mode, "WAL") == 0 ? "OFF" : "ON");
   must_do(run_sql(db, sql, false), db, "configure");
 }
 

@@ -87,7 +87,8 @@ static void add_tables(fuzzer *f) {
 
 static void add_whole(fuzzer *f) {
   for (int i = 0; i < f->n_tables; i++)
-    add_step(&f->s, STEP_READ, f->t[i].name, format("SELECT rowid, * FROM %s" HERE, f->t[i].name));
+    add_step(&f->s, STEP_READ, f->t[i].name,
+             format("SELECT rowid AS rowid, * FROM %s" HERE, f->t[i].name));
   f->since_read = 0;
 }
 
@@ -122,7 +123,7 @@ static void add_where(fuzzer *f, dml_maker *m, const dml_table *t) {
   m->params = m->n_names = 0;
   m->target = NULL;
   add_columns(m, "", t);
-  sqlite3_str_appendf(o, "SELECT rowid, * FROM %s" HERE " WHERE ", t->name);
+  sqlite3_str_appendf(o, "SELECT rowid AS rowid, * FROM %s" HERE " WHERE ", t->name);
   put_cond(m, o, 2);
   add_step(&f->s, STEP_READ, t->name, must(sqlite3_str_finish(o)));
 }
@@ -162,10 +163,14 @@ static void add_dml(fuzzer *f, dml_maker *m, const dml_table *t) {
   x->touchy = s.touchy;
   x->has_select = s.has_select;
   x->once = rng_chance(r, 3) && strstr(s.sql, " RETURNING ");
-  x->n_sets = m->n_binds && rng_chance(r, 25) ? 2 : 1;
+  x->n_sets = m->n_binds && !m->careful && rng_chance(r, 25) ? 2 : 1;
   for (int i = 0; i < m->n_binds; i++) {
     x->binds[0][i] = m->binds[i];
-    if (x->n_sets == 2) x->binds[1][i] = literal_of(r, "irtnb"[rng_below(r, 5)]);
+    if (x->n_sets < 2) continue;
+    char *other = literal_of(r, "irtnb"[rng_below(r, 5)]);
+    bool greatest = strstr(other, "9223372036854775807") != NULL; /* as a rowid it must come last */
+    if (greatest) sqlite3_free(other);
+    x->binds[1][i] = greatest ? format("7") : other;
   }
   f->n_returning += strstr(s.sql, " RETURNING ") != NULL;
   if (++f->since_read >= (f->bulk ? 8 : 5)) add_whole(f);

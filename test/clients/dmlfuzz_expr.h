@@ -37,8 +37,13 @@ typedef struct dml_table {
 /* What the text of one statement is made with. */
 typedef struct dml_maker {
   rng *r;
-  bool plain; /* what virtual tables can do through SQLite alone */
-  int params; /* 0: literals only; '?': by place; '#': by number; ':' by name */
+  bool plain;   /* what virtual tables can do through SQLite alone */
+  bool replace; /* the statement is UPDATE OR REPLACE */
+  /* An error that is not a constraint's, in the middle of a statement with OR FAIL, REPLACE,
+  ** IGNORE or ROLLBACK, leaves the rows before it in SQLite: it opened no savepoint. */
+  bool careful;
+  int params;    /* 0: literals only; '?': by place; '#': by number; ':' by name */
+  bool unshared; /* a parameter that is there already will not do */
   int n_binds;
   char *binds[DML_BINDS];
   /* the names that an expression may use */
@@ -82,7 +87,11 @@ static char *literal_of(rng *r, char affinity) {
   case 0: return format("%s", PICK(r, edge_ints));
   case 1: return format("%s", PICK(r, wide_ints));
   case 2:
-  case 3: return format("%s", PICK(r, wild_reals));
+  case 3: {
+    /* a rowid equals the least integer as a REAL or not as SQLite's plan has it */
+    const char *real = PICK(r, wild_reals);
+    return format("%s", strcmp(real, "-9223372036854775808.0") ? real : "-1e19");
+  }
   case 4:
   case 5:
   case 6: return format("%s", PICK(r, numeric_texts));
@@ -109,7 +118,7 @@ static void put_literal(dml_maker *m, sqlite3_str *o, char *text) {
     return;
   }
   int k = m->n_binds;
-  if (m->params != '?' && k > 0 && rng_chance(m->r, 15)) {
+  if (m->params != '?' && k > 0 && !m->unshared && rng_chance(m->r, 15)) {
     k = rng_below(m->r, k);
     sqlite3_free(text);
   } else {
@@ -138,9 +147,10 @@ static void put_rowid(dml_maker *m, sqlite3_str *o, bool null, bool last) {
                                      "4611686018427387904", "1000000"};
   rng *r = m->r;
   int k = rng_below(r, 100);
+  m->unshared = true;
   if (k < 15 && null)
     put_literal(m, o, format("NULL"));
-  else if (k < 25)
+  else if (k < 25 && !m->careful)
     put_literal(m, o, format("%s", PICK(r, odd)));
   else if (k < 28)
     put_literal(m, o, format("%s", PICK(r, wide)));
@@ -149,6 +159,7 @@ static void put_rowid(dml_maker *m, sqlite3_str *o, bool null, bool last) {
                 format("%s", rng_chance(r, 80) ? "9223372036854775807" : "'9223372036854775807'"));
   else
     put_literal(m, o, format("%d", 1 + rng_below(r, k < 65 ? 20 : 200)));
+  m->unshared = false;
 }
 
 /* ---- expressions */
@@ -161,9 +172,9 @@ static int any_name(dml_maker *m) {
 
 static void put_expr(dml_maker *m, sqlite3_str *o, int depth) {
   static const char *const ops[] = {"+", "-", "*", "/", "%", "||", "&", "|", "<<", ">>"};
-  static const char *const one[] = {"abs",   "length", "upper", "lower", "typeof",
-                                    "hex",   "quote",  "trim",  "round", "unicode",
-                                    "rtrim", "-",      "~",     "+",     "NOT "};
+  static const char *const one[15] = {"abs",   "length", "upper", "lower", "typeof",
+                                      "hex",   "quote",  "trim",  "round", "unicode",
+                                      "rtrim", "-",      "~",     "+",     "NOT "};
   static const char *const types[] = {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC"};
   rng *r = m->r;
   int k = m->n_names ? rng_below(r, 100) : 99;
@@ -182,7 +193,7 @@ static void put_expr(dml_maker *m, sqlite3_str *o, int depth) {
     put_expr(m, o, depth - 1);
     sqlite3_str_appendall(o, ")");
   } else if (k < 68) {
-    sqlite3_str_appendf(o, "%s(", PICK(r, one));
+    sqlite3_str_appendf(o, "%s(", one[m->careful + rng_below(r, 15 - m->careful)]);
     put_expr(m, o, depth - 1);
     sqlite3_str_appendall(o, ")");
   } else if (k < 74) {

@@ -1,0 +1,181 @@
+/*
+** INSERT, UPDATE and DELETE of a tablet table: the statement bound to its table, the texts that
+** are made of it, and its run. docs/architecture.md follows one through these files.
+**
+** Invariants:
+** 1. The statement that the caller gets is an INSERT into the table, of tokens that stand for
+**    changes (tablet/dmlrow.h), from the table-valued function wl_dml, whose argument is the
+**    original text. wl_dml makes the changes as its rows are asked for.
+** 2. All reading that the statement does (its source) is finished before the first change, but
+**    where SQLite itself would see changes of the same statement (live).
+** 3. Parameters keep their numbers in every text made here: each is written as ?N.
+*/
+#ifndef WL_API_DML_H
+#define WL_API_DML_H
+
+#include "api/conn.h"
+#include "sql/dml.h"
+#include "tablet/dmlrow.h"
+#include "tablet/write.h"
+
+enum { WL_KEY_ROWID = -1, WL_KEY_ANY = -2 };
+enum { WL_COL_ROWID = -1, WL_COL_NONE = -2 };
+
+/* SET: the columns, each once, and what they become. */
+typedef struct wl_setting {
+  int col;         /* of the table, or WL_COL_ROWID */
+  wl_expr *value;  /* … */
+  int part, parts; /* of a row value: which of its columns; parts 0: it is none */
+} wl_setting;
+
+typedef struct wl_clause {
+  const wl_upsert *u;
+  int key; /* WL_KEY_ROWID, WL_KEY_ANY */
+  wl_setting *sets;
+  int n_sets;
+} wl_clause;
+
+typedef struct wl_change {
+  wl_conn *conn;
+  wl_arena arena;
+  const char *sql; /* the statement, without EXPLAIN; in the arena */
+  wl_dml *d;
+  wl_tablets *t;
+  const wl_decl *decl;
+  const char *schema;
+  const char *rowid; /* a name of the rowid that no column hides, or NULL */
+  /* INSERT */
+  int n_source; /* columns of the source */
+  int *from;    /* [n_cols]: column of the source, or WL_COL_NONE: its default */
+  int rowid_from;
+  wl_clause *clauses;
+  int n_clauses;
+  /* UPDATE */
+  wl_setting *sets;
+  int n_sets;
+  bool live; /* what SET computes may depend on rows changed before */
+} wl_change;
+
+/* ---- dml_bind.c */
+/* Reads a statement. WL_NOT_TAKEN: it is no change of a tablet table, or it is one that SQLite's
+** own way does (a command to the table). */
+wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *out,
+                         wl_error *err) WL_MUST;
+/* Names to columns and keys. WL_ERROR: one is wrong, with SQLite's words. */
+wl_status wl_change_bind(wl_change *m, wl_error *err) WL_MUST;
+void wl_change_close(wl_change *m);
+bool wl_rowid_name(const char *name); /* rowid, _rowid_ or oid */
+/* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
+** to it than xUpdate sees. */
+bool wl_change_small(const wl_change *m);
+
+/* ---- dml_text.c: all are sqlite3_free'd by the caller; NULL: out of memory */
+char *wl_change_source_sql(const wl_change *m); /* what it reads: see dml_run.c */
+/* UPDATE, live: the same, for rows whose rowids wl_rowids(?n) gives. */
+char *wl_change_live_sql(const wl_change *m, int n);
+char *wl_change_upsert_sql(const wl_change *m, const wl_clause *c); /* new values of the old row */
+int wl_change_excluded(const wl_change *m, int col); /* the parameter that is excluded.col … */
+int wl_change_at(const wl_change *m);                /* … and the one that is the row's rowid */
+char *wl_change_outer_sql(const wl_change *m);       /* what the caller runs */
+char *wl_change_checked_sql(const wl_change *m);     /* without RETURNING and ON CONFLICT … */
+char *wl_change_clause_sql(const wl_change *m, const wl_clause *c); /* … and that, as UPDATE */
+
+/* ---- dml_found.c: the rows that a statement changes, all of them before the first change */
+typedef struct wl_found {
+  int n_cols;
+  wl_i64 n;
+  wl_arena arena; /* few: cells, row by row … */
+  wl_val *cells;
+  wl_i64 size_cells;
+  wl_column **cols; /* … many: columns */
+  wl_i64 *order;    /* row k is order[k]; NULL: they are in order */
+  bool native;
+  char reason[400]; /* the engine that made them, and why */
+} wl_found;
+
+wl_val wl_found_value(const wl_found *r, wl_i64 row, int col);
+void wl_found_close(wl_found *r);
+/* Runs a SELECT to its end. params[i]: of parameter i + 1, or NULL. */
+wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+                        const char *refused, wl_found *out, wl_error *err) WL_MUST;
+/* Puts rows in order of their first column, an integer; of equal ones the last stays. *twice:
+** there were equal ones. */
+wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) WL_MUST;
+/* Columns, in order, whatever they were. */
+wl_status wl_found_columns(wl_found *r, wl_error *err) WL_MUST;
+
+/* ---- dml_run.c */
+typedef struct wl_running {
+  wl_change m;
+  wl_dmlrun run; /* the row at hand is told here */
+  wl_found rows;
+  sqlite3_value **params; /* [n_params], or NULL each */
+  int n_params;
+  wl_i64 at;              /* rows of the source that are done */
+  bool counting;          /* all changes are made: the rows from at on are only counted */
+  wl_i64 *rowids;         /* of a change in bulk, or of a live one; or they begin at … */
+  wl_i64 first;           /* … this */
+  wl_val *row;            /* the row at hand: as inserted or updated, or as it was deleted */
+  wl_val *news;           /* what SET makes of it */
+  wl_val *defaults;       /* [n_cols]: constant ones, … */
+  bool *known;            /* … once they are evaluated */
+  wl_arena texts;         /* of defaults and news */
+  sqlite3_stmt **upserts; /* [n_clauses], prepared when first needed */
+  sqlite3_stmt *live;
+  struct wl_rowlist *list; /* of the live statement */
+  bool ended;
+  wl_i64 newest; /* rowid of the row inserted last, or last_insert_rowid */
+  wl_i64 n_changes;
+  double started;
+  char reason[512];
+} wl_running;
+
+/* args: values of the parameters that occur, in the order of their numbers. */
+wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
+                          int n_args, wl_running *out, wl_error *err) WL_MUST;
+/* Makes the next change, which run and row then tell; *end: there is none. */
+wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) WL_MUST;
+void wl_running_close(wl_running *r); /* one that was never opened, all zero, is fine */
+
+/* ---- dml_bulk.c */
+/* Makes all changes at once; WL_NOT_TAKEN, with nothing written: one by one then. */
+wl_status wl_running_bulk(wl_running *r, wl_error *err) WL_MUST;
+/* The default of a column. */
+wl_status wl_running_default(wl_running *r, int col, wl_val *out, wl_error *err) WL_MUST;
+
+/* ---- upsert.c */
+/* What stands in the way of a new row, in the order of the ON CONFLICT clauses; v->code 0: nothing.
+** *clause: the one that speaks of it, or NULL. given: the rowid is not one that was found free. */
+wl_status wl_upsert_conflict(wl_running *r, const wl_val *values, wl_i64 rowid, bool given,
+                             wl_violation *v, const wl_clause **clause, wl_error *err) WL_MUST;
+/* What SET of a clause makes of the row at old, into r->news; *updates false: its WHERE does not
+** hold. values and rowid are excluded. */
+wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val *values,
+                           wl_i64 rowid, wl_i64 old, bool *updates, wl_error *err) WL_MUST;
+/* A statement of the run's, its parameters bound. */
+wl_status wl_running_prepare(wl_running *r, char *sql, sqlite3_stmt **out, wl_error *err) WL_MUST;
+/* Columns of the row that a statement stands on, from `first` on, kept in r->texts. */
+wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_val *out,
+                          wl_error *err) WL_MUST;
+
+/* ---- dml_vtab.c */
+int wl_dml_register(wl_conn *c);
+wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) WL_MUST;
+
+/* ---- dml_rewrite.c: for prepare.c */
+/* Whether SQLite's message may come of what it does not do with virtual tables alone. */
+bool wl_dml_refused(const char *message, const char *sql, size_t n);
+/* The statement that takes the original's place. original: SQLite's, or NULL where it refused it.
+** WL_NOT_TAKEN: it stays, as it does where *out is NULL, and the reason is told then. WL_ERROR: *rc
+** is what prepare gives, and the connection has the message. */
+wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
+                         sqlite3_stmt **out, int *rc, wl_error *err) WL_MUST;
+
+/* A list of rowids as a table, wl_rowids(pointer). */
+typedef struct wl_rowlist {
+  const wl_i64 *rowids;
+  wl_i64 n;
+} wl_rowlist;
+#define WL_ROWLIST_TYPE "warplite_rowids"
+
+#endif

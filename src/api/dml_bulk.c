@@ -1,0 +1,161 @@
+/*
+** A change made at once: the columns of its rows go to the tablets as they are. Constraints that
+** need a look at every row, RETURNING, and few rows are for dml_run.c, row by row.
+*/
+#include "api/dml.h"
+#include "base/mem.h"
+#include <string.h>
+
+enum { LEAST = 4096 }; /* rows: below that the delta takes them faster */
+
+wl_status wl_running_default(wl_running *r, int col, wl_val *out, wl_error *err) {
+  const wl_decl_column *c = &r->m.decl->cols[col];
+  *out = wl_null();
+  if (!c->dflt) return WL_OK;
+  if (r->known[col]) {
+    *out = r->defaults[col];
+    return WL_OK;
+  }
+  wl_status rc = wl_row_default(r->m.t, col, out, err);
+  if (rc || !c->constant) return rc;
+  wl_val v = *out;
+  if (v.t >= WL_T_TEXT) {
+    char *copy = wl_arena_alloc(&r->texts, (size_t)v.n + 1);
+    if (!copy) return wl_nomem(err);
+    if (v.n) memcpy(copy, wl_bytes(v), v.n);
+    v.v = (wl_u64)(size_t)copy;
+  }
+  r->defaults[col] = *out = v;
+  r->known[col] = true;
+  return WL_OK;
+}
+
+static bool in_key(const wl_decl *d, int col) {
+  for (int k = 0; k < d->n_keys; k++)
+    for (int i = 0; i < d->keys[k].n; i++)
+      if (d->keys[k].cols[i] == col) return true;
+  return false;
+}
+
+/* The integers of a column of the rows; WL_NOT_TAKEN unless they rise. */
+static wl_status rising(wl_running *r, int col, wl_error *err) {
+  wl_i64 n = r->rows.n;
+  wl_i64 *ids = r->rowids = wl_mem_alloc(((size_t)n + 1) * sizeof *ids);
+  if (!ids) return wl_nomem(err);
+  const wl_column *c = r->rows.cols[col];
+  bool ok = !(c->domain.mask & ~(1 << WL_T_INT));
+  for (wl_i64 i = 0; i < n && ok; i++) {
+    wl_val v = wl_column_value(c, i);
+    ids[i] = (wl_i64)v.v;
+    ok = v.t == WL_T_INT && (!i || ids[i] > ids[i - 1]);
+  }
+  return ok ? WL_OK : wl_not_taken(err, "its rowids do not rise");
+}
+
+static void forget_rowids(wl_running *r) {
+  wl_mem_free(r->rowids);
+  r->rowids = NULL;
+}
+
+/* ---- INSERT */
+
+/* A column of one value. */
+static wl_status constant_column(wl_val v, wl_i64 n, wl_column **out, wl_error *err) {
+  wl_builder *b;
+  wl_status rc = wl_builder_open(&b, err);
+  for (wl_i64 i = 0; i < n && !rc; i++)
+    if (wl_builder_add(b, v)) rc = wl_nomem(err);
+  if (!rc) rc = wl_builder_finish(b, out, err);
+  wl_builder_close(b);
+  return rc;
+}
+
+/* The rowids that the rows get: rising, above all there are. */
+static wl_status place_rows(wl_running *r, wl_error *err) {
+  const wl_change *m = &r->m;
+  wl_tablets *t = m->t;
+  int n_tablets = wl_tablets_count(t);
+  bool empty = !n_tablets && !wl_tablets_has_delta(t);
+  const wl_column *given = m->rowid_from >= 0 ? r->rows.cols[m->rowid_from] : NULL;
+  bool told = given && given->domain.mask & ~(1 << WL_T_NULL);
+  wl_i64 n = r->rows.n, least = 1;
+  wl_status rc = empty ? WL_OK : wl_row_new_rowid(t, &least, err);
+  if (!rc && told) rc = rising(r, m->rowid_from, err);
+  if (rc) return rc;
+  r->first = told ? r->rowids[0] : least;
+  if (!told && r->first > WL_I64_MAX - n) return wl_not_taken(err, "rowids run out");
+  if (!empty && r->first < least) return wl_not_taken(err, "rowids lie among those there are");
+  if (n_tablets && r->first <= wl_tablets_at(t, n_tablets - 1)->hi)
+    return wl_not_taken(err, "the last tablet ends in rows that are deleted");
+  return WL_OK;
+}
+
+static wl_status bulk_insert(wl_running *r, wl_error *err) {
+  const wl_change *m = &r->m;
+  int n_cols = m->decl->n_cols;
+  wl_column **cols = NULL;
+  if (m->n_clauses) return wl_not_taken(err, "ON CONFLICT");
+  for (int i = 0; i < n_cols; i++)
+    if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
+      return wl_not_taken(err, "column %.100s has a default that is no constant",
+                          m->decl->cols[i].name);
+  wl_status rc = wl_found_columns(&r->rows, err);
+  if (!rc) rc = place_rows(r, err);
+  if (rc) goto done;
+  cols = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *cols);
+  if (!cols) rc = wl_nomem(err);
+  for (int i = 0; i < n_cols && !rc; i++) {
+    if (i == m->decl->rowid_col) continue;
+    if (m->from[i] >= 0) {
+      cols[i] = wl_column_hold(r->rows.cols[m->from[i]]);
+      continue;
+    }
+    wl_val v;
+    rc = wl_running_default(r, i, &v, err);
+    if (!rc) rc = constant_column(v, r->rows.n, &cols[i], err);
+  }
+  if (!rc)
+    rc = wl_bulk_append(m->t, r->rows.n, cols, r->rowids, r->first, m->conn->set.threads, err);
+  for (int i = 0; i < n_cols && cols; i++) wl_column_drop(cols[i]);
+done:
+  wl_mem_free(cols);
+  return rc;
+}
+
+/* ---- UPDATE and DELETE */
+
+static wl_status bulk_update(wl_running *r, wl_error *err) {
+  const wl_change *m = &r->m;
+  if (m->live) return wl_not_taken(err, "what is set may depend on rows changed before");
+  for (int k = 0; k < m->n_sets; k++) {
+    if (m->sets[k].col == WL_COL_ROWID || in_key(m->decl, m->sets[k].col))
+      return wl_not_taken(err, "it changes a key");
+  }
+  int *set = wl_mem_alloc(((size_t)m->n_sets + 1) * sizeof *set);
+  wl_status rc = set ? wl_found_columns(&r->rows, err) : wl_nomem(err);
+  for (int k = 0; k < m->n_sets && !rc; k++) set[k] = m->sets[k].col;
+  if (!rc) rc = rising(r, 0, err);
+  if (!rc)
+    rc = wl_bulk_update(m->t, r->rowids, r->rows.n, set, m->n_sets, r->rows.cols + 1,
+                        m->conn->set.threads, err);
+  wl_mem_free(set);
+  return rc;
+}
+
+static wl_status bulk_delete(wl_running *r, wl_error *err) {
+  wl_status rc = wl_found_columns(&r->rows, err);
+  if (!rc) rc = rising(r, 0, err);
+  if (!rc) rc = wl_bulk_delete(r->m.t, r->rowids, r->rows.n, r->m.conn->set.threads, err);
+  return rc;
+}
+
+wl_status wl_running_bulk(wl_running *r, wl_error *err) {
+  static wl_status (*const ways[])(wl_running *, wl_error *) = {bulk_insert, bulk_update,
+                                                                bulk_delete};
+  if (r->rows.n < LEAST) return WL_NOT_TAKEN; /* which goes without saying */
+  if (r->m.d->returning) return wl_not_taken(err, "RETURNING");
+  wl_status rc = ways[r->m.d->kind](r, err);
+  r->counting = rc == WL_OK;
+  if (rc == WL_NOT_TAKEN) forget_rowids(r);
+  return rc;
+}

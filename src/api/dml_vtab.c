@@ -1,0 +1,330 @@
+/*
+** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>'[,
+** wl_args(…)]). It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
+** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
+** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
+*a list
+** of rowids that a statement of ours is given by pointer.
+**
+** Invariants:
+** 1. It works only inside a write transaction on the changed table's database, which the INSERT
+**    that it is the source of has opened.
+** 2. A statement that SQLite prepares again is checked again as the original: see vtab.c.
+*/
+#include "api/dml.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct module_data {
+  wl_conn *conn;
+  int n_cols; /* of the row; -1: wl_dml */
+} module_data;
+
+typedef struct table {
+  sqlite3_vtab base;
+  const module_data *data;
+} table;
+
+typedef struct cursor {
+  sqlite3_vtab_cursor base;
+  wl_running r;
+  wl_i64 rowid;
+  bool end;
+} cursor;
+
+static int first_hidden(const module_data *d) {
+  return d->n_cols < 0 ? 1 : d->n_cols + 2;
+}
+
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
+                    char **msg) {
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  const module_data *d = aux;
+  sqlite3_str *s = sqlite3_str_new(db);
+  sqlite3_str_appendall(s, d->n_cols < 0 ? "CREATE TABLE x(k" : "CREATE TABLE x(k,r");
+  for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
+  sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN)");
+  char *sql = sqlite3_str_finish(s);
+  int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+  if (rc) return rc;
+  table *t = sqlite3_malloc(sizeof *t);
+  if (!t) return SQLITE_NOMEM;
+  memset(t, 0, sizeof *t);
+  t->data = d;
+  *out = &t->base;
+  return SQLITE_OK;
+}
+
+static int xdisconnect(sqlite3_vtab *v) {
+  sqlite3_free(v);
+  return SQLITE_OK;
+}
+
+static int fail(sqlite3_vtab *v, const wl_error *err) {
+  sqlite3_free(v->zErrMsg);
+  v->zErrMsg = sqlite3_mprintf("%s", err->text);
+  return err->code ? (int)err->code : SQLITE_ERROR;
+}
+
+enum { DENIED = 1 };
+
+/* The authorizer's word on the original, where SQLite prepares a statement again. */
+static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
+  sqlite3_value *text = NULL;
+  sqlite3_stmt *s = NULL;
+  if (sqlite3_vtab_rhs_value(info, at, &text) != SQLITE_OK || !text) return SQLITE_OK;
+  const char *sql = (const char *)sqlite3_value_text(text);
+  if (!sql) return SQLITE_OK;
+  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+  sqlite3_finalize(s);
+  if (rc == SQLITE_NOMEM) return rc;
+  if (rc == SQLITE_AUTH) info->idxNum = DENIED;
+  return SQLITE_OK;
+}
+
+static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  const module_data *d = ((table *)v)->data;
+  int text = -1;
+  for (int i = 0; i < info->nConstraint; i++) {
+    int arg = info->aConstraint[i].iColumn - first_hidden(d);
+    if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
+    info->aConstraintUsage[i].argvIndex = arg + 1;
+    info->aConstraintUsage[i].omit = 1;
+    if (arg == 0) text = i;
+  }
+  if (text < 0) {
+    sqlite3_free(v->zErrMsg);
+    v->zErrMsg = sqlite3_mprintf("wl_dml needs the text of a statement");
+    return SQLITE_ERROR;
+  }
+  int rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
+  if (rc) return rc;
+  info->idxStr = sqlite3_mprintf("%s", d->conn->reason);
+  info->needToFreeIdxStr = 1;
+  info->estimatedCost = 1;
+  info->estimatedRows = 1000;
+  return SQLITE_OK;
+}
+
+static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  (void)v;
+  cursor *c = sqlite3_malloc(sizeof *c);
+  if (!c) return SQLITE_NOMEM;
+  memset(c, 0, sizeof *c);
+  *out = &c->base;
+  return SQLITE_OK;
+}
+
+static int xclose(sqlite3_vtab_cursor *p) {
+  wl_running_close(&((cursor *)p)->r);
+  sqlite3_free(p);
+  return SQLITE_OK;
+}
+
+static int step(cursor *c) {
+  wl_error err = {0};
+  return wl_running_next(&c->r, &c->end, &err) ? fail(c->base.pVtab, &err) : SQLITE_OK;
+}
+
+static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                   sqlite3_value **argv) {
+  (void)str;
+  cursor *c = (cursor *)p;
+  const module_data *d = ((table *)p->pVtab)->data;
+  wl_error err = {0};
+  wl_running_close(&c->r);
+  c->end = true;
+  c->rowid = 1;
+  const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+  if (!sql) return SQLITE_OK;
+  if (idx == DENIED) {
+    wl_fail(&err, (wl_status)SQLITE_AUTH, "not authorized");
+    return fail(p->pVtab, &err);
+  }
+  sqlite3_value **args = NULL;
+  int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
+  wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
+  if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err)) return fail(p->pVtab, &err);
+  if (d->n_cols >= 0 && d->n_cols != c->r.m.decl->n_cols) {
+    wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
+    return fail(p->pVtab, &err);
+  }
+  return step(c);
+}
+
+static int xnext(sqlite3_vtab_cursor *p) {
+  ((cursor *)p)->rowid++;
+  return step((cursor *)p);
+}
+
+static int xeof(sqlite3_vtab_cursor *p) {
+  return ((cursor *)p)->end;
+}
+
+static void result(sqlite3_context *ctx, wl_val v) {
+  const char *p = v.t >= WL_T_TEXT && v.n ? (const char *)wl_bytes(v) : "";
+  switch (v.t) {
+  case WL_T_INT: sqlite3_result_int64(ctx, (wl_i64)v.v); break;
+  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
+  case WL_T_TEXT: sqlite3_result_text64(ctx, p, v.n, SQLITE_TRANSIENT, SQLITE_UTF8); break;
+  case WL_T_BLOB: sqlite3_result_blob64(ctx, p, v.n, SQLITE_TRANSIENT); break;
+  default: sqlite3_result_null(ctx);
+  }
+}
+
+static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  cursor *c = (cursor *)p;
+  const module_data *d = ((table *)p->pVtab)->data;
+  if (col == 0) {
+    wl_dmlrun_number(&c->r.run, ctx);
+  } else if (col < first_hidden(d) && c->r.run.kind != WL_DMLROW_FAILS) {
+    if (col == 1)
+      sqlite3_result_int64(ctx, c->r.run.rowid);
+    else
+      result(ctx, c->r.row[col - 2]);
+  }
+  return SQLITE_OK;
+}
+
+static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((cursor *)p)->rowid;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .xConnect = xconnect,
+    .xDisconnect = xdisconnect,
+    .xBestIndex = xbest_index,
+    .xOpen = xopen,
+    .xClose = xclose,
+    .xFilter = xfilter,
+    .xNext = xnext,
+    .xEof = xeof,
+    .xColumn = xcolumn,
+    .xRowid = xrowid,
+};
+
+/* ---- wl_rowids(pointer) */
+
+typedef struct list_cursor {
+  sqlite3_vtab_cursor base;
+  const wl_rowlist *list;
+  wl_i64 at;
+} list_cursor;
+
+static int list_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                        sqlite3_vtab **out, char **msg) {
+  (void)aux;
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  int rc = sqlite3_declare_vtab(db, "CREATE TABLE x(id INTEGER, list HIDDEN)");
+  if (rc) return rc;
+  *out = sqlite3_malloc(sizeof **out);
+  if (!*out) return SQLITE_NOMEM;
+  memset(*out, 0, sizeof **out);
+  return SQLITE_OK;
+}
+
+static int list_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  (void)v;
+  for (int i = 0; i < info->nConstraint; i++) {
+    if (info->aConstraint[i].iColumn != 1 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+      continue;
+    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
+    info->aConstraintUsage[i].argvIndex = 1;
+    info->aConstraintUsage[i].omit = 1;
+  }
+  info->estimatedCost = 1;
+  info->estimatedRows = 100;
+  return SQLITE_OK;
+}
+
+static int list_open(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  (void)v;
+  list_cursor *c = sqlite3_malloc(sizeof *c);
+  if (!c) return SQLITE_NOMEM;
+  memset(c, 0, sizeof *c);
+  *out = &c->base;
+  return SQLITE_OK;
+}
+
+static int list_close(sqlite3_vtab_cursor *p) {
+  sqlite3_free(p);
+  return SQLITE_OK;
+}
+
+static int list_filter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                       sqlite3_value **argv) {
+  (void)idx;
+  (void)str;
+  list_cursor *c = (list_cursor *)p;
+  c->list = argc ? sqlite3_value_pointer(argv[0], WL_ROWLIST_TYPE) : NULL;
+  c->at = 0;
+  return SQLITE_OK;
+}
+
+static int list_next(sqlite3_vtab_cursor *p) {
+  ((list_cursor *)p)->at++;
+  return SQLITE_OK;
+}
+
+static int list_eof(sqlite3_vtab_cursor *p) {
+  const list_cursor *c = (const list_cursor *)p;
+  return !c->list || c->at >= c->list->n;
+}
+
+static int list_column(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  const list_cursor *c = (const list_cursor *)p;
+  if (col == 0) sqlite3_result_int64(ctx, c->list->rowids[c->at]);
+  return SQLITE_OK;
+}
+
+static int list_rowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((list_cursor *)p)->at;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module list_module = {
+    .xConnect = list_connect,
+    .xDisconnect = xdisconnect,
+    .xBestIndex = list_best_index,
+    .xOpen = list_open,
+    .xClose = list_close,
+    .xFilter = list_filter,
+    .xNext = list_next,
+    .xEof = list_eof,
+    .xColumn = list_column,
+    .xRowid = list_rowid,
+};
+
+/* ---- */
+
+static int make_module(wl_conn *c, const char *name, int n_cols) {
+  module_data *d = wl_mem_alloc(sizeof *d);
+  if (!d) return SQLITE_NOMEM;
+  *d = (module_data){c, n_cols};
+  return sqlite3_create_module_v2(c->db, name, &module, d, wl_mem_free);
+}
+
+wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) {
+  char name[32];
+  snprintf(name, sizeof name, "wl_dml_%d", n_cols);
+  wl_status rc = wl_conn_shape(c, name, err);
+  if (rc != WL_NOT_TAKEN) return rc;
+  int st = make_module(c, name, n_cols);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  memcpy(c->shapes[c->n_shapes++], name, sizeof name);
+  return WL_OK;
+}
+
+int wl_dml_register(wl_conn *c) {
+  int rc = make_module(c, "wl_dml", -1);
+  return rc ? rc : sqlite3_create_module_v2(c->db, "wl_rowids", &list_module, NULL, NULL);
+}

@@ -44,10 +44,35 @@ wl_column *wl_column_hold(wl_column *c) {
 void wl_column_drop(wl_column *c) {
   if (!c || atomic_fetch_sub(&c->refs, 1) != 1) return;
   if (c->drop) c->drop(c);
+  wl_column_drop(c->before);
   for (int i = 0; i < c->n_tablets; i++) wl_segment_free(&c->segments[i]);
   wl_mem_free(c->segments);
   wl_dict_free(c->dict);
   wl_mem_free(c);
+}
+
+static bool on_device(const wl_column *c) {
+  for (int k = 0; k < WL_MAX_COPIES; k++)
+    if (c->on[k]) return true;
+  return false;
+}
+
+void wl_column_follow(wl_column *c, wl_column *before) {
+  if (c->phys != before->phys || c->phys >= WL_P_TEXT) return;
+  if (on_device(before)) {
+    wl_column_drop(before->before);
+    before->before = NULL;
+    c->before = wl_column_hold(before);
+  } else {
+    c->before = before->before;
+    before->before = NULL;
+  }
+}
+
+void wl_column_settle(wl_column *c) {
+  if (!c->before || !c->derived) return;
+  wl_column_drop(c->before);
+  c->before = NULL;
 }
 
 static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {

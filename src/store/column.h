@@ -61,6 +61,10 @@ typedef struct wl_column {
   void *on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs; and those that found it */
   void (*drop)(struct wl_column *c);
+  /* The version before of a column that a device has a copy of, held: the new copy is made from
+  ** that one. Touched by the connection's thread alone. derived: it has been. */
+  struct wl_column *before;
+  bool derived;
 } wl_column;
 
 int wl_phys_width(wl_phys p);
@@ -74,6 +78,9 @@ void wl_column_drop(wl_column *c); /* NULL is fine */
 /* Whether its rows are integers, none NULL, each greater than the one before; *by_one: by one. */
 bool wl_column_rises(const wl_column *c, bool *by_one);
 void wl_column_integers(const wl_column *c, wl_i64 *out); /* of a column of integers alone */
+/* c follows a column whose segments it shares; its copies on devices follow that one's. */
+void wl_column_follow(wl_column *c, wl_column *before);
+void wl_column_settle(wl_column *c); /* lets go of the one before where it has served */
 
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);

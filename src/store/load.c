@@ -350,6 +350,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
     out->n_rows = t->n_rows;
     for (int i = 0; i < n_cols; i++)
       out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);
+    for (int i = 0; i < n_cols && t->tablets; i++) wl_column_settle(out->cols[i]);
     wl_column *live = t->tablets ? wl_image_live_column(t->image) : NULL;
     if (live) out->live = wl_column_hold(live);
   } else {

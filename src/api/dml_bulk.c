@@ -95,7 +95,6 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
   int n_cols = m->decl->n_cols;
   wl_column **cols = NULL;
   if (m->n_clauses) return wl_not_taken(err, "ON CONFLICT");
-  if (m->decl->n_keys) return wl_not_taken(err, "the table has a UNIQUE or PRIMARY KEY");
   for (int i = 0; i < n_cols; i++)
     if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
       return wl_not_taken(err, "column %.100s has a default that is no constant",

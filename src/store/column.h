@@ -22,6 +22,14 @@
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
 enum { WL_MAX_COPIES = 4 }; /* two devices, each with memory of its own and mapped memory */
 
+/* Memory that the data of several segments is cut from: few large pages instead of many small
+** ones, which the system takes long to give. It goes when the last of them does. */
+typedef struct wl_slab {
+  atomic_int refs; /* segments, and whoever cuts */
+  wl_u8 *memory;
+  size_t size, used;
+} wl_slab;
+
 typedef struct wl_segment {
   void *data;
   wl_u8 *valid; /* bit r & 7 of byte r >> 3; NULL when no row is NULL */
@@ -33,6 +41,7 @@ typedef struct wl_segment {
   wl_u8 phys;
   wl_u64 *entries; /* while a column is made: places of the segment's own dictionary */
   wl_i32 n_entries;
+  wl_slab *slab;      /* what data is cut from; NULL: it is its own block */
   atomic_int *shared; /* how many segments have these buffers; NULL: this one alone */
 } wl_segment;
 
@@ -85,13 +94,16 @@ void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
-wl_val wl_stage_value(const wl_stage *st, wl_i32 row); /* text points into the stage */
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row);  /* text points into the stage */
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
 wl_status wl_segment_plain(const wl_stage *st, wl_segment *out) WL_MUST; /* texts stay texts */
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
+wl_slab *wl_slab_open(size_t n_bytes);         /* NULL: no memory */
+void wl_slab_drop(wl_slab *s);                 /* NULL is fine */
+void *wl_slab_cut(wl_slab *s, size_t n_bytes); /* NULL: it is used up. A segment holds the slab */
 /* Lets others have the buffers too; before anyone else knows of the segment. */
 wl_status wl_segment_share(wl_segment *s) WL_MUST;
 wl_segment wl_segment_hold(const wl_segment *s); /* of a shared one: another with its buffers */

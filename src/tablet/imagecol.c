@@ -14,6 +14,7 @@
 #include "tablet/image_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "store/blobs.h"
 #include "vm/hash.h"
 #include <pthread.h>
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct making {
   wl_segment *segments; /* [tablets] */
   wl_u64 *keys;         /* [tablets] */
   wl_origin *before;    /* or NULL */
+  wl_slab *slab;        /* what data is cut from now, under the job's lock */
 } making;
 
 /* A tablet of a column to be decoded. */
@@ -433,9 +435,31 @@ static bool same_zone(const wl_zone *a, const wl_zone *b) {
          a->domain.hi == b->domain.hi;
 }
 
+enum { SLAB = 4 << 20 };
+
+/* Room for a tablet's data that stays as it is decoded; NULL: let it have a block of its own. */
+static void *room_for(job *j, making *m, int part, wl_u8 phys, wl_slab **slab) {
+  size_t n = (size_t)j->im->parts[part].n_rows * (size_t)wl_phys_width(phys);
+  void *room = NULL;
+  if (phys >= WL_P_TEXT || j->im->parts[part].n_rows < WL_TABLET_ROWS ||
+      n * j->im->n_tablets < SLAB)
+    return NULL;
+  pthread_mutex_lock(&j->lock);
+  if (m->slab) room = wl_slab_cut(m->slab, n);
+  if (!room) {
+    wl_slab_drop(m->slab);
+    m->slab = wl_slab_open(SLAB);
+    if (m->slab) room = wl_slab_cut(m->slab, n);
+  }
+  *slab = m->slab;
+  if (room) atomic_fetch_add(&m->slab->refs, 1);
+  pthread_mutex_unlock(&j->lock);
+  return room;
+}
+
 /* A blob becomes a segment of the column's form; of reals, as wide as it needs. */
-static wl_status decode(const job *j, const making *m, int part, const wl_u8 *blob, size_t n,
-                        wl_segment *out, wl_error *err) {
+static wl_status decode(job *j, making *m, int part, const wl_u8 *blob, size_t n, wl_segment *out,
+                        wl_error *err) {
   int tablet = j->im->parts[part].tablet;
   const wl_zone *want = zone_of(j, m, part);
   wl_zone z;
@@ -448,10 +472,20 @@ static wl_status decode(const job *j, const making *m, int part, const wl_u8 *bl
   wl_status rc = wl_codec_zone(blob, n, &z, &n_rows, &why);
   if (!rc && (!same_zone(&z, want) || n_rows != j->im->parts[part].n_rows))
     return corrupt(j, m, tablet, "the directory speaks of another segment", err);
-  if (!rc && own)
+  wl_u8 phys = m->phys;
+  bool real = m->form == FORM_REAL;
+  wl_slab *slab = NULL;
+  if (!rc && real) rc = wl_codec_phys(blob, n, &phys, &why);
+  if (!rc && own && !real) {
     rc = wl_codec_read(blob, n, max_code, out, &coded, &why);
-  else if (!rc)
-    rc = wl_codec_read_as(blob, n, max_code, m->phys, out, &coded, &why);
+  } else if (!rc) {
+    void *room = room_for(j, m, part, phys, &slab);
+    rc = wl_codec_read_into(blob, n, max_code, phys, room, out, &coded, &why);
+    if (room && !rc && out->data == room)
+      out->slab = slab;
+    else if (room)
+      wl_slab_drop(slab);
+  }
   if (rc == WL_NOMEM) return wl_nomem(err);
   if (rc) return corrupt(j, m, tablet, why.text, err);
   if (coded != want->coded) return corrupt(j, m, tablet, "codes where there were none", err);
@@ -527,7 +561,8 @@ static void fail(job *j, wl_status rc, const wl_error *err) {
   pthread_mutex_unlock(&j->lock);
 }
 
-static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
+/* Room for the blobs of a unit. */
+static wl_status place_room(const job *j, const unit *u, place *to, wl_error *err) {
   const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
   size_t n = 0;
   to->u = *u;
@@ -543,7 +578,13 @@ static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
     if (!to->buf) to->size = 0;
     if (!to->buf) return wl_nomem(err);
   }
-  wl_status rc = WL_OK;
+  return WL_OK;
+}
+
+static wl_status fetch(job *j, const unit *u, place *to, wl_error *err) {
+  const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
+  size_t n;
+  wl_status rc = place_room(j, u, to, err);
   for (int i = 0; i < tablet->n && !rc; i++) {
     const wl_part *part = &j->im->parts[tablet->first + i];
     const wl_u8 *blob;
@@ -658,6 +699,85 @@ static wl_status run_units(job *j, wl_error *err) {
   return rc;
 }
 
+/* ---- the same from the file's pages, all of it by any thread */
+
+/* What a thread has of its own. */
+typedef struct reader {
+  wl_blobs *blobs;
+  place room;
+} reader;
+
+typedef struct reading {
+  job *j;
+  reader *readers;
+  long first;      /* unit of the wave */
+  atomic_bool odd; /* a blob was not found, or not as it should be: SQLite must say */
+} reading;
+
+static wl_status read_unit(reading *x, reader *r, const unit *u, wl_error *err) {
+  job *j = x->j;
+  const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
+  wl_status rc = WL_OK;
+  if (!r->blobs) rc = wl_blobs_open(j->how->pages, j->how->root, &r->blobs, err);
+  if (!rc) rc = place_room(j, u, &r->room, err);
+  for (int i = 0; i < tablet->n && !rc; i++) {
+    const wl_part *part = &j->im->parts[tablet->first + i];
+    if (part->merged) continue;
+    wl_i64 id = wl_tablets_at(j->t, part->tablet)->id << 12 | u->m->col;
+    if (!wl_blobs_read(r->blobs, id, r->room.buf + r->room.at[i],
+                       r->room.at[i + 1] - r->room.at[i]))
+      return wl_not_taken(err, "a segment is not where it should be");
+  }
+  return rc ? rc : make_unit(j, u, r->room.buf, r->room.at, err);
+}
+
+static void read_task(void *arg, int worker, long i) {
+  reading *x = arg;
+  wl_error err = {0};
+  if (atomic_load(&x->j->failed) || atomic_load(&x->odd)) return;
+  wl_status rc = read_unit(x, &x->readers[worker], &x->j->units[x->first + i], &err);
+  if (rc == WL_NOMEM || rc == WL_FULL)
+    fail(x->j, rc, &err);
+  else if (rc)
+    atomic_store(&x->odd, true);
+}
+
+/* Does what it can; the units that are left are for run_units. */
+static wl_status read_units(job *j, wl_error *err) {
+  enum { WAVE = 64 };
+  int threads = j->how->n_threads < 1 ? 1 : j->how->n_threads;
+  reading x = {.j = j, .readers = wl_mem_zalloc((size_t)threads * sizeof *x.readers)};
+  wl_status rc = x.readers ? WL_OK : wl_nomem(err);
+  atomic_init(&x.odd, false);
+  for (int i = 0; i < threads && !rc; i++) {
+    x.readers[i].room.at = wl_mem_alloc(((size_t)j->max_parts + 1) * sizeof *x.readers[i].room.at);
+    if (!x.readers[i].room.at) rc = wl_nomem(err);
+  }
+  pthread_mutex_init(&j->lock, NULL);
+  for (; x.first < j->n_units && !rc && !atomic_load(&x.odd); x.first += WAVE) {
+    if (j->how->check) rc = j->how->check(j->how->check_arg, err);
+    if (j->how->tell) j->how->tell(j->how->tell_arg, x.first, j->n_units);
+    long n = j->n_units - x.first < WAVE ? j->n_units - x.first : WAVE;
+    if (!rc) wl_threads_run(threads, n, read_task, &x);
+    if (!rc && j->status) {
+      rc = j->status;
+      *err = j->error;
+    }
+  }
+  pthread_mutex_destroy(&j->lock);
+  for (int i = 0; i < threads && x.readers; i++) {
+    wl_blobs_close(x.readers[i].blobs);
+    wl_mem_free(x.readers[i].room.at);
+    wl_mem_free(x.readers[i].room.buf);
+  }
+  wl_mem_free(x.readers);
+  long left = 0;
+  for (long k = 0; k < j->n_units; k++)
+    if (!j->units[k].m->segments[j->units[k].tablet].data) j->units[left++] = j->units[k];
+  j->n_units = left;
+  return rc;
+}
+
 /* ---- segments of the image before */
 
 static void make_keys(const job *j, making *m) {
@@ -733,6 +853,7 @@ static void close_column(const job *j, making *m) {
   wl_mem_free(m->keys);
   wl_mem_free(m->map);
   wl_dict_free(m->dict);
+  wl_slab_drop(m->slab);
 }
 
 static void convert_task(void *arg, int worker, long i) {
@@ -746,6 +867,7 @@ static void convert_task(void *arg, int worker, long i) {
   if (!alone) { /* a segment of the column before: that stays as it is */
     copy = *s;
     copy.shared = NULL;
+    copy.slab = NULL;
     copy.data = wl_mem_alloc((size_t)s->n_rows * (size_t)wl_phys_width(s->phys));
     copy.valid = s->valid ? wl_mem_alloc(((size_t)s->n_rows + 7) / 8) : NULL;
     bool ok = copy.data && (copy.valid || !s->valid) && wl_segment_share(&copy) == WL_OK;
@@ -826,6 +948,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
     for (int i = 0; i < n; i++)
       if (j.cols[i].form != FORM_STAGED && !j.cols[i].segments[k].data)
         j.units[j.n_units++] = (unit){&j.cols[i], k};
+  if (!rc && j.n_units && how->pages) rc = read_units(&j, err);
   if (!rc && j.n_units) rc = run_units(&j, err);
   for (int i = 0; i < n && !rc; i++) {
     int at = cols[i] < 0 ? im->n_cols : cols[i];

@@ -76,7 +76,12 @@ static wl_status prepare(wl_tablets *t, char *sql, sqlite3_stmt **out, wl_error 
 static char *shadow_sql(const wl_tablets *t, wl_shadow which) {
   const char *const *x = texts[which];
   sqlite3_str *s = sqlite3_str_new(t->db);
-  sqlite3_str_appendf(s, "%s \"%w\".\"%w_%s\" ", x[0], t->schema, t->name, x[1]);
+  bool rows = which == WL_SH_DELTA_GET || which == WL_SH_DELTA_SCAN;
+  if (rows) { /* by their names: a delta of other columns is an error, not other values */
+    sqlite3_str_appendall(s, "SELECT id");
+    for (int i = 0; i < t->n_cols; i++) sqlite3_str_appendf(s, ", c%d", i);
+  }
+  sqlite3_str_appendf(s, "%s \"%w\".\"%w_%s\" ", rows ? " FROM" : x[0], t->schema, t->name, x[1]);
   if (x[2]) {
     sqlite3_str_appendall(s, x[2]);
   } else {

@@ -48,6 +48,9 @@ const char *wl_tablets_name(const wl_tablets *t) {
 const char *wl_tablets_schema(const wl_tablets *t) {
   return t->schema;
 }
+void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
+  t->run = run;
+}
 sqlite3 *wl_tablets_db(const wl_tablets *t) {
   return t->db;
 }

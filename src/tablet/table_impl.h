@@ -78,8 +78,8 @@ struct wl_tablets {
   wl_decl *decl;
   int n_cols;
   sqlite3_stmt *stmts[WL_SH_N];
-  sqlite3_stmt **keys; /* [n_keys * WL_KEY_N] */
-  bool reading;        /* WL_SH_SEGMENT_GET stands on a row */
+  sqlite3_stmt **keys;         /* [n_keys * WL_KEY_N] */
+  bool reading;                /* WL_SH_SEGMENT_GET stands on a row */
   sqlite3_stmt *idle[WL_SH_N]; /* scans that nobody uses at the moment … */
   sqlite3_stmt **walks;        /* … likewise [n_keys * WL_WALK_N], or NULL */
   wl_u32 epoch;                /* moves when kept statements go: older ones are not kept */
@@ -89,6 +89,10 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
+  /* While the version is top_version, top is the largest rowid; and made was one more than the
+  ** largest when the version was made_version. */
+  wl_i64 top, made;
+  wl_u64 top_version, made_version;
   wl_u32 data_version;
   wl_u64 state;   /* t_info's number */
   wl_u64 version; /* see wl_tablets_version */
@@ -103,6 +107,7 @@ struct wl_tablets {
   wl_vctx values; /* text made for the row at hand */
   wl_u32 fault;
   struct wl_checker *checker; /* CHECK constraints; or NULL */
+  struct wl_dmlrun *run;      /* whose rows SQLite counts now, or NULL */
   wl_val *old_row;            /* [n_cols] room for a row that goes */
 };
 

@@ -40,7 +40,7 @@ static const char *const changes_t =
 static const char *const changes_v = "x, y BLOB";
 
 /* Runs all of a text; the first error ends it. */
-static int run_sql(sqlite3 *db, const char *sql, bool taken) {
+static inline int run_sql(sqlite3 *db, const char *sql, bool taken) {
   while (*sql) {
     sqlite3_stmt *q = NULL;
     int rc =
@@ -56,18 +56,18 @@ static int run_sql(sqlite3 *db, const char *sql, bool taken) {
 }
 
 /* One statement of a transaction; ordinary tables know no commands. */
-static int run_change(sqlite3 *db, const change *c, bool tablets) {
+static inline int run_change(sqlite3 *db, const change *c, bool tablets) {
   return c->not_both && !tablets ? SQLITE_OK : run_sql(db, c->sql, c->taken && tablets);
 }
 
-static int run_text(sqlite3 *db, char *sql) {
+static inline int run_text(sqlite3 *db, char *sql) {
   int rc = run_sql(db, sql, false);
   sqlite3_free(sql);
   return rc;
 }
 
 /* The tables with their first rows. */
-static int changes_setup(sqlite3 *db, bool tablets) {
+static inline int changes_setup(sqlite3 *db, bool tablets) {
   const char *head = tablets ? "CREATE VIRTUAL TABLE %s USING tablet(%s)" : "CREATE TABLE %s(%s)";
   int rc = run_sql(db,
                    "CREATE TABLE seq(n INTEGER PRIMARY KEY, w TEXT);"
@@ -199,7 +199,7 @@ static void any_change(rng *r, change *c) {
   }
 }
 
-static void changes_make(rng *r, changes *x) {
+static inline void changes_make(rng *r, changes *x) {
   x->n = 1 + rng_below(r, MAX_CHANGES - 4);
   x->commit = !rng_chance(r, 12);
   for (int i = 0; i < x->n; i++) any_change(r, &x->at[i]);
@@ -243,7 +243,7 @@ static uint64_t digest_query(sqlite3 *db, const char *sql, bool taken, uint64_t 
   return h;
 }
 
-static uint64_t changes_digest(sqlite3 *db, bool taken, int *rc) {
+static inline uint64_t changes_digest(sqlite3 *db, bool taken, int *rc) {
   static const char *const all[] = {"SELECT id,a,s,r,d,u FROM t ORDER BY id",
                                     "SELECT rowid,x,y FROM v ORDER BY rowid",
                                     "SELECT n,w FROM o ORDER BY n"};
@@ -254,7 +254,7 @@ static uint64_t changes_digest(sqlite3 *db, bool taken, int *rc) {
 }
 
 /* The one text that a query gives; "" when it fails. */
-static const char *one_text(sqlite3 *db, const char *sql, char *out, size_t n) {
+static inline const char *one_text(sqlite3 *db, const char *sql, char *out, size_t n) {
   sqlite3_stmt *q = NULL;
   out[0] = 0;
   if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
@@ -264,7 +264,7 @@ static const char *one_text(sqlite3 *db, const char *sql, char *out, size_t n) {
 }
 
 /* Whether SQLite and warplite_check find the file sound; else says why. */
-static bool is_sound(sqlite3 *db, bool tablets, char *why, size_t n) {
+static inline bool is_sound(sqlite3 *db, bool tablets, char *why, size_t n) {
   one_text(db, "PRAGMA integrity_check", why, n);
   if (strcmp(why, "ok") != 0) return false;
   if (!tablets) return true;

@@ -446,12 +446,12 @@ enum { WALK_LEAST = 1000, WALK_SHARE = 50 }; /* rows that are better found one b
 /* Stands on the next row of the walk. */
 static wl_status walk_on(cursor *c, wl_error *err) {
   for (;;) {
-    wl_i64 id;
+    wl_i64 id = 0;
     bool end;
     wl_status rc = wl_walk_next(&c->walk, c->rows.t, &id, &end, err);
     if (rc) return rc;
     if (!end && (id < c->lo || id > c->hi)) continue;
-    rc = wl_rows_start(&c->rows, id, end ? id - 1 : id, NULL, 0, err);
+    rc = wl_rows_start(&c->rows, end ? 1 : id, end ? 0 : id, NULL, 0, err);
     if (rc || end || !c->rows.end) return rc;
   }
 }

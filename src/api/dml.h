@@ -131,8 +131,8 @@ typedef struct wl_running {
 } wl_running;
 
 /* args: values of the parameters that occur, in the order of their numbers. */
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                          wl_running *out, wl_error *err) WL_MUST;
+wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
+                          int n_args, wl_running *out, wl_error *err) WL_MUST;
 /* Makes the next change, which run and row then tell; *end: there is none. */
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) WL_MUST;
 /* The same where all changes are made and rows are only counted: fast. False: they are not. */

@@ -135,17 +135,32 @@ static bool select_has(const wl_change *m, const wl_select *s, test is) {
   return false;
 }
 
-/* A source that is the table, or something that may read it: a view, a WITH entry, a function. */
-static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_source *s) {
+static bool is_cte(const wl_change *m, const char *name) {
+  for (const wl_cte *c = m->d->with; c; c = c->next)
+    if (sqlite3_stricmp(name, c->name) == 0) return true;
+  return false;
+}
+
+/* A source that is the table, or something that may read it: a view, a function. WITH entries are
+** looked into where one is named: not here, an entry may name itself. */
+static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_source *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name) return false;
   if (sqlite3_stricmp(name, m->d->name) == 0) return true;
-  for (const wl_cte *c = m->d->with; c; c = c->next)
-    if (sqlite3_stricmp(name, c->name) == 0) return false; /* is_live looks into them */
+  if (is_cte(m, name)) return false;
   wl_table *t;
   wl_error ignored;
   const char *schema = s ? s->schema : e->schema;
   return wl_store_named(m->conn->store, schema, name, &t, &ignored) != WL_OK || t->view_sql;
+}
+
+/* The same, or a WITH entry where any of them may. */
+static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_source *s) {
+  const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
+  if (!name || !is_cte(m, name)) return may_read_directly(m, e, s);
+  for (const wl_cte *c = m->d->with; c; c = c->next)
+    if (select_has(m, c->select, may_read_directly)) return true;
+  return sqlite3_stricmp(name, m->d->name) == 0;
 }
 
 static bool is_subquery(const wl_change *m, const wl_expr *e, const wl_source *s) {
@@ -346,7 +361,10 @@ bool wl_change_small(const wl_change *m) {
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
   if (d->kind == WL_DML_INSERT) {
     if (d->default_values || !d->select->is_values || d->select->prior) return false;
-    int n = list_length(d->select->values);
+    int n = list_length(d->select->values), n_rowids = 0;
+    for (const wl_expr_list *l = d->columns; l; l = l->next)
+      n_rowids += column_of(m, l->expr->name) == WL_COL_ROWID;
+    if (n_rowids > 1) return false; /* the last one counts; xUpdate does not know which that is */
     for (int i = 0; i < m->decl->n_cols; i++)
       if (m->decl->cols[i].dflt && (m->from[i] == WL_COL_NONE || m->decl->cols[i].not_null))
         return false; /* xUpdate cannot tell NULL from a column left out */

@@ -334,9 +334,10 @@ static int by_key(const void *a, const void *b) {
 }
 
 wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
-  bool rises = true;
+  bool rises = true, by_one;
   *twice = false;
   wl_i64 last = 0;
+  if (r->cols && !r->order && wl_column_rises(r->cols[0], &by_one)) return WL_OK;
   for (wl_i64 i = 0; i < r->n && rises; i++) {
     wl_i64 key = (wl_i64)wl_found_value(r, i, 0).v;
     rises = i == 0 || key > last;

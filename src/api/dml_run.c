@@ -358,8 +358,8 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
   return WL_OK;
 }
 
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                          wl_running *r, wl_error *err) {
+wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
+                          int n_args, wl_running *r, wl_error *err) {
   *r = (wl_running){.started = wl_clock_ns()};
   wl_arena_init(&r->texts);
   wl_status rc = wl_change_open(c, sql, strlen(sql), &r->m, err);
@@ -379,7 +379,10 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int
   r->upserts = WL_NEW_N(&r->m.arena, sqlite3_stmt *, r->m.n_clauses + 1);
   if (r->m.arena.failed) rc = wl_nomem(err);
   if (!rc) rc = take_params(r, args, n_args, err);
-  if (!rc) rc = wl_dmlrun_open(&r->run, c->db, err);
+  if (!rc) {
+    wl_dmlrun_open(&r->run, c->db, token);
+    wl_tablets_set_run(r->m.t, &r->run);
+  }
   r->newest = r->run.last_rowid;
   if (!rc) rc = wl_tablets_refresh(r->m.t, err);
   if (!rc) rc = read_rows(r, err);
@@ -410,6 +413,7 @@ void wl_running_close(wl_running *r) {
   sqlite3_finalize(r->live);
   wl_mem_free(r->list);
   wl_mem_free(r->rowids);
+  if (r->run.db) wl_tablets_set_run(r->m.t, NULL);
   wl_dmlrun_close(&r->run);
   wl_found_close(&r->rows);
   wl_arena_close(&r->texts);

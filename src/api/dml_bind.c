@@ -361,7 +361,10 @@ bool wl_change_small(const wl_change *m) {
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
   if (d->kind == WL_DML_INSERT) {
     if (d->default_values || !d->select->is_values || d->select->prior) return false;
-    int n = list_length(d->select->values);
+    int n = list_length(d->select->values), n_rowids = 0;
+    for (const wl_expr_list *l = d->columns; l; l = l->next)
+      n_rowids += column_of(m, l->expr->name) == WL_COL_ROWID;
+    if (n_rowids > 1) return false; /* the last one counts; xUpdate does not know which that is */
     for (int i = 0; i < m->decl->n_cols; i++)
       if (m->decl->cols[i].dflt && (m->from[i] == WL_COL_NONE || m->decl->cols[i].not_null))
         return false; /* xUpdate cannot tell NULL from a column left out */

@@ -261,17 +261,21 @@ static bool is_over(const wl_running *r) {
   return r->ended || (!r->live && r->at >= r->rows.n);
 }
 
+bool wl_running_count(wl_running *r, bool *end) {
+  if (!r->counting) return false;
+  *end = r->at >= r->rows.n;
+  if (*end) return true;
+  if (r->m.d->kind == WL_DML_INSERT)
+    gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
+  else
+    gives(r, WL_DMLROW_CHANGED, 0);
+  r->at++;
+  return true;
+}
+
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
   wl_status rc = WL_OK;
   *end = is_over(r);
-  if (r->counting && !*end) {
-    if (r->m.d->kind == WL_DML_INSERT)
-      gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
-    else
-      gives(r, WL_DMLROW_CHANGED, 0);
-    r->at++;
-    return WL_OK;
-  }
   bool given = false;
   while (!rc && !given && !*end) {
     wl_row_begin(r->m.t);

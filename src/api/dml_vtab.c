@@ -128,6 +128,7 @@ static int xclose(sqlite3_vtab_cursor *p) {
 }
 
 static int step(cursor *c) {
+  if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
   wl_error err = {0};
   return wl_running_next(&c->r, &c->end, &err) ? fail(c->base.pVtab, &err) : SQLITE_OK;
 }

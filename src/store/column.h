@@ -75,6 +75,9 @@ wl_u64 wl_column_new_id(void); /* for columns, and what is built from them */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* NULL is fine */
 
+/* Whether its rows are integers, none NULL, each greater than the one before; *by_one: by one. */
+bool wl_column_rises(const wl_column *c, bool *by_one);
+void wl_column_integers(const wl_column *c, wl_i64 *out); /* of a column of integers alone */
 /* c follows a column whose segments it shares; its copies on devices follow that one's. */
 void wl_column_follow(wl_column *c, wl_column *before);
 void wl_column_settle(wl_column *c); /* lets go of the one before where it has served */

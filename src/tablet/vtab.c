@@ -446,12 +446,12 @@ enum { WALK_LEAST = 1000, WALK_SHARE = 50 }; /* rows that are better found one b
 /* Stands on the next row of the walk. */
 static wl_status walk_on(cursor *c, wl_error *err) {
   for (;;) {
-    wl_i64 id;
+    wl_i64 id = 0;
     bool end;
     wl_status rc = wl_walk_next(&c->walk, c->rows.t, &id, &end, err);
     if (rc) return rc;
     if (!end && (id < c->lo || id > c->hi)) continue;
-    rc = wl_rows_start(&c->rows, id, end ? id - 1 : id, NULL, 0, err);
+    rc = wl_rows_start(&c->rows, end ? 1 : id, end ? 0 : id, NULL, 0, err);
     if (rc || end || !c->rows.end) return rc;
   }
 }
@@ -711,17 +711,8 @@ static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64
   }
   bool insert = sqlite3_value_type(argv[0]) == SQLITE_NULL;
   sqlite3_value *hidden = argv[2 + v->t->n_cols];
-  const char *text = NULL;
-  int code;
   wl_append *rows = insert ? sqlite3_value_pointer(hidden, WL_APPEND_TYPE) : NULL;
   if (rows) return append(v, rows, rowid);
-  if (insert && wl_dmlrow_read(v->t->db, argv, hidden, &code, rowid, &text)) {
-    if (code) {
-      sqlite3_free(p->zErrMsg);
-      p->zErrMsg = sqlite3_mprintf("%s", text);
-    }
-    return code;
-  }
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);
   return write_row(v, insert ? NULL : &old, argv[1], argv + 2, rowid);
@@ -740,6 +731,17 @@ static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int6
     return SQLITE_OK;
   }
   sqlite3 *db = ((table *)p)->t->db;
+  const char *text = NULL;
+  int code;
+  /* first of all a row of a change that has been made: there may be millions to be counted */
+  if (argc > 1 && sqlite3_value_type(argv[0]) == SQLITE_NULL &&
+      wl_dmlrow_read(db, argv, argv[2 + ((table *)p)->t->n_cols], &code, rowid, &text)) {
+    if (code) {
+      sqlite3_free(p->zErrMsg);
+      p->zErrMsg = sqlite3_mprintf("%s", text);
+    }
+    return code;
+  }
   sqlite3_int64 last = sqlite3_last_insert_rowid(db);
   int rc = update(p, argc, argv, rowid);
   sqlite3_set_last_insert_rowid(db, last);

@@ -38,6 +38,10 @@ static const char *const changes_t =
     "id INTEGER PRIMARY KEY, a INT, s TEXT COLLATE NOCASE, r REAL, d TEXT NOT NULL DEFAULT 'd', "
     "u UNIQUE, CHECK(a IS NULL OR a < 1000000)";
 static const char *const changes_v = "x, y BLOB";
+static const char *const changes_b =
+    "k INT, w TEXT, f REAL NOT NULL DEFAULT 1.5"; /* the large one */
+
+static long changes_in_bulk; /* statements that were written in bulk */
 
 /* Runs all of a text; the first error ends it. */
 static inline int run_sql(sqlite3 *db, const char *sql, bool taken) {
@@ -57,7 +61,10 @@ static inline int run_sql(sqlite3 *db, const char *sql, bool taken) {
 
 /* One statement of a transaction; ordinary tables know no commands. */
 static inline int run_change(sqlite3 *db, const change *c, bool tablets) {
-  return c->not_both && !tablets ? SQLITE_OK : run_sql(db, c->sql, c->taken && tablets);
+  if (c->not_both && !tablets) return SQLITE_OK;
+  int rc = run_sql(db, c->sql, c->taken && tablets);
+  if (!rc && c->taken && tablets) changes_in_bulk += strstr(warplite_reason(db), "in bulk") != NULL;
+  return rc;
 }
 
 static inline int run_text(sqlite3 *db, char *sql) {
@@ -72,15 +79,18 @@ static inline int changes_setup(sqlite3 *db, bool tablets) {
   int rc = run_sql(db,
                    "CREATE TABLE seq(n INTEGER PRIMARY KEY, w TEXT);"
                    "INSERT INTO seq WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM k "
-                   "WHERE n<400) SELECT n, 'word '||(n*n%37) FROM k;"
+                   "WHERE n<5200) SELECT n, 'word '||(n*n%37) FROM k;"
                    "CREATE TABLE o(n INTEGER PRIMARY KEY, w)",
                    false);
   if (!rc) rc = run_text(db, sqlite3_mprintf(head, "t", changes_t));
   if (!rc) rc = run_text(db, sqlite3_mprintf(head, "v", changes_v));
+  if (!rc) rc = run_text(db, sqlite3_mprintf(head, "b", changes_b));
   if (!rc)
     rc = run_sql(db,
-                 "INSERT INTO t(a,s,r,d,u) SELECT n%50, w, n/4.0, 'd', n*2 FROM seq;"
-                 "INSERT INTO v(x,y) SELECT w, CAST(w AS BLOB) FROM seq WHERE n%2",
+                 "INSERT INTO t(a,s,r,d,u) SELECT n%50, w, n/4.0, 'd', n*2 FROM seq WHERE "
+                 "n<=400;"
+                 "INSERT INTO v(x,y) SELECT w, CAST(w AS BLOB) FROM seq WHERE n%2 AND n<=400;"
+                 "INSERT INTO b(k,w,f) SELECT n, w, n*0.5 FROM seq",
                  tablets);
   if (!rc && tablets) rc = run_sql(db, "INSERT INTO t(t) VALUES('optimize')", false);
   return rc;
@@ -136,7 +146,8 @@ static void insert_many(rng *r, change *c) {
              k % 11, 2000);
     break;
   default:
-    snprintf(c->sql, MAX_SQL, "INSERT INTO v(x,y) SELECT n*%d, w FROM seq WHERE n>%d", k + 1, n);
+    snprintf(c->sql, MAX_SQL,
+             "INSERT INTO v(x,y) SELECT n*%d, w FROM seq WHERE n BETWEEN %d AND 400", k + 1, n);
     break;
   }
 }
@@ -176,6 +187,27 @@ static void delete_some(rng *r, change *c) {
   }
 }
 
+/* Statements of thousands of rows, which go to tablets at once. */
+static void change_large(rng *r, change *c) {
+  int k = rng_below(r, 1000);
+  switch (rng_below(r, 6)) {
+  case 0:
+  case 1:
+    snprintf(c->sql, MAX_SQL, "INSERT INTO b(k,w,f) SELECT n+%d, w||%d, n*0.25 FROM seq WHERE n>%d",
+             k, k % 7, k);
+    break;
+  case 2:
+    snprintf(c->sql, MAX_SQL, "UPDATE b SET f=k*0.5, w='b'||k%%%d WHERE k>%d", 1 + k, k);
+    break;
+  case 3: snprintf(c->sql, MAX_SQL, "UPDATE b SET k=NULL WHERE rowid%%%d=0", 2 + k % 3); break;
+  case 4: snprintf(c->sql, MAX_SQL, "DELETE FROM b WHERE rowid%%2=%d", k % 2); break;
+  default: /* of its end rarely: what is inserted next then comes row by row */
+    snprintf(c->sql, MAX_SQL,
+             k < 150 ? "DELETE FROM b WHERE rowid>900" : "DELETE FROM b WHERE k<4500");
+    break;
+  }
+}
+
 static void any_change(rng *r, change *c) {
   int kind = rng_below(r, 100);
   c->not_both = false;
@@ -184,16 +216,20 @@ static void any_change(rng *r, change *c) {
     insert_one(r, c);
   } else if (kind < 50) {
     insert_many(r, c);
-  } else if (kind < 72) {
+  } else if (kind < 68) {
     update_some(r, c);
-  } else if (kind < 90) {
+  } else if (kind < 86) {
     delete_some(r, c);
+  } else if (kind < 92) {
+    change_large(r, c);
+    c->taken = rng_chance(r, 95); /* row by row they take their time */
   } else if (kind < 95) {
     snprintf(c->sql, MAX_SQL, "INSERT OR REPLACE INTO o VALUES(%d, 'w%d')", rng_below(r, 300),
              kind);
   } else {
-    snprintf(c->sql, MAX_SQL, "INSERT INTO %s(%s) VALUES('optimize')", kind & 1 ? "t" : "v",
-             kind & 1 ? "t" : "v");
+    static const char *const names[] = {"t", "v", "b"};
+    const char *name = names[rng_below(r, 3)];
+    snprintf(c->sql, MAX_SQL, "INSERT INTO %s(%s) VALUES('optimize')", name, name);
     c->not_both = true;
     c->taken = false;
   }
@@ -244,12 +280,12 @@ static uint64_t digest_query(sqlite3 *db, const char *sql, bool taken, uint64_t 
 }
 
 static inline uint64_t changes_digest(sqlite3 *db, bool taken, int *rc) {
-  static const char *const all[] = {"SELECT id,a,s,r,d,u FROM t ORDER BY id",
-                                    "SELECT rowid,x,y FROM v ORDER BY rowid",
-                                    "SELECT n,w FROM o ORDER BY n"};
+  static const char *const all[] = {
+      "SELECT id,a,s,r,d,u FROM t ORDER BY id", "SELECT rowid,x,y FROM v ORDER BY rowid",
+      "SELECT rowid,k,w,f FROM b ORDER BY rowid", "SELECT n,w FROM o ORDER BY n"};
   uint64_t h = 14695981039346656037u;
   *rc = SQLITE_OK;
-  for (int i = 0; i < 3 && !*rc; i++) h = digest_query(db, all[i], taken, h, rc);
+  for (int i = 0; i < 4 && !*rc; i++) h = digest_query(db, all[i], taken, h, rc);
   return h;
 }
 
@@ -270,6 +306,7 @@ static inline bool is_sound(sqlite3 *db, bool tablets, char *why, size_t n) {
   if (!tablets) return true;
   one_text(db, "SELECT warplite_check('t')", why, n);
   if (strcmp(why, "ok") == 0) one_text(db, "SELECT warplite_check('v')", why, n);
+  if (strcmp(why, "ok") == 0) one_text(db, "SELECT warplite_check('b')", why, n);
   return strcmp(why, "ok") == 0;
 }
 

@@ -527,8 +527,10 @@ int main(int argc, char **argv) {
   long n_reached = failures(&w, part);
   report(&w, "calls that fail", n_bad, n_reached);
   CHECK("crash: the failing calls were reached", n_reached * 3 > part);
-  printf("-- %ld crashes (%ld in COMMIT, of which %ld came through), %ld transactions\n",
-         w.n_crashes, w.n_in_commit, w.n_kept, w.n_txns);
+  if (w.tablets) CHECK("crash: there were changes in bulk", changes_in_bulk > part / 2);
+  printf("-- %ld crashes (%ld in COMMIT, of which %ld came through), %ld transactions, %ld changes "
+         "in bulk\n",
+         w.n_crashes, w.n_in_commit, w.n_kept, w.n_txns, changes_in_bulk);
   sqlite3_close(w.model);
   unlink(w.file);
   unlink(w.base);

@@ -4,6 +4,7 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "tablet/image.h"
 #include "warplite.h"
 #include <string.h>
 
@@ -75,14 +76,15 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
     if (!cols) rc = wl_nomem(&err);
   }
   int k = 0;
-  for (int i = 0; !rc && i < t->n_cols; i++) cols[k++] = i;
+  for (int i = 0; !rc && i < t->n_cols; i++)
+    if (!t->cols[i].hidden) cols[k++] = i;
   if (!rc) rc = wl_store_begin(c->store, t, &changed, &err);
   if (!rc) rc = wl_store_acquire(c->store, t, cols, k, &snap, &err);
   wl_store_end(c->store);
   if (rc)
     result_error(ctx, &err);
   else
-    sqlite3_result_int64(ctx, snap.n_rows);
+    sqlite3_result_int64(ctx, t->tablets ? wl_image_live(t->image) : snap.n_rows);
   wl_snapshot_release(&snap);
   wl_mem_free(cols);
 }

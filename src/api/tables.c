@@ -3,6 +3,7 @@
 */
 #include "api/rowset.h"
 #include "query/kept.h"
+#include "tablet/image.h"
 #include "vm/gpu/devcol.h"
 #include <string.h>
 #include <time.h>
@@ -55,7 +56,7 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
       wl_cell_text(r, &row[1], t->name);
       wl_cell_text(r, &row[2], i == t->n_cols ? "rowid" : t->cols[i].name);
       wl_cell_text(r, &row[3], wl_column_type(col));
-      wl_cell_int(&row[4], col->n_rows);
+      wl_cell_int(&row[4], t->tablets ? wl_image_live(t->image) : col->n_rows);
       wl_cell_int(&row[5], col->n_tablets);
       wl_cell_int(&row[6], (wl_i64)col->n_bytes);
       const wl_use *use = &t->use[i];

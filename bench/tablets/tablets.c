@@ -44,9 +44,11 @@ int main(int argc, char **argv) {
                              .sizes = {500000},
                              .n_sizes = 1,
                              .n_runs = 3,
-                             .engine = "cpu",
-                             .dir = "bench/out"};
-  const char *path = "bench/out/tablets.json";
+                             .engine = "cpu"};
+  /* away from the sources everything goes into the folder it is run in */
+  bool home = access("bench/out", W_OK) == 0;
+  const char *path = home ? "bench/out/tablets.json" : "tablets.json";
+  b.dir = home ? "bench/out" : ".";
   unsigned chosen = 0;
   bool check = false;
   for (int i = 1; i < argc; i++) {

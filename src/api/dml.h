@@ -124,16 +124,19 @@ typedef struct wl_running {
   sqlite3_stmt *live;
   struct wl_rowlist *list; /* of the live statement */
   bool ended;
+  wl_i64 newest; /* rowid of the row inserted last, or last_insert_rowid */
   wl_i64 n_changes;
   double started;
   char reason[512];
 } wl_running;
 
 /* args: values of the parameters that occur, in the order of their numbers. */
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                          wl_running *out, wl_error *err) WL_MUST;
+wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
+                          int n_args, wl_running *out, wl_error *err) WL_MUST;
 /* Makes the next change, which run and row then tell; *end: there is none. */
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) WL_MUST;
+/* The same where all changes are made and rows are only counted: fast. False: they are not. */
+bool wl_running_count(wl_running *r, bool *end);
 void wl_running_close(wl_running *r); /* one that was never opened, all zero, is fine */
 
 /* ---- dml_bulk.c */

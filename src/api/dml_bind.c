@@ -135,32 +135,49 @@ static bool select_has(const wl_change *m, const wl_select *s, test is) {
   return false;
 }
 
-/* A source that is the table, or something that may read it: a view, a WITH entry, a function. */
-static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_source *s) {
+static bool is_cte(const wl_change *m, const char *name) {
+  for (const wl_cte *c = m->d->with; c; c = c->next)
+    if (sqlite3_stricmp(name, c->name) == 0) return true;
+  return false;
+}
+
+/* A source that is the table, or something that may read it: a view, a function. WITH entries are
+** looked into where one is named: not here, an entry may name itself. */
+static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_source *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name) return false;
   if (sqlite3_stricmp(name, m->d->name) == 0) return true;
-  for (const wl_cte *c = m->d->with; c; c = c->next)
-    if (sqlite3_stricmp(name, c->name) == 0) return select_has(m, c->select, may_read_target);
+  if (is_cte(m, name)) return false;
   wl_table *t;
   wl_error ignored;
   const char *schema = s ? s->schema : e->schema;
   return wl_store_named(m->conn->store, schema, name, &t, &ignored) != WL_OK || t->view_sql;
 }
 
+/* The same, or a WITH entry where any of them may. */
+static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_source *s) {
+  const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
+  if (!name || !is_cte(m, name)) return may_read_directly(m, e, s);
+  for (const wl_cte *c = m->d->with; c; c = c->next)
+    if (select_has(m, c->select, may_read_directly)) return true;
+  return sqlite3_stricmp(name, m->d->name) == 0;
+}
+
 static bool is_subquery(const wl_change *m, const wl_expr *e, const wl_source *s) {
   (void)m;
+  (void)s;
   return e && (e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS ||
                (e->kind == WL_E_IN && (e->select || e->name)));
-  (void)s;
 }
 
 static bool is_live(const wl_change *m) {
   const wl_dml *d = m->d;
   if (d->from) return false; /* SQLite, too, reads it all first */
+  bool with = false;
+  for (const wl_cte *c = d->with; c; c = c->next) with |= select_has(m, c->select, may_read_target);
   for (int i = 0; i < m->n_sets; i++) {
     if (m->sets[i].col == WL_COL_ROWID && d->conflict == WL_CONFLICT_REPLACE) return true;
-    if (expr_has(m, m->sets[i].value, may_read_target)) return true;
+    if (expr_has(m, m->sets[i].value, with ? is_subquery : may_read_target)) return true;
   }
   return false;
 }
@@ -181,8 +198,7 @@ static bool term_is(const wl_change *m, const wl_expr *e, int col, wl_u8 key_col
   const char *coll = NULL;
   e = without_collate(e, &coll);
   if (e->kind != WL_E_NAME) return false;
-  int k = column_of(m, e->name);
-  if (k == WL_COL_ROWID) k = m->decl->rowid_col;
+  int k = column_of(m, e->name); /* the rowid is no column of an index, to SQLite either */
   return k == col && (!coll || sqlite3_stricmp(coll, names[key_coll]) == 0);
 }
 
@@ -214,8 +230,11 @@ static wl_status bind_target(wl_change *m, const wl_upsert *u, int *key, wl_erro
     *key = k;
     return WL_OK;
   }
+  char which[16] = "";
+  int nth = u->next || u != m->d->upserts ? m->n_clauses : 0;
+  if (nth) sqlite3_snprintf((int)sizeof which, which, "%r ", nth);
   return wl_fail(err, WL_ERROR,
-                 "ON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint");
+                 "%sON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint", which);
 }
 
 static wl_status bind_clauses(wl_change *m, wl_error *err) {
@@ -342,7 +361,10 @@ bool wl_change_small(const wl_change *m) {
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
   if (d->kind == WL_DML_INSERT) {
     if (d->default_values || !d->select->is_values || d->select->prior) return false;
-    int n = list_length(d->select->values);
+    int n = list_length(d->select->values), n_rowids = 0;
+    for (const wl_expr_list *l = d->columns; l; l = l->next)
+      n_rowids += column_of(m, l->expr->name) == WL_COL_ROWID;
+    if (n_rowids > 1) return false; /* the last one counts; xUpdate does not know which that is */
     for (int i = 0; i < m->decl->n_cols; i++)
       if (m->decl->cols[i].dflt && (m->from[i] == WL_COL_NONE || m->decl->cols[i].not_null))
         return false; /* xUpdate cannot tell NULL from a column left out */

@@ -37,19 +37,18 @@ static bool in_key(const wl_decl *d, int col) {
   return false;
 }
 
-/* The integers of a column of the rows; WL_NOT_TAKEN unless they rise. */
-static wl_status rising(wl_running *r, int col, wl_error *err) {
-  wl_i64 n = r->rows.n;
-  wl_i64 *ids = r->rowids = wl_mem_alloc(((size_t)n + 1) * sizeof *ids);
-  if (!ids) return wl_nomem(err);
+/* The integers of a column of the rows; WL_NOT_TAKEN unless they rise. Where they rise by one the
+** first is all there is to know, if that will do (first is not NULL). */
+static wl_status rising(wl_running *r, int col, wl_i64 *first, wl_error *err) {
   const wl_column *c = r->rows.cols[col];
-  bool ok = !(c->domain.mask & ~(1 << WL_T_INT));
-  for (wl_i64 i = 0; i < n && ok; i++) {
-    wl_val v = wl_column_value(c, i);
-    ids[i] = (wl_i64)v.v;
-    ok = v.t == WL_T_INT && (!i || ids[i] > ids[i - 1]);
-  }
-  return ok ? WL_OK : wl_not_taken(err, "its rowids do not rise");
+  bool by_one;
+  if (!wl_column_rises(c, &by_one)) return wl_not_taken(err, "its rowids do not rise");
+  if (first) *first = (wl_i64)wl_column_value(c, 0).v;
+  if (first && by_one) return WL_OK;
+  r->rowids = wl_mem_alloc(((size_t)r->rows.n + 1) * sizeof *r->rowids);
+  if (!r->rowids) return wl_nomem(err);
+  wl_column_integers(c, r->rowids);
+  return WL_OK;
 }
 
 static void forget_rowids(wl_running *r) {
@@ -80,9 +79,9 @@ static wl_status place_rows(wl_running *r, wl_error *err) {
   bool told = given && given->domain.mask & ~(1 << WL_T_NULL);
   wl_i64 n = r->rows.n, least = 1;
   wl_status rc = empty ? WL_OK : wl_row_new_rowid(t, &least, err);
-  if (!rc && told) rc = rising(r, m->rowid_from, err);
+  r->first = least;
+  if (!rc && told) rc = rising(r, m->rowid_from, &r->first, err);
   if (rc) return rc;
-  r->first = told ? r->rowids[0] : least;
   if (!told && r->first > WL_I64_MAX - n) return wl_not_taken(err, "rowids run out");
   if (!empty && r->first < least) return wl_not_taken(err, "rowids lie among those there are");
   if (n_tablets && r->first <= wl_tablets_at(t, n_tablets - 1)->hi)
@@ -95,7 +94,6 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
   int n_cols = m->decl->n_cols;
   wl_column **cols = NULL;
   if (m->n_clauses) return wl_not_taken(err, "ON CONFLICT");
-  if (m->decl->n_keys) return wl_not_taken(err, "the table has a UNIQUE or PRIMARY KEY");
   for (int i = 0; i < n_cols; i++)
     if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
       return wl_not_taken(err, "column %.100s has a default that is no constant",
@@ -135,7 +133,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
   int *set = wl_mem_alloc(((size_t)m->n_sets + 1) * sizeof *set);
   wl_status rc = set ? wl_found_columns(&r->rows, err) : wl_nomem(err);
   for (int k = 0; k < m->n_sets && !rc; k++) set[k] = m->sets[k].col;
-  if (!rc) rc = rising(r, 0, err);
+  if (!rc) rc = rising(r, 0, NULL, err);
   if (!rc)
     rc = wl_bulk_update(m->t, r->rowids, r->rows.n, set, m->n_sets, r->rows.cols + 1,
                         m->conn->set.threads, err);
@@ -145,7 +143,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
 
 static wl_status bulk_delete(wl_running *r, wl_error *err) {
   wl_status rc = wl_found_columns(&r->rows, err);
-  if (!rc) rc = rising(r, 0, err);
+  if (!rc) rc = rising(r, 0, NULL, err);
   if (!rc) rc = wl_bulk_delete(r->m.t, r->rowids, r->rows.n, r->m.conn->set.threads, err);
   return rc;
 }

@@ -257,7 +257,10 @@ static wl_status place(wl_conn *c, const char *sql, wl_found *r, bool *done, wl_
   if (!rc && only_columns(t->query)) {
     rc = read_table(c, t->query, r, why);
     *done = !rc;
-    if (rc == WL_NOT_TAKEN) rc = WL_OK;
+    if (rc == WL_NOT_TAKEN) { /* then as any other query */
+      rc = WL_OK;
+      why->text[0] = 0;
+    }
   }
   if (!rc && !*done) rc = wl_answer_place(c, t, &where, why);
   if (!rc && !*done && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(why, "%s", where.reason);
@@ -331,9 +334,10 @@ static int by_key(const void *a, const void *b) {
 }
 
 wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
-  bool rises = true;
+  bool rises = true, by_one;
   *twice = false;
   wl_i64 last = 0;
+  if (r->cols && !r->order && wl_column_rises(r->cols[0], &by_one)) return WL_OK;
   for (wl_i64 i = 0; i < r->n && rises; i++) {
     wl_i64 key = (wl_i64)wl_found_value(r, i, 0).v;
     rises = i == 0 || key > last;

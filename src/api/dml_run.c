@@ -31,6 +31,7 @@ static void gives(wl_running *r, int kind, wl_i64 rowid) {
   r->run.kind = kind;
   r->run.rowid = rowid;
   r->n_changes++;
+  if (kind == WL_DMLROW_NEW) r->newest = rowid;
 }
 
 /* ---- statements of the run's own */
@@ -182,7 +183,11 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
       if (clause->u->updates)
         rc = wl_upsert_values(r, clause, r->row, rowid, v.rowid, &updates, err);
       if (rc || !updates) return rc;
-      return update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
+      rc = update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
+      /* ABORT, whatever the statement says: not xUpdate but the source of the rows fails then */
+      if (!rc && r->run.kind == WL_DMLROW_FAILS)
+        rc = wl_fail(err, (wl_status)r->run.code, "%s", r->run.text);
+      return rc;
     }
     rc = meet(r, how, &v, &skip, &again, err);
     if (rc || again) continue;
@@ -256,17 +261,21 @@ static bool is_over(const wl_running *r) {
   return r->ended || (!r->live && r->at >= r->rows.n);
 }
 
+bool wl_running_count(wl_running *r, bool *end) {
+  if (!r->counting) return false;
+  *end = r->at >= r->rows.n;
+  if (*end) return true;
+  if (r->m.d->kind == WL_DML_INSERT)
+    gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
+  else
+    gives(r, WL_DMLROW_CHANGED, 0);
+  r->at++;
+  return true;
+}
+
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
   wl_status rc = WL_OK;
   *end = is_over(r);
-  if (r->counting && !*end) {
-    if (r->m.d->kind == WL_DML_INSERT)
-      gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
-    else
-      gives(r, WL_DMLROW_CHANGED, 0);
-    r->at++;
-    return WL_OK;
-  }
   bool given = false;
   while (!rc && !given && !*end) {
     wl_row_begin(r->m.t);
@@ -274,7 +283,8 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
     if (!rc) rc = next_row(r, &given, err);
     if (!given) *end = is_over(r);
   }
-  sqlite3_set_last_insert_rowid(r->m.conn->db, r->run.last_rowid);
+  /* after an error no xUpdate will tell of the rows before it */
+  sqlite3_set_last_insert_rowid(r->m.conn->db, rc ? r->newest : r->run.last_rowid);
   return rc;
 }
 
@@ -338,8 +348,8 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
   return WL_OK;
 }
 
-wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                          wl_running *r, wl_error *err) {
+wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
+                          int n_args, wl_running *r, wl_error *err) {
   *r = (wl_running){.started = wl_clock_ns()};
   wl_arena_init(&r->texts);
   wl_status rc = wl_change_open(c, sql, strlen(sql), &r->m, err);
@@ -359,7 +369,11 @@ wl_status wl_running_open(wl_conn *c, const char *sql, sqlite3_value **args, int
   r->upserts = WL_NEW_N(&r->m.arena, sqlite3_stmt *, r->m.n_clauses + 1);
   if (r->m.arena.failed) rc = wl_nomem(err);
   if (!rc) rc = take_params(r, args, n_args, err);
-  if (!rc) rc = wl_dmlrun_open(&r->run, c->db, err);
+  if (!rc) {
+    wl_dmlrun_open(&r->run, c->db, token);
+    wl_tablets_set_run(r->m.t, &r->run);
+  }
+  r->newest = r->run.last_rowid;
   if (!rc) rc = wl_tablets_refresh(r->m.t, err);
   if (!rc) rc = read_rows(r, err);
   wl_error why = {0};
@@ -389,6 +403,7 @@ void wl_running_close(wl_running *r) {
   sqlite3_finalize(r->live);
   wl_mem_free(r->list);
   wl_mem_free(r->rowids);
+  if (r->run.db) wl_tablets_set_run(r->m.t, NULL);
   wl_dmlrun_close(&r->run);
   wl_found_close(&r->rows);
   wl_arena_close(&r->texts);

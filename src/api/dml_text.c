@@ -344,6 +344,7 @@ char *wl_change_outer_sql(const wl_change *m) {
   const wl_dml *d = m->d;
   const wl_decl *decl = m->decl;
   const char *name = wl_tablets_name(m->t);
+  wl_i64 token = d->returning ? 0 : wl_dmlrun_token();
   sqlite3_str *s = sqlite3_str_new(m->conn->db);
   sqlite3_str_appendf(s, "%sINSERT%s INTO \"%w\".\"%w\"(", explains[d->explain], ors[d->conflict],
                       m->schema, name);
@@ -359,9 +360,9 @@ char *wl_change_outer_sql(const wl_change *m) {
     for (int i = 0; i < decl->n_cols; i++) sqlite3_str_appendf(s, "c%d,", i);
     sqlite3_str_appendf(s, "k FROM wl_dml_%d(", decl->n_cols);
   } else {
-    sqlite3_str_appendall(s, "k FROM wl_dml(");
+    sqlite3_str_appendf(s, "%lld FROM wl_dml(", token);
   }
-  sqlite3_str_appendf(s, "%Q", m->sql + d->body);
+  sqlite3_str_appendf(s, "%Q,%lld", m->sql + d->body, token);
   int n = 0;
   const char **list = sqlite3_malloc64(((size_t)d->n_params + 1) * sizeof *list);
   if (!list) {

@@ -1,7 +1,9 @@
 /*
 ** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>'[,
 ** wl_args(…)]). It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
-** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. And wl_rowids, a list
+** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
+** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
+*a list
 ** of rowids that a statement of ours is given by pointer.
 **
 ** Invariants:
@@ -44,7 +46,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   sqlite3_str *s = sqlite3_str_new(db);
   sqlite3_str_appendall(s, d->n_cols < 0 ? "CREATE TABLE x(k" : "CREATE TABLE x(k,r");
   for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
-  sqlite3_str_appendall(s, ",sql HIDDEN,args HIDDEN)");
+  sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN)");
   char *sql = sqlite3_str_finish(s);
   int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
   sqlite3_free(sql);
@@ -126,6 +128,7 @@ static int xclose(sqlite3_vtab_cursor *p) {
 }
 
 static int step(cursor *c) {
+  if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
   wl_error err = {0};
   return wl_running_next(&c->r, &c->end, &err) ? fail(c->base.pVtab, &err) : SQLITE_OK;
 }
@@ -146,8 +149,9 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
     return fail(p->pVtab, &err);
   }
   sqlite3_value **args = NULL;
-  int n_args = argc > 1 ? wl_vtab_bundle(argv[1], &args) : 0;
-  if (wl_running_open(d->conn, sql, args, n_args, &c->r, &err)) return fail(p->pVtab, &err);
+  int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
+  wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
+  if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err)) return fail(p->pVtab, &err);
   if (d->n_cols >= 0 && d->n_cols != c->r.m.decl->n_cols) {
     wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
     return fail(p->pVtab, &err);
@@ -178,9 +182,7 @@ static void result(sqlite3_context *ctx, wl_val v) {
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   cursor *c = (cursor *)p;
   const module_data *d = ((table *)p->pVtab)->data;
-  if (col == 0 && d->n_cols < 0) {
-    wl_dmlrun_point(&c->r.run, ctx);
-  } else if (col == 0) {
+  if (col == 0) {
     wl_dmlrun_number(&c->r.run, ctx);
   } else if (col < first_hidden(d) && c->r.run.kind != WL_DMLROW_FAILS) {
     if (col == 1)

@@ -3,11 +3,35 @@
 ** file become one in memory (tablet/imagecol.c).
 **
 ** Invariants:
-** 1. Nobody shares a segment that is changed here.
+** 1. Nobody shares a segment that is changed here, and its data is its own block.
 */
 #include "base/mem.h"
 #include "store/column.h"
 #include <string.h>
+
+wl_slab *wl_slab_open(size_t n_bytes) {
+  wl_slab *s = wl_mem_zalloc(sizeof *s);
+  if (!s) return NULL;
+  atomic_init(&s->refs, 1);
+  s->size = n_bytes;
+  s->memory = wl_mem_alloc(n_bytes);
+  if (s->memory) return s;
+  wl_mem_free(s);
+  return NULL;
+}
+
+void wl_slab_drop(wl_slab *s) {
+  if (!s || atomic_fetch_sub(&s->refs, 1) != 1) return;
+  wl_mem_free(s->memory);
+  wl_mem_free(s);
+}
+
+void *wl_slab_cut(wl_slab *s, size_t n_bytes) {
+  size_t n = (n_bytes + 63) & ~(size_t)63;
+  if (s->size - s->used < n) return NULL;
+  s->used += n;
+  return s->memory + s->used - n;
+}
 
 wl_status wl_segment_share(wl_segment *s) {
   s->shared = wl_mem_alloc(sizeof *s->shared);

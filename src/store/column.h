@@ -22,6 +22,14 @@
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };
 enum { WL_MAX_COPIES = 4 }; /* two devices, each with memory of its own and mapped memory */
 
+/* Memory that the data of several segments is cut from: few large pages instead of many small
+** ones, which the system takes long to give. It goes when the last of them does. */
+typedef struct wl_slab {
+  atomic_int refs; /* segments, and whoever cuts */
+  wl_u8 *memory;
+  size_t size, used;
+} wl_slab;
+
 typedef struct wl_segment {
   void *data;
   wl_u8 *valid; /* bit r & 7 of byte r >> 3; NULL when no row is NULL */
@@ -33,6 +41,7 @@ typedef struct wl_segment {
   wl_u8 phys;
   wl_u64 *entries; /* while a column is made: places of the segment's own dictionary */
   wl_i32 n_entries;
+  wl_slab *slab;      /* what data is cut from; NULL: it is its own block */
   atomic_int *shared; /* how many segments have these buffers; NULL: this one alone */
 } wl_segment;
 
@@ -52,6 +61,10 @@ typedef struct wl_column {
   void *on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs; and those that found it */
   void (*drop)(struct wl_column *c);
+  /* The version before of a column that a device has a copy of, held: the new copy is made from
+  ** that one. Touched by the connection's thread alone. derived: it has been. */
+  struct wl_column *before;
+  bool derived;
 } wl_column;
 
 int wl_phys_width(wl_phys p);
@@ -61,6 +74,13 @@ wl_reg wl_column_reg(const wl_column *c);       /* the register type its values 
 wl_u64 wl_column_new_id(void); /* for columns, and what is built from them */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* NULL is fine */
+
+/* Whether its rows are integers, none NULL, each greater than the one before; *by_one: by one. */
+bool wl_column_rises(const wl_column *c, bool *by_one);
+void wl_column_integers(const wl_column *c, wl_i64 *out); /* of a column of integers alone */
+/* c follows a column whose segments it shares; its copies on devices follow that one's. */
+void wl_column_follow(wl_column *c, wl_column *before);
+void wl_column_settle(wl_column *c); /* lets go of the one before where it has served */
 
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);
@@ -85,13 +105,16 @@ void wl_stage_close(wl_stage *st);
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) WL_MUST; /* for so much more heap */
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) WL_MUST; /* one row more; copies text */
-wl_val wl_stage_value(const wl_stage *st, wl_i32 row); /* text points into the stage */
+wl_val wl_stage_value(const wl_stage *st, wl_i32 row);  /* text points into the stage */
 
 /* The staged rows in the narrowest type of their own; the stage stays as it is. */
 wl_status wl_segment_make(const wl_stage *st, wl_segment *out) WL_MUST;
 wl_status wl_segment_plain(const wl_stage *st, wl_segment *out) WL_MUST; /* texts stay texts */
 void wl_segment_free(wl_segment *s);
 size_t wl_segment_bytes(const wl_segment *s);
+wl_slab *wl_slab_open(size_t n_bytes);         /* NULL: no memory */
+void wl_slab_drop(wl_slab *s);                 /* NULL is fine */
+void *wl_slab_cut(wl_slab *s, size_t n_bytes); /* NULL: it is used up. A segment holds the slab */
 /* Lets others have the buffers too; before anyone else knows of the segment. */
 wl_status wl_segment_share(wl_segment *s) WL_MUST;
 wl_segment wl_segment_hold(const wl_segment *s); /* of a shared one: another with its buffers */

@@ -200,11 +200,7 @@ static bool is_on(wl_store *s, sqlite3_stmt **stmt, const char *sql) {
   return on;
 }
 
-/*
-** Whether the write transaction on a database has written nothing yet: with a rollback journal
-** that is deleted after each transaction, SQLite opens it before it changes the first page.
-*/
-static bool untouched(wl_store *s, const char *schema) {
+bool wl_store_untouched(wl_store *s, const char *schema) {
   const char *name = sqlite3_db_filename(s->db, schema);
   wl_dbfile *f = wl_store_file_of(s, schema);
   bool deletes;
@@ -219,7 +215,7 @@ static bool untouched(wl_store *s, const char *schema) {
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
   *changed = false;
   if (!t->tablets && sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE &&
-      !untouched(s, t->schema))
+      !wl_store_untouched(s, t->schema))
     return wl_not_taken(err, "inside a write transaction on %s", t->schema);
   if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
     return wl_not_taken(err, "read_uncommitted is on");

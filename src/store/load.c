@@ -6,6 +6,7 @@
 */
 #include "store/btree.h"
 #include "store/evict.h"
+#include "store/pages.h"
 #include "base/mem.h"
 #include "tablet/image.h"
 #include <string.h>
@@ -222,6 +223,21 @@ static void tell_image(void *arg, wl_i64 done, wl_i64 total) {
   wl_store_tell(x->s, x->t, (wl_i64)(share * (double)x->t->n_rows), x->t->n_rows);
 }
 
+/* The root page of the table of a tablet table's segments; 0: it is not known. */
+static wl_u32 segments_root(wl_store *s, const wl_table *t) {
+  sqlite3_stmt *q = NULL;
+  wl_i64 root = 0;
+  char *sql = sqlite3_mprintf("SELECT rootpage FROM \"%w\".sqlite_schema WHERE type='table' AND "
+                              "name='%q_segment' COLLATE NOCASE",
+                              t->schema, t->name);
+  if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK &&
+      sqlite3_step(q) == SQLITE_ROW)
+    root = sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  sqlite3_free(sql);
+  return root > 1 && root <= 0xffffffffLL ? (wl_u32)root : 0;
+}
+
 static wl_status load_tablets(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
   wl_tablets *x;
@@ -231,11 +247,24 @@ static wl_status load_tablets(wl_store *s, wl_table *t, const int *cols, int n, 
                       .check_arg = s->check_arg,
                       .tell = s->progress ? tell_image : NULL,
                       .tell_arg = &tell};
+  wl_pages pages;
+  wl_error ignored;
   if (s->budget > 0)
     how.limit = (size_t)s->budget > base_bytes ? (size_t)s->budget - base_bytes : 1;
-  wl_status rc = tablets_of(s, t, &x, err);
-  if (!rc) rc = wl_image_load(t->image, x, cols, n, &how, out, err);
   *n_rows = t->n_rows;
+  wl_status rc = tablets_of(s, t, &x, err);
+  if (rc) return rc;
+  sqlite3_mutex *m = sqlite3_db_mutex(s->db);
+  sqlite3_mutex_enter(m);
+  /* what this transaction has written may be in SQLite's cache alone */
+  bool direct =
+      sqlite3_txn_state(s->db, t->schema) != SQLITE_TXN_WRITE || wl_store_untouched(s, t->schema);
+  if (direct && wl_pages_open(s, t->schema, &pages, &ignored) == WL_OK)
+    how.root = segments_root(s, t);
+  if (how.root) how.pages = &pages;
+  rc = wl_image_load(t->image, x, cols, n, &how, out, err);
+  if (direct) wl_pages_close(&pages);
+  sqlite3_mutex_leave(m);
   return rc;
 }
 
@@ -321,6 +350,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
     out->n_rows = t->n_rows;
     for (int i = 0; i < n_cols; i++)
       out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);
+    for (int i = 0; i < n_cols && t->tablets; i++) wl_column_settle(out->cols[i]);
     wl_column *live = t->tablets ? wl_image_live_column(t->image) : NULL;
     if (live) out->live = wl_column_hold(live);
   } else {
@@ -368,6 +398,10 @@ static wl_i64 estimate_tablets(wl_store *s, wl_table *t, bool *exact) {
   wl_error ignored;
   wl_tablets *x;
   if (wl_store_read_version(s, t->schema, &ignored) != WL_OK) return t->estimate;
+  sqlite3_mutex *m = sqlite3_db_mutex(s->db);
+  sqlite3_mutex_enter(m);
+  wl_wal_pin_make(s, t->schema); /* for the load that may follow */
+  sqlite3_mutex_leave(m);
   wl_status rc = tablets_of(s, t, &x, &ignored);
   if (!rc) rc = wl_tablets_refresh(x, &ignored);
   if (!rc && t->image && wl_image_version(t->image) == wl_tablets_version(x)) {

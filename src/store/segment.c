@@ -67,7 +67,10 @@ wl_val wl_stage_value(const wl_stage *st, wl_i32 row) {
 void wl_segment_free(wl_segment *s) {
   if (s->shared && atomic_fetch_sub(s->shared, 1) != 1) return;
   wl_mem_free(s->shared);
-  wl_mem_free(s->data);
+  if (s->slab)
+    wl_slab_drop(s->slab);
+  else
+    wl_mem_free(s->data);
   wl_mem_free(s->valid);
   wl_mem_free(s->tags);
   wl_mem_free(s->heap);
@@ -284,7 +287,11 @@ wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
     memset(data, 0, n_bytes);
   else
     wl_phys_copy(data, phys, s->data, s->phys, s->n_rows);
-  wl_mem_free(s->data);
+  if (s->slab)
+    wl_slab_drop(s->slab);
+  else
+    wl_mem_free(s->data);
+  s->slab = NULL;
   s->data = data;
   s->phys = phys;
   return phys == WL_P_ANY ? wl_segment_tag(s, tag) : WL_OK;

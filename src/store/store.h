@@ -58,7 +58,7 @@ typedef struct wl_table {
   wl_i64 n_rows;          /* of columns: of a tablet table, dead ones among them */
   struct wl_image *image; /* of a tablet table: which rows the columns have */
   wl_column **data;       /* [n_cols + 1], rowid last; NULL if not loaded */
-  wl_use *use;      /* [n_cols + 1] */
+  wl_use *use;            /* [n_cols + 1] */
   wl_i64 n_uses, n_loads;
   bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
   char why_not[80];        /* … for this reason */

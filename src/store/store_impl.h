@@ -67,6 +67,12 @@ struct wl_store {
 /* Tells the client, if it wants to know, before the end: done stays below total. */
 void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total);
 
+/*
+** Whether the write transaction on a database has written nothing yet: with a rollback journal
+** that is deleted after each transaction, SQLite opens it before it changes the first page.
+*/
+bool wl_store_untouched(wl_store *s, const char *schema);
+
 /* What a PRAGMA of a database says, through a statement that is kept; false: it does not say. */
 bool wl_store_pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, const char *pragma,
                         const char *word, bool *out);

@@ -301,7 +301,7 @@ static bool widens(const wl_header *h, wl_u8 phys) {
 }
 
 static wl_status read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, const wl_u8 *want,
-                         wl_segment *s, bool *coded, wl_error *err) {
+                         void *room, wl_segment *s, bool *coded, wl_error *err) {
   wl_header h;
   const wl_u8 *p = NULL;
   wl_u8 *own;
@@ -340,6 +340,7 @@ static wl_status read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, const wl_
   else if (h.phys == WL_P_TEXT)
     rc = wl_read_texts(&h, p, n_left, s, &ok);
   else {
+    s->data = room;
     rc = wl_read_numbers(&h, p, n_left, phys, s, &ok);
     tag = types == WL_M(WL_T_REAL) ? WL_T_REAL : WL_T_INT;
   }
@@ -350,19 +351,33 @@ done:
     *coded = is_coded;
     return WL_OK;
   }
+  if (s->data == room) s->data = NULL; /* which is the caller's */
   wl_segment_free(s);
   memset(s, 0, sizeof *s);
   return rc ? wl_nomem(err) : corrupt(err, wrong);
 }
 
+wl_status wl_codec_phys(const wl_u8 *blob, size_t n, wl_u8 *out, wl_error *err) {
+  wl_header h;
+  const char *wrong = check_header(blob, n, &h);
+  if (wrong) return corrupt(err, wrong);
+  *out = h.phys;
+  return WL_OK;
+}
+
+wl_status wl_codec_read_into(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_u8 phys, void *room,
+                             wl_segment *out, bool *coded, wl_error *err) {
+  return read_as(blob, n, max_code, &phys, room, out, coded, err);
+}
+
 wl_status wl_codec_read(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_segment *out, bool *coded,
                         wl_error *err) {
-  return read_as(blob, n, max_code, NULL, out, coded, err);
+  return read_as(blob, n, max_code, NULL, NULL, out, coded, err);
 }
 
 wl_status wl_codec_read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_u8 phys,
                            wl_segment *out, bool *coded, wl_error *err) {
-  return read_as(blob, n, max_code, &phys, out, coded, err);
+  return read_as(blob, n, max_code, &phys, NULL, out, coded, err);
 }
 
 wl_status wl_codec_read_texts(const wl_u8 *blob, size_t n, wl_u64 **places, wl_u8 **heap,

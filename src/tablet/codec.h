@@ -47,6 +47,13 @@ wl_status wl_codec_read(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_segment
 wl_status wl_codec_read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_u8 phys,
                            wl_segment *out, bool *coded, wl_error *err) WL_MUST;
 
+/* The same, of numbers and codes: their data goes into room, which has place for it, and stays the
+** caller's; of other segments it is not looked at (out->data tells). */
+wl_status wl_codec_read_into(const wl_u8 *blob, size_t n, wl_i64 max_code, wl_u8 phys, void *room,
+                             wl_segment *out, bool *coded, wl_error *err) WL_MUST;
+/* What wl_codec_read would make of a blob, by its header alone. */
+wl_status wl_codec_phys(const wl_u8 *blob, size_t n, wl_u8 *out, wl_error *err) WL_MUST;
+
 /* A dictionary's part: texts in a row. */
 wl_status wl_codec_write_texts(const wl_u64 *places, const wl_u8 *heap, wl_i32 n, wl_u8 **blob,
                                size_t *n_bytes, wl_u64 *sum, wl_error *err) WL_MUST;

@@ -344,7 +344,7 @@ wl_status wl_read_numbers(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 ph
                           bool *ok) {
   int width = wl_phys_width(phys);
   wl_i32 r;
-  s->data = wl_mem_alloc((size_t)h->n_rows * (size_t)width);
+  if (!s->data) s->data = wl_mem_alloc((size_t)h->n_rows * (size_t)width);
   if (!s->data) return WL_NOMEM;
   wl_status rc = get_values(h, p, n, phys, s->data, ok);
   if (rc || !*ok) return rc;

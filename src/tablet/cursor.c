@@ -22,11 +22,15 @@ static void drop_held(wl_rows *r) {
   r->rowids = NULL;
 }
 
+static void close_scans(wl_rows *r) {
+  wl_tablets_unscan(r->t, WL_SH_DELTA_SCAN, r->delta, r->epoch);
+  wl_tablets_unscan(r->t, WL_SH_GONE_SCAN, r->gone, r->epoch);
+  r->delta = r->gone = NULL;
+}
+
 static void stop(wl_rows *r) {
   drop_held(r);
-  sqlite3_finalize(r->delta);
-  sqlite3_finalize(r->gone);
-  r->delta = r->gone = NULL;
+  close_scans(r);
   r->end = true;
 }
 
@@ -159,9 +163,8 @@ static wl_status step(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_
 /* Opens the scans of delta and gone from a rowid on, where there are any. */
 static wl_status open_scans(wl_rows *r, wl_i64 lo, wl_error *err) {
   wl_status rc = WL_OK;
-  sqlite3_finalize(r->delta);
-  sqlite3_finalize(r->gone);
-  r->delta = r->gone = NULL;
+  close_scans(r);
+  r->epoch = r->t->epoch;
   r->has_delta = r->has_gone = r->delta_used = false;
   if (r->t->n_delta) {
     rc = wl_tablets_scan(r->t, WL_SH_DELTA_SCAN, lo, r->hi, &r->delta, err);

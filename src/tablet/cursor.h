@@ -38,6 +38,7 @@ typedef struct wl_rows {
   int at_tablet;          /* the row it stands on */
   wl_i32 at_slot;
   sqlite3_stmt *delta, *gone;
+  wl_u32 epoch; /* of these two */
   bool has_delta, has_gone, delta_used;
   wl_i64 delta_rowid, gone_rowid;
 } wl_rows;

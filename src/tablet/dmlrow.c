@@ -5,23 +5,25 @@
 #include "tablet/dmlrow.h"
 #include <pthread.h>
 
-static const char pointer_type[] = "warplite_dml";
-
-/* Runs whose rows are told by a number. A connection may go from thread to thread, so it is one
+/* All runs. A connection may go from thread to thread, so it is one
 ** list for all. */
 static wl_dmlrun *runs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-wl_status wl_dmlrun_open(wl_dmlrun *r, sqlite3 *db, wl_error *err) {
-  (void)err;
+wl_i64 wl_dmlrun_token(void) {
+  wl_i64 token;
+  sqlite3_randomness((int)sizeof token, &token);
+  return (token & ~(wl_i64)3) | 4; /* never 0 */
+}
+
+void wl_dmlrun_open(wl_dmlrun *r, sqlite3 *db, wl_i64 token) {
   *r = (wl_dmlrun){.db = db, .last_rowid = sqlite3_last_insert_rowid(db)};
-  sqlite3_randomness((int)sizeof r->token, &r->token);
-  r->token &= ~(wl_i64)3;
+  r->at_once = token != 0;
+  r->token = token ? token : wl_dmlrun_token();
   pthread_mutex_lock(&lock);
   r->next = runs;
   runs = r;
   pthread_mutex_unlock(&lock);
-  return WL_OK;
 }
 
 void wl_dmlrun_close(wl_dmlrun *r) {
@@ -32,10 +34,6 @@ void wl_dmlrun_close(wl_dmlrun *r) {
   if (*at) *at = r->next;
   pthread_mutex_unlock(&lock);
   r->db = NULL;
-}
-
-void wl_dmlrun_point(wl_dmlrun *r, sqlite3_context *ctx) {
-  sqlite3_result_pointer(ctx, r, pointer_type, NULL);
 }
 
 void wl_dmlrun_number(wl_dmlrun *r, sqlite3_context *ctx) {
@@ -52,18 +50,12 @@ static wl_dmlrun *find(sqlite3 *db, wl_i64 token) {
 
 bool wl_dmlrow_read(sqlite3 *db, sqlite3_value **argv, sqlite3_value *v, int *rc,
                     sqlite3_int64 *rowid, const char **text) {
-  wl_dmlrun *r = sqlite3_value_pointer(v, pointer_type);
-  int kind = 0;
-  if (r) {
-    kind = r->kind;
-    *rowid = r->rowid;
-  } else if (sqlite3_value_type(v) == SQLITE_INTEGER) {
-    wl_i64 token = sqlite3_value_int64(v);
-    r = find(db, token & ~(wl_i64)3);
-    kind = (int)(token & 3);
-    if (r) *rowid = sqlite3_value_int64(argv[1]);
-  }
+  if (sqlite3_value_type(v) != SQLITE_INTEGER) return false;
+  wl_i64 token = sqlite3_value_int64(v);
+  wl_dmlrun *r = find(db, token & ~(wl_i64)3);
   if (!r) return false;
+  int kind = r->at_once ? r->kind : (int)(token & 3);
+  *rowid = r->at_once ? r->rowid : sqlite3_value_int64(argv[1]);
   *rc = kind == WL_DMLROW_FAILS ? r->code : SQLITE_OK;
   *text = r->text;
   if (kind == WL_DMLROW_NEW)

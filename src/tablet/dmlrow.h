@@ -5,9 +5,9 @@
 ** by the value of the hidden column that is named as the table.
 **
 ** Invariants:
-** 1. The value is a pointer of SQLite's pointer passing interface, or, where SQLite keeps the
-**    rows in a table of its own first (RETURNING), which pointers do not survive, a random number
-**    that is good as long as the statement runs.
+** 1. The value is a random number that is good as long as the statement runs. It is the same for
+**    all rows, a constant of the rewritten text, and the run at hand tells of the row; but where
+**    SQLite keeps the rows in a table of its own first (RETURNING), its two low bits do.
 ** 2. Of a statement's rows only the last may be a violation.
 */
 #ifndef WL_DMLROW_H
@@ -27,7 +27,8 @@ enum {
 typedef struct wl_dmlrun {
   struct wl_dmlrun *next; /* in the list of all; open and close keep it */
   sqlite3 *db;
-  wl_i64 token;      /* its two low bits are free for the kind of the row */
+  wl_i64 token;      /* its two low bits are free for the kind of the row … */
+  bool at_once;      /* … which is told here instead: xUpdate sees each row as it is made */
   int kind;          /* of the row at hand, WL_DMLROW_ */
   wl_i64 rowid;      /* of the row at hand, if it is new */
   wl_i64 last_rowid; /* last_insert_rowid, as it was before the row at hand */
@@ -35,11 +36,12 @@ typedef struct wl_dmlrun {
   char text[400];    /* … and message */
 } wl_dmlrun;
 
-wl_status wl_dmlrun_open(wl_dmlrun *r, sqlite3 *db, wl_error *err) WL_MUST;
+wl_i64 wl_dmlrun_token(void); /* a new one */
+/* token: of the text, or 0 for one of its own. */
+void wl_dmlrun_open(wl_dmlrun *r, sqlite3 *db, wl_i64 token);
 void wl_dmlrun_close(wl_dmlrun *r); /* one that was never opened, all zero, is fine */
 
-/* The value for the row at hand: as a pointer, or as a number. */
-void wl_dmlrun_point(wl_dmlrun *r, sqlite3_context *ctx);
+/* The value for the row at hand, of a run that is not at once. */
 void wl_dmlrun_number(wl_dmlrun *r, sqlite3_context *ctx);
 
 /* For xUpdate. argv is its argument list, v the value of the hidden column. False: the row is the

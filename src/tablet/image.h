@@ -19,6 +19,7 @@
 #include "tablet/table.h"
 
 typedef struct wl_image wl_image;
+struct wl_pages;
 
 /* How a load is to be done. */
 typedef struct wl_image_how {
@@ -28,6 +29,8 @@ typedef struct wl_image_how {
   void *check_arg;
   void (*tell)(void *arg, wl_i64 done, wl_i64 total); /* or NULL */
   void *tell_arg;
+  struct wl_pages *pages; /* where segments can be read without SQLite; or NULL … */
+  wl_u32 root;            /* … and their table's root page */
 } wl_image_how;
 
 /*

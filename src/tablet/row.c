@@ -171,16 +171,6 @@ wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found, w
   return rc ? rc : get(t, rowid, values, NULL, found, err);
 }
 
-wl_status wl_row_exists(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) {
-  place where = NOWHERE;
-  int tablet;
-  wl_i32 slot;
-  wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
-  *found = where != NOWHERE;
-  return rc;
-}
-
 void wl_row_begin(wl_tablets *t) {
   wl_scratch_reset(&t->values);
 }
@@ -237,10 +227,18 @@ wl_status wl_row_new_rowid(wl_tablets *t, wl_i64 *out, wl_error *err) {
   wl_i64 most = 0;
   bool any;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = largest(t, &most, &any, err);
+  if (!rc && t->top_version == t->version) {
+    any = true;
+    most = t->top;
+  } else if (!rc) {
+    rc = largest(t, &most, &any, err);
+  }
   if (rc) return rc;
   *out = any ? most + 1 : 1;
+  t->made = *out;
+  t->made_version = t->version;
   if (any && most == WL_I64_MAX) { /* any that is free, as SQLite tries */
+    t->made_version = 0;
     place where = IN_DELTA;
     for (int k = 0; k < 100 && where != NOWHERE && !rc; k++) {
       int tablet;
@@ -380,6 +378,7 @@ wl_status wl_row_put(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error
   wl_status rc = wl_tablets_refresh(t, err);
   bool gone = false;
   if (!rc && t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &gone, err);
+  bool top = t->made == rowid && t->made_version == t->version;
   if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
   if (gone) {
@@ -388,7 +387,12 @@ wl_status wl_row_put(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error
   }
   if (!rc) rc = put_delta(t, rowid, values, err);
   if (!rc) t->n_delta++;
-  return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
+  if (!rc) rc = write_keys(t, WL_KEY_PUT, values, rowid, err);
+  if (!rc && top) {
+    t->top = rowid;
+    t->top_version = t->version;
+  }
+  return rc;
 }
 
 static wl_status read_keys_of(wl_tablets *t, wl_i64 rowid, wl_val *values, wl_error *err) {

@@ -102,11 +102,22 @@ wl_status wl_tablets_stmt(wl_tablets *t, wl_shadow which, sqlite3_stmt **out, wl
 
 wl_status wl_tablets_scan(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 hi, sqlite3_stmt **out,
                           wl_error *err) {
-  wl_status rc = prepare(t, shadow_sql(t, which), out, err);
+  *out = t->idle[which];
+  t->idle[which] = NULL;
+  wl_status rc = *out ? WL_OK : prepare(t, shadow_sql(t, which), out, err);
   if (rc) return rc;
   sqlite3_bind_int64(*out, 1, lo);
   sqlite3_bind_int64(*out, 2, hi);
   return WL_OK;
+}
+
+void wl_tablets_unscan(wl_tablets *t, wl_shadow which, sqlite3_stmt *s, wl_u32 epoch) {
+  if (s && epoch == t->epoch && !t->idle[which]) {
+    sqlite3_reset(s);
+    t->idle[which] = s;
+  } else {
+    sqlite3_finalize(s);
+  }
 }
 
 wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **out,
@@ -147,8 +158,14 @@ wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
 void wl_tablets_quiet(wl_tablets *t) {
   for (int i = 0; i < WL_SH_N; i++) {
     sqlite3_finalize(t->stmts[i]);
-    t->stmts[i] = NULL;
+    sqlite3_finalize(t->idle[i]);
+    t->stmts[i] = t->idle[i] = NULL;
   }
+  for (int i = 0; t->walks && i < t->decl->n_keys * WL_WALK_N; i++) {
+    sqlite3_finalize(t->walks[i]);
+    t->walks[i] = NULL;
+  }
+  t->epoch++;
   for (int i = 0; t->keys && i < t->decl->n_keys * WL_KEY_N; i++) {
     sqlite3_finalize(t->keys[i]);
     t->keys[i] = NULL;

@@ -48,6 +48,9 @@ const char *wl_tablets_name(const wl_tablets *t) {
 const char *wl_tablets_schema(const wl_tablets *t) {
   return t->schema;
 }
+void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
+  t->run = run;
+}
 sqlite3 *wl_tablets_db(const wl_tablets *t) {
   return t->db;
 }
@@ -157,6 +160,7 @@ void wl_tablets_close(wl_tablets *t) {
   for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
   wl_mem_free(t->dicts);
   wl_mem_free(t->keys);
+  wl_mem_free(t->walks);
   wl_mem_free(t->old_row);
   wl_checker_close(t->checker);
   wl_conv_give(t->values.conv);

@@ -52,6 +52,10 @@ const char *wl_tablets_name(const wl_tablets *t);
 const char *wl_tablets_schema(const wl_tablets *t);
 sqlite3 *wl_tablets_db(const wl_tablets *t);
 
+/* While a run of warplite_prepare()'s changes goes on: xUpdate looks here first. */
+struct wl_dmlrun;
+void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run);
+
 /* Makes the directory true for the open transaction (a read transaction must be open on the
 ** database). */
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) WL_MUST;

@@ -78,14 +78,21 @@ struct wl_tablets {
   wl_decl *decl;
   int n_cols;
   sqlite3_stmt *stmts[WL_SH_N];
-  sqlite3_stmt **keys; /* [n_keys * WL_KEY_N] */
-  bool reading;        /* WL_SH_SEGMENT_GET stands on a row */
+  sqlite3_stmt **keys;         /* [n_keys * WL_KEY_N] */
+  bool reading;                /* WL_SH_SEGMENT_GET stands on a row */
+  sqlite3_stmt *idle[WL_SH_N]; /* scans that nobody uses at the moment … */
+  sqlite3_stmt **walks;        /* … likewise [n_keys * WL_WALK_N], or NULL */
+  wl_u32 epoch;                /* moves when kept statements go: older ones are not kept */
 
   wl_tablet *tablets;
   int n_tablets, size_tablets;
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
+  /* While the version is top_version, top is the largest rowid; and made was one more than the
+  ** largest when the version was made_version. */
+  wl_i64 top, made;
+  wl_u64 top_version, made_version;
   wl_u32 data_version;
   wl_u64 state;   /* t_info's number */
   wl_u64 version; /* see wl_tablets_version */
@@ -100,6 +107,7 @@ struct wl_tablets {
   wl_vctx values; /* text made for the row at hand */
   wl_u32 fault;
   struct wl_checker *checker; /* CHECK constraints; or NULL */
+  struct wl_dmlrun *run;      /* whose rows SQLite counts now, or NULL */
   wl_val *old_row;            /* [n_cols] room for a row that goes */
 };
 
@@ -123,9 +131,12 @@ wl_status wl_tablets_stmt(wl_tablets *t, wl_shadow which, sqlite3_stmt **out,
                           wl_error *err) WL_MUST;
 wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **out,
                               wl_error *err) WL_MUST;
-/* A statement of its own, for a scan; the caller finalizes it. */
+enum { WL_WALK_N = 8 }; /* kinds of walks over one key; walk.c */
+/* A statement of its own, for a scan; the caller finalizes it, or gives it back. */
 wl_status wl_tablets_scan(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 hi, sqlite3_stmt **out,
                           wl_error *err) WL_MUST;
+/* Gives one back that was made at t->epoch == epoch; NULL is fine. */
+void wl_tablets_unscan(wl_tablets *t, wl_shadow which, sqlite3_stmt *s, wl_u32 epoch);
 /* Steps a statement that gives no rows, to its end. */
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) WL_MUST;
 /* The error of a step. */

@@ -8,6 +8,7 @@
 #include "tablet/append.h"
 #include "tablet/cursor.h"
 #include "tablet/dmlrow.h"
+#include "tablet/walk.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ typedef struct cursor {
   wl_rows rows;
   wl_bound *bounds;
   int n_bounds;
+  wl_walk walk;  /* on: the rows are those that it gives … */
+  wl_i64 lo, hi; /* … and whose rowids lie here */
 } cursor;
 
 static int fail(sqlite3_vtab *v, const wl_error *err) {
@@ -135,7 +138,10 @@ static int xrollback_to(sqlite3_vtab *v, int n) {
 **   r<op>        a constraint on the rowid
 **   k<key>       the next column of a key, all of which are given
 **   z<op><col>;  a constraint that zone maps can use
-** idxNum is the key + 1 where one is looked up. */
+**   w<op><col>;  the same, on the column of the key that is walked along
+** idxNum is the key + 1 where one is looked up, -(key + 1) where one is walked along. Such a text
+** begins with o or d where the rows come in the order of the key, rising or falling. Z and W are z
+** and w where the value is a literal. */
 
 static char op_letter(int op) {
   switch (op) {
@@ -153,9 +159,9 @@ static bool is_rowid(const wl_tablets *t, int col) {
 }
 
 /* col IN (SELECT …) compares by the affinities of both sides; when SQLite hands its values to us
-*one
-** by one it forgets that of the SELECT, which matters where the column has none or TEXT. It is
-** better not to be asked. */
+ *one
+ ** by one it forgets that of the SELECT, which matters where the column has none or TEXT. It is
+ ** better not to be asked. */
 static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, int i) {
   int col = info->aConstraint[i].iColumn;
   return !is_rowid(t, col) && col < t->n_cols && t->decl->cols[col].affinity < 'C' &&
@@ -183,6 +189,42 @@ static int whole_key(const wl_tablets *t, const sqlite3_index_info *info) {
     int n = 0;
     while (n < key->n && key_constraint(t, info, key->cols[n], key->colls[n]) >= 0) n++;
     if (n == key->n) return k;
+  }
+  return -1;
+}
+
+static bool is_literal(sqlite3_index_info *info, int i) {
+  sqlite3_value *v = NULL;
+  return sqlite3_vtab_rhs_value(info, i, &v) == SQLITE_OK && v;
+}
+
+/* A constraint on a column that a walk along a key can use: between values, under the key's
+** collation. Its letter, or 0. */
+static char walk_letter(const wl_tablets *t, const sqlite3_index_info *info, int i, int key) {
+  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
+  const wl_decl_key *k = &t->decl->keys[key];
+  char op = op_letter(info->aConstraint[i].op);
+  if (!op || op == '=' || !info->aConstraint[i].usable) return 0;
+  if (info->aConstraint[i].iColumn != k->cols[0]) return 0;
+  const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
+  return name && sqlite3_stricmp(name, names[k->colls[0]]) == 0 ? op : 0;
+}
+
+/* A key of one column that it is good to walk along, or -1: its order is asked for, or it is
+** bounded from both sides. */
+static int walked_key(const wl_tablets *t, const sqlite3_index_info *info, bool *ordered) {
+  for (int k = 0; k < t->decl->n_keys; k++) {
+    const wl_decl_key *key = &t->decl->keys[k];
+    int col = key->cols[0], n_low = 0, n_high = 0;
+    if (key->n != 1 || col == t->decl->rowid_col) continue;
+    for (int i = 0; i < info->nConstraint; i++) {
+      char op = walk_letter(t, info, i, k);
+      n_low += op == '>' || op == 'g';
+      n_high += op == '<' || op == 'l';
+    }
+    *ordered = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == col &&
+               key->colls[0] == t->decl->cols[col].coll;
+    if (n_low + n_high && (*ordered || (n_low && n_high))) return k;
   }
   return -1;
 }
@@ -220,6 +262,17 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     rows = 1;
   }
   double touched = rows;
+  bool ordered = false;
+  int walk = one || key >= 0 ? -1 : walked_key(t, info, &ordered);
+  if (walk >= 0) info->idxNum = -(walk + 1);
+  for (int i = 0; i < info->nConstraint && walk >= 0; i++) {
+    char op = walk_letter(t, info, i, walk);
+    if (!op) continue;
+    info->aConstraintUsage[i].argvIndex = ++n;
+    sqlite3_str_appendf(s, "%c%c%d;", is_literal(info, i) ? 'W' : 'w', op,
+                        t->decl->keys[walk].cols[0]);
+    touched = touched / 4 + 1;
+  }
   for (int i = 0; i < info->nConstraint && rows > 1; i++) {
     char op = op_letter(info->aConstraint[i].op);
     int col = info->aConstraint[i].iColumn;
@@ -231,14 +284,23 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     if (t->decl->cols[col].affinity == 'B' && (!coll || sqlite3_stricmp(coll, "BINARY") != 0))
       continue;
     info->aConstraintUsage[i].argvIndex = ++n;
-    sqlite3_str_appendf(s, "z%c%d;", op, col);
+    sqlite3_str_appendf(s, "%c%c%d;", is_literal(info, i) ? 'Z' : 'z', op, col);
     touched = touched / (op == '=' ? 4 : 2) + 1;
   }
   int rc = sqlite3_str_errcode(s);
-  info->idxStr = sqlite3_str_finish(s);
+  char *list = sqlite3_str_finish(s);
+  info->idxStr = !ordered || walk < 0
+                     ? list
+                     : sqlite3_mprintf("%s%z", info->aOrderBy[0].desc ? "d" : "o", list);
   info->needToFreeIdxStr = 1;
   if (rc) return rc;
-  info->estimatedCost = rows <= 1 ? 3 : touched * 2 + 10;
+  if (ordered && walk >= 0) {
+    if (!info->idxStr) return SQLITE_NOMEM;
+    info->orderByConsumed = 1;
+  }
+  /* Zone maps make a scan cheaper, but never so that two are: SQLite would read the parts of an OR
+  ** one after the other, and no longer by rowid. */
+  info->estimatedCost = rows <= 1 ? 3 : rows * 1.5 + touched * 0.5 + 10;
   info->estimatedRows = (sqlite3_int64)touched;
   /* a value compared with affinity may equal several keys: xFilter scans then */
   bool numeric = key >= 0;
@@ -275,6 +337,7 @@ static void drop_bounds(cursor *c) {
 
 static int xclose(sqlite3_vtab_cursor *p) {
   cursor *c = (cursor *)p;
+  wl_walk_stop(&c->walk, c->rows.t);
   wl_rows_close(&c->rows);
   drop_bounds(c);
   sqlite3_free(c);
@@ -305,6 +368,15 @@ static void narrow(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
     if (op != '<' && op != 'l' && (wl_i64)x - 1 > *lo) *lo = (wl_i64)x - 1;
     if (op != '>' && op != 'g' && (wl_i64)x + 1 < *hi) *hi = (wl_i64)x + 1;
   }
+}
+
+/* Whether a text is a bound of texts from above. If it came from a column of numeric affinity,
+** which SQLite does not tell us, it is above every text that is a number, and these begin with a
+** byte below ':'. A literal or a parameter is no such column. */
+static bool is_ceiling(sqlite3_value *v, bool literal) {
+  if (sqlite3_value_type(v) != SQLITE_TEXT || literal || sqlite3_value_frombind(v)) return true;
+  const unsigned char *p = sqlite3_value_text(v);
+  return p && *p >= ':';
 }
 
 static wl_status add_bound(cursor *c, int col, char op, sqlite3_value *v, bool *empty,
@@ -369,6 +441,48 @@ static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, 
   return rc;
 }
 
+enum { WALK_LEAST = 1000, WALK_SHARE = 50 }; /* rows that are better found one by one */
+
+/* Stands on the next row of the walk. */
+static wl_status walk_on(cursor *c, wl_error *err) {
+  for (;;) {
+    wl_i64 id = 0;
+    bool end;
+    wl_status rc = wl_walk_next(&c->walk, c->rows.t, &id, &end, err);
+    if (rc) return rc;
+    if (!end && (id < c->lo || id > c->hi)) continue;
+    rc = wl_rows_start(&c->rows, end ? 1 : id, end ? 0 : id, NULL, 0, err);
+    if (rc || end || !c->rows.end) return rc;
+  }
+}
+
+/* Begins a walk along a key. *walks false: it would be too long, and nobody minds the order. */
+static wl_status walk_start(cursor *c, int key, char order, sqlite3_value *lower,
+                            sqlite3_value *upper, bool *walks, wl_error *err) {
+  wl_tablets *t = c->rows.t;
+  wl_i64 most = rows_about(t) / WALK_SHARE;
+  int col = t->decl->keys[key].cols[0];
+  sqlite3_value **ends[] = {&lower, &upper};
+  *walks = true;
+  for (int i = 0; i < 2; i++) {
+    bool is = true;
+    wl_status rc = WL_OK;
+    if (!*ends[i]) continue;
+    if (t->decl->cols[col].affinity >= 'C') sqlite3_value_numeric_type(*ends[i]);
+    wl_val v = wl_sqlite_val(*ends[i]);
+    if (v.t == WL_T_BLOB && t->decl->cols[col].affinity < 'C') is = false;
+    if (is) rc = is_clear(t, key, col, v, &is, err);
+    if (rc) return rc;
+    if (!is) *ends[i] = NULL;
+  }
+  *walks = order || (lower && upper);
+  if (!*walks) return WL_OK;
+  wl_status rc = wl_walk_start(&c->walk, t, key, order == 'd', lower, upper, err);
+  if (!rc && !order)
+    rc = wl_walk_gather(&c->walk, t, most > WALK_LEAST ? most : WALK_LEAST, walks, err);
+  return rc;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
                    sqlite3_value **argv) {
   cursor *c = (cursor *)p;
@@ -378,6 +492,10 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
   bool empty = false, clear_key = true;
   wl_val *key = NULL;
   wl_status rc = WL_OK;
+  sqlite3_value *lower = NULL, *upper = NULL;
+  char order = text && (*text == 'o' || *text == 'd') ? *text++ : 0;
+  bool walks = idx < 0;
+  wl_walk_stop(&c->walk, t);
   drop_bounds(c);
   c->bounds = wl_mem_zalloc(((size_t)argc + 1) * sizeof *c->bounds);
   key = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *key);
@@ -388,10 +506,21 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
       narrow(*text++, argv[i], &lo, &hi);
       continue;
     }
-    char op = kind == 'z' ? *text++ : '=';
+    bool literal = kind == 'Z' || kind == 'W';
+    if (literal) kind = kind == 'Z' ? 'z' : 'w';
+    char op = kind == 'z' || kind == 'w' ? *text++ : '=';
     int col = (int)strtol(text, (char **)&text, 10);
     text++; /* the semicolon */
-    if (kind == 'z') {
+    if ((op == '<' || op == 'l') && t->decl->cols[col].affinity < 'C' &&
+        !is_ceiling(argv[i], literal)) {
+      continue;
+    }
+    if (kind == 'w') {
+      *(op == '>' || op == 'g' ? &lower : &upper) = argv[i];
+      empty |= sqlite3_value_type(argv[i]) == SQLITE_NULL;
+      if (t->decl->keys[-idx - 1].colls[0] == WL_COLL_BINARY)
+        rc = add_bound(c, col, op, argv[i], &empty, &err);
+    } else if (kind == 'z') {
       rc = add_bound(c, col, op, argv[i], &empty, &err);
     } else {
       const wl_decl_column *d = &t->decl->cols[col];
@@ -403,19 +532,27 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
     }
   }
   if (!rc) rc = wl_tablets_refresh(t, &err);
-  if (!rc && idx && clear_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
+  if (!rc && idx > 0 && clear_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
   if (!rc && empty) {
     lo = 1;
     hi = 0;
   }
-  if (!rc) rc = wl_rows_start(&c->rows, lo, hi, c->bounds, c->n_bounds, &err);
+  c->lo = lo;
+  c->hi = hi;
+  if (!rc && walks && !empty) rc = walk_start(c, -idx - 1, order, lower, upper, &walks, &err);
+  if (!rc && walks && !empty)
+    rc = walk_on(c, &err);
+  else if (!rc)
+    rc = wl_rows_start(&c->rows, lo, hi, c->bounds, c->n_bounds, &err);
   wl_mem_free(key);
   return rc ? fail(p->pVtab, &err) : SQLITE_OK;
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
+  cursor *c = (cursor *)p;
   wl_error err = {0};
-  return wl_rows_next(&((cursor *)p)->rows, &err) ? fail(p->pVtab, &err) : SQLITE_OK;
+  wl_status rc = wl_walk_is_on(&c->walk) ? walk_on(c, &err) : wl_rows_next(&c->rows, &err);
+  return rc ? fail(p->pVtab, &err) : SQLITE_OK;
 }
 
 static int xeof(sqlite3_vtab_cursor *p) {
@@ -513,7 +650,7 @@ static int write_row(table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqli
   wl_val *values = wl_mem_alloc(((size_t)t->n_cols + 1) * sizeof *values);
   if (!rc && !values) rc = wl_nomem(&err);
   /* UPDATE OR REPLACE may have taken the row away for one that came before it */
-  if (!rc && old && policy == SQLITE_REPLACE) rc = wl_row_exists(t, *old, &found, &err);
+  if (!rc && old && policy == SQLITE_REPLACE) rc = wl_row_there(t, *old, &found, &err);
   if (rc || !found) goto done;
   /* UPDATE gives the rowid as it was where it is not set */
   if (rowid_arg && sqlite3_value_type(rowid_arg) != SQLITE_NULL) {
@@ -574,17 +711,8 @@ static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64
   }
   bool insert = sqlite3_value_type(argv[0]) == SQLITE_NULL;
   sqlite3_value *hidden = argv[2 + v->t->n_cols];
-  const char *text = NULL;
-  int code;
   wl_append *rows = insert ? sqlite3_value_pointer(hidden, WL_APPEND_TYPE) : NULL;
   if (rows) return append(v, rows, rowid);
-  if (insert && wl_dmlrow_read(v->t->db, argv, hidden, &code, rowid, &text)) {
-    if (code) {
-      sqlite3_free(p->zErrMsg);
-      p->zErrMsg = sqlite3_mprintf("%s", text);
-    }
-    return code;
-  }
   if (insert && sqlite3_value_type(hidden) != SQLITE_NULL) return command(v, hidden, &err);
   wl_i64 old = insert ? 0 : sqlite3_value_int64(argv[0]);
   return write_row(v, insert ? NULL : &old, argv[1], argv + 2, rowid);
@@ -593,7 +721,27 @@ static int update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64
 /* The shadow tables' rowids must not show in last_insert_rowid(). Where a row was inserted SQLite
 ** sets it after us. */
 static int xupdate(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+  wl_tablets *t = ((table *)p)->t;
+  wl_dmlrun *run = t->run;
+  /* millions of rows that are only to be counted: as little as can be */
+  if (run && argc > 1 && run->at_once && run->kind != WL_DMLROW_FAILS &&
+      sqlite3_value_int64(argv[2 + t->n_cols]) == run->token) {
+    if (run->kind == WL_DMLROW_NEW) run->last_rowid = run->rowid;
+    *rowid = run->last_rowid;
+    return SQLITE_OK;
+  }
   sqlite3 *db = ((table *)p)->t->db;
+  const char *text = NULL;
+  int code;
+  /* first of all a row of a change that has been made: there may be millions to be counted */
+  if (argc > 1 && sqlite3_value_type(argv[0]) == SQLITE_NULL &&
+      wl_dmlrow_read(db, argv, argv[2 + ((table *)p)->t->n_cols], &code, rowid, &text)) {
+    if (code) {
+      sqlite3_free(p->zErrMsg);
+      p->zErrMsg = sqlite3_mprintf("%s", text);
+    }
+    return code;
+  }
   sqlite3_int64 last = sqlite3_last_insert_rowid(db);
   int rc = update(p, argc, argv, rowid);
   sqlite3_set_last_insert_rowid(db, last);

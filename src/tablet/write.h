@@ -48,7 +48,6 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
 /* Changes the row at old, which is there, to (rowid, values); checked as for put. */
 wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *values,
                         wl_error *err) WL_MUST;
-wl_status wl_row_exists(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) WL_MUST;
 /* The row at a rowid; texts live in the table's scratch until wl_row_begin. */
 wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found,
                      wl_error *err) WL_MUST;

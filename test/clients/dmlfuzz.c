@@ -183,6 +183,7 @@ static void add_steps(fuzzer *f, long number) {
   const dml_table *t = &f->t[rng_below(r, f->n_tables)];
   int k = rng_below(r, 100);
   dml_maker m = {.r = r, .plain = f->p.plain, .params = PICK(r, styles), .target = t->name};
+  m.big = f->bulk;
   if (f->p.plain && rng_chance(r, 90)) m.target = NULL;
   if (number % 25 == 24)
     add_cut(f, t);

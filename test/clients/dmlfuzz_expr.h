@@ -39,6 +39,7 @@ typedef struct dml_maker {
   rng *r;
   bool plain;   /* what virtual tables can do through SQLite alone */
   bool replace; /* the statement is UPDATE OR REPLACE */
+  bool big;     /* the table has too many rows to look at all of them for each */
   /* An error that is not a constraint's, in the middle of a statement with OR FAIL, REPLACE,
   ** IGNORE or ROLLBACK, leaves the rows before it in SQLite: it opened no savepoint. */
   bool careful;

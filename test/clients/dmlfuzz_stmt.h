@@ -158,7 +158,7 @@ static void put_set(dml_maker *m, sqlite3_str *o, const dml_table *t, bool upser
       const char *name = c < 0 ? "rowid" : t->col[c].name;
       *touchy = true;
       sqlite3_str_appendf(o, "%s = ", name);
-      if (rng_chance(r, 50))
+      if (rng_chance(r, 50) && !m->careful) /* it may overflow */
         sqlite3_str_appendf(o, "%s%s + %d", upsert ? "excluded." : "", name, rng_below(r, 30) - 2);
       else
         put_rowid(m, o, rng_chance(r, 10), !upsert);
@@ -175,14 +175,34 @@ static void put_set(dml_maker *m, sqlite3_str *o, const dml_table *t, bool upser
 
 /* ---- INSERT */
 
+static bool alike(const dml_table *t, int i, int k) {
+  bool all = t->key[i].n == t->key[k].n;
+  for (int a = 0; a < t->key[i].n && all; a++) {
+    bool has = false;
+    for (int b = 0; b < t->key[k].n; b++) has |= t->key[i].cols[a] == t->key[k].cols[b];
+    all = has;
+  }
+  return all;
+}
+
 static void put_upsert(dml_maker *m, sqlite3_str *o, const dml_table *t, const char *alias) {
   rng *r = m->r;
   char prefix[32];
+  unsigned used = 0;
+  /* a subquery over the table itself is computed once, when it is first needed */
+  const char *target = m->target;
+  m->target = NULL;
   for (int n = 1 + rng_chance(r, 25); n > 0; n--) {
     bool open = n == 1 && rng_chance(r, 25), touchy = false;
+    int k = t->n_keys && rng_chance(r, 70) ? rng_below(r, t->n_keys) : MAX_KEYS;
+    /* SQLite 3.40 leaves an index without its row where two clauses have one target */
+    bool again = used >> k & 1;
+    for (int i = 0; i < t->n_keys && k < MAX_KEYS; i++) again |= used >> i & 1 && alike(t, i, k);
+    if (again && n > 1) continue;
+    open |= again;
+    if (!open) used |= 1u << k;
     sqlite3_str_appendall(o, " ON CONFLICT");
-    if (!open && t->n_keys && rng_chance(r, 70)) {
-      int k = rng_below(r, t->n_keys);
+    if (!open && k < MAX_KEYS) {
       for (int i = 0; i < t->key[k].n; i++)
         sqlite3_str_appendf(o, "%s%s", i ? ", " : " (", t->col[t->key[k].cols[i]].name);
       sqlite3_str_appendall(o, ")");
@@ -207,6 +227,7 @@ static void put_upsert(dml_maker *m, sqlite3_str *o, const dml_table *t, const c
       put_cond(m, o, 1);
     }
   }
+  m->target = target;
 }
 
 /* The source of an INSERT … SELECT: its columns, FROM, WHERE, ORDER BY, LIMIT. */
@@ -256,7 +277,8 @@ static void make_insert(dml_maker *m, const dml_table *t, const dml_table *from,
     s->sql = must(sqlite3_str_finish(o));
     return;
   }
-  bool select = rng_chance(r, 30);
+  bool select = rng_chance(r, 30), upsert = !m->plain && rng_chance(r, 25);
+  m->careful |= upsert;
   put_with(m, o, select ? 25 : 2, &with);
   if (rng_chance(r, 10)) {
     m->careful = true;
@@ -289,7 +311,7 @@ static void make_insert(dml_maker *m, const dml_table *t, const dml_table *from,
       sqlite3_str_appendall(o, ")");
     }
   }
-  if (!m->plain && rng_chance(r, 25)) put_upsert(m, o, t, alias);
+  if (upsert) put_upsert(m, o, t, alias);
   put_returning(m, o, t, 25);
   s->sql = must(sqlite3_str_finish(o));
 }
@@ -325,7 +347,7 @@ static void make_update(dml_maker *m, const dml_table *t, dml_stmt *s) {
   m->n_names = 0;
   add_columns(m, from || rng_chance(r, 20) ? prefix : "", t);
   if (from) add_source(m, "f.");
-  if (rng_chance(r, 2) && !m->plain && t->rowid_col != 0)
+  if (rng_chance(r, 2) && !m->plain && !m->big && t->rowid_col != 0)
     /* every row sees what the rows before it have become */
     sqlite3_str_appendf(o, "%s = (SELECT count(*) FROM %s AS y NOT INDEXED WHERE y.%s < %s.%s)",
                         t->col[0].name, t->name, t->col[t->n_cols - 1].name, alias,
@@ -366,6 +388,10 @@ static void make_delete(dml_maker *m, const dml_table *t, dml_stmt *s) {
   sqlite3_str_appendf(o, "DELETE FROM %s%s" HERE, t->name, alias ? " AS z" : "");
   m->n_names = 0;
   add_columns(m, alias && rng_chance(r, 60) ? "z." : "", t);
+  /* a subquery over the table itself is computed when SQLite first needs it, rows being gone then
+   */
+  const char *target = m->target;
+  m->target = NULL;
   if (rng_chance(r, 94)) {
     sqlite3_str_appendall(o, " WHERE ");
     if (with)
@@ -377,6 +403,7 @@ static void make_delete(dml_maker *m, const dml_table *t, dml_stmt *s) {
       put_cond(m, o, 1);
     }
   }
+  m->target = target;
   put_returning(m, o, t, 25);
   put_order(m, o, t, s);
   s->sql = must(sqlite3_str_finish(o));

@@ -111,6 +111,11 @@ wl_status cuda_copy_out_later(wl_device *d, void *to, const void *from, size_t n
   return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream_of(d)),
                "copy from the device", err);
 }
+wl_status cuda_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, stream_of(d)),
+               "copy on the device", err);
+}
 wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
   return check(cudaMemsetAsync(p, 0, n, stream_of(d)), "clear device memory", err);
 }
@@ -291,6 +296,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->copy_in = cuda_copy_in;
   d->copy_out = cuda_copy_out;
   d->clear = cuda_clear;
+  d->copy_on = cuda_copy_on;
   d->launch = cuda_launch;
   d->scan = cuda_scan;
   d->sort = cuda_sort;

@@ -77,13 +77,15 @@ typedef struct layout {
   size_t data, valid, tags, heap_base, heap, end;
 } layout;
 
-static layout lay_out(const wl_column *c, int first, int end) {
+/* cap: rows to leave room for. */
+static layout lay_out_room(const wl_column *c, int first, int end, size_t cap) {
   layout l;
   size_t rows = 0, heap = 0;
   for (int t = first; t < end; t++) {
     rows += (size_t)c->segments[t].n_rows;
     heap += c->segments[t].n_heap;
   }
+  if (rows < cap) rows = cap;
   bool nullable = (c->domain.mask & WL_M(WL_T_NULL)) != 0 && c->phys != WL_P_ANY;
   l.data = 0;
   l.valid = aligned(rows * (size_t)wl_phys_width(c->phys));
@@ -92,6 +94,10 @@ static layout lay_out(const wl_column *c, int first, int end) {
   l.heap = l.heap_base + (c->phys >= WL_P_TEXT ? aligned((size_t)(end - first) * 8) : 0);
   l.end = l.heap + (c->phys >= WL_P_TEXT ? aligned(heap) : 0);
   return l;
+}
+
+static layout lay_out(const wl_column *c, int first, int end) {
+  return lay_out_room(c, first, end, 0);
 }
 
 size_t wl_devcol_bytes(const wl_column *c, int first, int end) {
@@ -107,10 +113,11 @@ void wl_devcol_free(wl_devcol *c) {
   c->memory = NULL;
 }
 
+static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0xff};
+
 /* What is to be copied: the data of all tablets, then all valid bits, and so on. */
 static int list_pieces(const wl_column *c, int first, int end, const layout *l, wl_u64 *heap_base,
                        wl_piece *out) {
-  static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0xff};
   size_t width = (size_t)wl_phys_width(c->phys), heap = 0;
   int n = 0;
   for (int part = 0; part < 4; part++) {
@@ -219,11 +226,146 @@ static void settle(wl_device *d, wl_devcol *r) {
   *head(d) = r;
 }
 
+/* ---- a copy made from that of the version before */
+
+/* For each tablet of c the tablet of b with the same bytes, or -1. */
+static int *same_tablets(const wl_column *c, const wl_column *b) {
+  size_t n_slots = 64;
+  while (n_slots < 2 * (size_t)b->n_tablets) n_slots *= 2;
+  int *slots = wl_mem_zalloc(n_slots * sizeof *slots);
+  int *from = wl_mem_alloc(((size_t)c->n_tablets + 1) * sizeof *from);
+  for (int u = 0; u < b->n_tablets && slots && from; u++) {
+    size_t at = (size_t)b->segments[u].data / 64 % n_slots;
+    while (slots[at]) at = (at + 1) % n_slots;
+    slots[at] = u + 1;
+  }
+  for (int t = 0; t < c->n_tablets && slots && from; t++) {
+    const wl_segment *s = &c->segments[t];
+    size_t at = (size_t)s->data / 64 % n_slots;
+    while (slots[at] && b->segments[slots[at] - 1].data != s->data) at = (at + 1) % n_slots;
+    from[t] = slots[at] && b->segments[slots[at] - 1].n_rows == s->n_rows ? slots[at] - 1 : -1;
+  }
+  wl_mem_free(slots);
+  if (slots) return from;
+  wl_mem_free(from);
+  return NULL;
+}
+
+/* Copies those tablets on the device; runs of them in one go. */
+static wl_status copy_same(wl_device *d, const wl_column *c, const int *from, const wl_devcol *old,
+                           wl_u8 *base, const layout *l, wl_error *err) {
+  size_t width = (size_t)wl_phys_width(c->phys);
+  wl_status rc = WL_OK;
+  for (int t = 0, end; t < c->n_tablets && !rc; t = end) {
+    end = t + 1;
+    if (from[t] < 0) continue;
+    size_t rows = (size_t)c->segments[t].n_rows, to = (size_t)t << WL_TABLET_SHIFT,
+           at = (size_t)from[t] << WL_TABLET_SHIFT;
+    for (; end < c->n_tablets && from[end] == from[end - 1] + 1; end++)
+      rows += (size_t)c->segments[end].n_rows;
+    rc = d->copy_on(d, base + to * width, (const wl_u8 *)old->k.data + at * width, rows * width,
+                    err);
+    if (!rc && l->tags > l->valid)
+      rc = d->copy_on(d, base + l->valid + to / 8, (const wl_u8 *)old->k.valid + at / 8,
+                      (rows + 7) / 8, err);
+  }
+  return rc;
+}
+
+/* Brings the other tablets there. */
+static wl_status send_others(wl_device *d, const wl_column *c, const int *from, wl_u8 *base,
+                             const layout *l, wl_way way, int threads, wl_error *err) {
+  size_t width = (size_t)wl_phys_width(c->phys);
+  wl_piece *pieces = wl_mem_alloc((2 * (size_t)c->n_tablets + 1) * sizeof *pieces);
+  int n = 0;
+  if (!pieces) return wl_nomem(err);
+  for (int part = 0; part < (l->tags > l->valid ? 2 : 1); part++)
+    for (int t = 0; t < c->n_tablets; t++) {
+      const wl_segment *s = &c->segments[t];
+      size_t row = (size_t)t << WL_TABLET_SHIFT, rows = (size_t)s->n_rows;
+      if (from[t] >= 0) continue;
+      if (part == 0)
+        pieces[n++] = (wl_piece){row * width, s->data, rows * width};
+      else
+        pieces[n++] = (wl_piece){l->valid + row / 8, s->valid ? s->valid : all, (rows + 7) / 8};
+    }
+  wl_status rc = wl_stage_in(d, way, threads, base, pieces, n, err);
+  wl_mem_free(pieces);
+  return rc;
+}
+
+/*
+** Makes the resident copy of c from that of the column before it: what has changed is sent, the
+** rest stays where it is if nobody else needs the old copy, or is copied on the device. *out NULL:
+** it cannot be done so.
+*/
+static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                        wl_error *err) {
+  const bool mapped = way == WL_WAY_MAPPED;
+  wl_column *b = c->before;
+  wl_devcol *old = b && !mapped ? b->copy[slot_of(d, mapped)] : NULL, made;
+  bool nulls = (c->domain.mask & WL_M(WL_T_NULL)) != 0;
+  *out = NULL;
+  if (!old || b->phys != c->phys || c->phys >= WL_P_TEXT || nulls != (old->k.valid != NULL))
+    return WL_OK;
+  old->last_use = d->clock; /* so that making room does not take it */
+  size_t rows = (size_t)c->n_rows, had = old->cap_rows ? old->cap_rows : (size_t)b->n_rows;
+  bool stays = rows <= had && atomic_load(&b->refs) == 1;
+  size_t cap = rows <= had ? had : rows > 2 * had ? rows : 2 * had;
+  layout l = lay_out_room(c, 0, c->n_tablets, cap);
+  int *from = same_tablets(c, b);
+  if (!from) return wl_nomem(err);
+  wl_status rc = WL_OK;
+  wl_devcol *r = stays ? old : wl_mem_zalloc(sizeof *r);
+  const wl_u8 *base = NULL;
+  wl_error full = {0};
+  if (!r) rc = wl_nomem(err);
+  if (!rc && !stays && open_copy(d, l.end, way, &made, &base, &full)) {
+    wl_mem_free(from); /* the usual way takes less room */
+    wl_mem_free(r);
+    return WL_OK;
+  }
+  if (stays) { /* what has moved is sent again, for it might be overwritten first */
+    for (int t = 0; t < c->n_tablets; t++)
+      if (from[t] != t) from[t] = -1;
+    b->copy[slot_of(d, mapped)] = NULL;
+  } else if (!rc) {
+    *r = made;
+    r->k.phys = c->phys;
+    r->k.data = base;
+    if (nulls) r->k.valid = base + l.valid;
+    rc = copy_same(d, c, from, old, r->memory, &l, err);
+    settle(d, r);
+  }
+  if (r) {
+    r->cap_rows = cap;
+    r->column = c;
+    c->copy[slot_of(d, mapped)] = r;
+    c->on[slot_of(d, mapped)] = d;
+    c->drop = drop;
+  }
+  if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
+  wl_mem_free(from);
+  c->derived = true;
+  if (rc && r) { /* it is half one and half the other */
+    wl_devcol **at = head(d);
+    while (*at && *at != r) at = &(*at)->next;
+    if (*at) forget(at);
+    return rc;
+  }
+  *out = r;
+  return rc;
+}
+
 wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
                              wl_error *err) {
   bool mapped = way == WL_WAY_MAPPED;
   int slot = slot_of(d, mapped);
   wl_devcol *r = c->copy[slot];
+  if (!r) {
+    wl_status rc = derive(d, c, way, threads, &r, err);
+    if (rc) return rc;
+  }
   if (!r) {
     wl_status rc = mapped ? map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
     if (rc) return rc;

@@ -25,6 +25,7 @@ typedef struct wl_devcol {
   wl_kcol k;         /* addresses */
   void *memory;      /* the device's, or for a mapped copy the host's address */
   size_t n_bytes;
+  size_t cap_rows; /* rows there is room for; 0: just those of the column */
   bool mapped;
   wl_i64 last_use;
 } wl_devcol;

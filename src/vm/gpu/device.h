@@ -66,6 +66,9 @@ typedef struct wl_device {
   wl_status (*copy_out)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                         wl_error *err);
   wl_status (*clear)(struct wl_device *d, void *p, size_t n_bytes, wl_error *err);
+  /* from one place on the device to another, which do not overlap */
+  wl_status (*copy_on)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
+                       wl_error *err);
   wl_status (*launch)(struct wl_device *d, wl_kernel k, const void *args, size_t n_args,
                       unsigned grid, unsigned block, size_t n_shared, wl_error *err);
   /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n */

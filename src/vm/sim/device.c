@@ -78,6 +78,12 @@ static wl_status sim_wait(wl_device *d, int event, wl_error *err) {
   flush(marks[event]);
   return WL_OK;
 }
+static wl_status sim_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  if (n) memcpy(to, from, n);
+  return WL_OK;
+}
 static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
   (void)err;
   flush(d->queue);
@@ -159,6 +165,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->copy_in = sim_copy;
   d->copy_out = sim_copy;
   d->clear = sim_clear;
+  d->copy_on = sim_copy_on;
   d->launch = sim_launch;
   d->scan = sim_scan;
   d->sort = sim_sort;

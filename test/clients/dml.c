@@ -1,0 +1,227 @@
+/*
+** INSERT, UPDATE and DELETE of tablet tables, one statement after the other: each runs through
+** warplite_prepare() on a tablet table and through SQLite on an ordinary table of the same
+** declaration, in two connections. Rows, column names, codes and messages, changes(),
+** last_insert_rowid() and, at the end, the tables must be the same.
+**
+**     dml [--engine sqlite|cpu|sim|cuda]...
+**
+** Invariants:
+** 1. TABLE name(…) makes the table on both sides; everything else is the same text.
+** 2. What a statement leaves is checked after each one, so the first that differs is named.
+*/
+#include "../engines.h"
+#include "../rows.h"
+#include "../tap.h"
+
+static const char *const statements[] = {
+    "TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT DEFAULT 'dd', c REAL NOT NULL DEFAULT 1.5, "
+    "UNIQUE(a, b))",
+    "INSERT INTO t VALUES(1, 10, 'x', 1), (2, 20, 'y', 2.5)",
+    "INSERT INTO t(a) VALUES(30), (31) RETURNING *",
+    "INSERT INTO t(a, b) SELECT a + 1, b FROM t RETURNING id, a, b || '!' AS q, rowid, typeof(c)",
+    "UPDATE t SET a = a + 100 WHERE id > 2",
+    "UPDATE t SET a = a + 1, b = a || b WHERE id = 1 RETURNING *",
+    "DELETE FROM t WHERE a > 125 RETURNING id, a, c, *",
+    /* conflicts */
+    "INSERT INTO t VALUES(1, 1, 'q', 3)",
+    "INSERT OR IGNORE INTO t VALUES(1, 1, 'q', 3), (50, 50, 'q', 3)",
+    "INSERT OR REPLACE INTO t VALUES(1, 1, 'q', 3), (51, 50, 'q', 3)",
+    "INSERT INTO t VALUES(NULL, 5, 'n', NULL)",
+    "INSERT OR REPLACE INTO t VALUES(NULL, 5, 'n', NULL) RETURNING *",
+    "INSERT INTO t VALUES('abc', 5, 'n', 1)",
+    "INSERT INTO t VALUES('200', 5, 'n2', 1) RETURNING *",
+    "INSERT INTO t VALUES(201.0, 5, 'n3', 1) RETURNING *",
+    "INSERT INTO t VALUES(201.5, 5, 'n3', 1) RETURNING *",
+    "INSERT INTO t DEFAULT VALUES",
+    "INSERT INTO t DEFAULT VALUES RETURNING *",
+    "UPDATE t SET id = NULL WHERE id = 1",
+    "UPDATE t SET c = NULL WHERE id = 1",
+    "UPDATE OR IGNORE t SET c = CASE id WHEN 1 THEN NULL ELSE 4 END",
+    "UPDATE OR REPLACE t SET c = NULL WHERE id = 2 RETURNING c",
+    "UPDATE t SET a = 50, b = 'q'",
+    /* ON CONFLICT */
+    "INSERT INTO t VALUES(1, 1, 'zz', 3) ON CONFLICT(id) DO UPDATE SET b = excluded.b || t.b, "
+    "c = c + excluded.c",
+    "INSERT INTO t VALUES(1, 1, 'zz', 3) ON CONFLICT DO NOTHING",
+    "INSERT INTO t VALUES(99, 50, 'q', 3) ON CONFLICT(a, b) DO UPDATE SET a = a + 1 RETURNING *",
+    "INSERT INTO t VALUES(99, 51, 'q', 3) ON CONFLICT(b, a) DO UPDATE SET id = excluded.id "
+    "RETURNING *",
+    "INSERT INTO t(a, b) VALUES(51, 'q') ON CONFLICT(id) DO NOTHING ON CONFLICT(a, b) DO UPDATE "
+    "SET b = typeof(excluded.rowid) || excluded.c || (excluded.b = 'Q') RETURNING *",
+    "INSERT INTO t AS x(id, a) VALUES(1, 3) ON CONFLICT(id) DO UPDATE SET a = x.a + excluded.a "
+    "WHERE excluded.a < 3 RETURNING *",
+    "INSERT INTO t(id) VALUES(1) ON CONFLICT(id) DO UPDATE SET (a, b) = (SELECT 5, excluded.b) "
+    "RETURNING a, b",
+    "INSERT OR FAIL INTO t(id, a, b) VALUES(700, 1, 1), (1, 2, 2) ON CONFLICT(id) DO UPDATE SET "
+    "(a, b) = (50, 'q'), id = 200",
+    /* SET */
+    "UPDATE t SET (a, b) = (SELECT 7, 'seven') WHERE id = 1 RETURNING *",
+    "UPDATE t SET (a, b) = ((SELECT 8), 'eight'), c = 9 WHERE id = 1 RETURNING *",
+    "UPDATE t SET a = 1, a = 2 WHERE id = 1 RETURNING a",
+    "UPDATE t SET a = (SELECT max(a) FROM t) + id RETURNING id, a",
+    "UPDATE t SET a = (SELECT count(*) + sum(a) FROM t z WHERE z.id < t.id) RETURNING id, a",
+    "UPDATE OR REPLACE t SET id = id + 1 RETURNING *",
+    /* other tables, WITH, LIMIT */
+    "CREATE TABLE o(k, v)",
+    "INSERT INTO o VALUES(1, 10), (2, 20), (2, 21), (203, 5)",
+    "INSERT INTO t(id, a, b) SELECT k, v, 'o' FROM o WHERE true ON CONFLICT(id) DO UPDATE SET "
+    "b = b || excluded.a RETURNING *",
+    "UPDATE t SET c = v FROM o WHERE o.k = t.id RETURNING *",
+    "UPDATE t AS x SET c = v + x.a FROM (SELECT * FROM o) AS o WHERE o.k = x.id",
+    "UPDATE t SET c = p.v + q.v FROM o AS p JOIN o AS q ON p.k = q.k WHERE p.k = t.id AND p.k = 1",
+    "DELETE FROM t ORDER BY a DESC LIMIT 2",
+    "UPDATE t SET b = 'lim' ORDER BY id LIMIT 1 OFFSET 1",
+    "WITH q AS (SELECT 500 AS z) INSERT INTO t(id, a) SELECT z, z FROM q RETURNING *",
+    "WITH q(z) AS (VALUES(1)) INSERT INTO t(a) WITH r AS (SELECT z + 1 AS y FROM q) SELECT y FROM "
+    "r",
+    "WITH q(z) AS (VALUES(2), (500)) DELETE FROM t WHERE id IN (SELECT z FROM q) RETURNING *",
+    "WITH q(z) AS (VALUES(1)) UPDATE t SET b = (SELECT z FROM q) || id RETURNING *",
+    "REPLACE INTO t(id, a) VALUES(1, 2) RETURNING *",
+    /* what is wrong */
+    "INSERT INTO t(nocol) VALUES(1)",
+    "UPDATE t SET nocol = 1",
+    "UPDATE t SET nocol = 1 RETURNING a",
+    "UPDATE t SET a = 1 RETURNING nocol",
+    "UPDATE t SET a = nocol RETURNING a",
+    "UPDATE t AS x SET a = 1 RETURNING x.a",
+    "UPDATE t SET a = sum(a) RETURNING a",
+    "DELETE FROM t WHERE nocol RETURNING a",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(nocol) DO NOTHING",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(c) DO NOTHING",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(a, id) DO NOTHING",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(id) DO NOTHING ON CONFLICT(c) DO NOTHING",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(id) DO UPDATE SET a = nocol",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(id) DO UPDATE SET a = count(*)",
+    "INSERT INTO t VALUES(1, 1, 1, 1) ON CONFLICT(id) DO UPDATE SET a = excluded.nocol",
+    /* a transaction */
+    "BEGIN",
+    "INSERT OR FAIL INTO t(id, a) VALUES(900, 1), (901, 4), (900, 3), (902, 4)",
+    "INSERT OR ABORT INTO t(id, a) VALUES(910, 5), (911, 6), (910, 3)",
+    "SAVEPOINT s",
+    "DELETE FROM t",
+    "ROLLBACK TO s",
+    "INSERT OR ROLLBACK INTO t(id, a) VALUES(920, 7), (921, 8), (920, 3)",
+    /* many rows */
+    "CREATE TABLE g AS WITH RECURSIVE g(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM g LIMIT "
+    "20000) "
+    "SELECT i, i % 100 AS m, 'n' || (i % 50) AS s, i * 0.25 AS r FROM g",
+    "TABLE w(id INTEGER PRIMARY KEY, a INT, b TEXT, c REAL NOT NULL)",
+    "INSERT INTO w SELECT * FROM g",
+    "UPDATE w SET a = a + id, b = 'x' || b WHERE a < 50",
+    "UPDATE w SET c = NULL WHERE id > 10",
+    "UPDATE OR IGNORE w SET c = CASE WHEN id % 2 THEN c + 1 END WHERE id > 10",
+    "UPDATE w SET a = 1000000",
+    "UPDATE w SET c = g.r + a FROM g WHERE g.i = w.id AND g.m > 20",
+    "UPDATE w SET b = (SELECT s FROM g WHERE g.i = w.id) WHERE a > 60",
+    "DELETE FROM w WHERE a % 3 = 0",
+    "INSERT INTO w(a, c) SELECT m, r FROM g",
+    "INSERT INTO w SELECT id, a, b, c FROM w",
+    "INSERT OR REPLACE INTO w SELECT id, a + 1, b, c FROM w WHERE id < 6000",
+    "DELETE FROM w",
+    "TABLE v(a INT CHECK(a < 1000000), b TEXT COLLATE NOCASE UNIQUE, CONSTRAINT pos CHECK(a >= 0))",
+    "INSERT INTO v SELECT i, 'k' || i FROM g",
+    "UPDATE v SET a = a + 990000",
+    "UPDATE OR IGNORE v SET a = a + 990000",
+    "UPDATE v SET b = upper(b) WHERE a > 4",
+    "UPDATE v SET b = 'K1' WHERE a = 2",
+    "INSERT INTO v SELECT -i, NULL FROM g",
+    "INSERT INTO v VALUES(1, 'K5') ON CONFLICT(b) DO UPDATE SET a = a + excluded.a, "
+    "b = excluded.b || lower(b) RETURNING rowid, *",
+};
+
+typedef struct side {
+  sqlite3 *db;
+  prepare_fn *prepare;
+  rows r;
+} side;
+
+static char *text_for(const char *sql, bool tablet) {
+  if (strncmp(sql, "TABLE ", 6) != 0) return sqlite3_mprintf("%s", sql);
+  const char *open = strchr(sql, '(');
+  return tablet ? sqlite3_mprintf("CREATE VIRTUAL TABLE %.*s USING tablet%s", (int)(open - sql - 6),
+                                  sql + 6, open)
+                : sqlite3_mprintf("CREATE %s", sql);
+}
+
+static void run(side *s, const char *sql, bool tablet) {
+  char *text = text_for(sql, tablet);
+  rows_query(&s->r, s->db, s->prepare, text);
+  sqlite3_free(text);
+}
+
+static bool same_state(side *a, side *b, const char *name) {
+  if (sqlite3_changes(a->db) != sqlite3_changes(b->db))
+    return tap_bad(name, "changes() is %d, SQLite's %d", sqlite3_changes(b->db),
+                   sqlite3_changes(a->db));
+  if (sqlite3_last_insert_rowid(a->db) != sqlite3_last_insert_rowid(b->db))
+    return tap_bad(name, "last_insert_rowid() is %lld, SQLite's %lld",
+                   sqlite3_last_insert_rowid(b->db), sqlite3_last_insert_rowid(a->db));
+  return sqlite3_get_autocommit(a->db) == sqlite3_get_autocommit(b->db) ||
+         tap_bad(name, "autocommit differs");
+}
+
+static bool same_tables(side *a, side *b, const char *name) {
+  static const char *const tables[] = {"t", "w", "v"};
+  char why[900];
+  for (int k = 0; k < 3; k++) {
+    if (sqlite3_table_column_metadata(a->db, NULL, tables[k], NULL, NULL, NULL, NULL, NULL, NULL))
+      continue; /* not made yet */
+    char *sql = sqlite3_mprintf("SELECT * FROM %s", tables[k]);
+    for (int native = 0; native < 2; native++) {
+      rows_query(&a->r, a->db, sqlite3_prepare_v2, sql);
+      rows_query(&b->r, b->db, native ? warplite_prepare : sqlite3_prepare_v2, sql);
+      if (rows_same(&b->r, &a->r, false, why, sizeof why)) continue;
+      sqlite3_free(sql);
+      return tap_bad(name, "then table %s: %s", tables[k], why);
+    }
+    sqlite3_free(sql);
+  }
+  return true;
+}
+
+static void test(const char *engine, const char *route) {
+  side a = {.prepare = sqlite3_prepare_v2}, b = {.prepare = warplite_prepare};
+  char name[600], why[900];
+  int n_bulk = 0, n_live = 0;
+  if (sqlite3_open(":memory:", &a.db) || sqlite3_open(":memory:", &b.db) ||
+      !use_engine(b.db, engine) || !use_setting(b.db, "route", route)) {
+    tap_bad(engine, "cannot be set up: %s", sqlite3_errmsg(b.db));
+    return;
+  }
+  for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+    const char *sql = statements[i];
+    snprintf(name, sizeof name, "%s %s: %s", engine, route, sql);
+    bool makes = strncmp(sql, "TABLE", 5) == 0;
+    run(&a, sql, false);
+    run(&b, sql, true);
+    n_bulk += strstr(warplite_reason(b.db), " in bulk") != NULL;
+    n_live += strstr(warplite_reason(b.db), " one by one") != NULL;
+    if (!rows_same(&b.r, &a.r, false, why, sizeof why)) {
+      tap_bad(name, "%s (%s)", why, warplite_reason(b.db));
+      continue;
+    }
+    if ((makes || same_state(&a, &b, name)) && same_tables(&a, &b, name)) tap_ok(name);
+  }
+  snprintf(name, sizeof name, "%s %s: some in bulk, some row by row", engine, route);
+  CHECK(name, n_bulk >= 6 && n_live >= 20);
+  rows_free(&a.r);
+  rows_free(&b.r);
+  sqlite3_close(a.db);
+  CHECK("the connection closes", sqlite3_close(b.db) == SQLITE_OK);
+}
+
+int main(int argc, char **argv) {
+  bool any = false;
+  for (int i = 1; i + 1 < argc; i++) {
+    if (strcmp(argv[i], "--engine")) continue;
+    test(argv[++i], "always");
+    any = true;
+  }
+  if (!any) {
+    test("cpu", "always");
+    test("cpu", "cost");
+    test("sqlite", "always");
+  }
+  return tap_done();
+}

@@ -193,6 +193,20 @@ static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_st
   return sqlite3_prepare_v2(db, sql, n_bytes, out, tail);
 }
 
+/*
+** Preparing reads: to count rows, to know a table's shape. Where such a read meets an error of the
+** disk inside a transaction, SQLite rolls the transaction back. The statement must not run then, as
+** if nothing were the matter and on its own.
+*/
+static int still_inside(sqlite3 *db, sqlite3_stmt **stmt) {
+  if (!sqlite3_get_autocommit(db)) return SQLITE_OK;
+  sqlite3_finalize(*stmt);
+  *stmt = NULL;
+  return wl_fail_prepare(wl_conn_find(db),
+                         "the transaction was rolled back by an error of the disk "
+                         "while the statement was prepared");
+}
+
 int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                      const char **pzTail) {
   const char *tail = NULL;
@@ -209,6 +223,7 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
     sqlite3_mutex_leave(m);
     return st;
   }
+  bool inside = !sqlite3_get_autocommit(db);
   int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
   bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;
   if (refused)
@@ -227,6 +242,7 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
       *ppStmt = NULL;
     }
   }
+  if (inside && rc == SQLITE_OK && wl_conn_find(db)) rc = still_inside(db, ppStmt);
   sqlite3_mutex_leave(m);
   return rc;
 }

@@ -231,6 +231,10 @@ wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
 
 wl_status wl_tablets_rename(wl_tablets *t, const char *name, wl_error *err) {
   wl_status rc = WL_OK;
+  for (int i = 0; i < t->n_cols; i++) /* the column of commands goes by the table's name */
+    if (sqlite3_stricmp(t->decl->cols[i].name, name) == 0)
+      return wl_fail(err, WL_ERROR,
+                     "a column of a tablet table cannot be named as the table: %.100s", name);
   char *copy = wl_mem_strdup(name);
   if (!copy) return wl_nomem(err);
   wl_tablets_quiet(t);

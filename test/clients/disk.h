@@ -449,7 +449,8 @@ static bool disk_save(const char *name, const char *path) {
     if (f->exists != f->synced_exists && !rng_chance(&disk.r, disk.keep)) continue;
     disk_apply(f, true);
     FILE *out = fopen(to, "wb");
-    ok = ok && out && fwrite(f->safe, 1, (size_t)f->n_safe, out) == (size_t)f->n_safe;
+    size_t n = (size_t)f->n_safe;
+    ok = ok && out && (n == 0 || fwrite(f->safe, 1, n, out) == n);
     if (out) ok = fclose(out) == 0 && ok;
   }
   return ok;

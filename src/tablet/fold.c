@@ -221,6 +221,8 @@ wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) {
     i += n_new;
     if (more && n_new && t->tablets[i - 1].n_rows < WL_TABLET_ROWS) i--;
   }
+  for (int k = 0; k < t->n_cols && !rc; k++)
+    if (k != t->decl->rowid_col) rc = wl_tablets_sort_dict(t, k, err);
   if (rc) t->stale = true;
   close_stages(in, t->n_cols + 1);
   close_stages(out, t->n_cols + 1);

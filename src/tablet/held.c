@@ -4,7 +4,8 @@
 **
 ** Invariants:
 ** 1. The cache has one hold on each of its segments; whoever reads one has another.
-** 2. A coded segment holds the dictionary it was read with; codes never change their meaning.
+** 2. A coded segment holds the dictionary it was read with. The same codes under another one (after
+**    a rollback, or when it was sorted) are another segment, though checksum and size agree.
 */
 #include "base/mem.h"
 #include "tablet/table_impl.h"
@@ -111,6 +112,10 @@ wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **ou
   wl_held_segment **at = held_slot(t, sum, col), *h = *at;
   *out = NULL;
   while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows)) h = h->next;
+  if (h && h->coded && h->dict != t->dicts[col]) {
+    forget(t, h);
+    h = NULL;
+  }
   if (h) {
     unlink_use(t, h);
     link_use(t, h);

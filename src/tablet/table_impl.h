@@ -175,6 +175,8 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
                             wl_i32 n, wl_u32 *codes, bool *fits, wl_error *err) WL_MUST;
 /* Takes a column's dictionary away; no segment refers to it any more. */
 wl_status wl_tablets_dict_clear(wl_tablets *t, int col, wl_error *err) WL_MUST;
+/* Puts a dictionary in order; see sortdict.c. */
+wl_status wl_tablets_sort_dict(wl_tablets *t, int col, wl_error *err) WL_MUST;
 /* Compares what is in memory with t_dict, and forgets what differs. */
 wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) WL_MUST;
 

@@ -117,8 +117,9 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
     if (!integer) return WL_OK;
   }
   if (d->rowid_col >= 0) r->row[d->rowid_col] = wl_int(rowid);
-  if (how == WL_CONFLICT_REPLACE) rc = wl_row_defaults(t, r->row, err);
-  if (!rc) rc = wl_row_check(t, r->row, rowid, &v, err);
+  bool replace = how == WL_CONFLICT_REPLACE;
+  if (replace) rc = wl_row_defaults(t, r->row, err);
+  if (!rc) rc = wl_row_check(t, r->row, rowid, replace, &v, err);
   while (!rc && !v.code) {
     rc = wl_row_conflict(t, r->row, rowid, &old, &v, err);
     if (rc || !v.code) break;
@@ -165,8 +166,9 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
     return WL_OK;
   }
   if (m->decl->rowid_col >= 0) r->row[m->decl->rowid_col] = wl_int(rowid);
-  if (how == WL_CONFLICT_REPLACE) rc = wl_row_defaults(t, r->row, err);
-  if (!rc) rc = wl_row_check(t, r->row, rowid, &v, err);
+  bool replace = how == WL_CONFLICT_REPLACE;
+  if (replace) rc = wl_row_defaults(t, r->row, err);
+  if (!rc) rc = wl_row_check(t, r->row, rowid, replace, &v, err);
   bool skip = false, again = true;
   if (!rc && v.code) {
     rc = meet(r, how, &v, &skip, &again, err);

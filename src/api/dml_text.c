@@ -293,14 +293,19 @@ static int returned_column(const wl_change *m, const wl_expr *e) {
 
 /*
 ** A whole number in a REAL column comes out of RETURNING as an integer in SQLite where the row was
-** inserted or updated, which our INSERT repeats by itself, but as a real where it was deleted.
+** inserted or updated, which our INSERT repeats by itself, but as a real where it was deleted: out
+** of wl_real() it is one.
 */
 static void put_deleted(sqlite3_str *s, const wl_change *m, int col) {
   const wl_decl_column *c = &m->decl->cols[col];
-  if (c->affinity == 'E')
-    sqlite3_str_appendf(s, "CASE typeof(\"%w\") WHEN 'real' THEN \"%w\"*1.0 ELSE \"%w\" END AS ",
-                        c->name, c->name, c->name);
+  if (c->affinity == 'E') sqlite3_str_appendf(s, "wl_real(\"%w\") AS ", c->name);
   sqlite3_str_appendf(s, "\"%w\"", c->name);
+}
+
+static bool has_real(const wl_change *m) {
+  for (int i = 0; i < m->decl->n_cols; i++)
+    if (m->decl->cols[i].affinity == 'E') return true;
+  return false;
 }
 
 static void put_returned(sqlite3_str *s, const wl_change *m, const wl_result_col *c) {
@@ -319,10 +324,16 @@ static void put_returned(sqlite3_str *s, const wl_change *m, const wl_result_col
   } else if (deleted && col >= 0 && !c->expr->table && !c->alias) {
     put_deleted(s, m, col);
   } else {
+    bool plain = c->expr->kind == WL_E_NAME && !(col >= 0 && (c->alias || c->expr->table));
+    bool real = deleted && !plain && has_real(m);
+    if (real) sqlite3_str_appendall(s, "wl_real(");
     put_expr(s, m, c->expr, false);
+    if (real) sqlite3_str_appendall(s, ")");
     if (c->alias)
       sqlite3_str_appendf(s, " AS \"%w\"", c->alias);
-    else if (has_params(d, c->expr)) /* it is called as it was written */
+    else if (real && col >= 0)
+      sqlite3_str_appendf(s, " AS \"%w\"", m->decl->cols[col].name);
+    else if (real || has_params(d, c->expr)) /* it is called as it was written */
       sqlite3_str_appendf(s, " AS \"%.*w\"", (int)(c->expr->end - c->expr->pos),
                           m->sql + c->expr->pos);
     else if (c->expr->kind == WL_E_NAME && col < 0 && m->decl->rowid_col >= 0 &&

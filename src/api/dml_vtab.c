@@ -325,7 +325,20 @@ wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) {
   return WL_OK;
 }
 
+/* wl_real(x): x; but what SQLite has as the integer that it writes for a whole real is the real. */
+static void as_real(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  (void)n;
+  if (sqlite3_value_type(args[0]) == SQLITE_FLOAT)
+    sqlite3_result_double(ctx, sqlite3_value_double(args[0]));
+  else
+    sqlite3_result_value(ctx, args[0]);
+}
+
 int wl_dml_register(wl_conn *c) {
   int rc = make_module(c, "wl_dml", -1);
+  if (!rc)
+    rc = sqlite3_create_function_v2(c->db, "wl_real", 1,
+                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                    as_real, NULL, NULL, NULL);
   return rc ? rc : sqlite3_create_module_v2(c->db, "wl_rowids", &list_module, NULL, NULL);
 }

@@ -46,7 +46,19 @@ wl_status wl_row_defaults(wl_tablets *t, wl_val *values, wl_error *err) {
   return rc;
 }
 
-wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, wl_violation *out,
+/* The first NOT NULL column that has a NULL, or -1. Where defaults have taken the place of NULLs,
+** those that cannot have got one come first. */
+static int first_null(const wl_tablets *t, const wl_val *values, bool replace) {
+  const wl_decl *d = t->decl;
+  for (int pass = replace ? 0 : 1; pass < 2; pass++)
+    for (int i = 0; i < t->n_cols; i++)
+      if (d->cols[i].not_null && i != d->rowid_col && values[i].t == WL_T_NULL &&
+          (pass || !d->cols[i].dflt))
+        return i;
+  return -1;
+}
+
+wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, bool replace, wl_violation *out,
                        wl_error *err) {
   const wl_decl *d = t->decl;
   memset(out, 0, sizeof *out);
@@ -60,11 +72,11 @@ wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, wl_violation
     if (i != d->rowid_col)
       values[i] = wl_store_affinity(&t->values, d->cols[i].affinity, values[i]);
   if (t->fault) return wl_nomem(err);
-  for (int i = 0; i < t->n_cols; i++) {
-    if (!d->cols[i].not_null || i == d->rowid_col || values[i].t != WL_T_NULL) continue;
+  int null = first_null(t, values, replace);
+  if (null >= 0) {
     out->code = SQLITE_CONSTRAINT_NOTNULL;
     sqlite3_snprintf((int)sizeof out->text, out->text, "NOT NULL constraint failed: %s.%s", t->name,
-                     d->cols[i].name);
+                     d->cols[null].name);
     return WL_OK;
   }
   int broken;

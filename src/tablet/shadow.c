@@ -9,7 +9,7 @@ typedef struct shadow_table {
 } shadow_table;
 
 static const shadow_table shadows[] = {
-    {"info", "k TEXT PRIMARY KEY, v) WITHOUT ROWID"},
+    {"info", ""}, /* made with its rows: see wl_tablets_create */
     {"tablet", "id INTEGER PRIMARY KEY, lo INTEGER, hi INTEGER, n_rows INTEGER, n_dead INTEGER,"
                " head BLOB, dead BLOB, sum INTEGER)"},
     {"segment", "id INTEGER PRIMARY KEY, data BLOB)"},
@@ -31,10 +31,13 @@ bool wl_tablets_shadow_name(const char *suffix) {
 /* How each statement begins, up to the table's suffix, and how it goes on. */
 static const char *const texts[WL_SH_N][3] = {
     [WL_SH_INFO_GET] = {"SELECT v FROM", "info", "WHERE k = ?1"},
-    [WL_SH_INFO_SET] = {"REPLACE INTO", "info", "VALUES(?1, ?2)"},
+    [WL_SH_INFO_SET] = {"UPDATE", "info", "SET v = ?2 WHERE k = ?1"},
+    [WL_SH_INFO_ADD] = {"INSERT INTO", "info", "VALUES(?1, ?2)"},
     [WL_SH_RECOUNT] = {"REPLACE INTO", "info",
-                       "SELECT ?1, ?2 FROM (WITH RECURSIVE n(i) AS (SELECT 1 WHERE ?3 > 0 UNION "
+                       "(rowid, k, v) SELECT ?4, ?1, ?2 FROM (WITH RECURSIVE n(i) AS (SELECT 1 "
+                       "WHERE ?3 > 0 UNION "
                        "ALL SELECT i + 1 FROM n WHERE i < ?3) SELECT i FROM n)"},
+    [WL_SH_INFO_PLACE] = {"SELECT rowid FROM", "info", "WHERE k = ?1"},
     [WL_SH_TABLETS] = {"SELECT id, lo, hi, n_rows, n_dead, head, dead, sum FROM", "tablet",
                        "ORDER BY lo"},
     [WL_SH_TABLET_PUT] = {"REPLACE INTO", "tablet", "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
@@ -180,10 +183,20 @@ static wl_status exec(wl_tablets *t, char *sql, wl_error *err) {
   return rc ? wl_tablets_error(t, rc, err) : WL_OK;
 }
 
+/* With its rows in one statement, which changes() does not count. */
+static wl_status create_info(wl_tablets *t, wl_error *err) {
+  sqlite3_randomness((int)sizeof t->id, &t->id);
+  return exec(t,
+              sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_info\" AS SELECT 'format' AS k, %d AS v"
+                              " UNION ALL SELECT 'state', random() UNION ALL SELECT 'id', %lld",
+                              t->schema, t->name, WL_FORMAT, t->id),
+              err);
+}
+
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
   static const char *const colls[] = {"BINARY", "NOCASE", "RTRIM"};
-  wl_status rc = WL_OK;
-  for (int i = 0; i < N_SHADOWS && !rc; i++) {
+  wl_status rc = create_info(t, err);
+  for (int i = 1; i < N_SHADOWS && !rc; i++) {
     sqlite3_str *s = sqlite3_str_new(t->db);
     sqlite3_str_appendf(s, "CREATE TABLE \"%w\".\"%w_%s\"(", t->schema, t->name, shadows[i].suffix);
     if (shadows[i].columns) {
@@ -206,12 +219,6 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
     sqlite3_str_appendall(s, ")) WITHOUT ROWID");
     rc = exec(t, sqlite3_str_finish(s), err);
   }
-  if (!rc)
-    rc = exec(t,
-              sqlite3_mprintf("INSERT INTO \"%w\".\"%w_info\" VALUES('format', %d),"
-                              " ('state', random())",
-                              t->schema, t->name, WL_FORMAT),
-              err);
   return rc;
 }
 

@@ -80,24 +80,34 @@ wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *er
 
 /* ---- opening and closing */
 
-static wl_status read_format(wl_tablets *t, wl_error *err) {
+/* A number of t_info; 0: it is not there. */
+static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error *err) {
   sqlite3_stmt *s;
+  *out = 0;
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_GET, &s, err);
   if (rc) return rc;
-  sqlite3_bind_text(s, 1, "format", -1, SQLITE_STATIC);
+  sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
   int st = sqlite3_step(s);
-  wl_i64 format = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-  if (st != SQLITE_ROW && st != SQLITE_DONE)
+  if (st == SQLITE_ROW)
+    *out = sqlite3_column_int64(s, 0);
+  else if (st != SQLITE_DONE)
     rc = wl_tablets_error(t, st, err);
-  else if (format > WL_FORMAT)
+  sqlite3_reset(s);
+  return rc;
+}
+
+static wl_status read_format(wl_tablets *t, wl_error *err) {
+  wl_i64 format;
+  wl_status rc = read_info(t, "format", &format, err);
+  if (rc) return rc;
+  if (format > WL_FORMAT)
     rc = wl_fail(err, WL_ERROR,
                  "table %.100s is of format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
   else if (format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
-  sqlite3_reset(s);
-  return rc;
+  return rc ? rc : read_info(t, "id", &t->id, err);
 }
 
 wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
@@ -331,7 +341,6 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
   if (rc) return rc;
-  if (which == WL_SH_INFO_GET) sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
   int st = sqlite3_step(s);
   *out = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
   if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
@@ -346,7 +355,7 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   if (st) return wl_tablets_error(t, st, err);
   bool known = t->loaded && !t->stale;
   if (known && version == t->data_version) return WL_OK;
-  wl_status rc = read_number(t, WL_SH_INFO_GET, &state, err);
+  wl_status rc = read_info(t, "state", &state, err);
   if (rc) return rc;
   if (known && !t->dirty && (wl_u64)state == t->state) {
     t->data_version = version;
@@ -371,15 +380,19 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
 ** may have taken it back: the file gets another state. Not when it is committed: changes() would
 ** be that of our own statement then. */
 static wl_status stamp(wl_tablets *t, wl_error *err) {
+  static const wl_shadow ways[] = {WL_SH_INFO_SET, WL_SH_INFO_ADD};
   sqlite3_stmt *s;
   wl_i64 state;
-  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
-  if (rc) return rc;
   sqlite3_randomness((int)sizeof state, &state);
-  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
-  sqlite3_bind_int64(s, 2, state);
-  rc = wl_tablets_run(t, s, err);
-  if (rc) return rc;
+  for (int k = 0; k < 2; k++) { /* added only where somebody has taken it away */
+    wl_status rc = wl_tablets_stmt(t, ways[k], &s, err);
+    if (rc) return rc;
+    sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, state);
+    rc = wl_tablets_run(t, s, err);
+    if (rc) return rc;
+    if (sqlite3_changes(t->db)) break;
+  }
   t->state = (wl_u64)state;
   t->stamped = true;
   return WL_OK;
@@ -394,17 +407,48 @@ wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
 /* Makes changes() n again: a statement of ours that changes so many rows. */
 static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
   sqlite3_stmt *s;
+  wl_i64 place = 0;
   if (sqlite3_changes64(t->db) == n) return WL_OK;
-  wl_status rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_PLACE, &s, err);
   if (rc) return rc;
+  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  if (sqlite3_step(s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
+  sqlite3_reset(s);
+  rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_int64(s, 4, place);
   sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
   sqlite3_bind_int64(s, 2, (wl_i64)t->state);
   sqlite3_bind_int64(s, 3, n);
   return wl_tablets_run(t, s, err);
 }
 
+/*
+** Whether the shadow tables of this name are still this object's. SQLite ends the transaction of
+** every object that took part in it: also of one whose CREATE, or RENAME, was rolled back, so that
+** the tables are another's or are not there, and of one that another has come after, because the
+** schema was read again.
+*/
+static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
+  wl_i64 id;
+  *out = false;
+  if (wl_tablets_find(t->db, t->schema, t->name) != t) return WL_OK;
+  char *info = sqlite3_mprintf("%s_info", t->name);
+  int st = info ? sqlite3_table_column_metadata(t->db, t->schema, info, NULL, NULL, NULL, NULL,
+                                                NULL, NULL)
+                : SQLITE_NOMEM;
+  sqlite3_free(info);
+  if (st) return st == SQLITE_ERROR ? WL_OK : wl_tablets_error(t, st, err);
+  wl_status rc = read_info(t, "id", &id, err);
+  *out = !rc && id == t->id;
+  return rc;
+}
+
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
+  bool owner = false;
   if (!t->dirty) return WL_OK;
+  wl_status st = is_owner(t, &owner, err);
+  if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
   wl_status rc = wl_tablets_refresh(t, err);
   if (rc || (t->n_delta < FOLD_AT && t->n_gone < FOLD_AT)) return rc;

@@ -14,6 +14,8 @@ enum { WL_FORMAT = 1 }; /* the version that is written, and the newest that is r
 typedef enum wl_shadow {
   WL_SH_INFO_GET,
   WL_SH_INFO_SET,
+  WL_SH_INFO_ADD,
+  WL_SH_INFO_PLACE,
   WL_SH_RECOUNT, /* sets as INFO_SET does, but so many times, for changes() */
   WL_SH_TABLETS,
   WL_SH_TABLET_PUT,
@@ -86,6 +88,7 @@ struct wl_tablets {
 
   wl_tablet *tablets;
   int n_tablets, size_tablets;
+  wl_i64 id;      /* t_info's: no other table has it, not even one of the same name */
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */

@@ -673,7 +673,7 @@ static int write_row(table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqli
   for (int i = 0; i < t->n_cols; i++)
     values[i] = i == alias ? wl_int(rowid) : wl_sqlite_val(args[i]);
   if (!rc && (!old || policy == SQLITE_REPLACE)) rc = wl_row_defaults(t, values, &err);
-  if (!rc) rc = wl_row_check(t, values, rowid, &x, &err);
+  if (!rc) rc = wl_row_check(t, values, rowid, policy == SQLITE_REPLACE, &x, &err);
   if (!rc && !x.code) {
     if (policy == SQLITE_REPLACE)
       rc = make_way(t, values, rowid, old, &err);

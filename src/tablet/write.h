@@ -29,8 +29,9 @@ wl_status wl_row_find_key(wl_tablets *t, int key, const wl_val *values, wl_i64 r
                           wl_i64 *out, wl_error *err) WL_MUST;
 
 /* Brings values[0..n_cols) to the columns' affinities (new text lives in the table's scratch, until
-** wl_row_begin), then NOT NULL, then CHECK. The rowid's column is not looked at here. */
-wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, wl_violation *out,
+** wl_row_begin), then NOT NULL, then CHECK. The rowid's column is not looked at here. replace: the
+** statement says OR REPLACE, which looks at NOT NULL columns in another order. */
+wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, bool replace, wl_violation *out,
                        wl_error *err) WL_MUST;
 /* NOT NULL columns whose value is NULL get their default, as OR REPLACE has it. Before _check. */
 wl_status wl_row_defaults(wl_tablets *t, wl_val *values, wl_error *err) WL_MUST;

@@ -32,6 +32,18 @@ wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
   return t;
 }
 
+void wl_tablets_alone(wl_tablets *t) {
+  pthread_mutex_lock(&lock);
+  for (wl_tablets *o = open_tables; o; o = o->next) {
+    if (o == t || o->db != t->db || sqlite3_stricmp(o->schema, t->schema) != 0 ||
+        sqlite3_stricmp(o->name, t->name) != 0)
+      continue;
+    o->due = false;
+    o->stale = true;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 void wl_tablets_set_name(wl_tablets *t, char *name) {
   pthread_mutex_lock(&lock);
   wl_mem_free(t->name);
@@ -137,6 +149,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     wl_tablets_close(t);
     return rc;
   }
+  wl_tablets_alone(t);
   pthread_mutex_lock(&lock);
   t->next = open_tables;
   open_tables = t;
@@ -399,7 +412,7 @@ static wl_status stamp(wl_tablets *t, wl_error *err) {
 }
 
 wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
-  t->dirty = true;
+  t->dirty = t->due = true;
   t->version = new_version();
   return t->stamped ? WL_OK : stamp(t, err);
 }
@@ -446,7 +459,7 @@ static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
 
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
   bool owner = false;
-  if (!t->dirty) return WL_OK;
+  if (!t->dirty || !t->due) return WL_OK;
   wl_status st = is_owner(t, &owner, err);
   if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
@@ -458,7 +471,7 @@ wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
 
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
-  t->stamped = false;
+  t->stamped = t->due = false;
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -469,7 +482,7 @@ void wl_tablets_committed(wl_tablets *t) {
 
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
-  t->stamped = false;
+  t->stamped = t->due = false;
   if (all) t->dirty = false;
 }
 

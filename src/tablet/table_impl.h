@@ -92,6 +92,7 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
+  bool due;     /* a commit is to look whether there is something to fold: see wl_tablets_alone */
   /* While the version is top_version, top is the largest rowid; and made was one more than the
   ** largest when the version was made_version. */
   wl_i64 top, made;
@@ -120,6 +121,10 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
 void wl_tablets_close(wl_tablets *t);
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) WL_MUST; /* the shadow tables */
 void wl_tablets_set_name(wl_tablets *t, char *name);               /* takes it */
+/* When SQLite reads its schema again inside a transaction (ALTER TABLE, ROLLBACK TO over a change
+** of it), a table that was written is opened a second time, and the first one still hears of the
+** commit. It must not fold then: t, the latest, does, or it is a table that is there no more. */
+void wl_tablets_alone(wl_tablets *t);
 void wl_held_clear(wl_tablets *t);
 void wl_tablets_quiet(wl_tablets *t); /* finalizes the statements; they come back */
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) WL_MUST; /* drops the shadow tables */

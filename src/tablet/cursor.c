@@ -49,32 +49,27 @@ static wl_u64 text_prefix(wl_val v) {
   return p;
 }
 
+/* Whether a value between two may meet the bound. */
+static bool range_may(wl_val lo, wl_val hi, const wl_bound *b) {
+  int low = wl_cmp_val(lo, b->v, 0), high = wl_cmp_val(hi, b->v, 0);
+  switch (b->op) {
+  case '=': return low <= 0 && high >= 0;
+  case '<': return low < 0;
+  case 'l': return low <= 0;
+  case '>': return high > 0;
+  default: return high >= 0;
+  }
+}
+
 /* Whether a row of the zone may meet the bound. */
 static bool may_meet(const wl_zone *z, const wl_bound *b) {
   unsigned numbers = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
   unsigned mask = z->domain.mask;
   if (b->v.t == WL_T_INT || b->v.t == WL_T_REAL) {
     if (mask & ~(numbers | WL_M(WL_T_NULL))) return true; /* texts and blobs are above numbers */
-    bool some = false;
-    if (mask & WL_M(WL_T_INT)) {
-      int lo = wl_cmp_val(wl_int(z->domain.lo), b->v, 0),
-          hi = wl_cmp_val(wl_int(z->domain.hi), b->v, 0);
-      some |= b->op == '='   ? lo <= 0 && hi >= 0
-              : b->op == '<' ? lo < 0
-              : b->op == 'l' ? lo <= 0
-              : b->op == '>' ? hi > 0
-                             : hi >= 0;
-    }
-    if (mask & WL_M(WL_T_REAL)) {
-      int lo = wl_cmp_val(wl_real(z->domain.flo), b->v, 0),
-          hi = wl_cmp_val(wl_real(z->domain.fhi), b->v, 0);
-      some |= b->op == '='   ? lo <= 0 && hi >= 0
-              : b->op == '<' ? lo < 0
-              : b->op == 'l' ? lo <= 0
-              : b->op == '>' ? hi > 0
-                             : hi >= 0;
-    }
-    return some;
+    if (mask & WL_M(WL_T_INT) && range_may(wl_int(z->domain.lo), wl_int(z->domain.hi), b))
+      return true;
+    return mask & WL_M(WL_T_REAL) && range_may(wl_real(z->domain.flo), wl_real(z->domain.fhi), b);
   }
   if (b->v.t == WL_T_TEXT) {
     if (mask & ~(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL))) return true;
@@ -208,6 +203,7 @@ static wl_status advance(wl_rows *r, wl_error *err) {
     r->in_delta = false;
     r->at_tablet = r->tablet;
     r->at_slot = r->slot;
+    r->at_layout = r->layout;
     return WL_OK;
   }
 }
@@ -252,14 +248,33 @@ wl_status wl_rows_next(wl_rows *r, wl_error *err) {
   return rc ? rc : advance(r, err);
 }
 
+/* Looks for the row of a tablet it stands on once more: tablets have moved. */
+static wl_status find_again(wl_rows *r, wl_error *err) {
+  wl_tablets *t = r->t;
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (rc || r->at_layout == t->layout) return rc;
+  drop_held(r); /* r->layout is not that of t either: the next row is sought as well */
+  r->at_slot = -1;
+  r->at_layout = t->layout;
+  r->at_tablet = wl_tablets_place(t, r->rowid);
+  if (r->at_tablet < 0) return WL_OK;
+  rc = wl_tablets_slot(t, r->at_tablet, r->rowid, &r->at_slot, err);
+  if (!rc && r->at_slot >= 0 && wl_tablet_is_dead(&t->tablets[r->at_tablet], r->at_slot))
+    r->at_slot = -1;
+  return rc;
+}
+
 wl_status wl_rows_value(wl_rows *r, int col, wl_val *out, wl_error *err) {
   wl_status rc = WL_OK;
+  *out = wl_null();
   if (col == r->t->decl->rowid_col || col == r->t->n_cols) {
     *out = wl_int(r->rowid);
   } else if (r->in_delta) {
     *out = wl_sqlite_column(r->delta, col + 1);
   } else {
     /* settle() has not gone on since: held segments are of the tablet it stands in */
+    if (r->t->stale || r->at_layout != r->t->layout) rc = find_again(r, err);
+    if (rc || r->at_slot < 0) return rc;
     if (!r->held[col]) rc = wl_tablets_segment(r->t, r->at_tablet, col, &r->held[col], err);
     if (!rc) *out = wl_held_value(r->held[col], r->at_slot);
   }

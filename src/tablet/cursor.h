@@ -5,7 +5,8 @@
 ** Invariants:
 ** 1. A constraint only ever leaves out rows that cannot meet it; SQLite tests every row again.
 ** 2. Tablets that move under an open cursor (a write through the same connection) make it look
-**    for its place again, behind the row it stands on.
+**    for its place again: that of the row it stands on where a value is asked for, else behind it.
+**    A row that is gone by then has no values, as SQLite's own cursors have it.
 */
 #ifndef WL_CURSOR_H
 #define WL_CURSOR_H
@@ -35,8 +36,9 @@ typedef struct wl_rows {
   wl_i64 slot_rowid;
   wl_held_segment *rowids;
   wl_held_segment **held; /* … of this tablet; [n_cols] */
-  int at_tablet;          /* the row it stands on */
-  wl_i32 at_slot;
+  int at_tablet;          /* the row it stands on … */
+  wl_i32 at_slot;         /* … or -1: it is gone … */
+  wl_u64 at_layout;       /* … while tablets lie so */
   sqlite3_stmt *delta, *gone;
   wl_u32 epoch; /* of these two */
   bool has_delta, has_gone, delta_used;

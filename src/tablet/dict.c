@@ -111,7 +111,7 @@ static wl_status read_dict(wl_tablets *t, int col, wl_dict_box *b, wl_error *err
   sqlite3_stmt *s;
   int st = SQLITE_DONE;
   b->d.sorted = true;
-  b->d.id = new_id();
+  b->d.id = b->d.first_id = new_id();
   wl_status rc = wl_tablets_stmt(t, WL_SH_DICT_GET, &s, err);
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, (wl_i64)col << PART_BITS);

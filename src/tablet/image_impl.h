@@ -25,7 +25,7 @@ typedef struct wl_image_tablet {
 /* What a column's segments were made from. */
 typedef struct wl_origin {
   wl_column *column; /* of the image before: held. Of this image the caller has it */
-  wl_u64 *keys;      /* [n] of the blobs of each segment; 0: rows were merged */
+  wl_u64 *keys;      /* [n] of the blobs of each segment and what they mean; 0: rows were merged */
   int n;
   wl_u64 dict;  /* the file's dictionary that its own has just the texts of; 0: there is none */
   wl_u32 *map;  /* codes of the file to its own; NULL: they are the same … */

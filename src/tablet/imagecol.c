@@ -264,6 +264,8 @@ static void make_keys(const wl_image_job *j, wl_making_col *m) {
       const wl_zone *z = wl_image_zone(j, m, p);
       XXH3_64bits_update(&h, &z->sum, sizeof z->sum);
       XXH3_64bits_update(&h, &z->n_bytes, sizeof z->n_bytes);
+      if (z->coded && m->file) /* the same codes may be other texts, once they are spelled */
+        XXH3_64bits_update(&h, &m->file->first_id, sizeof m->file->first_id);
     }
     m->keys[k] = at->merged ? 0 : XXH3_64bits_digest(&h) | 1;
   }
@@ -315,8 +317,9 @@ static wl_status open_column(wl_image_job *j, wl_making_col *m, int col, wl_erro
   m->keys = wl_mem_zalloc(n * sizeof *m->keys);
   m->merged = wl_mem_zalloc(((size_t)im->n_parts + 1) * sizeof *m->merged);
   if (!m->segments || !m->keys || !m->merged) return wl_nomem(err);
-  make_keys(j, m);
-  return m->col == d->n_cols ? WL_OK : wl_tablets_dict(j->t, m->col, &m->file, err);
+  wl_status rc = m->col == d->n_cols ? WL_OK : wl_tablets_dict(j->t, m->col, &m->file, err);
+  if (!rc) make_keys(j, m);
+  return rc;
 }
 
 static void close_column(const wl_image_job *j, wl_making_col *m) {

@@ -77,14 +77,15 @@ void wl_tablets_done_blob(wl_tablets *t);
 
 /* The dictionary of a column as the file has it: codes in the order in which texts came. NULL: it
 ** has none. sorted: they rise, so code order is text order. Borrowed until the next write or
-** refresh; its identity is id, which changes when it grows. */
+** refresh; its identity is id, which changes when it grows. Codes mean the same texts as long as
+** first_id is the same. */
 typedef struct wl_file_dict {
   wl_i32 n;
   wl_u64 *places;
   wl_u8 *heap;
   size_t n_heap;
   bool sorted;
-  wl_u64 id;
+  wl_u64 id, first_id;
 } wl_file_dict;
 wl_status wl_tablets_dict(wl_tablets *t, int col, const wl_file_dict **out, wl_error *err) WL_MUST;
 

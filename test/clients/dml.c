@@ -119,6 +119,17 @@ static const char *const statements[] = {
     "INSERT INTO w SELECT id, a, b, c FROM w",
     "INSERT OR REPLACE INTO w SELECT id, a + 1, b, c FROM w WHERE id < 6000",
     "DELETE FROM w",
+    /* a rollback takes codes back, which other texts take then; beside texts without codes, too */
+    "BEGIN",
+    "INSERT INTO w SELECT i, i, 'old' || (i % 3), 0 FROM g",
+    "ROLLBACK",
+    "INSERT INTO w SELECT i, i, 'new' || (i % 3), 0 FROM g",
+    "INSERT INTO w SELECT i + 100000, i, 'k' || i, 0 FROM g",
+    "BEGIN",
+    "INSERT INTO w SELECT i + 200000, i, 'past' || (i % 3), 0 FROM g",
+    "ROLLBACK",
+    "INSERT INTO w SELECT i + 200000, i, 'next' || (i % 3), 0 FROM g",
+    "DELETE FROM w",
     "TABLE v(a INT CHECK(a < 1000000), b TEXT COLLATE NOCASE UNIQUE, CONSTRAINT pos CHECK(a >= 0))",
     "INSERT INTO v SELECT i, 'k' || i FROM g",
     "UPDATE v SET a = a + 990000",
@@ -329,6 +340,38 @@ static void test_interface(void) {
   CHECK("closes", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* Tablets that go while a statement stands on a row of one of them. */
+static void test_moving(void) {
+  static const char *const moves[] = {"INSERT INTO t(t) VALUES('optimize')",
+                                      "DELETE FROM t WHERE a < 190000",
+                                      "DELETE FROM t WHERE a > 190000"};
+  for (int k = 0; k < 3; k++) {
+    sqlite3 *db = NULL;
+    sqlite3_stmt *s = NULL;
+    rows r = {0};
+    if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) abort();
+    rows_query(&r, db, warplite_prepare, "CREATE VIRTUAL TABLE t USING tablet(a, b TEXT)");
+    rows_query(&r, db, warplite_prepare,
+               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
+               "INSERT INTO t SELECT i, 'b' || i FROM n");
+    rows_query(&r, db, warplite_prepare, "DELETE FROM t WHERE a % 2");
+    sqlite3_prepare_v2(db,
+                       "SELECT x, iif(x = 1, 'first', a || b) FROM t CROSS JOIN (SELECT 1 AS x "
+                       "UNION ALL SELECT 2) WHERE t.rowid >= 199000",
+                       -1, &s, NULL);
+    CHECK("stands on a row", sqlite3_step(s) == SQLITE_ROW);
+    rows_query(&r, db, warplite_prepare, moves[k]);
+    CHECK("they go", r.rc == SQLITE_DONE);
+    CHECK("the same row", sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) == 2);
+    const char *text = (const char *)sqlite3_column_text(s, 1);
+    CHECK("its values, or none", k == 2 ? !text : text && !strcmp(text, "199000b199000"));
+    CHECK("the next row", sqlite3_step(s) == (k == 2 ? SQLITE_DONE : SQLITE_ROW));
+    sqlite3_finalize(s);
+    rows_free(&r);
+    CHECK("closes after it", sqlite3_close(db) == SQLITE_OK);
+  }
+}
+
 int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i + 1 < argc; i++) {
@@ -341,6 +384,7 @@ int main(int argc, char **argv) {
     test("cpu", "cost");
     test("sqlite", "always");
     test_interface();
+    test_moving();
   }
   return tap_done();
 }

@@ -492,7 +492,7 @@ static wl_status update_wave(updating *u, int from, int n, int n_set, int n_thre
   if (!rc) wl_threads_run(n_threads, n_patches, patch_task, u);
   for (int i = 0; i < n_patches && !rc; i++) {
     patch *p = &u->patches[i];
-    const wl_tablet *a = &t->tablets[u->parts[p->part].tablet];
+    wl_tablet *a = &t->tablets[u->parts[p->part].tablet];
     if (p->status == WL_NOMEM)
       rc = wl_nomem(err);
     else if (p->status)

@@ -126,6 +126,7 @@ wl_status wl_put_drop(wl_tablets *t, int i, wl_error *err) {
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, a->id);
   rc = wl_tablets_run(t, s, err);
+  if (!rc) rc = wl_put_sum(t, a, 0, err);
   wl_mem_free(a->dead);
   wl_mem_free(a->zones);
   t->n_tablets--;

@@ -253,7 +253,18 @@ static void read_zone(const wl_u8 *p, wl_zone *z) {
   z->t_hi = get64(p + 64);
 }
 
-wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) {
+wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
+  if (rc) return rc;
+  t->sums += sum - a->sum;
+  a->sum = sum;
+  sqlite3_bind_text(s, 1, "tablets", -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, (wl_i64)t->sums);
+  return wl_tablets_run(t, s, err);
+}
+
+wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) {
   sqlite3_stmt *s;
   size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
   wl_u8 *head = wl_mem_alloc(n_head);
@@ -271,9 +282,11 @@ wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) {
       sqlite3_bind_blob64(s, 7, a->dead, (sqlite3_uint64)(a->n_rows + 7) / 8, SQLITE_STATIC);
     else
       sqlite3_bind_null(s, 7);
-    sqlite3_bind_int64(s, 8, (wl_i64)directory_sum(a, head, n_head));
+    wl_u64 sum = directory_sum(a, head, n_head);
+    sqlite3_bind_int64(s, 8, (wl_i64)sum);
     rc = wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
+    if (!rc) rc = wl_put_sum(t, a, sum, err);
   }
   wl_mem_free(head);
   return rc;
@@ -328,7 +341,9 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
     if (!a->dead) return wl_nomem(err);
     memcpy(a->dead, dead, n_dead);
   }
-  if (directory_sum(a, head, n_head) != (wl_u64)sqlite3_column_int64(s, 7))
+  a->sum = (wl_u64)sqlite3_column_int64(s, 7);
+  t->sums += a->sum;
+  if (directory_sum(a, head, n_head) != a->sum)
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row has another checksum");
   if (dead && bits_set(dead, n_dead) != a->n_dead)
     return wl_tablets_corrupt(t, -1, a->id, err, "its delete bitmap has another count");
@@ -342,11 +357,16 @@ static wl_status read_directory(wl_tablets *t, wl_error *err) {
   int st;
   wl_status rc = wl_tablets_stmt(t, WL_SH_TABLETS, &s, err);
   if (rc) return rc;
+  wl_i64 sums;
   free_directory(t);
   t->last_id = 0;
+  t->sums = 0;
   while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
   if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
+  if (!rc) rc = read_info(t, "tablets", &sums, err);
+  if (!rc && (wl_u64)sums != t->sums)
+    rc = wl_tablets_corrupt(t, -1, -1, err, "a tablet is missing, or is there once too often");
   return rc;
 }
 

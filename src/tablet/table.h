@@ -37,6 +37,7 @@ typedef struct wl_tablet {
   wl_i64 id;     /* in t_tablet; segments are id << 12 | column, the rowid's column is n_cols */
   wl_i64 lo, hi; /* rowids of its first and last row, live or dead */
   wl_i32 n_rows, n_dead;
+  wl_u64 sum;     /* of its directory row, as the file has it; 0: it has none yet */
   wl_u8 *dead;    /* bit r & 7 of byte r >> 3; NULL: none is */
   wl_zone *zones; /* [n_cols + 1], the rowid last */
 } wl_tablet;

@@ -90,6 +90,7 @@ struct wl_tablets {
   int n_tablets, size_tablets;
   wl_i64 id;      /* t_info's: no other table has it, not even one of the same name */
   wl_i64 last_id; /* of a tablet */
+  wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
   bool due;     /* a commit is to look whether there is something to fold: see wl_tablets_alone */
@@ -197,9 +198,11 @@ wl_status wl_put_recode(wl_segment *s, const wl_u32 *codes) WL_MUST;
 wl_status wl_put_blob(wl_tablets *t, wl_i64 id, int col, const wl_u8 *blob, const wl_zone *z,
                       wl_error *err) WL_MUST;
 /* Writes the directory row of tablet a. */
-wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) WL_MUST;
+wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) WL_MUST;
 /* A new tablet of staged rows (rowids in stages[n_cols]) at place i of the directory. */
 wl_status wl_put_stages(wl_tablets *t, int i, const wl_stage *stages, wl_error *err) WL_MUST;
+/* Notes that a directory row has another sum now, 0 for none. */
+wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) WL_MUST;
 /* Room for one more tablet at place i, empty. */
 wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) WL_MUST;
 /* Takes tablet i away, its segments too. */

@@ -10,8 +10,6 @@
 ** 1. Each change is made to a fresh copy of the file by a connection that knows nothing of tablet
 **    tables; the reader is another one, which has read the table before or has not.
 ** 2. Rows in t_delta and t_gone are plain rows of SQLite: to change them is to change the table.
-** 3. A tablet whose row of the directory is gone leaves its segments behind, which only the check
-**    sees: that one is not read.
 */
 #include <unistd.h>
 
@@ -162,7 +160,6 @@ typedef struct harm {
   bool segment;  /* the message must name column and tablet */
   bool harmless; /* nothing was changed after all */
   bool error;    /* an error of another kind than corruption may come */
-  bool unread;   /* only the check can see it */
   bool key;      /* as with an index of SQLite's, a look-up goes wrong and only the check sees it */
   bool at_open;  /* a connection that has the table open does not look again */
   char what[300];
@@ -292,7 +289,6 @@ static void hurt_directory(world *w, sqlite3 *db, harm *h) {
              hurt_blob(w, db, shadow, column, id, h));
   } else if (kind == 5) {
     do_sql(db, sqlite3_mprintf("DELETE FROM %s WHERE id=%lld", shadow, id));
-    h->unread = true;
     snprintf(h->what, sizeof h->what, "%s: tablet %lld is missing", t, (long long)id);
   } else if (kind == 6) {
     do_sql(db, sqlite3_mprintf("INSERT INTO %s SELECT id+70, lo, hi, n_rows, n_dead, head, dead, "
@@ -450,7 +446,7 @@ static void hurt_once(world *w) {
   sqlite3 *reader = before ? before : open_reader(w->file);
   if (before) strcat(h.what, " (after reading)");
   if (before) h.error = true; /* what another did to the schema may show as any error */
-  if (!h.unread) read_all(w, reader, &h);
+  read_all(w, reader, &h);
   if (!before || !h.at_open) check_all(w, reader, &h);
   /* writing where something is wrong may fail; it must not end the process */
   char *sql = sqlite3_mprintf("INSERT INTO %s(%s) VALUES('optimize')", tables[h.table].name,

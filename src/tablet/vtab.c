@@ -344,14 +344,17 @@ static int xclose(sqlite3_vtab_cursor *p) {
   return SQLITE_OK;
 }
 
-/* Narrows [*lo, *hi] to the integers that meet the constraint, as far as it is clear. */
+/* Narrows [*lo, *hi] to the integers that meet the constraint, as far as it is clear; of one by
+** equality SQLite looks at the first row alone. */
 static void narrow(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
   int type = sqlite3_value_numeric_type(v);
-  if (type == SQLITE_NULL) {
+  double r = type == SQLITE_FLOAT ? sqlite3_value_double(v) : 0;
+  bool whole = r >= -9223372036854775808.0 && r < 9223372036854775808.0 && (double)(wl_i64)r == r;
+  if (type == SQLITE_NULL || (op == '=' && (!whole || type >= SQLITE_TEXT))) {
     *lo = 1;
     *hi = 0;
-  } else if (type == SQLITE_INTEGER) {
-    wl_i64 x = sqlite3_value_int64(v);
+  } else if (type == SQLITE_INTEGER || (op == '=' && type == SQLITE_FLOAT)) {
+    wl_i64 x = type == SQLITE_FLOAT ? (wl_i64)r : sqlite3_value_int64(v);
     bool below = op == '<' && x == WL_I64_MIN, above = op == '>' && x == WL_I64_MAX;
     if (below || above) {
       *lo = 1;
@@ -363,10 +366,10 @@ static void narrow(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
     if (op != '<' && op != 'l' && x > *lo) *lo = x;
     if (op != '>' && op != 'g' && x < *hi) *hi = x;
   } else if (type == SQLITE_FLOAT) {
-    double x = sqlite3_value_double(v); /* what is near its ends is looked at and tested */
-    if (x <= -9.2e18 || x >= 9.2e18) return;
-    if (op != '<' && op != 'l' && (wl_i64)x - 1 > *lo) *lo = (wl_i64)x - 1;
-    if (op != '>' && op != 'g' && (wl_i64)x + 1 < *hi) *hi = (wl_i64)x + 1;
+    /* what is near its ends is looked at and tested */
+    if (r <= -9.2e18 || r >= 9.2e18) return;
+    if (op != '<' && op != 'l' && (wl_i64)r - 1 > *lo) *lo = (wl_i64)r - 1;
+    if (op != '>' && op != 'g' && (wl_i64)r + 1 < *hi) *hi = (wl_i64)r + 1;
   }
 }
 

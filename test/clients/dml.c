@@ -153,6 +153,13 @@ static const char *const statements[] = {
     "DELETE FROM n WHERE x < 14 RETURNING coalesce(z, rowid), z, n.z, z AS r, (z), n.z AS q, "
     "CASE WHEN z THEN z END, max(z, 1), x, n.x, x + 1, (SELECT z)",
     "DELETE FROM n RETURNING *, -z, z || '', nullif(z, 1) AS u, typeof(z)",
+    "INSERT INTO n VALUES(1, 2, 3), (2, 3, 4), (3, 4, 5)",
+    "UPDATE n SET x = x + 10 WHERE rowid = '3.'",
+    "UPDATE n SET x = x + 10 WHERE rowid = 2.0",
+    "UPDATE n SET x = x + 10 WHERE rowid = 2.5",
+    "UPDATE n SET x = x + 10 WHERE rowid = '2x'",
+    "UPDATE n SET x = x + 10 WHERE rowid = 1e19",
+    "DELETE FROM n WHERE rowid = '3.0'",
     /* a table that is made anew in a transaction, and is not after all */
     "BEGIN",
     "INSERT INTO n VALUES(1, 2, 3)",

@@ -265,15 +265,3 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
   wl_mem_free(new_places);
   return rc;
 }
-
-wl_status wl_tablets_dict_clear(wl_tablets *t, int col, wl_error *err) {
-  sqlite3_stmt *s;
-  wl_status rc = wl_tablets_stmt(t, WL_SH_DICT_CLEAR, &s, err);
-  if (rc) return rc;
-  sqlite3_bind_int64(s, 1, (wl_i64)col << PART_BITS);
-  sqlite3_bind_int64(s, 2, ((wl_i64)col << PART_BITS) + (1 << PART_BITS) - 1);
-  rc = wl_tablets_run(t, s, err);
-  wl_dict_box_drop(t->dicts[col]);
-  t->dicts[col] = NULL;
-  return rc;
-}

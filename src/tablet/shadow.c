@@ -45,7 +45,6 @@ static const char *const texts[WL_SH_N][3] = {
     [WL_SH_DICT_LIST] = {"SELECT id, sum FROM", "dict", "ORDER BY id"},
     [WL_SH_DICT_GET] = {"SELECT sum, data FROM", "dict", "WHERE id BETWEEN ?1 AND ?2 ORDER BY id"},
     [WL_SH_DICT_PUT] = {"REPLACE INTO", "dict", "VALUES(?1, ?2, ?3)"},
-    [WL_SH_DICT_CLEAR] = {"DELETE FROM", "dict", "WHERE id BETWEEN ?1 AND ?2"},
     [WL_SH_DELTA_HAS] = {"SELECT 1 FROM", "delta", "WHERE id = ?1"},
     [WL_SH_DELTA_GET] = {"SELECT * FROM", "delta", "WHERE id = ?1"},
     [WL_SH_DELTA_PUT] = {"REPLACE INTO", "delta", NULL}, /* VALUES of as many as there are */

@@ -10,7 +10,7 @@
 
 enum { WL_FORMAT = 1 }; /* the version that is written, and the newest that is read */
 
-/* Statements on the shadow tables; table.c has their texts. */
+/* Statements on the shadow tables; shadow.c has their texts. */
 typedef enum wl_shadow {
   WL_SH_INFO_GET,
   WL_SH_INFO_SET,
@@ -24,7 +24,6 @@ typedef enum wl_shadow {
   WL_SH_DICT_LIST,
   WL_SH_DICT_GET,
   WL_SH_DICT_PUT,
-  WL_SH_DICT_CLEAR,
   WL_SH_DELTA_HAS,
   WL_SH_DELTA_GET,
   WL_SH_DELTA_PUT,
@@ -173,8 +172,6 @@ void wl_dict_box_drop(wl_dict_box *b);
 ** large; nothing was added. */
 wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const wl_u8 *heap,
                             wl_i32 n, wl_u32 *codes, bool *fits, wl_error *err) WL_MUST;
-/* Takes a column's dictionary away; no segment refers to it any more. */
-wl_status wl_tablets_dict_clear(wl_tablets *t, int col, wl_error *err) WL_MUST;
 /* Compares what is in memory with t_dict, and forgets what differs. */
 wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) WL_MUST;
 

@@ -337,7 +337,8 @@ static wl_status change(convert *v, wl_error *err) {
   sqlite3_int64 last = sqlite3_last_insert_rowid(v->db);
   sqlite3_uint64 number;
   sqlite3_randomness((int)sizeof number, &number);
-  sqlite3_snprintf(sizeof v->other, v->other, "warplite_convert_%016llx", number);
+  /* not warplite_…: statements that speak of warplite itself are left to SQLite (prepare.c) */
+  sqlite3_snprintf(sizeof v->other, v->other, "wl_convert_%016llx", number);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, -1, &legacy);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 1, NULL);
   wl_status rc = run(v, sqlite3_mprintf("SAVEPOINT %s", v->other), err);

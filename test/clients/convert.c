@@ -310,7 +310,7 @@ static void check_ways(void) {
           "CREATE TABLE two.u(a)");
   CHECK("converts", !strcmp(ask(db, "SELECT warplite_convert('u')"), "0\n"));
   CHECK("the first", !strcmp(ask(db, "SELECT count(*) FROM one.u_info"), "2\n"));
-  CHECK("whole", !strcmp(ask(db, "SELECT warplite_check('u')"), "ok\n"));
+  CHECK("whole", strstr(ask(db, "SELECT warplite_check('u')"), "'ok'") != NULL);
   sqlite3_close(db);
 }
 

@@ -42,8 +42,9 @@ extern "C" {
 /*
 ** Makes warplite available on one connection: the SQL functions warplite_version(),
 ** warplite_set(name, value), warplite_reason(), warplite_load(table),
-** warplite_unload(table) and warplite_convert(table), and the tables warplite_devices, warplite_cache and
-** warplite_log. Settings in the environment variable WARPLITE_SET
+** warplite_unload(table), warplite_convert(table) and warplite_check(table), the tables
+** warplite_devices, warplite_cache and warplite_log, and the module tablet of CREATE VIRTUAL
+** TABLE. Settings in the environment variable WARPLITE_SET
 ** (for example "engine=cpu,strict=1") are applied; one that is unknown or malformed
 ** makes the call fail with SQLITE_ERROR. Calling it twice is harmless.
 ** All that warplite keeps for the connection goes away with sqlite3_close().

@@ -9,8 +9,8 @@
 ** 2. The share that a statement selects or changes is chosen by c1 <= share * N.
 ** 3. A statement that changes a table runs in a transaction that is rolled back outside the clock,
 **    so every run finds the table as it was. Before the clock runs, each statement has been run
-**    once on both sides, and its rows, or changes() and the sums over the changed table, were
-*equal.
+**    once on both sides, and its rows, or changes() and the sums over the changed table,
+**    were equal.
 ** 4. The turning point is found as in turning.c: the smallest share from which on warplite is
 **    faster at every larger one; between two measured shares by a straight line.
 */

@@ -44,26 +44,11 @@ static int append_all(wl_conn *c, sqlite3_stmt *stmt, struct ArrowArrayStream *i
   return rc;
 }
 
-/* The database that a name without one is found in; "" if there is none. */
-static int find_schema(sqlite3 *db, const char *table, char *out, int n) {
-  sqlite3_stmt *stmt = NULL;
-  int rc = sqlite3_prepare_v2(db,
-                              "SELECT schema FROM pragma_table_list WHERE name = ? COLLATE NOCASE "
-                              "ORDER BY schema <> 'temp', schema <> 'main'",
-                              -1, &stmt, NULL);
-  *out = 0;
-  if (rc) return rc;
-  sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
-  if (sqlite3_step(stmt) == SQLITE_ROW)
-    sqlite3_snprintf(n, out, "%s", sqlite3_column_text(stmt, 0));
-  return sqlite3_finalize(stmt);
-}
-
 int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
                     struct ArrowArrayStream *in) {
   wl_error err = {0};
   sqlite3_stmt *stmt = NULL;
-  char *sql = NULL, schema[128];
+  char *sql = NULL, *schema = NULL;
   bool saved = false, alone = false;
   if (!db || !zTable || !in || !in->release) return SQLITE_MISUSE;
   int rc = warplite_enable(db);
@@ -76,20 +61,27 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
   }
   /* The hidden column is named as the table: to prepare this connects the table, too. */
   if (!zSchema) {
-    rc = find_schema(db, zTable, schema, sizeof schema);
+    schema = wl_schema_of(db, zTable, &rc);
     if (rc) fail(c, rc, sqlite3_errmsg(db));
     if (rc) goto done;
-    zSchema = schema;
+    zSchema = schema ? schema : "main";
   }
   sql = sqlite3_mprintf("INSERT INTO \"%w\".\"%w\"(\"%w\") VALUES(?)", zSchema, zTable, zTable);
   rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+  if (rc == SQLITE_NOMEM) {
+    fail(c, rc, "out of memory");
+    goto done;
+  }
   if (rc || !wl_tablets_find(db, zSchema, zTable)) {
-    rc = fail(c, SQLITE_NOTFOUND, "warplite_append: it is no tablet table");
+    snprintf(c->errmsg, sizeof c->errmsg, "warplite_append: %.100s is no tablet table%s%.300s",
+             zTable, rc ? ": " : "", rc ? sqlite3_errmsg(db) : "");
+    rc = SQLITE_NOTFOUND;
     goto done;
   }
   alone = sqlite3_get_autocommit(db) != 0;
   rc = sqlite3_exec(db, "SAVEPOINT warplite_append", NULL, NULL, NULL);
   saved = !rc;
+  if (rc) fail(c, rc, sqlite3_errmsg(db));
   if (!rc) rc = append_all(c, stmt, in);
   sqlite3_finalize(stmt);
   stmt = NULL;
@@ -103,6 +95,7 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
 done:
   sqlite3_finalize(stmt);
   sqlite3_free(sql);
+  sqlite3_free(schema);
   sqlite3_mutex_leave(sqlite3_db_mutex(db));
   in->release(in);
   return rc;

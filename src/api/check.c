@@ -19,26 +19,6 @@ static sqlite3_stmt *hold(sqlite3 *db, const char *schema, const char *name, int
   return s;
 }
 
-/* The database that has a table of that name: as SQLite looks for it. */
-static char *find_schema(sqlite3 *db, const char *name, int *rc) {
-  sqlite3_stmt *q = NULL;
-  char *found = NULL;
-  *rc = sqlite3_prepare_v2(db,
-                           "SELECT l.schema FROM pragma_table_list AS l JOIN pragma_database_list "
-                           "AS d ON d.name = l.schema WHERE l.name = ?1 COLLATE NOCASE "
-                           "ORDER BY d.seq <> 1, d.seq LIMIT 1",
-                           -1, &q, NULL);
-  if (*rc) return NULL;
-  sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
-  *rc = sqlite3_step(q);
-  if (*rc == SQLITE_ROW) found = sqlite3_mprintf("%s", sqlite3_column_text(q, 0));
-  *rc = *rc == SQLITE_ROW && !found               ? SQLITE_NOMEM
-        : *rc == SQLITE_ROW || *rc == SQLITE_DONE ? SQLITE_OK
-                                                  : *rc;
-  sqlite3_finalize(q);
-  return found;
-}
-
 static void complain(sqlite3_context *ctx, int rc, const char *text) {
   sqlite3_result_error(ctx, text, -1);
   sqlite3_result_error_code(ctx, rc);
@@ -57,7 +37,7 @@ void wl_check(sqlite3_context *ctx, int n, sqlite3_value **args) {
     return;
   }
   const char *dot = strchr(text, '.'), *name = text;
-  schema = find_schema(c->db, text, &rc);
+  schema = wl_schema_of(c->db, text, &rc);
   if (!rc && !schema && dot) {
     schema = sqlite3_mprintf("%.*s", (int)(dot - text), text);
     name = dot + 1;

@@ -139,6 +139,9 @@ int wl_functions_register(wl_conn *c);
 void wl_convert(sqlite3_context *ctx, int n, sqlite3_value **args);
 /* warplite_check(table). */
 void wl_check(sqlite3_context *ctx, int n, sqlite3_value **args);
+/* The name of the database that has a table of that name, as SQLite looks for it, sqlite3_free'd by
+** the caller; NULL: there is none, or *rc is an error. */
+char *wl_schema_of(sqlite3 *db, const char *name, int *rc);
 int wl_tables_register(wl_conn *c);
 int wl_vtab_register(wl_conn *c);
 

@@ -78,12 +78,14 @@ static wl_status no_table(const char *text, wl_error *err) {
 static wl_status find(convert *v, const char *text, wl_error *err) {
   char *row[6];
   bool found;
-  const char *format = "SELECT schema, name, type, wr, strict FROM pragma_table_list WHERE name = "
-                       "%Q COLLATE NOCASE AND %s ORDER BY schema <> 'temp', schema <> 'main'";
+  const char *format =
+      "SELECT l.schema, l.name, l.type, l.wr, l.strict FROM pragma_table_list AS l "
+      "JOIN pragma_database_list AS d ON d.name = l.schema WHERE l.name = %Q "
+      "COLLATE NOCASE AND %s ORDER BY d.seq <> 1, d.seq LIMIT 1";
   wl_status rc = ask(v, sqlite3_mprintf(format, text, "1"), row, 5, &found, err);
   const char *dot = strchr(text, '.');
   if (!rc && !found && dot) {
-    char *where = sqlite3_mprintf("schema = '%.*q' COLLATE NOCASE", (int)(dot - text), text);
+    char *where = sqlite3_mprintf("l.schema = '%.*q' COLLATE NOCASE", (int)(dot - text), text);
     char *sql = where ? sqlite3_mprintf(format, dot + 1, where) : NULL;
     sqlite3_free(where);
     rc = ask(v, sql, row, 5, &found, err);
@@ -335,7 +337,8 @@ static wl_status change(convert *v, wl_error *err) {
   sqlite3_int64 last = sqlite3_last_insert_rowid(v->db);
   sqlite3_uint64 number;
   sqlite3_randomness((int)sizeof number, &number);
-  sqlite3_snprintf(sizeof v->other, v->other, "warplite_convert_%016llx", number);
+  /* not warplite_…: statements that speak of warplite itself are left to SQLite (prepare.c) */
+  sqlite3_snprintf(sizeof v->other, v->other, "wl_convert_%016llx", number);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, -1, &legacy);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 1, NULL);
   wl_status rc = run(v, sqlite3_mprintf("SAVEPOINT %s", v->other), err);

@@ -3,8 +3,7 @@
 ** wl_args(…)]). It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
 ** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
 ** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
-*a list
-** of rowids that a statement of ours is given by pointer.
+** a list of rowids that a statement of ours is given by pointer.
 **
 ** Invariants:
 ** 1. It works only as the source of a statement that writes, which has opened a write transaction

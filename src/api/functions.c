@@ -1,6 +1,6 @@
 /*
 ** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
-** warplite_unload, warplite_convert (which is in convert.c).
+** warplite_unload; warplite_convert (convert.c) and warplite_check (check.c).
 */
 #include "api/conn.h"
 #include "base/mem.h"

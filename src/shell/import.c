@@ -19,7 +19,7 @@
 
 enum { ROWS_BETWEEN_LOOKS = 1024, MAX_REFUSED = 4 };
 
-typedef struct import {
+typedef struct importing {
   wl_shell *sh;
   const char *file, *shown; /* as given, and as messages name it */
   const char *schema, *table;
@@ -41,7 +41,7 @@ typedef struct import {
   int n_refused; /* … but for so many, one after another */
   long long n_rows, n_errors;
   int rc; /* SQLite's, of the last row */
-} import;
+} importing;
 
 /* ---- arguments */
 
@@ -51,7 +51,7 @@ static int bad_use(const char *format, const char *what) {
   return DOT_ERROR;
 }
 
-static int read_arguments(import *m, int n, char **args) {
+static int read_arguments(importing *m, int n, char **args) {
   for (int i = 1; i < n; i++) {
     const char *z = args[i];
     if (z[0] == '-' && z[1] == '-') z++;
@@ -87,7 +87,7 @@ static int read_arguments(import *m, int n, char **args) {
 }
 
 /* The separators of the output mode: one byte each. */
-static int mode_separators(import *m) {
+static int mode_separators(importing *m) {
   wl_shell *sh = m->sh;
   const char *problem = NULL;
   if (!*sh->col_sep)
@@ -108,7 +108,7 @@ static int mode_separators(import *m) {
   return DOT_OK;
 }
 
-static int open_file(import *m) {
+static int open_file(importing *m) {
   struct stat st;
   bool piped = *m->file == '|';
   m->in = piped ? popen(m->file + 1, "r") : fopen(m->file, "rb");
@@ -138,7 +138,7 @@ static int no_memory(void) {
   return DOT_ERROR;
 }
 
-static void say(const import *m, const wl_csv_part *p, const wl_csv_note *n) {
+static void say(const importing *m, const wl_csv_part *p, const wl_csv_note *n) {
   size_t line = p->first_line + n->line;
   fflush(stdout);
   fprintf(stderr, "%s:%zu: ", m->shown, line);
@@ -193,7 +193,7 @@ static bool rename_columns(char **names, int n, char **renamed) {
 }
 
 /* CREATE TABLE from names; it tells of those that it had to change. */
-static char *create_sql(const import *m, char **names, int n) {
+static char *create_sql(const importing *m, char **names, int n) {
   char **renamed = calloc((size_t)n, sizeof *renamed);
   sqlite3_str *sql = sqlite3_str_new(m->sh->db), *told = sqlite3_str_new(m->sh->db);
   char *out = NULL;
@@ -224,7 +224,7 @@ static char *create_sql(const import *m, char **names, int n) {
 }
 
 /* Makes the table from the next record. */
-static int make_table(import *m) {
+static int make_table(importing *m) {
   wl_csv_part p = {0};
   int n = 0, rc = DOT_ERROR;
   char **names = NULL, *sql = NULL;
@@ -264,13 +264,13 @@ done:
   return rc;
 }
 
-static int fail_sqlite(const import *m) {
+static int fail_sqlite(const importing *m) {
   fprintf(stderr, "Error: %s\n", sqlite3_errmsg(m->sh->db));
   return DOT_ERROR;
 }
 
 /* Finds the table, or makes it; m->n_cols. */
-static int find_table(import *m) {
+static int find_table(importing *m) {
   sqlite3 *db = m->sh->db;
   sqlite3_stmt *stmt = NULL;
   char *sql = sqlite3_mprintf("SELECT * FROM %s", m->full_name);
@@ -288,7 +288,7 @@ static int find_table(import *m) {
   return result;
 }
 
-static int prepare_insert(import *m) {
+static int prepare_insert(importing *m) {
   sqlite3_str *s = sqlite3_str_new(m->sh->db);
   sqlite3_str_appendf(s, "INSERT INTO %s VALUES(?", m->full_name);
   for (int i = 1; i < m->n_cols; i++) sqlite3_str_appendall(s, ",?");
@@ -302,7 +302,7 @@ static int prepare_insert(import *m) {
 }
 
 /* Whether it may be a tablet table: warplite_append says whether it is. */
-static bool is_virtual(const import *m) {
+static bool is_virtual(const importing *m) {
   sqlite3_stmt *stmt = NULL;
   const char *sql = "SELECT 1 FROM pragma_table_list WHERE type = 'virtual' AND name = ?1 COLLATE "
                     "NOCASE AND (?2 IS NULL OR schema = ?2 COLLATE NOCASE)";
@@ -316,12 +316,12 @@ static bool is_virtual(const import *m) {
 
 /* ---- rows */
 
-static bool interrupted(const import *m) {
+static bool interrupted(const importing *m) {
   (void)m;
   return wl_input_interrupts() > 0;
 }
 
-static void insert_row(import *m, const wl_csv_part *p, size_t row) {
+static void insert_row(importing *m, const wl_csv_part *p, size_t row) {
   const wl_csv_cell *cells = p->cells + row * (size_t)m->n_cols;
   int rc = SQLITE_OK;
   for (int i = 0; i < m->n_cols && rc == SQLITE_OK; i++)
@@ -343,7 +343,7 @@ static void insert_row(import *m, const wl_csv_part *p, size_t row) {
 }
 
 /* false: interrupted. */
-static bool insert_part(import *m, const wl_csv_part *p, bool rows_are_in) {
+static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   size_t k = 0;
   for (size_t r = 0; r < p->n_rows && !rows_are_in; r++) {
     while (k < p->n_notes && p->notes[k].row <= r) say(m, p, &p->notes[k++]);
@@ -356,7 +356,7 @@ static bool insert_part(import *m, const wl_csv_part *p, bool rows_are_in) {
 }
 
 /* Gives a tablet table the whole window; false: the rows must go in one by one. */
-static bool append_window(import *m, const wl_csv_window *w) {
+static bool append_window(importing *m, const wl_csv_window *w) {
   struct ArrowArrayStream stream;
   long long n = 0;
   for (int i = 0; i < w->n_parts; i++) n += (long long)w->parts[i].n_rows;
@@ -374,7 +374,7 @@ static bool append_window(import *m, const wl_csv_window *w) {
 }
 
 /* false: interrupted. */
-static bool insert_window(import *m, const wl_csv_window *w) {
+static bool insert_window(importing *m, const wl_csv_window *w) {
   bool done = append_window(m, w);
   for (int i = 0; i < w->n_parts; i++)
     if (!insert_part(m, &w->parts[i], done)) return false;
@@ -394,7 +394,7 @@ static void *fill(void *arg) {
 }
 
 /* All windows: while one goes in, the next is filled by another thread. */
-static int insert_all(import *m) {
+static int insert_all(importing *m) {
   filling f = {&m->csv, 0, true};
   int rc = DOT_OK;
   sqlite3_int64 total = m->file_bytes + 1;
@@ -422,14 +422,14 @@ static int insert_all(import *m) {
 
 /* ---- the whole */
 
-static int begin(import *m) {
+static int begin(importing *m) {
   m->own_transaction = sqlite3_get_autocommit(m->sh->db) != 0;
   return sqlite3_exec(m->sh->db, m->own_transaction ? "BEGIN" : "SAVEPOINT warplite_import", NULL,
                       NULL, NULL);
 }
 
 /* Ends it: what went in stays, or all of it goes. */
-static int finish(import *m, bool keep) {
+static int finish(importing *m, bool keep) {
   sqlite3 *db = m->sh->db;
   const char *sql = keep                 ? m->own_transaction ? "COMMIT" : "RELEASE warplite_import"
                     : m->own_transaction ? "ROLLBACK"
@@ -441,7 +441,7 @@ static int finish(import *m, bool keep) {
   return DOT_ERROR;
 }
 
-static int skip_records(import *m) {
+static int skip_records(importing *m) {
   wl_csv_part p = {0};
   int n;
   while (m->n_skip-- > 0 && wl_csv_one(&m->csv, &p, &n)) {
@@ -453,7 +453,7 @@ static int skip_records(import *m) {
   return ok ? DOT_OK : no_memory();
 }
 
-static int import_file(import *m) {
+static int import_file(importing *m) {
   int rc = skip_records(m);
   if (rc) return rc;
   if (begin(m)) return fail_sqlite(m);
@@ -476,7 +476,7 @@ static int import_file(import *m) {
 }
 
 int wl_import_run(wl_shell *sh, int n, char **args) {
-import m = {.sh = sh, .by_mode = true, .ascii = sh->mode == MODE_ASCII };
+  importing m = {.sh = sh, .by_mode = true, .ascii = sh->mode == MODE_ASCII};
   int rc = read_arguments(&m, n, args);
   if (rc) return rc;
   wl_shell_open(sh, false);

@@ -48,9 +48,8 @@ typedef struct wl_named {
   int n_uses;
 } wl_named;
 
-/* A subquery beside groups that refers to the query: its value is joined to the rows, and is the
- *same
- ** for a whole group if all it refers to is; then it becomes one more group key. */
+/* A subquery beside groups that refers to the query: its value is joined to the rows, and is
+** the same for a whole group if all it refers to is; then it becomes one more group key. */
 typedef struct wl_beside {
   wl_bexpr *value;
   wl_bexpr **outers;

@@ -32,9 +32,8 @@ void wl_dict_free(wl_dict *d); /* when the last holder does; NULL is fine */
 /* Gives staged texts codes of the segment's own where they repeat enough; *done: it did. */
 wl_status wl_dict_segment(const wl_stage *st, wl_segment *s, bool *done) WL_MUST;
 
-/* Brings all segments to one dictionary if that pays (small: that of a small table does); else *out
- *is NULL and every segment is
- ** plain text again. */
+/* Brings all segments to one dictionary if that pays (small: that of a small table does); else
+** *out is NULL and every segment is plain text again. */
 wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small,
                        wl_dict **out) WL_MUST;
 

@@ -194,8 +194,9 @@ static wl_status find_rowids(wl_tablets *t, wl_column *const *cols, wl_i64 n, wl
   wl_i64 next;
   wl_status rc = wl_row_new_rowid(t, &next, err);
   if (rc) return rc;
-  if (t->n_tablets && t->tablets[t->n_tablets - 1].hi >= next)
-    next = t->tablets[t->n_tablets - 1].hi + 1;
+  wl_i64 last_there = t->n_tablets ? t->tablets[t->n_tablets - 1].hi : WL_I64_MIN;
+  if (last_there == WL_I64_MAX) return wl_not_taken(err, "rowids end");
+  if (last_there >= next) next = last_there + 1;
   const wl_column *c = t->decl->rowid_col >= 0 ? cols[t->decl->rowid_col] : NULL;
   *first = next;
   if (next < 1 || next > WL_I64_MAX - n) return wl_not_taken(err, "rowids end");

@@ -10,19 +10,26 @@
 typedef struct checking {
   wl_tablets *t;
   char *problem;
+  bool no_memory; /* for its words */
 } checking;
+
+static void keep(checking *c, const char *text) {
+  if (c->problem) return;
+  c->problem = sqlite3_mprintf("%s", text);
+  c->no_memory |= !c->problem;
+}
 
 static void wrong(checking *c, int col, wl_i64 tablet, const char *what) {
   wl_error err = {0};
   if (c->problem) return;
   (void)wl_tablets_corrupt(c->t, col, tablet, &err, "%s", what);
-  c->problem = sqlite3_mprintf("%s", err.text);
+  keep(c, err.text);
 }
 
 /* An error that reading found: a problem of the table, unless it is the machine's. */
 static wl_status noted(checking *c, wl_status rc, wl_error *err) {
   if (rc != WL_CORRUPT) return rc;
-  if (!c->problem) c->problem = sqlite3_mprintf("%s", err->text);
+  keep(c, err->text);
   return WL_OK;
 }
 
@@ -42,8 +49,7 @@ static wl_u64 prefix_of(wl_val v) {
 }
 
 /* The zone map against the values. */
-static wl_status check_zone(checking *c, const wl_tablet *a, int col, const wl_held_segment *h,
-                            wl_error *err) {
+static void check_zone(checking *c, const wl_tablet *a, int col, const wl_held_segment *h) {
   const wl_zone *z = &a->zones[col];
   wl_domain d = wl_domain_nothing;
   wl_i32 n_nulls = 0;
@@ -68,8 +74,6 @@ static wl_status check_zone(checking *c, const wl_tablet *a, int col, const wl_h
   if (n_nulls != z->n_nulls) wrong(c, col, a->id, "its count of NULLs is another");
   if (!same_domain(&d, &z->domain)) wrong(c, col, a->id, "its zone map does not fit its values");
   if (!inside) wrong(c, col, a->id, "its zone map does not fit its texts");
-  (void)err;
-  return WL_OK;
 }
 
 static void check_rowids(checking *c, const wl_tablet *a, const wl_held_segment *h) {
@@ -102,7 +106,7 @@ static wl_status check_tablet(checking *c, int i, wl_error *err) {
     const wl_tablet *a = &t->tablets[i];
     rc = noted(c, wl_tablets_segment(t, i, col, &h, err), err);
     if (rc || !h) continue;
-    rc = check_zone(c, a, col, h, err);
+    check_zone(c, a, col, h);
     if (col == t->n_cols || col == t->decl->rowid_col) {
       check_rowids(c, a, h);
     } else {
@@ -146,7 +150,9 @@ static wl_status check_gone(checking *c, wl_error *err) {
     if (!rc) rc = wl_tablets_stmt(t, WL_SH_DELTA_HAS, &has, err);
     if (rc) break;
     sqlite3_bind_int64(has, 1, rowid);
-    if (sqlite3_step(has) == SQLITE_ROW) wrong(c, -1, -1, "a rowid both deleted and in the delta");
+    int there = sqlite3_step(has);
+    if (there == SQLITE_ROW) wrong(c, -1, -1, "a rowid both deleted and in the delta");
+    if (there != SQLITE_ROW && there != SQLITE_DONE) rc = wl_tablets_error(t, there, err);
     sqlite3_reset(has);
   }
   if (!rc && !c->problem && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
@@ -255,6 +261,7 @@ wl_status wl_tablets_check(wl_tablets *t, char **problem, wl_error *err) {
   if (!rc && !c.problem) rc = count(&c, "segment", &n, err);
   if (!rc && !c.problem && n != (wl_i64)t->n_tablets * (t->n_cols + (t->decl->rowid_col < 0)))
     wrong(&c, -1, -1, "segments that no tablet has");
+  if (!rc && c.no_memory) rc = wl_nomem(err);
   *problem = c.problem;
   return rc;
 }

@@ -132,9 +132,8 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
       (h->n_nulls > 0) != ((d->mask & WL_M(WL_T_NULL)) != 0) || all_null != (types == 0) ||
       d->mask >= WL_M(WL_T_BLOB + 1))
     return "types";
-  if (!suits(h) || (coded && types != 0 && types != WL_M(WL_T_TEXT)) || (coded && part))
-    return "encoding";
-  bool ints = coded ? types != 0 : (types & WL_M(WL_T_INT)) != 0;
+  if (!suits(h) || (coded && types != WL_M(WL_T_TEXT)) || (coded && part)) return "encoding";
+  bool ints = coded || (types & WL_M(WL_T_INT)) != 0;
   bool reals = (types & WL_M(WL_T_REAL)) != 0;
   if (ints ? d->lo > d->hi : d->lo != none->lo || d->hi != none->hi) return "range of integers";
   if (reals ? !(d->flo <= d->fhi) : d->flo != none->flo || d->fhi != none->fhi)
@@ -206,6 +205,7 @@ wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone 
   bool all_null = s->n_nulls == s->n_rows;
   wl_status rc;
   *blob = NULL;
+  coded = coded && !all_null; /* they need no dictionary */
   h->flags = (wl_u8)((s->n_nulls ? WL_F_NULLS : 0) | (coded ? WL_F_CODED : 0));
   h->domain = wl_domain_nothing;
   h->domain.mask = all_null ? WL_M(WL_T_NULL) : s->domain.mask;
@@ -323,7 +323,7 @@ static wl_status read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, const wl_
     wrong = "its type is not of its column";
     goto done;
   }
-  if (is_coded && types && (h.domain.lo < 0 || h.domain.hi >= max_code)) {
+  if (is_coded && (h.domain.lo < 0 || h.domain.hi >= max_code)) {
     wrong = "codes beyond the dictionary";
     goto done;
   }

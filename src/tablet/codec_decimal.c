@@ -5,8 +5,7 @@
 ** Invariants:
 ** 1. A segment is written so only if k / 10^e, as a double divides, is every value bit for bit. So
 **    negative zeros and infinities are not.
-** 2. |k| < 2^51. Then adding 1.5 * 2^52 to a double rounds it and leaves k in its low bits, and
-*back
+** 2. |k| < 2^51. Then adding 1.5 * 2^52 to a double rounds it and leaves k in its low bits, and back
 **    again, in any vector unit.
 */
 #include "base/mem.h"

@@ -1,8 +1,7 @@
 /*
 ** What the files of the codec share: the header in memory, and the payloads of numbers
 ** (codec_numbers.c, codec_bits.c, codec_decimal.c), of texts and mixed values (codec_texts.c) and
-*their
-** compression (codec_zstd.c).
+** their compression (codec_zstd.c).
 **
 ** Invariants:
 ** 1. A writer is given the draft with its zone map set; it allocates blob with room for the header,

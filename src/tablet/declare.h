@@ -58,9 +58,8 @@ wl_status wl_declare(wl_arena *arena, const char *const *args, int n_args, wl_de
                      wl_error *err) WL_MUST;
 
 /* When the table is made: SQLite makes the ordinary table in memory, with its own messages for
-** what is wrong in CHECK, DEFAULT and keys, and must agree on all columns and keys. Refuses a
-*column
-** that is named like the table. */
+** what is wrong in CHECK, DEFAULT and keys, and must agree on all columns and keys. Refuses
+** a column that is named like the table. */
 wl_status wl_declare_verify(const wl_decl *d, const char *table, wl_error *err) WL_MUST;
 
 /* How SQL names the rowid of the table, or of its delta, without quotes: the INTEGER PRIMARY KEY,

@@ -162,8 +162,8 @@ static wl_status settle_dict(wl_making_col *m, const texts *x, wl_error *err) {
 wl_status wl_image_make_dict(wl_image_job *j, wl_making_col *m, wl_error *err) {
   const wl_file_dict *f = m->file;
   if (!f)
-    return wl_fail(err, (wl_status)SQLITE_CORRUPT, "table %.100s: a dictionary is missing",
-                   wl_tablets_name(j->t));
+    return wl_fail(err, WL_CORRUPT, "table %.100s, column %.100s: its dictionary is missing",
+                   wl_tablets_name(j->t), wl_tablets_decl(j->t)->cols[m->col].name);
   if (!j->im->merged) return settle_dict(m, NULL, err);
   texts x = {.size = f->n + 64};
   wl_u64 n_slots = 1024;

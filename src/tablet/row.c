@@ -1,6 +1,10 @@
 /*
 ** Writing one row: constraints, then the delta and the keys. The order of the checks is SQLite's:
 ** NOT NULL, CHECK, the rowid, the keys.
+**
+** Invariants:
+** 1. Whatever may turn out malformed is read before the first write of a row: SQLite keeps no
+**    savepoint for a statement of one row.
 */
 #include "base/mem.h"
 #include "tablet/table_impl.h"
@@ -246,11 +250,11 @@ wl_status wl_row_new_rowid(wl_tablets *t, wl_i64 *out, wl_error *err) {
     rc = largest(t, &most, &any, err);
   }
   if (rc) return rc;
-  *out = any ? most + 1 : 1;
+  bool full = any && most == WL_I64_MAX;
+  *out = any && !full ? most + 1 : 1;
   t->made = *out;
-  t->made_version = t->version;
-  if (any && most == WL_I64_MAX) { /* any that is free, as SQLite tries */
-    t->made_version = 0;
+  t->made_version = full ? 0 : t->version;
+  if (full) { /* any that is free, as SQLite tries */
     place where = IN_DELTA;
     for (int k = 0; k < 100 && where != NOWHERE && !rc; k++) {
       int tablet;
@@ -419,17 +423,14 @@ static wl_status read_keys_of(wl_tablets *t, wl_i64 rowid, wl_val *values, wl_er
   return rc;
 }
 
-/* Takes a row away, its keys being dealt with. */
-static wl_status remove_row(wl_tablets *t, wl_i64 rowid, place where, wl_error *err) {
-  int tablet;
-  wl_i32 slot = 0;
+/* Takes a row away, its keys being dealt with. slot: in its tablet, or -1. */
+static wl_status remove_row(wl_tablets *t, wl_i64 rowid, place where, wl_i32 slot, wl_error *err) {
   wl_status rc = WL_OK;
   if (where == IN_DELTA) {
     rc = run_on(t, WL_SH_DELTA_DELETE, rowid, err);
     if (!rc) t->n_delta--;
-    if (!rc) rc = in_tablet(t, rowid, &tablet, &slot, err); /* it must not come back */
   }
-  if (!rc && slot >= 0) {
+  if (!rc && slot >= 0) { /* it must not come back */
     rc = run_on(t, WL_SH_GONE_PUT, rowid, err);
     if (!rc) t->n_gone++;
   }
@@ -445,10 +446,11 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
   *found = !rc && where != NOWHERE;
   if (!*found) return rc;
   rc = read_keys_of(t, rowid, t->old_row, err);
+  if (!rc && where == IN_DELTA) rc = in_tablet(t, rowid, &tablet, &slot, err);
   if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, rowid, err);
-  return rc ? rc : remove_row(t, rowid, where, err);
+  return rc ? rc : remove_row(t, rowid, where, slot, err);
 }
 
 wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *values,

@@ -16,6 +16,7 @@ enum {
   ZONE_BYTES = 72, /* of one column in a directory row */
   FOLD_AT = 32768  /* rows in the delta, or gone, at a commit */
 };
+static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bits for the column */
 
 /* ---- all open tables of the process: found by connection and name */
 
@@ -57,14 +58,8 @@ const wl_decl *wl_tablets_decl(const wl_tablets *t) {
 const char *wl_tablets_name(const wl_tablets *t) {
   return t->name;
 }
-const char *wl_tablets_schema(const wl_tablets *t) {
-  return t->schema;
-}
 void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
   t->run = run;
-}
-sqlite3 *wl_tablets_db(const wl_tablets *t) {
-  return t->db;
 }
 
 /* ---- errors */
@@ -333,7 +328,7 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
   if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || a->n_rows < 1 ||
       a->n_rows > WL_TABLET_ROWS || a->n_dead < 0 || a->n_dead > a->n_rows || a->lo > a->hi ||
-      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 ||
+      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 || a->id > MOST_ID ||
       n_dead != (a->n_dead ? (size_t)(a->n_rows + 7) / 8 : 0))
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
   if (dead) {

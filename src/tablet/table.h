@@ -50,8 +50,6 @@ wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name);
 
 const wl_decl *wl_tablets_decl(const wl_tablets *t);
 const char *wl_tablets_name(const wl_tablets *t);
-const char *wl_tablets_schema(const wl_tablets *t);
-sqlite3 *wl_tablets_db(const wl_tablets *t);
 
 /* While a run of warplite_prepare()'s changes goes on: xUpdate looks here first. */
 struct wl_dmlrun;

@@ -10,7 +10,7 @@
 
 enum { WL_FORMAT = 1 }; /* the version that is written, and the newest that is read */
 
-/* Statements on the shadow tables; table.c has their texts. */
+/* Statements on the shadow tables; shadow.c has their texts. */
 typedef enum wl_shadow {
   WL_SH_INFO_GET,
   WL_SH_INFO_SET,

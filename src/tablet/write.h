@@ -62,11 +62,10 @@ void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out);
 
 /* ---- in bulk. WL_NOT_TAKEN, with nothing written: do it row by row. */
 
-/* Appends n_rows rows. cols[i] is the column of n_rows values for column i (the INTEGER PRIMARY
- *KEY's
- ** is not looked at; it may be NULL); rowids rise and lie above all that is in tablets, live or
- ** dead, and in the delta; or NULL: first, first + 1, …. Values need not have the columns'
- *affinities yet. */
+/* Appends n_rows rows. cols[i] is the column of n_rows values for column i (that of the INTEGER
+** PRIMARY KEY is not looked at; it may be NULL); rowids rise and lie above all that is in tablets,
+** live or dead, and in the delta; or NULL: first, first + 1, …. Values need not have the columns'
+** affinities yet. */
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
                          wl_i64 first, int n_threads, wl_error *err) WL_MUST;
 /* Sets columns set[0..n_set) of rows rowids[0..n), which rise and are all there, to the values of
@@ -79,7 +78,8 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
 
 /* ---- upkeep */
 wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) WL_MUST; /* the delta into tablets */
-/* Rewrites what is not full or has dead rows; dictionaries sorted. */
+/* Folds, then rewrites tablets that are not full or have dead rows. Texts that no row has any more
+** stay in the dictionaries. */
 wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) WL_MUST;
 /* NULL in *problem: all is well. sqlite3_free it. */
 wl_status wl_tablets_check(wl_tablets *t, char **problem, wl_error *err) WL_MUST;

@@ -299,8 +299,24 @@ static void check_file(void) {
   unlink(path);
 }
 
+/* Many rows go into a tablet table in bulk; of two attached tables SQLite finds the first. */
+static void check_ways(void) {
+  sqlite3 *db = open_db(":memory:");
+  run(db, "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+          "i < 10000) SELECT i AS a, 'x' || i AS b FROM n");
+  CHECK("all rows", !strcmp(ask(db, "SELECT warplite_convert('t')"), "10000\n"));
+  CHECK("in bulk", strstr(warplite_reason(db), "10000 rows in bulk") != NULL);
+  run(db, "ATTACH ':memory:' AS one; ATTACH ':memory:' AS two; CREATE TABLE one.u(a); "
+          "CREATE TABLE two.u(a)");
+  CHECK("converts", !strcmp(ask(db, "SELECT warplite_convert('u')"), "0\n"));
+  CHECK("the first", !strcmp(ask(db, "SELECT count(*) FROM one.u_info"), "2\n"));
+  CHECK("whole", strstr(ask(db, "SELECT warplite_check('u')"), "'ok'") != NULL);
+  sqlite3_close(db);
+}
+
 int main(void) {
   check_tables();
+  check_ways();
   check_refusals();
   check_transactions();
   check_file();

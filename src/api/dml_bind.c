@@ -36,23 +36,26 @@ static const char *schema_at(sqlite3 *db, int k) {
   return sqlite3_libversion_number() >= 3039000 ? sqlite3_db_name(db, k) : NULL;
 }
 
-/* The table a statement means. */
-static wl_status find_table(wl_change *m, wl_error *err) {
-  const wl_dml *d = m->d;
-  sqlite3 *db = m->conn->db;
-  m->schema = d->schema;
-  if (d->schema) m->t = wl_tablets_find(db, d->schema, d->name);
-  for (int k = 0; !d->schema && !m->t; k++) {
-    m->schema = schema_at(db, k);
-    if (!m->schema) break;
-    m->t = wl_tablets_find(db, m->schema, d->name);
-    if (!m->t && sqlite3_table_column_metadata(db, m->schema, d->name, NULL, NULL, NULL, NULL, NULL,
-                                               NULL) == SQLITE_OK)
+/* The table a statement means, and where it is; or NULL. */
+static wl_tablets *table_of(sqlite3 *db, const wl_dml *d, const char **schema) {
+  *schema = d->schema;
+  if (d->schema) return wl_tablets_find(db, d->schema, d->name);
+  for (int k = 0; (*schema = schema_at(db, k)) != NULL; k++) {
+    wl_tablets *t = wl_tablets_find(db, *schema, d->name);
+    if (t) return t;
+    if (sqlite3_table_column_metadata(db, *schema, d->name, NULL, NULL, NULL, NULL, NULL, NULL) ==
+        SQLITE_OK)
       break; /* an ordinary one of that name comes first */
   }
-  if (m->t) m->schema = wl_arena_printf(&m->arena, "%s", m->schema);
-  if (m->arena.failed) return wl_nomem(err);
-  return m->t ? WL_OK : wl_not_taken(err, "it changes no tablet table");
+  return NULL;
+}
+
+static wl_status find_table(wl_change *m, wl_error *err) {
+  m->t = table_of(m->conn->db, m->d, &m->schema);
+  if (!m->t) return wl_not_taken(err, "it changes no tablet table");
+  m->serial = wl_tablets_serial(m->t);
+  m->schema = wl_arena_printf(&m->arena, "%s", m->schema);
+  return m->arena.failed ? wl_nomem(err) : WL_OK;
 }
 
 /* ---- SET */
@@ -293,6 +296,14 @@ wl_status wl_change_bind(wl_change *m, wl_error *err) {
   wl_status rc = bind_sets(m, m->d->sets, &m->sets, &m->n_sets, err);
   if (!rc) m->live = is_live(m);
   return rc;
+}
+
+bool wl_change_holds(wl_change *m) {
+  const char *schema;
+  wl_tablets *t = table_of(m->conn->db, m->d, &schema);
+  if (!t || t != m->t || wl_tablets_serial(t) != m->serial) return false;
+  if (m->d->kind != WL_DML_UPDATE) return true;
+  return m->live == is_live(m); /* or views, say, are others now */
 }
 
 /* Whether it writes to the hidden column, named as the table, that takes commands. */

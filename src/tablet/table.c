@@ -54,6 +54,9 @@ void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
 sqlite3 *wl_tablets_db(const wl_tablets *t) {
   return t->db;
 }
+wl_u64 wl_tablets_serial(const wl_tablets *t) {
+  return t->serial;
+}
 
 /* ---- errors */
 
@@ -138,6 +141,8 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     return rc;
   }
   pthread_mutex_lock(&lock);
+  static wl_u64 last;
+  t->serial = ++last;
   t->next = open_tables;
   open_tables = t;
   pthread_mutex_unlock(&lock);

@@ -51,6 +51,7 @@ const wl_decl *wl_tablets_decl(const wl_tablets *t);
 const char *wl_tablets_name(const wl_tablets *t);
 const char *wl_tablets_schema(const wl_tablets *t);
 sqlite3 *wl_tablets_db(const wl_tablets *t);
+wl_u64 wl_tablets_serial(const wl_tablets *t); /* no other open table has had it */
 
 /* While a run of warplite_prepare()'s changes goes on: xUpdate looks here first. */
 struct wl_dmlrun;

@@ -59,6 +59,12 @@ typedef struct wl_change {
   char *source_sql;       /* sqlite3_free'd */
   sqlite3_stmt *source;   /* … where SQLite runs it */
   sqlite3_stmt **upserts; /* [n_clauses] DO UPDATE, prepared when first needed */
+  struct wl_room {        /* see wl_running */
+    wl_val *row, *news, *defaults;
+    bool *known, *bound;
+    sqlite3_value **params;
+    wl_arena texts;
+  } room;
   struct wl_change *next; /* in the connection's list of changes that are not running */
 } wl_change;
 
@@ -84,6 +90,8 @@ bool wl_rowid_name(const char *name); /* rowid, _rowid_ or oid */
 /* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
 ** to it than xUpdate sees. */
 bool wl_change_small(const wl_change *m);
+/* Whether its WHERE gives the rowid, or a key, by constants: UPDATE or DELETE of a row at most. */
+bool wl_change_single(const wl_change *m);
 
 /* ---- dml_text.c: all are sqlite3_free'd by the caller; NULL: out of memory */
 char *wl_change_source_sql(const wl_change *m); /* what it reads: see dml_run.c */
@@ -124,9 +132,8 @@ wl_status wl_found_columns(wl_found *r, wl_error *err) WL_MUST;
 
 /* ---- dml_run.c */
 typedef struct wl_running {
-  wl_change *m;   /* NULL: not open */
-  wl_arena arena; /* as long as it runs */
-  wl_dmlrun run;  /* the row at hand is told here */
+  wl_change *m;  /* NULL: not open */
+  wl_dmlrun run; /* the row at hand is told here */
   wl_found rows;
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
@@ -139,7 +146,7 @@ typedef struct wl_running {
   wl_val *defaults; /* [n_cols]: constant ones, … */
   bool *known;      /* … once they are evaluated */
   bool *bound;      /* [n_clauses]: its statement has this run's parameters */
-  wl_arena texts;   /* of defaults and news */
+  wl_arena *texts;  /* of defaults and news */
   sqlite3_stmt *live;
   struct wl_rowlist *list; /* of the live statement */
   bool ended;

@@ -367,6 +367,21 @@ static bool fixes(const wl_change *m, const wl_expr *e, int col) {
   return fixed_column(m, e) == col;
 }
 
+bool wl_change_single(const wl_change *m) {
+  const wl_dml *d = m->d;
+  if (d->kind == WL_DML_INSERT || d->from) return false;
+  if (fixes(m, d->where, WL_COL_ROWID)) return true;
+  for (int k = 0; k < m->decl->n_keys; k++) {
+    bool all = true;
+    for (int i = 0; i < m->decl->keys[k].n && all; i++) {
+      int col = m->decl->keys[k].cols[i];
+      all = fixes(m, d->where, col == m->decl->rowid_col ? WL_COL_ROWID : col);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
 bool wl_change_small(const wl_change *m) {
   const wl_dml *d = m->d;
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
@@ -386,14 +401,5 @@ bool wl_change_small(const wl_change *m) {
   if (m->live || expr_has(m, d->where, is_subquery)) return false;
   for (int i = 0; i < m->n_sets; i++)
     if (expr_has(m, m->sets[i].value, is_subquery)) return false;
-  if (fixes(m, d->where, WL_COL_ROWID)) return true;
-  for (int k = 0; k < m->decl->n_keys; k++) {
-    bool all = true;
-    for (int i = 0; i < m->decl->keys[k].n && all; i++) {
-      int col = m->decl->keys[k].cols[i];
-      all = fixes(m, d->where, col == m->decl->rowid_col ? WL_COL_ROWID : col);
-    }
-    if (all) return true;
-  }
-  return false;
+  return wl_change_single(m);
 }

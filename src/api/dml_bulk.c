@@ -20,7 +20,7 @@ wl_status wl_running_default(wl_running *r, int col, wl_val *out, wl_error *err)
   if (rc || !c->constant) return rc;
   wl_val v = *out;
   if (v.t >= WL_T_TEXT) {
-    char *copy = wl_arena_alloc(&r->texts, (size_t)v.n + 1);
+    char *copy = wl_arena_alloc(r->texts, (size_t)v.n + 1);
     if (!copy) return wl_nomem(err);
     if (v.n) memcpy(copy, wl_bytes(v), v.n);
     v.v = (wl_u64)(size_t)copy;

@@ -20,6 +20,7 @@ static void free_change(wl_change *m) {
   for (int k = 0; k < m->n_clauses && m->upserts; k++) sqlite3_finalize(m->upserts[k]);
   sqlite3_finalize(m->source);
   sqlite3_free(m->source_sql);
+  wl_arena_close(&m->room.texts);
   wl_change_close(m);
   wl_mem_free(m);
 }

@@ -55,11 +55,11 @@ wl_status wl_running_prepare(wl_running *r, char *sql, sqlite3_stmt **out, wl_er
 wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_val *out,
                           wl_error *err) {
   enum { PLENTY = 1 << 20 };
-  if (r->texts.n_bytes > PLENTY) {
+  if (r->texts->n_bytes > PLENTY) {
     /* defaults live there, too */
     for (int i = 0; i < r->m->decl->n_cols; i++) r->known[i] = false;
-    wl_arena_close(&r->texts);
-    wl_arena_init(&r->texts);
+    wl_arena_close(r->texts);
+    wl_arena_init(r->texts);
   }
   for (int k = 0; k < n; k++) {
     int i = first + k;
@@ -73,7 +73,7 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
     bool text = sqlite3_column_type(s, i) == SQLITE_TEXT;
     const void *p = text ? (const void *)sqlite3_column_text(s, i) : sqlite3_column_blob(s, i);
     size_t size = (size_t)sqlite3_column_bytes(s, i);
-    char *copy = wl_arena_alloc(&r->texts, size + 1);
+    char *copy = wl_arena_alloc(r->texts, size + 1);
     if (!copy) return wl_nomem(err);
     if (size) memcpy(copy, p, size);
     out[k] = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)copy, (wl_u32)size);
@@ -318,7 +318,12 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
     sqlite3_snprintf((int)sizeof r->rows.reason, r->rows.reason, "sqlite: no rows are read");
     return WL_OK;
   }
-  wl_status rc = read_source(r, values ? "they are given as they are" : NULL, err);
+  bool single = r->m->conn->set.route != WL_ROUTE_ALWAYS && wl_change_single(r->m);
+  wl_status rc = read_source(r,
+                             values   ? "they are given as they are"
+                             : single ? "one row at most, found by a key"
+                                      : NULL,
+                             err);
   if (rc || d->kind == WL_DML_INSERT) return rc;
   bool twice, native = r->rows.native;
   rc = wl_found_sort(&r->rows, &twice, err);
@@ -353,8 +358,6 @@ static bool is_rewritten(sqlite3 *db) {
 /* The arguments, copied, by the numbers of the parameters they are for. */
 static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl_error *err) {
   const wl_dml *d = r->m->d;
-  r->params = WL_NEW_N(&r->arena, sqlite3_value *, d->n_params + 1);
-  if (!r->params) return wl_nomem(err);
   r->n_params = d->n_params;
   for (int i = 0, k = 0; i < d->n_params && k < n_args; i++) {
     if (!d->params[i]) continue;
@@ -364,26 +367,46 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
   return WL_OK;
 }
 
+/* What every run of the change needs, made for the first. */
+static wl_status make_room(wl_change *m, wl_error *err) {
+  struct wl_room *x = &m->room;
+  int n = m->decl->n_cols + 1, n_news = m->n_sets;
+  for (int k = 0; k < m->n_clauses; k++)
+    if (m->clauses[k].n_sets > n_news) n_news = m->clauses[k].n_sets;
+  x->news = WL_NEW_N(&m->arena, wl_val, n_news + 1);
+  x->defaults = WL_NEW_N(&m->arena, wl_val, n);
+  x->known = WL_NEW_N(&m->arena, bool, n);
+  x->bound = WL_NEW_N(&m->arena, bool, m->n_clauses + 1);
+  x->params = WL_NEW_N(&m->arena, sqlite3_value *, m->d->n_params + 1);
+  wl_val *row = WL_NEW_N(&m->arena, wl_val, n);
+  if (m->arena.failed) return wl_nomem(err);
+  x->row = row;
+  return WL_OK;
+}
+
+static void use_room(wl_running *r) {
+  struct wl_room *x = &r->m->room;
+  r->row = x->row;
+  r->news = x->news;
+  r->defaults = x->defaults;
+  r->known = x->known;
+  r->bound = x->bound;
+  r->params = x->params;
+  r->texts = &x->texts;
+  memset(r->bound, 0, sizeof *r->bound * (size_t)r->m->n_clauses);
+}
+
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
                           int n_args, wl_running *r, wl_error *err) {
   *r = (wl_running){.started = wl_clock_ns()};
-  wl_arena_init(&r->texts);
-  wl_arena_init(&r->arena);
   wl_status rc = wl_change_take(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
   if (rc == WL_NOT_TAKEN)
     rc = wl_fail(err, WL_ERROR, "prepare the statement again: %.300s", err->text);
   if (rc) goto done;
-  int n = r->m->decl->n_cols + 1, n_news = r->m->n_sets;
-  for (int k = 0; k < r->m->n_clauses; k++)
-    if (r->m->clauses[k].n_sets > n_news) n_news = r->m->clauses[k].n_sets;
-  r->row = WL_NEW_N(&r->arena, wl_val, n);
-  r->news = WL_NEW_N(&r->arena, wl_val, n_news + 1);
-  r->defaults = WL_NEW_N(&r->arena, wl_val, n);
-  r->known = WL_NEW_N(&r->arena, bool, n);
-  r->bound = WL_NEW_N(&r->arena, bool, r->m->n_clauses + 1);
-  if (r->arena.failed) rc = wl_nomem(err);
+  if (!r->m->room.row) rc = make_room(r->m, err);
+  if (!rc) use_room(r);
   if (!rc) rc = take_params(r, args, n_args, err);
   if (!rc) {
     wl_dmlrun_open(&r->run, c->db, token);
@@ -407,23 +430,20 @@ done:
 }
 
 void wl_running_close(wl_running *r) {
-  if (!r->m) {
-    wl_arena_close(&r->texts);
-    wl_arena_close(&r->arena);
-    return;
-  }
+  if (!r->m) return;
   if (r->reason[0])
     wl_conn_log(r->m->conn, r->reason, r->m->sql, strlen(r->m->sql), r->n_changes,
                 (wl_clock_ns() - r->started) / 1e6);
-  for (int i = 0; i < r->n_params; i++) sqlite3_value_free(r->params[i]);
+  for (int i = 0; i < r->n_params; i++) {
+    sqlite3_value_free(r->params[i]);
+    r->params[i] = NULL;
+  }
   sqlite3_finalize(r->live);
   wl_mem_free(r->list);
   wl_mem_free(r->rowids);
   if (r->run.db) wl_tablets_set_run(r->m->t, NULL);
   wl_dmlrun_close(&r->run);
   wl_found_close(&r->rows);
-  wl_arena_close(&r->texts);
-  wl_arena_close(&r->arena);
   wl_change_give(r->m);
   *r = (wl_running){0};
 }

@@ -75,6 +75,7 @@ void wl_conn_quiet(wl_conn *c) {
     sqlite3_finalize(c->keep);
     c->keep = NULL;
   }
+  wl_change_flush(c);
   wl_store_quiet(c->store);
 }
 
@@ -90,6 +91,7 @@ static void conn_destroy(void *p) {
   }
   bool last = !conns;
   pthread_mutex_unlock(&lock);
+  wl_change_flush(c);
   wl_sqltext_flush(c);
   wl_kept_close(c->lookups);
   wl_store_close(c->store);

@@ -58,8 +58,9 @@ typedef struct wl_conn {
   wl_i64 n_logged;
   wl_sqltext *texts; /* most recent first */
   int n_texts;
-  bool ready;         /* everything is registered */
-  bool kept;          /* the keeper is connected: helper statements may live */
+  struct wl_change *changes; /* that have run and may run again; the latest first */
+  bool ready;                /* everything is registered */
+  bool kept;                 /* the keeper is connected: helper statements may live */
   bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;

@@ -53,7 +53,19 @@ typedef struct wl_change {
   /* UPDATE */
   wl_setting *sets;
   int n_sets;
-  bool live; /* what SET computes may depend on rows changed before */
+  bool live;     /* what SET computes may depend on rows changed before */
+  wl_u64 serial; /* of t */
+  /* what a run leaves for the next one: */
+  char *source_sql;       /* sqlite3_free'd */
+  sqlite3_stmt *source;   /* … where SQLite runs it */
+  sqlite3_stmt **upserts; /* [n_clauses] DO UPDATE, prepared when first needed */
+  struct wl_room {        /* see wl_running */
+    wl_val *row, *news, *defaults;
+    bool *known, *bound;
+    sqlite3_value **params;
+    wl_arena texts;
+  } room;
+  struct wl_change *next; /* in the connection's list of changes that are not running */
 } wl_change;
 
 /* ---- dml_bind.c */
@@ -64,10 +76,22 @@ wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *out,
 /* Names to columns and keys. WL_ERROR: one is wrong, with SQLite's words. */
 wl_status wl_change_bind(wl_change *m, wl_error *err) WL_MUST;
 void wl_change_close(wl_change *m);
+/* Whether a change that was bound before still means the same table as it is now. */
+bool wl_change_holds(wl_change *m);
+
+/* ---- dml_kept.c */
+/* The change of a text, opened and bound: one that the connection has kept, or a new one. */
+wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error *err) WL_MUST;
+void wl_change_give(wl_change *m); /* to be kept; NULL is fine */
+void wl_change_flush(wl_conn *c);
+
+/* ---- dml_bind.c again */
 bool wl_rowid_name(const char *name); /* rowid, _rowid_ or oid */
 /* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
 ** to it than xUpdate sees. */
 bool wl_change_small(const wl_change *m);
+/* Whether its WHERE gives the rowid, or a key, by constants: UPDATE or DELETE of a row at most. */
+bool wl_change_single(const wl_change *m);
 
 /* ---- dml_text.c: all are sqlite3_free'd by the caller; NULL: out of memory */
 char *wl_change_source_sql(const wl_change *m); /* what it reads: see dml_run.c */
@@ -95,9 +119,11 @@ typedef struct wl_found {
 
 wl_val wl_found_value(const wl_found *r, wl_i64 row, int col);
 void wl_found_close(wl_found *r);
-/* Runs a SELECT to its end. params[i]: of parameter i + 1, or NULL. */
+/* Runs a SELECT to its end. params[i]: of parameter i + 1, or NULL. kept: its statement where
+** SQLite runs it; *kept NULL: made, for the next time. */
 wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, wl_found *out, wl_error *err) WL_MUST;
+                        const char *refused, sqlite3_stmt **kept, wl_found *out,
+                        wl_error *err) WL_MUST;
 /* Puts rows in order of their first column, an integer; of equal ones the last stays. *twice:
 ** there were equal ones. */
 wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) WL_MUST;
@@ -106,21 +132,21 @@ wl_status wl_found_columns(wl_found *r, wl_error *err) WL_MUST;
 
 /* ---- dml_run.c */
 typedef struct wl_running {
-  wl_change m;
+  wl_change *m;  /* NULL: not open */
   wl_dmlrun run; /* the row at hand is told here */
   wl_found rows;
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
-  wl_i64 at;              /* rows of the source that are done */
-  bool counting;          /* all changes are made: the rows from at on are only counted */
-  wl_i64 *rowids;         /* of a change in bulk, or of a live one; or they begin at … */
-  wl_i64 first;           /* … this */
-  wl_val *row;            /* the row at hand: as inserted or updated, or as it was deleted */
-  wl_val *news;           /* what SET makes of it */
-  wl_val *defaults;       /* [n_cols]: constant ones, … */
-  bool *known;            /* … once they are evaluated */
-  wl_arena texts;         /* of defaults and news */
-  sqlite3_stmt **upserts; /* [n_clauses], prepared when first needed */
+  wl_i64 at;        /* rows of the source that are done */
+  bool counting;    /* all changes are made: the rows from at on are only counted */
+  wl_i64 *rowids;   /* of a change in bulk, or of a live one; or they begin at … */
+  wl_i64 first;     /* … this */
+  wl_val *row;      /* the row at hand: as inserted or updated, or as it was deleted */
+  wl_val *news;     /* what SET makes of it */
+  wl_val *defaults; /* [n_cols]: constant ones, … */
+  bool *known;      /* … once they are evaluated */
+  bool *bound;      /* [n_clauses]: its statement has this run's parameters */
+  wl_arena *texts;  /* of defaults and news */
   sqlite3_stmt *live;
   struct wl_rowlist *list; /* of the live statement */
   bool ended;
@@ -156,6 +182,7 @@ wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val 
                            wl_i64 rowid, wl_i64 old, bool *updates, wl_error *err) WL_MUST;
 /* A statement of the run's, its parameters bound. */
 wl_status wl_running_prepare(wl_running *r, char *sql, sqlite3_stmt **out, wl_error *err) WL_MUST;
+void wl_params_bind(sqlite3_stmt *s, sqlite3_value **params, int n_params);
 /* Columns of the row that a statement stands on, from `first` on, kept in r->texts. */
 wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_val *out,
                           wl_error *err) WL_MUST;

@@ -36,23 +36,26 @@ static const char *schema_at(sqlite3 *db, int k) {
   return sqlite3_libversion_number() >= 3039000 ? sqlite3_db_name(db, k) : NULL;
 }
 
-/* The table a statement means. */
-static wl_status find_table(wl_change *m, wl_error *err) {
-  const wl_dml *d = m->d;
-  sqlite3 *db = m->conn->db;
-  m->schema = d->schema;
-  if (d->schema) m->t = wl_tablets_find(db, d->schema, d->name);
-  for (int k = 0; !d->schema && !m->t; k++) {
-    m->schema = schema_at(db, k);
-    if (!m->schema) break;
-    m->t = wl_tablets_find(db, m->schema, d->name);
-    if (!m->t && sqlite3_table_column_metadata(db, m->schema, d->name, NULL, NULL, NULL, NULL, NULL,
-                                               NULL) == SQLITE_OK)
+/* The table a statement means, and where it is; or NULL. */
+static wl_tablets *table_of(sqlite3 *db, const wl_dml *d, const char **schema) {
+  *schema = d->schema;
+  if (d->schema) return wl_tablets_find(db, d->schema, d->name);
+  for (int k = 0; (*schema = schema_at(db, k)) != NULL; k++) {
+    wl_tablets *t = wl_tablets_find(db, *schema, d->name);
+    if (t) return t;
+    if (sqlite3_table_column_metadata(db, *schema, d->name, NULL, NULL, NULL, NULL, NULL, NULL) ==
+        SQLITE_OK)
       break; /* an ordinary one of that name comes first */
   }
-  if (m->t) m->schema = wl_arena_printf(&m->arena, "%s", m->schema);
-  if (m->arena.failed) return wl_nomem(err);
-  return m->t ? WL_OK : wl_not_taken(err, "it changes no tablet table");
+  return NULL;
+}
+
+static wl_status find_table(wl_change *m, wl_error *err) {
+  m->t = table_of(m->conn->db, m->d, &m->schema);
+  if (!m->t) return wl_not_taken(err, "it changes no tablet table");
+  m->serial = wl_tablets_serial(m->t);
+  m->schema = wl_arena_printf(&m->arena, "%s", m->schema);
+  return m->arena.failed ? wl_nomem(err) : WL_OK;
 }
 
 /* ---- SET */
@@ -295,6 +298,14 @@ wl_status wl_change_bind(wl_change *m, wl_error *err) {
   return rc;
 }
 
+bool wl_change_holds(wl_change *m) {
+  const char *schema;
+  wl_tablets *t = table_of(m->conn->db, m->d, &schema);
+  if (!t || t != m->t || wl_tablets_serial(t) != m->serial) return false;
+  if (m->d->kind != WL_DML_UPDATE) return true;
+  return m->live == is_live(m); /* or views, say, are others now */
+}
+
 /* Whether it writes to the hidden column, named as the table, that takes commands. */
 static bool commands(const wl_change *m) {
   for (const wl_expr_list *l = m->d->columns; l; l = l->next)
@@ -356,6 +367,21 @@ static bool fixes(const wl_change *m, const wl_expr *e, int col) {
   return fixed_column(m, e) == col;
 }
 
+bool wl_change_single(const wl_change *m) {
+  const wl_dml *d = m->d;
+  if (d->kind == WL_DML_INSERT || d->from) return false;
+  if (fixes(m, d->where, WL_COL_ROWID)) return true;
+  for (int k = 0; k < m->decl->n_keys; k++) {
+    bool all = true;
+    for (int i = 0; i < m->decl->keys[k].n && all; i++) {
+      int col = m->decl->keys[k].cols[i];
+      all = fixes(m, d->where, col == m->decl->rowid_col ? WL_COL_ROWID : col);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
 bool wl_change_small(const wl_change *m) {
   const wl_dml *d = m->d;
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
@@ -375,14 +401,5 @@ bool wl_change_small(const wl_change *m) {
   if (m->live || expr_has(m, d->where, is_subquery)) return false;
   for (int i = 0; i < m->n_sets; i++)
     if (expr_has(m, m->sets[i].value, is_subquery)) return false;
-  if (fixes(m, d->where, WL_COL_ROWID)) return true;
-  for (int k = 0; k < m->decl->n_keys; k++) {
-    bool all = true;
-    for (int i = 0; i < m->decl->keys[k].n && all; i++) {
-      int col = m->decl->keys[k].cols[i];
-      all = fixes(m, d->where, col == m->decl->rowid_col ? WL_COL_ROWID : col);
-    }
-    if (all) return true;
-  }
-  return false;
+  return wl_change_single(m);
 }

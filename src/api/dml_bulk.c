@@ -9,18 +9,18 @@
 enum { LEAST = 4096 }; /* rows: below that the delta takes them faster */
 
 wl_status wl_running_default(wl_running *r, int col, wl_val *out, wl_error *err) {
-  const wl_decl_column *c = &r->m.decl->cols[col];
+  const wl_decl_column *c = &r->m->decl->cols[col];
   *out = wl_null();
   if (!c->dflt) return WL_OK;
   if (r->known[col]) {
     *out = r->defaults[col];
     return WL_OK;
   }
-  wl_status rc = wl_row_default(r->m.t, col, out, err);
+  wl_status rc = wl_row_default(r->m->t, col, out, err);
   if (rc || !c->constant) return rc;
   wl_val v = *out;
   if (v.t >= WL_T_TEXT) {
-    char *copy = wl_arena_alloc(&r->texts, (size_t)v.n + 1);
+    char *copy = wl_arena_alloc(r->texts, (size_t)v.n + 1);
     if (!copy) return wl_nomem(err);
     if (v.n) memcpy(copy, wl_bytes(v), v.n);
     v.v = (wl_u64)(size_t)copy;
@@ -71,7 +71,7 @@ static wl_status constant_column(wl_val v, wl_i64 n, wl_column **out, wl_error *
 
 /* The rowids that the rows get: rising, above all there are. */
 static wl_status place_rows(wl_running *r, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   wl_tablets *t = m->t;
   int n_tablets = wl_tablets_count(t);
   bool empty = !n_tablets && !wl_tablets_has_delta(t);
@@ -90,7 +90,7 @@ static wl_status place_rows(wl_running *r, wl_error *err) {
 }
 
 static wl_status bulk_insert(wl_running *r, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   int n_cols = m->decl->n_cols;
   wl_column **cols = NULL;
   if (m->n_clauses) return wl_not_taken(err, "ON CONFLICT");
@@ -124,7 +124,7 @@ done:
 /* ---- UPDATE and DELETE */
 
 static wl_status bulk_update(wl_running *r, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   if (m->live) return wl_not_taken(err, "what is set may depend on rows changed before");
   for (int k = 0; k < m->n_sets; k++) {
     if (m->sets[k].col == WL_COL_ROWID || in_key(m->decl, m->sets[k].col))
@@ -144,7 +144,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
 static wl_status bulk_delete(wl_running *r, wl_error *err) {
   wl_status rc = wl_found_columns(&r->rows, err);
   if (!rc) rc = rising(r, 0, NULL, err);
-  if (!rc) rc = wl_bulk_delete(r->m.t, r->rowids, r->rows.n, r->m.conn->set.threads, err);
+  if (!rc) rc = wl_bulk_delete(r->m->t, r->rowids, r->rows.n, r->m->conn->set.threads, err);
   return rc;
 }
 
@@ -152,8 +152,8 @@ wl_status wl_running_bulk(wl_running *r, wl_error *err) {
   static wl_status (*const ways[])(wl_running *, wl_error *) = {bulk_insert, bulk_update,
                                                                 bulk_delete};
   if (r->rows.n < LEAST) return WL_NOT_TAKEN; /* which goes without saying */
-  if (r->m.d->returning) return wl_not_taken(err, "RETURNING");
-  wl_status rc = ways[r->m.d->kind](r, err);
+  if (r->m->d->returning) return wl_not_taken(err, "RETURNING");
+  wl_status rc = ways[r->m->d->kind](r, err);
   r->counting = rc == WL_OK;
   if (rc == WL_NOT_TAKEN) forget_rowids(r);
   return rc;

@@ -121,16 +121,17 @@ static wl_status move_on(wl_found *r, builders *b, wl_error *err) {
   return rc;
 }
 
-static wl_status read_sqlite(wl_answer *a, wl_found *r, wl_error *err) {
+static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error *err) {
   builders b = {0};
   wl_status rc = WL_OK;
   int st = SQLITE_ROW;
-  while (!rc && (st = sqlite3_step(a->stmt)) == SQLITE_ROW) {
+  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
     if (r->n == FEW) rc = move_on(r, &b, err);
     if (!rc && !b.list) rc = room_for_row(r, err);
     wl_val *row = rc || b.list ? r->cells : r->cells + r->n * r->n_cols;
     for (int k = 0; k < r->n_cols && !rc; k++) {
-      wl_val v = sqlite_value(a->stmt, k);
+      wl_val v = sqlite_value(s, k);
       if (b.list) {
         if (wl_builder_add(b.list[k], v)) rc = wl_nomem(err);
       } else {
@@ -141,8 +142,7 @@ static wl_status read_sqlite(wl_answer *a, wl_found *r, wl_error *err) {
     r->n++;
   }
   if (!rc && st != SQLITE_DONE)
-    rc = wl_fail(err, (wl_status)sqlite3_extended_errcode(a->conn->db), "%s",
-                 sqlite3_errmsg(a->conn->db));
+    rc = wl_fail(err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
   if (!rc && b.list) rc = builders_finish(&b, r, err);
   builders_close(&b);
   return rc;
@@ -288,8 +288,22 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
+/* SQLite's answer, by a statement that is kept for the next time. */
+static wl_status read_kept(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
+                           const char *why, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
+  int st =
+      *kept ? SQLITE_OK : sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  wl_params_bind(*kept, params, n_params);
+  r->n_cols = sqlite3_column_count(*kept);
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
+  wl_status rc = read_sqlite(c->db, *kept, r, err);
+  sqlite3_reset(*kept);
+  return rc;
+}
+
 wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, wl_found *r, wl_error *err) {
+                        const char *refused, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
   wl_error why = {0};
   wl_answer a = {0};
   sqlite3_value **args = NULL;
@@ -303,6 +317,10 @@ wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int
     *err = why;
     return rc;
   }
+  if (rc && why.text[0]) {
+    rc = read_kept(c, sql, params, n_params, why.text, kept, r, err);
+    goto done;
+  }
   rc = arguments(sql, params, n_params, &args, &n_args, err);
   c->set.strict = false; /* it is no error here that SQLite finds the rows */
   if (!rc) rc = wl_answer_open(c, sql, args, n_args, why.text[0] ? why.text : NULL, &a, err);
@@ -312,7 +330,7 @@ wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int
   a.quiet = true;
   r->n_cols = a.n_cols;
   r->native = a.run != NULL;
-  rc = a.run ? read_native(&a, r, err) : read_sqlite(&a, r, err);
+  rc = a.run ? read_native(&a, r, err) : read_sqlite(c->db, a.stmt, r, err);
   a.n_rows = r->n;
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a.reason);
   wl_answer_close(&a);

@@ -36,26 +36,30 @@ static void gives(wl_running *r, int kind, wl_i64 rowid) {
 
 /* ---- statements of the run's own */
 
+void wl_params_bind(sqlite3_stmt *s, sqlite3_value **params, int n_params) {
+  int n = sqlite3_bind_parameter_count(s);
+  for (int i = 0; i < n_params && i < n; i++)
+    if (params[i]) sqlite3_bind_value(s, i + 1, params[i]);
+}
+
 wl_status wl_running_prepare(wl_running *r, char *sql, sqlite3_stmt **out, wl_error *err) {
-  sqlite3 *db = r->m.conn->db;
+  sqlite3 *db = r->m->conn->db;
   if (!sql) return wl_nomem(err);
   int rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
   sqlite3_free(sql);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(db));
-  int n = sqlite3_bind_parameter_count(*out);
-  for (int i = 0; i < r->n_params && i < n; i++)
-    if (r->params[i]) sqlite3_bind_value(*out, i + 1, r->params[i]);
+  wl_params_bind(*out, r->params, r->n_params);
   return WL_OK;
 }
 
 wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_val *out,
                           wl_error *err) {
   enum { PLENTY = 1 << 20 };
-  if (r->texts.n_bytes > PLENTY) {
+  if (r->texts->n_bytes > PLENTY) {
     /* defaults live there, too */
-    for (int i = 0; i < r->m.decl->n_cols; i++) r->known[i] = false;
-    wl_arena_close(&r->texts);
-    wl_arena_init(&r->texts);
+    for (int i = 0; i < r->m->decl->n_cols; i++) r->known[i] = false;
+    wl_arena_close(r->texts);
+    wl_arena_init(r->texts);
   }
   for (int k = 0; k < n; k++) {
     int i = first + k;
@@ -69,7 +73,7 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
     bool text = sqlite3_column_type(s, i) == SQLITE_TEXT;
     const void *p = text ? (const void *)sqlite3_column_text(s, i) : sqlite3_column_blob(s, i);
     size_t size = (size_t)sqlite3_column_bytes(s, i);
-    char *copy = wl_arena_alloc(&r->texts, size + 1);
+    char *copy = wl_arena_alloc(r->texts, size + 1);
     if (!copy) return wl_nomem(err);
     if (size) memcpy(copy, p, size);
     out[k] = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)copy, (wl_u32)size);
@@ -87,7 +91,7 @@ static wl_status meet(wl_running *r, wl_conflict how, const wl_violation *v, boo
   *again = how == WL_CONFLICT_REPLACE && v->key != -2;
   if (*again) {
     bool found;
-    return wl_row_delete(r->m.t, v->rowid, &found, err);
+    return wl_row_delete(r->m->t, v->rowid, &found, err);
   }
   if (!*skip) fails(r, v->code, v->text);
   return WL_OK;
@@ -96,8 +100,8 @@ static wl_status meet(wl_running *r, wl_conflict how, const wl_violation *v, boo
 /* Changes the row at old by sets, whose values are in r->news. */
 static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, int n_sets,
                             wl_conflict how, bool *given, wl_error *err) {
-  wl_tablets *t = r->m.t;
-  const wl_decl *d = r->m.decl;
+  wl_tablets *t = r->m->t;
+  const wl_decl *d = r->m->decl;
   wl_violation v;
   bool found, skip = false, again;
   wl_i64 rowid = old;
@@ -141,7 +145,7 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
 }
 
 static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   wl_tablets *t = m->t;
   wl_conflict how = m->d->conflict;
   wl_violation v;
@@ -207,8 +211,8 @@ static wl_status delete_row(wl_running *r, wl_i64 rowid, bool *given, wl_error *
   bool found = true;
   *given = false;
   wl_status rc = WL_OK;
-  if (r->m.d->returning) rc = wl_row_get(r->m.t, rowid, r->row, &found, err);
-  if (!rc && found) rc = wl_row_delete(r->m.t, rowid, &found, err);
+  if (r->m->d->returning) rc = wl_row_get(r->m->t, rowid, r->row, &found, err);
+  if (!rc && found) rc = wl_row_delete(r->m->t, rowid, &found, err);
   if (rc || !found) return rc;
   gives(r, WL_DMLROW_CHANGED, rowid);
   *given = true;
@@ -223,30 +227,30 @@ static wl_status live_open(wl_running *r, wl_error *err) {
   if (!ids || !r->list) return wl_nomem(err);
   for (wl_i64 i = 0; i < r->rows.n; i++) ids[i] = (wl_i64)wl_found_value(&r->rows, i, 0).v;
   *r->list = (wl_rowlist){ids, r->rows.n};
-  int n = r->m.d->n_params + 1;
-  wl_status rc = wl_running_prepare(r, wl_change_live_sql(&r->m, n), &r->live, err);
+  int n = r->m->d->n_params + 1;
+  wl_status rc = wl_running_prepare(r, wl_change_live_sql(r->m, n), &r->live, err);
   if (!rc && sqlite3_bind_pointer(r->live, n, r->list, WL_ROWLIST_TYPE, NULL)) rc = wl_nomem(err);
   return rc;
 }
 
 static wl_status live_row(wl_running *r, bool *given, wl_error *err) {
-  sqlite3 *db = r->m.conn->db;
+  sqlite3 *db = r->m->conn->db;
   *given = false;
   int st = sqlite3_step(r->live);
   r->ended = st != SQLITE_ROW;
   if (st == SQLITE_DONE) return WL_OK;
   if (st != SQLITE_ROW)
     return wl_fail(err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
-  wl_status rc = wl_running_read(r, r->live, 1, r->m.n_sets, r->news, err);
+  wl_status rc = wl_running_read(r, r->live, 1, r->m->n_sets, r->news, err);
   if (rc) return rc;
-  return update_row(r, sqlite3_column_int64(r->live, 0), r->m.sets, r->m.n_sets, r->m.d->conflict,
-                    given, err);
+  return update_row(r, sqlite3_column_int64(r->live, 0), r->m->sets, r->m->n_sets,
+                    r->m->d->conflict, given, err);
 }
 
 /* ---- */
 
 static wl_status next_row(wl_running *r, bool *given, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   if (r->live) return live_row(r, given, err);
   wl_i64 at = r->at - 1;
   if (m->d->kind == WL_DML_INSERT) return insert_row(r, at, given, err);
@@ -267,7 +271,7 @@ bool wl_running_count(wl_running *r, bool *end) {
   if (!r->counting) return false;
   *end = r->at >= r->rows.n;
   if (*end) return true;
-  if (r->m.d->kind == WL_DML_INSERT)
+  if (r->m->d->kind == WL_DML_INSERT)
     gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
   else
     gives(r, WL_DMLROW_CHANGED, 0);
@@ -280,25 +284,25 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
   *end = is_over(r);
   bool given = false;
   while (!rc && !given && !*end) {
-    wl_row_begin(r->m.t);
-    if ((r->at++ & 255) == 255) rc = wl_conn_check(r->m.conn, err);
+    wl_row_begin(r->m->t);
+    if ((r->at++ & 255) == 255) rc = wl_conn_check(r->m->conn, err);
     if (!rc) rc = next_row(r, &given, err);
     if (!given) *end = is_over(r);
   }
   /* after an error no xUpdate will tell of the rows before it */
-  sqlite3_set_last_insert_rowid(r->m.conn->db, rc ? r->newest : r->run.last_rowid);
+  sqlite3_set_last_insert_rowid(r->m->conn->db, rc ? r->newest : r->run.last_rowid);
   return rc;
 }
 
 /* ---- opening */
 
 static wl_status read_source(wl_running *r, const char *refused, wl_error *err) {
-  const wl_change *m = &r->m;
-  char *sql = wl_change_source_sql(m);
-  if (!sql) return wl_nomem(err);
+  wl_change *m = r->m;
+  if (!m->source_sql) m->source_sql = wl_change_source_sql(m);
+  if (!m->source_sql) return wl_nomem(err);
   wl_found_close(&r->rows);
-  wl_status rc = wl_found_read(m->conn, sql, r->params, r->n_params, refused, &r->rows, err);
-  sqlite3_free(sql);
+  wl_status rc = wl_found_read(m->conn, m->source_sql, r->params, r->n_params, refused, &m->source,
+                               &r->rows, err);
   int n = m->d->kind == WL_DML_INSERT ? m->n_source : 1 + (m->live ? 0 : m->n_sets);
   if (!rc && r->rows.n_cols != n)
     rc = wl_fail(err, WL_ERROR, "table %s has %d columns but %d values were supplied",
@@ -307,14 +311,19 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
 }
 
 static wl_status read_rows(wl_running *r, wl_error *err) {
-  const wl_dml *d = r->m.d;
+  const wl_dml *d = r->m->d;
   bool values = d->kind == WL_DML_INSERT && d->select && d->select->is_values && !d->select->prior;
   if (d->default_values) {
     r->rows.n = 1;
     sqlite3_snprintf((int)sizeof r->rows.reason, r->rows.reason, "sqlite: no rows are read");
     return WL_OK;
   }
-  wl_status rc = read_source(r, values ? "they are given as they are" : NULL, err);
+  bool single = r->m->conn->set.route != WL_ROUTE_ALWAYS && wl_change_single(r->m);
+  wl_status rc = read_source(r,
+                             values   ? "they are given as they are"
+                             : single ? "one row at most, found by a key"
+                                      : NULL,
+                             err);
   if (rc || d->kind == WL_DML_INSERT) return rc;
   bool twice, native = r->rows.native;
   rc = wl_found_sort(&r->rows, &twice, err);
@@ -325,12 +334,12 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
 
 static void say(wl_running *r, const char *why) {
   static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
-  wl_conn *c = r->m.conn;
+  wl_conn *c = r->m->conn;
   char engine[8] = "sqlite";
   if (r->counting) strcpy(engine, "cpu");
   if (r->rows.native) snprintf(engine, sizeof engine, "%.3s", r->rows.reason); /* cpu or gpu */
   wl_conn_reason(c, engine, "%s of tablet table %.60s, %lld row%s %s%s%.120s; rows from %.200s",
-                 verbs[r->m.d->kind], wl_tablets_name(r->m.t), (long long)r->rows.n,
+                 verbs[r->m->d->kind], wl_tablets_name(r->m->t), (long long)r->rows.n,
                  r->rows.n == 1 ? "" : "s", r->counting ? "in bulk" : "one by one",
                  *why ? ": " : "", why, r->rows.reason);
   memcpy(r->reason, c->reason, sizeof r->reason);
@@ -348,9 +357,7 @@ static bool is_rewritten(sqlite3 *db) {
 
 /* The arguments, copied, by the numbers of the parameters they are for. */
 static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl_error *err) {
-  const wl_dml *d = r->m.d;
-  r->params = WL_NEW_N(&r->m.arena, sqlite3_value *, d->n_params + 1);
-  if (!r->params) return wl_nomem(err);
+  const wl_dml *d = r->m->d;
   r->n_params = d->n_params;
   for (int i = 0, k = 0; i < d->n_params && k < n_args; i++) {
     if (!d->params[i]) continue;
@@ -360,33 +367,53 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
   return WL_OK;
 }
 
+/* What every run of the change needs, made for the first. */
+static wl_status make_room(wl_change *m, wl_error *err) {
+  struct wl_room *x = &m->room;
+  int n = m->decl->n_cols + 1, n_news = m->n_sets;
+  for (int k = 0; k < m->n_clauses; k++)
+    if (m->clauses[k].n_sets > n_news) n_news = m->clauses[k].n_sets;
+  x->news = WL_NEW_N(&m->arena, wl_val, n_news + 1);
+  x->defaults = WL_NEW_N(&m->arena, wl_val, n);
+  x->known = WL_NEW_N(&m->arena, bool, n);
+  x->bound = WL_NEW_N(&m->arena, bool, m->n_clauses + 1);
+  x->params = WL_NEW_N(&m->arena, sqlite3_value *, m->d->n_params + 1);
+  wl_val *row = WL_NEW_N(&m->arena, wl_val, n);
+  if (m->arena.failed) return wl_nomem(err);
+  x->row = row;
+  return WL_OK;
+}
+
+static void use_room(wl_running *r) {
+  struct wl_room *x = &r->m->room;
+  r->row = x->row;
+  r->news = x->news;
+  r->defaults = x->defaults;
+  r->known = x->known;
+  r->bound = x->bound;
+  r->params = x->params;
+  r->texts = &x->texts;
+  memset(r->bound, 0, sizeof *r->bound * (size_t)r->m->n_clauses);
+}
+
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
                           int n_args, wl_running *r, wl_error *err) {
   *r = (wl_running){.started = wl_clock_ns()};
-  wl_arena_init(&r->texts);
-  wl_status rc = wl_change_open(c, sql, strlen(sql), &r->m, err);
-  if (!rc) rc = wl_change_bind(&r->m, err);
+  wl_status rc = wl_change_take(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
   if (rc == WL_NOT_TAKEN)
     rc = wl_fail(err, WL_ERROR, "prepare the statement again: %.300s", err->text);
   if (rc) goto done;
-  int n = r->m.decl->n_cols + 1, n_news = r->m.n_sets;
-  for (int k = 0; k < r->m.n_clauses; k++)
-    if (r->m.clauses[k].n_sets > n_news) n_news = r->m.clauses[k].n_sets;
-  r->row = WL_NEW_N(&r->m.arena, wl_val, n);
-  r->news = WL_NEW_N(&r->m.arena, wl_val, n_news + 1);
-  r->defaults = WL_NEW_N(&r->m.arena, wl_val, n);
-  r->known = WL_NEW_N(&r->m.arena, bool, n);
-  r->upserts = WL_NEW_N(&r->m.arena, sqlite3_stmt *, r->m.n_clauses + 1);
-  if (r->m.arena.failed) rc = wl_nomem(err);
+  if (!r->m->room.row) rc = make_room(r->m, err);
+  if (!rc) use_room(r);
   if (!rc) rc = take_params(r, args, n_args, err);
   if (!rc) {
     wl_dmlrun_open(&r->run, c->db, token);
-    wl_tablets_set_run(r->m.t, &r->run);
+    wl_tablets_set_run(r->m->t, &r->run);
   }
   r->newest = r->run.last_rowid;
-  if (!rc) rc = wl_tablets_refresh(r->m.t, err);
+  if (!rc) rc = wl_tablets_refresh(r->m->t, err);
   if (!rc) rc = read_rows(r, err);
   wl_error why = {0};
   if (!rc) {
@@ -395,7 +422,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_val
     if (rc == WL_NOT_TAKEN) rc = WL_OK;
   }
   if (!rc) say(r, why.text);
-  if (!rc && r->m.live) rc = live_open(r, err);
+  if (!rc && r->m->live) rc = live_open(r, err);
   if (r->run.db) sqlite3_set_last_insert_rowid(c->db, r->run.last_rowid);
 done:
   if (rc) wl_running_close(r);
@@ -403,22 +430,20 @@ done:
 }
 
 void wl_running_close(wl_running *r) {
-  if (!r->m.conn) {
-    wl_arena_close(&r->texts);
-    return;
-  }
+  if (!r->m) return;
   if (r->reason[0])
-    wl_conn_log(r->m.conn, r->reason, r->m.sql, strlen(r->m.sql), r->n_changes,
+    wl_conn_log(r->m->conn, r->reason, r->m->sql, strlen(r->m->sql), r->n_changes,
                 (wl_clock_ns() - r->started) / 1e6);
-  for (int i = 0; i < r->n_params; i++) sqlite3_value_free(r->params[i]);
-  for (int k = 0; k < r->m.n_clauses && r->upserts; k++) sqlite3_finalize(r->upserts[k]);
+  for (int i = 0; i < r->n_params; i++) {
+    sqlite3_value_free(r->params[i]);
+    r->params[i] = NULL;
+  }
   sqlite3_finalize(r->live);
   wl_mem_free(r->list);
   wl_mem_free(r->rowids);
-  if (r->run.db) wl_tablets_set_run(r->m.t, NULL);
+  if (r->run.db) wl_tablets_set_run(r->m->t, NULL);
   wl_dmlrun_close(&r->run);
   wl_found_close(&r->rows);
-  wl_arena_close(&r->texts);
-  wl_change_close(&r->m);
+  wl_change_give(r->m);
   *r = (wl_running){0};
 }

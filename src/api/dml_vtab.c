@@ -151,7 +151,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
   wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
   if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err)) return fail(p->pVtab, &err);
-  if (d->n_cols >= 0 && d->n_cols != c->r.m.decl->n_cols) {
+  if (d->n_cols >= 0 && d->n_cols != c->r.m->decl->n_cols) {
     wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
     return fail(p->pVtab, &err);
   }

@@ -11,15 +11,15 @@
 /* Whether the rowid, or a key, is taken. */
 static wl_status look(wl_running *r, int key, const wl_val *values, wl_i64 rowid, bool *found,
                       wl_i64 *at, wl_error *err) {
-  const wl_decl *d = r->m.decl;
+  const wl_decl *d = r->m->decl;
   *at = rowid;
   *found = false;
-  if (key == WL_KEY_ROWID) return wl_row_there(r->m.t, rowid, found, err);
+  if (key == WL_KEY_ROWID) return wl_row_there(r->m->t, rowid, found, err);
   for (int i = 0; i < d->keys[key].n; i++) {
     int col = d->keys[key].cols[i];
     if (col != d->rowid_col && values[col].t == WL_T_NULL) return WL_OK; /* like no other */
   }
-  return wl_row_find_key(r->m.t, key, values, rowid, found, at, err);
+  return wl_row_find_key(r->m->t, key, values, rowid, found, at, err);
 }
 
 static const wl_clause *clause_of(const wl_change *m, int key) {
@@ -36,7 +36,7 @@ static bool named(const wl_change *m, int key, int n_before) {
 
 wl_status wl_upsert_conflict(wl_running *r, const wl_val *values, wl_i64 rowid, bool given,
                              wl_violation *v, const wl_clause **clause, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   int n_named = 0, n_keys = m->decl->n_keys;
   bool found = false, rowid_done = !given;
   wl_status rc = WL_OK;
@@ -79,13 +79,15 @@ static int bind(sqlite3_stmt *s, int i, wl_val v) {
 
 wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val *values,
                            wl_i64 rowid, wl_i64 old, bool *updates, wl_error *err) {
-  const wl_change *m = &r->m;
+  const wl_change *m = r->m;
   sqlite3 *db = m->conn->db;
-  sqlite3_stmt **s = &r->upserts[clause - m->clauses];
+  sqlite3_stmt **s = &m->upserts[clause - m->clauses];
   wl_status rc = WL_OK;
   *updates = false;
   if (!*s) rc = wl_running_prepare(r, wl_change_upsert_sql(m, clause), s, err);
   if (rc) return rc;
+  if (!r->bound[clause - m->clauses]) wl_params_bind(*s, r->params, r->n_params);
+  r->bound[clause - m->clauses] = true;
   int n = sqlite3_bind_parameter_count(*s); /* what is not read has no place */
   for (int i = WL_COL_ROWID; i < m->decl->n_cols && !rc; i++) {
     int p = wl_change_excluded(m, i);

@@ -61,6 +61,9 @@ const char *wl_tablets_name(const wl_tablets *t) {
 void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
   t->run = run;
 }
+wl_u64 wl_tablets_serial(const wl_tablets *t) {
+  return t->serial;
+}
 
 /* ---- errors */
 
@@ -146,6 +149,8 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   }
   wl_tablets_alone(t);
   pthread_mutex_lock(&lock);
+  static wl_u64 last;
+  t->serial = ++last;
   t->next = open_tables;
   open_tables = t;
   pthread_mutex_unlock(&lock);

@@ -50,6 +50,7 @@ wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name);
 
 const wl_decl *wl_tablets_decl(const wl_tablets *t);
 const char *wl_tablets_name(const wl_tablets *t);
+wl_u64 wl_tablets_serial(const wl_tablets *t); /* no other open table has had it */
 
 /* While a run of warplite_prepare()'s changes goes on: xUpdate looks here first. */
 struct wl_dmlrun;

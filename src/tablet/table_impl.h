@@ -75,6 +75,7 @@ enum { WL_HELD_SLOTS = 1024, WL_HELD_BYTES = 128 << 20 };
 struct wl_tablets {
   wl_tablets *next;
   sqlite3 *db;
+  wl_u64 serial; /* see wl_tablets_serial */
   char *schema, *name;
   wl_arena arena;
   wl_decl *decl;

@@ -256,13 +256,13 @@ wl_status wl_put_tablet(wl_tablets *t, const wl_tablet *a, wl_error *err) {
     sqlite3_bind_int64(s, 3, a->hi);
     sqlite3_bind_int(s, 4, a->n_rows);
     sqlite3_bind_int(s, 5, a->n_dead);
-    sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
+    int st = sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
     if (a->dead)
       sqlite3_bind_blob64(s, 7, a->dead, (sqlite3_uint64)(a->n_rows + 7) / 8, SQLITE_STATIC);
     else
       sqlite3_bind_null(s, 7);
     sqlite3_bind_int64(s, 8, (wl_i64)directory_sum(a, head, n_head));
-    rc = wl_tablets_run(t, s, err);
+    rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
   }
   wl_mem_free(head);

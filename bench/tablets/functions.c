@@ -138,7 +138,7 @@ static double once(struct tablets *b, sqlite3 *db, const struct function *f, int
     char table[32];
     out->changes = sqlite3_changes64(db);
     snprintf(table, sizeof table, f->changed, tables[who]);
-    snprintf(sql, sizeof sql, "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 * c3) FROM %s",
+    snprintf(sql, sizeof sql, "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 % 65521 * c3) FROM %s",
              table);
     if (compare && !tablets_ask(b, db, sqlite3_prepare_v2, sql, out->sums, sizeof out->sums))
       rc = SQLITE_ERROR;

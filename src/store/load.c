@@ -408,8 +408,7 @@ static wl_i64 estimate_tablets(wl_store *s, wl_table *t, bool *exact) {
     *exact = true;
     t->estimate = wl_image_live(t->image);
   } else if (!rc) {
-    wl_i64 n = wl_tablets_rows(x, &ignored);
-    if (n >= 0) t->estimate = n;
+    t->estimate = wl_tablets_about(x);
   }
   wl_store_end(s);
   return t->estimate;

@@ -252,6 +252,16 @@ static wl_status above(wl_tablets *t, wl_i64 first, wl_error *err) {
   return !rc && n ? wl_not_taken(err, "rowids among those of the delta") : rc;
 }
 
+/* Tablets of the append have 65,536 rows, whatever they hold: one by one they are cut by bytes. */
+static wl_status check_lengths(wl_tablets *t, wl_column *const *cols, wl_error *err) {
+  size_t most = (size_t)sqlite3_limit(t->db, SQLITE_LIMIT_LENGTH, -1) / 8 * 7;
+  for (int i = 0; i < t->n_cols; i++)
+    for (int k = 0; cols[i] && k < cols[i]->n_tablets; k++)
+      if (wl_segment_bytes(&cols[i]->segments[k]) > most)
+        return wl_not_taken(err, "a segment longer than SQLite's longest blob");
+  return WL_OK;
+}
+
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
                          wl_i64 first, int n_threads, wl_error *err) {
   appending a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
@@ -268,6 +278,7 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
   for (int i = 0; i < t->n_cols && !rc; i++)
     if (i != t->decl->rowid_col)
       rc = wl_bulk_convert(t->decl->cols[i].affinity, cols[i], &a.cols[i], err);
+  if (!rc) rc = check_lengths(t, a.cols, err);
   wl_bulk_rows rows = {a.cols, rowids, first, n_rows};
   bool broken = false;
   if (!rc) rc = wl_checker_rows(t, a.cols, rowids, first, n_rows, &broken, err);

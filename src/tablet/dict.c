@@ -209,8 +209,8 @@ static wl_status put_part(wl_tablets *t, int col, wl_dict_box *b, const wl_u64 *
   if (!rc) {
     sqlite3_bind_int64(s, 1, (wl_i64)col << PART_BITS | b->n_parts);
     sqlite3_bind_int64(s, 2, (wl_i64)sum);
-    sqlite3_bind_blob64(s, 3, blob, n_blob, SQLITE_STATIC);
-    rc = wl_tablets_run(t, s, err);
+    int st = sqlite3_bind_blob64(s, 3, blob, n_blob, SQLITE_STATIC);
+    rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
   }
   wl_mem_free(blob);

@@ -36,6 +36,7 @@ static wl_status write_merged(wl_tablets *t, wl_merge *m, int at, int *n_new, wl
   wl_i32 n = 0;
   wl_status rc;
   *n_new = 0;
+  wl_merge_cap(m, wl_put_cap(t));
   while (!(rc = wl_merge_next(m, stages, &n, err)) && n) {
     rc = wl_put_stages(t, at + *n_new, stages, err);
     if (rc) break;
@@ -160,6 +161,7 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
                          const int *cols, int *n_new, wl_error *err) {
   wl_status rc = WL_OK;
   int width = t->n_cols + 1, at = from + n;
+  size_t cap = wl_put_cap(t);
   *n_new = 0;
   for (int i = from; i < from + n && !rc; i++) { /* all can be read, or nothing is written */
     for (int k = 0; k < width && !rc; k++) {
@@ -179,7 +181,7 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
       for (int k = 0; k < width && !rc; k++) {
         if (wl_stage_add(&out[k], wl_stage_value(&in[k], r))) rc = wl_nomem(err);
       }
-      if (!rc && out[0].n == WL_TABLET_ROWS) {
+      if (!rc && (out[0].n == WL_TABLET_ROWS || wl_put_full(out, width, cap))) {
         rc = wl_put_stages(t, at + (*n_new)++, out, err);
         for (int k = 0; k < width; k++) out[k].n = 0, out[k].n_heap = 0;
       }

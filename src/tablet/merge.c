@@ -11,6 +11,7 @@ struct wl_merge {
   const int *cols;
   int n_cols;
   wl_i32 limit;
+  size_t cap;
   /* the tablet; n_rows 0: there is none */
   wl_i32 n_rows, slot;
   wl_i64 rowid; /* at slot */
@@ -76,6 +77,7 @@ wl_status wl_merge_open(wl_tablets *t, int i, const int *cols, int n_cols, wl_me
   m->cols = cols;
   m->n_cols = n_cols;
   m->limit = WL_TABLET_ROWS;
+  m->cap = SIZE_MAX;
   m->held = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof(wl_held_segment *));
   wl_status rc = m->held ? WL_OK : wl_nomem(err);
   if (i < t->n_tablets) {
@@ -101,6 +103,14 @@ wl_status wl_merge_open(wl_tablets *t, int i, const int *cols, int n_cols, wl_me
 
 void wl_merge_limit(wl_merge *m, wl_i32 n_rows) {
   m->limit = n_rows;
+}
+
+void wl_merge_cap(wl_merge *m, size_t n_bytes) {
+  m->cap = n_bytes;
+}
+
+static bool is_full(const wl_merge *m, const wl_stage *stages, wl_i32 n_rows) {
+  return n_rows == m->limit || (m->cap != SIZE_MAX && wl_put_full(stages, m->n_cols, m->cap));
 }
 
 wl_status wl_merge_within(wl_merge *m, wl_i64 lo, wl_i64 hi, wl_error *err) {
@@ -145,7 +155,7 @@ wl_status wl_merge_next(wl_merge *m, wl_stage *stages, wl_i32 *n_rows, wl_error 
     stages[k].n_heap = 0;
   }
   *n_rows = 0;
-  while (!rc && *n_rows < m->limit && (m->has_delta || m->slot < m->n_rows)) {
+  while (!rc && !is_full(m, stages, *n_rows) && (m->has_delta || m->slot < m->n_rows)) {
     bool in_tablet = m->slot < m->n_rows;
     if (m->has_delta && (!in_tablet || m->delta_rowid <= m->rowid)) {
       if (in_tablet && m->delta_rowid == m->rowid) { /* it stands in that row's place */

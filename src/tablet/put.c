@@ -5,6 +5,8 @@
 #include "tablet/table_impl.h"
 #include <string.h>
 
+enum { MOST_BYTES = 32 << 20 }; /* of the texts of a segment, but for the last row's */
+
 /* Codes of the segment's own become texts again. */
 static wl_status make_plain(wl_segment *s) {
   wl_u64 *data = wl_mem_alloc((size_t)s->n_rows * sizeof *data);
@@ -77,8 +79,8 @@ wl_status wl_put_blob(wl_tablets *t, wl_i64 id, int col, const wl_u8 *blob, cons
   wl_status rc = wl_tablets_stmt(t, WL_SH_SEGMENT_PUT, &s, err);
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, id << 12 | col);
-  sqlite3_bind_blob64(s, 2, blob, z->n_bytes, SQLITE_STATIC);
-  rc = wl_tablets_run(t, s, err);
+  int st = sqlite3_bind_blob64(s, 2, blob, z->n_bytes, SQLITE_STATIC);
+  rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
   sqlite3_clear_bindings(s);
   return rc;
 }
@@ -95,6 +97,17 @@ static wl_status put_stage(wl_tablets *t, wl_i64 id, int col, const wl_stage *st
   wl_mem_free(blob);
   wl_segment_free(&s);
   return rc;
+}
+
+size_t wl_put_cap(const wl_tablets *t) {
+  size_t most = (size_t)sqlite3_limit(t->db, SQLITE_LIMIT_LENGTH, -1) / 16;
+  return most < MOST_BYTES ? most : MOST_BYTES;
+}
+
+bool wl_put_full(const wl_stage *stages, int n, size_t cap) {
+  for (int k = 0; k < n; k++)
+    if (stages[k].n_heap >= cap) return true;
+  return false;
 }
 
 wl_status wl_put_stages(wl_tablets *t, int i, const wl_stage *stages, wl_error *err) {

@@ -277,14 +277,14 @@ wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) {
     sqlite3_bind_int64(s, 3, a->hi);
     sqlite3_bind_int(s, 4, a->n_rows);
     sqlite3_bind_int(s, 5, a->n_dead);
-    sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
+    int st = sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
     if (a->dead)
       sqlite3_bind_blob64(s, 7, a->dead, (sqlite3_uint64)(a->n_rows + 7) / 8, SQLITE_STATIC);
     else
       sqlite3_bind_null(s, 7);
     wl_u64 sum = directory_sum(a, head, n_head);
     sqlite3_bind_int64(s, 8, (wl_i64)sum);
-    rc = wl_tablets_run(t, s, err);
+    rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
     if (!rc) rc = wl_put_sum(t, a, sum, err);
   }
@@ -519,30 +519,10 @@ bool wl_tablets_has_delta(const wl_tablets *t) {
   return t->n_delta || t->n_gone;
 }
 
-/* Rows of the delta that stand in place of a live tablet row. */
-static wl_status count_overriding(wl_tablets *t, wl_i64 *out, wl_error *err) {
-  sqlite3_stmt *s = NULL;
-  int st = SQLITE_DONE;
-  *out = 0;
-  wl_status rc = wl_tablets_scan(t, WL_SH_DELTA_SCAN, WL_I64_MIN, WL_I64_MAX, &s, err);
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
-    wl_i64 rowid = sqlite3_column_int64(s, 0);
-    wl_i32 slot;
-    int i = wl_tablets_place(t, rowid);
-    if (i < 0 || rowid > t->tablets[i].hi) continue;
-    rc = wl_tablets_slot(t, i, rowid, &slot, err);
-    *out += !rc && slot >= 0 && !wl_tablet_is_dead(&t->tablets[i], slot);
-  }
-  if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
-  sqlite3_finalize(s);
-  return rc;
-}
-
-wl_i64 wl_tablets_rows(wl_tablets *t, wl_error *err) {
-  wl_i64 n = t->n_delta - t->n_gone, over = 0;
-  if (t->n_delta && count_overriding(t, &over, err)) return -1;
+wl_i64 wl_tablets_about(const wl_tablets *t) {
+  wl_i64 n = t->n_delta - t->n_gone;
   for (int i = 0; i < t->n_tablets; i++) n += t->tablets[i].n_rows - t->tablets[i].n_dead;
-  return n - over;
+  return n > 0 ? n : 0;
 }
 
 int wl_tablets_place(const wl_tablets *t, wl_i64 rowid) {

@@ -66,8 +66,10 @@ const wl_tablet *wl_tablets_at(const wl_tablets *t, int i);
 /* Moves whenever what the table holds may have moved: own writes, rollbacks, refreshes that found
 ** another directory. Never the same for two states of the table in this process. */
 wl_u64 wl_tablets_version(const wl_tablets *t);
-bool wl_tablets_has_delta(const wl_tablets *t);       /* or gone rows */
-wl_i64 wl_tablets_rows(wl_tablets *t, wl_error *err); /* live rows; -1: an error */
+bool wl_tablets_has_delta(const wl_tablets *t); /* or gone rows */
+/* About how many rows there are, for planning: those of the delta that stand in place of a tablet's
+** are counted twice. Told apart they would cost a scan of the delta for every statement. */
+wl_i64 wl_tablets_about(const wl_tablets *t);
 
 /* The blob of a segment, its checksum not looked at yet. Borrowed from SQLite until
 ** wl_tablets_done_blob. col n_cols is the rowid. */

@@ -204,6 +204,10 @@ wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) WL_MUST;
 wl_status wl_put_stages(wl_tablets *t, int i, const wl_stage *stages, wl_error *err) WL_MUST;
 /* Notes that a directory row has another sum now, 0 for none. */
 wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) WL_MUST;
+/* A column of texts and blobs ends its tablet when it has so many bytes: SQLite's longest blob must
+** hold its segment, the last row's value too. */
+size_t wl_put_cap(const wl_tablets *t);
+bool wl_put_full(const wl_stage *stages, int n, size_t cap); /* whether one of them has */
 /* Room for one more tablet at place i, empty. */
 wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) WL_MUST;
 /* Takes tablet i away, its segments too. */
@@ -211,6 +215,7 @@ wl_status wl_put_drop(wl_tablets *t, int i, wl_error *err) WL_MUST;
 
 /* ---- merge.c */
 void wl_merge_limit(wl_merge *m, wl_i32 n_rows); /* of a chunk */
+void wl_merge_cap(wl_merge *m, size_t n_bytes);  /* likewise: see wl_put_cap */
 /* Of a merge of the delta alone (i past the last tablet): between two rowids. */
 wl_status wl_merge_within(wl_merge *m, wl_i64 lo, wl_i64 hi, wl_error *err) WL_MUST;
 /* How many rows the delta has in a range, and where they begin and end; likewise the gone. */

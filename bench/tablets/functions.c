@@ -138,7 +138,7 @@ static double once(struct tablets *b, sqlite3 *db, const struct function *f, int
     char table[32];
     out->changes = sqlite3_changes64(db);
     snprintf(table, sizeof table, f->changed, tables[who]);
-    snprintf(sql, sizeof sql, "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 % 65521 * c3) FROM %s",
+    snprintf(sql, sizeof sql, "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 %% 65521 * c3) FROM %s",
              table);
     if (compare && !tablets_ask(b, db, sqlite3_prepare_v2, sql, out->sums, sizeof out->sums))
       rc = SQLITE_ERROR;
@@ -208,7 +208,9 @@ static void one_size(struct tablets *b, struct json *j, sqlite3 *db, int64_t n) 
   printf("\n%lld rows; microseconds, medians of %d runs; * ran "
          "elsewhere\n\n%-11s%9s%12s%12s%14s%12s\n",
          (long long)n, b->n_runs, "function", "percent", "rows", "sqlite", b->engine, "batch");
+  memset(p, 0, sizeof p);
   for (int f = 0; f < N_FUNCTIONS; f++) {
+    if (b->only && strcmp(b->only, functions[f].name) != 0) continue;
     for (int k = 0; k < N_SHARES; k++) {
       int64_t most = (int64_t)((double)n * shares[k] / 100);
       measure(b, db, &functions[f], most, &p[f][k]);
@@ -233,6 +235,7 @@ static void one_size(struct tablets *b, struct json *j, sqlite3 *db, int64_t n) 
   printf("\nturning points on %lld rows, route=always, percent of the table\n\n%-11s%14s%14s%14s\n",
          (long long)n, "function", b->engine, "batch", "published");
   for (int f = 0; f < N_FUNCTIONS; f++) {
+    if (b->only && strcmp(b->only, functions[f].name) != 0) continue;
     printf("%-11s", functions[f].name);
     put_point(p[f], NATIVE);
     put_point(p[f], BATCH);

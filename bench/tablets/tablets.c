@@ -2,7 +2,7 @@
 ** The benchmark of tablet tables beside SQLite's own: its options and its report.
 **
 **     tablets [--part dml|kv|functions]… [--rows N] [--keys N] [--sizes N,N…] [--runs N]
-**             [--engine cpu|sim|cuda] [--dir DIR] [--json FILE] [--keep] [--check] [-v]
+**             [--engine cpu|sim|cuda] [--function NAME] [--dir DIR] [--json FILE] [--keep] [--check] [-v]
 **
 ** Parts (all of them, if none is named):
 **   dml        bulk statements on a table in a file (dml.c): --rows
@@ -17,7 +17,7 @@
 static int usage(void) {
   fprintf(stderr,
           "usage: tablets [--part dml|kv|functions]... [--rows N] [--keys N] [--sizes N,N...]"
-          "\n               [--runs N (1 to %d)] [--engine cpu|sim|cuda] [--dir DIR] "
+          "\n               [--runs N (1 to %d)] [--engine cpu|sim|cuda] [--function NAME] [--dir DIR] "
           "[--json FILE] [--keep] [--check] [-v]\n",
           MAX_RUNS);
   return 2;
@@ -84,6 +84,8 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[i - 1], "--engine") == 0 &&
                (!strcmp(value, "cpu") || !strcmp(value, "sim") || !strcmp(value, "cuda"))) {
       b.engine = value;
+    } else if (strcmp(argv[i - 1], "--function") == 0) {
+      b.only = value;
     } else if (strcmp(argv[i - 1], "--dir") == 0) {
       b.dir = value;
     } else if (strcmp(argv[i - 1], "--json") == 0) {

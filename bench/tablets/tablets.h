@@ -21,6 +21,7 @@ struct tablets {
   int n_sizes;
   int n_runs;
   const char *engine; /* of part functions: cpu, sim or cuda */
+  const char *only;   /* of part functions: one of them; NULL: all */
   const char *dir;
   bool verbose, keep;
   int n_failures;

@@ -4,7 +4,8 @@
 **
 ** Invariants:
 ** 1. The cache has one hold on each of its segments; whoever reads one has another.
-** 2. A coded segment holds the dictionary it was read with; codes never change their meaning.
+** 2. A coded segment holds the dictionary it was read with, and is found only while that is the
+**    table's: after a rollback the same codes may be those of other texts.
 */
 #include "base/mem.h"
 #include "tablet/table_impl.h"
@@ -110,7 +111,9 @@ wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **ou
   wl_u64 sum = t->tablets[i].zones[col].sum;
   wl_held_segment **at = held_slot(t, sum, col), *h = *at;
   *out = NULL;
-  while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows)) h = h->next;
+  while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows ||
+               (h->dict && h->dict != t->dicts[col])))
+    h = h->next;
   if (h) {
     unlink_use(t, h);
     link_use(t, h);

@@ -264,6 +264,8 @@ static void make_keys(const wl_image_job *j, wl_making_col *m) {
       const wl_zone *z = wl_image_zone(j, m, p);
       XXH3_64bits_update(&h, &z->sum, sizeof z->sum);
       XXH3_64bits_update(&h, &z->n_bytes, sizeof z->n_bytes);
+      if (z->coded && m->file && m->form != FORM_CODE) /* spelled: codes of which texts? */
+        XXH3_64bits_update(&h, &m->file->id, sizeof m->file->id);
     }
     m->keys[k] = at->merged ? 0 : XXH3_64bits_digest(&h) | 1;
   }
@@ -315,7 +317,6 @@ static wl_status open_column(wl_image_job *j, wl_making_col *m, int col, wl_erro
   m->keys = wl_mem_zalloc(n * sizeof *m->keys);
   m->merged = wl_mem_zalloc(((size_t)im->n_parts + 1) * sizeof *m->merged);
   if (!m->segments || !m->keys || !m->merged) return wl_nomem(err);
-  make_keys(j, m);
   return m->col == d->n_cols ? WL_OK : wl_tablets_dict(j->t, m->col, &m->file, err);
 }
 
@@ -417,6 +418,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
   for (int i = 0; i < n && !rc; i++) {
     wl_making_col *m = &j.cols[i];
     m->form = form_of(&j, m);
+    make_keys(&j, m);
     if (m->form == FORM_CODE) rc = wl_image_make_dict(&j, m, err);
     if (!rc && borrow(&j, m)) rc = wl_nomem(err);
   }

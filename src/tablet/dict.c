@@ -244,7 +244,7 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
     }
   }
   *fits = (wl_i64)first + n_new <= MOST_CODES && b->d.n_heap + n_heap <= MOST_HEAP &&
-          b->n_parts < (1 << PART_BITS) - 1;
+          n_heap <= wl_put_cap(t) && b->n_parts < (1 << PART_BITS) - 1;
   wl_u8 *new_heap = *fits && n_new ? wl_mem_alloc(n_heap + 1) : NULL;
   if (*fits && n_new && !new_heap) rc = wl_nomem(err);
   if (new_heap) {

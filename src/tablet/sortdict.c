@@ -60,6 +60,7 @@ wl_status wl_tablets_sort_dict(wl_tablets *t, int col, wl_error *err) {
   wl_status rc = wl_tablets_dict_box(t, col, &b, err);
   if (rc || !b->d.n || (b->d.sorted && b->n_parts == 1)) return rc;
   const wl_file_dict *d = &b->d;
+  if (d->n_heap > wl_put_cap(t)) return WL_OK; /* too long for one part */
   wl_i32 n_old = d->n, n_new = 0;
   bool *used = wl_mem_zalloc((size_t)n_old * sizeof *used);
   wl_u32 *order = wl_mem_alloc((size_t)n_old * sizeof *order);

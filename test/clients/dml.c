@@ -160,6 +160,16 @@ static const char *const statements[] = {
     "UPDATE n SET x = x + 10 WHERE rowid = '2x'",
     "UPDATE n SET x = x + 10 WHERE rowid = 1e19",
     "DELETE FROM n WHERE rowid = '3.0'",
+    /* a dictionary that is rolled back, and another with the same codes */
+    "TABLE d(k)",
+    "BEGIN",
+    "INSERT INTO d SELECT 'one' FROM g",
+    "SELECT min(k), max(k), k FROM d",
+    "ROLLBACK",
+    "INSERT INTO d SELECT 'two' FROM g",
+    "SELECT min(k), max(k), k FROM d",
+    "SELECT k FROM d WHERE rowid = 77",
+    "UPDATE d SET k = k || 'x' WHERE rowid = 5 RETURNING k",
     /* a table that is made anew in a transaction, and is not after all */
     "BEGIN",
     "INSERT INTO n VALUES(1, 2, 3)",

@@ -279,8 +279,9 @@ static char *settle(pair *p, const step *s, bool *sorted) {
   if (s->kind == STEP_INSERT && has_greatest_rowid(p, s->table)) goto skip;
   if (s->kind == STEP_SQL || s->kind == STEP_READ) return sql;
   if (s->kind == STEP_INSERT && !s->has_select) return sql;
-  /* through SQLite a virtual table may be read in the order of an OR or IN */
-  if (p->plain && (s->touchy || s->has_select) &&
+  /* through SQLite, which may find the rows in any case, a virtual table may be read in the order
+  ** of an OR or IN */
+  if ((s->touchy || s->has_select) &&
       (plan_says(p->got_db, sql, "MULTI-INDEX", NULL) ||
        plan_says(p->got_db, sql, "VIRTUAL TABLE INDEX", "INDEX 0:")))
     goto skip;

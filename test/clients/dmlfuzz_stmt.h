@@ -206,7 +206,7 @@ static void put_upsert(dml_maker *m, sqlite3_str *o, const dml_table *t, const c
       for (int i = 0; i < t->key[k].n; i++)
         sqlite3_str_appendf(o, "%s%s", i ? ", " : " (", t->col[t->key[k].cols[i]].name);
       sqlite3_str_appendall(o, ")");
-    } else if (!open && rng_chance(r, 3)) {
+    } else if (!open && n == 1 && used == 1u << k && rng_chance(r, 3)) {
       sqlite3_str_appendf(o, " (%s)", t->col[rng_below(r, t->n_cols)].name);
     } else if (!open) {
       sqlite3_str_appendf(

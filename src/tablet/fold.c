@@ -192,8 +192,7 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
   return rc;
 }
 
-wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) {
-  (void)n_threads;
+wl_status wl_tablets_optimize(wl_tablets *t, wl_error *err) {
   wl_stage *in = NULL, *out = NULL;
   wl_status rc = wl_tablets_fold(t, err);
   int *cols = rc ? NULL : all_columns(t);

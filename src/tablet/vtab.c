@@ -4,7 +4,6 @@
 */
 #include "tablet/vtab.h"
 #include "base/mem.h"
-#include "base/threads.h"
 #include "tablet/append.h"
 #include "tablet/cursor.h"
 #include "tablet/dmlrow.h"
@@ -615,7 +614,7 @@ static int command(table *v, sqlite3_value *arg, wl_error *err) {
   const char *text = (const char *)sqlite3_value_text(arg);
   wl_status rc;
   if (text && sqlite3_stricmp(text, "optimize") == 0)
-    rc = wl_tablets_optimize(v->t, wl_threads_cores(), err);
+    rc = wl_tablets_optimize(v->t, err);
   else if (text && sqlite3_stricmp(text, "fold") == 0)
     rc = wl_tablets_fold(v->t, err);
   else

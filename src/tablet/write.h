@@ -78,9 +78,9 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
 
 /* ---- upkeep */
 wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) WL_MUST; /* the delta into tablets */
-/* Folds, then rewrites tablets that are not full or have dead rows. Texts that no row has any more
-** stay in the dictionaries. */
-wl_status wl_tablets_optimize(wl_tablets *t, int n_threads, wl_error *err) WL_MUST;
+/* Folds, then rewrites tablets that are not full or have dead rows, and puts dictionaries in order,
+** without texts that no row has any more. */
+wl_status wl_tablets_optimize(wl_tablets *t, wl_error *err) WL_MUST;
 /* NULL in *problem: all is well. sqlite3_free it. */
 wl_status wl_tablets_check(wl_tablets *t, char **problem, wl_error *err) WL_MUST;
 

@@ -220,8 +220,11 @@ static void perturb(pair *p, const step *s, outcome *got) {
   if (!strcmp(p->perturb, "rowid") && ++p->n_perturb == 20) got->rowid++;
   if (!strcmp(p->perturb, "code") && ++p->n_perturb == 20) p->got.rc = SQLITE_MISUSE;
   if (!strcmp(p->perturb, "message") && p->got.err[0] && ++p->n_perturb == 5) p->got.err[0] ^= 1;
-  if (!strcmp(p->perturb, "rows") && p->got.n_cells && ++p->n_perturb == 5)
-    p->got.cells[0].type ^= 1;
+  if (!strcmp(p->perturb, "rows") && p->got.n_cells && ++p->n_perturb == 5) {
+    cell *x = &p->got.cells[0]; /* a type that needs no bytes behind it */
+    x->type = x->type == SQLITE_NULL ? SQLITE_INTEGER : SQLITE_NULL;
+    if (x->type == SQLITE_INTEGER) x->u.i = 1;
+  }
   if (!strcmp(p->perturb, "table") && ++p->n_perturb % 20 == 0) {
     char *sql =
         format("DELETE FROM %s WHERE rowid = (SELECT max(rowid) FROM %s)", s->table, s->table);

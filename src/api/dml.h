@@ -60,7 +60,7 @@ typedef struct wl_change {
   sqlite3_stmt *source;   /* … where SQLite runs it */
   sqlite3_stmt **upserts; /* [n_clauses] DO UPDATE, prepared when first needed */
   struct wl_room {        /* see wl_running */
-    wl_val *row, *news, *defaults;
+    wl_val *row, *raw, *news, *defaults;
     bool *known, *bound;
     sqlite3_value **params;
     wl_arena texts;
@@ -142,6 +142,7 @@ typedef struct wl_running {
   wl_i64 *rowids;   /* of a change in bulk, or of a live one; or they begin at … */
   wl_i64 first;     /* … this */
   wl_val *row;      /* the row at hand: as inserted or updated, or as it was deleted */
+  wl_val *raw;      /* the row to insert as ON CONFLICT knows it by the name excluded */
   wl_val *news;     /* what SET makes of it */
   wl_val *defaults; /* [n_cols]: constant ones, … */
   bool *known;      /* … once they are evaluated */

@@ -144,6 +144,17 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
   return WL_OK;
 }
 
+/* What excluded means: the values before the columns' affinities, but for integers of REAL columns.
+** Only for CHECK constraints and UNIQUE keys does SQLite apply affinities before it comes to that.
+*/
+static void excluded_row(wl_running *r, const wl_val *row) {
+  const wl_decl *d = r->m->decl;
+  for (int i = 0; i < d->n_cols; i++) {
+    bool real = d->cols[i].affinity == 'E' && row[i].t == WL_T_INT;
+    r->raw[i] = real ? wl_real((double)(wl_i64)row[i].v) : row[i];
+  }
+}
+
 static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
   const wl_change *m = r->m;
   wl_tablets *t = m->t;
@@ -172,7 +183,9 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
   if (m->decl->rowid_col >= 0) r->row[m->decl->rowid_col] = wl_int(rowid);
   bool replace = how == WL_CONFLICT_REPLACE;
   if (replace) rc = wl_row_defaults(t, r->row, err);
+  if (m->n_clauses) excluded_row(r, r->row);
   if (!rc) rc = wl_row_check(t, r->row, rowid, replace, &v, err);
+  if (m->n_clauses && m->decl->n_checks) excluded_row(r, r->row);
   bool skip = false, again = true;
   if (!rc && v.code) {
     rc = meet(r, how, &v, &skip, &again, err);
@@ -186,8 +199,10 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
     if (rc || !v.code) break;
     if (clause) {
       bool updates = false;
+      /* the rowid is looked at last where another clause comes first */
+      if (v.key >= 0 || (clause != m->clauses && m->decl->n_keys)) excluded_row(r, r->row);
       if (clause->u->updates)
-        rc = wl_upsert_values(r, clause, r->row, rowid, v.rowid, &updates, err);
+        rc = wl_upsert_values(r, clause, r->raw, rowid, v.rowid, &updates, err);
       if (rc || !updates) return rc;
       rc = update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
       /* ABORT, whatever the statement says: not xUpdate but the source of the rows fails then */
@@ -378,6 +393,7 @@ static wl_status make_room(wl_change *m, wl_error *err) {
   x->known = WL_NEW_N(&m->arena, bool, n);
   x->bound = WL_NEW_N(&m->arena, bool, m->n_clauses + 1);
   x->params = WL_NEW_N(&m->arena, sqlite3_value *, m->d->n_params + 1);
+  x->raw = WL_NEW_N(&m->arena, wl_val, n);
   wl_val *row = WL_NEW_N(&m->arena, wl_val, n);
   if (m->arena.failed) return wl_nomem(err);
   x->row = row;
@@ -387,6 +403,7 @@ static wl_status make_room(wl_change *m, wl_error *err) {
 static void use_room(wl_running *r) {
   struct wl_room *x = &r->m->room;
   r->row = x->row;
+  r->raw = x->raw;
   r->news = x->news;
   r->defaults = x->defaults;
   r->known = x->known;

@@ -44,6 +44,11 @@ static const char *const statements[] = {
     "INSERT INTO t VALUES(1, 1, 'zz', 3) ON CONFLICT(id) DO UPDATE SET b = excluded.b || t.b, "
     "c = c + excluded.c",
     "INSERT INTO t VALUES(1, 1, 'zz', 3) ON CONFLICT DO NOTHING",
+    /* excluded: before the affinity by the rowid, after it by a key */
+    "INSERT INTO t VALUES(1, 7.0, 8, '9') ON CONFLICT(id) DO UPDATE SET b = typeof(excluded.a) || "
+    "typeof(excluded.b) || typeof(excluded.c) RETURNING *",
+    "INSERT INTO t VALUES(98, 50.0, 'q', '9') ON CONFLICT(a, b) DO UPDATE SET b = "
+    "typeof(excluded.a) || typeof(excluded.b) || typeof(excluded.c) RETURNING *",
     "INSERT INTO t VALUES(99, 50, 'q', 3) ON CONFLICT(a, b) DO UPDATE SET a = a + 1 RETURNING *",
     "INSERT INTO t VALUES(99, 51, 'q', 3) ON CONFLICT(b, a) DO UPDATE SET id = excluded.id "
     "RETURNING *",

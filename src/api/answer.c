@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "program/compile.h"
 #include "query/kept.h"
+#include "vm/exchange.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include <string.h>
@@ -126,20 +127,8 @@ static wl_status read_params(const wl_sqltext *t, sqlite3_value **args, int n_ar
                              wl_error *err) {
   wl_val *p = *out = wl_mem_zalloc(((size_t)t->stmt->n_params + 1) * sizeof *p);
   if (!p) return wl_nomem(err);
-  for (int k = 0; k < n_args && k < t->n_args; k++) {
-    wl_val *v = &p[t->arg_params[k] - 1];
-    sqlite3_value *a = args[k];
-    switch (sqlite3_value_type(a)) {
-    case SQLITE_INTEGER: *v = wl_int(sqlite3_value_int64(a)); break;
-    case SQLITE_FLOAT: *v = wl_real(sqlite3_value_double(a)); break;
-    case SQLITE_TEXT: *v = wl_text(sqlite3_value_text(a), (wl_u32)sqlite3_value_bytes(a)); break;
-    case SQLITE_BLOB:
-      *v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_value_blob(a),
-                       (wl_u32)sqlite3_value_bytes(a));
-      break;
-    default: *v = wl_null();
-    }
-  }
+  for (int k = 0; k < n_args && k < t->n_args; k++)
+    p[t->arg_params[k] - 1] = wl_sqlite_val(args[k]);
   return WL_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "api/conn.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "vm/exchange.h"
 #include "program/compile.h"
 #include "program/domain.h"
 #include "store/dict.h"
@@ -403,19 +404,8 @@ static wl_status collect(wl_answer *a, wl_error *err) {
   while (!rc && (step = sqlite3_step(a->stmt)) == SQLITE_ROW) {
     snap.n_rows++;
     for (int i = 0; i < n && !rc; i++) {
-      wl_val v = wl_null();
-      switch (sqlite3_column_type(a->stmt, i)) {
-      case SQLITE_INTEGER: v = wl_int(sqlite3_column_int64(a->stmt, i)); break;
-      case SQLITE_FLOAT: v = wl_real(sqlite3_column_double(a->stmt, i)); break;
-      case SQLITE_TEXT:
-        v = wl_text(sqlite3_column_text(a->stmt, i), (wl_u32)sqlite3_column_bytes(a->stmt, i));
-        break;
-      case SQLITE_BLOB:
-        v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)sqlite3_column_blob(a->stmt, i),
-                        (wl_u32)sqlite3_column_bytes(a->stmt, i));
-        break;
-      }
-      rc = wl_builder_add(builders[i], v);
+      wl_val v = wl_sqlite_column(a->stmt, i);
+      rc = wl_sqlite_lost(v) ? WL_NOMEM : wl_builder_add(builders[i], v);
       if (rc == WL_TOOBIG)
         rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
       else if (rc)

@@ -10,6 +10,7 @@
 */
 #include "api/dml.h"
 #include "base/mem.h"
+#include "vm/exchange.h"
 #include "query/made.h"
 #include "store/dict.h"
 #include <stdlib.h>
@@ -60,22 +61,6 @@ static wl_status keep_text(wl_found *r, wl_val *v, wl_error *err) {
 }
 
 /* ---- SQLite's rows */
-
-static wl_val sqlite_value(sqlite3_stmt *s, int i) {
-  switch (sqlite3_column_type(s, i)) {
-  case SQLITE_INTEGER: return wl_int(sqlite3_column_int64(s, i));
-  case SQLITE_FLOAT: return wl_real(sqlite3_column_double(s, i));
-  case SQLITE_TEXT: {
-    const wl_u8 *p = sqlite3_column_text(s, i);
-    return wl_text(p, (wl_u32)sqlite3_column_bytes(s, i));
-  }
-  case SQLITE_BLOB: {
-    const void *p = sqlite3_column_blob(s, i);
-    return wl_val_make(WL_T_BLOB, (wl_u64)(size_t)p, (wl_u32)sqlite3_column_bytes(s, i));
-  }
-  default: return wl_null();
-  }
-}
 
 typedef struct builders {
   wl_builder **list;
@@ -131,7 +116,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
     if (!rc && !b.list) rc = room_for_row(r, err);
     wl_val *row = rc || b.list ? r->cells : r->cells + r->n * r->n_cols;
     for (int k = 0; k < r->n_cols && !rc; k++) {
-      wl_val v = sqlite_value(s, k);
+      wl_val v = wl_sqlite_column(s, k);
       if (b.list) {
         if (wl_builder_add(b.list[k], v)) rc = wl_nomem(err);
       } else {

@@ -17,6 +17,7 @@
 #include "api/dml.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "vm/exchange.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -62,21 +63,12 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
     wl_arena_init(r->texts);
   }
   for (int k = 0; k < n; k++) {
-    int i = first + k;
-    out[k] = wl_null();
-    switch (sqlite3_column_type(s, i)) {
-    case SQLITE_INTEGER: out[k] = wl_int(sqlite3_column_int64(s, i)); continue;
-    case SQLITE_FLOAT: out[k] = wl_real(sqlite3_column_double(s, i)); continue;
-    case SQLITE_NULL: continue;
-    default: break;
-    }
-    bool text = sqlite3_column_type(s, i) == SQLITE_TEXT;
-    const void *p = text ? (const void *)sqlite3_column_text(s, i) : sqlite3_column_blob(s, i);
-    size_t size = (size_t)sqlite3_column_bytes(s, i);
-    char *copy = wl_arena_alloc(r->texts, size + 1);
-    if (!copy) return wl_nomem(err);
-    if (size) memcpy(copy, p, size);
-    out[k] = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)copy, (wl_u32)size);
+    out[k] = wl_sqlite_column(s, first + k);
+    if (out[k].t < WL_T_TEXT) continue;
+    char *copy = wl_arena_alloc(r->texts, (size_t)out[k].n + 1);
+    if (!copy || wl_sqlite_lost(out[k])) return wl_nomem(err);
+    if (out[k].n) memcpy(copy, wl_bytes(out[k]), out[k].n);
+    out[k].v = (wl_u64)(size_t)copy;
   }
   return WL_OK;
 }

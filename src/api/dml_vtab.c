@@ -12,6 +12,8 @@
 */
 #include "api/dml.h"
 #include "base/mem.h"
+#include "base/vtab.h"
+#include "vm/exchange.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -59,17 +61,6 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   return SQLITE_OK;
 }
 
-static int xdisconnect(sqlite3_vtab *v) {
-  sqlite3_free(v);
-  return SQLITE_OK;
-}
-
-static int fail(sqlite3_vtab *v, const wl_error *err) {
-  sqlite3_free(v->zErrMsg);
-  v->zErrMsg = sqlite3_mprintf("%s", err->text);
-  return err->code ? (int)err->code : SQLITE_ERROR;
-}
-
 enum { DENIED = 1 };
 
 /* The authorizer's word on the original, where SQLite prepares a statement again. */
@@ -98,8 +89,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     if (arg == 0) text = i;
   }
   if (text < 0) {
-    sqlite3_free(v->zErrMsg);
-    v->zErrMsg = sqlite3_mprintf("wl_dml needs the text of a statement");
+    wl_vtab_say(v, "wl_dml needs the text of a statement");
     return SQLITE_ERROR;
   }
   int rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
@@ -113,11 +103,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  cursor *c = sqlite3_malloc(sizeof *c);
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  *out = &c->base;
-  return SQLITE_OK;
+  return wl_vtab_new_cursor(sizeof(cursor), out);
 }
 
 static int xclose(sqlite3_vtab_cursor *p) {
@@ -129,7 +115,7 @@ static int xclose(sqlite3_vtab_cursor *p) {
 static int step(cursor *c) {
   if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
   wl_error err = {0};
-  return wl_running_next(&c->r, &c->end, &err) ? fail(c->base.pVtab, &err) : SQLITE_OK;
+  return wl_running_next(&c->r, &c->end, &err) ? wl_vtab_fail(c->base.pVtab, &err) : SQLITE_OK;
 }
 
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
@@ -145,15 +131,16 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   if (!sql) return SQLITE_OK;
   if (idx == DENIED) {
     wl_fail(&err, (wl_status)SQLITE_AUTH, "not authorized");
-    return fail(p->pVtab, &err);
+    return wl_vtab_fail(p->pVtab, &err);
   }
   sqlite3_value **args = NULL;
   int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
   wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
-  if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err)) return fail(p->pVtab, &err);
+  if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err))
+    return wl_vtab_fail(p->pVtab, &err);
   if (d->n_cols >= 0 && d->n_cols != c->r.m->decl->n_cols) {
     wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
-    return fail(p->pVtab, &err);
+    return wl_vtab_fail(p->pVtab, &err);
   }
   return step(c);
 }
@@ -167,17 +154,6 @@ static int xeof(sqlite3_vtab_cursor *p) {
   return ((cursor *)p)->end;
 }
 
-static void result(sqlite3_context *ctx, wl_val v) {
-  const char *p = v.t >= WL_T_TEXT && v.n ? (const char *)wl_bytes(v) : "";
-  switch (v.t) {
-  case WL_T_INT: sqlite3_result_int64(ctx, (wl_i64)v.v); break;
-  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
-  case WL_T_TEXT: sqlite3_result_text64(ctx, p, v.n, SQLITE_TRANSIENT, SQLITE_UTF8); break;
-  case WL_T_BLOB: sqlite3_result_blob64(ctx, p, v.n, SQLITE_TRANSIENT); break;
-  default: sqlite3_result_null(ctx);
-  }
-}
-
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   cursor *c = (cursor *)p;
   const module_data *d = ((table *)p->pVtab)->data;
@@ -187,7 +163,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
     if (col == 1)
       sqlite3_result_int64(ctx, c->r.run.rowid);
     else
-      result(ctx, c->r.row[col - 2]);
+      wl_sqlite_result(ctx, c->r.row[col - 2], SQLITE_TRANSIENT);
   }
   return SQLITE_OK;
 }
@@ -199,7 +175,7 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static const sqlite3_module module = {
     .xConnect = xconnect,
-    .xDisconnect = xdisconnect,
+    .xDisconnect = wl_vtab_free,
     .xBestIndex = xbest_index,
     .xOpen = xopen,
     .xClose = xclose,
@@ -248,16 +224,7 @@ static int list_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 static int list_open(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  list_cursor *c = sqlite3_malloc(sizeof *c);
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  *out = &c->base;
-  return SQLITE_OK;
-}
-
-static int list_close(sqlite3_vtab_cursor *p) {
-  sqlite3_free(p);
-  return SQLITE_OK;
+  return wl_vtab_new_cursor(sizeof(list_cursor), out);
 }
 
 static int list_filter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
@@ -293,10 +260,10 @@ static int list_rowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static const sqlite3_module list_module = {
     .xConnect = list_connect,
-    .xDisconnect = xdisconnect,
+    .xDisconnect = wl_vtab_free,
     .xBestIndex = list_best_index,
     .xOpen = list_open,
-    .xClose = list_close,
+    .xClose = wl_vtab_free_cursor,
     .xFilter = list_filter,
     .xNext = list_next,
     .xEof = list_eof,

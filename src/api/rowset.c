@@ -4,6 +4,7 @@
 */
 #include "api/rowset.h"
 #include "base/mem.h"
+#include "base/vtab.h"
 #include <string.h>
 
 typedef struct entry {
@@ -62,10 +63,6 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   *out = &t->base;
   return SQLITE_OK;
 }
-static int xdisconnect(sqlite3_vtab *v) {
-  sqlite3_free(v);
-  return SQLITE_OK;
-}
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const wl_rowset_def *d = ((table *)v)->e->def;
   bool found = false;
@@ -84,12 +81,9 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  cursor *c = sqlite3_malloc(sizeof *c);
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  *out = &c->base;
-  return SQLITE_OK;
+  return wl_vtab_new_cursor(sizeof(cursor), out);
 }
+
 static int xclose(sqlite3_vtab_cursor *p) {
   wl_arena_close(&((cursor *)p)->rows.arena);
   sqlite3_free(p);
@@ -112,8 +106,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   c->rows.args = NULL;
   if (!rc && c->rows.arena.failed) rc = wl_nomem(&err);
   if (!rc) return SQLITE_OK;
-  sqlite3_free(p->pVtab->zErrMsg);
-  p->pVtab->zErrMsg = sqlite3_mprintf("%s", err.text);
+  wl_vtab_say(p->pVtab, err.text);
   return rc == WL_NOT_TAKEN ? SQLITE_ERROR : (int)rc;
 }
 static int xnext(sqlite3_vtab_cursor *p) {
@@ -142,7 +135,7 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static const sqlite3_module module = {
     .xConnect = xconnect,
-    .xDisconnect = xdisconnect,
+    .xDisconnect = wl_vtab_free,
     .xBestIndex = xbest_index,
     .xOpen = xopen,
     .xClose = xclose,

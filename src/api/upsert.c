@@ -6,6 +6,7 @@
 ** clauses; then all other keys. Without a target in the first clause it is the order of any INSERT.
 */
 #include "api/dml.h"
+#include "vm/exchange.h"
 #include <string.h>
 
 /* Whether the rowid, or a key, is taken. */
@@ -66,17 +67,6 @@ wl_status wl_upsert_conflict(wl_running *r, const wl_val *values, wl_i64 rowid, 
   return WL_OK;
 }
 
-static int bind(sqlite3_stmt *s, int i, wl_val v) {
-  const char *p = v.t >= WL_T_TEXT && v.n ? (const char *)wl_bytes(v) : "";
-  switch (v.t) {
-  case WL_T_INT: return sqlite3_bind_int64(s, i, (wl_i64)v.v);
-  case WL_T_REAL: return sqlite3_bind_double(s, i, wl_as_f64(v.v));
-  case WL_T_TEXT: return sqlite3_bind_text64(s, i, p, v.n, SQLITE_TRANSIENT, SQLITE_UTF8);
-  case WL_T_BLOB: return sqlite3_bind_blob64(s, i, p, v.n, SQLITE_TRANSIENT);
-  default: return sqlite3_bind_null(s, i);
-  }
-}
-
 wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val *values,
                            wl_i64 rowid, wl_i64 old, bool *updates, wl_error *err) {
   const wl_change *m = r->m;
@@ -91,7 +81,9 @@ wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val 
   int n = sqlite3_bind_parameter_count(*s); /* what is not read has no place */
   for (int i = WL_COL_ROWID; i < m->decl->n_cols && !rc; i++) {
     int p = wl_change_excluded(m, i);
-    if (p <= n && bind(*s, p, i == WL_COL_ROWID ? wl_int(rowid) : values[i])) rc = wl_nomem(err);
+    if (p <= n &&
+        wl_sqlite_bind(*s, p, i == WL_COL_ROWID ? wl_int(rowid) : values[i], SQLITE_TRANSIENT))
+      rc = wl_nomem(err);
   }
   sqlite3_bind_int64(*s, wl_change_at(m), old);
   int st = rc ? SQLITE_DONE : sqlite3_step(*s);

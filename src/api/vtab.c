@@ -13,7 +13,9 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "base/vtab.h"
 #include "store/dict.h"
+#include "vm/exchange.h"
 #include <stdio.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -69,17 +71,6 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   t->shape = s;
   *out = &t->base;
   return SQLITE_OK;
-}
-
-static int xdisconnect(sqlite3_vtab *v) {
-  sqlite3_free(v);
-  return SQLITE_OK;
-}
-
-static int fail(sqlite3_vtab *v, const wl_error *err) {
-  sqlite3_free(v->zErrMsg);
-  v->zErrMsg = sqlite3_mprintf("%s", err->text);
-  return err->code ? (int)err->code : SQLITE_ERROR;
 }
 
 enum { DENIED = 1, OVERRIDDEN = 2 }; /* idxNum: why the statement is not for us any more */
@@ -143,11 +134,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  cursor *c = sqlite3_malloc(sizeof *c);
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  *out = &c->base;
-  return SQLITE_OK;
+  return wl_vtab_new_cursor(sizeof(cursor), out);
 }
 
 static void cursor_reset(cursor *c) {
@@ -168,7 +155,7 @@ static int refill(cursor *c) {
   wl_batch_give(c->batch);
   c->batch = NULL;
   wl_status rc = wl_answer_next(&c->answer, &c->batch, &err);
-  if (rc) return fail(c->base.pVtab, &err);
+  if (rc) return wl_vtab_fail(c->base.pVtab, &err);
   if (!c->batch) {
     c->done = true;
     return SQLITE_OK;
@@ -188,7 +175,7 @@ static int step(cursor *c) {
   if (rc == SQLITE_DONE) return SQLITE_OK;
   wl_error err;
   wl_fail(&err, (wl_status)rc, "%s", sqlite3_errmsg(c->answer.conn->db));
-  return fail(c->base.pVtab, &err);
+  return wl_vtab_fail(c->base.pVtab, &err);
 }
 
 /* ---- parameters in bundles */
@@ -270,13 +257,13 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
     rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv + 1,
                         s->bundled ? n_params : argc - 1, refused, &c->answer, &err);
   wl_mem_free(params);
-  if (rc) return fail(p->pVtab, &err);
+  if (rc) return wl_vtab_fail(p->pVtab, &err);
   if (c->answer.n_cols != s->n_cols) {
     wl_fail(&err, WL_ERROR,
             "the statement gives %d columns now and gave %d when it was prepared; prepare it again",
             c->answer.n_cols, s->n_cols);
     cursor_reset(c);
-    return fail(p->pVtab, &err);
+    return wl_vtab_fail(p->pVtab, &err);
   }
   if (!c->answer.run) return step(c);
   c->regs = wl_run_regs(c->answer.run);
@@ -309,27 +296,15 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
     if (o->t && !o->t[c->row]) return SQLITE_OK;
     const wl_dict *dict = wl_batch_dict(c->batch, col);
     if (dict) {
-      wl_val v = wl_dict_value(dict, (wl_i64)o->v[c->row]);
-      sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
+      wl_sqlite_result(ctx, wl_dict_value(dict, (wl_i64)o->v[c->row]), SQLITE_TRANSIENT);
     } else if (type == WL_R_INT)
       sqlite3_result_int64(ctx, (sqlite3_int64)o->v[c->row]);
     else
       sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));
     return SQLITE_OK;
   }
-  wl_val v = wl_batch_value(c->batch, c->regs, col, c->row);
-  switch (v.t) {
-  case WL_T_INT: sqlite3_result_int64(ctx, (sqlite3_int64)v.v); break;
-  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
   /* SQLite copies: the batch may be gone before the caller reads the text. */
-  case WL_T_TEXT:
-    sqlite3_result_text(ctx, v.n ? (const char *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
-    break;
-  case WL_T_BLOB:
-    sqlite3_result_blob(ctx, v.n ? (const void *)wl_bytes(v) : "", (int)v.n, SQLITE_TRANSIENT);
-    break;
-  default: break;
-  }
+  wl_sqlite_result(ctx, wl_batch_value(c->batch, c->regs, col, c->row), SQLITE_TRANSIENT);
   return SQLITE_OK;
 }
 
@@ -340,7 +315,7 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 
 static const sqlite3_module module = {
     .xConnect = xconnect,
-    .xDisconnect = xdisconnect,
+    .xDisconnect = wl_vtab_free,
     .xBestIndex = xbest_index,
     .xOpen = xopen,
     .xClose = xclose,
@@ -476,7 +451,7 @@ static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
   return SQLITE_ERROR;
 }
 static const sqlite3_module error_module = {
-    .xConnect = error_connect, .xDisconnect = xdisconnect, .xBestIndex = xbest_index};
+    .xConnect = error_connect, .xDisconnect = wl_vtab_free, .xBestIndex = xbest_index};
 
 int wl_vtab_register(wl_conn *c) {
   int rc = sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,

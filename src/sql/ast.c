@@ -303,26 +303,19 @@ wl_exprs wl_build_append(wl_parser *p, wl_exprs list, wl_expr *e) {
   return list;
 }
 
-wl_orders wl_build_order(wl_parser *p, wl_orders list, const wl_order_term *term) {
-  wl_order_term *node = WL_NEW(p->arena, wl_order_term);
-  if (node) *node = *term;
-  APPEND(list, node);
-  return list;
-}
-
-wl_cols wl_build_col(wl_parser *p, wl_cols list, const wl_result_col *col) {
-  wl_result_col *node = WL_NEW(p->arena, wl_result_col);
-  if (node) *node = *col;
-  APPEND(list, node);
-  return list;
-}
-
-wl_ctes wl_build_cte(wl_parser *p, wl_ctes list, const wl_cte *cte) {
-  wl_cte *node = WL_NEW(p->arena, wl_cte);
-  if (node) *node = *cte;
-  APPEND(list, node);
-  return list;
-}
+/* The builders that append a copy of a node. */
+#define COPIES(FN, LIST, NODE)                                                                     \
+  LIST FN(wl_parser *p, LIST list, const NODE *from) {                                             \
+    NODE *node = WL_NEW(p->arena, NODE);                                                           \
+    if (node) *node = *from;                                                                       \
+    APPEND(list, node);                                                                            \
+    return list;                                                                                   \
+  }
+COPIES(wl_build_order, wl_orders, wl_order_term)
+COPIES(wl_build_col, wl_cols, wl_result_col)
+COPIES(wl_build_cte, wl_ctes, wl_cte)
+COPIES(wl_build_set, wl_sets, wl_assign)
+COPIES(wl_build_upsert, wl_upserts, wl_upsert)
 
 wl_window *wl_build_spec(wl_parser *p, const wl_window *w) {
   wl_window *node = WL_NEW(p->arena, wl_window);
@@ -447,20 +440,6 @@ wl_select *wl_build_with(wl_parser *p, wl_select *s, wl_ctes with, bool recursiv
 }
 
 /* ---- INSERT, UPDATE, DELETE */
-
-wl_sets wl_build_set(wl_parser *p, wl_sets list, const wl_assign *set) {
-  wl_assign *node = WL_NEW(p->arena, wl_assign);
-  if (node) *node = *set;
-  APPEND(list, node);
-  return list;
-}
-
-wl_upserts wl_build_upsert(wl_parser *p, wl_upserts list, const wl_upsert *clause) {
-  wl_upsert *node = WL_NEW(p->arena, wl_upsert);
-  if (node) *node = *clause;
-  APPEND(list, node);
-  return list;
-}
 
 wl_dml *wl_build_dml(wl_parser *p, const wl_dml *d) {
   wl_dml *node = WL_NEW(p->arena, wl_dml);

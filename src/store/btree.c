@@ -10,6 +10,7 @@
 #include "store/btree.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "vm/exchange.h"
 #include "store/leaf.h"
 #include <string.h>
 
@@ -278,23 +279,15 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
   if (!st) sqlite3_bind_int64(q, 1, rowid);
   if (!st && sqlite3_step(q) != SQLITE_ROW) st = sqlite_says_no(err);
   if (!st) {
-    switch (sqlite3_column_type(q, 0)) {
-    case SQLITE_INTEGER: *d = wl_int(sqlite3_column_int64(q, 0)); break;
-    case SQLITE_FLOAT: *d = wl_real(sqlite3_column_double(q, 0)); break;
-    case SQLITE_NULL: *d = wl_null(); break;
-    default: {
-      bool text = sqlite3_column_type(q, 0) == SQLITE_TEXT;
-      const void *from = text ? (const void *)sqlite3_column_text(q, 0) : sqlite3_column_blob(q, 0);
-      wl_u32 n = (wl_u32)sqlite3_column_bytes(q, 0);
-      wl_u8 *p = wl_mem_alloc(n);
-      if (!p || (n && !from)) {
-        wl_mem_free(p);
-        st = wl_nomem(err);
-        break;
-      }
-      if (n) memcpy(p, from, n);
-      *d = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)p, n);
-    }
+    *d = wl_sqlite_column(q, 0);
+    wl_u8 *p = d->t >= WL_T_TEXT ? wl_mem_alloc(d->n) : NULL; /* a copy of its own */
+    if (d->t >= WL_T_TEXT && (!p || wl_sqlite_lost(*d))) {
+      wl_mem_free(p);
+      *d = wl_null();
+      st = wl_nomem(err);
+    } else if (p) {
+      if (d->n) memcpy(p, wl_bytes(*d), d->n);
+      d->v = (wl_u64)(size_t)p;
     }
   }
   sqlite3_finalize(q);

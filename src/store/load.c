@@ -8,6 +8,7 @@
 #include "store/evict.h"
 #include "store/pages.h"
 #include "base/mem.h"
+#include "vm/exchange.h"
 #include "tablet/image.h"
 #include <string.h>
 #include <time.h>
@@ -25,24 +26,8 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   size_t n_bytes = l->base_bytes;
   for (int i = 0; i < n && !l->status; i++) {
-    sqlite3_value *a = args[i];
-    wl_val v;
-    switch (sqlite3_value_type(a)) {
-    case SQLITE_INTEGER: v = wl_int(sqlite3_value_int64(a)); break;
-    case SQLITE_FLOAT: v = wl_real(sqlite3_value_double(a)); break;
-    case SQLITE_TEXT: {
-      const wl_u8 *p = sqlite3_value_text(a);
-      v = wl_text(p, (wl_u32)sqlite3_value_bytes(a));
-      if (!p) l->status = WL_NOMEM;
-      break;
-    }
-    case SQLITE_BLOB: {
-      const wl_u8 *p = sqlite3_value_blob(a);
-      v = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)p, (wl_u32)sqlite3_value_bytes(a));
-      break;
-    }
-    default: v = wl_null();
-    }
+    wl_val v = wl_sqlite_val(args[i]);
+    if (wl_sqlite_lost(v)) l->status = WL_NOMEM;
     if (!l->status) l->status = wl_builder_add(l->builders[i], v);
     n_bytes += wl_builder_bytes(l->builders[i]);
   }

@@ -1,43 +1,10 @@
 /*
-** What a column makes of a value that is stored in it: SQLite's rules of affinity, and values
-** between SQLite and us.
+** What a column makes of a value that is stored in it: SQLite's rules of affinity.
 */
 #include "base/mem.h"
 #include "tablet/table_impl.h"
 #include "vm/conv.h"
 #include <string.h>
-
-wl_val wl_sqlite_val(sqlite3_value *v) {
-  switch (sqlite3_value_type(v)) {
-  case SQLITE_INTEGER: return wl_int(sqlite3_value_int64(v));
-  case SQLITE_FLOAT: return wl_real(sqlite3_value_double(v));
-  case SQLITE_TEXT: {
-    const wl_u8 *p = sqlite3_value_text(v);
-    return wl_text(p, (wl_u32)sqlite3_value_bytes(v));
-  }
-  case SQLITE_BLOB: {
-    const void *p = sqlite3_value_blob(v);
-    return wl_val_make(WL_T_BLOB, (wl_u64)(size_t)p, (wl_u32)sqlite3_value_bytes(v));
-  }
-  default: return wl_null();
-  }
-}
-
-wl_val wl_sqlite_column(sqlite3_stmt *s, int i) {
-  return wl_sqlite_val(sqlite3_column_value(s, i));
-}
-
-int wl_sqlite_bind(sqlite3_stmt *s, int i, wl_val v) {
-  static const char empty[1] = "";
-  const char *p = v.t >= WL_T_TEXT && v.n ? (const char *)wl_bytes(v) : empty;
-  switch (v.t) {
-  case WL_T_INT: return sqlite3_bind_int64(s, i, (wl_i64)v.v);
-  case WL_T_REAL: return sqlite3_bind_double(s, i, wl_as_f64(v.v));
-  case WL_T_TEXT: return sqlite3_bind_text64(s, i, p, v.n, SQLITE_STATIC, SQLITE_UTF8);
-  case WL_T_BLOB: return sqlite3_bind_blob64(s, i, p, v.n, SQLITE_STATIC);
-  default: return sqlite3_bind_null(s, i);
-  }
-}
 
 /* A real that is an integer becomes one, but for the ends of the range. */
 static wl_val to_integer(wl_val v) {

@@ -61,7 +61,8 @@ static wl_status sort_keys(wl_tablets *t, int key, const wl_bulk_rows *r, sortin
 }
 
 static void bind_key(sqlite3_stmt *q, const sorting *s, wl_i64 row) {
-  for (int k = 0; k < s->n_cols; k++) wl_sqlite_bind(q, k + 1, s->values[row * s->n_cols + k]);
+  for (int k = 0; k < s->n_cols; k++)
+    wl_sqlite_bind(q, k + 1, s->values[row * s->n_cols + k], SQLITE_STATIC);
 }
 
 /* Whether two of the rows, or one of them and one of the table, have the same key. */
@@ -128,7 +129,7 @@ wl_status wl_bulk_unkey(wl_tablets *t, int tablet, const wl_i64 *rowids, const w
         wl_val v = key->cols[i] == t->decl->rowid_col ? wl_int(rowids[r])
                                                       : wl_held_value(held[i], slots[r]);
         null |= v.t == WL_T_NULL;
-        wl_sqlite_bind(q, i + 1, v);
+        wl_sqlite_bind(q, i + 1, v, SQLITE_STATIC);
       }
       if (!null) rc = wl_tablets_run(t, q, err);
     }

@@ -75,7 +75,8 @@ wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int 
   if (rc) return rc;
   wl_checker *c = t->checker;
   for (int i = 0; i < t->n_cols; i++)
-    wl_sqlite_bind(c->put, i + 1, i == t->decl->rowid_col ? wl_int(rowid) : values[i]);
+    wl_sqlite_bind(c->put, i + 1, i == t->decl->rowid_col ? wl_int(rowid) : values[i],
+                   SQLITE_STATIC);
   if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->put, t->n_cols + 1, rowid);
   sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
   int st = sqlite3_step(c->put);
@@ -109,7 +110,8 @@ wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *r
       wl_i64 rowid = rowids ? rowids[i] : first + i;
       for (int k = 0; k < t->n_cols; k++)
         wl_sqlite_bind(c->put, k + 1,
-                       k == t->decl->rowid_col ? wl_int(rowid) : wl_column_value(cols[k], i));
+                       k == t->decl->rowid_col ? wl_int(rowid) : wl_column_value(cols[k], i),
+                       SQLITE_STATIC);
       if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->put, t->n_cols + 1, rowid);
       st = sqlite3_step(c->put);
       sqlite3_reset(c->put);

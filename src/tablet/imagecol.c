@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "tablet/image_impl.h"
+#include "tablet/table_impl.h"
 #include "vm/hash.h"
 #include <string.h>
 
@@ -17,13 +18,7 @@ enum { MERGE_COLS = 16 };
 
 wl_status wl_image_corrupt(const wl_image_job *j, const wl_making_col *m, int tablet,
                            const char *what, wl_error *err) {
-  const wl_decl *d = wl_tablets_decl(j->t);
-  char why[200];
-  strncpy(why, what, sizeof why - 1);
-  why[sizeof why - 1] = 0;
-  return wl_fail(err, (wl_status)SQLITE_CORRUPT, "table %.100s, column %.100s, tablet %lld: %.199s",
-                 wl_tablets_name(j->t), m->col < d->n_cols ? d->cols[m->col].name : "rowid",
-                 wl_tablets_at(j->t, tablet)->id, why);
+  return wl_tablets_corrupt(j->t, m->col, wl_tablets_at(j->t, tablet)->id, err, "%s", what);
 }
 
 /* ---- rows that the delta was merged into */

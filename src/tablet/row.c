@@ -290,7 +290,8 @@ wl_status wl_row_find_key(wl_tablets *t, int key, const wl_val *values, wl_i64 r
   *found = false;
   wl_status rc = wl_tablets_key_stmt(t, key, WL_KEY_FIND, &s, err);
   if (rc) return rc;
-  for (int i = 0; i < k->n; i++) wl_sqlite_bind(s, i + 1, key_value(t, k->cols[i], values, rowid));
+  for (int i = 0; i < k->n; i++)
+    wl_sqlite_bind(s, i + 1, key_value(t, k->cols[i], values, rowid), SQLITE_STATIC);
   int st = sqlite3_step(s);
   if (st == SQLITE_ROW) {
     *found = true;
@@ -360,7 +361,7 @@ static wl_status write_keys(wl_tablets *t, int which, const wl_val *values, wl_i
     rc = wl_tablets_key_stmt(t, k, which, &s, err);
     if (rc) break;
     for (int i = 0; i < key->n; i++)
-      wl_sqlite_bind(s, i + 1, key_value(t, key->cols[i], values, rowid));
+      wl_sqlite_bind(s, i + 1, key_value(t, key->cols[i], values, rowid), SQLITE_STATIC);
     if (which == WL_KEY_PUT) sqlite3_bind_int64(s, key->n + 1, rowid);
     rc = wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
@@ -384,7 +385,7 @@ static wl_status put_delta(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, rowid);
   for (int i = 0; i < t->n_cols; i++)
-    wl_sqlite_bind(s, i + 2, i == t->decl->rowid_col ? wl_null() : values[i]);
+    wl_sqlite_bind(s, i + 2, i == t->decl->rowid_col ? wl_null() : values[i], SQLITE_STATIC);
   rc = wl_tablets_run(t, s, err);
   sqlite3_clear_bindings(s);
   return rc;

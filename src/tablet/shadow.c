@@ -226,7 +226,7 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
   wl_status rc = WL_OK;
   wl_tablets_quiet(t);
-  wl_tablets_alone(t);
+  t->stale = true;
   for (int i = 0; i < N_SHADOWS && !rc; i++)
     rc = exec(t,
               sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name,
@@ -247,7 +247,6 @@ wl_status wl_tablets_rename(wl_tablets *t, const char *name, wl_error *err) {
   char *copy = wl_mem_strdup(name);
   if (!copy) return wl_nomem(err);
   wl_tablets_quiet(t);
-  wl_tablets_alone(t);
   for (int i = 0; i < N_SHADOWS && !rc; i++)
     rc = exec(t,
               sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"", t->schema,

@@ -33,22 +33,25 @@ wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
   return t;
 }
 
-void wl_tablets_alone(wl_tablets *t) {
-  pthread_mutex_lock(&lock);
-  for (wl_tablets *o = open_tables; o; o = o->next) {
-    if (o == t || o->db != t->db || sqlite3_stricmp(o->schema, t->schema) != 0 ||
-        sqlite3_stricmp(o->name, t->name) != 0)
-      continue;
-    o->due = false;
-    o->stale = true;
-  }
-  pthread_mutex_unlock(&lock);
+/* Takes it out of the list; it need not be in it. Under the lock. */
+static void unlist(wl_tablets *t) {
+  wl_tablets **at = &open_tables;
+  while (*at && *at != t) at = &(*at)->next;
+  if (*at) *at = t->next;
+}
+
+/* The latest of a name comes first. */
+static void enlist(wl_tablets *t) {
+  t->next = open_tables;
+  open_tables = t;
 }
 
 void wl_tablets_set_name(wl_tablets *t, char *name) {
   pthread_mutex_lock(&lock);
   wl_mem_free(t->name);
   t->name = name;
+  unlist(t);
+  enlist(t);
   pthread_mutex_unlock(&lock);
 }
 
@@ -125,6 +128,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   wl_tablets *t = wl_mem_zalloc(sizeof *t);
   *out = NULL;
   if (!t) return wl_nomem(err);
+  t->refs = 1;
   t->db = db;
   t->values.max_text = (wl_u64)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
   t->values.fault = &t->fault;
@@ -147,12 +151,18 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     wl_tablets_close(t);
     return rc;
   }
-  wl_tablets_alone(t);
+  wl_tablets *known = create ? NULL : wl_tablets_find(db, schema, name);
+  if (known && known->id == t->id) {
+    known->refs++;
+    known->stale = true; /* there was a reason to open it again */
+    wl_tablets_close(t);
+    *out = known;
+    return WL_OK;
+  }
   pthread_mutex_lock(&lock);
   static wl_u64 last;
   t->serial = ++last;
-  t->next = open_tables;
-  open_tables = t;
+  enlist(t);
   pthread_mutex_unlock(&lock);
   *out = t;
   return WL_OK;
@@ -167,14 +177,9 @@ static void free_directory(wl_tablets *t) {
 }
 
 void wl_tablets_close(wl_tablets *t) {
-  if (!t) return;
+  if (!t || --t->refs) return;
   pthread_mutex_lock(&lock);
-  for (wl_tablets **at = &open_tables; *at; at = &(*at)->next) {
-    if (*at == t) {
-      *at = t->next;
-      break;
-    }
-  }
+  unlist(t);
   pthread_mutex_unlock(&lock);
   if (t->decl) wl_tablets_quiet(t);
   wl_held_clear(t);
@@ -432,7 +437,7 @@ static wl_status stamp(wl_tablets *t, wl_error *err) {
 }
 
 wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
-  t->dirty = t->due = true;
+  t->dirty = true;
   t->version = new_version();
   return t->stamped ? WL_OK : stamp(t, err);
 }
@@ -459,8 +464,7 @@ static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
 /*
 ** Whether the shadow tables of this name are still this object's. SQLite ends the transaction of
 ** every object that took part in it: also of one whose CREATE, or RENAME, was rolled back, so that
-** the tables are another's or are not there, and of one that another has come after, because the
-** schema was read again.
+** the tables are another's or are not there.
 */
 static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
   wl_i64 id;
@@ -479,7 +483,7 @@ static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
 
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
   bool owner = false;
-  if (!t->dirty || !t->due) return WL_OK;
+  if (!t->dirty) return WL_OK;
   wl_status st = is_owner(t, &owner, err);
   if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
@@ -491,7 +495,7 @@ wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
 
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
-  t->stamped = t->due = false;
+  t->stamped = false;
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -502,7 +506,7 @@ void wl_tablets_committed(wl_tablets *t) {
 
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
-  t->stamped = t->due = false;
+  t->stamped = false;
   if (all) t->dirty = false;
 }
 

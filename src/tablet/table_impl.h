@@ -6,6 +6,7 @@
 
 #include "tablet/table.h"
 #include "tablet/write.h"
+#include "vm/exchange.h"
 #include "vm/scratch.h"
 
 enum { WL_FORMAT = 1 }; /* the version that is written, and the newest that is read */
@@ -74,6 +75,7 @@ enum { WL_HELD_SLOTS = 1024, WL_HELD_BYTES = 128 << 20 };
 
 struct wl_tablets {
   wl_tablets *next;
+  int refs; /* objects of SQLite that are this table */
   sqlite3 *db;
   wl_u64 serial; /* see wl_tablets_serial */
   char *schema, *name;
@@ -94,7 +96,6 @@ struct wl_tablets {
   wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
-  bool due;     /* a commit is to look whether there is something to fold: see wl_tablets_alone */
   /* While the version is top_version, top is the largest rowid; and made was one more than the
   ** largest when the version was made_version. */
   wl_i64 top, made;
@@ -117,16 +118,15 @@ struct wl_tablets {
   wl_val *old_row;            /* [n_cols] room for a row that goes */
 };
 
+/* When SQLite reads its schema again inside a transaction (ALTER TABLE, ROLLBACK TO over a change
+** of it), a table that was written is opened a second time, and the first object of it still hears
+** of the commit. Both are one wl_tablets: it is counted. */
 wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
                           const char *const *args, int n_args, wl_tablets **out,
                           wl_error *err) WL_MUST;
 void wl_tablets_close(wl_tablets *t);
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) WL_MUST; /* the shadow tables */
 void wl_tablets_set_name(wl_tablets *t, char *name);               /* takes it */
-/* When SQLite reads its schema again inside a transaction (ALTER TABLE, ROLLBACK TO over a change
-** of it), a table that was written is opened a second time, and the first one still hears of the
-** commit. It must not fold then: t, the latest, does, or it is a table that is there no more. */
-void wl_tablets_alone(wl_tablets *t);
 void wl_held_clear(wl_tablets *t);
 void wl_tablets_quiet(wl_tablets *t); /* finalizes the statements; they come back */
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) WL_MUST; /* drops the shadow tables */
@@ -157,10 +157,6 @@ wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *er
 const char *wl_tablets_column_name(const wl_tablets *t, int col);
 /* Before the first write of a statement; the table differs from now on. */
 wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) WL_MUST;
-
-wl_val wl_sqlite_val(sqlite3_value *v);
-wl_val wl_sqlite_column(sqlite3_stmt *s, int i);
-int wl_sqlite_bind(sqlite3_stmt *s, int i, wl_val v); /* static: alive until the step is over */
 
 /* Where a rowid would be among the tablets: the last whose lo is not above it, or -1. */
 int wl_tablets_place(const wl_tablets *t, wl_i64 rowid);

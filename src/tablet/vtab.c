@@ -567,14 +567,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   wl_val v;
   if (col >= c->rows.t->n_cols) return SQLITE_OK; /* the column of commands: NULL */
   if (wl_rows_value(&c->rows, col, &v, &err)) return fail(p->pVtab, &err);
-  const char *bytes = v.t >= WL_T_TEXT && v.n ? (const char *)wl_bytes(v) : "";
-  switch (v.t) {
-  case WL_T_INT: sqlite3_result_int64(ctx, (wl_i64)v.v); break;
-  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
-  case WL_T_TEXT: sqlite3_result_text64(ctx, bytes, v.n, SQLITE_TRANSIENT, SQLITE_UTF8); break;
-  case WL_T_BLOB: sqlite3_result_blob64(ctx, bytes, v.n, SQLITE_TRANSIENT); break;
-  default: sqlite3_result_null(ctx);
-  }
+  wl_sqlite_result(ctx, v, SQLITE_TRANSIENT);
   return SQLITE_OK;
 }
 

@@ -3,6 +3,8 @@
 */
 #include "vm/calls.h"
 #include "base/mem.h"
+#include "base/vtab.h"
+#include "vm/exchange.h"
 #include "vm/conv.h"
 #include <string.h>
 
@@ -55,26 +57,15 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   t->calls = aux;
   return SQLITE_OK;
 }
-static int xdisconnect(sqlite3_vtab *v) {
-  sqlite3_free(v);
-  return SQLITE_OK;
-}
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   (void)v;
   info->estimatedCost = 1000;
   return SQLITE_OK;
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
-  cursor *c = sqlite3_malloc(sizeof *c);
-  *out = (sqlite3_vtab_cursor *)c;
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  c->calls = ((table *)v)->calls;
-  return SQLITE_OK;
-}
-static int xclose(sqlite3_vtab_cursor *p) {
-  sqlite3_free(p);
-  return SQLITE_OK;
+  int rc = wl_vtab_new_cursor(sizeof(cursor), out);
+  if (!rc) ((cursor *)*out)->calls = ((table *)v)->calls;
+  return rc;
 }
 static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
                    sqlite3_value **argv) {
@@ -97,23 +88,15 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   const cursor *c = (cursor *)p;
   const wl_call_rows *r = c->calls->rows;
-  wl_val v = r->args[(size_t)col * (size_t)r->n + (size_t)c->row];
-  const void *bytes = v.t >= WL_T_TEXT && v.n ? (const void *)wl_bytes(v) : "";
-  switch (v.t) {
-  case WL_T_INT: sqlite3_result_int64(ctx, (sqlite3_int64)v.v); break;
-  case WL_T_REAL: sqlite3_result_double(ctx, wl_as_f64(v.v)); break;
-  case WL_T_TEXT: sqlite3_result_text(ctx, bytes, (int)v.n, SQLITE_STATIC); break;
-  case WL_T_BLOB: sqlite3_result_blob(ctx, bytes, (int)v.n, SQLITE_STATIC); break;
-  default: break;
-  }
+  wl_sqlite_result(ctx, r->args[(size_t)col * (size_t)r->n + (size_t)c->row], SQLITE_STATIC);
   return SQLITE_OK;
 }
 
 static sqlite3_module module = {.xConnect = xconnect,
                                 .xBestIndex = xbest_index,
-                                .xDisconnect = xdisconnect,
+                                .xDisconnect = wl_vtab_free,
                                 .xOpen = xopen,
-                                .xClose = xclose,
+                                .xClose = wl_vtab_free_cursor,
                                 .xFilter = xfilter,
                                 .xNext = xnext,
                                 .xEof = xeof,
@@ -125,28 +108,19 @@ static sqlite3_module module = {.xConnect = xconnect,
 static void sink_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   wl_calls *c = sqlite3_user_data(ctx);
   (void)argc;
-  wl_val *v = &c->out[c->n_out++];
-  *v = wl_null();
-  switch (sqlite3_value_type(argv[0])) {
-  case SQLITE_INTEGER: *v = wl_int(sqlite3_value_int64(argv[0])); break;
-  case SQLITE_FLOAT: *v = wl_real(sqlite3_value_double(argv[0])); break;
-  case SQLITE_TEXT:
-  case SQLITE_BLOB: {
-    bool text = sqlite3_value_type(argv[0]) == SQLITE_TEXT;
-    const void *p = text ? (const void *)sqlite3_value_text(argv[0]) : sqlite3_value_blob(argv[0]);
-    wl_u32 n = (wl_u32)sqlite3_value_bytes(argv[0]);
-    wl_u8 *to = wl_scratch(c->x, n);
-    if (!to || (n && !p)) {
+  wl_val *out = &c->out[c->n_out++], v = wl_sqlite_val(argv[0]);
+  *out = wl_null();
+  if (v.t >= WL_T_TEXT) {
+    wl_u8 *to = wl_scratch(c->x, v.n);
+    if (!to || wl_sqlite_lost(v)) {
       *c->x->fault = WL_FAULT_ROOM;
       sqlite3_result_error_nomem(ctx);
-      break;
+      return;
     }
-    if (n) memcpy(to, p, n);
-    *v = wl_val_make(text ? WL_T_TEXT : WL_T_BLOB, (wl_u64)(size_t)to, n);
-    break;
+    if (v.n) memcpy(to, wl_bytes(v), v.n);
+    v.v = (wl_u64)(size_t)to;
   }
-  default: break;
-  }
+  *out = v;
 }
 static void sink_final(sqlite3_context *ctx) {
   (void)ctx;
@@ -214,17 +188,6 @@ static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   return k->stmt;
 }
 
-static int bind(sqlite3_stmt *q, int i, wl_val a) {
-  const void *p = a.t >= WL_T_TEXT && a.n ? (const void *)wl_bytes(a) : "";
-  switch (a.t) {
-  case WL_T_INT: return sqlite3_bind_int64(q, i, (sqlite3_int64)a.v);
-  case WL_T_REAL: return sqlite3_bind_double(q, i, wl_as_f64(a.v));
-  case WL_T_TEXT: return sqlite3_bind_text(q, i, p, (int)a.n, SQLITE_STATIC);
-  case WL_T_BLOB: return sqlite3_bind_blob(q, i, p, (int)a.n, SQLITE_STATIC);
-  default: return sqlite3_bind_null(q, i);
-  }
-}
-
 /* Whether a date function would take it for the current time; it reads up to a NUL. */
 static bool is_now(wl_val a) {
   static const char *const words[] = {"now", "subsec", "subsecond"};
@@ -259,7 +222,8 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
   int rc = sqlite3_clear_bindings(q);
   for (int k = 0; k < rows->n_args && !rc; k++)
-    if (!rows->varies[k]) rc = bind(q, k + 1, rows->args[(size_t)k * (size_t)rows->n]);
+    if (!rows->varies[k])
+      rc = wl_sqlite_bind(q, k + 1, rows->args[(size_t)k * (size_t)rows->n], SQLITE_STATIC);
   if (!rc) rc = sqlite3_step(q);
   if (rc != SQLITE_ROW || c->n_out != rows->n)
     *x->fault = *x->fault == WL_FAULT_ROOM || rc == SQLITE_NOMEM ? WL_FAULT_ROOM : WL_FAULT_SQL;

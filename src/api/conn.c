@@ -6,9 +6,9 @@
 #include "tablet/vtab.h"
 #include "query/kept.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "warplite.h"
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,10 @@ const sqlite3_api_routines *sqlite3_api;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_conn *conns;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 wl_conn *wl_conn_find(sqlite3 *db) {
   pthread_mutex_lock(&lock);
@@ -160,7 +164,7 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   c->db = db;
   wl_conn_reason(c, "sqlite", "no statement yet");
   wl_settings_init(&c->set);
-  const char *env = getenv("WARPLITE_SET");
+  const char *env = secure_getenv("WARPLITE_SET");
   wl_status rc = env ? wl_settings_list(&c->set, env, err) : WL_OK;
   if (!rc) rc = wl_store_open(db, &c->store, err);
   if (rc) {

@@ -8,7 +8,7 @@
 **    longer than many a query. wl_mem_trim gives them up.
 */
 #include "base/mem.h"
-#include <pthread.h>
+#include "base/fork.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +40,10 @@ static kept kept_blocks[KEPT_BLOCKS]; /* the latest last */
 static int n_kept;
 static size_t kept_bytes;
 
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&kept_lock);
+}
+
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
 static atomic_int reached;
 
@@ -69,7 +73,7 @@ static void remove_kept(int i) {
 static void *take_kept(size_t n) {
   int best = -1;
   void *p = NULL;
-  if (pthread_mutex_trylock(&kept_lock)) return NULL; /* also in a child whose parent held it */
+  if (pthread_mutex_trylock(&kept_lock)) return NULL;
   for (int i = 0; i < n_kept; i++)
     if (kept_blocks[i].size >= n && kept_blocks[i].size / 2 <= n &&
         (best < 0 || kept_blocks[i].size < kept_blocks[best].size))

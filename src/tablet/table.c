@@ -3,9 +3,9 @@
 ** See table.h.
 */
 #include "base/mem.h"
+#include "base/fork.h"
 #include "tablet/table_impl.h"
 #include "vm/conv.h"
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +22,10 @@ static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bi
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_tablets *open_tables;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
   pthread_mutex_lock(&lock);

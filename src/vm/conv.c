@@ -3,9 +3,9 @@
 */
 #include "vm/conv.h"
 #include "base/mem.h"
+#include "base/fork.h"
 #include "base/sqlite.h"
 #include "vm/calls.h"
-#include <pthread.h>
 #include <string.h>
 
 enum { ARITH, REAL, NUMERIC, N_STATEMENTS };
@@ -19,6 +19,10 @@ struct wl_conv {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_conv *idle;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 static void conv_close(wl_conv *c) {
   for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(c->stmt[i]);

@@ -83,8 +83,9 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
 /* What the columns leave of host_budget to groups and sorts. */
 static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
-  if (c->set.host_budget <= 0) return 0;
-  wl_i64 left = c->set.host_budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
+  wl_i64 budget = wl_store_budget(c->store);
+  if (budget <= 0) return 0;
+  wl_i64 left = budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
   return left > LEAST ? left : LEAST;
 }
 
@@ -105,7 +106,7 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                         .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
                         .host_left = host_left(c),
-                        .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
+                        .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
                         .device = wanted ? device_of(c, &why) : NULL,
                         .kept = &c->lookups,
                         .check = wl_conn_check,
@@ -172,6 +173,8 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   else if (!rc && device && wl_run_note(a->run))
     wl_conn_reason(c, "gpu", "%s (%s), %s; %s", device->name, device->kind, where.reason,
                    wl_run_note(a->run));
+  if (rc == WL_NOMEM && wl_mem_heap_limit())
+    rc = wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
   a->primed = !rc;
   a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */

@@ -93,17 +93,16 @@ static void conn_destroy(void *p) {
       break;
     }
   }
-  bool last = !conns;
   pthread_mutex_unlock(&lock);
   wl_change_flush(c);
   wl_sqltext_flush(c);
   wl_kept_close(c->lookups);
   wl_store_close(c->store);
-  if (last) wl_mem_trim();
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
   wl_mem_free(c->pending);
   wl_mem_free(c->shapes);
   wl_mem_free(c);
+  wl_mem_release();
 }
 
 /*

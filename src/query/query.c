@@ -283,7 +283,7 @@ static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int
   }
   wl_status rc = wl_lookup_build(b, out, err);
   if (!rc && lasts)
-    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, x->env->set->host_budget);
+    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, wl_store_budget(x->env->store));
   return rc;
 }
 

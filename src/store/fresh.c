@@ -57,8 +57,19 @@ void wl_store_close(wl_store *s) {
   wl_mem_free(s);
 }
 
+/* The limit may change at any time, so every statement looks at it. */
+static void bound_budget(wl_store *s) {
+  wl_i64 limit = (wl_i64)(wl_mem_heap_limit() / 2);
+  s->budget = limit && (s->host_budget <= 0 || s->host_budget > limit) ? limit : s->host_budget;
+}
+
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
-  s->budget = n_bytes;
+  s->host_budget = n_bytes;
+  bound_budget(s);
+}
+
+wl_i64 wl_store_budget(const wl_store *s) {
+  return s->budget;
 }
 
 void wl_store_set_threads(wl_store *s, int n) {
@@ -214,6 +225,7 @@ bool wl_store_untouched(wl_store *s, const char *schema) {
 
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
   *changed = false;
+  bound_budget(s);
   if (!t->tablets && sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE &&
       !wl_store_untouched(s, t->schema))
     return wl_not_taken(err, "inside a write transaction on %s", t->schema);

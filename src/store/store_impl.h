@@ -53,7 +53,8 @@ struct wl_store {
   wl_u32 cookie, version;    /* read by wl_store_begin */
   void *file;
   int reprepares;
-  wl_i64 budget;
+  wl_i64 host_budget; /* the setting */
+  wl_i64 budget;      /* the same, and at most half of SQLite's hard heap limit */
   wl_i64 clock;
   wl_u64 last_id;
   wl_load *load;

@@ -117,7 +117,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
     return take_in(b, q, item);
   if (child->n_outers)
     return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
-  wl_derived *d;
+  wl_derived *d = NULL;
   rc = wl_bind_derived(b, q, &d);
   if (rc) return rc;
   wl_bsource to = {.how = how_of(s), .derived = d, .name = item->name ? item->name : "subquery"};
@@ -312,7 +312,7 @@ static wl_status group(binder *b, const wl_source *s) {
   for (int k = 0; k < g->n_items && g->right; k++)
     if (g->items[k].n_using)
       return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
-  wl_derived *d;
+  wl_derived *d = NULL;
   int source = 0, *first = WL_NEW_N(b->arena, int, g->n_items + 1);
   if (!first) return wl_nomem(b->err);
   if (g->right) { /* its columns must be known before it is made into LEFT joins */

@@ -99,7 +99,6 @@ static void conn_destroy(void *p) {
   wl_kept_close(c->lookups);
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
-  wl_mem_free(c->pending);
   wl_mem_free(c->shapes);
   wl_mem_free(c);
   wl_mem_release();
@@ -194,8 +193,6 @@ static wl_status make_ready(wl_conn *c, wl_error *err) {
   if (!rc) rc = wl_tablet_register(c->db);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
-  /* Best connected at once; but a file that is locked or no database is no reason to refuse. */
-  if (wl_conn_keep(c, err) == WL_NOMEM) return WL_NOMEM;
   c->ready = true;
   return WL_OK;
 }

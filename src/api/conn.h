@@ -53,7 +53,6 @@ typedef struct wl_conn {
   wl_settings set;
   char reason[512];
   char errmsg[512];
-  char *pending; /* message the module wl_error fails with */
   wl_log_entry log[WL_LOG_SIZE];
   wl_i64 n_logged;
   wl_sqltext *texts; /* most recent first */
@@ -164,7 +163,12 @@ char *wl_analyze_text(const char *sql, int n_bytes);
 int wl_explain_register(wl_conn *c);
 /* The values that wl_args() took together; how many. */
 int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out);
-/* Fails a prepare with a message of ours, so that sqlite3_errmsg() gives it. */
-int wl_fail_prepare(wl_conn *c, const char *message);
+
+/* ---- the connection's error (fail.c) */
+/* Fails with a code and message of ours, so that sqlite3_errcode() and sqlite3_errmsg() give them.
+** Returns the code. */
+int wl_fail_prepare(sqlite3 *db, int code, const char *message);
+/* What statements of our own left there is gone, as after a prepare that went well. */
+void wl_clear_error(sqlite3 *db);
 
 #endif

@@ -438,23 +438,7 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
   return WL_OK;
 }
 
-/* ---- wl_error: a table that fails to connect, with a message of ours */
-
-static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **msg) {
-  (void)db;
-  (void)argc;
-  (void)argv;
-  (void)out;
-  wl_conn *c = aux;
-  *msg = sqlite3_mprintf("%s", c->pending ? c->pending : "wl_error is warplite's own");
-  return SQLITE_ERROR;
-}
-static const sqlite3_module error_module = {
-    .xConnect = error_connect, .xDisconnect = wl_vtab_free, .xBestIndex = xbest_index};
-
 int wl_vtab_register(wl_conn *c) {
-  int rc = sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                   fn_args, NULL, NULL);
-  return rc ? rc : sqlite3_create_module(c->db, "wl_error", &error_module, c);
+  return sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+                                 fn_args, NULL, NULL);
 }

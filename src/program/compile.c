@@ -4,8 +4,9 @@
 **
 ** Invariants:
 ** 1. The table's block comes first; what is done to finished aggregates or groups is a second.
-** 2. A side program (once per entry, or over a sample) shares the query and the arena and nothing
-**    else: it has its own registers, constants and notes.
+** 2. A side program (once per entry, or over a sample) shares the query, the arena and what the
+**    leaves of a second block are (wl_compiler.leaves), and nothing else: it has its own registers,
+**    constants and notes.
 */
 #include "program/compile_impl.h"
 #include "vm/conv.h"
@@ -42,6 +43,7 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   size_t n = (size_t)c->in->query->n_exprs;
   wl_compiler s = {.arena = c->arena,
                    .in = c->in,
+                   .leaves = c->leaves,
                    .err = c->err,
                    .over_table = c->over_table,
                    .agg_domains = c->agg_domains,
@@ -332,7 +334,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   const wl_compile_in *in = c->in;
   const wl_query *q = in->query;
   wl_arena *arena = c->arena;
-  wl_program *p = c->p = WL_NEW(arena, wl_program);
+  wl_program *p = c->p = c->leaves = WL_NEW(arena, wl_program);
   if (!p) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "store/column.h"
 #include "vm/cpu/words.h"
+#include "vm/cut.h"
 #include "vm/hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -352,7 +353,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
     for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (place){(wl_u32)k, (wl_u32)j};
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
-  wl_i64 kept = most >= 0 ? most + p->checks_cut : most;
+  wl_i64 kept = wl_cut_needed(p->checks_cut, most);
   bool few = p->n_order && kept >= 0 && kept < r.n / 8, all = !few && of == WL_ORDER_ALL;
   if (!rc && few) rc = keep_first(&r, kept, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);

@@ -185,9 +185,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   w.n = r->n_tablets - r->next_tablet;
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
-  w.max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip
-                   ? -1
-                   : r->to_give + r->to_skip;
+  w.max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
   if (r->second_block >= 0 && !r->p->grouped) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
@@ -369,8 +367,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
 
 /* Sorts what has been collected, as far as LIMIT wants it. */
 static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
-  wl_i64 most =
-      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   wl_status rc = wl_order_batches(r->p, r->pool, of, &r->ready, most, r->config.threads,
                                   r->config.check, r->config.check_arg, err);
   r->ready_end = &r->ready;
@@ -384,9 +381,10 @@ static wl_status prune(wl_run *r, wl_error *err) {
   enum { FEW = 1 << 18 };
   const wl_program *p = r->p;
   if (!r->collects || r->collected || r->config.device || !p->n_order || p->distinct ||
-      r->n_rows_collected < FEW || r->to_give < 0 ||
-      r->to_give > r->n_rows_collected / 8 - r->to_skip)
+      r->n_rows_collected < FEW)
     return WL_OK;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
+  if (most < 0 || most > r->n_rows_collected / 8) return WL_OK;
   wl_status rc = order(r, WL_ORDER_SOME, err);
   r->pruned = true;
   r->n_collected = r->n_rows_collected = 0;

@@ -4,6 +4,7 @@
 
 #include "vm/agg.h"
 #include "vm/cpu/exec.h"
+#include "vm/cut.h"
 #include "vm/run.h"
 
 typedef struct wl_expanding wl_expanding; /* pieces under way (run_expand.c) */

@@ -469,8 +469,17 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
                         (wl_i16)(p->n_insets - 1), &out->x);
 }
 
+/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list, and
+** its sort of the groups then keeps them so: 0.0 comes out as 0. */
+static bool shows_integers(const wl_compiler *c, const wl_bexpr *e) {
+  return !c->over_table && c->in->query->n_order > 0 && e->n_list > 2 && e->cmp_affinity == 'E' &&
+         e->a->kind == WL_B_COLUMN;
+}
+
 static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand x;
+  if (!c->entries && shows_integers(c, e))
+    return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
   wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
   wl_status rc = wl_compile_expr(c, e->a, &x);

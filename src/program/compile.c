@@ -284,6 +284,17 @@ static void choose_groups(wl_compiler *c) {
   c->n_groups = q->n_results;
 }
 
+/* Whether a row may stop the run: by an error of a function, a question for the time, or a text
+** longer than SQLite's limit, where that is so low that it can be met. */
+static bool may_fail(const wl_compiler *c) {
+  const wl_program *p = c->p;
+  for (int k = 0; k < p->n_calls; k++)
+    if (p->calls[k].fallible || p->calls[k].of_time) return true;
+  for (int pc = 0; pc < p->n_code && c->in->max_text < WL_MAX_TEXT; pc++)
+    if (p->code[pc].op == WL_OP__Concat) return true;
+  return false;
+}
+
 static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -324,6 +335,8 @@ static wl_status compile(wl_compiler *c) {
     p->host_op = host_op;
   }
   p->distinct = q->distinct && !c->distinct_groups;
+  p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
+  p->may_fail = may_fail(c);
   if (!rc && p->distinct) rc = wl_compile_append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
   if (!rc && p->n_order) rc = wl_compile_append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
   if (!rc && limited && sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});

@@ -240,19 +240,8 @@ static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
 static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
   wl_reg reg = r->regs[k];
   for (wl_i64 i = 0; i < n; i++) {
-    wl_val v = value(r, r->at[from + i], k);
-    if (v.t >= WL_T_TEXT || reg.type == WL_R_TEXT) {
-      wl_u64 place = c->n_heap;
-      wl_status rc = wl_outcol_room(c, v.n);
-      if (rc) return rc;
-      if (v.n) memcpy(c->heap + c->n_heap, wl_bytes(v), v.n);
-      c->n_heap += v.n;
-      if (reg.type == WL_R_TEXT) c->offsets[i + 1] = (wl_i32)c->n_heap;
-      v.v = place;
-    }
-    if (c->v) c->v[i] = v.t == WL_T_NULL ? 0 : v.v;
-    if (c->n) c->n[i] = v.n;
-    if (c->t) c->t[i] = reg.type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
+    wl_status rc = wl_outcol_put(c, reg, i, value(r, r->at[from + i], k));
+    if (rc) return rc;
   }
   return WL_OK;
 }

@@ -189,7 +189,7 @@ static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
   while (q->batches && !rc) {
     wl_batch *b = q->batches;
     q->batches = b->next;
-    if (r->collects) rc = wl_run_collect(r, b, err);
+    if (r->collects || r->holds_back) rc = wl_run_collect(r, b, err);
     if (!rc && b->n_rows)
       wl_run_push(r, b);
     else

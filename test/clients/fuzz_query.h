@@ -252,7 +252,8 @@ static ex *list_of(maker *m, const query *q, ex *(*thing)(maker *m, const query 
 
 static ex *any_leaf(maker *m, const query *q) {
   (void)q;
-  return rng_chance(m->r, 30) ? leaf(m) : text_node(m, value(m->r, (flavour)rng_below(m->r, N_EXACT)));
+  return rng_chance(m->r, 30) ? leaf(m)
+                              : text_node(m, value(m->r, (flavour)rng_below(m->r, N_EXACT)));
 }
 
 /* x IN a list of 4 to 30: from 4 on a list of constants is a set. */
@@ -318,8 +319,8 @@ static void make_results(maker *m, query *q) {
   q->n_out = 1 + rng_below(m->r, rng_chance(m->r, 50) ? 2 : MAX_OUT);
   for (int i = 0; i < q->n_out; i++) {
     if (!q->aggregate) {
-      q->out[i] = rng_chance(m->r, 3) ? long_list(m, q, expr(m, 1), any_leaf)
-                                      : expr(m, rng_below(m->r, 4));
+      q->out[i] =
+          rng_chance(m->r, 3) ? long_list(m, q, expr(m, 1), any_leaf) : expr(m, rng_below(m->r, 4));
     } else if (rng_chance(m->r, 6)) {
       q->out[i] = grouped_list(m, q);
     } else if (q->n_groups && rng_chance(m->r, 45)) {
@@ -405,8 +406,7 @@ static void make_query(maker *m, query *q) {
     cut_text(m, a, 30);
     cut_text(m, b, 20);
     int n = snprintf(q->limit, sizeof q->limit, " LIMIT %s", a);
-    if (rng_chance(m->r, 40))
-      snprintf(q->limit + n, sizeof q->limit - (size_t)n, " OFFSET %s", b);
+    if (rng_chance(m->r, 40)) snprintf(q->limit + n, sizeof q->limit - (size_t)n, " OFFSET %s", b);
   }
 }
 

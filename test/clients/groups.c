@@ -151,11 +151,10 @@ static void make_query(void) {
       add_list(keys, n_keys);
       continue;
     }
-    add("%s",
-        with_bare && i && rnd(2) && (n_keys || whole) ? bare()
-        : n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg())
-        : whole  ? agg()
-                 : key());
+    add("%s", with_bare && i && rnd(2) && (n_keys || whole) ? bare()
+              : n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg())
+              : whole  ? agg()
+                       : key());
   }
   add(" FROM t");
   if (rnd(2)) add(" WHERE %s", PICK(where));

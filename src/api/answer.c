@@ -154,6 +154,10 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     a->n_cols = t->query->n_results;
     device = ready.device;
     n_before = ready.n_on_device;
+    a->simple = t->query->simple;
+    a->seen = ready.seen;
+    a->n_seen = ready.n_seen;
+    ready.seen = NULL;
     rc = wl_ready_run(&env, &ready, &a->run, err);
   }
   if (!rc && device)
@@ -176,11 +180,15 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   if (rc == WL_NOMEM && wl_mem_heap_limit())
     rc = wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
+  if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, args, n_args, err);
   a->primed = !rc;
   a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
   if (rc) {
+    wl_batch_give(a->first);
+    a->first = NULL;
     wl_run_close(a->run);
     a->run = NULL;
+    wl_handover_close(a);
   }
   wl_mem_free(params);
   wl_sqltext_drop(c, t);
@@ -188,11 +196,18 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
 }
 
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
-  if (!a->primed) return wl_run_next(a->run, out, err);
-  *out = a->first;
+  wl_status rc = WL_OK;
+  if (a->handed) return wl_handover_next(a, out, err);
+  if (!a->primed) rc = wl_run_next(a->run, out, err);
+  if (rc == WL_NOT_TAKEN || rc == WL_TOOBIG) {
+    rc = wl_handover(a, err);
+    return rc ? rc : wl_handover_next(a, out, err);
+  }
+  if (a->primed) *out = a->first;
   a->first = NULL;
   a->primed = false;
-  return WL_OK;
+  if (!rc && *out) a->n_given += (*out)->n_rows - (*out)->skip;
+  return rc;
 }
 
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
@@ -278,6 +293,7 @@ void wl_answer_close(wl_answer *a) {
   wl_batch_give(a->first);
   wl_run_close(a->run);
   sqlite3_finalize(a->stmt);
+  wl_handover_close(a);
   wl_mem_free(a->sql);
   memset(a, 0, sizeof *a);
 }

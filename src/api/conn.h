@@ -112,6 +112,15 @@ typedef struct wl_answer {
   bool primed;
   bool failed; /* it was running natively when it failed */
   bool quiet;  /* no line in the log */
+  /* what SQLite needs to go on where the native run cannot (handover.c) */
+  wl_i64 n_given; /* rows of the batches so far */
+  wl_seen *seen;  /* the tables as the run saw them … */
+  int n_seen;
+  sqlite3_value **args; /* … and copies of the arguments */
+  int n_args;
+  bool simple;   /* over one table: SQLite's plan shows its order */
+  bool handed;   /* stmt goes on behind the rows given */
+  wl_error late; /* its error, once the rows before it have been given */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's
@@ -132,6 +141,13 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
 void wl_answer_close(wl_answer *a);
 /* A native answer's next batch, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
+/* handover.c: keeps what a handover may need; args are copied. */
+wl_status wl_handover_keep(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
+/* Has SQLite go on behind the rows given; err says why, and becomes the error if it cannot. */
+wl_status wl_handover(wl_answer *a, wl_error *err) WL_MUST;
+/* SQLite's next rows as a batch like the run's. */
+wl_status wl_handover_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
+void wl_handover_close(wl_answer *a);
 
 /* ---- the pieces that wl_conn_get registers */
 int wl_functions_register(wl_conn *c);

@@ -204,7 +204,8 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   wl_query *q = t->query;
   if (!rc && !q->simple)
     rc = wl_plan_work(c->db, sql, n, rows_of, &(sizes){c->store, q}, &t->facts.work_ns, err);
-  else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
+  else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order ||
+                   q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
   if (rc) {
     text_free(t);

@@ -4,7 +4,10 @@
 #include "store/store_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include "tablet/image.h"
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
   wl_store *s = wl_mem_zalloc(sizeof *s);
@@ -248,4 +251,25 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   t->version = s->version;
   t->file = s->file;
   return WL_OK;
+}
+
+wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t) {
+  struct {
+    void *file;
+    wl_u64 tablets;
+    wl_u32 cookie, version;
+    wl_i64 reprepares;
+  } of = {s->file, t->image ? wl_image_version(t->image) : 0, s->cookie, s->version, s->reprepares};
+  return XXH3_64bits(&of, sizeof of);
+}
+
+bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp) {
+  wl_error ignored;
+  bool changed;
+  wl_table *t = s->tables;
+  while (t && t->id != id) t = t->next;
+  if (!t || wl_store_begin(s, t, &changed, &ignored) != WL_OK) return false;
+  bool same = !changed && wl_store_stamp(s, t) == stamp;
+  wl_store_end(s);
+  return same;
 }

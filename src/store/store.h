@@ -128,6 +128,12 @@ wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) WL_MUST;
 void wl_store_end(wl_store *s);
 
+/* Between begin and end: a number for the version of the table that is being read. Equal numbers
+** are equal rows. */
+wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t);
+/* Whether the table with that id is still of that version. */
+bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp);
+
 /* Holds the read transaction of a table's database, or view's, over several runs of these two. */
 wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) WL_MUST;
 void wl_store_release(wl_store *s); /* of all that are held */

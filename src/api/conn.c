@@ -75,6 +75,9 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
 void wl_conn_quiet(wl_conn *c) {
   sqlite3_finalize(c->tick);
   c->tick = NULL;
+  sqlite3_finalize(c->watch.helper);
+  c->watch.helper = NULL;
+  c->watch.on_row = false;
   if (c->n_streams == 0) {
     sqlite3_finalize(c->keep);
     c->keep = NULL;

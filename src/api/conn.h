@@ -46,6 +46,14 @@ typedef struct wl_sqltext {
   int n_args;
 } wl_sqltext;
 
+/* Sees a ROLLBACK that ends running statements (watch.c). */
+typedef struct wl_watch {
+  sqlite3_stmt *helper;
+  bool on_row;
+  int n_watching;
+  wl_i64 n_aborts;
+} wl_watch;
+
 typedef struct wl_conn {
   struct wl_conn *next;
   sqlite3 *db;
@@ -66,6 +74,7 @@ typedef struct wl_conn {
   struct wl_kept *lookups; /* of joins */
   sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
+  wl_watch watch;
   sqlite3_stmt *keep;     /* one statement kept in progress while streams are open … */
   int n_streams;          /* … so that an interrupt is not forgotten between batches */
   struct wl_notes *notes; /* while EXPLAIN ANALYZE runs a statement: where it is noted */
@@ -179,6 +188,15 @@ char *wl_analyze_text(const char *sql, int n_bytes);
 int wl_explain_register(wl_conn *c);
 /* The values that wl_args() took together; how many. */
 int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out);
+
+/* ---- ROLLBACK under running statements (watch.c) */
+/* A native statement begins to give rows; what wl_watch_aborted is to be told. */
+wl_i64 wl_watch_open(wl_conn *c);
+void wl_watch_close(wl_conn *c);
+bool wl_watch_aborted(wl_conn *c, wl_i64 since);
+/* Whether SQLite would read a table at the next step of that statement; else it gives rows that it
+** has sorted already, and a ROLLBACK does not end it. */
+bool wl_watch_matters(wl_conn *c, const char *sql);
 
 /* ---- the connection's error (fail.c) */
 /* Fails with a code and message of ours, so that sqlite3_errcode() and sqlite3_errmsg() give them.

@@ -48,6 +48,8 @@ typedef struct cursor {
   wl_batch *batch;
   wl_i64 row; /* in the batch */
   wl_i64 rowid;
+  wl_i64 watched_since; /* of wl_watch_open */
+  bool watched;
   bool done;
 } cursor;
 
@@ -138,6 +140,8 @@ static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
 }
 
 static void cursor_reset(cursor *c) {
+  if (c->watched) wl_watch_close(c->answer.conn);
+  c->watched = false;
   wl_batch_give(c->batch);
   c->batch = NULL;
   wl_answer_close(&c->answer);
@@ -174,7 +178,18 @@ static int step(cursor *c) {
   c->done = true;
   if (rc == SQLITE_DONE) return SQLITE_OK;
   wl_error err;
-  wl_fail(&err, (wl_status)rc, "%s", sqlite3_errmsg(c->answer.conn->db));
+  sqlite3 *db = c->answer.conn->db;
+  wl_fail(&err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
+  return wl_vtab_fail(c->base.pVtab, &err);
+}
+
+/* A ROLLBACK has ended the running statements: so this one, if SQLite's would be. */
+static int aborted(cursor *c) {
+  wl_error err;
+  wl_conn *conn = c->answer.conn;
+  c->watched_since = conn->watch.n_aborts;
+  if (!wl_watch_matters(conn, c->answer.sql)) return SQLITE_OK;
+  wl_fail(&err, (wl_status)SQLITE_ABORT_ROLLBACK, "abort due to ROLLBACK");
   return wl_vtab_fail(c->base.pVtab, &err);
 }
 
@@ -267,13 +282,21 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   }
   if (!c->answer.run) return step(c);
   c->regs = wl_run_regs(c->answer.run);
-  return refill(c);
+  int sq = refill(c);
+  if (sq || c->done || c->row + 1 >= c->batch->n_rows) return sq;
+  c->watched_since = wl_watch_open(s->conn);
+  c->watched = true;
+  return SQLITE_OK;
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
   cursor *c = (cursor *)p;
   c->rowid++;
   if (!c->answer.run) return step(c);
+  if (c->watched && wl_watch_aborted(c->answer.conn, c->watched_since)) {
+    int rc = aborted(c);
+    if (rc) return rc;
+  }
   if (++c->row < c->batch->n_rows) return SQLITE_OK;
   return refill(c);
 }

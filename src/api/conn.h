@@ -44,6 +44,7 @@ typedef struct wl_sqltext {
   char *why;           /* … for this reason, in the arena */
   int *arg_params;     /* parameter index of each argument of the rewritten text */
   int n_args;
+  wl_u32 n_text_changes; /* of a text without a table: as wl_store_text_like_ours said */
 } wl_sqltext;
 
 typedef struct wl_conn {

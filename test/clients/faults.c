@@ -359,7 +359,26 @@ static void check_overrides(void) {
   CHECK("UTF-16: engine", use_engine(db, "cpu"));
   same("UTF-16", db, "SELECT a, c, c||'!' FROM t WHERE c>'a'");
   reason_is("UTF-16: SQLite runs it", db, "sqlite:");
+  same("UTF-16 without a table", db, "SELECT hex(CAST('ab' AS BLOB))");
+  reason_is("UTF-16 without a table: SQLite runs it", db, "sqlite:");
   CHECK("UTF-16: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+/* What a statement without a table depends on: collations and the encoding, which may yet change. */
+static void check_without_table(void) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  const char *collated = "SELECT 'a' < 'B' COLLATE NOCASE", *cast = "SELECT hex(CAST('ab' AS BLOB))";
+  same("no table: NOCASE", db, collated);
+  reason_is("no table: NOCASE is native", db, "cpu:");
+  same("no table: UTF-8", db, cast);
+  reason_is("no table: UTF-8 is native", db, "cpu:");
+  sqlite3_create_collation(db, "NOCASE", SQLITE_UTF8, NULL, backwards);
+  same("no table: NOCASE overridden", db, collated);
+  reason_is("no table: NOCASE overridden, SQLite runs it", db, "sqlite:");
+  exec(db, "PRAGMA encoding='UTF-16be'");
+  same("no table: UTF-16", db, cast);
+  reason_is("no table: UTF-16, SQLite runs it", db, "sqlite: the database is kept in UTF-16be");
+  CHECK("no table: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
 static void check_shared_cache(void) {
@@ -483,6 +502,7 @@ int main(void) {
   check_missing();
   check_authorizer();
   check_overrides();
+  check_without_table();
   check_unicode_nocase();
   check_late_override();
   check_shadowing();

@@ -41,13 +41,13 @@ static bool numeric(char affinity) {
 }
 
 /* The affinity SQLite applies before comparing a with b. */
-static char compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
+char wl_bind_compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
   if (a->affinity > '@' && b->affinity > '@')
     return numeric(a->affinity) || numeric(b->affinity) ? 'C' : 'A';
   return a->affinity > '@' ? a->affinity : b->affinity;
 }
 
-static wl_u8 compare_collation(const wl_bexpr *a, const wl_bexpr *b) {
+wl_u8 wl_bind_compare_coll(const wl_bexpr *a, const wl_bexpr *b) {
   if (a->explicit_coll) return a->coll;
   if (b->explicit_coll) return b->coll;
   if (a->has_coll) return a->coll;
@@ -64,6 +64,12 @@ void wl_bind_collation(wl_bexpr *x) {
   }
 }
 
+/* x has the collation of `of` if that was written there, else none. */
+static void inherit_collation(wl_bexpr *x, const wl_bexpr *of) {
+  x->has_coll = x->explicit_coll = of->explicit_coll;
+  x->coll = of->coll;
+}
+
 wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                           wl_bexpr **out) {
   wl_bexpr *x = wl_bind_node(b, kind);
@@ -71,8 +77,8 @@ wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_be
   x->op = op;
   x->a = l;
   x->b = r;
-  x->cmp_affinity = compare_affinity(l, r);
-  x->cmp_coll = compare_collation(l, r);
+  x->cmp_affinity = wl_bind_compare_affinity(l, r);
+  x->cmp_coll = wl_bind_compare_coll(l, r);
   wl_bind_collation(x);
   *out = x;
   return WL_OK;
@@ -166,7 +172,8 @@ static int length(const wl_expr_list *l) {
   return n;
 }
 
-/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. */
+/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. Of COLLATE
+** only that of the first of them goes up. */
 static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const wl_expr_list *r,
                               wl_bexpr **out) {
   wl_bexpr *x, *y, *eq, *rest, *less;
@@ -179,8 +186,11 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
     if (rc || last) return rc;
     rc = compare_rows(b, op, l->next, r->next, &rest);
     if (rc) return rc;
-    return op == WL_OP_EQ ? wl_bind_binary(b, WL_B_AND, WL_OP_AND, *out, rest, out)
-                          : wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, rest, out);
+    eq = *out;
+    rc = op == WL_OP_EQ ? wl_bind_binary(b, WL_B_AND, WL_OP_AND, eq, rest, out)
+                        : wl_bind_binary(b, WL_B_OR, WL_OP_OR, eq, rest, out);
+    if (!rc) inherit_collation(*out, eq);
+    return rc;
   }
   if (last) return wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
   wl_op strict = op == WL_OP_LE ? WL_OP_LT : op == WL_OP_GE ? WL_OP_GT : op;
@@ -188,7 +198,9 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
   if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
   if (!rc) rc = compare_rows(b, op, l->next, r->next, &rest);
   if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, eq, rest, &rest);
-  return rc ? rc : wl_bind_binary(b, WL_B_OR, WL_OP_OR, less, rest, out);
+  if (!rc) rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, less, rest, out);
+  if (!rc) inherit_collation(*out, less);
+  return rc;
 }
 
 /* (a, b, …) IS (c, d, …) */
@@ -231,30 +243,38 @@ static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
 }
 
+/* Whether e is the word TRUE or FALSE, under any COLLATE, and not a column of that name: *truth. */
+static wl_status is_truth_word(binder *b, const wl_expr *e, int *truth) {
+  wl_bexpr *column = NULL;
+  while (e->kind == WL_E_COLLATE) e = e->a;
+  *truth = truth_word(e);
+  if (*truth < 0 || e->kind != WL_E_NAME) return WL_OK;
+  wl_status rc = wl_bind_name(b, e, &column);
+  if (column) *truth = -1;
+  return rc;
+}
+
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
 static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
+  int truth;
   if (both_rows(e->a, e->b)) {
     wl_status st = same_rows(b, e->a->list, e->b->list, out);
     return st ? st : wl_bind_negate(b, e->negated, out);
   }
   wl_status rc = wl_bind_expr(b, e->a, &l);
+  if (!rc) rc = is_truth_word(b, e->b, &truth);
+  if (!rc) rc = wl_bind_expr(b, e->b, &r);
   if (rc) return rc;
-  int truth = truth_word(e->b);
-  bool word = truth >= 0;
-  if (word && e->b->kind == WL_E_NAME) {
-    rc = wl_bind_name(b, e->b, &r);
-    if (rc) return rc;
-    word = !r;
+  if (truth < 0) {
+    rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
+    return rc ? rc : wl_bind_negate(b, e->negated, out);
   }
-  if (word) {
-    if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
-    if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
-  } else {
-    rc = wl_bind_expr(b, e->b, &r);
-    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
-  }
-  return rc ? rc : wl_bind_negate(b, e->negated, out);
+  if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
+  if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
+  if (rc) return rc;
+  if (!(*out)->explicit_coll) inherit_collation(*out, r); /* the COLLATE goes up, though unused */
+  return wl_bind_negate(b, e->negated, out);
 }
 
 static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -273,8 +293,7 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
   if (rc) return rc;
   /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
-  (*out)->has_coll = (*out)->explicit_coll = x->explicit_coll;
-  (*out)->coll = x->coll;
+  inherit_collation(*out, x);
   return wl_bind_negate(b, e->negated, out);
 }
 
@@ -288,23 +307,53 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
+static wl_status bind_row(binder *b, const wl_expr_list *l, int n, wl_bexpr ***out) {
+  wl_bexpr **row = *out = WL_NEW_N(b->arena, wl_bexpr *, n);
+  wl_status rc = row ? WL_OK : wl_nomem(b->err);
+  for (; l && !rc; l = l->next) rc = wl_bind_expr(b, l->expr, row++);
+  return rc;
+}
+
+/* (a, b, …) IN ((c, d, …), …). To SQLite this is IN (VALUES …), whose last row says under which
+** affinities and collations all of them are compared. */
+static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
+  const wl_expr_list *last = e->list;
+  int n = length(e->a->list);
+  wl_bexpr **left, **right, **rules;
+  wl_status rc = WL_OK;
+  for (const wl_expr_list *l = e->list; l; last = l, l = l->next)
+    if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
+  rc = bind_row(b, e->a->list, n, &left);
+  if (!rc) rc = bind_row(b, last->expr->list, n, &rules);
+  *out = NULL;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
+    wl_bexpr *same = NULL;
+    right = rules;
+    if (l != last) rc = bind_row(b, l->expr->list, n, &right);
+    for (int k = 0; k < n && !rc; k++) {
+      wl_bexpr *eq;
+      rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, left[k], right[k], &eq);
+      if (rc) break;
+      eq->index = 1;
+      eq->cmp_affinity = wl_bind_compare_affinity(left[k], rules[k]);
+      eq->cmp_coll = wl_bind_compare_coll(left[k], rules[k]);
+      rc = wl_bind_and(b, &same, eq);
+    }
+    if (!rc && *out)
+      rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, same, out);
+    else if (!rc)
+      *out = same;
+  }
+  if (rc) return rc;
+  inherit_collation(*out, left[0]);
+  return wl_bind_negate(b, e->negated, out);
+}
+
 /* x IN (list): one node, under x's own affinity and collation. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_bind_in_select(b, e, out);
+  if (e->a->kind == WL_E_VECTOR && e->list) return in_rows(b, e, out);
   wl_bexpr *x;
-  if (e->a->kind == WL_E_VECTOR && e->list) {
-    *out = NULL;
-    for (const wl_expr_list *l = e->list; l; l = l->next) {
-      if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
-      wl_status st = compare_rows(b, WL_OP_EQ, e->a->list, l->expr->list, &x);
-      if (!st && *out)
-        st = wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, x, out);
-      else
-        *out = x;
-      if (st) return st;
-    }
-    return wl_bind_negate(b, e->negated, out);
-  }
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return wl_bind_constant(b, wl_int(e->negated), out);
@@ -322,7 +371,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   y->cmp_affinity = x->affinity;
   /* a list of one constant is a comparison, where the constant's collation counts too */
   y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
-                                    : compare_collation(x, y->list[0]);
+                                    : wl_bind_compare_coll(x, y->list[0]);
   wl_bind_collation(y);
   /* constants are looked up in a sorted list, by SQLite and by us */
   if (constants && n > IN_LOOKUP) b->q->n_nodes_cost = before + IN_LOOKUP;

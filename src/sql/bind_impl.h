@@ -96,6 +96,7 @@ typedef struct binder {
   int n_beside, size_beside;
   bool in_compound; /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;       /* there is a RIGHT or FULL join */
+  bool of_row;      /* there are expressions of that kind */
   bool in_agg;
   bool in_where;
   bool after_groups; /* in a clause that sees groups, not rows */
@@ -111,6 +112,9 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_constant(binder *b, wl_val v, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                           wl_bexpr **out) WL_MUST;
+/* The affinity and the collation that a comparison of two expressions goes by. */
+char wl_bind_compare_affinity(const wl_bexpr *a, const wl_bexpr *b);
+wl_u8 wl_bind_compare_coll(const wl_bexpr *a, const wl_bexpr *b);
 wl_status wl_bind_binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                          wl_bexpr **out) WL_MUST;
 wl_status wl_bind_negate(binder *b, bool negated, wl_bexpr **x) WL_MUST;

@@ -823,6 +823,45 @@ static wl_status check_grouped(binder *b) {
   return WL_OK;
 }
 
+/* What is of_row becomes NULL where there are no rows. */
+static wl_status null_without_rows(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
+  wl_bexpr *count = g->arg, *x;
+  if (e->kind == WL_B_OUTER || e->kind == WL_B_COLUMN || e->kind == WL_B_AGG)
+    *out = (wl_bexpr *)(size_t)e;
+  if (!e->of_row) return WL_OK;
+  x = *out = wl_bind_node(g->to, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(g->to->arena, wl_bexpr *, 3);
+  if (!x || !x->list) return wl_nomem(g->to->err);
+  x->n_list = 3;
+  x->list[0] = count;
+  x->list[1] = (wl_bexpr *)(size_t)e;
+  x->affinity = e->affinity;
+  x->coll = e->coll;
+  x->has_coll = e->has_coll;
+  return wl_bind_constant(g->to, wl_null(), &x->list[2]);
+}
+
+/*
+** Aggregates without GROUP BY give a row for no rows, too, and columns beside them are NULL there.
+** SQLite takes subqueries with a FROM into the query, so that a constant of theirs stays one; a
+** column of one without FROM remains a column.
+*/
+static wl_status beside_no_rows(binder *b) {
+  wl_query *q = b->q;
+  wl_bexpr *count;
+  wl_graft g;
+  b->where = 'r';
+  wl_status rc = add_aggregate(b, (wl_bagg){.fn = WL_FN_COUNT, .where = 'r'}, &count);
+  if (!rc) rc = wl_graft_open(&g, b, q);
+  g.node = null_without_rows;
+  g.arg = count;
+  for (int k = 0; k < q->n_results && !rc; k++)
+    rc = wl_graft_expr(&g, q->results[k], &q->results[k]);
+  for (int k = 0; k < q->n_order && !rc; k++)
+    rc = wl_graft_expr(&g, q->order[k].expr, &q->order[k].expr);
+  return rc ? rc : wl_graft_expr(&g, q->having, &q->having);
+}
+
 /* WHERE, conjunct by conjunct: EXISTS and IN among them become joins. */
 static wl_status bind_where(binder *b, const wl_expr *e) {
   if (e->kind == WL_E_BINARY && e->op == WL_OP_AND) {
@@ -884,6 +923,7 @@ wl_status wl_bind_core(binder *b) {
   if (s->having && !q->aggregate)
     return wl_not_taken(b->err, "HAVING without groups is not native yet");
   rc = beside_groups(b);
+  if (!rc && q->aggregate && !q->grouped && b->of_row) rc = beside_no_rows(b);
   if (!rc && q->aggregate) rc = check_grouped(b);
   /* the rows of a table are counted by SQLite's count() */
   if (!rc && q->n_cols == 0 && wl_bind_uses(b, "count")) return wl_nomem(b->err);

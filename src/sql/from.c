@@ -58,7 +58,9 @@ static bool plain(const binder *child, const wl_query *q) {
 }
 
 /* Takes a plain query in: its sources become this query's, its columns expressions. */
-static wl_status take_in(binder *b, const wl_query *q, wl_item *item) {
+static wl_status take_in(binder *b, const binder *child, wl_item *item) {
+  const wl_query *q = child->q;
+  bool has_from = !child->select || child->select->from;
   wl_graft g;
   wl_status rc = wl_graft_open(&g, b, q);
   if (rc) return rc;
@@ -83,7 +85,9 @@ static wl_status take_in(binder *b, const wl_query *q, wl_item *item) {
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = wl_graft_expr(&g, q->results[k], &item->exprs[k]);
     if (!rc) rc = wl_bind_as_column(b, item->exprs[k], &item->exprs[k]);
+    if (!rc && !has_from) item->exprs[k]->of_row = true;
   }
+  b->of_row |= child->of_row || !has_from;
   return rc;
 }
 
@@ -114,7 +118,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (rc) return rc;
   bool inner = s->join != WL_JOIN_LEFT && !b->right;
   if (scope == b && inner && plain(child, q) && !(q->n_order && order_shows(b)))
-    return take_in(b, q, item);
+    return take_in(b, child, item);
   if (child->n_outers)
     return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
   wl_derived *d;
@@ -184,7 +188,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   wl_status rc;
   bool shared = c->materialized == 1;
   if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
-  shared |= n->n_uses > 1;
+  shared |= n->n_uses > 1 && c->materialized != 2; /* as in SQLite, which shows beside aggregates */
   binder scope = *n->home;
   if (!shared) {
     const wl_named *named = b->named;

@@ -103,7 +103,8 @@ static wl_status text_op(wl_compiler *c, wl_opcode op, wl_operand *a, wl_domain 
 
 /*
 ** LIKE and GLOB, where the pattern is a constant and no blob is about (SQLite may have been
-** built so that blobs never match, which it looks at before a NULL of ESCAPE). Errors (a pattern too long, an ESCAPE of two characters)
+** built so that blobs never match, which it looks at before a NULL of ESCAPE). Errors (a pattern
+*too long, an ESCAPE of two characters)
 ** are SQLite's.
 */
 static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,

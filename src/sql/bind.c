@@ -612,7 +612,7 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   wl_status rc = WL_OK;
   bool joined = false;
   for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
-    joined |= !j->using_inside && wl_bind_item_joins(j, name);
+    joined |= wl_bind_item_joins(j, name);
   if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
   if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
   if (!rc) rc = one_result(b, x, NULL);
@@ -620,29 +620,22 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   return rc;
 }
 
-/* The columns of * or t.*: of columns that USING joins, the first one stands for all; inside
-** parentheses those come before the others. */
+/* Whether column k of an item is one of * or t.*. Of columns that USING joins, the first one stands
+** for all. */
+static bool in_star(const wl_item *item, int k, const char *table, bool first) {
+  const char *of = item->nested ? item->nested->cols[k].table : item->name;
+  if (wl_bind_item_hides(item, k)) return false;
+  if (table) return of && sqlite3_stricmp(of, table) == 0;
+  if (item->nested && item->nested->cols[k].no_expand) return false;
+  return first || !wl_bind_item_joins(item, wl_bind_item_name(item, k));
+}
+
 static wl_status star(binder *b, const wl_result_col *c) {
-  for (int i = 0; i < b->n_items; i++) {
-    wl_item *item = &b->items[i], *next = i + 1 < b->n_items ? item + 1 : NULL;
-    wl_status rc = WL_OK;
-    if (c->star_table && sqlite3_stricmp(c->star_table, item->name ? item->name : "") != 0)
-      continue;
-    bool first = !c->star_table && item->nested && next && next->nested == item->nested;
-    for (int u = 0; first && u < next->n_using && !rc; u++) {
-      int k = wl_bind_item_find(item, next->using_names[u]);
-      if (k >= 0 && !wl_bind_item_joins(item, next->using_names[u])) rc = star_column(b, item, k);
-    }
-    for (int k = 0; k < item->n_cols && !rc; k++) {
-      const char *name = wl_bind_item_name(item, k);
-      if (wl_bind_item_hides(item, k) || (!c->star_table && wl_bind_item_joins(item, name)) ||
-          (first && wl_bind_item_joins(next, name)))
-        continue;
-      rc = star_column(b, item, k);
-    }
-    if (rc) return rc;
-  }
-  return WL_OK;
+  wl_status rc = WL_OK;
+  for (int i = 0; i < b->n_items; i++)
+    for (int k = 0; k < b->items[i].n_cols && !rc; k++)
+      if (in_star(&b->items[i], k, c->star_table, i == 0)) rc = star_column(b, &b->items[i], k);
+  return rc;
 }
 
 static wl_status bind_results(binder *b) {

@@ -225,8 +225,10 @@ static bool goes_inside(const wl_expr *e) {
 }
 
 /*
-** JSON functions mark their values, other JSON functions look at the mark, and it stays with a value
-** that is passed on: by CASE, min(), a column of a subquery, a scalar subquery, as SQLite's plan has
+** JSON functions mark their values, other JSON functions look at the mark, and it stays with a
+*value
+** that is passed on: by CASE, min(), a column of a subquery, a scalar subquery, as SQLite's plan
+*has
 ** it. A value of ours has none. What may have one must not come to a JSON function from us.
 */
 static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e);
@@ -240,8 +242,7 @@ static bool marked_column(const binder *b, const wl_query *q, const wl_bexpr *e)
   if (s->table) return e->index >= 0 && e->index < t->n_cols && t->cols[e->index].computed;
   for (int k = 0; s->derived && k < s->derived->n_arms; k++) {
     const wl_query *arm = s->derived->arms[k];
-    if (e->index >= 0 && e->index < arm->n_results &&
-        may_be_marked(b, arm, arm->results[e->index]))
+    if (e->index >= 0 && e->index < arm->n_results && may_be_marked(b, arm, arm->results[e->index]))
       return true;
   }
   return false;
@@ -252,7 +253,8 @@ static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e)
   if (!e) return false;
   switch (e->kind) {
   case WL_B_COLUMN: return marked_column(b, q, e);
-  case WL_B_SUB: return may_be_marked(b, q->subs[e->index].query, q->subs[e->index].query->results[0]);
+  case WL_B_SUB:
+    return may_be_marked(b, q->subs[e->index].query, q->subs[e->index].query->results[0]);
   case WL_B_OUTER: return q != b->q || may_be_marked(b->parent, b->parent->q, e->a);
   case WL_B_AGG:
     return (q->aggs[e->index].fn == WL_FN_MIN || q->aggs[e->index].fn == WL_FN_MAX) &&

@@ -364,10 +364,12 @@ static void check_overrides(void) {
   CHECK("UTF-16: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
-/* What a statement without a table depends on: collations and the encoding, which may yet change. */
+/* What a statement without a table depends on: collations and the encoding, which may yet change.
+ */
 static void check_without_table(void) {
   sqlite3 *db = open_db(":memory:", "cpu");
-  const char *collated = "SELECT 'a' < 'B' COLLATE NOCASE", *cast = "SELECT hex(CAST('ab' AS BLOB))";
+  const char *collated = "SELECT 'a' < 'B' COLLATE NOCASE",
+             *cast = "SELECT hex(CAST('ab' AS BLOB))";
   same("no table: NOCASE", db, collated);
   reason_is("no table: NOCASE is native", db, "cpu:");
   same("no table: UTF-8", db, cast);

@@ -144,9 +144,17 @@ wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
 
 /* How often FROM clauses of a SELECT, at any depth, mention a name. */
 static int mentions(const wl_select *s, const char *name);
+
+/* The same inside a SELECT that may itself mean something else by the name. */
+static int mentions_inside(const wl_select *s, const char *name) {
+  for (const wl_cte *c = s ? s->with : NULL; c; c = c->next)
+    if (sqlite3_stricmp(c->name, name) == 0) return 0;
+  return mentions(s, name);
+}
+
 static int mentions_expr(const wl_expr *e, const char *name) {
   if (!e) return 0;
-  int n = mentions(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +
+  int n = mentions_inside(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +
           mentions_expr(e->c, name);
   for (const wl_expr_list *l = e->list; l; l = l->next) n += mentions_expr(l->expr, name);
   if (e->kind == WL_E_IN && !e->has_list && !e->select && e->name && !e->schema &&
@@ -158,7 +166,8 @@ static int mentions_from(const wl_source *f, const char *name) {
   int n = 0;
   for (; f; f = f->next) {
     n += f->name && !f->schema && sqlite3_stricmp(f->name, name) == 0;
-    n += mentions(f->select, name) + mentions_from(f->nested, name) + mentions_expr(f->on, name);
+    n += mentions_inside(f->select, name) + mentions_from(f->nested, name) +
+         mentions_expr(f->on, name);
   }
   return n;
 }
@@ -172,7 +181,7 @@ static int mentions(const wl_select *s, const char *name) {
     for (const wl_expr_list *l = s->group_by; l; l = l->next) n += mentions_expr(l->expr, name);
     for (const wl_expr_list *l = s->values; l; l = l->next) n += mentions_expr(l->expr, name);
     for (const wl_order_term *t = s->order_by; t; t = t->next) n += mentions_expr(t->expr, name);
-    for (const wl_cte *c = s->with; c; c = c->next) n += mentions(c->select, name);
+    for (const wl_cte *c = s->with; c; c = c->next) n += mentions_inside(c->select, name);
   }
   return n;
 }
@@ -180,8 +189,7 @@ static int mentions(const wl_select *s, const char *name) {
 /* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
 static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   const wl_cte *c = n->cte;
-  if (n->open || mentions(c->select, c->name))
-    return wl_not_taken(b->err, "recursive WITH is not native");
+  if (n->open) return wl_not_taken(b->err, "recursive WITH is not native");
   wl_source as = *s;
   if (!as.alias) as.alias = s->name;
   wl_item *item;

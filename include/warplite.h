@@ -60,7 +60,10 @@ WARPLITE_API int warplite_enable(sqlite3 *db);
 ** databases.
 ** Enables warplite on the connection if that was not done. The caller owns *ppStmt
 ** and passes it to sqlite3_finalize().
-** sqlite3_sql() of a statement that was taken shows the rewritten text.
+** sqlite3_sql() of a statement that was taken shows the rewritten text. Its columns are those it
+** was prepared with: where ALTER TABLE or a new view would change their number, names or declared
+** types, sqlite3_step() fails with SQLITE_ERROR and a message that says so, and it must be prepared
+** again. (SQLite's own statements gain and rename columns by themselves.)
 */
 WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                                   const char **pzTail);

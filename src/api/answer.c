@@ -11,6 +11,8 @@
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 static struct wl_device *device_of(wl_conn *c, wl_error *err) {
   return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
@@ -224,6 +226,30 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_er
     if (s->params[i]) sqlite3_bind_value(a->stmt, i + 1, args[k++]);
   wl_arena_close(&arena);
   return st;
+}
+
+wl_u64 wl_stmt_labels(sqlite3_stmt *s) {
+  wl_u64 h = 1;
+  for (int i = 0; i < sqlite3_column_count(s); i++) {
+    const char *name = sqlite3_column_name(s, i), *type = sqlite3_column_decltype(s, i);
+    h = XXH3_64bits_withSeed(name ? name : "", name ? strlen(name) : 0, h);
+    h = XXH3_64bits_withSeed(type ? type : "", type ? strlen(type) : 0, h + (type != NULL));
+  }
+  return h ? h : 1;
+}
+
+wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) {
+  wl_sqltext *t = a->conn->texts; /* if it runs natively, its text is the latest */
+  sqlite3_stmt *s = NULL;
+  bool known = a->run && t && strcmp(t->sql, a->sql) == 0;
+  *out = a->stmt ? wl_stmt_labels(a->stmt) : known ? t->labels : 0;
+  if (*out) return WL_OK;
+  if (sqlite3_prepare_v2(a->conn->db, a->sql, -1, &s, NULL))
+    return wl_fail(err, WL_ERROR, "%s", sqlite3_errmsg(a->conn->db));
+  *out = wl_stmt_labels(s);
+  if (known) t->labels = *out;
+  sqlite3_finalize(s);
+  return WL_OK;
 }
 
 wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) {

@@ -44,6 +44,8 @@ typedef struct wl_sqltext {
   char *why;           /* … for this reason, in the arena */
   int *arg_params;     /* parameter index of each argument of the rewritten text */
   int n_args;
+  wl_u32 n_text_changes; /* of a text without a table: as wl_store_text_like_ours said */
+  wl_u64 labels;         /* wl_answer_labels() of it, or 0: not asked for yet */
 } wl_sqltext;
 
 /* Sees a ROLLBACK that ends running statements (watch.c). */
@@ -136,6 +138,10 @@ typedef struct wl_answer {
 ** that the query uses, or without a query, of any. SQLite is asked each time (some 45 us), for
 ** nothing tells when one is added. */
 wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
+/* The names and declared types of its columns, hashed, and never 0: a statement that was prepared
+** with others shows wrong ones, which nothing can change. */
+wl_u64 wl_stmt_labels(sqlite3_stmt *s);
+wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) WL_MUST;
 /* Starts it. args are the arguments of the rewritten text, in its order; borrowed.
 ** refused: NULL, or why SQLite must run it. */
 wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,

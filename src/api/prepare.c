@@ -71,6 +71,11 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
     sqlite3_finalize(*stmt);
     *stmt = again;
   }
+  if (sqlite3_column_count(*stmt) != t->query->n_results) {
+    rc = wl_not_taken(err, "SQLite gives %d columns, not %d", sqlite3_column_count(*stmt),
+                      t->query->n_results);
+    goto done;
+  }
   rc = wl_vtab_prepare(c, t, *stmt, &ours, err);
   if (rc) goto done;
   sqlite3_finalize(*stmt);

@@ -50,6 +50,11 @@ static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sql
       rc = wl_store_named(c->store, d->schema, d->name, &table, err);
       same = !rc && table->id == d->id;
     }
+    if (!rc && t->query->n_deps == 0) {
+      wl_u32 n_changes;
+      rc = wl_store_text_like_ours(c->store, &n_changes, err);
+      same = n_changes == t->n_text_changes;
+    }
     if (!rc && same) {
       *out = t;
       return WL_OK;
@@ -198,6 +203,7 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   }
   if (!rc && t->stmt->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
+  if (!rc) rc = wl_store_text_like_ours(c->store, &t->n_text_changes, err);
   if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, c->store, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;

@@ -1,13 +1,15 @@
 /*
 ** A native statement as SQLite sees it: a SELECT from an eponymous virtual table whose
-** arguments are the original text and its parameters. There is one module per shape, a
+** arguments are the original text, a hash of the names and types of its columns, and its
+*parameters.
+** There is one module per shape, a
 ** shape being the declared types of the columns and the number of parameters.
 **
 ** Invariants:
 ** 1. A cursor is either native (rows come from batches) or SQLite's (rows come from a
 **    nested statement); which of the two is settled anew each time it is filtered.
 ** 2. A statement holds only text: what it needs is found or made when it is filtered.
-** 3. No more than MAX_HIDDEN arguments besides the text: SQLite checks those from the
+** 3. No more than MAX_HIDDEN arguments besides the text and the hash: SQLite checks those from the
 **    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that
 **    travel in bundles, made by the function wl_args().
 */
@@ -21,7 +23,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_HIDDEN = 15, MAX_BUNDLE = 100 };
+enum { MAX_HIDDEN = 14, MAX_BUNDLE = 120 };
+enum { ARG_TEXT, ARG_LABELS, N_OWN_ARGS }; /* before the parameters */
 
 typedef struct shape {
   wl_conn *conn;
@@ -117,10 +120,10 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     info->aConstraintUsage[i].omit = 1;
     n++;
   }
-  if (n != s->n_args + 1) {
+  if (n != s->n_args + N_OWN_ARGS) {
     sqlite3_free(v->zErrMsg);
-    v->zErrMsg =
-        sqlite3_mprintf("a warplite statement needs its text and %d parameters", s->n_args);
+    v->zErrMsg = sqlite3_mprintf("a warplite statement needs its text, its hash and %d parameters",
+                                 s->n_args);
     return SQLITE_ERROR;
   }
   if (!s->conn->preparing) {
@@ -247,6 +250,24 @@ static wl_status unbundle(int n, sqlite3_value **args, sqlite3_value ***out, int
   return WL_OK;
 }
 
+/* A statement whose columns are others by now, by ALTER TABLE or a new view, cannot follow: they
+*are
+** written into its text. */
+static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_error *err) {
+  wl_u64 now;
+  if (c->answer.n_cols != s->n_cols)
+    return wl_fail(
+        err, WL_ERROR,
+        "the statement gives %d columns now and gave %d when it was prepared; prepare it "
+        "again",
+        c->answer.n_cols, s->n_cols);
+  wl_status rc = wl_answer_labels(&c->answer, &now, err);
+  if (rc || now == labels) return rc;
+  return wl_fail(err, WL_ERROR,
+                 "the columns of the statement have other names or types now than when it was "
+                 "prepared; prepare it again");
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
   (void)str;
@@ -256,7 +277,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   cursor_reset(c);
   c->done = false;
   c->rowid = 1;
-  const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+  const char *sql = argc > ARG_LABELS ? (const char *)sqlite3_value_text(argv[ARG_TEXT]) : NULL;
   if (!sql) {
     c->done = true;
     return SQLITE_OK;
@@ -267,16 +288,17 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                                         : NULL;
   sqlite3_value **params = NULL;
   int n_params = 0;
-  wl_status rc = s->bundled ? unbundle(argc - 1, argv + 1, &params, &n_params, &err) : WL_OK;
+  wl_u64 labels = (wl_u64)sqlite3_value_int64(argv[ARG_LABELS]);
+  argc -= N_OWN_ARGS;
+  argv += N_OWN_ARGS;
+  wl_status rc = s->bundled ? unbundle(argc, argv, &params, &n_params, &err) : WL_OK;
   if (!rc)
-    rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv + 1,
-                        s->bundled ? n_params : argc - 1, refused, &c->answer, &err);
+    rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv, s->bundled ? n_params : argc,
+                        refused, &c->answer, &err);
   wl_mem_free(params);
   if (rc) return wl_vtab_fail(p->pVtab, &err);
-  if (c->answer.n_cols != s->n_cols) {
-    wl_fail(&err, WL_ERROR,
-            "the statement gives %d columns now and gave %d when it was prepared; prepare it again",
-            c->answer.n_cols, s->n_cols);
+  rc = check_columns(s, c, labels, &err);
+  if (rc) {
     cursor_reset(c);
     return wl_vtab_fail(p->pVtab, &err);
   }
@@ -376,7 +398,7 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool bu
     else
       sqlite3_str_appendf(s, "c%d,", i);
   }
-  sqlite3_str_appendall(s, "sql HIDDEN");
+  sqlite3_str_appendall(s, "sql HIDDEN,labels HIDDEN");
   for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",%s%d HIDDEN", bundled ? "b" : "a", i);
   sqlite3_str_appendall(s, ")");
   return sqlite3_str_finish(s);
@@ -439,7 +461,8 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
   for (int i = 0; i < n_cols; i++)
     sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
                         sqlite3_column_name(original, i));
-  sqlite3_str_appendf(s, " FROM %s(%Q", name, t->sql);
+  t->labels = wl_stmt_labels(original);
+  sqlite3_str_appendf(s, " FROM %s(%Q,%lld", name, t->sql, (sqlite3_int64)t->labels);
   for (int k = 0; k < t->n_args; k++) {
     bool opens = bundled && k % MAX_BUNDLE == 0;
     if (opens && k) sqlite3_str_appendall(s, ")");

@@ -41,13 +41,13 @@ static bool numeric(char affinity) {
 }
 
 /* The affinity SQLite applies before comparing a with b. */
-static char compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
+char wl_bind_compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
   if (a->affinity > '@' && b->affinity > '@')
     return numeric(a->affinity) || numeric(b->affinity) ? 'C' : 'A';
   return a->affinity > '@' ? a->affinity : b->affinity;
 }
 
-static wl_u8 compare_collation(const wl_bexpr *a, const wl_bexpr *b) {
+wl_u8 wl_bind_compare_coll(const wl_bexpr *a, const wl_bexpr *b) {
   if (a->explicit_coll) return a->coll;
   if (b->explicit_coll) return b->coll;
   if (a->has_coll) return a->coll;
@@ -64,6 +64,12 @@ void wl_bind_collation(wl_bexpr *x) {
   }
 }
 
+/* x has the collation of `of` if that was written there, else none. */
+static void inherit_collation(wl_bexpr *x, const wl_bexpr *of) {
+  x->has_coll = x->explicit_coll = of->explicit_coll;
+  x->coll = of->coll;
+}
+
 wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                           wl_bexpr **out) {
   wl_bexpr *x = wl_bind_node(b, kind);
@@ -71,8 +77,8 @@ wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_be
   x->op = op;
   x->a = l;
   x->b = r;
-  x->cmp_affinity = compare_affinity(l, r);
-  x->cmp_coll = compare_collation(l, r);
+  x->cmp_affinity = wl_bind_compare_affinity(l, r);
+  x->cmp_coll = wl_bind_compare_coll(l, r);
   wl_bind_collation(x);
   *out = x;
   return WL_OK;
@@ -166,7 +172,8 @@ static int length(const wl_expr_list *l) {
   return n;
 }
 
-/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. */
+/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. Of COLLATE
+** only that of the first of them goes up. */
 static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const wl_expr_list *r,
                               wl_bexpr **out) {
   wl_bexpr *x, *y, *eq, *rest, *less;
@@ -179,8 +186,11 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
     if (rc || last) return rc;
     rc = compare_rows(b, op, l->next, r->next, &rest);
     if (rc) return rc;
-    return op == WL_OP_EQ ? wl_bind_binary(b, WL_B_AND, WL_OP_AND, *out, rest, out)
-                          : wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, rest, out);
+    eq = *out;
+    rc = op == WL_OP_EQ ? wl_bind_binary(b, WL_B_AND, WL_OP_AND, eq, rest, out)
+                        : wl_bind_binary(b, WL_B_OR, WL_OP_OR, eq, rest, out);
+    if (!rc) inherit_collation(*out, eq);
+    return rc;
   }
   if (last) return wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
   wl_op strict = op == WL_OP_LE ? WL_OP_LT : op == WL_OP_GE ? WL_OP_GT : op;
@@ -188,7 +198,9 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
   if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
   if (!rc) rc = compare_rows(b, op, l->next, r->next, &rest);
   if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, eq, rest, &rest);
-  return rc ? rc : wl_bind_binary(b, WL_B_OR, WL_OP_OR, less, rest, out);
+  if (!rc) rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, less, rest, out);
+  if (!rc) inherit_collation(*out, less);
+  return rc;
 }
 
 /* (a, b, …) IS (c, d, …) */
@@ -231,30 +243,38 @@ static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
 }
 
+/* Whether e is the word TRUE or FALSE, under any COLLATE, and not a column of that name: *truth. */
+static wl_status is_truth_word(binder *b, const wl_expr *e, int *truth) {
+  wl_bexpr *column = NULL;
+  while (e->kind == WL_E_COLLATE) e = e->a;
+  *truth = truth_word(e);
+  if (*truth < 0 || e->kind != WL_E_NAME) return WL_OK;
+  wl_status rc = wl_bind_name(b, e, &column);
+  if (column) *truth = -1;
+  return rc;
+}
+
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
 static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
+  int truth;
   if (both_rows(e->a, e->b)) {
     wl_status st = same_rows(b, e->a->list, e->b->list, out);
     return st ? st : wl_bind_negate(b, e->negated, out);
   }
   wl_status rc = wl_bind_expr(b, e->a, &l);
+  if (!rc) rc = is_truth_word(b, e->b, &truth);
+  if (!rc) rc = wl_bind_expr(b, e->b, &r);
   if (rc) return rc;
-  int truth = truth_word(e->b);
-  bool word = truth >= 0;
-  if (word && e->b->kind == WL_E_NAME) {
-    rc = wl_bind_name(b, e->b, &r);
-    if (rc) return rc;
-    word = !r;
+  if (truth < 0) {
+    rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
+    return rc ? rc : wl_bind_negate(b, e->negated, out);
   }
-  if (word) {
-    if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
-    if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
-  } else {
-    rc = wl_bind_expr(b, e->b, &r);
-    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
-  }
-  return rc ? rc : wl_bind_negate(b, e->negated, out);
+  if (truth == 0) rc = wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
+  if (!rc) rc = wl_bind_binary(b, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
+  if (rc) return rc;
+  if (!(*out)->explicit_coll) inherit_collation(*out, r); /* the COLLATE goes up, though unused */
+  return wl_bind_negate(b, e->negated, out);
 }
 
 static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -273,8 +293,7 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
   if (rc) return rc;
   /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
-  (*out)->has_coll = (*out)->explicit_coll = x->explicit_coll;
-  (*out)->coll = x->coll;
+  inherit_collation(*out, x);
   return wl_bind_negate(b, e->negated, out);
 }
 
@@ -288,23 +307,53 @@ static bool is_constant(const wl_expr *e) {
   return is_constant(e->a) && is_constant(e->b) && is_constant(e->c);
 }
 
+static wl_status bind_row(binder *b, const wl_expr_list *l, int n, wl_bexpr ***out) {
+  wl_bexpr **row = *out = WL_NEW_N(b->arena, wl_bexpr *, n);
+  wl_status rc = row ? WL_OK : wl_nomem(b->err);
+  for (; l && !rc; l = l->next) rc = wl_bind_expr(b, l->expr, row++);
+  return rc;
+}
+
+/* (a, b, …) IN ((c, d, …), …). To SQLite this is IN (VALUES …), whose last row says under which
+** affinities and collations all of them are compared. */
+static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
+  const wl_expr_list *last = e->list;
+  int n = length(e->a->list);
+  wl_bexpr **left, **right, **rules;
+  wl_status rc = WL_OK;
+  for (const wl_expr_list *l = e->list; l; last = l, l = l->next)
+    if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
+  rc = bind_row(b, e->a->list, n, &left);
+  if (!rc) rc = bind_row(b, last->expr->list, n, &rules);
+  *out = NULL;
+  for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
+    wl_bexpr *same = NULL;
+    right = rules;
+    if (l != last) rc = bind_row(b, l->expr->list, n, &right);
+    for (int k = 0; k < n && !rc; k++) {
+      wl_bexpr *eq;
+      rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, left[k], right[k], &eq);
+      if (rc) break;
+      eq->index = 1;
+      eq->cmp_affinity = wl_bind_compare_affinity(left[k], rules[k]);
+      eq->cmp_coll = wl_bind_compare_coll(left[k], rules[k]);
+      rc = wl_bind_and(b, &same, eq);
+    }
+    if (!rc && *out)
+      rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, same, out);
+    else if (!rc)
+      *out = same;
+  }
+  if (rc) return rc;
+  inherit_collation(*out, left[0]);
+  return wl_bind_negate(b, e->negated, out);
+}
+
 /* x IN (list): one node, under x's own affinity and collation. */
 static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_bind_in_select(b, e, out);
+  if (e->a->kind == WL_E_VECTOR && e->list) return in_rows(b, e, out);
   wl_bexpr *x;
-  if (e->a->kind == WL_E_VECTOR && e->list) {
-    *out = NULL;
-    for (const wl_expr_list *l = e->list; l; l = l->next) {
-      if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
-      wl_status st = compare_rows(b, WL_OP_EQ, e->a->list, l->expr->list, &x);
-      if (!st && *out)
-        st = wl_bind_binary(b, WL_B_OR, WL_OP_OR, *out, x, out);
-      else
-        *out = x;
-      if (st) return st;
-    }
-    return wl_bind_negate(b, e->negated, out);
-  }
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return wl_bind_constant(b, wl_int(e->negated), out);
@@ -322,7 +371,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   y->cmp_affinity = x->affinity;
   /* a list of one constant is a comparison, where the constant's collation counts too */
   y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
-                                    : compare_collation(x, y->list[0]);
+                                    : wl_bind_compare_coll(x, y->list[0]);
   wl_bind_collation(y);
   /* constants are looked up in a sorted list, by SQLite and by us */
   if (constants && n > IN_LOOKUP) b->q->n_nodes_cost = before + IN_LOOKUP;
@@ -563,7 +612,7 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   wl_status rc = WL_OK;
   bool joined = false;
   for (wl_item *j = item + 1; j < b->items + b->n_items && item->before_right; j++)
-    joined |= !j->using_inside && wl_bind_item_joins(j, name);
+    joined |= wl_bind_item_joins(j, name);
   if (joined) rc = wl_bind_name(b, &(wl_expr){.kind = WL_E_NAME, .name = name}, &x);
   if (!rc && !x) rc = wl_bind_item(b, item, k, &x);
   if (!rc) rc = one_result(b, x, NULL);
@@ -571,29 +620,22 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   return rc;
 }
 
-/* The columns of * or t.*: of columns that USING joins, the first one stands for all; inside
-** parentheses those come before the others. */
+/* Whether column k of an item is one of * or t.*. Of columns that USING joins, the first one stands
+** for all. */
+static bool in_star(const wl_item *item, int k, const char *table, bool first) {
+  const char *of = item->nested ? item->nested->cols[k].table : item->name;
+  if (wl_bind_item_hides(item, k)) return false;
+  if (table) return of && sqlite3_stricmp(of, table) == 0;
+  if (item->nested && item->nested->cols[k].no_expand) return false;
+  return first || !wl_bind_item_joins(item, wl_bind_item_name(item, k));
+}
+
 static wl_status star(binder *b, const wl_result_col *c) {
-  for (int i = 0; i < b->n_items; i++) {
-    wl_item *item = &b->items[i], *next = i + 1 < b->n_items ? item + 1 : NULL;
-    wl_status rc = WL_OK;
-    if (c->star_table && sqlite3_stricmp(c->star_table, item->name ? item->name : "") != 0)
-      continue;
-    bool first = !c->star_table && item->nested && next && next->nested == item->nested;
-    for (int u = 0; first && u < next->n_using && !rc; u++) {
-      int k = wl_bind_item_find(item, next->using_names[u]);
-      if (k >= 0 && !wl_bind_item_joins(item, next->using_names[u])) rc = star_column(b, item, k);
-    }
-    for (int k = 0; k < item->n_cols && !rc; k++) {
-      const char *name = wl_bind_item_name(item, k);
-      if (wl_bind_item_hides(item, k) || (!c->star_table && wl_bind_item_joins(item, name)) ||
-          (first && wl_bind_item_joins(next, name)))
-        continue;
-      rc = star_column(b, item, k);
-    }
-    if (rc) return rc;
-  }
-  return WL_OK;
+  wl_status rc = WL_OK;
+  for (int i = 0; i < b->n_items; i++)
+    for (int k = 0; k < b->items[i].n_cols && !rc; k++)
+      if (in_star(&b->items[i], k, c->star_table, i == 0)) rc = star_column(b, &b->items[i], k);
+  return rc;
 }
 
 static wl_status bind_results(binder *b) {
@@ -774,6 +816,45 @@ static wl_status check_grouped(binder *b) {
   return WL_OK;
 }
 
+/* What is of_row becomes NULL where there are no rows. */
+static wl_status null_without_rows(wl_graft *g, const wl_bexpr *e, wl_bexpr **out) {
+  wl_bexpr *count = g->arg, *x;
+  if (e->kind == WL_B_OUTER || e->kind == WL_B_COLUMN || e->kind == WL_B_AGG)
+    *out = (wl_bexpr *)(size_t)e;
+  if (!e->of_row) return WL_OK;
+  x = *out = wl_bind_node(g->to, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(g->to->arena, wl_bexpr *, 3);
+  if (!x || !x->list) return wl_nomem(g->to->err);
+  x->n_list = 3;
+  x->list[0] = count;
+  x->list[1] = (wl_bexpr *)(size_t)e;
+  x->affinity = e->affinity;
+  x->coll = e->coll;
+  x->has_coll = e->has_coll;
+  return wl_bind_constant(g->to, wl_null(), &x->list[2]);
+}
+
+/*
+** Aggregates without GROUP BY give a row for no rows, too, and columns beside them are NULL there.
+** SQLite takes subqueries with a FROM into the query, so that a constant of theirs stays one; a
+** column of one without FROM remains a column.
+*/
+static wl_status beside_no_rows(binder *b) {
+  wl_query *q = b->q;
+  wl_bexpr *count;
+  wl_graft g;
+  b->where = 'r';
+  wl_status rc = add_aggregate(b, (wl_bagg){.fn = WL_FN_COUNT, .where = 'r'}, &count);
+  if (!rc) rc = wl_graft_open(&g, b, q);
+  g.node = null_without_rows;
+  g.arg = count;
+  for (int k = 0; k < q->n_results && !rc; k++)
+    rc = wl_graft_expr(&g, q->results[k], &q->results[k]);
+  for (int k = 0; k < q->n_order && !rc; k++)
+    rc = wl_graft_expr(&g, q->order[k].expr, &q->order[k].expr);
+  return rc ? rc : wl_graft_expr(&g, q->having, &q->having);
+}
+
 /* WHERE, conjunct by conjunct: EXISTS and IN among them become joins. */
 static wl_status bind_where(binder *b, const wl_expr *e) {
   if (e->kind == WL_E_BINARY && e->op == WL_OP_AND) {
@@ -835,6 +916,7 @@ wl_status wl_bind_core(binder *b) {
   if (s->having && !q->aggregate)
     return wl_not_taken(b->err, "HAVING without groups is not native yet");
   rc = beside_groups(b);
+  if (!rc && q->aggregate && !q->grouped && b->of_row) rc = beside_no_rows(b);
   if (!rc && q->aggregate) rc = check_grouped(b);
   /* the rows of a table are counted by SQLite's count() */
   if (!rc && q->n_cols == 0 && wl_bind_uses(b, "count")) return wl_nomem(b->err);

@@ -83,6 +83,8 @@ typedef struct wl_bexpr {
   const char *text; /* of a call */
   bool of_time;     /* a call that may ask for the current time */
   bool fallible;    /* a call that may raise an error */
+  bool json;        /* a call with a JSON function in it */
+  bool of_row;      /* a column of a subquery without FROM: of no row, it is NULL */
   wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
 } wl_bexpr;
 

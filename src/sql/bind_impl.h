@@ -1,6 +1,7 @@
 /*
 ** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
-** SELECT, compounds), from.c (sources and joins), names.c (what names mean), bind.c (operators and
+** SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c (what
+** names mean), bind.c (operators and
 ** clauses), func.c (functions), subquery.c (subqueries in expressions), implied.c (what ORs imply),
 ** right.c (RIGHT and FULL joins), graft.c (expressions moved between queries).
 */
@@ -21,20 +22,32 @@ typedef struct wl_item {
   const wl_table *table; /* a table, or … */
   const char **names;    /* … the names of the columns */
   int n_cols;
-  const wl_table *hides; /* the table it was, whose hidden columns * leaves out; or NULL */
-  wl_bexpr **exprs;      /* what they are, where it was taken in; NULL: columns of the source … */
-  struct binder *group;  /* … or those of an item of a parenthesised join, … */
-  struct wl_item *member; /* … this one */
-  int first;              /* of a derived source: its columns are those from here on */
+  wl_bexpr **exprs; /* what they are, where it was taken in; NULL: columns of the source … */
+  struct wl_nested *nested; /* … or of a join in parentheses */
   int source;
   wl_join_kind join;
   const char **using_names; /* of USING and NATURAL */
   int n_using;
-  bool using_inside; /* … of parentheses it stands in, not of the join with what is outside */
   bool before_right; /* a RIGHT or FULL join follows */
-  int nested;        /* number of the parentheses it stands in; 0: none */
-  bool follows;      /* it is not the first there */
 } wl_item;
+
+/* A column of a join in parentheses. */
+typedef struct wl_nested_col {
+  const char *schema, *table, *column; /* what can be written for it; of a column that USING gives
+                                       ** the last alone */
+  wl_item *member; /* the item inside, or NULL: what `column` means there, by USING */
+  int k;           /* … its column */
+  bool no_expand;  /* * leaves it out */
+} wl_nested_col;
+
+/* A join in parentheses; its item has the names of its columns, made unique. */
+typedef struct wl_nested {
+  wl_item *members;
+  int n_members;
+  wl_nested_col *cols;
+  struct binder *group; /* of the query it is, or NULL: it is part of the query round it */
+  bool settled;         /* its columns are that query's results, all and in order */
+} wl_nested;
 
 /* A WITH entry that names can mean. */
 typedef struct wl_named {
@@ -65,7 +78,8 @@ typedef struct wl_binding {
   wl_bdep *deps;
   int n_deps, size_deps;
   int n_derived;
-  int depth; /* of queries within queries, views included */
+  int n_unnamed; /* columns whose name nobody can know */
+  int depth;     /* of queries within queries, views included */
   wl_error *err;
 } wl_binding;
 
@@ -96,6 +110,7 @@ typedef struct binder {
   int n_beside, size_beside;
   bool in_compound; /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;       /* there is a RIGHT or FULL join */
+  bool of_row;      /* there are expressions of that kind */
   bool in_agg;
   bool in_where;
   bool after_groups; /* in a clause that sees groups, not rows */
@@ -111,6 +126,9 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_constant(binder *b, wl_val v, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                           wl_bexpr **out) WL_MUST;
+/* The affinity and the collation that a comparison of two expressions goes by. */
+char wl_bind_compare_affinity(const wl_bexpr *a, const wl_bexpr *b);
+wl_u8 wl_bind_compare_coll(const wl_bexpr *a, const wl_bexpr *b);
 wl_status wl_bind_binary(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
                          wl_bexpr **out) WL_MUST;
 wl_status wl_bind_negate(binder *b, bool negated, wl_bexpr **x) WL_MUST;
@@ -141,10 +159,26 @@ int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
 bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
 const char *wl_bind_item_name(const wl_item *item, int k);
 bool wl_bind_item_joins(const wl_item *item, const char *name); /* by USING or NATURAL */
+/* What a name means among these items, which are FROM or a part of it; NULL if nothing. */
+wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e,
+                        wl_bexpr **out) WL_MUST;
 /* The expression a name means; *out is NULL if it means none. */
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 /* An expression as SQLite sees it through a column of a subquery or view. */
 wl_status wl_bind_as_column(binder *b, wl_bexpr *e, wl_bexpr **out) WL_MUST;
+
+/* ---- nested.c */
+/* Makes an item the join in parentheses of these members. */
+wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *group,
+                         wl_item *item) WL_MUST;
+/* Makes all its columns results of the query that it is. */
+wl_status wl_nested_settle(wl_nested *n, int n_cols) WL_MUST;
+wl_status wl_nested_column(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
+bool wl_nested_means(const wl_nested_col *c, const wl_expr *e); /* whether a name can mean it */
+/* Makes names[k] another name than those before it, as SQLite does. *clash: one that it would have
+** been is by_using (which may be NULL). */
+wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_using,
+                         bool *clash) WL_MUST;
 
 /* ---- from.c */
 wl_status wl_bind_from(binder *b, const wl_source *from) WL_MUST;

@@ -58,7 +58,9 @@ static bool plain(const binder *child, const wl_query *q) {
 }
 
 /* Takes a plain query in: its sources become this query's, its columns expressions. */
-static wl_status take_in(binder *b, const wl_query *q, wl_item *item) {
+static wl_status take_in(binder *b, const binder *child, wl_item *item) {
+  const wl_query *q = child->q;
+  bool has_from = !child->select || child->select->from;
   wl_graft g;
   wl_status rc = wl_graft_open(&g, b, q);
   if (rc) return rc;
@@ -83,7 +85,9 @@ static wl_status take_in(binder *b, const wl_query *q, wl_item *item) {
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = wl_graft_expr(&g, q->results[k], &item->exprs[k]);
     if (!rc) rc = wl_bind_as_column(b, item->exprs[k], &item->exprs[k]);
+    if (!rc && !has_from) item->exprs[k]->of_row = true;
   }
+  b->of_row |= child->of_row || !has_from;
   return rc;
 }
 
@@ -114,7 +118,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (rc) return rc;
   bool inner = s->join != WL_JOIN_LEFT && !b->right;
   if (scope == b && inner && plain(child, q) && !(q->n_order && order_shows(b)))
-    return take_in(b, q, item);
+    return take_in(b, child, item);
   if (child->n_outers)
     return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
   wl_derived *d = NULL;
@@ -140,9 +144,17 @@ wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
 
 /* How often FROM clauses of a SELECT, at any depth, mention a name. */
 static int mentions(const wl_select *s, const char *name);
+
+/* The same inside a SELECT that may itself mean something else by the name. */
+static int mentions_inside(const wl_select *s, const char *name) {
+  for (const wl_cte *c = s ? s->with : NULL; c; c = c->next)
+    if (sqlite3_stricmp(c->name, name) == 0) return 0;
+  return mentions(s, name);
+}
+
 static int mentions_expr(const wl_expr *e, const char *name) {
   if (!e) return 0;
-  int n = mentions(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +
+  int n = mentions_inside(e->select, name) + mentions_expr(e->a, name) + mentions_expr(e->b, name) +
           mentions_expr(e->c, name);
   for (const wl_expr_list *l = e->list; l; l = l->next) n += mentions_expr(l->expr, name);
   if (e->kind == WL_E_IN && !e->has_list && !e->select && e->name && !e->schema &&
@@ -154,7 +166,8 @@ static int mentions_from(const wl_source *f, const char *name) {
   int n = 0;
   for (; f; f = f->next) {
     n += f->name && !f->schema && sqlite3_stricmp(f->name, name) == 0;
-    n += mentions(f->select, name) + mentions_from(f->nested, name) + mentions_expr(f->on, name);
+    n += mentions_inside(f->select, name) + mentions_from(f->nested, name) +
+         mentions_expr(f->on, name);
   }
   return n;
 }
@@ -168,7 +181,7 @@ static int mentions(const wl_select *s, const char *name) {
     for (const wl_expr_list *l = s->group_by; l; l = l->next) n += mentions_expr(l->expr, name);
     for (const wl_expr_list *l = s->values; l; l = l->next) n += mentions_expr(l->expr, name);
     for (const wl_order_term *t = s->order_by; t; t = t->next) n += mentions_expr(t->expr, name);
-    for (const wl_cte *c = s->with; c; c = c->next) n += mentions(c->select, name);
+    for (const wl_cte *c = s->with; c; c = c->next) n += mentions_inside(c->select, name);
   }
   return n;
 }
@@ -176,15 +189,14 @@ static int mentions(const wl_select *s, const char *name) {
 /* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
 static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   const wl_cte *c = n->cte;
-  if (n->open || mentions(c->select, c->name))
-    return wl_not_taken(b->err, "recursive WITH is not native");
+  if (n->open) return wl_not_taken(b->err, "recursive WITH is not native");
   wl_source as = *s;
   if (!as.alias) as.alias = s->name;
   wl_item *item;
   wl_status rc;
   bool shared = c->materialized == 1;
   if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
-  shared |= n->n_uses > 1;
+  shared |= n->n_uses > 1 && c->materialized != 2; /* as in SQLite, which shows beside aggregates */
   binder scope = *n->home;
   if (!shared) {
     const wl_named *named = b->named;
@@ -283,14 +295,11 @@ static wl_status table_item(binder *b, const wl_source *s) {
 
 /* ---- joins */
 
-static int count_items(const wl_source *s) {
-  int n = 0;
-  for (; s; s = s->next) n += s->nested ? count_items(s->nested) : 1;
-  return n;
-}
+static wl_status join_list(binder *b, const wl_source *from);
 
-/* A parenthesised join: a query of its own, whose tables can still be named. */
+/* A parenthesised join: a query of its own. */
 static wl_status group(binder *b, const wl_source *s) {
+  wl_item *item;
   if (s->alias) return wl_not_taken(b->err, "a parenthesised join with a name");
   binder *g = WL_NEW(b->arena, binder);
   if (!g) return wl_nomem(b->err);
@@ -309,52 +318,28 @@ static wl_status group(binder *b, const wl_source *s) {
   wl_status rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
   if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
-  for (int k = 0; k < g->n_items && g->right; k++)
-    if (g->items[k].n_using)
-      return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
+  rc = new_item(b, s, &item);
+  if (!rc) rc = wl_nested_open(b, g->items, g->n_items, g, item);
+  /* its columns must be known before it is made into LEFT joins */
+  if (!rc && g->right) rc = wl_nested_settle(item->nested, item->n_cols);
+  if (!rc && g->right) rc = wl_bind_right(g);
   wl_derived *d = NULL;
-  int source = 0, *first = WL_NEW_N(b->arena, int, g->n_items + 1);
-  if (!first) return wl_nomem(b->err);
-  if (g->right) { /* its columns must be known before it is made into LEFT joins */
-    for (int k = 0; k < g->n_items && !rc; k++) {
-      first[k] = g->q->n_results;
-      for (int c = 0; c < g->items[k].n_cols && !rc; c++) {
-        wl_bexpr *x;
-        if (wl_bind_item_hides(&g->items[k], c)) /* of a tablet table, commands: it is NULL */
-          rc = wl_bind_constant(g, wl_null(), &x);
-        else
-          rc = wl_bind_item(g, &g->items[k], c, &x);
-        if (!rc) rc = wl_bind_result(g, x);
-      }
-    }
-    if (!rc) rc = wl_bind_right(g);
-  }
   if (!rc) rc = wl_bind_derived(b, g->q, &d);
   wl_bsource to = {.how = how_of(s), .derived = d, .name = "join"};
-  if (!rc) rc = wl_bind_source(b, to, &source);
-  for (int k = 0; k < g->n_items && !rc; k++) {
-    wl_item *item = &b->items[b->n_items++];
-    *item = g->items[k];
-    item->exprs = NULL;
-    item->source = source;
-    if (g->right) {
-      item->names = WL_NEW_N(b->arena, const char *, item->n_cols + 1);
-      if (!item->names) return wl_nomem(b->err);
-      for (int c = 0; c < item->n_cols; c++) item->names[c] = wl_bind_item_name(&g->items[k], c);
-      if (item->table) item->hides = item->table;
-      item->table = NULL;
-      item->first = first[k];
-    } else {
-      item->group = g;
-      item->member = &g->items[k];
-    }
-    /* from outside, the first of columns that are joined inside stands for them */
-    item->join = s->join;
-    item->follows = k > 0;
-    item->nested = b->n_items - k; /* the same for all, and never 0 */
-    item->before_right = false;
-  }
-  return rc;
+  return rc ? rc : wl_bind_source(b, to, &item->source);
+}
+
+/* Parentheses that mean nothing but to names, for inner joins are joins in any order. */
+static wl_status flat_group(binder *b, const wl_source *s) {
+  wl_item *items = b->items, *item;
+  int n = b->n_items;
+  wl_status rc = join_list(b, s->nested);
+  wl_item *members = b->items;
+  int n_members = b->n_items;
+  b->items = items;
+  b->n_items = n;
+  if (!rc) rc = new_item(b, s, &item);
+  return rc ? rc : wl_nested_open(b, members, n_members, NULL, item);
 }
 
 static wl_status one_source(binder *b, const wl_source *s) {
@@ -365,9 +350,9 @@ static wl_status one_source(binder *b, const wl_source *s) {
   return c ? cte_item(b, s, c) : table_item(b, s);
 }
 
-/* The names that USING or NATURAL join by: those of the new items that stand to the left too. */
-static wl_status using_names(binder *b, const wl_source *s, int base, int first, const char ***out,
-                             int *n) {
+/* The names that USING or NATURAL join by: those of the last item that stand to the left too. */
+static wl_status using_names(binder *b, const wl_source *s, const char ***out, int *n) {
+  const wl_item *last = &b->items[b->n_items - 1];
   int size = 0;
   *n = 0;
   *out = NULL;
@@ -376,37 +361,35 @@ static wl_status using_names(binder *b, const wl_source *s, int base, int first,
     if (rc) return rc;
     (*out)[(*n)++] = l->expr->name;
   }
-  for (int i = first; i < b->n_items && s->natural; i++)
-    for (int k = 0; k < b->items[i].n_cols; k++) {
-      const char *name = wl_bind_item_name(&b->items[i], k);
-      if (wl_bind_item_hides(&b->items[i], k)) continue;
-      int j = base;
-      while (j < first && wl_bind_item_find(&b->items[j], name) < 0) j++;
-      if (j == first) continue;
-      wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
-      if (rc) return rc;
-      (*out)[(*n)++] = name;
-    }
+  for (int k = 0; k < last->n_cols && s->natural; k++) {
+    const char *name = wl_bind_item_name(last, k);
+    const wl_item *left = b->items;
+    if (wl_bind_item_hides(last, k)) continue;
+    while (left < last && wl_bind_item_find(left, name) < 0) left++;
+    if (left == last) continue;
+    wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
+    if (rc) return rc;
+    (*out)[(*n)++] = name;
+  }
   return WL_OK;
 }
 
 /* left = right for each of the names; where RIGHT joins are about, left may be several. */
-static wl_status using_condition(binder *b, int base, int first, const char **names, int n,
-                                 wl_bexpr **on) {
+static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr **on) {
+  wl_item *last = &b->items[b->n_items - 1];
   for (int k = 0; k < n; k++) {
-    wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, first + 1), *l, *r = NULL, *eq;
-    int n_left = 0;
+    wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, b->n_items), *l, *r, *eq;
+    int n_left = 0, c = wl_bind_item_find(last, names[k]);
     wl_status rc = left ? WL_OK : wl_nomem(b->err);
-    for (int i = base; i < first && !rc; i++) {
-      int c = wl_bind_item_find(&b->items[i], names[k]);
-      if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(&b->items[i], names[k])))) continue;
-      rc = wl_bind_item(b, &b->items[i], c, &left[n_left++]);
+    if (!rc && c >= 0) rc = wl_bind_item(b, last, c, &r);
+    bool found = c >= 0;
+    for (wl_item *i = b->items; i < last && !rc; i++) {
+      c = wl_bind_item_find(i, names[k]);
+      if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(i, names[k])))) continue;
+      rc = wl_bind_item(b, i, c, &left[n_left++]);
     }
-    for (int i = first; i < b->n_items && !rc && !r; i++) {
-      int c = wl_bind_item_find(&b->items[i], names[k]);
-      if (c >= 0) rc = wl_bind_item(b, &b->items[i], c, &r);
-    }
-    if (!rc && (!n_left || !r)) rc = wl_not_taken(b->err, "USING (%s) is not understood", names[k]);
+    if (!rc && (!n_left || !found))
+      rc = wl_not_taken(b->err, "USING (%s) is not understood", names[k]);
     l = rc ? NULL : left[0];
     if (!rc && n_left > 1) rc = wl_bind_coalesce(b, left, n_left, &l);
     if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
@@ -439,29 +422,26 @@ static bool has_right(const wl_source *from) {
 }
 
 static wl_status join_list(binder *b, const wl_source *from) {
-  int base = b->n_items; /* inside parentheses names are of those inside */
+  int n = 0;
+  for (const wl_source *s = from; s; s = s->next) n++;
+  b->items = WL_NEW_N(b->arena, wl_item, n);
+  b->n_items = 0;
+  if (!b->items) return wl_nomem(b->err);
   for (const wl_source *s = from; s; s = s->next) {
-    int first = b->n_items, n_names, before = b->q->n_sources;
+    int n_names, before = b->q->n_sources;
     const char **names;
     wl_bexpr *on = NULL;
-    /* parentheses that mean nothing, for inner joins are joins in any order */
-    bool flat = s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !s->natural &&
-                !s->using_cols && !has_right(s->nested);
-    wl_status rc = flat ? join_list(b, s->nested) : one_source(b, s);
-    for (int i = first; i < b->n_items && flat && !rc; i++) {
-      if (!b->items[i].nested) b->items[i].nested = first + 1;
-      b->items[i].follows |= i > first;
-    }
-    for (int i = first; i < b->n_items; i++) b->items[i].using_inside = b->items[i].n_using > 0;
-    if (!rc) rc = using_names(b, s, base, first, &names, &n_names);
-    if (!rc) rc = using_condition(b, base, first, names, n_names, &on);
-    for (int i = first; i < b->n_items && !rc && n_names; i++) {
-      b->items[i].using_names = names;
-      b->items[i].using_inside = false;
-      b->items[i].n_using = n_names;
-    }
-    if (!rc && (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL))
-      for (int i = 0; i < first; i++) b->items[i].before_right = true;
+    bool flat =
+        s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !has_right(s->nested);
+    wl_status rc = flat ? flat_group(b, s) : one_source(b, s);
+    if (!rc) rc = using_names(b, s, &names, &n_names);
+    if (!rc) rc = using_condition(b, names, n_names, &on);
+    if (rc) return rc;
+    wl_item *item = &b->items[b->n_items - 1];
+    item->using_names = names;
+    item->n_using = n_names;
+    if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL)
+      for (wl_item *i = b->items; i < item; i++) i->before_right = true;
     if (!rc && s->on) {
       wl_bexpr *cond;
       rc = wl_bind_expr(b, s->on, &cond);
@@ -485,8 +465,6 @@ static wl_status join_list(binder *b, const wl_source *from) {
 }
 
 wl_status wl_bind_from(binder *b, const wl_source *from) {
-  b->items = WL_NEW_N(b->arena, wl_item, count_items(from) + 1);
-  if (!b->items) return wl_nomem(b->err);
   b->right = has_right(from);
   b->in_where = true; /* no aggregates in ON */
   wl_status rc = join_list(b, from);

@@ -205,23 +205,9 @@ typedef struct making {
   wl_bexpr **args;
   int n, size;
   bool of_time, fallible;
+  bool json;  /* a JSON function is among those in the text */
+  bool looks; /* what is being written goes to a function that looks at JSON's mark */
 } making;
-
-static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
-  if (m->n == m->size) {
-    int size = m->size ? m->size * 2 : 4;
-    wl_bexpr **p = WL_NEW_N(b->arena, wl_bexpr *, size);
-    if (!p) return wl_nomem(b->err);
-    if (m->n) memcpy(p, m->args, (size_t)m->n * sizeof *p);
-    m->args = p;
-    m->size = size;
-  }
-  wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
-  if (rc) return rc;
-  m->n++;
-  m->text = wl_arena_printf(b->arena, "%s?%d", m->text, m->n);
-  return m->text ? WL_OK : wl_nomem(b->err);
-}
 
 static bool is_arrow(const wl_expr *e) {
   return e->kind == WL_E_BINARY && (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2);
@@ -238,28 +224,69 @@ static bool goes_inside(const wl_expr *e) {
          wl_conv_function(e->name);
 }
 
-/* JSON marks its values, and what passes them on keeps the mark; a value of ours has none. */
-static bool passes_mark(const binder *b, const wl_expr *e) {
-  static const char *const passing[] = {"nullif", "min", "max", "coalesce", "ifnull", "iif"};
+/*
+** JSON functions mark their values, other JSON functions look at the mark, and it stays with a
+*value
+** that is passed on: by CASE, min(), a column of a subquery, a scalar subquery, as SQLite's plan
+*has
+** it. A value of ours has none. What may have one must not come to a JSON function from us.
+*/
+static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e);
+
+/* Of a table: what is computed when it is read. Of a derived source: what its queries give. */
+static bool marked_column(const binder *b, const wl_query *q, const wl_bexpr *e) {
+  const wl_bsource *s = &q->sources[e->source];
+  wl_table *t;
+  wl_error err;
+  if (s->table && wl_store_named(b->store, s->schema, s->table, &t, &err)) return true;
+  if (s->table) return e->index >= 0 && e->index < t->n_cols && t->cols[e->index].computed;
+  for (int k = 0; s->derived && k < s->derived->n_arms; k++) {
+    const wl_query *arm = s->derived->arms[k];
+    if (e->index >= 0 && e->index < arm->n_results && may_be_marked(b, arm, arm->results[e->index]))
+      return true;
+  }
+  return false;
+}
+
+static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e) {
+  bool yes = false;
   if (!e) return false;
-  if (is_arrow(e)) return true;
-  for (int i = 0; e->kind == WL_E_NAME && i < b->n_items; i++) {
-    const wl_table *t = b->items[i].table;
-    /* what a subquery gives may come of JSON, and so may what is computed when it is read */
-    if (!t && wl_bind_item_find(&b->items[i], e->name) >= 0) return true;
-    for (int k = 0; t && k < t->n_cols; k++)
-      if (t->cols[k].computed && is_name(e, t->cols[k].name)) return true;
+  switch (e->kind) {
+  case WL_B_COLUMN: return marked_column(b, q, e);
+  case WL_B_SUB:
+    return may_be_marked(b, q->subs[e->index].query, q->subs[e->index].query->results[0]);
+  case WL_B_OUTER: return q != b->q || may_be_marked(b->parent, b->parent->q, e->a);
+  case WL_B_AGG:
+    return (q->aggs[e->index].fn == WL_FN_MIN || q->aggs[e->index].fn == WL_FN_MAX) &&
+           may_be_marked(b, q, q->aggs[e->index].arg);
+  case WL_B_CASE:
+    for (int k = 1; k < e->n_list && !yes; k += 2) yes = may_be_marked(b, q, e->list[k]);
+    return yes || may_be_marked(b, q, e->list[e->n_list - 1]);
+  case WL_B_CAST: return may_be_marked(b, q, e->a);
+  case WL_B_CALL:
+    if (e->index != WL_NATIVE_NONE) return false;
+    for (int k = 0; k < e->n_list && !yes; k++) yes = may_be_marked(b, q, e->list[k]);
+    return yes || e->json;
+  default: return false;
   }
-  bool passes = e->kind == WL_E_CASE || e->kind == WL_E_COLLATE || e->kind == WL_E_UNARY ||
-                e->kind == WL_E_CAST;
-  if (e->kind == WL_E_CALL) {
-    if (sqlite3_strnicmp(e->name, "json", 4) == 0) return true;
-    for (size_t k = 0; k < sizeof passing / sizeof *passing; k++) passes |= is_name(e, passing[k]);
+}
+
+static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
+  if (m->n == m->size) {
+    int size = m->size ? m->size * 2 : 4;
+    wl_bexpr **p = WL_NEW_N(b->arena, wl_bexpr *, size);
+    if (!p) return wl_nomem(b->err);
+    if (m->n) memcpy(p, m->args, (size_t)m->n * sizeof *p);
+    m->args = p;
+    m->size = size;
   }
-  if (!passes) return false;
-  for (const wl_expr_list *l = e->list; l; l = l->next)
-    if (passes_mark(b, l->expr)) return true;
-  return passes_mark(b, e->a) || passes_mark(b, e->b);
+  wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
+  if (rc) return rc;
+  if (m->looks && may_be_marked(b, b->q, m->args[m->n]))
+    return wl_not_taken(b->err, "JSON that comes to a JSON function by way of another expression");
+  m->n++;
+  m->text = wl_arena_printf(b->arena, "%s?%d", m->text, m->n);
+  return m->text ? WL_OK : wl_nomem(b->err);
 }
 
 static wl_status write_call(binder *b, making *m, const wl_expr *e);
@@ -273,18 +300,20 @@ static wl_status more_text(binder *b, making *m, const char *text) {
   return m->text ? WL_OK : wl_nomem(b->err);
 }
 
-static wl_status write_call(binder *b, making *m, const wl_expr *e) {
+static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
+  const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
+  if (wl_bind_uses(b, op)) return wl_nomem(b->err);
+  m->fallible = m->json = true;
+  m->looks = false;
+  wl_status rc = more_text(b, m, "(");
+  if (!rc) rc = write_arg(b, m, e->a);
+  if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
+  if (!rc) rc = write_arg(b, m, e->b);
+  return rc ? rc : more_text(b, m, ")");
+}
+
+static wl_status write_function(binder *b, making *m, const wl_expr *e) {
   wl_status rc;
-  if (is_arrow(e)) {
-    const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
-    if (wl_bind_uses(b, op)) return wl_nomem(b->err);
-    m->fallible = true;
-    rc = more_text(b, m, "(");
-    if (!rc) rc = write_arg(b, m, e->a);
-    if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
-    if (!rc) rc = write_arg(b, m, e->b);
-    return rc ? rc : more_text(b, m, ")");
-  }
   const known *f = find_known(e->name);
   int n = count_args(e);
   if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
@@ -297,16 +326,23 @@ static wl_status write_call(binder *b, making *m, const wl_expr *e) {
   }
   m->fallible |= !f || !(f->flags & SAFE);
   if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
+  bool json = sqlite3_strnicmp(e->name, "json", 4) == 0;
+  m->json |= json;
+  m->looks |= json || is_name(e, "subtype");
   rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
-    if (sqlite3_strnicmp(e->name, "json", 4) == 0 && !goes_inside(l->expr) &&
-        passes_mark(b, l->expr))
-      return wl_not_taken(b->err, "JSON that comes to %s() by way of another expression", e->name);
     /* what date functions are given must be seen: it may be "now" */
     rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);
     if (!rc && l->next) rc = more_text(b, m, ", ");
   }
   return rc ? rc : more_text(b, m, ")");
+}
+
+static wl_status write_call(binder *b, making *m, const wl_expr *e) {
+  bool looks = m->looks;
+  wl_status rc = is_arrow(e) ? write_arrow(b, m, e) : write_function(b, m, e);
+  m->looks = looks;
+  return rc;
 }
 
 wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -327,6 +363,7 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->n_list = m.n;
   x->of_time = m.of_time;
   x->fallible = m.fallible;
+  x->json = m.json;
   x->gives = f ? f->gives : ALL_TYPES;
   /* only where the arguments are just the function's own */
   x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;

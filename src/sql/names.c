@@ -60,26 +60,9 @@ wl_status wl_bind_result(binder *b, wl_bexpr *e) {
   return WL_OK;
 }
 
-/* The place of an expression among the results of a query, which grow by it if need be. */
-static wl_status result_of(binder *b, wl_bexpr *e, int *out) {
-  for (*out = 0; *out < b->q->n_results; ++*out)
-    if (b->q->results[*out] == e) return WL_OK;
-  return wl_bind_result(b, e);
-}
-
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
   const wl_table *t = item->table;
-  if (item->group) {
-    wl_bexpr *inner;
-    int place;
-    wl_status rc = wl_bind_item(item->group, item->member, k, &inner);
-    if (!rc) rc = result_of(item->group, inner, &place);
-    if (rc) return rc;
-    wl_derived *d = b->q->sources[item->source].derived;
-    d->n_cols = item->group->q->n_results;
-    return wl_bind_column(b, item->source, place, inner->affinity,
-                          inner->has_coll ? inner->coll : WL_COLL_BINARY, out);
-  }
+  if (item->nested) return wl_nested_column(b, item, k, out);
   if (item->exprs) {
     *out = item->exprs[k];
     return WL_OK;
@@ -95,21 +78,17 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
     if (!rc && (rowid || t->cols[k].rowid)) (*out)->has_coll = false;
     return rc;
   }
-  k += item->first;
   const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
   return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
                         out);
 }
 
 const char *wl_bind_item_name(const wl_item *item, int k) {
-  if (item->group) return wl_bind_item_name(item->member, k);
   return item->table ? item->table->cols[k].name : item->names[k];
 }
 
 bool wl_bind_item_hides(const wl_item *item, int k) {
-  if (item->group) return wl_bind_item_hides(item->member, k);
-  const wl_table *t = item->table ? item->table : item->hides;
-  return t && t->cols[k].hidden;
+  return item->table && item->table->cols[k].hidden;
 }
 
 int wl_bind_item_find(const wl_item *item, const char *name) {
@@ -130,41 +109,55 @@ bool wl_bind_item_joins(const wl_item *item, const char *name) {
   return false;
 }
 
-/* The table an item is, through parentheses. */
-static const wl_table *table_of(const wl_item *item) {
-  return item->group ? table_of(item->member) : item->table;
+/* One more column of the name. Where USING joins columns of one name, the left one stands for both,
+** of a RIGHT join the right one, of a FULL one whichever is not NULL. */
+static wl_status one_more(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
+                          int *n) {
+  if (*n && (!wl_bind_item_joins(item, name) ||
+             (item->join != WL_JOIN_RIGHT && item->join != WL_JOIN_FULL)))
+    return WL_OK;
+  if (item->join == WL_JOIN_RIGHT) *n = 0;
+  return wl_bind_item(b, item, k, &found[(*n)++]);
 }
 
-/* A column of this query's own FROM; *out NULL if there is none. Where USING joins columns of one
-** name, the left one stands for both, of a RIGHT join the right one, of a FULL one whichever is
-** not NULL. */
-static wl_status own_column(binder *b, const wl_expr *e, wl_bexpr **out) {
-  wl_bexpr **found = NULL;
-  int n = 0, n_tables = 0;
+/* The columns of a join in parentheses. That of USING stands for those that it joins; several
+** others of the name go, oddly, the way of those that USING joins outside. */
+static wl_status nested_columns(binder *b, wl_item *item, const wl_expr *e, wl_bexpr **found,
+                                int *n) {
+  wl_status rc = WL_OK;
+  for (int k = 0; k < item->n_cols && !rc; k++) {
+    const wl_nested_col *c = &item->nested->cols[k];
+    if (!wl_nested_means(c, e)) continue;
+    rc = one_more(b, item, k, e->name, found, n);
+    if (!c->member) break;
+  }
+  return rc;
+}
+
+wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e, wl_bexpr **out) {
+  int n = 0, n_tables = 0, most = 1;
   wl_item *last = NULL;
   wl_status rc = WL_OK;
   *out = NULL;
-  found = WL_NEW_N(b->arena, wl_bexpr *, b->n_items + 1);
+  for (int i = 0; i < n_items; i++) most += items[i].nested ? items[i].n_cols : 1;
+  wl_bexpr **found = WL_NEW_N(b->arena, wl_bexpr *, most);
   if (!found) return wl_nomem(b->err);
-  for (int i = 0; i < b->n_items && !rc; i++) {
-    wl_item *item = &b->items[i];
+  for (int i = 0; i < n_items && !rc; i++) {
+    wl_item *item = &items[i];
+    if (item->nested) {
+      rc = nested_columns(b, item, e, found, &n);
+      continue;
+    }
     if (!qualifies(item, e)) continue;
     n_tables++;
     last = item;
     int k = wl_bind_item_find(item, e->name);
-    if (k < 0) continue;
-    bool joined = n > 0 && wl_bind_item_joins(item, e->name);
-    bool right = item->join == WL_JOIN_RIGHT && !item->follows,
-         full = item->join == WL_JOIN_FULL && !item->follows;
-    if (n > 0 && (!joined || !(right || full))) continue;
-    if (right) n = 0;
-    rc = wl_bind_item(b, item, k, &found[n++]);
+    if (k >= 0) rc = one_more(b, item, k, e->name, found, &n);
   }
   if (rc) return rc;
-  if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name)) {
-    const wl_table *t = table_of(last);
-    if (t && !t->without_rowid) return wl_bind_item(b, last, t->n_cols, out);
-  }
+  if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name) && last->table &&
+      !last->table->without_rowid)
+    return wl_bind_item(b, last, last->table->n_cols, out);
   if (n > 1) return wl_bind_coalesce(b, found, n, out);
   if (n) *out = found[0];
   return WL_OK;
@@ -225,7 +218,7 @@ static wl_status round_it(binder *b, const wl_expr *e, wl_bexpr **out) {
 }
 
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
-  wl_status rc = own_column(b, e, out);
+  wl_status rc = wl_bind_among(b, b->items, b->n_items, e, out);
   if (!rc && !*out) rc = by_alias(b, e, out);
   if (!rc && !*out) rc = round_it(b, e, out);
   return rc;

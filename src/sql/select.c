@@ -102,14 +102,10 @@ wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const 
       names[k] = wl_arena_strndup(b->arena, b->sql + e->pos, e->end - e->pos);
     if (!names[k]) return wl_nomem(b->err);
   }
-  /* a name that is there already gets a number, and is out of reach */
-  for (int k = 1; k < q->n_results; k++)
-    for (int j = 0; j < k; j++)
-      if (sqlite3_stricmp(names[j], names[k]) == 0) {
-        names[k] = wl_arena_printf(b->arena, "%s:%d", names[k], k);
-        if (!names[k]) return wl_nomem(b->err);
-        break;
-      }
+  for (int k = 0; k < q->n_results; k++) {
+    wl_status rc = wl_bind_unique(b, names, k, NULL, NULL);
+    if (rc) return rc;
+  }
   return WL_OK;
 }
 

@@ -328,17 +328,32 @@ static wl_status join_rows(binder *b, binder *child, wl_bexpr **xs, int n_xs, us
   return rc;
 }
 
+/* Whether DISTINCT drops rows that IN could tell from those it keeps: 'A' beside 'a' under NOCASE,
+** where IN compares them as they are; 1.0 beside 1, where IN compares them as text. */
+static bool distinct_matters(const wl_query *q, wl_bexpr **xs, int n_xs) {
+  for (int k = 0; q->distinct && k < n_xs; k++) {
+    const wl_bexpr *r = q->results[k];
+    wl_bexpr as_compared = *r;
+    wl_u8 coll = r->has_coll ? r->coll : WL_COLL_BINARY;
+    as_compared.has_coll = true;
+    if (coll != WL_COLL_BINARY && wl_bind_compare_coll(xs[k], &as_compared) != coll) return true;
+    if (r->affinity != 'B' && wl_bind_compare_affinity(xs[k], r) == 'B') return true;
+  }
+  return false;
+}
+
 /* EXISTS (n_xs = 0) or IN as a join; *place: the new source. */
 static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs, use u,
                                int *place) {
   wl_query *q = child->q;
-  bool plain = !q->aggregate && !child->right && !outer_elsewhere(q, false);
   if (n_xs && q->n_results != n_xs)
     return wl_not_taken(b->err, "a subquery of %d columns", q->n_results);
   if (n_xs && (q->limit || q->offset) && child->n_outers)
     return wl_not_taken(b->err, "LIMIT in a subquery that refers outwards");
   if (!n_xs && !harmless_limit(q)) return wl_not_taken(b->err, "LIMIT in EXISTS");
   bool limited = n_xs && (q->limit || q->offset);
+  bool plain = !q->aggregate && !child->right && !outer_elsewhere(q, false) &&
+               !distinct_matters(q, xs, n_xs);
   if (plain && !limited && q->n_sources == 1 && q->sources[0].how == WL_HOW_INNER &&
       (q->sources[0].table || q->sources[0].derived))
     return join_table(b, q, xs, n_xs, u, place);

@@ -1,26 +1,28 @@
 /*
-** Whether SQLite's three collations are still its own. An application may put another one in
-** the place of NOCASE (a Unicode-aware one, often) and SQLite lists only names, so they are
-** tried: every pair of some telling strings is compared, by SQLite and by us.
-** Stands behind schema.c, which refuses tables by it, and the binder, which refuses COLLATE.
+** What SQLite does with text on this connection: the encoding it keeps it in, and whether its three
+** collations are still its own. An application may put another one in the place of NOCASE (a
+** Unicode-aware one, often) and SQLite lists only names, so they are tried: every pair of some
+** telling strings is compared, by SQLite and by us.
+** Stands behind schema.c, which refuses tables by it, the binder, which refuses COLLATE, and the
+** texts of statements without a table.
 **
 ** Invariants:
-** 1. Replacing a collation expires SQLite's statements, so the helpers are prepared again,
-**    so every shape is read again: one trial per value of that count is enough.
+** 1. Replacing a collation and setting the encoding expire SQLite's statements, so the probe is
+**    prepared again: one trial per value of that count is enough.
+** 2. The probe reads no database, so it waits for no lock. Nor does it make SQLite read a schema,
+**    for the encoding of a file counts from then on only.
 */
 #include "store/store_impl.h"
 #include <string.h>
 
-wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count, wl_error *err) {
+static int try_collations(wl_store *s, bool own[3]) {
   static const char sql[] = "WITH s(x) AS (VALUES(''),(' '),('a'),('A'),('a '),('a  "
                             "'),('b'),('B'),('Z'),('[a'),('_'),('10'),('9'),"
                             "('\xc3\xa9'),('\xc3\x89'),('\xd1\x8f'),('\xd0\xaf'),('aa'))"
                             " SELECT l.x, r.x, l.x < r.x COLLATE binary, l.x < r.x COLLATE nocase, "
                             "l.x < r.x COLLATE rtrim"
                             " FROM s AS l, s AS r";
-  if (s->tried && s->tried_at == count && strcmp(s->tried_schema, schema) == 0) return WL_OK;
   sqlite3_stmt *q = NULL;
-  bool own[3] = {true, true, true};
   int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
   while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     const wl_u8 *l = sqlite3_column_text(q, 0), *r = sqlite3_column_text(q, 1);
@@ -31,14 +33,51 @@ wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count,
         own[k] = false;
   }
   sqlite3_finalize(q);
+  return rc;
+}
+
+/* Steps the probe, which gives 'a' as SQLite has it in memory. *count: how often it was prepared
+** again. */
+static int step_probe(wl_store *s, const char **encoding, int *count) {
+  int rc = SQLITE_OK;
+  if (!s->probe) rc = sqlite3_prepare_v2(s->db, "SELECT CAST(?1 AS BLOB)", -1, &s->probe, NULL);
+  if (!rc) rc = sqlite3_bind_text(s->probe, 1, "a", 1, SQLITE_STATIC);
+  if (!rc && sqlite3_step(s->probe) == SQLITE_ROW) {
+    const char *a = sqlite3_column_blob(s->probe, 0);
+    int n = sqlite3_column_bytes(s->probe, 0);
+    *encoding = n == 1 ? "UTF-8" : a && *a ? "UTF-16le" : "UTF-16be";
+    *count = sqlite3_stmt_status(s->probe, SQLITE_STMTSTATUS_REPREPARE, 0);
+  }
+  return rc ? rc : sqlite3_reset(s->probe);
+}
+
+wl_status wl_store_try_text(wl_store *s, wl_error *err) {
+  int count = -1;
+  const char *encoding = NULL;
+  bool own[3] = {true, true, true};
+  int rc = step_probe(s, &encoding, &count);
+  if (!rc && s->tried && s->tried_at == count && s->encoding == encoding) return WL_OK;
+  /* another encoding has another order, which is no fault of the collations */
+  if (!rc && strcmp(encoding, "UTF-8") == 0) {
+    rc = try_collations(s, own);
+    if (rc == SQLITE_DONE) rc = SQLITE_OK;
+  }
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc != SQLITE_DONE)
+  if (rc)
     return wl_not_taken(err, "SQLite's collations cannot be tried: %.300s", sqlite3_errmsg(s->db));
+  if (memcmp(own, s->own_coll, sizeof own) != 0) s->n_text_changes++;
   memcpy(s->own_coll, own, sizeof own);
-  s->tried = strlen(schema) < sizeof s->tried_schema; /* else again next time */
-  if (s->tried) strcpy(s->tried_schema, schema);
+  s->encoding = encoding;
+  s->tried = true;
   s->tried_at = count;
   return WL_OK;
+}
+
+wl_status wl_store_text_like_ours(wl_store *s, wl_u32 *n_changes, wl_error *err) {
+  wl_status rc = wl_store_try_text(s, err);
+  *n_changes = s->n_text_changes;
+  if (rc || strcmp(s->encoding, "UTF-8") == 0) return rc;
+  return wl_not_taken(err, "the database is kept in %s, not UTF-8", s->encoding);
 }
 
 bool wl_store_collation(const wl_store *s, int coll) {

@@ -38,7 +38,9 @@ void wl_store_quiet(wl_store *s) {
   }
   sqlite3_finalize(s->uncommitted);
   sqlite3_finalize(s->reversed);
-  s->uncommitted = s->reversed = NULL;
+  sqlite3_finalize(s->probe);
+  s->uncommitted = s->reversed = s->probe = NULL;
+  s->tried = false;
   s->active = NULL;
   /* Without the helpers' re-prepare counts nothing proves that a database is the same. */
   for (wl_table *t = s->tables; t; t = t->next) wl_table_drop_data(t);

@@ -354,20 +354,12 @@ static wl_status read_indexes(wl_store *s, wl_table *t, wl_error *err) {
 }
 
 /* Text is kept as UTF-8, and SQLite orders and cuts it by its own encoding. */
-static wl_status check_encoding(wl_store *s, wl_table *t, wl_error *err) {
-  sqlite3_stmt *q = NULL;
-  int rc = sqlite3_prepare_v2(s->db, "PRAGMA encoding", -1, &q, NULL);
-  if (!rc && sqlite3_step(q) == SQLITE_ROW) {
-    const char *name = (const char *)sqlite3_column_text(q, 0);
-    if (name && strcmp(name, "UTF-8") != 0 && !t->refused) {
-      char why[64];
-      snprintf(why, sizeof why, "its database is kept in %.20s, not UTF-8", name);
-      t->refused = wl_mem_strdup(why);
-      if (!t->refused) rc = SQLITE_NOMEM;
-    }
-  }
-  sqlite3_finalize(q);
-  return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+static wl_status check_encoding(const wl_store *s, wl_table *t, wl_error *err) {
+  char why[64];
+  if (strcmp(s->encoding, "UTF-8") == 0 || t->refused) return WL_OK;
+  snprintf(why, sizeof why, "its database is kept in %s, not UTF-8", s->encoding);
+  t->refused = wl_mem_strdup(why);
+  return t->refused ? WL_OK : wl_nomem(err);
 }
 
 /* Takes a table out of the list, and every name that leads to it. */
@@ -398,7 +390,7 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   s->n_shapes++;
   wl_status rc = resolve(s, n, t, &strict, err);
   if (!rc) rc = read_key(s, t->schema, t->shape, err);
-  if (!rc) rc = wl_store_try_collations(s, t->schema, t->shape[1], err);
+  if (!rc) rc = wl_store_try_text(s, err);
   wl_table *known = rc ? NULL : s->tables;
   while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0))
     known = known->next;

@@ -114,6 +114,10 @@ wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) WL_M
 ** nothing that can be asked, neither cookie nor data version nor file, would have changed. */
 wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) WL_MUST;
 
+/* Whether SQLite keeps text as we do, for statements without a table, whose shape would say so:
+** WL_NOT_TAKEN if not. *n_changes: how often it has been found to have other collations. */
+wl_status wl_store_text_like_ours(wl_store *s, wl_u32 *n_changes, wl_error *err) WL_MUST;
+
 /* Whether a collation is SQLite's own, as far as trying tells. */
 bool wl_store_collation(const wl_store *s, int coll);
 

@@ -44,9 +44,11 @@ struct wl_store {
   wl_table *tables; /* no two of one schema and name */
   wl_name *names;
   wl_i64 n_shapes;
+  sqlite3_stmt *probe;       /* prepared again when collations or the encoding change */
   bool tried, own_coll[3];   /* collations: tried, and found to be SQLite's own … */
-  wl_u32 tried_at;           /* … at this count of … */
-  char tried_schema[64];     /* … this database's helper */
+  int tried_at;              /* … when the probe had been prepared this often */
+  const char *encoding;      /* as PRAGMA encoding would say it */
+  wl_u32 n_text_changes;     /* how often own_coll has changed */
   sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
   sqlite3_stmt *reversed;    /* PRAGMA reverse_unordered_selects */
   sqlite3_stmt *active;      /* the helper whose read transaction is open */
@@ -90,9 +92,9 @@ wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) WL_MUST;
 void wl_table_drop_data(wl_table *t);
 void wl_table_free(wl_table *t);
 void wl_name_free(wl_name *n);
-/* Tries whether the collations are SQLite's own, unless that was done at this count. */
-wl_status wl_store_try_collations(wl_store *s, const char *schema, wl_u32 count,
-                                  wl_error *err) WL_MUST;
+/* Reads the encoding and tries whether the collations are SQLite's own, if they may have changed.
+ */
+wl_status wl_store_try_text(wl_store *s, wl_error *err) WL_MUST;
 /* Registers the SQL function that loads. */
 int wl_load_register(wl_store *s);
 

@@ -95,6 +95,51 @@ static void check_dropped(void) {
   CHECK("dropped: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* A statement's columns are written into it: others, by whatever change, are an error. */
+static void check_columns(const char *name, const char *sql, const char *change, bool fails) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  sqlite3_stmt *st = NULL;
+  exec(db, "CREATE TABLE t(a INTEGER, b TEXT); INSERT INTO t VALUES(1,'x'),(2,'y')");
+  exec(db, "CREATE TABLE u(a, b); INSERT INTO u VALUES(1,2); CREATE VIEW v AS SELECT a, b FROM u");
+  exec(db, "ATTACH ':memory:' AS p; CREATE TABLE p.s(a, b); INSERT INTO p.s VALUES(1,'x')");
+  int rc = warplite_prepare(db, sql, -1, &st, NULL);
+  reason_is(name, db, "cpu:");
+  for (int i = 0; i < 2 && !rc; i++) {
+    CHECK(name, sqlite3_step(st) == SQLITE_ROW);
+    sqlite3_reset(st);
+  }
+  exec(db, change);
+  rc = sqlite3_step(st);
+  if (fails)
+    CHECK(name, rc == SQLITE_ERROR && strstr(sqlite3_errmsg(db), "prepare it again"));
+  else
+    CHECK(name, rc == SQLITE_ROW);
+  sqlite3_finalize(st);
+  same(name, db, sql);
+  CHECK(name, sqlite3_close(db) == SQLITE_OK);
+}
+
+static void check_altered(void) {
+  check_columns("ADD COLUMN", "SELECT * FROM t", "ALTER TABLE t ADD COLUMN c", true);
+  check_columns("DROP COLUMN", "SELECT * FROM t", "ALTER TABLE t DROP COLUMN b", true);
+  check_columns("RENAME COLUMN", "SELECT * FROM t", "ALTER TABLE t RENAME COLUMN b TO c", true);
+  check_columns("ADD and DROP COLUMN", "SELECT * FROM t",
+                "ALTER TABLE t ADD COLUMN c; ALTER TABLE t DROP COLUMN b", true);
+  check_columns("another type", "SELECT * FROM t",
+                "ALTER TABLE t DROP COLUMN b; ALTER TABLE t ADD COLUMN b REAL", true);
+  check_columns("t.*", "SELECT count(*), t.* FROM t GROUP BY a",
+                "ALTER TABLE t ADD COLUMN c; ALTER TABLE t DROP COLUMN b", true);
+  check_columns("inside a view", "SELECT * FROM v", "ALTER TABLE u RENAME COLUMN b TO c", true);
+  check_columns("another view", "SELECT * FROM v",
+                "DROP VIEW v; CREATE VIEW v AS SELECT b, a FROM u", true);
+  check_columns("an attached database", "SELECT * FROM p.s",
+                "ALTER TABLE p.s ADD COLUMN c; ALTER TABLE p.s DROP COLUMN b", true);
+  check_columns("upper case", "SELECT a FROM t", "ALTER TABLE t RENAME COLUMN a TO A", true);
+  check_columns("a column beside", "SELECT a FROM t", "ALTER TABLE t ADD COLUMN c", false);
+  check_columns("another column", "SELECT a AS x FROM t", "ALTER TABLE t DROP COLUMN b", false);
+  check_columns("no change", "SELECT * FROM t", "CREATE INDEX i ON t(a)", false);
+}
+
 /* An unfinalized statement keeps a connection open, and lives on as SQLite's would. */
 static void check_close(void) {
   sqlite3 *db = open_db(":memory:", "cpu");
@@ -359,7 +404,28 @@ static void check_overrides(void) {
   CHECK("UTF-16: engine", use_engine(db, "cpu"));
   same("UTF-16", db, "SELECT a, c, c||'!' FROM t WHERE c>'a'");
   reason_is("UTF-16: SQLite runs it", db, "sqlite:");
+  same("UTF-16 without a table", db, "SELECT hex(CAST('ab' AS BLOB))");
+  reason_is("UTF-16 without a table: SQLite runs it", db, "sqlite:");
   CHECK("UTF-16: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
+/* What a statement without a table depends on: collations and the encoding, which may yet change.
+ */
+static void check_without_table(void) {
+  sqlite3 *db = open_db(":memory:", "cpu");
+  const char *collated = "SELECT 'a' < 'B' COLLATE NOCASE",
+             *cast = "SELECT hex(CAST('ab' AS BLOB))";
+  same("no table: NOCASE", db, collated);
+  reason_is("no table: NOCASE is native", db, "cpu:");
+  same("no table: UTF-8", db, cast);
+  reason_is("no table: UTF-8 is native", db, "cpu:");
+  sqlite3_create_collation(db, "NOCASE", SQLITE_UTF8, NULL, backwards);
+  same("no table: NOCASE overridden", db, collated);
+  reason_is("no table: NOCASE overridden, SQLite runs it", db, "sqlite:");
+  exec(db, "PRAGMA encoding='UTF-16be'");
+  same("no table: UTF-16", db, cast);
+  reason_is("no table: UTF-16, SQLite runs it", db, "sqlite: the database is kept in UTF-16be");
+  CHECK("no table: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
 static void check_shared_cache(void) {
@@ -477,12 +543,14 @@ int main(void) {
   }
   snprintf(path, sizeof path, "%s/x.db", dir);
   check_dropped();
+  check_altered();
   check_close();
   check_locked();
   check_corrupt();
   check_missing();
   check_authorizer();
   check_overrides();
+  check_without_table();
   check_unicode_nocase();
   check_late_override();
   check_shadowing();

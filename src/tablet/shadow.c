@@ -151,6 +151,7 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
 }
 
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
+  wl_spill_write(t);
   int rc = sqlite3_step(s);
   wl_status st = rc == SQLITE_DONE || rc == SQLITE_ROW ? WL_OK : wl_tablets_error(t, rc, err);
   sqlite3_reset(s);

@@ -178,6 +178,7 @@ static void free_directory(wl_tablets *t) {
 
 void wl_tablets_close(wl_tablets *t) {
   if (!t || --t->refs) return;
+  wl_spill_end(t);
   pthread_mutex_lock(&lock);
   unlist(t);
   pthread_mutex_unlock(&lock);
@@ -483,8 +484,9 @@ static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
 
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
   bool owner = false;
-  if (!t->dirty) return WL_OK;
-  wl_status st = is_owner(t, &owner, err);
+  wl_status st = wl_spill_check(t, err);
+  if (st || !t->dirty) return st;
+  st = is_owner(t, &owner, err);
   if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
   wl_status rc = wl_tablets_refresh(t, err);
@@ -496,6 +498,7 @@ wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
   t->stamped = false;
+  wl_spill_end(t);
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -507,7 +510,9 @@ void wl_tablets_committed(wl_tablets *t) {
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
   t->stamped = false;
-  if (all) t->dirty = false;
+  if (!all) return;
+  t->dirty = false;
+  wl_spill_end(t);
 }
 
 int wl_tablets_count(const wl_tablets *t) {

@@ -73,6 +73,19 @@ struct wl_held_segment {
 
 enum { WL_HELD_SLOTS = 1024, WL_HELD_BYTES = 128 << 20 };
 
+/* See spill.c. */
+enum { WL_SPILL_LEVELS = 16 };
+typedef struct wl_spill {
+  int n_savepoints;               /* that are open */
+  int n_spilled[WL_SPILL_LEVELS]; /* pages that SQLite had spilled when each was opened */
+  int limit;                      /* of SQLite's, to be put back; 0: it was not changed */
+  unsigned n_writes;
+  char mode;   /* 'w': WAL, 'o': another; 0: not asked */
+  bool safe;   /* nothing is to be done for the newest savepoint */
+  bool loose;  /* SQLite spills, though a savepoint is open */
+  bool doomed; /* the transaction must not be committed */
+} wl_spill;
+
 struct wl_tablets {
   wl_tablets *next;
   int refs; /* objects of SQLite that are this table */
@@ -96,6 +109,7 @@ struct wl_tablets {
   wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
   bool stamped; /* the state in the file is this transaction's own */
+  wl_spill spill;
   /* While the version is top_version, top is the largest rowid; and made was one more than the
   ** largest when the version was made_version. */
   wl_i64 top, made;
@@ -171,6 +185,15 @@ WL_FN bool wl_tablets_any(const wl_tablets *t) {
 }
 /* First and last rowid of the range of tablet i. */
 void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi);
+
+/* ---- spill.c: what SQLite may write before a commit, in WAL mode */
+void wl_spill_write(wl_tablets *t);            /* before a write */
+void wl_spill_savepoint(wl_tablets *t, int n); /* xSavepoint … */
+void wl_spill_released(wl_tablets *t, int n);
+void wl_spill_rolled_back(wl_tablets *t, int n);
+void wl_spill_end(wl_tablets *t); /* … of the transaction */
+/* Whether the transaction may be committed. */
+wl_status wl_spill_check(const wl_tablets *t, wl_error *err) WL_MUST;
 
 /* ---- dict.c */
 wl_status wl_tablets_dict_box(wl_tablets *t, int col, wl_dict_box **out, wl_error *err) WL_MUST;

@@ -113,14 +113,28 @@ static wl_status read_format(wl_tablets *t, wl_error *err) {
   wl_i64 format;
   wl_status rc = read_info(t, "format", &format, err);
   if (rc) return rc;
-  if (format > WL_FORMAT)
+  t->newer = format > WL_FORMAT;
+  if (t->newer)
     rc = wl_fail(err, WL_ERROR,
                  "table %.100s is of format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
   else if (format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
-  return rc ? rc : read_info(t, "id", &t->id, err);
+  if (!rc) rc = read_info(t, "id", &t->id, err);
+  t->unread = rc != WL_OK;
+  return rc;
+}
+
+/* A table whose t_info is damaged can be opened, to be dropped. Whoever reads or writes it gets the
+** error then. */
+static wl_status open_format(wl_tablets *t, wl_error *err) {
+  wl_status rc = read_format(t, err);
+  bool damaged = (rc & 0xff) == WL_ERROR || (rc & 0xff) == WL_CORRUPT;
+  if (!damaged || t->newer) return rc;
+  t->unread = true;
+  *err = (wl_error){0};
+  return WL_OK;
 }
 
 wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
@@ -146,7 +160,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   }
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
-  if (!rc && !create) rc = read_format(t, err);
+  if (!rc && !create) rc = open_format(t, err);
   if (rc) {
     wl_tablets_close(t);
     return rc;
@@ -390,6 +404,10 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   unsigned version = 0;
   wl_i64 state;
+  if (t->unread) {
+    wl_status damaged = read_format(t, err);
+    if (damaged) return damaged;
+  }
   int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
   if (st) return wl_tablets_error(t, st, err);
   bool known = t->loaded && !t->stale;

@@ -108,6 +108,7 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
+  bool unread, newer; /* t_info is damaged, or of a later format */
   bool stamped; /* the state in the file is this transaction's own */
   wl_spill spill;
   /* While the version is top_version, top is the largest rowid; and made was one more than the

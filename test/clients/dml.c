@@ -394,6 +394,30 @@ static void test_moving(void) {
   }
 }
 
+/* A DROP that fails, because a table behind it is being read, leaves nothing in memory. */
+static void test_failed_drops(void) {
+  sqlite3_int64 before = 0;
+  for (int n = 0; n < 60; n++) { /* what is kept for all connections is there after the first */
+    sqlite3 *db = NULL;
+    sqlite3_stmt *s = NULL;
+    bool ok = sqlite3_open(":memory:", &db) == SQLITE_OK && use_engine(db, "cpu") &&
+              sqlite3_exec(db,
+                           "CREATE VIRTUAL TABLE t USING tablet(a, b UNIQUE);"
+                           "INSERT INTO t VALUES(1, 1), (2, 2)",
+                           NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_prepare_v2(db, "SELECT * FROM t_delta", -1, &s, NULL);
+    ok &= sqlite3_step(s) == SQLITE_ROW;
+    for (int k = 0; k < 3; k++)
+      ok &= sqlite3_exec(db, "DROP TABLE t", NULL, NULL, NULL) == SQLITE_LOCKED;
+    sqlite3_finalize(s);
+    if (n % 2) ok &= sqlite3_exec(db, "DROP TABLE t", NULL, NULL, NULL) == SQLITE_OK;
+    ok &= sqlite3_close(db) == SQLITE_OK;
+    if (n == 9) before = sqlite3_memory_used();
+    if (!ok) CHECK("a DROP fails while a table behind it is read", ok);
+  }
+  CHECK("DROPs that fail keep no memory", sqlite3_memory_used() <= before);
+}
+
 int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i + 1 < argc; i++) {
@@ -407,6 +431,7 @@ int main(int argc, char **argv) {
     test("sqlite", "always");
     test_interface();
     test_moving();
+    test_failed_drops();
   }
   return tap_done();
 }

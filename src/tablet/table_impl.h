@@ -252,9 +252,14 @@ bool wl_affinity_keeps(char affinity, const wl_domain *d);
 /* The number of the first CHECK constraint that a row breaks, or -1. */
 wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
                          wl_error *err) WL_MUST;
-/* Whether one of n rows breaks one. Rowids, or first, first + 1, … */
-wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *rowids, wl_i64 first,
-                          wl_i64 n, bool *broken, wl_error *err) WL_MUST;
+/* Rows that come, as they will be stored. */
+typedef struct wl_bulk_rows {
+  wl_column *const *cols; /* [n_cols]; the rowid's is not looked at */
+  const wl_i64 *rowids;   /* or NULL: first, first + 1, … */
+  wl_i64 first, n;
+} wl_bulk_rows;
+/* The first row that breaks one; r->n: there is none. */
+wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) WL_MUST;
 void wl_checker_close(struct wl_checker *c);
 
 #endif

@@ -16,6 +16,7 @@ int wl_vtab_fail(sqlite3_vtab *v, const wl_error *err) {
 }
 
 int wl_vtab_free(sqlite3_vtab *v) {
+  sqlite3_free(v->zErrMsg); /* SQLite does not take the message of every callback that fails */
   sqlite3_free(v);
   return SQLITE_OK;
 }

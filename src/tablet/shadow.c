@@ -151,6 +151,7 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
 }
 
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
+  wl_spill_write(t);
   int rc = sqlite3_step(s);
   wl_status st = rc == SQLITE_DONE || rc == SQLITE_ROW ? WL_OK : wl_tablets_error(t, rc, err);
   sqlite3_reset(s);
@@ -223,18 +224,32 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
   return rc;
 }
 
+/* Drops one of the tables behind it, unless it is missing, or is a view that has taken its place.
+ */
+static wl_status drop_shadow(wl_tablets *t, char *name, wl_error *err) {
+  sqlite3_stmt *s = NULL;
+  char *sql =
+      sqlite3_mprintf("SELECT 1 FROM \"%w\".sqlite_schema WHERE type = 'table' AND name = %Q "
+                      "COLLATE NOCASE",
+                      t->schema, name);
+  wl_status rc = name ? prepare(t, sql, &s, err) : wl_nomem(err);
+  int st = rc ? SQLITE_DONE : sqlite3_step(s);
+  sqlite3_finalize(s);
+  if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  if (!rc && st == SQLITE_ROW)
+    rc = exec(t, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", t->schema, name), err);
+  sqlite3_free(name);
+  return rc;
+}
+
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
   wl_status rc = WL_OK;
   wl_tablets_quiet(t);
   t->stale = true;
   for (int i = 0; i < N_SHADOWS && !rc; i++)
-    rc = exec(t,
-              sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name,
-                              shadows[i].suffix),
-              err);
+    rc = drop_shadow(t, sqlite3_mprintf("%s_%s", t->name, shadows[i].suffix), err);
   for (int k = 0; k < t->decl->n_keys && !rc; k++)
-    rc = exec(t, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_key%d\"", t->schema, t->name, k),
-              err);
+    rc = drop_shadow(t, sqlite3_mprintf("%s_key%d", t->name, k), err);
   return rc;
 }
 

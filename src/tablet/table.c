@@ -117,14 +117,28 @@ static wl_status read_format(wl_tablets *t, wl_error *err) {
   wl_i64 format;
   wl_status rc = read_info(t, "format", &format, err);
   if (rc) return rc;
-  if (format > WL_FORMAT)
+  t->newer = format > WL_FORMAT;
+  if (t->newer)
     rc = wl_fail(err, WL_ERROR,
                  "table %.100s is of format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
   else if (format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
-  return rc ? rc : read_info(t, "id", &t->id, err);
+  if (!rc) rc = read_info(t, "id", &t->id, err);
+  t->unread = rc != WL_OK;
+  return rc;
+}
+
+/* A table whose t_info is damaged can be opened, to be dropped. Whoever reads or writes it gets the
+** error then. */
+static wl_status open_format(wl_tablets *t, wl_error *err) {
+  wl_status rc = read_format(t, err);
+  bool damaged = (rc & 0xff) == WL_ERROR || (rc & 0xff) == WL_CORRUPT;
+  if (!damaged || t->newer) return rc;
+  t->unread = true;
+  *err = (wl_error){0};
+  return WL_OK;
 }
 
 wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
@@ -150,7 +164,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   }
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
-  if (!rc && !create) rc = read_format(t, err);
+  if (!rc && !create) rc = open_format(t, err);
   if (rc) {
     wl_tablets_close(t);
     return rc;
@@ -182,6 +196,7 @@ static void free_directory(wl_tablets *t) {
 
 void wl_tablets_close(wl_tablets *t) {
   if (!t || --t->refs) return;
+  wl_spill_end(t);
   pthread_mutex_lock(&lock);
   unlist(t);
   pthread_mutex_unlock(&lock);
@@ -393,6 +408,10 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   unsigned version = 0;
   wl_i64 state;
+  if (t->unread) {
+    wl_status damaged = read_format(t, err);
+    if (damaged) return damaged;
+  }
   int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
   if (st) return wl_tablets_error(t, st, err);
   bool known = t->loaded && !t->stale;
@@ -487,8 +506,9 @@ static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
 
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
   bool owner = false;
-  if (!t->dirty) return WL_OK;
-  wl_status st = is_owner(t, &owner, err);
+  wl_status st = wl_spill_check(t, err);
+  if (st || !t->dirty) return st;
+  st = is_owner(t, &owner, err);
   if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
   wl_status rc = wl_tablets_refresh(t, err);
@@ -500,6 +520,7 @@ wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
   t->stamped = false;
+  wl_spill_end(t);
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -511,7 +532,9 @@ void wl_tablets_committed(wl_tablets *t) {
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
   t->stamped = false;
-  if (all) t->dirty = false;
+  if (!all) return;
+  t->dirty = false;
+  wl_spill_end(t);
 }
 
 int wl_tablets_count(const wl_tablets *t) {

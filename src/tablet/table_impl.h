@@ -73,6 +73,19 @@ struct wl_held_segment {
 
 enum { WL_HELD_SLOTS = 1024, WL_HELD_BYTES = 128 << 20 };
 
+/* See spill.c. */
+enum { WL_SPILL_LEVELS = 16 };
+typedef struct wl_spill {
+  int n_savepoints;               /* that are open */
+  int n_spilled[WL_SPILL_LEVELS]; /* pages that SQLite had spilled when each was opened */
+  int limit;                      /* of SQLite's, to be put back; 0: it was not changed */
+  unsigned n_writes;
+  char mode;   /* 'w': WAL, 'o': another; 0: not asked */
+  bool safe;   /* nothing is to be done for the newest savepoint */
+  bool loose;  /* SQLite spills, though a savepoint is open */
+  bool doomed; /* the transaction must not be committed */
+} wl_spill;
+
 struct wl_tablets {
   wl_tablets *next;
   int refs; /* objects of SQLite that are this table */
@@ -95,7 +108,9 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
+  bool unread, newer; /* t_info is damaged, or of a later format */
   bool stamped; /* the state in the file is this transaction's own */
+  wl_spill spill;
   /* While the version is top_version, top is the largest rowid; and made was one more than the
   ** largest when the version was made_version. */
   wl_i64 top, made;
@@ -172,6 +187,15 @@ WL_FN bool wl_tablets_any(const wl_tablets *t) {
 /* First and last rowid of the range of tablet i. */
 void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi);
 
+/* ---- spill.c: what SQLite may write before a commit, in WAL mode */
+void wl_spill_write(wl_tablets *t);            /* before a write */
+void wl_spill_savepoint(wl_tablets *t, int n); /* xSavepoint … */
+void wl_spill_released(wl_tablets *t, int n);
+void wl_spill_rolled_back(wl_tablets *t, int n);
+void wl_spill_end(wl_tablets *t); /* … of the transaction */
+/* Whether the transaction may be committed. */
+wl_status wl_spill_check(const wl_tablets *t, wl_error *err) WL_MUST;
+
 /* ---- dict.c */
 wl_status wl_tablets_dict_box(wl_tablets *t, int col, wl_dict_box **out, wl_error *err) WL_MUST;
 void wl_dict_box_drop(wl_dict_box *b);
@@ -228,9 +252,14 @@ bool wl_affinity_keeps(char affinity, const wl_domain *d);
 /* The number of the first CHECK constraint that a row breaks, or -1. */
 wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
                          wl_error *err) WL_MUST;
-/* Whether one of n rows breaks one. Rowids, or first, first + 1, … */
-wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *rowids, wl_i64 first,
-                          wl_i64 n, bool *broken, wl_error *err) WL_MUST;
+/* Rows that come, as they will be stored. */
+typedef struct wl_bulk_rows {
+  wl_column *const *cols; /* [n_cols]; the rowid's is not looked at */
+  const wl_i64 *rowids;   /* or NULL: first, first + 1, … */
+  wl_i64 first, n;
+} wl_bulk_rows;
+/* The first row that breaks one; r->n: there is none. */
+wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) WL_MUST;
 void wl_checker_close(struct wl_checker *c);
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** Processes on one file: two write tablet tables in a loop, four read them, in WAL mode and with a
 ** rollback journal. Every transaction keeps a sum and a count right, and every read must find them
-** so, through SQLite and through warplite_prepare.
+** so, through SQLite and through warplite_prepare; warplite_check must find nothing wrong.
 **
 **     procs [--secs N] [--ordinary] [BUILD]
 **
@@ -34,7 +34,7 @@ typedef struct worker {
   sqlite3 *db;
   rng r;
   double until;
-  long n_done, n_busy;
+  long n_done, n_busy, n_checks;
   sqlite3_int64 serial; /* the last one seen */
   char why[700];        /* what is wrong */
 } worker;
@@ -156,9 +156,29 @@ static bool are_right(worker *k, const sqlite3_int64 *x, bool taken, const char 
   return ok;
 }
 
-static bool read_once(worker *k) {
+/* warplite_check must find a whole table, whatever is written meanwhile. */
+static bool check_once(worker *k) {
+  static const char *const tables[] = {"acct", "meta", "main.acct"};
+  char sql[100];
+  sqlite3_stmt *q = NULL;
+  snprintf(sql, sizeof sql, "SELECT warplite_check('%s')", tables[rng_below(&k->r, 3)]);
+  int rc = sqlite3_prepare_v2(k->db, sql, -1, &q, NULL);
+  if (!rc) rc = sqlite3_step(q);
+  const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0) : NULL;
+  bool ok = is_fine(k, rc == SQLITE_ROW ? SQLITE_OK : rc, sql);
+  if (ok && (!said || strcmp(said, "ok") != 0)) {
+    snprintf(k->why, sizeof k->why, "%s: %s", sql, said ? said : "NULL");
+    ok = false;
+  }
+  sqlite3_finalize(q);
+  k->n_checks += ok;
+  return ok;
+}
+
+static bool read_once(worker *k, bool tablets) {
   bool taken = rng_chance(&k->r, 60);
   sqlite3_int64 x[6], y[6], bad = 0;
+  if (tablets && rng_chance(&k->r, 15)) return check_once(k);
   if (rng_chance(&k->r, 50)) { /* one statement */
     if (!ask(k, books, taken, x, 6)) return false;
     k->n_done++;
@@ -167,6 +187,7 @@ static bool read_once(worker *k) {
   if (!act(k, "BEGIN", false)) return false;
   bool ok = ask(k, books, taken, x, 6) && are_right(k, x, taken, "in a transaction");
   ok = ok && ask(k, "SELECT count(*) FROM acct WHERE a+b<>1000", !taken, &bad, 1);
+  if (ok && tablets && rng_chance(&k->r, 15)) ok = check_once(k);
   ok = ok && ask(k, books, !taken, y, 6) && are_right(k, y, !taken, "later in it");
   if (ok && (bad || memcmp(x, y, sizeof x) != 0) && !k->why[0])
     snprintf(k->why, sizeof k->why, "a transaction saw two states: serials %lld and %lld, %lld bad",
@@ -187,10 +208,10 @@ static int be_worker(const char *file, const char *role, uint64_t seed, double u
     if (writes)
       write_once(&k, tablets);
     else
-      read_once(&k);
+      read_once(&k, tablets);
   }
   sqlite3_close(k.db);
-  printf("%ld %ld %s\n", k.n_done, k.n_busy, k.why);
+  printf("%ld %ld %ld %s\n", k.n_done, k.n_busy, k.n_checks, k.why);
   return 0;
 }
 
@@ -245,7 +266,7 @@ static void run_mode(const char *self, const char *file, const char *mode, doubl
                      bool tablets) {
   pid_t pids[N_PROCS];
   int ends[N_PROCS];
-  long n[2] = {0}, busy[2] = {0};
+  long n[2] = {0}, busy[2] = {0}, n_checks = 0;
   char until[40], name[200];
   setup(file, mode, tablets);
   snprintf(until, sizeof until, "%.3f", now_s() + secs);
@@ -275,16 +296,17 @@ static void run_mode(const char *self, const char *file, const char *mode, doubl
     size_t at = 0;
     ssize_t got;
     int status, used = 0;
-    long done = 0, wait = 0;
+    long done = 0, wait = 0, checks = 0;
     while (at < sizeof text - 1 && (got = read(ends[i], text + at, sizeof text - 1 - at)) > 0)
       at += (size_t)got;
     text[at] = 0;
     close(ends[i]);
     waitpid(pids[i], &status, 0);
     snprintf(name, sizeof name, "procs: %s: %s %d", mode, i < N_WRITERS ? "writer" : "reader", i);
-    bool told = sscanf(text, "%ld %ld %n", &done, &wait, &used) == 2;
+    bool told = sscanf(text, "%ld %ld %ld %n", &done, &wait, &checks, &used) == 3;
     n[i >= N_WRITERS] += done;
     busy[i >= N_WRITERS] += wait;
+    n_checks += checks;
     if (!told || status)
       tap_bad(name, "ended with status %d", status);
     else if (text[used] && text[used] != '\n')
@@ -293,10 +315,11 @@ static void run_mode(const char *self, const char *file, const char *mode, doubl
       tap_ok(name);
   }
   snprintf(name, sizeof name, "procs: %s: both sides came along", mode);
-  CHECK(name, n[0] > 0 && n[1] > 0);
+  CHECK(name, n[0] > 0 && n[1] > 0 && (n_checks > 0 || !tablets));
   finish(file, mode, tablets);
-  printf("-- %s: %ld transactions written (busy %ld times), %ld reads (busy %ld times)\n", mode,
-         n[0], busy[0], n[1], busy[1]);
+  printf(
+      "-- %s: %ld transactions written (busy %ld times), %ld reads (busy %ld times), %ld checks\n",
+      mode, n[0], busy[0], n[1], busy[1], n_checks);
 }
 
 int main(int argc, char **argv) {

@@ -173,6 +173,8 @@ void wl_tablets_quiet(wl_tablets *t) {
     sqlite3_finalize(t->keys[i]);
     t->keys[i] = NULL;
   }
+  sqlite3_finalize(t->uncommitted);
+  t->uncommitted = NULL;
   t->reading = false;
 }
 

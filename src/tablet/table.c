@@ -3,6 +3,7 @@
 ** See table.h.
 */
 #include "base/mem.h"
+#include "base/shared_cache.h"
 #include "tablet/table_impl.h"
 #include "vm/conv.h"
 #include <pthread.h>
@@ -144,6 +145,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
     if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
   }
+  if (!rc) rc = wl_shared_cache(db, schema, &t->shared, err);
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
   if (!rc && !create) rc = read_format(t, err);
@@ -386,16 +388,40 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
   return rc;
 }
 
+/* With read_uncommitted no lock is taken, and half of what another writes would be read. */
+static wl_status refuse_uncommitted(wl_tablets *t, wl_error *err) {
+  int st = SQLITE_OK;
+  if (!t->uncommitted)
+    st = sqlite3_prepare_v3(t->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
+                            &t->uncommitted, NULL);
+  if (st) return wl_tablets_error(t, st, err);
+  bool on =
+      sqlite3_step(t->uncommitted) != SQLITE_ROW || sqlite3_column_int(t->uncommitted, 0) != 0;
+  sqlite3_reset(t->uncommitted);
+  if (!on) return WL_OK;
+  return wl_fail(err, WL_ERROR,
+                 "tablet table %.100s cannot be used in a shared cache while read_uncommitted is "
+                 "on: set PRAGMA read_uncommitted=OFF",
+                 t->name);
+}
+
+/*
+** In a shared cache the data version says too little: a transaction there sees what others commit,
+** unless it holds a lock on the table. So t_info is read every time. SQLite locks it for the rest
+** of the transaction, and no other connection can change the table meanwhile, for every writer
+** writes to t_info first (stamp).
+*/
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   unsigned version = 0;
   wl_i64 state;
   int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
   if (st) return wl_tablets_error(t, st, err);
   bool known = t->loaded && !t->stale;
-  if (known && version == t->data_version) return WL_OK;
-  wl_status rc = read_info(t, "state", &state, err);
+  if (known && version == t->data_version && !t->shared) return WL_OK;
+  wl_status rc = t->shared ? refuse_uncommitted(t, err) : WL_OK;
+  if (!rc) rc = read_info(t, "state", &state, err);
   if (rc) return rc;
-  if (known && !t->dirty && (wl_u64)state == t->state) {
+  if (known && (!t->dirty || t->shared) && (wl_u64)state == t->state) {
     t->data_version = version;
     return WL_OK;
   }

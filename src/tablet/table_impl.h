@@ -85,6 +85,8 @@ struct wl_tablets {
   sqlite3_stmt *stmts[WL_SH_N];
   sqlite3_stmt **keys;         /* [n_keys * WL_KEY_N] */
   bool reading;                /* WL_SH_SEGMENT_GET stands on a row */
+  bool shared;                 /* its database is in a shared cache: see wl_tablets_refresh */
+  sqlite3_stmt *uncommitted;   /* PRAGMA read_uncommitted, asked in a shared cache */
   sqlite3_stmt *idle[WL_SH_N]; /* scans that nobody uses at the moment … */
   sqlite3_stmt **walks;        /* … likewise [n_keys * WL_WALK_N], or NULL */
   wl_u32 epoch;                /* moves when kept statements go: older ones are not kept */

@@ -75,7 +75,7 @@ static wl_status clash(wl_tablets *t, int key, const sorting *s, const wl_i64 *o
   wl_status rc = wl_tablets_key_stmt(t, key, WL_KEY_FIND, &q, err);
   for (wl_i64 i = 0; i < n && !*found && !rc; i++) {
     bind_key(q, s, order[i]);
-    int st = sqlite3_step(q);
+    int st = wl_tablets_step(t, q);
     *found = st == SQLITE_ROW;
     if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
     sqlite3_reset(q);

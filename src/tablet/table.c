@@ -77,6 +77,9 @@ const char *wl_tablets_column_name(const wl_tablets *t, int col) {
 
 wl_status wl_tablets_error(wl_tablets *t, int rc, wl_error *err) {
   if ((rc & 0xff) == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc == WL_REENTERED) return wl_tablets_reentered(t, err);
+  if (rc == SQLITE_DONE || rc == SQLITE_ROW) /* a row more, or one less, than there can be */
+    return wl_tablets_corrupt(t, -1, -1, err, "the tables behind it do not hold together");
   return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(t->db));
 }
 
@@ -101,7 +104,7 @@ static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_GET, &s, err);
   if (rc) return rc;
   sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   if (st == SQLITE_ROW)
     *out = sqlite3_column_int64(s, 0);
   else if (st != SQLITE_DONE)
@@ -368,7 +371,7 @@ static wl_status read_directory(wl_tablets *t, wl_error *err) {
   free_directory(t);
   t->last_id = 0;
   t->sums = 0;
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
   if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
   if (!rc) rc = read_info(t, "tablets", &sums, err);
@@ -381,10 +384,19 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
   if (rc) return rc;
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   *out = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
   if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
+  return rc;
+}
+
+/* Looks at the shapes of the shadow tables when it has not been done under this schema. */
+static wl_status recheck_shapes(wl_tablets *t, wl_error *err) {
+  int at = sqlite3_stmt_status(t->stmts[WL_SH_INFO_GET], SQLITE_STMTSTATUS_REPREPARE, 0) + 1;
+  if (t->shapes_at == at) return WL_OK;
+  wl_status rc = wl_tablets_check_shapes(t, err);
+  if (!rc) t->shapes_at = at;
   return rc;
 }
 
@@ -420,6 +432,7 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   if (known && version == t->data_version && !t->shared) return WL_OK;
   wl_status rc = t->shared ? refuse_uncommitted(t, err) : WL_OK;
   if (!rc) rc = read_info(t, "state", &state, err);
+  if (!rc) rc = recheck_shapes(t, err);
   if (rc) return rc;
   if (known && (!t->dirty || t->shared) && (wl_u64)state == t->state) {
     t->data_version = version;
@@ -476,7 +489,7 @@ static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_PLACE, &s, err);
   if (rc) return rc;
   sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
-  if (sqlite3_step(s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
+  if (wl_tablets_step(t, s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
   sqlite3_reset(s);
   rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
   if (rc) return rc;

@@ -19,6 +19,8 @@ wl_status wl_row_default(wl_tablets *t, int col, wl_val *out, wl_error *err) {
   sqlite3_stmt *s = NULL;
   *out = wl_null();
   if (!c->dflt) return WL_OK;
+  wl_status safe = wl_default_check(t, col, err);
+  if (safe) return safe;
   char *sql = sqlite3_mprintf("SELECT (%s)", c->dflt);
   int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &s, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);

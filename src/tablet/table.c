@@ -335,17 +335,18 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   a->id = sqlite3_column_int64(s, 0);
   a->lo = sqlite3_column_int64(s, 1);
   a->hi = sqlite3_column_int64(s, 2);
-  a->n_rows = sqlite3_column_int(s, 3);
-  a->n_dead = sqlite3_column_int(s, 4);
+  wl_i64 rows = sqlite3_column_int64(s, 3), gone = sqlite3_column_int64(s, 4);
   const wl_u8 *head = sqlite3_column_blob(s, 5);
   size_t n_head = (size_t)sqlite3_column_bytes(s, 5);
   const wl_u8 *dead = sqlite3_column_blob(s, 6);
   size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
-  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || a->n_rows < 1 ||
-      a->n_rows > WL_TABLET_ROWS || a->n_dead < 0 || a->n_dead > a->n_rows || a->lo > a->hi ||
-      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 || a->id > MOST_ID ||
-      n_dead != (a->n_dead ? (size_t)(a->n_rows + 7) / 8 : 0))
+  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || rows < 1 ||
+      rows > WL_TABLET_ROWS || gone < 0 || gone > rows || a->lo > a->hi ||
+      (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 || (i && t->tablets[i - 1].hi >= a->lo) ||
+      a->id < 1 || a->id > MOST_ID || n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
+  a->n_rows = (wl_i32)rows;
+  a->n_dead = (wl_i32)gone;
   if (dead) {
     a->dead = wl_mem_alloc(n_dead);
     if (!a->dead) return wl_nomem(err);
@@ -396,7 +397,10 @@ static wl_status recheck_shapes(wl_tablets *t, wl_error *err) {
   int at = sqlite3_stmt_status(t->stmts[WL_SH_INFO_GET], SQLITE_STMTSTATUS_REPREPARE, 0) + 1;
   if (t->shapes_at == at) return WL_OK;
   wl_status rc = wl_tablets_check_shapes(t, err);
-  if (!rc) t->shapes_at = at;
+  if (!rc)
+    t->shapes_at = at;
+  else /* a statement over a view of virtual tables would keep the connection from closing */
+    wl_tablets_quiet(t);
   return rc;
 }
 

@@ -240,6 +240,9 @@ wl_val wl_store_affinity(wl_vctx *x, char affinity, wl_val v);
 /* Whether every value of these types is stored as it is. */
 bool wl_affinity_keeps(char affinity, const wl_domain *d);
 
+/* ---- default_safe.c */
+wl_status wl_default_check(wl_tablets *t, int col, wl_error *err) WL_MUST;
+
 /* ---- checker.c */
 /* The number of the first CHECK constraint that a row breaks, or -1. */
 wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,

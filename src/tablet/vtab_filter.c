@@ -176,6 +176,7 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
   c->bounds = wl_mem_zalloc(((size_t)argc + 1) * sizeof *c->bounds);
   key = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *key);
   if (!rc && (!c->bounds || !key)) rc = wl_nomem(&err);
+  if (!rc) rc = wl_tablets_refresh(t, &err);
   for (int i = 0; i < argc && text && *text && !rc; i++) {
     char kind = *text++;
     if (kind == 'r') {
@@ -207,7 +208,6 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
       clear_key &= is;
     }
   }
-  if (!rc) rc = wl_tablets_refresh(t, &err);
   if (!rc && idx > 0 && clear_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
   if (!rc && empty) {
     lo = 1;

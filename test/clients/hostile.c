@@ -559,7 +559,10 @@ int main(int argc, char **argv) {
   struct rlimit most = {(rlim_t)4 << 30, (rlim_t)4 << 30};
   setrlimit(RLIMIT_AS, &most);
   static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-  for (int i = 0; i < 5; i++) signal(signals[i], died);
+  static char room[1 << 16]; /* the stack may be what is full */
+  sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+  for (int i = 0; i < 5; i++)
+    sigaction(signals[i], &(struct sigaction){.sa_handler = died, .sa_flags = SA_ONSTACK}, NULL);
 #else
   __sanitizer_set_death_callback(died_here);
 #endif

@@ -3,6 +3,7 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
+#include "base/shared_cache.h"
 #include "base/threads.h"
 #include "tablet/image.h"
 #include <string.h>
@@ -149,10 +150,29 @@ wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) {
   return WL_OK;
 }
 
+/* Columns in memory take no table lock, which is all that keeps transactions apart in a shared
+** cache. Asked again when the helper statement was prepared anew: it may be another database. */
+static wl_status check_alone(wl_store *s, const char *schema, wl_error *err) {
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f) return wl_nomem(err);
+  if (f->shared_at != s->reprepares + 1) {
+    wl_status rc = wl_shared_cache(s->db, schema, &f->shared, err);
+    if (rc == WL_NOMEM) return rc;
+    if (rc) return wl_not_taken(err, "database %.60s cannot be read now", schema);
+    f->shared_at = s->reprepares + 1;
+  }
+  return f->shared ? wl_not_taken(err, "database %.60s is in a shared cache", schema) : WL_OK;
+}
+
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) {
   wl_status st = wl_store_steady(s, schema, err);
   if (!st) st = wl_store_read_cookie(s, schema, err);
   if (st) return st;
+  st = check_alone(s, schema, err);
+  if (st) {
+    wl_store_end(s);
+    return st;
+  }
   s->version = 0;
   s->file = NULL;
   int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &s->version);

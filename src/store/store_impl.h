@@ -14,6 +14,8 @@ typedef struct wl_dbfile {
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
   sqlite3_stmt *hold;   /* the same, stepped while a statement gets ready */
   bool held;
+  bool shared;   /* its cache is, or can be, another connection's too … */
+  int shared_at; /* … as was seen at this re-prepare count plus one; 0: not asked yet */
   sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
   wl_wal_pin pin;
 } wl_dbfile;

@@ -76,7 +76,7 @@ static wl_status first_clash(wl_tablets *t, int key, const sorting *s, const wl_
   for (wl_i64 i = 0; i < n && !rc; i++) {
     if (order[i] >= *row) continue;
     bind_key(q, s, order[i]);
-    int st = sqlite3_step(q);
+    int st = wl_tablets_step(t, q);
     if (st == SQLITE_ROW) *row = order[i];
     if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
     sqlite3_reset(q);

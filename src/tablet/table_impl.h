@@ -98,6 +98,10 @@ struct wl_tablets {
   sqlite3_stmt *stmts[WL_SH_N];
   sqlite3_stmt **keys;         /* [n_keys * WL_KEY_N] */
   bool reading;                /* WL_SH_SEGMENT_GET stands on a row */
+  int shapes_at;               /* WL_SH_INFO_GET's re-prepare count plus one when the shapes … */
+                               /* … of the shadow tables were looked at; 0: they were not */
+  bool shared;                 /* its database is in a shared cache: see wl_tablets_refresh */
+  sqlite3_stmt *uncommitted;   /* PRAGMA read_uncommitted, asked in a shared cache */
   sqlite3_stmt *idle[WL_SH_N]; /* scans that nobody uses at the moment … */
   sqlite3_stmt **walks;        /* … likewise [n_keys * WL_WALK_N], or NULL */
   wl_u32 epoch;                /* moves when kept statements go: older ones are not kept */
@@ -162,6 +166,18 @@ wl_status wl_tablets_scan(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 hi, 
                           wl_error *err) WL_MUST;
 /* Gives one back that was made at t->epoch == epoch; NULL is fine. */
 void wl_tablets_unscan(wl_tablets *t, wl_shadow which, sqlite3_stmt *s, wl_u32 epoch);
+/*
+** Steps a statement on the shadow tables. They are ordinary tables: nothing that happens inside
+** comes back to a tablet table. In a hostile file it may, by a view or a virtual table in the
+** place of one, or by a trigger; then what is inside fails with WL_REENTERED.
+*/
+enum { WL_REENTERED = SQLITE_CORRUPT | 0x7f00 };
+int wl_tablets_step(wl_tablets *t, sqlite3_stmt *s);
+/* Whether SQLite calls while a step is under way; such a call must fail. */
+bool wl_tablets_inside_step(const wl_tablets *t);
+wl_status wl_tablets_reentered(wl_tablets *t, wl_error *err); /* its error */
+/* Whether the shadow tables are ordinary tables of the right columns (shadow_shape.c). */
+wl_status wl_tablets_check_shapes(wl_tablets *t, wl_error *err) WL_MUST;
 /* Steps a statement that gives no rows, to its end. */
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) WL_MUST;
 /* The error of a step. */
@@ -247,6 +263,9 @@ wl_status wl_tablets_in_range(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 
 wl_val wl_store_affinity(wl_vctx *x, char affinity, wl_val v);
 /* Whether every value of these types is stored as it is. */
 bool wl_affinity_keeps(char affinity, const wl_domain *d);
+
+/* ---- default_safe.c */
+wl_status wl_default_check(wl_tablets *t, int col, wl_error *err) WL_MUST;
 
 /* ---- checker.c */
 /* The number of the first CHECK constraint that a row breaks, or -1. */

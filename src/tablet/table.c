@@ -120,17 +120,18 @@ static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error
 static wl_status read_format(wl_tablets *t, wl_error *err) {
   wl_i64 format;
   wl_status rc = read_info(t, "format", &format, err);
-  if (rc) return rc;
-  t->newer = format > WL_FORMAT;
+  t->newer = !rc && format > WL_FORMAT;
   if (t->newer)
     rc = wl_fail(err, WL_ERROR,
                  "table %.100s is of format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
-  else if (format < 1)
+  else if (!rc && format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
   if (!rc) rc = read_info(t, "id", &t->id, err);
   t->unread = rc != WL_OK;
+  /* What stands in the place of t_info may be a view of this table, and so hold it open. */
+  if (rc && !wl_tablets_inside_step(t)) wl_tablets_quiet(t);
   return rc;
 }
 

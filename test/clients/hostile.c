@@ -529,8 +529,10 @@ static void one_file(world *w, uint64_t seed, int k) {
   write_table(w, db, t);
   read_table(w, db, t);
   check_table(w, db, t);
-  if (sqlite3_close(db) && w->n_bad++ < 10)
-    tap_bad("hostile: a statement is left open", "%s", what);
+  if (sqlite3_close(db) && w->n_bad++ < 10) {
+    sqlite3_stmt *left = sqlite3_next_stmt(db, NULL);
+    tap_bad("hostile: a statement is left open", "%s; %s", left ? sqlite3_sql(left) : "none", what);
+  }
   w->n_done++;
 }
 

@@ -4,7 +4,7 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
-#include "vm/conv.h"
+#include "base/quirks.h"
 #include "plan/scan.h"
 #include "query/query.h"
 #include <string.h>
@@ -224,7 +224,7 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
 static wl_status usual_digits(wl_conn *c, wl_error *err) {
   enum { FP_DIGITS = 1023 }; /* SQLITE_DBCONFIG_FP_DIGITS, which older headers lack */
   int digits = 0;
-  if (sqlite3_db_config(c->db, FP_DIGITS, 0, &digits) || digits == wl_conv_real_digits())
+  if (sqlite3_db_config(c->db, FP_DIGITS, 0, &digits) || digits == wl_quirks_get().real_digits)
     return WL_OK;
   return wl_not_taken(err, "SQLITE_DBCONFIG_FP_DIGITS is %d", digits);
 }

@@ -2,6 +2,7 @@
 ** From syntax tree to bound tree. The statement has been prepared by SQLite before, so it
 ** is known to be valid: what is not understood here is never an error, only "not taken".
 */
+#include "base/quirks.h"
 #include "sql/bind_impl.h"
 #include "vm/conv.h"
 #include <string.h>
@@ -292,8 +293,7 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
   if (!rc) rc = wl_bind_binary(b, WL_B_AND, WL_OP_AND, ge, le, out);
   if (rc) return rc;
-  /* a COLLATE in the bounds goes no further, SQLite's parser not carrying it up */
-  inherit_collation(*out, x);
+  if (!wl_quirks_get().between_collates) inherit_collation(*out, x);
   return wl_bind_negate(b, e->negated, out);
 }
 
@@ -357,6 +357,8 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (rc) return rc;
   if (!e->list) return wl_bind_constant(b, wl_int(e->negated), out);
+  if (!e->list->next && e->list->expr->kind == WL_E_SELECT && wl_quirks_get().in_parentheses)
+    return wl_not_taken(b->err, "IN ((SELECT ...)) in two pairs of parentheses");
   int n = 0, before = b->q->n_nodes_cost;
   bool constants = true;
   for (const wl_expr_list *l = e->list; l; l = l->next, n++)
@@ -918,6 +920,8 @@ wl_status wl_bind_core(binder *b) {
   rc = beside_groups(b);
   if (!rc && q->aggregate && !q->grouped && b->of_row) rc = beside_no_rows(b);
   if (!rc && q->aggregate) rc = check_grouped(b);
+  if (!rc && q->bare && !q->grouped && b->shared_with && wl_quirks_get().with_taken_in)
+    return wl_not_taken(b->err, "columns beside aggregates, of a WITH entry used several times");
   /* the rows of a table are counted by SQLite's count() */
   if (!rc && q->n_cols == 0 && wl_bind_uses(b, "count")) return wl_nomem(b->err);
   return rc;

@@ -111,6 +111,8 @@ typedef struct binder {
   bool in_compound; /* a core of one: ORDER BY and LIMIT are not its own */
   bool right;       /* there is a RIGHT or FULL join */
   bool of_row;      /* there are expressions of that kind */
+  bool shared_with; /* it reads from a WITH entry that is used several times */
+  bool affinities;  /* of a compound: a column's arms differ in affinity */
   bool in_agg;
   bool in_where;
   bool after_groups; /* in a clause that sees groups, not rows */
@@ -146,6 +148,8 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 /* coalesce() of values that are bound already. */
 wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) WL_MUST;
+/* The column that USING makes of those it joins, where the first may be NULL. */
+wl_status wl_bind_joined(binder *b, wl_bexpr **columns, int n, wl_bexpr **out) WL_MUST;
 
 /* ---- names.c */
 bool wl_bind_is_rowid(const char *name);

@@ -6,6 +6,7 @@
 ** 1. Of a query without RIGHT and FULL joins, the ON of inner joins is in the WHERE.
 ** 2. RIGHT and FULL joins wait until everything else is bound (right.c).
 */
+#include "base/quirks.h"
 #include "sql/bind_impl.h"
 #include "sql/lex.h"
 #include <string.h>
@@ -97,6 +98,16 @@ static bool order_shows(const binder *b) {
   return s && s->from && !s->from->next;
 }
 
+/* What must be known of a compound in FROM; of any other query nothing. */
+static wl_status compound_item(const binder *child, wl_query *q) {
+  if (!child->first_arm) return WL_OK;
+  q->sources[0].derived->typed = true;
+  q->sources[0].derived->mixed = child->mixed;
+  if (child->affinities && wl_quirks_get().compound_affinity)
+    return wl_not_taken(child->err, "a compound in FROM whose arms differ in affinity");
+  return WL_OK;
+}
+
 /* A subquery as an item of FROM. columns: names that a view or WITH gives it, or NULL. */
 static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select,
                           const wl_expr_list *columns, binder *scope) {
@@ -107,11 +118,8 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
-  if (child->first_arm) {
-    q->sources[0].derived->typed = true;
-    q->sources[0].derived->mixed = child->mixed;
-  }
-  rc = wl_bind_names(child, select, q, &item->names);
+  rc = compound_item(child, q);
+  if (!rc) rc = wl_bind_names(child, select, q, &item->names);
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
     item->names[k++] = l->expr->name;
@@ -198,6 +206,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
   shared |= n->n_uses > 1 && c->materialized != 2; /* as in SQLite, which shows beside aggregates */
   binder scope = *n->home;
+  b->shared_with |= shared;
   if (!shared) {
     const wl_named *named = b->named;
     n->open = true;
@@ -215,11 +224,8 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
     if (rc) return rc;
     if (child->n_outers)
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
-    if (child->first_arm) {
-      n->query->sources[0].derived->typed = true;
-      n->query->sources[0].derived->mixed = child->mixed;
-    }
-    rc = wl_bind_names(child, c->select, n->query, &n->names);
+    rc = compound_item(child, n->query);
+    if (!rc) rc = wl_bind_names(child, c->select, n->query, &n->names);
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
       n->names[k++] = l->expr->name;
@@ -391,7 +397,7 @@ static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr 
     if (!rc && (!n_left || !found))
       rc = wl_not_taken(b->err, "USING (%s) is not understood", names[k]);
     l = rc ? NULL : left[0];
-    if (!rc && n_left > 1) rc = wl_bind_coalesce(b, left, n_left, &l);
+    if (!rc && n_left > 1) rc = wl_bind_joined(b, left, n_left, &l);
     if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
     if (!rc) rc = wl_bind_and(b, on, eq);
     if (rc) return rc;

@@ -9,6 +9,7 @@
 ** 2. A call directly inside a call goes into the same expression, for values may carry more
 **    than they show: a JSON function knows whether its argument came from another one.
 */
+#include "base/quirks.h"
 #include "sql/bind_impl.h"
 #include "vm/conv.h"
 #include <string.h>
@@ -161,6 +162,15 @@ wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
   x->list[2 * k] = args[k];
   x->n_list = 2 * k + 1;
   wl_bind_collation(x);
+  return WL_OK;
+}
+
+wl_status wl_bind_joined(binder *b, wl_bexpr **columns, int n, wl_bexpr **out) {
+  wl_status rc = wl_bind_coalesce(b, columns, n, out);
+  if (rc || !wl_quirks_get().using_as_column) return rc;
+  (*out)->affinity = columns[0]->affinity;
+  (*out)->has_coll = columns[0]->has_coll;
+  (*out)->coll = columns[0]->coll;
   return WL_OK;
 }
 

@@ -158,7 +158,7 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
   if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name) && last->table &&
       !last->table->without_rowid)
     return wl_bind_item(b, last, last->table->n_cols, out);
-  if (n > 1) return wl_bind_coalesce(b, found, n, out);
+  if (n > 1) return wl_bind_joined(b, found, n, out);
   if (n) *out = found[0];
   return WL_OK;
 }

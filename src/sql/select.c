@@ -332,6 +332,9 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   if (!rc) rc = all_columns(&c, b, c.all[0]->n_results, false);
   b->first_arm = binders[0];
   if (!rc) rc = mixed_colls(b, c.all, c.n_all, &b->mixed);
+  for (int k = 0; !rc && k < c.all[0]->n_results; k++)
+    for (i = 1; i < c.n_all; i++)
+      b->affinities |= c.all[i]->results[k]->affinity != c.all[0]->results[k]->affinity;
   if (!rc) b->last_arm = binders[n - 1]->last_arm ? binders[n - 1]->last_arm : binders[n - 1]->q;
   if (!rc && last->order_by) rc = compound_order(b, last, binders, n);
   return rc;

@@ -155,7 +155,7 @@ static void check_encoding(void) {
   for (int i = 0; i < 2; i++) {
     sqlite3_stmt *stmt = NULL;
     sqlite3_open(file, &db);
-    bool enabled = i == 0 || use_engine(db, "cpu");
+    bool enabled = i == 0 || warplite_enable(db) == SQLITE_OK;
     int rc = warplite_prepare(db, "PRAGMA encoding=bogus", -1, &stmt, NULL);
     CHECK(i ? "PRAGMA encoding first, after enabling" : "PRAGMA encoding first",
           enabled && rc == SQLITE_ERROR &&

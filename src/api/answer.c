@@ -141,6 +141,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   wl_placement where;
   struct wl_device *device = NULL;
   int n_before = 0;
+  where.sqlite_ns = 0;
   wl_status rc = wl_sqltext_get(c, a->sql, strlen(a->sql), &t, err);
   if (!rc) rc = read_params(t, args, n_args, &params, err);
   if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
@@ -178,6 +179,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
                    wl_run_note(a->run));
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
   if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, args, n_args, err);
+  if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
   a->primed = !rc;
   a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
   if (rc) {

@@ -528,7 +528,7 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
     if (!st) st = leave(c, &s->answer, text, "EXPLAIN runs in SQLite", err);
   } else if (!st) {
     /* the same decision as warplite_prepare makes */
-    wl_placement where;
+    wl_placement where = {0};
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
     if (!st) st = wl_answer_place(c, t, &where, err);
     if (!st && where.engine == WL_ENGINE_SQLITE)
@@ -537,6 +537,7 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
       st = wl_sqltext_settle(c, t, err);
     if (!st && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
       st = wl_answer_functions(c, t->query, err);
+    if (st == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);
     /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */

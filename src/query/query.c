@@ -9,6 +9,7 @@
 #include "query/kept.h"
 #include "query/made.h"
 #include "query/notes.h"
+#include "query/order.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include "vm/lookup.h"
@@ -115,34 +116,6 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   return rc;
 }
 
-/* ORDER BY names all results, so that the order of rows is settled. */
-static bool order_total(const wl_query *q) {
-  for (int i = 0; i < q->n_results; i++) {
-    int k = 0;
-    while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
-    if (k == q->n_order) return false;
-  }
-  return q->n_order > 0;
-}
-
-/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
-static bool in_known_order(running *x, const wl_query *q) {
-  const wl_bsource *first = &q->sources[0];
-  wl_table *t;
-  wl_error ignored;
-  if (order_total(q)) return true;
-  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
-  if (q->aggregate) return true; /* one row */
-  if (first->derived) {
-    for (int k = 0; k < first->derived->n_arms; k++)
-      if (!in_known_order(x, first->derived->arms[k])) return false;
-    return true;
-  }
-  if (!first->table) return true;
-  /* without indexes there is only one order to scan in */
-  return !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed;
-}
-
 /* The outcome of a sub: its value, or its rows as a column. */
 static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val *value,
                          wl_column **list, wl_error *err) {
@@ -167,7 +140,7 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
       if (!copy) rc = wl_nomem(err);
       value->v = (wl_u64)(size_t)copy;
     }
-    if (!rc && m.n_rows > 1 && unordered && !order_total(q))
+    if (!rc && m.n_rows > 1 && unordered && !wl_query_order_total(q))
       rc = wl_not_taken(err, "a subquery gives several rows, of which SQLite takes the first");
   }
   wl_made_close(&m);
@@ -334,31 +307,17 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
 
 /* ---- a query */
 
-static void choose_device(const running *x, wl_ready *r) {
+/* in_order: LIMIT cuts rows that no ORDER BY sorts. */
+static void choose_device(const running *x, bool in_order, wl_ready *r) {
   wl_error why = {0};
   r->device = NULL;
   if (!x->env->device) return;
-  if (wl_gpu_fits(r->program, x->env->device, &why))
+  if (r->program->expands && in_order)
+    snprintf(r->why_cpu, sizeof r->why_cpu, "rows of a join that must keep their order");
+  else if (wl_gpu_fits(r->program, x->env->device, &why))
     snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
   else
     r->device = x->env->device;
-}
-
-/* Whether the rows come in an order that SQLite's are known to have. */
-static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
-  in->rowid_order = false;
-  in->unordered = true;
-  if (q->n_sources > 1 || q->combines) return;
-  if (top && q->simple) {
-    in->rowid_order = rowid_order;
-    in->unordered = false;
-    return;
-  }
-  wl_query rows = *q; /* what it reads, as it comes */
-  rows.aggregate = rows.grouped = rows.distinct = false;
-  rows.n_order = 0;
-  in->rowid_order = in_known_order(x, &rows);
-  if (in->rowid_order) in->unordered = false;
 }
 
 static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
@@ -392,8 +351,8 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .max_text = env->max_text,
                       .max_pattern = env->max_pattern};
   if (!rc) {
-    order_of(x, q, rowid_order, top, &in);
-    rc = wl_compile_cut(&in, err); /* before anything is run for it */
+    wl_query_order(env->store, q, rowid_order, top, &in.rowid_order, &in.unordered);
+    rc = wl_compile_cut(q, in.unordered, err); /* before anything is run for it */
   }
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
@@ -408,6 +367,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                        .cols = r->snap.cols,
                        .share = share,
                        .arg = &s,
+                       .driver = top ? q->ordered_by - 1 : -1,
                        .for_device = env->device != NULL};
     wl_jplan *plan;
     rc = wl_jplan_make(env->notes ? &env->notes->arena : &r->arena, &pin, &plan, err);
@@ -416,7 +376,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
-  if (!rc) choose_device(x, r);
+  if (!rc) choose_device(x, top && q->ordered_by, r);
   if (!rc && r->note) {
     sharing s = {&x->arena, &in};
     rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);

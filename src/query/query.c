@@ -348,6 +348,8 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .params = env->params,
                       .n_params = env->n_params,
                       .for_device = env->device != NULL,
+                      .check = env->check,
+                      .check_arg = env->check_arg,
                       .max_text = env->max_text,
                       .max_pattern = env->max_pattern};
   if (!rc) {

@@ -66,6 +66,7 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   if (!p->results) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;
+  p->max_pattern = c->in->max_pattern;
   p->table = c->p->table;
   p->columns = c->p->columns;
   p->column_names = c->p->column_names;
@@ -350,6 +351,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   if (!p) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;
+  p->max_pattern = c->in->max_pattern;
   p->table = q->table;
   p->n_columns = q->n_cols;
   p->unordered = in->unordered;

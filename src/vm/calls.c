@@ -240,6 +240,7 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   c->n_out = 0;
   c->stopped = false;
   sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
+  sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, rows->max_pattern);
   int rc = sqlite3_clear_bindings(q);
   for (int k = 0; k < rows->n_args && !rc; k++)
     if (!rows->varies[k])

@@ -32,6 +32,7 @@ typedef struct wl_call_rows {
   const bool *varies;
   int n_args, n;
   bool of_time;             /* an argument "now" is a fault */
+  int max_pattern;          /* the connection's limit on a pattern of LIKE and GLOB */
   bool (*stops)(void *arg); /* asked between calls, not after each quick one; or NULL */
   void *stops_arg;
 } wl_call_rows;

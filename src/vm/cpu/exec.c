@@ -671,7 +671,15 @@ static wl_status call(wl_exec *x, const wl_instr *in, int n) {
     varies[k] = a->stride != 0;
     for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
   }
-  wl_call_rows r = {c->text, args, varies, c->n, n, c->of_time, stops, x};
+  wl_call_rows r = {.text = c->text,
+                    .args = args,
+                    .varies = varies,
+                    .n_args = c->n,
+                    .n = n,
+                    .of_time = c->of_time,
+                    .max_pattern = x->p->max_pattern,
+                    .stops = stops,
+                    .stops_arg = x};
   wl_calls_run(&x->ctx, &r, out);
   for (int i = 0; i < n && !x->fault; i++) {
     if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */

@@ -210,6 +210,7 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order ||
                    q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
+  if (!rc) q->computes_unread = t->facts.gathers;
   if (rc) {
     text_free(t);
     *out = NULL;

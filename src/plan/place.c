@@ -217,6 +217,8 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
     rc = SQLITE_OK;
     if (!detail) continue;
     if (parent == 0) note_outer(detail, out);
+    out->gathers |=
+        strncmp(detail, "MATERIALIZE", 11) == 0 || strncmp(detail, "CO-ROUTINE", 10) == 0;
     while (k < n_nests && nests[k].parent != parent) k++;
     if (k == n_nests && n_nests < MAX_NESTS) {
       /* a correlated subquery runs for each row so far */

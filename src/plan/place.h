@@ -32,6 +32,7 @@ typedef struct wl_plan_facts {
   bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
   /* of a statement that is not simple (wl_plan_work): */
+  bool gathers;        /* the rows of a subquery are computed as such, not as part of another */
   double work_ns;      /* what its plan costs */
   char outer[64];      /* the table of its outermost loop, as the statement calls it, … */
   bool outer_in_order; /* … which is in the order of rowids, and nothing comes behind the loops */

@@ -23,7 +23,8 @@ typedef struct running {
   bool **needed;  /* by the same: which columns anyone reads */
   wl_arena arena; /* of what is needed while getting ready */
   int n_on_device;
-  wl_seen *seen; /* every table that was read, once */
+  bool computes_unread; /* SQLite computes columns of subqueries that nobody reads */
+  wl_seen *seen;        /* every table that was read, once */
   int n_seen;
 } running;
 
@@ -31,6 +32,30 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                        bool top, wl_ready *out, wl_error *err);
 
 /* ---- which columns of derived sources are read */
+
+/* Whether computing it may raise an error. seen: by node, so that none is looked at twice. */
+static bool may_fail(const wl_bexpr *e, bool *seen) {
+  if (!e || seen[e->id]) return false;
+  seen[e->id] = true;
+  bool fails = e->fallible || may_fail(e->a, seen) || may_fail(e->b, seen);
+  for (int k = 0; k < e->n_list && !fails; k++) fails = may_fail(e->list[k], seen);
+  return fails;
+}
+
+/* Columns that nobody reads, but whose error SQLite would come to: it may gather all columns of a
+** subquery before it reads the first row. */
+static wl_status need_errors(running *x, const wl_derived *d, wl_error *err) {
+  for (int k = 0; k < d->n_arms; k++) {
+    const wl_query *q = d->arms[k];
+    bool *seen = WL_NEW_N(&x->arena, bool, q->n_exprs + 1);
+    if (!seen) return wl_nomem(err);
+    for (int i = 0; i < q->n_results; i++) {
+      memset(seen, 0, (size_t)q->n_exprs * sizeof *seen);
+      if (may_fail(q->results[i], seen)) x->needed[d->id][i] = true;
+    }
+  }
+  return WL_OK;
+}
 
 static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
   wl_status rc = WL_OK;
@@ -40,6 +65,7 @@ static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
     bool first = !x->needed[d->id];
     if (first) x->needed[d->id] = WL_NEW_N(&x->arena, bool, d->arms[0]->n_results + 1);
     if (!x->needed[d->id]) return wl_nomem(err);
+    if (first && x->computes_unread) rc = need_errors(x, d, err);
     for (int k = 0; k < q->n_cols; k++)
       if (q->cols[k].source == s) x->needed[d->id][q->cols[k].column] = true;
     for (int k = 0; k < d->n_arms && first && !rc; k++) rc = note_needed(x, d->arms[k], err);
@@ -392,7 +418,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
 
 wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
                          wl_ready *out, wl_error *err) {
-  running x = {.env = env};
+  running x = {.env = env, .computes_unread = q->computes_unread};
   memset(out, 0, sizeof *out);
   wl_arena_init(&x.arena);
   x.made = wl_mem_zalloc(((size_t)q->n_derived + 1) * sizeof *x.made);

@@ -206,6 +206,10 @@ wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
   a->first = NULL;
   a->primed = false;
   if (!rc && *out) a->n_given += (*out)->n_rows - (*out)->skip;
+  if (!rc && !*out && a->late.code) {
+    *err = a->late;
+    rc = err->code;
+  }
   return rc;
 }
 

@@ -389,7 +389,8 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* All rows of a statement that SQLite runs, as columns, and a run that gives them out. */
+/* All rows of a statement that SQLite runs, as columns, and a run that gives them out; an error that
+** comes after rows is given out behind them. */
 static wl_status collect(wl_answer *a, wl_error *err) {
   int n = a->n_cols;
   wl_status rc = WL_OK;
@@ -412,8 +413,13 @@ static wl_status collect(wl_answer *a, wl_error *err) {
         rc = wl_nomem(err);
     }
   }
-  if (!rc && step != SQLITE_DONE)
-    rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+  if (!rc && step != SQLITE_DONE) {
+    wl_status failed = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+    if (snap.n_rows)
+      a->late = *err; /* behind the rows */
+    else
+      rc = failed;
+  }
   for (int i = 0; i < n; i++) {
     if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
     if (!rc) snap.n_cols++;

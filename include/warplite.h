@@ -169,6 +169,11 @@ struct ArrowArrayStream {
 ** the connection.
 ** The stream sees one snapshot: what was committed (or written by this connection)
 ** when warplite_query() was called.
+**
+** An error at a row (a function that fails, an interrupt) comes from get_next(), after the rows
+** before it, as from sqlite3_step(); one before the first row may come from warplite_query()
+** itself. Where SQLite has to go on behind rows that were given and a table has been written to
+** since, get_next() fails and says so: run the query again.
 */
 WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out);
 

@@ -144,6 +144,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   wl_placement where;
   struct wl_device *device = NULL;
   int n_before = 0;
+  where.sqlite_ns = 0;
   wl_status rc = wl_sqltext_get(c, a->sql, strlen(a->sql), &t, err);
   if (!rc) rc = read_params(t, args, n_args, &params, err);
   if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
@@ -183,6 +184,7 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     rc = wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
   if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, args, n_args, err);
+  if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
   a->primed = !rc;
   a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
   if (rc) {
@@ -209,6 +211,10 @@ wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
   a->first = NULL;
   a->primed = false;
   if (!rc && *out) a->n_given += (*out)->n_rows - (*out)->skip;
+  if (!rc && !*out && a->late.code) {
+    *err = a->late;
+    rc = err->code;
+  }
   return rc;
 }
 

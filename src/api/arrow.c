@@ -389,7 +389,8 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* All rows of a statement that SQLite runs, as columns, and a run that gives them out. */
+/* All rows of a statement that SQLite runs, as columns, and a run that gives them out; an error that
+** comes after rows is given out behind them. */
 static wl_status collect(wl_answer *a, wl_error *err) {
   int n = a->n_cols;
   wl_status rc = WL_OK;
@@ -412,8 +413,13 @@ static wl_status collect(wl_answer *a, wl_error *err) {
         rc = wl_nomem(err);
     }
   }
-  if (!rc && step != SQLITE_DONE)
-    rc = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+  if (!rc && step != SQLITE_DONE) {
+    wl_status failed = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
+    if (snap.n_rows)
+      a->late = *err; /* behind the rows */
+    else
+      rc = failed;
+  }
   for (int i = 0; i < n; i++) {
     if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
     if (!rc) snap.n_cols++;
@@ -528,7 +534,7 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
     if (!st) st = leave(c, &s->answer, text, "EXPLAIN runs in SQLite", err);
   } else if (!st) {
     /* the same decision as warplite_prepare makes */
-    wl_placement where;
+    wl_placement where = {0};
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
     if (!st) st = wl_answer_place(c, t, &where, err);
     if (!st && where.engine == WL_ENGINE_SQLITE)
@@ -537,6 +543,7 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
       st = wl_sqltext_settle(c, t, err);
     if (!st && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
       st = wl_answer_functions(c, t->query, err);
+    if (st == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
     if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
     wl_sqltext_drop(c, t);
     /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */

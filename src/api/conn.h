@@ -131,7 +131,7 @@ typedef struct wl_answer {
   int n_args;
   bool simple;   /* over one table: SQLite's plan shows its order */
   bool handed;   /* stmt goes on behind the rows given */
-  wl_error late; /* its error, once the rows before it have been given */
+  wl_error late; /* SQLite's error, once the rows before it have been given */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's

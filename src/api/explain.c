@@ -207,6 +207,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
     native_plan(c, t, table, ready.program, &where, r);
   } else {
     if (!rc && where.engine != WL_ENGINE_SQLITE) rc = join_plan(c, t, &where, r, err);
+    if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
     if (rc == WL_NOT_TAKEN || (!rc && where.engine == WL_ENGINE_SQLITE))
       rc = sqlite_plan(
           c, sql, wl_arena_printf(&r->arena, "sqlite: %s", rc ? err->text : where.reason), r, err);

@@ -229,7 +229,12 @@ static const expected *expect(tree *t, const wl_query *q) {
   } else if (q->n_sources > 1) {
     sharing s = {t, x};
     wl_jplan *plan;
-    wl_jplan_in in = {.q = q, .n_rows = x->n_rows, .cols = x->cols, .share = share, .arg = &s};
+    wl_jplan_in in = {.q = q,
+                      .n_rows = x->n_rows,
+                      .cols = x->cols,
+                      .share = share,
+                      .arg = &s,
+                      .driver = q->ordered_by - 1};
     rc = wl_jplan_make(t->a, &in, &plan, t->err);
     if (rc) return NULL;
     x->plan = plan;

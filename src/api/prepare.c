@@ -40,7 +40,7 @@ static bool reads_table(const char *sql, size_t n) {
 /* Replaces *stmt by a native statement where that is possible and pays. */
 static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, wl_error *err) {
   wl_sqltext *t = NULL;
-  wl_placement where;
+  wl_placement where = {0};
   sqlite3_stmt *ours = NULL;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   wl_status rc = wl_sqltext_get(c, sql, n, &t, err);
@@ -82,6 +82,7 @@ static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt
   *stmt = ours;
   wl_conn_reason(c, where.engine == WL_ENGINE_GPU ? "gpu" : "cpu", "%s", where.reason);
 done:
+  if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
   wl_sqltext_drop(c, t);
   return rc;
 }

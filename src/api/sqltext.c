@@ -3,6 +3,7 @@
 ** holds only its text, so nothing has to be freed with it.
 */
 #include "api/conn.h"
+#include "query/order.h"
 #include "base/mem.h"
 #include "base/quirks.h"
 #include "plan/scan.h"
@@ -126,7 +127,10 @@ static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err)
 */
 static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   wl_query *q = t->query;
-  if (!q->simple) return WL_OK; /* nothing is taken for known */
+  if (!q->simple) {
+    wl_query_find_order(c->store, q, &t->facts);
+    return wl_query_cuts(c->store, q, true, err);
+  }
   wl_plan_facts *facts = &t->facts;
   bool shows = (q->n_order || q->limit || q->offset) && (!q->aggregate || q->grouped);
   wl_table *table;
@@ -209,10 +213,11 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   t->facts.rowid_order = true;
   wl_query *q = t->query;
   if (!rc && !q->simple)
-    rc = wl_plan_work(c->db, sql, n, rows_of, &(sizes){c->store, q}, &t->facts.work_ns, err);
+    rc = wl_plan_work(c->db, sql, n, rows_of, &(sizes){c->store, q}, &t->facts, err);
   else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order ||
                    q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
+  if (!rc) q->computes_unread = t->facts.gathers;
   if (rc) {
     text_free(t);
     *out = NULL;

@@ -54,6 +54,7 @@ typedef struct wl_jplan_in {
   /* The share of a source's rows that pass these conjuncts. */
   double (*share)(void *arg, int source, const wl_jlist *list);
   void *arg;
+  int driver;      /* the source that must be scanned; -1: any */
   bool for_device; /* a device scans; the host builds the lookups, and they go there */
 } wl_jplan_in;
 

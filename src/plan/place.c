@@ -44,6 +44,16 @@ static void duration(double ns, char *out, size_t n) {
     snprintf(out, n, "%.1f s", ns / 1e9);
 }
 
+void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason) {
+  const double slow = 10e9; /* that nobody waits for unwarned */
+  char time[24];
+  size_t n = strlen(reason->text);
+  if (where->sqlite_ns < slow) return;
+  duration(where->sqlite_ns, time, sizeof time);
+  snprintf(reason->text + n, sizeof reason->text - n, "; SQLite is estimated to take %s%s", time,
+           q->limit ? " unless LIMIT ends it sooner" : "");
+}
+
 static bool small_number(const wl_bexpr *e, double *out) {
   *out = 0;
   if (!e) return true;
@@ -159,8 +169,33 @@ static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowi
   return what ? what + 1 : NULL;
 }
 
+/* A line at the top of SQLite's plan: the first loop, or one inside it, or what changes nothing
+** about the order of rows. Anything else may. */
+static void note_outer(const char *detail, wl_plan_facts *f) {
+  static const char *const harmless[] = {"SCALAR SUBQUERY",     "CORRELATED SCALAR SUBQUERY",
+                                         "LIST SUBQUERY",       "CORRELATED LIST SUBQUERY",
+                                         "REUSE LIST SUBQUERY", "BLOOM FILTER ON ",
+                                         "MATERIALIZE ",        "USING "};
+  char name[sizeof f->outer];
+  bool search, by_key, by_rowid;
+  for (size_t k = 0; k < sizeof harmless / sizeof *harmless; k++)
+    if (strncmp(detail, harmless[k], strlen(harmless[k])) == 0) return;
+  if (!plan_line(detail, name, sizeof name, &search)) {
+    f->outer_in_order = false;
+    if (!*f->outer) snprintf(f->outer, sizeof f->outer, "?");
+  }
+  if (*f->outer) return;
+  snprintf(f->outer, sizeof f->outer, "%s", name);
+  if (virtual_index(detail, &by_key, &by_rowid))
+    f->outer_in_order = !by_key && !by_rowid;
+  else if (search) /* several rowids of an IN may come in any order */
+    f->outer_in_order = strstr(detail, "USING INTEGER PRIMARY KEY (rowid") && !strstr(detail, "=?");
+  else
+    f->outer_in_order = strlen(detail) == strlen("SCAN ") + strlen(name);
+}
+
 wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
-                       double (*rows)(void *arg, const char *name), void *arg, double *out,
+                       double (*rows)(void *arg, const char *name), void *arg, wl_plan_facts *out,
                        wl_error *err) {
   enum { MAX_NESTS = 64 };
   struct {
@@ -169,7 +204,6 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
   } nests[MAX_NESTS];
   int n_nests = 0;
   double work = COST_POINT;
-  *out = 0;
   char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %.*s", (int)n, sql);
   if (!text) return wl_nomem(err);
   sqlite3_stmt *q = NULL;
@@ -182,6 +216,9 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
     int parent = sqlite3_column_int(q, 1), k = 0;
     rc = SQLITE_OK;
     if (!detail) continue;
+    if (parent == 0) note_outer(detail, out);
+    out->gathers |=
+        strncmp(detail, "MATERIALIZE", 11) == 0 || strncmp(detail, "CO-ROUTINE", 10) == 0;
     while (k < n_nests && nests[k].parent != parent) k++;
     if (k == n_nests && n_nests < MAX_NESTS) {
       /* a correlated subquery runs for each row so far */
@@ -216,7 +253,7 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
   }
   sqlite3_finalize(q);
   if (rc != SQLITE_DONE) return wl_not_taken(err, "SQLite gives no plan for it");
-  *out = work;
+  out->work_ns = work;
   return WL_OK;
 }
 

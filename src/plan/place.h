@@ -31,7 +31,11 @@ typedef struct wl_plan_facts {
   char range[64];    /* … of this column, by its name */
   bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
-  double work_ns;    /* of a statement that is not simple: what its plan costs (wl_plan_work) */
+  /* of a statement that is not simple (wl_plan_work): */
+  bool gathers;        /* the rows of a subquery are computed as such, not as part of another */
+  double work_ns;      /* what its plan costs */
+  char outer[64];      /* the table of its outermost loop, as the statement calls it, … */
+  bool outer_in_order; /* … which is in the order of rowids, and nothing comes behind the loops */
 } wl_plan_facts;
 
 typedef struct wl_placement {
@@ -64,11 +68,14 @@ double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_ta
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) WL_MUST;
 
-/* What SQLite's plan for a statement of several tables costs it, in nanoseconds. rows: of the table
-** that the statement calls so, or less than 0. */
+/* What SQLite's plan for a statement of several tables costs it, and what its outermost loop is.
+** rows: of the table that the statement calls so, or less than 0. */
 wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
-                       double (*rows)(void *arg, const char *name), void *arg, double *out,
+                       double (*rows)(void *arg, const char *name), void *arg, wl_plan_facts *out,
                        wl_error *err) WL_MUST;
+
+/* Adds to the reason why SQLite must run a statement that it will take long, where it will. */
+void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason);
 
 /* The engine for a statement of several tables: their rows in all, columns to be loaded. */
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,

@@ -239,8 +239,16 @@ static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args,
     bool *varies = WL_NEW_N(c->arena, bool, e->n_list + 1); /* none does */
     if (!varies) return wl_nomem(c->err);
     wl_val r = wl_null();
-    wl_call_rows one = {e->text, v, varies, e->n_list, 1, e->of_time};
+    wl_call_rows one = {.text = e->text,
+                        .args = v,
+                        .varies = varies,
+                        .n_args = e->n_list,
+                        .n = 1,
+                        .of_time = e->of_time,
+                        .max_pattern = c->in->max_pattern};
     wl_calls_run(&c->fold, &one, &r);
+    wl_status stopped = c->in->check ? c->in->check(c->in->check_arg, c->err) : WL_OK;
+    if (stopped) return stopped;
     if (c->fault == WL_FAULT_ROOM) return wl_nomem(c->err);
     if (c->fault) return wl_not_taken(c->err, "%s is an error, or asks for the time", e->text);
     return wl_compile_constant(c, r, out);

@@ -66,6 +66,7 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   if (!p->results) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;
+  p->max_pattern = c->in->max_pattern;
   p->table = c->p->table;
   p->columns = c->p->columns;
   p->column_names = c->p->column_names;
@@ -262,9 +263,8 @@ static bool needs_group(const wl_query *q) {
   return q->grouped || needs;
 }
 
-wl_status wl_compile_cut(const wl_compile_in *in, wl_error *err) {
-  const wl_query *q = in->query;
-  bool cuts = (q->limit || q->offset) && in->unordered && !(q->aggregate && !q->grouped);
+wl_status wl_compile_cut(const wl_query *q, bool unordered, wl_error *err) {
+  bool cuts = (q->limit || q->offset) && unordered && !(q->aggregate && !q->grouped);
   if (cuts && q->n_order == 0)
     return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no order of their own");
   return WL_OK;
@@ -310,7 +310,7 @@ static wl_status compile(wl_compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  rc = wl_compile_cut(c->in, c->err);
+  rc = wl_compile_cut(q, c->in->unordered, c->err);
   /* equal rows on both sides of the cut: SQLite's affair */
   p->checks_cut = limited && c->in->unordered && q->n_order > 0;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
@@ -351,6 +351,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   if (!p) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;
+  p->max_pattern = c->in->max_pattern;
   p->table = q->table;
   p->n_columns = q->n_cols;
   p->unordered = in->unordered;

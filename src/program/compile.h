@@ -34,12 +34,14 @@ typedef struct wl_compile_in {
   bool unordered;   /* nothing is known of the order in which it meets the rows */
   bool one_group;   /* gather what has no GROUP BY in a group, where magnitudes are kept */
   bool for_device;  /* it is meant for a device, though the CPU may have to take over */
+  wl_status (*check)(void *arg, wl_error *err); /* asked between calls of functions, or NULL */
+  void *check_arg;
   wl_u64 max_text;  /* SQLite's limit on string length … */
   int max_pattern;  /* … and on a pattern of LIKE */
 } wl_compile_in;
 
 /* WL_NOT_TAKEN where LIMIT or OFFSET cuts a sequence whose order nothing settles. */
-wl_status wl_compile_cut(const wl_compile_in *in, wl_error *err) WL_MUST;
+wl_status wl_compile_cut(const wl_query *q, bool unordered, wl_error *err) WL_MUST;
 
 /* WL_NOT_TAKEN when the values in hand put the query out of reach, with the reason. */
 wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,

@@ -134,6 +134,8 @@ static wl_status run(const wl_compiler *c, const wl_program *p, wl_column *entri
   o->values = wl_mem_alloc((size_t)entries->n_rows * sizeof *o->values);
   if (!rc && !o->values) rc = wl_nomem(err);
   if (!rc) rc = wl_exec_open(p, 0, &entries, NULL, c->in->max_text, &x, err);
+  wl_stop stop = {.check = c->in->check, .arg = c->in->check_arg};
+  if (!rc) wl_exec_stop_by(x, &stop, true);
   for (int t = 0; t < entries->n_tablets && !rc; t++) {
     wl_batch *b;
     rc = wl_batch_take(o->pool, &b, err);
@@ -436,7 +438,7 @@ wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done, wl_o
   if (!rc) {
     rc = as_operand(c, o.values, base, n, truth, &leaf, out);
     *done = true;
-  } else if (rc != WL_NOMEM) {
+  } else if (rc != WL_NOMEM && rc != WL_INTERRUPT) {
     rc = WL_OK; /* invariant 1 */
   }
   outcome_close(&o);

@@ -72,8 +72,9 @@ static wl_status truths_of(wl_compiler *side, const conjunct *list, int n) {
   return rc ? rc : wl_compile_side_end(side);
 }
 
-/* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses. */
-static void measure(wl_compiler *c, conjunct *list, int n) {
+/* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses, unless it
+** is an interrupt. */
+static wl_status measure(wl_compiler *c, conjunct *list, int n) {
   const wl_compile_in *in = c->in;
   wl_error ignored = {0}, *err = c->err;
   wl_compiler side;
@@ -89,6 +90,8 @@ static void measure(wl_compiler *c, conjunct *list, int n) {
   if (!rc) rc = wl_pool_open(p, SAMPLES * WL_VECTOR, &pool, &ignored);
   if (!rc) rc = wl_batch_take(pool, &b, &ignored);
   if (!rc) rc = wl_exec_open(p, 0, in->cols, NULL, in->max_text, &x, &ignored);
+  wl_stop stop = {.check = in->check, .arg = in->check_arg};
+  if (!rc) wl_exec_stop_by(x, &stop, true);
   wl_i64 m = in->n_rows < WL_VECTOR ? in->n_rows : WL_VECTOR;
   for (int s = 0; s < (in->n_rows > m ? SAMPLES : 1) && !rc; s++) {
     wl_i64 row = (in->n_rows - m) / SAMPLES * s;
@@ -108,6 +111,7 @@ static void measure(wl_compiler *c, conjunct *list, int n) {
   wl_exec_close(x);
   wl_batch_give(b);
   wl_pool_close(pool);
+  return wl_stop_or(&stop, WL_OK, c->err);
 }
 
 /* What it costs to be rid of one row: the smaller, the earlier. */
@@ -118,7 +122,10 @@ static double rank(const conjunct *k) {
 /* Tests the conjuncts, in an order of our own unless one may fail. */
 static wl_status test_all(wl_compiler *c, conjunct *list, int n, bool fallible, bool scan) {
   bool big = scan && c->in->n_rows >= SAMPLE_FROM;
-  if (n > 1 && n <= SAMPLE_MOST && big && !fallible) measure(c, list, n);
+  if (n > 1 && n <= SAMPLE_MOST && big && !fallible) {
+    wl_status rc = measure(c, list, n);
+    if (rc) return rc;
+  }
   for (int i = 1; i < n && !fallible; i++) {
     conjunct k = list[i];
     int j = i;
@@ -171,7 +178,7 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
       if (c.in->query->cols[i].source == source) c.p->column_sources[i] = 0;
     for (int i = 0; i < of->n; i++) list[i] = (conjunct){.e = of->e[i], .kept = 0.5};
     for (int i = 0; i < of->n; i++) cost_of(&c, of->e[i], &fallible);
-    if (!fallible) measure(&c, list, of->n);
+    if (!fallible && measure(&c, list, of->n)) share = 1; /* who asks next will be told */
     for (int i = 0; i < of->n; i++) share *= list[i].kept;
   }
   wl_compile_close(&c);

@@ -263,6 +263,7 @@ typedef struct wl_program {
   int n_insets;
   wl_call *calls;
   int n_calls;
+  int max_pattern; /* that calls of LIKE and GLOB take */
   wl_acc *accs;
   int n_accs;
   wl_agg *aggs;

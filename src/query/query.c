@@ -9,6 +9,7 @@
 #include "query/kept.h"
 #include "query/made.h"
 #include "query/notes.h"
+#include "query/order.h"
 #include "vm/gpu/device.h"
 #include "vm/gpu/limits.h"
 #include "vm/lookup.h"
@@ -22,7 +23,8 @@ typedef struct running {
   bool **needed;  /* by the same: which columns anyone reads */
   wl_arena arena; /* of what is needed while getting ready */
   int n_on_device;
-  wl_seen *seen; /* every table that was read, once */
+  bool computes_unread; /* SQLite computes columns of subqueries that nobody reads */
+  wl_seen *seen;        /* every table that was read, once */
   int n_seen;
 } running;
 
@@ -30,6 +32,30 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                        bool top, wl_ready *out, wl_error *err);
 
 /* ---- which columns of derived sources are read */
+
+/* Whether computing it may raise an error. seen: by node, so that none is looked at twice. */
+static bool may_fail(const wl_bexpr *e, bool *seen) {
+  if (!e || seen[e->id]) return false;
+  seen[e->id] = true;
+  bool fails = e->fallible || may_fail(e->a, seen) || may_fail(e->b, seen);
+  for (int k = 0; k < e->n_list && !fails; k++) fails = may_fail(e->list[k], seen);
+  return fails;
+}
+
+/* Columns that nobody reads, but whose error SQLite would come to: it may gather all columns of a
+** subquery before it reads the first row. */
+static wl_status need_errors(running *x, const wl_derived *d, wl_error *err) {
+  for (int k = 0; k < d->n_arms; k++) {
+    const wl_query *q = d->arms[k];
+    bool *seen = WL_NEW_N(&x->arena, bool, q->n_exprs + 1);
+    if (!seen) return wl_nomem(err);
+    for (int i = 0; i < q->n_results; i++) {
+      memset(seen, 0, (size_t)q->n_exprs * sizeof *seen);
+      if (may_fail(q->results[i], seen)) x->needed[d->id][i] = true;
+    }
+  }
+  return WL_OK;
+}
 
 static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
   wl_status rc = WL_OK;
@@ -39,6 +65,7 @@ static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
     bool first = !x->needed[d->id];
     if (first) x->needed[d->id] = WL_NEW_N(&x->arena, bool, d->arms[0]->n_results + 1);
     if (!x->needed[d->id]) return wl_nomem(err);
+    if (first && x->computes_unread) rc = need_errors(x, d, err);
     for (int k = 0; k < q->n_cols; k++)
       if (q->cols[k].source == s) x->needed[d->id][q->cols[k].column] = true;
     for (int k = 0; k < d->n_arms && first && !rc; k++) rc = note_needed(x, d->arms[k], err);
@@ -115,34 +142,6 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   return rc;
 }
 
-/* ORDER BY names all results, so that the order of rows is settled. */
-static bool order_total(const wl_query *q) {
-  for (int i = 0; i < q->n_results; i++) {
-    int k = 0;
-    while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
-    if (k == q->n_order) return false;
-  }
-  return q->n_order > 0;
-}
-
-/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
-static bool in_known_order(running *x, const wl_query *q) {
-  const wl_bsource *first = &q->sources[0];
-  wl_table *t;
-  wl_error ignored;
-  if (order_total(q)) return true;
-  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
-  if (q->aggregate) return true; /* one row */
-  if (first->derived) {
-    for (int k = 0; k < first->derived->n_arms; k++)
-      if (!in_known_order(x, first->derived->arms[k])) return false;
-    return true;
-  }
-  if (!first->table) return true;
-  /* without indexes there is only one order to scan in */
-  return !wl_store_table(x->env->store, first->schema, first->table, &t, &ignored) && !t->indexed;
-}
-
 /* The outcome of a sub: its value, or its rows as a column. */
 static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val *value,
                          wl_column **list, wl_error *err) {
@@ -167,7 +166,7 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
       if (!copy) rc = wl_nomem(err);
       value->v = (wl_u64)(size_t)copy;
     }
-    if (!rc && m.n_rows > 1 && unordered && !order_total(q))
+    if (!rc && m.n_rows > 1 && unordered && !wl_query_order_total(q))
       rc = wl_not_taken(err, "a subquery gives several rows, of which SQLite takes the first");
   }
   wl_made_close(&m);
@@ -334,31 +333,17 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
 
 /* ---- a query */
 
-static void choose_device(const running *x, wl_ready *r) {
+/* in_order: LIMIT cuts rows that no ORDER BY sorts. */
+static void choose_device(const running *x, bool in_order, wl_ready *r) {
   wl_error why = {0};
   r->device = NULL;
   if (!x->env->device) return;
-  if (wl_gpu_fits(r->program, x->env->device, &why))
+  if (r->program->expands && in_order)
+    snprintf(r->why_cpu, sizeof r->why_cpu, "rows of a join that must keep their order");
+  else if (wl_gpu_fits(r->program, x->env->device, &why))
     snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
   else
     r->device = x->env->device;
-}
-
-/* Whether the rows come in an order that SQLite's are known to have. */
-static void order_of(running *x, const wl_query *q, bool rowid_order, bool top, wl_compile_in *in) {
-  in->rowid_order = false;
-  in->unordered = true;
-  if (q->n_sources > 1 || q->combines) return;
-  if (top && q->simple) {
-    in->rowid_order = rowid_order;
-    in->unordered = false;
-    return;
-  }
-  wl_query rows = *q; /* what it reads, as it comes */
-  rows.aggregate = rows.grouped = rows.distinct = false;
-  rows.n_order = 0;
-  in->rowid_order = in_known_order(x, &rows);
-  if (in->rowid_order) in->unordered = false;
 }
 
 static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
@@ -389,11 +374,13 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .params = env->params,
                       .n_params = env->n_params,
                       .for_device = env->device != NULL,
+                      .check = env->check,
+                      .check_arg = env->check_arg,
                       .max_text = env->max_text,
                       .max_pattern = env->max_pattern};
   if (!rc) {
-    order_of(x, q, rowid_order, top, &in);
-    rc = wl_compile_cut(&in, err); /* before anything is run for it */
+    wl_query_order(env->store, q, rowid_order, top, &in.rowid_order, &in.unordered);
+    rc = wl_compile_cut(q, in.unordered, err); /* before anything is run for it */
   }
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
@@ -408,6 +395,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                        .cols = r->snap.cols,
                        .share = share,
                        .arg = &s,
+                       .driver = top ? q->ordered_by - 1 : -1,
                        .for_device = env->device != NULL};
     wl_jplan *plan;
     rc = wl_jplan_make(env->notes ? &env->notes->arena : &r->arena, &pin, &plan, err);
@@ -416,7 +404,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
-  if (!rc) choose_device(x, r);
+  if (!rc) choose_device(x, top && q->ordered_by, r);
   if (!rc && r->note) {
     sharing s = {&x->arena, &in};
     rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);
@@ -430,7 +418,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
 
 wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
                          wl_ready *out, wl_error *err) {
-  running x = {.env = env};
+  running x = {.env = env, .computes_unread = q->computes_unread};
   memset(out, 0, sizeof *out);
   wl_arena_init(&x.arena);
   x.made = wl_mem_zalloc(((size_t)q->n_derived + 1) * sizeof *x.made);

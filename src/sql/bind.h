@@ -198,6 +198,10 @@ typedef struct wl_query {
   bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
   bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
+  bool computes_unread; /* SQLite's plan gathers the rows of a subquery, with columns that nobody
+                        ** reads; of the outermost query */
+  int ordered_by; /* 1 + the source in whose order SQLite gives the rows of this join, one of it a
+                  ** row at most; 0: none is known. Set where LIMIT needs it (query/order.c). */
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;

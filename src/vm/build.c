@@ -42,6 +42,7 @@ typedef struct build {
   wl_u64 lo, hi; /* of all words */
   wl_u64 base;   /* taken off every word */
   atomic_bool twice;
+  wl_stop stop;
 } build;
 
 static wl_status spend(build *b, wl_i64 n, wl_error *err) {
@@ -54,8 +55,13 @@ static wl_status spend(build *b, wl_i64 n, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status check(const build *b, wl_error *err) {
-  return b->in->check ? b->in->check(b->in->check_arg, err) : WL_OK;
+static wl_status check(build *b, wl_error *err) {
+  return wl_stop_ask(&b->stop, err);
+}
+
+static void watch(void *arg) {
+  wl_error ignored;
+  if (check(arg, &ignored)) return;
 }
 
 /* ---- pairs */
@@ -109,6 +115,7 @@ static void pairs_task(void *arg, int worker, long task) {
   s->plan = &in->plan;
   s->n = 0;
   s->has_null = false;
+  if (!rc) wl_exec_stop_by(b->workers[worker], &b->stop, worker == 0);
   if (!rc)
     rc = wl_exec_run_build(b->workers[worker], tablet,
                            (wl_i32)(n < WL_TABLET_ROWS ? n : WL_TABLET_ROWS), s, &t->error);
@@ -122,7 +129,8 @@ static wl_status collect(build *b, wl_error *err) {
     int n = b->n_parts - b->next < WAVE ? b->n_parts - b->next : WAVE;
     rc = check(b, err);
     if (rc) break;
-    wl_threads_run(b->threads, n, pairs_task, b);
+    wl_threads_watch(b->threads, n, pairs_task, b, watch);
+    rc = wl_stop_or(&b->stop, WL_OK, err);
     for (int i = b->next; i < b->next + n && !rc; i++) {
       part *t = &b->parts[i];
       rc = t->status;
@@ -433,7 +441,10 @@ static int block_of(const wl_program *p) {
 }
 
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) {
-  build b = {.in = in, .threads = in->threads < 1 ? 1 : in->threads, .lo = ~0ULL};
+  build b = {.in = in,
+             .threads = in->threads < 1 ? 1 : in->threads,
+             .lo = ~0ULL,
+             .stop = {.check = in->check, .arg = in->check_arg}};
   size_t threads = (size_t)b.threads;
   *out = NULL;
   if (in->n_rows >= (wl_i64)WL_NO_ROW)

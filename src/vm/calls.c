@@ -2,6 +2,7 @@
 ** SQLite's functions over a vector of rows; see calls.h.
 */
 #include "vm/calls.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/vtab.h"
 #include "vm/exchange.h"
@@ -25,6 +26,10 @@ struct wl_calls {
   const wl_call_rows *rows;
   wl_val *out;
   int n_out;
+  int n_quick;  /* calls since it was last asked whether to stop, … */
+  double asked; /* … which was then */
+  bool patient; /* the latest calls were quick */
+  bool stopped;
 };
 
 /* ---- the virtual table: a row of it is a row of the vector, a column an argument */
@@ -73,9 +78,23 @@ static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
   ((cursor *)p)->row = 0;
   return SQLITE_OK;
 }
+/* Whether to stop, by the clock: a call may take a microsecond or a second. */
+static bool stops(wl_calls *c) {
+  enum { QUICK = 8, LONG_NS = 1000000 };
+  const wl_call_rows *r = c->rows;
+  if (!r->stops || (c->patient && ++c->n_quick < QUICK)) return false;
+  double now = wl_clock_ns();
+  c->patient = now - c->asked < LONG_NS;
+  c->n_quick = 0;
+  c->asked = now;
+  c->stopped = r->stops(r->stops_arg);
+  return c->stopped;
+}
+
 static int xnext(sqlite3_vtab_cursor *p) {
-  ((cursor *)p)->row++;
-  return SQLITE_OK;
+  cursor *c = (cursor *)p;
+  c->row++;
+  return stops(c->calls) ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 static int xeof(sqlite3_vtab_cursor *p) {
   const cursor *c = (cursor *)p;
@@ -219,7 +238,9 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   c->rows = rows;
   c->out = out;
   c->n_out = 0;
+  c->stopped = false;
   sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, (int)x->max_text);
+  sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, rows->max_pattern);
   int rc = sqlite3_clear_bindings(q);
   for (int k = 0; k < rows->n_args && !rc; k++)
     if (!rows->varies[k])
@@ -227,5 +248,6 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   if (!rc) rc = sqlite3_step(q);
   if (rc != SQLITE_ROW || c->n_out != rows->n)
     *x->fault = *x->fault == WL_FAULT_ROOM || rc == SQLITE_NOMEM ? WL_FAULT_ROOM : WL_FAULT_SQL;
+  if (c->stopped) *x->fault = WL_FAULT_STOP;
   sqlite3_reset(q);
 }

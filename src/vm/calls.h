@@ -5,7 +5,9 @@
 **
 ** Invariants:
 ** 1. One worker uses one wl_calls at a time.
-** 2. An error of SQLite's is no error here: the fault WL_FAULT_SQL says that SQLite itself shall
+** 2. Between two calls it is asked whether to stop: after each that took long, after every few of
+**    the others.
+** 3. An error of SQLite's is no error here: the fault WL_FAULT_SQL says that SQLite itself shall
 **    run the statement, and raise it if it comes to it.
 */
 #ifndef WL_CALLS_H
@@ -29,7 +31,10 @@ typedef struct wl_call_rows {
   const wl_val *args;
   const bool *varies;
   int n_args, n;
-  bool of_time; /* an argument "now" is a fault */
+  bool of_time;             /* an argument "now" is a fault */
+  int max_pattern;          /* the connection's limit on a pattern of LIKE and GLOB */
+  bool (*stops)(void *arg); /* asked between calls, not after each quick one; or NULL */
+  void *stops_arg;
 } wl_call_rows;
 
 /* What the expression gives, into out[n]; text and blobs lie in the context's scratch. Faults

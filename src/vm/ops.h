@@ -20,7 +20,8 @@ enum {
   WL_FAULT_NONE = 0,
   WL_FAULT_ROOM = 1,   /* no room for text: the runner tries again with more */
   WL_FAULT_TOOBIG = 2, /* a string over SQLite's limit: the statement fails */
-  WL_FAULT_SQL = 3     /* SQLite's function raised an error: the statement goes to SQLite */
+  WL_FAULT_SQL = 3,    /* SQLite's function raised an error: the statement goes to SQLite */
+  WL_FAULT_STOP = 4    /* the work was interrupted */
 };
 
 /* Where generic opcodes get room for text they make, and the host's converter. */

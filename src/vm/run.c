@@ -50,6 +50,8 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     return wl_nomem(err);
   }
   r->config = *config;
+  r->stop.check = config->check;
+  r->stop.arg = config->check_arg;
   r->arena = *arena;
   memset(arena, 0, sizeof *arena);
   r->snap = *snap;
@@ -171,6 +173,7 @@ static void wave_task(void *arg, int worker, long task) {
   if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc) {
     int tablet = r->next_tablet + (int)task;
+    wl_exec_stop_by(r->workers[worker], &r->stop, worker == 0);
     wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
     rc = wl_exec_run(r->workers[worker], tablet, 0,
                      (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), w->batches[task],
@@ -178,6 +181,12 @@ static void wave_task(void *arg, int worker, long task) {
                      err);
   }
   w->status[task] = rc;
+}
+
+/* While the caller waits for the others. */
+static void watch_wave(void *arg) {
+  wl_error ignored;
+  if (wl_stop_ask(&((wave *)arg)->r->stop, &ignored)) return;
 }
 
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
@@ -192,8 +201,8 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
   }
-  wl_threads_run(r->in_order ? 1 : r->config.threads, w.n, wave_task, &w);
-  wl_status rc = WL_OK;
+  wl_threads_watch(r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, watch_wave);
+  wl_status rc = wl_stop_or(&r->stop, WL_OK, err);
   for (int i = 0; i < w.n; i++) {
     if (!rc && w.status[i]) {
       rc = w.status[i];
@@ -229,8 +238,7 @@ static void leave_device(wl_run *r, const char *why) {
 }
 
 static wl_status one_wave(wl_run *r, wl_error *err) {
-  wl_status rc = WL_OK;
-  if (r->config.check) rc = r->config.check(r->config.check_arg, err);
+  wl_status rc = wl_stop_ask(&r->stop, err);
   if (rc) return rc;
   if (r->config.device) {
     rc = wl_run_device_wave(r, err);
@@ -262,6 +270,7 @@ static void second_task(void *arg, int worker, long task) {
     rc = wl_exec_open(r->p, r->second_block, NULL, s->source, r->config.max_text,
                       &s->workers[worker], err);
   if (!rc) rc = wl_batch_take(r->pool, &s->batches[task], err);
+  if (!rc) wl_exec_stop_by(s->workers[worker], &r->stop, worker == 0);
   wl_i64 at = s->step * task, n = s->n - at < s->step ? s->n - at : s->step;
   while (n > 0 && !rc) {
     /* within one tablet of the source */
@@ -276,6 +285,11 @@ static void second_task(void *arg, int worker, long task) {
   s->status[task] = rc;
 }
 
+static void watch_second(void *arg) {
+  wl_error ignored;
+  if (wl_stop_ask(&((second *)arg)->r->stop, &ignored)) return;
+}
+
 static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_error *err) {
   if (n == 0) return WL_OK;
   second s = {.r = r, .source = source, .n = n, .step = wl_pool_rows(r->pool)};
@@ -285,7 +299,8 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
   s.status = wl_mem_zalloc(tasks * sizeof *s.status);
   s.errors = wl_mem_zalloc(tasks * sizeof *s.errors);
   wl_status rc = s.workers && s.batches && s.status && s.errors ? WL_OK : wl_nomem(err);
-  if (!rc) wl_threads_run(r->config.threads, (long)tasks, second_task, &s);
+  if (!rc) wl_threads_watch(r->config.threads, (long)tasks, second_task, &s, watch_second);
+  rc = wl_stop_or(&r->stop, rc, err);
   for (size_t t = 0; t < tasks && s.batches && s.status && s.errors; t++) {
     if (!rc && s.status[t]) {
       rc = s.status[t];

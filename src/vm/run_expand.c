@@ -42,8 +42,6 @@ struct wl_expanding {
   wl_i64 max_rows; /* more would not be given */
   int most;        /* batches of a piece */
   atomic_int pause;
-  wl_status stopped; /* by check */
-  wl_error why;
 };
 
 static void piece_close(wl_expanding *e, piece *q) {
@@ -112,18 +110,14 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
 /* Called by the calling thread only. */
 static wl_status ask(void *arg, wl_error *err) {
   wl_expanding *e = arg;
-  if (e->stopped) return e->stopped;
-  e->stopped = e->r->config.check(e->r->config.check_arg, &e->why);
-  if (!e->stopped) return WL_OK;
-  atomic_store(&e->pause, 1);
-  *err = e->why;
-  return e->stopped;
+  wl_status rc = wl_stop_ask(&e->r->stop, err);
+  if (rc) atomic_store(&e->pause, 1);
+  return rc;
 }
 
 static void watch(void *arg) {
-  wl_expanding *e = arg;
   wl_error ignored;
-  if (e->r->config.check && ask(e, &ignored)) return;
+  if (ask(arg, &ignored)) return;
 }
 
 static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups, int worker) {
@@ -134,6 +128,7 @@ static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups,
   io.poll.pause = &e->pause;
   io.poll.check = worker == 0 && r->config.check ? ask : NULL;
   io.poll.arg = e;
+  wl_exec_stop_by(x, &r->stop, worker == 0);
   while (!rc && !q->done && !atomic_load(&e->pause)) {
     wl_batch *b = NULL;
     if (gives) {
@@ -158,7 +153,7 @@ static void piece_task(void *arg, int worker, long task) {
   piece *q = e->work[task];
   wl_exec *x = q->x;
   wl_status rc = WL_OK;
-  if (atomic_load(&e->pause)) return;
+  if (atomic_load(&e->pause) || wl_stop_is_set(&r->stop)) return;
   if (!x && !r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], &q->error);
   if (!x) x = r->workers[worker];
   if (!rc && r->p->grouped && !r->groups[worker])
@@ -216,9 +211,9 @@ wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
       e->work[n_work++] = e->pieces[i];
   atomic_store(&e->pause, 0);
   wl_threads_watch(r->in_order ? 1 : r->config.threads, n_work, piece_task, e, watch);
-  if (e->stopped) {
-    *err = e->why;
-    return e->stopped;
+  if (r->stop.status) {
+    *err = r->stop.why;
+    return r->stop.status;
   }
   int n = 0;
   while (n < e->n && !rc) {

@@ -44,6 +44,7 @@ static void keys_task(void *arg, int worker, long task) {
   int tablet = r->next_tablet + (int)task;
   wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
   if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_KEYS, &r->workers[worker], err);
+  if (!rc) wl_exec_stop_by(r->workers[worker], &r->stop, worker == 0);
   if (!rc)
     rc = wl_exec_run_keys(r->workers[worker], worker, tablet,
                           (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), r->sorter, err);
@@ -58,8 +59,14 @@ static void rows_task(void *arg, int worker, long task) {
          n = r->n_sorted - at < room ? r->n_sorted - at : room;
   wl_status rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc && !r->givers[worker]) rc = wl_run_worker(r, WL_EXEC_ROWS, &r->givers[worker], err);
+  if (!rc) wl_exec_stop_by(r->givers[worker], &r->stop, worker == 0);
   if (!rc) rc = wl_exec_run_rows(r->givers[worker], r->sorted + at, n, w->batches[task], err);
   w->status[task] = rc;
+}
+
+static void watch(void *arg) {
+  wl_error ignored;
+  if (wl_stop_ask(&((wave *)arg)->r->stop, &ignored)) return;
 }
 
 /* Runs n tasks and pushes their batches. */
@@ -67,8 +74,8 @@ static wl_status run_wave(wl_run *r, int n, wl_task task, wl_error *err) {
   wave *w = wl_mem_zalloc(sizeof *w);
   if (!w) return wl_nomem(err);
   w->r = r;
-  wl_threads_run(r->config.threads, n, task, w);
-  wl_status rc = WL_OK;
+  wl_threads_watch(r->config.threads, n, task, w, watch);
+  wl_status rc = wl_stop_or(&r->stop, WL_OK, err);
   for (int i = 0; i < n; i++) {
     if (!rc && w->status[i]) {
       rc = w->status[i];
@@ -84,7 +91,7 @@ static wl_status run_wave(wl_run *r, int n, wl_task task, wl_error *err) {
 }
 
 wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
-  wl_status rc = r->config.check ? r->config.check(r->config.check_arg, err) : WL_OK;
+  wl_status rc = wl_stop_ask(&r->stop, err);
   *done = false;
   if (rc) return rc;
   if (r->next_tablet < r->n_tablets) {

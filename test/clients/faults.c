@@ -489,6 +489,37 @@ static void check_limits(const char *engine) {
   CHECK("limits: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* A lowered limit on patterns: the error is SQLite's, wherever the pattern comes from. */
+static void check_patterns(const char *engine) {
+  static const char *const queries[] = {
+      "SELECT s LIKE '%123456%' FROM p",
+      "SELECT s GLOB '*12345*' FROM p",
+      "SELECT count(*) FROM p WHERE s LIKE '%1234%'",
+      "SELECT s FROM p WHERE s LIKE pat",
+      "SELECT s FROM p WHERE s GLOB pat",
+      "SELECT s FROM p WHERE pat LIKE s",
+      "SELECT like(pat,s) FROM p",
+      "SELECT max(s LIKE '%a'||pat) FROM p",
+      "SELECT k FROM p WHERE 'text' LIKE s ESCAPE '\\'",
+      "SELECT s LIKE '_____%' FROM p WHERE 0",
+      "SELECT NULL LIKE '_____________' FROM p",
+      "SELECT 'abc' LIKE '%123456789%', count(*) FROM p",
+      "SELECT x.k FROM p x JOIN p y ON x.s LIKE y.pat",
+      "SELECT k, sum(s LIKE '%1234567%') FROM p GROUP BY k",
+      "SELECT (SELECT count(*) FROM p WHERE s LIKE '%1234567%')",
+      "SELECT s LIKE 12345678901 FROM p"};
+  static const int limits[] = {100000, 8, 7, 6, 5, 1, 0};
+  sqlite3 *db = open_db(":memory:", engine);
+  exec(db, "CREATE TABLE p(k INTEGER, s TEXT, pat TEXT); INSERT INTO p VALUES(1,'abc','%b%'),"
+           "(1,'x123456y','%123456%'),(2,NULL,'é%é%é'),(2,'','')");
+  for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, limits[l]);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+      same("a limit on patterns", db, queries[i]);
+  }
+  CHECK("patterns: closes", sqlite3_close(db) == SQLITE_OK);
+}
+
 /* Budgets too small for the table: another way is found, and the answer stays. */
 static void check_budgets(void) {
   static const struct {
@@ -557,6 +588,8 @@ int main(void) {
   check_shared_cache();
   check_limits("cpu");
   check_limits("sim");
+  check_patterns("cpu");
+  check_patterns("sim");
   check_budgets();
   check_deserialize("main");
   check_deserialize("aux");

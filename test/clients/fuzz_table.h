@@ -50,6 +50,8 @@ typedef struct table {
   int times;           /* the rows are put in this many times over, for size */
   char index[MAX_INDEXES][200];
   bool analyze;
+  bool bad_end;   /* behind all rows one at which abs() fails */
+  int like_limit; /* on a pattern of LIKE, if not 0 */
 } table;
 
 static const char *const dates[] = {"'2024-02-29'",
@@ -197,6 +199,8 @@ static void make_table(rng *r, table *t) {
   t->n_rows = rng_chance(r, 8) ? rng_below(r, 2) : rng_below(r, MAX_ROWS) + 1;
   t->times = 1;
   if (!t->has_k && t->has_rowid && rng_chance(r, 7)) t->times = rng_chance(r, 12) ? 3000 : 40;
+  t->bad_end = rng_chance(r, t->times > 1 ? 30 : 3);
+  t->like_limit = rng_chance(r, 6) ? 1 + rng_below(r, 6) : 0;
   int nulls = rng_chance(r, 20) ? 70 : 12; /* now and then mostly NULL */
   for (int i = 0; i < t->n_rows; i++) {
     char *row = t->has_k ? format("(%d", i * 3 - 20) : format("(");
@@ -242,6 +246,21 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
     exec(script, db, sql);
     sqlite3_free(sql);
   }
+  if (t->bad_end) {
+    char *row = t->has_k ? format("(1000000") : format("(");
+    for (int c = 0; c < t->n_cols; c++) {
+      char *next = format("%s%s-9223372036854775807-1", row, c || t->has_k ? "," : "");
+      sqlite3_free(row);
+      row = next;
+    }
+    char *sql = format("INSERT OR IGNORE INTO t VALUES%s)", row);
+    exec(script, db, sql);
+    sqlite3_free(sql);
+    sqlite3_free(row);
+  }
+  if (t->like_limit && db)
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, t->like_limit);
+  if (t->like_limit && script) fprintf(script, ".limit like_pattern_length %d\n", t->like_limit);
   for (int i = 0; i < MAX_INDEXES; i++)
     if (t->index[i][0]) exec(script, db, t->index[i]);
   if (t->analyze) exec(script, db, "ANALYZE");

@@ -49,6 +49,7 @@ typedef struct query {
   char *sql;
   int n_out;
   bool star, open;
+  bool in_order; /* rows are compared in their order, though there is no ORDER BY */
   bool bag[MAX_OUT];
   char *slack[MAX_OUT];
   struct {
@@ -521,6 +522,47 @@ static char *spoil(maker *m, char *sql) {
   return keep(m, format(PICK(m->r, wrong), sql));
 }
 
+/* One table, of whose rows each finds one row of others at most, cut by LIMIT: SQLite gives them in
+** the order of its scan of that table, or of another, and so must warplite. */
+static void make_cut_query(maker *m, query *q) {
+  const relation *t = &m->s->rel[rng_below(m->r, m->s->n_tables)];
+  const char *from = SAY(m, "%s x0", t->name), *where = "1", *out = "";
+  for (int i = 1 + rng_below(m->r, 3); i > 0; i--) {
+    const relation *u = &m->s->rel[rng_below(m->r, m->s->n_tables)];
+    const char *mine = t->col[rng_below(m->r, t->n_cols)].name,
+               *its = u->col[rng_below(m->r, u->n_cols)].name,
+               *other = u->col[rng_below(m->r, u->n_cols)].name;
+    switch (rng_below(m->r, 6)) {
+    case 0:
+      out = SAY(m, "%s, (SELECT %s(y.%s) FROM %s y WHERE y.%s=x0.%s)", out,
+                rng_chance(m->r, 50) ? "count" : "max", other, u->name, its, mine);
+      break;
+    case 1:
+      where = SAY(m, "%s AND %sEXISTS (SELECT 1 FROM %s y WHERE y.%s=x0.%s)", where,
+                  rng_chance(m->r, 30) ? "NOT " : "", u->name, its, mine);
+      break;
+    case 2:
+      where = SAY(m, "%s AND x0.%s IN (SELECT y.%s FROM %s y)", where, mine, its, u->name);
+      break;
+    case 3:
+      where = SAY(m, "%s AND x0.%s>=(SELECT min(y.%s) FROM %s y WHERE y.%s=x0.%s)", where, mine,
+                  other, u->name, its, mine);
+      break;
+    default:
+      if (!u->has_rowid) break;
+      from = SAY(m, "%s%s JOIN %s z%d ON z%d.rowid=x0.%s", from,
+                 rng_chance(m->r, 50) ? " LEFT" : "", u->name, i, i, mine);
+      out = SAY(m, "%s, z%d.%s", out, i, its);
+    }
+  }
+  if (rng_chance(m->r, 30))
+    where = SAY(m, "%s AND x0.%s IS NOT NULL", where, t->col[rng_below(m->r, t->n_cols)].name);
+  q->sql = SAY(m, "SELECT x0.%s, x0.%s%s FROM %s WHERE %s LIMIT %s OFFSET %s",
+               t->has_rowid ? "rowid" : t->col[0].name, t->col[0].name, out, from, where,
+               cut_text(m, 0, 9), cut_text(m, -1, 6));
+  q->open = q->in_order = true;
+}
+
 static void make_query(maker *m, query *q) {
   select_core s;
   core_options o = {.n_sources = 5, .depth = 1 + rng_below(m->r, 3), .top = true, .loose = true};
@@ -531,6 +573,10 @@ static void make_query(maker *m, query *q) {
   m->open = false;
   m->may_be_big = m->s->big >= 0 && rng_chance(m->r, 8);
   if (m->may_be_big) m->room = 2000;
+  if (rng_chance(m->r, 3)) {
+    make_cut_query(m, q);
+    return;
+  }
   char *with = rng_chance(m->r, 14) ? with_clause(m) : "";
   bool compound = rng_chance(m->r, 13);
   if (compound)
@@ -546,7 +592,7 @@ static void make_query(maker *m, query *q) {
     total = order_by_all(m, q, &s);
   else if (!s.star && k < 45)
     order_by_some(m, q, &s, compound);
-  if (rng_chance(m->r, total ? 45 : 2)) {
+  if (rng_chance(m->r, total ? 45 : q->n_keys ? 2 : 8)) {
     q->sql = SAY(m, "%s LIMIT %s", q->sql, cut_text(m, -1, 12));
     if (rng_chance(m->r, 35)) q->sql = SAY(m, "%s OFFSET %s", q->sql, cut_text(m, -1, 6));
     if (!total) m->open = true;

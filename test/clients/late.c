@@ -58,6 +58,13 @@ static const shape shapes[] = {
     {"SELECT %s FROM t UNION ALL SELECT k FROM s", true},
     {"SELECT count(%s) FROM t JOIN s ON s.k=t.g", true},
     {"SELECT t.e FROM t WHERE t.e>='' AND %s IS NOT NULL", true},
+    /* columns that nobody reads: SQLite computes them or not, by its plan */
+    {"SELECT count(*) FROM s FULL JOIN (SELECT %s x, t.g FROM t) ON g=k", false},
+    {"SELECT count(*) FROM s LEFT JOIN (SELECT %s x, t.g FROM t) ON g=k", false},
+    {"SELECT g FROM (SELECT %s x, t.g FROM t LIMIT 139990)", false},
+    {"WITH w AS MATERIALIZED (SELECT %s x, t.g FROM t) SELECT count(g) FROM w", false},
+    {"SELECT count(*) FROM (SELECT max(%s) x, t.g FROM t GROUP BY t.g)", false},
+    {"SELECT sum(g) FROM (SELECT %s, t.g FROM t UNION ALL SELECT v, k FROM s)", false},
 };
 
 static bool run_sql(sqlite3 *db, const char *sql) {
@@ -80,7 +87,7 @@ static bool make_tables(sqlite3 *db, rng *r, int n, bool indexed) {
     static const char *const how[] = {"a='bad'", "m=-9223372036854775807-1", "e='xx'",
                                       "a='bad', m=-9223372036854775807-1, e=''"};
     int at = rng_chance(r, 20) ? 1 + rng_below(r, 1000) : 66000 + rng_below(r, N_ROWS - 66000);
-    sql = sqlite3_mprintf("UPDATE t SET %s WHERE i=%d", how[rng_below(r, 4)], at);
+    sql = sqlite3_mprintf("UPDATE t SET %s WHERE i=%d", how[i ? rng_below(r, 4) : 3], at);
     ok = run_sql(db, sql);
     sqlite3_free(sql);
   }
@@ -116,8 +123,7 @@ static bool arrow_same(sqlite3 *db, const char *sql, const shape *q, char *why, 
   }
   if (e) text = s.get_last_error(&s);
   bool ok = (text != NULL) == (want.rc != SQLITE_DONE) && (!text || !strcmp(text, want.err));
-  /* rows of a statement that SQLite runs are collected before the first is given */
-  if (!rc && !(q->open && text)) ok &= n_rows == want.n_rows;
+  if (!(q->open && text)) ok &= n_rows == want.n_rows;
   if (!ok)
     snprintf(why, n, "Arrow: %zu rows, then %s; SQLite %zu, then %s", n_rows,
              text ? text : "the end", want.n_rows, want.err);
@@ -164,7 +170,8 @@ static void random_errors(uint64_t seed, int rounds) {
     sqlite3 *db;
     rng_next(&r);
     sqlite3_open(":memory:", &db);
-    bool ok = use_engine(db, engine) && make_tables(db, &r, rng_below(&r, 4), k % 3 == 1);
+    bool ok =
+        use_engine(db, engine) && make_tables(db, &r, rng_below(&r, 4) + (k == 0), k % 3 == 1);
     if (ok && k % 3 == 2) ok = tablets_convert(db, "t", &r);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes && ok; i++) {
       char *sql = sqlite3_mprintf(shapes[i].sql, calls[rng_below(&r, 9)]);

@@ -75,8 +75,9 @@ static void *stop_it(void *p) {
   return NULL;
 }
 
-static void check_interrupt(sqlite3 *db, const char *label, const char *sql) {
-  stopper s = {.db = db, .after_s = 0.004};
+static void check_interrupt(sqlite3 *db, const char *label, const char *sql, double after_s,
+                            double most_s) {
+  stopper s = {.db = db, .after_s = after_s};
   pthread_t thread;
   rows r;
   memset(&r, 0, sizeof r);
@@ -87,7 +88,7 @@ static void check_interrupt(sqlite3 *db, const char *label, const char *sql) {
   pthread_join(thread, NULL);
   if (r.rc != SQLITE_INTERRUPT)
     tap_bad(label, "code %d (%s), not SQLITE_INTERRUPT; %s", r.rc, r.err, warplite_reason(db));
-  else if (end - s.first > (TEST_SANITIZED ? 10.0 : 1.0))
+  else if (end - s.first > (TEST_SANITIZED ? 10.0 : most_s))
     tap_bad(label, "stopped only after %.2f s", end - s.first);
   else
     tap_ok(label);
@@ -114,7 +115,7 @@ static void check_stops(const char *engine) {
   memset(&b, 0, sizeof b);
   fill(db, strcmp(engine, "cpu") ? N_ROWS / 4 : N_ROWS);
   snprintf(label, sizeof label, "interrupt while loading [%s]", engine);
-  check_interrupt(db, label, sql);
+  check_interrupt(db, label, sql, 0.004, 1.0);
   rows_query(&b, db, sqlite3_prepare_v2, plain);
   rows_query(&a, db, warplite_prepare, plain);
   snprintf(label, sizeof label, "a query after an interrupt [%s]", engine);
@@ -126,7 +127,7 @@ static void check_stops(const char *engine) {
   CHECK(label, !strncmp(warplite_reason(db), engine_prefix(engine), 4));
   rows_query(&a, db, warplite_prepare, "SELECT sum(a), sum(b) FROM t WHERE b>=0"); /* loads all */
   snprintf(label, sizeof label, "interrupt while running [%s]", engine);
-  check_interrupt(db, label, sql);
+  check_interrupt(db, label, sql, 0.004, 1.0);
 
   progress p = {.stop_at = 2};
   sqlite3_progress_handler(db, 100, on_progress, &p);
@@ -158,6 +159,49 @@ static void check_stops(const char *engine) {
   rows_free(&a);
   rows_free(&b);
   free(sql);
+}
+
+/* Functions that take a millisecond or more a call: a tablet of them takes a minute. */
+static void check_slow_calls(const char *engine, const char *threads) {
+  static const char *const queries[] = {
+      "SELECT max(length(printf('%2000000d',a))) FROM t",
+      "SELECT hex(zeroblob(1000000+a)) FROM t",
+      "SELECT a FROM t WHERE length(hex(zeroblob(1000000+a)))=7",
+      "SELECT a FROM t ORDER BY length(printf('%2000000d',a)), a",
+      "SELECT length(printf('%2000000d',a)), count(*) FROM t GROUP BY 1",
+      "SELECT a, length(printf('%2000000d',sum(a))) FROM t GROUP BY a",
+      "SELECT t.a FROM t JOIN u ON u.a=length(printf('%2000000d',t.a))",
+      "SELECT t.a FROM t JOIN u ON t.b=u.b AND length(printf('%2000000d',u.a))=length(t.c)",
+      "SELECT max(length(printf('%2000000s',c))) FROM t",       /* once per dictionary entry */
+      "SELECT max(length(printf('%2000000d',a%60000))) FROM t", /* … or integer */
+      "SELECT a FROM t WHERE a>0 AND length(hex(zeroblob(1000000+a)))<>7 AND b>length(hex(zeroblob"
+      "(1000000+a)))"};
+  sqlite3 *db = open_db(":memory:", engine);
+  char label[160];
+  rows r = {0};
+  fill(db, 200000);
+  sqlite3_exec(db,
+               "CREATE TABLE u AS SELECT * FROM t LIMIT 150000;"
+               "UPDATE t SET c='w'||(a%20000);",
+               NULL, NULL, NULL);
+  use_setting(db, "threads", threads);
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a), sum(b), max(c) FROM t"); /* loads */
+  rows_query(&r, db, warplite_prepare, "SELECT sum(a), sum(b), max(c) FROM u");
+  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+    snprintf(label, sizeof label, "interrupt between slow calls [%s, %s threads]: %s", engine,
+             threads, queries[i]);
+    check_interrupt(db, label, queries[i], 0.1, 0.4);
+  }
+  progress p = {.stop_at = 3};
+  sqlite3_progress_handler(db, 100, on_progress, &p);
+  double start = now();
+  rows_query(&r, db, warplite_prepare, queries[0]);
+  snprintf(label, sizeof label, "a progress handler between slow calls [%s, %s threads]", engine,
+           threads);
+  CHECK(label, r.rc == SQLITE_INTERRUPT && now() - start < (TEST_SANITIZED ? 20 : 2));
+  sqlite3_progress_handler(db, 0, NULL, NULL);
+  rows_free(&r);
+  CHECK("closes after slow calls", sqlite3_close(db) == SQLITE_OK);
 }
 
 /* ---- many connections */
@@ -309,6 +353,9 @@ int main(void) {
   CHECK("SQLite is serialized", sqlite3_threadsafe() == 1);
   check_stops("cpu");
   check_stops("sim");
+  check_slow_calls("cpu", "1");
+  check_slow_calls("cpu", "3");
+  check_slow_calls("sim", "2");
   sqlite3 *db = open_db(file, "cpu");
   fill(db, 20000);
   run_workers("a connection a thread", file, NULL, TEST_SANITIZED ? 10 : 40);

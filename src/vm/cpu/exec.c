@@ -247,6 +247,25 @@ static void add_up(wl_exec *x) {
   wl_mem_free(x->tally);
 }
 
+void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks) {
+  x->stop_by = s;
+  x->asks = asks;
+}
+
+/* Whether to stop; the calling thread asks every few milliseconds. */
+static bool stops(void *arg) {
+  enum { ASK_NS = 5000000 };
+  wl_exec *x = arg;
+  wl_error ignored;
+  if (!x->stop_by) return false;
+  if (wl_stop_is_set(x->stop_by)) return true;
+  if (!x->asks || !x->stop_by->check) return false;
+  double now = wl_clock_ns();
+  if (now - x->polled < ASK_NS) return false;
+  x->polled = now;
+  return wl_stop_ask(x->stop_by, &ignored) != WL_OK;
+}
+
 void wl_exec_close(wl_exec *x) {
   if (!x) return;
   if (x->tally) add_up(x);
@@ -561,28 +580,37 @@ static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, in
   }
 }
 
-static void generic(wl_exec *x, const wl_instr *in, int n) {
+static wl_status generic(wl_exec *x, const wl_instr *in, int n) {
+  enum { LONG_TEXT = 1 << 16 };
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
-  if (equals_text(x, in, n)) return;
+  if (equals_text(x, in, n)) return WL_OK;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
       a->type == WL_R_TEXT && b->type == WL_R_TEXT && a->stride) {
     text_compare(in->op, a, b, d->t, n);
-    return;
+    return WL_OK;
   }
   if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
     wl_word word;
     if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
       word_search(&word, a->v, a->n, a->t, n, d->t);
-      return;
+      return WL_OK;
     }
   }
-  if (op->truth)
-    for (int i = 0; i < n; i++) d->t[i] = op->truth(&x->ctx, get(a, i), get(b, i), in->c);
-  else
-    for (int i = 0; i < n; i++) put(d, i, op->value(&x->ctx, get(a, i), get(b, i), in->c));
+  for (int i = 0; i < n; i++) {
+    wl_val v = get(a, i);
+    if (v.t >= WL_T_TEXT && v.n > LONG_TEXT && stops(x)) {
+      x->fault = WL_FAULT_STOP;
+      return WL_INTERRUPT;
+    }
+    if (op->truth)
+      d->t[i] = op->truth(&x->ctx, v, get(b, i), in->c);
+    else
+      put(d, i, op->value(&x->ctx, v, get(b, i), in->c));
+  }
+  return WL_OK;
 }
 
 /* ---- maps and calls */
@@ -643,7 +671,15 @@ static wl_status call(wl_exec *x, const wl_instr *in, int n) {
     varies[k] = a->stride != 0;
     for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
   }
-  wl_call_rows r = {c->text, args, varies, c->n, n, c->of_time};
+  wl_call_rows r = {.text = c->text,
+                    .args = args,
+                    .varies = varies,
+                    .n_args = c->n,
+                    .n = n,
+                    .of_time = c->of_time,
+                    .max_pattern = x->p->max_pattern,
+                    .stops = stops,
+                    .stops_arg = x};
   wl_calls_run(&x->ctx, &r, out);
   for (int i = 0; i < n && !x->fault; i++) {
     if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
@@ -763,7 +799,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_B_VV:
     case WL_SHAPE_B_V:
     case WL_SHAPE_V_VV:
-    case WL_SHAPE_V_V: generic(x, in, n); break;
+    case WL_SHAPE_V_V: rc = generic(x, in, n); break;
     case WL_SHAPE_AGG:
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
@@ -785,6 +821,10 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
 static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
                         wl_acc_state *accs) {
   int pc = x->first;
+  if (stops(x)) {
+    x->fault = WL_FAULT_STOP;
+    return WL_INTERRUPT;
+  }
   x->selected = false;
   x->tablet = tablet;
   x->row = row;
@@ -797,6 +837,7 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
 
 /* What a vector that failed means. */
 wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) {
+  if (x->fault == WL_FAULT_STOP) return wl_fail(err, WL_INTERRUPT, "interrupted");
   if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
     return wl_fail(err, WL_TOOBIG, "string or blob too big");
   if (rc == WL_FULL) return wl_not_taken(err, "a row becomes more than 2^31 rows of a join");

@@ -18,6 +18,7 @@
 #include "vm/cpu/group.h"
 #include "vm/cpu/sorter.h"
 #include "vm/ops.h"
+#include "vm/stop.h"
 #include "vm/tally.h"
 #include <stdatomic.h>
 
@@ -35,6 +36,9 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
                             wl_exec_part part, wl_u64 max_text, wl_exec **out,
                             wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
+/* From now on work that takes long ends when s says so. asks: on the calling thread. s is borrowed.
+*/
+void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks);
 /* Counts from now on; closing the worker adds its counts to total, one for each instruction. */
 wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) WL_MUST;
 

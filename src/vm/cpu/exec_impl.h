@@ -81,6 +81,8 @@ struct wl_exec {
   wl_i64 made, most; /* rows that the block has grouped of this vector, and may */
   unsigned n_chunks; /* since the last poll */
   double polled;     /* when check was called last */
+  wl_stop *stop_by;  /* what may end the work early, or NULL … */
+  bool asks;         /* … and whether this thread may ask */
   wl_tally *tally;   /* of the program's instructions; NULL: nobody asks … */
   wl_tally *total;   /* … and where they are added up */
   int ticking;       /* the instruction whose time is running, or -1, … */

@@ -563,7 +563,8 @@ static wl_status poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *err) {
   *stop = false;
   if (++x->n_chunks < POLL_CHUNKS) return WL_OK;
   x->n_chunks = 0;
-  *stop = p->pause && atomic_load_explicit(p->pause, memory_order_relaxed);
+  *stop = (p->pause && atomic_load_explicit(p->pause, memory_order_relaxed)) ||
+          (x->stop_by && wl_stop_is_set(x->stop_by));
   if (*stop || !p->check) return WL_OK;
   double now = wl_clock_ns();
   if (now - x->polled < POLL_NS) return WL_OK;

@@ -85,8 +85,9 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
 /* What the columns leave of host_budget to groups and sorts. */
 static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
-  if (c->set.host_budget <= 0) return 0;
-  wl_i64 left = c->set.host_budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
+  wl_i64 budget = wl_store_budget(c->store);
+  if (budget <= 0) return 0;
+  wl_i64 left = budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
   return left > LEAST ? left : LEAST;
 }
 
@@ -107,7 +108,7 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                         .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
                         .host_left = host_left(c),
-                        .mapped_budget = c->set.host_budget - (wl_i64)wl_store_bytes(c->store),
+                        .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
                         .device = wanted ? device_of(c, &why) : NULL,
                         .kept = &c->lookups,
                         .check = wl_conn_check,
@@ -155,6 +156,10 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
     a->n_cols = t->query->n_results;
     device = ready.device;
     n_before = ready.n_on_device;
+    a->simple = t->query->simple;
+    a->seen = ready.seen;
+    a->n_seen = ready.n_seen;
+    ready.seen = NULL;
     rc = wl_ready_run(&env, &ready, &a->run, err);
   }
   if (!rc && device)
@@ -174,12 +179,18 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   else if (!rc && device && wl_run_note(a->run))
     wl_conn_reason(c, "gpu", "%s (%s), %s; %s", device->name, device->kind, where.reason,
                    wl_run_note(a->run));
+  if (rc == WL_NOMEM && wl_mem_heap_limit())
+    rc = wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
+  if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, args, n_args, err);
   a->primed = !rc;
   a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
   if (rc) {
+    wl_batch_give(a->first);
+    a->first = NULL;
     wl_run_close(a->run);
     a->run = NULL;
+    wl_handover_close(a);
   }
   wl_mem_free(params);
   wl_sqltext_drop(c, t);
@@ -187,11 +198,18 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
 }
 
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
-  if (!a->primed) return wl_run_next(a->run, out, err);
-  *out = a->first;
+  wl_status rc = WL_OK;
+  if (a->handed) return wl_handover_next(a, out, err);
+  if (!a->primed) rc = wl_run_next(a->run, out, err);
+  if (rc == WL_NOT_TAKEN || rc == WL_TOOBIG) {
+    rc = wl_handover(a, err);
+    return rc ? rc : wl_handover_next(a, out, err);
+  }
+  if (a->primed) *out = a->first;
   a->first = NULL;
   a->primed = false;
-  return WL_OK;
+  if (!rc && *out) a->n_given += (*out)->n_rows - (*out)->skip;
+  return rc;
 }
 
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
@@ -301,6 +319,7 @@ void wl_answer_close(wl_answer *a) {
   wl_batch_give(a->first);
   wl_run_close(a->run);
   sqlite3_finalize(a->stmt);
+  wl_handover_close(a);
   wl_mem_free(a->sql);
   memset(a, 0, sizeof *a);
 }

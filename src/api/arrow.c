@@ -443,11 +443,11 @@ static wl_status collect(wl_answer *a, wl_error *err) {
                       .source_rows = &snap.n_rows,
                       .cols = snap.cols,
                       .rowid_order = true,
-                      .max_text = 1000000000};
+                      .max_text = WL_MAX_TEXT};
   wl_program *p = NULL;
   if (!rc) rc = wl_compile(&arena, &in, &p, err);
   wl_run_config config = {.threads = a->conn->set.threads,
-                          .max_text = 1000000000,
+                          .max_text = WL_MAX_TEXT,
                           .check = wl_conn_check,
                           .check_arg = a->conn};
   if (!rc) return wl_run_open(&config, &arena, p, &snap, &a->run, err);

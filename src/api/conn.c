@@ -6,9 +6,9 @@
 #include "tablet/vtab.h"
 #include "query/kept.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "warplite.h"
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,10 @@ const sqlite3_api_routines *sqlite3_api;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_conn *conns;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 wl_conn *wl_conn_find(sqlite3 *db) {
   pthread_mutex_lock(&lock);
@@ -71,6 +75,9 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
 void wl_conn_quiet(wl_conn *c) {
   sqlite3_finalize(c->tick);
   c->tick = NULL;
+  sqlite3_finalize(c->watch.helper);
+  c->watch.helper = NULL;
+  c->watch.on_row = false;
   if (c->n_streams == 0) {
     sqlite3_finalize(c->keep);
     c->keep = NULL;
@@ -89,17 +96,15 @@ static void conn_destroy(void *p) {
       break;
     }
   }
-  bool last = !conns;
   pthread_mutex_unlock(&lock);
   wl_change_flush(c);
   wl_sqltext_flush(c);
   wl_kept_close(c->lookups);
   wl_store_close(c->store);
-  if (last) wl_mem_trim();
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
-  wl_mem_free(c->pending);
   wl_mem_free(c->shapes);
   wl_mem_free(c);
+  wl_mem_release();
 }
 
 /*
@@ -160,7 +165,7 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   c->db = db;
   wl_conn_reason(c, "sqlite", "no statement yet");
   wl_settings_init(&c->set);
-  const char *env = getenv("WARPLITE_SET");
+  const char *env = secure_getenv("WARPLITE_SET");
   wl_status rc = env ? wl_settings_list(&c->set, env, err) : WL_OK;
   if (!rc) rc = wl_store_open(db, &c->store, err);
   if (rc) {
@@ -191,8 +196,6 @@ static wl_status make_ready(wl_conn *c, wl_error *err) {
   if (!rc) rc = wl_tablet_register(c->db);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
-  /* Best connected at once; but a file that is locked or no database is no reason to refuse. */
-  if (wl_conn_keep(c, err) == WL_NOMEM) return WL_NOMEM;
   c->ready = true;
   return WL_OK;
 }

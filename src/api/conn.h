@@ -48,6 +48,14 @@ typedef struct wl_sqltext {
   wl_u64 labels;         /* wl_answer_labels() of it, or 0: not asked for yet */
 } wl_sqltext;
 
+/* Sees a ROLLBACK that ends running statements (watch.c). */
+typedef struct wl_watch {
+  sqlite3_stmt *helper;
+  bool on_row;
+  int n_watching;
+  wl_i64 n_aborts;
+} wl_watch;
+
 typedef struct wl_conn {
   struct wl_conn *next;
   sqlite3 *db;
@@ -55,7 +63,6 @@ typedef struct wl_conn {
   wl_settings set;
   char reason[512];
   char errmsg[512];
-  char *pending; /* message the module wl_error fails with */
   wl_log_entry log[WL_LOG_SIZE];
   wl_i64 n_logged;
   wl_sqltext *texts; /* most recent first */
@@ -69,6 +76,7 @@ typedef struct wl_conn {
   struct wl_kept *lookups; /* of joins */
   sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
+  wl_watch watch;
   sqlite3_stmt *keep;     /* one statement kept in progress while streams are open … */
   int n_streams;          /* … so that an interrupt is not forgotten between batches */
   struct wl_notes *notes; /* while EXPLAIN ANALYZE runs a statement: where it is noted */
@@ -115,6 +123,15 @@ typedef struct wl_answer {
   bool primed;
   bool failed; /* it was running natively when it failed */
   bool quiet;  /* no line in the log */
+  /* what SQLite needs to go on where the native run cannot (handover.c) */
+  wl_i64 n_given; /* rows of the batches so far */
+  wl_seen *seen;  /* the tables as the run saw them … */
+  int n_seen;
+  sqlite3_value **args; /* … and copies of the arguments */
+  int n_args;
+  bool simple;   /* over one table: SQLite's plan shows its order */
+  bool handed;   /* stmt goes on behind the rows given */
+  wl_error late; /* its error, once the rows before it have been given */
 } wl_answer;
 
 /* WL_NOT_TAKEN if the application has put a function of its own in place of one of SQLite's
@@ -139,6 +156,13 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
 void wl_answer_close(wl_answer *a);
 /* A native answer's next batch, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
+/* handover.c: keeps what a handover may need; args are copied. */
+wl_status wl_handover_keep(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
+/* Has SQLite go on behind the rows given; err says why, and becomes the error if it cannot. */
+wl_status wl_handover(wl_answer *a, wl_error *err) WL_MUST;
+/* SQLite's next rows as a batch like the run's. */
+wl_status wl_handover_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
+void wl_handover_close(wl_answer *a);
 
 /* ---- the pieces that wl_conn_get registers */
 int wl_functions_register(wl_conn *c);
@@ -170,7 +194,21 @@ char *wl_analyze_text(const char *sql, int n_bytes);
 int wl_explain_register(wl_conn *c);
 /* The values that wl_args() took together; how many. */
 int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out);
-/* Fails a prepare with a message of ours, so that sqlite3_errmsg() gives it. */
-int wl_fail_prepare(wl_conn *c, const char *message);
+
+/* ---- ROLLBACK under running statements (watch.c) */
+/* A native statement begins to give rows; what wl_watch_aborted is to be told. */
+wl_i64 wl_watch_open(wl_conn *c);
+void wl_watch_close(wl_conn *c);
+bool wl_watch_aborted(wl_conn *c, wl_i64 since);
+/* Whether SQLite would read a table at the next step of that statement; else it gives rows that it
+** has sorted already, and a ROLLBACK does not end it. */
+bool wl_watch_matters(wl_conn *c, const char *sql);
+
+/* ---- the connection's error (fail.c) */
+/* Fails with a code and message of ours, so that sqlite3_errcode() and sqlite3_errmsg() give them.
+** Returns the code. */
+int wl_fail_prepare(sqlite3 *db, int code, const char *message);
+/* What statements of our own left there is gone, as after a prepare that went well. */
+void wl_clear_error(sqlite3 *db);
 
 #endif

@@ -137,10 +137,13 @@ typedef struct wl_running {
   wl_found rows;
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
-  wl_i64 at;        /* rows of the source that are done */
-  bool counting;    /* all changes are made: the rows from at on are only counted */
-  wl_i64 *rowids;   /* of a change in bulk, or of a live one; or they begin at … */
-  wl_i64 first;     /* … this */
+  wl_i64 at;      /* rows of the source that are done */
+  bool counting;  /* all changes are made: the rows from at on are only counted */
+  wl_i64 *rowids; /* of a change in bulk, or of a live one; or they begin at … */
+  wl_i64 first;   /* … this */
+  /* Of a statement that undoes all of its rows when one fails: the first that does, if that is
+  ** known before any is written. Those before it are not written then. */
+  wl_refusal refusal;
   wl_val *row;      /* the row at hand: as inserted or updated, or as it was deleted */
   wl_val *raw;      /* the row to insert as ON CONFLICT knows it by the name excluded */
   wl_val *news;     /* what SET makes of it */

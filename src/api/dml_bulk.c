@@ -128,7 +128,8 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
     if (!rc) rc = constant_column(v, r->rows.n, &cols[i], err);
   }
   if (!rc)
-    rc = wl_bulk_append(m->t, r->rows.n, cols, r->rowids, r->first, m->conn->set.threads, err);
+    rc = wl_bulk_append(m->t, r->rows.n, cols, r->rowids, r->first, m->conn->set.threads,
+                        &r->refusal, err);
   for (int i = 0; i < n_cols && cols; i++) wl_column_drop(cols[i]);
 done:
   wl_mem_free(cols);
@@ -150,7 +151,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
   if (!rc) rc = rising(r, 0, NULL, err);
   if (!rc)
     rc = wl_bulk_update(m->t, r->rowids, r->rows.n, set, m->n_sets, r->rows.cols + 1,
-                        m->conn->set.threads, err);
+                        m->conn->set.threads, &r->refusal, err);
   wl_mem_free(set);
   return rc;
 }
@@ -212,14 +213,31 @@ static bool insert_pays(const wl_running *r) {
   return !n_tablets || n_rows >= (wl_i64)FULL_ENOUGH * (n_tablets + 1);
 }
 
+/* A row that will fail is known, and those before it need not be written: goes there. */
+static void skip_to_refusal(wl_running *r) {
+  wl_conflict how = r->m->d->conflict;
+  wl_i64 row = r->refusal.row;
+  if (how > WL_CONFLICT_ABORT) r->refusal.row = -1; /* each row has an outcome of its own */
+  if (r->refusal.row < 0) return;
+  r->at = row;
+  if (r->m->d->kind != WL_DML_INSERT) return;
+  /* they have been inserted and undone, as far as last_insert_rowid() knows */
+  if (row > 0) r->run.last_rowid = r->rowids ? r->rowids[row - 1] : r->first + row - 1;
+  r->first = r->rowids ? r->rowids[row] : r->first + row;
+}
+
 wl_status wl_running_bulk(wl_running *r, wl_error *err) {
   static wl_status (*const ways[])(wl_running *, wl_error *) = {bulk_insert, bulk_update,
                                                                 bulk_delete};
+  r->refusal.row = -1;
   if (!(r->m->d->kind == WL_DML_INSERT ? insert_pays(r) : change_pays(r)))
     return WL_NOT_TAKEN; /* which goes without saying */
   if (r->m->d->returning) return wl_not_taken(err, "RETURNING");
   wl_status rc = ways[r->m->d->kind](r, err);
   r->counting = rc == WL_OK;
-  if (rc == WL_NOT_TAKEN) forget_rowids(r);
+  if (rc == WL_NOT_TAKEN) {
+    skip_to_refusal(r);
+    forget_rowids(r);
+  }
   return rc;
 }

@@ -23,7 +23,7 @@ bool wl_dml_refused(const char *message, const char *sql, size_t n) {
 /* SQLite's message once more, but without the place in the text, which is another text's. */
 static int again(wl_conn *c, int rc) {
   char *message = rc == SQLITE_ERROR ? wl_mem_strdup(sqlite3_errmsg(c->db)) : NULL;
-  if (message) rc = wl_fail_prepare(c, message);
+  if (message) rc = wl_fail_prepare(c->db, rc, message);
   wl_mem_free(message);
   return rc;
 }
@@ -61,9 +61,10 @@ static int check_rest(wl_change *m, wl_error *err) {
   if (rc) return rc;
   wl_status st = wl_change_bind(m, err);
   if (st == WL_NOMEM) return SQLITE_NOMEM;
-  if (st) return wl_fail_prepare(c, err->text);
+  if (st) return wl_fail_prepare(c->db, SQLITE_ERROR, err->text);
   if (m->n_clauses && hides_excluded(m))
-    return wl_fail_prepare(c, "a table called excluded cannot stand in ON CONFLICT here");
+    return wl_fail_prepare(c->db, SQLITE_ERROR,
+                           "a table called excluded cannot stand in ON CONFLICT here");
   for (int k = 0; k < m->n_clauses && !rc; k++)
     if (m->clauses[k].u->updates) rc = checked(c, wl_change_clause_sql(m, &m->clauses[k]));
   return rc;

@@ -147,14 +147,10 @@ static void excluded_row(wl_running *r, const wl_val *row) {
   }
 }
 
-static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
+/* The row to insert, without its rowid, as it is given. */
+static wl_status new_row(wl_running *r, wl_i64 at, wl_error *err) {
   const wl_change *m = r->m;
-  wl_tablets *t = m->t;
-  wl_conflict how = m->d->conflict;
-  wl_violation v;
-  wl_i64 rowid = 0;
   wl_status rc = WL_OK;
-  *given = false;
   for (int i = 0; i < m->decl->n_cols && !rc; i++) {
     r->row[i] = wl_null();
     if (m->from[i] >= 0)
@@ -162,6 +158,32 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
     else if (i != m->decl->rowid_col)
       rc = wl_running_default(r, i, &r->row[i], err);
   }
+  return rc;
+}
+
+/* The row that is known to fail, at rowid r->first. */
+static wl_status refuse_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
+  const wl_change *m = r->m;
+  wl_violation v = {0};
+  wl_status rc = new_row(r, at, err);
+  if (m->decl->rowid_col >= 0) r->row[m->decl->rowid_col] = wl_int(r->first);
+  if (!rc && r->refusal.key < 0) rc = wl_row_check(m->t, r->row, r->first, false, &v, err);
+  if (rc) return rc;
+  if (r->refusal.key >= 0) wl_row_say_unique(m->t, r->refusal.key, &v);
+  fails(r, v.code, v.text);
+  *given = true;
+  return WL_OK;
+}
+
+static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
+  const wl_change *m = r->m;
+  wl_tablets *t = m->t;
+  wl_conflict how = m->d->conflict;
+  wl_violation v;
+  wl_i64 rowid = 0;
+  *given = false;
+  if (at == r->refusal.row) return refuse_row(r, at, given, err);
+  wl_status rc = new_row(r, at, err);
   wl_val key = m->rowid_from >= 0 ? wl_found_value(&r->rows, at, m->rowid_from) : wl_null();
   bool told = key.t != WL_T_NULL, integer = true;
   if (!rc && told) rc = wl_row_rowid(t, key, &integer, &rowid, err);

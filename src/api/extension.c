@@ -4,13 +4,17 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "base/fork.h"
 #include "warplite.h"
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char enable_error[512]; /* of the latest enabling that failed */
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 /* SQLite's own symbols, by name: present when the program (or a library) links SQLite. */
 #undef sqlite3_auto_extension
@@ -25,25 +29,32 @@ extern int sqlite3_close(sqlite3 *) __attribute__((weak));
 static int capture(sqlite3 *db, char **msg, const sqlite3_api_routines *api) {
   (void)db;
   (void)msg;
+  pthread_mutex_lock(&lock);
   if (!sqlite3_api) sqlite3_api = api;
+  pthread_mutex_unlock(&lock);
   return SQLITE_OK;
 }
 
-bool wl_api_bind(const sqlite3_api_routines *api) {
+static bool is_bound(void) {
   pthread_mutex_lock(&lock);
-  if (!sqlite3_api && api) sqlite3_api = api;
-  if (!sqlite3_api && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
+  bool is = sqlite3_api != NULL;
+  pthread_mutex_unlock(&lock);
+  return is;
+}
+
+bool wl_api_bind(const sqlite3_api_routines *api) {
+  if (api) capture(NULL, NULL, api);
+  if (!is_bound() && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
       sqlite3_cancel_auto_extension) {
-    /* A connection of a moment, so that SQLite hands us its routine table. */
+    /* SQLite hands its routine table to extensions of a new connection. Not under the lock: the
+    ** program may have made warplite itself such an extension. */
     sqlite3 *db = NULL;
     sqlite3_auto_extension((void (*)(void))capture);
     sqlite3_open(":memory:", &db);
     sqlite3_cancel_auto_extension((void (*)(void))capture);
     sqlite3_close(db);
   }
-  bool found = sqlite3_api != NULL;
-  pthread_mutex_unlock(&lock);
-  return found;
+  return is_bound();
 }
 
 static int enable(sqlite3 *db, wl_error *err) {

@@ -37,15 +37,6 @@ static bool reads_table(const char *sql, size_t n) {
   return ok;
 }
 
-int wl_fail_prepare(wl_conn *c, const char *message) {
-  sqlite3_stmt *s = NULL;
-  wl_mem_free(c->pending);
-  c->pending = wl_mem_strdup(message);
-  int rc = sqlite3_prepare_v2(c->db, "SELECT * FROM wl_error", -1, &s, NULL);
-  sqlite3_finalize(s);
-  return rc ? rc : SQLITE_ERROR;
-}
-
 /* Replaces *stmt by a native statement where that is possible and pays. */
 static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, wl_error *err) {
   wl_sqltext *t = NULL;
@@ -140,7 +131,7 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
              err.text);
     sqlite3_finalize(*stmt);
     *stmt = NULL;
-    return wl_fail_prepare(c, message);
+    return wl_fail_prepare(c->db, SQLITE_ERROR, message);
   }
   /* A native statement is logged when it has run; SQLite's own are out of our sight by then. */
   if (!explained && strncmp(c->reason, "sqlite", 6) == 0) wl_conn_log(c, c->reason, sql, n, -1, 0);
@@ -162,16 +153,25 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
     if (st == WL_NOMEM)
       rc = SQLITE_NOMEM;
     else if (st)
-      rc = wl_fail_prepare(c, err.text);
+      rc = wl_fail_prepare(db, SQLITE_ERROR, err.text);
   }
   sqlite3_finalize(original);
   return rc;
 }
 
+/* A statement that SQLite has refused already, with this code and message: once more, for its place
+** in the text. SQLite may accept at the second try what it refuses at the first. */
+static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, const char *message) {
+  sqlite3_stmt *s = NULL;
+  int rc = sqlite3_prepare_v2(db, sql, n_bytes, &s, NULL);
+  sqlite3_finalize(s);
+  return rc == code ? rc : wl_fail_prepare(db, code, message);
+}
+
 /* A change that SQLite refuses because the table is a virtual one: if it is a tablet table, it can
-** be done. first: SQLite's word, which stays in any other case. */
+** be done. first: SQLite's code, with this message; they stay in any other case. */
 static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
-                           const char **tail, int first) {
+                           const char **tail, int first, const char *message) {
   wl_lexer lex;
   wl_token t;
   wl_error err = {0};
@@ -194,8 +194,7 @@ static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_st
   }
   if (st == WL_NOMEM) return SQLITE_NOMEM;
   if (st == WL_ERROR) return rc;
-  /* the message of the first try again */
-  return sqlite3_prepare_v2(db, sql, n_bytes, out, tail);
+  return refuse_again(db, sql, n_bytes, first, message);
 }
 
 /*
@@ -207,25 +206,20 @@ static int still_inside(sqlite3 *db, sqlite3_stmt **stmt) {
   if (!sqlite3_get_autocommit(db)) return SQLITE_OK;
   sqlite3_finalize(*stmt);
   *stmt = NULL;
-  return wl_fail_prepare(wl_conn_find(db),
+  return wl_fail_prepare(db, SQLITE_ERROR,
                          "the transaction was rolled back by an error of the disk "
                          "while the statement was prepared");
 }
 
-int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
-                     const char **pzTail) {
+/* All of warplite_prepare() but the connection's error. */
+static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
+                   const char **pzTail) {
   const char *tail = NULL;
-  if (ppStmt) *ppStmt = NULL;
-  if (!db || !ppStmt || !zSql) return SQLITE_MISUSE;
-  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
-  sqlite3_mutex *m = sqlite3_db_mutex(db);
-  sqlite3_mutex_enter(m);
   char *analyzed = wl_analyze_text(zSql, nByte);
   if (analyzed) {
     int st = prepare_analysis(db, zSql, analyzed, ppStmt, &tail);
     sqlite3_free(analyzed);
     if (pzTail) *pzTail = tail;
-    sqlite3_mutex_leave(m);
     return st;
   }
   bool inside = !sqlite3_get_autocommit(db);
@@ -233,7 +227,9 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
   bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;
   if (refused)
     refused = wl_dml_refused(sqlite3_errmsg(db), zSql, nByte < 0 ? strlen(zSql) : (size_t)nByte);
-  if (refused) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc);
+  char *message = refused ? wl_mem_strdup(sqlite3_errmsg(db)) : NULL;
+  if (message) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc, message);
+  wl_mem_free(message);
   if (pzTail) *pzTail = tail;
   if (rc == SQLITE_OK && *ppStmt && !refused) {
     rc = warplite_enable(db);
@@ -248,6 +244,21 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
     }
   }
   if (inside && rc == SQLITE_OK && wl_conn_find(db)) rc = still_inside(db, ppStmt);
+  return rc;
+}
+
+int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
+                     const char **pzTail) {
+  if (ppStmt) *ppStmt = NULL;
+  if (!db || !ppStmt || !zSql) return SQLITE_MISUSE;
+  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
+  sqlite3_mutex *m = sqlite3_db_mutex(db);
+  sqlite3_mutex_enter(m);
+  int rc = prepare(db, zSql, nByte, ppStmt, pzTail);
+  if (rc == SQLITE_OK)
+    wl_clear_error(db);
+  else if ((sqlite3_errcode(db) & 0xff) != (rc & 0xff))
+    wl_fail_prepare(db, rc, rc == SQLITE_NOMEM ? "out of memory" : warplite_errmsg(db));
   sqlite3_mutex_leave(m);
   return rc;
 }

@@ -4,6 +4,7 @@
 */
 #include "api/conn.h"
 #include "base/mem.h"
+#include "vm/conv.h"
 #include "plan/scan.h"
 #include "query/query.h"
 #include <string.h>
@@ -209,7 +210,8 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   wl_query *q = t->query;
   if (!rc && !q->simple)
     rc = wl_plan_work(c->db, sql, n, rows_of, &(sizes){c->store, q}, &t->facts.work_ns, err);
-  else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order))
+  else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct || q->n_order ||
+                   q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);
   if (rc) {
     text_free(t);
@@ -218,10 +220,20 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   return rc;
 }
 
+/* Newer versions of SQLite let a connection choose how many digits a REAL has as text. */
+static wl_status usual_digits(wl_conn *c, wl_error *err) {
+  enum { FP_DIGITS = 1023 }; /* SQLITE_DBCONFIG_FP_DIGITS, which older headers lack */
+  int digits = 0;
+  if (sqlite3_db_config(c->db, FP_DIGITS, 0, &digits) || digits == wl_conv_real_digits())
+    return WL_OK;
+  return wl_not_taken(err, "SQLITE_DBCONFIG_FP_DIGITS is %d", digits);
+}
+
 wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
   wl_u64 hash = XXH3_64bits(sql, n);
   *out = NULL;
   wl_status rc = wl_conn_keep(c, err);
+  if (!rc) rc = usual_digits(c, err);
   if (!rc) rc = find(c, hash, sql, n, out, err);
   if (!rc && !*out) rc = read(c, sql, n, out, err);
   if (rc) return rc;

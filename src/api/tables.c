@@ -18,7 +18,7 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
     if (k == 0) {
       wl_cell_text(r, &row[1], "host");
       wl_cell_text(r, &row[2], "ready");
-      wl_cell_int(&row[4], c->set.host_budget);
+      wl_cell_int(&row[4], wl_store_budget(c->store));
       wl_cell_int(&row[5], (wl_i64)wl_store_bytes(c->store));
       wl_cell_int(&row[6], c->set.threads);
       continue;

@@ -51,6 +51,8 @@ typedef struct cursor {
   wl_batch *batch;
   wl_i64 row; /* in the batch */
   wl_i64 rowid;
+  wl_i64 watched_since; /* of wl_watch_open */
+  bool watched;
   bool done;
 } cursor;
 
@@ -141,6 +143,8 @@ static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
 }
 
 static void cursor_reset(cursor *c) {
+  if (c->watched) wl_watch_close(c->answer.conn);
+  c->watched = false;
   wl_batch_give(c->batch);
   c->batch = NULL;
   wl_answer_close(&c->answer);
@@ -177,7 +181,18 @@ static int step(cursor *c) {
   c->done = true;
   if (rc == SQLITE_DONE) return SQLITE_OK;
   wl_error err;
-  wl_fail(&err, (wl_status)rc, "%s", sqlite3_errmsg(c->answer.conn->db));
+  sqlite3 *db = c->answer.conn->db;
+  wl_fail(&err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
+  return wl_vtab_fail(c->base.pVtab, &err);
+}
+
+/* A ROLLBACK has ended the running statements: so this one, if SQLite's would be. */
+static int aborted(cursor *c) {
+  wl_error err;
+  wl_conn *conn = c->answer.conn;
+  c->watched_since = conn->watch.n_aborts;
+  if (!wl_watch_matters(conn, c->answer.sql)) return SQLITE_OK;
+  wl_fail(&err, (wl_status)SQLITE_ABORT_ROLLBACK, "abort due to ROLLBACK");
   return wl_vtab_fail(c->base.pVtab, &err);
 }
 
@@ -289,13 +304,21 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   }
   if (!c->answer.run) return step(c);
   c->regs = wl_run_regs(c->answer.run);
-  return refill(c);
+  int sq = refill(c);
+  if (sq || c->done || c->row + 1 >= c->batch->n_rows) return sq;
+  c->watched_since = wl_watch_open(s->conn);
+  c->watched = true;
+  return SQLITE_OK;
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
   cursor *c = (cursor *)p;
   c->rowid++;
   if (!c->answer.run) return step(c);
+  if (c->watched && wl_watch_aborted(c->answer.conn, c->watched_since)) {
+    int rc = aborted(c);
+    if (rc) return rc;
+  }
   if (++c->row < c->batch->n_rows) return SQLITE_OK;
   return refill(c);
 }
@@ -461,23 +484,7 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
   return WL_OK;
 }
 
-/* ---- wl_error: a table that fails to connect, with a message of ours */
-
-static int error_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **msg) {
-  (void)db;
-  (void)argc;
-  (void)argv;
-  (void)out;
-  wl_conn *c = aux;
-  *msg = sqlite3_mprintf("%s", c->pending ? c->pending : "wl_error is warplite's own");
-  return SQLITE_ERROR;
-}
-static const sqlite3_module error_module = {
-    .xConnect = error_connect, .xDisconnect = wl_vtab_free, .xBestIndex = xbest_index};
-
 int wl_vtab_register(wl_conn *c) {
-  int rc = sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                   fn_args, NULL, NULL);
-  return rc ? rc : sqlite3_create_module(c->db, "wl_error", &error_module, c);
+  return sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+                                 fn_args, NULL, NULL);
 }

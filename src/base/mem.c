@@ -3,20 +3,21 @@
 **
 ** Invariants:
 ** 1. Large blocks that are given back are kept for the next who asks, up to KEPT_BLOCKS, a
-**    sixteenth of the memory and 512 MiB: fresh pages have to be cleared by the system first, which
-*takes
+**    sixteenth of the memory and 512 MiB. The system would have to clear fresh pages, which takes
 **    longer than many a query. wl_mem_trim gives them up.
+** 2. used is the sum of the usable sizes of all blocks that came from the allocator and have not
+**    gone back to it.
 */
 #include "base/mem.h"
-#include <pthread.h>
+#include "base/fork.h"
+#include "base/memlimit.h"
+#include "base/sqlite.h"
+#include <malloc.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
-#endif
 
 /* From this size on a block is asked for in large pages: first use faults once in 2 MiB. */
 #define LARGE_BLOCK ((size_t)4 << 20)
@@ -28,7 +29,11 @@
 #define KEEPS_BLOCKS 1
 #endif
 
-enum { KEPT_BLOCKS = 16 };
+enum {
+  KEPT_BLOCKS = 16,
+  RELEASED = 16 << 20, /* bytes that are worth the milliseconds of malloc_trim */
+  CHECKED = 1 << 16    /* allocations from this size on are held against SQLite's hard heap limit */
+};
 
 typedef struct kept {
   void *p;
@@ -40,6 +45,12 @@ static kept kept_blocks[KEPT_BLOCKS]; /* the latest last */
 static int n_kept;
 static size_t kept_bytes;
 
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&kept_lock);
+}
+
+static atomic_size_t used;
+static atomic_size_t freed;    /* since the last wl_mem_release */
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
 static atomic_int reached;
 
@@ -59,6 +70,18 @@ static int fails(void) {
   return 0;
 }
 
+/* A block of the allocator's, counted. n_bytes is a multiple of the alignment. */
+static void *take(size_t alignment, size_t n_bytes) {
+  void *p = aligned_alloc(alignment, n_bytes);
+  if (p) atomic_fetch_add_explicit(&used, malloc_usable_size(p), memory_order_relaxed);
+  return p;
+}
+
+static void give_back(void *p) {
+  atomic_fetch_sub_explicit(&used, malloc_usable_size(p), memory_order_relaxed);
+  free(p);
+}
+
 #ifdef KEEPS_BLOCKS
 static void remove_kept(int i) {
   kept_bytes -= kept_blocks[i].size;
@@ -69,7 +92,7 @@ static void remove_kept(int i) {
 static void *take_kept(size_t n) {
   int best = -1;
   void *p = NULL;
-  if (pthread_mutex_trylock(&kept_lock)) return NULL; /* also in a child whose parent held it */
+  if (pthread_mutex_trylock(&kept_lock)) return NULL;
   for (int i = 0; i < n_kept; i++)
     if (kept_blocks[i].size >= n && kept_blocks[i].size / 2 <= n &&
         (best < 0 || kept_blocks[i].size < kept_blocks[best].size))
@@ -89,7 +112,7 @@ static int keep_block(void *p, size_t size) {
   int n_old = 0;
   if (pthread_mutex_trylock(&kept_lock)) return 0;
   if (!most) {
-    most = (size_t)sysconf(_SC_PHYS_PAGES) / 16 * (size_t)sysconf(_SC_PAGESIZE);
+    most = wl_memlimit() / 16;
     if (most > (size_t)512 << 20) most = (size_t)512 << 20;
   }
   int keeps = size <= most;
@@ -102,7 +125,7 @@ static int keep_block(void *p, size_t size) {
     kept_bytes += size;
   }
   pthread_mutex_unlock(&kept_lock);
-  while (n_old) free(old[--n_old]);
+  while (n_old) give_back(old[--n_old]);
   return keeps;
 }
 #endif
@@ -115,7 +138,37 @@ void wl_mem_trim(void) {
   n_kept = 0;
   kept_bytes = 0;
   pthread_mutex_unlock(&kept_lock);
-  while (n) free(old[--n]);
+  while (n) give_back(old[--n]);
+}
+
+void wl_mem_release(void) {
+  if (atomic_load_explicit(&freed, memory_order_relaxed) < RELEASED) return;
+  atomic_store(&freed, 0);
+  wl_mem_trim();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+size_t wl_mem_used(void) {
+  return atomic_load_explicit(&used, memory_order_relaxed);
+}
+
+size_t wl_mem_heap_limit(void) {
+  sqlite3_int64 n = sqlite3_api ? sqlite3_hard_heap_limit64(-1) : 0;
+  return n > 0 ? (size_t)n : 0;
+}
+
+static bool over_limit(size_t n_bytes, size_t limit) {
+  return wl_mem_used() + (size_t)sqlite3_memory_used() + n_bytes > limit;
+}
+
+/* Whether n more bytes would be too many for SQLite's hard heap limit. */
+static bool forbidden(size_t n_bytes) {
+  size_t limit = n_bytes >= CHECKED ? wl_mem_heap_limit() : 0;
+  if (!limit || !over_limit(n_bytes, limit)) return false;
+  wl_mem_trim();
+  return over_limit(n_bytes, limit);
 }
 
 void *wl_mem_alloc(size_t n_bytes) {
@@ -128,16 +181,18 @@ void *wl_mem_alloc(size_t n_bytes) {
     void *again = take_kept(size);
     if (again) return again;
 #endif
-    void *p = aligned_alloc(LARGE_PAGE, size);
+    if (forbidden(size)) return NULL;
+    void *p = take(LARGE_PAGE, size);
     if (!p) {
       wl_mem_trim();
-      p = aligned_alloc(LARGE_PAGE, size);
+      p = take(LARGE_PAGE, size);
     }
     if (p) madvise(p, size, MADV_HUGEPAGE);
     return p;
   }
 #endif
-  return aligned_alloc(64, (n_bytes + 63 + (n_bytes == 0)) & ~(size_t)63);
+  if (forbidden(n_bytes)) return NULL;
+  return take(64, (n_bytes + 63 + (n_bytes == 0)) & ~(size_t)63);
 }
 
 void *wl_mem_zalloc(size_t n_bytes) {
@@ -155,11 +210,14 @@ void *wl_mem_realloc(void *p, size_t n_old, size_t n_new) {
 }
 
 void wl_mem_free(void *p) {
+  if (!p) return;
+  size_t size = malloc_usable_size(p);
+  atomic_fetch_add_explicit(&freed, size, memory_order_relaxed);
 #ifdef KEEPS_BLOCKS
-  size_t size = p && ((size_t)p & (LARGE_PAGE - 1)) == 0 ? malloc_usable_size(p) : 0;
-  if (size >= LARGE_BLOCK && keep_block(p, size & ~(LARGE_PAGE - 1))) return;
+  bool large = size >= LARGE_BLOCK && ((size_t)p & (LARGE_PAGE - 1)) == 0;
+  if (large && keep_block(p, size & ~(LARGE_PAGE - 1))) return;
 #endif
-  free(p);
+  give_back(p);
 }
 
 char *wl_mem_strdup(const char *s) {

@@ -4,10 +4,12 @@
 #include "base/status.h"
 #include <stdio.h>
 
+/* The arguments may include the text of *err itself, so the message is made beside it. */
 static wl_status set(wl_error *err, wl_status code, const char *fmt, va_list ap) {
   if (err) {
-    err->code = code;
-    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    wl_error made = {.code = code};
+    vsnprintf(made.text, sizeof made.text, fmt, ap);
+    *err = made;
   }
   return code;
 }

@@ -3,7 +3,7 @@
 ** idle helpers join the first job that has tasks and room.
 */
 #include "base/threads.h"
-#include <pthread.h>
+#include "base/fork.h"
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -27,7 +27,19 @@ static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* helpers: there may be 
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left a job */
 static job *jobs;
 static int n_helpers;
-static pid_t owner;
+
+/* A child has no helpers. The threads that waited for the conditions are gone with them. */
+static void forget_helpers(void) {
+  wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  n_helpers = 0;
+  jobs = NULL;
+}
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+  wl_fork_child(forget_helpers);
+}
 
 int wl_threads_cores(void) {
   cpu_set_t set;
@@ -71,13 +83,8 @@ static void *helper(void *unused) {
   return NULL;
 }
 
-/* Starts helpers up to n; called under the lock. After a fork the child has none. */
+/* Starts helpers up to n; called under the lock. */
 static void ensure(int n) {
-  if (owner != getpid()) {
-    owner = getpid();
-    n_helpers = 0;
-    jobs = NULL;
-  }
   while (n_helpers < n && n_helpers < MAX_THREADS) {
     pthread_t t;
     pthread_attr_t attr;

@@ -2,17 +2,16 @@
 ** The settings: one table of names, for warplite_set(), the shell's -set and WARPLITE_SET.
 */
 #include "plan/place.h"
+#include "base/memlimit.h"
 #include "base/threads.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void wl_settings_init(wl_settings *s) {
   memset(s, 0, sizeof *s);
   s->threads = wl_threads_cores();
-  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  s->host_budget = pages > 0 && size > 0 ? (wl_i64)pages * size / 2 : (wl_i64)4 << 30;
+  s->host_budget = (wl_i64)(wl_memlimit() / 2);
   s->device_budget = 0; /* what the device has free, less a reserve */
   /* one block on its way in, one running, one on its way out */
   s->transfer.stream_blocks = 3;

@@ -4,8 +4,9 @@
 **
 ** Invariants:
 ** 1. The table's block comes first; what is done to finished aggregates or groups is a second.
-** 2. A side program (once per entry, or over a sample) shares the query and the arena and nothing
-**    else: it has its own registers, constants and notes.
+** 2. A side program (once per entry, or over a sample) shares the query, the arena and what the
+**    leaves of a second block are (wl_compiler.leaves), and nothing else: it has its own registers,
+**    constants and notes.
 */
 #include "program/compile_impl.h"
 #include "vm/conv.h"
@@ -42,6 +43,7 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   size_t n = (size_t)c->in->query->n_exprs;
   wl_compiler s = {.arena = c->arena,
                    .in = c->in,
+                   .leaves = c->leaves,
                    .err = c->err,
                    .over_table = c->over_table,
                    .agg_domains = c->agg_domains,
@@ -282,6 +284,17 @@ static void choose_groups(wl_compiler *c) {
   c->n_groups = q->n_results;
 }
 
+/* Whether a row may stop the run: by an error of a function, a question for the time, or a text
+** longer than SQLite's limit, where that is so low that it can be met. */
+static bool may_fail(const wl_compiler *c) {
+  const wl_program *p = c->p;
+  for (int k = 0; k < p->n_calls; k++)
+    if (p->calls[k].fallible || p->calls[k].of_time) return true;
+  for (int pc = 0; pc < p->n_code && c->in->max_text < WL_MAX_TEXT; pc++)
+    if (p->code[pc].op == WL_OP__Concat) return true;
+  return false;
+}
+
 static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -322,6 +335,8 @@ static wl_status compile(wl_compiler *c) {
     p->host_op = host_op;
   }
   p->distinct = q->distinct && !c->distinct_groups;
+  p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
+  p->may_fail = may_fail(c);
   if (!rc && p->distinct) rc = wl_compile_append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
   if (!rc && p->n_order) rc = wl_compile_append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
   if (!rc && limited && sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
@@ -332,7 +347,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   const wl_compile_in *in = c->in;
   const wl_query *q = in->query;
   wl_arena *arena = c->arena;
-  wl_program *p = c->p = WL_NEW(arena, wl_program);
+  wl_program *p = c->p = c->leaves = WL_NEW(arena, wl_program);
   if (!p) return wl_nomem(c->err);
   p->host_op = -1;
   p->limit = -1;

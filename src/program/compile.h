@@ -13,6 +13,8 @@
 struct wl_lookup;
 struct wl_key_plan;
 
+#define WL_MAX_TEXT 1000000000 /* SQLite's own limit on the length of a string, unless lowered */
+
 typedef struct wl_compile_in {
   const wl_query *query;
   const char *const *names;   /* of query->cols, for the listing */

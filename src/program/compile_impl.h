@@ -1,6 +1,5 @@
 /*
-** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions),
-*entries.c
+** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions), entries.c
 ** (what is done once per dictionary entry), filter.c (conjuncts), aggregate.c.
 */
 #ifndef WL_COMPILE_IMPL_H
@@ -22,6 +21,8 @@ typedef struct wl_compiler {
   wl_arena *arena;
   const wl_compile_in *in;
   wl_program *p;
+  wl_program *leaves; /* whose keys, aggregates and bare columns a second block reads: p, or of a
+                      ** side program the query's own */
   int size_code, size_regs, size_consts;
   wl_operand *memo; /* by node id; of the block being compiled */
   bool *known;

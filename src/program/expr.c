@@ -469,8 +469,17 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
                         (wl_i16)(p->n_insets - 1), &out->x);
 }
 
+/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list, and
+** its sort of the groups then keeps them so: 0.0 comes out as 0. */
+static bool shows_integers(const wl_compiler *c, const wl_bexpr *e) {
+  return !c->over_table && c->in->query->n_order > 0 && e->n_list > 2 && e->cmp_affinity == 'E' &&
+         e->a->kind == WL_B_COLUMN;
+}
+
 static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand x;
+  if (!c->entries && shows_integers(c, e))
+    return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
   wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
   wl_status rc = wl_compile_expr(c, e->a, &x);
@@ -596,7 +605,7 @@ static int key_of(const wl_compiler *c, const wl_bexpr *e) {
 
 /* The place of a table's column among the bare ones: read from one row of each group. */
 static int bare_of(wl_compiler *c, int slot) {
-  wl_program *p = c->p;
+  wl_program *p = c->leaves;
   int k = 0;
   while (k < p->n_bares && p->bares[k].column != slot) k++;
   if (k < p->n_bares) return k;
@@ -619,6 +628,7 @@ int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e) {
 }
 
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
+  const wl_program *p = c->leaves;
   wl_domain dom;
   wl_reg r;
   int slot = leaf;
@@ -640,19 +650,19 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
       dom = wl_domain_with_null(dom, true);
       r.nullable = true;
     }
-  } else if (leaf < c->p->n_keys) {
-    const wl_key *k = &c->p->keys[leaf];
+  } else if (leaf < p->n_keys) {
+    const wl_key *k = &p->keys[leaf];
     dom = k->domain;
     if (k->dict) dom = wl_domain_with_null(wl_domain_any(WL_M(WL_T_TEXT)), k->reg.nullable);
     r = k->reg;
     out->dict = k->dict;
-  } else if (leaf < c->p->n_keys + c->p->n_aggs) {
-    const wl_agg *a = &c->p->aggs[leaf - c->p->n_keys];
-    dom = c->agg_domains[leaf - c->p->n_keys];
+  } else if (leaf < p->n_keys + p->n_aggs) {
+    const wl_agg *a = &p->aggs[leaf - p->n_keys];
+    dom = c->agg_domains[leaf - p->n_keys];
     r = a->reg;
     out->dict = a->dict;
   } else {
-    const wl_bare *b = &c->p->bares[leaf - c->p->n_keys - c->p->n_aggs];
+    const wl_bare *b = &p->bares[leaf - p->n_keys - p->n_aggs];
     const wl_column *col = c->in->cols[b->column];
     dom = wl_domain_with_null(col->domain, b->reg.nullable);
     r = b->reg;

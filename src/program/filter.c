@@ -37,7 +37,7 @@ static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *falli
     *fallible |= e->fallible;
   }
   /* strings that come near the usual limit do not fit a batch either */
-  *fallible |= e->kind == WL_B_ARITH && e->op == WL_OP_CONCAT && c->in->max_text < 1000000000;
+  *fallible |= e->kind == WL_B_ARITH && e->op == WL_OP_CONCAT && c->in->max_text < WL_MAX_TEXT;
   for (int k = 0; k < e->n_list; k++) cost += cost_in(c, e->list[k], seen, fallible);
   return cost + cost_in(c, e->a, seen, fallible) + cost_in(c, e->b, seen, fallible);
 }

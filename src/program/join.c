@@ -280,7 +280,7 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
   const wl_query *q = c->in->query;
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_jlist tests = {WL_NEW_N(c->arena, const wl_bexpr *, st->n_keys + st->tests.n + 1), 0};
-  int n, j = 0;
+  int n = 0, j = 0;
   bool maybe = st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK;
   wl_status rc = tests.e ? step_keys(c, st, ways, false, keys, &n) : wl_nomem(c->err);
   wl_join join = {.source = p->n_sources, .how = st->how, .lookup = l, .n_keys = n, .match = -1};

@@ -254,6 +254,8 @@ typedef struct wl_program {
   bool expands;      /* there is an Expand: a row may become many */
   bool unordered;    /* SQLite's order of the rows is not known … */
   bool checks_cut;   /* … so LIMIT must not cut between rows that ORDER BY calls equal */
+  bool as_sqlite;    /* rows come in SQLite's order, so that it can go on in their midst */
+  bool may_fail;     /* a row may turn out to be SQLite's to compute, or an error of its */
   const char *table; /* printable name of source 0 */
   wl_map *maps;
   int n_maps;

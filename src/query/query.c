@@ -22,6 +22,8 @@ typedef struct running {
   bool **needed;  /* by the same: which columns anyone reads */
   wl_arena arena; /* of what is needed while getting ready */
   int n_on_device;
+  wl_seen *seen; /* every table that was read, once */
+  int n_seen;
 } running;
 
 static wl_status ready(running *x, const wl_query *q, const bool *needed, bool rowid_order,
@@ -174,6 +176,18 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
 
 /* ---- columns */
 
+/* Between begin and end of a read: notes the table's version. */
+static wl_status note_seen(running *x, const wl_table *t, wl_error *err) {
+  for (int k = 0; k < x->n_seen; k++)
+    if (x->seen[k].table == t->id) return WL_OK;
+  size_t n = (size_t)x->n_seen, each = sizeof *x->seen;
+  wl_seen *p = wl_mem_realloc(x->seen, n * each, (n + 1) * each);
+  if (!p) return wl_nomem(err);
+  x->seen = p;
+  p[x->n_seen++] = (wl_seen){t->id, wl_store_stamp(x->env->store, t)};
+  return WL_OK;
+}
+
 /* The columns of one source that q reads, held, at their places in `cols`. */
 static wl_status source_columns(running *x, const wl_query *q, int s, wl_column **cols,
                                 wl_column **live, const char **names, wl_i64 *n_rows,
@@ -209,6 +223,7 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   if (!rc && note) wl_load_note_begin(note, t, want, n);
   if (!rc) rc = wl_store_acquire(x->env->store, t, want, n, &snap, err);
   if (!rc && note) wl_load_note_end(note, t, &snap);
+  if (!rc) rc = note_seen(x, t, err);
   wl_store_end(x->env->store);
   if (rc) return rc;
   *n_rows = snap.n_rows;
@@ -283,7 +298,7 @@ static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int
   }
   wl_status rc = wl_lookup_build(b, out, err);
   if (!rc && lasts)
-    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, x->env->set->host_budget);
+    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, wl_store_budget(x->env->store));
   return rc;
 }
 
@@ -426,6 +441,8 @@ wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_
   if (!rc) rc = ready(&x, q, NULL, rowid_order, true, out, err);
   wl_store_release(env->store);
   out->n_on_device = x.n_on_device;
+  out->seen = x.seen;
+  out->n_seen = x.n_seen;
   for (int k = 0; k < q->n_derived && x.made; k++) wl_made_close(&x.made[k]);
   wl_mem_free(x.made);
   wl_arena_close(&x.arena);
@@ -438,6 +455,7 @@ void wl_ready_close(wl_ready *r) {
   wl_mem_free(r->lookups);
   for (int k = 0; k < r->snap.n_cols && r->snap.cols; k++) wl_column_drop(r->snap.cols[k]);
   wl_mem_free(r->snap.cols);
+  wl_mem_free(r->seen);
   wl_arena_close(&r->arena);
   memset(r, 0, sizeof *r);
 }

@@ -40,6 +40,11 @@ typedef struct wl_query_env {
   struct wl_notes *notes; /* of EXPLAIN ANALYZE (query/notes.h), or NULL */
 } wl_query_env;
 
+/* A table as a run saw it (wl_store_same). */
+typedef struct wl_seen {
+  wl_u64 table, stamp;
+} wl_seen;
+
 /* A query that is ready to run. */
 typedef struct wl_ready {
   wl_arena arena; /* of the program */
@@ -51,6 +56,8 @@ typedef struct wl_ready {
   struct wl_device *device;
   char why_cpu[200];          /* why not the device, where there is one */
   int n_on_device;            /* queries before it that the device ran */
+  wl_seen *seen;              /* tables of the whole statement; the caller's to wl_mem_free */
+  int n_seen;
   struct wl_query_note *note; /* what it takes, if that is noted */
 } wl_ready;
 

@@ -121,7 +121,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
     return take_in(b, child, item);
   if (child->n_outers)
     return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
-  wl_derived *d;
+  wl_derived *d = NULL;
   rc = wl_bind_derived(b, q, &d);
   if (rc) return rc;
   wl_bsource to = {.how = how_of(s), .derived = d, .name = item->name ? item->name : "subquery"};

@@ -87,7 +87,7 @@ static wl_status left_side(binder *b, int k, wl_bsource *out, int *cols) {
   binder lb;
   wl_graft g;
   moving m;
-  wl_derived *d;
+  wl_derived *d = NULL;
   wl_status rc = fresh(b, &lb);
   if (!rc) rc = open_move(b, q, &m);
   if (!rc) rc = start(&lb, q, &m, &g);
@@ -189,7 +189,7 @@ static wl_status turn(binder *b, int k, bool full, int *n_first) {
   binder nb;
   moving m;
   wl_bsource left, right = q->sources[k];
-  wl_derived *d;
+  wl_derived *d = NULL;
   int place, *cols = WL_NEW_N(b->arena, int, q->n_cols + 1);
   wl_status rc = cols ? left_side(b, k, &left, cols) : wl_nomem(b->err);
   if (!rc) rc = fresh(b, &nb);

@@ -154,7 +154,7 @@ static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
 /* Makes the outer values a source of the subquery, and what referred to them columns of it. */
 static wl_status take_values(binder *b, binder *child) {
   wl_query *values = NULL;
-  wl_derived *d;
+  wl_derived *d = NULL;
   int place;
   wl_status rc = outer_values(b, child, &values);
   if (!rc) rc = wl_bind_derived(b, values, &d);
@@ -298,7 +298,7 @@ static wl_status join_rows(binder *b, binder *child, wl_bexpr **xs, int n_xs, us
   wl_query *q = child->q;
   wl_bexpr *inner = NULL, *outer = NULL, *on = NULL;
   wl_bexpr **wanted = q->results, **results = WL_NEW_N(b->arena, wl_bexpr *, n_xs + 1);
-  wl_derived *d;
+  wl_derived *d = NULL;
   wl_status rc = results ? split_where(child, q->where, &inner, &outer) : wl_nomem(b->err);
   if (rc) return rc;
   q->where = inner;
@@ -358,7 +358,7 @@ static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs
       (q->sources[0].table || q->sources[0].derived))
     return join_table(b, q, xs, n_xs, u, place);
   if (child->n_outers == 0) {
-    wl_derived *d;
+    wl_derived *d = NULL;
     wl_bexpr *on = NULL, **results = WL_NEW_N(b->arena, wl_bexpr *, n_xs + 1);
     wl_status rc = results ? wl_bind_derived(b, q, &d) : wl_nomem(b->err);
     wl_bsource to = {.how = how_of(u), .derived = d, .name = "subquery"};
@@ -378,7 +378,7 @@ static wl_status join_subquery(binder *b, binder *child, wl_bexpr **xs, int n_xs
   int n = child->n_outers;
   wl_bexpr **outers = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
   wl_bexpr **results = WL_NEW_N(b->arena, wl_bexpr *, n_xs + 1), *on = NULL;
-  wl_derived *d;
+  wl_derived *d = NULL;
   if (!outers || !results) return wl_nomem(b->err);
   for (int k = 0; k < n; k++) outers[k] = child->outers[k]->a;
   if (!n_xs) q->n_results = 0;
@@ -644,7 +644,7 @@ static wl_status group_by_keys(binder *b, binder *child, wl_bexpr *inner, const 
   wl_bexpr **keys = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
   const wl_bexpr **outers = WL_NEW_N(b->arena, const wl_bexpr *, n + 1);
   const wl_bexpr **conds = WL_NEW_N(b->arena, const wl_bexpr *, n + 1);
-  wl_derived *d;
+  wl_derived *d = NULL;
   int place, m = 0;
   if (!keys || !outers || !conds) return wl_nomem(b->err);
   list_groupable(outer, keys, outers, conds, &m);
@@ -712,7 +712,7 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
   n = child->n_outers;
   wl_bexpr *result = q->results[0], *on = NULL, *value;
   wl_bexpr **outers = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
-  wl_derived *d;
+  wl_derived *d = NULL;
   int place;
   if (!outers) return wl_nomem(b->err);
   for (k = 0; k < n; k++) outers[k] = child->outers[k]->a;

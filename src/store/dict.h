@@ -26,6 +26,19 @@ WL_FN wl_val wl_dict_value(const wl_dict *d, wl_i64 code) {
   return wl_text(d->heap + (wl_u32)p, (wl_u32)(p >> 32));
 }
 
+/* The code of a text, or -1. */
+WL_FN wl_i32 wl_dict_find(const wl_dict *d, wl_val text) {
+  wl_i32 lo = 0, hi = d->n;
+  while (lo < hi) {
+    wl_i32 mid = lo + (hi - lo) / 2;
+    if (wl_cmp_val(wl_dict_value(d, mid), text, WL_COLL_BINARY) < 0)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < d->n && wl_cmp_val(wl_dict_value(d, lo), text, WL_COLL_BINARY) == 0 ? lo : -1;
+}
+
 wl_dict *wl_dict_hold(wl_dict *d);
 void wl_dict_free(wl_dict *d); /* when the last holder does; NULL is fine */
 

@@ -3,8 +3,12 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
+#include "base/shared_cache.h"
 #include "base/threads.h"
+#include "tablet/image.h"
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
   wl_store *s = wl_mem_zalloc(sizeof *s);
@@ -59,8 +63,19 @@ void wl_store_close(wl_store *s) {
   wl_mem_free(s);
 }
 
+/* The limit may change at any time, so every statement looks at it. */
+static void bound_budget(wl_store *s) {
+  wl_i64 limit = (wl_i64)(wl_mem_heap_limit() / 2);
+  s->budget = limit && (s->host_budget <= 0 || s->host_budget > limit) ? limit : s->host_budget;
+}
+
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
-  s->budget = n_bytes;
+  s->host_budget = n_bytes;
+  bound_budget(s);
+}
+
+wl_i64 wl_store_budget(const wl_store *s) {
+  return s->budget;
 }
 
 void wl_store_set_threads(wl_store *s, int n) {
@@ -135,10 +150,29 @@ wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) {
   return WL_OK;
 }
 
+/* Columns in memory take no table lock, which is all that keeps transactions apart in a shared
+** cache. Asked again when the helper statement was prepared anew: it may be another database. */
+static wl_status check_alone(wl_store *s, const char *schema, wl_error *err) {
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f) return wl_nomem(err);
+  if (f->shared_at != s->reprepares + 1) {
+    wl_status rc = wl_shared_cache(s->db, schema, &f->shared, err);
+    if (rc == WL_NOMEM) return rc;
+    if (rc) return wl_not_taken(err, "database %.60s cannot be read now", schema);
+    f->shared_at = s->reprepares + 1;
+  }
+  return f->shared ? wl_not_taken(err, "database %.60s is in a shared cache", schema) : WL_OK;
+}
+
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) {
   wl_status st = wl_store_steady(s, schema, err);
   if (!st) st = wl_store_read_cookie(s, schema, err);
   if (st) return st;
+  st = check_alone(s, schema, err);
+  if (st) {
+    wl_store_end(s);
+    return st;
+  }
   s->version = 0;
   s->file = NULL;
   int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &s->version);
@@ -216,6 +250,7 @@ bool wl_store_untouched(wl_store *s, const char *schema) {
 
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
   *changed = false;
+  bound_budget(s);
   if (!t->tablets && sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE &&
       !wl_store_untouched(s, t->schema))
     return wl_not_taken(err, "inside a write transaction on %s", t->schema);
@@ -238,4 +273,25 @@ wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err)
   t->version = s->version;
   t->file = s->file;
   return WL_OK;
+}
+
+wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t) {
+  struct {
+    void *file;
+    wl_u64 tablets;
+    wl_u32 cookie, version;
+    wl_i64 reprepares;
+  } of = {s->file, t->image ? wl_image_version(t->image) : 0, s->cookie, s->version, s->reprepares};
+  return XXH3_64bits(&of, sizeof of);
+}
+
+bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp) {
+  wl_error ignored;
+  bool changed;
+  wl_table *t = s->tables;
+  while (t && t->id != id) t = t->next;
+  if (!t || wl_store_begin(s, t, &changed, &ignored) != WL_OK) return false;
+  bool same = !changed && wl_store_stamp(s, t) == stamp;
+  wl_store_end(s);
+  return same;
 }

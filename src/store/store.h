@@ -8,7 +8,7 @@
 **    a read transaction on its database.
 ** 2. Nothing is read from or put into the cache while the database is in a write
 **    transaction of this connection that may have written, or while read_uncommitted or
-**    reverse_unordered_selects is on. Tablet tables have versions of their own, which move with
+**    reverse_unordered_selects is on, or of a database in a shared cache. Tablet tables have versions of their own, which move with
 **    every write: their columns are used inside write transactions too.
 ** 3. Columns of one table that are in the cache together come from one data version, so
 **    their rows line up.
@@ -86,6 +86,7 @@ void wl_store_close(wl_store *s);
 void wl_store_quiet(wl_store *s);
 
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
+wl_i64 wl_store_budget(const wl_store *s); /* what of it SQLite's hard heap limit leaves */
 void wl_store_set_threads(wl_store *s, int n); /* that a load may use; all cores unless told */
 /* Called now and then during a load; what is not WL_OK ends it (an interrupt). */
 void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg);
@@ -130,6 +131,12 @@ wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
 */
 wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) WL_MUST;
 void wl_store_end(wl_store *s);
+
+/* Between begin and end: a number for the version of the table that is being read. Equal numbers
+** are equal rows. */
+wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t);
+/* Whether the table with that id is still of that version. */
+bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp);
 
 /* Holds the read transaction of a table's database, or view's, over several runs of these two. */
 wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) WL_MUST;

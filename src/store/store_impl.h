@@ -14,6 +14,8 @@ typedef struct wl_dbfile {
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
   sqlite3_stmt *hold;   /* the same, stepped while a statement gets ready */
   bool held;
+  bool shared;   /* its cache is, or can be, another connection's too … */
+  int shared_at; /* … as was seen at this re-prepare count plus one; 0: not asked yet */
   sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
   wl_wal_pin pin;
 } wl_dbfile;
@@ -55,7 +57,8 @@ struct wl_store {
   wl_u32 cookie, version;    /* read by wl_store_begin */
   void *file;
   int reprepares;
-  wl_i64 budget;
+  wl_i64 host_budget; /* the setting */
+  wl_i64 budget;      /* the same, and at most half of SQLite's hard heap limit */
   wl_i64 clock;
   wl_u64 last_id;
   wl_load *load;

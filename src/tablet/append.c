@@ -220,6 +220,7 @@ wl_status wl_append_rows(wl_tablets *t, const struct ArrowSchema *schema,
   job j = {.t = t, .n_rows = rows->length};
   wl_column **cols = NULL;
   wl_i64 *rowids = NULL, first = 0;
+  wl_refusal refusal;
   wl_status rc = wl_tablets_refresh(t, err);
   if (rc) return rc;
   if (schema->n_children != t->n_cols || rows->n_children != t->n_cols)
@@ -235,7 +236,7 @@ wl_status wl_append_rows(wl_tablets *t, const struct ArrowSchema *schema,
     rc = read_source(schema->children[i], rows->children[i], rows->offset, &j.sources[i], err);
   if (!rc) rc = make_columns(&j, n_threads, cols, err);
   if (!rc) rc = find_rowids(t, cols, j.n_rows, &rowids, &first, err);
-  if (!rc) rc = wl_bulk_append(t, j.n_rows, cols, rowids, first, n_threads, err);
+  if (!rc) rc = wl_bulk_append(t, j.n_rows, cols, rowids, first, n_threads, &refusal, err);
   if (!rc) *rowid = rowids ? rowids[j.n_rows - 1] : first + j.n_rows - 1;
   for (int i = 0; cols && i < t->n_cols; i++) wl_column_drop(cols[i]);
   wl_mem_free(cols);

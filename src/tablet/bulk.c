@@ -259,14 +259,20 @@ static bool checks_mention(const wl_tablets *t, const int *set, int n_set) {
 }
 
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
-                         wl_column *const *cols, int n_threads, wl_error *err) {
+                         wl_column *const *cols, int n_threads, wl_refusal *refusal,
+                         wl_error *err) {
   updating u = {.t = t, .rowids = rowids, .set = set};
   part *parts = NULL;
   int n_parts = 0;
+  *refusal = (wl_refusal){-1, -2};
   if (n == 0) return WL_OK;
   if (checks_mention(t, set, n_set)) return wl_not_taken(err, "a CHECK constraint of what is set");
-  wl_status rc = wl_bulk_check_nulls(t, set, n_set, cols, err);
-  if (!rc) rc = wl_tablets_fold(t, err);
+  wl_i64 null = wl_bulk_first_null(t, set, n_set, cols, n);
+  if (null < n) {
+    refusal->row = null;
+    return wl_not_taken(err, "a NULL in a NOT NULL column");
+  }
+  wl_status rc = wl_tablets_fold(t, err);
   if (rc) return rc;
   u.cols = wl_mem_zalloc((size_t)n_set * sizeof *u.cols);
   u.dicts = wl_mem_zalloc((size_t)n_set * sizeof *u.dicts);

@@ -9,22 +9,19 @@
 
 enum { WL_BULK_WAVE = 8 }; /* tablets a thread, between two rounds of writing */
 
-/* Rows that come, as they will be stored. */
-typedef struct wl_bulk_rows {
-  wl_column *const *cols; /* [n_cols]; the rowid's is not looked at */
-  const wl_i64 *rowids;   /* or NULL: first, first + 1, … */
-  wl_i64 first, n;
-} wl_bulk_rows;
-
 /* The column as one of that affinity stores it: the same, held, or another. */
 wl_status wl_bulk_convert(char affinity, wl_column *c, wl_column **out, wl_error *err) WL_MUST;
 
-/* WL_NOT_TAKEN: cols[k], for column set[k] (set NULL: k), has a NULL where there may be none. */
-wl_status wl_bulk_check_nulls(const wl_tablets *t, const int *set, int n_set,
-                              wl_column *const *cols, wl_error *err) WL_MUST;
+/* The first of n rows in which cols[k], for column set[k] (set NULL: k), has a NULL where there may
+** be none; n: there is none. */
+wl_i64 wl_bulk_first_null(const wl_tablets *t, const int *set, int n_set, wl_column *const *cols,
+                          wl_i64 n);
 
-/* Whether the rows' keys are like no others (WL_NOT_TAKEN: they are not); or writes them. */
-wl_status wl_bulk_keys(wl_tablets *t, const wl_bulk_rows *r, bool write, wl_error *err) WL_MUST;
+/* The first row that has the key of another one, of the rows or of the table, and which key that
+** is; r->n: there is none. */
+wl_status wl_bulk_check_keys(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, int *key,
+                             wl_error *err) WL_MUST;
+wl_status wl_bulk_put_keys(wl_tablets *t, const wl_bulk_rows *r, wl_error *err) WL_MUST;
 /* Takes the keys of rows of one tablet away. */
 wl_status wl_bulk_unkey(wl_tablets *t, int tablet, const wl_i64 *rowids, const wl_i32 *slots,
                         wl_i64 n, wl_error *err) WL_MUST;

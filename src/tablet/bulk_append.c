@@ -64,14 +64,15 @@ static bool has_null(const wl_column *c) {
   return (c->domain.mask & WL_M(WL_T_NULL)) != 0;
 }
 
-wl_status wl_bulk_check_nulls(const wl_tablets *t, const int *set, int n_set,
-                              wl_column *const *cols, wl_error *err) {
+wl_i64 wl_bulk_first_null(const wl_tablets *t, const int *set, int n_set, wl_column *const *cols,
+                          wl_i64 n) {
   for (int k = 0; k < n_set; k++) {
     int c = set ? set[k] : k;
-    if (c != t->decl->rowid_col && t->decl->cols[c].not_null && has_null(cols[k]))
-      return wl_not_taken(err, "a NULL in a NOT NULL column");
+    if (c == t->decl->rowid_col || !t->decl->cols[c].not_null || !has_null(cols[k])) continue;
+    for (wl_i64 i = 0; i < n; i++)
+      if (wl_column_value(cols[k], i).t == WL_T_NULL) n = i;
   }
-  return WL_OK;
+  return n;
 }
 
 /* ---- appending */
@@ -262,12 +263,31 @@ static wl_status check_lengths(wl_tablets *t, wl_column *const *cols, wl_error *
   return WL_OK;
 }
 
+/* Looks for the first row that breaks a constraint; each kind only among those before the row found
+** already, in SQLite's order for a row that breaks several. */
+static wl_status check_rows(wl_tablets *t, wl_bulk_rows rows, wl_refusal *out, wl_error *err) {
+  static const char *const words[] = {"a NULL in a NOT NULL column", "a CHECK constraint is broken",
+                                      "a key that is there already"};
+  wl_i64 n = rows.n, at;
+  int which = -1, key = -2;
+  rows.n = wl_bulk_first_null(t, NULL, t->n_cols, rows.cols, n);
+  if (rows.n < n) which = 0;
+  wl_status rc = wl_checker_rows(t, &rows, &at, err);
+  if (!rc && at < rows.n) which = 1;
+  if (!rc) rows.n = at;
+  if (!rc) rc = wl_bulk_check_keys(t, &rows, &at, &key, err);
+  if (!rc && at < rows.n) which = 2;
+  if (rc || which < 0) return rc;
+  *out = (wl_refusal){which == 2 ? at : rows.n, which == 2 ? key : -2};
+  return wl_not_taken(err, "%s", words[which]);
+}
+
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
-                         wl_i64 first, int n_threads, wl_error *err) {
+                         wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) {
   appending a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
+  refusal->row = -1;
   if (n_rows == 0) return WL_OK;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = wl_bulk_check_nulls(t, NULL, t->n_cols, cols, err);
   if (!rc) rc = above(t, rowids ? rowids[0] : first, err);
   if (rc) return rc;
   size_t n = (size_t)t->n_cols;
@@ -280,10 +300,7 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
       rc = wl_bulk_convert(t->decl->cols[i].affinity, cols[i], &a.cols[i], err);
   if (!rc) rc = check_lengths(t, a.cols, err);
   wl_bulk_rows rows = {a.cols, rowids, first, n_rows};
-  bool broken = false;
-  if (!rc) rc = wl_checker_rows(t, a.cols, rowids, first, n_rows, &broken, err);
-  if (!rc && broken) rc = wl_not_taken(err, "a CHECK constraint is broken");
-  if (!rc) rc = wl_bulk_keys(t, &rows, false, err);
+  if (!rc) rc = check_rows(t, rows, refusal, err);
   if (!rc) {
     rc = wl_tablets_touch(t, err);
     t->layout++;
@@ -298,7 +315,7 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
     a.plain[i] = !rc && !fits;
   }
   if (!rc) rc = append_waves(&a, n_threads, err);
-  if (!rc) rc = wl_bulk_keys(t, &rows, true, err);
+  if (!rc) rc = wl_bulk_put_keys(t, &rows, err);
   if (rc && rc != WL_NOT_TAKEN) t->stale = true;
   for (int i = 0; i < t->n_cols && a.cols && a.codes; i++) {
     wl_column_drop(a.cols[i]);

@@ -65,18 +65,19 @@ static void bind_key(sqlite3_stmt *q, const sorting *s, wl_i64 row) {
     wl_sqlite_bind(q, k + 1, s->values[row * s->n_cols + k], SQLITE_STATIC);
 }
 
-/* Whether two of the rows, or one of them and one of the table, have the same key. */
-static wl_status clash(wl_tablets *t, int key, const sorting *s, const wl_i64 *order, wl_i64 n,
-                       bool *found, wl_error *err) {
+/* The first row that has the key of one before it, or of one of the table. */
+static wl_status first_clash(wl_tablets *t, int key, const sorting *s, const wl_i64 *order,
+                             wl_i64 n, wl_i64 *row, wl_error *err) {
   sqlite3_stmt *q;
-  *found = false;
-  for (wl_i64 i = 1; i < n && !*found; i++) *found = same_key(s, order[i - 1], order[i]);
-  if (*found || !wl_tablets_any(t)) return WL_OK;
+  for (wl_i64 i = 1; i < n; i++)
+    if (order[i] < *row && same_key(s, order[i - 1], order[i])) *row = order[i];
+  if (!wl_tablets_any(t)) return WL_OK;
   wl_status rc = wl_tablets_key_stmt(t, key, WL_KEY_FIND, &q, err);
-  for (wl_i64 i = 0; i < n && !*found && !rc; i++) {
+  for (wl_i64 i = 0; i < n && !rc; i++) {
+    if (order[i] >= *row) continue;
     bind_key(q, s, order[i]);
-    int st = sqlite3_step(q);
-    *found = st == SQLITE_ROW;
+    int st = wl_tablets_step(t, q);
+    if (st == SQLITE_ROW) *row = order[i];
     if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
     sqlite3_reset(q);
   }
@@ -96,16 +97,29 @@ static wl_status put_keys(wl_tablets *t, int key, const sorting *s, const wl_i64
   return rc;
 }
 
-wl_status wl_bulk_keys(wl_tablets *t, const wl_bulk_rows *r, bool write, wl_error *err) {
+wl_status wl_bulk_check_keys(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, int *key,
+                             wl_error *err) {
+  wl_status rc = WL_OK;
+  *row = r->n;
+  for (int k = 0; k < t->decl->n_keys && !rc; k++) {
+    sorting s = {0};
+    wl_i64 *order = NULL, n, before = *row;
+    rc = sort_keys(t, k, r, &s, &order, &n, err);
+    if (!rc) rc = first_clash(t, k, &s, order, n, row, err);
+    if (*row < before) *key = k;
+    wl_mem_free(s.values);
+    wl_mem_free(order);
+  }
+  return rc;
+}
+
+wl_status wl_bulk_put_keys(wl_tablets *t, const wl_bulk_rows *r, wl_error *err) {
   wl_status rc = WL_OK;
   for (int k = 0; k < t->decl->n_keys && !rc; k++) {
     sorting s = {0};
     wl_i64 *order = NULL, n;
-    bool found = false;
     rc = sort_keys(t, k, r, &s, &order, &n, err);
-    if (!rc && !write) rc = clash(t, k, &s, order, n, &found, err);
-    if (!rc && found) rc = wl_not_taken(err, "a key that is there already");
-    if (!rc && write) rc = put_keys(t, k, &s, order, n, r, err);
+    if (!rc) rc = put_keys(t, k, &s, order, n, r, err);
     wl_mem_free(s.values);
     wl_mem_free(order);
   }

@@ -127,7 +127,7 @@ static wl_status count(checking *c, const char *what, wl_i64 *out, wl_error *err
   char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\".\"%w_%s\"", t->schema, t->name, what);
   int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &s, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
-  if (!rc) rc = sqlite3_step(s);
+  if (!rc) rc = wl_tablets_step(t, s);
   if (rc == SQLITE_ROW) *out = sqlite3_column_int64(s, 0);
   wl_status st = rc == SQLITE_ROW ? WL_OK : wl_tablets_error(t, rc, err);
   sqlite3_finalize(s);
@@ -140,7 +140,7 @@ static wl_status check_gone(checking *c, wl_error *err) {
   sqlite3_stmt *s = NULL, *has = NULL;
   int st = SQLITE_DONE;
   wl_status rc = wl_tablets_scan(t, WL_SH_GONE_SCAN, WL_I64_MIN, WL_I64_MAX, &s, err);
-  while (!rc && !c->problem && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  while (!rc && !c->problem && (st = wl_tablets_step(t, s)) == SQLITE_ROW) {
     wl_i64 rowid = sqlite3_column_int64(s, 0);
     wl_i32 slot = -1;
     int i = wl_tablets_place(t, rowid);
@@ -150,7 +150,7 @@ static wl_status check_gone(checking *c, wl_error *err) {
     if (!rc) rc = wl_tablets_stmt(t, WL_SH_DELTA_HAS, &has, err);
     if (rc) break;
     sqlite3_bind_int64(has, 1, rowid);
-    int there = sqlite3_step(has);
+    int there = wl_tablets_step(t, has);
     if (there == SQLITE_ROW) wrong(c, -1, -1, "a rowid both deleted and in the delta");
     if (there != SQLITE_ROW && there != SQLITE_DONE) rc = wl_tablets_error(t, there, err);
     sqlite3_reset(has);

@@ -29,6 +29,14 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
   wl_checker *c = t->checker = wl_mem_zalloc(sizeof *c);
   if (!c) return wl_nomem(err);
   const wl_decl *d = t->decl;
+  /* Only what SQLite takes in a CHECK: a subquery, which a file may have got since, could run for
+  ** ever where nobody can interrupt it. */
+  wl_status sound = wl_declare_verify(d, t->name, err);
+  if (sound) {
+    wl_checker_close(c);
+    t->checker = NULL;
+    return sound;
+  }
   const char *rowid = wl_decl_rowid_name(d);
   char *columns = wl_decl_delta_sql(&t->arena, d);
   int rc = columns ? sqlite3_open(":memory:", &c->db) : SQLITE_NOMEM;
@@ -94,38 +102,57 @@ wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int 
   return rc;
 }
 
-wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *rowids, wl_i64 first,
-                          wl_i64 n, bool *broken, wl_error *err) {
-  wl_status rc = WL_OK;
-  *broken = false;
-  if (!t->decl->n_checks || n == 0) return WL_OK;
-  rc = open_checker(t, err);
-  if (rc) return rc;
+static void bind_row(wl_tablets *t, const wl_bulk_rows *r, wl_i64 i) {
+  wl_i64 rowid = r->rowids ? r->rowids[i] : r->first + i;
+  for (int k = 0; k < t->n_cols; k++)
+    wl_sqlite_bind(t->checker->put, k + 1,
+                   k == t->decl->rowid_col ? wl_int(rowid) : wl_column_value(r->cols[k], i),
+                   SQLITE_STATIC);
+  if (t->decl->rowid_col < 0) sqlite3_bind_int64(t->checker->put, t->n_cols + 1, rowid);
+}
+
+/* Whether one of the rows from `at` to `end` breaks a constraint. */
+static wl_status test_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 at, wl_i64 end,
+                           bool *broken, wl_error *err) {
   wl_checker *c = t->checker;
+  wl_status rc = WL_OK;
   int st = SQLITE_DONE;
-  for (wl_i64 at = 0; at < n && !*broken && !rc; at += WL_TABLET_ROWS) {
-    wl_i64 end = at + WL_TABLET_ROWS < n ? at + WL_TABLET_ROWS : n;
-    sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
-    for (wl_i64 i = at; i < end && st == SQLITE_DONE; i++) {
-      wl_i64 rowid = rowids ? rowids[i] : first + i;
-      for (int k = 0; k < t->n_cols; k++)
-        wl_sqlite_bind(c->put, k + 1,
-                       k == t->decl->rowid_col ? wl_int(rowid) : wl_column_value(cols[k], i),
-                       SQLITE_STATIC);
-      if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->put, t->n_cols + 1, rowid);
-      st = sqlite3_step(c->put);
-      sqlite3_reset(c->put);
-    }
-    if (st == SQLITE_DONE) st = sqlite3_step(c->test);
-    if (st == SQLITE_ROW)
-      *broken = sqlite3_column_int(c->test, 0) >= 0;
-    else
-      rc = st == SQLITE_NOMEM ? wl_nomem(err)
-                              : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-    st = SQLITE_DONE;
-    sqlite3_reset(c->test);
-    sqlite3_clear_bindings(c->put);
-    sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+  sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
+  for (wl_i64 i = at; i < end && st == SQLITE_DONE; i++) {
+    bind_row(t, r, i);
+    st = sqlite3_step(c->put);
+    sqlite3_reset(c->put);
   }
+  if (st == SQLITE_DONE) st = sqlite3_step(c->test);
+  *broken = st == SQLITE_ROW && sqlite3_column_int(c->test, 0) >= 0;
+  if (st != SQLITE_ROW)
+    rc = st == SQLITE_NOMEM ? wl_nomem(err)
+                            : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  sqlite3_reset(c->test);
+  sqlite3_clear_bindings(c->put);
+  sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+  return rc;
+}
+
+wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) {
+  bool broken = false;
+  *row = r->n;
+  if (!t->decl->n_checks || r->n == 0) return WL_OK;
+  wl_status rc = open_checker(t, err);
+  wl_i64 at = 0, end = r->n;
+  for (; at < r->n && !broken && !rc; at = broken ? at : end) {
+    end = at + WL_TABLET_ROWS < r->n ? at + WL_TABLET_ROWS : r->n;
+    rc = test_rows(t, r, at, end, &broken, err);
+  }
+  if (rc || !broken) return rc;
+  while (end - at > 1 && !rc) { /* which of them it is */
+    wl_i64 mid = at + (end - at) / 2;
+    rc = test_rows(t, r, at, mid, &broken, err);
+    if (broken)
+      end = mid;
+    else
+      at = mid;
+  }
+  *row = at;
   return rc;
 }

@@ -114,6 +114,15 @@ static bool suits(const wl_header *h) {
   }
 }
 
+/* The most bytes that a payload has before it is compressed, so that a few bytes of a file cannot
+** ask for any amount of memory: packed numbers come in blocks of 1,024; of texts and blobs it is
+** SQLite's longest value and what a tablet holds beside it. */
+static wl_u64 most_payload(const wl_header *h) {
+  const wl_u64 text = ((wl_u64)1 << 31) + (64 << 20), part = 128 << 20;
+  if (h->phys <= WL_P_F64) return (wl_u64)h->n_rows * 16 + (16 << 10);
+  return h->enc == WL_E_PART ? part : text;
+}
+
 /* What is wrong with a header, in a word or two; NULL: nothing. */
 static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
   static const wl_u8 zeros[AT_LO - AT_UNUSED];
@@ -151,7 +160,7 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
               : h->width != 0 && h->enc != WL_E_PACKED && h->enc != WL_E_DECIMAL)
     return "width";
   if (h->t_lo > h->t_hi) return "range of texts";
-  if (h->n_stored > 0xffffffffu - WL_HEADER_BYTES ||
+  if (h->n_stored > 0xffffffffu - WL_HEADER_BYTES || h->n_payload > most_payload(h) ||
       (h->n_stored != h->n_payload && !(h->flags & WL_F_ZSTD)))
     return "sizes";
   return NULL;

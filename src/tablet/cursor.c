@@ -149,7 +149,7 @@ static wl_status seek(wl_rows *r, wl_i64 rowid, wl_error *err) {
 }
 
 static wl_status step(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(r->t, s);
   *has = st == SQLITE_ROW;
   if (*has) *rowid = sqlite3_column_int64(s, 0);
   return *has || st == SQLITE_DONE ? WL_OK : wl_tablets_error(r->t, st, err);

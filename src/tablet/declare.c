@@ -87,7 +87,7 @@ static bool is_name(const parse *p) {
 }
 
 /* As SQLite takes quotes off: what begins with a quote ends at its match, the rest is dropped. */
-static char *without_quotes(wl_arena *a, const char *s, size_t n) {
+char *wl_decl_unquoted(wl_arena *a, const char *s, size_t n) {
   char close = n ? s[0] : 0;
   if (close == '[') close = ']';
   if (close != '"' && close != '\'' && close != '`' && close != ']')
@@ -110,7 +110,7 @@ static char *without_quotes(wl_arena *a, const char *s, size_t n) {
 static wl_status take_name(parse *p, const char **out) {
   if (!is_name(p)) return syntax_error(p);
   take(p);
-  *out = without_quotes(p->arena, p->lex.sql + p->last.pos, p->last.n);
+  *out = wl_decl_unquoted(p->arena, p->lex.sql + p->last.pos, p->last.n);
   return *out ? WL_OK : wl_nomem(p->err);
 }
 
@@ -213,7 +213,7 @@ static wl_status take_check(parse *p) {
   while (from < to && is_blank(sql[from])) from++;
   while (from < to && is_blank(sql[to - 1])) to--;
   /* SQLite takes the text for a name, and quotes at its beginning off */
-  c->name = p->name ? p->name : without_quotes(p->arena, sql + from, to - from);
+  c->name = p->name ? p->name : wl_decl_unquoted(p->arena, sql + from, to - from);
   return c->text && c->name ? WL_OK : wl_nomem(p->err);
 }
 
@@ -350,7 +350,7 @@ static wl_status take_type(parse *p, wl_decl_column *c) {
   size_t rest = n;
   if (is_word_at_end(sql + from, &rest, "always") && is_word_at_end(sql + from, &rest, "generated"))
     return refuse_generated(p);
-  c->type = without_quotes(p->arena, sql + from, n);
+  c->type = wl_decl_unquoted(p->arena, sql + from, n);
   if (!c->type) return wl_nomem(p->err);
   if (is_one_word(sql + from, n))
     for (size_t i = 0; i < sizeof standard_types / sizeof *standard_types; i++)

@@ -25,7 +25,8 @@ typedef struct wl_decl_column {
   char affinity;    /* as in store.h: 'A' blob … 'E' real */
   wl_u8 coll;
   bool not_null;
-  bool constant; /* dflt is a literal: the same for every row */
+  bool constant;     /* dflt is a literal: the same for every row */
+  bool dflt_checked; /* dflt may be evaluated (default_safe.c) */
 } wl_decl_column;
 
 /* PRIMARY KEY (that is not the rowid) or UNIQUE. */
@@ -62,6 +63,8 @@ wl_status wl_declare(wl_arena *arena, const char *const *args, int n_args, wl_de
 ** a column that is named like the table. */
 wl_status wl_declare_verify(const wl_decl *d, const char *table, wl_error *err) WL_MUST;
 
+/* A name without the quotes it may stand in; NULL: no memory. */
+char *wl_decl_unquoted(wl_arena *a, const char *s, size_t n);
 /* How SQL names the rowid of the table, or of its delta, without quotes: the INTEGER PRIMARY KEY,
 ** or the one of rowid, _rowid_ and oid that no column is called. */
 const char *wl_decl_rowid_name(const wl_decl *d);

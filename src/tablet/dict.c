@@ -116,7 +116,7 @@ static wl_status read_dict(wl_tablets *t, int col, wl_dict_box *b, wl_error *err
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, (wl_i64)col << PART_BITS);
   sqlite3_bind_int64(s, 2, ((wl_i64)col << PART_BITS) + (1 << PART_BITS) - 1);
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) {
     wl_u64 *places = NULL, sum = 0;
     wl_u8 *heap = NULL;
     size_t n_heap = 0;
@@ -171,7 +171,7 @@ wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) {
   int *seen = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *seen);
   if (!seen) return wl_nomem(err);
   wl_status rc = wl_tablets_stmt(t, WL_SH_DICT_LIST, &s, err);
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) {
     wl_i64 id = sqlite3_column_int64(s, 0);
     wl_i64 col = id >> PART_BITS;
     if (col < 0 || col >= t->n_cols) {

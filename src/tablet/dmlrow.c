@@ -3,12 +3,16 @@
 ** makes the values, the module's xUpdate reads them.
 */
 #include "tablet/dmlrow.h"
-#include <pthread.h>
+#include "base/fork.h"
 
 /* All runs. A connection may go from thread to thread, so it is one
 ** list for all. */
 static wl_dmlrun *runs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 wl_i64 wl_dmlrun_token(void) {
   wl_i64 token;

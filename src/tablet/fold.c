@@ -58,7 +58,7 @@ static wl_status fold_bits(wl_tablets *t, int i, wl_i64 lo, wl_i64 hi, wl_error 
   if (!a->dead) a->dead = wl_mem_zalloc((size_t)(a->n_rows + 7) / 8);
   if (!a->dead) return wl_nomem(err);
   wl_status rc = wl_tablets_scan(t, WL_SH_GONE_SCAN, lo, hi, &s, err);
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) {
     wl_i32 slot;
     rc = wl_tablets_slot(t, i, sqlite3_column_int64(s, 0), &slot, err);
     if (rc || slot < 0 || wl_tablet_is_dead(a, slot)) continue;

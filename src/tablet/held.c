@@ -20,7 +20,7 @@ wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, siz
   wl_status rc = wl_tablets_stmt(t, WL_SH_SEGMENT_GET, &s, err);
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, a->id << 12 | col);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   t->reading = true;
   if (st == SQLITE_DONE) return wl_tablets_corrupt(t, col, a->id, err, "its segment is missing");
   if (st != SQLITE_ROW) return wl_tablets_error(t, st, err);

@@ -32,7 +32,7 @@ wl_status wl_tablets_in_range(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, lo);
   sqlite3_bind_int64(s, 2, hi);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   if (st == SQLITE_ROW) {
     *n = sqlite3_column_int64(s, 0);
     *least = sqlite3_column_int64(s, 1);
@@ -56,7 +56,7 @@ wl_status wl_merge_needed(wl_tablets *t, int i, bool *out, wl_error *err) {
 }
 
 static wl_status step(wl_merge *m, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(m->t, s);
   *has = st == SQLITE_ROW;
   if (*has) *rowid = sqlite3_column_int64(s, 0);
   return *has || st == SQLITE_DONE ? WL_OK : wl_tablets_error(m->t, st, err);

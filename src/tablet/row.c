@@ -19,6 +19,8 @@ wl_status wl_row_default(wl_tablets *t, int col, wl_val *out, wl_error *err) {
   sqlite3_stmt *s = NULL;
   *out = wl_null();
   if (!c->dflt) return WL_OK;
+  wl_status safe = wl_default_check(t, col, err);
+  if (safe) return safe;
   char *sql = sqlite3_mprintf("SELECT (%s)", c->dflt);
   int rc = sql ? sqlite3_prepare_v2(t->db, sql, -1, &s, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
@@ -103,7 +105,7 @@ static wl_status has(wl_tablets *t, wl_shadow which, wl_i64 rowid, bool *out, wl
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
   if (rc) return rc;
   sqlite3_bind_int64(s, 1, rowid);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   *out = st == SQLITE_ROW;
   if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
@@ -158,7 +160,7 @@ static wl_status get(wl_tablets *t, wl_i64 rowid, wl_val *values, const bool *wa
     rc = wl_tablets_stmt(t, WL_SH_DELTA_GET, &s, err);
     if (rc) return rc;
     sqlite3_bind_int64(s, 1, rowid);
-    int st = sqlite3_step(s);
+    int st = wl_tablets_step(t, s);
     if (st != SQLITE_ROW) rc = wl_tablets_error(t, st, err);
   }
   for (int i = 0; i < t->n_cols && !rc; i++) {
@@ -198,7 +200,7 @@ static wl_status largest(wl_tablets *t, wl_i64 *out, bool *any, wl_error *err) {
     sqlite3_stmt *s;
     wl_status rc = wl_tablets_stmt(t, WL_SH_DELTA_MAX, &s, err);
     if (rc) return rc;
-    int st = sqlite3_step(s);
+    int st = wl_tablets_step(t, s);
     if (st == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER) {
       *out = sqlite3_column_int64(s, 0);
       *any = true;
@@ -292,7 +294,7 @@ wl_status wl_row_find_key(wl_tablets *t, int key, const wl_val *values, wl_i64 r
   if (rc) return rc;
   for (int i = 0; i < k->n; i++)
     wl_sqlite_bind(s, i + 1, key_value(t, k->cols[i], values, rowid), SQLITE_STATIC);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   if (st == SQLITE_ROW) {
     *found = true;
     *out = sqlite3_column_int64(s, 0);

@@ -73,7 +73,40 @@ static wl_status prepare(wl_tablets *t, char *sql, sqlite3_stmt **out, wl_error 
   if (!sql) return wl_nomem(err);
   int rc = sqlite3_prepare_v3(t->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
   sqlite3_free(sql);
-  return rc ? wl_tablets_error(t, rc, err) : WL_OK;
+  if (rc == SQLITE_OK) return WL_OK;
+  wl_status st = wl_tablets_error(t, rc, err);
+  wl_error why = {0};
+  if (rc != SQLITE_ERROR || wl_tablets_check_shapes(t, &why) != WL_CORRUPT) return st;
+  *err = why; /* it says better what is wrong */
+  return WL_CORRUPT;
+}
+
+/* The steps under way on this thread, the innermost first. */
+typedef struct step_frame {
+  struct step_frame *outer;
+  const sqlite3 *db;
+} step_frame;
+static _Thread_local const step_frame *steps;
+
+bool wl_tablets_inside_step(const wl_tablets *t) {
+  const step_frame *f = steps;
+  while (f && f->db != t->db) f = f->outer;
+  return f != NULL;
+}
+
+int wl_tablets_step(wl_tablets *t, sqlite3_stmt *s) {
+  if (wl_tablets_inside_step(t)) return WL_REENTERED;
+  step_frame f = {(step_frame *)steps, t->db};
+  steps = &f;
+  int rc = sqlite3_step(s);
+  steps = f.outer;
+  return rc;
+}
+
+wl_status wl_tablets_reentered(wl_tablets *t, wl_error *err) {
+  return wl_tablets_corrupt(t, -1, -1, err,
+                            "a table behind a tablet table reads or writes it in turn: it must be "
+                            "an ordinary table without triggers");
 }
 
 static char *shadow_sql(const wl_tablets *t, wl_shadow which) {
@@ -151,7 +184,8 @@ wl_status wl_tablets_key_stmt(wl_tablets *t, int key, int which, sqlite3_stmt **
 }
 
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
-  int rc = sqlite3_step(s);
+  wl_spill_write(t);
+  int rc = wl_tablets_step(t, s);
   wl_status st = rc == SQLITE_DONE || rc == SQLITE_ROW ? WL_OK : wl_tablets_error(t, rc, err);
   sqlite3_reset(s);
   if (st) t->stale = true;
@@ -173,6 +207,9 @@ void wl_tablets_quiet(wl_tablets *t) {
     sqlite3_finalize(t->keys[i]);
     t->keys[i] = NULL;
   }
+  sqlite3_finalize(t->uncommitted);
+  t->uncommitted = NULL;
+  t->shapes_at = 0;
   t->reading = false;
 }
 
@@ -223,18 +260,32 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
   return rc;
 }
 
+/* Drops one of the tables behind it, unless it is missing, or is a view that has taken its place.
+ */
+static wl_status drop_shadow(wl_tablets *t, char *name, wl_error *err) {
+  sqlite3_stmt *s = NULL;
+  char *sql =
+      sqlite3_mprintf("SELECT 1 FROM \"%w\".sqlite_schema WHERE type = 'table' AND name = %Q "
+                      "COLLATE NOCASE",
+                      t->schema, name);
+  wl_status rc = name ? prepare(t, sql, &s, err) : wl_nomem(err);
+  int st = rc ? SQLITE_DONE : sqlite3_step(s);
+  sqlite3_finalize(s);
+  if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  if (!rc && st == SQLITE_ROW)
+    rc = exec(t, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", t->schema, name), err);
+  sqlite3_free(name);
+  return rc;
+}
+
 wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
   wl_status rc = WL_OK;
   wl_tablets_quiet(t);
   t->stale = true;
   for (int i = 0; i < N_SHADOWS && !rc; i++)
-    rc = exec(t,
-              sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name,
-                              shadows[i].suffix),
-              err);
+    rc = drop_shadow(t, sqlite3_mprintf("%s_%s", t->name, shadows[i].suffix), err);
   for (int k = 0; k < t->decl->n_keys && !rc; k++)
-    rc = exec(t, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_key%d\"", t->schema, t->name, k),
-              err);
+    rc = drop_shadow(t, sqlite3_mprintf("%s_key%d", t->name, k), err);
   return rc;
 }
 

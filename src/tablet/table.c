@@ -3,9 +3,10 @@
 ** See table.h.
 */
 #include "base/mem.h"
+#include "base/fork.h"
+#include "base/shared_cache.h"
 #include "tablet/table_impl.h"
 #include "vm/conv.h"
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,10 @@ static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bi
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_tablets *open_tables;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
 
 wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
   pthread_mutex_lock(&lock);
@@ -76,6 +81,9 @@ const char *wl_tablets_column_name(const wl_tablets *t, int col) {
 
 wl_status wl_tablets_error(wl_tablets *t, int rc, wl_error *err) {
   if ((rc & 0xff) == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc == WL_REENTERED) return wl_tablets_reentered(t, err);
+  if (rc == SQLITE_DONE || rc == SQLITE_ROW) /* a row more, or one less, than there can be */
+    return wl_tablets_corrupt(t, -1, -1, err, "the tables behind it do not hold together");
   return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(t->db));
 }
 
@@ -100,7 +108,7 @@ static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_GET, &s, err);
   if (rc) return rc;
   sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   if (st == SQLITE_ROW)
     *out = sqlite3_column_int64(s, 0);
   else if (st != SQLITE_DONE)
@@ -113,14 +121,28 @@ static wl_status read_format(wl_tablets *t, wl_error *err) {
   wl_i64 format;
   wl_status rc = read_info(t, "format", &format, err);
   if (rc) return rc;
-  if (format > WL_FORMAT)
+  t->newer = format > WL_FORMAT;
+  if (t->newer)
     rc = wl_fail(err, WL_ERROR,
                  "table %.100s is of format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
   else if (format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
-  return rc ? rc : read_info(t, "id", &t->id, err);
+  if (!rc) rc = read_info(t, "id", &t->id, err);
+  t->unread = rc != WL_OK;
+  return rc;
+}
+
+/* A table whose t_info is damaged can be opened, to be dropped. Whoever reads or writes it gets the
+** error then. */
+static wl_status open_format(wl_tablets *t, wl_error *err) {
+  wl_status rc = read_format(t, err);
+  bool damaged = (rc & 0xff) == WL_ERROR || (rc & 0xff) == WL_CORRUPT;
+  if (!damaged || t->newer) return rc;
+  t->unread = true;
+  *err = (wl_error){0};
+  return WL_OK;
 }
 
 wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
@@ -144,9 +166,10 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
     if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
   }
+  if (!rc) rc = wl_shared_cache(db, schema, &t->shared, err);
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
-  if (!rc && !create) rc = read_format(t, err);
+  if (!rc && !create) rc = open_format(t, err);
   if (rc) {
     wl_tablets_close(t);
     return rc;
@@ -178,6 +201,7 @@ static void free_directory(wl_tablets *t) {
 
 void wl_tablets_close(wl_tablets *t) {
   if (!t || --t->refs) return;
+  wl_spill_end(t);
   pthread_mutex_lock(&lock);
   unlist(t);
   pthread_mutex_unlock(&lock);
@@ -330,17 +354,18 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   a->id = sqlite3_column_int64(s, 0);
   a->lo = sqlite3_column_int64(s, 1);
   a->hi = sqlite3_column_int64(s, 2);
-  a->n_rows = sqlite3_column_int(s, 3);
-  a->n_dead = sqlite3_column_int(s, 4);
+  wl_i64 rows = sqlite3_column_int64(s, 3), gone = sqlite3_column_int64(s, 4);
   const wl_u8 *head = sqlite3_column_blob(s, 5);
   size_t n_head = (size_t)sqlite3_column_bytes(s, 5);
   const wl_u8 *dead = sqlite3_column_blob(s, 6);
   size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
-  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || a->n_rows < 1 ||
-      a->n_rows > WL_TABLET_ROWS || a->n_dead < 0 || a->n_dead > a->n_rows || a->lo > a->hi ||
-      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 || a->id > MOST_ID ||
-      n_dead != (a->n_dead ? (size_t)(a->n_rows + 7) / 8 : 0))
+  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || rows < 1 ||
+      rows > WL_TABLET_ROWS || gone < 0 || gone > rows || a->lo > a->hi ||
+      (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 || (i && t->tablets[i - 1].hi >= a->lo) ||
+      a->id < 1 || a->id > MOST_ID || n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
+  a->n_rows = (wl_i32)rows;
+  a->n_dead = (wl_i32)gone;
   if (dead) {
     a->dead = wl_mem_alloc(n_dead);
     if (!a->dead) return wl_nomem(err);
@@ -366,7 +391,7 @@ static wl_status read_directory(wl_tablets *t, wl_error *err) {
   free_directory(t);
   t->last_id = 0;
   t->sums = 0;
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
   if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
   if (!rc) rc = read_info(t, "tablets", &sums, err);
@@ -379,23 +404,64 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
   if (rc) return rc;
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   *out = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
   if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
   return rc;
 }
 
+/* Looks at the shapes of the shadow tables when it has not been done under this schema. */
+static wl_status recheck_shapes(wl_tablets *t, wl_error *err) {
+  int at = sqlite3_stmt_status(t->stmts[WL_SH_INFO_GET], SQLITE_STMTSTATUS_REPREPARE, 0) + 1;
+  if (t->shapes_at == at) return WL_OK;
+  wl_status rc = wl_tablets_check_shapes(t, err);
+  if (!rc)
+    t->shapes_at = at;
+  else /* a statement over a view of virtual tables would keep the connection from closing */
+    wl_tablets_quiet(t);
+  return rc;
+}
+
+/* With read_uncommitted no lock is taken, and half of what another writes would be read. */
+static wl_status refuse_uncommitted(wl_tablets *t, wl_error *err) {
+  int st = SQLITE_OK;
+  if (!t->uncommitted)
+    st = sqlite3_prepare_v3(t->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
+                            &t->uncommitted, NULL);
+  if (st) return wl_tablets_error(t, st, err);
+  bool on =
+      sqlite3_step(t->uncommitted) != SQLITE_ROW || sqlite3_column_int(t->uncommitted, 0) != 0;
+  sqlite3_reset(t->uncommitted);
+  if (!on) return WL_OK;
+  return wl_fail(err, WL_ERROR,
+                 "tablet table %.100s cannot be used in a shared cache while read_uncommitted is "
+                 "on: set PRAGMA read_uncommitted=OFF",
+                 t->name);
+}
+
+/*
+** In a shared cache the data version says too little: a transaction there sees what others commit,
+** unless it holds a lock on the table. So t_info is read every time. SQLite locks it for the rest
+** of the transaction, and no other connection can change the table meanwhile, for every writer
+** writes to t_info first (stamp).
+*/
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   unsigned version = 0;
   wl_i64 state;
+  if (t->unread) {
+    wl_status damaged = read_format(t, err);
+    if (damaged) return damaged;
+  }
   int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
   if (st) return wl_tablets_error(t, st, err);
   bool known = t->loaded && !t->stale;
-  if (known && version == t->data_version) return WL_OK;
-  wl_status rc = read_info(t, "state", &state, err);
+  if (known && version == t->data_version && !t->shared) return WL_OK;
+  wl_status rc = t->shared ? refuse_uncommitted(t, err) : WL_OK;
+  if (!rc) rc = read_info(t, "state", &state, err);
+  if (!rc) rc = recheck_shapes(t, err);
   if (rc) return rc;
-  if (known && !t->dirty && (wl_u64)state == t->state) {
+  if (known && (!t->dirty || t->shared) && (wl_u64)state == t->state) {
     t->data_version = version;
     return WL_OK;
   }
@@ -450,7 +516,7 @@ static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_PLACE, &s, err);
   if (rc) return rc;
   sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
-  if (sqlite3_step(s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
+  if (wl_tablets_step(t, s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
   sqlite3_reset(s);
   rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
   if (rc) return rc;
@@ -483,8 +549,9 @@ static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
 
 wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
   bool owner = false;
-  if (!t->dirty) return WL_OK;
-  wl_status st = is_owner(t, &owner, err);
+  wl_status st = wl_spill_check(t, err);
+  if (st || !t->dirty) return st;
+  st = is_owner(t, &owner, err);
   if (st || !owner) return st;
   wl_i64 n = sqlite3_changes64(t->db);
   wl_status rc = wl_tablets_refresh(t, err);
@@ -496,6 +563,7 @@ wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
 void wl_tablets_committed(wl_tablets *t) {
   unsigned version = 0;
   t->stamped = false;
+  wl_spill_end(t);
   if (!t->dirty) return;
   t->dirty = false;
   if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
@@ -507,7 +575,9 @@ void wl_tablets_committed(wl_tablets *t) {
 void wl_tablets_rolled_back(wl_tablets *t, bool all) {
   t->stale = true;
   t->stamped = false;
-  if (all) t->dirty = false;
+  if (!all) return;
+  t->dirty = false;
+  wl_spill_end(t);
 }
 
 int wl_tablets_count(const wl_tablets *t) {

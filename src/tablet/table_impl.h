@@ -73,6 +73,19 @@ struct wl_held_segment {
 
 enum { WL_HELD_SLOTS = 1024, WL_HELD_BYTES = 128 << 20 };
 
+/* See spill.c. */
+enum { WL_SPILL_LEVELS = 16 };
+typedef struct wl_spill {
+  int n_savepoints;               /* that are open */
+  int n_spilled[WL_SPILL_LEVELS]; /* pages that SQLite had spilled when each was opened */
+  int limit;                      /* of SQLite's, to be put back; 0: it was not changed */
+  unsigned n_writes;
+  char mode;   /* 'w': WAL, 'o': another; 0: not asked */
+  bool safe;   /* nothing is to be done for the newest savepoint */
+  bool loose;  /* SQLite spills, though a savepoint is open */
+  bool doomed; /* the transaction must not be committed */
+} wl_spill;
+
 struct wl_tablets {
   wl_tablets *next;
   int refs; /* objects of SQLite that are this table */
@@ -85,6 +98,10 @@ struct wl_tablets {
   sqlite3_stmt *stmts[WL_SH_N];
   sqlite3_stmt **keys;         /* [n_keys * WL_KEY_N] */
   bool reading;                /* WL_SH_SEGMENT_GET stands on a row */
+  int shapes_at;               /* WL_SH_INFO_GET's re-prepare count plus one when the shapes … */
+                               /* … of the shadow tables were looked at; 0: they were not */
+  bool shared;                 /* its database is in a shared cache: see wl_tablets_refresh */
+  sqlite3_stmt *uncommitted;   /* PRAGMA read_uncommitted, asked in a shared cache */
   sqlite3_stmt *idle[WL_SH_N]; /* scans that nobody uses at the moment … */
   sqlite3_stmt **walks;        /* … likewise [n_keys * WL_WALK_N], or NULL */
   wl_u32 epoch;                /* moves when kept statements go: older ones are not kept */
@@ -95,7 +112,9 @@ struct wl_tablets {
   wl_i64 last_id; /* of a tablet */
   wl_u64 sums;    /* of all tablets together, which t_info has too: none can be missing */
   bool loaded, stale, dirty;
+  bool unread, newer; /* t_info is damaged, or of a later format */
   bool stamped; /* the state in the file is this transaction's own */
+  wl_spill spill;
   /* While the version is top_version, top is the largest rowid; and made was one more than the
   ** largest when the version was made_version. */
   wl_i64 top, made;
@@ -147,6 +166,18 @@ wl_status wl_tablets_scan(wl_tablets *t, wl_shadow which, wl_i64 lo, wl_i64 hi, 
                           wl_error *err) WL_MUST;
 /* Gives one back that was made at t->epoch == epoch; NULL is fine. */
 void wl_tablets_unscan(wl_tablets *t, wl_shadow which, sqlite3_stmt *s, wl_u32 epoch);
+/*
+** Steps a statement on the shadow tables. They are ordinary tables: nothing that happens inside
+** comes back to a tablet table. In a hostile file it may, by a view or a virtual table in the
+** place of one, or by a trigger; then what is inside fails with WL_REENTERED.
+*/
+enum { WL_REENTERED = SQLITE_CORRUPT | 0x7f00 };
+int wl_tablets_step(wl_tablets *t, sqlite3_stmt *s);
+/* Whether SQLite calls while a step is under way; such a call must fail. */
+bool wl_tablets_inside_step(const wl_tablets *t);
+wl_status wl_tablets_reentered(wl_tablets *t, wl_error *err); /* its error */
+/* Whether the shadow tables are ordinary tables of the right columns (shadow_shape.c). */
+wl_status wl_tablets_check_shapes(wl_tablets *t, wl_error *err) WL_MUST;
 /* Steps a statement that gives no rows, to its end. */
 wl_status wl_tablets_run(wl_tablets *t, sqlite3_stmt *s, wl_error *err) WL_MUST;
 /* The error of a step. */
@@ -171,6 +202,15 @@ WL_FN bool wl_tablets_any(const wl_tablets *t) {
 }
 /* First and last rowid of the range of tablet i. */
 void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi);
+
+/* ---- spill.c: what SQLite may write before a commit, in WAL mode */
+void wl_spill_write(wl_tablets *t);            /* before a write */
+void wl_spill_savepoint(wl_tablets *t, int n); /* xSavepoint … */
+void wl_spill_released(wl_tablets *t, int n);
+void wl_spill_rolled_back(wl_tablets *t, int n);
+void wl_spill_end(wl_tablets *t); /* … of the transaction */
+/* Whether the transaction may be committed. */
+wl_status wl_spill_check(const wl_tablets *t, wl_error *err) WL_MUST;
 
 /* ---- dict.c */
 wl_status wl_tablets_dict_box(wl_tablets *t, int col, wl_dict_box **out, wl_error *err) WL_MUST;
@@ -224,13 +264,21 @@ wl_val wl_store_affinity(wl_vctx *x, char affinity, wl_val v);
 /* Whether every value of these types is stored as it is. */
 bool wl_affinity_keeps(char affinity, const wl_domain *d);
 
+/* ---- default_safe.c */
+wl_status wl_default_check(wl_tablets *t, int col, wl_error *err) WL_MUST;
+
 /* ---- checker.c */
 /* The number of the first CHECK constraint that a row breaks, or -1. */
 wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
                          wl_error *err) WL_MUST;
-/* Whether one of n rows breaks one. Rowids, or first, first + 1, … */
-wl_status wl_checker_rows(wl_tablets *t, wl_column *const *cols, const wl_i64 *rowids, wl_i64 first,
-                          wl_i64 n, bool *broken, wl_error *err) WL_MUST;
+/* Rows that come, as they will be stored. */
+typedef struct wl_bulk_rows {
+  wl_column *const *cols; /* [n_cols]; the rowid's is not looked at */
+  const wl_i64 *rowids;   /* or NULL: first, first + 1, … */
+  wl_i64 first, n;
+} wl_bulk_rows;
+/* The first row that breaks one; r->n: there is none. */
+wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) WL_MUST;
 void wl_checker_close(struct wl_checker *c);
 
 #endif

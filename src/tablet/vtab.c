@@ -51,8 +51,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
 
 static int xdisconnect(sqlite3_vtab *v) {
   wl_tablets_close(((wl_tablet_table *)v)->t);
-  sqlite3_free(v);
-  return SQLITE_OK;
+  return wl_vtab_free(v);
 }
 
 static int xdestroy(sqlite3_vtab *v) {
@@ -97,13 +96,17 @@ static int xrollback(sqlite3_vtab *v) {
 }
 
 static int xsavepoint(sqlite3_vtab *v, int n) {
-  (void)v;
-  (void)n;
+  wl_spill_savepoint(((wl_tablet_table *)v)->t, n);
+  return SQLITE_OK;
+}
+
+static int xrelease(sqlite3_vtab *v, int n) {
+  wl_spill_released(((wl_tablet_table *)v)->t, n);
   return SQLITE_OK;
 }
 
 static int xrollback_to(sqlite3_vtab *v, int n) {
-  (void)n;
+  wl_spill_rolled_back(((wl_tablet_table *)v)->t, n);
   wl_tablets_rolled_back(((wl_tablet_table *)v)->t, false);
   return SQLITE_OK;
 }
@@ -172,7 +175,7 @@ static sqlite3_module module = {
     .xRollback = xrollback,
     .xRename = xrename,
     .xSavepoint = xsavepoint,
-    .xRelease = xsavepoint,
+    .xRelease = xrelease,
     .xRollbackTo = xrollback_to,
     .xShadowName = xshadow_name,
 };

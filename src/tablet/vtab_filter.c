@@ -109,7 +109,7 @@ static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, 
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_key_stmt(t, key, number ? WL_KEY_TEXTS : WL_KEY_NUMBERS, &s, err);
   if (rc) return rc;
-  int st = sqlite3_step(s);
+  int st = wl_tablets_step(t, s);
   *out = st == SQLITE_DONE;
   if (st != SQLITE_DONE && st != SQLITE_ROW) rc = wl_tablets_error(t, st, err);
   sqlite3_reset(s);
@@ -170,11 +170,13 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
   sqlite3_value *lower = NULL, *upper = NULL;
   char order = text && (*text == 'o' || *text == 'd') ? *text++ : 0;
   bool walks = idx < 0;
+  if (wl_tablets_inside_step(t)) rc = wl_tablets_reentered(t, &err);
   wl_walk_stop(&c->walk, t);
   wl_tablet_drop_bounds(c);
   c->bounds = wl_mem_zalloc(((size_t)argc + 1) * sizeof *c->bounds);
   key = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *key);
-  if (!c->bounds || !key) rc = wl_nomem(&err);
+  if (!rc && (!c->bounds || !key)) rc = wl_nomem(&err);
+  if (!rc) rc = wl_tablets_refresh(t, &err);
   for (int i = 0; i < argc && text && *text && !rc; i++) {
     char kind = *text++;
     if (kind == 'r') {
@@ -206,7 +208,6 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
       clear_key &= is;
     }
   }
-  if (!rc) rc = wl_tablets_refresh(t, &err);
   if (!rc && idx > 0 && clear_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
   if (!rc && empty) {
     lo = 1;

@@ -164,6 +164,11 @@ int wl_tablet_update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_in
     }
     return code;
   }
+  wl_error err = {0};
+  if (wl_tablets_inside_step(t)) {
+    (void)wl_tablets_reentered(t, &err);
+    return wl_vtab_fail(p, &err);
+  }
   sqlite3_int64 last = sqlite3_last_insert_rowid(db);
   int rc = update(p, argc, argv, rowid);
   sqlite3_set_last_insert_rowid(db, last);

@@ -57,7 +57,7 @@ wl_status wl_walk_next(wl_walk *w, wl_tablets *t, wl_i64 *rowid, bool *end, wl_e
     if (!*end) *rowid = w->ids[w->at++];
     return WL_OK;
   }
-  int st = sqlite3_step(w->stmt);
+  int st = wl_tablets_step(t, w->stmt);
   *end = st != SQLITE_ROW;
   if (!*end) *rowid = sqlite3_column_int64(w->stmt, 0);
   return st == SQLITE_ROW || st == SQLITE_DONE ? WL_OK : wl_tablets_error(t, st, err);

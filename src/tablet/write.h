@@ -62,16 +62,24 @@ void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out);
 
 /* ---- in bulk. WL_NOT_TAKEN, with nothing written: do it row by row. */
 
+/* The first row that breaks a constraint, which is the reason for WL_NOT_TAKEN. All rows before it
+** could be written. */
+typedef struct wl_refusal {
+  wl_i64 row; /* -1: there is another reason */
+  int key;    /* that it breaks, or -2: NOT NULL or CHECK, as wl_row_check says */
+} wl_refusal;
+
 /* Appends n_rows rows. cols[i] is the column of n_rows values for column i (that of the INTEGER
 ** PRIMARY KEY is not looked at; it may be NULL); rowids rise and lie above all that is in tablets,
 ** live or dead, and in the delta; or NULL: first, first + 1, …. Values need not have the columns'
 ** affinities yet. */
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
-                         wl_i64 first, int n_threads, wl_error *err) WL_MUST;
+                         wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) WL_MUST;
 /* Sets columns set[0..n_set) of rows rowids[0..n), which rise and are all there, to the values of
 ** cols[0..n_set). None of the columns is of a key, nor the rowid. Folds the delta first. */
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
-                         wl_column *const *cols, int n_threads, wl_error *err) WL_MUST;
+                         wl_column *const *cols, int n_threads, wl_refusal *refusal,
+                         wl_error *err) WL_MUST;
 /* Deletes rows rowids[0..n), which rise and are all there. */
 wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_threads,
                          wl_error *err) WL_MUST;

@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "program/program.h"
+#include <string.h>
 
 typedef struct wl_pool wl_pool;
 
@@ -57,6 +58,25 @@ wl_status wl_batch_borrow(wl_pool *pool, void *owner, void (*release)(void *), w
 
 /* Room for n more bytes in a column's heap; at most 2 GiB - 1. */
 wl_status wl_outcol_room(wl_outcol *c, size_t n) WL_MUST;
+
+/* Writes the value of a row; reg is the column's type, and the rows before are there. */
+WL_MUST
+static inline wl_status wl_outcol_put(wl_outcol *c, wl_reg reg, wl_i64 row, wl_val v) {
+  if (v.t == WL_T_NULL) v = wl_null();
+  if (v.t >= WL_T_TEXT || reg.type == WL_R_TEXT) {
+    wl_u64 place = c->n_heap;
+    wl_status rc = wl_outcol_room(c, v.n);
+    if (rc) return rc;
+    if (v.n) memcpy(c->heap + place, wl_bytes(v), v.n);
+    c->n_heap += v.n;
+    if (reg.type == WL_R_TEXT) c->offsets[row + 1] = (wl_i32)c->n_heap;
+    v.v = place;
+  }
+  if (c->v) c->v[row] = v.v;
+  if (c->n) c->n[row] = v.n;
+  if (c->t) c->t[row] = reg.type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
+  return WL_OK;
+}
 
 /* A value as the batch holds it: of a column with a dictionary, the code. */
 wl_val wl_batch_value(const wl_batch *b, const wl_reg *regs, int col, wl_i64 row);

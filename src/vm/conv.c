@@ -3,9 +3,10 @@
 */
 #include "vm/conv.h"
 #include "base/mem.h"
+#include "base/fork.h"
 #include "base/sqlite.h"
 #include "vm/calls.h"
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { ARITH, REAL, NUMERIC, N_STATEMENTS };
@@ -19,6 +20,38 @@ struct wl_conv {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_conv *idle;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
+
+/* How many digits SQLite gives a REAL as text, which newer versions have changed; 0: not known. */
+static atomic_int real_digits;
+
+/* Finds the number of digits by trying. */
+static int find_digits(sqlite3 *db) {
+  static const double tried[] = {0.1 + 0.2, 1.0 / 3, 9007199254740992.0, 1e22, -2.5e-8};
+  enum { N_TRIED = sizeof tried / sizeof *tried, LEAST = 15, MOST = 17 };
+  sqlite3_stmt *q = NULL;
+  bool same[MOST + 1];
+  int digits = LEAST;
+  memset(same, true, sizeof same);
+  if (sqlite3_prepare_v2(db, "SELECT CAST(?1 AS TEXT)", -1, &q, NULL)) return LEAST;
+  for (int i = 0; i < N_TRIED; i++) {
+    sqlite3_bind_double(q, 1, tried[i]);
+    const char *text =
+        sqlite3_step(q) == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0) : NULL;
+    for (int n = LEAST; n <= MOST && text; n++) {
+      char buf[64];
+      sqlite3_snprintf((int)sizeof buf, buf, "%!.*g", n, tried[i]);
+      same[n] = same[n] && strcmp(buf, text) == 0;
+    }
+    sqlite3_reset(q);
+  }
+  sqlite3_finalize(q);
+  while (digits < MOST && !same[digits]) digits++;
+  return digits;
+}
 
 static void conv_close(wl_conv *c) {
   for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(c->stmt[i]);
@@ -45,6 +78,7 @@ wl_status wl_conv_take(wl_conv **out, wl_error *err) {
     conv_close(c);
     return wl_fail(err, WL_NOMEM, "no memory for SQLite's number conversions");
   }
+  if (!atomic_load(&real_digits)) atomic_store(&real_digits, find_digits(c->db));
   *out = c;
   return WL_OK;
 }
@@ -181,9 +215,18 @@ wl_val wl_conv_affinity(wl_vctx *x, wl_val a) {
   return well_formed(wl_bytes(a), a.n) ? wl_conv_arith(x, a) : a;
 }
 
+int wl_conv_real_digits(void) {
+  wl_error ignored;
+  wl_conv *c = NULL;
+  int digits = atomic_load_explicit(&real_digits, memory_order_relaxed);
+  if (digits || wl_conv_take(&c, &ignored)) return digits ? digits : 15;
+  wl_conv_give(c);
+  return atomic_load(&real_digits);
+}
+
 wl_val wl_conv_text(wl_vctx *x, double r) {
   char buf[64];
-  sqlite3_snprintf((int)sizeof buf, buf, "%!.15g", r);
+  sqlite3_snprintf((int)sizeof buf, buf, "%!.*g", wl_conv_real_digits(), r);
   wl_u32 n = (wl_u32)strlen(buf);
   wl_u8 *p = wl_scratch(x, n);
   if (!p) return wl_null();

@@ -18,6 +18,9 @@ void wl_conv_give(wl_conv *c); /* NULL is fine */
 /* A numeric literal as SQLite's parser reads it. */
 wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) WL_MUST;
 
+/* How many digits a REAL has as text in this SQLite, unless a connection chooses otherwise. */
+int wl_conv_real_digits(void);
+
 /* Whether SQLite has a scalar function of that name that depends on its arguments alone. */
 bool wl_conv_function(const char *name);
 

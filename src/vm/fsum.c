@@ -108,7 +108,7 @@ static WL_CLONES int digits(const double *x, int n, double unit, double out[3]) 
       s0[j] += d0;
       s1[j] += d1;
       s2[j] += d2;
-      bad[j] = (fabs(v) < most) & (r == 0.0) ? bad[j] : 1.0;
+      bad[j] = ((fabs(v) < most) & (r == 0.0)) ? bad[j] : 1.0;
     }
   }
   for (; i < n; i++) {

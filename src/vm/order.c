@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "store/column.h"
 #include "vm/cpu/words.h"
+#include "vm/cut.h"
 #include "vm/hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -239,19 +240,8 @@ static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
 static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
   wl_reg reg = r->regs[k];
   for (wl_i64 i = 0; i < n; i++) {
-    wl_val v = value(r, r->at[from + i], k);
-    if (v.t >= WL_T_TEXT || reg.type == WL_R_TEXT) {
-      wl_u64 place = c->n_heap;
-      wl_status rc = wl_outcol_room(c, v.n);
-      if (rc) return rc;
-      if (v.n) memcpy(c->heap + c->n_heap, wl_bytes(v), v.n);
-      c->n_heap += v.n;
-      if (reg.type == WL_R_TEXT) c->offsets[i + 1] = (wl_i32)c->n_heap;
-      v.v = place;
-    }
-    if (c->v) c->v[i] = v.t == WL_T_NULL ? 0 : v.v;
-    if (c->n) c->n[i] = v.n;
-    if (c->t) c->t[i] = reg.type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
+    wl_status rc = wl_outcol_put(c, reg, i, value(r, r->at[from + i], k));
+    if (rc) return rc;
   }
   return WL_OK;
 }
@@ -352,7 +342,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
     for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (place){(wl_u32)k, (wl_u32)j};
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
-  wl_i64 kept = most >= 0 ? most + p->checks_cut : most;
+  wl_i64 kept = wl_cut_needed(p->checks_cut, most);
   bool few = p->n_order && kept >= 0 && kept < r.n / 8, all = !few && of == WL_ORDER_ALL;
   if (!rc && few) rc = keep_first(&r, kept, err);
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);

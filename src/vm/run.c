@@ -63,6 +63,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->wave = r->config.threads;
   find_blocks(r);
   r->collects = program->distinct || program->n_order > 0;
+  r->holds_back = program->may_fail && !program->as_sqlite && r->second_block < 0 && !r->collects;
   while (r->n_held < program->n_joins) {
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
@@ -132,7 +133,8 @@ wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
   for (int k = 0; k < b->n_cols; k++)
     r->n_collected += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
   if (r->config.host_left && r->n_collected > r->config.host_left)
-    return wl_run_no_room(r, "the rows to sort", err);
+    return wl_run_no_room(
+        r, r->holds_back ? "rows of a function that may fail" : "the rows to sort", err);
   return WL_OK;
 }
 
@@ -185,9 +187,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   w.n = r->n_tablets - r->next_tablet;
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
-  w.max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip
-                   ? -1
-                   : r->to_give + r->to_skip;
+  w.max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
   if (r->second_block >= 0 && !r->p->grouped) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
@@ -206,7 +206,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_acc_reset(s);
     }
     if (!w.batches[i]) continue;
-    if (!rc && r->collects) rc = wl_run_collect(r, w.batches[i], err);
+    if (!rc && (r->collects || r->holds_back)) rc = wl_run_collect(r, w.batches[i], err);
     if (!rc && w.batches[i]->n_rows)
       wl_run_push(r, w.batches[i]);
     else
@@ -369,8 +369,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
 
 /* Sorts what has been collected, as far as LIMIT wants it. */
 static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
-  wl_i64 most =
-      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   wl_status rc = wl_order_batches(r->p, r->pool, of, &r->ready, most, r->config.threads,
                                   r->config.check, r->config.check_arg, err);
   r->ready_end = &r->ready;
@@ -384,9 +383,10 @@ static wl_status prune(wl_run *r, wl_error *err) {
   enum { FEW = 1 << 18 };
   const wl_program *p = r->p;
   if (!r->collects || r->collected || r->config.device || !p->n_order || p->distinct ||
-      r->n_rows_collected < FEW || r->to_give < 0 ||
-      r->to_give > r->n_rows_collected / 8 - r->to_skip)
+      r->n_rows_collected < FEW)
     return WL_OK;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
+  if (most < 0 || most > r->n_rows_collected / 8) return WL_OK;
   wl_status rc = order(r, WL_ORDER_SOME, err);
   r->pruned = true;
   r->n_collected = r->n_rows_collected = 0;
@@ -444,11 +444,25 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
   return rc;
 }
 
+/* Whether batches that are ready have to wait. */
+static bool waits(const wl_run *r) {
+  return (r->collects && !r->collected) || (r->holds_back && r->next_tablet < r->n_tablets);
+}
+
+bool wl_run_more(const wl_run *r) {
+  return r->to_give != 0 && (r->ready || r->late.code || r->next_tablet < r->n_tablets ||
+                             (r->sorter && r->at_sorted < r->n_sorted));
+}
+
+wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) {
+  return wl_batch_take(r->pool, out, err);
+}
+
 wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) {
   *out = NULL;
   for (;;) {
     if (r->to_give == 0) return WL_OK;
-    while (!r->ready || (r->collects && !r->collected)) {
+    while (!r->ready || waits(r)) {
       bool done;
       wl_status rc = advance_noted(r, &done, err);
       if (rc || done) return rc;

@@ -41,6 +41,11 @@ void wl_run_close(wl_run *r);
 /* The next batch, the caller's to give back, or NULL at the end. */
 wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) WL_MUST;
 
+/* Whether there may be more after the batch that was given last. */
+bool wl_run_more(const wl_run *r);
+/* An empty batch like those it gives, the caller's to give back. */
+wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) WL_MUST;
+
 const wl_program *wl_run_program(const wl_run *r);
 const wl_reg *wl_run_regs(const wl_run *r); /* types of the result columns */
 

@@ -189,7 +189,7 @@ static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
   while (q->batches && !rc) {
     wl_batch *b = q->batches;
     q->batches = b->next;
-    if (r->collects) rc = wl_run_collect(r, b, err);
+    if (r->collects || r->holds_back) rc = wl_run_collect(r, b, err);
     if (!rc && b->n_rows)
       wl_run_push(r, b);
     else
@@ -210,9 +210,7 @@ wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
   if (most > MAX_PIECES) most = MAX_PIECES;
   while (e->n < most && e->next_row < r->snap.n_rows && !rc) rc = next_piece(e, err);
   if (rc) return rc;
-  e->max_rows = r->to_give < 0 || r->collects || r->to_give > WL_I64_MAX - r->to_skip
-                    ? -1
-                    : r->to_give + r->to_skip;
+  e->max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
   for (int i = 0; i < e->n; i++)
     if (!e->pieces[i]->done && !e->pieces[i]->status && e->pieces[i]->n_batches < e->most)
       e->work[n_work++] = e->pieces[i];

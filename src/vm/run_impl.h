@@ -4,6 +4,7 @@
 
 #include "vm/agg.h"
 #include "vm/cpu/exec.h"
+#include "vm/cut.h"
 #include "vm/run.h"
 
 typedef struct wl_expanding wl_expanding; /* pieces under way (run_expand.c) */
@@ -23,6 +24,8 @@ struct wl_run {
   bool aggregated;
   bool collects; /* DISTINCT or ORDER BY: nothing is given before everything has arrived */
   bool collected;
+  bool holds_back; /* nothing is given before the last row is there, though in no new order: a row
+                   ** may be SQLite's, and it could not go on behind rows in another order */
   wl_i64 n_collected; /* bytes … */
   wl_i64 n_rows_collected;
   bool pruned; /* some were left out since, because LIMIT has no use for them */

@@ -12,8 +12,7 @@ enum { WAVE = 64 }; /* tablets of a wave, and at most batches */
 wl_status wl_run_sort_open(wl_run *r, wl_error *err) {
   if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut)
     return WL_OK;
-  wl_i64 most =
-      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   if (r->config.host_left && wl_sorter_bytes(r->p, r->snap.n_rows, most) > r->config.host_left)
     return wl_run_no_room(r, "the rows to sort", err);
   wl_status rc = wl_sorter_open(r->p, r->table_block, r->snap.n_rows, most, r->config.threads,

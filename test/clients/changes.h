@@ -28,6 +28,14 @@ typedef struct change {
   bool not_both; /* only tablet tables know it: the model leaves it out */
 } change;
 
+/* What a transaction is made of. */
+typedef enum changes_kind {
+  CHANGES_ANY,
+  CHANGES_KEPT,    /* no ROLLBACK TO */
+  CHANGES_FAILING, /* the same, and every other statement fails after many rows */
+  CHANGES_BULK     /* statements of thousands of rows */
+} changes_kind;
+
 typedef struct changes {
   int n;
   change at[MAX_CHANGES];
@@ -208,6 +216,41 @@ static void change_large(rng *r, change *c) {
   }
 }
 
+/* Statements of many rows, of which the last breaks a constraint. */
+static void fail_late(rng *r, change *c) {
+  static const char *const last[] = {
+      "SELECT 1, 'x', 1, 'x', %d+1",                                /* of the same statement */
+      "SELECT 1, 'x', 1, 'x', (SELECT max(u) FROM t WHERE u < %d)", /* of the table */
+      "SELECT 1000000, 'x', %d, 'x', -1",                           /* CHECK */
+      "SELECT 1, 'x', %d, NULL, -2",                                /* NOT NULL */
+  };
+  static const char *const ors[] = {"", "", "", "", " OR FAIL"};
+  int k = rng_below(r, 1000), first = 1000000 + k * 10000, n = 1 << (1 + rng_below(r, 12));
+  int how = rng_below(r, 4);
+  char tail[120];
+  switch (rng_below(r, 8)) {
+  case 0: snprintf(c->sql, MAX_SQL, "UPDATE t SET u=min(id,%d)+%d", k, first); break;
+  case 1:
+    snprintf(c->sql, MAX_SQL,
+             "UPDATE t SET r=r+1, d=CASE WHEN id=(SELECT max(id) FROM t) THEN NULL ELSE d||%d END",
+             k % 10);
+    break;
+  case 2:
+    snprintf(c->sql, MAX_SQL,
+             "INSERT INTO b(k,w,f) SELECT n, w, CASE WHEN n<%d THEN n END FROM seq", 5200 - k % 3);
+    c->taken = true;
+    break;
+  default:
+    snprintf(tail, sizeof tail, last[how], first);
+    if (how == 3) c->taken = true; /* SQLite's own INSERT takes the default */
+    snprintf(c->sql, MAX_SQL,
+             "INSERT%s INTO t(a,s,r,d,u) SELECT n, w, n*0.5, 'late', %d+n FROM seq WHERE n<=%d "
+             "UNION ALL %s",
+             ors[rng_below(r, 5)], first, n, tail);
+    break;
+  }
+}
+
 static void any_change(rng *r, change *c) {
   int kind = rng_below(r, 100);
   c->not_both = false;
@@ -220,10 +263,12 @@ static void any_change(rng *r, change *c) {
     update_some(r, c);
   } else if (kind < 86) {
     delete_some(r, c);
-  } else if (kind < 92) {
+  } else if (kind < 91) {
     change_large(r, c);
     c->taken = rng_chance(r, 95); /* row by row they take their time */
-  } else if (kind < 95) {
+  } else if (kind < 93) {
+    fail_late(r, c);
+  } else if (kind < 96) {
     snprintf(c->sql, MAX_SQL, "INSERT OR REPLACE INTO o VALUES(%d, 'w%d')", rng_below(r, 300),
              kind);
   } else {
@@ -235,14 +280,25 @@ static void any_change(rng *r, change *c) {
   }
 }
 
-static inline void changes_make(rng *r, changes *x) {
+static void one_of_kind(rng *r, change *c, changes_kind kind) {
+  if (kind == CHANGES_BULK) {
+    change_large(r, c);
+    c->taken = true;
+    c->not_both = false;
+  } else {
+    any_change(r, c);
+    if (kind == CHANGES_FAILING && !c->not_both && rng_chance(r, 50)) fail_late(r, c);
+  }
+}
+
+static inline void changes_make(rng *r, changes *x, changes_kind kind) {
   x->n = 1 + rng_below(r, MAX_CHANGES - 4);
   x->commit = !rng_chance(r, 12);
-  for (int i = 0; i < x->n; i++) any_change(r, &x->at[i]);
+  for (int i = 0; i < x->n; i++) one_of_kind(r, &x->at[i], kind);
   if (x->n >= 3 && rng_chance(r, 25)) { /* a savepoint around the middle, undone or not */
     x->at[x->n] = x->at[x->n - 1];
     x->at[x->n - 1] = (change){.sql = "ROLLBACK TO s; RELEASE s"};
-    if (rng_chance(r, 40)) strcpy(x->at[x->n - 1].sql, "RELEASE s");
+    if (rng_chance(r, 40) || kind != CHANGES_ANY) strcpy(x->at[x->n - 1].sql, "RELEASE s");
     x->n++;
     memmove(&x->at[2], &x->at[1], (size_t)(x->n - 1) * sizeof x->at[0]);
     x->at[1] = (change){.sql = "SAVEPOINT s"};

@@ -339,6 +339,7 @@ static void hurt_others(world *w, sqlite3 *db, harm *h) {
       {"UPDATE e_info SET v='x' WHERE k='format'", 0, true, false},
       {"DELETE FROM e_info WHERE k='format'", 0, true, false},
       {"DELETE FROM e_info", 0, true, false},
+      {"DROP TABLE e_info", 0, true, false},
       {"INSERT INTO e_gone VALUES(999999)", 0, false, false},
       {"INSERT INTO e_gone VALUES(9000)", 0, false, false},
       {"INSERT INTO w_gone VALUES(-4)", 1, false, false},
@@ -423,6 +424,41 @@ static void check_all(world *w, sqlite3 *db, const harm *h) {
   if (!ok && !h->error && !strstr(why, tables[h->table].name)) bad(w, h->what, problem);
 }
 
+/* Whatever is wrong with it, it can be dropped, with all tables behind it. */
+static void drop_it(world *w, const char *what, const char *name) {
+  char why[700], problem[900];
+  sqlite3 *db = open_reader(w->file);
+  char *sql = sqlite3_mprintf("DROP TABLE %s", name);
+  int rc = run_sql(db, sql, false);
+  snprintf(problem, sizeof problem, "%s: %s", sql, rc ? sqlite3_errmsg(db) : "");
+  sqlite3_free(sql);
+  sql = sqlite3_mprintf("SELECT group_concat(name) FROM sqlite_schema WHERE type='table' AND "
+                        "(name=%Q OR name GLOB '%q_*')",
+                        name, name);
+  if (!rc) snprintf(problem, sizeof problem, "left: %s", one_text(db, sql, why, sizeof why));
+  sqlite3_free(sql);
+  if (rc || strcmp(why, "(null)") != 0) bad(w, what, problem);
+  must_do(sqlite3_close(db), NULL, "close");
+}
+
+/* Things of other kinds in the place of its tables. */
+static void drop_impostors(world *w) {
+  static const char *const ways[] = {
+      "DROP TABLE e_info; CREATE VIEW e_info AS SELECT 'format' AS k, 1 AS v",
+      "DROP TABLE e_gone; CREATE VIEW e_gone AS SELECT rowid AS id FROM e",
+      "DROP TABLE e_info; DROP TABLE e_delta; DROP TABLE e_key0",
+      "DROP TABLE e_info; CREATE TABLE e_info(x)"};
+  long n_bad = w->n_bad;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    copy_base(w);
+    sqlite3 *db = open_plain(w->file);
+    do_sql(db, sqlite3_mprintf("%s", ways[i]));
+    must_do(sqlite3_close(db), NULL, "close");
+    drop_it(w, ways[i], "e");
+  }
+  if (w->n_bad == n_bad) tap_ok("corrupt: tables with others in their place can be dropped");
+}
+
 static void hurt_once(world *w) {
   harm h = {.table = rng_below(&w->r, 10) < 7 ? 0 : 1, .col = -1};
   copy_base(w);
@@ -454,6 +490,7 @@ static void hurt_once(world *w) {
   run_sql(reader, sql, false);
   sqlite3_free(sql);
   must_do(sqlite3_close(reader), NULL, "close");
+  if (!strstr(h.what, "SET v=2")) drop_it(w, h.what, tables[h.table].name); /* a newer format */
   w->n_done++;
 }
 
@@ -471,6 +508,7 @@ int main(int argc, char **argv) {
   snprintf(w.base, sizeof w.base, "%s/base", dir);
   snprintf(w.file, sizeof w.file, "%s/db", dir);
   make_base(&w);
+  drop_impostors(&w);
   for (int i = 0; i < n; i++) hurt_once(&w);
   if (w.n_bad == 0)
     tap_ok("corrupt: what is changed is found");

@@ -1,108 +1,25 @@
 /*
-** Crashes: a writer of tablet tables loses its power at every write and sync, or is killed, and
-** the file must then hold exactly the transactions that were committed.
+** Crashes: a writer of tablet tables loses its power at every write and sync, and the file must
+** then hold exactly the transactions that were committed. kills.c has processes that are killed.
 **
 **     crash [--crashes N] [--seed S] [--ordinary] [BUILD]
 **
-** A third of the crashes walks through one fixed series of transactions call by call, a third
-** crashes random ones at random calls (both on the disk of disk.h), a third kills a process that
-** writes a real file. Then calls fail without a crash: the statement or the transaction must be
-** undone, and the connection go on. --ordinary takes ordinary tables, to try the test itself.
+** Half of the crashes walk through one fixed series of transactions call by call, the others crash
+** random ones at random calls, on the disk of disk.h. Then calls fail without a crash: the
+** statement or the transaction must be undone, and the connection go on. --ordinary takes ordinary
+** tables, to try the test itself.
 **
 ** Invariants:
 ** 1. After a crash in COMMIT either outcome is right; everywhere else one is.
-** 2. A run of one seed makes the same crashes everywhere, but for the kills.
+** 2. A run of one seed makes the same crashes everywhere.
 */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#include "changes.h"
-#include "disk.h"
-
-extern char **environ;
-
-enum { MAX_SHOWN = 8 };
-
-static const char *const modes[] = {"DELETE", "TRUNCATE", "PERSIST", "WAL"};
-static const char *const disk_name = "/disk/db";
-
-typedef struct world {
-  bool tablets;
-  const char *self;
-  uint64_t seed;
-  char file[300], base[300]; /* the database after a crash; as it was made */
-  sqlite3 *model;
-  long n_crashes, n_in_commit, n_kept, n_txns, n_bad;
-} world;
+#include "model.h"
 
 /* What became of a series of transactions. */
 typedef struct outcome {
   bool crashed, in_commit; /* the model has the last one open if in_commit */
   int n_done;
 } outcome;
-
-static void bad(world *w, const char *what, const char *why) {
-  if (w->n_bad++ < MAX_SHOWN) tap_bad(what, "%s", why);
-}
-
-static void must_do(int rc, sqlite3 *db, const char *what) {
-  if (rc == SQLITE_OK) return;
-  tap_bad(what, "%s", db ? sqlite3_errmsg(db) : "cannot");
-  exit(tap_done());
-}
-
-static sqlite3 *open_db(const char *name, const char *vfs) {
-  sqlite3 *db = NULL;
-  must_do(sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs), db, "open");
-  if (!use_engine(db, "cpu")) must_do(SQLITE_ERROR, db, "enable");
-  return db;
-}
-
-/*
-** Small pages and a cache of ten: a transaction spills before it commits. Not in WAL mode: there
-** SQLite 3.40 itself loses what was committed when a savepoint is undone after a spill and the
-** power goes before the next checkpoint (--ordinary shows it, with the exception taken out).
-*/
-static void configure(sqlite3 *db, const char *mode) {
-  char sql[200];
-  snprintf(sql, sizeof sql,
-           "PRAGMA cache_size=10; PRAGMA synchronous=EXTRA; PRAGMA journal_mode=%s; "
-           "PRAGMA wal_autocheckpoint=30; PRAGMA cache_spill=%s",
-           mode, strcmp(mode, "WAL") == 0 ? "OFF" : "ON");
-  must_do(run_sql(db, sql, false), db, "configure");
-}
-
-static void new_model(world *w) {
-  sqlite3_close(w->model);
-  w->model = NULL;
-  must_do(sqlite3_open(":memory:", &w->model), w->model, "model");
-  must_do(changes_setup(w->model, false), w->model, "model");
-}
-
-static void make_base(world *w) {
-  unlink(w->base);
-  sqlite3 *db = open_db(w->base, NULL);
-  must_do(run_sql(db, "PRAGMA page_size=1024; PRAGMA synchronous=OFF", false), db, "base");
-  must_do(changes_setup(db, w->tablets), db, "base");
-  must_do(sqlite3_close(db), NULL, "base");
-}
-
-static bool copy_file(const char *from, const char *to) {
-  static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
-  char text[400];
-  for (int i = 0; i < 3; i++) {
-    snprintf(text, sizeof text, "%s%s", to, suffixes[i]);
-    unlink(text);
-  }
-  disk_wipe();
-  bool ok = disk_load(from, disk_name) && disk_save(disk_name, to);
-  disk_wipe();
-  return ok;
-}
 
 /* ---- transactions, on the file and on the model */
 
@@ -153,37 +70,6 @@ static bool run_changes(world *w, sqlite3 *db, const changes *x, outcome *o) {
   return true;
 }
 
-/* The file as it is after the crash must be sound and hold what the model holds. */
-static void compare(world *w, bool unsure, const char *what) {
-  char why[600];
-  int rc, rc_taken, rc_model;
-  sqlite3 *db = open_db(w->file, NULL);
-  run_sql(db, "PRAGMA synchronous=OFF", false);
-  uint64_t got = changes_digest(db, false, &rc);
-  uint64_t want = changes_digest(w->model, false, &rc_model);
-  if (rc) {
-    snprintf(why, sizeof why, "reading: %s", sqlite3_errmsg(db));
-    bad(w, what, why);
-  }
-  if (unsure) {
-    bool kept = got == want;
-    w->n_in_commit++;
-    w->n_kept += kept;
-    must_do(run_sql(w->model, kept ? "COMMIT" : "ROLLBACK", false), w->model, "model");
-    want = changes_digest(w->model, false, &rc_model);
-  }
-  if (!rc && got != want)
-    bad(w, what, unsure ? "neither the last nor the next transaction's rows" : "other rows");
-  uint64_t taken = changes_digest(db, true, &rc_taken);
-  if (!rc && (rc_taken || taken != got)) {
-    snprintf(why, sizeof why, "warplite_prepare sees other rows: %s", sqlite3_errmsg(db));
-    bad(w, what, why);
-  }
-  if (!is_sound(db, w->tablets, why, sizeof why)) bad(w, what, why);
-  must_do(run_sql(db, "PRAGMA journal_mode=DELETE", false), db, "back to a plain file");
-  must_do(sqlite3_close(db), NULL, "close");
-}
-
 /* ---- crashes by the disk */
 
 /* From the file, with transactions of a seed until the crash; false if they ended before it. */
@@ -195,10 +81,10 @@ static bool crash_once(world *w, uint64_t seed, const char *mode, long call, int
   disk_wipe();
   if (!disk_load(w->file, disk_name)) must_do(SQLITE_CANTOPEN, NULL, "load");
   sqlite3 *db = open_db(disk_name, "disk");
-  configure(db, mode);
+  configure(db, mode, w->tablets);
   disk_crash_at(call, seed * 31 + (uint64_t)call, keep);
   for (int i = 0; i < max; i++) {
-    changes_make(&r, x);
+    changes_make(&r, x, kind_of(mode, w->tablets));
     if (!run_changes(w, db, x, &o)) break;
   }
   free(x);
@@ -211,10 +97,7 @@ static bool crash_once(world *w, uint64_t seed, const char *mode, long call, int
   w->n_crashes++;
   long n_bad = w->n_bad;
   compare(w, o.in_commit, what);
-  if (w->n_bad != n_bad) { /* the file and the model no longer belong together */
-    if (!copy_file(w->base, w->file)) must_do(SQLITE_IOERR, NULL, "copy");
-    new_model(w);
-  }
+  if (w->n_bad != n_bad) start_over(w); /* they no longer belong together */
   return true;
 }
 
@@ -227,10 +110,10 @@ static long count_calls(world *w, uint64_t seed, const char *mode, int n) {
   disk_wipe();
   if (!disk_load(w->base, disk_name)) must_do(SQLITE_CANTOPEN, NULL, "load");
   sqlite3 *db = open_db(disk_name, "disk");
-  configure(db, mode);
+  configure(db, mode, w->tablets);
   disk_crash_at(1L << 60, 1, 0);
   for (int i = 0; i < n; i++) {
-    changes_make(&r, x);
+    changes_make(&r, x, kind_of(mode, w->tablets));
     run_changes(w, db, x, &o);
   }
   free(x);
@@ -248,8 +131,7 @@ static void sweep(world *w, int crashes) {
     long calls = count_calls(w, seed, modes[m], N_TXNS);
     for (int k = 0; k < n; k++) {
       long call = n >= calls ? 1 + k % calls : 1 + (long)((double)k * (double)calls / n);
-      new_model(w);
-      if (!copy_file(w->base, w->file)) must_do(SQLITE_IOERR, NULL, "copy");
+      start_over(w);
       crash_once(w, seed, modes[m], call, keeps[(k + k / 4) % 4], N_TXNS + 1);
     }
   }
@@ -258,100 +140,9 @@ static void sweep(world *w, int crashes) {
 static void wander(world *w, int crashes) {
   rng r = {w->seed ^ 77};
   for (int k = 0; k < crashes;) {
-    if (k % 12 == 0) {
-      new_model(w);
-      if (!copy_file(w->base, w->file)) must_do(SQLITE_IOERR, NULL, "copy");
-    }
+    if (k % 12 == 0) start_over(w);
     long call = 1 + rng_below(&r, 1 << (4 + rng_below(&r, 8)));
     k += crash_once(w, rng_next(&r) >> 16, modes[rng_below(&r, 4)], call, rng_below(&r, 101), 1000);
-  }
-}
-
-/* ---- kills */
-
-/* The process that is killed: says on its output what it is about to do. */
-static int be_writer(const char *file, uint64_t seed, const char *mode, bool tablets) {
-  rng r = {seed};
-  changes *x = disk_must(malloc(sizeof *x));
-  sqlite3 *db = open_db(file, NULL);
-  configure(db, mode);
-  run_sql(db, "PRAGMA synchronous=NORMAL", false); /* a kill loses nothing that was written */
-  for (;;) {
-    changes_make(&r, x);
-    if (run_sql(db, "BEGIN", false)) return 3;
-    for (int i = 0; i < x->n; i++) run_change(db, &x->at[i], tablets);
-    if (write(1, x->commit ? "c" : "r", 1) != 1) return 3;
-    if (run_sql(db, x->commit ? "COMMIT" : "ROLLBACK", false)) return 3;
-    if (write(1, "d", 1) != 1) return 3;
-  }
-}
-
-static void pause_us(long us) {
-  struct timespec t = {us / 1000000, us % 1000000 * 1000};
-  nanosleep(&t, NULL);
-}
-
-static void kill_once(world *w, uint64_t seed, const char *mode, long us) {
-  char number[40], what[200], got[4096];
-  int out[2], status;
-  pid_t pid;
-  posix_spawn_file_actions_t actions;
-  snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
-  char *argv[] = {(char *)w->self,
-                  "--writer",
-                  w->file,
-                  number,
-                  (char *)mode,
-                  w->tablets ? "tablets" : "ordinary",
-                  NULL};
-  if (pipe2(out, O_CLOEXEC)) must_do(SQLITE_ERROR, NULL, "pipe");
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-  if (posix_spawn(&pid, w->self, &actions, NULL, argv, environ))
-    must_do(SQLITE_ERROR, NULL, "spawn");
-  posix_spawn_file_actions_destroy(&actions);
-  close(out[1]);
-  ssize_t n = read(out[0], got, 1); /* its first transaction is about to end */
-  pause_us(us);
-  kill(pid, SIGKILL);
-  waitpid(pid, &status, 0);
-  int n_done = 0;
-  bool unsure = false, ended = !WIFSIGNALED(status);
-  for (; n > 0; n = read(out[0], got, sizeof got))
-    for (ssize_t i = 0; i < n; i++) {
-      unsure = got[i] == 'c';
-      n_done += got[i] == 'd';
-    }
-  close(out[0]);
-  snprintf(what, sizeof what, "kill: seed %s, %s, after %d transactions%s", number, mode, n_done,
-           unsure ? ", in COMMIT" : "");
-  if (ended) bad(w, what, "the writer ended by itself");
-  rng r = {seed};
-  changes *x = disk_must(malloc(sizeof *x));
-  for (int i = 0; i < n_done + unsure; i++) {
-    changes_make(&r, x);
-    must_do(run_sql(w->model, "BEGIN", false), w->model, "model");
-    for (int k = 0; k < x->n; k++) run_change(w->model, &x->at[k], false);
-    if (i == n_done) break;
-    must_do(run_sql(w->model, x->commit ? "COMMIT" : "ROLLBACK", false), w->model, "model");
-  }
-  free(x);
-  w->n_crashes++;
-  w->n_txns += n_done;
-  compare(w, unsure, what);
-}
-
-static void kills(world *w, int crashes) {
-  rng r = {w->seed ^ 99};
-  long n_bad = w->n_bad;
-  for (int k = 0; k < crashes; k++) {
-    if (k % 8 == 0 || w->n_bad != n_bad) {
-      n_bad = w->n_bad;
-      new_model(w);
-      if (!copy_file(w->base, w->file)) must_do(SQLITE_IOERR, NULL, "copy");
-    }
-    kill_once(w, rng_next(&r) >> 16, modes[rng_below(&r, 4)],
-              rng_below(&r, 1 << (8 + rng_below(&r, 8))));
   }
 }
 
@@ -396,11 +187,11 @@ static bool fail_once(world *w, uint64_t seed, failing f) {
   disk_wipe();
   if (!disk_load(w->base, disk_name)) must_do(SQLITE_CANTOPEN, NULL, "load");
   sqlite3 *db = open_db(disk_name, "disk");
-  configure(db, f.mode);
+  configure(db, f.mode, w->tablets);
   disk_fail_at(f.call, f.code, f.calls);
   for (int k = 0; k < 8 && !reached; k++) {
     bool open = true, unsure = false;
-    changes_make(&r, x);
+    changes_make(&r, x, kind_of(f.mode, w->tablets));
     must_do(run_sql(w->model, "BEGIN", false), w->model, "model");
     int rc = run_sql(db, "BEGIN", false);
     for (int i = 0; i < x->n && open && !rc; i++) {
@@ -455,7 +246,7 @@ static bool fail_once(world *w, uint64_t seed, failing f) {
     long n_bad = w->n_bad;
     outcome o = {0};
     for (int k = 0; k < 2; k++) {
-      changes_make(&r, x);
+      changes_make(&r, x, kind_of(f.mode, w->tablets));
       run_changes(w, db, x, &o);
     }
     snprintf(what, sizeof what, "after a failure: seed %llu, %s, call %ld, code %d",
@@ -495,35 +286,20 @@ static void report(world *w, const char *what, long n_bad, long n) {
 int main(int argc, char **argv) {
   world w = {.tablets = true, .seed = 1};
   int crashes = TEST_SANITIZED ? 45 : 150;
-  if (argc == 6 && strcmp(argv[1], "--writer") == 0)
-    return be_writer(argv[2], strtoull(argv[3], NULL, 10), argv[4], !strcmp(argv[5], "tablets"));
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--ordinary") == 0) w.tablets = false;
     if (i + 1 < argc && strcmp(argv[i], "--crashes") == 0) crashes = atoi(argv[++i]);
     if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) w.seed = strtoull(argv[++i], NULL, 10);
   }
-  const char *tmp = getenv("TMPDIR");
-  char dir[200], self[300];
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  self[n > 0 ? n : 0] = 0;
-  w.self = self;
-  snprintf(dir, sizeof dir, "%s/crash-XXXXXX", tmp ? tmp : "/tmp");
-  if (!mkdtemp(dir)) return 2;
-  snprintf(w.file, sizeof w.file, "%s/db", dir);
-  snprintf(w.base, sizeof w.base, "%s/base", dir);
-  disk_register();
-  make_base(&w);
+  if (!world_open(&w, "crash")) return 2;
 
-  int part = (crashes + 2) / 3;
+  int part = (crashes + 1) / 2;
   long n_bad = w.n_bad, n_before = w.n_crashes;
   sweep(&w, part);
   report(&w, "at every call of a series", n_bad, w.n_crashes - n_before);
   n_bad = w.n_bad, n_before = w.n_crashes;
   wander(&w, part);
   report(&w, "at random calls", n_bad, w.n_crashes - n_before);
-  n_bad = w.n_bad, n_before = w.n_crashes;
-  kills(&w, part);
-  report(&w, "by killing", n_bad, w.n_crashes - n_before);
   n_bad = w.n_bad;
   long n_reached = failures(&w, part);
   report(&w, "calls that fail", n_bad, n_reached);
@@ -532,14 +308,6 @@ int main(int argc, char **argv) {
   printf("-- %ld crashes (%ld in COMMIT, of which %ld came through), %ld transactions, %ld changes "
          "in bulk\n",
          w.n_crashes, w.n_in_commit, w.n_kept, w.n_txns, changes_in_bulk);
-  sqlite3_close(w.model);
-  unlink(w.file);
-  unlink(w.base);
-  for (int i = 0; i < 3; i++) {
-    char name[400];
-    snprintf(name, sizeof name, "%s%s", w.file, (const char *[]){"-journal", "-wal", "-shm"}[i]);
-    unlink(name);
-  }
-  rmdir(dir);
+  world_close(&w);
   return tap_done();
 }

@@ -398,14 +398,14 @@ static void disk_wipe(void) {
   disk_disarm();
 }
 
-static void disk_crash_at(long call, uint64_t seed, int keep) {
+static inline void disk_crash_at(long call, uint64_t seed, int keep) {
   disk_disarm();
   disk.r.s = seed;
   disk.crash_at = call;
   disk.keep = keep;
 }
 
-static void disk_fail_at(long call, int code, int calls) {
+static inline void disk_fail_at(long call, int code, int calls) {
   disk_disarm();
   disk.fail_at = call;
   disk.fail_code = code;

@@ -313,6 +313,27 @@ static ex *expr(maker *m, int depth) {
   return grow(m, PICK(m->r, other), d);
 }
 
+/* n things of a kind, between commas. */
+static ex *list_of(maker *m, const query *q, ex *(*thing)(maker *m, const query *q), int n) {
+  ex *kids[2] = {thing(m, q), NULL};
+  if (n == 1) return kids[0];
+  kids[1] = list_of(m, q, thing, n - 1);
+  return node_of(m, "#,#", kids);
+}
+
+static ex *any_leaf(maker *m, const query *q) {
+  (void)q;
+  return rng_chance(m->r, 30) ? leaf(m)
+                              : text_node(m, value(m->r, (flavour)rng_below(m->r, N_EXACT)));
+}
+
+/* x IN a list of 4 to 30: from 4 on a list of constants is a set. */
+static ex *long_list(maker *m, const query *q, ex *x, ex *(*thing)(maker *m, const query *q)) {
+  int n = 4 + rng_below(m->r, rng_chance(m->r, 70) ? 5 : 27);
+  ex *kids[2] = {x, list_of(m, q, thing, n)};
+  return node_of(m, rng_chance(m->r, 80) ? "(# IN (#))" : "(# NOT IN (#))", kids);
+}
+
 /* A condition that an index might serve. */
 static ex *condition(maker *m) {
   static const char *const shapes[] = {
@@ -347,13 +368,32 @@ static ex *exact_aggregate(maker *m) {
   return node_of(m, PICK(m->r, any), &kid);
 }
 
+/* Beside groups: aggregates, keys, columns, parameters, constants. */
+static ex *grouped_leaf(maker *m, const query *q) {
+  if (rng_chance(m->r, 12)) return exact_aggregate(m);
+  if (q->n_groups && rng_chance(m->r, 15)) return q->group[rng_below(m->r, q->n_groups)];
+  if (!m->plain && rng_chance(m->r, 5)) return column(m);
+  if (rng_chance(m->r, 8)) return text_node(m, format("?%d", 1 + rng_below(m->r, MAX_BINDS)));
+  return text_node(m, rng_chance(m->r, 60) ? format("%d", rng_below(m->r, 9))
+                                           : value(m->r, (flavour)rng_below(m->r, N_EXACT)));
+}
+
+static ex *grouped_list(maker *m, const query *q) {
+  ex *x = q->n_groups && rng_chance(m->r, 40) ? q->group[rng_below(m->r, q->n_groups)]
+                                              : exact_aggregate(m);
+  return long_list(m, q, x, grouped_leaf);
+}
+
 static void make_results(maker *m, query *q) {
   static const char *const over[] = {"(#+#)", "(#-#)", "(#>#)", "(#||#)", "(# IS #)", "(#*#)"};
   static const char *const sums[] = {"sum(#)", "total(#)", "avg(#)"};
   q->n_out = 1 + rng_below(m->r, rng_chance(m->r, 50) ? 2 : MAX_OUT);
   for (int i = 0; i < q->n_out; i++) {
     if (!q->aggregate) {
-      q->out[i] = expr(m, rng_below(m->r, 4));
+      q->out[i] =
+          rng_chance(m->r, 3) ? long_list(m, q, expr(m, 1), any_leaf) : expr(m, rng_below(m->r, 4));
+    } else if (rng_chance(m->r, 6)) {
+      q->out[i] = grouped_list(m, q);
     } else if (q->n_groups && rng_chance(m->r, 45)) {
       q->out[i] = q->group[rng_below(m->r, q->n_groups)];
     } else if (!m->plain && rng_chance(m->r, m->from ? 30 : 4)) {
@@ -378,11 +418,26 @@ static ex *order_term(maker *m, const query *q) {
   ex *e;
   if (!q->aggregate)
     e = rng_chance(m->r, 65) ? column(m) : expr(m, 2);
+  else if (rng_chance(m->r, 6))
+    e = grouped_list(m, q);
   else if (q->n_groups && rng_chance(m->r, 60))
     e = q->group[rng_below(m->r, q->n_groups)];
   else
     e = exact_aggregate(m);
   return rng_chance(m->r, 8) ? node_of(m, "# COLLATE NOCASE", &e) : e;
+}
+
+/* A number for LIMIT or OFFSET: small, now and then at an end of 64 bits or a parameter. */
+static void cut_text(maker *m, char out[32], int most) {
+  static const char *const ends[] = {"9223372036854775807",  "9223372036854775806",
+                                     "9223372036854775805",  "-9223372036854775807",
+                                     "-9223372036854775808", "4611686018427387904"};
+  if (rng_chance(m->r, 12))
+    snprintf(out, 32, "%s", PICK(m->r, ends));
+  else if (rng_chance(m->r, 4))
+    snprintf(out, 32, "?%d", 1 + rng_below(m->r, MAX_BINDS));
+  else
+    snprintf(out, 32, "%d", rng_below(m->r, most) - 2);
 }
 
 static void make_query(maker *m, query *q) {
@@ -410,9 +465,11 @@ static void make_query(maker *m, query *q) {
   for (int i = 0; i < q->n_out; i++)
     if (q->sum_of[i]) q->distinct = false;
   if (rng_chance(m->r, 60))
-    q->where = rng_chance(m->r, 40) ? condition(m) : expr(m, 1 + rng_below(m->r, 3));
+    q->where = rng_chance(m->r, 40)  ? condition(m)
+               : rng_chance(m->r, 5) ? long_list(m, q, expr(m, 1), any_leaf)
+                                     : expr(m, 1 + rng_below(m->r, 3));
   if (q->n_groups && rng_chance(m->r, 25)) {
-    ex *e = exact_aggregate(m);
+    ex *e = rng_chance(m->r, 20) ? grouped_list(m, q) : exact_aggregate(m);
     q->having = node_of(m, rng_chance(m->r, 50) ? "#>1" : "# IS NOT NULL", &e);
   }
   if (!q->star && rng_chance(m->r, 45)) {
@@ -423,9 +480,11 @@ static void make_query(maker *m, query *q) {
     }
   }
   if (rng_chance(m->r, 28)) {
-    int n = snprintf(q->limit, sizeof q->limit, " LIMIT %d", rng_below(m->r, 30) - 2);
-    if (rng_chance(m->r, 40))
-      snprintf(q->limit + n, sizeof q->limit - (size_t)n, " OFFSET %d", rng_below(m->r, 20) - 2);
+    char a[32], b[32];
+    cut_text(m, a, 30);
+    cut_text(m, b, 20);
+    int n = snprintf(q->limit, sizeof q->limit, " LIMIT %s", a);
+    if (rng_chance(m->r, 40)) snprintf(q->limit + n, sizeof q->limit - (size_t)n, " OFFSET %s", b);
   }
 }
 

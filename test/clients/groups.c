@@ -107,6 +107,27 @@ static const char *agg(void) {
   default: return PICK(aggs);
   }
 }
+/* An IN list of 4 to 30: keys and aggregates among the constants. */
+static void add_list(const char *const *keys, int n_keys) {
+  unsigned n = 4 + rnd(rnd(3) ? 5 : 27);
+  if (n_keys && rnd(2))
+    add("%s", keys[rnd((unsigned)n_keys)]);
+  else
+    add("%s", agg());
+  add(rnd(4) ? " IN (" : " NOT IN (");
+  for (unsigned i = 0; i < n; i++) {
+    add(i ? "," : "");
+    switch (rnd(12)) {
+    case 0: add("%s", agg()); break;
+    case 1: add("%s", n_keys ? keys[rnd((unsigned)n_keys)] : "NULL"); break;
+    case 2: add("'a'"); break;
+    case 3: add("%u.5", rnd(9)); break;
+    default: add("%d", (int)rnd(20) - 3);
+    }
+  }
+  add(")");
+}
+
 /* A column beside the groups. */
 static const char *bare(void) {
   static const char *const bares[] = {"a", "b", "c", "d", "k", "typed", "big", "a+k", "d||c"};
@@ -124,29 +145,51 @@ static void make_query(void) {
   add("SELECT %s", rnd(4) ? "" : "DISTINCT ");
   for (int i = 0; i < n_keys; i++) keys[i] = key();
   if (n_keys) whole = 0;
-  for (int i = 0; i < n_out; i++)
-    add("%s%s", i ? ", " : "",
-        with_bare && i && rnd(2) && (n_keys || whole) ? bare()
-        : n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg())
-        : whole  ? agg()
-                 : key());
+  for (int i = 0; i < n_out; i++) {
+    add(i ? ", " : "");
+    if ((n_keys || whole) && rnd(8) == 0) {
+      add_list(keys, n_keys);
+      continue;
+    }
+    add("%s", with_bare && i && rnd(2) && (n_keys || whole) ? bare()
+              : n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg())
+              : whole  ? agg()
+                       : key());
+  }
   add(" FROM t");
   if (rnd(2)) add(" WHERE %s", PICK(where));
   for (int i = 0; i < n_keys; i++) add("%s%s", i ? ", " : " GROUP BY ", keys[i]);
-  if ((n_keys || whole) && rnd(3) == 0) add(" HAVING %s%s", agg(), rnd(2) ? ">1" : " IS NOT NULL");
+  if ((n_keys || whole) && rnd(3) == 0) {
+    add(" HAVING ");
+    if (rnd(4) == 0)
+      add_list(keys, n_keys);
+    else
+      add("%s%s", agg(), rnd(2) ? ">1" : " IS NOT NULL");
+  }
   if (rnd(2)) {
     int n = 1 + (int)rnd(3);
     for (int i = 0; i < n; i++) {
       add(i ? ", " : " ORDER BY ");
       if (rnd(3) == 0)
         add("%d", 1 + (int)rnd((unsigned)n_out));
+      else if ((n_keys || whole) && rnd(8) == 0)
+        add_list(keys, n_keys);
       else
         add("%s", n_keys ? (rnd(2) ? keys[rnd((unsigned)n_keys)] : agg()) : whole ? agg() : key());
       add("%s", PICK(direction));
     }
   }
-  if (rnd(3) == 0) add(" LIMIT %u", rnd(20));
-  if (strstr(text, "LIMIT") && rnd(3) == 0) add(" OFFSET %u", rnd(5));
+  static const char *const ends[] = {"9223372036854775807", "9223372036854775806",
+                                     "-9223372036854775808", "-1"};
+  bool cut = rnd(3) == 0;
+  if (cut && rnd(8) == 0)
+    add(" LIMIT %s", PICK(ends));
+  else if (cut)
+    add(" LIMIT %u", rnd(20));
+  if (cut && rnd(20) == 0)
+    add(" OFFSET %s", PICK(ends));
+  else if (cut && rnd(3) == 0)
+    add(" OFFSET %u", rnd(5));
 }
 
 /* 0: same. why says what differs. */

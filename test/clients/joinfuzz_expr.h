@@ -203,7 +203,9 @@ static val expr(maker *m, const scope *sc, int depth) {
                 {"max(@,@)", V_MANY},
                 {"min(@,@,1)", V_MANY},
                 {"(@ COLLATE NOCASE)", V_MANY},
-                {"(@ IN (@,@,@))", V_INT}};
+                {"(@ IN (@,@,@))", V_INT},
+                {"(@ IN (1,2,@,3,'a',@))", V_INT},
+                {"(# NOT IN (0,1,2,3,4,5,6,7,8,9,@,'b',@))", V_INT}};
   if (depth <= 0 || rng_chance(m->r, 35)) return leaf(m, sc);
   if (rng_chance(m->r, 10) && m->room_for_subqueries > 0) return scalar_subquery(m, sc, depth - 1);
   int i = rng_below(m->r, (int)(sizeof shapes / sizeof shapes[0]));
@@ -230,6 +232,7 @@ static char *condition(maker *m, const scope *sc, int depth) {
                                       "$ NOT LIKE {",
                                       "$ IN (@,@,@)",
                                       "$ NOT IN (@,1)",
+                                      "$ IN (1,2,3,'a','b',@,@)",
                                       "$ COLLATE NOCASE=@",
                                       "$=@ COLLATE RTRIM",
                                       "$ IS TRUE",
@@ -259,6 +262,11 @@ static val plain_value(maker *m, const scope *sc, int depth) {
 /* ---- aggregates whose value is the same in any order; `one` keeps to values of one face */
 
 static val aggregate(maker *m, const scope *around, int depth, bool one) {
+  if (rng_chance(m->r, 4)) { /* from 4 entries on a list of constants is a set */
+    const char *in = rng_chance(m->r, 70) ? "IN" : "NOT IN";
+    val x = aggregate(m, around, depth, one), y = aggregate(m, around, depth, one);
+    return (val){SAY(m, "(%s %s (0,1,2,%s,'a'))", x.sql, in, y.sql), V_INT, false};
+  }
   scope inner = *around, *sc = &inner;
   inner.outer = NULL;
   int k = rng_below(m->r, 100);

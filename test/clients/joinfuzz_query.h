@@ -263,6 +263,13 @@ static void make_compound(maker *m, const scope *outer, core_options o, select_c
   to->distinct = to->grouped = false;
 }
 
+/* A number of rows for LIMIT or OFFSET: small, now and then at an end of 64 bits. */
+static const char *cut_text(maker *m, int from, int most) {
+  static const char *const ends[] = {"9223372036854775807", "9223372036854775806",
+                                     "9223372036854775805", "-9223372036854775808"};
+  return rng_chance(m->r, 12) ? PICK(m->r, ends) : SAY(m, "%d", from + rng_below(m->r, most));
+}
+
 /* A SELECT inside another: now and then a compound, or cut by LIMIT behind a total order. */
 static void inner_select(maker *m, const scope *outer, core_options o, select_core *to) {
   o.top = false;
@@ -271,11 +278,11 @@ static void inner_select(maker *m, const scope *outer, core_options o, select_co
   else
     make_core(m, outer, &o, to);
   if (to->total && to->total[0] && rng_chance(m->r, 15)) {
-    int n = rng_below(m->r, 6);
-    to->sql = SAY(m, "%s ORDER BY %s%s LIMIT %d", to->sql, to->total,
+    const char *n = cut_text(m, 0, 6);
+    to->sql = SAY(m, "%s ORDER BY %s%s LIMIT %s", to->sql, to->total,
                   rng_chance(m->r, 30) ? " DESC" : "", n);
-    if (rng_chance(m->r, 25)) to->sql = SAY(m, "%s OFFSET %d", to->sql, rng_below(m->r, 3));
-    if (n < to->n_rows) to->n_rows = n;
+    if (rng_chance(m->r, 25)) to->sql = SAY(m, "%s OFFSET %s", to->sql, cut_text(m, 0, 3));
+    if (!n[1] && atoi(n) < to->n_rows) to->n_rows = atoi(n);
   }
 }
 
@@ -540,8 +547,8 @@ static void make_query(maker *m, query *q) {
   else if (!s.star && k < 45)
     order_by_some(m, q, &s, compound);
   if (rng_chance(m->r, total ? 45 : 2)) {
-    q->sql = SAY(m, "%s LIMIT %d", q->sql, rng_below(m->r, 12) - 1);
-    if (rng_chance(m->r, 35)) q->sql = SAY(m, "%s OFFSET %d", q->sql, rng_below(m->r, 6) - 1);
+    q->sql = SAY(m, "%s LIMIT %s", q->sql, cut_text(m, -1, 12));
+    if (rng_chance(m->r, 35)) q->sql = SAY(m, "%s OFFSET %s", q->sql, cut_text(m, -1, 6));
     if (!total) m->open = true;
   }
   q->sql = SAY(m, "%s%s", with, q->sql);

@@ -174,8 +174,8 @@ int main(void) {
   static const char *const list[] = {
       "SELECT a, b, c, x FROM t WHERE a>3 AND b<30.5",
       "SELECT count(*), sum(a), total(b), avg(b), min(c), max(x) FROM t WHERE a%3=0",
-      "SELECT a||c, CASE WHEN x IS NULL THEN 'none' ELSE x END, CAST(b AS TEXT), a IN (1,2,3) FROM "
-      "t LIMIT 40 OFFSET 2",
+      ("SELECT a||c, CASE WHEN x IS NULL THEN 'none' ELSE x END, CAST(b AS TEXT), a IN (1,2,3) "
+       "FROM t LIMIT 40 OFFSET 2"),
       "SELECT * FROM main.t",
   };
   for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {

@@ -36,7 +36,9 @@ static wl_status note_skips(wl_exec *x) {
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
     const wl_i16 read[3] = {in->a, in->b, in->c};
     bool skip = want[0] != ' ' && !wanted[in->d];
-    if (in->op == WL_OP__Call && p->calls[in->c].fallible) skip = false; /* for its error's sake */
+    bool fails =
+        in->op == WL_OP__Concat ? p->may_fail : in->op == WL_OP__Call && p->calls[in->c].fallible;
+    if (fails) skip = false; /* for its error's sake */
     if (in->op == WL_OP__IfNot) skip = x->part == WL_EXEC_ROWS;
     x->skip[pc - x->first] = skip && x->part != WL_EXEC_ALL;
     if (skip) continue;
@@ -656,15 +658,6 @@ static void null_test(plane *d, const plane *a, int n) {
 
 /* ---- results */
 
-static wl_status give_text(wl_outcol *c, wl_i64 row, wl_val v) {
-  wl_status rc = wl_outcol_room(c, v.n);
-  if (rc) return rc;
-  if (v.n) memcpy(c->heap + c->n_heap, wl_bytes(v), v.n);
-  c->n_heap += v.n;
-  if (c->offsets) c->offsets[row + 1] = (wl_i32)c->n_heap;
-  return WL_OK;
-}
-
 static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 at, int n) {
   bool same = q->type == want.type;
   if (same && q->stride && want.type <= WL_R_REAL) {
@@ -678,22 +671,7 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
     return WL_OK;
   }
   for (int i = 0; i < n; i++) {
-    wl_val v = get(q, i);
-    wl_status rc = WL_OK;
-    if (v.t == WL_T_NULL) v = wl_null();
-    if (want.type == WL_R_TEXT) {
-      rc = give_text(c, at + i, v);
-      if (c->t) c->t[at + i] = v.t != WL_T_NULL;
-    } else if (want.type == WL_R_ANY) {
-      wl_u64 place = c->n_heap;
-      if (v.t >= WL_T_TEXT) rc = give_text(c, at + i, v);
-      c->v[at + i] = v.t >= WL_T_TEXT ? place : v.v;
-      c->n[at + i] = v.n;
-      c->t[at + i] = v.t;
-    } else {
-      c->v[at + i] = v.v;
-      if (c->t) c->t[at + i] = v.t != WL_T_NULL;
-    }
+    wl_status rc = wl_outcol_put(c, want, at + i, get(q, i));
     if (rc) return rc;
   }
   return WL_OK;

@@ -152,7 +152,7 @@ wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
 
 /* A file in TMPDIR that has no name any more. */
 static int temporary_file(void) {
-  const char *folder = getenv("TMPDIR");
+  const char *folder = secure_getenv("TMPDIR");
   char name[4096];
   if (!folder || !*folder) folder = "/tmp";
   if (snprintf(name, sizeof name, "%s/warplite-XXXXXX", folder) >= (int)sizeof name) return -1;

@@ -1,14 +1,20 @@
 /*
 ** The process's devices: the simulator, and the CUDA plugin found at run time beside this
 ** library. A device that cannot be opened is asked for only once; the reason is kept.
+**
+** Invariants:
+** 1. The plugin's path is absolute and is fixed when this library is loaded, so that changing the
+**    current folder or the environment later cannot bring in another file.
+** 2. A forked child never uses the CUDA device of its parent. Its driver does not allow that.
 */
 #include "vm/gpu/device.h"
-#include "base/mem.h"
+#include "base/fork.h"
 #include <dlfcn.h>
-#include <pthread.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct slot {
   const char *kind;
@@ -16,35 +22,78 @@ typedef struct slot {
   bool tried;
   bool open;
   wl_device device;
-  char why[200];
+  char why[256];
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER},
                        {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
 
-static void open_cuda(slot *s) {
-  char path[4096];
+static const char plugin_name[] = "libwarplite_cuda.so";
+static char *plugin_path; /* NULL: the folder could not be found */
+
+/* The absolute path of the file that holds this code, malloc'ed, or NULL. */
+static char *own_path(void) {
   Dl_info info;
-  const char *name = "libwarplite_cuda.so";
-  snprintf(path, sizeof path, "%s", name);
-  const char *dir = getenv("WARPLITE_PLUGINS");
-  if (dir) {
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-  } else if (dladdr((void *)open_cuda, &info) && info.dli_fname) {
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash)
-      snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, name);
+  struct link_map *map = NULL;
+  if (!dladdr1((void *)own_path, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return NULL;
+  /* The program itself has no name here, and argv[0] can be anything. */
+  return realpath(map->l_name[0] ? map->l_name : "/proc/self/exe", NULL);
+}
+
+static void find_plugin(void) {
+  const char *chosen = secure_getenv("WARPLITE_PLUGINS");
+  char *folder = chosen && *chosen ? realpath(chosen, NULL) : own_path();
+  if (!folder) return;
+  if (!(chosen && *chosen)) *strrchr(folder, '/') = 0;
+  size_t n = strlen(folder) + sizeof plugin_name + 1;
+  plugin_path = malloc(n);
+  if (plugin_path) snprintf(plugin_path, n, "%s/%s", folder, plugin_name);
+  free(folder);
+}
+
+/* Memory of a device that this process cannot reach. */
+static void leave(wl_device *d, void *p, size_t n_bytes) {}
+static void leave_host(wl_device *d, void *p) {}
+
+static void close_in_child(slot *s, const char *why) {
+  s->open = false;
+  snprintf(s->why, sizeof s->why, "%s", why);
+  s->device.free = leave;
+  s->device.host_free = leave_host;
+}
+
+static void after_fork(void) {
+  for (slot *s = slots; s < slots + sizeof slots / sizeof *slots; s++) {
+    bool busy = pthread_mutex_trylock(&s->use) != 0;
+    s->use = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (!s->open) continue;
+    if (s == &slots[0])
+      close_in_child(s, "this process was forked from one that had opened the CUDA device; only "
+                        "children forked before its first query on the GPU can use it");
+    else if (busy)
+      close_in_child(s, "the simulator was in use when this process was forked");
   }
-  void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!lib && !dir) lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+__attribute__((constructor)) static void on_load(void) {
+  find_plugin();
+  wl_fork_lock(&lock);
+  wl_fork_child(after_fork);
+}
+
+static void open_cuda(slot *s) {
+  void *lib = plugin_path ? dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (!lib) {
-    snprintf(s->why, sizeof s->why, "this warplite has no CUDA plugin (%s)", name);
+    if (plugin_path && access(plugin_path, F_OK) == 0)
+      snprintf(s->why, sizeof s->why, "the CUDA plugin cannot be loaded: %s", dlerror());
+    else
+      snprintf(s->why, sizeof s->why, "this warplite has no CUDA plugin (%s)", plugin_name);
     return;
   }
   wl_device_open_fn open = (wl_device_open_fn)(size_t)dlsym(lib, "wl_device_open_cuda");
   if (!open) {
-    snprintf(s->why, sizeof s->why, "%s is not a warplite plugin", name);
+    snprintf(s->why, sizeof s->why, "%s is not a warplite plugin", plugin_name);
     dlclose(lib);
     return;
   }

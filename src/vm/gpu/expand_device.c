@@ -284,7 +284,7 @@ void wl_expansion_leave(wl_run *r, wl_device_state *s) {
       b = next;
     }
   } else if (x->open) {
-    r->to_skip += x->n_given;
+    r->to_skip = wl_cut_add(r->to_skip, x->n_given);
   }
 }
 

@@ -69,8 +69,7 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   const char *what = p->distinct && p->n_order ? "distinct and sorted"
                      : p->n_order              ? "sorted"
                                                : "distinct";
-  wl_i64 most =
-      r->to_give < 0 || r->to_give > WL_I64_MAX - r->to_skip ? -1 : r->to_give + r->to_skip;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   for (int k = 0; k < p->n_order && p->distinct && !whole; k++)
     if (p->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
   if (!all) most = -1;

@@ -95,7 +95,8 @@ static wl_u64 span_of(const wl_key *k) {
   bool ints = (k->domain.mask & WL_M(WL_T_INT)) != 0 && k->domain.hi >= k->domain.lo;
   wl_u64 n = ints ? (wl_u64)k->domain.hi - (wl_u64)k->domain.lo : 0;
   if (ints && n >= ~0ULL - 2) return 0;
-  return n + ints + k->reg.nullable ? n + ints + k->reg.nullable : 1;
+  n += (wl_u64)ints + (wl_u64)k->reg.nullable;
+  return n ? n : 1;
 }
 
 /* The keys as the kernel wants them; true if they pack into one word. */

@@ -314,17 +314,37 @@ static wl_status bind_row(binder *b, const wl_expr_list *l, int n, wl_bexpr ***o
   return rc;
 }
 
+/*
+** Whether a comparison of x with y goes by x's own collation and leaves x as it is. Where something
+** on the left is NULL, or nothing was found, SQLite looks for rows that make the outcome NULL by
+** the left side's collations and, in the first case, by its values as they are.
+*/
+static bool by_left_rules(const wl_bexpr *x, const wl_bexpr *y, bool never_null) {
+  char affinity = wl_bind_compare_affinity(x, y);
+  bool kept =
+      affinity <= 'A' || affinity == x->affinity || (affinity == 'C' && numeric(x->affinity));
+  return (kept || never_null) &&
+         wl_bind_compare_coll(x, y) == (x->has_coll ? x->coll : WL_COLL_BINARY);
+}
+
 /* (a, b, …) IN ((c, d, …), …). To SQLite this is IN (VALUES …), whose last row says under which
 ** affinities and collations all of them are compared. */
 static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   const wl_expr_list *last = e->list;
   int n = length(e->a->list);
-  wl_bexpr **left, **right, **rules;
+  wl_bexpr **left = NULL, **right, **rules = NULL;
   wl_status rc = WL_OK;
   for (const wl_expr_list *l = e->list; l; last = l, l = l->next)
     if (!both_rows(e->a, l->expr)) return wl_not_taken(b->err, "row values are not native here");
   rc = bind_row(b, e->a->list, n, &left);
   if (!rc) rc = bind_row(b, last->expr->list, n, &rules);
+  bool never_null = true;
+  for (int k = 0; k < n && !rc; k++)
+    never_null = never_null && left[k]->kind == WL_B_CONST && left[k]->value.t != WL_T_NULL;
+  for (int k = 0; k < n && !rc; k++)
+    if (!by_left_rules(left[k], rules[k], never_null))
+      return wl_not_taken(b->err, "IN of row values under another affinity or collation than those "
+                                  "of the left side");
   *out = NULL;
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
     wl_bexpr *same = NULL;

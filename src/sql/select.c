@@ -252,6 +252,8 @@ static wl_status compound_order(binder *b, const wl_select *s, binder **arms, in
     for (int a = 0; a < (e->table ? 1 : n) && k < 0 && e->kind == WL_E_NAME; a++)
       k = arm_column(arms[a], e);
     if (k < 0) return wl_not_taken(b->err, "ORDER BY an expression of a compound SELECT");
+    if (coll && (s->group_by || s->having)) /* SQLite 3.40 groups the whole compound by it then */
+      return wl_not_taken(b->err, "ORDER BY … COLLATE of a compound that ends in GROUP BY");
     for (int a = 0; a < n && coll; a++) /* SQLite 3.40 then drops rows that UNION ALL keeps */
       if (arms[a]->q->distinct)
         return wl_not_taken(b->err, "ORDER BY … COLLATE of a compound with SELECT DISTINCT");

@@ -14,7 +14,7 @@
 
 #include "fuzz_table.h"
 
-enum { MAX_OUT = 6, MAX_TERMS = 3, MAX_KIDS = 7, MAX_BINDS = 3, MAX_NODES = 4000 };
+enum { MAX_OUT = 6, MAX_TERMS = 3, MAX_KIDS = 9, MAX_BINDS = 3, MAX_NODES = 4000 };
 
 /* An expression: text and parts by turns, lit[0] kid[0] lit[1] … */
 typedef struct ex {
@@ -23,8 +23,20 @@ typedef struct ex {
   struct ex *kid[MAX_KIDS];
 } ex;
 
+/* What a query reads from. A column that is called one is there too where that is not the table. */
+typedef enum from_kind {
+  FROM_TABLE,
+  FROM_SUBQUERY, /* the table's columns */
+  FROM_BESIDE,   /* the table, and a row without a table */
+  FROM_ROW,      /* no table, but a row */
+  FROM_NOTHING   /* no FROM */
+} from_kind;
+
 typedef struct query {
   bool aggregate, distinct, star;
+  from_kind from;
+  ex *inner;  /* WHERE of the subquery, or NULL */
+  bool empty; /* the row is not there */
   int n_out, n_groups, n_order;
   ex *out[MAX_OUT];
   ex *sum_of[MAX_OUT]; /* what is summed, where the result is an inexact sum */
@@ -39,6 +51,7 @@ typedef struct maker {
   rng *r;
   const table *t;
   bool plain;
+  from_kind from; /* of the query at hand */
   ex nodes[MAX_NODES];
   int n_nodes;
 } maker;
@@ -81,6 +94,9 @@ static char *render(const ex *e) {
 }
 
 static ex *column(maker *m) {
+  if (m->from == FROM_NOTHING) return text_node(m, value(m->r, F_MIXED));
+  if (m->from == FROM_ROW || (m->from && rng_chance(m->r, 15))) return text_node(m, format("one"));
+  if (m->from == FROM_SUBQUERY) return text_node(m, format("c%d", rng_below(m->r, m->t->n_cols)));
   if (rng_chance(m->r, 8) && (m->t->has_rowid || m->t->has_k)) {
     bool k = m->t->has_k && (!m->t->has_rowid || rng_chance(m->r, 50));
     return text_node(m, format(k ? "k" : "rowid"));
@@ -98,17 +114,20 @@ static ex *leaf(maker *m) {
 }
 
 static ex *expr(maker *m, int depth);
+static ex *condition(maker *m);
 
 static const char *const patterns[] = {"'%a%'", "'a%'",  "'%c'",    "'_b%'",  "'%'",    "''",
                                        "'A%'",  "'abc'", "'%b%c%'", "'row%'", "'%-1%'", "'a_c'",
                                        "'%é%'", "'___'", "'%1%'",   "'i%m%'"};
+static const char *const blob_patterns[] = {"x'61'", "x'2561'", "x'25'", "x''"};
 static const char *const globs[] = {"'*a*'", "'a*'", "'[a-c]*'", "'*[^b]'",
                                     "'??c'", "'*'",  "'ABC'"};
 static const char *const escaped[] = {"'a\\%c'", "'%\\_%'", "'\\a%'", "'%\\\\'"};
 static const char *const times[] = {"'%Y'", "'%Y-%m-%d'", "'%s'", "'%H:%M'", "'%j %w'"};
 
 /* A node with new parts, made from left to right: '#' an expression, '@' a leaf, '{' a
-** pattern for LIKE, '}' one for GLOB, '&&' one with escapes, '`' a time format. */
+** pattern for LIKE, '}' one for GLOB, '&&' one with escapes, ';' a blob for LIKE, '`' a time
+** format. */
 static ex *grow(maker *m, const char *pattern, int depth) {
   char shape[160];
   ex *kid[MAX_KIDS] = {0};
@@ -119,6 +138,7 @@ static ex *grow(maker *m, const char *pattern, int depth) {
                        : *p == '}'                ? PICK(m->r, globs)
                        : *p == '&' && p[1] == '&' ? PICK(m->r, escaped)
                        : *p == '`'                ? PICK(m->r, times)
+                       : *p == ';'                ? PICK(m->r, blob_patterns)
                                                   : NULL;
     if (*p == '#') {
       kid[n++] = expr(m, depth - rng_below(m->r, 2));
@@ -164,6 +184,41 @@ static ex *expr(maker *m, int depth) {
                                       "(# ISNULL)",  "(# NOTNULL)",
                                       "(# IS NULL)", "(# IS NOT NULL)",
                                       "(# IS TRUE)", "(# IS NOT FALSE)"};
+  static const char *const truth[] = {"(# IS TRUE COLLATE NOCASE)",
+                                      "(# IS NOT FALSE COLLATE RTRIM)",
+                                      "(# IS (FALSE COLLATE NOCASE))",
+                                      "(# IS DISTINCT FROM TRUE COLLATE BINARY)",
+                                      "(# IS NOT (TRUE))",
+                                      "(# IS (@ IN ()))"};
+  static const char *const rows[] = {"((@,#) IN ((@,@),(@,#)))",
+                                     "((#,@) NOT IN ((@,@)))",
+                                     "((@,@) IN ((@,@),(@,@),(@,#)))",
+                                     "((@ COLLATE NOCASE,@) IN ((@,@),(@,@)))",
+                                     "((@,#) IN ((@ COLLATE NOCASE,@),(@,@)))",
+                                     "((@,#) IN ((@,@),(@ COLLATE RTRIM,@)))",
+                                     "((@,@) BETWEEN (@,#) AND (@,@))",
+                                     "((@,#)<(@,@))",
+                                     "((@,@)=(#,@))",
+                                     "((@,@) IS NOT (@,@))",
+                                     "((@,@)>=(# COLLATE NOCASE,@))"};
+  static const char *const subqueries[] = {"(# COLLATE BINARY IN (SELECT DISTINCT @ FROM t))",
+                                           "(# IN (SELECT DISTINCT @ FROM t))",
+                                           "(@ COLLATE NOCASE NOT IN (SELECT DISTINCT # FROM t))",
+                                           "(@ IN (SELECT @ FROM t GROUP BY 1))",
+                                           "(@ IN (SELECT @ FROM t UNION SELECT @ FROM t))",
+                                           "((@,@) IN (SELECT DISTINCT @,@ FROM t))",
+                                           "(SELECT max(#) FROM t WHERE @)"};
+  static const char *const json[] = {"json_array(#,@)",
+                                     "json_object('k',#)",
+                                     "json_quote(@)",
+                                     "json_array((SELECT json_array(@)))",
+                                     "json_object('k',(SELECT max(json_quote(@)) FROM t))",
+                                     "json_array(nullif(json_array(@),@))",
+                                     "json_array(CASE WHEN # THEN json_array(@) ELSE @ END)",
+                                     "json_set('{}','$.a',(SELECT json_array(@) WHERE #))",
+                                     "json_array(replace(json_array(@),@,'x'))",
+                                     "json_array(@->0)",
+                                     "json_array((VALUES(json_array(@))))"};
   static const char *const cast[] = {"CAST(# AS INTEGER)", "CAST(# AS REAL)", "CAST(# AS TEXT)",
                                      "CAST(# AS BLOB)", "CAST(# AS NUMERIC)"};
   static const char *const collate[] = {"(# COLLATE NOCASE=#)",
@@ -188,11 +243,23 @@ static ex *expr(maker *m, int depth) {
                                       "nullif(# COLLATE NOCASE,@)",
                                       "iif(#,#,#)",
                                       "abs(@)"};
-  static const char *const like[] = {"(@ LIKE {)",      "(# LIKE {)",
-                                     "(@ NOT LIKE {)",  "(@ GLOB })",
-                                     "(@ NOT GLOB })",  "(@ LIKE && ESCAPE '\\')",
-                                     "(@ LIKE @)",      "(# LIKE { AND @ LIKE {)",
-                                     "(@ || '' LIKE {)"};
+  static const char *const like[] = {"(@ LIKE {)",
+                                     "(# LIKE {)",
+                                     "(@ NOT LIKE {)",
+                                     "(@ GLOB })",
+                                     "(@ NOT GLOB })",
+                                     "(@ LIKE && ESCAPE '\\')",
+                                     "(@ LIKE @)",
+                                     "(# LIKE { AND @ LIKE {)",
+                                     "(@ || '' LIKE {)",
+                                     "(@ LIKE ;)",
+                                     "(@ LIKE ; ESCAPE NULL)",
+                                     "(@ LIKE { ESCAPE NULL)",
+                                     "(@ NOT LIKE @ ESCAPE NULL)",
+                                     "(; LIKE @)",
+                                     "(@ GLOB ;)",
+                                     "(@ LIKE NULL ESCAPE 'a')",
+                                     "(@ LIKE { ESCAPE @)"};
   static const char *const functions[] = {"round(#)",
                                           "round(#,2)",
                                           "min(#,#)",
@@ -233,12 +300,16 @@ static ex *expr(maker *m, int depth) {
                                           "likely(#)"};
   int d = depth - 1, k = rng_below(m->r, 100);
   if (depth <= 0 || k < 8) return leaf(m);
+  if (!m->plain && k < 10) return grow(m, PICK(m->r, json), d);
+  if (!m->plain && k < 12) return grow(m, PICK(m->r, subqueries), d);
   if (!m->plain && k < 24) return grow(m, PICK(m->r, functions), d);
   if (!m->plain && k < 33) return grow(m, PICK(m->r, like), d);
   if (k < 58) return grow(m, PICK(m->r, binary), d);
-  if (k < 68) return grow(m, PICK(m->r, unary), d);
+  if (k < 66) return grow(m, PICK(m->r, unary), d);
+  if (k < 68) return grow(m, PICK(m->r, truth), d);
   if (k < 74) return grow(m, PICK(m->r, cast), d);
   if (k < 78) return grow(m, PICK(m->r, collate), d);
+  if (k < 82) return grow(m, PICK(m->r, rows), d);
   return grow(m, PICK(m->r, other), d);
 }
 
@@ -325,7 +396,7 @@ static void make_results(maker *m, query *q) {
       q->out[i] = grouped_list(m, q);
     } else if (q->n_groups && rng_chance(m->r, 45)) {
       q->out[i] = q->group[rng_below(m->r, q->n_groups)];
-    } else if (!m->plain && rng_chance(m->r, 4)) {
+    } else if (!m->plain && rng_chance(m->r, m->from ? 30 : 4)) {
       q->out[i] = column(m); /* a column beside the groups */
     } else if (rng_chance(m->r, 30)) {
       q->sum_of[i] = expr(m, rng_below(m->r, 3));
@@ -375,8 +446,15 @@ static void make_query(maker *m, query *q) {
   memset(q, 0, sizeof *q);
   m->n_nodes = 0;
   m->plain = rng_chance(m->r, 55);
+  m->from = FROM_TABLE;
+  if (rng_chance(m->r, m->t->encoding ? 60 : 2)) m->from = FROM_NOTHING;
+  if (!m->plain && rng_chance(m->r, 12))
+    m->from = (from_kind)(FROM_SUBQUERY + rng_below(m->r, FROM_ROW - FROM_SUBQUERY + 1));
+  q->from = m->from;
+  q->empty = rng_chance(m->r, 50);
+  if (q->from == FROM_SUBQUERY && rng_chance(m->r, 60)) q->inner = condition(m);
   q->aggregate = rng_chance(m->r, 45);
-  q->star = !q->aggregate && rng_chance(m->r, 5);
+  q->star = !q->aggregate && q->from != FROM_NOTHING && rng_chance(m->r, 5);
   if (q->aggregate && rng_chance(m->r, 65)) {
     q->n_groups = 1 + rng_below(m->r, MAX_TERMS);
     for (int i = 0; i < q->n_groups; i++)
@@ -417,10 +495,27 @@ static char *join(char *s, const char *before, const ex *e, const char *after) {
   return next;
 }
 
+/* The text of FROM, which may be empty. */
+static char *from_text(const query *q) {
+  switch (q->from) {
+  case FROM_SUBQUERY: {
+    char *where = q->inner ? render(q->inner) : format("0");
+    char *s = format(" FROM (SELECT *, 'One' AS one FROM t WHERE %s) AS t", where);
+    sqlite3_free(where);
+    return s;
+  }
+  case FROM_BESIDE: return format(" FROM t, (SELECT 'One' AS one) AS e");
+  case FROM_ROW: return format(" FROM (SELECT 1 AS one WHERE %d) AS t", !q->empty);
+  case FROM_NOTHING: return format("");
+  default: return format(" FROM t");
+  }
+}
+
 static char *query_text(const query *q) {
   char *s = format("SELECT %s%s", q->distinct ? "DISTINCT " : "", q->star ? "*" : "");
   for (int i = 0; i < q->n_out && !q->star; i++) s = join(s, i ? ", " : "", q->out[i], "");
-  char *from = format("%s FROM t", s);
+  char *of = from_text(q), *from = format("%s%s", s, of);
+  sqlite3_free(of);
   sqlite3_free(s);
   s = from;
   if (q->where) s = join(s, " WHERE ", q->where, "");

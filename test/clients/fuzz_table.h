@@ -40,6 +40,7 @@ typedef enum flavour {
 } flavour;
 
 typedef struct table {
+  const char *encoding; /* of the database, or NULL: UTF-8 */
   char schema[900];
   int n_cols;
   flavour flavour[MAX_COLS];
@@ -193,7 +194,9 @@ static void make_schema(rng *r, table *t) {
 }
 
 static void make_table(rng *r, table *t) {
+  static const char *const encodings[] = {"UTF-16le", "UTF-16be"};
   memset(t, 0, sizeof *t);
+  if (rng_chance(r, 3)) t->encoding = PICK(r, encodings);
   make_schema(r, t);
   make_indexes(r, t);
   t->n_rows = rng_chance(r, 8) ? rng_below(r, 2) : rng_below(r, MAX_ROWS) + 1;
@@ -232,6 +235,11 @@ static void exec(FILE *script, sqlite3 *db, const char *sql) {
 }
 
 static void fill(const table *t, FILE *script, sqlite3 *db) {
+  if (t->encoding) {
+    char *sql = format("PRAGMA encoding='%s'", t->encoding);
+    exec(script, db, sql);
+    sqlite3_free(sql);
+  }
   exec(script, db, t->schema);
   for (int i = 0; i < t->n_rows; i++) {
     if (t->gone[i]) continue;

@@ -37,6 +37,20 @@ static relation *values_table(maker *m, char **sql) {
   return t;
 }
 
+/* One row of constants that may not be there. */
+static relation *row_table(maker *m, char **sql) {
+  relation *t = &m->sub[m->n_subs++];
+  *t = (relation){.n_cols = 1 + rng_below(m->r, 2), .n_rows = 1, .one_row = true};
+  char *s = "(SELECT ";
+  for (int c = 0; c < t->n_cols; c++) {
+    snprintf(t->col[c].name, sizeof t->col[c].name, "%c", 'a' + (m->n_alias + c) % 6);
+    t->col[c].holds = V_MANY;
+    s = SAY(m, "%s%s%s AS %s", s, c ? ", " : "", literal(m).sql, t->col[c].name);
+  }
+  *sql = SAY(m, "%s%s)", s, rng_chance(m->r, 40) ? " WHERE 0" : "");
+  return t;
+}
+
 /* Chooses a relation that fits beside so many rows; its text without an alias. */
 static const relation *pick_relation(maker *m, double beside, int depth, char **sql) {
   const schema *s = m->s;
@@ -52,6 +66,8 @@ static const relation *pick_relation(maker *m, double beside, int depth, char **
       continue;
     } else if (sub && i == 0 && rng_chance(m->r, 4)) {
       return values_table(m, sql);
+    } else if (sub && i == 0 && rng_chance(m->r, 4)) {
+      return row_table(m, sql);
     } else if (s->n_rels > s->n_tables && rng_chance(m->r, 18)) {
       t = &s->rel[s->n_tables + rng_below(m->r, s->n_rels - s->n_tables)];
     } else {
@@ -128,46 +144,61 @@ static char *on_condition(maker *m, const scope *sc, int at, int depth) {
   return condition(m, sc, depth);
 }
 
-/* Names that both sides have, for USING: the left must have them once, or as one. */
-static int common_columns(const scope *sc, int at, const char **names, bool *clear) {
+/* Whether a side has a column once, or as one by USING. */
+static bool has_one(const scope *sc, int n_with_it, const char *name) {
+  return n_with_it == 1 || (n_with_it > 1 && n_with_it == n_merged(sc, name));
+}
+
+/* Names that both sides have, for USING: each must have them once, or as one; now and then the
+*right
+** one, in parentheses, has them several times, and the first counts. */
+static int common_columns(maker *m, const scope *sc, int at, const scope *right, const char **names,
+                          bool *clear) {
   int n = 0;
-  const relation *b = sc->src[at].rel;
   *clear = true;
-  for (int c = 0; c < b->n_cols && n < MAX_COLS; c++) {
-    int left = n_with(sc, at, b->col[c].name);
-    if (left == 1 || (left > 1 && left == n_merged(sc, b->col[c].name)))
-      names[n++] = b->col[c].name;
-    else
-      *clear &= left == 0;
-  }
+  for (int i = 0; i < right->n; i++)
+    for (int c = 0; c < right->src[i].rel->n_cols; c++) {
+      const char *name = right->src[i].rel->col[c].name;
+      int left = n_with(sc, at, name), known = 0;
+      while (known < n && strcmp(names[known], name) != 0) known++;
+      if (known < n || left == 0) continue;
+      bool one = has_one(right, n_with(right, right->n, name), name);
+      if (n < MAX_COLS && has_one(sc, left, name) && (one || rng_chance(m->r, 30)))
+        names[n++] = name;
+      else
+        *clear = false;
+    }
   return n;
 }
 
-static void merge_column(scope *sc, const char *name) {
+/* A name is one column now, of this many sources more. */
+static void merge_column(scope *sc, const char *name, int more) {
   for (int i = 0; i < sc->n_merged; i++)
     if (!strcmp(sc->merged[i].name, name)) {
-      sc->merged[i].n++;
+      sc->merged[i].n += more;
       return;
     }
   if (sc->n_merged == MAX_MERGED) return;
-  sc->merged[sc->n_merged].n = 2;
+  sc->merged[sc->n_merged].n = 1 + more;
   snprintf(sc->merged[sc->n_merged++].name, sizeof sc->merged[0].name, "%s", name);
 }
 
-static char *using_clause(maker *m, scope *sc, const char **names, int n) {
+static char *using_clause(maker *m, scope *sc, const scope *right, const char **names, int n) {
   int first = rng_below(m->r, n), many = 1 + rng_below(m->r, n > 2 ? 2 : n);
   char *s = "";
   for (int i = 0; i < many; i++) {
     const char *name = names[(first + i) % n];
     s = SAY(m, "%s%s%s", s, i ? "," : "", name);
-    merge_column(sc, name);
+    merge_column(sc, name, n_with(right, right->n, name));
   }
   return SAY(m, " USING (%s)", s);
 }
 
-/* How two sides that are both in the scope now meet; returns the text of both. */
-static char *join_sides(maker *m, scope *sc, int at, char *left, char *right, double new_rows,
-                        int depth) {
+/* How two sides that are both in the scope now meet; returns the text of both. inside: the right
+*one
+** alone. */
+static char *join_sides(maker *m, scope *sc, int at, const scope *inside, char *left, char *right,
+                        double new_rows, int depth) {
   static const char *const plain[] = {", ", " JOIN ", " JOIN ", " INNER JOIN ", " CROSS JOIN "};
   static const char *const outer[] = {" LEFT JOIN ",  " LEFT JOIN ", " LEFT OUTER JOIN ",
                                       " RIGHT JOIN ", " FULL JOIN ", " FULL OUTER JOIN "};
@@ -175,10 +206,11 @@ static char *join_sides(maker *m, scope *sc, int at, char *left, char *right, do
                                         " NATURAL RIGHT JOIN ", " NATURAL FULL JOIN ",
                                         " NATURAL INNER JOIN "};
   const char *names[MAX_COLS];
+  int often = inside->n > 1 ? 2 : 1; /* how much oftener USING stands behind parentheses */
   bool tight = sc->n_rows * new_rows > m->room, big = false;
   for (int i = 0; i < sc->n; i++) big |= is_big(sc->src[i].rel);
   bool clear = false;
-  int n_common = sc->n == at + 1 ? common_columns(sc, at, names, &clear) : 0;
+  int n_common = common_columns(m, sc, at, inside, names, &clear);
   double most = sc->n_rows * new_rows;
   double meet = sc->n_rows > new_rows ? sc->n_rows : new_rows;
   if (tight || big) {
@@ -187,16 +219,17 @@ static char *join_sides(maker *m, scope *sc, int at, char *left, char *right, do
     sc->n_rows = meet;
     return SAY(m, "%s%s%s ON %s", left, op, right, equality(m, sc, at, true));
   }
-  if (n_common && (clear || rng_chance(m->r, 1)) && rng_chance(m->r, 14)) {
-    for (int i = 0; i < n_common; i++) merge_column(sc, names[i]);
+  if (n_common && (clear || rng_chance(m->r, 1)) && rng_chance(m->r, 14 * often)) {
+    for (int i = 0; i < n_common; i++)
+      merge_column(sc, names[i], n_with(inside, inside->n, names[i]));
     sc->n_rows = meet * 2;
     return SAY(m, "%s%s%s", left, PICK(m->r, natural), right);
   }
   const char *op = rng_chance(m->r, 50) ? PICK(m->r, outer) : PICK(m->r, plain);
   sc->outer_join |= strstr(op, "T ") || strstr(op, "LL ") || strstr(op, "OUTER");
-  if (n_common && rng_chance(m->r, 22) && op[0] != ',') {
+  if (n_common && rng_chance(m->r, 22 * often) && op[0] != ',') {
     sc->n_rows = meet * 2;
-    return SAY(m, "%s%s%s%s", left, op, right, using_clause(m, sc, names, n_common));
+    return SAY(m, "%s%s%s%s", left, op, right, using_clause(m, sc, inside, names, n_common));
   }
   sc->n_rows = most;
   if (rng_chance(m->r, op[0] == ',' ? 95 : 8)) return SAY(m, "%s%s%s", left, op, right);
@@ -209,15 +242,16 @@ static char *from_list(maker *m, scope *sc, int n, int depth) {
   for (int i = 0; i < n; i++) {
     int at = sc->n;
     double new_rows;
-    if (i > 0 && n - i >= 2 && rng_chance(m->r, 14)) {
-      scope inner = {.outer = sc->outer};
-      text = SAY(m, "(%s)", from_list(m, &inner, 2, depth > 1 ? 1 : depth));
+    scope inner = {.outer = sc->outer};
+    if (i > 0 && n - i >= 2 && rng_chance(m->r, 22)) {
+      int more = n - i >= 3 && rng_chance(m->r, 40) ? 3 : 2;
+      text = SAY(m, "(%s)", from_list(m, &inner, more, depth > 1 ? 1 : depth));
       for (int k = 0; k < inner.n; k++) {
         sc->src[sc->n] = inner.src[k];
         sc->src[sc->n++].hidden = true;
       }
       new_rows = inner.n_rows;
-      i++;
+      i += more - 1;
     } else {
       const relation *t = NULL;
       if (i == n - 1 && i > 0 && m->may_be_big && m->s->big >= 0) {
@@ -228,14 +262,18 @@ static char *from_list(maker *m, scope *sc, int n, int depth) {
         t = pick_relation(m, i ? sc->n_rows : 1, depth, &text);
       }
       text = add_source(m, sc, t, text);
+      inner.src[inner.n++] = sc->src[sc->n - 1];
       new_rows = t->n_rows > 1 ? t->n_rows : 1;
     }
     if (!sql) {
       sql = text;
       sc->n_rows = new_rows;
     } else {
-      sql = join_sides(m, sc, at, sql, text, new_rows, depth);
+      sql = join_sides(m, sc, at, &inner, sql, text, new_rows, depth);
     }
+    for (int k = 0; k < inner.n_merged; k++)
+      if (!n_merged(sc, inner.merged[k].name))
+        merge_column(sc, inner.merged[k].name, inner.merged[k].n - 1);
   }
   return sql;
 }

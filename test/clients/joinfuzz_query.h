@@ -123,6 +123,18 @@ static void grouped_out(maker *m, const scope *sc, const core_options *o, out *t
   to->exact = v.exact;
 }
 
+/* A column of a row that is there once or not at all, beside aggregates: of no row it is NULL. */
+static bool row_out(maker *m, const scope *sc, out *to) {
+  for (int i = 0; i < sc->n && !sc->outer_join; i++) {
+    const source *s = &sc->src[i];
+    if (!s->rel->one_row) continue;
+    to->sql = SAY(m, "%s.%s", s->alias, s->rel->col[rng_below(m->r, s->rel->n_cols)].name);
+    to->holds = V_MANY;
+    return true;
+  }
+  return false;
+}
+
 /* ---- one SELECT without ORDER BY and LIMIT */
 
 static val group_key(maker *m, const scope *sc, bool one) {
@@ -163,6 +175,7 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   int k = rng_below(m->r, 100), n_keys = 0;
   val key[3];
   memset(to, 0, sizeof *to);
+  if (m->s->utf16 && rng_chance(m->r, 40)) k = 0;
   bool no_from = k < 3, whole = k >= 3 && k < 16, grouped = k >= 16 && k < 36;
   char *from = no_from ? "" : SAY(m, " FROM %s", from_clause(m, &sc, o->n_sources, o->depth));
   if (no_from) sc.n_rows = 1;
@@ -181,12 +194,15 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
       key[0] = (val){SAY(m, "%s.%s", sc.src[0].alias, sc.src[0].rel->key), V_INT, false};
   }
   to->star =
-      o->top && !o->n_out && !whole && !grouped && !no_from && !oo.one && rng_chance(m->r, 7);
+      o->top && !o->n_out && !whole && !grouped && !no_from && !oo.one && rng_chance(m->r, 9);
   to->n_out = to->star ? 0 : o->n_out ? o->n_out : 1 + rng_below(m->r, 4);
   char *list = "";
   for (int i = 0; i < to->n_out; i++) {
     out *x = &to->out[i];
-    if (whole || grouped)
+    bool row = whole && !oo.one && rng_chance(m->r, 30) && row_out(m, &sc, x);
+    if (row) {
+      /* it is */
+    } else if (whole || grouped)
       grouped_out(m, &sc, &oo, x, key, n_keys, from);
     else
       plain_out(m, &sc, &oo, x);

@@ -42,13 +42,15 @@ typedef struct relation {
   int n_cols;
   double n_rows;
   bool is_table, has_rowid;
-  char key[8]; /* "" if it has none */
+  bool one_row; /* a SELECT without FROM: its row is there, or not */
+  char key[8];  /* "" if it has none */
 } relation;
 
 typedef struct schema {
   relation rel[MAX_TABLES + MAX_VIEWS];
   int n_tables, n_rels;
   int big; /* the table of BIG_ROWS, or -1 */
+  bool utf16;
   char *sql[MAX_STATEMENTS];
   int n_sql;
 } schema;
@@ -247,6 +249,9 @@ static void make_tables(rng *r, schema *s, sqlite3 *db) {
   bool big = rng_chance(r, 8);
   memset(s, 0, sizeof *s);
   s->big = -1;
+  s->utf16 = rng_chance(r, 2);
+  if (s->utf16)
+    run_sql(s, db, format("PRAGMA encoding='UTF-16%s'", rng_chance(r, 50) ? "le" : "be"));
   for (int i = 0; i < n - big; i++) make_table(r, s, db, sizes[(at + i) % 8]);
   if (big) make_big_table(r, s, db);
   s->n_tables = s->n_rels;

@@ -104,7 +104,8 @@ char *wl_change_outer_sql(const wl_change *m);       /* what the caller runs */
 char *wl_change_checked_sql(const wl_change *m);     /* without RETURNING and ON CONFLICT … */
 char *wl_change_clause_sql(const wl_change *m, const wl_clause *c); /* … and that, as UPDATE */
 
-/* ---- dml_found.c: the rows that a statement changes, all of them before the first change */
+/* ---- dml_found.c: the rows that a statement changes, all of them before the first change, or, of
+** an INSERT with very many, a piece of them at a time */
 typedef struct wl_found {
   int n_cols;
   wl_i64 n;
@@ -115,15 +116,34 @@ typedef struct wl_found {
   wl_i64 *order;    /* row k is order[k]; NULL: they are in order */
   bool native;
   char reason[400]; /* the engine that made them, and why */
+  /* where the next piece comes from: */
+  bool more;            /* there is one */
+  wl_i64 limit;         /* bytes of a piece; 0: it is all one … */
+  wl_i64 row_bytes;     /* … with so many for each row besides its columns */
+  wl_answer answer;     /* native, or SQLite's … */
+  wl_batch *batches[2]; /* … and those of a native one that come next; … */
+  bool ended;           /* … there are no others; or … */
+  sqlite3_stmt *rest;   /* … this statement, which stands on its next row … */
+  bool own;             /* … and is to be finalized */
 } wl_found;
+
+/* What is read. */
+typedef struct wl_reading {
+  const char *sql;
+  sqlite3_value **params; /* params[i]: of parameter i + 1, or NULL */
+  int n_params;
+  const char *refused; /* why SQLite must run it, or NULL */
+  sqlite3_stmt **kept; /* its statement where SQLite runs it; *kept NULL: made, for the next time */
+  wl_i64 limit, row_bytes; /* of a piece: see wl_found */
+  wl_tablets *target;      /* what is written between pieces */
+} wl_reading;
 
 wl_val wl_found_value(const wl_found *r, wl_i64 row, int col);
 void wl_found_close(wl_found *r);
-/* Runs a SELECT to its end. params[i]: of parameter i + 1, or NULL. kept: its statement where
-** SQLite runs it; *kept NULL: made, for the next time. */
-wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, sqlite3_stmt **kept, wl_found *out,
-                        wl_error *err) WL_MUST;
+/* Runs a SELECT to its end, or to that of the first piece. */
+wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *out, wl_error *err) WL_MUST;
+/* The next piece takes the rows' place; there is one (more). */
+wl_status wl_found_more(wl_conn *c, wl_found *r, wl_error *err) WL_MUST;
 /* Puts rows in order of their first column, an integer; of equal ones the last stays. *twice:
 ** there were equal ones. */
 wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) WL_MUST;
@@ -137,10 +157,11 @@ typedef struct wl_running {
   wl_found rows;
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
-  wl_i64 at;      /* rows of the source that are done */
-  bool counting;  /* all changes are made: the rows from at on are only counted */
-  wl_i64 *rowids; /* of a change in bulk, or of a live one; or they begin at … */
-  wl_i64 first;   /* … this */
+  wl_i64 at;       /* rows of the source, or of its piece, that are done … */
+  wl_i64 n_before; /* … and of pieces before it */
+  bool counting;   /* all changes are made: the rows from at on are only counted */
+  wl_i64 *rowids;  /* of a change in bulk, or of a live one; or they begin at … */
+  wl_i64 first;    /* … this */
   /* Of a statement that undoes all of its rows when one fails: the first that does, if that is
   ** known before any is written. Those before it are not written then. */
   wl_refusal refusal;
@@ -154,6 +175,7 @@ typedef struct wl_running {
   sqlite3_stmt *live;
   struct wl_rowlist *list; /* of the live statement */
   bool ended;
+  bool in_bulk;  /* some of the changes were made at once */
   wl_i64 newest; /* rowid of the row inserted last, or last_insert_rowid */
   wl_i64 n_changes;
   double started;

@@ -2,11 +2,13 @@
 ** The rows that a change reads, all of them before it writes the first: few as cells, many as
 ** columns. They come from the native engine like those of any query, from SQLite where it must run
 ** the query, or, where the query is no more than columns of an ordinary table, are that table's own
-** columns.
+** columns. An INSERT whose rows would take too much memory reads and writes them in pieces.
 **
 ** Invariants:
 ** 1. Either cells or cols is set, unless there are no rows.
 ** 2. Nothing is put into the log for these queries: the change's own line speaks of them.
+** 3. Pieces that were written are not seen by the query: the native engine reads a snapshot, and
+**    where SQLite would read the table that is written, it puts all rows aside first.
 */
 #include "api/dml.h"
 #include "base/mem.h"
@@ -29,11 +31,34 @@ static void drop_columns(wl_found *r) {
   r->cols = NULL;
 }
 
-void wl_found_close(wl_found *r) {
+static void drop_rows(wl_found *r) {
   drop_columns(r);
   wl_mem_free(r->cells);
   wl_mem_free(r->order);
   wl_arena_close(&r->arena);
+  wl_arena_init(&r->arena);
+  r->cells = NULL;
+  r->order = NULL;
+  r->n = r->size_cells = 0;
+}
+
+static void drop_rest(wl_found *r) {
+  for (int i = 0; i < 2; i++) {
+    wl_batch_give(r->batches[i]);
+    r->batches[i] = NULL;
+  }
+  if (r->own)
+    sqlite3_finalize(r->rest);
+  else
+    sqlite3_reset(r->rest);
+  r->rest = NULL;
+  r->more = r->own = false;
+  wl_answer_close(&r->answer);
+}
+
+void wl_found_close(wl_found *r) {
+  drop_rows(r);
+  drop_rest(r);
   *r = (wl_found){0};
 }
 
@@ -106,31 +131,83 @@ static wl_status move_on(wl_found *r, builders *b, wl_error *err) {
   return rc;
 }
 
+/* Whether a piece ends here: with a whole tablet, unless it is large already. */
+static bool is_full(const wl_found *r, const builders *b) {
+  enum { ROWS_PER_LOOK = 256 };
+  if (!r->limit || !r->n || r->n % ROWS_PER_LOOK) return false;
+  wl_i64 n_bytes = r->n * r->row_bytes + (b->list ? 0 : (wl_i64)r->arena.n_bytes);
+  for (int k = 0; k < b->n && b->list; k++) n_bytes += (wl_i64)wl_builder_bytes(b->list[k]);
+  return n_bytes >= r->limit && (r->n % WL_TABLET_ROWS == 0 || n_bytes >= 2 * r->limit);
+}
+
+/* One row of SQLite's, as cells or into the builders. */
+static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *err) {
+  wl_status rc = r->n == FEW ? move_on(r, b, err) : WL_OK;
+  if (!rc && !b->list) rc = room_for_row(r, err);
+  wl_val *row = rc || b->list ? r->cells : r->cells + r->n * r->n_cols;
+  for (int k = 0; k < r->n_cols && !rc; k++) {
+    wl_val v = wl_sqlite_column(s, k);
+    if (b->list) {
+      if (wl_builder_add(b->list[k], v)) rc = wl_nomem(err);
+    } else {
+      row[k] = v;
+      rc = keep_text(r, &row[k], err);
+    }
+  }
+  r->n++;
+  return rc;
+}
+
+/* Reads a piece. r->more: the statement stands on a row already. */
 static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error *err) {
   builders b = {0};
   wl_status rc = WL_OK;
+  bool standing = r->more;
   int st = SQLITE_ROW;
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  r->more = false;
+  while (!rc && !r->more && (standing || (st = sqlite3_step(s)) == SQLITE_ROW)) {
+    standing = false;
     if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
-    if (r->n == FEW) rc = move_on(r, &b, err);
-    if (!rc && !b.list) rc = room_for_row(r, err);
-    wl_val *row = rc || b.list ? r->cells : r->cells + r->n * r->n_cols;
-    for (int k = 0; k < r->n_cols && !rc; k++) {
-      wl_val v = wl_sqlite_column(s, k);
-      if (b.list) {
-        if (wl_builder_add(b.list[k], v)) rc = wl_nomem(err);
-      } else {
-        row[k] = v;
-        rc = keep_text(r, &row[k], err);
-      }
-    }
-    r->n++;
+    r->more = is_full(r, &b);
+    if (!r->more) rc = add_row(r, &b, s, err);
   }
-  if (!rc && st != SQLITE_DONE)
+  if (!rc && !r->more && st != SQLITE_DONE)
     rc = wl_fail(err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
   if (!rc && b.list) rc = builders_finish(&b, r, err);
   builders_close(&b);
   return rc;
+}
+
+/* Whether SQLite's plan of a query reads a table. */
+static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
+  sqlite3_stmt *s = NULL;
+  wl_u64 before = wl_tablets_planned(t);
+  int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+  sqlite3_finalize(s);
+  return rc || wl_tablets_planned(t) != before;
+}
+
+/* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
+** them. */
+static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  drop_rest(r);
+  char *sql = sqlite3_mprintf("WITH wl_rows AS MATERIALIZED (%s) SELECT * FROM wl_rows", x->sql);
+  int st = sql ? sqlite3_prepare_v2(c->db, sql, -1, &r->rest, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  r->own = true;
+  wl_params_bind(r->rest, x->params, x->n_params);
+  return read_sqlite(c->db, r->rest, r, err);
+}
+
+/* The first piece of a statement of SQLite's, which stays open for the others. */
+static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, wl_found *r,
+                              wl_error *err) {
+  wl_status rc = read_sqlite(c->db, s, r, err);
+  if (rc || !r->more) return rc;
+  r->rest = s;
+  return reads(c->db, x->sql, x->target) ? read_aside(c, x, r, err) : WL_OK;
 }
 
 /* ---- the native engine's */
@@ -151,37 +228,49 @@ static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, 
   return rc;
 }
 
-static wl_status read_native(wl_answer *a, wl_found *r, wl_error *err) {
-  wl_conn *c = a->conn;
-  const wl_reg *regs = wl_run_regs(a->run);
-  wl_batch *b = NULL, *next = NULL;
+/* The batch after those that are there. */
+static wl_status fetch(wl_found *r, int i, wl_error *err) {
+  if (r->ended) return WL_OK;
+  wl_status rc = wl_answer_next(&r->answer, &r->batches[i], err);
+  r->ended = rc || !r->batches[i];
+  return rc;
+}
+
+/* Reads a piece, from batches[0] on. */
+static wl_status read_batches(wl_found *r, wl_error *err) {
+  const wl_reg *regs = wl_run_regs(r->answer.run);
+  int n_threads = r->answer.conn->set.threads;
   wl_making *m = NULL;
   wl_made made = {0};
-  wl_status rc = wl_answer_next(a, &b, err);
-  if (!rc && b) rc = wl_answer_next(a, &next, err);
-  if (!rc && b && !next && b->n_rows - b->skip <= FEW) {
-    rc = read_small(b, regs, r, err);
-  } else if (!rc && b) {
-    rc = wl_making_open(r->n_cols, 0, &m, err);
-    while (!rc && b) {
-      rc = wl_making_add(m, b, regs, NULL, c->set.threads, err);
-      wl_batch_give(b);
-      b = next;
-      next = NULL;
-      if (!rc && b) rc = wl_answer_next(a, &next, err);
-    }
-    if (!rc) rc = wl_making_finish(m, c->set.threads, &made, err);
-    if (!rc) {
-      r->n = made.n_rows;
-      r->cols = made.cols;
-      made.cols = NULL;
-    }
+  wl_status rc = wl_making_open(r->n_cols, 0, &m, err);
+  while (!rc && r->batches[0] &&
+         !(r->limit && wl_making_bytes(m) + wl_making_rows(m) * r->row_bytes >= r->limit)) {
+    rc = wl_making_add(m, r->batches[0], regs, NULL, n_threads, err);
+    wl_batch_give(r->batches[0]);
+    r->batches[0] = r->batches[1];
+    r->batches[1] = NULL;
+    if (!rc && !r->batches[0]) rc = fetch(r, 0, err);
   }
-  wl_batch_give(b);
-  wl_batch_give(next);
+  r->more = r->batches[0] != NULL;
+  if (!rc) rc = wl_making_finish(m, n_threads, &made, err);
+  if (!rc) {
+    r->n = made.n_rows;
+    r->cols = made.cols;
+    made.cols = NULL;
+  }
   wl_making_close(m);
   wl_made_close(&made);
   return rc;
+}
+
+static wl_status read_native(wl_found *r, wl_error *err) {
+  wl_status rc = fetch(r, 0, err);
+  if (!rc && r->batches[0]) rc = fetch(r, 1, err);
+  if (rc || !r->batches[0]) return rc;
+  const wl_batch *b = r->batches[0];
+  if (!r->batches[1] && b->n_rows - b->skip <= FEW)
+    return read_small(b, wl_run_regs(r->answer.run), r, err);
+  return read_batches(r, err);
 }
 
 /* ---- columns of a table, as they are */
@@ -274,53 +363,60 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
 }
 
 /* SQLite's answer, by a statement that is kept for the next time. */
-static wl_status read_kept(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                           const char *why, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
-  int st =
-      *kept ? SQLITE_OK : sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *why, wl_found *r,
+                           wl_error *err) {
+  sqlite3_stmt **kept = x->kept;
+  int st = *kept ? SQLITE_OK
+                 : sqlite3_prepare_v3(c->db, x->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  wl_params_bind(*kept, params, n_params);
+  wl_params_bind(*kept, x->params, x->n_params);
   r->n_cols = sqlite3_column_count(*kept);
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
-  wl_status rc = read_sqlite(c->db, *kept, r, err);
-  sqlite3_reset(*kept);
+  wl_status rc = begin_sqlite(c, x, *kept, r, err);
+  if (r->rest != *kept) sqlite3_reset(*kept);
   return rc;
 }
 
-wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
+wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
   wl_error why = {0};
-  wl_answer a = {0};
   sqlite3_value **args = NULL;
   int n_args = 0;
   bool done = false, strict = c->set.strict;
-  *r = (wl_found){0};
+  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes};
   wl_arena_init(&r->arena);
-  wl_status rc = refused ? wl_not_taken(&why, "%s", refused) : place(c, sql, r, &done, &why);
+  wl_status rc =
+      x->refused ? wl_not_taken(&why, "%s", x->refused) : place(c, x->sql, r, &done, &why);
   if (done) return WL_OK;
   if (rc == WL_NOMEM || rc == WL_INTERRUPT) {
     *err = why;
     return rc;
   }
   if (rc && why.text[0]) {
-    rc = read_kept(c, sql, params, n_params, why.text, kept, r, err);
+    rc = read_kept(c, x, why.text, r, err);
     goto done;
   }
-  rc = arguments(sql, params, n_params, &args, &n_args, err);
+  wl_answer *a = &r->answer;
+  rc = arguments(x->sql, x->params, x->n_params, &args, &n_args, err);
   c->set.strict = false; /* it is no error here that SQLite finds the rows */
-  if (!rc) rc = wl_answer_open(c, sql, args, n_args, why.text[0] ? why.text : NULL, &a, err);
+  if (!rc) rc = wl_answer_open(c, x->sql, args, n_args, why.text[0] ? why.text : NULL, a, err);
   c->set.strict = strict;
   wl_mem_free(args);
   if (rc) goto done;
-  a.quiet = true;
-  r->n_cols = a.n_cols;
-  r->native = a.run != NULL;
-  rc = a.run ? read_native(&a, r, err) : read_sqlite(c->db, a.stmt, r, err);
-  a.n_rows = r->n;
-  sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a.reason);
-  wl_answer_close(&a);
+  a->quiet = true;
+  r->n_cols = a->n_cols;
+  r->native = a->run != NULL;
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a->reason);
+  rc = a->run ? read_native(r, err) : begin_sqlite(c, x, a->stmt, r, err);
+  if (!r->more) drop_rest(r);
 done:
   if (rc) wl_found_close(r);
+  return rc;
+}
+
+wl_status wl_found_more(wl_conn *c, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  wl_status rc = r->rest ? read_sqlite(c->db, r->rest, r, err) : read_batches(r, err);
+  if (!r->more) drop_rest(r);
   return rc;
 }
 

@@ -293,13 +293,13 @@ static wl_status next_row(wl_running *r, bool *given, wl_error *err) {
 
 /* The live statement itself says when it ends. */
 static bool is_over(const wl_running *r) {
-  return r->ended || (!r->live && r->at >= r->rows.n);
+  return r->ended || (!r->live && r->at >= r->rows.n && !r->rows.more);
 }
 
 bool wl_running_count(wl_running *r, bool *end) {
   if (!r->counting) return false;
   *end = r->at >= r->rows.n;
-  if (*end) return true;
+  if (*end) return !r->rows.more;
   if (r->m->d->kind == WL_DML_INSERT)
     gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
   else
@@ -308,11 +308,49 @@ bool wl_running_count(wl_running *r, bool *end) {
   return true;
 }
 
+static void say(wl_running *r, const char *why) {
+  static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
+  wl_conn *c = r->m->conn;
+  wl_i64 n = r->n_before + r->rows.n;
+  char engine[8] = "sqlite";
+  r->in_bulk |= r->counting;
+  if (r->in_bulk) strcpy(engine, "cpu");
+  if (r->rows.native) snprintf(engine, sizeof engine, "%.3s", r->rows.reason); /* cpu or gpu */
+  wl_conn_reason(c, engine, "%s of tablet table %.60s, %lld row%s %s%s%s%.120s; rows from %.200s",
+                 verbs[r->m->d->kind], wl_tablets_name(r->m->t), (long long)n, n == 1 ? "" : "s",
+                 r->in_bulk ? "in bulk" : "one by one", r->n_before ? ", in pieces" : "",
+                 *why ? ": " : "", why, r->rows.reason);
+  memcpy(r->reason, c->reason, sizeof r->reason);
+}
+
+/* Goes on to the next piece of the source, and writes it at once if that can be. */
+static wl_status next_piece(wl_running *r, wl_error *err) {
+  wl_error why = {0};
+  r->n_before += r->rows.n;
+  r->at = 0;
+  r->counting = false;
+  wl_mem_free(r->rowids);
+  r->rowids = NULL;
+  wl_status rc = wl_conn_check(r->m->conn, err);
+  if (!rc) rc = wl_found_more(r->m->conn, &r->rows, err);
+  if (rc) return rc;
+  rc = wl_running_bulk(r, &why);
+  if (rc && rc != WL_NOT_TAKEN) *err = why;
+  if (rc == WL_NOT_TAKEN) rc = WL_OK;
+  if (!rc) say(r, why.text);
+  return rc;
+}
+
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
   wl_status rc = WL_OK;
   *end = is_over(r);
   bool given = false;
   while (!rc && !given && !*end) {
+    if (!r->ended && !r->live && r->at >= r->rows.n) {
+      rc = next_piece(r, err);
+      given = !rc && wl_running_count(r, end);
+      continue;
+    }
     wl_row_begin(r->m->t);
     if ((r->at++ & 255) == 255) rc = wl_conn_check(r->m->conn, err);
     if (!rc) rc = next_row(r, &given, err);
@@ -325,13 +363,29 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
 
 /* ---- opening */
 
+/* How much of its source an INSERT holds in memory, with what it takes to check and write it. */
+static void set_limit(const wl_change *m, wl_reading *x) {
+  enum { LEAST = 16 << 10 };
+  wl_i64 n = m->conn->set.host_budget / 8;
+  x->limit = n > LEAST ? n : LEAST;
+  x->row_bytes = (wl_i64)sizeof(wl_i64); /* the rowid; and keys are sorted: */
+  for (int k = 0; k < m->decl->n_keys; k++)
+    x->row_bytes += (wl_i64)(sizeof(wl_i64) + (size_t)m->decl->keys[k].n * sizeof(wl_val));
+}
+
 static wl_status read_source(wl_running *r, const char *refused, wl_error *err) {
   wl_change *m = r->m;
   if (!m->source_sql) m->source_sql = wl_change_source_sql(m);
   if (!m->source_sql) return wl_nomem(err);
   wl_found_close(&r->rows);
-  wl_status rc = wl_found_read(m->conn, m->source_sql, r->params, r->n_params, refused, &m->source,
-                               &r->rows, err);
+  wl_reading x = {.sql = m->source_sql,
+                  .params = r->params,
+                  .n_params = r->n_params,
+                  .refused = refused,
+                  .kept = &m->source,
+                  .target = m->t};
+  if (m->d->kind == WL_DML_INSERT) set_limit(m, &x);
+  wl_status rc = wl_found_read(m->conn, &x, &r->rows, err);
   int n = m->d->kind == WL_DML_INSERT ? m->n_source : 1 + (m->live ? 0 : m->n_sets);
   if (!rc && r->rows.n_cols != n)
     rc = wl_fail(err, WL_ERROR, "table %s has %d columns but %d values were supplied",
@@ -359,19 +413,6 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
   if (rc || !twice || !native) return rc;
   rc = read_source(r, "a row has several matches, and SQLite takes the last", err);
   return rc ? rc : wl_found_sort(&r->rows, &twice, err);
-}
-
-static void say(wl_running *r, const char *why) {
-  static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
-  wl_conn *c = r->m->conn;
-  char engine[8] = "sqlite";
-  if (r->counting) strcpy(engine, "cpu");
-  if (r->rows.native) snprintf(engine, sizeof engine, "%.3s", r->rows.reason); /* cpu or gpu */
-  wl_conn_reason(c, engine, "%s of tablet table %.60s, %lld row%s %s%s%.120s; rows from %.200s",
-                 verbs[r->m->d->kind], wl_tablets_name(r->m->t), (long long)r->rows.n,
-                 r->rows.n == 1 ? "" : "s", r->counting ? "in bulk" : "one by one",
-                 *why ? ": " : "", why, r->rows.reason);
-  memcpy(r->reason, c->reason, sizeof r->reason);
 }
 
 /* Whether a statement that may write, as the rewritten ones do, is being run with wl_dml: a SELECT

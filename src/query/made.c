@@ -47,6 +47,11 @@ void wl_making_close(wl_making *m) {
 wl_i64 wl_making_rows(const wl_making *m) {
   return m->n_rows;
 }
+wl_i64 wl_making_bytes(const wl_making *m) {
+  size_t n = 0;
+  for (int k = 0; k < m->n_cols; k++) n += wl_builder_bytes(m->builders[k]);
+  return (wl_i64)n;
+}
 
 /* One column of a batch: each has its own builder, so they need not wait for one another. */
 typedef struct adding {
@@ -84,18 +89,15 @@ static void add_task(void *arg, int worker, long k) {
 wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, const bool *needed,
                         int threads, wl_error *err) {
   enum { FEW = 4096 };
-  size_t n_bytes = 0;
   adding a = {m, b, regs, needed, m->status};
   wl_threads_run(b->n_rows < FEW ? 1 : threads, m->n_cols, add_task, &a);
-  for (int k = 0; k < m->n_cols; k++) {
+  for (int k = 0; k < m->n_cols; k++)
     if (m->status[k])
       return m->status[k] == WL_TOOBIG
                  ? wl_not_taken(err, "too much text in the rows of a subquery")
                  : wl_nomem(err);
-    n_bytes += wl_builder_bytes(m->builders[k]);
-  }
   m->n_rows += b->n_rows - b->skip;
-  if (m->left && (wl_i64)n_bytes > m->left)
+  if (m->left && wl_making_bytes(m) > m->left)
     return wl_not_taken(err,
                         "the rows of a subquery need more than the %lld bytes that "
                         "host_budget leaves: raise it",

@@ -25,6 +25,7 @@ void wl_making_close(wl_making *m);
 wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, const bool *needed,
                         int threads, wl_error *err) WL_MUST;
 wl_i64 wl_making_rows(const wl_making *m);
+wl_i64 wl_making_bytes(const wl_making *m);
 wl_status wl_making_finish(wl_making *m, int threads, wl_made *out, wl_error *err) WL_MUST;
 
 #endif

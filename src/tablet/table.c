@@ -590,6 +590,9 @@ const wl_tablet *wl_tablets_at(const wl_tablets *t, int i) {
 wl_u64 wl_tablets_version(const wl_tablets *t) {
   return t->version;
 }
+wl_u64 wl_tablets_planned(const wl_tablets *t) {
+  return t->n_planned;
+}
 bool wl_tablets_has_delta(const wl_tablets *t) {
   return t->n_delta || t->n_gone;
 }

@@ -67,6 +67,8 @@ const wl_tablet *wl_tablets_at(const wl_tablets *t, int i);
 ** another directory. Never the same for two states of the table in this process. */
 wl_u64 wl_tablets_version(const wl_tablets *t);
 bool wl_tablets_has_delta(const wl_tablets *t); /* or gone rows */
+/* Grows with every plan of SQLite's that reads the table. */
+wl_u64 wl_tablets_planned(const wl_tablets *t);
 /* About how many rows there are, for planning: those of the delta that stand in place of a tablet's
 ** are counted twice. Told apart they would cost a scan of the delta for every statement. */
 wl_i64 wl_tablets_about(const wl_tablets *t);

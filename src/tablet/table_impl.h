@@ -130,6 +130,7 @@ struct wl_tablets {
   wl_held_segment *newest, *oldest;
   size_t held_bytes;
 
+  wl_u64 n_planned;
   wl_vctx values; /* text made for the row at hand */
   wl_u32 fault;
   struct wl_checker *checker; /* CHECK constraints; or NULL */

@@ -96,6 +96,7 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   sqlite3_str *s = sqlite3_str_new(t->db);
   int n = 0;
   bool one = false;
+  ((wl_tablet_table *)v)->t->n_planned++;
   double rows = (double)wl_tablets_rows_about(t);
   for (int i = 0; i < info->nConstraint; i++) {
     char op = op_letter(info->aConstraint[i].op);

@@ -276,18 +276,21 @@ static bool same_tables(side *a, side *b, const char *name) {
   return true;
 }
 
-static void test(const char *engine, const char *route) {
+/* budget: NULL, or a host_budget that makes the rows of an INSERT come in pieces. */
+static void test(const char *engine, const char *route, const char *budget) {
   side a = {.prepare = sqlite3_prepare_v2}, b = {.prepare = warplite_prepare};
   char name[600], why[900];
   int n_bulk = 0, n_live = 0;
   if (sqlite3_open(":memory:", &a.db) || sqlite3_open(":memory:", &b.db) ||
-      !use_engine(b.db, engine) || !use_setting(b.db, "route", route)) {
+      !use_engine(b.db, engine) || !use_setting(b.db, "route", route) ||
+      (budget && !use_setting(b.db, "host_budget", budget))) {
     tap_bad(engine, "cannot be set up: %s", sqlite3_errmsg(b.db));
     return;
   }
   for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
     const char *sql = statements[i];
-    snprintf(name, sizeof name, "%s %s: %s", engine, route, sql);
+    snprintf(name, sizeof name, "%s %s%s%s: %s", engine, route, budget ? " host_budget=" : "",
+             budget ? budget : "", sql);
     run(&a, sql, false);
     run(&b, sql, true);
     n_bulk += strstr(warplite_reason(b.db), " in bulk") != NULL;
@@ -445,13 +448,15 @@ int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i + 1 < argc; i++) {
     if (strcmp(argv[i], "--engine")) continue;
-    test(argv[++i], "always");
+    test(argv[++i], "always", NULL);
     any = true;
   }
   if (!any) {
-    test("cpu", "always");
-    test("cpu", "cost");
-    test("sqlite", "always");
+    test("cpu", "always", NULL);
+    test("cpu", "cost", NULL);
+    test("sqlite", "always", NULL);
+    test("sqlite", "always", "65536");
+    test("cpu", "always", "65536");
     test_interface();
     test_moving();
     test_failed_drops();

@@ -10,21 +10,21 @@
 
 /* Asks SQLite about a function of that name; one that it does not know fails later. */
 static wl_status check_function(wl_tablets *t, const char *name, wl_error *err) {
-  static const char *const sql = "SELECT max(flags & ?2), min(flags & ?3) FROM "
-                                 "pragma_function_list WHERE name = ?1 COLLATE NOCASE";
+  enum { NAME = 0, FLAGS = 5 }; /* columns of the PRAGMA */
   sqlite3_stmt *q = NULL;
   int trusted = 1;
+  bool unsafe = false;
   sqlite3_db_config(t->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, -1, &trusted);
-  int rc = sqlite3_prepare_v2(t->db, sql, -1, &q, NULL);
-  if (rc) return wl_tablets_error(t, rc, err);
-  sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
-  sqlite3_bind_int(q, 2, SQLITE_DIRECTONLY);
-  sqlite3_bind_int(q, 3, SQLITE_INNOCUOUS);
-  rc = sqlite3_step(q);
-  bool known = rc == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL;
-  bool unsafe = known && (sqlite3_column_int(q, 0) || (!trusted && !sqlite3_column_int(q, 1)));
+  int rc = sqlite3_prepare_v2(t->db, "PRAGMA function_list", -1, &q, NULL);
+  while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+    const char *known = (const char *)sqlite3_column_text(q, NAME);
+    int flags = sqlite3_column_int(q, FLAGS);
+    if (known && sqlite3_stricmp(known, name) == 0)
+      unsafe |= flags & SQLITE_DIRECTONLY || (!trusted && !(flags & SQLITE_INNOCUOUS));
+    rc = SQLITE_OK;
+  }
   sqlite3_finalize(q);
-  if (rc != SQLITE_ROW) return wl_tablets_error(t, rc, err);
+  if (rc != SQLITE_DONE) return wl_tablets_error(t, rc, err);
   return unsafe ? wl_fail(err, WL_ERROR, "unsafe use of %.100s()", name) : WL_OK;
 }
 

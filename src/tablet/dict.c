@@ -14,8 +14,9 @@
 
 enum {
   PART_BITS = 20,
-  MOST_CODES = 1 << 18, /* as many as a dictionary in memory may have */
-  MOST_HEAP = 64 << 20,
+  MOST_CODES = 1 << 18,      /* as many as a dictionary in memory may have */
+  MOST_HEAP = 64 << 20,      /* that is written … */
+  MOST_HEAP_READ = 256 << 20 /* … and that is read */
 };
 
 static wl_u64 new_id(void) {
@@ -129,7 +130,7 @@ static wl_status read_dict(wl_tablets *t, int col, wl_dict_box *b, wl_error *err
     else if (rc)
       rc = wl_tablets_corrupt(t, col, -1, err, "its dictionary: %.150s", why.text);
     else if (sum != (wl_u64)sqlite3_column_int64(s, 0) || (wl_i64)b->d.n + n > MOST_CODES ||
-             b->d.n_heap + n_heap > 0xffffffffu)
+             b->d.n_heap + n_heap > MOST_HEAP_READ)
       rc = wl_tablets_corrupt(t, col, -1, err, "its dictionary does not hold together");
     else if (add_part(b, places, heap, n_heap, n, sum))
       rc = wl_nomem(err);

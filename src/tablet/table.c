@@ -15,7 +15,8 @@
 
 enum {
   ZONE_BYTES = 72, /* of one column in a directory row */
-  FOLD_AT = 32768  /* rows in the delta, or gone, at a commit */
+  MOST_BLOB = 0x7fffffff,
+  FOLD_AT = 32768 /* rows in the delta, or gone, at a commit */
 };
 static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bits for the column */
 
@@ -378,7 +379,12 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row has another checksum");
   if (dead && bits_set(dead, n_dead) != a->n_dead)
     return wl_tablets_corrupt(t, -1, a->id, err, "its delete bitmap has another count");
-  for (int k = 0; k <= t->n_cols; k++) read_zone(head + (size_t)k * ZONE_BYTES, &a->zones[k]);
+  for (int k = 0; k <= t->n_cols; k++) {
+    read_zone(head + (size_t)k * ZONE_BYTES, &a->zones[k]);
+    if (a->zones[k].n_bytes > MOST_BLOB) /* room is made for it before it is read */
+      return wl_tablets_corrupt(t, k, a->id, err,
+                                "its segment is longer than SQLite's longest blob");
+  }
   if (a->id > t->last_id) t->last_id = a->id;
   return WL_OK;
 }

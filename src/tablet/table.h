@@ -23,6 +23,8 @@
 ** 4. A segment never changes; a changed one is another, with another checksum.
 ** 5. All writing is through SQL on the user's connection, inside the transaction of the statement
 **    at hand.
+** 6. Shadow tables are ordinary tables with nothing attached (shadow_shape.c), and no step of a
+**    statement on them leads back to a tablet table of the connection (wl_tablets_step).
 */
 #ifndef WL_TABLETS_H
 #define WL_TABLETS_H

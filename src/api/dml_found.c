@@ -110,7 +110,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
   builders b = {0};
   wl_status rc = WL_OK;
   int st = SQLITE_ROW;
-  while (!rc && (st = sqlite3_step(s)) == SQLITE_ROW) {
+  while (!rc && (st = wl_text_step(s)) == SQLITE_ROW) {
     if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
     if (r->n == FEW) rc = move_on(r, &b, err);
     if (!rc && !b.list) rc = room_for_row(r, err);
@@ -273,22 +273,29 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
-/* SQLite's answer, by a statement that is kept for the next time. */
+/* SQLite's answer, by a statement that is kept for the next time unless it is masked. */
 static wl_status read_kept(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                           const char *why, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
-  int st =
-      *kept ? SQLITE_OK : sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+                           const char *why, const wl_mask *mask, sqlite3_stmt **kept, wl_found *r,
+                           wl_error *err) {
+  sqlite3_stmt *once = NULL;
+  int st = SQLITE_OK;
+  if (mask)
+    st = wl_masked_prepare(c->db, sql, -1, mask, kept = &once, NULL);
+  else if (!*kept)
+    st = sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
   wl_params_bind(*kept, params, n_params);
   r->n_cols = sqlite3_column_count(*kept);
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
   wl_status rc = read_sqlite(c->db, *kept, r, err);
   sqlite3_reset(*kept);
+  sqlite3_finalize(once);
   return rc;
 }
 
 wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, sqlite3_stmt **kept, wl_found *r, wl_error *err) {
+                        const char *refused, const wl_mask *mask, sqlite3_stmt **kept,
+                        wl_found *r, wl_error *err) {
   wl_error why = {0};
   wl_answer a = {0};
   sqlite3_value **args = NULL;
@@ -303,12 +310,12 @@ wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int
     return rc;
   }
   if (rc && why.text[0]) {
-    rc = read_kept(c, sql, params, n_params, why.text, kept, r, err);
+    rc = read_kept(c, sql, params, n_params, why.text, mask, kept, r, err);
     goto done;
   }
   rc = arguments(sql, params, n_params, &args, &n_args, err);
   c->set.strict = false; /* it is no error here that SQLite finds the rows */
-  if (!rc) rc = wl_answer_open(c, sql, args, n_args, why.text[0] ? why.text : NULL, &a, err);
+  if (!rc) rc = wl_answer_open(c, sql, args, n_args, why.text[0] ? why.text : NULL, NULL, &a, err);
   c->set.strict = strict;
   wl_mem_free(args);
   if (rc) goto done;

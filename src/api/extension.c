@@ -31,6 +31,7 @@ static int capture(sqlite3 *db, char **msg, const sqlite3_api_routines *api) {
 
 bool wl_api_bind(const sqlite3_api_routines *api) {
   pthread_mutex_lock(&lock);
+  bool known = sqlite3_api != NULL;
   if (!sqlite3_api && api) sqlite3_api = api;
   if (!sqlite3_api && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
       sqlite3_cancel_auto_extension) {
@@ -42,6 +43,7 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
     sqlite3_close(db);
   }
   bool found = sqlite3_api != NULL;
+  if (found && !known) wl_authorizer_blind = !wl_authorizer_linked();
   pthread_mutex_unlock(&lock);
   return found;
 }

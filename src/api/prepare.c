@@ -2,6 +2,7 @@
 ** warplite_prepare(): SQLite's prepare, then ours.
 */
 #include "api/dml.h"
+#include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"
 #include "warplite.h"
@@ -90,14 +91,16 @@ done:
   return rc;
 }
 
-static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) {
+/* ignored: the authorizer answered IGNORE. */
+static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3_stmt **stmt) {
   wl_error err = {0};
   wl_arena arena;
   wl_stmt *s = NULL;
   if (speaks_of_warplite(sql, n)) return SQLITE_OK;
   sqlite3_stmt *changes = NULL;
   int code;
-  wl_status rc = wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
+  wl_status rc =
+      ignored ? WL_NOT_TAKEN : wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
   if (rc == WL_OK) {
     if (!changes) wl_conn_log(c, c->reason, sql, n, -1, 0);
     if (changes) sqlite3_finalize(*stmt);
@@ -110,6 +113,8 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
     /* out of memory */
   } else if (c->set.engine == WL_ENGINE_SQLITE) {
     wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
+  } else if (ignored) {
+    rc = wl_not_taken(&err, WL_IGNORED);
   } else if (explained) {
     sqlite3_stmt *ours = NULL;
     wl_arena_init(&arena);
@@ -147,26 +152,30 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
                             const char **tail) {
   sqlite3_stmt *original = NULL;
   const char *end = NULL;
-  int rc = sqlite3_prepare_v2(db, text, -1, &original, &end);
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(db, text, -1, &original, &end, &mask);
   *tail = end ? sql + (end - text) : sql;
   if (rc == SQLITE_OK) rc = warplite_enable(db);
   wl_conn *c = rc ? NULL : wl_conn_find(db);
   if (c) {
     wl_error err = {0};
-    wl_status st = wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
+    wl_status st = wl_mask_ignores(mask)
+                       ? wl_fail(&err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED)
+                       : wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
     if (st == WL_NOMEM)
       rc = SQLITE_NOMEM;
     else if (st)
       rc = wl_fail_prepare(c, err.text);
   }
   sqlite3_finalize(original);
+  wl_mask_free(mask);
   return rc;
 }
 
 /* A change that SQLite refuses because the table is a virtual one: if it is a tablet table, it can
-** be done. first: SQLite's word, which stays in any other case. */
+** be done. first: SQLite's word, which stays in any other case; mask: its authorizer's. */
 static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
-                           const char **tail, int first) {
+                           const char **tail, int first, const wl_mask *mask) {
   wl_lexer lex;
   wl_token t;
   wl_error err = {0};
@@ -190,7 +199,7 @@ static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_st
   if (st == WL_NOMEM) return SQLITE_NOMEM;
   if (st == WL_ERROR) return rc;
   /* the message of the first try again */
-  return sqlite3_prepare_v2(db, sql, n_bytes, out, tail);
+  return wl_masked_prepare(db, sql, n_bytes, mask, out, tail);
 }
 
 /*
@@ -224,18 +233,19 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
     return st;
   }
   bool inside = !sqlite3_get_autocommit(db);
-  int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(db, zSql, nByte, ppStmt, &tail, &mask);
   bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;
   if (refused)
     refused = wl_dml_refused(sqlite3_errmsg(db), zSql, nByte < 0 ? strlen(zSql) : (size_t)nByte);
-  if (refused) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc);
+  if (refused) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc, mask);
   if (pzTail) *pzTail = tail;
   if (rc == SQLITE_OK && *ppStmt && !refused) {
     rc = warplite_enable(db);
     if (rc == SQLITE_OK) {
       wl_conn *c = wl_conn_find(db);
       c->preparing = true;
-      rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
+      rc = prepared(c, zSql, (size_t)(tail - zSql), wl_mask_ignores(mask), ppStmt);
       c->preparing = false;
     } else {
       sqlite3_finalize(*ppStmt);
@@ -243,6 +253,7 @@ int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **pp
     }
   }
   if (inside && rc == SQLITE_OK && wl_conn_find(db)) rc = still_inside(db, ppStmt);
+  wl_mask_free(mask);
   sqlite3_mutex_leave(m);
   return rc;
 }

@@ -69,6 +69,20 @@ WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqli
                                   const char **pzTail);
 
 /*
+** As sqlite3_set_authorizer(). warplite must know a connection's authorizer, and SQLite cannot be
+** asked for it. A program that is linked with -lwarplite before -lsqlite3 needs nothing else: its
+** calls of sqlite3_set_authorizer() come here. A program that calls SQLite's in another way (SQLite
+** is linked into it, or is found by dlsym()) sets authorizers by this call. Enables warplite on the
+** connection if that was not done.
+** The authorizer is asked what SQLite would ask for each statement, and nothing about warplite's
+** own. A statement that gets IGNORE for an answer is run by SQLite; the reason says so.
+*/
+WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
+                                         int (*xAuth)(void *, int, const char *, const char *,
+                                                      const char *, const char *),
+                                         void *pArg);
+
+/*
 ** Why the latest statement prepared through warplite on this connection went where
 ** it went. The text begins with the engine: "cpu", "gpu" or "sqlite", then ": " and
 ** the reason in words. Valid until the next warplite call on the connection.

@@ -218,9 +218,10 @@ wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
   return rc;
 }
 
-wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args,
+                           const wl_mask *mask, wl_error *err) {
   wl_conn *c = a->conn;
-  int rc = sqlite3_prepare_v2(c->db, a->sql, -1, &a->stmt, NULL);
+  int rc = wl_masked_prepare(c->db, a->sql, -1, mask, &a->stmt, NULL);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
   a->n_cols = sqlite3_column_count(a->stmt);
   /* Arguments stand for the parameters that occur, in order of index. */
@@ -283,7 +284,7 @@ wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) {
 }
 
 wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                         const char *refused, wl_answer *a, wl_error *err) {
+                         const char *refused, const wl_mask *mask, wl_answer *a, wl_error *err) {
   memset(a, 0, sizeof *a);
   a->conn = c;
   a->started = wl_clock_ns();
@@ -298,7 +299,7 @@ wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int 
       rc = wl_fail(err, WL_ERROR, "warplite: strict, and this statement is not taken: %.400s",
                    c->reason + 8);
     else
-      rc = wl_answer_sqlite(a, args, n_args, err);
+      rc = wl_answer_sqlite(a, args, n_args, mask, err);
   }
   memcpy(a->reason, c->reason, sizeof a->reason);
   if (rc) wl_answer_close(a);

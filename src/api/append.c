@@ -3,6 +3,7 @@
 ** given to the table by a statement of its own, all of them inside one savepoint.
 */
 #include "api/conn.h"
+#include "base/authorizer.h"
 #include "tablet/append.h"
 #include "warplite.h"
 #include <stdio.h>
@@ -67,7 +68,9 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
     zSchema = schema ? schema : "main";
   }
   sql = sqlite3_mprintf("INSERT INTO \"%w\".\"%w\"(\"%w\") VALUES(?)", zSchema, zTable, zTable);
-  rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+  wl_mask *mask = NULL; /* IGNORE: nothing is inserted, as by an INSERT */
+  rc = sql ? wl_ask_prepare(db, sql, -1, &stmt, NULL, &mask) : SQLITE_NOMEM;
+  wl_mask_free(mask);
   if (rc == SQLITE_NOMEM) {
     fail(c, rc, "out of memory");
     goto done;

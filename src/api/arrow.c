@@ -10,6 +10,7 @@
 ** 3. Arrays may be released by any thread, in any order, children moved out or not.
 */
 #include "api/conn.h"
+#include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "vm/exchange.h"
@@ -402,7 +403,7 @@ static wl_status collect(wl_answer *a, wl_error *err) {
   if (!builders || !snap.cols) rc = wl_nomem(err);
   for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&builders[i], err);
   int step = SQLITE_DONE;
-  while (!rc && (step = sqlite3_step(a->stmt)) == SQLITE_ROW) {
+  while (!rc && (step = wl_text_step(a->stmt)) == SQLITE_ROW) {
     snap.n_rows++;
     for (int i = 0; i < n && !rc; i++) {
       wl_val v = wl_sqlite_column(a->stmt, i);
@@ -462,16 +463,19 @@ static wl_status collect(wl_answer *a, wl_error *err) {
   return rc;
 }
 
-/* Starts a statement in SQLite because the router prefers that, strict or not. */
-static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, const char *reason,
-                       wl_error *err) {
+/* Starts a statement in SQLite because the router prefers that, strict or not. stmt: NULL, or it is
+** prepared already. */
+static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, sqlite3_stmt *stmt,
+                       const char *reason, wl_error *err) {
   wl_conn_reason(c, "sqlite", "%s", reason);
   a->sql = wl_mem_strdup(sql);
   if (!a->sql) return wl_nomem(err);
   a->conn = c;
   a->started = wl_clock_ns();
   memcpy(a->reason, c->reason, sizeof a->reason);
-  return wl_answer_sqlite(a, NULL, 0, err);
+  a->stmt = stmt;
+  a->n_cols = stmt ? sqlite3_column_count(stmt) : 0;
+  return stmt ? WL_OK : wl_answer_sqlite(a, NULL, 0, NULL, err);
 }
 
 /* EXPLAIN: ours in the place of SQLite's, statement and text, where there is one. */
@@ -509,7 +513,10 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
   const char *tail;
   char *blank = wl_analyze_text(given, -1);
   const char *sql = blank ? blank : given;
-  int rc = sqlite3_prepare_v2(c->db, sql, -1, &original, &tail);
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(c->db, sql, -1, &original, &tail, &mask);
+  bool ignored = wl_mask_ignores(mask);
+  wl_mask_free(mask);
   if (rc) {
     sqlite3_free(blank);
     return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
@@ -525,20 +532,24 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
     st = wl_nomem(err);
   bool analyzed = blank != NULL;
   sqlite3_free(blank);
-  if (!st && analyzed) {
+  if (!st && ignored && analyzed) {
+    st = wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED);
+  } else if (!st && ignored) {
+    st = leave(c, &s->answer, text, original, WL_IGNORED, err);
+  } else if (!st && analyzed) {
     st = analyze(c, &original, &text, err);
-    if (!st) st = leave(c, &s->answer, text, "EXPLAIN ANALYZE", err);
+    if (!st) st = leave(c, &s->answer, text, NULL, "EXPLAIN ANALYZE", err);
   } else if (!st && sqlite3_stmt_isexplain(original)) {
     if (c->set.engine != WL_ENGINE_SQLITE)
       st = explain(c, text, strlen(text), &original, &text, err);
-    if (!st) st = leave(c, &s->answer, text, "EXPLAIN runs in SQLite", err);
+    if (!st) st = leave(c, &s->answer, text, NULL, "EXPLAIN runs in SQLite", err);
   } else if (!st) {
     /* the same decision as warplite_prepare makes */
     wl_placement where = {0};
     st = wl_sqltext_get(c, text, strlen(text), &t, err);
     if (!st) st = wl_answer_place(c, t, &where, err);
     if (!st && where.engine == WL_ENGINE_SQLITE)
-      st = leave(c, &s->answer, text, where.reason, err);
+      st = leave(c, &s->answer, text, NULL, where.reason, err);
     else if (!st)
       st = wl_sqltext_settle(c, t, err);
     if (!st && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
@@ -550,8 +561,9 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
     if (st && st != WL_NOMEM && st != WL_INTERRUPT) st = WL_OK;
   }
   if (!st && !s->answer.conn)
-    st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, &s->answer, err);
-  if (!st && wl_store_n_shapes(c->store) != n_shapes) {
+    st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, NULL, &s->answer, err);
+  bool shared = original && original == s->answer.stmt;
+  if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) {
     /* names and declared types of the schema as it is now */
     sqlite3_stmt *again = NULL;
     rc = sqlite3_prepare_v2(c->db, text, -1, &again, NULL);
@@ -581,7 +593,7 @@ static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error 
     s->formats[i] = format_of(&p->results[i].domain, sqlite3_column_decltype(original, i));
     if (!s->names[i]) st = wl_nomem(err);
   }
-  sqlite3_finalize(original);
+  if (!shared) sqlite3_finalize(original);
   return st;
 }
 

@@ -5,6 +5,7 @@
 #include "api/dml.h"
 #include "tablet/vtab.h"
 #include "query/kept.h"
+#include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/mem.h"
@@ -97,6 +98,7 @@ static void conn_destroy(void *p) {
     }
   }
   pthread_mutex_unlock(&lock);
+  wl_authorizer_forget(c->db);
   wl_change_flush(c);
   wl_sqltext_flush(c);
   wl_kept_close(c->lookups);
@@ -163,6 +165,7 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
     return NULL;
   }
   c->db = db;
+  wl_authorizer_adopt(db);
   wl_conn_reason(c, "sqlite", "no statement yet");
   wl_settings_init(&c->set);
   const char *env = secure_getenv("WARPLITE_SET");

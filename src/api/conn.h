@@ -11,13 +11,16 @@
 #ifndef WL_CONN_H
 #define WL_CONN_H
 
-#include "base/sqlite.h"
+#include "base/authorizer.h"
 #include "plan/place.h"
 #include "query/query.h"
 #include "sql/bind.h"
 #include "vm/run.h"
 
 enum { WL_LOG_SIZE = 256 };
+
+/* Why a statement is left to SQLite whose authorizer put NULL, or nothing, in some place of it. */
+#define WL_IGNORED "the authorizer answers IGNORE"
 
 typedef struct wl_log_entry {
   wl_i64 id;
@@ -87,6 +90,8 @@ typedef struct wl_conn {
 wl_conn *wl_conn_get(sqlite3 *db, wl_error *err);
 wl_conn *wl_conn_find(sqlite3 *db);
 bool wl_api_bind(const sqlite3_api_routines *api); /* false: no SQLite to be found */
+/* Whether SQLite's own sqlite3_set_authorizer() is ours, in this program. */
+bool wl_authorizer_linked(void);
 
 void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -143,11 +148,13 @@ wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_M
 wl_u64 wl_stmt_labels(sqlite3_stmt *s);
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) WL_MUST;
 /* Starts it. args are the arguments of the rewritten text, in its order; borrowed.
-** refused: NULL, or why SQLite must run it. */
+** refused: NULL, or why SQLite must run it. mask: NULL, or its authorizer's answers. */
 wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int n_args,
-                         const char *refused, wl_answer *out, wl_error *err) WL_MUST;
+                         const char *refused, const wl_mask *mask, wl_answer *out,
+                         wl_error *err) WL_MUST;
 /* Starts it in SQLite. */
-wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args,
+                           const wl_mask *mask, wl_error *err) WL_MUST;
 /* Loaded, compiled and placed, but not started: for EXPLAIN too. *env is what it runs with. */
 wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_query_env *env,
                           wl_ready *out, wl_placement *where, wl_error *err) WL_MUST;

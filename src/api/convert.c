@@ -17,6 +17,7 @@
 **    before anything is changed.
 */
 #include "api/conn.h"
+#include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"
 #include "warplite.h"
@@ -369,6 +370,26 @@ static wl_status count_rows(convert *v, wl_error *err) {
   return rc;
 }
 
+/* Whether the authorizer lets the table be read and dropped. It is asked here, and not about the
+** statements that do the work: one that it changed would lose rows. */
+static wl_status may_convert(convert *v, wl_error *err) {
+  static const char *const texts[] = {"SELECT * FROM \"%w\".\"%w\"", "DROP TABLE \"%w\".\"%w\""};
+  for (int k = 0; k < 2; k++) {
+    sqlite3_stmt *stmt = NULL;
+    wl_mask *mask = NULL;
+    char *sql = sqlite3_mprintf(texts[k], v->schema, v->name);
+    int rc = sql ? wl_ask_prepare(v->db, sql, -1, &stmt, NULL, &mask) : SQLITE_NOMEM;
+    bool ignored = wl_mask_ignores(mask);
+    wl_mask_free(mask);
+    sqlite3_finalize(stmt);
+    sqlite3_free(sql);
+    if (rc) return sqlite_error(v, rc, err);
+    if (ignored)
+      return wl_fail(err, (wl_status)SQLITE_AUTH, "warplite_convert: %s", WL_IGNORED);
+  }
+  return WL_OK;
+}
+
 /* want: "tablet", "table", or NULL for the kind that it is not. */
 static wl_status convert_table(convert *v, const char *text, const char *want, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite_convert: a table name is needed");
@@ -382,7 +403,12 @@ static wl_status convert_table(convert *v, const char *text, const char *want, w
   if (!rc && want && v->is_tablet == (sqlite3_stricmp(want, "tablet") == 0))
     return count_rows(v, err);
   if (!rc && !v->is_tablet) rc = refuse_more(v, err);
-  if (!rc) rc = change(v, err);
+  if (!rc) rc = may_convert(v, err);
+  if (!rc) {
+    wl_own_begin();
+    rc = change(v, err);
+    wl_own_end();
+  }
   return rc;
 }
 

@@ -14,12 +14,16 @@
 #define WL_API_DML_H
 
 #include "api/conn.h"
+#include "base/authorizer.h"
 #include "sql/dml.h"
 #include "tablet/dmlrow.h"
 #include "tablet/write.h"
 
 enum { WL_KEY_ROWID = -1, WL_KEY_ANY = -2 };
 enum { WL_COL_ROWID = -1, WL_COL_NONE = -2 };
+
+/* SQLite's message; which clause it is, if there are several. */
+#define WL_NO_TARGET "%sON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint"
 
 /* SET: the columns, each once, and what they become. */
 typedef struct wl_setting {
@@ -83,6 +87,7 @@ bool wl_change_holds(wl_change *m);
 /* The change of a text, opened and bound: one that the connection has kept, or a new one. */
 wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error *err) WL_MUST;
 void wl_change_give(wl_change *m); /* to be kept; NULL is fine */
+void wl_change_forget(wl_change *m); /* the statements that its runs prepared */
 void wl_change_flush(wl_conn *c);
 
 /* ---- dml_bind.c again */
@@ -100,7 +105,9 @@ char *wl_change_live_sql(const wl_change *m, int n);
 char *wl_change_upsert_sql(const wl_change *m, const wl_clause *c); /* new values of the old row */
 int wl_change_excluded(const wl_change *m, int col); /* the parameter that is excluded.col … */
 int wl_change_at(const wl_change *m);                /* … and the one that is the row's rowid */
-char *wl_change_outer_sql(const wl_change *m);       /* what the caller runs */
+/* what the caller runs; mask: NULL, or the authorizer's answers as a text */
+char *wl_change_outer_sql(const wl_change *m, const char *mask);
+char *wl_change_target_sql(const wl_change *m, const wl_clause *c); /* of ON CONFLICT, for SQLite to check */
 char *wl_change_checked_sql(const wl_change *m);     /* without RETURNING and ON CONFLICT … */
 char *wl_change_clause_sql(const wl_change *m, const wl_clause *c); /* … and that, as UPDATE */
 
@@ -133,6 +140,7 @@ typedef struct wl_reading {
   sqlite3_value **params; /* params[i]: of parameter i + 1, or NULL */
   int n_params;
   const char *refused; /* why SQLite must run it, or NULL */
+  const wl_mask *mask; /* NULL, or the authorizer's answers; then refused is not NULL */
   sqlite3_stmt **kept; /* its statement where SQLite runs it; *kept NULL: made, for the next time */
   wl_i64 limit, row_bytes; /* of a piece: see wl_found */
   wl_tablets *target;      /* what is written between pieces */
@@ -155,6 +163,7 @@ typedef struct wl_running {
   wl_change *m;  /* NULL: not open */
   wl_dmlrun run; /* the row at hand is told here */
   wl_found rows;
+  wl_mask *mask; /* NULL, or the authorizer's answers: SQLite finds the rows then */
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
   wl_i64 at;       /* rows of the source, or of its piece, that are done … */
@@ -182,9 +191,10 @@ typedef struct wl_running {
   char reason[512];
 } wl_running;
 
-/* args: values of the parameters that occur, in the order of their numbers. */
+/* args: values of the parameters that occur, in the order of their numbers. mask: NULL, or the
+** authorizer's answers, of which one is IGNORE; the run's from here on. */
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
-                          int n_args, wl_running *out, wl_error *err) WL_MUST;
+                          int n_args, wl_mask *mask, wl_running *out, wl_error *err) WL_MUST;
 /* Makes the next change, which run and row then tell; *end: there is none. */
 wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) WL_MUST;
 /* The same where all changes are made and rows are only counted: fast. False: they are not. */
@@ -225,6 +235,9 @@ bool wl_dml_refused(const char *message, const char *sql, size_t n);
 ** is what prepare gives, and the connection has the message. */
 wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
                          sqlite3_stmt **out, int *rc, wl_error *err) WL_MUST;
+
+/* Asks the authorizer about a change that SQLite prepares again. *rc: SQLITE_AUTH, if it denies. */
+wl_status wl_dml_ask(wl_conn *c, const char *sql, wl_mask **mask, int *rc, wl_error *err) WL_MUST;
 
 /* A list of rowids as a table, wl_rowids(pointer). */
 typedef struct wl_rowlist {

@@ -236,8 +236,7 @@ static wl_status bind_target(wl_change *m, const wl_upsert *u, int *key, wl_erro
   char which[16] = "";
   int nth = u->next || u != m->d->upserts ? m->n_clauses : 0;
   if (nth) sqlite3_snprintf((int)sizeof which, which, "%r ", nth);
-  return wl_fail(err, WL_ERROR,
-                 "%sON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint", which);
+  return wl_fail(err, WL_ERROR, WL_NO_TARGET, which);
 }
 
 static wl_status bind_clauses(wl_change *m, wl_error *err) {

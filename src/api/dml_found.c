@@ -165,7 +165,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
   bool standing = r->more;
   int st = SQLITE_ROW;
   r->more = false;
-  while (!rc && !r->more && (standing || (st = sqlite3_step(s)) == SQLITE_ROW)) {
+  while (!rc && !r->more && (standing || (st = wl_text_step(s)) == SQLITE_ROW)) {
     standing = false;
     if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
     r->more = is_full(r, &b);
@@ -362,18 +362,26 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
-/* SQLite's answer, by a statement that is kept for the next time. */
+/* SQLite's answer, by a statement that is kept for the next time unless it is masked. */
 static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *why, wl_found *r,
                            wl_error *err) {
-  sqlite3_stmt **kept = x->kept;
-  int st = *kept ? SQLITE_OK
-                 : sqlite3_prepare_v3(c->db, x->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+  sqlite3_stmt *once = NULL, **kept = x->mask ? &once : x->kept;
+  int st = SQLITE_OK;
+  if (x->mask)
+    st = wl_masked_prepare(c->db, x->sql, -1, x->mask, kept, NULL);
+  else if (!*kept)
+    st = sqlite3_prepare_v3(c->db, x->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
   wl_params_bind(*kept, x->params, x->n_params);
   r->n_cols = sqlite3_column_count(*kept);
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
   wl_status rc = begin_sqlite(c, x, *kept, r, err);
-  if (r->rest != *kept) sqlite3_reset(*kept);
+  bool goes_on = r->rest == *kept;
+  if (!goes_on) sqlite3_reset(*kept);
+  if (goes_on && once)
+    r->own = true;
+  else
+    sqlite3_finalize(once);
   return rc;
 }
 
@@ -398,7 +406,8 @@ wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *
   wl_answer *a = &r->answer;
   rc = arguments(x->sql, x->params, x->n_params, &args, &n_args, err);
   c->set.strict = false; /* it is no error here that SQLite finds the rows */
-  if (!rc) rc = wl_answer_open(c, x->sql, args, n_args, why.text[0] ? why.text : NULL, a, err);
+  if (!rc)
+    rc = wl_answer_open(c, x->sql, args, n_args, why.text[0] ? why.text : NULL, NULL, a, err);
   c->set.strict = strict;
   wl_mem_free(args);
   if (rc) goto done;

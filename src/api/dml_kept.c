@@ -16,9 +16,28 @@
 
 enum { MOST = 32 };
 
-static void free_change(wl_change *m) {
-  for (int k = 0; k < m->n_clauses && m->upserts; k++) sqlite3_finalize(m->upserts[k]);
+void wl_change_forget(wl_change *m) {
+  for (int k = 0; k < m->n_clauses && m->upserts; k++) {
+    sqlite3_finalize(m->upserts[k]);
+    m->upserts[k] = NULL;
+  }
   sqlite3_finalize(m->source);
+  m->source = NULL;
+}
+
+/* SQLite would prepare it again while it is stepped, and ask the authorizer about a text of ours. */
+static bool is_expired(sqlite3_stmt *s) {
+  return s && (!sqlite3_api->expired || sqlite3_api->expired(s));
+}
+
+static bool has_expired(const wl_change *m) {
+  bool any = is_expired(m->source);
+  for (int k = 0; k < m->n_clauses; k++) any |= is_expired(m->upserts[k]);
+  return any;
+}
+
+static void free_change(wl_change *m) {
+  wl_change_forget(m);
   sqlite3_free(m->source_sql);
   wl_arena_close(&m->room.texts);
   wl_change_close(m);
@@ -58,6 +77,7 @@ wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error 
     if (strcmp(m->sql, sql) != 0) continue;
     *at = m->next;
     if (wl_change_holds(m)) {
+      if (has_expired(m)) wl_change_forget(m);
       *out = m;
       return WL_OK;
     }

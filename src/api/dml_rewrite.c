@@ -28,11 +28,13 @@ static int again(wl_conn *c, int rc) {
   return rc;
 }
 
-/* Prepares a text for its errors alone; the message is SQLite's. Takes the text. */
-static int checked(wl_conn *c, char *sql) {
+/* Prepares a text for its errors and the authorizer's answers alone; the message is SQLite's. Takes
+** the text. part: it is an expression of the application's in a SELECT of ours. */
+static int checked(wl_conn *c, char *sql, bool part, wl_mask **mask) {
   sqlite3_stmt *s = NULL;
   if (!sql) return SQLITE_NOMEM;
-  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+  int rc = part ? wl_ask_part(c->db, sql, &s, mask)
+                : wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
   sqlite3_free(sql);
   if (!rc) sqlite3_finalize(s);
   return again(c, rc);
@@ -54,10 +56,29 @@ static bool hides_excluded(const wl_change *m) {
   return false;
 }
 
+/* ON CONFLICT(columns): the authorizer is asked about these too. A column that it ignores is none. */
+static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
+  wl_mask *own = NULL;
+  if (!c->u->target) return SQLITE_OK;
+  int rc = checked(m->conn, wl_change_target_sql(m, c), true, &own);
+  if (!rc && wl_mask_ignores(own)) {
+    char message[100] = "", which[16] = "";
+    if (m->n_clauses > 1)
+      sqlite3_snprintf((int)sizeof which, which, "%r ", (int)(c - m->clauses) + 1);
+    sqlite3_snprintf((int)sizeof message, message, WL_NO_TARGET, which);
+    rc = wl_fail_prepare(m->conn->db, SQLITE_ERROR, message);
+  }
+  if (!*mask)
+    *mask = own;
+  else
+    wl_mask_free(own);
+  return rc;
+}
+
 /* What SQLite could not check of a statement that it refuses for virtual tables. */
-static int check_rest(wl_change *m, wl_error *err) {
+static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   wl_conn *c = m->conn;
-  int rc = checked(c, wl_change_checked_sql(m));
+  int rc = checked(c, wl_change_checked_sql(m), false, mask);
   if (rc) return rc;
   wl_status st = wl_change_bind(m, err);
   if (st == WL_NOMEM) return SQLITE_NOMEM;
@@ -65,8 +86,10 @@ static int check_rest(wl_change *m, wl_error *err) {
   if (m->n_clauses && hides_excluded(m))
     return wl_fail_prepare(c->db, SQLITE_ERROR,
                            "a table called excluded cannot stand in ON CONFLICT here");
+  for (int k = 0; k < m->n_clauses && !rc; k++) rc = check_target(m, &m->clauses[k], mask);
   for (int k = 0; k < m->n_clauses && !rc; k++)
-    if (m->clauses[k].u->updates) rc = checked(c, wl_change_clause_sql(m, &m->clauses[k]));
+    if (m->clauses[k].u->updates)
+      rc = checked(c, wl_change_clause_sql(m, &m->clauses[k]), false, mask);
   return rc;
 }
 
@@ -98,6 +121,7 @@ static void foresee(wl_change *m) {
 wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
                          sqlite3_stmt **out, int *rc, wl_error *err) {
   wl_change m;
+  wl_mask *mask = NULL;
   *out = NULL;
   *rc = SQLITE_OK;
   wl_status st = wl_change_open(c, sql, n, &m, err);
@@ -108,7 +132,7 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     st = wl_change_bind(&m, err);
     if (st && st != WL_NOMEM) st = wl_not_taken(err, "%s", err->text);
   } else {
-    *rc = check_rest(&m, err);
+    *rc = check_rest(&m, &mask, err);
     st = *rc == SQLITE_NOMEM ? wl_nomem(err) : *rc ? WL_ERROR : WL_OK;
   }
   if (st) goto done;
@@ -120,8 +144,17 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
   if (m.d->returning) st = wl_dml_module(c, m.decl->n_cols, err);
   if (st) goto done;
   foresee(&m);
-  char *text = wl_change_outer_sql(&m);
-  *rc = text ? sqlite3_prepare_v2(c->db, text, -1, out, NULL) : SQLITE_NOMEM;
+  bool ignored = wl_mask_ignores(mask);
+  if (ignored) wl_conn_reason(c, "sqlite", WL_IGNORED);
+  char *answers = ignored ? wl_mask_text(mask) : NULL;
+  char *text = ignored && !answers ? NULL : wl_change_outer_sql(&m, answers);
+  sqlite3_free(answers);
+  if (!text)
+    *rc = SQLITE_NOMEM;
+  else if (original)
+    *rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  else
+    *rc = wl_ask_part(c->db, text, out, &mask); /* SQLite has not checked RETURNING yet */
   sqlite3_free(text);
   if (*rc == SQLITE_NOMEM) st = wl_nomem(err);
   if (!st && *rc && !original) *rc = again(c, *rc);
@@ -133,6 +166,16 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     st = wl_not_taken(err, "its parameters cannot be passed on");
   }
 done:
+  wl_mask_free(mask);
   wl_change_close(&m);
   return st;
+}
+
+wl_status wl_dml_ask(wl_conn *c, const char *sql, wl_mask **mask, int *rc, wl_error *err) {
+  wl_change m;
+  wl_status st = wl_change_open(c, sql, strlen(sql), &m, err);
+  if (st) return st;
+  *rc = check_rest(&m, mask, err);
+  wl_change_close(&m);
+  return *rc == SQLITE_NOMEM ? wl_nomem(err) : WL_OK;
 }

@@ -46,7 +46,7 @@ void wl_params_bind(sqlite3_stmt *s, sqlite3_value **params, int n_params) {
 wl_status wl_running_prepare(wl_running *r, char *sql, sqlite3_stmt **out, wl_error *err) {
   sqlite3 *db = r->m->conn->db;
   if (!sql) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
+  int rc = wl_masked_prepare(db, sql, -1, r->mask, out, NULL);
   sqlite3_free(sql);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(db));
   wl_params_bind(*out, r->params, r->n_params);
@@ -89,6 +89,12 @@ static wl_status meet(wl_running *r, wl_conflict how, const wl_violation *v, boo
   return WL_OK;
 }
 
+/* Whether the authorizer has SET leave a column as it is. */
+static bool is_left(const wl_running *r, int col) {
+  return r->mask && wl_mask_has(r->mask, SQLITE_UPDATE, wl_tablets_name(r->m->t),
+                                col == WL_COL_ROWID ? "ROWID" : r->m->decl->cols[col].name);
+}
+
 /* Changes the row at old by sets, whose values are in r->news. */
 static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, int n_sets,
                             wl_conflict how, bool *given, wl_error *err) {
@@ -101,6 +107,7 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
   wl_status rc = wl_row_get(t, old, r->row, &found, err);
   if (rc || !found) return rc; /* OR REPLACE has taken it away */
   for (int k = 0; k < n_sets; k++) {
+    if (is_left(r, sets[k].col)) continue;
     if (sets[k].col != WL_COL_ROWID) {
       r->row[sets[k].col] = r->news[k];
       continue;
@@ -265,7 +272,7 @@ static wl_status live_open(wl_running *r, wl_error *err) {
 static wl_status live_row(wl_running *r, bool *given, wl_error *err) {
   sqlite3 *db = r->m->conn->db;
   *given = false;
-  int st = sqlite3_step(r->live);
+  int st = wl_text_step(r->live);
   r->ended = st != SQLITE_ROW;
   if (st == SQLITE_DONE) return WL_OK;
   if (st != SQLITE_ROW)
@@ -381,7 +388,8 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
   wl_reading x = {.sql = m->source_sql,
                   .params = r->params,
                   .n_params = r->n_params,
-                  .refused = refused,
+                  .refused = r->mask ? WL_IGNORED : refused,
+                  .mask = r->mask,
                   .kept = &m->source,
                   .target = m->t};
   if (m->d->kind == WL_DML_INSERT) set_limit(m, &x);
@@ -395,6 +403,10 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
 
 static wl_status read_rows(wl_running *r, wl_error *err) {
   const wl_dml *d = r->m->d;
+  if (wl_mask_has(r->mask, SQLITE_INSERT, wl_tablets_name(r->m->t), NULL)) {
+    sqlite3_snprintf((int)sizeof r->rows.reason, r->rows.reason, "sqlite: " WL_IGNORED);
+    return WL_OK; /* SQLite inserts nothing */
+  }
   bool values = d->kind == WL_DML_INSERT && d->select && d->select->is_values && !d->select->prior;
   if (d->default_values) {
     r->rows.n = 1;
@@ -469,8 +481,8 @@ static void use_room(wl_running *r) {
 }
 
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
-                          int n_args, wl_running *r, wl_error *err) {
-  *r = (wl_running){.started = wl_clock_ns()};
+                          int n_args, wl_mask *mask, wl_running *r, wl_error *err) {
+  *r = (wl_running){.started = wl_clock_ns(), .mask = mask};
   wl_status rc = wl_change_take(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
@@ -485,10 +497,11 @@ wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_val
     wl_tablets_set_run(r->m->t, &r->run);
   }
   r->newest = r->run.last_rowid;
+  if (!rc && mask) wl_change_forget(r->m);
   if (!rc) rc = wl_tablets_refresh(r->m->t, err);
   if (!rc) rc = read_rows(r, err);
   wl_error why = {0};
-  if (!rc) {
+  if (!rc && !r->mask) {
     rc = wl_running_bulk(r, &why);
     if (rc && rc != WL_NOT_TAKEN) *err = why;
     if (rc == WL_NOT_TAKEN) rc = WL_OK;
@@ -502,6 +515,8 @@ done:
 }
 
 void wl_running_close(wl_running *r) {
+  if (!r->m) wl_mask_free(r->mask);
+  if (!r->m) *r = (wl_running){0};
   if (!r->m) return;
   if (r->reason[0])
     wl_conn_log(r->m->conn, r->reason, r->m->sql, strlen(r->m->sql), r->n_changes,
@@ -516,6 +531,8 @@ void wl_running_close(wl_running *r) {
   if (r->run.db) wl_tablets_set_run(r->m->t, NULL);
   wl_dmlrun_close(&r->run);
   wl_found_close(&r->rows);
+  if (r->mask) wl_change_forget(r->m);
+  wl_mask_free(r->mask);
   wl_change_give(r->m);
   *r = (wl_running){0};
 }

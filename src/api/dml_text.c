@@ -225,6 +225,17 @@ char *wl_change_upsert_sql(const wl_change *m, const wl_clause *c) {
   return sqlite3_str_finish(s);
 }
 
+char *wl_change_target_sql(const wl_change *m, const wl_clause *c) {
+  sqlite3_str *s = sqlite3_str_new(m->conn->db);
+  for (const wl_order_term *t = c->u->target; t; t = t->next) {
+    sqlite3_str_appendall(s, t == c->u->target ? "SELECT " : ", ");
+    put_expr(s, m, t->expr, false);
+  }
+  sqlite3_str_appendall(s, " FROM ");
+  put_table(s, m);
+  return sqlite3_str_finish(s);
+}
+
 char *wl_change_clause_sql(const wl_change *m, const wl_clause *c) {
   sqlite3_str *s = sqlite3_str_new(m->conn->db);
   put_span(s, m, m->d->with_at);
@@ -298,8 +309,9 @@ static int returned_column(const wl_change *m, const wl_expr *e) {
 */
 static void put_deleted(sqlite3_str *s, const wl_change *m, int col) {
   const wl_decl_column *c = &m->decl->cols[col];
-  if (c->affinity == 'E') sqlite3_str_appendf(s, "wl_real(\"%w\") AS ", c->name);
-  sqlite3_str_appendf(s, "\"%w\"", c->name);
+  /* with a name also where the authorizer puts NULL in the column's place */
+  sqlite3_str_appendf(s, c->affinity == 'E' ? "wl_real(\"%w\")" : "\"%w\"", c->name);
+  sqlite3_str_appendf(s, " AS \"%w\"", c->name);
 }
 
 static bool has_real(const wl_change *m) {
@@ -349,7 +361,7 @@ static void put_returning(sqlite3_str *s, const wl_change *m) {
   }
 }
 
-char *wl_change_outer_sql(const wl_change *m) {
+char *wl_change_outer_sql(const wl_change *m, const char *mask) {
   static const char *const explains[] = {"", "EXPLAIN ", "EXPLAIN QUERY PLAN "};
   static const char *const ors[] = {"", " OR ROLLBACK", " OR ABORT", " OR FAIL", "", ""};
   const wl_dml *d = m->d;
@@ -387,6 +399,7 @@ char *wl_change_outer_sql(const wl_change *m) {
     put_args(s, list, n);
   }
   sqlite3_free(list);
+  if (mask) sqlite3_str_appendf(s, n ? ",%Q" : ",NULL,%Q", mask);
   sqlite3_str_appendall(s, ")");
   put_returning(s, m);
   return sqlite3_str_finish(s);

@@ -1,6 +1,6 @@
 /*
-** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>'[,
-** wl_args(…)]). It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
+** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>', token
+** [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
 ** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
 ** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
 ** a list of rowids that a statement of ours is given by pointer.
@@ -47,7 +47,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   sqlite3_str *s = sqlite3_str_new(db);
   sqlite3_str_appendall(s, d->n_cols < 0 ? "CREATE TABLE x(k" : "CREATE TABLE x(k,r");
   for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
-  sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN)");
+  sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN,mask HIDDEN)");
   char *sql = sqlite3_str_finish(s);
   int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
   sqlite3_free(sql);
@@ -61,20 +61,28 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   return SQLITE_OK;
 }
 
-enum { DENIED = 1 };
+enum { DENIED = 1, MASKED = 2 };
 
 /* The authorizer's word on the original, where SQLite prepares a statement again. */
 static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
   sqlite3_value *text = NULL;
-  sqlite3_stmt *s = NULL;
   if (sqlite3_vtab_rhs_value(info, at, &text) != SQLITE_OK || !text) return SQLITE_OK;
   const char *sql = (const char *)sqlite3_value_text(text);
   if (!sql) return SQLITE_OK;
-  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
-  sqlite3_finalize(s);
-  if (rc == SQLITE_NOMEM) return rc;
-  if (rc == SQLITE_AUTH) info->idxNum = DENIED;
-  return SQLITE_OK;
+  wl_mask *mask = NULL;
+  wl_error err;
+  int rc;
+  wl_status st = wl_dml_ask(c, sql, &mask, &rc, &err);
+  if (!st && rc == SQLITE_AUTH) {
+    info->idxNum = DENIED;
+  } else if (!st && wl_mask_ignores(mask)) {
+    info->idxNum = MASKED;
+    info->idxStr = wl_mask_text(mask);
+    info->needToFreeIdxStr = 1;
+    if (!info->idxStr) st = WL_NOMEM;
+  }
+  wl_mask_free(mask);
+  return st == WL_NOMEM ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
@@ -94,7 +102,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   }
   int rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
   if (rc) return rc;
-  info->idxStr = sqlite3_mprintf("%s", d->conn->reason);
+  if (info->idxNum != MASKED) info->idxStr = sqlite3_mprintf("%s", d->conn->reason);
   info->needToFreeIdxStr = 1;
   info->estimatedCost = 1;
   info->estimatedRows = 1000;
@@ -118,9 +126,25 @@ static int step(cursor *c) {
   return wl_running_next(&c->r, &c->end, &err) ? wl_vtab_fail(c->base.pVtab, &err) : SQLITE_OK;
 }
 
+/* The authorizer's answers that it runs by: see vtab.c. */
+static wl_status masked(wl_conn *c, const char *sql, int idx, const char *answers, wl_mask **mask,
+                        wl_error *err) {
+  int rc = SQLITE_OK;
+  if (idx == DENIED) {
+    wl_status st = wl_dml_ask(c, sql, mask, &rc, err);
+    if (!st && rc) st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+    if (st || !wl_mask_ignores(*mask)) {
+      wl_mask_free(*mask);
+      *mask = NULL;
+    }
+    return st;
+  }
+  if (answers) *mask = wl_mask_read(answers);
+  return answers && !*mask ? wl_nomem(err) : WL_OK;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
-  (void)str;
   cursor *c = (cursor *)p;
   const module_data *d = ((table *)p->pVtab)->data;
   wl_error err = {0};
@@ -129,14 +153,16 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   c->rowid = 1;
   const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
   if (!sql) return SQLITE_OK;
-  if (idx == DENIED) {
-    wl_fail(&err, (wl_status)SQLITE_AUTH, "not authorized");
-    return wl_vtab_fail(p->pVtab, &err);
-  }
   sqlite3_value **args = NULL;
   int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
   wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
-  if (wl_running_open(d->conn, sql, token, args, n_args, &c->r, &err))
+  wl_mask *mask = NULL;
+  if (masked(d->conn, sql, idx, idx == MASKED ? str
+             : argc > 3    ? (const char *)sqlite3_value_text(argv[3])
+                           : NULL,
+             &mask, &err))
+    return wl_vtab_fail(p->pVtab, &err);
+  if (wl_running_open(d->conn, sql, token, args, n_args, mask, &c->r, &err))
     return wl_vtab_fail(p->pVtab, &err);
   if (d->n_cols >= 0 && d->n_cols != c->r.m->decl->n_cols) {
     wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");

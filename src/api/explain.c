@@ -5,6 +5,7 @@
 ** ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step took.
 */
 #include "api/plantree.h"
+#include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "vm/gpu/devcol.h"
@@ -242,7 +243,7 @@ static wl_status analyze_open(wl_conn *c, const char *sql, const char *why, wl_r
   memset(a, 0, sizeof *a);
   if (!*why) {
     c->notes = notes;
-    wl_status rc = wl_answer_open(c, sql, args, n_args, NULL, a, err);
+    wl_status rc = wl_answer_open(c, sql, args, n_args, NULL, NULL, a, err);
     c->notes = NULL;
     return rc;
   }
@@ -251,7 +252,7 @@ static wl_status analyze_open(wl_conn *c, const char *sql, const char *why, wl_r
   a->started = wl_clock_ns();
   memcpy(a->reason, c->reason, sizeof a->reason);
   a->sql = wl_mem_strdup(sql);
-  return a->sql ? wl_answer_sqlite(a, args, n_args, err) : wl_nomem(err);
+  return a->sql ? wl_answer_sqlite(a, args, n_args, NULL, err) : wl_nomem(err);
 }
 
 /* All rows, counted and thrown away. */
@@ -264,7 +265,7 @@ static wl_status analyze_rows(wl_answer *a, wl_error *err) {
     wl_batch_give(b);
   }
   int rc;
-  while ((rc = sqlite3_step(a->stmt)) == SQLITE_ROW) a->n_rows++;
+  while ((rc = wl_text_step(a->stmt)) == SQLITE_ROW) a->n_rows++;
   if (rc == SQLITE_DONE) return WL_OK;
   return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(a->conn->db));
 }

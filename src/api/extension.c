@@ -43,6 +43,7 @@ static bool is_bound(void) {
 }
 
 bool wl_api_bind(const sqlite3_api_routines *api) {
+  bool known = is_bound();
   if (api) capture(NULL, NULL, api);
   if (!is_bound() && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
       sqlite3_cancel_auto_extension) {
@@ -54,7 +55,9 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
     sqlite3_cancel_auto_extension((void (*)(void))capture);
     sqlite3_close(db);
   }
-  return is_bound();
+  if (!is_bound()) return false;
+  if (!known) wl_authorizer_blind = !wl_authorizer_linked();
+  return true;
 }
 
 static int enable(sqlite3 *db, wl_error *err) {

@@ -81,7 +81,7 @@ wl_status wl_handover(wl_answer *a, wl_error *err) {
   if (c->set.strict)
     return wl_fail(err, WL_ERROR,
                    "warplite: strict, and SQLite must go on with this statement: %.380s", why.text);
-  wl_status rc = wl_answer_sqlite(a, a->args, a->n_args, err);
+  wl_status rc = wl_answer_sqlite(a, a->args, a->n_args, NULL, err);
   if (!rc) rc = catch_up(a, err);
   if (rc) return rc;
   a->handed = true;

@@ -2,6 +2,7 @@
 ** warplite_prepare(): SQLite's prepare, then ours.
 */
 #include "api/dml.h"
+#include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"
 #include "warplite.h"
@@ -87,14 +88,16 @@ done:
   return rc;
 }
 
-static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) {
+/* ignored: the authorizer answered IGNORE. */
+static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3_stmt **stmt) {
   wl_error err = {0};
   wl_arena arena;
   wl_stmt *s = NULL;
   if (speaks_of_warplite(sql, n)) return SQLITE_OK;
   sqlite3_stmt *changes = NULL;
   int code;
-  wl_status rc = wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
+  wl_status rc =
+      ignored ? WL_NOT_TAKEN : wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
   if (rc == WL_OK) {
     if (!changes) wl_conn_log(c, c->reason, sql, n, -1, 0);
     if (changes) sqlite3_finalize(*stmt);
@@ -107,6 +110,8 @@ static int prepared(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt) 
     /* out of memory */
   } else if (c->set.engine == WL_ENGINE_SQLITE) {
     wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
+  } else if (ignored) {
+    rc = wl_not_taken(&err, WL_IGNORED);
   } else if (explained) {
     sqlite3_stmt *ours = NULL;
     wl_arena_init(&arena);
@@ -144,35 +149,42 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
                             const char **tail) {
   sqlite3_stmt *original = NULL;
   const char *end = NULL;
-  int rc = sqlite3_prepare_v2(db, text, -1, &original, &end);
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(db, text, -1, &original, &end, &mask);
   *tail = end ? sql + (end - text) : sql;
   if (rc == SQLITE_OK) rc = warplite_enable(db);
   wl_conn *c = rc ? NULL : wl_conn_find(db);
   if (c) {
     wl_error err = {0};
-    wl_status st = wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
+    wl_status st = wl_mask_ignores(mask)
+                       ? wl_fail(&err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED)
+                       : wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
     if (st == WL_NOMEM)
       rc = SQLITE_NOMEM;
     else if (st)
       rc = wl_fail_prepare(db, SQLITE_ERROR, err.text);
   }
   sqlite3_finalize(original);
+  wl_mask_free(mask);
   return rc;
 }
 
 /* A statement that SQLite has refused already, with this code and message: once more, for its place
 ** in the text. SQLite may accept at the second try what it refuses at the first. */
-static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, const char *message) {
+static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, const char *message,
+                        const wl_mask *mask) {
   sqlite3_stmt *s = NULL;
-  int rc = sqlite3_prepare_v2(db, sql, n_bytes, &s, NULL);
+  int rc = wl_masked_prepare(db, sql, n_bytes, mask, &s, NULL);
   sqlite3_finalize(s);
   return rc == code ? rc : wl_fail_prepare(db, code, message);
 }
 
 /* A change that SQLite refuses because the table is a virtual one: if it is a tablet table, it can
-** be done. first: SQLite's code, with this message; they stay in any other case. */
+** be done. first: SQLite's code, with this message; they stay in any other case. mask: its
+** authorizer's. */
 static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
-                           const char **tail, int first, const char *message) {
+                           const char **tail, int first, const char *message,
+                           const wl_mask *mask) {
   wl_lexer lex;
   wl_token t;
   wl_error err = {0};
@@ -195,7 +207,7 @@ static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_st
   }
   if (st == WL_NOMEM) return SQLITE_NOMEM;
   if (st == WL_ERROR) return rc;
-  return refuse_again(db, sql, n_bytes, first, message);
+  return refuse_again(db, sql, n_bytes, first, message, mask);
 }
 
 /*
@@ -224,12 +236,13 @@ static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppSt
     return st;
   }
   bool inside = !sqlite3_get_autocommit(db);
-  int rc = sqlite3_prepare_v2(db, zSql, nByte, ppStmt, &tail);
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(db, zSql, nByte, ppStmt, &tail, &mask);
   bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;
   if (refused)
     refused = wl_dml_refused(sqlite3_errmsg(db), zSql, nByte < 0 ? strlen(zSql) : (size_t)nByte);
   char *message = refused ? wl_mem_strdup(sqlite3_errmsg(db)) : NULL;
-  if (message) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc, message);
+  if (message) rc = prepare_refused(db, zSql, nByte, ppStmt, &tail, rc, message, mask);
   wl_mem_free(message);
   if (pzTail) *pzTail = tail;
   if (rc == SQLITE_OK && *ppStmt && !refused) {
@@ -237,7 +250,7 @@ static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppSt
     if (rc == SQLITE_OK) {
       wl_conn *c = wl_conn_find(db);
       c->preparing = true;
-      rc = prepared(c, zSql, (size_t)(tail - zSql), ppStmt);
+      rc = prepared(c, zSql, (size_t)(tail - zSql), wl_mask_ignores(mask), ppStmt);
       c->preparing = false;
     } else {
       sqlite3_finalize(*ppStmt);
@@ -245,6 +258,7 @@ static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppSt
     }
   }
   if (inside && rc == SQLITE_OK && wl_conn_find(db)) rc = still_inside(db, ppStmt);
+  wl_mask_free(mask);
   return rc;
 }
 

@@ -86,7 +86,7 @@ wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val 
       rc = wl_nomem(err);
   }
   sqlite3_bind_int64(*s, wl_change_at(m), old);
-  int st = rc ? SQLITE_DONE : sqlite3_step(*s);
+  int st = rc ? SQLITE_DONE : wl_text_step(*s);
   if (st == SQLITE_ROW) {
     *updates = true;
     rc = wl_running_read(r, *s, 0, clause->n_sets, r->news, err);

@@ -14,6 +14,7 @@
 **    travel in bundles, made by the function wl_args().
 */
 #include "api/conn.h"
+#include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
 #include "store/dict.h"
@@ -78,7 +79,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   return SQLITE_OK;
 }
 
-enum { DENIED = 1, OVERRIDDEN = 2 }; /* idxNum: why the statement is not for us any more */
+enum { MASKED = 1, DENIED, OVERRIDDEN }; /* idxNum: why the statement is not for us any more */
 
 /*
 ** A statement that SQLite prepares again (after a schema change, or because an authorizer
@@ -97,15 +98,22 @@ static int check_again(table *t, sqlite3_index_info *info) {
   const char *sql = text ? (const char *)sqlite3_value_text(text) : NULL;
   if (!sql) return SQLITE_OK;
   sqlite3_stmt *s = NULL;
-  int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+  wl_mask *mask = NULL;
+  wl_error why;
+  int rc = wl_ask_prepare(c->db, sql, -1, &s, NULL, &mask);
   sqlite3_finalize(s);
-  if (rc == SQLITE_NOMEM) return rc;
-  wl_error ignored;
-  if (rc == SQLITE_AUTH)
+  if (wl_mask_denies(mask)) {
     info->idxNum = DENIED;
-  else if (wl_answer_functions(c, NULL, &ignored) != WL_OK)
+  } else if (rc != SQLITE_NOMEM && mask) {
+    info->idxNum = MASKED;
+    info->idxStr = wl_mask_text(mask);
+    info->needToFreeIdxStr = 1;
+    if (!info->idxStr) rc = SQLITE_NOMEM;
+  } else if (wl_answer_functions(c, NULL, &why) != WL_OK) {
     info->idxNum = OVERRIDDEN;
-  return SQLITE_OK;
+  }
+  wl_mask_free(mask);
+  return rc == SQLITE_NOMEM ? rc : SQLITE_OK;
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
@@ -130,7 +138,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     int rc = check_again(t, info);
     if (rc) return rc;
   }
-  info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
+  if (info->idxNum != MASKED) info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
   info->needToFreeIdxStr = 1;
   info->estimatedCost = 1;
   info->estimatedRows = 1000;
@@ -173,7 +181,7 @@ static int refill(cursor *c) {
 }
 
 static int step(cursor *c) {
-  int rc = sqlite3_step(c->answer.stmt);
+  int rc = wl_text_step(c->answer.stmt);
   if (rc == SQLITE_ROW) {
     c->answer.n_rows++;
     return SQLITE_OK;
@@ -250,9 +258,8 @@ static wl_status unbundle(int n, sqlite3_value **args, sqlite3_value ***out, int
   return WL_OK;
 }
 
-/* A statement whose columns are others by now, by ALTER TABLE or a new view, cannot follow: they
-*are
-** written into its text. */
+/* The columns are written into the statement's text. If ALTER TABLE or a new view has changed them,
+** it cannot follow. */
 static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_error *err) {
   wl_u64 now;
   if (c->answer.n_cols != s->n_cols)
@@ -268,9 +275,21 @@ static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_erro
                  "prepared; prepare it again");
 }
 
+/* The answers that a statement runs by which was prepared again. Where the authorizer denied it then
+** SQLite would not have it prepared yet, and asks now. */
+static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, wl_mask **mask,
+                        wl_error *err) {
+  sqlite3_stmt *s = NULL;
+  if (idx == MASKED) *mask = wl_mask_read(str);
+  if (idx == MASKED && !*mask) return wl_nomem(err);
+  if (idx != DENIED) return WL_OK;
+  int rc = wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
+  sqlite3_finalize(s);
+  return rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
-  (void)str;
   cursor *c = (cursor *)p;
   const shape *s = ((table *)p->pVtab)->shape;
   wl_error err = {0};
@@ -282,19 +301,21 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
     c->done = true;
     return SQLITE_OK;
   }
-  const char *refused = idx == OVERRIDDEN
-                            ? "a function of the application's own stands for one of SQLite's"
-                        : idx == DENIED ? "the authorizer denies it"
-                                        : NULL;
+  const char *refused =
+      idx == OVERRIDDEN ? "a function of the application's own stands for one of SQLite's" : NULL;
   sqlite3_value **params = NULL;
   int n_params = 0;
   wl_u64 labels = (wl_u64)sqlite3_value_int64(argv[ARG_LABELS]);
   argc -= N_OWN_ARGS;
   argv += N_OWN_ARGS;
-  wl_status rc = s->bundled ? unbundle(argc, argv, &params, &n_params, &err) : WL_OK;
+  wl_mask *mask = NULL;
+  wl_status rc = masked(s->conn, sql, idx, str, &mask, &err);
+  if (mask) refused = WL_IGNORED;
+  if (!rc && s->bundled) rc = unbundle(argc, argv, &params, &n_params, &err);
   if (!rc)
     rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv, s->bundled ? n_params : argc,
-                        refused, &c->answer, &err);
+                        refused, mask, &c->answer, &err);
+  wl_mask_free(mask);
   wl_mem_free(params);
   if (rc) return wl_vtab_fail(p->pVtab, &err);
   rc = check_columns(s, c, labels, &err);
@@ -474,7 +495,6 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
   int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
   sqlite3_free(text);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc == SQLITE_AUTH) return wl_not_taken(err, "the authorizer denies warplite's tables");
   if (rc) return wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db));
   if (sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
     sqlite3_finalize(*out);

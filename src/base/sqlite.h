@@ -2,6 +2,10 @@
 ** SQLite as every file of the library sees it: through the routine table of the
 ** SQLite that owns the connection, never by linked symbol, so that the one shared
 ** library serves programs that carry a SQLite of their own.
+**
+** A statement that the library prepares, steps or executes by SQLite's own names is the library's
+** own: the application's authorizer is not asked about it and cannot change it. Statements of the
+** application go through base/authorizer.h.
 */
 #ifndef WL_SQLITE_H
 #define WL_SQLITE_H
@@ -9,5 +13,22 @@
 #include <sqlite3ext.h>
 
 extern const sqlite3_api_routines *sqlite3_api;
+
+int wl_own_prepare_v2(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
+                      const char **tail);
+int wl_own_prepare_v3(sqlite3 *db, const char *sql, int n_bytes, unsigned flags, sqlite3_stmt **out,
+                      const char **tail);
+int wl_own_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *arg,
+                char **message);
+int wl_own_step(sqlite3_stmt *s); /* SQLite may prepare it again */
+
+#undef sqlite3_prepare_v2
+#undef sqlite3_prepare_v3
+#undef sqlite3_exec
+#undef sqlite3_step
+#define sqlite3_prepare_v2 wl_own_prepare_v2
+#define sqlite3_prepare_v3 wl_own_prepare_v3
+#define sqlite3_exec       wl_own_exec
+#define sqlite3_step       wl_own_step
 
 #endif

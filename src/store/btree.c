@@ -104,27 +104,6 @@ static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether the authorizer lets every column be read, as it is and not as NULL. */
-static wl_status may_read(const state *b, wl_error *err) {
-  const wl_table *t = b->t;
-  sqlite3_stmt *q = NULL;
-  sqlite3_str *sql = sqlite3_str_new(b->s->db);
-  for (int i = 0; i < b->plan.n_out; i++)
-    sqlite3_str_appendf(sql, i ? ",\"%w\"" : "SELECT \"%w\"",
-                        b->cols[i] < 0 ? t->rowid_name : t->cols[b->cols[i]].name);
-  sqlite3_str_appendf(sql, " FROM \"%w\".\"%w\" NOT INDEXED", t->schema, t->name);
-  char *text = sqlite3_str_finish(sql);
-  if (!text) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(b->s->db, text, -1, &q, NULL);
-  sqlite3_free(text);
-  bool ok = rc == SQLITE_OK && sqlite3_column_count(q) == b->plan.n_out;
-  for (int i = 0; i < b->plan.n_out && ok; i++)
-    ok = sqlite3_api->column_origin_name ? sqlite3_column_origin_name(q, i) != NULL
-                                         : sqlite3_column_decltype(q, i) != NULL;
-  sqlite3_finalize(q);
-  return ok ? WL_OK : wl_not_taken(err, "the authorizer may hide columns");
-}
-
 static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
   wl_leaf_plan *p = &b->plan;
   p->slot = wl_mem_alloc(((size_t)b->t->n_cols + 1) * sizeof *p->slot);
@@ -509,7 +488,6 @@ wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t
   wl_status rc = wl_pages_open(s, t->schema, &b.pages, err);
   if (!rc) rc = read_shape(&b, &root, &alias, err);
   if (!rc) rc = make_plan(&b, n, alias, err);
-  if (!rc) rc = may_read(&b, err);
   if (!rc) rc = list_leaves(&b, root, err);
   if (!rc) rc = run(&b, out, err);
   *n_rows = b.n_rows;

@@ -35,7 +35,7 @@ static inline wl_status wl_stop_or(const wl_stop *s, wl_status rc, wl_error *err
   return s->status;
 }
 
-static inline bool wl_stop_is_set(const wl_stop *s) {
+static inline bool wl_stop_is_set(wl_stop *s) {
   return atomic_load_explicit(&s->set, memory_order_relaxed) != 0;
 }
 

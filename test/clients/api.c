@@ -570,38 +570,6 @@ static void check_routing(void) {
   exec("SELECT warplite_set('route', 'always')");
 }
 
-/* ---- LIMIT without an order: EXPLAIN QUERY PLAN says who will run it, and so it comes */
-
-static void check_cuts(void) {
-  static const struct {
-    const char *sql, *engine;
-    bool slow; /* SQLite's estimated time is told */
-  } cases[] = {
-      {"SELECT a FROM far f WHERE b=(SELECT max(b) FROM far WHERE a=f.a) LIMIT 2", "cpu:", false},
-      {"SELECT f.a FROM far f, far g WHERE f.b+g.b>1 LIMIT 2", "sqlite:", true},
-      {"SELECT a FROM (SELECT f.a FROM t f, t g LIMIT 2)", "sqlite:", false},
-      {"SELECT a FROM t WHERE a IN (SELECT f.a FROM far f, far g LIMIT 2)", "sqlite:", true}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char first[600], *plan = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", cases[i].sql);
-    rows_query(&got, db, warplite_prepare, plan);
-    sqlite3_free(plan);
-    snprintf(first, sizeof first, "%s", got.n_rows ? got.bytes + got.cells[3].u.off : got.err);
-    rows_query(&got, db, warplite_prepare, cases[i].sql);
-    rows_query(&want, db, sqlite3_prepare_v2, cases[i].sql);
-    const char *reason = warplite_reason(db);
-    char why[300];
-    size_t n = strlen(cases[i].engine);
-    if (strncmp(first, cases[i].engine, n) || strncmp(reason, cases[i].engine, n))
-      tap_bad(cases[i].sql, "EXPLAIN says %s, it is %s", first, reason);
-    else if (cases[i].slow != (strstr(first, "SQLite is estimated to take") != NULL))
-      tap_bad(cases[i].sql, "EXPLAIN says %s", first);
-    else if (!rows_same(&got, &want, false, why, sizeof why))
-      tap_bad(cases[i].sql, "%s", why);
-    else
-      tap_ok(cases[i].sql);
-  }
-}
-
 int main(void) {
   if (sqlite3_open(":memory:", &db) || !use_engine(db, "cpu")) {
     tap_bad("api", "cannot set the engine: %s", sqlite3_errmsg(db));
@@ -624,7 +592,6 @@ int main(void) {
   check_mutations(TEST_SANITIZED ? 3000 : 20000);
   check_nulls();
   check_progress();
-  check_cuts();
   check_routing();
   CHECK("the connection closes", sqlite3_close(db) == SQLITE_OK);
   rows_free(&got);

@@ -13,6 +13,7 @@
 #ifndef TEST_JOINFUZZ_QUERY_H
 #define TEST_JOINFUZZ_QUERY_H
 
+#include "joinfuzz_cut.h"
 #include "joinfuzz_from.h"
 
 enum { MAX_OUT = 8 };
@@ -280,13 +281,6 @@ static void make_compound(maker *m, const scope *outer, core_options o, select_c
   to->distinct = to->grouped = false;
 }
 
-/* A number of rows for LIMIT or OFFSET: small, now and then at an end of 64 bits. */
-static const char *cut_text(maker *m, int from, int most) {
-  static const char *const ends[] = {"9223372036854775807", "9223372036854775806",
-                                     "9223372036854775805", "-9223372036854775808"};
-  return rng_chance(m->r, 12) ? PICK(m->r, ends) : SAY(m, "%d", from + rng_below(m->r, most));
-}
-
 /* A SELECT inside another: now and then a compound, or cut by LIMIT behind a total order. */
 static void inner_select(maker *m, const scope *outer, core_options o, select_core *to) {
   o.top = false;
@@ -538,47 +532,6 @@ static char *spoil(maker *m, char *sql) {
   return keep(m, format(PICK(m->r, wrong), sql));
 }
 
-/* One table, of whose rows each finds one row of others at most, cut by LIMIT: SQLite gives them in
-** the order of its scan of that table, or of another, and so must warplite. */
-static void make_cut_query(maker *m, query *q) {
-  const relation *t = &m->s->rel[rng_below(m->r, m->s->n_tables)];
-  const char *from = SAY(m, "%s x0", t->name), *where = "1", *out = "";
-  for (int i = 1 + rng_below(m->r, 3); i > 0; i--) {
-    const relation *u = &m->s->rel[rng_below(m->r, m->s->n_tables)];
-    const char *mine = t->col[rng_below(m->r, t->n_cols)].name,
-               *its = u->col[rng_below(m->r, u->n_cols)].name,
-               *other = u->col[rng_below(m->r, u->n_cols)].name;
-    switch (rng_below(m->r, 6)) {
-    case 0:
-      out = SAY(m, "%s, (SELECT %s(y.%s) FROM %s y WHERE y.%s=x0.%s)", out,
-                rng_chance(m->r, 50) ? "count" : "max", other, u->name, its, mine);
-      break;
-    case 1:
-      where = SAY(m, "%s AND %sEXISTS (SELECT 1 FROM %s y WHERE y.%s=x0.%s)", where,
-                  rng_chance(m->r, 30) ? "NOT " : "", u->name, its, mine);
-      break;
-    case 2:
-      where = SAY(m, "%s AND x0.%s IN (SELECT y.%s FROM %s y)", where, mine, its, u->name);
-      break;
-    case 3:
-      where = SAY(m, "%s AND x0.%s>=(SELECT min(y.%s) FROM %s y WHERE y.%s=x0.%s)", where, mine,
-                  other, u->name, its, mine);
-      break;
-    default:
-      if (!u->has_rowid) break;
-      from = SAY(m, "%s%s JOIN %s z%d ON z%d.rowid=x0.%s", from,
-                 rng_chance(m->r, 50) ? " LEFT" : "", u->name, i, i, mine);
-      out = SAY(m, "%s, z%d.%s", out, i, its);
-    }
-  }
-  if (rng_chance(m->r, 30))
-    where = SAY(m, "%s AND x0.%s IS NOT NULL", where, t->col[rng_below(m->r, t->n_cols)].name);
-  q->sql = SAY(m, "SELECT x0.%s, x0.%s%s FROM %s WHERE %s LIMIT %s OFFSET %s",
-               t->has_rowid ? "rowid" : t->col[0].name, t->col[0].name, out, from, where,
-               cut_text(m, 0, 9), cut_text(m, -1, 6));
-  q->open = q->in_order = true;
-}
-
 static void make_query(maker *m, query *q) {
   select_core s;
   core_options o = {.n_sources = 5, .depth = 1 + rng_below(m->r, 3), .top = true, .loose = true};
@@ -590,7 +543,8 @@ static void make_query(maker *m, query *q) {
   m->may_be_big = m->s->big >= 0 && rng_chance(m->r, 8);
   if (m->may_be_big) m->room = 2000;
   if (rng_chance(m->r, 3)) {
-    make_cut_query(m, q);
+    q->sql = cut_query(m);
+    q->open = q->in_order = true;
     return;
   }
   char *with = rng_chance(m->r, 14) ? with_clause(m) : "";

@@ -353,6 +353,19 @@ wl_status wl_compile_sources(wl_compiler *c) {
   return rc;
 }
 
+/* Whether the comparison of an IN is among the keys that its lookup goes by, so that the lookup
+*knows
+** of NULLs in the list. A left side of constants is not: it filters the list instead. */
+static wl_status in_is_key(wl_compiler *c, const wl_jstep *st, const wl_bexpr *in, bool *out) {
+  int n;
+  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
+  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  *out = false;
+  for (int k = 0; k < st->n_keys && !rc; k++)
+    *out |= st->keys[k].cond->a == in->a && ways[k] != KEY_NONE;
+  return rc;
+}
+
 wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   int at = c->places[e->source];
   wl_status rc;
@@ -372,8 +385,12 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   while (plan->steps[step].source != e->source) step++;
   const wl_lookup *l = c->in->lookups[step];
   wl_operand x, unknown, is_null;
-  if (l->plan.kind == WL_KEYS_NONE)
-    return wl_not_taken(c->err, "IN of values that affinity changes by what they meet");
+  bool keyed;
+  rc = in_is_key(c, &plan->steps[step], e, &keyed);
+  if (rc) return rc;
+  if (l->plan.kind == WL_KEYS_NONE || !keyed)
+    return wl_not_taken(c->err, "IN of a constant, or of values that affinity changes by what they "
+                                "meet");
   if (l->n_rows == 0 && !l->has_null) return WL_OK;
   rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);

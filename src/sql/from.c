@@ -380,18 +380,35 @@ static wl_status using_names(binder *b, const wl_source *s, const char ***out, i
   return WL_OK;
 }
 
+/* Whether a column is never NULL in its table. */
+static bool never_null(const wl_item *item, int k) {
+  const wl_table *t = item->table;
+  return t && (t->cols[k].rowid || t->cols[k].not_null);
+}
+
+/* SQLite 3.40 takes it that a column of USING on the left that is never NULL in its table is not
+** NULL in a row that an outer join made either; an index then finds a NULL on the right for it. */
+static bool finds_null(const binder *b, const wl_item *left, int k, const wl_item *right, int r) {
+  bool outer = left->join == WL_JOIN_LEFT || left->join == WL_JOIN_FULL || left->before_right;
+  bool dropped = right->join != WL_JOIN_LEFT && !b->right; /* an inner join drops such rows */
+  return outer && !dropped && never_null(left, k) && !never_null(right, r);
+}
+
 /* left = right for each of the names; where RIGHT joins are about, left may be several. */
 static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr **on) {
   wl_item *last = &b->items[b->n_items - 1];
   for (int k = 0; k < n; k++) {
     wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, b->n_items), *l, *r, *eq;
-    int n_left = 0, c = wl_bind_item_find(last, names[k]);
+    int n_left = 0, c = wl_bind_item_find(last, names[k]), of_last = c;
     wl_status rc = left ? WL_OK : wl_nomem(b->err);
     if (!rc && c >= 0) rc = wl_bind_item(b, last, c, &r);
     bool found = c >= 0;
     for (wl_item *i = b->items; i < last && !rc; i++) {
       c = wl_bind_item_find(i, names[k]);
       if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(i, names[k])))) continue;
+      if (found && finds_null(b, i, c, last, of_last))
+        return wl_not_taken(b->err, "USING (%s), which is never NULL in %s, behind an outer join",
+                            names[k], i->table->name);
       rc = wl_bind_item(b, i, c, &left[n_left++]);
     }
     if (!rc && (!n_left || !found))

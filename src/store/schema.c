@@ -262,6 +262,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
       st = wl_nomem(err);
       break;
     }
+    c->not_null = sqlite3_column_int(q, 3) != 0;
     c->hidden = sqlite3_column_int(q, 6) == 1;
     c->computed = sqlite3_column_int(q, 6) == 2;
     int key = sqlite3_column_int(q, 5); /* its place in the primary key */

@@ -26,6 +26,7 @@ typedef struct wl_table_column {
   bool hidden;   /* not part of * */
   bool computed; /* generated when read */
   bool rowid;    /* another name of the rowid */
+  bool not_null; /* declared so */
 } wl_table_column;
 
 /* How often a column was wanted; kept when its values go. */

@@ -294,8 +294,8 @@ static wl_status read_kept(wl_conn *c, const char *sql, sqlite3_value **params, 
 }
 
 wl_status wl_found_read(wl_conn *c, const char *sql, sqlite3_value **params, int n_params,
-                        const char *refused, const wl_mask *mask, sqlite3_stmt **kept,
-                        wl_found *r, wl_error *err) {
+                        const char *refused, const wl_mask *mask, sqlite3_stmt **kept, wl_found *r,
+                        wl_error *err) {
   wl_error why = {0};
   wl_answer a = {0};
   sqlite3_value **args = NULL;

@@ -69,13 +69,17 @@ WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqli
                                   const char **pzTail);
 
 /*
-** As sqlite3_set_authorizer(). warplite must know a connection's authorizer, and SQLite cannot be
-** asked for it. A program that is linked with -lwarplite before -lsqlite3 needs nothing else: its
-** calls of sqlite3_set_authorizer() come here. A program that calls SQLite's in another way (SQLite
-** is linked into it, or is found by dlsym()) sets authorizers by this call. Enables warplite on the
-** connection if that was not done.
-** The authorizer is asked what SQLite would ask for each statement, and nothing about warplite's
-** own. A statement that gets IGNORE for an answer is run by SQLite; the reason says so.
+** As sqlite3_set_authorizer(): same arguments, same results. The authorizer is asked what SQLite
+** asks about a statement when it prepares it, and nothing about warplite's own statements. A
+** statement that gets IGNORE for an answer is run by SQLite, and warplite_reason() says so. EXPLAIN
+** ANALYZE and warplite_convert() fail then. Enables warplite on the connection if that was not done.
+**
+** warplite must see which authorizer a connection has, and SQLite cannot be asked. A program that is
+** linked with -lwarplite before -lsqlite3 need not call this: its calls of sqlite3_set_authorizer()
+** come here by themselves. A program that has a SQLite of its own inside, or that finds SQLite's
+** function by dlsym(), must. Of an authorizer that warplite does not see, DENY works, and columns of
+** tables that it hides by IGNORE stay hidden; IGNORE of functions and of a view's columns does not
+** work, and it is asked about warplite's own statements as well.
 */
 WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
                                          int (*xAuth)(void *, int, const char *, const char *,

@@ -7,7 +7,7 @@
 #include "warplite.h"
 #include <dlfcn.h>
 
-/* SQLite's own symbols, as the application would have found them without us. */
+/* SQLite's own symbols, as the application finds them. */
 #undef sqlite3_set_authorizer
 #undef sqlite3_db_mutex
 #undef sqlite3_mutex_enter
@@ -17,38 +17,46 @@ extern sqlite3_mutex *sqlite3_db_mutex(sqlite3 *) __attribute__((weak));
 extern void sqlite3_mutex_enter(sqlite3_mutex *) __attribute__((weak));
 extern void sqlite3_mutex_leave(sqlite3_mutex *) __attribute__((weak));
 
-static wl_set_authorizer *behind_us(void) {
-  return (wl_set_authorizer *)dlsym(RTLD_NEXT, "sqlite3_set_authorizer");
+/*
+** SQLite's own function. Where SQLite is a shared library its routine table has the symbol that the
+** program finds, which may be ours; so it is looked up in the file that SQLite's code is in.
+*/
+static wl_set_authorizer *of_sqlite(void) {
+  Dl_info sqlite, found;
+  wl_set_authorizer *real = sqlite3_api->set_authorizer;
+  if (!dladdr((void *)sqlite3_api->prepare_v2, &sqlite)) return real;
+  void *lib = dlopen(sqlite.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  void *symbol = lib ? dlsym(lib, "sqlite3_set_authorizer") : NULL;
+  if (symbol && dladdr(symbol, &found) && found.dli_fbase == sqlite.dli_fbase)
+    real = (wl_set_authorizer *)symbol;
+  if (lib) dlclose(lib);
+  return real;
 }
 
 bool wl_authorizer_linked(void) {
-  return sqlite3_api->set_authorizer == sqlite3_set_authorizer;
+  return sqlite3_api->set_authorizer != of_sqlite();
 }
 
 int warplite_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) {
   if (!db) return SQLITE_MISUSE;
   int rc = warplite_enable(db);
   if (rc) return rc;
-  /* The routine table of a SQLite that is a shared library has our symbol in it. */
-  wl_set_authorizer *real = sqlite3_api->set_authorizer;
-  if (real == sqlite3_set_authorizer) real = behind_us();
-  if (!real) return SQLITE_MISUSE;
   sqlite3_mutex *m = sqlite3_api->db_mutex(db);
   sqlite3_api->mutex_enter(m);
-  rc = wl_authorizer_set(db, xAuth, pArg, true, real);
+  rc = wl_authorizer_set(db, xAuth, pArg, true, of_sqlite());
   sqlite3_api->mutex_leave(m);
   return rc;
 }
 
 int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) {
   if (db && wl_conn_find(db)) return warplite_set_authorizer(db, xAuth, pArg);
-  wl_set_authorizer *real = behind_us();
-  if (!real) return SQLITE_MISUSE;
+  wl_set_authorizer *next = (wl_set_authorizer *)dlsym(RTLD_NEXT, "sqlite3_set_authorizer");
+  if (!next) return SQLITE_MISUSE;
   if (!sqlite3_db_mutex || !sqlite3_mutex_enter || !sqlite3_mutex_leave || !db)
-    return real(db, xAuth, pArg);
+    return next(db, xAuth, pArg);
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
-  int rc = wl_authorizer_set(db, xAuth, pArg, false, real);
+  int rc = wl_authorizer_set(db, xAuth, pArg, false, next);
   sqlite3_mutex_leave(m);
   return rc;
 }

@@ -384,8 +384,7 @@ static wl_status may_convert(convert *v, wl_error *err) {
     sqlite3_finalize(stmt);
     sqlite3_free(sql);
     if (rc) return sqlite_error(v, rc, err);
-    if (ignored)
-      return wl_fail(err, (wl_status)SQLITE_AUTH, "warplite_convert: %s", WL_IGNORED);
+    if (ignored) return wl_fail(err, (wl_status)SQLITE_AUTH, "warplite_convert: %s", WL_IGNORED);
   }
   return WL_OK;
 }

@@ -86,7 +86,7 @@ bool wl_change_holds(wl_change *m);
 /* ---- dml_kept.c */
 /* The change of a text, opened and bound: one that the connection has kept, or a new one. */
 wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error *err) WL_MUST;
-void wl_change_give(wl_change *m); /* to be kept; NULL is fine */
+void wl_change_give(wl_change *m);   /* to be kept; NULL is fine */
 void wl_change_forget(wl_change *m); /* the statements that its runs prepared */
 void wl_change_flush(wl_conn *c);
 
@@ -105,11 +105,12 @@ char *wl_change_live_sql(const wl_change *m, int n);
 char *wl_change_upsert_sql(const wl_change *m, const wl_clause *c); /* new values of the old row */
 int wl_change_excluded(const wl_change *m, int col); /* the parameter that is excluded.col … */
 int wl_change_at(const wl_change *m);                /* … and the one that is the row's rowid */
-/* what the caller runs; mask: NULL, or the authorizer's answers as a text */
+/* What the caller runs. mask: NULL, or the authorizer's answers as a text. */
 char *wl_change_outer_sql(const wl_change *m, const char *mask);
-char *wl_change_target_sql(const wl_change *m, const wl_clause *c); /* of ON CONFLICT, for SQLite to check */
-char *wl_change_checked_sql(const wl_change *m);     /* without RETURNING and ON CONFLICT … */
-char *wl_change_clause_sql(const wl_change *m, const wl_clause *c); /* … and that, as UPDATE */
+/* For SQLite to check: without RETURNING and ON CONFLICT; a clause's columns; and DO UPDATE. */
+char *wl_change_checked_sql(const wl_change *m);
+char *wl_change_target_sql(const wl_change *m, const wl_clause *c);
+char *wl_change_clause_sql(const wl_change *m, const wl_clause *c);
 
 /* ---- dml_found.c: the rows that a statement changes, all of them before the first change, or, of
 ** an INSERT with very many, a piece of them at a time */
@@ -163,7 +164,7 @@ typedef struct wl_running {
   wl_change *m;  /* NULL: not open */
   wl_dmlrun run; /* the row at hand is told here */
   wl_found rows;
-  wl_mask *mask; /* NULL, or the authorizer's answers: SQLite finds the rows then */
+  wl_mask *mask;          /* NULL, or the authorizer's answers: SQLite finds the rows then */
   sqlite3_value **params; /* [n_params], or NULL each */
   int n_params;
   wl_i64 at;       /* rows of the source, or of its piece, that are done … */

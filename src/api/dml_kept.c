@@ -25,7 +25,7 @@ void wl_change_forget(wl_change *m) {
   m->source = NULL;
 }
 
-/* SQLite would prepare it again while it is stepped, and ask the authorizer about a text of ours. */
+/* Stepping it would prepare it again, and ask the authorizer about a text of ours. */
 static bool is_expired(sqlite3_stmt *s) {
   return s && (!sqlite3_api->expired || sqlite3_api->expired(s));
 }

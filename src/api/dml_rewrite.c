@@ -33,8 +33,8 @@ static int again(wl_conn *c, int rc) {
 static int checked(wl_conn *c, char *sql, bool part, wl_mask **mask) {
   sqlite3_stmt *s = NULL;
   if (!sql) return SQLITE_NOMEM;
-  int rc = part ? wl_ask_part(c->db, sql, &s, mask)
-                : wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
+  int rc =
+      part ? wl_ask_part(c->db, sql, &s, mask) : wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
   sqlite3_free(sql);
   if (!rc) sqlite3_finalize(s);
   return again(c, rc);
@@ -56,7 +56,8 @@ static bool hides_excluded(const wl_change *m) {
   return false;
 }
 
-/* ON CONFLICT(columns): the authorizer is asked about these too. A column that it ignores is none. */
+/* ON CONFLICT(columns): the authorizer is asked about these too. A column that it ignores is none.
+ */
 static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
   wl_mask *own = NULL;
   if (!c->u->target) return SQLITE_OK;

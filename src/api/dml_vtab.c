@@ -1,6 +1,7 @@
 /*
 ** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>', token
-** [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n>
+** [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is IGNORE. It has a column
+** k, the token that xUpdate of the changed table reads; wl_dml_<n>
 ** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
 ** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
 ** a list of rowids that a statement of ours is given by pointer.
@@ -157,7 +158,8 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
   wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
   wl_mask *mask = NULL;
-  if (masked(d->conn, sql, idx, idx == MASKED ? str
+  if (masked(d->conn, sql, idx,
+             idx == MASKED ? str
              : argc > 3    ? (const char *)sqlite3_value_text(argv[3])
                            : NULL,
              &mask, &err))

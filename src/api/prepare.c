@@ -96,8 +96,7 @@ static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3
   if (speaks_of_warplite(sql, n)) return SQLITE_OK;
   sqlite3_stmt *changes = NULL;
   int code;
-  wl_status rc =
-      ignored ? WL_NOT_TAKEN : wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
+  wl_status rc = ignored ? WL_NOT_TAKEN : wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
   if (rc == WL_OK) {
     if (!changes) wl_conn_log(c, c->reason, sql, n, -1, 0);
     if (changes) sqlite3_finalize(*stmt);

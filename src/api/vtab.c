@@ -275,8 +275,8 @@ static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_erro
                  "prepared; prepare it again");
 }
 
-/* The answers that a statement runs by which was prepared again. Where the authorizer denied it then
-** SQLite would not have it prepared yet, and asks now. */
+/* The authorizer's answers for a statement that was prepared again. A statement that was denied then
+** would not be prepared yet in SQLite, so the authorizer is asked anew. */
 static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, wl_mask **mask,
                         wl_error *err) {
   sqlite3_stmt *s = NULL;

@@ -26,11 +26,9 @@
 typedef int wl_authorizer_call(void *arg, int code, const char *a, const char *b, const char *c,
                                const char *d);
 
-/* Sets the connection's authorizer, NULL for none, through SQLite's own call of that kind. stays:
-*when
-** it is removed our callback stays, so that a statement prepared before can be run by the answers
-*it
-** got then. */
+/* Sets the connection's authorizer, NULL for none, through `real`, SQLite's own function. stays: our
+** callback stays when it is removed, so that a statement prepared before can still be run by the
+** answers that it got. */
 typedef int wl_set_authorizer(sqlite3 *db, wl_authorizer_call *call, void *arg);
 int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool stays,
                       wl_set_authorizer *real);
@@ -38,8 +36,7 @@ int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool sta
 void wl_authorizer_adopt(sqlite3 *db);
 void wl_authorizer_forget(sqlite3 *db); /* it closes */
 
-/* Authorizers may be set that do not come here: the program calls SQLite's own function. Until it is
-** known better, they may. */
+/* Whether the program may set authorizers that do not come here. */
 extern bool wl_authorizer_blind;
 
 /* Between these two, on this thread, every statement is the library's own: for what is done in the
@@ -47,8 +44,7 @@ extern bool wl_authorizer_blind;
 void wl_own_begin(void);
 void wl_own_end(void);
 
-/* The questions about a statement whose answer was not OK, with the answers; NULL: there are none.
- */
+/* The questions whose answer was not OK, with the answers. NULL: there are none. */
 typedef struct wl_mask wl_mask;
 void wl_mask_free(wl_mask *m);
 bool wl_mask_ignores(const wl_mask *m); /* one of them was IGNORE */
@@ -59,14 +55,12 @@ bool wl_mask_has(const wl_mask *m, int code, const char *a, const char *b);
 char *wl_mask_text(const wl_mask *m);
 wl_mask *wl_mask_read(const char *text);
 
-/* Prepares a statement of the application's, about which its authorizer is asked. *mask, which may
-*be
-** NULL before, gets the answers. */
+/* Prepares a statement of the application's. Its authorizer is asked, and the answers are added to
+** *mask, which may be NULL before. */
 int wl_ask_prepare(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out, const char **tail,
                    wl_mask **mask);
-/* The same for a statement of ours which contains a part of the application's: it is not asked
-*about
-** INSERT and SELECT. */
+/* The same for a statement of ours with a part of the application's in it: INSERT and SELECT are
+** ours, and are not asked about. */
 int wl_ask_part(sqlite3 *db, const char *sql, sqlite3_stmt **out, wl_mask **mask);
 /* Prepares a statement of the application's, or a piece of it, by answers that it gave before. */
 int wl_masked_prepare(sqlite3 *db, const char *sql, int n_bytes, const wl_mask *mask,

@@ -5,9 +5,8 @@
 ** Invariants:
 ** 1. The oracle is a connection that warplite never saw, with ordinary tables of the same rows and
 **    an authorizer that SQLite alone knows.
-** 2. Rows, column names, codes, messages, changes() and the tables afterwards must be the same.
-*Over
-**    ordinary tables so must be what the authorizer was asked, question by question.
+** 2. Rows, column names, codes, messages, changes() and the tables afterwards must be the same; over
+**    ordinary tables also what the authorizer was asked, question by question.
 ** 3. A statement that got IGNORE is SQLite's; any other runs where it runs without an authorizer.
 ** 4. The authorizer refuses only while a statement of the matrix is prepared or stepped. At all
 **    other times the same callback says OK: it changes its mind without being set again.

@@ -39,7 +39,7 @@ typedef enum verdict { SAME, PLAN, TIES, WRONG } verdict;
 
 typedef struct fuzzer {
   const char *engine;
-  bool replan, ties, strict, verbose, tablets;
+  bool replan, ties, strict, verbose, tablets, authorizer;
   double share;
   uint64_t seed;
   sqlite3 *db;
@@ -50,7 +50,13 @@ typedef struct fuzzer {
   char *binds[MAX_BINDS];
   rows got, want;
   char reason[300], why[900];
-  int steps; /* of SQLite's, in units of STEPS */
+  int steps;            /* of SQLite's, in units of STEPS */
+  bool asking;          /* a query is being prepared: the authorizer has its say */
+  uint64_t whim;        /* which questions it answers by IGNORE or DENY */
+  uint64_t asked;       /* all that it was asked, as one number … */
+  uint64_t asked_by_us; /* … for warplite_prepare … */
+  bool asked_wrong;     /* … and that is not what SQLite asks */
+  long n_ignored;
   long n_run, n_native, n_engine, n_errors, n_empty, n_slow, n_ties, n_plan, n_wrong;
   reasons reasons;
 } fuzzer;
@@ -103,6 +109,24 @@ static void make_tablets(fuzzer *f, long number) {
   }
 }
 
+/* Answers one question in sixteen by IGNORE, one in a hundred by DENY; others with each query. */
+static int authorize(void *arg, int code, const char *a, const char *b, const char *c,
+                     const char *d) {
+  fuzzer *f = arg;
+  const char *const texts[] = {a, b, c, d};
+  if (!f->asking) return SQLITE_OK;
+  rng one = {.s = f->whim + (uint64_t)code};
+  for (int k = 0; k < 4; k++) {
+    for (const char *p = texts[k]; p && *p; p++) one.s = rng_next(&one) + (unsigned char)*p;
+    one.s = rng_next(&one) + (texts[k] != NULL);
+  }
+  uint64_t x = rng_next(&one);
+  f->asked = f->asked * 1000003u + x;
+  if (code != SQLITE_READ && code != SQLITE_FUNCTION) return SQLITE_OK;
+  f->n_ignored += x % 16 == 0;
+  return x % 16 == 0 ? SQLITE_IGNORE : x % 101 == 0 ? SQLITE_DENY : SQLITE_OK;
+}
+
 static void open_schema(fuzzer *f, long number) {
   const char *engine = f->replan ? "sqlite" : f->engine;
   if (sqlite3_open(":memory:", &f->db) != SQLITE_OK || !use_engine(f->db, engine)) {
@@ -114,6 +138,7 @@ static void open_schema(fuzzer *f, long number) {
   make_tables(&f->r, &f->s, f->db);
   if (f->tablets) make_tablets(f, number);
   make_views(f);
+  if (f->authorizer) warplite_set_authorizer(f->db, authorize, f);
 }
 
 static void close_schema(fuzzer *f) {
@@ -138,7 +163,10 @@ static void bind(fuzzer *f, sqlite3_stmt *st) {
 static void answer(fuzzer *f, prepare_fn *prepare, const char *sql, rows *to) {
   sqlite3_stmt *st = NULL;
   rows_clear(to);
+  f->asked = 0;
+  f->asking = true;
   int rc = prepare(f->db, sql, -1, &st, NULL);
+  f->asking = false;
   if (rc != SQLITE_OK) {
     rows_fail(to, f->db, rc);
   } else {
@@ -336,15 +364,31 @@ static bool explained(fuzzer *f, const char *sql) {
 /* Runs a query both ways. False if SQLite did not finish. */
 static bool run_both(fuzzer *f, const char *sql, verdict *v) {
   if (!oracle(f, sql, &f->want)) return false;
+  uint64_t asked = f->asked;
   f->reason[0] = 0;
   if (f->replan) {
     if (!replanned(f, sql, &f->got)) return false;
   } else {
     answer(f, warplite_prepare, sql, &f->got);
+    f->asked_by_us = f->asked; /* judging may run more */
     snprintf(f->reason, sizeof f->reason, "%s", warplite_reason(f->db));
   }
   *v = judge(f);
   if (*v == SAME && !f->replan && !explained(f, sql)) *v = WRONG;
+  if (f->asked_by_us != asked && !f->replan) { /* SQLite begins anew where it meets a new schema */
+    sqlite3_stmt *st = NULL;
+    f->asked = 0;
+    f->asking = true;
+    sqlite3_prepare_v2(f->db, sql, -1, &st, NULL);
+    f->asking = false;
+    sqlite3_finalize(st);
+    asked = f->asked;
+  }
+  f->asked_wrong = !f->replan && f->asked_by_us != asked;
+  if (f->asked_wrong) {
+    snprintf(f->why, sizeof f->why, "the authorizer was asked other things");
+    *v = WRONG;
+  }
   return true;
 }
 
@@ -484,6 +528,7 @@ static void make_nth(fuzzer *f, long number) {
 static bool run_one(fuzzer *f, long number) {
   verdict v;
   make_nth(f, number);
+  f->whim = f->seed * 31 + (uint64_t)number;
   if (f->verbose) printf("%ld: %s\n", number, f->q.sql), fflush(stdout);
   if (f->replan && f->q.open) {
     f->n_slow++;
@@ -501,7 +546,7 @@ static bool run_one(fuzzer *f, long number) {
   f->n_engine += !strncmp(f->reason, engine_prefix(f->engine), strlen(engine_prefix(f->engine)));
   bool prepared = f->want.prepared;
   if (!f->replan) note_reason(&f->reasons, prepared ? f->reason : "an error");
-  if (v == WRONG && hangs_on_plan(f)) v = PLAN;
+  if (v == WRONG && !f->asked_wrong && hangs_on_plan(f)) v = PLAN;
   f->n_plan += v == PLAN;
   f->n_ties += v == TIES;
   f->n_wrong += v == WRONG;
@@ -532,11 +577,14 @@ int main(int argc, char **argv) {
       f->strict = true;
     else if (!strcmp(argv[i], "--tablets"))
       f->tablets = true;
+    else if (!strcmp(argv[i], "--authorizer"))
+      f->authorizer = true;
     else if (!strcmp(argv[i], "--verbose"))
       f->verbose = true;
     else {
       fprintf(stderr, "usage: joinfuzz [--engine cpu|sim|cuda|replan] [--queries N] [--seed S] "
-                      "[--only K] [--ties] [--strict] [--share P] [--tablets] [--verbose]\n");
+                      "[--only K] [--ties] [--strict] [--share P] [--tablets] [--authorizer] "
+                      "[--verbose]\n");
       return 2;
     }
   }

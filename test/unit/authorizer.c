@@ -19,7 +19,7 @@ static int verdict;
 
 static int hide(void *p, int code, const char *a, const char *b, const char *c, const char *d) {
   return code == SQLITE_READ && strcmp(a, "t") == 0 && strcmp(b, "secret") == 0 ? verdict
-                                                                                  : SQLITE_OK;
+                                                                                : SQLITE_OK;
 }
 
 /* The first value of a statement as text, "NULL", or the error's code. */
@@ -41,10 +41,10 @@ static const char *answer(sqlite3 *db, const char *sql) {
 static void check_unseen(wl_set_authorizer *unseen, bool tablets) {
   sqlite3 *db = NULL;
   const char *sql[] = {"SELECT sum(secret) FROM t", "SELECT secret FROM t ORDER BY id LIMIT 1",
-                       "SELECT count(*) FROM t WHERE secret > 1",
-                       "SELECT max(secret) FROM v",
+                       "SELECT count(*) FROM t WHERE secret > 1", "SELECT max(secret) FROM v",
                        "SELECT a.secret FROM t a JOIN t b ON a.id = b.id"};
-  const char *usual[] = {"3", "1", "1", "2", "1"}, *hidden[] = {"NULL", "NULL", "0", "NULL", "NULL"};
+  const char *usual[] = {"3", "1", "1", "2", "1"},
+             *hidden[] = {"NULL", "NULL", "0", "NULL", "NULL"};
   if (sqlite3_open(":memory:", &db) || warplite_enable(db)) exit(1);
   sqlite3_exec(db, "SELECT warplite_set('route', 'always'), warplite_set('engine', 'cpu')", NULL,
                NULL, NULL);
@@ -90,12 +90,12 @@ static void check_text(void) {
   CHECK("answers are noted", rc == SQLITE_OK && wl_mask_ignores(mask) && !wl_mask_denies(mask));
   char *text = wl_mask_text(mask);
   wl_mask *again = wl_mask_read(text);
-  CHECK("answers as a text, and back",
-        wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "") &&
-            wl_mask_has(again, SQLITE_READ, "7 8 o'clock", " 3 x") &&
-            wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "-1") &&
-            !wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "x") &&
-            !wl_mask_has(again, SQLITE_READ, "7 8 o'", NULL) && wl_mask_ignores(again));
+  CHECK("answers as a text, and back", wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "") &&
+                                           wl_mask_has(again, SQLITE_READ, "7 8 o'clock", " 3 x") &&
+                                           wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "-1") &&
+                                           !wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "x") &&
+                                           !wl_mask_has(again, SQLITE_READ, "7 8 o'", NULL) &&
+                                           wl_mask_ignores(again));
   sqlite3_free(text);
   wl_mask_free(mask);
   wl_mask_free(again);

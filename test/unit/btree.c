@@ -205,7 +205,8 @@ static void check_authorizer(void) {
   int verdict;
   const int cols[] = {0, 1};
   void *lib = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD);
-  wl_set_authorizer *unseen = lib ? (wl_set_authorizer *)dlsym(lib, "sqlite3_set_authorizer") : NULL;
+  wl_set_authorizer *unseen =
+      lib ? (wl_set_authorizer *)dlsym(lib, "sqlite3_set_authorizer") : NULL;
   bool blind = wl_authorizer_blind;
   for (verdict = SQLITE_DENY; verdict <= SQLITE_IGNORE; verdict++) {
     if (wl_store_open(db, &s, &err)) exit(1);

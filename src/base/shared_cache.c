@@ -5,7 +5,8 @@
 #include "base/shared_cache.h"
 #include <string.h>
 
-/* Whether two connections have one cache at this moment: the documented way to see it. */
+/* Whether another connection has a cache of this one's at this moment: SQLite counts a shared cache
+** once for each connection in one figure, and in equal parts in the other. */
 static bool is_shared_now(sqlite3 *db) {
   int used = 0, part = 0, high;
   sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED, &used, &high, 0);
@@ -13,10 +14,9 @@ static bool is_shared_now(sqlite3 *db) {
   return part != used;
 }
 
-wl_status wl_shared_cache(sqlite3 *db, const char *schema, bool *out, wl_error *err) {
+wl_status wl_shared_cache(sqlite3 *db, const char *schema, bool *out, bool *sure, wl_error *err) {
   sqlite3_stmt *q = NULL;
-  *out = is_shared_now(db);
-  if (*out) return WL_OK;
+  *out = false;
   char *sql = sqlite3_mprintf("EXPLAIN SELECT 1 FROM \"%w\".sqlite_schema", schema);
   int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
@@ -26,6 +26,8 @@ wl_status wl_shared_cache(sqlite3 *db, const char *schema, bool *out, wl_error *
     rc = SQLITE_OK;
   }
   sqlite3_finalize(q);
+  *sure = rc != SQLITE_AUTH;
+  if (!*sure) *out = is_shared_now(db);
   if (rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_AUTH) return WL_OK;
   return rc == SQLITE_NOMEM ? wl_nomem(err) : wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(db));
 }

@@ -11,7 +11,9 @@
 #include "base/status.h"
 #include <stdbool.h>
 
-/* Whether other connections can share the cache of a database, now or later. */
-wl_status wl_shared_cache(sqlite3 *db, const char *schema, bool *out, wl_error *err) WL_MUST;
+/* Whether other connections can share the cache of a database, now or later. *sure false: an
+** authorizer keeps us from knowing, and it is whether they do so now. */
+wl_status wl_shared_cache(sqlite3 *db, const char *schema, bool *out, bool *sure,
+                          wl_error *err) WL_MUST;
 
 #endif

@@ -156,10 +156,11 @@ static wl_status check_alone(wl_store *s, const char *schema, wl_error *err) {
   wl_dbfile *f = wl_store_file_of(s, schema);
   if (!f) return wl_nomem(err);
   if (f->shared_at != s->reprepares + 1) {
-    wl_status rc = wl_shared_cache(s->db, schema, &f->shared, err);
+    bool sure;
+    wl_status rc = wl_shared_cache(s->db, schema, &f->shared, &sure, err);
     if (rc == WL_NOMEM) return rc;
     if (rc) return wl_not_taken(err, "database %.60s cannot be read now", schema);
-    f->shared_at = s->reprepares + 1;
+    f->shared_at = sure ? s->reprepares + 1 : 0;
   }
   return f->shared ? wl_not_taken(err, "database %.60s is in a shared cache", schema) : WL_OK;
 }

@@ -33,18 +33,6 @@ static wl_status read_header(wl_pages *p, const wl_u8 h[100], wl_error *err) {
   return WL_OK;
 }
 
-/*
-** Another connection may share this one's page cache and be in a write transaction whose
-** pages reach the file before they are committed. SQLite counts a shared cache once for
-** each connection in one figure and in equal parts in the other.
-*/
-static bool cache_is_shared(sqlite3 *db) {
-  int all = 0, part = 0, unused;
-  if (sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED, &all, &unused, 0)) return true;
-  if (sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED_SHARED, &part, &unused, 0)) return true;
-  return all <= 0 || all != part;
-}
-
 wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error *err) {
   memset(out, 0, sizeof *out);
   pthread_mutex_init(&out->lock, NULL);
@@ -53,7 +41,6 @@ wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error
   const char *name = sqlite3_db_filename(s->db, schema);
   if (!name || !*name || sqlite3_stricmp(schema, "temp") == 0)
     return wl_not_taken(err, "the database is not in a file");
-  if (cache_is_shared(s->db)) return wl_not_taken(err, "the page cache is shared");
   if (sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &out->file) || !out->file ||
       !out->file->pMethods || (void *)out->file != s->file)
     return wl_not_taken(err, "the database has no file handle");

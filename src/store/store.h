@@ -8,8 +8,9 @@
 **    a read transaction on its database.
 ** 2. Nothing is read from or put into the cache while the database is in a write
 **    transaction of this connection that may have written, or while read_uncommitted or
-**    reverse_unordered_selects is on, or of a database in a shared cache. Tablet tables have versions of their own, which move with
-**    every write: their columns are used inside write transactions too.
+**    reverse_unordered_selects is on, or of a database in a shared cache. Tablet tables have
+**    versions of their own, which move with every write: their columns are used inside write
+**    transactions too.
 ** 3. Columns of one table that are in the cache together come from one data version, so
 **    their rows line up.
 */

@@ -168,7 +168,9 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
     t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
     if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
   }
-  if (!rc) rc = wl_shared_cache(db, schema, &t->shared, err);
+  bool sure;
+  if (!rc) rc = wl_shared_cache(db, schema, &t->shared, &sure, err);
+  if (!rc && !sure) t->shared = true; /* it costs little to take it so */
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
   if (!rc && !create) rc = open_format(t, err);

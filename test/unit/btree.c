@@ -179,18 +179,6 @@ static void check_refusals(void) {
   sqlite3_close(db);
 }
 
-/* Another connection in the same cache: its uncommitted pages may be in the file. */
-static void check_shared_cache(void) {
-  char uri[340];
-  snprintf(uri, sizeof uri, "file:%s?cache=shared", path);
-  sqlite3_close(fresh("CREATE TABLE t(a); INSERT INTO t VALUES(1)"));
-  sqlite3 *one = must_open(uri), *two = must_open(uri);
-  must_exec(two, "SELECT * FROM t");
-  check_table("a shared cache", one, "main", "t", BY_STEPS);
-  sqlite3_close(two);
-  sqlite3_close(one);
-}
-
 static int authorize(void *what, int op, const char *a, const char *b, const char *c,
                      const char *d) {
   (void)a, (void)c, (void)d;
@@ -453,7 +441,6 @@ int main(void) {
   check_later_columns();
   check_key_quirks();
   check_refusals();
-  check_shared_cache();
   check_authorizer();
   check_wal();
   check_wal_random(TEST_SANITIZED ? 400 : 3000);

@@ -31,8 +31,8 @@ typedef struct change {
 /* What a transaction is made of. */
 typedef enum changes_kind {
   CHANGES_ANY,
-  CHANGES_KEPT,    /* no ROLLBACK TO */
-  CHANGES_FAILING, /* the same, and every other statement fails after many rows */
+  CHANGES_KEPT,    /* no ROLLBACK TO; one in four statements fails after many rows */
+  CHANGES_FAILING, /* the same; one in two */
   CHANGES_BULK     /* statements of thousands of rows */
 } changes_kind;
 
@@ -219,7 +219,7 @@ static void change_large(rng *r, change *c) {
 /* Statements of many rows, of which the last breaks a constraint. */
 static void fail_late(rng *r, change *c) {
   static const char *const last[] = {
-      "SELECT 1, 'x', 1, 'x', %d+1",                                /* of the same statement */
+      "SELECT 1, 'x', 1, 'x', %d+7919",                             /* of the same statement */
       "SELECT 1, 'x', 1, 'x', (SELECT max(u) FROM t WHERE u < %d)", /* of the table */
       "SELECT 1000000, 'x', %d, 'x', -1",                           /* CHECK */
       "SELECT 1, 'x', %d, NULL, -2",                                /* NOT NULL */
@@ -244,7 +244,8 @@ static void fail_late(rng *r, change *c) {
     snprintf(tail, sizeof tail, last[how], first);
     if (how == 3) c->taken = true; /* SQLite's own INSERT takes the default */
     snprintf(c->sql, MAX_SQL,
-             "INSERT%s INTO t(a,s,r,d,u) SELECT n, w, n*0.5, 'late', %d+n FROM seq WHERE n<=%d "
+             "INSERT%s INTO t(a,s,r,d,u) SELECT n, w, n*0.5, 'late', %d+n*7919%%10007 FROM seq "
+             "WHERE n<=%d "
              "UNION ALL %s",
              ors[rng_below(r, 5)], first, n, tail);
     break;
@@ -287,7 +288,8 @@ static void one_of_kind(rng *r, change *c, changes_kind kind) {
     c->not_both = false;
   } else {
     any_change(r, c);
-    if (kind == CHANGES_FAILING && !c->not_both && rng_chance(r, 50)) fail_late(r, c);
+    if (kind != CHANGES_ANY && !c->not_both && rng_chance(r, kind == CHANGES_KEPT ? 25 : 50))
+      fail_late(r, c);
   }
 }
 

@@ -43,6 +43,7 @@ typedef struct dml_maker {
   /* An error that is not a constraint's, in the middle of a statement with OR FAIL, REPLACE,
   ** IGNORE or ROLLBACK, leaves the rows before it in SQLite: it opened no savepoint. */
   bool careful;
+  int late;      /* of so many rows the last breaks a constraint, if there is one; or 0 */
   int params;    /* 0: literals only; '?': by place; '#': by number; ':' by name */
   bool unshared; /* a parameter that is there already will not do */
   int n_binds;

@@ -61,12 +61,15 @@ static const char *const differ_names[] = {
     "changes()",     "last rowid", "autocommit", "statement",   "table by cursor", "table natively",
     "warplite_check"};
 
+enum { STORES = 4 };
+
 typedef struct pair {
   /* how */
   const char *engine, *route, *dir;
   const char *perturb; /* what to spoil on the other side, in the 20th statement */
   bool twin, plain;
-  int store; /* 0: in memory, 1: a file, 2: a file in WAL mode */
+  int store;  /* 0: in memory, 1: a file, 2: a file in WAL mode, 3: with a small cache, too */
+  bool tight; /* the smallest host_budget */
   /* the databases */
   sqlite3 *want_db, *got_db, *eval; /* eval: for the values of parameters */
   int n_open;
@@ -92,14 +95,17 @@ static sqlite3 *open_side(pair *p, char side) {
   path_of(p, side, path, sizeof path);
   bool ok = sqlite3_open(path, &db) == SQLITE_OK;
   if (ok && side == 'b') ok = use_engine(db, p->engine) && use_setting(db, "route", p->route);
+  if (ok && side == 'b' && p->tight) ok = use_setting(db, "host_budget", "65536");
   if (!ok) {
     fprintf(stderr, "dmlfuzz: %s: %s\n", path, sqlite3_errmsg(db));
     exit(2);
   }
   sqlite3_extended_result_codes(db, 0);
   sqlite3_exec(db,
-               p->store == 2 ? "PRAGMA synchronous=off; PRAGMA journal_mode=wal"
-                             : "PRAGMA synchronous=off",
+               p->store == 3   ? "PRAGMA page_size=1024; PRAGMA synchronous=off;"
+                                 "PRAGMA journal_mode=wal; PRAGMA cache_size=5"
+               : p->store == 2 ? "PRAGMA synchronous=off; PRAGMA journal_mode=wal"
+                               : "PRAGMA synchronous=off",
                NULL, NULL, NULL);
   return db;
 }
@@ -132,11 +138,68 @@ static bool pair_disconnect(pair *p) {
 static void pair_remove(pair *p) {
   static const char *const tails[] = {"", "-journal", "-wal", "-shm"};
   char path[400], whole[420];
-  for (int k = 0; p->store && k < 8; k++) {
-    path_of(p, k & 1 ? 'b' : 'a', path, sizeof path);
-    snprintf(whole, sizeof whole, "%s%s", path, tails[k >> 1]);
+  for (int k = 0; p->store && k < 12; k++) {
+    path_of(p, "abc"[k % 3], path, sizeof path);
+    snprintf(whole, sizeof whole, "%s%s", path, tails[k / 3]);
     unlink(whole);
   }
+}
+
+static void copy_to(const char *from, const char *to) {
+  char block[65536];
+  FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+  for (size_t n; in && out && (n = fread(block, 1, sizeof block, in)) > 0;)
+    fwrite(block, 1, n, out);
+  if (in) fclose(in);
+  if (out) fclose(out);
+}
+
+/* A number for all that a database of the other side holds. */
+static uint64_t contents(sqlite3 *db) {
+  static const char *const tables[] = {"t", "s", "u"};
+  uint64_t h = 14695981039346656037u;
+  for (int k = 0; k < 3; k++) {
+    sqlite3_stmt *q = NULL;
+    char *sql = format("SELECT rowid, * FROM %s ORDER BY rowid", tables[k]);
+    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK)
+      while (sqlite3_step(q) == SQLITE_ROW)
+        for (int c = 0; c < sqlite3_column_count(q); c++) {
+          const unsigned char *text = sqlite3_column_blob(q, c);
+          int n = sqlite3_column_bytes(q, c), type = sqlite3_column_type(q, c);
+          h = (h ^ (uint64_t)type ^ (uint64_t)n << 8) * 1099511628211u;
+          for (int i = 0; i < n; i++) h = (h ^ text[i]) * 1099511628211u;
+        }
+    sqlite3_finalize(q);
+    sqlite3_free(sql);
+  }
+  return h;
+}
+
+/* What would be there if the process ended now: a copy of the file and of its WAL. */
+static bool survives(pair *p) {
+  char file[400], copy[400], wal[420], copied[420];
+  if (p->store < 3) return true;
+  path_of(p, 'b', file, sizeof file);
+  path_of(p, 'c', copy, sizeof copy);
+  snprintf(wal, sizeof wal, "%s-wal", file);
+  snprintf(copied, sizeof copied, "%s-wal", copy);
+  copy_to(file, copy);
+  copy_to(wal, copied);
+  sqlite3 *db = NULL;
+  if (sqlite3_open(copy, &db) || !use_engine(db, "sqlite")) exit(2);
+  bool same = contents(db) == contents(p->got_db);
+  sqlite3_close(db);
+  return same;
+}
+
+static int limit_of(sqlite3 *db) {
+  sqlite3_stmt *q = NULL;
+  int n = -1;
+  if (sqlite3_prepare_v2(db, "PRAGMA cache_spill", -1, &q, NULL) == SQLITE_OK &&
+      sqlite3_step(q) == SQLITE_ROW)
+    n = sqlite3_column_int(q, 0);
+  sqlite3_finalize(q);
+  return n;
 }
 
 /* ---- one statement on one side */
@@ -454,8 +517,18 @@ static differ run_step(pair *p, const step *s) {
     }
     pair_connect(p);
     return SAME;
-  default: return run_statement(p, s);
+  default: break;
   }
+  bool begun = !sqlite3_get_autocommit(p->got_db);
+  differ d = run_statement(p, s);
+  if (d != SAME || !sqlite3_get_autocommit(p->got_db) || p->twin) return d;
+  if (limit_of(p->got_db) != limit_of(p->want_db)) {
+    snprintf(p->why, sizeof p->why, "cache_spill is %d", limit_of(p->got_db));
+    return IN_CODE;
+  }
+  if (!begun || survives(p)) return SAME;
+  snprintf(p->why, sizeof p->why, "a crash would lose what was committed");
+  return IN_CHECK;
 }
 
 #endif

@@ -421,11 +421,17 @@ static void put_bulk_expr(dml_maker *m, sqlite3_str *o, const dml_table *t, int 
       sqlite3_str_appendf(o, "x * %d + %d", PICK(r, steps), rng_below(r, 100000));
     return;
   }
+  if (m->late && t->col[c].not_null && rng_chance(r, 30)) {
+    sqlite3_str_appendf(o, "nullif(x, %d)", m->late);
+    return;
+  }
   if (t->col[c].in_key) {
-    if (t->col[c].affinity == 't')
-      sqlite3_str_appendf(o, "'k' || (x + %d)", rng_below(r, 200000));
+    sqlite3_str_appendall(o, t->col[c].affinity == 't' ? "'k' || (" : "(");
+    if (m->late) /* the key of an early row */
+      sqlite3_str_appendf(o, "iif(x = %d, %d, x) * 7919 %% 70001", m->late, 1 + rng_below(r, 3));
     else
-      sqlite3_str_appendf(o, "x + %d", rng_below(r, 200000));
+      sqlite3_str_appendall(o, "x");
+    sqlite3_str_appendf(o, " + %d)", rng_below(r, 200000));
     return;
   }
   switch (rng_below(r, 9)) {
@@ -444,12 +450,14 @@ static void put_bulk_expr(dml_maker *m, sqlite3_str *o, const dml_table *t, int 
   }
 }
 
-static void make_bulk_insert(dml_maker *m, const dml_table *t, dml_stmt *s) {
+/* late: of some hundred rows, the last breaks a constraint; in any round. */
+static void make_bulk_insert(dml_maker *m, const dml_table *t, bool late, dml_stmt *s) {
   static const int sizes[] = {4095, 4096, 4097, 5000, 10000, 30000, 65535, 65536, 65537, 70000};
   rng *r = m->r;
   int cols[MAX_COLS + 1];
-  bool named, any_or, recursive = rng_chance(r, 15);
-  int n = choose_columns(m, t, cols, &named), k = PICK(r, sizes);
+  bool named, any_or, recursive = late || rng_chance(r, 15);
+  int n = choose_columns(m, t, cols, &named), k = late ? 100 + rng_below(r, 500) : PICK(r, sizes);
+  m->late = late || rng_chance(r, 30) ? k : 0;
   sqlite3_str *o = sqlite3_str_new(NULL);
   m->n_names = 0;
   add_name(m, "", "x", 'i');
@@ -470,6 +478,7 @@ static void make_bulk_insert(dml_maker *m, const dml_table *t, dml_stmt *s) {
   sqlite3_str_appendf(o, " FROM %s", recursive ? "g" : "n");
   if (!recursive) sqlite3_str_appendf(o, " WHERE x <= %d", k);
   put_returning(m, o, t, 5);
+  m->late = 0;
   s->insert = s->has_select = true;
   s->sql = must(sqlite3_str_finish(o));
 }

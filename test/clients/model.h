@@ -53,7 +53,7 @@ static inline void configure(sqlite3 *db, const char *mode, bool tablets) {
   char sql[200];
   snprintf(sql, sizeof sql,
            "PRAGMA cache_size=10; PRAGMA synchronous=EXTRA; PRAGMA journal_mode=%s; "
-           "PRAGMA wal_autocheckpoint=30; PRAGMA cache_spill=%s",
+           "PRAGMA wal_autocheckpoint=300; PRAGMA cache_spill=%s",
            mode, is_wal(mode) && !tablets ? "OFF" : "ON");
   must_do(run_sql(db, sql, false), db, "configure");
 }

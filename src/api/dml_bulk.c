@@ -229,7 +229,6 @@ static void skip_to_refusal(wl_running *r) {
 wl_status wl_running_bulk(wl_running *r, wl_error *err) {
   static wl_status (*const ways[])(wl_running *, wl_error *) = {bulk_insert, bulk_update,
                                                                 bulk_delete};
-  r->refusal.row = -1;
   if (!(r->m->d->kind == WL_DML_INSERT ? insert_pays(r) : change_pays(r)))
     return WL_NOT_TAKEN; /* which goes without saying */
   if (r->m->d->returning) return wl_not_taken(err, "RETURNING");

@@ -482,7 +482,7 @@ static void use_room(wl_running *r) {
 
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
                           int n_args, wl_mask *mask, wl_running *r, wl_error *err) {
-  *r = (wl_running){.started = wl_clock_ns(), .mask = mask};
+  *r = (wl_running){.started = wl_clock_ns(), .mask = mask, .refusal.row = -1};
   wl_status rc = wl_change_take(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");

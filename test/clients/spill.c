@@ -148,6 +148,16 @@ static void large(void) {
   CHECK("spill: and are committed", run_sql(db, "COMMIT", false) == SQLITE_OK);
   one_text(db, "SELECT warplite_check('v')", text, sizeof text);
   CHECK("spill: and are sound", strcmp(text, "ok") == 0);
+  run_sql(db, "BEGIN; INSERT INTO o VALUES(7,7)", false);
+  rc = run_sql(db,
+               "INSERT INTO t(s,u) SELECT zeroblob(1000000), n+100000 FROM seq WHERE n<=200 "
+               "UNION ALL SELECT 'x', 100001 RETURNING 1",
+               true);
+  int end = run_sql(db, "COMMIT", false);
+  CHECK("spill: 200 MB that fail", rc == SQLITE_CONSTRAINT);
+  CHECK("spill: take their transaction with them", end == SQLITE_ABORT && limit_of(db) == 20);
+  one_text(db, "SELECT count(*) FROM o", text, sizeof text);
+  CHECK("spill: all of it", strcmp(text, "0") == 0 && sqlite3_get_autocommit(db));
   sqlite3_close(db);
 }
 

@@ -183,6 +183,9 @@ static wl_status native(wl_answer *a, sqlite3_value **args, int n_args, wl_error
   if (rc == WL_NOMEM && wl_mem_heap_limit())
     rc = wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG) rc = wl_not_taken(err, "a string is too big, or too many are for one batch");
+  /* SQLite gives the groups before the one that fails; strict: the error at once */
+  if (rc == WL_ERROR && running && t->query->grouped && !c->set.strict)
+    rc = wl_not_taken(err, "a group fails: %.300s", err->text);
   if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, args, n_args, err);
   if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
   a->primed = !rc;

@@ -103,9 +103,8 @@ static wl_status text_op(wl_compiler *c, wl_opcode op, wl_operand *a, wl_domain 
 
 /*
 ** LIKE and GLOB, where the pattern is a constant and no blob is about (SQLite may have been
-** built so that blobs never match, which it looks at before a NULL of ESCAPE). Errors (a pattern
-*too long, an ESCAPE of two characters)
-** are SQLite's.
+** built so that blobs never match, which it looks at before a NULL of ESCAPE). Errors are SQLite's:
+** a pattern that is too long, which it looks at before ESCAPE, an ESCAPE of two characters.
 */
 static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
                          wl_operand *out) {
@@ -114,6 +113,13 @@ static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, b
   if (!wl_is_const(&args[0]) || wl_has(&args[1], WL_T_BLOB) || args[1].truth) return WL_OK;
   pattern = wl_const_value(c, &args[0]);
   if (pattern.t == WL_T_BLOB || pattern.t == WL_T_REAL) return WL_OK;
+  if (pattern.t != WL_T_NULL) {
+    wl_status rc = wl_compile_text(c, &args[0]);
+    if (rc) return rc;
+    pattern = wl_const_value(c, &args[0]);
+    if (pattern.n > (wl_u32)c->in->max_pattern)
+      return wl_not_taken(c->err, "the pattern of LIKE or GLOB is too long");
+  }
   if (n == 3) {
     if (!wl_is_const(&args[2])) return WL_OK;
     escape = wl_const_value(c, &args[2]);
@@ -125,13 +131,6 @@ static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, b
     if (escape.t != WL_T_TEXT) return WL_OK;
     escape_char = wl_utf8_next(wl_bytes(escape), escape.n, &at);
     if (escape_char == 0 || at != escape.n || escape_char > 0x7fff) return WL_OK;
-  }
-  if (pattern.t != WL_T_NULL) {
-    wl_status rc = wl_compile_text(c, &args[0]);
-    if (rc) return rc;
-    pattern = wl_const_value(c, &args[0]);
-    if (pattern.n > (wl_u32)c->in->max_pattern)
-      return wl_not_taken(c->err, "the pattern of LIKE or GLOB is too long");
   }
   *done = true;
   wl_status rc = wl_compile_text(c, &args[1]);

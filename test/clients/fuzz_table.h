@@ -44,6 +44,7 @@ typedef struct table {
   char schema[900];
   int n_cols;
   flavour flavour[MAX_COLS];
+  bool real[MAX_COLS]; /* its integers become REALs */
   bool has_rowid, has_k, strict;
   int n_rows;
   char *row[MAX_ROWS]; /* "(1,'a',…)" */
@@ -182,6 +183,7 @@ static void make_schema(rng *r, table *t) {
       type = strict_type(r, &t->flavour[c]);
     else
       type = numeric ? PICK(r, plain) : PICK(r, types);
+    t->real[c] = !strcmp(type, "REAL") || !strcmp(type, "DOUBLE");
     put(&w, "%sc%d %s", c ? ", " : "", c, type);
   }
   if (key < 8) {
@@ -257,7 +259,9 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
   if (t->bad_end) {
     char *row = t->has_k ? format("(1000000") : format("(");
     for (int c = 0; c < t->n_cols; c++) {
-      char *next = format("%s%s-9223372036854775807-1", row, c || t->has_k ? "," : "");
+      /* sums of REALs are compared by their bits, so no large ones */
+      char *next = format("%s%s%s", row, c || t->has_k ? "," : "",
+                          t->real[c] ? "-0.5" : "-9223372036854775807-1");
       sqlite3_free(row);
       row = next;
     }

@@ -12,7 +12,9 @@
 #undef sqlite3_db_mutex
 #undef sqlite3_mutex_enter
 #undef sqlite3_mutex_leave
-WARPLITE_API int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg);
+/* Weak, so that a program with SQLite linked in has SQLite's own. */
+WARPLITE_API int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg)
+    __attribute__((weak));
 extern sqlite3_mutex *sqlite3_db_mutex(sqlite3 *) __attribute__((weak));
 extern void sqlite3_mutex_enter(sqlite3_mutex *) __attribute__((weak));
 extern void sqlite3_mutex_leave(sqlite3_mutex *) __attribute__((weak));

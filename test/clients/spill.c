@@ -4,6 +4,7 @@
 *the
 ** user made it. kills.c shows what that is good for.
 */
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,14 +119,35 @@ static int deny_pragmas(void *arg, int what, const char *a, const char *b, const
   return what == SQLITE_PRAGMA ? SQLITE_DENY : SQLITE_OK;
 }
 
-/* Where spilling cannot be turned off, a statement that spilled and failed must not be committed
-** around. */
+/* The application's authorizer is not asked about what turns spilling off. */
 static void denied(void) {
   sqlite3 *db = open_mode("WAL");
   sqlite3_set_authorizer(db, deny_pragmas, NULL);
   run_sql(db, "BEGIN; INSERT INTO o VALUES(1,1)", false);
   int rc = run_sql(db, failing, false), end = run_sql(db, "COMMIT", false);
-  CHECK("spill: a statement fails where PRAGMA is denied", rc == SQLITE_CONSTRAINT);
+  CHECK("spill: a statement fails where PRAGMA is denied", rc == SQLITE_CONSTRAINT && !end);
+  sqlite3_close(db);
+}
+
+/* Sets an authorizer by SQLite's own function, so that warplite does not know of it. */
+static void set_unseen(sqlite3 *db, int (*call)(void *, int, const char *, const char *,
+                                                const char *, const char *)) {
+  typedef int set_fn(sqlite3 *,
+                     int (*)(void *, int, const char *, const char *, const char *, const char *),
+                     void *);
+  void *sqlite = dlopen("libsqlite3.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  set_fn *set = sqlite ? (set_fn *)(size_t)dlsym(sqlite, "sqlite3_set_authorizer") : NULL;
+  (set ? set : sqlite3_set_authorizer)(db, call, NULL);
+}
+
+/* Where spilling cannot be turned off, a statement that spilled and failed must not be committed
+** around. */
+static void denied_unseen(void) {
+  sqlite3 *db = open_mode("WAL");
+  set_unseen(db, deny_pragmas);
+  run_sql(db, "BEGIN; INSERT INTO o VALUES(1,1)", false);
+  int rc = run_sql(db, failing, false), end = run_sql(db, "COMMIT", false);
+  CHECK("spill: a statement fails where spilling goes on", rc == SQLITE_CONSTRAINT);
   CHECK("spill: its transaction is rolled back", end == SQLITE_ABORT && sqlite3_get_autocommit(db));
   CHECK("spill: and says so", strstr(sqlite3_errmsg(db), "could lose") != NULL);
   CHECK("spill: the next one works", run_sql(db, "BEGIN; INSERT INTO o VALUES(2,2)", false) == 0 &&
@@ -180,6 +202,7 @@ int main(void) {
   leaving();
   checked_first();
   denied();
+  denied_unseen();
   large();
   unlink(file);
   return tap_done();

@@ -10,6 +10,7 @@
 ** 1. TABLE name(…) makes the table on both sides; everything else is the same text.
 ** 2. What a statement leaves is checked after each one, so the first that differs is named.
 */
+#include <ctype.h>
 #include "../engines.h"
 #include "../rows.h"
 #include "../tap.h"
@@ -118,7 +119,9 @@ static const char *const statements[] = {
     "UPDATE OR IGNORE w SET c = CASE WHEN id % 2 THEN c + 1 END WHERE id > 10",
     "UPDATE w SET a = 1000000",
     "UPDATE w SET c = g.r + a FROM g WHERE g.i = w.id AND g.m > 20",
+    "CREATE INDEX g_i ON g(i)",
     "UPDATE w SET b = (SELECT s FROM g WHERE g.i = w.id) WHERE a > 60",
+    "DROP INDEX g_i",
     "DELETE FROM w WHERE a % 3 = 0",
     "INSERT INTO w(a, c) SELECT m, r FROM g",
     "INSERT INTO w SELECT id, a, b, c FROM w",
@@ -257,10 +260,25 @@ static bool same_state(side *a, side *b, const char *name) {
          tap_bad(name, "autocommit differs");
 }
 
-static bool same_tables(side *a, side *b, const char *name) {
+/* Whether a statement may have changed the table. Those that write name it; others end or undo
+** something. */
+static bool may_change(const char *sql, const char *table) {
+  static const char *const writes[] = {"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"};
+  bool write = !strncmp(sql, "SELECT", 6);
+  for (size_t i = 0; i < sizeof writes / sizeof *writes; i++)
+    write |= !strncmp(sql, writes[i], strlen(writes[i]));
+  if (!write) return true;
+  for (const char *at = sql; (at = strstr(at, table)); at++)
+    if ((at == sql || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[strlen(table)]))
+      return true;
+  return false;
+}
+
+static bool same_tables(side *a, side *b, const char *statement, const char *name) {
   static const char *const tables[] = {"t", "w", "v", "n", "k"};
   char why[900];
   for (int k = 0; k < 5; k++) {
+    if (!may_change(statement, tables[k])) continue;
     if (sqlite3_table_column_metadata(a->db, NULL, tables[k], NULL, NULL, NULL, NULL, NULL, NULL))
       continue; /* not made yet */
     char *sql = sqlite3_mprintf("SELECT * FROM %s", tables[k]);
@@ -299,7 +317,7 @@ static void test(const char *engine, const char *route, const char *budget) {
       tap_bad(name, "%s (%s)", why, warplite_reason(b.db));
       continue;
     }
-    if (same_state(&a, &b, name) && same_tables(&a, &b, name)) tap_ok(name);
+    if (same_state(&a, &b, name) && same_tables(&a, &b, sql, name)) tap_ok(name);
   }
   snprintf(name, sizeof name, "%s %s: some in bulk, some row by row", engine, route);
   CHECK(name, n_bulk >= 6 && n_live >= 20);

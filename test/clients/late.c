@@ -233,7 +233,7 @@ static void written_meanwhile(void) {
 int main(int argc, char **argv) {
   static const char *const engines[] = {"sqlite", "cpu", "sim"};
   uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  int rounds = argc > 3 ? atoi(argv[3]) : 3;
+  int rounds = argc > 3 ? atoi(argv[3]) : 1;
   for (int i = 0; i < 3; i++) {
     engine = engines[i];
     random_errors(seed, i == 0 ? 1 : rounds);

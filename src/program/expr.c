@@ -469,20 +469,22 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
                         (wl_i16)(p->n_insets - 1), &out->x);
 }
 
-/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list, and
-** its sort of the groups then keeps them so: 0.0 comes out as 0. */
-static bool shows_integers(const wl_compiler *c, const wl_bexpr *e) {
-  return !c->over_table && c->in->query->n_order > 0 && e->n_list > 2 && e->cmp_affinity == 'E' &&
-         e->a->kind == WL_B_COLUMN;
+/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list or
+** the rows of a subquery, and its sort of the groups then keeps them so: 0.0 comes out as 0. */
+static wl_status shown_as_real(const wl_compiler *c, const wl_bexpr *e) {
+  bool looks = e->kind == WL_B_INSUB || e->n_list > 2;
+  if (c->entries || c->over_table || c->in->query->n_order == 0 || !looks ||
+      e->cmp_affinity != 'E' || e->a->kind != WL_B_COLUMN)
+    return WL_OK;
+  return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
 }
 
 static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand x;
-  if (!c->entries && shows_integers(c, e))
-    return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
   wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
-  wl_status rc = wl_compile_expr(c, e->a, &x);
+  wl_status rc = shown_as_real(c, e);
+  if (!rc) rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
   if (rc) return rc;
@@ -497,7 +499,8 @@ static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (col->n_rows > MOST) return wl_not_taken(c->err, "IN beside groups, of a long list");
   wl_operand x;
   wl_inset set = {.coll = e->cmp_coll, .v = WL_NEW_N(c->arena, wl_val, n + 1)};
-  wl_status rc = wl_compile_expr(c, e->a, &x);
+  wl_status rc = shown_as_real(c, e);
+  if (!rc) rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (rc) return rc;
   if (!set.v) return wl_nomem(c->err);

@@ -474,7 +474,7 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
 static wl_status shown_as_real(const wl_compiler *c, const wl_bexpr *e) {
   bool looks = e->kind == WL_B_INSUB || e->n_list > 2;
   if (c->entries || c->over_table || c->in->query->n_order == 0 || !looks ||
-      e->cmp_affinity != 'E' || e->a->kind != WL_B_COLUMN)
+      e->cmp_affinity < 'C' || e->a->kind != WL_B_COLUMN || e->a->affinity != 'E')
     return WL_OK;
   return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
 }

@@ -473,8 +473,10 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
 ** the rows of a subquery, and its sort of the groups then keeps them so: 0.0 comes out as 0. */
 static wl_status shown_as_real(const wl_compiler *c, const wl_bexpr *e) {
   bool looks = e->kind == WL_B_INSUB || e->n_list > 2;
+  const wl_bexpr *x = e->a;
+  while (x->kind == WL_B_CAST && x->op == WL_OP_POS) x = x->a; /* under COLLATE */
   if (c->entries || c->over_table || c->in->query->n_order == 0 || !looks ||
-      e->cmp_affinity < 'C' || e->a->kind != WL_B_COLUMN || e->a->affinity != 'E')
+      e->cmp_affinity < 'C' || x->kind != WL_B_COLUMN || x->affinity != 'E')
     return WL_OK;
   return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
 }

@@ -8,10 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a thread may take for itself; in a small container there are fewer of them than cores. */
+#define MEMORY_PER_THREAD ((size_t)48 << 20)
+
+static size_t smaller(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
 void wl_settings_init(wl_settings *s) {
   memset(s, 0, sizeof *s);
-  s->threads = wl_threads_cores();
-  s->host_budget = (wl_i64)(wl_memlimit() / 2);
+  size_t memory = wl_memlimit();
+  s->threads = (int)smaller((size_t)wl_threads_cores(), memory / MEMORY_PER_THREAD + 1);
+  s->host_budget = (wl_i64)(memory / 2);
   s->device_budget = 0; /* what the device has free, less a reserve */
   /* one block on its way in, one running, one on its way out */
   s->transfer.stream_blocks = 3;

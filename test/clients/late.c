@@ -209,7 +209,9 @@ static void written_meanwhile(void) {
   sqlite3_stmt *s = NULL;
   rng r = {.s = 5};
   sqlite3_open(":memory:", &db);
-  bool ok = use_engine(db, engine) && make_tables(db, &r, 0, false) &&
+  /* with many threads the first batch would reach the row that fails */
+  bool ok = use_engine(db, engine) && use_setting(db, "threads", "2") &&
+            make_tables(db, &r, 0, false) &&
             run_sql(db, "UPDATE t SET a='bad' WHERE i=139000");
   ok = ok && warplite_prepare(db, "SELECT t.i, t.a->>0 FROM t", -1, &s, NULL) == SQLITE_OK;
   long n = 0, twice = 0, last = 0;

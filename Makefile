@@ -5,7 +5,7 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build demo test bench asan tsan clean format
+.PHONY: all setup build demo test test-long bench asan tsan clean format
 
 all: build
 
@@ -22,6 +22,9 @@ demo: build
 
 test: build
 	@test/run $(BUILD)
+
+test-long: build
+	@test/long $(BUILD)
 
 bench: build
 	@bench/run $(BUILD)

@@ -108,7 +108,8 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                         .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
                         .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
                         .host_left = host_left(c),
-                        .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
+                        .mapped_budget =
+                            wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
                         .device = wanted ? device_of(c, &why) : NULL,
                         .kept = &c->lookups,
                         .check = wl_conn_check,

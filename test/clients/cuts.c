@@ -1,7 +1,6 @@
 /*
-** LIMIT without ORDER BY over joins and subqueries: EXPLAIN QUERY PLAN says who will run the
-*statement
-** and, where SQLite will take long, that it will; and so it comes.
+** LIMIT without ORDER BY over joins and subqueries: EXPLAIN QUERY PLAN says which engine will run
+** the statement and warns where SQLite will take long, and that is what then happens.
 */
 #include "../engines.h"
 #include "../rows.h"

@@ -259,9 +259,10 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
   if (t->bad_end) {
     char *row = t->has_k ? format("(1000000") : format("(");
     for (int c = 0; c < t->n_cols; c++) {
-      /* sums of REALs are compared by their bits, so no large ones */
+      /* sums as REALs are compared by their bits, so no large number where they must be exact */
+      bool small = t->real[c] || t->flavour[c] < N_EXACT;
       char *next = format("%s%s%s", row, c || t->has_k ? "," : "",
-                          t->real[c] ? "-0.5" : "-9223372036854775807-1");
+                          small ? "-0.5" : "-9223372036854775807-1");
       sqlite3_free(row);
       row = next;
     }

@@ -271,8 +271,7 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
     sqlite3_free(sql);
     sqlite3_free(row);
   }
-  if (t->like_limit && db)
-    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, t->like_limit);
+  if (t->like_limit && db) sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, t->like_limit);
   if (t->like_limit && script) fprintf(script, ".limit like_pattern_length %d\n", t->like_limit);
   for (int i = 0; i < MAX_INDEXES; i++)
     if (t->index[i][0]) exec(script, db, t->index[i]);

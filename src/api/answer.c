@@ -101,19 +101,20 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
   /* asked for by the settings, and left by wl_answer_place only when there is none */
   bool asked = c->set.engine == WL_ENGINE_GPU && where->engine == WL_ENGINE_CPU;
   bool wanted = where->engine == WL_ENGINE_GPU || asked;
-  *env = (wl_query_env){.store = c->store,
-                        .set = &c->set,
-                        .params = params,
-                        .n_params = t->stmt->n_params,
-                        .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
-                        .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
-                        .host_left = host_left(c),
-                        .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
-                        .device = wanted ? device_of(c, &why) : NULL,
-                        .kept = &c->lookups,
-                        .check = wl_conn_check,
-                        .check_arg = c,
-                        .notes = c->notes};
+  *env =
+      (wl_query_env){.store = c->store,
+                     .set = &c->set,
+                     .params = params,
+                     .n_params = t->stmt->n_params,
+                     .max_text = (wl_u64)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1),
+                     .max_pattern = sqlite3_limit(c->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1),
+                     .host_left = host_left(c),
+                     .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
+                     .device = wanted ? device_of(c, &why) : NULL,
+                     .kept = &c->lookups,
+                     .check = wl_conn_check,
+                     .check_arg = c,
+                     .notes = c->notes};
   rc = wl_query_ready(env, t->query, t->facts.rowid_order, out, err);
   if (rc || !wanted || out->device) return rc;
   if (env->device) sqlite3_snprintf((int)sizeof why.text, why.text, "%s", out->why_cpu);
@@ -221,8 +222,8 @@ wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) {
   return rc;
 }
 
-wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args,
-                           const wl_mask *mask, wl_error *err) {
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const wl_mask *mask,
+                           wl_error *err) {
   wl_conn *c = a->conn;
   int rc = wl_masked_prepare(c->db, a->sql, -1, mask, &a->stmt, NULL);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));

@@ -390,8 +390,8 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* All rows of a statement that SQLite runs, as columns, and a run that gives them out; an error that
-** comes after rows is given out behind them. */
+/* All rows of a statement that SQLite runs, as columns, and a run that gives them out. An error
+** that comes after rows is given out behind them. */
 static wl_status collect(wl_answer *a, wl_error *err) {
   int n = a->n_cols;
   wl_status rc = WL_OK;

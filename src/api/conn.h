@@ -153,8 +153,8 @@ wl_status wl_answer_open(wl_conn *c, const char *sql, sqlite3_value **args, int 
                          const char *refused, const wl_mask *mask, wl_answer *out,
                          wl_error *err) WL_MUST;
 /* Starts it in SQLite. */
-wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args,
-                           const wl_mask *mask, wl_error *err) WL_MUST;
+wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const wl_mask *mask,
+                           wl_error *err) WL_MUST;
 /* Loaded, compiled and placed, but not started: for EXPLAIN too. *env is what it runs with. */
 wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_query_env *env,
                           wl_ready *out, wl_placement *where, wl_error *err) WL_MUST;

@@ -3,10 +3,10 @@
 ** holds only its text, so nothing has to be freed with it.
 */
 #include "api/conn.h"
-#include "query/order.h"
 #include "base/mem.h"
 #include "base/quirks.h"
 #include "plan/scan.h"
+#include "query/order.h"
 #include "query/query.h"
 #include <string.h>
 #define XXH_INLINE_ALL

@@ -1,9 +1,8 @@
 /*
 ** A native statement as SQLite sees it: a SELECT from an eponymous virtual table whose
 ** arguments are the original text, a hash of the names and types of its columns, and its
-*parameters.
-** There is one module per shape, a
-** shape being the declared types of the columns and the number of parameters.
+** parameters. There is one module per shape: the declared types of the columns and the number of
+** parameters.
 **
 ** Invariants:
 ** 1. A cursor is either native (rows come from batches) or SQLite's (rows come from a

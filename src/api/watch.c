@@ -4,9 +4,8 @@
 ** SQLITE_ABORT_ROLLBACK. A native statement reads no b-tree, so SQLite does not stop it; this does.
 **
 ** A helper statement is left on a row of a b-tree while native statements run. Such a ROLLBACK also
-** expires all statements, which costs a nanosecond to see. Other things expire them too; so then
-*the
-** helper is stepped once, and fails if it was that.
+** expires all statements, which costs a nanosecond to see. Other things expire them too, so the
+** helper is then stepped once: it fails if it was a ROLLBACK.
 **
 ** Invariants:
 ** 1. The helper stands on a row while n_watching > 0, unless it could not be started.

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 typedef struct wl_quirks {
-  int real_digits; /* digits of a REAL as text, unless a connection chooses otherwise: 15, later 17
-                    */
+  /* Digits of a REAL as text, unless a connection chooses otherwise: 15, in newer versions 17. */
+  int real_digits;
   /* Of FULL JOIN … USING(x), x is compared like the left table's x; formerly like an expression. */
   bool using_as_column;
   /* A COLLATE in the bounds of BETWEEN holds for what the BETWEEN stands in. */

@@ -36,8 +36,8 @@ typedef struct wl_compile_in {
   bool for_device;  /* it is meant for a device, though the CPU may have to take over */
   wl_status (*check)(void *arg, wl_error *err); /* asked between calls of functions, or NULL */
   void *check_arg;
-  wl_u64 max_text;  /* SQLite's limit on string length … */
-  int max_pattern;  /* … and on a pattern of LIKE */
+  wl_u64 max_text; /* SQLite's limit on string length … */
+  int max_pattern; /* … and on a pattern of LIKE */
 } wl_compile_in;
 
 /* WL_NOT_TAKEN where LIMIT or OFFSET cuts a sequence whose order nothing settles. */

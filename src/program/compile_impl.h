@@ -1,6 +1,6 @@
 /*
-** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions), entries.c
-** (what is done once per dictionary entry), filter.c (conjuncts), aggregate.c.
+** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions),
+** entries.c (what is done once per dictionary entry), filter.c (conjuncts), aggregate.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H

@@ -494,6 +494,14 @@ static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
 }
 
 /* x IN (a subquery that has been run): its rows are constants. */
+/* SQLite 3.40 applies the affinity of IN (SELECT …) to the group's own value, which it then shows
+** and goes on with: 5.0 or '5' becomes 5, and beside REALs 5 becomes 5.0. */
+static bool changes_group(const wl_bexpr *e, const wl_operand *x) {
+  bool own = e->a->kind == WL_B_COLUMN || e->a->kind == WL_B_AGG;
+  int other = e->cmp_affinity == 'E' ? WL_T_INT : WL_T_REAL;
+  return own && e->cmp_affinity >= 'C' && (wl_has(x, WL_T_TEXT) || wl_has(x, other));
+}
+
 static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   enum { MOST = 1 << 20 };
   const wl_column *col = c->in->sub_lists[e->index];
@@ -508,6 +516,8 @@ static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (!set.v) return wl_nomem(c->err);
   if (e->cmp_affinity == 'B' && (wl_has(&x, WL_T_INT) || wl_has(&x, WL_T_REAL)))
     return wl_not_taken(c->err, "IN beside groups, of numbers as text");
+  if (changes_group(e, &x))
+    return wl_not_taken(c->err, "IN beside groups, of values that SQLite changes");
   if (n == 0) {
     rc = wl_compile_constant(c, wl_int(0), out);
     out->truth = true;

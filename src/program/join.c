@@ -353,9 +353,8 @@ wl_status wl_compile_sources(wl_compiler *c) {
   return rc;
 }
 
-/* Whether the comparison of an IN is among the keys that its lookup goes by, so that the lookup
-*knows
-** of NULLs in the list. A left side of constants is not: it filters the list instead. */
+/* Whether the comparison of an IN is one of its lookup's keys. Then the lookup knows whether there
+** are NULLs in the list. A constant left side is no key: it filters the list instead. */
 static wl_status in_is_key(wl_compiler *c, const wl_jstep *st, const wl_bexpr *in, bool *out) {
   int n;
   key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);

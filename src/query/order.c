@@ -32,11 +32,23 @@ static bool in_known_order(wl_store *store, const wl_query *q) {
   return !wl_store_table(store, first->schema, first->table, &t, &ignored) && !t->indexed;
 }
 
+/* Whether one row at most meets any row, because of the kind of the join. */
+static bool joins_one(const wl_bsource *s) {
+  return s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK || s->single;
+}
+
+/* A SELECT without FROM has one row at most, which its subqueries may be joined with. */
+static bool one_row(const wl_query *q) {
+  for (int s = 0; s < q->n_sources; s++)
+    if ((q->sources[s].table || q->sources[s].derived) && !joins_one(&q->sources[s])) return false;
+  return true;
+}
+
 void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, bool top,
                     bool *rowid_order, bool *unordered) {
   *rowid_order = false;
   *unordered = true;
-  if (top && q->ordered_by) {
+  if ((top && q->ordered_by) || one_row(q)) {
     *rowid_order = true;
     *unordered = false;
     return;
@@ -75,8 +87,7 @@ static bool at_most_one(wl_store *store, const wl_query *q, int s, wl_u64 known)
   const wl_bsource *src = &q->sources[s];
   wl_table *t;
   wl_error ignored;
-  if (src->how == WL_HOW_SEMI || src->how == WL_HOW_ANTI || src->how == WL_HOW_MARK || src->single)
-    return true;
+  if (joins_one(src)) return true;
   if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) return false;
   return by_rowid(q, src->how == WL_HOW_INNER ? q->where : src->on, t, s, known);
 }

@@ -33,11 +33,12 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
 
 /* ---- which columns of derived sources are read */
 
-/* Whether computing it may raise an error. seen: by node, so that none is looked at twice. */
+/* Whether computing it may raise an error, or be refused since it changes a group's value (see
+** changes_group in program/expr.c). seen: by node, so that none is looked at twice. */
 static bool may_fail(const wl_bexpr *e, bool *seen) {
   if (!e || seen[e->id]) return false;
   seen[e->id] = true;
-  bool fails = e->fallible || may_fail(e->a, seen) || may_fail(e->b, seen);
+  bool fails = e->fallible || e->kind == WL_B_INSUB || may_fail(e->a, seen) || may_fail(e->b, seen);
   for (int k = 0; k < e->n_list && !fails; k++) fails = may_fail(e->list[k], seen);
   return fails;
 }

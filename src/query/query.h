@@ -54,9 +54,9 @@ typedef struct wl_ready {
   int n_lookups;
   const wl_jplan *plan; /* in the arena */
   struct wl_device *device;
-  char why_cpu[200];          /* why not the device, where there is one */
-  int n_on_device;            /* queries before it that the device ran */
-  wl_seen *seen;              /* tables of the whole statement; the caller's to wl_mem_free */
+  char why_cpu[200]; /* why not the device, where there is one */
+  int n_on_device;   /* queries before it that the device ran */
+  wl_seen *seen;     /* tables of the whole statement; NULL once the caller has taken them */
   int n_seen;
   struct wl_query_note *note; /* what it takes, if that is noted */
 } wl_ready;

@@ -232,7 +232,7 @@ wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out,
 wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list **columns,
                         size_t *body, wl_error *err) WL_MUST;
 
-/* Whether a core of the (compound) SELECT has a FROM clause. */
+/* Whether the (compound) SELECT or a subquery in one of its expressions has a FROM clause. */
 bool wl_select_reads_table(const wl_select *s);
 
 #endif

@@ -1,9 +1,9 @@
 /*
 ** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
 ** SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c (what
-** names mean), bind.c (operators and
-** clauses), func.c (functions), subquery.c (subqueries in expressions), implied.c (what ORs imply),
-** right.c (RIGHT and FULL joins), graft.c (expressions moved between queries).
+** names mean), bind.c (operators and clauses), func.c (functions), subquery.c (subqueries in
+** expressions), implied.c (what ORs imply), right.c (RIGHT and FULL joins), graft.c (expressions
+** moved between queries).
 */
 #ifndef WL_BIND_IMPL_H
 #define WL_BIND_IMPL_H

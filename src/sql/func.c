@@ -235,11 +235,10 @@ static bool goes_inside(const wl_expr *e) {
 }
 
 /*
-** JSON functions mark their values, other JSON functions look at the mark, and it stays with a
-*value
-** that is passed on: by CASE, min(), a column of a subquery, a scalar subquery, as SQLite's plan
-*has
-** it. A value of ours has none. What may have one must not come to a JSON function from us.
+** JSON functions mark their values as JSON (SQLite's subtype), and other JSON functions look at the
+** mark. Depending on SQLite's plan, it stays with a value that is passed on by CASE, min(), a
+** column of a subquery or a scalar subquery. Our values have no marks, so a value that may have one
+** in SQLite must not go from us to a JSON function.
 */
 static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e);
 

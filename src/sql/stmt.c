@@ -209,8 +209,32 @@ wl_status wl_parse_dml(wl_arena *arena, const char *sql, size_t n, wl_dml **out,
   return WL_OK;
 }
 
+/* ---- whether tables are read */
+
+static bool list_reads(const wl_expr_list *l);
+
+static bool expr_reads(const wl_expr *e) {
+  if (!e) return false;
+  bool in_table = e->kind == WL_E_IN && !e->has_list && !e->select;
+  return in_table || wl_select_reads_table(e->select) || expr_reads(e->a) || expr_reads(e->b) ||
+         expr_reads(e->c) || list_reads(e->list);
+}
+
+static bool list_reads(const wl_expr_list *l) {
+  for (; l; l = l->next)
+    if (expr_reads(l->expr)) return true;
+  return false;
+}
+
 bool wl_select_reads_table(const wl_select *s) {
-  for (; s; s = s->prior)
-    if (s->from) return true;
+  for (; s; s = s->prior) {
+    if (s->from || expr_reads(s->where) || list_reads(s->group_by) || expr_reads(s->having) ||
+        list_reads(s->values) || expr_reads(s->limit) || expr_reads(s->offset))
+      return true;
+    for (const wl_result_col *c = s->cols; c; c = c->next)
+      if (expr_reads(c->expr)) return true;
+    for (const wl_order_term *t = s->order_by; t; t = t->next)
+      if (expr_reads(t->expr)) return true;
+  }
   return false;
 }

@@ -408,14 +408,22 @@ static bool has_aggregate(const wl_bexpr *e) {
   return has_aggregate(e->a) || has_aggregate(e->b);
 }
 
+/* Whether comparing under an affinity leaves x as it is. A REAL that is compared with an integer
+** column, or looked for in a list, becomes an integer. */
+static bool stays(char affinity, const wl_bexpr *x, const wl_bexpr *other, int n_list) {
+  if (x->affinity == 'E')
+    return other ? other->affinity < 'C' || other->affinity == 'E' : n_list < 3;
+  return affinity >= 'C' ? x->affinity >= 'C' : x->affinity == 'B';
+}
+
 /* Whether comparing applies to an outer value an affinity that is not its own. Beside groups SQLite
 ** 3.40 then changes the group's own value. */
 static bool changes_outer(const wl_bexpr *e) {
   if (!e) return false;
   for (int k = 0; e->cmp_affinity > 'A' && k < 2 + e->n_list; k++) {
     const wl_bexpr *side = k == 0 ? e->a : k == 1 ? e->b : e->list[k - 2];
-    bool own = side && (e->cmp_affinity >= 'C' ? side->affinity >= 'C' : side->affinity == 'B');
-    if (has_outer(side) && !own) return true;
+    const wl_bexpr *other = k == 0 ? e->b : e->a;
+    if (has_outer(side) && !stays(e->cmp_affinity, side, other, e->n_list)) return true;
   }
   for (int k = 0; k < e->n_list; k++)
     if (changes_outer(e->list[k])) return true;

@@ -88,7 +88,7 @@ void wl_store_close(wl_store *s);
 void wl_store_quiet(wl_store *s);
 
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes);
-wl_i64 wl_store_budget(const wl_store *s); /* what of it SQLite's hard heap limit leaves */
+wl_i64 wl_store_budget(const wl_store *s);     /* what of it SQLite's hard heap limit leaves */
 void wl_store_set_threads(wl_store *s, int n); /* that a load may use; all cores unless told */
 /* Called now and then during a load; what is not WL_OK ends it (an interrupt). */
 void wl_store_set_check(wl_store *s, wl_status (*check)(void *arg, wl_error *err), void *arg);

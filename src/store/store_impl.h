@@ -94,8 +94,7 @@ wl_status wl_store_follow(wl_store *s, wl_table *t, wl_error *err) WL_MUST;
 void wl_table_drop_data(wl_table *t);
 void wl_table_free(wl_table *t);
 void wl_name_free(wl_name *n);
-/* Reads the encoding and tries whether the collations are SQLite's own, if they may have changed.
- */
+/* Reads the encoding and tries the collations again, if they may have changed. */
 wl_status wl_store_try_text(wl_store *s, wl_error *err) WL_MUST;
 /* Registers the SQL function that loads. */
 int wl_load_register(wl_store *s);

@@ -112,11 +112,11 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
 
 /* ---- functions */
 
-static char
-    *function_names; /* all that may be called, each with a NUL, lower case, then one more */
+/* All that may be called, lower case, each with a NUL, then one more NUL; NULL: not read yet. */
+static char *function_names;
 
-/* Reads the list once; on failure it stays unread. */
-static void list_functions(sqlite3 *db) {
+/* NULL if it fails. */
+static char *list_functions(sqlite3 *db) {
   sqlite3_stmt *q = NULL;
   sqlite3_str *s = sqlite3_str_new(db);
   int rc = sqlite3_prepare_v2(db,
@@ -129,21 +129,32 @@ static void list_functions(sqlite3 *db) {
   }
   if (!sqlite3_finalize(q) && !sqlite3_str_errcode(s) && sqlite3_str_length(s)) {
     sqlite3_str_append(s, "", 1);
-    function_names = sqlite3_str_finish(s);
-  } else {
-    sqlite3_free(sqlite3_str_finish(s));
+    return sqlite3_str_finish(s);
   }
+  sqlite3_free(sqlite3_str_finish(s));
+  return NULL;
+}
+
+/* Sets the list, unless it is there already (SQLite is asked without the lock: base/fork.h). */
+static const char *set_functions(char *names) {
+  pthread_mutex_lock(&lock);
+  char *unused = function_names ? names : NULL;
+  if (!function_names) function_names = names;
+  const char *p = function_names;
+  pthread_mutex_unlock(&lock);
+  sqlite3_free(unused);
+  return p;
 }
 
 bool wl_conv_function(const char *name) {
   wl_error ignored;
   wl_conv *c;
-  if (wl_conv_take(&c, &ignored)) return false;
-  pthread_mutex_lock(&lock);
-  if (!function_names) list_functions(c->db);
-  const char *p = function_names;
-  pthread_mutex_unlock(&lock);
-  wl_conv_give(c);
+  const char *p = set_functions(NULL);
+  if (!p) {
+    if (wl_conv_take(&c, &ignored)) return false;
+    p = set_functions(list_functions(c->db));
+    wl_conv_give(c);
+  }
   for (; p && *p; p += strlen(p) + 1)
     if (sqlite3_stricmp(p, name) == 0) return true;
   return false;

@@ -43,7 +43,7 @@ struct wl_run {
   char detour[200];
   char note[120];     /* what the device did beside the scan, or why the host did it */
   char transfer[200]; /* set after each of a device's waves */
-  wl_stop stop; /* asked within waves too, where rows take long */
+  wl_stop stop;       /* asked within waves too, where rows take long */
   void *device_state;
   int n_held;              /* lookups of the program's joins that are held */
   wl_expanding *expanding; /* of a program with an Expand; made by the first wave */

@@ -10,8 +10,7 @@
 enum { WAVE = 64 }; /* tablets of a wave, and at most batches */
 
 wl_status wl_run_sort_open(wl_run *r, wl_error *err) {
-  if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut)
-    return WL_OK;
+  if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut) return WL_OK;
   wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   if (r->config.host_left && wl_sorter_bytes(r->p, r->snap.n_rows, most) > r->config.host_left)
     return wl_run_no_room(r, "the rows to sort", err);

@@ -1,7 +1,6 @@
 /*
-** LIMIT without ORDER BY over joins and subqueries: EXPLAIN QUERY PLAN says who will run the
-*statement
-** and, where SQLite will take long, that it will; and so it comes.
+** LIMIT without ORDER BY over joins and subqueries: EXPLAIN QUERY PLAN says which engine will run
+** the statement and warns where SQLite will take long, and that is what then happens.
 */
 #include "../engines.h"
 #include "../rows.h"
@@ -18,6 +17,9 @@ static void check_cuts(void) {
       {"SELECT a FROM far f WHERE b=(SELECT max(b) FROM far WHERE a=f.a) LIMIT 2", "", false},
       {"SELECT f.a FROM far f, far g WHERE f.b+g.b>1 LIMIT 2", "sqlite:", true},
       {"SELECT a FROM (SELECT f.a FROM t f, t g LIMIT 2)", "sqlite:", false},
+      {"SELECT 3 WHERE 3 IN (SELECT a FROM t) LIMIT 2", "", false},
+      {"SELECT (SELECT count(*) FROM far), EXISTS (SELECT 1 FROM t WHERE a>4) LIMIT 1", "", false},
+      {"SELECT (SELECT f.a FROM far f, far g LIMIT 1)", "sqlite:", true},
       {"SELECT a FROM t WHERE a IN (SELECT f.a FROM far f, far g LIMIT 2)", "sqlite:", true}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char first[600], *plan = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", cases[i].sql);

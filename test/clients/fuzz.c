@@ -117,10 +117,9 @@ static void sort_answer(const query *q, rows *r) {
 static bool order_open(world *w, sqlite3 *db, const char *sql) {
   sqlite3_stmt *st = NULL;
   bool index = false, sorts = false;
-  if (w->q.limit[0]) return false;
-  if (w->q.from == FROM_BESIDE || strstr(sql + 6, "SELECT"))
-    return true; /* a join: ties come in any order */
-  if (w->q.n_order) return false;
+  bool join = w->q.from == FROM_BESIDE || strstr(sql + 6, "SELECT");
+  if (join && (w->q.n_order || !w->q.limit[0])) return true; /* ties come in any order */
+  if (w->q.limit[0] || w->q.n_order) return false;
   char *eqp = format("EXPLAIN QUERY PLAN %s", sql);
   if (sqlite3_prepare_v2(db, eqp, -1, &st, NULL) == SQLITE_OK)
     while (sqlite3_step(st) == SQLITE_ROW) {

@@ -259,9 +259,10 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
   if (t->bad_end) {
     char *row = t->has_k ? format("(1000000") : format("(");
     for (int c = 0; c < t->n_cols; c++) {
-      /* sums of REALs are compared by their bits, so no large ones */
+      /* sums as REALs are compared by their bits, so no large number where they must be exact */
+      bool small = t->real[c] || t->flavour[c] < N_EXACT;
       char *next = format("%s%s%s", row, c || t->has_k ? "," : "",
-                          t->real[c] ? "-0.5" : "-9223372036854775807-1");
+                          small ? "-0.5" : "-9223372036854775807-1");
       sqlite3_free(row);
       row = next;
     }
@@ -270,8 +271,7 @@ static void fill(const table *t, FILE *script, sqlite3 *db) {
     sqlite3_free(sql);
     sqlite3_free(row);
   }
-  if (t->like_limit && db)
-    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, t->like_limit);
+  if (t->like_limit && db) sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, t->like_limit);
   if (t->like_limit && script) fprintf(script, ".limit like_pattern_length %d\n", t->like_limit);
   for (int i = 0; i < MAX_INDEXES; i++)
     if (t->index[i][0]) exec(script, db, t->index[i]);

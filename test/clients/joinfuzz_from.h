@@ -149,9 +149,8 @@ static bool has_one(const scope *sc, int n_with_it, const char *name) {
   return n_with_it == 1 || (n_with_it > 1 && n_with_it == n_merged(sc, name));
 }
 
-/* Names that both sides have, for USING: each must have them once, or as one; now and then the
-*right
-** one, in parentheses, has them several times, and the first counts. */
+/* Names that both sides have, for USING: each must have them once, or merged into one. Now and then
+** the right side, in parentheses, has them several times; then the first counts. */
 static int common_columns(maker *m, const scope *sc, int at, const scope *right, const char **names,
                           bool *clear) {
   int n = 0;
@@ -194,9 +193,8 @@ static char *using_clause(maker *m, scope *sc, const scope *right, const char **
   return SAY(m, " USING (%s)", s);
 }
 
-/* How two sides that are both in the scope now meet; returns the text of both. inside: the right
-*one
-** alone. */
+/* How two sides that are both in the scope now are joined; returns the text of both. inside: the
+** scope of the right one alone. */
 static char *join_sides(maker *m, scope *sc, int at, const scope *inside, char *left, char *right,
                         double new_rows, int depth) {
   static const char *const plain[] = {", ", " JOIN ", " JOIN ", " INNER JOIN ", " CROSS JOIN "};

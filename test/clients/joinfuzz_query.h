@@ -108,9 +108,12 @@ static void grouped_out(maker *m, const scope *sc, const core_options *o, out *t
     const relation *t = &m->s->rel[rng_below(m->r, m->s->n_tables)];
     int a = m->n_alias++;
     if (is_big(t)) t = &m->s->rel[0];
-    v = (val){SAY(m, "(SELECT count(*) FROM %s AS x%d WHERE x%d.%s=%s)", t->name, a, a,
-                  t->col[rng_below(m->r, t->n_cols)].name, key->sql),
-              V_INT, false};
+    const char *column = t->col[rng_below(m->r, t->n_cols)].name;
+    char *sql = rng_chance(m->r, 50) ? SAY(m, "(SELECT count(*) FROM %s AS x%d WHERE x%d.%s=%s)",
+                                           t->name, a, a, column, key->sql)
+                                     : SAY(m, "(%s IN (SELECT x%d.%s FROM %s AS x%d))", key->sql, a,
+                                           column, t->name, a);
+    v = (val){sql, V_INT, false};
   } else if (k < 62 && !o->one) {
     val x = aggregate(m, sc, 0, true), y = aggregate(m, sc, 0, true);
     v = (val){keep(m, format(PICK(m->r, over), x.sql, y.sql)), V_MANY, false};

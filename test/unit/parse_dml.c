@@ -1,7 +1,6 @@
 /*
 ** The grammar of INSERT, UPDATE and DELETE: whatever SQLite takes must be taken here, for SQLite
-*has
-** been asked first; parameters get SQLite's numbers; the clauses lie where they should.
+** has been asked first; parameters get SQLite's numbers; the clauses lie where they should.
 */
 #include "../tap.h"
 #include "base/mem.h"

@@ -36,8 +36,8 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
                             wl_exec_part part, wl_u64 max_text, wl_exec **out,
                             wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
-/* From now on work that takes long ends when s says so. asks: on the calling thread. s is borrowed.
-*/
+/* From now on long work ends early when s says so. asks: x runs on the calling thread, which may
+** ask. s is borrowed. */
 void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks);
 /* Counts from now on; closing the worker adds its counts to total, one for each instruction. */
 wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) WL_MUST;

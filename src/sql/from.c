@@ -120,6 +120,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
   item->n_cols = q->n_results;
   rc = compound_item(child, q);
   if (!rc) rc = wl_bind_names(child, select, q, &item->names);
+  if (rc) return rc;
   int k = 0;
   for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
     item->names[k++] = l->expr->name;
@@ -226,6 +227,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
       return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
     rc = compound_item(child, n->query);
     if (!rc) rc = wl_bind_names(child, c->select, n->query, &n->names);
+    if (rc) return rc;
     int k = 0;
     for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
       n->names[k++] = l->expr->name;

@@ -326,6 +326,9 @@ static wl_status group(binder *b, const wl_source *s) {
   wl_status rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
   if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
+  for (int k = 0; k < g->n_items && g->right && wl_quirks_get().using_as_column; k++)
+    if (g->items[k].n_using)
+      return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
   rc = new_item(b, s, &item);
   if (!rc) rc = wl_nested_open(b, g->items, g->n_items, g, item);
   /* its columns must be known before it is made into LEFT joins */

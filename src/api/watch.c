@@ -5,8 +5,7 @@
 **
 ** A helper statement is left on a row of a b-tree while native statements run. Such a ROLLBACK also
 ** expires all statements, which costs a nanosecond to see. Other things expire them too; so then
-*the
-** helper is stepped once, and fails if it was that.
+** the helper is stepped once, and fails if it was that.
 **
 ** Invariants:
 ** 1. The helper stands on a row while n_watching > 0, unless it could not be started.

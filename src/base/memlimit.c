@@ -4,8 +4,8 @@
 ** /proc/self/cgroup says which cgroup the process is in, a line for each hierarchy:
 **     4:memory:/app      version 1, with the controllers that the hierarchy has
 **     0::/app            version 2
-** /proc/self/mountinfo says where a hierarchy is mounted, and which of its cgroups is the root
-*there:
+** /proc/self/mountinfo says where a hierarchy is mounted, and which of its cgroups is the root of
+** what is there:
 **     35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
 */
 #include "base/memlimit.h"

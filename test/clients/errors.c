@@ -1,8 +1,7 @@
 /*
 ** The connection's error after warplite_prepare() and sqlite3_step(), beside SQLite's: result
-*codes,
-** sqlite3_errcode(), sqlite3_extended_errcode() and sqlite3_errmsg(), after success as after
-*failure.
+** codes, sqlite3_errcode(), sqlite3_extended_errcode() and sqlite3_errmsg(), after success as
+** after failure.
 **
 ** Invariant: SQLite's side runs the same statement over an ordinary table on a connection that
 ** warplite has never seen.

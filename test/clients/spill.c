@@ -1,8 +1,7 @@
 /*
 ** Spilling in WAL mode (src/tablet/spill.c): while a savepoint is open that a tablet table was
 ** written in, SQLite keeps changed pages in memory; before and after, PRAGMA cache_spill is what
-*the
-** user made it. kills.c shows what that is good for.
+** the user made it. kills.c shows what that is good for.
 */
 #include <string.h>
 #include <unistd.h>

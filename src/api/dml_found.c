@@ -203,6 +203,17 @@ static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
   return rc || wl_tablets_planned(t) != before;
 }
 
+/* The same rows once more, all of them in one piece: the authorizer's answers are for this text
+** alone, and not for one around it. */
+static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  sqlite3_reset(s);
+  r->limit = 0;
+  r->more = r->keeps_late = false;
+  r->rest = NULL;
+  return read_sqlite(c->db, s, r, err);
+}
+
 /* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
 ** them. */
 static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
@@ -231,7 +242,8 @@ static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, 
   if (rc || !r->more) return rc;
   r->rest = s;
   if (r->late.code) return late_at_once(c, x, r, err);
-  return reads(c->db, x->sql, x->target) ? read_aside(c, x, r, err) : WL_OK;
+  if (!reads(c->db, x->sql, x->target)) return WL_OK;
+  return x->mask ? read_whole(c, s, r, err) : read_aside(c, x, r, err);
 }
 
 /* ---- the native engine's */

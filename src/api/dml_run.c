@@ -341,7 +341,7 @@ static wl_status next_piece(wl_running *r, wl_error *err) {
   wl_status rc = wl_conn_check(r->m->conn, err);
   if (!rc) rc = wl_found_more(r->m->conn, &r->rows, err);
   if (rc) return rc;
-  rc = wl_running_bulk(r, &why);
+  rc = r->mask ? WL_NOT_TAKEN : wl_running_bulk(r, &why);
   if (rc && rc != WL_NOT_TAKEN) *err = why;
   if (rc == WL_NOT_TAKEN) rc = WL_OK;
   if (!rc) say(r, why.text);

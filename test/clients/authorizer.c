@@ -546,6 +546,28 @@ static void check_by_hand(bool tablets) {
   close_side(&plain);
 }
 
+/* An INSERT that is written in pieces, of rows that it reads from its own table. */
+static void check_pieces(void) {
+  open_sides("cpu", true);
+  side *s = &ours;
+  quietly(s, "SELECT warplite_set('host_budget', 65536)");
+  quietly(s, "INSERT INTO t WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE "
+             "i<5000) SELECT i + 1000, 'n' || i, i, 0 FROM k");
+  s->guard = (guard){.policy = 0, .verdict = SQLITE_IGNORE, .on = true};
+  s->set(s->db, authorize, &s->guard);
+  rows_query(&s->result, s->db, warplite_prepare,
+             "INSERT INTO t SELECT id + 10000, 'new', secret + 1, 0 FROM t WHERE true ON CONFLICT "
+             "DO NOTHING");
+  bool ok = s->result.rc == SQLITE_DONE;
+  s->set(s->db, NULL, NULL);
+  rows_query(&s->result, s->db, sqlite3_prepare_v2,
+             "SELECT count(*), count(secret) FROM t WHERE name = 'new'");
+  CHECK("an INSERT in pieces that gets IGNORE",
+        ok && s->result.cells[0].u.i == 5008 && s->result.cells[1].u.i == 0);
+  close_side(&ours);
+  close_side(&plain);
+}
+
 /* Set before warplite is enabled, and on an address that had one before. */
 static void check_early(void) {
   for (int round = 0; round < 4; round++) {
@@ -589,6 +611,7 @@ int main(void) {
   check_others();
   check_by_hand(false);
   check_by_hand(true);
+  check_pieces();
   check_early();
   unlink(path);
   rmdir(dir);

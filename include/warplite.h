@@ -79,7 +79,8 @@ WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqli
 ** come here by themselves. A program that has a SQLite of its own inside, or that finds SQLite's
 ** function by dlsym(), must. Of an authorizer that warplite does not see, DENY works, and columns of
 ** tables that it hides by IGNORE stay hidden; IGNORE of functions and of a view's columns does not
-** work, and it is asked about warplite's own statements as well.
+** work, and it is asked about warplite's own statements as well: those on the tables behind a tablet
+** table (t_info, t_delta, …), which it must allow where the table itself is read or written.
 */
 WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
                                          int (*xAuth)(void *, int, const char *, const char *,

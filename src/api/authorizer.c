@@ -53,6 +53,8 @@ int warplite_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) 
 int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) {
   if (db && wl_conn_find(db)) return warplite_set_authorizer(db, xAuth, pArg);
   wl_set_authorizer *next = (wl_set_authorizer *)dlsym(RTLD_NEXT, "sqlite3_set_authorizer");
+  /* RTLD_NEXT does not see the SQLite of a module that was itself loaded, as Python's is */
+  if (!next && sqlite3_api) next = of_sqlite();
   if (!next) return SQLITE_MISUSE;
   if (!sqlite3_db_mutex || !sqlite3_mutex_enter || !sqlite3_mutex_leave || !db)
     return next(db, xAuth, pArg);

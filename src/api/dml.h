@@ -133,6 +133,8 @@ typedef struct wl_found {
   bool ended;           /* … there are no others; or … */
   sqlite3_stmt *rest;   /* … this statement, which stands on its next row … */
   bool own;             /* … and is to be finalized */
+  bool keeps_late;      /* an error behind these rows is raised when they are done … */
+  wl_error late;        /* … and this is it: the next piece is no more than that */
 } wl_found;
 
 /* What is read. */
@@ -145,6 +147,7 @@ typedef struct wl_reading {
   sqlite3_stmt **kept; /* its statement where SQLite runs it; *kept NULL: made, for the next time */
   wl_i64 limit, row_bytes; /* of a piece: see wl_found */
   wl_tablets *target;      /* what is written between pieces */
+  bool keeps_late;         /* one of the rows before an error may fail first: see wl_found */
 } wl_reading;
 
 wl_val wl_found_value(const wl_found *r, wl_i64 row, int col);

@@ -127,6 +127,7 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
     rc = wl_running_default(r, i, &v, err);
     if (!rc) rc = constant_column(v, r->rows.n, &cols[i], err);
   }
+  r->refusal.dry = r->rows.late.code && m->d->conflict <= WL_CONFLICT_ABORT;
   if (!rc)
     rc = wl_bulk_append(m->t, r->rows.n, cols, r->rowids, r->first, m->conn->set.threads,
                         &r->refusal, err);
@@ -223,7 +224,10 @@ static void skip_to_refusal(wl_running *r) {
   if (r->m->d->kind != WL_DML_INSERT) return;
   /* they have been inserted and undone, as far as last_insert_rowid() knows */
   if (row > 0) r->run.last_rowid = r->rowids ? r->rowids[row - 1] : r->first + row - 1;
-  r->first = r->rowids ? r->rowids[row] : r->first + row;
+  if (row < r->rows.n)
+    r->first = r->rowids ? r->rowids[row] : r->first + row;
+  else /* no row follows that would tell SQLite */
+    r->newest = r->run.last_rowid;
 }
 
 wl_status wl_running_bulk(wl_running *r, wl_error *err) {

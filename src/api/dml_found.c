@@ -158,6 +158,20 @@ static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *er
   return rc;
 }
 
+/* Whether it is an error of one row, behind others that may have to be written first. */
+static bool is_late(const wl_found *r, wl_status rc) {
+  int code = (int)rc & 0xff;
+  return r->keeps_late && (code == SQLITE_ERROR || code == SQLITE_TOOBIG);
+}
+
+/* An error of the query, behind rows that were read: if these are to be written first, it waits. */
+static wl_status meet_error(wl_found *r, wl_status rc, wl_i64 n_rows, wl_error *err) {
+  if (n_rows == 0 || !is_late(r, rc)) return rc;
+  r->late = *err;
+  r->more = true;
+  return WL_OK;
+}
+
 /* Reads a piece. r->more: the statement stands on a row already. */
 static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error *err) {
   builders b = {0};
@@ -171,8 +185,10 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
     r->more = is_full(r, &b);
     if (!r->more) rc = add_row(r, &b, s, err);
   }
-  if (!rc && !r->more && st != SQLITE_DONE)
+  if (!rc && !r->more && st != SQLITE_DONE) {
     rc = wl_fail(err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
+    rc = meet_error(r, rc, r->n, err);
+  }
   if (!rc && b.list) rc = builders_finish(&b, r, err);
   builders_close(&b);
   return rc;
@@ -185,6 +201,17 @@ static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
   int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
   sqlite3_finalize(s);
   return rc || wl_tablets_planned(t) != before;
+}
+
+/* The same rows once more, all of them in one piece: the authorizer's answers are for this text
+** alone, and not for one around it. */
+static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  sqlite3_reset(s);
+  r->limit = 0;
+  r->more = r->keeps_late = false;
+  r->rest = NULL;
+  return read_sqlite(c->db, s, r, err);
 }
 
 /* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
@@ -201,13 +228,22 @@ static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_err
   return read_sqlite(c->db, r->rest, r, err);
 }
 
+/* SQLite writes rows of a query that reads the table only when it has read all of them. */
+static wl_status late_at_once(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  if (!r->late.code || !reads(c->db, x->sql, x->target)) return WL_OK;
+  *err = r->late;
+  return err->code;
+}
+
 /* The first piece of a statement of SQLite's, which stays open for the others. */
 static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, wl_found *r,
                               wl_error *err) {
   wl_status rc = read_sqlite(c->db, s, r, err);
   if (rc || !r->more) return rc;
   r->rest = s;
-  return reads(c->db, x->sql, x->target) ? read_aside(c, x, r, err) : WL_OK;
+  if (r->late.code) return late_at_once(c, x, r, err);
+  if (!reads(c->db, x->sql, x->target)) return WL_OK;
+  return x->mask ? read_whole(c, s, r, err) : read_aside(c, x, r, err);
 }
 
 /* ---- the native engine's */
@@ -249,9 +285,12 @@ static wl_status read_batches(wl_found *r, wl_error *err) {
     wl_batch_give(r->batches[0]);
     r->batches[0] = r->batches[1];
     r->batches[1] = NULL;
-    if (!rc && !r->batches[0]) rc = fetch(r, 0, err);
+    if (!rc && !r->batches[0]) {
+      rc = fetch(r, 0, err);
+      if (rc) rc = meet_error(r, rc, wl_making_rows(m), err);
+    }
   }
-  r->more = r->batches[0] != NULL;
+  r->more = r->batches[0] || r->late.code;
   if (!rc) rc = wl_making_finish(m, n_threads, &made, err);
   if (!rc) {
     r->n = made.n_rows;
@@ -265,7 +304,10 @@ static wl_status read_batches(wl_found *r, wl_error *err) {
 
 static wl_status read_native(wl_found *r, wl_error *err) {
   wl_status rc = fetch(r, 0, err);
-  if (!rc && r->batches[0]) rc = fetch(r, 1, err);
+  if (!rc && r->batches[0]) {
+    rc = fetch(r, 1, err);
+    if (rc) rc = meet_error(r, rc, r->batches[0]->n_rows - r->batches[0]->skip, err);
+  }
   if (rc || !r->batches[0]) return rc;
   const wl_batch *b = r->batches[0];
   if (!r->batches[1] && b->n_rows - b->skip <= FEW)
@@ -390,7 +432,7 @@ wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *
   sqlite3_value **args = NULL;
   int n_args = 0;
   bool done = false, strict = c->set.strict;
-  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes};
+  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
   wl_arena_init(&r->arena);
   wl_status rc =
       x->refused ? wl_not_taken(&why, "%s", x->refused) : place(c, x->sql, r, &done, &why);
@@ -415,7 +457,17 @@ wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *
   r->n_cols = a->n_cols;
   r->native = a->run != NULL;
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a->reason);
-  rc = a->run ? read_native(r, err) : begin_sqlite(c, x, a->stmt, r, err);
+  rc = r->native ? read_native(r, err) : begin_sqlite(c, x, a->stmt, r, err);
+  if (!rc && r->native) rc = late_at_once(c, x, r, err);
+  if (rc && !r->late.code && r->native && is_late(r, rc)) {
+    /* the rows before it are not known: SQLite gives them */
+    why = *err;
+    drop_rows(r);
+    drop_rest(r);
+    r->native = false;
+    rc = read_kept(c, x, why.text, r, err);
+    goto done;
+  }
   if (!r->more) drop_rest(r);
 done:
   if (rc) wl_found_close(r);
@@ -424,6 +476,10 @@ done:
 
 wl_status wl_found_more(wl_conn *c, wl_found *r, wl_error *err) {
   drop_rows(r);
+  if (r->late.code) {
+    *err = r->late;
+    return err->code;
+  }
   wl_status rc = r->rest ? read_sqlite(c->db, r->rest, r, err) : read_batches(r, err);
   if (!r->more) drop_rest(r);
   return rc;

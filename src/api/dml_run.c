@@ -341,7 +341,7 @@ static wl_status next_piece(wl_running *r, wl_error *err) {
   wl_status rc = wl_conn_check(r->m->conn, err);
   if (!rc) rc = wl_found_more(r->m->conn, &r->rows, err);
   if (rc) return rc;
-  rc = wl_running_bulk(r, &why);
+  rc = r->mask ? WL_NOT_TAKEN : wl_running_bulk(r, &why);
   if (rc && rc != WL_NOT_TAKEN) *err = why;
   if (rc == WL_NOT_TAKEN) rc = WL_OK;
   if (!rc) say(r, why.text);
@@ -380,6 +380,13 @@ static void set_limit(const wl_change *m, wl_reading *x) {
     x->row_bytes += (wl_i64)(sizeof(wl_i64) + (size_t)m->decl->keys[k].n * sizeof(wl_val));
 }
 
+/* Whether rows to insert can fail. */
+static bool has_constraints(const wl_change *m) {
+  bool any = m->decl->n_keys || m->decl->n_checks || m->rowid_from >= 0;
+  for (int i = 0; i < m->decl->n_cols; i++) any |= m->decl->cols[i].not_null;
+  return any;
+}
+
 static wl_status read_source(wl_running *r, const char *refused, wl_error *err) {
   wl_change *m = r->m;
   if (!m->source_sql) m->source_sql = wl_change_source_sql(m);
@@ -392,7 +399,11 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
                   .mask = r->mask,
                   .kept = &m->source,
                   .target = m->t};
-  if (m->d->kind == WL_DML_INSERT) set_limit(m, &x);
+  if (m->d->kind == WL_DML_INSERT) {
+    set_limit(m, &x);
+    /* with RETURNING SQLite reads all rows before it writes the first */
+    x.keeps_late = !m->d->returning && has_constraints(m);
+  }
   wl_status rc = wl_found_read(m->conn, &x, &r->rows, err);
   int n = m->d->kind == WL_DML_INSERT ? m->n_source : 1 + (m->live ? 0 : m->n_sets);
   if (!rc && r->rows.n_cols != n)

@@ -1,15 +1,11 @@
 /*
-** wl_dml, the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>', token
-** [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is IGNORE. It has a column
-** k, the token that xUpdate of the changed table reads; wl_dml_<n>
-** has r, the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
-** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
-** a list of rowids that a statement of ours is given by pointer.
-**
-** Invariants:
-** 1. It works only as the source of a statement that writes, which has opened a write transaction
-**    on the changed table's database.
-** 2. A statement that SQLite prepares again is checked again as the original: see vtab.c.
+** wl_dml, the table-valued function whose rows are the changes of a statement:
+** wl_dml('<SQL>', token [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is
+** IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n> has r,
+** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is not
+*asked
+** for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids, a list of
+** rowids that a statement of ours is given by pointer.
 */
 #include "api/dml.h"
 #include "base/mem.h"
@@ -62,20 +58,22 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   return SQLITE_OK;
 }
 
-enum { DENIED = 1, MASKED = 2 };
+enum { UNASKED = 1, MASKED }; /* idxNum, as in vtab.c */
 
 /* The authorizer's word on the original, where SQLite prepares a statement again. */
 static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
   sqlite3_value *text = NULL;
+  info->idxNum = UNASKED;
   if (sqlite3_vtab_rhs_value(info, at, &text) != SQLITE_OK || !text) return SQLITE_OK;
   const char *sql = (const char *)sqlite3_value_text(text);
   if (!sql) return SQLITE_OK;
+  info->idxNum = 0;
   wl_mask *mask = NULL;
   wl_error err;
   int rc;
   wl_status st = wl_dml_ask(c, sql, &mask, &rc, &err);
   if (!st && rc == SQLITE_AUTH) {
-    info->idxNum = DENIED;
+    info->idxNum = UNASKED;
   } else if (!st && wl_mask_ignores(mask)) {
     info->idxNum = MASKED;
     info->idxStr = wl_mask_text(mask);
@@ -131,7 +129,7 @@ static int step(cursor *c) {
 static wl_status masked(wl_conn *c, const char *sql, int idx, const char *answers, wl_mask **mask,
                         wl_error *err) {
   int rc = SQLITE_OK;
-  if (idx == DENIED) {
+  if (idx == UNASKED) {
     wl_status st = wl_dml_ask(c, sql, mask, &rc, err);
     if (!st && rc) st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
     if (st || !wl_mask_ignores(*mask)) {

@@ -1,8 +1,8 @@
 /*
 ** EXPLAIN: the program of a native statement. EXPLAIN QUERY PLAN: the engine, the reason and
 ** the plan as a tree; for a statement that stays with SQLite, the reason over SQLite's plan.
-*EXPLAIN
-** ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step took.
+** EXPLAIN ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step
+** took.
 */
 #include "api/plantree.h"
 #include "base/authorizer.h"

@@ -155,9 +155,11 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
   wl_conn *c = rc ? NULL : wl_conn_find(db);
   if (c) {
     wl_error err = {0};
+    c->preparing = true;
     wl_status st = wl_mask_ignores(mask)
                        ? wl_fail(&err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED)
                        : wl_analyze_prepare(c, text, (size_t)(end - text), original, out, &err);
+    c->preparing = false;
     if (st == WL_NOMEM)
       rc = SQLITE_NOMEM;
     else if (st)

@@ -3,6 +3,7 @@
 ** cursor's arena.
 */
 #include "api/rowset.h"
+#include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
 #include <string.h>
@@ -56,6 +57,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)msg;
   const entry *e = aux;
   int rc = sqlite3_declare_vtab(db, e->def->declaration);
+  if (!rc && e->def->n_hidden) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
   table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
   if (!t) return rc ? rc : SQLITE_NOMEM;
   memset(t, 0, sizeof *t);
@@ -63,6 +65,9 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   *out = &t->base;
   return SQLITE_OK;
 }
+
+enum { UNASKED = 1 }; /* idxNum, as in vtab.c */
+
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const wl_rowset_def *d = ((table *)v)->e->def;
   bool found = false;
@@ -75,6 +80,7 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     info->aConstraintUsage[i].omit = 1;
     found |= arg == 0;
   }
+  info->idxNum = d->n_hidden && !((table *)v)->e->conn->preparing ? UNASKED : 0;
   info->estimatedCost = 10;
   info->estimatedRows = 10;
   return d->n_hidden && !found ? SQLITE_ERROR : SQLITE_OK;
@@ -89,9 +95,21 @@ static int xclose(sqlite3_vtab_cursor *p) {
   sqlite3_free(p);
   return SQLITE_OK;
 }
+
+/* Whether the authorizer lets a statement run. */
+static wl_status ask(wl_conn *c, const char *sql, wl_error *err) {
+  sqlite3_stmt *s = NULL;
+  wl_mask *mask = NULL;
+  int rc = wl_ask_prepare(c->db, sql, -1, &s, NULL, &mask);
+  bool ignored = wl_mask_ignores(mask);
+  sqlite3_finalize(s);
+  wl_mask_free(mask);
+  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  return ignored ? wl_fail(err, (wl_status)SQLITE_AUTH, WL_IGNORED) : WL_OK;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
-  (void)idx;
   (void)str;
   cursor *c = (cursor *)p;
   const entry *e = ((table *)p->pVtab)->e;
@@ -101,8 +119,10 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   c->at = 0;
   c->rows.args = argc > 1 ? argv[1] : NULL;
   wl_error err = {0};
-  wl_status rc = e->def->fill(e->conn, argc ? (const char *)sqlite3_value_text(argv[0]) : NULL,
-                              &c->rows, &err);
+  const char *text = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+  if (e->def->n_hidden && !text) return SQLITE_OK;
+  wl_status rc = idx == UNASKED ? ask(e->conn, text, &err) : WL_OK;
+  if (!rc) rc = e->def->fill(e->conn, text, &c->rows, &err);
   c->rows.args = NULL;
   if (!rc && c->rows.arena.failed) rc = wl_nomem(&err);
   if (!rc) return SQLITE_OK;

@@ -31,6 +31,8 @@ void wl_cell_text(wl_rowset *r, wl_cell *c, const char *s); /* copied; NULL stay
 /* Fills the rows. text and args: the hidden argument and those after it, if it has them. */
 typedef wl_status (*wl_rowset_fill)(wl_conn *c, const char *text, wl_rowset *r, wl_error *err);
 
+/* The text of a table with arguments is a statement. Unless warplite_prepare() has written it there,
+** the authorizer is asked about it. */
 typedef struct wl_rowset_def {
   const char *name;
   const char *declaration; /* CREATE TABLE x(…); a last column "sql HIDDEN" is the argument */

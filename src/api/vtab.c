@@ -11,6 +11,8 @@
 ** 3. No more than MAX_HIDDEN arguments besides the text and the hash: SQLite checks those from the
 **    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that
 **    travel in bundles, made by the function wl_args().
+** 4. Anybody can write such a SELECT by hand, with any text, so only one that warplite_prepare()
+**    makes runs unasked: for all others the authorizer is asked about the text.
 */
 #include "api/conn.h"
 #include "base/authorizer.h"
@@ -69,6 +71,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)msg;
   shape *s = aux;
   int rc = sqlite3_declare_vtab(db, s->declaration);
+  if (!rc) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
   if (rc) return rc;
   table *t = sqlite3_malloc(sizeof *t);
   if (!t) return SQLITE_NOMEM;
@@ -78,7 +81,9 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   return SQLITE_OK;
 }
 
-enum { MASKED = 1, DENIED, OVERRIDDEN }; /* idxNum: why the statement is not for us any more */
+/* idxNum: why the statement is not simply ours any more. UNASKED: the authorizer is asked when it
+** runs, for it denied the statement, or the text was not known before. */
+enum { MASKED = 1, UNASKED, OVERRIDDEN };
 
 /*
 ** A statement that SQLite prepares again (after a schema change, or because an authorizer
@@ -91,18 +96,20 @@ static int check_again(table *t, sqlite3_index_info *info) {
   sqlite3_value *text = NULL;
   wl_conn *c = t->shape->conn;
   for (int i = 0; i < info->nConstraint; i++)
-    if (info->aConstraint[i].iColumn == t->shape->n_cols &&
+    if (info->aConstraintUsage[i].argvIndex == ARG_TEXT + 1 &&
         sqlite3_vtab_rhs_value(info, i, &text) != SQLITE_OK)
       text = NULL;
   const char *sql = text ? (const char *)sqlite3_value_text(text) : NULL;
+  info->idxNum = UNASKED;
   if (!sql) return SQLITE_OK;
+  info->idxNum = 0;
   sqlite3_stmt *s = NULL;
   wl_mask *mask = NULL;
   wl_error why;
   int rc = wl_ask_prepare(c->db, sql, -1, &s, NULL, &mask);
   sqlite3_finalize(s);
   if (wl_mask_denies(mask)) {
-    info->idxNum = DENIED;
+    info->idxNum = UNASKED;
   } else if (rc != SQLITE_NOMEM && mask) {
     info->idxNum = MASKED;
     info->idxStr = wl_mask_text(mask);
@@ -274,14 +281,14 @@ static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_erro
                  "prepared; prepare it again");
 }
 
-/* The authorizer's answers for a statement that was prepared again. A statement that was denied then
-** would not be prepared yet in SQLite, so the authorizer is asked anew. */
+/* The authorizer's answers for a statement that was prepared again. One that was denied then would
+** not be prepared yet in SQLite, so the authorizer is asked anew. */
 static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, wl_mask **mask,
                         wl_error *err) {
   sqlite3_stmt *s = NULL;
   if (idx == MASKED) *mask = wl_mask_read(str);
   if (idx == MASKED && !*mask) return wl_nomem(err);
-  if (idx != DENIED) return WL_OK;
+  if (idx != UNASKED) return WL_OK;
   int rc = wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
   sqlite3_finalize(s);
   return rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;

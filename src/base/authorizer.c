@@ -131,19 +131,24 @@ char *wl_mask_text(const wl_mask *m) {
   return sqlite3_str_finish(s);
 }
 
+/* A text that is not one of ours counts as IGNORE. */
 wl_mask *wl_mask_read(const char *text) {
   wl_mask *m = wl_mem_zalloc(sizeof *m);
   if (!m) return NULL;
-  m->unknown = *text == '?';
+  m->unknown = *text != '.';
   char *at = (char *)text + (*text != 0);
-  while (*at && !m->lost) {
+  while (isdigit((unsigned char)*at) && !m->lost) {
     char *texts[4] = {NULL};
     int code = (int)strtol(at, &at, 10), answer = (int)strtol(at, &at, 10);
     at += *at == ' ';
     for (int k = 0; k < 4; k++) {
       long n = strtol(at, &at, 10);
       at += *at == ' ';
-      if (n < 0 || n > (long)strlen(at)) continue;
+      if (n < 0) continue;
+      if (n > (long)strlen(at)) {
+        m->unknown = true;
+        break;
+      }
       texts[k] = wl_mem_zalloc((size_t)n + 1);
       if (texts[k])
         memcpy(texts[k], at, (size_t)n);
@@ -154,6 +159,7 @@ wl_mask *wl_mask_read(const char *text) {
     note(m, code, answer, (const char *const *)texts);
     for (int k = 0; k < 4; k++) wl_mem_free(texts[k]);
   }
+  m->unknown |= *at != 0;
   if (!m->lost) return m;
   wl_mask_free(m);
   return NULL;

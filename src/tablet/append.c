@@ -220,7 +220,7 @@ wl_status wl_append_rows(wl_tablets *t, const struct ArrowSchema *schema,
   job j = {.t = t, .n_rows = rows->length};
   wl_column **cols = NULL;
   wl_i64 *rowids = NULL, first = 0;
-  wl_refusal refusal;
+  wl_refusal refusal = {0};
   wl_status rc = wl_tablets_refresh(t, err);
   if (rc) return rc;
   if (schema->n_children != t->n_cols || rows->n_children != t->n_cols)

@@ -264,7 +264,7 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
   updating u = {.t = t, .rowids = rowids, .set = set};
   part *parts = NULL;
   int n_parts = 0;
-  *refusal = (wl_refusal){-1, -2};
+  *refusal = (wl_refusal){.row = -1, .key = -2};
   if (n == 0) return WL_OK;
   if (checks_mention(t, set, n_set)) return wl_not_taken(err, "a CHECK constraint of what is set");
   wl_i64 null = wl_bulk_first_null(t, set, n_set, cols, n);

@@ -278,7 +278,8 @@ static wl_status check_rows(wl_tablets *t, wl_bulk_rows rows, wl_refusal *out, w
   if (!rc) rc = wl_bulk_check_keys(t, &rows, &at, &key, err);
   if (!rc && at < rows.n) which = 2;
   if (rc || which < 0) return rc;
-  *out = (wl_refusal){which == 2 ? at : rows.n, which == 2 ? key : -2};
+  out->row = which == 2 ? at : rows.n;
+  out->key = which == 2 ? key : -2;
   return wl_not_taken(err, "%s", words[which]);
 }
 
@@ -301,6 +302,10 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
   if (!rc) rc = check_lengths(t, a.cols, err);
   wl_bulk_rows rows = {a.cols, rowids, first, n_rows};
   if (!rc) rc = check_rows(t, rows, refusal, err);
+  if (!rc && refusal->dry) {
+    refusal->row = n_rows;
+    rc = wl_not_taken(err, "a later row of the query fails");
+  }
   if (!rc) {
     rc = wl_tablets_touch(t, err);
     t->layout++;

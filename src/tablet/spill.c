@@ -71,8 +71,15 @@ static bool is_at_risk(wl_tablets *t) {
 /* False: SQLite's limit could not be raised. */
 static bool hold(wl_tablets *t) {
   int limit = ask(t, "cache_spill", NULL);
+  /* OFF, if it was set inside the transaction, has no effect before its end: the limit has. */
+  bool off = limit == 0;
+  if (off) {
+    ask(t, "cache_spill=ON", NULL);
+    limit = ask(t, "cache_spill", NULL);
+  }
   if (limit < 0) return false;
-  t->spill.safe = limit == 0 || limit == INT_MAX; /* it is off, or another table has seen to it */
+  t->spill.safe = limit == INT_MAX; /* another table has seen to it */
+  if (t->spill.safe && off) set_limit(t, 0);
   if (t->spill.safe) return true;
   /* SQLite tells the larger of the limit and the size of the cache: a limit that is smaller, and
   ** so has no effect, cannot be known. With a limit of 1 it tells the size. */
@@ -80,13 +87,17 @@ static bool hold(wl_tablets *t) {
   int size = ask(t, "cache_spill", NULL);
   t->spill.limit = limit > size ? limit : 1;
   set_limit(t, INT_MAX);
+  if (off) set_limit(t, 0); /* the limit stays */
   t->spill.n_writes = 0;
   return true;
 }
 
+/* What the application has set meanwhile stays. */
 static void release(wl_tablets *t) {
   if (!t->spill.limit) return;
-  set_limit(t, t->spill.limit);
+  int now = ask(t, "cache_spill", NULL);
+  if (now <= 0 || now == INT_MAX) set_limit(t, t->spill.limit);
+  if (now == 0) set_limit(t, 0);
   t->spill.limit = 0;
 }
 

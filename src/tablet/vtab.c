@@ -62,7 +62,8 @@ static int xdestroy(sqlite3_vtab *v) {
 
 static int xrename(sqlite3_vtab *v, const char *name) {
   wl_error err = {0};
-  return wl_tablets_rename(((wl_tablet_table *)v)->t, name, &err) ? wl_vtab_fail(v, &err) : SQLITE_OK;
+  return wl_tablets_rename(((wl_tablet_table *)v)->t, name, &err) ? wl_vtab_fail(v, &err)
+                                                                  : SQLITE_OK;
 }
 
 static int xshadow_name(const char *suffix) {

@@ -1,7 +1,7 @@
 /*
-** xFilter: the constraints' values are here; where the cursor begins, and which tablets it may skip.
-** A value that SQLite would bring to another type first, by an affinity that it does not tell, is
-** not made use of; SQLite tests every row again.
+** xFilter: the constraints' values are here; where the cursor begins, and which tablets it may
+** skip. A value that SQLite would bring to another type first, by an affinity that it does not
+** tell, is not made use of; SQLite tests every row again.
 */
 #include "base/mem.h"
 #include "tablet/vtab_impl.h"
@@ -159,7 +159,7 @@ static wl_status walk_start(wl_tablet_cursor *c, int key, char order, sqlite3_va
 }
 
 int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc,
-                   sqlite3_value **argv) {
+                     sqlite3_value **argv) {
   wl_tablet_cursor *c = (wl_tablet_cursor *)p;
   wl_tablets *t = c->rows.t;
   wl_error err = {0};
@@ -230,4 +230,3 @@ int wl_tablet_next(sqlite3_vtab_cursor *p) {
   wl_status rc = wl_walk_is_on(&c->walk) ? walk_on(c, &err) : wl_rows_next(&c->rows, &err);
   return rc ? wl_vtab_fail(p->pVtab, &err) : SQLITE_OK;
 }
-

@@ -100,7 +100,9 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   double rows = (double)wl_tablets_rows_about(t);
   for (int i = 0; i < info->nConstraint; i++) {
     char op = op_letter(info->aConstraint[i].op);
-    if (!op || !info->aConstraint[i].usable || !wl_tablets_is_rowid(t, info->aConstraint[i].iColumn)) continue;
+    if (!op || !info->aConstraint[i].usable ||
+        !wl_tablets_is_rowid(t, info->aConstraint[i].iColumn))
+      continue;
     info->aConstraintUsage[i].argvIndex = ++n;
     sqlite3_str_appendf(s, "r%c", op);
     one |= op == '=';
@@ -164,8 +166,8 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   for (int i = 0; numeric && i < t->decl->keys[key].n; i++)
     numeric = t->decl->cols[t->decl->keys[key].cols[i]].affinity >= 'C';
   if (one || numeric) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-  if (info->nOrderBy == 1 && wl_tablets_is_rowid(t, info->aOrderBy[0].iColumn) && !info->aOrderBy[0].desc)
+  if (info->nOrderBy == 1 && wl_tablets_is_rowid(t, info->aOrderBy[0].iColumn) &&
+      !info->aOrderBy[0].desc)
     info->orderByConsumed = 1;
   return SQLITE_OK;
 }
-

@@ -59,8 +59,8 @@ static wl_status make_way(wl_tablets *t, const wl_val *values, wl_i64 rowid, con
 }
 
 /* Inserts a row, or changes the one at *old. */
-static int write_row(wl_tablet_table *v, const wl_i64 *old, sqlite3_value *rowid_arg, sqlite3_value **args,
-                     sqlite3_int64 *out) {
+static int write_row(wl_tablet_table *v, const wl_i64 *old, sqlite3_value *rowid_arg,
+                     sqlite3_value **args, sqlite3_int64 *out) {
   wl_tablets *t = v->t;
   wl_error err = {0};
   wl_violation x = {0};
@@ -174,4 +174,3 @@ int wl_tablet_update(sqlite3_vtab *p, int argc, sqlite3_value **argv, sqlite3_in
   sqlite3_set_last_insert_rowid(db, last);
   return rc;
 }
-

@@ -67,6 +67,7 @@ void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out);
 typedef struct wl_refusal {
   wl_i64 row; /* -1: there is another reason */
   int key;    /* that it breaks, or -2: NOT NULL or CHECK, as wl_row_check says */
+  bool dry;   /* given: rows to append are only looked at; if all are good, row is their number */
 } wl_refusal;
 
 /* Appends n_rows rows. cols[i] is the column of n_rows values for column i (that of the INTEGER

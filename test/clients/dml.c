@@ -125,6 +125,22 @@ static const char *const statements[] = {
     "INSERT INTO w SELECT id, a, b, c FROM w",
     "INSERT OR REPLACE INTO w SELECT id, a + 1, b, c FROM w WHERE id < 6000",
     "DELETE FROM w",
+    /* a row of the query fails behind one that breaks a constraint, and before it */
+    "TABLE e(k INTEGER PRIMARY KEY, a INT UNIQUE, b INT NOT NULL CHECK(b <> 9000))",
+    "CREATE VIEW late AS SELECT i, abs(CASE i WHEN 9500 THEN -9223372036854775808 ELSE i END) AS n "
+    "FROM g",
+    "INSERT INTO e SELECT i, i % 1000, 1 FROM late WHERE n > 0",
+    "INSERT OR FAIL INTO e SELECT i, i % 1000, n FROM late",
+    "INSERT INTO e SELECT i + 5000, i + 5000, n FROM late",
+    "INSERT INTO e SELECT i + 5000, i + 5000, n FROM late WHERE i <> 9000",
+    "INSERT INTO e SELECT i + 5000, i + 5000, n FROM late WHERE i < 15 OR i > 9400",
+    "INSERT INTO e SELECT i + 5000, i + 5000, nullif(n, 9400) FROM late WHERE i > 9300",
+    "INSERT INTO e SELECT i + 5000, i + 5000, nullif(n, 9600) FROM late WHERE i > 9300",
+    "INSERT INTO e SELECT i + 5000, i % 5, n FROM late ORDER BY i DESC",
+    "INSERT INTO e SELECT i + 5000, m, n FROM late JOIN (SELECT DISTINCT m FROM g) ON m = i % 200",
+    "INSERT INTO e SELECT i + 5000, i % 1000, n FROM late WHERE i > 9300 RETURNING k",
+    "INSERT INTO e SELECT k, a, abs(a - 9223372036854775807 - 11) FROM e",
+    "DELETE FROM e",
     /* a rollback takes codes back, which other texts take then; beside texts without codes, too */
     "BEGIN",
     "INSERT INTO w SELECT i, i, 'old' || (i % 3), 0 FROM g",

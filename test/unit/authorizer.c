@@ -96,6 +96,12 @@ static void check_text(void) {
                                            !wl_mask_has(again, SQLITE_READ, "7 8 o'clock", "x") &&
                                            !wl_mask_has(again, SQLITE_READ, "7 8 o'", NULL) &&
                                            wl_mask_ignores(again));
+  for (const char *const *bad = (const char *const[]){"x", ".x", ".20 2 9 t", "", NULL}; *bad;
+       bad++) {
+    wl_mask *odd = wl_mask_read(*bad);
+    CHECK("a text that is not one of answers counts as IGNORE", wl_mask_ignores(odd));
+    wl_mask_free(odd);
+  }
   sqlite3_free(text);
   wl_mask_free(mask);
   wl_mask_free(again);

@@ -6,8 +6,7 @@
 **              [-rounds N] [-seed S]
 **
 ** The workload of the paper's table is not known; this is ours: N tables with sizes spread evenly
-*on a
-** logarithmic scale from 1 to `spread`, asked for by Zipf's law with exponent X in an order of
+** on a logarithmic scale from 1 to `spread`, asked for by Zipf's law with exponent X in an order of
 ** popularity that has nothing to do with size; every `drift` requests two tables change places.
 ** The cache holds PERCENT of all bytes; figures are means over `rounds` workloads. A pool has six
 ** members, as in store/evict.h. The defaults are those of some 150 tried (by closeness to the

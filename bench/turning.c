@@ -6,8 +6,8 @@
 **
 ** Three integer columns: c1 unique, random in 1..N and indexed; c2 a group, 1..100; c3
 ** random in 1..65535. Tables of 50,000 to 500,000 rows in memory, queries that select 500
-** to 10,000 rows by c1 (and some fewer, to find where SQLite wins), and then only give them, sort
-*them by c3 or group them by c2.
+** to 10,000 rows by c1 (and some fewer, to find where SQLite wins), and then only give them,
+** sort them by c3 or group them by c2.
 **
 ** 1. Every side prepares, steps through all rows, reads all columns and finalizes, but for
 **    "cpu batch", which takes the rows as Arrow batches. The sides take turns, run by run.

@@ -2,9 +2,8 @@
 ** wl_dml, the table-valued function whose rows are the changes of a statement:
 ** wl_dml('<SQL>', token [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is
 ** IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n> has r,
-** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is not
-*asked
-** for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids, a list of
+** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
+** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids, a list of
 ** rowids that a statement of ours is given by pointer.
 */
 #include "api/dml.h"

@@ -75,6 +75,18 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
   return st;
 }
 
+/* Takes the rows back. st: what the latest step gave, a row if all is well. */
+static wl_status end_test(wl_checker *c, int st, wl_error *err) {
+  wl_status rc = WL_OK;
+  if (st != SQLITE_ROW)
+    rc = st == SQLITE_NOMEM ? wl_nomem(err)
+                            : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  sqlite3_reset(c->test);
+  sqlite3_clear_bindings(c->put);
+  sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+  return rc;
+}
+
 wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int *broken,
                          wl_error *err) {
   *broken = -1;
@@ -93,13 +105,7 @@ wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int 
     st = sqlite3_step(c->test);
     if (st == SQLITE_ROW) *broken = sqlite3_column_int(c->test, 0);
   }
-  if (st != SQLITE_ROW)
-    rc = st == SQLITE_NOMEM ? wl_nomem(err)
-                            : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  sqlite3_reset(c->test);
-  sqlite3_clear_bindings(c->put);
-  sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
-  return rc;
+  return end_test(c, st, err);
 }
 
 static void bind_row(wl_tablets *t, const wl_bulk_rows *r, wl_i64 i) {
@@ -115,7 +121,6 @@ static void bind_row(wl_tablets *t, const wl_bulk_rows *r, wl_i64 i) {
 static wl_status test_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 at, wl_i64 end,
                            bool *broken, wl_error *err) {
   wl_checker *c = t->checker;
-  wl_status rc = WL_OK;
   int st = SQLITE_DONE;
   sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
   for (wl_i64 i = at; i < end && st == SQLITE_DONE; i++) {
@@ -125,13 +130,7 @@ static wl_status test_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 at, wl_i
   }
   if (st == SQLITE_DONE) st = sqlite3_step(c->test);
   *broken = st == SQLITE_ROW && sqlite3_column_int(c->test, 0) >= 0;
-  if (st != SQLITE_ROW)
-    rc = st == SQLITE_NOMEM ? wl_nomem(err)
-                            : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  sqlite3_reset(c->test);
-  sqlite3_clear_bindings(c->put);
-  sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
-  return rc;
+  return end_test(c, st, err);
 }
 
 wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) {

@@ -469,39 +469,43 @@ static wl_status in_set(wl_compiler *c, const wl_bexpr *e, wl_operand x, wl_inse
                         (wl_i16)(p->n_insets - 1), &out->x);
 }
 
-/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list or
-** the rows of a subquery, and its sort of the groups then keeps them so: 0.0 comes out as 0. */
-static wl_status shown_as_real(const wl_compiler *c, const wl_bexpr *e) {
-  bool looks = e->kind == WL_B_INSUB || e->n_list > 2;
-  const wl_bexpr *x = e->a;
-  while (x->kind == WL_B_CAST && x->op == WL_OP_POS) x = x->a; /* under COLLATE */
-  if (c->entries || c->over_table || c->in->query->n_order == 0 || !looks ||
-      e->cmp_affinity < 'C' || x->kind != WL_B_COLUMN || x->affinity != 'E')
-    return WL_OK;
-  return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
+static const wl_bexpr *under_collate(const wl_bexpr *x) {
+  while (x->kind == WL_B_CAST && x->op == WL_OP_POS) x = x->a;
+  return x;
+}
+
+/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list, and
+** its sort of the groups then keeps them so: 0.0 comes out as 0. */
+static bool shows_integers(const wl_compiler *c, const wl_bexpr *e) {
+  const wl_bexpr *x = under_collate(e->a);
+  return !c->entries && !c->over_table && c->in->query->n_order > 0 && e->n_list > 2 &&
+         e->cmp_affinity == 'E' && x->kind == WL_B_COLUMN;
 }
 
 static wl_status in_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand x;
   wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
-  wl_status rc = shown_as_real(c, e);
-  if (!rc) rc = wl_compile_expr(c, e->a, &x);
+  if (shows_integers(c, e))
+    return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
+  wl_status rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
   if (rc) return rc;
   return constants ? in_set(c, e, x, set, out) : in_any(c, e, 0, e->n_list, out);
 }
 
-/* x IN (a subquery that has been run): its rows are constants. */
 /* SQLite 3.40 applies the affinity of IN (SELECT …) to the group's own value, which it then shows
 ** and goes on with: 5.0 or '5' becomes 5, and beside REALs 5 becomes 5.0. */
 static bool changes_group(const wl_bexpr *e, const wl_operand *x) {
-  bool own = e->a->kind == WL_B_COLUMN || e->a->kind == WL_B_AGG;
+  wl_bkind kind = under_collate(e->a)->kind;
+  /* constants and CASE: columns of a subquery that was taken in */
+  bool own = kind == WL_B_COLUMN || kind == WL_B_AGG || kind == WL_B_CONST || kind == WL_B_CASE;
   int other = e->cmp_affinity == 'E' ? WL_T_INT : WL_T_REAL;
   return own && e->cmp_affinity >= 'C' && (wl_has(x, WL_T_TEXT) || wl_has(x, other));
 }
 
+/* x IN (a subquery that has been run): its rows are constants. */
 static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   enum { MOST = 1 << 20 };
   const wl_column *col = c->in->sub_lists[e->index];
@@ -509,8 +513,7 @@ static wl_status insub_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (col->n_rows > MOST) return wl_not_taken(c->err, "IN beside groups, of a long list");
   wl_operand x;
   wl_inset set = {.coll = e->cmp_coll, .v = WL_NEW_N(c->arena, wl_val, n + 1)};
-  wl_status rc = shown_as_real(c, e);
-  if (!rc) rc = wl_compile_expr(c, e->a, &x);
+  wl_status rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (rc) return rc;
   if (!set.v) return wl_nomem(c->err);

@@ -522,6 +522,8 @@ static wl_status in_select(binder *b, const wl_expr *e, use u, wl_bexpr **out) {
   int k, n = 1;
   bool row = e->a->kind == WL_E_VECTOR;
   *out = NULL;
+  if (row && b->right) /* SQLite 3.40 gives some rows several times */
+    return wl_not_taken(b->err, "row values IN (SELECT ...) beside a RIGHT or FULL JOIN");
   for (const wl_expr_list *l = row ? e->a->list : NULL; l; l = l->next) n += l != e->a->list;
   wl_bexpr **xs = WL_NEW_N(b->arena, wl_bexpr *, n + 1);
   wl_status rc = xs ? select_of(b, e, &select) : wl_nomem(b->err);

@@ -242,9 +242,8 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const
 wl_u64 wl_stmt_labels(sqlite3_stmt *s) {
   wl_u64 h = 1;
   for (int i = 0; i < sqlite3_column_count(s); i++) {
-    const char *name = sqlite3_column_name(s, i), *type = sqlite3_column_decltype(s, i);
+    const char *name = sqlite3_column_name(s, i);
     h = XXH3_64bits_withSeed(name ? name : "", name ? strlen(name) : 0, h);
-    h = XXH3_64bits_withSeed(type ? type : "", type ? strlen(type) : 0, h + (type != NULL));
   }
   return h ? h : 1;
 }

@@ -143,7 +143,7 @@ typedef struct wl_answer {
 ** that the query uses, or without a query, of any. SQLite is asked each time (some 45 us), for
 ** nothing tells when one is added. */
 wl_status wl_answer_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
-/* The names and declared types of its columns, hashed, and never 0: a statement that was prepared
+/* The names of its columns, hashed, and never 0: a statement that was prepared
 ** with others shows wrong ones, which nothing can change. */
 wl_u64 wl_stmt_labels(sqlite3_stmt *s);
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) WL_MUST;

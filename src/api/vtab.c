@@ -1,6 +1,6 @@
 /*
 ** A native statement as SQLite sees it: a SELECT from an eponymous virtual table whose
-** arguments are the original text, a hash of the names and types of its columns, and its
+** arguments are the original text, a hash of the names of its columns, and its
 ** parameters. There is one module per shape: the declared types of the columns and the number of
 ** parameters.
 **
@@ -277,7 +277,7 @@ static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_erro
   wl_status rc = wl_answer_labels(&c->answer, &now, err);
   if (rc || now == labels) return rc;
   return wl_fail(err, WL_ERROR,
-                 "the columns of the statement have other names or types now than when it was "
+                 "the columns of the statement have other names now than when it was "
                  "prepared; prepare it again");
 }
 

@@ -225,7 +225,10 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   if (!rc && note) wl_load_note_end(note, t, &snap);
   if (!rc) rc = note_seen(x, t, err);
   wl_store_end(x->env->store);
-  if (rc) return rc;
+  if (rc) {
+    wl_snapshot_release(&snap);
+    return rc;
+  }
   *n_rows = snap.n_rows;
   n = 0;
   for (int k = 0; k < q->n_cols; k++)

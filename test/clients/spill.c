@@ -128,8 +128,8 @@ static void checked_first(void) {
       "INSERT INTO t(a,s,r,d,u) SELECT n, w, n, 'd', iif(n=5000, 2, n+100000) FROM seq",
       "INSERT INTO t(a,s,r,d,u) SELECT n+994900, w, n, 'd', n+100000 FROM seq",
       "INSERT INTO b(k,w,f) SELECT n, w, nullif(n,5100) FROM seq",
-      "INSERT INTO t(a,s,r,d,u) SELECT n, w, iif(n=5000, abs(-9223372036854775807-1), 1), 'd', "
-      "n+100000 FROM seq",
+      ("INSERT INTO t(a,s,r,d,u) SELECT n, w, iif(n=5000, abs(-9223372036854775807-1), 1), 'd', "
+       "n+100000 FROM seq"),
       "UPDATE b SET f=nullif(k,5100)"};
   for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
     char name[200];

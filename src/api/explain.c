@@ -310,9 +310,9 @@ char *wl_analyze_text(const char *sql, int n_bytes) {
   /* every statement of a long script comes here, with all that follows: only the beginning is
   ** looked at */
   enum { BEGINNING = 1 << 14 };
-  size_t from, to, n = strspn(sql, " \t\n\f\r;");
-  if (n_bytes >= 0 && n >= (size_t)n_bytes) return NULL;
-  if (!strchr("eE-/\xEF", sql[n]) || !sql[n]) return NULL;
+  size_t from, to, n = 0, most = n_bytes < 0 ? (size_t)-1 : (size_t)n_bytes;
+  while (n < most && sql[n] && strchr(" \t\n\f\r;", sql[n])) n++;
+  if (n == most || !sql[n] || !strchr("eE-/\xEF", sql[n])) return NULL;
   n = strnlen(sql, n_bytes >= 0 && n_bytes < BEGINNING ? (size_t)n_bytes : BEGINNING);
   if (!wl_explain_analyze(sql, n, &from, &to)) return NULL;
   n = n_bytes < 0 ? strlen(sql) : strnlen(sql, (size_t)n_bytes);

@@ -10,6 +10,7 @@
 #include "vm/gpu/device.h"
 #include "base/fork.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER},
                        {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
 
 static const char plugin_name[] = "libwarplite_cuda.so";
-static char *plugin_path; /* NULL: the folder could not be found */
+static char plugin_path[PATH_MAX + sizeof plugin_name + 1]; /* empty: no folder was found */
 
 /* The absolute path of the file that holds this code, malloc'ed, or NULL. */
 static char *own_path(void) {
@@ -46,9 +47,8 @@ static void find_plugin(void) {
   char *folder = chosen && *chosen ? realpath(chosen, NULL) : own_path();
   if (!folder) return;
   if (!(chosen && *chosen)) *strrchr(folder, '/') = 0;
-  size_t n = strlen(folder) + sizeof plugin_name + 1;
-  plugin_path = malloc(n);
-  if (plugin_path) snprintf(plugin_path, n, "%s/%s", folder, plugin_name);
+  int n = snprintf(plugin_path, sizeof plugin_path, "%s/%s", folder, plugin_name);
+  if (n < 0 || n >= (int)sizeof plugin_path) plugin_path[0] = 0;
   free(folder);
 }
 
@@ -83,9 +83,9 @@ __attribute__((constructor)) static void on_load(void) {
 }
 
 static void open_cuda(slot *s) {
-  void *lib = plugin_path ? dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *lib = plugin_path[0] ? dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (!lib) {
-    if (plugin_path && access(plugin_path, F_OK) == 0)
+    if (plugin_path[0] && access(plugin_path, F_OK) == 0)
       snprintf(s->why, sizeof s->why, "the CUDA plugin cannot be loaded: %s", dlerror());
     else
       snprintf(s->why, sizeof s->why, "this warplite has no CUDA plugin (%s)", plugin_name);

@@ -286,12 +286,16 @@ int wl_own_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, c
   return rc;
 }
 
-int wl_own_step(sqlite3_stmt *s) {
+static int step_as(sqlite3_stmt *s, int as) {
   int before = whose;
-  whose = OURS;
+  whose = as;
   int rc = sqlite3_api->step(s);
   whose = before;
   return rc;
+}
+
+int wl_own_step(sqlite3_stmt *s) {
+  return step_as(s, OURS);
 }
 
 int wl_masked_prepare(sqlite3 *db, const char *sql, int n_bytes, const wl_mask *mask,
@@ -339,9 +343,5 @@ int wl_ask_part(sqlite3 *db, const char *sql, sqlite3_stmt **out, wl_mask **mask
 }
 
 int wl_text_step(sqlite3_stmt *s) {
-  int before = whose;
-  whose = THEIRS;
-  int rc = sqlite3_api->step(s);
-  whose = before;
-  return rc;
+  return step_as(s, THEIRS);
 }

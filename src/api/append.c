@@ -2,9 +2,9 @@
 ** warplite_append(): the rows of an Arrow stream into a tablet table. Each array of the stream is
 ** given to the table by a statement of its own, all of them inside one savepoint.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/authorizer.h"
-#include "tablet/append.h"
+#include "tablet/write/arrow_append.h"
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>

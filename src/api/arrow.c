@@ -9,14 +9,14 @@
 **    domains, or, for a statement run by SQLite, from all of its rows.
 ** 3. Arrays may be released by any thread, in any order, children moved out or not.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "vm/exchange.h"
+#include "value/exchange.h"
 #include "program/compile.h"
 #include "program/domain.h"
-#include "store/dict.h"
+#include "column/dict.h"
 #include "warplite.h"
 #include <errno.h>
 #include <stdatomic.h>

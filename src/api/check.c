@@ -4,9 +4,9 @@
 ** Invariant: the whole check runs inside one read transaction, so that what it compares belongs
 ** together, whatever others commit meanwhile.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/mem.h"
-#include "tablet/write.h"
+#include "tablet/write/write.h"
 #include <string.h>
 
 /* Prepares a text with names in it, and frees it. */

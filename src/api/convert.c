@@ -12,11 +12,11 @@
 ** Invariants:
 ** 1. Everything happens inside one savepoint: after an error all is as it was.
 ** 2. What the other kind of table cannot keep is refused before anything is changed, or by the
-**    module when the table is made (tablet/declare.c).
+**    module when the table is made (tablet/table/declare.c).
 ** 3. DROP TABLE is impossible while another statement of the connection reads. That is found out
 **    before anything is changed.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"

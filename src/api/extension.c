@@ -2,7 +2,7 @@
 ** The doors in: the loadable extension's entry point, warplite_enable(), and how the
 ** library finds the SQLite it belongs to when it is linked instead of loaded.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/mem.h"
 #include "base/fork.h"
 #include "warplite.h"

@@ -2,9 +2,9 @@
 ** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
 ** warplite_unload; warplite_convert (convert.c) and warplite_check (check.c).
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/mem.h"
-#include "tablet/image.h"
+#include "tablet/read/image.h"
 #include "warplite.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
 ** warplite_prepare(): SQLite's prepare, then ours.
 */
-#include "api/dml.h"
+#include "dml/dml.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"

@@ -1,10 +1,10 @@
 /*
 ** warplite_devices, warplite_cache and warplite_log.
 */
-#include "api/rowset.h"
-#include "query/kept.h"
-#include "tablet/image.h"
-#include "vm/gpu/devcol.h"
+#include "route/rowset.h"
+#include "exec/lookup_cache.h"
+#include "tablet/read/image.h"
+#include "exec/gpu/devcol.h"
 #include <string.h>
 #include <time.h>
 

@@ -14,12 +14,12 @@
 ** 4. Anybody can write such a SELECT by hand, with any text, so only one that warplite_prepare()
 **    makes runs unasked: for all others the authorizer is asked about the text.
 */
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
-#include "store/dict.h"
-#include "vm/exchange.h"
+#include "column/dict.h"
+#include "value/exchange.h"
 #include <stdio.h>
 #include <string.h>
 #define XXH_INLINE_ALL

@@ -1,9 +1,9 @@
 /*
 ** Join order: dynamic programming over sets of sources while they are few, else greedily. See
-** join.h. Called by query/query.c once columns are in memory, so that estimates rest on data.
+** join.h. Called by exec/query.c once columns are in memory, so that estimates rest on data.
 */
 #include "plan/join.h"
-#include "store/dict.h"
+#include "column/dict.h"
 #include <math.h>
 #include <string.h>
 

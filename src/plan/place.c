@@ -158,7 +158,7 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   return true;
 }
 
-/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as src/tablet/vtab.c
+/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as src/tablet/vtab/vtab.c
 ** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
 static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
   static const char words[] = "VIRTUAL TABLE INDEX ";

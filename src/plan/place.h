@@ -7,7 +7,7 @@
 
 #include "base/sqlite.h"
 #include "sql/bind.h"
-#include "vm/gpu/transfer.h"
+#include "column/transfer.h"
 
 typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
 typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;

@@ -1,6 +1,6 @@
 /*
 ** Aggregates: which accumulator gathers what, and what can come of it. Part of the compiler; the
-** accumulators themselves are in vm/agg.c and vm/cpu/group_acc.c.
+** accumulators themselves are in exec/agg.c and vm/cpu/group_acc.c.
 **
 ** Invariants:
 ** 1. Aggregates that gather the same share an accumulator.

@@ -8,7 +8,7 @@
 ** 2. What a call gives is checked against the register's type when it runs.
 */
 #include "program/compile_impl.h"
-#include "vm/calls.h"
+#include "value/calls.h"
 #include <string.h>
 
 #define T(x) WL_M(WL_T_##x)

@@ -9,7 +9,7 @@
 **    constants and notes.
 */
 #include "program/compile_impl.h"
-#include "vm/conv.h"
+#include "value/conv.h"
 #include <string.h>
 
 /* ---- blocks */

@@ -8,7 +8,7 @@
 #include "program/program.h"
 #include "plan/join.h"
 #include "sql/bind.h"
-#include "vm/ops.h"
+#include "value/ops.h"
 
 struct wl_lookup;
 struct wl_key_plan;

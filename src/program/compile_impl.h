@@ -7,8 +7,8 @@
 
 #include "program/compile.h"
 #include "program/domain.h"
-#include "store/dict.h"
-#include "vm/scratch.h"
+#include "column/dict.h"
+#include "value/scratch.h"
 
 typedef struct wl_operand {
   wl_i16 x;

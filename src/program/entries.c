@@ -11,8 +11,8 @@
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
-#include "vm/batch.h"
-#include "vm/cpu/exec.h"
+#include "column/batch.h"
+#include "exec/cpu/exec.h"
 #include <string.h>
 
 enum { DEPENDS_UNSEEN = 0, DEPENDS_NOTHING = -1, DEPENDS_MANY = -2 }; /* else leaf + 1 */

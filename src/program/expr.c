@@ -10,7 +10,7 @@
 **    written again.
 */
 #include "program/compile_impl.h"
-#include "vm/conv.h"
+#include "value/conv.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,8 +10,8 @@
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
-#include "vm/batch.h"
-#include "vm/cpu/exec.h"
+#include "column/batch.h"
+#include "exec/cpu/exec.h"
 #include <string.h>
 
 enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_MOST = 64 };

@@ -12,7 +12,7 @@
 **    and the probe, which are compiled apart, agree.
 */
 #include "program/compile_impl.h"
-#include "vm/lookup.h"
+#include "column/lookup.h"
 #include <string.h>
 
 typedef enum key_way { KEY_INT, KEY_CODE, KEY_REAL, KEY_VALUE, KEY_NONE } key_way;

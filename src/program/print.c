@@ -3,7 +3,7 @@
 */
 #include "program/program.h"
 #include "base/sqlite.h"
-#include "vm/lookup.h"
+#include "column/lookup.h"
 
 static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i16 x) {
   if (want == ' ') return "";

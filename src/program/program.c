@@ -2,7 +2,7 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
-#include "vm/lookup.h"
+#include "column/lookup.h"
 #include <string.h>
 
 const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {

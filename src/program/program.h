@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "program/opcodes.h"
-#include "vm/value.h"
+#include "value/value.h"
 
 typedef enum wl_shape {
   WL_SHAPE_PLAN,

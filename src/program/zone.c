@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "program/domain.h"
 #include "sql/ast.h"
-#include "vm/lookup.h"
+#include "column/lookup.h"
 
 enum { MAX_REGS = 256, MAX_MAP = 4096 };
 enum { F = 1, U = 2, T = 4, ALL = F | U | T };

@@ -3,7 +3,7 @@
 #define WL_ZONE_H
 
 #include "program/program.h"
-#include "store/column.h"
+#include "column/column.h"
 
 /* block: pc of the Parallel over the table. cols: the program's columns. */
 bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet);

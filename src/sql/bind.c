@@ -4,7 +4,7 @@
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
-#include "vm/conv.h"
+#include "value/conv.h"
 #include <string.h>
 
 /* What a lookup in SQLite's list of IN costs, in operators. */

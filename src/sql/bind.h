@@ -201,7 +201,7 @@ typedef struct wl_query {
   bool computes_unread; /* SQLite's plan gathers the rows of a subquery, with columns that nobody
                         ** reads; of the outermost query */
   int ordered_by; /* 1 + the source in whose order SQLite gives the rows of this join, one of it a
-                  ** row at most; 0: none is known. Set where LIMIT needs it (query/order.c). */
+                  ** row at most; 0: none is known. Set where LIMIT needs it (plan/row_order.c). */
   int n_exprs;
   int n_nodes_cost; /* operators a row passes, for the cost estimate */
 } wl_query;

@@ -2,7 +2,7 @@
 ** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
 ** SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c (what
 ** names mean), bind.c (operators and clauses), func.c (functions), subquery.c (subqueries in
-** expressions), implied.c (what ORs imply), right.c (RIGHT and FULL joins), graft.c (expressions
+** expressions), implied_terms.c (what ORs imply), right.c (RIGHT and FULL joins), copy_expr.c (expressions
 ** moved between queries).
 */
 #ifndef WL_BIND_IMPL_H
@@ -191,7 +191,7 @@ wl_status wl_bind_source(binder *b, wl_bsource s, int *out) WL_MUST; /* one more
 /* Notes a table or view that the statement depends on. */
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) WL_MUST;
 
-/* ---- implied.c: adds to WHERE what its ORs imply */
+/* ---- implied_terms.c: adds to WHERE what its ORs imply */
 wl_status wl_bind_implied(binder *b) WL_MUST;
 
 /* ---- right.c: makes RIGHT and FULL joins LEFT ones */
@@ -217,7 +217,7 @@ wl_status wl_bind_in_select(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST
 /* A conjunct of WHERE; EXISTS and IN drop rows there, and *out is NULL. */
 wl_status wl_bind_conjunct(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 
-/* ---- graft.c: expressions of one query copied into another */
+/* ---- copy_expr.c: expressions of one query copied into another */
 typedef struct wl_graft {
   binder *to;
   const wl_query *from;

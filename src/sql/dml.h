@@ -1,7 +1,7 @@
 /*
 ** The syntax tree of INSERT, UPDATE and DELETE. Expressions and SELECTs in it are those of
 ** ast.h; besides, each clause is known by its place in the text, because what runs are texts made
-** of pieces of the original (api/dml_text.c).
+** of pieces of the original (dml/text.c).
 **
 ** Invariants:
 ** 1. As in ast.h: all is in the arena, lists are in the order of the text.

@@ -11,7 +11,7 @@
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
-#include "vm/conv.h"
+#include "value/conv.h"
 #include <string.h>
 
 #define T(x) WL_M(WL_T_##x)

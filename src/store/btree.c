@@ -10,7 +10,7 @@
 #include "store/btree.h"
 #include "base/mem.h"
 #include "base/threads.h"
-#include "vm/exchange.h"
+#include "value/exchange.h"
 #include "store/leaf.h"
 #include <string.h>
 

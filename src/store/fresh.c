@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/shared_cache.h"
 #include "base/threads.h"
-#include "tablet/image.h"
+#include "tablet/read/image.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>

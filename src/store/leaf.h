@@ -15,7 +15,7 @@
 #ifndef WL_LEAF_H
 #define WL_LEAF_H
 
-#include "store/column.h"
+#include "column/column.h"
 #include "store/pages.h"
 
 enum {

@@ -6,11 +6,11 @@
 */
 #include "base/authorizer.h"
 #include "store/btree.h"
-#include "store/evict.h"
+#include "column/evict.h"
 #include "store/pages.h"
 #include "base/mem.h"
-#include "vm/exchange.h"
-#include "tablet/image.h"
+#include "value/exchange.h"
+#include "tablet/read/image.h"
 #include <string.h>
 #include <time.h>
 

@@ -4,7 +4,7 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
-#include "tablet/image.h"
+#include "tablet/read/image.h"
 #include <stdio.h>
 #include <string.h>
 

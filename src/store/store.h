@@ -18,7 +18,7 @@
 #define WL_STORE_H
 
 #include "base/sqlite.h"
-#include "store/column.h"
+#include "column/column.h"
 
 typedef struct wl_table_column {
   char *name, *decl;

@@ -21,7 +21,7 @@
 
 #include "base/sqlite.h"
 #include "base/status.h"
-#include "vm/types.h"
+#include "value/types.h"
 
 struct wl_store;
 

@@ -1,5 +1,5 @@
 /*
-** Spilling in WAL mode (src/tablet/spill.c): while a savepoint is open that a tablet table was
+** Spilling in WAL mode (src/tablet/table/spill.c): while a savepoint is open that a tablet table was
 ** written in, SQLite keeps changed pages in memory. Before and after, PRAGMA cache_spill is what
 ** the user made it. kills.c shows what that is good for.
 */

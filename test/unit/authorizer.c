@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../tap.h"
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/authorizer.h"
 #include "warplite.h"
 

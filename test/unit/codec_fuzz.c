@@ -1,7 +1,7 @@
 /*
 ** Damaged blobs: bytes of encoded segments and parts of dictionaries are changed at random, cut,
 ** or made up, with the checksum as it was or made again, so that the checks behind it are reached.
-** The reader must say SQLITE_CORRUPT, or give a segment that keeps the rules of store/column.h;
+** The reader must say SQLITE_CORRUPT, or give a segment that keeps the rules of column/column.h;
 ** blobs lie in blocks of just their size, so that a sanitizer sees any step outside.
 **
 **     unit_codec_fuzz [SEED [BLOBS]]

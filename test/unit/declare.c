@@ -4,9 +4,9 @@
 ** columns, keys, defaults, affinities and messages; what is refused must say why.
 */
 #include "../tap.h"
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/sqlite.h"
-#include "tablet/declare.h"
+#include "tablet/table/declare.h"
 #include <string.h>
 
 /* By its own name, so that the program is linked with SQLite. */

@@ -7,14 +7,14 @@
 */
 #include "../rng.h"
 #include "../tap.h"
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/mem.h"
 #include "program/domain.h"
-#include "vm/gpu/devcol.h"
-#include "vm/gpu/limits.h"
-#include "vm/key_hash.h"
-#include "vm/lookup.h"
-#include "vm/run.h"
+#include "exec/gpu/devcol.h"
+#include "exec/gpu/limits.h"
+#include "value/key_hash.h"
+#include "column/lookup.h"
+#include "exec/run.h"
 #include <string.h>
 
 /* By its own name, so that the program is linked with SQLite. */
@@ -91,7 +91,7 @@ static void drop_table(table *t) {
 
 static table dims[N_DIMS];
 
-/* ---- lookups, as vm/lookup.h draws them */
+/* ---- lookups, as column/lookup.h draws them */
 
 enum { DIRECT, HASHED };
 

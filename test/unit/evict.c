@@ -2,7 +2,7 @@
 ** The rule of eviction: of the six least recently used, the least used; repeated until there
 ** is room. Checked by hand and against a slow reading of the rule over random caches.
 */
-#include "store/evict.h"
+#include "column/evict.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

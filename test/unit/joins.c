@@ -9,13 +9,13 @@
 
 #include "../rng.h"
 #include "../tap.h"
-#include "api/conn.h"
+#include "route/conn.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "program/domain.h"
-#include "vm/lookup.h"
-#include "vm/run.h"
+#include "column/lookup.h"
+#include "exec/run.h"
 
 /* By its own name, so that the program is linked with SQLite. */
 #undef sqlite3_libversion_number

@@ -7,7 +7,7 @@
 #include "../rng.h"
 #include "../tap.h"
 #include "base/mem.h"
-#include "tablet/codec.h"
+#include "tablet/format/codec.h"
 #include <string.h>
 
 /* What the values of a stage are like. */

@@ -4,8 +4,8 @@
 */
 #include "simt_kernels.h"
 #include "base/mem.h"
-#include "vm/sim/fiber.h"
-#include "vm/sim/launch.h"
+#include "exec/sim/fiber.h"
+#include "exec/sim/launch.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
-** Kernels that try out vm/gpu/simt.h, in the common subset of C11 and CUDA C++: the host
+** Kernels that try out exec/gpu/kernels/simt.h, in the common subset of C11 and CUDA C++: the host
 ** compiler builds them for the simulator, nvcc builds the same text for a GPU.
 ** Some are wrong on purpose (k_wrong_...): the simulator must bring that to light.
 */
 #ifndef SIMT_KERNELS_H
 #define SIMT_KERNELS_H
 
-#include "vm/gpu/simt.h"
+#include "exec/gpu/kernels/simt.h"
 
 typedef struct wl_kargs {
   const wl_u32 *in;

@@ -4,8 +4,8 @@
 */
 #include "base/mem.h"
 #include "../tap.h"
-#include "vm/cpu/words.h"
-#include "vm/sort.h"
+#include "exec/cpu/words.h"
+#include "exec/sort.h"
 #include <math.h>
 #include <string.h>
 

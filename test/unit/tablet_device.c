@@ -4,7 +4,7 @@
 */
 #include "../engines.h"
 #include "../tap.h"
-#include "vm/gpu/device.h"
+#include "exec/gpu/device.h"
 
 static sqlite3 *db;
 

@@ -1,7 +1,7 @@
 /*
 ** The program verifier: a right program passes; each kind of wrong one is refused.
 */
-#include "vm/lookup.h"
+#include "column/lookup.h"
 #include <stdio.h>
 #include <string.h>
 

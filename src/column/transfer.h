@@ -1,0 +1,31 @@
+/*
+** How columns get to a device and results back: what a connection's settings say of it.
+*/
+#ifndef WL_TRANSFER_H
+#define WL_TRANSFER_H
+
+#include "value/types.h"
+
+typedef enum wl_transfer_mode {
+  WL_TRANSFER_AUTO,   /* cached if the columns fit the budget, else stream */
+  WL_TRANSFER_SERIAL, /* copy in, run, copy out, one after the other; nothing stays */
+  WL_TRANSFER_STREAM, /* blocks of tablets, one copied in while another runs; nothing stays */
+  WL_TRANSFER_MAPPED, /* kernels read pinned host memory and write results to it */
+  WL_TRANSFER_CACHED  /* whole columns are copied once and stay */
+} wl_transfer_mode;
+
+enum { WL_STREAM_BLOCKS_MOST = 8 };
+
+typedef struct wl_transfer {
+  wl_transfer_mode mode;
+  int stream_blocks; /* blocks under way at once */
+  int pinned;        /* copies go through pinned memory */
+  int block_threads; /* of the interpreter kernel; 0: the device's own choice */
+} wl_transfer;
+
+static inline const char *wl_transfer_name(wl_transfer_mode m) {
+  static const char *const names[] = {"auto", "serial", "stream", "mapped", "cached"};
+  return names[m];
+}
+
+#endif

@@ -1,0 +1,547 @@
+/*
+** The rows that a change reads, all of them before it writes the first: few as cells, many as
+** columns. They come from the native engine like those of any query, from SQLite where it must run
+** the query, or, where the query is no more than columns of an ordinary table, are that table's own
+** columns. An INSERT whose rows would take too much memory reads and writes them in pieces.
+**
+** Invariants:
+** 1. Either cells or cols is set, unless there are no rows.
+** 2. Nothing is put into the log for these queries: the change's own line speaks of them.
+** 3. Pieces that were written are not seen by the query: the native engine reads a snapshot, and
+**    where SQLite would read the table that is written, it puts all rows aside first.
+*/
+#include "dml/dml.h"
+#include "base/mem.h"
+#include "value/exchange.h"
+#include "exec/derived.h"
+#include "column/dict.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 4096 };
+
+wl_val wl_found_value(const wl_found *r, wl_i64 row, int col) {
+  if (r->order) row = r->order[row];
+  return r->cols ? wl_column_value(r->cols[col], row) : r->cells[row * r->n_cols + col];
+}
+
+static void drop_columns(wl_found *r) {
+  for (int k = 0; k < r->n_cols && r->cols; k++) wl_column_drop(r->cols[k]);
+  wl_mem_free(r->cols);
+  r->cols = NULL;
+}
+
+static void drop_rows(wl_found *r) {
+  drop_columns(r);
+  wl_mem_free(r->cells);
+  wl_mem_free(r->order);
+  wl_arena_close(&r->arena);
+  wl_arena_init(&r->arena);
+  r->cells = NULL;
+  r->order = NULL;
+  r->n = r->size_cells = 0;
+}
+
+static void drop_rest(wl_found *r) {
+  for (int i = 0; i < 2; i++) {
+    wl_batch_give(r->batches[i]);
+    r->batches[i] = NULL;
+  }
+  if (r->own)
+    sqlite3_finalize(r->rest);
+  else
+    sqlite3_reset(r->rest);
+  r->rest = NULL;
+  r->more = r->own = false;
+  wl_answer_close(&r->answer);
+}
+
+void wl_found_close(wl_found *r) {
+  drop_rows(r);
+  drop_rest(r);
+  *r = (wl_found){0};
+}
+
+/* ---- few rows */
+
+static wl_status room_for_row(wl_found *r, wl_error *err) {
+  wl_i64 need = (r->n + 1) * r->n_cols;
+  if (need <= r->size_cells) return WL_OK;
+  wl_i64 size = r->size_cells ? r->size_cells * 2 : 16;
+  while (size < need) size *= 2;
+  wl_val *p = wl_mem_realloc(r->cells, (size_t)r->size_cells * sizeof *p, (size_t)size * sizeof *p);
+  if (!p) return wl_nomem(err);
+  r->cells = p;
+  r->size_cells = size;
+  return WL_OK;
+}
+
+static wl_status keep_text(wl_found *r, wl_val *v, wl_error *err) {
+  if (v->t < WL_T_TEXT) return WL_OK;
+  char *p = wl_arena_alloc(&r->arena, (size_t)v->n + 1);
+  if (!p) return wl_nomem(err);
+  if (v->n) memcpy(p, wl_bytes(*v), v->n);
+  v->v = (wl_u64)(size_t)p;
+  return WL_OK;
+}
+
+/* ---- SQLite's rows */
+
+typedef struct builders {
+  wl_builder **list;
+  int n;
+} builders;
+
+static void builders_close(builders *b) {
+  for (int k = 0; k < b->n && b->list; k++) wl_builder_close(b->list[k]);
+  wl_mem_free(b->list);
+  *b = (builders){0};
+}
+
+static wl_status builders_open(builders *b, int n, wl_error *err) {
+  b->n = n;
+  b->list = wl_mem_zalloc(((size_t)n + 1) * sizeof *b->list);
+  wl_status rc = b->list ? WL_OK : wl_nomem(err);
+  for (int k = 0; k < n && !rc; k++) rc = wl_builder_open(&b->list[k], err);
+  return rc;
+}
+
+static wl_status builders_finish(builders *b, wl_found *r, wl_error *err) {
+  wl_column **cols = wl_mem_zalloc(((size_t)b->n + 1) * sizeof *cols);
+  wl_status rc = cols ? WL_OK : wl_nomem(err);
+  for (int k = 0; k < b->n && !rc; k++) rc = wl_builder_finish(b->list[k], &cols[k], err);
+  drop_columns(r);
+  r->cols = cols;
+  wl_mem_free(r->cells);
+  r->cells = NULL;
+  r->size_cells = 0;
+  return rc;
+}
+
+static wl_status builders_add(builders *b, const wl_val *row, wl_error *err) {
+  for (int k = 0; k < b->n; k++)
+    if (wl_builder_add(b->list[k], row[k])) return wl_nomem(err);
+  return WL_OK;
+}
+
+/* The rows so far into builders. */
+static wl_status move_on(wl_found *r, builders *b, wl_error *err) {
+  wl_status rc = builders_open(b, r->n_cols, err);
+  for (wl_i64 i = 0; i < r->n && !rc; i++) rc = builders_add(b, r->cells + i * r->n_cols, err);
+  return rc;
+}
+
+/* Whether a piece ends here: with a whole tablet, unless it is large already. */
+static bool is_full(const wl_found *r, const builders *b) {
+  enum { ROWS_PER_LOOK = 256 };
+  if (!r->limit || !r->n || r->n % ROWS_PER_LOOK) return false;
+  wl_i64 n_bytes = r->n * r->row_bytes + (b->list ? 0 : (wl_i64)r->arena.n_bytes);
+  for (int k = 0; k < b->n && b->list; k++) n_bytes += (wl_i64)wl_builder_bytes(b->list[k]);
+  return n_bytes >= r->limit && (r->n % WL_TABLET_ROWS == 0 || n_bytes >= 2 * r->limit);
+}
+
+/* One row of SQLite's, as cells or into the builders. */
+static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *err) {
+  wl_status rc = r->n == FEW ? move_on(r, b, err) : WL_OK;
+  if (!rc && !b->list) rc = room_for_row(r, err);
+  wl_val *row = rc || b->list ? r->cells : r->cells + r->n * r->n_cols;
+  for (int k = 0; k < r->n_cols && !rc; k++) {
+    wl_val v = wl_sqlite_column(s, k);
+    if (b->list) {
+      if (wl_builder_add(b->list[k], v)) rc = wl_nomem(err);
+    } else {
+      row[k] = v;
+      rc = keep_text(r, &row[k], err);
+    }
+  }
+  r->n++;
+  return rc;
+}
+
+/* Whether it is an error of one row, behind others that may have to be written first. */
+static bool is_late(const wl_found *r, wl_status rc) {
+  int code = (int)rc & 0xff;
+  return r->keeps_late && (code == SQLITE_ERROR || code == SQLITE_TOOBIG);
+}
+
+/* An error of the query, behind rows that were read: if these are to be written first, it waits. */
+static wl_status meet_error(wl_found *r, wl_status rc, wl_i64 n_rows, wl_error *err) {
+  if (n_rows == 0 || !is_late(r, rc)) return rc;
+  r->late = *err;
+  r->more = true;
+  return WL_OK;
+}
+
+/* Reads a piece. r->more: the statement stands on a row already. */
+static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+  builders b = {0};
+  wl_status rc = WL_OK;
+  bool standing = r->more;
+  int st = SQLITE_ROW;
+  r->more = false;
+  while (!rc && !r->more && (standing || (st = wl_text_step(s)) == SQLITE_ROW)) {
+    standing = false;
+    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
+    r->more = is_full(r, &b);
+    if (!r->more) rc = add_row(r, &b, s, err);
+  }
+  if (!rc && !r->more && st != SQLITE_DONE) {
+    rc = wl_fail(err, (wl_status)sqlite3_extended_errcode(db), "%s", sqlite3_errmsg(db));
+    rc = meet_error(r, rc, r->n, err);
+  }
+  if (!rc && b.list) rc = builders_finish(&b, r, err);
+  builders_close(&b);
+  return rc;
+}
+
+/* Whether SQLite's plan of a query reads a table. */
+static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
+  sqlite3_stmt *s = NULL;
+  wl_u64 before = wl_tablets_planned(t);
+  int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+  sqlite3_finalize(s);
+  return rc || wl_tablets_planned(t) != before;
+}
+
+/* The same rows once more, all of them in one piece: the authorizer's answers are for this text
+** alone, and not for one around it. */
+static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  sqlite3_reset(s);
+  r->limit = 0;
+  r->more = r->keeps_late = false;
+  r->rest = NULL;
+  return read_sqlite(c->db, s, r, err);
+}
+
+/* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
+** them. */
+static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  drop_rest(r);
+  char *sql = sqlite3_mprintf("WITH wl_rows AS MATERIALIZED (%s) SELECT * FROM wl_rows", x->sql);
+  int st = sql ? sqlite3_prepare_v2(c->db, sql, -1, &r->rest, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  r->own = true;
+  wl_params_bind(r->rest, x->params, x->n_params);
+  return read_sqlite(c->db, r->rest, r, err);
+}
+
+/* SQLite writes rows of a query that reads the table only when it has read all of them. */
+static wl_status late_at_once(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  if (!r->late.code || !reads(c->db, x->sql, x->target)) return WL_OK;
+  *err = r->late;
+  return err->code;
+}
+
+/* The first piece of a statement of SQLite's, which stays open for the others. */
+static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, wl_found *r,
+                              wl_error *err) {
+  wl_status rc = read_sqlite(c->db, s, r, err);
+  if (rc || !r->more) return rc;
+  r->rest = s;
+  if (r->late.code) return late_at_once(c, x, r, err);
+  if (!reads(c->db, x->sql, x->target)) return WL_OK;
+  return x->mask ? read_whole(c, s, r, err) : read_aside(c, x, r, err);
+}
+
+/* ---- the native engine's */
+
+static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, wl_error *err) {
+  wl_status rc = WL_OK;
+  for (wl_i64 i = b->skip; i < b->n_rows && !rc; i++) {
+    rc = room_for_row(r, err);
+    for (int k = 0; k < r->n_cols && !rc; k++) {
+      wl_val v = wl_batch_value(b, regs, k, i);
+      const wl_dict *dict = v.t == WL_T_INT ? wl_batch_dict(b, k) : NULL;
+      if (dict) v = wl_dict_value(dict, (wl_i64)v.v);
+      r->cells[r->n * r->n_cols + k] = v;
+      rc = keep_text(r, &r->cells[r->n * r->n_cols + k], err);
+    }
+    if (!rc) r->n++;
+  }
+  return rc;
+}
+
+/* The batch after those that are there. */
+static wl_status fetch(wl_found *r, int i, wl_error *err) {
+  if (r->ended) return WL_OK;
+  wl_status rc = wl_answer_next(&r->answer, &r->batches[i], err);
+  r->ended = rc || !r->batches[i];
+  return rc;
+}
+
+/* Reads a piece, from batches[0] on. */
+static wl_status read_batches(wl_found *r, wl_error *err) {
+  const wl_reg *regs = wl_run_regs(r->answer.run);
+  int n_threads = r->answer.conn->set.threads;
+  wl_making *m = NULL;
+  wl_made made = {0};
+  wl_status rc = wl_making_open(r->n_cols, 0, &m, err);
+  while (!rc && r->batches[0] &&
+         !(r->limit && wl_making_bytes(m) + wl_making_rows(m) * r->row_bytes >= r->limit)) {
+    rc = wl_making_add(m, r->batches[0], regs, NULL, n_threads, err);
+    wl_batch_give(r->batches[0]);
+    r->batches[0] = r->batches[1];
+    r->batches[1] = NULL;
+    if (!rc && !r->batches[0]) {
+      rc = fetch(r, 0, err);
+      if (rc) rc = meet_error(r, rc, wl_making_rows(m), err);
+    }
+  }
+  r->more = r->batches[0] || r->late.code;
+  if (!rc) rc = wl_making_finish(m, n_threads, &made, err);
+  if (!rc) {
+    r->n = made.n_rows;
+    r->cols = made.cols;
+    made.cols = NULL;
+  }
+  wl_making_close(m);
+  wl_made_close(&made);
+  return rc;
+}
+
+static wl_status read_native(wl_found *r, wl_error *err) {
+  wl_status rc = fetch(r, 0, err);
+  if (!rc && r->batches[0]) {
+    rc = fetch(r, 1, err);
+    if (rc) rc = meet_error(r, rc, r->batches[0]->n_rows - r->batches[0]->skip, err);
+  }
+  if (rc || !r->batches[0]) return rc;
+  const wl_batch *b = r->batches[0];
+  if (!r->batches[1] && b->n_rows - b->skip <= FEW)
+    return read_small(b, wl_run_regs(r->answer.run), r, err);
+  return read_batches(r, err);
+}
+
+/* ---- columns of a table, as they are */
+
+static bool only_columns(const wl_query *q) {
+  if (!q->simple || q->where || q->aggregate || q->grouped || q->distinct || q->n_order ||
+      q->limit || q->offset)
+    return false;
+  for (int k = 0; k < q->n_results; k++)
+    if (q->results[k]->kind != WL_B_COLUMN) return false;
+  return q->n_results > 0;
+}
+
+/* WL_NOT_TAKEN: read it some other way. */
+static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error *err) {
+  wl_table *t;
+  wl_snapshot snap = {0};
+  bool changed = false, exact;
+  wl_status rc = wl_store_table(c->store, q->schema, q->table, &t, err);
+  if (rc) return rc;
+  if (wl_tablets_find(c->db, t->schema, t->name))
+    return wl_not_taken(err, "its columns have dead rows");
+  if (wl_store_estimate(c->store, t, &exact) < FEW) return wl_not_taken(err, "it is small");
+  int *cols = wl_mem_alloc(((size_t)q->n_results + 1) * sizeof *cols);
+  if (!cols) return wl_nomem(err);
+  for (int k = 0; k < q->n_results; k++) cols[k] = q->results[k]->index;
+  rc = wl_store_begin(c->store, t, &changed, err);
+  if (!rc && changed) rc = wl_not_taken(err, "the schema changed");
+  bool begun = rc == WL_OK || changed;
+  if (!rc) rc = wl_store_acquire(c->store, t, cols, q->n_results, &snap, err);
+  if (begun) wl_store_end(c->store);
+  wl_mem_free(cols);
+  if (rc) return rc;
+  r->n_cols = q->n_results;
+  r->n = snap.n_rows;
+  r->native = true;
+  r->cols = wl_mem_zalloc(((size_t)q->n_results + 1) * sizeof *r->cols);
+  if (!r->cols) rc = wl_nomem(err);
+  for (int k = 0; k < q->n_results && !rc; k++) r->cols[k] = wl_column_hold(snap.cols[k]);
+  wl_snapshot_release(&snap);
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "cpu: the columns of %s", t->name);
+  return rc;
+}
+
+/* ---- */
+
+/* Why SQLite must run it, in why->text. *done: the rows are there already. */
+static wl_status place(wl_conn *c, const char *sql, wl_found *r, bool *done, wl_error *why) {
+  wl_sqltext *t = NULL;
+  wl_placement where;
+  *done = false;
+  if (c->set.engine == WL_ENGINE_SQLITE) return wl_not_taken(why, "the setting engine=sqlite");
+  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &t, why);
+  if (!rc && t->query->n_sources == 0) rc = wl_not_taken(why, "it reads no table");
+  if (!rc && t->query->n_sources == 1 && !t->query->sources[0].table &&
+      !t->query->sources[0].derived)
+    rc = wl_not_taken(why, "it reads no table");
+  if (!rc && only_columns(t->query)) {
+    rc = read_table(c, t->query, r, why);
+    *done = !rc;
+    if (rc == WL_NOT_TAKEN) { /* then as any other query */
+      rc = WL_OK;
+      why->text[0] = 0;
+    }
+  }
+  if (!rc && !*done) rc = wl_answer_place(c, t, &where, why);
+  if (!rc && !*done && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(why, "%s", where.reason);
+  if (!rc && !*done && t->query->n_calls) rc = wl_answer_functions(c, t->query, why);
+  wl_sqltext_drop(c, t);
+  return rc;
+}
+
+static wl_status arguments(const char *sql, sqlite3_value **params, int n_params,
+                           sqlite3_value ***out, int *n_out, wl_error *err) {
+  wl_arena arena;
+  wl_stmt *s = NULL;
+  *n_out = 0;
+  *out = NULL;
+  if (!n_params) return WL_OK;
+  wl_arena_init(&arena);
+  wl_status rc = wl_parse(&arena, sql, strlen(sql), &s, err);
+  if (!rc) {
+    *out = wl_mem_zalloc(((size_t)s->n_params + 1) * sizeof **out);
+    if (!*out) rc = wl_nomem(err);
+  }
+  for (int i = 0; !rc && i < s->n_params; i++)
+    if (s->params[i]) (*out)[(*n_out)++] = i < n_params ? params[i] : NULL;
+  wl_arena_close(&arena);
+  return rc;
+}
+
+/* SQLite's answer, by a statement that is kept for the next time unless it is masked. */
+static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *why, wl_found *r,
+                           wl_error *err) {
+  sqlite3_stmt *once = NULL, **kept = x->mask ? &once : x->kept;
+  int st = SQLITE_OK;
+  if (x->mask)
+    st = wl_masked_prepare(c->db, x->sql, -1, x->mask, kept, NULL);
+  else if (!*kept)
+    st = sqlite3_prepare_v3(c->db, x->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  wl_params_bind(*kept, x->params, x->n_params);
+  r->n_cols = sqlite3_column_count(*kept);
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
+  wl_status rc = begin_sqlite(c, x, *kept, r, err);
+  bool goes_on = r->rest == *kept;
+  if (!goes_on) sqlite3_reset(*kept);
+  if (goes_on && once)
+    r->own = true;
+  else
+    sqlite3_finalize(once);
+  return rc;
+}
+
+wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  wl_error why = {0};
+  sqlite3_value **args = NULL;
+  int n_args = 0;
+  bool done = false, strict = c->set.strict;
+  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
+  wl_arena_init(&r->arena);
+  wl_status rc =
+      x->refused ? wl_not_taken(&why, "%s", x->refused) : place(c, x->sql, r, &done, &why);
+  if (done) return WL_OK;
+  if (rc == WL_NOMEM || rc == WL_INTERRUPT) {
+    *err = why;
+    return rc;
+  }
+  if (rc && why.text[0]) {
+    rc = read_kept(c, x, why.text, r, err);
+    goto done;
+  }
+  wl_answer *a = &r->answer;
+  rc = arguments(x->sql, x->params, x->n_params, &args, &n_args, err);
+  c->set.strict = false; /* it is no error here that SQLite finds the rows */
+  if (!rc)
+    rc = wl_answer_open(c, x->sql, args, n_args, why.text[0] ? why.text : NULL, NULL, a, err);
+  c->set.strict = strict;
+  wl_mem_free(args);
+  if (rc) goto done;
+  a->quiet = true;
+  r->n_cols = a->n_cols;
+  r->native = a->run != NULL;
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a->reason);
+  rc = r->native ? read_native(r, err) : begin_sqlite(c, x, a->stmt, r, err);
+  if (!rc && r->native) rc = late_at_once(c, x, r, err);
+  if (rc && !r->late.code && r->native && is_late(r, rc)) {
+    /* the rows before it are not known: SQLite gives them */
+    why = *err;
+    drop_rows(r);
+    drop_rest(r);
+    r->native = false;
+    rc = read_kept(c, x, why.text, r, err);
+    goto done;
+  }
+  if (!r->more) drop_rest(r);
+done:
+  if (rc) wl_found_close(r);
+  return rc;
+}
+
+wl_status wl_found_more(wl_conn *c, wl_found *r, wl_error *err) {
+  drop_rows(r);
+  if (r->late.code) {
+    *err = r->late;
+    return err->code;
+  }
+  wl_status rc = r->rest ? read_sqlite(c->db, r->rest, r, err) : read_batches(r, err);
+  if (!r->more) drop_rest(r);
+  return rc;
+}
+
+/* ---- order */
+
+typedef struct place_of {
+  wl_i64 key, row;
+} place_of;
+
+static int by_key(const void *a, const void *b) {
+  const place_of *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
+  bool rises = true, by_one;
+  *twice = false;
+  wl_i64 last = 0;
+  if (r->cols && !r->order && wl_column_rises(r->cols[0], &by_one)) return WL_OK;
+  for (wl_i64 i = 0; i < r->n && rises; i++) {
+    wl_i64 key = (wl_i64)wl_found_value(r, i, 0).v;
+    rises = i == 0 || key > last;
+    last = key;
+  }
+  if (rises) return WL_OK;
+  place_of *p = wl_mem_alloc((size_t)r->n * sizeof *p);
+  wl_i64 *order = wl_mem_alloc((size_t)r->n * sizeof *order);
+  if (!p || !order) {
+    wl_mem_free(p);
+    wl_mem_free(order);
+    return wl_nomem(err);
+  }
+  for (wl_i64 i = 0; i < r->n; i++) p[i] = (place_of){(wl_i64)wl_found_value(r, i, 0).v, i};
+  qsort(p, (size_t)r->n, sizeof *p, by_key);
+  wl_i64 n = 0;
+  for (wl_i64 i = 0; i < r->n; i++) {
+    if (i + 1 < r->n && p[i + 1].key == p[i].key)
+      *twice = true;
+    else
+      order[n++] = p[i].row;
+  }
+  wl_mem_free(p);
+  r->order = order;
+  r->n = n;
+  return WL_OK;
+}
+
+wl_status wl_found_columns(wl_found *r, wl_error *err) {
+  if (r->cols && !r->order) return WL_OK;
+  builders b = {0};
+  wl_status rc = builders_open(&b, r->n_cols, err);
+  for (int k = 0; k < r->n_cols && !rc; k++)
+    for (wl_i64 i = 0; i < r->n && !rc; i++)
+      if (wl_builder_add(b.list[k], wl_found_value(r, i, k))) rc = wl_nomem(err);
+  if (!rc) rc = builders_finish(&b, r, err);
+  if (!rc) {
+    wl_mem_free(r->order);
+    r->order = NULL;
+  }
+  builders_close(&b);
+  return rc;
+}

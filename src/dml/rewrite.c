@@ -1,0 +1,182 @@
+/*
+** INSERT, UPDATE and DELETE of a tablet table at prepare time. SQLite prepares the original first,
+** so a wrong statement ends with its own error. Some that are right it refuses because the table is
+** a virtual one; those parts are cut off or put in other words, and SQLite checks that.
+*/
+#include "dml/dml.h"
+#include "base/mem.h"
+#include "sql/lex.h"
+#include <string.h>
+
+/* Of RETURNING SQLite says so first and then goes on, so that another message may follow: that
+** there is no table of the name that WITH gives. */
+bool wl_dml_refused(const char *message, const char *sql, size_t n) {
+  if (strncmp(message, "UPSERT not implemented for virtual table", 40) == 0) return true;
+  wl_lexer lex;
+  wl_token t;
+  wl_lex_init(&lex, sql, n);
+  while (wl_lex_next(&lex, &t) > 0)
+    if (wl_lex_is(sql, t, "RETURNING")) return true;
+  return false;
+}
+
+/* SQLite's message once more, but without the place in the text, which is another text's. */
+static int again(wl_conn *c, int rc) {
+  char *message = rc == SQLITE_ERROR ? wl_mem_strdup(sqlite3_errmsg(c->db)) : NULL;
+  if (message) rc = wl_fail_prepare(c->db, rc, message);
+  wl_mem_free(message);
+  return rc;
+}
+
+/* Prepares a text for its errors and the authorizer's answers alone; the message is SQLite's. Takes
+** the text. part: it is an expression of the application's in a SELECT of ours. */
+static int checked(wl_conn *c, char *sql, bool part, wl_mask **mask) {
+  sqlite3_stmt *s = NULL;
+  if (!sql) return SQLITE_NOMEM;
+  int rc =
+      part ? wl_ask_part(c->db, sql, &s, mask) : wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
+  sqlite3_free(sql);
+  if (!rc) sqlite3_finalize(s);
+  return again(c, rc);
+}
+
+/* A table called excluded inside ON CONFLICT would hide the row that goes by that name. */
+static bool hides_excluded(const wl_change *m) {
+  const wl_dml *d = m->d;
+  size_t n = d->upserts_at.end;
+  wl_lexer lex;
+  wl_token t;
+  wl_lex_init(&lex, m->sql, n);
+  lex.pos = d->upserts_at.pos;
+  for (int kind; (kind = wl_lex_next(&lex, &t)) > 0;) {
+    if (!wl_lex_is(m->sql, t, "EXCLUDED") && !wl_lex_is(m->sql, t, "\"EXCLUDED\"")) continue;
+    wl_lexer ahead = lex;
+    if (wl_lex_next(&ahead, &t) <= 0 || m->sql[t.pos] != '.') return true;
+  }
+  return false;
+}
+
+/* ON CONFLICT(columns): the authorizer is asked about these too. A column that it ignores is none.
+ */
+static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
+  wl_mask *own = NULL;
+  if (!c->u->target) return SQLITE_OK;
+  int rc = checked(m->conn, wl_change_target_sql(m, c), true, &own);
+  if (!rc && wl_mask_ignores(own)) {
+    char message[100] = "", which[16] = "";
+    if (m->n_clauses > 1)
+      sqlite3_snprintf((int)sizeof which, which, "%r ", (int)(c - m->clauses) + 1);
+    sqlite3_snprintf((int)sizeof message, message, WL_NO_TARGET, which);
+    rc = wl_fail_prepare(m->conn->db, SQLITE_ERROR, message);
+  }
+  if (!*mask)
+    *mask = own;
+  else
+    wl_mask_free(own);
+  return rc;
+}
+
+/* What SQLite could not check of a statement that it refuses for virtual tables. */
+static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
+  wl_conn *c = m->conn;
+  int rc = checked(c, wl_change_checked_sql(m), false, mask);
+  if (rc) return rc;
+  wl_status st = wl_change_bind(m, err);
+  if (st == WL_NOMEM) return SQLITE_NOMEM;
+  if (st) return wl_fail_prepare(c->db, SQLITE_ERROR, err->text);
+  if (m->n_clauses && hides_excluded(m))
+    return wl_fail_prepare(c->db, SQLITE_ERROR,
+                           "a table called excluded cannot stand in ON CONFLICT here");
+  for (int k = 0; k < m->n_clauses && !rc; k++) rc = check_target(m, &m->clauses[k], mask);
+  for (int k = 0; k < m->n_clauses && !rc; k++)
+    if (m->clauses[k].u->updates)
+      rc = checked(c, wl_change_clause_sql(m, &m->clauses[k]), false, mask);
+  return rc;
+}
+
+/* Which engine is going to find the rows, as far as that is known by now. */
+static void foresee(wl_change *m) {
+  static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
+  wl_conn *c = m->conn;
+  wl_error why = {0};
+  wl_placement where = {.engine = WL_ENGINE_SQLITE};
+  wl_sqltext *t = NULL;
+  const wl_dml *d = m->d;
+  wl_status rc = WL_OK;
+  bool values =
+      d->kind == WL_DML_INSERT && (!d->select || (d->select->is_values && !d->select->prior));
+  if (values) rc = wl_not_taken(&why, "its rows are given as they are");
+  if (!rc && c->set.engine == WL_ENGINE_SQLITE)
+    rc = wl_not_taken(&why, "the setting engine=sqlite");
+  char *sql = rc ? NULL : wl_change_source_sql(m);
+  if (sql) rc = wl_sqltext_get(c, sql, strlen(sql), &t, &why);
+  if (sql && !rc) rc = wl_answer_place(c, t, &where, &why);
+  wl_sqltext_drop(c, t);
+  sqlite3_free(sql);
+  static const char *const engines[] = {"sqlite", "cpu", "gpu", "sqlite"};
+  wl_conn_reason(c, engines[rc ? WL_ENGINE_SQLITE : where.engine],
+                 "%s of tablet table %.100s; its rows: %.300s", verbs[d->kind],
+                 wl_tablets_name(m->t), rc ? why.text : where.reason);
+}
+
+wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
+                         sqlite3_stmt **out, int *rc, wl_error *err) {
+  wl_change m;
+  wl_mask *mask = NULL;
+  *out = NULL;
+  *rc = SQLITE_OK;
+  wl_status st = wl_change_open(c, sql, n, &m, err);
+  if (st) return st;
+  st = wl_conn_keep(c, err);
+  if (st) goto done;
+  if (original) {
+    st = wl_change_bind(&m, err);
+    if (st && st != WL_NOMEM) st = wl_not_taken(err, "%s", err->text);
+  } else {
+    *rc = check_rest(&m, &mask, err);
+    st = *rc == SQLITE_NOMEM ? wl_nomem(err) : *rc ? WL_ERROR : WL_OK;
+  }
+  if (st) goto done;
+  if (original && c->set.route != WL_ROUTE_ALWAYS && wl_change_small(&m)) {
+    wl_conn_reason(c, "sqlite", "a change of a row or two of tablet table %.100s",
+                   wl_tablets_name(m.t));
+    goto done;
+  }
+  if (m.d->returning) st = wl_dml_module(c, m.decl->n_cols, err);
+  if (st) goto done;
+  foresee(&m);
+  bool ignored = wl_mask_ignores(mask);
+  if (ignored) wl_conn_reason(c, "sqlite", WL_IGNORED);
+  char *answers = ignored ? wl_mask_text(mask) : NULL;
+  char *text = ignored && !answers ? NULL : wl_change_outer_sql(&m, answers);
+  sqlite3_free(answers);
+  if (!text)
+    *rc = SQLITE_NOMEM;
+  else if (original)
+    *rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  else
+    *rc = wl_ask_part(c->db, text, out, &mask); /* SQLite has not checked RETURNING yet */
+  sqlite3_free(text);
+  if (*rc == SQLITE_NOMEM) st = wl_nomem(err);
+  if (!st && *rc && !original) *rc = again(c, *rc);
+  if (!st && *rc) st = original ? wl_not_taken(err, "%.300s", sqlite3_errmsg(c->db)) : WL_ERROR;
+  if (!st && original &&
+      sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
+    sqlite3_finalize(*out);
+    *out = NULL;
+    st = wl_not_taken(err, "its parameters cannot be passed on");
+  }
+done:
+  wl_mask_free(mask);
+  wl_change_close(&m);
+  return st;
+}
+
+wl_status wl_dml_ask(wl_conn *c, const char *sql, wl_mask **mask, int *rc, wl_error *err) {
+  wl_change m;
+  wl_status st = wl_change_open(c, sql, strlen(sql), &m, err);
+  if (st) return st;
+  *rc = check_rest(&m, mask, err);
+  wl_change_close(&m);
+  return *rc == SQLITE_NOMEM ? wl_nomem(err) : WL_OK;
+}

@@ -1,0 +1,114 @@
+/*
+** Changes that have run and may run again: parsed and bound, with the statements that their runs
+** prepared. A prepared statement of the caller's holds only its text (dml.h); here its text is
+** found again, so that a small change that runs ten thousand times is read once.
+**
+** Invariants:
+** 1. A change in the list does not run. One that runs is its run's alone, so the same text may run
+**    inside itself.
+** 2. The table may have gone since, and another may have its name, even at the same address: a
+**    change is used again only if its table is found, by name, to be the one of its number.
+** 3. The statements are reset and hold no values. They go with the connection's other helpers.
+*/
+#include "dml/dml.h"
+#include "base/mem.h"
+#include <string.h>
+
+enum { MOST = 32 };
+
+void wl_change_forget(wl_change *m) {
+  for (int k = 0; k < m->n_clauses && m->upserts; k++) {
+    sqlite3_finalize(m->upserts[k]);
+    m->upserts[k] = NULL;
+  }
+  sqlite3_finalize(m->source);
+  m->source = NULL;
+}
+
+/* Stepping it would prepare it again, and ask the authorizer about a text of ours. */
+static bool is_expired(sqlite3_stmt *s) {
+  return s && (!sqlite3_api->expired || sqlite3_api->expired(s));
+}
+
+static bool has_expired(const wl_change *m) {
+  bool any = is_expired(m->source);
+  for (int k = 0; k < m->n_clauses; k++) any |= is_expired(m->upserts[k]);
+  return any;
+}
+
+static void free_change(wl_change *m) {
+  wl_change_forget(m);
+  sqlite3_free(m->source_sql);
+  wl_arena_close(&m->room.texts);
+  wl_change_close(m);
+  wl_mem_free(m);
+}
+
+void wl_change_flush(wl_conn *c) {
+  while (c->changes) {
+    wl_change *m = c->changes;
+    c->changes = m->next;
+    free_change(m);
+  }
+}
+
+static wl_status make(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
+  wl_change *m = wl_mem_alloc(sizeof *m);
+  if (!m) return wl_nomem(err);
+  wl_status rc = wl_change_open(c, sql, strlen(sql), m, err);
+  if (rc) {
+    wl_mem_free(m);
+    return rc;
+  }
+  rc = wl_change_bind(m, err);
+  m->upserts = rc ? NULL : WL_NEW_N(&m->arena, sqlite3_stmt *, m->n_clauses + 1);
+  if (!rc && !m->upserts) rc = wl_nomem(err);
+  if (rc)
+    free_change(m);
+  else
+    *out = m;
+  return rc;
+}
+
+wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
+  *out = NULL;
+  for (wl_change **at = &c->changes; *at; at = &(*at)->next) {
+    wl_change *m = *at;
+    if (strcmp(m->sql, sql) != 0) continue;
+    *at = m->next;
+    if (wl_change_holds(m)) {
+      if (has_expired(m)) wl_change_forget(m);
+      *out = m;
+      return WL_OK;
+    }
+    free_change(m);
+    break;
+  }
+  return make(c, sql, out, err);
+}
+
+static void rest(sqlite3_stmt *s) {
+  if (!s) return;
+  sqlite3_reset(s);
+  sqlite3_clear_bindings(s);
+}
+
+void wl_change_give(wl_change *m) {
+  if (!m) return;
+  wl_conn *c = m->conn;
+  if (!c->kept) { /* nobody would finalize its statements */
+    free_change(m);
+    return;
+  }
+  rest(m->source);
+  for (int k = 0; k < m->n_clauses; k++) rest(m->upserts[k]);
+  m->next = c->changes;
+  c->changes = m;
+  int n = 1;
+  wl_change **at = &m->next;
+  for (; *at && n < MOST; n++) at = &(*at)->next;
+  if (!*at) return;
+  wl_change *oldest = *at;
+  *at = NULL;
+  free_change(oldest);
+}

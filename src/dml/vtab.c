@@ -1,0 +1,335 @@
+/*
+** wl_dml, the table-valued function whose rows are the changes of a statement:
+** wl_dml('<SQL>', token [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is
+** IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n> has r,
+** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
+** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids, a list of
+** rowids that a statement of ours is given by pointer.
+*/
+#include "dml/dml.h"
+#include "base/mem.h"
+#include "base/vtab.h"
+#include "value/exchange.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct module_data {
+  wl_conn *conn;
+  int n_cols; /* of the row; -1: wl_dml */
+} module_data;
+
+typedef struct table {
+  sqlite3_vtab base;
+  const module_data *data;
+} table;
+
+typedef struct cursor {
+  sqlite3_vtab_cursor base;
+  wl_running r;
+  wl_i64 rowid;
+  bool end;
+} cursor;
+
+static int first_hidden(const module_data *d) {
+  return d->n_cols < 0 ? 1 : d->n_cols + 2;
+}
+
+static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
+                    char **msg) {
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  const module_data *d = aux;
+  sqlite3_str *s = sqlite3_str_new(db);
+  sqlite3_str_appendall(s, d->n_cols < 0 ? "CREATE TABLE x(k" : "CREATE TABLE x(k,r");
+  for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
+  sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN,mask HIDDEN)");
+  char *sql = sqlite3_str_finish(s);
+  int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  if (!rc) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+  if (rc) return rc;
+  table *t = sqlite3_malloc(sizeof *t);
+  if (!t) return SQLITE_NOMEM;
+  memset(t, 0, sizeof *t);
+  t->data = d;
+  *out = &t->base;
+  return SQLITE_OK;
+}
+
+enum { UNASKED = 1, MASKED }; /* idxNum, as in vtab.c */
+
+/* The authorizer's word on the original, where SQLite prepares a statement again. */
+static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
+  sqlite3_value *text = NULL;
+  info->idxNum = UNASKED;
+  if (sqlite3_vtab_rhs_value(info, at, &text) != SQLITE_OK || !text) return SQLITE_OK;
+  const char *sql = (const char *)sqlite3_value_text(text);
+  if (!sql) return SQLITE_OK;
+  info->idxNum = 0;
+  wl_mask *mask = NULL;
+  wl_error err;
+  int rc;
+  wl_status st = wl_dml_ask(c, sql, &mask, &rc, &err);
+  if (!st && rc == SQLITE_AUTH) {
+    info->idxNum = UNASKED;
+  } else if (!st && wl_mask_ignores(mask)) {
+    info->idxNum = MASKED;
+    info->idxStr = wl_mask_text(mask);
+    info->needToFreeIdxStr = 1;
+    if (!info->idxStr) st = WL_NOMEM;
+  }
+  wl_mask_free(mask);
+  return st == WL_NOMEM ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  const module_data *d = ((table *)v)->data;
+  int text = -1;
+  for (int i = 0; i < info->nConstraint; i++) {
+    int arg = info->aConstraint[i].iColumn - first_hidden(d);
+    if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
+    info->aConstraintUsage[i].argvIndex = arg + 1;
+    info->aConstraintUsage[i].omit = 1;
+    if (arg == 0) text = i;
+  }
+  if (text < 0) {
+    wl_vtab_say(v, "wl_dml needs the text of a statement");
+    return SQLITE_ERROR;
+  }
+  int rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
+  if (rc) return rc;
+  if (info->idxNum != MASKED) info->idxStr = sqlite3_mprintf("%s", d->conn->reason);
+  info->needToFreeIdxStr = 1;
+  info->estimatedCost = 1;
+  info->estimatedRows = 1000;
+  return SQLITE_OK;
+}
+
+static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  (void)v;
+  return wl_vtab_new_cursor(sizeof(cursor), out);
+}
+
+static int xclose(sqlite3_vtab_cursor *p) {
+  wl_running_close(&((cursor *)p)->r);
+  sqlite3_free(p);
+  return SQLITE_OK;
+}
+
+static int step(cursor *c) {
+  if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
+  wl_error err = {0};
+  return wl_running_next(&c->r, &c->end, &err) ? wl_vtab_fail(c->base.pVtab, &err) : SQLITE_OK;
+}
+
+/* The authorizer's answers that it runs by: see vtab.c. */
+static wl_status masked(wl_conn *c, const char *sql, int idx, const char *answers, wl_mask **mask,
+                        wl_error *err) {
+  int rc = SQLITE_OK;
+  if (idx == UNASKED) {
+    wl_status st = wl_dml_ask(c, sql, mask, &rc, err);
+    if (!st && rc) st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+    if (st || !wl_mask_ignores(*mask)) {
+      wl_mask_free(*mask);
+      *mask = NULL;
+    }
+    return st;
+  }
+  if (answers) *mask = wl_mask_read(answers);
+  return answers && !*mask ? wl_nomem(err) : WL_OK;
+}
+
+static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                   sqlite3_value **argv) {
+  cursor *c = (cursor *)p;
+  const module_data *d = ((table *)p->pVtab)->data;
+  wl_error err = {0};
+  wl_running_close(&c->r);
+  c->end = true;
+  c->rowid = 1;
+  const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+  if (!sql) return SQLITE_OK;
+  sqlite3_value **args = NULL;
+  int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
+  wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
+  wl_mask *mask = NULL;
+  if (masked(d->conn, sql, idx,
+             idx == MASKED ? str
+             : argc > 3    ? (const char *)sqlite3_value_text(argv[3])
+                           : NULL,
+             &mask, &err))
+    return wl_vtab_fail(p->pVtab, &err);
+  if (wl_running_open(d->conn, sql, token, args, n_args, mask, &c->r, &err))
+    return wl_vtab_fail(p->pVtab, &err);
+  if (d->n_cols >= 0 && d->n_cols != c->r.m->decl->n_cols) {
+    wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
+    return wl_vtab_fail(p->pVtab, &err);
+  }
+  return step(c);
+}
+
+static int xnext(sqlite3_vtab_cursor *p) {
+  ((cursor *)p)->rowid++;
+  return step((cursor *)p);
+}
+
+static int xeof(sqlite3_vtab_cursor *p) {
+  return ((cursor *)p)->end;
+}
+
+static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  cursor *c = (cursor *)p;
+  const module_data *d = ((table *)p->pVtab)->data;
+  if (col == 0) {
+    wl_dmlrun_number(&c->r.run, ctx);
+  } else if (col < first_hidden(d) && c->r.run.kind != WL_DMLROW_FAILS) {
+    if (col == 1)
+      sqlite3_result_int64(ctx, c->r.run.rowid);
+    else
+      wl_sqlite_result(ctx, c->r.row[col - 2], SQLITE_TRANSIENT);
+  }
+  return SQLITE_OK;
+}
+
+static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((cursor *)p)->rowid;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .xConnect = xconnect,
+    .xDisconnect = wl_vtab_free,
+    .xBestIndex = xbest_index,
+    .xOpen = xopen,
+    .xClose = xclose,
+    .xFilter = xfilter,
+    .xNext = xnext,
+    .xEof = xeof,
+    .xColumn = xcolumn,
+    .xRowid = xrowid,
+};
+
+/* ---- wl_rowids(pointer) */
+
+typedef struct list_cursor {
+  sqlite3_vtab_cursor base;
+  const wl_rowlist *list;
+  wl_i64 at;
+} list_cursor;
+
+static int list_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                        sqlite3_vtab **out, char **msg) {
+  (void)aux;
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  int rc = sqlite3_declare_vtab(db, "CREATE TABLE x(id INTEGER, list HIDDEN)");
+  if (rc) return rc;
+  *out = sqlite3_malloc(sizeof **out);
+  if (!*out) return SQLITE_NOMEM;
+  memset(*out, 0, sizeof **out);
+  return SQLITE_OK;
+}
+
+static int list_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  (void)v;
+  for (int i = 0; i < info->nConstraint; i++) {
+    if (info->aConstraint[i].iColumn != 1 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+      continue;
+    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
+    info->aConstraintUsage[i].argvIndex = 1;
+    info->aConstraintUsage[i].omit = 1;
+  }
+  info->estimatedCost = 1;
+  info->estimatedRows = 100;
+  return SQLITE_OK;
+}
+
+static int list_open(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
+  (void)v;
+  return wl_vtab_new_cursor(sizeof(list_cursor), out);
+}
+
+static int list_filter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
+                       sqlite3_value **argv) {
+  (void)idx;
+  (void)str;
+  list_cursor *c = (list_cursor *)p;
+  c->list = argc ? sqlite3_value_pointer(argv[0], WL_ROWLIST_TYPE) : NULL;
+  c->at = 0;
+  return SQLITE_OK;
+}
+
+static int list_next(sqlite3_vtab_cursor *p) {
+  ((list_cursor *)p)->at++;
+  return SQLITE_OK;
+}
+
+static int list_eof(sqlite3_vtab_cursor *p) {
+  const list_cursor *c = (const list_cursor *)p;
+  return !c->list || c->at >= c->list->n;
+}
+
+static int list_column(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
+  const list_cursor *c = (const list_cursor *)p;
+  if (col == 0) sqlite3_result_int64(ctx, c->list->rowids[c->at]);
+  return SQLITE_OK;
+}
+
+static int list_rowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
+  *out = ((list_cursor *)p)->at;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module list_module = {
+    .xConnect = list_connect,
+    .xDisconnect = wl_vtab_free,
+    .xBestIndex = list_best_index,
+    .xOpen = list_open,
+    .xClose = wl_vtab_free_cursor,
+    .xFilter = list_filter,
+    .xNext = list_next,
+    .xEof = list_eof,
+    .xColumn = list_column,
+    .xRowid = list_rowid,
+};
+
+/* ---- */
+
+static int make_module(wl_conn *c, const char *name, int n_cols) {
+  module_data *d = wl_mem_alloc(sizeof *d);
+  if (!d) return SQLITE_NOMEM;
+  *d = (module_data){c, n_cols};
+  return sqlite3_create_module_v2(c->db, name, &module, d, wl_mem_free);
+}
+
+wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) {
+  char name[32];
+  snprintf(name, sizeof name, "wl_dml_%d", n_cols);
+  wl_status rc = wl_conn_shape(c, name, err);
+  if (rc != WL_NOT_TAKEN) return rc;
+  int st = make_module(c, name, n_cols);
+  if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
+  memcpy(c->shapes[c->n_shapes++], name, sizeof name);
+  return WL_OK;
+}
+
+/* wl_real(x): x; but what SQLite has as the integer that it writes for a whole real is the real. */
+static void as_real(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  (void)n;
+  if (sqlite3_value_type(args[0]) == SQLITE_FLOAT)
+    sqlite3_result_double(ctx, sqlite3_value_double(args[0]));
+  else
+    sqlite3_result_value(ctx, args[0]);
+}
+
+int wl_dml_register(wl_conn *c) {
+  int rc = make_module(c, "wl_dml", -1);
+  if (!rc)
+    rc = sqlite3_create_function_v2(c->db, "wl_real", 1,
+                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                    as_real, NULL, NULL, NULL);
+  return rc ? rc : sqlite3_create_module_v2(c->db, "wl_rowids", &list_module, NULL, NULL);
+}

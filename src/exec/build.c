@@ -1,0 +1,491 @@
+/*
+** Making a lookup: the build program runs over its source's tablets in waves, each tablet gives
+** (word, row) pairs, and the pairs become a table by value or a hash table. See lookup.h.
+**
+** Invariants:
+** 1. The pairs of all tablets, one after the other, are in row order.
+** 2. What is made does not depend on the number of threads, but for where a hashed word lies.
+** 3. Threads that fill one table each have a range of it, and pass over what is not theirs.
+*/
+#include "column/lookup.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "program/zone.h"
+#include "exec/cpu/exec.h"
+#include "value/key_hash.h"
+#include <string.h>
+
+enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
+
+/* What a tablet gave. */
+typedef struct part {
+  wl_u64 *words;
+  wl_u32 *rows;
+  wl_u32 *places; /* HASH: the slot of each, WL_NO_ROW: none yet */
+  wl_i64 n;
+  wl_u64 lo, hi; /* of the words */
+  bool has_null;
+  wl_status status;
+  wl_error error;
+} part;
+
+typedef struct build {
+  const wl_build_in *in;
+  wl_lookup *l;
+  int block;
+  part *parts;
+  int n_parts, next;
+  int threads;
+  wl_exec **workers;
+  wl_build_sink *sinks; /* a worker's room for a tablet */
+  wl_i64 n, n_bytes;
+  wl_u64 lo, hi; /* of all words */
+  wl_u64 base;   /* taken off every word */
+  atomic_bool twice;
+  wl_stop stop;
+} build;
+
+static wl_status spend(build *b, wl_i64 n, wl_error *err) {
+  b->n_bytes += n;
+  if (b->in->left && b->n_bytes > b->in->left)
+    return wl_not_taken(err,
+                        "the rows of a join need more than the %lld bytes that host_budget leaves: "
+                        "raise it",
+                        b->in->left);
+  return WL_OK;
+}
+
+static wl_status check(build *b, wl_error *err) {
+  return wl_stop_ask(&b->stop, err);
+}
+
+static void watch(void *arg) {
+  wl_error ignored;
+  if (check(arg, &ignored)) return;
+}
+
+/* ---- pairs */
+
+static wl_status sink_room(wl_build_sink *s) {
+  if (!s->words) s->words = wl_mem_alloc(WL_TABLET_ROWS * sizeof *s->words);
+  if (!s->rows) s->rows = wl_mem_alloc(WL_TABLET_ROWS * sizeof *s->rows);
+  return s->words && s->rows ? WL_OK : WL_NOMEM;
+}
+
+/* Pairs out of the worker's room: the room itself if they fill it well. */
+static wl_status keep_pairs(wl_build_sink *s, part *t) {
+  t->n = s->n;
+  t->has_null = s->has_null;
+  t->lo = ~0ULL;
+  for (wl_i64 i = 0; i < s->n; i++) {
+    t->lo = s->words[i] < t->lo ? s->words[i] : t->lo;
+    t->hi = s->words[i] > t->hi ? s->words[i] : t->hi;
+  }
+  if (s->n > WL_TABLET_ROWS / 2) {
+    t->words = s->words;
+    t->rows = s->rows;
+    s->words = NULL;
+    s->rows = NULL;
+    return WL_OK;
+  }
+  if (!s->n) return WL_OK;
+  t->words = wl_mem_alloc((size_t)s->n * sizeof *t->words);
+  t->rows = wl_mem_alloc((size_t)s->n * sizeof *t->rows);
+  if (!t->words || !t->rows) return WL_NOMEM;
+  memcpy(t->words, s->words, (size_t)s->n * sizeof *t->words);
+  memcpy(t->rows, s->rows, (size_t)s->n * sizeof *t->rows);
+  return WL_OK;
+}
+
+static void pairs_task(void *arg, int worker, long task) {
+  build *b = arg;
+  const wl_build_in *in = b->in;
+  int tablet = b->next + (int)task;
+  part *t = &b->parts[tablet];
+  wl_build_sink *s = &b->sinks[worker];
+  wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
+  if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return;
+  wl_status rc = WL_OK;
+  bool fresh = !b->workers[worker];
+  if (fresh)
+    rc =
+        wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], &t->error);
+  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, &t->error);
+  if (!rc && sink_room(s)) rc = wl_nomem(&t->error);
+  s->plan = &in->plan;
+  s->n = 0;
+  s->has_null = false;
+  if (!rc) wl_exec_stop_by(b->workers[worker], &b->stop, worker == 0);
+  if (!rc)
+    rc = wl_exec_run_build(b->workers[worker], tablet,
+                           (wl_i32)(n < WL_TABLET_ROWS ? n : WL_TABLET_ROWS), s, &t->error);
+  if (!rc && keep_pairs(s, t)) rc = wl_nomem(&t->error);
+  t->status = rc;
+}
+
+static wl_status collect(build *b, wl_error *err) {
+  wl_status rc = WL_OK;
+  while (b->next < b->n_parts && !rc) {
+    int n = b->n_parts - b->next < WAVE ? b->n_parts - b->next : WAVE;
+    rc = check(b, err);
+    if (rc) break;
+    wl_threads_watch(b->threads, n, pairs_task, b, watch);
+    rc = wl_stop_or(&b->stop, WL_OK, err);
+    for (int i = b->next; i < b->next + n && !rc; i++) {
+      part *t = &b->parts[i];
+      rc = t->status;
+      if (rc) *err = t->error;
+      b->n += t->n;
+      b->l->has_null |= t->has_null;
+      if (t->n && t->lo < b->lo) b->lo = t->lo;
+      if (t->n && t->hi > b->hi) b->hi = t->hi;
+      if (!rc) rc = spend(b, t->n * PAIR_BYTES, err);
+    }
+    b->next += n;
+  }
+  return rc;
+}
+
+/* ---- a table by value */
+
+/* The only row of each word, as far as that goes; or the first. */
+static void slots_task(void *arg, int worker, long task) {
+  build *b = arg;
+  (void)worker;
+  const part *t = &b->parts[task];
+  wl_u32 *slots = b->l->slots;
+  if (atomic_load_explicit(&b->twice, memory_order_relaxed)) return;
+  if (b->in->first_only) {
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u32 *s = &slots[t->words[i] - b->base], row = t->rows[i];
+      wl_u32 was = __atomic_load_n(s, __ATOMIC_RELAXED); /* WL_NO_ROW is past every row */
+      while (row < was &&
+             !__atomic_compare_exchange_n(s, &was, row, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      }
+    }
+    return;
+  }
+  if (b->threads == 1) {
+    wl_u32 twice = 0;
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u32 *s = &slots[t->words[i] - b->base];
+      twice |= *s ^ WL_NO_ROW;
+      *s = t->rows[i];
+    }
+    if (twice) atomic_store(&b->twice, true);
+    return;
+  }
+  for (wl_i64 i = 0; i < t->n; i++) {
+    wl_u32 none = WL_NO_ROW;
+    if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      atomic_store(&b->twice, true);
+      return;
+    }
+  }
+}
+
+/* Which words have rows, where a table of bits is much nearer than the slots. */
+static wl_status make_bits(build *b, wl_error *err) {
+  enum { FROM = 1 << 15 };
+  wl_lookup *l = b->l;
+  if (l->span < FROM || (wl_u64)b->n > l->span / 2 || l->plan.n > 1 || l->plan.null_equal[0])
+    return WL_OK;
+  size_t n_bytes = (size_t)(l->span / 8 + 1);
+  wl_status rc = spend(b, (wl_i64)n_bytes, err);
+  if (rc) return rc;
+  l->bits = wl_mem_zalloc(n_bytes);
+  if (!l->bits) return wl_nomem(err);
+  for (int k = 0; k < b->n_parts; k++) {
+    const part *t = &b->parts[k];
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u64 w = t->words[i] - b->base;
+      l->bits[w >> 3] |= (wl_u8)(1 << (w & 7));
+    }
+  }
+  return WL_OK;
+}
+
+/* The words [*from, *to) are this task's. */
+static void share_of(const build *b, wl_u64 span, long task, wl_u64 *from, wl_u64 *to) {
+  unsigned __int128 all = span;
+  *from = (wl_u64)(all * (unsigned)task / (unsigned)b->threads);
+  *to = (wl_u64)(all * (unsigned)(task + 1) / (unsigned)b->threads);
+}
+
+static void count_task(void *arg, int worker, long task) {
+  build *b = arg;
+  (void)worker;
+  wl_u64 from, to;
+  share_of(b, b->l->span, task, &from, &to);
+  wl_u32 *counts = b->l->starts + 2;
+  for (int k = 0; k < b->n_parts; k++) {
+    const part *t = &b->parts[k];
+    if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u64 w = t->words[i] - b->base;
+      if (w - from < to - from) counts[w]++;
+    }
+  }
+}
+
+static void rows_task(void *arg, int worker, long task) {
+  build *b = arg;
+  (void)worker;
+  wl_u64 from, to;
+  share_of(b, b->l->span, task, &from, &to);
+  wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
+  for (int k = 0; k < b->n_parts; k++) {
+    const part *t = &b->parts[k];
+    if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u64 w = t->words[i] - b->base;
+      if (w - from < to - from) rows[at[w]++] = t->rows[i];
+    }
+  }
+}
+
+static wl_status make_direct(build *b, wl_error *err) {
+  wl_lookup *l = b->l;
+  size_t n_slots = (size_t)l->span + 2;
+  l->direct = true;
+  wl_status rc = spend(b, (wl_i64)n_slots * 4, err);
+  if (rc) return rc;
+  l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
+  if (!l->slots) return wl_nomem(err);
+  memset(l->slots, 0xff, n_slots * sizeof *l->slots);
+  wl_threads_run(b->threads, b->n_parts, slots_task, b);
+  l->unique = !b->twice;
+  if (l->unique) return make_bits(b, err);
+  rc = spend(b, b->n * 4, err);
+  if (rc) return rc;
+  l->starts = l->slots;
+  l->slots = NULL;
+  memset(l->starts, 0, n_slots * sizeof *l->starts);
+  l->rows = wl_mem_alloc((size_t)b->n * sizeof *l->rows);
+  if (!l->rows) return wl_nomem(err);
+  /* counts two places on; summed up, the start of word w is at w + 1, and once w's rows are in
+  ** their place that is where w + 1 starts */
+  wl_threads_run(b->threads, b->threads, count_task, b);
+  for (wl_u64 w = 2; w < l->span + 2; w++) l->starts[w] += l->starts[w - 1];
+  rc = check(b, err);
+  if (!rc) wl_threads_run(b->threads, b->threads, rows_task, b);
+  return rc;
+}
+
+/* ---- a hash table */
+
+static void place(build *b, part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
+  wl_lookup *l = b->l;
+  wl_u64 w = t->words[i] - b->base;
+  while (at < end && l->slots[at] != WL_NO_ROW && l->words[at] != w) at++;
+  if (at == end) { /* past the task's range: left for the end */
+    t->places[i] = WL_NO_ROW;
+    return;
+  }
+  if (l->slots[at] == WL_NO_ROW) {
+    l->slots[at] = t->rows[i];
+    l->words[at] = w;
+  } else if (!b->in->first_only) {
+    atomic_store_explicit(&b->twice, true, memory_order_relaxed);
+  }
+  l->counts[at]++;
+  t->places[i] = (wl_u32)at;
+}
+
+static void place_task(void *arg, int worker, long task) {
+  enum { AHEAD = 16 };
+  build *b = arg;
+  (void)worker;
+  wl_u64 from, to, mask = b->l->mask;
+  share_of(b, mask + 1, task, &from, &to);
+  for (int k = 0; k < b->n_parts; k++) {
+    part *t = &b->parts[k];
+    for (wl_i64 i = 0; i < t->n; i++) {
+      if (i + AHEAD < t->n) {
+        wl_u64 next = wl_key_hash(t->words[i + AHEAD] - b->base) & mask;
+        if (next - from < to - from) {
+          __builtin_prefetch(&b->l->slots[next], 1);
+          __builtin_prefetch(&b->l->words[next], 1);
+          __builtin_prefetch(&b->l->counts[next], 1);
+        }
+      }
+      wl_u64 at = wl_key_hash(t->words[i] - b->base) & mask;
+      if (at - from < to - from) place(b, t, i, at, to);
+    }
+  }
+}
+
+/* Those whose slot lies in the range of another task. */
+static void place_rest(build *b) {
+  wl_lookup *l = b->l;
+  for (int k = 0; k < b->n_parts; k++) {
+    part *t = &b->parts[k];
+    for (wl_i64 i = 0; i < t->n; i++) {
+      if (t->places[i] != WL_NO_ROW) continue;
+      wl_u64 w = t->words[i] - b->base, at = wl_key_hash(w) & l->mask;
+      while (l->slots[at] != WL_NO_ROW && l->words[at] != w) at = (at + 1) & l->mask;
+      place(b, t, i, at, at + 1);
+    }
+  }
+}
+
+static void runs_task(void *arg, int worker, long task) {
+  build *b = arg;
+  (void)worker;
+  wl_u64 from, to;
+  share_of(b, b->l->mask + 1, task, &from, &to);
+  for (int k = 0; k < b->n_parts; k++) {
+    const part *t = &b->parts[k];
+    for (wl_i64 i = 0; i < t->n; i++) {
+      wl_u64 at = t->places[i];
+      if (at - from < to - from) b->l->rows[b->l->slots[at]++] = t->rows[i];
+    }
+  }
+}
+
+static wl_status make_hash(build *b, wl_error *err) {
+  wl_lookup *l = b->l;
+  size_t n_slots = 16;
+  if (b->n > (wl_i64)1 << 30)
+    return wl_not_taken(err, "a join has more rows than a hash table takes");
+  while (n_slots < (size_t)b->n * (b->n < SPARSE ? 4 : 2)) n_slots *= 2;
+  l->mask = n_slots - 1;
+  wl_status rc = spend(b, (wl_i64)n_slots * 16 + b->n * 4, err);
+  if (rc) return rc;
+  l->words = wl_mem_alloc(n_slots * sizeof *l->words);
+  l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
+  l->counts = wl_mem_zalloc(n_slots * sizeof *l->counts);
+  if (!l->words || !l->slots || !l->counts) return wl_nomem(err);
+  memset(l->slots, 0xff, n_slots * sizeof *l->slots);
+  for (int k = 0; k < b->n_parts; k++) {
+    part *t = &b->parts[k];
+    if (t->n && !(t->places = wl_mem_alloc((size_t)t->n * sizeof *t->places))) return wl_nomem(err);
+  }
+  wl_threads_run(b->threads, b->threads, place_task, b);
+  place_rest(b);
+  rc = check(b, err);
+  l->unique = !b->twice;
+  if (rc) return rc;
+  if (l->unique) {
+    wl_mem_free(l->counts);
+    l->counts = NULL;
+    return WL_OK;
+  }
+  rc = spend(b, b->n * 4, err);
+  if (rc) return rc;
+  l->rows = wl_mem_alloc((size_t)b->n * sizeof *l->rows);
+  if (!l->rows) return wl_nomem(err);
+  wl_u32 start = 0;
+  for (size_t i = 0; i < n_slots; i++) {
+    if (!l->counts[i]) continue;
+    l->slots[i] = start;
+    start += l->counts[i];
+  }
+  wl_threads_run(b->threads, b->threads, runs_task, b);
+  for (size_t i = 0; i < n_slots; i++) l->slots[i] -= l->counts[i]; /* empty ones have none */
+  return WL_OK;
+}
+
+/* ---- all rows */
+
+static wl_status make_list(build *b, wl_error *err) {
+  wl_lookup *l = b->l;
+  l->unique = b->n <= 1;
+  if (b->n == b->in->n_rows) return WL_OK; /* every row: the list says nothing */
+  wl_status rc = spend(b, b->n * 4, err);
+  if (rc) return rc;
+  l->rows = wl_mem_alloc(((size_t)b->n + 1) * sizeof *l->rows);
+  if (!l->rows) return wl_nomem(err);
+  wl_i64 at = 0;
+  for (int k = 0; k < b->n_parts; k++) {
+    if (b->parts[k].n)
+      memcpy(l->rows + at, b->parts[k].rows, (size_t)b->parts[k].n * sizeof *l->rows);
+    at += b->parts[k].n;
+  }
+  return WL_OK;
+}
+
+/* A table of so many words, where other threads' keys look at random, against one that hashes. */
+static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
+  enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
+  wl_u64 rows = (wl_u64)n;
+  if (span <= FAR && (double)span * 2 <= n_probes) return true;
+  return span <= ALWAYS || span <= 16 * rows || (span <= NEAR && span <= 1024 * rows) ||
+         (span <= FAR && span <= 64 * rows);
+}
+
+static wl_status make(build *b, wl_error *err) {
+  wl_lookup *l = b->l;
+  wl_key_plan *plan = &l->plan;
+  l->n_rows = b->n;
+  if (b->n < ALONE) b->threads = 1;
+  if (plan->kind == WL_KEYS_NONE) return make_list(b, err);
+  if (plan->kind == WL_KEYS_INT) {
+    if (plan->n == 1 && !plan->null_equal[0]) { /* the range that occurs */
+      b->base = b->n ? b->lo : 0;
+      plan->hi[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->hi) : -1;
+      plan->lo[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->lo) : 0;
+    }
+    wl_u64 span = (wl_u64)plan->hi[0] - (wl_u64)plan->lo[0] + 1 + plan->null_equal[0];
+    l->span = span * plan->below[0];
+    if (direct_pays(l->span, b->n, b->in->n_probes)) return make_direct(b, err);
+  }
+  return make_hash(b, err);
+}
+
+static int block_of(const wl_program *p) {
+  for (int pc = 0; pc < p->n_code; pc++)
+    if (p->code[pc].op == WL_OP__Parallel) return pc;
+  return -1;
+}
+
+wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) {
+  build b = {.in = in,
+             .threads = in->threads < 1 ? 1 : in->threads,
+             .lo = ~0ULL,
+             .stop = {.check = in->check, .arg = in->check_arg}};
+  size_t threads = (size_t)b.threads;
+  *out = NULL;
+  if (in->n_rows >= (wl_i64)WL_NO_ROW)
+    return wl_not_taken(err, "a join has more rows than 32 bits can number");
+  b.n_parts = (int)((in->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+  b.block = block_of(in->p);
+  b.l = wl_mem_zalloc(sizeof *b.l);
+  b.parts = wl_mem_zalloc(((size_t)b.n_parts + 1) * sizeof *b.parts);
+  b.workers = wl_mem_zalloc(threads * sizeof *b.workers);
+  b.sinks = wl_mem_zalloc(threads * sizeof *b.sinks);
+  wl_status rc = b.l && b.parts && b.workers && b.sinks ? WL_OK : wl_nomem(err);
+  if (!rc && b.block < 0) rc = wl_fail(err, WL_ERROR, "program: a build without a block");
+  if (!rc) {
+    atomic_init(&b.l->refs, 1);
+    b.l->id = wl_column_new_id();
+    b.l->plan = in->plan;
+    rc = collect(&b, err);
+  }
+  if (!rc) rc = make(&b, err);
+  for (size_t i = 0; i < threads && b.workers; i++) wl_exec_close(b.workers[i]);
+  for (size_t i = 0; i < threads && b.sinks; i++) {
+    wl_mem_free(b.sinks[i].words);
+    wl_mem_free(b.sinks[i].rows);
+  }
+  for (int k = 0; k < b.n_parts && b.parts; k++) {
+    wl_mem_free(b.parts[k].words);
+    wl_mem_free(b.parts[k].rows);
+    wl_mem_free(b.parts[k].places);
+  }
+  wl_mem_free(b.parts);
+  wl_mem_free(b.workers);
+  wl_mem_free(b.sinks);
+  if (rc) {
+    if (b.l) atomic_init(&b.l->refs, 1);
+    wl_lookup_drop(b.l);
+    return rc;
+  }
+  wl_lookup *l = b.l;
+  size_t words = l->direct ? (size_t)l->span + 2 : 0, slots = l->words ? (size_t)l->mask + 1 : 0;
+  l->n_bytes = sizeof *l + 4 * words + (l->bits ? (size_t)l->span / 8 + 1 : 0) +
+               slots * (12 + (l->counts ? 4 : 0)) + (l->rows ? 4 * (size_t)l->n_rows : 0);
+  *out = l;
+  return WL_OK;
+}

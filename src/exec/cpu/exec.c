@@ -1,0 +1,886 @@
+/*
+** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: load columns,
+** filter, compute, then accumulate or give out.
+*/
+#include "exec/cpu/exec_impl.h"
+#include "exec/cpu/loops.h"
+#include "exec/cpu/narrow.h"
+#include "exec/cpu/pick.h"
+#include "exec/cpu/search.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "value/calls.h"
+#include "value/conv.h"
+#include "value/scratch.h"
+#include <pthread.h>
+#include <string.h>
+
+static pthread_once_t places_once = PTHREAD_ONCE_INIT;
+
+/* Whether this part of the block needs result k. */
+static bool wants_result(const wl_exec *x, int k) {
+  if (x->part == WL_EXEC_ALL) return true;
+  if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
+  for (int i = 0; i < x->p->n_order; i++)
+    if (x->p->order[i].result == k) return true;
+  return false;
+}
+
+/* Marks what the part can leave out: from the end back, what nothing asks for. */
+static wl_status note_skips(wl_exec *x) {
+  const wl_program *p = x->p;
+  bool *wanted = wl_mem_zalloc((size_t)p->n_regs + 1);
+  if (!wanted) return WL_NOMEM;
+  for (int pc = x->end - 1; pc >= x->first; pc--) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    const wl_i16 read[3] = {in->a, in->b, in->c};
+    bool skip = want[0] != ' ' && !wanted[in->d];
+    bool fails =
+        in->op == WL_OP__Concat ? p->may_fail : in->op == WL_OP__Call && p->calls[in->c].fallible;
+    if (fails) skip = false; /* for its error's sake */
+    if (in->op == WL_OP__IfNot) skip = x->part == WL_EXEC_ROWS;
+    x->skip[pc - x->first] = skip && x->part != WL_EXEC_ALL;
+    if (skip) continue;
+    for (int k = 0; k < 3 && in->op != WL_OP__Column; k++)
+      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) wanted[read[k]] = true;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
+      wl_i16 r = wl_program_listed(p, in, k);
+      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) wanted[r] = true;
+    }
+  }
+  wl_mem_free(wanted);
+  return WL_OK;
+}
+
+/* Where an Agg or Result instruction reads many operands, every result operand counts. */
+static void note_uses(wl_exec *x) {
+  const wl_program *p = x->p;
+  for (int pc = x->first; pc < x->end; pc++) {
+    if (x->skip[pc - x->first]) continue;
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    wl_i16 read[3] = {in->a, in->b, in->c};
+    if (in->op == WL_OP__Column) {
+      x->defined[in->d] = pc;
+      continue;
+    }
+    for (int k = 0; k < 3; k++)
+      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
+      wl_i16 r = wl_program_listed(p, in, k);
+      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) x->last_use[r] = pc;
+    }
+    for (int k = 0; in->op == WL_OP__AggDistinct && k < p->n_keys; k++)
+      if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
+    if (want[0] != ' ') x->defined[in->d] = pc;
+  }
+}
+
+/*
+** A column that is only given out, loaded after the last filter, goes straight into the
+** batch: the register's vector is the place in the batch where its rows belong.
+*/
+static void note_direct(wl_exec *x) {
+  const wl_program *p = x->p;
+  int last_filter = x->first;
+  for (int pc = x->first; pc < x->end; pc++)
+    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) ||
+        p->code[pc].op == WL_OP__Probe || p->code[pc].op == WL_OP__Expand ||
+        p->code[pc].op == WL_OP__Match)
+      last_filter = pc;
+  for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
+    if (!wants_result(x, k)) continue;
+    wl_i16 r = p->results[k].operand;
+    if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
+    int at = x->defined[r];
+    if (at < last_filter || p->code[at].op != WL_OP__Column) continue;
+    bool read = false;
+    for (int pc = at + 1; pc < x->end; pc++) {
+      const wl_instr *in = &p->code[pc];
+      const char *want = wl_shapes[wl_opcodes[in->op].shape];
+      const wl_i16 ops[3] = {in->a, in->b, in->c};
+      if (x->skip[pc - x->first]) continue;
+      for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
+        read |= want[j + 1] != ' ' && ops[j] == r;
+      for (int j = 0; in->op == WL_OP__Call && j < wl_program_n_listed(p, in); j++)
+        read |= wl_program_listed(p, in, j) == r;
+    }
+    if (!read) x->direct[r] = k;
+  }
+}
+
+/* Gives each register a place among the vectors, shared once its last reader is past; how
+** many places there are. */
+static size_t place_registers(const wl_exec *x, int *place, int *owner) {
+  size_t n = 0;
+  for (int pc = x->first; pc < x->end; pc++) {
+    const wl_instr *in = &x->p->code[pc];
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ' || x->skip[pc - x->first]) continue;
+    size_t k = 0;
+    while (k < n && (x->last_use[owner[k]] >= pc || x->defined[owner[k]] >= pc)) k++;
+    if (k == n) n++;
+    owner[k] = in->d;
+    place[in->d] = (int)k;
+  }
+  return n;
+}
+
+static bool has_lengths(wl_u8 type) {
+  return type == WL_R_TEXT || type == WL_R_ANY;
+}
+
+wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+                       wl_u64 max_text, wl_exec **out, wl_error *err) {
+  return wl_exec_open_part(p, pc, cols, source, WL_EXEC_ALL, max_text, out, err);
+}
+
+wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+                            wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
+  wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
+  if (!x) return wl_nomem(err);
+  x->p = p;
+  x->first = pc + 1;
+  x->end = p->code[pc].c;
+  x->cols = cols;
+  x->source = source;
+  x->part = part;
+  x->ctx.fault = &x->fault;
+  x->ctx.max_text = max_text;
+  size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
+  x->regs = wl_mem_zalloc((n_regs + 1) * sizeof *x->regs);
+  x->consts = wl_mem_zalloc((n_consts + 1) * sizeof *x->consts);
+  x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
+  x->pending = wl_mem_zalloc((n_regs + 1) * sizeof *x->pending);
+  x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
+  x->skip = wl_mem_zalloc((size_t)(x->end - x->first) + 1);
+  /* vectors for the registers that this block sets, then a value a constant */
+  size_t per = WL_VECTOR * (8 + 4 + 1);
+  wl_status rc = WL_OK;
+  int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
+  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending ||
+      !x->keys || !x->skip || !place)
+    rc = wl_nomem(err);
+  if (!rc && note_skips(x)) rc = wl_nomem(err);
+  size_t n_used = 0;
+  if (!rc) {
+    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = x->pending[r] = -1;
+    note_uses(x);
+    if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
+    pthread_once(&places_once, places_init);
+    n_used = place_registers(x, place, place + n_regs + 1);
+    x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
+    if (!x->memory || wl_exec_open_joins(x)) rc = wl_nomem(err);
+  }
+  if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
+  if (rc) {
+    wl_mem_free(place);
+    wl_exec_close(x);
+    *out = NULL;
+    return rc;
+  }
+  for (size_t r = 0; r < n_regs; r++) {
+    if (x->defined[r] < 0) continue;
+    wl_u8 *at = (wl_u8 *)x->memory + (size_t)place[r] * per;
+    plane *q = &x->regs[r];
+    q->type = p->regs[r].type;
+    q->stride = 1;
+    q->v = (wl_u64 *)at;
+    q->n = (wl_u32 *)(at + WL_VECTOR * 8);
+    bool tagged = p->regs[r].nullable || q->type == WL_R_ANY || q->type == WL_R_TRUTH;
+    q->t = tagged ? at + WL_VECTOR * 12 : NULL;
+  }
+  wl_mem_free(place);
+  wl_u8 *at = (wl_u8 *)x->memory + n_used * per, *zeros = at;
+  memset(zeros, 0, WL_VECTOR);
+  at += WL_VECTOR;
+  for (size_t k = 0; k < n_consts; k++, at += 32) {
+    plane *q = &x->consts[k];
+    wl_val v = p->consts[k];
+    q->v = (wl_u64 *)at;
+    q->n = (wl_u32 *)(at + 8);
+    q->v[0] = v.v;
+    q->n[0] = v.n;
+    at[16] = v.t;
+    at[17] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE; /* as a truth */
+    q->type = v.t == WL_T_TEXT   ? WL_R_TEXT
+              : v.t == WL_T_BLOB ? WL_R_ANY
+              : v.t == WL_T_REAL ? WL_R_REAL
+                                 : WL_R_INT;
+    q->t = v.t == WL_T_NULL ? zeros : v.t == WL_T_BLOB ? at + 16 : NULL;
+  }
+  return WL_OK;
+}
+
+wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) {
+  x->tally = wl_mem_zalloc(((size_t)x->p->n_code + 1) * sizeof *x->tally);
+  x->total = total;
+  x->ticking = -1;
+  return x->tally ? WL_OK : wl_nomem(err);
+}
+
+void wl_exec_tock(wl_exec *x) {
+  double now = wl_clock_ns();
+  if (x->ticking >= 0) x->tally[x->ticking].ns += now - x->ticked;
+  x->ticking = -1;
+  x->ticked = now;
+}
+
+void wl_exec_tick(wl_exec *x, int pc, wl_i64 n) {
+  wl_exec_tock(x);
+  x->ticking = pc;
+  x->tally[pc].n_rows += n;
+}
+
+void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n) {
+  if (x->ticking >= 0) x->tally[x->ticking].n_bytes += n * wl_phys_width(c->phys);
+}
+
+static void add_up(wl_exec *x) {
+  for (int pc = x->first; pc < x->end; pc++) {
+    x->total[pc].n_rows += x->tally[pc].n_rows;
+    x->total[pc].n_bytes += x->tally[pc].n_bytes;
+    x->total[pc].ns += x->tally[pc].ns;
+  }
+  wl_mem_free(x->tally);
+}
+
+void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks) {
+  x->stop_by = s;
+  x->asks = asks;
+}
+
+/* Whether to stop; the calling thread asks every few milliseconds. */
+static bool stops(void *arg) {
+  enum { ASK_NS = 5000000 };
+  wl_exec *x = arg;
+  wl_error ignored;
+  if (!x->stop_by) return false;
+  if (wl_stop_is_set(x->stop_by)) return true;
+  if (!x->asks || !x->stop_by->check) return false;
+  double now = wl_clock_ns();
+  if (now - x->polled < ASK_NS) return false;
+  x->polled = now;
+  return wl_stop_ask(x->stop_by, &ignored) != WL_OK;
+}
+
+void wl_exec_close(wl_exec *x) {
+  if (!x) return;
+  if (x->tally) add_up(x);
+  wl_scratch_close(&x->ctx);
+  wl_conv_give(x->ctx.conv);
+  wl_exec_close_joins(x);
+  wl_mem_free(x->memory);
+  wl_mem_free(x->regs);
+  wl_mem_free(x->consts);
+  wl_mem_free(x->last_use);
+  wl_mem_free(x->defined);
+  wl_mem_free(x->direct);
+  wl_mem_free(x->pending);
+  wl_mem_free(x->call_room);
+  wl_mem_free(x->keys);
+  wl_mem_free(x->skip);
+  wl_mem_free(x);
+}
+
+/* Truths of an operand that is a truth register or a constant standing for one. */
+static const wl_u8 *truths(const plane *q, int *stride) {
+  *stride = q->stride;
+  return q->stride ? q->t : (const wl_u8 *)q->v + 17;
+}
+
+static inline void put(plane *q, int i, wl_val v) {
+  q->v[i] = v.t == WL_T_NULL ? 0 : v.v;
+  if (has_lengths(q->type)) q->n[i] = v.n;
+  if (q->t) q->t[i] = q->type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
+}
+
+/* ---- columns */
+
+static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_i32 row, int n) {
+  const wl_segment *s = &c->segments[tablet];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  const char *data = (const char *)s->data + (size_t)row * (size_t)wl_phys_width(c->phys);
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: widen_i8(d->v, data, sel, n); break;
+  case WL_P_I16: widen_i16(d->v, data, sel, n); break;
+  case WL_P_I32: widen_i32(d->v, data, sel, n); break;
+  case WL_P_F32: widen_f32(d->v, data, sel, n); break;
+  default: widen_64(d->v, data, sel, n);
+  }
+  if (c->phys == WL_P_ANY) {
+    widen_u8(d->t, s->tags + row, sel, n);
+  } else if (d->t) {
+    if (s->valid)
+      spread_bits(d->t, s->valid, row, sel, n);
+    else
+      memset(d->t, 1, (size_t)n);
+  }
+  if (c->phys < WL_P_TEXT) return;
+  for (int i = 0; i < n; i++) {
+    bool text = c->phys == WL_P_TEXT || d->t[i] >= WL_T_TEXT;
+    d->n[i] = text ? (wl_u32)(d->v[i] >> 32) : 0;
+    if (text) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
+  }
+}
+
+/* misses: WL_NO_ROW may be among them, which is NULL. */
+static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows, bool misses,
+                      int n) {
+  const wl_column *c = x->cols[column];
+  const void *const *data = x->tablets[column];
+  bool one = c->n_tablets == 1;
+  switch ((wl_phys)c->phys) {
+  case WL_P_I8: pick_i8(d->v, data, rows, misses, one, n); break;
+  case WL_P_I16: pick_i16(d->v, data, rows, misses, one, n); break;
+  case WL_P_I32: pick_i32(d->v, data, rows, misses, one, n); break;
+  case WL_P_F32: pick_f32(d->v, data, rows, misses, one, n); break;
+  default: pick_64(d->v, data, rows, misses, one, n);
+  }
+  bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
+  if (!any && !text && d->t && !(c->domain.mask & WL_M(WL_T_NULL))) {
+    for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW;
+    return;
+  }
+  for (int i = 0; i < n && (d->t || text); i++) {
+    if (misses && rows[i] == WL_NO_ROW) {
+      d->t[i] = 0; /* no value, and the tag of NULL */
+      if (text) d->n[i] = 0;
+      continue;
+    }
+    const wl_segment *s = &c->segments[rows[i] >> WL_TABLET_SHIFT];
+    wl_u32 r = rows[i] & (WL_TABLET_ROWS - 1);
+    if (d->t) d->t[i] = any ? s->tags[r] : s->valid ? s->valid[r >> 3] >> (r & 7) & 1 : 1;
+    if (!text) continue;
+    bool bytes = !any || d->t[i] >= WL_T_TEXT;
+    d->n[i] = bytes ? (wl_u32)(d->v[i] >> 32) : 0;
+    if (bytes) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
+  }
+}
+
+const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
+  if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
+  if (x->pending[o] >= 0) {
+    int c = x->pending[o], s = column_source(x->p, c);
+    if (x->lists[s])
+      load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
+    else
+      load_table(x, x->cols[c], &x->regs[o], x->tablet, x->row, x->n);
+    if (x->tally) wl_exec_reads(x, x->cols[c], x->n);
+    x->pending[o] = -1;
+  }
+  return &x->regs[o];
+}
+
+/* A column against a constant: over the column itself, which stays unloaded. */
+static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  int op = narrow_op(in->op, turned);
+  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
+      x->lists[column_source(x->p, x->pending[reg])])
+    return false;
+  const plane *k = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  wl_u8 *d = x->regs[in->d].t;
+  if (k->t || c->phys > WL_P_F64) return false;
+  const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
+  narrow_compare(c->phys, op, data, sel, n, k->v[0], d);
+  if (x->tally) wl_exec_reads(x, c, n);
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, sel, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
+/* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
+** are the bytes looked at. */
+static bool equals_text(wl_exec *x, const wl_instr *in, int n) {
+  bool turned = WL_IS_CONST(in->a);
+  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
+  if ((in->op != WL_OP__EqV && in->op != WL_OP__NeV) || in->c != WL_COLL_BINARY ||
+      WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
+      x->lists[column_source(x->p, x->pending[reg])])
+    return false;
+  const plane *text = &x->consts[WL_CONST_OF(constant)];
+  const wl_column *c = x->cols[x->pending[reg]];
+  const wl_segment *s = &c->segments[x->tablet];
+  if (c->phys != WL_P_TEXT || text->type != WL_R_TEXT) return false;
+  const wl_u64 *places = (const wl_u64 *)s->data + x->row;
+  wl_val want = get(text, 0);
+  wl_u8 *d = x->regs[in->d].t, yes = in->op == WL_OP__EqV ? WL_TRUE : WL_FALSE,
+        no = in->op == WL_OP__EqV ? WL_FALSE : WL_TRUE;
+  const wl_u8 *bytes = wl_bytes(want);
+  long_as(d, places, x->selected ? x->sel : NULL, n, want.n);
+  int alike = keep_true(d, x->keep, n);
+  memset(d, no, (size_t)n);
+  for (int k = 0; k < alike; k++) {
+    int i = x->keep[k];
+    const wl_u8 *at = s->heap + (wl_u32)places[x->selected ? x->sel[i] : i];
+    if (same_bytes(at, bytes, want.n)) d[i] = yes;
+  }
+  if (s->valid) {
+    wl_u8 *valid = (wl_u8 *)x->room;
+    spread_bits(valid, s->valid, x->row, x->selected ? x->sel : NULL, n);
+    truth_nulls(d, valid, n);
+  }
+  return true;
+}
+
+/* Rows of the second block's source. */
+static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  const wl_srccol *c = &x->source[in->a];
+  plane *d = &x->regs[in->d];
+  const wl_u16 *sel = x->selected ? x->sel : NULL;
+  widen_64(d->v, c->v + base, sel, n);
+  if (d->t && c->t)
+    widen_u8(d->t, c->t + base, sel, n);
+  else if (d->t)
+    memset(d->t, 1, (size_t)n);
+  if (c->n && has_lengths(d->type))
+    for (int i = 0; i < n; i++) d->n[i] = c->n[base + (sel ? sel[i] : i)];
+}
+
+/* ---- filters */
+
+static void compact(plane *q, const wl_u16 *keep, int n) {
+  if (q->type != WL_R_TRUTH)
+    for (int i = 0; i < n; i++) q->v[i] = q->v[keep[i]];
+  if (q->t)
+    for (int i = 0; i < n; i++) q->t[i] = q->t[keep[i]];
+  if (has_lengths(q->type))
+    for (int i = 0; i < n; i++) q->n[i] = q->n[keep[i]];
+}
+
+void wl_exec_keep(wl_exec *x, int pc, int k) {
+  for (int r = 0; r < x->p->n_regs; r++)
+    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
+      compact(&x->regs[r], x->keep, k);
+  for (int s = 0; s < x->p->n_sources; s++) {
+    wl_u32 *rows = x->lists[s];
+    if (!rows || x->set_at[s] > pc || x->last_read[s] <= pc) continue;
+    for (int i = 0; i < k; i++) rows[i] = rows[x->keep[i]];
+  }
+  for (int i = 0; x->origin && i < k; i++) x->origin[i] = x->origin[x->keep[i]];
+  if (x->depth) return;
+  if (x->selected)
+    for (int i = 0; i < k; i++) x->sel[i] = x->sel[x->keep[i]];
+  else
+    memcpy(x->sel, x->keep, (size_t)k * sizeof *x->sel);
+  x->selected = true;
+}
+
+int wl_exec_true(wl_exec *x, const wl_u8 *t, int n) {
+  return keep_true(t, x->keep, n);
+}
+
+void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n) {
+  spread_bits(d, bits, first, sel, n);
+}
+
+/* Keeps the rows where a is true; returns how many. */
+static int filter(wl_exec *x, int pc, const plane *a, int n) {
+  int stride;
+  const wl_u8 *t = truths(a, &stride);
+  if (!stride) return t[0] == WL_TRUE ? n : 0;
+  int k = keep_true(t, x->keep, n);
+  if (k < n && k > 0) wl_exec_keep(x, pc, k);
+  return k;
+}
+
+/* ---- scalar opcodes */
+
+static void typed(wl_exec *x, const wl_instr *in, int n) {
+  wl_shape shape = wl_opcodes[in->op].shape;
+  plane *d = &x->regs[in->d];
+  if (compare_column(x, in, n)) return;
+  const plane *a = wl_exec_operand(x, in->a), *b = NULL;
+  bool two = wl_shapes[shape][2] != ' ';
+  if (two) b = wl_exec_operand(x, in->b);
+  int sa = a->stride, sb = two ? b->stride : 0;
+  const void *av = a->v, *bv = two ? b->v : NULL;
+  if (wl_shapes[shape][1] == 'B') {
+    av = truths(a, &sa);
+    if (two) bv = truths(b, &sb);
+    exec_ops[in->op].loop(d->t, av, sa, bv, sb, n);
+    return;
+  }
+  bool to_truth = d->type == WL_R_TRUTH;
+  exec_ops[in->op].loop(to_truth ? (void *)d->t : (void *)d->v, av, sa, bv, sb, n);
+  if (to_truth) {
+    if (a->t) truth_nulls(d->t, a->t, n);
+    if (two && b->t) truth_nulls(d->t, b->t, n);
+    return;
+  }
+  if (!d->t) return;
+  if (a->t)
+    memcpy(d->t, a->t, (size_t)n);
+  else
+    memset(d->t, 1, (size_t)n);
+  if (two && b->t) valid_and(d->t, b->t, n);
+  if (shape == WL_SHAPE_I_IIZ) {
+    if (sb)
+      valid_nonzero(d->t, bv, n);
+    else if (*(const wl_i64 *)bv == 0)
+      memset(d->t, 0, (size_t)n);
+  }
+  if (shape == WL_SHAPE_F_FF) valid_number(d->t, (const double *)d->v, n);
+  blank(d->v, d->t, n);
+}
+
+static void truth_to_int(plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) {
+    d->v[i] = a->t[i] == WL_TRUE;
+    if (d->t) d->t[i] = a->t[i] != WL_UNKNOWN;
+  }
+}
+
+static void select(wl_exec *x, const wl_instr *in, int n) {
+  plane *d = &x->regs[in->d];
+  const plane *a = wl_exec_operand(x, in->a), *b = wl_exec_operand(x, in->b);
+  int st;
+  const wl_u8 *t = truths(wl_exec_operand(x, in->c), &st);
+  if (wl_opcodes[in->op].shape == WL_SHAPE_SELECT_V) {
+    for (int i = 0; i < n; i++) put(d, i, get(t[st ? i : 0] == WL_TRUE ? a : b, i));
+    return;
+  }
+  for (int i = 0; i < n; i++)
+    d->v[i] = t[st ? i : 0] == WL_TRUE ? a->v[a->stride ? i : 0] : b->v[b->stride ? i : 0];
+  if (d->t)
+    for (int i = 0; i < n; i++) {
+      const plane *q = t[st ? i : 0] == WL_TRUE ? a : b;
+      d->t[i] = q->t ? q->t[i] : 1;
+    }
+}
+
+/* Texts byte by byte, each row's with each row's or with one. */
+static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, int n) {
+  static const wl_u8 truth[6][3] = {/* of less, equal, greater */
+                                    {WL_FALSE, WL_TRUE, WL_FALSE}, {WL_TRUE, WL_FALSE, WL_TRUE},
+                                    {WL_TRUE, WL_FALSE, WL_FALSE}, {WL_TRUE, WL_TRUE, WL_FALSE},
+                                    {WL_FALSE, WL_FALSE, WL_TRUE}, {WL_FALSE, WL_TRUE, WL_TRUE}};
+  const wl_u8 *is = truth[op - WL_OP__EqV];
+  for (int i = 0; i < n; i++) {
+    int k = b->stride ? i : 0;
+    const wl_u8 *x = (const wl_u8 *)(size_t)a->v[i], *y = (const wl_u8 *)(size_t)b->v[k];
+    bool null = (a->t && !a->t[i]) || (b->t && !b->t[i]);
+    if (null)
+      d[i] = WL_UNKNOWN;
+    else if (op <= WL_OP__NeV && a->n[i] != b->n[k])
+      d[i] = is[0];
+    else
+      d[i] = is[wl_cmp_bytes(x, a->n[i], y, b->n[k]) + 1];
+  }
+}
+
+static wl_status generic(wl_exec *x, const wl_instr *in, int n) {
+  enum { LONG_TEXT = 1 << 16 };
+  const wl_exec_op *op = &exec_ops[in->op];
+  plane *d = &x->regs[in->d];
+  if (equals_text(x, in, n)) return WL_OK;
+  const plane *a = wl_exec_operand(x, in->a),
+              *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
+  if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
+      a->type == WL_R_TEXT && b->type == WL_R_TEXT && a->stride) {
+    text_compare(in->op, a, b, d->t, n);
+    return WL_OK;
+  }
+  if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
+    wl_word word;
+    if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
+      word_search(&word, a->v, a->n, a->t, n, d->t);
+      return WL_OK;
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    wl_val v = get(a, i);
+    if (v.t >= WL_T_TEXT && v.n > LONG_TEXT && stops(x)) {
+      x->fault = WL_FAULT_STOP;
+      return WL_INTERRUPT;
+    }
+    if (op->truth)
+      d->t[i] = op->truth(&x->ctx, v, get(b, i), in->c);
+    else
+      put(d, i, op->value(&x->ctx, v, get(b, i), in->c));
+  }
+  return WL_OK;
+}
+
+/* ---- maps and calls */
+
+static void map_truths(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_u8 *t = m->t;
+  const wl_i64 *v = (const wl_i64 *)a->v, base = m->base;
+  if (!a->t)
+    for (int i = 0; i < n; i++) d->t[i] = t[v[i] - base];
+  else
+    for (int i = 0; i < n; i++) d->t[i] = t[a->t[i] ? v[i] - base : m->n];
+}
+
+static void map_numbers(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    d->v[i] = m->v[k];
+    if (d->t) d->t[i] = m->t[k] != WL_T_NULL;
+  }
+}
+
+static void map_values(const wl_map *m, plane *d, const plane *a, int n) {
+  const wl_i64 *v = (const wl_i64 *)a->v;
+  if (d->type == WL_R_TEXT && m->len) {
+    for (int i = 0; i < n; i++) {
+      wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+      bool text = m->t[k] == WL_T_TEXT;
+      d->v[i] = text ? (wl_u64)(size_t)(m->heap + m->v[k]) : 0;
+      d->n[i] = text ? m->len[k] : 0;
+      if (d->t) d->t[i] = text;
+    }
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    wl_i64 k = !a->t || a->t[i] ? v[i] - m->base : m->n;
+    bool text = m->t[k] >= WL_T_TEXT;
+    put(d, i,
+        wl_val_make(m->t[k], text ? (wl_u64)(size_t)(m->heap + m->v[k]) : m->v[k],
+                    text ? m->len[k] : 0));
+  }
+}
+
+static void in_set(const wl_inset *s, plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = wl_in_set(get(a, i), s->v, s->n, s->coll, s->has_null);
+}
+
+static wl_status call(wl_exec *x, const wl_instr *in, int n) {
+  const wl_call *c = &x->p->calls[in->c];
+  plane *d = &x->regs[in->d];
+  size_t rows = (size_t)n;
+  if (!x->call_room) x->call_room = wl_mem_alloc((WL_CALL_ARGS + 1) * WL_VECTOR * sizeof(wl_val));
+  if (!x->call_room) return WL_NOMEM;
+  wl_val *args = x->call_room, *out = args + WL_CALL_ARGS * WL_VECTOR;
+  bool varies[WL_CALL_ARGS];
+  for (int k = 0; k < c->n; k++) {
+    const plane *a = wl_exec_operand(x, c->args[k]);
+    varies[k] = a->stride != 0;
+    for (size_t i = 0; i < (varies[k] ? rows : 1); i++) args[(size_t)k * rows + i] = get(a, (int)i);
+  }
+  wl_call_rows r = {.text = c->text,
+                    .args = args,
+                    .varies = varies,
+                    .n_args = c->n,
+                    .n = n,
+                    .of_time = c->of_time,
+                    .max_pattern = x->p->max_pattern,
+                    .stops = stops,
+                    .stops_arg = x};
+  wl_calls_run(&x->ctx, &r, out);
+  for (int i = 0; i < n && !x->fault; i++) {
+    if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
+    put(d, i, out[i]);
+  }
+  return x->fault ? WL_ERROR : WL_OK; /* the rows behind have no value: nothing may go on */
+}
+
+static void null_test(plane *d, const plane *a, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = get(a, i).t == WL_T_NULL ? WL_TRUE : WL_FALSE;
+}
+
+/* ---- results */
+
+static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 at, int n) {
+  bool same = q->type == want.type;
+  if (same && q->stride && want.type <= WL_R_REAL) {
+    bool there = q->v == c->v + at; /* loaded straight into the batch */
+    if (!there) memcpy(c->v + at, q->v, (size_t)n * 8);
+    if (!c->t || (there && q->t)) return WL_OK;
+    if (q->t)
+      memcpy(c->t + at, q->t, (size_t)n);
+    else
+      memset(c->t + at, 1, (size_t)n);
+    return WL_OK;
+  }
+  for (int i = 0; i < n; i++) {
+    wl_status rc = wl_outcol_put(c, want, at + i, get(q, i));
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+/* The keys part: what ORDER BY sorts by. */
+static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
+  const wl_program *p = x->p;
+  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
+  for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
+  for (int k = 0; k < p->n_order; k++)
+    x->keys[k] = vec_of(wl_exec_operand(x, p->results[p->order[k].result].operand));
+  return wl_sorter_add(x->sorter, x->sort_worker, tablet, x->keys, x->rows, n);
+}
+
+static wl_status give(wl_exec *x, wl_batch *out, int n) {
+  for (int k = 0; k < x->p->n_results; k++) {
+    if (!wants_result(x, k)) continue;
+    const wl_result *r = &x->p->results[k];
+    wl_status rc = give_column(wl_exec_operand(x, r->operand), wl_result_reg(r), &out->cols[k],
+                               out->n_rows, n);
+    if (rc) return rc;
+  }
+  out->n_rows += n;
+  return WL_OK;
+}
+
+/* ---- a vector of rows */
+
+static void found(plane *d, const wl_u32 *rows, int n) {
+  for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW ? WL_TRUE : WL_FALSE;
+}
+
+wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) {
+  const wl_program *p = x->p;
+  int n = x->n, tablet = x->tablet;
+  wl_i32 row = x->row;
+  for (int pc = *at; pc < x->end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    wl_status rc = WL_OK;
+    if (x->tally && in->op != WL_OP__Expand && in->op != WL_OP__Match) wl_exec_tick(x, pc, n);
+    if (x->skip[pc - x->first]) continue;
+    switch ((wl_shape)wl_opcodes[in->op].shape) {
+    case WL_SHAPE_COLUMN:
+      if (x->source) load_source(x, in, tablet, row, n);
+      if (x->direct[in->d] >= 0) {
+        wl_outcol *o = &out->cols[x->direct[in->d]];
+        x->regs[in->d].v = o->v + out->n_rows;
+        if (x->regs[in->d].t) x->regs[in->d].t = o->t + out->n_rows;
+      }
+      if (!x->source) x->pending[in->d] = in->a;
+      break;
+    case WL_SHAPE_FILTER: x->n = n = filter(x, pc, wl_exec_operand(x, in->a), n); break;
+    case WL_SHAPE_PROBE:
+      if (in->op == WL_OP__Expand) {
+        *at = pc;
+        return WL_OK;
+      }
+      if (in->op == WL_OP__Build)
+        rc = wl_exec_build(x, &p->joins[in->c], n);
+      else
+        x->n = n = wl_exec_probe(x, pc, n);
+      break;
+    case WL_SHAPE_MATCH: *at = pc; return WL_OK;
+    case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
+    case WL_SHAPE_RESULT:
+      rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
+      break;
+    case WL_SHAPE_GROUP: rc = wl_exec_find_groups(x, n); break;
+    case WL_SHAPE_IN:
+      in_set(&p->insets[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_CALL: rc = call(x, in, n); break;
+    case WL_SHAPE_MAP_B:
+      map_truths(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_MAP_I:
+    case WL_SHAPE_MAP_F:
+      map_numbers(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_MAP_V:
+      map_values(&p->maps[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);
+      break;
+    case WL_SHAPE_I_B: truth_to_int(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
+    case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
+    case WL_SHAPE_SELECT_I:
+    case WL_SHAPE_SELECT_F:
+    case WL_SHAPE_SELECT_V: select(x, in, n); break;
+    case WL_SHAPE_B_VV:
+    case WL_SHAPE_B_V:
+    case WL_SHAPE_V_VV:
+    case WL_SHAPE_V_V: rc = generic(x, in, n); break;
+    case WL_SHAPE_AGG:
+    case WL_SHAPE_AGG_I:
+    case WL_SHAPE_AGG_F:
+    case WL_SHAPE_AGG_V:
+    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, accs, n); break;
+    default: typed(x, in, n);
+    }
+    if (rc) return rc;
+    if (n == 0) { /* only a test has something to say of no rows */
+      *at = x->test_end >= 0 ? x->test_end : x->end;
+      return WL_OK;
+    }
+  }
+  *at = x->end;
+  return WL_OK;
+}
+
+/* A vector of the block's source, where nothing multiplies rows. */
+static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
+                        wl_acc_state *accs) {
+  int pc = x->first;
+  if (stops(x)) {
+    x->fault = WL_FAULT_STOP;
+    return WL_INTERRUPT;
+  }
+  x->selected = false;
+  x->tablet = tablet;
+  x->row = row;
+  x->n = n;
+  wl_scratch_reset(&x->ctx);
+  wl_status rc = wl_exec_steps(x, &pc, out, accs);
+  if (x->tally) wl_exec_tock(x);
+  return rc;
+}
+
+/* What a vector that failed means. */
+wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) {
+  if (x->fault == WL_FAULT_STOP) return wl_fail(err, WL_INTERRUPT, "interrupted");
+  if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
+    return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (rc == WL_FULL) return wl_not_taken(err, "a row becomes more than 2^31 rows of a join");
+  if (x->fault == WL_FAULT_SQL)
+    return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
+  /* WL_NOT_TAKEN: groups that need too much memory; the runner knows how much there is */
+  return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
+}
+
+wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,
+                           wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  x->sorter = sorter;
+  x->sort_worker = worker;
+  wl_status rc = WL_OK;
+  for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
+    rc = wl_exec_failure(
+        x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+  return rc;
+}
+
+wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *out, wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  wl_status rc = WL_OK;
+  for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
+    x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is moved there */
+    rc = wl_exec_failure(
+        x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+  }
+  x->lists[0] = NULL;
+  return rc;
+}
+
+wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
+                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
+  x->fault = WL_FAULT_NONE;
+  x->groups = groups;
+  if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
+  for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
+    int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
+    wl_status rc = wl_exec_failure(x, vector(x, tablet, first + at, m, out, accs), err);
+    if (rc) return rc;
+    if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
+  }
+  return WL_OK;
+}

@@ -1,0 +1,147 @@
+/*
+** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code),
+** exec_agg.c (Agg opcodes, Group) and exec_join.c (Probe, Expand, Match, Build).
+**
+** Invariants:
+** 1. lists[s] are the rows of source s in the vector, as dense as the registers, and live in
+**    rooms[depth][s]. Source 0 has none before the first Expand: its rows are sel, from `row` on.
+** 2. Of a source that nothing reads any more (last_read) the list is stale.
+** 3. depth Expands are open; levels[depth - 1] is the one whose chunk is in the vector.
+*/
+#ifndef WL_EXEC_IMPL_H
+#define WL_EXEC_IMPL_H
+
+#include "exec/cpu/exec.h"
+#include "column/lookup.h"
+
+/* A register's vector: v values or text addresses, n lengths, t valid bytes, tags or truths. */
+typedef struct plane {
+  wl_u8 type;
+  int stride; /* 0: a constant, one value for all rows */
+  wl_u64 *v;
+  wl_u32 *n;
+  wl_u8 *t; /* NULL: every row has a value */
+} plane;
+
+/* An Expand: the rows it was reached with, and how far their candidates are done. */
+typedef struct level {
+  int pc, match;
+  const wl_join *join;
+  const wl_u32 *candidates; /* what begin and end count in; NULL: rows themselves */
+  wl_u32 begin[WL_VECTOR + 1], end[WL_VECTOR]; /* of each row's candidates */
+  wl_u8 matched[WL_VECTOR];                    /* some candidate passed the test */
+  wl_u32 origin[WL_VECTOR];                    /* of each pair of the chunk: its row */
+  int n, row;                                  /* rows; the one whose candidates are next … */
+  wl_u32 at;                                   /* … from here on */
+  int settled;                                 /* rows before this one have had their say */
+  bool first_only;                             /* one candidate that passes is enough */
+} level;
+
+struct wl_exec {
+  const wl_program *p;
+  int first, end; /* instructions of the block */
+  wl_column **cols;
+  const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
+  const wl_srccol *source; /* of the second block */
+  plane *regs, *consts;
+  int *last_use;   /* of each register: the last instruction that reads it */
+  int *defined;    /* of each register: the instruction that sets it */
+  int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
+  wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
+  int tablet;      /* the rows of the vector: … */
+  wl_i32 row;      /* … from here on, … */
+  int n;           /* … so many left */
+  void *memory;
+  wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
+  bool selected;          /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR]; /* for values packed together */
+  wl_exec_part part;
+  bool *skip;              /* of each instruction of the block: this part does without it */
+  wl_sorter *sorter;       /* of the keys part */
+  int sort_worker;         /* the number of this worker there */
+  wl_groups *groups;       /* of the run in progress, or NULL */
+  wl_vec *keys;            /* [n_keys]: the group keys of the vector */
+  wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
+  wl_i64 rows[WL_VECTOR];  /* its number in the table, or among what a join makes of it */
+  wl_val *call_room;       /* arguments and results of a call; made when first needed */
+  wl_u32 fault;
+  wl_vctx ctx;
+  /* joins */
+  wl_u32 **lists; /* [n_sources] */
+  wl_u32 **rooms; /* [n_levels + 1][n_sources]: places for lists; NULL where none is needed */
+  int *last_read; /* of each source: the last instruction that reads of it */
+  int *set_at;    /* of each source: the instruction that finds its rows */
+  bool *misses;   /* of each source: it may have no row */
+  level *levels;  /* of the block's Expands, in order */
+  int n_levels, depth;
+  void *join_memory;
+  int test_end;      /* pc of the Match that ends the test the vector is in, or -1 */
+  wl_u32 *origin;    /* of the pairs in a test: compacted like a list; else NULL */
+  wl_i32 at, stop;   /* rows of the tablet that are still to come */
+  wl_i64 made, most; /* rows that the block has grouped of this vector, and may */
+  unsigned n_chunks; /* since the last poll */
+  double polled;     /* when check was called last */
+  wl_stop *stop_by;  /* what may end the work early, or NULL … */
+  bool asks;         /* … and whether this thread may ask */
+  wl_tally *tally;   /* of the program's instructions; NULL: nobody asks … */
+  wl_tally *total;   /* … and where they are added up */
+  int ticking;       /* the instruction whose time is running, or -1, … */
+  double ticked;     /* … since then */
+  wl_build_sink *sink;
+  wl_u64 words[WL_VECTOR]; /* of join keys … */
+  wl_u8 there[WL_VECTOR];  /* … and whether they can match */
+  wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */
+  wl_u32 slots[WL_VECTOR]; /* of hashed words */
+};
+
+static inline int column_source(const wl_program *p, int column) {
+  return p->column_sources ? p->column_sources[column] : 0;
+}
+
+static inline wl_val get(const plane *q, int i) {
+  int k = q->stride ? i : 0;
+  wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
+  switch (q->type) {
+  case WL_R_INT: return t ? wl_val_make(WL_T_INT, q->v[k], 0) : wl_null();
+  case WL_R_REAL: return t ? wl_val_make(WL_T_REAL, q->v[k], 0) : wl_null();
+  case WL_R_TEXT: return t ? wl_val_make(WL_T_TEXT, q->v[k], q->n[k]) : wl_null();
+  case WL_R_TRUTH: return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
+  default: return wl_val_make(t, q->v[k], q->n[k]);
+  }
+}
+
+static inline wl_vec vec_of(const plane *q) {
+  return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
+}
+
+/* ---- exec.c */
+/* An operand, loaded if it has not been: only now, for the rows that are left. */
+const plane *wl_exec_operand(wl_exec *x, wl_i16 o);
+/* Keeps the k rows of x->keep, in registers and lists that are read after pc. */
+void wl_exec_keep(wl_exec *x, int pc, int k);
+/* The places of true rows into x->keep. */
+int wl_exec_true(wl_exec *x, const wl_u8 *truths, int n);
+/* Bits of a bitmap as bytes. */
+void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n);
+/* Runs the instructions from *pc on; stops at the end, an Expand or a Match, and says where. */
+wl_status wl_exec_steps(wl_exec *x, int *pc, wl_batch *out, wl_acc_state *accs) WL_MUST;
+wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) WL_MUST;
+
+/* n rows come to the instruction, which the time is counted for from now on. Only with a tally. */
+void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
+void wl_exec_tock(wl_exec *x); /* for none */
+/* n values of the column are read. */
+void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
+
+/* ---- exec_agg.c */
+wl_status wl_exec_find_groups(wl_exec *x, int n) WL_MUST;
+/* Feeds an Agg opcode's accumulator, or the groups'. */
+wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *accs, int n) WL_MUST;
+
+/* ---- exec_join.c */
+wl_status wl_exec_open_joins(wl_exec *x) WL_MUST;
+void wl_exec_close_joins(wl_exec *x);
+int wl_exec_probe(wl_exec *x, int pc, int n); /* the rows that are left */
+wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) WL_MUST;
+
+#endif

@@ -1,0 +1,503 @@
+/*
+** The groups of all workers as one, and as columns; see group.h. Every step is dealt out to the
+** threads: parts by hash (or stretches of the direct array), then stretches of the result.
+*/
+#include "exec/cpu/group_impl.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include <stdatomic.h>
+#include <string.h>
+
+enum { FEW = 8192, STRETCH = 16384, FILL = 2048 };
+
+/* ---- joining */
+
+typedef struct joining {
+  const wl_grouping *plan;
+  wl_groups **from; /* [n_from] */
+  int n_from;
+  int parts; /* 1: all parts in one table */
+  joined *out;
+  atomic_llong n_groups; /* so far, in all parts */
+  wl_status status[N_PARTS];
+} joining;
+
+enum { READ = 4096 }; /* entries read from disk at once */
+
+static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_u8 *e, wl_i64 n) {
+  const wl_grouping *p = j->plan;
+  enum { AHEAD = 16 };
+  wl_u64 hash[AHEAD];
+  wl_status rc = WL_OK;
+  for (wl_i64 at = 0; at < n && !rc; at += AHEAD) {
+    int m = n - at < AHEAD ? (int)(n - at) : AHEAD;
+    if (wl_group_room(p, t, m)) return WL_NOMEM;
+    for (int i = 0; i < m; i++) {
+      hash[i] = wl_group_hash_entry(p, e + (size_t)i * p->width);
+      __builtin_prefetch(&t->slots[hash[i] & (t->n_slots - 1)]);
+    }
+    for (int i = 0; i < m && !rc; i++, e += p->width) {
+      wl_u64 slot;
+      wl_i64 have = wl_group_look(p, t, hash[i], e, &slot);
+      if (have >= 0) {
+        rc = wl_group_join(p, arena, entry_at(p, t, have), e);
+        continue;
+      }
+      memcpy(entry_at(p, t, t->n), e, p->width);
+      t->slots[slot] = (hash[i] & ~0xffffffffULL) | (wl_u64)(++t->n);
+    }
+  }
+  return rc;
+}
+
+/* Entries [from, to) of a run, which may lie on disk. */
+static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
+                              wl_i64 to, long part, wl_u8 **room) {
+  const wl_grouping *p = j->plan;
+  group_table *t = &j->out->tables[part];
+  wl_status rc = WL_OK;
+  for (wl_i64 at = from; at < to && !rc; at += READ) {
+    wl_i64 n = to - at < READ ? to - at : READ, before = t->n;
+    const wl_u8 *e = r->entries + (size_t)at * p->width;
+    if (!r->entries) {
+      if (!*room) *room = wl_mem_alloc(READ * p->width + 1);
+      if (!*room) return WL_NOMEM;
+      rc = wl_group_read(w, r, at, at + n, *room);
+      e = *room;
+    }
+    if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
+    long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
+    if (j->out->count_only) all = t->n * p->n_workers; /* only the parts in progress are there */
+    if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
+  }
+  return rc;
+}
+
+static void join_task(void *arg, int worker, long part) {
+  joining *j = arg;
+  (void)worker;
+  wl_i64 n = 0;
+  int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
+  for (int w = 0; w < j->n_from; w++)
+    for (group_run *r = j->from[w]->runs; r; r = r->next) n += r->starts[end] - r->starts[first];
+  group_table *t = &j->out->tables[part];
+  wl_status rc = WL_OK;
+  wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
+  if (j->plan->left && guess * N_PARTS > j->plan->left / j->plan->group_bytes && guess > FEW)
+    guess = FEW; /* no more than must be */
+  if (n) rc = wl_group_room(j->plan, t, guess);
+  wl_u8 *room = NULL;
+  for (int w = 0; w < j->n_from && !rc; w++)
+    for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
+      rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], part, &room);
+  wl_mem_free(room);
+  if (j->plan->n_sets == 0 || j->out->count_only) {
+    wl_mem_free(t->slots); /* nothing will be looked up */
+    t->slots = NULL;
+    t->n_slots = 0;
+  }
+  if (j->out->count_only) {
+    wl_mem_free(t->entries);
+    t->entries = NULL;
+  }
+  j->status[part] = rc;
+}
+
+/* Direct mode: a stretch of the array, everything into the first worker's. */
+static void join_direct_task(void *arg, int worker, long part) {
+  joining *j = arg;
+  (void)worker;
+  const wl_grouping *p = j->plan;
+  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
+         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  wl_u8 *seen = j->from[0]->seen, *entries = j->from[0]->table.entries;
+  wl_status rc = WL_OK;
+  for (int w = 1; w < j->n_from && !rc; w++) {
+    const wl_u8 *other = j->from[w]->seen, *source = j->from[w]->table.entries;
+    if (p->width == 0) {
+      for (wl_u64 i = from; i < to; i++) seen[i] |= other[i];
+      continue;
+    }
+    for (wl_u64 i = from; i < to && !rc; i++) {
+      if (!other[i]) continue;
+      if (seen[i])
+        rc = wl_group_join(p, &j->out->arenas[part], entries + i * p->width, source + i * p->width);
+      else
+        memcpy(entries + i * p->width, source + i * p->width, p->width);
+      seen[i] = 1;
+    }
+  }
+  wl_i64 n = 0;
+  for (wl_u64 i = from; i < to; i++) n += seen[i];
+  j->out->tables[part].n = n; /* for the moment: how many are in the stretch */
+  j->status[part] = rc;
+}
+
+static void list_task(void *arg, int worker, long part) {
+  joining *j = arg;
+  (void)worker;
+  const wl_grouping *p = j->plan;
+  wl_i64 at = 0;
+  for (int k = 0; k < part; k++) at += j->out->tables[k].n;
+  if (p->mode != MODE_DIRECT) {
+    group_table *t = &j->out->tables[part];
+    for (wl_i64 i = 0; i < t->n; i++) j->out->entries[at++] = entry_at(p, t, i);
+    return;
+  }
+  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
+         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  for (wl_u64 i = from; i < to; i++) {
+    if (!j->out->seen[i]) continue;
+    j->out->entries[at] = j->out->tables[0].entries + i * p->width;
+    j->out->places[at++] = (wl_u32)i;
+  }
+}
+
+wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
+                            wl_error *err) {
+  memset(out, 0, sizeof *out);
+  out->plan = plan;
+  out->count_only =
+      set >= 0 && plan->p->n_keys == 0 && f->plan->kinds[plan->p->sets[set].acc] == STATE_COUNT;
+  for (int k = 0; k < N_PARTS; k++) wl_arena_init(&out->arenas[k]);
+  wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
+  if (!from) return wl_nomem(err);
+  joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out};
+  atomic_init(&j.n_groups, 0);
+  for (int w = 0; w < f->n_workers; w++) {
+    if (!f->workers[w]) continue;
+    from[j.n_from++] = set < 0 ? f->workers[w] : f->workers[w]->sets[set];
+  }
+  wl_status rc = WL_OK;
+  wl_i64 total = 0;
+  bool direct = plan->mode == MODE_DIRECT;
+  if (j.n_from == 0) {
+    wl_mem_free(from);
+    return WL_OK;
+  }
+  if (direct) {
+    if (plan->n_direct < FEW) j.parts = 1;
+    wl_threads_run(f->n_workers, j.parts, join_direct_task, &j);
+    out->tables[0].entries = from[0]->table.entries;
+    out->seen = from[0]->seen;
+    from[0]->table.entries = NULL;
+    from[0]->seen = NULL;
+  } else if (j.n_from == 1 && !from[0]->runs) {
+    out->tables[0] = from[0]->table;
+    memset(&from[0]->table, 0, sizeof from[0]->table);
+    j.parts = 1;
+  } else {
+    for (int w = 0; w < j.n_from && !rc; w++) {
+      rc = wl_group_set_aside(from[w]);
+      if (rc == WL_NOMEM) rc = wl_nomem(err);
+      total += from[w]->n_set_aside;
+      wl_group_table_close(&from[w]->table);
+    }
+    if (total < FEW) j.parts = 1;
+    if (!rc) wl_threads_run(f->n_workers, j.parts, join_task, &j);
+    for (int w = 0; w < j.n_from; w++)
+      while (from[w]->runs) {
+        group_run *r = from[w]->runs;
+        from[w]->runs = r->next;
+        wl_mem_free(r->entries);
+        wl_mem_free(r);
+      }
+  }
+  for (int k = 0; k < j.parts; k++) {
+    if (j.status[k] && !rc) rc = j.status[k] == WL_NOMEM ? wl_nomem(err) : j.status[k];
+    out->n += out->tables[k].n;
+  }
+  if (!rc && out->n >= 0xffffffffLL)
+    rc = wl_fail(err, WL_NOMEM, "out of memory: more than 2^32 groups");
+  if (!rc && !out->count_only && !(set >= 0 && direct && plan->width == 0)) {
+    out->entries = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->entries);
+    if (direct) out->places = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->places);
+    if (!out->entries || (direct && !out->places)) rc = wl_nomem(err);
+    if (!rc) wl_threads_run(f->n_workers, j.parts, list_task, &j);
+  }
+  wl_mem_free(from);
+  return rc;
+}
+
+void wl_group_joined_close(joined *j) {
+  for (int k = 0; k < N_PARTS; k++) {
+    wl_group_table_close(&j->tables[k]);
+    wl_arena_close(&j->arenas[k]);
+  }
+  wl_mem_free(j->seen);
+  wl_mem_free(j->entries);
+  wl_mem_free(j->places);
+  memset(j, 0, sizeof *j);
+}
+
+wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values) {
+  const wl_grouping *p = j->plan;
+  if (p->mode == MODE_DIRECT) return j->tables[0].entries + words[0] * p->width;
+  wl_u64 slot, hash = p->mode == MODE_WORDS ? hash_words(words, p->words.n_words)
+                                            : wl_group_hash_values(p, values);
+  const wl_u8 *key = p->mode == MODE_WORDS ? (const wl_u8 *)words : (const wl_u8 *)values - 8;
+  /* one table holds all where the groups were few */
+  for (int k = 0; k < 2; k++) {
+    const group_table *t = &j->tables[k ? 0 : hash >> PART_SHIFT];
+    if (!t->n_slots) continue;
+    wl_i64 i = wl_group_look(p, t, hash, key, &slot);
+    if (i >= 0) return entry_at(p, t, i);
+  }
+  return NULL;
+}
+
+/* ---- the order of the groups */
+
+typedef struct ordering {
+  joined *j;
+  wl_u64 **words;
+  bool by_first;
+} ordering;
+
+static void words_task(void *arg, int worker, long part) {
+  ordering *o = arg;
+  (void)worker;
+  const wl_grouping *p = o->j->plan;
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < o->j->n ? from + STRETCH : o->j->n;
+  for (wl_i64 i = from; i < to; i++) {
+    wl_u8 *e = o->j->entries[i];
+    if (o->by_first) {
+      o->words[0][i] = (wl_u64)*entry_first(p, e);
+    } else if (p->mode == MODE_WORDS) {
+      for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
+    } else {
+      /* the class of the first key and its first bytes, as far as they go in 64 bits */
+      wl_val v = entry_values(e)[0];
+      wl_u64 low = v.t == WL_T_TEXT   ? wl_sort_prefix(wl_bytes(v), v.n, p->colls[0])
+                   : v.t == WL_T_BLOB ? wl_sort_prefix(wl_bytes(v), v.n, WL_COLL_BINARY)
+                                      : 0;
+      wl_u64 type = v.t == WL_T_REAL ? WL_T_INT : v.t;
+      o->words[0][i] = p->p->keys[0].desc ? ~(type << 60 | low >> 4) : type << 60 | low >> 4;
+    }
+  }
+}
+
+static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
+  const joined *j = arg;
+  const wl_grouping *p = j->plan;
+  for (int k = 0; k < p->n_keys; k++) {
+    int c = wl_cmp_val(entry_values(j->entries[a])[k], entry_values(j->entries[b])[k], p->colls[k]);
+    if (c) return p->p->keys[k].desc ? -c : c;
+  }
+  return 0;
+}
+
+/* Puts the list of entries in the order in which groups are given. */
+static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
+  const wl_grouping *p = j->plan;
+  bool by_first = p->p->by_first;
+  if (j->n <= 1 || (p->mode == MODE_DIRECT && !by_first)) return WL_OK;
+  int n_words = by_first || p->mode == MODE_VALUES ? 1 : p->words.n_words;
+  wl_u64 **words = wl_mem_zalloc((size_t)n_words * sizeof *words);
+  wl_u32 *order = wl_mem_alloc((size_t)j->n * sizeof *order);
+  wl_u8 **entries = wl_mem_alloc((size_t)j->n * sizeof *entries);
+  wl_u32 *places = j->places ? wl_mem_alloc((size_t)j->n * sizeof *places) : NULL;
+  bool ok = words && order && entries && (places || !j->places);
+  for (int k = 0; k < n_words && ok; k++)
+    ok = (words[k] = wl_mem_alloc((size_t)j->n * sizeof **words)) != NULL;
+  wl_status rc = ok ? WL_OK : wl_nomem(err);
+  if (!rc) {
+    ordering o = {j, words, by_first};
+    wl_threads_run(f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o);
+    wl_sort s = {.n = j->n,
+                 .n_words = n_words,
+                 .words = words,
+                 .tie = p->mode == MODE_VALUES && !by_first ? by_values : NULL,
+                 .tie_arg = j,
+                 .threads = f->n_workers,
+                 .check = f->check,
+                 .check_arg = f->check_arg};
+    rc = wl_sort_rows(&s, order, err);
+  }
+  for (wl_i64 i = 0; i < j->n && !rc; i++) {
+    entries[i] = j->entries[order[i]];
+    if (places) places[i] = j->places[order[i]];
+  }
+  if (!rc) {
+    wl_u8 **old = j->entries;
+    j->entries = entries;
+    entries = old;
+    wl_u32 *was = j->places;
+    j->places = places;
+    places = was;
+  }
+  for (int k = 0; words && k < n_words; k++) wl_mem_free(words[k]);
+  wl_mem_free(words);
+  wl_mem_free(order);
+  wl_mem_free(entries);
+  wl_mem_free(places);
+  return rc;
+}
+
+/* ---- columns */
+
+wl_status wl_srccols_make(const wl_reg *regs, int n_cols, wl_i64 n, wl_srccol **out, void **memory,
+                          wl_error *err) {
+  size_t rows = ((size_t)n + 63) & ~(size_t)63,
+         head = ((size_t)n_cols * sizeof **out + 63) & ~63ULL;
+  size_t bytes = head;
+  for (int k = 0; k < n_cols; k++) bytes += rows * (8 + 4 + 1);
+  wl_u8 *at = *memory = wl_mem_alloc(bytes);
+  if (!at) return wl_nomem(err);
+  wl_srccol *c = *out = (wl_srccol *)(void *)at;
+  memset(c, 0, head);
+  at += head;
+  for (int k = 0; k < n_cols; k++) {
+    c[k].reg = regs[k];
+    c[k].v = (wl_u64 *)(void *)at;
+    at += rows * 8;
+    if (regs[k].type >= WL_R_TEXT) c[k].n = (wl_u32 *)(void *)at;
+    at += rows * 4;
+    if (regs[k].nullable || regs[k].type == WL_R_ANY) c[k].t = at;
+    at += rows;
+  }
+  return WL_OK;
+}
+
+typedef struct filling {
+  const wl_finishing *f;
+  joined *j;
+  wl_finished *out;
+  wl_i64 n_tasks;
+  wl_i64 *failed_at; /* [n_tasks]: the first group whose sum() overflows, or -1 */
+  wl_error *errors;
+} filling;
+
+static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
+  if (b->acc < 0) return *entry_first(p, e);
+  void *s = entry_state(p, e, b->acc);
+  return p->kinds[b->acc] == STATE_ROWED ? ((rowed_state *)s)->row : ((long_state *)s)->best_row;
+}
+
+static void fill_task(void *arg, int worker, long task) {
+  filling *l = arg;
+  (void)worker;
+  const wl_grouping *g = l->j->plan;
+  const wl_program *p = g->p;
+  wl_i64 from = (wl_i64)task * FILL, to = from + FILL < l->j->n ? from + FILL : l->j->n;
+  bool none = l->out->n == 1 && l->j->n == 0; /* the group of no rows */
+  if (none) to = 1;
+  wl_u8 **entries = l->j->entries;
+  l->failed_at[task] = -1;
+  /* in key order the entries lie all over: fetch them once, well ahead */
+  for (wl_i64 i = from; i < to; i++)
+    for (size_t b = 0; b < g->width; b += 64) __builtin_prefetch(entries[i] + b);
+  for (int k = 0; k < p->n_keys; k++)
+    for (wl_i64 i = from; i < to; i++) {
+      wl_u64 place;
+      wl_val v;
+      if (g->mode == MODE_VALUES) {
+        v = entry_values(entries[i])[k];
+      } else {
+        const wl_u64 *words = (const wl_u64 *)(const void *)entries[i];
+        if (g->mode == MODE_DIRECT) {
+          place = l->j->places[i];
+          words = &place;
+        }
+        v = wl_words_decode(&g->words, k, words,
+                            g->has_signs && *entry_signs(g, entries[i]) >> (k & 63) & 1);
+      }
+      wl_srccol_put(&l->out->cols[k], i, v);
+    }
+  for (int a = 0; a < p->n_aggs; a++)
+    for (wl_i64 i = from; i < to; i++) {
+      wl_val v = wl_null();
+      wl_error err = {0};
+      if (wl_group_final(g, &p->aggs[a], entries[i], l->f->in_order, &v, &err) &&
+          (l->failed_at[task] < 0 || i < l->failed_at[task])) {
+        l->failed_at[task] = i;
+        l->errors[task] = err;
+      }
+      wl_srccol_put(&l->out->cols[p->n_keys + a], i, v);
+    }
+  for (int k = 0; k < p->n_bares; k++)
+    for (wl_i64 i = from; i < to; i++) {
+      wl_val v = wl_null();
+      if (!none)
+        v = wl_column_stored(l->f->cols[p->bares[k].column], bare_row(g, &p->bares[k], entries[i]));
+      wl_srccol_put(&l->out->cols[p->n_keys + p->n_aggs + k], i, v);
+    }
+}
+
+/* Whether some sum() must be judged in row order. */
+static bool needs_order(const joined *j) {
+  const wl_grouping *g = j->plan;
+  for (int a = 0; a < g->p->n_aggs; a++) {
+    int k = g->p->aggs[a].acc;
+    wl_u16 op = g->p->accs[k].op;
+    if (g->p->aggs[a].final != WL_AGG_SUM || (op != WL_OP__AggSumX && op != WL_OP__AggSumV))
+      continue;
+    for (wl_i64 i = 0; i < j->n; i++)
+      if (((long_state *)entry_state(g, j->entries[i], k))->magnitude >
+          (unsigned __int128)WL_I64_MAX)
+        return true;
+  }
+  return false;
+}
+
+static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_error *err) {
+  const wl_program *p = j->plan->p;
+  int n_cols = p->n_keys + p->n_aggs + p->n_bares;
+  wl_reg *regs = wl_mem_alloc(((size_t)n_cols + 1) * sizeof *regs);
+  if (!regs) return wl_nomem(err);
+  for (int k = 0; k < n_cols; k++)
+    regs[k] = k < p->n_keys               ? p->keys[k].reg
+              : k < p->n_keys + p->n_aggs ? p->aggs[k - p->n_keys].reg
+                                          : p->bares[k - p->n_keys - p->n_aggs].reg;
+  out->n = j->n;
+  out->n_cols = n_cols;
+  wl_u8 *empty = NULL, *list[1];
+  if (j->n == 0 && p->one_group) {
+    out->n = 1;
+    list[0] = empty = wl_mem_zalloc(j->plan->width + 16);
+  }
+  filling l = {.f = f, .j = j, .out = out, .n_tasks = (out->n + FILL - 1) / FILL};
+  l.failed_at = wl_mem_alloc(((size_t)l.n_tasks + 1) * sizeof *l.failed_at);
+  l.errors = wl_mem_zalloc(((size_t)l.n_tasks + 1) * sizeof *l.errors);
+  wl_status rc = l.failed_at && l.errors && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
+  wl_u8 **entries = j->entries;
+  if (empty) j->entries = list;
+  if (!rc) rc = wl_srccols_make(regs, n_cols, out->n, &out->cols, &out->memory, err);
+  if (!rc) wl_threads_run(f->n_workers, l.n_tasks, fill_task, &l);
+  for (wl_i64 t = 0; t < l.n_tasks && !rc; t++) {
+    if (l.failed_at[t] < 0) continue;
+    out->n = l.failed_at[t];
+    out->late = l.errors[t];
+    break;
+  }
+  j->entries = entries;
+  wl_mem_free(empty);
+  wl_mem_free(regs);
+  wl_mem_free(l.failed_at);
+  wl_mem_free(l.errors);
+  return rc;
+}
+
+wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *err) {
+  memset(out, 0, sizeof *out);
+  joined *j = wl_mem_zalloc(sizeof *j);
+  if (!j) return wl_nomem(err);
+  wl_status rc = wl_group_join_all(f, f->plan, -1, j, err);
+  out->joined = j;
+  j->plan = f->plan;
+  if (!rc && !f->in_order && needs_order(j)) {
+    out->again = true;
+    return WL_OK;
+  }
+  for (int k = 0; k < f->plan->n_sets && !rc; k++) rc = wl_group_feed_set(f, k, j, err);
+  if (!rc) rc = put_in_order(f, j, err);
+  if (!rc) rc = fill(f, j, out, err);
+  return rc;
+}
+
+void wl_finished_close(wl_finished *f) {
+  wl_mem_free(f->memory);
+  if (f->joined) wl_group_joined_close(f->joined);
+  wl_mem_free(f->joined);
+  memset(f, 0, sizeof *f);
+}

@@ -1,0 +1,189 @@
+/*
+** The layout of groups and the coding of keys as words; see group_impl.h.
+*/
+#include "exec/cpu/group_impl.h"
+#include "base/mem.h"
+#include <math.h>
+#include <string.h>
+
+/* An array of entries is direct up to so many bytes, and so many entries a row of the table. */
+#define DIRECT_BYTES ((wl_u64)128 << 20)
+enum { DIRECT_A_ROW = 4, DIRECT_ALWAYS = 4096 };
+
+static size_t state_bytes(state_kind k) {
+  switch (k) {
+  case STATE_COUNT: return sizeof(wl_i64);
+  case STATE_SUM: return sizeof(sum_state);
+  case STATE_REALS: return sizeof(reals_state);
+  case STATE_BEST: return sizeof(best_state);
+  case STATE_ROWED: return sizeof(rowed_state);
+  case STATE_CONCAT: return sizeof(concat_state);
+  case STATE_LONG: break;
+  }
+  return sizeof(long_state);
+}
+
+static state_kind kind_of(const wl_acc *a) {
+  switch (a->op) {
+  case WL_OP__AggRows:
+  case WL_OP__AggCount: return STATE_COUNT;
+  case WL_OP__AggSumI: return STATE_SUM;
+  case WL_OP__AggSumF: return STATE_REALS;
+  case WL_OP__AggMinI:
+  case WL_OP__AggMaxI:
+  case WL_OP__AggMinF:
+  case WL_OP__AggMaxF: return a->rowed ? STATE_ROWED : STATE_BEST;
+  case WL_OP__AggConcat: return STATE_CONCAT;
+  case WL_OP__AggDistinct:
+    return a->distinct == WL_DISTINCT_COUNT    ? STATE_COUNT
+           : a->distinct == WL_DISTINCT_CONCAT ? STATE_CONCAT
+                                               : STATE_LONG;
+  default: return STATE_LONG;
+  }
+}
+
+/* Where first row, signs and states stand in an entry. */
+static void lay_out(wl_grouping *g) {
+  size_t at = g->mode == MODE_WORDS    ? (size_t)g->words.n_words * 8
+              : g->mode == MODE_VALUES ? 8 + (size_t)g->n_keys * sizeof(wl_val)
+                                       : 0;
+  g->first_at = at;
+  if (g->has_first) at += 8;
+  g->signs_at = at;
+  if (g->has_signs) at += 8;
+  for (int pass = 0; pass < 2; pass++)
+    for (int k = 0; k < g->n_accs; k++) {
+      if ((g->kinds[k] == STATE_LONG) != (pass == 0)) continue;
+      if (pass == 0) at = (at + 15) & ~(size_t)15;
+      g->places[k] = at;
+      at += state_bytes(g->kinds[k]);
+    }
+  bool aligned = g->n_accs > 0;
+  g->width = aligned ? (at + 15) & ~(size_t)15 : at;
+}
+
+static bool direct_pays(const wl_grouping *g, wl_i64 n_rows) {
+  wl_u64 used = g->words.used;
+  if (g->mode != MODE_WORDS || g->words.n_words > 1 || used == 0) return false;
+  wl_u64 most = (wl_u64)n_rows * DIRECT_A_ROW;
+  return (used <= DIRECT_ALWAYS || used <= most) && used < 0xffffffff &&
+         used * (g->width + 1) <= DIRECT_BYTES &&
+         (!g->left || used * (g->width + 1) <= (wl_u64)g->left / 2 / (wl_u64)g->n_workers);
+}
+
+/* keys of the groups, and for a set the one that is counted, whose words stand apart */
+static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *groups,
+                      const wl_set *set, wl_i64 n_rows, bool first, wl_error *err) {
+  int n_keys = p->n_keys + (set != NULL);
+  g->p = p;
+  g->words.parts = WL_NEW_N(&g->arena, wl_part, 2 * n_keys + 1);
+  g->kinds = WL_NEW_N(&g->arena, state_kind, p->n_accs + 1);
+  g->places = WL_NEW_N(&g->arena, size_t, p->n_accs + 1);
+  g->units = WL_NEW_N(&g->arena, double, p->n_accs + 1);
+  g->anchors = WL_NEW_N(&g->arena, int, p->n_accs + 1);
+  wl_u8 *colls = WL_NEW_N(&g->arena, wl_u8, n_keys + 2);
+  g->sets = WL_NEW_N(&g->arena, wl_grouping *, p->n_sets + 1);
+  if (g->arena.failed) return wl_nomem(err);
+  g->mode = MODE_WORDS;
+  for (int k = 0; k < p->n_keys && g->mode == MODE_WORDS; k++) {
+    const wl_key *key = &p->keys[k];
+    if (!wl_words_key(&g->words, k, key->reg, &key->domain, key->desc, key->desc, false))
+      g->mode = MODE_VALUES;
+  }
+  if (set && groups->mode == MODE_VALUES) g->mode = MODE_VALUES;
+  if (set && g->mode == MODE_WORDS) {
+    wl_reg reg = {set->reg.type, false}; /* NULLs take no part */
+    /* beside the place of a direct group there may be room in its word */
+    bool fresh = groups->mode != MODE_DIRECT;
+    if (!wl_words_key(&g->words, p->n_keys, reg, &set->domain, false, false, fresh))
+      g->mode = MODE_VALUES;
+  }
+  g->has_signs = g->words.zero && (!set || first);        /* a count does not show them */
+  if (g->has_signs && n_keys > 64) g->mode = MODE_VALUES; /* a bit each tells of -0.0 */
+  if (g->mode == MODE_VALUES) {
+    g->words.n_words = g->words.n_parts = 0;
+    g->has_signs = false;
+    /* a set holds the groups' own form of their keys, and the value */
+    bool words = set && groups->mode != MODE_VALUES;
+    g->n_keys = set ? (words ? groups->words.n_words : p->n_keys) + 1 : n_keys;
+    for (int k = 0; k < p->n_keys && !words; k++) colls[k] = p->keys[k].coll;
+    if (words) colls = WL_NEW_N(&g->arena, wl_u8, g->n_keys + 1);
+    if (!colls) return wl_nomem(err);
+    if (set) colls[g->n_keys - 1] = set->coll;
+    g->colls = colls;
+  }
+  g->has_first = first || g->has_signs || g->mode == MODE_VALUES;
+  if (!set) {
+    g->n_accs = p->n_accs;
+    for (int k = 0; k < p->n_accs; k++) {
+      const wl_acc *a = &p->accs[k];
+      g->kinds[k] = kind_of(a);
+      g->whole |= g->kinds[k] == STATE_CONCAT;
+      /* -0.0 and 0.0 are equal, and the first stands: that takes row numbers */
+      if (g->kinds[k] == STATE_BEST && (a->op == WL_OP__AggMinF || a->op == WL_OP__AggMaxF) &&
+          a->zero)
+        g->kinds[k] = STATE_ROWED;
+      g->anchors[k] = wl_fsum_anchor_within(a->bound);
+      g->units[k] = ldexp(1.0, g->anchors[k]);
+    }
+  }
+  lay_out(g);
+  if (g->mode == MODE_WORDS && g->words.n_words == 0) { /* no keys: one group */
+    g->words.n_words = 1;
+    g->words.used = 1;
+  }
+  if (direct_pays(g, n_rows)) {
+    g->mode = MODE_DIRECT;
+    g->n_direct = g->words.used;
+    lay_out(g);
+  }
+  /* a table that stays in the cache; values, whose text is kept anyway, may have a larger one */
+  enum { CACHE = 2 << 20, LEAST = 2048, WORDS_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
+  wl_i64 width = (wl_i64)g->width + 16, most = CACHE / width;
+  if (most > WORDS_MOST) most = WORDS_MOST;
+  if (g->mode == MODE_VALUES) most = VALUES_MOST;
+  if (g->left && most > g->left / g->n_workers / 4 / width)
+    most = g->left / g->n_workers / 4 / width;
+  g->most = most > LEAST ? most : LEAST;
+  enum { SLOT = 16, SORTED = 56, CELL = 13 };
+  g->group_bytes = (wl_i64)g->width + SLOT;
+  if (!set) g->group_bytes += SORTED + CELL * (p->n_keys + p->n_aggs + p->n_bares);
+  return WL_OK;
+}
+
+wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
+                           wl_grouping **out, wl_error *err) {
+  wl_grouping *g = *out = wl_mem_zalloc(sizeof *g);
+  if (!g) return wl_nomem(err);
+  wl_arena_init(&g->arena);
+  bool first = p->by_first;
+  g->left = left;
+  g->n_workers = n_workers;
+  for (int k = 0; k < p->n_bares; k++) first |= p->bares[k].acc < 0;
+  wl_status rc = plan(g, p, NULL, NULL, n_rows, first, err);
+  for (int k = 0; k < p->n_sets && !rc; k++) {
+    wl_grouping *s = g->sets[k] = wl_mem_zalloc(sizeof *s);
+    if (!s) {
+      rc = wl_nomem(err);
+      break;
+    }
+    g->n_sets++;
+    wl_arena_init(&s->arena);
+    s->left = left;
+    s->n_workers = n_workers;
+    rc = plan(s, p, g, &p->sets[k], n_rows, p->accs[p->sets[k].acc].distinct != WL_DISTINCT_COUNT,
+              err);
+  }
+  if (rc) {
+    wl_grouping_close(g);
+    *out = NULL;
+  }
+  return rc;
+}
+
+void wl_grouping_close(wl_grouping *g) {
+  if (!g) return;
+  for (int k = 0; k < g->n_sets; k++) wl_grouping_close(g->sets[k]);
+  wl_arena_close(&g->arena);
+  wl_mem_free(g);
+}

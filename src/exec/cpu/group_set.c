@@ -1,0 +1,147 @@
+/*
+** DISTINCT aggregates at the end: each value of a set goes once to the accumulator of its group,
+** in the order of the rows where it was met first if that can show. See group_impl.h.
+*/
+#include "exec/cpu/group_impl.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "value/conv.h"
+#include "value/ops.h"
+#include "value/scratch.h"
+#include <string.h>
+
+enum { STRETCH = 1 << 16, LOCAL_GROUPS = 1 << 16 };
+
+typedef struct feeding {
+  const joined *set;
+  joined *groups;
+  int acc, parts;
+} feeding;
+
+/* The group of a value: its entry, from the words or values that stand before the value. */
+static wl_u8 *group_of(const feeding *f, wl_u8 *e, const wl_u64 *words) {
+  const wl_grouping *s = f->set->plan, *g = f->groups->plan;
+  if (g->p->n_keys == 0) return f->groups->tables[0].entries;
+  if (s->mode == MODE_VALUES) {
+    if (g->mode == MODE_VALUES) return wl_group_entry(f->groups, NULL, entry_values(e));
+    wl_u64 w[WL_MAX_WORDS];
+    for (int k = 0; k < g->words.n_words; k++) w[k] = entry_values(e)[k].v;
+    return wl_group_entry(f->groups, w, NULL);
+  }
+  const wl_part *part = &s->words.parts[s->words.n_parts - 1];
+  if (g->mode != MODE_DIRECT || part->word > 0) return wl_group_entry(f->groups, words, NULL);
+  wl_u64 place = words[0] / part->span;
+  return wl_group_entry(f->groups, &place, NULL);
+}
+
+static void count_task(void *arg, int worker, long part) {
+  feeding *f = arg;
+  (void)worker;
+  const wl_grouping *s = f->set->plan, *g = f->groups->plan;
+  if (s->mode == MODE_DIRECT && s->width == 0) {
+    /* the array itself, a stretch of it */
+    wl_u64 from = s->n_direct * (wl_u64)part / (wl_u64)f->parts,
+           to = s->n_direct * (wl_u64)(part + 1) / (wl_u64)f->parts;
+    wl_u64 span = g->p->n_keys ? s->words.parts[s->words.n_parts - 1].span : s->n_direct;
+    for (wl_u64 i = from; i < to;) {
+      wl_u64 group = i / span, end = (group + 1) * span < to ? (group + 1) * span : to;
+      wl_i64 n = 0;
+      for (; i < end; i++) n += f->set->seen[i];
+      if (!n) continue;
+      wl_u8 *e = wl_group_entry(f->groups, &group, NULL);
+      __atomic_fetch_add((wl_i64 *)entry_state(g, e, f->acc), n, __ATOMIC_RELAXED);
+    }
+    return;
+  }
+  wl_i64 from = (wl_i64)part * STRETCH,
+         to = from + STRETCH < f->set->n ? from + STRETCH : f->set->n;
+  for (wl_i64 i = from; i < to; i++) {
+    wl_u8 *e = f->set->entries[i];
+    wl_u64 place = f->set->places ? f->set->places[i] : 0;
+    e = group_of(f, e, f->set->places ? &place : (const wl_u64 *)(const void *)e);
+    if (e) __atomic_fetch_add((wl_i64 *)entry_state(g, e, f->acc), 1, __ATOMIC_RELAXED);
+  }
+}
+
+/* The value itself. */
+static wl_val value_of(const wl_grouping *s, wl_u8 *e, const wl_u64 *words) {
+  if (s->mode == MODE_VALUES) return entry_values(e)[s->n_keys - 1];
+  return wl_words_decode(&s->words, s->p->n_keys, words,
+                         s->has_signs && *entry_signs(s, e) >> (s->p->n_keys & 63) & 1);
+}
+
+static int by_row(const void *arg, wl_u32 a, wl_u32 b) {
+  const joined *j = arg;
+  wl_i64 x = *entry_first(j->plan, j->entries[a]), y = *entry_first(j->plan, j->entries[b]);
+  return x < y ? -1 : x > y;
+}
+
+/* Sums and concatenations: one by one, in row order. */
+static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err) {
+  const wl_grouping *s = f->set->plan, *g = f->groups->plan;
+  const wl_acc *acc = &g->p->accs[f->acc];
+  wl_i64 n = f->set->n;
+  wl_u64 *rows = wl_mem_alloc((size_t)(n + 1) * sizeof *rows);
+  wl_u32 *order = wl_mem_alloc((size_t)(n + 1) * sizeof *order), fault = WL_FAULT_NONE;
+  wl_vctx ctx = {.fault = &fault, .max_text = fin->max_text};
+  wl_status rc = rows && order ? wl_conv_take(&ctx.conv, err) : wl_nomem(err);
+  if (!rc) {
+    for (wl_i64 i = 0; i < n; i++) rows[i] = (wl_u64)*entry_first(s, f->set->entries[i]);
+    wl_sort sort = {.n = n,
+                    .n_words = 1,
+                    .words = &rows,
+                    .tie = by_row,
+                    .tie_arg = f->set,
+                    .threads = fin->n_workers,
+                    .check = fin->check,
+                    .check_arg = fin->check_arg};
+    rc = wl_sort_rows(&sort, order, err);
+  }
+  wl_val comma = wl_text((const wl_u8 *)",", 1);
+  for (wl_i64 i = 0; i < n && !rc; i++) {
+    wl_u8 *e = f->set->entries[order[i]];
+    wl_u64 place = f->set->places ? f->set->places[order[i]] : 0;
+    const wl_u64 *words = f->set->places ? &place : (const wl_u64 *)(const void *)e;
+    wl_val v = value_of(s, e, words);
+    wl_u8 *to = group_of(f, e, words);
+    if (!to) continue;
+    if (acc->distinct == WL_DISTINCT_CONCAT) {
+      if (v.t != WL_T_BLOB && v.t != WL_T_TEXT) v = wl_op_ToText(&ctx, v, wl_null(), 0);
+    } else if (v.t >= WL_T_TEXT) {
+      v = wl_op_SumArg(&ctx, v, wl_null(), 0);
+    }
+    rc = fault
+             ? WL_NOMEM
+             : wl_group_add_value(g, &f->groups->arenas[0], f->acc, to, v, comma, 0, fin->max_text);
+    if ((i & 1023) == 1023) wl_scratch_reset(&ctx);
+    if (rc == WL_NOMEM) rc = wl_nomem(err);
+    if (rc == WL_TOOBIG) rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
+  }
+  wl_scratch_close(&ctx);
+  wl_conv_give(ctx.conv);
+  wl_mem_free(rows);
+  wl_mem_free(order);
+  return rc;
+}
+
+wl_status wl_group_feed_set(const wl_finishing *fin, int k, joined *groups, wl_error *err) {
+  joined *set = wl_mem_zalloc(sizeof *set);
+  if (!set) return wl_nomem(err);
+  const wl_grouping *plan = fin->plan->sets[k];
+  feeding f = {.set = set, .groups = groups, .acc = groups->plan->p->sets[k].acc};
+  wl_status rc = wl_group_join_all(fin, plan, k, set, err);
+  if (!rc && set->n) {
+    if (groups->plan->kinds[f.acc] != STATE_COUNT) {
+      rc = feed_values(fin, &f, err);
+    } else if (groups->plan->p->n_keys == 0) {
+      *(wl_i64 *)entry_state(groups->plan, groups->tables[0].entries, f.acc) = set->n;
+    } else {
+      bool array = plan->mode == MODE_DIRECT && plan->width == 0;
+      f.parts = array ? 64 : (int)((set->n + STRETCH - 1) / STRETCH);
+      wl_threads_run(fin->n_workers, f.parts, count_task, &f);
+    }
+  }
+  wl_group_joined_close(set);
+  wl_mem_free(set);
+  return rc;
+}

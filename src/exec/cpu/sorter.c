@@ -1,0 +1,261 @@
+/*
+** Sorting row numbers; see sorter.h.
+*/
+#include "exec/cpu/sorter.h"
+#include "base/mem.h"
+#include "column/batch.h"
+#include "column/column.h"
+#include <string.h>
+
+/* The first rows are kept apart where they are few enough. */
+enum { TOP_MOST = 1 << 18, TOP_SHARE = 8, TOP_SPARE = 4096 };
+
+/* A worker's candidates for the first rows. */
+typedef struct candidates {
+  wl_u64 *words[WL_MAX_WORDS + 1]; /* [size]; behind the keys' words the row number */
+  wl_i64 n, size;
+  wl_u64 last[WL_MAX_WORDS]; /* the keys of the last row that is still among the first … */
+  bool full;                 /* … of which there are enough */
+  wl_u64 *coded;             /* the words of a vector */
+} candidates;
+
+struct wl_sorter {
+  const wl_program *p;
+  wl_words words;
+  wl_arena arena;
+  wl_i64 n_rows, most; /* most < 0: all rows are sorted */
+  int n_tablets, n_workers;
+  candidates *workers; /* all rows: only coded is used */
+  wl_u64 **all;        /* [n_words][n_rows]: by tablet */
+  wl_u32 *rows;        /* [n_rows]: the numbers of those rows */
+  wl_i32 *counts;      /* [n_tablets]: rows that came */
+  wl_u32 *order;
+};
+
+static bool makes_text(const wl_program *p, int block) {
+  for (int pc = block + 1; pc < p->code[block].c; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (in->op != WL_OP__Column && wl_shapes[wl_opcodes[in->op].shape][0] != ' ' &&
+        (p->regs[in->d].type == WL_R_TEXT || p->regs[in->d].type == WL_R_ANY))
+      return true;
+  }
+  return false;
+}
+
+static wl_reg operand_reg(const wl_program *p, wl_i16 x) {
+  if (!WL_IS_CONST(x)) return p->regs[x];
+  wl_u8 t = p->consts[WL_CONST_OF(x)].t;
+  return (wl_reg){t == WL_T_REAL                    ? WL_R_REAL
+                  : t == WL_T_INT || t == WL_T_NULL ? WL_R_INT
+                                                    : WL_R_ANY,
+                  t == WL_T_NULL};
+}
+
+wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 most, int threads,
+                         wl_sorter **out, wl_error *err) {
+  *out = NULL;
+  if (p->distinct || !p->n_order || n_rows >= 0xffffffffLL || makes_text(p, block)) return WL_OK;
+  wl_sorter *s = wl_mem_zalloc(sizeof *s);
+  if (!s) return wl_nomem(err);
+  s->p = p;
+  wl_arena_init(&s->arena);
+  s->n_rows = n_rows;
+  s->n_workers = threads;
+  s->most = most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST ? most : -1;
+  s->n_tablets = (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+  s->words.parts = WL_NEW_N(&s->arena, wl_part, 2 * p->n_order + 1);
+  s->workers = WL_NEW_N(&s->arena, candidates, threads);
+  bool ok = s->words.parts && s->workers, fits = true;
+  for (int k = 0; k < p->n_order && ok && fits; k++) {
+    const wl_order *o = &p->order[k];
+    const wl_result *r = &p->results[o->result];
+    wl_domain domain = wl_result_domain(r);
+    fits = wl_words_key(&s->words, k, operand_reg(p, r->operand), &domain, o->desc, o->nulls_last,
+                        false);
+  }
+  if (ok && !fits) {
+    wl_sorter_close(s);
+    return WL_OK;
+  }
+  int n_words = s->words.n_words;
+  for (int w = 0; w < threads && ok; w++) {
+    candidates *c = &s->workers[w];
+    c->coded = wl_mem_alloc((size_t)n_words * WL_VECTOR * sizeof *c->coded);
+    ok = c->coded != NULL;
+    if (s->most < 0) continue;
+    c->size = 2 * s->most + TOP_SPARE;
+    for (int k = 0; k <= n_words && ok; k++)
+      ok = (c->words[k] = wl_mem_alloc((size_t)c->size * 8)) != NULL;
+  }
+  if (ok && s->most < 0) {
+    s->all = WL_NEW_N(&s->arena, wl_u64 *, n_words);
+    ok = s->all != NULL;
+    for (int k = 0; k < n_words && ok; k++)
+      ok = (s->all[k] = wl_mem_alloc((size_t)n_rows * 8)) != NULL;
+    if (ok) s->rows = wl_mem_alloc((size_t)n_rows * sizeof *s->rows);
+    if (ok) s->counts = wl_mem_zalloc(((size_t)s->n_tablets + 1) * sizeof *s->counts);
+    ok = ok && s->rows && s->counts;
+  }
+  if (!ok) {
+    wl_sorter_close(s);
+    return wl_nomem(err);
+  }
+  *out = s;
+  return WL_OK;
+}
+
+wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most) {
+  if (most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST) return 0;
+  /* a word a key at the most in nearly all cases, row numbers, their order */
+  return n_rows * (8 * (wl_i64)p->n_order + 8) + wl_sort_bytes(n_rows);
+}
+
+void wl_sorter_close(wl_sorter *s) {
+  if (!s) return;
+  for (int w = 0; s->workers && w < s->n_workers; w++) {
+    wl_mem_free(s->workers[w].coded);
+    for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(s->workers[w].words[k]);
+  }
+  for (int k = 0; s->all && k < s->words.n_words; k++) wl_mem_free(s->all[k]);
+  wl_mem_free(s->rows);
+  wl_mem_free(s->counts);
+  wl_mem_free(s->order);
+  wl_arena_close(&s->arena);
+  wl_mem_free(s);
+}
+
+/* ---- the first rows only */
+
+/* Drops candidates that are not among the first. */
+static wl_status cut(const wl_sorter *s, candidates *c) {
+  if (c->n <= s->most) return WL_OK;
+  wl_u32 *order = wl_mem_alloc((size_t)c->n * sizeof *order);
+  wl_u64 *room = wl_mem_alloc((size_t)s->most * 8 + 8);
+  wl_error err = {0};
+  wl_sort sort = {.n = c->n, .n_words = s->words.n_words + 1, .words = c->words, .threads = 1};
+  wl_status rc = order && room ? wl_sort_rows(&sort, order, &err) : WL_NOMEM;
+  for (int k = 0; k <= s->words.n_words && !rc; k++) {
+    for (wl_i64 i = 0; i < s->most; i++) room[i] = c->words[k][order[i]];
+    memcpy(c->words[k], room, (size_t)s->most * 8);
+    if (k < s->words.n_words && s->most) c->last[k] = room[s->most - 1];
+  }
+  c->n = s->most;
+  c->full = true;
+  wl_mem_free(order);
+  wl_mem_free(room);
+  return rc;
+}
+
+static WL_CLONES int any_below(const wl_u64 *w, int n, wl_u64 most) {
+  int any = 0;
+  for (int i = 0; i < n; i++) any |= w[i] <= most;
+  return any;
+}
+
+static wl_status add_first(wl_sorter *s, candidates *c, const wl_i64 *rows, int n) {
+  const wl_u64 *w = c->coded;
+  int n_words = s->words.n_words;
+  if (s->most == 0 || (c->full && !any_below(w, n, c->last[0]))) return WL_OK;
+  for (int i = 0; i < n; i++) {
+    if (c->full) {
+      /* of equal ones the earlier is ahead, and this row is later than all that are here */
+      int k = 0;
+      while (k < n_words && w[(size_t)k * WL_VECTOR + i] == c->last[k]) k++;
+      if (k == n_words || w[(size_t)k * WL_VECTOR + i] > c->last[k]) continue;
+    }
+    if (c->n == c->size) {
+      wl_status rc = cut(s, c);
+      if (rc) return rc;
+    }
+    for (int k = 0; k < n_words; k++) c->words[k][c->n] = w[(size_t)k * WL_VECTOR + i];
+    c->words[n_words][c->n++] = (wl_u64)rows[i];
+    if (!c->full && c->n >= s->most + TOP_SPARE) {
+      wl_status rc = cut(s, c);
+      if (rc) return rc;
+    }
+  }
+  return WL_OK;
+}
+
+/* ---- adding */
+
+wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys,
+                        const wl_i64 *rows, int n) {
+  candidates *c = &s->workers[worker];
+  wl_words_encode(&s->words, keys, n, c->coded);
+  if (s->most >= 0) return add_first(s, c, rows, n);
+  wl_i64 at = ((wl_i64)tablet << WL_TABLET_SHIFT) + s->counts[tablet];
+  for (int k = 0; k < s->words.n_words; k++)
+    memcpy(s->all[k] + at, c->coded + (size_t)k * WL_VECTOR, (size_t)n * 8);
+  for (int i = 0; i < n; i++) s->rows[at + i] = (wl_u32)rows[i];
+  s->counts[tablet] += n;
+  return WL_OK;
+}
+
+/* ---- finishing */
+
+/* Moves the rows of all tablets together; how many there are. */
+static wl_i64 close_gaps(wl_sorter *s) {
+  wl_i64 n = 0;
+  for (int t = 0; t < s->n_tablets; t++) {
+    wl_i64 from = (wl_i64)t << WL_TABLET_SHIFT;
+    size_t m = (size_t)s->counts[t];
+    for (int k = 0; k < s->words.n_words && n < from; k++)
+      memmove(s->all[k] + n, s->all[k] + from, m * 8);
+    if (n < from) memmove(s->rows + n, s->rows + from, m * sizeof *s->rows);
+    n += (wl_i64)m;
+  }
+  return n;
+}
+
+/* All workers' candidates in the first one's place. */
+static wl_status gather(wl_sorter *s, wl_u64 **words, wl_i64 *n) {
+  int n_words = s->words.n_words + 1;
+  *n = 0;
+  for (int w = 0; w < s->n_workers; w++) *n += s->workers[w].n;
+  for (int k = 0; k < n_words; k++) {
+    words[k] = wl_mem_alloc((size_t)(*n + 1) * 8);
+    if (!words[k]) return WL_NOMEM;
+    wl_i64 at = 0;
+    for (int w = 0; w < s->n_workers; w++) {
+      const candidates *c = &s->workers[w];
+      memcpy(words[k] + at, c->words[k], (size_t)c->n * 8);
+      at += c->n;
+    }
+  }
+  return WL_OK;
+}
+
+wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *, wl_error *),
+                           void *check_arg, const wl_u32 **rows, wl_i64 *n, wl_error *err) {
+  wl_u64 *first[WL_MAX_WORDS + 1] = {0};
+  bool top = s->most >= 0;
+  wl_status rc = WL_OK;
+  if (top)
+    rc = gather(s, first, n) ? wl_nomem(err) : WL_OK;
+  else
+    *n = close_gaps(s);
+  if (!rc) {
+    s->order = wl_mem_alloc((size_t)(*n + 1) * sizeof *s->order);
+    if (!s->order) rc = wl_nomem(err);
+  }
+  if (!rc) {
+    wl_sort sort = {.n = *n,
+                    .n_words = s->words.n_words + top,
+                    .words = top ? first : s->all,
+                    .threads = threads,
+                    .check = check,
+                    .check_arg = check_arg};
+    rc = wl_sort_rows(&sort, s->order, err);
+  }
+  bool all = !top && *n == s->n_rows; /* then row i has number i */
+  for (wl_i64 i = 0; i < *n && !rc && !all; i++)
+    s->order[i] = top ? (wl_u32)first[s->words.n_words][s->order[i]] : s->rows[s->order[i]];
+  for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(first[k]);
+  for (int k = 0; s->all && k < s->words.n_words; k++) {
+    wl_mem_free(s->all[k]);
+    s->all[k] = NULL;
+  }
+  *rows = s->order;
+  return rc;
+}

@@ -1,0 +1,312 @@
+/*
+** The CUDA plugin: the device vtable over the CUDA runtime, and the kernels as nvcc builds
+** them. Loaded at run time; nothing else of warplite needs CUDA.
+**
+** Invariants:
+** 1. One device, one caller at a time (the core holds the device's lock); a stream for each
+**    queue, an event for each mark.
+** 2. Device memory comes from CUDA's stream-ordered pool, which keeps what it was given, so
+**    that an allocation costs microseconds. Pinned host blocks are kept and reused for
+**    the same reason: pinning is slow. They are mapped, so that kernels can read them.
+** 3. The pool never makes one stream wait for another to get memory that was freed there:
+**    blocks of a stream reuse what their own stream freed.
+*/
+#include "exec/gpu/device.h"
+#include "exec/gpu/kernels/kernels.h"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
+#include <cuda_runtime.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+namespace {
+
+struct pinned {
+  void *p;
+  size_t n;
+  bool used;
+};
+
+struct cuda_impl {
+  cudaStream_t streams[WL_QUEUES];
+  cudaEvent_t events[WL_EVENTS];
+  cudaMemPool_t pool;
+  pinned *blocks;
+  int n_blocks, size_blocks;
+  size_t n_idle; /* bytes pinned and not used */
+};
+
+const size_t idle_most = (size_t)4 << 30;
+
+void set_error(wl_error *err, wl_status code, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (err) {
+    err->code = code;
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+  }
+  va_end(ap);
+}
+
+/* A CUDA result as a status: memory and launch limits may be mended, the rest is an error. */
+wl_status check(cudaError_t e, const char *what, wl_error *err) {
+  if (e == cudaSuccess) return WL_OK;
+  cudaGetLastError();
+  wl_status code = e == cudaErrorMemoryAllocation ? WL_FULL : WL_NOT_TAKEN;
+  set_error(err, code, "CUDA cannot %s: %s", what, cudaGetErrorString(e));
+  return code;
+}
+
+cuda_impl *impl(wl_device *d) {
+  return (cuda_impl *)d->impl;
+}
+
+cudaStream_t stream_of(wl_device *d) {
+  return impl(d)->streams[d->queue];
+}
+
+/* Without memory it is tried again once the other streams have given back what they freed. */
+wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  cudaError_t e = cudaMallocAsync(out, n, stream_of(d));
+  if (e == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    for (int k = 0; k < WL_QUEUES; k++) cudaStreamSynchronize(impl(d)->streams[k]);
+    cudaMemPoolTrimTo(impl(d)->pool, 0);
+    e = cudaMallocAsync(out, n, stream_of(d));
+  }
+  return check(e, "allocate device memory", err);
+}
+void cuda_free(wl_device *d, void *p, size_t) {
+  cudaFreeAsync(p, stream_of(d));
+}
+
+wl_status finish(wl_device *d, const char *what, wl_error *err) {
+  return check(cudaStreamSynchronize(stream_of(d)), what, err);
+}
+wl_status cuda_finish(wl_device *d, wl_error *err) {
+  return finish(d, "run the kernel", err);
+}
+wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
+  return check(cudaEventRecord(impl(d)->events[event], stream_of(d)), "mark a copy", err);
+}
+wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
+  return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
+}
+
+wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream_of(d)),
+               "copy to the device", err);
+}
+wl_status cuda_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  wl_status rc = check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream_of(d)),
+                       "copy from the device", err);
+  return rc ? rc : finish(d, "run the kernel", err);
+}
+wl_status cuda_copy_out_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream_of(d)),
+               "copy from the device", err);
+}
+wl_status cuda_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (n == 0) return WL_OK;
+  return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, stream_of(d)),
+               "copy on the device", err);
+}
+wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
+  return check(cudaMemsetAsync(p, 0, n, stream_of(d)), "clear device memory", err);
+}
+
+wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
+                      unsigned block, size_t n_shared, wl_error *err) {
+  cudaStream_t stream = stream_of(d);
+  switch (k) {
+  case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
+  case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
+  case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
+  case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
+  case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
+  case WL_K_GROUP_PACK: wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args); break;
+  case WL_K_ORDER_KEYS: wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args); break;
+  case WL_K_ORDER_FIRST:
+    wl_order_first<<<grid, block, 0, stream>>>(*(const wl_kofirst *)args);
+    break;
+  case WL_K_ORDER_KEPT: wl_order_kept<<<grid, block, 0, stream>>>(*(const wl_kokept *)args); break;
+  case WL_K_ORDER_PERMUTE:
+    wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
+    break;
+  default: break;
+  }
+  return check(cudaGetLastError(), "launch the kernel", err);
+}
+
+wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
+  size_t n_temp = 0;
+  void *temp = nullptr;
+  cudaStream_t stream = stream_of(d);
+  /* n + 1 sums: the last input is read and does not count */
+  const wl_u64 zero = 0;
+  cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1,
+                                 stream);
+  wl_status rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
+  if (rc) return rc;
+  rc = check(cub::DeviceScan::ExclusiveScan(temp, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero,
+                                            n + 1, stream),
+             "scan", err);
+  cudaFreeAsync(temp, stream);
+  return rc;
+}
+
+/* The two halves of each buffer are the caller's, so CUB needs little room of its own. */
+wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits, int *at,
+                    wl_error *err) {
+  size_t n_temp = 0;
+  void *temp = nullptr;
+  cudaStream_t stream = stream_of(d);
+  cub::DoubleBuffer<wl_u64> k(keys[0], keys[1]);
+  cub::DoubleBuffer<wl_u32> v(values[0], values[1]);
+  *at = 0;
+  if (n == 0 || n_bits == 0) return WL_OK;
+  wl_status rc = check(cub::DeviceRadixSort::SortPairs(nullptr, n_temp, k, v, n, 0, n_bits, stream),
+                       "sort", err);
+  if (!rc) rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
+  if (rc) return rc;
+  rc =
+      check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
+  cudaFreeAsync(temp, stream);
+  /* keys and values change sides together, one pass at a time */
+  if (!rc && k.selector != v.selector) {
+    set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are on different sides");
+    return WL_NOT_TAKEN;
+  }
+  *at = k.selector;
+  return rc;
+}
+
+/* A kept block that is large enough and not twice too large, or a new one. */
+wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  cuda_impl *c = impl(d);
+  size_t size = 1 << 16;
+  while (size < n) size = size < ((size_t)64 << 20) ? size * 2 : size + ((size_t)64 << 20);
+  for (int i = 0; i < c->n_blocks; i++) {
+    pinned *b = &c->blocks[i];
+    if (b->used || b->n < size || b->n > 2 * size) continue;
+    b->used = true;
+    c->n_idle -= b->n;
+    *out = b->p;
+    return WL_OK;
+  }
+  wl_status rc = check(cudaHostAlloc(out, size, cudaHostAllocMapped), "pin host memory", err);
+  if (rc) return rc;
+  if (c->n_blocks == c->size_blocks) {
+    int more = c->size_blocks ? c->size_blocks * 2 : 64;
+    pinned *p = (pinned *)realloc(c->blocks, (size_t)more * sizeof *p);
+    if (!p) {
+      cudaFreeHost(*out);
+      set_error(err, WL_NOMEM, "out of memory");
+      return WL_NOMEM;
+    }
+    c->blocks = p;
+    c->size_blocks = more;
+  }
+  pinned b = {*out, size, true};
+  c->blocks[c->n_blocks++] = b;
+  return WL_OK;
+}
+
+wl_status cuda_host_address(wl_device *, void *p, void **out, wl_error *err) {
+  return check(cudaHostGetDevicePointer(out, p, 0), "map host memory", err);
+}
+
+void cuda_host_free(wl_device *d, void *p) {
+  cuda_impl *c = impl(d);
+  for (int i = 0; p && i < c->n_blocks; i++) {
+    pinned *b = &c->blocks[i];
+    if (b->p != p) continue;
+    b->used = false;
+    c->n_idle += b->n;
+    if (c->n_idle > idle_most) {
+      c->n_idle -= b->n;
+      cudaFreeHost(b->p);
+      *b = c->blocks[--c->n_blocks];
+    }
+    return;
+  }
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) wl_status
+wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
+  int n = 0, driver = 0;
+  cudaDriverGetVersion(&driver);
+  cudaError_t e = cudaGetDeviceCount(&n);
+  if (e == cudaErrorInsufficientDriver && driver == 0) {
+    snprintf(message, n_message, "there is no CUDA driver");
+    return WL_NOT_TAKEN;
+  }
+  if (e == cudaErrorInsufficientDriver) {
+    snprintf(message, n_message, "the CUDA driver is too old: it knows CUDA %d.%d, %d.%d is needed",
+             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    return WL_NOT_TAKEN;
+  }
+  if (e != cudaSuccess || n == 0) {
+    snprintf(message, n_message, "there is no CUDA device (%s)",
+             e ? cudaGetErrorString(e) : "none is installed");
+    return WL_NOT_TAKEN;
+  }
+  cudaDeviceProp prop;
+  cuda_impl *c = (cuda_impl *)calloc(1, sizeof *c);
+  e = c ? cudaGetDeviceProperties(&prop, 0) : cudaErrorMemoryAllocation;
+  if (!e) e = cudaSetDevice(0);
+  for (int k = 0; k < WL_QUEUES && !e; k++)
+    e = cudaStreamCreateWithFlags(&c->streams[k], cudaStreamNonBlocking);
+  for (int k = 0; k < WL_EVENTS && !e; k++)
+    e = cudaEventCreateWithFlags(&c->events[k], cudaEventDisableTiming);
+  size_t free_bytes = 0, all_bytes = 0;
+  if (!e) e = cudaMemGetInfo(&free_bytes, &all_bytes);
+  unsigned long long keep = ~0ULL;
+  int no = 0;
+  if (!e) e = cudaDeviceGetDefaultMemPool(&c->pool, 0);
+  if (!e) e = cudaMemPoolSetAttribute(c->pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  if (!e) e = cudaMemPoolSetAttribute(c->pool, cudaMemPoolReuseAllowInternalDependencies, &no);
+  int shared = 0;
+  if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+  if (!e) e = cudaFuncSetAttribute(wl_interp, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (e) {
+    snprintf(message, n_message, "the CUDA device does not open: %s", cudaGetErrorString(e));
+    free(c);
+    return WL_NOT_TAKEN;
+  }
+  d->impl = c;
+  snprintf(d->name, sizeof d->name, "%s", prop.name);
+  d->memory = (wl_i64)all_bytes;
+  d->free_memory = d->budget = (wl_i64)(free_bytes / 10 * 9);
+  d->n_processors = prop.multiProcessorCount;
+  d->max_shared = shared;
+  d->block_threads = 256;
+  d->blocks_each = 8;
+  d->n_stage = (size_t)16 << 20;
+  d->alloc = cuda_alloc;
+  d->free = cuda_free;
+  d->copy_in = cuda_copy_in;
+  d->copy_out = cuda_copy_out;
+  d->clear = cuda_clear;
+  d->copy_on = cuda_copy_on;
+  d->launch = cuda_launch;
+  d->scan = cuda_scan;
+  d->sort = cuda_sort;
+  d->copy_in_later = cuda_copy_in; /* what is asynchronous depends on the memory alone */
+  d->copy_out_later = cuda_copy_out_later;
+  d->finish = cuda_finish;
+  d->mark = cuda_mark;
+  d->wait = cuda_wait;
+  d->host_alloc = cuda_host_alloc;
+  d->host_address = cuda_host_address;
+  d->host_free = cuda_host_free;
+  return WL_OK;
+}

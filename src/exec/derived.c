@@ -1,0 +1,138 @@
+/*
+** See derived.h. Values go through the builder that tables without pages to decode go through.
+*/
+#include "exec/derived.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "column/dict.h"
+#include <string.h>
+
+struct wl_making {
+  int n_cols;
+  wl_builder **builders;
+  wl_i64 n_rows, left;
+  wl_status *status; /* of each column's last task */
+};
+
+void wl_made_close(wl_made *m) {
+  for (int k = 0; k < m->n_cols && m->cols; k++) wl_column_drop(m->cols[k]);
+  wl_mem_free(m->cols);
+  memset(m, 0, sizeof *m);
+}
+
+wl_status wl_making_open(int n_cols, wl_i64 left, wl_making **out, wl_error *err) {
+  wl_making *m = *out = wl_mem_zalloc(sizeof *m);
+  if (!m) return wl_nomem(err);
+  m->n_cols = n_cols;
+  m->left = left;
+  m->builders = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *m->builders);
+  m->status = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *m->status);
+  wl_status rc = m->builders && m->status ? WL_OK : wl_nomem(err);
+  for (int k = 0; k < n_cols && !rc; k++) rc = wl_builder_open(&m->builders[k], err);
+  if (rc) {
+    wl_making_close(m);
+    *out = NULL;
+  }
+  return rc;
+}
+
+void wl_making_close(wl_making *m) {
+  if (!m) return;
+  for (int k = 0; k < m->n_cols && m->builders; k++) wl_builder_close(m->builders[k]);
+  wl_mem_free(m->builders);
+  wl_mem_free(m->status);
+  wl_mem_free(m);
+}
+
+wl_i64 wl_making_rows(const wl_making *m) {
+  return m->n_rows;
+}
+wl_i64 wl_making_bytes(const wl_making *m) {
+  size_t n = 0;
+  for (int k = 0; k < m->n_cols; k++) n += wl_builder_bytes(m->builders[k]);
+  return (wl_i64)n;
+}
+
+/* One column of a batch: each has its own builder, so they need not wait for one another. */
+typedef struct adding {
+  wl_making *m;
+  const wl_batch *b;
+  const wl_reg *regs;
+  const bool *needed;
+  wl_status *status;
+} adding;
+
+static wl_status add_column(wl_making *m, const wl_batch *b, const wl_reg *regs, int k,
+                            bool wanted) {
+  const wl_dict *d = wl_batch_dict(b, k);
+  const wl_outcol *c = &b->cols[k];
+  wl_i64 n = b->n_rows - b->skip;
+  wl_u8 type = regs[k].type;
+  if (wanted && !d && (type == WL_R_INT || type == WL_R_REAL))
+    return wl_builder_add_numbers(m->builders[k], type == WL_R_INT ? WL_T_INT : WL_T_REAL,
+                                  c->v + b->skip, c->t ? c->t + b->skip : NULL, n);
+  for (wl_i64 i = b->skip; i < b->n_rows; i++) {
+    wl_val v = wanted ? wl_batch_value(b, regs, k, i) : wl_null();
+    if (d && v.t == WL_T_INT) v = wl_dict_value(d, (wl_i64)v.v);
+    wl_status rc = wl_builder_add(m->builders[k], v);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}
+
+static void add_task(void *arg, int worker, long k) {
+  adding *a = arg;
+  (void)worker;
+  a->status[k] = add_column(a->m, a->b, a->regs, (int)k, !a->needed || a->needed[k]);
+}
+
+wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, const bool *needed,
+                        int threads, wl_error *err) {
+  enum { FEW = 4096 };
+  adding a = {m, b, regs, needed, m->status};
+  wl_threads_run(b->n_rows < FEW ? 1 : threads, m->n_cols, add_task, &a);
+  for (int k = 0; k < m->n_cols; k++)
+    if (m->status[k])
+      return m->status[k] == WL_TOOBIG
+                 ? wl_not_taken(err, "too much text in the rows of a subquery")
+                 : wl_nomem(err);
+  m->n_rows += b->n_rows - b->skip;
+  if (m->left && wl_making_bytes(m) > m->left)
+    return wl_not_taken(err,
+                        "the rows of a subquery need more than the %lld bytes that "
+                        "host_budget leaves: raise it",
+                        m->left);
+  return WL_OK;
+}
+
+typedef struct finishing {
+  wl_making *m;
+  wl_made *out;
+  wl_error *errors;
+} finishing;
+
+static void finish_task(void *arg, int worker, long k) {
+  finishing *f = arg;
+  (void)worker;
+  f->m->status[k] = wl_builder_finish(f->m->builders[k], &f->out->cols[k], &f->errors[k]);
+}
+
+wl_status wl_making_finish(wl_making *m, int threads, wl_made *out, wl_error *err) {
+  enum { FEW = 4096 };
+  memset(out, 0, sizeof *out);
+  size_t n = (size_t)m->n_cols + 1;
+  finishing f = {m, out, wl_mem_zalloc(n * sizeof *f.errors)};
+  out->cols = wl_mem_zalloc(n * sizeof *out->cols);
+  out->n_cols = m->n_cols;
+  wl_status rc = out->cols && f.errors ? WL_OK : wl_nomem(err);
+  if (!rc) wl_threads_run(m->n_rows < FEW ? 1 : threads, m->n_cols, finish_task, &f);
+  for (int k = 0; k < m->n_cols && !rc; k++) {
+    rc = m->status[k];
+    if (rc) *err = f.errors[k];
+  }
+  wl_mem_free(f.errors);
+  out->n_rows = m->n_rows;
+  out->done = !rc;
+  if (rc) wl_made_close(out);
+  return rc;
+}

@@ -1,0 +1,500 @@
+/*
+** Columns on a device; see devcol.h. A copy is one allocation: data, valid bits, tags, heap; of a
+** lookup all its arrays.
+*/
+#include "exec/gpu/devcol.h"
+#include "base/mem.h"
+#include "column/evict.h"
+#include <string.h>
+
+static size_t aligned(size_t n) {
+  return (n + WL_DEV_ALIGN - 1) & ~(size_t)(WL_DEV_ALIGN - 1);
+}
+
+/* Where a column keeps its copy: two places for each device. */
+static int slot_of(const wl_device *d, bool mapped) {
+  return d->index * 2 + mapped;
+}
+
+/* Takes a resident copy out of its device's list and frees it. */
+static void forget(wl_devcol **at) {
+  wl_devcol *c = *at;
+  int slot = slot_of(c->device, c->mapped);
+  *at = c->next;
+  if (c->lookup)
+    c->lookup->copy[slot] = NULL;
+  else
+    c->column->copy[slot] = NULL;
+  wl_devcol_free(c);
+  wl_mem_free(c);
+}
+
+static wl_devcol **head(wl_device *d) {
+  return (wl_devcol **)&d->residents;
+}
+
+/* A lookup is one query's, or a few's: nobody counts its uses. */
+static wl_i64 uses_of(const wl_devcol *c) {
+  return c->column ? c->column->copy_uses[slot_of(c->device, c->mapped)] : 1;
+}
+
+/* Gives up a resident column of one memory; false when all are in use by this wave. */
+static bool evict(wl_device *d, bool mapped) {
+  wl_evict e = {0};
+  for (wl_devcol **at = head(d); *at; at = &(*at)->next)
+    if ((*at)->mapped == mapped && (*at)->last_use < d->clock)
+      wl_evict_offer(&e, at, (*at)->last_use, uses_of(*at));
+  wl_devcol **choice = wl_evict_choice(&e);
+  if (choice) forget(choice);
+  return choice != NULL;
+}
+
+wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  *out = NULL;
+  n = aligned(n ? n : 1);
+  while (d->used + (wl_i64)n > d->budget && evict(d, false)) {
+  }
+  if (d->used + (wl_i64)n > d->budget)
+    return wl_fail(
+        err, WL_FULL,
+        "%lld bytes of device memory are needed beside %lld in use; device_budget is %lld",
+        (wl_i64)n, d->used, d->budget);
+  wl_status rc = d->alloc(d, n, out, err);
+  while (rc && evict(d, false)) rc = d->alloc(d, n, out, err);
+  if (!rc) d->used += (wl_i64)n;
+  return rc;
+}
+
+void wl_dev_free(wl_device *d, void *p, size_t n) {
+  if (!p) return;
+  n = aligned(n ? n : 1);
+  d->free(d, p, n);
+  d->used -= (wl_i64)n;
+}
+
+/* The parts of a copy, each at an aligned offset. */
+typedef struct layout {
+  size_t data, valid, tags, heap_base, heap, end;
+} layout;
+
+/* cap: rows to leave room for. */
+static layout lay_out_room(const wl_column *c, int first, int end, size_t cap) {
+  layout l;
+  size_t rows = 0, heap = 0;
+  for (int t = first; t < end; t++) {
+    rows += (size_t)c->segments[t].n_rows;
+    heap += c->segments[t].n_heap;
+  }
+  if (rows < cap) rows = cap;
+  bool nullable = (c->domain.mask & WL_M(WL_T_NULL)) != 0 && c->phys != WL_P_ANY;
+  l.data = 0;
+  l.valid = aligned(rows * (size_t)wl_phys_width(c->phys));
+  l.tags = l.valid + (nullable ? aligned((rows + 7) / 8) : 0);
+  l.heap_base = l.tags + (c->phys == WL_P_ANY ? aligned(rows) : 0);
+  l.heap = l.heap_base + (c->phys >= WL_P_TEXT ? aligned((size_t)(end - first) * 8) : 0);
+  l.end = l.heap + (c->phys >= WL_P_TEXT ? aligned(heap) : 0);
+  return l;
+}
+
+static layout lay_out(const wl_column *c, int first, int end) {
+  return lay_out_room(c, first, end, 0);
+}
+
+size_t wl_devcol_bytes(const wl_column *c, int first, int end) {
+  return lay_out(c, first, end).end;
+}
+
+void wl_devcol_free(wl_devcol *c) {
+  if (c->mapped && c->memory)
+    c->device->host_free(c->device, c->memory);
+  else
+    wl_dev_free(c->device, c->memory, c->n_bytes);
+  if (c->mapped && (c->column || c->lookup)) c->device->mapped -= (wl_i64)c->n_bytes;
+  c->memory = NULL;
+}
+
+static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0xff};
+
+/* What is to be copied: the data of all tablets, then all valid bits, and so on. */
+static int list_pieces(const wl_column *c, int first, int end, const layout *l, wl_u64 *heap_base,
+                       wl_piece *out) {
+  size_t width = (size_t)wl_phys_width(c->phys), heap = 0;
+  int n = 0;
+  for (int part = 0; part < 4; part++) {
+    if (part == 1 && l->tags == l->valid) continue;
+    if (part == 2 && l->heap_base == l->tags) continue;
+    if (part == 3 && c->phys < WL_P_TEXT) continue;
+    if (part == 3)
+      out[n++] = (wl_piece){l->heap_base, heap_base, (size_t)(end - first) * sizeof *heap_base};
+    for (int t = first; t < end; t++) {
+      const wl_segment *s = &c->segments[t];
+      size_t row = (size_t)(t - first) << WL_TABLET_SHIFT, rows = (size_t)s->n_rows;
+      switch (part) {
+      case 0: out[n++] = (wl_piece){row * width, s->data, rows * width}; break;
+      case 1:
+        out[n++] = (wl_piece){l->valid + row / 8, s->valid ? s->valid : all, (rows + 7) / 8};
+        break;
+      case 2: out[n++] = (wl_piece){l->tags + row, s->tags, rows}; break;
+      default:
+        heap_base[t - first] = heap;
+        out[n++] = (wl_piece){l->heap + heap, s->heap, s->n_heap};
+        heap += s->n_heap;
+      }
+    }
+  }
+  return n;
+}
+
+/* Memory for a copy of n bytes; *address is where kernels find it. */
+static wl_status open_copy(wl_device *d, size_t n, wl_way way, wl_devcol *out,
+                           const wl_u8 **address, wl_error *err) {
+  memset(out, 0, sizeof *out);
+  out->device = d;
+  out->n_bytes = n;
+  out->mapped = way == WL_WAY_MAPPED;
+  wl_status rc = out->mapped ? d->host_alloc(d, n ? n : 1, &out->memory, err)
+                             : wl_dev_alloc(d, n, &out->memory, err);
+  void *at = out->memory;
+  if (!rc && out->mapped) rc = d->host_address(d, out->memory, &at, err);
+  *address = at;
+  if (rc) wl_devcol_free(out);
+  return rc;
+}
+
+wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
+                         int threads, wl_devcol *out, wl_error *err) {
+  layout l = lay_out(c, first, end);
+  const wl_u8 *base = NULL;
+  wl_status rc = open_copy(d, l.end, way, out, &base, err);
+  if (rc) return rc;
+  out->k.phys = c->phys;
+  out->k.data = base;
+  if (l.tags > l.valid) out->k.valid = base + l.valid;
+  if (l.heap_base > l.tags) out->k.tags = base + l.tags;
+  if (c->phys >= WL_P_TEXT) {
+    out->k.heap = base + l.heap;
+    out->k.heap_base = (const wl_u64 *)(const void *)(base + l.heap_base);
+  }
+  size_t n = (size_t)(end - first);
+  wl_u64 *heap_base = wl_mem_zalloc(n * sizeof *heap_base);
+  wl_piece *pieces = wl_mem_alloc((4 * n + 1) * sizeof *pieces);
+  if (!heap_base || !pieces) rc = wl_nomem(err);
+  if (!rc) {
+    int n_pieces = list_pieces(c, first, end, &l, heap_base, pieces);
+    rc = wl_stage_in(d, way, threads, out->memory, pieces, n_pieces, err);
+  }
+  wl_mem_free(pieces);
+  wl_mem_free(heap_base);
+  if (rc) wl_devcol_free(out);
+  return rc;
+}
+
+/* An owner goes: so do its copies. */
+static void drop_copies(void *const *copy, void *const *on) {
+  for (int k = 0; k < WL_MAX_COPIES; k++) {
+    wl_device *d = on[k];
+    if (!d) continue;
+    wl_device_lock(d);
+    for (wl_devcol **at = head(d); *at; at = &(*at)->next) {
+      if (*at != copy[k]) continue;
+      forget(at);
+      break;
+    }
+    wl_device_unlock(d);
+  }
+}
+static void drop(wl_column *c) {
+  drop_copies(c->copy, c->on);
+}
+static void drop_lookup(wl_lookup *l) {
+  drop_copies(l->copy, l->on);
+}
+
+/* Makes room for n more mapped bytes. */
+static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
+  while (d->mapped + n > d->mapped_budget && evict(d, true)) {
+  }
+  if (d->mapped + n > d->mapped_budget)
+    return wl_fail(err, WL_FULL, "host_budget leaves no room for mapped columns");
+  return WL_OK;
+}
+
+/* A copy that was made becomes resident; its owner is set. */
+static void settle(wl_device *d, wl_devcol *r) {
+  if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
+  r->next = *head(d);
+  *head(d) = r;
+}
+
+/* ---- a copy made from that of the version before */
+
+/* For each tablet of c the tablet of b with the same bytes, or -1. */
+static int *same_tablets(const wl_column *c, const wl_column *b) {
+  size_t n_slots = 64;
+  while (n_slots < 2 * (size_t)b->n_tablets) n_slots *= 2;
+  int *slots = wl_mem_zalloc(n_slots * sizeof *slots);
+  int *from = wl_mem_alloc(((size_t)c->n_tablets + 1) * sizeof *from);
+  for (int u = 0; u < b->n_tablets && slots && from; u++) {
+    size_t at = (size_t)b->segments[u].data / 64 % n_slots;
+    while (slots[at]) at = (at + 1) % n_slots;
+    slots[at] = u + 1;
+  }
+  for (int t = 0; t < c->n_tablets && slots && from; t++) {
+    const wl_segment *s = &c->segments[t];
+    size_t at = (size_t)s->data / 64 % n_slots;
+    while (slots[at] && b->segments[slots[at] - 1].data != s->data) at = (at + 1) % n_slots;
+    from[t] = slots[at] && b->segments[slots[at] - 1].n_rows == s->n_rows ? slots[at] - 1 : -1;
+  }
+  wl_mem_free(slots);
+  if (slots) return from;
+  wl_mem_free(from);
+  return NULL;
+}
+
+/* Copies those tablets on the device; runs of them in one go. */
+static wl_status copy_same(wl_device *d, const wl_column *c, const int *from, const wl_devcol *old,
+                           wl_u8 *base, const layout *l, wl_error *err) {
+  size_t width = (size_t)wl_phys_width(c->phys);
+  wl_status rc = WL_OK;
+  for (int t = 0, end; t < c->n_tablets && !rc; t = end) {
+    end = t + 1;
+    if (from[t] < 0) continue;
+    size_t rows = (size_t)c->segments[t].n_rows, to = (size_t)t << WL_TABLET_SHIFT,
+           at = (size_t)from[t] << WL_TABLET_SHIFT;
+    for (; end < c->n_tablets && from[end] == from[end - 1] + 1; end++)
+      rows += (size_t)c->segments[end].n_rows;
+    rc = d->copy_on(d, base + to * width, (const wl_u8 *)old->k.data + at * width, rows * width,
+                    err);
+    if (!rc && l->tags > l->valid)
+      rc = d->copy_on(d, base + l->valid + to / 8, (const wl_u8 *)old->k.valid + at / 8,
+                      (rows + 7) / 8, err);
+  }
+  return rc;
+}
+
+/* Brings the other tablets there. */
+static wl_status send_others(wl_device *d, const wl_column *c, const int *from, wl_u8 *base,
+                             const layout *l, wl_way way, int threads, wl_error *err) {
+  size_t width = (size_t)wl_phys_width(c->phys);
+  wl_piece *pieces = wl_mem_alloc((2 * (size_t)c->n_tablets + 1) * sizeof *pieces);
+  int n = 0;
+  if (!pieces) return wl_nomem(err);
+  for (int part = 0; part < (l->tags > l->valid ? 2 : 1); part++)
+    for (int t = 0; t < c->n_tablets; t++) {
+      const wl_segment *s = &c->segments[t];
+      size_t row = (size_t)t << WL_TABLET_SHIFT, rows = (size_t)s->n_rows;
+      if (from[t] >= 0) continue;
+      if (part == 0)
+        pieces[n++] = (wl_piece){row * width, s->data, rows * width};
+      else
+        pieces[n++] = (wl_piece){l->valid + row / 8, s->valid ? s->valid : all, (rows + 7) / 8};
+    }
+  wl_status rc = wl_stage_in(d, way, threads, base, pieces, n, err);
+  wl_mem_free(pieces);
+  return rc;
+}
+
+/*
+** Makes the resident copy of c from that of the column before it: what has changed is sent, the
+** rest stays where it is if nobody else needs the old copy, or is copied on the device. *out NULL:
+** it cannot be done so.
+*/
+static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                        wl_error *err) {
+  const bool mapped = way == WL_WAY_MAPPED;
+  wl_column *b = c->before;
+  wl_devcol *old = b && !mapped ? b->copy[slot_of(d, mapped)] : NULL, made;
+  bool nulls = (c->domain.mask & WL_M(WL_T_NULL)) != 0;
+  *out = NULL;
+  if (!old || b->phys != c->phys || c->phys >= WL_P_TEXT || nulls != (old->k.valid != NULL))
+    return WL_OK;
+  old->last_use = d->clock; /* so that making room does not take it */
+  size_t rows = (size_t)c->n_rows, had = old->cap_rows ? old->cap_rows : (size_t)b->n_rows;
+  bool stays = rows <= had && atomic_load(&b->refs) == 1;
+  size_t cap = rows <= had ? had : rows > 2 * had ? rows : 2 * had;
+  layout l = lay_out_room(c, 0, c->n_tablets, cap);
+  int *from = same_tablets(c, b);
+  if (!from) return wl_nomem(err);
+  wl_status rc = WL_OK;
+  wl_devcol *r = stays ? old : wl_mem_zalloc(sizeof *r);
+  const wl_u8 *base = NULL;
+  wl_error full = {0};
+  if (!r) rc = wl_nomem(err);
+  if (!rc && !stays && open_copy(d, l.end, way, &made, &base, &full)) {
+    wl_mem_free(from); /* the usual way takes less room */
+    wl_mem_free(r);
+    return WL_OK;
+  }
+  if (stays) { /* what has moved is sent again, for it might be overwritten first */
+    for (int t = 0; t < c->n_tablets; t++)
+      if (from[t] != t) from[t] = -1;
+    b->copy[slot_of(d, mapped)] = NULL;
+  } else if (!rc) {
+    *r = made;
+    r->k.phys = c->phys;
+    r->k.data = base;
+    if (nulls) r->k.valid = base + l.valid;
+    rc = copy_same(d, c, from, old, r->memory, &l, err);
+    settle(d, r);
+  }
+  if (r) {
+    r->cap_rows = cap;
+    r->column = c;
+    c->copy[slot_of(d, mapped)] = r;
+    c->on[slot_of(d, mapped)] = d;
+    c->drop = drop;
+  }
+  if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
+  wl_mem_free(from);
+  c->derived = true;
+  if (rc && r) { /* it is half one and half the other */
+    wl_devcol **at = head(d);
+    while (*at && *at != r) at = &(*at)->next;
+    if (*at) forget(at);
+    return rc;
+  }
+  *out = r;
+  return rc;
+}
+
+wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                             wl_error *err) {
+  bool mapped = way == WL_WAY_MAPPED;
+  int slot = slot_of(d, mapped);
+  wl_devcol *r = c->copy[slot];
+  if (!r) {
+    wl_status rc = derive(d, c, way, threads, &r, err);
+    if (rc) return rc;
+  }
+  if (!r) {
+    wl_status rc = mapped ? map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
+    if (rc) return rc;
+    r = wl_mem_zalloc(sizeof *r);
+    if (!r) return wl_nomem(err);
+    rc = wl_devcol_copy(d, c, 0, c->n_tablets, way, threads, r, err);
+    if (rc) {
+      wl_mem_free(r);
+      return rc;
+    }
+    r->column = c;
+    settle(d, r);
+    c->copy[slot] = r;
+    c->on[slot] = d;
+    c->drop = drop;
+  }
+  r->last_use = d->clock; /* evict takes only what is older */
+  *out = r;
+  return WL_OK;
+}
+
+/* ---- lookups */
+
+enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
+
+/* The arrays of a lookup: pieces in their order, empty where there is none; returns the bytes. */
+static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
+  size_t n_slots = l->direct ? (size_t)l->span : (size_t)l->mask + 1, at = 0;
+  const struct {
+    const void *from;
+    size_t n;
+  } parts[L_PARTS] = {[L_WORDS] = {l->words, n_slots * 8},
+                      [L_SLOTS] = {l->slots, n_slots * 4},
+                      [L_COUNTS] = {l->counts, n_slots * 4},
+                      [L_STARTS] = {l->starts, (n_slots + 1) * 4},
+                      [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
+  for (int k = 0; k < L_PARTS; k++) {
+    pieces[k] = (wl_piece){at, parts[k].from, parts[k].from ? parts[k].n : 0};
+    at += aligned(pieces[k].n);
+  }
+  return at;
+}
+
+size_t wl_devlookup_bytes(const wl_lookup *l) {
+  wl_piece pieces[L_PARTS];
+  return lay_out_lookup(l, pieces);
+}
+
+wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
+                                wl_error *err) {
+  bool mapped = way == WL_WAY_MAPPED;
+  int slot = slot_of(d, mapped);
+  wl_devcol *r = l->copy[slot];
+  if (!r) {
+    wl_piece pieces[L_PARTS];
+    size_t n = lay_out_lookup(l, pieces);
+    wl_status rc = mapped ? map_room(d, (wl_i64)n, err) : WL_OK;
+    if (rc) return rc;
+    r = wl_mem_zalloc(sizeof *r);
+    if (!r) return wl_nomem(err);
+    const wl_u8 *base = NULL;
+    rc = open_copy(d, n, way, r, &base, err);
+    if (!rc) rc = wl_stage_in(d, way, threads, r->memory, pieces, L_PARTS, err);
+    if (rc) {
+      if (r->memory) wl_devcol_free(r);
+      wl_mem_free(r);
+      return rc;
+    }
+    r->k.data = base;
+    r->lookup = l;
+    settle(d, r);
+    l->copy[slot] = r;
+    l->on[slot] = d;
+    l->drop = drop_lookup;
+  }
+  r->last_use = d->clock;
+  return WL_OK;
+}
+
+void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {
+  wl_piece pieces[L_PARTS];
+  const wl_devcol *r = l->copy[slot_of(d, mapped)];
+  lay_out_lookup(l, pieces);
+  const void *at[L_PARTS];
+  for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;
+  out->words = at[L_WORDS];
+  out->slots = at[L_SLOTS];
+  out->counts = at[L_COUNTS];
+  out->starts = at[L_STARTS];
+  out->rows = at[L_ROWS];
+  out->mask = l->mask;
+}
+
+wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {
+  return c->copy[slot_of(d, mapped)];
+}
+
+void wl_devcol_use(wl_device *d, wl_column *c, bool mapped) {
+  int slot = slot_of(d, mapped);
+  c->on[slot] = d; /* whose lock guards the counts */
+  c->copy_uses[slot]++;
+  c->copy_hits[slot] += c->copy[slot] != NULL;
+}
+
+wl_devcol_facts wl_devcol_info(const wl_column *c) {
+  wl_devcol_facts f = {0, 0, 0};
+  for (int k = 0; k < WL_MAX_COPIES; k++) {
+    wl_device *d = c->on[k];
+    if (!d) continue;
+    wl_device_lock(d);
+    const wl_devcol *copy = c->copy[k];
+    if (copy) f.n_bytes += (wl_i64)copy->n_bytes;
+    f.uses += c->copy_uses[k];
+    f.hits += c->copy_hits[k];
+    wl_device_unlock(d);
+  }
+  return f;
+}
+
+void wl_devcol_tick(wl_device *d) {
+  d->clock++;
+}
+
+wl_kcol wl_devcol_from(const wl_devcol *c, int first) {
+  wl_kcol k = c->k;
+  size_t rows = (size_t)first << WL_TABLET_SHIFT;
+  k.data += rows * (size_t)wl_phys_width((wl_phys)k.phys);
+  if (k.valid) k.valid += rows / 8;
+  if (k.tags) k.tags += rows;
+  if (k.heap_base) k.heap_base += first;
+  return k;
+}

@@ -1,0 +1,134 @@
+/*
+** The process's devices: the simulator, and the CUDA plugin found at run time beside this
+** library. A device that cannot be opened is asked for only once; the reason is kept.
+**
+** Invariants:
+** 1. The plugin's path is absolute and is fixed when this library is loaded, so that changing the
+**    current folder or the environment later cannot bring in another file.
+** 2. A forked child never uses the CUDA device of its parent. Its driver does not allow that.
+*/
+#include "exec/gpu/device.h"
+#include "base/fork.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct slot {
+  const char *kind;
+  pthread_mutex_t use;
+  bool tried;
+  bool open;
+  wl_device device;
+  char why[256];
+} slot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER},
+                       {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
+
+static const char plugin_name[] = "libwarplite_cuda.so";
+static char plugin_path[PATH_MAX + sizeof plugin_name + 1]; /* empty: no folder was found */
+
+/* The absolute path of the file that holds this code, malloc'ed, or NULL. */
+static char *own_path(void) {
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (!dladdr1((void *)own_path, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return NULL;
+  /* The program itself has no name here, and argv[0] can be anything. */
+  return realpath(map->l_name[0] ? map->l_name : "/proc/self/exe", NULL);
+}
+
+static void find_plugin(void) {
+  const char *chosen = secure_getenv("WARPLITE_PLUGINS");
+  char *folder = chosen && *chosen ? realpath(chosen, NULL) : own_path();
+  if (!folder) return;
+  if (!(chosen && *chosen)) *strrchr(folder, '/') = 0;
+  int n = snprintf(plugin_path, sizeof plugin_path, "%s/%s", folder, plugin_name);
+  if (n < 0 || n >= (int)sizeof plugin_path) plugin_path[0] = 0;
+  free(folder);
+}
+
+/* Memory of a device that this process cannot reach. */
+static void leave(wl_device *d, void *p, size_t n_bytes) {}
+static void leave_host(wl_device *d, void *p) {}
+
+static void close_in_child(slot *s, const char *why) {
+  s->open = false;
+  snprintf(s->why, sizeof s->why, "%s", why);
+  s->device.free = leave;
+  s->device.host_free = leave_host;
+}
+
+static void after_fork(void) {
+  for (slot *s = slots; s < slots + sizeof slots / sizeof *slots; s++) {
+    bool busy = pthread_mutex_trylock(&s->use) != 0;
+    s->use = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (!s->open) continue;
+    if (s == &slots[0])
+      close_in_child(s, "this process was forked from one that had opened the CUDA device; only "
+                        "children forked before its first query on the GPU can use it");
+    else if (busy)
+      close_in_child(s, "the simulator was in use when this process was forked");
+  }
+}
+
+__attribute__((constructor)) static void on_load(void) {
+  find_plugin();
+  wl_fork_lock(&lock);
+  wl_fork_child(after_fork);
+}
+
+static void open_cuda(slot *s) {
+  void *lib = plugin_path[0] ? dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!lib) {
+    if (plugin_path[0] && access(plugin_path, F_OK) == 0)
+      snprintf(s->why, sizeof s->why, "the CUDA plugin cannot be loaded: %s", dlerror());
+    else
+      snprintf(s->why, sizeof s->why, "this warplite has no CUDA plugin (%s)", plugin_name);
+    return;
+  }
+  wl_device_open_fn open = (wl_device_open_fn)(size_t)dlsym(lib, "wl_device_open_cuda");
+  if (!open) {
+    snprintf(s->why, sizeof s->why, "%s is not a warplite plugin", plugin_name);
+    dlclose(lib);
+    return;
+  }
+  s->why[0] = 0;
+  s->open = open(&s->device, s->why, sizeof s->why) == WL_OK;
+  if (!s->open && !s->why[0]) snprintf(s->why, sizeof s->why, "the CUDA device does not open");
+}
+
+wl_device *wl_device_get(const char *kind, wl_error *err) {
+  slot *s = strcmp(kind, "sim") == 0 ? &slots[1] : &slots[0];
+  pthread_mutex_lock(&lock);
+  if (!s->tried) {
+    wl_error why = {0};
+    s->tried = true;
+    s->device.kind = s->kind;
+    s->device.index = (int)(s - slots);
+    if (s == &slots[0]) {
+      open_cuda(s);
+    } else {
+      s->open = wl_device_open_sim(&s->device, &why) == WL_OK;
+      snprintf(s->why, sizeof s->why, "%.190s", why.text);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  if (s->open) return &s->device;
+  wl_fail(err, WL_NOT_TAKEN, "%s", s->why);
+  return NULL;
+}
+
+static slot *slot_of(wl_device *d) {
+  return d == &slots[1].device ? &slots[1] : &slots[0];
+}
+void wl_device_lock(wl_device *d) {
+  pthread_mutex_lock(&slot_of(d)->use);
+}
+void wl_device_unlock(wl_device *d) {
+  pthread_mutex_unlock(&slot_of(d)->use);
+}

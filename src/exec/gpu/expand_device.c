@@ -1,0 +1,309 @@
+/*
+** Blocks with Expands on a device: joins that find several rows, or all. The block is cut at its
+** Expands (lower.h). The first part scans tablets and gives tuples: the row numbers of the sources
+** so far, and where each row's candidates are. A piece of all combinations of tuples and candidates
+** becomes lists of row numbers, and the next part runs over these; it gives tuples again, or it
+** is the last one, whose rows and aggregates are the run's. Called by run_device.c, under the
+** device's lock.
+**
+** Invariants:
+** 1. Depth first: what comes of one piece is done before the next is made, so rows come in the
+**    order of the nested loops, and the tuples of one part are there once.
+** 2. No launch is over more than CHUNK_MOST combinations and no wave takes much longer than
+**    WAVE_NS, so that the runner can ask whether to go on; tuples stay on the device meanwhile.
+** 3. Who leaves half-way (wl_expansion_leave) leaves the run so that the CPU can go on at
+**    r->next_tablet: rows of these tablets that were given will be skipped, aggregates begin anew.
+*/
+#include "exec/gpu/launch.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include <string.h>
+
+enum { CHUNK_FIRST = 1 << 16, CHUNK_MOST = 2000000, CHUNK_LEAST = 1 << 10, BLOCK_MOST = 64 };
+static const double WAVE_NS = 20e6;
+
+/* The tuples that a part gave; without any, all is zero. */
+typedef struct tuples {
+  wl_u32 *cols[WL_GPU_MAX_RESULTS]; /* as the part's outs: row numbers, then start and count */
+  int n_cols;
+  wl_u64 n, room;   /* tuples, and what the columns have room for */
+  wl_u64 *places;   /* [n + 1]: of each one's first combination */
+  wl_u64 at, total; /* combinations done, and in all */
+} tuples;
+
+struct wl_expansion {
+  int n_parts;
+  wl_lowered *lows; /* of all parts but the last */
+  tuples *levels;   /* of all parts but the last */
+  bool open;        /* tablets up to `end` are under way */
+  int end, group;   /* and how many are next */
+  wl_u64 chunk;
+  wl_u64 n_combined; /* combinations that the last part was over */
+  wl_i64 n_given;    /* rows of the tablets under way that the run has … */
+  wl_batch **mark;   /* … behind this place of its list, where they are collected */
+  bool gathered;     /* the run's accumulators have something */
+  wl_error why;      /* the CPU must go on, at the next wave */
+};
+typedef struct wl_expansion expansion;
+
+wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) {
+  int n = wl_lower_parts(r->p);
+  expansion *x = s->expansion = wl_mem_zalloc(sizeof *x);
+  if (!x) return wl_nomem(err);
+  x->n_parts = n;
+  x->chunk = CHUNK_FIRST;
+  x->group = BLOCK_MOST;
+  x->lows = WL_NEW_N(&s->arena, wl_lowered, n);
+  x->levels = WL_NEW_N(&s->arena, tuples, n);
+  if (s->arena.failed) return wl_nomem(err);
+  wl_status rc = WL_OK;
+  bool makes_text = s->low.makes_text;
+  for (int k = 0; k < n - 1 && !rc; k++) {
+    rc = wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads, k,
+                  &x->lows[k], err);
+    makes_text |= x->lows[k].makes_text;
+  }
+  s->text_room = makes_text ? (wl_u64)1 << 20 : 0;
+  s->mode = WL_TRANSFER_CACHED;
+  s->depth = 1;
+  return rc;
+}
+
+static const wl_lowered *low_of(const wl_device_state *s, int part) {
+  const expansion *x = s->expansion;
+  return part == x->n_parts - 1 ? &s->low : &x->lows[part];
+}
+
+static void drop_tuples(wl_device *d, tuples *t) {
+  for (int k = 0; k < t->n_cols; k++) wl_dev_free(d, t->cols[k], (t->room + 1) * 4);
+  wl_dev_free(d, t->places, (t->n + 1) * 8);
+  memset(t, 0, sizeof *t);
+}
+
+void wl_expansion_forget(wl_run *r, wl_device_state *s) {
+  expansion *x = s->expansion;
+  for (int k = 0; x->levels && k < x->n_parts - 1; k++)
+    drop_tuples(r->config.device, &x->levels[k]);
+  x->open = false;
+  x->n_combined = 0;
+}
+
+void wl_expansion_close(wl_run *r, wl_device_state *s) {
+  wl_expansion_forget(r, s);
+  wl_mem_free(s->expansion);
+  s->expansion = NULL;
+}
+
+/* ---- launches */
+
+/* Runs a part and waits; with more room for text where that is what is missing. */
+static wl_status run_part(wl_launch *l, wl_error *err) {
+  for (;;) {
+    wl_launch again = *l;
+    wl_u64 text_room = 0;
+    wl_status rc = wl_launch_open(l, err);
+    if (!rc) rc = wl_launch_finish(l, &text_room, err);
+    if (rc != WL_FULL || text_room <= l->s->text_room) return rc;
+    wl_launch_close(l);
+    *l = again;
+    l->s->text_room = text_room;
+  }
+}
+
+/* The launch's row numbers become the tuples of its part. */
+static wl_status keep_tuples(wl_launch *l, tuples *t, wl_error *err) {
+  wl_device *d = l->d;
+  memset(t, 0, sizeof *t);
+  wl_u64 n = l->counters[C_OUT];
+  if (!n) return WL_OK;
+  t->n = n;
+  t->room = l->n_rows;
+  t->n_cols = l->low->n_outs + 2;
+  for (int k = 0; k < t->n_cols; k++) {
+    t->cols[k] = l->outs[k].n;
+    l->outs[k].n = NULL;
+  }
+  wl_status rc = wl_dev_alloc(d, (n + 1) * 8, (void **)&t->places, err);
+  if (!rc) rc = d->scan(d, t->cols[t->n_cols - 1], t->places, (wl_i64)n, err);
+  if (!rc) rc = d->copy_out(d, &t->total, t->places + n, 8, err);
+  if (rc) drop_tuples(d, t);
+  return rc;
+}
+
+static wl_launch launch_of(wl_run *r, wl_device_state *s, int part) {
+  wl_launch l = {.r = r, .d = r->config.device, .s = s, .low = low_of(s, part)};
+  l.n_fetch = r->p->n_results;
+  l.first = l.end = r->next_tablet;
+  return l;
+}
+
+/* What the last part gave goes to the run. */
+static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
+  wl_i64 n = r->second_block < 0 ? (wl_i64)l->counters[C_OUT] : 0;
+  wl_status rc = wl_launch_take(l, err);
+  if (rc) return rc;
+  x->n_given += n;
+  x->gathered = true;
+  x->n_combined += l->n_rows;
+  return WL_OK;
+}
+
+/* The next tablets, by the first part. */
+static wl_status scan_block(wl_run *r, wl_device_state *s, wl_error *err) {
+  expansion *x = s->expansion;
+  wl_launch l = launch_of(r, s, 0);
+  wl_i64 most =
+      r->config.device->budget / 8 / (wl_i64)((wl_launch_row_bytes(&l) + 8) << WL_TABLET_SHIFT);
+  int n = most < 1 ? 1 : most < x->group ? (int)most : x->group;
+  if (r->next_tablet == 0) x->n_combined = 0; /* a pass begins */
+  l.end = r->n_tablets - l.first < n ? r->n_tablets : l.first + n;
+  l.row0 = (wl_u64)l.first << WL_TABLET_SHIFT;
+  wl_status rc = run_part(&l, err);
+  if (!rc) rc = keep_tuples(&l, &x->levels[0], err);
+  int end = l.end;
+  wl_launch_close(&l);
+  if (rc == WL_FULL && n > 1) {
+    x->group = n / 2;
+    return WL_OK;
+  }
+  if (rc) return rc;
+  x->open = true;
+  x->end = end;
+  x->n_given = 0;
+  x->mark = r->ready_end;
+  return WL_OK;
+}
+
+/* ---- combinations */
+
+typedef struct piece {
+  wl_klist lists[WL_K_LISTS];
+  int n_lists;
+  wl_u64 n;
+} piece;
+
+static void drop_piece(wl_device *d, piece *p) {
+  for (int k = 0; k < p->n_lists; k++)
+    wl_dev_free(d, (void *)(size_t)p->lists[k].rows, (p->n + 1) * 4);
+}
+
+/* The row numbers of n combinations, from t->at on, for the part behind. */
+static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, piece *out,
+                            wl_error *err) {
+  wl_device *d = r->config.device;
+  const tuples *t = &s->expansion->levels[part];
+  const wl_lowered *low = low_of(s, part), *next = low_of(s, part + 1);
+  wl_launch of = launch_of(r, s, part);
+  wl_kjkey ignored[WL_LOOKUP_KEYS];
+  wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = n};
+  wl_status rc = WL_OK;
+  k.start = t->cols[low->n_outs];
+  k.rows = wl_sides_join(&of, low->expand, ignored).rows;
+  memset(out, 0, sizeof *out);
+  out->n = n;
+  for (int i = 0; i < next->n_ins && !rc; i++) {
+    wl_u32 *rows = NULL;
+    int source = next->ins[i], from = 0;
+    rc = wl_dev_alloc(d, (n + 1) * 4, (void **)&rows, err);
+    if (rc) break;
+    out->lists[out->n_lists++] = (wl_klist){rows, next->planes[source]};
+    if (source == r->p->joins[low->expand].source) {
+      k.found = rows;
+      continue;
+    }
+    while (low->outs[from] != source) from++; /* what is read later was given out */
+    k.from[k.n_lists] = t->cols[from];
+    k.to[k.n_lists++] = rows;
+  }
+  unsigned threads = (unsigned)d->block_threads;
+  wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)d->n_processors * 8;
+  if (!rc && next->n_ins)
+    rc = d->launch(d, WL_K_EXPAND, &k, sizeof k, (unsigned)(blocks < most ? blocks : most), threads,
+                   0, err);
+  if (rc) {
+    drop_piece(d, out);
+    out->n_lists = 0;
+  }
+  return rc;
+}
+
+/* The next piece of what the tuples of a part combine to, by the part behind it. */
+static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *err) {
+  expansion *x = s->expansion;
+  tuples *t = &x->levels[part];
+  wl_u64 left = t->total - t->at, n = left < x->chunk ? left : x->chunk;
+  piece p;
+  wl_launch l = launch_of(r, s, part + 1);
+  bool last = part + 1 == x->n_parts - 1;
+  wl_status rc = make_piece(r, s, part, n, &p, err);
+  l.combined = true;
+  l.lists = p.lists;
+  l.n_rows = n;
+  l.row0 = x->n_combined;
+  if (!rc) rc = run_part(&l, err);
+  if (!rc) rc = last ? take(r, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
+  wl_launch_close(&l);
+  drop_piece(r->config.device, &p);
+  if (rc == WL_FULL && n > CHUNK_LEAST) {
+    x->chunk = n / 2;
+    return WL_OK;
+  }
+  if (rc) return rc;
+  t->at += n;
+  if (t->at == t->total) drop_tuples(r->config.device, t);
+  if (n == x->chunk && x->chunk < CHUNK_MOST / 2) x->chunk *= 2;
+  return WL_OK;
+}
+
+/* ---- waves */
+
+/* One launch, or the end of the tablets under way. */
+static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
+  expansion *x = s->expansion;
+  for (int part = x->n_parts - 2; part >= 0; part--)
+    if (x->levels[part].n) return run_piece(r, s, part, err);
+  if (!x->open) return scan_block(r, s, err);
+  x->open = false;
+  r->next_tablet = x->end;
+  return WL_OK;
+}
+
+void wl_expansion_leave(wl_run *r, wl_device_state *s) {
+  expansion *x = s->expansion;
+  if (r->second_block >= 0) { /* groups are forgotten by the caller */
+    for (int k = 0; k < r->p->n_accs && !r->p->grouped && x->gathered; k++)
+      wl_acc_reset(&r->accs[k]);
+    if (x->gathered) r->next_tablet = 0;
+  } else if (x->open && r->collects) {
+    wl_batch *b = *x->mark;
+    *x->mark = NULL;
+    r->ready_end = x->mark;
+    while (b) {
+      wl_batch *next = b->next;
+      wl_batch_give(b);
+      b = next;
+    }
+  } else if (x->open) {
+    r->to_skip = wl_cut_add(r->to_skip, x->n_given);
+  }
+}
+
+wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) {
+  expansion *x = s->expansion;
+  double start = wl_clock_ns();
+  wl_status rc = x->why.code;
+  if (rc) *err = x->why;
+  while (!rc && r->next_tablet < r->n_tablets) {
+    rc = step(r, s, err);
+    if (r->ready && !r->collects) break; /* there are rows to give */
+    if (wl_clock_ns() - start > WAVE_NS) break;
+  }
+  if (rc == WL_FULL) rc = WL_NOT_TAKEN;
+  if (rc != WL_NOT_TAKEN) return rc;
+  if (r->ready && !r->collects) { /* first those rows are given, then the CPU goes on */
+    x->why = *err;
+    x->why.code = WL_NOT_TAKEN;
+    return WL_OK;
+  }
+  return rc;
+}

@@ -1,0 +1,93 @@
+/*
+** What a run does on the device beside its scan: the groups of GROUP BY over all launches, and
+** DISTINCT and ORDER BY over the rows of one. Called by run_device.c, under the device's lock.
+**
+** Invariants:
+** 1. Groups count rows when a kernel runs, so a launch is never run twice: whatever goes wrong
+**    after one has begun, all of them start over.
+** 2. Rows are in their final order only if one launch gave them all.
+*/
+#include "exec/gpu/launch.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- groups */
+
+void wl_gather_forget(wl_run *r) {
+  wl_device_state *s = r->device_state;
+  if (s && s->expansion) wl_expansion_forget(r, s);
+  for (int i = 0; i < r->config.threads; i++) {
+    wl_groups_close(r->groups[i]);
+    r->groups[i] = NULL;
+  }
+  r->next_tablet = 0;
+}
+
+wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) {
+  wl_gather_forget(r);
+  return wl_dgroups_restart(s->groups, err);
+}
+
+/* The last tablet is in: the groups go to the host, or the next pass begins. */
+static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
+  bool again = false;
+  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->grouping, &r->groups[0], err);
+  if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
+  if (!rc && again) r->next_tablet = 0;
+  snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
+           r->collects ? ", then ordered on the cpu" : "");
+  if (!rc && !again) { /* the statement may stay open for long */
+    wl_dgroups_close(s->groups);
+    s->groups = NULL;
+  }
+  return rc;
+}
+
+wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) {
+  bool restart = false;
+  wl_status rc = wl_dgroups_settle(s->groups, &restart, err);
+  if (rc) return rc;
+  if (restart) {
+    wl_gather_forget(r);
+    return WL_OK;
+  }
+  return r->next_tablet == r->n_tablets ? finish_pass(r, s, err) : WL_OK;
+}
+
+/* ---- order */
+
+/*
+** If the launch was the whole table, that is all of it; else the host brings the launches' rows
+** together, and only what makes them fewer is worth doing here.
+*/
+wl_status wl_gather_order(wl_launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  const wl_program *p = r->p;
+  wl_dorder o = l->s->order;
+  bool whole = l->first == 0 && l->end == r->n_tablets;
+  bool all = (!p->distinct || o.distinct) && (!p->n_order || o.order);
+  const char *what = p->distinct && p->n_order ? "distinct and sorted"
+                     : p->n_order              ? "sorted"
+                                               : "distinct";
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
+  for (int k = 0; k < p->n_order && p->distinct && !whole; k++)
+    if (p->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
+  if (!all) most = -1;
+  if (!whole && most < 0) o.order = false;
+  if (o.why)
+    snprintf(r->note, sizeof r->note, "%s on the cpu: %s", what, o.why);
+  else if (!whole)
+    snprintf(r->note, sizeof r->note, "%s on the cpu: the rows come in several launches", what);
+  if (!o.distinct && !o.order) return WL_OK;
+  wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
+                               l->n_rows, &l->counters[C_OUT], most, err);
+  if (rc == WL_FULL) {
+    snprintf(r->note, sizeof r->note, "%s on the cpu: %.80s", what, err->text);
+    return WL_OK;
+  }
+  if (rc || !whole || !all) return rc;
+  snprintf(r->note, sizeof r->note, "%s on the gpu", what);
+  l->n_fetch = p->n_given;
+  l->ordered = true; /* run_device.c says so to the run when the rows have arrived */
+  return WL_OK;
+}

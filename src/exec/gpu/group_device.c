@@ -1,0 +1,523 @@
+/*
+** GROUP BY on a device; see group_device.h. Ways, tried in this order:
+**
+**   shared   few groups, addressed by key, gathered in each block's shared memory first
+**   direct   addressed by key, in global memory; several passes over ranges of the key
+**   hash     open addressing in global memory; grows, then several passes by hash
+*/
+#include "exec/gpu/group_device.h"
+#include "base/mem.h"
+#include "value/fsum.h"
+#include "exec/gpu/devcol.h"
+#include "exec/gpu/kernels/kgargs.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MAX_KEYS = WL_KG_KEYS, /* signs of a row's keys stand in 16 bits */
+  SIDE_MOST = 1 << 20,   /* reals that do not fit the digits, of one wave */
+  PACK_BYTES = 32 << 20, /* groups brought to the host at a time */
+  HASH_FIRST = 1 << 18,  /* records a hash table begins with, at most */
+  GROWTH = 16,
+  MAX_PASSES = 64,
+  SAFE_ROWS = 1 << 22 /* so many digits of 40 bits stay in 63 bits, with one such sum before */
+};
+enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
+
+struct wl_dgroups {
+  const wl_program *p;
+  wl_device *d;
+  wl_kgroup k; /* as the kernel wants it */
+  wl_u64 spans[MAX_KEYS];
+  wl_u64 total;   /* by address: packed keys in all */
+  wl_u64 n_rows;  /* of the table */
+  wl_i64 room;    /* bytes for the records */
+  wl_u32 n_keyed; /* key words of a record */
+  wl_u64 *counters;
+  wl_u64 *pack; /* a piece of the groups, dense */
+  wl_u64 n_pack_slots;
+  wl_u64 *side; /* [n_side] triples, on the host */
+  wl_u64 n_side, size_side;
+  wl_i64 held;
+  char way[80];
+};
+
+static wl_status take(wl_dgroups *g, size_t n, void *out, wl_error *err) {
+  void *p = NULL;
+  wl_status rc = wl_dev_alloc(g->d, n, &p, err);
+  if (!rc) g->held += (wl_i64)n;
+  memcpy(out, &p, sizeof p);
+  return rc;
+}
+static void drop(wl_dgroups *g, void *p, size_t n) {
+  if (!p) return;
+  wl_dev_free(g->d, p, n);
+  g->held -= (wl_i64)n;
+}
+static size_t table_bytes(const wl_dgroups *g) {
+  return (size_t)g->k.n_slots * g->k.words * 8;
+}
+static size_t pack_bytes(const wl_dgroups *g) {
+  return (size_t)g->n_pack_slots * (1 + g->k.words) * 8;
+}
+wl_i64 wl_dgroups_bytes(const wl_dgroups *g) {
+  return g->held;
+}
+const char *wl_dgroups_way(const wl_dgroups *g) {
+  return g->way;
+}
+
+wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
+  if (p->n_accs > WL_KG_ACCS)
+    return wl_not_taken(err, "the groups have %d aggregates, the kernel takes %d", p->n_accs,
+                        WL_KG_ACCS);
+  if (p->n_keys > MAX_KEYS)
+    return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
+  if (p->by_first || p->n_bares || p->n_sets || p->one_group || p->in_order)
+    return wl_not_taken(err, "%s",
+                        p->n_sets ? "aggregates of DISTINCT values run on the CPU only"
+                        : p->by_first
+                            ? "DISTINCT as groups runs on the CPU only"
+                            : "aggregates that follow the order of rows run on the CPU only");
+  for (int k = 0; k < p->n_keys; k++)
+    if (p->keys[k].reg.type > WL_R_REAL)
+      return wl_not_taken(err, "GROUP BY a key that is %s runs on the CPU only",
+                          p->keys[k].reg.type == WL_R_TEXT ? "text" : "of several types");
+  return WL_OK;
+}
+
+/* ---- choosing */
+
+/* The integers that a key can be, and NULL; 0: 2^64 or more. */
+static wl_u64 span_of(const wl_key *k) {
+  bool ints = (k->domain.mask & WL_M(WL_T_INT)) != 0 && k->domain.hi >= k->domain.lo;
+  wl_u64 n = ints ? (wl_u64)k->domain.hi - (wl_u64)k->domain.lo : 0;
+  if (ints && n >= ~0ULL - 2) return 0;
+  n += (wl_u64)ints + (wl_u64)k->reg.nullable;
+  return n ? n : 1;
+}
+
+/* The keys as the kernel wants them; true if they pack into one word. */
+static bool lay_out_keys(wl_dgroups *g) {
+  const wl_program *p = g->p;
+  bool packs = true, real = false;
+  g->total = 1;
+  for (int k = 0; k < p->n_keys; k++) {
+    const wl_key *key = &p->keys[k];
+    wl_kgkey *to = &g->k.keys[k];
+    to->operand = WL_IS_CONST(key->operand) ? p->n_regs + WL_CONST_OF(key->operand) : key->operand;
+    to->nullable = key->reg.nullable;
+    to->real = key->reg.type == WL_R_REAL;
+    to->lo = key->domain.hi >= key->domain.lo ? key->domain.lo : 0;
+    to->stride = g->total;
+    real |= to->real;
+    wl_u64 span = g->spans[k] = to->real ? 0 : span_of(key);
+    unsigned __int128 product = (unsigned __int128)g->total * span;
+    if (!span || product > ~0ULL - 2) packs = false;
+    if (packs) g->total = (wl_u64)product;
+  }
+  if (real) g->k.first_word = 1; /* there is one; placed below */
+  return packs || (p->n_keys == 1 && real);
+}
+
+static bool counted(const wl_program *p, wl_i16 operand) {
+  if (WL_IS_CONST(operand)) return true;
+  wl_reg r = p->regs[operand];
+  return r.nullable || r.type == WL_R_ANY || r.type == WL_R_TRUTH;
+}
+
+/* Words of the record and pieces in shared memory, accumulator by accumulator. */
+static void lay_out_accs(wl_dgroups *g) {
+  const wl_program *p = g->p;
+  wl_kgroup *k = &g->k;
+  wl_u32 words = g->n_keyed, pieces = 1, whole = 0;
+  k->rows_word = words++;
+  if (k->first_word) k->first_word = words++;
+  for (int i = 0; i < p->n_accs; i++) {
+    wl_kgacc *a = &g->k.accs[i];
+    a->op = p->accs[i].op;
+    a->word = words;
+    a->place = pieces;
+    a->unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[i].bound));
+    for (int pc = 0; pc < p->n_code; pc++)
+      if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
+    switch (a->op) {
+    case WL_OP__AggRows: a->counted = 0; break;
+    case WL_OP__AggCount: break;
+    case WL_OP__AggSumI: words += 1, pieces += 2; break;
+    case WL_OP__AggSumX: words += 4, pieces += 8; break;
+    case WL_OP__AggSumF: words += 6, pieces += 6; break;
+    default:
+      a->place = whole;
+      a->counted = 0;
+      words += 2, whole += 2;
+    }
+    words += a->counted;
+    pieces += a->counted;
+  }
+  k->words = words;
+  k->n_pieces = pieces;
+  k->n_whole = whole;
+}
+
+/* A table of its own for each block, if the groups are few; as often as it fits, up to 32. */
+static bool try_shared(wl_dgroups *g, wl_lowered *low) {
+  wl_kgroup *k = &g->k;
+  wl_u64 each = 8 * k->n_whole + 4 * k->n_pieces, most = (wl_u64)g->d->max_shared;
+  wl_u64 offset = (low->n_shared + 15) & ~15u;
+  if (k->first_word || g->total > most || g->total * each > most / 4 ||
+      offset + g->total * each > most || (wl_i64)(g->total * k->words * 8) > g->room)
+    return false;
+  k->copies = 1;
+  while (k->copies < 32 && g->total * each * k->copies * 2 <= most / 8 &&
+         offset + g->total * each * k->copies * 2 <= most)
+    k->copies *= 2;
+  k->mode = WL_KG_SHARED;
+  k->n_slots = g->total;
+  k->offset = (wl_u32)offset;
+  k->flush_tiles = SAFE_ROWS / (low->threads * WL_K_ROWS);
+  low->n_shared = (wl_u32)(offset + g->total * each * k->copies);
+  return true;
+}
+
+static bool try_direct(wl_dgroups *g) {
+  wl_kgroup *k = &g->k;
+  wl_u64 record = k->words * 8, fits = (wl_u64)g->room / record;
+  if (fits < 1 || k->first_word) return false;
+  if (g->total > (1u << 16) && g->total / 8 > g->n_rows) return false; /* mostly empty */
+  if (fits > 1u << 30) fits = 1u << 30;
+  if (g->total > fits * 8) return false;
+  k->mode = WL_KG_DIRECT;
+  k->n_slots = g->total < fits ? g->total : fits;
+  return true;
+}
+
+static wl_u64 power_of_two(wl_u64 n) {
+  wl_u64 p = 32;
+  while (p < n) p *= 2;
+  return p;
+}
+
+/* The largest hash table that there is room for, or that the table's rows need. */
+static wl_u64 largest_hash(const wl_dgroups *g) {
+  wl_u64 need = power_of_two(2 * g->n_rows), fits = (wl_u64)g->room / (g->k.words * 8), n = 16;
+  while (n * 2 <= fits && n < need && n < 1u << 30) n *= 2;
+  return n;
+}
+
+static void set_hash(wl_dgroups *g, wl_u64 n_slots) {
+  g->k.n_slots = n_slots;
+  g->k.most = n_slots / 4 * 3;
+}
+
+static void name_way(wl_dgroups *g) {
+  static const char *const names[] = {"groups by address in shared memory", "groups by address",
+                                      "groups by hash", "groups by hash"};
+  wl_u64 passes =
+      g->k.mode == WL_KG_DIRECT ? (g->total + g->k.n_slots - 1) / g->k.n_slots : g->k.n_parts;
+  const char *name = names[g->k.mode];
+  if (passes > 1)
+    snprintf(g->way, sizeof g->way, "%s, %llu passes", name, passes);
+  else
+    snprintf(g->way, sizeof g->way, "%s", name);
+}
+
+static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
+  bool packs = lay_out_keys(g);
+  bool by_address = packs && !g->k.first_word;
+  lay_out_accs(g);
+  g->k.n_parts = 1;
+  if (by_address && (try_shared(g, low) || try_direct(g))) {
+    /* many rows: digits are split as they are added; the shared table does so at its flush */
+    g->k.split = g->k.mode == WL_KG_DIRECT && g->n_rows > SAFE_ROWS;
+    return WL_OK;
+  }
+  g->k.mode = packs ? WL_KG_HASH : WL_KG_WIDE;
+  g->n_keyed = packs ? 1 : (wl_u32)g->p->n_keys + 2;
+  lay_out_accs(g);
+  g->k.split = g->n_rows > SAFE_ROWS;
+  wl_u64 n = power_of_two(2 * g->n_rows);
+  if (by_address && n > 2 * g->total) n = power_of_two(2 * g->total);
+  if (n > HASH_FIRST) n = HASH_FIRST;
+  if (n > largest_hash(g)) n = largest_hash(g);
+  if ((wl_i64)(n * g->k.words * 8) > g->room)
+    return wl_not_taken(err, "groups need %u bytes each on the device; device_budget is %lld",
+                        g->k.words * 8, g->d->budget);
+  set_hash(g, n);
+  return WL_OK;
+}
+
+/* ---- opening */
+
+static wl_status clear(wl_dgroups *g, wl_error *err) {
+  g->n_side = 0;
+  wl_status rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
+  if (!rc) rc = g->d->clear(g->d, g->counters, COUNTERS * 8, err);
+  return rc ? rc : g->d->finish(g->d, err); /* launches may come in other queues */
+}
+
+wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
+  g->k.base = 0;
+  g->k.part = 0;
+  return clear(g, err);
+}
+
+static wl_status make_counters(wl_dgroups *g, wl_error *err) {
+  wl_status rc = take(g, COUNTERS * 8, &g->counters, err);
+  if (rc) return rc;
+  g->k.n_made = g->counters + C_MADE;
+  g->k.full = g->counters + C_FULL;
+  g->k.n_side = g->counters + C_SIDE;
+  return WL_OK;
+}
+
+wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_lowered *low,
+                          wl_dgroups **out, wl_error *err) {
+  wl_dgroups *g = *out = wl_mem_zalloc(sizeof *g);
+  if (!g) return wl_nomem(err);
+  g->p = p;
+  g->d = d;
+  g->n_rows = (wl_u64)n_rows;
+  g->k.n_keys = (wl_u32)p->n_keys;
+  g->k.n_accs = (wl_u32)p->n_accs;
+  g->room = d->budget / 4; /* and a part of that for groups on their way and for reals */
+  wl_status rc = choose(g, low, err);
+  wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
+  for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
+  if (!rc && n_sums) {
+    wl_u64 most = (wl_u64)g->room / 4 / 24;
+    g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
+    if (g->k.side_size > most) g->k.side_size = most;
+  }
+  g->n_pack_slots = n_pack / ((1 + g->k.words) * 8);
+  if (g->n_pack_slots > g->k.n_slots) g->n_pack_slots = g->k.n_slots;
+  if (g->n_pack_slots < 32) g->n_pack_slots = 32;
+  if (!rc) rc = make_counters(g, err);
+  if (!rc) rc = take(g, table_bytes(g), &g->k.table, err);
+  if (!rc) rc = take(g, pack_bytes(g), &g->pack, err);
+  if (!rc && g->k.side_size) rc = take(g, g->k.side_size * 24, &g->k.side, err);
+  if (!rc) rc = clear(g, err);
+  if (!rc) name_way(g);
+  if (rc) {
+    wl_dgroups_close(g);
+    *out = NULL;
+  }
+  return rc == WL_FULL ? WL_NOT_TAKEN : rc;
+}
+
+void wl_dgroups_close(wl_dgroups *g) {
+  if (!g) return;
+  drop(g, g->k.table, table_bytes(g));
+  drop(g, g->pack, pack_bytes(g));
+  drop(g, g->k.side, g->k.side_size * 24);
+  drop(g, g->counters, COUNTERS * 8);
+  wl_mem_free(g->side);
+  wl_mem_free(g);
+}
+
+/* ---- gathering */
+
+/* The hash table was too small: a larger one, or else the keys in twice as many passes. */
+static wl_status grow(wl_dgroups *g, wl_error *err) {
+  wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
+  if (n > largest) n = largest;
+  if (n > g->k.n_slots) {
+    drop(g, g->k.table, table_bytes(g));
+    g->k.table = NULL;
+    set_hash(g, n);
+    wl_status rc = take(g, table_bytes(g), &g->k.table, err);
+    if (rc) return rc == WL_FULL ? WL_NOT_TAKEN : rc;
+  } else {
+    g->k.n_parts *= 2;
+    if (g->k.n_parts > MAX_PASSES)
+      return wl_not_taken(err, "the groups need more than %d passes in a device_budget of %lld",
+                          MAX_PASSES, g->d->budget);
+  }
+  name_way(g);
+  return wl_dgroups_restart(g, err);
+}
+
+static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
+  if (g->n_side + n > g->size_side) {
+    wl_u64 size = 2 * (g->n_side + n);
+    wl_u64 *p = wl_mem_realloc(g->side, g->n_side * 24, size * 24);
+    if (!p) return wl_nomem(err);
+    g->side = p;
+    g->size_side = size;
+  }
+  wl_status rc = g->d->copy_out(g->d, g->side + 3 * g->n_side, g->k.side, n * 24, err);
+  g->n_side += n;
+  if (!rc) rc = g->d->clear(g->d, g->k.n_side, 8, err);
+  return rc ? rc : g->d->finish(g->d, err);
+}
+
+wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
+                            unsigned threads, size_t n_shared, wl_error *err) {
+  wl_kgargs all = {*args, g->k};
+  all.g.row0 = (wl_u64)first_row;
+  return g->d->launch(g->d, WL_K_GROUP, &all, sizeof all, grid, threads, n_shared, err);
+}
+
+wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
+  wl_u64 counters[COUNTERS];
+  *restart = false;
+  wl_status rc = g->d->copy_out(g->d, counters, g->counters, sizeof counters, err);
+  if (rc) return rc;
+  if (counters[C_FULL]) {
+    *restart = true;
+    return grow(g, err);
+  }
+  if (counters[C_SIDE] > g->k.side_size)
+    return wl_not_taken(err, "too many reals that the device's digits do not hold");
+  return counters[C_SIDE] ? keep_side(g, counters[C_SIDE], err) : WL_OK;
+}
+
+/* ---- bringing the groups to the host */
+
+static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *record) {
+  const wl_kgkey *key = &g->k.keys[k];
+  wl_u64 bits;
+  if (g->k.mode == WL_KG_WIDE) {
+    if (record[1 + g->p->n_keys] >> k & 1) return wl_null();
+    bits = record[1 + k];
+  } else if (key->real) {
+    bits = record[0] - 1;
+    if (bits == 0xfff8000000000000ULL) return wl_null();
+  } else {
+    wl_u64 x = g->k.mode == WL_KG_HASH ? record[0] - 1 : slot + g->k.base;
+    x = x / key->stride % g->spans[k];
+    if (key->nullable && x == 0) return wl_null();
+    return wl_int((wl_i64)(x - key->nullable + (wl_u64)key->lo));
+  }
+  if (key->real && bits == 0) /* the sign of the first row's */
+    bits = ~record[g->k.first_word] >> k & 1 ? 1ULL << 63 : 0;
+  return wl_val_make(key->real ? WL_T_REAL : WL_T_INT, bits, 0);
+}
+
+static wl_val best_value(wl_u32 op, wl_u64 code, wl_u64 extra) {
+  bool min = op == WL_OP__AggMinI || op == WL_OP__AggMinF;
+  if (code == 0 && extra == 0) return wl_null();
+  if (min) code = ~code;
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) return wl_int((wl_i64)(code ^ 1ULL << 63));
+  if (code == 1ULL << 63) return wl_real(~extra & 1 ? -0.0 : 0.0);
+  return wl_real(wl_as_f64(code >> 63 ? code & ~(1ULL << 63) : ~code));
+}
+
+static __int128 limbs(wl_u64 lo, wl_i64 hi) {
+  return (__int128)hi * ((__int128)1 << 32) + lo;
+}
+
+static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
+  const wl_kgacc *a = &g->k.accs[k];
+  const wl_u64 *w = record + a->word;
+  wl_u32 n_sums = 0;
+  memset(out, 0, sizeof *out);
+  switch (a->op) {
+  case WL_OP__AggRows:
+  case WL_OP__AggCount: break;
+  case WL_OP__AggSumI:
+    out->sum = (wl_i64)w[0];
+    n_sums = 1;
+    break;
+  case WL_OP__AggSumX:
+    out->sum = limbs(w[0], (wl_i64)w[1]);
+    out->magnitude = (unsigned __int128)limbs(w[2], (wl_i64)w[3]);
+    n_sums = 4;
+    break;
+  case WL_OP__AggSumF:
+    for (int j = 0; j < 3; j++) {
+      out->digits[j] = (wl_i64)w[j];
+      out->high[j] = (wl_i64)w[3 + j];
+    }
+    n_sums = 6;
+    break;
+  default: out->best = best_value(a->op, w[0], w[1]);
+  }
+  out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
+}
+
+/* Reals that fit no digits: (accumulator, slot, bits), by slot. */
+static int by_slot(const void *a, const void *b) {
+  const wl_u64 *x = a, *y = b;
+  return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+/* Adds those of a slot to its group. */
+static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_u32 group) {
+  wl_u64 lo = 0, hi = g->n_side;
+  while (lo < hi) {
+    wl_u64 mid = lo + (hi - lo) / 2;
+    if (g->side[3 * mid + 1] < slot)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  wl_status rc = WL_OK;
+  for (; lo < g->n_side && g->side[3 * lo + 1] == slot && !rc; lo++)
+    rc = wl_groups_put_real(into, (int)g->side[3 * lo], group, wl_as_f64(g->side[3 * lo + 2]));
+  return rc;
+}
+
+/* Puts the n dense records into the host's groups. */
+static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
+                             wl_error *err) {
+  wl_val keys[MAX_KEYS];
+  wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * sizeof *parts);
+  wl_status rc = parts ? WL_OK : wl_nomem(err);
+  for (wl_u64 i = 0; i < n && !rc; i++) {
+    const wl_u64 *record = dense + i * (1 + g->k.words) + 1;
+    wl_u64 slot = record[-1];
+    wl_u32 group;
+    for (int k = 0; k < g->p->n_keys; k++) keys[k] = key_value(g, k, slot, record);
+    for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[k]);
+    rc = wl_groups_put(into, keys, parts, &group);
+    if (!rc && g->n_side) rc = put_side(g, slot, into, group);
+    if (rc == WL_NOMEM) rc = wl_nomem(err);
+    if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
+  }
+  wl_mem_free(parts);
+  return rc;
+}
+
+static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
+                             wl_groups *into, wl_error *err) {
+  wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
+  wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
+  wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
+  wl_status rc = g->d->clear(g->d, n_packed, 8, err);
+  if (!rc)
+    rc = g->d->launch(g->d, WL_K_GROUP_PACK, &args, sizeof args,
+                      (unsigned)(blocks < most ? blocks : most), (unsigned)g->d->block_threads, 0,
+                      err);
+  if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
+  if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
+  return rc ? rc : put_records(g, dense, n, into, err);
+}
+
+/* Moves on to the next range of the key or part of the hashes; false: that was the last. */
+static bool next_pass(wl_dgroups *g) {
+  if (g->k.mode == WL_KG_DIRECT && g->total - g->k.base > g->k.n_slots) {
+    g->k.base += g->k.n_slots;
+    return true;
+  }
+  return g->k.mode >= WL_KG_HASH && ++g->k.part < g->k.n_parts;
+}
+
+wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, bool *again, wl_error *err) {
+  wl_u64 *dense = NULL;
+  *again = false;
+  if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
+  wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
+  for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
+    wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;
+    rc = fetch_slots(g, at, end, dense, into, err);
+  }
+  if (dense) g->d->host_free(g->d, dense);
+  if (!rc && next_pass(g)) {
+    *again = true;
+    rc = clear(g, err);
+  }
+  return rc;
+}

@@ -1,0 +1,109 @@
+/*
+** What a run's joins read on a device, beside the scan: lookups, and the columns of the joined
+** sources, which are read at any row; past an Expand those of source 0 are too. Called by
+** run_device.c, under the device's lock.
+**
+** Invariants:
+** 1. They are whole copies, whatever the mode of transfer, and stay for the wave.
+** 2. They take at most half of the device's budget while mapped memory has room for the rest;
+**    lookups come first.
+*/
+#include "exec/gpu/launch.h"
+#include <string.h>
+
+/* One copy: of a column, or of a lookup. */
+static wl_status copy_side(wl_run *r, wl_column *c, wl_lookup *l, wl_way way, wl_error *err) {
+  wl_devcol *ignored;
+  return c ? wl_devcol_resident(r->config.device, c, way, r->config.threads, &ignored, err)
+           : wl_devlookup_resident(r->config.device, l, way, r->config.threads, err);
+}
+
+static wl_status hold(wl_run *r, wl_device_state *s, wl_column *c, wl_lookup *l, bool *far,
+                      wl_error *err) {
+  wl_i64 budget = r->config.device->budget,
+         n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_tablets) : wl_devlookup_bytes(l));
+  wl_way near = r->config.transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
+  wl_error other;
+  *far = s->n_sides + n > budget / 2;
+  wl_status rc = copy_side(r, c, l, *far ? WL_WAY_MAPPED : near, err);
+  if (rc == WL_FULL) {
+    *far = !*far;
+    rc = copy_side(r, c, l, *far ? WL_WAY_MAPPED : near, &other);
+  }
+  if (rc == WL_FULL)
+    return wl_not_taken(err,
+                        "what is joined needs %lld bytes on the device or mapped; device_budget "
+                        "is %lld",
+                        s->n_sides + n, budget);
+  if (rc) return wl_not_taken(err, "what is joined cannot be copied to the device");
+  if (!*far) s->n_sides += n;
+  return WL_OK;
+}
+
+bool wl_sides_has(const wl_run *r, int k) {
+  const wl_device_state *s = r->device_state;
+  return wl_column_source(r->p, k) > 0 || s->expansion;
+}
+
+wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) {
+  const wl_program *p = r->p;
+  wl_device *d = r->config.device;
+  wl_i64 before = d->n_in;
+  wl_status rc = WL_OK;
+  if (!s->far) s->far = WL_NEW_N(&s->arena, bool, p->n_columns + p->n_joins + 1);
+  if (!s->far) return wl_nomem(err);
+  s->n_sides = 0;
+  for (int k = 0; k < p->n_joins && !rc; k++) {
+    wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* its copies are ours to set */
+    if (!l) return wl_not_taken(err, "join %d has no lookup", k);
+    if (l->n_rows) rc = hold(r, s, NULL, l, &s->far[p->n_columns + k], err);
+  }
+  for (int k = 0; k < p->n_columns && !rc; k++)
+    if (wl_sides_has(r, k) && r->snap.cols[k]->n_tablets)
+      rc = hold(r, s, r->snap.cols[k], NULL, &s->far[k], err);
+  /* launches may come in other queues */
+  if (!rc && d->n_in != before) rc = d->finish(d, err);
+  return rc;
+}
+
+wl_kcol wl_sides_column(const wl_launch *l, int k) {
+  const wl_column *c = l->r->snap.cols[k];
+  wl_kcol none = {.phys = c->phys};
+  int first = wl_column_source(l->r->p, k) == 0 && !l->combined ? l->first : 0;
+  return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
+}
+
+wl_kjoin wl_sides_join(const wl_launch *launch, int k, wl_kjkey *keys) {
+  const wl_program *p = launch->r->p;
+  const wl_lowered *low = launch->low;
+  const wl_join *j = &p->joins[k];
+  const wl_lookup *l = j->lookup;
+  const wl_key_plan *plan = &l->plan;
+  wl_kjoin out = {.first = WL_K_NO_ROW};
+  bool reads = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
+  out.plane = reads ? low->planes[j->source] : 0;
+  if (low->expand == k) {
+    out.start = low->start;
+    out.count = low->count;
+  }
+  out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
+  out.drops_found = j->how == WL_HOW_ANTI;
+  if (!l->n_rows) return out; /* as without keys: nobody finds a row */
+  wl_devlookup_join(launch->d, l, launch->s->far[p->n_columns + k], &out);
+  if (plan->kind == WL_KEYS_NONE) {
+    out.first = 0;
+    out.n_first = (wl_u32)l->n_rows;
+    return out;
+  }
+  out.real = plan->kind == WL_KEYS_REAL;
+  out.n_keys = (wl_u32)j->n_keys;
+  for (int i = 0; i < j->n_keys; i++) {
+    wl_i16 x = j->keys[i];
+    keys[i] = (wl_kjkey){.lo = plan->lo[i],
+                         .hi = plan->hi[i],
+                         .below = plan->below[i],
+                         .operand = WL_IS_CONST(x) ? p->n_regs + WL_CONST_OF(x) : x,
+                         .null_equal = plan->null_equal[i]};
+  }
+  return out;
+}

@@ -1,0 +1,172 @@
+/*
+** What the host hands to the kernels: plain structs, the same for CUDA and the simulator.
+** All addresses are the device's.
+**
+** A block's shared memory:
+**
+**     | operands | constants | counts | registers | row numbers | accumulators |
+**
+** operands: one wl_kopnd per register and constant. constants: 16 bytes each (value,
+** length, tag, valid, truth). counts: for the compaction. registers: planes of
+** T * WL_K_ROWS entries. row numbers: such a plane of 4-byte entries for each joined source that
+** is read. accumulators: slots of T entries of 8 bytes.
+*/
+#ifndef WL_KARGS_H
+#define WL_KARGS_H
+
+#include "program/opcodes.h"
+#include "value/ops.h"
+
+enum { WL_K_ROWS = 4 }; /* rows of a thread in a tile */
+
+/* Where an operand lies in shared memory. A constant has stride 0. */
+typedef struct wl_kopnd {
+  wl_u32 v, n, t; /* byte offsets of the planes; t: valid bytes, tags or truths */
+  wl_u8 type;     /* wl_regtype */
+  wl_u8 stride;
+  wl_u8 nullable;
+  wl_u8 pad;
+} wl_kopnd;
+
+/* An instruction; a, b, c and d index the operand table, constants after registers. */
+typedef struct wl_kinstr {
+  wl_u16 op;
+  wl_i16 d, a, b, c;
+  wl_i16 acc_slot; /* first slot of accumulator d */
+  wl_i16 number; /* c where it is a number; of Column and Found: the plane of row numbers, from 1 */
+  wl_i16 pad;
+} wl_kinstr;
+
+typedef struct wl_kcol {
+  const wl_u8 *data;
+  const wl_u8 *valid; /* bitmap, or NULL */
+  const wl_u8 *tags;
+  const wl_u8 *heap;
+  const wl_u64 *heap_base; /* where each tablet's part of the heap begins */
+  wl_u64 phys;
+} wl_kcol;
+
+/* A map: see wl_map. */
+typedef struct wl_kmap {
+  wl_i64 base, n;
+  const wl_u64 *v;
+  const wl_u32 *len;
+  const wl_u8 *t;
+  const wl_u8 *heap;
+} wl_kmap;
+
+/* A set: see wl_inset. */
+typedef struct wl_kset {
+  const wl_val *v;
+  wl_i64 n;
+  wl_u32 coll, has_null;
+} wl_kset;
+
+#define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
+
+/* A key of a join: see wl_key_plan. */
+typedef struct wl_kjkey {
+  wl_i64 lo, hi;
+  wl_u64 below;
+  wl_i32 operand; /* index into the operand table */
+  wl_u32 null_equal;
+} wl_kjkey;
+
+/* How Probe finds a row, or Expand its candidates: see wl_join and wl_lookup. */
+typedef struct wl_kjoin {
+  const wl_kjkey *keys;
+  const wl_u64 *words;  /* NULL: direct */
+  const wl_u32 *slots;  /* NULL: direct, by starts */
+  const wl_u32 *counts; /* NULL: each slot has one row */
+  const wl_u32 *starts;
+  const wl_u32 *rows; /* NULL: slots are the rows */
+  wl_u64 mask;
+  wl_u32 n_keys;
+  wl_u32 first, n_first; /* without keys: where the candidates of all begin, and how many */
+  wl_u32 plane;          /* of row numbers, from 1; 0: nobody reads them */
+  wl_u32 start, count;   /* planes of an Expand: where a row's candidates begin, and how many */
+  wl_u8 real;            /* the key is one real */
+  wl_u8 drops_lost, drops_found; /* rows that found none, or one, are not for the block */
+  wl_u8 pad;
+} wl_kjoin;
+
+/* Row numbers that a part of a block begins with: entry i is row i's, and goes into a plane. */
+typedef struct wl_klist {
+  const wl_u32 *rows;
+  wl_u64 plane;
+} wl_klist;
+
+/* Outputs of a part that ends in an Expand: a plane of row numbers, or the scan's own. They go to
+** n, and stand in the type's place. */
+enum { WL_K_OUT_PLANE = 16, WL_K_OUT_SCAN };
+
+typedef struct wl_kout {
+  wl_u64 *v;
+  wl_u32 *n;
+  wl_u8 *t;
+  wl_i64 operand; /* index into the operand table */
+  wl_u64 type;    /* of the output column */
+} wl_kout;
+
+/* An accumulator: its opcode, its first slot, and for real sums the anchor's unit. */
+typedef struct wl_kacc {
+  wl_u32 op, slot;
+  double unit;
+} wl_kacc;
+
+typedef struct wl_kargs {
+  const wl_kinstr *code;
+  const wl_kopnd *opnds;
+  const wl_val *consts;
+  const wl_kcol *cols;
+  const wl_kmap *maps;
+  const wl_kset *sets;
+  const wl_kjoin *joins;
+  const wl_klist *lists;
+  const wl_kout *outs;
+  const wl_kacc *accs;
+  wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
+  wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
+  wl_u64 n_rows, n_tiles;
+  wl_u64 row0;     /* number of the first row in the table */
+  wl_u64 *ticket;  /* the next tile */
+  wl_u64 *tiles;   /* look-back states, one a tile */
+  wl_u64 *n_out;   /* rows given */
+  wl_u64 *partial; /* [blocks][n_slots] */
+  wl_u64 *side;    /* pairs (accumulator, bits of a real) that the digits cannot hold */
+  wl_u64 *n_side;
+  wl_u64 side_size;
+  wl_vctx ctx;
+} wl_kargs;
+
+/* The combinations [first, first + n) of tuples with their candidates: tuple t has those from
+** places[t] on, up to places[t + 1]. */
+enum { WL_K_LISTS = 64 };
+typedef struct wl_kexpand {
+  const wl_u64 *places;
+  wl_u64 n_tuples, first, n;
+  const wl_u32 *start; /* of each tuple */
+  const wl_u32 *rows;  /* of the lookup; NULL: starts are the rows */
+  wl_u32 *found;       /* the candidate of each combination; NULL: nobody reads it */
+  wl_u64 n_lists;      /* row numbers of the tuples, and where they go */
+  const wl_u32 *from[WL_K_LISTS];
+  wl_u32 *to[WL_K_LISTS];
+} wl_kexpand;
+
+/* Bytes as whole tiles of WL_K_TILE, both sides aligned to it. */
+enum { WL_K_TILE = 512 };
+typedef struct wl_ktiles {
+  const wl_u64 *from;
+  wl_u64 *to;
+  wl_u64 n_tiles;
+} wl_ktiles;
+
+typedef struct wl_kgather {
+  const wl_u64 *from; /* addresses */
+  const wl_u32 *n;
+  const wl_u64 *to; /* offsets into heap */
+  wl_u8 *heap;
+  wl_u64 n_rows;
+} wl_kgather;
+
+#endif

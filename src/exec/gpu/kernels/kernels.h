@@ -1,0 +1,571 @@
+/*
+** The kernels, in the common subset of C11 and CUDA C++: compiled by nvcc into the CUDA
+** plugin and by the host compiler into the simulator.
+**
+** wl_interp runs a Parallel block. Grid: any number of blocks of T threads. A tile is
+** T * WL_K_ROWS rows; thread t has rows base + k * T + t. Registers are planes in shared
+** memory that only their own thread touches, so warps go through the program on their own;
+** the block meets only for the compaction.
+** Phases of a tile: take a number; run the program; count the rows left, per warp and k;
+** look back for the rows of earlier tiles; write.
+** Ordering: tile numbers come from a ticket, so every earlier tile has been started and
+** look-back ends. Aggregates need no order: tiles go round the blocks.
+** GROUP BY has a kernel of its own over the same program loop (kgroup.h), ORDER BY several
+** small ones (korder.h). kjoin.h reads columns and finds the rows of joined sources.
+*/
+#ifndef WL_KERNELS_H
+#define WL_KERNELS_H
+
+#include "value/digits.h"
+#include "exec/gpu/kernels/kargs.h"
+#include "exec/gpu/kernels/kgargs.h"
+#include "exec/gpu/kernels/simt.h"
+
+/* ---- operands */
+
+WL_FN wl_u32 k_slot(const wl_kopnd *o, wl_u32 slot) {
+  return o->stride ? slot : 0;
+}
+WL_FN wl_u64 k_bits(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return *(const wl_u64 *)(const void *)(sh + o->v + 8 * k_slot(o, slot));
+}
+WL_FN wl_i64 k_int(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return (wl_i64)k_bits(sh, o, slot);
+}
+WL_FN double k_real(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return wl_as_f64(k_bits(sh, o, slot));
+}
+WL_FN wl_u8 k_valid(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return o->nullable ? sh[o->t + k_slot(o, slot)] : 1;
+}
+/* A constant keeps tag, valid and truth in three bytes around t. */
+WL_FN wl_u8 k_truth(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  return o->stride ? sh[o->t + slot] : sh[o->t + 1];
+}
+WL_FN wl_val k_val(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  wl_u64 v;
+  if (!o->stride)
+    return wl_val_make(sh[o->t - 1], k_bits(sh, o, 0), *(const wl_u32 *)(const void *)(sh + o->n));
+  if (o->type == WL_R_TRUTH) {
+    wl_u8 t = sh[o->t + slot];
+    return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
+  }
+  v = k_bits(sh, o, slot);
+  if (o->type == WL_R_ANY)
+    return wl_val_make(sh[o->t + slot], v, *(const wl_u32 *)(const void *)(sh + o->n + 4 * slot));
+  if (o->nullable && !sh[o->t + slot]) return wl_null();
+  if (o->type == WL_R_INT) return wl_val_make(WL_T_INT, v, 0);
+  if (o->type == WL_R_REAL) return wl_val_make(WL_T_REAL, v, 0);
+  return wl_val_make(WL_T_TEXT, v, *(const wl_u32 *)(const void *)(sh + o->n + 4 * slot));
+}
+
+WL_FN void k_set_bits(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_u64 v) {
+  *(wl_u64 *)(void *)(sh + d->v + 8 * slot) = v;
+}
+WL_FN void k_set_valid(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_u8 t) {
+  if (d->nullable) sh[d->t + slot] = t;
+}
+WL_FN void k_set_val(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_val v) {
+  k_set_bits(sh, d, slot, v.t == WL_T_NULL ? 0 : v.v);
+  if (d->type == WL_R_TEXT || d->type == WL_R_ANY) *(wl_u32 *)(void *)(sh + d->n + 4 * slot) = v.n;
+  if (d->type == WL_R_ANY)
+    sh[d->t + slot] = v.t;
+  else
+    k_set_valid(sh, d, slot, (wl_u8)(v.t != WL_T_NULL));
+}
+
+#include "exec/gpu/kernels/kjoin.h"
+
+/* ---- maps */
+
+WL_FN wl_u64 k_entry(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  return (wl_u64)(k_valid(sh, a, slot) ? k_int(sh, a, slot) - m->base : m->n);
+}
+WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 slot) {
+  wl_u64 e = k_entry(sh, m, a, slot);
+  wl_u8 t = m->t[e];
+  if (t >= WL_T_TEXT) return wl_val_make(t, (wl_u64)(size_t)(m->heap + m->v[e]), m->len[e]);
+  return wl_val_make(t, m->v[e], 0);
+}
+
+/* ---- accumulators: slot s of a thread */
+
+WL_FN wl_u64 *k_acc(wl_u8 *sh, const wl_kargs *args, wl_u32 s) {
+  return (wl_u64 *)(void *)(sh + args->acc_offset + 8 * (s * simt_bdim() + simt_tid()));
+}
+/* Whether (v, row) comes before the best so far; rows count from 1, 0 is none. */
+WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row) {
+  if (row == 0) return 0;
+  if (best_row == 0) return 1;
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
+    wl_i64 a = (wl_i64)v, b = (wl_i64)best;
+    if (a != b) return op == WL_OP__AggMinI ? a < b : a > b;
+  } else {
+    double a = wl_as_f64(v), b = wl_as_f64(best);
+    if (a != b) return op == WL_OP__AggMinF ? a < b : a > b;
+  }
+  return row < best_row;
+}
+
+/* A real into three digits of 40 bits, or onto the side list. */
+WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
+  const wl_kacc *acc = &args->accs[index];
+  wl_i64 digit[3];
+  *k_acc(sh, args, acc->slot + 3) += 1;
+  if (wl_digits(v, acc->unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
+    return;
+  }
+  wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
+  if (at < args->side_size) {
+    args->side[2 * at] = index;
+    args->side[2 * at + 1] = wl_f64_bits(v);
+  }
+}
+
+WL_FN void k_sum_wide(wl_u8 *sh, const wl_kargs *args, wl_u32 s, wl_i64 v) {
+  wl_u64 m = v < 0 ? 0 - (wl_u64)v : (wl_u64)v;
+  *k_acc(sh, args, s) += (wl_u64)v & 0xffffffffULL;
+  *k_acc(sh, args, s + 1) += (wl_u64)(v >> 32);
+  *k_acc(sh, args, s + 2) += m & 0xffffffffULL;
+  *k_acc(sh, args, s + 3) += m >> 32;
+  *k_acc(sh, args, s + 4) += 1;
+}
+
+WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, const wl_kopnd *a,
+                       wl_u32 slot, wl_u64 row) {
+  wl_u32 s = (wl_u32)in->acc_slot;
+  switch (in->op) {
+  case WL_OP__AggRows: *k_acc(sh, args, s) += 1; return;
+  case WL_OP__AggCount: *k_acc(sh, args, s) += k_val(sh, a, slot).t != WL_T_NULL; return;
+  default: break;
+  }
+  if (!k_valid(sh, a, slot)) return;
+  switch (in->op) {
+  case WL_OP__AggSumI:
+    *k_acc(sh, args, s) += k_bits(sh, a, slot);
+    *k_acc(sh, args, s + 1) += 1;
+    break;
+  case WL_OP__AggSumX: k_sum_wide(sh, args, s, k_int(sh, a, slot)); break;
+  case WL_OP__AggSumF: k_sum_real(sh, args, (wl_u32)in->d, k_real(sh, a, slot)); break;
+  default: {
+    wl_u64 v = k_bits(sh, a, slot), *best = k_acc(sh, args, s), *best_row = k_acc(sh, args, s + 1);
+    if (k_first(in->op, v, row + 1, *best, *best_row)) {
+      *best = v;
+      *best_row = row + 1;
+    }
+  }
+  }
+}
+
+/* Thread i takes in what thread i + half gathered. */
+WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
+  for (wl_u32 k = 0; k < args->n_accs; k++) {
+    const wl_kacc *acc = &args->accs[k];
+    wl_u32 n =
+        k + 1 < args->n_accs ? args->accs[k + 1].slot - acc->slot : args->n_slots - acc->slot;
+    wl_u64 *mine = k_acc(sh, args, acc->slot);
+    wl_u64 *other = mine + half;
+    if (acc->op >= WL_OP__AggMinI) {
+      wl_u32 stride = simt_bdim();
+      if (k_first(acc->op, other[0], other[stride], mine[0], mine[stride])) {
+        mine[0] = other[0];
+        mine[stride] = other[stride];
+      }
+    } else {
+      for (wl_u32 j = 0; j < n; j++) mine[j * simt_bdim()] += other[j * simt_bdim()];
+    }
+  }
+}
+
+/* ---- groups, in kgroup.h */
+
+WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
+WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
+                  wl_u64 row, wl_u32 slot);
+
+/* ---- one instruction over a thread's rows */
+/* clang-format off */
+
+#define K_EACH       for (wl_u32 k = 0; k < WL_K_ROWS; k++)
+#define K_SLOT       (k * T + tid)
+#define K_LIVE       if (act >> k & 1)
+#define K_NULL2(s)   (wl_u8)(k_valid(sh, a, s) & k_valid(sh, b, s))
+
+#define K_PLAN(F)    break;
+#define K_RESULT(F)  break;
+#define K_COLUMN(F)                                                                                \
+  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, base, act);                            \
+  break;
+#define K_FILTER(F)                                                                                \
+  K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
+  if (!simt_any(act != 0)) return 0;                                                               \
+  break;
+#define K_I_II(F)                                                                                  \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s), k_int(sh, b, s)));                             \
+    k_set_valid(sh, d, s, K_NULL2(s));                                                             \
+  }                                                                                                \
+  break;
+#define K_I_IIZ(F)                                                                                 \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_i64 y = k_int(sh, b, s);                                                                    \
+    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s), y));                                           \
+    k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (y != 0)));                                         \
+  }                                                                                                \
+  break;
+#define K_I_I(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s)));                                              \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+#define K_I_F(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, (wl_u64)F(k_real(sh, a, s)));                                             \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+#define K_I_B(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_u8 t = k_truth(sh, a, s);                                                                   \
+    k_set_bits(sh, d, s, t == WL_TRUE);                                                            \
+    k_set_valid(sh, d, s, (wl_u8)(t != WL_UNKNOWN));                                               \
+  }                                                                                                \
+  break;
+#define K_F_FF(F)                                                                                  \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    double r = F(k_real(sh, a, s), k_real(sh, b, s));                                              \
+    k_set_bits(sh, d, s, wl_f64_bits(r));                                                          \
+    k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (r == r)));                                         \
+  }                                                                                                \
+  break;
+#define K_F_F(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, wl_f64_bits(F(k_real(sh, a, s))));                                        \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+#define K_IN(F)                                                                                    \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kset *q = &args->sets[in.number];                                                     \
+    sh[d->t + K_SLOT] = wl_in_set(k_val(sh, a, K_SLOT), q->v, q->n, (int)q->coll, (int)q->has_null); \
+  }                                                                                                \
+  break;
+/* Rows that were not loaded hold no code. */
+#define K_MAP_B(F)                                                                                 \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kmap *m = &args->maps[in.number];                                                     \
+    sh[d->t + K_SLOT] = m->t[k_entry(sh, m, a, K_SLOT)];                                           \
+  }                                                                                                \
+  break;
+#define K_MAP_V(F)                                                                                 \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_map(sh, &args->maps[in.number], a, K_SLOT));            \
+  break;
+#define K_MAP_I(F) K_MAP_V(F)
+#define K_MAP_F(F) K_MAP_V(F)
+#define K_F_I(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    k_set_bits(sh, d, s, wl_f64_bits(F(k_int(sh, a, s))));                                         \
+    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
+  }                                                                                                \
+  break;
+#define K_B_II(F)                                                                                  \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_u8 r = (wl_u8)(F(k_int(sh, a, s), k_int(sh, b, s)) << 1);                                   \
+    sh[d->t + s] = K_NULL2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
+  }                                                                                                \
+  break;
+#define K_B_FF(F)                                                                                  \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_u8 r = (wl_u8)(F(k_real(sh, a, s), k_real(sh, b, s)) << 1);                                 \
+    sh[d->t + s] = K_NULL2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
+  }                                                                                                \
+  break;
+#define K_B_I(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_u8 r = (wl_u8)(F(k_int(sh, a, s)) << 1);                                                    \
+    sh[d->t + s] = k_valid(sh, a, s) ? r : (wl_u8)WL_UNKNOWN;                                      \
+  }                                                                                                \
+  break;
+#define K_B_F(F)                                                                                   \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    wl_u8 r = (wl_u8)(F(k_real(sh, a, s)) << 1);                                                   \
+    sh[d->t + s] = k_valid(sh, a, s) ? r : (wl_u8)WL_UNKNOWN;                                      \
+  }                                                                                                \
+  break;
+#define K_B_BB(F)                                                                                  \
+  K_EACH sh[d->t + K_SLOT] = F(k_truth(sh, a, K_SLOT), k_truth(sh, b, K_SLOT));                    \
+  break;
+#define K_B_B(F)                                                                                   \
+  K_EACH sh[d->t + K_SLOT] = F(k_truth(sh, a, K_SLOT));                                            \
+  break;
+/* Generic opcodes follow addresses, so only rows that are left may run them. */
+#define K_B_VV(F)                                                                                  \
+  K_EACH K_LIVE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number); \
+  break;
+#define K_B_V(F)                                                                                   \
+  K_EACH K_LIVE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number);           \
+  break;
+#define K_V_VV(F)                                                                                  \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
+  break;
+#define K_V_V(F)                                                                                   \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number));     \
+  break;
+#define K_NULLTEST(F)                                                                              \
+  K_EACH K_LIVE sh[d->t + K_SLOT] = (wl_u8)(k_val(sh, a, K_SLOT).t == WL_T_NULL ? WL_TRUE : WL_FALSE); \
+  break;
+#define K_SELECT_V(F)                                                                              \
+  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_val(sh, k_truth(sh, c, K_SLOT) == WL_TRUE ? a : b, K_SLOT)); \
+  break;
+#define K_SELECT_I(F) K_SELECT_V(F)
+#define K_SELECT_F(F) K_SELECT_V(F)
+#define K_GROUP(F)                                                                                 \
+  if (g) K_EACH K_LIVE {                                                                           \
+    group[k] = kg_find(sh, g, opnds, K_SLOT, base + K_SLOT);                                       \
+    if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
+  }                                                                                                \
+  break;
+#define K_PROBE(F)                                                                                 \
+  act = k_probe(args, sh, opnds, &args->joins[in.number], act);                                    \
+  if (!simt_any(act != 0)) return 0;                                                               \
+  break;
+#define K_FOUND(F)                                                                                 \
+  K_EACH K_LIVE                                                                                    \
+    sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
+  break;
+#define K_AGG(F)                                                                                   \
+  K_EACH K_LIVE {                                                                                  \
+    if (g) kg_add(sh, g, &in, a, K_SLOT, base + K_SLOT, group[k]);                                 \
+    else k_aggregate(sh, args, &in, a, K_SLOT, base + K_SLOT);                                     \
+  }                                                                                                \
+  break;
+#define K_AGG_I(F) K_AGG(F)
+#define K_AGG_F(F) K_AGG(F)
+#define K_AGG_V(F) K_AGG(F)
+#define K_AGG_VV(F) K_AGG(F)
+
+#define K_CASE_ANY(name, shape)                                                                    \
+  case WL_OP__##name: K_##shape(wl_op_##name)
+#define K_CASE_HOST(name, shape)
+/* clang-format on */
+
+/* Runs the block's program over the rows act of a tile; gives the rows that are left. g is
+** NULL where there are no groups, at compile time, so that wl_interp has no code for them. */
+WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
+  wl_vctx ctx = args->ctx;
+  wl_u32 group[WL_K_ROWS] = {0};
+  for (wl_u32 pc = 0; pc < args->n_code; pc++) {
+    const wl_kinstr in = args->code[pc];
+    const wl_kopnd *d = &opnds[in.d < 0 ? 0 : in.d], *a = &opnds[in.a < 0 ? 0 : in.a];
+    const wl_kopnd *b = &opnds[in.b < 0 ? 0 : in.b], *c = &opnds[in.c < 0 ? 0 : in.c];
+    (void)c;
+    switch (in.op) {
+#define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
+#include "program/opcodes.def"
+#undef WL_OPCODE
+    default: break;
+    }
+  }
+  return act;
+}
+
+/* ---- compaction */
+
+enum { K_TILE_NONE = 0, K_TILE_COUNT = 1, K_TILE_TOTAL = 2 };
+
+/* Rows given by all tiles before this one. Called by the whole first warp. */
+WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
+  wl_u64 before = 0;
+  wl_i64 at = (wl_i64)tile - 1;
+  if (simt_lane() == 0)
+    simt_store_release_u64(&args->tiles[tile],
+                           count << 2 | (tile == 0 ? K_TILE_TOTAL : K_TILE_COUNT));
+  while (at >= 0) {
+    wl_i64 mine = at - (wl_i64)simt_lane();
+    wl_u64 state = mine >= 0 ? simt_load_acquire_u64(&args->tiles[mine]) : (wl_u64)K_TILE_TOTAL;
+    wl_u32 missing = simt_ballot((state & 3) == K_TILE_NONE);
+    wl_u32 total = simt_ballot((state & 3) == K_TILE_TOTAL);
+    /* Lanes up to the nearest total count; if one of them is missing, look again. */
+    wl_u32 upto = total ? (total & (0u - total)) * 2u - 1u : 0xffffffffu;
+    if (missing & upto) {
+      simt_spin();
+      continue;
+    }
+    wl_u64 v = upto >> simt_lane() & 1 ? state >> 2 : 0;
+    for (wl_u32 o = 16; o > 0; o >>= 1) v += simt_shfl_xor_u64(v, o);
+    before += v;
+    if (total) break;
+    at -= 32;
+  }
+  if (simt_lane() == 0 && tile > 0)
+    simt_store_release_u64(&args->tiles[tile], (before + count) << 2 | K_TILE_TOTAL);
+  return before;
+}
+
+WL_FN wl_u32 k_popcount(wl_u32 x) {
+#ifdef __CUDACC__
+  return (wl_u32)__popc(x);
+#else
+  return (wl_u32)__builtin_popcount(x);
+#endif
+}
+
+WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_u64 at) {
+  const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
+  for (wl_u32 j = 0; j < args->n_outs; j++) {
+    const wl_kout *o = &args->outs[j];
+    if (o->type >= WL_K_OUT_PLANE) {
+      o->n[at] = o->type == WL_K_OUT_SCAN ? (wl_u32)(args->row0 + base + slot)
+                                          : *k_row(args, sh, (wl_u32)o->operand, slot);
+      continue;
+    }
+    const wl_kopnd *q = &opnds[o->operand];
+    if (o->type == WL_R_INT || o->type == WL_R_REAL) {
+      /* a NULL's place holds zero */
+      wl_u8 valid = q->stride || q->nullable ? k_valid(sh, q, slot) : 1;
+      o->v[at] = valid ? k_bits(sh, q, slot) : 0;
+      if (o->t) o->t[at] = valid;
+    } else {
+      wl_val v = k_val(sh, q, slot);
+      o->v[at] = v.t == WL_T_NULL ? 0 : v.v;
+      o->n[at] = v.t >= WL_T_TEXT ? v.n : 0;
+      if (o->t) o->t[at] = o->type == WL_R_ANY ? v.t : (wl_u8)(v.t != WL_T_NULL);
+    }
+  }
+}
+
+/* Counts, looks back, writes: the whole block, with the rows act of this thread. */
+WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid(), n_warps = T / 32, n = n_warps * WL_K_ROWS;
+  wl_u32 *counts = (wl_u32 *)(void *)(sh + args->count_offset);
+  wl_u64 *before = (wl_u64 *)(void *)(sh + args->count_offset + 4 * 32 * WL_K_ROWS);
+  wl_u32 rank[WL_K_ROWS];
+  for (wl_u32 k = 0; k < WL_K_ROWS; k++) {
+    wl_u32 mask = simt_ballot(act >> k & 1);
+    rank[k] = k_popcount(mask & ((1u << simt_lane()) - 1u));
+    if (simt_lane() == 0) counts[k * n_warps + simt_warp()] = k_popcount(mask);
+  }
+  simt_barrier();
+  if (simt_warp() == 0) {
+    wl_u32 sum = 0;
+    for (wl_u32 first = 0; first < n; first += 32) {
+      wl_u32 i = first + simt_lane(), own = i < n ? counts[i] : 0, v = own;
+      for (wl_u32 o = 1; o < 32; o <<= 1) {
+        wl_u32 up = simt_shfl_up_u32(v, o);
+        if (simt_lane() >= o) v += up;
+      }
+      if (i < n) counts[i] = sum + v - own;
+      sum += simt_shfl_u32(v, 31);
+    }
+    wl_u64 rows = k_look_back(args, tile, sum);
+    if (simt_lane() == 0) {
+      *before = rows;
+      if (tile + 1 == args->n_tiles) *args->n_out = rows + sum;
+    }
+  }
+  simt_barrier();
+  for (wl_u32 k = 0; k < WL_K_ROWS; k++)
+    if (act >> k & 1)
+      k_give(args, sh, tile * T * WL_K_ROWS, k * T + tid,
+             *before + counts[k * n_warps + simt_warp()] + rank[k]);
+}
+
+/* ---- the kernels */
+
+/* Lays out operands and constants; a barrier must follow. */
+WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  wl_kopnd *opnds = (wl_kopnd *)(void *)sh;
+  for (wl_u32 i = tid; i < args->n_opnds; i += T) opnds[i] = args->opnds[i];
+  for (wl_u32 i = tid; i < args->n_consts; i += T) {
+    wl_u8 *p = sh + args->const_offset + 16 * i;
+    wl_val v = args->consts[i];
+    *(wl_u64 *)(void *)p = v.v;
+    *(wl_u32 *)(void *)(p + 8) = v.n;
+    p[12] = v.t;
+    p[13] = v.t != WL_T_NULL;
+    p[14] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE;
+  }
+}
+
+WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  wl_u8 *sh = simt_shared();
+  k_prepare(args, sh);
+  for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
+  wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + 4 * 32 * WL_K_ROWS + 8);
+  wl_u64 next = simt_bid();
+  simt_barrier();
+  for (;;) {
+    wl_u64 tile = next;
+    if (args->n_outs) {
+      if (tid == 0) *taken = simt_atomic_add_u64(args->ticket, 1);
+      simt_barrier();
+      tile = *taken;
+    } else {
+      next += simt_gdim();
+    }
+    if (tile >= args->n_tiles) break;
+    wl_u64 base = tile * T * WL_K_ROWS;
+    wl_u32 act = 0;
+    for (wl_u32 k = 0; k < WL_K_ROWS; k++)
+      if (base + k * T + tid < args->n_rows) act |= 1u << k;
+    k_enter(args, sh, base, act);
+    act = k_run(args, sh, base, act, (const wl_kgroup *)0);
+    if (args->n_outs) {
+      k_compact(args, sh, tile, act);
+      simt_barrier(); /* counts and taken are read before the next tile writes them */
+    }
+  }
+  if (args->n_slots) {
+    for (wl_u32 half = T / 2; half > 0; half /= 2) {
+      simt_barrier();
+      if (tid < half) k_join(sh, args, half);
+    }
+    if (tid == 0)
+      for (wl_u32 s = 0; s < args->n_slots; s++)
+        args->partial[(wl_u64)simt_bid() * args->n_slots + s] = *k_acc(sh, args, s);
+  }
+}
+
+/* Results from the device's memory to mapped host memory: a warp a tile, so that the bus sees
+** whole aligned lines, whatever the results' own widths. */
+WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  for (wl_u64 tile = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); tile < args->n_tiles;
+       tile += n_warps)
+    for (wl_u64 i = tile * (WL_K_TILE / 8) + simt_lane(); i < (tile + 1) * (WL_K_TILE / 8); i += 32)
+      args->to[i] = args->from[i];
+}
+
+/* Copies the bytes of text results together: a warp a row. */
+WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
+       row += n_warps) {
+    const wl_u8 *from = (const wl_u8 *)(size_t)args->from[row];
+    wl_u8 *to = args->heap + args->to[row];
+    for (wl_u32 i = simt_lane(); i < args->n[row]; i += 32) to[i] = from[i];
+  }
+}
+
+#include "exec/gpu/kernels/kgroup.h"
+#include "exec/gpu/kernels/korder.h"
+
+#endif

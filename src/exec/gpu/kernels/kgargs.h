@@ -1,0 +1,144 @@
+/*
+** What the host hands to the kernels for GROUP BY and ORDER BY; all addresses are the device's.
+**
+** A group is a record of 64-bit words in global memory, all zero while there is no such group:
+**
+**     | key words | rows | first | words of accumulator 0 | words of accumulator 1 | … |
+**
+** key words: none where the key addresses the record; else one, the packed key and 1, or a tag
+** and a word a key and one of NULL bits. first: only where a key is real, see kg_note_zero().
+** Words of an accumulator (count only where its operand may be NULL):
+**
+**     Rows    -                       Sum of integers   sum, count
+**     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
+**     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
+**
+** While a block gathers in its own shared memory a group is the same in 32-bit pieces, so that
+** the fast atomics serve: a count is one, a sum a pair, the words of min and max stay whole.
+** There are `copies` of each piece, side by side: a lane uses the copy of its number.
+**
+**     | whole words [n_whole][n_slots][copies] | pieces [n_pieces][n_slots][copies] |
+*/
+#ifndef WL_KGARGS_H
+#define WL_KGARGS_H
+
+#include "exec/gpu/kernels/kargs.h"
+
+typedef enum wl_kgmode {
+  WL_KG_SHARED, /* by address, gathered in shared memory first */
+  WL_KG_DIRECT, /* by address, in global memory */
+  WL_KG_HASH,   /* by a key of one word, open addressing */
+  WL_KG_WIDE    /* by a key of several words, open addressing */
+} wl_kgmode;
+
+typedef struct wl_kgkey {
+  wl_i64 lo;      /* the least integer */
+  wl_u64 stride;  /* of its part in the packed key */
+  wl_i32 operand; /* index into the operand table */
+  wl_u8 nullable;
+  wl_u8 real;
+  wl_u8 pad[2];
+} wl_kgkey;
+
+typedef struct wl_kgacc {
+  wl_u32 op;
+  wl_u32 word;    /* its first word in the record */
+  wl_u32 place;   /* its first piece, or whole word, in shared memory */
+  wl_u32 counted; /* it has a count of its own */
+  double unit;    /* of a real's digits */
+} wl_kgacc;
+
+enum { WL_KG_KEYS = 16, WL_KG_ACCS = 32 };
+
+/* Keys and accumulators stand in the arguments themselves: constant memory, all lanes read one. */
+typedef struct wl_kgroup {
+  wl_kgkey keys[WL_KG_KEYS];
+  wl_kgacc accs[WL_KG_ACCS];
+  wl_u64 *table;
+  wl_u64 n_slots;
+  wl_u64 base;    /* by address: the packed key of record 0 */
+  wl_u64 row0;    /* the launch's first row in the table */
+  wl_u64 *n_made; /* groups that a hash table holds … */
+  wl_u64 most;    /* … and may hold */
+  wl_u64 *full;   /* set when a group found no place */
+  wl_u64 *side;   /* triples (accumulator, slot, bits of a real) that the digits cannot hold */
+  wl_u64 *n_side;
+  wl_u64 side_size;
+  wl_u32 mode, n_keys, n_accs;
+  wl_u32 words;         /* of a record */
+  wl_u32 rows_word;     /* where the count of rows stands */
+  wl_u32 first_word;    /* 0: none */
+  wl_u32 part, n_parts; /* hash: only keys of this part count; n_parts is a power of two */
+  wl_u32 split;         /* digits go to the low and high words at once: there are many rows */
+  wl_u32 offset;        /* of the table in shared memory */
+  wl_u32 copies;        /* 0: not in shared memory */
+  wl_u32 n_whole, n_pieces;
+  wl_u32 flush_tiles; /* a block brings its table to global memory after so many tiles */
+} wl_kgroup;
+
+typedef struct wl_kgargs {
+  wl_kargs k;
+  wl_kgroup g;
+} wl_kgargs;
+
+/* Records with rows in them, of slots [first, end), each behind its slot number. */
+typedef struct wl_kgpack {
+  const wl_u64 *table;
+  wl_u64 first, end;
+  wl_u64 *out; /* [groups][1 + words] */
+  wl_u64 *n_out;
+  wl_u32 words, rows_word;
+} wl_kgpack;
+
+/* ---- order */
+
+enum { WL_KO_FIELDS = 64 };
+
+typedef enum wl_kokind { WL_KO_INT, WL_KO_REAL, WL_KO_NULL } wl_kokind;
+
+/* A stretch of bits of a sort key: a column, or whether it is NULL. */
+typedef struct wl_kofield {
+  const wl_u64 *v;
+  const wl_u8 *t; /* NULL: no value of it is NULL */
+  wl_i64 lo, hi;  /* of integers */
+  wl_u8 kind, desc, nulls_last, shift;
+} wl_kofield;
+
+/* keys[i] = the fields of row rows[i] in one word, or of row i where rows is NULL. */
+typedef struct wl_kokeys {
+  const wl_kofield *fields;
+  const wl_u32 *from;
+  wl_u64 *keys;
+  wl_u32 *rows;
+  wl_u64 n;
+  wl_u32 n_fields;
+} wl_kokeys;
+
+/* keep[rows[i]] = row rows[i] differs from row rows[i - 1] in some word. */
+typedef struct wl_kofirst {
+  const wl_kofield *fields;
+  const wl_u32 *ends; /* [n_words]: one past each word's last field */
+  const wl_u32 *rows;
+  wl_u32 *keep;
+  wl_u64 n;
+  wl_u32 n_words;
+} wl_kofirst;
+
+/* rows[places[i]] = i where keep[i]. */
+typedef struct wl_kokept {
+  const wl_u32 *keep;
+  const wl_u64 *places;
+  wl_u32 *rows;
+  wl_u64 n;
+} wl_kokept;
+
+/* to[i] = from[rows[i]], entries of width 8, 4 or 1 bytes. */
+typedef struct wl_kopermute {
+  const wl_u8 *from;
+  wl_u8 *to;
+  const wl_u32 *rows;
+  wl_u64 n;
+  wl_u32 width;
+} wl_kopermute;
+
+#endif

@@ -1,0 +1,411 @@
+/*
+** GROUP BY in the kernels. Included by kernels.h, whose operands and program loop it uses;
+** kgargs.h draws the records.
+**
+** wl_group runs a Parallel block whose rows go to groups. Grid: any number of blocks of T
+** threads; a tile is T * WL_K_ROWS rows, tile b, b + grid, … are block b's. Group finds each
+** row's record and counts the row; the Agg opcodes after it add to the record by atomics.
+** Shared memory: that of wl_interp without accumulators, and behind it the block's own
+** table where the groups are few (WL_KG_SHARED).
+** Phases: clear the table; tiles; bring the table to global memory, after the last tile and
+** as often as flush_tiles says, so that no sum of digits can leave its 64 bits.
+** Ordering: none is needed: sums are of integers, and what depends on the first row is
+** settled by row numbers. A record's rows count says that the group exists.
+*/
+#ifndef WL_KGROUP_H
+#define WL_KGROUP_H
+
+#include "exec/gpu/kernels/kernels.h"
+
+#define KG_NONE 0xffffffffu
+
+/* ---- where a group's words are */
+
+WL_FN wl_u64 *kg_record(const wl_kgroup *g, wl_u32 slot) {
+  return g->table + (wl_u64)slot * g->words;
+}
+WL_FN wl_u32 kg_index(const wl_kgroup *g, wl_u32 place, wl_u32 slot, wl_u32 copy) {
+  return (place * (wl_u32)g->n_slots + slot) * g->copies + copy;
+}
+WL_FN wl_u64 *kg_whole(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, wl_u32 copy) {
+  return (wl_u64 *)(void *)(sh + g->offset) + kg_index(g, place, slot, copy);
+}
+WL_FN wl_u32 *kg_piece(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, wl_u32 copy) {
+  wl_u32 whole = g->n_whole * (wl_u32)g->n_slots * g->copies * 8;
+  return (wl_u32 *)(void *)(sh + g->offset + whole) + kg_index(g, place, slot, copy);
+}
+WL_FN wl_u32 kg_copy(const wl_kgroup *g) {
+  return simt_lane() & (g->copies - 1);
+}
+
+/* ---- adding; place is in shared memory, word in the record */
+
+WL_FN void kg_count(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u32 place) {
+  if (g->copies)
+    (void)simt_atomic_add_u32(kg_piece(sh, g, place, slot, kg_copy(g)), 1);
+  else
+    (void)simt_atomic_add_u64(kg_record(g, slot) + word, 1);
+}
+
+/* A sum of 64 bits; in shared memory the carry goes up by what the low half was before. */
+WL_FN void kg_sum(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u32 place, wl_u64 v) {
+  if (v == 0) return;
+  if (!g->copies) {
+    (void)simt_atomic_add_u64(kg_record(g, slot) + word, v);
+    return;
+  }
+  wl_u32 low = (wl_u32)v, high = (wl_u32)(v >> 32);
+  if (low) {
+    wl_u32 was = simt_atomic_add_u32(kg_piece(sh, g, place, slot, kg_copy(g)), low);
+    high += (wl_u32)(was + low) < was;
+  }
+  if (high) (void)simt_atomic_add_u32(kg_piece(sh, g, place + 1, slot, kg_copy(g)), high);
+}
+
+WL_FN void kg_best(wl_u64 *p, wl_u64 v) {
+  if (*(volatile wl_u64 *)p < v) (void)simt_atomic_max_u64(p, v);
+}
+
+/*
+** min and max keep the largest code: codes rise with what is better and are never 0, or, for
+** the one integer whose code would be 0, the extra word says that it was there. The extra
+** word of reals tells which zero came first.
+*/
+WL_FN wl_u64 kg_code_int(wl_u32 op, wl_i64 v) {
+  wl_u64 c = (wl_u64)v ^ 1ULL << 63;
+  return op == WL_OP__AggMinI ? ~c : c;
+}
+WL_FN wl_u64 kg_real_order(double d) {
+  wl_u64 c = wl_f64_bits(d == 0.0 ? 0.0 : d);
+  return c >> 63 ? ~c : c | 1ULL << 63;
+}
+WL_FN wl_u64 kg_code_real(wl_u32 op, double d) {
+  wl_u64 c = kg_real_order(d);
+  return op == WL_OP__AggMinF ? ~c : c;
+}
+
+WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, double v) {
+  const wl_kgacc *acc = &g->accs[index];
+  wl_i64 digit[3];
+  if (wl_digits(v, acc->unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) {
+      wl_u64 d = (wl_u64)digit[j];
+      if (g->split) {
+        kg_sum(sh, g, slot, acc->word + j, 0, d & 0xffffffffULL);
+        kg_sum(sh, g, slot, acc->word + 3 + j, 0, (wl_u64)(digit[j] >> 32));
+      } else {
+        kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, d);
+      }
+    }
+    return;
+  }
+  wl_u64 at = simt_atomic_add_u64(g->n_side, 1);
+  if (at < g->side_size) {
+    g->side[3 * at] = index;
+    g->side[3 * at + 1] = slot;
+    g->side[3 * at + 2] = wl_f64_bits(v);
+  }
+}
+
+/* best and extra are in one kind of memory, so that the compiler sees which. */
+WL_FN void kg_better(wl_u64 *best, wl_u64 *extra, wl_u32 op, wl_u64 bits, wl_u64 row) {
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
+    wl_u64 code = kg_code_int(op, (wl_i64)bits);
+    if (code)
+      kg_best(best, code);
+    else
+      kg_best(extra, 1);
+  } else {
+    double d = wl_as_f64(bits);
+    kg_best(best, kg_code_real(op, d));
+    if (d == 0.0) kg_best(extra, ~(row << 1 | bits >> 63));
+  }
+}
+WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
+                       wl_u64 row) {
+  if (g->copies) {
+    wl_u64 *best = kg_whole(sh, g, acc->place, slot, kg_copy(g));
+    kg_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
+  } else {
+    wl_u64 *best = kg_record(g, slot) + acc->word;
+    kg_better(best, best + 1, acc->op, bits, row);
+  }
+}
+
+/* An Agg opcode for a row of the group at slot. */
+WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
+                  wl_u64 row, wl_u32 slot) {
+  const wl_kgacc *acc = &g->accs[in->d];
+  if (in->op == WL_OP__AggRows) return; /* the record counts its rows */
+  if (in->op == WL_OP__AggCount) {
+    if (acc->counted && k_val(sh, a, at).t != WL_T_NULL)
+      kg_count(sh, g, slot, acc->word, acc->place);
+    return;
+  }
+  if (!k_valid(sh, a, at)) return;
+  switch (in->op) {
+  case WL_OP__AggSumI:
+    kg_sum(sh, g, slot, acc->word, acc->place, k_bits(sh, a, at));
+    if (acc->counted) kg_count(sh, g, slot, acc->word + 1, acc->place + 2);
+    break;
+  case WL_OP__AggSumX: {
+    wl_i64 v = k_int(sh, a, at);
+    wl_u64 m = v < 0 ? 0 - (wl_u64)v : (wl_u64)v;
+    kg_sum(sh, g, slot, acc->word, acc->place, (wl_u64)v & 0xffffffffULL);
+    kg_sum(sh, g, slot, acc->word + 1, acc->place + 2, (wl_u64)(v >> 32));
+    kg_sum(sh, g, slot, acc->word + 2, acc->place + 4, m & 0xffffffffULL);
+    kg_sum(sh, g, slot, acc->word + 3, acc->place + 6, m >> 32);
+    if (acc->counted) kg_count(sh, g, slot, acc->word + 4, acc->place + 8);
+    break;
+  }
+  case WL_OP__AggSumF:
+    kg_add_real(sh, g, (wl_u32)in->d, slot, k_real(sh, a, at));
+    if (acc->counted) kg_count(sh, g, slot, acc->word + 6, acc->place + 6);
+    break;
+  default: kg_add_best(sh, g, acc, slot, k_bits(sh, a, at), g->row0 + row); break;
+  }
+}
+
+/* ---- finding */
+
+WL_FN wl_u64 kg_mix(wl_u64 h) {
+  h ^= h >> 33;
+  h *= 0xff51afd7ed558ccdULL;
+  h ^= h >> 33;
+  h *= 0xc4ceb9fe1a85ec53ULL;
+  return h ^ h >> 33;
+}
+
+/* A real key's bits, one pattern for both zeros. */
+WL_FN wl_u64 kg_real_key(double d) {
+  return wl_f64_bits(d == 0.0 ? 0.0 : d);
+}
+
+/* All keys in one number: by address it is the group's number, in a hash table its key. */
+WL_FN wl_u64 kg_packed(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
+  wl_u64 x = 0;
+  for (wl_u32 k = 0; k < g->n_keys; k++) {
+    const wl_kgkey *key = &g->keys[k];
+    const wl_kopnd *o = &opnds[key->operand];
+    if (key->real) /* alone; NULL is a NaN, which no value is */
+      return k_valid(sh, o, at) ? kg_real_key(k_real(sh, o, at)) : 0xfff8000000000000ULL;
+    if (k_valid(sh, o, at))
+      x += (k_bits(sh, o, at) - (wl_u64)key->lo + key->nullable) * key->stride;
+  }
+  return x;
+}
+
+WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
+  wl_u64 h = kg_mix(key), want = key + 1;
+  if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
+  for (wl_u64 i = 0; i < g->n_slots; i++) {
+    wl_u32 slot = (wl_u32)((h + i) & (g->n_slots - 1));
+    wl_u64 *p = kg_record(g, slot), have = *(volatile wl_u64 *)p;
+    if (have == 0) {
+      if (*(volatile wl_u64 *)g->n_made >= g->most) break;
+      have = simt_atomic_cas_u64(p, 0, want);
+      if (have == 0) {
+        (void)simt_atomic_add_u64(g->n_made, 1);
+        return slot;
+      }
+    }
+    if (have == want) return slot;
+  }
+  *(volatile wl_u64 *)g->full = 1;
+  return KG_NONE;
+}
+
+WL_FN wl_u64 kg_key_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
+                         wl_u32 k) {
+  const wl_kopnd *o = &opnds[g->keys[k].operand];
+  if (!k_valid(sh, o, at)) return 0;
+  return g->keys[k].real ? kg_real_key(k_real(sh, o, at)) : k_bits(sh, o, at);
+}
+
+WL_FN wl_u64 kg_null_bits(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
+  wl_u64 bits = 0;
+  for (wl_u32 k = 0; k < g->n_keys; k++)
+    bits |= (wl_u64)!k_valid(sh, &opnds[g->keys[k].operand], at) << k;
+  return bits;
+}
+
+/*
+** Keys of several words: the tag is 0 while the record is free, 1 while its maker writes the
+** key words, then the hash with the top bit set. Who finds 1 waits for the maker, which runs.
+*/
+WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
+  wl_u64 nulls = kg_null_bits(sh, g, opnds, at), h = kg_mix(nulls + 1);
+  for (wl_u32 k = 0; k < g->n_keys; k++)
+    h = kg_mix(h * 0x9e3779b97f4a7c15ULL + kg_key_word(sh, g, opnds, at, k));
+  if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
+  wl_u64 want = h | 1ULL << 63;
+  for (wl_u64 i = 0; i < g->n_slots; i++) {
+    wl_u32 slot = (wl_u32)((h + i) & (g->n_slots - 1));
+    wl_u64 *p = kg_record(g, slot), tag = simt_load_acquire_u64(p);
+    if (tag == 0) {
+      if (*(volatile wl_u64 *)g->n_made >= g->most) break;
+      tag = simt_atomic_cas_u64(p, 0, 1);
+      if (tag == 0) {
+        (void)simt_atomic_add_u64(g->n_made, 1);
+        for (wl_u32 k = 0; k < g->n_keys; k++) p[1 + k] = kg_key_word(sh, g, opnds, at, k);
+        p[1 + g->n_keys] = nulls;
+        simt_fence();
+        simt_store_release_u64(p, want);
+        return slot;
+      }
+    }
+    while (tag == 1) {
+      simt_spin();
+      tag = simt_load_acquire_u64(p);
+    }
+    if (tag != want || p[1 + g->n_keys] != nulls) continue;
+    wl_u32 k = 0;
+    while (k < g->n_keys && p[1 + k] == kg_key_word(sh, g, opnds, at, k)) k++;
+    if (k == g->n_keys) return slot;
+  }
+  *(volatile wl_u64 *)g->full = 1;
+  return KG_NONE;
+}
+
+/* Which zero stands for a group of key zero: the signs of the first row's keys. */
+WL_FN void kg_note_zero(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
+                        wl_u64 row, wl_u32 slot) {
+  wl_u64 signs = 0;
+  int zero = 0;
+  for (wl_u32 k = 0; k < g->n_keys; k++) {
+    const wl_kopnd *o = &opnds[g->keys[k].operand];
+    if (!g->keys[k].real || !k_valid(sh, o, at) || k_real(sh, o, at) != 0.0) continue;
+    zero = 1;
+    signs |= k_bits(sh, o, at) >> 63 << k;
+  }
+  if (zero) kg_best(kg_record(g, slot) + g->first_word, ~(row << 16 | signs));
+}
+
+/* The Group opcode for one row: its record, or KG_NONE if the row is not for this pass. */
+WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row) {
+  wl_u32 slot;
+  if (g->mode == WL_KG_WIDE) {
+    slot = kg_wide_find(sh, g, opnds, at);
+  } else {
+    wl_u64 x = kg_packed(sh, g, opnds, at);
+    if (g->mode == WL_KG_HASH)
+      slot = kg_hash_find(g, x);
+    else
+      slot = x - g->base < g->n_slots ? (wl_u32)(x - g->base) : KG_NONE;
+  }
+  if (slot == KG_NONE) return slot;
+  kg_count(sh, g, slot, g->rows_word, 0);
+  if (g->first_word) kg_note_zero(sh, g, opnds, at, g->row0 + row, slot);
+  return slot;
+}
+
+/* ---- the block's own table */
+
+WL_FN void kg_clear(wl_u8 *sh, const wl_kgroup *g) {
+  wl_u32 n = (2 * g->n_whole + g->n_pieces) * (wl_u32)g->n_slots * g->copies;
+  wl_u32 *p = (wl_u32 *)(void *)(sh + g->offset);
+  for (wl_u32 i = simt_tid(); i < n; i += simt_bdim()) p[i] = 0;
+}
+
+/* The sum of a pair or of single pieces over the copies. */
+WL_FN wl_u64 kg_total(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, int pair) {
+  wl_u64 s = 0;
+  for (wl_u32 c = 0; c < g->copies; c++) {
+    s += *kg_piece(sh, g, place, slot, c);
+    if (pair) s += (wl_u64)*kg_piece(sh, g, place + 1, slot, c) << 32;
+  }
+  return s;
+}
+WL_FN void kg_give(wl_u64 *to, wl_u64 v) {
+  if (v) (void)simt_atomic_add_u64(to, v);
+}
+
+WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot) {
+  wl_u64 *to = kg_record(g, slot) + acc->word;
+  wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX ? 4 : 0;
+  if (acc->op >= WL_OP__AggMinI) {
+    for (wl_u32 c = 0; c < g->copies; c++) {
+      kg_best(to, *kg_whole(sh, g, acc->place, slot, c));
+      kg_best(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
+    }
+  } else if (acc->op == WL_OP__AggSumF) {
+    for (wl_u32 j = 0; j < 3; j++) {
+      wl_u64 s = kg_total(sh, g, acc->place + 2 * j, slot, 1);
+      kg_give(to + j, s & 0xffffffffULL);
+      kg_give(to + 3 + j, (wl_u64)((wl_i64)s >> 32));
+    }
+    if (acc->counted) kg_give(to + 6, kg_total(sh, g, acc->place + 6, slot, 0));
+  } else {
+    for (wl_u32 j = 0; j < n_sums; j++)
+      kg_give(to + j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
+    if (acc->counted) kg_give(to + n_sums, kg_total(sh, g, acc->place + 2 * n_sums, slot, 0));
+  }
+}
+
+/* Called by the whole block, after a barrier. */
+WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
+  for (wl_u32 slot = simt_tid(); slot < (wl_u32)g->n_slots; slot += simt_bdim()) {
+    wl_u64 rows = kg_total(sh, g, 0, slot, 0);
+    if (!rows) continue;
+    kg_give(kg_record(g, slot) + g->rows_word, rows);
+    for (wl_u32 k = 0; k < g->n_accs; k++) kg_flush_acc(sh, g, &g->accs[k], slot);
+  }
+}
+
+/* ---- the kernels */
+
+WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
+  const wl_kargs *k = &args->k;
+  const wl_kgroup *g = &args->g;
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  wl_u8 *sh = simt_shared();
+  k_prepare(k, sh);
+  if (g->copies) kg_clear(sh, g);
+  simt_barrier();
+  wl_u32 done = 0;
+  for (wl_u64 tile = simt_bid(); tile < k->n_tiles; tile += simt_gdim()) {
+    wl_u64 base = tile * T * WL_K_ROWS;
+    wl_u32 act = 0;
+    for (wl_u32 i = 0; i < WL_K_ROWS; i++)
+      if (base + i * T + tid < k->n_rows) act |= 1u << i;
+    if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* all for nothing */
+    k_enter(k, sh, base, act);
+    (void)k_run(k, sh, base, act, g);
+    if (g->copies && ++done == g->flush_tiles) {
+      simt_barrier();
+      kg_flush(sh, g);
+      simt_barrier();
+      kg_clear(sh, g);
+      simt_barrier();
+      done = 0;
+    }
+  }
+  if (g->copies) {
+    simt_barrier();
+    kg_flush(sh, g);
+  }
+}
+
+/*
+** The records that hold a group, copied together: a lane a slot, 32 slots a warp; a warp takes
+** room for its groups by one atomic, so their order is that of the warps. No shared memory.
+*/
+WL_KERNEL_OF(wl_group_pack, wl_kgpack, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  const wl_u64 mine = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp();
+  for (wl_u64 first = args->first + mine * 32; first < args->end; first += n_warps * 32) {
+    wl_u64 slot = first + simt_lane();
+    const wl_u64 *from = args->table + slot * args->words;
+    int there = slot < args->end && from[args->rows_word] != 0;
+    wl_u32 mask = simt_ballot(there != 0);
+    wl_u64 at = 0;
+    if (simt_lane() == 0 && mask) at = simt_atomic_add_u64(args->n_out, k_popcount(mask));
+    at = simt_shfl_u64(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
+    if (!there) continue;
+    wl_u64 *to = args->out + at * (1 + args->words);
+    to[0] = slot;
+    for (wl_u32 w = 0; w < args->words; w++) to[1 + w] = from[w];
+  }
+}
+
+#endif

@@ -1,0 +1,205 @@
+/*
+** Rows in the kernels: columns read at row numbers, and Probe, which finds the row numbers of
+** joined sources. A block with Expands runs in parts (expand_device.c): each ends by giving out row
+** numbers and where the candidates of each row are, wl_expand makes combinations of them, and the
+** next part begins with the row numbers of these. Included by kernels.h, whose operands it uses.
+**
+** A thread has WL_K_ROWS rows. What it reads for them is asked for in one go, before the first
+** answer is used: a kernel waits for memory most of the time, and four waits at once are one.
+** Shared memory: a plane of row numbers for each joined source that is read; entry k * T + t is
+** thread t's. WL_K_NO_ROW: the source has no row here, and its columns are NULL.
+*/
+#ifndef WL_KJOIN_H
+#define WL_KJOIN_H
+
+#include "exec/gpu/kernels/kernels.h"
+#include "value/key_hash.h"
+
+#define KJ_EACH    for (wl_u32 k = 0; k < WL_K_ROWS; k++)
+#define KJ_ON(set) if ((set) >> k & 1)
+
+WL_FN wl_u32 *k_row(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 slot) {
+  wl_u32 at = (plane - 1) * simt_bdim() * WL_K_ROWS + slot;
+  return (wl_u32 *)(void *)(sh + args->plane_offset) + at;
+}
+
+/* ---- columns */
+
+#define KJ_READ(type, make)                                                                        \
+  KJ_EACH KJ_ON(there) v[k] = make(((const type *)(const void *)c->data)[row[k]]);                 \
+  break;
+#define KJ_INT(x)  (wl_u64)(wl_i64)(x)
+#define KJ_REAL(x) wl_f64_bits((double)(x))
+
+/* Register d of the rows act is column c: at the tile's rows from base on, or where there is a
+** plane at the rows it names. */
+WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_kcol *c,
+                  wl_u32 plane, wl_u64 base, wl_u32 act) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  wl_u32 there = act;
+  wl_u64 row[WL_K_ROWS], v[WL_K_ROWS] = {0};
+  KJ_EACH row[k] = base + k * T + tid;
+  if (plane) KJ_EACH KJ_ON(act) {
+      row[k] = *k_row(args, sh, plane, k * T + tid);
+      if (row[k] == WL_K_NO_ROW) there &= ~(1u << k);
+    }
+  wl_u32 valid = there;
+  if (c->valid) {
+    wl_u8 bits[WL_K_ROWS] = {0};
+    KJ_EACH KJ_ON(there) bits[k] = c->valid[row[k] >> 3];
+    KJ_EACH if (!(bits[k] >> (row[k] & 7) & 1)) valid &= ~(1u << k);
+  }
+  switch (c->phys) {
+  case WL_P_I8: KJ_READ(wl_i8, KJ_INT)
+  case WL_P_I16: KJ_READ(wl_i16, KJ_INT)
+  case WL_P_I32: KJ_READ(wl_i32, KJ_INT)
+  case WL_P_F32: KJ_READ(float, KJ_REAL)
+  default: KJ_READ(wl_u64, (wl_u64))
+  }
+  if (c->phys == WL_P_TEXT || c->phys == WL_P_ANY) KJ_EACH KJ_ON(act) {
+      wl_u32 s = k * T + tid, n = 0;
+      wl_u8 tag = WL_T_NULL;
+      KJ_ON(there) tag = c->phys == WL_P_TEXT ? (wl_u8)WL_T_TEXT : c->tags[row[k]];
+      if (tag >= WL_T_TEXT) {
+        n = (wl_u32)(v[k] >> 32);
+        v[k] = (wl_u64)(size_t)(c->heap + c->heap_base[row[k] >> 16] + (wl_u32)v[k]);
+      }
+      *(wl_u32 *)(void *)(sh + d->n + 4 * s) = n;
+      if (c->phys == WL_P_ANY) sh[d->t + s] = tag;
+    }
+  KJ_EACH KJ_ON(act) {
+    k_set_bits(sh, d, k * T + tid, v[k]);
+    if (d->type != WL_R_ANY) k_set_valid(sh, d, k * T + tid, (wl_u8)(valid >> k & 1));
+  }
+}
+
+/* ---- joins */
+
+/* The words of the rows' keys; gives the rows of act whose keys can match something. */
+WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
+                      wl_u64 *word) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  for (wl_u32 i = 0; i < j->n_keys; i++) {
+    const wl_kjkey key = j->keys[i];
+    const wl_kopnd *o = &opnds[key.operand];
+    KJ_EACH KJ_ON(act) {
+      wl_val v = k_val(sh, o, k * T + tid);
+      wl_i64 x = (wl_i64)v.v;
+      if (j->real && v.t == WL_T_REAL) /* alone; both zeros are one key */
+        word[k] = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
+      else if (v.t == WL_T_INT && x >= key.lo && x <= key.hi && !j->real)
+        word[k] += ((wl_u64)x - (wl_u64)key.lo) * key.below;
+      else if (v.t == WL_T_NULL && key.null_equal)
+        word[k] += ((wl_u64)key.hi + 1 - (wl_u64)key.lo) * key.below;
+      else
+        act &= ~(1u << k);
+    }
+  }
+  return act;
+}
+
+/*
+** Where the rows of each word begin, of the thread's rows in `those`, and for an Expand how many
+** there are; WL_K_NO_ROW: there is none. Open addressing ends: a lookup that hashes has an empty
+** slot.
+*/
+WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *start,
+                   wl_u32 *count) {
+  wl_u64 at[WL_K_ROWS], have[WL_K_ROWS] = {0};
+  KJ_EACH {
+    start[k] = WL_K_NO_ROW;
+    count[k] = 0;
+    at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
+  }
+  if (!j->slots) {
+    wl_u32 end[WL_K_ROWS] = {0};
+    KJ_EACH KJ_ON(those) {
+      start[k] = j->starts[at[k]];
+      end[k] = j->starts[at[k] + 1];
+    }
+    KJ_EACH KJ_ON(those) {
+      count[k] = end[k] - start[k];
+      if (!count[k]) start[k] = WL_K_NO_ROW;
+    }
+    return;
+  }
+  KJ_EACH KJ_ON(those) start[k] = j->slots[at[k]];
+  if (j->words) {
+    KJ_EACH KJ_ON(those) have[k] = j->words[at[k]];
+    KJ_EACH KJ_ON(those) while (start[k] != WL_K_NO_ROW && have[k] != word[k]) {
+      at[k] = (at[k] + 1) & j->mask;
+      start[k] = j->slots[at[k]];
+      have[k] = j->words[at[k]];
+    }
+  }
+  if (j->start) KJ_EACH if (start[k] != WL_K_NO_ROW) count[k] = j->counts ? j->counts[at[k]] : 1;
+}
+
+WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, const wl_u32 *v) {
+  KJ_EACH KJ_ON(act) {
+    wl_u32 *row = k_row(args, sh, plane, k * simt_bdim() + simt_tid());
+    *row = v[k];
+  }
+}
+
+/* Probe and Expand: gives the rows that are left. */
+WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
+                     wl_u32 act) {
+  wl_u64 word[WL_K_ROWS] = {0};
+  wl_u32 found[WL_K_ROWS], count[WL_K_ROWS], lost = act;
+  if (j->n_keys) {
+    kj_seek(j, word, kj_words(sh, opnds, j, act, word), found, count);
+  } else {
+    KJ_EACH {
+      found[k] = j->first;
+      count[k] = j->n_first;
+    }
+  }
+  KJ_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
+  if (j->drops_lost) act &= ~lost;
+  if (j->drops_found) act &= lost;
+  if (j->start) { /* a row without candidates goes on once */
+    KJ_EACH KJ_ON(lost) count[k] = 1;
+    kj_keep(args, sh, j->start, act, found);
+    kj_keep(args, sh, j->count, act, count);
+  } else if (j->plane) {
+    if (j->rows) KJ_EACH if (found[k] != WL_K_NO_ROW) found[k] = j->rows[found[k]];
+    kj_keep(args, sh, j->plane, act, found);
+  }
+  return act;
+}
+
+/* The row numbers that the part's rows come with. */
+WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
+  const wl_u32 T = simt_bdim(), tid = simt_tid();
+  for (wl_u32 i = 0; i < args->n_lists; i++) {
+    wl_u32 row[WL_K_ROWS] = {0};
+    KJ_EACH KJ_ON(act) row[k] = args->lists[i].rows[base + k * T + tid];
+    kj_keep(args, sh, (wl_u32)args->lists[i].plane, act, row);
+  }
+}
+
+/* ---- the kernel that makes combinations: a thread each, in the order of tuples and candidates */
+
+WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
+  const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
+  for (wl_u64 i = (wl_u64)simt_bid() * simt_bdim() + simt_tid(); i < args->n; i += step) {
+    wl_u64 want = args->first + i, lo = 0, hi = args->n_tuples;
+    while (hi - lo > 1) { /* places[lo] <= want < places[hi] */
+      wl_u64 mid = (lo + hi) / 2;
+      if (args->places[mid] <= want)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    wl_u32 at = args->start[lo];
+    if (at != WL_K_NO_ROW) {
+      at += (wl_u32)(want - args->places[lo]);
+      if (args->rows) at = args->rows[at];
+    }
+    if (args->found) args->found[i] = at;
+    for (wl_u64 k = 0; k < args->n_lists; k++) args->to[k][i] = args->from[k][lo];
+  }
+}
+
+#endif

@@ -1,0 +1,80 @@
+/*
+** ORDER BY and DISTINCT in the kernels. Rows that the interpreter gave lie by column; they are
+** sorted as a list of row numbers: keys are made, the device's radix sort puts keys and row
+** numbers in order, and the columns are moved last. All kernels: a thread a row, striding by
+** the grid; no shared memory, no order among threads.
+*/
+#ifndef WL_KORDER_H
+#define WL_KORDER_H
+
+#include "exec/gpu/kernels/kernels.h"
+
+#define KO_EACH(i, n)                                                                              \
+  for (wl_u64 i = (wl_u64)simt_bid() * simt_bdim() + simt_tid(),                                   \
+              ko_step = (wl_u64)simt_gdim() * simt_bdim();                                         \
+       i < (n); i += ko_step)
+
+/*
+** A field's number: it rises in the order asked for. A NULL among integers takes the place
+** before or after all of them; among reals the ends of the range are free, no value being NaN.
+*/
+WL_FN wl_u64 ko_field(const wl_kofield *f, wl_u64 row) {
+  int null = f->t && !f->t[row];
+  if (f->kind == WL_KO_NULL) return (wl_u64)(null == (int)f->nulls_last);
+  wl_u64 v = f->v[row];
+  if (f->kind == WL_KO_REAL) {
+    if (null) return f->nulls_last ? ~0ULL : 0;
+    wl_u64 k = kg_real_order(wl_as_f64(v));
+    return f->desc ? ~k : k;
+  }
+  if (null) return f->nulls_last ? (wl_u64)f->hi - (wl_u64)f->lo + 1 : 0;
+  wl_u64 k = f->desc ? (wl_u64)f->hi - v : v - (wl_u64)f->lo;
+  return k + (wl_u64)(f->t && !f->nulls_last);
+}
+
+WL_FN wl_u64 ko_word(const wl_kofield *fields, wl_u32 first, wl_u32 end, wl_u64 row) {
+  wl_u64 key = 0;
+  for (wl_u32 k = first; k < end; k++) key |= ko_field(&fields[k], row) << fields[k].shift;
+  return key;
+}
+
+WL_KERNEL_OF(wl_order_keys, wl_kokeys, 512) {
+  KO_EACH(i, args->n) {
+    wl_u32 row = args->from ? args->from[i] : (wl_u32)i;
+    args->keys[i] = ko_word(args->fields, 0, args->n_fields, row);
+    if (!args->from) args->rows[i] = row;
+  }
+}
+
+WL_KERNEL_OF(wl_order_first, wl_kofirst, 512) {
+  KO_EACH(i, args->n) {
+    wl_u32 row = args->rows[i];
+    int same = i > 0;
+    for (wl_u32 w = 0; w < args->n_words && same; w++) {
+      wl_u32 first = w ? args->ends[w - 1] : 0;
+      same = ko_word(args->fields, first, args->ends[w], row) ==
+             ko_word(args->fields, first, args->ends[w], args->rows[i - 1]);
+    }
+    args->keep[row] = (wl_u32)!same;
+  }
+}
+
+WL_KERNEL_OF(wl_order_kept, wl_kokept, 512) {
+  KO_EACH(i, args->n) {
+    if (args->keep[i]) args->rows[args->places[i]] = (wl_u32)i;
+  }
+}
+
+WL_KERNEL_OF(wl_order_permute, wl_kopermute, 512) {
+  KO_EACH(i, args->n) {
+    wl_u64 row = args->rows[i];
+    if (args->width == 8)
+      ((wl_u64 *)(void *)args->to)[i] = ((const wl_u64 *)(const void *)args->from)[row];
+    else if (args->width == 4)
+      ((wl_u32 *)(void *)args->to)[i] = ((const wl_u32 *)(const void *)args->from)[row];
+    else
+      args->to[i] = args->from[row];
+  }
+}
+
+#endif

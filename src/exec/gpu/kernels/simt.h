@@ -1,0 +1,339 @@
+/*
+** What a kernel may use of the machine it runs on, and all it may use: thread numbers,
+** the block's barrier and shared memory, warp votes and shuffles, atomics, waiting.
+** Under nvcc each maps to the CUDA intrinsic; under a C11 compiler each maps to the
+** simulator of vm/sim, where every GPU thread is a fiber. Kernel files are written in
+** the common subset of C11 and CUDA C++ and include only this and vm headers.
+**
+** Invariants:
+** 1. Grids and blocks have one dimension; a block is 32 to 1024 threads, a multiple of
+**    32; a warp is 32 consecutive threads of it.
+** 2. Warp operations are met by every lane of the warp that has not returned from the
+**    kernel; the block's barrier by every such thread of the block. A lane that has
+**    returned votes 0 and has no value to shuffle.
+** 3. Lanes of a warp do not run in step. What one lane writes to memory another may
+**    read only past a barrier (block or warp) or through acquire and release.
+** 4. A loop that waits for another thread calls simt_spin() in every turn, and waits
+**    only for blocks that have surely started (numbers taken from a ticket, not
+**    simt_bid()). The simulator reports the other kind as a deadlock.
+*/
+#ifndef WL_SIMT_H
+#define WL_SIMT_H
+
+#include "value/types.h"
+
+#define SIMT_WARP 32u
+
+/*
+** WL_FN         opens a function called from kernels
+** WL_TABLE      opens a constant table read by kernels
+** WL_KERNEL(k)  opens the definition of kernel k, whose body reads args->field, args
+**               being a const wl_kargs *; the file has declared the struct wl_kargs
+** WL_KERNEL_OF(k, type, n)  the same for another argument struct, and at most n
+**               threads a block, which lets nvcc give each thread more registers
+** WL_KERNEL_DECLARE(k, type)  declares a kernel that another file defines
+*/
+#ifdef __CUDACC__
+
+typedef bool wl_simt_bool;
+
+#define WL_FN    static __device__ __forceinline__
+#define WL_TABLE static __device__ const
+
+#define WL_KERNEL_BOUNDED(name, type, bounds)                                                      \
+  static __device__ __forceinline__ void name##_body(const type *args);                            \
+  extern "C" __global__ void bounds name(const __grid_constant__ type name##_args) {               \
+    name##_body(&name##_args);                                                                     \
+  }                                                                                                \
+  static __device__ __forceinline__ void name##_body(const type *args)
+#define WL_KERNEL(name)               WL_KERNEL_BOUNDED(name, wl_kargs, )
+#define WL_KERNEL_OF(name, type, n)   WL_KERNEL_BOUNDED(name, type, __launch_bounds__(n))
+#define WL_KERNEL_DECLARE(name, type) extern "C" __global__ void name(const type)
+
+#define WL_SIMT_ALL_LANES 0xffffffffu
+
+WL_FN wl_u32 simt_tid(void) {
+  return threadIdx.x;
+}
+WL_FN wl_u32 simt_bid(void) {
+  return blockIdx.x;
+}
+WL_FN wl_u32 simt_bdim(void) {
+  return blockDim.x;
+}
+WL_FN wl_u32 simt_gdim(void) {
+  return gridDim.x;
+}
+
+WL_FN unsigned char *simt_shared(void) {
+  extern __shared__ __align__(16) unsigned char wl_simt_shared[];
+  return wl_simt_shared;
+}
+
+WL_FN void simt_barrier(void) {
+  __syncthreads();
+}
+WL_FN void simt_warp_barrier(void) {
+  __syncwarp(WL_SIMT_ALL_LANES);
+}
+
+WL_FN wl_u32 simt_ballot(wl_simt_bool p) {
+  return __ballot_sync(WL_SIMT_ALL_LANES, p);
+}
+WL_FN wl_simt_bool simt_any(wl_simt_bool p) {
+  return __any_sync(WL_SIMT_ALL_LANES, p) != 0;
+}
+WL_FN wl_simt_bool simt_all(wl_simt_bool p) {
+  return __all_sync(WL_SIMT_ALL_LANES, p) != 0;
+}
+
+WL_FN wl_u32 simt_shfl_u32(wl_u32 v, wl_u32 src_lane) {
+  return __shfl_sync(WL_SIMT_ALL_LANES, v, (int)(src_lane & 31u));
+}
+WL_FN wl_u64 simt_shfl_u64(wl_u64 v, wl_u32 src_lane) {
+  return __shfl_sync(WL_SIMT_ALL_LANES, v, (int)(src_lane & 31u));
+}
+WL_FN wl_u32 simt_shfl_up_u32(wl_u32 v, wl_u32 delta) {
+  return __shfl_up_sync(WL_SIMT_ALL_LANES, v, delta);
+}
+WL_FN wl_u64 simt_shfl_up_u64(wl_u64 v, wl_u32 delta) {
+  return __shfl_up_sync(WL_SIMT_ALL_LANES, v, delta);
+}
+WL_FN wl_u32 simt_shfl_down_u32(wl_u32 v, wl_u32 delta) {
+  return __shfl_down_sync(WL_SIMT_ALL_LANES, v, delta);
+}
+WL_FN wl_u64 simt_shfl_down_u64(wl_u64 v, wl_u32 delta) {
+  return __shfl_down_sync(WL_SIMT_ALL_LANES, v, delta);
+}
+WL_FN wl_u32 simt_shfl_xor_u32(wl_u32 v, wl_u32 mask) {
+  return __shfl_xor_sync(WL_SIMT_ALL_LANES, v, (int)(mask & 31u));
+}
+WL_FN wl_u64 simt_shfl_xor_u64(wl_u64 v, wl_u32 mask) {
+  return __shfl_xor_sync(WL_SIMT_ALL_LANES, v, (int)(mask & 31u));
+}
+
+WL_FN wl_u32 simt_atomic_add_u32(wl_u32 *p, wl_u32 v) {
+  return atomicAdd(p, v);
+}
+WL_FN wl_u64 simt_atomic_add_u64(wl_u64 *p, wl_u64 v) {
+  return atomicAdd(p, v);
+}
+WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {
+  return atomicMax(p, v);
+}
+WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
+  return atomicOr(p, v);
+}
+WL_FN wl_u64 simt_atomic_max_u64(wl_u64 *p, wl_u64 v) {
+  return atomicMax(p, v);
+}
+WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
+  return atomicCAS(p, expected, desired);
+}
+
+WL_FN wl_u64 simt_load_acquire_u64(const wl_u64 *p) {
+  wl_u64 v;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+WL_FN void simt_store_release_u64(wl_u64 *p, wl_u64 v) {
+  asm volatile("st.release.gpu.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+}
+
+WL_FN void simt_fence(void) {
+  __threadfence();
+}
+WL_FN void simt_spin(void) {
+  __nanosleep(64);
+}
+
+#else /* the simulator */
+
+typedef _Bool wl_simt_bool;
+
+#define WL_FN    __attribute__((unused)) static inline
+#define WL_TABLE __attribute__((unused)) static const
+
+#define WL_KERNEL_OF(name, type, n)                                                                \
+  static void name##_body(const type *args);                                                       \
+  WL_KERNEL_DECLARE(name, type);                                                                   \
+  void name(const void *args) {                                                                    \
+    name##_body((const type *)args);                                                               \
+  }                                                                                                \
+  static void name##_body(const type *args)
+#define WL_KERNEL(name)               WL_KERNEL_OF(name, wl_kargs, 1024)
+#define WL_KERNEL_DECLARE(name, type) void name(const void *args)
+
+/* The running thread as its own code sees it; the head of launch.c's record of it. */
+typedef struct wl_sim_self {
+  wl_u32 tid, bid, bdim, gdim;
+  unsigned char *shared;
+  wl_u64 *progress; /* the launch's count of events that may end somebody's wait */
+  wl_u32 fuse;      /* memory operations left until this thread is preempted */
+} wl_sim_self;
+
+/* Eight bytes of static TLS, which glibc grants to libraries loaded late as well. */
+#if defined(__GLIBC__) || defined(__linux__)
+#define WL_SIM_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define WL_SIM_TLS
+#endif
+extern _Thread_local wl_sim_self *wl_sim_me WL_SIM_TLS;
+
+typedef enum wl_sim_op {
+  WL_SIM_SYNC,
+  WL_SIM_BALLOT,
+  WL_SIM_ANY,
+  WL_SIM_ALL,
+  WL_SIM_SHUFFLE
+} wl_sim_op;
+
+void wl_sim_barrier(void);
+void wl_sim_spin(void);
+void wl_sim_preempt(void);
+/* Which lanes voted p, and in *live which took part. */
+wl_u32 wl_sim_vote(wl_sim_op op, wl_simt_bool p, wl_u32 *live);
+wl_u64 wl_sim_shuffle(wl_u64 v, wl_u32 src_lane);
+
+/*
+** Every operation on memory that other threads may watch ends here: it is progress if
+** it changed something, and now and then the place where another thread gets its turn.
+*/
+WL_FN void wl_sim_touched(wl_simt_bool changed) {
+  wl_sim_self *me = wl_sim_me;
+  *me->progress += changed;
+  if (--me->fuse == 0) wl_sim_preempt();
+}
+
+WL_FN wl_u32 simt_tid(void) {
+  return wl_sim_me->tid;
+}
+WL_FN wl_u32 simt_bid(void) {
+  return wl_sim_me->bid;
+}
+WL_FN wl_u32 simt_bdim(void) {
+  return wl_sim_me->bdim;
+}
+WL_FN wl_u32 simt_gdim(void) {
+  return wl_sim_me->gdim;
+}
+WL_FN unsigned char *simt_shared(void) {
+  return wl_sim_me->shared;
+}
+
+WL_FN void simt_barrier(void) {
+  wl_sim_barrier();
+}
+WL_FN void simt_warp_barrier(void) {
+  wl_u32 live;
+  (void)wl_sim_vote(WL_SIM_SYNC, 0, &live);
+}
+
+WL_FN wl_u32 simt_ballot(wl_simt_bool p) {
+  wl_u32 live;
+  return wl_sim_vote(WL_SIM_BALLOT, p, &live);
+}
+WL_FN wl_simt_bool simt_any(wl_simt_bool p) {
+  wl_u32 live;
+  return wl_sim_vote(WL_SIM_ANY, p, &live) != 0;
+}
+WL_FN wl_simt_bool simt_all(wl_simt_bool p) {
+  wl_u32 live = 0;
+  wl_u32 votes = wl_sim_vote(WL_SIM_ALL, p, &live);
+  return votes == live;
+}
+
+WL_FN wl_u64 simt_shfl_u64(wl_u64 v, wl_u32 src_lane) {
+  return wl_sim_shuffle(v, src_lane & 31u);
+}
+WL_FN wl_u64 simt_shfl_up_u64(wl_u64 v, wl_u32 delta) {
+  wl_u32 lane = wl_sim_me->tid & 31u;
+  return wl_sim_shuffle(v, lane < delta ? lane : lane - delta);
+}
+WL_FN wl_u64 simt_shfl_down_u64(wl_u64 v, wl_u32 delta) {
+  wl_u32 lane = wl_sim_me->tid & 31u;
+  return wl_sim_shuffle(v, delta > 31u - lane ? lane : lane + delta);
+}
+WL_FN wl_u64 simt_shfl_xor_u64(wl_u64 v, wl_u32 mask) {
+  return wl_sim_shuffle(v, (wl_sim_me->tid ^ mask) & 31u);
+}
+WL_FN wl_u32 simt_shfl_u32(wl_u32 v, wl_u32 src) {
+  return (wl_u32)simt_shfl_u64(v, src);
+}
+WL_FN wl_u32 simt_shfl_up_u32(wl_u32 v, wl_u32 d) {
+  return (wl_u32)simt_shfl_up_u64(v, d);
+}
+WL_FN wl_u32 simt_shfl_down_u32(wl_u32 v, wl_u32 d) {
+  return (wl_u32)simt_shfl_down_u64(v, d);
+}
+WL_FN wl_u32 simt_shfl_xor_u32(wl_u32 v, wl_u32 m) {
+  return (wl_u32)simt_shfl_xor_u64(v, m);
+}
+
+WL_FN wl_u32 simt_atomic_add_u32(wl_u32 *p, wl_u32 v) {
+  wl_u32 old = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+  wl_sim_touched(v != 0);
+  return old;
+}
+WL_FN wl_u64 simt_atomic_add_u64(wl_u64 *p, wl_u64 v) {
+  wl_u64 old = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+  wl_sim_touched(v != 0);
+  return old;
+}
+WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
+  wl_u32 old = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+  wl_sim_touched((old | v) != old);
+  return old;
+}
+WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {
+  wl_u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (old < v &&
+         !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  wl_sim_touched(old < v);
+  return old;
+}
+WL_FN wl_u64 simt_atomic_max_u64(wl_u64 *p, wl_u64 v) {
+  wl_u64 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (old < v &&
+         !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  wl_sim_touched(old < v);
+  return old;
+}
+WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
+  wl_u64 old = expected;
+  wl_simt_bool swapped =
+      __atomic_compare_exchange_n(p, &old, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  wl_sim_touched(swapped && expected != desired);
+  return old;
+}
+
+WL_FN wl_u64 simt_load_acquire_u64(const wl_u64 *p) {
+  wl_u64 v = __atomic_load_n(p, __ATOMIC_ACQUIRE);
+  wl_sim_touched(0);
+  return v;
+}
+WL_FN void simt_store_release_u64(wl_u64 *p, wl_u64 v) {
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+  wl_sim_touched(1);
+}
+
+/* One launch runs on one OS thread, so only the compiler could reorder. */
+WL_FN void simt_fence(void) {
+  __asm__ __volatile__("" ::: "memory");
+}
+WL_FN void simt_spin(void) {
+  wl_sim_spin();
+}
+
+#endif
+
+WL_FN wl_u32 simt_lane(void) {
+  return simt_tid() & 31u;
+}
+WL_FN wl_u32 simt_warp(void) {
+  return simt_tid() >> 5;
+}
+
+#endif

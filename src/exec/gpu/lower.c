@@ -1,0 +1,325 @@
+/*
+** A program for the interpreter kernel; see lower.h.
+*/
+#include "exec/gpu/lower.h"
+#include "value/fsum.h"
+#include "exec/gpu/group_device.h"
+#include "exec/gpu/limits.h"
+#include "column/lookup.h"
+#include <math.h>
+#include <string.h>
+
+/* Bytes a row of a register takes: value, length, valid or tag or truth. */
+static wl_u32 row_bytes(wl_reg r) {
+  if (r.type == WL_R_TRUTH) return 1;
+  return 8 + (r.type >= WL_R_TEXT ? 4 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
+}
+
+static wl_u32 acc_slots(wl_u16 op) {
+  switch (op) {
+  case WL_OP__AggRows:
+  case WL_OP__AggCount: return 1;
+  case WL_OP__AggSumX: return 5;
+  case WL_OP__AggSumF: return 4;
+  default: return 2;
+  }
+}
+
+/* The block's instructions [*first, *end). */
+static void table_block(const wl_program *p, int *first, int *end) {
+  int pc = 0;
+  while (p->code[pc].op != WL_OP__Parallel) pc++;
+  *first = pc + 1;
+  *end = p->code[pc].c;
+}
+
+static void last_uses(const wl_program *p, int first, int end, int *last) {
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    const wl_i16 read[3] = {in->a, in->b, in->c};
+    if (in->op != WL_OP__Column)
+      for (int k = 0; k < 3; k++)
+        if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) last[read[k]] = pc;
+    if (want[0] != ' ' && last[in->d] < pc) last[in->d] = pc;
+    for (int k = 0; k < wl_program_n_listed(p, in); k++)
+      if (!WL_IS_CONST(wl_program_listed(p, in, k))) last[wl_program_listed(p, in, k)] = pc;
+  }
+}
+
+/* Gives each register a place, as a count of bytes per row before it; returns the most. */
+static wl_u32 place_registers(const wl_program *p, int first, int end, const int *last,
+                              wl_u32 *place, int *owner_of) {
+  /* owner_of[k]: the register that stands at place k, or -1; places are as wide as their first
+   * owner */
+  wl_u32 most = 0;
+  int n_places = 0;
+  wl_u32 *at = place + p->n_regs; /* [n_regs]: where a place begins */
+  wl_reg *kind = (wl_reg *)(void *)(at + p->n_regs);
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
+    wl_reg r = p->regs[in->d];
+    int k = 0;
+    for (; k < n_places; k++)
+      if (last[owner_of[k]] < pc && kind[k].type == r.type && kind[k].nullable == r.nullable) break;
+    if (k == n_places) {
+      at[k] = most;
+      kind[k] = r;
+      most += row_bytes(r);
+      n_places++;
+    }
+    owner_of[k] = in->d;
+    place[in->d] = at[k];
+  }
+  return most;
+}
+
+/* ---- joins */
+
+/* Each row goes on at most once: a Probe, or an Expand that ends with the first candidate. */
+static bool finds_one(const wl_program *p, int pc) {
+  const wl_instr *in = &p->code[pc];
+  if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
+  wl_join_how how = p->joins[in->c].how;
+  return p->joins[in->c].match == pc + 1 &&
+         (how == WL_HOW_SEMI || how == WL_HOW_ANTI || how == WL_HOW_MARK);
+}
+
+/* Part number `part` of the block: instructions [*first, *end), an Expand among them the last. */
+static bool find_part(const wl_program *p, int part, int *first, int *end) {
+  int stop;
+  table_block(p, first, &stop);
+  for (int pc = *first; pc < stop; pc++) {
+    if (p->code[pc].op != WL_OP__Expand || finds_one(p, pc)) continue;
+    *end = pc + 1;
+    if (part-- == 0) return true;
+    *first = p->joins[p->code[pc].c].match == pc + 1 ? pc + 2 : pc + 1;
+  }
+  *end = stop;
+  return part == 0;
+}
+
+int wl_lower_parts(const wl_program *p) {
+  int n = 1, first, end;
+  while (find_part(p, n, &first, &end)) n++;
+  return n;
+}
+
+/* The source that an instruction reads a row of, or -1. */
+static int source_read(const wl_program *p, const wl_instr *in) {
+  return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : -1;
+}
+
+/* Whether some instruction of the block from pc on reads the source's row. */
+static bool read_from(const wl_program *p, int pc, int source) {
+  int first, end;
+  table_block(p, &first, &end);
+  for (; pc < end; pc++)
+    if (source_read(p, &p->code[pc]) == source) return true;
+  return false;
+}
+
+/* Whether a source has a row at pc. */
+static bool known_at(const wl_program *p, int pc, int source) {
+  int first, end;
+  table_block(p, &first, &end);
+  bool known = source == 0;
+  for (int k = first; k < pc && !known; k++)
+    if (p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand)
+      known = p->joins[p->code[k].c].source == source;
+  return known;
+}
+
+/* What a join must be for the kernel to find its rows. */
+static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
+  const wl_join *j = &p->joins[p->code[pc].c];
+  const wl_lookup *l = j->lookup;
+  if (p->code[pc].op == WL_OP__Expand && j->match >= 0 && j->match != pc + 1)
+    return wl_not_taken(err, "a join that tests its candidates runs on the CPU only");
+  bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
+  if (!l) return WL_OK; /* not built yet; looked at again before it is used */
+  if (p->code[pc].op == WL_OP__Probe && one && !l->unique && l->n_rows > 1)
+    return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
+  if (l->plan.kind == WL_KEYS_VALUES)
+    return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
+  if (l->plan.kind == WL_KEYS_REAL && l->plan.null_equal[0])
+    return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
+  return WL_OK;
+}
+
+/* Opcodes that only the host runs; joins are looked at one by one. */
+static wl_status ops_fit(const wl_program *p, wl_error *err) {
+  int first, end;
+  wl_status rc = WL_OK;
+  table_block(p, &first, &end);
+  for (int pc = first; pc < end && !rc; pc++) {
+    wl_u16 op = p->code[pc].op;
+    if (op == WL_OP__Probe || op == WL_OP__Expand)
+      rc = join_fits(p, pc, err);
+    else if (wl_opcodes[op].host_only && op != WL_OP__Match)
+      rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
+  }
+  return rc;
+}
+
+/* Gives a plane to each source whose row the part begins with or finds, and somebody reads. */
+static void place_rows(const wl_program *p, int part, int first, int end, wl_lowered *out) {
+  const wl_instr *last = &p->code[end - 1];
+  bool cut = end > first && last->op == WL_OP__Expand && !finds_one(p, end - 1);
+  out->expand = cut ? last->c : -1;
+  for (int s = 0; s < p->n_sources && part > 0; s++)
+    if (known_at(p, first, s) && read_from(p, first, s)) {
+      out->planes[s] = (wl_u8)++out->n_planes;
+      out->ins[out->n_ins++] = (wl_u8)s;
+    }
+  for (int pc = first; pc < end; pc++) {
+    const wl_join *j = finds_one(p, pc) ? &p->joins[p->code[pc].c] : NULL;
+    if (j && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI && read_from(p, pc, j->source))
+      out->planes[j->source] = (wl_u8)++out->n_planes;
+  }
+  if (!cut) return;
+  out->start = ++out->n_planes;
+  out->count = ++out->n_planes;
+  for (int s = 0; s < p->n_sources; s++)
+    if (known_at(p, end - 1, s) && read_from(p, end, s)) out->outs[out->n_outs++] = (wl_u8)s;
+}
+
+static wl_i16 opnd_index(const wl_program *p, wl_i16 x) {
+  return WL_IS_CONST(x) ? (wl_i16)(p->n_regs + WL_CONST_OF(x)) : x;
+}
+
+static void lower_code(const wl_program *p, int first, int end, wl_lowered *out) {
+  for (int pc = first; pc < end; pc++) {
+    const wl_instr *in = &p->code[pc];
+    const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    wl_kinstr *k = &out->code[pc - first];
+    k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
+    k->d = in->d;
+    k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, in->a);
+    k->b = want[2] == ' ' ? 0 : opnd_index(p, in->b);
+    k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
+    k->number = source_read(p, in) >= 0 ? out->planes[source_read(p, in)] : in->c;
+    if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
+    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
+        in->op == WL_OP__Lower)
+      out->makes_text = true;
+  }
+}
+
+static void lower_accs(const wl_program *p, wl_lowered *out) {
+  for (int k = 0; k < p->n_accs; k++) {
+    int anchor = wl_fsum_anchor_within(p->accs[k].bound);
+    out->anchors[k] = anchor;
+    out->accs[k].op = p->accs[k].op;
+    out->accs[k].slot = out->n_slots;
+    out->accs[k].unit = ldexp(1.0, anchor);
+    /* groups have their own place, and a part that ends in an Expand gathers nothing */
+    if (!p->grouped && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
+  }
+}
+
+static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 registers,
+                           wl_lowered *out) {
+  wl_u32 rows = out->threads * WL_K_ROWS;
+  for (int r = 0; r < p->n_regs; r++) {
+    wl_kopnd *o = &out->opnds[r];
+    wl_reg reg = p->regs[r];
+    wl_u32 base = registers + place[r] * rows;
+    o->type = reg.type;
+    o->stride = 1;
+    o->nullable = reg.nullable && reg.type != WL_R_TRUTH;
+    o->v = base;
+    o->n = base + 8 * rows;
+    o->t = reg.type == WL_R_TRUTH ? base : base + (reg.type >= WL_R_TEXT ? 12 : 8) * rows;
+  }
+  for (int k = 0; k < p->n_consts; k++) {
+    wl_kopnd *o = &out->opnds[p->n_regs + k];
+    wl_val v = p->consts[k];
+    o->v = out->const_offset + 16 * (wl_u32)k;
+    o->n = o->v + 8;
+    o->t = o->v + 13;
+    o->nullable = v.t == WL_T_NULL;
+    o->type = v.t == WL_T_TEXT   ? WL_R_TEXT
+              : v.t == WL_T_BLOB ? WL_R_ANY
+              : v.t == WL_T_REAL ? WL_R_REAL
+                                 : WL_R_INT;
+  }
+}
+
+wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads, int part,
+                   wl_lowered *out, wl_error *err) {
+  int first, end;
+  memset(out, 0, sizeof *out);
+  wl_status rc = ops_fit(p, err);
+  if (rc) return rc;
+  find_part(p, part, &first, &end);
+  if (end - first > WL_GPU_MAX_INSTR)
+    return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first,
+                        WL_GPU_MAX_INSTR);
+  if (p->n_columns > WL_GPU_MAX_COLUMNS)
+    return wl_not_taken(err, "the program reads %d columns, the kernel takes %d", p->n_columns,
+                        WL_GPU_MAX_COLUMNS);
+  if (p->n_results > WL_GPU_MAX_RESULTS)
+    return wl_not_taken(err, "the program gives %d columns, the kernel takes %d", p->n_results,
+                        WL_GPU_MAX_RESULTS);
+  if (p->n_accs > WL_GPU_MAX_ACCS)
+    return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
+                        WL_GPU_MAX_ACCS);
+  if (p->n_maps > WL_GPU_MAX_MAPS || p->n_insets > WL_GPU_MAX_MAPS)
+    return wl_not_taken(err, "the program has %d maps and %d sets, the kernel takes %d", p->n_maps,
+                        p->n_insets, WL_GPU_MAX_MAPS);
+  if (p->n_joins > WL_GPU_MAX_JOINS || p->n_sources > WL_GPU_MAX_JOINS + 1)
+    return wl_not_taken(err, "the program has %d joins, the kernel takes %d", p->n_joins,
+                        WL_GPU_MAX_JOINS);
+  rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
+  if (rc) return rc;
+  size_t n_regs = (size_t)p->n_regs;
+  int *last = WL_NEW_N(arena, int, n_regs + 1);
+  wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);
+  int *owner = WL_NEW_N(arena, int, n_regs + 1);
+  out->n_code = (wl_u32)(end - first);
+  out->n_consts = (wl_u32)p->n_consts;
+  out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
+  out->code = WL_NEW_N(arena, wl_kinstr, out->n_code);
+  out->opnds = WL_NEW_N(arena, wl_kopnd, out->n_opnds);
+  out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
+  out->anchors = WL_NEW_N(arena, int, p->n_accs);
+  out->planes = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
+  out->ins = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
+  out->outs = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
+  if (arena->failed) return wl_nomem(err);
+  place_rows(p, part, first, end, out);
+  last_uses(p, first, end, last);
+  wl_u32 per_row = place_registers(p, first, end, last, place, owner);
+  lower_accs(p, out);
+  out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
+  out->count_offset = out->const_offset + 16 * out->n_consts;
+  wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
+  for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
+    wl_u32 rows = out->threads * WL_K_ROWS;
+    out->plane_offset = (registers + per_row * rows + 15) & ~15u;
+    out->acc_offset = (out->plane_offset + 4 * out->n_planes * rows + 15) & ~15u;
+    out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
+    if (out->n_shared <= (wl_u32)d->max_shared) break;
+    if (out->threads <= 32)
+      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d",
+                          out->n_shared, d->max_shared);
+  }
+  lower_operands(p, place, registers, out);
+  lower_code(p, first, end, out);
+  return WL_OK;
+}
+
+wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
+  wl_arena arena;
+  wl_lowered ignored;
+  wl_arena_init(&arena);
+  wl_status rc = WL_OK;
+  if (!p->n_results && !p->grouped && !p->n_aggs)
+    rc = wl_not_taken(err, "rows without columns are counted on the CPU");
+  for (int k = 0; k < wl_lower_parts(p) && !rc; k++)
+    rc = wl_lower(&arena, p, d, 0, k, &ignored, err);
+  wl_arena_close(&arena);
+  return rc;
+}

@@ -1,0 +1,226 @@
+/*
+** DISTINCT and ORDER BY on a device; see order_device.h.
+**
+** A sort key is packed from the highest bit down: integers as their distance from the end of
+** their range, so that narrow columns share a word; reals as 64 bits that sort as they do.
+** Several words are sorted one by one, the last first, each sort stable.
+*/
+#include "exec/gpu/order_device.h"
+#include "column/dict.h"
+#include "column/batch.h"
+#include "exec/gpu/devcol.h"
+#include <string.h>
+
+typedef struct fields {
+  wl_kofield list[WL_KO_FIELDS];
+  wl_u32 ends[WL_KO_FIELDS]; /* of each word's fields */
+  int bits[WL_KO_FIELDS];    /* of each word */
+  int n, n_words;
+} fields;
+
+/* Device memory of one call. */
+typedef struct work {
+  wl_device *d;
+  wl_u64 n, room;
+  wl_u64 *keys[2], *places;
+  wl_u32 *rows[2], *keep;
+  bool listed; /* rows[0] holds the list of rows; until then it is all of them as they came */
+  wl_kofield *fields;
+  wl_u32 *ends;
+  wl_u64 *moved_v; /* where columns are moved to … */
+  wl_u32 *moved_n;
+  wl_u8 *moved_t; /* … by their widths */
+} work;
+
+static bool is_number(const wl_program *p, int result) {
+  return wl_result_reg(&p->results[result]).type <= WL_R_REAL;
+}
+
+wl_dorder wl_dorder_plan(const wl_program *p) {
+  wl_dorder o = {p->distinct, p->n_order > 0, NULL};
+  if ((p->distinct && p->n_given > WL_KO_FIELDS / 2) || p->n_order > WL_KO_FIELDS / 2)
+    o = (wl_dorder){false, false, "too many columns"};
+  if (p->checks_cut) o = (wl_dorder){false, false, "LIMIT that must not cut between equal rows"};
+  for (int k = 0; k < p->n_given && o.distinct; k++)
+    if (!is_number(p, k)) o = (wl_dorder){false, false, "DISTINCT of text or of several types"};
+  for (int k = 0; k < p->n_order && o.order; k++)
+    if (!is_number(p, p->order[k].result)) {
+      o.order = false;
+      o.why = "ORDER BY text or several types";
+    }
+  return o;
+}
+
+size_t wl_dorder_row_bytes(const wl_dorder *o) {
+  return o->distinct || o->order ? 2 * 8 + 2 * 4 + 8 + (o->distinct ? 16 : 0) : 0;
+}
+
+/* ---- keys */
+
+static int bits_of(wl_u64 most) {
+  int n = 0;
+  for (; most; most >>= 1) n++;
+  return n;
+}
+
+static void add_field(fields *f, wl_kofield field, int bits) {
+  if (!bits) return; /* all values are one */
+  if (f->n_words == 0 || f->bits[f->n_words - 1] + bits > 64) f->bits[f->n_words++] = 0;
+  int w = f->n_words - 1;
+  for (int k = w ? (int)f->ends[w - 1] : 0; k < f->n; k++) f->list[k].shift += (wl_u8)bits;
+  f->bits[w] += bits;
+  f->list[f->n++] = field;
+  f->ends[w] = (wl_u32)f->n;
+}
+
+/* A column as a part of the key. */
+static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int result, bool desc,
+                       bool nulls_last) {
+  wl_domain domain = wl_result_domain(&p->results[result]);
+  const wl_domain *dom = &domain;
+  wl_reg reg = wl_result_reg(&p->results[result]);
+  wl_kofield x = {.v = outs[result].v,
+                  .t = reg.nullable ? outs[result].t : NULL,
+                  .desc = desc,
+                  .nulls_last = nulls_last};
+  if (reg.type == WL_R_REAL) {
+    x.kind = WL_KO_REAL;
+    add_field(f, x, 64);
+    return;
+  }
+  if (p->results[result].dict) { /* codes, whose order is the texts' */
+    x.hi = p->results[result].dict->n - 1;
+  } else if ((dom->mask & WL_M(WL_T_INT)) && dom->hi >= dom->lo) {
+    x.lo = dom->lo;
+    x.hi = dom->hi;
+  }
+  wl_u64 span = (wl_u64)x.hi - (wl_u64)x.lo;
+  if (x.t && span == ~0ULL) { /* no place is left for NULL, whose value is 0 */
+    x.kind = WL_KO_NULL;
+    add_field(f, x, 1);
+    x.t = NULL;
+  }
+  x.kind = WL_KO_INT;
+  add_field(f, x, bits_of(span + (x.t != NULL)));
+}
+
+static wl_status launch(work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
+                        wl_error *err) {
+  unsigned threads = (unsigned)w->d->block_threads;
+  wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)w->d->n_processors * 8;
+  if (!n) return WL_OK;
+  return w->d->launch(w->d, k, args, n_args, (unsigned)(blocks < most ? blocks : most), threads, 0,
+                      err);
+}
+
+/* Sorts the list of rows by the fields. */
+static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
+  wl_status rc = w->d->copy_in(w->d, w->fields, f->list, (size_t)f->n * sizeof *f->list, err);
+  if (!rc) rc = w->d->copy_in(w->d, w->ends, f->ends, (size_t)f->n_words * sizeof *f->ends, err);
+  for (int word = f->n_words - 1; word >= 0 && !rc; word--) {
+    wl_u32 first = word ? f->ends[word - 1] : 0;
+    int at = 0;
+    wl_kokeys a = {
+        w->fields + first,    w->listed ? w->rows[0] : NULL, w->keys[0], w->rows[0], w->n,
+        f->ends[word] - first};
+    rc = launch(w, WL_K_ORDER_KEYS, &a, sizeof a, w->n, err);
+    if (!rc) rc = w->d->sort(w->d, w->keys, w->rows, (wl_i64)w->n, f->bits[word], &at, err);
+    w->listed = true;
+    if (!at) continue;
+    wl_u64 *k = w->keys[0];
+    wl_u32 *r = w->rows[0];
+    w->keys[0] = w->keys[1];
+    w->keys[1] = k;
+    w->rows[0] = w->rows[1];
+    w->rows[1] = r;
+  }
+  return rc;
+}
+
+/* The list becomes that of the rows that differ from all before them, in scan order. */
+static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
+  wl_u64 kept = 1;
+  wl_status rc = sort_rows(w, f, err);
+  if (!rc && !f->n_words) { /* all rows are equal */
+    wl_kokeys a = {w->fields, NULL, w->keys[0], w->rows[0], 1, 0};
+    rc = launch(w, WL_K_ORDER_KEYS, &a, sizeof a, 1, err);
+    w->listed = true;
+  } else if (!rc) {
+    wl_kofirst a = {w->fields, w->ends, w->rows[0], w->keep, w->n, (wl_u32)f->n_words};
+    rc = launch(w, WL_K_ORDER_FIRST, &a, sizeof a, w->n, err);
+    if (!rc) rc = w->d->scan(w->d, w->keep, w->places, (wl_i64)w->n, err);
+    wl_kokept b = {w->keep, w->places, w->rows[0], w->n};
+    if (!rc) rc = launch(w, WL_K_ORDER_KEPT, &b, sizeof b, w->n, err);
+    if (!rc) rc = w->d->copy_out(w->d, &kept, w->places + w->n, 8, err);
+  }
+  w->n = kept;
+  return rc;
+}
+
+/* ---- columns */
+
+/* Moves a plane of a column; it and the room for moving change places, being of one size. */
+static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n, wl_error *err) {
+  wl_u8 *from, *to;
+  memcpy(&from, plane, sizeof from);
+  memcpy(&to, moved, sizeof to);
+  if (!from) return WL_OK;
+  wl_kopermute a = {from, to, w->rows[0], n, width};
+  wl_status rc = launch(w, WL_K_ORDER_PERMUTE, &a, sizeof a, n, err);
+  memcpy(plane, &to, sizeof to);
+  memcpy(moved, &from, sizeof from);
+  return rc;
+}
+
+static wl_status open_work(work *w, const wl_dorder *o, wl_error *err) {
+  wl_device *d = w->d;
+  wl_status rc = wl_dev_alloc(d, w->room * 8, (void **)&w->moved_v, err);
+  if (!rc) rc = wl_dev_alloc(d, (w->room + 1) * 4, (void **)&w->moved_n, err);
+  if (!rc) rc = wl_dev_alloc(d, w->room, (void **)&w->moved_t, err);
+  if (!rc) rc = wl_dev_alloc(d, WL_KO_FIELDS * sizeof *w->fields, (void **)&w->fields, err);
+  if (!rc) rc = wl_dev_alloc(d, WL_KO_FIELDS * sizeof *w->ends, (void **)&w->ends, err);
+  for (int k = 0; k < 2 && !rc; k++) {
+    rc = wl_dev_alloc(d, w->room * 8, (void **)&w->keys[k], err);
+    if (!rc) rc = wl_dev_alloc(d, w->room * 4, (void **)&w->rows[k], err);
+  }
+  if (!rc && o->distinct) rc = wl_dev_alloc(d, (w->room + 1) * 8, (void **)&w->places, err);
+  if (!rc && o->distinct) rc = wl_dev_alloc(d, (w->room + 1) * 4, (void **)&w->keep, err);
+  return rc;
+}
+
+static void close_work(work *w) {
+  wl_device *d = w->d;
+  wl_dev_free(d, w->moved_v, w->room * 8);
+  wl_dev_free(d, w->moved_n, (w->room + 1) * 4);
+  wl_dev_free(d, w->moved_t, w->room);
+  wl_dev_free(d, w->fields, WL_KO_FIELDS * sizeof *w->fields);
+  wl_dev_free(d, w->ends, WL_KO_FIELDS * sizeof *w->ends);
+  for (int k = 0; k < 2; k++) {
+    wl_dev_free(d, w->keys[k], w->room * 8);
+    wl_dev_free(d, w->rows[k], w->room * 4);
+  }
+  wl_dev_free(d, w->places, (w->room + 1) * 8);
+  wl_dev_free(d, w->keep, (w->room + 1) * 4);
+}
+
+wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
+                        int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) {
+  work w = {.d = d, .n = *n, .room = room};
+  fields given = {.n = 0}, order = {.n = 0};
+  if (*n == 0) return WL_OK;
+  wl_status rc = open_work(&w, o, err);
+  for (int k = 0; k < p->n_given && o->distinct; k++) add_column(&given, p, outs, k, false, false);
+  for (int k = 0; k < p->n_order && o->order; k++)
+    add_column(&order, p, outs, p->order[k].result, p->order[k].desc, p->order[k].nulls_last);
+  if (!rc && o->distinct) rc = make_distinct(&w, &given, err);
+  if (!rc && o->order && w.n > 1) rc = sort_rows(&w, &order, err);
+  if (!rc && most >= 0 && (wl_u64)most < w.n) w.n = (wl_u64)most;
+  for (int k = 0; k < n_cols && w.listed && !rc; k++) {
+    rc = move(&w, &outs[k].v, &w.moved_v, 8, w.n, err);
+    if (!rc) rc = move(&w, &outs[k].n, &w.moved_n, 4, w.n, err);
+    if (!rc) rc = move(&w, &outs[k].t, &w.moved_t, 1, w.n, err);
+  }
+  if (!rc) *n = w.n;
+  close_work(&w);
+  return rc;
+}

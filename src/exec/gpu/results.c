@@ -1,0 +1,177 @@
+/*
+** A launch's rows on their way back: each result column is copied to host memory, or written
+** there by a kernel, and cut into batches that borrow it.
+**
+** Invariants:
+** 1. Host memory of rows is owned by a wl_results, shared by the batches cut from it.
+** 2. Nothing is read before the launch's queue is finished.
+*/
+#include "exec/gpu/launch.h"
+#include "base/mem.h"
+#include <stdatomic.h>
+#include <string.h>
+
+typedef wl_launch launch;
+typedef wl_results arrived;
+
+typedef struct arrived_col {
+  wl_u64 *v;
+  wl_u32 *n;
+  wl_u8 *t;
+  wl_u8 *heap;
+  wl_u64 *places;  /* [rows + 1] into heap */
+  wl_i32 *offsets; /* [rows + batches]: what batches use */
+} arrived_col;
+
+struct wl_results {
+  atomic_int refs;
+  wl_device *device;
+  bool pinned;
+  int n_cols;
+  arrived_col cols[];
+};
+
+static void destroy(arrived *a) {
+  for (int k = 0; k < a->n_cols; k++) {
+    arrived_col *c = &a->cols[k];
+    void *parts[] = {c->v, c->n, c->t, c->heap, c->places};
+    for (int i = 0; i < 5; i++) {
+      if (a->pinned && parts[i])
+        a->device->host_free(a->device, parts[i]);
+      else
+        wl_mem_free(parts[i]);
+    }
+    wl_mem_free(c->offsets);
+  }
+  wl_mem_free(a);
+}
+
+void wl_results_drop(arrived *a) {
+  if (a && atomic_fetch_sub(&a->refs, 1) == 1) destroy(a);
+}
+
+/* The same for a batch, which may be given back by anyone at any time. */
+static void release(void *p) {
+  arrived *a = p;
+  wl_device *d = a->device;
+  if (atomic_fetch_sub(&a->refs, 1) != 1) return;
+  wl_device_lock(d);
+  destroy(a);
+  wl_device_unlock(d);
+}
+
+/* Asks for n bytes of the device's memory, in host memory that the results will own: there by
+** the time the queue is finished. Kernels write mapped memory in whole tiles. */
+static wl_status bring(launch *l, const void *from, size_t n, void *out, wl_error *err) {
+  wl_device *d = l->d;
+  void *host = NULL, *mapped = NULL;
+  wl_status rc = WL_OK;
+  if (l->results->pinned)
+    rc = d->host_alloc(d, n ? n : 1, &host, err);
+  else if (!(host = wl_mem_alloc(n + 1)))
+    rc = wl_nomem(err);
+  if (rc) return rc;
+  memcpy(out, &host, sizeof host);
+  d->n_out += (wl_i64)n;
+  if (!l->results->pinned) return d->copy_out(d, host, from, n, err);
+  if (!wl_launch_mapped(l->s) || !n) return d->copy_out_later(d, host, from, n, err);
+  rc = d->host_address(d, host, &mapped, err);
+  wl_ktiles t = {from, mapped, (n + WL_K_TILE - 1) / WL_K_TILE};
+  unsigned threads = (unsigned)d->block_threads;
+  wl_u64 blocks = (t.n_tiles * 32 + threads - 1) / threads, most = (wl_u64)d->n_processors * 8;
+  return rc ? rc
+            : d->launch(d, WL_K_TILES, &t, sizeof t, (unsigned)(blocks < most ? blocks : most),
+                        threads, 0, err);
+}
+
+/* The bytes of a text or mixed column, gathered on the device, and their places. */
+static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 n, wl_error *err) {
+  wl_device *d = l->d;
+  wl_u64 *places = NULL;
+  wl_u8 *heap = NULL;
+  wl_status rc = wl_dev_alloc(d, (n + 1) * 8, (void **)&places, err);
+  if (!rc) rc = d->scan(d, o->n, places, (wl_i64)n, err);
+  if (!rc) rc = bring(l, places, (n + 1) * 8, &c->places, err);
+  if (!rc) rc = bring(l, o->n, n * 4, &c->n, err);
+  if (!rc) rc = d->finish(d, err);
+  wl_u64 n_bytes = rc ? 0 : c->places[n];
+  if (!rc && n_bytes) rc = wl_dev_alloc(d, n_bytes, (void **)&heap, err);
+  if (!rc && n_bytes) {
+    wl_kgather g = {o->v, o->n, places, heap, n};
+    wl_u64 blocks = (n + 7) / 8, most = (wl_u64)d->n_processors * 8;
+    unsigned threads = (unsigned)d->block_threads;
+    rc = d->launch(d, WL_K_GATHER, &g, sizeof g, (unsigned)(blocks < most ? blocks : most), threads,
+                   0, err);
+  }
+  if (!rc) rc = bring(l, heap, n_bytes, &c->heap, err);
+  wl_dev_free(d, places, (n + 1) * 8); /* in the queue's order: after the kernel that reads it */
+  wl_dev_free(d, heap, n_bytes);
+  return rc;
+}
+
+wl_status wl_results_fetch(launch *l, wl_error *err) {
+  const wl_program *p = l->r->p;
+  wl_u64 n = l->counters[C_OUT];
+  arrived *a = l->results = wl_mem_zalloc(sizeof *a + (size_t)p->n_results * sizeof *a->cols);
+  if (!a) return wl_nomem(err);
+  atomic_init(&a->refs, 1);
+  a->device = l->d;
+  a->pinned = wl_launch_mapped(l->s) || l->r->config.transfer.pinned;
+  a->n_cols = l->n_fetch;
+  wl_status rc = WL_OK;
+  for (int k = 0; k < l->n_fetch && !rc; k++) {
+    const wl_kout *o = &l->outs[k];
+    arrived_col *c = &a->cols[k];
+    if (o->type != WL_R_TEXT) rc = bring(l, o->v, n * 8, &c->v, err);
+    if (!rc && o->t) rc = bring(l, o->t, n, &c->t, err);
+    if (!rc && o->type >= WL_R_TEXT) rc = fetch_text(l, o, c, n, err);
+  }
+  return rc;
+}
+
+/* Rows [at, at + n) of a text or mixed column as a batch wants them. */
+static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u64 batch,
+                          wl_outcol *o) {
+  wl_u64 base = c->places[at];
+  if (c->places[at + n] - base > 0x7fffffff) return WL_TOOBIG;
+  o->heap = c->heap + base;
+  if (type == WL_R_TEXT) {
+    o->offsets = c->offsets + at + batch;
+    for (wl_u64 i = 0; i <= n; i++) o->offsets[i] = (wl_i32)(c->places[at + i] - base);
+  } else {
+    o->n = c->n + at;
+    for (wl_u64 i = 0; i < n; i++)
+      if (c->t[at + i] >= WL_T_TEXT) c->v[at + i] = c->places[at + i] - base;
+  }
+  return WL_OK;
+}
+
+wl_status wl_results_push(launch *l, wl_error *err) {
+  arrived *a = l->results;
+  const wl_reg *regs = wl_pool_regs(l->r->pool);
+  wl_u64 n = l->counters[C_OUT], n_batches = (n + WL_TABLET_ROWS - 1) / WL_TABLET_ROWS;
+  for (int k = 0; k < a->n_cols; k++) {
+    if (regs[k].type != WL_R_TEXT) continue;
+    a->cols[k].offsets = wl_mem_alloc((n + n_batches + 1) * 4);
+    if (!a->cols[k].offsets) return wl_nomem(err);
+  }
+  for (wl_u64 b = 0; b < n_batches; b++) {
+    wl_u64 at = b * WL_TABLET_ROWS, m = n - at < WL_TABLET_ROWS ? n - at : WL_TABLET_ROWS;
+    wl_batch *batch;
+    wl_status rc = wl_batch_borrow(l->r->pool, a, release, &batch, err);
+    if (rc) return rc;
+    atomic_fetch_add(&a->refs, 1);
+    batch->n_rows = (wl_i64)m;
+    for (int k = 0; k < a->n_cols && !rc; k++) {
+      wl_outcol *o = &batch->cols[k];
+      arrived_col *c = &a->cols[k];
+      if (c->v) o->v = c->v + at;
+      if (c->t) o->t = c->t + at;
+      if (regs[k].type >= WL_R_TEXT && cut_text(c, regs[k].type, at, m, b, o))
+        rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
+    }
+    wl_run_push(l->r, batch);
+    if (rc) return rc;
+  }
+  return WL_OK;
+}

@@ -1,0 +1,139 @@
+/*
+** Staging; see stage.h. A staging buffer is filled by several threads (one alone is slower than
+** the bus), copied to the device piece by piece where places follow on each other, and not
+** filled again before its event says that the copies are done.
+*/
+#include "exec/gpu/stage.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include <string.h>
+
+enum { N_PARTS = 256, TASK = 1 << 18 }; /* parts of a buffer; bytes that are worth a task */
+
+typedef struct stage {
+  wl_u8 *buffer[WL_EVENTS];
+  bool marked[WL_EVENTS];
+  int next;
+} stage;
+
+/* Bytes to be copied on the host. */
+typedef struct part {
+  wl_u8 *to;
+  const wl_u8 *from;
+  size_t n;
+} part;
+
+static void copy_part(void *arg, int worker, long task) {
+  const part *p = (const part *)arg + task;
+  (void)worker;
+  memcpy(p->to, p->from, p->n);
+}
+
+static void copy_parts(part *parts, int n, int threads) {
+  wl_threads_run(threads, n, copy_part, parts);
+}
+
+static wl_status open_stage(wl_device *d, stage **out, wl_error *err) {
+  stage *s = *out = d->stage;
+  if (s) return WL_OK;
+  s = wl_mem_zalloc(sizeof *s);
+  if (!s) return wl_nomem(err);
+  wl_status rc = WL_OK;
+  for (int k = 0; k < WL_EVENTS && !rc; k++)
+    rc = d->host_alloc(d, d->n_stage, (void **)&s->buffer[k], err);
+  if (rc) {
+    for (int k = 0; k < WL_EVENTS; k++)
+      if (s->buffer[k]) d->host_free(d, s->buffer[k]);
+    wl_mem_free(s);
+    return rc;
+  }
+  *out = d->stage = s;
+  return WL_OK;
+}
+
+/* Copies one buffer's worth, from piece *at, byte *skip, on; moves both. */
+static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
+                               const wl_piece *pieces, int n, int *at, size_t *skip,
+                               wl_error *err) {
+  int b = s->next;
+  s->next = (b + 1) % WL_EVENTS;
+  if (s->marked[b]) {
+    wl_status rc = d->wait(d, b, err);
+    if (rc) return rc;
+    s->marked[b] = false;
+  }
+  part parts[N_PARTS];
+  struct {
+    size_t to, n;
+  } runs[N_PARTS];
+  int n_parts = 0, n_runs = 0;
+  size_t used = 0;
+  while (*at < n && used < d->n_stage && n_parts < N_PARTS) {
+    const wl_piece *p = &pieces[*at];
+    size_t m = p->n - *skip, to = p->to + *skip;
+    if (m > d->n_stage - used) m = d->n_stage - used;
+    if (m > TASK) m = TASK;
+    if (m) {
+      parts[n_parts++] = (part){s->buffer[b] + used, (const wl_u8 *)p->from + *skip, m};
+      if (n_runs && runs[n_runs - 1].to + runs[n_runs - 1].n == to) {
+        runs[n_runs - 1].n += m;
+      } else {
+        runs[n_runs].to = to;
+        runs[n_runs++].n = m;
+      }
+      used += m;
+      *skip += m;
+    }
+    if (*skip == p->n) {
+      ++*at;
+      *skip = 0;
+    }
+  }
+  copy_parts(parts, n_parts, threads);
+  wl_status rc = WL_OK;
+  size_t from = 0;
+  for (int k = 0; k < n_runs && !rc; k++) {
+    rc = d->copy_in_later(d, base + runs[k].to, s->buffer[b] + from, runs[k].n, err);
+    from += runs[k].n;
+  }
+  s->marked[b] = true;
+  wl_status marked = d->mark(d, b, rc ? NULL : err);
+  return rc ? rc : marked;
+}
+
+static void fill_mapped(int threads, wl_u8 *base, const wl_piece *pieces, int n) {
+  part parts[N_PARTS];
+  int n_parts = 0;
+  for (int k = 0; k < n; k++)
+    for (size_t at = 0; at < pieces[k].n; at += TASK) {
+      size_t left = pieces[k].n - at;
+      parts[n_parts++] = (part){base + pieces[k].to + at, (const wl_u8 *)pieces[k].from + at,
+                                left < TASK ? left : TASK};
+      if (n_parts == N_PARTS) {
+        copy_parts(parts, n_parts, threads);
+        n_parts = 0;
+      }
+    }
+  copy_parts(parts, n_parts, threads);
+}
+
+wl_status wl_stage_in(wl_device *d, wl_way way, int threads, wl_u8 *base, const wl_piece *pieces,
+                      int n, wl_error *err) {
+  wl_status rc = WL_OK;
+  if (way == WL_WAY_MAPPED) {
+    fill_mapped(threads, base, pieces, n);
+    return WL_OK;
+  }
+  for (int k = 0; k < n; k++) d->n_in += (wl_i64)pieces[k].n;
+  if (way == WL_WAY_DIRECT) {
+    for (int k = 0; k < n && !rc; k++)
+      rc = d->copy_in(d, base + pieces[k].to, pieces[k].from, pieces[k].n, err);
+    return rc;
+  }
+  stage *s;
+  rc = open_stage(d, &s, err);
+  size_t skip = 0;
+  for (int at = 0; at < n && !rc;)
+    rc = fill_and_send(d, s, threads, base, pieces, n, &at, &skip, err);
+  return rc;
+}

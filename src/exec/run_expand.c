@@ -1,0 +1,229 @@
+/*
+** The runner's waves for blocks with an Expand, where a row may become any number: source 0 is
+** cut into pieces of few rows, and a piece can stop half-way and go on in a later wave. Stands
+** beside wl_run_cpu_wave().
+**
+** Invariants:
+** 1. Pieces are in row order; batches are pushed in that order, those of a piece only when all
+**    pieces before it are done.
+** 2. A piece that gives rows has a worker (wl_exec) of its own and holds batches for at most
+**    MOST_ROWS;
+**    one that aggregates never stops before its end, unless the run does.
+** 3. Only the calling thread calls config.check; what it says stops all pieces.
+*/
+#include "exec/run_impl.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "program/zone.h"
+#include <string.h>
+
+enum { MAX_PIECES = 64, MOST_ROWS = 2 * WL_TABLET_ROWS, PER_THREAD = 16 };
+
+typedef struct piece {
+  wl_i64 first, n; /* rows of source 0 */
+  wl_exec *x;      /* of its own, if it gives rows */
+  bool begun, done;
+  wl_batch *batches, **end;
+  int n_batches;
+  wl_i64 n_given;
+  wl_acc_state *accs;
+  wl_status status;
+  wl_error error;
+} piece;
+
+struct wl_expanding {
+  wl_run *r;
+  wl_i64 next_row, step; /* step: a power of 2, so that no piece is of two tablets */
+  piece *pieces[MAX_PIECES];
+  int n;
+  piece *work[MAX_PIECES]; /* those of this wave */
+  wl_exec *idle[MAX_PIECES];
+  int n_idle;
+  wl_i64 max_rows; /* more would not be given */
+  int most;        /* batches of a piece */
+  atomic_int pause;
+};
+
+static void piece_close(wl_expanding *e, piece *q) {
+  if (!q) return;
+  while (q->batches) {
+    wl_batch *b = q->batches;
+    q->batches = b->next;
+    wl_batch_give(b);
+  }
+  for (int k = 0; q->accs && k < e->r->p->n_accs; k++) wl_acc_reset(&q->accs[k]);
+  wl_mem_free(q->accs);
+  if (q->x) e->idle[e->n_idle++] = q->x;
+  wl_mem_free(q);
+}
+
+void wl_run_expand_close(wl_run *r) {
+  wl_expanding *e = r->expanding;
+  if (!e) return;
+  for (int i = 0; i < e->n; i++) piece_close(e, e->pieces[i]);
+  for (int i = 0; i < e->n_idle; i++) wl_exec_close(e->idle[i]);
+  wl_mem_free(e);
+  r->expanding = NULL;
+}
+
+static wl_status open(wl_run *r, wl_error *err) {
+  wl_expanding *e = r->expanding = wl_mem_zalloc(sizeof *e);
+  if (!e) return wl_nomem(err);
+  e->r = r;
+  wl_i64 share = r->snap.n_rows / ((wl_i64)r->config.threads * PER_THREAD);
+  e->most = (int)(MOST_ROWS / wl_pool_rows(r->pool));
+  e->step = 1;
+  while (e->step * 2 <= share && e->step < WL_TABLET_ROWS) e->step *= 2;
+  return WL_OK;
+}
+
+/* Adds the next piece, if there is one. */
+static wl_status next_piece(wl_expanding *e, wl_error *err) {
+  wl_run *r = e->r;
+  wl_i64 left = r->snap.n_rows - e->next_row;
+  wl_i64 n = left < e->step ? left : e->step;
+  int tablet = (int)(e->next_row >> WL_TABLET_SHIFT);
+  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, tablet)) {
+    e->next_row = ((wl_i64)tablet + 1) << WL_TABLET_SHIFT;
+    if (e->next_row > r->snap.n_rows) e->next_row = r->snap.n_rows;
+    return WL_OK;
+  }
+  piece *q = e->pieces[e->n] = wl_mem_zalloc(sizeof *q);
+  if (!q) return wl_nomem(err);
+  e->n++;
+  q->first = e->next_row;
+  q->n = n;
+  q->end = &q->batches;
+  e->next_row += n;
+  if (r->second_block >= 0 && !r->p->grouped) {
+    q->accs = wl_mem_zalloc(((size_t)r->p->n_accs + 1) * sizeof *q->accs);
+    if (!q->accs) return wl_nomem(err);
+  }
+  if (r->second_block >= 0) return WL_OK;
+  if (e->n_idle) {
+    q->x = e->idle[--e->n_idle];
+    return WL_OK;
+  }
+  return wl_run_worker(r, WL_EXEC_ALL, &q->x, err);
+}
+
+/* Called by the calling thread only. */
+static wl_status ask(void *arg, wl_error *err) {
+  wl_expanding *e = arg;
+  wl_status rc = wl_stop_ask(&e->r->stop, err);
+  if (rc) atomic_store(&e->pause, 1);
+  return rc;
+}
+
+static void watch(void *arg) {
+  wl_error ignored;
+  if (ask(arg, &ignored)) return;
+}
+
+static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups, int worker) {
+  wl_run *r = e->r;
+  wl_status rc = WL_OK;
+  bool gives = r->second_block < 0;
+  wl_exec_io io = {.max_rows = -1, .accs = q->accs, .groups = groups};
+  io.poll.pause = &e->pause;
+  io.poll.check = worker == 0 && r->config.check ? ask : NULL;
+  io.poll.arg = e;
+  wl_exec_stop_by(x, &r->stop, worker == 0);
+  while (!rc && !q->done && !atomic_load(&e->pause)) {
+    wl_batch *b = NULL;
+    if (gives) {
+      if (q->n_batches == e->most) break;
+      rc = wl_batch_take(r->pool, &b, &q->error);
+      if (rc) break;
+      *q->end = b;
+      q->end = &b->next;
+      q->n_batches++;
+      io.max_rows = e->max_rows < 0 ? -1 : e->max_rows - q->n_given;
+    }
+    io.out = b;
+    rc = wl_exec_go(x, &io, &q->done, &q->error);
+    if (b) q->n_given += b->n_rows;
+  }
+  return rc;
+}
+
+static void piece_task(void *arg, int worker, long task) {
+  wl_expanding *e = arg;
+  wl_run *r = e->r;
+  piece *q = e->work[task];
+  wl_exec *x = q->x;
+  wl_status rc = WL_OK;
+  if (atomic_load(&e->pause) || wl_stop_is_set(&r->stop)) return;
+  if (!x && !r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], &q->error);
+  if (!x) x = r->workers[worker];
+  if (!rc && r->p->grouped && !r->groups[worker])
+    rc = wl_groups_open(r->grouping, &r->groups[worker], &q->error);
+  if (!rc && !q->begun) {
+    q->begun = true;
+    wl_exec_begin(x, (int)(q->first >> WL_TABLET_SHIFT), (wl_i32)(q->first & (WL_TABLET_ROWS - 1)),
+                  (wl_i32)q->n);
+  }
+  if (!rc) rc = go_on(e, q, x, r->groups[worker], worker);
+  q->status = rc;
+  /* the first piece has all that will be asked for: the others need not go on */
+  if (q == e->pieces[0] && e->max_rows >= 0 && q->n_given >= e->max_rows)
+    atomic_store(&e->pause, 1);
+}
+
+/* What the first piece has: its batches are given; done, it goes. */
+static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
+  wl_run *r = e->r;
+  wl_status rc = q->status;
+  if (rc) {
+    *err = q->error;
+    if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "its groups", err);
+    return rc;
+  }
+  for (int k = 0; q->accs && k < r->p->n_accs && q->done; k++)
+    if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], &q->accs[k])) rc = wl_nomem(err);
+  while (q->batches && !rc) {
+    wl_batch *b = q->batches;
+    q->batches = b->next;
+    if (r->collects || r->holds_back) rc = wl_run_collect(r, b, err);
+    if (!rc && b->n_rows)
+      wl_run_push(r, b);
+    else
+      wl_batch_give(b);
+  }
+  q->end = &q->batches;
+  q->n_batches = 0;
+  q->n_given = 0; /* the runner counts what was pushed */
+  return rc;
+}
+
+wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
+  wl_status rc = r->expanding ? WL_OK : open(r, err);
+  wl_expanding *e = r->expanding;
+  if (rc) return rc;
+  bool gives = r->second_block < 0;
+  int most = gives ? 2 * r->config.threads : r->wave, n_work = 0;
+  if (most > MAX_PIECES) most = MAX_PIECES;
+  while (e->n < most && e->next_row < r->snap.n_rows && !rc) rc = next_piece(e, err);
+  if (rc) return rc;
+  e->max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
+  for (int i = 0; i < e->n; i++)
+    if (!e->pieces[i]->done && !e->pieces[i]->status && e->pieces[i]->n_batches < e->most)
+      e->work[n_work++] = e->pieces[i];
+  atomic_store(&e->pause, 0);
+  wl_threads_watch(r->in_order ? 1 : r->config.threads, n_work, piece_task, e, watch);
+  if (r->stop.status) {
+    *err = r->stop.why;
+    return r->stop.status;
+  }
+  int n = 0;
+  while (n < e->n && !rc) {
+    rc = settle(e, e->pieces[n], err);
+    if (rc || !e->pieces[n]->done) break;
+    piece_close(e, e->pieces[n++]);
+  }
+  e->n -= n;
+  memmove(e->pieces, e->pieces + n, (size_t)e->n * sizeof *e->pieces);
+  if (!e->n && e->next_row == r->snap.n_rows) r->next_tablet = r->n_tablets;
+  if (!gives && r->wave < MAX_PIECES) r->wave *= 2;
+  return rc;
+}

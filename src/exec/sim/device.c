@@ -1,0 +1,181 @@
+/*
+** The simulated device: host memory for device memory, fibers for GPU threads, plain loops
+** for the library calls. Each launch is shuffled by another seed.
+*/
+#include "exec/gpu/device.h"
+#include "exec/gpu/kernels/kernels.h"
+#include "exec/sim/launch.h"
+#include "base/mem.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static atomic_uint launches;
+
+/* Copies that were asked for and have not happened: as late as the interface allows, so that a
+** missing wait shows. */
+enum { MOST_PENDING = 32 };
+typedef struct pending {
+  int n;
+  struct {
+    void *to;
+    const void *from;
+    size_t n;
+  } copies[MOST_PENDING];
+} pending;
+
+static pending queues[WL_QUEUES];
+
+static void flush(int queue) {
+  pending *p = &queues[queue];
+  for (int k = 0; k < p->n; k++) memcpy(p->copies[k].to, p->copies[k].from, p->copies[k].n);
+  p->n = 0;
+}
+
+static wl_status sim_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  (void)d;
+  *out = wl_mem_alloc(n);
+  if (!*out) return wl_nomem(err);
+  memset(*out, 0xa5, n); /* device memory comes with whatever was in it */
+  return WL_OK;
+}
+static void sim_free(wl_device *d, void *p, size_t n) {
+  (void)n;
+  flush(d->queue);
+  wl_mem_free(p);
+}
+static wl_status sim_copy(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  if (n) memcpy(to, from, n);
+  return WL_OK;
+}
+static wl_status sim_copy_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  (void)err;
+  pending *p = &queues[d->queue];
+  if (p->n == MOST_PENDING) flush(d->queue);
+  if (!n) return WL_OK;
+  p->copies[p->n].to = to;
+  p->copies[p->n].from = from;
+  p->copies[p->n++].n = n;
+  return WL_OK;
+}
+static wl_status sim_finish(wl_device *d, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  return WL_OK;
+}
+/* The queue that an event was marked in. */
+static int marks[WL_EVENTS];
+static wl_status sim_mark(wl_device *d, int event, wl_error *err) {
+  (void)err;
+  marks[event] = d->queue;
+  return WL_OK;
+}
+static wl_status sim_wait(wl_device *d, int event, wl_error *err) {
+  (void)d;
+  (void)err;
+  flush(marks[event]);
+  return WL_OK;
+}
+static wl_status sim_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  if (n) memcpy(to, from, n);
+  return WL_OK;
+}
+static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  memset(p, 0, n);
+  return WL_OK;
+}
+static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
+                            unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
+  static void (*const kernels[WL_N_KERNELS])(const void *) = {
+      [WL_K_INTERP] = wl_interp,         [WL_K_EXPAND] = wl_expand,
+      [WL_K_GATHER] = wl_gather,         [WL_K_TILES] = wl_tiles,
+      [WL_K_GROUP] = wl_group,           [WL_K_GROUP_PACK] = wl_group_pack,
+      [WL_K_ORDER_KEYS] = wl_order_keys, [WL_K_ORDER_FIRST] = wl_order_first,
+      [WL_K_ORDER_KEPT] = wl_order_kept, [WL_K_ORDER_PERMUTE] = wl_order_permute,
+  };
+  (void)n_args;
+  flush(d->queue);
+  return wl_sim_launch(kernels[k], args, grid, block, n_shared, atomic_fetch_add(&launches, 1) + 1,
+                       err);
+}
+static wl_status sim_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  wl_u64 s = 0;
+  for (wl_i64 i = 0; i < n; i++) {
+    sums[i] = s;
+    s += in[i];
+  }
+  sums[n] = s;
+  return WL_OK;
+}
+static wl_status sim_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
+                          int *at, wl_error *err) {
+  (void)err;
+  flush(d->queue);
+  *at = 0;
+  for (int shift = 0; shift < n_bits; shift += 8) {
+    int bits = n_bits - shift < 8 ? n_bits - shift : 8, from = *at;
+    wl_u64 counts[257] = {0}, mask = (1u << bits) - 1;
+    for (wl_i64 i = 0; i < n; i++) counts[(keys[from][i] >> shift & mask) + 1]++;
+    for (int k = 0; k < 256; k++) counts[k + 1] += counts[k];
+    for (wl_i64 i = 0; i < n; i++) {
+      wl_u64 to = counts[keys[from][i] >> shift & mask]++;
+      keys[!from][to] = keys[from][i];
+      values[!from][to] = values[from][i];
+    }
+    *at = !from;
+  }
+  return WL_OK;
+}
+static wl_status sim_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  (void)d;
+  *out = wl_mem_alloc((n + WL_DEV_ALIGN) & ~(size_t)(WL_DEV_ALIGN - 1));
+  return *out ? WL_OK : wl_nomem(err);
+}
+static wl_status sim_host_address(wl_device *d, void *p, void **out, wl_error *err) {
+  (void)d;
+  (void)err;
+  *out = p;
+  return WL_OK;
+}
+static void sim_host_free(wl_device *d, void *p) {
+  (void)d;
+  wl_mem_free(p);
+}
+
+wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
+  (void)err;
+  snprintf(d->name, sizeof d->name, "simulator");
+  d->memory = (wl_i64)1 << 30;
+  d->free_memory = d->budget = d->memory;
+  d->n_processors = 2;
+  d->max_shared = 96 * 1024;
+  d->block_threads = 64;
+  d->blocks_each = 2;
+  d->n_stage = 100 * 1024; /* small, so that columns take several */
+  d->alloc = sim_alloc;
+  d->free = sim_free;
+  d->copy_in = sim_copy;
+  d->copy_out = sim_copy;
+  d->clear = sim_clear;
+  d->copy_on = sim_copy_on;
+  d->launch = sim_launch;
+  d->scan = sim_scan;
+  d->sort = sim_sort;
+  d->copy_in_later = sim_copy_later;
+  d->copy_out_later = sim_copy_later;
+  d->finish = sim_finish;
+  d->mark = sim_mark;
+  d->wait = sim_wait;
+  d->host_alloc = sim_host_alloc;
+  d->host_address = sim_host_address;
+  d->host_free = sim_host_free;
+  return WL_OK;
+}

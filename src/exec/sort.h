@@ -1,0 +1,47 @@
+/*
+** Sorting of row numbers by keys that are unsigned words. Used at the end of a run: by ORDER BY,
+** and for putting groups in key order.
+**
+** Invariants:
+** 1. Stable: rows with equal keys stay in the order of their numbers.
+** 2. The result does not depend on the number of threads.
+*/
+#ifndef WL_SORT_H
+#define WL_SORT_H
+
+#include "base/status.h"
+#include "value/value.h"
+
+typedef struct wl_sort {
+  wl_i64 n; /* below 2^32 */
+  int n_words;
+  wl_u64 **words; /* [n_words][n]: the first decides, then the next */
+  /* Decides between rows whose words are equal, or NULL: below, at or above 0. */
+  int (*tie)(const void *arg, wl_u32 a, wl_u32 b);
+  const void *tie_arg;
+  int threads;
+  wl_status (*check)(void *arg, wl_error *err); /* called between phases, or NULL */
+  void *check_arg;
+} wl_sort;
+
+/* The row numbers in key order into out[n]. */
+wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) WL_MUST;
+
+/* Bytes that sorting n rows takes besides words and result. */
+wl_i64 wl_sort_bytes(wl_i64 n);
+
+/* Numbers as words whose unsigned order is theirs; -0.0 and 0.0 are one. */
+static inline wl_u64 wl_sort_int(wl_i64 v) {
+  return (wl_u64)v ^ (1ULL << 63);
+}
+static inline wl_u64 wl_sort_real(double d) {
+  wl_u64 k = wl_f64_bits(d + 0.0); /* -0.0 + 0.0 is 0.0 */
+  return k ^ ((wl_u64)((wl_i64)k >> 63) | 1ULL << 63);
+}
+static inline double wl_sort_unreal(wl_u64 k) {
+  return wl_as_f64(k >> 63 ? k & ~(1ULL << 63) : ~k);
+}
+/* The first bytes of a text as they compare under a collation. */
+wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+** The runner's ORDER BY by way of row numbers (exec/cpu/sorter.h): waves that gather sort keys, one
+** sort, then batches made from the rows in their new order. Stands beside wl_run_cpu_wave().
+*/
+#include "exec/run_impl.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include <string.h>
+
+enum { WAVE = 64 }; /* tablets of a wave, and at most batches */
+
+wl_status wl_run_sort_open(wl_run *r, wl_error *err) {
+  if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut) return WL_OK;
+  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
+  if (r->config.host_left && wl_sorter_bytes(r->p, r->snap.n_rows, most) > r->config.host_left)
+    return wl_run_no_room(r, "the rows to sort", err);
+  wl_status rc = wl_sorter_open(r->p, r->table_block, r->snap.n_rows, most, r->config.threads,
+                                &r->sorter, err);
+  if (rc || !r->sorter) return rc;
+  r->collects = false;
+  r->givers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->givers);
+  return r->givers ? WL_OK : wl_nomem(err);
+}
+
+void wl_run_sort_close(wl_run *r) {
+  for (int i = 0; r->givers && i < r->config.threads; i++) wl_exec_close(r->givers[i]);
+  wl_mem_free(r->givers);
+  wl_sorter_close(r->sorter);
+}
+
+typedef struct wave {
+  wl_run *r;
+  wl_batch *batches[WAVE];
+  wl_status status[WAVE];
+  wl_error errors[WAVE];
+} wave;
+
+static void keys_task(void *arg, int worker, long task) {
+  wave *w = arg;
+  wl_run *r = w->r;
+  wl_error *err = &w->errors[task];
+  wl_status rc = WL_OK;
+  int tablet = r->next_tablet + (int)task;
+  wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
+  if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_KEYS, &r->workers[worker], err);
+  if (!rc) wl_exec_stop_by(r->workers[worker], &r->stop, worker == 0);
+  if (!rc)
+    rc = wl_exec_run_keys(r->workers[worker], worker, tablet,
+                          (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), r->sorter, err);
+  w->status[task] = rc;
+}
+
+static void rows_task(void *arg, int worker, long task) {
+  wave *w = arg;
+  wl_run *r = w->r;
+  wl_error *err = &w->errors[task];
+  wl_i64 room = wl_pool_rows(r->pool), at = r->at_sorted + room * task,
+         n = r->n_sorted - at < room ? r->n_sorted - at : room;
+  wl_status rc = wl_batch_take(r->pool, &w->batches[task], err);
+  if (!rc && !r->givers[worker]) rc = wl_run_worker(r, WL_EXEC_ROWS, &r->givers[worker], err);
+  if (!rc) wl_exec_stop_by(r->givers[worker], &r->stop, worker == 0);
+  if (!rc) rc = wl_exec_run_rows(r->givers[worker], r->sorted + at, n, w->batches[task], err);
+  w->status[task] = rc;
+}
+
+static void watch(void *arg) {
+  wl_error ignored;
+  if (wl_stop_ask(&((wave *)arg)->r->stop, &ignored)) return;
+}
+
+/* Runs n tasks and pushes their batches. */
+static wl_status run_wave(wl_run *r, int n, wl_task task, wl_error *err) {
+  wave *w = wl_mem_zalloc(sizeof *w);
+  if (!w) return wl_nomem(err);
+  w->r = r;
+  wl_threads_watch(r->config.threads, n, task, w, watch);
+  wl_status rc = wl_stop_or(&r->stop, WL_OK, err);
+  for (int i = 0; i < n; i++) {
+    if (!rc && w->status[i]) {
+      rc = w->status[i];
+      *err = w->errors[i];
+    }
+    if (!rc && w->batches[i])
+      wl_run_push(r, w->batches[i]);
+    else
+      wl_batch_give(w->batches[i]);
+  }
+  wl_mem_free(w);
+  return rc;
+}
+
+wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
+  wl_status rc = wl_stop_ask(&r->stop, err);
+  *done = false;
+  if (rc) return rc;
+  if (r->next_tablet < r->n_tablets) {
+    int n = r->n_tablets - r->next_tablet < WAVE ? r->n_tablets - r->next_tablet : WAVE;
+    rc = run_wave(r, n, keys_task, err);
+    r->next_tablet += n;
+    return rc;
+  }
+  if (!r->sorted) {
+    rc = wl_sorter_finish(r->sorter, r->config.threads, r->config.check, r->config.check_arg,
+                          &r->sorted, &r->n_sorted, err);
+    /* rows that OFFSET takes away need not be made */
+    r->at_sorted = r->to_skip < r->n_sorted ? r->to_skip : r->n_sorted;
+    r->to_skip -= r->at_sorted;
+    if (r->to_give >= 0 && r->n_sorted - r->at_sorted > r->to_give)
+      r->n_sorted = r->at_sorted + r->to_give;
+    return rc;
+  }
+  wl_i64 room = wl_pool_rows(r->pool), left = r->n_sorted - r->at_sorted;
+  *done = left == 0;
+  if (*done) return WL_OK;
+  /* two a thread: enough to share, few enough to stay in the cache */
+  wl_i64 n = (left + room - 1) / room, most = 2LL * r->config.threads;
+  if (n > most) n = most;
+  if (n > WAVE) n = WAVE;
+  rc = run_wave(r, (int)n, rows_task, err);
+  r->at_sorted += n * room < left ? n * room : left;
+  return rc;
+}

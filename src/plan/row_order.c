@@ -1,0 +1,139 @@
+/*
+** See order.h. Asked when a statement is prepared or explained, so that both say what will happen,
+** and again when it runs.
+*/
+#include "plan/row_order.h"
+#include "program/compile.h"
+
+bool wl_query_order_total(const wl_query *q) {
+  for (int i = 0; i < q->n_results; i++) {
+    int k = 0;
+    while (k < q->n_order && !wl_bexpr_same(q->results[i], q->order[k].expr)) k++;
+    if (k == q->n_order) return false;
+  }
+  return q->n_order > 0;
+}
+
+/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
+static bool in_known_order(wl_store *store, const wl_query *q) {
+  const wl_bsource *first = &q->sources[0];
+  wl_table *t;
+  wl_error ignored;
+  if (wl_query_order_total(q)) return true;
+  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
+  if (q->aggregate) return true; /* one row */
+  if (first->derived) {
+    for (int k = 0; k < first->derived->n_arms; k++)
+      if (!in_known_order(store, first->derived->arms[k])) return false;
+    return true;
+  }
+  if (!first->table) return true;
+  /* without indexes there is only one order to scan in */
+  return !wl_store_table(store, first->schema, first->table, &t, &ignored) && !t->indexed;
+}
+
+/* Whether one row at most meets any row, because of the kind of the join. */
+static bool joins_one(const wl_bsource *s) {
+  return s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK || s->single;
+}
+
+/* A SELECT without FROM has one row at most, which its subqueries may be joined with. */
+static bool one_row(const wl_query *q) {
+  for (int s = 0; s < q->n_sources; s++)
+    if ((q->sources[s].table || q->sources[s].derived) && !joins_one(&q->sources[s])) return false;
+  return true;
+}
+
+void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, bool top,
+                    bool *rowid_order, bool *unordered) {
+  *rowid_order = false;
+  *unordered = true;
+  if ((top && q->ordered_by) || one_row(q)) {
+    *rowid_order = true;
+    *unordered = false;
+    return;
+  }
+  if (q->n_sources > 1 || q->combines) return;
+  if (top && q->simple) {
+    *rowid_order = facts_rowid_order;
+    *unordered = false;
+    return;
+  }
+  wl_query rows = *q; /* what it reads, as it comes */
+  rows.aggregate = rows.grouped = rows.distinct = false;
+  rows.n_order = 0;
+  *rowid_order = in_known_order(store, &rows);
+  if (*rowid_order) *unordered = false;
+}
+
+/* ---- joins that keep the order of one of their tables */
+
+/* Whether among these conjuncts the rowid of source s is set equal to what `known` sources give. */
+static bool by_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, int s, wl_u64 known) {
+  if (!e) return false;
+  if (e->kind == WL_B_AND) return by_rowid(q, e->a, t, s, known) || by_rowid(q, e->b, t, s, known);
+  if (e->kind != WL_B_COMPARE || e->op != WL_OP_EQ) return false;
+  for (int turn = 0; turn < 2; turn++) {
+    const wl_bexpr *mine = turn ? e->b : e->a, *other = turn ? e->a : e->b;
+    if (mine->kind != WL_B_COLUMN || (wl_bexpr_sources(other) & ~known)) continue;
+    const wl_bcol *c = &q->cols[mine->slot];
+    if (c->source == s && (c->column < 0 || t->cols[c->column].rowid)) return true;
+  }
+  return false;
+}
+
+/* Whether a row of the known sources meets one row of source s at most. */
+static bool at_most_one(wl_store *store, const wl_query *q, int s, wl_u64 known) {
+  const wl_bsource *src = &q->sources[s];
+  wl_table *t;
+  wl_error ignored;
+  if (joins_one(src)) return true;
+  if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) return false;
+  return by_rowid(q, src->how == WL_HOW_INNER ? q->where : src->on, t, s, known);
+}
+
+/* The one table that the statement calls so and that may be scanned, or -1. */
+static int source_named(const wl_query *q, const char *name) {
+  int found = -1;
+  for (int s = 0; s < q->n_sources; s++) {
+    if (!q->sources[s].name || sqlite3_stricmp(q->sources[s].name, name) != 0) continue;
+    if (found >= 0 || !q->sources[s].table || q->sources[s].how != WL_HOW_INNER) return -1;
+    found = s;
+  }
+  return found;
+}
+
+void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *facts) {
+  bool rowid_order, unordered;
+  q->ordered_by = 0;
+  wl_query_order(store, q, false, true, &rowid_order, &unordered);
+  if (!unordered || !(q->limit || q->offset) || q->n_order || q->aggregate || q->distinct ||
+      q->combines || q->like_param || q->n_sources < 2 || !facts->outer_in_order)
+    return;
+  int first = source_named(q, facts->outer);
+  if (first < 0) return;
+  wl_u64 known = 1ULL << first, all = q->n_sources < 64 ? (1ULL << q->n_sources) - 1 : ~0ULL;
+  for (bool more = true; more;) {
+    more = false;
+    for (int s = 0; s < q->n_sources; s++) {
+      if (known >> s & 1 || !at_most_one(store, q, s, known)) continue;
+      known |= 1ULL << s;
+      more = true;
+    }
+  }
+  if (known == all) q->ordered_by = first + 1;
+}
+
+wl_status wl_query_cuts(wl_store *store, const wl_query *q, bool top, wl_error *err) {
+  bool rowid_order, unordered;
+  wl_query_order(store, q, false, top, &rowid_order, &unordered);
+  wl_status rc = wl_compile_cut(q, unordered, err);
+  for (int s = 0; s < q->n_sources && !rc; s++) {
+    const wl_derived *d = q->sources[s].derived;
+    for (int k = 0; d && k < d->n_arms && !rc; k++)
+      rc = wl_query_cuts(store, d->arms[k], false, err);
+  }
+  for (int k = 0; k < q->n_subs && !rc; k++)
+    rc = wl_query_cuts(store, q->subs[k].query, false, err);
+  return rc;
+}

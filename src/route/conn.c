@@ -1,0 +1,219 @@
+/*
+** Connections: the process-wide table of them, enabling warplite on one, its reason, log and
+** interrupt check.
+*/
+#include "dml/dml.h"
+#include "tablet/vtab/vtab.h"
+#include "exec/lookup_cache.h"
+#include "base/authorizer.h"
+#include "base/clock.h"
+#include "base/fork.h"
+#include "base/mem.h"
+#include "warplite.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const sqlite3_api_routines *sqlite3_api;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wl_conn *conns;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
+
+wl_conn *wl_conn_find(sqlite3 *db) {
+  pthread_mutex_lock(&lock);
+  wl_conn *c = conns;
+  while (c && c->db != db) c = c->next;
+  pthread_mutex_unlock(&lock);
+  return c;
+}
+
+void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...) {
+  va_list ap;
+  int n = snprintf(c->reason, sizeof c->reason, "%s: ", engine);
+  va_start(ap, fmt);
+  vsnprintf(c->reason + n, sizeof c->reason - (size_t)n, fmt, ap);
+  va_end(ap);
+}
+
+void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
+                 double ms) {
+  wl_log_entry *e = &c->log[c->n_logged % WL_LOG_SIZE];
+  wl_mem_free(e->sql);
+  e->sql = wl_mem_alloc(n + 1); /* NULL: the log has the entry without its text */
+  if (e->sql) {
+    memcpy(e->sql, sql, n);
+    e->sql[n] = 0;
+  }
+  e->id = ++c->n_logged;
+  size_t k = strcspn(reason, ":");
+  snprintf(e->engine, sizeof e->engine, "%.*s", (int)k, reason);
+  snprintf(e->reason, sizeof e->reason, "%.410s", reason[k] ? reason + k + 2 : "");
+  e->n_rows = n_rows;
+  e->ms = ms;
+}
+
+wl_status wl_conn_check(void *conn, wl_error *err) {
+  wl_conn *c = conn;
+  double now = wl_clock_ns();
+  if (now - c->last_tick < 1e6) return WL_OK;
+  c->last_tick = now;
+  if (!c->kept) return WL_OK; /* nobody would finalize it */
+  /* about a thousand virtual machine steps, so that progress handlers get their turn */
+  if (!c->tick && sqlite3_prepare_v3(c->db,
+                                     "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM "
+                                     "c WHERE i<80) SELECT max(i) FROM c",
+                                     -1, SQLITE_PREPARE_PERSISTENT, &c->tick, NULL))
+    return WL_OK;
+  sqlite3_step(c->tick);
+  if (sqlite3_reset(c->tick) == SQLITE_INTERRUPT) return wl_fail(err, WL_INTERRUPT, "interrupted");
+  return WL_OK;
+}
+
+void wl_conn_quiet(wl_conn *c) {
+  sqlite3_finalize(c->tick);
+  c->tick = NULL;
+  sqlite3_finalize(c->watch.helper);
+  c->watch.helper = NULL;
+  c->watch.on_row = false;
+  if (c->n_streams == 0) {
+    sqlite3_finalize(c->keep);
+    c->keep = NULL;
+  }
+  wl_change_flush(c);
+  wl_store_quiet(c->store);
+}
+
+/* SQLite calls this when the connection goes. */
+static void conn_destroy(void *p) {
+  wl_conn *c = p;
+  pthread_mutex_lock(&lock);
+  for (wl_conn **at = &conns; *at; at = &(*at)->next) {
+    if (*at == c) {
+      *at = c->next;
+      break;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  wl_authorizer_forget(c->db);
+  wl_change_flush(c);
+  wl_sqltext_flush(c);
+  wl_kept_close(c->lookups);
+  wl_store_close(c->store);
+  for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
+  wl_mem_free(c->shapes);
+  wl_mem_free(c);
+  wl_mem_release();
+}
+
+/*
+** The keeper: an eponymous virtual table that nobody queries. SQLite disconnects it first
+** thing in sqlite3_close(), which is when the helper statements must go; its module owns
+** the wl_conn.
+*/
+static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                          sqlite3_vtab **out, char **msg) {
+  typedef struct keeper_vtab {
+    sqlite3_vtab base;
+    wl_conn *c;
+  } keeper_vtab;
+  (void)argc;
+  (void)argv;
+  (void)msg;
+  keeper_vtab *v = sqlite3_malloc(sizeof *v);
+  if (!v) return SQLITE_NOMEM;
+  memset(v, 0, sizeof *v);
+  v->c = aux;
+  *out = &v->base;
+  return sqlite3_declare_vtab(db, "CREATE TABLE x(c)");
+}
+static int keeper_disconnect(sqlite3_vtab *v) {
+  wl_conn *c = *(wl_conn **)(v + 1);
+  wl_conn_quiet(c);
+  c->kept = false; /* a close that is refused leaves the connection alive */
+  sqlite3_free(v);
+  return SQLITE_OK;
+}
+static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  (void)v;
+  info->estimatedCost = 1;
+  return SQLITE_OK;
+}
+static const sqlite3_module keeper = {
+    .xConnect = keeper_connect, .xDisconnect = keeper_disconnect, .xBestIndex = keeper_best_index};
+
+wl_status wl_conn_keep(wl_conn *c, wl_error *err) {
+  sqlite3_stmt *connect = NULL;
+  /* Eponymous tables, of which ours are, belong to main and do not outlive a deserialized one. */
+  wl_status st = wl_store_steady(c->store, "main", err);
+  if (st || c->kept) return st;
+  int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL);
+  sqlite3_finalize(connect);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_not_taken(err, "the database cannot be read: %.300s", sqlite3_errmsg(c->db));
+  c->kept = true;
+  return WL_OK;
+}
+
+static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
+  wl_conn *c = wl_mem_zalloc(sizeof *c);
+  if (!c) {
+    wl_nomem(err);
+    return NULL;
+  }
+  c->db = db;
+  wl_authorizer_adopt(db);
+  wl_conn_reason(c, "sqlite", "no statement yet");
+  wl_settings_init(&c->set);
+  const char *env = secure_getenv("WARPLITE_SET");
+  wl_status rc = env ? wl_settings_list(&c->set, env, err) : WL_OK;
+  if (!rc) rc = wl_store_open(db, &c->store, err);
+  if (rc) {
+    wl_mem_free(c);
+    return NULL;
+  }
+  wl_store_set_budget(c->store, c->set.host_budget);
+  wl_store_set_threads(c->store, c->set.threads);
+  wl_store_set_check(c->store, wl_conn_check, c);
+  pthread_mutex_lock(&lock);
+  c->next = conns;
+  conns = c;
+  pthread_mutex_unlock(&lock);
+  /* From here on SQLite owns c: the destructor runs even when this fails. */
+  int sq = sqlite3_create_module_v2(db, "wl_keeper", &keeper, c, conn_destroy);
+  if (!sq) return c;
+  wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));
+  return NULL;
+}
+
+/* Registers all that SQL can name. What an earlier try left behind is replaced. */
+static wl_status make_ready(wl_conn *c, wl_error *err) {
+  int rc = wl_functions_register(c);
+  if (!rc) rc = wl_tables_register(c);
+  if (!rc) rc = wl_vtab_register(c);
+  if (!rc) rc = wl_explain_register(c);
+  if (!rc) rc = wl_dml_register(c);
+  if (!rc) rc = wl_tablet_register(c->db);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
+  c->ready = true;
+  return WL_OK;
+}
+
+wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
+  wl_conn *c = wl_conn_find(db);
+  if (c && c->ready) return c;
+  if (!wl_api_bind(NULL)) {
+    wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
+    return NULL;
+  }
+  if (sqlite3_libversion_number() < 3038000) {
+    wl_fail(err, WL_ERROR, "warplite needs SQLite 3.38 or newer; this is %s", sqlite3_libversion());
+    return NULL;
+  }
+  if (!c) c = conn_open(db, err);
+  return c && make_ready(c, err) == WL_OK ? c : NULL;
+}

@@ -1,0 +1,79 @@
+/*
+** Whether a ROLLBACK has ended the statements that were running: SQLite lets readers go on after
+** one, unless it takes back a change of the schema. Then their next step fails with
+** SQLITE_ABORT_ROLLBACK. A native statement reads no b-tree, so SQLite does not stop it; this does.
+**
+** A helper statement is left on a row of a b-tree while native statements run. Such a ROLLBACK also
+** expires all statements, which costs a nanosecond to see. Other things expire them too, so the
+** helper is then stepped once: it fails if it was a ROLLBACK.
+**
+** Invariants:
+** 1. The helper stands on a row while n_watching > 0, unless it could not be started.
+** 2. n_aborts counts the ROLLBACKs that were seen. A statement that began at another count is over.
+*/
+#include "route/conn.h"
+#include <string.h>
+
+/* Never ends, and goes over the schema table again and again. */
+static const char endless[] = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT 1 FROM c) "
+                              "SELECT 1 FROM c LEFT JOIN main.sqlite_schema";
+
+/* SQLite may have been built without this call; then nothing is seen. */
+static bool expired(const wl_watch *w) {
+  return w->on_row && sqlite3_api->expired && sqlite3_expired(w->helper);
+}
+
+static void start(wl_watch *w, sqlite3 *db) {
+  if (!w->helper &&
+      sqlite3_prepare_v3(db, endless, -1, SQLITE_PREPARE_PERSISTENT, &w->helper, NULL))
+    return;
+  w->on_row = sqlite3_step(w->helper) == SQLITE_ROW;
+  if (!w->on_row) sqlite3_reset(w->helper);
+}
+
+/* Looks whether the helper can still move; then it starts anew, and is not expired any more. */
+static void look(wl_watch *w, sqlite3 *db) {
+  sqlite3_step(w->helper);
+  if (sqlite3_reset(w->helper) == SQLITE_OK) {
+    start(w, db);
+    return;
+  }
+  w->on_row = false;
+  if (sqlite3_extended_errcode(db) == SQLITE_ABORT_ROLLBACK) w->n_aborts++;
+}
+
+wl_i64 wl_watch_open(wl_conn *c) {
+  wl_watch *w = &c->watch;
+  if (expired(w)) look(w, c->db);
+  if (!w->on_row) start(w, c->db);
+  w->n_watching++;
+  return w->n_aborts;
+}
+
+void wl_watch_close(wl_conn *c) {
+  wl_watch *w = &c->watch;
+  if (--w->n_watching > 0 || !w->on_row) return;
+  sqlite3_reset(w->helper);
+  w->on_row = false;
+}
+
+bool wl_watch_aborted(wl_conn *c, wl_i64 since) {
+  wl_watch *w = &c->watch;
+  if (expired(w)) look(w, c->db);
+  return w->n_aborts != since;
+}
+
+bool wl_watch_matters(wl_conn *c, const char *sql) {
+  sqlite3_stmt *q = NULL;
+  bool sorted = false;
+  char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql);
+  int rc = text ? sqlite3_prepare_v2(c->db, text, -1, &q, NULL) : SQLITE_NOMEM;
+  sqlite3_free(text);
+  while (!rc && sqlite3_step(q) == SQLITE_ROW) {
+    const char *detail = (const char *)sqlite3_column_text(q, 3);
+    sorted |= detail && (strcmp(detail, "USE TEMP B-TREE FOR ORDER BY") == 0 ||
+                         strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0);
+  }
+  sqlite3_finalize(q);
+  return !sorted;
+}

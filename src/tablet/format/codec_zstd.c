@@ -1,0 +1,79 @@
+/*
+** Compression of payloads. Most are not worth it: a sample from several places says so at little
+** cost before the whole is tried.
+*/
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in our own memory */
+#include "base/mem.h"
+#include "tablet/format/codec_impl.h"
+#include <zstd.h>
+
+enum {
+  LEVEL = 1,
+  LEAST = 512, /* bytes; below that the file's pages are hardly fewer */
+  PIECES = 4,
+  PIECE = 2048,
+  PERCENT = 70 /* of the size, at most, or it is not worth the time to read it */
+};
+
+static void *take(void *arg, size_t n) {
+  return wl_mem_alloc(n);
+}
+static void give(void *arg, void *p) {
+  wl_mem_free(p);
+}
+static const ZSTD_customMem memory = {take, give, NULL};
+
+/* Whether pieces of the payload shrink enough. */
+static bool sample_pays(ZSTD_CCtx *c, const wl_u8 *p, size_t n) {
+  wl_u8 in[PIECES * PIECE], out[PIECES * PIECE * PERCENT / 100];
+  if (n <= 2 * sizeof in) return true;
+  for (size_t k = 0; k < PIECES; k++)
+    memcpy(in + k * PIECE, p + (n - PIECE) / (PIECES - 1) * k, PIECE);
+  return !ZSTD_isError(ZSTD_compressCCtx(c, out, sizeof out, in, sizeof in, LEVEL));
+}
+
+wl_status wl_squeeze(wl_draft *d, wl_error *err) {
+  wl_header *h = &d->h;
+  const wl_u8 *p = d->blob + WL_HEADER_BYTES;
+  size_t n = h->n_payload, room = n / 100 * PERCENT;
+  h->n_stored = n;
+  if (n < LEAST) return WL_OK;
+  ZSTD_CCtx *c = ZSTD_createCCtx_advanced(memory);
+  if (!c) return wl_nomem(err);
+  if (sample_pays(c, p, n)) {
+    wl_u8 *to = wl_mem_alloc(WL_HEADER_BYTES + room);
+    /* too large a result, or no memory for zstd's tables: then it stays as it is */
+    size_t m = to ? ZSTD_compressCCtx(c, to + WL_HEADER_BYTES, room, p, n, LEVEL) : 0;
+    if (to && !ZSTD_isError(m)) {
+      wl_mem_free(d->blob);
+      d->blob = to;
+      h->n_stored = m;
+      h->flags |= WL_F_ZSTD;
+    } else
+      wl_mem_free(to);
+  }
+  ZSTD_freeCCtx(c);
+  return WL_OK;
+}
+
+wl_status wl_unsqueeze(const wl_header *h, const wl_u8 *stored, wl_u8 **out, bool *ok,
+                       wl_error *err) {
+  *out = NULL;
+  /* the most that zstd makes of a byte, so that a small lie does not take much memory */
+  *ok = h->n_payload / 65536 <= h->n_stored &&
+        ZSTD_getFrameContentSize(stored, h->n_stored) == h->n_payload;
+  if (!*ok) return WL_OK;
+  wl_u8 *p = wl_mem_alloc(h->n_payload);
+  ZSTD_DCtx *c = p ? ZSTD_createDCtx_advanced(memory) : NULL;
+  if (!c) {
+    wl_mem_free(p);
+    return wl_nomem(err);
+  }
+  *ok = ZSTD_decompressDCtx(c, p, h->n_payload, stored, h->n_stored) == h->n_payload;
+  ZSTD_freeDCtx(c);
+  if (*ok)
+    *out = p;
+  else
+    wl_mem_free(p);
+  return WL_OK;
+}

@@ -1,0 +1,183 @@
+/*
+** Segments read one by one, for cursors and single rows: fetched, decoded and kept in a small
+** cache, found by column and checksum. Queries over whole columns go past it (image.c).
+**
+** Invariants:
+** 1. The cache has one hold on each of its segments; whoever reads one has another.
+** 2. A coded segment holds the dictionary it was read with. The same codes under another one (after
+**    a rollback, or when it was sorted) are another segment, though checksum and size agree.
+*/
+#include "base/mem.h"
+#include "tablet/table/table_impl.h"
+#include <string.h>
+
+wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, size_t *n,
+                          wl_error *err) {
+  const wl_tablet *a = &t->tablets[i];
+  sqlite3_stmt *s;
+  if (col == t->decl->rowid_col) col = t->n_cols; /* kept once */
+  wl_tablets_done_blob(t);
+  wl_status rc = wl_tablets_stmt(t, WL_SH_SEGMENT_GET, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_int64(s, 1, a->id << 12 | col);
+  int st = wl_tablets_step(t, s);
+  t->reading = true;
+  if (st == SQLITE_DONE) return wl_tablets_corrupt(t, col, a->id, err, "its segment is missing");
+  if (st != SQLITE_ROW) return wl_tablets_error(t, st, err);
+  *blob = sqlite3_column_blob(s, 0);
+  *n = (size_t)sqlite3_column_bytes(s, 0);
+  if (!*blob && *n) return wl_nomem(err);
+  wl_zone z;
+  wl_i32 n_rows = 0;
+  wl_error why = {0};
+  rc = wl_codec_zone(*blob, *n, &z, &n_rows, &why);
+  if (rc) return wl_tablets_corrupt(t, col, a->id, err, "%.150s", why.text);
+  if (z.sum != a->zones[col].sum || *n != a->zones[col].n_bytes || n_rows != a->n_rows ||
+      z.coded != a->zones[col].coded)
+    return wl_tablets_corrupt(t, col, a->id, err, "its segment is not the directory's");
+  return WL_OK;
+}
+
+void wl_tablets_done_blob(wl_tablets *t) {
+  if (t->reading) sqlite3_reset(t->stmts[WL_SH_SEGMENT_GET]);
+  t->reading = false;
+}
+
+static wl_held_segment **held_slot(wl_tablets *t, wl_u64 sum, int col) {
+  return &t->held[(sum ^ (wl_u64)col * 0x9e3779b97f4a7c15u) % WL_HELD_SLOTS];
+}
+
+static void unlink_use(wl_tablets *t, wl_held_segment *h) {
+  *(h->newer ? &h->newer->older : &t->newest) = h->older;
+  *(h->older ? &h->older->newer : &t->oldest) = h->newer;
+}
+
+static void link_use(wl_tablets *t, wl_held_segment *h) {
+  h->newer = NULL;
+  h->older = t->newest;
+  *(t->newest ? &t->newest->newer : &t->oldest) = h;
+  t->newest = h;
+}
+
+void wl_held_drop(wl_held_segment *h) {
+  if (!h || --h->refs) return;
+  wl_segment_free(&h->s);
+  wl_dict_box_drop(h->dict);
+  wl_mem_free(h);
+}
+
+/* Takes one out of the cache. */
+static void forget(wl_tablets *t, wl_held_segment *h) {
+  wl_held_segment **at = held_slot(t, h->sum, h->col);
+  while (*at != h) at = &(*at)->next;
+  *at = h->next;
+  unlink_use(t, h);
+  t->held_bytes -= h->n_bytes;
+  wl_held_drop(h);
+}
+
+void wl_held_clear(wl_tablets *t) {
+  while (t->newest) forget(t, t->newest);
+}
+
+/* Decodes a segment, with the dictionary it needs. */
+static wl_status decode(wl_tablets *t, int i, int col, wl_held_segment *h, wl_error *err) {
+  const wl_tablet *a = &t->tablets[i];
+  const wl_u8 *blob;
+  size_t n;
+  wl_error why = {0};
+  wl_i64 n_codes = 0;
+  if (a->zones[col].coded) {
+    if (col == t->n_cols) return wl_tablets_corrupt(t, col, a->id, err, "rowids are not texts");
+    wl_status rc = wl_tablets_dict_box(t, col, &h->dict, err);
+    if (rc) return rc;
+    h->dict->refs++;
+    n_codes = h->dict->d.n;
+  }
+  wl_status rc = wl_tablets_blob(t, i, col, &blob, &n, err);
+  if (!rc) {
+    rc = wl_codec_read(blob, n, n_codes, &h->s, &h->coded, &why);
+    if (rc == WL_NOMEM)
+      rc = wl_nomem(err);
+    else if (rc)
+      rc = wl_tablets_corrupt(t, col, a->id, err, "%.150s", why.text);
+  }
+  wl_tablets_done_blob(t);
+  return rc;
+}
+
+wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **out, wl_error *err) {
+  if (col == t->decl->rowid_col) col = t->n_cols;
+  wl_u64 sum = t->tablets[i].zones[col].sum;
+  wl_held_segment **at = held_slot(t, sum, col), *h = *at;
+  *out = NULL;
+  while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows)) h = h->next;
+  if (h && h->coded && h->dict != t->dicts[col]) {
+    forget(t, h);
+    h = NULL;
+  }
+  if (h) {
+    unlink_use(t, h);
+    link_use(t, h);
+    h->refs++;
+    *out = h;
+    return WL_OK;
+  }
+  h = wl_mem_zalloc(sizeof *h);
+  if (!h) return wl_nomem(err);
+  h->refs = 1;
+  h->col = col;
+  h->sum = sum;
+  wl_status rc = decode(t, i, col, h, err);
+  if (rc) {
+    wl_held_drop(h);
+    return rc;
+  }
+  h->n_bytes = sizeof *h + wl_segment_bytes(&h->s);
+  while (t->oldest && t->held_bytes + h->n_bytes > WL_HELD_BYTES) forget(t, t->oldest);
+  at = held_slot(t, sum, col);
+  h->next = *at;
+  *at = h;
+  link_use(t, h);
+  t->held_bytes += h->n_bytes;
+  h->refs++;
+  *out = h;
+  return WL_OK;
+}
+
+wl_val wl_held_value(const wl_held_segment *h, wl_i32 row) {
+  wl_val v = wl_segment_value(&h->s, row);
+  if (!h->coded || v.t == WL_T_NULL) return v;
+  const wl_file_dict *d = &h->dict->d;
+  wl_u64 p = d->places[v.v];
+  return wl_text(d->heap + (wl_u32)p, (wl_u32)(p >> 32));
+}
+
+const wl_segment *wl_held_segment_of(const wl_held_segment *h, bool *coded) {
+  *coded = h->coded;
+  return &h->s;
+}
+
+wl_status wl_tablets_slot(wl_tablets *t, int i, wl_i64 rowid, wl_i32 *slot, wl_error *err) {
+  wl_held_segment *h;
+  const wl_tablet *a = &t->tablets[i];
+  *slot = -1;
+  if (rowid < a->lo || rowid > a->hi) return WL_OK;
+  if ((wl_u64)a->hi - (wl_u64)a->lo == (wl_u64)a->n_rows - 1) { /* no gaps */
+    *slot = (wl_i32)(rowid - a->lo);
+    return WL_OK;
+  }
+  wl_status rc = wl_tablets_segment(t, i, t->n_cols, &h, err);
+  if (rc) return rc;
+  wl_i32 lo = 0, hi = a->n_rows;
+  while (lo < hi) {
+    wl_i32 mid = lo + (hi - lo) / 2;
+    if ((wl_i64)wl_segment_value(&h->s, mid).v < rowid)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  if (lo < a->n_rows && (wl_i64)wl_segment_value(&h->s, lo).v == rowid) *slot = lo;
+  wl_held_drop(h);
+  return WL_OK;
+}

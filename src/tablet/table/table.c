@@ -1,0 +1,629 @@
+/*
+** The directory of a tablet table, its shadow tables, and when what is in memory is still true.
+** See table.h.
+*/
+#include "base/mem.h"
+#include "base/fork.h"
+#include "base/shared_cache.h"
+#include "tablet/table/table_impl.h"
+#include "value/conv.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+  ZONE_BYTES = 72, /* of one column in a directory row */
+  MOST_BLOB = 0x7fffffff,
+  FOLD_AT = 32768 /* rows in the delta, or gone, at a commit */
+};
+static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bits for the column */
+
+/* ---- all open tables of the process: found by connection and name */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wl_tablets *open_tables;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
+
+wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
+  pthread_mutex_lock(&lock);
+  wl_tablets *t = open_tables;
+  while (t && (t->db != db || sqlite3_stricmp(t->schema, schema) != 0 ||
+               sqlite3_stricmp(t->name, name) != 0))
+    t = t->next;
+  pthread_mutex_unlock(&lock);
+  return t;
+}
+
+/* Takes it out of the list; it need not be in it. Under the lock. */
+static void unlist(wl_tablets *t) {
+  wl_tablets **at = &open_tables;
+  while (*at && *at != t) at = &(*at)->next;
+  if (*at) *at = t->next;
+}
+
+/* The latest of a name comes first. */
+static void enlist(wl_tablets *t) {
+  t->next = open_tables;
+  open_tables = t;
+}
+
+void wl_tablets_set_name(wl_tablets *t, char *name) {
+  pthread_mutex_lock(&lock);
+  wl_mem_free(t->name);
+  t->name = name;
+  unlist(t);
+  enlist(t);
+  pthread_mutex_unlock(&lock);
+}
+
+const wl_decl *wl_tablets_decl(const wl_tablets *t) {
+  return t->decl;
+}
+const char *wl_tablets_name(const wl_tablets *t) {
+  return t->name;
+}
+void wl_tablets_set_run(wl_tablets *t, struct wl_dmlrun *run) {
+  t->run = run;
+}
+wl_u64 wl_tablets_serial(const wl_tablets *t) {
+  return t->serial;
+}
+
+/* ---- errors */
+
+const char *wl_tablets_column_name(const wl_tablets *t, int col) {
+  return col == t->n_cols ? "rowid" : t->decl->cols[col].name;
+}
+
+wl_status wl_tablets_error(wl_tablets *t, int rc, wl_error *err) {
+  if ((rc & 0xff) == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc == WL_REENTERED) return wl_tablets_reentered(t, err);
+  if (rc == SQLITE_DONE || rc == SQLITE_ROW) /* a row more, or one less, than there can be */
+    return wl_tablets_corrupt(t, -1, -1, err, "the tables behind it do not hold together");
+  return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(t->db));
+}
+
+wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *err, const char *fmt,
+                             ...) {
+  char what[200], where[160] = "", which[48] = "";
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  if (col >= 0) snprintf(where, sizeof where, ", column %.100s", wl_tablets_column_name(t, col));
+  if (tablet >= 0) snprintf(which, sizeof which, ", tablet %lld", (long long)tablet);
+  return wl_fail(err, WL_CORRUPT, "table %.100s%s%s: %s", t->name, where, which, what);
+}
+
+/* ---- opening and closing */
+
+/* A number of t_info; 0: it is not there. */
+static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error *err) {
+  sqlite3_stmt *s;
+  *out = 0;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_GET, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+  int st = wl_tablets_step(t, s);
+  if (st == SQLITE_ROW)
+    *out = sqlite3_column_int64(s, 0);
+  else if (st != SQLITE_DONE)
+    rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
+static wl_status read_format(wl_tablets *t, wl_error *err) {
+  wl_i64 format;
+  wl_status rc = read_info(t, "format", &format, err);
+  t->newer = !rc && format > WL_FORMAT;
+  if (t->newer)
+    rc = wl_fail(err, WL_ERROR,
+                 "table %.100s is of format %lld, written by a newer warplite; this one reads up "
+                 "to format %d: use a newer warplite",
+                 t->name, (long long)format, WL_FORMAT);
+  else if (!rc && format < 1)
+    rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
+  if (!rc) rc = read_info(t, "id", &t->id, err);
+  t->unread = rc != WL_OK;
+  /* What stands in the place of t_info may be a view of this table, and so hold it open. */
+  if (rc && !wl_tablets_inside_step(t)) wl_tablets_quiet(t);
+  return rc;
+}
+
+/* A table whose t_info is damaged can be opened, to be dropped. Whoever reads or writes it gets the
+** error then. */
+static wl_status open_format(wl_tablets *t, wl_error *err) {
+  wl_status rc = read_format(t, err);
+  bool damaged = (rc & 0xff) == WL_ERROR || (rc & 0xff) == WL_CORRUPT;
+  if (!damaged || t->newer) return rc;
+  t->unread = true;
+  *err = (wl_error){0};
+  return WL_OK;
+}
+
+wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, bool create,
+                          const char *const *args, int n_args, wl_tablets **out, wl_error *err) {
+  wl_tablets *t = wl_mem_zalloc(sizeof *t);
+  *out = NULL;
+  if (!t) return wl_nomem(err);
+  t->refs = 1;
+  t->db = db;
+  t->values.max_text = (wl_u64)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
+  t->values.fault = &t->fault;
+  wl_arena_init(&t->arena);
+  t->schema = wl_mem_strdup(schema);
+  t->name = wl_mem_strdup(name);
+  wl_status rc = t->schema && t->name ? WL_OK : wl_nomem(err);
+  if (!rc) rc = wl_declare(&t->arena, args, n_args, &t->decl, err);
+  if (!rc) {
+    t->n_cols = t->decl->n_cols;
+    t->keys = wl_mem_zalloc(((size_t)t->decl->n_keys * WL_KEY_N + 1) * sizeof *t->keys);
+    t->dicts = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof(wl_dict_box *));
+    t->old_row = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->old_row);
+    if (!t->keys || !t->dicts || !t->old_row) rc = wl_nomem(err);
+  }
+  bool sure;
+  if (!rc) rc = wl_shared_cache(db, schema, &t->shared, &sure, err);
+  if (!rc && !sure) t->shared = true; /* it costs little to take it so */
+  if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
+  if (!rc && create) rc = wl_tablets_create(t, err);
+  if (!rc && !create) rc = open_format(t, err);
+  if (rc) {
+    wl_tablets_close(t);
+    return rc;
+  }
+  wl_tablets *known = create ? NULL : wl_tablets_find(db, schema, name);
+  if (known && known->id == t->id) {
+    known->refs++;
+    known->stale = true; /* there was a reason to open it again */
+    wl_tablets_close(t);
+    *out = known;
+    return WL_OK;
+  }
+  pthread_mutex_lock(&lock);
+  static wl_u64 last;
+  t->serial = ++last;
+  enlist(t);
+  pthread_mutex_unlock(&lock);
+  *out = t;
+  return WL_OK;
+}
+
+static void free_directory(wl_tablets *t) {
+  for (int i = 0; i < t->n_tablets; i++) {
+    wl_mem_free(t->tablets[i].dead);
+    wl_mem_free(t->tablets[i].zones);
+  }
+  t->n_tablets = 0;
+}
+
+void wl_tablets_close(wl_tablets *t) {
+  if (!t || --t->refs) return;
+  wl_spill_end(t);
+  pthread_mutex_lock(&lock);
+  unlist(t);
+  pthread_mutex_unlock(&lock);
+  if (t->decl) wl_tablets_quiet(t);
+  wl_held_clear(t);
+  free_directory(t);
+  wl_mem_free(t->tablets);
+  for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
+  wl_mem_free(t->dicts);
+  wl_mem_free(t->keys);
+  wl_mem_free(t->walks);
+  wl_mem_free(t->old_row);
+  wl_checker_close(t->checker);
+  wl_conv_give(t->values.conv);
+  wl_scratch_close(&t->values);
+  wl_mem_free(t->schema);
+  wl_mem_free(t->name);
+  wl_arena_close(&t->arena);
+  wl_mem_free(t);
+}
+
+/* ---- the directory */
+
+static wl_u64 new_version(void) {
+  static atomic_ullong last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
+static void put64(wl_u8 *p, wl_u64 v) {
+  memcpy(p, &v, 8);
+}
+static wl_u64 get64(const wl_u8 *p) {
+  wl_u64 v;
+  memcpy(&v, p, 8);
+  return v;
+}
+
+static wl_u64 directory_sum(const wl_tablet *a, const wl_u8 *head, size_t n_head) {
+  XXH3_state_t s;
+  wl_u64 first[5] = {(wl_u64)a->id, (wl_u64)a->lo, (wl_u64)a->hi, (wl_u64)a->n_rows,
+                     (wl_u64)a->n_dead};
+  XXH3_64bits_reset(&s);
+  XXH3_64bits_update(&s, first, sizeof first);
+  XXH3_64bits_update(&s, head, n_head);
+  if (a->dead) XXH3_64bits_update(&s, a->dead, (size_t)(a->n_rows + 7) / 8);
+  return XXH3_64bits_digest(&s);
+}
+
+static void write_zone(const wl_zone *z, wl_u8 *p) {
+  wl_u32 small[2] = {z->n_bytes, (wl_u32)z->n_nulls};
+  memset(p, 0, ZONE_BYTES);
+  put64(p, z->sum);
+  memcpy(p + 8, small, 8);
+  p[16] = z->domain.mask;
+  p[17] = z->coded;
+  put64(p + 24, (wl_u64)z->domain.lo);
+  put64(p + 32, (wl_u64)z->domain.hi);
+  put64(p + 40, wl_f64_bits(z->domain.flo));
+  put64(p + 48, wl_f64_bits(z->domain.fhi));
+  put64(p + 56, z->t_lo);
+  put64(p + 64, z->t_hi);
+}
+
+static void read_zone(const wl_u8 *p, wl_zone *z) {
+  wl_u32 small[2];
+  memset(z, 0, sizeof *z);
+  z->sum = get64(p);
+  memcpy(small, p + 8, 8);
+  z->n_bytes = small[0];
+  z->n_nulls = (wl_i32)small[1];
+  z->domain.mask = p[16];
+  z->coded = p[17] != 0;
+  z->domain.lo = (wl_i64)get64(p + 24);
+  z->domain.hi = (wl_i64)get64(p + 32);
+  z->domain.flo = wl_as_f64(get64(p + 40));
+  z->domain.fhi = wl_as_f64(get64(p + 48));
+  z->t_lo = get64(p + 56);
+  z->t_hi = get64(p + 64);
+}
+
+wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
+  if (rc) return rc;
+  t->sums += sum - a->sum;
+  a->sum = sum;
+  sqlite3_bind_text(s, 1, "tablets", -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, (wl_i64)t->sums);
+  return wl_tablets_run(t, s, err);
+}
+
+wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) {
+  sqlite3_stmt *s;
+  size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
+  wl_u8 *head = wl_mem_alloc(n_head);
+  if (!head) return wl_nomem(err);
+  for (int i = 0; i <= t->n_cols; i++) write_zone(&a->zones[i], head + (size_t)i * ZONE_BYTES);
+  wl_status rc = wl_tablets_stmt(t, WL_SH_TABLET_PUT, &s, err);
+  if (!rc) {
+    sqlite3_bind_int64(s, 1, a->id);
+    sqlite3_bind_int64(s, 2, a->lo);
+    sqlite3_bind_int64(s, 3, a->hi);
+    sqlite3_bind_int(s, 4, a->n_rows);
+    sqlite3_bind_int(s, 5, a->n_dead);
+    int st = sqlite3_bind_blob64(s, 6, head, n_head, SQLITE_STATIC);
+    if (a->dead)
+      sqlite3_bind_blob64(s, 7, a->dead, (sqlite3_uint64)(a->n_rows + 7) / 8, SQLITE_STATIC);
+    else
+      sqlite3_bind_null(s, 7);
+    wl_u64 sum = directory_sum(a, head, n_head);
+    sqlite3_bind_int64(s, 8, (wl_i64)sum);
+    rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
+    sqlite3_clear_bindings(s);
+    if (!rc) rc = wl_put_sum(t, a, sum, err);
+  }
+  wl_mem_free(head);
+  return rc;
+}
+
+wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) {
+  if (t->n_tablets == t->size_tablets) {
+    int size = t->size_tablets ? t->size_tablets * 2 : 16;
+    wl_tablet *p =
+        wl_mem_realloc(t->tablets, (size_t)t->n_tablets * sizeof *p, (size_t)size * sizeof *p);
+    if (!p) return wl_nomem(err);
+    t->tablets = p;
+    t->size_tablets = size;
+  }
+  wl_zone *zones = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *zones);
+  if (!zones) return wl_nomem(err);
+  memmove(&t->tablets[i + 1], &t->tablets[i], (size_t)(t->n_tablets - i) * sizeof *t->tablets);
+  memset(&t->tablets[i], 0, sizeof *t->tablets);
+  t->tablets[i].zones = zones;
+  t->n_tablets++;
+  return WL_OK;
+}
+
+static int bits_set(const wl_u8 *p, size_t n) {
+  int k = 0;
+  for (size_t i = 0; i < n; i++) k += __builtin_popcount(p[i]);
+  return k;
+}
+
+/* One row of t_tablet, checked. */
+static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
+  int i = t->n_tablets;
+  wl_status rc = wl_put_room(t, i, err);
+  if (rc) return rc;
+  wl_tablet *a = &t->tablets[i];
+  a->id = sqlite3_column_int64(s, 0);
+  a->lo = sqlite3_column_int64(s, 1);
+  a->hi = sqlite3_column_int64(s, 2);
+  wl_i64 rows = sqlite3_column_int64(s, 3), gone = sqlite3_column_int64(s, 4);
+  const wl_u8 *head = sqlite3_column_blob(s, 5);
+  size_t n_head = (size_t)sqlite3_column_bytes(s, 5);
+  const wl_u8 *dead = sqlite3_column_blob(s, 6);
+  size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
+  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || rows < 1 ||
+      rows > WL_TABLET_ROWS || gone < 0 || gone > rows || a->lo > a->hi ||
+      (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 || (i && t->tablets[i - 1].hi >= a->lo) ||
+      a->id < 1 || a->id > MOST_ID || n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
+    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
+  a->n_rows = (wl_i32)rows;
+  a->n_dead = (wl_i32)gone;
+  if (dead) {
+    a->dead = wl_mem_alloc(n_dead);
+    if (!a->dead) return wl_nomem(err);
+    memcpy(a->dead, dead, n_dead);
+  }
+  a->sum = (wl_u64)sqlite3_column_int64(s, 7);
+  t->sums += a->sum;
+  if (directory_sum(a, head, n_head) != a->sum)
+    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row has another checksum");
+  if (dead && bits_set(dead, n_dead) != a->n_dead)
+    return wl_tablets_corrupt(t, -1, a->id, err, "its delete bitmap has another count");
+  for (int k = 0; k <= t->n_cols; k++) {
+    read_zone(head + (size_t)k * ZONE_BYTES, &a->zones[k]);
+    if (a->zones[k].n_bytes > MOST_BLOB) /* room is made for it before it is read */
+      return wl_tablets_corrupt(t, k, a->id, err,
+                                "its segment is longer than SQLite's longest blob");
+  }
+  if (a->id > t->last_id) t->last_id = a->id;
+  return WL_OK;
+}
+
+static wl_status read_directory(wl_tablets *t, wl_error *err) {
+  sqlite3_stmt *s;
+  int st;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_TABLETS, &s, err);
+  if (rc) return rc;
+  wl_i64 sums;
+  free_directory(t);
+  t->last_id = 0;
+  t->sums = 0;
+  while (!rc && (st = wl_tablets_step(t, s)) == SQLITE_ROW) rc = read_tablet(t, s, err);
+  if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  if (!rc) rc = read_info(t, "tablets", &sums, err);
+  if (!rc && (wl_u64)sums != t->sums)
+    rc = wl_tablets_corrupt(t, -1, -1, err, "a tablet is missing, or is there once too often");
+  return rc;
+}
+
+static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_status rc = wl_tablets_stmt(t, which, &s, err);
+  if (rc) return rc;
+  int st = wl_tablets_step(t, s);
+  *out = st == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+  if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
+  sqlite3_reset(s);
+  return rc;
+}
+
+/* Looks at the shapes of the shadow tables when it has not been done under this schema. */
+static wl_status recheck_shapes(wl_tablets *t, wl_error *err) {
+  int at = sqlite3_stmt_status(t->stmts[WL_SH_INFO_GET], SQLITE_STMTSTATUS_REPREPARE, 0) + 1;
+  if (t->shapes_at == at) return WL_OK;
+  wl_status rc = wl_tablets_check_shapes(t, err);
+  if (!rc)
+    t->shapes_at = at;
+  else /* a statement over a view of virtual tables would keep the connection from closing */
+    wl_tablets_quiet(t);
+  return rc;
+}
+
+/* With read_uncommitted no lock is taken, and half of what another writes would be read. */
+static wl_status refuse_uncommitted(wl_tablets *t, wl_error *err) {
+  int st = SQLITE_OK;
+  if (!t->uncommitted)
+    st = sqlite3_prepare_v3(t->db, "PRAGMA read_uncommitted", -1, SQLITE_PREPARE_PERSISTENT,
+                            &t->uncommitted, NULL);
+  if (st) return wl_tablets_error(t, st, err);
+  bool on =
+      sqlite3_step(t->uncommitted) != SQLITE_ROW || sqlite3_column_int(t->uncommitted, 0) != 0;
+  sqlite3_reset(t->uncommitted);
+  if (!on) return WL_OK;
+  return wl_fail(err, WL_ERROR,
+                 "tablet table %.100s cannot be used in a shared cache while read_uncommitted is "
+                 "on: set PRAGMA read_uncommitted=OFF",
+                 t->name);
+}
+
+/*
+** In a shared cache the data version says too little: a transaction there sees what others commit,
+** unless it holds a lock on the table. So t_info is read every time. SQLite locks it for the rest
+** of the transaction, and no other connection can change the table meanwhile, for every writer
+** writes to t_info first (stamp).
+*/
+wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
+  unsigned version = 0;
+  wl_i64 state;
+  if (t->unread) {
+    wl_status damaged = read_format(t, err);
+    if (damaged) return damaged;
+  }
+  int st = sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version);
+  if (st) return wl_tablets_error(t, st, err);
+  bool known = t->loaded && !t->stale;
+  if (known && version == t->data_version && !t->shared) return WL_OK;
+  wl_status rc = t->shared ? refuse_uncommitted(t, err) : WL_OK;
+  if (!rc) rc = read_info(t, "state", &state, err);
+  if (!rc) rc = recheck_shapes(t, err);
+  if (rc) return rc;
+  if (known && (!t->dirty || t->shared) && (wl_u64)state == t->state) {
+    t->data_version = version;
+    return WL_OK;
+  }
+  t->loaded = false;
+  rc = read_directory(t, err);
+  if (!rc) rc = read_number(t, WL_SH_DELTA_COUNT, &t->n_delta, err);
+  if (!rc) rc = read_number(t, WL_SH_GONE_COUNT, &t->n_gone, err);
+  if (!rc) rc = wl_tablets_recheck_dicts(t, err);
+  if (rc) return rc;
+  t->loaded = true;
+  t->stale = false;
+  t->state = (wl_u64)state;
+  t->data_version = version;
+  t->version = new_version();
+  t->layout = new_version();
+  return WL_OK;
+}
+
+/* Before the first write of a transaction, and the first after a rollback to a savepoint, which
+** may have taken it back: the file gets another state. Not when it is committed: changes() would
+** be that of our own statement then. */
+static wl_status stamp(wl_tablets *t, wl_error *err) {
+  static const wl_shadow ways[] = {WL_SH_INFO_SET, WL_SH_INFO_ADD};
+  sqlite3_stmt *s;
+  wl_i64 state;
+  sqlite3_randomness((int)sizeof state, &state);
+  for (int k = 0; k < 2; k++) { /* added only where somebody has taken it away */
+    wl_status rc = wl_tablets_stmt(t, ways[k], &s, err);
+    if (rc) return rc;
+    sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, state);
+    rc = wl_tablets_run(t, s, err);
+    if (rc) return rc;
+    if (sqlite3_changes(t->db)) break;
+  }
+  t->state = (wl_u64)state;
+  t->stamped = true;
+  return WL_OK;
+}
+
+wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
+  t->dirty = true;
+  t->version = new_version();
+  return t->stamped ? WL_OK : stamp(t, err);
+}
+
+/* Makes changes() n again: a statement of ours that changes so many rows. */
+static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
+  sqlite3_stmt *s;
+  wl_i64 place = 0;
+  if (sqlite3_changes64(t->db) == n) return WL_OK;
+  wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_PLACE, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  if (wl_tablets_step(t, s) == SQLITE_ROW) place = sqlite3_column_int64(s, 0);
+  sqlite3_reset(s);
+  rc = wl_tablets_stmt(t, WL_SH_RECOUNT, &s, err);
+  if (rc) return rc;
+  sqlite3_bind_int64(s, 4, place);
+  sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, (wl_i64)t->state);
+  sqlite3_bind_int64(s, 3, n);
+  return wl_tablets_run(t, s, err);
+}
+
+/*
+** Whether the shadow tables of this name are still this object's. SQLite ends the transaction of
+** every object that took part in it: also of one whose CREATE, or RENAME, was rolled back, so that
+** the tables are another's or are not there.
+*/
+static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
+  wl_i64 id;
+  *out = false;
+  if (wl_tablets_find(t->db, t->schema, t->name) != t) return WL_OK;
+  char *info = sqlite3_mprintf("%s_info", t->name);
+  int st = info ? sqlite3_table_column_metadata(t->db, t->schema, info, NULL, NULL, NULL, NULL,
+                                                NULL, NULL)
+                : SQLITE_NOMEM;
+  sqlite3_free(info);
+  if (st) return st == SQLITE_ERROR ? WL_OK : wl_tablets_error(t, st, err);
+  wl_status rc = read_info(t, "id", &id, err);
+  *out = !rc && id == t->id;
+  return rc;
+}
+
+wl_status wl_tablets_sync(wl_tablets *t, wl_error *err) {
+  bool owner = false;
+  wl_status st = wl_spill_check(t, err);
+  if (st || !t->dirty) return st;
+  st = is_owner(t, &owner, err);
+  if (st || !owner) return st;
+  wl_i64 n = sqlite3_changes64(t->db);
+  wl_status rc = wl_tablets_refresh(t, err);
+  if (rc || (t->n_delta < FOLD_AT && t->n_gone < FOLD_AT)) return rc;
+  rc = wl_tablets_fold(t, err);
+  return rc ? rc : recount(t, n, err);
+}
+
+void wl_tablets_committed(wl_tablets *t) {
+  unsigned version = 0;
+  t->stamped = false;
+  wl_spill_end(t);
+  if (!t->dirty) return;
+  t->dirty = false;
+  if (sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK)
+    t->data_version = version;
+  else
+    t->stale = true;
+}
+
+void wl_tablets_rolled_back(wl_tablets *t, bool all) {
+  t->stale = true;
+  t->stamped = false;
+  if (!all) return;
+  t->dirty = false;
+  wl_spill_end(t);
+}
+
+int wl_tablets_count(const wl_tablets *t) {
+  return t->n_tablets;
+}
+const wl_tablet *wl_tablets_at(const wl_tablets *t, int i) {
+  return &t->tablets[i];
+}
+wl_u64 wl_tablets_version(const wl_tablets *t) {
+  return t->version;
+}
+wl_u64 wl_tablets_planned(const wl_tablets *t) {
+  return t->n_planned;
+}
+bool wl_tablets_has_delta(const wl_tablets *t) {
+  return t->n_delta || t->n_gone;
+}
+
+wl_i64 wl_tablets_about(const wl_tablets *t) {
+  wl_i64 n = t->n_delta - t->n_gone;
+  for (int i = 0; i < t->n_tablets; i++) n += t->tablets[i].n_rows - t->tablets[i].n_dead;
+  return n > 0 ? n : 0;
+}
+
+int wl_tablets_place(const wl_tablets *t, wl_i64 rowid) {
+  int lo = -1, hi = t->n_tablets;
+  while (hi - lo > 1) {
+    int mid = lo + (hi - lo) / 2;
+    if (t->tablets[mid].lo <= rowid)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+void wl_tablets_range(const wl_tablets *t, int i, wl_i64 *lo, wl_i64 *hi) {
+  *lo = i == 0 ? WL_I64_MIN : t->tablets[i].lo;
+  *hi = i + 1 < t->n_tablets ? t->tablets[i + 1].lo - 1 : WL_I64_MAX;
+}

@@ -1,0 +1,173 @@
+/*
+** xBestIndex: which of a statement's constraints a tablet table can make use of, and what that
+** costs. See vtab_impl.h for how it is told to xFilter.
+*/
+#include "tablet/vtab/vtab_impl.h"
+
+static char op_letter(int op) {
+  switch (op) {
+  case SQLITE_INDEX_CONSTRAINT_EQ: return '=';
+  case SQLITE_INDEX_CONSTRAINT_LT: return '<';
+  case SQLITE_INDEX_CONSTRAINT_LE: return 'l';
+  case SQLITE_INDEX_CONSTRAINT_GT: return '>';
+  case SQLITE_INDEX_CONSTRAINT_GE: return 'g';
+  default: return 0;
+  }
+}
+
+/* col IN (SELECT …) compares by the affinities of both sides; when SQLite hands its values to us
+** one by one it forgets that of the SELECT, which matters where the column has none or TEXT. It
+** is better not to be asked. */
+static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, int i) {
+  int col = info->aConstraint[i].iColumn;
+  return !wl_tablets_is_rowid(t, col) && col < t->n_cols && t->decl->cols[col].affinity < 'C' &&
+         sqlite3_vtab_in((sqlite3_index_info *)info, i, -1);
+}
+
+/* The constraint that gives column col of a key by equality, or -1. */
+static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, int col, int coll) {
+  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
+  for (int i = 0; i < info->nConstraint; i++) {
+    if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+      continue;
+    if (loses_affinity(t, info, i)) continue;
+    int c = info->aConstraint[i].iColumn;
+    if (c != col && !(c < 0 && col == t->decl->rowid_col)) continue;
+    const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
+    if (name && sqlite3_stricmp(name, names[coll]) == 0) return i;
+  }
+  return -1;
+}
+
+static int whole_key(const wl_tablets *t, const sqlite3_index_info *info) {
+  for (int k = 0; k < t->decl->n_keys; k++) {
+    const wl_decl_key *key = &t->decl->keys[k];
+    int n = 0;
+    while (n < key->n && key_constraint(t, info, key->cols[n], key->colls[n]) >= 0) n++;
+    if (n == key->n) return k;
+  }
+  return -1;
+}
+
+static bool is_literal(sqlite3_index_info *info, int i) {
+  sqlite3_value *v = NULL;
+  return sqlite3_vtab_rhs_value(info, i, &v) == SQLITE_OK && v;
+}
+
+/* A constraint on a column that a walk along a key can use: between values, under the key's
+** collation. Its letter, or 0. */
+static char walk_letter(const wl_tablets *t, const sqlite3_index_info *info, int i, int key) {
+  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
+  const wl_decl_key *k = &t->decl->keys[key];
+  char op = op_letter(info->aConstraint[i].op);
+  if (!op || op == '=' || !info->aConstraint[i].usable) return 0;
+  if (info->aConstraint[i].iColumn != k->cols[0]) return 0;
+  const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
+  return name && sqlite3_stricmp(name, names[k->colls[0]]) == 0 ? op : 0;
+}
+
+/* A key of one column that it is good to walk along, or -1: its order is asked for, or it is
+** bounded from both sides. */
+static int walked_key(const wl_tablets *t, const sqlite3_index_info *info, bool *ordered) {
+  for (int k = 0; k < t->decl->n_keys; k++) {
+    const wl_decl_key *key = &t->decl->keys[k];
+    int col = key->cols[0], n_low = 0, n_high = 0;
+    if (key->n != 1 || col == t->decl->rowid_col) continue;
+    for (int i = 0; i < info->nConstraint; i++) {
+      char op = walk_letter(t, info, i, k);
+      n_low += op == '>' || op == 'g';
+      n_high += op == '<' || op == 'l';
+    }
+    *ordered = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == col &&
+               key->colls[0] == t->decl->cols[col].coll;
+    if (n_low + n_high && (*ordered || (n_low && n_high))) return k;
+  }
+  return -1;
+}
+
+wl_i64 wl_tablets_rows_about(const wl_tablets *t) {
+  wl_i64 n = t->n_delta;
+  for (int i = 0; i < t->n_tablets; i++) n += t->tablets[i].n_rows - t->tablets[i].n_dead;
+  return n > 1 ? n : t->loaded ? 1 : 1000000;
+}
+
+int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+  const wl_tablets *t = ((wl_tablet_table *)v)->t;
+  sqlite3_str *s = sqlite3_str_new(t->db);
+  int n = 0;
+  bool one = false;
+  ((wl_tablet_table *)v)->t->n_planned++;
+  double rows = (double)wl_tablets_rows_about(t);
+  for (int i = 0; i < info->nConstraint; i++) {
+    char op = op_letter(info->aConstraint[i].op);
+    if (!op || !info->aConstraint[i].usable ||
+        !wl_tablets_is_rowid(t, info->aConstraint[i].iColumn))
+      continue;
+    info->aConstraintUsage[i].argvIndex = ++n;
+    sqlite3_str_appendf(s, "r%c", op);
+    one |= op == '=';
+    rows = op == '=' ? 1 : rows / 4 + 1;
+  }
+  int key = one ? -1 : whole_key(t, info);
+  info->idxNum = key + 1;
+  if (key >= 0) {
+    const wl_decl_key *k = &t->decl->keys[key];
+    for (int i = 0; i < k->n; i++) {
+      int at = key_constraint(t, info, k->cols[i], k->colls[i]);
+      if (info->aConstraintUsage[at].argvIndex) continue; /* the rowid is of the key: it is one */
+      info->aConstraintUsage[at].argvIndex = ++n;
+      sqlite3_str_appendf(s, "k%d;", k->cols[i]);
+    }
+    rows = 1;
+  }
+  double touched = rows;
+  bool ordered = false;
+  int walk = one || key >= 0 ? -1 : walked_key(t, info, &ordered);
+  if (walk >= 0) info->idxNum = -(walk + 1);
+  for (int i = 0; i < info->nConstraint && walk >= 0; i++) {
+    char op = walk_letter(t, info, i, walk);
+    if (!op) continue;
+    info->aConstraintUsage[i].argvIndex = ++n;
+    sqlite3_str_appendf(s, "%c%c%d;", is_literal(info, i) ? 'W' : 'w', op,
+                        t->decl->keys[walk].cols[0]);
+    touched = touched / 4 + 1;
+  }
+  for (int i = 0; i < info->nConstraint && rows > 1; i++) {
+    char op = op_letter(info->aConstraint[i].op);
+    int col = info->aConstraint[i].iColumn;
+    if (!op || !info->aConstraint[i].usable || col < 0 || col >= t->n_cols ||
+        info->aConstraintUsage[i].argvIndex)
+      continue;
+    if (sqlite3_vtab_in(info, i, -1)) continue; /* or the table would be scanned for each value */
+    const char *coll = sqlite3_vtab_collation(info, i);
+    if (t->decl->cols[col].affinity == 'B' && (!coll || sqlite3_stricmp(coll, "BINARY") != 0))
+      continue;
+    info->aConstraintUsage[i].argvIndex = ++n;
+    sqlite3_str_appendf(s, "%c%c%d;", is_literal(info, i) ? 'Z' : 'z', op, col);
+    touched = touched / (op == '=' ? 4 : 2) + 1;
+  }
+  int rc = sqlite3_str_errcode(s);
+  char *list = sqlite3_str_finish(s);
+  info->idxStr = !ordered || walk < 0
+                     ? list
+                     : sqlite3_mprintf("%s%z", info->aOrderBy[0].desc ? "d" : "o", list);
+  info->needToFreeIdxStr = 1;
+  if (rc) return rc;
+  if (ordered && walk >= 0) {
+    if (!info->idxStr) return SQLITE_NOMEM;
+    info->orderByConsumed = 1;
+  }
+  /* Zone maps make a scan cheaper, but never so that two are: SQLite would read the parts of an OR
+  ** one after the other, and no longer by rowid. */
+  info->estimatedCost = rows <= 1 ? 3 : rows * 1.5 + touched * 0.5 + 10;
+  info->estimatedRows = (sqlite3_int64)touched;
+  /* a value compared with affinity may equal several keys: xFilter scans then */
+  bool numeric = key >= 0;
+  for (int i = 0; numeric && i < t->decl->keys[key].n; i++)
+    numeric = t->decl->cols[t->decl->keys[key].cols[i]].affinity >= 'C';
+  if (one || numeric) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+  if (info->nOrderBy == 1 && wl_tablets_is_rowid(t, info->aOrderBy[0].iColumn) &&
+      !info->aOrderBy[0].desc)
+    info->orderByConsumed = 1;
+  return SQLITE_OK;
+}

@@ -1,0 +1,218 @@
+/*
+** Conversions between text and numbers, by SQLite itself; see conv.h.
+*/
+#include "value/conv.h"
+#include "base/mem.h"
+#include "base/fork.h"
+#include "base/quirks.h"
+#include "base/sqlite.h"
+#include "value/calls.h"
+#include <string.h>
+
+enum { ARITH, REAL, NUMERIC, N_STATEMENTS };
+
+struct wl_conv {
+  wl_conv *next;
+  sqlite3 *db;
+  sqlite3_stmt *stmt[N_STATEMENTS];
+  wl_calls *calls; /* made when first needed */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wl_conv *idle;
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&lock);
+}
+
+static void conv_close(wl_conv *c) {
+  for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(c->stmt[i]);
+  wl_calls_close(c->calls);
+  sqlite3_close(c->db);
+  wl_mem_free(c);
+}
+
+wl_status wl_conv_take(wl_conv **out, wl_error *err) {
+  static const char *const sql[] = {"SELECT ?1*1", "SELECT CAST(?1 AS REAL)",
+                                    "SELECT CAST(?1 AS NUMERIC)"};
+  pthread_mutex_lock(&lock);
+  wl_conv *c = *out = idle;
+  if (c) idle = c->next;
+  pthread_mutex_unlock(&lock);
+  if (c) return WL_OK;
+  c = wl_mem_zalloc(sizeof *c);
+  if (!c) return wl_nomem(err);
+  int rc = sqlite3_open_v2(":memory:", &c->db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+  for (int i = 0; i < N_STATEMENTS && !rc; i++)
+    rc = sqlite3_prepare_v2(c->db, sql[i], -1, &c->stmt[i], NULL);
+  if (rc) {
+    conv_close(c);
+    return wl_fail(err, WL_NOMEM, "no memory for SQLite's number conversions");
+  }
+  *out = c;
+  return WL_OK;
+}
+
+void wl_conv_give(wl_conv *c) {
+  if (!c) return;
+  pthread_mutex_lock(&lock);
+  c->next = idle;
+  idle = c;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Runs one conversion; the result is a number, or NULL with a fault when memory is short. */
+static wl_val convert(wl_vctx *x, int which, wl_val a) {
+  sqlite3_stmt *q = x->conv->stmt[which];
+  if (a.t == WL_T_TEXT)
+    sqlite3_bind_text(q, 1, (const char *)wl_bytes(a), (int)a.n, SQLITE_STATIC);
+  else
+    sqlite3_bind_blob(q, 1, a.n ? (const void *)wl_bytes(a) : "", (int)a.n, SQLITE_STATIC);
+  wl_val r = wl_null();
+  if (sqlite3_step(q) == SQLITE_ROW) {
+    if (sqlite3_column_type(q, 0) == SQLITE_INTEGER)
+      r = wl_int(sqlite3_column_int64(q, 0));
+    else
+      r = wl_real(sqlite3_column_double(q, 0));
+  } else {
+    *x->fault = WL_FAULT_ROOM;
+  }
+  sqlite3_reset(q);
+  return r;
+}
+
+/* A plain decimal integer of up to 18 digits needs no help. */
+static bool plain_integer(wl_val a, wl_i64 *out) {
+  const wl_u8 *p = wl_bytes(a);
+  wl_u32 i = a.n > 1 && p[0] == '-';
+  if (a.n - i == 0 || a.n - i > 18) return false;
+  wl_i64 v = 0;
+  for (wl_u32 k = i; k < a.n; k++) {
+    if (p[k] < '0' || p[k] > '9') return false;
+    v = v * 10 + (p[k] - '0');
+  }
+  *out = i ? -v : v;
+  return true;
+}
+
+wl_val wl_conv_arith(wl_vctx *x, wl_val a) {
+  wl_i64 i;
+  return plain_integer(a, &i) ? wl_int(i) : convert(x, ARITH, a);
+}
+wl_val wl_conv_real(wl_vctx *x, wl_val a) {
+  wl_i64 i;
+  return plain_integer(a, &i) && i > -(1LL << 53) && i < 1LL << 53 && i != 0 ? wl_real((double)i)
+                                                                             : convert(x, REAL, a);
+}
+wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
+  wl_i64 i;
+  return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
+}
+
+/* ---- functions */
+
+/* All that may be called, lower case, each with a NUL, then one more NUL; NULL: not read yet. */
+static char *function_names;
+
+/* NULL if it fails. */
+static char *list_functions(sqlite3 *db) {
+  sqlite3_stmt *q = NULL;
+  sqlite3_str *s = sqlite3_str_new(db);
+  int rc = sqlite3_prepare_v2(db,
+                              "SELECT DISTINCT lower(name) FROM pragma_function_list "
+                              "WHERE builtin AND type = 's' AND flags & 2048",
+                              -1, &q, NULL);
+  while (!rc && sqlite3_step(q) == SQLITE_ROW) {
+    sqlite3_str_appendall(s, (const char *)sqlite3_column_text(q, 0));
+    sqlite3_str_append(s, "", 1);
+  }
+  if (!sqlite3_finalize(q) && !sqlite3_str_errcode(s) && sqlite3_str_length(s)) {
+    sqlite3_str_append(s, "", 1);
+    return sqlite3_str_finish(s);
+  }
+  sqlite3_free(sqlite3_str_finish(s));
+  return NULL;
+}
+
+/* Sets the list, unless it is there already (SQLite is asked without the lock: base/fork.h). */
+static const char *set_functions(char *names) {
+  pthread_mutex_lock(&lock);
+  char *unused = function_names ? names : NULL;
+  if (!function_names) function_names = names;
+  const char *p = function_names;
+  pthread_mutex_unlock(&lock);
+  sqlite3_free(unused);
+  return p;
+}
+
+bool wl_conv_function(const char *name) {
+  wl_error ignored;
+  wl_conv *c;
+  const char *p = set_functions(NULL);
+  if (!p) {
+    if (wl_conv_take(&c, &ignored)) return false;
+    p = set_functions(list_functions(c->db));
+    wl_conv_give(c);
+  }
+  for (; p && *p; p += strlen(p) + 1)
+    if (sqlite3_stricmp(p, name) == 0) return true;
+  return false;
+}
+
+wl_calls *wl_conv_calls(wl_conv *c) {
+  if (!c->calls) c->calls = wl_calls_open(c->db);
+  return c->calls;
+}
+
+/* ---- affinity */
+
+static bool space(wl_u8 c) {
+  return c == ' ' || (c >= 9 && c <= 13);
+}
+static bool digit(wl_u8 c) {
+  return c >= '0' && c <= '9';
+}
+
+/* Whether the text is a number from end to end, spaces around it allowed. */
+static bool well_formed(const wl_u8 *p, wl_u32 n) {
+  wl_u32 i = 0, digits = 0;
+  while (i < n && space(p[i])) i++;
+  if (i < n && (p[i] == '+' || p[i] == '-')) i++;
+  for (; i < n && digit(p[i]); i++) digits++;
+  if (i < n && p[i] == '.')
+    for (i++; i < n && digit(p[i]); i++) digits++;
+  if (digits == 0) return false;
+  if (i < n && (p[i] == 'e' || p[i] == 'E')) {
+    i++;
+    if (i < n && (p[i] == '+' || p[i] == '-')) i++;
+    if (i == n || !digit(p[i])) return false;
+    while (i < n && digit(p[i])) i++;
+  }
+  while (i < n && space(p[i])) i++;
+  return i == n;
+}
+
+wl_val wl_conv_affinity(wl_vctx *x, wl_val a) {
+  return well_formed(wl_bytes(a), a.n) ? wl_conv_arith(x, a) : a;
+}
+
+wl_val wl_conv_text(wl_vctx *x, double r) {
+  char buf[64];
+  sqlite3_snprintf((int)sizeof buf, buf, "%!.*g", wl_quirks_get().real_digits, r);
+  wl_u32 n = (wl_u32)strlen(buf);
+  wl_u8 *p = wl_scratch(x, n);
+  if (!p) return wl_null();
+  memcpy(p, buf, n);
+  return wl_text(p, n);
+}
+
+wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) {
+  wl_u32 fault = WL_FAULT_NONE;
+  wl_vctx x = {.fault = &fault};
+  wl_status rc = wl_conv_take(&x.conv, err);
+  if (rc) return rc;
+  *out = convert(&x, REAL, wl_text((const wl_u8 *)text, (wl_u32)n));
+  wl_conv_give(x.conv);
+  return fault ? wl_nomem(err) : WL_OK;
+}

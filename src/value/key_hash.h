@@ -1,0 +1,16 @@
+/* Where the search for a key word begins in a lookup that hashes: one function for all machines. */
+#ifndef WL_KEY_HASH_H
+#define WL_KEY_HASH_H
+
+#include "value/types.h"
+
+/* Neighbouring keys lie apart; the low bits, which choose the slot, depend on all. */
+WL_FN wl_u64 wl_key_hash(wl_u64 word) {
+  word ^= word >> 32;
+  word *= 0xd6e8feb86659fd93ULL;
+  word ^= word >> 32;
+  word *= 0xd6e8feb86659fd93ULL;
+  return word ^ word >> 32;
+}
+
+#endif

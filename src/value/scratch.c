@@ -1,0 +1,64 @@
+/*
+** Scratch for text that opcodes make; see scratch.h.
+*/
+#include "value/scratch.h"
+#include "base/mem.h"
+
+typedef struct chunk {
+  struct chunk *next;
+  wl_u64 size, used;
+} chunk;
+
+enum { FIRST_BYTES = 64 * 1024 };
+
+/*
+** Two kinds: a host worker's context grows by chunks (used is NULL); the simulator's
+** stands for device memory of a fixed size (used is set).
+*/
+wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
+  if (x->used) {
+    if (*x->used + n > x->size) {
+      *x->used += n;
+      *x->fault = WL_FAULT_ROOM;
+      return NULL;
+    }
+    wl_u8 *p = x->text + *x->used;
+    *x->used += n;
+    return p;
+  }
+  chunk *c = x->chunks;
+  if (!c || c->size - c->used < n) {
+    wl_u64 size = c ? c->size * 2 : FIRST_BYTES;
+    if (size > ((wl_u64)64 << 20)) size = (wl_u64)64 << 20;
+    if (size < n) size = n;
+    chunk *fresh = wl_mem_alloc(64 + size);
+    if (!fresh) {
+      *x->fault = WL_FAULT_ROOM;
+      return NULL;
+    }
+    fresh->next = c;
+    fresh->size = size;
+    fresh->used = 0;
+    x->chunks = c = fresh;
+  }
+  wl_u8 *p = (wl_u8 *)c + 64 + c->used;
+  c->used += n;
+  return p;
+}
+
+void wl_scratch_reset(wl_vctx *x) {
+  chunk *c = x->chunks;
+  if (!c) return;
+  while (c->next) {
+    chunk *old = c->next;
+    c->next = old->next;
+    wl_mem_free(old);
+  }
+  c->used = 0;
+}
+
+void wl_scratch_close(wl_vctx *x) {
+  wl_scratch_reset(x);
+  wl_mem_free(x->chunks);
+  x->chunks = NULL;
+}

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "value/exchange.h"
 #include "program/compile.h"
-#include "program/domain.h"
+#include "value/domain.h"
 #include "column/dict.h"
 #include "warplite.h"
 #include <errno.h>

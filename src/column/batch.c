@@ -3,7 +3,6 @@
 */
 #include "column/batch.h"
 #include "base/mem.h"
-#include "program/domain.h"
 #include "column/dict.h"
 #include <pthread.h>
 #include <string.h>
@@ -21,22 +20,12 @@ struct wl_pool {
   size_t max_rows;
 };
 
-wl_reg wl_result_reg(const wl_result *r) {
-  wl_reg reg = wl_domain_reg(r->domain);
-  if (r->dict) reg.type = WL_R_INT;
-  return reg;
-}
-
-wl_domain wl_result_domain(const wl_result *r) {
-  return r->dict ? wl_domain_int(0, r->dict->n - 1, (r->domain.mask & WL_M(WL_T_NULL)) != 0)
-                 : r->domain;
-}
-
-wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) {
+wl_status wl_pool_open(const wl_reg *regs, const wl_dict *const *dicts, int n_cols, wl_i64 max_rows,
+                       wl_pool **out, wl_error *err) {
   wl_pool *q = *out = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);
-  q->regs = wl_mem_zalloc((size_t)p->n_results * sizeof *q->regs);
-  q->dicts = wl_mem_zalloc((size_t)p->n_results * sizeof *q->dicts);
+  q->regs = wl_mem_zalloc((size_t)n_cols * sizeof *q->regs);
+  q->dicts = wl_mem_zalloc((size_t)n_cols * sizeof *q->dicts);
   if (!q->regs || !q->dicts) {
     wl_mem_free(q->regs);
     wl_mem_free(q->dicts);
@@ -46,11 +35,11 @@ wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_e
   }
   pthread_mutex_init(&q->lock, NULL);
   q->refs = 1;
-  q->n_cols = p->n_results;
+  q->n_cols = n_cols;
   q->max_rows = (size_t)(max_rows > 0 ? max_rows : 1);
-  for (int k = 0; k < p->n_results; k++) {
-    q->regs[k] = wl_result_reg(&p->results[k]);
-    q->dicts[k] = p->results[k].dict;
+  for (int k = 0; k < n_cols; k++) {
+    q->regs[k] = regs[k];
+    q->dicts[k] = dicts[k];
   }
   return WL_OK;
 }

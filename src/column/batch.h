@@ -15,9 +15,10 @@
 #define WL_BATCH_H
 
 #include "base/status.h"
-#include "program/program.h"
+#include "value/domain.h"
 #include <string.h>
 
+struct wl_dict;
 typedef struct wl_pool wl_pool;
 
 typedef struct wl_outcol {
@@ -40,12 +41,9 @@ typedef struct wl_batch {
   void (*release)(void *owner); /* … given back with this */
 } wl_batch;
 
-/* Types of the result columns, from the program: constants take a register type too. */
-wl_reg wl_result_reg(const wl_result *r);
-/* What the column holds: values of the result, or codes of its dictionary. */
-wl_domain wl_result_domain(const wl_result *r);
-
-wl_status wl_pool_open(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) WL_MUST;
+/* A pool of batches whose columns have these types; dicts: of each column, or NULL. */
+wl_status wl_pool_open(const wl_reg *regs, const struct wl_dict *const *dicts, int n_cols,
+                       wl_i64 max_rows, wl_pool **out, wl_error *err) WL_MUST;
 void wl_pool_close(wl_pool *p); /* the owner lets go */
 const wl_reg *wl_pool_regs(const wl_pool *p);
 wl_i64 wl_pool_rows(const wl_pool *p); /* room in a batch of its own */

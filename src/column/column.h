@@ -16,7 +16,7 @@
 #define WL_COLUMN_H
 
 #include "base/status.h"
-#include "program/program.h"
+#include "value/domain.h"
 #include <stdatomic.h>
 
 enum { WL_TABLET_SHIFT = 16, WL_TABLET_ROWS = 1 << WL_TABLET_SHIFT };

@@ -7,7 +7,7 @@
 ** 2. What is made does not depend on the number of threads, but for where a hashed word lies.
 ** 3. Threads that fill one table each have a range of it, and pass over what is not theirs.
 */
-#include "column/lookup.h"
+#include "exec/build.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "program/zone.h"

@@ -10,7 +10,7 @@
 #ifndef WL_KEPT_H
 #define WL_KEPT_H
 
-#include "column/lookup.h"
+#include "exec/build.h"
 
 typedef struct wl_kept wl_kept;
 

@@ -12,7 +12,7 @@
 #define WL_NOTES_H
 
 #include "plan/join.h"
-#include "column/lookup.h"
+#include "exec/build.h"
 #include "exec/tally.h"
 
 /* The columns of a table that were not in memory. */

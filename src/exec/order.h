@@ -5,6 +5,7 @@
 #define WL_ORDER_H
 
 #include "column/batch.h"
+#include "program/program.h"
 
 /* Which rows these are. */
 typedef enum wl_order_of {

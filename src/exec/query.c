@@ -12,7 +12,6 @@
 #include "plan/row_order.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/limits.h"
-#include "column/lookup.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -384,7 +383,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .max_pattern = env->max_pattern};
   if (!rc) {
     wl_query_order(env->store, q, rowid_order, top, &in.rowid_order, &in.unordered);
-    rc = wl_compile_cut(q, in.unordered, err); /* before anything is run for it */
+    rc = wl_query_cut(q, in.unordered, err); /* before anything is run for it */
   }
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);

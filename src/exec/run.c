@@ -73,7 +73,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   wl_i64 most = r->snap.n_rows;
   if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
-  wl_status rc = wl_pool_open(program, most, &r->pool, err);
+  wl_status rc = wl_program_pool(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);

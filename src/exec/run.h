@@ -15,6 +15,7 @@
 #include "column/batch.h"
 #include "column/transfer.h"
 #include "exec/tally.h"
+#include "program/program.h"
 
 struct wl_device;
 

@@ -1,9 +1,8 @@
 /*
-** See order.h. Asked when a statement is prepared or explained, so that both say what will happen,
+** See row_order.h. Asked when a statement is prepared or explained, so that both say what will happen,
 ** and again when it runs.
 */
 #include "plan/row_order.h"
-#include "program/compile.h"
 
 bool wl_query_order_total(const wl_query *q) {
   for (int i = 0; i < q->n_results; i++) {
@@ -124,10 +123,17 @@ void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *fact
   if (known == all) q->ordered_by = first + 1;
 }
 
+wl_status wl_query_cut(const wl_query *q, bool unordered, wl_error *err) {
+  bool cuts = (q->limit || q->offset) && unordered && !(q->aggregate && !q->grouped);
+  if (cuts && q->n_order == 0)
+    return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no order of their own");
+  return WL_OK;
+}
+
 wl_status wl_query_cuts(wl_store *store, const wl_query *q, bool top, wl_error *err) {
   bool rowid_order, unordered;
   wl_query_order(store, q, false, top, &rowid_order, &unordered);
-  wl_status rc = wl_compile_cut(q, unordered, err);
+  wl_status rc = wl_query_cut(q, unordered, err);
   for (int s = 0; s < q->n_sources && !rc; s++) {
     const wl_derived *d = q->sources[s].derived;
     for (int k = 0; d && k < d->n_arms && !rc; k++)

@@ -21,6 +21,9 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
 ** the source that it goes by (wl_query.ordered_by). */
 void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *facts);
 
+/* WL_NOT_TAKEN if LIMIT cuts rows that have no order: unordered says so of those of q. */
+wl_status wl_query_cut(const wl_query *q, bool unordered, wl_error *err) WL_MUST;
+
 /* WL_NOT_TAKEN if LIMIT cuts rows without an order, in this query or one that it depends on. */
 wl_status wl_query_cuts(wl_store *store, const wl_query *q, bool top, wl_error *err) WL_MUST;
 

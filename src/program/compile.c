@@ -9,6 +9,7 @@
 **    constants and notes.
 */
 #include "program/compile_impl.h"
+#include "plan/row_order.h"
 #include "value/conv.h"
 #include <string.h>
 
@@ -263,13 +264,6 @@ static bool needs_group(const wl_query *q) {
   return q->grouped || needs;
 }
 
-wl_status wl_compile_cut(const wl_query *q, bool unordered, wl_error *err) {
-  bool cuts = (q->limit || q->offset) && unordered && !(q->aggregate && !q->grouped);
-  if (cuts && q->n_order == 0)
-    return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no order of their own");
-  return WL_OK;
-}
-
 /* SELECT DISTINCT is GROUP BY all results, given in the order of first rows. A device does it
 ** by sorting instead. */
 static void choose_groups(wl_compiler *c) {
@@ -310,7 +304,7 @@ static wl_status compile(wl_compiler *c) {
   if (p->limit < 0) p->limit = -1;
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
-  rc = wl_compile_cut(q, c->in->unordered, c->err);
+  rc = wl_query_cut(q, c->in->unordered, c->err);
   /* equal rows on both sides of the cut: SQLite's affair */
   p->checks_cut = limited && c->in->unordered && q->n_order > 0;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});

@@ -40,9 +40,6 @@ typedef struct wl_compile_in {
   int max_pattern; /* … and on a pattern of LIKE */
 } wl_compile_in;
 
-/* WL_NOT_TAKEN where LIMIT or OFFSET cuts a sequence whose order nothing settles. */
-wl_status wl_compile_cut(const wl_query *q, bool unordered, wl_error *err) WL_MUST;
-
 /* WL_NOT_TAKEN when the values in hand put the query out of reach, with the reason. */
 wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
                      wl_error *err) WL_MUST;

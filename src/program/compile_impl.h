@@ -6,7 +6,7 @@
 #define WL_COMPILE_IMPL_H
 
 #include "program/compile.h"
-#include "program/domain.h"
+#include "program/ranges.h"
 #include "column/dict.h"
 #include "value/scratch.h"
 

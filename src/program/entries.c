@@ -130,7 +130,7 @@ static wl_status run(const wl_compiler *c, const wl_program *p, wl_column *entri
                      wl_error *err) {
   wl_exec *x = NULL;
   wl_batch **end = &o->batches;
-  wl_status rc = wl_pool_open(p, WL_TABLET_ROWS, &o->pool, err);
+  wl_status rc = wl_program_pool(p, WL_TABLET_ROWS, &o->pool, err);
   o->values = wl_mem_alloc((size_t)entries->n_rows * sizeof *o->values);
   if (!rc && !o->values) rc = wl_nomem(err);
   if (!rc) rc = wl_exec_open(p, 0, &entries, NULL, c->in->max_text, &x, err);

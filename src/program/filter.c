@@ -87,7 +87,7 @@ static wl_status measure(wl_compiler *c, conjunct *list, int n) {
   wl_pool *pool = NULL;
   wl_batch *b = NULL;
   wl_exec *x = NULL;
-  if (!rc) rc = wl_pool_open(p, SAMPLES * WL_VECTOR, &pool, &ignored);
+  if (!rc) rc = wl_program_pool(p, SAMPLES * WL_VECTOR, &pool, &ignored);
   if (!rc) rc = wl_batch_take(pool, &b, &ignored);
   if (!rc) rc = wl_exec_open(p, 0, in->cols, NULL, in->max_text, &x, &ignored);
   wl_stop stop = {.check = in->check, .arg = in->check_arg};

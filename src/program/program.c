@@ -2,6 +2,8 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
+#include "column/batch.h"
+#include "column/dict.h"
 #include "column/lookup.h"
 #include <string.h>
 
@@ -296,6 +298,32 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   for (int k = 0; !rc && k < p->n_sets; k++)
     if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)
       rc = wl_fail(err, WL_ERROR, "program: set %d has no accumulator", k);
+  wl_arena_close(&scratch);
+  return rc;
+}
+
+wl_reg wl_result_reg(const wl_result *r) {
+  wl_reg reg = wl_domain_reg(r->domain);
+  if (r->dict) reg.type = WL_R_INT;
+  return reg;
+}
+
+wl_domain wl_result_domain(const wl_result *r) {
+  return r->dict ? wl_domain_int(0, r->dict->n - 1, (r->domain.mask & WL_M(WL_T_NULL)) != 0)
+                 : r->domain;
+}
+
+wl_status wl_program_pool(const wl_program *p, wl_i64 max_rows, wl_pool **out, wl_error *err) {
+  wl_arena scratch;
+  wl_arena_init(&scratch);
+  wl_reg *regs = WL_NEW_N(&scratch, wl_reg, p->n_results + 1);
+  const wl_dict **dicts = WL_NEW_N(&scratch, const wl_dict *, p->n_results + 1);
+  wl_status rc = regs && dicts ? WL_OK : wl_nomem(err);
+  for (int k = 0; k < p->n_results && !rc; k++) {
+    regs[k] = wl_result_reg(&p->results[k]);
+    dicts[k] = p->results[k].dict;
+  }
+  if (!rc) rc = wl_pool_open(regs, dicts, p->n_results, max_rows, out, err);
   wl_arena_close(&scratch);
   return rc;
 }

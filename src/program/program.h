@@ -19,7 +19,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "program/opcodes.h"
-#include "value/value.h"
+#include "sql/join_how.h"
+#include "value/domain.h"
 
 typedef enum wl_shape {
   WL_SHAPE_PLAN,
@@ -78,11 +79,6 @@ extern const wl_opcode_info wl_opcodes[WL_N_OPCODES];
 /* Result and operand letters of a shape: d, a, b, and c when c is a register. ' ' is none. */
 extern const char wl_shapes[WL_N_SHAPES][5];
 
-typedef struct wl_reg {
-  wl_u8 type;
-  bool nullable; /* truth registers hold NULL as WL_UNKNOWN and are never "nullable" */
-} wl_reg;
-
 typedef struct wl_instr {
   wl_u16 op;
   wl_i16 d, a, b, c;
@@ -93,15 +89,6 @@ typedef struct wl_instr {
 #define WL_CONST_OF(x) (-1 - (x))
 
 enum { WL_MAX_INSTR = 30000, WL_MAX_REGS = 30000, WL_SOURCES = 64 };
-
-/* What a value can be, known from the data: which types occur, and in which range. */
-typedef struct wl_domain {
-  wl_u8 mask;      /* 1 << WL_T_ for each type that may occur */
-  wl_i64 lo, hi;   /* of the integers */
-  double flo, fhi; /* of the reals */
-} wl_domain;
-
-#define WL_M(t) (1u << (t))
 
 struct wl_dict;
 
@@ -213,15 +200,6 @@ typedef struct wl_order {
 
 struct wl_lookup;
 
-/* What becomes of a row by the rows of another source that match it. */
-typedef enum wl_join_how {
-  WL_HOW_INNER, /* one row for each match */
-  WL_HOW_LEFT,  /* the same, and one without a match where there is none */
-  WL_HOW_SEMI,  /* the row, if there is a match */
-  WL_HOW_ANTI,  /* the row, if there is none */
-  WL_HOW_MARK   /* the row, with its first match if there is one */
-} wl_join_how;
-
 /* A join: how Probe, or Expand with its Match, finds rows of another source. After SEMI and ANTI
 ** that source has no row to read. */
 typedef struct wl_join {
@@ -287,6 +265,16 @@ typedef struct wl_program {
   wl_i64 limit, offset; /* limit < 0: none */
   int host_op;          /* an opcode only the host runs, or -1 */
 } wl_program;
+
+/* Types of the result columns, from the program: constants take a register type too. */
+wl_reg wl_result_reg(const wl_result *r);
+/* What the column holds: values of the result, or codes of its dictionary. */
+wl_domain wl_result_domain(const wl_result *r);
+
+/* A pool of batches for the results of a program. */
+struct wl_pool;
+wl_status wl_program_pool(const wl_program *p, wl_i64 max_rows, struct wl_pool **out,
+                          wl_error *err) WL_MUST;
 
 /* Opcodes with a list of operands (Result, Group, Call): how many, and the k-th. */
 int wl_program_n_listed(const wl_program *p, const wl_instr *in);

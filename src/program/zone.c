@@ -8,7 +8,7 @@
 */
 #include "program/zone.h"
 #include "base/mem.h"
-#include "program/domain.h"
+#include "program/ranges.h"
 #include "sql/ast.h"
 #include "column/lookup.h"
 

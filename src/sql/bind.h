@@ -18,8 +18,9 @@
 #ifndef WL_BIND_H
 #define WL_BIND_H
 
-#include "program/program.h"
 #include "sql/ast.h"
+#include "sql/join_how.h"
+#include "value/value.h"
 #include "store/store.h"
 
 typedef enum wl_bkind {

@@ -9,7 +9,7 @@
 #include "../tap.h"
 #include "route/conn.h"
 #include "base/mem.h"
-#include "program/domain.h"
+#include "value/domain.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/limits.h"
 #include "value/key_hash.h"

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/threads.h"
-#include "program/domain.h"
-#include "column/lookup.h"
+#include "value/domain.h"
+#include "exec/build.h"
 #include "exec/run.h"
 
 /* By its own name, so that the program is linked with SQLite. */

@@ -2,6 +2,7 @@
 ** The program verifier: a right program passes; each kind of wrong one is refused.
 */
 #include "column/lookup.h"
+#include "program/program.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 ** The columns are made by image_columns.c.
 */
 #include "tablet/read/image_impl.h"
-#include "program/domain.h"
+#include "value/domain.h"
 #include "base/mem.h"
 #include <string.h>
 

@@ -15,6 +15,7 @@
 #define WL_KARGS_H
 
 #include "program/opcodes.h"
+#include "value/kinds.h"
 #include "value/ops.h"
 
 enum { WL_K_ROWS = 4 }; /* rows of a thread in a tile */

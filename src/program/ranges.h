@@ -2,20 +2,11 @@
 ** What an operation can yield, given what its operands can be: interval arithmetic over
 ** integers and reals, so that the compiler may drop overflow and NULL checks that cannot fire.
 */
-#ifndef WL_DOMAIN_H
-#define WL_DOMAIN_H
+#ifndef WL_RANGES_H
+#define WL_RANGES_H
 
-#include "program/program.h"
 #include "sql/ast.h"
-
-wl_domain wl_domain_of(wl_val v);
-wl_domain wl_domain_int(wl_i64 lo, wl_i64 hi, bool nullable);
-wl_domain wl_domain_real(double lo, double hi, bool nullable);
-wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
-/* The register that holds such values: the one rule for register types. */
-wl_reg wl_domain_reg(wl_domain d);
-wl_domain wl_domain_union(wl_domain a, wl_domain b);
-wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, NULL among it or not */
+#include "value/domain.h"
 
 /* The integers of a op b, for + - * / % & |. False if the result may leave 64 bits. */
 bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi);
@@ -27,6 +18,5 @@ void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, doub
 ** empty range. */
 void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable,
                            wl_domain *out);
-wl_u64 wl_domain_magnitude(const wl_domain *d); /* the largest |integer| */
 
 #endif

@@ -53,6 +53,7 @@ static void usage(FILE *out) {
           "  --duckdb-float     4-byte reals in DuckDB; rows at the edge may differ\n"
           "  --no-duckdb        leave DuckDB out\n"
           "  --set NAME=VALUE   a setting for warplite, any number of times\n"
+          "  --keep 0|1         0: no lookup outlives its statement (default: 1)\n"
           "  --json FILE        where the results go (default: bench/out/result.json)\n"
           "  -v                 print what warplite_reason() says of each query\n"
           "sides:\n",
@@ -269,12 +270,17 @@ static int parse_options(struct bench *b, struct options *o, int argc, char **ar
         o->duck_path = value;
       } else if (strcmp(name, "--set") == 0) {
         char *equals = strchr(argv[i], '=');
-        if (!equals || b->n_sets == MAX_SETS) {
+        if (equals) *equals = '\0';
+        if (!equals || !add_setting(b, argv[i], equals + 1)) {
           fprintf(stderr, "bench: --set wants name=value, at most %d times\n", MAX_SETS);
           return 3;
         }
-        *equals = '\0';
-        b->sets[b->n_sets++] = (struct setting){argv[i], equals + 1};
+      } else if (strcmp(name, "--keep") == 0) {
+        if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+          fprintf(stderr, "bench: --keep is 0 or 1, not %s\n", value);
+          return 3;
+        }
+        add_setting(b, "keep", value);
       } else {
         fprintf(stderr, "bench: unknown option %s\n", name);
         usage(stderr);
@@ -307,13 +313,14 @@ int main(int argc, char **argv) {
   if (rc) return rc - 1;
   if (!o.json) o.json = o.small ? "bench/out/small.json" : "bench/out/result.json";
 
-  struct json j = {fopen(o.json, "w"), true};
+  struct json j = json_create(o.json);
   if (!j.out) {
     fprintf(stderr, "bench: cannot write %s: %s\n", o.json, strerror(errno));
     return 2;
   }
   json_open(&j, NULL, '{');
   json_facts(&j, &b);
+  json_string(&j, "keep", keep_of(&b));
   if (o.small) {
     small_run(&b, &j);
   } else {

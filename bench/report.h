@@ -11,6 +11,8 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include <errno.h>
+#include <sys/stat.h>
 #include "side.h"
 
 struct totals {
@@ -49,8 +51,8 @@ static inline int cpu_side(const struct bench *b) {
 static inline void report_table(const struct bench *b, const struct suite *u, int64_t n_rows,
                                 const struct result *r, int n) {
   int cpu = cpu_side(b);
-  printf("\n%s, %lld rows: milliseconds (median), times faster than SQLite\n\n", u->title,
-         (long long)n_rows);
+  printf("\n%s, %lld rows, keep=%s: milliseconds (median), times faster than SQLite\n\n", u->title,
+         (long long)n_rows, keep_of(b));
   printf("%-6s%10s", "query", "rows");
   for (int s = 0; s < N_SIDES; s++)
     if (b->on[s]) printf(s ? "%17s" : "%11s", sides[s].name);
@@ -104,6 +106,19 @@ struct json {
   FILE *out;
   bool first;
 };
+
+/* Opens the file for writing, and makes its folder if that is missing; out is NULL and errno set on
+** failure. */
+static inline struct json json_create(const char *path) {
+  FILE *out = fopen(path, "w");
+  const char *slash = strrchr(path, '/');
+  if (!out && errno == ENOENT && slash) {
+    char *folder = strndup(path, (size_t)(slash - path));
+    if (folder && mkdir(folder, 0777) == 0) out = fopen(path, "w");
+    free(folder);
+  }
+  return (struct json){out, true};
+}
 
 static inline void json_text(struct json *j, const char *s) {
   fputc('"', j->out);

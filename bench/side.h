@@ -58,6 +58,7 @@ struct bench {
   struct duck duck;
   bool duck_float;
   bool on[N_SIDES];
+  const char *keep;              /* the setting of that name, from --keep; NULL: 1 */
   struct setting sets[MAX_SETS]; /* from --set, applied before a side's own */
   int n_sets;
   int n_runs, n_sqlite_runs;
@@ -104,7 +105,24 @@ static inline bool set_one(sqlite3 *db, const char *name, const char *value, cha
   return ok;
 }
 
+static inline const char *keep_of(const struct bench *b) {
+  return b->keep ? b->keep : "1";
+}
+
+/* A setting from the options; false: there are too many. keep is shown in reports, so it has its
+** own place, whichever option it came from. */
+static inline bool add_setting(struct bench *b, const char *name, const char *value) {
+  if (strcmp(name, "keep") == 0) {
+    b->keep = value;
+    return true;
+  }
+  if (b->n_sets == MAX_SETS) return false;
+  b->sets[b->n_sets++] = (struct setting){name, value};
+  return true;
+}
+
 static inline bool set_extra(struct bench *b, char *why) {
+  if (!set_one(b->db, "keep", keep_of(b), why)) return false;
   for (int i = 0; i < b->n_sets; i++)
     if (!set_one(b->db, b->sets[i].name, b->sets[i].value, why)) return false;
   return true;

@@ -87,8 +87,8 @@ static inline void small_run(struct bench *b, struct json *j) {
   }
   if (!set_extra(b, why)) goto failed;
 
-  printf("%d rows: prepare, step, finalize; medians of %d in microseconds\n\n", SMALL_ROWS,
-         SMALL_REPEATS);
+  printf("%d rows, keep=%s: prepare, step, finalize; medians of %d in microseconds\n\n", SMALL_ROWS,
+         keep_of(b), SMALL_REPEATS);
   printf("%-8s%-6s%10s%10s%12s\n", "query", "text", "sqlite", "warplite", "difference");
   json_open(j, "small", '[');
   for (size_t q = 0; q < sizeof small_queries / sizeof *small_queries; q++) {

@@ -315,7 +315,7 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  struct json j = {fopen(path, "w"), true};
+  struct json j = json_create(path);
   if (!j.out) {
     fprintf(stderr, "turning: cannot write %s: %s\n", path, strerror(errno));
     return 2;

@@ -110,8 +110,8 @@ static void put_pairs(const struct bench *b, const struct result *r, int n) {
 void suite_report(const struct bench *b, const struct many *u, double scale, const struct result *r,
                   const bool *twin, int n) {
   bool paired = false;
-  printf("\n%s, %g %s: milliseconds, median\n\n%-6s%10s", u->title, scale, u->what, "query",
-         "rows");
+  printf("\n%s, %g %s, keep=%s: milliseconds, median\n\n%-6s%10s", u->title, scale, u->what,
+         keep_of(b), "query", "rows");
   for (int s = 0; s < N_SIDES; s++)
     if (b->on[s]) printf("%12s", sides[s].name);
   for (int k = 0; k < N_JUDGED; k++)

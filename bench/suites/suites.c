@@ -46,6 +46,7 @@ static void usage(FILE *out) {
       "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
       "  --no-duckdb        leave DuckDB out\n"
       "  --set NAME=VALUE   a setting for warplite, any number of times\n"
+      "  --keep 0|1         0: no lookup outlives its statement (default: 1)\n"
       "  --cached           columns stay on the device: --set transfer=cached\n"
       "  --uncached         columns go there for every query: --set transfer=serial\n"
       "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
@@ -121,9 +122,13 @@ static bool parse_value(struct plan *p, struct options *o, const char *name, cha
     p->engine = value;
   } else if (strcmp(name, "--set") == 0) {
     char *equals = strchr(value, '=');
-    if (!equals || p->b.n_sets == MAX_SETS) return wrong("--set %s: not name=value", value);
+    if (!equals) return wrong("--set %s: not name=value", value);
     *equals = '\0';
-    p->b.sets[p->b.n_sets++] = (struct setting){value, equals + 1};
+    if (!add_setting(&p->b, value, equals + 1)) return wrong("--set %s: too many settings", value);
+  } else if (strcmp(name, "--keep") == 0) {
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+      return wrong("--keep is 0 or 1, not %s", value);
+    add_setting(&p->b, "keep", value);
   } else {
     usage(stderr);
     return wrong("unknown option %s", name);
@@ -134,8 +139,7 @@ static bool parse_value(struct plan *p, struct options *o, const char *name, cha
 static bool parse_flag(struct plan *p, struct options *o, const char *name) {
   bool cached = strcmp(name, "--cached") == 0;
   if (cached || strcmp(name, "--uncached") == 0) {
-    if (p->b.n_sets == MAX_SETS) return false;
-    p->b.sets[p->b.n_sets++] = (struct setting){"transfer", cached ? "cached" : "serial"};
+    if (!add_setting(&p->b, "transfer", cached ? "cached" : "serial")) return false;
   } else if (strcmp(name, "-v") == 0) {
     p->b.verbose = true;
   } else if (strcmp(name, "--keys") == 0) {
@@ -218,13 +222,14 @@ int main(int argc, char **argv) {
     return tap_done();
   }
 
-  struct json j = {fopen(o.json, "w"), true};
+  struct json j = json_create(o.json);
   if (!j.out) {
     fprintf(stderr, "suites: cannot write %s: %s\n", o.json, strerror(errno));
     return 2;
   }
   json_open(&j, NULL, '{');
   json_facts(&j, &p.b);
+  json_string(&j, "keep", keep_of(&p.b));
   json_open(&j, "suites", '[');
   for (int i = 0; i < N_MANY; i++)
     if (all || in_list(o.suite, suites_of_tables[i].name))

@@ -4,6 +4,7 @@
 */
 #include "route/conn.h"
 #include "base/mem.h"
+#include "exec/lookup_cache.h"
 #include "tablet/read/image.h"
 #include "warplite.h"
 #include <string.h>
@@ -39,6 +40,10 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   wl_store_set_budget(c->store, c->set.host_budget);
   wl_store_set_threads(c->store, c->set.threads);
+  if (!c->set.keep) { /* statements in progress hold the lookups they use */
+    wl_kept_close(c->lookups);
+    c->lookups = NULL;
+  }
   sqlite3_result_text(ctx, value, -1, SQLITE_TRANSIENT);
 }
 

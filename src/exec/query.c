@@ -283,11 +283,12 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
-/* Builds a lookup, or finds one that was kept: of tables, whose columns are there again. */
+/* Builds a lookup, or finds one that an earlier statement left. Only lookups over table columns are
+** kept, and none with keep=0. */
 static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int source,
                         bool *found, wl_lookup **out, wl_error *err) {
   const wl_program *p = b->p;
-  bool lasts = x->env->kept != NULL;
+  bool lasts = x->env->set->keep;
   for (int pc = 0; pc < p->n_code; pc++)
     if (p->code[pc].op == WL_OP__Column)
       lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
@@ -299,7 +300,7 @@ static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int
     if (*found) return WL_OK;
   }
   wl_status rc = wl_lookup_build(b, out, err);
-  if (!rc && lasts)
+  if (!rc && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
     wl_kept_put(x->env->kept, key, *out, q->sources[source].name, wl_store_budget(x->env->store));
   return rc;
 }

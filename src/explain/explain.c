@@ -294,8 +294,10 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
     top->n_given = got.n_rows;
     top->ns = got.ns;
     if (detour) top->on_device = false;
-    wl_plantree_line(r, 1, 0, first);
-    rc = wl_plantree_query(c, t->query, &notes, 1, 2, r, err);
+    int next = 1;
+    wl_plantree_line(r, next++, 0, first);
+    if (!c->set.keep) wl_plantree_line(r, next++, 1, "NO KEPT LOOKUPS (setting keep=0)");
+    rc = wl_plantree_query(c, t->query, &notes, 1, next, r, err);
   } else if (!rc) {
     rc = sqlite_plan(c, sql, first, r, err);
   }

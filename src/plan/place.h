@@ -18,6 +18,7 @@ typedef struct wl_settings {
   wl_device_kind device;
   wl_route route;
   bool strict;
+  bool keep; /* what is computed from rows may outlive its statement */
   int threads;
   wl_i64 host_budget, device_budget;
   wl_transfer transfer;

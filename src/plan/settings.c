@@ -20,6 +20,7 @@ void wl_settings_init(wl_settings *s) {
   size_t memory = wl_memlimit();
   s->threads = (int)smaller((size_t)wl_threads_cores(), memory / MEMORY_PER_THREAD + 1);
   s->host_budget = (wl_i64)(memory / 2);
+  s->keep = true;
   s->device_budget = 0; /* what the device has free, less a reserve */
   /* one block on its way in, one running, one on its way out */
   s->transfer.stream_blocks = 3;
@@ -84,6 +85,9 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   } else if (strcmp(name, "strict") == 0) {
     rc = choose(name, value, bits, &k, err);
     if (!rc) s->strict = k;
+  } else if (strcmp(name, "keep") == 0) {
+    rc = choose(name, value, bits, &k, err);
+    if (!rc) s->keep = k;
   } else if (strcmp(name, "threads") == 0) {
     rc = number(name, value, 1, 256, &n, err);
     if (!rc) s->threads = (int)n;
@@ -109,8 +113,8 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   } else {
     rc = wl_fail(
         err, WL_ERROR,
-        "warplite: unknown setting '%.40s'; there are engine, device, route, strict, threads, "
-        "host_budget, device_budget, transfer, stream_blocks, pinned, block_threads",
+        "warplite: unknown setting '%.40s'; there are engine, device, route, strict, keep, "
+        "threads, host_budget, device_budget, transfer, stream_blocks, pinned, block_threads",
         name);
   }
   return rc;

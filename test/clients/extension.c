@@ -88,6 +88,8 @@ static void check_settings(void) {
               {"route", "always"},
               {"strict", "1"},
               {"strict", "0"},
+              {"keep", "0"},
+              {"keep", "1"},
               {"threads", "2"},
               {"host_budget", "100000000"},
               {"device_budget", "100000000"},
@@ -104,18 +106,32 @@ static void check_settings(void) {
               {"block_threads", "32"},
               {"block_threads", "512"},
               {"block_threads", "0"}},
-    bad[] = {{"nosuch", "1"},           {"", "1"},
-             {"engine", "fast"},        {"engine", ""},
-             {"device", "abacus"},      {"route", "maybe"},
-             {"strict", "2"},           {"strict", "yes!"},
-             {"threads", "-1"},         {"threads", "many"},
-             {"host_budget", "lots"},   {"device_budget", "-5"},
-             {"engine ", "cpu"},        {"threads", "1x"},
-             {"host_budget", "1 "},     {"transfer", "fast"},
-             {"transfer", ""},          {"stream_blocks", "0"},
-             {"stream_blocks", "9"},    {"pinned", "2"},
-             {"pinned", "yes"},         {"block_threads", "100"},
-             {"block_threads", "1024"}, {"block_threads", "-32"}};
+    bad[] = {{"nosuch", "1"},
+             {"", "1"},
+             {"engine", "fast"},
+             {"engine", ""},
+             {"device", "abacus"},
+             {"route", "maybe"},
+             {"strict", "2"},
+             {"strict", "yes!"},
+             {"keep", "2"},
+             {"keep", "yes"},
+             {"threads", "-1"},
+             {"threads", "many"},
+             {"host_budget", "lots"},
+             {"device_budget", "-5"},
+             {"engine ", "cpu"},
+             {"threads", "1x"},
+             {"host_budget", "1 "},
+             {"transfer", "fast"},
+             {"transfer", ""},
+             {"stream_blocks", "0"},
+             {"stream_blocks", "9"},
+             {"pinned", "2"},
+             {"pinned", "yes"},
+             {"block_threads", "100"},
+             {"block_threads", "1024"},
+             {"block_threads", "-32"}};
   sqlite3 *db = plain_db();
   char label[120];
   CHECK("settings: enable", warplite_enable(db) == SQLITE_OK);
@@ -135,6 +151,11 @@ static void check_settings(void) {
     else
       tap_ok(label);
   }
+  CHECK("settings: an unknown name lists them",
+        has(ask(db, "SELECT warplite_set('nosuch','1')"), "strict, keep, threads"));
+  CHECK(
+      "settings: a bad value of keep lists the good ones",
+      has(ask(db, "SELECT warplite_set('keep','yes')"), "keep cannot be 'yes'; it is one of 0, 1"));
   CHECK("settings: one argument",
         has(ask(db, "SELECT warplite_set('engine')"), "error: wrong number"));
   CHECK("settings: NULL name", has(ask(db, "SELECT warplite_set(NULL,'cpu')"), "error"));
@@ -176,12 +197,16 @@ static void check_strict(void) {
   CHECK("strict: engine", use_engine(db, "cpu") && use_setting(db, "strict", "1"));
   rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
   CHECK("strict: what is taken runs", r.rc == SQLITE_DONE);
-  rows_query(&r, db, warplite_prepare, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, warplite_prepare,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   if (r.rc == SQLITE_ERROR && strlen(r.err) > 10)
     tap_ok("strict: what is not taken is an error in words");
   else
     tap_bad("strict: what is not taken is an error in words", "code %d: %s", r.rc, r.err);
-  rows_query(&r, db, sqlite3_prepare_v2, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, sqlite3_prepare_v2,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   CHECK("strict: SQLite's own call goes on", r.rc == SQLITE_DONE && r.n_rows == 3);
   CHECK("strict: a preference of the router is no error",
         use_setting(db, "route", "cost") && use_setting(db, "engine", "auto"));
@@ -189,7 +214,9 @@ static void check_strict(void) {
   CHECK("strict: a small table through the router",
         r.rc == SQLITE_DONE && has(warplite_reason(db), "sqlite:"));
   CHECK("strict: off", use_setting(db, "strict", "0") && use_setting(db, "route", "always"));
-  rows_query(&r, db, warplite_prepare, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, warplite_prepare,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   CHECK("strict: off, SQLite runs it",
         r.rc == SQLITE_DONE && r.n_rows == 3 && has(warplite_reason(db), "sqlite:"));
   CHECK("strict: closes", sqlite3_close(db) == SQLITE_OK);
@@ -213,7 +240,9 @@ static void check_router(void) {
         r.rc == SQLITE_DONE && !memcmp(r.bytes + r.cells[3].u.off,
                                        on_gpu ? "gpu:" : "cpu: not on the gpu:", on_gpu ? 4 : 20));
   use_setting(db, "engine", "cpu");
-  rows_query(&r, db, warplite_prepare, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, warplite_prepare,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   rows_query(&r, db, warplite_prepare, "SELECT a FROM t WHERE a <> 'warplite_log' -- warplite_set");
   CHECK("router: a string about warplite is but a string", has(warplite_reason(db), "cpu:"));
   CHECK("router: closes", sqlite3_close(db) == SQLITE_OK);
@@ -225,7 +254,9 @@ static void check_tables(void) {
   char sql[200], label[100];
   CHECK("tables: engine", use_engine(db, "cpu"));
   rows_query(&r, db, warplite_prepare, "SELECT sum(a) FROM t");
-  rows_query(&r, db, warplite_prepare, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, warplite_prepare,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   for (int i = 0; i < 3; i++) {
     snprintf(sql, sizeof sql, "SELECT * FROM %s", tables[i]);
     snprintf(label, sizeof label, "%s can be read", tables[i]);
@@ -244,7 +275,9 @@ static void check_tables(void) {
   rows_query(&r, db, sqlite3_prepare_v2, "SELECT count(*) FROM warplite_log");
   CHECK("warplite_log grows with a query",
         r.rc == SQLITE_DONE && before >= 2 && r.cells[0].u.i > before);
-  rows_query(&r, db, warplite_prepare, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
+  rows_query(
+      &r, db, warplite_prepare,
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c");
   CHECK(
       "warplite_log tells of what SQLite ran",
       !strcmp(ask(db, "SELECT engine||' '||(length(reason)>5)||' '||(rows IS NULL)||(ms IS NULL)||"
@@ -386,6 +419,74 @@ static void check_join_plan(void) {
   CHECK("join plan: closes", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* Bytes in use on the simulator. */
+static sqlite3_int64 device_bytes(sqlite3 *db) {
+  rows_query(&r, db, sqlite3_prepare_v2, "SELECT used FROM warplite_devices WHERE kind='sim'");
+  return r.n_rows && r.cells[0].type == SQLITE_INTEGER ? r.cells[0].u.i : 0;
+}
+
+static bool nothing_kept(sqlite3 *db) {
+  return !strcmp(ask(db, "SELECT count(*) FROM warplite_cache WHERE type LIKE 'lookup%'"), "0");
+}
+
+static bool columns_cached(sqlite3 *db) {
+  return !strcmp(ask(db, "SELECT count(*) > 2 FROM warplite_cache WHERE type NOT LIKE 'lookup%'"),
+                 "1");
+}
+
+/* Runs the join under EXPLAIN ANALYZE; gives the line of its lookup. */
+static const char *analyzed_lookup(sqlite3 *db) {
+  rows_query(&r, db, warplite_prepare,
+             "EXPLAIN ANALYZE SELECT sum(t.a * g.x) FROM t JOIN g ON g.k = t.a WHERE g.x > 3");
+  return is_tree() ? detail("LOOKUP by") : "";
+}
+
+/* keep=0: no lookup outlives its statement, neither on the host nor on a device. */
+static void check_keep(const char *engine) {
+  static const char *const note = "NO KEPT LOOKUPS (setting keep=0)";
+  sqlite3 *db = plain_db();
+  sqlite3_stmt *s = NULL;
+  char name[80];
+#define CHECK_KEEP(what, ok)                                                                       \
+  CHECK((snprintf(name, sizeof name, "keep [%s]: " what, engine), name), ok)
+  sqlite3_exec(db, "CREATE TABLE g(k INTEGER, x INTEGER); INSERT INTO g SELECT a, a%7 FROM t", NULL,
+               NULL, NULL);
+  CHECK_KEEP("engine", use_engine(db, engine));
+
+  const char *line = analyzed_lookup(db);
+  CHECK_KEEP("1 builds at first", *line && !has(line, "kept") && !*detail(note));
+  CHECK_KEEP("1 finds it again", has(analyzed_lookup(db), "(kept, ") && !*detail(note));
+  CHECK_KEEP("1 lists it", !nothing_kept(db));
+  sqlite3_int64 with_lookup = device_bytes(db);
+
+  CHECK_KEEP("0 is taken", use_setting(db, "keep", "0"));
+  CHECK_KEEP("0 drops what was kept", nothing_kept(db) && columns_cached(db));
+  sqlite3_int64 columns_alone = device_bytes(db);
+  if (!strcmp(engine, "sim"))
+    CHECK_KEEP("0 drops its copy on the device, columns stay there",
+               columns_alone < with_lookup && columns_alone > 0);
+  for (int i = 0; i < 2; i++) {
+    line = analyzed_lookup(db);
+    CHECK_KEEP("0 builds every time", *line && !has(line, "kept"));
+    CHECK_KEEP("0 is said",
+               *detail(note) && has(r.bytes + r.cells[3].u.off, engine_prefix(engine)));
+    CHECK_KEEP("0 loads no column again", !*detail("LOAD"));
+    CHECK_KEEP("0 keeps nothing", nothing_kept(db) && device_bytes(db) == columns_alone);
+  }
+  CHECK_KEEP("1 is taken again", use_setting(db, "keep", "1"));
+  analyzed_lookup(db);
+  CHECK_KEEP("1 finds lookups again", has(analyzed_lookup(db), "(kept, "));
+
+  /* a statement in progress holds the lookup that goes */
+  int n = 0, rc = warplite_prepare(db, "SELECT t.a, g.x FROM t JOIN g ON g.k = t.a", -1, &s, NULL);
+  for (; rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW; n++)
+    if (n == 3 && !use_setting(db, "keep", "0")) break;
+  CHECK_KEEP("0 in the middle of a statement", n == 100 && sqlite3_finalize(s) == SQLITE_OK);
+  CHECK_KEEP("0 in the middle: nothing is kept", nothing_kept(db));
+  CHECK_KEEP("closes", sqlite3_close(db) == SQLITE_OK);
+#undef CHECK_KEEP
+}
+
 static void check_explain(void) {
   sqlite3 *db = plain_db();
   CHECK("explain: engine", use_engine(db, "cpu"));
@@ -409,6 +510,8 @@ int main(int argc, char **argv) {
   check_tables();
   check_explain();
   check_join_plan();
+  check_keep("cpu");
+  check_keep("sim");
   rows_free(&r);
   return tap_done();
 }

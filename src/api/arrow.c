@@ -13,6 +13,7 @@
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "value/affinity.h"
 #include "value/exchange.h"
 #include "program/compile.h"
 #include "value/domain.h"

@@ -11,6 +11,7 @@
 #ifndef WL_NOTES_H
 #define WL_NOTES_H
 
+#include "column/source.h"
 #include "plan/join.h"
 #include "exec/build.h"
 #include "exec/tally.h"

@@ -16,6 +16,7 @@
 #include "value/affinity.h"
 #include "value/exchange.h"
 #include "program/compile.h"
+#include "exec/cpu/evaluate.h"
 #include "value/domain.h"
 #include "column/dict.h"
 #include "warplite.h"
@@ -451,6 +452,7 @@ static wl_status collect(wl_answer *a, wl_error *err) {
                       .source_rows = &snap.n_rows,
                       .cols = snap.cols,
                       .rowid_order = true,
+                      .evaluate = wl_cpu_evaluate,
                       .max_text = WL_MAX_TEXT};
   wl_program *p = NULL;
   if (!rc) rc = wl_compile(&arena, &in, &p, err);

@@ -40,6 +40,14 @@ static int slow_calls(const wl_query *q, const wl_table *t) {
   return wide ? q->n_call_cost : 0;
 }
 
+/* The machines for a statement over n_rows. A device is only opened where it could be chosen. */
+static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
+  wl_error ignored = {0};
+  bool may = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > 100000;
+  return (wl_machines){.n_threads = c->set.threads,
+                       .has_device = may && device_of(c, &ignored) != NULL};
+}
+
 /* A query over one table. */
 static wl_status place_table(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error *err) {
   wl_query *q = t->query;
@@ -58,10 +66,8 @@ static wl_status place_table(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_er
                        .slow_calls = missing ? 0 : slow_calls(q, table),
                        .n_uses = table->n_uses,
                        .n_loads = table->n_loads};
-  wl_error why = {0};
-  in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
-                  n > 100000 && device_of(c, &why) != NULL;
-  wl_place(&c->set, q, &t->facts, &in, out);
+  wl_machines machines = machines_for(c, n);
+  wl_place(&c->set, q, &t->facts, &in, &machines, out);
   return WL_OK;
 }
 
@@ -74,9 +80,8 @@ wl_status wl_answer_place(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_error
     wl_place_table in = {.exact = true};
     in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
     in.n_pairs = wl_query_pairs(c->store, t->query);
-    in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
-                    in.n_rows > 100000 && device_of(c, &why) != NULL;
-    wl_place_join(&c->set, t->query, &t->facts, &in, out);
+    wl_machines machines = machines_for(c, in.n_rows);
+    wl_place_join(&c->set, t->query, &t->facts, &in, &machines, out);
   }
   if (!rc && out->engine == WL_ENGINE_GPU && !device_of(c, &why)) leave_device(out, &why);
   return rc;

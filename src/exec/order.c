@@ -4,6 +4,7 @@
 */
 #include "exec/order.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include "column/column.h"
 #include "exec/cpu/words.h"
@@ -252,22 +253,19 @@ typedef struct rebuilding {
   int n_cols; /* that are copied */
   wl_i64 n;
   wl_batch **batches;
-  wl_status *status;
-  wl_error *errors;
 } rebuilding;
 
-static void rebuild_task(void *arg, int worker, long task) {
+static wl_status rebuild_task(void *arg, int worker, long task, wl_error *err) {
   rebuilding *b = arg;
   (void)worker;
   wl_i64 room = wl_pool_rows(b->pool), at = room * task;
-  wl_error *err = &b->errors[task];
   wl_status rc = wl_batch_take(b->pool, &b->batches[task], err);
   if (!rc) b->batches[task]->n_rows = b->n - at < room ? b->n - at : room;
   for (int k = 0; k < b->n_cols && !rc; k++) {
     rc = copy_column(b->r, k, at, b->batches[task]->n_rows, &b->batches[task]->cols[k]);
     if (rc) rc = rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }
-  b->status[task] = rc;
+  return rc;
 }
 
 static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_batch **out,
@@ -276,25 +274,16 @@ static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_
   size_t tasks = (size_t)((n + room - 1) / room);
   rebuilding b = {.r = r, .pool = pool, .n_cols = n_cols, .n = n};
   b.batches = wl_mem_zalloc((tasks + 1) * sizeof *b.batches);
-  b.status = wl_mem_zalloc((tasks + 1) * sizeof *b.status);
-  b.errors = wl_mem_zalloc((tasks + 1) * sizeof *b.errors);
-  bool ok = b.batches && b.status && b.errors;
-  wl_status rc = ok ? WL_OK : wl_nomem(err);
+  wl_tasks todo = {r->threads, (long)tasks, rebuild_task, &b, NULL};
+  wl_status rc = b.batches ? wl_tasks_run(&todo, NULL, err) : wl_nomem(err);
   wl_batch **end = out;
   *out = NULL;
-  if (ok) wl_threads_run(r->threads, (long)tasks, rebuild_task, &b);
-  for (size_t t = 0; t < tasks && ok; t++) {
-    if (!rc && b.status[t]) {
-      rc = b.status[t];
-      *err = b.errors[t];
-    }
+  for (size_t t = 0; t < tasks && b.batches; t++) {
     if (!b.batches[t]) continue;
     *end = b.batches[t]; /* also after a failure: the caller gives them back */
     end = &b.batches[t]->next;
   }
   wl_mem_free(b.batches);
-  wl_mem_free(b.status);
-  wl_mem_free(b.errors);
   return rc;
 }
 

@@ -18,7 +18,7 @@
 #include "exec/cpu/group.h"
 #include "exec/cpu/sorter.h"
 #include "value/ops.h"
-#include "exec/stop.h"
+#include "base/stop.h"
 #include "exec/tally.h"
 #include <stdatomic.h>
 

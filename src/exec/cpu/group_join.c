@@ -4,6 +4,7 @@
 */
 #include "exec/cpu/group_impl.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -19,7 +20,6 @@ typedef struct joining {
   int parts; /* 1: all parts in one table */
   joined *out;
   atomic_llong n_groups; /* so far, in all parts */
-  wl_status status[N_PARTS];
 } joining;
 
 enum { READ = 4096 }; /* entries read from disk at once */
@@ -73,9 +73,10 @@ static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r
   return rc;
 }
 
-static void join_task(void *arg, int worker, long part) {
+static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   joining *j = arg;
   (void)worker;
+  (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
   int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
   for (int w = 0; w < j->n_from; w++)
@@ -100,13 +101,14 @@ static void join_task(void *arg, int worker, long part) {
     wl_mem_free(t->entries);
     t->entries = NULL;
   }
-  j->status[part] = rc;
+  return rc;
 }
 
 /* Direct mode: a stretch of the array, everything into the first worker's. */
-static void join_direct_task(void *arg, int worker, long part) {
+static wl_status join_direct_task(void *arg, int worker, long part, wl_error *err) {
   joining *j = arg;
   (void)worker;
+  (void)err;
   const wl_grouping *p = j->plan;
   wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
          to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
@@ -130,7 +132,7 @@ static void join_direct_task(void *arg, int worker, long part) {
   wl_i64 n = 0;
   for (wl_u64 i = from; i < to; i++) n += seen[i];
   j->out->tables[part].n = n; /* for the moment: how many are in the stretch */
-  j->status[part] = rc;
+  return rc;
 }
 
 static void list_task(void *arg, int worker, long part) {
@@ -177,7 +179,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   }
   if (direct) {
     if (plan->n_direct < FEW) j.parts = 1;
-    wl_threads_run(f->n_workers, j.parts, join_direct_task, &j);
+    wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, NULL};
+    rc = wl_tasks_run(&tasks, NULL, err);
     out->tables[0].entries = from[0]->table.entries;
     out->seen = from[0]->seen;
     from[0]->table.entries = NULL;
@@ -194,7 +197,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
       wl_group_table_close(&from[w]->table);
     }
     if (total < FEW) j.parts = 1;
-    if (!rc) wl_threads_run(f->n_workers, j.parts, join_task, &j);
+    wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, NULL};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
     for (int w = 0; w < j.n_from; w++)
       while (from[w]->runs) {
         group_run *r = from[w]->runs;
@@ -203,10 +207,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
         wl_mem_free(r);
       }
   }
-  for (int k = 0; k < j.parts; k++) {
-    if (j.status[k] && !rc) rc = j.status[k] == WL_NOMEM ? wl_nomem(err) : j.status[k];
-    out->n += out->tables[k].n;
-  }
+  for (int k = 0; k < j.parts; k++) out->n += out->tables[k].n;
   if (!rc && out->n >= 0xffffffffLL)
     rc = wl_fail(err, WL_NOMEM, "out of memory: more than 2^32 groups");
   if (!rc && !out->count_only && !(set >= 0 && direct && plan->width == 0)) {
@@ -365,7 +366,6 @@ typedef struct filling {
   wl_finished *out;
   wl_i64 n_tasks;
   wl_i64 *failed_at; /* [n_tasks]: the first group whose sum() overflows, or -1 */
-  wl_error *errors;
 } filling;
 
 static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
@@ -374,7 +374,8 @@ static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   return p->kinds[b->acc] == STATE_ROWED ? ((rowed_state *)s)->row : ((long_state *)s)->best_row;
 }
 
-static void fill_task(void *arg, int worker, long task) {
+/* An error of a row ends the groups there: failed_at is the first row that has one. */
+static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   filling *l = arg;
   (void)worker;
   const wl_grouping *g = l->j->plan;
@@ -383,6 +384,7 @@ static void fill_task(void *arg, int worker, long task) {
   bool none = l->out->n == 1 && l->j->n == 0; /* the group of no rows */
   if (none) to = 1;
   wl_u8 **entries = l->j->entries;
+  wl_status rc = WL_OK;
   l->failed_at[task] = -1;
   /* in key order the entries lie all over: fetch them once, well ahead */
   for (wl_i64 i = from; i < to; i++)
@@ -407,11 +409,12 @@ static void fill_task(void *arg, int worker, long task) {
   for (int a = 0; a < p->n_aggs; a++)
     for (wl_i64 i = from; i < to; i++) {
       wl_val v = wl_null();
-      wl_error err = {0};
-      if (wl_group_final(g, &p->aggs[a], entries[i], l->f->in_order, &v, &err) &&
-          (l->failed_at[task] < 0 || i < l->failed_at[task])) {
+      wl_error why = {0};
+      wl_status bad = wl_group_final(g, &p->aggs[a], entries[i], l->f->in_order, &v, &why);
+      if (bad && (l->failed_at[task] < 0 || i < l->failed_at[task])) {
         l->failed_at[task] = i;
-        l->errors[task] = err;
+        *err = why;
+        rc = bad;
       }
       wl_srccol_put(&l->out->cols[p->n_keys + a], i, v);
     }
@@ -422,6 +425,7 @@ static void fill_task(void *arg, int worker, long task) {
         v = wl_column_stored(l->f->cols[p->bares[k].column], bare_row(g, &p->bares[k], entries[i]));
       wl_srccol_put(&l->out->cols[p->n_keys + p->n_aggs + k], i, v);
     }
+  return rc;
 }
 
 /* Whether some sum() must be judged in row order. */
@@ -458,23 +462,17 @@ static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_err
   }
   filling l = {.f = f, .j = j, .out = out, .n_tasks = (out->n + FILL - 1) / FILL};
   l.failed_at = wl_mem_alloc(((size_t)l.n_tasks + 1) * sizeof *l.failed_at);
-  l.errors = wl_mem_zalloc(((size_t)l.n_tasks + 1) * sizeof *l.errors);
-  wl_status rc = l.failed_at && l.errors && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
+  wl_status rc = l.failed_at && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
   wl_u8 **entries = j->entries;
   if (empty) j->entries = list;
   if (!rc) rc = wl_srccols_make(regs, n_cols, out->n, &out->cols, &out->memory, err);
-  if (!rc) wl_threads_run(f->n_workers, l.n_tasks, fill_task, &l);
-  for (wl_i64 t = 0; t < l.n_tasks && !rc; t++) {
-    if (l.failed_at[t] < 0) continue;
-    out->n = l.failed_at[t];
-    out->late = l.errors[t];
-    break;
-  }
+  wl_tasks tasks = {f->n_workers, l.n_tasks, fill_task, &l, NULL};
+  long n_done;
+  if (!rc && wl_tasks_run(&tasks, &n_done, &out->late)) out->n = l.failed_at[n_done];
   j->entries = entries;
   wl_mem_free(empty);
   wl_mem_free(regs);
   wl_mem_free(l.failed_at);
-  wl_mem_free(l.errors);
   return rc;
 }
 

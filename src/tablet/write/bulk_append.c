@@ -9,7 +9,7 @@
 ** 3. Dictionaries grow before the threads begin, which do not look at the file's.
 */
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "tablet/write/bulk.h"
 #include "value/conv.h"
 #include <string.h>
@@ -87,8 +87,6 @@ typedef struct appending {
   int from, n_tablets; /* of this wave, in the source */
   wl_u8 **blobs;       /* [wave][n_cols + 1] */
   wl_zone *zones;
-  wl_error *errors; /* [wave * (n_cols + 1)] … */
-  atomic_bool failed;
 } appending;
 
 static wl_i32 rows_of(const appending *a, int tablet) {
@@ -175,14 +173,13 @@ static wl_status encode_one(appending *a, int tablet, int col, wl_u8 **blob, wl_
   return rc;
 }
 
-static void encode_task(void *arg, int worker, long i) {
+static wl_status encode_task(void *arg, int worker, long i, wl_error *err) {
   appending *a = arg;
   int width = a->t->n_cols + 1;
   int tablet = a->from + (int)(i / width), col = (int)(i % width);
   (void)worker;
-  if (col == a->t->decl->rowid_col || atomic_load(&a->failed)) return;
-  if (encode_one(a, tablet, col, &a->blobs[i], &a->zones[i], &a->errors[i / width]))
-    atomic_store(&a->failed, true);
+  if (col == a->t->decl->rowid_col) return WL_OK;
+  return encode_one(a, tablet, col, &a->blobs[i], &a->zones[i], err);
 }
 
 /* Writes the tablets of a wave. */
@@ -223,22 +220,16 @@ static wl_status append_waves(appending *a, int n_threads, wl_error *err) {
   size_t n = (size_t)wave * (size_t)width;
   a->blobs = wl_mem_zalloc(n * sizeof *a->blobs);
   a->zones = wl_mem_zalloc(n * sizeof *a->zones);
-  a->errors = wl_mem_zalloc((size_t)wave * sizeof *a->errors);
-  if (!a->blobs || !a->zones || !a->errors) rc = wl_nomem(err);
+  if (!a->blobs || !a->zones) rc = wl_nomem(err);
   for (a->from = 0; a->from < total && !rc; a->from += wave) {
     a->n_tablets = total - a->from < wave ? total - a->from : wave;
-    wl_threads_run(n_threads, (long)a->n_tablets * width, encode_task, a);
-    if (atomic_load(&a->failed)) {
-      rc = wl_nomem(err);
-      for (int i = 0; i < a->n_tablets; i++)
-        if (a->errors[i].code) rc = wl_fail(err, a->errors[i].code, "%s", a->errors[i].text);
-    }
+    wl_tasks tasks = {n_threads, (long)a->n_tablets * width, encode_task, a, NULL};
+    rc = wl_tasks_run(&tasks, NULL, err);
     if (!rc) rc = write_wave(a, err);
     drop_wave(a);
   }
   wl_mem_free(a->blobs);
   wl_mem_free(a->zones);
-  wl_mem_free(a->errors);
   return rc;
 }
 

@@ -402,3 +402,14 @@ bool wl_change_small(const wl_change *m) {
     if (expr_has(m, m->sets[i].value, is_subquery)) return false;
   return wl_change_single(m);
 }
+
+wl_request wl_change_request(const wl_change *m, const char *sql) {
+  const wl_dml *d = m->d;
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true, .copies = true};
+  bool inserts = d->kind == WL_DML_INSERT;
+  if (inserts && (!d->select || (d->select->is_values && !d->select->prior)))
+    q.refused = "they are given as they are";
+  else if (!inserts && wl_change_single(m))
+    q.cheap = "one row at most, found by a key";
+  return q;
+}

@@ -90,10 +90,7 @@ static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_
   duration(out->sqlite_ns, a, sizeof a);
   duration(best, b, sizeof b);
   const char *about = t->exact ? "" : "about ";
-  if (set->engine == WL_ENGINE_SQLITE) {
-    out->engine = WL_ENGINE_SQLITE;
-    snprintf(out->reason, sizeof out->reason, "the setting engine=sqlite");
-  } else if (set->route == WL_ROUTE_ALWAYS) {
+  if (set->route == WL_ROUTE_ALWAYS) {
     out->engine = native;
     snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, t->n_rows);
   } else if (out->sqlite_ns <= best) {
@@ -158,7 +155,8 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   return true;
 }
 
-/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as src/tablet/vtab/vtab.c
+/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as
+*src/tablet/vtab/vtab.c
 ** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
 static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
   static const char words[] = "VIRTUAL TABLE INDEX ";

@@ -11,12 +11,12 @@
 
 typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
 typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;
-typedef enum wl_route { WL_ROUTE_COST, WL_ROUTE_ALWAYS } wl_route;
+typedef enum wl_route_mode { WL_ROUTE_COST, WL_ROUTE_ALWAYS } wl_route_mode;
 
 typedef struct wl_settings {
   wl_engine engine;
   wl_device_kind device;
-  wl_route route;
+  wl_route_mode route;
   bool strict;
   bool keep; /* what is computed from rows may outlive its statement */
   int threads;

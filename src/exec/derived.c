@@ -1,5 +1,5 @@
 /*
-** See derived.h. Values go through the builder that tables without pages to decode go through.
+** See derived.h. It uses the same builder as tables whose pages cannot be decoded.
 */
 #include "exec/derived.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@ struct wl_making {
   int n_cols;
   wl_builder **builders;
   wl_i64 n_rows, left;
-  wl_status *status; /* of each column's last task */
+  wl_status *status; /* [n_cols]: result of each column's last task */
 };
 
 void wl_made_close(wl_made *m) {
@@ -53,7 +53,7 @@ wl_i64 wl_making_bytes(const wl_making *m) {
   return (wl_i64)n;
 }
 
-/* One column of a batch: each has its own builder, so they need not wait for one another. */
+/* A batch to add. Each column has its own builder, so columns are added in parallel. */
 typedef struct adding {
   wl_making *m;
   const wl_batch *b;

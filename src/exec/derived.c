@@ -1,5 +1,5 @@
 /*
-** See derived.h. Values go through the builder that tables without pages to decode go through.
+** See derived.h. It uses the same builder as tables whose pages cannot be decoded.
 */
 #include "exec/derived.h"
 #include "base/mem.h"
@@ -50,7 +50,7 @@ wl_i64 wl_making_bytes(const wl_making *m) {
   return (wl_i64)n;
 }
 
-/* One column of a batch: each has its own builder, so they need not wait for one another. */
+/* A batch to add. Each column has its own builder, so columns are added in parallel. */
 typedef struct adding {
   wl_making *m;
   const wl_batch *b;

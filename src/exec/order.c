@@ -1,6 +1,6 @@
 /*
-** DISTINCT and ORDER BY over collected batches; see order.h. Rows are sorted as places (batch,
-** row) and copied once, at the end.
+** DISTINCT and ORDER BY over collected batches; see order.h. It sorts places (batch, row) and
+** copies the rows once, at the end.
 */
 #include "exec/order.h"
 #include "base/mem.h"
@@ -32,7 +32,7 @@ typedef struct rows {
   void *check_arg;
 } rows;
 
-/* Every so many rows: does the user want it to end? */
+/* Checks for an interrupt every 2^20 rows. */
 static wl_status pause(const rows *r, wl_i64 i, wl_error *err) {
   return (i & 0xfffff) == 0xfffff && r->check ? r->check(r->check_arg, err) : WL_OK;
 }
@@ -41,7 +41,7 @@ static wl_val value(const rows *r, place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
 
-/* ---- DISTINCT: of equal rows the first stays */
+/* ---- DISTINCT: keeps the first of equal rows */
 
 static bool same(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_given; k++)
@@ -75,7 +75,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   return rc;
 }
 
-/* ---- ORDER BY: by words where the keys are numbers, else by a first word and comparing */
+/* ---- ORDER BY: by words if all keys are numbers; else by one word first, then by comparing */
 
 static int compare(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_order; k++) {
@@ -94,11 +94,11 @@ static int compare(const rows *r, place a, place b) {
 typedef struct coding {
   const rows *r;
   wl_words words;
-  bool numbers; /* all keys are words; else the first one gives a hint */
+  bool numbers; /* all keys are numbers; else the word holds only the start of the first key */
   wl_u64 **out;
 } coding;
 
-/* The keys of a stretch of rows as words. */
+/* Encodes the keys of a range of rows as words. */
 static void code_task(void *arg, int worker, long task) {
   coding *c = arg;
   (void)worker;
@@ -123,7 +123,8 @@ static void code_task(void *arg, int worker, long task) {
   }
 }
 
-/* The class of the first key and its first bytes: what comes out equal is compared in full. */
+/* Encodes the type of the first key and its first bytes. Rows that are equal in that are compared
+** in full. */
 static void hint_task(void *arg, int worker, long task) {
   coding *c = arg;
   (void)worker;
@@ -194,7 +195,7 @@ static wl_status sort(rows *r, wl_error *err) {
 
 /* ---- LIMIT: only the first rows need sorting */
 
-/* Whether row i comes before row j; equal ones stay as they are. */
+/* Whether row i comes before row j. Equal rows keep their order. */
 static bool before(const rows *r, wl_i64 i, wl_i64 j) {
   int c = compare(r, r->at[i], r->at[j]);
   return c ? c < 0 : i < j;
@@ -205,7 +206,7 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Keeps the k rows that come first, in scan order, by a heap whose root is the last of them. */
+/* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
 static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
   wl_status rc = heap ? WL_OK : wl_nomem(err);
@@ -236,7 +237,7 @@ static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
   return rc;
 }
 
-/* ---- rows out again, in their new order */
+/* ---- copying the rows in their new order */
 
 static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
   wl_reg reg = r->regs[k];
@@ -250,7 +251,7 @@ static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_out
 typedef struct rebuilding {
   const rows *r;
   wl_pool *pool;
-  int n_cols; /* that are copied */
+  int n_cols; /* columns to copy */
   wl_i64 n;
   wl_batch **batches;
 } rebuilding;
@@ -280,7 +281,7 @@ static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_
   *out = NULL;
   for (size_t t = 0; t < tasks && b.batches; t++) {
     if (!b.batches[t]) continue;
-    *end = b.batches[t]; /* also after a failure: the caller gives them back */
+    *end = b.batches[t]; /* also after a failure: the caller returns them to the pool */
     end = &b.batches[t]->next;
   }
   wl_mem_free(b.batches);
@@ -295,8 +296,8 @@ static bool look_alike(const rows *r, place a, place b) {
   return true;
 }
 
-/* Whether place k parts rows that are equal in ORDER BY and do not all look alike. all: no row
-** was left out before. */
+/* Whether a cut before row k separates rows that ORDER BY treats as equal but that differ in their
+** results. all: no row was left out before. */
 static bool cuts_ties(const rows *r, wl_i64 k, bool all) {
   if (k <= 0 || k >= r->n || compare(r, r->at[k - 1], r->at[k]) != 0) return false;
   if (!all) return true;
@@ -338,7 +339,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
   if (!rc && of != WL_ORDER_SOME && p->checks_cut &&
       (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
     rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
-  wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* one more to see what is cut, later */
+  wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* kept has one more row, to check the cut later */
   if (!rc)
     rc = rebuild(&r, pool, of == WL_ORDER_SOME ? p->n_results : p->n_given,
                  n >= 0 && n < r.n ? n : r.n, &out, err);

@@ -1,13 +1,13 @@
 /*
-** The runner's ORDER BY by way of row numbers (exec/cpu/sorter.h): waves that gather sort keys, one
-** sort, then batches made from the rows in their new order. Stands beside wl_run_cpu_wave().
+** The runner's ORDER BY by row numbers (exec/cpu/sorter.h): waves that gather sort keys, one sort,
+** then batches made from the rows in their new order. Used instead of wl_run_cpu_wave().
 */
 #include "exec/run_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include <string.h>
 
-enum { WAVE = 64 }; /* tablets of a wave, and at most batches */
+enum { WAVE = 64 }; /* most tablets or batches of a wave */
 
 wl_status wl_run_sort_open(wl_run *r, wl_error *err) {
   if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut) return WL_OK;
@@ -87,7 +87,7 @@ wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
   if (!r->sorted) {
     rc = wl_sorter_finish(r->sorter, r->config.threads, r->config.check, r->config.check_arg,
                           &r->sorted, &r->n_sorted, err);
-    /* rows that OFFSET takes away need not be made */
+    /* Rows that OFFSET skips need not be made. */
     r->at_sorted = r->to_skip < r->n_sorted ? r->to_skip : r->n_sorted;
     r->to_skip -= r->at_sorted;
     if (r->to_give >= 0 && r->n_sorted - r->at_sorted > r->to_give)
@@ -97,7 +97,7 @@ wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
   wl_i64 room = wl_pool_rows(r->pool), left = r->n_sorted - r->at_sorted;
   *done = left == 0;
   if (*done) return WL_OK;
-  /* two a thread: enough to share, few enough to stay in the cache */
+  /* Two batches per thread: enough to share the work, few enough to stay in the cache. */
   wl_i64 n = (left + room - 1) / room, most = 2LL * r->config.threads;
   if (n > most) n = most;
   if (n > WAVE) n = WAVE;

@@ -1,6 +1,6 @@
 /*
-** The groups of all workers as one, and as columns; see group.h. Every step is dealt out to the
-** threads: parts by hash (or stretches of the direct array), then stretches of the result.
+** Joins the groups of all workers and turns them into columns; see group.h. Every step is divided
+** among the threads: by hash (or by range of the direct array), then by range of the result.
 */
 #include "exec/cpu/group_impl.h"
 #include "base/mem.h"
@@ -17,9 +17,9 @@ typedef struct joining {
   const wl_grouping *plan;
   wl_groups **from; /* [n_from] */
   int n_from;
-  int parts; /* 1: all parts in one table */
+  int parts; /* 1: all parts go into one table */
   joined *out;
-  atomic_llong n_groups; /* so far, in all parts */
+  atomic_llong n_groups; /* number of groups in all parts so far */
 } joining;
 
 enum { READ = 4096 }; /* entries read from disk at once */
@@ -50,7 +50,7 @@ static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_
   return rc;
 }
 
-/* Entries [from, to) of a run, which may lie on disk. */
+/* Joins entries [from, to) of a run, which may be on disk. */
 static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
                               wl_i64 to, long part, wl_u8 **room) {
   const wl_grouping *p = j->plan;
@@ -67,7 +67,7 @@ static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r
     }
     if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
     long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
-    if (j->out->count_only) all = t->n * p->n_workers; /* only the parts in progress are there */
+    if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
     if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
   }
   return rc;
@@ -85,7 +85,7 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   wl_status rc = WL_OK;
   wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
   if (j->plan->left && guess * N_PARTS > j->plan->left / j->plan->group_bytes && guess > FEW)
-    guess = FEW; /* no more than must be */
+    guess = FEW; /* take no more memory than needed */
   if (n) rc = wl_group_room(j->plan, t, guess);
   wl_u8 *room = NULL;
   for (int w = 0; w < j->n_from && !rc; w++)
@@ -93,7 +93,7 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
       rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], part, &room);
   wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
-    wl_mem_free(t->slots); /* nothing will be looked up */
+    wl_mem_free(t->slots); /* they are not needed any more */
     t->slots = NULL;
     t->n_slots = 0;
   }
@@ -104,7 +104,7 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   return rc;
 }
 
-/* Direct mode: a stretch of the array, everything into the first worker's. */
+/* Direct mode: joins a range of all workers' arrays into the first worker's array. */
 static wl_status join_direct_task(void *arg, int worker, long part, wl_error *err) {
   joining *j = arg;
   (void)worker;
@@ -131,7 +131,7 @@ static wl_status join_direct_task(void *arg, int worker, long part, wl_error *er
   }
   wl_i64 n = 0;
   for (wl_u64 i = from; i < to; i++) n += seen[i];
-  j->out->tables[part].n = n; /* for the moment: how many are in the stretch */
+  j->out->tables[part].n = n; /* for now: the number of groups in this range */
   return rc;
 }
 
@@ -237,7 +237,7 @@ wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values
   wl_u64 slot, hash = p->mode == MODE_WORDS ? hash_words(words, p->words.n_words)
                                             : wl_group_hash_values(p, values);
   const wl_u8 *key = p->mode == MODE_WORDS ? (const wl_u8 *)words : (const wl_u8 *)values - 8;
-  /* one table holds all where the groups were few */
+  /* If there were few groups, the first table holds all of them. */
   for (int k = 0; k < 2; k++) {
     const group_table *t = &j->tables[k ? 0 : hash >> PART_SHIFT];
     if (!t->n_slots) continue;
@@ -267,7 +267,7 @@ static void words_task(void *arg, int worker, long part) {
     } else if (p->mode == MODE_WORDS) {
       for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
     } else {
-      /* the class of the first key and its first bytes, as far as they go in 64 bits */
+      /* The type of the first key and as many of its first bytes as fit in 64 bits. */
       wl_val v = entry_values(e)[0];
       wl_u64 low = v.t == WL_T_TEXT   ? wl_sort_prefix(wl_bytes(v), v.n, p->colls[0])
                    : v.t == WL_T_BLOB ? wl_sort_prefix(wl_bytes(v), v.n, WL_COLL_BINARY)
@@ -288,7 +288,7 @@ static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
   return 0;
 }
 
-/* Puts the list of entries in the order in which groups are given. */
+/* Sorts the list of entries into the order in which groups are emitted. */
 static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
   const wl_grouping *p = j->plan;
   bool by_first = p->p->by_first;
@@ -381,12 +381,12 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   const wl_grouping *g = l->j->plan;
   const wl_program *p = g->p;
   wl_i64 from = (wl_i64)task * FILL, to = from + FILL < l->j->n ? from + FILL : l->j->n;
-  bool none = l->out->n == 1 && l->j->n == 0; /* the group of no rows */
+  bool none = l->out->n == 1 && l->j->n == 0; /* the one group of an empty input */
   if (none) to = 1;
   wl_u8 **entries = l->j->entries;
   wl_status rc = WL_OK;
   l->failed_at[task] = -1;
-  /* in key order the entries lie all over: fetch them once, well ahead */
+  /* In key order, entries are spread over memory, so prefetch them. */
   for (wl_i64 i = from; i < to; i++)
     for (size_t b = 0; b < g->width; b += 64) __builtin_prefetch(entries[i] + b);
   for (int k = 0; k < p->n_keys; k++)
@@ -428,7 +428,7 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   return rc;
 }
 
-/* Whether some sum() must be judged in row order. */
+/* Whether some sum() may overflow, which depends on the order of rows. */
 static bool needs_order(const joined *j) {
   const wl_grouping *g = j->plan;
   for (int a = 0; a < g->p->n_aggs; a++) {

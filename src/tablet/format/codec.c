@@ -1,12 +1,12 @@
 /*
-** Segments as blobs: the header, its checks and the checksum; see codec.h, and docs/format.md for
-** the layout. Tablets are written and read through here (tablet/table/table.h); the payloads are made in
-** the files that codec_impl.h names.
+** Segments as blobs: the header, its checks and the checksum. See codec.h, and docs/format.md for
+** the layout. Tablet tables (tablet/table/table.h) write and read segments through this file. The
+** files named in codec_impl.h handle the payloads.
 **
 ** Invariants:
-** 1. Nothing in a header is used before check_header has looked at it, and nothing in a payload
-**    before the checksum held.
-** 2. A field that a segment has no use for has one fixed value, so equal segments make equal blobs.
+** 1. No header field is used before check_header has checked it. No payload byte is used before the
+**    checksum was compared.
+** 2. A field that a segment does not need has one fixed value, so equal segments make equal blobs.
 */
 #include "tablet/format/codec.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 enum { VERSION = 1 };
 #define MAGIC 0x67536c57u /* WlSg */
 
-/* Where things are in a header. */
+/* Byte offsets in the header. */
 enum {
   AT_MAGIC = 0,
   AT_VERSION = 4,
@@ -40,29 +40,29 @@ enum {
   AT_SUM = 88
 };
 
-static void put32(wl_u8 *p, wl_u32 v) {
+static void write32(wl_u8 *p, wl_u32 v) {
   memcpy(p, &v, sizeof v);
 }
-static wl_u32 get32(const wl_u8 *p) {
+static wl_u32 read32(const wl_u8 *p) {
   wl_u32 v;
   memcpy(&v, p, sizeof v);
   return v;
 }
 
-/* Of the header, which seeds that of the rest. */
-static wl_u64 sum_of(const wl_u8 *blob, wl_u64 n_stored) {
+/* The checksum of the payload, seeded with the checksum of the header. */
+static wl_u64 blob_checksum(const wl_u8 *blob, wl_u64 n_stored) {
   return XXH3_64bits_withSeed(blob + WL_HEADER_BYTES, n_stored, XXH3_64bits(blob, AT_SUM));
 }
 
-static void put_header(wl_u8 *p, wl_header *h) {
+static void write_header(wl_u8 *p, wl_header *h) {
   memset(p, 0, WL_HEADER_BYTES);
-  put32(p + AT_MAGIC, MAGIC);
+  write32(p + AT_MAGIC, MAGIC);
   p[AT_VERSION] = VERSION;
   p[AT_ENC] = h->enc;
   p[AT_PHYS] = h->phys;
   p[AT_FLAGS] = h->flags;
-  put32(p + AT_ROWS, (wl_u32)h->n_rows);
-  put32(p + AT_NULLS, (wl_u32)h->n_nulls);
+  write32(p + AT_ROWS, (wl_u32)h->n_rows);
+  write32(p + AT_NULLS, (wl_u32)h->n_nulls);
   p[AT_MASK] = h->domain.mask;
   p[AT_WIDTH] = h->width;
   wl_put64(p + AT_LO, (wl_u64)h->domain.lo);
@@ -73,17 +73,17 @@ static void put_header(wl_u8 *p, wl_header *h) {
   wl_put64(p + AT_T_HI, h->t_hi);
   wl_put64(p + AT_PAYLOAD, h->n_payload);
   wl_put64(p + AT_STORED, h->n_stored);
-  h->sum = sum_of(p, h->n_stored);
+  h->sum = blob_checksum(p, h->n_stored);
   wl_put64(p + AT_SUM, h->sum);
 }
 
-static void get_header(const wl_u8 *p, wl_header *h) {
+static void read_header(const wl_u8 *p, wl_header *h) {
   h->enc = p[AT_ENC];
   h->phys = p[AT_PHYS];
   h->flags = p[AT_FLAGS];
   h->width = p[AT_WIDTH];
-  h->n_rows = (wl_i32)get32(p + AT_ROWS);
-  h->n_nulls = (wl_i32)get32(p + AT_NULLS);
+  h->n_rows = (wl_i32)read32(p + AT_ROWS);
+  h->n_nulls = (wl_i32)read32(p + AT_NULLS);
   h->domain.mask = p[AT_MASK];
   h->domain.lo = (wl_i64)wl_get64(p + AT_LO);
   h->domain.hi = (wl_i64)wl_get64(p + AT_HI);
@@ -96,8 +96,8 @@ static void get_header(const wl_u8 *p, wl_header *h) {
   h->sum = wl_get64(p + AT_SUM);
 }
 
-/* Which encodings a physical type may have. */
-static bool suits(const wl_header *h) {
+/* Whether a segment of this physical type may have this encoding. */
+static bool encoding_fits(const wl_header *h) {
   switch (h->enc) {
   case WL_E_CONST: return h->phys <= WL_P_TEXT;
   case WL_E_STEP: return h->phys <= WL_P_I64 && h->n_nulls == 0;
@@ -114,21 +114,21 @@ static bool suits(const wl_header *h) {
   }
 }
 
-/* The most bytes that a payload has before it is compressed, so that a few bytes of a file cannot
-** ask for any amount of memory: packed numbers come in blocks of 1,024; of texts and blobs it is
-** SQLite's longest value and what a tablet holds beside it. */
-static wl_u64 most_payload(const wl_header *h) {
+/* The largest payload before compression. It keeps a few forged bytes from claiming any amount of
+** memory. Packed numbers come in blocks of 1,024. Texts and blobs may be as long as SQLite's
+** longest value, plus what a tablet holds besides it. */
+static wl_u64 max_payload(const wl_header *h) {
   const wl_u64 text = ((wl_u64)1 << 31) + (64 << 20), part = 128 << 20;
   if (h->phys <= WL_P_F64) return (wl_u64)h->n_rows * 16 + (16 << 10);
   return h->enc == WL_E_PART ? part : text;
 }
 
-/* What is wrong with a header, in a word or two; NULL: nothing. */
+/* Reads and checks the header. Returns what is wrong in a few words, or NULL if it is sound. */
 static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
   static const wl_u8 zeros[AT_LO - AT_UNUSED];
-  if (n < WL_HEADER_BYTES || get32(p + AT_MAGIC) != MAGIC) return "no header";
+  if (n < WL_HEADER_BYTES || read32(p + AT_MAGIC) != MAGIC) return "no header";
   if (p[AT_VERSION] != VERSION) return "unknown version";
-  get_header(p, h);
+  read_header(p, h);
   const wl_domain *d = &h->domain, *none = &wl_domain_nothing;
   unsigned types = wl_header_types(h);
   bool coded = wl_header_coded(h), part = h->enc == WL_E_PART;
@@ -141,7 +141,8 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
       (h->n_nulls > 0) != ((d->mask & WL_M(WL_T_NULL)) != 0) || all_null != (types == 0) ||
       d->mask >= WL_M(WL_T_BLOB + 1))
     return "types";
-  if (!suits(h) || (coded && types != WL_M(WL_T_TEXT)) || (coded && part)) return "encoding";
+  if (!encoding_fits(h) || (coded && types != WL_M(WL_T_TEXT)) || (coded && part))
+    return "encoding";
   bool ints = coded || (types & WL_M(WL_T_INT)) != 0;
   bool reals = (types & WL_M(WL_T_REAL)) != 0;
   if (ints ? d->lo > d->hi : d->lo != none->lo || d->hi != none->hi) return "range of integers";
@@ -160,7 +161,7 @@ static const char *check_header(const wl_u8 *p, size_t n, wl_header *h) {
               : h->width != 0 && h->enc != WL_E_PACKED && h->enc != WL_E_DECIMAL)
     return "width";
   if (h->t_lo > h->t_hi) return "range of texts";
-  if (h->n_stored > 0xffffffffu - WL_HEADER_BYTES || h->n_payload > most_payload(h) ||
+  if (h->n_stored > 0xffffffffu - WL_HEADER_BYTES || h->n_payload > max_payload(h) ||
       (h->n_stored != h->n_payload && !(h->flags & WL_F_ZSTD)))
     return "sizes";
   return NULL;
@@ -192,17 +193,17 @@ wl_u8 *wl_draft_open(wl_draft *d, size_t n_payload) {
   return d->blob + WL_HEADER_BYTES + n_bitmap;
 }
 
-/* Compresses, writes the header, and gives the blob; or frees it. */
-static wl_status finish(wl_draft *d, wl_status rc, wl_u8 **blob, wl_error *err) {
+/* Compresses the payload, writes the header and returns the blob. On an error frees the blob. */
+static wl_status finish_blob(wl_draft *d, wl_status rc, wl_u8 **blob, wl_error *err) {
   *blob = NULL;
-  if (!rc) rc = wl_squeeze(d, err);
+  if (!rc) rc = wl_payload_compress(d, err);
   if (!rc && d->h.n_stored > 0xffffffffu - WL_HEADER_BYTES)
     rc = wl_fail(err, WL_TOOBIG, "a segment is larger than 4 GiB");
   if (rc) {
     wl_mem_free(d->blob);
     return rc;
   }
-  put_header(d->blob, &d->h);
+  write_header(d->blob, &d->h);
   *blob = d->blob;
   return WL_OK;
 }
@@ -214,7 +215,7 @@ wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone 
   bool all_null = s->n_nulls == s->n_rows;
   wl_status rc;
   *blob = NULL;
-  coded = coded && !all_null; /* they need no dictionary */
+  coded = coded && !all_null; /* NULLs need no dictionary */
   h->flags = (wl_u8)((s->n_nulls ? WL_F_NULLS : 0) | (coded ? WL_F_CODED : 0));
   h->domain = wl_domain_nothing;
   h->domain.mask = all_null ? WL_M(WL_T_NULL) : s->domain.mask;
@@ -229,7 +230,7 @@ wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone 
   }
   if (s->entries || (coded && types & ~WL_M(WL_T_TEXT)) ||
       (s->n_nulls > 0) != ((h->domain.mask & WL_M(WL_T_NULL)) != 0))
-    return wl_fail(err, WL_MISUSE, "a segment's types do not belong to its values");
+    return wl_fail(err, WL_MISUSE, "a segment's types do not match its values");
   if (all_null) {
     h->phys = WL_P_I8;
     h->enc = WL_E_CONST;
@@ -240,7 +241,7 @@ wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone 
     rc = wl_write_texts(&d, err);
   else
     rc = wl_write_any(&d, err);
-  rc = finish(&d, rc, blob, err);
+  rc = finish_blob(&d, rc, blob, err);
   if (!rc) zone_of(h, zone);
   return rc;
 }
@@ -249,7 +250,7 @@ wl_status wl_codec_write_texts(const wl_u64 *places, const wl_u8 *heap, wl_i32 n
                                size_t *n_bytes, wl_u64 *sum, wl_error *err) {
   wl_draft d = {.h = {.n_rows = n, .t_hi = ~(wl_u64)0, .domain = wl_domain_nothing}};
   d.h.domain.mask = WL_M(WL_T_TEXT);
-  wl_status rc = finish(&d, wl_write_part(&d, places, heap, err), blob, err);
+  wl_status rc = finish_blob(&d, wl_write_part(&d, places, heap, err), blob, err);
   if (rc) return rc;
   *n_bytes = WL_HEADER_BYTES + d.h.n_stored;
   *sum = d.h.sum;
@@ -268,25 +269,29 @@ wl_status wl_codec_zone(const wl_u8 *blob, size_t n, wl_zone *out, wl_i32 *n_row
   return WL_OK;
 }
 
-/* The header, checked, and the payload: inside the blob, or in *own, which is to be freed. */
-static wl_status open_blob(const wl_u8 *blob, size_t n, bool part, wl_header *h, const wl_u8 **p,
-                           wl_u8 **own, wl_error *err) {
+/* Checks the header and the checksum, and decompresses. *p is the payload: inside the blob, or in
+** *own, which the caller frees. */
+static wl_status check_blob(const wl_u8 *blob, size_t n, bool part, wl_header *h, const wl_u8 **p,
+                            wl_u8 **own, wl_error *err) {
   bool ok = true;
   *own = NULL;
   const char *wrong = check_header(blob, n, h);
-  if (!wrong && (h->enc == WL_E_PART) != part) wrong = "a part of a dictionary, or none";
+  if (!wrong && (h->enc == WL_E_PART) != part)
+    wrong = part ? "not a part of a dictionary" : "a part of a dictionary";
   if (!wrong && h->n_stored != n - WL_HEADER_BYTES) wrong = "its size";
-  if (!wrong && sum_of(blob, h->n_stored) != h->sum) wrong = "its checksum";
+  if (!wrong && blob_checksum(blob, h->n_stored) != h->sum) wrong = "its checksum";
   if (wrong) return corrupt(err, wrong);
   *p = blob + WL_HEADER_BYTES;
   if (!(h->flags & WL_F_ZSTD)) return WL_OK;
-  wl_status rc = wl_unsqueeze(h, *p, own, &ok, err);
+  wl_status rc = wl_payload_decompress(h, *p, own, &ok, err);
   *p = *own;
   return rc ? rc : ok ? WL_OK : corrupt(err, "its compression");
 }
 
-/* The bitmap in memory, and checked; of a segment of NULLs it is made. */
-static wl_status get_bitmap(const wl_header *h, const wl_u8 *p, size_t n, wl_segment *s, bool *ok) {
+/* Copies the NULL bitmap to s->valid and checks it. A segment of only NULLs gets a bitmap of
+** zeros. */
+static wl_status read_bitmap(const wl_header *h, const wl_u8 *p, size_t n, wl_segment *s,
+                             bool *ok) {
   size_t n_map = ((size_t)h->n_rows + 7) / 8;
   wl_i32 n_nulls = 0;
   *ok = n >= wl_bitmap_bytes(h);
@@ -301,8 +306,8 @@ static wl_status get_bitmap(const wl_header *h, const wl_u8 *p, size_t n, wl_seg
   return WL_OK;
 }
 
-/* Whether what the header says can be held as phys. */
-static bool widens(const wl_header *h, wl_u8 phys) {
+/* Whether a segment with this header can be read as the type phys. */
+static bool can_widen(const wl_header *h, wl_u8 phys) {
   if (phys == h->phys || wl_header_types(h) == 0) return true;
   if (h->phys <= WL_P_I64 && phys <= WL_P_I64) return phys > h->phys;
   if (wl_header_coded(h)) return false;
@@ -317,7 +322,7 @@ static wl_status read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, const wl_
   bool ok = false;
   memset(s, 0, sizeof *s);
   *coded = false;
-  wl_status rc = open_blob(blob, n, false, &h, &p, &own, err);
+  wl_status rc = check_blob(blob, n, false, &h, &p, &own, err);
   if (rc) return rc;
   const char *wrong = "its values";
   wl_u8 phys = want ? *want : h.phys;
@@ -328,15 +333,15 @@ static wl_status read_as(const wl_u8 *blob, size_t n, wl_i64 max_code, const wl_
   s->n_nulls = h.n_nulls;
   s->domain = h.domain;
   s->phys = phys;
-  if (!widens(&h, phys)) {
-    wrong = "its type is not of its column";
+  if (!can_widen(&h, phys)) {
+    wrong = "its type does not fit its column";
     goto done;
   }
   if (is_coded && (h.domain.lo < 0 || h.domain.hi >= max_code)) {
     wrong = "codes beyond the dictionary";
     goto done;
   }
-  rc = get_bitmap(&h, p, h.n_payload, s, &ok);
+  rc = read_bitmap(&h, p, h.n_payload, s, &ok);
   if (rc || !ok) goto done;
   p += n_bitmap;
   wl_u8 tag = WL_T_TEXT;
@@ -360,7 +365,7 @@ done:
     *coded = is_coded;
     return WL_OK;
   }
-  if (s->data == room) s->data = NULL; /* which is the caller's */
+  if (s->data == room) s->data = NULL; /* room belongs to the caller */
   wl_segment_free(s);
   memset(s, 0, sizeof *s);
   return rc ? wl_nomem(err) : corrupt(err, wrong);
@@ -398,7 +403,7 @@ wl_status wl_codec_read_texts(const wl_u8 *blob, size_t n, wl_u64 **places, wl_u
   bool ok = false;
   *places = NULL;
   *heap = NULL;
-  wl_status rc = open_blob(blob, n, true, &h, &p, &own, err);
+  wl_status rc = check_blob(blob, n, true, &h, &p, &own, err);
   if (rc) return rc;
   rc = wl_read_texts(&h, p, h.n_payload, &s, &ok);
   wl_mem_free(own);

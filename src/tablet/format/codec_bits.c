@@ -1,12 +1,13 @@
 /*
-** Integers in few bits: each is stored less the least of its segment, in as many bits as the
-** largest difference has.
+** Packs integers into few bits. Each is stored as its difference from the least value of the
+** segment, in as many bits as the largest difference needs.
 **
-** A block of 1,024 values is a matrix, one row of LANES values after the other. Each lane is a
-** little-endian stream of bits in words of its own; word w of all lanes stand side by side. So all
-** values of a row are shifted by the same amount, which a vector does at once. Differences of up to
-** 32 bits lie in 32 lanes of 4-byte words, wider ones in 16 lanes of 8-byte words: either way a
-** block has 128 bytes for each bit. The last block is filled up with zeros.
+** A block of 1,024 values is a matrix with rows of LANES values. Each lane (column) is a
+** little-endian stream of bits in its own words; the words w of all lanes are stored next to each
+** other. So all values of a row are shifted by the same amount, which vector instructions do at
+** once. Differences of up to 32 bits use 32 lanes of 4-byte words, wider ones 16 lanes of 8-byte
+** words. Either way a block has 128 bytes for each bit. The last block is padded with
+** zeros.
 */
 #include "tablet/format/codec_impl.h"
 
@@ -49,50 +50,50 @@ size_t wl_packed_bytes(wl_i32 n, int bits) {
 BITS(32, wl_u32)
 BITS(64, wl_u64)
 
-#define LESS(TO, FROM)                                                                             \
+#define SUBTRACT(TO, FROM)                                                                         \
   for (wl_i32 i = 0; i < m; i++) ((TO *)to)[i] = (TO)((TO)((const FROM *)v)[i + first] - (TO)base)
 
-/* Differences of m values from the first on: as 4 bytes, if they are so narrow, else as 8. */
+/* The differences of m values, starting at row first: 8 bytes each if wide, else 4. */
 static WL_CLONES void subtract(void *to, bool wide, const void *v, wl_u8 phys, wl_i32 first,
                                wl_i32 m, wl_i64 base) {
   if (wide)
-    LESS(wl_u64, wl_i64);
+    SUBTRACT(wl_u64, wl_i64);
   else
     switch (phys) {
-    case WL_P_I8: LESS(wl_u32, wl_i8); break;
-    case WL_P_I16: LESS(wl_u32, wl_i16); break;
-    case WL_P_I32: LESS(wl_u32, wl_i32); break;
-    default: LESS(wl_u32, wl_i64);
+    case WL_P_I8: SUBTRACT(wl_u32, wl_i8); break;
+    case WL_P_I16: SUBTRACT(wl_u32, wl_i16); break;
+    case WL_P_I32: SUBTRACT(wl_u32, wl_i32); break;
+    default: SUBTRACT(wl_u32, wl_i64);
     }
 }
 
-#define MORE(TO, WORD)                                                                             \
+#define ADD(TO, WORD)                                                                              \
   for (wl_i32 i = 0; i < m; i++) ((TO *)to)[i + first] = (TO)((WORD)base + ((const FROM *)v)[i])
 
 static WL_CLONES void add(void *to, wl_u8 phys, wl_i32 first, wl_i32 m, const wl_u32 *v,
                           wl_i64 base) {
   typedef wl_u32 FROM;
   switch (phys) {
-  case WL_P_I8: MORE(wl_i8, wl_u32); break;
-  case WL_P_I16: MORE(wl_i16, wl_u32); break;
-  case WL_P_I32: MORE(wl_i32, wl_u32); break;
-  default: MORE(wl_i64, wl_u64);
+  case WL_P_I8: ADD(wl_i8, wl_u32); break;
+  case WL_P_I16: ADD(wl_i16, wl_u32); break;
+  case WL_P_I32: ADD(wl_i32, wl_u32); break;
+  default: ADD(wl_i64, wl_u64);
   }
 }
 
 static WL_CLONES void add_wide(wl_i64 *to, wl_i32 first, wl_i32 m, const wl_u64 *v, wl_i64 base) {
   typedef wl_u64 FROM;
-  MORE(wl_i64, wl_u64);
+  ADD(wl_i64, wl_u64);
 }
 
-typedef union block {
+typedef union packed_block {
   wl_u32 v32[BLOCK];
   wl_u64 v64[BLOCK];
-} block;
+} packed_block;
 
 void wl_pack(wl_u8 *to, const void *v, wl_u8 phys, const wl_u8 *valid, wl_i32 n, wl_i64 base,
              int bits) {
-  block plain, packed;
+  packed_block plain, packed;
   bool wide = bits > 32;
   size_t n_bytes = 128 * (size_t)bits;
   for (wl_i32 first = 0; first < n; first += BLOCK, to += n_bytes) {
@@ -114,7 +115,7 @@ void wl_pack(wl_u8 *to, const void *v, wl_u8 phys, const wl_u8 *valid, wl_i32 n,
 }
 
 void wl_unpack(void *to, wl_u8 phys, const wl_u8 *from, wl_i32 n, wl_i64 base, int bits) {
-  block plain, packed; /* the blob may lie at any address */
+  packed_block plain, packed; /* copies, because the blob may not be aligned */
   size_t n_bytes = 128 * (size_t)bits;
   for (wl_i32 first = 0; first < n; first += BLOCK, from += n_bytes) {
     wl_i32 m = n - first < BLOCK ? n - first : BLOCK;

@@ -1,12 +1,12 @@
 /*
-** Reals that are decimals of few digits: prices, rates, measurements. Each is k / 10^e for an
-** integer k and one e for the whole segment; the k are packed as integers are.
+** Reals that are decimals with few digits: prices, rates, measurements. Each is k / 10^e for an
+** integer k and one e for the whole segment. The integers k are bit-packed.
 **
 ** Invariants:
-** 1. A segment is written so only if k / 10^e, as a double divides, is every value bit for bit. So
-**    negative zeros and infinities are not.
-** 2. |k| < 2^51. Then adding 1.5 * 2^52 to a double rounds it and leaves k in its low bits, and back
-**    again, in any vector unit.
+** 1. A segment is written this way only if the double division k / 10^e gives every value, bit for
+**    bit. So it has no negative zeros and no infinities.
+** 2. |k| < 2^51. So adding 1.5 * 2^52 to a double rounds it and leaves k in its low bits. This and
+**    its inverse work in every vector unit.
 */
 #include "base/mem.h"
 #include "tablet/format/codec_impl.h"
@@ -16,7 +16,7 @@ enum { MOST_E = 9, BLOCK = 1024, SAMPLE = 32, HEAD = 9 /* least k, e */ };
 static const double power[MOST_E + 1] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 static const double rounder = 0x1.8p52, limit = 0x1p51;
 
-/* k for each of m values; false: some are not decimals. Widens lo and hi. */
+/* Computes k for each of m values, and widens lo and hi. False: some are not decimals. */
 static WL_CLONES bool scale(const double *v, wl_i32 m, double p, wl_i64 *k, wl_i64 *lo,
                             wl_i64 *hi) {
   wl_u64 bad = 0;
@@ -40,16 +40,16 @@ static WL_CLONES void unscale(double *v, wl_i32 m, double p, const wl_i64 *k) {
     v[i] = (wl_as_f64((wl_u64)k[i] + wl_f64_bits(rounder)) - rounder) / p;
 }
 
-/* The digits that some of the values need; -1: too many. */
+/* The number of digits that a sample of the values needs; -1: too many. */
 static int find_e(const void *v, wl_u8 phys, wl_i32 n) {
-  double some[SAMPLE];
+  double sample[SAMPLE];
   wl_i64 k[SAMPLE], lo = 0, hi = 0;
   size_t width = (size_t)wl_phys_width(phys);
   wl_i32 m = n < SAMPLE ? n : SAMPLE;
   for (wl_i32 i = 0; i < m; i++)
-    wl_phys_copy(&some[i], WL_P_F64, (const wl_u8 *)v + (size_t)(n / m * i) * width, phys, 1);
+    wl_phys_copy(&sample[i], WL_P_F64, (const wl_u8 *)v + (size_t)(n / m * i) * width, phys, 1);
   for (int e = 0; e <= MOST_E; e++)
-    if (scale(some, m, power[e], k, &lo, &hi)) return e;
+    if (scale(sample, m, power[e], k, &lo, &hi)) return e;
   return -1;
 }
 
@@ -60,11 +60,11 @@ wl_status wl_decimal_try(const void *v, wl_u8 phys, wl_i32 n, wl_decimal *out) {
   wl_i64 *k = wl_mem_alloc((size_t)n * sizeof *k), lo = WL_I64_MAX, hi = WL_I64_MIN;
   bool ok = k != NULL;
   for (wl_i32 i = 0; i < n && ok; i += BLOCK) {
-    double some[BLOCK];
+    double values[BLOCK];
     wl_i32 m = n - i < BLOCK ? n - i : BLOCK;
-    wl_phys_copy(some, WL_P_F64, (const wl_u8 *)v + (size_t)i * (size_t)wl_phys_width(phys), phys,
+    wl_phys_copy(values, WL_P_F64, (const wl_u8 *)v + (size_t)i * (size_t)wl_phys_width(phys), phys,
                  m);
-    ok = scale(some, m, power[e], k + i, &lo, &hi);
+    ok = scale(values, m, power[e], k + i, &lo, &hi);
   }
   if (!ok || lo == hi) {
     wl_mem_free(k);
@@ -78,13 +78,13 @@ wl_status wl_decimal_try(const void *v, wl_u8 phys, wl_i32 n, wl_decimal *out) {
   return WL_OK;
 }
 
-void wl_decimal_put(wl_u8 *p, const wl_decimal *d, wl_i32 n) {
+void wl_decimal_write(wl_u8 *p, const wl_decimal *d, wl_i32 n) {
   wl_put64(p, (wl_u64)d->lo);
   p[8] = (wl_u8)d->e;
   wl_pack(p + HEAD, d->k, WL_P_I64, NULL, n, d->lo, d->bits);
 }
 
-bool wl_decimal_get(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to) {
+bool wl_decimal_read(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to) {
   int bits = h->width;
   size_t width = (size_t)wl_phys_width(phys);
   if (bits < 1 || bits > 52 || n != HEAD + wl_packed_bytes(h->n_rows, bits) || p[8] > MOST_E)

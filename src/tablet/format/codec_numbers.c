@@ -1,18 +1,18 @@
 /*
-** Segments of numbers: the encoding is chosen by one or two quick passes over the values, and what
-** is read is checked against the zone map. See codec_impl.h for the encodings.
+** Segments of numbers. The writer chooses the encoding with one or two quick passes over the
+** values. The reader checks the values against the zone map. See codec_impl.h for the encodings.
 **
 ** Invariants:
-** 1. After reading, every value lies in the range of the header and every NULL is zero, whatever
-**    the bytes were: programs index tables by value less the least.
-** 2. Loops over values allocate nothing and have no branches, so that they vectorise.
+** 1. After reading, every value lies in the header's range and every NULL is zero, whatever the
+**    bytes were. Programs rely on it: they index tables by value minus the least value.
+** 2. Loops over values allocate nothing and have no branches, so the compiler can vectorise them.
 */
 #include "base/mem.h"
 #include "tablet/format/codec_impl.h"
 
 /* ---- passes */
 
-/* Whether a value leaves the range; zero_ok: a zero outside it is fine. */
+/* Whether a value lies outside the range. zero_ok: zeros are accepted even if outside. */
 #define OUTSIDE(NAME, T, BITS, RANGE)                                                              \
   static WL_CLONES bool NAME(const T *v, wl_i32 n, RANGE lo, RANGE hi, bool zero_ok) {             \
     BITS bad = 0;                                                                                  \
@@ -43,7 +43,7 @@ static WL_CLONES wl_i32 count_zeros(const void *v, int width, wl_i32 n) {
   return zeros;
 }
 
-/* Sums of at most 255 rows, so that they need no wider lanes than the values. */
+/* Counts in groups of at most 255 rows, so that the counters can be as narrow as the values. */
 #define CHANGES(T)                                                                                 \
   for (wl_i32 i = 1, end; i < n && total <= most; i = end) {                                       \
     const T *x = (const T *)v + i;                                                                 \
@@ -53,7 +53,7 @@ static WL_CLONES wl_i32 count_zeros(const void *v, int width, wl_i32 n) {
     total += (wl_i64)sum;                                                                          \
   }
 
-/* Rows that differ from the one before; counting stops some way above most. */
+/* The number of rows that differ from the row before. Counting may stop above most. */
 static WL_CLONES wl_i64 count_changes(const void *v, int width, wl_i32 n, wl_i64 most) {
   wl_i64 total = 0;
   switch (width) {
@@ -89,22 +89,23 @@ static wl_u64 wide_at(const void *v, wl_u8 phys, wl_i32 i) {
   return wide;
 }
 
-/* Whether all values are in range, and all NULLs zero. phys: of v, of the kind the header says. */
+/* Whether all values are in range and all NULLs are zero. phys is the type of v; it is integer or
+** real as the header says. */
 static bool in_range(const wl_header *h, const void *v, wl_u8 phys, const wl_u8 *valid) {
   const wl_domain *d = &h->domain;
   wl_i32 n = h->n_rows, r;
   int width = wl_phys_width(phys);
   bool real = wl_header_types(h) == WL_M(WL_T_REAL), bad;
   bool zero_in = real ? d->flo <= 0 && d->fhi >= 0 : d->lo <= 0 && d->hi >= 0;
-  bool odd = valid && !zero_in; /* the NULLs are zeros, and nothing else may be one */
-  if (odd && count_zeros(v, width, n) != h->n_nulls) return false;
+  bool null_zeros = valid && !zero_in; /* the NULLs must be the only zeros */
+  if (null_zeros && count_zeros(v, width, n) != h->n_nulls) return false;
   switch (real && phys == WL_P_ANY ? WL_P_F64 : phys) {
-  case WL_P_I8: bad = outside_i8(v, n, d->lo, d->hi, odd); break;
-  case WL_P_I16: bad = outside_i16(v, n, d->lo, d->hi, odd); break;
-  case WL_P_I32: bad = outside_i32(v, n, d->lo, d->hi, odd); break;
-  case WL_P_F32: bad = outside_f32(v, n, d->flo, d->fhi, odd); break;
-  case WL_P_F64: bad = outside_f64(v, n, d->flo, d->fhi, odd); break;
-  default: bad = outside_i64(v, n, d->lo, d->hi, odd);
+  case WL_P_I8: bad = outside_i8(v, n, d->lo, d->hi, null_zeros); break;
+  case WL_P_I16: bad = outside_i16(v, n, d->lo, d->hi, null_zeros); break;
+  case WL_P_I32: bad = outside_i32(v, n, d->lo, d->hi, null_zeros); break;
+  case WL_P_F32: bad = outside_f32(v, n, d->flo, d->fhi, null_zeros); break;
+  case WL_P_F64: bad = outside_f64(v, n, d->flo, d->fhi, null_zeros); break;
+  default: bad = outside_i64(v, n, d->lo, d->hi, null_zeros);
   }
   wl_u64 not_zero = 0;
   if (valid) WL_EACH_NULL(r, valid, n)
@@ -140,7 +141,7 @@ static bool is_step(const wl_header *h, const void *v, wl_u8 phys, wl_u64 *base,
   return has_steps(v, wl_phys_width(phys), n, *base, *stride);
 }
 
-/* Whether all rows but NULLs have one value, bit for bit. */
+/* Whether all rows that are not NULL have the same value, bit for bit. */
 static bool is_const(const wl_header *h, const void *v, bool real, wl_u64 *value) {
   int width = wl_phys_width(h->phys);
   if (!real) {
@@ -150,7 +151,7 @@ static bool is_const(const wl_header *h, const void *v, bool real, wl_u64 *value
   *value = wl_f64_bits(h->domain.flo);
   if (h->domain.flo != h->domain.fhi) return false;
   if (h->domain.flo != 0) return true;
-  *value = wide_at(v, h->phys, 0); /* zeros have two signs */
+  *value = wide_at(v, h->phys, 0); /* 0.0 and -0.0 compare equal but differ in bits */
   if (h->n_nulls) return *value == 0 && count_zeros(v, width, h->n_rows) == h->n_rows;
   return count_changes(v, width, h->n_rows, 0) == 0;
 }
@@ -167,7 +168,7 @@ static bool is_const(const wl_header *h, const void *v, bool real, wl_u64 *value
     start = i;                                                                                     \
   }
 
-static void put_runs(wl_u8 *p, const void *v, int width, wl_i32 n, wl_i64 n_runs) {
+static void write_runs(wl_u8 *p, const void *v, int width, wl_i32 n, wl_i64 n_runs) {
   wl_u8 *lengths = p + n_runs * width;
   wl_i32 start = 0;
   switch (width) {
@@ -178,7 +179,7 @@ static void put_runs(wl_u8 *p, const void *v, int width, wl_i32 n, wl_i64 n_runs
   }
 }
 
-/* Values that are neither one nor steps: as they are, in fewer bits, or in runs. */
+/* Writes values that are neither constant nor steps: as they are, packed, or as runs. */
 static wl_status write_array(wl_draft *d, const void *v, bool real, wl_error *err) {
   wl_header *h = &d->h;
   int width = wl_phys_width(h->phys), bits = 0;
@@ -208,8 +209,8 @@ static wl_status write_array(wl_draft *d, const void *v, bool real, wl_error *er
   if (p) {
     h->width = (wl_u8)(h->enc == WL_E_PACKED || h->enc == WL_E_DECIMAL ? bits : 0);
     switch (h->enc) {
-    case WL_E_RUNS: put_runs(p, v, width, n, n_runs); break;
-    case WL_E_DECIMAL: wl_decimal_put(p, &decimal, n); break;
+    case WL_E_RUNS: write_runs(p, v, width, n, n_runs); break;
+    case WL_E_DECIMAL: wl_decimal_write(p, &decimal, n); break;
     case WL_E_PACKED:
       wl_pack(p, v, h->phys, h->n_nulls ? d->s->valid : NULL, n, h->domain.lo, bits);
       break;
@@ -220,14 +221,14 @@ static wl_status write_array(wl_draft *d, const void *v, bool real, wl_error *er
   return p ? WL_OK : wl_nomem(err);
 }
 
-/* Values that have their narrowest type already. */
+/* Writes values that already have their narrowest type. */
 static wl_status write_narrow(wl_draft *d, const void *v, bool real, wl_error *err) {
   wl_header *h = &d->h;
   const wl_u8 *valid = h->n_nulls ? d->s->valid : NULL;
   wl_u64 value, base, stride;
   wl_u8 *p;
   if (!in_range(h, v, h->phys, valid))
-    return wl_fail(err, WL_MISUSE, "a segment's range does not hold its values");
+    return wl_fail(err, WL_MISUSE, "a segment has values outside its range");
   if (is_const(h, v, real, &value)) {
     h->enc = WL_E_CONST;
     if (!(p = wl_draft_open(d, 8))) return wl_nomem(err);
@@ -255,7 +256,7 @@ wl_status wl_write_numbers(wl_draft *d, wl_error *err) {
     h->phys = from == WL_P_F64 && !fits_float(s->data, s->n_rows) ? WL_P_F64 : WL_P_F32;
   if (h->phys == from) return write_narrow(d, s->data, real, err);
   if (h->phys > from || (from > WL_P_I64) != real)
-    return wl_fail(err, WL_MISUSE, "a segment's range does not belong to its type");
+    return wl_fail(err, WL_MISUSE, "a segment's range does not fit its type");
   void *narrow = wl_mem_alloc((size_t)s->n_rows * (size_t)wl_phys_width(h->phys));
   if (!narrow) return wl_nomem(err);
   wl_phys_copy(narrow, h->phys, s->data, from, s->n_rows);
@@ -288,8 +289,8 @@ static WL_CLONES void fill_steps(void *to, int width, wl_i32 n, wl_u64 base, wl_
   }
 }
 
-static wl_status get_runs(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to,
-                          bool *ok) {
+static wl_status read_runs(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to,
+                           bool *ok) {
   size_t from_width = (size_t)wl_phys_width(h->phys), n_runs = n / (from_width + 2);
   int width = wl_phys_width(phys);
   *ok = n_runs > 0 && n_runs <= (size_t)h->n_rows && n % (from_width + 2) == 0;
@@ -310,9 +311,9 @@ static wl_status get_runs(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 ph
   return WL_OK;
 }
 
-/* The values, NULLs as they come. */
-static wl_status get_values(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to,
-                            bool *ok) {
+/* Decodes the values. NULL rows may hold anything. */
+static wl_status read_values(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 phys, void *to,
+                             bool *ok) {
   int width = wl_phys_width(phys), bits;
   wl_u64 one = 0;
   switch (h->enc) {
@@ -334,8 +335,8 @@ static wl_status get_values(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 
     *ok = h->width == bits && bits > 0 && n == wl_packed_bytes(h->n_rows, bits);
     if (*ok) wl_unpack(to, phys, p, h->n_rows, h->domain.lo, bits);
     break;
-  case WL_E_DECIMAL: *ok = wl_decimal_get(h, p, n, phys, to); break;
-  default: return get_runs(h, p, n, phys, to, ok);
+  case WL_E_DECIMAL: *ok = wl_decimal_read(h, p, n, phys, to); break;
+  default: return read_runs(h, p, n, phys, to, ok);
   }
   return WL_OK;
 }
@@ -346,7 +347,7 @@ wl_status wl_read_numbers(const wl_header *h, const wl_u8 *p, size_t n, wl_u8 ph
   wl_i32 r;
   if (!s->data) s->data = wl_mem_alloc((size_t)h->n_rows * (size_t)width);
   if (!s->data) return WL_NOMEM;
-  wl_status rc = get_values(h, p, n, phys, s->data, ok);
+  wl_status rc = read_values(h, p, n, phys, s->data, ok);
   if (rc || !*ok) return rc;
   if (s->valid && (h->enc == WL_E_CONST || h->enc == WL_E_PACKED))
     WL_EACH_NULL(r, s->valid, h->n_rows)

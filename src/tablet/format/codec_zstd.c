@@ -1,27 +1,27 @@
 /*
-** Compression of payloads. Most are not worth it: a sample from several places says so at little
-** cost before the whole is tried.
+** Compresses payloads with zstd. Most payloads hardly shrink, so a sample from several places is
+** compressed first.
 */
-#define ZSTD_STATIC_LINKING_ONLY /* for contexts in our own memory */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts that use our allocator */
 #include "base/mem.h"
 #include "tablet/format/codec_impl.h"
 #include <zstd.h>
 
 enum {
   LEVEL = 1,
-  LEAST = 512, /* bytes; below that the file's pages are hardly fewer */
+  LEAST = 512, /* bytes: a smaller payload would hardly save pages of the file */
   PIECES = 4,
   PIECE = 2048,
-  PERCENT = 70 /* of the size, at most, or it is not worth the time to read it */
+  PERCENT = 70 /* the compressed size must be at most this, or reading it costs too much time */
 };
 
-static void *take(void *arg, size_t n) {
+static void *zstd_alloc(void *arg, size_t n) {
   return wl_mem_alloc(n);
 }
-static void give(void *arg, void *p) {
+static void zstd_free(void *arg, void *p) {
   wl_mem_free(p);
 }
-static const ZSTD_customMem memory = {take, give, NULL};
+static const ZSTD_customMem memory = {zstd_alloc, zstd_free, NULL};
 
 /* Whether pieces of the payload shrink enough. */
 static bool sample_pays(ZSTD_CCtx *c, const wl_u8 *p, size_t n) {
@@ -32,7 +32,7 @@ static bool sample_pays(ZSTD_CCtx *c, const wl_u8 *p, size_t n) {
   return !ZSTD_isError(ZSTD_compressCCtx(c, out, sizeof out, in, sizeof in, LEVEL));
 }
 
-wl_status wl_squeeze(wl_draft *d, wl_error *err) {
+wl_status wl_payload_compress(wl_draft *d, wl_error *err) {
   wl_header *h = &d->h;
   const wl_u8 *p = d->blob + WL_HEADER_BYTES;
   size_t n = h->n_payload, room = n / 100 * PERCENT;
@@ -42,7 +42,7 @@ wl_status wl_squeeze(wl_draft *d, wl_error *err) {
   if (!c) return wl_nomem(err);
   if (sample_pays(c, p, n)) {
     wl_u8 *to = wl_mem_alloc(WL_HEADER_BYTES + room);
-    /* too large a result, or no memory for zstd's tables: then it stays as it is */
+    /* If the result is too large or zstd has no memory, the payload stays uncompressed. */
     size_t m = to ? ZSTD_compressCCtx(c, to + WL_HEADER_BYTES, room, p, n, LEVEL) : 0;
     if (to && !ZSTD_isError(m)) {
       wl_mem_free(d->blob);
@@ -56,10 +56,10 @@ wl_status wl_squeeze(wl_draft *d, wl_error *err) {
   return WL_OK;
 }
 
-wl_status wl_unsqueeze(const wl_header *h, const wl_u8 *stored, wl_u8 **out, bool *ok,
-                       wl_error *err) {
+wl_status wl_payload_decompress(const wl_header *h, const wl_u8 *stored, wl_u8 **out, bool *ok,
+                                wl_error *err) {
   *out = NULL;
-  /* the most that zstd makes of a byte, so that a small lie does not take much memory */
+  /* zstd expands a byte to at most 64 KiB. So a small forged blob cannot claim much memory. */
   *ok = h->n_payload / 65536 <= h->n_stored &&
         ZSTD_getFrameContentSize(stored, h->n_stored) == h->n_payload;
   if (!*ok) return WL_OK;

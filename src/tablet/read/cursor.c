@@ -9,16 +9,16 @@ wl_status wl_rows_open(wl_rows *r, wl_tablets *t, wl_error *err) {
   memset(r, 0, sizeof *r);
   r->t = t;
   r->end = true;
-  r->held = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof(wl_held_segment *));
-  return r->held ? WL_OK : wl_nomem(err);
+  r->segments = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof(wl_cached_segment *));
+  return r->segments ? WL_OK : wl_nomem(err);
 }
 
-static void drop_held(wl_rows *r) {
-  for (int i = 0; r->held && i < r->t->n_cols; i++) {
-    wl_held_drop(r->held[i]);
-    r->held[i] = NULL;
+static void drop_segments(wl_rows *r) {
+  for (int i = 0; r->segments && i < r->t->n_cols; i++) {
+    wl_cached_drop(r->segments[i]);
+    r->segments[i] = NULL;
   }
-  wl_held_drop(r->rowids);
+  wl_cached_drop(r->rowids);
   r->rowids = NULL;
 }
 
@@ -28,17 +28,17 @@ static void close_scans(wl_rows *r) {
   r->delta = r->gone = NULL;
 }
 
-static void stop(wl_rows *r) {
-  drop_held(r);
+static void end_scan(wl_rows *r) {
+  drop_segments(r);
   close_scans(r);
   r->end = true;
 }
 
 void wl_rows_close(wl_rows *r) {
   if (!r->t) return;
-  stop(r);
-  wl_mem_free(r->held);
-  r->held = NULL;
+  end_scan(r);
+  wl_mem_free(r->segments);
+  r->segments = NULL;
 }
 
 /* ---- zone maps */
@@ -49,8 +49,8 @@ static wl_u64 text_prefix(wl_val v) {
   return p;
 }
 
-/* Whether a value between two may meet the bound. */
-static bool range_may(wl_val lo, wl_val hi, const wl_bound *b) {
+/* Whether a value between lo and hi may meet the bound. */
+static bool range_may_meet(wl_val lo, wl_val hi, const wl_bound *b) {
   int low = wl_cmp_val(lo, b->v, 0), high = wl_cmp_val(hi, b->v, 0);
   switch (b->op) {
   case '=': return low <= 0 && high >= 0;
@@ -62,14 +62,15 @@ static bool range_may(wl_val lo, wl_val hi, const wl_bound *b) {
 }
 
 /* Whether a row of the zone may meet the bound. */
-static bool may_meet(const wl_zone *z, const wl_bound *b) {
+static bool zone_may_meet(const wl_zone *z, const wl_bound *b) {
   unsigned numbers = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
   unsigned mask = z->domain.mask;
   if (b->v.t == WL_T_INT || b->v.t == WL_T_REAL) {
-    if (mask & ~(numbers | WL_M(WL_T_NULL))) return true; /* texts and blobs are above numbers */
-    if (mask & WL_M(WL_T_INT) && range_may(wl_int(z->domain.lo), wl_int(z->domain.hi), b))
+    if (mask & ~(numbers | WL_M(WL_T_NULL))) return true; /* texts and blobs may meet it, too */
+    if (mask & WL_M(WL_T_INT) && range_may_meet(wl_int(z->domain.lo), wl_int(z->domain.hi), b))
       return true;
-    return mask & WL_M(WL_T_REAL) && range_may(wl_real(z->domain.flo), wl_real(z->domain.fhi), b);
+    return mask & WL_M(WL_T_REAL) &&
+           range_may_meet(wl_real(z->domain.flo), wl_real(z->domain.fhi), b);
   }
   if (b->v.t == WL_T_TEXT) {
     if (mask & ~(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL))) return true;
@@ -81,17 +82,18 @@ static bool may_meet(const wl_zone *z, const wl_bound *b) {
   return true;
 }
 
-static bool tablet_may(const wl_rows *r, const wl_tablet *a) {
+static bool tablet_may_match(const wl_rows *r, const wl_tablet *a) {
   if (a->lo > r->hi || a->hi < r->lo) return false;
   for (int i = 0; i < r->n_bounds; i++)
-    if (!may_meet(&a->zones[r->bounds[i].col], &r->bounds[i])) return false;
+    if (!zone_may_meet(&a->zones[r->bounds[i].col], &r->bounds[i])) return false;
   return true;
 }
 
 /* ---- tablets */
 
-/* The first live slot at or behind r->slot; from one tablet to the next. */
-static wl_status settle(wl_rows *r, wl_error *err) {
+/* Moves to the first live slot at or after r->slot, in this tablet or in the next that may match.
+ */
+static wl_status find_live_slot(wl_rows *r, wl_error *err) {
   wl_tablets *t = r->t;
   for (;;) {
     if (r->tablet >= t->n_tablets) {
@@ -100,7 +102,7 @@ static wl_status settle(wl_rows *r, wl_error *err) {
     }
     const wl_tablet *a = &t->tablets[r->tablet];
     if (!r->rowids) {
-      if (!tablet_may(r, a)) {
+      if (!tablet_may_match(r, a)) {
         r->tablet++;
         r->slot = 0;
         continue;
@@ -111,20 +113,20 @@ static wl_status settle(wl_rows *r, wl_error *err) {
     }
     while (r->slot < r->n_rows && wl_tablet_is_dead(a, r->slot)) r->slot++;
     if (r->slot < r->n_rows) {
-      r->slot_rowid = (wl_i64)wl_held_value(r->rowids, r->slot).v;
+      r->slot_rowid = (wl_i64)wl_cached_value(r->rowids, r->slot).v;
       if (r->slot_rowid > r->hi) r->n_rows = 0;
       return WL_OK;
     }
-    drop_held(r);
+    drop_segments(r);
     r->tablet++;
     r->slot = 0;
   }
 }
 
-/* Stands before the first row of a tablet whose rowid is at least that. */
-static wl_status seek(wl_rows *r, wl_i64 rowid, wl_error *err) {
+/* Moves to the first live row of a tablet whose rowid is at least rowid. */
+static wl_status seek_tablet_row(wl_rows *r, wl_i64 rowid, wl_error *err) {
   wl_tablets *t = r->t;
-  drop_held(r);
+  drop_segments(r);
   r->layout = t->layout;
   r->slot = 0;
   r->n_rows = 0;
@@ -132,30 +134,30 @@ static wl_status seek(wl_rows *r, wl_i64 rowid, wl_error *err) {
   if (r->tablet < 0) r->tablet = 0;
   if (r->tablet < t->n_tablets && t->tablets[r->tablet].hi < rowid) r->tablet++;
   if (r->tablet < t->n_tablets && t->tablets[r->tablet].lo < rowid &&
-      tablet_may(r, &t->tablets[r->tablet])) {
+      tablet_may_match(r, &t->tablets[r->tablet])) {
     wl_status rc = wl_tablets_segment(t, r->tablet, t->n_cols, &r->rowids, err);
     if (rc) return rc;
     wl_i32 lo = 0, hi = r->n_rows = t->tablets[r->tablet].n_rows;
     while (lo < hi) {
       wl_i32 mid = lo + (hi - lo) / 2;
-      if ((wl_i64)wl_held_value(r->rowids, mid).v < rowid)
+      if ((wl_i64)wl_cached_value(r->rowids, mid).v < rowid)
         lo = mid + 1;
       else
         hi = mid;
     }
     r->slot = lo;
   }
-  return settle(r, err);
+  return find_live_slot(r, err);
 }
 
-static wl_status step(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
+static wl_status step_rowid(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
   int st = wl_tablets_step(r->t, s);
   *has = st == SQLITE_ROW;
   if (*has) *rowid = sqlite3_column_int64(s, 0);
   return *has || st == SQLITE_DONE ? WL_OK : wl_tablets_error(r->t, st, err);
 }
 
-/* Opens the scans of delta and gone from a rowid on, where there are any. */
+/* Opens the scans of t_delta and t_gone, starting at rowid lo. An empty table is not scanned. */
 static wl_status open_scans(wl_rows *r, wl_i64 lo, wl_error *err) {
   wl_status rc = WL_OK;
   close_scans(r);
@@ -163,17 +165,17 @@ static wl_status open_scans(wl_rows *r, wl_i64 lo, wl_error *err) {
   r->has_delta = r->has_gone = r->delta_used = false;
   if (r->t->n_delta) {
     rc = wl_tablets_scan(r->t, WL_SH_DELTA_SCAN, lo, r->hi, &r->delta, err);
-    if (!rc) rc = step(r, r->delta, &r->has_delta, &r->delta_rowid, err);
+    if (!rc) rc = step_rowid(r, r->delta, &r->has_delta, &r->delta_rowid, err);
   }
   if (!rc && r->t->n_gone) {
     rc = wl_tablets_scan(r->t, WL_SH_GONE_SCAN, lo, r->hi, &r->gone, err);
-    if (!rc) rc = step(r, r->gone, &r->has_gone, &r->gone_rowid, err);
+    if (!rc) rc = step_rowid(r, r->gone, &r->has_gone, &r->gone_rowid, err);
   }
   return rc;
 }
 
-/* The next row, wherever it is. */
-static wl_status advance(wl_rows *r, wl_error *err) {
+/* Makes the next row of the delta or of a tablet the current one. */
+static wl_status choose_row(wl_rows *r, wl_error *err) {
   wl_status rc = WL_OK;
   for (;;) {
     bool in_tablet = r->n_rows > 0;
@@ -184,18 +186,18 @@ static wl_status advance(wl_rows *r, wl_error *err) {
     if (r->has_delta && (!in_tablet || r->delta_rowid <= r->slot_rowid)) {
       if (in_tablet && r->delta_rowid == r->slot_rowid) {
         r->slot++;
-        rc = settle(r, err);
+        rc = find_live_slot(r, err);
       }
       r->rowid = r->delta_rowid;
       r->in_delta = r->delta_used = true;
       return rc;
     }
     while (r->has_gone && r->gone_rowid < r->slot_rowid && !rc)
-      rc = step(r, r->gone, &r->has_gone, &r->gone_rowid, err);
+      rc = step_rowid(r, r->gone, &r->has_gone, &r->gone_rowid, err);
     if (rc) return rc;
     if (r->has_gone && r->gone_rowid == r->slot_rowid) {
       r->slot++;
-      rc = settle(r, err);
+      rc = find_live_slot(r, err);
       if (rc) return rc;
       continue;
     }
@@ -210,7 +212,7 @@ static wl_status advance(wl_rows *r, wl_error *err) {
 
 wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int n_bounds,
                         wl_error *err) {
-  stop(r);
+  end_scan(r);
   r->lo = lo;
   r->hi = hi;
   r->bounds = bounds;
@@ -219,8 +221,8 @@ wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int 
   if (rc || lo > hi) return rc;
   r->end = false;
   rc = open_scans(r, lo, err);
-  if (!rc) rc = seek(r, lo, err);
-  return rc ? rc : advance(r, err);
+  if (!rc) rc = seek_tablet_row(r, lo, err);
+  return rc ? rc : choose_row(r, err);
 }
 
 wl_status wl_rows_next(wl_rows *r, wl_error *err) {
@@ -231,29 +233,29 @@ wl_status wl_rows_next(wl_rows *r, wl_error *err) {
     return WL_OK;
   }
   if (r->t->stale) rc = wl_tablets_refresh(r->t, err);
-  /* Tablets that moved, or a first row in the delta or among the gone: begin again behind here. */
+  /* If tablets moved, or t_delta or t_gone is no longer empty, starts again after this row. */
   if (!rc &&
       (r->layout != r->t->layout || (!r->delta && r->t->n_delta) || (!r->gone && r->t->n_gone))) {
     rc = open_scans(r, r->rowid + 1, err);
-    if (!rc) rc = seek(r, r->rowid + 1, err);
-    return rc ? rc : advance(r, err);
+    if (!rc) rc = seek_tablet_row(r, r->rowid + 1, err);
+    return rc ? rc : choose_row(r, err);
   }
   if (!rc && r->in_delta) {
     r->delta_used = false;
-    rc = step(r, r->delta, &r->has_delta, &r->delta_rowid, err);
+    rc = step_rowid(r, r->delta, &r->has_delta, &r->delta_rowid, err);
   } else if (!rc) {
     r->slot++;
-    rc = settle(r, err);
+    rc = find_live_slot(r, err);
   }
-  return rc ? rc : advance(r, err);
+  return rc ? rc : choose_row(r, err);
 }
 
-/* Looks for the row of a tablet it stands on once more: tablets have moved. */
+/* Finds the current row of a tablet again after tablets have moved. */
 static wl_status find_again(wl_rows *r, wl_error *err) {
   wl_tablets *t = r->t;
   wl_status rc = wl_tablets_refresh(t, err);
   if (rc || r->at_layout == t->layout) return rc;
-  drop_held(r); /* r->layout is not that of t either: the next row is sought as well */
+  drop_segments(r); /* r->layout is old, too, so wl_rows_next will seek again */
   r->at_slot = -1;
   r->at_layout = t->layout;
   r->at_tablet = wl_tablets_place(t, r->rowid);
@@ -272,11 +274,11 @@ wl_status wl_rows_value(wl_rows *r, int col, wl_val *out, wl_error *err) {
   } else if (r->in_delta) {
     *out = wl_sqlite_column(r->delta, col + 1);
   } else {
-    /* settle() has not gone on since: held segments are of the tablet it stands in */
+    /* find_live_slot has not moved on since, so the segments belong to the current row's tablet */
     if (r->t->stale || r->at_layout != r->t->layout) rc = find_again(r, err);
     if (rc || r->at_slot < 0) return rc;
-    if (!r->held[col]) rc = wl_tablets_segment(r->t, r->at_tablet, col, &r->held[col], err);
-    if (!rc) *out = wl_held_value(r->held[col], r->at_slot);
+    if (!r->segments[col]) rc = wl_tablets_segment(r->t, r->at_tablet, col, &r->segments[col], err);
+    if (!rc) *out = wl_cached_value(r->segments[col], r->at_slot);
   }
   return rc;
 }

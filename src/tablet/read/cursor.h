@@ -1,57 +1,60 @@
 /*
-** A tablet table row by row, for SQLite: in the order of rowids, tablets and delta merged, whole
-** tablets skipped where their zone maps exclude what is looked for.
+** Reads a tablet table row by row, for SQLite. Rows come in order of rowid, from tablets and delta
+** merged. Whole tablets are skipped if their zone maps exclude what the query looks for.
 **
 ** Invariants:
-** 1. A constraint only ever leaves out rows that cannot meet it; SQLite tests every row again.
-** 2. Tablets that move under an open cursor (a write through the same connection) make it look
-**    for its place again: that of the row it stands on where a value is asked for, else behind it.
-**    A row that is gone by then has no values, as SQLite's own cursors have it.
+** 1. A constraint only excludes rows that cannot meet it. SQLite tests every row again.
+** 2. A write through the same connection may move tablets under an open cursor. The cursor then
+**    finds its place again: the row it stands on when a value is read, the row after it when it
+**    moves on. A row that was deleted meanwhile has no values, as with SQLite's own cursors.
 */
 #ifndef WL_CURSOR_H
 #define WL_CURSOR_H
 
 #include "tablet/table/table_impl.h"
 
-enum { WL_OP_CODES = 5 }; /* of a constraint: = < l > g, where l and g include equality */
-
+/* A constraint that a value must meet. */
 typedef struct wl_bound {
-  int col; /* n_cols: the rowid */
-  char op;
-  wl_val v; /* text is the cursor's own */
+  int col;  /* n_cols: the rowid */
+  char op;  /* = < l > g, where l is <= and g is >= */
+  wl_val v; /* the cursor owns its text */
 } wl_bound;
 
 typedef struct wl_rows {
   wl_tablets *t;
-  wl_i64 lo, hi; /* rowids looked at */
+  wl_i64 lo, hi; /* the range of rowids to read */
   wl_bound *bounds;
   int n_bounds;
-  bool only; /* rowid lo alone, already found or not: no scan */
   bool end;
-  wl_i64 rowid; /* of the row it stands on */
+  wl_i64 rowid; /* of the current row */
   bool in_delta;
+  /* The next row of a tablet. layout is the table's layout when it was found. */
   wl_u64 layout;
-  int tablet; /* the next row of a tablet … */
+  int tablet;
   wl_i32 slot, n_rows;
   wl_i64 slot_rowid;
-  wl_held_segment *rowids;
-  wl_held_segment **held; /* … of this tablet; [n_cols] */
-  int at_tablet;          /* the row it stands on … */
-  wl_i32 at_slot;         /* … or -1: it is gone … */
-  wl_u64 at_layout;       /* … while tablets lie so */
+  wl_cached_segment *rowids;    /* of this tablet */
+  wl_cached_segment **segments; /* [n_cols] of this tablet */
+  /* The current row, if it is in a tablet and the table's layout is at_layout. at_slot is -1 if the
+  ** row was deleted. */
+  int at_tablet;
+  wl_i32 at_slot;
+  wl_u64 at_layout;
+  /* The scans of t_delta and t_gone, taken in this epoch, and the rowids at which they stand. */
   sqlite3_stmt *delta, *gone;
-  wl_u32 epoch; /* of these two */
+  wl_u32 epoch;
   bool has_delta, has_gone, delta_used;
   wl_i64 delta_rowid, gone_rowid;
 } wl_rows;
 
 wl_status wl_rows_open(wl_rows *r, wl_tablets *t, wl_error *err) WL_MUST;
 void wl_rows_close(wl_rows *r);
-/* Stands on the first row from lo to hi. Bounds are borrowed until the next start or close. */
+/* Moves to the first row with a rowid from lo to hi. bounds must stay valid until the next start or
+** close. */
 wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int n_bounds,
                         wl_error *err) WL_MUST;
 wl_status wl_rows_next(wl_rows *r, wl_error *err) WL_MUST;
-/* A value of the row it stands on; text lives until the cursor moves. */
+/* A value of the current row. A text lives until the cursor moves. */
 wl_status wl_rows_value(wl_rows *r, int col, wl_val *out, wl_error *err) WL_MUST;
 
 #endif

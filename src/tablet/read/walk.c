@@ -1,13 +1,14 @@
 /*
-** See walk.h. Statements are kept with the table from one walk to the next, one of each kind.
+** See walk.h. The table caches a statement of each kind from one walk to the next.
 */
 #include "tablet/read/walk.h"
 #include "base/mem.h"
 #include <stdlib.h>
 
-enum { LOWER = 1, UPPER = 2, DESC = 4 }; /* the kinds of one key; WL_WALK_N of them */
+enum { LOWER = 1, UPPER = 2, DESC = 4 }; /* flags: they make WL_WALK_N kinds of walks over a key */
 
-static wl_status statement(wl_tablets *t, int key, int kind, sqlite3_stmt **out, wl_error *err) {
+static wl_status take_statement(wl_tablets *t, int key, int kind, sqlite3_stmt **out,
+                                wl_error *err) {
   static const char *const where[] = {"", "WHERE k0 >= ?1 ", "WHERE k0 <= ?2 ",
                                       "WHERE k0 >= ?1 AND k0 <= ?2 "};
   size_t n = (size_t)t->decl->n_keys * WL_WALK_N;
@@ -30,7 +31,7 @@ wl_status wl_walk_start(wl_walk *w, wl_tablets *t, int key, bool desc, sqlite3_v
                         sqlite3_value *upper, wl_error *err) {
   int kind = (lower ? LOWER : 0) | (upper ? UPPER : 0) | (desc ? DESC : 0);
   wl_walk_stop(w, t);
-  wl_status rc = statement(t, key, kind, &w->stmt, err);
+  wl_status rc = take_statement(t, key, kind, &w->stmt, err);
   if (rc) return rc;
   w->which = key * WL_WALK_N + kind;
   w->epoch = t->epoch;
@@ -63,7 +64,7 @@ wl_status wl_walk_next(wl_walk *w, wl_tablets *t, wl_i64 *rowid, bool *end, wl_e
   return st == SQLITE_ROW || st == SQLITE_DONE ? WL_OK : wl_tablets_error(t, st, err);
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_rowids(const void *a, const void *b) {
   wl_i64 x = *(const wl_i64 *)a, y = *(const wl_i64 *)b;
   return (x > y) - (x < y);
 }
@@ -97,7 +98,7 @@ wl_status wl_walk_gather(wl_walk *w, wl_tablets *t, wl_i64 most, bool *all, wl_e
     wl_mem_free(ids);
     return rc || !*all ? rc : wl_nomem(err);
   }
-  qsort(ids, (size_t)n, sizeof *ids, compare);
+  qsort(ids, (size_t)n, sizeof *ids, compare_rowids);
   w->ids = ids;
   w->n = n;
   return WL_OK;

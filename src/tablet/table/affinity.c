@@ -1,12 +1,12 @@
 /*
-** What a column makes of a value that is stored in it: SQLite's rules of affinity.
+** Converts a value to what a column stores, by SQLite's rules of affinity.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
 #include "value/conv.h"
 #include <string.h>
 
-/* A real that is an integer becomes one, but for the ends of the range. */
+/* Converts a real with an integer value to an integer, except at the ends of the range. */
 static wl_val to_integer(wl_val v) {
   double r = wl_as_f64(v.v);
   if (r > -9223372036854775808.0 && r < 9223372036854775808.0) {

@@ -1,35 +1,35 @@
 /*
-** warplite_check(): reads everything a tablet table has and says what does not fit together: the
-** first problem, or nothing. What can be computed is computed again: checksums, counts, zone maps.
+** warplite_check(): reads everything in a tablet table and reports the first inconsistency, or
+** nothing. Checksums, counts and zone maps are computed again.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
 #include <string.h>
 
-/* What is wrong, so far: the first thing that was found. */
-typedef struct checking {
+/* The table, and the first problem that was found. */
+typedef struct table_check {
   wl_tablets *t;
   char *problem;
-  bool no_memory; /* for its words */
-} checking;
+  bool no_memory; /* there was no memory for the text of a problem */
+} table_check;
 
-static void keep(checking *c, const char *text) {
+static void set_problem(table_check *c, const char *text) {
   if (c->problem) return;
   c->problem = sqlite3_mprintf("%s", text);
   c->no_memory |= !c->problem;
 }
 
-static void wrong(checking *c, int col, wl_i64 tablet, const char *what) {
+static void report(table_check *c, int col, wl_i64 tablet, const char *what) {
   wl_error err = {0};
   if (c->problem) return;
   (void)wl_tablets_corrupt(c->t, col, tablet, &err, "%s", what);
-  keep(c, err.text);
+  set_problem(c, err.text);
 }
 
-/* An error that reading found: a problem of the table, unless it is the machine's. */
-static wl_status noted(checking *c, wl_status rc, wl_error *err) {
+/* Turns an error while reading into a problem of the table, if it is WL_CORRUPT. */
+static wl_status record_corrupt(table_check *c, wl_status rc, wl_error *err) {
   if (rc != WL_CORRUPT) return rc;
-  keep(c, err->text);
+  set_problem(c, err->text);
   return WL_OK;
 }
 
@@ -48,14 +48,14 @@ static wl_u64 prefix_of(wl_val v) {
   return p;
 }
 
-/* The zone map against the values. */
-static void check_zone(checking *c, const wl_tablet *a, int col, const wl_held_segment *h) {
+/* Compares the zone map with the values. */
+static void check_zone(table_check *c, const wl_tablet *a, int col, const wl_cached_segment *h) {
   const wl_zone *z = &a->zones[col];
   wl_domain d = wl_domain_nothing;
   wl_i32 n_nulls = 0;
   bool inside = true;
   for (wl_i32 i = 0; i < a->n_rows; i++) {
-    wl_val code = wl_segment_value(&h->s, i), v = wl_held_value(h, i);
+    wl_val code = wl_segment_value(&h->s, i), v = wl_cached_value(h, i);
     d.mask |= (wl_u8)WL_M(v.t);
     n_nulls += v.t == WL_T_NULL;
     if (code.t == WL_T_INT) {
@@ -71,25 +71,25 @@ static void check_zone(checking *c, const wl_tablet *a, int col, const wl_held_s
       inside &= p >= z->t_lo && p <= z->t_hi;
     }
   }
-  if (n_nulls != z->n_nulls) wrong(c, col, a->id, "its count of NULLs is another");
-  if (!same_domain(&d, &z->domain)) wrong(c, col, a->id, "its zone map does not fit its values");
-  if (!inside) wrong(c, col, a->id, "its zone map does not fit its texts");
+  if (n_nulls != z->n_nulls) report(c, col, a->id, "its count of NULLs is wrong");
+  if (!same_domain(&d, &z->domain)) report(c, col, a->id, "its zone map does not fit its values");
+  if (!inside) report(c, col, a->id, "its zone map does not fit its texts");
 }
 
-static void check_rowids(checking *c, const wl_tablet *a, const wl_held_segment *h) {
+static void check_rowids(table_check *c, const wl_tablet *a, const wl_cached_segment *h) {
   int col = c->t->n_cols;
   wl_i64 last = 0;
   for (wl_i32 i = 0; i < a->n_rows && !c->problem; i++) {
-    wl_val v = wl_held_value(h, i);
+    wl_val v = wl_cached_value(h, i);
     if (v.t != WL_T_INT || (i && (wl_i64)v.v <= last))
-      wrong(c, col, a->id, "its rowids do not rise");
-    if (i == 0 && (wl_i64)v.v != a->lo) wrong(c, col, a->id, "its first rowid is another");
+      report(c, col, a->id, "its rowids are not ascending");
+    if (i == 0 && (wl_i64)v.v != a->lo) report(c, col, a->id, "its first rowid is wrong");
     last = (wl_i64)v.v;
   }
-  if (last != a->hi) wrong(c, col, a->id, "its last rowid is another");
+  if (last != a->hi) report(c, col, a->id, "its last rowid is wrong");
 }
 
-/* Types that the column's affinity does not let in. */
+/* Whether a column of this affinity can have values of these types. */
 static bool may_hold(char affinity, wl_u8 mask) {
   switch (affinity) {
   case 'B': return !(mask & (WL_M(WL_T_INT) | WL_M(WL_T_REAL)));
@@ -98,30 +98,30 @@ static bool may_hold(char affinity, wl_u8 mask) {
   }
 }
 
-static wl_status check_tablet(checking *c, int i, wl_error *err) {
+static wl_status check_tablet(table_check *c, int i, wl_error *err) {
   wl_tablets *t = c->t;
   wl_status rc = WL_OK;
   for (int col = 0; col <= t->n_cols && !rc && !c->problem; col++) {
-    wl_held_segment *h = NULL;
+    wl_cached_segment *h = NULL;
     const wl_tablet *a = &t->tablets[i];
-    rc = noted(c, wl_tablets_segment(t, i, col, &h, err), err);
+    rc = record_corrupt(c, wl_tablets_segment(t, i, col, &h, err), err);
     if (rc || !h) continue;
     check_zone(c, a, col, h);
     if (col == t->n_cols || col == t->decl->rowid_col) {
       check_rowids(c, a, h);
     } else {
       const wl_decl_column *d = &t->decl->cols[col];
-      if (d->not_null && a->zones[col].n_nulls) /* dead rows were rows too */
-        wrong(c, col, a->id, "NULL in a NOT NULL column");
+      if (d->not_null && a->zones[col].n_nulls) /* dead rows obeyed it, too */
+        report(c, col, a->id, "NULL in a NOT NULL column");
       if (!may_hold(d->affinity, a->zones[col].domain.mask))
-        wrong(c, col, a->id, "values of a type that its affinity changes");
+        report(c, col, a->id, "it has values of a type that its affinity does not allow");
     }
-    wl_held_drop(h);
+    wl_cached_drop(h);
   }
   return rc;
 }
 
-static wl_status count(checking *c, const char *what, wl_i64 *out, wl_error *err) {
+static wl_status count_rows(table_check *c, const char *what, wl_i64 *out, wl_error *err) {
   wl_tablets *t = c->t;
   sqlite3_stmt *s = NULL;
   char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\".\"%w_%s\"", t->schema, t->name, what);
@@ -134,8 +134,8 @@ static wl_status count(checking *c, const char *what, wl_i64 *out, wl_error *err
   return st;
 }
 
-/* Rows that are gone are in a tablet, alive there, and not in the delta. */
-static wl_status check_gone(checking *c, wl_error *err) {
+/* Checks t_gone: each rowid must be a live row of a tablet, and must not be in the delta. */
+static wl_status check_gone(table_check *c, wl_error *err) {
   wl_tablets *t = c->t;
   sqlite3_stmt *s = NULL, *has = NULL;
   int st = SQLITE_DONE;
@@ -144,14 +144,14 @@ static wl_status check_gone(checking *c, wl_error *err) {
     wl_i64 rowid = sqlite3_column_int64(s, 0);
     wl_i32 slot = -1;
     int i = wl_tablets_place(t, rowid);
-    if (i >= 0) rc = noted(c, wl_tablets_slot(t, i, rowid, &slot, err), err);
+    if (i >= 0) rc = record_corrupt(c, wl_tablets_slot(t, i, rowid, &slot, err), err);
     if (slot < 0 || wl_tablet_is_dead(&t->tablets[i], slot))
-      wrong(c, -1, -1, "a deleted rowid that no tablet has");
+      report(c, -1, -1, "a rowid is deleted that no tablet has");
     if (!rc) rc = wl_tablets_stmt(t, WL_SH_DELTA_HAS, &has, err);
     if (rc) break;
     sqlite3_bind_int64(has, 1, rowid);
     int there = wl_tablets_step(t, has);
-    if (there == SQLITE_ROW) wrong(c, -1, -1, "a rowid both deleted and in the delta");
+    if (there == SQLITE_ROW) report(c, -1, -1, "a rowid is both deleted and in the delta");
     if (there != SQLITE_ROW && there != SQLITE_DONE) rc = wl_tablets_error(t, there, err);
     sqlite3_reset(has);
   }
@@ -160,11 +160,11 @@ static wl_status check_gone(checking *c, wl_error *err) {
   return rc;
 }
 
-/* Each text of a dictionary is there once. */
-static wl_status check_dict(checking *c, int col, wl_error *err) {
+/* Checks that no text is in a dictionary twice. */
+static wl_status check_dict(table_check *c, int col, wl_error *err) {
   wl_tablets *t = c->t;
   const wl_file_dict *d = NULL;
-  wl_status rc = noted(c, wl_tablets_dict(t, col, &d, err), err);
+  wl_status rc = record_corrupt(c, wl_tablets_dict(t, col, &d, err), err);
   if (rc || !d) return rc;
   wl_arena arena;
   wl_arena_init(&arena);
@@ -175,15 +175,16 @@ static wl_status check_dict(checking *c, int col, wl_error *err) {
   for (wl_i32 i = 0; i < d->n && !rc; i++)
     values[i] = wl_text(d->heap + (wl_u32)d->places[i], (wl_u32)(d->places[i] >> 32));
   if (!rc && wl_dict_of(&arena, values, d->n, codes, &distinct)) rc = wl_nomem(err);
-  if (!rc && distinct->n != d->n) wrong(c, col, -1, "a text is in its dictionary twice");
+  if (!rc && distinct->n != d->n) report(c, col, -1, "a text is in its dictionary twice");
   wl_mem_free(values);
   wl_mem_free(codes);
   wl_arena_close(&arena);
   return rc;
 }
 
-/* Every live row's keys are in the key tables, and lead back to it; n: how many there must be. */
-static wl_status check_row(checking *c, wl_i64 rowid, const wl_val *values, wl_i64 *n,
+/* Checks that the row's keys are in the key tables and lead back to the row. n[k] counts the keys
+** that table k must have. */
+static wl_status check_row(table_check *c, wl_i64 rowid, const wl_val *values, wl_i64 *n,
                            wl_error *err) {
   wl_tablets *t = c->t;
   wl_status rc = WL_OK;
@@ -197,12 +198,12 @@ static wl_status check_row(checking *c, wl_i64 rowid, const wl_val *values, wl_i
     n[k]++;
     rc = wl_row_find_key(t, k, values, rowid, &found, &other, err);
     if (!rc && (!found || other != rowid))
-      wrong(c, key->cols[0], -1, "a key does not lead to its row");
+      report(c, key->cols[0], -1, "a key does not lead to its row");
   }
   return rc;
 }
 
-static wl_status check_keys(checking *c, wl_error *err) {
+static wl_status check_keys(table_check *c, wl_error *err) {
   wl_tablets *t = c->t;
   wl_status rc = WL_OK;
   if (!t->decl->n_keys) return WL_OK;
@@ -232,8 +233,8 @@ static wl_status check_keys(checking *c, wl_error *err) {
     char name[24];
     wl_i64 there = 0;
     sqlite3_snprintf((int)sizeof name, name, "key%d", k);
-    rc = count(c, name, &there, err);
-    if (!rc && there != n[k]) wrong(c, t->decl->keys[k].cols[0], -1, "a key without a row");
+    rc = count_rows(c, name, &there, err);
+    if (!rc && there != n[k]) report(c, t->decl->keys[k].cols[0], -1, "a key has no row");
   }
   for (int k = 0; stages && k <= t->n_cols; k++) wl_stage_close(&stages[k]);
   wl_mem_free(stages);
@@ -244,23 +245,23 @@ static wl_status check_keys(checking *c, wl_error *err) {
 }
 
 wl_status wl_tablets_check(wl_tablets *t, char **problem, wl_error *err) {
-  checking c = {.t = t};
+  table_check c = {.t = t};
   wl_i64 n = 0;
   *problem = NULL;
-  t->stale = true; /* all is read anew … */
-  wl_held_clear(t);
+  t->stale = true; /* forces everything to be read again */
+  wl_cached_clear(t);
   for (int i = 0; i < t->n_cols; i++) {
     wl_dict_box_drop(t->dicts[i]);
     t->dicts[i] = NULL;
   }
-  wl_status rc = noted(&c, wl_tablets_refresh(t, err), err);
+  wl_status rc = record_corrupt(&c, wl_tablets_refresh(t, err), err);
   for (int i = 0; i < t->n_cols && !rc && !c.problem; i++) rc = check_dict(&c, i, err);
   for (int i = 0; i < t->n_tablets && !rc && !c.problem; i++) rc = check_tablet(&c, i, err);
   if (!rc && !c.problem) rc = check_gone(&c, err);
-  if (!rc && !c.problem) rc = noted(&c, check_keys(&c, err), err);
-  if (!rc && !c.problem) rc = count(&c, "segment", &n, err);
+  if (!rc && !c.problem) rc = record_corrupt(&c, check_keys(&c, err), err);
+  if (!rc && !c.problem) rc = count_rows(&c, "segment", &n, err);
   if (!rc && !c.problem && n != (wl_i64)t->n_tablets * (t->n_cols + (t->decl->rowid_col < 0)))
-    wrong(&c, -1, -1, "segments that no tablet has");
+    report(&c, -1, -1, "it has segments that belong to no tablet");
   if (!rc && c.no_memory) rc = wl_nomem(err);
   *problem = c.problem;
   return rc;

@@ -1,19 +1,19 @@
 /*
-** CHECK constraints: SQLite evaluates them, in a database of its own, where a table of the same
-** columns gives their affinities and collations.
+** CHECK constraints. SQLite evaluates them in a separate database in memory. A table with the same
+** columns there gives them their affinities and collations.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
 
 typedef struct wl_checker {
   sqlite3 *db;
-  sqlite3_stmt *put;  /* a row into the table */
-  sqlite3_stmt *test; /* the first constraint that a row breaks, or -1; rows that break one first */
+  sqlite3_stmt *insert; /* inserts a row into that table */
+  sqlite3_stmt *test;   /* a constraint that a row of that table breaks, or -1 if none breaks one */
 } wl_checker;
 
 void wl_checker_close(wl_checker *c) {
   if (!c) return;
-  sqlite3_finalize(c->put);
+  sqlite3_finalize(c->insert);
   sqlite3_finalize(c->test);
   sqlite3_close(c->db);
   wl_mem_free(c);
@@ -29,8 +29,8 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
   wl_checker *c = t->checker = wl_mem_zalloc(sizeof *c);
   if (!c) return wl_nomem(err);
   const wl_decl *d = t->decl;
-  /* Only what SQLite takes in a CHECK: a subquery, which a file may have got since, could run for
-  ** ever where nobody can interrupt it. */
+  /* The file may have changed, so check again that SQLite accepts the constraints. A subquery could
+  ** run forever here, where nobody can interrupt it. */
   wl_status sound = wl_declare_verify(d, t->name, err);
   if (sound) {
     wl_checker_close(c);
@@ -54,7 +54,7 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
     for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, i ? ",?%d" : "?%d", i + 1);
     sqlite3_str_appendall(s, ")");
     sql = sqlite3_str_finish(s);
-    rc = sql ? sqlite3_prepare_v2(c->db, sql, -1, &c->put, NULL) : SQLITE_NOMEM;
+    rc = sql ? sqlite3_prepare_v2(c->db, sql, -1, &c->insert, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
   }
   if (!rc) {
@@ -75,14 +75,14 @@ static wl_status open_checker(wl_tablets *t, wl_error *err) {
   return st;
 }
 
-/* Takes the rows back. st: what the latest step gave, a row if all is well. */
-static wl_status end_test(wl_checker *c, int st, wl_error *err) {
+/* Removes the rows again. st is the result of the last step: SQLITE_ROW if all went well. */
+static wl_status finish_test(wl_checker *c, int st, wl_error *err) {
   wl_status rc = WL_OK;
   if (st != SQLITE_ROW)
     rc = st == SQLITE_NOMEM ? wl_nomem(err)
                             : wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
   sqlite3_reset(c->test);
-  sqlite3_clear_bindings(c->put);
+  sqlite3_clear_bindings(c->insert);
   sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
   return rc;
 }
@@ -95,26 +95,26 @@ wl_status wl_checker_row(wl_tablets *t, const wl_val *values, wl_i64 rowid, int 
   if (rc) return rc;
   wl_checker *c = t->checker;
   for (int i = 0; i < t->n_cols; i++)
-    wl_sqlite_bind(c->put, i + 1, i == t->decl->rowid_col ? wl_int(rowid) : values[i],
+    wl_sqlite_bind(c->insert, i + 1, i == t->decl->rowid_col ? wl_int(rowid) : values[i],
                    SQLITE_STATIC);
-  if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->put, t->n_cols + 1, rowid);
+  if (t->decl->rowid_col < 0) sqlite3_bind_int64(c->insert, t->n_cols + 1, rowid);
   sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
-  int st = sqlite3_step(c->put);
-  sqlite3_reset(c->put);
+  int st = sqlite3_step(c->insert);
+  sqlite3_reset(c->insert);
   if (st == SQLITE_DONE) {
     st = sqlite3_step(c->test);
     if (st == SQLITE_ROW) *broken = sqlite3_column_int(c->test, 0);
   }
-  return end_test(c, st, err);
+  return finish_test(c, st, err);
 }
 
 static void bind_row(wl_tablets *t, const wl_bulk_rows *r, wl_i64 i) {
   wl_i64 rowid = r->rowids ? r->rowids[i] : r->first + i;
   for (int k = 0; k < t->n_cols; k++)
-    wl_sqlite_bind(t->checker->put, k + 1,
+    wl_sqlite_bind(t->checker->insert, k + 1,
                    k == t->decl->rowid_col ? wl_int(rowid) : wl_column_value(r->cols[k], i),
                    SQLITE_STATIC);
-  if (t->decl->rowid_col < 0) sqlite3_bind_int64(t->checker->put, t->n_cols + 1, rowid);
+  if (t->decl->rowid_col < 0) sqlite3_bind_int64(t->checker->insert, t->n_cols + 1, rowid);
 }
 
 /* Whether one of the rows from `at` to `end` breaks a constraint. */
@@ -125,12 +125,12 @@ static wl_status test_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 at, wl_i
   sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
   for (wl_i64 i = at; i < end && st == SQLITE_DONE; i++) {
     bind_row(t, r, i);
-    st = sqlite3_step(c->put);
-    sqlite3_reset(c->put);
+    st = sqlite3_step(c->insert);
+    sqlite3_reset(c->insert);
   }
   if (st == SQLITE_DONE) st = sqlite3_step(c->test);
   *broken = st == SQLITE_ROW && sqlite3_column_int(c->test, 0) >= 0;
-  return end_test(c, st, err);
+  return finish_test(c, st, err);
 }
 
 wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_error *err) {
@@ -144,7 +144,7 @@ wl_status wl_checker_rows(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, wl_
     rc = test_rows(t, r, at, end, &broken, err);
   }
   if (rc || !broken) return rc;
-  while (end - at > 1 && !rc) { /* which of them it is */
+  while (end - at > 1 && !rc) { /* finds the first such row by bisection */
     wl_i64 mid = at + (end - at) / 2;
     rc = test_rows(t, r, at, mid, &broken, err);
     if (broken)

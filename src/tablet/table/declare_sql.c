@@ -1,5 +1,5 @@
 /*
-** A declaration as SQL again, and SQLite's word on it; see declare.h.
+** Writes a declaration as SQL, and compares it with how SQLite understands it; see declare.h.
 */
 #include "tablet/table/declare.h"
 #include "base/sqlite.h"
@@ -7,16 +7,16 @@
 
 static const char *const coll_names[] = {"BINARY", "NOCASE", "RTRIM"};
 
-/* The text of a string that SQLite grew, in the arena; NULL when memory was short. */
-static char *finish(wl_arena *arena, sqlite3_str *s) {
+/* Copies the finished string into the arena and frees it; NULL if there is no memory. */
+static char *finish_text(wl_arena *arena, sqlite3_str *s) {
   char *text = sqlite3_str_finish(s);
   char *out = text ? wl_arena_strndup(arena, text, strlen(text)) : NULL;
   sqlite3_free(text);
   return out;
 }
 
-/* The type in quotes, so that whatever it is made of stays one type. An empty type that was
-** written ("") has another affinity than none. */
+/* Appends the columns. The type is quoted, so that it stays one type whatever it contains. An empty
+** type ("") has another affinity than no type. */
 static void add_columns(sqlite3_str *s, const wl_decl *d, bool not_null) {
   for (int i = 0; i < d->n_cols; i++) {
     const wl_decl_column *c = &d->cols[i];
@@ -28,27 +28,27 @@ static void add_columns(sqlite3_str *s, const wl_decl *d, bool not_null) {
   }
 }
 
-/* Other keys stay out: SQLite would list them as indexes, and there are none. */
+/* Other keys are left out: SQLite would list them as indexes, which do not exist. */
 char *wl_decl_vtab_sql(wl_arena *arena, const wl_decl *d, const char *table) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "CREATE TABLE x(");
   add_columns(s, d, true);
   sqlite3_str_appendf(s, ", \"%w\" HIDDEN)", table);
-  return finish(arena, s);
+  return finish_text(arena, s);
 }
 
 char *wl_decl_delta_sql(wl_arena *arena, const wl_decl *d) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   add_columns(s, d, false);
-  return finish(arena, s);
+  return finish_text(arena, s);
 }
 
-/* As it was written: there is no surer way to mean the same. */
+/* The text as the user wrote it surely means the same. */
 char *wl_decl_ordinary_sql(wl_arena *arena, const wl_decl *d) {
   return wl_arena_strndup(arena, d->source, strlen(d->source));
 }
 
-/* ---- what SQLite makes of it */
+/* ---- how SQLite understands it */
 
 static bool same_text(sqlite3_stmt *q, int i, const char *s) {
   const char *t = (const char *)sqlite3_column_text(q, i);
@@ -65,8 +65,8 @@ static wl_status sqlite_error(sqlite3 *db, int rc, wl_error *err) {
   return wl_fail(err, WL_ERROR, "%s", sqlite3_errmsg(db));
 }
 
-static wl_status differs(wl_error *err, const char *what) {
-  return wl_fail(err, WL_ERROR, "SQLite understands %s otherwise than a tablet table would", what);
+static wl_status disagrees(wl_error *err, const char *what) {
+  return wl_fail(err, WL_ERROR, "SQLite and the tablet table disagree about %s", what);
 }
 
 static wl_status compare_columns(sqlite3 *db, const wl_decl *d, const char *table, wl_error *err) {
@@ -84,15 +84,15 @@ static wl_status compare_columns(sqlite3 *db, const wl_decl *d, const char *tabl
     same = same && sqlite3_column_int(q, 2) == c->not_null && sqlite3_column_int(q, 4) == 0;
     same = same && (i != d->rowid_col || sqlite3_column_int(q, 3) == 1);
     same = same && coll && sqlite3_stricmp(coll, coll_names[c->coll]) == 0;
-    if (!rc && !same) st = differs(err, c->name);
+    if (!rc && !same) st = disagrees(err, c->name);
   }
   sqlite3_finalize(q);
   if (!rc && !st && step != SQLITE_DONE && step != SQLITE_ROW) rc = step;
-  if (!rc && !st && (i != d->n_cols || step != SQLITE_DONE)) st = differs(err, "the columns");
+  if (!rc && !st && (i != d->n_cols || step != SQLITE_DONE)) st = disagrees(err, "the columns");
   return rc ? sqlite_error(db, rc, err) : st;
 }
 
-/* Whether the columns of an index are those of the key, with its collations if it has some. */
+/* Whether an index has the columns of the key, and its collations unless k->colls is NULL. */
 static int compare_key(sqlite3 *db, const wl_decl_key *k, const char *index, bool *same) {
   sqlite3_stmt *q = NULL;
   int i = 0;
@@ -121,14 +121,14 @@ static wl_status compare_keys(sqlite3 *db, const wl_decl *d, const char *table, 
     wl_decl_key rowid = {.n = 1, .cols = (int[]){d->rowid_col}};
     bool is_rowid = false;
     rc = d->rowid_col < 0 ? SQLITE_OK : compare_key(db, &rowid, index, &is_rowid);
-    if (rc || is_rowid) continue; /* that is checked with the rowid */
+    if (rc || is_rowid) continue; /* the rowid is no key */
     same = i < d->n_keys && same_text(q, 1, d->keys[i].primary ? "pk" : "u");
     if (same) rc = compare_key(db, &d->keys[i], index, &same);
     i++;
   }
   sqlite3_finalize(q);
   if (rc && rc != SQLITE_DONE) return sqlite_error(db, rc, err);
-  return same && i == d->n_keys ? WL_OK : differs(err, "the keys");
+  return same && i == d->n_keys ? WL_OK : disagrees(err, "the keys");
 }
 
 wl_status wl_declare_verify(const wl_decl *d, const char *table, wl_error *err) {
@@ -136,8 +136,8 @@ wl_status wl_declare_verify(const wl_decl *d, const char *table, wl_error *err) 
   wl_status st = WL_OK;
   for (int i = 0; i < d->n_cols; i++)
     if (sqlite3_stricmp(d->cols[i].name, table) == 0)
-      return wl_fail(err, WL_ERROR, "a column of a tablet table cannot be named as the table: %s",
-                     table);
+      return wl_fail(err, WL_ERROR,
+                     "a column of a tablet table cannot have the name of the table: %s", table);
   char *sql = sqlite3_mprintf("CREATE TABLE \"%w\"(%s)", table, d->source);
   int rc = sql ? sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)
                : SQLITE_NOMEM;

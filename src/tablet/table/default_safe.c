@@ -1,14 +1,15 @@
 /*
-** Whether the DEFAULT of a column may be evaluated. It is part of the schema, which may be somebody
-** else's: like SQLite with its own tables, functions that may only be called directly are refused
-** there, those that are not innocuous too where the schema is not trusted, and so are subqueries.
+** Decides whether the DEFAULT of a column may be evaluated. It is part of the schema, which
+** somebody else may have written. As SQLite does for its own tables, this refuses subqueries and
+** functions that may only be called directly. If the schema is not trusted, it also refuses
+** functions that are not innocuous.
 */
 #include "parse.h"
 #include "sql/lex.h"
 #include "tablet/table/table_impl.h"
 #include <string.h>
 
-/* Asks SQLite about a function of that name; one that it does not know fails later. */
+/* Asks SQLite whether the function may be called here. An unknown function fails later. */
 static wl_status check_function(wl_tablets *t, const char *name, wl_error *err) {
   enum { NAME = 0, FLAGS = 5 }; /* columns of the PRAGMA */
   sqlite3_stmt *q = NULL;
@@ -39,7 +40,7 @@ wl_status wl_default_check(wl_tablets *t, int col, wl_error *err) {
   wl_arena_init(&arena);
   wl_lex_init(&lex, c->dflt, strlen(c->dflt));
   while (!rc && (kind = wl_lex_next(&lex, &tok)) > 0) {
-    bool is_operator = kind == WLT_LIKE_KW || kind == WLT_MATCH; /* which are functions, too */
+    bool is_operator = kind == WLT_LIKE_KW || kind == WLT_MATCH; /* they call functions, too */
     wl_token name = is_operator ? tok : before;
     if (kind == WLT_SELECT)
       rc = wl_fail(err, WL_ERROR, "default value of column [%.100s] is not constant", c->name);

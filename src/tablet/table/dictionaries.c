@@ -1,10 +1,11 @@
 /*
-** The dictionaries of a tablet table: one a column, in parts. A part is written once; a code is
-** the number of its text over all parts, and keeps it. New texts come in a new part.
+** The dictionaries of a tablet table: one per column, stored in parts. A part is written once and
+** does not change. The code of a text is its number, counted over all parts. New texts are written
+** as a new part.
 **
 ** Invariants:
 ** 1. A part's number in t_dict is column << 20 | part; parts are numbered from 0 without gaps.
-** 2. No text is there twice; none is longer than a part can hold.
+** 2. No text is in a dictionary twice. None is longer than a part can hold.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
@@ -14,9 +15,9 @@
 
 enum {
   PART_BITS = 20,
-  MOST_CODES = 1 << 18,      /* as many as a dictionary in memory may have */
-  MOST_HEAP = 64 << 20,      /* that is written … */
-  MOST_HEAP_READ = 256 << 20 /* … and that is read */
+  MOST_CODES = 1 << 18,      /* the most codes of a dictionary in memory */
+  MOST_HEAP = 64 << 20,      /* the most bytes of texts that are written */
+  MOST_HEAP_READ = 256 << 20 /* the most bytes of texts that are read */
 };
 
 static wl_u64 new_id(void) {
@@ -41,14 +42,14 @@ static bool text_is(const wl_file_dict *d, wl_u32 code, const wl_u8 *p, wl_u32 n
   return (wl_u32)(at >> 32) == n && (n == 0 || memcmp(d->heap + (wl_u32)at, p, n) == 0);
 }
 
-/* The slot of a text: taken by its code, or free. */
+/* The slot that has the code of a text, or the free slot for it. */
 static wl_u32 *find_slot(wl_dict_box *b, const wl_u8 *p, wl_u32 n) {
   wl_u32 at = (wl_u32)text_hash(p, n) & (b->n_slots - 1);
   while (b->slots[at] && !text_is(&b->d, b->slots[at] - 1, p, n)) at = (at + 1) & (b->n_slots - 1);
   return &b->slots[at];
 }
 
-/* Makes the hash table large enough for so many texts. */
+/* Makes the hash table large enough for n_texts. */
 static wl_status hash_texts(wl_dict_box *b, wl_i64 n_texts) {
   if (b->slots && b->n_slots >= 2 * (wl_u64)n_texts) return WL_OK;
   wl_u32 n = 1024;
@@ -131,7 +132,7 @@ static wl_status read_dict(wl_tablets *t, int col, wl_dict_box *b, wl_error *err
       rc = wl_tablets_corrupt(t, col, -1, err, "its dictionary: %.150s", why.text);
     else if (sum != (wl_u64)sqlite3_column_int64(s, 0) || (wl_i64)b->d.n + n > MOST_CODES ||
              b->d.n_heap + n_heap > MOST_HEAP_READ)
-      rc = wl_tablets_corrupt(t, col, -1, err, "its dictionary does not hold together");
+      rc = wl_tablets_corrupt(t, col, -1, err, "its dictionary is inconsistent");
     else if (add_part(b, places, heap, n_heap, n, sum))
       rc = wl_nomem(err);
     wl_mem_free(places);
@@ -176,7 +177,7 @@ wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) {
     wl_i64 id = sqlite3_column_int64(s, 0);
     wl_i64 col = id >> PART_BITS;
     if (col < 0 || col >= t->n_cols) {
-      rc = wl_tablets_corrupt(t, -1, -1, err, "a dictionary of no column");
+      rc = wl_tablets_corrupt(t, -1, -1, err, "it has a dictionary that belongs to no column");
       break;
     }
     const wl_dict_box *b = t->dicts[col];
@@ -184,7 +185,7 @@ wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) {
     if ((id & ((1 << PART_BITS) - 1)) != part)
       rc = wl_tablets_corrupt(t, (int)col, -1, err, "a part of its dictionary is missing");
     else if (b && (part >= b->n_parts || b->sums[part] != (wl_u64)sqlite3_column_int64(s, 1)))
-      seen[col] = part + 1 + (1 << PART_BITS); /* another one */
+      seen[col] = part + 1 + (1 << PART_BITS); /* marks the dictionary in memory as different */
   }
   if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   if (s) sqlite3_reset(s);
@@ -198,9 +199,9 @@ wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) {
   return rc;
 }
 
-/* Writes texts as the next part, and adds them. */
-static wl_status put_part(wl_tablets *t, int col, wl_dict_box *b, const wl_u64 *places,
-                          const wl_u8 *heap, size_t n_heap, wl_i32 n, wl_error *err) {
+/* Writes texts as the next part, and adds them to the dictionary in memory. */
+static wl_status write_part(wl_tablets *t, int col, wl_dict_box *b, const wl_u64 *places,
+                            const wl_u8 *heap, size_t n_heap, wl_i32 n, wl_error *err) {
   sqlite3_stmt *s;
   wl_u8 *blob = NULL;
   size_t n_blob;
@@ -245,7 +246,7 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
     }
   }
   *fits = (wl_i64)first + n_new <= MOST_CODES && b->d.n_heap + n_heap <= MOST_HEAP &&
-          n_heap <= wl_put_cap(t) && b->n_parts < (1 << PART_BITS) - 1;
+          n_heap <= wl_tablet_max_bytes(t) && b->n_parts < (1 << PART_BITS) - 1;
   wl_u8 *new_heap = *fits && n_new ? wl_mem_alloc(n_heap + 1) : NULL;
   if (*fits && n_new && !new_heap) rc = wl_nomem(err);
   if (new_heap) {
@@ -256,7 +257,7 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
       new_places[i] = (wl_u64)n_heap | (wl_u64)len << 32;
       n_heap += len;
     }
-    rc = put_part(t, col, b, new_places, new_heap, n_heap, n_new, err);
+    rc = write_part(t, col, b, new_places, new_heap, n_heap, n_new, err);
     for (wl_i32 i = first; i < b->d.n && !rc; i++) {
       wl_u64 p = b->d.places[i];
       *find_slot(b, b->d.heap + (wl_u32)p, (wl_u32)(p >> 32)) = (wl_u32)i + 1;

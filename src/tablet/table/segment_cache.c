@@ -1,11 +1,12 @@
 /*
-** Segments read one by one, for cursors and single rows: fetched, decoded and kept in a small
-** cache, found by column and checksum. Queries over whole columns go past it (image.c).
+** Reads single segments for cursors and single rows. Decoded segments stay in a small cache, which
+** finds them by column and checksum. Queries over whole columns do not use it (image.c).
 **
 ** Invariants:
-** 1. The cache has one hold on each of its segments; whoever reads one has another.
-** 2. A coded segment holds the dictionary it was read with. The same codes under another one (after
-**    a rollback, or when it was sorted) are another segment, though checksum and size agree.
+** 1. The cache has one reference to each of its segments, and so has each reader.
+** 2. A coded segment has a reference to the dictionary it was read with. After a rollback or a sort
+**    the column may have another dictionary. Then the cached segment is not used, although checksum
+**    and size are the same.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
@@ -15,7 +16,7 @@ wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, siz
                           wl_error *err) {
   const wl_tablet *a = &t->tablets[i];
   sqlite3_stmt *s;
-  if (col == t->decl->rowid_col) col = t->n_cols; /* kept once */
+  if (col == t->decl->rowid_col) col = t->n_cols; /* stored only once */
   wl_tablets_done_blob(t);
   wl_status rc = wl_tablets_stmt(t, WL_SH_SEGMENT_GET, &s, err);
   if (rc) return rc;
@@ -34,7 +35,7 @@ wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, siz
   if (rc) return wl_tablets_corrupt(t, col, a->id, err, "%.150s", why.text);
   if (z.sum != a->zones[col].sum || *n != a->zones[col].n_bytes || n_rows != a->n_rows ||
       z.coded != a->zones[col].coded)
-    return wl_tablets_corrupt(t, col, a->id, err, "its segment is not the directory's");
+    return wl_tablets_corrupt(t, col, a->id, err, "its segment is not the one in the directory");
   return WL_OK;
 }
 
@@ -43,45 +44,46 @@ void wl_tablets_done_blob(wl_tablets *t) {
   t->reading = false;
 }
 
-static wl_held_segment **held_slot(wl_tablets *t, wl_u64 sum, int col) {
-  return &t->held[(sum ^ (wl_u64)col * 0x9e3779b97f4a7c15u) % WL_HELD_SLOTS];
+static wl_cached_segment **hash_slot(wl_tablets *t, wl_u64 sum, int col) {
+  return &t->segment_cache[(sum ^ (wl_u64)col * 0x9e3779b97f4a7c15u) % WL_CACHE_SLOTS];
 }
 
-static void unlink_use(wl_tablets *t, wl_held_segment *h) {
+static void remove_from_list(wl_tablets *t, wl_cached_segment *h) {
   *(h->newer ? &h->newer->older : &t->newest) = h->older;
   *(h->older ? &h->older->newer : &t->oldest) = h->newer;
 }
 
-static void link_use(wl_tablets *t, wl_held_segment *h) {
+static void add_as_newest(wl_tablets *t, wl_cached_segment *h) {
   h->newer = NULL;
   h->older = t->newest;
   *(t->newest ? &t->newest->newer : &t->oldest) = h;
   t->newest = h;
 }
 
-void wl_held_drop(wl_held_segment *h) {
+void wl_cached_drop(wl_cached_segment *h) {
   if (!h || --h->refs) return;
   wl_segment_free(&h->s);
   wl_dict_box_drop(h->dict);
   wl_mem_free(h);
 }
 
-/* Takes one out of the cache. */
-static void forget(wl_tablets *t, wl_held_segment *h) {
-  wl_held_segment **at = held_slot(t, h->sum, h->col);
+/* Removes a segment from the cache. */
+static void remove_from_cache(wl_tablets *t, wl_cached_segment *h) {
+  wl_cached_segment **at = hash_slot(t, h->sum, h->col);
   while (*at != h) at = &(*at)->next;
   *at = h->next;
-  unlink_use(t, h);
-  t->held_bytes -= h->n_bytes;
-  wl_held_drop(h);
+  remove_from_list(t, h);
+  t->cached_bytes -= h->n_bytes;
+  wl_cached_drop(h);
 }
 
-void wl_held_clear(wl_tablets *t) {
-  while (t->newest) forget(t, t->newest);
+void wl_cached_clear(wl_tablets *t) {
+  while (t->newest) remove_from_cache(t, t->newest);
 }
 
 /* Decodes a segment, with the dictionary it needs. */
-static wl_status decode(wl_tablets *t, int i, int col, wl_held_segment *h, wl_error *err) {
+static wl_status decode_segment(wl_tablets *t, int i, int col, wl_cached_segment *h,
+                                wl_error *err) {
   const wl_tablet *a = &t->tablets[i];
   const wl_u8 *blob;
   size_t n;
@@ -106,19 +108,20 @@ static wl_status decode(wl_tablets *t, int i, int col, wl_held_segment *h, wl_er
   return rc;
 }
 
-wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **out, wl_error *err) {
+wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_cached_segment **out,
+                             wl_error *err) {
   if (col == t->decl->rowid_col) col = t->n_cols;
   wl_u64 sum = t->tablets[i].zones[col].sum;
-  wl_held_segment **at = held_slot(t, sum, col), *h = *at;
+  wl_cached_segment **at = hash_slot(t, sum, col), *h = *at;
   *out = NULL;
   while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows)) h = h->next;
   if (h && h->coded && h->dict != t->dicts[col]) {
-    forget(t, h);
+    remove_from_cache(t, h);
     h = NULL;
   }
   if (h) {
-    unlink_use(t, h);
-    link_use(t, h);
+    remove_from_list(t, h);
+    add_as_newest(t, h);
     h->refs++;
     *out = h;
     return WL_OK;
@@ -128,24 +131,25 @@ wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_held_segment **ou
   h->refs = 1;
   h->col = col;
   h->sum = sum;
-  wl_status rc = decode(t, i, col, h, err);
+  wl_status rc = decode_segment(t, i, col, h, err);
   if (rc) {
-    wl_held_drop(h);
+    wl_cached_drop(h);
     return rc;
   }
   h->n_bytes = sizeof *h + wl_segment_bytes(&h->s);
-  while (t->oldest && t->held_bytes + h->n_bytes > WL_HELD_BYTES) forget(t, t->oldest);
-  at = held_slot(t, sum, col);
+  while (t->oldest && t->cached_bytes + h->n_bytes > WL_CACHE_BYTES)
+    remove_from_cache(t, t->oldest);
+  at = hash_slot(t, sum, col);
   h->next = *at;
   *at = h;
-  link_use(t, h);
-  t->held_bytes += h->n_bytes;
+  add_as_newest(t, h);
+  t->cached_bytes += h->n_bytes;
   h->refs++;
   *out = h;
   return WL_OK;
 }
 
-wl_val wl_held_value(const wl_held_segment *h, wl_i32 row) {
+wl_val wl_cached_value(const wl_cached_segment *h, wl_i32 row) {
   wl_val v = wl_segment_value(&h->s, row);
   if (!h->coded || v.t == WL_T_NULL) return v;
   const wl_file_dict *d = &h->dict->d;
@@ -153,13 +157,13 @@ wl_val wl_held_value(const wl_held_segment *h, wl_i32 row) {
   return wl_text(d->heap + (wl_u32)p, (wl_u32)(p >> 32));
 }
 
-const wl_segment *wl_held_segment_of(const wl_held_segment *h, bool *coded) {
+const wl_segment *wl_cached_segment_of(const wl_cached_segment *h, bool *coded) {
   *coded = h->coded;
   return &h->s;
 }
 
 wl_status wl_tablets_slot(wl_tablets *t, int i, wl_i64 rowid, wl_i32 *slot, wl_error *err) {
-  wl_held_segment *h;
+  wl_cached_segment *h;
   const wl_tablet *a = &t->tablets[i];
   *slot = -1;
   if (rowid < a->lo || rowid > a->hi) return WL_OK;
@@ -178,6 +182,6 @@ wl_status wl_tablets_slot(wl_tablets *t, int i, wl_i64 rowid, wl_i32 *slot, wl_e
       hi = mid;
   }
   if (lo < a->n_rows && (wl_i64)wl_segment_value(&h->s, lo).v == rowid) *slot = lo;
-  wl_held_drop(h);
+  wl_cached_drop(h);
   return WL_OK;
 }

@@ -5,11 +5,11 @@
 #include "tablet/table/table_impl.h"
 
 typedef struct shadow_table {
-  const char *suffix, *columns; /* NULL: made from the declaration */
+  const char *suffix, *columns; /* columns NULL: they depend on the declaration */
 } shadow_table;
 
 static const shadow_table shadows[] = {
-    {"info", ""}, /* made with its rows: see wl_tablets_create */
+    {"info", ""}, /* created with its rows: see create_info */
     {"tablet", "id INTEGER PRIMARY KEY, lo INTEGER, hi INTEGER, n_rows INTEGER, n_dead INTEGER,"
                " head BLOB, dead BLOB, sum INTEGER)"},
     {"segment", "id INTEGER PRIMARY KEY, data BLOB)"},
@@ -28,8 +28,9 @@ bool wl_tablets_shadow_name(const char *suffix) {
   return true;
 }
 
-/* How each statement begins, up to the table's suffix, and how it goes on. */
-static const char *const texts[WL_SH_N][3] = {
+/* The SQL of each statement: the text before the table's name, its suffix, and the text after it.
+ */
+static const char *const statement_texts[WL_SH_N][3] = {
     [WL_SH_INFO_GET] = {"SELECT v FROM", "info", "WHERE k = ?1"},
     [WL_SH_INFO_SET] = {"UPDATE", "info", "SET v = ?2 WHERE k = ?1"},
     [WL_SH_INFO_ADD] = {"INSERT INTO", "info", "VALUES(?1, ?2)"},
@@ -51,7 +52,7 @@ static const char *const texts[WL_SH_N][3] = {
     [WL_SH_DICT_CLEAR] = {"DELETE FROM", "dict", "WHERE id BETWEEN ?1 AND ?2"},
     [WL_SH_DELTA_HAS] = {"SELECT 1 FROM", "delta", "WHERE id = ?1"},
     [WL_SH_DELTA_GET] = {"SELECT * FROM", "delta", "WHERE id = ?1"},
-    [WL_SH_DELTA_PUT] = {"REPLACE INTO", "delta", NULL}, /* VALUES of as many as there are */
+    [WL_SH_DELTA_PUT] = {"REPLACE INTO", "delta", NULL}, /* VALUES for all columns */
     [WL_SH_DELTA_DELETE] = {"DELETE FROM", "delta", "WHERE id = ?1"},
     [WL_SH_DELTA_CLEAR] = {"DELETE FROM", "delta", "WHERE id BETWEEN ?1 AND ?2"},
     [WL_SH_DELTA_COUNT] = {"SELECT count(*) FROM", "delta", ""},
@@ -77,11 +78,11 @@ static wl_status prepare(wl_tablets *t, char *sql, sqlite3_stmt **out, wl_error 
   wl_status st = wl_tablets_error(t, rc, err);
   wl_error why = {0};
   if (rc != SQLITE_ERROR || wl_tablets_check_shapes(t, &why) != WL_CORRUPT) return st;
-  *err = why; /* it says better what is wrong */
+  *err = why; /* this message tells more */
   return WL_CORRUPT;
 }
 
-/* The steps under way on this thread, the innermost first. */
+/* The steps in progress on this thread, the innermost first. */
 typedef struct step_frame {
   struct step_frame *outer;
   const sqlite3 *db;
@@ -105,15 +106,15 @@ int wl_tablets_step(wl_tablets *t, sqlite3_stmt *s) {
 
 wl_status wl_tablets_reentered(wl_tablets *t, wl_error *err) {
   return wl_tablets_corrupt(t, -1, -1, err,
-                            "a table behind a tablet table reads or writes it in turn: it must be "
-                            "an ordinary table without triggers");
+                            "one of its shadow tables reads or writes it again: shadow tables must "
+                            "be ordinary tables without triggers");
 }
 
 static char *shadow_sql(const wl_tablets *t, wl_shadow which) {
-  const char *const *x = texts[which];
+  const char *const *x = statement_texts[which];
   sqlite3_str *s = sqlite3_str_new(t->db);
   bool rows = which == WL_SH_DELTA_GET || which == WL_SH_DELTA_SCAN;
-  if (rows) { /* by their names: a delta of other columns is an error, not other values */
+  if (rows) { /* by name, so that a delta with other columns fails instead of giving wrong values */
     sqlite3_str_appendall(s, "SELECT id");
     for (int i = 0; i < t->n_cols; i++) sqlite3_str_appendf(s, ", c%d", i);
   }
@@ -213,22 +214,22 @@ void wl_tablets_quiet(wl_tablets *t) {
   t->reading = false;
 }
 
-static wl_status exec(wl_tablets *t, char *sql, wl_error *err) {
+static wl_status run_sql(wl_tablets *t, char *sql, wl_error *err) {
   if (!sql) return wl_nomem(err);
   int rc = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
   sqlite3_free(sql);
   return rc ? wl_tablets_error(t, rc, err) : WL_OK;
 }
 
-/* With its rows in one statement, which changes() does not count. */
+/* Creates t_info with its rows in one statement, because changes() does not count those rows. */
 static wl_status create_info(wl_tablets *t, wl_error *err) {
   sqlite3_randomness((int)sizeof t->id, &t->id);
-  return exec(t,
-              sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_info\" AS SELECT 'format' AS k, %d AS v"
-                              " UNION ALL SELECT 'state', random() UNION ALL SELECT 'id', %lld"
-                              " UNION ALL SELECT 'tablets', 0",
-                              t->schema, t->name, WL_FORMAT, t->id),
-              err);
+  return run_sql(t,
+                 sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_info\" AS SELECT 'format' AS k, %d AS v"
+                                 " UNION ALL SELECT 'state', random() UNION ALL SELECT 'id', %lld"
+                                 " UNION ALL SELECT 'tablets', 0",
+                                 t->schema, t->name, WL_FORMAT, t->id),
+                 err);
 }
 
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
@@ -244,7 +245,7 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
       for (int k = 0; k < t->n_cols; k++) sqlite3_str_appendf(s, ", c%d", k);
       sqlite3_str_appendall(s, ")");
     }
-    rc = exec(t, sqlite3_str_finish(s), err);
+    rc = run_sql(t, sqlite3_str_finish(s), err);
   }
   for (int k = 0; k < t->decl->n_keys && !rc; k++) {
     const wl_decl_key *key = &t->decl->keys[k];
@@ -255,13 +256,12 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
     sqlite3_str_appendall(s, "id INTEGER, PRIMARY KEY(");
     for (int i = 0; i < key->n; i++) sqlite3_str_appendf(s, i ? ",k%d" : "k%d", i);
     sqlite3_str_appendall(s, ")) WITHOUT ROWID");
-    rc = exec(t, sqlite3_str_finish(s), err);
+    rc = run_sql(t, sqlite3_str_finish(s), err);
   }
   return rc;
 }
 
-/* Drops one of the tables behind it, unless it is missing, or is a view that has taken its place.
- */
+/* Drops a shadow table, unless it is missing or a view has taken its place. Frees name. */
 static wl_status drop_shadow(wl_tablets *t, char *name, wl_error *err) {
   sqlite3_stmt *s = NULL;
   char *sql =
@@ -273,7 +273,7 @@ static wl_status drop_shadow(wl_tablets *t, char *name, wl_error *err) {
   sqlite3_finalize(s);
   if (st != SQLITE_ROW && st != SQLITE_DONE) rc = wl_tablets_error(t, st, err);
   if (!rc && st == SQLITE_ROW)
-    rc = exec(t, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", t->schema, name), err);
+    rc = run_sql(t, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", t->schema, name), err);
   sqlite3_free(name);
   return rc;
 }
@@ -291,23 +291,23 @@ wl_status wl_tablets_destroy(wl_tablets *t, wl_error *err) {
 
 wl_status wl_tablets_rename(wl_tablets *t, const char *name, wl_error *err) {
   wl_status rc = WL_OK;
-  for (int i = 0; i < t->n_cols; i++) /* the column of commands goes by the table's name */
+  for (int i = 0; i < t->n_cols; i++) /* the hidden column for commands has the table's name */
     if (sqlite3_stricmp(t->decl->cols[i].name, name) == 0)
       return wl_fail(err, WL_ERROR,
-                     "a column of a tablet table cannot be named as the table: %.100s", name);
+                     "a column of a tablet table cannot have the name of the table: %.100s", name);
   char *copy = wl_mem_strdup(name);
   if (!copy) return wl_nomem(err);
   wl_tablets_quiet(t);
   for (int i = 0; i < N_SHADOWS && !rc; i++)
-    rc = exec(t,
-              sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"", t->schema,
-                              t->name, shadows[i].suffix, name, shadows[i].suffix),
-              err);
+    rc = run_sql(t,
+                 sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"", t->schema,
+                                 t->name, shadows[i].suffix, name, shadows[i].suffix),
+                 err);
   for (int k = 0; k < t->decl->n_keys && !rc; k++)
-    rc = exec(t,
-              sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_key%d\" RENAME TO \"%w_key%d\"", t->schema,
-                              t->name, k, name, k),
-              err);
+    rc = run_sql(t,
+                 sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_key%d\" RENAME TO \"%w_key%d\"",
+                                 t->schema, t->name, k, name, k),
+                 err);
   if (rc) {
     wl_mem_free(copy);
     return rc;

@@ -1,6 +1,6 @@
 /*
-** The directory of a tablet table, its shadow tables, and when what is in memory is still true.
-** See table.h.
+** The directory of a tablet table: opening and closing the table, reading and writing the
+** directory, and deciding whether the directory in memory is still valid. See table.h.
 */
 #include "base/mem.h"
 #include "base/fork.h"
@@ -14,18 +14,18 @@
 #include <xxhash.h>
 
 enum {
-  ZONE_BYTES = 72, /* of one column in a directory row */
+  ZONE_BYTES = 72, /* the size of a column's zone map in a directory row */
   MOST_BLOB = 0x7fffffff,
-  FOLD_AT = 32768 /* rows in the delta, or gone, at a commit */
+  FOLD_AT = 32768 /* a commit folds if t_delta or t_gone has this many rows */
 };
-static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* of a tablet, in front of 12 bits for the column */
+static const wl_i64 MOST_ID = (wl_i64)1 << 50; /* a segment's id is the tablet's and 12 more bits */
 
 /* ---- all open tables of the process: found by connection and name */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_tablets *open_tables;
 
-__attribute__((constructor)) static void guard(void) {
+__attribute__((constructor)) static void protect_lock_at_fork(void) {
   wl_fork_lock(&lock);
 }
 
@@ -39,15 +39,16 @@ wl_tablets *wl_tablets_find(sqlite3 *db, const char *schema, const char *name) {
   return t;
 }
 
-/* Takes it out of the list; it need not be in it. Under the lock. */
-static void unlist(wl_tablets *t) {
+/* Removes a table from the list, if it is there. The caller holds the lock. */
+static void remove_from_list(wl_tablets *t) {
   wl_tablets **at = &open_tables;
   while (*at && *at != t) at = &(*at)->next;
   if (*at) *at = t->next;
 }
 
-/* The latest of a name comes first. */
-static void enlist(wl_tablets *t) {
+/* Adds a table at the front, so that the newest table of a name is found first. The caller holds
+** the lock. */
+static void add_to_list(wl_tablets *t) {
   t->next = open_tables;
   open_tables = t;
 }
@@ -56,8 +57,8 @@ void wl_tablets_set_name(wl_tablets *t, char *name) {
   pthread_mutex_lock(&lock);
   wl_mem_free(t->name);
   t->name = name;
-  unlist(t);
-  enlist(t);
+  remove_from_list(t);
+  add_to_list(t);
   pthread_mutex_unlock(&lock);
 }
 
@@ -83,8 +84,8 @@ const char *wl_tablets_column_name(const wl_tablets *t, int col) {
 wl_status wl_tablets_error(wl_tablets *t, int rc, wl_error *err) {
   if ((rc & 0xff) == SQLITE_NOMEM) return wl_nomem(err);
   if (rc == WL_REENTERED) return wl_tablets_reentered(t, err);
-  if (rc == SQLITE_DONE || rc == SQLITE_ROW) /* a row more, or one less, than there can be */
-    return wl_tablets_corrupt(t, -1, -1, err, "the tables behind it do not hold together");
+  if (rc == SQLITE_DONE || rc == SQLITE_ROW) /* one row too many or too few */
+    return wl_tablets_corrupt(t, -1, -1, err, "its shadow tables are inconsistent");
   return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(t->db));
 }
 
@@ -102,7 +103,7 @@ wl_status wl_tablets_corrupt(wl_tablets *t, int col, wl_i64 tablet, wl_error *er
 
 /* ---- opening and closing */
 
-/* A number of t_info; 0: it is not there. */
+/* Reads a number from t_info; 0 if it is not there. */
 static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error *err) {
   sqlite3_stmt *s;
   *out = 0;
@@ -121,28 +122,28 @@ static wl_status read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error
 static wl_status read_format(wl_tablets *t, wl_error *err) {
   wl_i64 format;
   wl_status rc = read_info(t, "format", &format, err);
-  t->newer = !rc && format > WL_FORMAT;
-  if (t->newer)
+  t->newer_format = !rc && format > WL_FORMAT;
+  if (t->newer_format)
     rc = wl_fail(err, WL_ERROR,
-                 "table %.100s is of format %lld, written by a newer warplite; this one reads up "
+                 "table %.100s has format %lld, written by a newer warplite; this one reads up "
                  "to format %d: use a newer warplite",
                  t->name, (long long)format, WL_FORMAT);
   else if (!rc && format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
   if (!rc) rc = read_info(t, "id", &t->id, err);
-  t->unread = rc != WL_OK;
-  /* What stands in the place of t_info may be a view of this table, and so hold it open. */
+  t->info_damaged = rc != WL_OK;
+  /* In place of t_info there may be a view of this table. Our statement would keep it open. */
   if (rc && !wl_tablets_inside_step(t)) wl_tablets_quiet(t);
   return rc;
 }
 
-/* A table whose t_info is damaged can be opened, to be dropped. Whoever reads or writes it gets the
-** error then. */
+/* A table whose t_info is damaged can be opened, so that it can be dropped. Reading or writing it
+** fails later. */
 static wl_status open_format(wl_tablets *t, wl_error *err) {
   wl_status rc = read_format(t, err);
   bool damaged = (rc & 0xff) == WL_ERROR || (rc & 0xff) == WL_CORRUPT;
-  if (!damaged || t->newer) return rc;
-  t->unread = true;
+  if (!damaged || t->newer_format) return rc;
+  t->info_damaged = true;
   *err = (wl_error){0};
   return WL_OK;
 }
@@ -170,7 +171,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   }
   bool sure;
   if (!rc) rc = wl_shared_cache(db, schema, &t->shared, &sure, err);
-  if (!rc && !sure) t->shared = true; /* it costs little to take it so */
+  if (!rc && !sure) t->shared = true; /* assuming it costs little */
   if (!rc && create) rc = wl_declare_verify(t->decl, name, err);
   if (!rc && create) rc = wl_tablets_create(t, err);
   if (!rc && !create) rc = open_format(t, err);
@@ -181,7 +182,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   wl_tablets *known = create ? NULL : wl_tablets_find(db, schema, name);
   if (known && known->id == t->id) {
     known->refs++;
-    known->stale = true; /* there was a reason to open it again */
+    known->stale = true; /* something changed, or SQLite would not open it again */
     wl_tablets_close(t);
     *out = known;
     return WL_OK;
@@ -189,7 +190,7 @@ wl_status wl_tablets_open(sqlite3 *db, const char *schema, const char *name, boo
   pthread_mutex_lock(&lock);
   static wl_u64 last;
   t->serial = ++last;
-  enlist(t);
+  add_to_list(t);
   pthread_mutex_unlock(&lock);
   *out = t;
   return WL_OK;
@@ -207,10 +208,10 @@ void wl_tablets_close(wl_tablets *t) {
   if (!t || --t->refs) return;
   wl_spill_end(t);
   pthread_mutex_lock(&lock);
-  unlist(t);
+  remove_from_list(t);
   pthread_mutex_unlock(&lock);
   if (t->decl) wl_tablets_quiet(t);
-  wl_held_clear(t);
+  wl_cached_clear(t);
   free_directory(t);
   wl_mem_free(t->tablets);
   for (int i = 0; t->dicts && i < t->n_cols; i++) wl_dict_box_drop(t->dicts[i]);
@@ -234,10 +235,10 @@ static wl_u64 new_version(void) {
   return atomic_fetch_add(&last, 1) + 1;
 }
 
-static void put64(wl_u8 *p, wl_u64 v) {
+static void write64(wl_u8 *p, wl_u64 v) {
   memcpy(p, &v, 8);
 }
-static wl_u64 get64(const wl_u8 *p) {
+static wl_u64 read64(const wl_u8 *p) {
   wl_u64 v;
   memcpy(&v, p, 8);
   return v;
@@ -257,36 +258,36 @@ static wl_u64 directory_sum(const wl_tablet *a, const wl_u8 *head, size_t n_head
 static void write_zone(const wl_zone *z, wl_u8 *p) {
   wl_u32 small[2] = {z->n_bytes, (wl_u32)z->n_nulls};
   memset(p, 0, ZONE_BYTES);
-  put64(p, z->sum);
+  write64(p, z->sum);
   memcpy(p + 8, small, 8);
   p[16] = z->domain.mask;
   p[17] = z->coded;
-  put64(p + 24, (wl_u64)z->domain.lo);
-  put64(p + 32, (wl_u64)z->domain.hi);
-  put64(p + 40, wl_f64_bits(z->domain.flo));
-  put64(p + 48, wl_f64_bits(z->domain.fhi));
-  put64(p + 56, z->t_lo);
-  put64(p + 64, z->t_hi);
+  write64(p + 24, (wl_u64)z->domain.lo);
+  write64(p + 32, (wl_u64)z->domain.hi);
+  write64(p + 40, wl_f64_bits(z->domain.flo));
+  write64(p + 48, wl_f64_bits(z->domain.fhi));
+  write64(p + 56, z->t_lo);
+  write64(p + 64, z->t_hi);
 }
 
 static void read_zone(const wl_u8 *p, wl_zone *z) {
   wl_u32 small[2];
   memset(z, 0, sizeof *z);
-  z->sum = get64(p);
+  z->sum = read64(p);
   memcpy(small, p + 8, 8);
   z->n_bytes = small[0];
   z->n_nulls = (wl_i32)small[1];
   z->domain.mask = p[16];
   z->coded = p[17] != 0;
-  z->domain.lo = (wl_i64)get64(p + 24);
-  z->domain.hi = (wl_i64)get64(p + 32);
-  z->domain.flo = wl_as_f64(get64(p + 40));
-  z->domain.fhi = wl_as_f64(get64(p + 48));
-  z->t_lo = get64(p + 56);
-  z->t_hi = get64(p + 64);
+  z->domain.lo = (wl_i64)read64(p + 24);
+  z->domain.hi = (wl_i64)read64(p + 32);
+  z->domain.flo = wl_as_f64(read64(p + 40));
+  z->domain.fhi = wl_as_f64(read64(p + 48));
+  z->t_lo = read64(p + 56);
+  z->t_hi = read64(p + 64);
 }
 
-wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
+wl_status wl_tablet_set_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
   if (rc) return rc;
@@ -297,7 +298,7 @@ wl_status wl_put_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
   return wl_tablets_run(t, s, err);
 }
 
-wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) {
+wl_status wl_tablet_write_entry(wl_tablets *t, wl_tablet *a, wl_error *err) {
   sqlite3_stmt *s;
   size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
   wl_u8 *head = wl_mem_alloc(n_head);
@@ -319,13 +320,13 @@ wl_status wl_put_tablet(wl_tablets *t, wl_tablet *a, wl_error *err) {
     sqlite3_bind_int64(s, 8, (wl_i64)sum);
     rc = st ? wl_tablets_error(t, st, err) : wl_tablets_run(t, s, err);
     sqlite3_clear_bindings(s);
-    if (!rc) rc = wl_put_sum(t, a, sum, err);
+    if (!rc) rc = wl_tablet_set_sum(t, a, sum, err);
   }
   wl_mem_free(head);
   return rc;
 }
 
-wl_status wl_put_room(wl_tablets *t, int i, wl_error *err) {
+wl_status wl_tablet_insert(wl_tablets *t, int i, wl_error *err) {
   if (t->n_tablets == t->size_tablets) {
     int size = t->size_tablets ? t->size_tablets * 2 : 16;
     wl_tablet *p =
@@ -349,10 +350,10 @@ static int bits_set(const wl_u8 *p, size_t n) {
   return k;
 }
 
-/* One row of t_tablet, checked. */
+/* Reads and checks one row of t_tablet. */
 static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   int i = t->n_tablets;
-  wl_status rc = wl_put_room(t, i, err);
+  wl_status rc = wl_tablet_insert(t, i, err);
   if (rc) return rc;
   wl_tablet *a = &t->tablets[i];
   a->id = sqlite3_column_int64(s, 0);
@@ -367,7 +368,7 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
       rows > WL_TABLET_ROWS || gone < 0 || gone > rows || a->lo > a->hi ||
       (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 || (i && t->tablets[i - 1].hi >= a->lo) ||
       a->id < 1 || a->id > MOST_ID || n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
-    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row does not hold together");
+    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row is inconsistent");
   a->n_rows = (wl_i32)rows;
   a->n_dead = (wl_i32)gone;
   if (dead) {
@@ -378,12 +379,14 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   a->sum = (wl_u64)sqlite3_column_int64(s, 7);
   t->sums += a->sum;
   if (directory_sum(a, head, n_head) != a->sum)
-    return wl_tablets_corrupt(t, -1, a->id, err, "its directory row has another checksum");
+    return wl_tablets_corrupt(t, -1, a->id, err, "the checksum of its directory row is wrong");
   if (dead && bits_set(dead, n_dead) != a->n_dead)
-    return wl_tablets_corrupt(t, -1, a->id, err, "its delete bitmap has another count");
+    return wl_tablets_corrupt(
+        t, -1, a->id, err,
+        "its delete bitmap does not have as many bits set as its directory row says");
   for (int k = 0; k <= t->n_cols; k++) {
     read_zone(head + (size_t)k * ZONE_BYTES, &a->zones[k]);
-    if (a->zones[k].n_bytes > MOST_BLOB) /* room is made for it before it is read */
+    if (a->zones[k].n_bytes > MOST_BLOB) /* so much memory may be allocated before it is read */
       return wl_tablets_corrupt(t, k, a->id, err,
                                 "its segment is longer than SQLite's longest blob");
   }
@@ -405,7 +408,7 @@ static wl_status read_directory(wl_tablets *t, wl_error *err) {
   sqlite3_reset(s);
   if (!rc) rc = read_info(t, "tablets", &sums, err);
   if (!rc && (wl_u64)sums != t->sums)
-    rc = wl_tablets_corrupt(t, -1, -1, err, "a tablet is missing, or is there once too often");
+    rc = wl_tablets_corrupt(t, -1, -1, err, "a tablet is missing or duplicated");
   return rc;
 }
 
@@ -420,19 +423,20 @@ static wl_status read_number(wl_tablets *t, wl_shadow which, wl_i64 *out, wl_err
   return rc;
 }
 
-/* Looks at the shapes of the shadow tables when it has not been done under this schema. */
+/* Checks the shapes of the shadow tables, unless that was done for this schema already. */
 static wl_status recheck_shapes(wl_tablets *t, wl_error *err) {
   int at = sqlite3_stmt_status(t->stmts[WL_SH_INFO_GET], SQLITE_STMTSTATUS_REPREPARE, 0) + 1;
   if (t->shapes_at == at) return WL_OK;
   wl_status rc = wl_tablets_check_shapes(t, err);
   if (!rc)
     t->shapes_at = at;
-  else /* a statement over a view of virtual tables would keep the connection from closing */
+  else /* a statement on a view of virtual tables would prevent the connection from closing */
     wl_tablets_quiet(t);
   return rc;
 }
 
-/* With read_uncommitted no lock is taken, and half of what another writes would be read. */
+/* With read_uncommitted SQLite takes no lock, so half of another connection's write could be
+** read. */
 static wl_status refuse_uncommitted(wl_tablets *t, wl_error *err) {
   int st = SQLITE_OK;
   if (!t->uncommitted)
@@ -450,15 +454,15 @@ static wl_status refuse_uncommitted(wl_tablets *t, wl_error *err) {
 }
 
 /*
-** In a shared cache the data version says too little: a transaction there sees what others commit,
-** unless it holds a lock on the table. So t_info is read every time. SQLite locks it for the rest
-** of the transaction, and no other connection can change the table meanwhile, for every writer
-** writes to t_info first (stamp).
+** In a shared cache the data version is not enough: a transaction sees what other connections
+** commit, unless it holds a lock on the table. So t_info is read every time. SQLite then locks it
+** for the rest of the transaction. Every writer writes to t_info first (write_state), so no other
+** connection can change the table meanwhile.
 */
 wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   unsigned version = 0;
   wl_i64 state;
-  if (t->unread) {
+  if (t->info_damaged) {
     wl_status damaged = read_format(t, err);
     if (damaged) return damaged;
   }
@@ -489,15 +493,15 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
   return WL_OK;
 }
 
-/* Before the first write of a transaction, and the first after a rollback to a savepoint, which
-** may have taken it back: the file gets another state. Not when it is committed: changes() would
-** be that of our own statement then. */
-static wl_status stamp(wl_tablets *t, wl_error *err) {
+/* Writes a new state to the file. This happens before the first write of a transaction, and again
+** before the first write after a rollback to a savepoint, which may have undone it. It does not
+** happen at the commit, because changes() would then return the count of our own statement. */
+static wl_status write_state(wl_tablets *t, wl_error *err) {
   static const wl_shadow ways[] = {WL_SH_INFO_SET, WL_SH_INFO_ADD};
   sqlite3_stmt *s;
   wl_i64 state;
   sqlite3_randomness((int)sizeof state, &state);
-  for (int k = 0; k < 2; k++) { /* added only where somebody has taken it away */
+  for (int k = 0; k < 2; k++) { /* inserts the row only if somebody has deleted it */
     wl_status rc = wl_tablets_stmt(t, ways[k], &s, err);
     if (rc) return rc;
     sqlite3_bind_text(s, 1, "state", -1, SQLITE_STATIC);
@@ -514,10 +518,10 @@ static wl_status stamp(wl_tablets *t, wl_error *err) {
 wl_status wl_tablets_touch(wl_tablets *t, wl_error *err) {
   t->dirty = true;
   t->version = new_version();
-  return t->stamped ? WL_OK : stamp(t, err);
+  return t->stamped ? WL_OK : write_state(t, err);
 }
 
-/* Makes changes() n again: a statement of ours that changes so many rows. */
+/* Makes changes() return n again, with a statement of ours that changes n rows. */
 static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
   sqlite3_stmt *s;
   wl_i64 place = 0;
@@ -537,9 +541,9 @@ static wl_status recount(wl_tablets *t, wl_i64 n, wl_error *err) {
 }
 
 /*
-** Whether the shadow tables of this name are still this object's. SQLite ends the transaction of
-** every object that took part in it: also of one whose CREATE, or RENAME, was rolled back, so that
-** the tables are another's or are not there.
+** Whether the shadow tables of this name still belong to this object. SQLite ends the transaction
+** of every object that took part in it. If the object's CREATE or RENAME was rolled back, the
+** shadow tables do not exist or belong to another table.
 */
 static wl_status is_owner(wl_tablets *t, bool *out, wl_error *err) {
   wl_i64 id;

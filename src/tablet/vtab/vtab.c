@@ -1,16 +1,16 @@
 /*
-** The virtual table module `tablet`: what SQLite itself sees of a tablet table. Which rows are read
-** is settled in vtab_plan.c and vtab_filter.c, reading is by cursor.c and walk.c, writing by
-** vtab_write.c and row.c; a transaction's end comes to table.c.
+** The virtual table module `tablet`: how SQLite sees a tablet table. vtab_plan.c and vtab_filter.c
+** choose the rows to read, cursor.c and walk.c read them, vtab_write.c and row.c write. table.c
+** handles the end of a transaction.
 */
 #include "tablet/vtab/vtab.h"
 #include "tablet/vtab/vtab_impl.h"
 #include <string.h>
 
-/* ---- life */
+/* ---- creating, opening, dropping */
 
-static int connect(sqlite3 *db, bool create, int argc, const char *const *argv, sqlite3_vtab **out,
-                   char **msg) {
+static int open_table(sqlite3 *db, bool create, int argc, const char *const *argv,
+                      sqlite3_vtab **out, char **msg) {
   wl_error err = {0};
   wl_tablets *t = NULL;
   wl_tablet_table *v = sqlite3_malloc(sizeof *v);
@@ -40,13 +40,13 @@ static int connect(sqlite3 *db, bool create, int argc, const char *const *argv, 
 static int xcreate(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
                    char **msg) {
   (void)aux;
-  return connect(db, true, argc, argv, out, msg);
+  return open_table(db, true, argc, argv, out, msg);
 }
 
 static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
                     char **msg) {
   (void)aux;
-  return connect(db, false, argc, argv, out, msg);
+  return open_table(db, false, argc, argv, out, msg);
 }
 
 static int xdisconnect(sqlite3_vtab *v) {
@@ -144,7 +144,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   wl_tablet_cursor *c = (wl_tablet_cursor *)p;
   wl_error err = {0};
   wl_val v;
-  if (col >= c->rows.t->n_cols) return SQLITE_OK; /* the column of commands: NULL */
+  if (col >= c->rows.t->n_cols) return SQLITE_OK; /* the hidden column for commands is NULL */
   if (wl_rows_value(&c->rows, col, &v, &err)) return wl_vtab_fail(p->pVtab, &err);
   wl_sqlite_result(ctx, v, SQLITE_TRANSIENT);
   return SQLITE_OK;

@@ -1,7 +1,7 @@
 /*
-** xFilter: the constraints' values are here; where the cursor begins, and which tablets it may
-** skip. A value that SQLite would bring to another type first, by an affinity that it does not
-** tell, is not made use of; SQLite tests every row again.
+** xFilter: uses the values of the constraints to decide where the cursor begins and which tablets
+** it may skip. SQLite may compare with an affinity that it does not tell us. If that would convert
+** a value to another type, the constraint is not used. SQLite tests every row again anyway.
 */
 #include "base/mem.h"
 #include "tablet/vtab/vtab_impl.h"
@@ -16,9 +16,9 @@ void wl_tablet_drop_bounds(wl_tablet_cursor *c) {
   c->n_bounds = 0;
 }
 
-/* Narrows [*lo, *hi] to the integers that meet the constraint, as far as it is clear; of one by
-** equality SQLite looks at the first row alone. */
-static void narrow(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
+/* Narrows [*lo, *hi] to the integers that may meet the constraint. For an equality the range must
+** be exact, because SQLite reads only the first row. */
+static void narrow_rowids(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
   int type = sqlite3_value_numeric_type(v);
   double r = type == SQLITE_FLOAT ? sqlite3_value_double(v) : 0;
   bool whole = r >= -9223372036854775808.0 && r < 9223372036854775808.0 && (double)(wl_i64)r == r;
@@ -38,16 +38,17 @@ static void narrow(char op, sqlite3_value *v, wl_i64 *lo, wl_i64 *hi) {
     if (op != '<' && op != 'l' && x > *lo) *lo = x;
     if (op != '>' && op != 'g' && x < *hi) *hi = x;
   } else if (type == SQLITE_FLOAT) {
-    /* what is near its ends is looked at and tested */
+    /* rows near the ends of the range are read, and SQLite tests them */
     if (r <= -9.2e18 || r >= 9.2e18) return;
     if (op != '<' && op != 'l' && (wl_i64)r - 1 > *lo) *lo = (wl_i64)r - 1;
     if (op != '>' && op != 'g' && (wl_i64)r + 1 < *hi) *hi = (wl_i64)r + 1;
   }
 }
 
-/* Whether a text is a bound of texts from above. If it came from a column of numeric affinity,
-** which SQLite does not tell us, it is above every text that is a number, and these begin with a
-** byte below ':'. A literal or a parameter is no such column. */
+/* Whether a value can be used as an upper bound of texts. If it came from a column of numeric
+** affinity, which SQLite does not tell us, every text that is a number is below it. Such texts
+** begin with a byte below ':', so they are below it in text order, too, if it begins with ':' or a
+** larger byte. A literal or a parameter is no such column. */
 static bool is_ceiling(sqlite3_value *v, bool literal) {
   if (sqlite3_value_type(v) != SQLITE_TEXT || literal || sqlite3_value_frombind(v)) return true;
   const unsigned char *p = sqlite3_value_text(v);
@@ -63,7 +64,7 @@ static wl_status add_bound(wl_tablet_cursor *c, int col, char op, sqlite3_value 
   }
   if (d->affinity >= 'C') sqlite3_value_numeric_type(v);
   wl_val x = wl_sqlite_val(v);
-  /* a TEXT column makes a number it is compared with a text: leave that to SQLite */
+  /* A TEXT column converts a number that it is compared with to a text. SQLite does that. */
   if (x.t == WL_T_BLOB || (d->affinity == 'B' && x.t != WL_T_TEXT)) return WL_OK;
   if (d->affinity == 'A' && x.t == WL_T_TEXT && d->coll != WL_COLL_BINARY) return WL_OK;
   if (x.t == WL_T_TEXT) {
@@ -76,7 +77,7 @@ static wl_status add_bound(wl_tablet_cursor *c, int col, char op, sqlite3_value 
   return WL_OK;
 }
 
-/* The row with the key that is given: lo = hi = its rowid, or nothing. */
+/* Looks up the row with this key. Sets *lo and *hi to its rowid, or to an empty range. */
 static wl_status look_up(wl_tablet_cursor *c, int key, const wl_val *values, wl_i64 *lo, wl_i64 *hi,
                          wl_error *err) {
   wl_tablets *t = c->rows.t;
@@ -97,15 +98,15 @@ static wl_status look_up(wl_tablet_cursor *c, int key, const wl_val *values, wl_
   return rc;
 }
 
-/* Whether a key can be looked up by a value as it is. What it is compared with may have an affinity
-** that SQLite does not tell us of: a number then equals texts too, where the column has TEXT
-** affinity or none, and a text equals numbers where it has none. */
-static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, wl_error *err) {
+/* Whether a key can be looked up with this value. The value may have an affinity that SQLite does
+** not tell us. Then a number also equals texts, if the column has TEXT affinity or none. A text
+** also equals numbers, if the column has none. */
+static wl_status can_look_up(wl_tablets *t, int key, int col, wl_val v, bool *out, wl_error *err) {
   char affinity = t->decl->cols[col].affinity;
   bool number = v.t == WL_T_INT || v.t == WL_T_REAL;
   *out = affinity >= 'C' || !(number || (affinity == 'A' && v.t == WL_T_TEXT));
   if (*out || affinity == 'B' || t->decl->keys[key].cols[0] != col) return WL_OK;
-  /* the key's first column has no affinity: are there values of the other kind at all? */
+  /* The key's first column has no affinity. Checks whether it has values of the other kind. */
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_key_stmt(t, key, number ? WL_KEY_TEXTS : WL_KEY_NUMBERS, &s, err);
   if (rc) return rc;
@@ -116,10 +117,11 @@ static wl_status is_clear(wl_tablets *t, int key, int col, wl_val v, bool *out, 
   return rc;
 }
 
-enum { WALK_LEAST = 1000, WALK_SHARE = 50 }; /* rows that are better found one by one */
+/* A walk may find 1 of WALK_SHARE rows, and at least WALK_LEAST. A scan is faster for more rows. */
+enum { WALK_LEAST = 1000, WALK_SHARE = 50 };
 
-/* Stands on the next row of the walk. */
-static wl_status walk_on(wl_tablet_cursor *c, wl_error *err) {
+/* Moves the cursor to the next row of the walk. */
+static wl_status next_of_walk(wl_tablet_cursor *c, wl_error *err) {
   for (;;) {
     wl_i64 id = 0;
     bool end;
@@ -131,8 +133,9 @@ static wl_status walk_on(wl_tablet_cursor *c, wl_error *err) {
   }
 }
 
-/* Begins a walk along a key. *walks false: it would be too long, and nobody minds the order. */
-static wl_status walk_start(wl_tablet_cursor *c, int key, char order, sqlite3_value *lower,
+/* Begins a walk along a key. *walks is false if the walk would be too long and the query does not
+** ask for its order. */
+static wl_status start_walk(wl_tablet_cursor *c, int key, char order, sqlite3_value *lower,
                             sqlite3_value *upper, bool *walks, wl_error *err) {
   wl_tablets *t = c->rows.t;
   wl_i64 most = wl_tablets_rows_about(t) / WALK_SHARE;
@@ -146,7 +149,7 @@ static wl_status walk_start(wl_tablet_cursor *c, int key, char order, sqlite3_va
     if (t->decl->cols[col].affinity >= 'C') sqlite3_value_numeric_type(*ends[i]);
     wl_val v = wl_sqlite_val(*ends[i]);
     if (v.t == WL_T_BLOB && t->decl->cols[col].affinity < 'C') is = false;
-    if (is) rc = is_clear(t, key, col, v, &is, err);
+    if (is) rc = can_look_up(t, key, col, v, &is, err);
     if (rc) return rc;
     if (!is) *ends[i] = NULL;
   }
@@ -164,7 +167,7 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
   wl_tablets *t = c->rows.t;
   wl_error err = {0};
   wl_i64 lo = WL_I64_MIN, hi = WL_I64_MAX;
-  bool empty = false, clear_key = true;
+  bool empty = false, can_use_key = true;
   wl_val *key = NULL;
   wl_status rc = WL_OK;
   sqlite3_value *lower = NULL, *upper = NULL;
@@ -180,7 +183,7 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
   for (int i = 0; i < argc && text && *text && !rc; i++) {
     char kind = *text++;
     if (kind == 'r') {
-      narrow(*text++, argv[i], &lo, &hi);
+      narrow_rowids(*text++, argv[i], &lo, &hi);
       continue;
     }
     bool literal = kind == 'Z' || kind == 'W';
@@ -204,20 +207,20 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
       if (d->affinity >= 'C') sqlite3_value_numeric_type(argv[i]);
       key[col] = wl_sqlite_val(argv[i]);
       bool is = true;
-      if (!wl_tablets_is_rowid(t, col)) rc = is_clear(t, idx - 1, col, key[col], &is, &err);
-      clear_key &= is;
+      if (!wl_tablets_is_rowid(t, col)) rc = can_look_up(t, idx - 1, col, key[col], &is, &err);
+      can_use_key &= is;
     }
   }
-  if (!rc && idx > 0 && clear_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
+  if (!rc && idx > 0 && can_use_key) rc = look_up(c, idx - 1, key, &lo, &hi, &err);
   if (!rc && empty) {
     lo = 1;
     hi = 0;
   }
   c->lo = lo;
   c->hi = hi;
-  if (!rc && walks && !empty) rc = walk_start(c, -idx - 1, order, lower, upper, &walks, &err);
+  if (!rc && walks && !empty) rc = start_walk(c, -idx - 1, order, lower, upper, &walks, &err);
   if (!rc && walks && !empty)
-    rc = walk_on(c, &err);
+    rc = next_of_walk(c, &err);
   else if (!rc)
     rc = wl_rows_start(&c->rows, lo, hi, c->bounds, c->n_bounds, &err);
   wl_mem_free(key);
@@ -227,6 +230,6 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
 int wl_tablet_next(sqlite3_vtab_cursor *p) {
   wl_tablet_cursor *c = (wl_tablet_cursor *)p;
   wl_error err = {0};
-  wl_status rc = wl_walk_is_on(&c->walk) ? walk_on(c, &err) : wl_rows_next(&c->rows, &err);
+  wl_status rc = wl_walk_is_on(&c->walk) ? next_of_walk(c, &err) : wl_rows_next(&c->rows, &err);
   return rc ? wl_vtab_fail(p->pVtab, &err) : SQLITE_OK;
 }

@@ -1,15 +1,15 @@
 /*
-** The inside of the module `tablet`, shared by vtab.c (life, transactions, the cursor's steps),
-** vtab_plan.c (xBestIndex), vtab_filter.c (xFilter) and vtab_write.c (xUpdate).
+** The inside of the module `tablet`, shared by vtab.c (opening, transactions, cursors), vtab_plan.c
+** (xBestIndex), vtab_filter.c (xFilter) and vtab_write.c (xUpdate).
 **
-** What xBestIndex tells xFilter. idxStr lists what each argument is: a letter and numbers.
+** xBestIndex passes its plan to xFilter in idxNum and idxStr. idxStr describes each argument:
 **   r<op>        a constraint on the rowid
-**   k<key>       the next column of a key, all of which are given
+**   k<col>;      a column of the key that is looked up; all its columns are given
 **   z<op><col>;  a constraint that zone maps can use
-**   w<op><col>;  the same, on the column of the key that is walked along
-** idxNum is the key + 1 where one is looked up, -(key + 1) where one is walked along. Such a text
-** begins with o or d where the rows come in the order of the key, rising or falling. Z and W are z
-** and w where the value is a literal.
+**   w<op><col>;  the same, on the column of the key that the cursor walks along
+** Z and W mean the same as z and w; their value is a literal. idxNum is key + 1 if a key is looked
+** up, and -(key + 1) if the cursor walks along a key. In a walk whose rows must come in the order
+** of the key, idxStr begins with o (ascending) or d (descending).
 */
 #ifndef WL_TABLET_VTAB_IMPL_H
 #define WL_TABLET_VTAB_IMPL_H
@@ -28,15 +28,15 @@ typedef struct wl_tablet_cursor {
   wl_rows rows;
   wl_bound *bounds;
   int n_bounds;
-  wl_walk walk;  /* on: the rows are those that it gives … */
-  wl_i64 lo, hi; /* … and whose rowids lie here */
+  wl_walk walk;  /* if it is on, it gives the rowids of the rows */
+  wl_i64 lo, hi; /* rowids outside this range are skipped in a walk */
 } wl_tablet_cursor;
 
 WL_FN bool wl_tablets_is_rowid(const wl_tablets *t, int col) {
   return col < 0 || col == t->decl->rowid_col;
 }
 
-/* How many rows the table has, for estimates. */
+/* About how many rows the table has, for the cost of a plan. */
 wl_i64 wl_tablets_rows_about(const wl_tablets *t);
 
 int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info);

@@ -1,6 +1,6 @@
 /*
-** xBestIndex: which of a statement's constraints a tablet table can make use of, and what that
-** costs. See vtab_impl.h for how it is told to xFilter.
+** xBestIndex: decides which constraints of a statement a tablet table uses, and estimates the cost.
+** See vtab_impl.h for how it passes the plan to xFilter.
 */
 #include "tablet/vtab/vtab_impl.h"
 
@@ -15,16 +15,16 @@ static char op_letter(int op) {
   }
 }
 
-/* col IN (SELECT …) compares by the affinities of both sides; when SQLite hands its values to us
-** one by one it forgets that of the SELECT, which matters where the column has none or TEXT. It
-** is better not to be asked. */
+/* col IN (SELECT ...) compares with the affinities of both sides. If SQLite passes us the values
+** one by one, it forgets the affinity of the SELECT, which matters if the column has no affinity or
+** TEXT. So such a constraint is not used. */
 static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, int i) {
   int col = info->aConstraint[i].iColumn;
   return !wl_tablets_is_rowid(t, col) && col < t->n_cols && t->decl->cols[col].affinity < 'C' &&
          sqlite3_vtab_in((sqlite3_index_info *)info, i, -1);
 }
 
-/* The constraint that gives column col of a key by equality, or -1. */
+/* A constraint that column col of a key equals a value, or -1. */
 static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, int col, int coll) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   for (int i = 0; i < info->nConstraint; i++) {
@@ -39,7 +39,7 @@ static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, i
   return -1;
 }
 
-static int whole_key(const wl_tablets *t, const sqlite3_index_info *info) {
+static int find_whole_key(const wl_tablets *t, const sqlite3_index_info *info) {
   for (int k = 0; k < t->decl->n_keys; k++) {
     const wl_decl_key *key = &t->decl->keys[k];
     int n = 0;
@@ -54,8 +54,8 @@ static bool is_literal(sqlite3_index_info *info, int i) {
   return sqlite3_vtab_rhs_value(info, i, &v) == SQLITE_OK && v;
 }
 
-/* A constraint on a column that a walk along a key can use: between values, under the key's
-** collation. Its letter, or 0. */
+/* The letter of an inequality that a walk along the key can use, or 0. It must be on the key's
+** first column, with the key's collation. */
 static char walk_letter(const wl_tablets *t, const sqlite3_index_info *info, int i, int key) {
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   const wl_decl_key *k = &t->decl->keys[key];
@@ -66,9 +66,9 @@ static char walk_letter(const wl_tablets *t, const sqlite3_index_info *info, int
   return name && sqlite3_stricmp(name, names[k->colls[0]]) == 0 ? op : 0;
 }
 
-/* A key of one column that it is good to walk along, or -1: its order is asked for, or it is
-** bounded from both sides. */
-static int walked_key(const wl_tablets *t, const sqlite3_index_info *info, bool *ordered) {
+/* A key with one column that is worth a walk, or -1. It must be bounded, and the query must ask for
+** its order or bound it from both sides. */
+static int find_walk_key(const wl_tablets *t, const sqlite3_index_info *info, bool *ordered) {
   for (int k = 0; k < t->decl->n_keys; k++) {
     const wl_decl_key *key = &t->decl->keys[k];
     int col = key->cols[0], n_low = 0, n_high = 0;
@@ -108,13 +108,13 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     one |= op == '=';
     rows = op == '=' ? 1 : rows / 4 + 1;
   }
-  int key = one ? -1 : whole_key(t, info);
+  int key = one ? -1 : find_whole_key(t, info);
   info->idxNum = key + 1;
   if (key >= 0) {
     const wl_decl_key *k = &t->decl->keys[key];
     for (int i = 0; i < k->n; i++) {
       int at = key_constraint(t, info, k->cols[i], k->colls[i]);
-      if (info->aConstraintUsage[at].argvIndex) continue; /* the rowid is of the key: it is one */
+      if (info->aConstraintUsage[at].argvIndex) continue; /* the rowid is part of the key */
       info->aConstraintUsage[at].argvIndex = ++n;
       sqlite3_str_appendf(s, "k%d;", k->cols[i]);
     }
@@ -122,7 +122,7 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   }
   double touched = rows;
   bool ordered = false;
-  int walk = one || key >= 0 ? -1 : walked_key(t, info, &ordered);
+  int walk = one || key >= 0 ? -1 : find_walk_key(t, info, &ordered);
   if (walk >= 0) info->idxNum = -(walk + 1);
   for (int i = 0; i < info->nConstraint && walk >= 0; i++) {
     char op = walk_letter(t, info, i, walk);
@@ -138,7 +138,7 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     if (!op || !info->aConstraint[i].usable || col < 0 || col >= t->n_cols ||
         info->aConstraintUsage[i].argvIndex)
       continue;
-    if (sqlite3_vtab_in(info, i, -1)) continue; /* or the table would be scanned for each value */
+    if (sqlite3_vtab_in(info, i, -1)) continue; /* would scan the table for each value */
     const char *coll = sqlite3_vtab_collation(info, i);
     if (t->decl->cols[col].affinity == 'B' && (!coll || sqlite3_stricmp(coll, "BINARY") != 0))
       continue;
@@ -157,11 +157,12 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     if (!info->idxStr) return SQLITE_NOMEM;
     info->orderByConsumed = 1;
   }
-  /* Zone maps make a scan cheaper, but never so that two are: SQLite would read the parts of an OR
-  ** one after the other, and no longer by rowid. */
+  /* Zone maps make a scan cheaper, but two scans must cost more than one full scan. Otherwise
+  ** SQLite would run the parts of an OR as separate scans, and rows would not come in order of
+  ** rowid. */
   info->estimatedCost = rows <= 1 ? 3 : rows * 1.5 + touched * 0.5 + 10;
   info->estimatedRows = (sqlite3_int64)touched;
-  /* a value compared with affinity may equal several keys: xFilter scans then */
+  /* A value that is compared with an affinity may equal several keys; xFilter then scans. */
   bool numeric = key >= 0;
   for (int i = 0; numeric && i < t->decl->keys[key].n; i++)
     numeric = t->decl->cols[t->decl->keys[key].cols[i]].affinity >= 'C';

@@ -1,12 +1,13 @@
 /*
-** From an Arrow array to columns of the table: each task takes one column of one tablet, brings
-** its values to the column's affinity and makes a segment of them. Then wl_bulk_append writes.
+** Turns an Arrow array into columns of the table. Each task takes one column of one tablet,
+** converts its values to the column's affinity and makes a segment. Then wl_bulk_append writes
+** them.
 **
 ** Invariants:
-** 1. Rows that break a constraint, and rowids that do not rise above those that are there, are not
-**    taken: none of the array's rows is written then.
-** 2. A number is what SQLite makes of its text. The short way for decimals (short_real) is taken
-**    only where every way of rounding gives the same double.
+** 1. If a row breaks a constraint, or the rowids are not ascending and larger than the existing
+**    ones, the result is WL_NOT_TAKEN and no row of the array is written.
+** 2. A text becomes the number that SQLite would make of it. The fast conversion of decimals
+**    (short_real) is used only if every way of rounding gives the same double.
 */
 #include "tablet/write/arrow_append.h"
 #include "base/mem.h"
@@ -16,35 +17,36 @@
 #include <float.h>
 #include <string.h>
 
-/* One child of the array: values of one kind. */
-typedef struct source {
+/* One child of the array: values of one kind. data has numbers, or the offsets of texts and blobs
+** in bytes. */
+typedef struct arrow_source {
   char kind; /* t text, b blob, i integer, r real, n NULLs */
   bool wide; /* offsets of 64 bits */
   const wl_u8 *valid;
-  const void *data;   /* numbers, or offsets … */
-  const wl_u8 *bytes; /* … into these */
-  wl_i64 offset;      /* of row 0 */
-} source;
+  const void *data;
+  const wl_u8 *bytes;
+  wl_i64 offset; /* of row 0 */
+} arrow_source;
 
-typedef struct worker {
+typedef struct append_worker {
   wl_stage stage;
   wl_vctx x;
   wl_u32 fault;
-} worker;
+} append_worker;
 
-typedef struct job {
+typedef struct append_job {
   const wl_tablets *t;
-  source *sources;
+  arrow_source *sources;
   wl_segment **segments; /* [n_cols][n_tablets] */
-  worker *workers;
+  append_worker *workers;
   wl_i64 n_rows;
   int n_tablets;
-} job;
+} append_job;
 
 static wl_status read_source(const struct ArrowSchema *s, const struct ArrowArray *a, wl_i64 skip,
-                             source *out, wl_error *err) {
+                             arrow_source *out, wl_error *err) {
   const char *f = s->format;
-  *out = (source){.valid = a->n_buffers ? a->buffers[0] : NULL, .offset = a->offset + skip};
+  *out = (arrow_source){.valid = a->n_buffers ? a->buffers[0] : NULL, .offset = a->offset + skip};
   if (a->null_count == 0) out->valid = NULL;
   if (strlen(f) == 1) switch (*f) {
     case 'u':
@@ -64,13 +66,13 @@ static wl_status read_source(const struct ArrowSchema *s, const struct ArrowArra
     case 'n': out->kind = 'n'; return WL_OK;
     default: break;
     }
-  return wl_fail(err, WL_ERROR, "warplite_append: Arrow's format \"%.40s\" is not understood", f);
+  return wl_fail(err, WL_ERROR, "warplite_append: the Arrow format \"%.40s\" is not supported", f);
 }
 
 /*
-** A decimal fraction of few digits as a real: s / 10^e in 64 bits of mantissa, rounded to 53. Both
-** steps round to the nearest; only where the first lands in the middle between two doubles could
-** rounding once give another.
+** Converts a decimal fraction with few digits to a real: computes s / 10^e with a mantissa of 64
+** bits, then rounds to 53 bits. Both steps round to nearest. Rounding once could only give another
+** result if the first step lands exactly between two doubles; such numbers are refused.
 */
 static bool short_real(const wl_u8 *p, wl_u32 n, double *out) {
 #if LDBL_MANT_DIG == 64
@@ -90,7 +92,7 @@ static bool short_real(const wl_u8 *p, wl_u32 n, double *out) {
     e += point;
   }
   if (!digits || !s || !point) return false;
-  while (e > 0 && s % 10 == 0) { /* as SQLite does first */
+  while (e > 0 && s % 10 == 0) { /* SQLite also starts with this */
     s /= 10;
     e--;
   }
@@ -110,7 +112,7 @@ static bool short_real(const wl_u8 *p, wl_u32 n, double *out) {
 #endif
 }
 
-static wl_val value_at(const source *s, wl_i64 row) {
+static wl_val value_at(const arrow_source *s, wl_i64 row) {
   wl_i64 i = s->offset + row;
   if (s->kind == 'n' || (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1))) return wl_null();
   if (s->kind == 'i') return wl_int(((const wl_i64 *)s->data)[i]);
@@ -125,10 +127,10 @@ static wl_val value_at(const source *s, wl_i64 row) {
 }
 
 static wl_status stage_task(void *arg, int which, long task, wl_error *err) {
-  job *j = arg;
-  worker *w = &j->workers[which];
+  append_job *j = arg;
+  append_worker *w = &j->workers[which];
   int col = (int)(task / j->n_tablets), tablet = (int)(task % j->n_tablets);
-  const source *s = &j->sources[col];
+  const arrow_source *s = &j->sources[col];
   char affinity = j->t->decl->cols[col].affinity;
   wl_i64 at = (wl_i64)tablet << WL_TABLET_SHIFT;
   wl_i64 end = at + WL_TABLET_ROWS < j->n_rows ? at + WL_TABLET_ROWS : j->n_rows;
@@ -147,8 +149,8 @@ static wl_status stage_task(void *arg, int which, long task, wl_error *err) {
   return rc ? wl_nomem(err) : WL_OK;
 }
 
-/* The columns, with the table's affinities. */
-static wl_status make_columns(job *j, int n_threads, wl_column **cols, wl_error *err) {
+/* Makes the columns, with the table's affinities. */
+static wl_status make_columns(append_job *j, int n_threads, wl_column **cols, wl_error *err) {
   const wl_tablets *t = j->t;
   wl_status rc = WL_OK;
   int n_workers = 0;
@@ -160,7 +162,7 @@ static wl_status make_columns(job *j, int n_threads, wl_column **cols, wl_error 
     if (!j->segments[i]) rc = wl_nomem(err);
   }
   for (; n_workers < n_threads && !rc; n_workers++) {
-    worker *w = &j->workers[n_workers];
+    append_worker *w = &j->workers[n_workers];
     w->x.fault = &w->fault;
     w->x.max_text = 1000000000;
     rc = wl_conv_take(&w->x.conv, err);
@@ -169,14 +171,14 @@ static wl_status make_columns(job *j, int n_threads, wl_column **cols, wl_error 
   wl_tasks tasks = {n_threads, (long)t->n_cols * j->n_tablets, stage_task, j, NULL};
   if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
   for (int i = 0; i < n_workers; i++) {
-    worker *w = &j->workers[i];
+    append_worker *w = &j->workers[i];
     wl_conv_give(w->x.conv);
     wl_scratch_close(&w->x);
     wl_stage_close(&w->stage);
   }
   for (int i = 0; i < t->n_cols && !rc; i++) {
     rc = wl_column_make(j->segments[i], j->n_tablets, n_threads, false, &cols[i], err);
-    j->segments[i] = NULL; /* taken, whatever came of it */
+    j->segments[i] = NULL; /* wl_column_make owns them, even if it fails */
   }
   for (int i = 0; j->segments && i < t->n_cols; i++) {
     for (int k = 0; j->segments[i] && k < j->n_tablets; k++) wl_segment_free(&j->segments[i][k]);
@@ -187,27 +189,28 @@ static wl_status make_columns(job *j, int n_threads, wl_column **cols, wl_error 
   return rc;
 }
 
-/* The rowids that the rows will have: given by a column, or the next ones. */
+/* Finds the rowids of the new rows: given by a column, or the next free ones. */
 static wl_status find_rowids(wl_tablets *t, wl_column *const *cols, wl_i64 n, wl_i64 **rowids,
                              wl_i64 *first, wl_error *err) {
   wl_i64 next;
   wl_status rc = wl_row_new_rowid(t, &next, err);
   if (rc) return rc;
   wl_i64 last_there = t->n_tablets ? t->tablets[t->n_tablets - 1].hi : WL_I64_MIN;
-  if (last_there == WL_I64_MAX) return wl_not_taken(err, "rowids end");
+  if (last_there == WL_I64_MAX) return wl_not_taken(err, "no larger rowid is left");
   if (last_there >= next) next = last_there + 1;
   const wl_column *c = t->decl->rowid_col >= 0 ? cols[t->decl->rowid_col] : NULL;
   *first = next;
-  if (next < 1 || next > WL_I64_MAX - n) return wl_not_taken(err, "rowids end");
+  if (next < 1 || next > WL_I64_MAX - n) return wl_not_taken(err, "too few larger rowids are left");
   if (!c || c->domain.mask == WL_M(WL_T_NULL)) return WL_OK;
-  if (c->domain.mask != WL_M(WL_T_INT)) return wl_not_taken(err, "not every rowid is given");
+  if (c->domain.mask != WL_M(WL_T_INT))
+    return wl_not_taken(err, "a rowid is NULL or not an integer");
   *rowids = wl_mem_alloc((size_t)n * sizeof **rowids);
   if (!*rowids) return wl_nomem(err);
   wl_i64 last = next - 1;
   for (wl_i64 i = 0; i < n; i++) {
     wl_i64 v = (wl_i64)wl_column_value(c, i).v;
     if (v <= last && !(i == 0 && !t->n_tablets && !t->n_delta))
-      return wl_not_taken(err, "rowids do not rise");
+      return wl_not_taken(err, "the rowids are not ascending");
     (*rowids)[i] = last = v;
   }
   return WL_OK;
@@ -216,7 +219,7 @@ static wl_status find_rowids(wl_tablets *t, wl_column *const *cols, wl_i64 n, wl
 wl_status wl_append_rows(wl_tablets *t, const struct ArrowSchema *schema,
                          const struct ArrowArray *rows, int n_threads, wl_i64 *rowid,
                          wl_error *err) {
-  job j = {.t = t, .n_rows = rows->length};
+  append_job j = {.t = t, .n_rows = rows->length};
   wl_column **cols = NULL;
   wl_i64 *rowids = NULL, first = 0;
   wl_refusal refusal = {0};

@@ -1,12 +1,12 @@
 /*
-** Appending many rows at once: whole segments are made on several threads and written one after
-** the other.
+** Appends many rows at once. Several threads make whole segments; one thread writes them.
 **
 ** Invariants:
-** 1. Everything that may say no (constraints, rowids that are not above all others) is asked before
-**    the first write.
-** 2. The connection is used by the caller's thread alone.
-** 3. Dictionaries grow before the threads begin, which do not look at the file's.
+** 1. Everything that may refuse the rows (constraints, rowids that are not larger than all others)
+**    is checked before the first write.
+** 2. Only the caller's thread uses the connection.
+** 3. New texts are added to the file's dictionaries before the threads begin. The threads do not
+**    use those dictionaries.
 */
 #include "base/mem.h"
 #include "base/tasks.h"
@@ -24,11 +24,12 @@ static WL_CLONES bool has_negative_zero(const wl_segment *s) {
   else if (s->phys == WL_P_F64)
     for (wl_i32 i = 0; i < s->n_rows; i++) n += ((const wl_u64 *)s->data)[i] == (wl_u64)1 << 63;
   else
-    n = 1; /* of mixed types: look at each */
+    n = 1; /* mixed types: each value has to be converted */
   return n > 0;
 }
 
-static bool kept(char affinity, const wl_column *c) {
+/* Whether a column of this affinity stores all values of c unchanged. */
+static bool is_stored_unchanged(char affinity, const wl_column *c) {
   if (c->dict) return affinity < 'C'; /* texts */
   if (wl_affinity_keeps(affinity, &c->domain)) return true;
   unsigned others = c->domain.mask & ~(WL_M(WL_T_REAL) | WL_M(WL_T_NULL));
@@ -42,7 +43,7 @@ wl_status wl_bulk_convert(char affinity, wl_column *c, wl_column **out, wl_error
   wl_u32 fault = WL_FAULT_NONE;
   wl_vctx x = {.fault = &fault, .max_text = 0x7fffffff};
   wl_builder *b = NULL;
-  if (kept(affinity, c)) {
+  if (is_stored_unchanged(affinity, c)) {
     *out = wl_column_hold(c);
     return WL_OK;
   }
@@ -77,24 +78,24 @@ wl_i64 wl_bulk_first_null(const wl_tablets *t, const int *set, int n_set, wl_col
 
 /* ---- appending */
 
-typedef struct appending {
+typedef struct bulk_append {
   wl_tablets *t;
-  wl_column **cols; /* [n_cols]; NULL: the rowid's */
-  wl_u32 **codes;   /* [n_cols]: the file's code of each of the column's dictionary; or NULL */
-  bool *plain;      /* [n_cols]: its dictionary does not fit the file's: texts */
+  wl_column **cols; /* [n_cols]; NULL for the rowid's column */
+  wl_u32 **codes;   /* [n_cols]: maps codes of the column's dictionary to the file's; or NULL */
+  bool *plain;      /* [n_cols]: the file's dictionary would grow too large, so texts are written */
   const wl_i64 *rowids;
   wl_i64 first, n_rows;
-  int from, n_tablets; /* of this wave, in the source */
+  int from, n_tablets; /* this wave: tablets of the source columns */
   wl_u8 **blobs;       /* [wave][n_cols + 1] */
-  wl_zone *zones;
-} appending;
+  wl_zone *zones;      /* [wave][n_cols + 1] */
+} bulk_append;
 
-static wl_i32 rows_of(const appending *a, int tablet) {
+static wl_i32 rows_of(const bulk_append *a, int tablet) {
   wl_i64 left = a->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
   return left < WL_TABLET_ROWS ? (wl_i32)left : WL_TABLET_ROWS;
 }
 
-static wl_status encode_rowids(const appending *a, int tablet, wl_u8 **blob, wl_zone *z,
+static wl_status encode_rowids(const bulk_append *a, int tablet, wl_u8 **blob, wl_zone *z,
                                wl_error *err) {
   wl_stage st;
   wl_segment s;
@@ -112,9 +113,9 @@ static wl_status encode_rowids(const appending *a, int tablet, wl_u8 **blob, wl_
   return rc;
 }
 
-/* A segment of codes as one of texts. */
-static wl_status plain_copy(const wl_segment *in, const wl_dict *d, wl_segment *out,
-                            wl_error *err) {
+/* Copies a segment of codes as a segment of texts. */
+static wl_status copy_as_texts(const wl_segment *in, const wl_dict *d, wl_segment *out,
+                               wl_error *err) {
   wl_stage st;
   if (wl_stage_open(&st)) return wl_nomem(err);
   wl_status rc = WL_OK;
@@ -127,9 +128,9 @@ static wl_status plain_copy(const wl_segment *in, const wl_dict *d, wl_segment *
   return rc ? wl_nomem(err) : WL_OK;
 }
 
-/* The range of codes, for the zone map; a copy with the file's codes where those are others. */
-static wl_status coded_copy(const wl_segment *in, const wl_u32 *codes, wl_segment *out,
-                            wl_error *err) {
+/* Copies a segment, replacing its codes by the file's. */
+static wl_status copy_with_codes(const wl_segment *in, const wl_u32 *codes, wl_segment *out,
+                                 wl_error *err) {
   size_t n = (size_t)in->n_rows, width = (size_t)wl_phys_width(in->phys);
   *out = *in;
   out->heap = NULL;
@@ -145,14 +146,14 @@ static wl_status coded_copy(const wl_segment *in, const wl_u32 *codes, wl_segmen
   if (in->valid) memcpy(out->valid, in->valid, (n + 7) / 8);
   out->domain.mask = (wl_u8)(WL_M(WL_T_TEXT) | (in->n_nulls ? WL_M(WL_T_NULL) : 0));
   if (in->n_nulls == in->n_rows) out->domain.mask = WL_M(WL_T_NULL);
-  if (wl_put_recode(out, codes)) {
+  if (wl_tablet_recode(out, codes)) {
     wl_segment_free(out);
     return wl_nomem(err);
   }
   return WL_OK;
 }
 
-static wl_status encode_one(appending *a, int tablet, int col, wl_u8 **blob, wl_zone *z,
+static wl_status encode_one(bulk_append *a, int tablet, int col, wl_u8 **blob, wl_zone *z,
                             wl_error *err) {
   wl_tablets *t = a->t;
   if (col == t->n_cols) return encode_rowids(a, tablet, blob, z, err);
@@ -161,10 +162,10 @@ static wl_status encode_one(appending *a, int tablet, int col, wl_u8 **blob, wl_
   wl_segment own = {0};
   wl_status rc = WL_OK;
   if (c->dict && a->plain[col]) {
-    rc = plain_copy(s, c->dict, &own, err);
+    rc = copy_as_texts(s, c->dict, &own, err);
     s = &own;
   } else if (c->dict) {
-    rc = coded_copy(s, a->codes[col], &own, err);
+    rc = copy_with_codes(s, a->codes[col], &own, err);
     s = &own;
   }
   if (!rc)
@@ -174,7 +175,7 @@ static wl_status encode_one(appending *a, int tablet, int col, wl_u8 **blob, wl_
 }
 
 static wl_status encode_task(void *arg, int worker, long i, wl_error *err) {
-  appending *a = arg;
+  bulk_append *a = arg;
   int width = a->t->n_cols + 1;
   int tablet = a->from + (int)(i / width), col = (int)(i % width);
   (void)worker;
@@ -183,13 +184,13 @@ static wl_status encode_task(void *arg, int worker, long i, wl_error *err) {
 }
 
 /* Writes the tablets of a wave. */
-static wl_status write_wave(appending *a, wl_error *err) {
+static wl_status write_wave(bulk_append *a, wl_error *err) {
   wl_tablets *t = a->t;
   int width = t->n_cols + 1, alias = t->decl->rowid_col;
   wl_status rc = WL_OK;
   for (int k = 0; k < a->n_tablets && !rc; k++) {
     wl_i64 base = (wl_i64)(a->from + k) << WL_TABLET_SHIFT;
-    rc = wl_put_room(t, t->n_tablets, err);
+    rc = wl_tablet_insert(t, t->n_tablets, err);
     if (rc) break;
     wl_tablet *x = &t->tablets[t->n_tablets - 1];
     x->id = ++t->last_id;
@@ -199,21 +200,21 @@ static wl_status write_wave(appending *a, wl_error *err) {
     for (int c = 0; c < width && !rc; c++) {
       if (c == alias) continue;
       x->zones[c] = a->zones[k * width + c];
-      rc = wl_put_blob(t, x->id, c, a->blobs[k * width + c], &x->zones[c], err);
+      rc = wl_tablet_write_blob(t, x->id, c, a->blobs[k * width + c], &x->zones[c], err);
     }
     if (alias >= 0) x->zones[alias] = x->zones[t->n_cols];
-    if (!rc) rc = wl_put_tablet(t, x, err);
+    if (!rc) rc = wl_tablet_write_entry(t, x, err);
   }
   return rc;
 }
 
-static void drop_wave(appending *a) {
+static void drop_wave(bulk_append *a) {
   int n = a->n_tablets * (a->t->n_cols + 1);
   for (int i = 0; i < n; i++) wl_mem_free(a->blobs[i]);
   memset(a->blobs, 0, (size_t)n * sizeof *a->blobs);
 }
 
-static wl_status append_waves(appending *a, int n_threads, wl_error *err) {
+static wl_status append_waves(bulk_append *a, int n_threads, wl_error *err) {
   int width = a->t->n_cols + 1, wave = WL_BULK_WAVE * n_threads;
   int total = (int)((a->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   wl_status rc = WL_OK;
@@ -233,18 +234,19 @@ static wl_status append_waves(appending *a, int n_threads, wl_error *err) {
   return rc;
 }
 
-/* The rows lie above all that there is. */
-static wl_status above(wl_tablets *t, wl_i64 first, wl_error *err) {
+/* Checks that no rowid of the table is as large as first. */
+static wl_status check_rowids_above(wl_tablets *t, wl_i64 first, wl_error *err) {
   wl_i64 n, least, most;
   if (t->n_tablets && t->tablets[t->n_tablets - 1].hi >= first)
-    return wl_not_taken(err, "rowids among those of tablets");
+    return wl_not_taken(err, "a rowid is not larger than those of the tablets");
   if (!t->n_delta) return WL_OK;
   wl_status rc =
       wl_tablets_in_range(t, WL_SH_DELTA_RANGE, first, WL_I64_MAX, &n, &least, &most, err);
-  return !rc && n ? wl_not_taken(err, "rowids among those of the delta") : rc;
+  return !rc && n ? wl_not_taken(err, "a rowid is not larger than those of the delta") : rc;
 }
 
-/* Tablets of the append have 65,536 rows, whatever they hold: one by one they are cut by bytes. */
+/* Checks that no segment is too long. A bulk append makes tablets of 65,536 rows, whatever their
+** size. Rows that are inserted one by one make smaller tablets if the values are long. */
 static wl_status check_lengths(wl_tablets *t, wl_column *const *cols, wl_error *err) {
   size_t most = (size_t)sqlite3_limit(t->db, SQLITE_LIMIT_LENGTH, -1) / 8 * 7;
   for (int i = 0; i < t->n_cols; i++)
@@ -254,11 +256,12 @@ static wl_status check_lengths(wl_tablets *t, wl_column *const *cols, wl_error *
   return WL_OK;
 }
 
-/* Looks for the first row that breaks a constraint; each kind only among those before the row found
-** already, in SQLite's order for a row that breaks several. */
+/* Finds the first row that breaks a constraint. Each kind of constraint is checked only for the
+** rows before the one already found. The kinds are in SQLite's order, for a row that breaks
+** several. */
 static wl_status check_rows(wl_tablets *t, wl_bulk_rows rows, wl_refusal *out, wl_error *err) {
   static const char *const words[] = {"a NULL in a NOT NULL column", "a CHECK constraint is broken",
-                                      "a key that is there already"};
+                                      "a key that exists already"};
   wl_i64 n = rows.n, at;
   int which = -1, key = -2;
   rows.n = wl_bulk_first_null(t, NULL, t->n_cols, rows.cols, n);
@@ -276,11 +279,11 @@ static wl_status check_rows(wl_tablets *t, wl_bulk_rows rows, wl_refusal *out, w
 
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
                          wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) {
-  appending a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
+  bulk_append a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
   refusal->row = -1;
   if (n_rows == 0) return WL_OK;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = above(t, rowids ? rowids[0] : first, err);
+  if (!rc) rc = check_rowids_above(t, rowids ? rowids[0] : first, err);
   if (rc) return rc;
   size_t n = (size_t)t->n_cols;
   a.cols = wl_mem_zalloc((n + 1) * sizeof *a.cols);

@@ -1,21 +1,21 @@
 /*
-** UNIQUE constraints in bulk: that no two rows have one key is found by sorting them, that none
-** stands in the table already by looking; then they are written in their own order, which a b-tree
-** likes best.
+** UNIQUE constraints of many rows at once. Sorting the keys finds rows with the same key. A lookup
+** finds keys that the table has already. Then the keys are written in sorted order, which is
+** fastest for a b-tree.
 */
 #include "base/mem.h"
 #include "tablet/write/bulk.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct sorting {
+typedef struct key_sort {
   const wl_decl_key *key;
-  int n_cols;     /* of the key */
+  int n_cols;     /* columns of the key */
   wl_val *values; /* [rows][n_cols] */
-} sorting;
+} key_sort;
 
 static int compare_keys(const void *x, const void *y, void *arg) {
-  const sorting *s = arg;
+  const key_sort *s = arg;
   wl_i64 a = *(const wl_i64 *)x, b = *(const wl_i64 *)y;
   for (int k = 0; k < s->n_cols; k++) {
     int c =
@@ -25,21 +25,21 @@ static int compare_keys(const void *x, const void *y, void *arg) {
   return a < b ? -1 : a > b;
 }
 
-static bool same_key(const sorting *s, wl_i64 a, wl_i64 b) {
+static bool same_key(const key_sort *s, wl_i64 a, wl_i64 b) {
   for (int k = 0; k < s->n_cols; k++)
     if (wl_cmp_val(s->values[a * s->n_cols + k], s->values[b * s->n_cols + k], s->key->colls[k]))
       return false;
   return true;
 }
 
-static bool null_key(const sorting *s, wl_i64 row) {
+static bool null_key(const key_sort *s, wl_i64 row) {
   for (int k = 0; k < s->n_cols; k++)
     if (s->values[row * s->n_cols + k].t == WL_T_NULL) return true;
   return false;
 }
 
-/* The keys of the rows, and the rows without NULLs in order of theirs. */
-static wl_status sort_keys(wl_tablets *t, int key, const wl_bulk_rows *r, sorting *s,
+/* Reads the keys of the rows, and sorts the rows whose keys have no NULL by their keys. */
+static wl_status sort_keys(wl_tablets *t, int key, const wl_bulk_rows *r, key_sort *s,
                            wl_i64 **order, wl_i64 *n, wl_error *err) {
   s->key = &t->decl->keys[key];
   s->n_cols = s->key->n;
@@ -60,14 +60,15 @@ static wl_status sort_keys(wl_tablets *t, int key, const wl_bulk_rows *r, sortin
   return WL_OK;
 }
 
-static void bind_key(sqlite3_stmt *q, const sorting *s, wl_i64 row) {
+static void bind_key(sqlite3_stmt *q, const key_sort *s, wl_i64 row) {
   for (int k = 0; k < s->n_cols; k++)
     wl_sqlite_bind(q, k + 1, s->values[row * s->n_cols + k], SQLITE_STATIC);
 }
 
-/* The first row that has the key of one before it, or of one of the table. */
-static wl_status first_clash(wl_tablets *t, int key, const sorting *s, const wl_i64 *order,
-                             wl_i64 n, wl_i64 *row, wl_error *err) {
+/* Sets *row to the first row, if it is before *row, whose key a row before it or a row of the table
+** has. */
+static wl_status find_duplicate(wl_tablets *t, int key, const key_sort *s, const wl_i64 *order,
+                                wl_i64 n, wl_i64 *row, wl_error *err) {
   sqlite3_stmt *q;
   for (wl_i64 i = 1; i < n; i++)
     if (order[i] < *row && same_key(s, order[i - 1], order[i])) *row = order[i];
@@ -84,8 +85,8 @@ static wl_status first_clash(wl_tablets *t, int key, const sorting *s, const wl_
   return rc;
 }
 
-static wl_status put_keys(wl_tablets *t, int key, const sorting *s, const wl_i64 *order, wl_i64 n,
-                          const wl_bulk_rows *r, wl_error *err) {
+static wl_status write_keys(wl_tablets *t, int key, const key_sort *s, const wl_i64 *order,
+                            wl_i64 n, const wl_bulk_rows *r, wl_error *err) {
   sqlite3_stmt *q;
   wl_status rc = wl_tablets_key_stmt(t, key, WL_KEY_PUT, &q, err);
   for (wl_i64 i = 0; i < n && !rc; i++) {
@@ -102,10 +103,10 @@ wl_status wl_bulk_check_keys(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, 
   wl_status rc = WL_OK;
   *row = r->n;
   for (int k = 0; k < t->decl->n_keys && !rc; k++) {
-    sorting s = {0};
+    key_sort s = {0};
     wl_i64 *order = NULL, n, before = *row;
     rc = sort_keys(t, k, r, &s, &order, &n, err);
-    if (!rc) rc = first_clash(t, k, &s, order, n, row, err);
+    if (!rc) rc = find_duplicate(t, k, &s, order, n, row, err);
     if (*row < before) *key = k;
     wl_mem_free(s.values);
     wl_mem_free(order);
@@ -116,32 +117,32 @@ wl_status wl_bulk_check_keys(wl_tablets *t, const wl_bulk_rows *r, wl_i64 *row, 
 wl_status wl_bulk_put_keys(wl_tablets *t, const wl_bulk_rows *r, wl_error *err) {
   wl_status rc = WL_OK;
   for (int k = 0; k < t->decl->n_keys && !rc; k++) {
-    sorting s = {0};
+    key_sort s = {0};
     wl_i64 *order = NULL, n;
     rc = sort_keys(t, k, r, &s, &order, &n, err);
-    if (!rc) rc = put_keys(t, k, &s, order, n, r, err);
+    if (!rc) rc = write_keys(t, k, &s, order, n, r, err);
     wl_mem_free(s.values);
     wl_mem_free(order);
   }
   return rc;
 }
 
-wl_status wl_bulk_unkey(wl_tablets *t, int tablet, const wl_i64 *rowids, const wl_i32 *slots,
-                        wl_i64 n, wl_error *err) {
+wl_status wl_bulk_delete_keys(wl_tablets *t, int tablet, const wl_i64 *rowids, const wl_i32 *slots,
+                              wl_i64 n, wl_error *err) {
   wl_status rc = WL_OK;
   for (int k = 0; k < t->decl->n_keys && !rc; k++) {
     const wl_decl_key *key = &t->decl->keys[k];
-    wl_held_segment **held = wl_mem_zalloc((size_t)key->n * sizeof(wl_held_segment *));
+    wl_cached_segment **segments = wl_mem_zalloc((size_t)key->n * sizeof(wl_cached_segment *));
     sqlite3_stmt *q = NULL;
-    if (!held) return wl_nomem(err);
+    if (!segments) return wl_nomem(err);
     for (int i = 0; i < key->n && !rc; i++)
-      rc = wl_tablets_segment(t, tablet, key->cols[i], &held[i], err);
+      rc = wl_tablets_segment(t, tablet, key->cols[i], &segments[i], err);
     if (!rc) rc = wl_tablets_key_stmt(t, k, WL_KEY_DELETE, &q, err);
     for (wl_i64 r = 0; r < n && !rc; r++) {
       bool null = false;
       for (int i = 0; i < key->n; i++) {
         wl_val v = key->cols[i] == t->decl->rowid_col ? wl_int(rowids[r])
-                                                      : wl_held_value(held[i], slots[r]);
+                                                      : wl_cached_value(segments[i], slots[r]);
         null |= v.t == WL_T_NULL;
         wl_sqlite_bind(q, i + 1, v, SQLITE_STATIC);
       }
@@ -151,8 +152,8 @@ wl_status wl_bulk_unkey(wl_tablets *t, int tablet, const wl_i64 *rowids, const w
       sqlite3_reset(q);
       sqlite3_clear_bindings(q);
     }
-    for (int i = 0; i < key->n; i++) wl_held_drop(held[i]);
-    wl_mem_free(held);
+    for (int i = 0; i < key->n; i++) wl_cached_drop(segments[i]);
+    wl_mem_free(segments);
   }
   return rc;
 }

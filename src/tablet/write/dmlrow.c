@@ -1,16 +1,15 @@
 /*
-** Rows that stand for changes already made: see dmlrow.h. The rewrite's source (dml/vtab.c)
-** makes the values, the module's xUpdate reads them.
+** Rows that stand for changes already made: see dmlrow.h. dml/vtab.c, the source of the rewritten
+** statement, makes the values; xUpdate of the module reads them.
 */
 #include "tablet/write/dmlrow.h"
 #include "base/fork.h"
 
-/* All runs. A connection may go from thread to thread, so it is one
-** list for all. */
+/* All open runs. A connection may move between threads, so all threads share one list. */
 static wl_dmlrun *runs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-__attribute__((constructor)) static void guard(void) {
+__attribute__((constructor)) static void protect_lock_at_fork(void) {
   wl_fork_lock(&lock);
 }
 
@@ -44,7 +43,7 @@ void wl_dmlrun_number(wl_dmlrun *r, sqlite3_context *ctx) {
   sqlite3_result_int64(ctx, r->token | r->kind);
 }
 
-static wl_dmlrun *find(sqlite3 *db, wl_i64 token) {
+static wl_dmlrun *find_run(sqlite3 *db, wl_i64 token) {
   pthread_mutex_lock(&lock);
   wl_dmlrun *r = runs;
   while (r && (r->db != db || r->token != token)) r = r->next;
@@ -56,7 +55,7 @@ bool wl_dmlrow_read(sqlite3 *db, sqlite3_value **argv, sqlite3_value *v, int *rc
                     sqlite3_int64 *rowid, const char **text) {
   if (sqlite3_value_type(v) != SQLITE_INTEGER) return false;
   wl_i64 token = sqlite3_value_int64(v);
-  wl_dmlrun *r = find(db, token & ~(wl_i64)3);
+  wl_dmlrun *r = find_run(db, token & ~(wl_i64)3);
   if (!r) return false;
   int kind = r->at_once ? r->kind : (int)(token & 3);
   *rowid = r->at_once ? r->rowid : sqlite3_value_int64(argv[1]);

@@ -1,17 +1,19 @@
 /*
-** Folding: the delta and the gone become part of the tablets. Only tablets whose ranges they lie
-** in are touched; where rows only went, only the delete bitmap.
+** Folding moves the rows of t_delta and the rowids of t_gone into the tablets. It only changes
+** tablets in whose ranges they lie. If rows of a tablet were only deleted, it only changes the
+** delete bitmap.
 **
 ** Invariants:
-** 1. A range is read before it is written, and is whole again before the next one begins: its rows
-**    in the delta and among the gone go with it. So what cannot be read ends a fold, or an
-**    optimize, without leaving it half done, though no savepoint may stand around it.
+** 1. A range is read before it is written. Its rows in t_delta and t_gone are removed before the
+**    next range begins. So if something cannot be read, the fold or optimize ends with every range
+**    either done or unchanged, even without a savepoint around it.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
 #include <string.h>
 
-enum { FULL_ENOUGH = WL_TABLET_ROWS / 4 * 3 }; /* a tablet that appended rows leave alone */
+/* A tablet with this many rows is not rewritten when rows are appended behind it. */
+enum { FULL_ENOUGH = WL_TABLET_ROWS / 4 * 3 };
 
 static void close_stages(wl_stage *stages, int n) {
   for (int k = 0; stages && k < n; k++) wl_stage_close(&stages[k]);
@@ -30,28 +32,29 @@ static wl_status open_stages(int n, wl_stage **out, wl_error *err) {
   return WL_OK;
 }
 
-/* Writes the rows of a merge as new tablets, from place `at` of the directory on. */
+/* Writes the rows of a merge as new tablets, starting at place `at` of the directory. */
 static wl_status write_merged(wl_tablets *t, wl_merge *m, int at, int *n_new, wl_stage *stages,
                               wl_error *err) {
   wl_i32 n = 0;
   wl_status rc;
   *n_new = 0;
-  wl_merge_cap(m, wl_put_cap(t));
+  wl_merge_cap(m, wl_tablet_max_bytes(t));
   while (!(rc = wl_merge_next(m, stages, &n, err)) && n) {
-    rc = wl_put_stages(t, at + *n_new, stages, err);
+    rc = wl_tablet_write_rows(t, at + *n_new, stages, err);
     if (rc) break;
     ++*n_new;
   }
   return rc;
 }
 
-/* Rows to a tablet when there are total of them: evenly, or full ones where more will come. */
-static wl_i32 chunk_of(wl_i64 total, bool last) {
+/* How many rows each tablet gets, of total rows. They are spread evenly. The last range gets full
+** tablets, because more rows will be appended to it. */
+static wl_i32 rows_per_tablet(wl_i64 total, bool last) {
   wl_i64 parts = (total + WL_TABLET_ROWS - 1) / WL_TABLET_ROWS;
   return last || parts <= 1 ? WL_TABLET_ROWS : (wl_i32)((total + parts - 1) / parts);
 }
 
-static wl_status fold_bits(wl_tablets *t, int i, wl_i64 lo, wl_i64 hi, wl_error *err) {
+static wl_status fold_deletes(wl_tablets *t, int i, wl_i64 lo, wl_i64 hi, wl_error *err) {
   wl_tablet *a = &t->tablets[i];
   sqlite3_stmt *s = NULL;
   int st = SQLITE_DONE;
@@ -72,12 +75,12 @@ static wl_status fold_bits(wl_tablets *t, int i, wl_i64 lo, wl_i64 hi, wl_error 
     wl_mem_free(a->dead);
     a->dead = NULL;
   }
-  return a->n_dead == a->n_rows ? wl_put_drop(t, i, err) : wl_put_tablet(t, a, err);
+  return a->n_dead == a->n_rows ? wl_tablet_delete(t, i, err) : wl_tablet_write_entry(t, a, err);
 }
 
-/* Takes the range out of the delta and the gone. */
-static wl_status clear(wl_tablets *t, wl_i64 lo, wl_i64 hi, wl_i64 n_delta, wl_i64 n_gone,
-                       wl_error *err) {
+/* Deletes the range from t_delta and t_gone. */
+static wl_status clear_range(wl_tablets *t, wl_i64 lo, wl_i64 hi, wl_i64 n_delta, wl_i64 n_gone,
+                             wl_error *err) {
   wl_status rc = WL_OK;
   sqlite3_stmt *s;
   if (n_delta) rc = wl_tablets_stmt(t, WL_SH_DELTA_CLEAR, &s, err);
@@ -107,8 +110,8 @@ static wl_status fold_range(wl_tablets *t, int i, wl_stage *stages, const int *c
   if (!rc) rc = wl_tablets_in_range(t, WL_SH_GONE_RANGE, lo, hi, &n_gone, &unused, &most, err);
   if (rc || (!n_delta && !n_gone)) return rc;
   if (!n_delta) {
-    rc = fold_bits(t, i, lo, hi, err);
-    return rc ? rc : clear(t, lo, hi, n_delta, n_gone, err);
+    rc = fold_deletes(t, i, lo, hi, err);
+    return rc ? rc : clear_range(t, lo, hi, n_delta, n_gone, err);
   }
   const wl_tablet *a = &t->tablets[i];
   wl_i64 n_live = a->n_rows - a->n_dead;
@@ -117,12 +120,12 @@ static wl_status fold_range(wl_tablets *t, int i, wl_stage *stages, const int *c
   rc = wl_merge_open(t, appended ? t->n_tablets : i, cols, t->n_cols + 1, &m, err);
   if (!rc && appended) rc = wl_merge_within(m, lo, hi, err);
   if (!rc) {
-    wl_merge_limit(m, chunk_of(n_delta + (appended ? 0 : n_live), last && least > a->hi));
+    wl_merge_limit(m, rows_per_tablet(n_delta + (appended ? 0 : n_live), last && least > a->hi));
     rc = write_merged(t, m, i + 1, &n_new, stages, err);
   }
   wl_merge_close(m);
-  if (!rc && !appended) rc = wl_put_drop(t, i, err);
-  return rc ? rc : clear(t, lo, hi, n_delta, n_gone, err);
+  if (!rc && !appended) rc = wl_tablet_delete(t, i, err);
+  return rc ? rc : clear_range(t, lo, hi, n_delta, n_gone, err);
 }
 
 static int *all_columns(const wl_tablets *t) {
@@ -146,7 +149,7 @@ wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) {
     rc = wl_merge_open(t, 0, cols, t->n_cols + 1, &m, err);
     if (!rc) rc = write_merged(t, m, 0, &n_new, stages, err);
     wl_merge_close(m);
-    if (!rc) rc = clear(t, WL_I64_MIN, WL_I64_MAX, t->n_delta, t->n_gone, err);
+    if (!rc) rc = clear_range(t, WL_I64_MIN, WL_I64_MAX, t->n_delta, t->n_gone, err);
   } else {
     for (int i = t->n_tablets - 1; i >= 0 && !rc; i--) rc = fold_range(t, i, stages, cols, err);
   }
@@ -156,18 +159,18 @@ wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) {
   return rc;
 }
 
-/* Moves the rows of old tablets [from, from + n) into as few new ones as hold them. */
-static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage *out,
-                         const int *cols, int *n_new, wl_error *err) {
+/* Moves the rows of the tablets [from, from + n) into as few new tablets as possible. */
+static wl_status rewrite_tablets(wl_tablets *t, int from, int n, wl_stage *in, wl_stage *out,
+                                 const int *cols, int *n_new, wl_error *err) {
   wl_status rc = WL_OK;
   int width = t->n_cols + 1, at = from + n;
-  size_t cap = wl_put_cap(t);
+  size_t cap = wl_tablet_max_bytes(t);
   *n_new = 0;
-  for (int i = from; i < from + n && !rc; i++) { /* all can be read, or nothing is written */
+  for (int i = from; i < from + n && !rc; i++) { /* writes nothing unless all can be read */
     for (int k = 0; k < width && !rc; k++) {
-      wl_held_segment *h;
+      wl_cached_segment *h;
       rc = wl_tablets_segment(t, i, k, &h, err);
-      if (!rc) wl_held_drop(h);
+      if (!rc) wl_cached_drop(h);
     }
   }
   for (int k = 0; k < width; k++) out[k].n = 0, out[k].n_heap = 0;
@@ -181,14 +184,14 @@ static wl_status rewrite(wl_tablets *t, int from, int n, wl_stage *in, wl_stage 
       for (int k = 0; k < width && !rc; k++) {
         if (wl_stage_add(&out[k], wl_stage_value(&in[k], r))) rc = wl_nomem(err);
       }
-      if (!rc && (out[0].n == WL_TABLET_ROWS || wl_put_full(out, width, cap))) {
-        rc = wl_put_stages(t, at + (*n_new)++, out, err);
+      if (!rc && (out[0].n == WL_TABLET_ROWS || wl_tablet_is_full(out, width, cap))) {
+        rc = wl_tablet_write_rows(t, at + (*n_new)++, out, err);
         for (int k = 0; k < width; k++) out[k].n = 0, out[k].n_heap = 0;
       }
     }
   }
-  if (!rc && out[0].n) rc = wl_put_stages(t, at + (*n_new)++, out, err);
-  for (int i = 0; i < n && !rc; i++) rc = wl_put_drop(t, from, err);
+  if (!rc && out[0].n) rc = wl_tablet_write_rows(t, at + (*n_new)++, out, err);
+  for (int i = 0; i < n && !rc; i++) rc = wl_tablet_delete(t, from, err);
   return rc;
 }
 
@@ -210,14 +213,14 @@ wl_status wl_tablets_optimize(wl_tablets *t, wl_error *err) {
       i++;
       continue;
     }
-    /* a run of tablets, up to and with the first that is whole; bounded, for it is held whole */
+    /* A run of tablets, up to and including the first whole one. Its length is limited. */
     int n = 1, n_new;
     while (i + n < t->n_tablets && n < 64 &&
            (t->tablets[i + n].n_dead || t->tablets[i + n].n_rows < WL_TABLET_ROWS ||
             t->tablets[i + n - 1].n_rows < WL_TABLET_ROWS))
       n++;
-    rc = rewrite(t, i, n, in, out, cols, &n_new, err);
-    /* the last may be short; it is looked at again with those behind it */
+    rc = rewrite_tablets(t, i, n, in, out, cols, &n_new, err);
+    /* The last new tablet may be short; then it is rewritten with those after it. */
     bool more = i + n_new < t->n_tablets;
     i += n_new;
     if (more && n_new && t->tablets[i - 1].n_rows < WL_TABLET_ROWS) i--;

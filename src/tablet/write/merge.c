@@ -1,6 +1,6 @@
 /*
-** The rows of a tablet's range in the order of their rowids, the delta merged in: what folding
-** writes as new tablets, and what a query sees while the delta is not folded.
+** Merges the rows of a tablet's range with the delta, in order of rowid. Folding writes the result
+** as new tablets. A query reads it while the delta is not folded.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
@@ -12,13 +12,13 @@ struct wl_merge {
   int n_cols;
   wl_i32 limit;
   size_t cap;
-  /* the tablet; n_rows 0: there is none */
+  /* The tablet; n_rows is 0 if there is none. */
   wl_i32 n_rows, slot;
-  wl_i64 rowid; /* at slot */
+  wl_i64 rowid; /* the rowid at slot */
   const wl_u8 *dead;
-  wl_held_segment **held; /* [n_cols] */
-  wl_held_segment *rowids;
-  /* the delta and the gone: the row they stand at */
+  wl_cached_segment **segments; /* [n_cols] */
+  wl_cached_segment *rowids;
+  /* The scans of t_delta and t_gone, and the rowids at which they stand. */
   sqlite3_stmt *delta, *gone;
   bool has_delta, has_gone;
   wl_i64 delta_rowid, gone_rowid;
@@ -55,16 +55,17 @@ wl_status wl_merge_needed(wl_tablets *t, int i, bool *out, wl_error *err) {
   return rc;
 }
 
-static wl_status step(wl_merge *m, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
+static wl_status step_rowid(wl_merge *m, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
   int st = wl_tablets_step(m->t, s);
   *has = st == SQLITE_ROW;
   if (*has) *rowid = sqlite3_column_int64(s, 0);
   return *has || st == SQLITE_DONE ? WL_OK : wl_tablets_error(m->t, st, err);
 }
 
-static void look(wl_merge *m) {
+/* Moves slot to the next live row of the tablet, and sets rowid. */
+static void skip_dead_rows(wl_merge *m) {
   while (m->slot < m->n_rows && m->dead && (m->dead[m->slot >> 3] >> (m->slot & 7) & 1)) m->slot++;
-  if (m->slot < m->n_rows) m->rowid = (wl_i64)wl_held_value(m->rowids, m->slot).v;
+  if (m->slot < m->n_rows) m->rowid = (wl_i64)wl_cached_value(m->rowids, m->slot).v;
 }
 
 wl_status wl_merge_open(wl_tablets *t, int i, const int *cols, int n_cols, wl_merge **out,
@@ -78,25 +79,25 @@ wl_status wl_merge_open(wl_tablets *t, int i, const int *cols, int n_cols, wl_me
   m->n_cols = n_cols;
   m->limit = WL_TABLET_ROWS;
   m->cap = SIZE_MAX;
-  m->held = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof(wl_held_segment *));
-  wl_status rc = m->held ? WL_OK : wl_nomem(err);
+  m->segments = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof(wl_cached_segment *));
+  wl_status rc = m->segments ? WL_OK : wl_nomem(err);
   if (i < t->n_tablets) {
     wl_tablets_range(t, i, &lo, &hi);
     m->n_rows = t->tablets[i].n_rows;
     m->dead = t->tablets[i].dead;
     for (int k = 0; k < n_cols && !rc; k++)
-      rc = wl_tablets_segment(t, i, cols[k], &m->held[k], err);
+      rc = wl_tablets_segment(t, i, cols[k], &m->segments[k], err);
     if (!rc) rc = wl_tablets_segment(t, i, t->n_cols, &m->rowids, err);
   }
   if (!rc) rc = wl_tablets_scan(t, WL_SH_DELTA_SCAN, lo, hi, &m->delta, err);
   if (!rc) rc = wl_tablets_scan(t, WL_SH_GONE_SCAN, lo, hi, &m->gone, err);
-  if (!rc) rc = step(m, m->delta, &m->has_delta, &m->delta_rowid, err);
-  if (!rc) rc = step(m, m->gone, &m->has_gone, &m->gone_rowid, err);
+  if (!rc) rc = step_rowid(m, m->delta, &m->has_delta, &m->delta_rowid, err);
+  if (!rc) rc = step_rowid(m, m->gone, &m->has_gone, &m->gone_rowid, err);
   if (rc) {
     wl_merge_close(m);
     return rc;
   }
-  look(m);
+  skip_dead_rows(m);
   *out = m;
   return WL_OK;
 }
@@ -110,21 +111,21 @@ void wl_merge_cap(wl_merge *m, size_t n_bytes) {
 }
 
 static bool is_full(const wl_merge *m, const wl_stage *stages, wl_i32 n_rows) {
-  return n_rows == m->limit || (m->cap != SIZE_MAX && wl_put_full(stages, m->n_cols, m->cap));
+  return n_rows == m->limit || (m->cap != SIZE_MAX && wl_tablet_is_full(stages, m->n_cols, m->cap));
 }
 
 wl_status wl_merge_within(wl_merge *m, wl_i64 lo, wl_i64 hi, wl_error *err) {
   sqlite3_reset(m->delta);
   sqlite3_bind_int64(m->delta, 1, lo);
   sqlite3_bind_int64(m->delta, 2, hi);
-  return step(m, m->delta, &m->has_delta, &m->delta_rowid, err);
+  return step_rowid(m, m->delta, &m->has_delta, &m->delta_rowid, err);
 }
 
 void wl_merge_close(wl_merge *m) {
   if (!m) return;
-  for (int k = 0; m->held && k < m->n_cols; k++) wl_held_drop(m->held[k]);
-  wl_mem_free(m->held);
-  wl_held_drop(m->rowids);
+  for (int k = 0; m->segments && k < m->n_cols; k++) wl_cached_drop(m->segments[k]);
+  wl_mem_free(m->segments);
+  wl_cached_drop(m->rowids);
   sqlite3_finalize(m->delta);
   sqlite3_finalize(m->gone);
   wl_mem_free(m);
@@ -144,7 +145,7 @@ static wl_status add_delta(wl_merge *m, wl_stage *stages) {
 static wl_status add_slot(wl_merge *m, wl_stage *stages) {
   wl_status rc = WL_OK;
   for (int k = 0; k < m->n_cols && !rc; k++)
-    rc = wl_stage_add(&stages[k], wl_held_value(m->held[k], m->slot));
+    rc = wl_stage_add(&stages[k], wl_cached_value(m->segments[k], m->slot));
   return rc;
 }
 
@@ -158,23 +159,23 @@ wl_status wl_merge_next(wl_merge *m, wl_stage *stages, wl_i32 *n_rows, wl_error 
   while (!rc && !is_full(m, stages, *n_rows) && (m->has_delta || m->slot < m->n_rows)) {
     bool in_tablet = m->slot < m->n_rows;
     if (m->has_delta && (!in_tablet || m->delta_rowid <= m->rowid)) {
-      if (in_tablet && m->delta_rowid == m->rowid) { /* it stands in that row's place */
+      if (in_tablet && m->delta_rowid == m->rowid) { /* the delta row replaces the tablet row */
         m->slot++;
-        look(m);
+        skip_dead_rows(m);
       }
       if (add_delta(m, stages)) return wl_nomem(err);
       ++*n_rows;
-      rc = step(m, m->delta, &m->has_delta, &m->delta_rowid, err);
+      rc = step_rowid(m, m->delta, &m->has_delta, &m->delta_rowid, err);
       continue;
     }
     while (m->has_gone && m->gone_rowid < m->rowid && !rc)
-      rc = step(m, m->gone, &m->has_gone, &m->gone_rowid, err);
+      rc = step_rowid(m, m->gone, &m->has_gone, &m->gone_rowid, err);
     if (!rc && !(m->has_gone && m->gone_rowid == m->rowid)) {
       if (add_slot(m, stages)) return wl_nomem(err);
       ++*n_rows;
     }
     m->slot++;
-    look(m);
+    skip_dead_rows(m);
   }
   return rc;
 }

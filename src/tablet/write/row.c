@@ -1,10 +1,10 @@
 /*
-** Writing one row: constraints, then the delta and the keys. The order of the checks is SQLite's:
-** NOT NULL, CHECK, the rowid, the keys.
+** Writes one row: checks the constraints, then writes the delta and the keys. The checks are in
+** SQLite's order: NOT NULL, CHECK, the rowid, the keys.
 **
 ** Invariants:
-** 1. Whatever may turn out malformed is read before the first write of a row: SQLite keeps no
-**    savepoint for a statement of one row.
+** 1. Everything that might be malformed is read before the first write of a row, because SQLite
+**    makes no savepoint for a statement of one row.
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
@@ -52,8 +52,8 @@ wl_status wl_row_defaults(wl_tablets *t, wl_val *values, wl_error *err) {
   return rc;
 }
 
-/* The first NOT NULL column that has a NULL, or -1. Where defaults have taken the place of NULLs,
-** those that cannot have got one come first. */
+/* The first NOT NULL column with a NULL, or -1. With replace, where defaults have replaced NULLs,
+** columns without a default are checked first. */
 static int first_null(const wl_tablets *t, const wl_val *values, bool replace) {
   const wl_decl *d = t->decl;
   for (int pass = replace ? 0 : 1; pass < 2; pass++)
@@ -95,11 +95,11 @@ wl_status wl_row_check(wl_tablets *t, wl_val *values, wl_i64 rowid, bool replace
   return rc;
 }
 
-/* ---- where a row is */
+/* ---- finding rows */
 
-typedef enum place { NOWHERE, IN_DELTA, IN_TABLET } place;
+typedef enum row_place { NOWHERE, IN_DELTA, IN_TABLET } row_place;
 
-static wl_status has(wl_tablets *t, wl_shadow which, wl_i64 rowid, bool *out, wl_error *err) {
+static wl_status has_rowid(wl_tablets *t, wl_shadow which, wl_i64 rowid, bool *out, wl_error *err) {
   sqlite3_stmt *s;
   *out = false;
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
@@ -112,8 +112,9 @@ static wl_status has(wl_tablets *t, wl_shadow which, wl_i64 rowid, bool *out, wl
   return rc;
 }
 
-/* The row of a tablet, unless it is dead; gone or not. */
-static wl_status in_tablet(wl_tablets *t, wl_i64 rowid, int *tablet, wl_i32 *slot, wl_error *err) {
+/* Finds a live row of a tablet; *slot is -1 if there is none. Does not look at t_gone. */
+static wl_status find_in_tablet(wl_tablets *t, wl_i64 rowid, int *tablet, wl_i32 *slot,
+                                wl_error *err) {
   *slot = -1;
   *tablet = wl_tablets_place(t, rowid);
   if (*tablet < 0) return WL_OK;
@@ -122,18 +123,18 @@ static wl_status in_tablet(wl_tablets *t, wl_i64 rowid, int *tablet, wl_i32 *slo
   return rc;
 }
 
-static wl_status find(wl_tablets *t, wl_i64 rowid, place *where, int *tablet, wl_i32 *slot,
-                      wl_error *err) {
+static wl_status find_row(wl_tablets *t, wl_i64 rowid, row_place *where, int *tablet, wl_i32 *slot,
+                          wl_error *err) {
   bool yes = false;
   wl_status rc = WL_OK;
   *where = NOWHERE;
   *slot = -1;
-  if (t->n_delta) rc = has(t, WL_SH_DELTA_HAS, rowid, &yes, err);
+  if (t->n_delta) rc = has_rowid(t, WL_SH_DELTA_HAS, rowid, &yes, err);
   if (yes) *where = IN_DELTA;
   if (rc || yes) return rc;
-  rc = in_tablet(t, rowid, tablet, slot, err);
+  rc = find_in_tablet(t, rowid, tablet, slot, err);
   if (rc || *slot < 0) return rc;
-  if (t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &yes, err);
+  if (t->n_gone) rc = has_rowid(t, WL_SH_GONE_HAS, rowid, &yes, err);
   if (!rc && !yes) *where = IN_TABLET;
   return rc;
 }
@@ -147,12 +148,12 @@ static wl_status copy_text(wl_tablets *t, wl_val *v, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status get(wl_tablets *t, wl_i64 rowid, wl_val *values, const bool *wanted, bool *found,
-                     wl_error *err) {
-  place where;
+static wl_status read_row(wl_tablets *t, wl_i64 rowid, wl_val *values, const bool *wanted,
+                          bool *found, wl_error *err) {
+  row_place where;
   int tablet;
   wl_i32 slot;
-  wl_status rc = find(t, rowid, &where, &tablet, &slot, err);
+  wl_status rc = find_row(t, rowid, &where, &tablet, &slot, err);
   *found = !rc && where != NOWHERE;
   if (!*found) return rc;
   sqlite3_stmt *s = NULL;
@@ -172,12 +173,12 @@ static wl_status get(wl_tablets *t, wl_i64 rowid, wl_val *values, const bool *wa
       values[i] = wl_sqlite_column(s, i + 1);
       rc = copy_text(t, &values[i], err);
     } else {
-      wl_held_segment *h;
+      wl_cached_segment *h;
       rc = wl_tablets_segment(t, tablet, i, &h, err);
       if (rc) break;
-      values[i] = wl_held_value(h, slot);
+      values[i] = wl_cached_value(h, slot);
       rc = copy_text(t, &values[i], err);
-      wl_held_drop(h);
+      wl_cached_drop(h);
     }
   }
   if (s) sqlite3_reset(s);
@@ -186,15 +187,15 @@ static wl_status get(wl_tablets *t, wl_i64 rowid, wl_val *values, const bool *wa
 
 wl_status wl_row_get(wl_tablets *t, wl_i64 rowid, wl_val *values, bool *found, wl_error *err) {
   wl_status rc = wl_tablets_refresh(t, err);
-  return rc ? rc : get(t, rowid, values, NULL, found, err);
+  return rc ? rc : read_row(t, rowid, values, NULL, found, err);
 }
 
 void wl_row_begin(wl_tablets *t) {
   wl_scratch_reset(&t->values);
 }
 
-/* The largest rowid there is; *any false: there are no rows. */
-static wl_status largest(wl_tablets *t, wl_i64 *out, bool *any, wl_error *err) {
+/* Finds the largest rowid. *any is false if there are no rows. */
+static wl_status find_largest_rowid(wl_tablets *t, wl_i64 *out, bool *any, wl_error *err) {
   *any = false;
   if (t->n_delta) {
     sqlite3_stmt *s;
@@ -218,24 +219,24 @@ static wl_status largest(wl_tablets *t, wl_i64 *out, bool *any, wl_error *err) {
       *any = true;
       return WL_OK;
     }
-    wl_held_segment *h;
+    wl_cached_segment *h;
     wl_status rc = wl_tablets_segment(t, i, t->n_cols, &h, err);
     for (wl_i32 k = a->n_rows - 1; k >= 0 && !rc; k--) {
       if (wl_tablet_is_dead(a, k)) continue;
-      wl_i64 rowid = (wl_i64)wl_held_value(h, k).v;
+      wl_i64 rowid = (wl_i64)wl_cached_value(h, k).v;
       bool gone = false;
       if (*any && rowid <= *out) {
-        wl_held_drop(h);
+        wl_cached_drop(h);
         return WL_OK;
       }
-      if (t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &gone, err);
+      if (t->n_gone) rc = has_rowid(t, WL_SH_GONE_HAS, rowid, &gone, err);
       if (rc || gone) continue;
       *out = rowid;
       *any = true;
-      wl_held_drop(h);
+      wl_cached_drop(h);
       return WL_OK;
     }
-    wl_held_drop(h);
+    wl_cached_drop(h);
     if (rc) return rc;
   }
   return WL_OK;
@@ -245,26 +246,26 @@ wl_status wl_row_new_rowid(wl_tablets *t, wl_i64 *out, wl_error *err) {
   wl_i64 most = 0;
   bool any;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc && t->top_version == t->version) {
+  if (!rc && t->largest_version == t->version) {
     any = true;
-    most = t->top;
+    most = t->largest_rowid;
   } else if (!rc) {
-    rc = largest(t, &most, &any, err);
+    rc = find_largest_rowid(t, &most, &any, err);
   }
   if (rc) return rc;
   bool full = any && most == WL_I64_MAX;
   *out = any && !full ? most + 1 : 1;
-  t->made = *out;
-  t->made_version = full ? 0 : t->version;
-  if (full) { /* any that is free, as SQLite tries */
-    place where = IN_DELTA;
+  t->next_rowid = *out;
+  t->next_version = full ? 0 : t->version;
+  if (full) { /* tries random rowids until one is free, as SQLite does */
+    row_place where = IN_DELTA;
     for (int k = 0; k < 100 && where != NOWHERE && !rc; k++) {
       int tablet;
       wl_i32 slot;
       sqlite3_randomness((int)sizeof *out, out);
       *out &= WL_I64_MAX >> 1;
       ++*out;
-      rc = find(t, *out, &where, &tablet, &slot, err);
+      rc = find_row(t, *out, &where, &tablet, &slot, err);
     }
     if (!rc && where != NOWHERE) rc = wl_fail(err, WL_FULL, "database or disk is full");
   }
@@ -277,7 +278,7 @@ static wl_val key_value(const wl_tablets *t, int col, const wl_val *values, wl_i
   return col == t->decl->rowid_col ? wl_int(rowid) : values[col];
 }
 
-/* A key with a NULL in it is like no other. */
+/* Whether a key contains a NULL. Such a key is never equal to another. */
 static bool key_is_null(const wl_tablets *t, const wl_decl_key *k, const wl_val *values,
                         wl_i64 rowid) {
   bool null = false;
@@ -305,7 +306,7 @@ wl_status wl_row_find_key(wl_tablets *t, int key, const wl_val *values, wl_i64 r
   return rc;
 }
 
-static void say_unique(const wl_tablets *t, int key, wl_violation *out) {
+static void describe_unique(const wl_tablets *t, int key, wl_violation *out) {
   const wl_decl_key *k = key < 0 ? NULL : &t->decl->keys[key];
   sqlite3_str *s = sqlite3_str_new(t->db);
   sqlite3_str_appendall(s, "UNIQUE constraint failed: ");
@@ -326,18 +327,18 @@ static void say_unique(const wl_tablets *t, int key, wl_violation *out) {
 
 wl_status wl_row_conflict(wl_tablets *t, const wl_val *values, wl_i64 rowid, const wl_i64 *skip,
                           wl_violation *out, wl_error *err) {
-  place where = NOWHERE;
+  row_place where = NOWHERE;
   int tablet;
   wl_i32 slot;
   memset(out, 0, sizeof *out);
   out->key = -2;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc && !(skip && *skip == rowid)) rc = find(t, rowid, &where, &tablet, &slot, err);
+  if (!rc && !(skip && *skip == rowid)) rc = find_row(t, rowid, &where, &tablet, &slot, err);
   if (rc) return rc;
   if (where != NOWHERE) {
     out->key = -1;
     out->rowid = rowid;
-    say_unique(t, -1, out);
+    describe_unique(t, -1, out);
     return WL_OK;
   }
   for (int k = 0; k < t->decl->n_keys; k++) {
@@ -347,7 +348,7 @@ wl_status wl_row_conflict(wl_tablets *t, const wl_val *values, wl_i64 rowid, con
     if (rc) return rc;
     if (!found || (skip && out->rowid == *skip)) continue;
     out->key = k;
-    say_unique(t, k, out);
+    describe_unique(t, k, out);
     return WL_OK;
   }
   return WL_OK;
@@ -373,7 +374,7 @@ static wl_status write_keys(wl_tablets *t, int which, const wl_val *values, wl_i
 
 /* ---- writing */
 
-static wl_status run_on(wl_tablets *t, wl_shadow which, wl_i64 rowid, wl_error *err) {
+static wl_status run_for_rowid(wl_tablets *t, wl_shadow which, wl_i64 rowid, wl_error *err) {
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, which, &s, err);
   if (rc) return rc;
@@ -381,7 +382,7 @@ static wl_status run_on(wl_tablets *t, wl_shadow which, wl_i64 rowid, wl_error *
   return wl_tablets_run(t, s, err);
 }
 
-static wl_status put_delta(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error *err) {
+static wl_status write_delta(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error *err) {
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, WL_SH_DELTA_PUT, &s, err);
   if (rc) return rc;
@@ -396,20 +397,20 @@ static wl_status put_delta(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl
 wl_status wl_row_put(wl_tablets *t, wl_i64 rowid, const wl_val *values, wl_error *err) {
   wl_status rc = wl_tablets_refresh(t, err);
   bool gone = false;
-  if (!rc && t->n_gone) rc = has(t, WL_SH_GONE_HAS, rowid, &gone, err);
-  bool top = t->made == rowid && t->made_version == t->version;
+  if (!rc && t->n_gone) rc = has_rowid(t, WL_SH_GONE_HAS, rowid, &gone, err);
+  bool is_largest = t->next_rowid == rowid && t->next_version == t->version;
   if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
   if (gone) {
-    rc = run_on(t, WL_SH_GONE_DELETE, rowid, err);
+    rc = run_for_rowid(t, WL_SH_GONE_DELETE, rowid, err);
     if (!rc) t->n_gone--;
   }
-  if (!rc) rc = put_delta(t, rowid, values, err);
+  if (!rc) rc = write_delta(t, rowid, values, err);
   if (!rc) t->n_delta++;
   if (!rc) rc = write_keys(t, WL_KEY_PUT, values, rowid, err);
-  if (!rc && top) {
-    t->top = rowid;
-    t->top_version = t->version;
+  if (!rc && is_largest) {
+    t->largest_rowid = rowid;
+    t->largest_version = t->version;
   }
   return rc;
 }
@@ -421,35 +422,36 @@ static wl_status read_keys_of(wl_tablets *t, wl_i64 rowid, wl_val *values, wl_er
   if (!wanted) return wl_nomem(err);
   for (int k = 0; k < t->decl->n_keys; k++)
     for (int i = 0; i < t->decl->keys[k].n; i++) wanted[t->decl->keys[k].cols[i]] = true;
-  wl_status rc = get(t, rowid, values, wanted, &found, err);
+  wl_status rc = read_row(t, rowid, values, wanted, &found, err);
   wl_mem_free(wanted);
   return rc;
 }
 
-/* Takes a row away, its keys being dealt with. slot: in its tablet, or -1. */
-static wl_status remove_row(wl_tablets *t, wl_i64 rowid, place where, wl_i32 slot, wl_error *err) {
+/* Deletes a row without its keys. slot: the row's slot in its tablet, or -1. */
+static wl_status remove_row(wl_tablets *t, wl_i64 rowid, row_place where, wl_i32 slot,
+                            wl_error *err) {
   wl_status rc = WL_OK;
   if (where == IN_DELTA) {
-    rc = run_on(t, WL_SH_DELTA_DELETE, rowid, err);
+    rc = run_for_rowid(t, WL_SH_DELTA_DELETE, rowid, err);
     if (!rc) t->n_delta--;
   }
-  if (!rc && slot >= 0) { /* it must not come back */
-    rc = run_on(t, WL_SH_GONE_PUT, rowid, err);
+  if (!rc && slot >= 0) { /* hides the row of the tablet */
+    rc = run_for_rowid(t, WL_SH_GONE_PUT, rowid, err);
     if (!rc) t->n_gone++;
   }
   return rc;
 }
 
 wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err) {
-  place where;
+  row_place where;
   int tablet;
   wl_i32 slot;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  if (!rc) rc = find_row(t, rowid, &where, &tablet, &slot, err);
   *found = !rc && where != NOWHERE;
   if (!*found) return rc;
   rc = read_keys_of(t, rowid, t->old_row, err);
-  if (!rc && where == IN_DELTA) rc = in_tablet(t, rowid, &tablet, &slot, err);
+  if (!rc && where == IN_DELTA) rc = find_in_tablet(t, rowid, &tablet, &slot, err);
   if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, rowid, err);
@@ -458,7 +460,7 @@ wl_status wl_row_delete(wl_tablets *t, wl_i64 rowid, bool *found, wl_error *err)
 
 wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *values,
                         wl_error *err) {
-  place where;
+  row_place where;
   int tablet;
   wl_i32 slot;
   if (old != rowid) {
@@ -467,31 +469,32 @@ wl_status wl_row_change(wl_tablets *t, wl_i64 old, wl_i64 rowid, const wl_val *v
     return rc ? rc : wl_row_put(t, rowid, values, err);
   }
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = find(t, old, &where, &tablet, &slot, err);
+  if (!rc) rc = find_row(t, old, &where, &tablet, &slot, err);
   if (!rc && where == NOWHERE)
-    rc = wl_fail(err, WL_ERROR, "table %s has no row %lld to change", t->name, (long long)old);
+    rc = wl_fail(err, WL_ERROR, "table %s has no row with rowid %lld to update", t->name,
+                 (long long)old);
   if (!rc) rc = read_keys_of(t, old, t->old_row, err);
   if (!rc) rc = wl_tablets_touch(t, err);
   if (rc) return rc;
   rc = write_keys(t, WL_KEY_DELETE, t->old_row, old, err);
-  if (!rc) rc = put_delta(t, rowid, values, err);
+  if (!rc) rc = write_delta(t, rowid, values, err);
   if (!rc) t->n_delta += where != IN_DELTA;
   return rc ? rc : write_keys(t, WL_KEY_PUT, values, rowid, err);
 }
 
-/* ---- for ON CONFLICT, which looks at keys in an order of its own */
+/* ---- for ON CONFLICT, which checks keys in its own order */
 
 wl_status wl_row_there(wl_tablets *t, wl_i64 rowid, bool *out, wl_error *err) {
-  place where = NOWHERE;
+  row_place where = NOWHERE;
   int tablet;
   wl_i32 slot;
   wl_status rc = wl_tablets_refresh(t, err);
-  if (!rc) rc = find(t, rowid, &where, &tablet, &slot, err);
+  if (!rc) rc = find_row(t, rowid, &where, &tablet, &slot, err);
   *out = !rc && where != NOWHERE;
   return rc;
 }
 
 void wl_row_say_unique(const wl_tablets *t, int key, wl_violation *out) {
   out->key = key;
-  say_unique(t, key, out);
+  describe_unique(t, key, out);
 }

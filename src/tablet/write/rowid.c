@@ -1,5 +1,5 @@
 /*
-** What ON CONFLICT and a new rowid need to know of a row, beside row.c.
+** Converts a value to a rowid.
 */
 #include "tablet/table/table_impl.h"
 #include "value/conv.h"

@@ -95,7 +95,7 @@ static bool apply_settings(sqlite3 *db, const char *settings) {
     const char *end = strchrnul(settings, ','),
                *eq = memchr(settings, '=', (size_t)(end - settings));
     if (end > settings && !eq) {
-      fprintf(stderr, "Error: -set wants name=value, not \"%.*s\"\n", (int)(end - settings),
+      fprintf(stderr, "Error: -set expects name=value, not \"%.*s\"\n", (int)(end - settings),
               settings);
       sqlite3_finalize(stmt);
       return false;
@@ -320,10 +320,10 @@ static int run_arguments(wl_shell *sh, const request *rq) {
 }
 
 static int run_terminal(wl_shell *sh, bool in_memory) {
-  printf("warplite %s on SQLite %s %.19s\nType \".help\" for the commands.\n", warplite_version(),
-         sqlite3_libversion(), sqlite3_sourceid());
+  printf("warplite %s on SQLite %s %.19s\nEnter \".help\" for a list of commands.\n",
+         warplite_version(), sqlite3_libversion(), sqlite3_sourceid());
   if (in_memory)
-    printf("The database is in memory and will be gone at the end; \".open FILE\" opens a file.\n");
+    printf("The database is in memory and is lost at the end. Use \".open FILE\" to open a file.\n");
   if (isatty(STDIN_FILENO)) wl_input_start_editing();
   sh->in = NULL;
   return wl_input_process(sh);

@@ -180,10 +180,11 @@ struct ArrowArrayStream {
 #endif
 
 /*
-** Runs one SELECT, or EXPLAIN [QUERY PLAN | ANALYZE] of one, and returns its rows as an Arrow
-** stream. The stream consists of struct arrays (batches) with one child per result column. A query
-** that warplite does not run natively runs in SQLite, and its rows come through the same stream; in
-** that case all rows are collected before the first batch. Parameters in the text are NULL.
+** Runs one statement that returns rows, such as SELECT, EXPLAIN or INSERT ... RETURNING, and
+** returns its rows as an Arrow stream. The stream consists of struct arrays (batches) with one child
+** per result column. A statement that warplite does not run natively runs in SQLite, and its rows
+** come through the same stream; in that case all rows are collected before the first batch.
+** Parameters in the text are NULL. Text after the first statement is ignored.
 **
 ** Each column has one type for the whole stream:
 **   only integers  int64 ("l")        only text   utf8 ("u")

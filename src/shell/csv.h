@@ -1,17 +1,17 @@
 /*
-** Reading separated text for .import: a file becomes windows of whole records, each parsed by
-** all cores. It stands before import.c, which puts the records into a table.
+** Reads separated text for .import: splits a file into windows of whole records and parses each on
+** all cores. import.c inserts the records into a table.
 **
-** A window is cut into as many parts as there are threads. Where a part's first record begins
-** is guessed (by the parity of the quotes before it), all parts are parsed at once, and then
-** each guess is compared with where the part before really ended: a wrong one is parsed again.
+** A window is cut into one part per thread. The start of a part's first record is guessed from the
+** parity of the quotes before it. All parts are parsed at once. Then each guess is compared with
+** the real end of the part before it. If a guess was wrong, its part is parsed again.
 **
 ** Invariants:
-** 1. What comes out does not depend on the number of threads or the size of windows: it is what
-**    one reader, going byte by byte from the beginning, would give.
+** 1. The result does not depend on the number of threads or the size of windows. It is what a
+**    single reader, going byte by byte from the beginning, would return.
 ** 2. A cell points into its window, or into its part's own texts; it lives until the window is
 **    filled again.
-** 3. The parser writes nothing on the terminal: what it has to say are notes, in order.
+** 3. The parser prints nothing. It returns its messages as notes, in order.
 */
 #ifndef WL_CSV_H
 #define WL_CSV_H
@@ -74,7 +74,7 @@ typedef struct wl_csv {
   FILE *in;
   char col_sep, row_sep;
   bool quotes;     /* CSV; else ascii: fields are taken as they are */
-  bool skip_blank; /* records whose first field is empty are none */
+  bool skip_blank; /* skip records whose first field is empty */
   int n_cols;      /* how many cells a row has */
   int n_threads;
   size_t window_bytes, least_part;
@@ -93,7 +93,7 @@ void wl_csv_close(wl_csv *r);
 /* One record, read by this thread alone: for headers and what is skipped. Its cells, n of them,
 ** are the part's. false: the file has no more, or there is no memory (part->no_memory). */
 bool wl_csv_one(wl_csv *r, wl_csv_part *part, int *n);
-/* Done with it: what it was in the file is gone over. */
+/* The record has been used; continue behind it in the file. */
 void wl_csv_taken(wl_csv *r, const wl_csv_part *part);
 void wl_csv_free_part(wl_csv_part *part);
 

@@ -1,13 +1,14 @@
 /*
-** .import: a file of separated values into a table, made from its first line if there is none.
-** csv.c parses on all cores; while one window of records goes into the table, the next is read.
+** .import: inserts a file of separated values into a table, which is created from the first record
+** if it does not exist. csv.c parses on all cores. While one window of records is inserted, the
+** next is read.
 **
-** A tablet table is given whole windows by warplite_append(). When one of its rows breaks a
-** constraint, the window goes in row by row, as into an ordinary table, so that the messages say
-** which line it was and the other rows stay.
+** warplite_append() inserts whole windows into a tablet table. If a row breaks a constraint, the
+** window is inserted row by row, as into an ordinary table. So the messages name the line, and the
+** other rows are inserted.
 **
 ** Invariants:
-** 1. Everything goes in inside one transaction, or inside the user's own. Ctrl-C undoes it.
+** 1. Everything is one transaction, or part of the user's own. Ctrl-C rolls it back.
 ** 2. Messages, rows and counts are those of the sqlite3 shell, in its order.
 */
 #include "shell.h"
@@ -37,8 +38,8 @@ typedef struct importing {
   sqlite3_stmt *insert;
   int n_cols;
   bool own_transaction;
-  bool columnar; /* the table takes whole windows … */
-  int n_refused; /* … but for so many, one after another */
+  bool columnar; /* whole windows are appended */
+  int n_refused; /* the number of windows refused since the last success */
   long long n_rows, n_errors;
   int rc; /* SQLite's, of the last row */
 } importing;
@@ -192,7 +193,7 @@ static bool rename_columns(char **names, int n, char **renamed) {
   return ok;
 }
 
-/* CREATE TABLE from names; it tells of those that it had to change. */
+/* CREATE TABLE from names; reports the names that it had to change. */
 static char *create_sql(const importing *m, char **names, int n) {
   char **renamed = calloc((size_t)n, sizeof *renamed);
   sqlite3_str *sql = sqlite3_str_new(m->sh->db), *told = sqlite3_str_new(m->sh->db);
@@ -355,7 +356,7 @@ static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   return true;
 }
 
-/* Gives a tablet table the whole window; false: the rows must go in one by one. */
+/* Appends the whole window to a tablet table; false: insert the rows one by one. */
 static bool append_window(importing *m, const wl_csv_window *w) {
   struct ArrowArrayStream stream;
   long long n = 0;
@@ -368,7 +369,7 @@ static bool append_window(importing *m, const wl_csv_window *w) {
     m->rc = SQLITE_OK;
     return true;
   }
-  /* rows that break a constraint may be few; a table that refuses each time is not asked again */
+  /* After MAX_REFUSED refusals in a row, stop trying whole windows. */
   m->columnar = rc == SQLITE_CONSTRAINT && ++m->n_refused < MAX_REFUSED;
   return false;
 }
@@ -393,7 +394,7 @@ static void *fill(void *arg) {
   return NULL;
 }
 
-/* All windows: while one goes in, the next is filled by another thread. */
+/* Inserts all windows. While one is inserted, another thread fills the next. */
 static int insert_all(importing *m) {
   filling f = {&m->csv, 0, true};
   int rc = DOT_OK;
@@ -428,7 +429,7 @@ static int begin(importing *m) {
                       NULL, NULL);
 }
 
-/* Ends it: what went in stays, or all of it goes. */
+/* Ends the transaction: commits, or rolls everything back. */
 static int finish(importing *m, bool keep) {
   sqlite3 *db = m->sh->db;
   const char *sql = keep                 ? m->own_transaction ? "COMMIT" : "RELEASE warplite_import"

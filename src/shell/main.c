@@ -1,12 +1,11 @@
 /*
-** The shell's start: options, the database, and which input is run. Everything a user
-** types comes through here first.
+** The start of the shell: reads the options, opens the database and chooses the input to run.
 **
 ** Invariants:
-** 1. Options are read twice: first those that say where input comes from and what to
-**    open, then, after the init file, those that set modes and run commands, in order.
-** 2. A database that does not exist is opened at its first use, so that a shell that is
-**    left at once leaves no file behind.
+** 1. Options are read twice. The first pass takes those that decide where input comes from and what
+**    to open. The second, after the init file, sets modes and runs commands, in order.
+** 2. A database that does not exist is opened at its first use. So a shell that exits at once
+**    leaves no file behind.
 ** 3. A connection is never used before warplite is enabled on it and -set is applied.
 */
 #include "shell.h"
@@ -85,7 +84,7 @@ static void out_of_memory(void) {
 
 /* ---- the database */
 
-/* Applies name=value,... through the SQL function; false after a message. */
+/* Applies name=value,... with warplite_set(); prints a message and returns false on failure. */
 static bool apply_settings(sqlite3 *db, const char *settings) {
   sqlite3_stmt *stmt = NULL;
   bool ok = false;
@@ -95,7 +94,7 @@ static bool apply_settings(sqlite3 *db, const char *settings) {
     const char *end = strchrnul(settings, ','),
                *eq = memchr(settings, '=', (size_t)(end - settings));
     if (end > settings && !eq) {
-      fprintf(stderr, "Error: -set wants name=value, not \"%.*s\"\n", (int)(end - settings),
+      fprintf(stderr, "Error: -set expects name=value, not \"%.*s\"\n", (int)(end - settings),
               settings);
       sqlite3_finalize(stmt);
       return false;
@@ -190,7 +189,7 @@ static void first_pass(wl_shell *sh, request *rq, int argc, char **argv) {
   }
 }
 
-/* Runs one -cmd; the code to leave with, -1 to go on. */
+/* Runs one -cmd; returns the exit code, or -1 to continue. */
 static int run_command(wl_shell *sh, const char *z) {
   char *err = NULL;
   int rc;
@@ -226,7 +225,7 @@ static void set_mode(wl_shell *sh, const char *name) {
   if (strcmp(name, "tabs") == 0) strcpy(sh->row_sep, "\n");
 }
 
-/* The code to leave with, -1 to go on. */
+/* Returns the exit code, or -1 to continue. */
 static int second_pass(wl_shell *sh, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (*argv[i] != '-') continue;
@@ -270,7 +269,7 @@ static int second_pass(wl_shell *sh, int argc, char **argv) {
 
 /* ---- input */
 
-/* Runs the init file, ~/.warpliterc if none was named; 1 if that ends the shell. */
+/* Runs the init file, by default ~/.warpliterc; 1 if the shell must exit. */
 static int run_init_file(wl_shell *sh, const char *name) {
   char *own = NULL;
   int rc = 0;
@@ -296,7 +295,7 @@ static int run_init_file(wl_shell *sh, const char *name) {
   return rc;
 }
 
-/* Runs the SQL and dot commands of the command line up to the first that fails. */
+/* Runs the SQL and dot commands of the command line until one fails. */
 static int run_arguments(wl_shell *sh, const request *rq) {
   for (int i = 0; i < rq->n_sql; i++) {
     char *err = NULL;
@@ -320,10 +319,10 @@ static int run_arguments(wl_shell *sh, const request *rq) {
 }
 
 static int run_terminal(wl_shell *sh, bool in_memory) {
-  printf("warplite %s on SQLite %s %.19s\nType \".help\" for the commands.\n", warplite_version(),
-         sqlite3_libversion(), sqlite3_sourceid());
+  printf("warplite %s on SQLite %s %.19s\nEnter \".help\" for a list of commands.\n",
+         warplite_version(), sqlite3_libversion(), sqlite3_sourceid());
   if (in_memory)
-    printf("The database is in memory and will be gone at the end; \".open FILE\" opens a file.\n");
+    printf("The database is in memory and is lost at the end. \".open FILE\" opens a file.\n");
   if (isatty(STDIN_FILENO)) wl_input_start_editing();
   sh->in = NULL;
   return wl_input_process(sh);

@@ -1,13 +1,12 @@
 /*
-** EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, whatever the output mode is.
-** Stands where output.c and table.c stand for other statements.
+** Prints EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, in every output mode. For other
+** statements output.c and table.c print the rows.
 **
 ** Invariants:
-** 1. A statement that SQLite does not call an EXPLAIN is one for us only if its text
-**    begins so and it has exactly the columns of one: warplite answers EXPLAIN with a
-**    statement of its own.
-** 2. The tree is printed when all its rows are there; a row whose parent is unknown is
-**    left out.
+** 1. warplite answers EXPLAIN with an ordinary statement. So a statement also counts as an EXPLAIN
+**    if its text begins with that word and it has exactly the columns of an EXPLAIN.
+** 2. The tree is printed when all its rows have been read. A row whose parent is unknown is left
+**    out.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -44,8 +43,8 @@ static bool is_one_of(const char *z, const char *const *names) {
 }
 
 /*
-** How far each opcode is indented: the body of every loop two places. A loop is found
-** at the jump that closes it. The caller frees it; NULL where it cannot be had.
+** The indentation of each opcode: two more inside every loop. A loop is found by the jump that
+** closes it. The caller frees the result; NULL if memory runs out.
 */
 static int *find_indents(sqlite3_stmt *stmt, int *n_ops) {
   static const char *const closers[] = {"Next",       "Prev",   "VPrev", "VNext",
@@ -153,7 +152,7 @@ static void free_nodes(node *all) {
   }
 }
 
-/* Prints the tree; a first row that is only a headline ("-- ...") stands for the title. */
+/* Prints the tree. If the first row is a headline ("-- ..."), it replaces the title. */
 static void print_tree_nodes(node *all) {
   char prefix[100] = "";
   const char *title = "QUERY PLAN";

@@ -1,12 +1,12 @@
 /*
-** Running SQL: each statement of a text is prepared through warplite, stepped, printed
-** and finalized, up to the first that fails. It stands between input.c, which cuts the
-** text, and the output files.
+** Running SQL: prepares each statement of a text through warplite, steps it, prints its rows and
+** finalizes it, until one fails. The text comes from input.c. The rows go to output.c, table.c or
+** plan.c.
 **
 ** Invariants:
-** 1. Every statement of the user's goes through warplite_prepare(). What dot commands
-**    ask of the schema does not, so that .stats and warplite_reason() speak of the user's.
-** 2. A statement is finalized before its message is made.
+** 1. Every statement of the user goes through warplite_prepare(). Queries of dot commands do not,
+**    so .stats and warplite_reason() are always about the user's statements.
+** 2. A statement is finalized before its error message is built.
 */
 #include "shell.h"
 #include <string.h>
@@ -32,8 +32,8 @@ static double seconds_of(struct timeval a, struct timeval b) {
 /* ---- messages */
 
 /*
-** The line or so of SQL around the place of an error, with an arrow below: two lines,
-** each begun by a newline; NULL where the place is not known.
+** Part of the SQL around the position of an error, with an arrow below it: two lines, each with a
+** newline before it. NULL if the position is not known.
 */
 static char *error_place(sqlite3 *db, const char *sql) {
   int at = sqlite3_error_offset(db);

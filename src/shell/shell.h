@@ -1,5 +1,5 @@
 /*
-** The command-line shell's one state, and what its files offer each other.
+** The state of the command-line shell, and the functions that its files share.
 **
 **   main.c    options, opening the database        input.c   lines, statements, line editing
 **   run.c     one piece of SQL, errors, timing     output.c  the modes that print row by row
@@ -9,9 +9,8 @@
 **   import.c  .import                              csv.c     its parser, on all cores
 **   columns.c  records as columns, for a tablet table
 **
-** The shell knows the library by <warplite.h> alone. For the same input it writes the
-** bytes that the sqlite3 shell of SQLite 3.40.1 writes; test/clients/shell_test.py is
-** the judge of that.
+** The shell uses the library through <warplite.h> only. For the same input it writes the same
+** bytes as the sqlite3 shell of SQLite 3.40.1. test/clients/shell_test.py checks this.
 */
 #ifndef WL_SHELL_H
 #define WL_SHELL_H
@@ -74,15 +73,15 @@ typedef struct wl_shell {
 /* main.c */
 
 /*
-** Opens the database if that was not done yet. A file that cannot be opened ends the
-** process, unless keep_alive: then the message is printed and a memory database opened.
+** Opens the database if it is not open. If the file cannot be opened, the process ends. With
+** keep_alive it prints the message and opens a database in memory instead.
 */
 void wl_shell_open(wl_shell *sh, bool keep_alive);
 void wl_shell_close(wl_shell *sh);
 
 /* input.c */
 
-/* Interrupts seen since the shell last started to wait for input. */
+/* The number of interrupts since the shell last began to wait for input. */
 int wl_input_interrupts(void);
 /* Sets the handler for Ctrl-C. */
 void wl_input_catch_interrupts(void);
@@ -100,7 +99,7 @@ void wl_input_start_editing(void);
 ** set to a message to be freed with sqlite3_free, "in prepare, ..." or "stepping, ...".
 */
 int wl_run_sql(wl_shell *sh, const char *sql, char **err);
-/* The same for input that began at a line, with its messages and .timer; 1 on failure. */
+/* The same for input that began at the given line. Prints errors and .timer; 1 on failure. */
 int wl_run_input(wl_shell *sh, const char *sql, int line);
 
 /* output.c */
@@ -118,16 +117,16 @@ void wl_output_c_string(FILE *out, const char *z);
 /* table.c: steps the statement to its end and prints it. */
 void wl_table_print(wl_shell *sh, sqlite3_stmt *stmt, int n_col);
 
-/* plan.c: what kind of EXPLAIN a statement is, and printing one, stepped to its end. */
+/* plan.c: tells what kind of EXPLAIN a statement is; steps it to its end and prints it. */
 typedef enum wl_plan_kind { PLAN_NONE, PLAN_PROGRAM, PLAN_TREE } wl_plan_kind;
 wl_plan_kind wl_plan_of(sqlite3_stmt *stmt, const char *sql);
 void wl_plan_print(sqlite3_stmt *stmt, wl_plan_kind kind);
 
 /* dot.c: runs one dot command; a DOT_ code. */
 int wl_dot_run(wl_shell *sh, const char *line);
-/* A number with a unit behind it, as dot commands take it. */
+/* A number with an optional unit, as an argument of a dot command. */
 long long wl_dot_integer(const char *z);
-/* Sets the mode and the separators that go with it; false if there is none of that name. */
+/* Sets the mode and its separators; false if there is no mode of that name. */
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
 
 /* schema.c: DOT_ codes. */
@@ -137,7 +136,7 @@ int wl_schema_databases(wl_shell *sh);
 
 /* progress.c: shows loads that take long, if standard error is a terminal. */
 void wl_progress_watch(sqlite3 *db);
-/* Work of the shell's own, as the library tells of a load: done 0 first, total at the end. */
+/* Reports progress of the shell's own work: done is 0 first and total at the end. */
 void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total);
 
 /* import.c: args[0] is the command's name; a DOT_ code, or SQLite's of the last row. */

@@ -78,13 +78,14 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
   int k = 0;
   for (int i = 0; !rc && i < t->n_cols; i++)
     if (!t->cols[i].hidden) cols[k++] = i;
-  if (!rc) rc = wl_store_begin(c->store, t, &changed, &err);
-  if (!rc) rc = wl_store_acquire(c->store, t, cols, k, &snap, &err);
+  if (!rc) rc = wl_source_begin(t->source, &changed, &err);
+  if (!rc) rc = wl_source_acquire(t->source, cols, k, &snap, &err);
   wl_store_end(c->store);
+  wl_i64 n_rows = snap.n_rows;
   if (rc)
     result_error(ctx, &err);
   else
-    sqlite3_result_int64(ctx, t->tablets ? wl_image_live(t->image) : snap.n_rows);
+    sqlite3_result_int64(ctx, wl_source_live_rows(t->source, &n_rows) ? n_rows : snap.n_rows);
   wl_snapshot_release(&snap);
   wl_mem_free(cols);
 }
@@ -99,8 +100,8 @@ static void fn_unload(sqlite3_context *ctx, int n, sqlite3_value **args) {
     return;
   }
   int n_cols = 0;
-  for (int i = 0; i <= t->n_cols; i++) n_cols += t->data[i] != NULL;
-  wl_store_unload(c->store, t);
+  for (int i = -1; i < t->n_cols; i++) n_cols += wl_source_columns(t->source, &i, 1, NULL);
+  wl_source_unload(t->source);
   sqlite3_result_int(ctx, n_cols);
 }
 

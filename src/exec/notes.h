@@ -21,9 +21,8 @@ typedef struct wl_load_note {
   int n_cols;
   wl_i64 n_rows, n_bytes;
   double ns;
-  bool by_pages; /* from the file's pages; else SQLite stepped … */
-  bool tablets;  /* … or from a tablet table */
-  bool *missing; /* [columns]: those that are being loaded */
+  const char *from; /* where they were loaded from, in words */
+  bool *missing;    /* [columns]: those that are being loaded */
 } wl_load_note;
 
 /* The making of a lookup. */

@@ -24,18 +24,16 @@ static void leave_device(wl_placement *where, const wl_error *why) {
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
-static const wl_column *column_of(const wl_table *t, const wl_bcol *c) {
-  return t->data[c->column < 0 ? t->n_cols : c->column];
-}
-
 /* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
 ** dictionary, or all are of small ranges. */
 static int slow_calls(const wl_query *q, const wl_table *t) {
   bool wide = false;
   for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
-    const wl_column *c = column_of(t, &q->cols[i]);
-    if (c && c->dict) return 0;
+    wl_column *c = wl_source_column(t->source, q->cols[i].column);
+    bool coded = c && c->dict;
     wide |= c && c->phys > WL_P_I16;
+    wl_column_drop(c);
+    if (coded) return 0;
   }
   return wide ? q->n_call_cost : 0;
 }
@@ -47,17 +45,19 @@ static wl_status place_table(wl_conn *c, wl_sqltext *t, wl_placement *out, wl_er
   bool exact;
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
-  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  wl_i64 n = wl_source_estimate(table->source, &exact);
   int missing = q->n_cols;
-  for (int i = 0; i < q->n_cols && exact; i++) missing -= column_of(table, &q->cols[i]) != NULL;
+  for (int i = 0; i < q->n_cols && exact; i++)
+    missing -= wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
+  wl_source_history used = wl_source_used(table->source);
   wl_place_table in = {.n_rows = n,
                        .exact = exact,
-                       .tablets = table->tablets,
+                       .in_segments = table->source->in_segments,
                        .share = wl_place_share(q, &t->facts, table),
                        .n_missing = missing,
                        .slow_calls = missing ? 0 : slow_calls(q, table),
-                       .n_uses = table->n_uses,
-                       .n_loads = table->n_loads};
+                       .n_uses = used.n_uses,
+                       .n_loads = used.n_loads};
   wl_error why = {0};
   in.has_device = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA &&
                   n > 100000 && device_of(c, &why) != NULL;
@@ -87,7 +87,9 @@ static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
   wl_i64 budget = wl_store_budget(c->store);
   if (budget <= 0) return 0;
-  wl_i64 left = budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
+  wl_i64 lookups = (wl_i64)wl_cache_lookup_bytes();
+  if (lookups > budget / 4) lookups = budget / 4; /* others' too */
+  wl_i64 left = budget - (wl_i64)wl_store_bytes(c->store) - lookups;
   return left > LEAST ? left : LEAST;
 }
 
@@ -111,7 +113,7 @@ wl_status wl_answer_ready(wl_conn *c, wl_sqltext *t, const wl_val *params, wl_qu
                      .host_left = host_left(c),
                      .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
                      .device = wanted ? device_of(c, &why) : NULL,
-                     .kept = &c->lookups,
+                     .keeps_lookups = true,
                      .check = wl_conn_check,
                      .check_arg = c,
                      .notes = c->notes};

@@ -4,7 +4,6 @@
 */
 #include "dml/dml.h"
 #include "tablet/vtab/vtab.h"
-#include "exec/lookup_cache.h"
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/fork.h"
@@ -101,7 +100,6 @@ static void conn_destroy(void *p) {
   wl_authorizer_forget(c->db);
   wl_change_flush(c);
   wl_sqltext_flush(c);
-  wl_kept_close(c->lookups);
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
   wl_mem_free(c->shapes);

@@ -76,7 +76,6 @@ typedef struct wl_conn {
   bool preparing;     /* inside warplite_prepare: virtual tables are planned for the first time */
   char (*shapes)[32]; /* names of the modules registered so far */
   int n_shapes, size_shapes;
-  struct wl_kept *lookups; /* of joins */
   sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
   wl_watch watch;

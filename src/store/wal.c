@@ -130,6 +130,20 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   return read_frames(out, pin->header, now.n_copied + 1, last, err);
 }
 
+bool wl_wal_version(wl_store *s, const char *schema, sqlite3_file *file, wl_u32 *header,
+                    bool *no_frames) {
+  wal_index now;
+  const wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f || !read_index(file, &now)) return false;
+  const wl_u32 *found = now.n_copied == last_frame(now.header) ? now.header
+                        : pin_holds(s, &f->pin)                ? f->pin.header
+                                                               : NULL;
+  if (!found) return false;
+  memcpy(header, found, sizeof now.header);
+  *no_frames = last_frame(found) == 0;
+  return true;
+}
+
 void wl_wal_view_close(wl_wal_view *v) {
   wl_mem_free(v->frames);
   memset(v, 0, sizeof *v);

@@ -139,6 +139,8 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
     sqlite3_free(sql);
     if (rc) return wl_store_sqlite_error(s, rc, err);
   }
+  wl_wal_watch watch;
+  wl_wal_watch_begin(s, schema, &watch);
   rc = sqlite3_step(f->pragma);
   if (rc != SQLITE_ROW) {
     int code = sqlite3_reset(f->pragma);
@@ -149,6 +151,7 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
   s->active = f->pragma;
   s->cookie = (wl_u32)sqlite3_column_int64(f->pragma, 0);
   s->reprepares = sqlite3_stmt_status(f->pragma, SQLITE_STMTSTATUS_REPREPARE, 0);
+  wl_wal_watch_end(s, schema, &watch);
   return WL_OK;
 }
 

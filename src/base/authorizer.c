@@ -244,6 +244,11 @@ void wl_authorizer_forget(sqlite3 *db) {
   pthread_mutex_unlock(&lock);
 }
 
+bool wl_authorizer_is_set(sqlite3 *db) {
+  const authorizer *w = find(db);
+  return w && w->call;
+}
+
 void wl_authorizer_adopt(sqlite3 *db) {
   authorizer *w = find(db);
   if (w && w->call && !is_installed(w)) w->call = NULL; /* of one that was at this address before */

@@ -36,6 +36,9 @@ int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool sta
 void wl_authorizer_adopt(sqlite3 *db);
 void wl_authorizer_forget(sqlite3 *db); /* it closes */
 
+/* Whether the connection has an authorizer of the application's that we know of. */
+bool wl_authorizer_is_set(sqlite3 *db);
+
 /* Whether the program may set authorizers that do not come here. */
 extern bool wl_authorizer_blind;
 

@@ -55,14 +55,14 @@ typedef struct wl_column {
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* Copies for devices, owned by vm/gpu: copy[k] and its counts are touched under the lock
+  /* Copies for devices, owned by exec/gpu: copy[k] and its counts are touched under the lock
   ** of on[k] alone; on[k], once set, stays. drop frees them when the column goes. */
   void *copy[WL_MAX_COPIES];
-  void *on[WL_MAX_COPIES];
+  void *_Atomic on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs; and those that found it */
   void (*drop)(struct wl_column *c);
   /* The version before of a column that a device has a copy of, held: the new copy is made from
-  ** that one. Touched by the connection's thread alone. derived: it has been. */
+  ** that one. Both are touched under column.c's lock alone. derived: it has been. */
   struct wl_column *before;
   bool derived;
 } wl_column;
@@ -80,7 +80,10 @@ bool wl_column_rises(const wl_column *c, bool *by_one);
 void wl_column_integers(const wl_column *c, wl_i64 *out); /* of a column of integers alone */
 /* c follows a column whose segments it shares; its copies on devices follow that one's. */
 void wl_column_follow(wl_column *c, wl_column *before);
-void wl_column_settle(wl_column *c); /* lets go of the one before where it has served */
+void wl_column_settle(wl_column *c); /* drops the one that it follows, where that has served */
+/* The one that it follows, or NULL. No one else has it until it is returned. */
+wl_column *wl_column_take_before(wl_column *c);
+void wl_column_return_before(wl_column *c, wl_column *before, bool derived); /* NULL is fine */
 
 /* The value at a row, as a tagged value; text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);

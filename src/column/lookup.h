@@ -62,9 +62,9 @@ typedef struct wl_lookup {
   wl_u8 *bits;  /* of a large direct lookup where many words have no row: bit w & 7 of byte w >> 3
                    says whether it has; NULL: there are none */
   size_t n_bytes;
-  /* copies for devices, owned by vm/gpu, as in wl_column */
+  /* copies for devices, owned by exec/gpu, as in wl_column */
   void *copy[WL_MAX_COPIES];
-  void *on[WL_MAX_COPIES];
+  void *_Atomic on[WL_MAX_COPIES];
   void (*drop)(struct wl_lookup *l);
 } wl_lookup;
 

@@ -184,7 +184,7 @@ static wl_status note_seen(running *x, const wl_table *t, wl_error *err) {
   wl_seen *p = wl_mem_realloc(x->seen, n * each, (n + 1) * each);
   if (!p) return wl_nomem(err);
   x->seen = p;
-  p[x->n_seen++] = (wl_seen){t->id, wl_store_stamp(x->env->store, t)};
+  p[x->n_seen++] = (wl_seen){t->id, wl_source_stamp(t->source)};
   return WL_OK;
 }
 
@@ -216,15 +216,15 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   if (rc) return rc;
   for (int k = 0; k < q->n_cols; k++)
     if (q->cols[k].source == s) want[n++] = q->cols[k].column;
-  rc = wl_store_begin(x->env->store, t, &changed, err);
+  rc = wl_source_begin(t->source, &changed, err);
   if (!rc && (changed || t->id != src->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
                  "the schema changed while the statement was starting");
   if (!rc && note) wl_load_note_begin(note, t, want, n);
-  if (!rc) rc = wl_store_acquire(x->env->store, t, want, n, &snap, err);
+  if (!rc) rc = wl_source_acquire(t->source, want, n, &snap, err);
   if (!rc && note) wl_load_note_end(note, t, &snap);
   if (!rc) rc = note_seen(x, t, err);
-  wl_store_end(x->env->store);
+  wl_source_end(t->source);
   if (rc) {
     wl_snapshot_release(&snap);
     return rc;
@@ -293,16 +293,16 @@ static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int
   for (int pc = 0; pc < p->n_code; pc++)
     if (p->code[pc].op == WL_OP__Column)
       lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
-  wl_kept_key key = {0, 0};
+  wl_lookup_key key = {0, 0};
   if (lasts) {
-    key = wl_kept_key_of(b);
-    *out = wl_kept_find(*x->env->kept, key);
+    key = wl_lookup_cache_key(b);
+    *out = wl_lookup_cache_find(key);
     *found = *out != NULL;
     if (*found) return WL_OK;
   }
   wl_status rc = wl_lookup_build(b, out, err);
   if (!rc && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
-    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, wl_store_budget(x->env->store));
+    wl_lookup_cache_add(key, b, *out, q->sources[source].name);
   return rc;
 }
 
@@ -482,14 +482,12 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
       n += wl_query_rows(store, src->derived->arms[k], exact, n_missing);
     if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) continue;
     bool sure;
-    n += wl_store_estimate(store, t, &sure);
+    n += wl_source_estimate(t->source, &sure);
     *exact &= sure;
-    for (int k = 0; k < q->n_cols; k++) {
-      int c = q->cols[k].column;
-      /* what a tablet table takes to load is little beside the rest */
-      if (q->cols[k].source == s && !t->tablets && !(sure && t->data[c < 0 ? t->n_cols : c]))
-        ++*n_missing;
-    }
+    /* what it takes to load from segments is little beside the rest */
+    for (int k = 0; k < q->n_cols && !t->source->in_segments; k++)
+      if (q->cols[k].source == s)
+        *n_missing += !sure || !wl_source_columns(t->source, &q->cols[k].column, 1, NULL);
   }
   for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
   return n;
@@ -516,7 +514,7 @@ double wl_query_pairs(wl_store *store, const wl_query *q) {
     for (int k = 0; src->derived && k < src->derived->n_arms; k++)
       pairs += wl_query_pairs(store, src->derived->arms[k]);
     if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))
-      n = (double)wl_store_estimate(store, t, &exact);
+      n = (double)wl_source_estimate(t->source, &exact);
     if (q->n_sources > 1 && !linked(q->where, s) && !linked(src->on, s)) {
       product *= n < 1 ? 1 : n;
       loose |= s > 0;
@@ -537,7 +535,7 @@ wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name) {
     const wl_bsource *src = &q->sources[s];
     if (src->table && src->name && sqlite3_stricmp(src->name, name) == 0 &&
         !wl_store_table(store, src->schema, src->table, &t, &ignored))
-      return wl_store_estimate(store, t, &exact);
+      return wl_source_estimate(t->source, &exact);
     for (int k = 0; src->derived && k < src->derived->n_arms && n < 0; k++)
       n = wl_query_rows_of(store, src->derived->arms[k], name);
   }

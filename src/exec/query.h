@@ -19,7 +19,6 @@
 
 struct wl_device;
 struct wl_lookup;
-struct wl_kept;
 
 struct wl_notes;
 struct wl_query_note;
@@ -34,7 +33,6 @@ typedef struct wl_query_env {
   wl_i64 host_left; /* for groups, sorts and lookups; 0: as much as there is */
   wl_i64 mapped_budget;
   struct wl_device *device; /* to be used where it can be, or NULL */
-  struct wl_kept **kept;    /* the connection's lookups; used only while set->keep */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   struct wl_notes *notes; /* of EXPLAIN ANALYZE (exec/notes.h), or NULL */

@@ -109,7 +109,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
   double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
-  double scan = rows_read(q, facts, n) * ((t->tablets ? COST_VROW : COST_ROW) + row);
+  double scan = rows_read(q, facts, n) * ((t->in_segments ? COST_VROW : COST_ROW) + row);
   double found = COST_POINT + n * share * (COST_FIND + row);
   out->sqlite_ns = facts->point_lookup                     ? COST_POINT
                    : !facts->range_lookup                  ? scan
@@ -119,7 +119,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
-  if (t->tablets) load = n * LOAD_TABLET * t->n_missing / uses;
+  if (t->in_segments) load = n * LOAD_TABLET * t->n_missing / uses;
   double fixed = q->n_calls ? AGG_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
   out->cpu_ns = CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + load;
@@ -283,9 +283,11 @@ double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_ta
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   int c = 0;
   while (c < t->n_cols && sqlite3_stricmp(t->cols[c].name, facts->range) != 0) c++;
-  if (!facts->range_lookup || c == t->n_cols || !t->loaded || !t->data[c] || !q->where)
-    return RANGE;
-  const wl_domain *d = &t->data[c]->domain;
+  if (!facts->range_lookup || c == t->n_cols || !q->where) return RANGE;
+  wl_column *column = wl_source_column(t->source, c);
+  if (!column) return RANGE;
+  const wl_domain domain = column->domain, *d = &domain;
+  wl_column_drop(column);
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types != I && types != F) return RANGE;
   double least = types == I ? (double)d->lo : d->flo, most = types == I ? (double)d->hi : d->fhi;

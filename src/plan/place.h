@@ -49,7 +49,7 @@ typedef struct wl_placement {
 typedef struct wl_place_table {
   wl_i64 n_rows;
   bool exact;     /* … or an estimate */
-  bool tablets;   /* it is a tablet table */
+  bool in_segments; /* as wl_source has it */
   double share;   /* of wl_place_share() */
   int n_missing;  /* columns to be loaded */
   int slow_calls; /* calls of SQLite that no dictionary makes rare */

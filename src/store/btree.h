@@ -14,9 +14,9 @@
 
 /*
 ** Loads cols[0..n) (-1 is the rowid) into out[0..n), one hold each, the caller's. WL_FULL:
-** with base_bytes they do not fit the budget; WL_TOOBIG: a tablet's texts exceed 4 GiB.
+** they take more than limit bytes, if that is not 0; WL_TOOBIG: a tablet's texts exceed 4 GiB.
 */
-wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t limit,
                         wl_column **out, wl_i64 *n_rows, wl_error *err) WL_MUST;
 
 #endif

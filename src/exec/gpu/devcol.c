@@ -191,7 +191,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
 }
 
 /* Frees all copies of a column or lookup that is about to be freed. */
-static void drop_copies(void *const *copy, void *const *on) {
+static void drop_copies(void *const *copy, void *_Atomic const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = on[k];
     if (!d) continue;
@@ -300,10 +300,9 @@ static wl_status send_others(wl_device *d, const wl_column *c, const int *from, 
 ** Only changed tablets are sent. The others stay in place if the old copy is not needed any more;
 ** otherwise they are copied within the device. *out is NULL if this is not possible.
 */
-static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
-                        wl_error *err) {
+static wl_status derive_from(wl_device *d, wl_column *c, wl_column *b, wl_way way, int threads,
+                             bool *derived, wl_devcol **out, wl_error *err) {
   const bool mapped = way == WL_WAY_MAPPED;
-  wl_column *b = c->before;
   wl_devcol *old = b && !mapped ? b->copy[slot_of(d, mapped)] : NULL, made;
   bool nulls = (c->domain.mask & WL_M(WL_T_NULL)) != 0;
   *out = NULL;
@@ -347,7 +346,7 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
   }
   if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
   wl_mem_free(from);
-  c->derived = true;
+  *derived = true;
   if (rc && r) { /* the copy is a mix of the old and the new version */
     wl_devcol **at = head(d);
     while (*at && *at != r) at = &(*at)->next;
@@ -355,6 +354,15 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
     return rc;
   }
   *out = r;
+  return rc;
+}
+
+static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                        wl_error *err) {
+  wl_column *b = wl_column_take_before(c);
+  bool derived = false;
+  wl_status rc = derive_from(d, c, b, way, threads, &derived, out, err);
+  wl_column_return_before(c, b, derived);
   return rc;
 }
 

@@ -5,6 +5,7 @@
 #include "exec/run_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
+#include <assert.h>
 #include <string.h>
 
 enum { WAVE = 64 }; /* most tablets or batches of a wave */
@@ -90,6 +91,7 @@ static wl_status run_wave(wl_run *r, int n, wl_task task, wl_error *err) {
 }
 
 wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
+  assert(r->sorter);
   wl_status rc = wl_stop_ask(&r->stop, err);
   *done = false;
   if (rc) return rc;

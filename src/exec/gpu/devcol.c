@@ -5,6 +5,7 @@
 #include "exec/gpu/devcol.h"
 #include "base/mem.h"
 #include "column/evict.h"
+#include <assert.h>
 #include <string.h>
 
 static size_t aligned(size_t n) {
@@ -68,6 +69,7 @@ wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
 void wl_dev_free(wl_device *d, void *p, size_t n) {
   if (!p) return;
   n = aligned(n ? n : 1);
+  assert(d->used >= (wl_i64)n);
   d->free(d, p, n);
   d->used -= (wl_i64)n;
 }
@@ -220,7 +222,7 @@ static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
   return WL_OK;
 }
 
-/* Adds a new copy to the device's list of resident copies. Its owner is already set. */
+/* Adds a new copy to the device's list of resident copies. The caller sets its owner. */
 static void settle(wl_device *d, wl_devcol *r) {
   if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
   r->next = *head(d);
@@ -458,6 +460,7 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {
   wl_piece pieces[L_PARTS];
   const wl_devcol *r = l->copy[slot_of(d, mapped)];
+  assert(r);
   lay_out_lookup(l, pieces);
   const void *at[L_PARTS];
   for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;

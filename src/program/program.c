@@ -2,6 +2,7 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
+#include "program/null_rules.h"
 #include "column/batch.h"
 #include "column/dict.h"
 #include "column/lookup.h"
@@ -15,22 +16,16 @@ const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
 #undef WL_OPCODE
 };
 
-/* d, a, b, c; lower-case v: an operand of any type; '.': c is a number, not a register */
 const char wl_shapes[WL_N_SHAPES][5] = {
-    [WL_SHAPE_PLAN] = "    ",     [WL_SHAPE_COLUMN] = "V   ",   [WL_SHAPE_FILTER] = " B  ",
-    [WL_SHAPE_RESULT] = "    ",   [WL_SHAPE_GROUP] = "    ",    [WL_SHAPE_I_II] = "III ",
-    [WL_SHAPE_I_IIZ] = "III ",    [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",
-    [WL_SHAPE_I_B] = "IB  ",      [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",
-    [WL_SHAPE_B_II] = "BII ",     [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",
-    [WL_SHAPE_B_F] = "BF  ",      [WL_SHAPE_B_BB] = "BBB ",     [WL_SHAPE_B_B] = "BB  ",
-    [WL_SHAPE_B_VV] = "BVV ",     [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",
-    [WL_SHAPE_V_V] = "VV  ",      [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB",
-    [WL_SHAPE_SELECT_F] = "FFFB", [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",
-    [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
-    [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
-    [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
-    [WL_SHAPE_PROBE] = "    ",    [WL_SHAPE_MATCH] = "    ",    [WL_SHAPE_FOUND] = "B   ",
-    [WL_SHAPE_AGG_V] = " V  ",    [WL_SHAPE_AGG_VV] = " VV ",
+#define WL_SHAPE(name, letters, nulls) letters,
+#include "program/shapes.def"
+#undef WL_SHAPE
+};
+
+const wl_u8 wl_shape_nulls[WL_N_SHAPES] = {
+#define WL_SHAPE(name, letters, nulls) WL_NULLS_##nulls,
+#include "program/shapes.def"
+#undef WL_SHAPE
 };
 
 int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
@@ -106,6 +101,12 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
     return wl_fail(err, WL_ERROR, "program: %s at %d reads register %d before it is set", name, pc,
                    x);
   return WL_OK;
+}
+
+/* Whether an operand that has been checked may be NULL. Truths are never: they may be unknown. */
+static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
+  if (want == ' ' || want == 'B') return false;
+  return WL_IS_CONST(x) ? p->consts[WL_CONST_OF(x)].t == WL_T_NULL : p->regs[x].nullable;
 }
 
 /* Where in a block the verifier stands. */
@@ -266,6 +267,10 @@ static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
       return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc,
                      in->d);
+    bool null = may_be_null(p, want[1], in->a) || may_be_null(p, want[2], in->b);
+    if (null && want[0] != 'B' && wl_null_strict(wl_shape_nulls[o->shape]) &&
+        !p->regs[in->d].nullable)
+      return wl_fail(err, WL_ERROR, "program: %s at %d may be NULL", o->name, pc);
     defined[in->d] = 1;
   }
   return WL_OK;

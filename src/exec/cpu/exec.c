@@ -164,13 +164,12 @@ static void typed(wl_exec *x, const wl_instr *in, int n) {
   else
     memset(d->t, 1, (size_t)n);
   if (two && b->t) valid_and(d->t, b->t, n);
-  if (shape == WL_SHAPE_I_IIZ) {
-    if (sb)
-      valid_nonzero(d->t, bv, n);
-    else if (*(const wl_i64 *)bv == 0)
-      memset(d->t, 0, (size_t)n);
-  }
-  if (shape == WL_SHAPE_F_FF) valid_number(d->t, (const double *)d->v, n);
+  wl_null_rule rule = wl_shape_nulls[shape];
+  if (rule == WL_NULLS_ZERO && sb)
+    valid_zero_rule(d->t, bv, n);
+  else if (rule == WL_NULLS_ZERO && wl_null_int(rule, *(const wl_i64 *)bv))
+    memset(d->t, 0, (size_t)n);
+  if (rule == WL_NULLS_NAN) valid_nan_rule(d->t, (const double *)d->v, n);
   blank(d->v, d->t, n);
 }
 

@@ -14,6 +14,7 @@
 #include "sql/lex.h"
 #include "store/store.h"
 #include "value/value.h"
+#include "value/collation.h"
 #include <string.h>
 
 int wl_lemonFallback(int kind); /* of lemon's output: the token that may stand in, or 0 */
@@ -134,16 +135,12 @@ static wl_status take_collation(parse *p, wl_u8 *out) {
   const char *name = NULL;
   wl_status rc = take_name(p, &name);
   if (rc) return rc;
-  if (sqlite3_stricmp(name, "BINARY") == 0)
-    *out = WL_COLL_BINARY;
-  else if (sqlite3_stricmp(name, "NOCASE") == 0)
-    *out = WL_COLL_NOCASE;
-  else if (sqlite3_stricmp(name, "RTRIM") == 0)
-    *out = WL_COLL_RTRIM;
-  else
-    rc = wl_fail(p->err, WL_ERROR,
-                 "collation %s: a tablet table has BINARY, NOCASE and RTRIM, no other", name);
-  return rc;
+  int coll = wl_collation_find(name);
+  if (coll < 0)
+    return wl_fail(p->err, WL_ERROR,
+                   "collation %s: a tablet table has BINARY, NOCASE and RTRIM, no other", name);
+  *out = (wl_u8)coll;
+  return WL_OK;
 }
 
 /* ---- what cannot be kept */

@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "column/column.h"
 #include "exec/cpu/words.h"
-#include "exec/cut.h"
+#include "value/cut.h"
 #include "value/hash.h"
 #include <stdlib.h>
 #include <string.h>

@@ -47,7 +47,7 @@ wl_status wl_notes_tally(wl_notes *n, const wl_program *p, wl_tally **out, wl_er
 
 void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int n) {
   for (int i = 0; i < n; i++) {
-    l->missing[i] = !t->data[want[i] < 0 ? t->n_cols : want[i]];
+    l->missing[i] = !wl_table_data(t, want[i]);
     l->n_cols += l->missing[i];
   }
   l->ns = wl_clock_ns();

@@ -486,7 +486,7 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
     for (int k = 0; k < q->n_cols; k++) {
       int c = q->cols[k].column;
       /* what a tablet table takes to load is little beside the rest */
-      if (q->cols[k].source == s && !t->tablets && !(sure && t->data[c < 0 ? t->n_cols : c]))
+      if (q->cols[k].source == s && !t->tablets && !(sure && wl_table_data(t, c)))
         ++*n_missing;
     }
   }

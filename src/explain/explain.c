@@ -64,7 +64,7 @@ static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
   int n = 0;
   for (int i = 0; i < q->n_cols && exact; i++) {
     int k = q->cols[i].column;
-    n += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
+    n += table->loaded && wl_table_data(table, k) != NULL;
   }
   return n;
 }
@@ -100,7 +100,7 @@ static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table
   const char *mode = wl_transfer_name(c->set.transfer.mode);
   size_t n_bytes = 0;
   for (int i = 0; i < q->n_cols; i++) {
-    const wl_column *col = table->data[q->cols[i].column < 0 ? table->n_cols : q->cols[i].column];
+    const wl_column *col = wl_table_data(table, q->cols[i].column);
     if (!col) return mode;
     n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
   }

@@ -205,7 +205,7 @@ static wl_i64 source_rows(tree *t, const wl_query *q, int s, wl_column **cols) {
   wl_i64 rows = wl_store_estimate(t->c->store, table, &exact);
   for (int k = 0; k < q->n_cols && exact; k++) {
     int c = q->cols[k].column;
-    if (q->cols[k].source == s) cols[k] = table->data[c < 0 ? table->n_cols : c];
+    if (q->cols[k].source == s) cols[k] = wl_table_data(table, c);
   }
   return rows;
 }

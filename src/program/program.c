@@ -119,10 +119,6 @@ typedef struct place {
   wl_u8 misses[WL_SOURCES]; /* … or may have none */
 } place;
 
-static int source_of(const wl_program *p, int column) {
-  return p->column_sources ? p->column_sources[column] : 0;
-}
-
 static bool is_int(wl_i16 x, const wl_program *p) {
   return WL_IS_CONST(x) ? const_fits('I', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_INT;
 }
@@ -212,7 +208,7 @@ static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *
                             : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
-      int s = over_table ? source_of(p, in->a) : 0;
+      int s = over_table ? wl_column_source(p, in->a) : 0;
       if (s >= WL_SOURCES || !at->known[s])
         return wl_fail(err, WL_ERROR, "program: Column at %d is of a source without rows", pc);
       if (at->misses[s] && !p->regs[in->d].nullable && r->type != WL_R_ANY)
@@ -317,7 +313,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
     if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
         p->bares[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d is of no column", k);
-    else if (p->expands || source_of(p, p->bares[k].column) != 0)
+    else if (p->expands || wl_column_source(p, p->bares[k].column) != 0)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d is of a row that has no number", k);
   for (int k = 0; !rc && k < p->n_sets; k++)
     if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)

@@ -230,6 +230,11 @@ typedef struct wl_program {
   int host_op;          /* an opcode only the host runs, or -1 */
 } wl_program;
 
+/* The source that a column of the program is of. */
+static inline int wl_column_source(const wl_program *p, int column) {
+  return p->column_sources ? p->column_sources[column] : 0;
+}
+
 /* Types of the result columns, from the program: constants take a register type too. */
 wl_reg wl_result_reg(const wl_result *r);
 /* What the column holds: values of the result, or codes of its dictionary. */

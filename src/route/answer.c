@@ -25,7 +25,7 @@ static void leave_device(wl_placement *where, const wl_error *why) {
 }
 
 static const wl_column *column_of(const wl_table *t, const wl_bcol *c) {
-  return t->data[c->column < 0 ? t->n_cols : c->column];
+  return wl_table_data(t, c->column);
 }
 
 /* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a

@@ -283,7 +283,7 @@ static wl_status load(wl_store *s, wl_table *t, const int *cols, int n, wl_error
     if (rc)
       wl_column_drop(got[i]);
     else
-      t->data[cols[i] < 0 ? t->n_cols : cols[i]] = got[i];
+      t->data[wl_table_slot(t, cols[i])] = got[i];
   }
   if (!rc) {
     t->n_rows = n_rows;
@@ -326,7 +326,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
   if (!missing || !out->cols) rc = wl_nomem(err);
   if (!rc && n_cols && wl_authorizer_blind) rc = may_read(s, t, cols, n_cols, err);
   for (int i = 0; i < n_cols && !rc; i++) {
-    int k = cols[i] < 0 ? t->n_cols : cols[i];
+    int k = wl_table_slot(t, cols[i]);
     wl_use *u = &t->use[k];
     u->uses++;
     u->hits += t->data[k] != NULL;
@@ -353,7 +353,7 @@ wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols
     t->n_uses++;
     out->n_rows = t->n_rows;
     for (int i = 0; i < n_cols; i++)
-      out->cols[out->n_cols++] = wl_column_hold(t->data[cols[i] < 0 ? t->n_cols : cols[i]]);
+      out->cols[out->n_cols++] = wl_column_hold(wl_table_data(t, cols[i]));
     for (int i = 0; i < n_cols && t->tablets; i++) wl_column_settle(out->cols[i]);
     wl_column *live = t->tablets ? wl_image_live_column(t->image) : NULL;
     if (live) out->live = wl_column_hold(live);

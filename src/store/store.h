@@ -71,6 +71,15 @@ typedef struct wl_table {
   wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
 } wl_table;
 
+/* The place of a column in wl_table.data; less than 0 is the rowid. */
+static inline int wl_table_slot(const wl_table *t, int column) {
+  return column < 0 ? t->n_cols : column;
+}
+/* The column in memory, or NULL. */
+static inline wl_column *wl_table_data(const wl_table *t, int column) {
+  return t->data[wl_table_slot(t, column)];
+}
+
 typedef struct wl_store wl_store;
 
 /* The columns a run works on, held. */

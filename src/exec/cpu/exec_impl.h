@@ -96,10 +96,6 @@ struct wl_exec {
   wl_u32 slots[WL_VECTOR]; /* of hashed words */
 };
 
-static inline int column_source(const wl_program *p, int column) {
-  return p->column_sources ? p->column_sources[column] : 0;
-}
-
 /* The bytes of a constant, and among them its truth; see lay_constants(). */
 enum { CONST_BYTES = 32, CONST_TRUTH = 17 };
 

@@ -31,7 +31,7 @@ static void note_sources(wl_exec *x) {
     const wl_instr *in = &p->code[pc];
     int s = -1, last = pc;
     if (in->op == WL_OP__Column) {
-      s = column_source(p, in->a);
+      s = wl_column_source(p, in->a);
       last = x->live.last_read[in->d]; /* it is loaded when it is read */
     } else if (in->op == WL_OP__Found) {
       s = in->a;
@@ -288,7 +288,7 @@ static WL_CLONES void lose_nulls(wl_u32 *restrict out, const wl_u8 *valid, int n
 static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *out) {
   wl_u64 lo = (wl_u64)l->plan.lo[0], span = l->span;
   if (!WL_IS_CONST(key) && x->pending[key] >= 0 &&
-      !x->lists[column_source(x->p, x->pending[key])]) {
+      !x->lists[wl_column_source(x->p, x->pending[key])]) {
     const wl_column *c = x->cols[x->pending[key]];
     const wl_segment *s = &c->segments[x->tablet];
     const wl_u16 *sel = x->selected ? x->sel : NULL;
@@ -349,7 +349,7 @@ static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows)
   const void *data;
   int phys = WL_P_I64;
   bool nulls = false;
-  if (x->pending[key] >= 0 && !x->lists[column_source(x->p, x->pending[key])]) {
+  if (x->pending[key] >= 0 && !x->lists[wl_column_source(x->p, x->pending[key])]) {
     const wl_column *c = x->cols[x->pending[key]];
     const wl_segment *s = &c->segments[x->tablet];
     if (x->tally) wl_exec_reads(x, c, n);

@@ -110,14 +110,14 @@ static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
 }
 
 /* Where in a block the verifier stands. */
-typedef struct place {
+typedef struct verify_place {
   int end; /* Converge of the block, or -1 outside */
   bool over_table;
   int test;                 /* Match that ends the test, or -1 */
   wl_u8 *defined;           /* of each register */
   wl_u8 known[WL_SOURCES];  /* of each source: it has rows here … */
   wl_u8 misses[WL_SOURCES]; /* … or may have none */
-} place;
+} verify_place;
 
 static bool is_int(wl_i16 x, const wl_program *p) {
   return WL_IS_CONST(x) ? const_fits('I', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_INT;
@@ -127,7 +127,7 @@ static bool is_real(wl_i16 x, const wl_program *p) {
 }
 
 /* Probe, Expand, Build: the join, its lookup and keys. Operands have been checked. */
-static wl_status check_join(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
   const wl_join *j = &p->joins[in->c];
@@ -166,7 +166,7 @@ static wl_status check_join(const wl_program *p, int pc, place *at, wl_error *er
   return WL_OK;
 }
 
-static wl_status check_match(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_join *j = &p->joins[p->code[pc].c];
   if (at->test != pc) return wl_fail(err, WL_ERROR, "program: Match at %d ends no test", pc);
   at->test = -1;
@@ -176,7 +176,7 @@ static wl_status check_match(const wl_program *p, int pc, place *at, wl_error *e
   return WL_OK;
 }
 
-static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   wl_u8 *defined = at->defined;
   int end = at->test >= 0 ? at->test : at->end;
   bool over_table = at->over_table;
@@ -278,7 +278,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  place at = {.end = -1, .test = -1, .defined = defined};
+  verify_place at = {.end = -1, .test = -1, .defined = defined};
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];

@@ -180,7 +180,7 @@ static void truth_to_int(plane *d, const plane *a, int n) {
   }
 }
 
-static void select(wl_exec *x, const wl_instr *in, int n) {
+static void choose(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
   const plane *a = wl_exec_operand(x, in->a), *b = wl_exec_operand(x, in->b);
   int st;
@@ -433,7 +433,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
     case WL_SHAPE_SELECT_F:
-    case WL_SHAPE_SELECT_V: select(x, in, n); break;
+    case WL_SHAPE_SELECT_V: choose(x, in, n); break;
     case WL_SHAPE_B_VV:
     case WL_SHAPE_B_V:
     case WL_SHAPE_V_VV:

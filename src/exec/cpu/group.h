@@ -88,10 +88,10 @@ typedef struct wl_group_part {
 
 /* Adds what a device gathered, a part per accumulator, to the group of these keys, which comes
 ** once: it has no rows from elsewhere. *out is good until the next call. */
-wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
-                        wl_u32 *out) WL_MUST;
+wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
+                           wl_u32 *out) WL_MUST;
 /* A real of the group that no digits hold; the part has counted it. */
-wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
+wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
 
 wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *err) WL_MUST;
 void wl_finished_close(wl_finished *f);

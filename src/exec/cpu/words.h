@@ -33,17 +33,17 @@ typedef enum wl_part_kind {
 } wl_part_kind;
 
 /* What one key is in a word. */
-typedef struct wl_part {
+typedef struct wl_word_part {
   int key, word;
   wl_part_kind kind;
   bool null, null_last, desc;
   wl_i64 lo, hi;
   wl_u64 span;  /* values it can take; 0: 2^64 */
   wl_u64 below; /* the product of the spans after it in its word */
-} wl_part;
+} wl_word_part;
 
 typedef struct wl_words {
-  wl_part *parts; /* room for two a key */
+  wl_word_part *parts; /* room for two a key */
   int n_parts, n_words;
   wl_u64 used; /* values the last word can take; 0: 2^64 */
   bool zero;   /* some real may be -0.0 */
@@ -55,7 +55,7 @@ bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool des
 /* Words of a vector of rows: out[k * WL_VECTOR + i]; keys by number. */
 void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out);
 /* One part of them into its word; open: it is the first there. */
-void wl_words_part(const wl_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
+void wl_words_part(const wl_word_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
 /* The value of a key out of its words. minus: zero is -0.0. */
 wl_val wl_words_decode(const wl_words *w, int key, const wl_u64 *words, bool minus);
 

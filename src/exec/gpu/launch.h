@@ -1,11 +1,14 @@
 /*
 ** A launch of the interpreter kernel over a block of tablets, and the rows it gives: shared by
-** run_device.c, which plans, starts and waits, and results.c, which brings rows to the host.
+** launch.c, which starts it and waits, run_device.c, which plans the blocks of a run, and
+*results.c,
+** which brings rows to the host.
 ** All of it under the device's lock.
 */
 #ifndef WL_LAUNCH_H
 #define WL_LAUNCH_H
 
+#include "base/clock.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/group_device.h"
 #include "exec/gpu/limits.h"
@@ -34,8 +37,8 @@ typedef struct wl_device_state {
   __int128 *magnitude;            /* [n_accs]: sum of |v| so far, of AggSumX */
   wl_dgroups *groups;             /* of GROUP BY, until the host has them; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
-  bool *far;      /* [n_columns + n_joins]: what joins read, columns and lookups: mapped */
-  wl_i64 n_sides; /* bytes of it on the device */
+  bool *far;           /* [n_columns + n_joins]: what joins read, columns and lookups: mapped */
+  wl_i64 n_join_bytes; /* bytes of it on the device */
 } wl_device_state;
 
 typedef struct wl_launch {
@@ -69,13 +72,32 @@ static inline bool wl_launch_mapped(const wl_device_state *s) {
   return s->mode == WL_TRANSFER_MAPPED;
 }
 
-/* run_device.c: a launch that r, d, s, low and its rows are set of. Given to its queue; waited for,
+/* How columns get to the device. */
+static inline wl_way wl_launch_way(const wl_run *r, const wl_device_state *s) {
+  return wl_launch_mapped(s)         ? WL_WAY_MAPPED
+         : r->config.transfer.pinned ? WL_WAY_STAGED
+                                     : WL_WAY_DIRECT;
+}
+
+/* Adds the time since then to one of the sums in wl_device_state.ns. */
+enum { WL_TIME_DATA, WL_TIME_KERNEL, WL_TIME_RESULTS };
+static inline void wl_launch_took(wl_device_state *s, int what, double since) {
+  s->ns[what] += wl_clock_ns() - since;
+}
+
+static inline size_t wl_tile_rows(const wl_lowered *low) {
+  return (size_t)low->threads * WL_K_ROWS;
+}
+
+/* launch.c: a launch that r, d, s, low and its rows are set of. Given to its queue; waited for,
 ** with what it gathered joined or its rows sent back; its rows pushed; done with. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
 wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;
 void wl_launch_close(wl_launch *l);
-size_t wl_launch_row_bytes(const wl_launch *l); /* device memory for what a row gives */
+/* Device memory for what a row of the launch gives, and a row of the whole block. */
+size_t wl_launch_row_bytes(const wl_launch *l);
+size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s);
 
 /* expand_device.c: blocks with Expands. */
 wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
@@ -86,14 +108,15 @@ wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUS
 /* Makes the run such that the CPU can go on, or begin anew. */
 void wl_expansion_leave(wl_run *r, wl_device_state *s);
 
-/* join_inputs.c: sees to it that what joins read is there, and stays there for this wave. WL_NOT_TAKEN:
-** there is no room. */
-wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+/* join_inputs.c: sees to it that what joins read is there, and stays there for this wave.
+ *WL_NOT_TAKEN:
+ ** there is no room. */
+wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
 /* Whether column k is one of those: of a joined source, or of any in a block with Expands. */
-bool wl_sides_has(const wl_run *r, int k);
+bool wl_join_inputs_has(const wl_run *r, int k);
 /* Column k of those, and join k as the kernel wants it, with its keys. */
-wl_kcol wl_sides_column(const wl_launch *l, int k);
-wl_kjoin wl_sides_join(const wl_launch *l, int k, wl_kjkey *keys);
+wl_kcol wl_join_inputs_column(const wl_launch *l, int k);
+wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_kjkey *keys);
 
 /* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If it gave
 ** all rows, only the columns to be given are fetched, and nothing is left to do. */

@@ -19,7 +19,7 @@ typedef struct fields {
 } fields;
 
 /* Device memory of one call. */
-typedef struct work {
+typedef struct order_work {
   wl_device *d;
   wl_u64 n, room;
   wl_u64 *keys[2], *places;
@@ -30,7 +30,7 @@ typedef struct work {
   wl_u64 *moved_v; /* where columns are moved to … */
   wl_u32 *moved_n;
   wl_u8 *moved_t; /* … by their widths */
-} work;
+} order_work;
 
 static bool is_number(const wl_program *p, int result) {
   return wl_result_reg(&p->results[result]).type <= WL_R_REAL;
@@ -104,7 +104,7 @@ static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int 
   add_field(f, x, bits_of(span + (x.t != NULL)));
 }
 
-static wl_status launch(work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
+static wl_status launch(order_work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
                         wl_error *err) {
   unsigned threads = (unsigned)w->d->block_threads;
   wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)w->d->n_processors * 8;
@@ -114,7 +114,7 @@ static wl_status launch(work *w, wl_kernel k, const void *args, size_t n_args, w
 }
 
 /* Sorts the list of rows by the fields. */
-static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
+static wl_status sort_rows(order_work *w, const fields *f, wl_error *err) {
   wl_status rc = w->d->copy_in(w->d, w->fields, f->list, (size_t)f->n * sizeof *f->list, err);
   if (!rc) rc = w->d->copy_in(w->d, w->ends, f->ends, (size_t)f->n_words * sizeof *f->ends, err);
   for (int word = f->n_words - 1; word >= 0 && !rc; word--) {
@@ -138,7 +138,7 @@ static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
 }
 
 /* The list becomes that of the rows that differ from all before them, in scan order. */
-static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
+static wl_status make_distinct(order_work *w, const fields *f, wl_error *err) {
   wl_u64 kept = 1;
   wl_status rc = sort_rows(w, f, err);
   if (!rc && !f->n_words) { /* all rows are equal */
@@ -160,7 +160,8 @@ static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
 /* ---- columns */
 
 /* Moves a plane of a column; it and the room for moving change places, being of one size. */
-static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n, wl_error *err) {
+static wl_status move(order_work *w, void *plane, void *moved, wl_u32 width, wl_u64 n,
+                      wl_error *err) {
   wl_u8 *from, *to;
   memcpy(&from, plane, sizeof from);
   memcpy(&to, moved, sizeof to);
@@ -172,7 +173,7 @@ static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n,
   return rc;
 }
 
-static wl_status open_work(work *w, const wl_dorder *o, wl_error *err) {
+static wl_status open_work(order_work *w, const wl_dorder *o, wl_error *err) {
   wl_device *d = w->d;
   wl_status rc = wl_dev_alloc(d, w->room * 8, (void **)&w->moved_v, err);
   if (!rc) rc = wl_dev_alloc(d, (w->room + 1) * 4, (void **)&w->moved_n, err);
@@ -188,7 +189,7 @@ static wl_status open_work(work *w, const wl_dorder *o, wl_error *err) {
   return rc;
 }
 
-static void close_work(work *w) {
+static void close_work(order_work *w) {
   wl_device *d = w->d;
   wl_dev_free(d, w->moved_v, w->room * 8);
   wl_dev_free(d, w->moved_n, (w->room + 1) * 4);
@@ -205,7 +206,7 @@ static void close_work(work *w) {
 
 wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
                         int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) {
-  work w = {.d = d, .n = *n, .room = room};
+  order_work w = {.d = d, .n = *n, .room = room};
   fields given = {.n = 0}, order = {.n = 0};
   if (*n == 0) return WL_OK;
   wl_status rc = open_work(&w, o, err);

@@ -35,13 +35,13 @@ enum {
   CHECKED = 1 << 16    /* from this many bytes on, SQLite's hard heap limit is checked */
 };
 
-typedef struct kept {
+typedef struct kept_block {
   void *p;
   size_t size;
-} kept;
+} kept_block;
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static kept kept_blocks[KEPT_BLOCKS]; /* the most recent one is the last */
+static kept_block kept_blocks[KEPT_BLOCKS]; /* the most recent one is the last */
 static int n_kept;
 static size_t kept_bytes;
 
@@ -121,7 +121,7 @@ static int keep_block(void *p, size_t size) {
     remove_kept(0);
   }
   if (keeps) {
-    kept_blocks[n_kept++] = (kept){p, size};
+    kept_blocks[n_kept++] = (kept_block){p, size};
     kept_bytes += size;
   }
   pthread_mutex_unlock(&kept_lock);

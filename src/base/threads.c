@@ -11,8 +11,8 @@
 
 enum { MAX_THREADS = 256 };
 
-typedef struct job {
-  struct job *next;
+typedef struct pool_job {
+  struct pool_job *next;
   wl_task fn;
   void *arg;
   long n_tasks;
@@ -20,12 +20,12 @@ typedef struct job {
   int n_joined; /* workers that have joined so far, including the caller, which is worker 0 */
   int max_join;
   int n_busy; /* helpers inside the job */
-} job;
+} pool_job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* helpers: there may be work */
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left a job */
-static job *jobs;
+static pool_job *jobs;
 static int n_helpers;
 
 /* A forked child has no helpers, and no thread waits for the conditions. */
@@ -48,7 +48,7 @@ int wl_threads_cores(void) {
   return n > 0 ? (int)n : 1;
 }
 
-static void work(job *j, int worker) {
+static void work(pool_job *j, int worker) {
   for (;;) {
     long t = atomic_fetch_add(&j->at, 1);
     if (t >= j->n_tasks) return;
@@ -57,8 +57,8 @@ static void work(job *j, int worker) {
 }
 
 /* Finds a job that has tasks left and needs more workers. Called under the lock. */
-static job *open_job(void) {
-  for (job *j = jobs; j; j = j->next)
+static pool_job *open_job(void) {
+  for (pool_job *j = jobs; j; j = j->next)
     if (j->n_joined < j->max_join && atomic_load(&j->at) < j->n_tasks) return j;
   return NULL;
 }
@@ -67,7 +67,7 @@ static void *helper(void *unused) {
   (void)unused;
   pthread_mutex_lock(&lock);
   for (;;) {
-    job *j = open_job();
+    pool_job *j = open_job();
     if (!j) {
       pthread_cond_wait(&wake, &lock);
       continue;
@@ -117,7 +117,7 @@ void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg) {
 void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg,
                       void (*watch)(void *arg)) {
   if (n_threads > n_tasks) n_threads = (int)n_tasks;
-  job j = {.fn = fn, .arg = arg, .n_tasks = n_tasks, .n_joined = 1, .max_join = n_threads};
+  pool_job j = {.fn = fn, .arg = arg, .n_tasks = n_tasks, .n_joined = 1, .max_join = n_threads};
   atomic_init(&j.at, 0);
   if (n_threads <= 1) {
     work(&j, 0);
@@ -131,7 +131,7 @@ void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg,
   pthread_mutex_unlock(&lock);
   work(&j, 0);
   pthread_mutex_lock(&lock);
-  for (job **at = &jobs; *at; at = &(*at)->next) {
+  for (pool_job **at = &jobs; *at; at = &(*at)->next) {
     if (*at == &j) {
       *at = j.next;
       break;

@@ -5,6 +5,7 @@
 */
 #include "dml/dml.h"
 #include "base/mem.h"
+#include "value/collation.h"
 #include <string.h>
 
 static int list_length(const wl_expr_list *l) {
@@ -197,12 +198,11 @@ static const wl_expr *without_collate(const wl_expr *e, const char **coll) {
 
 /* Whether a target's term is this column of a key. */
 static bool term_is(const wl_change *m, const wl_expr *e, int col, wl_u8 key_coll) {
-  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   const char *coll = NULL;
   e = without_collate(e, &coll);
   if (e->kind != WL_E_NAME) return false;
   int k = column_of(m, e->name); /* the rowid is no column of an index, to SQLite either */
-  return k == col && (!coll || sqlite3_stricmp(coll, names[key_coll]) == 0);
+  return k == col && (!coll || wl_collation_is(coll, key_coll));
 }
 
 static wl_status bind_target(wl_change *m, const wl_upsert *u, int *key, wl_error *err) {

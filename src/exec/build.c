@@ -19,20 +19,20 @@
 enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
 
 /* What a tablet gave. */
-typedef struct part {
+typedef struct build_part {
   wl_u64 *words;
   wl_u32 *rows;
   wl_u32 *places; /* HASH: the slot of each, WL_NO_ROW: none yet */
   wl_i64 n;
   wl_u64 lo, hi; /* of the words */
   bool has_null;
-} part;
+} build_part;
 
 typedef struct build {
   const wl_build_in *in;
   wl_lookup *l;
   int block;
-  part *parts;
+  build_part *parts;
   int n_parts, next;
   int threads;
   wl_exec **workers;
@@ -67,7 +67,7 @@ static wl_status sink_room(wl_build_sink *s) {
 }
 
 /* Pairs out of the worker's room: the room itself if they fill it well. */
-static wl_status keep_pairs(wl_build_sink *s, part *t) {
+static wl_status keep_pairs(wl_build_sink *s, build_part *t) {
   t->n = s->n;
   t->has_null = s->has_null;
   t->lo = ~0ULL;
@@ -95,7 +95,7 @@ static wl_status pairs_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   const wl_build_in *in = b->in;
   int tablet = b->next + (int)task;
-  part *t = &b->parts[tablet];
+  build_part *t = &b->parts[tablet];
   wl_build_sink *s = &b->sinks[worker];
   wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
   if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return WL_OK;
@@ -123,7 +123,7 @@ static wl_status collect(build *b, wl_error *err) {
     rc = check(b, err);
     if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
     for (int i = b->next; i < b->next + n && !rc; i++) {
-      const part *t = &b->parts[i];
+      const build_part *t = &b->parts[i];
       b->n += t->n;
       b->l->has_null |= t->has_null;
       if (t->n && t->lo < b->lo) b->lo = t->lo;
@@ -141,7 +141,7 @@ static wl_status collect(build *b, wl_error *err) {
 static void slots_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
-  const part *t = &b->parts[task];
+  const build_part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
   if (atomic_load_explicit(&b->twice, memory_order_relaxed)) return;
   if (b->in->first_only) {
@@ -186,7 +186,7 @@ static wl_status make_bits(build *b, wl_error *err) {
   l->bits = wl_mem_zalloc(n_bytes);
   if (!l->bits) return wl_nomem(err);
   for (int k = 0; k < b->n_parts; k++) {
-    const part *t = &b->parts[k];
+    const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 w = t->words[i] - b->base;
       l->bits[w >> 3] |= (wl_u8)(1 << (w & 7));
@@ -209,7 +209,7 @@ static void count_task(void *arg, int worker, long task) {
   share_of(b, b->l->span, task, &from, &to);
   wl_u32 *counts = b->l->starts + 2;
   for (int k = 0; k < b->n_parts; k++) {
-    const part *t = &b->parts[k];
+    const build_part *t = &b->parts[k];
     if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 w = t->words[i] - b->base;
@@ -225,7 +225,7 @@ static void rows_task(void *arg, int worker, long task) {
   share_of(b, b->l->span, task, &from, &to);
   wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
   for (int k = 0; k < b->n_parts; k++) {
-    const part *t = &b->parts[k];
+    const build_part *t = &b->parts[k];
     if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 w = t->words[i] - b->base;
@@ -264,7 +264,7 @@ static wl_status make_direct(build *b, wl_error *err) {
 
 /* ---- a hash table */
 
-static void place(build *b, part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
+static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
   wl_lookup *l = b->l;
   wl_u64 w = t->words[i] - b->base;
   while (at < end && l->slots[at] != WL_NO_ROW && l->words[at] != w) at++;
@@ -289,7 +289,7 @@ static void place_task(void *arg, int worker, long task) {
   wl_u64 from, to, mask = b->l->mask;
   share_of(b, mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
-    part *t = &b->parts[k];
+    build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       if (i + AHEAD < t->n) {
         wl_u64 next = wl_key_hash(t->words[i + AHEAD] - b->base) & mask;
@@ -309,7 +309,7 @@ static void place_task(void *arg, int worker, long task) {
 static void place_rest(build *b) {
   wl_lookup *l = b->l;
   for (int k = 0; k < b->n_parts; k++) {
-    part *t = &b->parts[k];
+    build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       if (t->places[i] != WL_NO_ROW) continue;
       wl_u64 w = t->words[i] - b->base, at = wl_key_hash(w) & l->mask;
@@ -325,7 +325,7 @@ static void runs_task(void *arg, int worker, long task) {
   wl_u64 from, to;
   share_of(b, b->l->mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
-    const part *t = &b->parts[k];
+    const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 at = t->places[i];
       if (at - from < to - from) b->l->rows[b->l->slots[at]++] = t->rows[i];
@@ -348,7 +348,7 @@ static wl_status make_hash(build *b, wl_error *err) {
   if (!l->words || !l->slots || !l->counts) return wl_nomem(err);
   memset(l->slots, 0xff, n_slots * sizeof *l->slots);
   for (int k = 0; k < b->n_parts; k++) {
-    part *t = &b->parts[k];
+    build_part *t = &b->parts[k];
     if (t->n && !(t->places = wl_mem_alloc((size_t)t->n * sizeof *t->places))) return wl_nomem(err);
   }
   wl_threads_run(b->threads, b->threads, place_task, b);

@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "column/column.h"
 #include "exec/cpu/words.h"
-#include "exec/cut.h"
+#include "value/cut.h"
 #include "value/hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,16 @@
 enum { STRETCH = 1 << 14 };
 
 /* A row of the collected batches. */
-typedef struct place {
+typedef struct row_place {
   wl_u32 batch, row;
-} place;
+} row_place;
 
 typedef struct rows {
   const wl_program *p;
   const wl_reg *regs;
   wl_batch **batches;
   int n_batches;
-  place *at; /* [n] */
+  row_place *at; /* [n] */
   wl_i64 n;
   int threads;
   wl_status (*check)(void *arg, wl_error *err);
@@ -33,17 +33,17 @@ typedef struct rows {
 } rows;
 
 /* Checks for an interrupt every 2^20 rows. */
-static wl_status pause(const rows *r, wl_i64 i, wl_error *err) {
+static wl_status ask(const rows *r, wl_i64 i, wl_error *err) {
   return (i & 0xfffff) == 0xfffff && r->check ? r->check(r->check_arg, err) : WL_OK;
 }
 
-static wl_val value(const rows *r, place at, int col) {
+static wl_val value(const rows *r, row_place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
 
 /* ---- DISTINCT: keeps the first of equal rows */
 
-static bool same(const rows *r, place a, place b) {
+static bool same(const rows *r, row_place a, row_place b) {
   for (int k = 0; k < r->p->n_given; k++)
     if (wl_cmp_val(value(r, a, k), value(r, b, k), r->p->distinct_colls[k]) != 0) return false;
   return true;
@@ -57,7 +57,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   wl_status rc = slots && hashes ? WL_OK : wl_nomem(err);
   wl_i64 kept = 0;
   for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = pause(r, i, err);
+    rc = ask(r, i, err);
     wl_u64 h = 0;
     for (int k = 0; k < r->p->n_given; k++)
       h = wl_hash_mix(h, wl_hash_val(value(r, r->at[i], k), r->p->distinct_colls[k]));
@@ -77,7 +77,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
 
 /* ---- ORDER BY: by words if all keys are numbers; else by one word first, then by comparing */
 
-static int compare(const rows *r, place a, place b) {
+static int compare(const rows *r, row_place a, row_place b) {
   for (int k = 0; k < r->p->n_order; k++) {
     const wl_order *o = &r->p->order[k];
     wl_val x = value(r, a, o->result), y = value(r, b, o->result);
@@ -109,7 +109,7 @@ static void code_task(void *arg, int worker, long task) {
   for (wl_i64 at = from; at < to; at += WL_VECTOR) {
     int n = to - at < WL_VECTOR ? (int)(to - at) : WL_VECTOR;
     for (int p = 0; p < c->words.n_parts; p++) {
-      const wl_part *part = &c->words.parts[p];
+      const wl_word_part *part = &c->words.parts[p];
       int col = r->p->order[part->key].result;
       for (int i = 0; i < n; i++) {
         wl_val x = value(r, r->at[at + i], col);
@@ -152,10 +152,10 @@ static wl_status sort(rows *r, wl_error *err) {
   coding c = {.r = r, .numbers = true};
   wl_arena arena;
   wl_arena_init(&arena);
-  c.words.parts = WL_NEW_N(&arena, wl_part, 2 * r->p->n_order + 1);
+  c.words.parts = WL_NEW_N(&arena, wl_word_part, 2 * r->p->n_order + 1);
   c.out = WL_NEW_N(&arena, wl_u64 *, WL_MAX_WORDS + 1);
   wl_u32 *order = wl_mem_alloc((size_t)r->n * sizeof *order);
-  place *at = wl_mem_alloc((size_t)r->n * sizeof *at);
+  row_place *at = wl_mem_alloc((size_t)r->n * sizeof *at);
   bool ok = c.words.parts && c.out && order && at;
   for (int k = 0; k < r->p->n_order && ok && c.numbers; k++) {
     const wl_order *o = &r->p->order[k];
@@ -182,7 +182,7 @@ static wl_status sort(rows *r, wl_error *err) {
   }
   if (!rc) {
     for (wl_i64 i = 0; i < r->n; i++) at[i] = r->at[order[i]];
-    place *was = r->at;
+    row_place *was = r->at;
     r->at = at;
     at = was;
   }
@@ -211,7 +211,7 @@ static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
   wl_status rc = heap ? WL_OK : wl_nomem(err);
   for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = pause(r, i, err);
+    rc = ask(r, i, err);
     wl_i64 at;
     if (n < k) {
       for (at = n++; at > 0 && before(r, heap[(at - 1) / 2], i); at = (at - 1) / 2)
@@ -288,7 +288,7 @@ static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_
   return rc;
 }
 
-static bool look_alike(const rows *r, place a, place b) {
+static bool look_alike(const rows *r, row_place a, row_place b) {
   for (int c = 0; c < r->p->n_given; c++) {
     wl_val x = value(r, a, c), y = value(r, b, c);
     if (x.t != y.t || wl_cmp_val(x, y, WL_COLL_BINARY) != 0) return false;
@@ -329,7 +329,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
   int k = 0;
   for (wl_batch *b = *list; b && !rc; b = b->next, k++) {
     r.batches[k] = b;
-    for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (place){(wl_u32)k, (wl_u32)j};
+    for (wl_i64 j = 0; j < b->n_rows; j++) r.at[i++] = (row_place){(wl_u32)k, (wl_u32)j};
   }
   if (!rc && p->distinct) rc = make_distinct(&r, err);
   wl_i64 kept = wl_cut_needed(p->checks_cut, most);

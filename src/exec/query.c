@@ -274,13 +274,13 @@ static wl_status add_live(const wl_query *q, wl_ready *r, wl_column **live, cons
 
 /* ---- joins */
 
-typedef struct sharing {
+typedef struct share_arg {
   wl_arena *arena;
   const wl_compile_in *in;
-} sharing;
+} share_arg;
 
 static double share(void *arg, int source, const wl_jlist *list) {
-  sharing *s = arg;
+  share_arg *s = arg;
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
@@ -396,7 +396,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                         r->note ? &r->note->loads[s] : NULL, &r->arena, err);
   if (!rc) rc = add_live(q, r, live, names, &in, err);
   if (!rc && q->n_sources > 1) {
-    sharing s = {&x->arena, &in};
+    share_arg s = {&x->arena, &in};
     wl_jplan_in pin = {.q = q,
                        .n_rows = rows,
                        .cols = r->snap.cols,
@@ -413,7 +413,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
   if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
   if (!rc) choose_device(x, top && q->ordered_by, r);
   if (!rc && r->note) {
-    sharing s = {&x->arena, &in};
+    share_arg s = {&x->arena, &in};
     rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);
     r->note->on_device = r->device != NULL;
     for (int k = 0; k < q->n_cols; k++) r->note->n_col_bytes += (wl_i64)r->snap.cols[k]->n_bytes;

@@ -18,7 +18,7 @@
 
 enum { MAX_PIECES = 64, MOST_ROWS = 2 * WL_TABLET_ROWS, PER_THREAD = 16 };
 
-typedef struct piece {
+typedef struct run_piece {
   wl_i64 first, n; /* rows of source 0 */
   wl_exec *x;      /* its own worker, if it gives rows */
   bool begun, done;
@@ -28,14 +28,14 @@ typedef struct piece {
   wl_acc_state *accs;
   wl_status status;
   wl_error error;
-} piece;
+} run_piece;
 
 struct wl_expanding {
   wl_run *r;
   wl_i64 next_row, step; /* step is a power of 2, so that a piece is within one tablet */
-  piece *pieces[MAX_PIECES];
+  run_piece *pieces[MAX_PIECES];
   int n;
-  piece *work[MAX_PIECES]; /* the pieces of this wave */
+  run_piece *work[MAX_PIECES]; /* the pieces of this wave */
   wl_exec *idle[MAX_PIECES];
   int n_idle;
   wl_i64 max_rows; /* most rows that LIMIT and OFFSET need; -1: all */
@@ -43,7 +43,7 @@ struct wl_expanding {
   atomic_int pause;
 };
 
-static void piece_close(wl_expanding *e, piece *q) {
+static void piece_close(wl_expanding *e, run_piece *q) {
   if (!q) return;
   while (q->batches) {
     wl_batch *b = q->batches;
@@ -65,7 +65,7 @@ void wl_run_expand_close(wl_run *r) {
   r->expanding = NULL;
 }
 
-static wl_status open(wl_run *r, wl_error *err) {
+static wl_status open_expanding(wl_run *r, wl_error *err) {
   wl_expanding *e = r->expanding = wl_mem_zalloc(sizeof *e);
   if (!e) return wl_nomem(err);
   e->r = r;
@@ -87,7 +87,7 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
     if (e->next_row > r->snap.n_rows) e->next_row = r->snap.n_rows;
     return WL_OK;
   }
-  piece *q = e->pieces[e->n] = wl_mem_zalloc(sizeof *q);
+  run_piece *q = e->pieces[e->n] = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);
   e->n++;
   q->first = e->next_row;
@@ -111,7 +111,7 @@ static wl_status ask(void *arg, wl_error *err) {
   return wl_stop_ask(&((wl_expanding *)arg)->r->stop, err);
 }
 
-static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups, int worker) {
+static wl_status go_on(wl_expanding *e, run_piece *q, wl_exec *x, wl_groups *groups, int worker) {
   wl_run *r = e->r;
   wl_status rc = WL_OK;
   bool gives = r->second_block < 0;
@@ -142,7 +142,7 @@ static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups,
 static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
   wl_expanding *e = arg;
   wl_run *r = e->r;
-  piece *q = e->work[task];
+  run_piece *q = e->work[task];
   wl_exec *x = q->x;
   wl_status rc = WL_OK;
   (void)err;
@@ -165,7 +165,7 @@ static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
 }
 
 /* Gives the batches of the first piece to the run. If it is done, joins its accumulators. */
-static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
+static wl_status settle(wl_expanding *e, run_piece *q, wl_error *err) {
   wl_run *r = e->r;
   wl_status rc = q->status;
   if (rc) {
@@ -191,7 +191,7 @@ static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
 }
 
 wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
-  wl_status rc = r->expanding ? WL_OK : open(r, err);
+  wl_status rc = r->expanding ? WL_OK : open_expanding(r, err);
   wl_expanding *e = r->expanding;
   if (rc) return rc;
   bool gives = r->second_block < 0;

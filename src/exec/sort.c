@@ -75,7 +75,7 @@ typedef struct pair {
 SORTS(word, wl_u64, WORD_KEY)
 SORTS(pair, pair, PAIR_KEY)
 
-typedef struct sorting {
+typedef struct sort_job {
   const wl_sort *s;
   wl_u32 *out;
   bool packed;
@@ -88,9 +88,9 @@ typedef struct sorting {
   wl_u32 starts[DIGIT + 1];
   wl_u64 *words, *words2;
   pair *pairs, *pairs2;
-} sorting;
+} sort_job;
 
-static wl_i64 chunk_at(const sorting *g, long k) {
+static wl_i64 chunk_at(const sort_job *g, long k) {
   return g->s->n * k / g->n_chunks;
 }
 
@@ -101,7 +101,7 @@ static WL_CLONES wl_u64 bits_that_vary(const wl_u64 *w, wl_i64 n, wl_u64 first) 
 }
 
 static void vary_task(void *arg, int worker, long k) {
-  sorting *g = arg;
+  sort_job *g = arg;
   (void)worker;
   const wl_u64 *w = g->s->words[0];
   wl_i64 from = chunk_at(g, k), to = chunk_at(g, k + 1);
@@ -109,7 +109,7 @@ static void vary_task(void *arg, int worker, long k) {
 }
 
 static void count_task(void *arg, int worker, long k) {
-  sorting *g = arg;
+  sort_job *g = arg;
   (void)worker;
   const wl_u64 *w = g->s->words[0];
   wl_u32 *count = g->counts[k];
@@ -119,7 +119,7 @@ static void count_task(void *arg, int worker, long k) {
 }
 
 static void deal_task(void *arg, int worker, long k) {
-  sorting *g = arg;
+  sort_job *g = arg;
   (void)worker;
   const wl_u64 *w = g->s->words[0];
   wl_u32 *place = g->counts[k];
@@ -177,7 +177,7 @@ static void by_next(const wl_sort *s, pair *a, pair *t, wl_i64 n, int k) {
 }
 
 static void bucket_task(void *arg, int worker, long d) {
-  sorting *g = arg;
+  sort_job *g = arg;
   (void)worker;
   wl_i64 from = g->starts[d], n = (wl_i64)g->starts[d + 1] - from;
   if (g->packed) {
@@ -192,7 +192,7 @@ static void bucket_task(void *arg, int worker, long d) {
   for (wl_i64 i = 0; i < n; i++) g->out[from + i] = a[i].row;
 }
 
-static wl_status pause(const wl_sort *s, wl_error *err) {
+static wl_status ask(const wl_sort *s, wl_error *err) {
   return s->check ? s->check(s->check_arg, err) : WL_OK;
 }
 
@@ -201,7 +201,7 @@ wl_i64 wl_sort_bytes(wl_i64 n) {
 }
 
 wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
-  sorting g = {.s = s, .out = out};
+  sort_job g = {.s = s, .out = out};
   for (wl_i64 i = 0; i < s->n && s->n <= 1; i++) out[i] = 0;
   if (s->n <= 1) return WL_OK;
   int threads = s->n < SERIAL ? 1 : s->threads;
@@ -240,11 +240,11 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
       }
     }
     g.starts[DIGIT] = sum;
-    rc = pause(s, err);
+    rc = ask(s, err);
   }
   if (!rc) {
     wl_threads_run(threads, g.n_chunks, deal_task, &g);
-    rc = pause(s, err);
+    rc = ask(s, err);
   }
   if (!rc) wl_threads_run(threads, DIGIT, bucket_task, &g);
   wl_mem_free(g.varies);

@@ -3,6 +3,7 @@
 ** again when it runs.
 */
 #include "plan/place.h"
+#include "value/cut.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,20 +55,20 @@ void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reaso
            q->limit ? " unless LIMIT ends it sooner" : "");
 }
 
-static bool small_number(const wl_bexpr *e, double *out) {
+static bool small_number(const wl_bexpr *e, wl_i64 *out) {
   *out = 0;
   if (!e) return true;
   if (e->kind != WL_B_CONST || e->value.t != WL_T_INT || (wl_i64)e->value.v < 0) return false;
-  *out = (double)(wl_i64)e->value.v;
+  *out = (wl_i64)e->value.v;
   return true;
 }
 
 /* How many rows SQLite would read. If it neither sorts nor aggregates, LIMIT ends the scan. */
 static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n) {
-  double limit, offset;
+  wl_i64 limit, offset;
   if (!q->limit || q->aggregate || facts->sorts) return n;
   if (!small_number(q->limit, &limit) || !small_number(q->offset, &offset)) return n;
-  double most = (limit + offset) * (q->where ? LIMIT_SKIP : 1);
+  double most = (double)wl_cut_needed(offset, limit) * (q->where ? LIMIT_SKIP : 1);
   return most < n ? most : n;
 }
 

@@ -9,6 +9,7 @@
 **    leave out rows but keep this order: SQLite first sorts an IN list in the order of the index.
 */
 #include "plan/scan.h"
+#include "value/collation.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,16 +103,10 @@ static wl_status add_key(wl_arena *arena, wl_scan *s, wl_scan_key key, wl_error 
 }
 
 static bool known_collation(const wl_store *store, const char *name, wl_u8 *out) {
-  static const struct {
-    const char *name;
-    wl_u8 coll;
-  } own[] = {{"BINARY", WL_COLL_BINARY}, {"NOCASE", WL_COLL_NOCASE}, {"RTRIM", WL_COLL_RTRIM}};
-  for (size_t k = 0; name && k < sizeof own / sizeof *own; k++) {
-    if (sqlite3_stricmp(name, own[k].name) != 0) continue;
-    *out = own[k].coll;
-    return wl_store_collation(store, own[k].coll);
-  }
-  return false;
+  int coll = wl_collation_find(name);
+  if (coll < 0) return false;
+  *out = (wl_u8)coll;
+  return wl_store_collation(store, coll);
 }
 
 /* Adds the columns of an index as keys. key_only: the index is the table itself (WITHOUT ROWID), so

@@ -1,6 +1,8 @@
 /*
-** The inside of the compiler: compile.c (blocks), expr.c (expressions), call.c (functions),
-** entries.c (what is done once per dictionary entry), filter.c (conjuncts), aggregate.c.
+** The inside of the compiler: compile.c (blocks), emit.c (instructions), expr.c (expressions), in.c
+** (IN), call.c (functions), entries.c (what is done once per dictionary entry), filter.c
+*(conjuncts),
+** aggregate.c, join.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H
@@ -74,32 +76,55 @@ static inline int wl_bexpr_coll(const wl_bexpr *e) {
 
 extern const wl_operand wl_no_operand;
 
+static inline wl_domain wl_truth_domain(bool null) {
+  return wl_domain_int(0, 1, null);
+}
+
+/* ---- expr.c */
 /* An expression: its operand, of values (wl_compile_expr) or maybe of dictionary codes. */
 wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_coded(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
-wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) WL_MUST; /* codes become texts */
-
-wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;
-/* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
-wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
-                          const wl_operand *t, int k, wl_domain dom, wl_operand *out) WL_MUST;
-wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
-                         wl_i16 *out) WL_MUST;
-wl_status wl_compile_value(wl_compiler *c, wl_operand *o) WL_MUST; /* a truth as 0, 1 or NULL */
-wl_status wl_compile_text(wl_compiler *c, wl_operand *o) WL_MUST;  /* as CAST(o AS TEXT) */
-wl_status wl_compile_real(wl_compiler *c, wl_operand *o) WL_MUST;  /* of integers */
 wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *b,
                            wl_operand *out) WL_MUST;
 wl_status wl_compile_compare(wl_compiler *c, wl_op op, char affinity, int coll, wl_operand *a,
                              wl_operand *b, wl_operand *out) WL_MUST;
-/* IN of a REAL column makes integers reals first, which shows in large ones: not taken. */
-wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
-                             const wl_operand *b) WL_MUST;
+/* a AND b, or a OR b; both are truths */
+wl_status wl_compile_either(wl_compiler *c, bool and, wl_operand *a, wl_operand *b,
+                            wl_operand *out) WL_MUST;
 wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_MUST;
+/* Whether all integers that can come are exact as reals. */
+bool wl_exact_as_real(const wl_operand *o);
+
+/* ---- emit.c */
+wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;
+/* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
+wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
+                          const wl_operand *t, int k, wl_domain dom, wl_operand *out) WL_MUST;
+wl_status wl_compile_emit1(wl_compiler *c, wl_opcode op, const wl_operand *a, wl_domain dom,
+                           wl_operand *out) WL_MUST;
+wl_status wl_compile_emit2(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
+                           wl_domain dom, wl_operand *out) WL_MUST;
+wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
+                         wl_i16 *out) WL_MUST;
+wl_status wl_compile_value(wl_compiler *c, wl_operand *o) WL_MUST;    /* a truth as 0, 1 or NULL */
+wl_status wl_compile_text(wl_compiler *c, wl_operand *o) WL_MUST;     /* as CAST(o AS TEXT) */
+wl_status wl_compile_real(wl_compiler *c, wl_operand *o) WL_MUST;     /* of integers */
+wl_status wl_compile_int(wl_compiler *c, wl_operand *o) WL_MUST;      /* as CAST(o AS INTEGER) */
+wl_status wl_compile_as_truth(wl_compiler *c, wl_operand *o) WL_MUST; /* as a condition */
 /* Doubles an arena array when it is full. */
 wl_status wl_compile_room(wl_compiler *c, void **array, int n, int *size, size_t width,
                           int most) WL_MUST;
+
+/* ---- in.c */
+wl_status wl_compile_in_list(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+wl_status wl_compile_in_sub(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+/* IN of a REAL column makes integers reals first, which shows in large ones: not taken. */
+wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
+                             const wl_operand *b) WL_MUST;
+
+/* entries.c: codes become texts */
+wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) WL_MUST;
 
 /* filter.c: drops the rows where e is not true */
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;

@@ -17,11 +17,11 @@
 ** SAMPLE_MOST conjuncts. */
 enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_ROWS = 1024, SAMPLE_MOST = 64 };
 
-typedef struct conjunct {
+typedef struct filter_term {
   const wl_bexpr *e;
   double cost; /* of a row, in simple operations */
   double kept; /* share of rows */
-} conjunct;
+} filter_term;
 
 /* Simple operations a row passes. What a dictionary settles is one lookup. */
 static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *fallible) {
@@ -55,14 +55,14 @@ static int count(const wl_bexpr *e) {
 }
 
 /* The conjuncts of e in the order of the text, up to `end`; the place of the first is returned. */
-static conjunct *collect(wl_compiler *c, const wl_bexpr *e, conjunct *end, bool *fallible) {
+static filter_term *collect(wl_compiler *c, const wl_bexpr *e, filter_term *end, bool *fallible) {
   for (; e->kind == WL_B_AND; e = e->a) end = collect(c, e->b, end, fallible);
-  *--end = (conjunct){.e = e, .cost = cost_of(c, e, fallible), .kept = 0.5};
+  *--end = (filter_term){.e = e, .cost = cost_of(c, e, fallible), .kept = 0.5};
   return end;
 }
 
 /* A program that gives the truths of all conjuncts. */
-static wl_status truths_of(wl_compiler *side, const conjunct *list, int n) {
+static wl_status truths_of(wl_compiler *side, const filter_term *list, int n) {
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
     wl_operand o;
@@ -101,7 +101,7 @@ static double share_kept(const wl_evaluated *r, int k) {
 
 /* Measures on a sample of rows what each conjunct keeps. An error leaves the guesses, unless it is
 ** an interrupt. */
-static wl_status measure(wl_compiler *c, conjunct *list, int n) {
+static wl_status measure(wl_compiler *c, filter_term *list, int n) {
   const wl_compile_in *in = c->in;
   wl_error ignored = {0}, *err = c->err;
   wl_compiler side;
@@ -128,19 +128,19 @@ static wl_status measure(wl_compiler *c, conjunct *list, int n) {
 }
 
 /* What it costs to be rid of one row: the smaller, the earlier. */
-static double rank(const conjunct *k) {
+static double rank(const filter_term *k) {
   return k->cost / (1.001 - k->kept);
 }
 
 /* Tests the conjuncts, in an order of our own unless one may fail. */
-static wl_status test_all(wl_compiler *c, conjunct *list, int n, bool fallible, bool scan) {
+static wl_status test_all(wl_compiler *c, filter_term *list, int n, bool fallible, bool scan) {
   bool big = scan && c->in->n_rows >= SAMPLE_FROM;
   if (n > 1 && n <= SAMPLE_MOST && big && !fallible) {
     wl_status rc = measure(c, list, n);
     if (rc) return rc;
   }
   for (int i = 1; i < n && !fallible; i++) {
-    conjunct k = list[i];
+    filter_term k = list[i];
     int j = i;
     for (; j > 0 && rank(&k) < rank(&list[j - 1]); j--) list[j] = list[j - 1];
     list[j] = k;
@@ -160,7 +160,7 @@ static wl_status test_all(wl_compiler *c, conjunct *list, int n, bool fallible, 
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
   bool fallible = false;
   int n = count(e);
-  conjunct *list = WL_NEW_N(c->arena, conjunct, n);
+  filter_term *list = WL_NEW_N(c->arena, filter_term, n);
   if (!list) return wl_nomem(c->err);
   collect(c, e, list + n, &fallible);
   return test_all(c, list, n, fallible, c->over_table);
@@ -168,10 +168,10 @@ wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) {
 
 wl_status wl_compile_conjuncts(wl_compiler *c, const wl_jlist *of, bool scan) {
   bool fallible = false;
-  conjunct *list = WL_NEW_N(c->arena, conjunct, of->n + 1);
+  filter_term *list = WL_NEW_N(c->arena, filter_term, of->n + 1);
   if (!list) return wl_nomem(c->err);
   for (int i = 0; i < of->n; i++)
-    list[i] = (conjunct){.e = of->e[i], .cost = cost_of(c, of->e[i], &fallible), .kept = 0.5};
+    list[i] = (filter_term){.e = of->e[i], .cost = cost_of(c, of->e[i], &fallible), .kept = 0.5};
   return test_all(c, list, of->n, fallible, scan);
 }
 
@@ -183,13 +183,13 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
   double share = 1;
   wl_status rc = wl_compile_open(&c);
   bool fallible = false;
-  conjunct *list = WL_NEW_N(arena, conjunct, of->n + 1);
+  filter_term *list = WL_NEW_N(arena, filter_term, of->n + 1);
   if (!rc && list) {
     c.over_table = true;
     c.places[source] = 0;
     for (int i = 0; i < c.in->query->n_cols; i++)
       if (c.in->query->cols[i].source == source) c.p->column_sources[i] = 0;
-    for (int i = 0; i < of->n; i++) list[i] = (conjunct){.e = of->e[i], .kept = 0.5};
+    for (int i = 0; i < of->n; i++) list[i] = (filter_term){.e = of->e[i], .kept = 0.5};
     for (int i = 0; i < of->n; i++) cost_of(&c, of->e[i], &fallible);
     if (!fallible && measure(&c, list, of->n)) share = 1; /* who asks next will be told */
     for (int i = 0; i < of->n; i++) share *= list[i].kept;

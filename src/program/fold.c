@@ -2,6 +2,7 @@
 ** Opcodes over constants, for the compiler: the same meanings, applied once.
 */
 #include "program/compile.h"
+#include "program/null_rules.h"
 
 static wl_val of_truth(wl_u8 t) {
   return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);
@@ -10,6 +11,7 @@ static wl_u8 truth_of(wl_val v) {
   return v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE;
 }
 
+#define NULLS1 (a.t == WL_T_NULL)
 #define NULLS2 (a.t == WL_T_NULL || b.t == WL_T_NULL)
 #define I(x)   ((wl_i64)(x).v)
 #define F(x)   wl_as_f64((x).v)
@@ -34,41 +36,33 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_AGG_F(F0)  return false;
 #define FOLD_AGG_V(F0)  return false;
 #define FOLD_AGG_VV(F0) return false;
-#define FOLD_I_II(F0)                                                                              \
-  *out = NULLS2 ? wl_null() : wl_int(F0(I(a), I(b)));                                              \
+/* Typed shapes: NULL if an operand is, or by the shape's rule. */
+#define FOLD_INT2(F0, RULE)                                                                        \
+  *out = NULLS2 || wl_null_int(RULE, I(b)) ? wl_null() : wl_int(F0(I(a), I(b)));                   \
   return true;
-#define FOLD_I_IIZ(F0)                                                                             \
-  *out = NULLS2 || b.v == 0 ? wl_null() : wl_int(F0(I(a), I(b)));                                  \
+#define FOLD_REAL2(F0, RULE)                                                                       \
+  double r = NULLS2 ? 0 : F0(F(a), F(b));                                                          \
+  *out = NULLS2 || wl_null_real(RULE, r) ? wl_null() : wl_real(r);                                 \
   return true;
-#define FOLD_I_I(F0)                                                                               \
-  *out = a.t ? wl_int(F0(I(a))) : wl_null();                                                       \
+#define FOLD_TRUTH2(F0, T)                                                                         \
+  *out = NULLS2 ? wl_null() : wl_int(F0(T(a), T(b)));                                              \
   return true;
-#define FOLD_I_F(F0)                                                                               \
-  *out = a.t ? wl_int(F0(F(a))) : wl_null();                                                       \
+#define FOLD_ONE(MAKE, F0, T)                                                                      \
+  *out = NULLS1 ? wl_null() : MAKE(F0(T(a)));                                                      \
   return true;
+#define FOLD_I_II(F0)  FOLD_INT2(F0, WL_NULLS_OF_I_II)
+#define FOLD_I_IIZ(F0) FOLD_INT2(F0, WL_NULLS_OF_I_IIZ)
+#define FOLD_F_FF(F0)  FOLD_REAL2(F0, WL_NULLS_OF_F_FF)
+#define FOLD_B_II(F0)  FOLD_TRUTH2(F0, I)
+#define FOLD_B_FF(F0)  FOLD_TRUTH2(F0, F)
+#define FOLD_I_I(F0)   FOLD_ONE(wl_int, F0, I)
+#define FOLD_I_F(F0)   FOLD_ONE(wl_int, F0, F)
+#define FOLD_F_F(F0)   FOLD_ONE(wl_real, F0, F)
+#define FOLD_F_I(F0)   FOLD_ONE(wl_real, F0, I)
+#define FOLD_B_I(F0)   FOLD_ONE(wl_int, F0, I)
+#define FOLD_B_F(F0)   FOLD_ONE(wl_int, F0, F)
 #define FOLD_I_B(F0)                                                                               \
   *out = a;                                                                                        \
-  return true;
-#define FOLD_F_FF(F0)                                                                              \
-  *out = NULLS2 ? wl_null() : wl_real(F0(F(a), F(b)));                                             \
-  return true;
-#define FOLD_F_F(F0)                                                                               \
-  *out = a.t ? wl_real(F0(F(a))) : wl_null();                                                      \
-  return true;
-#define FOLD_F_I(F0)                                                                               \
-  *out = a.t ? wl_real(F0(I(a))) : wl_null();                                                      \
-  return true;
-#define FOLD_B_II(F0)                                                                              \
-  *out = NULLS2 ? wl_null() : wl_int(F0(I(a), I(b)));                                              \
-  return true;
-#define FOLD_B_FF(F0)                                                                              \
-  *out = NULLS2 ? wl_null() : wl_int(F0(F(a), F(b)));                                              \
-  return true;
-#define FOLD_B_I(F0)                                                                               \
-  *out = a.t ? wl_int(F0(I(a))) : wl_null();                                                       \
-  return true;
-#define FOLD_B_F(F0)                                                                               \
-  *out = a.t ? wl_int(F0(F(a))) : wl_null();                                                       \
   return true;
 #define FOLD_B_BB(F0)                                                                              \
   *out = of_truth(F0(truth_of(a), truth_of(b)));                                                   \
@@ -104,8 +98,9 @@ static wl_u8 truth_of(wl_val v) {
 bool wl_fold(wl_vctx *x, wl_u16 op, wl_val a, wl_val b, wl_val c, int number, wl_val *out) {
   switch (op) {
 #define WL_OPCODE(name, shape, place, text)                                                        \
-  case WL_OP__##name:                                                                              \
-    FOLD_##shape(wl_op_##name)
+  case WL_OP__##name: {                                                                            \
+    FOLD_##shape(wl_op_##name)                                                                     \
+  }
 #include "program/opcodes.def"
 #undef WL_OPCODE
   }

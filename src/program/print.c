@@ -4,6 +4,7 @@
 #include "program/program.h"
 #include "base/sqlite.h"
 #include "column/lookup.h"
+#include "value/collation.h"
 
 static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i16 x) {
   if (want == ' ') return "";
@@ -117,9 +118,9 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     while (pc > 0 && p->code[pc].op != WL_OP__Parallel) pc--;
     if (p->code[pc].a == WL_SOURCE_TABLE && p->column_names[in->a])
       out->comment =
-          p->source_names && p->column_sources && p->source_names[p->column_sources[in->a]]
+          p->source_names && p->source_names[wl_column_source(p, in->a)]
               ? wl_arena_printf(arena, "d = column a of the source: %s.%s",
-                                p->source_names[p->column_sources[in->a]], p->column_names[in->a])
+                                p->source_names[wl_column_source(p, in->a)], p->column_names[in->a])
               : wl_arena_printf(arena, "d = column a of the source: %s", p->column_names[in->a]);
     break;
   default:
@@ -139,10 +140,8 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->p4 = in->c ? wl_arena_printf(arena, "escape %d", in->c) : "";
     else if (in->op == WL_OP__TextArith)
       out->p4 = wl_arena_printf(arena, "%c", in->c);
-    else if (in->c == WL_COLL_NOCASE && o->shape != WL_SHAPE_FILTER)
-      out->p4 = "NOCASE";
-    else if (in->c == WL_COLL_RTRIM && o->shape != WL_SHAPE_FILTER)
-      out->p4 = "RTRIM";
+    else if ((in->c == WL_COLL_NOCASE || in->c == WL_COLL_RTRIM) && o->shape != WL_SHAPE_FILTER)
+      out->p4 = wl_collation_name(in->c);
   }
   return arena->failed ? WL_NOMEM : WL_OK;
 }

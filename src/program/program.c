@@ -2,6 +2,7 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
+#include "program/null_rules.h"
 #include "column/batch.h"
 #include "column/dict.h"
 #include "column/lookup.h"
@@ -15,22 +16,16 @@ const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
 #undef WL_OPCODE
 };
 
-/* d, a, b, c; lower-case v: an operand of any type; '.': c is a number, not a register */
 const char wl_shapes[WL_N_SHAPES][5] = {
-    [WL_SHAPE_PLAN] = "    ",     [WL_SHAPE_COLUMN] = "V   ",   [WL_SHAPE_FILTER] = " B  ",
-    [WL_SHAPE_RESULT] = "    ",   [WL_SHAPE_GROUP] = "    ",    [WL_SHAPE_I_II] = "III ",
-    [WL_SHAPE_I_IIZ] = "III ",    [WL_SHAPE_I_I] = "II  ",      [WL_SHAPE_I_F] = "IF  ",
-    [WL_SHAPE_I_B] = "IB  ",      [WL_SHAPE_F_FF] = "FFF ",     [WL_SHAPE_F_I] = "FI  ",
-    [WL_SHAPE_B_II] = "BII ",     [WL_SHAPE_B_FF] = "BFF ",     [WL_SHAPE_B_I] = "BI  ",
-    [WL_SHAPE_B_F] = "BF  ",      [WL_SHAPE_B_BB] = "BBB ",     [WL_SHAPE_B_B] = "BB  ",
-    [WL_SHAPE_B_VV] = "BVV ",     [WL_SHAPE_B_V] = "BV  ",      [WL_SHAPE_V_VV] = "VVV ",
-    [WL_SHAPE_V_V] = "VV  ",      [WL_SHAPE_NULLTEST] = "BV  ", [WL_SHAPE_SELECT_I] = "IIIB",
-    [WL_SHAPE_SELECT_F] = "FFFB", [WL_SHAPE_SELECT_V] = "VVVB", [WL_SHAPE_AGG] = "    ",
-    [WL_SHAPE_F_F] = "FF  ",      [WL_SHAPE_CALL] = "V   ",     [WL_SHAPE_IN] = "BV  ",
-    [WL_SHAPE_MAP_B] = "BI  ",    [WL_SHAPE_MAP_I] = "II  ",    [WL_SHAPE_MAP_F] = "FI  ",
-    [WL_SHAPE_MAP_V] = "VI  ",    [WL_SHAPE_AGG_I] = " I  ",    [WL_SHAPE_AGG_F] = " F  ",
-    [WL_SHAPE_PROBE] = "    ",    [WL_SHAPE_MATCH] = "    ",    [WL_SHAPE_FOUND] = "B   ",
-    [WL_SHAPE_AGG_V] = " V  ",    [WL_SHAPE_AGG_VV] = " VV ",
+#define WL_SHAPE(name, letters, nulls) letters,
+#include "program/shapes.def"
+#undef WL_SHAPE
+};
+
+const wl_u8 wl_shape_nulls[WL_N_SHAPES] = {
+#define WL_SHAPE(name, letters, nulls) WL_NULLS_##nulls,
+#include "program/shapes.def"
+#undef WL_SHAPE
 };
 
 int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
@@ -108,19 +103,21 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
   return WL_OK;
 }
 
+/* Whether an operand that has been checked may be NULL. Truths are never: they may be unknown. */
+static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
+  if (want == ' ' || want == 'B') return false;
+  return WL_IS_CONST(x) ? p->consts[WL_CONST_OF(x)].t == WL_T_NULL : p->regs[x].nullable;
+}
+
 /* Where in a block the verifier stands. */
-typedef struct place {
+typedef struct verify_place {
   int end; /* Converge of the block, or -1 outside */
   bool over_table;
   int test;                 /* Match that ends the test, or -1 */
   wl_u8 *defined;           /* of each register */
   wl_u8 known[WL_SOURCES];  /* of each source: it has rows here … */
   wl_u8 misses[WL_SOURCES]; /* … or may have none */
-} place;
-
-static int source_of(const wl_program *p, int column) {
-  return p->column_sources ? p->column_sources[column] : 0;
-}
+} verify_place;
 
 static bool is_int(wl_i16 x, const wl_program *p) {
   return WL_IS_CONST(x) ? const_fits('I', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_INT;
@@ -130,7 +127,7 @@ static bool is_real(wl_i16 x, const wl_program *p) {
 }
 
 /* Probe, Expand, Build: the join, its lookup and keys. Operands have been checked. */
-static wl_status check_join(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
   const wl_join *j = &p->joins[in->c];
@@ -169,7 +166,7 @@ static wl_status check_join(const wl_program *p, int pc, place *at, wl_error *er
   return WL_OK;
 }
 
-static wl_status check_match(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_join *j = &p->joins[p->code[pc].c];
   if (at->test != pc) return wl_fail(err, WL_ERROR, "program: Match at %d ends no test", pc);
   at->test = -1;
@@ -179,7 +176,7 @@ static wl_status check_match(const wl_program *p, int pc, place *at, wl_error *e
   return WL_OK;
 }
 
-static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *err) {
+static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   wl_u8 *defined = at->defined;
   int end = at->test >= 0 ? at->test : at->end;
   bool over_table = at->over_table;
@@ -211,7 +208,7 @@ static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *
                             : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
-      int s = over_table ? source_of(p, in->a) : 0;
+      int s = over_table ? wl_column_source(p, in->a) : 0;
       if (s >= WL_SOURCES || !at->known[s])
         return wl_fail(err, WL_ERROR, "program: Column at %d is of a source without rows", pc);
       if (at->misses[s] && !p->regs[in->d].nullable && r->type != WL_R_ANY)
@@ -266,6 +263,10 @@ static wl_status check_row_op(const wl_program *p, int pc, place *at, wl_error *
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
       return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc,
                      in->d);
+    bool null = may_be_null(p, want[1], in->a) || may_be_null(p, want[2], in->b);
+    if (null && want[0] != 'B' && wl_null_strict(wl_shape_nulls[o->shape]) &&
+        !p->regs[in->d].nullable)
+      return wl_fail(err, WL_ERROR, "program: %s at %d may be NULL", o->name, pc);
     defined[in->d] = 1;
   }
   return WL_OK;
@@ -277,7 +278,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  place at = {.end = -1, .test = -1, .defined = defined};
+  verify_place at = {.end = -1, .test = -1, .defined = defined};
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
@@ -312,7 +313,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
     if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
         p->bares[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d is of no column", k);
-    else if (p->expands || source_of(p, p->bares[k].column) != 0)
+    else if (p->expands || wl_column_source(p, p->bares[k].column) != 0)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d is of a row that has no number", k);
   for (int k = 0; !rc && k < p->n_sets; k++)
     if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)

@@ -9,7 +9,8 @@
 **    that Match.
 ** 3a. No register is read past an Expand or Match that was set before it: only the rows of the
 **    sources go on from there.
-** 4. Operand types fit the opcode's shape; constants are of the register type asked for.
+** 4. Operand types fit the opcode's shape; constants are of the register type asked for. Where an
+**    operand may be NULL and the shape's NULL rule is strict, the result register is nullable.
 ** 5. Every index (register, constant, column, accumulator, address) is in bounds.
 ** 6. The program points into the arena it was compiled in and nowhere else.
 */
@@ -23,47 +24,9 @@
 #include "value/domain.h"
 
 typedef enum wl_shape {
-  WL_SHAPE_PLAN,
-  WL_SHAPE_COLUMN,
-  WL_SHAPE_FILTER,
-  WL_SHAPE_RESULT,
-  WL_SHAPE_GROUP,
-  WL_SHAPE_PROBE,
-  WL_SHAPE_MATCH,
-  WL_SHAPE_FOUND,
-  WL_SHAPE_I_II,
-  WL_SHAPE_I_IIZ,
-  WL_SHAPE_I_I,
-  WL_SHAPE_I_F,
-  WL_SHAPE_I_B,
-  WL_SHAPE_F_FF,
-  WL_SHAPE_F_I,
-  WL_SHAPE_F_F,
-  WL_SHAPE_B_II,
-  WL_SHAPE_B_FF,
-  WL_SHAPE_B_I,
-  WL_SHAPE_B_F,
-  WL_SHAPE_B_BB,
-  WL_SHAPE_B_B,
-  WL_SHAPE_B_VV,
-  WL_SHAPE_B_V,
-  WL_SHAPE_V_VV,
-  WL_SHAPE_V_V,
-  WL_SHAPE_IN,
-  WL_SHAPE_CALL,
-  WL_SHAPE_MAP_B,
-  WL_SHAPE_MAP_I,
-  WL_SHAPE_MAP_F,
-  WL_SHAPE_MAP_V,
-  WL_SHAPE_NULLTEST,
-  WL_SHAPE_SELECT_I,
-  WL_SHAPE_SELECT_F,
-  WL_SHAPE_SELECT_V,
-  WL_SHAPE_AGG,
-  WL_SHAPE_AGG_I,
-  WL_SHAPE_AGG_F,
-  WL_SHAPE_AGG_V,
-  WL_SHAPE_AGG_VV,
+#define WL_SHAPE(name, letters, nulls) WL_SHAPE_##name,
+#include "program/shapes.def"
+#undef WL_SHAPE
   WL_N_SHAPES
 } wl_shape;
 
@@ -78,6 +41,7 @@ extern const wl_opcode_info wl_opcodes[WL_N_OPCODES];
 
 /* Result and operand letters of a shape: d, a, b, and c when c is a register. ' ' is none. */
 extern const char wl_shapes[WL_N_SHAPES][5];
+extern const wl_u8 wl_shape_nulls[WL_N_SHAPES]; /* wl_null_rule of each */
 
 typedef struct wl_instr {
   wl_u16 op;
@@ -265,6 +229,11 @@ typedef struct wl_program {
   wl_i64 limit, offset; /* limit < 0: none */
   int host_op;          /* an opcode only the host runs, or -1 */
 } wl_program;
+
+/* The source that a column of the program is of. */
+static inline int wl_column_source(const wl_program *p, int column) {
+  return p->column_sources ? p->column_sources[column] : 0;
+}
 
 /* Types of the result columns, from the program: constants take a register type too. */
 wl_reg wl_result_reg(const wl_result *r);

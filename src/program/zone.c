@@ -114,7 +114,7 @@ static range arith(wl_u16 op, const range *a, const range *b) {
 static range step(const wl_program *p, const wl_instr *in, const range *regs, wl_column **cols,
                   int tablet) {
   wl_shape shape = wl_opcodes[in->op].shape;
-  if (shape == WL_SHAPE_COLUMN && p->column_sources && p->column_sources[in->a] > 0)
+  if (shape == WL_SHAPE_COLUMN && wl_column_source(p, in->a) > 0)
     return anything; /* a joined row can be any of its source */
   if (shape == WL_SHAPE_COLUMN) return of_column(cols[in->a], tablet);
   range a = wl_shapes[shape][1] != ' ' ? of_operand(p, regs, in->a) : anything;

@@ -6,6 +6,7 @@
 #include "sql/bind_impl.h"
 #include "value/affinity.h"
 #include "value/conv.h"
+#include "value/collation.h"
 #include <string.h>
 
 /* What a lookup in SQLite's list of IN costs, in operators. */
@@ -426,10 +427,8 @@ static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
 }
 
 wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **out) {
-  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
-  int k = 0;
-  while (k < 3 && sqlite3_stricmp(name, names[k]) != 0) k++;
-  if (k == 3 || !b->catalog->own_collation(b->catalog->of, k))
+  int k = wl_collation_find(name);
+  if (k < 0 || !b->catalog->own_collation(b->catalog->of, k))
     return wl_not_taken(b->err, "the collation %s is not SQLite's own", name);
   wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
   if (!x) return wl_nomem(b->err);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "store/kind.h"
 #include "value/affinity.h"
+#include "value/collation.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -197,12 +198,9 @@ static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *k
     return;
   if (type && !*type) c->affinity = 'C'; /* a type name that is there but empty: a "" */
   if (!coll) return;
-  if (sqlite3_stricmp(coll, "NOCASE") == 0)
-    c->coll = WL_COLL_NOCASE;
-  else if (sqlite3_stricmp(coll, "RTRIM") == 0)
-    c->coll = WL_COLL_RTRIM;
-  else
-    *known = sqlite3_stricmp(coll, "BINARY") == 0;
+  int k = wl_collation_find(coll);
+  *known = k >= 0;
+  if (*known) c->coll = (wl_u8)k;
 }
 
 static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *err) {

@@ -12,14 +12,14 @@
 enum { KEPT = 16 };
 
 /* A statement prepared before, for a text and the arguments that vary. */
-typedef struct kept {
+typedef struct calls_kept {
   char *sql;
   sqlite3_stmt *stmt;
-} kept;
+} calls_kept;
 
 struct wl_calls {
   sqlite3 *db;
-  kept kept[KEPT];
+  calls_kept kept[KEPT];
   int next; /* whose place the next new one takes */
   /* the run in progress */
   wl_vctx *x;
@@ -34,16 +34,16 @@ struct wl_calls {
 
 /* ---- the virtual table: a row of it is a row of the vector, a column an argument */
 
-typedef struct table {
+typedef struct calls_table {
   sqlite3_vtab base;
   wl_calls *calls;
-} table;
+} calls_table;
 
-typedef struct cursor {
+typedef struct calls_cursor {
   sqlite3_vtab_cursor base;
   wl_calls *calls;
   int row;
-} cursor;
+} calls_cursor;
 
 static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
                     char **err) {
@@ -55,7 +55,7 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   char *sql = sqlite3_str_finish(s);
   int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
   sqlite3_free(sql);
-  table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
+  calls_table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
   *out = (sqlite3_vtab *)t;
   if (!t) return rc ? rc : SQLITE_NOMEM;
   memset(t, 0, sizeof *t);
@@ -68,14 +68,14 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   return SQLITE_OK;
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
-  int rc = wl_vtab_new_cursor(sizeof(cursor), out);
-  if (!rc) ((cursor *)*out)->calls = ((table *)v)->calls;
+  int rc = wl_vtab_new_cursor(sizeof(calls_cursor), out);
+  if (!rc) ((calls_cursor *)*out)->calls = ((calls_table *)v)->calls;
   return rc;
 }
 static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
                    sqlite3_value **argv) {
   (void)num, (void)str, (void)argc, (void)argv;
-  ((cursor *)p)->row = 0;
+  ((calls_cursor *)p)->row = 0;
   return SQLITE_OK;
 }
 /* Whether to stop, by the clock: a call may take a microsecond or a second. */
@@ -92,20 +92,20 @@ static bool stops(wl_calls *c) {
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
-  cursor *c = (cursor *)p;
+  calls_cursor *c = (calls_cursor *)p;
   c->row++;
   return stops(c->calls) ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 static int xeof(sqlite3_vtab_cursor *p) {
-  const cursor *c = (cursor *)p;
+  const calls_cursor *c = (calls_cursor *)p;
   return c->row >= c->calls->rows->n;
 }
 static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
-  *out = ((cursor *)p)->row;
+  *out = ((calls_cursor *)p)->row;
   return SQLITE_OK;
 }
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
-  const cursor *c = (cursor *)p;
+  const calls_cursor *c = (calls_cursor *)p;
   const wl_call_rows *r = c->calls->rows;
   wl_sqlite_result(ctx, r->args[(size_t)col * (size_t)r->n + (size_t)c->row], SQLITE_STATIC);
   return SQLITE_OK;
@@ -192,7 +192,7 @@ static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
       sqlite3_free(sql);
       return c->kept[i].stmt;
     }
-  kept *k = &c->kept[c->next];
+  calls_kept *k = &c->kept[c->next];
   c->next = (c->next + 1) % KEPT;
   sqlite3_finalize(k->stmt);
   wl_mem_free(k->sql);

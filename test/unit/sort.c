@@ -93,7 +93,7 @@ static void test_words(void) {
   for (int r = 0; r < 6; r++)
     for (int flags = 0; flags < 8; flags++) {
       bool desc = flags & 1, last = (flags & 2) != 0, null = (flags & 4) != 0, real = r == 5;
-      wl_part parts[8];
+      wl_word_part parts[8];
       wl_words w = {.parts = parts};
       wl_domain d = {.mask = WL_M(WL_T_INT), .flo = -INFINITY, .fhi = INFINITY};
       if (!real) {

@@ -164,13 +164,12 @@ static void typed(wl_exec *x, const wl_instr *in, int n) {
   else
     memset(d->t, 1, (size_t)n);
   if (two && b->t) valid_and(d->t, b->t, n);
-  if (shape == WL_SHAPE_I_IIZ) {
-    if (sb)
-      valid_nonzero(d->t, bv, n);
-    else if (*(const wl_i64 *)bv == 0)
-      memset(d->t, 0, (size_t)n);
-  }
-  if (shape == WL_SHAPE_F_FF) valid_number(d->t, (const double *)d->v, n);
+  wl_null_rule rule = wl_shape_nulls[shape];
+  if (rule == WL_NULLS_ZERO && sb)
+    valid_zero_rule(d->t, bv, n);
+  else if (rule == WL_NULLS_ZERO && wl_null_int(rule, *(const wl_i64 *)bv))
+    memset(d->t, 0, (size_t)n);
+  if (rule == WL_NULLS_NAN) valid_nan_rule(d->t, (const double *)d->v, n);
   blank(d->v, d->t, n);
 }
 
@@ -181,7 +180,7 @@ static void truth_to_int(plane *d, const plane *a, int n) {
   }
 }
 
-static void select(wl_exec *x, const wl_instr *in, int n) {
+static void choose(wl_exec *x, const wl_instr *in, int n) {
   plane *d = &x->regs[in->d];
   const plane *a = wl_exec_operand(x, in->a), *b = wl_exec_operand(x, in->b);
   int st;
@@ -434,7 +433,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_NULLTEST: null_test(&x->regs[in->d], wl_exec_operand(x, in->a), n); break;
     case WL_SHAPE_SELECT_I:
     case WL_SHAPE_SELECT_F:
-    case WL_SHAPE_SELECT_V: select(x, in, n); break;
+    case WL_SHAPE_SELECT_V: choose(x, in, n); break;
     case WL_SHAPE_B_VV:
     case WL_SHAPE_B_V:
     case WL_SHAPE_V_VV:

@@ -73,7 +73,7 @@ static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows
 const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
   if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
   if (x->pending[o] >= 0) {
-    int c = x->pending[o], s = column_source(x->p, c);
+    int c = x->pending[o], s = wl_column_source(x->p, c);
     if (x->lists[s])
       load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
     else
@@ -89,7 +89,7 @@ bool wl_exec_compare_column(wl_exec *x, const wl_instr *in, int n) {
   wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
   int op = narrow_op(in->op, turned);
   if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
-      x->lists[column_source(x->p, x->pending[reg])])
+      x->lists[wl_column_source(x->p, x->pending[reg])])
     return false;
   const plane *k = &x->consts[WL_CONST_OF(constant)];
   const wl_column *c = x->cols[x->pending[reg]];
@@ -113,7 +113,7 @@ bool wl_exec_equals_text(wl_exec *x, const wl_instr *in, int n) {
   wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
   if ((in->op != WL_OP__EqV && in->op != WL_OP__NeV) || in->c != WL_COLL_BINARY ||
       WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
-      x->lists[column_source(x->p, x->pending[reg])])
+      x->lists[wl_column_source(x->p, x->pending[reg])])
     return false;
   const plane *text = &x->consts[WL_CONST_OF(constant)];
   const wl_column *c = x->cols[x->pending[reg]];

@@ -1,7 +1,7 @@
 /*
 ** The inside of the CPU machine; see exec.h. Shared by exec_open.c (a worker and its registers),
-** exec.c (straight code), exec_columns.c (columns as vectors), exec_agg.c (Agg opcodes, Group) and
-** exec_join.c (Probe, Expand, Match, Build).
+** exec.c (straight code), exec_columns.c (columns as vectors), exec_agg.c (Agg opcodes, Group),
+** exec_probe.c (Probe, Build) and exec_join.c (Expand, Match).
 **
 ** Invariants:
 ** 1. lists[s] are the rows of source s in the vector, as dense as the registers, and live in
@@ -96,10 +96,6 @@ struct wl_exec {
   wl_u32 slots[WL_VECTOR]; /* of hashed words */
 };
 
-static inline int column_source(const wl_program *p, int column) {
-  return p->column_sources ? p->column_sources[column] : 0;
-}
-
 /* The bytes of a constant, and among them its truth; see lay_constants(). */
 enum { CONST_BYTES = 32, CONST_TRUTH = 17 };
 
@@ -161,10 +157,24 @@ wl_status wl_exec_find_groups(wl_exec *x, int n) WL_MUST;
 /* Feeds an Agg opcode's accumulator, or the groups'. */
 wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *accs, int n) WL_MUST;
 
+/* ---- exec_probe.c */
+/* Makes words of the keys of n rows: x->words, and x->there for those that can match. Returns
+** whether a row cannot match for a NULL. */
+bool wl_exec_words(wl_exec *x, const wl_key_plan *plan, const wl_i16 *keys, int n);
+/* The slot of each word in a hashed lookup, into x->slots. */
+void wl_exec_slots(wl_exec *x, const wl_lookup *l, int n);
+/* The row that each row of the vector finds in a lookup of unique keys, or WL_NO_ROW. */
+void wl_exec_find_rows(wl_exec *x, const wl_join *j, int n, wl_u32 *out);
+int wl_exec_probe(wl_exec *x, int pc, int n); /* the rows that are left */
+wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) WL_MUST;
+
 /* ---- exec_join.c */
 wl_status wl_exec_open_joins(wl_exec *x) WL_MUST;
 void wl_exec_close_joins(wl_exec *x);
-int wl_exec_probe(wl_exec *x, int pc, int n); /* the rows that are left */
-wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) WL_MUST;
+
+/* Where the list of a source's rows is kept while `depth` Expands are open. */
+static inline wl_u32 *wl_exec_list_room(const wl_exec *x, int depth, int source) {
+  return x->rooms[depth * x->p->n_sources + source];
+}
 
 #endif

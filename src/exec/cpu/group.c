@@ -437,7 +437,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
     return rc;
   }
   /* The group's words, then the value: in its own word, or as the last digit of the group's. */
-  const wl_part *part = &p->words.parts[p->words.n_parts - 1];
+  const wl_word_part *part = &p->words.parts[p->words.n_parts - 1];
   wl_u64 *value = g->scratch + 2 * WL_VECTOR;
   for (int i = 0; i < m; i++) value[i] = v->v[v->stride ? (all ? i : kept[i]) : 0];
   for (int k = 0; k < groups->words.n_words && groups->words.n_parts; k++)

@@ -90,10 +90,10 @@ typedef struct wl_group_part {
 
 /* Adds the group with these keys that a device gathered, with a part for each accumulator. A group
 ** is added only once and has no other rows. *out is valid until the next call. */
-wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
-                        wl_u32 *out) WL_MUST;
+wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
+                           wl_u32 *out) WL_MUST;
 /* Adds a real that does not fit the digits to a group. The part has already counted it. */
-wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
+wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
 
 wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *err) WL_MUST;
 void wl_finished_close(wl_finished *f);

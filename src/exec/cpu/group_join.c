@@ -13,18 +13,19 @@ enum { FEW = 8192, STRETCH = 16384, FILL = 2048 };
 
 /* ---- joining */
 
-typedef struct joining {
+typedef struct group_joining {
   const wl_grouping *plan;
   wl_groups **from; /* [n_from] */
   int n_from;
   int parts; /* 1: all parts go into one table */
   joined *out;
   atomic_llong n_groups; /* number of groups in all parts so far */
-} joining;
+} group_joining;
 
 enum { READ = 4096 }; /* entries read from disk at once */
 
-static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_u8 *e, wl_i64 n) {
+static wl_status join_run(group_joining *j, group_table *t, wl_arena *arena, const wl_u8 *e,
+                          wl_i64 n) {
   const wl_grouping *p = j->plan;
   enum { AHEAD = 16 };
   wl_u64 hash[AHEAD];
@@ -51,7 +52,7 @@ static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_
 }
 
 /* Joins entries [from, to) of a run, which may be on disk. */
-static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
+static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
                               wl_i64 to, long part, wl_u8 **room) {
   const wl_grouping *p = j->plan;
   group_table *t = &j->out->tables[part];
@@ -74,7 +75,7 @@ static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r
 }
 
 static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
-  joining *j = arg;
+  group_joining *j = arg;
   (void)worker;
   (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
@@ -106,7 +107,7 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
 
 /* Direct mode: joins a range of all workers' arrays into the first worker's array. */
 static wl_status join_direct_task(void *arg, int worker, long part, wl_error *err) {
-  joining *j = arg;
+  group_joining *j = arg;
   (void)worker;
   (void)err;
   const wl_grouping *p = j->plan;
@@ -136,7 +137,7 @@ static wl_status join_direct_task(void *arg, int worker, long part, wl_error *er
 }
 
 static void list_task(void *arg, int worker, long part) {
-  joining *j = arg;
+  group_joining *j = arg;
   (void)worker;
   const wl_grouping *p = j->plan;
   wl_i64 at = 0;
@@ -164,7 +165,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   for (int k = 0; k < N_PARTS; k++) wl_arena_init(&out->arenas[k]);
   wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
   if (!from) return wl_nomem(err);
-  joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out};
+  group_joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out};
   atomic_init(&j.n_groups, 0);
   for (int w = 0; w < f->n_workers; w++) {
     if (!f->workers[w]) continue;
@@ -360,13 +361,13 @@ wl_status wl_srccols_make(const wl_reg *regs, int n_cols, wl_i64 n, wl_srccol **
   return WL_OK;
 }
 
-typedef struct filling {
+typedef struct group_filling {
   const wl_finishing *f;
   joined *j;
   wl_finished *out;
   wl_i64 n_tasks;
   wl_i64 *failed_at; /* [n_tasks]: the first group whose sum() overflows, or -1 */
-} filling;
+} group_filling;
 
 static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   if (b->acc < 0) return *entry_first(p, e);
@@ -376,7 +377,7 @@ static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
 
 /* An error of a row ends the groups there: failed_at is the first row that has one. */
 static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
-  filling *l = arg;
+  group_filling *l = arg;
   (void)worker;
   const wl_grouping *g = l->j->plan;
   const wl_program *p = g->p;
@@ -460,7 +461,7 @@ static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_err
     out->n = 1;
     list[0] = empty = wl_mem_zalloc(j->plan->width + 16);
   }
-  filling l = {.f = f, .j = j, .out = out, .n_tasks = (out->n + FILL - 1) / FILL};
+  group_filling l = {.f = f, .j = j, .out = out, .n_tasks = (out->n + FILL - 1) / FILL};
   l.failed_at = wl_mem_alloc(((size_t)l.n_tasks + 1) * sizeof *l.failed_at);
   wl_status rc = l.failed_at && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
   wl_u8 **entries = j->entries;

@@ -77,7 +77,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
                       const wl_set *set, wl_i64 n_rows, bool first, wl_error *err) {
   int n_keys = p->n_keys + (set != NULL);
   g->p = p;
-  g->words.parts = WL_NEW_N(&g->arena, wl_part, 2 * n_keys + 1);
+  g->words.parts = WL_NEW_N(&g->arena, wl_word_part, 2 * n_keys + 1);
   g->kinds = WL_NEW_N(&g->arena, state_kind, p->n_accs + 1);
   g->places = WL_NEW_N(&g->arena, size_t, p->n_accs + 1);
   g->units = WL_NEW_N(&g->arena, double, p->n_accs + 1);

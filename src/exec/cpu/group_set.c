@@ -28,7 +28,7 @@ static wl_u8 *group_of(const feeding *f, wl_u8 *e, const wl_u64 *words) {
     for (int k = 0; k < g->words.n_words; k++) w[k] = entry_values(e)[k].v;
     return wl_group_entry(f->groups, w, NULL);
   }
-  const wl_part *part = &s->words.parts[s->words.n_parts - 1];
+  const wl_word_part *part = &s->words.parts[s->words.n_parts - 1];
   if (g->mode != MODE_DIRECT || part->word > 0) return wl_group_entry(f->groups, words, NULL);
   wl_u64 place = words[0] / part->span;
   return wl_group_entry(f->groups, &place, NULL);

@@ -6,6 +6,7 @@
 #ifndef WL_LOOPS_H
 #define WL_LOOPS_H
 
+#include "program/null_rules.h"
 #include "value/ops.h"
 
 #define LOOP2(name, R, T, STORE)                                                                   \
@@ -153,11 +154,12 @@ static WL_CLONES void valid_and(wl_u8 *restrict d, const wl_u8 *a, int n) {
 static WL_CLONES void truth_nulls(wl_u8 *restrict d, const wl_u8 *valid, int n) {
   for (int i = 0; i < n; i++) d[i] = valid[i] ? d[i] : WL_UNKNOWN;
 }
-static WL_CLONES void valid_nonzero(wl_u8 *restrict d, const wl_i64 *b, int n) {
-  for (int i = 0; i < n; i++) d[i] &= (wl_u8)(b[i] != 0);
+/* The rules of shapes.def besides NULL operands. */
+static WL_CLONES void valid_zero_rule(wl_u8 *restrict d, const wl_i64 *b, int n) {
+  for (int i = 0; i < n; i++) d[i] &= (wl_u8)!wl_null_int(WL_NULLS_ZERO, b[i]);
 }
-static WL_CLONES void valid_number(wl_u8 *restrict d, const double *r, int n) {
-  for (int i = 0; i < n; i++) d[i] &= (wl_u8)(r[i] == r[i]);
+static WL_CLONES void valid_nan_rule(wl_u8 *restrict d, const double *r, int n) {
+  for (int i = 0; i < n; i++) d[i] &= (wl_u8)!wl_null_real(WL_NULLS_NAN, r[i]);
 }
 /* Sets the value of a NULL to zero, so that results are always the same. */
 static WL_CLONES void blank(wl_u64 *restrict v, const wl_u8 *valid, int n) {

@@ -63,7 +63,7 @@ wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 m
   s->n_workers = threads;
   s->most = most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST ? most : -1;
   s->n_tablets = (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
-  s->words.parts = WL_NEW_N(&s->arena, wl_part, 2 * p->n_order + 1);
+  s->words.parts = WL_NEW_N(&s->arena, wl_word_part, 2 * p->n_order + 1);
   s->workers = WL_NEW_N(&s->arena, candidates, threads);
   bool ok = s->words.parts && s->workers, fits = true;
   for (int k = 0; k < p->n_order && ok && fits; k++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Appends a part: to the last word if it has room, else to a new word. */
-static void add_part(wl_words *w, wl_part part, bool fresh) {
+static void add_part(wl_words *w, wl_word_part part, bool fresh) {
   unsigned __int128 product = (unsigned __int128)w->used * part.span;
   bool wide = part.span == 0;
   if (w->n_words == 0 || fresh || wide || w->used == 0 || product >> 64) {
@@ -22,7 +22,7 @@ static void add_part(wl_words *w, wl_part part, bool fresh) {
 
 bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool desc, bool null_last,
                   bool fresh) {
-  wl_part part = {.key = key, .null = reg.nullable, .desc = desc, .null_last = null_last};
+  wl_word_part part = {.key = key, .null = reg.nullable, .desc = desc, .null_last = null_last};
   if (reg.type == WL_R_REAL) {
     part.kind = WL_PART_REAL;
     w->zero |= d->flo <= 0 && d->fhi >= 0;
@@ -44,7 +44,7 @@ bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool des
     return w->n_words <= WL_MAX_WORDS;
   }
   if (part.null) {
-    wl_part null = part;
+    wl_word_part null = part;
     null.kind = WL_PART_NULL;
     null.span = 2;
     add_part(w, null, fresh);
@@ -71,7 +71,7 @@ static WL_CLONES void encode_reals(wl_u64 *restrict out, const double *v, int n,
   for (int i = 0; i < n; i++) out[i] = wl_sort_real(v[i]) ^ turn;
 }
 
-void wl_words_part(const wl_part *p, bool open, const wl_vec *q, int n, wl_u64 *out) {
+void wl_words_part(const wl_word_part *p, bool open, const wl_vec *q, int n, wl_u64 *out) {
   /* If NULL comes first, values start at 1. */
   wl_u64 step = p->null && !p->null_last;
   wl_u64 base = p->desc ? (wl_u64)p->hi + step : (wl_u64)p->lo - step;
@@ -108,7 +108,7 @@ void wl_words_part(const wl_part *p, bool open, const wl_vec *q, int n, wl_u64 *
 void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out) {
   if (w->n_parts == 0) memset(out, 0, (size_t)n * sizeof *out);
   for (int k = 0; k < w->n_parts; k++) {
-    const wl_part *p = &w->parts[k];
+    const wl_word_part *p = &w->parts[k];
     bool open = k == 0 || w->parts[k - 1].word != p->word;
     wl_words_part(p, open, &keys[p->key], n, out + (size_t)p->word * WL_VECTOR);
   }
@@ -116,7 +116,7 @@ void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out) 
 
 wl_val wl_words_decode(const wl_words *w, int key, const wl_u64 *words, bool minus) {
   for (int k = 0; k < w->n_parts; k++) {
-    const wl_part *p = &w->parts[k];
+    const wl_word_part *p = &w->parts[k];
     if (p->key != key) continue;
     wl_u64 code = words[p->word], null = p->null_last ? p->span - 1 : 0;
     if (p->span) code = code / p->below % p->span;

@@ -33,17 +33,17 @@ typedef enum wl_part_kind {
 } wl_part_kind;
 
 /* The part of a word that encodes one key. */
-typedef struct wl_part {
+typedef struct wl_word_part {
   int key, word;
   wl_part_kind kind;
   bool null, null_last, desc;
   wl_i64 lo, hi;
   wl_u64 span;  /* number of values it can have; 0: 2^64 */
   wl_u64 below; /* the product of the spans after it in its word */
-} wl_part;
+} wl_word_part;
 
 typedef struct wl_words {
-  wl_part *parts; /* room for two parts per key */
+  wl_word_part *parts; /* room for two parts per key */
   int n_parts, n_words;
   wl_u64 used; /* number of values the last word can have; 0: 2^64 */
   bool zero;   /* some real may be -0.0 */
@@ -56,7 +56,7 @@ bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool des
 /* Computes the words of a vector of rows: word k of row i goes to out[k * WL_VECTOR + i]. */
 void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out);
 /* Adds one part to its word. open: it is the first part of that word. */
-void wl_words_part(const wl_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
+void wl_words_part(const wl_word_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
 /* The value of a key, from its words. minus: a zero is -0.0. */
 wl_val wl_words_decode(const wl_words *w, int key, const wl_u64 *words, bool minus);
 

@@ -177,19 +177,19 @@ static wl_status scan_block(wl_run *r, wl_device_state *s, wl_error *err) {
 
 /* ---- combinations */
 
-typedef struct piece {
+typedef struct tuple_piece {
   wl_klist lists[WL_K_LISTS];
   int n_lists;
   wl_u64 n;
-} piece;
+} tuple_piece;
 
-static void drop_piece(wl_device *d, piece *p) {
+static void drop_piece(wl_device *d, tuple_piece *p) {
   for (int k = 0; k < p->n_lists; k++)
     wl_dev_free(d, (void *)(size_t)p->lists[k].rows, (p->n + 1) * 4);
 }
 
 /* Makes the row numbers of n combinations, starting at t->at, for the next part. */
-static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, piece *out,
+static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, tuple_piece *out,
                             wl_error *err) {
   wl_device *d = r->config.device;
   const tuples *t = &s->expansion->levels[part];
@@ -199,7 +199,7 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, p
   wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = n};
   wl_status rc = WL_OK;
   k.start = t->cols[low->n_outs];
-  k.rows = wl_sides_join(&of, low->expand, ignored).rows;
+  k.rows = wl_join_inputs_join(&of, low->expand, ignored).rows;
   memset(out, 0, sizeof *out);
   out->n = n;
   for (int i = 0; i < next->n_ins && !rc; i++) {
@@ -233,7 +233,7 @@ static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *er
   expansion *x = s->expansion;
   tuples *t = &x->levels[part];
   wl_u64 left = t->total - t->at, n = left < x->chunk ? left : x->chunk;
-  piece p;
+  tuple_piece p;
   wl_launch l = launch_of(r, s, part + 1);
   bool last = part + 1 == x->n_parts - 1;
   wl_status rc = make_piece(r, s, part, n, &p, err);

@@ -456,7 +456,7 @@ static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_
   }
   wl_status rc = WL_OK;
   for (; lo < g->n_side && g->side[3 * lo + 1] == slot && !rc; lo++)
-    rc = wl_groups_put_real(into, (int)g->side[3 * lo], group, wl_as_f64(g->side[3 * lo + 2]));
+    rc = wl_groups_import_real(into, (int)g->side[3 * lo], group, wl_as_f64(g->side[3 * lo + 2]));
   return rc;
 }
 
@@ -472,7 +472,7 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
     wl_u32 group;
     for (int k = 0; k < g->p->n_keys; k++) keys[k] = key_value(g, k, slot, record);
     for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[k]);
-    rc = wl_groups_put(into, keys, parts, &group);
+    rc = wl_groups_import(into, keys, parts, &group);
     if (!rc && g->n_side) rc = put_side(g, slot, into, group);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");

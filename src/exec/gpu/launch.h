@@ -1,11 +1,12 @@
 /*
 ** A launch of the interpreter kernel over a block of tablets, and the rows it produces. Shared by
-** run_device.c, which plans, starts and waits, and results.c, which moves rows to the host. The
-** caller holds the device's lock.
+** run_device.c, which plans the blocks of a run, launch.c, which starts a launch and waits for it,
+** and results.c, which moves rows to the host. The caller holds the device's lock.
 */
 #ifndef WL_LAUNCH_H
 #define WL_LAUNCH_H
 
+#include "base/clock.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/group_device.h"
 #include "exec/gpu/limits.h"
@@ -35,7 +36,7 @@ typedef struct wl_device_state {
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
   bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
-  wl_i64 n_sides; /* bytes of the joins' inputs on the device */
+  wl_i64 n_join_bytes; /* bytes of the joins' inputs on the device */
 } wl_device_state;
 
 typedef struct wl_launch {
@@ -69,14 +70,33 @@ static inline bool wl_launch_mapped(const wl_device_state *s) {
   return s->mode == WL_TRANSFER_MAPPED;
 }
 
-/* run_device.c: the steps of a launch. The caller sets r, d, s, low and the rows. open puts it into
+/* How columns get to the device. */
+static inline wl_way wl_launch_way(const wl_run *r, const wl_device_state *s) {
+  return wl_launch_mapped(s)         ? WL_WAY_MAPPED
+         : r->config.transfer.pinned ? WL_WAY_STAGED
+                                     : WL_WAY_DIRECT;
+}
+
+/* Adds the time since then to one of the sums in wl_device_state.ns. */
+enum { WL_TIME_DATA, WL_TIME_KERNEL, WL_TIME_RESULTS };
+static inline void wl_launch_took(wl_device_state *s, int what, double since) {
+  s->ns[what] += wl_clock_ns() - since;
+}
+
+static inline size_t wl_tile_rows(const wl_lowered *low) {
+  return (size_t)low->threads * WL_K_ROWS;
+}
+
+/* launch.c: the steps of a launch. The caller sets r, d, s, low and the rows. open puts it into
 ** its queue. finish waits, then merges its accumulators or starts the copy of its rows. take gives
 ** the rows to the run. close frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
 wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;
 void wl_launch_close(wl_launch *l);
-size_t wl_launch_row_bytes(const wl_launch *l); /* bytes of device memory for the output of a row */
+/* Bytes of device memory for the output of a row of the launch, and of a row of the whole block. */
+size_t wl_launch_row_bytes(const wl_launch *l);
+size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s);
 
 /* expand_device.c: blocks with Expands. */
 wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
@@ -89,13 +109,13 @@ void wl_expansion_leave(wl_run *r, wl_device_state *s);
 
 /* join_inputs.c: makes the inputs of the joins resident for this wave. WL_NOT_TAKEN: there is no
 ** room for them. */
-wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
 /* Whether column k is one of these inputs: it belongs to a joined source, or to any source of a
 ** block with Expands. */
-bool wl_sides_has(const wl_run *r, int k);
+bool wl_join_inputs_has(const wl_run *r, int k);
 /* Column k of these inputs, and join k with its keys, as the kernel's arguments. */
-wl_kcol wl_sides_column(const wl_launch *l, int k);
-wl_kjoin wl_sides_join(const wl_launch *l, int k, wl_kjkey *keys);
+wl_kcol wl_join_inputs_column(const wl_launch *l, int k);
+wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_kjkey *keys);
 
 /* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If the launch
 ** produced all rows, then only the columns of the result are fetched, and the rows are final. */

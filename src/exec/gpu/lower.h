@@ -31,11 +31,6 @@ typedef struct wl_lowered {
   bool makes_text;
 } wl_lowered;
 
-/* The source that column k of a program is of. */
-static inline int wl_column_source(const wl_program *p, int k) {
-  return p->column_sources ? p->column_sources[k] : 0;
-}
-
 /* For blocks of so many threads (0: the device's choice), or fewer where shared memory is short.
 ** All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */
 wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads, int part,

@@ -20,7 +20,7 @@ typedef struct fields {
 } fields;
 
 /* Device memory of one call. */
-typedef struct work {
+typedef struct order_work {
   wl_device *d;
   wl_u64 n, room;
   wl_u64 *keys[2], *places;
@@ -31,7 +31,7 @@ typedef struct work {
   wl_u64 *moved_v; /* targets for moving a column's planes of 8, 4 and 1 bytes */
   wl_u32 *moved_n;
   wl_u8 *moved_t;
-} work;
+} order_work;
 
 static bool is_number(const wl_program *p, int result) {
   return wl_result_reg(&p->results[result]).type <= WL_R_REAL;
@@ -105,7 +105,7 @@ static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int 
   add_field(f, x, bits_of(span + (x.t != NULL)));
 }
 
-static wl_status launch(work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
+static wl_status launch(order_work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
                         wl_error *err) {
   unsigned threads = (unsigned)w->d->block_threads;
   wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)w->d->n_processors * 8;
@@ -115,7 +115,7 @@ static wl_status launch(work *w, wl_kernel k, const void *args, size_t n_args, w
 }
 
 /* Sorts the list of rows by the fields. */
-static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
+static wl_status sort_rows(order_work *w, const fields *f, wl_error *err) {
   wl_status rc = w->d->copy_in(w->d, w->fields, f->list, (size_t)f->n * sizeof *f->list, err);
   if (!rc) rc = w->d->copy_in(w->d, w->ends, f->ends, (size_t)f->n_words * sizeof *f->ends, err);
   for (int word = f->n_words - 1; word >= 0 && !rc; word--) {
@@ -139,7 +139,7 @@ static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
 }
 
 /* Reduces the list to the rows that differ from all rows before them, in scan order. */
-static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
+static wl_status make_distinct(order_work *w, const fields *f, wl_error *err) {
   wl_u64 kept = 1;
   wl_status rc = sort_rows(w, f, err);
   if (!rc && !f->n_words) { /* all rows are equal */
@@ -161,7 +161,8 @@ static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
 /* ---- columns */
 
 /* Permutes a plane of a column into `moved`, then swaps the two buffers, which have one size. */
-static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n, wl_error *err) {
+static wl_status move(order_work *w, void *plane, void *moved, wl_u32 width, wl_u64 n,
+                      wl_error *err) {
   wl_u8 *from, *to;
   memcpy(&from, plane, sizeof from);
   memcpy(&to, moved, sizeof to);
@@ -173,7 +174,7 @@ static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n,
   return rc;
 }
 
-static wl_status open_work(work *w, const wl_dorder *o, wl_error *err) {
+static wl_status open_work(order_work *w, const wl_dorder *o, wl_error *err) {
   wl_device *d = w->d;
   wl_status rc = wl_dev_alloc(d, w->room * 8, (void **)&w->moved_v, err);
   if (!rc) rc = wl_dev_alloc(d, (w->room + 1) * 4, (void **)&w->moved_n, err);
@@ -189,7 +190,7 @@ static wl_status open_work(work *w, const wl_dorder *o, wl_error *err) {
   return rc;
 }
 
-static void close_work(work *w) {
+static void close_work(order_work *w) {
   wl_device *d = w->d;
   wl_dev_free(d, w->moved_v, w->room * 8);
   wl_dev_free(d, w->moved_n, (w->room + 1) * 4);
@@ -206,7 +207,7 @@ static void close_work(work *w) {
 
 wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
                         int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) {
-  work w = {.d = d, .n = *n, .room = room};
+  order_work w = {.d = d, .n = *n, .room = room};
   fields given = {.n = 0}, order = {.n = 0};
   if (*n == 0) return WL_OK;
   wl_status rc = open_work(&w, o, err);

@@ -17,19 +17,19 @@ typedef struct stage {
 } stage;
 
 /* A copy from host memory to host memory. */
-typedef struct part {
+typedef struct stage_part {
   wl_u8 *to;
   const wl_u8 *from;
   size_t n;
-} part;
+} stage_part;
 
 static void copy_part(void *arg, int worker, long task) {
-  const part *p = (const part *)arg + task;
+  const stage_part *p = (const stage_part *)arg + task;
   (void)worker;
   memcpy(p->to, p->from, p->n);
 }
 
-static void copy_parts(part *parts, int n, int threads) {
+static void copy_parts(stage_part *parts, int n, int threads) {
   wl_threads_run(threads, n, copy_part, parts);
 }
 
@@ -62,7 +62,7 @@ static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
     if (rc) return rc;
     s->marked[b] = false;
   }
-  part parts[N_PARTS];
+  stage_part parts[N_PARTS];
   struct {
     size_t to, n;
   } runs[N_PARTS];
@@ -74,7 +74,7 @@ static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
     if (m > d->n_stage - used) m = d->n_stage - used;
     if (m > TASK) m = TASK;
     if (m) {
-      parts[n_parts++] = (part){s->buffer[b] + used, (const wl_u8 *)p->from + *skip, m};
+      parts[n_parts++] = (stage_part){s->buffer[b] + used, (const wl_u8 *)p->from + *skip, m};
       if (n_runs && runs[n_runs - 1].to + runs[n_runs - 1].n == to) {
         runs[n_runs - 1].n += m;
       } else {
@@ -102,13 +102,13 @@ static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
 }
 
 static void fill_mapped(int threads, wl_u8 *base, const wl_piece *pieces, int n) {
-  part parts[N_PARTS];
+  stage_part parts[N_PARTS];
   int n_parts = 0;
   for (int k = 0; k < n; k++)
     for (size_t at = 0; at < pieces[k].n; at += TASK) {
       size_t left = pieces[k].n - at;
-      parts[n_parts++] = (part){base + pieces[k].to + at, (const wl_u8 *)pieces[k].from + at,
-                                left < TASK ? left : TASK};
+      parts[n_parts++] = (stage_part){base + pieces[k].to + at, (const wl_u8 *)pieces[k].from + at,
+                                      left < TASK ? left : TASK};
       if (n_parts == N_PARTS) {
         copy_parts(parts, n_parts, threads);
         n_parts = 0;

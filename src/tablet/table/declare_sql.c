@@ -3,9 +3,8 @@
 */
 #include "tablet/table/declare.h"
 #include "base/sqlite.h"
+#include "value/collation.h"
 #include <string.h>
-
-static const char *const coll_names[] = {"BINARY", "NOCASE", "RTRIM"};
 
 /* Copies the finished string into the arena and frees it; NULL if there is no memory. */
 static char *finish_text(wl_arena *arena, sqlite3_str *s) {
@@ -24,7 +23,7 @@ static void add_columns(sqlite3_str *s, const wl_decl *d, bool not_null) {
     if (*c->type || c->affinity == 'C') sqlite3_str_appendf(s, " \"%w\"", c->type);
     if (i == d->rowid_col) sqlite3_str_appendall(s, " PRIMARY KEY");
     if (not_null && c->not_null) sqlite3_str_appendall(s, " NOT NULL");
-    if (c->coll) sqlite3_str_appendf(s, " COLLATE %s", coll_names[c->coll]);
+    if (c->coll) sqlite3_str_appendf(s, " COLLATE %s", wl_collation_name(c->coll));
   }
 }
 
@@ -83,7 +82,7 @@ static wl_status compare_columns(sqlite3 *db, const wl_decl *d, const char *tabl
     bool same = !rc && same_text(q, 0, c->name) && same_text(q, 1, c->type);
     same = same && sqlite3_column_int(q, 2) == c->not_null && sqlite3_column_int(q, 4) == 0;
     same = same && (i != d->rowid_col || sqlite3_column_int(q, 3) == 1);
-    same = same && coll && sqlite3_stricmp(coll, coll_names[c->coll]) == 0;
+    same = same && wl_collation_is(coll, c->coll);
     if (!rc && !same) st = disagrees(err, c->name);
   }
   sqlite3_finalize(q);
@@ -101,7 +100,7 @@ static int compare_key(sqlite3 *db, const wl_decl_key *k, const char *index, boo
   while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     const char *coll = (const char *)sqlite3_column_text(q, 1);
     *same = *same && i < k->n && sqlite3_column_int(q, 0) == k->cols[i] && coll &&
-            (!k->colls || sqlite3_stricmp(coll, coll_names[k->colls[i]]) == 0);
+            (!k->colls || wl_collation_is(coll, k->colls[i]));
     i++;
     rc = SQLITE_OK;
   }

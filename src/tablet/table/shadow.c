@@ -3,6 +3,7 @@
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
+#include "value/collation.h"
 
 typedef struct shadow_table {
   const char *suffix, *columns; /* columns NULL: they depend on the declaration */
@@ -233,7 +234,6 @@ static wl_status create_info(wl_tablets *t, wl_error *err) {
 }
 
 wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
-  static const char *const colls[] = {"BINARY", "NOCASE", "RTRIM"};
   wl_status rc = create_info(t, err);
   for (int i = 1; i < N_SHADOWS && !rc; i++) {
     sqlite3_str *s = sqlite3_str_new(t->db);
@@ -252,7 +252,7 @@ wl_status wl_tablets_create(wl_tablets *t, wl_error *err) {
     sqlite3_str *s = sqlite3_str_new(t->db);
     sqlite3_str_appendf(s, "CREATE TABLE \"%w\".\"%w_key%d\"(", t->schema, t->name, k);
     for (int i = 0; i < key->n; i++)
-      sqlite3_str_appendf(s, "k%d COLLATE %s, ", i, colls[key->colls[i]]);
+      sqlite3_str_appendf(s, "k%d COLLATE %s, ", i, wl_collation_name(key->colls[i]));
     sqlite3_str_appendall(s, "id INTEGER, PRIMARY KEY(");
     for (int i = 0; i < key->n; i++) sqlite3_str_appendf(s, i ? ",k%d" : "k%d", i);
     sqlite3_str_appendall(s, ")) WITHOUT ROWID");

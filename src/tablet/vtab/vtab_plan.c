@@ -3,6 +3,7 @@
 ** See vtab_impl.h for how it passes the plan to xFilter.
 */
 #include "tablet/vtab/vtab_impl.h"
+#include "value/collation.h"
 
 static char op_letter(int op) {
   switch (op) {
@@ -26,7 +27,6 @@ static bool loses_affinity(const wl_tablets *t, const sqlite3_index_info *info, 
 
 /* A constraint that column col of a key equals a value, or -1. */
 static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, int col, int coll) {
-  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   for (int i = 0; i < info->nConstraint; i++) {
     if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
       continue;
@@ -34,7 +34,7 @@ static int key_constraint(const wl_tablets *t, const sqlite3_index_info *info, i
     int c = info->aConstraint[i].iColumn;
     if (c != col && !(c < 0 && col == t->decl->rowid_col)) continue;
     const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
-    if (name && sqlite3_stricmp(name, names[coll]) == 0) return i;
+    if (wl_collation_is(name, coll)) return i;
   }
   return -1;
 }
@@ -57,13 +57,12 @@ static bool is_literal(sqlite3_index_info *info, int i) {
 /* The letter of an inequality that a walk along the key can use, or 0. It must be on the key's
 ** first column, with the key's collation. */
 static char walk_letter(const wl_tablets *t, const sqlite3_index_info *info, int i, int key) {
-  static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   const wl_decl_key *k = &t->decl->keys[key];
   char op = op_letter(info->aConstraint[i].op);
   if (!op || op == '=' || !info->aConstraint[i].usable) return 0;
   if (info->aConstraint[i].iColumn != k->cols[0]) return 0;
   const char *name = sqlite3_vtab_collation((sqlite3_index_info *)info, i);
-  return name && sqlite3_stricmp(name, names[k->colls[0]]) == 0 ? op : 0;
+  return wl_collation_is(name, k->colls[0]) ? op : 0;
 }
 
 /* A key with one column that is worth a walk, or -1. It must be bounded, and the query must ask for
@@ -140,7 +139,7 @@ int wl_tablet_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
       continue;
     if (sqlite3_vtab_in(info, i, -1)) continue; /* would scan the table for each value */
     const char *coll = sqlite3_vtab_collation(info, i);
-    if (t->decl->cols[col].affinity == 'B' && (!coll || sqlite3_stricmp(coll, "BINARY") != 0))
+    if (t->decl->cols[col].affinity == 'B' && !wl_collation_is(coll, WL_COLL_BINARY))
       continue;
     info->aConstraintUsage[i].argvIndex = ++n;
     sqlite3_str_appendf(s, "%c%c%d;", is_literal(info, i) ? 'Z' : 'z', op, col);

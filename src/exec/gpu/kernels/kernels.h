@@ -20,6 +20,7 @@
 #include "exec/gpu/kernels/kargs.h"
 #include "exec/gpu/kernels/kgargs.h"
 #include "exec/gpu/kernels/simt.h"
+#include "program/null_rules.h"
 
 /* ---- operands */
 
@@ -190,7 +191,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_EACH       for (wl_u32 k = 0; k < WL_K_ROWS; k++)
 #define K_SLOT       (k * T + tid)
 #define K_LIVE       if (act >> k & 1)
-#define K_NULL2(s)   (wl_u8)(k_valid(sh, a, s) & k_valid(sh, b, s))
+#define K_VALID2(s)   (wl_u8)(k_valid(sh, a, s) & k_valid(sh, b, s))
 
 #define K_PLAN(F)    break;
 #define K_RESULT(F)  break;
@@ -201,21 +202,26 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
-#define K_I_II(F)                                                                                  \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s), k_int(sh, b, s)));                             \
-    k_set_valid(sh, d, s, K_NULL2(s));                                                             \
-  }                                                                                                \
-  break;
-#define K_I_IIZ(F)                                                                                 \
+/* Two operands of one type: NULL by the rule of the shape (null_rules.h). */
+#define K_INT2(F, RULE)                                                                            \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \
     wl_i64 y = k_int(sh, b, s);                                                                    \
     k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s), y));                                           \
-    k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (y != 0)));                                         \
+    k_set_valid(sh, d, s, (wl_u8)(K_VALID2(s) & !wl_null_int(RULE, y)));                           \
   }                                                                                                \
   break;
+#define K_REAL2(F, RULE)                                                                           \
+  K_EACH {                                                                                         \
+    wl_u32 s = K_SLOT;                                                                             \
+    double r = F(k_real(sh, a, s), k_real(sh, b, s));                                              \
+    k_set_bits(sh, d, s, wl_f64_bits(r));                                                          \
+    k_set_valid(sh, d, s, (wl_u8)(K_VALID2(s) & !wl_null_real(RULE, r)));                          \
+  }                                                                                                \
+  break;
+#define K_I_II(F)  K_INT2(F, WL_NULLS_OF_I_II)
+#define K_I_IIZ(F) K_INT2(F, WL_NULLS_OF_I_IIZ)
+#define K_F_FF(F)  K_REAL2(F, WL_NULLS_OF_F_FF)
 #define K_I_I(F)                                                                                   \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \
@@ -236,14 +242,6 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     wl_u8 t = k_truth(sh, a, s);                                                                   \
     k_set_bits(sh, d, s, t == WL_TRUE);                                                            \
     k_set_valid(sh, d, s, (wl_u8)(t != WL_UNKNOWN));                                               \
-  }                                                                                                \
-  break;
-#define K_F_FF(F)                                                                                  \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    double r = F(k_real(sh, a, s), k_real(sh, b, s));                                              \
-    k_set_bits(sh, d, s, wl_f64_bits(r));                                                          \
-    k_set_valid(sh, d, s, (wl_u8)(K_NULL2(s) & (r == r)));                                         \
   }                                                                                                \
   break;
 #define K_F_F(F)                                                                                   \
@@ -282,14 +280,14 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \
     wl_u8 r = (wl_u8)(F(k_int(sh, a, s), k_int(sh, b, s)) << 1);                                   \
-    sh[d->t + s] = K_NULL2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
+    sh[d->t + s] = K_VALID2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
   }                                                                                                \
   break;
 #define K_B_FF(F)                                                                                  \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \
     wl_u8 r = (wl_u8)(F(k_real(sh, a, s), k_real(sh, b, s)) << 1);                                 \
-    sh[d->t + s] = K_NULL2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
+    sh[d->t + s] = K_VALID2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
   }                                                                                                \
   break;
 #define K_B_I(F)                                                                                   \

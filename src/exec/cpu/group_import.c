@@ -52,7 +52,8 @@ static wl_status put_state(const wl_grouping *g, wl_arena *arena, int k, wl_u8 *
   return put_digits(g, arena, k, p, s->digits, &s->reals);
 }
 
-wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *parts, wl_u32 *out) {
+wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
+                           wl_u32 *out) {
   const wl_grouping *plan = g->plan;
   const wl_program *p = plan->p;
   wl_vec vec[MAX_KEYS];
@@ -75,7 +76,7 @@ wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *p
   return rc;
 }
 
-wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) {
+wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) {
   wl_u8 *e = g->table.entries + (size_t)group * g->plan->width;
   void *state = entry_state(g->plan, e, acc);
   --*(wl_i64 *)state; /* every state begins with its count */

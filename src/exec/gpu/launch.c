@@ -1,0 +1,415 @@
+/*
+** One launch of the interpreter kernel (launch.h): its memory and argument block, waiting for it,
+*and
+** what it gathered without GROUP BY joined to the run's accumulators.
+*/
+#include "base/clock.h"
+#include "base/mem.h"
+#include "exec/gpu/launch.h"
+#include <string.h>
+
+enum { SIDE_MOST = 1 << 20 }; /* reals that do not fit the digits, of one launch */
+
+typedef wl_launch launch;
+
+static size_t out_row_bytes(wl_reg r) {
+  return 8 + (r.type >= WL_R_TEXT ? 12 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
+}
+
+/* Columns that it gives: results, or of a part that ends in an Expand row numbers, and where each
+** row's candidates begin and how many they are. */
+static int n_outs(const launch *l) {
+  if (l->low->expand >= 0) return l->low->n_outs + 2;
+  return l->r->second_block < 0 ? l->r->p->n_results : 0;
+}
+
+static wl_status alloc_numbers(launch *l, wl_error *err) {
+  const wl_lowered *low = l->low;
+  wl_status rc = WL_OK;
+  for (int k = 0; k < low->n_outs + 2 && !rc; k++) {
+    wl_kout *o = &l->outs[k];
+    o->operand = k < low->n_outs    ? low->planes[low->outs[k]]
+                 : k == low->n_outs ? low->start
+                                    : low->count;
+    o->type = o->operand ? WL_K_OUT_PLANE : WL_K_OUT_SCAN;
+    rc = wl_dev_alloc(l->d, (l->n_rows + 1) * 4, (void **)&o->n, err);
+  }
+  return rc;
+}
+
+static wl_status alloc_outs(launch *l, wl_error *err) {
+  const wl_program *p = l->r->p;
+  wl_status rc = WL_OK;
+  if (l->low->expand >= 0) return alloc_numbers(l, err);
+  for (int k = 0; k < p->n_results && l->r->second_block < 0 && !rc; k++) {
+    wl_reg reg = wl_result_reg(&p->results[k]);
+    wl_kout *o = &l->outs[k];
+    o->type = reg.type;
+    o->operand = WL_IS_CONST(p->results[k].operand) ? p->n_regs + WL_CONST_OF(p->results[k].operand)
+                                                    : p->results[k].operand;
+    rc = wl_dev_alloc(l->d, l->n_rows * 8, (void **)&o->v, err);
+    if (!rc && reg.type >= WL_R_TEXT)
+      rc = wl_dev_alloc(l->d, (l->n_rows + 1) * 4, (void **)&o->n, err);
+    if (!rc && (reg.nullable || reg.type == WL_R_ANY))
+      rc = wl_dev_alloc(l->d, l->n_rows, (void **)&o->t, err);
+  }
+  return rc;
+}
+
+/* Appends n bytes to the argument block; gives their device address. */
+static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
+  size_t place = *at;
+  if (l->host && n) memcpy(l->host + place, from, n);
+  *at = (place + n + 15) & ~(size_t)15;
+  return l->blob ? l->blob + place : NULL;
+}
+
+/* The bytes of a text, and the value that points to them on the device, at place. */
+static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
+  v.v = (wl_u64)(size_t)blob_put(l, at, wl_bytes(v), v.n);
+  if (l->host) memcpy(l->host + place, &v, sizeof v);
+}
+
+/*
+** The argument block: counters, code, operands, constants and their text, columns, maps, joins,
+** outputs, accumulators. Walked twice: once to measure, once to fill.
+*/
+static void blob_fill(launch *l) {
+  const wl_program *p = l->r->p;
+  const wl_lowered *low = l->low;
+  wl_kargs *a = &l->args;
+  size_t at = 0;
+  wl_u64 zero[COUNTERS] = {0};
+  wl_kmap maps[WL_GPU_MAX_MAPS];
+  wl_kset sets[WL_GPU_MAX_MAPS];
+  wl_kjoin joins[WL_GPU_MAX_JOINS];
+  wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
+  a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
+  a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
+  size_t consts = at;
+  a->consts = blob_put(l, &at, p->consts, (size_t)p->n_consts * sizeof *p->consts);
+  for (int k = 0; k < p->n_consts; k++) {
+    if (p->consts[k].t >= WL_T_TEXT)
+      put_text(l, &at, p->consts[k], consts + (size_t)k * sizeof *p->consts);
+  }
+  for (int k = 0; k < p->n_columns; k++) {
+    const wl_column *c = l->r->snap.cols[k];
+    wl_kcol kc = wl_join_inputs_has(l->r, k) ? wl_join_inputs_column(l, k)
+                 : l->s->resident
+                     ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
+                 : l->cols ? l->cols[k].k
+                           : (wl_kcol){0};
+    wl_kcol *where = blob_put(l, &at, &kc, sizeof kc);
+    if (k == 0) a->cols = where;
+  }
+  for (int k = 0; k < p->n_maps; k++) {
+    const wl_map *m = &p->maps[k];
+    size_t rows = (size_t)m->n + 1;
+    wl_kmap km = {.base = m->base, .n = m->n};
+    km.t = blob_put(l, &at, m->t, rows);
+    if (m->v) km.v = blob_put(l, &at, m->v, rows * sizeof *m->v);
+    if (m->len) km.len = blob_put(l, &at, m->len, rows * sizeof *m->len);
+    if (m->len) km.heap = blob_put(l, &at, m->heap, m->n_heap);
+    maps[k] = km;
+  }
+  a->maps = blob_put(l, &at, maps, (size_t)p->n_maps * sizeof *maps);
+  for (int k = 0; k < p->n_insets; k++) {
+    const wl_inset *q = &p->insets[k];
+    size_t place = at;
+    sets[k] = (wl_kset){.n = q->n, .coll = q->coll, .has_null = q->has_null};
+    sets[k].v = blob_put(l, &at, q->v, (size_t)q->n * sizeof *q->v);
+    for (wl_i64 i = 0; i < q->n; i++)
+      if (q->v[i].t >= WL_T_TEXT) put_text(l, &at, q->v[i], place + (size_t)i * sizeof *q->v);
+  }
+  a->sets = blob_put(l, &at, sets, (size_t)p->n_insets * sizeof *sets);
+  for (int k = 0; k < p->n_joins; k++) {
+    wl_kjkey keys[WL_LOOKUP_KEYS];
+    joins[k] = wl_join_inputs_join(l, k, keys);
+    joins[k].keys = blob_put(l, &at, keys, joins[k].n_keys * sizeof *keys);
+  }
+  a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
+  a->lists = blob_put(l, &at, l->lists, (size_t)low->n_ins * sizeof *l->lists);
+  a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
+  a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
+  l->n_blob = at;
+  if (!l->blob) return;
+  a->n_code = low->n_code;
+  a->n_opnds = low->n_opnds;
+  a->n_regs = (wl_u32)p->n_regs;
+  a->n_consts = low->n_consts;
+  a->n_outs = (wl_u32)n_outs(l);
+  a->n_lists = (wl_u32)low->n_ins;
+  a->row0 = l->row0;
+  a->n_accs = (wl_u32)p->n_accs;
+  a->n_slots = low->n_slots;
+  a->const_offset = low->const_offset;
+  a->count_offset = low->count_offset;
+  a->plane_offset = low->plane_offset;
+  a->acc_offset = low->acc_offset;
+  a->n_rows = l->n_rows;
+  a->n_tiles = l->n_tiles;
+  a->ticket = counters + C_TICKET;
+  a->n_out = counters + C_OUT;
+  a->n_side = counters + C_SIDE;
+  a->tiles = l->tiles;
+  a->partial = l->partial;
+  a->side = l->side;
+  a->side_size = l->n_side;
+  a->ctx.text = l->text;
+  a->ctx.used = counters + C_TEXT;
+  a->ctx.size = low->makes_text ? l->s->text_room : 0;
+  a->ctx.max_text = l->r->config.max_text;
+  a->ctx.fault = (wl_u32 *)(void *)(counters + C_FAULT);
+}
+
+static unsigned grid_size(const launch *l) {
+  wl_u64 each = (wl_u64)l->d->max_shared / (l->low->n_shared + 1024);
+  if (each < 1) each = 1;
+  if (each > (wl_u64)l->d->blocks_each) each = (wl_u64)l->d->blocks_each;
+  wl_u64 most = each * (wl_u64)l->d->n_processors;
+  return (unsigned)(l->n_tiles < most ? l->n_tiles : most);
+}
+
+static int count_real_sums(const wl_program *p) {
+  int n = 0;
+  for (int k = 0; k < p->n_accs && !p->grouped; k++) n += p->accs[k].op == WL_OP__AggSumF;
+  return n;
+}
+
+/* The columns' tablets for this launch, where they are not there as a whole. */
+static wl_status copy_columns(launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  double start = wl_clock_ns();
+  wl_status rc = WL_OK;
+  l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
+  if (!l->cols) return wl_nomem(err);
+  for (int k = 0; k < r->p->n_columns && !rc; k++)
+    if (wl_column_source(r->p, k) == 0)
+      rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, wl_launch_way(r, l->s),
+                          r->config.threads, &l->cols[k], err);
+  if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
+  wl_launch_took(l->s, WL_TIME_DATA, start);
+  return rc;
+}
+
+/* Memory, columns, kernel: all given to the launch's queue, none waited for. */
+wl_status wl_launch_open(launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  wl_device_state *s = l->s;
+  wl_i64 left = r->snap.n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
+         most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
+  if (!l->combined) l->n_rows = (wl_u64)(left < most ? left : most);
+  l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
+  l->grid = grid_size(l);
+  l->d->queue = l->queue;
+  wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
+  for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel will read it */
+    if (!wl_join_inputs_has(r, k))
+      l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
+  if (!rc) rc = alloc_outs(l, err);
+  if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
+  if (!rc && n_outs(l)) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
+  if (!rc && l->low->n_slots)
+    rc = wl_dev_alloc(l->d, (size_t)l->grid * l->low->n_slots * 8, (void **)&l->partial, err);
+  l->n_side = l->low->expand >= 0 ? 0 : l->n_rows < SIDE_MOST ? l->n_rows : SIDE_MOST;
+  l->n_side *= (wl_u64)count_real_sums(r->p);
+  if (!rc && l->n_side) rc = wl_dev_alloc(l->d, l->n_side * 16, (void **)&l->side, err);
+  if (!rc && l->low->makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
+  if (rc) return rc;
+  blob_fill(l);
+  rc = wl_dev_alloc(l->d, l->n_blob, (void **)&l->blob, err);
+  if (!rc) rc = l->d->host_alloc(l->d, l->n_blob, (void **)&l->host, err);
+  if (rc) return rc;
+  blob_fill(l);
+  l->counters = (wl_u64 *)(void *)l->host;
+  l->d->n_in += (wl_i64)l->n_blob;
+  rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
+  double start = wl_clock_ns();
+  if (!rc && s->groups && l->low->expand < 0)
+    rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
+                           l->low->n_shared, err);
+  else if (!rc)
+    rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, l->low->threads,
+                      l->low->n_shared, err);
+  wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs it here, CUDA in launch_wait */
+  return rc ? rc
+            : l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
+}
+
+static wl_status launch_wait(launch *l, wl_error *err) {
+  double start = wl_clock_ns();
+  l->d->queue = l->queue;
+  wl_status rc = l->d->finish(l->d, err);
+  wl_launch_took(l->s, WL_TIME_KERNEL, start);
+  return rc;
+}
+
+void wl_launch_close(launch *l) {
+  wl_device *d = l->d;
+  wl_error ignored;
+  d->queue = l->queue;
+  if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is under way now */
+  }
+  for (int k = 0; l->cols && k < l->r->p->n_columns; k++)
+    if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
+  wl_mem_free(l->cols);
+  for (int k = 0; k < WL_GPU_MAX_RESULTS; k++) {
+    wl_dev_free(d, l->outs[k].v, l->n_rows * 8);
+    wl_dev_free(d, l->outs[k].n, (l->n_rows + 1) * 4);
+    wl_dev_free(d, l->outs[k].t, l->n_rows);
+  }
+  wl_dev_free(d, l->tiles, l->n_tiles * 8);
+  wl_dev_free(d, l->partial, (size_t)l->grid * l->low->n_slots * 8);
+  wl_dev_free(d, l->side, l->n_side * 16);
+  wl_dev_free(d, l->text, l->s->text_room);
+  wl_dev_free(d, l->blob, l->n_blob);
+  if (l->host) d->host_free(d, l->host);
+  wl_results_drop(l->results);
+  memset(l, 0, sizeof *l);
+}
+
+/* ---- aggregates */
+
+static __int128 limbs(wl_u64 lo, wl_i64 hi) {
+  return (__int128)hi * ((__int128)1 << 32) + lo;
+}
+
+/* Joins what the blocks gathered into the run's accumulators. */
+static wl_status join_partials(launch *l, const wl_u64 *partial, const wl_u64 *side,
+                               wl_error *err) {
+  wl_run *r = l->r;
+  const wl_program *p = r->p;
+  for (int k = 0; k < p->n_accs; k++) {
+    const wl_kacc *acc = &l->low->accs[k];
+    wl_acc_state *into = &r->accs[k];
+    wl_u64 best_row = 0;
+    wl_val best = wl_null();
+    for (unsigned b = 0; b < l->grid; b++) {
+      const wl_u64 *v = partial + (size_t)b * l->low->n_slots + acc->slot;
+      switch (acc->op) {
+      case WL_OP__AggRows:
+      case WL_OP__AggCount: into->count += (wl_i64)v[0]; break;
+      case WL_OP__AggSumI:
+        into->sum += (wl_i64)v[0];
+        into->count += (wl_i64)v[1];
+        break;
+      case WL_OP__AggSumX:
+        into->sum += limbs(v[0], (wl_i64)v[1]);
+        into->count += (wl_i64)v[4];
+        l->s->magnitude[k] += limbs(v[2], (wl_i64)v[3]);
+        break;
+      case WL_OP__AggSumF:
+        for (int j = 0; j < 3; j++)
+          wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->low->anchors[k] - WL_FSUM_DIGIT * j);
+        into->count += (wl_i64)v[3];
+        if (v[3]) into->seen_real = true;
+        break;
+      default: {
+        bool real = acc->op == WL_OP__AggMinF || acc->op == WL_OP__AggMaxF;
+        wl_val x = wl_val_make(real ? WL_T_REAL : WL_T_INT, v[0], 0);
+        if (v[1] == 0) break;
+        int c = best_row ? wl_cmp_val(x, best, 0) : 0;
+        bool min = acc->op == WL_OP__AggMinI || acc->op == WL_OP__AggMinF;
+        if (!best_row || (min ? c < 0 : c > 0) || (c == 0 && v[1] < best_row)) {
+          best = x;
+          best_row = v[1];
+        }
+      }
+      }
+    }
+    if (wl_acc_better(acc->op, into, best, 0) && wl_acc_best(into, best)) return wl_nomem(err);
+  }
+  for (wl_u64 i = 0; i < l->counters[C_SIDE]; i++)
+    wl_fsum_add(&r->accs[side[2 * i]].reals, wl_as_f64(side[2 * i + 1]));
+  return WL_OK;
+}
+
+/* A sum() whose prefixes may have overflowed must be judged in row order: by the CPU, anew. */
+static bool overflow_possible(const wl_run *r, const wl_device_state *s) {
+  for (int k = 0; k < r->p->n_aggs; k++) {
+    int acc = r->p->aggs[k].acc;
+    if (r->p->aggs[k].final == WL_AGG_SUM && r->p->accs[acc].op == WL_OP__AggSumX &&
+        s->magnitude[acc] > WL_I64_MAX)
+      return true;
+  }
+  return false;
+}
+
+static wl_status gather_aggregates(launch *l, wl_error *err) {
+  wl_run *r = l->r;
+  size_t n = (size_t)l->grid * l->low->n_slots * 8;
+  wl_u64 *partial = wl_mem_alloc(n), *side = wl_mem_alloc(l->counters[C_SIDE] * 16 + 16);
+  wl_status rc = partial && side ? WL_OK : wl_nomem(err);
+  if (!rc) rc = l->d->copy_out(l->d, partial, l->partial, n, err);
+  if (!rc && l->counters[C_SIDE])
+    rc = l->d->copy_out(l->d, side, l->side, l->counters[C_SIDE] * 16, err);
+  l->d->n_out += (wl_i64)(n + l->counters[C_SIDE] * 16);
+  if (!rc) rc = join_partials(l, partial, side, err);
+  wl_mem_free(partial);
+  wl_mem_free(side);
+  if (!rc && overflow_possible(r, l->s)) {
+    for (int k = 0; k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
+    r->next_tablet = 0;
+    return wl_not_taken(err, "sum() may overflow, which is judged in row order");
+  }
+  return rc;
+}
+
+/* What the kernel's counters say. *again: the same block, with more room for text. */
+static wl_status judge(launch *l, bool *again, wl_error *err) {
+  wl_device_state *s = l->s;
+  wl_u32 fault = (wl_u32)l->counters[C_FAULT];
+  if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (fault == WL_FAULT_ROOM) {
+    wl_u64 need = l->counters[C_TEXT];
+    *again = need > s->text_room && (wl_i64)need < l->d->budget / 4 / s->depth;
+    return wl_fail(err, WL_FULL, "the text made needs %llu bytes on the device", need);
+  }
+  if (l->counters[C_SIDE] > l->n_side)
+    return wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
+  return WL_OK;
+}
+
+/* The kernel's part of a launch ends: aggregates are joined, rows start on their way back. */
+wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
+  bool again = false;
+  wl_status rc = launch_wait(l, err);
+  if (!rc) rc = judge(l, &again, err);
+  if (again) *text_room = l->counters[C_TEXT];
+  if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
+  double start = wl_clock_ns();
+  if (!rc && l->r->second_block >= 0) {
+    if (!l->s->groups) rc = gather_aggregates(l, err);
+    if (!rc) l->r->next_tablet = l->end; /* it counts now, whatever becomes of the next block */
+  }
+  if (!rc && l->r->second_block < 0 && l->r->collects) rc = wl_gather_order(l, err);
+  if (!rc && l->r->second_block < 0 && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
+  wl_launch_took(l->s, WL_TIME_RESULTS, start);
+  return rc;
+}
+
+/* Its rows have arrived: they are the run's, and the block is done. */
+wl_status wl_launch_take(launch *l, wl_error *err) {
+  double start = wl_clock_ns();
+  l->d->queue = l->queue;
+  wl_status rc = l->results ? l->d->finish(l->d, err) : WL_OK;
+  if (!rc && l->results) rc = wl_results_push(l, err);
+  wl_launch_took(l->s, WL_TIME_RESULTS, start);
+  if (rc) return rc;
+  l->r->next_tablet = l->end;
+  if (l->ordered) l->r->collected = true;
+  return rc;
+}
+
+/* ---- sizes */
+
+size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s) {
+  size_t n = 16 * (size_t)count_real_sums(r->p) + wl_dorder_row_bytes(&s->order);
+  for (int k = 0; k < r->p->n_results && r->second_block < 0; k++)
+    n += out_row_bytes(wl_result_reg(&r->p->results[k]));
+  return n;
+}
+
+size_t wl_launch_row_bytes(const launch *l) {
+  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->r, l->s);
+}

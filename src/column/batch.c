@@ -1,5 +1,5 @@
 /*
-** Batches and their pool; see batch.h. A pool outlives its run while a batch is still out.
+** Batches and their pool; see batch.h. A pool lives on after its run while a batch is in use.
 */
 #include "column/batch.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@ enum { MAX_IDLE = 64 };
 
 struct wl_pool {
   pthread_mutex_t lock;
-  int refs; /* the owner and every batch that is out */
+  int refs; /* the owner, and every batch in use */
   wl_batch *idle;
   int n_idle;
   int n_cols;
@@ -159,7 +159,7 @@ void wl_batch_give(wl_batch *b) {
   if (!b) return;
   wl_pool *p = b->pool;
   if (b->release) {
-    /* columns that belong to someone else: nothing to keep */
+    /* the columns belong to somebody else, so the batch cannot be used again */
     b->release(b->owner);
     wl_mem_free(b->cols);
     wl_mem_free(b);

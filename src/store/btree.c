@@ -1,11 +1,11 @@
 /*
-** How a load goes: the interior pages of the b-tree give the list of leaves; waves of
-** leaves are decoded into chunks, a task a chunk; whole tablets are cut off the front of
-** the chunks, a task a tablet and column; what is left over waits for the next wave.
+** Loads a table in these steps. The interior pages of the b-tree give the list of leaves. Leaves
+** are decoded in waves: each task decodes some leaves into a chunk. Then each task makes a segment
+** of one tablet and column from the chunks. Rows that do not fill a tablet wait for the next wave.
 **
 ** Invariants:
-** 1. Chunks in the queue are in row order without gaps; rows before `cut` are in segments.
-** 2. Between waves the caller's thread alone works: only it calls SQLite.
+** 1. Chunks in the queue are in row order without gaps. Rows before `cut` are in segments.
+** 2. Between waves only the caller's thread works. Only it calls SQLite.
 */
 #include "store/btree.h"
 #include "base/mem.h"
@@ -14,10 +14,10 @@
 #include "store/leaf.h"
 #include <string.h>
 
-enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks a thread */, MAX_DEPTH = 20 };
+enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks per thread */, MAX_DEPTH = 20 };
 
 typedef struct worker {
-  bool reads, stages; /* what is open */
+  bool reads, stages; /* whether reader and stage are open */
   wl_leaf_reader reader;
   wl_stage stage;
 } worker;
@@ -30,15 +30,16 @@ typedef struct state {
   wl_leaf_plan plan;
   wl_u32 *leaves;
   wl_u32 n_leaves, size_leaves;
-  wl_u8 *seen; /* a bit a page */
+  wl_u8 *seen; /* a bit for each page */
   int n_threads;
   worker *workers;
-  wl_val *defaults;             /* [n_out] of short records; t is WL_T_DEFAULT until one is met */
-  wl_u32 chunk_leaves, max_run; /* leaves of a chunk; pages of a read */
+  wl_val *defaults;    /* [n_out] values for short records; t is WL_T_DEFAULT until they are read */
+  wl_u32 chunk_leaves; /* leaves of a chunk */
+  wl_u32 max_run;      /* the most pages of one read */
 
-  wl_chunk **queue; /* waiting rows */
+  wl_chunk **queue; /* rows that are not in segments yet */
   int n_queue, size_queue;
-  int n_ready; /* of the queue, decoded in earlier waves */
+  int n_ready; /* chunks of the queue that were decoded in earlier waves */
   wl_u32 wave_first;
   wl_chunk **spare;
   int n_spare, size_spare;
@@ -47,9 +48,9 @@ typedef struct state {
 
   wl_segment **segments; /* [n_out][size_segments] */
   int n_segments, size_segments, n_new;
-  size_t limit;          /* bytes that this load may use; 0: any */
-  size_t n_bytes;        /* of segments */
-  _Atomic size_t n_heap; /* of chunks in the queue */
+  size_t limit;          /* bytes that this load may use; 0: no limit */
+  size_t n_bytes;        /* bytes of the segments */
+  _Atomic size_t n_heap; /* bytes of texts in the chunks of the queue */
   atomic_int status;
 } state;
 
@@ -59,7 +60,7 @@ static wl_status sqlite_says_no(wl_error *err) {
   return wl_not_taken(err, "the schema cannot be read");
 }
 
-/* Root page, rowid alias, and that no column is generated. */
+/* Finds the root page and the alias of the rowid. Refuses generated columns. */
 static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   sqlite3 *db = b->s->db;
   wl_table *t = b->t;
@@ -95,7 +96,7 @@ static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   if (rc) return sqlite_says_no(err);
   if (!plain) return wl_not_taken(err, "it has generated columns");
   if (n_cols != t->n_cols || page < 2 || page > b->pages.n_pages) return sqlite_says_no(err);
-  /* A key that is not the rowid itself has an index of its own. */
+  /* A primary key without an index is the rowid. */
   if (n_pk == 1 && !own_index) {
     if (sqlite3_stricmp(t->cols[pk].decl, "INTEGER") != 0) return sqlite_says_no(err);
     *alias = pk;
@@ -146,10 +147,10 @@ static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
 }
 
 static wl_status broken(wl_error *err) {
-  return wl_not_taken(err, "a page does not decode");
+  return wl_not_taken(err, "a page cannot be decoded");
 }
 
-/* Child i of an interior page; the last is in the page's header. 0: out of bounds. */
+/* Child i of an interior page. The last child is in the page's header. 0: out of bounds. */
 static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
   wl_u32 n = (wl_u32)page[3] << 8 | page[4], at = 8;
   if (i < n) at = (wl_u32)page[12 + 2 * i] << 8 | page[13 + 2 * i];
@@ -158,6 +159,7 @@ static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
   return (wl_u32)p[0] << 24 | (wl_u32)p[1] << 16 | (wl_u32)p[2] << 8 | p[3];
 }
 
+/* Marks a page as seen. Fails if it does not exist or was seen before. */
 static wl_status mark(state *b, wl_u32 page, wl_error *err) {
   if (page < 2 || page > b->pages.n_pages || b->seen[page >> 3] >> (page & 7) & 1)
     return broken(err);
@@ -165,7 +167,8 @@ static wl_status mark(state *b, wl_u32 page, wl_error *err) {
   return WL_OK;
 }
 
-/* Depth first. All leaves are equally deep; those that are not fail when they are decoded. */
+/* Lists the leaves, depth first. All leaves have the same depth. A page at that depth that is not a
+** leaf fails when it is decoded. */
 static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
   wl_u32 size = b->pages.page_size, at[MAX_DEPTH], page = root;
   wl_u8 *path = wl_mem_alloc((size_t)MAX_DEPTH * size);
@@ -243,7 +246,7 @@ static wl_status add_chunk(state *b) {
   return WL_OK;
 }
 
-/* ---- defaults: SQLite itself says what a column of a short record is */
+/* ---- defaults: asks SQLite for the value of a column that a short record does not have */
 
 static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
   const wl_table *t = b->t;
@@ -259,7 +262,7 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
   if (!st && sqlite3_step(q) != SQLITE_ROW) st = sqlite_says_no(err);
   if (!st) {
     *d = wl_sqlite_column(q, 0);
-    wl_u8 *p = d->t >= WL_T_TEXT ? wl_mem_alloc(d->n) : NULL; /* a copy of its own */
+    wl_u8 *p = d->t >= WL_T_TEXT ? wl_mem_alloc(d->n) : NULL; /* owned by the load */
     if (d->t >= WL_T_TEXT && (!p || wl_sqlite_lost(*d))) {
       wl_mem_free(p);
       *d = wl_null();
@@ -275,7 +278,7 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
 
 /* ---- tablets */
 
-/* Appends rows from..to of a chunk's column to the stage. */
+/* Appends the rows [from, to) of a chunk's column to the stage. */
 static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int slot, wl_i32 from,
                             wl_i32 to) {
   wl_u64 *v = st->v + st->n;
@@ -309,7 +312,7 @@ static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int
   if (c->has_default[slot]) {
     wl_val d = b->defaults[slot];
     wl_u64 value = d.v;
-    if (d.t >= WL_T_TEXT) { /* once; all rows of this piece share it */
+    if (d.t >= WL_T_TEXT) { /* copied once; all rows of this piece share it */
       wl_status rc = wl_stage_room(st, d.n);
       if (rc) return rc;
       if (d.n) memcpy(st->heap + st->n_heap, wl_bytes(d), d.n);
@@ -351,7 +354,7 @@ static void tablet_task(void *arg, int w, long k) {
   if (rc) fail(b, rc);
 }
 
-/* Makes segments of all whole tablets, and at the end of the rest. */
+/* Makes segments of all full tablets, and at the end also of the last rows. */
 static wl_status cut_tablets(state *b, bool end) {
   wl_i64 n = b->n_rows - b->cut;
   int n_new = (int)(n / WL_TABLET_ROWS) + (end && n % WL_TABLET_ROWS != 0);
@@ -366,13 +369,13 @@ static wl_status cut_tablets(state *b, bool end) {
     b->size_segments = size;
   }
   wl_threads_run(b->n_threads, (long)n_new * b->plan.n_out, tablet_task, b);
-  b->n_segments += n_new; /* those that failed are empty, and freed with the others */
+  b->n_segments += n_new; /* segments that failed are empty and are freed with the others */
   if (atomic_load(&b->status)) return (wl_status)atomic_load(&b->status);
   b->cut += (wl_i64)n_new * WL_TABLET_ROWS;
   for (int i = 0; i < b->plan.n_out; i++)
     for (int k = b->n_segments - n_new; k < b->n_segments; k++)
       b->n_bytes += wl_segment_bytes(&b->segments[i][k]);
-  /* Chunks that are used up are free again. */
+  /* Chunks whose rows are all in segments can be used again. */
   int used = 0;
   while (used < b->n_queue && b->queue[used]->first_row + b->queue[used]->n <= b->cut) used++;
   for (int i = 0; i < used; i++) {
@@ -482,7 +485,7 @@ wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t
     if (base_bytes >= (size_t)s->budget) return WL_FULL;
     b.limit = (size_t)s->budget - base_bytes;
   }
-  /* Nothing else may use the file handle meanwhile. */
+  /* The mutex keeps others from using the file handle meanwhile. */
   sqlite3_mutex *m = sqlite3_db_mutex(s->db);
   sqlite3_mutex_enter(m);
   wl_status rc = wl_pages_open(s, t->schema, &b.pages, err);

@@ -1,11 +1,11 @@
 /*
-** Dot commands: cutting the line into arguments, finding the command, running it.
-** Called by input.c for lines that begin with a dot and by main.c for arguments.
+** Dot commands: splits the line into arguments, finds the command and runs it. input.c calls it for
+** lines that begin with a dot, main.c for arguments.
 **
 ** Invariants:
-** 1. A command may be cut short to the least length in its row of the table: that is
-**    where sqlite3 takes it too, or a little later where sqlite3 has more commands.
-** 2. A command that fails has said why on stderr.
+** 1. A command may be abbreviated to the least length in its row of the table. It is the length
+**    that sqlite3 requires, or a little more where a shorter text is another command of sqlite3.
+** 2. A command that fails prints the reason on stderr.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { MAX_ARGS = 52 };
 
 typedef struct command {
   const char *name;
-  size_t least; /* letters that are enough */
+  size_t least; /* the shortest abbreviation */
   int (*run)(wl_shell *sh, int n, char **args);
 } command;
 
@@ -31,7 +31,7 @@ static int usage(const char *text) {
   return DOT_ERROR;
 }
 
-/* Whether an argument is the option name, with one dash or two. */
+/* Whether an argument is the option with this name, with one or two dashes. */
 static bool is_option(const char *arg, const char *name) {
   if (*arg != '-') return false;
   arg++;
@@ -39,7 +39,7 @@ static bool is_option(const char *arg, const char *name) {
   return strcmp(arg, name) == 0;
 }
 
-/* A number, decimal or 0x, with k, M, G and the like behind it. */
+/* Parses a decimal or 0x number, perhaps followed by a unit such as k, M or G. */
 long long wl_dot_integer(const char *z) {
   static const struct {
     const char *suffix;
@@ -68,7 +68,7 @@ static bool boolean_of(const char *z) {
 
 /* ---- arguments */
 
-/* Turns C's backslash sequences into what they stand for, in place. */
+/* Replaces C's backslash sequences by the characters they mean, in place. */
 static void unescape(char *z) {
   static const char pairs[] = "a\ab\bt\tn\nv\vf\fr\r";
   char *out = z;
@@ -91,7 +91,7 @@ static void unescape(char *z) {
   *out = 0;
 }
 
-/* Cuts z in place into words and quoted strings; how many there are. */
+/* Splits z in place into words and quoted strings. Returns their number. */
 static int split(char *z, char **args) {
   int n = 0;
   while (n < MAX_ARGS - 1) {
@@ -166,11 +166,11 @@ static int do_separator(wl_shell *sh, int n, char **args) {
 }
 
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table) {
-  /* In the order in which a shortened name is looked up. */
+  /* In the order in which an abbreviated name is looked up. */
   static const struct {
     const char *name;
     wl_mode mode;
-    const char *col_sep, *row_sep; /* NULL: they stay */
+    const char *col_sep, *row_sep; /* NULL: unchanged */
   } table_of[] = {
       {"lines", MODE_LINE, NULL, "\n"},
       {"columns", MODE_COLUMN, NULL, "\n"},

@@ -1,13 +1,14 @@
 /*
-** .import: a file of separated values into a table, made from its first line if there is none.
-** csv.c parses on all cores; while one window of records goes into the table, the next is read.
+** .import: inserts a file of separated values into a table. If there is no such table, it is
+** created from the first line. csv.c parses on all cores. While one window of records is inserted,
+** the next is read.
 **
-** A tablet table is given whole windows by warplite_append(). When one of its rows breaks a
-** constraint, the window goes in row by row, as into an ordinary table, so that the messages say
-** which line it was and the other rows stay.
+** A tablet table gets whole windows through warplite_append(). If a row breaks a constraint, the
+** window is inserted row by row, as into an ordinary table. So the message names the line, and the
+** other rows are inserted.
 **
 ** Invariants:
-** 1. Everything goes in inside one transaction, or inside the user's own. Ctrl-C undoes it.
+** 1. Everything is inserted in one transaction, or in the user's own. Ctrl-C undoes it.
 ** 2. Messages, rows and counts are those of the sqlite3 shell, in its order.
 */
 #include "shell.h"
@@ -21,12 +22,12 @@ enum { ROWS_BETWEEN_LOOKS = 1024, MAX_REFUSED = 4 };
 
 typedef struct importing {
   wl_shell *sh;
-  const char *file, *shown; /* as given, and as messages name it */
+  const char *file, *shown; /* the file as given, and its name in messages */
   const char *schema, *table;
   char *full_name; /* owned; quoted */
   int verbose;
   long long n_skip;
-  bool by_mode; /* separators are those of .mode */
+  bool by_mode; /* use the separators of .mode */
   bool ascii;
   char col_sep, row_sep;
   FILE *in;
@@ -37,10 +38,10 @@ typedef struct importing {
   sqlite3_stmt *insert;
   int n_cols;
   bool own_transaction;
-  bool columnar; /* the table takes whole windows … */
-  int n_refused; /* … but for so many, one after another */
+  bool columnar; /* try to append whole windows */
+  int n_refused; /* how many windows in a row were refused */
   long long n_rows, n_errors;
-  int rc; /* SQLite's, of the last row */
+  int rc; /* SQLite's result code of the last row */
 } importing;
 
 /* ---- arguments */
@@ -97,7 +98,7 @@ static int mode_separators(importing *m) {
   else if (!*sh->row_sep)
     problem = "non-null row separator required for import";
   if (!problem && sh->mode == MODE_CSV && strcmp(sh->row_sep, "\r\n") == 0)
-    strcpy(sh->row_sep, "\n"); /* and it stays so */
+    strcpy(sh->row_sep, "\n"); /* also after the import */
   if (!problem && sh->row_sep[1]) problem = "multi-character row separators not allowed for import";
   if (problem) {
     fprintf(stderr, "Error: %s\n", problem);
@@ -162,8 +163,9 @@ static int same_name(const char *a, const char *b) {
 }
 
 /*
-** Names that occur more than once get their place behind them, with as many zeros before it as
-** make all names differ. renamed[i] is owned, NULL where the name stays.
+** Appends the column number to names that occur more than once, with as many leading zeros as it
+** takes to make all names differ. The caller frees renamed[i]; it is NULL if the name does not
+** change.
 */
 static bool rename_columns(char **names, int n, char **renamed) {
   bool *repeated = calloc((size_t)n, sizeof *repeated), any = false;
@@ -192,7 +194,7 @@ static bool rename_columns(char **names, int n, char **renamed) {
   return ok;
 }
 
-/* CREATE TABLE from names; it tells of those that it had to change. */
+/* Makes a CREATE TABLE of the names, and prints those that it had to change. */
 static char *create_sql(const importing *m, char **names, int n) {
   char **renamed = calloc((size_t)n, sizeof *renamed);
   sqlite3_str *sql = sqlite3_str_new(m->sh->db), *told = sqlite3_str_new(m->sh->db);
@@ -223,7 +225,7 @@ static char *create_sql(const importing *m, char **names, int n) {
   return out;
 }
 
-/* Makes the table from the next record. */
+/* Creates the table from the next record. */
 static int make_table(importing *m) {
   wl_csv_part p = {0};
   int n = 0, rc = DOT_ERROR;
@@ -269,7 +271,7 @@ static int fail_sqlite(const importing *m) {
   return DOT_ERROR;
 }
 
-/* Finds the table, or makes it; m->n_cols. */
+/* Finds the table, or creates it, and sets m->n_cols. */
 static int find_table(importing *m) {
   sqlite3 *db = m->sh->db;
   sqlite3_stmt *stmt = NULL;
@@ -301,7 +303,7 @@ static int prepare_insert(importing *m) {
   return rc ? fail_sqlite(m) : DOT_OK;
 }
 
-/* Whether it may be a tablet table: warplite_append says whether it is. */
+/* Whether it may be a tablet table. warplite_append finds out whether it is. */
 static bool is_virtual(const importing *m) {
   sqlite3_stmt *stmt = NULL;
   const char *sql = "SELECT 1 FROM pragma_table_list WHERE type = 'virtual' AND name = ?1 COLLATE "
@@ -342,7 +344,7 @@ static void insert_row(importing *m, const wl_csv_part *p, size_t row) {
   m->n_errors++;
 }
 
-/* false: interrupted. */
+/* Inserts the rows of a part and prints its notes. rows_are_in: only prints. False: interrupted. */
 static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   size_t k = 0;
   for (size_t r = 0; r < p->n_rows && !rows_are_in; r++) {
@@ -355,7 +357,7 @@ static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   return true;
 }
 
-/* Gives a tablet table the whole window; false: the rows must go in one by one. */
+/* Appends the whole window to a tablet table. False: the rows must be inserted one by one. */
 static bool append_window(importing *m, const wl_csv_window *w) {
   struct ArrowArrayStream stream;
   long long n = 0;
@@ -368,12 +370,12 @@ static bool append_window(importing *m, const wl_csv_window *w) {
     m->rc = SQLITE_OK;
     return true;
   }
-  /* rows that break a constraint may be few; a table that refuses each time is not asked again */
+  /* Perhaps only few rows break a constraint. If the table refuses every time, stop trying. */
   m->columnar = rc == SQLITE_CONSTRAINT && ++m->n_refused < MAX_REFUSED;
   return false;
 }
 
-/* false: interrupted. */
+/* Inserts the rows of a window. False: interrupted. */
 static bool insert_window(importing *m, const wl_csv_window *w) {
   bool done = append_window(m, w);
   for (int i = 0; i < w->n_parts; i++)
@@ -393,7 +395,7 @@ static void *fill(void *arg) {
   return NULL;
 }
 
-/* All windows: while one goes in, the next is filled by another thread. */
+/* Inserts all windows. While one is inserted, another thread fills the next. */
 static int insert_all(importing *m) {
   filling f = {&m->csv, 0, true};
   int rc = DOT_OK;
@@ -428,13 +430,13 @@ static int begin(importing *m) {
                       NULL, NULL);
 }
 
-/* Ends it: what went in stays, or all of it goes. */
+/* Ends the transaction: commits or undoes everything. */
 static int finish(importing *m, bool keep) {
   sqlite3 *db = m->sh->db;
   const char *sql = keep                 ? m->own_transaction ? "COMMIT" : "RELEASE warplite_import"
                     : m->own_transaction ? "ROLLBACK"
                                          : "ROLLBACK TO warplite_import; RELEASE warplite_import";
-  if (sqlite3_get_autocommit(db)) return DOT_OK; /* a row's ON CONFLICT ROLLBACK ended it */
+  if (sqlite3_get_autocommit(db)) return DOT_OK; /* ON CONFLICT ROLLBACK of a row has ended it */
   if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) return DOT_OK;
   fprintf(stderr, "Error: %s\n", sqlite3_errmsg(db));
   if (m->own_transaction) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);

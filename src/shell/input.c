@@ -1,14 +1,13 @@
 /*
-** Input: from bytes to lines, from lines to statements and dot commands. It stands
-** before everything else: what it cuts out goes to run.c or dot.c.
+** Reads the input: splits bytes into lines, and lines into statements and dot commands. It passes
+** them to run.c and dot.c.
 **
 ** Invariants:
-** 1. A dot command is seen only where no statement has been begun.
-** 2. A statement goes on until a line that ends in a semicolon outside strings and
-**    comments, and sqlite3_complete() agrees; what is left at the end of the input is
-**    run as it is.
-** 3. A signal handler does nothing but count and sqlite3_interrupt(); line editing
-**    learns of Ctrl-C when its read comes back, never by a jump.
+** 1. A line is a dot command only if no statement has begun.
+** 2. A statement ends with a line that ends in a semicolon outside of strings and comments, if
+**    sqlite3_complete() agrees. The rest at the end of the input is run as it is.
+** 3. A signal handler only counts and calls sqlite3_interrupt(). Line editing notices Ctrl-C when
+**    its read returns; there is no longjmp.
 */
 #include "shell.h"
 #include <errno.h>
@@ -33,7 +32,7 @@ static sqlite3 *volatile interrupt_db;
 
 static void on_interrupt(int sig) {
   (void)sig;
-  /* A query that does not listen must not make the terminal useless. */
+  /* If a query does not react to Ctrl-C, the user can still leave. */
   if (++n_interrupts > 2) _exit(1);
   if (interrupt_db) sqlite3_interrupt(interrupt_db);
 }
@@ -55,7 +54,7 @@ void wl_input_catch_interrupts(void) {
   struct sigaction sa;
   memset(&sa, 0, sizeof sa);
   sigemptyset(&sa.sa_mask);
-  sa.sa_handler = on_interrupt; /* no SA_RESTART: a waiting read must come back */
+  sa.sa_handler = on_interrupt; /* no SA_RESTART, so that a waiting read returns */
   sigaction(SIGINT, &sa, NULL);
 }
 
@@ -69,8 +68,8 @@ static void save_history(void) {
 }
 
 /*
-** One character for libedit, decoded, since its own reader would sleep through Ctrl-C.
-** -1 ends the line that is being read; read_edited tells an end of input from Ctrl-C.
+** Reads one character for libedit, because libedit's own reader would not return on Ctrl-C. -1 ends
+** the line; read_edited then finds out whether it was Ctrl-C or the end of the input.
 */
 static int read_char(FILE *in) {
   mbstate_t state;
@@ -81,7 +80,7 @@ static int read_char(FILE *in) {
     ssize_t n = read(fileno(in), &c, 1);
     if (n < 0 && errno == EINTR) {
       if (n_interrupts) return -1;
-      if (was_resumed) { /* the terminal was the parent's in between */
+      if (was_resumed) { /* the parent used the terminal meanwhile */
         was_resumed = 0;
         rl_deprep_terminal();
         rl_prep_terminal(1);
@@ -109,7 +108,7 @@ void wl_input_start_editing(void) {
   rl_catch_signals = 0;
   rl_getc_function = read_char;
   rl_initialize();
-  rl_bind_key('\t', rl_insert); /* pasted SQL is full of tabs */
+  rl_bind_key('\t', rl_insert); /* pasted SQL often has tabs */
   using_history();
   if (home && *home &&
       snprintf(history_file, sizeof history_file, "%s/.warplite_history", home) <
@@ -119,9 +118,10 @@ void wl_input_start_editing(void) {
   }
 }
 
-/* One line from the terminal, owned by the caller; NULL at its end. *abandoned: Ctrl-C. */
+/* Reads one line from the terminal. The caller frees it. NULL: the end of the input, or Ctrl-C
+** (*abandoned). */
 static char *read_edited(bool continued, bool *abandoned) {
-  n_interrupts = 0; /* those of the query before are done with */
+  n_interrupts = 0; /* forgets those of the last query */
   char *line = readline(continued ? PROMPT_CONTINUE : PROMPT);
   *abandoned = n_interrupts > 0;
   if (*abandoned) {
@@ -137,8 +137,8 @@ static char *read_edited(bool continued, bool *abandoned) {
 /* ---- lines */
 
 /*
-** One line of a file without its end, in *buf, which is owned by the caller and grows.
-** A NUL byte hides the rest of its line, the line's end too, as in sqlite3.
+** Reads one line of a file, without its line end, into *buf, which the caller frees. A NUL byte
+** hides the rest of its line and the line end, as in sqlite3.
 */
 static char *read_line(FILE *in, char **buf, size_t *size) {
   size_t n = 0;
@@ -173,9 +173,9 @@ static char *read_line(FILE *in, char **buf, size_t *size) {
   }
 }
 
-/* ---- where a statement ends */
+/* ---- finding the end of a statement */
 
-/* What has been seen since the statement began; survives from line to line. */
+/* What the lines since the beginning of the statement contain. */
 typedef struct scan {
   char open;  /* the character that closes an open string, name or comment ('*'), or 0 */
   bool dark;  /* anything but spaces, comments and semicolons */
@@ -190,7 +190,7 @@ static bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Reads z up to the close of what is open; NULL if it stays open. */
+/* Skips to the end of the open string, name or comment; NULL if it does not end in z. */
 static const char *skip_open(scan *s, const char *z) {
   for (; *z; z++) {
     if (*z != s->open) continue;
@@ -230,7 +230,7 @@ static void scan_line(scan *s, const char *z) {
   }
 }
 
-/* Whether a line is the terminator of other databases' shells: "/" or "go" alone. */
+/* Whether a line ends a statement in the shells of other databases: "/" or "go" alone. */
 static bool is_terminator(const char *z) {
   scan rest = {0};
   while (is_space(*z)) z++;
@@ -252,7 +252,7 @@ typedef struct text {
 } text;
 
 static void append(text *t, const char *z, size_t n) {
-  if (t->n + n + 3 > t->size) { /* room for a semicolon and the end */
+  if (t->n + n + 3 > t->size) { /* with room for a semicolon and a NUL byte */
     size_t size = (t->n + n + 64) * 2;
     char *grown = realloc(t->z, size);
     if (!grown) {
@@ -267,7 +267,7 @@ static void append(text *t, const char *z, size_t n) {
   t->z[t->n] = 0;
 }
 
-/* Whether the text so far would be whole with one more semicolon. */
+/* Whether the text would be complete with one more semicolon. */
 static bool ends_with_semicolon(text *t) {
   if (t->n == 0) return true;
   strcpy(t->z + t->n, ";");

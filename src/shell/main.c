@@ -1,13 +1,12 @@
 /*
-** The shell's start: options, the database, and which input is run. Everything a user
-** types comes through here first.
+** The start of the shell: reads options, opens the database and chooses the input.
 **
 ** Invariants:
-** 1. Options are read twice: first those that say where input comes from and what to
-**    open, then, after the init file, those that set modes and run commands, in order.
-** 2. A database that does not exist is opened at its first use, so that a shell that is
-**    left at once leaves no file behind.
-** 3. A connection is never used before warplite is enabled on it and -set is applied.
+** 1. Options are read twice. The first pass finds the input and the database. The second pass,
+**    after the init file, sets modes and runs commands, in order.
+** 2. A database that does not exist is opened when it is first used. So a shell that is left at
+**    once leaves no file behind.
+** 3. A connection is not used before warplite is enabled on it and the -set options are applied.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -71,7 +70,7 @@ static const option options[] = {
     {"version", OPT_VERSION, false},
 };
 
-/* What the command line asks for, apart from the shell's own state. */
+/* What the command line asks for, except for the state of the shell. */
 typedef struct request {
   const char *init_file;
   char **sql; /* arguments to run; borrowed from argv */
@@ -85,7 +84,7 @@ static void out_of_memory(void) {
 
 /* ---- the database */
 
-/* Applies name=value,... through the SQL function; false after a message. */
+/* Applies name=value,... with the SQL function. False: it has printed an error. */
 static bool apply_settings(sqlite3 *db, const char *settings) {
   sqlite3_stmt *stmt = NULL;
   bool ok = false;
@@ -173,7 +172,7 @@ static void first_pass(wl_shell *sh, request *rq, int argc, char **argv) {
       continue;
     }
     const option *o = find_option(arg);
-    if (!o) continue; /* the second pass says so */
+    if (!o) continue; /* the second pass reports it */
     if (o->has_value && i + 1 == argc) {
       fprintf(stderr, "%s: Error: missing argument to %s\n", sh->argv0, arg);
       exit(1);
@@ -190,7 +189,7 @@ static void first_pass(wl_shell *sh, request *rq, int argc, char **argv) {
   }
 }
 
-/* Runs one -cmd; the code to leave with, -1 to go on. */
+/* Runs one -cmd. Returns the exit code, or -1 to continue. */
 static int run_command(wl_shell *sh, const char *z) {
   char *err = NULL;
   int rc;
@@ -210,7 +209,7 @@ static int run_command(wl_shell *sh, const char *z) {
 }
 
 /*
-** A mode option is .mode, but for what was set by other options: -list keeps both
+** A mode option works like .mode, but keeps what other options have set: -list keeps both
 ** separators, -csv the row separator, -column the headers.
 */
 static void set_mode(wl_shell *sh, const char *name) {
@@ -226,7 +225,7 @@ static void set_mode(wl_shell *sh, const char *name) {
   if (strcmp(name, "tabs") == 0) strcpy(sh->row_sep, "\n");
 }
 
-/* The code to leave with, -1 to go on. */
+/* Returns the exit code, or -1 to continue. */
 static int second_pass(wl_shell *sh, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (*argv[i] != '-') continue;
@@ -270,7 +269,8 @@ static int second_pass(wl_shell *sh, int argc, char **argv) {
 
 /* ---- input */
 
-/* Runs the init file, ~/.warpliterc if none was named; 1 if that ends the shell. */
+/* Runs the init file: the one that was named, or ~/.warpliterc. Returns 1 if that ends the shell.
+ */
 static int run_init_file(wl_shell *sh, const char *name) {
   char *own = NULL;
   int rc = 0;
@@ -296,7 +296,7 @@ static int run_init_file(wl_shell *sh, const char *name) {
   return rc;
 }
 
-/* Runs the SQL and dot commands of the command line up to the first that fails. */
+/* Runs the SQL and the dot commands of the command line, up to the first that fails. */
 static int run_arguments(wl_shell *sh, const request *rq) {
   for (int i = 0; i < rq->n_sql; i++) {
     char *err = NULL;

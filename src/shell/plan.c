@@ -1,13 +1,11 @@
 /*
-** EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, whatever the output mode is.
-** Stands where output.c and table.c stand for other statements.
+** Prints EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, in every output mode.
 **
 ** Invariants:
-** 1. A statement that SQLite does not call an EXPLAIN is one for us only if its text
-**    begins so and it has exactly the columns of one: warplite answers EXPLAIN with a
-**    statement of its own.
-** 2. The tree is printed when all its rows are there; a row whose parent is unknown is
-**    left out.
+** 1. warplite answers EXPLAIN with a statement of its own, which SQLite does not report as an
+**    EXPLAIN. Such a statement counts as one if its text begins with EXPLAIN and it has exactly the
+**    columns of one.
+** 2. The tree is printed after all its rows are read. A row whose parent is unknown is not printed.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -44,8 +42,8 @@ static bool is_one_of(const char *z, const char *const *names) {
 }
 
 /*
-** How far each opcode is indented: the body of every loop two places. A loop is found
-** at the jump that closes it. The caller frees it; NULL where it cannot be had.
+** Finds how far each opcode is indented: two places in the body of each loop. The jump that closes
+** a loop shows where it begins. The caller frees the result; NULL: there is none.
 */
 static int *find_indents(sqlite3_stmt *stmt, int *n_ops) {
   static const char *const closers[] = {"Next",       "Prev",   "VPrev", "VNext",
@@ -56,7 +54,7 @@ static int *find_indents(sqlite3_stmt *stmt, int *n_ops) {
   while (sqlite3_step(stmt) == SQLITE_ROW) {
     const char *op = (const char *)sqlite3_column_text(stmt, 1);
     int p1 = sqlite3_column_int(stmt, 2), target = sqlite3_column_int(stmt, 3);
-    /* A subprogram counts addresses from 0 again: jumps are relative to its start. */
+    /* The addresses of a subprogram begin at 0, so its jumps are relative to its start. */
     target += n - sqlite3_column_int(stmt, 0);
     if (!op) op = "";
     if (n == room) {
@@ -153,7 +151,7 @@ static void free_nodes(node *all) {
   }
 }
 
-/* Prints the tree; a first row that is only a headline ("-- ...") stands for the title. */
+/* Prints the tree. If the first row is only a headline ("-- ..."), it is the title. */
 static void print_tree_nodes(node *all) {
   char prefix[100] = "";
   const char *title = "QUERY PLAN";
@@ -175,7 +173,7 @@ static void print_tree(sqlite3_stmt *stmt) {
   while (sqlite3_step(stmt) == SQLITE_ROW) {
     const char *z = (const char *)sqlite3_column_text(stmt, 3);
     if (!z) z = "";
-    if (z[0] == '-') { /* a new plan begins, for example a trigger's */
+    if (z[0] == '-') { /* a new plan begins, for example that of a trigger */
       print_tree_nodes(all);
       free_nodes(all);
       all = NULL;

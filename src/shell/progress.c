@@ -1,11 +1,11 @@
 /*
-** The progress bar: what the shell shows while a table is read into memory for longer than
-** a second. Called by the library through warplite_progress().
+** The progress bar, which the shell shows while a table is read into memory for longer than a
+** second. The library calls it through warplite_progress().
 **
 ** Invariants:
 ** 1. Nothing is written unless standard error is a terminal.
-** 2. The bar is one line that is wiped out before anything else can be written: the library
-**    says when a load is over, and nothing is printed while it goes on.
+** 2. The bar is one line. It is erased before anything else can be written: the library reports the
+**    end of a load, and nothing is printed during a load.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static struct {
   double delay_ms;       /* a load shorter than this is not shown */
   double started, drawn; /* in milliseconds */
   bool shown;
-  bool terminal; /* there is one to write on */
+  bool terminal; /* standard error is a terminal */
 } bar;
 
 static double now_ms(void) {

@@ -1,12 +1,11 @@
 /*
-** Running SQL: each statement of a text is prepared through warplite, stepped, printed
-** and finalized, up to the first that fails. It stands between input.c, which cuts the
-** text, and the output files.
+** Runs SQL: prepares each statement of a text through warplite, runs it, prints it and finalizes
+** it, up to the first that fails. input.c splits the input into texts; the output files print.
 **
 ** Invariants:
-** 1. Every statement of the user's goes through warplite_prepare(). What dot commands
-**    ask of the schema does not, so that .stats and warplite_reason() speak of the user's.
-** 2. A statement is finalized before its message is made.
+** 1. Every statement of the user goes through warplite_prepare(). The schema queries of dot
+**    commands do not, so that .stats and warplite_reason() describe the user's statement.
+** 2. A statement is finalized before its error message is made.
 */
 #include "shell.h"
 #include <string.h>
@@ -32,8 +31,8 @@ static double seconds_of(struct timeval a, struct timeval b) {
 /* ---- messages */
 
 /*
-** The line or so of SQL around the place of an error, with an arrow below: two lines,
-** each begun by a newline; NULL where the place is not known.
+** The SQL around the place of an error, with an arrow below it: two lines, which both begin with a
+** newline. NULL: the place is not known.
 */
 static char *error_place(sqlite3 *db, const char *sql) {
   int at = sqlite3_error_offset(db);
@@ -99,7 +98,7 @@ int wl_run_sql(wl_shell *sh, const char *sql, char **err) {
       *err = error_message(sh->db, "in prepare", rc, sql);
       break;
     }
-    if (!stmt) { /* a comment, or nothing */
+    if (!stmt) { /* only a comment, or nothing */
       sql = skip_space(tail);
       continue;
     }

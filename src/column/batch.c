@@ -4,6 +4,7 @@
 #include "column/batch.h"
 #include "base/mem.h"
 #include "column/dict.h"
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct wl_pool {
 
 wl_status wl_pool_open(const wl_reg *regs, const wl_dict *const *dicts, int n_cols, wl_i64 max_rows,
                        wl_pool **out, wl_error *err) {
+  assert(max_rows <= WL_TABLET_ROWS);
   wl_pool *q = *out = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);
   q->regs = wl_mem_zalloc((size_t)n_cols * sizeof *q->regs);

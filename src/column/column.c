@@ -4,6 +4,7 @@
 #include "column/column.h"
 #include "base/mem.h"
 #include "column/dict.h"
+#include <assert.h>
 
 int wl_phys_width(wl_phys p) {
   static const int width[] = {1, 2, 4, 8, 4, 8, 8, 8};
@@ -80,6 +81,7 @@ static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
 }
 
 wl_val wl_segment_value(const wl_segment *s, wl_i32 i) {
+  assert(i >= 0 && i < s->n_rows);
   if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
   switch ((wl_phys)s->phys) {
   case WL_P_I8: return wl_int(((const wl_i8 *)s->data)[i]);

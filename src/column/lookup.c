@@ -3,6 +3,7 @@
 */
 #include "column/lookup.h"
 #include "base/mem.h"
+#include <assert.h>
 
 wl_lookup *wl_lookup_hold(wl_lookup *l) {
   atomic_fetch_add(&l->refs, 1);
@@ -40,6 +41,7 @@ static bool plan_ints(wl_key_plan *plan, const wl_reg *regs, const wl_domain *do
 }
 
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n) {
+  assert(n <= WL_LOOKUP_KEYS);
   plan->n = n;
   plan->kind = WL_KEYS_VALUES;
   if (n == 0)

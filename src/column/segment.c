@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "column/dict.h"
+#include <assert.h>
 #include <string.h>
 
 wl_status wl_stage_open(wl_stage *st) {
@@ -44,6 +45,7 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
 }
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) {
+  assert(st->n < WL_TABLET_ROWS);
   if (v.t >= WL_T_TEXT) {
     wl_status rc = wl_stage_room(st, v.n);
     if (rc) return rc;
@@ -281,6 +283,7 @@ wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
 
 wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
+  assert(!s->shared && !s->entries);
   size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
   wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
   void *data = wl_mem_alloc(n_bytes);
@@ -341,6 +344,10 @@ wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **o
   }
   c->n_tablets = n;
   c->segments = segments;
+  for (int i = 0; i < n; i++) {
+    assert(segments[i].phys == c->phys && !segments[i].entries);
+    assert(!segments[i].n_nulls || segments[i].valid);
+  }
   return WL_OK;
 }
 

@@ -8,6 +8,7 @@
 */
 #include "base/mem.h"
 #include "column/column.h"
+#include <assert.h>
 #include <string.h>
 
 wl_slab *wl_slab_open(size_t n_bytes) {
@@ -42,6 +43,7 @@ wl_status wl_segment_share(wl_segment *s) {
 }
 
 wl_segment wl_segment_hold(const wl_segment *s) {
+  assert(s->shared);
   atomic_fetch_add(s->shared, 1);
   return *s;
 }
@@ -49,6 +51,7 @@ wl_segment wl_segment_hold(const wl_segment *s) {
 /* Makes room for n rows. nulls: there will be NULLs, so a bitmap is needed. In valid the new rows
 ** are NULL. */
 static wl_status reserve_rows(wl_segment *s, size_t n, bool nulls) {
+  assert(!s->shared && !s->slab && n >= (size_t)s->n_rows);
   size_t n_old = (size_t)s->n_rows, width = (size_t)wl_phys_width(s->phys);
   void *data = wl_mem_realloc(s->data, n_old * width, n * width);
   if (!data) return WL_NOMEM;
@@ -84,6 +87,7 @@ static void widen_domain(wl_domain *d, const wl_domain *by) {
 }
 
 wl_status wl_segment_append(wl_segment *s, const wl_segment *more) {
+  assert(s->phys == more->phys);
   size_t n = (size_t)s->n_rows + (size_t)more->n_rows, width = (size_t)wl_phys_width(s->phys);
   wl_i32 first = s->n_rows;
   if (s->n_heap + more->n_heap > 0xffffffffu) return WL_TOOBIG;

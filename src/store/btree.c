@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "value/exchange.h"
 #include "store/leaf.h"
+#include <assert.h>
 #include <string.h>
 
 enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks per thread */, MAX_DEPTH = 20 };
@@ -357,6 +358,8 @@ static void tablet_task(void *arg, int w, long k) {
 /* Makes segments of all full tablets, and at the end also of the last rows. */
 static wl_status cut_tablets(state *b, bool end) {
   wl_i64 n = b->n_rows - b->cut;
+  for (int i = 1; i < b->n_queue; i++)
+    assert(b->queue[i]->first_row == b->queue[i - 1]->first_row + b->queue[i - 1]->n);
   int n_new = (int)(n / WL_TABLET_ROWS) + (end && n % WL_TABLET_ROWS != 0);
   if (n_new && b->n_segments + n_new > b->size_segments) {
     int size = b->n_segments + n_new + b->size_segments;

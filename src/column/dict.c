@@ -126,13 +126,13 @@ static int by_bytes(const void *x, const void *y) {
 
 /* ---- all tablets */
 
-typedef struct joining {
+typedef struct dict_merge {
   wl_segment *segments;
   wl_u32 **maps; /* [segments]: maps the segment's codes to numbers of words */
   wl_u32 *ranks; /* [words]: the final code of each word */
   wl_u8 phys;
   atomic_bool failed;
-} joining;
+} dict_merge;
 
 static void free_entries(wl_segment *s) {
   wl_mem_free(s->entries);
@@ -142,7 +142,7 @@ static void free_entries(wl_segment *s) {
 
 /* Replaces the segment's own codes by codes of the dictionary, in the width that these need. */
 static void recode_task(void *arg, int worker, long i) {
-  joining *j = arg;
+  dict_merge *j = arg;
   wl_segment *s = &j->segments[i];
   (void)worker;
   size_t n = (size_t)s->n_rows;
@@ -194,13 +194,13 @@ wl_status wl_dict_uncode(wl_segment *s) {
 }
 
 static void uncode_task(void *arg, int worker, long i) {
-  joining *j = arg;
+  dict_merge *j = arg;
   (void)worker;
   if (wl_dict_uncode(&j->segments[i])) atomic_store(&j->failed, true);
 }
 
 /* Numbers the distinct words of all segments. False: there are too many, or no memory (*rc). */
-static bool number_words(joining *j, int n, wl_i64 most, word **words, wl_u32 *n_words,
+static bool number_words(dict_merge *j, int n, wl_i64 most, word **words, wl_u32 *n_words,
                          wl_status *rc) {
   wl_u64 n_slots = 1024;
   wl_u32 *slots = wl_mem_zalloc(n_slots * sizeof *slots), size = 0;
@@ -298,7 +298,7 @@ wl_status wl_dict_make(const wl_val *values, wl_i32 n, wl_u32 *codes, wl_dict **
 }
 
 wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, wl_dict **out) {
-  joining j = {.segments = segments};
+  dict_merge j = {.segments = segments};
   bool every = true, any = false;
   wl_i64 n_rows = 0;
   *out = NULL;

@@ -17,13 +17,13 @@
 
 enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks per thread */, MAX_DEPTH = 20 };
 
-typedef struct worker {
+typedef struct load_worker {
   bool reads, stages; /* whether reader and stage are open */
   wl_leaf_reader reader;
   wl_stage stage;
-} worker;
+} load_worker;
 
-typedef struct state {
+typedef struct btree_load {
   wl_store *s;
   wl_table *t;
   const int *cols;
@@ -33,7 +33,7 @@ typedef struct state {
   wl_u32 n_leaves, size_leaves;
   wl_u8 *seen; /* a bit for each page */
   int n_threads;
-  worker *workers;
+  load_worker *workers;
   wl_val *defaults;    /* [n_out] values for short records; t is WL_T_DEFAULT until they are read */
   wl_u32 chunk_leaves; /* leaves of a chunk */
   wl_u32 max_run;      /* the most pages of one read */
@@ -53,7 +53,7 @@ typedef struct state {
   size_t n_bytes;        /* bytes of the segments */
   _Atomic size_t n_heap; /* bytes of texts in the chunks of the queue */
   atomic_int status;
-} state;
+} btree_load;
 
 /* ---- the table's shape */
 
@@ -62,7 +62,7 @@ static wl_status sqlite_says_no(wl_error *err) {
 }
 
 /* Finds the root page and the alias of the rowid. Refuses generated columns. */
-static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
+static wl_status read_shape(btree_load *b, wl_u32 *root, int *alias, wl_error *err) {
   sqlite3 *db = b->s->db;
   wl_table *t = b->t;
   sqlite3_stmt *q = NULL;
@@ -106,7 +106,7 @@ static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
+static wl_status make_plan(btree_load *b, int n, int alias, wl_error *err) {
   wl_leaf_plan *p = &b->plan;
   p->slot = wl_mem_alloc(((size_t)b->t->n_cols + 1) * sizeof *p->slot);
   p->real = wl_mem_zalloc((size_t)n * sizeof *p->real);
@@ -134,7 +134,7 @@ static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
 
 /* ---- the list of leaves */
 
-static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
+static wl_status add_leaf(btree_load *b, wl_u32 page, wl_error *err) {
   if (b->n_leaves == b->size_leaves) {
     wl_u32 size = b->size_leaves ? b->size_leaves * 2 : 256;
     wl_u32 *p =
@@ -147,12 +147,12 @@ static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status broken(wl_error *err) {
+static wl_status bad_page(wl_error *err) {
   return wl_not_taken(err, "a page cannot be decoded");
 }
 
 /* Child i of an interior page. The last child is in the page's header. 0: out of bounds. */
-static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
+static wl_u32 child_page(const btree_load *b, const wl_u8 *page, wl_u32 i) {
   wl_u32 n = (wl_u32)page[3] << 8 | page[4], at = 8;
   if (i < n) at = (wl_u32)page[12 + 2 * i] << 8 | page[13 + 2 * i];
   if (i < n && (at < 12 + 2 * n || at + 5 > b->pages.page_size)) return 0;
@@ -161,16 +161,16 @@ static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
 }
 
 /* Marks a page as seen. Fails if it does not exist or was seen before. */
-static wl_status mark(state *b, wl_u32 page, wl_error *err) {
+static wl_status mark_page(btree_load *b, wl_u32 page, wl_error *err) {
   if (page < 2 || page > b->pages.n_pages || b->seen[page >> 3] >> (page & 7) & 1)
-    return broken(err);
+    return bad_page(err);
   b->seen[page >> 3] |= (wl_u8)(1 << (page & 7));
   return WL_OK;
 }
 
 /* Lists the leaves, depth first. All leaves have the same depth. A page at that depth that is not a
 ** leaf fails when it is decoded. */
-static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
+static wl_status list_leaves(btree_load *b, wl_u32 root, wl_error *err) {
   wl_u32 size = b->pages.page_size, at[MAX_DEPTH], page = root;
   wl_u8 *path = wl_mem_alloc((size_t)MAX_DEPTH * size);
   int depth = 0, leaf_depth = -1;
@@ -180,8 +180,8 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
   while (!rc) {
     wl_u8 *p = path + (size_t)depth * size;
     bool is_leaf = depth == leaf_depth;
-    rc = mark(b, page, err);
-    if (!rc && !is_leaf && !wl_pages_read(&b->pages, page, 1, p)) rc = broken(err);
+    rc = mark_page(b, page, err);
+    if (!rc && !is_leaf && !wl_pages_read(&b->pages, page, 1, p)) rc = bad_page(err);
     if (!rc && leaf_depth < 0 && p[0] == 0x0d) {
       leaf_depth = depth;
       is_leaf = true;
@@ -189,7 +189,7 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
     if (!rc && is_leaf) rc = add_leaf(b, page, err);
     if (!rc && !is_leaf) {
       wl_u32 n = (wl_u32)p[3] << 8 | p[4];
-      if (p[0] != 0x05 || n < 1 || n > (size - 8) / 6 || depth + 1 == MAX_DEPTH) rc = broken(err);
+      if (p[0] != 0x05 || n < 1 || n > (size - 8) / 6 || depth + 1 == MAX_DEPTH) rc = bad_page(err);
       at[depth++] = 0;
     } else {
       while (depth > 0 && at[depth - 1] > ((wl_u32)path[(size_t)(depth - 1) * size + 3] << 8 |
@@ -197,7 +197,7 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
         depth--;
       if (depth == 0) break;
     }
-    if (!rc) page = child(b, path + (size_t)(depth - 1) * size, at[depth - 1]++);
+    if (!rc) page = child_page(b, path + (size_t)(depth - 1) * size, at[depth - 1]++);
   }
   wl_mem_free(path);
   return rc;
@@ -205,14 +205,14 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
 
 /* ---- decoding */
 
-static void fail(state *b, wl_status rc) {
+static void set_status(btree_load *b, wl_status rc) {
   int none = WL_OK;
   atomic_compare_exchange_strong(&b->status, &none, (int)rc);
 }
 
 static void decode_task(void *arg, int w, long k) {
-  state *b = arg;
-  worker *me = &b->workers[w];
+  btree_load *b = arg;
+  load_worker *me = &b->workers[w];
   wl_chunk *c = b->queue[b->n_ready + k];
   wl_u32 first = b->wave_first + (wl_u32)k * b->chunk_leaves, n = b->n_leaves - first;
   if (n > b->chunk_leaves) n = b->chunk_leaves;
@@ -226,10 +226,10 @@ static void decode_task(void *arg, int w, long k) {
   size_t heap = wl_chunk_heap_bytes(c);
   heap += atomic_fetch_add(&b->n_heap, heap);
   if (!rc && b->limit && b->n_bytes + heap > b->limit) rc = WL_FULL;
-  if (rc) fail(b, rc);
+  if (rc) set_status(b, rc);
 }
 
-static wl_status grow(wl_chunk ***list, int n, int *size) {
+static wl_status reserve_chunk(wl_chunk ***list, int n, int *size) {
   if (n < *size) return WL_OK;
   int more = *size ? *size * 2 : 64;
   wl_chunk **p = wl_mem_realloc(*list, (size_t)n * sizeof *p, (size_t)more * sizeof *p);
@@ -239,8 +239,8 @@ static wl_status grow(wl_chunk ***list, int n, int *size) {
   return WL_OK;
 }
 
-static wl_status add_chunk(state *b) {
-  if (grow(&b->queue, b->n_queue, &b->size_queue)) return WL_NOMEM;
+static wl_status add_chunk(btree_load *b) {
+  if (reserve_chunk(&b->queue, b->n_queue, &b->size_queue)) return WL_NOMEM;
   wl_chunk *c = b->n_spare ? b->spare[--b->n_spare] : wl_chunk_open(b->plan.n_out);
   if (!c) return WL_NOMEM;
   b->queue[b->n_queue++] = c;
@@ -249,7 +249,7 @@ static wl_status add_chunk(state *b) {
 
 /* ---- defaults: asks SQLite for the value of a column that a short record does not have */
 
-static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
+static wl_status read_default(btree_load *b, int slot, wl_i64 rowid, wl_error *err) {
   const wl_table *t = b->t;
   sqlite3_stmt *q = NULL;
   wl_val *d = &b->defaults[slot];
@@ -280,8 +280,8 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
 /* ---- tablets */
 
 /* Appends the rows [from, to) of a chunk's column to the stage. */
-static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int slot, wl_i32 from,
-                            wl_i32 to) {
+static wl_status stage_rows(const btree_load *b, wl_stage *st, const wl_chunk *c, int slot,
+                            wl_i32 from, wl_i32 to) {
   wl_u64 *v = st->v + st->n;
   wl_u8 *t = st->t + st->n;
   const wl_stage *h = &c->heap[slot];
@@ -330,8 +330,8 @@ static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int
 }
 
 static void tablet_task(void *arg, int w, long k) {
-  state *b = arg;
-  worker *me = &b->workers[w];
+  btree_load *b = arg;
+  load_worker *me = &b->workers[w];
   int slot = (int)(k % b->plan.n_out), tablet = (int)(k / b->plan.n_out);
   wl_segment *out = &b->segments[slot][b->n_segments + tablet];
   wl_i64 from = b->cut + (wl_i64)tablet * WL_TABLET_ROWS, to = from + WL_TABLET_ROWS;
@@ -352,11 +352,11 @@ static void tablet_task(void *arg, int w, long k) {
     if (lo < hi) rc = stage_rows(b, &me->stage, c, slot, (wl_i32)lo, (wl_i32)hi);
   }
   if (!rc) rc = wl_segment_make(&me->stage, out);
-  if (rc) fail(b, rc);
+  if (rc) set_status(b, rc);
 }
 
 /* Makes segments of all full tablets, and at the end also of the last rows. */
-static wl_status cut_tablets(state *b, bool end) {
+static wl_status make_tablets(btree_load *b, bool end) {
   wl_i64 n = b->n_rows - b->cut;
   for (int i = 1; i < b->n_queue; i++)
     assert(b->queue[i]->first_row == b->queue[i - 1]->first_row + b->queue[i - 1]->n);
@@ -385,7 +385,7 @@ static wl_status cut_tablets(state *b, bool end) {
     wl_chunk *c = b->queue[i];
     atomic_fetch_sub(&b->n_heap, wl_chunk_heap_bytes(c));
     wl_chunk_clear(c);
-    if (b->n_spare < b->n_threads * WAVE && !grow(&b->spare, b->n_spare, &b->size_spare))
+    if (b->n_spare < b->n_threads * WAVE && !reserve_chunk(&b->spare, b->n_spare, &b->size_spare))
       b->spare[b->n_spare++] = c;
     else
       wl_chunk_close(c);
@@ -395,7 +395,7 @@ static wl_status cut_tablets(state *b, bool end) {
   return b->limit && b->n_bytes > b->limit ? WL_FULL : WL_OK;
 }
 
-static wl_status run_wave(state *b, wl_error *err) {
+static wl_status run_wave(btree_load *b, wl_error *err) {
   wl_status rc = WL_OK;
   long n = (long)((b->n_leaves - b->wave_first + b->chunk_leaves - 1) / b->chunk_leaves);
   if (n > (long)b->n_threads * WAVE) n = (long)b->n_threads * WAVE;
@@ -407,7 +407,7 @@ static wl_status run_wave(state *b, wl_error *err) {
   for (int i = b->n_ready; i < b->n_queue; i++) {
     wl_chunk *c = b->queue[i];
     c->first_row = b->n_rows;
-    if (c->n && b->n_rows && c->low <= b->high) return broken(err);
+    if (c->n && b->n_rows && c->low <= b->high) return bad_page(err);
     if (c->n) b->high = c->high;
     b->n_rows += c->n;
     for (int k = 0; k < b->plan.n_out && !rc; k++)
@@ -417,12 +417,12 @@ static wl_status run_wave(state *b, wl_error *err) {
   if (rc) return rc;
   wl_u32 done = (wl_u32)n * b->chunk_leaves;
   b->wave_first = b->n_leaves - b->wave_first > done ? b->wave_first + done : b->n_leaves;
-  return cut_tablets(b, b->wave_first == b->n_leaves);
+  return make_tablets(b, b->wave_first == b->n_leaves);
 }
 
 /* ---- the whole */
 
-static void release(state *b) {
+static void close_load(btree_load *b) {
   for (int i = 0; i < b->n_queue; i++) wl_chunk_close(b->queue[i]);
   for (int i = 0; i < b->n_spare; i++) wl_chunk_close(b->spare[i]);
   wl_mem_free(b->queue);
@@ -448,7 +448,7 @@ static void release(state *b) {
   wl_pages_close(&b->pages);
 }
 
-static wl_status run(state *b, wl_column **out, wl_error *err) {
+static wl_status load_columns(btree_load *b, wl_column **out, wl_error *err) {
   wl_status rc = WL_OK;
   int n = b->plan.n_out;
   b->chunk_leaves = CHUNK_BYTES / b->pages.page_size;
@@ -479,7 +479,7 @@ static wl_status run(state *b, wl_column **out, wl_error *err) {
 
 wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
                         wl_column **out, wl_i64 *n_rows, wl_error *err) {
-  state b = {.s = s, .t = t, .cols = cols, .plan = {.n_out = n}};
+  btree_load b = {.s = s, .t = t, .cols = cols, .plan = {.n_out = n}};
   wl_u32 root = 0;
   int alias = -1;
   memset(out, 0, (size_t)n * sizeof *out);
@@ -495,11 +495,11 @@ wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t
   if (!rc) rc = read_shape(&b, &root, &alias, err);
   if (!rc) rc = make_plan(&b, n, alias, err);
   if (!rc) rc = list_leaves(&b, root, err);
-  if (!rc) rc = run(&b, out, err);
+  if (!rc) rc = load_columns(&b, out, err);
   *n_rows = b.n_rows;
-  release(&b);
+  close_load(&b);
   sqlite3_mutex_leave(m);
   if (rc == WL_NOMEM) return wl_nomem(err);
-  if (rc == WL_NOT_TAKEN && atomic_load(&b.status) == WL_NOT_TAKEN) return broken(err);
+  if (rc == WL_NOT_TAKEN && atomic_load(&b.status) == WL_NOT_TAKEN) return bad_page(err);
   return rc;
 }

@@ -1,5 +1,5 @@
 /*
-** warplite: SQLite's SQL, with SQLite's answers, on a GPU or on every core of the CPU.
+** warplite: SQLite's SQL, with SQLite's answers, on a GPU or on all cores of the CPU.
 **
 ** This header is the whole C interface and its manual. A program that uses SQLite
 ** already needs two calls:
@@ -7,18 +7,20 @@
 **     sqlite3_open("sales.db", &db);
 **     warplite_enable(db);                                  // once per connection
 **     warplite_prepare(db, sql, -1, &stmt, &tail);          // instead of sqlite3_prepare_v2
-**     while( sqlite3_step(stmt)==SQLITE_ROW ) ...           // everything else stays
+**     while( sqlite3_step(stmt)==SQLITE_ROW ) ...           // everything else stays the same
 **     sqlite3_finalize(stmt);
 **
-** The statement is a real sqlite3_stmt: bind, step, column, reset and finalize are
-** SQLite's own. A statement warplite does not take is SQLite's statement itself.
-** For bulk results warplite_query() gives an Arrow C stream.
+** The statement is a real sqlite3_stmt. Use it with SQLite's own bind, step, column, reset and
+** finalize functions. A statement that warplite does not run is an unchanged statement of
+** SQLite. warplite_query() returns rows as an Arrow C stream, which is faster for many rows.
 **
-** The same shared library is a SQLite loadable extension (entry point
-** sqlite3_warplite_init): loading it is the same as warplite_enable().
+** The same shared library is a SQLite loadable extension. Its entry point is
+** sqlite3_warplite_init(). Loading it does the same as warplite_enable().
 **
-** Every int result is a SQLite result code. Threads: the rules of the connection's
-** own threading mode hold for these calls too.
+** Results: every int is a SQLite result code.
+** Threads: the threading mode of the connection applies to these calls too.
+** Memory: columns in memory are shared by all connections of the process that see the same
+** version of the same file. docs/limits.md lists the databases whose columns are private.
 */
 #ifndef WARPLITE_H
 #define WARPLITE_H
@@ -40,47 +42,55 @@ extern "C" {
 #endif
 
 /*
-** Makes warplite available on one connection: the SQL functions warplite_version(),
-** warplite_set(name, value), warplite_reason(), warplite_load(table),
-** warplite_unload(table), warplite_convert(table) and warplite_check(table), the tables
-** warplite_devices, warplite_cache and warplite_log, and the module tablet of CREATE VIRTUAL
-** TABLE. Settings in the environment variable WARPLITE_SET
-** (for example "engine=cpu,strict=1") are applied; one that is unknown or malformed
-** makes the call fail with SQLITE_ERROR. Calling it twice is harmless.
-** All that warplite keeps for the connection goes away with sqlite3_close().
-** SQLITE_MISUSE if db is NULL.
+** Makes warplite available on one connection. This adds
+**   functions  warplite_version(), warplite_set(name, value), warplite_reason(),
+**              warplite_load(table), warplite_unload(table),
+**              warplite_convert(table [, 'tablet' or 'table']), warplite_check(table)
+**   tables     warplite_devices, warplite_cache, warplite_log
+**   a module   tablet, for CREATE VIRTUAL TABLE
+** and applies the settings in the environment variable WARPLITE_SET, for example
+** "engine=cpu,strict=1".
+**
+** Calling it twice is harmless. sqlite3_close() frees everything that belongs to the connection.
+** Results: SQLITE_OK; SQLITE_MISUSE if db is NULL; SQLITE_ERROR if a setting in WARPLITE_SET is
+** unknown or malformed, or if SQLite is older than 3.38. warplite_errmsg() has the message.
 */
 WARPLITE_API int warplite_enable(sqlite3 *db);
 
 /*
-** As sqlite3_prepare_v2(), same arguments, same results, same error codes and
-** messages (read by sqlite3_errmsg). Where warplite takes the query, the statement
-** runs natively when it is stepped; warplite_reason() says who ran it and why.
-** Running it takes a shared lock on "main" too, even where the query reads only other
-** databases.
-** Enables warplite on the connection if that was not done. The caller owns *ppStmt
-** and passes it to sqlite3_finalize().
-** sqlite3_sql() of a statement that was taken shows the rewritten text. Its columns are those it
-** was prepared with: where ALTER TABLE or a new view would change their number, names or declared
-** types, sqlite3_step() fails with SQLITE_ERROR and a message that says so, and it must be prepared
-** again. (SQLite's own statements gain and rename columns by themselves.)
+** Like sqlite3_prepare_v2(): same arguments, results, error codes and messages (read them with
+** sqlite3_errmsg()). If warplite can run the query, and expects to be faster than SQLite, the
+** statement runs natively when it is stepped. warplite_reason() says which engine ran it and why.
+** Enables warplite on the connection if necessary. The caller owns *ppStmt and passes it to
+** sqlite3_finalize().
+**
+** Native statements differ from SQLite's own in these ways:
+**   - Running one takes a shared lock on "main", even if it reads only other databases.
+**   - sqlite3_sql() returns the rewritten text.
+**   - It keeps the columns that it was prepared with. If ALTER TABLE or a new view would change
+**     their number, names or declared types, sqlite3_step() fails with SQLITE_ERROR and a message
+**     that says so. Prepare the statement again. (SQLite's own statements adapt by themselves.)
 */
 WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                                   const char **pzTail);
 
 /*
-** As sqlite3_set_authorizer(): same arguments, same results. The authorizer is asked what SQLite
-** asks about a statement when it prepares it, and nothing about warplite's own statements. A
-** statement that gets IGNORE for an answer is run by SQLite, and warplite_reason() says so. EXPLAIN
-** ANALYZE and warplite_convert() fail then. Enables warplite on the connection if that was not done.
+** Like sqlite3_set_authorizer(): same arguments, same results. The authorizer is asked the
+** questions that SQLite asks when it prepares a statement, and nothing about warplite's own
+** statements. If it answers SQLITE_IGNORE, SQLite runs the statement, and warplite_reason() says
+** so; EXPLAIN ANALYZE and warplite_convert() fail. Enables warplite on the connection if necessary.
 **
-** warplite must see which authorizer a connection has, and SQLite cannot be asked. A program that is
-** linked with -lwarplite before -lsqlite3 need not call this: its calls of sqlite3_set_authorizer()
-** come here by themselves. A program that has a SQLite of its own inside, or that finds SQLite's
-** function by dlsym(), must. Of an authorizer that warplite does not see, DENY works, and columns of
-** tables that it hides by IGNORE stay hidden; IGNORE of functions and of a view's columns does not
-** work, and it is asked about warplite's own statements as well: those on the tables behind a tablet
-** table (t_info, t_delta, …), which it must allow where the table itself is read or written.
+** warplite must know the authorizer of a connection, and SQLite has no call that returns it.
+** A program that is linked with -lwarplite before -lsqlite3 need not call this function: its calls
+** of sqlite3_set_authorizer() arrive here. A program that contains its own SQLite, or that finds
+** SQLite's function by dlsym(), must call it.
+**
+** If warplite does not know the authorizer:
+**   - SQLITE_DENY works. Columns of tables that it hides with SQLITE_IGNORE stay hidden.
+**   - SQLITE_IGNORE for functions and for columns of views does not work.
+**   - The authorizer is also asked about warplite's own statements. It must allow reading and
+**     writing the tables behind a tablet table t (t_info, t_delta, ...) wherever it allows this
+**     for t.
 */
 WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
                                          int (*xAuth)(void *, int, const char *, const char *,
@@ -88,40 +98,42 @@ WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
                                          void *pArg);
 
 /*
-** Why the latest statement prepared through warplite on this connection went where
-** it went. The text begins with the engine: "cpu", "gpu" or "sqlite", then ": " and
-** the reason in words. Valid until the next warplite call on the connection.
-** Never NULL.
+** Which engine the latest statement of this connection used, and why. This counts statements of
+** warplite_prepare() and warplite_query(). The text is "cpu", "gpu" or "sqlite", then ": " and the
+** reason in words. It is updated when a statement is prepared and again when it runs.
+** Valid until the next warplite call on the connection. Never NULL.
 */
 WARPLITE_API const char *warplite_reason(sqlite3 *db);
 
 /*
-** The message of the latest warplite_enable() or warplite_query() that failed on this
-** connection, or of a stream that it gave. Valid until the next warplite call. While
-** warplite is not enabled on the connection: why the calling thread's latest try to enable
-** it, by warplite_prepare() too, failed.
-** Never NULL.
+** The message of the latest warplite_enable(), warplite_query() or warplite_append() that failed
+** on this connection, or of a stream of warplite_query() that failed. If warplite is not enabled on
+** the connection: why the calling thread's latest attempt to enable it failed, including attempts
+** by warplite_prepare(). Valid until the next warplite call. Never NULL.
+** For errors of warplite_prepare() and sqlite3_step() use sqlite3_errmsg().
 */
 WARPLITE_API const char *warplite_errmsg(sqlite3 *db);
 
 /*
-** Sets a function that is told how far the reading of a table into memory has come, for
-** a progress bar; NULL ends that. It is called on the thread that runs the statement: with
-** nDone 0 when the reading begins, now and then while it goes on (nDone < nTotal; rows or
-** pages, nTotal may be an estimate and change), and with nDone == nTotal when it is over,
-** whether it succeeded or not. zTable is the table's name, valid for the call. The function
-** must not use the connection, but for sqlite3_interrupt().
+** Sets a function that reports the progress of reading a table into memory, for example for a
+** progress bar. NULL removes it. It is called on the thread that runs the statement:
+**   - once with nDone == 0 when the reading begins;
+**   - repeatedly with nDone < nTotal while it continues. Both count rows or pages. nTotal may be an
+**     estimate and may change;
+**   - once with nDone == nTotal when it is over, whether it succeeded or not.
+** zTable is the table's name, valid during the call. The function must not use the connection,
+** except with sqlite3_interrupt().
 */
 WARPLITE_API int warplite_progress(sqlite3 *db,
                                    void (*xProgress)(void *pArg, const char *zTable,
                                                      sqlite3_int64 nDone, sqlite3_int64 nTotal),
                                    void *pArg);
 
-/* The version string, as the SQL function warplite_version() gives it. */
+/* The version string, the same as from the SQL function warplite_version(). */
 WARPLITE_API const char *warplite_version(void);
 
 /*
-** The Arrow C data and C stream interface, as their specification lays them out.
+** The Arrow C data interface and C stream interface, as in their specification.
 */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -168,50 +180,58 @@ struct ArrowArrayStream {
 #endif
 
 /*
-** Runs one SELECT, or EXPLAIN [QUERY PLAN | ANALYZE] of one, and gives its rows as an Arrow
-** stream of struct arrays, one child a result column, in batches. A query that warplite does
-** not take runs in SQLite and comes out through the same stream. Parameters in the text are NULL.
+** Runs one statement that returns rows, such as SELECT, EXPLAIN or INSERT ... RETURNING, and
+** returns its rows as an Arrow stream. The stream consists of struct arrays (batches) with one child
+** per result column. A statement that warplite does not run natively runs in SQLite, and its rows
+** come through the same stream; in that case all rows are collected before the first batch.
+** Parameters in the text are NULL. Text after the first statement is ignored.
 **
-** Column types, one for the whole stream and settled before its first row is computed: by
-** what the values can be, going by the types and ranges of what the table's columns hold
-** now. A value that the WHERE clause or LIMIT drops, or that only might have come of an
-** expression, therefore counts too (where SQLite runs the query, only those that came do):
+** Each column has one type for the whole stream:
 **   only integers  int64 ("l")        only text   utf8 ("u")
 **   only reals     float64 ("g")      only blobs  binary ("z")
-**   integers and reals, every integer exact as a real: float64
+**   integers and reals, if every integer is exact as a real: float64
 **   any other mixture: dense union ("+ud:0,1,2,3") of int64, float64, utf8, binary
-**   nothing but NULLs: by the affinity of the declared type (NUMERIC as float64), else
-**   null ("n")
+**   only NULLs: by the affinity of the declared type (NUMERIC as float64), else null ("n")
+** The types are fixed before the first row is computed. They follow from the types and ranges of
+** the values that the table's columns hold now. So a value counts even if WHERE or LIMIT drops it,
+** or if an expression could return it but does not. If SQLite runs the query, only the actual
+** values count.
 **
-** The caller owns *out and calls out->release(out) before sqlite3_close(db). Arrays
-** and schemas taken from the stream have their own release and may outlive it and
-** the connection.
-** The stream sees one snapshot: what was committed (or written by this connection)
-** when warplite_query() was called.
+** Ownership: the caller owns *out and calls out->release(out) before sqlite3_close(db). Arrays and
+** schemas taken from the stream have their own release. They may outlive the stream and the
+** connection.
 **
-** An error at a row (a function that fails, an interrupt) comes from get_next(), after the rows
-** before it, as from sqlite3_step(); one before the first row may come from warplite_query()
-** itself. Where SQLite has to go on behind rows that were given and a table has been written to
-** since, get_next() fails and says so: run the query again.
+** The stream sees one snapshot: what was committed, or written by this connection, when
+** warplite_query() was called.
+**
+** Errors: an error at a row (a function fails, an interrupt) comes from get_next(), after the rows
+** before it, as from sqlite3_step(). An error before the first row may come from warplite_query()
+** itself. Sometimes SQLite has to continue a query after the first rows. If a table has been
+** written to since then, get_next() fails with a message that says so. Run the query again.
 */
 WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out);
 
 /*
-** Appends the rows of an Arrow stream of struct arrays to a tablet table, in bulk: one child a
-** column, in their order, of the formats u, U, z, Z, l, g or n. Values are brought to the columns'
-** affinities as INSERT would bring them. Rows get the next rowids, or those of the INTEGER PRIMARY
-** KEY. zSchema may be NULL: then the table is found as SQLite finds it. It may be inside a
-** transaction; if it is not, it is one. The stream is released, also after an error.
-** The result is SQLITE_OK, or with nothing appended, and the words in warplite_errmsg():
-**   SQLITE_NOTFOUND    the table is not there, or is no tablet table
-**   SQLITE_CONSTRAINT  a row breaks a constraint, or rowids do not rise above those that are
-**                      there: INSERT row by row says which, or works
-** or another code of SQLite's.
+** Appends the rows of an Arrow stream to a tablet table, in bulk. The stream consists of struct
+** arrays with one child per column of the table, in the same order. The formats are u, U, z, Z, l,
+** g and n. Values are converted to the affinities of the columns, as by INSERT. Rows get
+** the next rowids, or those in the column that is the INTEGER PRIMARY KEY.
+**
+** zSchema is the name of the database ("main", ...). If it is NULL, the table is found as SQLite
+** finds it. The call may be part of a transaction. Otherwise it is a transaction of its own.
+** The stream is always released, even after an error.
+**
+** Results: SQLITE_OK. With any other code nothing was appended, and warplite_errmsg() has the
+** message:
+**   SQLITE_NOTFOUND    there is no such table, or it is not a tablet table
+**   SQLITE_CONSTRAINT  a row breaks a constraint, or the rowids do not rise above the existing
+**                      ones. INSERT of single rows works, or says which row it is
+**   or another code of SQLite.
 */
 WARPLITE_API int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
                                  struct ArrowArrayStream *in);
 
-/* The loadable extension's entry point. */
+/* The entry point of the loadable extension. SQLite calls it. */
 WARPLITE_API int sqlite3_warplite_init(sqlite3 *db, char **pzErrMsg, const void *pApi);
 
 #ifdef __cplusplus

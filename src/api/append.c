@@ -2,7 +2,8 @@
 ** warplite_append(): the rows of an Arrow stream into a tablet table. Each array of the stream is
 ** given to the table by a statement of its own, all of them inside one savepoint.
 */
-#include "route/conn.h"
+#include "api/enable.h"
+#include "api/functions.h"
 #include "base/authorizer.h"
 #include "tablet/write/arrow_append.h"
 #include "warplite.h"
@@ -55,7 +56,7 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
   int rc = warplite_enable(db);
   if (rc) return rc;
   sqlite3_mutex_enter(sqlite3_db_mutex(db));
-  wl_conn *c = wl_conn_get(db, &err);
+  wl_conn *c = wl_enable(db, &err);
   if (!c) {
     rc = SQLITE_NOMEM;
     goto done;

@@ -9,10 +9,12 @@
 **    domains, or, for a statement run by SQLite, from all of its rows.
 ** 3. Arrays may be released by any thread, in any order, children moved out or not.
 */
-#include "route/conn.h"
+#include "api/collect.h"
+#include "explain/explain.h"
+#include "route/answer.h"
 #include "base/authorizer.h"
-#include "base/clock.h"
 #include "base/mem.h"
+#include "value/affinity.h"
 #include "value/exchange.h"
 #include "program/compile.h"
 #include "value/domain.h"
@@ -365,9 +367,9 @@ static void stream_release(struct ArrowArrayStream *p) {
   wl_conn *c = s->conn;
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
-  if (--c->n_streams == 0) {
-    sqlite3_finalize(c->keep);
-    c->keep = NULL;
+  if (--c->streams.n == 0) {
+    sqlite3_finalize(c->streams.in_progress);
+    c->streams.in_progress = NULL;
   }
   stream_free(s);
   sqlite3_mutex_leave(m);
@@ -390,210 +392,132 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* All rows of a statement that SQLite runs, as columns, and a run that gives them out. An error
-** that comes after rows is given out behind them. */
-static wl_status collect(wl_answer *a, wl_error *err) {
-  int n = a->n_cols;
-  wl_status rc = WL_OK;
-  wl_builder **builders = wl_mem_zalloc((size_t)n * sizeof *builders);
-  wl_snapshot snap = {0};
-  wl_arena arena;
-  wl_arena_init(&arena);
-  snap.cols = wl_mem_zalloc((size_t)n * sizeof *snap.cols);
-  if (!builders || !snap.cols) rc = wl_nomem(err);
-  for (int i = 0; i < n && !rc; i++) rc = wl_builder_open(&builders[i], err);
-  int step = SQLITE_DONE;
-  while (!rc && (step = wl_text_step(a->stmt)) == SQLITE_ROW) {
-    snap.n_rows++;
-    for (int i = 0; i < n && !rc; i++) {
-      wl_val v = wl_sqlite_column(a->stmt, i);
-      rc = wl_sqlite_lost(v) ? WL_NOMEM : wl_builder_add(builders[i], v);
-      if (rc == WL_TOOBIG)
-        rc = wl_fail(err, rc, "65,536 rows of a result column hold more than 2 GiB of text");
-      else if (rc)
-        rc = wl_nomem(err);
-    }
-  }
-  if (!rc && step != SQLITE_DONE) {
-    wl_status failed = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
-    if (snap.n_rows)
-      a->late = *err; /* behind the rows */
-    else
-      rc = failed;
-  }
-  for (int i = 0; i < n; i++) {
-    if (!rc) rc = wl_builder_finish(builders[i], &snap.cols[i], err);
-    if (!rc) snap.n_cols++;
-    if (builders) wl_builder_close(builders[i]);
-  }
-  wl_mem_free(builders);
-  /* SELECT every column, FROM what was collected */
-  wl_bsource one = {.name = "the result"};
-  wl_query q = {.table = one.name,
-                .sources = &one,
-                .n_sources = 1,
-                .n_cols = n,
-                .n_results = n,
-                .n_exprs = n};
-  q.cols = WL_NEW_N(&arena, wl_bcol, n);
-  q.results = WL_NEW_N(&arena, wl_bexpr *, n);
-  wl_bexpr *nodes = WL_NEW_N(&arena, wl_bexpr, n);
-  if (!rc && arena.failed) rc = wl_nomem(err);
-  for (int i = 0; i < n && !rc; i++) {
-    q.cols[i] = (wl_bcol){0, i};
-    q.results[i] = &nodes[i];
-    nodes[i].kind = WL_B_COLUMN;
-    nodes[i].index = nodes[i].id = nodes[i].slot = i;
-  }
-  wl_compile_in in = {.query = &q,
-                      .n_rows = snap.n_rows,
-                      .source_rows = &snap.n_rows,
-                      .cols = snap.cols,
-                      .rowid_order = true,
-                      .max_text = WL_MAX_TEXT};
-  wl_program *p = NULL;
-  if (!rc) rc = wl_compile(&arena, &in, &p, err);
-  wl_run_config config = {.threads = a->conn->set.threads,
-                          .max_text = WL_MAX_TEXT,
-                          .check = wl_conn_check,
-                          .check_arg = a->conn};
-  if (!rc) return wl_run_open(&config, &arena, p, &snap, &a->run, err);
-  wl_snapshot_release(&snap);
-  wl_arena_close(&arena);
+/* A statement that warplite_query() is given. */
+typedef struct given {
+  sqlite3_stmt *original; /* SQLite's */
+  char *text;             /* sqlite3_free'd */
+  bool ignored;           /* the authorizer answers IGNORE */
+  bool analyzed;          /* EXPLAIN ANALYZE; text and original lack these words */
+} given;
+
+static void given_close(given *g, bool keeps_original) {
+  if (!keeps_original) sqlite3_finalize(g->original);
+  sqlite3_free(g->text);
+}
+
+static wl_status read_given(wl_conn *c, const char *sql, given *g, wl_error *err) {
+  const char *tail;
+  wl_mask *mask = NULL;
+  *g = (given){0};
+  char *blank = wl_analyze_text(sql, -1);
+  if (blank) sql = blank;
+  int rc = wl_ask_prepare(c->db, sql, -1, &g->original, &tail, &mask);
+  g->ignored = wl_mask_ignores(mask);
+  g->analyzed = blank != NULL;
+  wl_mask_free(mask);
+  wl_status st = rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;
+  if (!st && (!g->original || sqlite3_column_count(g->original) == 0))
+    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
+  if (!st) g->text = sqlite3_mprintf("%.*s", (int)(tail - sql), sql);
+  if (!st && !g->text) st = wl_nomem(err);
+  sqlite3_free(blank);
+  return st;
+}
+
+/* Ours takes the place of SQLite's statement and text. */
+static wl_status replace(given *g, sqlite3_stmt *ours, wl_error *err) {
+  sqlite3_finalize(g->original);
+  g->original = ours;
+  sqlite3_free(g->text);
+  g->text = sqlite3_mprintf("%s", sqlite3_sql(ours));
+  return g->text ? WL_OK : wl_nomem(err);
+}
+
+/* EXPLAIN and EXPLAIN ANALYZE: statements over tables of ours, which SQLite runs. */
+static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
+  sqlite3_stmt *ours = NULL;
+  wl_decision d = {0};
+  wl_status rc;
+  size_t n = strlen(g->text);
+  if (g->analyzed && g->ignored) return wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED);
+  if (g->analyzed)
+    rc = wl_analyze_prepare(c, g->text, n, g->original, &ours, err);
+  else
+    rc = wl_explain_prepare(c, g->text, n, g->ignored ? WL_IGNORED : NULL, g->original, &d, &ours,
+                            err);
+  wl_decision_close(&d);
+  if (!rc) rc = replace(g, ours, err);
+  if (rc && (g->analyzed || rc == WL_NOMEM)) return rc;
+  wl_request q = {.sql = g->text, .n_sql = strlen(g->text)};
+  const char *why = g->analyzed  ? "sqlite: EXPLAIN ANALYZE"
+                    : g->ignored ? "sqlite: " WL_IGNORED
+                                 : "sqlite: EXPLAIN runs in SQLite";
+  /* SQLite's own EXPLAIN was prepared with the authorizer's answers */
+  bool own = rc != WL_OK;
+  rc = wl_answer_open_sqlite(c, &q, why, own ? g->original : NULL, a, err);
   return rc;
 }
 
-/* Starts a statement in SQLite because the router prefers that, strict or not. stmt: NULL, or it is
-** prepared already. */
-static wl_status leave(wl_conn *c, wl_answer *a, const char *sql, sqlite3_stmt *stmt,
-                       const char *reason, wl_error *err) {
-  wl_conn_reason(c, "sqlite", "%s", reason);
-  a->sql = wl_mem_strdup(sql);
-  if (!a->sql) return wl_nomem(err);
-  a->conn = c;
-  a->started = wl_clock_ns();
-  memcpy(a->reason, c->reason, sizeof a->reason);
-  a->stmt = stmt;
-  a->n_cols = stmt ? sqlite3_column_count(stmt) : 0;
-  return stmt ? WL_OK : wl_answer_sqlite(a, NULL, 0, NULL, err);
+/* Starts a statement. */
+static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
+  if (g->analyzed || sqlite3_stmt_isexplain(g->original)) return explain(c, g, a, err);
+  wl_decision d = {0};
+  wl_request q = {
+      .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
+  wl_status rc = wl_route(c, &q, &d, err);
+  if (!rc && d.engine == WL_ENGINE_SQLITE) {
+    /* one that was prepared with IGNORE for an answer must not be prepared again */
+    rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
+  } else if (!rc) {
+    q.stage = WL_AT_START;
+    rc = wl_answer_open(c, &q, NULL, a, err);
+  } else if (*d.reason) {
+    wl_conn_set_reason(c, d.reason);
+  }
+  wl_decision_close(&d);
+  return rc;
 }
 
-/* EXPLAIN: ours in the place of SQLite's, statement and text, where there is one. */
-static wl_status explain(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **original,
-                         char **text, wl_error *err) {
-  wl_arena arena;
-  wl_stmt *parsed = NULL;
-  sqlite3_stmt *ours = NULL;
-  wl_arena_init(&arena);
-  wl_status st = wl_parse(&arena, sql, n, &parsed, err);
-  if (!st) st = wl_explain_prepare(c, sql, n, parsed, &ours, err);
-  wl_arena_close(&arena);
-  if (st) return st == WL_NOMEM ? st : WL_OK;
-  sqlite3_finalize(*original);
-  *original = ours;
-  sqlite3_free(*text);
-  *text = sqlite3_mprintf("%s", sqlite3_sql(ours));
-  return *text ? WL_OK : wl_nomem(err);
+/* Names and declared types of the schema as it is now. */
+static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
+  sqlite3_stmt *again = NULL;
+  int rc = sqlite3_prepare_v2(c->db, g->text, -1, &again, NULL);
+  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
+  sqlite3_finalize(g->original);
+  g->original = again;
+  return WL_OK;
 }
 
-/* EXPLAIN ANALYZE: the statement that runs it, and its text. */
-static wl_status analyze(wl_conn *c, sqlite3_stmt **original, char **text, wl_error *err) {
-  sqlite3_stmt *ours = NULL;
-  wl_status st = wl_analyze_prepare(c, *text, strlen(*text), *original, &ours, err);
-  if (st) return st;
-  sqlite3_finalize(*original);
-  *original = ours;
-  sqlite3_free(*text);
-  *text = sqlite3_mprintf("%s", sqlite3_sql(ours));
-  return *text ? WL_OK : wl_nomem(err);
-}
-
-static wl_status open_stream(wl_conn *c, const char *given, stream *s, wl_error *err) {
-  sqlite3_stmt *original = NULL;
-  const char *tail;
-  char *blank = wl_analyze_text(given, -1);
-  const char *sql = blank ? blank : given;
-  wl_mask *mask = NULL;
-  int rc = wl_ask_prepare(c->db, sql, -1, &original, &tail, &mask);
-  bool ignored = wl_mask_ignores(mask);
-  wl_mask_free(mask);
-  if (rc) {
-    sqlite3_free(blank);
-    return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
-  }
-  wl_status st = WL_OK;
-  wl_sqltext *t = NULL;
-  wl_i64 n_shapes = wl_store_n_shapes(c->store);
-  char why[300] = "";
-  char *text = original ? sqlite3_mprintf("%.*s", (int)(tail - sql), sql) : NULL;
-  if (!original || sqlite3_column_count(original) == 0)
-    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
-  else if (!text)
-    st = wl_nomem(err);
-  bool analyzed = blank != NULL;
-  sqlite3_free(blank);
-  if (!st && ignored && analyzed) {
-    st = wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED);
-  } else if (!st && ignored) {
-    st = leave(c, &s->answer, text, original, WL_IGNORED, err);
-  } else if (!st && analyzed) {
-    st = analyze(c, &original, &text, err);
-    if (!st) st = leave(c, &s->answer, text, NULL, "EXPLAIN ANALYZE", err);
-  } else if (!st && sqlite3_stmt_isexplain(original)) {
-    if (c->set.engine != WL_ENGINE_SQLITE)
-      st = explain(c, text, strlen(text), &original, &text, err);
-    if (!st) st = leave(c, &s->answer, text, NULL, "EXPLAIN runs in SQLite", err);
-  } else if (!st) {
-    /* the same decision as warplite_prepare makes */
-    wl_placement where = {0};
-    st = wl_sqltext_get(c, text, strlen(text), &t, err);
-    if (!st) st = wl_answer_place(c, t, &where, err);
-    if (!st && where.engine == WL_ENGINE_SQLITE)
-      st = leave(c, &s->answer, text, NULL, where.reason, err);
-    else if (!st)
-      st = wl_sqltext_settle(c, t, err);
-    if (!st && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
-      st = wl_answer_functions(c, t->query, err);
-    if (st == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
-    if (st == WL_NOT_TAKEN) snprintf(why, sizeof why, "%.290s", err->text);
-    wl_sqltext_drop(c, t);
-    /* what is locked or corrupt for us may not be for SQLite; if it is, the error is its own */
-    if (st && st != WL_NOMEM && st != WL_INTERRUPT) st = WL_OK;
-  }
-  if (!st && !s->answer.conn)
-    st = wl_answer_open(c, text, NULL, 0, *why ? why : NULL, NULL, &s->answer, err);
-  bool shared = original && original == s->answer.stmt;
-  if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) {
-    /* names and declared types of the schema as it is now */
-    sqlite3_stmt *again = NULL;
-    rc = sqlite3_prepare_v2(c->db, text, -1, &again, NULL);
-    if (rc)
-      st = wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
-    else {
-      sqlite3_finalize(original);
-      original = again;
-    }
-  }
-  sqlite3_free(text);
-  if (!st && !s->answer.run) {
-    st = collect(&s->answer, err);
-    sqlite3_reset(s->answer.stmt);
-  }
-  if (!st && s->answer.n_cols != sqlite3_column_count(original))
-    st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
-  if (!st) {
-    s->n_cols = s->answer.n_cols;
-    s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
-    s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
-    if (!s->names || !s->formats) st = wl_nomem(err);
-  }
-  const wl_program *p = st ? NULL : wl_run_program(s->answer.run);
-  for (int i = 0; !st && i < s->n_cols; i++) {
+/* The columns' names and formats. */
+static wl_status describe(stream *s, sqlite3_stmt *original, wl_error *err) {
+  s->n_cols = s->answer.n_cols;
+  s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
+  s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
+  if (!s->names || !s->formats) return wl_nomem(err);
+  const wl_program *p = wl_run_program(s->answer.run);
+  for (int i = 0; i < s->n_cols; i++) {
     s->names[i] = wl_mem_strdup(sqlite3_column_name(original, i));
     s->formats[i] = format_of(&p->results[i].domain, sqlite3_column_decltype(original, i));
-    if (!s->names[i]) st = wl_nomem(err);
+    if (!s->names[i]) return wl_nomem(err);
   }
-  if (!shared) sqlite3_finalize(original);
+  return WL_OK;
+}
+
+static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
+  given g;
+  wl_i64 n_shapes = wl_store_n_shapes(c->store);
+  wl_status st = read_given(c, sql, &g, err);
+  if (!st) st = start(c, &g, &s->answer, err);
+  bool shared = g.original && g.original == s->answer.stmt;
+  if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
+  if (!st && !s->answer.run) {
+    st = wl_collect(&s->answer, err);
+    sqlite3_reset(s->answer.stmt);
+  }
+  if (!st && s->answer.n_cols != sqlite3_column_count(g.original))
+    st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
+  if (!st) st = describe(s, g.original, err);
+  given_close(&g, shared);
   return st;
 }
 
@@ -612,11 +536,11 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
     s->conn = c;
     st = open_stream(c, zSql, s, &err);
   }
-  if (!st && c->n_streams++ == 0 && !c->keep) {
-    /* In progress while streams are open, so that sqlite3_interrupt() is not forgotten. */
-    if (sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &c->keep, NULL) == SQLITE_OK)
-      sqlite3_step(c->keep);
-  }
+  wl_open_streams *open = &c->streams;
+  if (!st && open->n++ == 0 && !open->in_progress &&
+      sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &open->in_progress, NULL) ==
+          SQLITE_OK)
+    sqlite3_step(open->in_progress);
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
     if (s) stream_free(s);

@@ -3,7 +3,7 @@
 ** SQLite's own, which a program that is linked with -lwarplite before -lsqlite3 finds here.
 */
 #include "base/authorizer.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "warplite.h"
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
 ** Invariant: the whole check runs inside one read transaction, so that what it compares belongs
 ** together, whatever others commit meanwhile.
 */
-#include "route/conn.h"
+#include "api/functions.h"
 #include "base/mem.h"
 #include "tablet/write/write.h"
 #include <string.h>

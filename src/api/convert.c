@@ -16,7 +16,7 @@
 ** 3. DROP TABLE is impossible while another statement of the connection reads. That is found out
 **    before anything is changed.
 */
-#include "route/conn.h"
+#include "api/functions.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "sql/lex.h"

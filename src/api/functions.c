@@ -2,7 +2,7 @@
 ** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
 ** warplite_unload; warplite_convert (convert.c) and warplite_check (check.c).
 */
-#include "route/conn.h"
+#include "api/functions.h"
 #include "base/mem.h"
 #include "exec/lookup_cache.h"
 #include "tablet/read/image.h"
@@ -50,7 +50,7 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
 /* "table" or "schema.table". */
 static wl_status named_table(wl_conn *c, const char *text, wl_table **out, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite: a table name is needed");
-  wl_status rc = wl_conn_keep(c, err);
+  wl_status rc = wl_conn_keep_helpers(c, err);
   if (!rc) rc = wl_store_table(c->store, NULL, text, out, err);
   const char *dot = strchr(text, '.');
   if (rc == WL_NOT_TAKEN && dot) {

@@ -1,146 +1,118 @@
 /*
 ** warplite_prepare(): SQLite's prepare, then ours.
 */
-#include "dml/dml.h"
+#include "api/enable.h"
+#include "api/vtab.h"
 #include "base/authorizer.h"
+#include "dml/dml.h"
+#include "explain/explain.h"
+#include "route/error.h"
 #include "base/mem.h"
 #include "sql/lex.h"
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Statements about warplite itself leave the last reason alone: those that name one of its
-** functions or tables, not those with such a string in them. */
-static bool speaks_of_warplite(const char *sql, size_t n) {
-  static const char prefix[] = "warplite_";
-  wl_lexer lex;
-  wl_token t;
-  wl_lex_init(&lex, sql, n);
-  for (int kind; (kind = wl_lex_next(&lex, &t)) != WL_LEX_END && kind != WL_LEX_ILLEGAL;) {
-    const char *word = sql + t.pos;
-    bool quoted = strchr("\"[`", *word) != NULL;
-    if (t.n >= sizeof prefix - 1 + quoted &&
-        sqlite3_strnicmp(word + quoted, prefix, sizeof prefix - 1) == 0)
-      return true;
+/* SQLite may have prepared with a schema that has changed since. It knows the new one by now, and
+** the columns' names and types must be of that. */
+static wl_status prepare_again(wl_conn *c, const wl_statement_text *t, sqlite3_stmt **stmt,
+                               wl_error *err) {
+  sqlite3_stmt *again = NULL;
+  int rc = sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc || sqlite3_column_count(again) != t->query->n_results) {
+    sqlite3_finalize(again);
+    return wl_not_taken(err, "the schema changed while it was being prepared");
   }
-  return false;
+  sqlite3_finalize(*stmt);
+  *stmt = again;
+  return WL_OK;
 }
 
-/* Whether it is a SELECT over some table: strict speaks of these only. */
-static bool reads_table(const char *sql, size_t n) {
-  wl_arena arena;
-  wl_stmt *s = NULL;
-  wl_error ignored;
-  wl_arena_init(&arena);
-  bool ok = wl_parse(&arena, sql, n, &s, &ignored) == WL_OK && s->kind == WL_STMT_SELECT &&
-            wl_select_reads_table(s->select);
-  wl_arena_close(&arena);
-  return ok;
-}
-
-/* Replaces *stmt by a native statement where that is possible and pays. */
-static wl_status take(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, wl_error *err) {
-  wl_sqltext *t = NULL;
-  wl_placement where = {0};
-  sqlite3_stmt *ours = NULL;
-  wl_i64 n_shapes = wl_store_n_shapes(c->store);
-  wl_status rc = wl_sqltext_get(c, sql, n, &t, err);
-  if (!rc) rc = wl_answer_place(c, t, &where, err);
-  if (rc) goto done;
-  if (where.engine == WL_ENGINE_SQLITE) {
-    wl_conn_reason(c, "sqlite", "%s", where.reason);
-    goto done;
-  }
-  /* A virtual table of ours is of main, so SQLite will lock main too. */
-  rc = wl_store_readable(c->store, "main", err);
-  if (!rc) rc = wl_sqltext_settle(c, t, err);
-  if (!rc && t->query->n_calls) rc = wl_answer_functions(c, t->query, err);
-  if (rc) goto done;
-  if (wl_store_n_shapes(c->store) != n_shapes) {
-    /* SQLite may have prepared with a schema that has changed since; it knows the new one
-    ** by now, and the columns' names and types must be of that. */
-    sqlite3_stmt *again = NULL;
-    int sq = sqlite3_prepare_v2(c->db, t->sql, -1, &again, NULL);
-    if (sq == SQLITE_NOMEM)
-      rc = wl_nomem(err);
-    else if (sq || sqlite3_column_count(again) != t->query->n_results)
-      rc = wl_not_taken(err, "the schema changed while it was being prepared");
-    if (rc) {
-      sqlite3_finalize(again);
-      goto done;
-    }
-    sqlite3_finalize(*stmt);
-    *stmt = again;
-  }
-  if (sqlite3_column_count(*stmt) != t->query->n_results) {
-    rc = wl_not_taken(err, "SQLite gives %d columns, not %d", sqlite3_column_count(*stmt),
-                      t->query->n_results);
-    goto done;
-  }
-  rc = wl_vtab_prepare(c, t, *stmt, &ours, err);
-  if (rc) goto done;
+static void replace(sqlite3_stmt **stmt, sqlite3_stmt *ours) {
   sqlite3_finalize(*stmt);
   *stmt = ours;
-  wl_conn_reason(c, where.engine == WL_ENGINE_GPU ? "gpu" : "cpu", "%s", where.reason);
-done:
-  if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
-  wl_sqltext_drop(c, t);
+}
+
+/* Replaces *stmt by a statement of the native engine, which the decision names. n_shapes: of the
+** store, before the decision. */
+static wl_status take(wl_conn *c, const wl_decision *d, wl_i64 n_shapes, sqlite3_stmt **stmt,
+                      wl_error *err) {
+  wl_statement_text *t = d->text;
+  sqlite3_stmt *ours = NULL;
+  wl_status rc = WL_OK;
+  if (wl_store_n_shapes(c->store) != n_shapes) rc = prepare_again(c, t, stmt, err);
+  if (!rc && sqlite3_column_count(*stmt) != t->query->n_results)
+    rc = wl_not_taken(err, "SQLite gives %d columns, not %d", sqlite3_column_count(*stmt),
+                      t->query->n_results);
+  if (!rc) rc = wl_vtab_prepare(c, t, *stmt, &ours, err);
+  if (!rc) replace(stmt, ours);
   return rc;
 }
 
-/* ignored: the authorizer answered IGNORE. */
+/* Who runs a statement that is no EXPLAIN; *stmt is replaced where that is not SQLite. */
+static wl_status route(wl_conn *c, const char *sql, size_t n, const char *refused,
+                       sqlite3_stmt **stmt, wl_decision *d, wl_error *err) {
+  wl_request q = {.sql = sql, .n_sql = n, .refused = refused, .as_table = true};
+  wl_i64 n_shapes = wl_store_n_shapes(c->store);
+  wl_status rc = wl_route(c, &q, d, err);
+  if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
+  wl_conn_set_reason(c, d->reason); /* the virtual table shows it in SQLite's plan */
+  rc = take(c, d, n_shapes, stmt, err);
+  return rc ? wl_route_leave(c, &q, rc, d, err) : WL_OK;
+}
+
+/* EXPLAIN: ours in the place of SQLite's, where there is one. */
+static wl_status explain(wl_conn *c, const char *sql, size_t n, const char *refused,
+                         sqlite3_stmt **stmt, wl_decision *d, wl_error *err) {
+  sqlite3_stmt *ours = NULL;
+  wl_status rc = wl_explain_prepare(c, sql, n, refused, *stmt, d, &ours, err);
+  if (!rc) replace(stmt, ours);
+  return rc;
+}
+
+/* A change of a tablet table is rewritten. *done: it was, or SQLite does it best and the reason is
+** told. */
+static wl_status change(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, bool *done,
+                        wl_error *err) {
+  sqlite3_stmt *ours = NULL;
+  int code;
+  wl_status rc = wl_dml_prepare(c, sql, n, *stmt, &ours, &code, err);
+  *done = rc == WL_OK;
+  if (!*done) return rc == WL_NOMEM ? rc : WL_OK;
+  if (ours)
+    replace(stmt, ours);
+  else
+    wl_conn_log(c, c->reason, sql, n, -1, 0);
+  return WL_OK;
+}
+
+/* What SQLite has prepared: ours in its place, where that is possible and pays. ignored: the
+** authorizer answered IGNORE. */
 static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3_stmt **stmt) {
   wl_error err = {0};
-  wl_arena arena;
-  wl_stmt *s = NULL;
-  if (speaks_of_warplite(sql, n)) return SQLITE_OK;
-  sqlite3_stmt *changes = NULL;
-  int code;
-  wl_status rc = ignored ? WL_NOT_TAKEN : wl_dml_prepare(c, sql, n, *stmt, &changes, &code, &err);
-  if (rc == WL_OK) {
-    if (!changes) wl_conn_log(c, c->reason, sql, n, -1, 0);
-    if (changes) sqlite3_finalize(*stmt);
-    if (changes) *stmt = changes;
-    return SQLITE_OK;
+  wl_decision d = {0};
+  bool done = false, explained = sqlite3_stmt_isexplain(*stmt) != 0;
+  const char *refused = ignored ? WL_IGNORED : NULL;
+  wl_status rc = explained ? explain(c, sql, n, refused, stmt, &d, &err)
+                           : route(c, sql, n, refused, stmt, &d, &err);
+  bool ours = !rc && (explained || d.engine != WL_ENGINE_SQLITE);
+  if (d.about_warplite) goto done;
+  if (explained && rc && rc != WL_NOMEM) { /* SQLite's own EXPLAIN */
+    snprintf(d.reason, sizeof d.reason, "sqlite: %s", err.text);
+    rc = WL_OK;
   }
-  if (rc == WL_NOT_TAKEN) rc = WL_OK;
-  bool explained = sqlite3_stmt_isexplain(*stmt) != 0;
-  if (rc) {
-    /* out of memory */
-  } else if (c->set.engine == WL_ENGINE_SQLITE) {
-    wl_conn_reason(c, "sqlite", "the setting engine=sqlite");
-  } else if (ignored) {
-    rc = wl_not_taken(&err, WL_IGNORED);
-  } else if (explained) {
-    sqlite3_stmt *ours = NULL;
-    wl_arena_init(&arena);
-    rc = wl_parse(&arena, sql, n, &s, &err);
-    if (!rc) rc = wl_explain_prepare(c, sql, n, s, &ours, &err);
-    if (!rc) {
-      sqlite3_finalize(*stmt);
-      *stmt = ours;
-    }
-    wl_arena_close(&arena);
-  } else {
-    rc = take(c, sql, n, stmt, &err);
-  }
-  if (rc == WL_NOMEM) {
-    sqlite3_finalize(*stmt);
-    *stmt = NULL;
-    return SQLITE_NOMEM;
-  }
-  if (rc) wl_conn_reason(c, "sqlite", "%s", err.text);
-  if (rc && c->set.strict && !explained && reads_table(sql, n)) {
-    char message[600];
-    snprintf(message, sizeof message, "warplite: strict, and this statement is not taken: %.450s",
-             err.text);
-    sqlite3_finalize(*stmt);
-    *stmt = NULL;
-    return wl_fail_prepare(c->db, SQLITE_ERROR, message);
-  }
+  if (!rc && !ours && !ignored) rc = change(c, sql, n, stmt, &done, &err);
+  if (done || (!rc && ours && explained)) goto done;
+  if (*d.reason) wl_conn_set_reason(c, d.reason);
   /* A native statement is logged when it has run; SQLite's own are out of our sight by then. */
-  if (!explained && strncmp(c->reason, "sqlite", 6) == 0) wl_conn_log(c, c->reason, sql, n, -1, 0);
-  return SQLITE_OK;
+  if (!rc && !ours && !explained) wl_conn_log(c, c->reason, sql, n, -1, 0);
+done:
+  wl_decision_close(&d);
+  if (!rc) return SQLITE_OK;
+  sqlite3_finalize(*stmt);
+  *stmt = NULL;
+  return rc == WL_NOMEM ? SQLITE_NOMEM : wl_fail_prepare(c->db, SQLITE_ERROR, err.text);
 }
 
 /* EXPLAIN ANALYZE, which SQLite does not know: it sees the statement alone. *tail is SQLite's. */
@@ -184,8 +156,7 @@ static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, con
 ** be done. first: SQLite's code, with this message; they stay in any other case. mask: its
 ** authorizer's. */
 static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
-                           const char **tail, int first, const char *message,
-                           const wl_mask *mask) {
+                           const char **tail, int first, const char *message, const wl_mask *mask) {
   wl_lexer lex;
   wl_token t;
   wl_error err = {0};

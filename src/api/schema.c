@@ -1,7 +1,7 @@
 /*
 ** Which database a table's name means where none is given: for functions that take a name.
 */
-#include "route/conn.h"
+#include "api/functions.h"
 
 char *wl_schema_of(sqlite3 *db, const char *name, int *rc) {
   sqlite3_stmt *q = NULL;

@@ -1,6 +1,7 @@
 /*
 ** warplite_devices, warplite_cache and warplite_log.
 */
+#include "api/functions.h"
 #include "route/rowset.h"
 #include "exec/lookup_cache.h"
 #include "tablet/read/image.h"

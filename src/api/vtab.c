@@ -9,12 +9,13 @@
 **    nested statement); which of the two is settled anew each time it is filtered.
 ** 2. A statement holds only text: what it needs is found or made when it is filtered.
 ** 3. No more than MAX_HIDDEN arguments besides the text and the hash: SQLite checks those from the
-**    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that
-**    travel in bundles, made by the function wl_args().
+**    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that travel as
+**    one argument (route/args.h).
 ** 4. Anybody can write such a SELECT by hand, with any text, so only one that warplite_prepare()
 **    makes runs unasked: for all others the authorizer is asked about the text.
 */
-#include "route/conn.h"
+#include "api/vtab.h"
+#include "route/args.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
@@ -25,21 +26,15 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_HIDDEN = 14, MAX_BUNDLE = 120 };
+enum { MAX_HIDDEN = 14 };
 enum { ARG_TEXT, ARG_LABELS, N_OWN_ARGS }; /* before the parameters */
 
 typedef struct shape {
   wl_conn *conn;
   char *declaration;
   int n_cols, n_args;
-  bool bundled; /* the arguments are bundles */
+  bool in_one; /* the parameters travel as one argument */
 } shape;
-
-/* Copies of parameters that travel as one argument. */
-typedef struct bundle {
-  int n;
-  sqlite3_value *values[];
-} bundle;
 
 typedef struct table {
   sqlite3_vtab base;
@@ -115,7 +110,7 @@ static int check_again(table *t, sqlite3_index_info *info) {
     info->idxStr = wl_mask_text(mask);
     info->needToFreeIdxStr = 1;
     if (!info->idxStr) rc = SQLITE_NOMEM;
-  } else if (wl_answer_functions(c, NULL, &why) != WL_OK) {
+  } else if (wl_route_functions(c, NULL, &why) != WL_OK) {
     info->idxNum = OVERRIDDEN;
   }
   wl_mask_free(mask);
@@ -210,60 +205,6 @@ static int aborted(cursor *c) {
   return wl_vtab_fail(c->base.pVtab, &err);
 }
 
-/* ---- parameters in bundles */
-
-static void bundle_free(void *p) {
-  bundle *b = p;
-  for (int i = 0; i < b->n; i++) sqlite3_value_free(b->values[i]);
-  wl_mem_free(b);
-}
-
-/* wl_args(?, …): its arguments as one value that only xfilter can read. An argument that is such a
-** value itself stands for those in it. */
-static void fn_args(sqlite3_context *ctx, int n_args, sqlite3_value **args) {
-  int n = 0;
-  for (int i = 0; i < n_args; i++) {
-    const bundle *inner = sqlite3_value_pointer(args[i], "wl_args");
-    n += inner ? inner->n : 1;
-  }
-  bundle *b = wl_mem_zalloc(sizeof *b + (size_t)n * sizeof *b->values);
-  bool failed = !b;
-  for (int i = 0; i < n_args && !failed; i++) {
-    const bundle *inner = sqlite3_value_pointer(args[i], "wl_args");
-    for (int k = 0; k < (inner ? inner->n : 1) && !failed; k++) {
-      b->values[b->n] = sqlite3_value_dup(inner ? inner->values[k] : args[i]);
-      failed = !b->values[b->n];
-      b->n += !failed;
-    }
-  }
-  if (failed) {
-    if (b) bundle_free(b);
-    sqlite3_result_error_nomem(ctx);
-    return;
-  }
-  sqlite3_result_pointer(ctx, b, "wl_args", bundle_free);
-}
-
-int wl_vtab_bundle(sqlite3_value *v, sqlite3_value ***out) {
-  bundle *b = v ? sqlite3_value_pointer(v, "wl_args") : NULL;
-  *out = b ? b->values : NULL;
-  return b ? b->n : 0;
-}
-
-/* The parameters in the bundles; the list is the caller's, the values are not. */
-static wl_status unbundle(int n, sqlite3_value **args, sqlite3_value ***out, int *n_out,
-                          wl_error *err) {
-  sqlite3_value **all = *out = wl_mem_alloc((size_t)n * MAX_BUNDLE * sizeof *all);
-  if (!all) return wl_nomem(err);
-  for (int k = 0; k < n; k++) {
-    const bundle *b = sqlite3_value_pointer(args[k], "wl_args");
-    /* an authorizer may have put NULL in the function's place */
-    if (!b) return wl_fail(err, WL_ERROR, "the parameters cannot be passed on");
-    for (int i = 0; i < b->n && i < MAX_BUNDLE; i++) all[(*n_out)++] = b->values[i];
-  }
-  return WL_OK;
-}
-
 /* The columns are written into the statement's text. If ALTER TABLE or a new view has changed them,
 ** it cannot follow. */
 static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_error *err) {
@@ -309,20 +250,22 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   }
   const char *refused =
       idx == OVERRIDDEN ? "a function of the application's own stands for one of SQLite's" : NULL;
-  sqlite3_value **params = NULL;
-  int n_params = 0;
   wl_u64 labels = (wl_u64)sqlite3_value_int64(argv[ARG_LABELS]);
-  argc -= N_OWN_ARGS;
-  argv += N_OWN_ARGS;
+  wl_request q = {.sql = sql,
+                  .n_sql = strlen(sql),
+                  .stage = WL_AT_START,
+                  .refused = refused,
+                  .args = argv + N_OWN_ARGS,
+                  .n_args = argc - N_OWN_ARGS};
   wl_mask *mask = NULL;
   wl_status rc = masked(s->conn, sql, idx, str, &mask, &err);
-  if (mask) refused = WL_IGNORED;
-  if (!rc && s->bundled) rc = unbundle(argc, argv, &params, &n_params, &err);
-  if (!rc)
-    rc = wl_answer_open(s->conn, sql, s->bundled ? params : argv, s->bundled ? n_params : argc,
-                        refused, mask, &c->answer, &err);
+  if (mask) q.refused = WL_IGNORED;
+  if (s->in_one) q.n_args = wl_args_values(argv[N_OWN_ARGS], &q.args);
+  /* an authorizer may have put NULL in the function's place */
+  if (!rc && s->in_one && !q.n_args)
+    rc = wl_fail(&err, WL_ERROR, "the parameters cannot be passed on");
+  if (!rc) rc = wl_answer_open(s->conn, &q, mask, &c->answer, &err);
   wl_mask_free(mask);
-  wl_mem_free(params);
   if (rc) return wl_vtab_fail(p->pVtab, &err);
   rc = check_columns(s, c, labels, &err);
   if (rc) {
@@ -413,7 +356,7 @@ static bool plain_type(const char *type) {
   return true;
 }
 
-static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool bundled) {
+static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool in_one) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "CREATE TABLE x(");
   for (int i = 0; i < n_cols; i++) {
@@ -426,31 +369,18 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool bu
       sqlite3_str_appendf(s, "c%d,", i);
   }
   sqlite3_str_appendall(s, "sql HIDDEN,labels HIDDEN");
-  for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",%s%d HIDDEN", bundled ? "b" : "a", i);
+  for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",%s%d HIDDEN", in_one ? "b" : "a", i);
   sqlite3_str_appendall(s, ")");
   return sqlite3_str_finish(s);
 }
 
-wl_status wl_conn_shape(wl_conn *c, const char *name, wl_error *err) {
-  for (int i = 0; i < c->n_shapes; i++)
-    if (strcmp(c->shapes[i], name) == 0) return WL_OK;
-  if (c->n_shapes == c->size_shapes) {
-    int size = c->size_shapes ? c->size_shapes * 2 : 16;
-    void *p = wl_mem_realloc(c->shapes, (size_t)c->n_shapes * 32, (size_t)size * 32);
-    if (!p) return wl_nomem(err);
-    c->shapes = p;
-    c->size_shapes = size;
-  }
-  return WL_NOT_TAKEN;
-}
-
 /* The name of the module for a shape, registering it if it is new. */
 static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args,
-                             bool bundled, char name[32], wl_error *err) {
-  char *text = declaration(original, n_cols, n_args, bundled);
+                             bool in_one, char name[WL_MODULE_NAME], wl_error *err) {
+  char *text = declaration(original, n_cols, n_args, in_one);
   if (!text) return wl_nomem(err);
-  snprintf(name, 32, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
-  wl_status known = wl_conn_shape(c, name, err);
+  snprintf(name, WL_MODULE_NAME, "wl_%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
+  wl_status known = wl_conn_module(c, name, err);
   if (known != WL_NOT_TAKEN) {
     sqlite3_free(text);
     return known;
@@ -460,7 +390,7 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
     s->conn = c;
     s->n_cols = n_cols;
     s->n_args = n_args;
-    s->bundled = bundled;
+    s->in_one = in_one;
     s->declaration = wl_mem_strdup(text);
   }
   sqlite3_free(text);
@@ -470,32 +400,33 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
   }
   int rc = sqlite3_create_module_v2(c->db, name, &module, s, shape_free);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
-  memcpy(c->shapes[c->n_shapes++], name, 32);
+  memcpy(c->modules[c->n_modules++], name, WL_MODULE_NAME);
   return WL_OK;
 }
 
-wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sqlite3_stmt **out,
-                          wl_error *err) {
-  char name[32];
+wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                          sqlite3_stmt **out, wl_error *err) {
+  char name[WL_MODULE_NAME];
   int n_cols = sqlite3_column_count(original);
-  bool bundled = t->n_args > MAX_HIDDEN;
-  int n_hidden = bundled ? (t->n_args + MAX_BUNDLE - 1) / MAX_BUNDLE : t->n_args;
-  if (n_cols > 1900) return wl_not_taken(err, "it has %d columns", n_cols);
-  if (n_hidden > MAX_HIDDEN) return wl_not_taken(err, "it has %d parameters", t->n_args);
-  wl_status st = module_name(c, original, n_cols, n_hidden, bundled, name, err);
+  bool in_one = t->n_args > MAX_HIDDEN;
+  wl_status st = module_name(c, original, n_cols, in_one ? 1 : t->n_args, in_one, name, err);
   if (st) return st;
+  const char **params = wl_mem_alloc(((size_t)t->n_args + 1) * sizeof *params);
+  if (!params) return wl_nomem(err);
+  for (int k = 0; k < t->n_args; k++) params[k] = t->stmt->params[t->arg_params[k] - 1];
   sqlite3_str *s = sqlite3_str_new(NULL);
   for (int i = 0; i < n_cols; i++)
     sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
                         sqlite3_column_name(original, i));
   t->labels = wl_stmt_labels(original);
   sqlite3_str_appendf(s, " FROM %s(%Q,%lld", name, t->sql, (sqlite3_int64)t->labels);
-  for (int k = 0; k < t->n_args; k++) {
-    bool opens = bundled && k % MAX_BUNDLE == 0;
-    if (opens && k) sqlite3_str_appendall(s, ")");
-    sqlite3_str_appendf(s, opens ? ",wl_args(%s" : ",%s", t->stmt->params[t->arg_params[k] - 1]);
+  if (in_one) {
+    sqlite3_str_appendall(s, ",");
+    wl_args_append(s, params, t->n_args);
   }
-  sqlite3_str_appendall(s, bundled ? "))" : ")");
+  for (int k = 0; k < t->n_args && !in_one; k++) sqlite3_str_appendf(s, ",%s", params[k]);
+  sqlite3_str_appendall(s, ")");
+  wl_mem_free(params);
   char *text = sqlite3_str_finish(s);
   if (!text) return wl_nomem(err);
   int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
@@ -508,9 +439,4 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_sqltext *t, sqlite3_stmt *original, sql
     return wl_not_taken(err, "its parameters cannot be passed on");
   }
   return WL_OK;
-}
-
-int wl_vtab_register(wl_conn *c) {
-  return sqlite3_create_function(c->db, "wl_args", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                 fn_args, NULL, NULL);
 }

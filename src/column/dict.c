@@ -6,7 +6,7 @@
 #include "column/dict.h"
 #include "base/arena.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "value/hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,6 @@ typedef struct dict_merge {
   wl_u32 **maps; /* [segments]: maps the segment's codes to numbers of words */
   wl_u32 *ranks; /* [words]: the final code of each word */
   wl_u8 phys;
-  atomic_bool failed;
 } dict_merge;
 
 static void free_entries(wl_segment *s) {
@@ -141,17 +140,14 @@ static void free_entries(wl_segment *s) {
 }
 
 /* Replaces the segment's own codes by codes of the dictionary, in the width that these need. */
-static void recode_task(void *arg, int worker, long i) {
+static wl_status recode_task(void *arg, int worker, long i, wl_error *err) {
   dict_merge *j = arg;
   wl_segment *s = &j->segments[i];
   (void)worker;
   size_t n = (size_t)s->n_rows;
   const wl_i16 *from = s->data;
   void *to = wl_mem_zalloc(n * (size_t)wl_phys_width(j->phys));
-  if (!to) {
-    atomic_store(&j->failed, true);
-    return;
-  }
+  if (!to) return wl_nomem(err);
   wl_u32 least = 0xffffffffu, most = 0;
   for (size_t r = 0; r < n && s->entries; r++) {
     bool null = s->valid && !(s->valid[r >> 3] >> (r & 7) & 1);
@@ -176,6 +172,7 @@ static void recode_task(void *arg, int worker, long i) {
     s->domain.lo = least;
     s->domain.hi = most;
   }
+  return WL_OK;
 }
 
 /* Keeps the heap of distinct texts; rows with the same text share a place in it. */
@@ -193,10 +190,10 @@ wl_status wl_dict_uncode(wl_segment *s) {
   return WL_OK;
 }
 
-static void uncode_task(void *arg, int worker, long i) {
+static wl_status uncode_task(void *arg, int worker, long i, wl_error *err) {
   dict_merge *j = arg;
   (void)worker;
-  if (wl_dict_uncode(&j->segments[i])) atomic_store(&j->failed, true);
+  return wl_dict_uncode(&j->segments[i]) ? wl_nomem(err) : WL_OK;
 }
 
 /* Numbers the distinct words of all segments. False: there are too many, or no memory (*rc). */
@@ -302,7 +299,6 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, w
   bool every = true, any = false;
   wl_i64 n_rows = 0;
   *out = NULL;
-  atomic_init(&j.failed, false);
   for (int i = 0; i < n; i++) {
     every &= segments[i].entries || segments[i].n_nulls == segments[i].n_rows;
     any |= segments[i].entries != NULL;
@@ -323,11 +319,10 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, w
   }
   if (!rc && d) {
     j.phys = n_words <= 128 ? WL_P_I8 : n_words <= 32768 ? WL_P_I16 : WL_P_I32;
-    wl_threads_run(n_threads, n, recode_task, &j);
-  } else if (!rc) {
-    wl_threads_run(n_threads, n, uncode_task, &j);
   }
-  if (atomic_load(&j.failed)) rc = WL_NOMEM;
+  wl_error ignored;
+  wl_tasks tasks = {n_threads, n, d ? recode_task : uncode_task, &j, NULL};
+  if (!rc) rc = wl_tasks_run(&tasks, NULL, &ignored);
   for (int i = 0; i < n && j.maps; i++) wl_mem_free(j.maps[i]);
   wl_mem_free(j.maps);
   wl_mem_free(j.ranks);

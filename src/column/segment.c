@@ -11,7 +11,7 @@
 */
 #include "column/column.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "column/dict.h"
 #include <assert.h>
 #include <string.h>
@@ -305,13 +305,12 @@ wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
 typedef struct convert_job {
   wl_segment *segments;
   wl_u8 phys;
-  atomic_bool failed;
 } convert_job;
 
-static void convert_task(void *arg, int worker, long i) {
+static wl_status convert_task(void *arg, int worker, long i, wl_error *err) {
   convert_job *j = arg;
   (void)worker;
-  if (wl_segment_convert(&j->segments[i], j->phys)) atomic_store(&j->failed, true);
+  return wl_segment_convert(&j->segments[i], j->phys) ? wl_nomem(err) : WL_OK;
 }
 
 static void free_all(wl_segment *segments, int n, wl_dict *dict) {
@@ -357,12 +356,13 @@ wl_status wl_column_make(wl_segment *segments, int n, int n_threads, bool small,
   wl_dict *dict = NULL;
   wl_domain all;
   *out = NULL;
-  atomic_init(&job.failed, wl_dict_join(segments, n, n_threads, small, &dict) != WL_OK);
-  if (!atomic_load(&job.failed) && !dict) {
+  wl_status rc = wl_dict_join(segments, n, n_threads, small, &dict) ? wl_nomem(err) : WL_OK;
+  if (!rc && !dict) {
+    wl_tasks tasks = {n_threads, n, convert_task, &job, NULL};
     job.phys = common_phys(segments, n, &all);
-    wl_threads_run(n_threads, n, convert_task, &job);
+    rc = wl_tasks_run(&tasks, NULL, err);
   }
-  if (!atomic_load(&job.failed)) return wl_column_of(segments, n, dict, out, err);
+  if (!rc) return wl_column_of(segments, n, dict, out, err);
   free_all(segments, n, dict);
-  return wl_nomem(err);
+  return rc;
 }

@@ -87,9 +87,9 @@ static wl_status bind_sets(wl_change *m, const wl_assign *list, wl_setting **out
 /* ---- what an expression reads */
 
 static bool select_has(const wl_change *m, const wl_select *s,
-                       bool (*is)(const wl_change *m, const wl_expr *e, const wl_source *s));
+                       bool (*is)(const wl_change *m, const wl_expr *e, const wl_from_item *s));
 
-typedef bool (*test)(const wl_change *m, const wl_expr *e, const wl_source *s);
+typedef bool (*test)(const wl_change *m, const wl_expr *e, const wl_from_item *s);
 
 static bool expr_has(const wl_change *m, const wl_expr *e, test is);
 
@@ -116,7 +116,7 @@ static bool expr_has(const wl_change *m, const wl_expr *e, test is) {
   return false;
 }
 
-static bool source_has(const wl_change *m, const wl_source *s, test is) {
+static bool source_has(const wl_change *m, const wl_from_item *s, test is) {
   for (; s; s = s->next)
     if (is(m, NULL, s) || expr_has(m, s->on, is) || list_has(m, s->args, is) ||
         select_has(m, s->select, is) || source_has(m, s->nested, is))
@@ -146,7 +146,7 @@ static bool is_cte(const wl_change *m, const char *name) {
 
 /* A source that is the table, or something that may read it: a view, a function. WITH entries are
 ** looked into where one is named: not here, an entry may name itself. */
-static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_source *s) {
+static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_from_item *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name) return false;
   if (sqlite3_stricmp(name, m->d->name) == 0) return true;
@@ -158,7 +158,7 @@ static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_sou
 }
 
 /* The same, or a WITH entry where any of them may. */
-static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_source *s) {
+static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_from_item *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name || !is_cte(m, name)) return may_read_directly(m, e, s);
   for (const wl_cte *c = m->d->with; c; c = c->next)
@@ -166,7 +166,7 @@ static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_sourc
   return sqlite3_stricmp(name, m->d->name) == 0;
 }
 
-static bool is_subquery(const wl_change *m, const wl_expr *e, const wl_source *s) {
+static bool is_subquery(const wl_change *m, const wl_expr *e, const wl_from_item *s) {
   (void)m;
   (void)s;
   return e && (e->kind == WL_E_SELECT || e->kind == WL_E_EXISTS ||
@@ -401,4 +401,15 @@ bool wl_change_small(const wl_change *m) {
   for (int i = 0; i < m->n_sets; i++)
     if (expr_has(m, m->sets[i].value, is_subquery)) return false;
   return wl_change_single(m);
+}
+
+wl_request wl_change_request(const wl_change *m, const char *sql) {
+  const wl_dml *d = m->d;
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true, .copies = true};
+  bool inserts = d->kind == WL_DML_INSERT;
+  if (inserts && (!d->select || (d->select->is_values && !d->select->prior)))
+    q.refused = "they are given as they are";
+  else if (!inserts && wl_change_single(m))
+    q.cheap = "one row at most, found by a key";
+  return q;
 }

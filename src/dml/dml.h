@@ -10,10 +10,10 @@
 **    where SQLite itself would see changes of the same statement (live).
 ** 3. Parameters keep their numbers in every text made here: each is written as ?N.
 */
-#ifndef WL_API_DML_H
-#define WL_API_DML_H
+#ifndef WL_DML_CHANGE_H
+#define WL_DML_CHANGE_H
 
-#include "route/conn.h"
+#include "route/answer.h"
 #include "base/authorizer.h"
 #include "sql/dml.h"
 #include "tablet/write/dmlrow.h"
@@ -91,6 +91,8 @@ void wl_change_forget(wl_change *m); /* the statements that its runs prepared */
 void wl_change_flush(wl_conn *c);
 
 /* ---- dml/bind.c again */
+/* What wl_route() is asked of the rows that the change reads; sql: wl_change_source_sql() of it. */
+wl_request wl_change_request(const wl_change *m, const char *sql);
 bool wl_rowid_name(const char *name); /* rowid, _rowid_ or oid */
 /* Whether a statement like this is done best by SQLite, through xUpdate: a row or two, and no more
 ** to it than xUpdate sees. */
@@ -139,11 +141,10 @@ typedef struct wl_found {
 
 /* What is read. */
 typedef struct wl_reading {
-  const char *sql;
-  sqlite3_value **params; /* params[i]: of parameter i + 1, or NULL */
+  const wl_request *request; /* at WL_AT_PREPARE */
+  sqlite3_value **params;    /* params[i]: of parameter i + 1, or NULL */
   int n_params;
-  const char *refused; /* why SQLite must run it, or NULL */
-  const wl_mask *mask; /* NULL, or the authorizer's answers; then refused is not NULL */
+  const wl_mask *mask; /* NULL, or the authorizer's answers; then the request is refused */
   sqlite3_stmt **kept; /* its statement where SQLite runs it; *kept NULL: made, for the next time */
   wl_i64 limit, row_bytes; /* of a piece: see wl_found */
   wl_tablets *target;      /* what is written between pieces */

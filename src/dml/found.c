@@ -219,7 +219,8 @@ static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *
 static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
   drop_rows(r);
   drop_rest(r);
-  char *sql = sqlite3_mprintf("WITH wl_rows AS MATERIALIZED (%s) SELECT * FROM wl_rows", x->sql);
+  char *sql =
+      sqlite3_mprintf("WITH wl_rows AS MATERIALIZED (%s) SELECT * FROM wl_rows", x->request->sql);
   int st = sql ? sqlite3_prepare_v2(c->db, sql, -1, &r->rest, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
@@ -230,7 +231,7 @@ static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_err
 
 /* SQLite writes rows of a query that reads the table only when it has read all of them. */
 static wl_status late_at_once(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
-  if (!r->late.code || !reads(c->db, x->sql, x->target)) return WL_OK;
+  if (!r->late.code || !reads(c->db, x->request->sql, x->target)) return WL_OK;
   *err = r->late;
   return err->code;
 }
@@ -242,7 +243,7 @@ static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, 
   if (rc || !r->more) return rc;
   r->rest = s;
   if (r->late.code) return late_at_once(c, x, r, err);
-  if (!reads(c->db, x->sql, x->target)) return WL_OK;
+  if (!reads(c->db, x->request->sql, x->target)) return WL_OK;
   return x->mask ? read_whole(c, s, r, err) : read_aside(c, x, r, err);
 }
 
@@ -317,25 +318,13 @@ static wl_status read_native(wl_found *r, wl_error *err) {
 
 /* ---- columns of a table, as they are */
 
-static bool only_columns(const wl_query *q) {
-  if (!q->simple || q->where || q->aggregate || q->grouped || q->distinct || q->n_order ||
-      q->limit || q->offset)
-    return false;
-  for (int k = 0; k < q->n_results; k++)
-    if (q->results[k]->kind != WL_B_COLUMN) return false;
-  return q->n_results > 0;
-}
-
 /* WL_NOT_TAKEN: read it some other way. */
 static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error *err) {
   wl_table *t;
   wl_snapshot snap = {0};
-  bool changed = false, exact;
+  bool changed = false;
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &t, err);
   if (rc) return rc;
-  if (wl_tablets_find(c->db, t->schema, t->name))
-    return wl_not_taken(err, "its columns have dead rows");
-  if (wl_store_estimate(c->store, t, &exact) < FEW) return wl_not_taken(err, "it is small");
   int *cols = wl_mem_alloc(((size_t)q->n_results + 1) * sizeof *cols);
   if (!cols) return wl_nomem(err);
   for (int k = 0; k < q->n_results; k++) cols[k] = q->results[k]->index;
@@ -353,37 +342,10 @@ static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error
   if (!r->cols) rc = wl_nomem(err);
   for (int k = 0; k < q->n_results && !rc; k++) r->cols[k] = wl_column_hold(snap.cols[k]);
   wl_snapshot_release(&snap);
-  sqlite3_snprintf((int)sizeof r->reason, r->reason, "cpu: the columns of %s", t->name);
   return rc;
 }
 
 /* ---- */
-
-/* Why SQLite must run it, in why->text. *done: the rows are there already. */
-static wl_status place(wl_conn *c, const char *sql, wl_found *r, bool *done, wl_error *why) {
-  wl_sqltext *t = NULL;
-  wl_placement where;
-  *done = false;
-  if (c->set.engine == WL_ENGINE_SQLITE) return wl_not_taken(why, "the setting engine=sqlite");
-  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &t, why);
-  if (!rc && t->query->n_sources == 0) rc = wl_not_taken(why, "it reads no table");
-  if (!rc && t->query->n_sources == 1 && !t->query->sources[0].table &&
-      !t->query->sources[0].derived)
-    rc = wl_not_taken(why, "it reads no table");
-  if (!rc && only_columns(t->query)) {
-    rc = read_table(c, t->query, r, why);
-    *done = !rc;
-    if (rc == WL_NOT_TAKEN) { /* then as any other query */
-      rc = WL_OK;
-      why->text[0] = 0;
-    }
-  }
-  if (!rc && !*done) rc = wl_answer_place(c, t, &where, why);
-  if (!rc && !*done && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(why, "%s", where.reason);
-  if (!rc && !*done && t->query->n_calls) rc = wl_answer_functions(c, t->query, why);
-  wl_sqltext_drop(c, t);
-  return rc;
-}
 
 static wl_status arguments(const char *sql, sqlite3_value **params, int n_params,
                            sqlite3_value ***out, int *n_out, wl_error *err) {
@@ -405,18 +367,18 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
 }
 
 /* SQLite's answer, by a statement that is kept for the next time unless it is masked. */
-static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *why, wl_found *r,
+static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *reason, wl_found *r,
                            wl_error *err) {
   sqlite3_stmt *once = NULL, **kept = x->mask ? &once : x->kept;
   int st = SQLITE_OK;
   if (x->mask)
-    st = wl_masked_prepare(c->db, x->sql, -1, x->mask, kept, NULL);
+    st = wl_masked_prepare(c->db, x->request->sql, -1, x->mask, kept, NULL);
   else if (!*kept)
-    st = sqlite3_prepare_v3(c->db, x->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+    st = sqlite3_prepare_v3(c->db, x->request->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
   wl_params_bind(*kept, x->params, x->n_params);
   r->n_cols = sqlite3_column_count(*kept);
-  sqlite3_snprintf((int)sizeof r->reason, r->reason, "sqlite: %.380s", why);
+  sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", reason);
   wl_status rc = begin_sqlite(c, x, *kept, r, err);
   bool goes_on = r->rest == *kept;
   if (!goes_on) sqlite3_reset(*kept);
@@ -427,33 +389,18 @@ static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *why, wl_
   return rc;
 }
 
-wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
-  wl_error why = {0};
+/* By the engine that was decided on. */
+static wl_status read_answer(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  wl_request q = *x->request;
   sqlite3_value **args = NULL;
-  int n_args = 0;
-  bool done = false, strict = c->set.strict;
-  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
-  wl_arena_init(&r->arena);
-  wl_status rc =
-      x->refused ? wl_not_taken(&why, "%s", x->refused) : place(c, x->sql, r, &done, &why);
-  if (done) return WL_OK;
-  if (rc == WL_NOMEM || rc == WL_INTERRUPT) {
-    *err = why;
-    return rc;
-  }
-  if (rc && why.text[0]) {
-    rc = read_kept(c, x, why.text, r, err);
-    goto done;
-  }
   wl_answer *a = &r->answer;
-  rc = arguments(x->sql, x->params, x->n_params, &args, &n_args, err);
-  c->set.strict = false; /* it is no error here that SQLite finds the rows */
-  if (!rc)
-    rc = wl_answer_open(c, x->sql, args, n_args, why.text[0] ? why.text : NULL, NULL, a, err);
-  c->set.strict = strict;
+  q.stage = WL_AT_START;
+  wl_status rc = arguments(q.sql, x->params, x->n_params, &args, &q.n_args, err);
+  q.args = args;
+  if (!rc) rc = wl_answer_open(c, &q, NULL, a, err);
   wl_mem_free(args);
-  if (rc) goto done;
-  a->quiet = true;
+  if (rc) return rc;
+  a->unlogged = true;
   r->n_cols = a->n_cols;
   r->native = a->run != NULL;
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", a->reason);
@@ -461,15 +408,38 @@ wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *
   if (!rc && r->native) rc = late_at_once(c, x, r, err);
   if (rc && !r->late.code && r->native && is_late(r, rc)) {
     /* the rows before it are not known: SQLite gives them */
-    why = *err;
+    char why[sizeof err->text + sizeof "sqlite: "];
+    sqlite3_snprintf((int)sizeof why, why, "sqlite: %s", err->text);
     drop_rows(r);
     drop_rest(r);
     r->native = false;
-    rc = read_kept(c, x, why.text, r, err);
-    goto done;
+    return read_kept(c, x, why, r, err);
   }
   if (!r->more) drop_rest(r);
+  return rc;
+}
+
+wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+  wl_decision d;
+  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
+  wl_arena_init(&r->arena);
+  wl_status rc = wl_route(c, x->request, &d, err);
+  if (!rc && d.whole_columns) {
+    sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", d.reason);
+    rc = read_table(c, d.text->query, r, err);
+    if (rc != WL_NOT_TAKEN) goto done;
+    /* inside a transaction that has written: as any other query */
+    wl_request other = *x->request;
+    other.copies = false;
+    wl_decision_close(&d);
+    rc = wl_route(c, &other, &d, err);
+  }
+  if (!rc && d.engine == WL_ENGINE_SQLITE)
+    rc = read_kept(c, x, d.reason, r, err);
+  else if (!rc)
+    rc = read_answer(c, x, r, err);
 done:
+  wl_decision_close(&d);
   if (rc) wl_found_close(r);
   return rc;
 }

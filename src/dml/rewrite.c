@@ -5,7 +5,9 @@
 */
 #include "dml/dml.h"
 #include "base/mem.h"
+#include "route/error.h"
 #include "sql/lex.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Of RETURNING SQLite says so first and then goes on, so that another message may follow: that
@@ -95,28 +97,43 @@ static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
 }
 
 /* Which engine is going to find the rows, as far as that is known by now. */
-static void foresee(wl_change *m) {
+static wl_status foresee(wl_change *m, wl_error *err) {
   static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
-  wl_conn *c = m->conn;
-  wl_error why = {0};
-  wl_placement where = {.engine = WL_ENGINE_SQLITE};
-  wl_sqltext *t = NULL;
-  const wl_dml *d = m->d;
-  wl_status rc = WL_OK;
-  bool values =
-      d->kind == WL_DML_INSERT && (!d->select || (d->select->is_values && !d->select->prior));
-  if (values) rc = wl_not_taken(&why, "its rows are given as they are");
-  if (!rc && c->set.engine == WL_ENGINE_SQLITE)
-    rc = wl_not_taken(&why, "the setting engine=sqlite");
-  char *sql = rc ? NULL : wl_change_source_sql(m);
-  if (sql) rc = wl_sqltext_get(c, sql, strlen(sql), &t, &why);
-  if (sql && !rc) rc = wl_answer_place(c, t, &where, &why);
-  wl_sqltext_drop(c, t);
+  wl_decision d;
+  char *sql = m->d->default_values ? sqlite3_mprintf("") : wl_change_source_sql(m);
+  if (!sql) return wl_nomem(err);
+  wl_request q = wl_change_request(m, sql);
+  wl_status rc = wl_route(m->conn, &q, &d, err);
+  size_t engine = strcspn(d.reason, ":");
+  if (!rc) {
+    char name[8];
+    snprintf(name, sizeof name, "%.*s", (int)engine, d.reason);
+    wl_conn_reason(m->conn, name, "%s of tablet table %.100s; its rows: %.300s", verbs[m->d->kind],
+                   wl_tablets_name(m->t), d.reason + engine + 2);
+  }
+  wl_decision_close(&d);
   sqlite3_free(sql);
-  static const char *const engines[] = {"sqlite", "cpu", "gpu", "sqlite"};
-  wl_conn_reason(c, engines[rc ? WL_ENGINE_SQLITE : where.engine],
-                 "%s of tablet table %.100s; its rows: %.300s", verbs[d->kind],
-                 wl_tablets_name(m->t), rc ? why.text : where.reason);
+  return rc;
+}
+
+/* Whether SQLite changes the table best, through xUpdate; then the reason is told. */
+static wl_status is_small(const wl_change *m, bool *is, wl_error *err) {
+  char why[160];
+  wl_decision d;
+  *is = false;
+  if (!wl_change_small(m)) return WL_OK;
+  sqlite3_snprintf((int)sizeof why, why, "a change of a row or two of tablet table %.100s",
+                   wl_tablets_name(m->t));
+  wl_request q = {.sql = m->sql,
+                  .n_sql = strlen(m->sql),
+                  .cheap = why,
+                  .is_part = true,
+                  .refused = "it is not small"};
+  wl_status rc = wl_route(m->conn, &q, &d, err);
+  *is = !rc && d.is_cheap;
+  if (*is) wl_conn_set_reason(m->conn, d.reason);
+  wl_decision_close(&d);
+  return rc;
 }
 
 wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *original,
@@ -127,7 +144,7 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
   *rc = SQLITE_OK;
   wl_status st = wl_change_open(c, sql, n, &m, err);
   if (st) return st;
-  st = wl_conn_keep(c, err);
+  st = wl_conn_keep_helpers(c, err);
   if (st) goto done;
   if (original) {
     st = wl_change_bind(&m, err);
@@ -137,14 +154,12 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     st = *rc == SQLITE_NOMEM ? wl_nomem(err) : *rc ? WL_ERROR : WL_OK;
   }
   if (st) goto done;
-  if (original && c->set.route != WL_ROUTE_ALWAYS && wl_change_small(&m)) {
-    wl_conn_reason(c, "sqlite", "a change of a row or two of tablet table %.100s",
-                   wl_tablets_name(m.t));
-    goto done;
-  }
+  bool small = false;
+  if (original) st = is_small(&m, &small, err);
+  if (st || small) goto done;
   if (m.d->returning) st = wl_dml_module(c, m.decl->n_cols, err);
+  if (!st) st = foresee(&m, err);
   if (st) goto done;
-  foresee(&m);
   bool ignored = wl_mask_ignores(mask);
   if (ignored) wl_conn_reason(c, "sqlite", WL_IGNORED);
   char *answers = ignored ? wl_mask_text(mask) : NULL;

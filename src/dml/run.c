@@ -392,10 +392,13 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
   if (!m->source_sql) m->source_sql = wl_change_source_sql(m);
   if (!m->source_sql) return wl_nomem(err);
   wl_found_close(&r->rows);
-  wl_reading x = {.sql = m->source_sql,
+  wl_request q = wl_change_request(m, m->source_sql);
+  if (refused) q.refused = refused;
+  if (r->mask) q.refused = WL_IGNORED;
+  if (q.refused) q.cheap = NULL;
+  wl_reading x = {.request = &q,
                   .params = r->params,
                   .n_params = r->n_params,
-                  .refused = r->mask ? WL_IGNORED : refused,
                   .mask = r->mask,
                   .kept = &m->source,
                   .target = m->t};
@@ -418,18 +421,12 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
     sqlite3_snprintf((int)sizeof r->rows.reason, r->rows.reason, "sqlite: " WL_IGNORED);
     return WL_OK; /* SQLite inserts nothing */
   }
-  bool values = d->kind == WL_DML_INSERT && d->select && d->select->is_values && !d->select->prior;
   if (d->default_values) {
     r->rows.n = 1;
     sqlite3_snprintf((int)sizeof r->rows.reason, r->rows.reason, "sqlite: no rows are read");
     return WL_OK;
   }
-  bool single = r->m->conn->set.route != WL_ROUTE_ALWAYS && wl_change_single(r->m);
-  wl_status rc = read_source(r,
-                             values   ? "they are given as they are"
-                             : single ? "one row at most, found by a key"
-                                      : NULL,
-                             err);
+  wl_status rc = read_source(r, NULL, err);
   if (rc || d->kind == WL_DML_INSERT) return rc;
   bool twice, native = r->rows.native;
   rc = wl_found_sort(&r->rows, &twice, err);

@@ -96,7 +96,7 @@ static void rest(sqlite3_stmt *s) {
 void wl_change_give(wl_change *m) {
   if (!m) return;
   wl_conn *c = m->conn;
-  if (!c->kept) { /* nobody would finalize its statements */
+  if (!c->has_keeper) { /* nobody would finalize its statements */
     free_change(m);
     return;
   }

@@ -3,6 +3,7 @@
 ** each is for is in dml.h and dml/run.c.
 */
 #include "dml/dml.h"
+#include "route/args.h"
 #include "parse.h"
 #include "sql/lex.h"
 #include <string.h>
@@ -273,23 +274,6 @@ char *wl_change_checked_sql(const wl_change *m) {
 
 /* ---- what the caller runs */
 
-/* The parameters that occur, as one argument: wl_args() takes up to a hundred values, or of these
-** again a hundred, and so on. */
-static void put_args(sqlite3_str *s, const char **list, int n) {
-  enum { MOST = 100 };
-  int part = 1;
-  while ((n + part - 1) / part > MOST) part *= MOST;
-  sqlite3_str_appendall(s, "wl_args(");
-  for (int i = 0; i < n; i += part) {
-    if (i) sqlite3_str_appendall(s, ",");
-    if (part == 1)
-      sqlite3_str_appendall(s, list[i]);
-    else
-      put_args(s, list + i, n - i < part ? n - i : part);
-  }
-  sqlite3_str_appendall(s, ")");
-}
-
 static bool has_params(const wl_dml *d, const wl_expr *e) {
   for (int i = 0; i < d->n_param_at; i++)
     if (d->param_at[i].pos >= e->pos && d->param_at[i].pos < e->end) return true;
@@ -396,7 +380,7 @@ char *wl_change_outer_sql(const wl_change *m, const char *mask) {
     if (d->params[i]) list[n++] = d->params[i];
   if (n) {
     sqlite3_str_appendall(s, ",");
-    put_args(s, list, n);
+    wl_args_append(s, list, n);
   }
   sqlite3_free(list);
   if (mask) sqlite3_str_appendf(s, n ? ",%Q" : ",NULL,%Q", mask);

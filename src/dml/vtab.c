@@ -3,10 +3,12 @@
 ** wl_dml('<SQL>', token [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is
 ** IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n> has r,
 ** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
-** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids, a list of
+** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
+*a list of
 ** rowids that a statement of ours is given by pointer.
 */
 #include "dml/dml.h"
+#include "route/args.h"
 #include "base/mem.h"
 #include "base/vtab.h"
 #include "value/exchange.h"
@@ -152,7 +154,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   const char *sql = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
   if (!sql) return SQLITE_OK;
   sqlite3_value **args = NULL;
-  int n_args = argc > 2 ? wl_vtab_bundle(argv[2], &args) : 0;
+  int n_args = argc > 2 ? wl_args_values(argv[2], &args) : 0;
   wl_i64 token = argc > 1 ? sqlite3_value_int64(argv[1]) : 0;
   wl_mask *mask = NULL;
   if (masked(d->conn, sql, idx,
@@ -306,13 +308,13 @@ static int make_module(wl_conn *c, const char *name, int n_cols) {
 }
 
 wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) {
-  char name[32];
+  char name[WL_MODULE_NAME];
   snprintf(name, sizeof name, "wl_dml_%d", n_cols);
-  wl_status rc = wl_conn_shape(c, name, err);
+  wl_status rc = wl_conn_module(c, name, err);
   if (rc != WL_NOT_TAKEN) return rc;
   int st = make_module(c, name, n_cols);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  memcpy(c->shapes[c->n_shapes++], name, sizeof name);
+  memcpy(c->modules[c->n_modules++], name, sizeof name);
   return WL_OK;
 }
 
@@ -326,6 +328,7 @@ static void as_real(sqlite3_context *ctx, int n, sqlite3_value **args) {
 }
 
 int wl_dml_register(wl_conn *c) {
+  c->drop_changes = wl_change_flush;
   int rc = make_module(c, "wl_dml", -1);
   if (!rc)
     rc = sqlite3_create_function_v2(c->db, "wl_real", 1,

@@ -1,6 +1,6 @@
 /*
-** Accumulators; see agg.h. Joining is in row order, which is what makes overflow and ties
-** come out as SQLite's.
+** Accumulators; see agg.h. They are joined in row order, so that overflow and ties are the same as
+** in SQLite.
 */
 #include "exec/agg.h"
 #include "base/mem.h"

@@ -9,6 +9,7 @@
 */
 #include "exec/build.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include "program/zone.h"
 #include "exec/cpu/exec.h"
@@ -25,8 +26,6 @@ typedef struct part {
   wl_i64 n;
   wl_u64 lo, hi; /* of the words */
   bool has_null;
-  wl_status status;
-  wl_error error;
 } part;
 
 typedef struct build {
@@ -57,11 +56,6 @@ static wl_status spend(build *b, wl_i64 n, wl_error *err) {
 
 static wl_status check(build *b, wl_error *err) {
   return wl_stop_ask(&b->stop, err);
-}
-
-static void watch(void *arg) {
-  wl_error ignored;
-  if (check(arg, &ignored)) return;
 }
 
 /* ---- pairs */
@@ -97,49 +91,44 @@ static wl_status keep_pairs(wl_build_sink *s, part *t) {
   return WL_OK;
 }
 
-static void pairs_task(void *arg, int worker, long task) {
+static wl_status pairs_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   const wl_build_in *in = b->in;
   int tablet = b->next + (int)task;
   part *t = &b->parts[tablet];
   wl_build_sink *s = &b->sinks[worker];
   wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
-  if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return;
+  if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return WL_OK;
   wl_status rc = WL_OK;
   bool fresh = !b->workers[worker];
   if (fresh)
-    rc =
-        wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], &t->error);
-  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, &t->error);
-  if (!rc && sink_room(s)) rc = wl_nomem(&t->error);
+    rc = wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], err);
+  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, err);
+  if (!rc && sink_room(s)) rc = wl_nomem(err);
   s->plan = &in->plan;
   s->n = 0;
   s->has_null = false;
   if (!rc) wl_exec_stop_by(b->workers[worker], &b->stop, worker == 0);
   if (!rc)
     rc = wl_exec_run_build(b->workers[worker], tablet,
-                           (wl_i32)(n < WL_TABLET_ROWS ? n : WL_TABLET_ROWS), s, &t->error);
-  if (!rc && keep_pairs(s, t)) rc = wl_nomem(&t->error);
-  t->status = rc;
+                           (wl_i32)(n < WL_TABLET_ROWS ? n : WL_TABLET_ROWS), s, err);
+  return rc ? rc : keep_pairs(s, t);
 }
 
 static wl_status collect(build *b, wl_error *err) {
   wl_status rc = WL_OK;
   while (b->next < b->n_parts && !rc) {
     int n = b->n_parts - b->next < WAVE ? b->n_parts - b->next : WAVE;
+    wl_tasks tasks = {b->threads, n, pairs_task, b, &b->stop};
     rc = check(b, err);
-    if (rc) break;
-    wl_threads_watch(b->threads, n, pairs_task, b, watch);
-    rc = wl_stop_or(&b->stop, WL_OK, err);
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
     for (int i = b->next; i < b->next + n && !rc; i++) {
-      part *t = &b->parts[i];
-      rc = t->status;
-      if (rc) *err = t->error;
+      const part *t = &b->parts[i];
       b->n += t->n;
       b->l->has_null |= t->has_null;
       if (t->n && t->lo < b->lo) b->lo = t->lo;
       if (t->n && t->hi > b->hi) b->hi = t->hi;
-      if (!rc) rc = spend(b, t->n * PAIR_BYTES, err);
+      rc = spend(b, t->n * PAIR_BYTES, err);
     }
     b->next += n;
   }

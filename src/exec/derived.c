@@ -1,9 +1,9 @@
 /*
-** See derived.h. Values go through the builder that tables without pages to decode go through.
+** See derived.h. It uses the same builder as tables whose pages cannot be decoded.
 */
 #include "exec/derived.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "column/dict.h"
 #include <string.h>
 
@@ -11,7 +11,6 @@ struct wl_making {
   int n_cols;
   wl_builder **builders;
   wl_i64 n_rows, left;
-  wl_status *status; /* of each column's last task */
 };
 
 void wl_made_close(wl_made *m) {
@@ -26,8 +25,7 @@ wl_status wl_making_open(int n_cols, wl_i64 left, wl_making **out, wl_error *err
   m->n_cols = n_cols;
   m->left = left;
   m->builders = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *m->builders);
-  m->status = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *m->status);
-  wl_status rc = m->builders && m->status ? WL_OK : wl_nomem(err);
+  wl_status rc = m->builders ? WL_OK : wl_nomem(err);
   for (int k = 0; k < n_cols && !rc; k++) rc = wl_builder_open(&m->builders[k], err);
   if (rc) {
     wl_making_close(m);
@@ -40,7 +38,6 @@ void wl_making_close(wl_making *m) {
   if (!m) return;
   for (int k = 0; k < m->n_cols && m->builders; k++) wl_builder_close(m->builders[k]);
   wl_mem_free(m->builders);
-  wl_mem_free(m->status);
   wl_mem_free(m);
 }
 
@@ -53,13 +50,12 @@ wl_i64 wl_making_bytes(const wl_making *m) {
   return (wl_i64)n;
 }
 
-/* One column of a batch: each has its own builder, so they need not wait for one another. */
+/* A batch to add. Each column has its own builder, so columns are added in parallel. */
 typedef struct adding {
   wl_making *m;
   const wl_batch *b;
   const wl_reg *regs;
   const bool *needed;
-  wl_status *status;
 } adding;
 
 static wl_status add_column(wl_making *m, const wl_batch *b, const wl_reg *regs, int k,
@@ -80,22 +76,21 @@ static wl_status add_column(wl_making *m, const wl_batch *b, const wl_reg *regs,
   return WL_OK;
 }
 
-static void add_task(void *arg, int worker, long k) {
+static wl_status add_task(void *arg, int worker, long k, wl_error *err) {
   adding *a = arg;
   (void)worker;
-  a->status[k] = add_column(a->m, a->b, a->regs, (int)k, !a->needed || a->needed[k]);
+  wl_status rc = add_column(a->m, a->b, a->regs, (int)k, !a->needed || a->needed[k]);
+  if (rc == WL_TOOBIG) return wl_not_taken(err, "too much text in the rows of a subquery");
+  return rc ? wl_nomem(err) : WL_OK;
 }
 
 wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, const bool *needed,
                         int threads, wl_error *err) {
   enum { FEW = 4096 };
-  adding a = {m, b, regs, needed, m->status};
-  wl_threads_run(b->n_rows < FEW ? 1 : threads, m->n_cols, add_task, &a);
-  for (int k = 0; k < m->n_cols; k++)
-    if (m->status[k])
-      return m->status[k] == WL_TOOBIG
-                 ? wl_not_taken(err, "too much text in the rows of a subquery")
-                 : wl_nomem(err);
+  adding a = {m, b, regs, needed};
+  wl_tasks t = {b->n_rows < FEW ? 1 : threads, m->n_cols, add_task, &a, NULL};
+  wl_status rc = wl_tasks_run(&t, NULL, err);
+  if (rc) return rc;
   m->n_rows += b->n_rows - b->skip;
   if (m->left && wl_making_bytes(m) > m->left)
     return wl_not_taken(err,
@@ -108,29 +103,23 @@ wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, con
 typedef struct finishing {
   wl_making *m;
   wl_made *out;
-  wl_error *errors;
 } finishing;
 
-static void finish_task(void *arg, int worker, long k) {
+static wl_status finish_task(void *arg, int worker, long k, wl_error *err) {
   finishing *f = arg;
   (void)worker;
-  f->m->status[k] = wl_builder_finish(f->m->builders[k], &f->out->cols[k], &f->errors[k]);
+  return wl_builder_finish(f->m->builders[k], &f->out->cols[k], err);
 }
 
 wl_status wl_making_finish(wl_making *m, int threads, wl_made *out, wl_error *err) {
   enum { FEW = 4096 };
   memset(out, 0, sizeof *out);
   size_t n = (size_t)m->n_cols + 1;
-  finishing f = {m, out, wl_mem_zalloc(n * sizeof *f.errors)};
+  finishing f = {m, out};
+  wl_tasks t = {m->n_rows < FEW ? 1 : threads, m->n_cols, finish_task, &f, NULL};
   out->cols = wl_mem_zalloc(n * sizeof *out->cols);
   out->n_cols = m->n_cols;
-  wl_status rc = out->cols && f.errors ? WL_OK : wl_nomem(err);
-  if (!rc) wl_threads_run(m->n_rows < FEW ? 1 : threads, m->n_cols, finish_task, &f);
-  for (int k = 0; k < m->n_cols && !rc; k++) {
-    rc = m->status[k];
-    if (rc) *err = f.errors[k];
-  }
-  wl_mem_free(f.errors);
+  wl_status rc = out->cols ? wl_tasks_run(&t, NULL, err) : wl_nomem(err);
   out->n_rows = m->n_rows;
   out->done = !rc;
   if (rc) wl_made_close(out);

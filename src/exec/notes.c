@@ -33,7 +33,7 @@ wl_status wl_notes_add(wl_notes *n, const wl_query *q, wl_query_note **out, wl_e
     note->loads[s].missing = WL_NEW_N(&n->arena, bool, q->n_cols + 1);
     if (!note->loads[s].missing) return wl_nomem(err);
   }
-  note->next = n->first; /* one that runs again is found first */
+  note->next = n->first; /* if a query runs again, its latest note is found first */
   n->first = note;
   return WL_OK;
 }
@@ -99,9 +99,9 @@ static bool takes_rows(const wl_instr *in) {
 }
 
 /*
-** Which part each instruction of the table's block belongs to. What stands between the last place
-** where rows may stop and a Probe or Expand computes its keys, so it is of that step; the join
-** of step k is the program's k-th.
+** Finds the part that each instruction of the table's block belongs to. The instructions between
+** the last one that may drop rows and a Probe or Expand compute the keys of that join, so they
+** belong to its step. The join of step k is the program's k-th.
 */
 static void find_parts(wl_query_note *note, const wl_program *p) {
   int part = 0, last = wl_query_note_last(note), cut = 0, pc = 0;
@@ -132,7 +132,7 @@ wl_status wl_conjuncts(wl_arena *arena, const wl_bexpr *e, wl_jlist *out, wl_err
   out->e = WL_NEW_N(arena, const wl_bexpr *, n);
   out->n = 0;
   if (!out->e) return wl_nomem(err);
-  /* a AND b AND c leans to the left; what leans otherwise stays whole */
+  /* a AND b AND c is (a AND b) AND c. An AND on the right side is not split. */
   for (at = e; at && at->kind == WL_B_AND; at = at->a) out->e[--n] = at->b;
   if (at) out->e[0] = at;
   for (at = e; at; at = at->kind == WL_B_AND ? at->a : NULL) out->n++;
@@ -163,7 +163,7 @@ int wl_query_note_last(const wl_query_note *note) {
   return 1 + (note->plan ? note->plan->n_steps : 0);
 }
 
-/* Rows that come to the first instruction of a part, or where it has none, to that of the next. */
+/* Number of rows that reach the first instruction of a part; if it has none, of the next part. */
 static wl_i64 rows_into(const wl_query_note *note, int part) {
   for (int pc = 0; pc < note->n_code; pc++)
     if (note->part_of[pc] >= part) return note->run.tally[pc].n_rows;
@@ -180,7 +180,7 @@ wl_flow wl_query_note_flow(const wl_query_note *note, int part) {
     f.n_bytes += t->n_bytes;
     f.ns += t->ns;
   }
-  /* of the workers' time its part, of the time on the clock the same part */
+  /* Its share of the elapsed time is its share of the workers' time. */
   f.ns = all > 0 ? note->run.ns[WL_PHASE_SCAN] * (f.ns / all) : 0;
   return f;
 }

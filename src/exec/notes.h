@@ -1,9 +1,10 @@
 /*
-** Notes of what each step of a statement took, for EXPLAIN ANALYZE: taken while its queries get
-** ready and run (query.c), made into a tree by api/plantree.c. Without notes nothing is counted.
+** Notes on what each step of a statement cost, for EXPLAIN ANALYZE. They are taken while its
+** queries are prepared and run (query.c), and api/plantree.c makes a tree of them. Without notes
+** nothing is counted.
 **
 ** Invariants:
-** 1. A query is noted once, however many others read it.
+** 1. A query has one note, even if several others read it.
 ** 2. Plans of noted queries live in the arena of the notes, so they can be read when the run is
 **    over; the bound queries must live as long.
 ** 3. Counts of a run are complete when it is closed.
@@ -11,36 +12,37 @@
 #ifndef WL_NOTES_H
 #define WL_NOTES_H
 
+#include "column/source.h"
 #include "plan/join.h"
 #include "exec/build.h"
 #include "exec/tally.h"
 
-/* The columns of a table that were not in memory. */
+/* The loading of a table's columns that were not in memory. */
 typedef struct wl_load_note {
   int n_cols;
   wl_i64 n_rows, n_bytes;
   double ns;
-  bool by_pages; /* from the file's pages; else SQLite stepped … */
-  bool tablets;  /* … or from a tablet table */
-  bool *missing; /* [columns]: those that are being loaded */
+  bool by_pages; /* they were decoded from the file's pages; else SQLite read the rows */
+  bool tablets;  /* they came from a tablet table */
+  bool *missing; /* [columns]: which columns are being loaded */
 } wl_load_note;
 
-/* The making of a lookup. */
+/* The building of a lookup. */
 typedef struct wl_build_note {
   bool done;
-  bool found; /* it was kept from an earlier run */
+  bool found; /* an earlier run had built it */
   wl_i64 n_in, n_kept;
-  wl_i64 n_bytes, n_read; /* of the lookup; of the values it was made from */
+  wl_i64 n_bytes, n_read; /* bytes of the lookup; bytes of the values it was built from */
   double ns;
   bool unique;
   const char *kind;
 } wl_build_note;
 
-/* What came of a part of the pipeline: the scan with its filters, a join step, or what takes the
-** rows in the end. */
+/* What went through a part of the pipeline: the scan with its filters, a join step, or the last
+** part, which takes the rows. */
 typedef struct wl_flow {
   wl_i64 n_in, n_out, n_bytes;
-  double ns; /* its part of the time on the clock */
+  double ns; /* its share of the elapsed time, in nanoseconds */
 } wl_flow;
 
 typedef struct wl_query_note {
@@ -50,15 +52,15 @@ typedef struct wl_query_note {
   wl_i64 *n_rows;        /* [n_sources] */
   double n_first;        /* estimate: rows that pass the filters of the scan */
   wl_load_note *loads;   /* [n_sources] */
-  wl_build_note *builds; /* [n_sources]: of the steps */
+  wl_build_note *builds; /* [n_sources]: one for each step of the plan */
   wl_run_stats run;
-  int *part_of; /* of each instruction of the program: its part, or -1 */
+  int *part_of; /* [n_code]: the part that each instruction belongs to, or -1 */
   int n_code;
   bool expands; /* some step multiplies rows */
   bool on_device;
-  wl_i64 n_col_bytes; /* of the columns it reads, whole */
+  wl_i64 n_col_bytes; /* bytes of the whole columns that it reads */
   wl_i64 n_given;
-  double ns; /* of all, getting ready too */
+  double ns; /* total time in nanoseconds, including preparation */
 } wl_query_note;
 
 typedef struct wl_notes {
@@ -72,20 +74,20 @@ wl_query_note *wl_notes_find(const wl_notes *n, const wl_query *q); /* NULL: it 
 
 /* ---- for query.c */
 wl_status wl_notes_add(wl_notes *n, const wl_query *q, wl_query_note **out, wl_error *err) WL_MUST;
-/* Counts for the instructions of a program. */
+/* Allocates counts for the instructions of a program. */
 wl_status wl_notes_tally(wl_notes *n, const wl_program *p, wl_tally **out, wl_error *err) WL_MUST;
-/* Round wl_store_acquire() of the columns want[0..n). */
+/* Called before and after wl_store_acquire() of the columns want[0..n). */
 void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int n);
 void wl_load_note_end(wl_load_note *l, const wl_table *t, const wl_snapshot *snap);
 void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, bool found,
                        double ns);
-/* The query is compiled; share as in wl_jplan_in. */
+/* Called when the query is compiled. share is that of wl_jplan_in. */
 wl_status wl_query_note_ready(wl_notes *n, wl_query_note *note, const wl_jplan *plan,
                               const wl_program *p, const wl_i64 *n_rows,
                               double (*share)(void *arg, int source, const wl_jlist *list),
                               void *arg, wl_error *err) WL_MUST;
 
-/* ---- when it has run: part 0 is the scan, k + 1 step k, the last one what takes the rows */
+/* ---- after the run: part 0 is the scan, part k + 1 is step k, the last part takes the rows */
 wl_flow wl_query_note_flow(const wl_query_note *note, int part);
 int wl_query_note_last(const wl_query_note *note);
 

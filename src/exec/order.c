@@ -1,9 +1,10 @@
 /*
-** DISTINCT and ORDER BY over collected batches; see order.h. Rows are sorted as places (batch,
-** row) and copied once, at the end.
+** DISTINCT and ORDER BY over collected batches; see order.h. It sorts places (batch, row) and
+** copies the rows once, at the end.
 */
 #include "exec/order.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include "column/column.h"
 #include "exec/cpu/words.h"
@@ -31,7 +32,7 @@ typedef struct rows {
   void *check_arg;
 } rows;
 
-/* Every so many rows: does the user want it to end? */
+/* Checks for an interrupt every 2^20 rows. */
 static wl_status pause(const rows *r, wl_i64 i, wl_error *err) {
   return (i & 0xfffff) == 0xfffff && r->check ? r->check(r->check_arg, err) : WL_OK;
 }
@@ -40,7 +41,7 @@ static wl_val value(const rows *r, place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
 
-/* ---- DISTINCT: of equal rows the first stays */
+/* ---- DISTINCT: keeps the first of equal rows */
 
 static bool same(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_given; k++)
@@ -74,7 +75,7 @@ static wl_status make_distinct(rows *r, wl_error *err) {
   return rc;
 }
 
-/* ---- ORDER BY: by words where the keys are numbers, else by a first word and comparing */
+/* ---- ORDER BY: by words if all keys are numbers; else by one word first, then by comparing */
 
 static int compare(const rows *r, place a, place b) {
   for (int k = 0; k < r->p->n_order; k++) {
@@ -93,11 +94,11 @@ static int compare(const rows *r, place a, place b) {
 typedef struct coding {
   const rows *r;
   wl_words words;
-  bool numbers; /* all keys are words; else the first one gives a hint */
+  bool numbers; /* all keys are numbers; else the word holds only the start of the first key */
   wl_u64 **out;
 } coding;
 
-/* The keys of a stretch of rows as words. */
+/* Encodes the keys of a range of rows as words. */
 static void code_task(void *arg, int worker, long task) {
   coding *c = arg;
   (void)worker;
@@ -122,7 +123,8 @@ static void code_task(void *arg, int worker, long task) {
   }
 }
 
-/* The class of the first key and its first bytes: what comes out equal is compared in full. */
+/* Encodes the type of the first key and its first bytes. Rows that are equal in that are compared
+** in full. */
 static void hint_task(void *arg, int worker, long task) {
   coding *c = arg;
   (void)worker;
@@ -193,7 +195,7 @@ static wl_status sort(rows *r, wl_error *err) {
 
 /* ---- LIMIT: only the first rows need sorting */
 
-/* Whether row i comes before row j; equal ones stay as they are. */
+/* Whether row i comes before row j. Equal rows keep their order. */
 static bool before(const rows *r, wl_i64 i, wl_i64 j) {
   int c = compare(r, r->at[i], r->at[j]);
   return c ? c < 0 : i < j;
@@ -204,7 +206,7 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Keeps the k rows that come first, in scan order, by a heap whose root is the last of them. */
+/* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
 static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
   wl_status rc = heap ? WL_OK : wl_nomem(err);
@@ -235,7 +237,7 @@ static wl_status keep_first(rows *r, wl_i64 k, wl_error *err) {
   return rc;
 }
 
-/* ---- rows out again, in their new order */
+/* ---- copying the rows in their new order */
 
 static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
   wl_reg reg = r->regs[k];
@@ -249,25 +251,22 @@ static wl_status copy_column(const rows *r, int k, wl_i64 from, wl_i64 n, wl_out
 typedef struct rebuilding {
   const rows *r;
   wl_pool *pool;
-  int n_cols; /* that are copied */
+  int n_cols; /* columns to copy */
   wl_i64 n;
   wl_batch **batches;
-  wl_status *status;
-  wl_error *errors;
 } rebuilding;
 
-static void rebuild_task(void *arg, int worker, long task) {
+static wl_status rebuild_task(void *arg, int worker, long task, wl_error *err) {
   rebuilding *b = arg;
   (void)worker;
   wl_i64 room = wl_pool_rows(b->pool), at = room * task;
-  wl_error *err = &b->errors[task];
   wl_status rc = wl_batch_take(b->pool, &b->batches[task], err);
   if (!rc) b->batches[task]->n_rows = b->n - at < room ? b->n - at : room;
   for (int k = 0; k < b->n_cols && !rc; k++) {
     rc = copy_column(b->r, k, at, b->batches[task]->n_rows, &b->batches[task]->cols[k]);
     if (rc) rc = rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }
-  b->status[task] = rc;
+  return rc;
 }
 
 static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_batch **out,
@@ -276,25 +275,16 @@ static wl_status rebuild(const rows *r, wl_pool *pool, int n_cols, wl_i64 n, wl_
   size_t tasks = (size_t)((n + room - 1) / room);
   rebuilding b = {.r = r, .pool = pool, .n_cols = n_cols, .n = n};
   b.batches = wl_mem_zalloc((tasks + 1) * sizeof *b.batches);
-  b.status = wl_mem_zalloc((tasks + 1) * sizeof *b.status);
-  b.errors = wl_mem_zalloc((tasks + 1) * sizeof *b.errors);
-  bool ok = b.batches && b.status && b.errors;
-  wl_status rc = ok ? WL_OK : wl_nomem(err);
+  wl_tasks todo = {r->threads, (long)tasks, rebuild_task, &b, NULL};
+  wl_status rc = b.batches ? wl_tasks_run(&todo, NULL, err) : wl_nomem(err);
   wl_batch **end = out;
   *out = NULL;
-  if (ok) wl_threads_run(r->threads, (long)tasks, rebuild_task, &b);
-  for (size_t t = 0; t < tasks && ok; t++) {
-    if (!rc && b.status[t]) {
-      rc = b.status[t];
-      *err = b.errors[t];
-    }
+  for (size_t t = 0; t < tasks && b.batches; t++) {
     if (!b.batches[t]) continue;
-    *end = b.batches[t]; /* also after a failure: the caller gives them back */
+    *end = b.batches[t]; /* also after a failure: the caller returns them to the pool */
     end = &b.batches[t]->next;
   }
   wl_mem_free(b.batches);
-  wl_mem_free(b.status);
-  wl_mem_free(b.errors);
   return rc;
 }
 
@@ -306,8 +296,8 @@ static bool look_alike(const rows *r, place a, place b) {
   return true;
 }
 
-/* Whether place k parts rows that are equal in ORDER BY and do not all look alike. all: no row
-** was left out before. */
+/* Whether a cut before row k separates rows that ORDER BY treats as equal but that differ in their
+** results. all: no row was left out before. */
 static bool cuts_ties(const rows *r, wl_i64 k, bool all) {
   if (k <= 0 || k >= r->n || compare(r, r->at[k - 1], r->at[k]) != 0) return false;
   if (!all) return true;
@@ -349,7 +339,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
   if (!rc && of != WL_ORDER_SOME && p->checks_cut &&
       (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
     rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
-  wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* one more to see what is cut, later */
+  wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* kept has one more row, to check the cut later */
   if (!rc)
     rc = rebuild(&r, pool, of == WL_ORDER_SOME ? p->n_results : p->n_given,
                  n >= 0 && n < r.n ? n : r.n, &out, err);

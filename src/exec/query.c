@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/clock.h"
 #include "program/compile.h"
+#include "exec/cpu/evaluate.h"
 #include "exec/lookup_cache.h"
 #include "exec/derived.h"
 #include "exec/notes.h"
@@ -380,6 +381,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .for_device = env->device != NULL,
                       .check = env->check,
                       .check_arg = env->check_arg,
+                      .evaluate = wl_cpu_evaluate,
                       .max_text = env->max_text,
                       .max_pattern = env->max_pattern};
   if (!rc) {

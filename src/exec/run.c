@@ -4,7 +4,7 @@
 #include "exec/run_impl.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "program/zone.h"
 #include "column/lookup.h"
 #include "exec/order.h"
@@ -156,17 +156,13 @@ typedef struct wave {
   wl_i64 max_rows; /* of a batch; more would not be given */
   wl_batch *batches[MAX_WAVE];
   wl_acc_state *accs; /* [n][n_accs] */
-  wl_status status[MAX_WAVE];
-  wl_error errors[MAX_WAVE];
 } wave;
 
-static void wave_task(void *arg, int worker, long task) {
+static wl_status wave_task(void *arg, int worker, long task, wl_error *err) {
   wave *w = arg;
   wl_run *r = w->r;
-  wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
-  err->code = WL_OK;
-  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return;
+  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return WL_OK;
   if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], err);
   if (!rc && r->p->grouped && !r->groups[worker])
     rc = wl_groups_open(r->grouping, &r->groups[worker], err);
@@ -180,20 +176,11 @@ static void wave_task(void *arg, int worker, long task) {
                      w->max_rows, w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker],
                      err);
   }
-  w->status[task] = rc;
-}
-
-/* While the caller waits for the others. */
-static void watch_wave(void *arg) {
-  wl_error ignored;
-  if (wl_stop_ask(&((wave *)arg)->r->stop, &ignored)) return;
+  return rc;
 }
 
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
-  wave w;
-  memset(&w, 0, offsetof(wave, errors));
-  w.r = r;
-  w.n = r->n_tablets - r->next_tablet;
+  wave w = {.r = r, .n = r->n_tablets - r->next_tablet};
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
   w.max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
@@ -201,14 +188,12 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
     w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
     if (!w.accs) return wl_nomem(err);
   }
-  wl_threads_watch(r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, watch_wave);
-  wl_status rc = wl_stop_or(&r->stop, WL_OK, err);
+  wl_tasks tasks = {r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, &r->stop};
+  long n_done;
+  wl_status rc = WL_OK, failed = wl_tasks_run(&tasks, &n_done, err);
+  if (failed == WL_NOT_TAKEN && !err->code) failed = wl_run_no_room(r, "its groups", err);
   for (int i = 0; i < w.n; i++) {
-    if (!rc && w.status[i]) {
-      rc = w.status[i];
-      *err = w.errors[i];
-      if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "its groups", err);
-    }
+    if (i == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
     for (int k = 0; w.accs && k < r->p->n_accs; k++) {
       wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
       if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], s)) rc = wl_nomem(err);
@@ -221,6 +206,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
     else
       wl_batch_give(w.batches[i]);
   }
+  if (!rc) rc = failed;
   wl_mem_free(w.accs);
   r->next_tablet += w.n;
   /* Few batches in flight stay in the cache; accumulators are small. */
@@ -257,14 +243,11 @@ typedef struct second {
   wl_i64 n, step; /* rows of the source, and of it in a task */
   wl_exec **workers;
   wl_batch **batches; /* [tasks] */
-  wl_status *status;
-  wl_error *errors;
 } second;
 
-static void second_task(void *arg, int worker, long task) {
+static wl_status second_task(void *arg, int worker, long task, wl_error *err) {
   second *s = arg;
   wl_run *r = s->r;
-  wl_error *err = &s->errors[task];
   wl_status rc = WL_OK;
   if (!s->workers[worker])
     rc = wl_exec_open(r->p, r->second_block, NULL, s->source, r->config.max_text,
@@ -282,12 +265,7 @@ static void second_task(void *arg, int worker, long task) {
     at += m;
     n -= m;
   }
-  s->status[task] = rc;
-}
-
-static void watch_second(void *arg) {
-  wl_error ignored;
-  if (wl_stop_ask(&((second *)arg)->r->stop, &ignored)) return;
+  return rc;
 }
 
 static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_error *err) {
@@ -296,16 +274,12 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
   size_t tasks = (size_t)((n + s.step - 1) / s.step), threads = (size_t)r->config.threads;
   s.workers = wl_mem_zalloc(threads * sizeof *s.workers);
   s.batches = wl_mem_zalloc(tasks * sizeof *s.batches);
-  s.status = wl_mem_zalloc(tasks * sizeof *s.status);
-  s.errors = wl_mem_zalloc(tasks * sizeof *s.errors);
-  wl_status rc = s.workers && s.batches && s.status && s.errors ? WL_OK : wl_nomem(err);
-  if (!rc) wl_threads_watch(r->config.threads, (long)tasks, second_task, &s, watch_second);
-  rc = wl_stop_or(&r->stop, rc, err);
-  for (size_t t = 0; t < tasks && s.batches && s.status && s.errors; t++) {
-    if (!rc && s.status[t]) {
-      rc = s.status[t];
-      *err = s.errors[t];
-    }
+  wl_status rc = WL_OK, failed = s.workers && s.batches ? WL_OK : wl_nomem(err);
+  wl_tasks todo = {r->config.threads, (long)tasks, second_task, &s, &r->stop};
+  long n_done = 0;
+  if (!failed) failed = wl_tasks_run(&todo, &n_done, err);
+  for (size_t t = 0; t < tasks && s.batches; t++) {
+    if ((long)t == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
     if (!rc && s.batches[t] && r->collects) rc = wl_run_collect(r, s.batches[t], err);
     if (!rc && s.batches[t] && s.batches[t]->n_rows)
       wl_run_push(r, s.batches[t]);
@@ -315,9 +289,7 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
   for (size_t t = 0; s.workers && t < threads; t++) wl_exec_close(s.workers[t]);
   wl_mem_free(s.workers);
   wl_mem_free(s.batches);
-  wl_mem_free(s.status);
-  wl_mem_free(s.errors);
-  return rc;
+  return rc ? rc : failed;
 }
 
 static wl_status finish_aggregates(wl_run *r, wl_error *err) {

@@ -7,13 +7,12 @@
 ** 1. Pieces are in row order; batches are pushed in that order, those of a piece only when all
 **    pieces before it are done.
 ** 2. A piece that gives rows has a worker (wl_exec) of its own and holds batches for at most
-**    MOST_ROWS;
-**    one that aggregates never stops before its end, unless the run does.
+**    MOST_ROWS. A piece that aggregates never stops before its end, unless the run does.
 ** 3. Only the calling thread calls config.check; what it says stops all pieces.
 */
 #include "exec/run_impl.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "program/zone.h"
 #include <string.h>
 
@@ -109,15 +108,7 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
 
 /* Called by the calling thread only. */
 static wl_status ask(void *arg, wl_error *err) {
-  wl_expanding *e = arg;
-  wl_status rc = wl_stop_ask(&e->r->stop, err);
-  if (rc) atomic_store(&e->pause, 1);
-  return rc;
-}
-
-static void watch(void *arg) {
-  wl_error ignored;
-  if (ask(arg, &ignored)) return;
+  return wl_stop_ask(&((wl_expanding *)arg)->r->stop, err);
 }
 
 static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups, int worker) {
@@ -129,7 +120,7 @@ static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups,
   io.poll.check = worker == 0 && r->config.check ? ask : NULL;
   io.poll.arg = e;
   wl_exec_stop_by(x, &r->stop, worker == 0);
-  while (!rc && !q->done && !atomic_load(&e->pause)) {
+  while (!rc && !q->done && !atomic_load(&e->pause) && !wl_stop_is_set(&r->stop)) {
     wl_batch *b = NULL;
     if (gives) {
       if (q->n_batches == e->most) break;
@@ -147,13 +138,15 @@ static wl_status go_on(wl_expanding *e, piece *q, wl_exec *x, wl_groups *groups,
   return rc;
 }
 
-static void piece_task(void *arg, int worker, long task) {
+/* The piece remembers its error, which counts only once the pieces before it are done. */
+static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
   wl_expanding *e = arg;
   wl_run *r = e->r;
   piece *q = e->work[task];
   wl_exec *x = q->x;
   wl_status rc = WL_OK;
-  if (atomic_load(&e->pause) || wl_stop_is_set(&r->stop)) return;
+  (void)err;
+  if (atomic_load(&e->pause)) return WL_OK;
   if (!x && !r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], &q->error);
   if (!x) x = r->workers[worker];
   if (!rc && r->p->grouped && !r->groups[worker])
@@ -168,6 +161,7 @@ static void piece_task(void *arg, int worker, long task) {
   /* the first piece has all that will be asked for: the others need not go on */
   if (q == e->pieces[0] && e->max_rows >= 0 && q->n_given >= e->max_rows)
     atomic_store(&e->pause, 1);
+  return WL_OK;
 }
 
 /* What the first piece has: its batches are given; done, it goes. */
@@ -210,11 +204,9 @@ wl_status wl_run_expand_wave(wl_run *r, wl_error *err) {
     if (!e->pieces[i]->done && !e->pieces[i]->status && e->pieces[i]->n_batches < e->most)
       e->work[n_work++] = e->pieces[i];
   atomic_store(&e->pause, 0);
-  wl_threads_watch(r->in_order ? 1 : r->config.threads, n_work, piece_task, e, watch);
-  if (r->stop.status) {
-    *err = r->stop.why;
-    return r->stop.status;
-  }
+  wl_tasks tasks = {r->in_order ? 1 : r->config.threads, n_work, piece_task, e, &r->stop};
+  rc = wl_tasks_run(&tasks, NULL, err);
+  if (rc) return rc;
   int n = 0;
   while (n < e->n && !rc) {
     rc = settle(e, e->pieces[n], err);

@@ -1,9 +1,9 @@
 /*
-** Sorting by words; see sort.h. One pass over memory deals the rows into 256 buckets by the
-** highest bits that differ, all threads together; then each bucket is a task of its own, dealt
-** out again while it is large, and finished in the cache from the lowest bits up. Only bits that
-** differ between rows are looked at. Where key and row number fit one word together, that word
-** is what moves, else a pair.
+** Sorting by words; see sort.h. In one pass over memory, all threads distribute the rows to 256
+** buckets by the highest bits that differ. Then each bucket is a separate task: it is distributed
+** again while it is large, and finished in the cache from the lowest bits up. Only bits that differ
+** between rows are used. If key and row number fit one word together, that word is sorted, else a
+** pair.
 */
 #include "exec/sort.h"
 #include "base/mem.h"
@@ -18,8 +18,8 @@ typedef struct pair {
 } pair;
 
 /*
-** The sorts over an item type T whose sort bits are KEY(x). name_range leaves a[0 … n) sorted by
-** the bits [lo, hi) of their keys; t is room for as many. Bits from hi up are equal in all.
+** The sorts over an item type T whose sort bits are KEY(x). name_range sorts a[0 … n) by the bits
+** [lo, hi) of their keys; t has room for n items. Bits from hi up are equal in all items.
 */
 #define SORTS(name, T, KEY)                                                                        \
   static void name##_insert(T *a, wl_i64 n) {                                                      \
@@ -80,7 +80,7 @@ typedef struct sorting {
   wl_u32 *out;
   bool packed;
   int row_bits;
-  int lo, hi; /* the bits of the first word that differ: [lo, hi) */
+  int lo, hi; /* the bits [lo, hi) of the first word differ */
   int at;     /* the lowest bit of the first digit */
   int n_chunks;
   wl_u64 *varies; /* [n_chunks] */
@@ -134,7 +134,7 @@ static void deal_task(void *arg, int worker, long k) {
   }
 }
 
-/* Rows with the same words, by the last judge. Stable. */
+/* Sorts rows with equal words by s->tie. Stable. */
 static void by_tie(const wl_sort *s, pair *a, pair *t, wl_i64 n) {
   if (n <= SMALL) {
     for (wl_i64 i = 1; i < n; i++) {
@@ -155,7 +155,7 @@ static void by_tie(const wl_sort *s, pair *a, pair *t, wl_i64 n) {
   memcpy(a, t, (size_t)n * sizeof *a);
 }
 
-/* Stretches that are equal so far, by word k and those behind it. */
+/* Sorts ranges that are equal so far by word k and those after it. */
 static void by_next(const wl_sort *s, pair *a, pair *t, wl_i64 n, int k) {
   if (k == s->n_words && !s->tie) return;
   for (wl_i64 from = 0, to; from < n; from = to) {
@@ -262,7 +262,7 @@ wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll) {
     while (n > 0 && p[n - 1] == ' ') n--;
   for (wl_u32 i = 0; i < 8; i++) {
     wl_u8 c = i < n ? p[i] : 0;
-    if (coll == WL_COLL_NOCASE && i < n && c == 0) /* it stops there */
+    if (coll == WL_COLL_NOCASE && i < n && c == 0) /* NOCASE stops comparing at a NUL */
       return i ? k << 8 * (8 - i) : 0;
     k = k << 8 | (coll == WL_COLL_NOCASE ? wl_to_lower(c) : c);
   }

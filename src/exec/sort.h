@@ -1,6 +1,6 @@
 /*
-** Sorting of row numbers by keys that are unsigned words. Used at the end of a run: by ORDER BY,
-** and for putting groups in key order.
+** Sorts row numbers by keys that are unsigned words. Used at the end of a run: by ORDER BY, and to
+** put groups in key order.
 **
 ** Invariants:
 ** 1. Stable: rows with equal keys stay in the order of their numbers.
@@ -15,8 +15,8 @@
 typedef struct wl_sort {
   wl_i64 n; /* below 2^32 */
   int n_words;
-  wl_u64 **words; /* [n_words][n]: the first decides, then the next */
-  /* Decides between rows whose words are equal, or NULL: below, at or above 0. */
+  wl_u64 **words; /* [n_words][n]: compared from the first word to the last */
+  /* Compares rows whose words are equal; returns < 0, 0 or > 0. NULL: such rows are equal. */
   int (*tie)(const void *arg, wl_u32 a, wl_u32 b);
   const void *tie_arg;
   int threads;
@@ -24,13 +24,13 @@ typedef struct wl_sort {
   void *check_arg;
 } wl_sort;
 
-/* The row numbers in key order into out[n]. */
+/* Writes the row numbers in key order to out[n]. */
 wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) WL_MUST;
 
-/* Bytes that sorting n rows takes besides words and result. */
+/* Bytes that sorting n rows takes in addition to words and result. */
 wl_i64 wl_sort_bytes(wl_i64 n);
 
-/* Numbers as words whose unsigned order is theirs; -0.0 and 0.0 are one. */
+/* Numbers as words with the same order as unsigned integers; -0.0 and 0.0 give one word. */
 static inline wl_u64 wl_sort_int(wl_i64 v) {
   return (wl_u64)v ^ (1ULL << 63);
 }

@@ -1,13 +1,13 @@
 /*
-** The runner's ORDER BY by way of row numbers (exec/cpu/sorter.h): waves that gather sort keys, one
-** sort, then batches made from the rows in their new order. Stands beside wl_run_cpu_wave().
+** The runner's ORDER BY by row numbers (exec/cpu/sorter.h): waves that gather sort keys, one sort,
+** then batches made from the rows in their new order. Used instead of wl_run_cpu_wave().
 */
 #include "exec/run_impl.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include <string.h>
 
-enum { WAVE = 64 }; /* tablets of a wave, and at most batches */
+enum { WAVE = 64 }; /* most tablets or batches of a wave */
 
 wl_status wl_run_sort_open(wl_run *r, wl_error *err) {
   if (r->second_block >= 0 || r->config.device || r->p->n_joins || r->p->checks_cut) return WL_OK;
@@ -31,14 +31,11 @@ void wl_run_sort_close(wl_run *r) {
 typedef struct wave {
   wl_run *r;
   wl_batch *batches[WAVE];
-  wl_status status[WAVE];
-  wl_error errors[WAVE];
-} wave;
+} sort_wave;
 
-static void keys_task(void *arg, int worker, long task) {
-  wave *w = arg;
+static wl_status keys_task(void *arg, int worker, long task, wl_error *err) {
+  sort_wave *w = arg;
   wl_run *r = w->r;
-  wl_error *err = &w->errors[task];
   wl_status rc = WL_OK;
   int tablet = r->next_tablet + (int)task;
   wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
@@ -47,45 +44,33 @@ static void keys_task(void *arg, int worker, long task) {
   if (!rc)
     rc = wl_exec_run_keys(r->workers[worker], worker, tablet,
                           (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), r->sorter, err);
-  w->status[task] = rc;
+  return rc;
 }
 
-static void rows_task(void *arg, int worker, long task) {
-  wave *w = arg;
+static wl_status rows_task(void *arg, int worker, long task, wl_error *err) {
+  sort_wave *w = arg;
   wl_run *r = w->r;
-  wl_error *err = &w->errors[task];
   wl_i64 room = wl_pool_rows(r->pool), at = r->at_sorted + room * task,
          n = r->n_sorted - at < room ? r->n_sorted - at : room;
   wl_status rc = wl_batch_take(r->pool, &w->batches[task], err);
   if (!rc && !r->givers[worker]) rc = wl_run_worker(r, WL_EXEC_ROWS, &r->givers[worker], err);
   if (!rc) wl_exec_stop_by(r->givers[worker], &r->stop, worker == 0);
   if (!rc) rc = wl_exec_run_rows(r->givers[worker], r->sorted + at, n, w->batches[task], err);
-  w->status[task] = rc;
+  return rc;
 }
 
-static void watch(void *arg) {
-  wl_error ignored;
-  if (wl_stop_ask(&((wave *)arg)->r->stop, &ignored)) return;
-}
-
-/* Runs n tasks and pushes their batches. */
-static wl_status run_wave(wl_run *r, int n, wl_task task, wl_error *err) {
-  wave *w = wl_mem_zalloc(sizeof *w);
-  if (!w) return wl_nomem(err);
-  w->r = r;
-  wl_threads_watch(r->config.threads, n, task, w, watch);
-  wl_status rc = wl_stop_or(&r->stop, WL_OK, err);
+/* Runs n tasks and pushes the batches of those before the first that failed. */
+static wl_status run_wave(wl_run *r, int n, wl_task_fn task, wl_error *err) {
+  sort_wave w = {.r = r};
+  wl_tasks tasks = {r->config.threads, n, task, &w, &r->stop};
+  long n_done;
+  wl_status rc = wl_tasks_run(&tasks, &n_done, err);
   for (int i = 0; i < n; i++) {
-    if (!rc && w->status[i]) {
-      rc = w->status[i];
-      *err = w->errors[i];
-    }
-    if (!rc && w->batches[i])
-      wl_run_push(r, w->batches[i]);
+    if (i < n_done && w.batches[i])
+      wl_run_push(r, w.batches[i]);
     else
-      wl_batch_give(w->batches[i]);
+      wl_batch_give(w.batches[i]);
   }
-  wl_mem_free(w);
   return rc;
 }
 
@@ -102,7 +87,7 @@ wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
   if (!r->sorted) {
     rc = wl_sorter_finish(r->sorter, r->config.threads, r->config.check, r->config.check_arg,
                           &r->sorted, &r->n_sorted, err);
-    /* rows that OFFSET takes away need not be made */
+    /* Rows that OFFSET skips need not be made. */
     r->at_sorted = r->to_skip < r->n_sorted ? r->to_skip : r->n_sorted;
     r->to_skip -= r->at_sorted;
     if (r->to_give >= 0 && r->n_sorted - r->at_sorted > r->to_give)
@@ -112,7 +97,7 @@ wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
   wl_i64 room = wl_pool_rows(r->pool), left = r->n_sorted - r->at_sorted;
   *done = left == 0;
   if (*done) return WL_OK;
-  /* two a thread: enough to share, few enough to stay in the cache */
+  /* Two batches per thread: enough to share the work, few enough to stay in the cache. */
   wl_i64 n = (left + room - 1) / room, most = 2LL * r->config.threads;
   if (n > most) n = most;
   if (n > WAVE) n = WAVE;

@@ -4,34 +4,31 @@
 ** EXPLAIN ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step
 ** took.
 */
+#include "explain/explain.h"
 #include "explain/plantree.h"
-#include "base/authorizer.h"
+#include "route/answer.h"
+#include "route/args.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/order_device.h"
 #include <string.h>
 
-/* The statement without its EXPLAIN, compiled for the data as it is; loads what is missing. */
-static wl_status compiled(wl_conn *c, const char *sql, wl_sqltext **t, wl_ready *ready,
-                          wl_placement *where, wl_error *err) {
-  wl_val *params = NULL;
-  wl_query_env env;
-  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), t, err);
-  if (rc) return rc;
-  params = wl_mem_zalloc(((size_t)(*t)->stmt->n_params + 1) * sizeof *params);
-  if (!params) return wl_nomem(err);
-  rc = wl_answer_ready(c, *t, params, &env, ready, where, err);
-  wl_mem_free(params);
-  return rc;
+/* What a run would do with a statement, with the values that the table was given: loads what is
+** missing and compiles it. */
+static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_decision *d,
+                     wl_error *err) {
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .stage = WL_AT_EXPLAIN, .as_table = true};
+  q.n_args = wl_args_values(r->args, &q.args);
+  return wl_route(c, &q, d, err);
 }
 
 static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
-  wl_sqltext *t = NULL;
-  wl_ready ready = {0};
-  wl_placement where;
-  wl_status rc = compiled(c, sql, &t, &ready, &where, err);
-  const wl_program *p = ready.program;
+  wl_decision d;
+  wl_status rc = ask(c, sql, r, &d, err);
+  if (!rc && d.engine == WL_ENGINE_SQLITE)
+    rc = wl_fail(err, WL_ERROR, "%s", d.reason + strlen("sqlite: "));
+  const wl_program *p = d.ready.program;
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     wl_listing l;
     wl_cell *row = wl_rowset_row(r);
@@ -49,8 +46,7 @@ static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_erro
     wl_cell_int(&row[6], 0);
     wl_cell_text(r, &row[7], l.comment);
   }
-  wl_ready_close(&ready);
-  wl_sqltext_drop(c, t);
+  wl_decision_close(&d);
   return rc;
 }
 
@@ -69,28 +65,10 @@ static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
   return n;
 }
 
-/*
-** With all columns in memory the program can be had for nothing, and with it whether the device
-** takes it: *p then, and *where says so. Else what the estimate says stands.
-*/
-static void look_closer(wl_conn *c, const char *sql, const wl_sqltext *t, wl_table *table,
-                        wl_ready *ready, wl_placement *where) {
-  wl_sqltext *again = NULL;
-  wl_placement closer;
-  wl_error why = {0};
-  bool exact;
-  wl_store_estimate(c->store, table, &exact);
-  if (where->engine != WL_ENGINE_GPU || !exact ||
-      in_memory(t->query, table, exact) < t->query->n_cols)
-    return;
-  if (!compiled(c, sql, &again, ready, &closer, &why)) *where = closer;
-  wl_sqltext_drop(c, again);
-}
-
-/* Where groups are found and rows put in order, as far as that is known. */
-static const char *machine(const wl_program *p, const wl_placement *where, bool sorts) {
-  if (where->engine != WL_ENGINE_GPU) return " on the cpu";
-  if (!p) return "";
+/* Where groups are found and rows put in order. */
+static const char *machine(const wl_ready *ready, bool sorts) {
+  const wl_program *p = ready->program;
+  if (!ready->device) return " on the cpu";
   wl_dorder o = wl_dorder_plan(p);
   return sorts && (p->grouped || p->n_aggs || o.why) ? " on the cpu" : " on the gpu";
 }
@@ -107,15 +85,14 @@ static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table
   return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
 }
 
-static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_program *p,
-                        const wl_placement *where, wl_rowset *r) {
+/* The lines of a statement over one table. */
+static void table_plan(wl_conn *c, const wl_decision *d, wl_table *table, wl_rowset *r) {
+  const wl_statement_text *t = d->text;
   const wl_query *q = t->query;
   const wl_select *s = t->stmt->select;
   wl_arena *a = &r->arena;
-  int id = wl_plantree_line(
-      r, 1, 0,
-      wl_arena_printf(a, "%s: %s", where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
-  if (where->engine == WL_ENGINE_GPU)
+  int id = wl_plantree_line(r, 1, 0, d->reason);
+  if (d->ready.device)
     id = wl_plantree_line(r, id + 1, id,
                           wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
   if (q->limit || q->offset) {
@@ -127,13 +104,14 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
   if (q->n_order)
     id = wl_plantree_line(r, id + 1, id,
                           wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order,
-                                          q->n_order == 1 ? "" : "s", machine(p, where, true)));
+                                          q->n_order == 1 ? "" : "s", machine(&d->ready, true)));
   if (q->distinct)
-    id = wl_plantree_line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(p, where, true)));
+    id =
+        wl_plantree_line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(&d->ready, true)));
   if (q->grouped)
     id = wl_plantree_line(r, id + 1, id,
                           wl_arena_printf(a, "GROUP BY %d key%s%s", q->n_groups,
-                                          q->n_groups == 1 ? "" : "s", machine(p, where, false)));
+                                          q->n_groups == 1 ? "" : "s", machine(&d->ready, false)));
   if (q->aggregate)
     id = wl_plantree_line(
         r, id + 1, id,
@@ -161,17 +139,6 @@ static void native_plan(wl_conn *c, wl_sqltext *t, wl_table *table, const wl_pro
                                    in_memory(q, table, exact), q->n_cols));
 }
 
-/* A statement of several tables, or of more than a table. */
-static wl_status join_plan(wl_conn *c, wl_sqltext *t, const wl_placement *where, wl_rowset *r,
-                           wl_error *err) {
-  wl_plantree_line(r, 1, 0,
-                   wl_arena_printf(&r->arena, "%s: %s",
-                                   where->engine == WL_ENGINE_GPU ? "gpu" : "cpu", where->reason));
-  wl_status rc = wl_plantree_query(c, t->query, NULL, 1, 2, r, err);
-  if (rc) r->n_rows = 0;
-  return rc;
-}
-
 /* SQLite's plan, its ids moved up, under the first line. */
 static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_rowset *r,
                              wl_error *err) {
@@ -190,69 +157,45 @@ static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_
 }
 
 static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
-  wl_sqltext *t = NULL;
-  wl_table *table = NULL;
-  wl_ready ready = {0};
-  wl_placement where = {.engine = WL_ENGINE_SQLITE};
-  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &t, err);
-  bool simple = !rc && t->query->simple;
-  if (simple) rc = wl_store_table(c->store, t->query->schema, t->query->table, &table, err);
-  if (simple && !rc && sqlite3_txn_state(c->db, table->schema) == SQLITE_TXN_WRITE)
-    rc = wl_not_taken(err, "inside a write transaction on %s", table->schema);
-  if (!rc) rc = wl_answer_place(c, t, &where, err);
-  if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
-  if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
-    rc = wl_answer_functions(c, t->query, err);
-  if (!rc && simple) look_closer(c, sql, t, table, &ready, &where);
-  if (!rc && where.engine != WL_ENGINE_SQLITE && simple) {
-    native_plan(c, t, table, ready.program, &where, r);
+  wl_decision d;
+  wl_table *table;
+  wl_status rc = ask(c, sql, r, &d, err);
+  if (rc) {
+    /* out of memory, or interrupted */
+  } else if (d.engine == WL_ENGINE_SQLITE) {
+    rc = sqlite_plan(c, sql, d.reason, r, err);
+  } else if (d.text->query->simple) {
+    rc = wl_store_table(c->store, d.text->query->schema, d.text->query->table, &table, err);
+    if (!rc) table_plan(c, &d, table, r);
   } else {
-    if (!rc && where.engine != WL_ENGINE_SQLITE) rc = join_plan(c, t, &where, r, err);
-    if (rc == WL_NOT_TAKEN && t) wl_place_warn(&where, t->query, err);
-    if (rc == WL_NOT_TAKEN || (!rc && where.engine == WL_ENGINE_SQLITE))
-      rc = sqlite_plan(
-          c, sql, wl_arena_printf(&r->arena, "sqlite: %s", rc ? err->text : where.reason), r, err);
+    wl_plantree_line(r, 1, 0, d.reason);
+    rc = wl_plantree_query(c, d.text->query, NULL, 1, 2, r, err);
   }
-  wl_ready_close(&ready);
-  wl_sqltext_drop(c, t);
+  wl_decision_close(&d);
   return rc;
 }
 
 /* ---- EXPLAIN ANALYZE */
 
-/* Why SQLite must run it, or "". */
-static wl_status analyze_place(wl_conn *c, wl_sqltext *t, wl_status got, wl_arena *a,
-                               const char **why, wl_error *err) {
-  wl_placement where = {.engine = WL_ENGINE_SQLITE};
-  wl_status rc = got;
-  *why = "";
-  if (!rc && c->set.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "the setting engine=sqlite");
-  if (!rc) rc = wl_answer_place(c, t, &where, err);
-  if (!rc && where.engine == WL_ENGINE_SQLITE) rc = wl_not_taken(err, "%s", where.reason);
-  if (!rc) rc = wl_sqltext_settle(c, t, err);
-  if (!rc && t->query->n_calls) rc = wl_answer_functions(c, t->query, err);
-  if (!rc || rc == WL_NOMEM || rc == WL_INTERRUPT) return rc;
-  *why = wl_arena_printf(a, "%s", err->text);
-  return *why ? WL_OK : wl_nomem(err);
-}
-
-static wl_status analyze_open(wl_conn *c, const char *sql, const char *why, wl_rowset *r,
-                              wl_notes *notes, wl_answer *a, wl_error *err) {
-  sqlite3_value **args;
-  int n_args = wl_vtab_bundle(r->args, &args);
-  memset(a, 0, sizeof *a);
-  if (!*why) {
+/* Starts the statement as warplite_prepare() and a first step would; but where SQLite runs it, that
+** is no error with strict. */
+static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, wl_notes *notes,
+                              wl_answer *a, wl_error *err) {
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true};
+  wl_decision d;
+  wl_status rc = wl_route(c, &q, &d, err);
+  q.n_args = wl_args_values(r->args, &q.args);
+  if (!rc && d.engine == WL_ENGINE_SQLITE) {
+    rc = wl_answer_open_sqlite(c, &q, d.reason, NULL, a, err);
+  } else if (!rc) {
+    q.stage = WL_AT_START;
+    q.is_part = false;
     c->notes = notes;
-    wl_status rc = wl_answer_open(c, sql, args, n_args, NULL, NULL, a, err);
+    rc = wl_answer_open(c, &q, NULL, a, err);
     c->notes = NULL;
-    return rc;
   }
-  wl_conn_reason(c, "sqlite", "%s", why);
-  a->conn = c;
-  a->started = wl_clock_ns();
-  memcpy(a->reason, c->reason, sizeof a->reason);
-  a->sql = wl_mem_strdup(sql);
-  return a->sql ? wl_answer_sqlite(a, args, n_args, NULL, err) : wl_nomem(err);
+  wl_decision_close(&d);
+  return rc;
 }
 
 /* All rows, counted and thrown away. */
@@ -271,15 +214,14 @@ static wl_status analyze_rows(wl_answer *a, wl_error *err) {
 }
 
 static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
-  wl_sqltext *before = NULL, *t = NULL;
+  wl_statement_text *before = NULL, *t = NULL; /* before: stays bound while it runs */
   wl_notes notes;
   wl_answer a = {0};
-  const char *why = "";
   wl_notes_open(&notes);
   double start = wl_clock_ns();
-  wl_status rc = wl_sqltext_get(c, sql, strlen(sql), &before, err);
-  rc = analyze_place(c, before, rc, &r->arena, &why, err);
-  if (!rc) rc = analyze_open(c, sql, why, r, &notes, &a, err);
+  wl_error ignored;
+  if (wl_statement_text_get(c, sql, strlen(sql), &before, &ignored)) before = NULL;
+  wl_status rc = analyze_open(c, sql, r, &notes, &a, err);
   if (!rc) rc = analyze_rows(&a, err);
   bool native = a.run != NULL, detour = native && wl_run_detour(a.run);
   wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL};
@@ -288,7 +230,7 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
   const char *first =
       wl_arena_printf(&r->arena, "%s%s", c->reason, wl_plantree_actual(&r->arena, &got));
   if (!first) rc = wl_nomem(err);
-  if (!rc && native) rc = wl_sqltext_get(c, sql, strlen(sql), &t, err);
+  if (!rc && native) rc = wl_statement_text_get(c, sql, strlen(sql), &t, err);
   wl_query_note *top = !rc && native ? wl_notes_find(&notes, t->query) : NULL;
   if (top) {
     top->n_given = got.n_rows;
@@ -302,8 +244,8 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
     rc = sqlite_plan(c, sql, first, r, err);
   }
 done:
-  wl_sqltext_drop(c, t);
-  wl_sqltext_drop(c, before);
+  wl_statement_text_drop(t);
+  wl_statement_text_drop(before);
   wl_notes_close(&notes);
   return rc;
 }
@@ -324,89 +266,93 @@ char *wl_analyze_text(const char *sql, int n_bytes) {
   return text;
 }
 
-/* The parameters that occur, as arguments of the rewritten statement. */
-static wl_status analyze_args(const char *text, size_t n, sqlite3_str *out, wl_error *err) {
-  enum { MOST = 100 }; /* of one function */
+/* SELECT columns FROM table('text', wl_args(parameters)). */
+static wl_status select_from(wl_conn *c, const char *columns, const char *table, const char *text,
+                             size_t n, sqlite3_stmt *original, sqlite3_stmt **out, wl_error *err) {
   wl_arena arena;
   wl_stmt *s = NULL;
   wl_error ignored;
-  int k = 0;
   wl_arena_init(&arena);
-  wl_status rc = wl_parse(&arena, text, n, &s, &ignored);
-  if (rc == WL_NOMEM) {
-    wl_arena_close(&arena);
+  wl_status rc = WL_OK;
+  const char **params = NULL;
+  int k = 0;
+  if (sqlite3_bind_parameter_count(original)) {
+    rc = wl_parse(&arena, text, n, &s, &ignored);
+    params = rc ? NULL : WL_NEW_N(&arena, const char *, s->n_params + 1);
+    for (int i = 0; params && i < s->n_params; i++)
+      if (s->params[i]) params[k++] = s->params[i];
+    rc = rc == WL_NOMEM || arena.failed ? WL_NOMEM : WL_OK; /* not understood: without values */
+  }
+  sqlite3_str *sql = sqlite3_str_new(c->db);
+  sqlite3_str_appendf(sql, "SELECT %s FROM %s(%.*Q", columns, table, (int)n, text);
+  if (k) sqlite3_str_appendall(sql, ",");
+  if (k) wl_args_append(sql, params, k);
+  sqlite3_str_appendall(sql, ")");
+  char *whole = sqlite3_str_finish(sql);
+  wl_arena_close(&arena);
+  if (rc || !whole) {
+    sqlite3_free(whole);
     return wl_nomem(err);
   }
-  for (int i = 0; !rc && i < s->n_params; i++) {
-    if (!s->params[i]) continue;
-    sqlite3_str_appendf(out, k++ ? ",%s" : ",wl_args(%s", s->params[i]);
-  }
-  if (k) sqlite3_str_appendall(out, ")");
-  wl_arena_close(&arena);
-  return k > MOST ? wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE takes at most %d parameters", MOST)
-                  : WL_OK;
+  int sq = sqlite3_prepare_v2(c->db, whole, -1, out, NULL);
+  sqlite3_free(whole);
+  return sq ? wl_fail(err, (wl_status)sq, "%s", sqlite3_errmsg(c->db)) : WL_OK;
 }
+
+#define PLAN_COLUMNS    "id, parent, notused, detail"
+#define PROGRAM_COLUMNS "addr, opcode, p1, p2, p3, p4, p5, comment"
 
 wl_status wl_analyze_prepare(wl_conn *c, const char *text, size_t n, sqlite3_stmt *original,
                              sqlite3_stmt **out, wl_error *err) {
   *out = NULL;
-  wl_status rc = wl_conn_keep(c, err);
+  wl_status rc = wl_conn_keep_helpers(c, err);
   if (rc) return rc;
   size_t skip = strspn(text, " ");
-  sqlite3_str *s = sqlite3_str_new(c->db);
-  sqlite3_str_appendf(s, "SELECT id, parent, notused, detail FROM wl_analysis(%.*Q",
-                      (int)(n - skip), text + skip);
-  if (sqlite3_bind_parameter_count(original)) rc = analyze_args(text, n, s, err);
-  sqlite3_str_appendall(s, ")");
-  char *rewritten = sqlite3_str_finish(s);
-  if (!rc && !rewritten) rc = wl_nomem(err);
-  int sq = rc ? SQLITE_OK : sqlite3_prepare_v2(c->db, rewritten, -1, out, NULL);
-  sqlite3_free(rewritten);
-  return sq ? wl_fail(err, (wl_status)sq, "%s", sqlite3_errmsg(c->db)) : rc;
+  return select_from(c, PLAN_COLUMNS, "wl_analysis", text + skip, n - skip, original, out, err);
 }
 
 /* ---- */
 
-wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const wl_stmt *s,
-                             sqlite3_stmt **out, wl_error *err) {
-  if (s->kind != WL_STMT_SELECT) return wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
-  if (!wl_select_reads_table(s->select)) return wl_not_taken(err, "there is no table");
-  wl_status kept = wl_conn_keep(c, err);
-  if (kept) return kept;
-  const char *body = sql + s->body;
-  int n_body = (int)(n - s->body);
-  if (s->explain == WL_EXPLAIN_PROGRAM) {
-    wl_sqltext *t = NULL;
-    wl_placement where = {.engine = WL_ENGINE_SQLITE};
-    wl_status rc = wl_sqltext_get(c, body, (size_t)n_body, &t, err);
-    if (!rc) rc = wl_answer_place(c, t, &where, err);
-    if (!rc && where.engine != WL_ENGINE_SQLITE) rc = wl_sqltext_settle(c, t, err);
-    if (!rc && where.engine != WL_ENGINE_SQLITE && t->query->n_calls)
-      rc = wl_answer_functions(c, t->query, err);
-    wl_sqltext_drop(c, t);
-    if (rc) return rc;
-    if (where.engine == WL_ENGINE_SQLITE) return wl_not_taken(err, "%s", where.reason);
-  }
-  bool plan = s->explain == WL_EXPLAIN_PLAN;
-  char *text = sqlite3_mprintf("SELECT %s(%.*Q)",
-                               plan ? "id, parent, notused, detail FROM wl_plan"
-                                    : "addr, opcode, p1, p2, p3, p4, p5, comment FROM wl_program",
-                               n_body, body);
-  if (!text) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
-  sqlite3_free(text);
-  return rc ? wl_not_taken(err, "%s", sqlite3_errmsg(c->db)) : WL_OK;
+wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const char *refused,
+                             sqlite3_stmt *original, wl_decision *d, sqlite3_stmt **out,
+                             wl_error *err) {
+  wl_arena arena;
+  wl_stmt *s = NULL;
+  *out = NULL;
+  wl_arena_init(&arena);
+  wl_status rc = wl_parse(&arena, sql, n, &s, err);
+  bool plan = !rc && s->explain == WL_EXPLAIN_PLAN;
+  size_t body = rc ? 0 : s->body;
+  if (!rc && s->kind != WL_STMT_SELECT)
+    rc = wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
+  if (!rc && !wl_select_reads_table(s->select)) rc = wl_not_taken(err, "there is no table");
+  wl_arena_close(&arena);
+  if (!rc) rc = wl_conn_keep_helpers(c, err);
+  if (rc) return rc;
+  const char *text = sql + body;
+  n -= body;
+  wl_request q = {.sql = text, .n_sql = n, .refused = refused, .as_table = true, .is_part = true};
+  rc = wl_route(c, &q, d, err);
+  if (rc) return rc;
+  /* SQLite's plan comes under our reason, but these need no reason */
+  bool plain = refused || d->about_warplite || c->set.engine == WL_ENGINE_SQLITE;
+  if (d->engine == WL_ENGINE_SQLITE && (plain || !plan))
+    return wl_not_taken(err, "%s", d->reason + strlen("sqlite: "));
+  rc = select_from(c, plan ? PLAN_COLUMNS : PROGRAM_COLUMNS, plan ? "wl_plan" : "wl_program", text,
+                   n, original, out, err);
+  return rc && rc != WL_NOMEM ? wl_not_taken(err, "%s", err->text) : rc;
 }
 
 int wl_explain_register(wl_conn *c) {
   static const wl_rowset_def defs[] = {
       {"wl_program",
        "CREATE TABLE x(addr INTEGER, opcode TEXT, p1, p2, p3, p4 TEXT, p5 INTEGER, comment TEXT, "
-       "sql HIDDEN)",
-       8, 1, fill_program},
+       "sql HIDDEN, args HIDDEN)",
+       8, 2, fill_program},
       {"wl_plan",
-       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN)", 4, 1,
-       fill_plan},
+       "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN, args "
+       "HIDDEN)",
+       4, 2, fill_plan},
       {"wl_analysis",
        "CREATE TABLE x(id INTEGER, parent INTEGER, notused INTEGER, detail TEXT, sql HIDDEN, args "
        "HIDDEN)",

@@ -4,6 +4,7 @@
 #ifndef WL_EXPRTEXT_H
 #define WL_EXPRTEXT_H
 
+#include "store/store.h"
 #include "plan/join.h"
 
 /* The columns of a source that q reads, by name. All of these live in the arena. */

@@ -9,6 +9,7 @@
 #include "explain/plantree.h"
 #include "base/mem.h"
 #include "program/compile.h"
+#include "exec/cpu/evaluate.h"
 #include "explain/exprtext.h"
 #include "column/dict.h"
 #include <stdio.h>
@@ -150,6 +151,7 @@ static double share(void *arg, int source, const wl_jlist *list) {
   wl_compile_in in = {.query = q,
                       .source_rows = s->x->n_rows,
                       .cols = cols,
+                      .evaluate = wl_cpu_evaluate,
                       .max_text = 1000000000,
                       .max_pattern = 50000};
   return wl_compile_share(s->t->a, &in, source, list);

@@ -79,10 +79,10 @@ static double sorting(const wl_query *q, const wl_plan_facts *facts, double n) {
 
 /* Compares the estimates and says so. */
 static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_place_table *t,
-                   wl_placement *out) {
+                   const wl_machines *m, wl_placement *out) {
   char a[24], b[24];
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
-                     : set->engine == WL_ENGINE_AUTO && t->has_device &&
+                     : set->engine == WL_ENGINE_AUTO && m->has_device &&
                              set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
                          ? WL_ENGINE_GPU
                          : WL_ENGINE_CPU;
@@ -90,10 +90,7 @@ static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_
   duration(out->sqlite_ns, a, sizeof a);
   duration(best, b, sizeof b);
   const char *about = t->exact ? "" : "about ";
-  if (set->engine == WL_ENGINE_SQLITE) {
-    out->engine = WL_ENGINE_SQLITE;
-    snprintf(out->reason, sizeof out->reason, "the setting engine=sqlite");
-  } else if (set->route == WL_ROUTE_ALWAYS) {
+  if (set->route == WL_ROUTE_ALWAYS) {
     out->engine = native;
     snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows", about, t->n_rows);
   } else if (out->sqlite_ns <= best) {
@@ -109,7 +106,7 @@ static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_
 }
 
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-              const wl_place_table *t, wl_placement *out) {
+              const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
   double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
   double scan = rows_read(q, facts, n) * ((t->tablets ? COST_VROW : COST_ROW) + row);
@@ -125,9 +122,9 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
   if (t->tablets) load = n * LOAD_TABLET * t->n_missing / uses;
   double fixed = q->n_calls ? AGG_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  out->cpu_ns = CPU_FIXED + fixed + n * (each / set->threads + CPU_CALL * t->slow_calls) + load;
+  out->cpu_ns = CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + load;
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + load;
-  decide(set, facts, t, out);
+  decide(set, facts, t, m, out);
 }
 
 #define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
@@ -136,17 +133,17 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
 #define JOIN_ROW_GPU 0.15
 
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-                   const wl_place_table *t, wl_placement *out) {
+                   const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->n_rows;
   double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   double load = t->n_missing ? n * (LOAD_ROW / 2 + LOAD_VALUE) / (uses < 1 ? 1 : uses) : 0;
   double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
                  JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
   out->sqlite_ns = facts->work_ns;
-  out->cpu_ns = fixed + (n * JOIN_ROW + t->n_pairs * JOIN_PAIR) / set->threads + load;
+  out->cpu_ns = fixed + (n * JOIN_ROW + t->n_pairs * JOIN_PAIR) / m->n_threads + load;
   out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
                 t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + load;
-  decide(set, facts, t, out);
+  decide(set, facts, t, m, out);
 }
 
 /* The table that a line of SQLite's plan is about, and how it is read. */
@@ -158,7 +155,8 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   return true;
 }
 
-/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as src/tablet/vtab/vtab.c
+/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as
+*src/tablet/vtab/vtab.c
 ** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
 static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
   static const char words[] = "VIRTUAL TABLE INDEX ";

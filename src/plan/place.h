@@ -11,12 +11,12 @@
 
 typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
 typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;
-typedef enum wl_route { WL_ROUTE_COST, WL_ROUTE_ALWAYS } wl_route;
+typedef enum wl_route_mode { WL_ROUTE_COST, WL_ROUTE_ALWAYS } wl_route_mode;
 
 typedef struct wl_settings {
   wl_engine engine;
   wl_device_kind device;
-  wl_route route;
+  wl_route_mode route;
   bool strict;
   bool keep; /* what is computed from rows may outlive its statement */
   int threads;
@@ -55,11 +55,16 @@ typedef struct wl_place_table {
   int slow_calls; /* calls of SQLite that no dictionary makes rare */
   double n_pairs; /* of rows that joins go through one by one */
   wl_i64 n_uses, n_loads;
-  bool has_device;
 } wl_place_table;
 
+/* What is known of the machines. The caller fills it in, because this layer knows no device. */
+typedef struct wl_machines {
+  int n_threads;   /* of the CPU machine */
+  bool has_device; /* a GPU that engine=auto may choose */
+} wl_machines;
+
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-              const wl_place_table *t, wl_placement *out);
+              const wl_place_table *t, const wl_machines *m, wl_placement *out);
 
 /* The share of a table's rows that a range search finds, going by the range of the column's
 ** values where that is in memory, as if they were spread evenly. */
@@ -80,7 +85,7 @@ void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reaso
 
 /* The engine for a statement of several tables: their rows in all, columns to be loaded. */
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-                   const wl_place_table *t, wl_placement *out);
+                   const wl_place_table *t, const wl_machines *m, wl_placement *out);
 
 /* Settings by name, as text: WL_ERROR with a message that names what is wrong. */
 wl_status wl_settings_set(wl_settings *s, const char *name, const char *value,

@@ -9,6 +9,7 @@
 
 #include "base/sqlite.h"
 #include "sql/bind.h"
+#include "store/store.h"
 
 /* Rows ascend by this column (-1 is the rowid), or descend; NULLs are the smallest. */
 typedef struct wl_scan_key {

@@ -81,7 +81,7 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     if (!rc) s->device = (wl_device_kind)k;
   } else if (strcmp(name, "route") == 0) {
     rc = choose(name, value, routes, &k, err);
-    if (!rc) s->route = (wl_route)k;
+    if (!rc) s->route = (wl_route_mode)k;
   } else if (strcmp(name, "strict") == 0) {
     rc = choose(name, value, bits, &k, err);
     if (!rc) s->strict = k;

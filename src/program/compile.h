@@ -5,6 +5,7 @@
 #ifndef WL_COMPILE_H
 #define WL_COMPILE_H
 
+#include "program/evaluate.h"
 #include "program/program.h"
 #include "plan/join.h"
 #include "sql/bind.h"
@@ -34,6 +35,7 @@ typedef struct wl_compile_in {
   bool unordered;   /* nothing is known of the order in which it meets the rows */
   bool one_group;   /* gather what has no GROUP BY in a group, where magnitudes are kept */
   bool for_device;  /* it is meant for a device, though the CPU may have to take over */
+  wl_evaluate evaluate;                         /* runs small programs now; required */
   wl_status (*check)(void *arg, wl_error *err); /* asked between calls of functions, or NULL */
   void *check_arg;
   wl_u64 max_text; /* SQLite's limit on string length … */

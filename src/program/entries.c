@@ -1,18 +1,17 @@
 /*
 ** Work that depends on one dictionary column alone is done here, once per entry, before any row
-** runs: the expression is compiled for a table of the entries, run by the CPU machine, and the
-** outcome becomes a map from code to value. The same for integers of a small range where the
+** runs: the expression is compiled for a table of the entries and evaluated (evaluate.h), and the
+** values become a map from code to value. The same is done for integers of a small range if the
 ** work is a call of SQLite.
 **
 ** Invariants:
-** 1. An entry may belong to no row that gets here, so an error over an entry is none yet:
-**    nothing is done then, and the rows find out.
+** 1. An entry may belong to no row that gets here, so an error over an entry is not yet an error of
+**    the statement: no map is made then, and the rows find out.
 ** 2. A map has one more entry than there are codes, for NULL.
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
-#include "column/batch.h"
-#include "exec/cpu/exec.h"
+#include "program/evaluate.h"
 #include <string.h>
 
 enum { DEPENDS_UNSEEN = 0, DEPENDS_NOTHING = -1, DEPENDS_MANY = -2 }; /* else leaf + 1 */
@@ -110,45 +109,34 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *
   return rc;
 }
 
-typedef struct outcome {
-  wl_pool *pool;
-  wl_batch *batches; /* in order; the values point into them */
-  wl_val *values;    /* [n + 1] */
-} outcome;
-
-static void outcome_close(outcome *o) {
-  while (o->batches) {
-    wl_batch *b = o->batches;
-    o->batches = b->next;
-    wl_batch_give(b);
-  }
-  wl_pool_close(o->pool);
-  wl_mem_free(o->values);
+/* The values of all entries; texts point into *r. */
+static wl_status evaluate(const wl_compiler *c, const wl_program *p, wl_column *entries,
+                          wl_evaluated *r, wl_val *values, wl_error *err) {
+  wl_row_range *ranges = WL_NEW_N(c->arena, wl_row_range, entries->n_tablets);
+  if (!ranges) return wl_nomem(err);
+  for (int t = 0; t < entries->n_tablets; t++)
+    ranges[t] = (wl_row_range){.tablet = t, .n = entries->segments[t].n_rows};
+  wl_evaluation e = {.program = p,
+                     .cols = &entries,
+                     .ranges = ranges,
+                     .n_ranges = entries->n_tablets,
+                     .max_text = c->in->max_text,
+                     .check = c->in->check,
+                     .check_arg = c->in->check_arg};
+  wl_status rc = c->in->evaluate(&e, r, err);
+  for (const wl_batch *b = rc ? NULL : r->batches; b; b = b->next)
+    for (wl_i64 i = 0; i < b->n_rows; i++)
+      *values++ = wl_batch_value(b, wl_pool_regs(r->pool), 0, i);
+  return rc;
 }
 
-static wl_status run(const wl_compiler *c, const wl_program *p, wl_column *entries, outcome *o,
-                     wl_error *err) {
-  wl_exec *x = NULL;
-  wl_batch **end = &o->batches;
-  wl_status rc = wl_program_pool(p, WL_TABLET_ROWS, &o->pool, err);
-  o->values = wl_mem_alloc((size_t)entries->n_rows * sizeof *o->values);
-  if (!rc && !o->values) rc = wl_nomem(err);
-  if (!rc) rc = wl_exec_open(p, 0, &entries, NULL, c->in->max_text, &x, err);
-  wl_stop stop = {.check = c->in->check, .arg = c->in->check_arg};
-  if (!rc) wl_exec_stop_by(x, &stop, true);
-  for (int t = 0; t < entries->n_tablets && !rc; t++) {
-    wl_batch *b;
-    rc = wl_batch_take(o->pool, &b, err);
-    if (rc) break;
-    *end = b;
-    end = &b->next;
-    rc = wl_exec_run(x, t, 0, entries->segments[t].n_rows, b, -1, NULL, NULL, err);
-    for (wl_i64 i = 0; i < b->n_rows && !rc; i++)
-      o->values[((wl_i64)t << WL_TABLET_SHIFT) + i] =
-          wl_batch_value(b, wl_pool_regs(o->pool), 0, i);
+void wl_evaluated_close(wl_evaluated *r) {
+  while (r->batches) {
+    wl_batch *b = r->batches;
+    r->batches = b->next;
+    wl_batch_give(b);
   }
-  wl_exec_close(x);
-  return rc;
+  wl_pool_close(r->pool);
 }
 
 /* ---- maps */
@@ -432,15 +420,17 @@ wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done, wl_o
   const wl_column *entries = entries_column(c, leaf.dict, base, n);
   wl_program *p = NULL;
   bool truth = false;
-  outcome o = {0};
-  rc = entries ? program_of(c, e, entries, &p, &truth) : wl_nomem(c->err);
-  if (!rc) rc = run(c, p, (wl_column *)(size_t)entries, &o, c->err);
+  wl_evaluated results = {0};
+  wl_val *values = wl_mem_alloc((size_t)(n + 1) * sizeof *values);
+  rc = entries && values ? program_of(c, e, entries, &p, &truth) : wl_nomem(c->err);
+  if (!rc) rc = evaluate(c, p, (wl_column *)(size_t)entries, &results, values, c->err);
   if (!rc) {
-    rc = as_operand(c, o.values, base, n, truth, &leaf, out);
+    rc = as_operand(c, values, base, n, truth, &leaf, out);
     *done = true;
   } else if (rc != WL_NOMEM && rc != WL_INTERRUPT) {
     rc = WL_OK; /* invariant 1 */
   }
-  outcome_close(&o);
+  wl_evaluated_close(&results);
+  wl_mem_free(values);
   return rc;
 }

@@ -10,11 +10,12 @@
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
-#include "column/batch.h"
-#include "exec/cpu/exec.h"
+#include "program/evaluate.h"
 #include <string.h>
 
-enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_MOST = 64 };
+/* Tables from SAMPLE_FROM rows on are sampled: SAMPLES ranges of SAMPLE_ROWS, if there are at most
+** SAMPLE_MOST conjuncts. */
+enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_ROWS = 1024, SAMPLE_MOST = 64 };
 
 typedef struct conjunct {
   const wl_bexpr *e;
@@ -72,8 +73,34 @@ static wl_status truths_of(wl_compiler *side, const conjunct *list, int n) {
   return rc ? rc : wl_compile_side_end(side);
 }
 
-/* Counts what each conjunct keeps of a few vectors of rows. A failure leaves the guesses, unless it
-** is an interrupt. */
+/* Ranges of rows spread evenly over the table; returns how many. */
+static int sample_ranges(wl_i64 n_rows, wl_row_range *out) {
+  wl_i64 n = n_rows < SAMPLE_ROWS ? n_rows : SAMPLE_ROWS;
+  int n_ranges = n_rows > n ? SAMPLES : 1;
+  for (int s = 0; s < n_ranges; s++) {
+    wl_i64 row = (n_rows - n) / SAMPLES * s;
+    wl_i64 first = row & (WL_TABLET_ROWS - 1);
+    if (first > WL_TABLET_ROWS - n) first = WL_TABLET_ROWS - n;
+    out[s] = (wl_row_range){(int)(row >> WL_TABLET_SHIFT), (wl_i32)first, (wl_i32)n};
+  }
+  return n_ranges;
+}
+
+/* The share of rows where conjunct k is true. */
+static double share_kept(const wl_evaluated *r, int k) {
+  wl_i64 kept = 0, n = 0;
+  for (const wl_batch *b = r->batches; b; b = b->next) {
+    for (wl_i64 i = 0; i < b->n_rows; i++) {
+      wl_val v = wl_batch_value(b, wl_pool_regs(r->pool), k, i);
+      kept += v.t == WL_T_INT && v.v;
+    }
+    n += b->n_rows;
+  }
+  return n ? (double)kept / (double)n : 0.5;
+}
+
+/* Measures on a sample of rows what each conjunct keeps. An error leaves the guesses, unless it is
+** an interrupt. */
 static wl_status measure(wl_compiler *c, conjunct *list, int n) {
   const wl_compile_in *in = c->in;
   wl_error ignored = {0}, *err = c->err;
@@ -83,35 +110,21 @@ static wl_status measure(wl_compiler *c, conjunct *list, int n) {
   c->err = err;
   if (!rc) rc = truths_of(&side, list, n);
   wl_compile_side_close(&side);
-  const wl_program *p = side.p;
-  wl_pool *pool = NULL;
-  wl_batch *b = NULL;
-  wl_exec *x = NULL;
-  if (!rc) rc = wl_program_pool(p, SAMPLES * WL_VECTOR, &pool, &ignored);
-  if (!rc) rc = wl_batch_take(pool, &b, &ignored);
-  if (!rc) rc = wl_exec_open(p, 0, in->cols, NULL, in->max_text, &x, &ignored);
-  wl_stop stop = {.check = in->check, .arg = in->check_arg};
-  if (!rc) wl_exec_stop_by(x, &stop, true);
-  wl_i64 m = in->n_rows < WL_VECTOR ? in->n_rows : WL_VECTOR;
-  for (int s = 0; s < (in->n_rows > m ? SAMPLES : 1) && !rc; s++) {
-    wl_i64 row = (in->n_rows - m) / SAMPLES * s;
-    wl_i64 in_tablet = row & (WL_TABLET_ROWS - 1);
-    if (in_tablet > WL_TABLET_ROWS - m) in_tablet = WL_TABLET_ROWS - m;
-    rc = wl_exec_run(x, (int)(row >> WL_TABLET_SHIFT), (wl_i32)in_tablet, (wl_i32)m, b, -1, NULL,
-                     NULL, &ignored);
-  }
-  for (int k = 0; k < n && !rc && b->n_rows; k++) {
-    wl_i64 yes = 0;
-    for (wl_i64 i = 0; i < b->n_rows; i++) {
-      wl_val v = wl_batch_value(b, wl_pool_regs(pool), k, i);
-      yes += v.t == WL_T_INT && v.v;
-    }
-    list[k].kept = (double)yes / (double)b->n_rows;
-  }
-  wl_exec_close(x);
-  wl_batch_give(b);
-  wl_pool_close(pool);
-  return wl_stop_or(&stop, WL_OK, c->err);
+  wl_row_range ranges[SAMPLES];
+  wl_evaluation e = {.program = side.p,
+                     .cols = in->cols,
+                     .ranges = ranges,
+                     .n_ranges = sample_ranges(in->n_rows, ranges),
+                     .max_text = in->max_text,
+                     .check = in->check,
+                     .check_arg = in->check_arg};
+  wl_evaluated results = {0};
+  if (!rc) rc = in->evaluate(&e, &results, &ignored);
+  for (int k = 0; k < n && !rc; k++) list[k].kept = share_kept(&results, k);
+  wl_evaluated_close(&results);
+  if (rc != WL_INTERRUPT) return WL_OK;
+  *c->err = ignored;
+  return rc;
 }
 
 /* What it costs to be rid of one row: the smaller, the earlier. */

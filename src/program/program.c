@@ -52,6 +52,25 @@ wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
   }
 }
 
+/* AggDistinct finds the row's group again, with its value as one more key. */
+static int n_keys_again(const wl_program *p, const wl_instr *in) {
+  return in->op == WL_OP__AggDistinct ? p->n_keys : 0;
+}
+
+int wl_program_n_reads(const wl_program *p, const wl_instr *in) {
+  const char *want = wl_shapes[wl_opcodes[in->op].shape];
+  int n = (want[1] != ' ') + (want[2] != ' ') + (want[3] != ' ');
+  return n + wl_program_n_listed(p, in) + n_keys_again(p, in);
+}
+
+wl_i16 wl_program_read(const wl_program *p, const wl_instr *in, int k) {
+  const char *want = wl_shapes[wl_opcodes[in->op].shape];
+  const wl_i16 operands[3] = {in->a, in->b, in->c};
+  for (int j = 0; j < 3; j++)
+    if (want[j + 1] != ' ' && k-- == 0) return operands[j];
+  return n_keys_again(p, in) ? p->keys[k].operand : wl_program_listed(p, in, k);
+}
+
 static bool type_fits(char want, wl_regtype have) {
   switch (want) {
   case 'I': return have == WL_R_INT;

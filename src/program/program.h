@@ -279,6 +279,9 @@ wl_status wl_program_pool(const wl_program *p, wl_i64 max_rows, struct wl_pool *
 /* Opcodes with a list of operands (Result, Group, Call): how many, and the k-th. */
 int wl_program_n_listed(const wl_program *p, const wl_instr *in);
 wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k);
+/* All operands that an instruction reads, registers and constants: how many, and the k-th. */
+int wl_program_n_reads(const wl_program *p, const wl_instr *in);
+wl_i16 wl_program_read(const wl_program *p, const wl_instr *in, int k);
 
 /* Checks the invariants; a failure is a bug of the compiler, reported, never run. */
 wl_status wl_program_verify(const wl_program *p, wl_error *err) WL_MUST;

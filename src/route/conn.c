@@ -1,15 +1,15 @@
 /*
-** Connections: the process-wide table of them, enabling warplite on one, its reason, log and
-** interrupt check.
+** Connections: the process-wide table of them, the state of one from opening to closing, its
+*reason,
+** log and interrupt check.
 */
-#include "dml/dml.h"
-#include "tablet/vtab/vtab.h"
+#include "route/conn.h"
+#include "route/statement_text.h"
 #include "exec/lookup_cache.h"
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/mem.h"
-#include "warplite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,10 @@ void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...) {
   va_end(ap);
 }
 
+void wl_conn_set_reason(wl_conn *c, const char *reason) {
+  snprintf(c->reason, sizeof c->reason, "%s", reason);
+}
+
 void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
                  double ms) {
   wl_log_entry *e = &c->log[c->n_logged % WL_LOG_SIZE];
@@ -61,7 +65,7 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
   double now = wl_clock_ns();
   if (now - c->last_tick < 1e6) return WL_OK;
   c->last_tick = now;
-  if (!c->kept) return WL_OK; /* nobody would finalize it */
+  if (!c->has_keeper) return WL_OK; /* nobody would finalize it */
   /* about a thousand virtual machine steps, so that progress handlers get their turn */
   if (!c->tick && sqlite3_prepare_v3(c->db,
                                      "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM "
@@ -76,14 +80,12 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
 void wl_conn_quiet(wl_conn *c) {
   sqlite3_finalize(c->tick);
   c->tick = NULL;
-  sqlite3_finalize(c->watch.helper);
-  c->watch.helper = NULL;
-  c->watch.on_row = false;
-  if (c->n_streams == 0) {
-    sqlite3_finalize(c->keep);
-    c->keep = NULL;
+  wl_watch_quiet(&c->watch);
+  if (c->streams.n == 0) {
+    sqlite3_finalize(c->streams.in_progress);
+    c->streams.in_progress = NULL;
   }
-  wl_change_flush(c);
+  if (c->drop_changes) c->drop_changes(c);
   wl_store_quiet(c->store);
 }
 
@@ -99,12 +101,12 @@ static void conn_destroy(void *p) {
   }
   pthread_mutex_unlock(&lock);
   wl_authorizer_forget(c->db);
-  wl_change_flush(c);
-  wl_sqltext_flush(c);
+  if (c->drop_changes) c->drop_changes(c);
+  wl_statement_text_flush(c);
   wl_kept_close(c->lookups);
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
-  wl_mem_free(c->shapes);
+  wl_mem_free(c->modules);
   wl_mem_free(c);
   wl_mem_release();
 }
@@ -133,7 +135,7 @@ static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 static int keeper_disconnect(sqlite3_vtab *v) {
   wl_conn *c = *(wl_conn **)(v + 1);
   wl_conn_quiet(c);
-  c->kept = false; /* a close that is refused leaves the connection alive */
+  c->has_keeper = false; /* a close that is refused leaves the connection alive */
   sqlite3_free(v);
   return SQLITE_OK;
 }
@@ -145,20 +147,20 @@ static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 static const sqlite3_module keeper = {
     .xConnect = keeper_connect, .xDisconnect = keeper_disconnect, .xBestIndex = keeper_best_index};
 
-wl_status wl_conn_keep(wl_conn *c, wl_error *err) {
+wl_status wl_conn_keep_helpers(wl_conn *c, wl_error *err) {
   sqlite3_stmt *connect = NULL;
   /* Eponymous tables, of which ours are, belong to main and do not outlive a deserialized one. */
   wl_status st = wl_store_steady(c->store, "main", err);
-  if (st || c->kept) return st;
+  if (st || c->has_keeper) return st;
   int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL);
   sqlite3_finalize(connect);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc) return wl_not_taken(err, "the database cannot be read: %.300s", sqlite3_errmsg(c->db));
-  c->kept = true;
+  c->has_keeper = true;
   return WL_OK;
 }
 
-static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
+wl_conn *wl_conn_open(sqlite3 *db, wl_error *err) {
   wl_conn *c = wl_mem_zalloc(sizeof *c);
   if (!c) {
     wl_nomem(err);
@@ -189,31 +191,16 @@ static wl_conn *conn_open(sqlite3 *db, wl_error *err) {
   return NULL;
 }
 
-/* Registers all that SQL can name. What an earlier try left behind is replaced. */
-static wl_status make_ready(wl_conn *c, wl_error *err) {
-  int rc = wl_functions_register(c);
-  if (!rc) rc = wl_tables_register(c);
-  if (!rc) rc = wl_vtab_register(c);
-  if (!rc) rc = wl_explain_register(c);
-  if (!rc) rc = wl_dml_register(c);
-  if (!rc) rc = wl_tablet_register(c->db);
-  if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
-  c->ready = true;
-  return WL_OK;
-}
-
-wl_conn *wl_conn_get(sqlite3 *db, wl_error *err) {
-  wl_conn *c = wl_conn_find(db);
-  if (c && c->ready) return c;
-  if (!wl_api_bind(NULL)) {
-    wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
-    return NULL;
+wl_status wl_conn_module(wl_conn *c, const char *name, wl_error *err) {
+  for (int i = 0; i < c->n_modules; i++)
+    if (strcmp(c->modules[i], name) == 0) return WL_OK;
+  if (c->n_modules == c->size_modules) {
+    int size = c->size_modules ? c->size_modules * 2 : 16;
+    size_t each = sizeof *c->modules;
+    void *p = wl_mem_realloc(c->modules, (size_t)c->n_modules * each, (size_t)size * each);
+    if (!p) return wl_nomem(err);
+    c->modules = p;
+    c->size_modules = size;
   }
-  if (sqlite3_libversion_number() < 3038000) {
-    wl_fail(err, WL_ERROR, "warplite needs SQLite 3.38 or newer; this is %s", sqlite3_libversion());
-    return NULL;
-  }
-  if (!c) c = conn_open(db, err);
-  return c && make_ready(c, err) == WL_OK ? c : NULL;
+  return WL_NOT_TAKEN;
 }

@@ -11,7 +11,7 @@
 **    more.
 ** 3. SQLite's error is raised once the rows before it have been given.
 */
-#include "route/conn.h"
+#include "route/answer.h"
 #include "base/mem.h"
 #include "column/dict.h"
 #include "value/exchange.h"
@@ -20,22 +20,22 @@
 enum { BATCH = 1024 };
 
 wl_status wl_handover_keep(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) {
-  a->args = wl_mem_zalloc(((size_t)n_args + 1) * sizeof *a->args);
-  if (!a->args) return wl_nomem(err);
-  for (; a->n_args < n_args; a->n_args++) {
-    a->args[a->n_args] = sqlite3_value_dup(args[a->n_args]);
-    if (!a->args[a->n_args]) return wl_nomem(err);
+  a->over.args = wl_mem_zalloc(((size_t)n_args + 1) * sizeof *a->over.args);
+  if (!a->over.args) return wl_nomem(err);
+  for (; a->over.n_args < n_args; a->over.n_args++) {
+    a->over.args[a->over.n_args] = sqlite3_value_dup(args[a->over.n_args]);
+    if (!a->over.args[a->over.n_args]) return wl_nomem(err);
   }
   return WL_OK;
 }
 
 void wl_handover_close(wl_answer *a) {
-  for (int k = 0; k < a->n_args && a->args; k++) sqlite3_value_free(a->args[k]);
-  wl_mem_free(a->args);
-  wl_mem_free(a->seen);
-  a->args = NULL;
-  a->seen = NULL;
-  a->n_args = a->n_seen = 0;
+  for (int k = 0; k < a->over.n_args && a->over.args; k++) sqlite3_value_free(a->over.args[k]);
+  wl_mem_free(a->over.args);
+  wl_mem_free(a->over.seen);
+  a->over.args = NULL;
+  a->over.seen = NULL;
+  a->over.n_args = a->over.n_seen = 0;
 }
 
 /* Whether the rows that were given are those that SQLite gives first, as far as the plan tells. */
@@ -44,14 +44,14 @@ static bool in_order(const wl_answer *a) {
   wl_plan_facts facts;
   wl_error ignored;
   if (!p->as_sqlite) return false;
-  if (!a->simple || p->n_order) return true;
+  if (!a->over.simple || p->n_order) return true;
   return wl_plan_facts_read(a->conn->db, a->sql, strlen(a->sql), &facts, &ignored) == WL_OK &&
          facts.rowid_order;
 }
 
 static bool unchanged(const wl_answer *a) {
-  for (int k = 0; k < a->n_seen; k++)
-    if (!wl_store_same(a->conn->store, a->seen[k].table, a->seen[k].stamp)) return false;
+  for (int k = 0; k < a->over.n_seen; k++)
+    if (!wl_store_same(a->conn->store, a->over.seen[k].table, a->over.seen[k].stamp)) return false;
   return true;
 }
 
@@ -62,7 +62,7 @@ static wl_status sqlite_error(const wl_answer *a, int rc, wl_error *err) {
 /* Steps over the rows that were given. */
 static wl_status catch_up(wl_answer *a, wl_error *err) {
   int rc = SQLITE_ROW;
-  for (wl_i64 n = 0; n < a->n_given; n++) {
+  for (wl_i64 n = 0; n < a->over.n_given; n++) {
     rc = sqlite3_step(a->stmt);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) return sqlite_error(a, rc, err);
     if (rc == SQLITE_DONE || (n == 0 && !unchanged(a)))
@@ -81,14 +81,14 @@ wl_status wl_handover(wl_answer *a, wl_error *err) {
   if (c->set.strict)
     return wl_fail(err, WL_ERROR,
                    "warplite: strict, and SQLite must go on with this statement: %.380s", why.text);
-  wl_status rc = wl_answer_sqlite(a, a->args, a->n_args, NULL, err);
+  wl_status rc = wl_answer_sqlite(a, a->over.args, a->over.n_args, NULL, err);
   if (!rc) rc = catch_up(a, err);
   if (rc) return rc;
-  a->handed = true;
+  a->over.done = true;
   bool latest = strcmp(a->reason, c->reason) == 0; /* or the reason is another's now */
   size_t n = strlen(a->reason);
   sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", sqlite from row %lld on: %s",
-                   a->n_given + 1, why.text);
+                   a->over.n_given + 1, why.text);
   if (latest) memcpy(c->reason, a->reason, sizeof c->reason);
   return WL_OK;
 }
@@ -118,15 +118,15 @@ static wl_status add_row(wl_answer *a, wl_batch *b, wl_error *err) {
     if (rc) return rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }
   b->n_rows++;
-  a->n_given++;
+  a->over.n_given++;
   return WL_OK;
 }
 
 wl_status wl_handover_next(wl_answer *a, wl_batch **out, wl_error *err) {
   wl_batch *b = NULL;
   *out = NULL;
-  if (a->late.code) {
-    *err = a->late;
+  if (a->over.late.code) {
+    *err = a->over.late;
     return err->code;
   }
   if (!a->stmt) return WL_OK;
@@ -142,7 +142,7 @@ wl_status wl_handover_next(wl_answer *a, wl_batch **out, wl_error *err) {
     a->stmt = NULL;
   }
   if (b && b->n_rows) {
-    if (rc) a->late = *err;
+    if (rc) a->over.late = *err;
     *out = b;
     return WL_OK;
   }

@@ -63,6 +63,12 @@ bool wl_watch_aborted(wl_conn *c, wl_i64 since) {
   return w->n_aborts != since;
 }
 
+void wl_watch_quiet(wl_watch *w) {
+  sqlite3_finalize(w->helper);
+  w->helper = NULL;
+  w->on_row = false;
+}
+
 bool wl_watch_matters(wl_conn *c, const char *sql) {
   sqlite3_stmt *q = NULL;
   bool sorted = false;

@@ -1,18 +1,17 @@
 /*
-** Reads separated text for .import. A file is read in windows of whole records. All cores parse a
-** window together. import.c inserts the records into a table.
+** Reads separated text for .import: splits a file into windows of whole records and parses each on
+** all cores. import.c inserts the records into a table.
 **
-** A window is divided into as many parts as there are threads. The parser guesses where the first
-** record of a part begins, by the parity of the quotes before it. It parses all parts at once. Then
-** it compares each guess with the place where the part before really ended. If the guess was wrong,
-** the part is parsed again.
+** A window is cut into one part per thread. The start of a part's first record is guessed from the
+** parity of the quotes before it. All parts are parsed at once. Then each guess is compared with
+** the real end of the part before it. If a guess was wrong, its part is parsed again.
 **
 ** Invariants:
-** 1. The result does not depend on the number of threads or the size of windows. It is the same as
-**    if one reader read the file byte by byte from the beginning.
-** 2. A cell points into its window, or into the texts of its part. It lives until the window is
+** 1. The result does not depend on the number of threads or the size of windows. It is what a
+**    single reader, going byte by byte from the beginning, would return.
+** 2. A cell points into its window, or into its part's own texts; it lives until the window is
 **    filled again.
-** 3. The parser prints nothing. Its messages are notes, in order.
+** 3. The parser prints nothing. It returns its messages as notes, in order.
 */
 #ifndef WL_CSV_H
 #define WL_CSV_H
@@ -74,9 +73,9 @@ typedef struct wl_csv_window {
 typedef struct wl_csv {
   FILE *in;
   char col_sep, row_sep;
-  bool quotes;     /* CSV; otherwise ascii, where quotes have no meaning */
+  bool quotes;     /* CSV; else ascii: fields are taken as they are */
   bool skip_blank; /* skip records whose first field is empty */
-  int n_cols;      /* cells of a row */
+  int n_cols;      /* how many cells a row has */
   int n_threads;
   size_t window_bytes, least_part;
   size_t line;   /* the line of the next record */
@@ -94,7 +93,7 @@ void wl_csv_close(wl_csv *r);
 /* Reads one record with this thread alone, for headers and for records that are skipped. The part
 ** has its n cells. False: there are no more records, or there is no memory (part->no_memory). */
 bool wl_csv_one(wl_csv *r, wl_csv_part *part, int *n);
-/* Ends the use of that record, so that the next one can be read. */
+/* The record has been used; continue behind it in the file. */
 void wl_csv_taken(wl_csv *r, const wl_csv_part *part);
 void wl_csv_free_part(wl_csv_part *part);
 

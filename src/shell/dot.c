@@ -1,11 +1,11 @@
 /*
-** Dot commands: splits the line into arguments, finds the command and runs it. input.c calls it for
-** lines that begin with a dot, main.c for arguments.
+** Dot commands: splits the line into arguments, finds the command and runs it. input.c calls this
+** for lines that begin with a dot, main.c for arguments.
 **
 ** Invariants:
-** 1. A command may be abbreviated to the least length in its row of the table. It is the length
-**    that sqlite3 requires, or a little more where a shorter text is another command of sqlite3.
-** 2. A command that fails prints the reason on stderr.
+** 1. A command may be shortened to the least length in its row of the table. These are the lengths
+**    of sqlite3, or slightly longer ones.
+** 2. A command that fails has printed the reason on stderr.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool is_option(const char *arg, const char *name) {
   return strcmp(arg, name) == 0;
 }
 
-/* Parses a decimal or 0x number, perhaps followed by a unit such as k, M or G. */
+/* A number, decimal or 0x, with an optional unit: k, M, G and so on. */
 long long wl_dot_integer(const char *z) {
   static const struct {
     const char *suffix;
@@ -91,7 +91,7 @@ static void unescape(char *z) {
   *out = 0;
 }
 
-/* Splits z in place into words and quoted strings. Returns their number. */
+/* Splits z in place into words and quoted strings; returns their number. */
 static int split(char *z, char **args) {
   int n = 0;
   while (n < MAX_ARGS - 1) {
@@ -166,7 +166,7 @@ static int do_separator(wl_shell *sh, int n, char **args) {
 }
 
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table) {
-  /* In the order in which an abbreviated name is looked up. */
+  /* A shortened name means the first match in this order. */
   static const struct {
     const char *name;
     wl_mode mode;

@@ -7,111 +7,111 @@
 #include <strings.h>
 
 static const char usage_text[] =
-    "DATABASE is a SQLite database file, made when it is first written to; without it the\n"
-    "database is in memory. Each SQL is a text of statements or one dot command; without it\n"
-    "they are read from standard input.\n"
-    "OPTIONS, with one dash or two:\n"
+    "DATABASE is a SQLite database file. It is created when it is first written to. Without\n"
+    "it the database is in memory. Each SQL is one or more statements, or one dot command.\n"
+    "Without it, input comes from standard input.\n"
+    "OPTIONS may have one dash or two:\n"
     "   -ascii               output mode ascii\n"
     "   -bail                stop at the first error\n"
-    "   -batch               no prompts, even on a terminal\n"
+    "   -batch               print no prompts, even on a terminal\n"
     "   -box                 output mode box\n"
     "   -cmd COMMAND         run COMMAND before the SQL or standard input\n"
     "   -column              output mode column\n"
     "   -csv                 output mode csv\n"
-    "   -echo                print input before it is run\n"
-    "   -[no]header          print column names or not\n"
-    "   -help                this text\n"
+    "   -echo                print input before it runs\n"
+    "   -[no]header          print column names, or do not\n"
+    "   -help                print this text\n"
     "   -html                output mode html\n"
-    "   -init FILE           run FILE first, in place of ~/.warpliterc\n"
-    "   -interactive         prompts, even without a terminal\n"
+    "   -init FILE           run FILE first, instead of ~/.warpliterc\n"
+    "   -interactive         print prompts, even without a terminal\n"
     "   -json                output mode json\n"
     "   -line                output mode line\n"
     "   -list                output mode list\n"
     "   -markdown            output mode markdown\n"
-    "   -newline SEP         row separator; '\\n' if not given\n"
-    "   -nullvalue TEXT      what to print for NULL; '' if not given\n"
+    "   -newline SEP         set the row separator; default '\\n'\n"
+    "   -nullvalue TEXT      print TEXT for NULL; default ''\n"
     "   -quote               output mode quote\n"
     "   -readonly            open the database for reading only\n"
-    "   -separator SEP       column separator; '|' if not given\n"
-    "   -set NAME=VALUE,...  warplite settings, as by warplite_set(NAME, VALUE)\n"
-    "   -stats               tell on stderr who ran each statement, why, and its time\n"
+    "   -separator SEP       set the column separator; default '|'\n"
+    "   -set NAME=VALUE,...  change settings, as warplite_set(NAME, VALUE) does\n"
+    "   -stats               print the engine, the reason and the time of each statement\n"
     "   -table               output mode table\n"
-    "   -tabs                output mode list, columns apart by tabs\n"
-    "   -version             the versions of warplite and SQLite\n";
+    "   -tabs                output mode list, with tabs between columns\n"
+    "   -version             print the versions of warplite and SQLite\n";
 
-/* One command: its line, and the other lines that .help COMMAND prints (they begin with spaces). */
+/* A command: its line in the list, and what .help COMMAND adds (lines that begin with spaces). */
 typedef struct topic {
   const char *line, *more;
 } topic;
 
 static const topic topics[] = {
-    {".bail on|off             Stop at the first error, or go on (off)", NULL},
-    {".databases               Attached databases and their files", NULL},
-    {".echo on|off             Print input before it is run", NULL},
-    {".exit ?CODE?             Leave, with exit status CODE", NULL},
+    {".bail on|off             Stop at the first error; default off", NULL},
+    {".databases               List the attached databases and their files", NULL},
+    {".echo on|off             Print input before it runs", NULL},
+    {".exit ?CODE?             Exit, with status CODE or 0", NULL},
     {".headers on|off          Print column names before the rows", NULL},
-    {".help ?-all? ?TOPIC?     This list, or what it says on TOPIC", NULL},
+    {".help ?-all? ?TOPIC?     List the commands, or show those about TOPIC", NULL},
     {".import ?OPTIONS? FILE TABLE   Insert the rows of a text file into TABLE",
      "   OPTIONS:\n"
-     "     --ascii        columns end in 0x1F, rows in 0x1E\n"
-     "     --csv          columns apart by commas, rows by line ends\n"
+     "     --ascii        0x1F between columns, 0x1E between rows\n"
+     "     --csv          commas between columns, line ends between rows\n"
      "     --schema S     the table is S.TABLE\n"
-     "     --skip N       leave out the first N records\n"
-     "     -v             tell more; twice for yet more\n"
+     "     --skip N       skip the first N records\n"
+     "     -v             report what was done; twice for more\n"
      "   Without --ascii and --csv the separators are those of .mode and .separator.\n"
-     "   A TABLE that is not there is made: the first record has its column names.\n"
-     "   A FILE that begins with | is a command; its output is read. All is one\n"
-     "   transaction, which Ctrl-C undoes.\n"},
-    {".indexes ?TABLE?         Names of indexes; TABLE is a LIKE pattern", NULL},
+     "   If TABLE does not exist, it is created, with column names from the first\n"
+     "   record. If FILE begins with |, the rest is a command and its output is read.\n"
+     "   The import is one transaction. Ctrl-C rolls it back.\n"},
+    {".indexes ?TABLE?         List indexes; TABLE is a LIKE pattern", NULL},
     {".load FILE ?ENTRY?       Load a SQLite extension", NULL},
     {".mode ?MODE? ?OPTIONS?   Set the output mode, or show it",
      "   MODE is one of\n"
-     "     ascii       columns end in 0x1F, rows in 0x1E\n"
+     "     ascii       0x1F between columns, 0x1E between rows\n"
      "     box         a table drawn with lines (Unicode)\n"
-     "     column      columns of equal width\n"
+     "     column      aligned columns\n"
      "     count       only the number of rows\n"
-     "     csv         comma-separated values, lines end in CR LF\n"
+     "     csv         comma-separated values; lines end in CR LF\n"
      "     html        HTML table rows\n"
      "     insert      INSERT statements; the table's name may follow\n"
      "     json        an array of objects\n"
-     "     line        one value a line\n"
-     "     list        values with a separator between\n"
+     "     line        one value per line\n"
+     "     list        values with a separator between them\n"
      "     markdown    a Markdown table\n"
      "     off         no rows at all\n"
-     "     qbox        as box --wrap 60 --quote\n"
+     "     qbox        like box --wrap 60 --quote\n"
      "     quote       values as SQL literals\n"
      "     table       a table drawn with - + |\n"
-     "     tabs        as list, with tabs between\n"
+     "     tabs        like list, with tabs between values\n"
      "     tcl         values as TCL strings\n"
      "   OPTIONS, for box, column, markdown and table:\n"
-     "     --wrap N       lines in a cell of at most N characters, 0 for any (60)\n"
-     "     --wordwrap B   break them between words: on or off (off)\n"
+     "     --wrap N       wrap cells after N characters; 0 never; default 60\n"
+     "     --wordwrap B   wrap between words: on or off; default off\n"
      "     --ww           the same as --wordwrap on\n"
-     "     --quote        values as SQL literals\n"
-     "     --noquote      values as they are\n"},
-    {".nullvalue STRING        What to print for NULL", NULL},
-    {".open ?OPTIONS? ?FILE?   Close the database and open FILE, or one in memory",
+     "     --quote        print values as SQL literals\n"
+     "     --noquote      print values as they are\n"},
+    {".nullvalue STRING        Print STRING for NULL", NULL},
+    {".open ?OPTIONS? ?FILE?   Close the database; open FILE or a new one in memory",
      "   OPTIONS:\n"
      "     --new          delete FILE first\n"
      "     --nofollow     refuse a symbolic link\n"
      "     --readonly     open for reading only\n"
-     "   Settings given with -set are made again on the new connection.\n"},
-    {".print STRING...         Print STRINGs", NULL},
-    {".quit                    Leave", NULL},
+     "   Settings given with -set apply to the new connection too.\n"},
+    {".print STRING...         Print the strings", NULL},
+    {".quit                    Exit", NULL},
     {".read FILE               Run the input in FILE",
-     "   A FILE that begins with | is a command; its output is run.\n"},
-    {".schema ?PATTERN?        CREATE statements of what matches PATTERN",
-     "   PATTERN is for LIKE, or for GLOB if it has one of * ? [\n"
+     "   If FILE begins with |, the rest is a command and its output is run.\n"},
+    {".schema ?PATTERN?        Print the CREATE statements that match PATTERN",
+     "   PATTERN is a LIKE pattern, or a GLOB pattern if it contains one of * ? [\n"
      "   OPTIONS:\n"
-     "     --indent       long statements over several lines\n"
-     "     --nosys        without the tables of SQLite itself\n"},
+     "     --indent       break long statements into lines\n"
+     "     --nosys        leave out SQLite's own tables\n"},
     {".separator COL ?ROW?     Set the column and row separators", NULL},
-    {".show                    Show the settings", NULL},
-    {".stats ?on|off?          Tell on stderr who ran each statement, why, and its time",
+    {".show                    Show the settings of the shell", NULL},
+    {".stats ?on|off?          Print engine, reason and time of each statement on stderr",
      "   The line begins with the engine: cpu, gpu or sqlite.\n"
-     "   Without an argument: the line for the latest statement.\n"},
-    {".tables ?PATTERN?        Names of tables and views; PATTERN is for LIKE", NULL},
-    {".timer on|off            Print the time each input took", NULL},
+     "   Without an argument: print the engine and reason of the latest statement.\n"},
+    {".tables ?PATTERN?        List tables and views; PATTERN is a LIKE pattern", NULL},
+    {".timer on|off            Print the time that each input took", NULL},
 };
 
 enum { N_TOPICS = sizeof topics / sizeof topics[0] };

@@ -1,14 +1,14 @@
 /*
-** .import: inserts a file of separated values into a table. If there is no such table, it is
-** created from the first line. csv.c parses on all cores. While one window of records is inserted,
-** the next is read.
+** .import: inserts a file of separated values into a table, which is created from the first record
+** if it does not exist. csv.c parses on all cores. While one window of records is inserted, the
+** next is read.
 **
-** A tablet table gets whole windows through warplite_append(). If a row breaks a constraint, the
-** window is inserted row by row, as into an ordinary table. So the message names the line, and the
+** warplite_append() inserts whole windows into a tablet table. If a row breaks a constraint, the
+** window is inserted row by row, as into an ordinary table. So the messages name the line, and the
 ** other rows are inserted.
 **
 ** Invariants:
-** 1. Everything is inserted in one transaction, or in the user's own. Ctrl-C undoes it.
+** 1. Everything is one transaction, or part of the user's own. Ctrl-C rolls it back.
 ** 2. Messages, rows and counts are those of the sqlite3 shell, in its order.
 */
 #include "shell.h"
@@ -38,8 +38,8 @@ typedef struct importing {
   sqlite3_stmt *insert;
   int n_cols;
   bool own_transaction;
-  bool columnar; /* try to append whole windows */
-  int n_refused; /* how many windows in a row were refused */
+  bool columnar; /* whole windows are appended */
+  int n_refused; /* the number of windows refused since the last success */
   long long n_rows, n_errors;
   int rc; /* SQLite's result code of the last row */
 } importing;
@@ -194,7 +194,7 @@ static bool rename_columns(char **names, int n, char **renamed) {
   return ok;
 }
 
-/* Makes a CREATE TABLE of the names, and prints those that it had to change. */
+/* CREATE TABLE from names; reports the names that it had to change. */
 static char *create_sql(const importing *m, char **names, int n) {
   char **renamed = calloc((size_t)n, sizeof *renamed);
   sqlite3_str *sql = sqlite3_str_new(m->sh->db), *told = sqlite3_str_new(m->sh->db);
@@ -357,7 +357,7 @@ static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   return true;
 }
 
-/* Appends the whole window to a tablet table. False: the rows must be inserted one by one. */
+/* Appends the whole window to a tablet table; false: insert the rows one by one. */
 static bool append_window(importing *m, const wl_csv_window *w) {
   struct ArrowArrayStream stream;
   long long n = 0;
@@ -370,7 +370,7 @@ static bool append_window(importing *m, const wl_csv_window *w) {
     m->rc = SQLITE_OK;
     return true;
   }
-  /* Perhaps only few rows break a constraint. If the table refuses every time, stop trying. */
+  /* After MAX_REFUSED refusals in a row, stop trying whole windows. */
   m->columnar = rc == SQLITE_CONSTRAINT && ++m->n_refused < MAX_REFUSED;
   return false;
 }
@@ -430,7 +430,7 @@ static int begin(importing *m) {
                       NULL, NULL);
 }
 
-/* Ends the transaction: commits or undoes everything. */
+/* Ends the transaction: commits, or rolls everything back. */
 static int finish(importing *m, bool keep) {
   sqlite3 *db = m->sh->db;
   const char *sql = keep                 ? m->own_transaction ? "COMMIT" : "RELEASE warplite_import"

@@ -1,13 +1,13 @@
 /*
-** Reads the input: splits bytes into lines, and lines into statements and dot commands. It passes
-** them to run.c and dot.c.
+** Input: splits bytes into lines, and lines into statements and dot commands. Statements go to
+** run.c, dot commands to dot.c.
 **
 ** Invariants:
-** 1. A line is a dot command only if no statement has begun.
-** 2. A statement ends with a line that ends in a semicolon outside of strings and comments, if
-**    sqlite3_complete() agrees. The rest at the end of the input is run as it is.
+** 1. A dot command is recognized only outside a statement.
+** 2. A statement continues until a line ends with a semicolon outside strings and comments, and
+**    sqlite3_complete() agrees. The rest at the end of the input runs as it is.
 ** 3. A signal handler only counts and calls sqlite3_interrupt(). Line editing notices Ctrl-C when
-**    its read returns; there is no longjmp.
+**    its read returns, never by a jump.
 */
 #include "shell.h"
 #include <errno.h>
@@ -32,7 +32,7 @@ static sqlite3 *volatile interrupt_db;
 
 static void on_interrupt(int sig) {
   (void)sig;
-  /* If a query does not react to Ctrl-C, the user can still leave. */
+  /* If a query does not react, the third Ctrl-C ends the shell. */
   if (++n_interrupts > 2) _exit(1);
   if (interrupt_db) sqlite3_interrupt(interrupt_db);
 }
@@ -54,7 +54,7 @@ void wl_input_catch_interrupts(void) {
   struct sigaction sa;
   memset(&sa, 0, sizeof sa);
   sigemptyset(&sa.sa_mask);
-  sa.sa_handler = on_interrupt; /* no SA_RESTART, so that a waiting read returns */
+  sa.sa_handler = on_interrupt; /* no SA_RESTART: a waiting read must return */
   sigaction(SIGINT, &sa, NULL);
 }
 
@@ -68,8 +68,8 @@ static void save_history(void) {
 }
 
 /*
-** Reads one character for libedit, because libedit's own reader would not return on Ctrl-C. -1 ends
-** the line; read_edited then finds out whether it was Ctrl-C or the end of the input.
+** Reads and decodes one character for libedit, whose own reader does not react to Ctrl-C.
+** -1 ends the line. read_edited() distinguishes the end of the input from Ctrl-C.
 */
 static int read_char(FILE *in) {
   mbstate_t state;
@@ -80,7 +80,7 @@ static int read_char(FILE *in) {
     ssize_t n = read(fileno(in), &c, 1);
     if (n < 0 && errno == EINTR) {
       if (n_interrupts) return -1;
-      if (was_resumed) { /* the parent used the terminal meanwhile */
+      if (was_resumed) { /* the parent process had the terminal in between */
         was_resumed = 0;
         rl_deprep_terminal();
         rl_prep_terminal(1);
@@ -118,10 +118,10 @@ void wl_input_start_editing(void) {
   }
 }
 
-/* Reads one line from the terminal. The caller frees it. NULL: the end of the input, or Ctrl-C
-** (*abandoned). */
+/* One line from the terminal, owned by the caller; NULL at the end of the input. *abandoned is
+** set if Ctrl-C was pressed. */
 static char *read_edited(bool continued, bool *abandoned) {
-  n_interrupts = 0; /* forgets those of the last query */
+  n_interrupts = 0; /* forget the interrupts of the last query */
   char *line = readline(continued ? PROMPT_CONTINUE : PROMPT);
   *abandoned = n_interrupts > 0;
   if (*abandoned) {
@@ -137,8 +137,8 @@ static char *read_edited(bool continued, bool *abandoned) {
 /* ---- lines */
 
 /*
-** Reads one line of a file, without its line end, into *buf, which the caller frees. A NUL byte
-** hides the rest of its line and the line end, as in sqlite3.
+** Reads one line of a file into *buf, without its line end. The caller owns *buf, which may grow.
+** A NUL byte hides the rest of its line and its line end, as in sqlite3.
 */
 static char *read_line(FILE *in, char **buf, size_t *size) {
   size_t n = 0;
@@ -175,7 +175,7 @@ static char *read_line(FILE *in, char **buf, size_t *size) {
 
 /* ---- finding the end of a statement */
 
-/* What the lines since the beginning of the statement contain. */
+/* The state of the scan since the statement began. It continues from line to line. */
 typedef struct scan {
   char open;  /* the character that closes an open string, name or comment ('*'), or 0 */
   bool dark;  /* anything but spaces, comments and semicolons */
@@ -190,7 +190,7 @@ static bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Skips to the end of the open string, name or comment; NULL if it does not end in z. */
+/* Skips to the end of the open string, name or comment; NULL if it stays open. */
 static const char *skip_open(scan *s, const char *z) {
   for (; *z; z++) {
     if (*z != s->open) continue;
@@ -230,7 +230,7 @@ static void scan_line(scan *s, const char *z) {
   }
 }
 
-/* Whether a line ends a statement in the shells of other databases: "/" or "go" alone. */
+/* Whether a line is only "/" or "go", which end a statement in the shells of other databases. */
 static bool is_terminator(const char *z) {
   scan rest = {0};
   while (is_space(*z)) z++;

@@ -1,12 +1,12 @@
 /*
-** The start of the shell: reads options, opens the database and chooses the input.
+** The start of the shell: reads the options, opens the database and chooses the input to run.
 **
 ** Invariants:
-** 1. Options are read twice. The first pass finds the input and the database. The second pass,
-**    after the init file, sets modes and runs commands, in order.
-** 2. A database that does not exist is opened when it is first used. So a shell that is left at
-**    once leaves no file behind.
-** 3. A connection is not used before warplite is enabled on it and the -set options are applied.
+** 1. Options are read twice. The first pass takes those that decide where input comes from and what
+**    to open. The second, after the init file, sets modes and runs commands, in order.
+** 2. A database that does not exist is opened at its first use. So a shell that exits at once
+**    leaves no file behind.
+** 3. A connection is never used before warplite is enabled on it and -set is applied.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void out_of_memory(void) {
 
 /* ---- the database */
 
-/* Applies name=value,... with the SQL function. False: it has printed an error. */
+/* Applies name=value,... with warplite_set(); prints a message and returns false on failure. */
 static bool apply_settings(sqlite3 *db, const char *settings) {
   sqlite3_stmt *stmt = NULL;
   bool ok = false;
@@ -94,7 +94,7 @@ static bool apply_settings(sqlite3 *db, const char *settings) {
     const char *end = strchrnul(settings, ','),
                *eq = memchr(settings, '=', (size_t)(end - settings));
     if (end > settings && !eq) {
-      fprintf(stderr, "Error: -set wants name=value, not \"%.*s\"\n", (int)(end - settings),
+      fprintf(stderr, "Error: -set expects name=value, not \"%.*s\"\n", (int)(end - settings),
               settings);
       sqlite3_finalize(stmt);
       return false;
@@ -189,7 +189,7 @@ static void first_pass(wl_shell *sh, request *rq, int argc, char **argv) {
   }
 }
 
-/* Runs one -cmd. Returns the exit code, or -1 to continue. */
+/* Runs one -cmd; returns the exit code, or -1 to continue. */
 static int run_command(wl_shell *sh, const char *z) {
   char *err = NULL;
   int rc;
@@ -269,8 +269,7 @@ static int second_pass(wl_shell *sh, int argc, char **argv) {
 
 /* ---- input */
 
-/* Runs the init file: the one that was named, or ~/.warpliterc. Returns 1 if that ends the shell.
- */
+/* Runs the init file, by default ~/.warpliterc; 1 if the shell must exit. */
 static int run_init_file(wl_shell *sh, const char *name) {
   char *own = NULL;
   int rc = 0;
@@ -296,7 +295,7 @@ static int run_init_file(wl_shell *sh, const char *name) {
   return rc;
 }
 
-/* Runs the SQL and the dot commands of the command line, up to the first that fails. */
+/* Runs the SQL and dot commands of the command line until one fails. */
 static int run_arguments(wl_shell *sh, const request *rq) {
   for (int i = 0; i < rq->n_sql; i++) {
     char *err = NULL;
@@ -320,10 +319,10 @@ static int run_arguments(wl_shell *sh, const request *rq) {
 }
 
 static int run_terminal(wl_shell *sh, bool in_memory) {
-  printf("warplite %s on SQLite %s %.19s\nType \".help\" for the commands.\n", warplite_version(),
-         sqlite3_libversion(), sqlite3_sourceid());
+  printf("warplite %s on SQLite %s %.19s\nEnter \".help\" for a list of commands.\n",
+         warplite_version(), sqlite3_libversion(), sqlite3_sourceid());
   if (in_memory)
-    printf("The database is in memory and will be gone at the end; \".open FILE\" opens a file.\n");
+    printf("The database is in memory and is lost at the end. \".open FILE\" opens a file.\n");
   if (isatty(STDIN_FILENO)) wl_input_start_editing();
   sh->in = NULL;
   return wl_input_process(sh);

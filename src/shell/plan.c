@@ -1,11 +1,12 @@
 /*
-** Prints EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, in every output mode.
+** Prints EXPLAIN as a listing and EXPLAIN QUERY PLAN as a tree, in every output mode. For other
+** statements output.c and table.c print the rows.
 **
 ** Invariants:
-** 1. warplite answers EXPLAIN with a statement of its own, which SQLite does not report as an
-**    EXPLAIN. Such a statement counts as one if its text begins with EXPLAIN and it has exactly the
-**    columns of one.
-** 2. The tree is printed after all its rows are read. A row whose parent is unknown is not printed.
+** 1. warplite answers EXPLAIN with an ordinary statement. So a statement also counts as an EXPLAIN
+**    if its text begins with that word and it has exactly the columns of an EXPLAIN.
+** 2. The tree is printed when all its rows have been read. A row whose parent is unknown is left
+**    out.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static bool is_one_of(const char *z, const char *const *names) {
 }
 
 /*
-** Finds how far each opcode is indented: two places in the body of each loop. The jump that closes
-** a loop shows where it begins. The caller frees the result; NULL: there is none.
+** The indentation of each opcode: two more inside every loop. A loop is found by the jump that
+** closes it. The caller frees the result; NULL if memory runs out.
 */
 static int *find_indents(sqlite3_stmt *stmt, int *n_ops) {
   static const char *const closers[] = {"Next",       "Prev",   "VPrev", "VNext",
@@ -151,7 +152,7 @@ static void free_nodes(node *all) {
   }
 }
 
-/* Prints the tree. If the first row is only a headline ("-- ..."), it is the title. */
+/* Prints the tree. If the first row is a headline ("-- ..."), it replaces the title. */
 static void print_tree_nodes(node *all) {
   char prefix[100] = "";
   const char *title = "QUERY PLAN";

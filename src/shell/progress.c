@@ -1,11 +1,11 @@
 /*
-** The progress bar, which the shell shows while a table is read into memory for longer than a
-** second. The library calls it through warplite_progress().
+** The progress bar. The shell shows it if reading a table into memory takes longer than a second.
+** The library calls this through warplite_progress().
 **
 ** Invariants:
 ** 1. Nothing is written unless standard error is a terminal.
-** 2. The bar is one line. It is erased before anything else can be written: the library reports the
-**    end of a load, and nothing is printed during a load.
+** 2. The bar is one line. It is erased before anything else is written: the library reports the end
+**    of a load, and nothing else is printed during a load.
 */
 #include "shell.h"
 #include <stdlib.h>

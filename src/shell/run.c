@@ -1,11 +1,12 @@
 /*
-** Runs SQL: prepares each statement of a text through warplite, runs it, prints it and finalizes
-** it, up to the first that fails. input.c splits the input into texts; the output files print.
+** Running SQL: prepares each statement of a text through warplite, steps it, prints its rows and
+** finalizes it, until one fails. The text comes from input.c. The rows go to output.c, table.c or
+** plan.c.
 **
 ** Invariants:
-** 1. Every statement of the user goes through warplite_prepare(). The schema queries of dot
-**    commands do not, so that .stats and warplite_reason() describe the user's statement.
-** 2. A statement is finalized before its error message is made.
+** 1. Every statement of the user goes through warplite_prepare(). Queries of dot commands do not,
+**    so .stats and warplite_reason() are always about the user's statements.
+** 2. A statement is finalized before its error message is built.
 */
 #include "shell.h"
 #include <string.h>
@@ -31,8 +32,8 @@ static double seconds_of(struct timeval a, struct timeval b) {
 /* ---- messages */
 
 /*
-** The SQL around the place of an error, with an arrow below it: two lines, which both begin with a
-** newline. NULL: the place is not known.
+** Part of the SQL around the position of an error, with an arrow below it: two lines, each with a
+** newline before it. NULL if the position is not known.
 */
 static char *error_place(sqlite3 *db, const char *sql) {
   int at = sqlite3_error_offset(db);

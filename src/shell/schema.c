@@ -1,6 +1,6 @@
 /*
-** The dot commands that show the schema: .tables, .indexes, .schema, .databases. They query SQLite
-** itself. Their output does not depend on the output mode.
+** The dot commands that look at the schema: .tables, .indexes, .schema, .databases.
+** They ask SQLite itself. The output mode does not matter.
 **
 ** Invariants:
 ** 1. They include every attached database, in the order of PRAGMA database_list.
@@ -198,7 +198,7 @@ static void print_piece(const char *z, int n, const char *after) {
   sqlite3_free(piece);
 }
 
-/* Removes from z the spaces that are only layout and do not separate words. */
+/* Removes spaces from z that do not separate words. */
 static int squeeze(char *z) {
   int n = 0;
   const char *from = z;
@@ -262,7 +262,7 @@ static void print_indented(char *z) {
   print_piece(start, (int)strlen(start), ";\n");
 }
 
-/* Prints the schema tables, which have no entry in the schema, under the name in the pattern. */
+/* The schema tables have no entry of their own. They are printed under the name asked for. */
 static void print_schema_tables(const char *pattern) {
   static const char *const names[] = {"sqlite_master", "sqlite_schema", "sqlite_temp_master",
                                       "sqlite_temp_schema"};
@@ -284,7 +284,7 @@ int wl_schema_show(wl_shell *sh, const char *pattern, bool indent, bool no_syste
   if (!all) return DOT_ERROR;
   sqlite3_str *sql = sqlite3_str_new(sh->db);
   sqlite3_str_appendf(sql, "SELECT sql, s, name FROM (%s", all);
-  /* Tables of modules that were not created with CREATE are shown if the pattern matches. */
+  /* Tables of modules, which no CREATE made, are shown only if a pattern asks for them. */
   if (pattern)
     sqlite3_str_appendall(sql, " UNION ALL SELECT '', 'table', name, name, name, 9e99, 'main', '' "
                                "FROM pragma_module_list");

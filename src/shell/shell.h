@@ -9,9 +9,8 @@
 **   import.c  .import                              csv.c     its parser, on all cores
 **   columns.c  records as columns, for a tablet table
 **
-** The shell uses only the public interface of the library, <warplite.h>. For the same input it
-** writes the same bytes as the sqlite3 shell of SQLite 3.40.1; test/clients/shell_test.py checks
-** it.
+** The shell uses the library through <warplite.h> only. For the same input it writes the same
+** bytes as the sqlite3 shell of SQLite 3.40.1. test/clients/shell_test.py checks this.
 */
 #ifndef WL_SHELL_H
 #define WL_SHELL_H
@@ -74,7 +73,7 @@ typedef struct wl_shell {
 /* main.c */
 
 /*
-** Opens the database if it is not open yet. If the file cannot be opened, the process ends. With
+** Opens the database if it is not open. If the file cannot be opened, the process ends. With
 ** keep_alive it prints the message and opens a database in memory instead.
 */
 void wl_shell_open(wl_shell *sh, bool keep_alive);
@@ -82,7 +81,7 @@ void wl_shell_close(wl_shell *sh);
 
 /* input.c */
 
-/* The number of interrupts since the shell last started to wait for input. */
+/* The number of interrupts since the shell last began to wait for input. */
 int wl_input_interrupts(void);
 /* Sets the handler for Ctrl-C. */
 void wl_input_catch_interrupts(void);
@@ -100,8 +99,7 @@ void wl_input_start_editing(void);
 ** to a message, "in prepare, ..." or "stepping, ...", which the caller frees with sqlite3_free.
 */
 int wl_run_sql(wl_shell *sh, const char *sql, char **err);
-/* The same for input that began at this line. Prints the messages and the times of .timer. Returns
-** 1 on failure. */
+/* The same for input that began at the given line. Prints errors and .timer; 1 on failure. */
 int wl_run_input(wl_shell *sh, const char *sql, int line);
 
 /* output.c */
@@ -119,16 +117,16 @@ void wl_output_c_string(FILE *out, const char *z);
 /* table.c: runs the statement to its end and prints the rows. */
 void wl_table_print(wl_shell *sh, sqlite3_stmt *stmt, int n_col);
 
-/* plan.c: finds what kind of EXPLAIN a statement is, and runs and prints one. */
+/* plan.c: tells what kind of EXPLAIN a statement is; steps it to its end and prints it. */
 typedef enum wl_plan_kind { PLAN_NONE, PLAN_PROGRAM, PLAN_TREE } wl_plan_kind;
 wl_plan_kind wl_plan_of(sqlite3_stmt *stmt, const char *sql);
 void wl_plan_print(sqlite3_stmt *stmt, wl_plan_kind kind);
 
 /* dot.c: runs one dot command. Returns a DOT_ code. */
 int wl_dot_run(wl_shell *sh, const char *line);
-/* Parses a number, perhaps followed by a unit, as dot commands accept it. */
+/* A number with an optional unit, as an argument of a dot command. */
 long long wl_dot_integer(const char *z);
-/* Sets the mode and its separators. False: there is no mode with this name. */
+/* Sets the mode and its separators; false if there is no mode of that name. */
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
 
 /* schema.c: these return DOT_ codes. */
@@ -138,8 +136,7 @@ int wl_schema_databases(wl_shell *sh);
 
 /* progress.c: shows the progress of long loads, if standard error is a terminal. */
 void wl_progress_watch(sqlite3 *db);
-/* Shows the progress of the shell's own work, as for a load. The first call has done = 0, the last
-** one done = total. */
+/* Reports progress of the shell's own work: done is 0 first and total at the end. */
 void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total);
 
 /* import.c: args[0] is the command's name. Returns a DOT_ code, or SQLite's code of the last row.

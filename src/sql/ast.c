@@ -119,7 +119,7 @@ static int window_depth(const wl_window *w) {
 }
 
 /* Recurses only into parentheses, whose number the parser's stack bounds. */
-static int source_depth(const wl_source *s) {
+static int source_depth(const wl_from_item *s) {
   int d = 0;
   for (; s; s = s->next) {
     d = max_depth(d, expr_depth(s->on));
@@ -363,8 +363,8 @@ wl_joinop wl_build_joinop(wl_parser *p, wl_token a, wl_token b, wl_token c) {
   return op;
 }
 
-wl_source *wl_build_source(wl_parser *p, const wl_source *s, wl_join_cond cond) {
-  wl_source *node = WL_NEW(p->arena, wl_source);
+wl_from_item *wl_build_source(wl_parser *p, const wl_from_item *s, wl_join_cond cond) {
+  wl_from_item *node = WL_NEW(p->arena, wl_from_item);
   if (!node) return NULL;
   *node = *s;
   node->on = cond.on;
@@ -372,7 +372,7 @@ wl_source *wl_build_source(wl_parser *p, const wl_source *s, wl_join_cond cond) 
   return node;
 }
 
-wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_source *s) {
+wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_from_item *s) {
   if (!s) return list;
   bool first = !list.head, cond = s->on || s->using_cols;
   if (first && cond) {
@@ -385,7 +385,7 @@ wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_source 
     return list;
   }
   if (s->nested && !s->nested->next) {
-    wl_source *inner = s->nested;
+    wl_from_item *inner = s->nested;
     inner->alias = s->alias;
     inner->on = s->on;
     inner->using_cols = s->using_cols;

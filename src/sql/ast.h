@@ -142,21 +142,21 @@ typedef enum wl_join_kind {
 ** no alias follows, and round a single source (an alias inside them is then lost, as in
 ** SQLite, unless the source stood first and the parentheses had none).
 */
-typedef struct wl_source {
-  struct wl_source *next;
+typedef struct wl_from_item {
+  struct wl_from_item *next;
   wl_join_kind join; /* how it joins with what stands left of it */
   bool natural;
   const char *schema, *name; /* a table, view, CTE or table-valued function */
   wl_expr_list *args;        /* table-valued function arguments */
   bool is_call;              /* name(...) */
   wl_select *select;         /* (SELECT …) */
-  struct wl_source *nested;
+  struct wl_from_item *nested;
   const char *alias;
   const char *indexed_by; /* INDEXED BY name */
   bool not_indexed;
   wl_expr *on;
   wl_expr_list *using_cols; /* WL_E_NAME each */
-} wl_source;
+} wl_from_item;
 
 typedef struct wl_cte {
   struct wl_cte *next;
@@ -187,7 +187,7 @@ struct wl_select {
   bool is_values;
   wl_expr_list *values; /* VALUES: one WL_E_VECTOR a row (even of one expression) */
   wl_result_col *cols;
-  wl_source *from;
+  wl_from_item *from;
   wl_expr *where;
   wl_expr_list *group_by;
   wl_expr *having;

@@ -4,6 +4,7 @@
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
+#include "value/affinity.h"
 #include "value/conv.h"
 #include <string.h>
 
@@ -428,7 +429,7 @@ wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **o
   static const char *const names[] = {"BINARY", "NOCASE", "RTRIM"};
   int k = 0;
   while (k < 3 && sqlite3_stricmp(name, names[k]) != 0) k++;
-  if (k == 3 || !wl_store_collation(b->store, k))
+  if (k == 3 || !b->catalog->own_collation(b->catalog->of, k))
     return wl_not_taken(b->err, "the collation %s is not SQLite's own", name);
   wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
   if (!x) return wl_nomem(b->err);

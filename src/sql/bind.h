@@ -19,9 +19,9 @@
 #define WL_BIND_H
 
 #include "sql/ast.h"
+#include "sql/catalog.h"
 #include "sql/join_how.h"
 #include "value/value.h"
-#include "store/store.h"
 
 typedef enum wl_bkind {
   WL_B_CONST,   /* value */
@@ -214,7 +214,7 @@ wl_u64 wl_bexpr_sources(const wl_bexpr *e);
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b);
 
 /* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */
-wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_store *store,
+wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, const wl_catalog *catalog,
                   wl_query **out, wl_error *err) WL_MUST;
 
 #endif

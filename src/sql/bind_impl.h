@@ -2,8 +2,8 @@
 ** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
 ** SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c (what
 ** names mean), bind.c (operators and clauses), func.c (functions), subquery.c (subqueries in
-** expressions), implied_terms.c (what ORs imply), right.c (RIGHT and FULL joins), copy_expr.c (expressions
-** moved between queries).
+** expressions), implied_terms.c (what ORs imply), rewrite_right_join.c (RIGHT and FULL joins),
+** copy_expr.c (expressions moved between queries).
 */
 #ifndef WL_BIND_IMPL_H
 #define WL_BIND_IMPL_H
@@ -72,7 +72,7 @@ typedef struct wl_beside {
 /* What all binders of a statement share. */
 typedef struct wl_binding {
   wl_arena *arena;
-  wl_store *store;
+  const wl_catalog *catalog;
   const char **calls; /* functions of SQLite that we compute */
   int n_calls, size_calls;
   wl_bdep *deps;
@@ -85,7 +85,7 @@ typedef struct wl_binding {
 
 typedef struct binder {
   wl_arena *arena;
-  wl_store *store;
+  const wl_catalog *catalog;
   wl_binding *all;
   struct binder *parent; /* the query round this one, whose names it may use … */
   bool in_from;          /* … only those round that one: this stands in its FROM */
@@ -185,9 +185,14 @@ wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_us
                          bool *clash) WL_MUST;
 
 /* ---- from.c */
-wl_status wl_bind_from(binder *b, const wl_source *from) WL_MUST;
+wl_status wl_bind_from(binder *b, const wl_from_item *from) WL_MUST;
 wl_status wl_bind_ctes(binder *b, const wl_cte *with) WL_MUST;
 wl_status wl_bind_source(binder *b, wl_bsource s, int *out) WL_MUST; /* one more source */
+/* The table or view that a name means, by the catalog. */
+static inline wl_status wl_bind_table(const binder *b, const char *schema, const char *name,
+                                      wl_table **out, wl_error *err) {
+  return b->catalog->find(b->catalog->of, schema, name, out, err);
+}
 /* Notes a table or view that the statement depends on. */
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) WL_MUST;
 

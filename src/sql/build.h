@@ -40,7 +40,7 @@ typedef struct wl_cols {
   wl_result_col *head, *tail;
 } wl_cols;
 typedef struct wl_sources {
-  wl_source *head, *tail;
+  wl_from_item *head, *tail;
 } wl_sources;
 typedef struct wl_windows {
   wl_window *head, *tail;
@@ -117,9 +117,9 @@ wl_ctes wl_build_cte(wl_parser *p, wl_ctes list, const wl_cte *cte);
 
 /* The kind of join that up to three words (CROSS, LEFT, OUTER …) mean together. */
 wl_joinop wl_build_joinop(wl_parser *p, wl_token a, wl_token b, wl_token c);
-wl_source *wl_build_source(wl_parser *p, const wl_source *s, wl_join_cond cond);
+wl_from_item *wl_build_source(wl_parser *p, const wl_from_item *s, wl_join_cond cond);
 /* Adds a source; undoes parentheses round it where SQLite undoes them. */
-wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_source *s);
+wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_from_item *s);
 
 wl_select *wl_build_select(wl_parser *p, const wl_select *s);
 wl_select *wl_build_compound(wl_parser *p, wl_select *left, wl_compound op, wl_select *right);

@@ -75,7 +75,7 @@ typedef struct wl_dml {
   wl_span upserts_at;
   /* UPDATE and DELETE */
   wl_assign *sets;
-  wl_source *from;
+  wl_from_item *from;
   wl_expr *where;
   wl_span from_at; /* FROM and WHERE, of UPDATE */
   wl_order_term *order_by;

@@ -33,7 +33,7 @@ wl_status wl_bind_derived(binder *b, wl_query *q, wl_derived **out) {
   return WL_OK;
 }
 
-static wl_status new_item(binder *b, const wl_source *s, wl_item **out) {
+static wl_status new_item(binder *b, const wl_from_item *s, wl_item **out) {
   *out = &b->items[b->n_items++];
   (*out)->join = s->join;
   (*out)->source = -1;
@@ -41,7 +41,7 @@ static wl_status new_item(binder *b, const wl_source *s, wl_item **out) {
   return WL_OK;
 }
 
-static wl_join_how how_of(const wl_source *s) {
+static wl_join_how how_of(const wl_from_item *s) {
   return s->join == WL_JOIN_LEFT ? WL_HOW_LEFT : WL_HOW_INNER;
 }
 
@@ -109,7 +109,7 @@ static wl_status compound_item(const binder *child, wl_query *q) {
 }
 
 /* A subquery as an item of FROM. columns: names that a view or WITH gives it, or NULL. */
-static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select,
+static wl_status sub_item(binder *b, const wl_from_item *s, const wl_select *select,
                           const wl_expr_list *columns, binder *scope) {
   binder *child;
   wl_query *q;
@@ -171,7 +171,7 @@ static int mentions_expr(const wl_expr *e, const char *name) {
     n++;
   return n;
 }
-static int mentions_from(const wl_source *f, const char *name) {
+static int mentions_from(const wl_from_item *f, const char *name) {
   int n = 0;
   for (; f; f = f->next) {
     n += f->name && !f->schema && sqlite3_stricmp(f->name, name) == 0;
@@ -196,10 +196,10 @@ static int mentions(const wl_select *s, const char *name) {
 }
 
 /* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
-static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
+static wl_status cte_item(binder *b, const wl_from_item *s, wl_named *n) {
   const wl_cte *c = n->cte;
   if (n->open) return wl_not_taken(b->err, "recursive WITH is not native");
-  wl_source as = *s;
+  wl_from_item as = *s;
   if (!as.alias) as.alias = s->name;
   wl_item *item;
   wl_status rc;
@@ -242,7 +242,7 @@ static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
   return wl_bind_source(b, to, &item->source);
 }
 
-static wl_named *find_named(binder *b, const wl_source *s) {
+static wl_named *find_named(binder *b, const wl_from_item *s) {
   if (s->schema) return NULL;
   for (const wl_named *n = b->named; n; n = n->next)
     if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_named *)(size_t)n;
@@ -252,7 +252,7 @@ static wl_named *find_named(binder *b, const wl_source *s) {
 /* ---- views */
 
 /* A view's text: CREATE … VIEW … [(names)] AS select. */
-static wl_status view_item(binder *b, const wl_source *s, const wl_table *view) {
+static wl_status view_item(binder *b, const wl_from_item *s, const wl_table *view) {
   wl_stmt *stmt;
   size_t body = 0, n = strlen(view->view_sql);
   wl_expr_list *columns = NULL;
@@ -283,11 +283,11 @@ static wl_status view_item(binder *b, const wl_source *s, const wl_table *view) 
 
 /* ---- tables */
 
-static wl_status table_item(binder *b, const wl_source *s) {
+static wl_status table_item(binder *b, const wl_from_item *s) {
   wl_table *t;
   wl_item *item;
   const char *schema = s->schema ? s->schema : b->schema;
-  wl_status rc = wl_store_named(b->store, schema, s->name, &t, b->err);
+  wl_status rc = wl_bind_table(b, schema, s->name, &t, b->err);
   if (!rc) rc = wl_bind_depends(b, schema, s->name, t->id);
   if (rc) return rc;
   if (t->view_sql) return view_item(b, s, t);
@@ -303,16 +303,16 @@ static wl_status table_item(binder *b, const wl_source *s) {
 
 /* ---- joins */
 
-static wl_status join_list(binder *b, const wl_source *from);
+static wl_status join_list(binder *b, const wl_from_item *from);
 
 /* A parenthesised join: a query of its own. */
-static wl_status group(binder *b, const wl_source *s) {
+static wl_status group(binder *b, const wl_from_item *s) {
   wl_item *item;
   if (s->alias) return wl_not_taken(b->err, "a parenthesised join with a name");
   binder *g = WL_NEW(b->arena, binder);
   if (!g) return wl_nomem(b->err);
   *g = (binder){.arena = b->arena,
-                .store = b->store,
+                .catalog = b->catalog,
                 .all = b->all,
                 .parent = b,
                 .in_from = true,
@@ -341,7 +341,7 @@ static wl_status group(binder *b, const wl_source *s) {
 }
 
 /* Parentheses that mean nothing but to names, for inner joins are joins in any order. */
-static wl_status flat_group(binder *b, const wl_source *s) {
+static wl_status flat_group(binder *b, const wl_from_item *s) {
   wl_item *items = b->items, *item;
   int n = b->n_items;
   wl_status rc = join_list(b, s->nested);
@@ -353,7 +353,7 @@ static wl_status flat_group(binder *b, const wl_source *s) {
   return rc ? rc : wl_nested_open(b, members, n_members, NULL, item);
 }
 
-static wl_status one_source(binder *b, const wl_source *s) {
+static wl_status one_source(binder *b, const wl_from_item *s) {
   if (s->is_call) return wl_not_taken(b->err, "%s is a table-valued function", s->name);
   if (s->nested) return group(b, s);
   if (s->select) return sub_item(b, s, s->select, NULL, b);
@@ -362,7 +362,7 @@ static wl_status one_source(binder *b, const wl_source *s) {
 }
 
 /* The names that USING or NATURAL join by: those of the last item that stand to the left too. */
-static wl_status using_names(binder *b, const wl_source *s, const char ***out, int *n) {
+static wl_status using_names(binder *b, const wl_from_item *s, const char ***out, int *n) {
   const wl_item *last = &b->items[b->n_items - 1];
   int size = 0;
   *n = 0;
@@ -443,19 +443,19 @@ static bool has_constant(const wl_bexpr *e) {
   return wl_bexpr_sources(e) == 0;
 }
 
-static bool has_right(const wl_source *from) {
-  for (const wl_source *s = from; s; s = s->next)
+static bool has_right(const wl_from_item *from) {
+  for (const wl_from_item *s = from; s; s = s->next)
     if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL) return true;
   return false;
 }
 
-static wl_status join_list(binder *b, const wl_source *from) {
+static wl_status join_list(binder *b, const wl_from_item *from) {
   int n = 0;
-  for (const wl_source *s = from; s; s = s->next) n++;
+  for (const wl_from_item *s = from; s; s = s->next) n++;
   b->items = WL_NEW_N(b->arena, wl_item, n);
   b->n_items = 0;
   if (!b->items) return wl_nomem(b->err);
-  for (const wl_source *s = from; s; s = s->next) {
+  for (const wl_from_item *s = from; s; s = s->next) {
     int n_names, before = b->q->n_sources;
     const char **names;
     wl_bexpr *on = NULL;
@@ -492,7 +492,7 @@ static wl_status join_list(binder *b, const wl_source *from) {
   return WL_OK;
 }
 
-wl_status wl_bind_from(binder *b, const wl_source *from) {
+wl_status wl_bind_from(binder *b, const wl_from_item *from) {
   b->right = has_right(from);
   b->in_where = true; /* no aggregates in ON */
   wl_status rc = join_list(b, from);

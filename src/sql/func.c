@@ -247,7 +247,7 @@ static bool marked_column(const binder *b, const wl_query *q, const wl_bexpr *e)
   const wl_bsource *s = &q->sources[e->source];
   wl_table *t;
   wl_error err;
-  if (s->table && wl_store_named(b->store, s->schema, s->table, &t, &err)) return true;
+  if (s->table && wl_bind_table(b, s->schema, s->table, &t, &err)) return true;
   if (s->table) return e->index >= 0 && e->index < t->n_cols && t->cols[e->index].computed;
   for (int k = 0; s->derived && k < s->derived->n_arms; k++) {
     const wl_query *arm = s->derived->arms[k];

@@ -69,8 +69,6 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
   }
   if (t) {
     bool rowid = k == t->n_cols;
-    if (!rowid && t->tablets && t->cols[k].hidden)
-      return wl_not_taken(b->err, "%s is the column of commands to the table", t->cols[k].name);
     wl_status rc =
         wl_bind_column(b, item->source, rowid ? -1 : k, rowid ? 'D' : t->cols[k].affinity,
                        rowid ? WL_COLL_BINARY : t->cols[k].coll, out);

@@ -200,21 +200,21 @@ joinop(A) ::= JOIN_KW(X) JOIN. { A = wl_build_joinop(p, X, (wl_token){0}, (wl_to
 joinop(A) ::= JOIN_KW(X) nm(Y) JOIN. { A = wl_build_joinop(p, X, Y, (wl_token){0}); }
 joinop(A) ::= JOIN_KW(X) nm(Y) nm(Z) JOIN. { A = wl_build_joinop(p, X, Y, Z); }
 
-%type source {wl_source *}
+%type source {wl_from_item *}
 source(A) ::= qname(N) as(L) indexing(I) join_cond(C). {
-  A = wl_build_source(p, &(wl_source){.schema = N.schema, .name = N.name,
+  A = wl_build_source(p, &(wl_from_item){.schema = N.schema, .name = N.name,
                                       .alias = wl_build_name(p, L), .indexed_by = I.by,
                                       .not_indexed = I.none}, C);
 }
 source(A) ::= qname(N) LP args(E) RP as(L) join_cond(C). {
-  A = wl_build_source(p, &(wl_source){.schema = N.schema, .name = N.name, .args = E.head,
+  A = wl_build_source(p, &(wl_from_item){.schema = N.schema, .name = N.name, .args = E.head,
                                       .is_call = true, .alias = wl_build_name(p, L)}, C);
 }
 source(A) ::= LP select(S) RP as(L) join_cond(C). {
-  A = wl_build_source(p, &(wl_source){.select = S, .alias = wl_build_name(p, L)}, C);
+  A = wl_build_source(p, &(wl_from_item){.select = S, .alias = wl_build_name(p, L)}, C);
 }
 source(A) ::= LP sources(S) RP as(L) join_cond(C). {
-  A = wl_build_source(p, &(wl_source){.nested = S.head, .alias = wl_build_name(p, L)}, C);
+  A = wl_build_source(p, &(wl_from_item){.nested = S.head, .alias = wl_build_name(p, L)}, C);
 }
 
 %type indexing {wl_indexing}

@@ -15,7 +15,7 @@ static wl_status new_binder(binder *parent, const wl_select *s, bool in_from, bi
   binder *b = *out = WL_NEW(parent->arena, binder);
   if (!b) return wl_nomem(parent->err);
   *b = (binder){.arena = parent->arena,
-                .store = parent->store,
+                .catalog = parent->catalog,
                 .all = parent->all,
                 .parent = parent,
                 .in_from = in_from,
@@ -444,10 +444,10 @@ wl_u64 wl_bexpr_sources(const wl_bexpr *e) {
   return sources_of(e, &l);
 }
 
-wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, wl_store *store,
+wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, const wl_catalog *catalog,
                   wl_query **out, wl_error *err) {
-  wl_binding all = {.arena = arena, .store = store, .err = err};
-  binder root = {.arena = arena, .store = store, .all = &all, .sql = sql, .err = err}, *b;
+  wl_binding all = {.arena = arena, .catalog = catalog, .err = err};
+  binder root = {.arena = arena, .catalog = catalog, .all = &all, .sql = sql, .err = err}, *b;
   wl_query none = {0};
   root.q = &none;
   root.in_from = true; /* nothing stands round it */

@@ -113,7 +113,7 @@ static wl_status outer_values(binder *b, const binder *child, wl_query **out) {
     return wl_not_taken(b->err, "a subquery that refers to a join it is itself part of");
   binder *d = WL_NEW(b->arena, binder);
   if (!d) return wl_nomem(b->err);
-  *d = (binder){.arena = b->arena, .store = b->store, .all = b->all, .err = b->err};
+  *d = (binder){.arena = b->arena, .catalog = b->catalog, .all = b->all, .err = b->err};
   d->q = WL_NEW(b->arena, wl_query);
   if (!d->q) return wl_nomem(b->err);
   d->q->decides = -1;
@@ -503,7 +503,7 @@ static wl_status select_of(binder *b, const wl_expr *e, const wl_select **out) {
   if (e->select) return WL_OK;
   if (e->list) return wl_not_taken(b->err, "IN a table-valued function");
   wl_select *s = WL_NEW(b->arena, wl_select);
-  wl_source *f = WL_NEW(b->arena, wl_source);
+  wl_from_item *f = WL_NEW(b->arena, wl_from_item);
   wl_result_col *c = WL_NEW(b->arena, wl_result_col);
   if (!s || !f || !c) return wl_nomem(b->err);
   f->name = e->name;

@@ -9,7 +9,7 @@
 */
 #include "store/btree.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "value/exchange.h"
 #include "store/leaf.h"
 #include <assert.h>
@@ -52,7 +52,6 @@ typedef struct btree_load {
   size_t limit;          /* bytes that this load may use; 0: no limit */
   size_t n_bytes;        /* bytes of the segments */
   _Atomic size_t n_heap; /* bytes of texts in the chunks of the queue */
-  atomic_int status;
 } btree_load;
 
 /* ---- the table's shape */
@@ -205,18 +204,12 @@ static wl_status list_leaves(btree_load *b, wl_u32 root, wl_error *err) {
 
 /* ---- decoding */
 
-static void set_status(btree_load *b, wl_status rc) {
-  int none = WL_OK;
-  atomic_compare_exchange_strong(&b->status, &none, (int)rc);
-}
-
-static void decode_task(void *arg, int w, long k) {
+static wl_status decode_task(void *arg, int w, long k, wl_error *err) {
   btree_load *b = arg;
   load_worker *me = &b->workers[w];
   wl_chunk *c = b->queue[b->n_ready + k];
   wl_u32 first = b->wave_first + (wl_u32)k * b->chunk_leaves, n = b->n_leaves - first;
   if (n > b->chunk_leaves) n = b->chunk_leaves;
-  if (atomic_load(&b->status)) return;
   wl_status rc = WL_OK;
   if (!me->reads) {
     rc = wl_leaf_reader_open(&me->reader, &b->pages, b->max_run);
@@ -226,7 +219,7 @@ static void decode_task(void *arg, int w, long k) {
   size_t heap = wl_chunk_heap_bytes(c);
   heap += atomic_fetch_add(&b->n_heap, heap);
   if (!rc && b->limit && b->n_bytes + heap > b->limit) rc = WL_FULL;
-  if (rc) set_status(b, rc);
+  return rc == WL_NOT_TAKEN ? bad_page(err) : rc;
 }
 
 static wl_status reserve_chunk(wl_chunk ***list, int n, int *size) {
@@ -329,16 +322,15 @@ static wl_status stage_rows(const btree_load *b, wl_stage *st, const wl_chunk *c
   return WL_OK;
 }
 
-static void tablet_task(void *arg, int w, long k) {
+static wl_status tablet_task(void *arg, int w, long k, wl_error *err) {
   btree_load *b = arg;
   load_worker *me = &b->workers[w];
   int slot = (int)(k % b->plan.n_out), tablet = (int)(k / b->plan.n_out);
   wl_segment *out = &b->segments[slot][b->n_segments + tablet];
   wl_i64 from = b->cut + (wl_i64)tablet * WL_TABLET_ROWS, to = from + WL_TABLET_ROWS;
   if (to > b->n_rows) to = b->n_rows;
-  memset(out, 0, sizeof *out);
-  if (atomic_load(&b->status)) return;
   wl_status rc = WL_OK;
+  (void)err;
   if (!me->stages) {
     rc = wl_stage_open(&me->stage);
     me->stages = rc == WL_OK;
@@ -351,12 +343,11 @@ static void tablet_task(void *arg, int w, long k) {
     wl_i64 hi = to < c->first_row + c->n ? to - c->first_row : c->n;
     if (lo < hi) rc = stage_rows(b, &me->stage, c, slot, (wl_i32)lo, (wl_i32)hi);
   }
-  if (!rc) rc = wl_segment_make(&me->stage, out);
-  if (rc) set_status(b, rc);
+  return rc ? rc : wl_segment_make(&me->stage, out);
 }
 
 /* Makes segments of all full tablets, and at the end also of the last rows. */
-static wl_status make_tablets(btree_load *b, bool end) {
+static wl_status make_tablets(btree_load *b, bool end, wl_error *err) {
   wl_i64 n = b->n_rows - b->cut;
   for (int i = 1; i < b->n_queue; i++)
     assert(b->queue[i]->first_row == b->queue[i - 1]->first_row + b->queue[i - 1]->n);
@@ -371,9 +362,12 @@ static wl_status make_tablets(btree_load *b, bool end) {
     }
     b->size_segments = size;
   }
-  wl_threads_run(b->n_threads, (long)n_new * b->plan.n_out, tablet_task, b);
+  for (int i = 0; i < b->plan.n_out && n_new; i++)
+    memset(&b->segments[i][b->n_segments], 0, (size_t)n_new * sizeof **b->segments);
+  wl_tasks tasks = {b->n_threads, (long)n_new * b->plan.n_out, tablet_task, b, NULL};
+  wl_status rc = wl_tasks_run(&tasks, NULL, err);
   b->n_segments += n_new; /* segments that failed are empty and are freed with the others */
-  if (atomic_load(&b->status)) return (wl_status)atomic_load(&b->status);
+  if (rc) return rc;
   b->cut += (wl_i64)n_new * WL_TABLET_ROWS;
   for (int i = 0; i < b->plan.n_out; i++)
     for (int k = b->n_segments - n_new; k < b->n_segments; k++)
@@ -402,8 +396,9 @@ static wl_status run_wave(btree_load *b, wl_error *err) {
   b->n_ready = b->n_queue;
   for (long i = 0; i < n && !rc; i++) rc = add_chunk(b);
   if (rc) return rc;
-  wl_threads_run(b->n_threads, n, decode_task, b);
-  if (atomic_load(&b->status)) return (wl_status)atomic_load(&b->status);
+  wl_tasks tasks = {b->n_threads, n, decode_task, b, NULL};
+  rc = wl_tasks_run(&tasks, NULL, err);
+  if (rc) return rc;
   for (int i = b->n_ready; i < b->n_queue; i++) {
     wl_chunk *c = b->queue[i];
     c->first_row = b->n_rows;
@@ -417,7 +412,7 @@ static wl_status run_wave(btree_load *b, wl_error *err) {
   if (rc) return rc;
   wl_u32 done = (wl_u32)n * b->chunk_leaves;
   b->wave_first = b->n_leaves - b->wave_first > done ? b->wave_first + done : b->n_leaves;
-  return make_tablets(b, b->wave_first == b->n_leaves);
+  return make_tablets(b, b->wave_first == b->n_leaves, err);
 }
 
 /* ---- the whole */
@@ -499,7 +494,5 @@ wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t
   *n_rows = b.n_rows;
   close_load(&b);
   sqlite3_mutex_leave(m);
-  if (rc == WL_NOMEM) return wl_nomem(err);
-  if (rc == WL_NOT_TAKEN && atomic_load(&b.status) == WL_NOT_TAKEN) return bad_page(err);
-  return rc;
+  return rc == WL_NOMEM ? wl_nomem(err) : rc;
 }

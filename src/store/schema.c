@@ -5,25 +5,9 @@
 #include "store/store_impl.h"
 #include "base/mem.h"
 #include "tablet/read/image.h"
+#include "value/affinity.h"
 #include <stdio.h>
 #include <string.h>
-
-/* Whether the ASCII upper-casing of type holds word. */
-static bool holds(const char *type, const char *word) {
-  size_t n = strlen(word);
-  for (; *type; type++)
-    if (sqlite3_strnicmp(type, word, (int)n) == 0) return true;
-  return false;
-}
-
-char wl_affinity_of_type(const char *decl) {
-  if (!decl || !*decl) return 'A';
-  if (holds(decl, "INT")) return 'D';
-  if (holds(decl, "CHAR") || holds(decl, "CLOB") || holds(decl, "TEXT")) return 'B';
-  if (holds(decl, "BLOB")) return 'A';
-  if (holds(decl, "REAL") || holds(decl, "FLOA") || holds(decl, "DOUB")) return 'E';
-  return 'C';
-}
 
 void wl_table_drop_data(wl_table *t) {
   t->loaded = false;
@@ -475,4 +459,17 @@ wl_status wl_store_named(wl_store *s, const char *schema, const char *name, wl_t
     *out = n->table;
   }
   return (*out)->refused ? wl_not_taken(err, "%s: %s", name, (*out)->refused) : WL_OK;
+}
+
+static wl_status catalog_find(void *of, const char *schema, const char *name, wl_table **out,
+                              wl_error *err) {
+  return wl_store_named(of, schema, name, out, err);
+}
+
+static bool catalog_collation(void *of, int coll) {
+  return wl_store_collation(of, coll);
+}
+
+wl_catalog wl_store_catalog(wl_store *s) {
+  return (wl_catalog){.find = catalog_find, .own_collation = catalog_collation, .of = s};
 }

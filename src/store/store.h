@@ -18,68 +18,10 @@
 #define WL_STORE_H
 
 #include "base/sqlite.h"
-#include "column/column.h"
-
-typedef struct wl_table_column {
-  char *name, *decl;
-  char affinity; /* 'A' blob, 'B' text, 'C' numeric, 'D' integer, 'E' real */
-  wl_u8 coll;
-  bool hidden;   /* not part of * */
-  bool computed; /* generated when read */
-  bool rowid;    /* another name of the rowid */
-  bool not_null; /* declared so */
-} wl_table_column;
-
-/* How often a column was wanted; kept when its values go. */
-typedef struct wl_use {
-  wl_i64 uses, hits; /* hits: it was in memory then */
-  wl_i64 last_use;   /* on the store's clock … */
-  wl_i64 last_time;  /* … and in seconds since 1970 */
-} wl_use;
-
-/* A table, whatever names lead to it. Column -1 is the rowid. */
-typedef struct wl_table {
-  struct wl_table *next;
-  wl_u64 id; /* of this reading of the shape; never used again */
-  char *schema, *name;
-  char *refused;  /* why no query over it is taken, or NULL */
-  char *view_sql; /* of a view: its CREATE VIEW; there are no rows to load then */
-  bool indexed;   /* it has an index beside the one it is kept in */
-  int n_cols;
-  wl_table_column *cols;
-  bool tablets; /* a tablet table (src/tablet) */
-  bool without_rowid;
-  char *key_index;        /* WITHOUT ROWID: the index that is the table */
-  const char *rowid_name; /* a name of the rowid that no column hides, or NULL */
-  wl_u32 shape[2];        /* cookie and re-prepare count of its schema when it was read */
-
-  /* cached contents */
-  bool loaded; /* version, file and n_rows are set */
-  wl_u32 version;
-  void *file;
-  wl_i64 n_rows;          /* of columns: of a tablet table, dead ones among them */
-  struct wl_image *image; /* of a tablet table: which rows the columns have */
-  wl_column **data;       /* [n_cols + 1], rowid last; NULL if not loaded */
-  wl_use *use;            /* [n_cols + 1] */
-  wl_i64 n_uses, n_loads;
-  bool by_pages;           /* the last load decoded pages; else SQLite stepped it … */
-  char why_not[80];        /* … for this reason */
-  wl_u32 too_big_version;  /* data version at which it did not fit … */
-  wl_i64 estimate;         /* of rows … */
-  wl_u32 estimate_version; /* … at this data version */
-  bool estimated;
-  wl_i64 too_big_budget; /* … a host_budget of this size; 0: never */
-} wl_table;
+#include "column/source.h"
+#include "sql/catalog.h"
 
 typedef struct wl_store wl_store;
-
-/* The columns a run works on, held. */
-typedef struct wl_snapshot {
-  wl_i64 n_rows;
-  wl_column **cols;
-  int n_cols;
-  wl_column *live; /* 0 for rows that do not count; NULL: all do */
-} wl_snapshot;
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) WL_MUST;
 void wl_store_close(wl_store *s);
@@ -120,6 +62,9 @@ wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) WL_MUS
 ** WL_NOT_TAKEN if not. *n_changes: how often it has been found to have other collations. */
 wl_status wl_store_text_like_ours(wl_store *s, wl_u32 *n_changes, wl_error *err) WL_MUST;
 
+/* What the binder asks: tables and views by wl_store_named, collations by trying them. */
+wl_catalog wl_store_catalog(wl_store *s);
+
 /* Whether a collation is SQLite's own, as far as trying tells. */
 bool wl_store_collation(const wl_store *s, int coll);
 
@@ -147,7 +92,6 @@ void wl_store_release(wl_store *s); /* of all that are held */
 /* Between begin and end: the columns wanted (index; -1 is the rowid), loaded if need be. */
 wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols, wl_snapshot *out,
                            wl_error *err) WL_MUST;
-void wl_snapshot_release(wl_snapshot *snap);
 
 /* Drops a table's columns. */
 void wl_store_unload(wl_store *s, wl_table *t);
@@ -155,7 +99,5 @@ void wl_store_unload(wl_store *s, wl_table *t);
 /* All tables known, for the cache listing; bytes of all columns. */
 wl_table *wl_store_tables(wl_store *s);
 size_t wl_store_bytes(const wl_store *s);
-
-char wl_affinity_of_type(const char *decl); /* SQLite's rule; NULL or "" is 'A' */
 
 #endif

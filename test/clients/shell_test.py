@@ -661,6 +661,12 @@ def test_manual():
     commands = re.findall(r"^\.(\w+)", outcome(OURS, [], ".help\n")[1].decode(), re.M)
     missing += ["." + c for c in commands if "." + c not in plain]
     report("manual page is complete", len(options) > 25 and len(commands) > 18 and not missing, f"  {missing}\n")
+    # The message about an unknown setting lists them all; the manual and docs/settings.md explain each.
+    message = outcome(OURS, ["-set", "nosuch=1", MEM], "")[2].decode()
+    settings = re.findall(r"\w+", message.partition("there are ")[2])
+    table = open(os.path.join(os.path.dirname(manual), "settings.md")).read()
+    missing = [s for s in settings if not re.search(rf"^\.BR {s} = ", text, re.M) or f"| `{s}` |" not in table]
+    report("settings are documented", len(settings) > 11 and not missing, f"  {missing} {message}\n")
 
 
 def test_locked():

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/authorizer.h"
 #include "warplite.h"
 

@@ -4,7 +4,7 @@
 ** columns, keys, defaults, affinities and messages; what is refused must say why.
 */
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/sqlite.h"
 #include "tablet/table/declare.h"
 #include <string.h>

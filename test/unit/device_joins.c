@@ -7,7 +7,7 @@
 */
 #include "../rng.h"
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/mem.h"
 #include "value/domain.h"
 #include "exec/gpu/devcol.h"

@@ -9,7 +9,7 @@
 
 #include "../rng.h"
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/threads.h"

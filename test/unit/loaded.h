@@ -11,7 +11,7 @@
 
 #include "../rng.h"
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/mem.h"
 #include "store/store.h"
 

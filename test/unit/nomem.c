@@ -9,7 +9,7 @@
 ** 3. Nothing is lost: sqlite3_close() succeeds, and under asan no block is left behind.
 */
 #include "../tap.h"
-#include "route/conn.h"
+#include "api/enable.h"
 #include "base/mem.h"
 #include "warplite.h"
 #include <errno.h>

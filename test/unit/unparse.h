@@ -276,7 +276,7 @@ static void put_expr(unparse_buf *b, const wl_expr *e) {
   put(b, ")");
 }
 
-static void put_sources(unparse_buf *b, const wl_source *s) {
+static void put_sources(unparse_buf *b, const wl_from_item *s) {
   static const char *const joins[] = {
       [WL_JOIN_NONE] = "",           [WL_JOIN_COMMA] = ", ",
       [WL_JOIN_INNER] = "JOIN ",     [WL_JOIN_CROSS] = "CROSS JOIN ",

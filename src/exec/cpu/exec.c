@@ -1,218 +1,24 @@
 /*
-** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: load columns,
-** filter, compute, then accumulate or give out.
+** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: filter, compute,
+** then accumulate or give out.
 */
 #include "exec/cpu/exec_impl.h"
 #include "exec/cpu/loops.h"
-#include "exec/cpu/narrow.h"
-#include "exec/cpu/pick.h"
 #include "exec/cpu/search.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "value/calls.h"
-#include "value/conv.h"
 #include "value/scratch.h"
 #include <pthread.h>
 #include <string.h>
 
 static pthread_once_t places_once = PTHREAD_ONCE_INIT;
 
-/* Whether this part of the block needs result k. */
-static bool wants_result(const wl_exec *x, int k) {
-  if (x->part == WL_EXEC_ALL) return true;
-  if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
-  for (int i = 0; i < x->p->n_order; i++)
-    if (x->p->order[i].result == k) return true;
-  return false;
+void wl_exec_prepare(void) {
+  pthread_once(&places_once, places_init);
 }
 
-/* Marks what the part can leave out: from the end back, what nothing asks for. */
-static wl_status note_skips(wl_exec *x) {
-  const wl_program *p = x->p;
-  bool *wanted = wl_mem_zalloc((size_t)p->n_regs + 1);
-  if (!wanted) return WL_NOMEM;
-  for (int pc = x->end - 1; pc >= x->first; pc--) {
-    const wl_instr *in = &p->code[pc];
-    const char *want = wl_shapes[wl_opcodes[in->op].shape];
-    const wl_i16 read[3] = {in->a, in->b, in->c};
-    bool skip = want[0] != ' ' && !wanted[in->d];
-    bool fails =
-        in->op == WL_OP__Concat ? p->may_fail : in->op == WL_OP__Call && p->calls[in->c].fallible;
-    if (fails) skip = false; /* for its error's sake */
-    if (in->op == WL_OP__IfNot) skip = x->part == WL_EXEC_ROWS;
-    x->skip[pc - x->first] = skip && x->part != WL_EXEC_ALL;
-    if (skip) continue;
-    for (int k = 0; k < 3 && in->op != WL_OP__Column; k++)
-      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) wanted[read[k]] = true;
-    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
-      wl_i16 r = wl_program_listed(p, in, k);
-      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) wanted[r] = true;
-    }
-  }
-  wl_mem_free(wanted);
-  return WL_OK;
-}
-
-/* Where an Agg or Result instruction reads many operands, every result operand counts. */
-static void note_uses(wl_exec *x) {
-  const wl_program *p = x->p;
-  for (int pc = x->first; pc < x->end; pc++) {
-    if (x->skip[pc - x->first]) continue;
-    const wl_instr *in = &p->code[pc];
-    const char *want = wl_shapes[wl_opcodes[in->op].shape];
-    wl_i16 read[3] = {in->a, in->b, in->c};
-    if (in->op == WL_OP__Column) {
-      x->defined[in->d] = pc;
-      continue;
-    }
-    for (int k = 0; k < 3; k++)
-      if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) x->last_use[read[k]] = pc;
-    for (int k = 0; k < wl_program_n_listed(p, in); k++) {
-      wl_i16 r = wl_program_listed(p, in, k);
-      if (!WL_IS_CONST(r) && (in->op != WL_OP__Result || wants_result(x, k))) x->last_use[r] = pc;
-    }
-    for (int k = 0; in->op == WL_OP__AggDistinct && k < p->n_keys; k++)
-      if (!WL_IS_CONST(p->keys[k].operand)) x->last_use[p->keys[k].operand] = pc;
-    if (want[0] != ' ') x->defined[in->d] = pc;
-  }
-}
-
-/*
-** A column that is only given out, loaded after the last filter, goes straight into the
-** batch: the register's vector is the place in the batch where its rows belong.
-*/
-static void note_direct(wl_exec *x) {
-  const wl_program *p = x->p;
-  int last_filter = x->first;
-  for (int pc = x->first; pc < x->end; pc++)
-    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) ||
-        p->code[pc].op == WL_OP__Probe || p->code[pc].op == WL_OP__Expand ||
-        p->code[pc].op == WL_OP__Match)
-      last_filter = pc;
-  for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
-    if (!wants_result(x, k)) continue;
-    wl_i16 r = p->results[k].operand;
-    if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
-    int at = x->defined[r];
-    if (at < last_filter || p->code[at].op != WL_OP__Column) continue;
-    bool read = false;
-    for (int pc = at + 1; pc < x->end; pc++) {
-      const wl_instr *in = &p->code[pc];
-      const char *want = wl_shapes[wl_opcodes[in->op].shape];
-      const wl_i16 ops[3] = {in->a, in->b, in->c};
-      if (x->skip[pc - x->first]) continue;
-      for (int j = 0; j < 3 && in->op != WL_OP__Column; j++)
-        read |= want[j + 1] != ' ' && ops[j] == r;
-      for (int j = 0; in->op == WL_OP__Call && j < wl_program_n_listed(p, in); j++)
-        read |= wl_program_listed(p, in, j) == r;
-    }
-    if (!read) x->direct[r] = k;
-  }
-}
-
-/* Gives each register a place among the vectors, shared once its last reader is past; how
-** many places there are. */
-static size_t place_registers(const wl_exec *x, int *place, int *owner) {
-  size_t n = 0;
-  for (int pc = x->first; pc < x->end; pc++) {
-    const wl_instr *in = &x->p->code[pc];
-    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ' || x->skip[pc - x->first]) continue;
-    size_t k = 0;
-    while (k < n && (x->last_use[owner[k]] >= pc || x->defined[owner[k]] >= pc)) k++;
-    if (k == n) n++;
-    owner[k] = in->d;
-    place[in->d] = (int)k;
-  }
-  return n;
-}
-
-static bool has_lengths(wl_u8 type) {
-  return type == WL_R_TEXT || type == WL_R_ANY;
-}
-
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
-                       wl_u64 max_text, wl_exec **out, wl_error *err) {
-  return wl_exec_open_part(p, pc, cols, source, WL_EXEC_ALL, max_text, out, err);
-}
-
-wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
-                            wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
-  wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
-  if (!x) return wl_nomem(err);
-  x->p = p;
-  x->first = pc + 1;
-  x->end = p->code[pc].c;
-  x->cols = cols;
-  x->source = source;
-  x->part = part;
-  x->ctx.fault = &x->fault;
-  x->ctx.max_text = max_text;
-  size_t n_regs = (size_t)p->n_regs, n_consts = (size_t)p->n_consts;
-  x->regs = wl_mem_zalloc((n_regs + 1) * sizeof *x->regs);
-  x->consts = wl_mem_zalloc((n_consts + 1) * sizeof *x->consts);
-  x->last_use = wl_mem_zalloc((n_regs + 1) * sizeof(int));
-  x->defined = wl_mem_zalloc((n_regs + 1) * sizeof(int));
-  x->direct = wl_mem_zalloc((n_regs + 1) * sizeof(int));
-  x->pending = wl_mem_zalloc((n_regs + 1) * sizeof *x->pending);
-  x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
-  x->skip = wl_mem_zalloc((size_t)(x->end - x->first) + 1);
-  /* vectors for the registers that this block sets, then a value a constant */
-  size_t per = WL_VECTOR * (8 + 4 + 1);
-  wl_status rc = WL_OK;
-  int *place = wl_mem_zalloc(2 * (n_regs + 1) * sizeof *place);
-  if (!x->regs || !x->consts || !x->last_use || !x->defined || !x->direct || !x->pending ||
-      !x->keys || !x->skip || !place)
-    rc = wl_nomem(err);
-  if (!rc && note_skips(x)) rc = wl_nomem(err);
-  size_t n_used = 0;
-  if (!rc) {
-    for (size_t r = 0; r < n_regs; r++) x->defined[r] = x->direct[r] = x->pending[r] = -1;
-    note_uses(x);
-    if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
-    pthread_once(&places_once, places_init);
-    n_used = place_registers(x, place, place + n_regs + 1);
-    x->memory = wl_mem_alloc(n_used * per + n_consts * 32 + WL_VECTOR);
-    if (!x->memory || wl_exec_open_joins(x)) rc = wl_nomem(err);
-  }
-  if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
-  if (rc) {
-    wl_mem_free(place);
-    wl_exec_close(x);
-    *out = NULL;
-    return rc;
-  }
-  for (size_t r = 0; r < n_regs; r++) {
-    if (x->defined[r] < 0) continue;
-    wl_u8 *at = (wl_u8 *)x->memory + (size_t)place[r] * per;
-    plane *q = &x->regs[r];
-    q->type = p->regs[r].type;
-    q->stride = 1;
-    q->v = (wl_u64 *)at;
-    q->n = (wl_u32 *)(at + WL_VECTOR * 8);
-    bool tagged = p->regs[r].nullable || q->type == WL_R_ANY || q->type == WL_R_TRUTH;
-    q->t = tagged ? at + WL_VECTOR * 12 : NULL;
-  }
-  wl_mem_free(place);
-  wl_u8 *at = (wl_u8 *)x->memory + n_used * per, *zeros = at;
-  memset(zeros, 0, WL_VECTOR);
-  at += WL_VECTOR;
-  for (size_t k = 0; k < n_consts; k++, at += 32) {
-    plane *q = &x->consts[k];
-    wl_val v = p->consts[k];
-    q->v = (wl_u64 *)at;
-    q->n = (wl_u32 *)(at + 8);
-    q->v[0] = v.v;
-    q->n[0] = v.n;
-    at[16] = v.t;
-    at[17] = v.t == WL_T_NULL ? WL_UNKNOWN : v.v ? WL_TRUE : WL_FALSE; /* as a truth */
-    q->type = v.t == WL_T_TEXT   ? WL_R_TEXT
-              : v.t == WL_T_BLOB ? WL_R_ANY
-              : v.t == WL_T_REAL ? WL_R_REAL
-                                 : WL_R_INT;
-    q->t = v.t == WL_T_NULL ? zeros : v.t == WL_T_BLOB ? at + 16 : NULL;
-  }
-  return WL_OK;
-}
+/* ---- counting and stopping */
 
 wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) {
   x->tally = wl_mem_zalloc(((size_t)x->p->n_code + 1) * sizeof *x->tally);
@@ -238,7 +44,7 @@ void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n) {
   if (x->ticking >= 0) x->tally[x->ticking].n_bytes += n * wl_phys_width(c->phys);
 }
 
-static void add_up(wl_exec *x) {
+void wl_exec_add_up(wl_exec *x) {
   for (int pc = x->first; pc < x->end; pc++) {
     x->total[pc].n_rows += x->tally[pc].n_rows;
     x->total[pc].n_bytes += x->tally[pc].n_bytes;
@@ -266,186 +72,18 @@ static bool stops(void *arg) {
   return wl_stop_ask(x->stop_by, &ignored) != WL_OK;
 }
 
-void wl_exec_close(wl_exec *x) {
-  if (!x) return;
-  if (x->tally) add_up(x);
-  wl_scratch_close(&x->ctx);
-  wl_conv_give(x->ctx.conv);
-  wl_exec_close_joins(x);
-  wl_mem_free(x->memory);
-  wl_mem_free(x->regs);
-  wl_mem_free(x->consts);
-  wl_mem_free(x->last_use);
-  wl_mem_free(x->defined);
-  wl_mem_free(x->direct);
-  wl_mem_free(x->pending);
-  wl_mem_free(x->call_room);
-  wl_mem_free(x->keys);
-  wl_mem_free(x->skip);
-  wl_mem_free(x);
-}
+/* ---- values of a vector */
 
 /* Truths of an operand that is a truth register or a constant standing for one. */
 static const wl_u8 *truths(const plane *q, int *stride) {
   *stride = q->stride;
-  return q->stride ? q->t : (const wl_u8 *)q->v + 17;
+  return q->stride ? q->t : (const wl_u8 *)q->v + CONST_TRUTH;
 }
 
 static inline void put(plane *q, int i, wl_val v) {
   q->v[i] = v.t == WL_T_NULL ? 0 : v.v;
   if (has_lengths(q->type)) q->n[i] = v.n;
   if (q->t) q->t[i] = q->type == WL_R_ANY ? v.t : v.t != WL_T_NULL;
-}
-
-/* ---- columns */
-
-static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_i32 row, int n) {
-  const wl_segment *s = &c->segments[tablet];
-  const wl_u16 *sel = x->selected ? x->sel : NULL;
-  const char *data = (const char *)s->data + (size_t)row * (size_t)wl_phys_width(c->phys);
-  switch ((wl_phys)c->phys) {
-  case WL_P_I8: widen_i8(d->v, data, sel, n); break;
-  case WL_P_I16: widen_i16(d->v, data, sel, n); break;
-  case WL_P_I32: widen_i32(d->v, data, sel, n); break;
-  case WL_P_F32: widen_f32(d->v, data, sel, n); break;
-  default: widen_64(d->v, data, sel, n);
-  }
-  if (c->phys == WL_P_ANY) {
-    widen_u8(d->t, s->tags + row, sel, n);
-  } else if (d->t) {
-    if (s->valid)
-      spread_bits(d->t, s->valid, row, sel, n);
-    else
-      memset(d->t, 1, (size_t)n);
-  }
-  if (c->phys < WL_P_TEXT) return;
-  for (int i = 0; i < n; i++) {
-    bool text = c->phys == WL_P_TEXT || d->t[i] >= WL_T_TEXT;
-    d->n[i] = text ? (wl_u32)(d->v[i] >> 32) : 0;
-    if (text) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
-  }
-}
-
-/* misses: WL_NO_ROW may be among them, which is NULL. */
-static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows, bool misses,
-                      int n) {
-  const wl_column *c = x->cols[column];
-  const void *const *data = x->tablets[column];
-  bool one = c->n_tablets == 1;
-  switch ((wl_phys)c->phys) {
-  case WL_P_I8: pick_i8(d->v, data, rows, misses, one, n); break;
-  case WL_P_I16: pick_i16(d->v, data, rows, misses, one, n); break;
-  case WL_P_I32: pick_i32(d->v, data, rows, misses, one, n); break;
-  case WL_P_F32: pick_f32(d->v, data, rows, misses, one, n); break;
-  default: pick_64(d->v, data, rows, misses, one, n);
-  }
-  bool any = c->phys == WL_P_ANY, text = c->phys >= WL_P_TEXT;
-  if (!any && !text && d->t && !(c->domain.mask & WL_M(WL_T_NULL))) {
-    for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW;
-    return;
-  }
-  for (int i = 0; i < n && (d->t || text); i++) {
-    if (misses && rows[i] == WL_NO_ROW) {
-      d->t[i] = 0; /* no value, and the tag of NULL */
-      if (text) d->n[i] = 0;
-      continue;
-    }
-    const wl_segment *s = &c->segments[rows[i] >> WL_TABLET_SHIFT];
-    wl_u32 r = rows[i] & (WL_TABLET_ROWS - 1);
-    if (d->t) d->t[i] = any ? s->tags[r] : s->valid ? s->valid[r >> 3] >> (r & 7) & 1 : 1;
-    if (!text) continue;
-    bool bytes = !any || d->t[i] >= WL_T_TEXT;
-    d->n[i] = bytes ? (wl_u32)(d->v[i] >> 32) : 0;
-    if (bytes) d->v[i] = (wl_u64)(size_t)(s->heap + (wl_u32)d->v[i]);
-  }
-}
-
-const plane *wl_exec_operand(wl_exec *x, wl_i16 o) {
-  if (WL_IS_CONST(o)) return &x->consts[WL_CONST_OF(o)];
-  if (x->pending[o] >= 0) {
-    int c = x->pending[o], s = column_source(x->p, c);
-    if (x->lists[s])
-      load_rows(x, c, &x->regs[o], x->lists[s], x->misses[s], x->n);
-    else
-      load_table(x, x->cols[c], &x->regs[o], x->tablet, x->row, x->n);
-    if (x->tally) wl_exec_reads(x, x->cols[c], x->n);
-    x->pending[o] = -1;
-  }
-  return &x->regs[o];
-}
-
-/* A column against a constant: over the column itself, which stays unloaded. */
-static bool compare_column(wl_exec *x, const wl_instr *in, int n) {
-  bool turned = WL_IS_CONST(in->a);
-  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
-  int op = narrow_op(in->op, turned);
-  if (op < 0 || WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
-      x->lists[column_source(x->p, x->pending[reg])])
-    return false;
-  const plane *k = &x->consts[WL_CONST_OF(constant)];
-  const wl_column *c = x->cols[x->pending[reg]];
-  const wl_segment *s = &c->segments[x->tablet];
-  const wl_u16 *sel = x->selected ? x->sel : NULL;
-  wl_u8 *d = x->regs[in->d].t;
-  if (k->t || c->phys > WL_P_F64) return false;
-  const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
-  narrow_compare(c->phys, op, data, sel, n, k->v[0], d);
-  if (x->tally) wl_exec_reads(x, c, n);
-  if (s->valid) {
-    wl_u8 *valid = (wl_u8 *)x->room;
-    spread_bits(valid, s->valid, x->row, sel, n);
-    truth_nulls(d, valid, n);
-  }
-  return true;
-}
-
-/* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
-** are the bytes looked at. */
-static bool equals_text(wl_exec *x, const wl_instr *in, int n) {
-  bool turned = WL_IS_CONST(in->a);
-  wl_i16 reg = turned ? in->b : in->a, constant = turned ? in->a : in->b;
-  if ((in->op != WL_OP__EqV && in->op != WL_OP__NeV) || in->c != WL_COLL_BINARY ||
-      WL_IS_CONST(reg) || !WL_IS_CONST(constant) || x->pending[reg] < 0 ||
-      x->lists[column_source(x->p, x->pending[reg])])
-    return false;
-  const plane *text = &x->consts[WL_CONST_OF(constant)];
-  const wl_column *c = x->cols[x->pending[reg]];
-  const wl_segment *s = &c->segments[x->tablet];
-  if (c->phys != WL_P_TEXT || text->type != WL_R_TEXT) return false;
-  const wl_u64 *places = (const wl_u64 *)s->data + x->row;
-  wl_val want = get(text, 0);
-  wl_u8 *d = x->regs[in->d].t, yes = in->op == WL_OP__EqV ? WL_TRUE : WL_FALSE,
-        no = in->op == WL_OP__EqV ? WL_FALSE : WL_TRUE;
-  const wl_u8 *bytes = wl_bytes(want);
-  long_as(d, places, x->selected ? x->sel : NULL, n, want.n);
-  int alike = keep_true(d, x->keep, n);
-  memset(d, no, (size_t)n);
-  for (int k = 0; k < alike; k++) {
-    int i = x->keep[k];
-    const wl_u8 *at = s->heap + (wl_u32)places[x->selected ? x->sel[i] : i];
-    if (same_bytes(at, bytes, want.n)) d[i] = yes;
-  }
-  if (s->valid) {
-    wl_u8 *valid = (wl_u8 *)x->room;
-    spread_bits(valid, s->valid, x->row, x->selected ? x->sel : NULL, n);
-    truth_nulls(d, valid, n);
-  }
-  return true;
-}
-
-/* Rows of the second block's source. */
-static void load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n) {
-  wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
-  const wl_srccol *c = &x->source[in->a];
-  plane *d = &x->regs[in->d];
-  const wl_u16 *sel = x->selected ? x->sel : NULL;
-  widen_64(d->v, c->v + base, sel, n);
-  if (d->t && c->t)
-    widen_u8(d->t, c->t + base, sel, n);
-  else if (d->t)
-    memset(d->t, 1, (size_t)n);
-  if (c->n && has_lengths(d->type))
-    for (int i = 0; i < n; i++) d->n[i] = c->n[base + (sel ? sel[i] : i)];
 }
 
 /* ---- filters */
@@ -461,7 +99,8 @@ static void compact(plane *q, const wl_u16 *keep, int n) {
 
 void wl_exec_keep(wl_exec *x, int pc, int k) {
   for (int r = 0; r < x->p->n_regs; r++)
-    if (x->defined[r] >= 0 && x->defined[r] < pc && x->last_use[r] > pc && x->pending[r] < 0)
+    if (x->live.set_at[r] >= 0 && x->live.set_at[r] < pc && x->live.last_read[r] > pc &&
+        x->pending[r] < 0)
       compact(&x->regs[r], x->keep, k);
   for (int s = 0; s < x->p->n_sources; s++) {
     wl_u32 *rows = x->lists[s];
@@ -481,8 +120,8 @@ int wl_exec_true(wl_exec *x, const wl_u8 *t, int n) {
   return keep_true(t, x->keep, n);
 }
 
-void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n) {
-  spread_bits(d, bits, first, sel, n);
+void wl_exec_truth_nulls(wl_u8 *d, const wl_u8 *valid, int n) {
+  truth_nulls(d, valid, n);
 }
 
 /* Keeps the rows where a is true; returns how many. */
@@ -500,7 +139,7 @@ static int filter(wl_exec *x, int pc, const plane *a, int n) {
 static void typed(wl_exec *x, const wl_instr *in, int n) {
   wl_shape shape = wl_opcodes[in->op].shape;
   plane *d = &x->regs[in->d];
-  if (compare_column(x, in, n)) return;
+  if (wl_exec_compare_column(x, in, n)) return;
   const plane *a = wl_exec_operand(x, in->a), *b = NULL;
   bool two = wl_shapes[shape][2] != ' ';
   if (two) b = wl_exec_operand(x, in->b);
@@ -584,7 +223,7 @@ static wl_status generic(wl_exec *x, const wl_instr *in, int n) {
   enum { LONG_TEXT = 1 << 16 };
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
-  if (equals_text(x, in, n)) return WL_OK;
+  if (wl_exec_equals_text(x, in, n)) return WL_OK;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
@@ -725,7 +364,7 @@ static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
 
 static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
-    if (!wants_result(x, k)) continue;
+    if (!x->results[k]) continue;
     const wl_result *r = &x->p->results[k];
     wl_status rc = give_column(wl_exec_operand(x, r->operand), wl_result_reg(r), &out->cols[k],
                                out->n_rows, n);
@@ -752,7 +391,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     if (x->skip[pc - x->first]) continue;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
-      if (x->source) load_source(x, in, tablet, row, n);
+      if (x->source) wl_exec_load_source(x, in, tablet, row, n);
       if (x->direct[in->d] >= 0) {
         wl_outcol *o = &out->cols[x->direct[in->d]];
         x->regs[in->d].v = o->v + out->n_rows;

@@ -1,5 +1,5 @@
 /*
-** Aggregates on the CPU machine: what an Agg opcode does with a vector, for the whole table or for
+** Aggregates in the CPU engine: what an Agg opcode does with a vector, for the whole table or for
 ** groups. See exec_impl.h.
 */
 #include "exec/cpu/exec_impl.h"
@@ -29,7 +29,7 @@ static WL_CLONES wl_i64 most_i64(const wl_i64 *a, int n) {
 
 /* ---- aggregates */
 
-/* The values of rows that are not NULL, packed into room if there are NULLs. */
+/* Returns the values that are not NULL. If there are NULLs, packs the others into room. */
 static const wl_u64 *packed(const plane *a, int n, wl_u64 *room, int *n_out) {
   *n_out = n;
   if (!a->stride) {
@@ -47,7 +47,7 @@ static const wl_u64 *packed(const plane *a, int n, wl_u64 *room, int *n_out) {
   return room;
 }
 
-/* Of a join's rows, whose order is nobody's, low and high hold for every order. */
+/* Join rows have no defined order, so low and high must hold for every order. */
 static void sum_watched(wl_acc_state *s, wl_i64 v, bool joined) {
   s->sum += v;
   s->unordered = joined;
@@ -61,7 +61,7 @@ static void sum_watched(wl_acc_state *s, wl_i64 v, bool joined) {
 }
 
 static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int n) {
-  if (in->op == WL_OP__AggRows) { /* it has no operand, and reading one loads */
+  if (in->op == WL_OP__AggRows) { /* it has no operand, and reading one would load a column */
     s->count += n;
     return WL_OK;
   }
@@ -134,7 +134,7 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
 wl_status wl_exec_find_groups(wl_exec *x, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)x->tablet << WL_TABLET_SHIFT) + x->row;
-  if (p->expands) { /* one row became many: counted apart from those of the next vector */
+  if (p->expands) { /* one row became many: number them so that the next vector's come after */
     base = (base << 31) + x->made;
     x->made += n;
     if (x->made > x->most) return WL_FULL;
@@ -148,7 +148,7 @@ wl_status wl_exec_find_groups(wl_exec *x, int n) {
 
 static wl_status aggregate_groups(wl_exec *x, const wl_instr *in, int n) {
   bool two = wl_opcodes[in->op].shape == WL_SHAPE_AGG_VV;
-  /* an operand that is none may not be read: reading loads */
+  /* AggRows has no operand, and reading one would load a column. */
   wl_vec a = in->op == WL_OP__AggRows ? (wl_vec){0} : vec_of(wl_exec_operand(x, in->a));
   wl_vec b = two ? vec_of(wl_exec_operand(x, in->b)) : a;
   return wl_groups_add(x->groups, in->d, x->group, &a, two ? &b : NULL, x->rows, n,

@@ -1,6 +1,7 @@
 /*
-** The inside of the CPU machine; see exec.h. Shared by exec.c (registers and straight code),
-** exec_agg.c (Agg opcodes, Group) and exec_join.c (Probe, Expand, Match, Build).
+** The inside of the CPU machine; see exec.h. Shared by exec_open.c (a worker and its registers),
+** exec.c (straight code), exec_columns.c (columns as vectors), exec_agg.c (Agg opcodes, Group) and
+** exec_join.c (Probe, Expand, Match, Build).
 **
 ** Invariants:
 ** 1. lists[s] are the rows of source s in the vector, as dense as the registers, and live in
@@ -13,6 +14,7 @@
 
 #include "exec/cpu/exec.h"
 #include "column/lookup.h"
+#include "program/liveness.h"
 
 /* A register's vector: v values or text addresses, n lengths, t valid bytes, tags or truths. */
 typedef struct plane {
@@ -44,8 +46,8 @@ struct wl_exec {
   const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
   const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
-  int *last_use;   /* of each register: the last instruction that reads it */
-  int *defined;    /* of each register: the instruction that sets it */
+  wl_liveness live;
+  bool *results;   /* [n_results]: those that this part gives */
   int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
   wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
   int tablet;      /* the rows of the vector: … */
@@ -98,6 +100,13 @@ static inline int column_source(const wl_program *p, int column) {
   return p->column_sources ? p->column_sources[column] : 0;
 }
 
+/* The bytes of a constant, and among them its truth; see lay_constants(). */
+enum { CONST_BYTES = 32, CONST_TRUTH = 17 };
+
+static inline bool has_lengths(wl_u8 type) {
+  return type == WL_R_TEXT || type == WL_R_ANY;
+}
+
 static inline wl_val get(const plane *q, int i) {
   int k = q->stride ? i : 0;
   wl_u8 t = q->t ? q->t[i * (q->stride || q->type != WL_R_ANY)] : 1;
@@ -114,9 +123,22 @@ static inline wl_vec vec_of(const plane *q) {
   return (wl_vec){q->type, q->stride, q->v, q->n, q->t};
 }
 
-/* ---- exec.c */
+/* ---- exec_columns.c */
 /* An operand, loaded if it has not been: only now, for the rows that are left. */
 const plane *wl_exec_operand(wl_exec *x, wl_i16 o);
+/* A column of numbers against a constant: over the column itself, which stays unloaded. False: in
+** is no such comparison. */
+bool wl_exec_compare_column(wl_exec *x, const wl_instr *in, int n);
+/* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
+** are the bytes looked at. False: in is no such comparison. */
+bool wl_exec_equals_text(wl_exec *x, const wl_instr *in, int n);
+/* Column of the second block's source: rows from `row` of a tablet on. */
+void wl_exec_load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n);
+
+/* ---- exec.c */
+void wl_exec_prepare(void); /* the tables that all workers share; once */
+/* Truths of rows that are not valid become unknown. */
+void wl_exec_truth_nulls(wl_u8 *d, const wl_u8 *valid, int n);
 /* Keeps the k rows of x->keep, in registers and lists that are read after pc. */
 void wl_exec_keep(wl_exec *x, int pc, int k);
 /* The places of true rows into x->keep. */
@@ -130,6 +152,7 @@ wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) WL_MUST
 /* n rows come to the instruction, which the time is counted for from now on. Only with a tally. */
 void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
 void wl_exec_tock(wl_exec *x); /* for none */
+void wl_exec_add_up(wl_exec *x); /* the worker's counts into the totals; its tally is freed */
 /* n values of the column are read. */
 void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
 

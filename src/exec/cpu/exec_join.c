@@ -32,7 +32,7 @@ static void note_sources(wl_exec *x) {
     int s = -1, last = pc;
     if (in->op == WL_OP__Column) {
       s = column_source(p, in->a);
-      last = x->last_use[in->d]; /* it is loaded when it is read */
+      last = x->live.last_read[in->d]; /* it is loaded when it is read */
     } else if (in->op == WL_OP__Found) {
       s = in->a;
     } else if (in->op == WL_OP__Expand) {

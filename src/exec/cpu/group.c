@@ -1,6 +1,6 @@
 /*
-** Finding the group of each row; see group.h. A vector of rows at a time: keys become words or
-** values, words are hashed, the slots are fetched ahead, then looked up.
+** Finding the group of each row; see group.h. It works on a vector of rows at a time: keys become
+** words or values, words are hashed, the slots are prefetched, then looked up.
 */
 #include "exec/cpu/group_impl.h"
 #include "base/mem.h"
@@ -114,7 +114,7 @@ wl_i64 wl_group_look(const wl_grouping *g, const group_table *t, wl_u64 hash, co
   return -1;
 }
 
-/* Room for entries alone. */
+/* Makes room for entries, but not for slots. */
 static wl_status entry_room(const wl_grouping *g, group_table *t, wl_i64 more) {
   wl_i64 want = t->n + more;
   if (want > 0x7ffffff0) return WL_NOMEM;
@@ -150,7 +150,7 @@ wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) {
 
 /* ---- runs on disk */
 
-/* A file in TMPDIR that has no name any more. */
+/* Opens an unnamed temporary file in TMPDIR. */
 static int temporary_file(void) {
   const char *folder = secure_getenv("TMPDIR");
   char name[4096];
@@ -161,7 +161,7 @@ static int temporary_file(void) {
   return fd;
 }
 
-/* A run's entries to the end of the file. */
+/* Appends a run's entries to the file and frees them. */
 static wl_status write_run(wl_groups *g, group_run *r, wl_i64 n_bytes) {
   if (g->file < 0) g->file = temporary_file();
   if (g->file < 0) return WL_NOT_TAKEN;
@@ -194,7 +194,7 @@ wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_
   return WL_OK;
 }
 
-/* Whether a worker's share of the memory is used up. */
+/* Whether a worker uses more than 1/share of its part of the memory. */
 static bool over(const wl_groups *g, wl_i64 share) {
   const wl_grouping *p = g->plan;
   return p->left && g->n_bytes + (wl_i64)g->arena.n_bytes + g->table.size * (wl_i64)p->width +
@@ -234,7 +234,7 @@ wl_status wl_group_set_aside(wl_groups *g) {
     g->n_bytes -= t->n * (wl_i64)p->width;
   }
   g->n_set_aside += t->n;
-  /* where nearly every row is a group of its own, looking for it in the table is in vain */
+  /* If nearly every row is a new group, looking it up in the table does not pay. */
   if (p->mode == MODE_WORDS && t->n > g->n_rows / 4 * 3) g->blind = true;
   g->n_rows = 0;
   t->n = 0;
@@ -263,7 +263,7 @@ static wl_status find_direct(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *ou
   return WL_OK;
 }
 
-/* Which of the real keys of a row are -0.0. */
+/* A bit for each real key of a row that is -0.0. */
 static wl_u64 signs_of(const wl_grouping *p, const wl_vec *keys, int i) {
   wl_u64 signs = 0;
   for (int k = 0; k < p->words.n_parts; k++) {
@@ -285,7 +285,7 @@ static void new_entry(wl_groups *g, int i, wl_i64 row) {
   if (p->has_signs) *entry_signs(p, e) = signs_of(p, g->keys, i);
 }
 
-/* Makes every row a group; those that are one come together when the runs are joined. */
+/* Makes every row a new entry. Entries with equal keys are merged when the runs are joined. */
 static wl_status find_blindly(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *out) {
   for (int i = 0; i < n; i++) {
     out[i] = (wl_u32)g->table.n;
@@ -340,7 +340,7 @@ static wl_status keep(wl_groups *g, wl_val *v) {
   return WL_OK;
 }
 
-/* The group of the row whose values stand in e, an entry not yet in the table. */
+/* Finds or creates the group of a row. e is an entry outside the table with the row's values. */
 static wl_status find_value(wl_groups *g, wl_u8 *e, wl_i64 row, wl_u32 *out) {
   const wl_grouping *p = g->plan;
   group_table *t = &g->table;
@@ -371,7 +371,7 @@ static wl_status find_values(wl_groups *g, const wl_i64 *rows, int n, wl_u32 *ou
   return rc;
 }
 
-/* Room for a vector's groups in the table, what is there set aside if it is too much. */
+/* Makes room in the table for a vector's groups. Sets the table aside if it is too full. */
 static wl_status make_room(wl_groups *g, int n) {
   const wl_grouping *p = g->plan;
   wl_status rc = WL_OK;
@@ -384,7 +384,7 @@ static wl_status make_room(wl_groups *g, int n) {
 
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n, wl_u32 *out) {
   const wl_grouping *p = g->plan;
-  /* text and full sums that groups point to stay in memory */
+  /* The text and full sums that groups point to are always in memory. */
   if (p->left && (wl_i64)g->arena.n_bytes > p->left / p->n_workers) return WL_NOT_TAKEN;
   g->keys = keys;
   if (p->mode != MODE_VALUES) wl_words_encode(&p->words, keys, n, g->words);
@@ -398,7 +398,7 @@ wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, i
 
 /* ---- DISTINCT aggregates: a set of (group, value) */
 
-/* Rows whose value is NULL take no part: the others, packed together. */
+/* Lists the rows whose value is not NULL; the other rows do not count. Returns their number. */
 static int pack(const wl_vec *v, int n, wl_u16 *keep_row) {
   int m = 0;
   for (int i = 0; i < n; i++) {
@@ -436,7 +436,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
     }
     return rc;
   }
-  /* the groups' words, then the value: in a word of its own or as the last digit of theirs */
+  /* The group's words, then the value: in its own word, or as the last digit of the group's. */
   const wl_part *part = &p->words.parts[p->words.n_parts - 1];
   wl_u64 *value = g->scratch + 2 * WL_VECTOR;
   for (int i = 0; i < m; i++) value[i] = v->v[v->stride ? (all ? i : kept[i]) : 0];
@@ -452,7 +452,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
     for (int i = 0; i < m; i++) to[i] = wl_sort_real(wl_as_f64(value[i]));
   else
     for (int i = 0; i < m; i++) to[i] = wl_sort_int((wl_i64)value[i]);
-  /* only the value's own sign is kept here */
+  /* A set records only the sign of the value, not the signs of the groups' keys. */
   static const wl_u64 zero;
   for (int k = 0; k < part->key; k++) s->set_keys[k] = (wl_vec){.v = &zero};
   s->set_keys[part->key] = (wl_vec){.type = v->type, .stride = 1, .v = value};

@@ -1,22 +1,22 @@
 /*
-** GROUP BY on the CPU: rows find their group, aggregates gather there, and at the end the groups
-** of all workers become one table of columns, the source of the program's second block.
+** GROUP BY on the CPU: each row finds its group, and aggregates are accumulated there. At the end,
+** the groups of all workers become one table of columns, the source of the program's second block.
 **
-** A key is, where possible, a few unsigned words (words.h): integers of known
-** range share a word, a real is one. If all keys fit one word of few values, it is the place of
-** the group in an array (direct); else words are hashed, and keys that are text or of mixed types
-** are hashed as values. A hashing worker keeps a table that fits the cache; when it is full, its
-** groups are dealt into parts by hash and set aside as a run. At the end each part of all runs
-** is joined by one task, so no step is one thread's work alone.
+** A key is, if possible, a few unsigned words (words.h): integers of known range share a word, a
+** real has its own. If all keys fit one word with few values, that word is the group's index in an
+** array (direct). Else the words are hashed. Keys that are text or of mixed types are hashed as
+** values. A worker that hashes has a table that fits the cache. When it is full, its groups are
+** split into parts by hash and set aside as a run. At the end, one task for each part joins that
+** part of all runs, so that every step runs on all threads.
 **
 ** Invariants:
 ** 1. Key values are equal as SQLite's GROUP BY sees them: 1 and 1.0 are one key, NULL is a
 **    key, text compares under the key's collation.
-** 2. A worker sees rows in growing order. What depends on the order of rows (which value stands
-**    for equal ones, ties of min and max) is settled by row number, so any number of workers
-**    gives the same.
-** 3. low and high (prefix sums) mean something only where one worker saw all rows; elsewhere
-**    a sum of magnitudes past 63 bits asks for such a run.
+** 2. A worker sees rows in ascending order. Results that depend on the order of rows (which of
+**    several equal values represents the group, ties of min and max) are decided by row number,
+**    so the number of workers does not change them.
+** 3. low and high (prefix sums) are valid only if one worker saw all rows. If several did and a
+**    sum of magnitudes exceeds 63 bits, the run is repeated with one worker.
 */
 #ifndef WL_GROUP_H
 #define WL_GROUP_H
@@ -36,9 +36,9 @@ typedef struct wl_srccol {
 typedef struct wl_grouping wl_grouping; /* how groups are laid out; shared by the workers */
 typedef struct wl_groups wl_groups;     /* one worker's groups */
 
-/* left: bytes that the groups of n_workers may take in all; 0: as many as there are. What is set
-** aside goes to a temporary file when half of it is used up. Where even the joined groups do
-** not fit, WL_NOT_TAKEN comes of any of the calls below, with nothing said. */
+/* left: bytes that the groups of all n_workers may take; 0: no limit. When half of them are used,
+** runs go to a temporary file. If even the joined groups do not fit, any of the calls below may
+** return WL_NOT_TAKEN without a message. */
 wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
                            wl_grouping **out, wl_error *err) WL_MUST;
 void wl_grouping_close(wl_grouping *g);
@@ -46,38 +46,40 @@ void wl_grouping_close(wl_grouping *g);
 wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err) WL_MUST;
 void wl_groups_close(wl_groups *g);
 
-/* The groups of n rows with these keys, made if they are new; good until the next call. */
+/* Finds the groups of n rows with these keys, and creates new ones. out is valid until the next
+** call. */
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n,
                          wl_u32 *out) WL_MUST;
-/* Feeds the rows' values to accumulator acc of their groups. max_text: of group_concat(). */
+/* Adds the rows' values to accumulator acc of their groups. max_text limits the bytes of a
+** group_concat(). */
 wl_status wl_groups_add(wl_groups *g, int acc, const wl_u32 *groups, const wl_vec *v,
                         const wl_vec *separator, const wl_i64 *rows, int n,
                         wl_u64 max_text) WL_MUST;
 
-/* Everything the groups gave, by column: keys, aggregates, bare columns. */
+/* The finished groups, by column: keys, aggregates, bare columns. */
 typedef struct wl_finished {
   wl_i64 n;
   wl_srccol *cols;
   int n_cols;
-  bool again;            /* nothing is here: the groups must be gathered anew in row order */
-  wl_error late;         /* raised after these rows: a sum() that overflows */
-  void *memory;          /* of the columns … */
-  struct joined *joined; /* … and what they point into, besides the workers' groups */
+  bool again;            /* there is no result: gather the groups again, in row order */
+  wl_error late;         /* to be raised after these rows: a sum() that overflows */
+  void *memory;          /* memory of the columns */
+  struct joined *joined; /* memory that the columns point into, like the workers' groups */
 } wl_finished;
 
 typedef struct wl_finishing {
   const wl_grouping *plan;
-  wl_groups **workers; /* may hold NULLs; emptied, but still owning text until closed */
+  wl_groups **workers; /* entries may be NULL; they become empty but own their text until closed */
   int n_workers;
   bool in_order;    /* one worker saw all rows in order */
-  wl_column **cols; /* of the table, for bare columns */
+  wl_column **cols; /* the table's columns, for bare columns */
   wl_u64 max_text;
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
 } wl_finishing;
 
-/* What a device gathered for one group and accumulator. The sum of reals is that of
-** (digits[j] + high[j] * 2^32) * 2^(anchor - 40 j), the anchor the bound's. */
+/* What a device gathered for one group and accumulator. The sum of reals is the sum over j of
+** (digits[j] + high[j] * 2^32) * 2^(anchor - 40 j), with the anchor of the accumulator's bound. */
 typedef struct wl_group_part {
   wl_i64 count;
   __int128 sum;
@@ -86,17 +88,17 @@ typedef struct wl_group_part {
   wl_val best;
 } wl_group_part;
 
-/* Adds what a device gathered, a part per accumulator, to the group of these keys, which comes
-** once: it has no rows from elsewhere. *out is good until the next call. */
+/* Adds the group with these keys that a device gathered, with a part for each accumulator. A group
+** is added only once and has no other rows. *out is valid until the next call. */
 wl_status wl_groups_put(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
                         wl_u32 *out) WL_MUST;
-/* A real of the group that no digits hold; the part has counted it. */
+/* Adds a real that does not fit the digits to a group. The part has already counted it. */
 wl_status wl_groups_put_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
 
 wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *err) WL_MUST;
 void wl_finished_close(wl_finished *f);
 
-/* Columns for n rows of these types, in one block at *memory. */
+/* Allocates columns of these types for n rows, in one block at *memory. */
 wl_status wl_srccols_make(const wl_reg *regs, int n_cols, wl_i64 n, wl_srccol **out, void **memory,
                           wl_error *err) WL_MUST;
 static inline void wl_srccol_put(wl_srccol *c, wl_i64 i, wl_val v) {

@@ -1,5 +1,5 @@
 /*
-** Gathering: the states of accumulators in groups, fed by vectors, joined, and finished; see
+** The states of accumulators in groups: adding vectors to them, joining them, finishing them. See
 ** group_impl.h.
 */
 #include "exec/cpu/group_impl.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOVE_AFTER = 1 << 20 }; /* values whose digits 63 bits surely hold */
+enum { MOVE_AFTER = 1 << 20 }; /* the digits of this many values always fit in 63 bits */
 
 static bool is_min(wl_u16 op) {
   return op == WL_OP__AggMinI || op == WL_OP__AggMinF || op == WL_OP__AggMinV;
@@ -16,7 +16,7 @@ static bool is_min(wl_u16 op) {
 static bool is_real(wl_u16 op) {
   return op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
 }
-/* An extreme as a word of which the largest wins. */
+/* A value of min or max as a word, so that the largest word wins. */
 static wl_u64 rank(wl_u16 op, wl_u64 v) {
   wl_u64 k = is_real(op) ? wl_sort_real(wl_as_f64(v)) : wl_sort_int((wl_i64)v);
   return is_min(op) ? ~k : k;
@@ -34,7 +34,7 @@ static wl_status more(wl_arena *arena, wl_fsum **s) {
   return *s ? WL_OK : WL_NOMEM;
 }
 
-/* Digits into the full sum. */
+/* Adds the digits to the full sum and clears them. */
 static wl_status move(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *digit, wl_fsum **s) {
   if (more(arena, s)) return WL_NOMEM;
   for (int j = 0; j < 3; j++) {
@@ -57,9 +57,9 @@ static wl_status add_real(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *
 }
 
 /*
-** The digits of a vector, as wl_digits() splits them; false where some value does not fit.
-** Adding the magic number leaves the digit in the low bits of the sum, so a subtraction of bit
-** patterns gives it as an integer.
+** Splits a vector into digits, like wl_digits(). Returns false if some value does not fit. Adding
+** the magic number leaves the digit in the low bits of the sum, so subtracting the bit patterns
+** gives it as an integer.
 */
 static WL_CLONES int split(const double *v, int n, double unit, wl_i64 *restrict d0,
                            wl_i64 *restrict d1, wl_i64 *restrict d2, wl_i64 *last) {
@@ -90,7 +90,7 @@ static wl_status add_reals(wl_groups *g, int k, const wl_u32 *groups, const wl_v
   const size_t width = p->width;
   const double *x = (const double *)v->v;
   wl_i64 *d0 = (wl_i64 *)g->scratch, *d1 = d0 + WL_VECTOR, *d2 = d1 + WL_VECTOR, last;
-  /* the place of a NULL holds zero, which adds nothing */
+  /* The value of a NULL is zero, which adds nothing. */
   if (!split(x, n, p->units[k], d0, d1, d2, &last)) {
     wl_status rc = WL_OK;
     for (int i = 0; i < n && !rc; i++) {
@@ -159,7 +159,7 @@ static void add_rowed(wl_groups *g, int k, wl_u16 op, const wl_u32 *groups, cons
   }
 }
 
-/* ---- one value into any state */
+/* ---- adding one value to any state */
 
 static wl_status keep(wl_arena *arena, wl_val *v) {
   if (v->t < WL_T_TEXT) return WL_OK;
@@ -292,7 +292,7 @@ wl_status wl_groups_add(wl_groups *g, int k, const wl_u32 *groups, const wl_vec 
     if (!plain) break;
     for (int i = 0; i < n; i++) {
       sum_state *s = (sum_state *)(void *)(base + groups[i] * width);
-      s->sum += (wl_i64)v->v[i]; /* NULL is zero here */
+      s->sum += (wl_i64)v->v[i]; /* the value of a NULL is zero */
       s->count += v->t ? v->t[i] : 1;
     }
     return WL_OK;
@@ -335,7 +335,7 @@ static wl_status join_digits(const wl_grouping *g, wl_arena *arena, int k, wl_i6
 
 static wl_status join_long(const wl_grouping *g, wl_arena *arena, int k, long_state *into,
                            const long_state *from) {
-  /* as rows of from after those of into; it matters only where that is so */
+  /* This assumes that the rows of from come after those of into. It is used only if they do. */
   if (!into->seen_real) {
     if (into->sum + from->low < into->low) into->low = into->sum + from->low;
     if (into->sum + from->high > into->high) into->high = into->sum + from->high;
@@ -357,7 +357,7 @@ static wl_status join_long(const wl_grouping *g, wl_arena *arena, int k, long_st
     int c = wl_cmp_val(from->best, into->best, acc->coll);
     if (c == 0 ? from->best_row >= into->best_row : is_min(acc->op) ? c > 0 : c < 0) return WL_OK;
   }
-  into->best = from->best; /* its text is kept by the worker that met it */
+  into->best = from->best; /* the worker that found it owns its text */
   into->best_row = from->best_row;
   return WL_OK;
 }
@@ -376,7 +376,7 @@ static void join_rowed(rowed_state *into, const rowed_state *from) {
 }
 
 wl_status wl_group_join(const wl_grouping *g, wl_arena *arena, wl_u8 *into, const wl_u8 *from) {
-  /* The values of the earliest row stand for the group. */
+  /* The values of the earliest row represent the group. */
   if (g->has_first) {
     wl_u8 *source = (wl_u8 *)(size_t)from;
     if (*entry_first(g, source) < *entry_first(g, into))
@@ -407,7 +407,7 @@ wl_status wl_group_join(const wl_grouping *g, wl_arena *arena, wl_u8 *into, cons
       break;
     }
     case STATE_ROWED: join_rowed(a, b); break;
-    case STATE_CONCAT: break; /* one worker, one table: there is nothing to join */
+    case STATE_CONCAT: break; /* never joined: there is one worker with one table */
     case STATE_LONG: rc = join_long(g, arena, k, a, b); break;
     }
     if (rc) return rc;
@@ -470,7 +470,7 @@ wl_status wl_group_final(const wl_grouping *g, const wl_agg *agg, wl_u8 *e, bool
     if (count) *out = wl_text(((concat_state *)state)->text, (wl_u32)((concat_state *)state)->n);
     return WL_OK;
   case STATE_LONG:
-    in_order |= g->p->accs[k].op == WL_OP__AggDistinct; /* fed in that order */
+    in_order |= g->p->accs[k].op == WL_OP__AggDistinct; /* added in row order */
     return final_long(g, agg, state, in_order, out, err);
   case STATE_SUM:
     if (agg->final == WL_AGG_SUM) {

@@ -1,6 +1,6 @@
 /*
-** The inside of GROUP BY; see group.h. Shared by group.c (finding), group_acc.c (gathering),
-** group_join.c (joining and finishing) and group_plan.c (layout).
+** The internals of GROUP BY; see group.h. Shared by group.c (finding groups), group_acc.c
+** (accumulating), group_join.c (joining and finishing) and group_plan.c (layout).
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -9,11 +9,11 @@
 **   direct mode                                [first row]         [state 0 …]
 **
 ** Invariants:
-** 1. A state of zeros is that of no rows; each begins with the count of values it has taken.
-** 2. Entries hold no pointers but text and wl_fsum in the arena of the worker that made them,
-**    which outlives them, so entries may be copied freely.
-** 3. Words compare, first to last, as the keys do in the order the groups are given: NULL
-**    least, descending keys turned round.
+** 1. A state of all zeros means no rows. Each state begins with its count of values.
+** 2. The only pointers in an entry are to text and wl_fsum in the arena of the worker that made
+**    it. The arena outlives the entry, so entries may be copied freely.
+** 3. Words, compared from first to last, have the order in which groups are emitted: NULL is the
+**    least, and descending keys are inverted.
 */
 #ifndef WL_GROUP_IMPL_H
 #define WL_GROUP_IMPL_H
@@ -27,7 +27,7 @@ enum { N_PARTS = 64, PART_SHIFT = 58 };
 
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
-/* How an accumulator's state looks. */
+/* The type of an accumulator's state. */
 typedef enum state_kind {
   STATE_COUNT,  /* wl_i64 */
   STATE_SUM,    /* sum_state */
@@ -42,17 +42,17 @@ typedef struct sum_state {
   wl_i64 count, sum;
 } sum_state;
 typedef struct reals_state {
-  wl_i64 count, digit[3]; /* around the accumulator's anchor */
-  wl_fsum *more;          /* what they did not hold */
+  wl_i64 count, digit[3]; /* digits relative to the accumulator's anchor */
+  wl_fsum *more;          /* sum of what the digits could not hold */
 } reals_state;
 typedef struct best_state {
   wl_i64 count;
-  wl_u64 best; /* as a word, turned round for min: the largest wins */
+  wl_u64 best; /* as a word, inverted for min, so that the largest wins */
 } best_state;
 typedef struct rowed_state {
   wl_i64 count;
   wl_u64 best, raw;
-  wl_i64 row; /* where it was met first; without a value, the last row */
+  wl_i64 row; /* the first row with this value; if there is no value, the last row */
 } rowed_state;
 typedef struct concat_state {
   wl_i64 count;
@@ -73,25 +73,25 @@ typedef struct long_state {
 
 struct wl_grouping {
   const wl_program *p;
-  int n_keys; /* in values mode: values in an entry */
+  int n_keys; /* values mode: number of values in an entry */
   const wl_u8 *colls;
   group_mode mode;
   wl_words words;
   wl_u64 n_direct;
   bool has_first, has_signs;
-  wl_i64 left;        /* bytes for all groups, or 0 … */
-  int n_workers;      /* … of so many workers */
-  wl_i64 most;        /* groups in a worker's table before they are set aside */
-  wl_i64 group_bytes; /* of a group once joined, its columns and sorting included */
-  bool whole;         /* a worker's groups are never set aside: a state that cannot be joined */
+  wl_i64 left;        /* bytes that the groups of all workers may take; 0: no limit */
+  int n_workers;      /* number of workers */
+  wl_i64 most;        /* most groups in a worker's table before they are set aside */
+  wl_i64 group_bytes; /* bytes of a joined group, including its columns and sorting */
+  bool whole;         /* groups are never set aside, because a state cannot be joined */
   size_t first_at, signs_at, width;
   int n_accs;
   state_kind *kinds; /* [n_accs] */
-  size_t *places;    /* [n_accs]: of the state in an entry */
-  double *units;     /* [n_accs]: of digits */
+  size_t *places;    /* [n_accs]: byte offset of the state in an entry */
+  double *units;     /* [n_accs]: unit of the digits */
   int *anchors;
   int n_sets;
-  struct wl_grouping **sets; /* of DISTINCT aggregates: keys of the groups and one more */
+  struct wl_grouping **sets; /* for DISTINCT aggregates: the groups' keys and the value as keys */
   wl_arena arena;
 };
 
@@ -99,36 +99,36 @@ struct wl_grouping {
 typedef struct group_table {
   wl_u8 *entries;
   wl_i64 n, size;
-  wl_u64 *slots; /* upper half: of the hash; lower half: entry + 1, or 0 */
+  wl_u64 *slots; /* upper half: upper half of the hash; lower half: entry + 1, or 0 if empty */
   wl_u64 n_slots;
 } group_table;
 
-/* Groups set aside: entries by part. */
+/* A run: groups that were set aside, with entries ordered by part. */
 typedef struct group_run {
   struct group_run *next;
-  wl_u8 *entries; /* NULL: in the worker's file … */
-  wl_i64 offset;  /* … from here */
+  wl_u8 *entries; /* NULL: they are in the worker's file */
+  wl_i64 offset;  /* where they begin in the file, in bytes */
   wl_u32 starts[N_PARTS + 1];
 } group_run;
 
 struct wl_groups {
   const wl_grouping *plan;
-  group_table table; /* direct mode: entries alone */
-  wl_u8 *seen;       /* direct mode: whether the group has rows */
+  group_table table; /* direct mode: only entries is used */
+  wl_u8 *seen;       /* direct mode: whether each group has rows */
   group_run *runs, **last_run;
   wl_i64 n_set_aside;
-  wl_i64 n_rows;  /* that the table has seen */
-  wl_i64 n_bytes; /* of the runs in memory */
-  int file;       /* of the runs that are not, or -1 */
+  wl_i64 n_rows;  /* rows since the table was last set aside */
+  wl_i64 n_bytes; /* bytes of the runs in memory */
+  int file;       /* file descriptor for the other runs, or -1 */
   wl_i64 n_file;
-  bool blind; /* rows are not looked up any more: too few were found */
+  bool blind; /* rows are not looked up any more, because too few were found */
   wl_arena arena;
   wl_groups **sets;
-  const wl_vec *keys; /* of the vector in progress */
-  wl_u64 *words;      /* [n_words][WL_VECTOR]: the keys of the vector in progress */
-  wl_u64 *scratch;    /* 3 * WL_VECTOR */
-  wl_u8 *probe;       /* an entry to look for */
-  wl_vec *set_keys;   /* of a set: its keys as vectors */
+  const wl_vec *keys; /* keys of the current vector */
+  wl_u64 *words;      /* [n_words][WL_VECTOR]: the same as words */
+  wl_u64 *scratch;    /* [3 * WL_VECTOR] */
+  wl_u8 *probe;       /* the entry to look for */
+  wl_vec *set_keys;   /* a set's keys as vectors */
 };
 
 static inline wl_u8 *entry_at(const wl_grouping *g, const group_table *t, wl_i64 i) {
@@ -156,35 +156,35 @@ wl_u64 wl_group_hash_values(const wl_grouping *g, const wl_val *v);
 wl_u64 wl_group_hash_entry(const wl_grouping *g, const wl_u8 *e);
 
 /* ---- tables (group.c) */
-/* The entry equal to e in its key, or -1; *slot: where it is or would be. */
+/* Returns the entry with the key of e, or -1. *slot is where it is or would be. */
 wl_i64 wl_group_look(const wl_grouping *g, const group_table *t, wl_u64 hash, const wl_u8 *e,
                      wl_u64 *slot);
 wl_status wl_group_room(const wl_grouping *g, group_table *t, wl_i64 more) WL_MUST;
 void wl_group_table_close(group_table *t);
-/* Entries [from, to) of a run, read into room if it is on disk. */
+/* Copies entries [from, to) of a run, from memory or from disk, into room. */
 wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_i64 to,
                         wl_u8 *room) WL_MUST;
-wl_status wl_group_set_aside(wl_groups *g) WL_MUST; /* the table as a run */
+wl_status wl_group_set_aside(wl_groups *g) WL_MUST; /* turns the table into a run */
 
 /* ---- joining (group_join.c): the groups of all workers */
 typedef struct joined {
   const wl_grouping *plan;
-  group_table tables[N_PARTS]; /* by the upper bits of the hash; direct mode: the first alone */
+  group_table tables[N_PARTS]; /* by the upper bits of the hash; direct mode: only the first */
   wl_u8 *seen;                 /* direct mode */
   wl_arena arenas[N_PARTS];
   wl_i64 n;
   wl_u8 **entries; /* [n] */
-  wl_u32 *places;  /* [n]: direct mode: its place, which is its word */
-  bool count_only; /* nothing is kept but n */
+  wl_u32 *places;  /* [n]: direct mode: its index, which is its word */
+  bool count_only; /* only n is needed */
 } joined;
 
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
                             wl_error *err) WL_MUST;
 void wl_group_joined_close(joined *j);
-/* The entry of a group by its words or values, or NULL. */
+/* Finds the entry of a group by its words or values; NULL if there is none. */
 wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values);
 
-/* ---- feeding DISTINCT aggregates from their sets (group_set.c) */
+/* ---- computing DISTINCT aggregates from their sets (group_set.c) */
 wl_status wl_group_feed_set(const wl_finishing *f, int set, joined *groups, wl_error *err) WL_MUST;
 
 /* ---- states (group_acc.c) */

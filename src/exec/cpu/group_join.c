@@ -1,9 +1,10 @@
 /*
-** The groups of all workers as one, and as columns; see group.h. Every step is dealt out to the
-** threads: parts by hash (or stretches of the direct array), then stretches of the result.
+** Joins the groups of all workers and turns them into columns; see group.h. Every step is divided
+** among the threads: by hash (or by range of the direct array), then by range of the result.
 */
 #include "exec/cpu/group_impl.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -16,10 +17,9 @@ typedef struct joining {
   const wl_grouping *plan;
   wl_groups **from; /* [n_from] */
   int n_from;
-  int parts; /* 1: all parts in one table */
+  int parts; /* 1: all parts go into one table */
   joined *out;
-  atomic_llong n_groups; /* so far, in all parts */
-  wl_status status[N_PARTS];
+  atomic_llong n_groups; /* number of groups in all parts so far */
 } joining;
 
 enum { READ = 4096 }; /* entries read from disk at once */
@@ -50,7 +50,7 @@ static wl_status join_run(joining *j, group_table *t, wl_arena *arena, const wl_
   return rc;
 }
 
-/* Entries [from, to) of a run, which may lie on disk. */
+/* Joins entries [from, to) of a run, which may be on disk. */
 static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
                               wl_i64 to, long part, wl_u8 **room) {
   const wl_grouping *p = j->plan;
@@ -67,15 +67,16 @@ static wl_status join_stretch(joining *j, const wl_groups *w, const group_run *r
     }
     if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
     long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
-    if (j->out->count_only) all = t->n * p->n_workers; /* only the parts in progress are there */
+    if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
     if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
   }
   return rc;
 }
 
-static void join_task(void *arg, int worker, long part) {
+static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   joining *j = arg;
   (void)worker;
+  (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
   int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
   for (int w = 0; w < j->n_from; w++)
@@ -84,7 +85,7 @@ static void join_task(void *arg, int worker, long part) {
   wl_status rc = WL_OK;
   wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
   if (j->plan->left && guess * N_PARTS > j->plan->left / j->plan->group_bytes && guess > FEW)
-    guess = FEW; /* no more than must be */
+    guess = FEW; /* take no more memory than needed */
   if (n) rc = wl_group_room(j->plan, t, guess);
   wl_u8 *room = NULL;
   for (int w = 0; w < j->n_from && !rc; w++)
@@ -92,7 +93,7 @@ static void join_task(void *arg, int worker, long part) {
       rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], part, &room);
   wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
-    wl_mem_free(t->slots); /* nothing will be looked up */
+    wl_mem_free(t->slots); /* they are not needed any more */
     t->slots = NULL;
     t->n_slots = 0;
   }
@@ -100,13 +101,14 @@ static void join_task(void *arg, int worker, long part) {
     wl_mem_free(t->entries);
     t->entries = NULL;
   }
-  j->status[part] = rc;
+  return rc;
 }
 
-/* Direct mode: a stretch of the array, everything into the first worker's. */
-static void join_direct_task(void *arg, int worker, long part) {
+/* Direct mode: joins a range of all workers' arrays into the first worker's array. */
+static wl_status join_direct_task(void *arg, int worker, long part, wl_error *err) {
   joining *j = arg;
   (void)worker;
+  (void)err;
   const wl_grouping *p = j->plan;
   wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
          to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
@@ -129,8 +131,8 @@ static void join_direct_task(void *arg, int worker, long part) {
   }
   wl_i64 n = 0;
   for (wl_u64 i = from; i < to; i++) n += seen[i];
-  j->out->tables[part].n = n; /* for the moment: how many are in the stretch */
-  j->status[part] = rc;
+  j->out->tables[part].n = n; /* for now: the number of groups in this range */
+  return rc;
 }
 
 static void list_task(void *arg, int worker, long part) {
@@ -177,7 +179,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   }
   if (direct) {
     if (plan->n_direct < FEW) j.parts = 1;
-    wl_threads_run(f->n_workers, j.parts, join_direct_task, &j);
+    wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, NULL};
+    rc = wl_tasks_run(&tasks, NULL, err);
     out->tables[0].entries = from[0]->table.entries;
     out->seen = from[0]->seen;
     from[0]->table.entries = NULL;
@@ -194,7 +197,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
       wl_group_table_close(&from[w]->table);
     }
     if (total < FEW) j.parts = 1;
-    if (!rc) wl_threads_run(f->n_workers, j.parts, join_task, &j);
+    wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, NULL};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
     for (int w = 0; w < j.n_from; w++)
       while (from[w]->runs) {
         group_run *r = from[w]->runs;
@@ -203,10 +207,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
         wl_mem_free(r);
       }
   }
-  for (int k = 0; k < j.parts; k++) {
-    if (j.status[k] && !rc) rc = j.status[k] == WL_NOMEM ? wl_nomem(err) : j.status[k];
-    out->n += out->tables[k].n;
-  }
+  for (int k = 0; k < j.parts; k++) out->n += out->tables[k].n;
   if (!rc && out->n >= 0xffffffffLL)
     rc = wl_fail(err, WL_NOMEM, "out of memory: more than 2^32 groups");
   if (!rc && !out->count_only && !(set >= 0 && direct && plan->width == 0)) {
@@ -236,7 +237,7 @@ wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values
   wl_u64 slot, hash = p->mode == MODE_WORDS ? hash_words(words, p->words.n_words)
                                             : wl_group_hash_values(p, values);
   const wl_u8 *key = p->mode == MODE_WORDS ? (const wl_u8 *)words : (const wl_u8 *)values - 8;
-  /* one table holds all where the groups were few */
+  /* If there were few groups, the first table holds all of them. */
   for (int k = 0; k < 2; k++) {
     const group_table *t = &j->tables[k ? 0 : hash >> PART_SHIFT];
     if (!t->n_slots) continue;
@@ -266,7 +267,7 @@ static void words_task(void *arg, int worker, long part) {
     } else if (p->mode == MODE_WORDS) {
       for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
     } else {
-      /* the class of the first key and its first bytes, as far as they go in 64 bits */
+      /* The type of the first key and as many of its first bytes as fit in 64 bits. */
       wl_val v = entry_values(e)[0];
       wl_u64 low = v.t == WL_T_TEXT   ? wl_sort_prefix(wl_bytes(v), v.n, p->colls[0])
                    : v.t == WL_T_BLOB ? wl_sort_prefix(wl_bytes(v), v.n, WL_COLL_BINARY)
@@ -287,7 +288,7 @@ static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
   return 0;
 }
 
-/* Puts the list of entries in the order in which groups are given. */
+/* Sorts the list of entries into the order in which groups are emitted. */
 static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
   const wl_grouping *p = j->plan;
   bool by_first = p->p->by_first;
@@ -365,7 +366,6 @@ typedef struct filling {
   wl_finished *out;
   wl_i64 n_tasks;
   wl_i64 *failed_at; /* [n_tasks]: the first group whose sum() overflows, or -1 */
-  wl_error *errors;
 } filling;
 
 static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
@@ -374,17 +374,19 @@ static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   return p->kinds[b->acc] == STATE_ROWED ? ((rowed_state *)s)->row : ((long_state *)s)->best_row;
 }
 
-static void fill_task(void *arg, int worker, long task) {
+/* An error of a row ends the groups there: failed_at is the first row that has one. */
+static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   filling *l = arg;
   (void)worker;
   const wl_grouping *g = l->j->plan;
   const wl_program *p = g->p;
   wl_i64 from = (wl_i64)task * FILL, to = from + FILL < l->j->n ? from + FILL : l->j->n;
-  bool none = l->out->n == 1 && l->j->n == 0; /* the group of no rows */
+  bool none = l->out->n == 1 && l->j->n == 0; /* the one group of an empty input */
   if (none) to = 1;
   wl_u8 **entries = l->j->entries;
+  wl_status rc = WL_OK;
   l->failed_at[task] = -1;
-  /* in key order the entries lie all over: fetch them once, well ahead */
+  /* In key order, entries are spread over memory, so prefetch them. */
   for (wl_i64 i = from; i < to; i++)
     for (size_t b = 0; b < g->width; b += 64) __builtin_prefetch(entries[i] + b);
   for (int k = 0; k < p->n_keys; k++)
@@ -407,11 +409,12 @@ static void fill_task(void *arg, int worker, long task) {
   for (int a = 0; a < p->n_aggs; a++)
     for (wl_i64 i = from; i < to; i++) {
       wl_val v = wl_null();
-      wl_error err = {0};
-      if (wl_group_final(g, &p->aggs[a], entries[i], l->f->in_order, &v, &err) &&
-          (l->failed_at[task] < 0 || i < l->failed_at[task])) {
+      wl_error why = {0};
+      wl_status bad = wl_group_final(g, &p->aggs[a], entries[i], l->f->in_order, &v, &why);
+      if (bad && (l->failed_at[task] < 0 || i < l->failed_at[task])) {
         l->failed_at[task] = i;
-        l->errors[task] = err;
+        *err = why;
+        rc = bad;
       }
       wl_srccol_put(&l->out->cols[p->n_keys + a], i, v);
     }
@@ -422,9 +425,10 @@ static void fill_task(void *arg, int worker, long task) {
         v = wl_column_stored(l->f->cols[p->bares[k].column], bare_row(g, &p->bares[k], entries[i]));
       wl_srccol_put(&l->out->cols[p->n_keys + p->n_aggs + k], i, v);
     }
+  return rc;
 }
 
-/* Whether some sum() must be judged in row order. */
+/* Whether some sum() may overflow, which depends on the order of rows. */
 static bool needs_order(const joined *j) {
   const wl_grouping *g = j->plan;
   for (int a = 0; a < g->p->n_aggs; a++) {
@@ -458,23 +462,17 @@ static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_err
   }
   filling l = {.f = f, .j = j, .out = out, .n_tasks = (out->n + FILL - 1) / FILL};
   l.failed_at = wl_mem_alloc(((size_t)l.n_tasks + 1) * sizeof *l.failed_at);
-  l.errors = wl_mem_zalloc(((size_t)l.n_tasks + 1) * sizeof *l.errors);
-  wl_status rc = l.failed_at && l.errors && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
+  wl_status rc = l.failed_at && (empty || out->n == j->n) ? WL_OK : wl_nomem(err);
   wl_u8 **entries = j->entries;
   if (empty) j->entries = list;
   if (!rc) rc = wl_srccols_make(regs, n_cols, out->n, &out->cols, &out->memory, err);
-  if (!rc) wl_threads_run(f->n_workers, l.n_tasks, fill_task, &l);
-  for (wl_i64 t = 0; t < l.n_tasks && !rc; t++) {
-    if (l.failed_at[t] < 0) continue;
-    out->n = l.failed_at[t];
-    out->late = l.errors[t];
-    break;
-  }
+  wl_tasks tasks = {f->n_workers, l.n_tasks, fill_task, &l, NULL};
+  long n_done;
+  if (!rc && wl_tasks_run(&tasks, &n_done, &out->late)) out->n = l.failed_at[n_done];
   j->entries = entries;
   wl_mem_free(empty);
   wl_mem_free(regs);
   wl_mem_free(l.failed_at);
-  wl_mem_free(l.errors);
   return rc;
 }
 

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* An array of entries is direct up to so many bytes, and so many entries a row of the table. */
+/* Limits for direct mode: bytes of the array, entries per row of the table, and a number of entries
+** that is always allowed. */
 #define DIRECT_BYTES ((wl_u64)128 << 20)
 enum { DIRECT_A_ROW = 4, DIRECT_ALWAYS = 4096 };
 
@@ -42,7 +43,7 @@ static state_kind kind_of(const wl_acc *a) {
   }
 }
 
-/* Where first row, signs and states stand in an entry. */
+/* Sets the offsets of the first row, signs and states in an entry. */
 static void lay_out(wl_grouping *g) {
   size_t at = g->mode == MODE_WORDS    ? (size_t)g->words.n_words * 8
               : g->mode == MODE_VALUES ? 8 + (size_t)g->n_keys * sizeof(wl_val)
@@ -71,7 +72,7 @@ static bool direct_pays(const wl_grouping *g, wl_i64 n_rows) {
          (!g->left || used * (g->width + 1) <= (wl_u64)g->left / 2 / (wl_u64)g->n_workers);
 }
 
-/* keys of the groups, and for a set the one that is counted, whose words stand apart */
+/* Plans groups. For a set, the value that is counted is one more key, after the groups' keys. */
 static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *groups,
                       const wl_set *set, wl_i64 n_rows, bool first, wl_error *err) {
   int n_keys = p->n_keys + (set != NULL);
@@ -92,18 +93,18 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
   }
   if (set && groups->mode == MODE_VALUES) g->mode = MODE_VALUES;
   if (set && g->mode == MODE_WORDS) {
-    wl_reg reg = {set->reg.type, false}; /* NULLs take no part */
-    /* beside the place of a direct group there may be room in its word */
+    wl_reg reg = {set->reg.type, false}; /* NULLs are not counted */
+    /* In direct mode, the word of the group may have room for the value. */
     bool fresh = groups->mode != MODE_DIRECT;
     if (!wl_words_key(&g->words, p->n_keys, reg, &set->domain, false, false, fresh))
       g->mode = MODE_VALUES;
   }
-  g->has_signs = g->words.zero && (!set || first);        /* a count does not show them */
-  if (g->has_signs && n_keys > 64) g->mode = MODE_VALUES; /* a bit each tells of -0.0 */
+  g->has_signs = g->words.zero && (!set || first);        /* a count does not depend on signs */
+  if (g->has_signs && n_keys > 64) g->mode = MODE_VALUES; /* there is one sign bit per key */
   if (g->mode == MODE_VALUES) {
     g->words.n_words = g->words.n_parts = 0;
     g->has_signs = false;
-    /* a set holds the groups' own form of their keys, and the value */
+    /* A set holds the keys in the form that the groups use, and the value. */
     bool words = set && groups->mode != MODE_VALUES;
     g->n_keys = set ? (words ? groups->words.n_words : p->n_keys) + 1 : n_keys;
     for (int k = 0; k < p->n_keys && !words; k++) colls[k] = p->keys[k].coll;
@@ -119,7 +120,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
       const wl_acc *a = &p->accs[k];
       g->kinds[k] = kind_of(a);
       g->whole |= g->kinds[k] == STATE_CONCAT;
-      /* -0.0 and 0.0 are equal, and the first stands: that takes row numbers */
+      /* -0.0 and 0.0 are equal and the first one counts, so row numbers are needed. */
       if (g->kinds[k] == STATE_BEST && (a->op == WL_OP__AggMinF || a->op == WL_OP__AggMaxF) &&
           a->zero)
         g->kinds[k] = STATE_ROWED;
@@ -137,7 +138,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     g->n_direct = g->words.used;
     lay_out(g);
   }
-  /* a table that stays in the cache; values, whose text is kept anyway, may have a larger one */
+  /* The table should stay in the cache. In values mode it may be larger, as text is kept anyway. */
   enum { CACHE = 2 << 20, LEAST = 2048, WORDS_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
   wl_i64 width = (wl_i64)g->width + 16, most = CACHE / width;
   if (most > WORDS_MOST) most = WORDS_MOST;

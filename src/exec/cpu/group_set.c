@@ -1,6 +1,6 @@
 /*
-** DISTINCT aggregates at the end: each value of a set goes once to the accumulator of its group,
-** in the order of the rows where it was met first if that can show. See group_impl.h.
+** The end of DISTINCT aggregates: adds each value of a set once to the accumulator of its group. If
+** the order matters, it is the order of the rows where the values occurred first. See group_impl.h.
 */
 #include "exec/cpu/group_impl.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@ typedef struct feeding {
   int acc, parts;
 } feeding;
 
-/* The group of a value: its entry, from the words or values that stand before the value. */
+/* Finds the group of a value by the words or values that precede it in its entry. */
 static wl_u8 *group_of(const feeding *f, wl_u8 *e, const wl_u64 *words) {
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
   if (g->p->n_keys == 0) return f->groups->tables[0].entries;
@@ -39,7 +39,7 @@ static void count_task(void *arg, int worker, long part) {
   (void)worker;
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
   if (s->mode == MODE_DIRECT && s->width == 0) {
-    /* the array itself, a stretch of it */
+    /* Count a range of the array directly. */
     wl_u64 from = s->n_direct * (wl_u64)part / (wl_u64)f->parts,
            to = s->n_direct * (wl_u64)(part + 1) / (wl_u64)f->parts;
     wl_u64 span = g->p->n_keys ? s->words.parts[s->words.n_parts - 1].span : s->n_direct;
@@ -63,7 +63,7 @@ static void count_task(void *arg, int worker, long part) {
   }
 }
 
-/* The value itself. */
+/* The value of a set's entry. */
 static wl_val value_of(const wl_grouping *s, wl_u8 *e, const wl_u64 *words) {
   if (s->mode == MODE_VALUES) return entry_values(e)[s->n_keys - 1];
   return wl_words_decode(&s->words, s->p->n_keys, words,
@@ -76,7 +76,7 @@ static int by_row(const void *arg, wl_u32 a, wl_u32 b) {
   return x < y ? -1 : x > y;
 }
 
-/* Sums and concatenations: one by one, in row order. */
+/* Sums and concatenations: adds the values one by one, in row order. */
 static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err) {
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
   const wl_acc *acc = &g->p->accs[f->acc];

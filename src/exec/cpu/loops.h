@@ -1,7 +1,7 @@
 /*
-** The inner loops of the CPU machine: one function per scalar opcode, made from
-** opcodes.def and the meanings in value/ops.h, each in three forms: both operands vectors,
-** or one of them a constant. NULLs are laid over afterwards by the helpers below.
+** The inner loops of the CPU engine. There is one function for each scalar opcode, made from
+** opcodes.def and the operations in value/ops.h. Each has three forms: both operands are vectors,
+** or one of them is a constant. The helpers below apply NULLs afterwards.
 */
 #ifndef WL_LOOPS_H
 #define WL_LOOPS_H
@@ -33,7 +33,7 @@
     for (int i = 0; i < n; i++) d[i] = STORE(wl_op_##name(a[sa ? i : 0]));                         \
   }
 #define AS_IS(x) (x)
-#define TWICE(x) (wl_u8)((x) << 1) /* 0 or 1 as WL_FALSE or WL_TRUE */
+#define TWICE(x) (wl_u8)((x) << 1) /* turns 0 and 1 into WL_FALSE and WL_TRUE */
 
 #define LOOP_I_II(name)  LOOP2(name, wl_i64, wl_i64, AS_IS)
 #define LOOP_I_IIZ(name) LOOP2(name, wl_i64, wl_i64, AS_IS)
@@ -85,7 +85,7 @@ typedef void (*wl_loop)(void *d, const void *a, int sa, const void *b, int sb, i
 typedef wl_val (*wl_value_op)(wl_vctx *x, wl_val a, wl_val b, int c);
 typedef wl_u8 (*wl_truth_op)(wl_vctx *x, wl_val a, wl_val b, int c);
 
-/* Which of the three an opcode is executed by, by shape; the others are NULL. */
+/* The function that executes an opcode. Its shape decides which; the other two are NULL. */
 typedef struct wl_exec_op {
   wl_loop loop;
   wl_value_op value;
@@ -149,7 +149,7 @@ static const wl_exec_op exec_ops[] = {
 static WL_CLONES void valid_and(wl_u8 *restrict d, const wl_u8 *a, int n) {
   for (int i = 0; i < n; i++) d[i] &= a[i];
 }
-/* Truths of rows that are not valid become unknown. */
+/* Sets the truth of rows that are not valid to unknown. */
 static WL_CLONES void truth_nulls(wl_u8 *restrict d, const wl_u8 *valid, int n) {
   for (int i = 0; i < n; i++) d[i] = valid[i] ? d[i] : WL_UNKNOWN;
 }
@@ -159,11 +159,11 @@ static WL_CLONES void valid_nonzero(wl_u8 *restrict d, const wl_i64 *b, int n) {
 static WL_CLONES void valid_number(wl_u8 *restrict d, const double *r, int n) {
   for (int i = 0; i < n; i++) d[i] &= (wl_u8)(r[i] == r[i]);
 }
-/* Zero where there is no value, so that what is given out is always the same. */
+/* Sets the value of a NULL to zero, so that results are always the same. */
 static WL_CLONES void blank(wl_u64 *restrict v, const wl_u8 *valid, int n) {
   for (int i = 0; i < n; i++) v[i] = valid[i] ? v[i] : 0;
 }
-/* For each 8-bit mask, the places of its set bits in order. */
+/* For each 8-bit mask, the indexes of its set bits in order. */
 typedef wl_u16 places8 __attribute__((vector_size(16)));
 static places8 places_of[256];
 static void places_init(void) {
@@ -171,13 +171,13 @@ static void places_init(void) {
     for (int i = 0, k = 0; i < 8; i++)
       if (m >> i & 1) places_of[m][k++] = (wl_u16)i;
 }
-/* The places of true rows, in order; keep has room for 8 more than n. Returns how many. */
+/* Lists the indexes of true rows in order. keep has room for n + 8. Returns their number. */
 static WL_CLONES int keep_true(const wl_u8 *restrict t, wl_u16 *restrict keep, int n) {
   int k = 0, i = 0;
   for (; i + 8 <= n; i += 8) {
     wl_u64 x;
     memcpy(&x, t + i, 8);
-    /* WL_TRUE alone has bit 1; the product moves the eight bits into the top byte */
+    /* Only WL_TRUE has bit 1 set. The product moves the eight bits into the top byte. */
     unsigned m = (unsigned)(((x >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);
     places8 p = places_of[m] + (wl_u16)i;
     memcpy(keep + k, &p, sizeof p);
@@ -188,35 +188,6 @@ static WL_CLONES int keep_true(const wl_u8 *restrict t, wl_u16 *restrict keep, i
     k += t[i] == WL_TRUE;
   }
   return k;
-}
-
-/* Column values to 8 bytes, in a row or picked by sel. */
-#define WIDEN(name, T, R)                                                                          \
-  static WL_CLONES void widen_##name(void *dv, const void *sv, const wl_u16 *sel, int n) {         \
-    R *restrict d = dv;                                                                            \
-    const T *s = sv;                                                                               \
-    if (sel)                                                                                       \
-      for (int i = 0; i < n; i++) d[i] = (R)s[sel[i]];                                             \
-    else                                                                                           \
-      for (int i = 0; i < n; i++) d[i] = (R)s[i];                                                  \
-  }
-WIDEN(i8, wl_i8, wl_i64)
-WIDEN(i16, wl_i16, wl_i64)
-WIDEN(i32, wl_i32, wl_i64)
-WIDEN(f32, float, double)
-WIDEN(64, wl_u64, wl_u64)
-WIDEN(u8, wl_u8, wl_u8)
-
-/* A bitmap's bits from row first on, as bytes 0 and 1. */
-static void spread_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n) {
-  if (sel) {
-    for (int i = 0; i < n; i++) {
-      wl_i32 r = first + sel[i];
-      d[i] = bits[r >> 3] >> (r & 7) & 1;
-    }
-    return;
-  }
-  for (int i = 0; i < n; i++) d[i] = bits[(first + i) >> 3] >> ((first + i) & 7) & 1;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
-** Comparisons of a column with a constant, over the column's own narrow values: an 8-byte vector
-** is never made, and 64 values fit where 8 did. The constant is brought to the column's type
-** first, so that the comparison means the same.
+** Compares a column with a constant in the column's own narrow type. No vector of 8-byte values is
+** made, so up to 8 times more values fit a register. The constant is first converted to the
+** column's type in such a way that the comparison has the same result.
 */
 #ifndef WL_NARROW_H
 #define WL_NARROW_H
@@ -45,7 +45,7 @@ static const narrow_loop narrow_loops[][6] = {
     [WL_P_I8] = NARROW_ROW(i8),   [WL_P_I16] = NARROW_ROW(i16), [WL_P_I32] = NARROW_ROW(i32),
     [WL_P_I64] = NARROW_ROW(i64), [WL_P_F32] = NARROW_ROW(f32), [WL_P_F64] = NARROW_ROW(f64)};
 
-/* Which comparison an opcode is, or -1; turned round if the constant is on the left. */
+/* The comparison of an opcode, or -1. turned: the constant is on the left, so it is mirrored. */
 static int narrow_op(wl_u16 op, bool turned) {
   static const int back[] = {CMP_EQ, CMP_NE, CMP_GT, CMP_GE, CMP_LT, CMP_LE};
   int c = -1;
@@ -54,14 +54,14 @@ static int narrow_op(wl_u16 op, bool turned) {
   return c >= 0 && turned ? back[c] : c;
 }
 
-/* All values stand on one side of the constant: below (-1) or above (1). */
+/* The result if all values are below (-1) or above (1) the constant. */
 static wl_u8 narrow_all(int op, int side) {
   bool yes =
       op == CMP_NE || (side < 0 ? op == CMP_LT || op == CMP_LE : op == CMP_GT || op == CMP_GE);
   return yes ? WL_TRUE : WL_FALSE;
 }
 
-/* Truths of n column values (from data on, or picked by sel) against the constant. */
+/* Compares n column values (consecutive from data, or those that sel lists) with the constant. */
 static void narrow_compare(wl_u8 phys, int op, const void *data, const wl_u16 *sel, int n,
                            wl_u64 constant, wl_u8 *d) {
   static const wl_i64 most[] = {127, 32767, 2147483647, WL_I64_MAX};
@@ -104,7 +104,7 @@ WL_CLONES static void long_as(wl_u8 *restrict d, const wl_u64 *restrict places,
     for (int i = 0; i < n; i++) d[i] = (wl_u32)(places[i] >> 32) == n_bytes ? WL_TRUE : WL_FALSE;
 }
 
-/* Whether n bytes are the same; most differ in the first eight. */
+/* Whether n bytes are equal. Most texts differ in the first eight. */
 static inline bool same_bytes(const wl_u8 *a, const wl_u8 *b, wl_u32 n) {
   wl_u64 x, y;
   if (n < 8) return n == 0 || memcmp(a, b, n) == 0;

@@ -1,13 +1,13 @@
 /*
-** Column values of rows that lie anywhere in a table, by row number: how the columns of joined
-** sources, and of rows in another order, are loaded.
+** Loads column values by row number: for the columns of joined sources, and for rows in another
+** order.
 */
 #ifndef WL_PICK_H
 #define WL_PICK_H
 
 #include "column/lookup.h"
 
-/* Values of rows that lie anywhere in the table; those some way ahead are asked for early. */
+/* Loads values by row number and prefetches those of the row AHEAD places later. */
 enum { AHEAD = 32 };
 #define PLACE(T, r) ((const T *)data[(r) >> WL_TABLET_SHIFT])[(r) & (WL_TABLET_ROWS - 1)]
 #define PICK(name, T, R)                                                                           \

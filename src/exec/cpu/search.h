@@ -1,12 +1,12 @@
 /*
-** LIKE and GLOB over a vector of texts, by a word that every match must hold: all of the pattern
-** between wildcards, as in LIKE '%word%', or the longest plain piece of it. Texts of neighbouring
-** rows lie one behind the other in memory, so the bytes of many rows are searched in one go, 32 at
-** a time; only rows where the word is found are looked at.
+** LIKE and GLOB over a vector of texts. They search for a word that every match must contain: all
+** of the pattern between wildcards, as in LIKE '%word%', or the longest plain piece of it. The
+** texts of neighbouring rows are adjacent in memory, so the bytes of many rows are searched at
+** once, 32 at a time. Only rows that contain the word are examined.
 **
 ** Invariants:
 ** 1. The word is ASCII without NUL: equal bytes are equal characters, whatever surrounds them.
-** 2. A text ends at its first NUL for LIKE; a find behind one does not count.
+** 2. For LIKE, a text ends at its first NUL. A word found after it does not count.
 */
 #ifndef WL_SEARCH_H
 #define WL_SEARCH_H
@@ -15,18 +15,18 @@
 #include <string.h>
 
 typedef struct wl_word {
-  wl_u8 p[64]; /* in lower case where case does not count */
+  wl_u8 p[64]; /* in lower case if nocase */
   wl_u32 n;
   bool nocase;
-  bool whole;      /* the pattern is the word between wildcards: nothing else to check */
-  wl_like pattern; /* … else this */
+  bool whole;      /* the pattern is just the word between wildcards, so a find is a match */
+  wl_like pattern; /* if not whole, a row with the word must match this */
 } wl_word;
 
 static inline wl_u8 word_case(const wl_word *w, wl_u8 c) {
   return w->nocase ? wl_to_lower(c) : c;
 }
 
-/* Finds the word in a pattern; false if there is none. */
+/* Finds the word in a pattern. Returns false if there is none. */
 static bool word_of(wl_val pattern, bool glob, int escape, wl_word *w) {
   wl_like k = w->pattern = wl_like_open(pattern, glob, escape);
   const wl_u8 *p = k.p;
@@ -42,7 +42,7 @@ static bool word_of(wl_val pattern, bool glob, int escape, wl_word *w) {
       from = i;
     }
     if (end < n && ((glob && p[end] == '[') || (escape && p[end] == k.escape)))
-      break; /* what follows is not what it looks like */
+      break; /* the characters that follow have a special meaning */
     i = end + 1;
   }
   if (best == 0) return false;
@@ -61,7 +61,7 @@ static inline bool word_at(const wl_word *w, const wl_u8 *p) {
   return i == w->n;
 }
 
-/* Bit 5 of a letter is its case: set in both, two letters differ only if they are not one. */
+/* Bit 5 of a letter is its case. With that bit set, upper and lower case are equal. */
 static inline wl_u8 case_bit(const wl_word *w, wl_u8 c) {
   return w->nocase && c >= 'a' && c <= 'z' ? 0x20 : 0;
 }
@@ -70,8 +70,9 @@ typedef wl_u8 bytes32 __attribute__((vector_size(32)));
 typedef wl_u64 words4 __attribute__((vector_size(32)));
 
 /*
-** Where the word's first and last byte stand in their places, for 32 places from `from` on. A
-** macro, for a vector may not be passed between functions built for different machines.
+** Finds the positions where both the first and the last byte of the word match, for 32 positions
+** from `from` on. It is a macro because a vector must not be passed between functions compiled for
+** different instruction sets.
 */
 #define WORD_ENDS(hit, from)                                                                       \
   do {                                                                                             \
@@ -81,7 +82,7 @@ typedef wl_u64 words4 __attribute__((vector_size(32)));
     hit = (bytes32)((x | bit_a) == a) & (bytes32)((y | bit_b) == b);                               \
   } while (0)
 
-/* The first place of the word in [p, end), or NULL. */
+/* Returns the first occurrence of the word in [p, end), or NULL. */
 static WL_CLONES const wl_u8 *word_find(const wl_word *w, const wl_u8 *p, const wl_u8 *end) {
   enum { STEP = 64 };
   const wl_u32 last = w->n - 1;
@@ -108,7 +109,7 @@ static WL_CLONES const wl_u8 *word_find(const wl_word *w, const wl_u8 *p, const 
   return NULL;
 }
 
-/* Truths for n texts (v addresses, len lengths, valid or NULL). */
+/* Computes the truths for n texts: v are their addresses, len their lengths; valid may be NULL. */
 static void word_search(const wl_word *w, const wl_u64 *v, const wl_u32 *len, const wl_u8 *valid,
                         int n, wl_u8 *out) {
   for (int i = 0; i < n;) {
@@ -116,7 +117,7 @@ static void word_search(const wl_word *w, const wl_u64 *v, const wl_u32 *len, co
       out[i++] = WL_UNKNOWN;
       continue;
     }
-    /* rows [i, j) lie in a row, NULLs between them aside */
+    /* The texts of rows [i, j) are adjacent, apart from NULLs. */
     const wl_u8 *start = (const wl_u8 *)(size_t)v[i], *end = start;
     int j = i;
     for (; j < n; j++) {

@@ -7,16 +7,16 @@
 #include "column/column.h"
 #include <string.h>
 
-/* The first rows are kept apart where they are few enough. */
+/* The first rows are kept separately if they are at most TOP_MOST and 1/TOP_SHARE of all rows. */
 enum { TOP_MOST = 1 << 18, TOP_SHARE = 8, TOP_SPARE = 4096 };
 
 /* A worker's candidates for the first rows. */
 typedef struct candidates {
-  wl_u64 *words[WL_MAX_WORDS + 1]; /* [size]; behind the keys' words the row number */
+  wl_u64 *words[WL_MAX_WORDS + 1]; /* [size] each: the keys' words, then the row number */
   wl_i64 n, size;
-  wl_u64 last[WL_MAX_WORDS]; /* the keys of the last row that is still among the first … */
-  bool full;                 /* … of which there are enough */
-  wl_u64 *coded;             /* the words of a vector */
+  wl_u64 last[WL_MAX_WORDS]; /* if full, the keys of the last row that is among the first */
+  bool full;                 /* there are enough candidates */
+  wl_u64 *coded;             /* the words of the current vector */
 } candidates;
 
 struct wl_sorter {
@@ -25,10 +25,10 @@ struct wl_sorter {
   wl_arena arena;
   wl_i64 n_rows, most; /* most < 0: all rows are sorted */
   int n_tablets, n_workers;
-  candidates *workers; /* all rows: only coded is used */
-  wl_u64 **all;        /* [n_words][n_rows]: by tablet */
-  wl_u32 *rows;        /* [n_rows]: the numbers of those rows */
-  wl_i32 *counts;      /* [n_tablets]: rows that came */
+  candidates *workers; /* if all rows are sorted, only coded is used */
+  wl_u64 **all;        /* [n_words][n_rows]: the words of all rows, by tablet */
+  wl_u32 *rows;        /* [n_rows]: the row numbers */
+  wl_i32 *counts;      /* [n_tablets]: rows that were added */
   wl_u32 *order;
 };
 
@@ -106,7 +106,7 @@ wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 m
 
 wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most) {
   if (most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST) return 0;
-  /* a word a key at the most in nearly all cases, row numbers, their order */
+  /* One word per key (rarely two), row numbers, their order. */
   return n_rows * (8 * (wl_i64)p->n_order + 8) + wl_sort_bytes(n_rows);
 }
 
@@ -126,7 +126,7 @@ void wl_sorter_close(wl_sorter *s) {
 
 /* ---- the first rows only */
 
-/* Drops candidates that are not among the first. */
+/* Drops candidates that are not among the first rows. */
 static wl_status cut(const wl_sorter *s, candidates *c) {
   if (c->n <= s->most) return WL_OK;
   wl_u32 *order = wl_mem_alloc((size_t)c->n * sizeof *order);
@@ -158,7 +158,7 @@ static wl_status add_first(wl_sorter *s, candidates *c, const wl_i64 *rows, int 
   if (s->most == 0 || (c->full && !any_below(w, n, c->last[0]))) return WL_OK;
   for (int i = 0; i < n; i++) {
     if (c->full) {
-      /* of equal ones the earlier is ahead, and this row is later than all that are here */
+      /* Of equal rows the earlier one comes first, and this row is later than all candidates. */
       int k = 0;
       while (k < n_words && w[(size_t)k * WL_VECTOR + i] == c->last[k]) k++;
       if (k == n_words || w[(size_t)k * WL_VECTOR + i] > c->last[k]) continue;
@@ -194,7 +194,7 @@ wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys
 
 /* ---- finishing */
 
-/* Moves the rows of all tablets together; how many there are. */
+/* Moves the rows of all tablets together. Returns their number. */
 static wl_i64 close_gaps(wl_sorter *s) {
   wl_i64 n = 0;
   for (int t = 0; t < s->n_tablets; t++) {
@@ -208,7 +208,7 @@ static wl_i64 close_gaps(wl_sorter *s) {
   return n;
 }
 
-/* All workers' candidates in the first one's place. */
+/* Copies all workers' candidates into one list. */
 static wl_status gather(wl_sorter *s, wl_u64 **words, wl_i64 *n) {
   int n_words = s->words.n_words + 1;
   *n = 0;
@@ -248,7 +248,7 @@ wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *,
                     .check_arg = check_arg};
     rc = wl_sort_rows(&sort, s->order, err);
   }
-  bool all = !top && *n == s->n_rows; /* then row i has number i */
+  bool all = !top && *n == s->n_rows; /* if so, row i has number i */
   for (wl_i64 i = 0; i < *n && !rc && !all; i++)
     s->order[i] = top ? (wl_u32)first[s->words.n_words][s->order[i]] : s->rows[s->order[i]];
   for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(first[k]);

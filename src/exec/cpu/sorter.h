@@ -1,13 +1,13 @@
 /*
-** ORDER BY without collecting the rows: the table's block runs twice. First only what the filters
-** and the sort keys need, and each row leaves its keys as words and its number here; then,
-** once these are sorted, the block runs over the row numbers in their new order and makes the
-** result columns. With a LIMIT a worker keeps no more rows than can be among the first.
+** ORDER BY without collecting the rows: the table's block runs twice. The first run computes only
+** the filters and the sort keys, and stores each row's keys (as words) and number here. These are
+** sorted. The second run takes the row numbers in their new order and makes the result columns.
+** With a LIMIT, a worker keeps only rows that can be among the first.
 **
 ** Invariants:
 ** 1. Ties come in row order.
-** 2. The keys are numbers (words.h), and nothing in the block makes text: what may fail for a
-**    row that is not given must not be put off.
+** 2. The keys are numbers (words.h), and nothing in the block makes text. Making text may fail,
+**    and an error must be raised also for a row that LIMIT cuts off.
 */
 #ifndef WL_SORTER_H
 #define WL_SORTER_H
@@ -16,19 +16,19 @@
 
 typedef struct wl_sorter wl_sorter;
 
-/* *out is NULL if the program is none for it. most: rows wanted, < 0: all. */
+/* *out is NULL if the program is not suited. most: number of rows needed; < 0: all. */
 wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 most, int threads,
                          wl_sorter **out, wl_error *err) WL_MUST;
 void wl_sorter_close(wl_sorter *s);
-/* The most bytes that it may take. */
+/* Upper bound of the bytes that it takes. */
 wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most);
 
-/* Rows of a tablet: keys by place in ORDER BY, row numbers; a worker's rows come in order, and
-** a tablet is one worker's. */
+/* Adds rows of a tablet: their keys in the order of ORDER BY, and their numbers. A worker adds rows
+** in order, and one worker adds all rows of a tablet. */
 wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys,
                         const wl_i64 *rows, int n) WL_MUST;
 
-/* The row numbers in order; the sorter's, until it is closed. */
+/* Sorts. *rows are the row numbers in order; the sorter owns them until it is closed. */
 wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *, wl_error *),
                            void *check_arg, const wl_u32 **rows, wl_i64 *n, wl_error *err) WL_MUST;
 

@@ -4,7 +4,7 @@
 #include "exec/cpu/words.h"
 #include <string.h>
 
-/* A part behind those there are: in the last word if it has room, else in a new one. */
+/* Appends a part: to the last word if it has room, else to a new word. */
 static void add_part(wl_words *w, wl_part part, bool fresh) {
   unsigned __int128 product = (unsigned __int128)w->used * part.span;
   bool wide = part.span == 0;
@@ -54,7 +54,7 @@ bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool des
   return w->n_words <= WL_MAX_WORDS;
 }
 
-/* out = out * span + code, or the code alone where the part opens its word */
+/* out = out * span + code. If the part opens its word, out = code. */
 static WL_CLONES void encode_ints(wl_u64 *restrict out, const wl_i64 *v, int n, wl_u64 base,
                                   wl_u64 span, bool open, bool turn) {
   if (open && !turn)
@@ -72,7 +72,7 @@ static WL_CLONES void encode_reals(wl_u64 *restrict out, const double *v, int n,
 }
 
 void wl_words_part(const wl_part *p, bool open, const wl_vec *q, int n, wl_u64 *out) {
-  /* values come after a NULL that is first */
+  /* If NULL comes first, values start at 1. */
   wl_u64 step = p->null && !p->null_last;
   wl_u64 base = p->desc ? (wl_u64)p->hi + step : (wl_u64)p->lo - step;
   if (q->stride && !(p->null && q->t)) {

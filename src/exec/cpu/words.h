@@ -1,11 +1,11 @@
 /*
-** Keys as words: integers and reals of several keys coded so that unsigned words, compared first
-** to last, stand in the order of the keys. GROUP BY hashes and sorts by them, ORDER BY sorts.
+** Keys as words: encodes several integer and real keys as unsigned words. The words, compared from
+** first to last, have the order of the keys. GROUP BY hashes and sorts by them, ORDER BY sorts.
 **
 ** Invariants:
-** 1. Equal keys have equal words, and different ones different; -0.0 and 0.0 are equal.
-** 2. Integers whose range is known share a word while the product of their spans fits; a real,
-**    and an integer of any value, has a word of its own. NULL is one more value.
+** 1. Keys are equal if and only if their words are equal; -0.0 and 0.0 are equal.
+** 2. Integers whose range is known share a word while the product of their spans fits. A real, and
+**    an integer without a known range, has its own word. NULL is one more value.
 */
 #ifndef WL_WORDS_H
 #define WL_WORDS_H
@@ -16,7 +16,7 @@
 
 enum { WL_VECTOR = 1024, WL_MAX_WORDS = 16 };
 
-/* A vector of values: as the CPU machine keeps them. stride 0: one value for all rows. */
+/* A vector of values in the CPU engine. stride 0: one value for all rows. */
 typedef struct wl_vec {
   wl_u8 type;
   int stride;
@@ -26,37 +26,38 @@ typedef struct wl_vec {
 } wl_vec;
 
 typedef enum wl_part_kind {
-  WL_PART_INT,  /* span values, NULL among them */
+  WL_PART_INT,  /* one of `span` values, including NULL */
   WL_PART_NULL, /* whether the key has a value; WL_PART_WIDE follows */
   WL_PART_WIDE, /* any integer */
   WL_PART_REAL
 } wl_part_kind;
 
-/* What one key is in a word. */
+/* The part of a word that encodes one key. */
 typedef struct wl_part {
   int key, word;
   wl_part_kind kind;
   bool null, null_last, desc;
   wl_i64 lo, hi;
-  wl_u64 span;  /* values it can take; 0: 2^64 */
+  wl_u64 span;  /* number of values it can have; 0: 2^64 */
   wl_u64 below; /* the product of the spans after it in its word */
 } wl_part;
 
 typedef struct wl_words {
-  wl_part *parts; /* room for two a key */
+  wl_part *parts; /* room for two parts per key */
   int n_parts, n_words;
-  wl_u64 used; /* values the last word can take; 0: 2^64 */
+  wl_u64 used; /* number of values the last word can have; 0: 2^64 */
   bool zero;   /* some real may be -0.0 */
 } wl_words;
 
-/* Adds a key behind those there are, in a word of its own if fresh. False: it is no number. */
+/* Appends a key; if fresh, in a new word. Returns false if it is not a number or there are too many
+** words. */
 bool wl_words_key(wl_words *w, int key, wl_reg reg, const wl_domain *d, bool desc, bool null_last,
                   bool fresh);
-/* Words of a vector of rows: out[k * WL_VECTOR + i]; keys by number. */
+/* Computes the words of a vector of rows: word k of row i goes to out[k * WL_VECTOR + i]. */
 void wl_words_encode(const wl_words *w, const wl_vec *keys, int n, wl_u64 *out);
-/* One part of them into its word; open: it is the first there. */
+/* Adds one part to its word. open: it is the first part of that word. */
 void wl_words_part(const wl_part *p, bool open, const wl_vec *v, int n, wl_u64 *out);
-/* The value of a key out of its words. minus: zero is -0.0. */
+/* The value of a key, from its words. minus: a zero is -0.0. */
 wl_val wl_words_decode(const wl_words *w, int key, const wl_u64 *words, bool minus);
 
 static inline wl_val wl_vec_get(const wl_vec *q, int i) {

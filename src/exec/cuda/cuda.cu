@@ -1,15 +1,15 @@
 /*
-** The CUDA plugin: the device vtable over the CUDA runtime, and the kernels as nvcc builds
-** them. Loaded at run time; nothing else of warplite needs CUDA.
+** The CUDA plugin: the functions of wl_device, written with the CUDA runtime, and the kernels,
+** compiled by nvcc. It is loaded at run time. No other part of warplite needs CUDA.
 **
 ** Invariants:
-** 1. One device, one caller at a time (the core holds the device's lock); a stream for each
-**    queue, an event for each mark.
-** 2. Device memory comes from CUDA's stream-ordered pool, which keeps what it was given, so
-**    that an allocation costs microseconds. Pinned host blocks are kept and reused for
-**    the same reason: pinning is slow. They are mapped, so that kernels can read them.
-** 3. The pool never makes one stream wait for another to get memory that was freed there:
-**    blocks of a stream reuse what their own stream freed.
+** 1. There is one device, and one caller at a time (the core holds the device's lock). Each queue
+**    has a stream, each mark an event.
+** 2. Device memory comes from CUDA's stream-ordered pool, which does not return freed memory to
+**    the driver, so that an allocation takes microseconds. Pinned host blocks are reused for the
+**    same reason: pinning is slow. They are mapped, so that kernels can read them.
+** 3. The pool never makes one stream wait for memory that another stream freed. A stream reuses
+**    the memory that it freed itself.
 */
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kernels.h"
@@ -50,7 +50,7 @@ void set_error(wl_error *err, wl_status code, const char *fmt, ...) {
   va_end(ap);
 }
 
-/* A CUDA result as a status: memory and launch limits may be mended, the rest is an error. */
+/* Turns a CUDA result into a status: WL_FULL if memory ran out, else WL_NOT_TAKEN. */
 wl_status check(cudaError_t e, const char *what, wl_error *err) {
   if (e == cudaSuccess) return WL_OK;
   cudaGetLastError();
@@ -67,7 +67,7 @@ cudaStream_t stream_of(wl_device *d) {
   return impl(d)->streams[d->queue];
 }
 
-/* Without memory it is tried again once the other streams have given back what they freed. */
+/* If there is no memory, waits until all streams have freed theirs, and tries again. */
 wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   cudaError_t e = cudaMallocAsync(out, n, stream_of(d));
   if (e == cudaErrorMemoryAllocation) {
@@ -147,7 +147,7 @@ wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_e
   size_t n_temp = 0;
   void *temp = nullptr;
   cudaStream_t stream = stream_of(d);
-  /* n + 1 sums: the last input is read and does not count */
+  /* There are n + 1 sums. CUB also reads in[n], which does not affect any of them. */
   const wl_u64 zero = 0;
   cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1,
                                  stream);
@@ -160,7 +160,7 @@ wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_e
   return rc;
 }
 
-/* The two halves of each buffer are the caller's, so CUB needs little room of its own. */
+/* The caller provides both halves of each double buffer, so CUB needs little extra memory. */
 wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits, int *at,
                     wl_error *err) {
   size_t n_temp = 0;
@@ -177,7 +177,7 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
   rc =
       check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
   cudaFreeAsync(temp, stream);
-  /* keys and values change sides together, one pass at a time */
+  /* In each pass, keys and values move to the other buffer together. */
   if (!rc && k.selector != v.selector) {
     set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are on different sides");
     return WL_NOT_TAKEN;
@@ -186,7 +186,7 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
   return rc;
 }
 
-/* A kept block that is large enough and not twice too large, or a new one. */
+/* Returns an idle block that is large enough and at most twice as large as needed, or a new one. */
 wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   cuda_impl *c = impl(d);
   size_t size = 1 << 16;
@@ -300,7 +300,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->launch = cuda_launch;
   d->scan = cuda_scan;
   d->sort = cuda_sort;
-  d->copy_in_later = cuda_copy_in; /* what is asynchronous depends on the memory alone */
+  d->copy_in_later = cuda_copy_in; /* only pinned memory makes a copy asynchronous */
   d->copy_out_later = cuda_copy_out_later;
   d->finish = cuda_finish;
   d->mark = cuda_mark;

@@ -1,6 +1,6 @@
 /*
-** Columns on a device; see devcol.h. A copy is one allocation: data, valid bits, tags, heap; of a
-** lookup all its arrays.
+** Columns on a device; see devcol.h. A copy is one allocation. For a column it holds data, valid
+** bits, tags and heap; for a lookup, all its arrays.
 */
 #include "exec/gpu/devcol.h"
 #include "base/mem.h"
@@ -11,12 +11,12 @@ static size_t aligned(size_t n) {
   return (n + WL_DEV_ALIGN - 1) & ~(size_t)(WL_DEV_ALIGN - 1);
 }
 
-/* Where a column keeps its copy: two places for each device. */
+/* The index of a copy in column->copy: each device has one in its memory and one mapped. */
 static int slot_of(const wl_device *d, bool mapped) {
   return d->index * 2 + mapped;
 }
 
-/* Takes a resident copy out of its device's list and frees it. */
+/* Removes a resident copy from its device's list and frees it. */
 static void forget(wl_devcol **at) {
   wl_devcol *c = *at;
   int slot = slot_of(c->device, c->mapped);
@@ -33,12 +33,12 @@ static wl_devcol **head(wl_device *d) {
   return (wl_devcol **)&d->residents;
 }
 
-/* A lookup is one query's, or a few's: nobody counts its uses. */
+/* Few queries share a lookup, so its uses are not counted. */
 static wl_i64 uses_of(const wl_devcol *c) {
   return c->column ? c->column->copy_uses[slot_of(c->device, c->mapped)] : 1;
 }
 
-/* Gives up a resident column of one memory; false when all are in use by this wave. */
+/* Evicts one resident copy, mapped or not. Returns false if this wave uses all of them. */
 static bool evict(wl_device *d, bool mapped) {
   wl_evict e = {0};
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
@@ -72,12 +72,12 @@ void wl_dev_free(wl_device *d, void *p, size_t n) {
   d->used -= (wl_i64)n;
 }
 
-/* The parts of a copy, each at an aligned offset. */
+/* Byte offsets of the parts of a copy, all aligned. `end` is the size of the copy. */
 typedef struct layout {
   size_t data, valid, tags, heap_base, heap, end;
 } layout;
 
-/* cap: rows to leave room for. */
+/* Leaves room for at least `cap` rows. */
 static layout lay_out_room(const wl_column *c, int first, int end, size_t cap) {
   layout l;
   size_t rows = 0, heap = 0;
@@ -115,7 +115,8 @@ void wl_devcol_free(wl_devcol *c) {
 
 static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0xff};
 
-/* What is to be copied: the data of all tablets, then all valid bits, and so on. */
+/* Lists the pieces to copy: the data of all tablets, then all valid bits, then tags, then heaps.
+** Returns their number. */
 static int list_pieces(const wl_column *c, int first, int end, const layout *l, wl_u64 *heap_base,
                        wl_piece *out) {
   size_t width = (size_t)wl_phys_width(c->phys), heap = 0;
@@ -145,7 +146,7 @@ static int list_pieces(const wl_column *c, int first, int end, const layout *l, 
   return n;
 }
 
-/* Memory for a copy of n bytes; *address is where kernels find it. */
+/* Allocates n bytes for a copy. *address is the address that kernels use. */
 static wl_status open_copy(wl_device *d, size_t n, wl_way way, wl_devcol *out,
                            const wl_u8 **address, wl_error *err) {
   memset(out, 0, sizeof *out);
@@ -189,7 +190,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   return rc;
 }
 
-/* An owner goes: so do its copies. */
+/* Frees all copies of a column or lookup that is about to be freed. */
 static void drop_copies(void *const *copy, void *const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = on[k];
@@ -210,7 +211,7 @@ static void drop_lookup(wl_lookup *l) {
   drop_copies(l->copy, l->on);
 }
 
-/* Makes room for n more mapped bytes. */
+/* Makes room for n more mapped bytes by evicting mapped copies. */
 static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
   while (d->mapped + n > d->mapped_budget && evict(d, true)) {
   }
@@ -219,16 +220,16 @@ static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
   return WL_OK;
 }
 
-/* A copy that was made becomes resident; its owner is set. */
+/* Adds a new copy to the device's list of resident copies. Its owner is already set. */
 static void settle(wl_device *d, wl_devcol *r) {
   if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
   r->next = *head(d);
   *head(d) = r;
 }
 
-/* ---- a copy made from that of the version before */
+/* ---- making a copy from the copy of the previous version of the column */
 
-/* For each tablet of c the tablet of b with the same bytes, or -1. */
+/* Returns, for each tablet of c, the tablet of b that shares its memory, or -1. */
 static int *same_tablets(const wl_column *c, const wl_column *b) {
   size_t n_slots = 64;
   while (n_slots < 2 * (size_t)b->n_tablets) n_slots *= 2;
@@ -251,7 +252,7 @@ static int *same_tablets(const wl_column *c, const wl_column *b) {
   return NULL;
 }
 
-/* Copies those tablets on the device; runs of them in one go. */
+/* Copies the shared tablets within the device. Adjacent tablets are copied together. */
 static wl_status copy_same(wl_device *d, const wl_column *c, const int *from, const wl_devcol *old,
                            wl_u8 *base, const layout *l, wl_error *err) {
   size_t width = (size_t)wl_phys_width(c->phys);
@@ -272,7 +273,7 @@ static wl_status copy_same(wl_device *d, const wl_column *c, const int *from, co
   return rc;
 }
 
-/* Brings the other tablets there. */
+/* Sends the tablets that are not shared to the device. */
 static wl_status send_others(wl_device *d, const wl_column *c, const int *from, wl_u8 *base,
                              const layout *l, wl_way way, int threads, wl_error *err) {
   size_t width = (size_t)wl_phys_width(c->phys);
@@ -295,9 +296,9 @@ static wl_status send_others(wl_device *d, const wl_column *c, const int *from, 
 }
 
 /*
-** Makes the resident copy of c from that of the column before it: what has changed is sent, the
-** rest stays where it is if nobody else needs the old copy, or is copied on the device. *out NULL:
-** it cannot be done so.
+** Makes the resident copy of c from the copy of c->before, the previous version of the column.
+** Only changed tablets are sent. The others stay in place if the old copy is not needed any more;
+** otherwise they are copied within the device. *out is NULL if this is not possible.
 */
 static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
                         wl_error *err) {
@@ -308,7 +309,7 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
   *out = NULL;
   if (!old || b->phys != c->phys || c->phys >= WL_P_TEXT || nulls != (old->k.valid != NULL))
     return WL_OK;
-  old->last_use = d->clock; /* so that making room does not take it */
+  old->last_use = d->clock; /* protects it from eviction */
   size_t rows = (size_t)c->n_rows, had = old->cap_rows ? old->cap_rows : (size_t)b->n_rows;
   bool stays = rows <= had && atomic_load(&b->refs) == 1;
   size_t cap = rows <= had ? had : rows > 2 * had ? rows : 2 * had;
@@ -321,11 +322,11 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
   wl_error full = {0};
   if (!r) rc = wl_nomem(err);
   if (!rc && !stays && open_copy(d, l.end, way, &made, &base, &full)) {
-    wl_mem_free(from); /* the usual way takes less room */
+    wl_mem_free(from); /* a plain copy takes less memory and may still fit */
     wl_mem_free(r);
     return WL_OK;
   }
-  if (stays) { /* what has moved is sent again, for it might be overwritten first */
+  if (stays) { /* send moved tablets again: copying in place could overwrite their source */
     for (int t = 0; t < c->n_tablets; t++)
       if (from[t] != t) from[t] = -1;
     b->copy[slot_of(d, mapped)] = NULL;
@@ -347,7 +348,7 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
   if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
   wl_mem_free(from);
   c->derived = true;
-  if (rc && r) { /* it is half one and half the other */
+  if (rc && r) { /* the copy is a mix of the old and the new version */
     wl_devcol **at = head(d);
     while (*at && *at != r) at = &(*at)->next;
     if (*at) forget(at);
@@ -382,7 +383,7 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
     c->on[slot] = d;
     c->drop = drop;
   }
-  r->last_use = d->clock; /* evict takes only what is older */
+  r->last_use = d->clock; /* evict() takes only copies with an older last_use */
   *out = r;
   return WL_OK;
 }
@@ -391,7 +392,8 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
 
 enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
 
-/* The arrays of a lookup: pieces in their order, empty where there is none; returns the bytes. */
+/* Lists the arrays of a lookup in order; a missing array is an empty piece. Returns the number of
+** bytes. */
 static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
   size_t n_slots = l->direct ? (size_t)l->span : (size_t)l->mask + 1, at = 0;
   const struct {
@@ -465,7 +467,7 @@ wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {
 
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped) {
   int slot = slot_of(d, mapped);
-  c->on[slot] = d; /* whose lock guards the counts */
+  c->on[slot] = d; /* the lock of this device guards the counts */
   c->copy_uses[slot]++;
   c->copy_hits[slot] += c->copy[slot] != NULL;
 }

@@ -1,12 +1,13 @@
 /*
-** Columns on a device: resident copies of whole columns, kept between statements inside a
-** budget, in the device's memory or in pinned host memory that kernels read (mapped); and
-** copies of a few tablets for one launch. Lookups of joins are kept there in the same way.
+** Columns on a device. Resident copies hold whole columns and stay between statements, within a
+** budget. They are in the device's memory, or in pinned host memory that kernels read ("mapped").
+** Temporary copies hold a few tablets for one launch. The lookups of joins have resident copies
+** too.
 **
 ** Invariants:
-** 1. Everything here but wl_devcol_info is called under the device's lock.
-** 2. device->used counts every byte taken through wl_dev_alloc, device->mapped those of mapped
-**    residents.
+** 1. The caller holds the device's lock, except in wl_devcol_info.
+** 2. device->used counts every byte taken through wl_dev_alloc. device->mapped counts the bytes
+**    of mapped resident copies.
 */
 #ifndef WL_DEVCOL_H
 #define WL_DEVCOL_H
@@ -20,45 +21,45 @@
 typedef struct wl_devcol {
   struct wl_devcol *next;
   wl_device *device;
-  wl_column *column; /* whose copy it is; NULL for a temporary one, or … */
-  wl_lookup *lookup; /* … of a lookup */
-  wl_kcol k;         /* addresses */
-  void *memory;      /* the device's, or for a mapped copy the host's address */
+  wl_column *column; /* the owner of a resident copy of a column; else NULL */
+  wl_lookup *lookup; /* the owner of a resident copy of a lookup; else NULL */
+  wl_kcol k;         /* addresses that kernels use */
+  void *memory;      /* address on the device; for a mapped copy, address on the host */
   size_t n_bytes;
-  size_t cap_rows; /* rows there is room for; 0: just those of the column */
+  size_t cap_rows; /* rows that fit; 0: exactly the rows of the column */
   bool mapped;
   wl_i64 last_use;
 } wl_devcol;
 
-/* WL_FULL when the budget does not allow it, even after giving up other resident columns. */
+/* Returns WL_FULL if the budget does not allow it even after evicting resident copies. */
 wl_status wl_dev_alloc(wl_device *d, size_t n_bytes, void **out, wl_error *err) WL_MUST;
 void wl_dev_free(wl_device *d, void *p, size_t n_bytes);
 
-/* Bytes that tablets [first, end) of a column take on a device. */
+/* Number of bytes that tablets [first, end) of a column take on a device. */
 size_t wl_devcol_bytes(const wl_column *c, int first, int end);
-/* Copies tablets [first, end) with so many threads. */
+/* Copies tablets [first, end) with up to `threads` threads. */
 wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
                          int threads, wl_devcol *out, wl_error *err) WL_MUST;
 void wl_devcol_free(wl_devcol *c);
-/* The resident copy of a column, made if need be; evicts others for it. */
+/* Returns the resident copy of a column. Makes it if there is none, and evicts others for it. */
 wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
                              wl_error *err) WL_MUST;
-/* That copy, which the caller knows is there, or NULL. */
+/* Returns the resident copy of a column, or NULL if there is none. */
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped);
-/* The same for a lookup; where its arrays are is told by wl_devlookup_join. */
+/* Size and resident copy of a lookup. wl_devlookup_join gives the addresses of its arrays. */
 size_t wl_devlookup_bytes(const wl_lookup *l);
 wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
                                 wl_error *err) WL_MUST;
-/* Sets what a join reads of the lookup, whose copy is there. */
+/* Sets the addresses that a join reads. The lookup must have a resident copy. */
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out);
-/* A run will use the column, in one memory or the other: counts it. */
+/* Counts that a run will use the column, in device memory or mapped. */
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped);
-/* Its addresses as seen from tablet first on. */
+/* Addresses of the copy, starting at tablet `first`. */
 wl_kcol wl_devcol_from(const wl_devcol *c, int first);
-/* A run begins: columns it asks for from now on are not evicted until the next one. */
+/* Starts a run. Columns that it asks for are not evicted until the next run starts. */
 void wl_devcol_tick(wl_device *d);
 
-/* What all devices have of a column; takes the locks itself. */
+/* Totals over the copies of a column on all devices. wl_devcol_info takes the locks itself. */
 typedef struct wl_devcol_facts {
   wl_i64 n_bytes, uses, hits;
 } wl_devcol_facts;

@@ -1,6 +1,6 @@
 /*
 ** The process's devices: the simulator, and the CUDA plugin found at run time beside this
-** library. A device that cannot be opened is asked for only once; the reason is kept.
+** library. Opening a device is tried only once. If it fails, the reason is remembered.
 **
 ** Invariants:
 ** 1. The plugin's path is absolute and is fixed when this library is loaded, so that changing the
@@ -52,7 +52,7 @@ static void find_plugin(void) {
   free(folder);
 }
 
-/* Memory of a device that this process cannot reach. */
+/* Used in a forked child: frees nothing, because this process cannot reach the device's memory. */
 static void leave(wl_device *d, void *p, size_t n_bytes) {}
 static void leave_host(wl_device *d, void *p) {}
 

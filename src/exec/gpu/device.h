@@ -1,15 +1,16 @@
 /*
-** A device: the small set of calls the runner needs of a GPU, with two implementations: the
-** CUDA plugin, found at run time, and the simulator, which runs the same kernels on the host.
+** A device: the few calls that the runner needs from a GPU. There are two implementations: the
+** CUDA plugin, loaded at run time, and the simulator, which runs the same kernels on the host.
 **
 ** Invariants:
-** 1. Calls on one device come from one thread at a time (wl_device_lock).
-** 2. Device memory comes from one pool with a budget; alloc fails with WL_FULL beyond it.
-** 3. Calls that work on the device go to the queue `queue` and happen there in order, queues
-**    beside each other. copy_in has read its source and copy_out has happened when they return;
-**    the _later ones happen by finish, and their host side is memory of host_alloc that
-**    nobody touches before.
-** 4. Memory of alloc and host_alloc may be touched up to the next multiple of WL_DEV_ALIGN.
+** 1. One thread at a time calls a device (wl_device_lock).
+** 2. Device memory comes from one pool with a budget. alloc fails with WL_FULL beyond it.
+** 3. Calls that do work on the device go to the queue `queue`. Work in one queue runs in order;
+**    queues run concurrently. When copy_in returns, it has read its source. When copy_out
+**    returns, the copy is complete. The _later calls complete by the next finish; their host
+**    memory comes from host_alloc and must not be touched before that.
+** 4. Memory from alloc and host_alloc may be accessed up to the next multiple of WL_DEV_ALIGN
+**    bytes.
 */
 #ifndef WL_DEVICE_H
 #define WL_DEVICE_H
@@ -35,30 +36,30 @@ typedef enum wl_kernel {
   WL_N_KERNELS
 } wl_kernel;
 
-/* Queue 0 is everybody's; the others are those of blocks under way (exec/gpu/run_device.c). */
+/* Queue 0 is for general use. The other queues run blocks of tablets (exec/gpu/run_device.c). */
 enum { WL_QUEUES = 9, WL_EVENTS = 4, WL_DEV_ALIGN = 512 };
 
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
-  int index;        /* its number among the process's devices */
+  int index;        /* number of this device within the process */
   char name[128];
   wl_i64 memory;        /* bytes on the device */
-  wl_i64 free_memory;   /* bytes that were free when it was opened, less a reserve */
-  wl_i64 budget;        /* bytes we may take; set for each wave of a run */
-  wl_i64 used;          /* bytes taken */
-  wl_i64 mapped_budget; /* bytes of host memory for columns that kernels read there … */
-  wl_i64 mapped;        /* … and taken; set and counted as budget and used */
-  int queue;            /* the one that calls go to */
+  wl_i64 free_memory;   /* bytes that were free when it was opened, minus a reserve */
+  wl_i64 budget;        /* bytes of device memory that we may use; set for each wave of a run */
+  wl_i64 used;          /* bytes of device memory in use */
+  wl_i64 mapped_budget; /* bytes of mapped host memory that columns may use; set for each wave */
+  wl_i64 mapped;        /* bytes of mapped host memory in use by columns */
+  int queue;            /* the queue that calls use */
   int n_processors;
-  int max_shared;    /* bytes of shared memory a block may have */
-  int block_threads; /* of a block, where shared memory allows it */
-  int blocks_each;   /* blocks a processor runs at once, at most */
+  int max_shared;    /* bytes of shared memory that a block may have */
+  int block_threads; /* threads of a block, if shared memory allows that many */
+  int blocks_each;   /* blocks that a processor runs at once, at most */
   void *impl;
-  void *residents;    /* columns kept there (exec/gpu/devcol.c) … */
-  wl_i64 clock;       /* … and their clock */
-  void *stage;        /* pinned buffers that copies go through (exec/gpu/stage.c) … */
-  size_t n_stage;     /* … of so many bytes each */
-  wl_i64 n_in, n_out; /* bytes copied or read to the device and back, so far */
+  void *residents;    /* list of resident copies (exec/gpu/devcol.c) */
+  wl_i64 clock;       /* counts runs, for the last_use of resident copies */
+  void *stage;        /* pinned buffers for copies to the device (exec/gpu/stage.c) */
+  size_t n_stage;     /* bytes of each of these buffers */
+  wl_i64 n_in, n_out; /* bytes moved to the device and back so far */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);
   wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
@@ -66,39 +67,41 @@ typedef struct wl_device {
   wl_status (*copy_out)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                         wl_error *err);
   wl_status (*clear)(struct wl_device *d, void *p, size_t n_bytes, wl_error *err);
-  /* from one place on the device to another, which do not overlap */
+  /* Copies within the device. The two ranges do not overlap. */
   wl_status (*copy_on)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                        wl_error *err);
   wl_status (*launch)(struct wl_device *d, wl_kernel k, const void *args, size_t n_args,
                       unsigned grid, unsigned block, size_t n_shared, wl_error *err);
   /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n */
   wl_status (*scan)(struct wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err);
-  /* Sorts n pairs by the lowest n_bits of the keys, stable. keys[0] and values[0] come in; on
-  ** return *at says which of the two of each holds the result. */
+  /* Stable sort of n pairs by the lowest n_bits of the keys. The input is in keys[0] and
+  ** values[0]; the output is in keys[*at] and values[*at]. */
   wl_status (*sort)(struct wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
                     int *at, wl_error *err);
   wl_status (*copy_in_later)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                              wl_error *err);
   wl_status (*copy_out_later)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                               wl_error *err);
-  /* Waits for all that the queue was given. */
+  /* Waits until the queue is empty. */
   wl_status (*finish)(struct wl_device *d, wl_error *err);
-  /* mark: an event (0 … WL_EVENTS - 1) is what the queue was given so far; wait: for that. */
+  /* mark makes event 0 … WL_EVENTS - 1 stand for all work given to the queue so far; wait waits
+  ** until that work is done. */
   wl_status (*mark)(struct wl_device *d, int event, wl_error *err);
   wl_status (*wait)(struct wl_device *d, int event, wl_error *err);
-  wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out,
-                          wl_error *err); /* pinned, and readable by kernels … */
-  wl_status (*host_address)(struct wl_device *d, void *p, void **out,
-                            wl_error *err); /* … at this address */
+  /* Allocates pinned host memory that kernels can read. host_address gives the address that
+  ** kernels use for it. */
+  wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
+  wl_status (*host_address)(struct wl_device *d, void *p, void **out, wl_error *err);
   void (*host_free)(struct wl_device *d, void *p);
 } wl_device;
 
-/* The process's device of a kind, opened at the first call; NULL and why if there is none. */
+/* Returns the process's device of a kind, and opens it on the first call. If there is none,
+** returns NULL and puts the reason in err. */
 wl_device *wl_device_get(const char *kind, wl_error *err);
 void wl_device_lock(wl_device *d);
 void wl_device_unlock(wl_device *d);
 
-/* What implements "sim" (exec/sim/device.c), and what a plugin exports. */
+/* The implementation of "sim" (exec/sim/device.c), and the function that a plugin exports. */
 wl_status wl_device_open_sim(wl_device *d, wl_error *err);
 typedef wl_status (*wl_device_open_fn)(wl_device *d, char *message, size_t n_message);
 

@@ -1,18 +1,19 @@
 /*
-** Blocks with Expands on a device: joins that find several rows, or all. The block is cut at its
-** Expands (lower.h). The first part scans tablets and gives tuples: the row numbers of the sources
-** so far, and where each row's candidates are. A piece of all combinations of tuples and candidates
-** becomes lists of row numbers, and the next part runs over these; it gives tuples again, or it
-** is the last one, whose rows and aggregates are the run's. Called by run_device.c, under the
-** device's lock.
+** Blocks with Expands on a device: joins that find several rows, or all rows. The block is split
+** at its Expands (lower.h). The first part scans tablets and produces tuples. A tuple holds the row
+** numbers of the sources so far, and the range of its candidates in the next source. A piece of all
+** combinations of tuples and candidates becomes lists of row numbers, and the next part runs over
+** these lists. That part produces tuples again, unless it is the last one, whose rows and
+** aggregates go to the run. Called by run_device.c, under the device's lock.
 **
 ** Invariants:
-** 1. Depth first: what comes of one piece is done before the next is made, so rows come in the
-**    order of the nested loops, and the tuples of one part are there once.
-** 2. No launch is over more than CHUNK_MOST combinations and no wave takes much longer than
-**    WAVE_NS, so that the runner can ask whether to go on; tuples stay on the device meanwhile.
-** 3. Who leaves half-way (wl_expansion_leave) leaves the run so that the CPU can go on at
-**    r->next_tablet: rows of these tablets that were given will be skipped, aggregates begin anew.
+** 1. Depth first: a piece is finished, through all later parts, before the next piece is made. So
+**    rows come in the order of the nested loops, and each part has one set of tuples at a time.
+** 2. A launch covers at most CHUNK_MOST combinations, and a wave takes little longer than WAVE_NS,
+**    so that the runner can check whether to go on. Tuples stay on the device between waves.
+** 3. wl_expansion_leave can stop at any point between launches. It leaves the run in a state from
+**    which the CPU can go on at r->next_tablet: rows of these tablets that were already emitted
+**    will be skipped, and aggregates start again.
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
@@ -22,27 +23,27 @@
 enum { CHUNK_FIRST = 1 << 16, CHUNK_MOST = 2000000, CHUNK_LEAST = 1 << 10, BLOCK_MOST = 64 };
 static const double WAVE_NS = 20e6;
 
-/* The tuples that a part gave; without any, all is zero. */
+/* The tuples that a part produced; all zero if there are none. */
 typedef struct tuples {
-  wl_u32 *cols[WL_GPU_MAX_RESULTS]; /* as the part's outs: row numbers, then start and count */
+  wl_u32 *cols[WL_GPU_MAX_RESULTS]; /* the part's outs: row numbers, then start and count */
   int n_cols;
-  wl_u64 n, room;   /* tuples, and what the columns have room for */
-  wl_u64 *places;   /* [n + 1]: of each one's first combination */
-  wl_u64 at, total; /* combinations done, and in all */
+  wl_u64 n, room;   /* number of tuples, and how many fit in the columns */
+  wl_u64 *places;   /* [n + 1]: number of each tuple's first combination */
+  wl_u64 at, total; /* combinations done, and combinations in total */
 } tuples;
 
 struct wl_expansion {
   int n_parts;
-  wl_lowered *lows; /* of all parts but the last */
-  tuples *levels;   /* of all parts but the last */
-  bool open;        /* tablets up to `end` are under way */
-  int end, group;   /* and how many are next */
+  wl_lowered *lows; /* [n_parts - 1]: all parts but the last */
+  tuples *levels;   /* [n_parts - 1]: the tuples of all parts but the last */
+  bool open;        /* tablets r->next_tablet to `end` are in progress */
+  int end, group;   /* `group`: how many tablets to scan next */
   wl_u64 chunk;
-  wl_u64 n_combined; /* combinations that the last part was over */
-  wl_i64 n_given;    /* rows of the tablets under way that the run has … */
-  wl_batch **mark;   /* … behind this place of its list, where they are collected */
-  bool gathered;     /* the run's accumulators have something */
-  wl_error why;      /* the CPU must go on, at the next wave */
+  wl_u64 n_combined; /* combinations that the last part has processed */
+  wl_i64 n_given;    /* rows of the tablets in progress that the run already has */
+  wl_batch **mark;   /* where those rows begin in the run's list of batches */
+  bool gathered;     /* the run's accumulators are not empty */
+  wl_error why;      /* if set, the CPU must take over at the next wave */
 };
 typedef struct wl_expansion expansion;
 
@@ -96,7 +97,7 @@ void wl_expansion_close(wl_run *r, wl_device_state *s) {
 
 /* ---- launches */
 
-/* Runs a part and waits; with more room for text where that is what is missing. */
+/* Runs a part and waits for it. If the room for text was too small, runs it again with more. */
 static wl_status run_part(wl_launch *l, wl_error *err) {
   for (;;) {
     wl_launch again = *l;
@@ -110,7 +111,7 @@ static wl_status run_part(wl_launch *l, wl_error *err) {
   }
 }
 
-/* The launch's row numbers become the tuples of its part. */
+/* Makes the launch's output the tuples of its part. Takes over its memory. */
 static wl_status keep_tuples(wl_launch *l, tuples *t, wl_error *err) {
   wl_device *d = l->d;
   memset(t, 0, sizeof *t);
@@ -137,7 +138,7 @@ static wl_launch launch_of(wl_run *r, wl_device_state *s, int part) {
   return l;
 }
 
-/* What the last part gave goes to the run. */
+/* Gives the output of the last part to the run. */
 static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
   wl_i64 n = r->second_block < 0 ? (wl_i64)l->counters[C_OUT] : 0;
   wl_status rc = wl_launch_take(l, err);
@@ -148,7 +149,7 @@ static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
   return WL_OK;
 }
 
-/* The next tablets, by the first part. */
+/* Runs the first part over the next tablets. */
 static wl_status scan_block(wl_run *r, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   wl_launch l = launch_of(r, s, 0);
@@ -187,7 +188,7 @@ static void drop_piece(wl_device *d, piece *p) {
     wl_dev_free(d, (void *)(size_t)p->lists[k].rows, (p->n + 1) * 4);
 }
 
-/* The row numbers of n combinations, from t->at on, for the part behind. */
+/* Makes the row numbers of n combinations, starting at t->at, for the next part. */
 static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, piece *out,
                             wl_error *err) {
   wl_device *d = r->config.device;
@@ -211,7 +212,7 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, p
       k.found = rows;
       continue;
     }
-    while (low->outs[from] != source) from++; /* what is read later was given out */
+    while (low->outs[from] != source) from++; /* ends: the part outputs all that is read later */
     k.from[k.n_lists] = t->cols[from];
     k.to[k.n_lists++] = rows;
   }
@@ -227,7 +228,7 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, p
   return rc;
 }
 
-/* The next piece of what the tuples of a part combine to, by the part behind it. */
+/* Runs the next part over the next piece of the combinations of a part's tuples. */
 static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *err) {
   expansion *x = s->expansion;
   tuples *t = &x->levels[part];
@@ -257,7 +258,7 @@ static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *er
 
 /* ---- waves */
 
-/* One launch, or the end of the tablets under way. */
+/* Makes one launch, or ends the tablets in progress. */
 static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   for (int part = x->n_parts - 2; part >= 0; part--)
@@ -270,7 +271,7 @@ static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
 
 void wl_expansion_leave(wl_run *r, wl_device_state *s) {
   expansion *x = s->expansion;
-  if (r->second_block >= 0) { /* groups are forgotten by the caller */
+  if (r->second_block >= 0) { /* the caller discards the groups */
     for (int k = 0; k < r->p->n_accs && !r->p->grouped && x->gathered; k++)
       wl_acc_reset(&r->accs[k]);
     if (x->gathered) r->next_tablet = 0;
@@ -300,7 +301,7 @@ wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) {
   }
   if (rc == WL_FULL) rc = WL_NOT_TAKEN;
   if (rc != WL_NOT_TAKEN) return rc;
-  if (r->ready && !r->collects) { /* first those rows are given, then the CPU goes on */
+  if (r->ready && !r->collects) { /* emit these rows first; then the CPU goes on */
     x->why = *err;
     x->why.code = WL_NOT_TAKEN;
     return WL_OK;

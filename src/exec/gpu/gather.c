@@ -1,11 +1,12 @@
 /*
-** What a run does on the device beside its scan: the groups of GROUP BY over all launches, and
-** DISTINCT and ORDER BY over the rows of one. Called by run_device.c, under the device's lock.
+** What a run does on the device in addition to its scan: the groups of GROUP BY over all launches,
+** and DISTINCT and ORDER BY over the rows of one launch. Called by run_device.c, under the
+** device's lock.
 **
 ** Invariants:
-** 1. Groups count rows when a kernel runs, so a launch is never run twice: whatever goes wrong
-**    after one has begun, all of them start over.
-** 2. Rows are in their final order only if one launch gave them all.
+** 1. Each launch adds its rows to the groups, so it must not run twice. If anything goes wrong
+**    after a launch has begun, the groups are cleared and all launches start again.
+** 2. Rows are in their final order only if one launch produced all of them.
 */
 #include "exec/gpu/launch.h"
 #include <stdio.h>
@@ -28,7 +29,7 @@ wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) {
   return wl_dgroups_restart(s->groups, err);
 }
 
-/* The last tablet is in: the groups go to the host, or the next pass begins. */
+/* Called after the last tablet. Moves the groups to the host, or begins the next pass. */
 static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->grouping, &r->groups[0], err);
@@ -36,7 +37,7 @@ static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
   if (!rc && again) r->next_tablet = 0;
   snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
            r->collects ? ", then ordered on the cpu" : "");
-  if (!rc && !again) { /* the statement may stay open for long */
+  if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;
   }
@@ -57,8 +58,9 @@ wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) {
 /* ---- order */
 
 /*
-** If the launch was the whole table, that is all of it; else the host brings the launches' rows
-** together, and only what makes them fewer is worth doing here.
+** If the launch covered the whole table, this does all of DISTINCT and ORDER BY. Otherwise the
+** host merges the rows of all launches, and only work that reduces their number is worth doing
+** here.
 */
 wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   wl_run *r = l->r;
@@ -88,6 +90,6 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   if (rc || !whole || !all) return rc;
   snprintf(r->note, sizeof r->note, "%s on the gpu", what);
   l->n_fetch = p->n_given;
-  l->ordered = true; /* run_device.c says so to the run when the rows have arrived */
+  l->ordered = true; /* run_device.c tells the run when the rows have arrived */
   return WL_OK;
 }

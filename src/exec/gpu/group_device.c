@@ -1,9 +1,9 @@
 /*
-** GROUP BY on a device; see group_device.h. Ways, tried in this order:
+** GROUP BY on a device; see group_device.h. Methods, tried in this order:
 **
-**   shared   few groups, addressed by key, gathered in each block's shared memory first
-**   direct   addressed by key, in global memory; several passes over ranges of the key
-**   hash     open addressing in global memory; grows, then several passes by hash
+**   shared   for few groups: the key is the address; each block first gathers in shared memory
+**   direct   the key is the address, in global memory; several passes over ranges of the key
+**   hash     open addressing in global memory; the table grows, then several passes by hash
 */
 #include "exec/gpu/group_device.h"
 #include "base/mem.h"
@@ -16,27 +16,27 @@
 #include <string.h>
 
 enum {
-  MAX_KEYS = WL_KG_KEYS, /* signs of a row's keys stand in 16 bits */
-  SIDE_MOST = 1 << 20,   /* reals that do not fit the digits, of one wave */
-  PACK_BYTES = 32 << 20, /* groups brought to the host at a time */
-  HASH_FIRST = 1 << 18,  /* records a hash table begins with, at most */
+  MAX_KEYS = WL_KG_KEYS, /* the sign bits of a row's keys are packed into 16 bits */
+  SIDE_MOST = 1 << 20,   /* most reals per wave that do not fit the digits */
+  PACK_BYTES = 32 << 20, /* bytes of groups moved to the host at a time */
+  HASH_FIRST = 1 << 18,  /* most records in the first hash table */
   GROWTH = 16,
   MAX_PASSES = 64,
-  SAFE_ROWS = 1 << 22 /* so many digits of 40 bits stay in 63 bits, with one such sum before */
+  SAFE_ROWS = 1 << 22 /* two sums of this many 40-bit digits fit in 63 bits */
 };
 enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
 
 struct wl_dgroups {
   const wl_program *p;
   wl_device *d;
-  wl_kgroup k; /* as the kernel wants it */
+  wl_kgroup k; /* the kernel's arguments */
   wl_u64 spans[MAX_KEYS];
-  wl_u64 total;   /* by address: packed keys in all */
-  wl_u64 n_rows;  /* of the table */
-  wl_i64 room;    /* bytes for the records */
-  wl_u32 n_keyed; /* key words of a record */
+  wl_u64 total;   /* number of possible packed keys */
+  wl_u64 n_rows;  /* rows of the table */
+  wl_i64 room;    /* bytes that the records may take */
+  wl_u32 n_keyed; /* key words in a record */
   wl_u64 *counters;
-  wl_u64 *pack; /* a piece of the groups, dense */
+  wl_u64 *pack; /* a range of the groups without the empty slots */
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
   wl_u64 n_side, size_side;
@@ -90,7 +90,7 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
 
 /* ---- choosing */
 
-/* The integers that a key can be, and NULL; 0: 2^64 or more. */
+/* Number of values that a key can have, including NULL; 0: 2^64 or more. */
 static wl_u64 span_of(const wl_key *k) {
   bool ints = (k->domain.mask & WL_M(WL_T_INT)) != 0 && k->domain.hi >= k->domain.lo;
   wl_u64 n = ints ? (wl_u64)k->domain.hi - (wl_u64)k->domain.lo : 0;
@@ -99,7 +99,7 @@ static wl_u64 span_of(const wl_key *k) {
   return n ? n : 1;
 }
 
-/* The keys as the kernel wants them; true if they pack into one word. */
+/* Lays out the keys for the kernel. Returns true if they pack into one word. */
 static bool lay_out_keys(wl_dgroups *g) {
   const wl_program *p = g->p;
   bool packs = true, real = false;
@@ -118,7 +118,7 @@ static bool lay_out_keys(wl_dgroups *g) {
     if (!span || product > ~0ULL - 2) packs = false;
     if (packs) g->total = (wl_u64)product;
   }
-  if (real) g->k.first_word = 1; /* there is one; placed below */
+  if (real) g->k.first_word = 1; /* means "needed"; lay_out_accs sets its place */
   return packs || (p->n_keys == 1 && real);
 }
 
@@ -128,7 +128,7 @@ static bool counted(const wl_program *p, wl_i16 operand) {
   return r.nullable || r.type == WL_R_ANY || r.type == WL_R_TRUTH;
 }
 
-/* Words of the record and pieces in shared memory, accumulator by accumulator. */
+/* Assigns each accumulator its words in the record and its pieces in shared memory. */
 static void lay_out_accs(wl_dgroups *g) {
   const wl_program *p = g->p;
   wl_kgroup *k = &g->k;
@@ -162,7 +162,7 @@ static void lay_out_accs(wl_dgroups *g) {
   k->n_whole = whole;
 }
 
-/* A table of its own for each block, if the groups are few; as often as it fits, up to 32. */
+/* Gives each block a table in shared memory if there are few groups, with up to 32 copies. */
 static bool try_shared(wl_dgroups *g, wl_lowered *low) {
   wl_kgroup *k = &g->k;
   wl_u64 each = 8 * k->n_whole + 4 * k->n_pieces, most = (wl_u64)g->d->max_shared;
@@ -200,7 +200,7 @@ static wl_u64 power_of_two(wl_u64 n) {
   return p;
 }
 
-/* The largest hash table that there is room for, or that the table's rows need. */
+/* Slots of the largest hash table that fits, but no more than the table's rows need. */
 static wl_u64 largest_hash(const wl_dgroups *g) {
   wl_u64 need = power_of_two(2 * g->n_rows), fits = (wl_u64)g->room / (g->k.words * 8), n = 16;
   while (n * 2 <= fits && n < need && n < 1u << 30) n *= 2;
@@ -230,7 +230,7 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   lay_out_accs(g);
   g->k.n_parts = 1;
   if (by_address && (try_shared(g, low) || try_direct(g))) {
-    /* many rows: digits are split as they are added; the shared table does so at its flush */
+    /* With many rows, digits are split as they are added. The shared table splits at its flush. */
     g->k.split = g->k.mode == WL_KG_DIRECT && g->n_rows > SAFE_ROWS;
     return WL_OK;
   }
@@ -255,7 +255,7 @@ static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
   wl_status rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
   if (!rc) rc = g->d->clear(g->d, g->counters, COUNTERS * 8, err);
-  return rc ? rc : g->d->finish(g->d, err); /* launches may come in other queues */
+  return rc ? rc : g->d->finish(g->d, err); /* launches may use other queues */
 }
 
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
@@ -282,7 +282,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->n_rows = (wl_u64)n_rows;
   g->k.n_keys = (wl_u32)p->n_keys;
   g->k.n_accs = (wl_u32)p->n_accs;
-  g->room = d->budget / 4; /* and a part of that for groups on their way and for reals */
+  g->room = d->budget / 4; /* fractions of it bound the other buffers */
   wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
@@ -319,7 +319,7 @@ void wl_dgroups_close(wl_dgroups *g) {
 
 /* ---- gathering */
 
-/* The hash table was too small: a larger one, or else the keys in twice as many passes. */
+/* Called when the hash table was too small. Makes a larger one, or doubles the passes. */
 static wl_status grow(wl_dgroups *g, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
   if (n > largest) n = largest;
@@ -391,7 +391,7 @@ static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *r
     if (key->nullable && x == 0) return wl_null();
     return wl_int((wl_i64)(x - key->nullable + (wl_u64)key->lo));
   }
-  if (key->real && bits == 0) /* the sign of the first row's */
+  if (key->real && bits == 0) /* a zero has the sign that it has in the first row */
     bits = ~record[g->k.first_word] >> k & 1 ? 1ULL << 63 : 0;
   return wl_val_make(key->real ? WL_T_REAL : WL_T_INT, bits, 0);
 }
@@ -438,13 +438,13 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
 }
 
-/* Reals that fit no digits: (accumulator, slot, bits), by slot. */
+/* Orders the side list, triples (accumulator, slot, bits), by slot. */
 static int by_slot(const void *a, const void *b) {
   const wl_u64 *x = a, *y = b;
   return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
-/* Adds those of a slot to its group. */
+/* Adds the side list's reals of a slot to its group. */
 static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_u32 group) {
   wl_u64 lo = 0, hi = g->n_side;
   while (lo < hi) {
@@ -460,7 +460,7 @@ static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_
   return rc;
 }
 
-/* Puts the n dense records into the host's groups. */
+/* Adds n packed records to the host's groups. */
 static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
                              wl_error *err) {
   wl_val keys[MAX_KEYS];
@@ -496,7 +496,7 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
   return rc ? rc : put_records(g, dense, n, into, err);
 }
 
-/* Moves on to the next range of the key or part of the hashes; false: that was the last. */
+/* Moves to the next range of keys or part of the hashes. Returns false after the last one. */
 static bool next_pass(wl_dgroups *g) {
   if (g->k.mode == WL_KG_DIRECT && g->total - g->k.base > g->k.n_slots) {
     g->k.base += g->k.n_slots;

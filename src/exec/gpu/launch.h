@@ -1,7 +1,7 @@
 /*
-** A launch of the interpreter kernel over a block of tablets, and the rows it gives: shared by
-** run_device.c, which plans, starts and waits, and results.c, which brings rows to the host.
-** All of it under the device's lock.
+** A launch of the interpreter kernel over a block of tablets, and the rows it produces. Shared by
+** run_device.c, which plans, starts and waits, and results.c, which moves rows to the host. The
+** caller holds the device's lock.
 */
 #ifndef WL_LAUNCH_H
 #define WL_LAUNCH_H
@@ -13,7 +13,7 @@
 #include "exec/gpu/order_device.h"
 #include "exec/run_impl.h"
 
-/* Counters at the head of the argument block. */
+/* Counters at the start of the argument block. */
 enum { C_TICKET, C_OUT, C_SIDE, C_TEXT, C_FAULT, COUNTERS = 8 };
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
@@ -21,95 +21,97 @@ typedef struct wl_results wl_results; /* rows in host memory; results.c */
 /* A run's state between waves. */
 typedef struct wl_device_state {
   wl_arena arena;
-  wl_lowered low;                 /* the whole block, or the last part of one with Expands … */
-  struct wl_expansion *expansion; /* … whose other parts are here (expand_device.c); else NULL */
+  wl_lowered low;                 /* the whole block; of a block with Expands, its last part */
+  struct wl_expansion *expansion; /* the other parts (expand_device.c); NULL without Expands */
   wl_transfer_mode mode;          /* never auto */
-  bool resident;                  /* whole columns are there, on the device or mapped */
-  int depth;                      /* launches under way at once */
+  bool resident;                  /* whole columns are resident, on the device or mapped */
+  int depth;                      /* launches in progress at once */
   struct wl_launch *ring;         /* [WL_STREAM_BLOCKS_MOST] */
   wl_i64 n_in, n_out;             /* bytes moved */
-  double ns[3];                   /* waited for data, kernels, results */
-  int group, most;                /* tablets in the next block, and at most */
+  double ns[3];                   /* nanoseconds spent waiting for data, kernels, results */
+  int group, most;                /* tablets in the next block, and in any block at most */
   wl_u64 text_room;               /* bytes for text that the kernel makes */
-  __int128 *magnitude;            /* [n_accs]: sum of |v| so far, of AggSumX */
-  wl_dgroups *groups;             /* of GROUP BY, until the host has them; else NULL */
+  __int128 *magnitude;            /* [n_accs]: for AggSumX, the sum of |v| so far */
+  wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
-  bool *far;      /* [n_columns + n_joins]: what joins read, columns and lookups: mapped */
-  wl_i64 n_sides; /* bytes of it on the device */
+  bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
+  wl_i64 n_sides; /* bytes of the joins' inputs on the device */
 } wl_device_state;
 
 typedef struct wl_launch {
   wl_run *r;
   wl_device *d;
   wl_device_state *s;
-  const wl_lowered *low; /* what it runs */
+  const wl_lowered *low; /* the code that it runs */
   int queue;
-  int first, end;        /* tablets, of a launch that scans */
-  bool combined;         /* else it is over n_rows combinations … */
-  const wl_klist *lists; /* … [low->n_ins]: with these row numbers */
-  wl_u64 row0;           /* the first row's number, in the table or of all combinations */
+  int first, end;        /* tablets [first, end), if it scans a table */
+  bool combined;         /* it runs over n_rows combinations instead of tablets */
+  const wl_klist *lists; /* [low->n_ins]: the row numbers of these combinations */
+  wl_u64 row0;           /* number of the first row in the table, or among all combinations */
   wl_u64 n_rows, n_tiles;
   unsigned grid;
-  wl_devcol *cols;    /* temporary copies, or unused */
-  wl_u8 *host, *blob; /* the argument block on both sides, pinned here */
+  wl_devcol *cols;    /* temporary copies, if used */
+  wl_u8 *host, *blob; /* the argument block in pinned host memory and in device memory */
   size_t n_blob;
   wl_u64 *tiles, *partial, *side;
   wl_u8 *text;
   wl_u64 n_side;
   wl_kout outs[WL_GPU_MAX_RESULTS];
-  int n_fetch;      /* result columns that the host wants */
-  bool ordered;     /* the rows are all there are, in their final order */
-  wl_u64 *counters; /* at the head of host, once the kernel is done */
+  int n_fetch;      /* number of result columns to fetch */
+  bool ordered;     /* these are all rows of the result, in their final order */
+  wl_u64 *counters; /* the start of `host`; valid when the kernel is done */
   wl_results *results;
   wl_kargs args;
 } wl_launch;
 
-/* Kernels read and write host memory. */
+/* Whether kernels read and write host memory. */
 static inline bool wl_launch_mapped(const wl_device_state *s) {
   return s->mode == WL_TRANSFER_MAPPED;
 }
 
-/* run_device.c: a launch that r, d, s, low and its rows are set of. Given to its queue; waited for,
-** with what it gathered joined or its rows sent back; its rows pushed; done with. */
+/* run_device.c: the steps of a launch. The caller sets r, d, s, low and the rows. open puts it into
+** its queue. finish waits, then merges its accumulators or starts the copy of its rows. take gives
+** the rows to the run. close frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
 wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;
 void wl_launch_close(wl_launch *l);
-size_t wl_launch_row_bytes(const wl_launch *l); /* device memory for what a row gives */
+size_t wl_launch_row_bytes(const wl_launch *l); /* bytes of device memory for the output of a row */
 
 /* expand_device.c: blocks with Expands. */
 wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-void wl_expansion_forget(wl_run *r, wl_device_state *s); /* all that is under way */
+void wl_expansion_forget(wl_run *r, wl_device_state *s); /* drops all work in progress */
 void wl_expansion_close(wl_run *r, wl_device_state *s);
-/* Some launches; r->next_tablet moves when all that its tablets expand to is done. */
+/* Makes some launches. r->next_tablet moves when all rows that its tablets expand to are done. */
 wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-/* Makes the run such that the CPU can go on, or begin anew. */
+/* Prepares the run so that the CPU can go on, or start again. */
 void wl_expansion_leave(wl_run *r, wl_device_state *s);
 
-/* join_inputs.c: sees to it that what joins read is there, and stays there for this wave. WL_NOT_TAKEN:
-** there is no room. */
+/* join_inputs.c: makes the inputs of the joins resident for this wave. WL_NOT_TAKEN: there is no
+** room for them. */
 wl_status wl_sides_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-/* Whether column k is one of those: of a joined source, or of any in a block with Expands. */
+/* Whether column k is one of these inputs: it belongs to a joined source, or to any source of a
+** block with Expands. */
 bool wl_sides_has(const wl_run *r, int k);
-/* Column k of those, and join k as the kernel wants it, with its keys. */
+/* Column k of these inputs, and join k with its keys, as the kernel's arguments. */
 wl_kcol wl_sides_column(const wl_launch *l, int k);
 wl_kjoin wl_sides_join(const wl_launch *l, int k, wl_kjkey *keys);
 
-/* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If it gave
-** all rows, only the columns to be given are fetched, and nothing is left to do. */
+/* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If the launch
+** produced all rows, then only the columns of the result are fetched, and the rows are final. */
 wl_status wl_gather_order(wl_launch *l, wl_error *err) WL_MUST;
-/* A wave's launches have ended: looks after the groups, and gives them to the run after the last
-** tablet; r->next_tablet says where to go on. */
+/* Called when a wave's launches have ended. Checks the groups, and gives them to the run after the
+** last tablet. The caller goes on at r->next_tablet. */
 wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-/* Forgets all that the groups gathered; the first tablet is next. */
+/* Clears the groups. The scan begins again at the first tablet. */
 wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-void wl_gather_forget(wl_run *r); /* the host's share of that */
+void wl_gather_forget(wl_run *r); /* the host's part of wl_gather_restart */
 
-/* Sends the rows on their way, in the launch's queue: there when it is finished. */
+/* Starts the copy of the rows, in the launch's queue. They are there when the queue is finished. */
 wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;
-/* Hands the rows, which are there, to the run as batches. */
+/* Gives the rows to the run as batches. The queue must be finished. */
 wl_status wl_results_push(wl_launch *l, wl_error *err) WL_MUST;
-/* Gives up the launch's share; NULL is fine. */
+/* Releases the launch's reference. `results` may be NULL. */
 void wl_results_drop(wl_results *results);
 
 #endif

@@ -1,4 +1,4 @@
-/* Whether a program fits a device's interpreter kernel; if not, why, in words. */
+/* Checks whether a program fits a device's interpreter kernel. If not, err says why. */
 #ifndef WL_GPU_LIMITS_H
 #define WL_GPU_LIMITS_H
 

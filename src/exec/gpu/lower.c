@@ -6,6 +6,7 @@
 #include "exec/gpu/group_device.h"
 #include "exec/gpu/limits.h"
 #include "column/lookup.h"
+#include "program/liveness.h"
 #include <math.h>
 #include <string.h>
 
@@ -33,46 +34,30 @@ static void table_block(const wl_program *p, int *first, int *end) {
   *end = p->code[pc].c;
 }
 
-static void last_uses(const wl_program *p, int first, int end, int *last) {
-  for (int pc = first; pc < end; pc++) {
-    const wl_instr *in = &p->code[pc];
-    const char *want = wl_shapes[wl_opcodes[in->op].shape];
-    const wl_i16 read[3] = {in->a, in->b, in->c};
-    if (in->op != WL_OP__Column)
-      for (int k = 0; k < 3; k++)
-        if (want[k + 1] != ' ' && !WL_IS_CONST(read[k])) last[read[k]] = pc;
-    if (want[0] != ' ' && last[in->d] < pc) last[in->d] = pc;
-    for (int k = 0; k < wl_program_n_listed(p, in); k++)
-      if (!WL_IS_CONST(wl_program_listed(p, in, k))) last[wl_program_listed(p, in, k)] = pc;
-  }
-}
-
-/* Gives each register a place, as a count of bytes per row before it; returns the most. */
-static wl_u32 place_registers(const wl_program *p, int first, int end, const int *last,
-                              wl_u32 *place, int *owner_of) {
-  /* owner_of[k]: the register that stands at place k, or -1; places are as wide as their first
-   * owner */
-  wl_u32 most = 0;
-  int n_places = 0;
-  wl_u32 *at = place + p->n_regs; /* [n_regs]: where a place begins */
-  wl_reg *kind = (wl_reg *)(void *)(at + p->n_regs);
+/* Gives each register a place, as a count of bytes per row before it; *per_row: bytes of all. */
+static wl_status place_registers(wl_arena *arena, const wl_program *p, int first, int end,
+                                 wl_u32 **place, wl_u32 *per_row, wl_error *err) {
+  size_t n_regs = (size_t)p->n_regs + 1;
+  wl_live_block block = {.p = p, .first = first, .end = end};
+  wl_liveness live = {WL_NEW_N(arena, int, n_regs), WL_NEW_N(arena, int, n_regs)};
+  int *number = WL_NEW_N(arena, int, n_regs), *owner = WL_NEW_N(arena, int, n_regs);
+  wl_u32 *bytes = *place = WL_NEW_N(arena, wl_u32, n_regs);
+  wl_u32 *begin = WL_NEW_N(arena, wl_u32, n_regs); /* of each place */
+  if (arena->failed) return wl_nomem(err);
+  wl_liveness_find(&block, &live);
+  wl_liveness_place(&block, &live, true, number, owner);
+  int n = 0;
+  *per_row = 0;
   for (int pc = first; pc < end; pc++) {
     const wl_instr *in = &p->code[pc];
     if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ') continue;
-    wl_reg r = p->regs[in->d];
-    int k = 0;
-    for (; k < n_places; k++)
-      if (last[owner_of[k]] < pc && kind[k].type == r.type && kind[k].nullable == r.nullable) break;
-    if (k == n_places) {
-      at[k] = most;
-      kind[k] = r;
-      most += row_bytes(r);
-      n_places++;
+    if (number[in->d] == n) {
+      begin[n++] = *per_row;
+      *per_row += row_bytes(p->regs[in->d]);
     }
-    owner_of[k] = in->d;
-    place[in->d] = at[k];
+    bytes[in->d] = begin[number[in->d]];
   }
-  return most;
+  return WL_OK;
 }
 
 /* ---- joins */
@@ -274,10 +259,9 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
                         WL_GPU_MAX_JOINS);
   rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
   if (rc) return rc;
-  size_t n_regs = (size_t)p->n_regs;
-  int *last = WL_NEW_N(arena, int, n_regs + 1);
-  wl_u32 *place = WL_NEW_N(arena, wl_u32, 3 * n_regs + 1);
-  int *owner = WL_NEW_N(arena, int, n_regs + 1);
+  wl_u32 *place = NULL, per_row = 0;
+  rc = place_registers(arena, p, first, end, &place, &per_row, err);
+  if (rc) return rc;
   out->n_code = (wl_u32)(end - first);
   out->n_consts = (wl_u32)p->n_consts;
   out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
@@ -290,8 +274,6 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   out->outs = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   if (arena->failed) return wl_nomem(err);
   place_rows(p, part, first, end, out);
-  last_uses(p, first, end, last);
-  wl_u32 per_row = place_registers(p, first, end, last, place, owner);
   lower_accs(p, out);
   out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
   out->count_offset = out->const_offset + 16 * out->n_consts;

@@ -1,9 +1,10 @@
 /*
 ** DISTINCT and ORDER BY on a device; see order_device.h.
 **
-** A sort key is packed from the highest bit down: integers as their distance from the end of
-** their range, so that narrow columns share a word; reals as 64 bits that sort as they do.
-** Several words are sorted one by one, the last first, each sort stable.
+** A sort key is packed from the highest bit down. An integer is stored as its distance from the
+** end of its range, so that narrow columns share a word. A real is stored as 64 bits that sort in
+** the same order. If there are several words, there is one stable sort for each, the last word
+** first.
 */
 #include "exec/gpu/order_device.h"
 #include "column/dict.h"
@@ -13,8 +14,8 @@
 
 typedef struct fields {
   wl_kofield list[WL_KO_FIELDS];
-  wl_u32 ends[WL_KO_FIELDS]; /* of each word's fields */
-  int bits[WL_KO_FIELDS];    /* of each word */
+  wl_u32 ends[WL_KO_FIELDS]; /* for each word, one past its last field */
+  int bits[WL_KO_FIELDS];    /* bits used in each word */
   int n, n_words;
 } fields;
 
@@ -24,12 +25,12 @@ typedef struct work {
   wl_u64 n, room;
   wl_u64 *keys[2], *places;
   wl_u32 *rows[2], *keep;
-  bool listed; /* rows[0] holds the list of rows; until then it is all of them as they came */
+  bool listed; /* rows[0] holds the list of rows; before that, the list is all rows in scan order */
   wl_kofield *fields;
   wl_u32 *ends;
-  wl_u64 *moved_v; /* where columns are moved to … */
+  wl_u64 *moved_v; /* targets for moving a column's planes of 8, 4 and 1 bytes */
   wl_u32 *moved_n;
-  wl_u8 *moved_t; /* … by their widths */
+  wl_u8 *moved_t;
 } work;
 
 static bool is_number(const wl_program *p, int result) {
@@ -64,7 +65,7 @@ static int bits_of(wl_u64 most) {
 }
 
 static void add_field(fields *f, wl_kofield field, int bits) {
-  if (!bits) return; /* all values are one */
+  if (!bits) return; /* all values are equal */
   if (f->n_words == 0 || f->bits[f->n_words - 1] + bits > 64) f->bits[f->n_words++] = 0;
   int w = f->n_words - 1;
   for (int k = w ? (int)f->ends[w - 1] : 0; k < f->n; k++) f->list[k].shift += (wl_u8)bits;
@@ -73,7 +74,7 @@ static void add_field(fields *f, wl_kofield field, int bits) {
   f->ends[w] = (wl_u32)f->n;
 }
 
-/* A column as a part of the key. */
+/* Adds a column to the sort key. */
 static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int result, bool desc,
                        bool nulls_last) {
   wl_domain domain = wl_result_domain(&p->results[result]);
@@ -88,14 +89,14 @@ static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int 
     add_field(f, x, 64);
     return;
   }
-  if (p->results[result].dict) { /* codes, whose order is the texts' */
+  if (p->results[result].dict) { /* codes, which sort like their texts */
     x.hi = p->results[result].dict->n - 1;
   } else if ((dom->mask & WL_M(WL_T_INT)) && dom->hi >= dom->lo) {
     x.lo = dom->lo;
     x.hi = dom->hi;
   }
   wl_u64 span = (wl_u64)x.hi - (wl_u64)x.lo;
-  if (x.t && span == ~0ULL) { /* no place is left for NULL, whose value is 0 */
+  if (x.t && span == ~0ULL) { /* no number is left for NULL, so it gets a bit; its value is 0 */
     x.kind = WL_KO_NULL;
     add_field(f, x, 1);
     x.t = NULL;
@@ -137,7 +138,7 @@ static wl_status sort_rows(work *w, const fields *f, wl_error *err) {
   return rc;
 }
 
-/* The list becomes that of the rows that differ from all before them, in scan order. */
+/* Reduces the list to the rows that differ from all rows before them, in scan order. */
 static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
   wl_u64 kept = 1;
   wl_status rc = sort_rows(w, f, err);
@@ -159,7 +160,7 @@ static wl_status make_distinct(work *w, const fields *f, wl_error *err) {
 
 /* ---- columns */
 
-/* Moves a plane of a column; it and the room for moving change places, being of one size. */
+/* Permutes a plane of a column into `moved`, then swaps the two buffers, which have one size. */
 static wl_status move(work *w, void *plane, void *moved, wl_u32 width, wl_u64 n, wl_error *err) {
   wl_u8 *from, *to;
   memcpy(&from, plane, sizeof from);

@@ -1,12 +1,13 @@
 /*
-** DISTINCT and ORDER BY on a device, over the rows that one launch gave, before they are
-** brought to the host. Stands between the runner's device part (run_device.c) and the kernels
-** (korder.h) and the device's sort.
+** DISTINCT and ORDER BY on a device, over the rows that one launch produced, before they are moved
+** to the host. Used by gather.c; uses the kernels of korder.h and the device's sort.
 **
 ** Invariants:
-** 1. Of equal rows the first in scan order stays; rows with equal sort keys stay in scan order.
-** 2. Where a table takes several launches, each one's rows are distinct and, under LIMIT, the
-**    first in order; the host, whose own DISTINCT and sort are as stable, makes one of them.
+** 1. DISTINCT keeps the first of equal rows in scan order. Rows with equal sort keys stay in scan
+**    order.
+** 2. If a table takes several launches, the rows of each launch are distinct and, with LIMIT, cut
+**    to the first rows in order. The host merges the launches with its own stable DISTINCT and
+**    sort.
 ** 3. WL_FULL leaves the rows as they were.
 */
 #ifndef WL_ORDER_DEVICE_H
@@ -16,18 +17,18 @@
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kgargs.h"
 
-/* What the device can do of a program's DISTINCT and ORDER BY, by their columns. */
+/* What the device can do of a program's DISTINCT and ORDER BY, judged by their columns. */
 typedef struct wl_dorder {
   bool distinct, order;
-  const char *why; /* not all of it, or NULL */
+  const char *why; /* why it cannot do all of it; NULL if it can */
 } wl_dorder;
 
 wl_dorder wl_dorder_plan(const wl_program *p);
-size_t wl_dorder_row_bytes(const wl_dorder *o); /* device memory it takes for a while */
+size_t wl_dorder_row_bytes(const wl_dorder *o); /* temporary device memory, in bytes per row */
 
 /*
-** Puts the *n rows of outs (columns with room for `room` rows) in order; *n becomes the rows
-** that are left, at most `most` if that is not negative. n_cols columns are moved.
+** Puts the *n rows of outs (columns with room for `room` rows) in order. *n becomes the number of
+** rows that are left, at most `most` if that is not negative. The first n_cols columns are moved.
 */
 wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
                         int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) WL_MUST;

@@ -1,10 +1,10 @@
 /*
-** A launch's rows on their way back: each result column is copied to host memory, or written
-** there by a kernel, and cut into batches that borrow it.
+** Moves a launch's rows to the host. Each result column is copied to host memory, or written there
+** by a kernel. Batches then borrow ranges of this memory.
 **
 ** Invariants:
-** 1. Host memory of rows is owned by a wl_results, shared by the batches cut from it.
-** 2. Nothing is read before the launch's queue is finished.
+** 1. A wl_results owns the host memory of the rows. The batches share it by reference counting.
+** 2. This memory is not read before the launch's queue is finished.
 */
 #include "exec/gpu/launch.h"
 #include "base/mem.h"
@@ -19,8 +19,8 @@ typedef struct arrived_col {
   wl_u32 *n;
   wl_u8 *t;
   wl_u8 *heap;
-  wl_u64 *places;  /* [rows + 1] into heap */
-  wl_i32 *offsets; /* [rows + batches]: what batches use */
+  wl_u64 *places;  /* [rows + 1]: offsets into heap */
+  wl_i32 *offsets; /* [rows + batches]: the same, relative to each batch's first row */
 } arrived_col;
 
 struct wl_results {
@@ -50,7 +50,7 @@ void wl_results_drop(arrived *a) {
   if (a && atomic_fetch_sub(&a->refs, 1) == 1) destroy(a);
 }
 
-/* The same for a batch, which may be given back by anyone at any time. */
+/* Releases a batch's reference. Any thread may do that at any time, so this takes the lock. */
 static void release(void *p) {
   arrived *a = p;
   wl_device *d = a->device;
@@ -60,8 +60,8 @@ static void release(void *p) {
   wl_device_unlock(d);
 }
 
-/* Asks for n bytes of the device's memory, in host memory that the results will own: there by
-** the time the queue is finished. Kernels write mapped memory in whole tiles. */
+/* Starts a copy of n bytes from device memory to new host memory, which the results own. The bytes
+** are there when the queue is finished. Kernels write mapped memory in whole tiles. */
 static wl_status bring(launch *l, const void *from, size_t n, void *out, wl_error *err) {
   wl_device *d = l->d;
   void *host = NULL, *mapped = NULL;
@@ -84,7 +84,7 @@ static wl_status bring(launch *l, const void *from, size_t n, void *out, wl_erro
                         threads, 0, err);
 }
 
-/* The bytes of a text or mixed column, gathered on the device, and their places. */
+/* Fetches the bytes of a text or mixed column, gathered on the device, and their places. */
 static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 n, wl_error *err) {
   wl_device *d = l->d;
   wl_u64 *places = NULL;
@@ -104,7 +104,7 @@ static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 
                    0, err);
   }
   if (!rc) rc = bring(l, heap, n_bytes, &c->heap, err);
-  wl_dev_free(d, places, (n + 1) * 8); /* in the queue's order: after the kernel that reads it */
+  wl_dev_free(d, places, (n + 1) * 8); /* freed in queue order, after the kernel that reads it */
   wl_dev_free(d, heap, n_bytes);
   return rc;
 }
@@ -129,7 +129,7 @@ wl_status wl_results_fetch(launch *l, wl_error *err) {
   return rc;
 }
 
-/* Rows [at, at + n) of a text or mixed column as a batch wants them. */
+/* Sets up a batch's view of rows [at, at + n) of a text or mixed column. */
 static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u64 batch,
                           wl_outcol *o) {
   wl_u64 base = c->places[at];

@@ -1,14 +1,14 @@
 /*
-** Staging; see stage.h. A staging buffer is filled by several threads (one alone is slower than
-** the bus), copied to the device piece by piece where places follow on each other, and not
-** filled again before its event says that the copies are done.
+** Staging; see stage.h. Several threads fill a staging buffer, because one alone is slower than
+** the bus. Each run of adjacent places is then one copy to the device. A buffer is filled again
+** only after its event says that these copies are done.
 */
 #include "exec/gpu/stage.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include <string.h>
 
-enum { N_PARTS = 256, TASK = 1 << 18 }; /* parts of a buffer; bytes that are worth a task */
+enum { N_PARTS = 256, TASK = 1 << 18 }; /* most parts of a buffer; most bytes of a part */
 
 typedef struct stage {
   wl_u8 *buffer[WL_EVENTS];
@@ -16,7 +16,7 @@ typedef struct stage {
   int next;
 } stage;
 
-/* Bytes to be copied on the host. */
+/* A copy from host memory to host memory. */
 typedef struct part {
   wl_u8 *to;
   const wl_u8 *from;
@@ -51,7 +51,7 @@ static wl_status open_stage(wl_device *d, stage **out, wl_error *err) {
   return WL_OK;
 }
 
-/* Copies one buffer's worth, from piece *at, byte *skip, on; moves both. */
+/* Fills one buffer, starting at byte *skip of piece *at, and sends it. Advances both. */
 static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
                                const wl_piece *pieces, int n, int *at, size_t *skip,
                                wl_error *err) {

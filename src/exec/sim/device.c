@@ -1,6 +1,6 @@
 /*
-** The simulated device: host memory for device memory, fibers for GPU threads, plain loops
-** for the library calls. Each launch is shuffled by another seed.
+** The simulated device. Host memory serves as device memory, fibers serve as GPU threads, and
+** plain loops replace the library calls. Each launch uses a different seed for its scheduling.
 */
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kernels.h"
@@ -12,8 +12,8 @@
 
 static atomic_uint launches;
 
-/* Copies that were asked for and have not happened: as late as the interface allows, so that a
-** missing wait shows. */
+/* Copies that were requested but not done yet. They are done as late as the interface allows, so
+** that tests notice a missing wait. */
 enum { MOST_PENDING = 32 };
 typedef struct pending {
   int n;
@@ -36,7 +36,7 @@ static wl_status sim_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
   (void)d;
   *out = wl_mem_alloc(n);
   if (!*out) return wl_nomem(err);
-  memset(*out, 0xa5, n); /* device memory comes with whatever was in it */
+  memset(*out, 0xa5, n); /* fresh device memory is not zero */
   return WL_OK;
 }
 static void sim_free(wl_device *d, void *p, size_t n) {
@@ -65,7 +65,7 @@ static wl_status sim_finish(wl_device *d, wl_error *err) {
   flush(d->queue);
   return WL_OK;
 }
-/* The queue that an event was marked in. */
+/* For each event, the queue in which it was marked. */
 static int marks[WL_EVENTS];
 static wl_status sim_mark(wl_device *d, int event, wl_error *err) {
   (void)err;
@@ -159,7 +159,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->max_shared = 96 * 1024;
   d->block_threads = 64;
   d->blocks_each = 2;
-  d->n_stage = 100 * 1024; /* small, so that columns take several */
+  d->n_stage = 100 * 1024; /* small, so that a column needs several buffers */
   d->alloc = sim_alloc;
   d->free = sim_free;
   d->copy_in = sim_copy;

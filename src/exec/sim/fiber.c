@@ -1,8 +1,8 @@
 /*
-** The context switch. On x86-64 and aarch64 it saves the registers that a C function
-** must preserve and nothing else: no signal mask, so no system call, which is what makes
-** ucontext some fifteen times slower. The floating-point control words are not saved:
-** kernels never change them.
+** The context switch. On x86-64 and aarch64 it saves only the registers that a C function must
+** preserve. It does not save the signal mask: that needs a system call, which makes ucontext about
+** fifteen times slower. It does not save the floating-point control words either, because kernels
+** never change them.
 */
 #include "exec/sim/fiber.h"
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #ifdef WL_FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-/* Who switched away: its stack's bounds are known only after the switch. */
+/* The fiber that was left. Its stack's bounds are known only after the switch. */
 static _Thread_local wl_fiber *switched_from;
 #endif
 #ifdef WL_FIBER_TSAN
@@ -23,15 +23,15 @@ static _Thread_local wl_fiber *switched_from;
 
 #ifndef WL_FIBER_UCONTEXT
 
-/* Saves the running context, its stack pointer in *save, and resumes the one at load. */
+/* Saves the running context and puts its stack pointer in *save. Resumes the context at load. */
 void wl_fiber_swap(void **save, void *load);
-/* Where a new fiber starts: calls the function with the argument laid in its frame. */
+/* Where a new fiber starts: calls the function in its frame with the argument in its frame. */
 void wl_fiber_boot(void);
 
 #ifdef __x86_64__
 /*
-** The frame, from sp up: r15 r14 r13 r12 rbx rbp, return address. The jump instead of
-** a return is for the branch predictor, which expects a return to match its call.
+** The frame, from sp up: r15 r14 r13 r12 rbx rbp, return address. It jumps instead of returning,
+** because the branch predictor expects a return to match its call.
 */
 __asm__(".text\n"
         ".p2align 4\n"
@@ -116,7 +116,7 @@ enum { FRAME_WORDS = 20, FRAME_ARG = 0, FRAME_ENTRY = 1, FRAME_RETURN = 11 };
 #endif
 #endif
 
-/* The sanitizers' half of a switch, on the far side of it. */
+/* Tells the sanitizers that a switch has arrived in this fiber. */
 static void arrive(wl_fiber *self) {
 #ifdef WL_FIBER_ASAN
   __sanitizer_finish_switch_fiber(self->fake_stack, &switched_from->low, &switched_from->n_low);
@@ -132,7 +132,7 @@ static void first_steps(void *p) {
 }
 
 #ifdef WL_FIBER_UCONTEXT
-/* makecontext passes ints only: the pointer comes in two halves. */
+/* makecontext passes only ints, so the pointer comes in two halves. */
 static void first_steps_context(unsigned high, unsigned low) {
   first_steps((void *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low));
 }
@@ -151,7 +151,7 @@ bool wl_fiber_init(wl_fiber *f, void *stack, void (*entry)(void *arg), void *arg
   f->entry = entry;
   f->arg = arg;
 #ifdef WL_FIBER_ASAN
-  /* Frames of a fiber that was abandoned left their red zones behind. */
+  /* The frames of an abandoned fiber leave poisoned red zones in its stack. */
   __asan_unpoison_memory_region(stack, WL_FIBER_STACK);
   f->low = f->stack + WL_FIBER_GAP;
   f->n_low = WL_FIBER_STACK - WL_FIBER_GAP;
@@ -171,7 +171,7 @@ bool wl_fiber_init(wl_fiber *f, void *stack, void (*entry)(void *arg), void *arg
   makecontext(&f->context, (void (*)(void))first_steps_context, 2, (unsigned)(p >> 16 >> 16),
               (unsigned)p);
 #else
-  /* Both machines want sp a multiple of 16 when wl_fiber_boot makes its call. */
+  /* Both architectures need sp to be a multiple of 16 when wl_fiber_boot makes its call. */
   void **frame = (void **)(f->stack + WL_FIBER_STACK - 64) - FRAME_WORDS;
 #ifdef __x86_64__
   frame++; /* six registers and the return address: seven words popped in all */

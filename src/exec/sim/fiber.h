@@ -1,13 +1,14 @@
 /*
-** Fibers: stacks of their own that one OS thread switches between, under the simulator,
-** which makes every GPU thread one of them.
+** Fibers: execution contexts with their own stacks, between which one OS thread switches. The
+** simulator runs every GPU thread as a fiber.
 **
 ** Invariants:
 ** 1. A fiber runs only on the OS thread that initialised it.
-** 2. Its entry function never returns; a fiber that is not running may be closed, or
-**    initialised again, at any point of its code.
-** 3. The lowest words of a stack hold a canary. wl_fiber_overflowed() reports that it is
-**    gone; below it lies room (WL_FIBER_GAP) for what a slight overflow writes.
+** 2. Its entry function never returns. A fiber that is not running may be closed, or initialised
+**    again, wherever it is in its code.
+** 3. The lowest words of a stack hold a canary. wl_fiber_overflowed() reports whether it was
+**    overwritten. Below the canary there is a gap of WL_FIBER_GAP bytes, so that a small overflow
+**    damages nothing else.
 */
 #ifndef WL_FIBER_H
 #define WL_FIBER_H
@@ -39,8 +40,8 @@
 #endif
 
 /*
-** One stack's bytes, gap included. Sanitizers widen frames and print their reports on
-** the running stack. The odd lines keep equal frames of neighbouring stacks out of the
+** Bytes of a stack, including the gap. Sanitizers widen frames and print their reports on the
+** running stack. The 9 extra cache lines keep the same frames of neighbouring stacks out of the
 ** same cache set.
 */
 #if defined(WL_FIBER_ASAN) || defined(WL_FIBER_TSAN)
@@ -51,7 +52,7 @@
 #define WL_FIBER_GAP 4096u
 
 typedef struct wl_fiber {
-  void *sp;             /* where its saved registers lie, while it is not running */
+  void *sp;             /* address of its saved registers while it is not running */
   unsigned char *stack; /* NULL: the OS thread's own stack */
   void (*entry)(void *arg);
   void *arg;
@@ -68,16 +69,16 @@ typedef struct wl_fiber {
 #endif
 } wl_fiber;
 
-/* Makes f stand for the calling OS thread, so that fibers can switch back to it. */
+/* Makes f represent the calling OS thread, so that fibers can switch back to it. */
 void wl_fiber_adopt(wl_fiber *f);
 
-/* Prepares f, all zero or closed before, to run entry(arg) on WL_FIBER_STACK bytes that
-** the caller owns and that are aligned to 64. False when out of memory. */
+/* Prepares f to run entry(arg). f is all zero or was closed. stack has WL_FIBER_STACK bytes, is
+** aligned to 64 bytes and belongs to the caller. Returns false if out of memory. */
 bool wl_fiber_init(wl_fiber *f, void *stack, void (*entry)(void *arg), void *arg);
 
 void wl_fiber_close(wl_fiber *f);
 
-/* Leaves from, which is running, and goes on in to. Returns when somebody switches back. */
+/* Switches from the running fiber `from` to `to`. Returns when a fiber switches back to `from`. */
 void wl_fiber_switch(wl_fiber *from, wl_fiber *to);
 
 bool wl_fiber_overflowed(const wl_fiber *f);

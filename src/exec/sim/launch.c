@@ -1,7 +1,7 @@
 /*
 ** The simulated GPU's scheduler. A thread runs until it waits (barrier, warp operation),
-** spins, is preempted, or returns from the kernel; it then picks the next one itself and
-** switches straight to it.
+** spins, is preempted, or returns from the kernel. It then picks the next thread itself and
+** switches directly to it.
 **
 **            +------------- wake ------------- WAITING
 **            v                                    ^
@@ -10,17 +10,17 @@
 **            +---- spin, preempt ---+
 **
 ** Invariants:
-** 1. Every READY thread stands once in `run` or once in `later`, no other thread does.
-** 2. `later` (most threads that spin or are preempted) becomes `run` when `run` is empty.
-**    So each such thread runs again after finitely many turns of the others, and a wait
+** 1. Every READY thread is in `run` or in `later` exactly once. No other thread is in them.
+** 2. `later` holds most threads that spin or are preempted. It becomes `run` when `run` is empty.
+**    So each such thread runs again after a finite number of turns of the others, and a wait
 **    that can end does end.
-** 3. Nothing but spinning happens while device.progress stands still. When it stands
-**    still and every READY thread has spun SPINS_STUCK times, no wait will ever end.
-** 4. A lane reads the outcome of a warp operation from the buffer of that operation's
-**    phase; two buffers are enough, as no lane passes the next one before all have left
-**    this one and come there.
-** 5. A fiber of the pool is parked inside leave(), ready for the next kernel, unless the
-**    launch failed: then all its fibers are made anew.
+** 3. While device.progress does not change, threads only spin. If it has not changed and every
+**    READY thread has spun SPINS_STUCK times, no wait will ever end.
+** 4. A lane reads the outcome of a warp operation from the buffer of that operation's phase. Two
+**    buffers are enough: no lane passes the next operation before all lanes have left this one
+**    and reached the next.
+** 5. A fiber of the pool is parked inside leave(), ready for the next kernel. If a launch failed,
+**    all its fibers are initialised again.
 */
 #include "exec/sim/launch.h"
 #include "base/mem.h"
@@ -33,14 +33,14 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-#define MAX_RESIDENT 3  /* blocks in flight at once */
-#define MAX_WARPS    32 /* in a block */
+#define MAX_RESIDENT 3  /* most blocks that run at once */
+#define MAX_WARPS    32 /* most warps in a block */
 #define MAX_THREADS  (MAX_RESIDENT * MAX_WARPS * SIMT_WARP)
-#define WINDOW       32 /* how far from their order blocks may start */
+#define WINDOW       32 /* the next block to start is picked from this many */
 #define SPINS_STUCK  300
-#define SHARED_FILL  0xa5                  /* shared memory before anybody wrote it */
-#define SHARED_GUARD 64                    /* bytes after it that nobody may write */
-#define GONE_VALUE   0xdeadbeefdeadbeefull /* shuffled from a lane that has returned */
+#define SHARED_FILL  0xa5                  /* initial content of shared memory */
+#define SHARED_GUARD 64                    /* bytes after it that must not be written */
+#define GONE_VALUE   0xdeadbeefdeadbeefull /* the result of a shuffle from a returned lane */
 
 typedef struct device device;
 typedef struct block block;
@@ -51,7 +51,7 @@ typedef enum thread_state { READY, SPINNING, AT_BARRIER, AT_WARP_OP, GONE } thre
 typedef struct thread {
   wl_sim_self me; /* first: wl_sim_me points here */
   thread_state state;
-  wl_u32 n_spins; /* since progress was spun_at */
+  wl_u32 n_spins; /* spins since progress became spun_at */
   wl_u64 spun_at;
   warp *warp;
   device *device;
@@ -76,18 +76,18 @@ struct block {
   wl_u32 n_live, n_at_barrier;
   wl_u32 n_warps;
   warp **warps;          /* borrowed from the device's pool */
-  unsigned char *shared; /* owned; n_shared bytes and the guard */
+  unsigned char *shared; /* owned; n_shared bytes, then the guard */
   size_t n_shared;
 };
 
 typedef enum trouble { NO_TROUBLE, DEADLOCK, MIXED_OPS, OVERRAN_SHARED } trouble;
 
-/* All that launches of one OS thread use, kept between them. */
+/* The state that launches of one OS thread use. It is kept between launches. */
 struct device {
   void (*kernel)(const void *args);
   const void *args;
-  wl_u64 random;   /* state of the generator, never 0 */
-  wl_u32 mix;      /* of 8 picks this many are from anywhere, the rest the newest */
+  wl_u64 random;   /* state of the random generator, never 0 */
+  wl_u32 mix;      /* of 8 picks, this many are at random; the others take the newest thread */
   wl_u64 progress; /* see invariant 3 */
   wl_u64 stuck_at;
   wl_u32 n_stuck;
@@ -96,7 +96,7 @@ struct device {
   wl_u32 n_run, n_later;
 
   block blocks[MAX_RESIDENT];
-  wl_u32 n_resident;     /* blocks in flight */
+  wl_u32 n_resident;     /* blocks that run now */
   wl_u32 window[WINDOW]; /* blocks that may start next */
   wl_u32 n_window, n_dealt, grid;
   wl_u32 block_dim;
@@ -113,7 +113,7 @@ struct device {
 _Thread_local wl_sim_self *wl_sim_me WL_SIM_TLS;
 static _Thread_local device *own_device;
 
-/* ---- the order of things */
+/* ---- scheduling */
 
 static inline wl_u32 random_bits(device *d) {
   wl_u64 x = d->random;
@@ -128,7 +128,7 @@ static inline wl_u32 random_below(device *d, wl_u32 n) {
   return (wl_u32)(((wl_u64)random_bits(d) * n) >> 32);
 }
 
-/* Adds t to the n threads of a list from index first on, which stay in random order. */
+/* Adds t to a list of n threads. The threads from index `first` on stay in random order. */
 static inline void deal(device *d, thread **list, wl_u32 first, wl_u32 n, thread *t) {
   wl_u32 i = first + random_below(d, n - first + 1);
   list[n] = list[i];
@@ -140,7 +140,7 @@ static void stop(device *d, thread *self, trouble what) {
   for (;;) wl_fiber_switch(&self->fiber, &d->host);
 }
 
-/* Gives the turn to a READY thread, to the host when there is none. */
+/* Switches to a READY thread, or to the host if there is none. */
 static void pick_next(device *d, thread *self) {
   if (d->n_run == 0) {
     thread **empty = d->run;
@@ -169,7 +169,7 @@ static void pick_next(device *d, thread *self) {
   if (t != self) wl_fiber_switch(&self->fiber, &t->fiber);
 }
 
-/* Gives up the turn but stays READY: mostly until all others had theirs. */
+/* Lets other threads run but stays READY. Usually waits until all others have run. */
 static void step_back(device *d, thread *t) {
   if ((random_bits(d) & 3) == 0) {
     deal(d, d->run, 0, d->n_run, t);
@@ -216,7 +216,7 @@ void wl_sim_barrier(void) {
   pick_next(d, t);
 }
 
-/* Waits for the other lanes; returns the buffer that holds what they brought. */
+/* Waits for the other lanes. Returns the index of the buffer with their votes and values. */
 static wl_u32 meet(thread *t, wl_sim_op op, wl_simt_bool vote, wl_u64 value) {
   device *d = t->device;
   warp *w = t->warp;
@@ -340,7 +340,7 @@ static void start_block(device *d, block *b) {
   }
 }
 
-/* The thread has returned from the kernel: waits of others may end by that. */
+/* Called when the thread has returned from the kernel. This may end the waits of others. */
 static void leave(thread *t) {
   device *d = t->device;
   warp *w = t->warp;
@@ -436,8 +436,8 @@ static void make_key(void) {
 }
 
 /*
-** When the library is unloaded, threads that live on must not call into it at their
-** exit. What they hold is lost; the unloading thread's own is not.
+** When the library is unloaded, threads that still run must not call into it when they exit. Their
+** memory leaks; that of the unloading thread is freed.
 */
 __attribute__((destructor)) static void drop_key(void) {
   if (key_made) {
@@ -483,7 +483,7 @@ static bool prepare_block(device *d, block *b, warp **warps) {
 }
 
 static bool prepare(device *d, unsigned seed) {
-  /* Two neighbouring seeds must not give two similar runs: mix them well (splitmix64). */
+  /* Similar seeds must not give similar runs, so mix the seed well (splitmix64). */
   wl_u64 x = (wl_u64)seed + 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;

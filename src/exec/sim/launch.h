@@ -1,31 +1,31 @@
 /*
-** The simulated GPU: runs a kernel, compiled for the host through exec/gpu/kernels/simt.h, as one
-** fiber a thread on the calling OS thread. It stands where the CUDA driver stands on a
-** machine that has a GPU, so that every GPU path is tested without one.
+** The simulated GPU: runs a kernel, compiled for the host through exec/gpu/kernels/simt.h, on the
+** calling OS thread. Each GPU thread is a fiber. It takes the place of the CUDA driver, so that
+** every GPU path can be tested without a GPU.
 */
 #ifndef WL_SIM_LAUNCH_H
 #define WL_SIM_LAUNCH_H
 
 #include "base/status.h"
 
-#define WL_SIM_MAX_SHARED (227u * 1024u) /* as on the largest GPUs of today */
+#define WL_SIM_MAX_SHARED (227u * 1024u) /* as on GPUs of compute capability 9.0 */
 
 /*
-** Runs kernel(args) in grid blocks of block threads each (32 to 1024, a multiple of 32),
-** every block with shared_bytes of shared memory, and returns when all are done.
-** The seed decides the order in which blocks start and threads run; the same seed gives
-** the same run. WL_ERROR, with what the kernel did in the message, where it can never
-** end (threads waiting for each other), where lanes of a warp meet in different warp
-** operations, or where it overran a stack or its shared memory. Buffers that it wrote
-** are then in any state; the simulator itself is as good as new.
+** Runs kernel(args) in `grid` blocks of `block` threads each (32 to 1024, a multiple of 32). Every
+** block has shared_bytes of shared memory. Returns when all are done. The seed decides the order in
+** which blocks start and threads run; the same seed gives the same run.
+** Returns WL_ERROR, with a message that says what the kernel did, if it can never end (threads
+** wait for each other), if lanes of a warp are in different warp operations at once, or if it
+** overran a stack or its shared memory. The content of buffers that it wrote is then undefined. The
+** simulator itself can be used again.
 */
 WL_MUST
 wl_status wl_sim_launch(void (*kernel)(const void *args), const void *args, unsigned grid,
                         unsigned block, size_t shared_bytes, unsigned seed, wl_error *err);
 
 /*
-** Frees what launches keep for the calling OS thread (stacks, shared memory). This
-** happens by itself when the thread exits.
+** Frees the stacks and shared memory that launches keep for the calling OS thread. This happens
+** automatically when the thread exits.
 */
 void wl_sim_release(void);
 

@@ -8,7 +8,7 @@
 ** 2. A unit is made by one thread, and only that one touches the segment and the merged rows.
 */
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "tablet/read/image_impl.h"
 #include "tablet/table/table_impl.h"
 #include "value/hash.h"
@@ -27,13 +27,12 @@ typedef struct staging {
   wl_making_col *cols;
   wl_stage *stages;
   int part;
-  atomic_bool failed;
 } staging;
 
-static void stage_task(void *arg, int worker, long i) {
+static wl_status stage_task(void *arg, int worker, long i, wl_error *err) {
   staging *s = arg;
   (void)worker;
-  if (wl_segment_make(&s->stages[i], &s->cols[i].merged[s->part])) atomic_store(&s->failed, true);
+  return wl_segment_make(&s->stages[i], &s->cols[i].merged[s->part]) ? wl_nomem(err) : WL_OK;
 }
 
 /* Some columns of one range: its parts are next to each other from `part` on. */
@@ -51,9 +50,8 @@ static wl_status merge_range(wl_image_job *j, int part, wl_making_col *cols, int
     if (!rc && n_rows != p->n_rows)
       rc = wl_fail(err, WL_ERROR, "%s changed while it was being read", wl_tablets_name(j->t));
     staging s = {.cols = cols, .stages = stages, .part = part};
-    atomic_init(&s.failed, false);
-    if (!rc) wl_threads_run(j->how->n_threads, n, stage_task, &s);
-    if (atomic_load(&s.failed)) rc = wl_nomem(err);
+    wl_tasks tasks = {j->how->n_threads, n, stage_task, &s, NULL};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
   }
   wl_merge_close(m);
   return rc;
@@ -328,11 +326,11 @@ static void close_column(const wl_image_job *j, wl_making_col *m) {
   wl_slab_drop(m->slab);
 }
 
-static void convert_task(void *arg, int worker, long i) {
+static wl_status convert_task(void *arg, int worker, long i, wl_error *err) {
   wl_making_col *m = arg;
   (void)worker;
   wl_segment *s = &m->segments[i];
-  if (s->phys == m->phys || !s->data) return;
+  if (s->phys == m->phys || !s->data) return WL_OK;
   atomic_int *shared = s->shared;
   bool alone = atomic_load(shared) == 1;
   wl_segment copy = {0};
@@ -347,13 +345,13 @@ static void convert_task(void *arg, int worker, long i) {
     if (ok && s->valid) memcpy(copy.valid, s->valid, ((size_t)s->n_rows + 7) / 8);
     wl_segment_free(s);
     *s = copy;
-    if (!ok) wl_segment_free(s);
-    if (!ok) memset(s, 0, sizeof *s);
+    if (!ok) {
+      wl_segment_free(s);
+      memset(s, 0, sizeof *s);
+      return wl_nomem(err);
+    }
   }
-  if (s->data && wl_segment_convert(s, m->phys)) {
-    wl_segment_free(s);
-    memset(s, 0, sizeof *s); /* which the caller sees */
-  }
+  return wl_segment_convert(s, m->phys) ? wl_nomem(err) : WL_OK;
 }
 
 /* The column of what was made; o is told where it comes from. */
@@ -378,7 +376,9 @@ static wl_status finish(wl_image_job *j, wl_making_col *m, wl_origin *o, wl_colu
     m->phys = WL_P_F32;
     for (int k = 0; k < n; k++)
       if (m->segments[k].phys == WL_P_F64) m->phys = WL_P_F64;
-    wl_threads_run(j->how->n_threads, n, convert_task, m);
+    wl_tasks tasks = {j->how->n_threads, n, convert_task, m, NULL};
+    rc = wl_tasks_run(&tasks, NULL, err);
+    if (rc) return rc;
   }
   for (int k = 0; k < n; k++)
     if (!m->segments[k].data) return wl_nomem(err);

@@ -9,6 +9,7 @@
 **    again through SQLite, and its word stands.
 */
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "base/threads.h"
 #include "store/blobs.h"
 #include "tablet/read/image_impl.h"
@@ -226,17 +227,15 @@ static wl_status read_unit(reading *x, reader *r, const wl_image_unit *u, wl_err
   return rc ? rc : wl_image_make_unit(j, u, r->room.buf, r->room.at, err);
 }
 
-static void read_task(void *arg, int worker, long i) {
+static wl_status read_task(void *arg, int worker, long i, wl_error *err) {
   reading *x = arg;
-  wl_error err = {0};
   const wl_image_unit *u = &x->j->units[x->first + i];
-  if (atomic_load(&x->j->failed) || atomic_load(&x->odd)) return;
-  if (x->j->im->tablets[u->tablet].merged) return; /* its rows can be used once */
-  wl_status rc = read_unit(x, &x->readers[worker], u, &err);
-  if (rc == WL_NOMEM || rc == WL_FULL)
-    fail(x->j, rc, &err);
-  else if (rc)
-    atomic_store(&x->odd, true);
+  if (atomic_load(&x->odd)) return WL_OK;
+  if (x->j->im->tablets[u->tablet].merged) return WL_OK; /* its rows can be used once */
+  wl_status rc = read_unit(x, &x->readers[worker], u, err);
+  if (rc == WL_NOMEM || rc == WL_FULL) return rc;
+  if (rc) atomic_store(&x->odd, true);
+  return WL_OK;
 }
 
 /* Does what it can; the units that are left are for fetch_units. */
@@ -250,11 +249,8 @@ static wl_status read_units(wl_image_job *j, int threads, wl_error *err) {
     if (j->how->check) rc = j->how->check(j->how->check_arg, err);
     if (j->how->tell) j->how->tell(j->how->tell_arg, x.first, j->n_units);
     long n = j->n_units - x.first < WAVE ? j->n_units - x.first : WAVE;
-    if (!rc) wl_threads_run(threads, n, read_task, &x);
-    if (!rc && j->status) {
-      rc = j->status;
-      *err = j->error;
-    }
+    wl_tasks tasks = {threads, n, read_task, &x, NULL};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
   }
   for (int i = 0; i < threads && x.readers; i++) {
     wl_blobs_close(x.readers[i].blobs);

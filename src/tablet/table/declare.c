@@ -12,7 +12,7 @@
 #include "base/sqlite.h"
 #include "parse.h"
 #include "sql/lex.h"
-#include "store/store.h"
+#include "value/affinity.h"
 #include "value/value.h"
 #include <string.h>
 

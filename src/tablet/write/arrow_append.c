@@ -11,7 +11,7 @@
 */
 #include "tablet/write/arrow_append.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "tablet/table/table_impl.h"
 #include "value/conv.h"
 #include <float.h>
@@ -32,8 +32,6 @@ typedef struct append_worker {
   wl_stage stage;
   wl_vctx x;
   wl_u32 fault;
-  wl_status status;
-  wl_error err;
 } append_worker;
 
 typedef struct append_job {
@@ -128,7 +126,7 @@ static wl_val value_at(const arrow_source *s, wl_i64 row) {
                      (wl_u32)(to - from));
 }
 
-static void stage_task(void *arg, int which, long task) {
+static wl_status stage_task(void *arg, int which, long task, wl_error *err) {
   append_job *j = arg;
   append_worker *w = &j->workers[which];
   int col = (int)(task / j->n_tablets), tablet = (int)(task % j->n_tablets);
@@ -139,14 +137,16 @@ static void stage_task(void *arg, int which, long task) {
   double r;
   w->stage.n = 0;
   w->stage.n_heap = 0;
-  for (; at < end && !w->status; at++) {
+  wl_status rc = WL_OK;
+  for (; at < end && !rc; at++) {
     wl_val v = value_at(s, at);
     if (affinity >= 'C' && v.t == WL_T_TEXT && short_real(wl_bytes(v), v.n, &r)) v = wl_real(r);
     if (v.t != WL_T_NULL) v = wl_store_affinity(&w->x, affinity, v);
-    w->status = w->fault ? wl_nomem(&w->err) : wl_stage_add(&w->stage, v);
+    rc = w->fault ? WL_NOMEM : wl_stage_add(&w->stage, v);
   }
   wl_scratch_reset(&w->x);
-  if (!w->status) w->status = wl_segment_make(&w->stage, &j->segments[col][tablet]);
+  if (!rc) rc = wl_segment_make(&w->stage, &j->segments[col][tablet]);
+  return rc ? wl_nomem(err) : WL_OK;
 }
 
 /* Makes the columns, with the table's affinities. */
@@ -168,11 +168,10 @@ static wl_status make_columns(append_job *j, int n_threads, wl_column **cols, wl
     rc = wl_conv_take(&w->x.conv, err);
     if (!rc && wl_stage_open(&w->stage)) rc = wl_nomem(err);
   }
-  if (!rc) wl_threads_run(n_threads, (long)t->n_cols * j->n_tablets, stage_task, j);
+  wl_tasks tasks = {n_threads, (long)t->n_cols * j->n_tablets, stage_task, j, NULL};
+  if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
   for (int i = 0; i < n_workers; i++) {
     append_worker *w = &j->workers[i];
-    if (!rc && w->status)
-      rc = w->err.code ? wl_fail(err, w->status, "%s", w->err.text) : wl_nomem(err);
     wl_conv_give(w->x.conv);
     wl_scratch_close(&w->x);
     wl_stage_close(&w->stage);

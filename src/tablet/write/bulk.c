@@ -10,7 +10,7 @@
 */
 #include "tablet/write/bulk.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include <assert.h>
 #include <string.h>
 
@@ -74,8 +74,6 @@ typedef struct segment_patch {
   wl_segment s; /* the new segment */
   wl_u8 *new_blob;
   wl_zone zone;
-  wl_status status;
-  wl_error error;
 } segment_patch;
 
 typedef struct bulk_update {
@@ -162,10 +160,10 @@ static wl_status patch_one(bulk_update *u, segment_patch *p, wl_error *err) {
   return rc;
 }
 
-static void patch_task(void *arg, int worker, long i) {
+static wl_status patch_task(void *arg, int worker, long i, wl_error *err) {
   bulk_update *u = arg;
   (void)worker;
-  u->patches[i].status = patch_one(u, &u->patches[i], &u->patches[i].error);
+  return patch_one(u, &u->patches[i], err);
 }
 
 static wl_status fetch_blob(wl_tablets *t, int tablet, int col, segment_patch *p, wl_error *err) {
@@ -205,16 +203,20 @@ static wl_status update_wave(bulk_update *u, int from, int n, int n_set, int n_t
     u->patches[i].k = i % n_set;
     rc = fetch_blob(t, u->parts[from + i / n_set].tablet, u->set[i % n_set], &u->patches[i], err);
   }
-  if (!rc) wl_threads_run(n_threads, n_patches, patch_task, u);
+  wl_tasks tasks = {n_threads, n_patches, patch_task, u, NULL};
+  long n_done = 0;
+  wl_error why;
+  wl_status failed = rc ? WL_OK : wl_tasks_run(&tasks, &n_done, &why);
+  if (failed == WL_NOMEM) rc = wl_nomem(err);
+  if (!rc && failed) {
+    const segment_patch *p = &u->patches[n_done];
+    rc = wl_tablets_corrupt(t, u->set[p->k], t->tablets[u->parts[p->part].tablet].id, err, "%.150s",
+                            why.text);
+  }
   for (int i = 0; i < n_patches && !rc; i++) {
     segment_patch *p = &u->patches[i];
     wl_tablet *a = &t->tablets[u->parts[p->part].tablet];
-    if (p->status == WL_NOMEM)
-      rc = wl_nomem(err);
-    else if (p->status)
-      rc = wl_tablets_corrupt(t, u->set[p->k], a->id, err, "%.150s", p->error.text);
-    else
-      rc = write_patch(u, p, err);
+    rc = write_patch(u, p, err);
     if (!rc && p->k == n_set - 1) rc = wl_tablet_write_entry(t, a, err);
   }
   for (int i = 0; i < n_patches; i++) {

@@ -9,7 +9,7 @@
 **    use those dictionaries.
 */
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "tablet/write/bulk.h"
 #include "value/conv.h"
 #include <assert.h>
@@ -89,8 +89,6 @@ typedef struct bulk_append {
   int from, n_tablets; /* this wave: tablets of the source columns */
   wl_u8 **blobs;       /* [wave][n_cols + 1] */
   wl_zone *zones;      /* [wave][n_cols + 1] */
-  wl_error *errors;    /* [wave] */
-  atomic_bool failed;
 } bulk_append;
 
 static wl_i32 rows_of(const bulk_append *a, int tablet) {
@@ -177,14 +175,13 @@ static wl_status encode_one(bulk_append *a, int tablet, int col, wl_u8 **blob, w
   return rc;
 }
 
-static void encode_task(void *arg, int worker, long i) {
+static wl_status encode_task(void *arg, int worker, long i, wl_error *err) {
   bulk_append *a = arg;
   int width = a->t->n_cols + 1;
   int tablet = a->from + (int)(i / width), col = (int)(i % width);
   (void)worker;
-  if (col == a->t->decl->rowid_col || atomic_load(&a->failed)) return;
-  if (encode_one(a, tablet, col, &a->blobs[i], &a->zones[i], &a->errors[i / width]))
-    atomic_store(&a->failed, true);
+  if (col == a->t->decl->rowid_col) return WL_OK;
+  return encode_one(a, tablet, col, &a->blobs[i], &a->zones[i], err);
 }
 
 /* Writes the tablets of a wave. */
@@ -225,22 +222,16 @@ static wl_status append_waves(bulk_append *a, int n_threads, wl_error *err) {
   size_t n = (size_t)wave * (size_t)width;
   a->blobs = wl_mem_zalloc(n * sizeof *a->blobs);
   a->zones = wl_mem_zalloc(n * sizeof *a->zones);
-  a->errors = wl_mem_zalloc((size_t)wave * sizeof *a->errors);
-  if (!a->blobs || !a->zones || !a->errors) rc = wl_nomem(err);
+  if (!a->blobs || !a->zones) rc = wl_nomem(err);
   for (a->from = 0; a->from < total && !rc; a->from += wave) {
     a->n_tablets = total - a->from < wave ? total - a->from : wave;
-    wl_threads_run(n_threads, (long)a->n_tablets * width, encode_task, a);
-    if (atomic_load(&a->failed)) {
-      rc = wl_nomem(err);
-      for (int i = 0; i < a->n_tablets; i++)
-        if (a->errors[i].code) rc = wl_fail(err, a->errors[i].code, "%s", a->errors[i].text);
-    }
+    wl_tasks tasks = {n_threads, (long)a->n_tablets * width, encode_task, a, NULL};
+    rc = wl_tasks_run(&tasks, NULL, err);
     if (!rc) rc = write_wave(a, err);
     drop_wave(a);
   }
   wl_mem_free(a->blobs);
   wl_mem_free(a->zones);
-  wl_mem_free(a->errors);
   return rc;
 }
 

@@ -1,15 +1,15 @@
 /*
-** What the host hands to the kernels: plain structs, the same for CUDA and the simulator.
-** All addresses are the device's.
+** The kernels' arguments: plain structs, the same for CUDA and the simulator. All addresses are
+** addresses on the device.
 **
 ** A block's shared memory:
 **
 **     | operands | constants | counts | registers | row numbers | accumulators |
 **
-** operands: one wl_kopnd per register and constant. constants: 16 bytes each (value,
+** operands: one wl_kopnd for each register and constant. constants: 16 bytes each (value,
 ** length, tag, valid, truth). counts: for the compaction. registers: planes of
-** T * WL_K_ROWS entries. row numbers: such a plane of 4-byte entries for each joined source that
-** is read. accumulators: slots of T entries of 8 bytes.
+** T * WL_K_ROWS entries. row numbers: a plane of 4-byte entries for each joined source whose
+** columns are read. accumulators: slots of T entries of 8 bytes.
 */
 #ifndef WL_KARGS_H
 #define WL_KARGS_H
@@ -18,9 +18,9 @@
 #include "value/kinds.h"
 #include "value/ops.h"
 
-enum { WL_K_ROWS = 4 }; /* rows of a thread in a tile */
+enum { WL_K_ROWS = 4 }; /* rows that a thread processes in a tile */
 
-/* Where an operand lies in shared memory. A constant has stride 0. */
+/* Where an operand is in shared memory. A constant has stride 0. */
 typedef struct wl_kopnd {
   wl_u32 v, n, t; /* byte offsets of the planes; t: valid bytes, tags or truths */
   wl_u8 type;     /* wl_regtype */
@@ -29,12 +29,12 @@ typedef struct wl_kopnd {
   wl_u8 pad;
 } wl_kopnd;
 
-/* An instruction; a, b, c and d index the operand table, constants after registers. */
+/* An instruction. a, b, c and d index the operand table: first registers, then constants. */
 typedef struct wl_kinstr {
   wl_u16 op;
   wl_i16 d, a, b, c;
   wl_i16 acc_slot; /* first slot of accumulator d */
-  wl_i16 number; /* c where it is a number; of Column and Found: the plane of row numbers, from 1 */
+  wl_i16 number;   /* c if it is a number; for Column and Found, the plane of row numbers, from 1 */
   wl_i16 pad;
 } wl_kinstr;
 
@@ -73,32 +73,33 @@ typedef struct wl_kjkey {
   wl_u32 null_equal;
 } wl_kjkey;
 
-/* How Probe finds a row, or Expand its candidates: see wl_join and wl_lookup. */
+/* How Probe finds a row, and Expand its candidates: see wl_join and wl_lookup. */
 typedef struct wl_kjoin {
   const wl_kjkey *keys;
-  const wl_u64 *words;  /* NULL: direct */
-  const wl_u32 *slots;  /* NULL: direct, by starts */
-  const wl_u32 *counts; /* NULL: each slot has one row */
+  const wl_u64 *words;  /* the keys in a hash table; NULL: the key is the slot number */
+  const wl_u32 *slots;  /* NULL: the key is an index into starts */
+  const wl_u32 *counts; /* rows of each slot; NULL: each slot has one row */
   const wl_u32 *starts;
-  const wl_u32 *rows; /* NULL: slots are the rows */
+  const wl_u32 *rows; /* row numbers; NULL: slots contains the row numbers */
   wl_u64 mask;
   wl_u32 n_keys;
-  wl_u32 first, n_first; /* without keys: where the candidates of all begin, and how many */
-  wl_u32 plane;          /* of row numbers, from 1; 0: nobody reads them */
-  wl_u32 start, count;   /* planes of an Expand: where a row's candidates begin, and how many */
+  wl_u32 first, n_first; /* without keys: first candidate and number of candidates of every row */
+  wl_u32 plane;          /* plane for the row numbers, from 1; 0: they are not needed */
+  wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 real;            /* the key is one real */
-  wl_u8 drops_lost, drops_found; /* rows that found none, or one, are not for the block */
+  wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
   wl_u8 pad;
 } wl_kjoin;
 
-/* Row numbers that a part of a block begins with: entry i is row i's, and goes into a plane. */
+/* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied
+** into a plane. */
 typedef struct wl_klist {
   const wl_u32 *rows;
   wl_u64 plane;
 } wl_klist;
 
-/* Outputs of a part that ends in an Expand: a plane of row numbers, or the scan's own. They go to
-** n, and stand in the type's place. */
+/* Values of wl_kout.type in a part that ends in an Expand: the output is a plane of row numbers, or
+** the row numbers of the scan. It is written to wl_kout.n. */
 enum { WL_K_OUT_PLANE = 16, WL_K_OUT_SCAN };
 
 typedef struct wl_kout {
@@ -106,10 +107,10 @@ typedef struct wl_kout {
   wl_u32 *n;
   wl_u8 *t;
   wl_i64 operand; /* index into the operand table */
-  wl_u64 type;    /* of the output column */
+  wl_u64 type;    /* type of the output column */
 } wl_kout;
 
-/* An accumulator: its opcode, its first slot, and for real sums the anchor's unit. */
+/* An accumulator: its opcode, its first slot, and for sums of reals the unit of their digits. */
 typedef struct wl_kacc {
   wl_u32 op, slot;
   double unit;
@@ -130,9 +131,9 @@ typedef struct wl_kargs {
   wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
   wl_u64 row0;     /* number of the first row in the table */
-  wl_u64 *ticket;  /* the next tile */
-  wl_u64 *tiles;   /* look-back states, one a tile */
-  wl_u64 *n_out;   /* rows given */
+  wl_u64 *ticket;  /* number of the next tile */
+  wl_u64 *tiles;   /* look-back states, one for each tile */
+  wl_u64 *n_out;   /* number of rows written */
   wl_u64 *partial; /* [blocks][n_slots] */
   wl_u64 *side;    /* pairs (accumulator, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
@@ -140,21 +141,21 @@ typedef struct wl_kargs {
   wl_vctx ctx;
 } wl_kargs;
 
-/* The combinations [first, first + n) of tuples with their candidates: tuple t has those from
-** places[t] on, up to places[t + 1]. */
+/* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are
+** numbered places[t] up to, but not including, places[t + 1]. */
 enum { WL_K_LISTS = 64 };
 typedef struct wl_kexpand {
   const wl_u64 *places;
   wl_u64 n_tuples, first, n;
-  const wl_u32 *start; /* of each tuple */
-  const wl_u32 *rows;  /* of the lookup; NULL: starts are the rows */
-  wl_u32 *found;       /* the candidate of each combination; NULL: nobody reads it */
-  wl_u64 n_lists;      /* row numbers of the tuples, and where they go */
+  const wl_u32 *start; /* index of each tuple's first candidate */
+  const wl_u32 *rows;  /* the lookup's row numbers; NULL: start + i is the row number */
+  wl_u32 *found;       /* out: the candidate of each combination; NULL: not needed */
+  wl_u64 n_lists;      /* lists of row numbers to copy from tuples to combinations */
   const wl_u32 *from[WL_K_LISTS];
   wl_u32 *to[WL_K_LISTS];
 } wl_kexpand;
 
-/* Bytes as whole tiles of WL_K_TILE, both sides aligned to it. */
+/* Copies bytes in whole tiles of WL_K_TILE bytes. Both addresses are aligned to WL_K_TILE. */
 enum { WL_K_TILE = 512 };
 typedef struct wl_ktiles {
   const wl_u64 *from;
@@ -163,9 +164,9 @@ typedef struct wl_ktiles {
 } wl_ktiles;
 
 typedef struct wl_kgather {
-  const wl_u64 *from; /* addresses */
-  const wl_u32 *n;
-  const wl_u64 *to; /* offsets into heap */
+  const wl_u64 *from; /* address of each text */
+  const wl_u32 *n;    /* its number of bytes */
+  const wl_u64 *to;   /* offsets into heap */
   wl_u8 *heap;
   wl_u64 n_rows;
 } wl_kgather;

@@ -1,17 +1,17 @@
 /*
-** The kernels, in the common subset of C11 and CUDA C++: compiled by nvcc into the CUDA
-** plugin and by the host compiler into the simulator.
+** The kernels, in the common subset of C11 and CUDA C++. nvcc compiles them into the CUDA plugin,
+** the host compiler into the simulator.
 **
 ** wl_interp runs a Parallel block. Grid: any number of blocks of T threads. A tile is
 ** T * WL_K_ROWS rows; thread t has rows base + k * T + t. Registers are planes in shared
-** memory that only their own thread touches, so warps go through the program on their own;
-** the block meets only for the compaction.
-** Phases of a tile: take a number; run the program; count the rows left, per warp and k;
-** look back for the rows of earlier tiles; write.
-** Ordering: tile numbers come from a ticket, so every earlier tile has been started and
-** look-back ends. Aggregates need no order: tiles go round the blocks.
-** GROUP BY has a kernel of its own over the same program loop (kgroup.h), ORDER BY several
-** small ones (korder.h). kjoin.h reads columns and finds the rows of joined sources.
+** memory. Each thread accesses only its own entries, so warps run the program independently; the
+** block synchronizes only for the compaction.
+** Phases of a tile: take a tile number; run the program; count the remaining rows, per warp and
+** k; look back for the number of rows of earlier tiles; write.
+** Ordering: tile numbers come from a ticket, so every earlier tile has been started and the
+** look-back ends. Aggregates need no order: the blocks take tiles in turn.
+** GROUP BY has its own kernel with the same program loop (kgroup.h), ORDER BY has several small
+** kernels (korder.h). kjoin.h reads columns and finds the rows of joined sources.
 */
 #ifndef WL_KERNELS_H
 #define WL_KERNELS_H
@@ -93,7 +93,7 @@ WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 
 WL_FN wl_u64 *k_acc(wl_u8 *sh, const wl_kargs *args, wl_u32 s) {
   return (wl_u64 *)(void *)(sh + args->acc_offset + 8 * (s * simt_bdim() + simt_tid()));
 }
-/* Whether (v, row) comes before the best so far; rows count from 1, 0 is none. */
+/* Whether (v, row) comes before the best so far. Rows are numbered from 1; 0 means no row. */
 WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row) {
   if (row == 0) return 0;
   if (best_row == 0) return 1;
@@ -107,7 +107,7 @@ WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row)
   return row < best_row;
 }
 
-/* A real into three digits of 40 bits, or onto the side list. */
+/* Adds a real to three digits of 40 bits. If it does not fit, appends it to the side list. */
 WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
   const wl_kacc *acc = &args->accs[index];
   wl_i64 digit[3];
@@ -158,7 +158,7 @@ WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, con
   }
 }
 
-/* Thread i takes in what thread i + half gathered. */
+/* Merges the accumulators of thread i + half into those of thread i. */
 WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
   for (wl_u32 k = 0; k < args->n_accs; k++) {
     const wl_kacc *acc = &args->accs[k];
@@ -259,7 +259,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     sh[d->t + K_SLOT] = wl_in_set(k_val(sh, a, K_SLOT), q->v, q->n, (int)q->coll, (int)q->has_null); \
   }                                                                                                \
   break;
-/* Rows that were not loaded hold no code. */
+/* Only rows that are left: the registers of other rows may not hold a code. */
 #define K_MAP_B(F)                                                                                 \
   K_EACH K_LIVE {                                                                                  \
     const wl_kmap *m = &args->maps[in.number];                                                     \
@@ -312,7 +312,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_B_B(F)                                                                                   \
   K_EACH sh[d->t + K_SLOT] = F(k_truth(sh, a, K_SLOT));                                            \
   break;
-/* Generic opcodes follow addresses, so only rows that are left may run them. */
+/* Generic opcodes read through addresses, so they run only for rows that are left. */
 #define K_B_VV(F)                                                                                  \
   K_EACH K_LIVE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number); \
   break;
@@ -363,8 +363,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_CASE_HOST(name, shape)
 /* clang-format on */
 
-/* Runs the block's program over the rows act of a tile; gives the rows that are left. g is
-** NULL where there are no groups, at compile time, so that wl_interp has no code for them. */
+/* Runs the block's program over the rows `act` of a tile. Returns the rows that are left. Without
+** groups, g is a compile-time NULL, so that wl_interp contains no code for them. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
@@ -389,7 +389,7 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, con
 
 enum { K_TILE_NONE = 0, K_TILE_COUNT = 1, K_TILE_TOTAL = 2 };
 
-/* Rows given by all tiles before this one. Called by the whole first warp. */
+/* Number of rows written by all tiles before this one. The whole first warp calls it. */
 WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
   wl_u64 before = 0;
   wl_i64 at = (wl_i64)tile - 1;
@@ -401,7 +401,7 @@ WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
     wl_u64 state = mine >= 0 ? simt_load_acquire_u64(&args->tiles[mine]) : (wl_u64)K_TILE_TOTAL;
     wl_u32 missing = simt_ballot((state & 3) == K_TILE_NONE);
     wl_u32 total = simt_ballot((state & 3) == K_TILE_TOTAL);
-    /* Lanes up to the nearest total count; if one of them is missing, look again. */
+    /* Use the lanes up to the nearest total. If one of them is not ready, look again. */
     wl_u32 upto = total ? (total & (0u - total)) * 2u - 1u : 0xffffffffu;
     if (missing & upto) {
       simt_spin();
@@ -437,7 +437,7 @@ WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_
     }
     const wl_kopnd *q = &opnds[o->operand];
     if (o->type == WL_R_INT || o->type == WL_R_REAL) {
-      /* a NULL's place holds zero */
+      /* The value of a NULL is zero. */
       wl_u8 valid = q->stride || q->nullable ? k_valid(sh, q, slot) : 1;
       o->v[at] = valid ? k_bits(sh, q, slot) : 0;
       if (o->t) o->t[at] = valid;
@@ -450,7 +450,7 @@ WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_
   }
 }
 
-/* Counts, looks back, writes: the whole block, with the rows act of this thread. */
+/* Counts, looks back and writes. The whole block calls it; `act` are this thread's rows. */
 WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
   const wl_u32 T = simt_bdim(), tid = simt_tid(), n_warps = T / 32, n = n_warps * WL_K_ROWS;
   wl_u32 *counts = (wl_u32 *)(void *)(sh + args->count_offset);
@@ -488,7 +488,7 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
 
 /* ---- the kernels */
 
-/* Lays out operands and constants; a barrier must follow. */
+/* Copies operands and constants into shared memory. A barrier must follow. */
 WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_kopnd *opnds = (wl_kopnd *)(void *)sh;
@@ -530,7 +530,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
     act = k_run(args, sh, base, act, (const wl_kgroup *)0);
     if (args->n_outs) {
       k_compact(args, sh, tile, act);
-      simt_barrier(); /* counts and taken are read before the next tile writes them */
+      simt_barrier(); /* all have read counts and taken before the next tile writes them */
     }
   }
   if (args->n_slots) {
@@ -544,8 +544,8 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   }
 }
 
-/* Results from the device's memory to mapped host memory: a warp a tile, so that the bus sees
-** whole aligned lines, whatever the results' own widths. */
+/* Copies results from device memory to mapped host memory. A warp copies a tile, so that the bus
+** transfers whole aligned lines, whatever the width of the results. */
 WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   for (wl_u64 tile = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); tile < args->n_tiles;
@@ -554,7 +554,7 @@ WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
       args->to[i] = args->from[i];
 }
 
-/* Copies the bytes of text results together: a warp a row. */
+/* Copies the bytes of text results into one heap. A warp copies one row at a time. */
 WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;

@@ -1,21 +1,23 @@
 /*
-** What the host hands to the kernels for GROUP BY and ORDER BY; all addresses are the device's.
+** The kernels' arguments for GROUP BY and ORDER BY. All addresses are addresses on the device.
 **
-** A group is a record of 64-bit words in global memory, all zero while there is no such group:
+** A group is a record of 64-bit words in global memory. It is all zero while the group does not
+** exist:
 **
 **     | key words | rows | first | words of accumulator 0 | words of accumulator 1 | … |
 **
-** key words: none where the key addresses the record; else one, the packed key and 1, or a tag
-** and a word a key and one of NULL bits. first: only where a key is real, see kg_note_zero().
-** Words of an accumulator (count only where its operand may be NULL):
+** key words: none if the key is the record's address; else one word, the packed key plus 1; or, for
+** wide keys, a tag, one word for each key, and a word of NULL bits. first: only if a key is real,
+** see kg_note_zero(). Words of an accumulator (the count only if its operand may be NULL):
 **
 **     Rows    -                       Sum of integers   sum, count
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
 **
-** While a block gathers in its own shared memory a group is the same in 32-bit pieces, so that
-** the fast atomics serve: a count is one, a sum a pair, the words of min and max stay whole.
-** There are `copies` of each piece, side by side: a lane uses the copy of its number.
+** In a block's shared memory, a group has the same content in 32-bit pieces, because 32-bit
+** atomics are fast there. A count is one piece and a sum is two; the words of min and max stay
+** whole. There are `copies` copies of each piece, side by side. A lane uses the copy given by its
+** number modulo `copies`.
 **
 **     | whole words [n_whole][n_slots][copies] | pieces [n_pieces][n_slots][copies] |
 */
@@ -32,8 +34,8 @@ typedef enum wl_kgmode {
 } wl_kgmode;
 
 typedef struct wl_kgkey {
-  wl_i64 lo;      /* the least integer */
-  wl_u64 stride;  /* of its part in the packed key */
+  wl_i64 lo;      /* the smallest integer that it can be */
+  wl_u64 stride;  /* factor of this key in the packed key */
   wl_i32 operand; /* index into the operand table */
   wl_u8 nullable;
   wl_u8 real;
@@ -44,36 +46,37 @@ typedef struct wl_kgacc {
   wl_u32 op;
   wl_u32 word;    /* its first word in the record */
   wl_u32 place;   /* its first piece, or whole word, in shared memory */
-  wl_u32 counted; /* it has a count of its own */
-  double unit;    /* of a real's digits */
+  wl_u32 counted; /* it has its own count */
+  double unit;    /* unit of the digits of reals */
 } wl_kgacc;
 
 enum { WL_KG_KEYS = 16, WL_KG_ACCS = 32 };
 
-/* Keys and accumulators stand in the arguments themselves: constant memory, all lanes read one. */
+/* Keys and accumulators are part of the arguments, which are in constant memory: all lanes read the
+** same one. */
 typedef struct wl_kgroup {
   wl_kgkey keys[WL_KG_KEYS];
   wl_kgacc accs[WL_KG_ACCS];
   wl_u64 *table;
   wl_u64 n_slots;
-  wl_u64 base;    /* by address: the packed key of record 0 */
-  wl_u64 row0;    /* the launch's first row in the table */
-  wl_u64 *n_made; /* groups that a hash table holds … */
-  wl_u64 most;    /* … and may hold */
-  wl_u64 *full;   /* set when a group found no place */
+  wl_u64 base;    /* shared and direct mode: the packed key of record 0 */
+  wl_u64 row0;    /* number of the launch's first row in the table */
+  wl_u64 *n_made; /* number of groups in the hash table */
+  wl_u64 most;    /* the most groups that the hash table may hold */
+  wl_u64 *full;   /* set when a group did not fit */
   wl_u64 *side;   /* triples (accumulator, slot, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_u32 mode, n_keys, n_accs;
-  wl_u32 words;         /* of a record */
-  wl_u32 rows_word;     /* where the count of rows stands */
+  wl_u32 words;         /* number of words in a record */
+  wl_u32 rows_word;     /* index of the word that counts rows */
   wl_u32 first_word;    /* 0: none */
-  wl_u32 part, n_parts; /* hash: only keys of this part count; n_parts is a power of two */
-  wl_u32 split;         /* digits go to the low and high words at once: there are many rows */
-  wl_u32 offset;        /* of the table in shared memory */
-  wl_u32 copies;        /* 0: not in shared memory */
+  wl_u32 part, n_parts; /* hash: this pass takes only keys of `part`; n_parts is a power of two */
+  wl_u32 split;         /* with many rows, add digits to the low and high words directly */
+  wl_u32 offset;        /* byte offset of the table in shared memory */
+  wl_u32 copies;        /* 0: there is no table in shared memory */
   wl_u32 n_whole, n_pieces;
-  wl_u32 flush_tiles; /* a block brings its table to global memory after so many tiles */
+  wl_u32 flush_tiles; /* tiles after which a block flushes its table to global memory */
 } wl_kgroup;
 
 typedef struct wl_kgargs {
@@ -81,7 +84,7 @@ typedef struct wl_kgargs {
   wl_kgroup g;
 } wl_kgargs;
 
-/* Records with rows in them, of slots [first, end), each behind its slot number. */
+/* Packs the records of slots [first, end) that have rows. Each follows its slot number. */
 typedef struct wl_kgpack {
   const wl_u64 *table;
   wl_u64 first, end;
@@ -96,15 +99,16 @@ enum { WL_KO_FIELDS = 64 };
 
 typedef enum wl_kokind { WL_KO_INT, WL_KO_REAL, WL_KO_NULL } wl_kokind;
 
-/* A stretch of bits of a sort key: a column, or whether it is NULL. */
+/* A range of bits of a sort key: a column's value, or whether it is NULL. */
 typedef struct wl_kofield {
   const wl_u64 *v;
-  const wl_u8 *t; /* NULL: no value of it is NULL */
-  wl_i64 lo, hi;  /* of integers */
+  const wl_u8 *t; /* validity bytes; NULL: the column has no NULLs */
+  wl_i64 lo, hi;  /* range of integers */
   wl_u8 kind, desc, nulls_last, shift;
 } wl_kofield;
 
-/* keys[i] = the fields of row rows[i] in one word, or of row i where rows is NULL. */
+/* keys[i] = the fields of row from[i] in one word. If from is NULL, those of row i; then
+** rows[i] = i is written too. */
 typedef struct wl_kokeys {
   const wl_kofield *fields;
   const wl_u32 *from;
@@ -124,7 +128,7 @@ typedef struct wl_kofirst {
   wl_u32 n_words;
 } wl_kofirst;
 
-/* rows[places[i]] = i where keep[i]. */
+/* rows[places[i]] = i for each i with keep[i]. */
 typedef struct wl_kokept {
   const wl_u32 *keep;
   const wl_u64 *places;

@@ -1,16 +1,16 @@
 /*
-** GROUP BY in the kernels. Included by kernels.h, whose operands and program loop it uses;
-** kgargs.h draws the records.
+** GROUP BY in the kernels. Included by kernels.h, whose operands and program loop it uses. kgargs.h
+** shows the layout of the records.
 **
 ** wl_group runs a Parallel block whose rows go to groups. Grid: any number of blocks of T
-** threads; a tile is T * WL_K_ROWS rows, tile b, b + grid, … are block b's. Group finds each
+** threads; a tile is T * WL_K_ROWS rows; block b processes tiles b, b + grid, …. Group finds each
 ** row's record and counts the row; the Agg opcodes after it add to the record by atomics.
-** Shared memory: that of wl_interp without accumulators, and behind it the block's own
-** table where the groups are few (WL_KG_SHARED).
-** Phases: clear the table; tiles; bring the table to global memory, after the last tile and
-** as often as flush_tiles says, so that no sum of digits can leave its 64 bits.
-** Ordering: none is needed: sums are of integers, and what depends on the first row is
-** settled by row numbers. A record's rows count says that the group exists.
+** Shared memory: as in wl_interp but without accumulators, followed by the block's own table if
+** there are few groups (WL_KG_SHARED).
+** Phases: clear the table; process tiles; flush the table to global memory. The flush comes after
+** the last tile and after every flush_tiles tiles, so that no sum of digits overflows 64 bits.
+** Ordering: none is needed, because all sums are sums of integers, and results that depend on the
+** first row use row numbers. A group exists if its record's count of rows is not 0.
 */
 #ifndef WL_KGROUP_H
 #define WL_KGROUP_H
@@ -19,7 +19,7 @@
 
 #define KG_NONE 0xffffffffu
 
-/* ---- where a group's words are */
+/* ---- the addresses of a group's words */
 
 WL_FN wl_u64 *kg_record(const wl_kgroup *g, wl_u32 slot) {
   return g->table + (wl_u64)slot * g->words;
@@ -38,7 +38,7 @@ WL_FN wl_u32 kg_copy(const wl_kgroup *g) {
   return simt_lane() & (g->copies - 1);
 }
 
-/* ---- adding; place is in shared memory, word in the record */
+/* ---- adding; `place` is an index in shared memory, `word` an index in the record */
 
 WL_FN void kg_count(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u32 place) {
   if (g->copies)
@@ -47,7 +47,7 @@ WL_FN void kg_count(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_
     (void)simt_atomic_add_u64(kg_record(g, slot) + word, 1);
 }
 
-/* A sum of 64 bits; in shared memory the carry goes up by what the low half was before. */
+/* Adds to a 64-bit sum. In shared memory, the old value of the low half gives the carry. */
 WL_FN void kg_sum(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u32 place, wl_u64 v) {
   if (v == 0) return;
   if (!g->copies) {
@@ -67,9 +67,9 @@ WL_FN void kg_best(wl_u64 *p, wl_u64 v) {
 }
 
 /*
-** min and max keep the largest code: codes rise with what is better and are never 0, or, for
-** the one integer whose code would be 0, the extra word says that it was there. The extra
-** word of reals tells which zero came first.
+** min and max keep the largest code: a better value has a larger code. Codes are not 0, except for
+** one integer; the extra word says whether that integer occurred. For reals, the extra word says
+** which zero (0.0 or -0.0) came first.
 */
 WL_FN wl_u64 kg_code_int(wl_u32 op, wl_i64 v) {
   wl_u64 c = (wl_u64)v ^ 1ULL << 63;
@@ -107,7 +107,7 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
   }
 }
 
-/* best and extra are in one kind of memory, so that the compiler sees which. */
+/* best and extra are both shared or both global memory, so that the compiler can tell which. */
 WL_FN void kg_better(wl_u64 *best, wl_u64 *extra, wl_u32 op, wl_u64 bits, wl_u64 row) {
   if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
     wl_u64 code = kg_code_int(op, (wl_i64)bits);
@@ -132,7 +132,7 @@ WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u3
   }
 }
 
-/* An Agg opcode for a row of the group at slot. */
+/* Runs an Agg opcode for a row of the group at `slot`. */
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot) {
   const wl_kgacc *acc = &g->accs[in->d];
@@ -176,18 +176,19 @@ WL_FN wl_u64 kg_mix(wl_u64 h) {
   return h ^ h >> 33;
 }
 
-/* A real key's bits, one pattern for both zeros. */
+/* The bits of a real key; the same for 0.0 and -0.0. */
 WL_FN wl_u64 kg_real_key(double d) {
   return wl_f64_bits(d == 0.0 ? 0.0 : d);
 }
 
-/* All keys in one number: by address it is the group's number, in a hash table its key. */
+/* Packs all keys into one number. It is the group's index in shared and direct mode, else its key
+** in the hash table. */
 WL_FN wl_u64 kg_packed(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
   wl_u64 x = 0;
   for (wl_u32 k = 0; k < g->n_keys; k++) {
     const wl_kgkey *key = &g->keys[k];
     const wl_kopnd *o = &opnds[key->operand];
-    if (key->real) /* alone; NULL is a NaN, which no value is */
+    if (key->real) /* it is the only key; NULL becomes a NaN, because no value is NaN */
       return k_valid(sh, o, at) ? kg_real_key(k_real(sh, o, at)) : 0xfff8000000000000ULL;
     if (k_valid(sh, o, at))
       x += (k_bits(sh, o, at) - (wl_u64)key->lo + key->nullable) * key->stride;
@@ -230,8 +231,9 @@ WL_FN wl_u64 kg_null_bits(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
 }
 
 /*
-** Keys of several words: the tag is 0 while the record is free, 1 while its maker writes the
-** key words, then the hash with the top bit set. Who finds 1 waits for the maker, which runs.
+** Finds a key of several words. The tag is 0 while the record is free, 1 while its creator writes
+** the key words, then the hash with the top bit set. A thread that finds 1 waits for the creator,
+** which is running.
 */
 WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
   wl_u64 nulls = kg_null_bits(sh, g, opnds, at), h = kg_mix(nulls + 1);
@@ -267,7 +269,7 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
   return KG_NONE;
 }
 
-/* Which zero stands for a group of key zero: the signs of the first row's keys. */
+/* Records the signs of zero keys. The first row's signs decide whether a key is 0.0 or -0.0. */
 WL_FN void kg_note_zero(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
                         wl_u64 row, wl_u32 slot) {
   wl_u64 signs = 0;
@@ -281,7 +283,7 @@ WL_FN void kg_note_zero(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opn
   if (zero) kg_best(kg_record(g, slot) + g->first_word, ~(row << 16 | signs));
 }
 
-/* The Group opcode for one row: its record, or KG_NONE if the row is not for this pass. */
+/* The Group opcode for one row. Returns its slot, or KG_NONE if another pass takes the row. */
 WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row) {
   wl_u32 slot;
   if (g->mode == WL_KG_WIDE) {
@@ -307,7 +309,7 @@ WL_FN void kg_clear(wl_u8 *sh, const wl_kgroup *g) {
   for (wl_u32 i = simt_tid(); i < n; i += simt_bdim()) p[i] = 0;
 }
 
-/* The sum of a pair or of single pieces over the copies. */
+/* The sum over all copies of a pair of pieces, or of a single piece. */
 WL_FN wl_u64 kg_total(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, int pair) {
   wl_u64 s = 0;
   for (wl_u32 c = 0; c < g->copies; c++) {
@@ -342,7 +344,7 @@ WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u
   }
 }
 
-/* Called by the whole block, after a barrier. */
+/* Adds the block's table to global memory. The whole block calls it, after a barrier. */
 WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
   for (wl_u32 slot = simt_tid(); slot < (wl_u32)g->n_slots; slot += simt_bdim()) {
     wl_u64 rows = kg_total(sh, g, 0, slot, 0);
@@ -368,7 +370,7 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
     wl_u32 act = 0;
     for (wl_u32 i = 0; i < WL_K_ROWS; i++)
       if (base + i * T + tid < k->n_rows) act |= 1u << i;
-    if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* all for nothing */
+    if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* there will be a restart */
     k_enter(k, sh, base, act);
     (void)k_run(k, sh, base, act, g);
     if (g->copies && ++done == g->flush_tiles) {
@@ -387,8 +389,9 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
 }
 
 /*
-** The records that hold a group, copied together: a lane a slot, 32 slots a warp; a warp takes
-** room for its groups by one atomic, so their order is that of the warps. No shared memory.
+** Packs the records that hold a group. A lane handles a slot, a warp 32 slots. A warp reserves room
+** for its groups with one atomic, so their order depends on the order of the warps. No shared
+** memory.
 */
 WL_KERNEL_OF(wl_group_pack, wl_kgpack, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);

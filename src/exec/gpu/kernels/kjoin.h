@@ -1,13 +1,14 @@
 /*
-** Rows in the kernels: columns read at row numbers, and Probe, which finds the row numbers of
-** joined sources. A block with Expands runs in parts (expand_device.c): each ends by giving out row
-** numbers and where the candidates of each row are, wl_expand makes combinations of them, and the
-** next part begins with the row numbers of these. Included by kernels.h, whose operands it uses.
+** Rows in the kernels: reading columns at row numbers, and Probe, which finds the row numbers of
+** joined sources. A block with Expands runs in parts (expand_device.c). A part that ends in an
+** Expand outputs row numbers and the candidates of each row; wl_expand makes combinations of them;
+** the next part begins with the row numbers of these. Included by kernels.h, whose operands it
+** uses.
 **
-** A thread has WL_K_ROWS rows. What it reads for them is asked for in one go, before the first
-** answer is used: a kernel waits for memory most of the time, and four waits at once are one.
-** Shared memory: a plane of row numbers for each joined source that is read; entry k * T + t is
-** thread t's. WL_K_NO_ROW: the source has no row here, and its columns are NULL.
+** A thread has WL_K_ROWS rows. It issues the loads for all of them before it uses the first
+** result: a kernel mostly waits for memory, and these waits then overlap.
+** Shared memory: a plane of row numbers for each joined source whose columns are read; entry
+** k * T + t belongs to thread t. WL_K_NO_ROW: the source has no row here, and its columns are NULL.
 */
 #ifndef WL_KJOIN_H
 #define WL_KJOIN_H
@@ -31,8 +32,8 @@ WL_FN wl_u32 *k_row(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 slot) 
 #define KJ_INT(x)  (wl_u64)(wl_i64)(x)
 #define KJ_REAL(x) wl_f64_bits((double)(x))
 
-/* Register d of the rows act is column c: at the tile's rows from base on, or where there is a
-** plane at the rows it names. */
+/* Loads column c into register d for the rows `act`. Reads the tile's rows, which start at base;
+** if plane is not 0, reads the rows whose numbers are in that plane. */
 WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_kcol *c,
                   wl_u32 plane, wl_u64 base, wl_u32 act) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
@@ -75,7 +76,7 @@ WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_k
 
 /* ---- joins */
 
-/* The words of the rows' keys; gives the rows of act whose keys can match something. */
+/* Computes the key word of each row. Returns the rows of `act` whose keys can match something. */
 WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
                       wl_u64 *word) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
@@ -85,7 +86,7 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
     KJ_EACH KJ_ON(act) {
       wl_val v = k_val(sh, o, k * T + tid);
       wl_i64 x = (wl_i64)v.v;
-      if (j->real && v.t == WL_T_REAL) /* alone; both zeros are one key */
+      if (j->real && v.t == WL_T_REAL) /* it is the only key; 0.0 and -0.0 are one key */
         word[k] = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
       else if (v.t == WL_T_INT && x >= key.lo && x <= key.hi && !j->real)
         word[k] += ((wl_u64)x - (wl_u64)key.lo) * key.below;
@@ -99,9 +100,9 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
 }
 
 /*
-** Where the rows of each word begin, of the thread's rows in `those`, and for an Expand how many
-** there are; WL_K_NO_ROW: there is none. Open addressing ends: a lookup that hashes has an empty
-** slot.
+** Looks up the key words of the thread's rows in `those`. start[k] becomes the first match, or
+** WL_K_NO_ROW if there is none; for an Expand, count[k] becomes the number of matches. Open
+** addressing ends because a hash table always has an empty slot.
 */
 WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *start,
                    wl_u32 *count) {
@@ -142,7 +143,7 @@ WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, co
   }
 }
 
-/* Probe and Expand: gives the rows that are left. */
+/* The Probe and Expand opcodes. Returns the rows that are left. */
 WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
                      wl_u32 act) {
   wl_u64 word[WL_K_ROWS] = {0};
@@ -158,7 +159,7 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
   KJ_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
   if (j->drops_lost) act &= ~lost;
   if (j->drops_found) act &= lost;
-  if (j->start) { /* a row without candidates goes on once */
+  if (j->start) { /* a row without candidates gives one combination */
     KJ_EACH KJ_ON(lost) count[k] = 1;
     kj_keep(args, sh, j->start, act, found);
     kj_keep(args, sh, j->count, act, count);
@@ -169,7 +170,7 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
   return act;
 }
 
-/* The row numbers that the part's rows come with. */
+/* Loads the row numbers that are the part's input. */
 WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   for (wl_u32 i = 0; i < args->n_lists; i++) {
@@ -179,7 +180,7 @@ WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
   }
 }
 
-/* ---- the kernel that makes combinations: a thread each, in the order of tuples and candidates */
+/* ---- the kernel that makes combinations: one per thread, ordered by tuple, then candidate */
 
 WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
   const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();

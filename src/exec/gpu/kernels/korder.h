@@ -1,8 +1,8 @@
 /*
-** ORDER BY and DISTINCT in the kernels. Rows that the interpreter gave lie by column; they are
-** sorted as a list of row numbers: keys are made, the device's radix sort puts keys and row
-** numbers in order, and the columns are moved last. All kernels: a thread a row, striding by
-** the grid; no shared memory, no order among threads.
+** ORDER BY and DISTINCT in the kernels. The interpreter's output is stored by column. It is sorted
+** as a list of row numbers: a kernel makes keys, the device's radix sort orders keys and row
+** numbers, and the columns are moved last. In all kernels a thread processes one row at a time,
+** with a grid stride. They use no shared memory and need no order among threads.
 */
 #ifndef WL_KORDER_H
 #define WL_KORDER_H
@@ -15,8 +15,9 @@
        i < (n); i += ko_step)
 
 /*
-** A field's number: it rises in the order asked for. A NULL among integers takes the place
-** before or after all of them; among reals the ends of the range are free, no value being NaN.
+** The code of a field, which increases in the requested order. A NULL has the code before or after
+** all integers. Among reals it has the lowest or highest code, which are free because no value is
+** NaN.
 */
 WL_FN wl_u64 ko_field(const wl_kofield *f, wl_u64 row) {
   int null = f->t && !f->t[row];

@@ -1,21 +1,20 @@
 /*
-** What a kernel may use of the machine it runs on, and all it may use: thread numbers,
-** the block's barrier and shared memory, warp votes and shuffles, atomics, waiting.
-** Under nvcc each maps to the CUDA intrinsic; under a C11 compiler each maps to the
-** simulator of vm/sim, where every GPU thread is a fiber. Kernel files are written in
-** the common subset of C11 and CUDA C++ and include only this and vm headers.
+** The only functions of the machine that a kernel may use: thread numbers, the block's barrier and
+** shared memory, warp votes and shuffles, atomics, waiting. Under nvcc they map to CUDA
+** intrinsics. Under a C11 compiler they map to the simulator in exec/sim, where every GPU thread is
+** a fiber. Kernel files are written in the common subset of C11 and CUDA C++.
 **
 ** Invariants:
 ** 1. Grids and blocks have one dimension; a block is 32 to 1024 threads, a multiple of
 **    32; a warp is 32 consecutive threads of it.
-** 2. Warp operations are met by every lane of the warp that has not returned from the
-**    kernel; the block's barrier by every such thread of the block. A lane that has
+** 2. Every lane of a warp that has not returned from the kernel takes part in each warp
+**    operation, and every such thread of a block in each barrier of the block. A lane that has
 **    returned votes 0 and has no value to shuffle.
-** 3. Lanes of a warp do not run in step. What one lane writes to memory another may
-**    read only past a barrier (block or warp) or through acquire and release.
-** 4. A loop that waits for another thread calls simt_spin() in every turn, and waits
-**    only for blocks that have surely started (numbers taken from a ticket, not
-**    simt_bid()). The simulator reports the other kind as a deadlock.
+** 3. Lanes of a warp do not run in lockstep. A lane may read what another lane wrote only after a
+**    barrier (block or warp) or through acquire and release.
+** 4. A loop that waits for another thread calls simt_spin() in every iteration. It waits only for
+**    blocks that have already started, so block numbers come from a ticket and not from
+**    simt_bid(). The simulator reports other waits as a deadlock.
 */
 #ifndef WL_SIMT_H
 #define WL_SIMT_H
@@ -25,12 +24,12 @@
 #define SIMT_WARP 32u
 
 /*
-** WL_FN         opens a function called from kernels
-** WL_TABLE      opens a constant table read by kernels
-** WL_KERNEL(k)  opens the definition of kernel k, whose body reads args->field, args
-**               being a const wl_kargs *; the file has declared the struct wl_kargs
-** WL_KERNEL_OF(k, type, n)  the same for another argument struct, and at most n
-**               threads a block, which lets nvcc give each thread more registers
+** WL_FN         begins a function called from kernels
+** WL_TABLE      begins a constant table read by kernels
+** WL_KERNEL(k)  begins the definition of kernel k; its body has the parameter
+**               const wl_kargs *args, and the file has declared the struct wl_kargs
+** WL_KERNEL_OF(k, type, n)  the same for another argument struct, and for at most n
+**               threads per block, which lets nvcc give each thread more registers
 ** WL_KERNEL_DECLARE(k, type)  declares a kernel that another file defines
 */
 #ifdef __CUDACC__
@@ -164,15 +163,15 @@ typedef _Bool wl_simt_bool;
 #define WL_KERNEL(name)               WL_KERNEL_OF(name, wl_kargs, 1024)
 #define WL_KERNEL_DECLARE(name, type) void name(const void *args)
 
-/* The running thread as its own code sees it; the head of launch.c's record of it. */
+/* The part of the running thread's record that kernels use; it begins launch.c's `thread`. */
 typedef struct wl_sim_self {
   wl_u32 tid, bid, bdim, gdim;
   unsigned char *shared;
-  wl_u64 *progress; /* the launch's count of events that may end somebody's wait */
+  wl_u64 *progress; /* the launch's count of events that may end another thread's wait */
   wl_u32 fuse;      /* memory operations left until this thread is preempted */
 } wl_sim_self;
 
-/* Eight bytes of static TLS, which glibc grants to libraries loaded late as well. */
+/* Eight bytes of static TLS. glibc has room for that even in libraries loaded with dlopen. */
 #if defined(__GLIBC__) || defined(__linux__)
 #define WL_SIM_TLS __attribute__((tls_model("initial-exec")))
 #else
@@ -191,13 +190,13 @@ typedef enum wl_sim_op {
 void wl_sim_barrier(void);
 void wl_sim_spin(void);
 void wl_sim_preempt(void);
-/* Which lanes voted p, and in *live which took part. */
+/* Returns the lanes that voted true. *live becomes the lanes that took part. */
 wl_u32 wl_sim_vote(wl_sim_op op, wl_simt_bool p, wl_u32 *live);
 wl_u64 wl_sim_shuffle(wl_u64 v, wl_u32 src_lane);
 
 /*
-** Every operation on memory that other threads may watch ends here: it is progress if
-** it changed something, and now and then the place where another thread gets its turn.
+** Called at the end of every operation on memory that other threads may watch. The operation is
+** progress if it changed something. From time to time, another thread is scheduled here.
 */
 WL_FN void wl_sim_touched(wl_simt_bool changed) {
   wl_sim_self *me = wl_sim_me;
@@ -319,7 +318,7 @@ WL_FN void simt_store_release_u64(wl_u64 *p, wl_u64 v) {
   wl_sim_touched(1);
 }
 
-/* One launch runs on one OS thread, so only the compiler could reorder. */
+/* A launch runs on one OS thread, so only the compiler could reorder memory accesses. */
 WL_FN void simt_fence(void) {
   __asm__ __volatile__("" ::: "memory");
 }

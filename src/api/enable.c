@@ -1,8 +1,14 @@
 /*
-** The doors in: the loadable extension's entry point, warplite_enable(), and how the
-** library finds the SQLite it belongs to when it is linked instead of loaded.
+** Enabling warplite on a connection: the loadable extension's entry point, warplite_enable(), what
+** is registered, and how the library finds the SQLite it belongs to when it is linked instead of
+** loaded.
 */
-#include "route/conn.h"
+#include "api/enable.h"
+#include "api/functions.h"
+#include "dml/dml.h"
+#include "explain/explain.h"
+#include "route/args.h"
+#include "tablet/vtab/vtab.h"
 #include "base/mem.h"
 #include "base/fork.h"
 #include "warplite.h"
@@ -60,12 +66,41 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
   return true;
 }
 
+/* Registers all that SQL can name. What an earlier try left behind is replaced. */
+static wl_status register_all(wl_conn *c, wl_error *err) {
+  int rc = wl_functions_register(c);
+  if (!rc) rc = wl_tables_register(c);
+  if (!rc) rc = wl_args_register(c->db);
+  if (!rc) rc = wl_explain_register(c);
+  if (!rc) rc = wl_dml_register(c);
+  if (!rc) rc = wl_tablet_register(c->db);
+  if (rc == SQLITE_NOMEM) return wl_nomem(err);
+  if (rc) return wl_fail(err, (wl_status)rc, "warplite: %s", sqlite3_errmsg(c->db));
+  c->ready = true;
+  return WL_OK;
+}
+
+wl_conn *wl_enable(sqlite3 *db, wl_error *err) {
+  wl_conn *c = wl_conn_find(db);
+  if (c && c->ready) return c;
+  if (!wl_api_bind(NULL)) {
+    wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
+    return NULL;
+  }
+  if (sqlite3_libversion_number() < 3038000) {
+    wl_fail(err, WL_ERROR, "warplite needs SQLite 3.38 or newer; this is %s", sqlite3_libversion());
+    return NULL;
+  }
+  if (!c) c = wl_conn_open(db, err);
+  return c && register_all(c, err) == WL_OK ? c : NULL;
+}
+
 static int enable(sqlite3 *db, wl_error *err) {
   err->text[0] = 0;
   err->code = WL_OK;
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
-  wl_conn *c = wl_conn_get(db, err);
+  wl_conn *c = wl_enable(db, err);
   sqlite3_mutex_leave(m);
   return c ? SQLITE_OK : err->code ? (int)err->code : SQLITE_ERROR;
 }
@@ -103,7 +138,7 @@ int warplite_progress(sqlite3 *db, wl_progress *progress, void *arg) {
   if (!db) return SQLITE_MISUSE;
   int rc = warplite_enable(db);
   if (rc) return rc;
-  wl_conn *c = wl_conn_get(db, &err);
+  wl_conn *c = wl_enable(db, &err);
   if (!c) return err.code == WL_NOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
   sqlite3_mutex_enter(sqlite3_db_mutex(db));
   wl_store_set_progress(c->store, progress, arg);

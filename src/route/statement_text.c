@@ -1,8 +1,7 @@
 /*
-** Statement texts that were parsed and bound, kept for their next run: a prepared statement
-** holds only its text, so nothing has to be freed with it.
+** See statement_text.h.
 */
-#include "route/conn.h"
+#include "route/statement_text.h"
 #include "base/mem.h"
 #include "base/quirks.h"
 #include "plan/scan.h"
@@ -14,32 +13,31 @@
 
 enum { MAX_TEXTS = 128 };
 
-static void text_free(wl_sqltext *t) {
+static void text_free(wl_statement_text *t) {
   wl_arena_close(&t->arena);
   wl_mem_free(t->sql);
   wl_mem_free(t);
 }
 
-void wl_sqltext_drop(wl_conn *c, wl_sqltext *t) {
-  (void)c;
+void wl_statement_text_drop(wl_statement_text *t) {
   if (t && --t->refs == 0) text_free(t);
 }
 
-void wl_sqltext_flush(wl_conn *c) {
+void wl_statement_text_flush(wl_conn *c) {
   while (c->texts) {
-    wl_sqltext *t = c->texts;
+    wl_statement_text *t = c->texts;
     c->texts = t->next;
-    wl_sqltext_drop(c, t);
+    wl_statement_text_drop(t);
   }
   c->n_texts = 0;
 }
 
-/* Takes the text out of the list, if it is there and its table still looks the same. */
-static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sqltext **out,
-                      wl_error *err) {
+/* Takes the text out of the list, if it is there and its tables are still the same. */
+static wl_status take_known(wl_conn *c, wl_u64 hash, const char *sql, size_t n,
+                            wl_statement_text **out, wl_error *err) {
   *out = NULL;
-  for (wl_sqltext **at = &c->texts; *at; at = &(*at)->next) {
-    wl_sqltext *t = *at;
+  for (wl_statement_text **at = &c->texts; *at; at = &(*at)->next) {
+    wl_statement_text *t = *at;
     if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
     *at = t->next;
     c->n_texts--;
@@ -60,14 +58,14 @@ static wl_status find(wl_conn *c, wl_u64 hash, const char *sql, size_t n, wl_sql
       *out = t;
       return WL_OK;
     }
-    wl_sqltext_drop(c, t);
+    wl_statement_text_drop(t);
     return rc == WL_NOT_TAKEN ? WL_OK : rc;
   }
   return WL_OK;
 }
 
 /* The rewritten text passes each parameter that occurs once, in order of index. */
-static wl_status number_args(wl_sqltext *t, wl_error *err) {
+static wl_status number_args(wl_statement_text *t, wl_error *err) {
   const wl_stmt *s = t->stmt;
   t->arg_params = WL_NEW_N(&t->arena, int, s->n_params);
   if (!t->arg_params) return wl_nomem(err);
@@ -103,7 +101,7 @@ static bool groups_ordered(const wl_query *q) {
 }
 
 /* LIKE ? may use an index once the parameter is known, if there is one. */
-static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err) {
+static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_error *err) {
   wl_table *table;
   *out = false;
   if (!t->query->like_param) return WL_OK;
@@ -125,7 +123,7 @@ static wl_status may_replan(wl_conn *c, wl_sqltext *t, bool *out, wl_error *err)
 ** Where the order of rows shows, it must be the one SQLite would meet them in: that of the
 ** table, or the order of its scan becomes the last sort keys.
 */
-static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
+static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_query *q = t->query;
   if (!q->simple) {
     wl_query_find_order(c->store, q, &t->facts);
@@ -169,14 +167,13 @@ static wl_status settle_order(wl_conn *c, wl_sqltext *t, wl_error *err) {
   return wl_scan_apply(&t->arena, table, &scan, q, err);
 }
 
-wl_status wl_sqltext_settle(wl_conn *c, wl_sqltext *t, wl_error *err) {
-  if (t->settled && t->unsettled) return wl_not_taken(err, "%s", t->why);
+wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *err) {
+  if (t->unsettled) return wl_not_taken(err, "%s", t->unsettled);
   if (t->settled) return WL_OK;
   wl_status rc = settle_order(c, t, err);
   if (rc && rc != WL_NOT_TAKEN) return rc;
-  t->unsettled = rc;
-  if (rc) t->why = wl_arena_printf(&t->arena, "%s", err->text);
-  if (rc && !t->why) return wl_nomem(err);
+  if (rc) t->unsettled = wl_arena_printf(&t->arena, "%s", err->text);
+  if (rc && !t->unsettled) return wl_nomem(err);
   t->settled = true;
   return rc;
 }
@@ -191,8 +188,9 @@ static double rows_of(void *arg, const char *name) {
   return (double)wl_query_rows_of(s->store, s->q, name);
 }
 
-static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
-  wl_sqltext *t = *out = wl_mem_zalloc(sizeof *t);
+static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
+                                wl_error *err) {
+  wl_statement_text *t = *out = wl_mem_zalloc(sizeof *t);
   if (!t) return wl_nomem(err);
   wl_arena_init(&t->arena);
   t->refs = 1;
@@ -208,7 +206,8 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   if (!rc && t->stmt->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
   if (!rc) rc = wl_store_text_like_ours(c->store, &t->n_text_changes, err);
-  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, c->store, &t->query, err);
+  wl_catalog catalog = wl_store_catalog(c->store);
+  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, &catalog, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;
@@ -234,23 +233,24 @@ static wl_status usual_digits(wl_conn *c, wl_error *err) {
   return wl_not_taken(err, "SQLITE_DBCONFIG_FP_DIGITS is %d", digits);
 }
 
-wl_status wl_sqltext_get(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, wl_error *err) {
+wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
+                                wl_error *err) {
   wl_u64 hash = XXH3_64bits(sql, n);
   *out = NULL;
-  wl_status rc = wl_conn_keep(c, err);
+  wl_status rc = wl_conn_keep_helpers(c, err);
   if (!rc) rc = usual_digits(c, err);
-  if (!rc) rc = find(c, hash, sql, n, out, err);
-  if (!rc && !*out) rc = read(c, sql, n, out, err);
+  if (!rc) rc = take_known(c, hash, sql, n, out, err);
+  if (!rc && !*out) rc = parse_and_bind(c, sql, n, out, err);
   if (rc) return rc;
-  wl_sqltext *t = *out;
+  wl_statement_text *t = *out;
   t->hash = hash;
   t->refs++; /* the list's and the caller's */
   t->next = c->texts;
   c->texts = t;
   if (++c->n_texts > MAX_TEXTS) {
-    wl_sqltext **at = &c->texts;
+    wl_statement_text **at = &c->texts;
     while ((*at)->next) at = &(*at)->next;
-    wl_sqltext_drop(c, *at);
+    wl_statement_text_drop(*at);
     *at = NULL;
     c->n_texts--;
   }

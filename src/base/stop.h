@@ -1,9 +1,9 @@
 /*
-** Whether long work shall end early: an interrupt, or a progress handler that says so. Only the
-** thread that called may ask; what it is told all workers see.
+** Stops long work early, because of an interrupt or a progress handler. Only the calling thread may
+** call check. All workers see its result.
 **
 ** Invariants:
-** 1. Once set it stays set: status and why are those of the first answer that was not WL_OK.
+** 1. Once set, it stays set: status and why come from the first check that was not WL_OK.
 */
 #ifndef WL_STOP_H
 #define WL_STOP_H
@@ -12,14 +12,14 @@
 #include <stdatomic.h>
 
 typedef struct wl_stop {
-  wl_status (*check)(void *arg, wl_error *err); /* NULL: nothing stops it */
+  wl_status (*check)(void *arg, wl_error *err); /* NULL: the work is never stopped */
   void *arg;
   atomic_int set;
   wl_status status;
   wl_error why;
 } wl_stop;
 
-/* On the calling thread only. */
+/* Calls check, unless the work is already stopped. Only the calling thread may use this. */
 static inline wl_status wl_stop_ask(wl_stop *s, wl_error *err) {
   if (!s->status && s->check) s->status = s->check(s->arg, &s->why);
   if (!s->status) return WL_OK;
@@ -28,7 +28,7 @@ static inline wl_status wl_stop_ask(wl_stop *s, wl_error *err) {
   return s->status;
 }
 
-/* rc, or what stopped the work behind the back of those who did it. */
+/* Returns rc if it is an error. Else returns the reason why the work was stopped, if it was. */
 static inline wl_status wl_stop_or(const wl_stop *s, wl_status rc, wl_error *err) {
   if (rc || !s->status) return rc;
   *err = s->why;

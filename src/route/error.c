@@ -2,7 +2,7 @@
 ** The connection's error, as sqlite3_errcode() and sqlite3_errmsg() give it. SQLite has no call to
 ** set it, so a statement is prepared that fails with the code and message wanted.
 */
-#include "route/conn.h"
+#include "route/error.h"
 #include "base/vtab.h"
 
 typedef struct failure {

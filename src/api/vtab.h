@@ -1,0 +1,13 @@
+/*
+** Native statements as virtual tables.
+*/
+#ifndef WL_API_VTAB_H
+#define WL_API_VTAB_H
+
+#include "route/answer.h"
+
+/* The statement that takes the original's place. WL_NOT_TAKEN: it cannot, and why. */
+wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                          sqlite3_stmt **out, wl_error *err) WL_MUST;
+
+#endif

@@ -1,0 +1,112 @@
+/*
+** See place_query.h.
+*/
+#include "route/place_query.h"
+#include "exec/gpu/device.h"
+#include "exec/query.h"
+#include <stdio.h>
+
+struct wl_device *wl_place_device(wl_conn *c, wl_error *err) {
+  return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
+}
+
+void wl_place_leave_device(wl_placement *where, const wl_error *why) {
+  where->engine = WL_ENGINE_CPU;
+  sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
+}
+
+static const wl_column *column_of(const wl_table *t, const wl_bcol *c) {
+  return t->data[c->column < 0 ? t->n_cols : c->column];
+}
+
+/* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
+** dictionary, or all are of small ranges. */
+static int slow_calls(const wl_query *q, const wl_table *t) {
+  bool wide = false;
+  for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
+    const wl_column *c = column_of(t, &q->cols[i]);
+    if (c && c->dict) return 0;
+    wide |= c && c->phys > WL_P_I16;
+  }
+  return wide ? q->n_call_cost : 0;
+}
+
+/* The machines for a statement over n_rows. A device is only opened where it could be chosen. */
+static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
+  wl_error ignored = {0};
+  bool may = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > 100000;
+  return (wl_machines){.n_threads = c->set.threads,
+                       .has_device = may && wl_place_device(c, &ignored) != NULL};
+}
+
+/* A query over one table. */
+static wl_status place_table(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
+  wl_query *q = t->query;
+  wl_table *table;
+  bool exact;
+  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
+  if (rc) return rc;
+  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  int missing = q->n_cols;
+  for (int i = 0; i < q->n_cols && exact; i++) missing -= column_of(table, &q->cols[i]) != NULL;
+  wl_place_table in = {.n_rows = n,
+                       .exact = exact,
+                       .tablets = table->tablets,
+                       .share = wl_place_share(q, &t->facts, table),
+                       .n_missing = missing,
+                       .slow_calls = missing ? 0 : slow_calls(q, table),
+                       .n_uses = table->n_uses,
+                       .n_loads = table->n_loads};
+  wl_machines machines = machines_for(c, n);
+  wl_place(&c->set, q, &t->facts, &in, &machines, out);
+  return WL_OK;
+}
+
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
+  wl_error why = {0};
+  wl_status rc = WL_OK;
+  if (t->query->simple) {
+    rc = place_table(c, t, out, err);
+  } else {
+    wl_place_table in = {.exact = true};
+    in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
+    in.n_pairs = wl_query_pairs(c->store, t->query);
+    wl_machines machines = machines_for(c, in.n_rows);
+    wl_place_join(&c->set, t->query, &t->facts, &in, &machines, out);
+  }
+  if (!rc && out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why))
+    wl_place_leave_device(out, &why);
+  return rc;
+}
+
+/* ---- rows that are columns of a table */
+
+enum { FEW_ROWS = 4096 };
+
+static bool only_columns(const wl_query *q) {
+  if (!q->simple || q->where || q->aggregate || q->grouped || q->distinct || q->n_order ||
+      q->limit || q->offset)
+    return false;
+  for (int k = 0; k < q->n_results; k++)
+    if (q->results[k]->kind != WL_B_COLUMN) return false;
+  return q->n_results > 0;
+}
+
+bool wl_query_reads_any(const wl_query *q) {
+  if (q->n_sources > 1) return true;
+  return q->n_sources == 1 && (q->sources[0].table || q->sources[0].derived);
+}
+
+wl_status wl_query_is_columns(wl_conn *c, const wl_query *q, bool *is, char *reason, size_t n,
+                              wl_error *err) {
+  wl_table *t;
+  bool exact;
+  *is = false;
+  if (!only_columns(q)) return WL_OK;
+  wl_status rc = wl_store_table(c->store, q->schema, q->table, &t, err);
+  if (rc) return rc;
+  *is = !t->tablets /* whose columns have dead rows */ &&
+        wl_store_estimate(c->store, t, &exact) >= FEW_ROWS;
+  if (*is) snprintf(reason, n, "cpu: the columns of %s", t->name);
+  return WL_OK;
+}

@@ -4,7 +4,7 @@
 */
 #include "api/functions.h"
 #include "base/mem.h"
-#include "exec/lookup_cache.h"
+#include "column/cache.h"
 #include "tablet/read/image.h"
 #include "warplite.h"
 #include <string.h>
@@ -40,10 +40,8 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   wl_store_set_budget(c->store, c->set.host_budget);
   wl_store_set_threads(c->store, c->set.threads);
-  if (!c->set.keep) { /* statements in progress hold the lookups they use */
-    wl_kept_close(c->lookups);
-    c->lookups = NULL;
-  }
+  /* Statements in progress hold the lookups they use. */
+  if (!c->set.keep) wl_cache_drop_lookups_of(wl_store_member(c->store));
   sqlite3_result_text(ctx, value, -1, SQLITE_TRANSIENT);
 }
 
@@ -83,13 +81,14 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
   int k = 0;
   for (int i = 0; !rc && i < t->n_cols; i++)
     if (!t->cols[i].hidden) cols[k++] = i;
-  if (!rc) rc = wl_store_begin(c->store, t, &changed, &err);
-  if (!rc) rc = wl_store_acquire(c->store, t, cols, k, &snap, &err);
+  if (!rc) rc = wl_source_begin(t->source, &changed, &err);
+  if (!rc) rc = wl_source_acquire(t->source, cols, k, &snap, &err);
   wl_store_end(c->store);
+  wl_i64 n_rows = snap.n_rows;
   if (rc)
     result_error(ctx, &err);
   else
-    sqlite3_result_int64(ctx, t->tablets ? wl_image_live(t->image) : snap.n_rows);
+    sqlite3_result_int64(ctx, wl_source_live_rows(t->source, &n_rows) ? n_rows : snap.n_rows);
   wl_snapshot_release(&snap);
   wl_mem_free(cols);
 }
@@ -104,8 +103,8 @@ static void fn_unload(sqlite3_context *ctx, int n, sqlite3_value **args) {
     return;
   }
   int n_cols = 0;
-  for (int i = 0; i <= t->n_cols; i++) n_cols += t->data[i] != NULL;
-  wl_store_unload(c->store, t);
+  for (int i = -1; i < t->n_cols; i++) n_cols += wl_source_columns(t->source, &i, 1, NULL);
+  wl_source_unload(t->source);
   sqlite3_result_int(ctx, n_cols);
 }
 

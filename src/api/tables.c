@@ -4,7 +4,6 @@
 #include "api/functions.h"
 #include "route/rowset.h"
 #include "exec/lookup_cache.h"
-#include "tablet/read/image.h"
 #include "exec/gpu/devcol.h"
 #include <string.h>
 #include <time.h>
@@ -20,7 +19,7 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
       wl_cell_text(r, &row[1], "host");
       wl_cell_text(r, &row[2], "ready");
       wl_cell_int(&row[4], wl_store_budget(c->store));
-      wl_cell_int(&row[5], (wl_i64)wl_store_bytes(c->store));
+      wl_cell_int(&row[5], (wl_i64)wl_cache_bytes());
       wl_cell_int(&row[6], c->set.threads);
       continue;
     }
@@ -44,51 +43,76 @@ static const char *when(wl_i64 seconds, char *out, size_t n) {
   return seconds && gmtime_r(&t, &tm) && strftime(out, n, "%Y-%m-%d %H:%M:%S", &tm) ? out : NULL;
 }
 
-static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+typedef struct cache_rows {
+  wl_rowset *r;
+  wl_error *err;
+} cache_rows;
+
+static wl_status column_row(wl_rowset *r, const wl_table *t, int i, const wl_column *col,
+                            wl_error *err) {
   char text_time[32];
-  (void)text;
-  for (wl_table *t = wl_store_tables(c->store); t; t = t->next) {
-    for (int i = 0; t->loaded && i <= t->n_cols; i++) {
-      const wl_column *col = t->data[i];
-      if (!col) continue;
-      wl_cell *row = wl_rowset_row(r);
-      if (!row) return wl_nomem(err);
-      wl_cell_text(r, &row[0], t->schema);
-      wl_cell_text(r, &row[1], t->name);
-      wl_cell_text(r, &row[2], i == t->n_cols ? "rowid" : t->cols[i].name);
-      wl_cell_text(r, &row[3], wl_column_type(col));
-      wl_cell_int(&row[4], t->tablets ? wl_image_live(t->image) : col->n_rows);
-      wl_cell_int(&row[5], col->n_tablets);
-      wl_cell_int(&row[6], (wl_i64)col->n_bytes);
-      const wl_use *use = &t->use[i];
-      wl_devcol_facts there = wl_devcol_info(col);
-      wl_cell_int(&row[7], there.n_bytes > 0);
-      wl_cell_int(&row[8], use->uses);
-      wl_cell_int(&row[9], use->hits);
-      wl_cell_text(r, &row[10], when(use->last_time, text_time, sizeof text_time));
-      wl_cell_int(&row[11], there.n_bytes);
-      wl_cell_int(&row[12], there.uses);
-      wl_cell_int(&row[13], there.hits);
-    }
-  }
-  /* what joins look rows up in, kept for the next statement */
-  const char *name;
-  const wl_lookup *l;
-  wl_i64 uses;
-  for (int i = 0; wl_kept_entry(c->lookups, i, &name, &l, &uses); i++) {
-    wl_cell *row = wl_rowset_row(r);
-    if (!row) return wl_nomem(err);
-    wl_cell_text(r, &row[1], name);
-    wl_cell_text(r, &row[3],
-                 l->direct                      ? "lookup by value"
-                 : l->plan.kind == WL_KEYS_NONE ? "lookup of all rows"
-                                                : "lookup by hash");
-    wl_cell_int(&row[4], l->n_rows);
-    wl_cell_int(&row[6], (wl_i64)l->n_bytes);
-    wl_cell_int(&row[8], uses + 1);
-    wl_cell_int(&row[9], uses);
-  }
+  wl_i64 n_rows = col->n_rows;
+  wl_cell *row = wl_rowset_row(r);
+  if (!row) return wl_nomem(err);
+  wl_cell_text(r, &row[0], t->schema);
+  wl_cell_text(r, &row[1], t->name);
+  wl_cell_text(r, &row[2], i < 0 ? "rowid" : t->cols[i].name);
+  wl_cell_text(r, &row[3], wl_column_type(col));
+  wl_cell_int(&row[4], wl_source_live_rows(t->source, &n_rows) ? n_rows : col->n_rows);
+  wl_cell_int(&row[5], col->n_tablets);
+  wl_cell_int(&row[6], (wl_i64)col->n_bytes);
+  const wl_use use = wl_source_use(t->source, i);
+  wl_devcol_facts there = wl_devcol_info(col);
+  wl_cell_int(&row[7], there.n_bytes > 0);
+  wl_cell_int(&row[8], use.uses);
+  wl_cell_int(&row[9], use.hits);
+  wl_cell_text(r, &row[10], when(use.last_time, text_time, sizeof text_time));
+  wl_cell_int(&row[11], there.n_bytes);
+  wl_cell_int(&row[12], there.uses);
+  wl_cell_int(&row[13], there.hits);
+  wl_cell_int(&row[14], wl_source_shared(t->source));
   return WL_OK;
+}
+
+static wl_status table_rows(void *arg, const wl_table *t) {
+  const cache_rows *to = arg;
+  wl_status rc = WL_OK;
+  for (int k = 0; k <= t->n_cols && !rc; k++) {
+    int i = k < t->n_cols ? k : -1;
+    wl_column *col = wl_source_column(t->source, i);
+    if (col) rc = column_row(to->r, t, i, col, to->err);
+    wl_column_drop(col);
+  }
+  return rc;
+}
+
+static wl_status lookup_row(wl_rowset *r, const wl_lookup_entry *e, wl_error *err) {
+  const wl_lookup *l = e->lookup;
+  wl_cell *row = wl_rowset_row(r);
+  if (!row) return wl_nomem(err);
+  wl_cell_text(r, &row[1], e->name);
+  wl_cell_text(r, &row[3],
+               l->direct                      ? "lookup by value"
+               : l->plan.kind == WL_KEYS_NONE ? "lookup of all rows"
+                                              : "lookup by hash");
+  wl_cell_int(&row[4], l->n_rows);
+  wl_cell_int(&row[6], (wl_i64)l->n_bytes);
+  wl_cell_int(&row[8], e->uses + 1);
+  wl_cell_int(&row[9], e->uses);
+  return WL_OK;
+}
+
+static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
+  (void)text;
+  cache_rows to = {r, err};
+  wl_lookup_entry e;
+  wl_status rc = wl_store_each(c->store, table_rows, &to);
+  /* what joins look rows up in, kept for later statements */
+  for (int i = 0; !rc && wl_cache_lookup_entry(wl_store_member(c->store), i, &e); i++) {
+    rc = lookup_row(r, &e, err);
+    wl_lookup_drop(e.lookup);
+  }
+  return rc;
 }
 
 static wl_status fill_log(wl_conn *c, const char *text, wl_rowset *r, wl_error *err) {
@@ -117,8 +141,8 @@ int wl_tables_register(wl_conn *c) {
       {"warplite_cache",
        "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets "
        "INT, bytes INT, on_device INT, uses INT, hits INT, last_use TEXT, device_bytes INT, "
-       "device_uses INT, device_hits INT)",
-       14, 0, fill_cache},
+       "device_uses INT, device_hits INT, shared INT)",
+       15, 0, fill_cache},
       {"warplite_log",
        "CREATE TABLE x(id INT, engine TEXT, reason TEXT, rows INT, ms REAL, sql TEXT)", 6, 0,
        fill_log},

@@ -1,5 +1,5 @@
 /*
-** Arenas; see arena.h. Blocks of 16 KiB or more, chained; an allocation never moves.
+** Arenas; see arena.h. An arena is a list of blocks of 16 KiB or more. An allocation never moves.
 */
 #include "base/arena.h"
 #include "base/mem.h"

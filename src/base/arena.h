@@ -1,11 +1,10 @@
 /*
-** An arena: everything a query's trees and programs need is allocated from one and
-** freed at once with it.
+** An arena: a query's trees and programs are allocated from one arena and freed together with it.
 **
 ** Invariants:
-** 1. Memory comes back zeroed and aligned to 16 bytes.
-** 2. NULL means out of memory; the arena stays usable and closable, and remembers
-**    (failed), so a parser may check once at the end.
+** 1. Allocated memory is zeroed and aligned to 16 bytes.
+** 2. NULL means out of memory. The arena can still be used and closed. It sets `failed`, so a
+**    parser may check once at the end.
 */
 #ifndef WL_ARENA_H
 #define WL_ARENA_H
@@ -17,7 +16,7 @@ typedef struct wl_arena_block wl_arena_block;
 
 typedef struct wl_arena {
   wl_arena_block *head;
-  size_t n_bytes; /* asked from the system so far */
+  size_t n_bytes; /* bytes allocated from the system so far */
   bool failed;
 } wl_arena;
 

@@ -1,19 +1,20 @@
 #include "base/authorizer.h"
 #include "base/fork.h"
 #include "base/mem.h"
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one connection. It stays when the authorizer is removed, and is changed only while SQLite's
-** mutex of the connection is held. */
+/* The authorizer of one connection. The record stays when the authorizer is removed. It is changed
+** only while the connection's SQLite mutex is held. */
 typedef struct authorizer {
   struct authorizer *next;
   sqlite3 *db;
   wl_authorizer_call *call; /* NULL: none */
   void *arg;
-  sqlite3_int64 n_calls; /* of ours, by SQLite */
-  wl_mask **noted;       /* where answers other than OK are noted, or NULL */
+  sqlite3_int64 n_calls; /* how often SQLite called our callback */
+  wl_mask **noted;       /* where answers other than OK are recorded, or NULL */
 } authorizer;
 
 bool wl_authorizer_blind = true;
@@ -25,11 +26,11 @@ __attribute__((constructor)) static void guard(void) {
   wl_fork_lock(&lock);
 }
 
-/* Whose statement this thread's SQLite is preparing. */
+/* Whose statement SQLite is preparing on this thread. */
 enum { THEIRS, OURS, PARTLY };
 static _Thread_local int whose = THEIRS;
-static _Thread_local const wl_mask *masking; /* for a statement of ours */
-static _Thread_local int n_begun;            /* of wl_own_begin() */
+static _Thread_local const wl_mask *masking; /* answers for a statement of ours */
+static _Thread_local int n_begun;            /* calls of wl_own_begin() without wl_own_end() */
 
 static authorizer *find(sqlite3 *db) {
   pthread_mutex_lock(&lock);
@@ -49,8 +50,8 @@ typedef struct question {
 
 struct wl_mask {
   question *first;
-  bool unknown; /* another authorizer than the one we know was asked */
-  bool lost;    /* out of memory */
+  bool unknown; /* SQLite called an authorizer that we do not know */
+  bool lost;    /* out of memory, so an answer is missing */
 };
 
 static bool same(const char *x, const char *y) {
@@ -117,7 +118,8 @@ static void note(wl_mask *m, int code, int answer, const char *const texts[4]) {
   m->first = q;
 }
 
-/* For each question its code and answer, then four times the number of bytes, or -1, and these. */
+/* For each question: its code and answer, then for each of four texts the number of bytes (-1 for
+** NULL) and the bytes. */
 char *wl_mask_text(const wl_mask *m) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, m->unknown ? "?" : ".");
@@ -131,7 +133,7 @@ char *wl_mask_text(const wl_mask *m) {
   return sqlite3_str_finish(s);
 }
 
-/* A text that is not one of ours counts as IGNORE. */
+/* A text in another format counts as IGNORE. */
 wl_mask *wl_mask_read(const char *text) {
   wl_mask *m = wl_mem_zalloc(sizeof *m);
   if (!m) return NULL;
@@ -173,8 +175,8 @@ static bool is_number(const char *s, size_t n, int (*digit)(int)) {
   return s[n] == 0;
 }
 
-/* Names that only statements of ours have in them. SQLite may prepare these again by itself, while
-** the application steps them. */
+/* Whether it is about a name that occurs only in statements of ours. SQLite may prepare these again
+** on its own while the application steps them. */
 static bool is_ours(int code, const char *a, const char *b) {
   static const char *const tables[] = {"wl_dml",      "wl_plan",  "wl_program",
                                        "wl_analysis", "wl_error", "wl_rowids"};
@@ -202,7 +204,7 @@ static int called(void *p, int code, const char *a, const char *b, const char *c
 
 /* ---- life */
 
-/* Whether it is our callback that SQLite calls. */
+/* Whether SQLite calls our callback. */
 static bool is_installed(authorizer *w) {
   sqlite3_stmt *s = NULL;
   sqlite3_int64 before = w->n_calls;
@@ -244,9 +246,14 @@ void wl_authorizer_forget(sqlite3 *db) {
   pthread_mutex_unlock(&lock);
 }
 
+bool wl_authorizer_is_set(sqlite3 *db) {
+  const authorizer *w = find(db);
+  return w && w->call;
+}
+
 void wl_authorizer_adopt(sqlite3 *db) {
   authorizer *w = find(db);
-  if (w && w->call && !is_installed(w)) w->call = NULL; /* of one that was at this address before */
+  if (w && w->call && !is_installed(w)) w->call = NULL; /* from an earlier connection */
 }
 
 /* ---- statements of ours */
@@ -256,6 +263,7 @@ void wl_own_begin(void) {
 }
 
 void wl_own_end(void) {
+  assert(n_begun > 0);
   n_begun--;
 }
 
@@ -307,7 +315,7 @@ int wl_masked_prepare(sqlite3 *db, const char *sql, int n_bytes, const wl_mask *
   return rc;
 }
 
-/* ---- statements of the application's */
+/* ---- statements of the application */
 
 static int prepare(sqlite3 *db, int as, const char *sql, int n_bytes, sqlite3_stmt **out,
                    const char **tail, wl_mask **mask) {

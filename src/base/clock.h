@@ -2,7 +2,7 @@
 #define WL_CLOCK_H
 #include <time.h>
 
-/* Nanoseconds from some fixed moment. */
+/* Nanoseconds since some fixed point in time. */
 static inline double wl_clock_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

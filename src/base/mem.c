@@ -2,11 +2,11 @@
 ** Host memory; see mem.h.
 **
 ** Invariants:
-** 1. Large blocks that are given back are kept for the next who asks, up to KEPT_BLOCKS, a
-**    sixteenth of the memory and 512 MiB. The system would have to clear fresh pages, which takes
-**    longer than many a query. wl_mem_trim gives them up.
-** 2. used is the sum of the usable sizes of all blocks that came from the allocator and have not
-**    gone back to it.
+** 1. Large blocks that are freed are kept for later allocations: at most KEPT_BLOCKS blocks, at
+**    most a sixteenth of the memory, and at most 512 MiB. The system would have to clear fresh
+**    pages, which takes longer than many queries. wl_mem_trim frees them.
+** 2. used is the sum of the usable sizes of all blocks that came from the allocator and were not
+**    returned to it.
 */
 #include "base/mem.h"
 #include "base/fork.h"
@@ -19,11 +19,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* From this size on a block is asked for in large pages: first use faults once in 2 MiB. */
+/* Blocks of at least this size use large pages, so that first use faults once per 2 MiB. */
 #define LARGE_BLOCK ((size_t)4 << 20)
 #define LARGE_PAGE  ((size_t)2 << 20)
 
-/* Not under sanitizers, which watch blocks that are given back. */
+/* Not with sanitizers, which watch freed blocks. */
 #if defined(MADV_HUGEPAGE) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&              \
     !defined(__SANITIZE_THREAD__)
 #define KEEPS_BLOCKS 1
@@ -31,8 +31,8 @@
 
 enum {
   KEPT_BLOCKS = 16,
-  RELEASED = 16 << 20, /* bytes that are worth the milliseconds of malloc_trim */
-  CHECKED = 1 << 16    /* allocations from this size on are held against SQLite's hard heap limit */
+  RELEASED = 16 << 20, /* from this many bytes on, malloc_trim is worth its milliseconds */
+  CHECKED = 1 << 16    /* from this many bytes on, SQLite's hard heap limit is checked */
 };
 
 typedef struct kept {
@@ -41,7 +41,7 @@ typedef struct kept {
 } kept;
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static kept kept_blocks[KEPT_BLOCKS]; /* the latest last */
+static kept kept_blocks[KEPT_BLOCKS]; /* the most recent one is the last */
 static int n_kept;
 static size_t kept_bytes;
 
@@ -50,7 +50,7 @@ __attribute__((constructor)) static void guard(void) {
 }
 
 static atomic_size_t used;
-static atomic_size_t freed;    /* since the last wl_mem_release */
+static atomic_size_t freed;    /* bytes freed since the last wl_mem_release */
 static atomic_long fail_after; /* 0: off; n > 1: n - 1 more succeed; 1: all fail */
 static atomic_int reached;
 
@@ -70,7 +70,7 @@ static int fails(void) {
   return 0;
 }
 
-/* A block of the allocator's, counted. n_bytes is a multiple of the alignment. */
+/* Allocates and counts a block. n_bytes is a multiple of the alignment. */
 static void *take(size_t alignment, size_t n_bytes) {
   void *p = aligned_alloc(alignment, n_bytes);
   if (p) atomic_fetch_add_explicit(&used, malloc_usable_size(p), memory_order_relaxed);
@@ -88,7 +88,7 @@ static void remove_kept(int i) {
   memmove(&kept_blocks[i], &kept_blocks[i + 1], (size_t)(--n_kept - i) * sizeof *kept_blocks);
 }
 
-/* The smallest kept block of n bytes, if it is not much larger, or NULL. */
+/* Takes the smallest kept block of at least n bytes. NULL if none, or if it is much larger. */
 static void *take_kept(size_t n) {
   int best = -1;
   void *p = NULL;
@@ -105,7 +105,7 @@ static void *take_kept(size_t n) {
   return p;
 }
 
-/* Keeps a block in place of the oldest; false: it is for the system. */
+/* Keeps a freed block, and drops the oldest ones if needed. Returns false if it is too large. */
 static int keep_block(void *p, size_t size) {
   static size_t most;
   void *old[KEPT_BLOCKS];
@@ -163,7 +163,7 @@ static bool over_limit(size_t n_bytes, size_t limit) {
   return wl_mem_used() + (size_t)sqlite3_memory_used() + n_bytes > limit;
 }
 
-/* Whether n more bytes would be too many for SQLite's hard heap limit. */
+/* Whether n more bytes would exceed SQLite's hard heap limit. */
 static bool forbidden(size_t n_bytes) {
   size_t limit = n_bytes >= CHECKED ? wl_mem_heap_limit() : 0;
   if (!limit || !over_limit(n_bytes, limit)) return false;

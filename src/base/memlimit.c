@@ -1,5 +1,5 @@
 /*
-** Limits of memory; see memlimit.h.
+** Memory limits; see memlimit.h.
 **
 ** /proc/self/cgroup says which cgroup the process is in, a line for each hierarchy:
 **     4:memory:/app      version 1, with the controllers that the hierarchy has
@@ -27,7 +27,7 @@ static FILE *open_below(const char *root, const char *path) {
   return n > 0 && n < (int)sizeof name ? fopen(name, "re") : NULL;
 }
 
-/* Whether a list separated by commas has the word. */
+/* Whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word) {
   size_t n = strlen(word);
   for (const char *at = list; at; at = strchr(at, ',')) {
@@ -37,7 +37,7 @@ static bool has_word(const char *list, const char *word) {
   return false;
 }
 
-/* mountinfo writes blanks and the like as three octal digits. */
+/* Decodes \ooo: mountinfo writes blanks and some other characters as three octal digits. */
 static void unescape(char *s) {
   char *to = s;
   for (; *s; s++) {
@@ -51,7 +51,7 @@ static void unescape(char *s) {
   *to = 0;
 }
 
-/* One line of mountinfo, if it is the hierarchy that is looked for: its root and its folder. */
+/* Reads a line of mountinfo. If it is the wanted hierarchy, returns its root and its folder. */
 static bool read_mount(char *line, bool v2, char **root, char **folder) {
   char *field[5], *rest = line, *kind;
   for (int i = 0; i < 5; i++)
@@ -85,7 +85,7 @@ static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* The least limit from a cgroup's folder up to where the hierarchy is mounted. */
+/* The lowest limit from a cgroup's folder up to where the hierarchy is mounted. */
 static size_t limit_upwards(const char *root, const char *mount, const char *cgroup, bool v2) {
   static const char *const files[2][2] = {{"memory.limit_in_bytes", NULL},
                                           {"memory.max", "memory.high"}};
@@ -102,7 +102,7 @@ static size_t limit_upwards(const char *root, const char *mount, const char *cgr
   }
 }
 
-/* The limits of the hierarchy that a line of /proc/self/cgroup names, at all its mounts. */
+/* The lowest limit of a hierarchy in /proc/self/cgroup, over all its mounts. */
 static size_t hierarchy_limit(const char *root, char *cgroup, bool v2) {
   char line[MOST_LINE], *top, *folder;
   size_t least = SIZE_MAX;

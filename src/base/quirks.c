@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The integer that a query gives, or 0 if it fails, as in versions that lack what it uses. */
+/* The integer result of a query; 0 if it fails, as in versions that lack a feature it uses. */
 static int answer(sqlite3 *db, const char *sql) {
   sqlite3_stmt *q = NULL;
   int n = 0;

@@ -1,6 +1,6 @@
 /*
-** Where versions of SQLite differ in the answers they give: how the running one does it. Found by
-** trying, once in a process, since no version number is right for every build.
+** How the running SQLite behaves where versions of SQLite give different answers. It is found by
+** experiment, once per process, because version numbers do not tell for every build.
 */
 #ifndef WL_QUIRKS_H
 #define WL_QUIRKS_H
@@ -8,18 +8,19 @@
 #include <stdbool.h>
 
 typedef struct wl_quirks {
-  /* Digits of a REAL as text, unless a connection chooses otherwise: 15, in newer versions 17. */
+  /* Digits of a REAL as text, unless a connection changes it: 15, or 17 in newer versions. */
   int real_digits;
-  /* Of FULL JOIN … USING(x), x is compared like the left table's x; formerly like an expression. */
+  /* In FULL JOIN … USING(x), x compares like the left table's x; in older versions, like an
+  ** expression. */
   bool using_as_column;
-  /* A COLLATE in the bounds of BETWEEN holds for what the BETWEEN stands in. */
+  /* A COLLATE in the bounds of BETWEEN also applies to the expression around the BETWEEN. */
   bool between_collates;
-  /* x IN ((SELECT …)) is x IN (SELECT …); formerly the inner SELECT gave one value. */
+  /* x IN ((SELECT …)) means x IN (SELECT …); in older versions, the inner SELECT gave one value. */
   bool in_parentheses;
-  /* A column of a compound in FROM has an affinity that depends on all arms, not on the first. */
+  /* The affinity of a column of a compound in FROM depends on all arms, not just the first. */
   bool compound_affinity;
-  /* A WITH entry that is used several times may still become part of the query, which shows in
-  ** columns beside aggregates over no rows. */
+  /* A WITH entry that is used several times may still be flattened into the query. That changes
+  ** plain columns next to an aggregate over no rows. */
   bool with_taken_in;
 } wl_quirks;
 

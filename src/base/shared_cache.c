@@ -1,12 +1,12 @@
 /*
-** See shared_cache.h. SQLite has no call that tells. But it plans table locks only for a database
+** See shared_cache.h. SQLite has no function for this. But it uses table locks only for a database
 ** whose cache can be shared, and EXPLAIN lists them.
 */
 #include "base/shared_cache.h"
 #include <string.h>
 
-/* Whether another connection has a cache of this one's at this moment: SQLite counts a shared cache
-** once for each connection in one figure, and in equal parts in the other. */
+/* Whether another connection shares a cache with this one now. One of SQLite's two counters counts
+** a shared cache fully for each connection, the other divides it among them. */
 static bool is_shared_now(sqlite3 *db) {
   int used = 0, part = 0, high;
   sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED, &used, &high, 0);

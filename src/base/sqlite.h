@@ -1,11 +1,11 @@
 /*
-** SQLite as every file of the library sees it: through the routine table of the
-** SQLite that owns the connection, never by linked symbol, so that the one shared
-** library serves programs that carry a SQLite of their own.
+** How all files of the library call SQLite: through the routine table of the SQLite that owns the
+** connection, never by linked symbols. So the shared library also works in programs that contain
+** their own SQLite.
 **
-** A statement that the library prepares, steps or executes by SQLite's own names is the library's
-** own: the application's authorizer is not asked about it and cannot change it. Statements of the
-** application go through base/authorizer.h.
+** Statements that the library prepares, steps or executes with sqlite3_prepare_v2 and so on count
+** as its own: the application's authorizer is not asked about them and cannot change them.
+** Statements of the application go through base/authorizer.h.
 */
 #ifndef WL_SQLITE_H
 #define WL_SQLITE_H
@@ -20,7 +20,7 @@ int wl_own_prepare_v3(sqlite3 *db, const char *sql, int n_bytes, unsigned flags,
                       const char **tail);
 int wl_own_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *arg,
                 char **message);
-int wl_own_step(sqlite3_stmt *s); /* SQLite may prepare it again */
+int wl_own_step(sqlite3_stmt *s); /* needed because stepping may prepare it again */
 
 #undef sqlite3_prepare_v2
 #undef sqlite3_prepare_v3

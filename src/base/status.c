@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include <stdio.h>
 
-/* The arguments may include the text of *err itself, so the message is made beside it. */
+/* The arguments may include the text of *err itself, so the message is made in another buffer. */
 static wl_status set(wl_error *err, wl_status code, const char *fmt, va_list ap) {
   if (err) {
     wl_error made = {.code = code};

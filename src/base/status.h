@@ -4,7 +4,7 @@
 ** Invariants:
 ** 1. A wl_status is a SQLite result code, or WL_NOT_TAKEN, which never leaves the
 **    library: it means "SQLite must run this", with the reason as the message.
-** 2. The message is set once, where the trouble is found, in words for the user.
+** 2. The message is set once, where the error is found, in words for the user.
 */
 #ifndef WL_STATUS_H
 #define WL_STATUS_H
@@ -38,7 +38,7 @@ typedef struct wl_error {
 wl_status wl_fail(wl_error *err, wl_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As wl_fail with WL_NOT_TAKEN: SQLite must run this, and why. */
+/* Like wl_fail with WL_NOT_TAKEN. The message says why SQLite must run the statement. */
 wl_status wl_not_taken(wl_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 wl_status wl_nomem(wl_error *err);

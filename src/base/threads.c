@@ -1,6 +1,6 @@
 /*
-** The thread pool; see threads.h. Jobs stand on their callers' stacks in a list under one lock;
-** idle helpers join the first job that has tasks and room.
+** The thread pool; see threads.h. Jobs are on their callers' stacks, in a list under one lock. Idle
+** helpers join the first job that has tasks left and needs more workers.
 */
 #include "base/threads.h"
 #include "base/fork.h"
@@ -17,7 +17,7 @@ typedef struct job {
   void *arg;
   long n_tasks;
   atomic_long at;
-  int n_joined; /* workers that took part so far, the caller is 0 */
+  int n_joined; /* workers that have joined so far, including the caller, which is worker 0 */
   int max_join;
   int n_busy; /* helpers inside the job */
 } job;
@@ -28,7 +28,7 @@ static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left
 static job *jobs;
 static int n_helpers;
 
-/* A child has no helpers. The threads that waited for the conditions are gone with them. */
+/* A forked child has no helpers, and no thread waits for the conditions. */
 static void forget_helpers(void) {
   wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -56,7 +56,7 @@ static void work(job *j, int worker) {
   }
 }
 
-/* A job that still has room and tasks; called under the lock. */
+/* Finds a job that has tasks left and needs more workers. Called under the lock. */
 static job *open_job(void) {
   for (job *j = jobs; j; j = j->next)
     if (j->n_joined < j->max_join && atomic_load(&j->at) < j->n_tasks) return j;
@@ -83,7 +83,7 @@ static void *helper(void *unused) {
   return NULL;
 }
 
-/* Starts helpers up to n; called under the lock. */
+/* Starts helpers until there are n. Called under the lock. */
 static void ensure(int n) {
   while (n_helpers < n && n_helpers < MAX_THREADS) {
     pthread_t t;
@@ -97,7 +97,7 @@ static void ensure(int n) {
   }
 }
 
-/* Waits until a helper leaves a job, or some milliseconds; called under the lock. */
+/* Waits until a helper leaves a job, at most some milliseconds. Called under the lock. */
 static void wait_a_bit(void) {
   enum { WAIT_NS = 5000000 };
   struct timespec t;

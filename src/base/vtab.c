@@ -11,12 +11,12 @@ void wl_vtab_say(sqlite3_vtab *v, const char *text) {
 
 int wl_vtab_fail(sqlite3_vtab *v, const wl_error *err) {
   wl_vtab_say(v, err->text);
-  /* what is not SQLite's code must not get there: it would take 10001 for SQLITE_SCHEMA */
+  /* SQLite must get only its own codes: it would take WL_NOT_TAKEN, 10001, for SQLITE_SCHEMA. */
   return err->code && err->code != WL_NOT_TAKEN ? (int)err->code : SQLITE_ERROR;
 }
 
 int wl_vtab_free(sqlite3_vtab *v) {
-  sqlite3_free(v->zErrMsg); /* SQLite does not take the message of every callback that fails */
+  sqlite3_free(v->zErrMsg); /* SQLite does not take over the message of every callback */
   sqlite3_free(v);
   return SQLITE_OK;
 }

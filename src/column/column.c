@@ -2,6 +2,7 @@
 ** Finished columns; see column.h for the layout.
 */
 #include "column/column.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "column/dict.h"
 #include <assert.h>
@@ -58,22 +59,46 @@ static bool on_device(const wl_column *c) {
   return false;
 }
 
-void wl_column_follow(wl_column *c, wl_column *before) {
-  if (c->phys != before->phys || c->phys >= WL_P_TEXT) return;
-  if (on_device(before)) {
-    wl_column_drop(before->before);
-    before->before = NULL;
-    c->before = wl_column_hold(before);
-  } else {
-    c->before = before->before;
-    before->before = NULL;
-  }
+static pthread_mutex_t links = PTHREAD_MUTEX_INITIALIZER; /* the `before` of all columns */
+
+__attribute__((constructor)) static void guard(void) {
+  wl_fork_lock(&links);
+}
+
+wl_column *wl_column_take_before(wl_column *c) {
+  pthread_mutex_lock(&links);
+  wl_column *b = c->before;
+  c->before = NULL;
+  pthread_mutex_unlock(&links);
+  return b;
+}
+
+void wl_column_return_before(wl_column *c, wl_column *before, bool derived) {
+  if (!before) return;
+  pthread_mutex_lock(&links);
+  assert(!c->before);
+  c->before = before;
+  c->derived |= derived;
+  pthread_mutex_unlock(&links);
 }
 
 void wl_column_settle(wl_column *c) {
-  if (!c->before || !c->derived) return;
-  wl_column_drop(c->before);
-  c->before = NULL;
+  pthread_mutex_lock(&links);
+  wl_column *b = c->derived ? c->before : NULL;
+  if (b) c->before = NULL;
+  pthread_mutex_unlock(&links);
+  wl_column_drop(b);
+}
+
+void wl_column_follow(wl_column *c, wl_column *before) {
+  if (c->phys != before->phys || c->phys >= WL_P_TEXT) return;
+  wl_column *older = wl_column_take_before(before);
+  if (on_device(before)) {
+    wl_column_return_before(c, wl_column_hold(before), false);
+    wl_column_drop(older);
+  } else {
+    wl_column_return_before(c, older, false);
+  }
 }
 
 static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {

@@ -58,11 +58,11 @@ typedef struct wl_column {
   /* Copies on devices, owned by exec/gpu. copy[k] and its counts may only be used under the lock of
   ** on[k]. Once on[k] is set, it does not change. drop frees the copies with the column. */
   void *copy[WL_MAX_COPIES];
-  void *on[WL_MAX_COPIES];
+  void *_Atomic on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs, and runs that found a copy */
   void (*drop)(struct wl_column *c);
   /* The version before of a column that a device has a copy of, held: the new copy is made from
-  ** that one. Touched by the connection's thread alone. derived: it has been. */
+  ** that one. Both are touched under column.c's lock alone. derived: it has been. */
   struct wl_column *before;
   bool derived;
 } wl_column;
@@ -83,7 +83,10 @@ void wl_column_integers(const wl_column *c, wl_i64 *out);
 /* Makes c the successor of a column whose segments it shares. Its copies on devices can then be
 ** derived from that column's copies. */
 void wl_column_follow(wl_column *c, wl_column *before);
-void wl_column_settle(wl_column *c); /* lets go of the one before where it has served */
+void wl_column_settle(wl_column *c); /* drops the one that it follows, where that has served */
+/* The one that it follows, or NULL. No one else has it until it is returned. */
+wl_column *wl_column_take_before(wl_column *c);
+void wl_column_return_before(wl_column *c, wl_column *before, bool derived); /* NULL is fine */
 
 /* The value of a row. A text points into the column. */
 wl_val wl_column_value(const wl_column *c, wl_i64 row);

@@ -65,7 +65,7 @@ typedef struct wl_lookup {
   size_t n_bytes;
   /* copies on devices, owned by exec/gpu, as in wl_column */
   void *copy[WL_MAX_COPIES];
-  void *on[WL_MAX_COPIES];
+  void *_Atomic on[WL_MAX_COPIES];
   void (*drop)(struct wl_lookup *l);
 } wl_lookup;
 

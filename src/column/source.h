@@ -1,9 +1,14 @@
 /*
-** Where columns come from.
+** A source of columns: one table as one connection sees it. Whoever reads tables asks a source and
+** does not know what is behind it: an ordinary SQLite table or a tablet table (store/load.c).
+**
+** A read is begin, any number of acquire, end. Between begin and end a read transaction is open,
+** and all columns come from its version of the table. They stay valid after end while they are held.
 */
 #ifndef WL_SOURCE_H
 #define WL_SOURCE_H
 
+#include "base/status.h"
 #include "column/column.h"
 
 /* The columns a run works on, held. */
@@ -15,5 +20,100 @@ typedef struct wl_snapshot {
 } wl_snapshot;
 
 void wl_snapshot_release(wl_snapshot *snap);
+
+/* How often a column was wanted by this source; it stays when the values go. */
+typedef struct wl_use {
+  wl_i64 uses, hits; /* hits: it was in memory then */
+  wl_i64 last_time;  /* seconds since 1970 */
+} wl_use;
+
+/* What a source has been used for so far. */
+typedef struct wl_source_history {
+  wl_i64 n_uses, n_loads;
+  const char *loaded_from; /* of the last load, in words */
+} wl_source_history;
+
+typedef struct wl_source wl_source;
+
+typedef struct wl_source_methods {
+  wl_i64 (*estimate)(wl_source *s, bool *exact);
+  wl_status (*begin)(wl_source *s, bool *changed, wl_error *err);
+  void (*end)(wl_source *s);
+  wl_u64 (*stamp)(const wl_source *s);
+  wl_status (*acquire)(wl_source *s, const int *cols, int n_cols, wl_snapshot *out, wl_error *err);
+  int (*columns)(const wl_source *s, const int *cols, int n_cols, wl_column **held);
+  bool (*live_rows)(const wl_source *s, wl_i64 *n_rows);
+  wl_use (*use)(const wl_source *s, int col);
+  wl_source_history (*history)(const wl_source *s);
+  bool (*shared)(const wl_source *s);
+  void (*unload)(wl_source *s);
+} wl_source_methods;
+
+struct wl_source {
+  const wl_source_methods *methods;
+  /* Its columns are decoded from segments, and SQLite reads its rows through a virtual table. Else
+  ** both read rows of a b-tree. The costs differ. */
+  bool in_segments;
+  bool rowid_order_only; /* SQLite can read its rows in the order of rowids alone */
+};
+
+/* Rows of the table: exact if they are in memory, else an estimate that costs microseconds. */
+static inline wl_i64 wl_source_estimate(wl_source *s, bool *exact) {
+  return s->methods->estimate(s, exact);
+}
+
+/* Opens a read transaction and finds out which version of the table it sees. WL_NOT_TAKEN where
+** columns in memory must not be used. On WL_OK *changed says whether the table's shape is not the
+** one that the source is for any more. wl_source_end must follow either way. */
+static inline wl_status wl_source_begin(wl_source *s, bool *changed, wl_error *err) {
+  return s->methods->begin(s, changed, err);
+}
+static inline void wl_source_end(wl_source *s) {
+  s->methods->end(s);
+}
+
+/* Between begin and end: a number for the version that is being read. Equal numbers are equal
+** rows. */
+static inline wl_u64 wl_source_stamp(const wl_source *s) {
+  return s->methods->stamp(s);
+}
+
+/* Between begin and end: the columns wanted (-1 is the rowid), loaded if need be. */
+static inline wl_status wl_source_acquire(wl_source *s, const int *cols, int n_cols,
+                                          wl_snapshot *out, wl_error *err) {
+  return s->methods->acquire(s, cols, n_cols, out, err);
+}
+
+/* How many of these columns are in memory, of the version seen last. held[0..n_cols), if held is
+** not NULL, gets them, held, or NULL for the others. */
+static inline int wl_source_columns(const wl_source *s, const int *cols, int n_cols,
+                                    wl_column **held) {
+  return s->methods->columns(s, cols, n_cols, held);
+}
+/* One of them, held, or NULL. */
+static inline wl_column *wl_source_column(const wl_source *s, int col) {
+  wl_column *c = NULL;
+  s->methods->columns(s, &col, 1, &c);
+  return c;
+}
+
+/* Whether the number of rows that count is known, of the version seen last; and it. */
+static inline bool wl_source_live_rows(const wl_source *s, wl_i64 *n_rows) {
+  return s->methods->live_rows(s, n_rows);
+}
+static inline wl_use wl_source_use(const wl_source *s, int col) {
+  return s->methods->use(s, col);
+}
+static inline wl_source_history wl_source_used(const wl_source *s) {
+  return s->methods->history(s);
+}
+/* Whether other connections can use the columns that it has now. */
+static inline bool wl_source_shared(const wl_source *s) {
+  return s->methods->shared(s);
+}
+/* Drops the columns. */
+static inline void wl_source_unload(wl_source *s) {
+  s->methods->unload(s);
+}
 
 #endif

@@ -328,11 +328,11 @@ static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error
   int *cols = wl_mem_alloc(((size_t)q->n_results + 1) * sizeof *cols);
   if (!cols) return wl_nomem(err);
   for (int k = 0; k < q->n_results; k++) cols[k] = q->results[k]->index;
-  rc = wl_store_begin(c->store, t, &changed, err);
+  rc = wl_source_begin(t->source, &changed, err);
   if (!rc && changed) rc = wl_not_taken(err, "the schema changed");
   bool begun = rc == WL_OK || changed;
-  if (!rc) rc = wl_store_acquire(c->store, t, cols, q->n_results, &snap, err);
-  if (begun) wl_store_end(c->store);
+  if (!rc) rc = wl_source_acquire(t->source, cols, q->n_results, &snap, err);
+  if (begun) wl_source_end(t->source);
   wl_mem_free(cols);
   if (rc) return rc;
   r->n_cols = q->n_results;

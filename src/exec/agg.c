@@ -77,7 +77,7 @@ wl_status wl_acc_final(const wl_program *p, const wl_agg *agg, const wl_acc_stat
   if (!s->count) return WL_OK;
   bool over = s->low < WL_I64_MIN || s->high > WL_I64_MAX;
   if (over && s->unordered)
-    return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");
+    return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   /* Since 3.43 a REAL that comes after the overflow makes the sum REAL instead. */
   if (over && s->seen_real && sqlite3_libversion_number() >= 3043000) over = false;
   if (over) return wl_fail(err, WL_ERROR, "integer overflow");

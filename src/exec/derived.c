@@ -95,7 +95,7 @@ wl_status wl_making_add(wl_making *m, const wl_batch *b, const wl_reg *regs, con
   if (m->left && wl_making_bytes(m) > m->left)
     return wl_not_taken(err,
                         "the rows of a subquery need more than the %lld bytes that "
-                        "host_budget leaves: raise it",
+                        "host_budget leaves: raise host_budget",
                         m->left);
   return WL_OK;
 }

@@ -8,18 +8,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-typedef struct entry {
-  struct entry *next; /* most recently used first */
-  wl_kept_key key;
-  wl_lookup *lookup;
-  wl_i64 uses;
-  char name[64];
-} entry;
-
-struct wl_kept {
-  entry *first;
-};
-
 static void add(XXH3_state_t *h, const void *p, size_t n) {
   if (n) XXH3_128bits_update(h, p, n);
 }
@@ -43,7 +31,7 @@ static void add_map(XXH3_state_t *h, const wl_map *m) {
   if (m->heap) add(h, m->heap, m->n_heap);
 }
 
-wl_kept_key wl_kept_key_of(const wl_build_in *in) {
+wl_lookup_key wl_lookup_cache_key(const wl_build_in *in) {
   const wl_program *p = in->p;
   XXH3_state_t h;
   XXH3_128bits_reset(&h);
@@ -84,62 +72,25 @@ wl_kept_key wl_kept_key_of(const wl_build_in *in) {
   add(&h, &in->max_text, sizeof in->max_text); /* past it a text is an error */
   add(&h, &in->first_only, 1);
   XXH128_hash_t out = XXH3_128bits_digest(&h);
-  return (wl_kept_key){out.high64, out.low64};
+  return (wl_lookup_key){out.high64, out.low64};
 }
 
-wl_lookup *wl_kept_find(wl_kept *k, wl_kept_key key) {
-  for (entry **at = k ? &k->first : NULL; at && *at; at = &(*at)->next) {
-    entry *e = *at;
-    if (e->key.high != key.high || e->key.low != key.low) continue;
-    *at = e->next;
-    e->next = k->first;
-    k->first = e;
-    e->uses++;
-    return wl_lookup_hold(e->lookup);
+wl_lookup *wl_lookup_cache_find(wl_lookup_key key) {
+  return wl_cache_find_lookup(key);
+}
+
+void wl_lookup_cache_add(wl_lookup_key key, const wl_build_in *in, wl_lookup *l, const char *name) {
+  const wl_program *p = in->p;
+  wl_u64 *ids = wl_mem_alloc(((size_t)p->n_code + 1) * sizeof *ids);
+  int n = 0;
+  if (!ids) return; /* then it is not kept */
+  for (int pc = 0; pc < p->n_code; pc++) {
+    if (p->code[pc].op != WL_OP__Column) continue;
+    wl_u64 id = in->cols[p->code[pc].a]->id;
+    int k = 0;
+    while (k < n && ids[k] != id) k++;
+    if (k == n) ids[n++] = id;
   }
-  return NULL;
-}
-
-size_t wl_kept_bytes(const wl_kept *k) {
-  size_t n = 0;
-  for (const entry *e = k ? k->first : NULL; e; e = e->next) n += e->lookup->n_bytes;
-  return n;
-}
-
-static void drop_last(wl_kept *k) {
-  entry **at = &k->first;
-  while ((*at)->next) at = &(*at)->next;
-  wl_lookup_drop((*at)->lookup);
-  wl_mem_free(*at);
-  *at = NULL;
-}
-
-void wl_kept_put(wl_kept **k, wl_kept_key key, wl_lookup *l, const char *name, wl_i64 budget) {
-  size_t most = budget > 0 ? (size_t)budget / 4 : (size_t)1 << 30;
-  if (l->n_bytes > most) return;
-  if (!*k) *k = wl_mem_zalloc(sizeof **k);
-  entry *e = *k ? wl_mem_zalloc(sizeof *e) : NULL;
-  if (!e) return; /* not kept, then */
-  e->key = key;
-  e->lookup = wl_lookup_hold(l);
-  strncpy(e->name, name ? name : "", sizeof e->name - 1);
-  e->next = (*k)->first;
-  (*k)->first = e;
-  while (wl_kept_bytes(*k) > most) drop_last(*k);
-}
-
-void wl_kept_close(wl_kept *k) {
-  if (!k) return;
-  while (k->first) drop_last(k);
-  wl_mem_free(k);
-}
-
-bool wl_kept_entry(const wl_kept *k, int i, const char **name, const wl_lookup **l, wl_i64 *uses) {
-  const entry *e = k ? k->first : NULL;
-  while (e && i-- > 0) e = e->next;
-  if (!e) return false;
-  *name = e->name;
-  *l = e->lookup;
-  *uses = e->uses;
-  return true;
+  wl_cache_add_lookup(key, l, name, ids, n);
+  wl_mem_free(ids);
 }

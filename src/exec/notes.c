@@ -47,7 +47,7 @@ wl_status wl_notes_tally(wl_notes *n, const wl_program *p, wl_tally **out, wl_er
 
 void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int n) {
   for (int i = 0; i < n; i++) {
-    l->missing[i] = !t->data[want[i] < 0 ? t->n_cols : want[i]];
+    l->missing[i] = !wl_source_columns(t->source, &want[i], 1, NULL);
     l->n_cols += l->missing[i];
   }
   l->ns = wl_clock_ns();
@@ -56,8 +56,7 @@ void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int
 void wl_load_note_end(wl_load_note *l, const wl_table *t, const wl_snapshot *snap) {
   l->ns = wl_clock_ns() - l->ns;
   l->n_rows = snap->n_rows;
-  l->by_pages = t->by_pages;
-  l->tablets = t->tablets;
+  l->from = wl_source_used(t->source).loaded_from;
   for (int i = 0; i < snap->n_cols; i++)
     if (l->missing[i]) l->n_bytes += (wl_i64)snap->cols[i]->n_bytes;
 }

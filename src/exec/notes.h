@@ -22,9 +22,8 @@ typedef struct wl_load_note {
   int n_cols;
   wl_i64 n_rows, n_bytes;
   double ns;
-  bool by_pages; /* they were decoded from the file's pages; else SQLite read the rows */
-  bool tablets;  /* they came from a tablet table */
-  bool *missing; /* [columns]: which columns are being loaded */
+  const char *from; /* where they were loaded from, in words */
+  bool *missing;    /* [columns]: which columns are being loaded */
 } wl_load_note;
 
 /* The building of a lookup. */

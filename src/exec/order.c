@@ -338,7 +338,7 @@ wl_status wl_order_batches(const wl_program *p, wl_pool *pool, wl_order_of of, w
   if (!rc && p->n_order && r.n > 1) rc = sort(&r, err);
   if (!rc && of != WL_ORDER_SOME && p->checks_cut &&
       (cuts_ties(&r, most, all) || cuts_ties(&r, p->offset, all)))
-    rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY calls equal");
+    rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY treats as equal");
   wl_i64 n = of == WL_ORDER_SOME ? kept : most; /* kept has one more row, to check the cut later */
   if (!rc)
     rc = rebuild(&r, pool, of == WL_ORDER_SOME ? p->n_results : p->n_given,

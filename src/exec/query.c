@@ -1,6 +1,6 @@
 /*
-** See query.h. A query becomes ready in this order: derived sources, subs, columns of tables, the
-** join's plan, lookups from the last step to the first, the program.
+** See query.h. The steps to make a query ready: subqueries, derived sources and columns of tables,
+** the join's plan, lookups from the last step to the first, the program.
 */
 #include "exec/query.h"
 #include "base/mem.h"
@@ -19,12 +19,12 @@
 /* One statement's run. */
 typedef struct running {
   const wl_query_env *env;
-  wl_made *made;  /* by the number of the derived source */
-  bool **needed;  /* by the same: which columns anyone reads */
-  wl_arena arena; /* of what is needed while getting ready */
+  wl_made *made;  /* [n_derived]: the rows of derived sources */
+  bool **needed;  /* [n_derived]: which of their columns are read */
+  wl_arena arena; /* memory for making the query ready */
   int n_on_device;
-  bool computes_unread; /* SQLite computes columns of subqueries that nobody reads */
-  wl_seen *seen;        /* every table that was read, once */
+  bool computes_unread; /* SQLite also computes columns of subqueries that are not read */
+  wl_seen *seen;        /* every table that was read */
   int n_seen;
 } running;
 
@@ -33,8 +33,8 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
 
 /* ---- which columns of derived sources are read */
 
-/* Whether computing it may raise an error, or be refused since it changes a group's value (see
-** changes_group in program/expr.c). seen: by node, so that none is looked at twice. */
+/* Whether computing e may raise an error, or may be refused because it changes a group's value (see
+** changes_group in program/expr.c). seen: marks visited nodes, so that each is visited once. */
 static bool may_fail(const wl_bexpr *e, bool *seen) {
   if (!e || seen[e->id]) return false;
   seen[e->id] = true;
@@ -43,8 +43,8 @@ static bool may_fail(const wl_bexpr *e, bool *seen) {
   return fails;
 }
 
-/* Columns that nobody reads, but whose error SQLite would come to: it may gather all columns of a
-** subquery before it reads the first row. */
+/* Marks columns as needed that are not read but may raise an error: SQLite may compute all columns
+** of a subquery before it reads the first row. */
 static wl_status need_errors(running *x, const wl_derived *d, wl_error *err) {
   for (int k = 0; k < d->n_arms; k++) {
     const wl_query *q = d->arms[k];
@@ -77,7 +77,7 @@ static wl_status note_needed(running *x, const wl_query *q, wl_error *err) {
 
 /* ---- queries that others depend on */
 
-/* Runs a query to its end into columns. */
+/* Runs a query, and stores its rows (at least `most` of them, < 0: all) as columns. */
 static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_making *to,
                           wl_i64 most, bool *unordered, wl_error *err) {
   wl_ready r = {0};
@@ -106,7 +106,7 @@ static wl_status run_into(running *x, const wl_query *q, const bool *needed, wl_
   if (note) note->ns = wl_clock_ns() - start;
   if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT && rc != WL_NOT_TAKEN &&
       rc != (wl_status)SQLITE_SCHEMA)
-    rc = wl_not_taken(err, "an error in a subquery, which SQLite may not come to");
+    rc = wl_not_taken(err, "an error in a subquery that SQLite might not evaluate");
   return rc;
 }
 
@@ -143,7 +143,7 @@ static wl_status make_derived(running *x, const wl_derived *d, wl_error *err) {
   return rc;
 }
 
-/* The outcome of a sub: its value, or its rows as a column. */
+/* Runs a subquery. The result is its value, or its rows as a column. */
 static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val *value,
                          wl_column **list, wl_error *err) {
   const wl_query *q = sub->query;
@@ -176,7 +176,7 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
 
 /* ---- columns */
 
-/* Between begin and end of a read: notes the table's version. */
+/* Records the table's version. Called inside a read transaction. */
 static wl_status note_seen(running *x, const wl_table *t, wl_error *err) {
   for (int k = 0; k < x->n_seen; k++)
     if (x->seen[k].table == t->id) return WL_OK;
@@ -184,11 +184,11 @@ static wl_status note_seen(running *x, const wl_table *t, wl_error *err) {
   wl_seen *p = wl_mem_realloc(x->seen, n * each, (n + 1) * each);
   if (!p) return wl_nomem(err);
   x->seen = p;
-  p[x->n_seen++] = (wl_seen){t->id, wl_store_stamp(x->env->store, t)};
+  p[x->n_seen++] = (wl_seen){t->id, wl_source_stamp(t->source)};
   return WL_OK;
 }
 
-/* The columns of one source that q reads, held, at their places in `cols`. */
+/* Gets the columns of one source that q reads. Stores references to them in `cols`. */
 static wl_status source_columns(running *x, const wl_query *q, int s, wl_column **cols,
                                 wl_column **live, const char **names, wl_i64 *n_rows,
                                 wl_load_note *note, wl_arena *arena, wl_error *err) {
@@ -216,15 +216,15 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
   if (rc) return rc;
   for (int k = 0; k < q->n_cols; k++)
     if (q->cols[k].source == s) want[n++] = q->cols[k].column;
-  rc = wl_store_begin(x->env->store, t, &changed, err);
+  rc = wl_source_begin(t->source, &changed, err);
   if (!rc && (changed || t->id != src->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
                  "the schema changed while the statement was starting");
   if (!rc && note) wl_load_note_begin(note, t, want, n);
-  if (!rc) rc = wl_store_acquire(x->env->store, t, want, n, &snap, err);
+  if (!rc) rc = wl_source_acquire(t->source, want, n, &snap, err);
   if (!rc && note) wl_load_note_end(note, t, &snap);
   if (!rc) rc = note_seen(x, t, err);
-  wl_store_end(x->env->store);
+  wl_source_end(t->source);
   if (rc) {
     wl_snapshot_release(&snap);
     return rc;
@@ -237,15 +237,15 @@ static wl_status source_columns(running *x, const wl_query *q, int s, wl_column 
       cols[k] = wl_column_hold(snap.cols[n++]);
       names[k] = wl_arena_printf(arena, "%s", c < 0 ? "rowid" : t->cols[c].name);
     }
-  *live = snap.live; /* its hold goes to the caller */
+  *live = snap.live; /* the caller takes over the reference */
   snap.live = NULL;
   wl_snapshot_release(&snap);
   return arena->failed ? wl_nomem(err) : WL_OK;
 }
 
 /*
-** Puts the columns that tell which rows count behind those that the query reads: then it is a copy
-** of the query that is compiled. live[s] was the column of source s, and becomes the snapshot's.
+** Appends the columns that say which rows are live to those that the query reads. If there are any,
+** a copy of the query is compiled instead. The snapshot takes over the references of live.
 */
 static wl_status add_live(const wl_query *q, wl_ready *r, wl_column **live, const char **names,
                           wl_compile_in *in, wl_error *err) {
@@ -284,8 +284,8 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
-/* Builds a lookup, or finds one that an earlier statement left. Only lookups over table columns are
-** kept, and none with keep=0. */
+/* Builds a lookup, or finds one that an earlier statement built. Only lookups over table columns
+** are kept, and none with keep=0. */
 static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int source,
                         bool *found, wl_lookup **out, wl_error *err) {
   const wl_program *p = b->p;
@@ -293,20 +293,21 @@ static wl_status lookup(running *x, const wl_query *q, const wl_build_in *b, int
   for (int pc = 0; pc < p->n_code; pc++)
     if (p->code[pc].op == WL_OP__Column)
       lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
-  wl_kept_key key = {0, 0};
+  wl_lookup_key key = {0, 0};
   if (lasts) {
-    key = wl_kept_key_of(b);
-    *out = wl_kept_find(*x->env->kept, key);
+    key = wl_lookup_cache_key(b);
+    *out = wl_lookup_cache_find(key);
     *found = *out != NULL;
     if (*found) return WL_OK;
   }
   wl_status rc = wl_lookup_build(b, out, err);
   if (!rc && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
-    wl_kept_put(x->env->kept, key, *out, q->sources[source].name, wl_store_budget(x->env->store));
+    wl_lookup_cache_add(key, b, *out, q->sources[source].name);
   return rc;
 }
 
-/* What a row's match is looked up in: the later ones first, since they thin out the others. */
+/* Builds the lookups of all steps. The later ones are built first, since they reduce the rows of
+** the others. */
 static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
   const wl_jplan *plan = in->plan;
@@ -338,7 +339,7 @@ static wl_status build_lookups(running *x, wl_compile_in *in, wl_ready *r, wl_er
 
 /* ---- a query */
 
-/* in_order: LIMIT cuts rows that no ORDER BY sorts. */
+/* in_order: LIMIT cuts rows that have no ORDER BY. */
 static void choose_device(const running *x, bool in_order, wl_ready *r) {
   wl_error why = {0};
   r->device = NULL;
@@ -386,7 +387,7 @@ static wl_status ready(running *x, const wl_query *q, const bool *needed, bool r
                       .max_pattern = env->max_pattern};
   if (!rc) {
     wl_query_order(env->store, q, rowid_order, top, &in.rowid_order, &in.unordered);
-    rc = wl_query_cut(q, in.unordered, err); /* before anything is run for it */
+    rc = wl_query_cut(q, in.unordered, err); /* refuse before running anything */
   }
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = run_sub(x, &q->subs[k], &r->arena, &subs[k], &lists[k], err);
@@ -466,7 +467,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .check_arg = env->check_arg,
                           .stats = r->note ? &r->note->run : NULL};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
-  wl_ready_close(r); /* the run holds what it needs */
+  wl_ready_close(r); /* the run has its own references */
   return rc;
 }
 
@@ -482,20 +483,18 @@ wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_mis
       n += wl_query_rows(store, src->derived->arms[k], exact, n_missing);
     if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) continue;
     bool sure;
-    n += wl_store_estimate(store, t, &sure);
+    n += wl_source_estimate(t->source, &sure);
     *exact &= sure;
-    for (int k = 0; k < q->n_cols; k++) {
-      int c = q->cols[k].column;
-      /* what a tablet table takes to load is little beside the rest */
-      if (q->cols[k].source == s && !t->tablets && !(sure && t->data[c < 0 ? t->n_cols : c]))
-        ++*n_missing;
-    }
+    /* Loading from segments costs little compared with the rest. */
+    for (int k = 0; k < q->n_cols && !t->source->in_segments; k++)
+      if (q->cols[k].source == s)
+        *n_missing += !sure || !wl_source_columns(t->source, &q->cols[k].column, 1, NULL);
   }
   for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
   return n;
 }
 
-/* Whether an equality among the conjuncts joins source s with another. */
+/* Whether some conjunct is an equality that joins source s with another source. */
 static bool linked(const wl_bexpr *e, int s) {
   if (!e) return false;
   if (e->kind == WL_B_AND) return linked(e->a, s) || linked(e->b, s);
@@ -516,7 +515,7 @@ double wl_query_pairs(wl_store *store, const wl_query *q) {
     for (int k = 0; src->derived && k < src->derived->n_arms; k++)
       pairs += wl_query_pairs(store, src->derived->arms[k]);
     if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))
-      n = (double)wl_store_estimate(store, t, &exact);
+      n = (double)wl_source_estimate(t->source, &exact);
     if (q->n_sources > 1 && !linked(q->where, s) && !linked(src->on, s)) {
       product *= n < 1 ? 1 : n;
       loose |= s > 0;
@@ -537,7 +536,7 @@ wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name) {
     const wl_bsource *src = &q->sources[s];
     if (src->table && src->name && sqlite3_stricmp(src->name, name) == 0 &&
         !wl_store_table(store, src->schema, src->table, &t, &ignored))
-      return wl_store_estimate(store, t, &exact);
+      return wl_source_estimate(t->source, &exact);
     for (int k = 0; src->derived && k < src->derived->n_arms && n < 0; k++)
       n = wl_query_rows_of(store, src->derived->arms[k], name);
   }

@@ -1,14 +1,13 @@
 /*
-** Runs a bound query: the queries it depends on first, then its lookups, then the program itself.
-** Stands between the planner and compiler on one side, which need to know the data, and the
-** runner on the other.
+** Runs a bound query: first the queries it depends on, then its lookups, then the program itself.
+** It calls the planner and the compiler, which need to know the data, and then the runner.
 **
 ** Invariants:
-** 1. All tables of a statement are read in one read transaction on their databases; it ends
-**    before the first row is given, when everything is in memory.
-** 2. A derived source is run once, whatever number of queries read it.
-** 3. An error in a query that another depends on is no error yet, for SQLite might never have
-**    run it: it is WL_NOT_TAKEN.
+** 1. All tables of a statement are read in one read transaction on their databases. It ends when
+**    everything is in memory, before the first row is emitted.
+** 2. A derived source is run once, even if several queries read it.
+** 3. An error in a query that another one depends on becomes WL_NOT_TAKEN, because SQLite might
+**    never run that query.
 */
 #ifndef WL_QUERY_H
 #define WL_QUERY_H
@@ -19,7 +18,6 @@
 
 struct wl_device;
 struct wl_lookup;
-struct wl_kept;
 
 struct wl_notes;
 struct wl_query_note;
@@ -31,49 +29,49 @@ typedef struct wl_query_env {
   int n_params;
   wl_u64 max_text;
   int max_pattern;
-  wl_i64 host_left; /* for groups, sorts and lookups; 0: as much as there is */
+  wl_i64 host_left; /* bytes for groups, sorts and lookups; 0: no limit */
   wl_i64 mapped_budget;
-  struct wl_device *device; /* to be used where it can be, or NULL */
-  struct wl_kept **kept;    /* the connection's lookups; used only while set->keep */
+  struct wl_device *device; /* the device to use if possible, or NULL */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
-  struct wl_notes *notes; /* of EXPLAIN ANALYZE (exec/notes.h), or NULL */
+  struct wl_notes *notes; /* for EXPLAIN ANALYZE (exec/notes.h), or NULL */
 } wl_query_env;
 
-/* A table as a run saw it (wl_store_same). */
+/* The version of a table that a run read (wl_store_same). */
 typedef struct wl_seen {
   wl_u64 table, stamp;
 } wl_seen;
 
 /* A query that is ready to run. */
 typedef struct wl_ready {
-  wl_arena arena; /* of the program */
+  wl_arena arena; /* holds the program */
   wl_program *program;
   wl_snapshot snap;
-  struct wl_lookup **lookups; /* held until it runs */
+  struct wl_lookup **lookups; /* references, released when it runs */
   int n_lookups;
   const wl_jplan *plan; /* in the arena */
   struct wl_device *device;
-  char why_cpu[200]; /* why not the device, where there is one */
-  int n_on_device;   /* queries before it that the device ran */
-  wl_seen *seen;     /* tables of the whole statement; NULL once the caller has taken them */
+  char why_cpu[200]; /* if there is a device, why it is not used */
+  int n_on_device;   /* number of queries before it that the device ran */
+  wl_seen *seen;     /* tables of the whole statement; NULL after the caller has taken them */
   int n_seen;
-  struct wl_query_note *note; /* what it takes, if that is noted */
+  struct wl_query_note *note; /* its note for EXPLAIN ANALYZE, or NULL */
 } wl_ready;
 
-/* Makes the statement's query ready: facts are those of SQLite's plan, of a simple one. */
+/* Makes the statement's query ready to run. rowid_order: for a simple statement, SQLite's plan
+** scans in rowid order. */
 wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
                          wl_ready *out, wl_error *err) WL_MUST;
 void wl_ready_close(wl_ready *r);
 
-/* Starts it; r is taken, also when this fails. */
+/* Starts the run. Closes r, even if it fails. */
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_error *err) WL_MUST;
 
-/* Rows of all tables that the query and those in it read, as far as that is known. */
+/* Number of rows of all tables that the query and its subqueries read, as far as it is known. */
 wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_missing);
-/* Combinations of rows that joins without an equality go through, about. */
+/* Estimated number of row combinations that joins without an equality examine. */
 double wl_query_pairs(wl_store *store, const wl_query *q);
-/* The same of the table, or derived source, that the query calls so; -1: there is none. */
+/* Number of rows of the table that the query refers to by this name; -1: there is none. */
 wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** The runner: from program to batches; see run.h. Stands between route/answer.c and the machines.
+** The runner: from program to batches; see run.h. Called by route/answer.c; calls the engines.
 */
 #include "exec/run_impl.h"
 #include "base/clock.h"
@@ -122,12 +122,12 @@ void wl_run_push(wl_run *r, wl_batch *b) {
 
 wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) {
   return wl_not_taken(err,
-                      "%s need more than the %lld bytes that host_budget leaves and TMPDIR has "
-                      "room for: raise it",
+                      "%s need more than the %lld bytes that host_budget leaves and more than "
+                      "TMPDIR has room for: raise host_budget",
                       what, r->config.host_left);
 }
 
-/* Counts what ORDER BY and DISTINCT collect: they hold it twice, and sort it. */
+/* Counts the memory of rows that are collected: two copies of them, and the sort. */
 wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
   enum { SORTED = 64 };
   r->n_rows_collected += b->n_rows;
@@ -153,7 +153,7 @@ wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *e
 typedef struct wave {
   wl_run *r;
   int n;
-  wl_i64 max_rows; /* of a batch; more would not be given */
+  wl_i64 max_rows; /* most rows of a batch; LIMIT would cut off more */
   wl_batch *batches[MAX_WAVE];
   wl_acc_state *accs; /* [n][n_accs] */
 } wave;
@@ -191,7 +191,7 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   wl_tasks tasks = {r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, &r->stop};
   long n_done;
   wl_status rc = WL_OK, failed = wl_tasks_run(&tasks, &n_done, err);
-  if (failed == WL_NOT_TAKEN && !err->code) failed = wl_run_no_room(r, "its groups", err);
+  if (failed == WL_NOT_TAKEN && !err->code) failed = wl_run_no_room(r, "the groups", err);
   for (int i = 0; i < w.n; i++) {
     if (i == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
     for (int k = 0; w.accs && k < r->p->n_accs; k++) {
@@ -209,14 +209,14 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   if (!rc) rc = failed;
   wl_mem_free(w.accs);
   r->next_tablet += w.n;
-  /* Few batches in flight stay in the cache; accumulators are small. */
+  /* Waves with batches stay small, so that the batches stay in the cache. Others may grow. */
   if ((r->second_block >= 0 || r->collects) && r->wave < MAX_WAVE) r->wave *= 2;
   return rc;
 }
 
-/* ---- both machines */
+/* ---- CPU or device */
 
-/* The CPU goes on, or begins anew, where next_tablet says. */
+/* Makes the CPU take over at next_tablet, which is 0 if it must start again. */
 static void leave_device(wl_run *r, const char *why) {
   snprintf(r->detour, sizeof r->detour, "%.190s", why);
   wl_run_device_close(r);
@@ -240,7 +240,7 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
 typedef struct second {
   wl_run *r;
   const wl_srccol *source;
-  wl_i64 n, step; /* rows of the source, and of it in a task */
+  wl_i64 n, step; /* rows of the source, and rows per task */
   wl_exec **workers;
   wl_batch **batches; /* [tasks] */
 } second;
@@ -256,7 +256,7 @@ static wl_status second_task(void *arg, int worker, long task, wl_error *err) {
   if (!rc) wl_exec_stop_by(s->workers[worker], &r->stop, worker == 0);
   wl_i64 at = s->step * task, n = s->n - at < s->step ? s->n - at : s->step;
   while (n > 0 && !rc) {
-    /* within one tablet of the source */
+    /* A call must stay within one tablet of the source. */
     wl_i64 m = WL_TABLET_ROWS - (at & (WL_TABLET_ROWS - 1));
     if (m > n) m = n;
     rc = wl_exec_run(s->workers[worker], (int)(at >> WL_TABLET_SHIFT),
@@ -311,7 +311,8 @@ static wl_status finish_aggregates(wl_run *r, wl_error *err) {
   return rc;
 }
 
-/* Joins the workers' groups and gives them out; *again: they must be gathered in row order. */
+/* Joins the workers' groups and runs the second block over them. Sets *again if they must be
+** gathered again in row order. */
 static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_finishing f = {.plan = r->grouping,
                     .workers = r->groups,
@@ -322,12 +323,12 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
                     .check = r->config.check,
                     .check_arg = r->config.check_arg};
   wl_status rc = wl_groups_finish(&f, &r->finished, err);
-  if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "its groups", err);
+  if (rc == WL_NOT_TAKEN) rc = wl_run_no_room(r, "the groups", err);
   *again = !rc && r->finished.again;
   if (*again && r->p->unordered) {
     *again = false;
     wl_finished_close(&r->finished);
-    return wl_not_taken(err, "sum() may overflow, and the order of a join's rows is SQLite's own");
+    return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   }
   if (*again) {
     wl_finished_close(&r->finished);
@@ -335,7 +336,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       wl_groups_close(r->groups[i]);
       r->groups[i] = NULL;
     }
-    if (r->config.device) leave_device(r, "sum() may overflow, which is judged in row order");
+    if (r->config.device) leave_device(r, "sum() may overflow, depending on the order of rows");
     r->in_order = true;
     r->next_tablet = 0;
     return WL_OK;
@@ -354,7 +355,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   return rc;
 }
 
-/* Sorts what has been collected, as far as LIMIT wants it. */
+/* Sorts the collected rows, and keeps those that LIMIT and OFFSET need. */
 static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
   wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   wl_status rc = wl_order_batches(r->p, r->pool, of, &r->ready, most, r->config.threads,
@@ -364,8 +365,8 @@ static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
   return rc;
 }
 
-/* Under LIMIT most of what is collected need not be kept: only rows that can still be among the
-** first. (A device counts the rows it has given, so they stay there.) */
+/* With LIMIT, keeps only those of the collected rows that can still be among the first. Not with a
+** device, because it may have to remove its own batches from the list (wl_expansion_leave). */
 static wl_status prune(wl_run *r, wl_error *err) {
   enum { FEW = 1 << 18 };
   const wl_program *p = r->p;
@@ -381,7 +382,7 @@ static wl_status prune(wl_run *r, wl_error *err) {
   return rc;
 }
 
-/* One step towards the next batch; *done: there will be no more. */
+/* Makes one step towards the next batch. Sets *done if there will be no more. */
 static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
   if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter) {
@@ -410,7 +411,7 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   return WL_OK;
 }
 
-/* ---- what it took */
+/* ---- measuring */
 
 static wl_phase phase_of(const wl_run *r) {
   if (r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
@@ -418,7 +419,7 @@ static wl_phase phase_of(const wl_run *r) {
   return r->second_block >= 0 && !r->aggregated ? WL_PHASE_GROUP : WL_PHASE_SORT;
 }
 
-/* advance(), with its time and the rows it sorts noted. */
+/* Like advance(), but also records its time and the number of rows it sorts. */
 static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
   wl_run_stats *s = r->config.stats;
   if (!s) return advance(r, done, err);
@@ -431,7 +432,7 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
   return rc;
 }
 
-/* Whether batches that are ready have to wait. */
+/* Whether ready batches must be held back for now. */
 static bool waits(const wl_run *r) {
   return (r->collects && !r->collected) || (r->holds_back && r->next_tablet < r->n_tablets);
 }

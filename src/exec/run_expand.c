@@ -1,14 +1,14 @@
 /*
-** The runner's waves for blocks with an Expand, where a row may become any number: source 0 is
-** cut into pieces of few rows, and a piece can stop half-way and go on in a later wave. Stands
-** beside wl_run_cpu_wave().
+** The runner's waves for blocks with an Expand, where a row may become any number of rows. Source
+** 0 is split into pieces of few rows. A piece can stop half-way and continue in a later wave. Used
+** instead of wl_run_cpu_wave().
 **
 ** Invariants:
-** 1. Pieces are in row order; batches are pushed in that order, those of a piece only when all
-**    pieces before it are done.
-** 2. A piece that gives rows has a worker (wl_exec) of its own and holds batches for at most
-**    MOST_ROWS. A piece that aggregates never stops before its end, unless the run does.
-** 3. Only the calling thread calls config.check; what it says stops all pieces.
+** 1. Pieces are in row order, and so are their batches: those of a piece are appended only when
+**    all pieces before it are done.
+** 2. A piece that gives rows has its own worker (wl_exec) and holds batches for at most MOST_ROWS
+**    rows. A piece that aggregates never stops before its end, unless the run is stopped.
+** 3. Only the calling thread calls config.check, which can stop all pieces.
 */
 #include "exec/run_impl.h"
 #include "base/mem.h"
@@ -20,7 +20,7 @@ enum { MAX_PIECES = 64, MOST_ROWS = 2 * WL_TABLET_ROWS, PER_THREAD = 16 };
 
 typedef struct piece {
   wl_i64 first, n; /* rows of source 0 */
-  wl_exec *x;      /* of its own, if it gives rows */
+  wl_exec *x;      /* its own worker, if it gives rows */
   bool begun, done;
   wl_batch *batches, **end;
   int n_batches;
@@ -32,14 +32,14 @@ typedef struct piece {
 
 struct wl_expanding {
   wl_run *r;
-  wl_i64 next_row, step; /* step: a power of 2, so that no piece is of two tablets */
+  wl_i64 next_row, step; /* step is a power of 2, so that a piece is within one tablet */
   piece *pieces[MAX_PIECES];
   int n;
-  piece *work[MAX_PIECES]; /* those of this wave */
+  piece *work[MAX_PIECES]; /* the pieces of this wave */
   wl_exec *idle[MAX_PIECES];
   int n_idle;
-  wl_i64 max_rows; /* more would not be given */
-  int most;        /* batches of a piece */
+  wl_i64 max_rows; /* most rows that LIMIT and OFFSET need; -1: all */
+  int most;        /* most batches of a piece */
   atomic_int pause;
 };
 
@@ -106,7 +106,7 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
   return wl_run_worker(r, WL_EXEC_ALL, &q->x, err);
 }
 
-/* Called by the calling thread only. */
+/* Only the calling thread calls this. */
 static wl_status ask(void *arg, wl_error *err) {
   return wl_stop_ask(&((wl_expanding *)arg)->r->stop, err);
 }
@@ -158,19 +158,19 @@ static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
   }
   if (!rc) rc = go_on(e, q, x, r->groups[worker], worker);
   q->status = rc;
-  /* the first piece has all that will be asked for: the others need not go on */
+  /* If the first piece has all the rows that are needed, the others need not go on. */
   if (q == e->pieces[0] && e->max_rows >= 0 && q->n_given >= e->max_rows)
     atomic_store(&e->pause, 1);
   return WL_OK;
 }
 
-/* What the first piece has: its batches are given; done, it goes. */
+/* Gives the batches of the first piece to the run. If it is done, joins its accumulators. */
 static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
   wl_run *r = e->r;
   wl_status rc = q->status;
   if (rc) {
     *err = q->error;
-    if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "its groups", err);
+    if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "the groups", err);
     return rc;
   }
   for (int k = 0; q->accs && k < r->p->n_accs && q->done; k++)
@@ -186,7 +186,7 @@ static wl_status settle(wl_expanding *e, piece *q, wl_error *err) {
   }
   q->end = &q->batches;
   q->n_batches = 0;
-  q->n_given = 0; /* the runner counts what was pushed */
+  q->n_given = 0; /* the runner has counted these rows */
   return rc;
 }
 

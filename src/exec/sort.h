@@ -41,7 +41,7 @@ static inline wl_u64 wl_sort_real(double d) {
 static inline double wl_sort_unreal(wl_u64 k) {
   return wl_as_f64(k >> 63 ? k & ~(1ULL << 63) : ~k);
 }
-/* The first bytes of a text as they compare under a collation. */
+/* The first bytes of a text as a word that sorts as the text does under the collation. */
 wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll);
 
 #endif

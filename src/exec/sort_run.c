@@ -5,6 +5,7 @@
 #include "exec/run_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
+#include <assert.h>
 #include <string.h>
 
 enum { WAVE = 64 }; /* most tablets or batches of a wave */
@@ -75,6 +76,7 @@ static wl_status run_wave(wl_run *r, int n, wl_task_fn task, wl_error *err) {
 }
 
 wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) {
+  assert(r->sorter);
   wl_status rc = wl_stop_ask(&r->stop, err);
   *done = false;
   if (rc) return rc;

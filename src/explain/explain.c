@@ -58,10 +58,8 @@ static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
 /* How many of the query's columns are in memory. */
 static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
   int n = 0;
-  for (int i = 0; i < q->n_cols && exact; i++) {
-    int k = q->cols[i].column;
-    n += table->loaded && table->data[k < 0 ? table->n_cols : k] != NULL;
-  }
+  for (int i = 0; i < q->n_cols && exact; i++)
+    n += wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
   return n;
 }
 
@@ -78,9 +76,10 @@ static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table
   const char *mode = wl_transfer_name(c->set.transfer.mode);
   size_t n_bytes = 0;
   for (int i = 0; i < q->n_cols; i++) {
-    const wl_column *col = table->data[q->cols[i].column < 0 ? table->n_cols : q->cols[i].column];
+    wl_column *col = wl_source_column(table->source, q->cols[i].column);
     if (!col) return mode;
     n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
+    wl_column_drop(col);
   }
   return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
 }
@@ -131,7 +130,7 @@ static void table_plan(wl_conn *c, const wl_decision *d, wl_table *table, wl_row
           wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
   }
   bool exact;
-  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  wl_i64 n = wl_source_estimate(table->source, &exact);
   wl_plantree_line(r, id + 1, id,
                    wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)",
                                    q->table, q->n_cols ? " columns " : "", names,

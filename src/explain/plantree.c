@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
+typedef struct held {
+  struct held *next;
+  wl_column *column;
+} held;
+
 /* What is expected of a query. */
 typedef struct expected {
   struct expected *next;
@@ -34,6 +39,7 @@ typedef struct tree {
   wl_arena *a;
   int next_id;
   expected *first;
+  struct held *held; /* columns that the expectations look at */
   bool *told; /* of each derived source: its lines are there */
   wl_error *err;
 } tree;
@@ -188,6 +194,16 @@ static double given(const expected *x) {
   return rows;
 }
 
+/* A column that is in memory, until the tree is drawn; or NULL. */
+static wl_column *hold_column(tree *t, const wl_table *table, int col) {
+  held *h = WL_NEW(t->a, held);
+  if (!h) return NULL;
+  h->column = wl_source_column(table->source, col);
+  h->next = t->held;
+  t->held = h;
+  return h->column;
+}
+
 /* The rows of a source, and those of its columns that are in memory. */
 static wl_i64 source_rows(tree *t, const wl_query *q, int s, wl_column **cols) {
   const wl_bsource *src = &q->sources[s];
@@ -202,10 +218,9 @@ static wl_i64 source_rows(tree *t, const wl_query *q, int s, wl_column **cols) {
   if (src->derived) return n < 9e18 ? (wl_i64)n : WL_I64_MAX;
   if (!src->table) return 1;
   if (wl_store_table(t->c->store, src->schema, src->table, &table, &ignored)) return 0;
-  wl_i64 rows = wl_store_estimate(t->c->store, table, &exact);
+  wl_i64 rows = wl_source_estimate(table->source, &exact);
   for (int k = 0; k < q->n_cols && exact; k++) {
-    int c = q->cols[k].column;
-    if (q->cols[k].source == s) cols[k] = table->data[c < 0 ? table->n_cols : c];
+    if (q->cols[k].source == s) cols[k] = hold_column(t, table, q->cols[k].column);
   }
   return rows;
 }
@@ -281,7 +296,7 @@ static const char *source_words(tree *t, const expected *x, int s) {
       say(t->a, "%s%s%s", source_name(t, src), n ? n == 1 ? " column " : " columns " : "", names);
   if (t->notes || (!src->table && !src->derived)) return text;
   if (src->table && !wl_store_table(t->c->store, src->schema, src->table, &table, &ignored))
-    wl_store_estimate(t->c->store, table, &exact);
+    wl_source_estimate(table->source, &exact);
   text = say(t->a, "%s (%s%lld row%s", text, exact ? "" : "about ", x->n_rows[s],
              plural(x->n_rows[s]));
   if (src->table) return say(t->a, "%s, %d of %d column%s in memory)", text, here, n, plural(n));
@@ -326,9 +341,7 @@ static void load_line(tree *t, const wl_query_note *note, int s, int parent) {
   wl_actual got = {l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu"};
   line(t, parent,
        say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols),
-           l->tablets    ? "from tablets"
-           : l->by_pages ? "from the file's pages"
-                         : "through SQLite",
+           l->from,
            wl_plantree_actual(t->a, &got)));
 }
 
@@ -522,5 +535,7 @@ wl_status wl_plantree_query(wl_conn *c, const wl_query *q, const wl_notes *notes
                             int next_id, wl_rowset *r, wl_error *err) {
   tree t = {.c = c, .notes = notes, .r = r, .a = &r->arena, .next_id = next_id, .err = err};
   t.told = WL_NEW_N(t.a, bool, q->n_derived + 1);
-  return t.told ? query_lines(&t, q, parent) : wl_nomem(err);
+  wl_status rc = t.told ? query_lines(&t, q, parent) : wl_nomem(err);
+  for (held *h = t.held; h; h = h->next) wl_column_drop(h->column);
+  return rc;
 }

@@ -1,6 +1,7 @@
 /*
-** Join order: dynamic programming over sets of sources while they are few, else greedily. See
-** join.h. Called by exec/query.c once columns are in memory, so that estimates rest on data.
+** Join order: dynamic programming over sets of sources if there are few sources, else a greedy
+** search. See join.h. Called by exec/query.c when columns are in memory, so that estimates are
+** based on data.
 */
 #include "plan/join.h"
 #include "column/dict.h"
@@ -9,15 +10,15 @@
 
 enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
 
-/* Costs of a row, in nanoseconds; only their ratios matter. */
+/* Costs per row, in nanoseconds. Only their ratios matter. */
 #define COST_SCAN   0.6
-#define COST_PROBE  2.0  /* in a table that fits the cache … */
-#define COST_FAR    12.0 /* … or does not */
+#define COST_PROBE  2.0  /* a probe of a lookup that fits the cache */
+#define COST_FAR    12.0 /* a probe of a larger lookup */
 #define COST_BUILD  6.0
 #define COST_OUT    3.0
-#define COST_NESTED 20.0 /* a pair, without keys */
+#define COST_NESTED 20.0 /* a pair of rows, without keys */
 #define FAR_ROWS    300000.0
-#define COST_HOST   60.0 /* for a device: a row that the host builds into a lookup */
+#define COST_HOST   60.0 /* with a device: extra cost of a row that the host puts into a lookup */
 
 typedef struct conjunct {
   const wl_bexpr *e;
@@ -31,12 +32,12 @@ typedef struct planner {
   wl_error *err;
   conjunct *where; /* conjuncts of WHERE */
   int n_where;
-  conjunct *on[WL_MAX_SOURCES]; /* of ON, of sources that are not INNER */
+  conjunct *on[WL_MAX_SOURCES]; /* conjuncts of ON, for sources that are not INNER */
   int n_on[WL_MAX_SOURCES];
-  wl_u64 needs[WL_MAX_SOURCES]; /* sources that must be there before */
-  double rows[WL_MAX_SOURCES];  /* that pass the source's own conjuncts */
-  wl_u64 leads[WL_MAX_SOURCES]; /* sources whose one row this one's columns give */
-  double *distinct;             /* of each column, once asked for */
+  wl_u64 needs[WL_MAX_SOURCES]; /* sources that must come before */
+  double rows[WL_MAX_SOURCES];  /* estimated rows that pass the conjuncts on this source only */
+  wl_u64 leads[WL_MAX_SOURCES]; /* sources of which each row of this one finds one row */
+  double *distinct;             /* distinct values of each column; 0: not computed yet */
 } planner;
 
 static int count_and(const wl_bexpr *e) {
@@ -66,7 +67,7 @@ static wl_u64 bit(int s) {
   return 1ULL << s;
 }
 
-/* An equality with one side over source s alone and the other over `before`. */
+/* Whether c is an equality with one side over source s only and the other over `before`. */
 static bool key_of(const conjunct *c, int s, wl_u64 before, wl_jkey *out) {
   const wl_bexpr *e = c->e;
   if (!((e->kind == WL_B_COMPARE && e->op == WL_OP_EQ) || e->kind == WL_B_IS)) return false;
@@ -80,8 +81,9 @@ static bool key_of(const conjunct *c, int s, wl_u64 before, wl_jkey *out) {
 
 /* ---- estimates */
 
-/* How many different integers a column has, from rows all over it. Few that come again and again
-** are all there are; else as many as the range or the rows allow, less those that lie together. */
+/* Estimates the number of distinct integers of a column from a sample. Repeated values in the
+** sample mean there are few. Otherwise there are as many as rows, or fewer if adjacent rows are
+** often equal. The range of the column is an upper bound. */
 static double distinct_ints(const wl_column *c) {
   wl_u64 seen[2 * SAMPLE] = {0};
   double n = (double)c->n_rows, span = (double)c->domain.hi - (double)c->domain.lo + 1;
@@ -89,7 +91,7 @@ static double distinct_ints(const wl_column *c) {
   int found = 0, changes = 1;
   for (wl_i64 i = 0; i < m; i++) {
     wl_u64 v = wl_column_stored(c, c->n_rows / m * i).v + 1;
-    wl_u64 at = (v * 0x9e3779b97f4a7c15ULL) >> 51; /* of 8,192 */
+    wl_u64 at = (v * 0x9e3779b97f4a7c15ULL) >> 51; /* below 8192 */
     while (seen[at] && seen[at] != v) at = (at + 1) & (2 * SAMPLE - 1);
     found += !seen[at];
     seen[at] = v;
@@ -120,7 +122,7 @@ static double distinct(planner *p, const wl_bexpr *e, double rows) {
   return *n < rows ? *n : rows;
 }
 
-/* The share of pairs that an equality lets through. */
+/* Estimates the share of pairs that pass an equality. */
 static double pair_share(planner *p, const wl_jkey *k, int s) {
   double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
   wl_u64 o = wl_bexpr_sources(k->outer);
@@ -130,7 +132,7 @@ static double pair_share(planner *p, const wl_jkey *k, int s) {
   return most < 1 ? 1 : 1 / most;
 }
 
-/* Whose rows lead to one row of another: s.x = t.key. */
+/* Finds the sources s of which each row finds one row of t: s.x = t.key. */
 static void find_leads(planner *p) {
   int n = p->q->n_sources;
   for (int s = 0; s < n; s++)
@@ -145,8 +147,8 @@ static void find_leads(planner *p) {
       }
 }
 
-/* The share of a source's rows that are left when those it leads to are thinned out too. Many
-** equalities between many sources have more paths than there is time for: *steps ends it. */
+/* Estimates the share of a source's rows that are left after the filters on it and on the sources
+** it leads to. Many equalities between many sources have too many paths, so *steps limits them. */
 static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
   double all = (double)p->in->n_rows[s], share = all > 0 ? p->rows[s] / all : 1;
   for (int t = 0; t < p->q->n_sources; t++)
@@ -155,17 +157,18 @@ static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
   return share;
 }
 
-/* Joins source s to those of `before`, of which there are n rows: rows after it, and its cost. */
+/* Estimates the join of source s to the sources `before`, which have n rows. Returns the number of
+** rows after it, and sets *cost. */
 static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, double *cost) {
   wl_join_how how = p->q->sources[s].how;
   const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
   double share = 1, all = (double)p->in->n_rows[s];
-  /* those that come later thin out its rows; those before it do so by joining */
+  /* Lookups of later sources reduce its rows. Sources before it reduce them by the join itself. */
   int steps = MAX_LEADS;
   double build = all * share_left(p, s, before | bit(s), &steps);
   if (build > p->rows[s]) build = p->rows[s];
-  bool thinned = false; /* what leads here has been thinned out by it already */
+  bool thinned = false; /* its filters have already reduced the source that leads to it */
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
     wl_jkey key;
@@ -195,7 +198,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
   case WL_HOW_MARK: return n;
   }
-  /* conjuncts that this source makes possible, beside keys, were counted above */
+  /* Other conjuncts that can be tested after this source were counted above. */
   return pairs;
 }
 
@@ -231,7 +234,7 @@ static wl_status by_sets(planner *p, int *order) {
     }
   }
   wl_u64 set = sets - 1;
-  if (!st[set].known) return wl_not_taken(p->err, "sources that depend on each other in a circle");
+  if (!st[set].known) return wl_not_taken(p->err, "sources that depend on each other in a cycle");
   for (int k = n - 1; k >= 0; k--) {
     order[k] = st[set].last;
     set &= ~bit(order[k]);
@@ -274,7 +277,7 @@ static wl_status greedily(planner *p, int *order) {
     memcpy(order, trial, (size_t)n * sizeof *order);
   }
   return best_driver >= 0 ? WL_OK
-                          : wl_not_taken(p->err, "sources that depend on each other in a circle");
+                          : wl_not_taken(p->err, "sources that depend on each other in a cycle");
 }
 
 /* ---- from an order to a plan */
@@ -319,7 +322,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
   return rc;
 }
 
-/* The sources that are read once step k has found its rows. */
+/* The sources whose columns are read after the lookup of step k. */
 static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
   const wl_query *q = p->q;
   wl_u64 m = wl_bexpr_sources(q->having);
@@ -337,7 +340,7 @@ static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
   return m;
 }
 
-/* A lookup that few rows have a place in thins out the rows of those that lead to it. */
+/* Finds selective lookups. They reduce the rows of the earlier steps that lead to them. */
 static void add_reducers(const planner *p, wl_jplan *plan) {
   for (int j = plan->n_steps - 1; j >= 0; j--) {
     wl_jstep *t = &plan->steps[j];

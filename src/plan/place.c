@@ -1,6 +1,6 @@
 /*
-** Placement: the cost model, and what SQLite's own plan says. Called when a statement is
-** prepared and again when it runs.
+** Placement: the cost model, and reading SQLite's own plan. Called when a statement is prepared and
+** again when it runs.
 */
 #include "plan/place.h"
 #include <math.h>
@@ -8,32 +8,32 @@
 #include <string.h>
 
 /*
-** Costs in nanoseconds, measured on a two-core machine; only their ratios matter.
-** SQLite: a row scanned, and each operator of the expressions over it.
+** Costs in nanoseconds, measured on a two-core machine. Only their ratios matter.
+** The first two are SQLite's: a row scanned, and an operator of the expressions over it.
 */
 #define COST_ROW    40.0
 #define COST_NODE   11.0
 #define COST_POINT  8000.0
 #define COST_FIND   500.0   /* a row found through an index */
 #define COST_CALL   80.0    /* a function called */
-#define COST_SORT   30.0    /* a row sorted, times log2 of the rows … */
-#define COST_TOP    20.0    /* … but only looked at where LIMIT keeps few */
-#define RANGE       0.25    /* of the rows, where nothing more is known of a range */
-#define CPU_FIXED   70000.0 /* taking a statement: rewriting, compiling, starting */
-#define AGG_FIXED   45000.0 /* asking SQLite whether its aggregates are its own */
+#define COST_SORT   30.0    /* a row sorted, times log2 of the number of rows */
+#define COST_TOP    20.0    /* a row examined for a sort with LIMIT, which keeps few rows */
+#define RANGE       0.25    /* share of the rows in a range about which nothing is known */
+#define CPU_FIXED   70000.0 /* rewriting, compiling and starting a statement */
+#define AGG_FIXED   45000.0 /* checking that the application has not replaced an aggregate */
 #define CPU_ROW     0.5
 #define CPU_NODE    0.7
 #define CPU_SORT    80.0
-#define CPU_CALL    700.0 /* a row through SQLite's functions, which share a lock */
+#define CPU_CALL    700.0 /* a call of one of SQLite's functions, which share a lock */
 #define GPU_FIXED   160000.0
 #define GPU_NODE    0.03
 #define LOAD_ROW    45.0
 #define LOAD_VALUE  28.0
-#define COST_VROW   200.0  /* a row that SQLite gets from a tablet table … */
-#define COST_VFIND  3000.0 /* … or finds there by its key */
-#define LOAD_TABLET 4.0    /* a value of one */
-#define LOAD_USES   8.0    /* a load is expected to serve so many statements … */
-#define LIMIT_SKIP  16.0   /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
+#define COST_VROW   200.0  /* a row that SQLite scans in a tablet table */
+#define COST_VFIND  3000.0 /* a row that SQLite finds in a tablet table by its key */
+#define LOAD_TABLET 4.0    /* a value loaded from a tablet table */
+#define LOAD_USES   8.0    /* statements that a load is expected to serve */
+#define LIMIT_SKIP  16.0   /* with LIMIT, rows that SQLite reads for one that passes WHERE */
 
 static void duration(double ns, char *out, size_t n) {
   if (ns < 1e6)
@@ -45,7 +45,7 @@ static void duration(double ns, char *out, size_t n) {
 }
 
 void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason) {
-  const double slow = 10e9; /* that nobody waits for unwarned */
+  const double slow = 10e9; /* ten seconds: worth a warning */
   char time[24];
   size_t n = strlen(reason->text);
   if (where->sqlite_ns < slow) return;
@@ -62,7 +62,7 @@ static bool small_number(const wl_bexpr *e, double *out) {
   return true;
 }
 
-/* How many rows SQLite would read: where it neither sorts nor gathers, LIMIT ends the scan. */
+/* How many rows SQLite would read. If it neither sorts nor aggregates, LIMIT ends the scan. */
 static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n) {
   double limit, offset;
   if (!q->limit || q->aggregate || facts->sorts) return n;
@@ -71,13 +71,13 @@ static double rows_read(const wl_query *q, const wl_plan_facts *facts, double n)
   return most < n ? most : n;
 }
 
-/* What SQLite pays a row for putting n rows in order. */
+/* SQLite's cost per row for sorting n rows. */
 static double sorting(const wl_query *q, const wl_plan_facts *facts, double n) {
   if (!facts->sorts) return 0;
   return q->limit && !q->grouped ? COST_TOP : COST_SORT * log2(n + 2);
 }
 
-/* Compares the estimates and says so. */
+/* Compares the estimates, chooses the engine and writes the reason. */
 static void decide(const wl_settings *set, const wl_plan_facts *facts, const wl_place_table *t,
                    const wl_machines *m, wl_placement *out) {
   char a[24], b[24];
@@ -109,17 +109,18 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->n_rows, nodes = q->n_nodes_cost, share = t->share;
   double row = COST_NODE * nodes + COST_CALL * q->n_call_cost + sorting(q, facts, n);
-  double scan = rows_read(q, facts, n) * ((t->tablets ? COST_VROW : COST_ROW) + row);
+  double scan = rows_read(q, facts, n) * ((t->in_segments ? COST_VROW : COST_ROW) + row);
   double found = COST_POINT + n * share * (COST_FIND + row);
   out->sqlite_ns = facts->point_lookup                     ? COST_POINT
                    : !facts->range_lookup                  ? scan
                    : share < RANGE && found < scan * RANGE ? found
                                                            : scan * RANGE;
-  /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
+  /* If the table was loaded several times, its history replaces LOAD_USES: loading a table that
+  ** changes all the time does not pay. */
   double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
-  if (t->tablets) load = n * LOAD_TABLET * t->n_missing / uses;
+  if (t->in_segments) load = n * LOAD_TABLET * t->n_missing / uses;
   double fixed = q->n_calls ? AGG_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
   out->cpu_ns = CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + load;
@@ -146,7 +147,7 @@ void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_fact
   decide(set, facts, t, m, out);
 }
 
-/* The table that a line of SQLite's plan is about, and how it is read. */
+/* Reads the table's name from a line of SQLite's plan, and whether it is searched or scanned. */
 static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   *search = strncmp(detail, "SEARCH ", 7) == 0;
   if (!*search && strncmp(detail, "SCAN ", 5) != 0) return false;
@@ -155,9 +156,8 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
   return true;
 }
 
-/* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as
-*src/tablet/vtab/vtab.c
-** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
+/* Reads "… VIRTUAL TABLE INDEX n:what", SQLite's plan line for a tablet table. The text comes from
+** src/tablet/vtab/vtab.c: n is not 0 if a key is looked up, and what contains r= if a rowid is. */
 static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
   static const char words[] = "VIRTUAL TABLE INDEX ";
   const char *at = strstr(detail, words);
@@ -167,8 +167,8 @@ static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowi
   return what ? what + 1 : NULL;
 }
 
-/* A line at the top of SQLite's plan: the first loop, or one inside it, or what changes nothing
-** about the order of rows. Anything else may. */
+/* Reads a top-level line of SQLite's plan. It may be the first loop, a loop inside it, or something
+** that does not change the order of rows. Anything else may change it. */
 static void note_outer(const char *detail, wl_plan_facts *f) {
   static const char *const harmless[] = {"SCALAR SUBQUERY",     "CORRELATED SCALAR SUBQUERY",
                                          "LIST SUBQUERY",       "CORRELATED LIST SUBQUERY",
@@ -198,7 +198,7 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
   enum { MAX_NESTS = 64 };
   struct {
     int parent;
-    double loops; /* how often the next line of this nest is run */
+    double loops; /* how often the next line of this nest runs */
   } nests[MAX_NESTS];
   int n_nests = 0;
   double work = COST_POINT;
@@ -219,7 +219,7 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
         strncmp(detail, "MATERIALIZE", 11) == 0 || strncmp(detail, "CO-ROUTINE", 10) == 0;
     while (k < n_nests && nests[k].parent != parent) k++;
     if (k == n_nests && n_nests < MAX_NESTS) {
-      /* a correlated subquery runs for each row so far */
+      /* A correlated subquery runs once for each row so far. */
       bool again = strstr(detail, "CORRELATED") != NULL;
       nests[n_nests].parent = parent;
       nests[n_nests++].loops = again && k ? nests[k - 1].loops : 1;
@@ -235,7 +235,7 @@ wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
     double all = rows(arg, name);
     bool by_key, by_rowid;
     const char *tablets = virtual_index(detail, &by_key, &by_rowid);
-    if (all < 0) all = 1000; /* a subquery's */
+    if (all < 0) all = 1000; /* a subquery, whose size is not known */
     if (tablets && (by_key || by_rowid)) {
       work += nests[k].loops * COST_VFIND;
     } else if (!search) {
@@ -262,7 +262,7 @@ static bool number(const wl_bexpr *e, double *out) {
   return e->value.t == WL_T_INT || e->value.t == WL_T_REAL;
 }
 
-/* Narrows lo … hi by the comparisons of a column with numbers that AND holds together. */
+/* Narrows lo … hi by the comparisons of a column with numbers among the conjuncts of e. */
 static void narrow(const wl_bexpr *e, int column, double *lo, double *hi) {
   if (e->kind == WL_B_AND) {
     narrow(e->a, column, lo, hi);
@@ -283,20 +283,22 @@ double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_ta
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   int c = 0;
   while (c < t->n_cols && sqlite3_stricmp(t->cols[c].name, facts->range) != 0) c++;
-  if (!facts->range_lookup || c == t->n_cols || !t->loaded || !t->data[c] || !q->where)
-    return RANGE;
-  const wl_domain *d = &t->data[c]->domain;
+  if (!facts->range_lookup || c == t->n_cols || !q->where) return RANGE;
+  wl_column *column = wl_source_column(t->source, c);
+  if (!column) return RANGE;
+  const wl_domain domain = column->domain, *d = &domain;
+  wl_column_drop(column);
   unsigned types = d->mask & ~WL_M(WL_T_NULL);
   if (types != I && types != F) return RANGE;
   double least = types == I ? (double)d->lo : d->flo, most = types == I ? (double)d->hi : d->fhi;
   double lo = least, hi = most;
   narrow(q->where, c, &lo, &hi);
-  if (lo == least && hi == most) return RANGE; /* by what it is narrowed is not known */
+  if (lo == least && hi == most) return RANGE; /* the bounds are not known */
   double share = (hi - lo) / (most - least);
-  return share > 0 ? share : share <= 0 ? 0 : RANGE; /* not a number: infinities */
+  return share > 0 ? share : share <= 0 ? 0 : RANGE; /* NaN, because of infinities: RANGE */
 }
 
-/* The column of a range search, which SQLite's plan ends with: "… (a>? AND a<?)". */
+/* Reads the column of a range search from the end of SQLite's plan line: "… (a>? AND a<?)". */
 static void range_column(const char *detail, char *out, size_t n) {
   const char *op = strpbrk(detail, "<>"), *from = op;
   while (from && from > detail && from[-1] != '(' && from[-1] != ' ') from--;
@@ -321,7 +323,7 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
     bool by_key, by_id;
     const char *tablets = virtual_index(detail, &by_key, &by_id);
     if (tablets) {
-      by_index = by_key; /* several keys of an IN come in the order of the keys */
+      by_index = by_key; /* several keys of an IN list come in key order */
       out->point_lookup |= by_key || by_id;
       out->range_lookup |= *tablets == 'r' && !by_id;
     }

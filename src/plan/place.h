@@ -1,6 +1,6 @@
 /*
-** Placement: which engine runs a statement, by settings and estimated cost, with the reason
-** in words and numbers.
+** Placement: decides by settings and estimated cost which engine runs a statement, and states the
+** reason in words and numbers.
 */
 #ifndef WL_PLACE_H
 #define WL_PLACE_H
@@ -18,7 +18,7 @@ typedef struct wl_settings {
   wl_device_kind device;
   wl_route_mode route;
   bool strict;
-  bool keep; /* what is computed from rows may outlive its statement */
+  bool keep; /* data computed from rows may be kept after its statement */
   int threads;
   wl_i64 host_budget, device_budget;
   wl_transfer transfer;
@@ -28,15 +28,15 @@ typedef struct wl_settings {
 typedef struct wl_plan_facts {
   bool rowid_order;  /* it scans or searches in rowid order */
   bool point_lookup; /* it finds few rows by equality on a key or index */
-  bool range_lookup; /* it searches a range … */
-  char range[64];    /* … of this column, by its name */
-  bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
+  bool range_lookup; /* it searches a range of a column */
+  char range[64];    /* the name of that column */
+  bool sorts;        /* it sorts, or collects distinct rows, so that LIMIT cannot end it early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
-  /* of a statement that is not simple (wl_plan_work): */
-  bool gathers;        /* the rows of a subquery are computed as such, not as part of another */
-  double work_ns;      /* what its plan costs */
-  char outer[64];      /* the table of its outermost loop, as the statement calls it, … */
-  bool outer_in_order; /* … which is in the order of rowids, and nothing comes behind the loops */
+  /* Only for a statement that is not simple (wl_plan_work): */
+  bool gathers;        /* it computes the rows of a subquery separately */
+  double work_ns;      /* estimated time of the plan */
+  char outer[64];      /* the table of its outermost loop, by its name in the statement */
+  bool outer_in_order; /* that loop is in rowid order, and nothing after it changes the order */
 } wl_plan_facts;
 
 typedef struct wl_placement {
@@ -45,15 +45,15 @@ typedef struct wl_placement {
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
 } wl_placement;
 
-/* What is known of the table. */
+/* What is known about the table. */
 typedef struct wl_place_table {
   wl_i64 n_rows;
-  bool exact;     /* … or an estimate */
-  bool tablets;   /* it is a tablet table */
-  double share;   /* of wl_place_share() */
-  int n_missing;  /* columns to be loaded */
-  int slow_calls; /* calls of SQLite that no dictionary makes rare */
-  double n_pairs; /* of rows that joins go through one by one */
+  bool exact;     /* n_rows is exact; else an estimate */
+  bool in_segments; /* as in wl_source */
+  double share;   /* the result of wl_place_share() */
+  int n_missing;  /* columns to load */
+  int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
+  double n_pairs; /* pairs of rows that joins examine one by one */
   wl_i64 n_uses, n_loads;
 } wl_place_table;
 
@@ -66,28 +66,28 @@ typedef struct wl_machines {
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out);
 
-/* The share of a table's rows that a range search finds, going by the range of the column's
-** values where that is in memory, as if they were spread evenly. */
+/* Estimates the share of a table's rows that a range search finds. If the column is in memory, it
+** assumes that its values are spread evenly over their range. */
 double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_table *t);
 
 /* Asks SQLite for its plan. */
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) WL_MUST;
 
-/* What SQLite's plan for a statement of several tables costs it, and what its outermost loop is.
-** rows: of the table that the statement calls so, or less than 0. */
+/* Estimates the cost of SQLite's plan for a statement over several tables, and finds its outermost
+** loop. rows returns the number of rows of the table with this name in the statement, or < 0. */
 wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
                        double (*rows)(void *arg, const char *name), void *arg, wl_plan_facts *out,
                        wl_error *err) WL_MUST;
 
-/* Adds to the reason why SQLite must run a statement that it will take long, where it will. */
+/* If SQLite must run a statement and will take long, adds a warning to the reason. */
 void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason);
 
-/* The engine for a statement of several tables: their rows in all, columns to be loaded. */
+/* Chooses the engine for a statement over several tables. t has their totals. */
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
                    const wl_place_table *t, const wl_machines *m, wl_placement *out);
 
-/* Settings by name, as text: WL_ERROR with a message that names what is wrong. */
+/* Changes a setting. Returns WL_ERROR, with a message that says what is wrong, if it cannot. */
 wl_status wl_settings_set(wl_settings *s, const char *name, const char *value,
                           wl_error *err) WL_MUST;
 /* "a=b,c=d" */

@@ -1,6 +1,6 @@
 /*
-** See row_order.h. Asked when a statement is prepared or explained, so that both say what will happen,
-** and again when it runs.
+** See row_order.h. Called when a statement is prepared or explained, so that both say what will
+** happen, and again when it runs.
 */
 #include "plan/row_order.h"
 
@@ -13,7 +13,7 @@ bool wl_query_order_total(const wl_query *q) {
   return q->n_order > 0;
 }
 
-/* Whether its rows come in the order that SQLite's do, whatever SQLite's plan. */
+/* Whether its rows come in the same order as in SQLite, whatever SQLite's plan is. */
 static bool in_known_order(wl_store *store, const wl_query *q) {
   const wl_bsource *first = &q->sources[0];
   wl_table *t;
@@ -27,16 +27,16 @@ static bool in_known_order(wl_store *store, const wl_query *q) {
     return true;
   }
   if (!first->table) return true;
-  /* without indexes there is only one order to scan in */
+  /* Without indexes there is only one order of scanning. */
   return !wl_store_table(store, first->schema, first->table, &t, &ignored) && !t->indexed;
 }
 
-/* Whether one row at most meets any row, because of the kind of the join. */
+/* Whether the kind of join gives at most one match for any row. */
 static bool joins_one(const wl_bsource *s) {
   return s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK || s->single;
 }
 
-/* A SELECT without FROM has one row at most, which its subqueries may be joined with. */
+/* Whether it has at most one row: a SELECT without FROM, perhaps joined with its subqueries. */
 static bool one_row(const wl_query *q) {
   for (int s = 0; s < q->n_sources; s++)
     if ((q->sources[s].table || q->sources[s].derived) && !joins_one(&q->sources[s])) return false;
@@ -58,7 +58,7 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
     *unordered = false;
     return;
   }
-  wl_query rows = *q; /* what it reads, as it comes */
+  wl_query rows = *q; /* the same query without grouping, DISTINCT and ORDER BY */
   rows.aggregate = rows.grouped = rows.distinct = false;
   rows.n_order = 0;
   *rowid_order = in_known_order(store, &rows);
@@ -67,7 +67,8 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
 
 /* ---- joins that keep the order of one of their tables */
 
-/* Whether among these conjuncts the rowid of source s is set equal to what `known` sources give. */
+/* Whether some conjunct compares the rowid of source s for equality with an expression over the
+** `known` sources. */
 static bool by_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, int s, wl_u64 known) {
   if (!e) return false;
   if (e->kind == WL_B_AND) return by_rowid(q, e->a, t, s, known) || by_rowid(q, e->b, t, s, known);
@@ -81,7 +82,7 @@ static bool by_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, in
   return false;
 }
 
-/* Whether a row of the known sources meets one row of source s at most. */
+/* Whether a row of the known sources matches at most one row of source s. */
 static bool at_most_one(wl_store *store, const wl_query *q, int s, wl_u64 known) {
   const wl_bsource *src = &q->sources[s];
   wl_table *t;
@@ -91,7 +92,7 @@ static bool at_most_one(wl_store *store, const wl_query *q, int s, wl_u64 known)
   return by_rowid(q, src->how == WL_HOW_INNER ? q->where : src->on, t, s, known);
 }
 
-/* The one table that the statement calls so and that may be scanned, or -1. */
+/* The only source with this name in the statement if it is a table that may be scanned, else -1. */
 static int source_named(const wl_query *q, const char *name) {
   int found = -1;
   for (int s = 0; s < q->n_sources; s++) {
@@ -126,7 +127,7 @@ void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *fact
 wl_status wl_query_cut(const wl_query *q, bool unordered, wl_error *err) {
   bool cuts = (q->limit || q->offset) && unordered && !(q->aggregate && !q->grouped);
   if (cuts && q->n_order == 0)
-    return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no order of their own");
+    return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no defined order");
   return WL_OK;
 }
 

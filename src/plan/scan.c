@@ -4,10 +4,9 @@
 ** Invariants:
 ** 1. The loop is found in the opcodes of EXPLAIN: the one cursor on the table or an index
 **    that Next or Prev moves. Names do not matter, only root pages.
-** 2. An index gives its rows by all of its columns, the rowid or primary key at its end
-**    included, each under the index's own collation and direction. IN lists, ranges and
-**    partial indexes leave out rows but keep this order: SQLite sorts an IN list first, the
-**    way the index runs.
+** 2. An index gives its rows ordered by all of its columns, including the rowid or primary key at
+**    its end, each with the index's collation and direction. IN lists, ranges and partial indexes
+**    leave out rows but keep this order: SQLite first sorts an IN list in the order of the index.
 */
 #include "plan/scan.h"
 #include <stdlib.h>
@@ -23,8 +22,8 @@ typedef struct cursor {
 typedef struct loops {
   cursor cursors[MAX_CURSORS];
   int n_cursors;
-  bool others; /* loops over something else: the values of IN */
-  bool odd;    /* more than this file understands */
+  bool others; /* there are loops over something else: the values of IN */
+  bool odd;    /* there is something that this file does not understand */
 } loops;
 
 static cursor *cursor_of(loops *l, int number) {
@@ -115,7 +114,8 @@ static bool known_collation(const wl_store *store, const char *name, wl_u8 *out)
   return false;
 }
 
-/* The columns of an index as keys; of the index that is the table, those of its key. */
+/* Adds the columns of an index as keys. key_only: the index is the table itself (WITHOUT ROWID), so
+** only the columns of its key. */
 static wl_status index_keys(sqlite3 *db, const wl_store *store, const wl_table *t,
                             const char *index, bool key_only, wl_arena *arena, wl_scan *s,
                             wl_error *err) {
@@ -131,8 +131,7 @@ static wl_status index_keys(sqlite3 *db, const wl_store *store, const wl_table *
     if (key.column < -1 || key.column >= t->n_cols)
       st = wl_not_taken(err, "SQLite would scan in the order of an index on an expression");
     else if (!known_collation(store, (const char *)sqlite3_column_text(q, 4), &key.coll))
-      st =
-          wl_not_taken(err, "SQLite would scan an index with a collation of the application's own");
+      st = wl_not_taken(err, "SQLite would scan an index with a collation that is not built in");
     else
       st = add_key(arena, s, key, err);
   }
@@ -142,7 +141,7 @@ static wl_status index_keys(sqlite3 *db, const wl_store *store, const wl_table *
   return rc == SQLITE_DONE && s->n_keys ? WL_OK : wl_not_taken(err, "SQLite lists no such index");
 }
 
-/* The column of an INTEGER PRIMARY KEY, which is the rowid under another name. */
+/* Finds the INTEGER PRIMARY KEY column, which is another name for the rowid. */
 static wl_status read_alias(sqlite3 *db, const wl_table *t, int *out, wl_error *err) {
   sqlite3_stmt *q = NULL;
   *out = -1;
@@ -186,7 +185,7 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
     scan = c;
   }
   if (l.odd || (!scan && l.others))
-    return wl_not_taken(err, "SQLite would scan in an order of its own");
+    return wl_not_taken(err, "SQLite would scan in an order that is not known");
   if (!scan) {
     out->storage = true;
     return WL_OK;
@@ -206,7 +205,7 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
   return rc;
 }
 
-/* A column that only the scan's order asks for. */
+/* Makes a column expression for a key of the scan. Adds the column to those the query reads. */
 static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, const wl_scan_key *key,
                              wl_query *q) {
   wl_bexpr *x = WL_NEW(arena, wl_bexpr);
@@ -229,9 +228,9 @@ static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, const wl_scan_k
   return x;
 }
 
-/* Whether a group key is a scan key, perhaps under a collation of its own. */
+/* Whether a group key is a scan key. Collations must agree, unless the key is the rowid. */
 static bool is_column(const wl_scan *s, const wl_bexpr *e, const wl_scan_key *key) {
-  bool number = key->column < 0 || key->column == s->alias; /* which no collation changes */
+  bool number = key->column < 0 || key->column == s->alias; /* collations do not matter */
   if (!number && e->coll != key->coll) return false;
   while (e->kind == WL_B_CAST && e->op == WL_OP_POS) e = e->a;
   if (e->kind != WL_B_COLUMN) return false;
@@ -254,12 +253,12 @@ wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl
     }
     if (known) continue;
     if (q->grouped) {
-      /* groups come whole out of the scan, so what is no group key does not vary before them */
+      /* The scan gives whole groups, so only group keys affect their order. */
       for (int k = 0; k < q->n_groups; k++)
         if (is_column(s, q->groups[k], key)) to->expr = q->groups[k];
       if (!to->expr) continue;
     } else if (key->column < 0 && !key->desc && i == s->n_keys - 1) {
-      continue; /* sorting leaves equal rows in the order they are kept in */
+      continue; /* sorting is stable, and rows are stored in rowid order */
     } else {
       to->expr = scan_column(arena, t, key, q);
       if (!to->expr) return wl_nomem(err);

@@ -1,5 +1,5 @@
 /*
-** The settings: one table of names, for warplite_set(), the shell's -set and WARPLITE_SET.
+** The settings by name, for warplite_set(), the shell's -set and WARPLITE_SET.
 */
 #include "plan/place.h"
 #include "base/memlimit.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread may take for itself; in a small container there are fewer of them than cores. */
+/* Bytes that a thread may need. With little memory there are fewer threads than cores. */
 #define MEMORY_PER_THREAD ((size_t)48 << 20)
 
 static size_t smaller(size_t a, size_t b) {
@@ -21,8 +21,8 @@ void wl_settings_init(wl_settings *s) {
   s->threads = (int)smaller((size_t)wl_threads_cores(), memory / MEMORY_PER_THREAD + 1);
   s->host_budget = (wl_i64)(memory / 2);
   s->keep = true;
-  s->device_budget = 0; /* what the device has free, less a reserve */
-  /* one block on its way in, one running, one on its way out */
+  s->device_budget = 0; /* the free memory of the device, minus a reserve */
+  /* One block is copied in, one runs, one is copied out. */
   s->transfer.stream_blocks = 3;
   s->transfer.pinned = 1;
 }
@@ -42,7 +42,7 @@ static wl_status choose(const char *name, const char *value, const char *const *
                  value, list);
 }
 
-/* A whole number, with K, M, G or T for bytes. */
+/* Parses an integer, which may end in K, M, G or T. */
 static wl_status number(const char *name, const char *value, wl_i64 least, wl_i64 most, wl_i64 *out,
                         wl_error *err) {
   char *end;
@@ -66,7 +66,7 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   static const char *const routes[] = {"cost", "always", NULL};
   static const char *const bits[] = {"0", "1", NULL};
   static const char *const transfers[] = {"auto", "serial", "stream", "mapped", "cached", NULL};
-  /* whole warps, halved in the kernel's joins, at most what it is built for */
+  /* Powers of two, because the kernel halves them; at least a warp; at most the kernel's limit. */
   static const char *const threads[] = {"0", "32", "64", "128", "256", "512", NULL};
   int k = 0;
   wl_i64 n = 0;
@@ -95,7 +95,7 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     rc = number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->host_budget = n;
   } else if (strcmp(name, "device_budget") == 0) {
-    /* 0: what was free on the device when it was opened */
+    /* 0: the memory that was free on the device when it was opened */
     rc = strcmp(value, "0") == 0 ? WL_OK : number(name, value, 1 << 16, (wl_i64)1 << 50, &n, err);
     if (!rc) s->device_budget = n;
   } else if (strcmp(name, "transfer") == 0) {
@@ -127,7 +127,7 @@ wl_status wl_settings_list(wl_settings *s, const char *list, wl_error *err) {
     const char *eq = memchr(list, '=', n);
     size_t n_name = eq ? (size_t)(eq - list) : n, n_value = eq ? n - n_name - 1 : 0;
     if (n && (!eq || n_name >= sizeof name || n_value >= sizeof value))
-      return wl_fail(err, WL_ERROR, "warplite: '%.*s' is no name=value", n > 60 ? 60 : (int)n,
+      return wl_fail(err, WL_ERROR, "warplite: '%.*s' is not name=value", n > 60 ? 60 : (int)n,
                      list);
     if (n) {
       memcpy(name, list, n_name);

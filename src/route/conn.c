@@ -1,11 +1,9 @@
 /*
 ** Connections: the process-wide table of them, the state of one from opening to closing, its
-*reason,
-** log and interrupt check.
+** reason, log and interrupt check.
 */
 #include "route/conn.h"
 #include "route/statement_text.h"
-#include "exec/lookup_cache.h"
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/fork.h"
@@ -103,7 +101,6 @@ static void conn_destroy(void *p) {
   wl_authorizer_forget(c->db);
   if (c->drop_changes) c->drop_changes(c);
   wl_statement_text_flush(c);
-  wl_kept_close(c->lookups);
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
   wl_mem_free(c->modules);

@@ -31,7 +31,6 @@ typedef struct wl_log_entry {
 } wl_log_entry;
 
 struct wl_change;
-struct wl_kept;
 struct wl_notes;
 struct wl_statement_text;
 
@@ -60,7 +59,6 @@ typedef struct wl_conn {
   bool preparing;  /* inside warplite_prepare(): virtual tables are planned for the first time */
   char (*modules)[WL_MODULE_NAME]; /* names of the modules registered so far */
   int n_modules, size_modules;
-  struct wl_kept *lookups; /* of joins */
   sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
   wl_watch watch;

@@ -15,18 +15,16 @@ void wl_place_leave_device(wl_placement *where, const wl_error *why) {
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
-static const wl_column *column_of(const wl_table *t, const wl_bcol *c) {
-  return t->data[c->column < 0 ? t->n_cols : c->column];
-}
-
 /* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
 ** dictionary, or all are of small ranges. */
 static int slow_calls(const wl_query *q, const wl_table *t) {
   bool wide = false;
   for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
-    const wl_column *c = column_of(t, &q->cols[i]);
-    if (c && c->dict) return 0;
+    wl_column *c = wl_source_column(t->source, q->cols[i].column);
+    bool coded = c && c->dict;
     wide |= c && c->phys > WL_P_I16;
+    wl_column_drop(c);
+    if (coded) return 0;
   }
   return wide ? q->n_call_cost : 0;
 }
@@ -46,17 +44,19 @@ static wl_status place_table(wl_conn *c, wl_statement_text *t, wl_placement *out
   bool exact;
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
-  wl_i64 n = wl_store_estimate(c->store, table, &exact);
+  wl_i64 n = wl_source_estimate(table->source, &exact);
   int missing = q->n_cols;
-  for (int i = 0; i < q->n_cols && exact; i++) missing -= column_of(table, &q->cols[i]) != NULL;
+  for (int i = 0; i < q->n_cols && exact; i++)
+    missing -= wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
+  wl_source_history used = wl_source_used(table->source);
   wl_place_table in = {.n_rows = n,
                        .exact = exact,
-                       .tablets = table->tablets,
+                       .in_segments = table->source->in_segments,
                        .share = wl_place_share(q, &t->facts, table),
                        .n_missing = missing,
                        .slow_calls = missing ? 0 : slow_calls(q, table),
-                       .n_uses = table->n_uses,
-                       .n_loads = table->n_loads};
+                       .n_uses = used.n_uses,
+                       .n_loads = used.n_loads};
   wl_machines machines = machines_for(c, n);
   wl_place(&c->set, q, &t->facts, &in, &machines, out);
   return WL_OK;
@@ -105,8 +105,8 @@ wl_status wl_query_is_columns(wl_conn *c, const wl_query *q, bool *is, char *rea
   if (!only_columns(q)) return WL_OK;
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &t, err);
   if (rc) return rc;
-  *is = !t->tablets /* whose columns have dead rows */ &&
-        wl_store_estimate(c->store, t, &exact) >= FEW_ROWS;
+  *is = !t->source->in_segments /* such columns may have dead rows */ &&
+        wl_source_estimate(t->source, &exact) >= FEW_ROWS;
   if (*is) snprintf(reason, n, "cpu: the columns of %s", t->name);
   return WL_OK;
 }

@@ -4,7 +4,7 @@
 #include "route/route.h"
 #include "base/mem.h"
 #include "exec/gpu/device.h"
-#include "exec/lookup_cache.h"
+#include "column/cache.h"
 #include "route/place_query.h"
 #include "sql/lex.h"
 #include "value/exchange.h"
@@ -155,7 +155,9 @@ static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
   wl_i64 budget = wl_store_budget(c->store);
   if (budget <= 0) return 0;
-  wl_i64 left = budget - (wl_i64)(wl_store_bytes(c->store) + wl_kept_bytes(c->lookups));
+  wl_i64 lookups = (wl_i64)wl_cache_lookup_bytes();
+  if (lookups > budget / 4) lookups = budget / 4; /* those of other connections count too */
+  wl_i64 left = budget - (wl_i64)wl_store_bytes(c->store) - lookups;
   return left > LEAST ? left : LEAST;
 }
 
@@ -207,7 +209,6 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
                      .host_left = host_left(c),
                      .mapped_budget = wl_store_budget(c->store) - (wl_i64)wl_store_bytes(c->store),
                      .device = wanted ? wl_place_device(c, &why) : NULL,
-                     .kept = &c->lookups,
                      .check = wl_conn_check,
                      .check_arg = c,
                      .notes = c->notes};

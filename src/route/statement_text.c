@@ -150,7 +150,7 @@ static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
     return wl_not_taken(err,
                         "LIKE with a parameter: SQLite may yet choose an index, and its order");
   if (sure && !(q->grouped && by_scan)) return WL_OK;
-  if (table->tablets && facts->rowid_order) /* their cursors know no other order */
+  if (table->source->rowid_order_only && facts->rowid_order)
     rc = wl_scan_rowids(table, &t->arena, &scan, err);
   else
     rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);

@@ -458,7 +458,7 @@ static wl_status load_columns(btree_load *b, wl_column **out, wl_error *err) {
   while (!rc && b->wave_first < b->n_leaves) {
     rc = run_wave(b, err);
     wl_store_tell(b->s, b->t, b->wave_first, (wl_i64)b->n_leaves + 1);
-    if (!rc && b->s->check) rc = b->s->check(b->s->check_arg, err);
+    if (!rc) rc = wl_store_check(b->s, b->t, err);
   }
   for (int i = 0; i < n && !rc; i++) {
     wl_segment *segments = b->segments[i];
@@ -472,17 +472,13 @@ static wl_status load_columns(btree_load *b, wl_column **out, wl_error *err) {
   return rc;
 }
 
-wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t limit,
                         wl_column **out, wl_i64 *n_rows, wl_error *err) {
-  btree_load b = {.s = s, .t = t, .cols = cols, .plan = {.n_out = n}};
+  btree_load b = {.s = s, .t = t, .cols = cols, .limit = limit, .plan = {.n_out = n}};
   wl_u32 root = 0;
   int alias = -1;
   memset(out, 0, (size_t)n * sizeof *out);
   if (t->without_rowid) return wl_not_taken(err, "it is a WITHOUT ROWID table");
-  if (s->budget > 0) {
-    if (base_bytes >= (size_t)s->budget) return WL_FULL;
-    b.limit = (size_t)s->budget - base_bytes;
-  }
   /* The mutex keeps others from using the file handle meanwhile. */
   sqlite3_mutex *m = sqlite3_db_mutex(s->db);
   sqlite3_mutex_enter(m);

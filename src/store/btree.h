@@ -15,10 +15,10 @@
 
 /*
 ** Loads cols[0..n) (-1 is the rowid) into out[0..n). The caller gets one reference to each.
-** WL_FULL: together with base_bytes they exceed the budget. WL_TOOBIG: a tablet's texts exceed 4
+** WL_FULL: they take more than limit bytes, if limit is not 0. WL_TOOBIG: a tablet's texts exceed 4
 ** GiB.
 */
-wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t base_bytes,
+wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t limit,
                         wl_column **out, wl_i64 *n_rows, wl_error *err) WL_MUST;
 
 #endif

@@ -5,16 +5,13 @@
 #include "base/mem.h"
 #include "base/shared_cache.h"
 #include "base/threads.h"
-#include "tablet/read/image.h"
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
   wl_store *s = wl_mem_zalloc(sizeof *s);
   *out = s;
   if (!s) return wl_nomem(err);
-  s->db = db;
+  s->db = s->member.db = db;
   s->threads = wl_threads_cores();
   int rc = wl_load_register(s);
   if (rc) {
@@ -23,6 +20,7 @@ wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
     *out = NULL;
     return st;
   }
+  wl_cache_join(&s->member);
   return WL_OK;
 }
 
@@ -44,7 +42,7 @@ void wl_store_quiet(wl_store *s) {
   s->tried = false;
   s->active = NULL;
   /* Without the helpers' re-prepare counts nothing proves that a database is the same. */
-  for (wl_table *t = s->tables; t; t = t->next) wl_table_drop_data(t);
+  for (wl_stored *t = s->tables; t; t = t->next) wl_stored_forget(t);
 }
 
 void wl_store_close(wl_store *s) {
@@ -56,22 +54,25 @@ void wl_store_close(wl_store *s) {
     wl_name_free(n);
   }
   while (s->tables) {
-    wl_table *t = s->tables;
+    wl_stored *t = s->tables;
     s->tables = t->next;
-    wl_table_free(t);
+    wl_stored_free(t);
   }
+  wl_cache_leave(&s->member);
   wl_mem_free(s);
 }
 
 /* The limit may change at any time, so every statement looks at it. */
-static void bound_budget(wl_store *s) {
+void wl_store_bound_budget(wl_store *s) {
   wl_i64 limit = (wl_i64)(wl_mem_heap_limit() / 2);
+  wl_i64 before = s->budget;
   s->budget = limit && (s->host_budget <= 0 || s->host_budget > limit) ? limit : s->host_budget;
+  if (s->budget != before) wl_cache_set_budget(&s->member, s->budget);
 }
 
 void wl_store_set_budget(wl_store *s, wl_i64 n_bytes) {
   s->host_budget = n_bytes;
-  bound_budget(s);
+  wl_store_bound_budget(s);
 }
 
 wl_i64 wl_store_budget(const wl_store *s) {
@@ -92,8 +93,18 @@ void wl_store_set_progress(wl_store *s, wl_progress *progress, void *arg) {
   s->progress_arg = arg;
 }
 
-wl_table *wl_store_tables(wl_store *s) {
-  return s->tables;
+wl_status wl_store_each(wl_store *s, wl_status (*fn)(void *arg, const wl_table *t), void *arg) {
+  wl_status rc = WL_OK;
+  for (wl_stored *t = s->tables; t && !rc; t = t->next) rc = fn(arg, &t->shape);
+  return rc;
+}
+
+size_t wl_store_bytes(const wl_store *s) {
+  return wl_cache_bytes_of(&s->member);
+}
+
+const wl_cache_member *wl_store_member(const wl_store *s) {
+  return &s->member;
 }
 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err) {
@@ -128,6 +139,8 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
     sqlite3_free(sql);
     if (rc) return wl_store_sqlite_error(s, rc, err);
   }
+  wl_wal_watch watch;
+  wl_wal_watch_begin(s, schema, &watch);
   rc = sqlite3_step(f->pragma);
   if (rc != SQLITE_ROW) {
     int code = sqlite3_reset(f->pragma);
@@ -138,6 +151,7 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
   s->active = f->pragma;
   s->cookie = (wl_u32)sqlite3_column_int64(f->pragma, 0);
   s->reprepares = sqlite3_stmt_status(f->pragma, SQLITE_STMTSTATUS_REPREPARE, 0);
+  wl_wal_watch_end(s, schema, &watch);
   return WL_OK;
 }
 
@@ -228,15 +242,6 @@ void wl_store_end(wl_store *s) {
   s->active = NULL;
 }
 
-/* Whether a PRAGMA that answers 0 or 1 is on; true as well if it does not answer. */
-static bool is_on(wl_store *s, sqlite3_stmt **stmt, const char *sql) {
-  if (!*stmt && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL))
-    return true;
-  bool on = sqlite3_step(*stmt) != SQLITE_ROW || sqlite3_column_int(*stmt, 0) != 0;
-  sqlite3_reset(*stmt);
-  return on;
-}
-
 bool wl_store_untouched(wl_store *s, const char *schema) {
   const char *name = sqlite3_db_filename(s->db, schema);
   wl_dbfile *f = wl_store_file_of(s, schema);
@@ -247,52 +252,4 @@ bool wl_store_untouched(wl_store *s, const char *schema) {
     return false;
   return sqlite3_file_control(s->db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal) == SQLITE_OK &&
          journal && !journal->pMethods;
-}
-
-wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) {
-  *changed = false;
-  bound_budget(s);
-  if (!t->tablets && sqlite3_txn_state(s->db, t->schema) == SQLITE_TXN_WRITE &&
-      !wl_store_untouched(s, t->schema))
-    return wl_not_taken(err, "inside a write transaction on %s", t->schema);
-  if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
-    return wl_not_taken(err, "read_uncommitted is on");
-  /* SQLite would scan backwards, and columns loaded so would not line up with others. */
-  if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
-    return wl_not_taken(err, "reverse_unordered_selects is on");
-  wl_status rc = wl_store_read_version(s, t->schema, err);
-  if (rc) return rc;
-  *changed = t->shape[0] != s->cookie || t->shape[1] != (wl_u32)s->reprepares;
-  if (!*changed && t->tablets) {
-    t->version = s->version; /* what too_big_version is held against */
-    rc = wl_store_follow(s, t, err);
-    if (rc) wl_store_end(s);
-    return rc;
-  }
-  if (!*changed && t->loaded && t->version == s->version && t->file == s->file) return WL_OK;
-  wl_table_drop_data(t);
-  t->version = s->version;
-  t->file = s->file;
-  return WL_OK;
-}
-
-wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t) {
-  struct {
-    void *file;
-    wl_u64 tablets;
-    wl_u32 cookie, version;
-    wl_i64 reprepares;
-  } of = {s->file, t->image ? wl_image_version(t->image) : 0, s->cookie, s->version, s->reprepares};
-  return XXH3_64bits(&of, sizeof of);
-}
-
-bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp) {
-  wl_error ignored;
-  bool changed;
-  wl_table *t = s->tables;
-  while (t && t->id != id) t = t->next;
-  if (!t || wl_store_begin(s, t, &changed, &ignored) != WL_OK) return false;
-  bool same = !changed && wl_store_stamp(s, t) == stamp;
-  wl_store_end(s);
-  return same;
 }

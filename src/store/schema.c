@@ -4,37 +4,26 @@
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
-#include "tablet/read/image.h"
+#include "store/kind.h"
 #include "value/affinity.h"
 #include <stdio.h>
 #include <string.h>
 
-void wl_table_drop_data(wl_table *t) {
-  t->loaded = false;
-  wl_image_close(t->image);
-  t->image = NULL;
-  if (!t->data) return;
-  for (int i = 0; i <= t->n_cols; i++) {
-    wl_column_drop(t->data[i]);
-    t->data[i] = NULL;
-  }
-}
-
-void wl_table_free(wl_table *t) {
-  wl_table_drop_data(t);
+void wl_stored_free(wl_stored *s) {
+  wl_table *t = &s->shape;
+  if (t->source) wl_cache_remove_user(&s->user);
   for (int i = 0; i < t->n_cols; i++) {
     wl_mem_free(t->cols[i].name);
     wl_mem_free(t->cols[i].decl);
   }
   wl_mem_free(t->cols);
-  wl_mem_free(t->data);
-  wl_mem_free(t->use);
+  wl_mem_free(s->use);
   wl_mem_free(t->schema);
   wl_mem_free(t->name);
   wl_mem_free(t->refused);
   wl_mem_free(t->view_sql);
   wl_mem_free(t->key_index);
-  wl_mem_free(t);
+  wl_mem_free(s);
 }
 
 void wl_name_free(wl_name *n) {
@@ -117,8 +106,8 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     if (type && strcmp(type, "view") == 0)
       t->view_sql = wl_mem_strdup("");
     else if (type && strcmp(type, "virtual") == 0 && t->schema && t->name &&
-             wl_tablets_find(s->db, t->schema, t->name))
-      t->tablets = true;
+             (wl_stored_of(t)->kind = wl_store_kind_of(s, t->schema, t->name)))
+      ;
     else if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s table", type ? type : "thing unknown");
     else if (t->name && sqlite3_strnicmp(t->name, "sqlite_", 7) == 0)
@@ -265,26 +254,16 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
   if (!st && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
   sqlite3_finalize(q);
   if (st) return st;
-  /* the column of commands is none of the table's own: its columns are those of its declaration */
-  if (t->tablets && t->n_cols && t->cols[t->n_cols - 1].hidden) {
-    t->n_cols--;
-    wl_mem_free(t->cols[t->n_cols].name);
-    wl_mem_free(t->cols[t->n_cols].decl);
-  }
   for (int i = 0; i < t->n_cols && n_keys > 1; i++) t->cols[i].rowid = false;
-  if (t->tablets) {
-    const wl_tablets *x = wl_tablets_find(s->db, t->schema, t->name);
-    for (int i = 0; i < t->n_cols; i++) t->cols[i].rowid = x && i == wl_tablets_decl(x)->rowid_col;
-  }
+  if (wl_stored_of(t)->kind) wl_stored_of(t)->kind->describe(s->db, t);
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   for (int k = 0; k < 3 && !t->rowid_name && !t->without_rowid; k++) {
     bool hidden = false;
     for (int i = 0; i < t->n_cols; i++) hidden |= sqlite3_stricmp(t->cols[i].name, names[k]) == 0;
     if (!hidden) t->rowid_name = names[k];
   }
-  t->data = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->data);
-  t->use = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *t->use);
-  return t->data && t->use ? WL_OK : wl_nomem(err);
+  wl_use *use = wl_stored_of(t)->use = wl_mem_zalloc(((size_t)t->n_cols + 1) * sizeof *use);
+  return use ? WL_OK : wl_nomem(err);
 }
 
 static bool same_name(const char *a, const char *b) {
@@ -348,7 +327,7 @@ static wl_status check_encoding(const wl_store *s, wl_table *t, wl_error *err) {
 }
 
 /* Takes a table out of the list, and every name that leads to it. */
-static void forget(wl_store *s, wl_table *t) {
+static void forget(wl_store *s, wl_stored *t) {
   for (wl_name **at = &s->names; *at;) {
     wl_name *n = *at;
     if (n->table == t) {
@@ -358,29 +337,31 @@ static void forget(wl_store *s, wl_table *t) {
       at = &n->next;
     }
   }
-  for (wl_table **at = &s->tables; *at; at = &(*at)->next) {
+  for (wl_stored **at = &s->tables; *at; at = &(*at)->next) {
     if (*at == t) {
       *at = t->next;
       break;
     }
   }
-  wl_table_free(t);
+  wl_stored_free(t);
 }
 
 /* The table a new name means: one that is known already under another name, or a new one. */
 static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
-  wl_table *t = wl_mem_zalloc(sizeof *t);
-  if (!t) return wl_nomem(err);
+  wl_stored *stored = wl_mem_zalloc(sizeof *stored);
+  if (!stored) return wl_nomem(err);
+  wl_table *t = &stored->shape;
   bool strict = false;
   s->n_shapes++;
   wl_status rc = resolve(s, n, t, &strict, err);
-  if (!rc) rc = read_key(s, t->schema, t->shape, err);
+  if (!rc) rc = read_key(s, t->schema, stored->key, err);
   if (!rc) rc = wl_store_try_text(s, err);
-  wl_table *known = rc ? NULL : s->tables;
-  while (known && (strcmp(known->schema, t->schema) != 0 || strcmp(known->name, t->name) != 0))
+  wl_stored *known = rc ? NULL : s->tables;
+  while (known && (strcmp(known->shape.schema, t->schema) != 0 ||
+                   strcmp(known->shape.name, t->name) != 0))
     known = known->next;
-  if (known && memcmp(known->shape, t->shape, sizeof t->shape) == 0) {
-    wl_table_free(t);
+  if (known && memcmp(known->key, stored->key, sizeof stored->key) == 0) {
+    wl_stored_free(stored);
     n->table = known;
     return WL_OK;
   }
@@ -390,13 +371,14 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   if (!rc) rc = t->view_sql ? read_view(s, t, err) : read_indexes(s, t, err);
   if (!rc) rc = check_encoding(s, t, err);
   if (rc) {
-    wl_table_free(t);
+    wl_stored_free(stored);
     return rc;
   }
   t->id = ++s->last_id;
-  t->next = s->tables;
-  s->tables = t;
-  n->table = t;
+  wl_stored_open(s, stored);
+  stored->next = s->tables;
+  s->tables = stored;
+  n->table = stored;
   return WL_OK;
 }
 
@@ -408,7 +390,7 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
     wl_name *n = *at;
     if (!same_name(n->schema, schema) || !same_name(n->name, name)) continue;
     wl_u32 key[5], own[2];
-    const char *at_home = n->table->schema;
+    const char *at_home = n->table->shape.schema;
     bool attached = strcmp(at_home, "temp") != 0 && strcmp(at_home, "main") != 0;
     wl_status rc = read_name_key(s, schema, key, err);
     if (!rc && !schema && attached)
@@ -417,13 +399,13 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
       memcpy(own, key + 2, sizeof own);
     else if (!rc)
       rc = read_key(s, at_home, own, err);
-    if (rc || memcmp(own, n->table->shape, sizeof own) != 0) {
+    if (rc || memcmp(own, n->table->key, sizeof own) != 0) {
       forget(s, n->table);
     } else if (memcmp(key, n->key, sizeof key) != 0) {
       *at = n->next;
       wl_name_free(n);
     } else {
-      *out = n->table;
+      *out = &n->table->shape;
     }
     return rc;
   }
@@ -456,7 +438,7 @@ wl_status wl_store_named(wl_store *s, const char *schema, const char *name, wl_t
     }
     n->next = s->names;
     s->names = n;
-    *out = n->table;
+    *out = &n->table->shape;
   }
   return (*out)->refused ? wl_not_taken(err, "%s: %s", name, (*out)->refused) : WL_OK;
 }

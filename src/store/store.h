@@ -1,18 +1,17 @@
 /*
-** What one connection knows of its SQLite tables: their shapes, and the columns read into
-** memory. Stands between the binder (shapes), the runner (columns) and SQLite.
+** What one connection knows of its tables: their shapes, and which columns in the process's cache
+** (column/cache.h) are those of the version that it sees. Stands between the binder (shapes), the
+** runner (columns) and SQLite.
 **
 ** Invariants (freshness):
-** 1. A cached column is used only while schema cookie, data version, file and the
-**    helper statement's re-prepare count are those it was loaded under, all read inside
-**    a read transaction on its database.
+** 1. A connection goes on using a set of columns only while schema cookie, data version, file and
+**    the helper statement's re-prepare count are those it got the set under, all read inside
+**    a read transaction on its database. It gets one by loading the columns itself, or by a key that
+**    proves that they are of the same version (identity.h).
 ** 2. Nothing is read from or put into the cache while the database is in a write
 **    transaction of this connection that may have written, or while read_uncommitted or
-**    reverse_unordered_selects is on, or of a database in a shared cache. Tablet tables have
-**    versions of their own, which move with every write: their columns are used inside write
-**    transactions too.
-** 3. Columns of one table that are in the cache together come from one data version, so
-**    their rows line up.
+**    reverse_unordered_selects is on, or of a database in a shared cache. Kinds of tables with
+**    versions of their own (kind.h) are used inside write transactions too.
 */
 #ifndef WL_STORE_H
 #define WL_STORE_H
@@ -68,36 +67,24 @@ wl_catalog wl_store_catalog(wl_store *s);
 /* Whether a collation is SQLite's own, as far as trying tells. */
 bool wl_store_collation(const wl_store *s, int coll);
 
-/* Rows of the table: exact if loaded, else an estimate that costs microseconds. */
-wl_i64 wl_store_estimate(wl_store *s, wl_table *t, bool *exact);
-
-/*
-** Starts a run over a table: opens a read transaction and checks freshness. WL_NOT_TAKEN
-** when invariant 2 forbids the cache. On WL_OK *changed says whether the table's shape is
-** not the one given by wl_store_table any more; either way wl_store_end must follow.
-*/
-wl_status wl_store_begin(wl_store *s, wl_table *t, bool *changed, wl_error *err) WL_MUST;
+/* Ends the read transaction that wl_source_begin opened, whichever table it was for. */
 void wl_store_end(wl_store *s);
 
-/* Between begin and end: a number for the version of the table that is being read. Equal numbers
-** are equal rows. */
-wl_u64 wl_store_stamp(const wl_store *s, const wl_table *t);
-/* Whether the table with that id is still of that version. */
+/* Whether the table with that id is still of the version with that stamp (wl_source_stamp). */
 bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp);
 
 /* Holds the read transaction of a table's database, or view's, over several runs of these two. */
 wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) WL_MUST;
 void wl_store_release(wl_store *s); /* of all that are held */
 
-/* Between begin and end: the columns wanted (index; -1 is the rowid), loaded if need be. */
-wl_status wl_store_acquire(wl_store *s, wl_table *t, const int *cols, int n_cols, wl_snapshot *out,
-                           wl_error *err) WL_MUST;
-
-/* Drops a table's columns. */
-void wl_store_unload(wl_store *s, wl_table *t);
-
-/* All tables known, for the cache listing; bytes of all columns. */
-wl_table *wl_store_tables(wl_store *s);
+/* Calls fn for every table that is known, until it returns something. */
+wl_status wl_store_each(wl_store *s, wl_status (*fn)(void *arg, const wl_table *t), void *arg);
+/* Bytes of what is cached of its tables. */
 size_t wl_store_bytes(const wl_store *s);
+/* The connection as the cache knows it. */
+const struct wl_cache_member *wl_store_member(const wl_store *s);
+
+/* For tests: whether the last load of a table decoded pages, and if not, why. */
+bool wl_store_loaded_by_pages(const wl_table *t, const char **why_not);
 
 #endif

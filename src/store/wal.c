@@ -130,6 +130,20 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   return read_frames(out, pin->header, now.n_copied + 1, last, err);
 }
 
+bool wl_wal_version(wl_store *s, const char *schema, sqlite3_file *file, wl_u32 *header,
+                    bool *no_frames) {
+  wal_index now;
+  const wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f || !read_index(file, &now)) return false;
+  const wl_u32 *found = now.n_copied == last_frame(now.header) ? now.header
+                        : pin_holds(s, &f->pin)                ? f->pin.header
+                                                               : NULL;
+  if (!found) return false;
+  memcpy(header, found, sizeof now.header);
+  *no_frames = last_frame(found) == 0;
+  return true;
+}
+
 void wl_wal_view_close(wl_wal_view *v) {
   wl_mem_free(v->frames);
   memset(v, 0, sizeof *v);
@@ -146,6 +160,52 @@ wl_i64 wl_wal_find(const wl_wal_view *v, wl_u32 page) {
   }
   if (lo == v->n || v->frames[lo] >> 32 != page) return -1;
   return frame_at(v, (wl_u32)v->frames[lo]) + 24;
+}
+
+/* Whether the connection has the log open, and its index mapped. */
+static bool has_index(wl_store *s, wl_dbfile *f, const char *schema) {
+  bool is_wal, exclusive;
+  return wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) && is_wal &&
+         wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) &&
+         !exclusive;
+}
+
+static void set_pin(const wl_store *s, wl_wal_pin *pin, wl_u32 version, void *file,
+                    const wl_u32 *header) {
+  pin->version = version;
+  pin->file = file;
+  pin->reprepares = s->reprepares;
+  memcpy(pin->header, header, sizeof pin->header);
+  pin->set = true;
+}
+
+void wl_wal_watch_begin(wl_store *s, const char *schema, wl_wal_watch *w) {
+  wal_index index;
+  w->on = false;
+  if (sqlite3_get_autocommit(s->db) || sqlite3_txn_state(s->db, schema) != SQLITE_TXN_NONE) return;
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f || !has_index(s, f, schema) || sqlite3_txn_state(s->db, schema) != SQLITE_TXN_NONE) return;
+  w->file = NULL;
+  if (sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &w->file) || !w->file ||
+      !w->file->pMethods || !read_index(w->file, &index))
+    return;
+  memcpy(w->header, index.header, sizeof w->header);
+  w->on = true;
+}
+
+void wl_wal_watch_end(wl_store *s, const char *schema, const wl_wal_watch *w) {
+  wal_index index;
+  wl_u32 version = 0;
+  sqlite3_file *file = NULL;
+  if (!w->on || sqlite3_txn_state(s->db, schema) != SQLITE_TXN_READ) return;
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f || sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &version) ||
+      sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &file) || file != w->file)
+    return;
+  if (!has_index(s, f, schema) || !read_index(file, &index) ||
+      memcmp(index.header, w->header, sizeof w->header) != 0)
+    return;
+  set_pin(s, &f->pin, version, file, w->header);
 }
 
 void wl_wal_pin_make(wl_store *s, const char *schema) {
@@ -172,9 +232,5 @@ void wl_wal_pin_make(wl_store *s, const char *schema) {
     return;
   if (!read_index(file, &after) || memcmp(before.header, after.header, sizeof after.header) != 0)
     return;
-  f->pin.version = s->version;
-  f->pin.file = file;
-  f->pin.reprepares = s->reprepares;
-  memcpy(f->pin.header, after.header, sizeof after.header);
-  f->pin.set = true;
+  set_pin(s, &f->pin, s->version, file, after.header);
 }

@@ -47,6 +47,21 @@ wl_status wl_wal_view_open(struct wl_store *s, const char *schema, sqlite3_file 
 void wl_wal_view_close(wl_wal_view *v);
 wl_i64 wl_wal_find(const wl_wal_view *v, wl_u32 page); /* the page's offset in the log, or -1 */
 
+/* The wal-index header (12 words) of the open transaction's snapshot, or one with the same rows; see
+** identity.h. *no_frames: all pages are in the file. False: it cannot be proved. */
+bool wl_wal_version(struct wl_store *s, const char *schema, sqlite3_file *file, wl_u32 *header,
+                    bool *no_frames);
+
+/* The header before a step that may begin the read transaction of an explicit one, which cannot be
+** ended and begun again for a pin. end: after the step; pins the header if it is still the same. */
+typedef struct wl_wal_watch {
+  bool on;
+  sqlite3_file *file;
+  wl_u32 header[12];
+} wl_wal_watch;
+void wl_wal_watch_begin(struct wl_store *s, const char *schema, wl_wal_watch *w);
+void wl_wal_watch_end(struct wl_store *s, const char *schema, const wl_wal_watch *w);
+
 /* Pins the snapshot of the current data version, if that is useful. It must be called inside a
 ** read transaction that only the store's helper has open. It may end the transaction and begin
 ** another. */

@@ -248,14 +248,14 @@ static void check_wal(void) {
   wl_table *t;
   bool exact;
   CHECK("WAL: the table is there", wl_store_table(s, "main", "t", &t, &err) == WL_OK);
-  wl_store_estimate(s, t, &exact);
+  wl_source_estimate(t->source, &exact);
   must_exec(db, "BEGIN; SELECT count(*) FROM t");
   must_exec(two,
             "UPDATE t SET a=a+1000; DELETE FROM t WHERE a%2; INSERT INTO t VALUES(11,'newer')");
   same = load_and_compare(s, db, "main", "t", NULL, 0, false, &l);
   if (!CHECK("WAL: an old snapshot that is pinned", same && !l.rc && l.by_pages))
     printf("-- %s\n", l.why);
-  wl_store_unload(s, t);
+  wl_source_unload(t->source);
   sqlite3_exec(two, "PRAGMA wal_checkpoint", NULL, NULL, NULL);
   same = load_and_compare(s, db, "main", "t", NULL, 0, false, &l);
   CHECK("WAL: the same after a checkpoint up to it", same && !l.rc);
@@ -412,10 +412,10 @@ static void check_nomem(void) {
     const int cols[] = {0, 1, 2, 3};
     loaded l;
     if (wl_store_open(db, &s, &err) || wl_store_table(s, "main", "t", &t, &err) ||
-        wl_store_begin(s, t, &changed, &err))
+        wl_source_begin(t->source, &changed, &err))
       exit(1);
     wl_mem_fail_after(k);
-    wl_status rc = wl_store_acquire(s, t, cols, 4, &snap, &err);
+    wl_status rc = wl_source_acquire(t->source, cols, 4, &snap, &err);
     wl_mem_fail_after(0);
     if (rc == WL_OK) {
       fine = same_table(db, t, cols, 4, &snap, &l);

@@ -107,13 +107,13 @@ static inline bool load_and_compare(wl_store *s, sqlite3 *db, const char *schema
     for (int i = 0; i < t->n_cols && n < 200; i++) all[n++] = i;
     cols = all;
   }
-  if (!l->rc && pinned) wl_store_estimate(s, t, &exact);
-  if (!l->rc) l->rc = wl_store_begin(s, t, &changed, &err);
-  if (!l->rc) l->rc = wl_store_acquire(s, t, cols, n, &snap, &err);
+  if (!l->rc && pinned) wl_source_estimate(t->source, &exact);
+  if (!l->rc) l->rc = wl_source_begin(t->source, &changed, &err);
+  if (!l->rc) l->rc = wl_source_acquire(t->source, cols, n, &snap, &err);
   if (!l->rc) {
-    l->by_pages = t->by_pages;
-    snprintf(l->why, sizeof l->why, "loaded by %s: %s", t->by_pages ? "pages" : "steps",
-             t->why_not);
+    const char *why_not;
+    l->by_pages = wl_store_loaded_by_pages(t, &why_not);
+    snprintf(l->why, sizeof l->why, "loaded by %s: %s", l->by_pages ? "pages" : "steps", why_not);
     same = same_table(db, t, cols, n, &snap, l);
     wl_snapshot_release(&snap);
   } else {

@@ -179,7 +179,7 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
   cudaFreeAsync(temp, stream);
   /* In each pass, keys and values move to the other buffer together. */
   if (!rc && k.selector != v.selector) {
-    set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are on different sides");
+    set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are in different buffers");
     return WL_NOT_TAKEN;
   }
   *at = k.selector;
@@ -249,7 +249,8 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
     return WL_NOT_TAKEN;
   }
   if (e == cudaErrorInsufficientDriver) {
-    snprintf(message, n_message, "the CUDA driver is too old: it knows CUDA %d.%d, %d.%d is needed",
+    snprintf(message, n_message,
+             "the CUDA driver is too old: it supports CUDA %d.%d, and %d.%d is needed",
              driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     return WL_NOT_TAKEN;
   }
@@ -278,7 +279,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   if (!e) e = cudaFuncSetAttribute(wl_interp, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (e) {
-    snprintf(message, n_message, "the CUDA device does not open: %s", cudaGetErrorString(e));
+    snprintf(message, n_message, "the CUDA device cannot be opened: %s", cudaGetErrorString(e));
     free(c);
     return WL_NOT_TAKEN;
   }

@@ -5,6 +5,7 @@
 #include "exec/gpu/devcol.h"
 #include "base/mem.h"
 #include "column/evict.h"
+#include <assert.h>
 #include <string.h>
 
 static size_t aligned(size_t n) {
@@ -68,6 +69,7 @@ wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
 void wl_dev_free(wl_device *d, void *p, size_t n) {
   if (!p) return;
   n = aligned(n ? n : 1);
+  assert(d->used >= (wl_i64)n);
   d->free(d, p, n);
   d->used -= (wl_i64)n;
 }
@@ -191,7 +193,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
 }
 
 /* Frees all copies of a column or lookup that is about to be freed. */
-static void drop_copies(void *const *copy, void *const *on) {
+static void drop_copies(void *const *copy, void *_Atomic const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = on[k];
     if (!d) continue;
@@ -220,7 +222,7 @@ static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
   return WL_OK;
 }
 
-/* Adds a new copy to the device's list of resident copies. Its owner is already set. */
+/* Adds a new copy to the device's list of resident copies. The caller sets its owner. */
 static void settle(wl_device *d, wl_devcol *r) {
   if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
   r->next = *head(d);
@@ -300,10 +302,9 @@ static wl_status send_others(wl_device *d, const wl_column *c, const int *from, 
 ** Only changed tablets are sent. The others stay in place if the old copy is not needed any more;
 ** otherwise they are copied within the device. *out is NULL if this is not possible.
 */
-static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
-                        wl_error *err) {
+static wl_status derive_from(wl_device *d, wl_column *c, wl_column *b, wl_way way, int threads,
+                             bool *derived, wl_devcol **out, wl_error *err) {
   const bool mapped = way == WL_WAY_MAPPED;
-  wl_column *b = c->before;
   wl_devcol *old = b && !mapped ? b->copy[slot_of(d, mapped)] : NULL, made;
   bool nulls = (c->domain.mask & WL_M(WL_T_NULL)) != 0;
   *out = NULL;
@@ -347,7 +348,7 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
   }
   if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
   wl_mem_free(from);
-  c->derived = true;
+  *derived = true;
   if (rc && r) { /* the copy is a mix of the old and the new version */
     wl_devcol **at = head(d);
     while (*at && *at != r) at = &(*at)->next;
@@ -355,6 +356,15 @@ static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_
     return rc;
   }
   *out = r;
+  return rc;
+}
+
+static wl_status derive(wl_device *d, wl_column *c, wl_way way, int threads, wl_devcol **out,
+                        wl_error *err) {
+  wl_column *b = wl_column_take_before(c);
+  bool derived = false;
+  wl_status rc = derive_from(d, c, b, way, threads, &derived, out, err);
+  wl_column_return_before(c, b, derived);
   return rc;
 }
 
@@ -450,6 +460,7 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {
   wl_piece pieces[L_PARTS];
   const wl_devcol *r = l->copy[slot_of(d, mapped)];
+  assert(r);
   lay_out_lookup(l, pieces);
   const void *at[L_PARTS];
   for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;

@@ -99,7 +99,7 @@ static void open_cuda(slot *s) {
   }
   s->why[0] = 0;
   s->open = open(&s->device, s->why, sizeof s->why) == WL_OK;
-  if (!s->open && !s->why[0]) snprintf(s->why, sizeof s->why, "the CUDA device does not open");
+  if (!s->open && !s->why[0]) snprintf(s->why, sizeof s->why, "the CUDA device cannot be opened");
 }
 
 wl_device *wl_device_get(const char *kind, wl_error *err) {

@@ -370,7 +370,7 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
     return grow(g, err);
   }
   if (counters[C_SIDE] > g->k.side_size)
-    return wl_not_taken(err, "too many reals that the device's digits do not hold");
+    return wl_not_taken(err, "too many reals do not fit the device's digits");
   return counters[C_SIDE] ? keep_side(g, counters[C_SIDE], err) : WL_OK;
 }
 

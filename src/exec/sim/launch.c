@@ -514,7 +514,7 @@ static wl_status report(device *d, wl_error *err) {
   switch (d->trouble) {
   case MIXED_OPS:
     return wl_fail(err, WL_ERROR,
-                   "kernel error in block %u: lanes of one warp met in different warp operations",
+                   "kernel error in block %u: lanes of one warp are in different warp operations",
                    d->trouble_bid);
   case OVERRAN_SHARED:
     return wl_fail(err, WL_ERROR, "kernel error in block %u: write past its shared memory",

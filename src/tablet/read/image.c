@@ -14,13 +14,17 @@ void wl_origin_clear(wl_origin *o) {
   memset(o, 0, sizeof *o);
 }
 
-void wl_image_shed(wl_image *im) {
-  for (int i = 0; im && im->before && i <= im->n_cols; i++) wl_origin_clear(&im->before[i]);
+void wl_image_shed(wl_image *im, void (*give)(void *arg, wl_column *c), void *arg) {
+  for (int i = 0; im->before && i <= im->n_cols; i++) {
+    if (im->before[i].column) give(arg, im->before[i].column);
+    im->before[i].column = NULL;
+    wl_origin_clear(&im->before[i]);
+  }
 }
 
 void wl_image_close(wl_image *im) {
   if (!im) return;
-  wl_image_shed(im);
+  for (int i = 0; im->before && i <= im->n_cols; i++) wl_origin_clear(&im->before[i]);
   for (int i = 0; im->now && i <= im->n_cols; i++) wl_origin_clear(&im->now[i]);
   wl_mem_free(im->now);
   wl_mem_free(im->before);
@@ -30,9 +34,6 @@ void wl_image_close(wl_image *im) {
   wl_mem_free(im);
 }
 
-wl_u64 wl_image_version(const wl_image *im) {
-  return im->version;
-}
 wl_i64 wl_image_slots(const wl_image *im) {
   return im->n_slots;
 }
@@ -170,29 +171,32 @@ static wl_status make_live(wl_image *im, wl_tablets *t, wl_error *err) {
 
 /* ---- versions */
 
-/* The columns of the image before become lenders: those the caller has now, or older ones. */
-static void hand_over(wl_image *from, wl_image *to, wl_column **data) {
-  for (int i = 0; i <= to->n_cols; i++) {
-    if (!from || from->n_cols != to->n_cols) {
-      wl_column_drop(data[i]);
-    } else if (data[i] && from->now[i].keys && from->now[i].n == data[i]->n_tablets) {
-      to->before[i] = from->now[i];
-      to->before[i].column = data[i];
-      memset(&from->now[i], 0, sizeof from->now[i]);
-    } else {
-      wl_column_drop(data[i]);
-      to->before[i] = from->before[i];
-      memset(&from->before[i], 0, sizeof from->before[i]);
-    }
-    data[i] = NULL;
+/* A copy of what a column's segments were made from, with a hold on the column. */
+static wl_origin copy_origin(const wl_origin *from, wl_column *column) {
+  wl_origin o = *from;
+  o.keys = wl_mem_alloc(((size_t)from->n + 1) * sizeof *o.keys);
+  o.map = from->map ? wl_mem_alloc(((size_t)from->n_map + 1) * sizeof *o.map) : NULL;
+  if (!o.keys || (from->map && !o.map)) { /* then it lends nothing */
+    wl_mem_free(o.keys);
+    wl_mem_free(o.map);
+    return (wl_origin){0};
   }
+  memcpy(o.keys, from->keys, (size_t)from->n * sizeof *o.keys);
+  if (o.map) memcpy(o.map, from->map, (size_t)from->n_map * sizeof *o.map);
+  o.column = wl_column_hold(column);
+  return o;
 }
 
-wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, int n_cols,
-                          bool *moved, wl_error *err) {
-  wl_image *old = *image;
-  *moved = !old || old->version != wl_tablets_version(t);
-  if (!*moved) return WL_OK;
+void wl_image_lend(const wl_image *from, int col, wl_column *column, wl_image *to) {
+  if (from->n_cols != to->n_cols) return;
+  const wl_origin *now = &from->now[col], *before = &from->before[col];
+  if (column && now->keys && now->n == column->n_tablets)
+    to->before[col] = copy_origin(now, column);
+  else if (before->column && before->keys)
+    to->before[col] = copy_origin(before, before->column);
+}
+
+wl_status wl_image_open(wl_tablets *t, int n_cols, wl_image **out, wl_error *err) {
   wl_image *im = wl_mem_zalloc(sizeof *im);
   if (!im) return wl_nomem(err);
   im->version = wl_tablets_version(t);
@@ -201,12 +205,7 @@ wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, int
   im->before = wl_mem_zalloc(((size_t)im->n_cols + 1) * sizeof *im->before);
   wl_status rc = im->now && im->before ? lay_out(im, t, err) : wl_nomem(err);
   if (!rc) rc = make_live(im, t, err);
-  if (rc) {
-    wl_image_close(im);
-    return rc;
-  }
-  hand_over(old, im, data);
-  wl_image_close(old);
-  *image = im;
-  return WL_OK;
+  if (rc) wl_image_close(im);
+  *out = rc ? NULL : im;
+  return rc;
 }

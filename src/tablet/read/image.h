@@ -1,6 +1,6 @@
 /*
 ** The image of a tablet table: its columns in memory, as queries run over them. Stands between
-** store/load.c, which asks for columns, and table.h, which has the tablets of the file.
+** source.c, which is asked for columns, and table.h, which has the tablets of the file.
 **
 ** An image tablet is a full tablet of the file as it is, or several short ones in a row, or rows
 ** that the delta was merged into. All but the last are filled up to 65,536 rows with copies of
@@ -33,16 +33,13 @@ typedef struct wl_image_how {
   wl_u32 root;            /* … and their table's root page */
 } wl_image_how;
 
-/*
-** Makes *image that of the table as it is, which is refreshed; *image may be NULL. *moved: it is
-** another than before. Then columns data[0..n_cols], the rowid last, are taken from the caller:
-** they lend their segments to those that are loaded next. n_cols counts hidden columns too.
-*/
-wl_status wl_image_follow(wl_image **image, wl_tablets *t, wl_column **data, int n_cols,
-                          bool *moved, wl_error *err) WL_MUST;
+/* The image of the table as it is, which was refreshed. n_cols counts hidden columns too. */
+wl_status wl_image_open(wl_tablets *t, int n_cols, wl_image **out, wl_error *err) WL_MUST;
 void wl_image_close(wl_image *im); /* NULL is fine */
+/* Lets a column of an image before (NULL: it is not loaded) lend its segments to the one that is
+** loaded next. col n_cols is the rowid. */
+void wl_image_lend(const wl_image *from, int col, wl_column *column, wl_image *to);
 
-wl_u64 wl_image_version(const wl_image *im);
 wl_i64 wl_image_slots(const wl_image *im);           /* rows, dead ones and copies too */
 wl_i64 wl_image_live(const wl_image *im);            /* rows that are there */
 wl_column *wl_image_live_column(const wl_image *im); /* borrowed; NULL: every row counts */
@@ -54,6 +51,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
 
 /* What it keeps of the image before, and the live column. */
 size_t wl_image_bytes(const wl_image *im);
-void wl_image_shed(wl_image *im); /* gives up what it keeps of the image before */
+/* Gives up what it keeps of the image before. */
+void wl_image_shed(wl_image *im, void (*give)(void *arg, wl_column *c), void *arg);
 
 #endif

@@ -603,6 +603,11 @@ int wl_tablets_count(const wl_tablets *t) {
 const wl_tablet *wl_tablets_at(const wl_tablets *t, int i) {
   return &t->tablets[i];
 }
+bool wl_tablets_state(const wl_tablets *t, wl_u64 *state) {
+  *state = t->state;
+  return t->loaded && !t->stale && !t->dirty && !t->shared &&
+         sqlite3_txn_state(t->db, t->schema) != SQLITE_TXN_WRITE;
+}
 wl_u64 wl_tablets_version(const wl_tablets *t) {
   return t->version;
 }

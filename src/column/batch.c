@@ -1,9 +1,10 @@
 /*
-** Batches and their pool; see batch.h. A pool outlives its run while a batch is still out.
+** Batches and their pool; see batch.h. A pool lives on after its run while a batch is in use.
 */
 #include "column/batch.h"
 #include "base/mem.h"
 #include "column/dict.h"
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ enum { MAX_IDLE = 64 };
 
 struct wl_pool {
   pthread_mutex_t lock;
-  int refs; /* the owner and every batch that is out */
+  int refs; /* the owner, and every batch in use */
   wl_batch *idle;
   int n_idle;
   int n_cols;
@@ -22,6 +23,7 @@ struct wl_pool {
 
 wl_status wl_pool_open(const wl_reg *regs, const wl_dict *const *dicts, int n_cols, wl_i64 max_rows,
                        wl_pool **out, wl_error *err) {
+  assert(max_rows <= WL_TABLET_ROWS);
   wl_pool *q = *out = wl_mem_zalloc(sizeof *q);
   if (!q) return wl_nomem(err);
   q->regs = wl_mem_zalloc((size_t)n_cols * sizeof *q->regs);
@@ -159,7 +161,7 @@ void wl_batch_give(wl_batch *b) {
   if (!b) return;
   wl_pool *p = b->pool;
   if (b->release) {
-    /* columns that belong to someone else: nothing to keep */
+    /* the columns belong to somebody else, so the batch cannot be used again */
     b->release(b->owner);
     wl_mem_free(b->cols);
     wl_mem_free(b);

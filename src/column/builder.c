@@ -1,9 +1,9 @@
 /*
-** Builds a column from values that come one by one: a tablet is staged wide and made a
-** segment when it is full; at the end the segments become the column.
+** Builds a column from values that are added one by one. A stage collects the rows of a tablet as
+** 64-bit values. When it is full, it becomes a segment. At the end the segments become the column.
 **
 ** Invariants:
-** 1. The stage holds the rows of the tablet being filled.
+** 1. The stage has the rows of the tablet that is being filled.
 */
 #include "column/column.h"
 #include "base/mem.h"
@@ -13,7 +13,7 @@ struct wl_builder {
   wl_stage stage;
   wl_segment *segments;
   int n_segments, size_segments;
-  size_t n_bytes; /* of the segments */
+  size_t n_bytes; /* bytes of the segments */
   bool plain;
 };
 
@@ -43,7 +43,7 @@ size_t wl_builder_bytes(const wl_builder *b) {
   return b->n_bytes + b->stage.n_heap;
 }
 
-static wl_status flush(wl_builder *b) {
+static wl_status finish_segment(wl_builder *b) {
   if (b->n_segments == b->size_segments) {
     int size = b->size_segments ? b->size_segments * 2 : 16;
     wl_segment *p =
@@ -65,7 +65,7 @@ static wl_status flush(wl_builder *b) {
 wl_status wl_builder_add(wl_builder *b, wl_val v) {
   wl_status rc = wl_stage_add(&b->stage, v);
   if (rc) return rc;
-  return b->stage.n == WL_TABLET_ROWS ? flush(b) : WL_OK;
+  return b->stage.n == WL_TABLET_ROWS ? finish_segment(b) : WL_OK;
 }
 
 wl_status wl_builder_add_numbers(wl_builder *b, wl_u8 tag, const wl_u64 *v, const wl_u8 *valid,
@@ -74,22 +74,22 @@ wl_status wl_builder_add_numbers(wl_builder *b, wl_u8 tag, const wl_u64 *v, cons
   while (n > 0) {
     wl_i64 m = WL_TABLET_ROWS - st->n < n ? WL_TABLET_ROWS - st->n : n;
     for (wl_i64 i = 0; i < m; i++) {
-      bool there = !valid || valid[i];
-      st->v[st->n + i] = there ? v[i] : 0;
-      st->t[st->n + i] = there ? tag : WL_T_NULL;
+      bool has_value = !valid || valid[i];
+      st->v[st->n + i] = has_value ? v[i] : 0;
+      st->t[st->n + i] = has_value ? tag : WL_T_NULL;
     }
     st->n += (wl_i32)m;
     v += m;
     if (valid) valid += m;
     n -= m;
-    if (st->n == WL_TABLET_ROWS && flush(b)) return WL_NOMEM;
+    if (st->n == WL_TABLET_ROWS && finish_segment(b)) return WL_NOMEM;
   }
   return WL_OK;
 }
 
 wl_status wl_builder_finish(wl_builder *b, wl_column **out, wl_error *err) {
   *out = NULL;
-  if (b->stage.n && flush(b)) return wl_nomem(err);
+  if (b->stage.n && finish_segment(b)) return wl_nomem(err);
   wl_segment *segments = b->segments;
   int n = b->n_segments;
   b->segments = NULL;

@@ -106,6 +106,7 @@ static wl_val heap_value(const wl_segment *s, wl_u8 tag, wl_u64 place) {
 }
 
 wl_val wl_segment_value(const wl_segment *s, wl_i32 i) {
+  assert(i >= 0 && i < s->n_rows);
   if (s->valid && !(s->valid[i >> 3] >> (i & 7) & 1)) return wl_null();
   switch ((wl_phys)s->phys) {
   case WL_P_I8: return wl_int(((const wl_i8 *)s->data)[i]);
@@ -132,7 +133,8 @@ wl_val wl_column_value(const wl_column *c, wl_i64 row) {
   return c->dict && v.t == WL_T_INT ? wl_dict_value(c->dict, (wl_i64)v.v) : v;
 }
 
-static WL_CLONES void look_at(const wl_i64 *v, wl_i32 n, wl_i32 *n_steps, wl_i32 *n_rising) {
+/* Counts the rows that are one more than the row before, and those that are greater than it. */
+static WL_CLONES void count_steps(const wl_i64 *v, wl_i32 n, wl_i32 *n_steps, wl_i32 *n_rising) {
   wl_i32 steps = 0, rising = 0;
   for (wl_i32 i = 1; i < n; i++) {
     steps += (wl_u64)v[i] - (wl_u64)v[i - 1] == 1;
@@ -148,7 +150,7 @@ static bool all_integers(const wl_column *c) {
 
 bool wl_column_rises(const wl_column *c, bool *by_one) {
   enum { SOME = 4096 };
-  wl_i64 some[SOME + 1]; /* the one before them in front */
+  wl_i64 some[SOME + 1]; /* some[0] is the row before the others */
   bool rises = all_integers(c) || c->n_rows == 0;
   *by_one = rises;
   for (int k = 0, started = 0; k < c->n_tablets && rises; k++) {
@@ -158,7 +160,7 @@ bool wl_column_rises(const wl_column *c, bool *by_one) {
       wl_i32 n = s->n_rows - at < SOME ? s->n_rows - at : SOME, n_steps, n_rising;
       wl_phys_copy(some + 1, WL_P_I64, (const wl_u8 *)s->data + (size_t)at * (size_t)width, c->phys,
                    n);
-      look_at(some + 1 - started, n + started, &n_steps, &n_rising);
+      count_steps(some + 1 - started, n + started, &n_steps, &n_rising);
       *by_one &= n_steps == n + started - 1;
       rises = n_rising == n + started - 1;
       some[0] = some[n];

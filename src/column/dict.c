@@ -1,6 +1,7 @@
 /*
-** Making dictionaries; see dict.h. Each tablet finds its own distinct texts while it is loaded,
-** in parallel; the tablets' lists are then joined and sorted once, and the codes rewritten.
+** Makes dictionaries; see dict.h. While tablets are loaded in parallel, each collects its own
+** distinct texts. Then the lists of all tablets are merged and sorted once, and the codes are
+** rewritten.
 */
 #include "column/dict.h"
 #include "base/arena.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 
 enum {
-  LOCAL_MOST = 16384, /* entries of one tablet: their codes fit 2 bytes, the table a cache */
+  LOCAL_MOST = 16384, /* entries of a tablet: codes fit 2 bytes, and the hash table fits a cache */
   LOCAL_SLOTS = 4 * LOCAL_MOST,
-  LOOK_AT = 2048, /* after so many rows, give up if most have been new */
+  LOOK_AT = 2048, /* after this many rows, gives up if most of them were new */
   ALL_MOST = 1 << 18
 };
 
@@ -29,7 +30,7 @@ void wl_dict_free(wl_dict *d) {
   wl_mem_free(d);
 }
 
-static bool is_text(wl_u64 place, const wl_u8 *heap, wl_u64 other, const wl_u8 *other_heap) {
+static bool same_text(wl_u64 place, const wl_u8 *heap, wl_u64 other, const wl_u8 *other_heap) {
   wl_u32 n = (wl_u32)(place >> 32);
   return n == (wl_u32)(other >> 32) &&
          (n == 0 || memcmp(heap + (wl_u32)place, other_heap + (wl_u32)other, n) == 0);
@@ -41,7 +42,7 @@ wl_status wl_dict_segment(const wl_stage *st, wl_segment *s, bool *done) {
   *done = false;
   wl_i32 n_texts = st->n - s->n_nulls;
   if (n_texts == 0) return WL_OK;
-  /* a few may all be different: whether it pays is for the whole column to say */
+  /* If there are few rows, all may be different. wl_dict_join decides for the whole column. */
   wl_i32 most = n_texts < LOOK_AT ? n_texts : n_texts / 2 < LOCAL_MOST ? n_texts / 2 : LOCAL_MOST;
   wl_u16 *slots = wl_mem_zalloc(LOCAL_SLOTS * sizeof *slots);
   wl_u64 *entries = wl_mem_alloc((size_t)most * sizeof *entries);
@@ -57,13 +58,13 @@ wl_status wl_dict_segment(const wl_stage *st, wl_segment *s, bool *done) {
     if (st->t[i] != WL_T_TEXT) continue;
     wl_u64 p = st->v[i];
     seen++;
-    if (last_code >= 0 && is_text(p, st->heap, last, st->heap)) {
+    if (last_code >= 0 && same_text(p, st->heap, last, st->heap)) {
       codes[i] = last_code;
       continue;
     }
     wl_u32 len = (wl_u32)(p >> 32);
     wl_u64 at = XXH3_64bits(st->heap + (wl_u32)p, len) & (LOCAL_SLOTS - 1);
-    while (slots[at] && !is_text(p, st->heap, entries[slots[at] - 1], st->heap))
+    while (slots[at] && !same_text(p, st->heap, entries[slots[at] - 1], st->heap))
       at = (at + 1) & (LOCAL_SLOTS - 1);
     if (!slots[at]) {
       fits = n < most && !(seen == LOOK_AT && n > LOOK_AT / 4 * 3);
@@ -125,12 +126,12 @@ static int by_bytes(const void *x, const void *y) {
 
 /* ---- all tablets */
 
-typedef struct joining {
+typedef struct dict_merge {
   wl_segment *segments;
-  wl_u32 **maps; /* [segments]: their code, the number of the word */
-  wl_u32 *ranks; /* [words]: its code in the end */
+  wl_u32 **maps; /* [segments]: maps the segment's codes to numbers of words */
+  wl_u32 *ranks; /* [words]: the final code of each word */
   wl_u8 phys;
-} joining;
+} dict_merge;
 
 static void free_entries(wl_segment *s) {
   wl_mem_free(s->entries);
@@ -138,9 +139,9 @@ static void free_entries(wl_segment *s) {
   s->n_entries = 0;
 }
 
-/* Codes of the segment's own become codes of the dictionary, as wide as those need. */
+/* Replaces the segment's own codes by codes of the dictionary, in the width that these need. */
 static wl_status recode_task(void *arg, int worker, long i, wl_error *err) {
-  joining *j = arg;
+  dict_merge *j = arg;
   wl_segment *s = &j->segments[i];
   (void)worker;
   size_t n = (size_t)s->n_rows;
@@ -167,14 +168,14 @@ static wl_status recode_task(void *arg, int worker, long i, wl_error *err) {
   free_entries(s);
   s->data = to;
   s->phys = j->phys;
-  if (least <= most) { /* the zone map of the codes; the types are still those of the texts */
+  if (least <= most) { /* the zone map has the range of the codes, but the types of the texts */
     s->domain.lo = least;
     s->domain.hi = most;
   }
   return WL_OK;
 }
 
-/* Plain text again: the heap of distinct texts stays, and rows share places in it. */
+/* Keeps the heap of distinct texts; rows with the same text share a place in it. */
 wl_status wl_dict_uncode(wl_segment *s) {
   if (!s->entries) return WL_OK;
   wl_u64 *to = wl_mem_zalloc((size_t)s->n_rows * sizeof *to);
@@ -190,13 +191,13 @@ wl_status wl_dict_uncode(wl_segment *s) {
 }
 
 static wl_status uncode_task(void *arg, int worker, long i, wl_error *err) {
-  joining *j = arg;
+  dict_merge *j = arg;
   (void)worker;
   return wl_dict_uncode(&j->segments[i]) ? wl_nomem(err) : WL_OK;
 }
 
-/* Numbers the distinct words of all segments; false: too many, or no memory (*rc). */
-static bool number_words(joining *j, int n, wl_i64 most, word **words, wl_u32 *n_words,
+/* Numbers the distinct words of all segments. False: there are too many, or no memory (*rc). */
+static bool number_words(dict_merge *j, int n, wl_i64 most, word **words, wl_u32 *n_words,
                          wl_status *rc) {
   wl_u64 n_slots = 1024;
   wl_u32 *slots = wl_mem_zalloc(n_slots * sizeof *slots), size = 0;
@@ -257,7 +258,7 @@ done:
   return false;
 }
 
-/* The dictionary of the words, which get sorted; ranks[id] becomes each word's code. */
+/* Sorts the words and makes a dictionary of them. ranks[id] becomes the code of the word. */
 static wl_dict *make_dict(word *words, wl_u32 n, wl_u32 *ranks) {
   wl_dict *d = wl_mem_zalloc(sizeof *d);
   size_t bytes = 0;
@@ -294,7 +295,7 @@ wl_status wl_dict_make(const wl_val *values, wl_i32 n, wl_u32 *codes, wl_dict **
 }
 
 wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, wl_dict **out) {
-  joining j = {.segments = segments};
+  dict_merge j = {.segments = segments};
   bool every = true, any = false;
   wl_i64 n_rows = 0;
   *out = NULL;
@@ -310,7 +311,7 @@ wl_status wl_dict_join(wl_segment *segments, int n, int n_threads, bool small, w
   wl_dict *d = NULL;
   j.maps = every ? wl_mem_zalloc((size_t)n * sizeof *j.maps) : NULL;
   if (every && !j.maps) rc = WL_NOMEM;
-  /* of a small table always: joins bring its texts to many rows, as codes */
+  /* A small table always gets a dictionary, because joins copy its texts to many rows as codes. */
   wl_i64 most = small && n_rows < LOOK_AT ? n_rows : n_rows / 2 < ALL_MOST ? n_rows / 2 : ALL_MOST;
   if (!rc && every && number_words(&j, n, most, &words, &n_words, &rc)) {
     j.ranks = wl_mem_alloc((size_t)n_words * sizeof *j.ranks);

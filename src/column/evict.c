@@ -1,6 +1,6 @@
 /*
-** The rule of eviction; see evict.h. Why not simply the least recently used: a scan over many
-** columns that are used once would push out those that every query wants.
+** The rule of eviction; see evict.h. Evicting simply the least recently used column would be worse:
+** a query over many columns that are used only once would evict those that every query needs.
 */
 #include "column/evict.h"
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
-** Which column goes when memory is short: of the six least recently used, the least used one.
-** One rule for host memory (store/load.c) and for devices (exec/gpu/devcol.c), which ask again
-** until enough bytes are free.
+** Chooses the column to evict when memory is short: of the six least recently used columns, the one
+** that was used least often. Host memory (store/load.c) and devices (exec/gpu/devcol.c) both use
+** this rule, and ask again until enough bytes are free.
 */
 #ifndef WL_EVICT_H
 #define WL_EVICT_H
@@ -10,7 +10,7 @@
 
 enum { WL_EVICT_POOL = 6 };
 
-/* The pool, filled one column at a time. */
+/* The candidates, offered one at a time. */
 typedef struct wl_evict {
   int n;
   struct {
@@ -19,9 +19,11 @@ typedef struct wl_evict {
   } pool[WL_EVICT_POOL]; /* least recently used first */
 } wl_evict;
 
-/* Offers a column that may go. Use counts are those of the cache that is short of memory. */
+/* Offers a column that may be evicted. last_use and uses count uses in the cache that is short of
+** memory. */
 void wl_evict_offer(wl_evict *e, void *item, wl_i64 last_use, wl_i64 uses);
-/* The one to go, or NULL when none was offered. Of equally used ones the older goes. */
+/* The column to evict, or NULL if none was offered. Among equally used columns, the least recently
+** used one. */
 void *wl_evict_choice(const wl_evict *e);
 
 #endif

@@ -1,26 +1,26 @@
 /*
-** A lookup: the rows of a source by key, what the Probe and Expand of a join find rows in. Made
-** by running a build program (a block over the source that ends in Build), read by every machine.
+** A lookup finds the rows of a source by key. The opcodes Probe and Expand of a join use it. A
+** build program (a block over the source that ends in Build) makes it, and every engine reads it.
 **
-** Keys become one 64-bit word a row:
+** The keys of a row become one 64-bit word:
 **   INT     integers of known ranges, packed: the sum of (v - lo[k]) * below[k]. A value outside
 **           its range matches nothing.
 **   REAL    one real; -0.0 is 0.0.
-**   VALUES  anything: a hash. Equal keys have equal words; who finds a row must still compare.
+**   VALUES  anything: a hash. Equal keys have equal words. The keys must still be compared.
 **   NONE    no keys: every row is a match.
-** A NULL key matches nothing, and its row is not in the lookup (has_null says there was one),
-** except where null_equal[k] is set: then NULL is a value like others (of INT: hi[k] + 1).
+** A NULL key matches nothing, and its row is not in the lookup (has_null says that there was one).
+** But if null_equal[k] is set, NULL is a value like others (for INT it is hi[k] + 1).
 **
 ** Invariants:
-** 1. rows holds the row numbers of the source, those of one key in a row and ascending.
-** 2. DIRECT: word w has the rows [starts[w], starts[w + 1]) of rows; if unique, slots[w] is its
-**    row or WL_NO_ROW, and starts and rows are NULL.
+** 1. rows has the row numbers of the source. Those of one key are consecutive and ascending.
+** 2. DIRECT: word w has the rows [starts[w], starts[w + 1]) of rows; if unique, slots[w] is its row
+**    or WL_NO_ROW, and starts and rows are NULL.
 ** 3. HASH: open addressing, linear: slot i has key words[i]; slots[i] is the first of its rows in
-**    `rows` with counts[i] of them, or if unique the row itself; WL_NO_ROW: the slot is empty.
-**    The search for a word begins at slot wl_key_hash(word) & mask (value/key_hash.h).
-** 4. Behind a direct lookup's last word stands one more that has no rows: what is outside every
-**    range may look there.
-** 5. A finished lookup never changes. It is counted.
+**    `rows` with counts[i] of them, or if unique the row itself; WL_NO_ROW: the slot is empty. The
+**    search for a word begins at slot wl_key_hash(word) & mask (value/key_hash.h).
+** 4. After the last word of a direct lookup there is one more, which has no rows. A key outside of
+**    every range may be looked up there.
+** 5. A finished lookup never changes. It is reference counted.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -34,12 +34,12 @@ enum { WL_LOOKUP_KEYS = 16 };
 
 typedef enum wl_key_kind { WL_KEYS_NONE, WL_KEYS_INT, WL_KEYS_REAL, WL_KEYS_VALUES } wl_key_kind;
 
-/* How keys become words: known before the build. */
+/* How keys become words. It is known before the build. lo and hi are the ranges of INT keys. In a
+** finished lookup with one key they are the exact range of its keys. */
 typedef struct wl_key_plan {
   wl_key_kind kind;
-  int n;                                         /* keys */
-  wl_i64 lo[WL_LOOKUP_KEYS], hi[WL_LOOKUP_KEYS]; /* INT: ranges of the build's own keys; of a
-                                                    finished lookup with one key, as found */
+  int n; /* keys */
+  wl_i64 lo[WL_LOOKUP_KEYS], hi[WL_LOOKUP_KEYS];
   wl_u64 below[WL_LOOKUP_KEYS];
   bool null_equal[WL_LOOKUP_KEYS];
   wl_u8 coll[WL_LOOKUP_KEYS]; /* VALUES */
@@ -47,32 +47,33 @@ typedef struct wl_key_plan {
 
 typedef struct wl_lookup {
   atomic_int refs;
-  wl_u64 id; /* as a column's */
+  wl_u64 id; /* from wl_column_new_id */
   wl_key_plan plan;
   bool unique;   /* no word has two rows */
-  bool direct;   /* else HASH; of NONE neither */
+  bool direct;   /* DIRECT; otherwise HASH, or neither if there are no keys */
   bool has_null; /* a row was left out because a key was NULL */
   wl_i64 n_rows; /* rows in it */
-  wl_u64 span;   /* direct: words there can be */
+  wl_u64 span;   /* DIRECT: the number of possible words */
   wl_u64 mask;   /* HASH: slots - 1 */
   wl_u64 *words;
   wl_u32 *slots, *counts;
   wl_u32 *starts;
-  wl_u32 *rows; /* NONE: all rows of it */
-  wl_u8 *bits;  /* of a large direct lookup where many words have no row: bit w & 7 of byte w >> 3
-                   says whether it has; NULL: there are none */
+  wl_u32 *rows; /* NONE: all rows */
+  /* In a large direct lookup where many words have no row: bit w & 7 of byte w >> 3 is set if word
+  ** w has a row. Otherwise NULL. */
+  wl_u8 *bits;
   size_t n_bytes;
-  /* copies for devices, owned by exec/gpu, as in wl_column */
+  /* copies on devices, owned by exec/gpu, as in wl_column */
   void *copy[WL_MAX_COPIES];
   void *_Atomic on[WL_MAX_COPIES];
   void (*drop)(struct wl_lookup *l);
 } wl_lookup;
 
-/* Plans INT keys of these domains, if they fit; else VALUES, or REAL for one real. null_equal and
-** coll are the caller's, set before. */
+/* Plans INT keys with these domains if they fit into a word; otherwise REAL for a single real, or
+** VALUES. The caller sets null_equal and coll before. */
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n);
 
 wl_lookup *wl_lookup_hold(wl_lookup *l);
-void wl_lookup_drop(wl_lookup *l); /* NULL is fine */
+void wl_lookup_drop(wl_lookup *l); /* l may be NULL */
 
 #endif

@@ -1,18 +1,19 @@
 /*
-** From staged rows to segments and from segments to a column: the rules of narrowing.
-** Both loaders end here, so a column looks the same whichever of them read it.
+** Makes segments of staged rows, and columns of segments. It chooses the narrowest physical types.
+** Both loaders use it, so a column is the same whichever loader read it.
 **
 ** Invariants:
-** 1. A segment's phys is the narrowest that holds its own rows; wl_column_make brings all
-**    segments to the narrowest that serves every one.
-** 2. A segment of texts that repeat has codes of its own first; column/dict.c makes them codes of
-**    the column's dictionary, or plain texts again.
-** 3. The place of a NULL is zero in the stage, so it is zero in the segment.
+** 1. A segment's phys is the narrowest that holds its own rows. wl_column_make converts all
+**    segments to the narrowest phys that holds the rows of all.
+** 2. A segment of texts that repeat first has its own codes. column/dict.c turns them into codes of
+**    the column's dictionary, or into plain texts again.
+** 3. The value of a NULL is zero in the stage, so it is zero in the segment.
 */
 #include "column/column.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "column/dict.h"
+#include <assert.h>
 #include <string.h>
 
 wl_status wl_stage_open(wl_stage *st) {
@@ -33,7 +34,7 @@ void wl_stage_close(wl_stage *st) {
 
 wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
   if (st->n_heap + n_bytes <= st->size_heap) return WL_OK;
-  if (st->n_heap + n_bytes > 0xffffffffu) return WL_TOOBIG; /* places are 32 bits */
+  if (st->n_heap + n_bytes > 0xffffffffu) return WL_TOOBIG; /* offsets have 32 bits */
   size_t size = st->size_heap ? st->size_heap * 2 : 65536;
   while (size < st->n_heap + n_bytes) size *= 2;
   wl_u8 *p = wl_mem_realloc(st->heap, st->n_heap, size);
@@ -44,6 +45,7 @@ wl_status wl_stage_room(wl_stage *st, size_t n_bytes) {
 }
 
 wl_status wl_stage_add(wl_stage *st, wl_val v) {
+  assert(st->n < WL_TABLET_ROWS);
   if (v.t >= WL_T_TEXT) {
     wl_status rc = wl_stage_room(st, v.n);
     if (rc) return rc;
@@ -92,7 +94,8 @@ wl_u8 wl_int_phys(const wl_domain *d) {
 
 const wl_domain wl_domain_nothing = {0, WL_I64_MAX, WL_I64_MIN, __builtin_inf(), -__builtin_inf()};
 
-/* Ranges of rows that are all integers, or all reals: loops the compiler can vectorise. */
+/* The range of rows that are all integers, and below of rows that are all reals. The compiler can
+** vectorise these loops. */
 static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   wl_i64 lo = d->lo, hi = d->hi;
   for (wl_i32 i = 0; i < n; i++) {
@@ -104,6 +107,7 @@ static WL_CLONES void range_int(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   d->hi = hi;
 }
 
+/* Returns whether every value fits into a float. */
 static WL_CLONES bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
   double lo = d->flo, hi = d->fhi;
   wl_i32 n_wide = 0;
@@ -111,7 +115,7 @@ static WL_CLONES bool range_real(const wl_u64 *v, wl_i32 n, wl_domain *d) {
     double x = wl_as_f64(v[i]);
     lo = x < lo ? x : lo;
     hi = x > hi ? x : hi;
-    n_wide += (double)(float)x != x; /* keeps -0.0 and infinities */
+    n_wide += (double)(float)x != x; /* -0.0 and infinities fit into a float */
   }
   d->flo = lo;
   d->fhi = hi;
@@ -141,7 +145,7 @@ static WL_CLONES bool all_same(const wl_u8 *t, wl_i32 n) {
   return differ == 0;
 }
 
-/* The types among n tags, and how many are NULL. */
+/* The types among n tags, and the number of NULLs. */
 static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
   unsigned mask = 0;
   wl_i32 nulls = 0;
@@ -157,8 +161,8 @@ static unsigned mask_of(const wl_u8 *t, wl_i32 n, wl_i32 *n_nulls) {
   return mask;
 }
 
-/* Types, ranges and the narrowest physical type of the staged rows. */
-static void examine(const wl_stage *st, wl_segment *s) {
+/* Finds the types, the ranges and the narrowest physical type of the staged rows. */
+static void find_types(const wl_stage *st, wl_segment *s) {
   wl_domain d = wl_domain_nothing;
   unsigned mask = mask_of(st->t, st->n, &s->n_nulls);
   d.mask = (wl_u8)mask;
@@ -184,7 +188,7 @@ static void examine(const wl_stage *st, wl_segment *s) {
 }
 
 /* Writes values (integers, the bits of reals, or heap places) as phys. */
-static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
+static WL_CLONES void write_values(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
   switch ((wl_phys)phys) {
   case WL_P_I8:
     for (wl_i32 i = 0; i < n; i++) ((wl_i8 *)data)[i] = (wl_i8)v[i];
@@ -202,17 +206,17 @@ static WL_CLONES void put(void *data, wl_u8 phys, const wl_u64 *v, wl_i32 n) {
   }
 }
 
-static wl_status make(const wl_stage *st, bool codes, wl_segment *s) {
+static wl_status make_segment(const wl_stage *st, bool codes, wl_segment *s) {
   memset(s, 0, sizeof *s);
   s->n_rows = st->n;
-  examine(st, s);
+  find_types(st, s);
   size_t n = (size_t)st->n;
   bool coded = false;
   if (codes && s->phys == WL_P_TEXT && wl_dict_segment(st, s, &coded)) goto nomem;
   if (!coded) {
     s->data = wl_mem_alloc(n * (size_t)wl_phys_width(s->phys));
     if (!s->data) goto nomem;
-    put(s->data, s->phys, st->v, st->n);
+    write_values(s->data, s->phys, st->v, st->n);
   }
   if (s->n_nulls) {
     s->valid = wl_mem_zalloc((n + 7) / 8);
@@ -238,14 +242,14 @@ nomem:
 }
 
 wl_status wl_segment_make(const wl_stage *st, wl_segment *s) {
-  return make(st, true, s);
+  return make_segment(st, true, s);
 }
 
 wl_status wl_segment_plain(const wl_stage *st, wl_segment *s) {
-  return make(st, false, s);
+  return make_segment(st, false, s);
 }
 
-/* The physical type that serves every segment. */
+/* The narrowest physical type for the rows of all segments. */
 static wl_u8 common_phys(const wl_segment *segments, int n, wl_domain *d) {
   wl_u8 real = WL_P_F32;
   *d = wl_domain_nothing;
@@ -279,6 +283,7 @@ wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
 
 wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
+  assert(!s->shared && !s->entries);
   size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
   wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
   void *data = wl_mem_alloc(n_bytes);
@@ -324,8 +329,8 @@ wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **o
   c->phys = common_phys(segments, n, &c->domain);
   if (n) c->phys = segments[0].phys;
   if (dict) {
-    c->domain.lo =
-        wl_domain_nothing.lo; /* ranges are of numbers; those of the codes are the segments' */
+    /* A range is one of numbers. Only the segments have ranges of codes. */
+    c->domain.lo = wl_domain_nothing.lo;
     c->domain.hi = wl_domain_nothing.hi;
   }
   atomic_init(&c->refs, 1);
@@ -338,6 +343,10 @@ wl_status wl_column_of(wl_segment *segments, int n, wl_dict *dict, wl_column **o
   }
   c->n_tablets = n;
   c->segments = segments;
+  for (int i = 0; i < n; i++) {
+    assert(segments[i].phys == c->phys && !segments[i].entries);
+    assert(!segments[i].n_nulls || segments[i].valid);
+  }
   return WL_OK;
 }
 

@@ -1,12 +1,14 @@
 /*
-** Segments that are shared between columns, and segments that grow: several short tablets of a
-** file become one in memory (tablet/read/image_columns.c).
+** Shares segments between columns, and appends to segments. Several short tablets of a file become
+** one tablet in memory (tablet/read/image_columns.c).
 **
 ** Invariants:
-** 1. Nobody shares a segment that is changed here, and its data is its own block.
+** 1. A segment that is changed here is not shared, and its data is its own allocation, not part of
+**    a slab.
 */
 #include "base/mem.h"
 #include "column/column.h"
+#include <assert.h>
 #include <string.h>
 
 wl_slab *wl_slab_open(size_t n_bytes) {
@@ -41,18 +43,21 @@ wl_status wl_segment_share(wl_segment *s) {
 }
 
 wl_segment wl_segment_hold(const wl_segment *s) {
+  assert(s->shared);
   atomic_fetch_add(s->shared, 1);
   return *s;
 }
 
-/* Room for n rows where there are s->n_rows; what is new in valid says NULL. */
-static wl_status grow(wl_segment *s, size_t n, bool nulls) {
-  size_t had = (size_t)s->n_rows, width = (size_t)wl_phys_width(s->phys);
-  void *data = wl_mem_realloc(s->data, had * width, n * width);
+/* Makes room for n rows. nulls: there will be NULLs, so a bitmap is needed. In valid the new rows
+** are NULL. */
+static wl_status reserve_rows(wl_segment *s, size_t n, bool nulls) {
+  assert(!s->shared && !s->slab && n >= (size_t)s->n_rows);
+  size_t n_old = (size_t)s->n_rows, width = (size_t)wl_phys_width(s->phys);
+  void *data = wl_mem_realloc(s->data, n_old * width, n * width);
   if (!data) return WL_NOMEM;
   s->data = data;
   if (s->tags) {
-    wl_u8 *tags = wl_mem_realloc(s->tags, had, n);
+    wl_u8 *tags = wl_mem_realloc(s->tags, n_old, n);
     if (!tags) return WL_NOMEM;
     s->tags = tags;
   }
@@ -60,10 +65,10 @@ static wl_status grow(wl_segment *s, size_t n, bool nulls) {
   wl_u8 *valid = wl_mem_zalloc((n + 7) / 8);
   if (!valid) return WL_NOMEM;
   if (s->valid)
-    memcpy(valid, s->valid, (had + 7) / 8);
+    memcpy(valid, s->valid, (n_old + 7) / 8);
   else
-    memset(valid, 0xff, had / 8);
-  if (!s->valid && had & 7) valid[had / 8] = (wl_u8)((1u << (had & 7)) - 1);
+    memset(valid, 0xff, n_old / 8);
+  if (!s->valid && n_old & 7) valid[n_old / 8] = (wl_u8)((1u << (n_old & 7)) - 1);
   wl_mem_free(s->valid);
   s->valid = valid;
   return WL_OK;
@@ -73,7 +78,7 @@ static bool is_valid(const wl_segment *s, wl_i32 i) {
   return !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
 }
 
-static void widen(wl_domain *d, const wl_domain *by) {
+static void widen_domain(wl_domain *d, const wl_domain *by) {
   d->mask |= by->mask;
   if (by->lo < d->lo) d->lo = by->lo;
   if (by->hi > d->hi) d->hi = by->hi;
@@ -82,10 +87,11 @@ static void widen(wl_domain *d, const wl_domain *by) {
 }
 
 wl_status wl_segment_append(wl_segment *s, const wl_segment *more) {
+  assert(s->phys == more->phys);
   size_t n = (size_t)s->n_rows + (size_t)more->n_rows, width = (size_t)wl_phys_width(s->phys);
   wl_i32 first = s->n_rows;
   if (s->n_heap + more->n_heap > 0xffffffffu) return WL_TOOBIG;
-  if (grow(s, n, more->valid != NULL)) return WL_NOMEM;
+  if (reserve_rows(s, n, more->valid != NULL)) return WL_NOMEM;
   if (s->phys >= WL_P_TEXT) {
     wl_u8 *heap = wl_mem_realloc(s->heap, s->n_heap, s->n_heap + more->n_heap + 1);
     if (!heap) return WL_NOMEM;
@@ -95,16 +101,16 @@ wl_status wl_segment_append(wl_segment *s, const wl_segment *more) {
   memcpy((wl_u8 *)s->data + (size_t)first * width, more->data, (size_t)more->n_rows * width);
   if (s->tags) memcpy(s->tags + first, more->tags, (size_t)more->n_rows);
   for (wl_i32 i = 0; i < more->n_rows && (s->valid || s->phys >= WL_P_TEXT); i++) {
-    bool there = is_valid(more, i);
+    bool has_value = is_valid(more, i);
     wl_i32 r = first + i;
-    if (s->valid) s->valid[r >> 3] |= (wl_u8)(there << (r & 7));
-    bool text = s->phys == WL_P_TEXT ? there : s->phys == WL_P_ANY && s->tags[r] >= WL_T_TEXT;
-    if (text) ((wl_u64 *)s->data)[r] += s->n_heap; /* the place in the joint heap */
+    if (s->valid) s->valid[r >> 3] |= (wl_u8)(has_value << (r & 7));
+    bool text = s->phys == WL_P_TEXT ? has_value : s->phys == WL_P_ANY && s->tags[r] >= WL_T_TEXT;
+    if (text) ((wl_u64 *)s->data)[r] += s->n_heap; /* its place in the common heap */
   }
   s->n_heap += more->n_heap;
   s->n_rows = (wl_i32)n;
   s->n_nulls += more->n_nulls;
-  widen(&s->domain, &more->domain);
+  widen_domain(&s->domain, &more->domain);
   return WL_OK;
 }
 
@@ -112,15 +118,15 @@ wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) {
   wl_i32 last = s->n_rows - 1;
   size_t width = (size_t)wl_phys_width(s->phys);
   if (n_rows == s->n_rows) return WL_OK;
-  if (grow(s, (size_t)n_rows, false)) return WL_NOMEM;
-  bool there = is_valid(s, last);
+  if (reserve_rows(s, (size_t)n_rows, false)) return WL_NOMEM;
+  bool has_value = is_valid(s, last);
   wl_u8 *data = s->data;
   for (wl_i32 i = last + 1; i < n_rows; i++) {
     memcpy(data + (size_t)i * width, data + (size_t)last * width, width);
     if (s->tags) s->tags[i] = s->tags[last];
-    if (s->valid) s->valid[i >> 3] |= (wl_u8)(there << (i & 7));
+    if (s->valid) s->valid[i >> 3] |= (wl_u8)(has_value << (i & 7));
   }
-  if (!there) s->n_nulls += n_rows - s->n_rows;
+  if (!has_value) s->n_nulls += n_rows - s->n_rows;
   s->n_rows = n_rows;
   return WL_OK;
 }

@@ -1,10 +1,10 @@
 /*
-** Values of one physical type as another: integers among integers, reals among reals. Columns are
-** brought to one type with it, and segments to and from the file's narrowest (tablet/format/codec.h).
+** Copies values from one physical type to another: integers to integers, reals to reals. It is used
+** to give all segments of a column one type, and by the codec of the file (tablet/format/codec.h).
 **
 ** Invariants:
-** 1. What is copied fits the type it is copied to.
-** 2. Either side may lie at any address: blobs of the file do.
+** 1. The values fit the type that they are copied to.
+** 2. Neither side needs to be aligned; blobs of the file are not.
 */
 #include "column/column.h"
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
-** A window of parsed records as columns, for warplite_append(): an Arrow stream of one array, one
-** child of texts for each column. It stands between csv.c and the library.
+** Turns a window of parsed records into columns, for warplite_append(): an Arrow stream with one
+** array, which has a child of texts for each column.
 **
 ** Invariants:
-** 1. The stream borrows nothing: texts are copied, part by part, on all cores.
+** 1. The stream owns its memory. All cores copy the texts, part by part.
 ** 2. Texts have 64-bit offsets (format U), so no window is too large.
 */
 #include "csv.h"
@@ -41,8 +41,8 @@ static void free_columns(table_columns *t) {
 typedef struct copying {
   const wl_csv_part *part;
   table_columns *t;
-  int64_t first; /* its first row */
-  int64_t *at;   /* [n_cols]: its bytes, then where they go */
+  int64_t first; /* the part's first row */
+  int64_t *at;   /* [n_cols]: first the part's number of bytes, then the offset where they go */
   bool counting;
 } copying;
 
@@ -82,7 +82,8 @@ static void copy_parts(copying *all, int n, bool counting) {
   free(on);
 }
 
-/* Records that are too short leave cells without a value; each has a note. */
+/* Marks cells without a value as NULL. They come from records that are too short; each of these has
+** a note. */
 static bool mark_nulls(const copying *k) {
   table_columns *t = k->t;
   size_t n_valid = (size_t)t->n_rows / 8 + 1;
@@ -180,7 +181,7 @@ static void release_array(struct ArrowArray *a) {
   a->release = NULL;
 }
 
-/* Gives the one array, which takes the columns along. */
+/* Returns the only array, which owns the columns from then on. */
 static int get_next(struct ArrowArrayStream *in, struct ArrowArray *out) {
   table_columns *t = in->private_data;
   memset(out, 0, sizeof *out);

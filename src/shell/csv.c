@@ -1,14 +1,13 @@
 /*
-** The parser of csv.h. Which bytes end a field, and what becomes of quotes that stand where they
-** should not, is the sqlite3 shell's rule:
+** The parser of csv.h. Fields end, and misplaced quotes are handled, as in the sqlite3 shell:
 **
-**   A field that begins with a quote ends at a quote before a separator or the end of the file (a
-**   CR may stand between quote and row separator). Two quotes stand for one. Any other quote is
-**   noted and kept. A field that begins otherwise ends at the next separator; quotes in it are
-**   bytes like others, and a CR before the row separator is dropped.
+**   A field that begins with a quote ends at a quote before a separator or the end of the file. A
+**   CR may be between the quote and the row separator. Two quotes mean one. Any other quote is part
+**   of the value, and there is a note about it. A field that does not begin with a quote ends at
+**   the next separator. Quotes in it have no meaning, and a CR before the row separator is dropped.
 **
 ** Invariants: those of csv.h, and
-** 1. A line is counted for every row separator, in quotes too.
+** 1. Every row separator counts as a line, also in quotes.
 */
 #include "csv.h"
 #include <pthread.h>
@@ -77,7 +76,7 @@ static bool row_room(wl_csv_part *p, int n_cols) {
 
 typedef enum outcome { FIELD_MORE, FIELD_ENDS_ROW, FIELD_AT_EOF, FIELD_CUT, FIELD_NOMEM } outcome;
 
-/* A place in the window: what is left, and whether the file ends there. */
+/* A place in the window: the bytes that are left, and whether the file ends with them. */
 typedef struct place {
   const char *z, *end;
   bool eof;
@@ -90,11 +89,12 @@ static size_t count(const char *z, size_t n, char c) {
   return k;
 }
 
-/* A quoted field that is not plain: byte by byte, into the part's texts. at: behind its quote. */
+/* Copies a quoted field that is not plain, byte by byte, into the part's texts. at is the byte
+** after its quote. */
 static outcome odd_field(const wl_csv *r, wl_csv_part *p, place *at, wl_csv_cell *out) {
   size_t first_line = at->line, n = 0, size = 256;
   char *to = text_room(p, size);
-  int before = 0, before_that = 0; /* the bytes kept last; 0 after a pair of quotes */
+  int before = 0, before_that = 0; /* the last two bytes copied; 0 after a pair of quotes */
   if (!to) return FIELD_NOMEM;
   for (;; at->z++) {
     bool eof = at->z == at->end;
@@ -146,7 +146,7 @@ static outcome quoted_field(const wl_csv *r, wl_csv_part *p, place *at, wl_csv_c
   return FIELD_ENDS_ROW;
 }
 
-/* The next field. A file that ends where a field would begin gives one without a value. */
+/* Reads the next field. If the file ends where a field would begin, the field has no value. */
 static outcome field(const wl_csv *r, wl_csv_part *p, place *at, wl_csv_cell *out) {
   const char *z = at->z, *end = at->end;
   char col_sep = r->col_sep, row_sep = r->row_sep;
@@ -170,13 +170,13 @@ static outcome field(const wl_csv *r, wl_csv_part *p, place *at, wl_csv_cell *ou
 
 /* ---- records */
 
-/* Values end at a NUL, as C's strings do. */
+/* Ends values at a NUL byte, like C strings. */
 static void cut_at_nul(wl_csv_cell *cells, int n) {
   for (int i = 0; i < n; i++)
     if (cells[i].z) cells[i].n = strnlen(cells[i].z, cells[i].n);
 }
 
-/* The record at a place, which is not the end of the file, becomes the part's next row. */
+/* Reads a record as the next row of the part. The place is not the end of the file. */
 static outcome record(const wl_csv *r, wl_csv_part *p, place *at, bool has_nul) {
   size_t line = at->line, n_notes = p->n_notes;
   int n = 0, n_cols = r->n_cols;
@@ -188,7 +188,7 @@ static outcome record(const wl_csv *r, wl_csv_part *p, place *at, bool has_nul) 
     o = field(r, p, at, n < n_cols ? &cells[n] : &extra);
     n++;
   }
-  if (o == FIELD_CUT) p->n_notes = n_notes; /* they will come again */
+  if (o == FIELD_CUT) p->n_notes = n_notes; /* the record will be parsed again with its notes */
   if (o == FIELD_CUT || o == FIELD_NOMEM) return o;
   if (has_nul) cut_at_nul(cells, n < n_cols ? n : n_cols);
   if (r->skip_blank && cells[0].n == 0) {
@@ -202,7 +202,7 @@ static outcome record(const wl_csv *r, wl_csv_part *p, place *at, bool has_nul) 
   return o;
 }
 
-/* The records of a part, from its start: those that begin before its limit. */
+/* Parses the records of a part: those that begin before its limit. */
 static void parse_part(const wl_csv *r, wl_csv_part *p, const char *end, bool eof, bool has_nul) {
   place at = {p->start, end, eof, 0};
   empty_part(p);
@@ -222,10 +222,10 @@ static void parse_part(const wl_csv *r, wl_csv_part *p, const char *end, bool eo
   p->n_lines = at.line;
 }
 
-/* Where a part's first record begins, if quotes are where they should be. */
+/* Guesses where the first record of a part begins. It is right if there are no misplaced quotes. */
 static const char *guess(const wl_csv *r, const wl_csv_part *p, const char *end, bool quoted) {
   const char *z = p->begin;
-  /* the part before ends behind the first row separator at or after its last byte */
+  /* the part before ends after the first row separator at or after its last byte */
   for (z--; z < end; z++) {
     if (r->quotes && *z == '"' && z >= p->begin) quoted = !quoted;
     if (*z == r->row_sep && !quoted) return z + 1;
@@ -240,7 +240,7 @@ typedef struct work {
   wl_csv_window *w;
   const char *end;
   bool has_nul, counting;
-  int first; /* this thread's part */
+  int first; /* the index of this thread's part */
 } work;
 
 static void *part_thread(void *arg) {
@@ -253,7 +253,7 @@ static void *part_thread(void *arg) {
   return NULL;
 }
 
-/* Does the same for every part, each on a thread; the last on this one. */
+/* Does the work for every part, each on its own thread. The last one runs on this thread. */
 static void all_parts(work *k) {
   pthread_t threads[MAX_THREADS];
   work works[MAX_THREADS];
@@ -269,7 +269,7 @@ static void all_parts(work *k) {
     if (on[i]) pthread_join(threads[i], NULL);
 }
 
-/* Parses a window; how many of its bytes were whole records, or -1: no memory. */
+/* Parses a window. Returns how many of its bytes are whole records, or -1 if there is no memory. */
 static long long parse_window(wl_csv *r, wl_csv_window *w) {
   const char *end = w->bytes + w->n;
   size_t want = w->n / r->least_part;
@@ -296,7 +296,7 @@ static long long parse_window(wl_csv *r, wl_csv_window *w) {
       p->start = at;
       parse_part(r, p, end, w->last, k.has_nul);
     } else if (p->start != at) {
-      empty_part(p); /* the record before goes on past its limit */
+      empty_part(p); /* a record of the part before goes beyond the limit of this part */
       p->end = at;
     }
     if (p->no_memory) return -1;
@@ -320,7 +320,7 @@ static bool grow(char **bytes, size_t *size, size_t need) {
   return true;
 }
 
-/* Reads up to want bytes behind the n that are there. */
+/* Reads up to want bytes of the file. */
 static size_t read_more(wl_csv *r, char *to, size_t want) {
   size_t n = r->at_end || (r->stop && *r->stop) ? 0 : fread(to, 1, want, r->in);
   if (n < want) r->at_end = true;
@@ -393,7 +393,7 @@ bool wl_csv_one(wl_csv *r, wl_csv_part *p, int *n) {
       o = FIELD_CUT;
       continue;
     }
-    /* the cells point into rest: it may move only when the next record is asked for */
+    /* the cells point into rest, which must not change before wl_csv_taken */
     p->first_line = r->line;
     p->end = at.z;
     r->line += at.line;

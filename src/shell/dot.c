@@ -18,7 +18,7 @@ enum { MAX_ARGS = 52 };
 
 typedef struct command {
   const char *name;
-  size_t least; /* letters that are enough */
+  size_t least; /* the shortest abbreviation */
   int (*run)(wl_shell *sh, int n, char **args);
 } command;
 
@@ -31,7 +31,7 @@ static int usage(const char *text) {
   return DOT_ERROR;
 }
 
-/* Whether an argument is the option name, with one dash or two. */
+/* Whether an argument is the option with this name, with one or two dashes. */
 static bool is_option(const char *arg, const char *name) {
   if (*arg != '-') return false;
   arg++;

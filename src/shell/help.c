@@ -1,6 +1,6 @@
 /*
-** The texts of -help and .help. Every option and every dot command is here, and in
-** docs/warplite.1; a command is added in dot.c's table, here and there.
+** The texts of -help and .help. They list every option and every dot command, and so does
+** docs/warplite.1. To add a command, add it to the table in dot.c, here and there.
 */
 #include "shell.h"
 #include <string.h>

@@ -22,12 +22,12 @@ enum { ROWS_BETWEEN_LOOKS = 1024, MAX_REFUSED = 4 };
 
 typedef struct importing {
   wl_shell *sh;
-  const char *file, *shown; /* as given, and as messages name it */
+  const char *file, *shown; /* the file as given, and its name in messages */
   const char *schema, *table;
   char *full_name; /* owned; quoted */
   int verbose;
   long long n_skip;
-  bool by_mode; /* separators are those of .mode */
+  bool by_mode; /* use the separators of .mode */
   bool ascii;
   char col_sep, row_sep;
   FILE *in;
@@ -41,7 +41,7 @@ typedef struct importing {
   bool columnar; /* whole windows are appended */
   int n_refused; /* the number of windows refused since the last success */
   long long n_rows, n_errors;
-  int rc; /* SQLite's, of the last row */
+  int rc; /* SQLite's result code of the last row */
 } importing;
 
 /* ---- arguments */
@@ -98,7 +98,7 @@ static int mode_separators(importing *m) {
   else if (!*sh->row_sep)
     problem = "non-null row separator required for import";
   if (!problem && sh->mode == MODE_CSV && strcmp(sh->row_sep, "\r\n") == 0)
-    strcpy(sh->row_sep, "\n"); /* and it stays so */
+    strcpy(sh->row_sep, "\n"); /* also after the import */
   if (!problem && sh->row_sep[1]) problem = "multi-character row separators not allowed for import";
   if (problem) {
     fprintf(stderr, "Error: %s\n", problem);
@@ -163,8 +163,9 @@ static int same_name(const char *a, const char *b) {
 }
 
 /*
-** Names that occur more than once get their place behind them, with as many zeros before it as
-** make all names differ. renamed[i] is owned, NULL where the name stays.
+** Appends the column number to names that occur more than once, with as many leading zeros as it
+** takes to make all names differ. The caller frees renamed[i]; it is NULL if the name does not
+** change.
 */
 static bool rename_columns(char **names, int n, char **renamed) {
   bool *repeated = calloc((size_t)n, sizeof *repeated), any = false;
@@ -224,7 +225,7 @@ static char *create_sql(const importing *m, char **names, int n) {
   return out;
 }
 
-/* Makes the table from the next record. */
+/* Creates the table from the next record. */
 static int make_table(importing *m) {
   wl_csv_part p = {0};
   int n = 0, rc = DOT_ERROR;
@@ -270,7 +271,7 @@ static int fail_sqlite(const importing *m) {
   return DOT_ERROR;
 }
 
-/* Finds the table, or makes it; m->n_cols. */
+/* Finds the table, or creates it, and sets m->n_cols. */
 static int find_table(importing *m) {
   sqlite3 *db = m->sh->db;
   sqlite3_stmt *stmt = NULL;
@@ -302,7 +303,7 @@ static int prepare_insert(importing *m) {
   return rc ? fail_sqlite(m) : DOT_OK;
 }
 
-/* Whether it may be a tablet table: warplite_append says whether it is. */
+/* Whether it may be a tablet table. warplite_append finds out whether it is. */
 static bool is_virtual(const importing *m) {
   sqlite3_stmt *stmt = NULL;
   const char *sql = "SELECT 1 FROM pragma_table_list WHERE type = 'virtual' AND name = ?1 COLLATE "
@@ -343,7 +344,7 @@ static void insert_row(importing *m, const wl_csv_part *p, size_t row) {
   m->n_errors++;
 }
 
-/* false: interrupted. */
+/* Inserts the rows of a part and prints its notes. rows_are_in: only prints. False: interrupted. */
 static bool insert_part(importing *m, const wl_csv_part *p, bool rows_are_in) {
   size_t k = 0;
   for (size_t r = 0; r < p->n_rows && !rows_are_in; r++) {
@@ -374,7 +375,7 @@ static bool append_window(importing *m, const wl_csv_window *w) {
   return false;
 }
 
-/* false: interrupted. */
+/* Inserts the rows of a window. False: interrupted. */
 static bool insert_window(importing *m, const wl_csv_window *w) {
   bool done = append_window(m, w);
   for (int i = 0; i < w->n_parts; i++)
@@ -435,7 +436,7 @@ static int finish(importing *m, bool keep) {
   const char *sql = keep                 ? m->own_transaction ? "COMMIT" : "RELEASE warplite_import"
                     : m->own_transaction ? "ROLLBACK"
                                          : "ROLLBACK TO warplite_import; RELEASE warplite_import";
-  if (sqlite3_get_autocommit(db)) return DOT_OK; /* a row's ON CONFLICT ROLLBACK ended it */
+  if (sqlite3_get_autocommit(db)) return DOT_OK; /* ON CONFLICT ROLLBACK of a row has ended it */
   if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) return DOT_OK;
   fprintf(stderr, "Error: %s\n", sqlite3_errmsg(db));
   if (m->own_transaction) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);

@@ -108,7 +108,7 @@ void wl_input_start_editing(void) {
   rl_catch_signals = 0;
   rl_getc_function = read_char;
   rl_initialize();
-  rl_bind_key('\t', rl_insert); /* pasted SQL is full of tabs */
+  rl_bind_key('\t', rl_insert); /* pasted SQL often has tabs */
   using_history();
   if (home && *home &&
       snprintf(history_file, sizeof history_file, "%s/.warplite_history", home) <
@@ -173,7 +173,7 @@ static char *read_line(FILE *in, char **buf, size_t *size) {
   }
 }
 
-/* ---- where a statement ends */
+/* ---- finding the end of a statement */
 
 /* The state of the scan since the statement began. It continues from line to line. */
 typedef struct scan {
@@ -252,7 +252,7 @@ typedef struct text {
 } text;
 
 static void append(text *t, const char *z, size_t n) {
-  if (t->n + n + 3 > t->size) { /* room for a semicolon and the end */
+  if (t->n + n + 3 > t->size) { /* with room for a semicolon and a NUL byte */
     size_t size = (t->n + n + 64) * 2;
     char *grown = realloc(t->z, size);
     if (!grown) {

@@ -70,7 +70,7 @@ static const option options[] = {
     {"version", OPT_VERSION, false},
 };
 
-/* What the command line asks for, apart from the shell's own state. */
+/* What the command line asks for, except for the state of the shell. */
 typedef struct request {
   const char *init_file;
   char **sql; /* arguments to run; borrowed from argv */
@@ -172,7 +172,7 @@ static void first_pass(wl_shell *sh, request *rq, int argc, char **argv) {
       continue;
     }
     const option *o = find_option(arg);
-    if (!o) continue; /* the second pass says so */
+    if (!o) continue; /* the second pass reports it */
     if (o->has_value && i + 1 == argc) {
       fprintf(stderr, "%s: Error: missing argument to %s\n", sh->argv0, arg);
       exit(1);
@@ -209,7 +209,7 @@ static int run_command(wl_shell *sh, const char *z) {
 }
 
 /*
-** A mode option is .mode, but for what was set by other options: -list keeps both
+** A mode option works like .mode, but keeps what other options have set: -list keeps both
 ** separators, -csv the row separator, -column the headers.
 */
 static void set_mode(wl_shell *sh, const char *name) {

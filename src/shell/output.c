@@ -1,12 +1,10 @@
 /*
-** Output modes that print a row as it comes: everything but the columnar ones, which
-** are in table.c. Last on the query's path: what leaves here is what the user sees.
+** Output modes that print each row at once: all except the columnar ones, which are in table.c.
 **
 ** Invariants:
-** 1. The cost of a row is its own bytes: no allocation in list, csv and json mode.
-** 2. Text ends at its first NUL byte, as sqlite3 prints it; blobs in list and csv mode
-**    are text.
-** 3. stdout is used by this one thread, so its unlocked functions are safe.
+** 1. List, csv and json mode allocate nothing per row.
+** 2. A text ends at its first NUL byte, as in sqlite3. List and csv mode print blobs as texts.
+** 3. Only this thread uses stdout, so the unlocked functions of stdio are safe.
 */
 #include "shell.h"
 #include <ctype.h>
@@ -55,7 +53,7 @@ static void put_int(sqlite3_int64 v) {
   fwrite_unlocked(z, 1, (size_t)(buf + sizeof buf - z), stdout);
 }
 
-/* A value as text, or NULL for NULL. */
+/* A value as text; NULL for an SQL NULL. */
 static const char *value_text(sqlite3_stmt *stmt, int col) {
   return (const char *)sqlite3_column_text(stmt, col);
 }
@@ -146,7 +144,7 @@ static void json_string(const char *z, size_t n) {
   put_char('"');
 }
 
-/* A REAL with all its digits; z holds at least 50 bytes. */
+/* Writes a REAL with all its digits. z has at least 50 bytes. */
 static void exact_real(char *z, double r) {
   if (isinf(r))
     strcpy(z, r < 0 ? "-1e999" : "1e999");
@@ -201,7 +199,7 @@ static void sql_blob(sqlite3_stmt *stmt, int col) {
   put_char('\'');
 }
 
-/* A text that does not occur in z, to stand for a line end there. */
+/* A text that does not occur in z, to replace line ends in it. */
 static const char *stand_in(const char *z, const char *first, const char *second, char buf[20]) {
   if (!strstr(z, first)) return first;
   if (!strstr(z, second)) return second;
@@ -211,7 +209,7 @@ static const char *stand_in(const char *z, const char *first, const char *second
   }
 }
 
-/* A string literal on one line: line ends become stand-ins that replace() takes out. */
+/* Writes a string literal on one line. Line ends become other texts, which replace() turns back. */
 static void sql_string_one_line(const char *z) {
   char buf_nl[20], buf_cr[20];
   if (!strpbrk(z, "\r\n")) {
@@ -398,7 +396,7 @@ static void tcl_row(wl_shell *sh, sqlite3_stmt *stmt, int n_col, bool header) {
   put(sh->row_sep);
 }
 
-/* ---- any of them */
+/* ---- all modes */
 
 void wl_output_row(wl_shell *sh, sqlite3_stmt *stmt, int n_col, sqlite3_int64 i_row) {
   bool header = sh->headers && i_row == 0;
@@ -429,7 +427,7 @@ void wl_output_row(wl_shell *sh, sqlite3_stmt *stmt, int n_col, sqlite3_int64 i_
     break;
   case MODE_COUNT:
   case MODE_OFF:
-  default: break; /* columnar modes do not come here */
+  default: break; /* table.c prints the columnar modes */
   }
 }
 

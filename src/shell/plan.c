@@ -55,7 +55,7 @@ static int *find_indents(sqlite3_stmt *stmt, int *n_ops) {
   while (sqlite3_step(stmt) == SQLITE_ROW) {
     const char *op = (const char *)sqlite3_column_text(stmt, 1);
     int p1 = sqlite3_column_int(stmt, 2), target = sqlite3_column_int(stmt, 3);
-    /* A subprogram counts addresses from 0 again: jumps are relative to its start. */
+    /* The addresses of a subprogram begin at 0, so its jumps are relative to its start. */
     target += n - sqlite3_column_int(stmt, 0);
     if (!op) op = "";
     if (n == room) {
@@ -174,7 +174,7 @@ static void print_tree(sqlite3_stmt *stmt) {
   while (sqlite3_step(stmt) == SQLITE_ROW) {
     const char *z = (const char *)sqlite3_column_text(stmt, 3);
     if (!z) z = "";
-    if (z[0] == '-') { /* a new plan begins, for example a trigger's */
+    if (z[0] == '-') { /* a new plan begins, for example that of a trigger */
       print_tree_nodes(all);
       free_nodes(all);
       all = NULL;

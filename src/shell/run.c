@@ -99,7 +99,7 @@ int wl_run_sql(wl_shell *sh, const char *sql, char **err) {
       *err = error_message(sh->db, "in prepare", rc, sql);
       break;
     }
-    if (!stmt) { /* a comment, or nothing */
+    if (!stmt) { /* only a comment, or nothing */
       sql = skip_space(tail);
       continue;
     }

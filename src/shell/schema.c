@@ -3,8 +3,8 @@
 ** They ask SQLite itself. The output mode does not matter.
 **
 ** Invariants:
-** 1. Every attached database is looked at, in the order of PRAGMA database_list.
-** 2. What .schema prints can be run again.
+** 1. They include every attached database, in the order of PRAGMA database_list.
+** 2. The output of .schema can be run again.
 */
 #include "shell.h"
 #include <stdlib.h>
@@ -23,9 +23,9 @@ static int database_error(wl_shell *sh) {
 }
 
 /*
-** One SELECT over the schema tables of all databases: per_db, a format whose arguments
-** are the database's number, its name twice as a literal and once as an identifier.
-** Owned by the caller; NULL after a message.
+** Makes one SELECT over the schema tables of all databases. per_db is a format; its arguments are
+** the database's number, its name twice as a literal and once as an identifier. The caller frees
+** the result. NULL: it has printed an error.
 */
 static char *over_databases(wl_shell *sh, const char *per_db) {
   sqlite3_stmt *list = NULL;
@@ -118,7 +118,7 @@ static void append_name(sqlite3_str *out, const char *name) {
   sqlite3_str_appendf(out, wl_output_must_quote(name) ? "\"%w\"" : "%s", name);
 }
 
-/* "db.name(column, ...)" of a view or virtual table as a comment; nothing if it has none. */
+/* Appends "db.name(column, ...)" of a view or virtual table as a comment, if it has columns. */
 static void append_columns(wl_shell *sh, sqlite3_str *out, const char *db_name, const char *name) {
   sqlite3_stmt *stmt = NULL;
   int n = 0;
@@ -145,8 +145,8 @@ static void append_columns(wl_shell *sh, sqlite3_str *out, const char *db_name, 
 }
 
 /*
-** A CREATE statement as it must be typed: with its database's name, with its columns.
-** Where sql is empty, for a table that is there without one: its columns alone.
+** A CREATE statement with the name of its database and its columns. If sql is empty, because the
+** table exists without a CREATE statement, only its columns.
 */
 static char *full_statement(wl_shell *sh, const char *sql, const char *db_name, const char *name) {
   static const char *const kinds[] = {"TABLE", "INDEX",   "UNIQUE INDEX",
@@ -174,7 +174,7 @@ static char *full_statement(wl_shell *sh, const char *sql, const char *db_name, 
   return sqlite3_str_finish(out);
 }
 
-/* Prints n bytes of a statement and what follows; closes a comment that it leaves open. */
+/* Prints n bytes of a statement, and then `after`. Closes a comment that is still open. */
 static void print_piece(const char *z, int n, const char *after) {
   static const char *const closers[] = {"", "*/", "\n"};
   const char *closer = "";
@@ -190,7 +190,7 @@ static void print_piece(const char *z, int n, const char *after) {
       break;
     }
   }
-  /* A name in quotes may be a shadow table that its virtual table makes first. */
+  /* A quoted name may be a shadow table, which its virtual table creates before. */
   if (sqlite3_strglob("CREATE TABLE ['\"]*", piece) == 0)
     printf("CREATE TABLE IF NOT EXISTS %s%s%s", piece + 13, closer, after);
   else
@@ -222,7 +222,7 @@ static bool only_comment_follows(const char *z) {
   return !*z || *z == '\n' || (z[0] == '-' && z[1] == '-');
 }
 
-/* .schema --indent: long statements with one column definition a line. */
+/* .schema --indent: prints a long statement with one column definition per line. */
 static void print_indented(char *z) {
   int depth = 0, n_lines = 0;
   char until = 0;
@@ -308,7 +308,7 @@ int wl_schema_show(wl_shell *sh, const char *pattern, bool indent, bool no_syste
     char *z = full_statement(sh, (const char *)sqlite3_column_text(stmt, 0),
                              (const char *)sqlite3_column_text(stmt, 1),
                              (const char *)sqlite3_column_text(stmt, 2));
-    if (!z || !*z) { /* a module with no table of its own */
+    if (!z || !*z) { /* a module without a table */
       sqlite3_free(z);
       continue;
     }

@@ -40,7 +40,7 @@ typedef enum wl_mode {
 } wl_mode;
 
 enum {
-  NAME_BYTES = 20,  /* separators and the text for NULL are cut to this, as in sqlite3 */
+  NAME_BYTES = 20,  /* separators and the text for NULL are cut to this size, as in sqlite3 */
   MAX_NESTING = 25, /* depth of .read inside .read */
   DOT_OK = 0,
   DOT_ERROR = 1,
@@ -52,18 +52,18 @@ typedef struct wl_shell {
   char *db_name;     /* owned; the file to open, ":memory:" if none was named */
   bool readonly;     /* -readonly, or .open --readonly */
   bool nofollow;     /* .open --nofollow */
-  const char *argv0; /* how messages about options name the program */
-  char *settings;    /* owned; all of -set, as name=value,... */
+  const char *argv0; /* the program's name in messages about options */
+  char *settings;    /* owned; all -set options, as name=value,... */
 
   FILE *in;         /* NULL: the terminal, through libedit */
-  int lineno;       /* of `in` */
+  int lineno;       /* the current line of `in` */
   int nesting;      /* depth of wl_input_process */
   bool interactive; /* prompts, banner, errors without line numbers */
 
   wl_mode mode;
   char col_sep[NAME_BYTES], row_sep[NAME_BYTES], null_value[NAME_BYTES];
-  bool headers, headers_set; /* headers_set: the user chose, so .mode column does not */
-  int wrap;                  /* columnar modes: longest line in a cell, 0 without limit */
+  bool headers, headers_set; /* headers_set: the user set headers, so .mode column does not */
+  int wrap;                  /* columnar modes: the longest line in a cell; 0: no limit */
   bool wordwrap, quote;
   char *insert_table; /* owned; the quoted name for .mode insert */
 
@@ -85,18 +85,18 @@ void wl_shell_close(wl_shell *sh);
 int wl_input_interrupts(void);
 /* Sets the handler for Ctrl-C. */
 void wl_input_catch_interrupts(void);
-/* The connection that Ctrl-C interrupts; NULL before it is closed. */
+/* Sets the connection that Ctrl-C interrupts. Set it to NULL before the connection is closed. */
 void wl_input_interrupt_target(sqlite3 *db);
-/* Runs all of sh->in; 1 if anything failed, else 0. */
+/* Runs all of sh->in. Returns 1 if anything failed, otherwise 0. */
 int wl_input_process(wl_shell *sh);
-/* Sets up line editing and reads the history, which is written when the process ends. */
+/* Sets up line editing and reads the history. The history is saved when the process ends. */
 void wl_input_start_editing(void);
 
 /* run.c */
 
 /*
-** Runs every statement of sql up to the first that fails. The code is SQLite's; *err is
-** set to a message to be freed with sqlite3_free, "in prepare, ..." or "stepping, ...".
+** Runs every statement of sql up to the first that fails. Returns SQLite's result code. *err is set
+** to a message, "in prepare, ..." or "stepping, ...", which the caller frees with sqlite3_free.
 */
 int wl_run_sql(wl_shell *sh, const char *sql, char **err);
 /* The same for input that began at the given line. Prints errors and .timer; 1 on failure. */
@@ -105,16 +105,16 @@ int wl_run_input(wl_shell *sh, const char *sql, int line);
 /* output.c */
 void wl_output_row(wl_shell *sh, sqlite3_stmt *stmt, int n_col, sqlite3_int64 i_row);
 void wl_output_end(wl_shell *sh, sqlite3_int64 n_rows);
-/* Whether a name can stand in SQL only inside double quotes. */
+/* Whether a name must be in double quotes in SQL. */
 bool wl_output_must_quote(const char *name);
-/* A value as a SQL literal, owned by the caller; for the columnar modes. */
+/* A value as a SQL literal, for the columnar modes. The caller frees it. */
 char *wl_output_literal(sqlite3_stmt *stmt, int col);
 const char *wl_output_mode_name(wl_mode mode);
 bool wl_output_is_columnar(wl_mode mode);
-/* A string as .show prints it: in double quotes with C escapes. */
+/* Writes a string as .show prints it: in double quotes, with C escapes. */
 void wl_output_c_string(FILE *out, const char *z);
 
-/* table.c: steps the statement to its end and prints it. */
+/* table.c: runs the statement to its end and prints the rows. */
 void wl_table_print(wl_shell *sh, sqlite3_stmt *stmt, int n_col);
 
 /* plan.c: tells what kind of EXPLAIN a statement is; steps it to its end and prints it. */
@@ -122,24 +122,25 @@ typedef enum wl_plan_kind { PLAN_NONE, PLAN_PROGRAM, PLAN_TREE } wl_plan_kind;
 wl_plan_kind wl_plan_of(sqlite3_stmt *stmt, const char *sql);
 void wl_plan_print(sqlite3_stmt *stmt, wl_plan_kind kind);
 
-/* dot.c: runs one dot command; a DOT_ code. */
+/* dot.c: runs one dot command. Returns a DOT_ code. */
 int wl_dot_run(wl_shell *sh, const char *line);
 /* A number with an optional unit, as an argument of a dot command. */
 long long wl_dot_integer(const char *z);
 /* Sets the mode and its separators; false if there is no mode of that name. */
 bool wl_dot_set_mode(wl_shell *sh, const char *name, const char *table);
 
-/* schema.c: DOT_ codes. */
+/* schema.c: these return DOT_ codes. */
 int wl_schema_tables(wl_shell *sh, const char *pattern, bool indexes);
 int wl_schema_show(wl_shell *sh, const char *pattern, bool indent, bool no_system);
 int wl_schema_databases(wl_shell *sh);
 
-/* progress.c: shows loads that take long, if standard error is a terminal. */
+/* progress.c: shows the progress of long loads, if standard error is a terminal. */
 void wl_progress_watch(sqlite3 *db);
 /* Reports progress of the shell's own work: done is 0 first and total at the end. */
 void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total);
 
-/* import.c: args[0] is the command's name; a DOT_ code, or SQLite's of the last row. */
+/* import.c: args[0] is the command's name. Returns a DOT_ code, or SQLite's code of the last row.
+ */
 int wl_import_run(wl_shell *sh, int n, char **args);
 
 /* help.c */

@@ -1,11 +1,11 @@
 /*
-** Columnar output modes: column, table, markdown and box. All rows are read before the
-** first is printed, since a column is as wide as its longest cell.
+** Columnar output modes: column, table, markdown and box. All rows are read before the first is
+** printed, because a column is as wide as its longest cell.
 **
 ** Invariants:
 ** 1. Widths count characters, that is UTF-8 sequences, as sqlite3 counts them.
-** 2. cells holds whole lines of n_col cells: line 0 is the header, a row of several lines
-**    follows on several lines, and last_of_row marks the last line of each row.
+** 2. cells has lines of n_col cells. Line 0 is the header. A row may take several lines;
+**    last_of_row marks the last line of each row.
 */
 #include "shell.h"
 #include <ctype.h>
@@ -15,14 +15,14 @@
 typedef struct table {
   char **cells; /* n_lines * n_col, owned, each by malloc */
   bool *last_of_row;
-  size_t n_lines, room; /* in lines */
+  size_t n_lines, room; /* lines in use, and lines allocated */
   int n_col;
   int *width;
-  bool multi_line; /* some row has more than one line, so rows are ruled off */
+  bool multi_line; /* a row has more than one line, so there are rules between rows */
   bool no_memory;
 } table;
 
-/* How a mode is drawn. A rule is left end, stroke, crossing, right end. */
+/* How a mode is drawn. A rule has a left end, a stroke, a crossing and a right end. */
 typedef struct style {
   const char *left, *between, *right;
   const char *top[4], *middle[4], *bottom[4];
@@ -57,7 +57,7 @@ static int n_chars(const char *z) {
   return n;
 }
 
-/* Where to cut z, of which end bytes fit, so that words stay whole; end if nowhere. */
+/* Where to break z between words, if only end bytes fit. Returns end if there is no such place. */
 static size_t word_break(const char *z, size_t end) {
   size_t k;
   for (k = end; k > end / 2; k--)
@@ -69,8 +69,8 @@ static size_t word_break(const char *z, size_t end) {
 }
 
 /*
-** The first line of a cell's text, owned by the caller: up to a control character or
-** max_width characters, tabs as spaces. *rest is what comes after it, NULL if nothing.
+** The first line of a cell's text: up to a control character or max_width characters, with tabs as
+** spaces. The caller frees it. *rest is the text after it, or NULL.
 */
 static char *first_line(const char *z, const char **rest, int max_width, bool wordwrap) {
   size_t i = 0, n_out = 0;
@@ -129,7 +129,7 @@ static char *first_line(const char *z, const char **rest, int max_width, bool wo
   return out;
 }
 
-/* Room for one more line of cells; they are NULL. */
+/* Adds a line of cells, which are NULL. */
 static bool add_line(table *t) {
   if (t->n_lines == t->room) {
     size_t room = t->room ? t->room * 2 : 64;
@@ -158,7 +158,7 @@ static void set_cell(table *t, int col, char *z) {
   if (n > t->width[col]) t->width[col] = n;
 }
 
-/* Adds the row the statement stands on, as as many lines as it takes. */
+/* Adds the current row of the statement, on as many lines as it needs. */
 static void add_row(const wl_shell *sh, table *t, sqlite3_stmt *stmt, const char **rest,
                     char **literals) {
   for (int i = 0; i < t->n_col; i++) {

@@ -1,5 +1,5 @@
 /*
-** Blobs from pages; see blobs.h.
+** Reads blobs from pages; see blobs.h.
 */
 #include "store/blobs.h"
 #include "base/mem.h"
@@ -10,10 +10,10 @@ enum { CACHED = 16, MAX_DEPTH = 20, MAX_RUN = 96 };
 struct wl_blobs {
   wl_pages *pages;
   wl_u32 root;
-  wl_u32 numbers[CACHED]; /* of the pages in cache; 0: none */
+  wl_u32 numbers[CACHED]; /* the numbers of the cached pages; 0: none */
   wl_u8 *cache;           /* [CACHED] pages of the tree */
   wl_u8 *run;             /* [MAX_RUN] pages of a chain */
-  wl_u32 max_run;         /* how many are read at once, going by those before */
+  wl_u32 max_run;         /* pages to read at once; adapts to how long recent runs were */
 };
 
 static wl_u32 be32(const wl_u8 *p) {
@@ -24,7 +24,8 @@ static wl_u32 be16(const wl_u8 *p) {
   return (wl_u32)p[0] << 8 | p[1];
 }
 
-/* A number of SQLite's variable length; NULL: it does not end before end. */
+/* Reads one of SQLite's varints. Returns the byte after it, or NULL if it does not end before
+** end. */
 static const wl_u8 *varint(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
   wl_u64 v = 0;
   for (int i = 0; i < 9 && p < end; i++) {
@@ -63,7 +64,7 @@ void wl_blobs_close(wl_blobs *b) {
   wl_mem_free(b);
 }
 
-/* A page of the tree. */
+/* Reads a page of the tree, through a small cache. NULL: it cannot be read. */
 static const wl_u8 *tree_page(wl_blobs *b, wl_u32 number) {
   wl_u32 at = number % CACHED;
   wl_u8 *page = b->cache + (size_t)at * b->pages->page_size;
@@ -74,7 +75,7 @@ static const wl_u8 *tree_page(wl_blobs *b, wl_u32 number) {
   return page;
 }
 
-/* The cell i of a page whose cell pointers begin at `first`; NULL: it lies outside. */
+/* Cell i of a page whose cell pointers begin at `first`; NULL if it lies outside the page. */
 static const wl_u8 *cell_at(const wl_blobs *b, const wl_u8 *page, wl_u32 first, wl_u32 i) {
   wl_u32 at = first + 2 * i;
   if (at + 2 > b->pages->page_size) return NULL;
@@ -82,7 +83,7 @@ static const wl_u8 *cell_at(const wl_blobs *b, const wl_u8 *page, wl_u32 first, 
   return place < first || place + 5 > b->pages->page_size ? NULL : page + place;
 }
 
-/* The cell of a row in its leaf. *page is that leaf. */
+/* Finds the cell of a row, or NULL. *page is the leaf that has it. */
 static const wl_u8 *find_row(wl_blobs *b, wl_i64 rowid, const wl_u8 **page) {
   wl_u32 number = b->root;
   for (int depth = 0; depth < MAX_DEPTH; depth++) {
@@ -92,7 +93,7 @@ static const wl_u8 *find_row(wl_blobs *b, wl_i64 rowid, const wl_u8 **page) {
     const wl_u8 *end = p + b->pages->page_size;
     wl_u32 lo = 0, hi = be16(p + 3), first = leaf ? 8 : 12;
     wl_u64 key = 0, size;
-    while (lo < hi) { /* the first whose key is not below */
+    while (lo < hi) { /* bisects for the first cell whose key is not less than rowid */
       wl_u32 mid = (lo + hi) / 2;
       cell = cell_at(b, p, first, mid);
       const wl_u8 *at = cell && leaf ? varint(cell, end, &size) : cell ? cell + 4 : NULL;
@@ -113,7 +114,7 @@ static const wl_u8 *find_row(wl_blobs *b, wl_i64 rowid, const wl_u8 **page) {
   return NULL;
 }
 
-/* Reads on through the chain of pages that begins at `number`. */
+/* Reads n bytes from the overflow chain that begins at page `number`. */
 static bool read_chain(wl_blobs *b, wl_u32 number, wl_u8 *out, size_t n) {
   size_t unit = b->pages->page_size - 4;
   while (n) {
@@ -151,7 +152,8 @@ bool wl_blobs_read(wl_blobs *b, wl_i64 rowid, wl_u8 *out, size_t n) {
     if (local > u - 35) local = least;
   }
   if (local > (wl_u64)(end - p) || (local < size && local + 4 > (wl_u64)(end - p))) return false;
-  /* the record: its header says NULL for the rowid's alias, then the blob */
+  /* The record's header must have the types of two columns: NULL, for the alias of the rowid, and
+  ** a blob of n bytes. */
   const wl_u8 *h = varint(p, p + local, &header);
   h = h ? varint(h, p + local, &type) : NULL;
   h = h && type == 0 ? varint(h, p + local, &blob) : NULL;

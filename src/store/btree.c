@@ -1,28 +1,29 @@
 /*
-** How a load goes: the interior pages of the b-tree give the list of leaves; waves of
-** leaves are decoded into chunks, a task a chunk; whole tablets are cut off the front of
-** the chunks, a task a tablet and column; what is left over waits for the next wave.
+** Loads a table in these steps. The interior pages of the b-tree give the list of leaves. Leaves
+** are decoded in waves: each task decodes some leaves into a chunk. Then each task makes a segment
+** of one tablet and column from the chunks. Rows that do not fill a tablet wait for the next wave.
 **
 ** Invariants:
-** 1. Chunks in the queue are in row order without gaps; rows before `cut` are in segments.
-** 2. Between waves the caller's thread alone works: only it calls SQLite.
+** 1. Chunks in the queue are in row order without gaps. Rows before `cut` are in segments.
+** 2. Between waves only the caller's thread works. Only it calls SQLite.
 */
 #include "store/btree.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "value/exchange.h"
 #include "store/leaf.h"
+#include <assert.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks a thread */, MAX_DEPTH = 20 };
+enum { CHUNK_BYTES = 1 << 19, WAVE = 8 /* chunks per thread */, MAX_DEPTH = 20 };
 
-typedef struct worker {
-  bool reads, stages; /* what is open */
+typedef struct load_worker {
+  bool reads, stages; /* whether reader and stage are open */
   wl_leaf_reader reader;
   wl_stage stage;
-} worker;
+} load_worker;
 
-typedef struct state {
+typedef struct btree_load {
   wl_store *s;
   wl_table *t;
   const int *cols;
@@ -30,15 +31,16 @@ typedef struct state {
   wl_leaf_plan plan;
   wl_u32 *leaves;
   wl_u32 n_leaves, size_leaves;
-  wl_u8 *seen; /* a bit a page */
+  wl_u8 *seen; /* a bit for each page */
   int n_threads;
-  worker *workers;
-  wl_val *defaults;             /* [n_out] of short records; t is WL_T_DEFAULT until one is met */
-  wl_u32 chunk_leaves, max_run; /* leaves of a chunk; pages of a read */
+  load_worker *workers;
+  wl_val *defaults;    /* [n_out] values for short records; t is WL_T_DEFAULT until they are read */
+  wl_u32 chunk_leaves; /* leaves of a chunk */
+  wl_u32 max_run;      /* the most pages of one read */
 
-  wl_chunk **queue; /* waiting rows */
+  wl_chunk **queue; /* rows that are not in segments yet */
   int n_queue, size_queue;
-  int n_ready; /* of the queue, decoded in earlier waves */
+  int n_ready; /* chunks of the queue that were decoded in earlier waves */
   wl_u32 wave_first;
   wl_chunk **spare;
   int n_spare, size_spare;
@@ -47,10 +49,10 @@ typedef struct state {
 
   wl_segment **segments; /* [n_out][size_segments] */
   int n_segments, size_segments, n_new;
-  size_t limit;          /* bytes that this load may use; 0: any */
-  size_t n_bytes;        /* of segments */
-  _Atomic size_t n_heap; /* of chunks in the queue */
-} state;
+  size_t limit;          /* bytes that this load may use; 0: no limit */
+  size_t n_bytes;        /* bytes of the segments */
+  _Atomic size_t n_heap; /* bytes of texts in the chunks of the queue */
+} btree_load;
 
 /* ---- the table's shape */
 
@@ -58,8 +60,8 @@ static wl_status sqlite_says_no(wl_error *err) {
   return wl_not_taken(err, "the schema cannot be read");
 }
 
-/* Root page, rowid alias, and that no column is generated. */
-static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
+/* Finds the root page and the alias of the rowid. Refuses generated columns. */
+static wl_status read_shape(btree_load *b, wl_u32 *root, int *alias, wl_error *err) {
   sqlite3 *db = b->s->db;
   wl_table *t = b->t;
   sqlite3_stmt *q = NULL;
@@ -94,7 +96,7 @@ static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   if (rc) return sqlite_says_no(err);
   if (!plain) return wl_not_taken(err, "it has generated columns");
   if (n_cols != t->n_cols || page < 2 || page > b->pages.n_pages) return sqlite_says_no(err);
-  /* A key that is not the rowid itself has an index of its own. */
+  /* A primary key without an index is the rowid. */
   if (n_pk == 1 && !own_index) {
     if (sqlite3_stricmp(t->cols[pk].decl, "INTEGER") != 0) return sqlite_says_no(err);
     *alias = pk;
@@ -103,7 +105,7 @@ static wl_status read_shape(state *b, wl_u32 *root, int *alias, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
+static wl_status make_plan(btree_load *b, int n, int alias, wl_error *err) {
   wl_leaf_plan *p = &b->plan;
   p->slot = wl_mem_alloc(((size_t)b->t->n_cols + 1) * sizeof *p->slot);
   p->real = wl_mem_zalloc((size_t)n * sizeof *p->real);
@@ -131,7 +133,7 @@ static wl_status make_plan(state *b, int n, int alias, wl_error *err) {
 
 /* ---- the list of leaves */
 
-static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
+static wl_status add_leaf(btree_load *b, wl_u32 page, wl_error *err) {
   if (b->n_leaves == b->size_leaves) {
     wl_u32 size = b->size_leaves ? b->size_leaves * 2 : 256;
     wl_u32 *p =
@@ -144,12 +146,12 @@ static wl_status add_leaf(state *b, wl_u32 page, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status broken(wl_error *err) {
-  return wl_not_taken(err, "a page does not decode");
+static wl_status bad_page(wl_error *err) {
+  return wl_not_taken(err, "a page cannot be decoded");
 }
 
-/* Child i of an interior page; the last is in the page's header. 0: out of bounds. */
-static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
+/* Child i of an interior page. The last child is in the page's header. 0: out of bounds. */
+static wl_u32 child_page(const btree_load *b, const wl_u8 *page, wl_u32 i) {
   wl_u32 n = (wl_u32)page[3] << 8 | page[4], at = 8;
   if (i < n) at = (wl_u32)page[12 + 2 * i] << 8 | page[13 + 2 * i];
   if (i < n && (at < 12 + 2 * n || at + 5 > b->pages.page_size)) return 0;
@@ -157,15 +159,17 @@ static wl_u32 child(const state *b, const wl_u8 *page, wl_u32 i) {
   return (wl_u32)p[0] << 24 | (wl_u32)p[1] << 16 | (wl_u32)p[2] << 8 | p[3];
 }
 
-static wl_status mark(state *b, wl_u32 page, wl_error *err) {
+/* Marks a page as seen. Fails if it does not exist or was seen before. */
+static wl_status mark_page(btree_load *b, wl_u32 page, wl_error *err) {
   if (page < 2 || page > b->pages.n_pages || b->seen[page >> 3] >> (page & 7) & 1)
-    return broken(err);
+    return bad_page(err);
   b->seen[page >> 3] |= (wl_u8)(1 << (page & 7));
   return WL_OK;
 }
 
-/* Depth first. All leaves are equally deep; those that are not fail when they are decoded. */
-static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
+/* Lists the leaves, depth first. All leaves have the same depth. A page at that depth that is not a
+** leaf fails when it is decoded. */
+static wl_status list_leaves(btree_load *b, wl_u32 root, wl_error *err) {
   wl_u32 size = b->pages.page_size, at[MAX_DEPTH], page = root;
   wl_u8 *path = wl_mem_alloc((size_t)MAX_DEPTH * size);
   int depth = 0, leaf_depth = -1;
@@ -175,8 +179,8 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
   while (!rc) {
     wl_u8 *p = path + (size_t)depth * size;
     bool is_leaf = depth == leaf_depth;
-    rc = mark(b, page, err);
-    if (!rc && !is_leaf && !wl_pages_read(&b->pages, page, 1, p)) rc = broken(err);
+    rc = mark_page(b, page, err);
+    if (!rc && !is_leaf && !wl_pages_read(&b->pages, page, 1, p)) rc = bad_page(err);
     if (!rc && leaf_depth < 0 && p[0] == 0x0d) {
       leaf_depth = depth;
       is_leaf = true;
@@ -184,7 +188,7 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
     if (!rc && is_leaf) rc = add_leaf(b, page, err);
     if (!rc && !is_leaf) {
       wl_u32 n = (wl_u32)p[3] << 8 | p[4];
-      if (p[0] != 0x05 || n < 1 || n > (size - 8) / 6 || depth + 1 == MAX_DEPTH) rc = broken(err);
+      if (p[0] != 0x05 || n < 1 || n > (size - 8) / 6 || depth + 1 == MAX_DEPTH) rc = bad_page(err);
       at[depth++] = 0;
     } else {
       while (depth > 0 && at[depth - 1] > ((wl_u32)path[(size_t)(depth - 1) * size + 3] << 8 |
@@ -192,7 +196,7 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
         depth--;
       if (depth == 0) break;
     }
-    if (!rc) page = child(b, path + (size_t)(depth - 1) * size, at[depth - 1]++);
+    if (!rc) page = child_page(b, path + (size_t)(depth - 1) * size, at[depth - 1]++);
   }
   wl_mem_free(path);
   return rc;
@@ -201,8 +205,8 @@ static wl_status list_leaves(state *b, wl_u32 root, wl_error *err) {
 /* ---- decoding */
 
 static wl_status decode_task(void *arg, int w, long k, wl_error *err) {
-  state *b = arg;
-  worker *me = &b->workers[w];
+  btree_load *b = arg;
+  load_worker *me = &b->workers[w];
   wl_chunk *c = b->queue[b->n_ready + k];
   wl_u32 first = b->wave_first + (wl_u32)k * b->chunk_leaves, n = b->n_leaves - first;
   if (n > b->chunk_leaves) n = b->chunk_leaves;
@@ -215,10 +219,10 @@ static wl_status decode_task(void *arg, int w, long k, wl_error *err) {
   size_t heap = wl_chunk_heap_bytes(c);
   heap += atomic_fetch_add(&b->n_heap, heap);
   if (!rc && b->limit && b->n_bytes + heap > b->limit) rc = WL_FULL;
-  return rc == WL_NOT_TAKEN ? broken(err) : rc;
+  return rc == WL_NOT_TAKEN ? bad_page(err) : rc;
 }
 
-static wl_status grow(wl_chunk ***list, int n, int *size) {
+static wl_status reserve_chunk(wl_chunk ***list, int n, int *size) {
   if (n < *size) return WL_OK;
   int more = *size ? *size * 2 : 64;
   wl_chunk **p = wl_mem_realloc(*list, (size_t)n * sizeof *p, (size_t)more * sizeof *p);
@@ -228,17 +232,17 @@ static wl_status grow(wl_chunk ***list, int n, int *size) {
   return WL_OK;
 }
 
-static wl_status add_chunk(state *b) {
-  if (grow(&b->queue, b->n_queue, &b->size_queue)) return WL_NOMEM;
+static wl_status add_chunk(btree_load *b) {
+  if (reserve_chunk(&b->queue, b->n_queue, &b->size_queue)) return WL_NOMEM;
   wl_chunk *c = b->n_spare ? b->spare[--b->n_spare] : wl_chunk_open(b->plan.n_out);
   if (!c) return WL_NOMEM;
   b->queue[b->n_queue++] = c;
   return WL_OK;
 }
 
-/* ---- defaults: SQLite itself says what a column of a short record is */
+/* ---- defaults: asks SQLite for the value of a column that a short record does not have */
 
-static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
+static wl_status read_default(btree_load *b, int slot, wl_i64 rowid, wl_error *err) {
   const wl_table *t = b->t;
   sqlite3_stmt *q = NULL;
   wl_val *d = &b->defaults[slot];
@@ -252,7 +256,7 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
   if (!st && sqlite3_step(q) != SQLITE_ROW) st = sqlite_says_no(err);
   if (!st) {
     *d = wl_sqlite_column(q, 0);
-    wl_u8 *p = d->t >= WL_T_TEXT ? wl_mem_alloc(d->n) : NULL; /* a copy of its own */
+    wl_u8 *p = d->t >= WL_T_TEXT ? wl_mem_alloc(d->n) : NULL; /* owned by the load */
     if (d->t >= WL_T_TEXT && (!p || wl_sqlite_lost(*d))) {
       wl_mem_free(p);
       *d = wl_null();
@@ -268,9 +272,9 @@ static wl_status read_default(state *b, int slot, wl_i64 rowid, wl_error *err) {
 
 /* ---- tablets */
 
-/* Appends rows from..to of a chunk's column to the stage. */
-static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int slot, wl_i32 from,
-                            wl_i32 to) {
+/* Appends the rows [from, to) of a chunk's column to the stage. */
+static wl_status stage_rows(const btree_load *b, wl_stage *st, const wl_chunk *c, int slot,
+                            wl_i32 from, wl_i32 to) {
   wl_u64 *v = st->v + st->n;
   wl_u8 *t = st->t + st->n;
   const wl_stage *h = &c->heap[slot];
@@ -302,7 +306,7 @@ static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int
   if (c->has_default[slot]) {
     wl_val d = b->defaults[slot];
     wl_u64 value = d.v;
-    if (d.t >= WL_T_TEXT) { /* once; all rows of this piece share it */
+    if (d.t >= WL_T_TEXT) { /* copied once; all rows of this piece share it */
       wl_status rc = wl_stage_room(st, d.n);
       if (rc) return rc;
       if (d.n) memcpy(st->heap + st->n_heap, wl_bytes(d), d.n);
@@ -319,8 +323,8 @@ static wl_status stage_rows(const state *b, wl_stage *st, const wl_chunk *c, int
 }
 
 static wl_status tablet_task(void *arg, int w, long k, wl_error *err) {
-  state *b = arg;
-  worker *me = &b->workers[w];
+  btree_load *b = arg;
+  load_worker *me = &b->workers[w];
   int slot = (int)(k % b->plan.n_out), tablet = (int)(k / b->plan.n_out);
   wl_segment *out = &b->segments[slot][b->n_segments + tablet];
   wl_i64 from = b->cut + (wl_i64)tablet * WL_TABLET_ROWS, to = from + WL_TABLET_ROWS;
@@ -342,9 +346,11 @@ static wl_status tablet_task(void *arg, int w, long k, wl_error *err) {
   return rc ? rc : wl_segment_make(&me->stage, out);
 }
 
-/* Makes segments of all whole tablets, and at the end of the rest. */
-static wl_status cut_tablets(state *b, bool end, wl_error *err) {
+/* Makes segments of all full tablets, and at the end also of the last rows. */
+static wl_status make_tablets(btree_load *b, bool end, wl_error *err) {
   wl_i64 n = b->n_rows - b->cut;
+  for (int i = 1; i < b->n_queue; i++)
+    assert(b->queue[i]->first_row == b->queue[i - 1]->first_row + b->queue[i - 1]->n);
   int n_new = (int)(n / WL_TABLET_ROWS) + (end && n % WL_TABLET_ROWS != 0);
   if (n_new && b->n_segments + n_new > b->size_segments) {
     int size = b->n_segments + n_new + b->size_segments;
@@ -360,20 +366,20 @@ static wl_status cut_tablets(state *b, bool end, wl_error *err) {
     memset(&b->segments[i][b->n_segments], 0, (size_t)n_new * sizeof **b->segments);
   wl_tasks tasks = {b->n_threads, (long)n_new * b->plan.n_out, tablet_task, b, NULL};
   wl_status rc = wl_tasks_run(&tasks, NULL, err);
-  b->n_segments += n_new; /* those that failed are empty, and freed with the others */
+  b->n_segments += n_new; /* segments that failed are empty and are freed with the others */
   if (rc) return rc;
   b->cut += (wl_i64)n_new * WL_TABLET_ROWS;
   for (int i = 0; i < b->plan.n_out; i++)
     for (int k = b->n_segments - n_new; k < b->n_segments; k++)
       b->n_bytes += wl_segment_bytes(&b->segments[i][k]);
-  /* Chunks that are used up are free again. */
+  /* Chunks whose rows are all in segments can be used again. */
   int used = 0;
   while (used < b->n_queue && b->queue[used]->first_row + b->queue[used]->n <= b->cut) used++;
   for (int i = 0; i < used; i++) {
     wl_chunk *c = b->queue[i];
     atomic_fetch_sub(&b->n_heap, wl_chunk_heap_bytes(c));
     wl_chunk_clear(c);
-    if (b->n_spare < b->n_threads * WAVE && !grow(&b->spare, b->n_spare, &b->size_spare))
+    if (b->n_spare < b->n_threads * WAVE && !reserve_chunk(&b->spare, b->n_spare, &b->size_spare))
       b->spare[b->n_spare++] = c;
     else
       wl_chunk_close(c);
@@ -383,7 +389,7 @@ static wl_status cut_tablets(state *b, bool end, wl_error *err) {
   return b->limit && b->n_bytes > b->limit ? WL_FULL : WL_OK;
 }
 
-static wl_status run_wave(state *b, wl_error *err) {
+static wl_status run_wave(btree_load *b, wl_error *err) {
   wl_status rc = WL_OK;
   long n = (long)((b->n_leaves - b->wave_first + b->chunk_leaves - 1) / b->chunk_leaves);
   if (n > (long)b->n_threads * WAVE) n = (long)b->n_threads * WAVE;
@@ -396,7 +402,7 @@ static wl_status run_wave(state *b, wl_error *err) {
   for (int i = b->n_ready; i < b->n_queue; i++) {
     wl_chunk *c = b->queue[i];
     c->first_row = b->n_rows;
-    if (c->n && b->n_rows && c->low <= b->high) return broken(err);
+    if (c->n && b->n_rows && c->low <= b->high) return bad_page(err);
     if (c->n) b->high = c->high;
     b->n_rows += c->n;
     for (int k = 0; k < b->plan.n_out && !rc; k++)
@@ -406,12 +412,12 @@ static wl_status run_wave(state *b, wl_error *err) {
   if (rc) return rc;
   wl_u32 done = (wl_u32)n * b->chunk_leaves;
   b->wave_first = b->n_leaves - b->wave_first > done ? b->wave_first + done : b->n_leaves;
-  return cut_tablets(b, b->wave_first == b->n_leaves, err);
+  return make_tablets(b, b->wave_first == b->n_leaves, err);
 }
 
 /* ---- the whole */
 
-static void release(state *b) {
+static void close_load(btree_load *b) {
   for (int i = 0; i < b->n_queue; i++) wl_chunk_close(b->queue[i]);
   for (int i = 0; i < b->n_spare; i++) wl_chunk_close(b->spare[i]);
   wl_mem_free(b->queue);
@@ -437,7 +443,7 @@ static void release(state *b) {
   wl_pages_close(&b->pages);
 }
 
-static wl_status run(state *b, wl_column **out, wl_error *err) {
+static wl_status load_columns(btree_load *b, wl_column **out, wl_error *err) {
   wl_status rc = WL_OK;
   int n = b->plan.n_out;
   b->chunk_leaves = CHUNK_BYTES / b->pages.page_size;
@@ -468,21 +474,21 @@ static wl_status run(state *b, wl_column **out, wl_error *err) {
 
 wl_status wl_btree_load(wl_store *s, wl_table *t, const int *cols, int n, size_t limit,
                         wl_column **out, wl_i64 *n_rows, wl_error *err) {
-  state b = {.s = s, .t = t, .cols = cols, .limit = limit, .plan = {.n_out = n}};
+  btree_load b = {.s = s, .t = t, .cols = cols, .limit = limit, .plan = {.n_out = n}};
   wl_u32 root = 0;
   int alias = -1;
   memset(out, 0, (size_t)n * sizeof *out);
   if (t->without_rowid) return wl_not_taken(err, "it is a WITHOUT ROWID table");
-  /* Nothing else may use the file handle meanwhile. */
+  /* The mutex keeps others from using the file handle meanwhile. */
   sqlite3_mutex *m = sqlite3_db_mutex(s->db);
   sqlite3_mutex_enter(m);
   wl_status rc = wl_pages_open(s, t->schema, &b.pages, err);
   if (!rc) rc = read_shape(&b, &root, &alias, err);
   if (!rc) rc = make_plan(&b, n, alias, err);
   if (!rc) rc = list_leaves(&b, root, err);
-  if (!rc) rc = run(&b, out, err);
+  if (!rc) rc = load_columns(&b, out, err);
   *n_rows = b.n_rows;
-  release(&b);
+  close_load(&b);
   sqlite3_mutex_leave(m);
   return rc == WL_NOMEM ? wl_nomem(err) : rc;
 }

@@ -5,7 +5,7 @@
 enum {
   MIN_ROWS = 1024,
   MAX_HEADER = 98307,
-  SLACK = 8 /* bytes after a buffer, so that eight can be read at its last */
+  SLACK = 8 /* bytes after a buffer, so that eight bytes can be read at its last byte */
 };
 
 /* ---- chunks */
@@ -110,7 +110,8 @@ static wl_u64 be64(const wl_u8 *p) {
   return __builtin_bswap64(x);
 }
 
-/* A varint of one to nine bytes that ends before end: the byte after it, or NULL. */
+/* Reads a varint of one to nine bytes. Returns the byte after it, or NULL if it does not end before
+** end. */
 static const wl_u8 *varint_long(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
   wl_u64 x = 0;
   for (int i = 0; i < 8; i++, p++) {
@@ -136,18 +137,18 @@ static inline const wl_u8 *varint(const wl_u8 *p, const wl_u8 *end, wl_u64 *out)
 
 /* ---- records */
 
-/* Bytes of the types below 12; types 10 and 11 are never stored. */
+/* The lengths of the types below 12. Types 10 and 11 are never stored. */
 static const wl_u8 small_length[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 255, 255};
 
 static inline wl_u64 length_of(wl_u64 type) {
   return type >= 12 ? (type - 12) >> 1 : small_length[type];
 }
 
-static wl_status put_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
-                           const wl_u8 *p) {
+static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
+                             const wl_u8 *p) {
   wl_u64 n = (type - 12) >> 1;
   wl_stage *h = &c->heap[slot];
-  if (n > plan->max_length) return WL_NOT_TAKEN; /* SQLite has an error for it */
+  if (n > plan->max_length) return WL_NOT_TAKEN; /* SQLite reports the error */
   if (h->n_heap + n > h->size_heap) {
     wl_status rc = wl_stage_room(h, n);
     if (rc) return rc;
@@ -160,22 +161,23 @@ static wl_status put_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u
 }
 
 /*
-** How the types below 10 come out of the eight bytes at p read as one big-endian number:
-** shifted down with its sign, masked, plus a constant. Without a branch on the type, which
-** changes from row to row in no order.
+** How to get a value of a type below 10 from eight bytes that are read as a big-endian integer:
+** arithmetic shift right, mask, add a constant. This needs no branch on the type, which would be
+** mispredicted, because types change from row to row.
 */
 static const struct {
   wl_i64 mask, add;
   wl_u8 shift, tag;
-} how[10] = {{0, 0, 0, WL_T_NULL},  {-1, 0, 56, WL_T_INT}, {-1, 0, 48, WL_T_INT},
-             {-1, 0, 40, WL_T_INT}, {-1, 0, 32, WL_T_INT}, {-1, 0, 16, WL_T_INT},
-             {-1, 0, 0, WL_T_INT},  {-1, 0, 0, WL_T_REAL}, {0, 0, 0, WL_T_INT},
-             {0, 1, 0, WL_T_INT}};
+} number_types[10] = {{0, 0, 0, WL_T_NULL},  {-1, 0, 56, WL_T_INT}, {-1, 0, 48, WL_T_INT},
+                      {-1, 0, 40, WL_T_INT}, {-1, 0, 32, WL_T_INT}, {-1, 0, 16, WL_T_INT},
+                      {-1, 0, 0, WL_T_INT},  {-1, 0, 0, WL_T_REAL}, {0, 0, 0, WL_T_INT},
+                      {0, 1, 0, WL_T_INT}};
 
-/* The value of a type at p, whose bytes are known to be there; eight may be read. */
-static inline void put(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 *p) {
-  wl_i64 x = ((wl_i64)be64(p) >> how[type].shift & how[type].mask) + how[type].add;
-  wl_u8 tag = how[type].tag;
+/* Decodes the number at p. Its bytes are inside the record, and eight bytes may be read. */
+static inline void write_number(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 *p) {
+  wl_i64 x = ((wl_i64)be64(p) >> number_types[type].shift & number_types[type].mask) +
+             number_types[type].add;
+  wl_u8 tag = number_types[type].tag;
   if (real && tag == WL_T_INT) {
     x = (wl_i64)wl_f64_bits((double)x);
     tag = WL_T_REAL;
@@ -187,8 +189,8 @@ static inline void put(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 
   *t = tag;
 }
 
-/* The record ends before column k: these have their defaults. */
-static wl_status put_defaults(const wl_leaf_plan *plan, wl_chunk *c, int k, wl_i64 rowid) {
+/* Marks the columns from k on as defaults, because the record ends before them. */
+static wl_status write_defaults(const wl_leaf_plan *plan, wl_chunk *c, int k, wl_i64 rowid) {
   for (; k < plan->n_record; k++) {
     int slot = plan->slot[k];
     if (slot == WL_SLOT_ALIAS) return WL_NOT_TAKEN;
@@ -202,12 +204,13 @@ static wl_status put_defaults(const wl_leaf_plan *plan, wl_chunk *c, int k, wl_i
 }
 
 /*
-** One record of n_payload bytes, of which the first n_here are at p. *need is how many of
-** them the wanted columns take (or the header, while that is not all here). A dry run puts
-** nothing; one that is not dry is given all that is needed.
+** Decodes one record of n_payload bytes, of which the first n_here are at p. Sets *need to the
+** number of bytes that the columns take, or the header alone if it is not complete at p. A dry run
+** writes nothing. A run that is not dry must have all the bytes.
 */
-static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u8 *p, wl_u64 n_here,
-                               wl_u64 n_payload, wl_i64 rowid, wl_u64 *need, const bool dry) {
+static inline wl_status decode_record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u8 *p,
+                                      wl_u64 n_here, wl_u64 n_payload, wl_i64 rowid, wl_u64 *need,
+                                      const bool dry) {
   wl_u64 n_header, at;
   int k = 0;
   const wl_u8 *h = varint(p, p + n_here, &n_header);
@@ -216,7 +219,7 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
   *need = at = n_header;
   if (n_header > n_here) return WL_OK;
   const wl_u8 *end = p + n_header;
-  wl_u64 *const *v = c->v; /* read once: a tag written is a byte, and may be anything to C */
+  wl_u64 *const *v = c->v; /* read once, because writing a tag (a byte) may alias anything in C */
   wl_u8 *const *t = c->t;
   wl_i32 row = c->n;
   const int *slots = plan->slot;
@@ -235,9 +238,9 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
       } else {
         if (at + n > n_here) return WL_NOT_TAKEN;
         if (type < 10) {
-          put(v[slot] + row, t[slot] + row, plan->real[slot], type, p + at);
+          write_number(v[slot] + row, t[slot] + row, plan->real[slot], type, p + at);
         } else {
-          wl_status rc = put_bytes(plan, c, slot, type, p + at);
+          wl_status rc = write_bytes(plan, c, slot, type, p + at);
           if (rc) return rc;
         }
       }
@@ -247,15 +250,15 @@ static inline wl_status record(const wl_leaf_plan *plan, wl_chunk *c, const wl_u
     at += n;
   }
   if (h == end && at != n_payload) return WL_NOT_TAKEN;
-  return k < plan->n_record && !dry ? put_defaults(plan, c, k, rowid) : WL_OK;
+  return k < plan->n_record && !dry ? write_defaults(plan, c, k, rowid) : WL_OK;
 }
 
 /* ---- overflow chains */
 
 /*
-** With auto_vacuum SQLite skips along a chain by the pointer map: if the entry of the page
-** that follows says that it continues this one, that is believed before the chain itself.
-** So the two must agree, or what SQLite reads is another thing.
+** Whether the pointer map agrees with an overflow chain. With auto_vacuum SQLite follows a chain by
+** the pointer map: if the entry of the next page says that it continues this page, SQLite believes
+** it and does not read the chain. So the two must agree, or SQLite would read other bytes.
 */
 static bool map_agrees(wl_leaf_reader *r, wl_u32 page, wl_u32 next) {
   wl_u32 size = r->pages->page_size, step = size / 5 + 1, lock = 0x40000000 / size + 1;
@@ -278,10 +281,10 @@ static bool map_agrees(wl_leaf_reader *r, wl_u32 page, wl_u32 next) {
   return kind != 4 || be32(r->map + at + 1) != page || next == guess;
 }
 
-/* Puts the first `need` bytes of a payload together: n_local at p, then the chain. */
-static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u64 need) {
+/* Copies the first `need` bytes of a payload to r->payload: n_local bytes at p, then the chain. */
+static wl_status read_chain(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u64 need) {
   wl_u32 usable = r->pages->page_size, page = be32(p + n_local);
-  if (need > (wl_u64)usable * r->pages->n_pages) return WL_NOT_TAKEN; /* a chain that loops */
+  if (need > (wl_u64)usable * r->pages->n_pages) return WL_NOT_TAKEN; /* the chain has a loop */
   if (need > r->size_payload) {
     size_t size = r->size_payload ? r->size_payload : 65536;
     while (size < need) size *= 2;
@@ -308,15 +311,17 @@ static wl_status gather(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u6
   return WL_OK;
 }
 
-static wl_status overflowing(const wl_leaf_plan *plan, wl_leaf_reader *r, wl_chunk *c,
-                             const wl_u8 *local, wl_u64 n_local, wl_u64 n_payload, wl_i64 rowid) {
+static wl_status decode_overflow(const wl_leaf_plan *plan, wl_leaf_reader *r, wl_chunk *c,
+                                 const wl_u8 *local, wl_u64 n_local, wl_u64 n_payload,
+                                 wl_i64 rowid) {
   const wl_u8 *p = local;
   wl_u64 n_here = n_local, need = 0;
-  for (int round = 0; round < 3; round++) { /* the header may be in the chain, then columns */
-    wl_status rc = record(plan, c, p, n_here, n_payload, rowid, &need, true);
+  for (int round = 0; round < 3;
+       round++) { /* may need the chain for the header, then for columns */
+    wl_status rc = decode_record(plan, c, p, n_here, n_payload, rowid, &need, true);
     if (rc) return rc;
-    if (need <= n_here) return record(plan, c, p, n_here, n_payload, rowid, &need, false);
-    rc = gather(r, local, n_local, need);
+    if (need <= n_here) return decode_record(plan, c, p, n_here, n_payload, rowid, &need, false);
+    rc = read_chain(r, local, n_local, need);
     if (rc) return rc;
     p = r->payload;
     n_here = need;
@@ -326,7 +331,8 @@ static wl_status overflowing(const wl_leaf_plan *plan, wl_leaf_reader *r, wl_chu
 
 /* ---- pages */
 
-static wl_status leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *page, wl_chunk *c) {
+static wl_status decode_leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *page,
+                             wl_chunk *c) {
   wl_u32 usable = r->pages->page_size, n_cells = be16(page + 3);
   const wl_u8 *end = page + usable;
   wl_u32 max_local = usable - 35, min_local = (usable - 12) * 32 / 255 - 23;
@@ -342,12 +348,12 @@ static wl_status leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *
     if (!p || n_payload > 0x7fffffff) return WL_NOT_TAKEN;
     if (n_payload <= max_local) {
       if (n_payload > (wl_u64)(end - p)) return WL_NOT_TAKEN;
-      rc = record(plan, c, p, n_payload, n_payload, (wl_i64)rowid, &need, false);
+      rc = decode_record(plan, c, p, n_payload, n_payload, (wl_i64)rowid, &need, false);
     } else {
       wl_u64 n_local = min_local + (n_payload - min_local) % (usable - 4);
       if (n_local > max_local) n_local = min_local;
       if (n_local + 4 > (wl_u64)(end - p)) return WL_NOT_TAKEN;
-      rc = overflowing(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
+      rc = decode_overflow(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
     }
     if (c->n == 0)
       c->low = (wl_i64)rowid;
@@ -367,7 +373,7 @@ wl_status wl_leaf_decode(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u
                          wl_u32 n, wl_chunk *out) {
   wl_status rc = WL_OK;
   for (wl_u32 i = 0; i < n && !rc;) {
-    wl_u32 k = i + 1; /* leaves i..k-1 lie close together: one read */
+    wl_u32 k = i + 1; /* leaves i..k-1 are close together and are read at once */
     while (k < n && leaves[k] > leaves[k - 1] && leaves[k] - leaves[k - 1] <= WL_MAX_GAP &&
            leaves[k] - leaves[i] < r->max_run)
       k++;
@@ -377,7 +383,8 @@ wl_status wl_leaf_decode(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u
     r->run_first = leaves[i];
     r->run_n = leaves[k - 1] - leaves[i] + 1;
     for (; i < k && !rc; i++)
-      rc = leaf(plan, r, r->buf + (size_t)(leaves[i] - r->run_first) * r->pages->page_size, out);
+      rc = decode_leaf(plan, r, r->buf + (size_t)(leaves[i] - r->run_first) * r->pages->page_size,
+                       out);
   }
   return rc;
 }

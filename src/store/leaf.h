@@ -1,16 +1,16 @@
 /*
-** Decoding the rows of a table's leaf pages. Stands under btree.c, which says which pages
-** and puts what comes out into tablets.
+** Decodes the rows of a table's leaf pages. btree.c chooses the pages and makes tablets of the
+** rows.
 **
 ** Invariants:
-** 1. A page is bytes from a file that may hold anything: every length and offset is checked
-**    before it is used, and what does not fit the format ends the load with WL_NOT_TAKEN.
-** 2. Where SQLite would find the same bytes corrupt, they are refused here too.
-** 3. A value comes out as SQLite's column access gives it: REAL columns as reals, NaN as
-**    NULL, the alias of the rowid as the rowid; a column that the record is too short for
-**    is tagged WL_T_DEFAULT and filled in later.
-** 4. Rowids rise from row to row, or the table is refused: SQLite can then be asked for a
-**    row by its rowid, and it is that row.
+** 1. The file may contain anything. Every length and offset is checked before it is used. A page
+**    that does not fit the format ends the load with WL_NOT_TAKEN.
+** 2. If SQLite would find a page corrupt, it is refused here, too.
+** 3. A value is what SQLite's column access returns: a REAL column has reals, NaN is NULL, and the
+**    alias of the rowid is the rowid. A column after the end of the record is tagged WL_T_DEFAULT
+**    and filled in later.
+** 4. Rowids rise from row to row, or the table is refused. So SQLite finds the same row when it is
+**    asked for a rowid.
 */
 #ifndef WL_LEAF_H
 #define WL_LEAF_H
@@ -20,24 +20,25 @@
 
 enum {
   WL_T_DEFAULT = 5,
-  WL_MAX_GAP = 4 /* leaves that are no further apart are read in one go */
+  WL_MAX_GAP = 4 /* leaves at most this many pages apart are read together */
 };
 
-/* Where the values of a record go. */
+/* Which columns of a record are read, and to which outputs they go. */
 typedef struct wl_leaf_plan {
   int n_out;
-  int n_record;      /* columns of the record up to the last wanted */
-  int *slot;         /* [n_record] place among the outputs, or WL_SLOT_ */
-  bool *real;        /* [n_out] of REAL affinity */
+  int n_record;      /* columns of the record, up to the last one that is read */
+  int *slot;         /* [n_record] the output, or WL_SLOT_ */
+  bool *real;        /* [n_out] the column has REAL affinity */
   int rowid_slot[2]; /* outputs that are the rowid */
   int n_rowid;
-  bool one_leaf;     /* only such a leaf may be empty */
-  wl_u32 max_length; /* of a text or blob, the connection's limit */
+  bool one_leaf;     /* the table has one leaf; only then may a leaf be empty */
+  wl_u32 max_length; /* the connection's limit for a text or blob */
 } wl_leaf_plan;
 
-enum { WL_SLOT_SKIP = -1, WL_SLOT_ALIAS = -2 /* stored as NULL, or something is wrong */ };
+/* WL_SLOT_ALIAS is the alias of the rowid. It must be stored as NULL. */
+enum { WL_SLOT_SKIP = -1, WL_SLOT_ALIAS = -2 };
 
-/* Consecutive rows, column by column. */
+/* Consecutive rows, stored by column. */
 typedef struct wl_chunk {
   wl_status status;
   wl_i64 first_row; /* in the table */
@@ -48,23 +49,23 @@ typedef struct wl_chunk {
   wl_u8 **t;      /* [n_out][size] */
   wl_stage *heap; /* [n_out] texts and blobs; only the heap of the stage is used */
   bool *has_default;
-  wl_i64 *default_rowid; /* of a row that showed it */
+  wl_i64 *default_rowid; /* the rowid of a row that has the default */
 } wl_chunk;
 
 wl_chunk *wl_chunk_open(int n_out); /* NULL: out of memory */
 void wl_chunk_close(wl_chunk *c);
-void wl_chunk_clear(wl_chunk *c); /* keeps the memory, for other rows */
+void wl_chunk_clear(wl_chunk *c); /* removes the rows but keeps the memory */
 size_t wl_chunk_heap_bytes(const wl_chunk *c);
 
-/* A thread's own room for reading. */
+/* The buffers of a thread that reads leaves. */
 typedef struct wl_leaf_reader {
   wl_pages *pages;
   wl_u8 *buf; /* pages run_first .. run_first + run_n - 1 */
   wl_u32 run_first, run_n, max_run;
   wl_u8 *page; /* one page of an overflow chain */
-  wl_u8 *map;  /* the pointer-map page map_page, 0: none */
+  wl_u8 *map;  /* the pointer-map page map_page; 0: none is read */
   wl_u32 map_page;
-  wl_u8 *payload; /* of a row that has one, put together */
+  wl_u8 *payload; /* the payload of a row with an overflow chain */
   size_t size_payload;
 } wl_leaf_reader;
 

@@ -10,18 +10,18 @@ static bool read_at(sqlite3_file *f, void *buf, size_t n, wl_i64 at) {
   return n <= 0x7fffffff && f->pMethods->xRead(f, buf, (int)n, at) == SQLITE_OK;
 }
 
-/* The 100 bytes at the start of the first page: whether this is a plain database file. */
+/* Checks the first 100 bytes of the file, which are the header of a database. */
 static wl_status read_header(wl_pages *p, const wl_u8 h[100], wl_error *err) {
   static const char magic[16] = "SQLite format 3";
   wl_u32 size = (wl_u32)h[16] << 8 | h[17];
   if (size == 1) size = 65536;
   if (memcmp(h, magic, sizeof magic) != 0)
-    return wl_not_taken(err, "the file's header is not SQLite's");
+    return wl_not_taken(err, "the file has no SQLite header");
   if (size < 512 || size > 65536 || (size & (size - 1)))
-    return wl_not_taken(err, "the header has an odd page size");
+    return wl_not_taken(err, "the header has an invalid page size");
   if (h[20] != 0) return wl_not_taken(err, "pages have reserved bytes");
   if (h[21] != 64 || h[22] != 32 || h[23] != 32)
-    return wl_not_taken(err, "the header has odd payload fractions");
+    return wl_not_taken(err, "the header has invalid payload fractions");
   if (be32(h + 44) < 1 || be32(h + 44) > 4)
     return wl_not_taken(err, "the schema format is unknown");
   if (be32(h + 56) != 1) return wl_not_taken(err, "its text is not UTF-8");
@@ -37,7 +37,7 @@ wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error
   memset(out, 0, sizeof *out);
   pthread_mutex_init(&out->lock, NULL);
   wl_u8 h[100];
-  /* Without a name it is in memory, or a temporary file that lags behind its cache. */
+  /* A database without a name is in memory, or in a temporary file that lags behind its cache. */
   const char *name = sqlite3_db_filename(s->db, schema);
   if (!name || !*name || sqlite3_stricmp(schema, "temp") == 0)
     return wl_not_taken(err, "the database is not in a file");
@@ -46,7 +46,7 @@ wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error
     return wl_not_taken(err, "the database has no file handle");
   if (!read_at(out->file, h, sizeof h, 0)) return wl_not_taken(err, "the header cannot be read");
   if (h[18] != h[19] || h[18] < 1 || h[18] > 2)
-    return wl_not_taken(err, "the header has odd format versions");
+    return wl_not_taken(err, "the header has invalid format versions");
   wl_status rc = wl_wal_view_open(s, schema, out->file, h[18] == 2, &out->wal, err);
   if (rc) return rc;
   wl_i64 at = wl_wal_find(&out->wal, 1);
@@ -69,7 +69,7 @@ void wl_pages_close(wl_pages *p) {
 }
 
 static bool read_locked(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf) {
-  wl_u32 from = 0, size = p->page_size; /* of the pages not read yet */
+  wl_u32 from = 0, size = p->page_size; /* pages before first + from have been read */
   if (p->wal.n) {
     for (wl_u32 i = 0; i < n; i++) {
       wl_i64 at = wl_wal_find(&p->wal, first + i);

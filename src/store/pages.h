@@ -1,14 +1,14 @@
 /*
-** The pages of a database file as the open read transaction sees them, read through
-** SQLite's own file handle. Stands between the file and the b-tree loader (btree.c).
+** Reads the pages of a database file as the open read transaction sees them, through SQLite's own
+** file handle. The b-tree loader (btree.c) uses it.
 **
 ** Invariants:
-** 1. The file is never opened here: closing a descriptor of ours would drop SQLite's locks.
-** 2. wl_pages_open says WL_OK only if every page of the transaction's snapshot can be told:
-**    a rollback journal, or a WAL under one of the two proofs in wal.c.
-** 3. One thread at a time is inside a file handle; not every build of SQLite reads without
-**    moving the file position.
-** 4. Valid while the read transaction is open and the connection's mutex is held.
+** 1. The file is never opened here, because closing our own descriptor would drop SQLite's locks.
+** 2. wl_pages_open returns WL_OK only if every page of the transaction's snapshot can be found:
+**    the database has a rollback journal, or a WAL with one of the two proofs in wal.h.
+** 3. Only one thread at a time uses a file handle, because some builds of SQLite move the file
+**    position when they read.
+** 4. A wl_pages is valid while the read transaction is open and the connection's mutex is held.
 */
 #ifndef WL_PAGES_H
 #define WL_PAGES_H
@@ -24,11 +24,11 @@ typedef struct wl_pages {
   pthread_mutex_t lock;
 } wl_pages;
 
-/* WL_NOT_TAKEN with the reason where the pages are not all to be had. */
+/* WL_NOT_TAKEN, with the reason, if not all pages can be read. */
 wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error *err) WL_MUST;
 void wl_pages_close(wl_pages *p);
 
-/* n pages from first on into buf. False: they cannot be read, or are not in the database. */
+/* Reads n pages, starting at page first. False: they cannot be read, or do not exist. */
 bool wl_pages_read(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf);
 
 #endif

@@ -4,10 +4,10 @@
 #include <string.h>
 
 /*
-** The wal-index header, in the byte order of the machine, is there twice:
+** The wal-index begins with two copies of its header, in the byte order of the machine:
 **   word 0 version, 2 change counter, 3 flags and page size, 4 last frame, 5 pages in the
 **   database, 6-7 checksum of the last frame, 8-9 salts, 10-11 checksum of words 0-9;
-** after the two copies, word 24 is the number of frames that are copied into the file.
+** after the two copies, word 24 is the number of frames that were copied into the file.
 */
 enum { HEADER_WORDS = 12, COPIED_WORD = 24, INDEX_BYTES = 32768, MAX_FRAMES = 1 << 18 };
 
@@ -26,7 +26,7 @@ static wl_u32 page_size_of(const wl_u32 *header) {
   return size == 1 ? 65536 : size;
 }
 
-/* Only inside a read transaction in WAL mode, where SQLite has the index mapped. */
+/* Must be called inside a read transaction in WAL mode, when SQLite has mapped the index. */
 static bool read_index(sqlite3_file *f, wal_index *out) {
   const sqlite3_io_methods *m = f->pMethods;
   void volatile *map = NULL;
@@ -38,7 +38,7 @@ static bool read_index(sqlite3_file *f, wal_index *out) {
   m->xShmBarrier(f);
   for (int i = 0; i < HEADER_WORDS; i++) second[i] = w[HEADER_WORDS + i];
   m->xShmBarrier(f);
-  out->n_copied = w[COPIED_WORD]; /* after the header: it only grows while that stands */
+  out->n_copied = w[COPIED_WORD]; /* read after the header: while that is the same, it only grows */
   if (memcmp(out->header, second, sizeof second) != 0) return false;
   for (int i = 0; i < 10; i += 2) {
     sum[0] += second[i] + sum[1];
@@ -62,7 +62,7 @@ bool wl_store_pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, co
   return sqlite3_reset(*keep) == SQLITE_OK && is;
 }
 
-/* Whether the pin is about the transaction that is open. */
+/* Whether the pin belongs to the open transaction. */
 static bool pin_holds(const wl_store *s, const wl_wal_pin *pin) {
   return pin->set && pin->version == s->version && pin->file == s->file &&
          pin->reprepares == s->reprepares;
@@ -77,19 +77,19 @@ static wl_i64 frame_at(const wl_wal_view *v, wl_u32 frame) {
   return 32 + (wl_i64)(frame - 1) * (24 + (wl_i64)v->page_size);
 }
 
-/* Lists the frames first..last, the newest of each page, from the log itself. */
+/* Reads the list of the frames first..last from the log, and keeps the newest of each page. */
 static wl_status read_frames(wl_wal_view *v, const wl_u32 *header, wl_u32 first, wl_u32 last,
                              wl_error *err) {
   wl_u8 h[32];
   const sqlite3_io_methods *m = v->file->pMethods;
-  if (last - first >= MAX_FRAMES) return wl_not_taken(err, "the WAL is long");
+  if (last - first >= MAX_FRAMES) return wl_not_taken(err, "the WAL is too long");
   if (m->xRead(v->file, h, 32, 0) || memcmp(h + 16, &header[8], 8) != 0)
-    return wl_not_taken(err, "the WAL is not the one its index is about");
+    return wl_not_taken(err, "the WAL does not match its index");
   v->frames = wl_mem_alloc(((size_t)(last - first) + 1) * sizeof *v->frames);
   if (!v->frames) return wl_nomem(err);
   for (wl_u32 f = first; f <= last; f++) {
     if (m->xRead(v->file, h, 24, frame_at(v, f)) || memcmp(h + 8, &header[8], 8) != 0)
-      return wl_not_taken(err, "the WAL is not the one its index is about");
+      return wl_not_taken(err, "the WAL does not match its index");
     wl_u64 page = (wl_u32)h[0] << 24 | (wl_u32)h[1] << 16 | (wl_u32)h[2] << 8 | h[3];
     v->frames[v->n++] = page << 32 | f;
   }
@@ -110,7 +110,7 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   wal_index now;
   if (!f) return wl_nomem(err);
   if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || is_wal != wal)
-    return wl_not_taken(err, "the journal mode is not the file's");
+    return wl_not_taken(err, "the journal mode is not that of the file");
   if (!wal) return WL_OK;
   if (!wl_store_pragma_is(s, &f->locking, schema, "locking_mode", "exclusive", &exclusive) ||
       exclusive)
@@ -119,7 +119,7 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   if (now.n_copied == last_frame(now.header)) return WL_OK; /* the first proof */
   const wl_wal_pin *pin = &f->pin;
   if (!pin_holds(s, pin))
-    return wl_not_taken(err, "the WAL holds frames and the snapshot is not known");
+    return wl_not_taken(err, "the WAL has frames and the snapshot is not known");
   wl_u32 last = last_frame(pin->header);
   if (memcmp(&pin->header[8], &now.header[8], 8) != 0 || now.n_copied >= last)
     return wl_not_taken(err, "the WAL was restarted");

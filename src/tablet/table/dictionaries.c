@@ -9,6 +9,7 @@
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
+#include <assert.h>
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -25,6 +26,7 @@ static wl_u64 new_id(void) {
 }
 
 void wl_dict_box_drop(wl_dict_box *b) {
+  assert(!b || b->refs > 0);
   if (!b || --b->refs) return;
   wl_mem_free(b->d.places);
   wl_mem_free(b->d.heap);
@@ -206,6 +208,7 @@ static wl_status write_part(wl_tablets *t, int col, wl_dict_box *b, const wl_u64
   wl_u8 *blob = NULL;
   size_t n_blob;
   wl_u64 sum;
+  assert(b->n_parts < 1 << PART_BITS);
   wl_status rc = wl_codec_write_texts(places, heap, n, &blob, &n_blob, &sum, err);
   if (!rc) rc = wl_tablets_stmt(t, WL_SH_DICT_PUT, &s, err);
   if (!rc) {

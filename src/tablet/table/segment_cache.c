@@ -10,6 +10,7 @@
 */
 #include "base/mem.h"
 #include "tablet/table/table_impl.h"
+#include <assert.h>
 #include <string.h>
 
 wl_status wl_tablets_blob(wl_tablets *t, int i, int col, const wl_u8 **blob, size_t *n,
@@ -61,6 +62,7 @@ static void add_as_newest(wl_tablets *t, wl_cached_segment *h) {
 }
 
 void wl_cached_drop(wl_cached_segment *h) {
+  assert(!h || h->refs > 0);
   if (!h || --h->refs) return;
   wl_segment_free(&h->s);
   wl_dict_box_drop(h->dict);
@@ -150,6 +152,7 @@ wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_cached_segment **
 }
 
 wl_val wl_cached_value(const wl_cached_segment *h, wl_i32 row) {
+  assert(row >= 0 && row < h->s.n_rows);
   wl_val v = wl_segment_value(&h->s, row);
   if (!h->coded || v.t == WL_T_NULL) return v;
   const wl_file_dict *d = &h->dict->d;

@@ -15,6 +15,7 @@
 ** 2. n_savepoints is what SQLite has reported. It includes the savepoints of single statements.
 */
 #include "tablet/table/table_impl.h"
+#include <assert.h>
 #include <limits.h>
 
 enum {
@@ -70,6 +71,7 @@ static bool is_at_risk(wl_tablets *t) {
 
 /* Raises SQLite's limit so that it does not spill. False: that is not possible. */
 static bool raise_limit(wl_tablets *t) {
+  assert(!t->spill.limit);
   int limit = run_pragma(t, "cache_spill", NULL);
   /* Setting OFF inside the transaction has no effect before its end, but the limit has. */
   bool off = limit == 0;

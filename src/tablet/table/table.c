@@ -7,6 +7,7 @@
 #include "base/shared_cache.h"
 #include "tablet/table/table_impl.h"
 #include "value/conv.h"
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -205,6 +206,7 @@ static void free_directory(wl_tablets *t) {
 }
 
 void wl_tablets_close(wl_tablets *t) {
+  assert(!t || t->refs > 0);
   if (!t || --t->refs) return;
   wl_spill_end(t);
   pthread_mutex_lock(&lock);
@@ -299,6 +301,7 @@ wl_status wl_tablet_set_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *e
 }
 
 wl_status wl_tablet_write_entry(wl_tablets *t, wl_tablet *a, wl_error *err) {
+  assert(a->n_rows >= 1 && a->n_rows <= WL_TABLET_ROWS && a->n_dead <= a->n_rows);
   sqlite3_stmt *s;
   size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
   wl_u8 *head = wl_mem_alloc(n_head);
@@ -327,6 +330,7 @@ wl_status wl_tablet_write_entry(wl_tablets *t, wl_tablet *a, wl_error *err) {
 }
 
 wl_status wl_tablet_insert(wl_tablets *t, int i, wl_error *err) {
+  assert(i >= 0 && i <= t->n_tablets);
   if (t->n_tablets == t->size_tablets) {
     int size = t->size_tablets ? t->size_tablets * 2 : 16;
     wl_tablet *p =

@@ -11,6 +11,7 @@
 #include "tablet/write/bulk.h"
 #include "base/mem.h"
 #include "base/tasks.h"
+#include <assert.h>
 #include <string.h>
 
 /* ---- finding the tablets of rows */
@@ -268,6 +269,7 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
   tablet_part *parts = NULL;
   int n_parts = 0;
   *refusal = (wl_refusal){.row = -1, .key = -2};
+  for (int k = 0; k < n_set; k++) assert(set[k] != t->decl->rowid_col);
   if (n == 0) return WL_OK;
   if (checks_mention(t, set, n_set))
     return wl_not_taken(err, "a CHECK constraint on a column that is set");

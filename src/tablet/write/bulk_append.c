@@ -12,6 +12,7 @@
 #include "base/tasks.h"
 #include "tablet/write/bulk.h"
 #include "value/conv.h"
+#include <assert.h>
 #include <string.h>
 
 /* ---- values as the columns store them */
@@ -281,6 +282,7 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
                          wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) {
   bulk_append a = {.t = t, .rowids = rowids, .first = first, .n_rows = n_rows};
   refusal->row = -1;
+  assert(!rowids || n_rows < 2 || rowids[0] < rowids[n_rows - 1]);
   if (n_rows == 0) return WL_OK;
   wl_status rc = wl_tablets_refresh(t, err);
   if (!rc) rc = check_rowids_above(t, rowids ? rowids[0] : first, err);

@@ -64,6 +64,12 @@ WARPLITE_API int warplite_enable(sqlite3 *db);
 ** was prepared with: where ALTER TABLE or a new view would change their number, names or declared
 ** types, sqlite3_step() fails with SQLITE_ERROR and a message that says so, and it must be prepared
 ** again. (SQLite's own statements gain and rename columns by themselves.)
+**
+** EXPLAIN QUERY PLAN of a SELECT begins with the engine and the reason that running it with the same
+** parameters would give. To know them it makes the statement ready as a run does: it may load
+** columns and run subqueries. A run can still end up elsewhere when only its rows show it: a function
+** raises an error, LIMIT cuts between rows that ORDER BY calls equal, a sum overflows on a device, or
+** memory runs out. warplite_reason() says so after the run.
 */
 WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                                   const char **pzTail);

@@ -116,22 +116,22 @@ static wl_status foresee(wl_change *m, wl_error *err) {
   return rc;
 }
 
-/* Whether SQLite changes the table best, through xUpdate; then the reason is told. */
-static wl_status is_small(const wl_change *m, bool *is, wl_error *err) {
+/* Whether the change is rewritten at all. *stays: SQLite changes the table best, through xUpdate,
+*and
+** the reason is told. WL_NOT_TAKEN: it speaks of warplite itself. */
+static wl_status ask_whole(const wl_change *m, bool *stays, wl_error *err) {
   char why[160];
   wl_decision d;
-  *is = false;
-  if (!wl_change_small(m)) return WL_OK;
-  sqlite3_snprintf((int)sizeof why, why, "a change of a row or two of tablet table %.100s",
-                   wl_tablets_name(m->t));
-  wl_request q = {.sql = m->sql,
-                  .n_sql = strlen(m->sql),
-                  .cheap = why,
-                  .is_part = true,
-                  .refused = "it is not small"};
+  wl_request q = {.sql = m->sql, .n_sql = strlen(m->sql), .is_part = true, .refused = "rewritten"};
+  if (wl_change_small(m)) {
+    sqlite3_snprintf((int)sizeof why, why, "a change of a row or two of tablet table %.100s",
+                     wl_tablets_name(m->t));
+    q.cheap = why;
+  }
   wl_status rc = wl_route(m->conn, &q, &d, err);
-  *is = !rc && d.is_cheap;
-  if (*is) wl_conn_set_reason(m->conn, d.reason);
+  *stays = !rc && d.is_cheap;
+  if (*stays) wl_conn_set_reason(m->conn, d.reason);
+  if (!rc && d.about_warplite) rc = wl_not_taken(err, "it speaks of warplite itself");
   wl_decision_close(&d);
   return rc;
 }
@@ -154,9 +154,9 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     st = *rc == SQLITE_NOMEM ? wl_nomem(err) : *rc ? WL_ERROR : WL_OK;
   }
   if (st) goto done;
-  bool small = false;
-  if (original) st = is_small(&m, &small, err);
-  if (st || small) goto done;
+  bool stays = false;
+  if (original) st = ask_whole(&m, &stays, err);
+  if (st || stays) goto done;
   if (m.d->returning) st = wl_dml_module(c, m.decl->n_cols, err);
   if (!st) st = foresee(&m, err);
   if (st) goto done;

@@ -2,7 +2,7 @@
 ** The order in which SQLite would meet the rows of a statement over one table: what decides
 ** between rows that ORDER BY calls equal, and which rows LIMIT lets through.
 **
-** Asked by route/sqltext.c when a statement's text is new and that order can be seen.
+** Asked by route/statement_text.c when a statement's text is new and that order can be seen.
 */
 #ifndef WL_SCAN_H
 #define WL_SCAN_H

@@ -270,7 +270,8 @@ static wl_status decide(wl_conn *c, const wl_request *q, wl_decision *d, wl_erro
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   memset(d, 0, sizeof *d);
   d->engine = WL_ENGINE_SQLITE;
-  if (q->stage == WL_AT_PREPARE && speaks_of_warplite(q->sql, q->n_sql)) {
+  /* of the rows of a change, the change as a whole was asked about */
+  if (q->stage == WL_AT_PREPARE && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
     prefer_sqlite(d, "it speaks of warplite itself");
     d->about_warplite = true;
     return WL_OK;

@@ -70,6 +70,12 @@ WARPLITE_API int warplite_enable(sqlite3 *db);
 **   - It keeps the columns that it was prepared with. If ALTER TABLE or a new view would change
 **     their number, names or declared types, sqlite3_step() fails with SQLITE_ERROR and a message
 **     that says so. Prepare the statement again. (SQLite's own statements adapt by themselves.)
+**
+** EXPLAIN QUERY PLAN of a SELECT begins with the engine that would run it with the same parameters,
+** and the reason. To know them, it prepares the run in full: it may load columns and run subqueries.
+** Some things show only during a run: a function raises an error, LIMIT cuts between rows that
+** ORDER BY treats as equal, a sum overflows on a device, or memory runs out. Then another engine may
+** take over, and warplite_reason() says so after the run.
 */
 WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                                   const char **pzTail);

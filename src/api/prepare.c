@@ -94,15 +94,20 @@ static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3
   wl_decision d = {0};
   bool done = false, explained = sqlite3_stmt_isexplain(*stmt) != 0;
   const char *refused = ignored ? WL_IGNORED : NULL;
-  wl_status rc = explained ? explain(c, sql, n, refused, stmt, &d, &err)
-                           : route(c, sql, n, refused, stmt, &d, &err);
+  bool writes = !sqlite3_stmt_readonly(*stmt);
+  wl_status rc = writes && !ignored ? change(c, sql, n, stmt, &done, &err) : WL_OK;
+  if (rc || done) goto done;
+  rc = explained ? explain(c, sql, n, refused, stmt, &d, &err)
+                 : route(c, sql, n, refused, stmt, &d, &err);
   bool ours = !rc && (explained || d.engine != WL_ENGINE_SQLITE);
-  if (d.about_warplite) goto done;
-  if (explained && rc && rc != WL_NOMEM) { /* SQLite's own EXPLAIN */
-    snprintf(d.reason, sizeof d.reason, "sqlite: %s", err.text);
+  if (d.about_warplite) {
     rc = WL_OK;
+    goto done;
   }
-  if (!rc && !ours && !ignored) rc = change(c, sql, n, stmt, &done, &err);
+  if (explained && rc && rc != WL_NOMEM) { /* SQLite's own, unless it explains such a change */
+    snprintf(d.reason, sizeof d.reason, "sqlite: %s", err.text);
+    rc = ignored ? WL_OK : change(c, sql, n, stmt, &done, &err);
+  }
   if (done || (!rc && ours && explained)) goto done;
   if (*d.reason) wl_conn_set_reason(c, d.reason);
   /* A native statement is logged when it has run; SQLite's own are out of our sight by then. */

@@ -3,7 +3,7 @@
 ** Names that SQLite has not checked, because it refuses such a statement on a virtual table as a
 ** whole, are checked here, with its words.
 */
-#include "dml/dml.h"
+#include "dml/change.h"
 #include "base/mem.h"
 #include "value/collation.h"
 #include <string.h>
@@ -297,7 +297,7 @@ wl_status wl_change_bind(wl_change *m, wl_error *err) {
   return rc;
 }
 
-bool wl_change_holds(wl_change *m) {
+bool wl_change_is_current(wl_change *m) {
   const char *schema;
   wl_tablets *t = table_of(m->conn->db, m->d, &schema);
   if (!t || t != m->t || wl_tablets_serial(t) != m->serial) return false;

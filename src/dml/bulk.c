@@ -2,7 +2,7 @@
 ** A change made at once: the columns of its rows go to the tablets as they are. Constraints that
 ** need a look at every row, RETURNING, and few rows are for dml/run.c, row by row.
 */
-#include "dml/dml.h"
+#include "dml/run.h"
 #include "base/mem.h"
 #include <string.h>
 
@@ -112,7 +112,7 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
     if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
       return wl_not_taken(err, "column %.100s has a default that is no constant",
                           m->decl->cols[i].name);
-  wl_status rc = wl_found_columns(&r->rows, err);
+  wl_status rc = wl_source_rows_columns(&r->rows, err);
   if (!rc) rc = place_rows(r, err);
   if (rc) goto done;
   cols = wl_mem_zalloc(((size_t)n_cols + 1) * sizeof *cols);
@@ -147,7 +147,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
       return wl_not_taken(err, "it changes a key");
   }
   int *set = wl_mem_alloc(((size_t)m->n_sets + 1) * sizeof *set);
-  wl_status rc = set ? wl_found_columns(&r->rows, err) : wl_nomem(err);
+  wl_status rc = set ? wl_source_rows_columns(&r->rows, err) : wl_nomem(err);
   for (int k = 0; k < m->n_sets && !rc; k++) set[k] = m->sets[k].col;
   if (!rc) rc = rising(r, 0, NULL, err);
   if (!rc)
@@ -158,7 +158,7 @@ static wl_status bulk_update(wl_running *r, wl_error *err) {
 }
 
 static wl_status bulk_delete(wl_running *r, wl_error *err) {
-  wl_status rc = wl_found_columns(&r->rows, err);
+  wl_status rc = wl_source_rows_columns(&r->rows, err);
   if (!rc) rc = rising(r, 0, NULL, err);
   if (!rc) rc = wl_bulk_delete(r->m->t, r->rowids, r->rows.n, r->m->conn->set.threads, err);
   return rc;
@@ -167,11 +167,11 @@ static wl_status bulk_delete(wl_running *r, wl_error *err) {
 /* ---- whether it pays */
 
 /* The first row, from i on, whose rowid lies past `last`. */
-static wl_i64 past(const wl_found *rows, wl_i64 i, wl_i64 last) {
+static wl_i64 past(const wl_source_rows *rows, wl_i64 i, wl_i64 last) {
   wl_i64 end = rows->n;
   while (i < end) {
     wl_i64 mid = i + (end - i) / 2;
-    if ((wl_i64)wl_found_value(rows, mid, 0).v <= last)
+    if ((wl_i64)wl_source_rows_value(rows, mid, 0).v <= last)
       i = mid + 1;
     else
       end = mid;

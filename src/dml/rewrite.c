@@ -4,6 +4,7 @@
 ** a virtual one; those parts are cut off or put in other words, and SQLite checks that.
 */
 #include "dml/dml.h"
+#include "dml/text.h"
 #include "base/mem.h"
 #include "route/error.h"
 #include "sql/lex.h"
@@ -23,7 +24,7 @@ bool wl_dml_refused(const char *message, const char *sql, size_t n) {
 }
 
 /* SQLite's message once more, but without the place in the text, which is another text's. */
-static int again(wl_conn *c, int rc) {
+static int repeat_message(wl_conn *c, int rc) {
   char *message = rc == SQLITE_ERROR ? wl_mem_strdup(sqlite3_errmsg(c->db)) : NULL;
   if (message) rc = wl_fail_prepare(c->db, rc, message);
   wl_mem_free(message);
@@ -32,14 +33,14 @@ static int again(wl_conn *c, int rc) {
 
 /* Prepares a text for its errors and the authorizer's answers alone; the message is SQLite's. Takes
 ** the text. part: it is an expression of the application's in a SELECT of ours. */
-static int checked(wl_conn *c, char *sql, bool part, wl_mask **mask) {
+static int check_text(wl_conn *c, char *sql, bool part, wl_mask **mask) {
   sqlite3_stmt *s = NULL;
   if (!sql) return SQLITE_NOMEM;
   int rc =
       part ? wl_ask_part(c->db, sql, &s, mask) : wl_ask_prepare(c->db, sql, -1, &s, NULL, mask);
   sqlite3_free(sql);
   if (!rc) sqlite3_finalize(s);
-  return again(c, rc);
+  return repeat_message(c, rc);
 }
 
 /* A table called excluded inside ON CONFLICT would hide the row that goes by that name. */
@@ -63,7 +64,7 @@ static bool hides_excluded(const wl_change *m) {
 static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
   wl_mask *own = NULL;
   if (!c->u->target) return SQLITE_OK;
-  int rc = checked(m->conn, wl_change_target_sql(m, c), true, &own);
+  int rc = check_text(m->conn, wl_change_target_sql(m, c), true, &own);
   if (!rc && wl_mask_ignores(own)) {
     char message[100] = "", which[16] = "";
     if (m->n_clauses > 1)
@@ -81,7 +82,7 @@ static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
 /* What SQLite could not check of a statement that it refuses for virtual tables. */
 static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   wl_conn *c = m->conn;
-  int rc = checked(c, wl_change_checked_sql(m), false, mask);
+  int rc = check_text(c, wl_change_checked_sql(m), false, mask);
   if (rc) return rc;
   wl_status st = wl_change_bind(m, err);
   if (st == WL_NOMEM) return SQLITE_NOMEM;
@@ -92,7 +93,7 @@ static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   for (int k = 0; k < m->n_clauses && !rc; k++) rc = check_target(m, &m->clauses[k], mask);
   for (int k = 0; k < m->n_clauses && !rc; k++)
     if (m->clauses[k].u->updates)
-      rc = checked(c, wl_change_clause_sql(m, &m->clauses[k]), false, mask);
+      rc = check_text(c, wl_change_clause_sql(m, &m->clauses[k]), false, mask);
   return rc;
 }
 
@@ -116,22 +117,22 @@ static wl_status foresee(wl_change *m, wl_error *err) {
   return rc;
 }
 
-/* Whether SQLite changes the table best, through xUpdate; then the reason is told. */
-static wl_status is_small(const wl_change *m, bool *is, wl_error *err) {
+/* Whether the change is rewritten at all. *stays: SQLite changes the table best, through xUpdate,
+ *and
+ ** the reason is told. WL_NOT_TAKEN: it speaks of warplite itself. */
+static wl_status ask_whole(const wl_change *m, bool *stays, wl_error *err) {
   char why[160];
   wl_decision d;
-  *is = false;
-  if (!wl_change_small(m)) return WL_OK;
-  sqlite3_snprintf((int)sizeof why, why, "a change of a row or two of tablet table %.100s",
-                   wl_tablets_name(m->t));
-  wl_request q = {.sql = m->sql,
-                  .n_sql = strlen(m->sql),
-                  .cheap = why,
-                  .is_part = true,
-                  .refused = "it is not small"};
+  wl_request q = {.sql = m->sql, .n_sql = strlen(m->sql), .is_part = true, .refused = "rewritten"};
+  if (wl_change_small(m)) {
+    sqlite3_snprintf((int)sizeof why, why, "a change of a row or two of tablet table %.100s",
+                     wl_tablets_name(m->t));
+    q.cheap = why;
+  }
   wl_status rc = wl_route(m->conn, &q, &d, err);
-  *is = !rc && d.is_cheap;
-  if (*is) wl_conn_set_reason(m->conn, d.reason);
+  *stays = !rc && d.is_cheap;
+  if (*stays) wl_conn_set_reason(m->conn, d.reason);
+  if (!rc && d.about_warplite) rc = wl_not_taken(err, "it speaks of warplite itself");
   wl_decision_close(&d);
   return rc;
 }
@@ -154,9 +155,9 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     st = *rc == SQLITE_NOMEM ? wl_nomem(err) : *rc ? WL_ERROR : WL_OK;
   }
   if (st) goto done;
-  bool small = false;
-  if (original) st = is_small(&m, &small, err);
-  if (st || small) goto done;
+  bool stays = false;
+  if (original) st = ask_whole(&m, &stays, err);
+  if (st || stays) goto done;
   if (m.d->returning) st = wl_dml_module(c, m.decl->n_cols, err);
   if (!st) st = foresee(&m, err);
   if (st) goto done;
@@ -173,7 +174,7 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
     *rc = wl_ask_part(c->db, text, out, &mask); /* SQLite has not checked RETURNING yet */
   sqlite3_free(text);
   if (*rc == SQLITE_NOMEM) st = wl_nomem(err);
-  if (!st && *rc && !original) *rc = again(c, *rc);
+  if (!st && *rc && !original) *rc = repeat_message(c, *rc);
   if (!st && *rc) st = original ? wl_not_taken(err, "%.300s", sqlite3_errmsg(c->db)) : WL_ERROR;
   if (!st && original &&
       sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {

@@ -14,21 +14,22 @@
 ** 1. A row of the source gives one row, or none; a violation is the last.
 ** 2. last_insert_rowid is, whatever was written to shadow tables, what the user's rows make it.
 */
-#include "dml/dml.h"
+#include "dml/run.h"
+#include "dml/text.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "value/exchange.h"
 #include <stdio.h>
 #include <string.h>
 
-static void fails(wl_running *r, int code, const char *text) {
+static void set_failure(wl_running *r, int code, const char *text) {
   r->run.kind = WL_DMLROW_FAILS;
   r->run.code = code;
   sqlite3_snprintf((int)sizeof r->run.text, r->run.text, "%s", text);
   r->ended = true;
 }
 
-static void gives(wl_running *r, int kind, wl_i64 rowid) {
+static void set_change(wl_running *r, int kind, wl_i64 rowid) {
   r->run.kind = kind;
   r->run.rowid = rowid;
   r->n_changes++;
@@ -77,15 +78,15 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
 
 /* What wl_row_conflict found: *skip: the row is left out; *again: what stood in its way is gone;
 ** neither: it is a violation, and has been told. */
-static wl_status meet(wl_running *r, wl_conflict how, const wl_violation *v, bool *skip,
-                      bool *again, wl_error *err) {
+static wl_status meet_conflict(wl_running *r, wl_conflict how, const wl_violation *v, bool *skip,
+                               bool *again, wl_error *err) {
   *skip = how == WL_CONFLICT_IGNORE;
   *again = how == WL_CONFLICT_REPLACE && v->key != -2;
   if (*again) {
     bool found;
     return wl_row_delete(r->m->t, v->rowid, &found, err);
   }
-  if (!*skip) fails(r, v->code, v->text);
+  if (!*skip) set_failure(r, v->code, v->text);
   return WL_OK;
 }
 
@@ -116,7 +117,7 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
     rc = wl_row_rowid(t, r->news[k], &integer, &rowid, err);
     if (rc) return rc;
     *given = !integer;
-    if (!integer) fails(r, SQLITE_MISMATCH, "datatype mismatch");
+    if (!integer) set_failure(r, SQLITE_MISMATCH, "datatype mismatch");
     if (!integer) return WL_OK;
   }
   if (d->rowid_col >= 0) r->row[d->rowid_col] = wl_int(rowid);
@@ -126,19 +127,19 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
   while (!rc && !v.code) {
     rc = wl_row_conflict(t, r->row, rowid, &old, &v, err);
     if (rc || !v.code) break;
-    rc = meet(r, how, &v, &skip, &again, err);
+    rc = meet_conflict(r, how, &v, &skip, &again, err);
     if (rc || skip || !again) break;
     v.code = 0;
   }
   if (rc || skip) return rc;
   if (v.code) {
-    if (v.key == -2) rc = meet(r, how, &v, &skip, &again, err);
+    if (v.key == -2) rc = meet_conflict(r, how, &v, &skip, &again, err);
     *given = !skip;
     return rc;
   }
   rc = wl_row_change(t, old, rowid, r->row, err);
   if (rc) return rc;
-  gives(r, WL_DMLROW_CHANGED, rowid);
+  set_change(r, WL_DMLROW_CHANGED, rowid);
   *given = true;
   return WL_OK;
 }
@@ -161,7 +162,7 @@ static wl_status new_row(wl_running *r, wl_i64 at, wl_error *err) {
   for (int i = 0; i < m->decl->n_cols && !rc; i++) {
     r->row[i] = wl_null();
     if (m->from[i] >= 0)
-      r->row[i] = wl_found_value(&r->rows, at, m->from[i]);
+      r->row[i] = wl_source_rows_value(&r->rows, at, m->from[i]);
     else if (i != m->decl->rowid_col)
       rc = wl_running_default(r, i, &r->row[i], err);
   }
@@ -177,7 +178,7 @@ static wl_status refuse_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
   if (!rc && r->refusal.key < 0) rc = wl_row_check(m->t, r->row, r->first, false, &v, err);
   if (rc) return rc;
   if (r->refusal.key >= 0) wl_row_say_unique(m->t, r->refusal.key, &v);
-  fails(r, v.code, v.text);
+  set_failure(r, v.code, v.text);
   *given = true;
   return WL_OK;
 }
@@ -191,13 +192,13 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
   *given = false;
   if (at == r->refusal.row) return refuse_row(r, at, given, err);
   wl_status rc = new_row(r, at, err);
-  wl_val key = m->rowid_from >= 0 ? wl_found_value(&r->rows, at, m->rowid_from) : wl_null();
+  wl_val key = m->rowid_from >= 0 ? wl_source_rows_value(&r->rows, at, m->rowid_from) : wl_null();
   bool told = key.t != WL_T_NULL, integer = true;
   if (!rc && told) rc = wl_row_rowid(t, key, &integer, &rowid, err);
   if (!rc && !told) rc = wl_row_new_rowid(t, &rowid, err);
   if (rc) return rc;
   if (!integer) {
-    fails(r, SQLITE_MISMATCH, "datatype mismatch");
+    set_failure(r, SQLITE_MISMATCH, "datatype mismatch");
     *given = true;
     return WL_OK;
   }
@@ -209,7 +210,7 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
   if (m->n_clauses && m->decl->n_checks) excluded_row(r, r->row);
   bool skip = false, again = true;
   if (!rc && v.code) {
-    rc = meet(r, how, &v, &skip, &again, err);
+    rc = meet_conflict(r, how, &v, &skip, &again, err);
     *given = !skip;
     return rc;
   }
@@ -231,14 +232,14 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
         rc = wl_fail(err, (wl_status)r->run.code, "%s", r->run.text);
       return rc;
     }
-    rc = meet(r, how, &v, &skip, &again, err);
+    rc = meet_conflict(r, how, &v, &skip, &again, err);
     if (rc || again) continue;
     *given = !skip;
     return WL_OK;
   }
   if (!rc) rc = wl_row_put(t, rowid, r->row, err);
   if (rc) return rc;
-  gives(r, WL_DMLROW_NEW, rowid);
+  set_change(r, WL_DMLROW_NEW, rowid);
   *given = true;
   return WL_OK;
 }
@@ -250,7 +251,7 @@ static wl_status delete_row(wl_running *r, wl_i64 rowid, bool *given, wl_error *
   if (r->m->d->returning) rc = wl_row_get(r->m->t, rowid, r->row, &found, err);
   if (!rc && found) rc = wl_row_delete(r->m->t, rowid, &found, err);
   if (rc || !found) return rc;
-  gives(r, WL_DMLROW_CHANGED, rowid);
+  set_change(r, WL_DMLROW_CHANGED, rowid);
   *given = true;
   return WL_OK;
 }
@@ -261,7 +262,7 @@ static wl_status live_open(wl_running *r, wl_error *err) {
   wl_i64 *ids = r->rowids = wl_mem_alloc(((size_t)r->rows.n + 1) * sizeof *ids);
   r->list = wl_mem_zalloc(sizeof *r->list);
   if (!ids || !r->list) return wl_nomem(err);
-  for (wl_i64 i = 0; i < r->rows.n; i++) ids[i] = (wl_i64)wl_found_value(&r->rows, i, 0).v;
+  for (wl_i64 i = 0; i < r->rows.n; i++) ids[i] = (wl_i64)wl_source_rows_value(&r->rows, i, 0).v;
   *r->list = (wl_rowlist){ids, r->rows.n};
   int n = r->m->d->n_params + 1;
   wl_status rc = wl_running_prepare(r, wl_change_live_sql(r->m, n), &r->live, err);
@@ -291,10 +292,10 @@ static wl_status next_row(wl_running *r, bool *given, wl_error *err) {
   wl_i64 at = r->at - 1;
   if (m->d->kind == WL_DML_INSERT) return insert_row(r, at, given, err);
   *given = false;
-  wl_val rowid = wl_found_value(&r->rows, at, 0);
+  wl_val rowid = wl_source_rows_value(&r->rows, at, 0);
   if (rowid.t != WL_T_INT) return WL_OK;
   if (m->d->kind == WL_DML_DELETE) return delete_row(r, (wl_i64)rowid.v, given, err);
-  for (int k = 0; k < m->n_sets; k++) r->news[k] = wl_found_value(&r->rows, at, k + 1);
+  for (int k = 0; k < m->n_sets; k++) r->news[k] = wl_source_rows_value(&r->rows, at, k + 1);
   return update_row(r, (wl_i64)rowid.v, m->sets, m->n_sets, m->d->conflict, given, err);
 }
 
@@ -308,14 +309,14 @@ bool wl_running_count(wl_running *r, bool *end) {
   *end = r->at >= r->rows.n;
   if (*end) return !r->rows.more;
   if (r->m->d->kind == WL_DML_INSERT)
-    gives(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
+    set_change(r, WL_DMLROW_NEW, r->rowids ? r->rowids[r->at] : r->first + r->at);
   else
-    gives(r, WL_DMLROW_CHANGED, 0);
+    set_change(r, WL_DMLROW_CHANGED, 0);
   r->at++;
   return true;
 }
 
-static void say(wl_running *r, const char *why) {
+static void say_reason(wl_running *r, const char *why) {
   static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
   wl_conn *c = r->m->conn;
   wl_i64 n = r->n_before + r->rows.n;
@@ -339,12 +340,12 @@ static wl_status next_piece(wl_running *r, wl_error *err) {
   wl_mem_free(r->rowids);
   r->rowids = NULL;
   wl_status rc = wl_conn_check(r->m->conn, err);
-  if (!rc) rc = wl_found_more(r->m->conn, &r->rows, err);
+  if (!rc) rc = wl_source_rows_more(r->m->conn, &r->rows, err);
   if (rc) return rc;
   rc = r->mask ? WL_NOT_TAKEN : wl_running_bulk(r, &why);
   if (rc && rc != WL_NOT_TAKEN) *err = why;
   if (rc == WL_NOT_TAKEN) rc = WL_OK;
-  if (!rc) say(r, why.text);
+  if (!rc) say_reason(r, why.text);
   return rc;
 }
 
@@ -371,7 +372,7 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
 /* ---- opening */
 
 /* How much of its source an INSERT holds in memory, with what it takes to check and write it. */
-static void set_limit(const wl_change *m, wl_reading *x) {
+static void set_limit(const wl_change *m, wl_source_query *x) {
   enum { LEAST = 16 << 10 };
   wl_i64 n = m->conn->set.host_budget / 8;
   x->limit = n > LEAST ? n : LEAST;
@@ -391,23 +392,23 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
   wl_change *m = r->m;
   if (!m->source_sql) m->source_sql = wl_change_source_sql(m);
   if (!m->source_sql) return wl_nomem(err);
-  wl_found_close(&r->rows);
+  wl_source_rows_close(&r->rows);
   wl_request q = wl_change_request(m, m->source_sql);
   if (refused) q.refused = refused;
   if (r->mask) q.refused = WL_IGNORED;
   if (q.refused) q.cheap = NULL;
-  wl_reading x = {.request = &q,
-                  .params = r->params,
-                  .n_params = r->n_params,
-                  .mask = r->mask,
-                  .kept = &m->source,
-                  .target = m->t};
+  wl_source_query x = {.request = &q,
+                       .params = r->params,
+                       .n_params = r->n_params,
+                       .mask = r->mask,
+                       .stmt = &m->source,
+                       .target = m->t};
   if (m->d->kind == WL_DML_INSERT) {
     set_limit(m, &x);
     /* with RETURNING SQLite reads all rows before it writes the first */
     x.keeps_late = !m->d->returning && has_constraints(m);
   }
-  wl_status rc = wl_found_read(m->conn, &x, &r->rows, err);
+  wl_status rc = wl_source_rows_read(m->conn, &x, &r->rows, err);
   int n = m->d->kind == WL_DML_INSERT ? m->n_source : 1 + (m->live ? 0 : m->n_sets);
   if (!rc && r->rows.n_cols != n)
     rc = wl_fail(err, WL_ERROR, "table %s has %d columns but %d values were supplied",
@@ -429,10 +430,10 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
   wl_status rc = read_source(r, NULL, err);
   if (rc || d->kind == WL_DML_INSERT) return rc;
   bool twice, native = r->rows.native;
-  rc = wl_found_sort(&r->rows, &twice, err);
+  rc = wl_source_rows_sort(&r->rows, &twice, err);
   if (rc || !twice || !native) return rc;
   rc = read_source(r, "a row has several matches, and SQLite takes the last", err);
-  return rc ? rc : wl_found_sort(&r->rows, &twice, err);
+  return rc ? rc : wl_source_rows_sort(&r->rows, &twice, err);
 }
 
 /* Whether a statement that may write, as the rewritten ones do, is being run with wl_dml: a SELECT
@@ -459,7 +460,7 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
 
 /* What every run of the change needs, made for the first. */
 static wl_status make_room(wl_change *m, wl_error *err) {
-  struct wl_room *x = &m->room;
+  wl_room *x = &m->room;
   int n = m->decl->n_cols + 1, n_news = m->n_sets;
   for (int k = 0; k < m->n_clauses; k++)
     if (m->clauses[k].n_sets > n_news) n_news = m->clauses[k].n_sets;
@@ -476,7 +477,7 @@ static wl_status make_room(wl_change *m, wl_error *err) {
 }
 
 static void use_room(wl_running *r) {
-  struct wl_room *x = &r->m->room;
+  wl_room *x = &r->m->room;
   r->row = x->row;
   r->raw = x->raw;
   r->news = x->news;
@@ -491,7 +492,7 @@ static void use_room(wl_running *r) {
 wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_value **args,
                           int n_args, wl_mask *mask, wl_running *r, wl_error *err) {
   *r = (wl_running){.started = wl_clock_ns(), .mask = mask, .refusal.row = -1};
-  wl_status rc = wl_change_take(c, sql, &r->m, err);
+  wl_status rc = wl_change_acquire(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
     rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
   if (rc == WL_NOT_TAKEN)
@@ -505,7 +506,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_val
     wl_tablets_set_run(r->m->t, &r->run);
   }
   r->newest = r->run.last_rowid;
-  if (!rc && mask) wl_change_forget(r->m);
+  if (!rc && mask) wl_change_drop_statements(r->m);
   if (!rc) rc = wl_tablets_refresh(r->m->t, err);
   if (!rc) rc = read_rows(r, err);
   wl_error why = {0};
@@ -514,7 +515,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_val
     if (rc && rc != WL_NOT_TAKEN) *err = why;
     if (rc == WL_NOT_TAKEN) rc = WL_OK;
   }
-  if (!rc) say(r, why.text);
+  if (!rc) say_reason(r, why.text);
   if (!rc && r->m->live) rc = live_open(r, err);
   if (r->run.db) sqlite3_set_last_insert_rowid(c->db, r->run.last_rowid);
 done:
@@ -538,9 +539,9 @@ void wl_running_close(wl_running *r) {
   wl_mem_free(r->rowids);
   if (r->run.db) wl_tablets_set_run(r->m->t, NULL);
   wl_dmlrun_close(&r->run);
-  wl_found_close(&r->rows);
-  if (r->mask) wl_change_forget(r->m);
+  wl_source_rows_close(&r->rows);
+  if (r->mask) wl_change_drop_statements(r->m);
   wl_mask_free(r->mask);
-  wl_change_give(r->m);
+  wl_change_release(r->m);
   *r = (wl_running){0};
 }

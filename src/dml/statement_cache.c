@@ -10,13 +10,13 @@
 **    change is used again only if its table is found, by name, to be the one of its number.
 ** 3. The statements are reset and hold no values. They go with the connection's other helpers.
 */
-#include "dml/dml.h"
+#include "dml/change.h"
 #include "base/mem.h"
 #include <string.h>
 
 enum { MOST = 32 };
 
-void wl_change_forget(wl_change *m) {
+void wl_change_drop_statements(wl_change *m) {
   for (int k = 0; k < m->n_clauses && m->upserts; k++) {
     sqlite3_finalize(m->upserts[k]);
     m->upserts[k] = NULL;
@@ -37,14 +37,14 @@ static bool has_expired(const wl_change *m) {
 }
 
 static void free_change(wl_change *m) {
-  wl_change_forget(m);
+  wl_change_drop_statements(m);
   sqlite3_free(m->source_sql);
   wl_arena_close(&m->room.texts);
   wl_change_close(m);
   wl_mem_free(m);
 }
 
-void wl_change_flush(wl_conn *c) {
+void wl_change_drop_all(wl_conn *c) {
   while (c->changes) {
     wl_change *m = c->changes;
     c->changes = m->next;
@@ -52,7 +52,7 @@ void wl_change_flush(wl_conn *c) {
   }
 }
 
-static wl_status make(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
+static wl_status make_change(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
   wl_change *m = wl_mem_alloc(sizeof *m);
   if (!m) return wl_nomem(err);
   wl_status rc = wl_change_open(c, sql, strlen(sql), m, err);
@@ -70,38 +70,38 @@ static wl_status make(wl_conn *c, const char *sql, wl_change **out, wl_error *er
   return rc;
 }
 
-wl_status wl_change_take(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
+wl_status wl_change_acquire(wl_conn *c, const char *sql, wl_change **out, wl_error *err) {
   *out = NULL;
   for (wl_change **at = &c->changes; *at; at = &(*at)->next) {
     wl_change *m = *at;
     if (strcmp(m->sql, sql) != 0) continue;
     *at = m->next;
-    if (wl_change_holds(m)) {
-      if (has_expired(m)) wl_change_forget(m);
+    if (wl_change_is_current(m)) {
+      if (has_expired(m)) wl_change_drop_statements(m);
       *out = m;
       return WL_OK;
     }
     free_change(m);
     break;
   }
-  return make(c, sql, out, err);
+  return make_change(c, sql, out, err);
 }
 
-static void rest(sqlite3_stmt *s) {
+static void reset_for_next_run(sqlite3_stmt *s) {
   if (!s) return;
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
 }
 
-void wl_change_give(wl_change *m) {
+void wl_change_release(wl_change *m) {
   if (!m) return;
   wl_conn *c = m->conn;
   if (!c->has_keeper) { /* nobody would finalize its statements */
     free_change(m);
     return;
   }
-  rest(m->source);
-  for (int k = 0; k < m->n_clauses; k++) rest(m->upserts[k]);
+  reset_for_next_run(m->source);
+  for (int k = 0; k < m->n_clauses; k++) reset_for_next_run(m->upserts[k]);
   m->next = c->changes;
   c->changes = m;
   int n = 1;

@@ -2,7 +2,8 @@
 ** The texts that are made of a change: pieces of the original, with parameters by number. What
 ** each is for is in dml.h and dml/run.c.
 */
-#include "dml/dml.h"
+#include "dml/text.h"
+#include "tablet/write/dmlrow.h"
 #include "route/args.h"
 #include "parse.h"
 #include "sql/lex.h"

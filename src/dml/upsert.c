@@ -5,7 +5,8 @@
 ** name, in the order of the clauses; the rowid, where no clause names it, behind the last of these
 ** clauses; then all other keys. Without a target in the first clause it is the order of any INSERT.
 */
-#include "dml/dml.h"
+#include "dml/run.h"
+#include "dml/text.h"
 #include "value/exchange.h"
 #include <string.h>
 

@@ -8,6 +8,7 @@
 ** rowids that a statement of ours is given by pointer.
 */
 #include "dml/dml.h"
+#include "dml/run.h"
 #include "route/args.h"
 #include "base/mem.h"
 #include "base/vtab.h"
@@ -328,7 +329,7 @@ static void as_real(sqlite3_context *ctx, int n, sqlite3_value **args) {
 }
 
 int wl_dml_register(wl_conn *c) {
-  c->drop_changes = wl_change_flush;
+  c->drop_changes = wl_change_drop_all;
   int rc = make_module(c, "wl_dml", -1);
   if (!rc)
     rc = sqlite3_create_function_v2(c->db, "wl_real", 1,

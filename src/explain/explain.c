@@ -324,17 +324,18 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const char *
   size_t body = rc ? 0 : s->body;
   if (!rc && s->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
-  if (!rc && !wl_select_reads_table(s->select)) rc = wl_not_taken(err, "there is no table");
+  bool reads = !rc && wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   if (!rc) rc = wl_conn_keep_helpers(c, err);
   if (rc) return rc;
+  body += strspn(sql + body, " \t\n\f\r"); /* so that it is the text that a run would have */
   const char *text = sql + body;
   n -= body;
   wl_request q = {.sql = text, .n_sql = n, .refused = refused, .as_table = true, .is_part = true};
   rc = wl_route(c, &q, d, err);
   if (rc) return rc;
   /* SQLite's plan comes under our reason, but these need no reason */
-  bool plain = refused || d->about_warplite || c->set.engine == WL_ENGINE_SQLITE;
+  bool plain = refused || !reads || d->about_warplite || c->set.engine == WL_ENGINE_SQLITE;
   if (d->engine == WL_ENGINE_SQLITE && (plain || !plan))
     return wl_not_taken(err, "%s", d->reason + strlen("sqlite: "));
   rc = select_from(c, plan ? PLAN_COLUMNS : PROGRAM_COLUMNS, plan ? "wl_plan" : "wl_program", text,

@@ -2,7 +2,7 @@
 ** The order in which SQLite would read the rows of a statement over one table. It decides the order
 ** of rows that ORDER BY treats as equal, and which rows LIMIT keeps.
 **
-** Called by route/sqltext.c when a statement's text is new and its result depends on that order.
+** Called by route/statement_text.c when a statement's text is new and its result depends on that order.
 */
 #ifndef WL_SCAN_H
 #define WL_SCAN_H

@@ -71,6 +71,8 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl
     wl_place_table in = {.exact = true};
     in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
     in.n_pairs = wl_query_pairs(c->store, t->query);
+    rc = wl_statement_text_work(c, t, in.exact, err);
+    if (rc) return rc;
     wl_machines machines = machines_for(c, in.n_rows);
     wl_place_join(&c->set, t->query, &t->facts, &in, &machines, out);
   }

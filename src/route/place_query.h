@@ -23,8 +23,8 @@ void wl_place_leave_device(wl_placement *where, const wl_error *why);
 bool wl_query_reads_any(const wl_query *q);
 
 /* Whether the rows of a query are columns of an ordinary table as they are, and enough of them to
-*be
-** copied by column; the reason then. */
+ *be
+ ** copied by column; the reason then. */
 wl_status wl_query_is_columns(wl_conn *c, const wl_query *q, bool *is, char *reason, size_t n,
                               wl_error *err) WL_MUST;
 

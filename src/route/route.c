@@ -231,14 +231,17 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
 */
 static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
-  for (int tries = 0; tries < 2 && !rc; tries++) {
+  for (int tries = 0; tries < 2; tries++) {
+    wl_placement now;
+    wl_error ignored;
     drop_ready(d);
     rc = at_prepare(c, q, d, err);
     if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
     wl_engine chosen = d->place.engine;
-    wl_placement now;
     rc = at_start(c, q, d, err);
-    if (!rc) rc = wl_place_query(c, d->text, &now, err);
+    if (rc && rc != WL_NOT_TAKEN) return rc;
+    if (wl_place_query(c, d->text, &now, &ignored)) return rc;
+    if (rc && now.engine != WL_ENGINE_SQLITE) return rc;
     if (rc || now.engine != chosen) continue;
     /* else the reason is why the device cannot run it, and costs do not change that */
     if (d->place.engine == chosen) d->place = now;
@@ -268,7 +271,8 @@ static wl_status decide(wl_conn *c, const wl_request *q, wl_decision *d, wl_erro
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   memset(d, 0, sizeof *d);
   d->engine = WL_ENGINE_SQLITE;
-  if (q->stage == WL_AT_PREPARE && speaks_of_warplite(q->sql, q->n_sql)) {
+  /* of the rows of a change, the change as a whole was asked about */
+  if (q->stage == WL_AT_PREPARE && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
     prefer_sqlite(d, "it speaks of warplite itself");
     d->about_warplite = true;
     return WL_OK;

@@ -18,6 +18,7 @@ typedef struct wl_statement_text {
   wl_stmt *stmt;
   wl_query *query;
   wl_plan_facts facts;   /* what SQLite would do */
+  bool work_exact;       /* facts.work_ns was estimated with exact numbers of rows */
   bool settled;          /* wl_statement_text_settle() was called */
   const char *unsettled; /* NULL, or why it said WL_NOT_TAKEN */
   int *arg_params;       /* parameter index of each argument of the rewritten text */
@@ -32,6 +33,11 @@ wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statem
 /* Finds the order that equal rows must come in, before the text is compiled: once, and only for a
 ** text that is not SQLite's anyway, for it takes some 30 us. WL_NOT_TAKEN if it cannot. */
 wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *err) WL_MUST;
+/* Estimates what SQLite's plan of several tables costs once more, if it is now known exactly how
+*many
+** rows they have, or not any more. */
+wl_status wl_statement_text_work(wl_conn *c, wl_statement_text *t, bool exact,
+                                 wl_error *err) WL_MUST;
 void wl_statement_text_drop(wl_statement_text *t); /* NULL is fine */
 void wl_statement_text_flush(wl_conn *c);
 

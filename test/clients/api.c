@@ -256,7 +256,7 @@ static void check_tails(void) {
       "SELECT a FROM t /* ; */ WHERE a>1; SELECT 3",
       "CREATE TABLE IF NOT EXISTS t(a); SELECT a FROM t",
       "DROP TABLE IF EXISTS zz; COMMIT;",
-      "EXPLAIN QUERY PLAN VALUES(1); SELECT a FROM t",
+      "EXPLAIN QUERY PLAN VALUES(random()); SELECT a FROM t",
       "VALUES(1);SELECT a FROM t",
   };
   char label[200], why[900];

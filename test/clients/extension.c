@@ -335,6 +335,53 @@ static bool is_tree(void) {
   return good;
 }
 
+/* SELECT count(*) FROM t WHERE a IN (?1, ?2, …), with 1 … n for values; the first cell's text. */
+static const char *count_of_many(sqlite3 *db, const char *before, int n, int *n_params) {
+  static char out[400];
+  sqlite3_stmt *st = NULL;
+  sqlite3_str *s = sqlite3_str_new(db);
+  sqlite3_str_appendf(s, "%sSELECT count(*) FROM t WHERE a IN (?", before);
+  for (int i = 1; i < n; i++) sqlite3_str_appendall(s, ",?");
+  sqlite3_str_appendall(s, ")");
+  char *sql = sqlite3_str_finish(s);
+  snprintf(out, sizeof out, "no row");
+  if (warplite_prepare(db, sql, -1, &st, NULL) == SQLITE_OK) {
+    *n_params = sqlite3_bind_parameter_count(st);
+    for (int i = 1; i <= *n_params; i++) sqlite3_bind_int(st, i, i);
+    if (sqlite3_step(st) == SQLITE_ROW)
+      snprintf(out, sizeof out, "%s", sqlite3_column_text(st, sqlite3_column_count(st) - 1));
+  }
+  sqlite3_finalize(st);
+  sqlite3_free(sql);
+  return out;
+}
+
+/* Parameters of a native statement, however many, and of EXPLAIN in each of its forms. */
+static void check_parameters(void) {
+  static const int counts[] = {1, 14, 15, 150, 1700, 12000};
+  sqlite3 *db = plain_db();
+  int n_params;
+  CHECK("parameters: engine", use_engine(db, "cpu"));
+  for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+    char name[100], want[20];
+    int n = counts[k];
+    snprintf(name, sizeof name, "parameters: %d of them, natively", n);
+    snprintf(want, sizeof want, "%d", n < 100 ? n : 100);
+    CHECK(name, !strcmp(count_of_many(db, "", n, &n_params), want) && n_params == n &&
+                    has(warplite_reason(db), "cpu:"));
+    snprintf(name, sizeof name, "parameters: %d of EXPLAIN QUERY PLAN", n);
+    CHECK(name,
+          has(count_of_many(db, "EXPLAIN QUERY PLAN ", n, &n_params), "cpu:") && n_params == n);
+    snprintf(name, sizeof name, "parameters: %d of EXPLAIN", n);
+    CHECK(name,
+          !has(count_of_many(db, "EXPLAIN ", n, &n_params), "no row") && n_params == n);
+    snprintf(name, sizeof name, "parameters: %d of EXPLAIN ANALYZE", n);
+    CHECK(name,
+          has(count_of_many(db, "EXPLAIN ANALYZE ", n, &n_params), "| 1 row") && n_params == n);
+  }
+  sqlite3_close(db);
+}
+
 static void check_join_plan(void) {
   static const char *const join = "SELECT g.n, count(*) FROM t JOIN g ON g.id = t.b % 3 LEFT JOIN "
                                   "h ON h.a = t.a AND h.x > 1 WHERE t.a <= 60 AND g.n <> 'g0' "
@@ -514,6 +561,7 @@ int main(int argc, char **argv) {
   check_router();
   check_tables();
   check_explain();
+  check_parameters();
   check_join_plan();
   check_keep("cpu");
   check_keep("sim");

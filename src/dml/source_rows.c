@@ -10,7 +10,7 @@
 ** 3. Pieces that were written are not seen by the query: the native engine reads a snapshot, and
 **    where SQLite would read the table that is written, it puts all rows aside first.
 */
-#include "dml/dml.h"
+#include "dml/run.h"
 #include "base/mem.h"
 #include "value/exchange.h"
 #include "exec/derived.h"
@@ -20,18 +20,18 @@
 
 enum { FEW = 4096 };
 
-wl_val wl_found_value(const wl_found *r, wl_i64 row, int col) {
+wl_val wl_source_rows_value(const wl_source_rows *r, wl_i64 row, int col) {
   if (r->order) row = r->order[row];
   return r->cols ? wl_column_value(r->cols[col], row) : r->cells[row * r->n_cols + col];
 }
 
-static void drop_columns(wl_found *r) {
+static void drop_columns(wl_source_rows *r) {
   for (int k = 0; k < r->n_cols && r->cols; k++) wl_column_drop(r->cols[k]);
   wl_mem_free(r->cols);
   r->cols = NULL;
 }
 
-static void drop_rows(wl_found *r) {
+static void drop_rows(wl_source_rows *r) {
   drop_columns(r);
   wl_mem_free(r->cells);
   wl_mem_free(r->order);
@@ -42,29 +42,29 @@ static void drop_rows(wl_found *r) {
   r->n = r->size_cells = 0;
 }
 
-static void drop_rest(wl_found *r) {
+static void drop_rest(wl_source_rows *r) {
   for (int i = 0; i < 2; i++) {
     wl_batch_give(r->batches[i]);
     r->batches[i] = NULL;
   }
-  if (r->own)
+  if (r->owns_rest)
     sqlite3_finalize(r->rest);
   else
     sqlite3_reset(r->rest);
   r->rest = NULL;
-  r->more = r->own = false;
+  r->more = r->owns_rest = false;
   wl_answer_close(&r->answer);
 }
 
-void wl_found_close(wl_found *r) {
+void wl_source_rows_close(wl_source_rows *r) {
   drop_rows(r);
   drop_rest(r);
-  *r = (wl_found){0};
+  *r = (wl_source_rows){0};
 }
 
 /* ---- few rows */
 
-static wl_status room_for_row(wl_found *r, wl_error *err) {
+static wl_status room_for_row(wl_source_rows *r, wl_error *err) {
   wl_i64 need = (r->n + 1) * r->n_cols;
   if (need <= r->size_cells) return WL_OK;
   wl_i64 size = r->size_cells ? r->size_cells * 2 : 16;
@@ -76,7 +76,7 @@ static wl_status room_for_row(wl_found *r, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status keep_text(wl_found *r, wl_val *v, wl_error *err) {
+static wl_status copy_text(wl_source_rows *r, wl_val *v, wl_error *err) {
   if (v->t < WL_T_TEXT) return WL_OK;
   char *p = wl_arena_alloc(&r->arena, (size_t)v->n + 1);
   if (!p) return wl_nomem(err);
@@ -106,7 +106,7 @@ static wl_status builders_open(builders *b, int n, wl_error *err) {
   return rc;
 }
 
-static wl_status builders_finish(builders *b, wl_found *r, wl_error *err) {
+static wl_status builders_finish(builders *b, wl_source_rows *r, wl_error *err) {
   wl_column **cols = wl_mem_zalloc(((size_t)b->n + 1) * sizeof *cols);
   wl_status rc = cols ? WL_OK : wl_nomem(err);
   for (int k = 0; k < b->n && !rc; k++) rc = wl_builder_finish(b->list[k], &cols[k], err);
@@ -125,14 +125,14 @@ static wl_status builders_add(builders *b, const wl_val *row, wl_error *err) {
 }
 
 /* The rows so far into builders. */
-static wl_status move_on(wl_found *r, builders *b, wl_error *err) {
+static wl_status move_to_builders(wl_source_rows *r, builders *b, wl_error *err) {
   wl_status rc = builders_open(b, r->n_cols, err);
   for (wl_i64 i = 0; i < r->n && !rc; i++) rc = builders_add(b, r->cells + i * r->n_cols, err);
   return rc;
 }
 
 /* Whether a piece ends here: with a whole tablet, unless it is large already. */
-static bool is_full(const wl_found *r, const builders *b) {
+static bool is_full(const wl_source_rows *r, const builders *b) {
   enum { ROWS_PER_LOOK = 256 };
   if (!r->limit || !r->n || r->n % ROWS_PER_LOOK) return false;
   wl_i64 n_bytes = r->n * r->row_bytes + (b->list ? 0 : (wl_i64)r->arena.n_bytes);
@@ -141,8 +141,8 @@ static bool is_full(const wl_found *r, const builders *b) {
 }
 
 /* One row of SQLite's, as cells or into the builders. */
-static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *err) {
-  wl_status rc = r->n == FEW ? move_on(r, b, err) : WL_OK;
+static wl_status add_row(wl_source_rows *r, builders *b, sqlite3_stmt *s, wl_error *err) {
+  wl_status rc = r->n == FEW ? move_to_builders(r, b, err) : WL_OK;
   if (!rc && !b->list) rc = room_for_row(r, err);
   wl_val *row = rc || b->list ? r->cells : r->cells + r->n * r->n_cols;
   for (int k = 0; k < r->n_cols && !rc; k++) {
@@ -151,7 +151,7 @@ static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *er
       if (wl_builder_add(b->list[k], v)) rc = wl_nomem(err);
     } else {
       row[k] = v;
-      rc = keep_text(r, &row[k], err);
+      rc = copy_text(r, &row[k], err);
     }
   }
   r->n++;
@@ -159,13 +159,13 @@ static wl_status add_row(wl_found *r, builders *b, sqlite3_stmt *s, wl_error *er
 }
 
 /* Whether it is an error of one row, behind others that may have to be written first. */
-static bool is_late(const wl_found *r, wl_status rc) {
+static bool is_late(const wl_source_rows *r, wl_status rc) {
   int code = (int)rc & 0xff;
   return r->keeps_late && (code == SQLITE_ERROR || code == SQLITE_TOOBIG);
 }
 
 /* An error of the query, behind rows that were read: if these are to be written first, it waits. */
-static wl_status meet_error(wl_found *r, wl_status rc, wl_i64 n_rows, wl_error *err) {
+static wl_status meet_error(wl_source_rows *r, wl_status rc, wl_i64 n_rows, wl_error *err) {
   if (n_rows == 0 || !is_late(r, rc)) return rc;
   r->late = *err;
   r->more = true;
@@ -173,7 +173,7 @@ static wl_status meet_error(wl_found *r, wl_status rc, wl_i64 n_rows, wl_error *
 }
 
 /* Reads a piece. r->more: the statement stands on a row already. */
-static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_source_rows *r, wl_error *err) {
   builders b = {0};
   wl_status rc = WL_OK;
   bool standing = r->more;
@@ -181,7 +181,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
   r->more = false;
   while (!rc && !r->more && (standing || (st = wl_text_step(s)) == SQLITE_ROW)) {
     standing = false;
-    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* a kept one may be prepared anew */
+    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* SQLite may prepare it anew */
     r->more = is_full(r, &b);
     if (!r->more) rc = add_row(r, &b, s, err);
   }
@@ -195,7 +195,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_found *r, wl_error
 }
 
 /* Whether SQLite's plan of a query reads a table. */
-static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
+static bool plan_reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
   sqlite3_stmt *s = NULL;
   wl_u64 before = wl_tablets_planned(t);
   int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
@@ -205,7 +205,7 @@ static bool reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
 
 /* The same rows once more, all of them in one piece: the authorizer's answers are for this text
 ** alone, and not for one around it. */
-static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *err) {
+static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_source_rows *r, wl_error *err) {
   drop_rows(r);
   sqlite3_reset(s);
   r->limit = 0;
@@ -216,7 +216,8 @@ static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_found *r, wl_error *
 
 /* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
 ** them. */
-static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+static wl_status read_materialized(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
+                                   wl_error *err) {
   drop_rows(r);
   drop_rest(r);
   char *sql =
@@ -224,32 +225,34 @@ static wl_status read_aside(wl_conn *c, const wl_reading *x, wl_found *r, wl_err
   int st = sql ? sqlite3_prepare_v2(c->db, sql, -1, &r->rest, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  r->own = true;
+  r->owns_rest = true;
   wl_params_bind(r->rest, x->params, x->n_params);
   return read_sqlite(c->db, r->rest, r, err);
 }
 
 /* SQLite writes rows of a query that reads the table only when it has read all of them. */
-static wl_status late_at_once(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
-  if (!r->late.code || !reads(c->db, x->request->sql, x->target)) return WL_OK;
+static wl_status late_at_once(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
+                              wl_error *err) {
+  if (!r->late.code || !plan_reads(c->db, x->request->sql, x->target)) return WL_OK;
   *err = r->late;
   return err->code;
 }
 
 /* The first piece of a statement of SQLite's, which stays open for the others. */
-static wl_status begin_sqlite(wl_conn *c, const wl_reading *x, sqlite3_stmt *s, wl_found *r,
-                              wl_error *err) {
+static wl_status begin_sqlite(wl_conn *c, const wl_source_query *x, sqlite3_stmt *s,
+                              wl_source_rows *r, wl_error *err) {
   wl_status rc = read_sqlite(c->db, s, r, err);
   if (rc || !r->more) return rc;
   r->rest = s;
   if (r->late.code) return late_at_once(c, x, r, err);
-  if (!reads(c->db, x->request->sql, x->target)) return WL_OK;
-  return x->mask ? read_whole(c, s, r, err) : read_aside(c, x, r, err);
+  if (!plan_reads(c->db, x->request->sql, x->target)) return WL_OK;
+  return x->mask ? read_whole(c, s, r, err) : read_materialized(c, x, r, err);
 }
 
 /* ---- the native engine's */
 
-static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, wl_error *err) {
+static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_source_rows *r,
+                            wl_error *err) {
   wl_status rc = WL_OK;
   for (wl_i64 i = b->skip; i < b->n_rows && !rc; i++) {
     rc = room_for_row(r, err);
@@ -258,7 +261,7 @@ static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, 
       const wl_dict *dict = v.t == WL_T_INT ? wl_batch_dict(b, k) : NULL;
       if (dict) v = wl_dict_value(dict, (wl_i64)v.v);
       r->cells[r->n * r->n_cols + k] = v;
-      rc = keep_text(r, &r->cells[r->n * r->n_cols + k], err);
+      rc = copy_text(r, &r->cells[r->n * r->n_cols + k], err);
     }
     if (!rc) r->n++;
   }
@@ -266,7 +269,7 @@ static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_found *r, 
 }
 
 /* The batch after those that are there. */
-static wl_status fetch(wl_found *r, int i, wl_error *err) {
+static wl_status fetch(wl_source_rows *r, int i, wl_error *err) {
   if (r->ended) return WL_OK;
   wl_status rc = wl_answer_next(&r->answer, &r->batches[i], err);
   r->ended = rc || !r->batches[i];
@@ -274,7 +277,7 @@ static wl_status fetch(wl_found *r, int i, wl_error *err) {
 }
 
 /* Reads a piece, from batches[0] on. */
-static wl_status read_batches(wl_found *r, wl_error *err) {
+static wl_status read_batches(wl_source_rows *r, wl_error *err) {
   const wl_reg *regs = wl_run_regs(r->answer.run);
   int n_threads = r->answer.conn->set.threads;
   wl_making *m = NULL;
@@ -303,7 +306,7 @@ static wl_status read_batches(wl_found *r, wl_error *err) {
   return rc;
 }
 
-static wl_status read_native(wl_found *r, wl_error *err) {
+static wl_status read_native(wl_source_rows *r, wl_error *err) {
   wl_status rc = fetch(r, 0, err);
   if (!rc && r->batches[0]) {
     rc = fetch(r, 1, err);
@@ -319,7 +322,7 @@ static wl_status read_native(wl_found *r, wl_error *err) {
 /* ---- columns of a table, as they are */
 
 /* WL_NOT_TAKEN: read it some other way. */
-static wl_status read_table(wl_conn *c, const wl_query *q, wl_found *r, wl_error *err) {
+static wl_status read_table(wl_conn *c, const wl_query *q, wl_source_rows *r, wl_error *err) {
   wl_table *t;
   wl_snapshot snap = {0};
   bool changed = false;
@@ -366,31 +369,32 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
-/* SQLite's answer, by a statement that is kept for the next time unless it is masked. */
-static wl_status read_kept(wl_conn *c, const wl_reading *x, const char *reason, wl_found *r,
-                           wl_error *err) {
-  sqlite3_stmt *once = NULL, **kept = x->mask ? &once : x->kept;
+/* SQLite's answer, by a statement that stays for the next time unless it is masked. */
+static wl_status read_by_sqlite(wl_conn *c, const wl_source_query *x, const char *reason,
+                                wl_source_rows *r, wl_error *err) {
+  sqlite3_stmt *once = NULL, **stmt = x->mask ? &once : x->stmt;
   int st = SQLITE_OK;
   if (x->mask)
-    st = wl_masked_prepare(c->db, x->request->sql, -1, x->mask, kept, NULL);
-  else if (!*kept)
-    st = sqlite3_prepare_v3(c->db, x->request->sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+    st = wl_masked_prepare(c->db, x->request->sql, -1, x->mask, stmt, NULL);
+  else if (!*stmt)
+    st = sqlite3_prepare_v3(c->db, x->request->sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
   if (st) return wl_fail(err, (wl_status)st, "%s", sqlite3_errmsg(c->db));
-  wl_params_bind(*kept, x->params, x->n_params);
-  r->n_cols = sqlite3_column_count(*kept);
+  wl_params_bind(*stmt, x->params, x->n_params);
+  r->n_cols = sqlite3_column_count(*stmt);
   sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", reason);
-  wl_status rc = begin_sqlite(c, x, *kept, r, err);
-  bool goes_on = r->rest == *kept;
-  if (!goes_on) sqlite3_reset(*kept);
+  wl_status rc = begin_sqlite(c, x, *stmt, r, err);
+  bool goes_on = r->rest == *stmt;
+  if (!goes_on) sqlite3_reset(*stmt);
   if (goes_on && once)
-    r->own = true;
+    r->owns_rest = true;
   else
     sqlite3_finalize(once);
   return rc;
 }
 
 /* By the engine that was decided on. */
-static wl_status read_answer(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+static wl_status read_answer(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
+                             wl_error *err) {
   wl_request q = *x->request;
   sqlite3_value **args = NULL;
   wl_answer *a = &r->answer;
@@ -413,15 +417,16 @@ static wl_status read_answer(wl_conn *c, const wl_reading *x, wl_found *r, wl_er
     drop_rows(r);
     drop_rest(r);
     r->native = false;
-    return read_kept(c, x, why, r, err);
+    return read_by_sqlite(c, x, why, r, err);
   }
   if (!r->more) drop_rest(r);
   return rc;
 }
 
-wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *err) {
+wl_status wl_source_rows_read(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
+                              wl_error *err) {
   wl_decision d;
-  *r = (wl_found){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
+  *r = (wl_source_rows){.limit = x->limit, .row_bytes = x->row_bytes, .keeps_late = x->keeps_late};
   wl_arena_init(&r->arena);
   wl_status rc = wl_route(c, x->request, &d, err);
   if (!rc && d.whole_columns) {
@@ -435,16 +440,16 @@ wl_status wl_found_read(wl_conn *c, const wl_reading *x, wl_found *r, wl_error *
     rc = wl_route(c, &other, &d, err);
   }
   if (!rc && d.engine == WL_ENGINE_SQLITE)
-    rc = read_kept(c, x, d.reason, r, err);
+    rc = read_by_sqlite(c, x, d.reason, r, err);
   else if (!rc)
     rc = read_answer(c, x, r, err);
 done:
   wl_decision_close(&d);
-  if (rc) wl_found_close(r);
+  if (rc) wl_source_rows_close(r);
   return rc;
 }
 
-wl_status wl_found_more(wl_conn *c, wl_found *r, wl_error *err) {
+wl_status wl_source_rows_more(wl_conn *c, wl_source_rows *r, wl_error *err) {
   drop_rows(r);
   if (r->late.code) {
     *err = r->late;
@@ -467,13 +472,13 @@ static int by_key(const void *a, const void *b) {
   return x->row < y->row ? -1 : x->row > y->row;
 }
 
-wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
+wl_status wl_source_rows_sort(wl_source_rows *r, bool *twice, wl_error *err) {
   bool rises = true, by_one;
   *twice = false;
   wl_i64 last = 0;
   if (r->cols && !r->order && wl_column_rises(r->cols[0], &by_one)) return WL_OK;
   for (wl_i64 i = 0; i < r->n && rises; i++) {
-    wl_i64 key = (wl_i64)wl_found_value(r, i, 0).v;
+    wl_i64 key = (wl_i64)wl_source_rows_value(r, i, 0).v;
     rises = i == 0 || key > last;
     last = key;
   }
@@ -485,7 +490,7 @@ wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
     wl_mem_free(order);
     return wl_nomem(err);
   }
-  for (wl_i64 i = 0; i < r->n; i++) p[i] = (place_of){(wl_i64)wl_found_value(r, i, 0).v, i};
+  for (wl_i64 i = 0; i < r->n; i++) p[i] = (place_of){(wl_i64)wl_source_rows_value(r, i, 0).v, i};
   qsort(p, (size_t)r->n, sizeof *p, by_key);
   wl_i64 n = 0;
   for (wl_i64 i = 0; i < r->n; i++) {
@@ -500,13 +505,13 @@ wl_status wl_found_sort(wl_found *r, bool *twice, wl_error *err) {
   return WL_OK;
 }
 
-wl_status wl_found_columns(wl_found *r, wl_error *err) {
+wl_status wl_source_rows_columns(wl_source_rows *r, wl_error *err) {
   if (r->cols && !r->order) return WL_OK;
   builders b = {0};
   wl_status rc = builders_open(&b, r->n_cols, err);
   for (int k = 0; k < r->n_cols && !rc; k++)
     for (wl_i64 i = 0; i < r->n && !rc; i++)
-      if (wl_builder_add(b.list[k], wl_found_value(r, i, k))) rc = wl_nomem(err);
+      if (wl_builder_add(b.list[k], wl_source_rows_value(r, i, k))) rc = wl_nomem(err);
   if (!rc) rc = builders_finish(&b, r, err);
   if (!rc) {
     wl_mem_free(r->order);

@@ -5,6 +5,7 @@
 #include "route/conn.h"
 #include "base/mem.h"
 #include "base/quirks.h"
+#include "plan/rewrite.h"
 #include "plan/scan.h"
 #include "plan/row_order.h"
 #include "exec/query.h"
@@ -208,7 +209,9 @@ static wl_status read(wl_conn *c, const char *sql, size_t n, wl_sqltext **out, w
   if (!rc && t->stmt->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
   if (!rc) rc = wl_store_text_like_ours(c->store, &t->n_text_changes, err);
-  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, c->store, &t->query, err);
+  wl_query *bound;
+  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, c->store, &bound, err);
+  if (!rc) rc = wl_rewrite(&t->arena, bound, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;

@@ -8,6 +8,9 @@
 **
 ** These give their rows in order, as SQLite's do. What stands left of such an operator is put
 ** together first.
+**
+** DISTINCT of an arm that such an operator reads is dropped, as SQLite does: it may compare under
+** another collation than the operator. Under an ORDER BY SQLite runs the arms apart, and it stays.
 */
 #include "plan/rewrite_impl.h"
 #include <string.h>
@@ -76,8 +79,13 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
   return rc;
 }
 
-wl_status wl_rewrite_compound(const wl_edit *statement, wl_derived *d) {
+wl_status wl_rewrite_compound(const wl_edit *statement, wl_derived *d, bool ordered) {
   int n = 0;
+  bool distinct = false; /* an operator that gives different rows follows */
+  for (int k = d->n_arms - 1; k >= 0 && !ordered; k--) {
+    distinct |= d->ops[k] != WL_COMPOUND_UNION_ALL;
+    if (distinct) d->arms[k]->distinct = false;
+  }
   wl_query **left = WL_NEW_N(statement->arena, wl_query *, d->n_arms);
   if (!left) return wl_nomem(statement->err);
   for (int k = 0; k < d->n_arms; k++) {

@@ -101,7 +101,7 @@ static wl_status rewrite_arms(wl_rewriter *r, wl_derived *d) {
   }
   d->arms = arms;
   d->rewritten = true;
-  return d->ops ? wl_rewrite_compound(&r->edit, d) : WL_OK;
+  return d->ops ? wl_rewrite_compound(&r->edit, d, r->bound->n_order > 0) : WL_OK;
 }
 
 /* A derived source: flattened, or a source with rewritten arms. */

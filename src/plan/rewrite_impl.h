@@ -42,8 +42,10 @@ wl_status wl_rewrite_inner(wl_rewriter *r, const wl_query *bound, wl_rewriter **
 /* The copy of an expression of the bound query; NULL: NULL. */
 wl_status wl_rewrite_expr(wl_rewriter *r, const wl_bexpr *e, wl_bexpr **out) WL_MUST;
 
-/* ---- compound.c: makes the rewritten arms of a compound arms that are read one after the other */
-wl_status wl_rewrite_compound(const wl_edit *statement, wl_derived *d) WL_MUST;
+/* ---- compound.c */
+/* Makes the rewritten arms of a compound arms that are read one after the other. ordered: it has an
+** ORDER BY. */
+wl_status wl_rewrite_compound(const wl_edit *statement, wl_derived *d, bool ordered) WL_MUST;
 
 /* ---- flatten.c */
 /* Whether the rewritten query of bound source s can be part of r's query. */
@@ -65,8 +67,8 @@ bool wl_limit_keeps_one(const wl_query *q);
 bool wl_has_outer(const wl_bexpr *e); /* whether it refers to the query round its own */
 bool wl_has_inner(const wl_bexpr *e); /* whether it reads rows of its own query */
 /* Whether a query refers outwards elsewhere than in WHERE and ORDER BY; results: if not, results
-*are
-** left out. */
+ *are
+ ** left out. */
 bool wl_outer_elsewhere(const wl_query *q, bool results);
 /* The conjuncts of e that refer outwards, and the others. */
 wl_status wl_split_conjuncts(wl_edit *to, wl_bexpr *e, wl_bexpr **inner, wl_bexpr **outer) WL_MUST;

@@ -46,20 +46,20 @@ typedef struct wl_nested {
   wl_item *members;
   int n_members;
   wl_nested_col *cols;
-  struct binder *group; /* of the query it is, or NULL: it is part of the query round it */
+  struct binder *inner; /* of the query it is; NULL: its sources are those of the query round it */
 } wl_nested;
 
-/* A WITH entry that names can mean. */
-typedef struct wl_named {
-  const struct wl_named *next;
+/* A WITH entry that names can mean. One that is used several times is bound once: then `derived`
+** gives its rows, and `names` has the names of its columns. */
+typedef struct wl_with_entry {
+  const struct wl_with_entry *next;
   const wl_cte *cte;
   struct binder *home; /* where it was written */
-  wl_derived *derived; /* once it has been bound to be shared: its rows, … */
-  const char **names;  /* … the names of its columns, … */
-  wl_query *query;     /* … and its query */
-  bool open;           /* it is being bound: a mention inside is recursion */
+  wl_derived *derived;
+  const char **names;
+  bool open; /* it is being bound: a mention inside is recursion */
   int n_uses;
-} wl_named;
+} wl_with_entry;
 
 /* What all binders of a statement share. */
 typedef struct wl_binding {
@@ -81,28 +81,28 @@ typedef struct binder {
   wl_binding *all;
   struct binder *parent;
   bool in_from;
-  const char *schema;    /* inside a view: where its names without a schema belong */
-  const char *sql;       /* the text that positions of expressions count in */
-  const wl_named *named; /* WITH entries that can be seen */
+  const char *schema;         /* inside a view: where its names without a schema belong */
+  const char *sql;            /* the text that positions of expressions count in */
+  const wl_with_entry *named; /* WITH entries that can be seen */
   const wl_select *select;
   wl_item *items;
   int n_items;
-  const wl_result_col **result_cols; /* what each result was written as; NULL: part of a star, … */
-  const char **result_names;         /* … and of this name */
-  /* of a compound */
-  struct binder *first_arm; /* its leftmost core, whose names it has */
-  wl_query *last_arm;       /* its last one, whose affinities it has inside an expression */
-  bool *mixed;              /* the columns of wl_derived.mixed, or NULL */
-  bool affinities;          /* a column's arms differ in affinity */
-  bool in_compound;         /* a core of one: ORDER BY and LIMIT are not its own */
-  bool has_right;           /* there is a RIGHT or FULL join */
-  bool in_agg;
-  bool in_where;
-  bool after_groups; /* in a clause that sees groups, not rows */
-  bool aggregated;   /* the query has groups, going by its text */
-  bool sees_alias;   /* in a clause where names can mean result columns */
-  bool in_alias;     /* in a result column that was named so */
-  char where;        /* which clause is being bound, as in wl_bagg */
+  const wl_result_col **result_cols; /* what each result was written as; NULL: part of a star */
+  const char **result_names;         /* of a result that is part of a star */
+  struct binder *first_arm;          /* of a compound: its leftmost core, whose names it has */
+  wl_query *last_arm;     /* of a compound: its last core, whose affinities it has inside an
+                          ** expression */
+  bool *mixed;            /* of a compound: the columns of wl_derived.mixed, or NULL */
+  bool affinities_differ; /* of a compound: those of a column are not the same in all arms */
+  bool in_compound;       /* a core of a compound: ORDER BY and LIMIT are not its own */
+  bool has_right;         /* there is a RIGHT or FULL join */
+  bool in_agg;            /* in the argument of an aggregate */
+  bool in_where;          /* in a clause that has no aggregates */
+  bool after_groups;      /* in a clause that sees groups, not rows */
+  bool aggregated;        /* the query has groups, going by its text */
+  bool sees_alias;        /* in a clause where names can mean result columns */
+  bool in_alias;          /* in a result column that was named so */
+  char where;             /* which clause is being bound, as in wl_bagg */
 } binder;
 
 /* ---- bind.c */
@@ -139,7 +139,7 @@ wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 
 /* ---- nested.c */
 /* Makes an item the join in parentheses of these members. */
-wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *group,
+wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *inner,
                          wl_item *item) WL_MUST;
 wl_status wl_nested_column(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
 bool wl_nested_means(const wl_nested_col *c, const wl_expr *e); /* whether a name can mean it */

@@ -29,12 +29,12 @@ static wl_join_how how_of(const wl_source *s) {
 
 /* ---- subqueries, views and WITH entries */
 
-/* What must be known of a compound in FROM; of any other query nothing. */
+/* Notes on a compound in FROM what the runner must check. Other queries are left alone. */
 static wl_status compound_item(const binder *child, wl_query *q) {
   if (!child->first_arm) return WL_OK;
   q->sources[0].derived->typed = true;
   q->sources[0].derived->mixed = child->mixed;
-  if (child->affinities && wl_quirks_get().compound_affinity)
+  if (child->affinities_differ && wl_quirks_get().compound_affinity)
     return wl_not_taken(child->edit.err, "a compound in FROM whose arms differ in affinity");
   return WL_OK;
 }
@@ -73,7 +73,7 @@ static wl_status sub_item(binder *b, const wl_source *s, const wl_select *select
 
 wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
   for (const wl_cte *c = with; c; c = c->next) {
-    wl_named *n = WL_NEW(b->edit.arena, wl_named);
+    wl_with_entry *n = WL_NEW(b->edit.arena, wl_with_entry);
     if (!n) return wl_nomem(b->edit.err);
     n->cte = c;
     n->home = b;
@@ -127,53 +127,55 @@ static int mentions(const wl_select *s, const char *name) {
   return n;
 }
 
-/* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
-static wl_status cte_item(binder *b, const wl_source *s, wl_named *n) {
+/* Binds a WITH entry that is used several times, where it was written. */
+static wl_status bind_shared_entry(binder *b, wl_with_entry *n) {
+  const wl_cte *c = n->cte;
+  binder scope = *n->home, *child;
+  wl_query *q;
+  n->open = true;
+  wl_status rc = wl_bind_select(&scope, c->select, true, &child, &q);
+  n->open = false;
+  if (rc) return rc;
+  if (q->n_outers) return wl_not_taken(b->edit.err, "a WITH entry that refers to a query round it");
+  rc = compound_item(child, q);
+  if (!rc) rc = column_names(child, c->select, q, c->columns, &n->names);
+  if (!rc) rc = wl_edit_derived(&b->edit, q, &n->derived);
+  if (!rc) n->derived->shared = true;
+  return rc;
+}
+
+/* A WITH entry as an item of FROM. As in SQLite, one that is used several times is computed once,
+** which shows beside aggregates. */
+static wl_status cte_item(binder *b, const wl_source *s, wl_with_entry *n) {
   const wl_cte *c = n->cte;
   if (n->open) return wl_not_taken(b->edit.err, "recursive WITH is not native");
   wl_source as = *s;
   if (!as.alias) as.alias = s->name;
   wl_item *item;
-  wl_status rc;
-  bool shared = c->materialized == 1;
   if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
-  shared |= n->n_uses > 1 && c->materialized != 2; /* as in SQLite, which shows beside aggregates */
-  binder scope = *n->home;
+  bool shared = c->materialized == 1 || (n->n_uses > 1 && c->materialized != 2);
   if (!shared) {
-    const wl_named *named = b->named;
+    const wl_with_entry *named = b->named;
     n->open = true;
     b->named = n->home->named; /* what it mentions may stand behind it too */
-    rc = sub_item(b, &as, c->select, c->columns);
+    wl_status rc = sub_item(b, &as, c->select, c->columns);
     b->named = named;
     n->open = false;
     return rc;
   }
-  if (!n->derived) {
-    binder *child;
-    n->open = true;
-    rc = wl_bind_select(&scope, c->select, true, &child, &n->query);
-    n->open = false;
-    if (rc) return rc;
-    if (n->query->n_outers)
-      return wl_not_taken(b->edit.err, "a WITH entry that refers to a query round it");
-    rc = compound_item(child, n->query);
-    if (!rc) rc = column_names(child, c->select, n->query, c->columns, &n->names);
-    if (!rc) rc = wl_edit_derived(&b->edit, n->query, &n->derived);
-    if (rc) return rc;
-    n->derived->shared = true;
-  }
-  rc = new_item(b, &as, &item);
+  wl_status rc = n->derived ? WL_OK : bind_shared_entry(b, n);
+  if (!rc) rc = new_item(b, &as, &item);
   if (rc) return rc;
   item->names = n->names;
-  item->n_cols = n->query->n_results;
+  item->n_cols = n->derived->n_cols;
   wl_bsource to = {.how = how_of(s), .derived = n->derived, .name = item->name};
   return wl_edit_source(&b->edit, to, &item->source);
 }
 
-static wl_named *find_named(binder *b, const wl_source *s) {
+static wl_with_entry *find_with_entry(binder *b, const wl_source *s) {
   if (s->schema) return NULL;
-  for (const wl_named *n = b->named; n; n = n->next)
-    if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_named *)(size_t)n;
+  for (const wl_with_entry *n = b->named; n; n = n->next)
+    if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_with_entry *)(size_t)n;
   return NULL;
 }
 
@@ -190,8 +192,8 @@ static wl_status view_item(binder *b, const wl_source *s, const wl_table *view) 
   if (rc == WL_ERROR || (!rc && stmt->kind != WL_STMT_SELECT))
     rc = wl_not_taken(b->edit.err, "the view %s is not understood", view->name);
   if (rc) return rc;
-  /* what it mentions has nothing to do with where it is used */
-  const wl_named *named = b->named;
+  /* the names in it do not depend on where it is used */
+  const wl_with_entry *named = b->named;
   const char *schema = b->schema, *sql = b->sql;
   binder *parent = b->parent;
   b->named = NULL;
@@ -233,8 +235,8 @@ static wl_status table_item(binder *b, const wl_source *s) {
 
 static wl_status join_list(binder *b, const wl_source *from);
 
-/* A parenthesised join: a query of its own. */
-static wl_status group(binder *b, const wl_source *s) {
+/* A join in parentheses as a query of its own. */
+static wl_status nested_as_query(binder *b, const wl_source *s) {
   wl_item *item;
   if (s->alias) return wl_not_taken(b->edit.err, "a parenthesised join with a name");
   binder *g;
@@ -254,8 +256,9 @@ static wl_status group(binder *b, const wl_source *s) {
   return rc ? rc : wl_edit_source(&b->edit, to, &item->source);
 }
 
-/* Parentheses that mean nothing but to names, for inner joins are joins in any order. */
-static wl_status flat_group(binder *b, const wl_source *s) {
+/* A join in parentheses whose sources become those of the query: inner joins can be made in any
+** order, so the parentheses count only for names. */
+static wl_status nested_as_sources(binder *b, const wl_source *s) {
   wl_item *items = b->items, *item;
   int n = b->n_items;
   wl_status rc = join_list(b, s->nested);
@@ -269,9 +272,9 @@ static wl_status flat_group(binder *b, const wl_source *s) {
 
 static wl_status one_source(binder *b, const wl_source *s) {
   if (s->is_call) return wl_not_taken(b->edit.err, "%s is a table-valued function", s->name);
-  if (s->nested) return group(b, s);
+  if (s->nested) return nested_as_query(b, s);
   if (s->select) return sub_item(b, s, s->select, NULL);
-  wl_named *c = find_named(b, s);
+  wl_with_entry *c = find_with_entry(b, s);
   return c ? cte_item(b, s, c) : table_item(b, s);
 }
 
@@ -304,15 +307,16 @@ static bool never_null(const wl_item *item, int k) {
   return t && (t->cols[k].rowid || t->cols[k].not_null);
 }
 
-/* SQLite 3.40 takes it that a column of USING on the left that is never NULL in its table is not
-** NULL in a row that an outer join made either; an index then finds a NULL on the right for it. */
+/* SQLite 3.40 assumes that a column of USING on the left that is never NULL in its table is not
+** NULL in a row that an outer join added either; an index then finds a NULL on the right for it. */
 static bool finds_null(const binder *b, const wl_item *left, int k, const wl_item *right, int r) {
   bool outer = left->join == WL_JOIN_LEFT || left->join == WL_JOIN_FULL || left->before_right;
   bool dropped = right->join != WL_JOIN_LEFT && !b->has_right; /* an inner join drops such rows */
   return outer && !dropped && never_null(left, k) && !never_null(right, r);
 }
 
-/* left = right for each of the names; where RIGHT joins are about, left may be several. */
+/* left = right for each of the names. Where there are RIGHT or FULL joins, left is the first of
+** several columns that is not NULL. */
 static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr **on) {
   wl_item *last = &b->items[b->n_items - 1];
   for (int k = 0; k < n; k++) {
@@ -363,7 +367,7 @@ static wl_status join_item(binder *b, const wl_source *s) {
   wl_bexpr *on = NULL;
   bool outer_join = s->join == WL_JOIN_LEFT || b->has_right;
   bool flat = s->nested && !s->alias && !outer_join && !has_right(s->nested);
-  wl_status rc = flat ? flat_group(b, s) : one_source(b, s);
+  wl_status rc = flat ? nested_as_sources(b, s) : one_source(b, s);
   if (!rc) rc = using_names(b, s, &names, &n_names);
   if (!rc) rc = using_condition(b, names, n_names, &on);
   if (rc) return rc;

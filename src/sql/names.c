@@ -58,8 +58,8 @@ bool wl_bind_item_joins(const wl_item *item, const char *name) {
 
 /* One more column of the name. Where USING joins columns of one name, the left one stands for both,
 ** of a RIGHT join the right one, of a FULL one whichever is not NULL. */
-static wl_status one_more(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
-                          int *n) {
+static wl_status add_candidate(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
+                               int *n) {
   if (*n && (!wl_bind_item_joins(item, name) ||
              (item->join != WL_JOIN_RIGHT && item->join != WL_JOIN_FULL)))
     return WL_OK;
@@ -67,15 +67,15 @@ static wl_status one_more(binder *b, wl_item *item, int k, const char *name, wl_
   return wl_bind_item(b, item, k, &found[(*n)++]);
 }
 
-/* The columns of a join in parentheses. That of USING stands for those that it joins; several
-** others of the name go, oddly, the way of those that USING joins outside. */
+/* The columns of a join in parentheses. That of USING stands for those that it joins. SQLite treats
+** several others of the name like those that USING joins outside. */
 static wl_status nested_columns(binder *b, wl_item *item, const wl_expr *e, wl_bexpr **found,
                                 int *n) {
   wl_status rc = WL_OK;
   for (int k = 0; k < item->n_cols && !rc; k++) {
     const wl_nested_col *c = &item->nested->cols[k];
     if (!wl_nested_means(c, e)) continue;
-    rc = one_more(b, item, k, e->name, found, n);
+    rc = add_candidate(b, item, k, e->name, found, n);
     if (!c->member) break;
   }
   return rc;
@@ -99,7 +99,7 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
     n_tables++;
     last = item;
     int k = wl_bind_item_find(item, e->name);
-    if (k >= 0) rc = one_more(b, item, k, e->name, found, &n);
+    if (k >= 0) rc = add_candidate(b, item, k, e->name, found, &n);
   }
   if (rc) return rc;
   if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name) && last->table &&
@@ -152,22 +152,17 @@ static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
 }
 
 /* A name of the queries round this one. */
-static wl_status round_it(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status name_outside(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc;
   *out = NULL;
   if (!b->parent) return WL_OK;
-  if (b->in_from) {
-    rc = round_it(b->parent, e, out);
-  } else {
-    /* inside an aggregate of the outer query a name of it is a row's, else a group's */
-    rc = wl_bind_name(b->parent, e, out);
-  }
+  rc = b->in_from ? name_outside(b->parent, e, out) : wl_bind_name(b->parent, e, out);
   return rc || !*out ? rc : outer(b, *out, out);
 }
 
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_among(b, b->items, b->n_items, e, out);
   if (!rc && !*out) rc = by_alias(b, e, out);
-  if (!rc && !*out) rc = round_it(b, e, out);
+  if (!rc && !*out) rc = name_outside(b, e, out);
   return rc;
 }

@@ -22,7 +22,7 @@ static bool is_truth(const char *name) {
 }
 
 wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_using, bool *clash) {
-  enum { NUMBERED = 4 }; /* behind these SQLite takes numbers at random */
+  enum { NUMBERED = 4 }; /* after these SQLite takes random numbers */
   int count = 0, j = 0;
   if (is_truth(names[k])) names[k] = wl_arena_printf(b->edit.arena, "column%d", k + 1);
   size_t n = names[k] ? strlen(names[k]) : 0;
@@ -85,7 +85,7 @@ static void list_columns(wl_nested *to, const char **names, int *n) {
   }
 }
 
-wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *group, wl_item *item) {
+wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *inner, wl_item *item) {
   int n = 0, most = most_columns(members, n_members);
   wl_nested *to = item->nested = WL_NEW(b->edit.arena, wl_nested);
   item->names = WL_NEW_N(b->edit.arena, const char *, most + 1);
@@ -94,7 +94,7 @@ wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *gro
   if (!to || !to->cols || !item->names || !by_using) return wl_nomem(b->edit.err);
   to->members = members;
   to->n_members = n_members;
-  to->group = group;
+  to->inner = inner;
   list_columns(to, item->names, &n);
   for (int k = 0; k < n; k++) {
     wl_status rc = wl_bind_unique(b, item->names, k, by_using, &to->cols[k].no_expand);
@@ -126,13 +126,13 @@ static wl_status inside(binder *b, wl_nested *n, int k, wl_bexpr **out) {
 ** result. */
 static wl_status as_result(wl_nested *n, int k, int *out) {
   wl_nested_col *c = &n->cols[k];
-  const wl_query *q = n->group->edit.q;
+  const wl_query *q = n->inner->edit.q;
   if (!c->result) {
     wl_bexpr *x;
     int i = 0;
-    wl_status rc = inside(n->group, n, k, &x);
+    wl_status rc = inside(n->inner, n, k, &x);
     while (!rc && i < q->n_results && q->results[i] != x) i++;
-    if (!rc && i == q->n_results) rc = wl_edit_result(&n->group->edit, x);
+    if (!rc && i == q->n_results) rc = wl_edit_result(&n->inner->edit, x);
     if (rc) return rc;
     c->result = i + 1;
   }
@@ -142,10 +142,10 @@ static wl_status as_result(wl_nested *n, int k, int *out) {
 
 wl_status wl_nested_column(binder *b, wl_item *item, int k, wl_bexpr **out) {
   wl_nested *n = item->nested;
-  if (!n->group) return inside(b, n, k, out);
+  if (!n->inner) return inside(b, n, k, out);
   wl_status rc = as_result(n, k, &k);
   if (rc) return rc;
-  const wl_query *q = n->group->edit.q;
+  const wl_query *q = n->inner->edit.q;
   const wl_bexpr *r = q->results[k];
   b->edit.q->sources[item->source].derived->n_cols = q->n_results;
   return wl_edit_column(&b->edit, item->source, k, r->affinity, wl_bexpr_coll(r), out);

@@ -230,7 +230,7 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   b->first_arm = binders[0];
   for (int k = 0; k < arms[0]->n_results; k++)
     for (i = 1; i < n; i++)
-      b->affinities |= arms[i]->results[k]->affinity != arms[0]->results[k]->affinity;
+      b->affinities_differ |= arms[i]->results[k]->affinity != arms[0]->results[k]->affinity;
   b->last_arm = binders[n - 1]->last_arm ? binders[n - 1]->last_arm : arms[n - 1];
   return last->order_by ? compound_order(b, last, binders, n) : WL_OK;
 }

@@ -34,12 +34,6 @@ static int refers(const wl_bexpr *e) {
   return r | refers(e->a) | refers(e->b);
 }
 
-static int length(const wl_expr_list *l) {
-  int n = 0;
-  for (; l; l = l->next) n++;
-  return n;
-}
-
 /* Whether a call is an aggregate's, by name and number of arguments: min() and max() of several
 ** are scalar functions. */
 static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
@@ -47,12 +41,12 @@ static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
   while (k < WL_N_AGGREGATES && sqlite3_stricmp(e->name, wl_aggregate_names[k]) != 0) k++;
   *fn = (wl_agg_fn)k;
   bool extreme = *fn == WL_FN_MIN || *fn == WL_FN_MAX;
-  return k < WL_N_AGGREGATES && !(extreme && length(e->list) != 1);
+  return k < WL_N_AGGREGATES && !(extreme && wl_list_length(e->list) != 1);
 }
 
 wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_agg_fn fn;
-  int n_args = length(e->list);
+  int n_args = wl_list_length(e->list);
   if (!is_aggregate(e, &fn)) return wl_bind_function(b, e, out);
   if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
   if (b->in_agg || b->in_where || n_args > (fn == WL_FN_CONCAT ? 2 : 1) ||

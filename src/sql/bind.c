@@ -81,12 +81,6 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 /* ---- row values */
 
-static int length(const wl_expr_list *l) {
-  int n = 0;
-  for (; l; l = l->next) n++;
-  return n;
-}
-
 /* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. Of COLLATE
 ** only that of the first of them goes up. */
 static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const wl_expr_list *r,
@@ -134,7 +128,8 @@ static wl_status same_rows(binder *b, const wl_expr_list *l, const wl_expr_list 
 }
 
 static bool both_rows(const wl_expr *l, const wl_expr *r) {
-  return l->kind == WL_E_VECTOR && r->kind == WL_E_VECTOR && length(l->list) == length(r->list);
+  return l->kind == WL_E_VECTOR && r->kind == WL_E_VECTOR &&
+         wl_list_length(l->list) == wl_list_length(r->list);
 }
 
 static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
@@ -244,7 +239,7 @@ static bool by_left_rules(const wl_bexpr *x, const wl_bexpr *y, bool never_null)
 ** affinities and collations all of them are compared. */
 static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   const wl_expr_list *last = e->list;
-  int n = length(e->a->list);
+  int n = wl_list_length(e->a->list);
   wl_bexpr **left = NULL, **right, **rules = NULL;
   wl_status rc = WL_OK;
   for (const wl_expr_list *l = e->list; l; last = l, l = l->next)
@@ -319,8 +314,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
 static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *base = NULL, *x = wl_edit_node(&b->edit, WL_B_CASE);
   wl_status rc = x ? WL_OK : wl_nomem(b->edit.err);
-  int n = 1, k = 0;
-  for (const wl_expr_list *l = e->list; l; l = l->next) n++;
+  int n = 1 + wl_list_length(e->list), k = 0;
   if (!rc && e->a) rc = wl_bind_expr(b, e->a, &base);
   if (rc) return rc;
   x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, n);

@@ -110,8 +110,7 @@ static wl_status term(binder *b, const wl_expr *e, bool by_alias, wl_bexpr **out
 
 static wl_status bind_groups(binder *b) {
   wl_query *q = b->edit.q;
-  int n = 0;
-  for (const wl_expr_list *l = b->select->group_by; l; l = l->next) n++;
+  int n = wl_list_length(b->select->group_by);
   q->groups = WL_NEW_N(b->edit.arena, wl_bexpr *, n + 1);
   if (!q->groups) return wl_nomem(b->edit.err);
   q->grouped = n > 0;

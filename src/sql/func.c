@@ -69,12 +69,6 @@ static const known *find_known(const char *name) {
   return NULL;
 }
 
-static int count_args(const wl_expr *e) {
-  int n = 0;
-  for (const wl_expr_list *l = e->list; l; l = l->next) n++;
-  return n;
-}
-
 static bool is_name(const wl_expr *e, const char *name) {
   return sqlite3_stricmp(e->name, name) == 0;
 }
@@ -326,7 +320,7 @@ static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
 static wl_status write_function(binder *b, making *m, const wl_expr *e) {
   wl_status rc;
   const known *f = find_known(e->name);
-  int n = count_args(e);
+  int n = wl_list_length(e->list);
   if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
       !wl_conv_function(e->name))
     return wl_not_taken(b->edit.err, "the function %s() is not native", e->name);
@@ -361,7 +355,7 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   const known *f = NULL;
   if (!is_arrow(e)) {
     bool found = false, plain = !e->distinct && !e->star && !e->window && !e->a;
-    wl_status rc = plain ? as_case(b, e, count_args(e), &found, out) : WL_OK;
+    wl_status rc = plain ? as_case(b, e, wl_list_length(e->list), &found, out) : WL_OK;
     if (rc || found) return rc;
     if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
     f = find_known(e->name);
@@ -377,7 +371,7 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->json = m.json;
   x->gives = f ? f->gives : ALL_TYPES;
   /* only where the arguments are just the function's own */
-  x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;
+  x->index = f && m.n == wl_list_length(e->list) ? f->native : WL_NATIVE_NONE;
   bool of_time = f && f->flags & OF_TIME;
   for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
     if (goes_inside(l->expr) && !of_time) x->index = WL_NATIVE_NONE;

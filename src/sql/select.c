@@ -181,11 +181,9 @@ static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
   if (!s->is_values) return core(*out);
   if (!s->values->next) return values_row(*out, s->values->expr);
   int n = 0;
-  for (const wl_expr_list *l = s->values; l; l = l->next) n++;
-  wl_query **rows = WL_NEW_N(b->edit.arena, wl_query *, n);
+  wl_query **rows = WL_NEW_N(b->edit.arena, wl_query *, wl_list_length(s->values));
   wl_derived *d;
   if (!rows) return wl_nomem(b->edit.err);
-  n = 0;
   for (const wl_expr_list *l = s->values; l; l = l->next) {
     binder *row;
     rc = wl_bind_open(b, s, true, &row);

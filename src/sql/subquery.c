@@ -66,10 +66,9 @@ wl_status wl_bind_in_select(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_query *q;
   const wl_select *select = NULL;
   bool row = e->a->kind == WL_E_VECTOR;
-  int n = row ? 0 : 1, k = 0;
+  int n = row ? wl_list_length(e->a->list) : 1, k = 0;
   if (row && b->has_right) /* SQLite 3.40 gives some rows several times */
     return wl_not_taken(b->edit.err, "row values IN (SELECT ...) beside a RIGHT or FULL JOIN");
-  for (const wl_expr_list *l = row ? e->a->list : NULL; l; l = l->next) n++;
   wl_bexpr **left = WL_NEW_N(b->edit.arena, wl_bexpr *, n);
   wl_status rc = left ? select_of(b, e, &select) : wl_nomem(b->edit.err);
   if (!rc && !row) rc = wl_bind_expr(b, e->a, &left[0]);

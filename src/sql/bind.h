@@ -208,7 +208,7 @@ typedef struct wl_bdep {
 typedef struct wl_query {
   const char *schema, *table; /* of a simple query: as written */
   wl_u64 table_id;
-  bool combines; /* UNION and the like: which of equal rows stands for them is SQLite's affair */
+  bool combines; /* UNION and the like: it is not known which of equal rows SQLite gives */
   bool simple;   /* over one table and nothing else: SQLite's scan of it can be known */
   wl_bsource *sources;
   int n_sources;
@@ -243,9 +243,10 @@ typedef struct wl_query {
   bool distinct;
   wl_border *order; /* ORDER BY */
   int n_order;
-  wl_border *scan; /* what decides between rows equal in ORDER BY: the order SQLite scans in, … */
-  int n_scan;      /* … where that is not the order the rows are in anyway */
-  bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
+  wl_border *scan; /* keys behind those of ORDER BY, for rows that are equal in it: the order SQLite
+                   ** scans in, where that is not the order of the rows here */
+  int n_scan;
+  bool scan_known;  /* rows equal in ORDER BY come in the order SQLite scans in */
   bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
   bool computes_unread; /* SQLite's plan gathers the rows of a subquery, with columns that nobody

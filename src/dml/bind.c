@@ -8,12 +8,6 @@
 #include "value/collation.h"
 #include <string.h>
 
-static int list_length(const wl_expr_list *l) {
-  int n = 0;
-  for (; l; l = l->next) n++;
-  return n;
-}
-
 bool wl_rowid_name(const char *name) {
   return sqlite3_stricmp(name, "rowid") == 0 || sqlite3_stricmp(name, "_rowid_") == 0 ||
          sqlite3_stricmp(name, "oid") == 0;
@@ -64,12 +58,12 @@ static wl_status find_table(wl_change *m, wl_error *err) {
 static wl_status bind_sets(wl_change *m, const wl_assign *list, wl_setting **out, int *n_out,
                            wl_error *err) {
   int n = 0;
-  for (const wl_assign *s = list; s; s = s->next) n += list_length(s->names);
+  for (const wl_assign *s = list; s; s = s->next) n += wl_list_length(s->names);
   wl_setting *sets = *out = WL_NEW_N(&m->arena, wl_setting, n + 1);
   if (!sets) return wl_nomem(err);
   *n_out = 0;
   for (const wl_assign *s = list; s; s = s->next) {
-    int parts = s->row ? list_length(s->names) : 0, part = 0;
+    int parts = s->row ? wl_list_length(s->names) : 0, part = 0;
     if (parts == 1) parts = 0;
     const wl_expr_list *v = parts && s->value->kind == WL_E_VECTOR ? s->value->list : NULL;
     for (const wl_expr_list *l = s->names; l; l = l->next, part++) {
@@ -386,7 +380,7 @@ bool wl_change_small(const wl_change *m) {
   if (d->returning || d->upserts || d->from || d->order_by || d->limit || d->with) return false;
   if (d->kind == WL_DML_INSERT) {
     if (d->default_values || !d->select->is_values || d->select->prior) return false;
-    int n = list_length(d->select->values), n_rowids = 0;
+    int n = wl_list_length(d->select->values), n_rowids = 0;
     for (const wl_expr_list *l = d->columns; l; l = l->next)
       n_rowids += column_of(m, l->expr->name) == WL_COL_ROWID;
     if (n_rowids > 1) return false; /* the last one counts; xUpdate does not know which that is */

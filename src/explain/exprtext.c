@@ -269,7 +269,8 @@ static void put_bare(words *w, const wl_bexpr *e) {
     put_number(w, e->index + 1);
     put(w, ")");
     break;
-  case WL_B_OUTER: put_expr(w, e->a, 0); break;
+  case WL_B_OUTER:
+  case WL_B_SUBQUERY: break; /* were rewritten */
   }
 }
 

@@ -391,6 +391,8 @@ static const char *how_words(wl_join_how how) {
   case WL_HOW_SEMI: return "SEMI";
   case WL_HOW_ANTI: return "ANTI";
   case WL_HOW_MARK: return "MARK";
+  case WL_HOW_RIGHT:
+  case WL_HOW_FULL: break; /* were rewritten */
   }
   return "";
 }

@@ -197,6 +197,8 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   case WL_HOW_SEMI: return n * (matches < 1 ? matches : 1);
   case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
   case WL_HOW_MARK: return n;
+  case WL_HOW_RIGHT:
+  case WL_HOW_FULL: break; /* were rewritten */
   }
   /* Other conjuncts that can be tested after this source were counted above. */
   return pairs;

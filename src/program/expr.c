@@ -416,6 +416,7 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   case WL_B_INSUB: return wl_compile_in_sub(c, e, out);
   case WL_B_COLUMN:
   case WL_B_OUTER:
+  case WL_B_SUBQUERY:
   case WL_B_AGG: break;
   }
   return wl_fail(c->err, WL_ERROR, "compiler: unknown node %d", e->kind);

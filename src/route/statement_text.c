@@ -4,6 +4,7 @@
 #include "route/statement_text.h"
 #include "base/mem.h"
 #include "base/quirks.h"
+#include "plan/rewrite.h"
 #include "plan/scan.h"
 #include "plan/row_order.h"
 #include "exec/query.h"
@@ -224,7 +225,9 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
   if (!rc) rc = wl_store_text_like_ours(c->store, &t->n_text_changes, err);
   wl_catalog catalog = wl_store_catalog(c->store);
-  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, &catalog, &t->query, err);
+  wl_query *bound;
+  if (!rc) rc = wl_bind(&t->arena, t->sql, t->stmt, &catalog, &bound, err);
+  if (!rc) rc = wl_rewrite(&t->arena, bound, &t->query, err);
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;

@@ -6,6 +6,12 @@
 #include "sql/build.h"
 #include <string.h>
 
+int wl_list_length(const wl_expr_list *l) {
+  int n = 0;
+  for (; l; l = l->next) n++;
+  return n;
+}
+
 /* ---- failure */
 
 static void refuse(wl_parser *p, const char *message) {

@@ -81,6 +81,8 @@ typedef struct wl_expr_list {
   wl_expr *expr;
 } wl_expr_list;
 
+int wl_list_length(const wl_expr_list *l);
+
 typedef struct wl_order_term {
   struct wl_order_term *next;
   wl_expr *expr;

@@ -1,19 +1,34 @@
 /*
-** The bound tree: names resolved, affinities and collations settled, sugar gone. Made from
-** the syntax tree; what the planner and the compiler read.
+** The bound tree: names are resolved, affinities and collations settled, and shorthand (BETWEEN,
+** USING, NATURAL, *) is written out. The binder makes it from the syntax tree. The planner rewrites
+** it (plan/rewrite.h). The compiler reads what the rewrites leave.
 **
-** A query runs over sources: tables, or rows that other queries give (derived). Subqueries, views
-** and CTEs have become sources of the query they stand in, or values that are known before it
-** starts; compounds are derived sources of several arms; RIGHT and FULL joins are LEFT ones.
+** A query runs over sources: tables, or the rows that other queries give (derived).
 **
-** Invariants:
+** Invariants of every bound tree:
 ** 1. Everything lives in the arena of the statement.
-** 2. BETWEEN and alias references share children, so the tree is a graph
-**    without cycles; the compiler computes a shared node once.
-** 3. A table is named, not pointed to: it is looked up again for every run, and
-**    table_id tells whether its shape is still the one bound here.
-** 4. There is one node for each column of a source that is read; its slot is its place in cols.
-** 5. A finished query has no WL_B_OUTER: what refers outwards was turned into a join.
+** 2. BETWEEN and references to an alias share children, so the tree is a graph without cycles. The
+**    compiler computes a shared node once.
+** 3. A table is named, not pointed to. It is looked up again for every run, and table_id tells
+**    whether its shape is still the one bound here.
+** 4. There is one node for each column of a source that is read: col_nodes has it at the same place
+**    as cols has the column, and its slot is that place.
+**
+** A query as the binder gives it says what the text says:
+** 5. Sources are those of FROM, in its order, joined INNER, LEFT, RIGHT or FULL.
+** 6. A subquery of an expression is a WL_B_SUBQUERY node. What it refers to in the query round it
+**    is a WL_B_OUTER node of the subquery, one for each such expression, all listed in outers.
+** 7. A compound is a query over one derived source, whose arms are the SELECTs that it has.
+** 8. There is no WL_B_SUB, WL_B_INSUB or WL_B_FOUND, and no derived source has a number.
+**
+** A query that has been rewritten runs as it stands:
+** 9. Sources are joined INNER, LEFT, SEMI, ANTI or MARK. Those that are INNER have no ON: it is in
+**    WHERE.
+** 10. There is no WL_B_SUBQUERY and no WL_B_OUTER: such subqueries are subs or sources.
+** 11. The arms of a derived source are read one after the other, all their rows.
+** 12. Derived sources are numbered from 0 to n_derived - 1 over the whole statement.
+**
+** wl_query_is_bound() and wl_query_is_rewritten() check what can be checked of these.
 */
 #ifndef WL_BIND_H
 #define WL_BIND_H
@@ -26,7 +41,7 @@
 typedef enum wl_bkind {
   WL_B_CONST,   /* value */
   WL_B_PARAM,   /* index from 1 */
-  WL_B_COLUMN,  /* index; -1 is the rowid */
+  WL_B_COLUMN,  /* column `index` of source `source`; -1 is the rowid */
   WL_B_AGG,     /* index into the query's aggregates */
   WL_B_ARITH,   /* op: + - * / % & | << >> || and, with b NULL, ~ */
   WL_B_COMPARE, /* op, cmp_affinity, cmp_coll; index 1: of IN, which applies REAL affinity */
@@ -36,15 +51,24 @@ typedef enum wl_bkind {
   WL_B_AND,
   WL_B_OR,
   WL_B_NOT,
-  WL_B_TRUTH, /* a IS TRUE */
-  WL_B_CASE,  /* list: when, then, …, else */
-  WL_B_CAST,  /* to affinity */
-  WL_B_CALL,  /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
-  WL_B_OUTER, /* a, an expression of the query round this one; while binding */
-  WL_B_SUB,   /* the value of the query's sub `index`; op: WL_OP_NONE, or EXISTS as WL_OP_NOT's */
-  WL_B_FOUND, /* whether source `source`, joined as MARK or LEFT, has a row here */
-  WL_B_INSUB  /* a IN (the rows of the query's sub `index`): cmp_affinity, cmp_coll */
+  WL_B_TRUTH,    /* a IS TRUE */
+  WL_B_CASE,     /* list: when, then, …, else */
+  WL_B_CAST,     /* to affinity */
+  WL_B_CALL,     /* text, an SQL expression over ?1 …, which are the list; index is a wl_native */
+  WL_B_OUTER,    /* a, an expression of the query round this one */
+  WL_B_SUBQUERY, /* query, by `index`: a wl_subquery_kind; list: the left sides of IN */
+  WL_B_SUB,      /* the value of the query's sub `index` */
+  WL_B_FOUND,    /* whether source `source`, joined as MARK or LEFT, has a row here; op WL_OP_EQ: of
+                 ** IN, with left side a; index 1: which refers outwards */
+  WL_B_INSUB     /* a IN (the rows of the query's sub `index`): cmp_affinity, cmp_coll */
 } wl_bkind;
+
+/* What an expression wants of a subquery. */
+typedef enum wl_subquery_kind {
+  WL_SUBQUERY_VALUE, /* the first column of its first row */
+  WL_SUBQUERY_EXISTS,
+  WL_SUBQUERY_IN
+} wl_subquery_kind;
 
 /* Functions that have opcodes, for arguments that allow it. */
 typedef enum wl_native {
@@ -81,12 +105,14 @@ typedef struct wl_bexpr {
   struct wl_bexpr *a, *b;
   struct wl_bexpr **list;
   int n_list;
-  const char *text; /* of a call */
-  bool of_time;     /* a call that may ask for the current time */
-  bool fallible;    /* a call that may raise an error */
-  bool json;        /* a call with a JSON function in it */
-  bool of_row;      /* a column of a subquery without FROM: of no row, it is NULL */
-  wl_u8 gives;      /* types a call can give: 1 << WL_T_ */
+  const char *text;       /* of a call */
+  bool of_time;           /* a call that may ask for the current time */
+  bool fallible;          /* a call that may raise an error */
+  bool json;              /* a call with a JSON function in it */
+  bool of_row;            /* a column of a subquery without FROM: of no row, it is NULL */
+  wl_u8 gives;            /* types a call can give: 1 << WL_T_ */
+  struct wl_query *query; /* of a subquery */
+  bool beside_groups;     /* a subquery that is computed for groups, not for rows */
 } wl_bexpr;
 
 typedef enum wl_agg_fn {
@@ -98,6 +124,7 @@ typedef enum wl_agg_fn {
   WL_FN_MAX,
   WL_FN_CONCAT
 } wl_agg_fn;
+enum { WL_N_AGGREGATES = WL_FN_CONCAT + 1 };
 
 /* An aggregate. FILTER is gone: its argument is NULL where the filter is not true. */
 typedef struct wl_bagg {
@@ -116,28 +143,46 @@ typedef struct wl_border {
 
 struct wl_query;
 
-/* Rows that queries give, one after the other; run once, however many sources they are. */
+/*
+** Rows that queries give, one after the other. They are run once, however many sources read them.
+**
+** ops: of a compound as the binder gives it, the operator before each arm; NULL is UNION ALL
+**   throughout.
+** may_flatten: a subquery, view or WITH entry in FROM, which can become part of the query round it.
+** shared: a WITH entry that is used several times.
+** typed: a compound in FROM. SQLite may apply the affinity of the first arm to its columns, or not,
+**   by its plan. So values must not depend on it. typed_steps: the same of what the operators
+*before
+**   the last one give.
+** mixed: of a compound inside a query, the columns whose collation differs between arms. Which one
+**   counts is not known, so they must have no text. NULL: there are none.
+** rewritten: the arms are rewritten queries.
+** id: its number in the statement; -1 before it has one.
+*/
 typedef struct wl_derived {
   struct wl_query **arms;
   int n_arms;
   int n_cols;
-  bool typed;  /* a compound in FROM, to whose columns SQLite may apply the affinity of the first
-               ** arm, or not, by its plan: values must not depend on it */
-  bool *mixed; /* of a compound inside a query: columns whose collation differs between arms, so
-                ** that which one counts is SQLite's affair: they must have no text; or NULL */
-  int id;      /* its number in the statement */
+  wl_compound *ops;
+  bool may_flatten, shared, typed, typed_steps, rewritten;
+  bool *mixed;
+  int id;
 } wl_derived;
 
-/* What a query reads from. */
+/*
+** What a query reads from: a table (schema and table, as written), a derived source, or, where both
+** are NULL, one row without columns.
+*/
 typedef struct wl_bsource {
-  wl_join_how how;    /* how it joins with those before; of the first: INNER */
-  bool single;        /* a scalar subquery: LEFT, and a second match is SQLite's affair */
-  const char *schema; /* a table, as written … */
-  const char *table;
+  wl_join_how how; /* how it joins with those before; of the first: INNER */
+  bool single; /* a scalar subquery, joined LEFT: with a second match, SQLite runs the statement */
+  const char *schema, *table;
   wl_u64 table_id;
-  wl_derived *derived; /* … or NULL and this; neither: one row without columns */
-  const char *name;    /* what it is called, for listings */
-  wl_bexpr *on;        /* of INNER it is in the WHERE */
+  wl_derived *derived;
+  const char *name;   /* what it is called, for listings */
+  wl_bexpr *on;       /* the condition of the join */
+  wl_bexpr *inner_on; /* from the binder: the ON of an inner join of all sources up to this one; it
+                      ** counts as part of WHERE */
 } wl_bsource;
 
 enum { WL_MAX_SOURCES = 64 };
@@ -163,14 +208,18 @@ typedef struct wl_bdep {
 typedef struct wl_query {
   const char *schema, *table; /* of a simple query: as written */
   wl_u64 table_id;
-  bool combines; /* UNION and the like: which of equal rows stands for them is SQLite's affair */
+  bool combines; /* UNION and the like: it is not known which of equal rows SQLite gives */
   bool simple;   /* over one table and nothing else: SQLite's scan of it can be known */
   wl_bsource *sources;
   int n_sources;
   wl_bsub *subs;
   int n_subs;
   wl_bcol *cols; /* columns read, in the order of first use */
+  wl_bexpr **col_nodes;
   int n_cols;
+  wl_bexpr **outers; /* the WL_B_OUTER nodes, from the binder */
+  int n_outers;
+  bool no_from;  /* it has no FROM clause; of a compound: its last SELECT */
   int n_derived; /* of the whole statement, as are these: in its outermost query */
   wl_bdep *deps;
   int n_deps;
@@ -194,9 +243,10 @@ typedef struct wl_query {
   bool distinct;
   wl_border *order; /* ORDER BY */
   int n_order;
-  wl_border *scan; /* what decides between rows equal in ORDER BY: the order SQLite scans in, … */
-  int n_scan;      /* … where that is not the order the rows are in anyway */
-  bool scan_known; /* equal rows come in the order of the scan: by these keys, or anyway */
+  wl_border *scan; /* keys behind those of ORDER BY, for rows that are equal in it: the order SQLite
+                   ** scans in, where that is not the order of the rows here */
+  int n_scan;
+  bool scan_known;  /* rows equal in ORDER BY come in the order SQLite scans in */
   bool ties_hidden; /* rows equal in ORDER BY are equal in all they show, by its own rules */
   wl_bexpr *limit, *offset;
   bool computes_unread; /* SQLite's plan gathers the rows of a subquery, with columns that nobody
@@ -212,6 +262,10 @@ wl_u64 wl_bexpr_sources(const wl_bexpr *e);
 
 /* Whether two bound expressions are the same computation. */
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b);
+
+/* Whether the tree keeps the invariants above. For asserts. */
+bool wl_query_is_bound(const wl_query *q);
+bool wl_query_is_rewritten(const wl_query *q);
 
 /* Binds a SELECT. WL_NOT_TAKEN with the reason when it is not (yet) one for us. */
 wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, const wl_catalog *catalog,

@@ -1,37 +1,16 @@
 /*
-** FROM: tables, views, subqueries and WITH entries become sources of the query, or are taken into
-** it where they are no more than a join; join clauses become conditions. Part of the binder.
+** FROM: tables, views, subqueries, WITH entries and joins in parentheses become sources of the
+** query; join clauses become conditions. Part of the binder.
 **
 ** Invariants:
-** 1. Of a query without RIGHT and FULL joins, the ON of inner joins is in the WHERE.
-** 2. RIGHT and FULL joins wait until everything else is bound (right.c).
+** 1. Every item is one source, but for inner joins in parentheses, whose sources are the query's.
+** 2. Where there is a RIGHT or FULL join, every source has its own ON. Elsewhere the ON of inner
+**    joins is the inner_on of the last source that the join has.
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
 #include "sql/lex.h"
 #include <string.h>
-
-wl_status wl_bind_source(binder *b, wl_bsource s, int *out) {
-  wl_query *q = b->q;
-  if (q->n_sources >= WL_MAX_SOURCES)
-    return wl_not_taken(b->err, "more than %d tables and subqueries in one query", WL_MAX_SOURCES);
-  wl_status rc = WL_BIND_ROOM(b, q->sources, q->n_sources, b->size_sources);
-  if (rc) return rc;
-  *out = q->n_sources;
-  q->sources[q->n_sources++] = s;
-  return WL_OK;
-}
-
-wl_status wl_bind_derived(binder *b, wl_query *q, wl_derived **out) {
-  wl_derived *d = *out = WL_NEW(b->arena, wl_derived);
-  if (d) d->arms = WL_NEW(b->arena, wl_query *);
-  if (!d || !d->arms) return wl_nomem(b->err);
-  d->arms[0] = q;
-  d->n_arms = 1;
-  d->n_cols = q->n_results;
-  d->id = b->all->n_derived++;
-  return WL_OK;
-}
 
 static wl_status new_item(binder *b, const wl_from_item *s, wl_item **out) {
   *out = &b->items[b->n_items++];
@@ -42,107 +21,60 @@ static wl_status new_item(binder *b, const wl_from_item *s, wl_item **out) {
 }
 
 static wl_join_how how_of(const wl_from_item *s) {
-  return s->join == WL_JOIN_LEFT ? WL_HOW_LEFT : WL_HOW_INNER;
+  return s->join == WL_JOIN_LEFT    ? WL_HOW_LEFT
+         : s->join == WL_JOIN_RIGHT ? WL_HOW_RIGHT
+         : s->join == WL_JOIN_FULL  ? WL_HOW_FULL
+                                    : WL_HOW_INNER;
 }
 
 /* ---- subqueries, views and WITH entries */
 
-/* Whether a query is a join with a WHERE and nothing more, so that it can be part of another. */
-static bool plain(const binder *child, const wl_query *q) {
-  if (q->aggregate || q->distinct || q->limit || q->offset || child->right) return false;
-  for (int k = 0; k < q->n_sources; k++)
-    if (q->sources[k].how != WL_HOW_INNER && q->sources[k].how != WL_HOW_LEFT &&
-        q->sources[k].how != WL_HOW_SEMI && q->sources[k].how != WL_HOW_ANTI &&
-        q->sources[k].how != WL_HOW_MARK)
-      return false;
-  return true;
-}
-
-/* Takes a plain query in: its sources become this query's, its columns expressions. */
-static wl_status take_in(binder *b, const binder *child, wl_item *item) {
-  const wl_query *q = child->q;
-  bool has_from = !child->select || child->select->from;
-  wl_graft g;
-  wl_status rc = wl_graft_open(&g, b, q);
-  if (rc) return rc;
-  g.source_base = b->q->n_sources;
-  rc = wl_graft_query(&g);
-  for (int k = 0; k < q->n_sources && !rc; k++) {
-    int place;
-    wl_bsource s = q->sources[k];
-    s.on = NULL;
-    rc = wl_bind_source(b, s, &place);
-  }
-  for (int k = 0; k < q->n_sources && !rc; k++) {
-    wl_bexpr *on;
-    rc = wl_graft_expr(&g, q->sources[k].on, &on);
-    b->q->sources[g.source_base + k].on = on;
-  }
-  wl_bexpr *where;
-  if (!rc) rc = wl_graft_expr(&g, q->where, &where);
-  if (!rc && where) rc = wl_bind_and(b, &b->q->where, where);
-  item->exprs = WL_NEW_N(b->arena, wl_bexpr *, q->n_results + 1);
-  if (!rc && !item->exprs) rc = wl_nomem(b->err);
-  for (int k = 0; k < q->n_results && !rc; k++) {
-    rc = wl_graft_expr(&g, q->results[k], &item->exprs[k]);
-    if (!rc) rc = wl_bind_as_column(b, item->exprs[k], &item->exprs[k]);
-    if (!rc && !has_from) item->exprs[k]->of_row = true;
-  }
-  b->of_row |= child->of_row || !has_from;
-  return rc;
-}
-
-/* Whether rows in order would be seen: then a subquery keeps its ORDER BY. */
-static bool order_shows(const binder *b) {
-  const wl_select *s = b->select;
-  return s && s->from && !s->from->next;
-}
-
-/* What must be known of a compound in FROM; of any other query nothing. */
+/* Notes on a compound in FROM what the runner must check. Other queries are left alone. */
 static wl_status compound_item(const binder *child, wl_query *q) {
   if (!child->first_arm) return WL_OK;
   q->sources[0].derived->typed = true;
   q->sources[0].derived->mixed = child->mixed;
-  if (child->affinities && wl_quirks_get().compound_affinity)
-    return wl_not_taken(child->err, "a compound in FROM whose arms differ in affinity");
+  if (child->affinities_differ && wl_quirks_get().compound_affinity)
+    return wl_not_taken(child->edit.err, "a compound in FROM whose arms differ in affinity");
   return WL_OK;
 }
 
-/* A subquery as an item of FROM. columns: names that a view or WITH gives it, or NULL. */
+/* The names of a subquery's columns. columns: names that a view or WITH gives them, or NULL. */
+static wl_status column_names(binder *child, const wl_select *select, const wl_query *q,
+                              const wl_expr_list *columns, const char ***out) {
+  wl_status rc = wl_bind_names(child, select, q, out);
+  int k = 0;
+  for (const wl_expr_list *l = columns; l && !rc && k < q->n_results; l = l->next)
+    (*out)[k++] = l->expr->name;
+  return rc;
+}
+
+/* A subquery as an item of FROM. */
 static wl_status sub_item(binder *b, const wl_from_item *s, const wl_select *select,
-                          const wl_expr_list *columns, binder *scope) {
+                          const wl_expr_list *columns) {
   binder *child;
   wl_query *q;
   wl_item *item;
-  wl_status rc = wl_bind_select(scope, select, true, &child, &q);
+  wl_derived *d;
+  wl_status rc = wl_bind_select(b, select, true, &child, &q);
   if (!rc) rc = new_item(b, s, &item);
   if (rc) return rc;
   item->n_cols = q->n_results;
   rc = compound_item(child, q);
-  if (!rc) rc = wl_bind_names(child, select, q, &item->names);
+  if (!rc) rc = column_names(child, select, q, columns, &item->names);
+  if (!rc) rc = wl_edit_derived(&b->edit, q, &d);
   if (rc) return rc;
-  int k = 0;
-  for (const wl_expr_list *l = columns; l && k < item->n_cols; l = l->next)
-    item->names[k++] = l->expr->name;
-  if (rc) return rc;
-  bool inner = s->join != WL_JOIN_LEFT && !b->right;
-  if (scope == b && inner && plain(child, q) && !(q->n_order && order_shows(b)))
-    return take_in(b, child, item);
-  if (child->n_outers)
-    return wl_not_taken(b->err, "a subquery in FROM that refers to a query round it");
-  wl_derived *d = NULL;
-  rc = wl_bind_derived(b, q, &d);
-  if (rc) return rc;
+  d->may_flatten = true;
   wl_bsource to = {.how = how_of(s), .derived = d, .name = item->name ? item->name : "subquery"};
-  return wl_bind_source(b, to, &item->source);
+  return wl_edit_source(&b->edit, to, &item->source);
 }
 
 /* ---- WITH */
 
 wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
   for (const wl_cte *c = with; c; c = c->next) {
-    wl_named *n = WL_NEW(b->arena, wl_named);
-    if (!n) return wl_nomem(b->err);
+    wl_with_entry *n = WL_NEW(b->edit.arena, wl_with_entry);
+    if (!n) return wl_nomem(b->edit.err);
     n->cte = c;
     n->home = b;
     n->next = b->named;
@@ -195,57 +127,55 @@ static int mentions(const wl_select *s, const char *name) {
   return n;
 }
 
-/* A WITH entry as an item of FROM: bound once and shared, where it is used more than once. */
-static wl_status cte_item(binder *b, const wl_from_item *s, wl_named *n) {
+/* Binds a WITH entry that is used several times, where it was written. */
+static wl_status bind_shared_entry(binder *b, wl_with_entry *n) {
   const wl_cte *c = n->cte;
-  if (n->open) return wl_not_taken(b->err, "recursive WITH is not native");
+  binder scope = *n->home, *child;
+  wl_query *q;
+  n->open = true;
+  wl_status rc = wl_bind_select(&scope, c->select, true, &child, &q);
+  n->open = false;
+  if (rc) return rc;
+  if (q->n_outers) return wl_not_taken(b->edit.err, "a WITH entry that refers to a query round it");
+  rc = compound_item(child, q);
+  if (!rc) rc = column_names(child, c->select, q, c->columns, &n->names);
+  if (!rc) rc = wl_edit_derived(&b->edit, q, &n->derived);
+  if (!rc) n->derived->shared = true;
+  return rc;
+}
+
+/* A WITH entry as an item of FROM. As in SQLite, one that is used several times is computed once,
+** which shows beside aggregates. */
+static wl_status cte_item(binder *b, const wl_from_item *s, wl_with_entry *n) {
+  const wl_cte *c = n->cte;
+  if (n->open) return wl_not_taken(b->edit.err, "recursive WITH is not native");
   wl_from_item as = *s;
   if (!as.alias) as.alias = s->name;
   wl_item *item;
-  wl_status rc;
-  bool shared = c->materialized == 1;
   if (!n->n_uses) n->n_uses = mentions(n->home->select, c->name);
-  shared |= n->n_uses > 1 && c->materialized != 2; /* as in SQLite, which shows beside aggregates */
-  binder scope = *n->home;
-  b->shared_with |= shared;
+  bool shared = c->materialized == 1 || (n->n_uses > 1 && c->materialized != 2);
   if (!shared) {
-    const wl_named *named = b->named;
+    const wl_with_entry *named = b->named;
     n->open = true;
     b->named = n->home->named; /* what it mentions may stand behind it too */
-    rc = sub_item(b, &as, c->select, c->columns, b);
+    wl_status rc = sub_item(b, &as, c->select, c->columns);
     b->named = named;
     n->open = false;
     return rc;
   }
-  if (!n->derived) {
-    binder *child;
-    n->open = true;
-    rc = wl_bind_select(&scope, c->select, true, &child, &n->query);
-    n->open = false;
-    if (rc) return rc;
-    if (child->n_outers)
-      return wl_not_taken(b->err, "a WITH entry that refers to a query round it");
-    rc = compound_item(child, n->query);
-    if (!rc) rc = wl_bind_names(child, c->select, n->query, &n->names);
-    if (rc) return rc;
-    int k = 0;
-    for (const wl_expr_list *l = c->columns; l && k < n->query->n_results; l = l->next)
-      n->names[k++] = l->expr->name;
-    if (!rc) rc = wl_bind_derived(b, n->query, &n->derived);
-    if (rc) return rc;
-  }
-  rc = new_item(b, &as, &item);
+  wl_status rc = n->derived ? WL_OK : bind_shared_entry(b, n);
+  if (!rc) rc = new_item(b, &as, &item);
   if (rc) return rc;
   item->names = n->names;
-  item->n_cols = n->query->n_results;
+  item->n_cols = n->derived->n_cols;
   wl_bsource to = {.how = how_of(s), .derived = n->derived, .name = item->name};
-  return wl_bind_source(b, to, &item->source);
+  return wl_edit_source(&b->edit, to, &item->source);
 }
 
-static wl_named *find_named(binder *b, const wl_from_item *s) {
+static wl_with_entry *find_with_entry(binder *b, const wl_from_item *s) {
   if (s->schema) return NULL;
-  for (const wl_named *n = b->named; n; n = n->next)
-    if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_named *)(size_t)n;
+  for (const wl_with_entry *n = b->named; n; n = n->next)
+    if (sqlite3_stricmp(n->cte->name, s->name) == 0) return (wl_with_entry *)(size_t)n;
   return NULL;
 }
 
@@ -256,14 +186,14 @@ static wl_status view_item(binder *b, const wl_from_item *s, const wl_table *vie
   wl_stmt *stmt;
   size_t body = 0, n = strlen(view->view_sql);
   wl_expr_list *columns = NULL;
-  if (b->all->depth > WL_MAX_NESTING) return wl_not_taken(b->err, "views nested too deeply");
-  wl_status rc = wl_parse_view(b->arena, view->view_sql, n, &columns, &body, b->err);
-  if (!rc) rc = wl_parse(b->arena, view->view_sql + body, n - body, &stmt, b->err);
+  if (b->all->depth > WL_MAX_NESTING) return wl_not_taken(b->edit.err, "views nested too deeply");
+  wl_status rc = wl_parse_view(b->edit.arena, view->view_sql, n, &columns, &body, b->edit.err);
+  if (!rc) rc = wl_parse(b->edit.arena, view->view_sql + body, n - body, &stmt, b->edit.err);
   if (rc == WL_ERROR || (!rc && stmt->kind != WL_STMT_SELECT))
-    rc = wl_not_taken(b->err, "the view %s is not understood", view->name);
+    rc = wl_not_taken(b->edit.err, "the view %s is not understood", view->name);
   if (rc) return rc;
-  /* what it mentions has nothing to do with where it is used */
-  const wl_named *named = b->named;
+  /* the names in it do not depend on where it is used */
+  const wl_with_entry *named = b->named;
   const char *schema = b->schema, *sql = b->sql;
   binder *parent = b->parent;
   b->named = NULL;
@@ -271,7 +201,7 @@ static wl_status view_item(binder *b, const wl_from_item *s, const wl_table *vie
   b->sql = view->view_sql + body;
   b->parent = NULL;
   b->all->depth++;
-  rc = sub_item(b, s, stmt->select, columns, b);
+  rc = sub_item(b, s, stmt->select, columns);
   b->all->depth--;
   b->named = named;
   b->schema = schema;
@@ -287,7 +217,7 @@ static wl_status table_item(binder *b, const wl_from_item *s) {
   wl_table *t;
   wl_item *item;
   const char *schema = s->schema ? s->schema : b->schema;
-  wl_status rc = wl_bind_table(b, schema, s->name, &t, b->err);
+  wl_status rc = wl_bind_table(b, schema, s->name, &t, b->edit.err);
   if (!rc) rc = wl_bind_depends(b, schema, s->name, t->id);
   if (rc) return rc;
   if (t->view_sql) return view_item(b, s, t);
@@ -298,50 +228,37 @@ static wl_status table_item(binder *b, const wl_from_item *s) {
   item->schema = s->alias ? NULL : t->schema;
   wl_bsource to = {
       .how = how_of(s), .schema = schema, .table = s->name, .table_id = t->id, .name = item->name};
-  return wl_bind_source(b, to, &item->source);
+  return wl_edit_source(&b->edit, to, &item->source);
 }
 
 /* ---- joins */
 
 static wl_status join_list(binder *b, const wl_from_item *from);
 
-/* A parenthesised join: a query of its own. */
-static wl_status group(binder *b, const wl_from_item *s) {
+/* A join in parentheses as a query of its own. */
+static wl_status nested_as_query(binder *b, const wl_from_item *s) {
   wl_item *item;
-  if (s->alias) return wl_not_taken(b->err, "a parenthesised join with a name");
-  binder *g = WL_NEW(b->arena, binder);
-  if (!g) return wl_nomem(b->err);
-  *g = (binder){.arena = b->arena,
-                .catalog = b->catalog,
-                .all = b->all,
-                .parent = b,
-                .in_from = true,
-                .schema = b->schema,
-                .sql = b->sql,
-                .named = b->named,
-                .err = b->err};
-  g->q = WL_NEW(b->arena, wl_query);
-  if (!g->q) return wl_nomem(b->err);
-  g->q->decides = -1;
-  wl_status rc = wl_bind_from(g, s->nested);
+  if (s->alias) return wl_not_taken(b->edit.err, "a parenthesised join with a name");
+  binder *g;
+  wl_status rc = wl_bind_open(b, NULL, true, &g);
+  if (!rc) rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
-  if (g->n_outers) return wl_not_taken(b->err, "a parenthesised join that refers outwards");
-  for (int k = 0; k < g->n_items && g->right && wl_quirks_get().using_as_column; k++)
+  if (g->edit.q->n_outers)
+    return wl_not_taken(b->edit.err, "a parenthesised join that refers outwards");
+  for (int k = 0; k < g->n_items && g->has_right && wl_quirks_get().using_as_column; k++)
     if (g->items[k].n_using)
-      return wl_not_taken(b->err, "USING with RIGHT or FULL JOIN inside parentheses");
+      return wl_not_taken(b->edit.err, "USING with RIGHT or FULL JOIN inside parentheses");
   rc = new_item(b, s, &item);
   if (!rc) rc = wl_nested_open(b, g->items, g->n_items, g, item);
-  /* its columns must be known before it is made into LEFT joins */
-  if (!rc && g->right) rc = wl_nested_settle(item->nested, item->n_cols);
-  if (!rc && g->right) rc = wl_bind_right(g);
   wl_derived *d = NULL;
-  if (!rc) rc = wl_bind_derived(b, g->q, &d);
+  if (!rc) rc = wl_edit_derived(&b->edit, g->edit.q, &d);
   wl_bsource to = {.how = how_of(s), .derived = d, .name = "join"};
-  return rc ? rc : wl_bind_source(b, to, &item->source);
+  return rc ? rc : wl_edit_source(&b->edit, to, &item->source);
 }
 
-/* Parentheses that mean nothing but to names, for inner joins are joins in any order. */
-static wl_status flat_group(binder *b, const wl_from_item *s) {
+/* A join in parentheses whose sources become those of the query: inner joins can be made in any
+** order, so the parentheses count only for names. */
+static wl_status nested_as_sources(binder *b, const wl_from_item *s) {
   wl_item *items = b->items, *item;
   int n = b->n_items;
   wl_status rc = join_list(b, s->nested);
@@ -354,21 +271,20 @@ static wl_status flat_group(binder *b, const wl_from_item *s) {
 }
 
 static wl_status one_source(binder *b, const wl_from_item *s) {
-  if (s->is_call) return wl_not_taken(b->err, "%s is a table-valued function", s->name);
-  if (s->nested) return group(b, s);
-  if (s->select) return sub_item(b, s, s->select, NULL, b);
-  wl_named *c = find_named(b, s);
+  if (s->is_call) return wl_not_taken(b->edit.err, "%s is a table-valued function", s->name);
+  if (s->nested) return nested_as_query(b, s);
+  if (s->select) return sub_item(b, s, s->select, NULL);
+  wl_with_entry *c = find_with_entry(b, s);
   return c ? cte_item(b, s, c) : table_item(b, s);
 }
 
 /* The names that USING or NATURAL join by: those of the last item that stand to the left too. */
 static wl_status using_names(binder *b, const wl_from_item *s, const char ***out, int *n) {
   const wl_item *last = &b->items[b->n_items - 1];
-  int size = 0;
   *n = 0;
   *out = NULL;
   for (const wl_expr_list *l = s->using_cols; l; l = l->next) {
-    wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
+    wl_status rc = WL_EDIT_ROOM(&b->edit, *out, *n);
     if (rc) return rc;
     (*out)[(*n)++] = l->expr->name;
   }
@@ -378,7 +294,7 @@ static wl_status using_names(binder *b, const wl_from_item *s, const char ***out
     if (wl_bind_item_hides(last, k)) continue;
     while (left < last && wl_bind_item_find(left, name) < 0) left++;
     if (left == last) continue;
-    wl_status rc = WL_BIND_ROOM(b, *out, *n, size);
+    wl_status rc = WL_EDIT_ROOM(&b->edit, *out, *n);
     if (rc) return rc;
     (*out)[(*n)++] = name;
   }
@@ -391,37 +307,39 @@ static bool never_null(const wl_item *item, int k) {
   return t && (t->cols[k].rowid || t->cols[k].not_null);
 }
 
-/* SQLite 3.40 takes it that a column of USING on the left that is never NULL in its table is not
-** NULL in a row that an outer join made either; an index then finds a NULL on the right for it. */
+/* SQLite 3.40 assumes that a column of USING on the left that is never NULL in its table is not
+** NULL in a row that an outer join added either; an index then finds a NULL on the right for it. */
 static bool finds_null(const binder *b, const wl_item *left, int k, const wl_item *right, int r) {
   bool outer = left->join == WL_JOIN_LEFT || left->join == WL_JOIN_FULL || left->before_right;
-  bool dropped = right->join != WL_JOIN_LEFT && !b->right; /* an inner join drops such rows */
+  bool dropped = right->join != WL_JOIN_LEFT && !b->has_right; /* an inner join drops such rows */
   return outer && !dropped && never_null(left, k) && !never_null(right, r);
 }
 
-/* left = right for each of the names; where RIGHT joins are about, left may be several. */
+/* left = right for each of the names. Where there are RIGHT or FULL joins, left is the first of
+** several columns that is not NULL. */
 static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr **on) {
   wl_item *last = &b->items[b->n_items - 1];
   for (int k = 0; k < n; k++) {
-    wl_bexpr **left = WL_NEW_N(b->arena, wl_bexpr *, b->n_items), *l, *r, *eq;
+    wl_bexpr **left = WL_NEW_N(b->edit.arena, wl_bexpr *, b->n_items), *l, *r, *eq;
     int n_left = 0, c = wl_bind_item_find(last, names[k]), of_last = c;
-    wl_status rc = left ? WL_OK : wl_nomem(b->err);
+    wl_status rc = left ? WL_OK : wl_nomem(b->edit.err);
     if (!rc && c >= 0) rc = wl_bind_item(b, last, c, &r);
     bool found = c >= 0;
     for (wl_item *i = b->items; i < last && !rc; i++) {
       c = wl_bind_item_find(i, names[k]);
-      if (c < 0 || (n_left && (!b->right || !wl_bind_item_joins(i, names[k])))) continue;
+      if (c < 0 || (n_left && (!b->has_right || !wl_bind_item_joins(i, names[k])))) continue;
       if (found && finds_null(b, i, c, last, of_last))
-        return wl_not_taken(b->err, "USING (%s), which is never NULL in %s, behind an outer join",
-                            names[k], i->table->name);
+        return wl_not_taken(b->edit.err,
+                            "USING (%s), which is never NULL in %s, behind an outer join", names[k],
+                            i->table->name);
       rc = wl_bind_item(b, i, c, &left[n_left++]);
     }
     if (!rc && (!n_left || !found))
-      rc = wl_not_taken(b->err, "USING (%s) is not understood", names[k]);
+      rc = wl_not_taken(b->edit.err, "USING (%s) is not understood", names[k]);
     l = rc ? NULL : left[0];
     if (!rc && n_left > 1) rc = wl_bind_joined(b, left, n_left, &l);
-    if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
-    if (!rc) rc = wl_bind_and(b, on, eq);
+    if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
+    if (!rc) rc = wl_edit_and(&b->edit, on, eq);
     if (rc) return rc;
   }
   return WL_OK;
@@ -436,68 +354,57 @@ static bool like_integer(const wl_bexpr *e) {
   return (e->kind == WL_B_AND) && (like_integer(e->a) || like_integer(e->b));
 }
 
-/* Whether one of the conjuncts needs no row at all. */
-static bool has_constant(const wl_bexpr *e) {
-  if (!e) return false;
-  if (e->kind == WL_B_AND) return has_constant(e->a) || has_constant(e->b);
-  return wl_bexpr_sources(e) == 0;
-}
-
 static bool has_right(const wl_from_item *from) {
   for (const wl_from_item *s = from; s; s = s->next)
     if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL) return true;
   return false;
 }
 
-static wl_status join_list(binder *b, const wl_from_item *from) {
-  int n = 0;
-  for (const wl_from_item *s = from; s; s = s->next) n++;
-  b->items = WL_NEW_N(b->arena, wl_item, n);
-  b->n_items = 0;
-  if (!b->items) return wl_nomem(b->err);
-  for (const wl_from_item *s = from; s; s = s->next) {
-    int n_names, before = b->q->n_sources;
-    const char **names;
-    wl_bexpr *on = NULL;
-    bool flat =
-        s->nested && !s->alias && s->join != WL_JOIN_LEFT && !b->right && !has_right(s->nested);
-    wl_status rc = flat ? flat_group(b, s) : one_source(b, s);
-    if (!rc) rc = using_names(b, s, &names, &n_names);
-    if (!rc) rc = using_condition(b, names, n_names, &on);
-    if (rc) return rc;
-    wl_item *item = &b->items[b->n_items - 1];
-    item->using_names = names;
-    item->n_using = n_names;
-    if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL)
-      for (wl_item *i = b->items; i < item; i++) i->before_right = true;
-    if (!rc && s->on) {
-      wl_bexpr *cond;
-      rc = wl_bind_expr(b, s->on, &cond);
-      if (!rc) rc = wl_bind_and(b, &on, cond);
-    }
-    if (rc) return rc;
-    /* SQLite 3.40 loses rows of a RIGHT JOIN behind an ON that is constant */
-    if (b->right && has_constant(on))
-      return wl_not_taken(b->err, "a constant ON beside a RIGHT or FULL JOIN");
-    if (s->join != WL_JOIN_INNER && like_integer(on))
-      return wl_not_taken(b->err, "LIKE of an integer in the ON of an outer join");
-    if (on && s->join != WL_JOIN_LEFT && !b->right)
-      rc = wl_bind_and(b, &b->q->where, on);
-    else if (on)
-      b->q->sources[before].on = on;
-    if (rc) return rc;
-    if (b->right && b->q->n_sources != before + 1)
-      return wl_not_taken(b->err, "subqueries in a join with RIGHT or FULL JOIN");
+/* An item of FROM with its join clause. */
+static wl_status join_item(binder *b, const wl_from_item *s) {
+  int n_names, first = b->edit.q->n_sources;
+  const char **names;
+  wl_bexpr *on = NULL;
+  bool outer_join = s->join == WL_JOIN_LEFT || b->has_right;
+  bool flat = s->nested && !s->alias && !outer_join && !has_right(s->nested);
+  wl_status rc = flat ? nested_as_sources(b, s) : one_source(b, s);
+  if (!rc) rc = using_names(b, s, &names, &n_names);
+  if (!rc) rc = using_condition(b, names, n_names, &on);
+  if (rc) return rc;
+  wl_item *item = &b->items[b->n_items - 1];
+  item->using_names = names;
+  item->n_using = n_names;
+  if (s->join == WL_JOIN_RIGHT || s->join == WL_JOIN_FULL)
+    for (wl_item *i = b->items; i < item; i++) i->before_right = true;
+  if (s->on) {
+    wl_bexpr *cond;
+    rc = wl_bind_expr(b, s->on, &cond);
+    if (!rc) rc = wl_edit_and(&b->edit, &on, cond);
   }
+  if (rc) return rc;
+  if (s->join != WL_JOIN_INNER && like_integer(on))
+    return wl_not_taken(b->edit.err, "LIKE of an integer in the ON of an outer join");
+  wl_query *q = b->edit.q;
+  if (!outer_join) return wl_edit_and(&b->edit, &q->sources[q->n_sources - 1].inner_on, on);
+  q->sources[first].on = on;
   return WL_OK;
 }
 
+static wl_status join_list(binder *b, const wl_from_item *from) {
+  int n = 0;
+  wl_status rc = WL_OK;
+  for (const wl_from_item *s = from; s; s = s->next) n++;
+  b->items = WL_NEW_N(b->edit.arena, wl_item, n);
+  b->n_items = 0;
+  if (!b->items) return wl_nomem(b->edit.err);
+  for (const wl_from_item *s = from; s && !rc; s = s->next) rc = join_item(b, s);
+  return rc;
+}
+
 wl_status wl_bind_from(binder *b, const wl_from_item *from) {
-  b->right = has_right(from);
+  b->has_right = has_right(from);
   b->in_where = true; /* no aggregates in ON */
   wl_status rc = join_list(b, from);
-  if (rc) return rc;
   b->in_where = false;
-  b->n_from = b->q->n_sources;
-  return WL_OK;
+  return rc;
 }

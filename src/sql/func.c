@@ -69,21 +69,6 @@ static const known *find_known(const char *name) {
   return NULL;
 }
 
-wl_status wl_bind_uses(binder *b, const char *name) {
-  wl_binding *all = b->all;
-  for (int k = 0; k < all->n_calls; k++)
-    if (sqlite3_stricmp(all->calls[k], name) == 0) return WL_OK;
-  wl_status rc = WL_BIND_ROOM(b, all->calls, all->n_calls, all->size_calls);
-  if (!rc) all->calls[all->n_calls++] = name;
-  return rc;
-}
-
-static int count_args(const wl_expr *e) {
-  int n = 0;
-  for (const wl_expr_list *l = e->list; l; l = l->next) n++;
-  return n;
-}
-
 static bool is_name(const wl_expr *e, const char *name) {
   return sqlite3_stricmp(e->name, name) == 0;
 }
@@ -91,14 +76,14 @@ static bool is_name(const wl_expr *e, const char *name) {
 /* ---- functions that are CASE in other words */
 
 static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
-  wl_status rc = wl_bind_binary(b, WL_B_ISNULL, WL_OP_NONE, x, NULL, out);
-  return rc ? rc : wl_bind_binary(b, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
+  wl_status rc = wl_edit_binary(&b->edit, WL_B_ISNULL, WL_OP_NONE, x, NULL, out);
+  return rc ? rc : wl_edit_binary(&b->edit, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
 }
 
 /* x op y of values as they are, under the collation of the first of all that has one. */
 static wl_status compare_values(binder *b, wl_bkind kind, wl_op op, wl_bexpr *x, wl_bexpr *y,
                                 wl_bexpr **args, int n, wl_bexpr **out) {
-  wl_status rc = wl_bind_compare(b, kind, op, x, y, out);
+  wl_status rc = wl_edit_compare(&b->edit, kind, op, x, y, out);
   if (rc) return rc;
   (*out)->cmp_affinity = '@';
   (*out)->cmp_coll = WL_COLL_BINARY;
@@ -114,16 +99,16 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
     wl_bexpr *x;
-    rc = wl_bind_binary(b, WL_B_ISNULL, WL_OP_NONE, args[k], NULL, &x);
+    rc = wl_edit_binary(&b->edit, WL_B_ISNULL, WL_OP_NONE, args[k], NULL, &x);
     if (!rc && any)
-      rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, any, x, &any);
+      rc = wl_edit_binary(&b->edit, WL_B_OR, WL_OP_OR, any, x, &any);
     else if (!rc)
       any = x;
   }
   for (int k = 1; k < n && !rc; k++) {
-    wl_bexpr *x = wl_bind_node(b, WL_B_CASE);
-    if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
-    if (!x || !x->list) return wl_nomem(b->err);
+    wl_bexpr *x = wl_edit_node(&b->edit, WL_B_CASE);
+    if (x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 3);
+    if (!x || !x->list) return wl_nomem(b->edit.err);
     rc = compare_values(b, WL_B_COMPARE, min ? WL_OP_GE : WL_OP_LT, best, args[k], args, n,
                         &x->list[0]);
     x->list[1] = args[k];
@@ -131,10 +116,10 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
     x->n_list = 3;
     best = x;
   }
-  if (!rc) rc = wl_bind_constant(b, wl_null(), &null);
-  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_CASE);
-  if (!rc && x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
-  if (rc || !x || !x->list) return rc ? rc : wl_nomem(b->err);
+  if (!rc) rc = wl_edit_constant(&b->edit, wl_null(), &null);
+  wl_bexpr *x = rc ? NULL : wl_edit_node(&b->edit, WL_B_CASE);
+  if (!rc && x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 3);
+  if (rc || !x || !x->list) return rc ? rc : wl_nomem(b->edit.err);
   x->list[0] = any;
   x->list[1] = null;
   x->list[2] = best;
@@ -149,10 +134,10 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
 }
 
 wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
-  if (wl_bind_uses(b, "coalesce")) return wl_nomem(b->err); /* as SQLite's USING does */
-  wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
-  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 2 * n);
-  if (!x || !x->list) return wl_nomem(b->err);
+  if (wl_edit_uses(&b->edit, "coalesce")) return wl_nomem(b->edit.err); /* as SQLite's USING does */
+  wl_bexpr *x = *out = wl_edit_node(&b->edit, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 2 * n);
+  if (!x || !x->list) return wl_nomem(b->edit.err);
   int k = 0;
   for (; k < n - 1; k++) {
     wl_status rc = not_null(b, args[k], &x->list[2 * k]);
@@ -161,7 +146,7 @@ wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
   }
   x->list[2 * k] = args[k];
   x->n_list = 2 * k + 1;
-  wl_bind_collation(x);
+  wl_bexpr_raise_collate(x);
   return WL_OK;
 }
 
@@ -181,9 +166,9 @@ static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bex
   bool best = is_name(e, "min") || is_name(e, "max");
   *found = (coalesce && n >= 2) || (iif && n == 3) || (nullif && n == 2) || (best && n >= 2);
   if (!*found) return WL_OK;
-  if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
-  wl_bexpr **args = WL_NEW_N(b->arena, wl_bexpr *, n);
-  if (!args) return wl_nomem(b->err);
+  if (wl_edit_uses(&b->edit, e->name)) return wl_nomem(b->edit.err);
+  wl_bexpr **args = WL_NEW_N(b->edit.arena, wl_bexpr *, n);
+  if (!args) return wl_nomem(b->edit.err);
   wl_status rc = WL_OK;
   int k = 0;
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next)
@@ -191,19 +176,19 @@ static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bex
   if (rc) return rc;
   if (best) return extreme(b, is_name(e, "min"), args, n, out);
   if (coalesce) return wl_bind_coalesce(b, args, n, out);
-  wl_bexpr *x = *out = wl_bind_node(b, WL_B_CASE);
-  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
-  if (!x || !x->list) return wl_nomem(b->err);
+  wl_bexpr *x = *out = wl_edit_node(&b->edit, WL_B_CASE);
+  if (x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 3);
+  if (!x || !x->list) return wl_nomem(b->edit.err);
   if (iif) {
     memcpy(x->list, args, 3 * sizeof *args);
     x->n_list = 3;
   } else {
     rc = compare_values(b, WL_B_IS, WL_OP_EQ, args[0], args[1], args, n, &x->list[0]);
-    if (!rc) rc = wl_bind_constant(b, wl_null(), &x->list[1]);
+    if (!rc) rc = wl_edit_constant(&b->edit, wl_null(), &x->list[1]);
     x->list[2] = args[0];
     x->n_list = 3;
   }
-  if (!rc) wl_bind_collation(x);
+  if (!rc) wl_bexpr_raise_collate(x);
   return rc;
 }
 
@@ -240,41 +225,51 @@ static bool goes_inside(const wl_expr *e) {
 ** column of a subquery or a scalar subquery. Our values have no marks, so a value that may have one
 ** in SQLite must not go from us to a JSON function.
 */
-static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e);
+typedef struct scope {
+  const wl_query *q;
+  const struct scope *around; /* the query round it, if that is not the binder's parent */
+} scope;
+
+static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e);
 
 /* Of a table: what is computed when it is read. Of a derived source: what its queries give. */
-static bool marked_column(const binder *b, const wl_query *q, const wl_bexpr *e) {
-  const wl_bsource *s = &q->sources[e->source];
+static bool marked_column(const binder *b, const scope *in, const wl_bexpr *e) {
+  const wl_bsource *s = &in->q->sources[e->source];
   wl_table *t;
   wl_error err;
   if (s->table && wl_bind_table(b, s->schema, s->table, &t, &err)) return true;
   if (s->table) return e->index >= 0 && e->index < t->n_cols && t->cols[e->index].computed;
   for (int k = 0; s->derived && k < s->derived->n_arms; k++) {
     const wl_query *arm = s->derived->arms[k];
-    if (e->index >= 0 && e->index < arm->n_results && may_be_marked(b, arm, arm->results[e->index]))
+    if (e->index >= 0 && e->index < arm->n_results &&
+        may_be_marked(b, &(scope){arm, in}, arm->results[e->index]))
       return true;
   }
   return false;
 }
 
-static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e) {
+static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e) {
   bool yes = false;
   if (!e) return false;
   switch (e->kind) {
-  case WL_B_COLUMN: return marked_column(b, q, e);
-  case WL_B_SUB:
-    return may_be_marked(b, q->subs[e->index].query, q->subs[e->index].query->results[0]);
-  case WL_B_OUTER: return q != b->q || may_be_marked(b->parent, b->parent->q, e->a);
-  case WL_B_AGG:
-    return (q->aggs[e->index].fn == WL_FN_MIN || q->aggs[e->index].fn == WL_FN_MAX) &&
-           may_be_marked(b, q, q->aggs[e->index].arg);
+  case WL_B_COLUMN: return marked_column(b, s, e);
+  case WL_B_SUBQUERY:
+    return e->index == WL_SUBQUERY_VALUE &&
+           may_be_marked(b, &(scope){e->query, s}, e->query->results[0]);
+  case WL_B_OUTER:
+    if (s->around) return may_be_marked(b, s->around, e->a);
+    return may_be_marked(b->parent, &(scope){b->parent->edit.q, NULL}, e->a);
+  case WL_B_AGG: {
+    const wl_bagg *a = &s->q->aggs[e->index];
+    return (a->fn == WL_FN_MIN || a->fn == WL_FN_MAX) && may_be_marked(b, s, a->arg);
+  }
   case WL_B_CASE:
-    for (int k = 1; k < e->n_list && !yes; k += 2) yes = may_be_marked(b, q, e->list[k]);
-    return yes || may_be_marked(b, q, e->list[e->n_list - 1]);
-  case WL_B_CAST: return may_be_marked(b, q, e->a);
+    for (int k = 1; k < e->n_list && !yes; k += 2) yes = may_be_marked(b, s, e->list[k]);
+    return yes || may_be_marked(b, s, e->list[e->n_list - 1]);
+  case WL_B_CAST: return may_be_marked(b, s, e->a);
   case WL_B_CALL:
     if (e->index != WL_NATIVE_NONE) return false;
-    for (int k = 0; k < e->n_list && !yes; k++) yes = may_be_marked(b, q, e->list[k]);
+    for (int k = 0; k < e->n_list && !yes; k++) yes = may_be_marked(b, s, e->list[k]);
     return yes || e->json;
   default: return false;
   }
@@ -283,19 +278,20 @@ static bool may_be_marked(const binder *b, const wl_query *q, const wl_bexpr *e)
 static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
   if (m->n == m->size) {
     int size = m->size ? m->size * 2 : 4;
-    wl_bexpr **p = WL_NEW_N(b->arena, wl_bexpr *, size);
-    if (!p) return wl_nomem(b->err);
+    wl_bexpr **p = WL_NEW_N(b->edit.arena, wl_bexpr *, size);
+    if (!p) return wl_nomem(b->edit.err);
     if (m->n) memcpy(p, m->args, (size_t)m->n * sizeof *p);
     m->args = p;
     m->size = size;
   }
   wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
   if (rc) return rc;
-  if (m->looks && may_be_marked(b, b->q, m->args[m->n]))
-    return wl_not_taken(b->err, "JSON that comes to a JSON function by way of another expression");
+  if (m->looks && may_be_marked(b, &(scope){b->edit.q, NULL}, m->args[m->n]))
+    return wl_not_taken(b->edit.err,
+                        "JSON that comes to a JSON function by way of another expression");
   m->n++;
-  m->text = wl_arena_printf(b->arena, "%s?%d", m->text, m->n);
-  return m->text ? WL_OK : wl_nomem(b->err);
+  m->text = wl_arena_printf(b->edit.arena, "%s?%d", m->text, m->n);
+  return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
 static wl_status write_call(binder *b, making *m, const wl_expr *e);
@@ -305,13 +301,13 @@ static wl_status write_arg(binder *b, making *m, const wl_expr *e) {
 }
 
 static wl_status more_text(binder *b, making *m, const char *text) {
-  m->text = wl_arena_printf(b->arena, "%s%s", m->text, text);
-  return m->text ? WL_OK : wl_nomem(b->err);
+  m->text = wl_arena_printf(b->edit.arena, "%s%s", m->text, text);
+  return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
 static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
   const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
-  if (wl_bind_uses(b, op)) return wl_nomem(b->err);
+  if (wl_edit_uses(&b->edit, op)) return wl_nomem(b->edit.err);
   m->fallible = m->json = true;
   m->looks = false;
   wl_status rc = more_text(b, m, "(");
@@ -324,21 +320,21 @@ static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
 static wl_status write_function(binder *b, making *m, const wl_expr *e) {
   wl_status rc;
   const known *f = find_known(e->name);
-  int n = count_args(e);
+  int n = wl_list_length(e->list);
   if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
       !wl_conv_function(e->name))
-    return wl_not_taken(b->err, "the function %s() is not native", e->name);
+    return wl_not_taken(b->edit.err, "the function %s() is not native", e->name);
   if (f && f->flags & OF_TIME) {
     if (n < (is_name(e, "strftime") ? 2 : 1))
-      return wl_not_taken(b->err, "%s() asks for the current time", e->name);
+      return wl_not_taken(b->edit.err, "%s() asks for the current time", e->name);
     m->of_time = true;
   }
   m->fallible |= !f || !(f->flags & SAFE);
-  if (wl_bind_uses(b, e->name)) return wl_nomem(b->err);
+  if (wl_edit_uses(&b->edit, e->name)) return wl_nomem(b->edit.err);
   bool json = sqlite3_strnicmp(e->name, "json", 4) == 0;
   m->json |= json;
   m->looks |= json || is_name(e, "subtype");
-  rc = more_text(b, m, wl_arena_printf(b->arena, "\"%s\"(", e->name));
+  rc = more_text(b, m, wl_arena_printf(b->edit.arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
     /* what date functions are given must be seen: it may be "now" */
     rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);
@@ -359,14 +355,14 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   const known *f = NULL;
   if (!is_arrow(e)) {
     bool found = false, plain = !e->distinct && !e->star && !e->window && !e->a;
-    wl_status rc = plain ? as_case(b, e, count_args(e), &found, out) : WL_OK;
+    wl_status rc = plain ? as_case(b, e, wl_list_length(e->list), &found, out) : WL_OK;
     if (rc || found) return rc;
-    if (e->window) return wl_not_taken(b->err, "window functions are not native yet");
+    if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
     f = find_known(e->name);
   }
   wl_status rc = write_call(b, &m, e);
-  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_CALL);
-  if (!x) return rc ? rc : wl_nomem(b->err);
+  wl_bexpr *x = rc ? NULL : wl_edit_node(&b->edit, WL_B_CALL);
+  if (!x) return rc ? rc : wl_nomem(b->edit.err);
   x->text = m.text;
   x->list = m.args;
   x->n_list = m.n;
@@ -375,12 +371,12 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->json = m.json;
   x->gives = f ? f->gives : ALL_TYPES;
   /* only where the arguments are just the function's own */
-  x->index = f && m.n == count_args(e) ? f->native : WL_NATIVE_NONE;
+  x->index = f && m.n == wl_list_length(e->list) ? f->native : WL_NATIVE_NONE;
   bool of_time = f && f->flags & OF_TIME;
   for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
     if (goes_inside(l->expr) && !of_time) x->index = WL_NATIVE_NONE;
-  b->q->n_call_cost += x->index == WL_NATIVE_NONE;
-  wl_bind_collation(x);
+  b->edit.q->n_call_cost += x->index == WL_NATIVE_NONE;
+  wl_bexpr_raise_collate(x);
   *out = x;
   return WL_OK;
 }
@@ -388,22 +384,23 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
 wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
   bool like = is_name(e, "like");
   if (!like && !is_name(e, "glob"))
-    return wl_not_taken(b->err, "the operator %s is not native", e->name);
-  wl_bexpr *x = wl_bind_node(b, WL_B_CALL);
-  if (x) x->list = WL_NEW_N(b->arena, wl_bexpr *, 3);
-  if (!x || !x->list || wl_bind_uses(b, like ? "like" : "glob")) return wl_nomem(b->err);
+    return wl_not_taken(b->edit.err, "the operator %s is not native", e->name);
+  wl_bexpr *x = wl_edit_node(&b->edit, WL_B_CALL);
+  if (x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 3);
+  if (!x || !x->list || wl_edit_uses(&b->edit, like ? "like" : "glob"))
+    return wl_nomem(b->edit.err);
   wl_status rc = wl_bind_expr(b, e->b, &x->list[0]);
   if (!rc) rc = wl_bind_expr(b, e->a, &x->list[1]);
   if (!rc && e->c) rc = wl_bind_expr(b, e->c, &x->list[2]);
   if (rc) return rc;
   x->n_list = e->c ? 3 : 2;
-  b->q->like_param |= x->list[0]->kind == WL_B_PARAM;
+  b->edit.q->like_param |= x->list[0]->kind == WL_B_PARAM;
   x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
   x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
   x->gives = T(NULL) | T(INT);
   /* an ESCAPE of two characters; a pattern too long */
   x->fallible = e->c || (x->list[0]->kind != WL_B_CONST && x->list[0]->kind != WL_B_PARAM);
-  wl_bind_collation(x);
+  wl_bexpr_raise_collate(x);
   *out = x;
-  return wl_bind_negate(b, e->negated, out);
+  return wl_edit_negate(&b->edit, e->negated, out);
 }

@@ -11,74 +11,20 @@ bool wl_bind_is_rowid(const char *s) {
          sqlite3_stricmp(s, "oid") == 0;
 }
 
-wl_status wl_bind_column(binder *b, int source, int column, char affinity, wl_u8 coll,
-                         wl_bexpr **out) {
-  wl_query *q = b->q;
-  for (int k = 0; k < q->n_cols; k++)
-    if (q->cols[k].source == source && q->cols[k].column == column) {
-      *out = b->nodes[k];
-      return WL_OK;
-    }
-  int size = b->size_cols;
-  wl_status rc = WL_BIND_ROOM(b, q->cols, q->n_cols, size);
-  if (!rc) rc = WL_BIND_ROOM(b, b->nodes, q->n_cols, b->size_cols);
-  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_COLUMN);
-  if (!x) return rc ? rc : wl_nomem(b->err);
-  x->source = source;
-  x->index = column;
-  x->slot = q->n_cols;
-  x->affinity = affinity;
-  x->coll = coll;
-  x->has_coll = true;
-  q->cols[q->n_cols] = (wl_bcol){source, column};
-  b->nodes[q->n_cols++] = x;
-  *out = x;
-  return WL_OK;
-}
-
-wl_status wl_bind_as_column(binder *b, wl_bexpr *e, wl_bexpr **out) {
-  *out = e;
-  if (e->kind == WL_B_COLUMN && e->has_coll && !e->explicit_coll) return WL_OK;
-  wl_bexpr *x = wl_bind_node(b, WL_B_CAST);
-  if (!x) return wl_nomem(b->err);
-  x->op = WL_OP_POS;
-  x->a = e;
-  x->affinity = e->affinity;
-  x->coll = e->has_coll ? e->coll : WL_COLL_BINARY;
-  x->has_coll = true;
-  *out = x;
-  return WL_OK;
-}
-
-wl_status wl_bind_result(binder *b, wl_bexpr *e) {
-  wl_query *q = b->q;
-  wl_bexpr **more = WL_NEW_N(b->arena, wl_bexpr *, q->n_results + 2);
-  if (!more) return wl_nomem(b->err);
-  if (q->n_results) memcpy(more, q->results, (size_t)q->n_results * sizeof *more);
-  more[q->n_results++] = e;
-  q->results = more;
-  return WL_OK;
-}
-
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
   const wl_table *t = item->table;
   if (item->nested) return wl_nested_column(b, item, k, out);
-  if (item->exprs) {
-    *out = item->exprs[k];
-    return WL_OK;
-  }
   if (t) {
     bool rowid = k == t->n_cols;
     wl_status rc =
-        wl_bind_column(b, item->source, rowid ? -1 : k, rowid ? 'D' : t->cols[k].affinity,
+        wl_edit_column(&b->edit, item->source, rowid ? -1 : k, rowid ? 'D' : t->cols[k].affinity,
                        rowid ? WL_COLL_BINARY : t->cols[k].coll, out);
     /* the rowid has no collation, under whatever name */
     if (!rc && (rowid || t->cols[k].rowid)) (*out)->has_coll = false;
     return rc;
   }
-  const wl_bexpr *r = b->q->sources[item->source].derived->arms[0]->results[k];
-  return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
-                        out);
+  const wl_bexpr *r = b->edit.q->sources[item->source].derived->arms[0]->results[k];
+  return wl_edit_column(&b->edit, item->source, k, r->affinity, wl_bexpr_coll(r), out);
 }
 
 const char *wl_bind_item_name(const wl_item *item, int k) {
@@ -109,8 +55,8 @@ bool wl_bind_item_joins(const wl_item *item, const char *name) {
 
 /* One more column of the name. Where USING joins columns of one name, the left one stands for both,
 ** of a RIGHT join the right one, of a FULL one whichever is not NULL. */
-static wl_status one_more(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
-                          int *n) {
+static wl_status add_candidate(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
+                               int *n) {
   if (*n && (!wl_bind_item_joins(item, name) ||
              (item->join != WL_JOIN_RIGHT && item->join != WL_JOIN_FULL)))
     return WL_OK;
@@ -118,15 +64,15 @@ static wl_status one_more(binder *b, wl_item *item, int k, const char *name, wl_
   return wl_bind_item(b, item, k, &found[(*n)++]);
 }
 
-/* The columns of a join in parentheses. That of USING stands for those that it joins; several
-** others of the name go, oddly, the way of those that USING joins outside. */
+/* The columns of a join in parentheses. That of USING stands for those that it joins. SQLite treats
+** several others of the name like those that USING joins outside. */
 static wl_status nested_columns(binder *b, wl_item *item, const wl_expr *e, wl_bexpr **found,
                                 int *n) {
   wl_status rc = WL_OK;
   for (int k = 0; k < item->n_cols && !rc; k++) {
     const wl_nested_col *c = &item->nested->cols[k];
     if (!wl_nested_means(c, e)) continue;
-    rc = one_more(b, item, k, e->name, found, n);
+    rc = add_candidate(b, item, k, e->name, found, n);
     if (!c->member) break;
   }
   return rc;
@@ -138,8 +84,8 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
   wl_status rc = WL_OK;
   *out = NULL;
   for (int i = 0; i < n_items; i++) most += items[i].nested ? items[i].n_cols : 1;
-  wl_bexpr **found = WL_NEW_N(b->arena, wl_bexpr *, most);
-  if (!found) return wl_nomem(b->err);
+  wl_bexpr **found = WL_NEW_N(b->edit.arena, wl_bexpr *, most);
+  if (!found) return wl_nomem(b->edit.err);
   for (int i = 0; i < n_items && !rc; i++) {
     wl_item *item = &items[i];
     if (item->nested) {
@@ -150,7 +96,7 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
     n_tables++;
     last = item;
     int k = wl_bind_item_find(item, e->name);
-    if (k >= 0) rc = one_more(b, item, k, e->name, found, &n);
+    if (k >= 0) rc = add_candidate(b, item, k, e->name, found, &n);
   }
   if (rc) return rc;
   if (n == 0 && n_tables == 1 && wl_bind_is_rowid(e->name) && last->table &&
@@ -165,10 +111,10 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
 static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
   *out = NULL;
   if (e->table || !b->sees_alias || b->in_alias || !b->select) return WL_OK;
-  for (int k = 0; k < b->q->n_results; k++) { /* bound already */
+  for (int k = 0; k < b->edit.q->n_results; k++) { /* bound already */
     const wl_result_col *c = b->result_cols[k];
     if (!c || !c->alias || sqlite3_stricmp(c->alias, e->name) != 0) continue;
-    *out = b->q->results[k];
+    *out = b->edit.q->results[k];
     return WL_OK;
   }
   for (const wl_result_col *c = b->select->cols; c; c = c->next) {
@@ -183,41 +129,37 @@ static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 /* An expression of the query round this one, seen from here. */
 static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
-  for (int k = 0; k < b->n_outers; k++)
-    if (b->outers[k]->a == e) {
-      *out = b->outers[k];
+  wl_query *q = b->edit.q;
+  for (int k = 0; k < q->n_outers; k++)
+    if (q->outers[k]->a == e) {
+      *out = q->outers[k];
       return WL_OK;
     }
-  wl_status rc = WL_BIND_ROOM(b, b->outers, b->n_outers, b->size_outers);
-  wl_bexpr *x = rc ? NULL : wl_bind_node(b, WL_B_OUTER);
-  if (!x) return rc ? rc : wl_nomem(b->err);
+  wl_status rc = WL_EDIT_ROOM(&b->edit, q->outers, q->n_outers);
+  wl_bexpr *x = rc ? NULL : wl_edit_node(&b->edit, WL_B_OUTER);
+  if (!x) return rc ? rc : wl_nomem(b->edit.err);
   x->a = e;
   x->affinity = e->affinity;
   x->coll = e->coll;
   x->has_coll = e->has_coll;
   x->explicit_coll = e->explicit_coll;
-  b->outers[b->n_outers++] = x;
+  q->outers[q->n_outers++] = x;
   *out = x;
   return WL_OK;
 }
 
 /* A name of the queries round this one. */
-static wl_status round_it(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status name_outside(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc;
   *out = NULL;
   if (!b->parent) return WL_OK;
-  if (b->in_from) {
-    rc = round_it(b->parent, e, out);
-  } else {
-    /* inside an aggregate of the outer query a name of it is a row's, else a group's */
-    rc = wl_bind_name(b->parent, e, out);
-  }
+  rc = b->in_from ? name_outside(b->parent, e, out) : wl_bind_name(b->parent, e, out);
   return rc || !*out ? rc : outer(b, *out, out);
 }
 
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_among(b, b->items, b->n_items, e, out);
   if (!rc && !*out) rc = by_alias(b, e, out);
-  if (!rc && !*out) rc = round_it(b, e, out);
+  if (!rc && !*out) rc = name_outside(b, e, out);
   return rc;
 }

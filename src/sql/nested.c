@@ -22,9 +22,9 @@ static bool is_truth(const char *name) {
 }
 
 wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_using, bool *clash) {
-  enum { NUMBERED = 4 }; /* behind these SQLite takes numbers at random */
+  enum { NUMBERED = 4 }; /* after these SQLite takes random numbers */
   int count = 0, j = 0;
-  if (is_truth(names[k])) names[k] = wl_arena_printf(b->arena, "column%d", k + 1);
+  if (is_truth(names[k])) names[k] = wl_arena_printf(b->edit.arena, "column%d", k + 1);
   size_t n = names[k] ? strlen(names[k]) : 0;
   for (; names[k]; j = 0) {
     while (j < k && sqlite3_stricmp(names[j], names[k]) != 0) j++;
@@ -34,11 +34,11 @@ wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_us
     while (end > 1 && names[k][end - 1] >= '0' && names[k][end - 1] <= '9') end--;
     if (count == 0 && end > 1 && names[k][end - 1] == ':') n = end - 1;
     if (++count > NUMBERED)
-      names[k] = wl_arena_printf(b->arena, "%.*s:?%d", (int)n, names[k], ++b->all->n_unnamed);
+      names[k] = wl_arena_printf(b->edit.arena, "%.*s:?%d", (int)n, names[k], ++b->all->n_unnamed);
     else
-      names[k] = wl_arena_printf(b->arena, "%.*s:%d", (int)n, names[k], count);
+      names[k] = wl_arena_printf(b->edit.arena, "%.*s:%d", (int)n, names[k], count);
   }
-  return wl_nomem(b->err);
+  return wl_nomem(b->edit.err);
 }
 
 /* ---- the columns */
@@ -85,16 +85,16 @@ static void list_columns(wl_nested *to, const char **names, int *n) {
   }
 }
 
-wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *group, wl_item *item) {
+wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *inner, wl_item *item) {
   int n = 0, most = most_columns(members, n_members);
-  wl_nested *to = item->nested = WL_NEW(b->arena, wl_nested);
-  item->names = WL_NEW_N(b->arena, const char *, most + 1);
-  bool *by_using = WL_NEW_N(b->arena, bool, most + 1);
-  if (to) to->cols = WL_NEW_N(b->arena, wl_nested_col, most + 1);
-  if (!to || !to->cols || !item->names || !by_using) return wl_nomem(b->err);
+  wl_nested *to = item->nested = WL_NEW(b->edit.arena, wl_nested);
+  item->names = WL_NEW_N(b->edit.arena, const char *, most + 1);
+  bool *by_using = WL_NEW_N(b->edit.arena, bool, most + 1);
+  if (to) to->cols = WL_NEW_N(b->edit.arena, wl_nested_col, most + 1);
+  if (!to || !to->cols || !item->names || !by_using) return wl_nomem(b->edit.err);
   to->members = members;
   to->n_members = n_members;
-  to->group = group;
+  to->inner = inner;
   list_columns(to, item->names, &n);
   for (int k = 0; k < n; k++) {
     wl_status rc = wl_bind_unique(b, item->names, k, by_using, &to->cols[k].no_expand);
@@ -122,37 +122,31 @@ static wl_status inside(binder *b, wl_nested *n, int k, wl_bexpr **out) {
   return wl_bind_among(b, n->members, n->n_members, &name, out);
 }
 
-wl_status wl_nested_settle(wl_nested *n, int n_cols) {
-  for (int k = 0; k < n_cols; k++) {
+/* Makes column k a result of the query that the join is. Columns that are the same inside are one
+** result. */
+static wl_status as_result(wl_nested *n, int k, int *out) {
+  wl_nested_col *c = &n->cols[k];
+  const wl_query *q = n->inner->edit.q;
+  if (!c->result) {
     wl_bexpr *x;
-    wl_status rc = inside(n->group, n, k, &x);
-    if (!rc) rc = wl_bind_result(n->group, x);
+    int i = 0;
+    wl_status rc = inside(n->inner, n, k, &x);
+    while (!rc && i < q->n_results && q->results[i] != x) i++;
+    if (!rc && i == q->n_results) rc = wl_edit_result(&n->inner->edit, x);
     if (rc) return rc;
+    c->result = i + 1;
   }
-  n->settled = true;
+  *out = c->result - 1;
   return WL_OK;
-}
-
-/* The place of an expression among the results of a query, which grow by it if need be. */
-static wl_status result_of(binder *b, wl_bexpr *e, int *out) {
-  for (*out = 0; *out < b->q->n_results; ++*out)
-    if (b->q->results[*out] == e) return WL_OK;
-  return wl_bind_result(b, e);
 }
 
 wl_status wl_nested_column(binder *b, wl_item *item, int k, wl_bexpr **out) {
   wl_nested *n = item->nested;
-  wl_status rc = WL_OK;
-  if (!n->group) return inside(b, n, k, out);
-  if (!n->settled) {
-    wl_bexpr *x;
-    rc = inside(n->group, n, k, &x);
-    if (!rc) rc = result_of(n->group, x, &k);
-    if (rc) return rc;
-  }
-  const wl_query *q = n->group->q;
+  if (!n->inner) return inside(b, n, k, out);
+  wl_status rc = as_result(n, k, &k);
+  if (rc) return rc;
+  const wl_query *q = n->inner->edit.q;
   const wl_bexpr *r = q->results[k];
-  b->q->sources[item->source].derived->n_cols = q->n_results;
-  return wl_bind_column(b, item->source, k, r->affinity, r->has_coll ? r->coll : WL_COLL_BINARY,
-                        out);
+  b->edit.q->sources[item->source].derived->n_cols = q->n_results;
+  return wl_edit_column(&b->edit, item->source, k, r->affinity, wl_bexpr_coll(r), out);
 }

@@ -1,13 +1,12 @@
 /*
 ** What an OR implies: conditions that every branch asks for, and conditions on one source that
-** every branch has in some form. They join and filter early; the OR itself stays. Part of the
-** binder.
+** every branch has in some form. They join and filter early. The OR itself stays. One of the
+** rewrites of a query.
 **
 **     (a = b AND x = 1) OR (a = b AND x = 2 AND y > 3)
 **     implies a = b, and x = 1 OR x = 2
 */
-#include "sql/bind_impl.h"
-#include <string.h>
+#include "plan/rewrite_impl.h"
 
 enum { MAX_BRANCHES = 32 };
 
@@ -26,57 +25,57 @@ static bool has_conjunct(const wl_bexpr *e, const wl_bexpr *x) {
 }
 
 /* The conjuncts of e over just these sources, as one condition; NULL: there are none. */
-static wl_status part_of(binder *b, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
+static wl_status part_of(wl_edit *to, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
   if (e->kind == WL_B_AND) {
-    wl_status rc = part_of(b, e->a, sources, out);
-    return rc ? rc : part_of(b, e->b, sources, out);
+    wl_status rc = part_of(to, e->a, sources, out);
+    return rc ? rc : part_of(to, e->b, sources, out);
   }
-  return wl_bexpr_sources(e) == sources ? wl_bind_and(b, out, e) : WL_OK;
+  return wl_bexpr_sources(e) == sources ? wl_edit_and(to, out, e) : WL_OK;
 }
 
 /* Conjuncts of the first branch that all others have too. */
-static wl_status common(binder *b, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **to) {
+static wl_status common(wl_edit *to, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **terms) {
   if (e->kind == WL_B_AND) {
-    wl_status rc = common(b, e->a, list, n, to);
-    return rc ? rc : common(b, e->b, list, n, to);
+    wl_status rc = common(to, e->a, list, n, terms);
+    return rc ? rc : common(to, e->b, list, n, terms);
   }
   for (int k = 1; k < n; k++)
     if (!has_conjunct(list[k], e)) return WL_OK;
-  return wl_bind_and(b, to, e);
+  return wl_edit_and(to, terms, e);
 }
 
-static wl_status imply(binder *b, wl_bexpr *e, wl_bexpr **to) {
+static wl_status imply(wl_edit *to, wl_bexpr *e, wl_bexpr **terms) {
   wl_bexpr *list[MAX_BRANCHES];
   if (e->kind == WL_B_AND) {
-    wl_status rc = imply(b, e->a, to);
-    return rc ? rc : imply(b, e->b, to);
+    wl_status rc = imply(to, e->a, terms);
+    return rc ? rc : imply(to, e->b, terms);
   }
   if (e->kind != WL_B_OR) return WL_OK;
   wl_u64 all = wl_bexpr_sources(e);
   int n = branches(e, list, 0);
   if (n > MAX_BRANCHES || (all & (all - 1)) == 0) return WL_OK;
-  wl_status rc = common(b, list[0], list, n, to);
-  for (int s = 0; s < b->q->n_sources && !rc; s++) {
+  wl_status rc = common(to, list[0], list, n, terms);
+  for (int s = 0; s < to->q->n_sources && !rc; s++) {
     wl_bexpr *any = NULL;
     int k = 0;
     for (; k < n && (all >> s & 1) && !rc; k++) {
       wl_bexpr *part = NULL;
-      rc = part_of(b, list[k], 1ULL << s, &part);
+      rc = part_of(to, list[k], 1ULL << s, &part);
       if (rc || !part) break;
       if (any)
-        rc = wl_bind_binary(b, WL_B_OR, WL_OP_OR, any, part, &any);
+        rc = wl_edit_binary(to, WL_B_OR, WL_OP_OR, any, part, &any);
       else
         any = part;
     }
-    if (!rc && k == n && any) rc = wl_bind_and(b, to, any);
+    if (!rc && k == n && any) rc = wl_edit_and(to, terms, any);
   }
   return rc;
 }
 
-wl_status wl_bind_implied(binder *b) {
-  wl_query *q = b->q;
+wl_status wl_rewrite_implied_terms(wl_edit *to) {
+  wl_query *q = to->q;
   wl_bexpr *more = NULL;
   if (!q->where || q->n_sources < 2) return WL_OK;
-  wl_status rc = imply(b, q->where, &more);
-  return rc || !more ? rc : wl_bind_and(b, &q->where, more);
+  wl_status rc = imply(to, q->where, &more);
+  return rc || !more ? rc : wl_edit_and(to, &q->where, more);
 }

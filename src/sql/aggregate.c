@@ -1,0 +1,85 @@
+/*
+** Aggregates: which calls are some, and what they compute. Part of the binder.
+*/
+#include "sql/bind_impl.h"
+#include <string.h>
+
+/* CASE WHEN filter THEN arg END, which is how an aggregate that skips NULLs sees a FILTER. */
+static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
+  wl_bexpr *test, *value = *arg, *null;
+  wl_status rc = wl_bind_expr(b, filter, &test);
+  if (!rc && !value) rc = wl_edit_constant(&b->edit, wl_int(1), &value); /* count(*) */
+  if (!rc) rc = wl_edit_constant(&b->edit, wl_null(), &null);
+  wl_bexpr *x = NULL;
+  if (!rc) rc = wl_edit_case(&b->edit, test, value, null, &x);
+  if (rc) return rc;
+  if (*arg) {
+    x->coll = value->coll;
+    x->has_coll = value->has_coll;
+    x->explicit_coll = value->explicit_coll;
+  }
+  *arg = x;
+  return WL_OK;
+}
+
+/* Whether an expression refers outwards (1), to columns of the query itself (2), or both. The value
+** of a subquery that refers to anything counts as one of the query. */
+static int refers(const wl_bexpr *e) {
+  if (!e) return 0;
+  if (e->kind == WL_B_OUTER) return 1;
+  bool own = e->kind == WL_B_COLUMN ||
+             (e->kind == WL_B_SUBQUERY && e->query->n_outers && e->index == WL_SUBQUERY_VALUE);
+  int r = own ? 2 : 0;
+  for (int k = 0; k < e->n_list; k++) r |= refers(e->list[k]);
+  return r | refers(e->a) | refers(e->b);
+}
+
+/* Whether a call is an aggregate's, by name and number of arguments: min() and max() of several
+** are scalar functions. */
+static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
+  int k = 0;
+  while (k < WL_N_AGGREGATES && sqlite3_stricmp(e->name, wl_aggregate_names[k]) != 0) k++;
+  *fn = (wl_agg_fn)k;
+  bool extreme = *fn == WL_FN_MIN || *fn == WL_FN_MAX;
+  return k < WL_N_AGGREGATES && !(extreme && wl_list_length(e->list) != 1);
+}
+
+wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
+  wl_agg_fn fn;
+  int n_args = wl_list_length(e->list);
+  if (!is_aggregate(e, &fn)) return wl_bind_function(b, e, out);
+  if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
+  if (b->in_agg || b->in_where || n_args > (fn == WL_FN_CONCAT ? 2 : 1) ||
+      (fn == WL_FN_CONCAT && n_args == 0))
+    return wl_not_taken(b->edit.err, "the use of %s() is not understood", e->name);
+  wl_bagg agg = {.fn = fn, .filtered = e->a != NULL, .where = b->where};
+  agg.distinct = e->distinct && n_args == 1;
+  wl_status rc = WL_OK;
+  b->in_agg = true;
+  if (n_args > 0) rc = wl_bind_expr(b, e->list->expr, &agg.arg);
+  if (!rc && n_args > 1) rc = wl_bind_expr(b, e->list->next->expr, &agg.separator);
+  if (!rc && e->a) rc = filtered(b, e->a, &agg.arg);
+  b->in_agg = false;
+  if (rc) return rc;
+  if (refers(agg.arg) == 1)
+    return wl_not_taken(b->edit.err,
+                        "an aggregate in a subquery that belongs to the query round it");
+  return wl_edit_aggregate(&b->edit, agg, out);
+}
+
+/* Whether an expression has an aggregate, not looking into subqueries. */
+static bool has_aggregate(const wl_expr *e) {
+  if (!e) return false;
+  wl_agg_fn fn;
+  if (e->kind == WL_E_CALL && !e->window && is_aggregate(e, &fn)) return true;
+  for (const wl_expr_list *l = e->list; l; l = l->next)
+    if (has_aggregate(l->expr)) return true;
+  return has_aggregate(e->a) || has_aggregate(e->b) || has_aggregate(e->c);
+}
+
+bool wl_bind_aggregated(const wl_select *s) {
+  bool yes = s->group_by || has_aggregate(s->having);
+  for (const wl_result_col *c = s->cols; c; c = c->next) yes |= has_aggregate(c->expr);
+  for (const wl_order_term *t = s->order_by; t; t = t->next) yes |= has_aggregate(t->expr);
+  return yes;
+}

@@ -1,0 +1,123 @@
+/*
+** What is asked of bound expressions, and the checks of whole bound trees.
+*/
+#include "sql/bind.h"
+#include <string.h>
+
+/* Shared nodes make the tree a graph with more paths than there is time for: what was found of the
+** latest ones is kept. */
+enum { LATEST = 256 };
+typedef struct latest {
+  const wl_bexpr *e[LATEST];
+  wl_u64 sources[LATEST];
+} latest;
+
+static wl_u64 sources_of(const wl_bexpr *e, latest *l) {
+  if (!e || e->kind == WL_B_OUTER) return 0; /* what it refers to is another query's */
+  if (e->kind == WL_B_COLUMN) return 1ULL << e->source;
+  bool inner = e->a || e->b || e->n_list;
+  if (inner && l->e[e->id % LATEST] == e) return l->sources[e->id % LATEST];
+  wl_u64 m = e->kind == WL_B_FOUND ? 1ULL << e->source : 0;
+  for (int k = 0; k < e->n_list; k++) m |= sources_of(e->list[k], l);
+  m |= sources_of(e->a, l) | sources_of(e->b, l);
+  l->e[e->id % LATEST] = e;
+  l->sources[e->id % LATEST] = m;
+  return m;
+}
+
+wl_u64 wl_bexpr_sources(const wl_bexpr *e) {
+  latest l = {0};
+  return sources_of(e, &l);
+}
+
+bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
+  if (a == b) return true;
+  if (!a || !b || a->kind != b->kind || a->op != b->op || a->index != b->index ||
+      a->n_list != b->n_list || a->coll != b->coll || a->cmp_coll != b->cmp_coll ||
+      a->affinity != b->affinity || a->cmp_affinity != b->cmp_affinity || a->source != b->source ||
+      a->query != b->query)
+    return false;
+  if (a->kind == WL_B_CONST) {
+    if (a->value.t != b->value.t || a->value.n != b->value.n) return false;
+    if (a->value.t >= WL_T_TEXT)
+      return memcmp(wl_bytes(a->value), wl_bytes(b->value), a->value.n) == 0;
+    return a->value.v == b->value.v;
+  }
+  if (a->kind == WL_B_CALL && sqlite3_stricmp(a->text, b->text) != 0) return false;
+  for (int k = 0; k < a->n_list; k++)
+    if (!wl_bexpr_same(a->list[k], b->list[k])) return false;
+  return wl_bexpr_same(a->a, b->a) && wl_bexpr_same(a->b, b->b);
+}
+
+/* ---- the invariants of bound trees */
+
+/* Shared nodes and sources are looked at once for each path to them, so the whole look is cut off
+** after so many. */
+enum { MAX_CHECKED = 20000 };
+
+typedef struct checker {
+  const wl_query *q;
+  bool rewritten;
+  int *n_left;
+} checker;
+
+static bool check_query(const wl_query *q, bool rewritten, int *n_left);
+
+static bool check_expr(const checker *c, const wl_bexpr *e) {
+  const wl_query *q = c->q;
+  if (!e || --*c->n_left < 0) return true;
+  bool ok = e->id >= 0 && e->id < q->n_exprs;
+  switch (e->kind) {
+  case WL_B_COLUMN:
+    return ok && e->slot < q->n_cols && q->col_nodes[e->slot] == e &&
+           q->cols[e->slot].source == e->source && q->cols[e->slot].column == e->index &&
+           e->source < q->n_sources;
+  case WL_B_AGG: return ok && e->index < q->n_aggs;
+  case WL_B_OUTER: return ok && !c->rewritten && e->a;
+  case WL_B_SUBQUERY: ok = ok && !c->rewritten && check_query(e->query, false, c->n_left); break;
+  case WL_B_SUB:
+  case WL_B_INSUB: ok = ok && c->rewritten && e->index < q->n_subs; break;
+  case WL_B_FOUND: ok = ok && c->rewritten && e->source < q->n_sources; break;
+  default: break;
+  }
+  for (int k = 0; k < e->n_list && ok; k++) ok = check_expr(c, e->list[k]);
+  return ok && check_expr(c, e->a) && check_expr(c, e->b);
+}
+
+static bool check_source(const checker *c, const wl_bsource *s) {
+  const wl_derived *d = s->derived;
+  bool from_text = s->how == WL_HOW_RIGHT || s->how == WL_HOW_FULL;
+  bool from_rewrite = s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK;
+  bool ok = c->rewritten ? !from_text && !s->inner_on && !(s->how == WL_HOW_INNER && s->on)
+                         : !from_rewrite && !s->single;
+  if (d && c->rewritten) ok = ok && d->id >= 0 && !d->ops;
+  if (d && !c->rewritten) ok = ok && d->id < 0;
+  for (int k = 0; d && k < d->n_arms && ok; k++)
+    ok = check_query(d->arms[k], c->rewritten, c->n_left);
+  return ok && check_expr(c, s->on) && check_expr(c, s->inner_on);
+}
+
+static bool check_query(const wl_query *q, bool rewritten, int *n_left) {
+  checker c = {q, rewritten, n_left};
+  if (--*n_left < 0) return true;
+  bool ok = q->n_sources > 0 && (rewritten ? q->n_outers == 0 : q->n_subs == 0);
+  for (int k = 0; k < q->n_sources && ok; k++) ok = check_source(&c, &q->sources[k]);
+  for (int k = 0; k < q->n_subs && ok; k++) ok = check_query(q->subs[k].query, true, n_left);
+  for (int k = 0; k < q->n_results && ok; k++) ok = check_expr(&c, q->results[k]);
+  for (int k = 0; k < q->n_groups && ok; k++) ok = check_expr(&c, q->groups[k]);
+  for (int k = 0; k < q->n_order && ok; k++) ok = check_expr(&c, q->order[k].expr);
+  for (int k = 0; k < q->n_aggs && ok; k++)
+    ok = check_expr(&c, q->aggs[k].arg) && check_expr(&c, q->aggs[k].separator);
+  return ok && check_expr(&c, q->where) && check_expr(&c, q->having) && check_expr(&c, q->limit) &&
+         check_expr(&c, q->offset);
+}
+
+bool wl_query_is_bound(const wl_query *q) {
+  int n_left = MAX_CHECKED;
+  return check_query(q, false, &n_left);
+}
+
+bool wl_query_is_rewritten(const wl_query *q) {
+  int n_left = MAX_CHECKED;
+  return check_query(q, true, &n_left);
+}

@@ -16,8 +16,8 @@
 #define COST_POINT  8000.0
 #define COST_FIND   500.0   /* a row found through an index */
 #define COST_CALL   80.0    /* a function called */
-#define COST_SORT   30.0    /* a row sorted, times log2 of the rows … */
-#define COST_TOP    20.0    /* … but only looked at where LIMIT keeps few */
+#define COST_SORT   30.0    /* a row sorted, times log2 of the rows */
+#define COST_TOP    20.0    /* a row looked at, where LIMIT keeps few */
 #define RANGE       0.25    /* of the rows, where nothing more is known of a range */
 #define CPU_FIXED   70000.0 /* taking a statement: rewriting, compiling, starting */
 #define AGG_FIXED   45000.0 /* asking SQLite whether its aggregates are its own */
@@ -29,10 +29,10 @@
 #define GPU_NODE    0.03
 #define LOAD_ROW    45.0
 #define LOAD_VALUE  28.0
-#define COST_VROW   200.0  /* a row that SQLite gets from a tablet table … */
-#define COST_VFIND  3000.0 /* … or finds there by its key */
+#define COST_VROW   200.0  /* a row that SQLite gets from a tablet table */
+#define COST_VFIND  3000.0 /* a row that it finds there by its key */
 #define LOAD_TABLET 4.0    /* a value of one */
-#define LOAD_USES   8.0    /* a load is expected to serve so many statements … */
+#define LOAD_USES   8.0    /* statements that a load is expected to serve */
 #define LIMIT_SKIP  16.0   /* rows SQLite reads for one that WHERE lets through, for LIMIT's sake */
 
 static void duration(double ns, char *out, size_t n) {
@@ -115,7 +115,7 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
                    : !facts->range_lookup                  ? scan
                    : share < RANGE && found < scan * RANGE ? found
                                                            : scan * RANGE;
-  /* … unless the table's past says fewer: a table that changes all the time is not worth it. */
+  /* Fewer statements use a load of a table that changes all the time. */
   double uses = t->n_loads > 2 ? (double)t->n_uses / (double)t->n_loads : LOAD_USES;
   if (uses < 1) uses = 1;
   double load = t->n_missing ? n * (LOAD_ROW + LOAD_VALUE * t->n_missing) / uses : 0;
@@ -156,8 +156,8 @@ static bool plan_line(const char *detail, char *name, size_t n, bool *search) {
 }
 
 /* What SQLite's plan says of a tablet table: "… VIRTUAL TABLE INDEX n:what", as
-*src/tablet/vtab/vtab.c
-** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
+ *src/tablet/vtab/vtab.c
+ ** has it: n is not 0 where a key is looked up, what begins with r= where a rowid is. */
 static const char *virtual_index(const char *detail, bool *by_key, bool *by_rowid) {
   static const char words[] = "VIRTUAL TABLE INDEX ";
   const char *at = strstr(detail, words);

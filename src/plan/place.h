@@ -27,15 +27,15 @@ typedef struct wl_settings {
 typedef struct wl_plan_facts {
   bool rowid_order;  /* it scans or searches in rowid order */
   bool point_lookup; /* it finds few rows by equality on a key or index */
-  bool range_lookup; /* it searches a range … */
-  char range[64];    /* … of this column, by its name */
+  bool range_lookup; /* it searches a range */
+  char range[64];    /* name of the column whose range it searches */
   bool sorts;        /* it sorts, or gathers distinct rows, so that nothing comes out early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
   /* of a statement that is not simple (wl_plan_work): */
   bool gathers;        /* the rows of a subquery are computed as such, not as part of another */
   double work_ns;      /* what its plan costs */
-  char outer[64];      /* the table of its outermost loop, as the statement calls it, … */
-  bool outer_in_order; /* … which is in the order of rowids, and nothing comes behind the loops */
+  char outer[64];      /* the table of its outermost loop, as the statement calls it */
+  bool outer_in_order; /* that loop is in the order of rowids, and nothing comes behind the loops */
 } wl_plan_facts;
 
 typedef struct wl_placement {
@@ -47,7 +47,7 @@ typedef struct wl_placement {
 /* What is known of the table. */
 typedef struct wl_place_table {
   wl_i64 n_rows;
-  bool exact;     /* … or an estimate */
+  bool exact;     /* n_rows is no estimate */
   bool tablets;   /* it is a tablet table */
   double share;   /* of wl_place_share() */
   int n_missing;  /* columns to be loaded */

@@ -47,7 +47,10 @@ extern "C" {
 ** TABLE. Settings in the environment variable WARPLITE_SET
 ** (for example "engine=cpu,strict=1") are applied; one that is unknown or malformed
 ** makes the call fail with SQLITE_ERROR. Calling it twice is harmless.
-** All that warplite keeps for the connection goes away with sqlite3_close().
+** All that warplite keeps for the connection goes away with sqlite3_close(). Columns in memory are
+** shared by the connections of the process that see the same version of a file, and go with the
+** last of them. Together they may take the largest host_budget among the open connections; what
+** one statement loads must fit the host_budget of its own connection.
 ** SQLITE_MISUSE if db is NULL.
 */
 WARPLITE_API int warplite_enable(sqlite3 *db);

@@ -1,6 +1,6 @@
 /*
 ** The cache of columns. It belongs to the process: connections that read the same version of the
-** same table share one set of columns. Stands between the sources (store/load.c), which load
+** same table share one set of columns. Stands between the sources (store/source.c), which load
 ** columns, and whoever runs over them.
 **
 ** A set holds the columns of one version of one table. Its key says which version that is, and two

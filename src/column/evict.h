@@ -1,6 +1,6 @@
 /*
 ** Which column goes when memory is short: of the six least recently used, the least used one.
-** One rule for host memory (store/load.c) and for devices (exec/gpu/devcol.c), which ask again
+** One rule for host memory (column/cache.c) and for devices (exec/gpu/devcol.c), which ask again
 ** until enough bytes are free.
 */
 #ifndef WL_EVICT_H

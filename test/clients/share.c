@@ -430,7 +430,9 @@ static void *read_all(void *arg) {
   for (long k = 0; goes_on(c); k++) {
     sqlite3_stmt *q = NULL;
     if (k % 8 == 5) inside = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-    int rc = warplite_prepare(db, "SELECT sum(v), count(*), max(id) FROM acct", -1, &q, NULL);
+    const char *sql = k % 3 == 1 ? "SELECT sum(x.v), count(*) FROM acct x JOIN acct y ON x.id=y.id"
+                                 : "SELECT sum(v), count(*) FROM acct";
+    int rc = warplite_prepare(db, sql, -1, &q, NULL);
     if (!rc) rc = sqlite3_step(q);
     bool ok = rc == SQLITE_ROW && sqlite3_column_int64(q, 0) == TOTAL &&
               sqlite3_column_int64(q, 1) == N_ACCOUNTS;

@@ -14,8 +14,8 @@
 **
 ** An authorizer that was set behind our back is noticed where one was known before (the callback
 ** is no longer ours): then all is as if it had answered IGNORE. Where it can be that none of them
-** comes here (wl_authorizer_blind), the columns of tables are tried before each run (store/source.c);
-** IGNORE of functions and of views is not seen then.
+** comes here (wl_authorizer_blind), the columns of tables are tried before each run
+** (store/source.c); IGNORE of functions and of views is not seen then.
 */
 #ifndef WL_AUTHORIZER_H
 #define WL_AUTHORIZER_H

@@ -3,7 +3,8 @@
 ** does not know what is behind it: an ordinary SQLite table or a tablet table (store/source.c).
 **
 ** A read is begin, any number of acquire, end. Between begin and end a read transaction is open,
-** and all columns come from its version of the table. They stay valid after end while they are held.
+** and all columns come from its version of the table. They stay valid after end while they are
+** held.
 */
 #ifndef WL_SOURCE_H
 #define WL_SOURCE_H

@@ -47,12 +47,12 @@ typedef struct wl_placement {
 /* What is known of the table. */
 typedef struct wl_place_table {
   wl_i64 n_rows;
-  bool exact;     /* … or an estimate */
+  bool exact;       /* … or an estimate */
   bool in_segments; /* as wl_source has it */
-  double share;   /* of wl_place_share() */
-  int n_missing;  /* columns to be loaded */
-  int slow_calls; /* calls of SQLite that no dictionary makes rare */
-  double n_pairs; /* of rows that joins go through one by one */
+  double share;     /* of wl_place_share() */
+  int n_missing;    /* columns to be loaded */
+  int slow_calls;   /* calls of SQLite that no dictionary makes rare */
+  double n_pairs;   /* of rows that joins go through one by one */
   wl_i64 n_uses, n_loads;
   bool has_device;
 } wl_place_table;

@@ -68,8 +68,8 @@ const wl_tablet *wl_tablets_at(const wl_tablets *t, int i);
 /* Moves whenever what the table holds may have moved: own writes, rollbacks, refreshes that found
 ** another directory. Never the same for two states of the table in this process. */
 wl_u64 wl_tablets_version(const wl_tablets *t);
-/* A number in the file that is another one after each transaction that wrote to the table. False: this
-** connection is writing to it. */
+/* A number in the file that is another one after each transaction that wrote to the table. False:
+** this connection is writing to it. */
 bool wl_tablets_state(const wl_tablets *t, wl_u64 *state);
 bool wl_tablets_has_delta(const wl_tablets *t); /* or gone rows */
 /* Grows with every plan of SQLite's that reads the table. */

@@ -52,6 +52,9 @@ extern "C" {
 ** "engine=cpu,strict=1".
 **
 ** Calling it twice is harmless. sqlite3_close() frees everything that belongs to the connection.
+** Connections of one process that see the same version of a file share its columns, which are freed
+** with the last of them. Together they may use the largest host_budget of the open connections; what
+** one statement loads must fit the host_budget of its own connection.
 ** Results: SQLITE_OK; SQLITE_MISUSE if db is NULL; SQLITE_ERROR if a setting in WARPLITE_SET is
 ** unknown or malformed, or if SQLite is older than 3.38. warplite_errmsg() has the message.
 */

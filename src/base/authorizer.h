@@ -15,7 +15,7 @@
 ** If an authorizer was known, we notice when another one was set without our knowledge: SQLite no
 ** longer calls our callback. Then every answer counts as IGNORE. If it is possible that no call
 ** comes here (wl_authorizer_blind), the columns of tables are tested before each run
-** (store/load.c). In this case IGNORE for functions and views is not noticed.
+** (store/source.c). In this case IGNORE for functions and views is not noticed.
 */
 #ifndef WL_AUTHORIZER_H
 #define WL_AUTHORIZER_H

@@ -140,8 +140,8 @@ size_t wl_cache_bytes_of(const wl_cache_member *m) {
 void wl_cache_throw(wl_cache_trash *t, wl_column *c) {
   if (t->n_columns == t->size_columns) {
     int size = t->size_columns ? t->size_columns * 2 : 16;
-    wl_column **p = wl_mem_realloc(t->columns, (size_t)t->n_columns * sizeof *p,
-                                   (size_t)size * sizeof *p);
+    wl_column **p =
+        wl_mem_realloc(t->columns, (size_t)t->n_columns * sizeof *p, (size_t)size * sizeof *p);
     if (!p) { /* then it must go at once */
       wl_column_drop(c);
       return;

@@ -1,6 +1,6 @@
 /*
 ** The cache of columns. It belongs to the process: connections that read the same version of the
-** same table share one set of columns. Stands between the sources (store/load.c), which load
+** same table share one set of columns. Stands between the sources (store/source.c), which load
 ** columns, and whoever runs over them.
 **
 ** A set holds the columns of one version of one table. Its key says which version that is, and two
@@ -13,8 +13,8 @@
 ** 2. The columns of a set come from one version of the table, so their rows line up. Their number
 **    of rows is the set's.
 ** 3. A column may leave its set at any time. Who runs over it holds it.
-** 4. A set is found by its key only while a user vouches for it: a connection that has the file open
-**    as its main database, and so keeps the file's inode from being given to another file.
+** 4. A set is found by its key only while a user vouches for it: a connection that has the file
+**    open as its main database, and so keeps the file's inode from being given to another file.
 ** 5. One thread at a time loads columns into a set. Others wait for it. A thread that is itself
 **    loading never waits, so no two threads wait for each other.
 ** 6. The bytes of all sets and cached lookups stay within the largest budget of the members. What a

@@ -46,7 +46,7 @@ void wl_cache_moved(void); /* there may be more to find now */
 
 /* The lookups made from a column go. */
 void wl_cache_forget_lookups(wl_u64 column, wl_cache_trash *t);
-void wl_cache_drop_lookups(wl_cache_trash *t); /* all */
+void wl_cache_drop_lookups(wl_cache_trash *t);             /* all */
 void wl_cache_free_lookups(struct wl_cached_lookup *list); /* without the lock */
 
 static inline int wl_set_slot_of(const wl_column_set *set, int col) {

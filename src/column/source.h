@@ -1,9 +1,10 @@
 /*
 ** A source of columns: one table as one connection sees it. Whoever reads tables asks a source and
-** does not know what is behind it: an ordinary SQLite table or a tablet table (store/load.c).
+** does not know what is behind it: an ordinary SQLite table or a tablet table (store/source.c).
 **
 ** A read is begin, any number of acquire, end. Between begin and end a read transaction is open,
-** and all columns come from its version of the table. They stay valid after end while they are held.
+** and all columns come from its version of the table. They stay valid after end while they are
+** held.
 */
 #ifndef WL_SOURCE_H
 #define WL_SOURCE_H

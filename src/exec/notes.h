@@ -75,7 +75,7 @@ wl_query_note *wl_notes_find(const wl_notes *n, const wl_query *q); /* NULL: it 
 wl_status wl_notes_add(wl_notes *n, const wl_query *q, wl_query_note **out, wl_error *err) WL_MUST;
 /* Allocates counts for the instructions of a program. */
 wl_status wl_notes_tally(wl_notes *n, const wl_program *p, wl_tally **out, wl_error *err) WL_MUST;
-/* Called before and after wl_store_acquire() of the columns want[0..n). */
+/* Called before and after wl_source_acquire() of the columns want[0..n). */
 void wl_load_note_begin(wl_load_note *l, const wl_table *t, const int *want, int n);
 void wl_load_note_end(wl_load_note *l, const wl_table *t, const wl_snapshot *snap);
 void wl_build_note_end(wl_build_note *b, const wl_build_in *in, const wl_lookup *l, bool found,

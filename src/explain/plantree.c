@@ -40,7 +40,7 @@ typedef struct tree {
   int next_id;
   expected *first;
   struct held *held; /* columns that the expectations look at */
-  bool *told; /* of each derived source: its lines are there */
+  bool *told;        /* of each derived source: its lines are there */
   wl_error *err;
 } tree;
 
@@ -340,8 +340,7 @@ static void load_line(tree *t, const wl_query_note *note, int s, int parent) {
   if (!l || !l->n_cols) return;
   wl_actual got = {l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu"};
   line(t, parent,
-       say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols),
-           l->from,
+       say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols), l->from,
            wl_plantree_actual(t->a, &got)));
 }
 

@@ -48,12 +48,12 @@ typedef struct wl_placement {
 /* What is known about the table. */
 typedef struct wl_place_table {
   wl_i64 n_rows;
-  bool exact;     /* n_rows is exact; else an estimate */
+  bool exact;       /* n_rows is exact; else an estimate */
   bool in_segments; /* as in wl_source */
-  double share;   /* the result of wl_place_share() */
-  int n_missing;  /* columns to load */
-  int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
-  double n_pairs; /* pairs of rows that joins examine one by one */
+  double share;     /* the result of wl_place_share() */
+  int n_missing;    /* columns to load */
+  int slow_calls;   /* calls of SQLite's functions per row, without those per dictionary entry */
+  double n_pairs;   /* pairs of rows that joins examine one by one */
   wl_i64 n_uses, n_loads;
 } wl_place_table;
 

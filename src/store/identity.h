@@ -5,10 +5,10 @@
 **
 ** The file. Only SQLite's own "unix" VFS is known to keep one file behind one name. The key has the
 ** file's device and inode, and the name as SQLite resolved it, so that hard links, whose journals
-** and WALs have different names, do not share. SQLITE_FCNTL_HAS_MOVED must be 0 before and after the
-** name is looked up: then the name still leads to the file that SQLite has open. An inode is not
-** used again for another file while someone has it open; the cache finds a set only while one of
-** its users has the file as its main database, which cannot be detached.
+** and WALs have different names, do not share. SQLITE_FCNTL_HAS_MOVED must be 0 before and after
+** the name is looked up: then the name still leads to the file that SQLite has open. An inode is
+** not used again for another file while someone has it open; the cache finds a set only while one
+** of its users has the file as its main database, which cannot be detached.
 **
 ** The lock. SQLITE_FCNTL_LOCKSTATE must be SHARED, which it is inside a read transaction:
 ** - With immutable=1 or nolock=1 the pager takes no lock, and nothing here would hold.
@@ -21,15 +21,15 @@
 ** The version with a rollback journal. While a SHARED lock is held nobody writes to the file. Its
 ** header (100 bytes, read through SQLite's own handle) has the change counter, which each commit of
 ** whatever connection moves. A commit that was rolled back after a crash was never readable. The
-** times of the last change of the file are in the key too: a file that was overwritten with an older
-** copy has another time.
+** times of the last change of the file are in the key too: a file that was overwritten with an
+** older copy has another time.
 **
 ** The version in WAL mode is the header of the wal-index (48 bytes; both copies equal, checksum
 ** right). Its salts, frame count and checksum are those of one log up to one commit, and below that
 ** log lies one state of the file. That it is the header of the open transaction is proved as wal.h
 ** says: the header was pinned, or all its frames are copied. In the latter case the transaction may
-** have begun under an older header, but then the rows are the same: a reader of the file alone keeps
-** anything from being copied, so only a restart of the log, without a commit, lies between.
+** have begun under an older header, but then the rows are the same: a reader of the file alone
+** keeps anything from being copied, so only a restart of the log, without a commit, lies between.
 **
 ** A log without frames. The rows are those of the file. Before the first write since the WAL was
 ** opened the header has no salts. It comes back without salts only
@@ -51,8 +51,8 @@
 
 struct wl_store;
 
-/* The key of a table in the open read transaction of the store. state: of a kind with versions of its
-** own, which say all about its rows; NULL for an ordinary table. False: it must be private.
+/* The key of a table in the open read transaction of the store. state: of a kind with versions of
+** its own, which say all about its rows; NULL for an ordinary table. False: it must be private.
 ** *vouches: the database is the connection's main one. */
 bool wl_identity_key(struct wl_store *s, const wl_table *t, const wl_u64 *state, wl_set_key *out,
                      bool *vouches);

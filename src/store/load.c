@@ -1,8 +1,8 @@
 /*
-** Reading an ordinary SQLite table into columns. Where btree.c can decode the table's pages it does.
-** Everywhere else SQLite runs an aggregate function over the table in scan order. That is right in
-** every journal mode, for memory databases, WITHOUT ROWID tables and generated columns, because
-** SQLite itself does the reading.
+** Reading an ordinary SQLite table into columns. Where btree.c can decode the table's pages it
+** does. Everywhere else SQLite runs an aggregate function over the table in scan order. That is
+** right in every journal mode, for memory databases, WITHOUT ROWID tables and generated columns,
+** because SQLite itself does the reading.
 */
 #include "store/btree.h"
 #include "base/mem.h"
@@ -96,9 +96,9 @@ static wl_status run_load(wl_store *s, const wl_table *t, const int *cols, int n
     s->load = NULL;
   }
   wl_status st = l->status == WL_TOOBIG ? wl_load_too_long(t, err)
-                 : l->status        ? l->status
-                 : rc != SQLITE_ROW ? wl_store_sqlite_error(s, rc, err)
-                                    : WL_OK;
+                 : l->status            ? l->status
+                 : rc != SQLITE_ROW     ? wl_store_sqlite_error(s, rc, err)
+                                        : WL_OK;
   sqlite3_finalize(q);
   return st;
 }

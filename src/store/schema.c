@@ -355,8 +355,8 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   if (!rc) rc = read_key(s, t->schema, stored->key, err);
   if (!rc) rc = wl_store_try_text(s, err);
   wl_stored *known = rc ? NULL : s->tables;
-  while (known && (strcmp(known->shape.schema, t->schema) != 0 ||
-                   strcmp(known->shape.name, t->name) != 0))
+  while (known &&
+         (strcmp(known->shape.schema, t->schema) != 0 || strcmp(known->shape.name, t->name) != 0))
     known = known->next;
   if (known && memcmp(known->key, stored->key, sizeof stored->key) == 0) {
     wl_stored_free(stored);

@@ -1,6 +1,6 @@
 /*
-** Tables as sources of columns: which set of columns in the cache is that of the version being read,
-** and how it is filled. See column/source.h and column/cache.h.
+** Tables as sources of columns: which set of columns in the cache is that of the version being
+** read, and how it is filled. See column/source.h and column/cache.h.
 */
 #include "base/authorizer.h"
 #include "store/identity.h"
@@ -71,8 +71,7 @@ static wl_status open_kind_set(wl_store *s, wl_stored *t, const wl_kind_version 
   bool keyed = v->settled && wl_identity_key(s, &t->shape, &v->shared, &key, &t->user.vouches);
   if (!keyed || !wl_cache_find(&t->user, &key)) {
     wl_status rc = t->kind->open(s, &t->shape, &t->user, &extra, err);
-    if (!rc)
-      rc = wl_cache_add(&t->user, keyed ? &key : NULL, t->shape.n_cols, &extra, err);
+    if (!rc) rc = wl_cache_add(&t->user, keyed ? &key : NULL, t->shape.n_cols, &extra, err);
     if (rc) return rc;
   }
   note_current(s, t);
@@ -92,7 +91,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
     wl_stored_forget(t);
     return rc;
   }
-  t->version = s->version; /* what too_big_version is compared with */
+  t->version = s->version;                       /* what too_big_version is compared with */
   if (same && t->private_for_now && v.settled) { /* the transaction that wrote it has ended */
     t->private_for_now = false;
     if (wl_identity_key(s, &t->shape, &v.shared, &key, &t->user.vouches))
@@ -241,11 +240,8 @@ static wl_status acquire(wl_source *source, const int *cols, int n_cols, wl_snap
   wl_stored *t = stored_of(source);
   wl_store *s = t->store;
   bool hits[64], full;
-  wl_cache_load how = {.load = load,
-                       .arg = t,
-                       .name = t->shape.name,
-                       .check = s->check,
-                       .check_arg = s->check_arg};
+  wl_cache_load how = {
+      .load = load, .arg = t, .name = t->shape.name, .check = s->check, .check_arg = s->check_arg};
   wl_status rc = WL_OK;
   memset(out, 0, sizeof *out);
   if (!t->user.set) return wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed");
@@ -269,13 +265,14 @@ static wl_status acquire(wl_source *source, const int *cols, int n_cols, wl_snap
 
 /* ---- sizes */
 
-/* Whether there is a set now, of another connection, where this one has none for its version. Looked
-** for once for each time that one got columns. */
+/* Whether there is a set now, of another connection, where this one has none for its version.
+** Looked for once for each time that one got columns. */
 static bool find_set(wl_store *s, wl_stored *t, const wl_u64 *state) {
   wl_set_key key;
   wl_u64 generation = wl_cache_generation();
   bool same_shape = t->key[0] == s->cookie && t->key[1] == (wl_u32)s->reprepares;
-  if (!generation || !same_shape || (t->seen_sets == generation && t->estimate_version == s->version))
+  if (!generation || !same_shape ||
+      (t->seen_sets == generation && t->estimate_version == s->version))
     return false;
   t->seen_sets = generation;
   if (!wl_identity_key(s, &t->shape, state, &key, &t->user.vouches)) return false;
@@ -292,8 +289,7 @@ static void estimate_kind(wl_store *s, wl_stored *t, bool *exact) {
     t->kind_version = v.own;
   }
   t->estimate_version = s->version;
-  *exact = t->user.set && t->kind_version == v.own &&
-           wl_cache_rows(&t->user, true, &t->estimate);
+  *exact = t->user.set && t->kind_version == v.own && wl_cache_rows(&t->user, true, &t->estimate);
   if (!*exact) t->estimate = t->kind->about(s, &t->shape);
 }
 

@@ -6,8 +6,8 @@
 ** Invariants (freshness):
 ** 1. A connection goes on using a set of columns only while schema cookie, data version, file and
 **    the helper statement's re-prepare count are those it got the set under, all read inside
-**    a read transaction on its database. It gets one by loading the columns itself, or by a key that
-**    proves that they are of the same version (identity.h).
+**    a read transaction on its database. It gets one by loading the columns itself, or by a key
+**    that proves that they are of the same version (identity.h).
 ** 2. Nothing is read from or put into the cache while the database is in a write
 **    transaction of this connection that may have written, or while read_uncommitted or
 **    reverse_unordered_selects is on, or of a database in a shared cache. Kinds of tables with

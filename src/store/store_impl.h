@@ -22,8 +22,8 @@ typedef struct wl_dbfile {
   wl_wal_pin pin;
 } wl_dbfile;
 
-/* A table with what is known of its contents. The shape comes first, so that a wl_table of the store
-** is one of these. */
+/* A table with what is known of its contents. The shape comes first, so that a wl_table of the
+** store is one of these. */
 typedef struct wl_stored {
   wl_table shape;
   struct wl_stored *next;
@@ -130,8 +130,8 @@ wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) 
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err);
 /* Brings what SQLite's hard heap limit leaves of host_budget up to date. */
 void wl_store_bound_budget(wl_store *s);
-void wl_stored_open(wl_store *s, wl_stored *t);   /* its shape is known: makes it a source */
-void wl_stored_forget(wl_stored *t);              /* stops using its set of columns */
+void wl_stored_open(wl_store *s, wl_stored *t); /* its shape is known: makes it a source */
+void wl_stored_forget(wl_stored *t);            /* stops using its set of columns */
 void wl_stored_free(wl_stored *t);
 /* The kind of a virtual table, or NULL. */
 const struct wl_table_kind *wl_store_kind_of(wl_store *s, const char *schema, const char *name);

@@ -47,8 +47,8 @@ wl_status wl_wal_view_open(struct wl_store *s, const char *schema, sqlite3_file 
 void wl_wal_view_close(wl_wal_view *v);
 wl_i64 wl_wal_find(const wl_wal_view *v, wl_u32 page); /* the page's offset in the log, or -1 */
 
-/* The wal-index header (12 words) of the open transaction's snapshot, or one with the same rows; see
-** identity.h. *no_frames: all pages are in the file. False: it cannot be proved. */
+/* The wal-index header (12 words) of the open transaction's snapshot, or one with the same rows;
+** see identity.h. *no_frames: all pages are in the file. False: it cannot be proved. */
 bool wl_wal_version(struct wl_store *s, const char *schema, sqlite3_file *file, wl_u32 *header,
                     bool *no_frames);
 

@@ -222,7 +222,8 @@ static void check_waiting(void) {
   a.sleep_ms = b.stop = 0;
   a.inner = &b;
   int before = b.n_loads;
-  CHECK("cache: a load within a load", get(&a, 0) && a.inner_rc == WL_OK && b.n_loads == before + 1);
+  CHECK("cache: a load within a load",
+        get(&a, 0) && a.inner_rc == WL_OK && b.n_loads == before + 1);
   close_side(&a);
   close_side(&b);
 }

@@ -70,8 +70,8 @@ const wl_tablet *wl_tablets_at(const wl_tablets *t, int i);
 ** that found another directory. Two states of the table never have the same version in this
 ** process. */
 wl_u64 wl_tablets_version(const wl_tablets *t);
-/* A number in the file that is another one after each transaction that wrote to the table. False: this
-** connection is writing to it. */
+/* A number in the file that is another one after each transaction that wrote to the table. False:
+** this connection is writing to it. */
 bool wl_tablets_state(const wl_tablets *t, wl_u64 *state);
 bool wl_tablets_has_delta(const wl_tablets *t); /* or gone rows */
 /* Counts the plans of SQLite that read the table. */

@@ -1,6 +1,6 @@
 /*
 ** GROUP BY on a device: where the groups' records lie, how the kernel finds them, and how
-** they come back to the host, where they are finished as the CPU's are (exec/cpu/group.h).
+** they come back to the host, where they are finished as the CPU's are (exec/cpu/group/group.h).
 ** Stands between the runner's device part (run_device.c) and the kernels (kgroup.h).
 **
 ** Invariants:
@@ -15,7 +15,7 @@
 #ifndef WL_GROUP_DEVICE_H
 #define WL_GROUP_DEVICE_H
 
-#include "exec/cpu/group.h"
+#include "exec/cpu/group/group.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/lower.h"
 

@@ -2,7 +2,7 @@
 ** DISTINCT aggregates at the end: each value of a set goes once to the accumulator of its group,
 ** in the order of the rows where it was met first if that can show. See group_impl.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "value/conv.h"

@@ -2,7 +2,7 @@
 ** The groups of all workers as one, and as columns; see group.h. Every step is dealt out to the
 ** threads: parts by hash (or stretches of the direct array), then stretches of the result.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "base/threads.h"

@@ -2,7 +2,7 @@
 ** Gathering: the states of accumulators in groups, fed by vectors, joined, and finished; see
 ** group_impl.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "value/digits.h"
 #include <math.h>

@@ -3,8 +3,8 @@
 ** CPU's loops, the kernels, the constant folder and the verifier. Compiles for a device too.
 **
 ** Invariants:
-** 1. The result of a shape that is STRICT, ZERO or NAN is NULL if an operand is. Besides, it is NULL
-**    where wl_null_int() or wl_null_real() say so.
+** 1. The result of a shape that is STRICT, ZERO or NAN is NULL if an operand is, and also where
+**    wl_null_int() or wl_null_real() say so.
 */
 #ifndef WL_OPCODES_H
 #define WL_OPCODES_H

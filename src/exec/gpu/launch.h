@@ -1,8 +1,7 @@
 /*
 ** A launch of the interpreter kernel over a block of tablets, and the rows it gives: shared by
 ** launch.c, which starts it and waits, run_device.c, which plans the blocks of a run, and
-*results.c,
-** which brings rows to the host.
+** results.c, which brings rows to the host.
 ** All of it under the device's lock.
 */
 #ifndef WL_LAUNCH_H

@@ -65,15 +65,9 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)argv;
   (void)msg;
   shape *s = aux;
-  int rc = sqlite3_declare_vtab(db, s->declaration);
-  if (!rc) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
-  if (rc) return rc;
-  table *t = sqlite3_malloc(sizeof *t);
-  if (!t) return SQLITE_NOMEM;
-  memset(t, 0, sizeof *t);
-  t->shape = s;
-  *out = &t->base;
-  return SQLITE_OK;
+  int rc = wl_vtab_new(db, s->declaration, true, sizeof(table), out);
+  if (!rc) ((table *)*out)->shape = s;
+  return rc;
 }
 
 /* idxNum: why the statement is not simply ours any more. UNASKED: the authorizer is asked when it
@@ -120,25 +114,16 @@ static int check_again(table *t, sqlite3_index_info *info) {
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   table *t = (table *)v;
   const shape *s = t->shape;
-  int n = 0;
-  for (int i = 0; i < info->nConstraint; i++) {
-    int arg = info->aConstraint[i].iColumn - s->n_cols;
-    if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
-    info->aConstraintUsage[i].argvIndex = arg + 1;
-    info->aConstraintUsage[i].omit = 1;
-    n++;
-  }
+  int n, text, rc = wl_vtab_arguments(info, s->n_cols, &n, &text);
+  if (rc) return rc;
   if (n != s->n_args + N_OWN_ARGS) {
     sqlite3_free(v->zErrMsg);
     v->zErrMsg = sqlite3_mprintf("a warplite statement needs its text, its hash and %d parameters",
                                  s->n_args);
     return SQLITE_ERROR;
   }
-  if (!s->conn->preparing) {
-    int rc = check_again(t, info);
-    if (rc) return rc;
-  }
+  if (!s->conn->preparing) rc = check_again(t, info);
+  if (rc) return rc;
   if (info->idxNum != MASKED) info->idxStr = sqlite3_mprintf("%s", s->conn->reason);
   info->needToFreeIdxStr = 1;
   info->estimatedCost = 1;

@@ -48,16 +48,10 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
   sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN,mask HIDDEN)");
   char *sql = sqlite3_str_finish(s);
-  int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+  int rc = wl_vtab_new(db, sql, true, sizeof(table), out);
   sqlite3_free(sql);
-  if (!rc) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
-  if (rc) return rc;
-  table *t = sqlite3_malloc(sizeof *t);
-  if (!t) return SQLITE_NOMEM;
-  memset(t, 0, sizeof *t);
-  t->data = d;
-  *out = &t->base;
-  return SQLITE_OK;
+  if (!rc) ((table *)*out)->data = d;
+  return rc;
 }
 
 enum { UNASKED = 1, MASKED }; /* idxNum, as in vtab.c */
@@ -88,20 +82,13 @@ static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const module_data *d = ((table *)v)->data;
-  int text = -1;
-  for (int i = 0; i < info->nConstraint; i++) {
-    int arg = info->aConstraint[i].iColumn - first_hidden(d);
-    if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
-    info->aConstraintUsage[i].argvIndex = arg + 1;
-    info->aConstraintUsage[i].omit = 1;
-    if (arg == 0) text = i;
-  }
+  int n_given, text, rc = wl_vtab_arguments(info, first_hidden(d), &n_given, &text);
+  if (rc) return rc;
   if (text < 0) {
     wl_vtab_say(v, "wl_dml needs the text of a statement");
     return SQLITE_ERROR;
   }
-  int rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
+  rc = d->conn->preparing ? SQLITE_OK : check_again(d->conn, info, text);
   if (rc) return rc;
   if (info->idxNum != MASKED) info->idxStr = sqlite3_mprintf("%s", d->conn->reason);
   info->needToFreeIdxStr = 1;
@@ -228,26 +215,15 @@ static int list_connect(sqlite3 *db, void *aux, int argc, const char *const *arg
   (void)argc;
   (void)argv;
   (void)msg;
-  int rc = sqlite3_declare_vtab(db, "CREATE TABLE x(id INTEGER, list HIDDEN)");
-  if (rc) return rc;
-  *out = sqlite3_malloc(sizeof **out);
-  if (!*out) return SQLITE_NOMEM;
-  memset(*out, 0, sizeof **out);
-  return SQLITE_OK;
+  return wl_vtab_new(db, "CREATE TABLE x(id INTEGER, list HIDDEN)", false, sizeof **out, out);
 }
 
 static int list_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   (void)v;
-  for (int i = 0; i < info->nConstraint; i++) {
-    if (info->aConstraint[i].iColumn != 1 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-      continue;
-    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
-    info->aConstraintUsage[i].argvIndex = 1;
-    info->aConstraintUsage[i].omit = 1;
-  }
+  int n_given, text;
   info->estimatedCost = 1;
   info->estimatedRows = 100;
-  return SQLITE_OK;
+  return wl_vtab_arguments(info, 1, &n_given, &text);
 }
 
 static int list_open(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {

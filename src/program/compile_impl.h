@@ -171,8 +171,8 @@ void wl_compile_side_give(wl_compiler *s, const wl_operand *o); /* its next resu
 wl_status wl_compile_side_end(wl_compiler *s) WL_MUST;          /* the program is complete */
 void wl_compile_side_close(wl_compiler *s);
 
-/* The leaf (table column; key, aggregate or bare column of the second block) that a node is, or -1.
- */
+/* The leaf that a node is, or -1: a column of the table; a key, aggregate or bare column of the
+** second block. */
 int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e);
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) WL_MUST;
 

@@ -2,7 +2,6 @@
 ** Opcodes over constants, for the compiler: the same meanings, applied once.
 */
 #include "program/compile.h"
-#include "program/null_rules.h"
 
 static wl_val of_truth(wl_u8 t) {
   return t == WL_UNKNOWN ? wl_null() : wl_int(t == WL_TRUE);

@@ -2,7 +2,6 @@
 ** The tables made from opcodes.def, and the verifier.
 */
 #include "program/program.h"
-#include "program/null_rules.h"
 #include "column/batch.h"
 #include "column/dict.h"
 #include "column/lookup.h"

@@ -4,6 +4,7 @@
 */
 #include "route/conn.h"
 #include "route/statement_text.h"
+#include "base/vtab.h"
 #include "base/authorizer.h"
 #include "base/clock.h"
 #include "base/fork.h"
@@ -113,28 +114,25 @@ static void conn_destroy(void *p) {
 ** thing in sqlite3_close(), which is when the helper statements must go; its module owns
 ** the wl_conn.
 */
+typedef struct keeper_vtab {
+  sqlite3_vtab base;
+  wl_conn *c;
+} keeper_vtab;
+
 static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
                           sqlite3_vtab **out, char **msg) {
-  typedef struct keeper_vtab {
-    sqlite3_vtab base;
-    wl_conn *c;
-  } keeper_vtab;
   (void)argc;
   (void)argv;
   (void)msg;
-  keeper_vtab *v = sqlite3_malloc(sizeof *v);
-  if (!v) return SQLITE_NOMEM;
-  memset(v, 0, sizeof *v);
-  v->c = aux;
-  *out = &v->base;
-  return sqlite3_declare_vtab(db, "CREATE TABLE x(c)");
+  int rc = wl_vtab_new(db, "CREATE TABLE x(c)", false, sizeof(keeper_vtab), out);
+  if (!rc) ((keeper_vtab *)*out)->c = aux;
+  return rc;
 }
 static int keeper_disconnect(sqlite3_vtab *v) {
-  wl_conn *c = *(wl_conn **)(v + 1);
+  wl_conn *c = ((keeper_vtab *)v)->c;
   wl_conn_quiet(c);
   c->has_keeper = false; /* a close that is refused leaves the connection alive */
-  sqlite3_free(v);
-  return SQLITE_OK;
+  return wl_vtab_free(v);
 }
 static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   (void)v;

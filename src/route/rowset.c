@@ -56,34 +56,21 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)argv;
   (void)msg;
   const entry *e = aux;
-  int rc = sqlite3_declare_vtab(db, e->def->declaration);
-  if (!rc && e->def->n_hidden) rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
-  table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
-  if (!t) return rc ? rc : SQLITE_NOMEM;
-  memset(t, 0, sizeof *t);
-  t->e = e;
-  *out = &t->base;
-  return SQLITE_OK;
+  int rc = wl_vtab_new(db, e->def->declaration, e->def->n_hidden > 0, sizeof(table), out);
+  if (!rc) ((table *)*out)->e = e;
+  return rc;
 }
 
 enum { UNASKED = 1 }; /* idxNum, as in vtab.c */
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   const wl_rowset_def *d = ((table *)v)->e->def;
-  bool found = false;
-  for (int i = 0; i < info->nConstraint && d->n_hidden; i++) {
-    int arg = info->aConstraint[i].iColumn - d->n_cols;
-    if (arg < 0 || arg >= d->n_hidden || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-      continue;
-    if (!info->aConstraint[i].usable) return SQLITE_CONSTRAINT;
-    info->aConstraintUsage[i].argvIndex = arg + 1;
-    info->aConstraintUsage[i].omit = 1;
-    found |= arg == 0;
-  }
+  int n_given, text, rc = wl_vtab_arguments(info, d->n_cols, &n_given, &text);
+  if (rc) return rc;
   info->idxNum = d->n_hidden && !((table *)v)->e->conn->preparing ? UNASKED : 0;
   info->estimatedCost = 10;
   info->estimatedRows = 10;
-  return d->n_hidden && !found ? SQLITE_ERROR : SQLITE_OK;
+  return d->n_hidden && text < 0 ? SQLITE_ERROR : SQLITE_OK;
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;

@@ -53,14 +53,10 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
     sqlite3_str_appendf(s, "%sc%d", k ? "," : "CREATE TABLE x(", k + 1);
   sqlite3_str_appendall(s, ")");
   char *sql = sqlite3_str_finish(s);
-  int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+  int rc = wl_vtab_new(db, sql, false, sizeof(calls_table), out);
   sqlite3_free(sql);
-  calls_table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
-  *out = (sqlite3_vtab *)t;
-  if (!t) return rc ? rc : SQLITE_NOMEM;
-  memset(t, 0, sizeof *t);
-  t->calls = aux;
-  return SQLITE_OK;
+  if (!rc) ((calls_table *)*out)->calls = aux;
+  return rc;
 }
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
   (void)v;

@@ -134,6 +134,11 @@ int main(void) {
   refuse("a column of another type");
   column_regs[0].nullable = true;
   refuse("NULLs into a register that cannot hold them");
+  /* in the place of GtI: integers from integers, one of which is NULL */
+  code[3] = (wl_instr){WL_OP__AddI, 2, 0, WL_CONST(0), 0};
+  code[4] = (wl_instr){WL_OP__BitNotI, 2, 2, 0, 0};
+  regs[2] = (wl_reg){WL_R_INT, false};
+  refuse("a sum with NULL in a register that cannot hold it");
   code[4].c = 2;
   refuse("a jump backwards");
   code[4].c = 7;

@@ -14,7 +14,7 @@
 #include "column/column.h"
 #include "exec/agg.h"
 #include "column/batch.h"
-#include "exec/cpu/group.h"
+#include "exec/cpu/group/group.h"
 #include "exec/cpu/sorter.h"
 #include "value/ops.h"
 #include "base/stop.h"

@@ -1,7 +1,6 @@
 /*
-** Joins that multiply rows, on the CPU machine (exec_impl.h): Expand makes chunks of (row,
-*candidate)
-** pairs and Match settles what a test of them means. exec_probe.c finds the candidates.
+** Joins that multiply rows, on the CPU machine (exec_impl.h): Expand makes chunks of pairs, a row
+** and a candidate, and Match settles what a test of them means. exec_probe.c finds the candidates.
 **
 ** A block with Expands is a stack of loops: each open Expand keeps its rows and how far their
 ** candidates are done (level), and the innermost one gives the next chunk. The stack is plain

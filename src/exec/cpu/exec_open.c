@@ -1,7 +1,6 @@
 /*
 ** Opening and closing a worker of the CPU machine (exec.h): which instructions this part of the
-*block
-** needs, where each register lies, and the constants.
+** block needs, where each register lies, and the constants.
 */
 #include "base/mem.h"
 #include "exec/cpu/exec_impl.h"

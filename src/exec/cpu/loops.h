@@ -6,7 +6,7 @@
 #ifndef WL_LOOPS_H
 #define WL_LOOPS_H
 
-#include "program/null_rules.h"
+#include "program/opcodes.h"
 #include "value/ops.h"
 
 #define LOOP2(name, R, T, STORE)                                                                   \

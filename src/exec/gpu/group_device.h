@@ -15,7 +15,7 @@
 #ifndef WL_GROUP_DEVICE_H
 #define WL_GROUP_DEVICE_H
 
-#include "exec/cpu/group.h"
+#include "exec/cpu/group/group.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/lower.h"
 

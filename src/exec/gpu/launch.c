@@ -1,7 +1,6 @@
 /*
 ** One launch of the interpreter kernel (launch.h): its memory and argument block, waiting for it,
-*and
-** what it gathered without GROUP BY joined to the run's accumulators.
+** and joining what it gathered without GROUP BY to the run's accumulators.
 */
 #include "base/clock.h"
 #include "base/mem.h"

@@ -116,15 +116,12 @@ static int xrollback_to(sqlite3_vtab *v, int n) {
 
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   wl_error err = {0};
-  wl_tablet_cursor *c = sqlite3_malloc(sizeof *c);
-  if (!c) return SQLITE_NOMEM;
-  memset(c, 0, sizeof *c);
-  if (wl_rows_open(&c->rows, ((wl_tablet_table *)v)->t, &err)) {
-    sqlite3_free(c);
-    return wl_vtab_fail(v, &err);
-  }
-  *out = &c->base;
-  return SQLITE_OK;
+  int rc = wl_vtab_new_cursor(sizeof(wl_tablet_cursor), out);
+  if (rc || !wl_rows_open(&((wl_tablet_cursor *)*out)->rows, ((wl_tablet_table *)v)->t, &err))
+    return rc;
+  sqlite3_free(*out);
+  *out = NULL;
+  return wl_vtab_fail(v, &err);
 }
 
 static int xclose(sqlite3_vtab_cursor *p) {

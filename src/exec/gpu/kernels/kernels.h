@@ -20,7 +20,7 @@
 #include "exec/gpu/kernels/kargs.h"
 #include "exec/gpu/kernels/kgargs.h"
 #include "exec/gpu/kernels/simt.h"
-#include "program/null_rules.h"
+#include "program/opcodes.h"
 
 /* ---- operands */
 
@@ -202,7 +202,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
-/* Two operands of one type: NULL by the rule of the shape (null_rules.h). */
+/* Two operands of one type: NULL by the rule of the shape (opcodes.h). */
 #define K_INT2(F, RULE)                                                                            \
   K_EACH {                                                                                         \
     wl_u32 s = K_SLOT;                                                                             \

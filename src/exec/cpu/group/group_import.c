@@ -2,7 +2,7 @@
 ** Groups that a device gathered, brought into the form of the CPU's own, so that joining and
 ** finishing are done in one place; see group.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include <string.h>
 
 enum { MAX_KEYS = 64 };

@@ -2,7 +2,7 @@
 ** Joins the groups of all workers and turns them into columns; see group.h. Every step is divided
 ** among the threads: by hash (or by range of the direct array), then by range of the result.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "base/threads.h"

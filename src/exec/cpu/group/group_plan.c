@@ -1,7 +1,7 @@
 /*
 ** The layout of groups and the coding of keys as words; see group_impl.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include <math.h>
 #include <string.h>

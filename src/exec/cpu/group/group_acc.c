@@ -2,7 +2,7 @@
 ** The states of accumulators in groups: adding vectors to them, joining them, finishing them. See
 ** group_impl.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "value/digits.h"
 #include <math.h>

@@ -19,7 +19,7 @@
 #define WL_GROUP_IMPL_H
 
 #include "base/arena.h"
-#include "exec/cpu/group.h"
+#include "exec/cpu/group/group.h"
 #include "value/hash.h"
 #include "exec/sort.h"
 

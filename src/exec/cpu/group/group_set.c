@@ -2,7 +2,7 @@
 ** The end of DISTINCT aggregates: adds each value of a set once to the accumulator of its group. If
 ** the order matters, it is the order of the rows where the values occurred first. See group_impl.h.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include "value/conv.h"

@@ -2,7 +2,7 @@
 ** Finding the group of each row; see group.h. It works on a vector of rows at a time: keys become
 ** words or values, words are hashed, the slots are prefetched, then looked up.
 */
-#include "exec/cpu/group_impl.h"
+#include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include <errno.h>
 #include <fcntl.h>

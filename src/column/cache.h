@@ -73,7 +73,7 @@ typedef struct wl_cache_member {
   wl_i64 budget; /* 0: no limit */
 } wl_cache_member;
 
-/* A source that uses a set. vouches is the source's own, and set before a set is found or added. */
+/* A source that uses a set. vouches is set before it is added, and stays. */
 typedef struct wl_cache_user {
   struct wl_cache_user *next;        /* of the same set */
   struct wl_cache_user *next_source; /* of the same member */

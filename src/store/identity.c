@@ -116,12 +116,10 @@ static bool version_words(wl_store *s, const char *schema, const struct stat *st
   return true;
 }
 
-bool wl_identity_key(wl_store *s, const wl_table *t, const wl_u64 *state, wl_set_key *out,
-                     bool *vouches) {
+bool wl_identity_key(wl_store *s, const wl_table *t, const wl_u64 *state, wl_set_key *out) {
   _Static_assert((int)AT_END <= (int)WL_SET_KEY_WORDS, "the words fit a key");
   struct stat st;
   memset(out, 0, sizeof *out);
-  *vouches = strcmp(t->schema, "main") == 0;
   if (wl_authorizer_is_set(s->db)) return false;
   if (!table_words(s, t, out) || !file_words(s, t->schema, &st, out)) return false;
   if (state) {

@@ -52,9 +52,7 @@
 struct wl_store;
 
 /* The key of a table in the open read transaction of the store. state: of a kind with versions of
-** its own, which say all about its rows; NULL for an ordinary table. False: it must be private.
-** *vouches: the database is the connection's main one. */
-bool wl_identity_key(struct wl_store *s, const wl_table *t, const wl_u64 *state, wl_set_key *out,
-                     bool *vouches);
+** its own, which say all about its rows; NULL for an ordinary table. False: it must be private. */
+bool wl_identity_key(struct wl_store *s, const wl_table *t, const wl_u64 *state, wl_set_key *out);
 
 #endif

@@ -55,7 +55,7 @@ static void note_current(const wl_store *s, wl_stored *t) {
 /* The set of the open transaction's version: one that another connection has, or a new one. */
 static wl_status open_set(wl_store *s, wl_stored *t, wl_error *err) {
   wl_set_key key;
-  bool keyed = wl_identity_key(s, &t->shape, NULL, &key, &t->user.vouches);
+  bool keyed = wl_identity_key(s, &t->shape, NULL, &key);
   if (!keyed || !wl_cache_find(&t->user, &key)) {
     wl_status rc = wl_cache_add(&t->user, keyed ? &key : NULL, t->shape.n_cols, NULL, err);
     if (rc) return rc;
@@ -68,7 +68,7 @@ static wl_status open_set(wl_store *s, wl_stored *t, wl_error *err) {
 static wl_status open_kind_set(wl_store *s, wl_stored *t, const wl_kind_version *v, wl_error *err) {
   wl_set_key key;
   wl_set_extra extra = {0};
-  bool keyed = v->settled && wl_identity_key(s, &t->shape, &v->shared, &key, &t->user.vouches);
+  bool keyed = v->settled && wl_identity_key(s, &t->shape, &v->shared, &key);
   if (!keyed || !wl_cache_find(&t->user, &key)) {
     wl_status rc = t->kind->open(s, &t->shape, &t->user, &extra, err);
     if (!rc) rc = wl_cache_add(&t->user, keyed ? &key : NULL, t->shape.n_cols, &extra, err);
@@ -94,7 +94,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   t->version = s->version;                       /* what too_big_version is compared with */
   if (same && t->private_for_now && v.settled) { /* the transaction that wrote it has ended */
     t->private_for_now = false;
-    if (wl_identity_key(s, &t->shape, &v.shared, &key, &t->user.vouches))
+    if (wl_identity_key(s, &t->shape, &v.shared, &key))
       wl_cache_publish(&t->user, &key);
   }
   return WL_OK;
@@ -275,7 +275,7 @@ static bool find_set(wl_store *s, wl_stored *t, const wl_u64 *state) {
       (t->seen_sets == generation && t->estimate_version == s->version))
     return false;
   t->seen_sets = generation;
-  if (!wl_identity_key(s, &t->shape, state, &key, &t->user.vouches)) return false;
+  if (!wl_identity_key(s, &t->shape, state, &key)) return false;
   return wl_cache_find(&t->user, &key);
 }
 
@@ -374,6 +374,7 @@ void wl_stored_open(wl_store *s, wl_stored *t) {
   t->source.methods = &methods;
   t->source.in_segments = t->kind && t->kind->in_segments;
   t->source.rowid_order_only = t->kind && t->kind->rowid_order_only;
+  t->user.vouches = strcmp(t->shape.schema, "main") == 0;
   wl_cache_add_user(&s->member, &t->user);
 }
 

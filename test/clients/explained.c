@@ -37,7 +37,7 @@ enum { N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static const char *const met_while_running[] = {
     "sqlite: a function of SQLite raised an error",
-    "sqlite: LIMIT cuts between rows that ORDER BY calls equal",
+    "sqlite: LIMIT cuts between rows that ORDER BY treats as equal",
     "cpu: not on the gpu: sum() may overflow, which is judged in row order"};
 
 typedef struct tester {

@@ -170,7 +170,7 @@ static const struct {
     {"CREATE TABLE t(a UNIQUE ON CONFLICT REPLACE)", "'t'", ""},
     {"CREATE TABLE t(a INTEGER PRIMARY KEY AUTOINCREMENT)", "'sqlite_sequence'",
      "a table of SQLite itself"},
-    {"CREATE VIRTUAL TABLE t USING tablet(a)", "'t_info'", "a part of another table"},
+    {"CREATE VIRTUAL TABLE t USING tablet(a)", "'t_info'", "belongs to another table"},
     {"CREATE VIRTUAL TABLE t USING fts5(a)", "'t'", "module fts5"},
     {"CREATE TABLE t(a); CREATE TABLE t_info(b)", "'t'", "t_info"},
     {"PRAGMA ignore_check_constraints = on; CREATE TABLE t(a CHECK (a > 5)); INSERT INTO t "

@@ -108,8 +108,7 @@ int warplite_enable(sqlite3 *db) {
   wl_error err;
   if (!db) return SQLITE_MISUSE;
   if (!wl_api_bind(NULL)) {
-    snprintf(enable_error, sizeof enable_error,
-             "warplite: no SQLite was found in this program");
+    snprintf(enable_error, sizeof enable_error, "warplite: no SQLite was found in this program");
     return SQLITE_ERROR;
   }
   int rc = enable(db, &err);

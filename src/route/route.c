@@ -47,16 +47,14 @@ wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) {
   sqlite3_stmt *s = NULL;
   int rc = sqlite3_prepare_v2(c->db, q ? own : same, -1, &s, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc)
-    return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
+  if (rc) return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
   wl_status st = WL_OK;
   while (!st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
     const char *name = (const char *)sqlite3_column_text(s, 0);
     bool used = !q;
     for (int k = 0; name && q && k < q->n_calls; k++)
       used |= sqlite3_stricmp(name, q->calls[k]) == 0;
-    if (name && used)
-      st = wl_not_taken(err, "the application has replaced %.200s()", name);
+    if (name && used) st = wl_not_taken(err, "the application has replaced %.200s()", name);
   }
   sqlite3_finalize(s);
   if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "the functions cannot be listed");

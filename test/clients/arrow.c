@@ -455,7 +455,7 @@ int main(int argc, char **argv) {
     check_outliving();
     check_errors();
     check_explained_reason();
-  check_snapshot();
+    check_snapshot();
   }
   (void)argc;
   return tap_done();

@@ -153,7 +153,7 @@ static const struct {
     {"CREATE TABLE t(a)", "NULL", "a table name is needed"},
     {"CREATE TABLE t(a)", "'nosuch'", "no such table: nosuch"},
     {"CREATE TABLE t(a)", "'nosuch.t'", "no such table: nosuch.t"},
-    {"CREATE TABLE t(a)", "'t', 'other'", "'tablet' or a 'table', not 'other'"},
+    {"CREATE TABLE t(a)", "'t', 'other'", "'tablet' or 'table', not 'other'"},
     {"CREATE VIEW t AS SELECT 1", "'t'", "it is a view"},
     {"CREATE TABLE t(a PRIMARY KEY) WITHOUT ROWID", "'t'", "WITHOUT ROWID"},
     {"CREATE TABLE t(a TEXT) STRICT", "'t'", "STRICT"},

@@ -91,8 +91,7 @@ static wl_status fetch(wl_image_job *j, const wl_image_unit *u, unit_blobs *to, 
     rc = wl_tablets_blob(j->t, part->tablet, u->m->col, &blob, &n, err);
     if (rc) break;
     if (n != to->at[i + 1] - to->at[i])
-      rc = wl_image_corrupt(j, u->m, part->tablet, "its size is not the one in the directory",
-                            err);
+      rc = wl_image_corrupt(j, u->m, part->tablet, "its size is not the one in the directory", err);
     else
       memcpy(to->buf + to->at[i], blob, n);
     wl_tablets_done_blob(j->t);

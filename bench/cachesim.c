@@ -9,7 +9,7 @@
 ** on a logarithmic scale from 1 to `spread`, asked for by Zipf's law with exponent X in an order of
 ** popularity that has nothing to do with size; every `drift` requests two tables change places.
 ** The cache holds PERCENT of all bytes; figures are means over `rounds` workloads. A pool has six
-** members, as in store/evict.h. The defaults are those of some 150 tried (by closeness to the
+** members, as in column/evict.h. The defaults are those of some 150 tried (by closeness to the
 ** paper's levels) whose popularity drifts; others order the rules differently.
 */
 #include <math.h>

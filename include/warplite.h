@@ -78,7 +78,8 @@ WARPLITE_API int warplite_enable(sqlite3 *db);
 ** and the reason. To know them, it prepares the run in full: it may load columns and run subqueries.
 ** Some things show only during a run: a function raises an error, LIMIT cuts between rows that
 ** ORDER BY treats as equal, a sum overflows on a device, or memory runs out. Then another engine may
-** take over, and warplite_reason() says so after the run.
+** take over, and warplite_reason() says so after the run. After EXPLAIN QUERY PLAN it gives the
+** engine and reason that the plan shows.
 */
 WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                                   const char **pzTail);

@@ -1,6 +1,6 @@
 /*
-** warplite_append(): the rows of an Arrow stream into a tablet table. Each array of the stream is
-** given to the table by a statement of its own, all of them inside one savepoint.
+** warplite_append(): appends the rows of an Arrow stream to a tablet table. Each array of the
+** stream is inserted by its own statement, all inside one savepoint.
 */
 #include "api/enable.h"
 #include "api/functions.h"
@@ -61,7 +61,7 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
     rc = SQLITE_NOMEM;
     goto done;
   }
-  /* The hidden column is named as the table: to prepare this connects the table, too. */
+  /* The hidden column has the table's name. Preparing this also connects the table. */
   if (!zSchema) {
     schema = wl_schema_of(db, zTable, &rc);
     if (rc) fail(c, rc, sqlite3_errmsg(db));
@@ -69,7 +69,7 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
     zSchema = schema ? schema : "main";
   }
   sql = sqlite3_mprintf("INSERT INTO \"%w\".\"%w\"(\"%w\") VALUES(?)", zSchema, zTable, zTable);
-  wl_mask *mask = NULL; /* IGNORE: nothing is inserted, as by an INSERT */
+  wl_mask *mask = NULL; /* IGNORE: nothing is inserted, as with INSERT */
   rc = sql ? wl_ask_prepare(db, sql, -1, &stmt, NULL, &mask) : SQLITE_NOMEM;
   wl_mask_free(mask);
   if (rc == SQLITE_NOMEM) {
@@ -77,8 +77,10 @@ int warplite_append(sqlite3 *db, const char *zSchema, const char *zTable,
     goto done;
   }
   if (rc || !wl_tablets_find(db, zSchema, zTable)) {
-    snprintf(c->errmsg, sizeof c->errmsg, "warplite_append: %.100s is no tablet table%s%.300s",
-             zTable, rc ? ": " : "", rc ? sqlite3_errmsg(db) : "");
+    const char *why = rc ? sqlite3_errmsg(db) : "";
+    if (strstr(why, "has no column named")) why = ""; /* any table but a tablet table lacks it */
+    snprintf(c->errmsg, sizeof c->errmsg, "warplite_append: %.100s is not a tablet table%s%.300s",
+             zTable, *why ? ": " : "", why);
     rc = SQLITE_NOTFOUND;
     goto done;
   }

@@ -1,13 +1,13 @@
 /*
-** warplite_query(): a statement's rows as an Arrow C stream.
+** warplite_query(): returns the rows of a statement as an Arrow C stream.
 **
 ** Invariants:
-** 1. A batch's column memory is given out as it is; every array that shows some of it holds
-**    the batch, and the last release gives it back. Only validity bitmaps, converted
-**    numbers and unions are made here.
-** 2. The stream's schema is settled before the first batch: from the program's result
-**    domains, or, for a statement run by SQLite, from all of its rows.
-** 3. Arrays may be released by any thread, in any order, children moved out or not.
+** 1. The column memory of a batch is shared, not copied. Every array that points into it holds the
+**    batch, and the last release frees it. Only validity bitmaps, converted numbers and unions are
+**    allocated here.
+** 2. The stream's schema is known before the first batch: from the program's result domains or, for
+**    a statement that SQLite runs, from all of its rows.
+** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
 #include "api/collect.h"
 #include "explain/explain.h"
@@ -87,7 +87,7 @@ static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
 
 enum { MAX_OWNED = 8 };
 
-/* A batch and the arrays that show its memory. */
+/* A batch and the arrays that point into its memory. */
 typedef struct shared {
   wl_batch *batch;
   atomic_int refs;
@@ -99,7 +99,7 @@ static void shared_drop(shared *s) {
   wl_mem_free(s);
 }
 
-/* What an array owns: memory made here, and its part in the batch. */
+/* What an array owns: memory allocated here, and a share of the batch. */
 typedef struct owned {
   void *memory[MAX_OWNED];
   int n;
@@ -145,7 +145,7 @@ static void *own(struct ArrowArray *a, size_t n_bytes) {
   return p;
 }
 
-/* A validity bitmap from bytes; sets the null count; no bitmap when there are no NULLs. */
+/* Makes a validity bitmap from bytes and sets the null count. Without NULLs there is no bitmap. */
 static int validity(struct ArrowArray *a, const wl_u8 *t, wl_i64 n) {
   wl_i64 nulls = 0;
   if (!t) return 0;
@@ -167,7 +167,7 @@ static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, forma
   a->buffers[1] = c->v + skip;
   bool convert = r.type == WL_R_ANY || (f == F_REAL && r.type == WL_R_INT);
   if (!convert) return 0;
-  /* integers among reals, each exact as a real */
+  /* Integers among reals. Each is exact as a real. */
   double *d = own(a, (size_t)n * 8);
   if (!d) return ENOMEM;
   for (wl_i64 i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, forma
   return 0;
 }
 
-/* Codes of a dictionary become texts. */
+/* Converts codes of a dictionary to texts. */
 static int coded_array(struct ArrowArray *a, const wl_outcol *c, const wl_dict *d, wl_i64 skip,
                        wl_i64 n) {
   int rc = array_make(a, n, 3, 0);
@@ -213,7 +213,7 @@ static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i6
     a->buffers[1] = c->offsets + skip;
     return 0;
   }
-  /* blobs (heap in row order), or a text column that is all NULL */
+  /* Blobs, with their heap in row order, or a text column of NULLs only. */
   wl_i32 *offsets = own(a, ((size_t)n + 1) * 4);
   if (!offsets) return ENOMEM;
   wl_i32 at = 0;
@@ -233,7 +233,7 @@ static int bytes_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, wl_i6
   return 0;
 }
 
-/* A dense union; NULL is a NULL of the first child. */
+/* Makes a dense union. NULL is a NULL of the first child. */
 static int union_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *regs, int col,
                        wl_i64 skip, wl_i64 n) {
   int rc = array_make(a, n, 2, 4);
@@ -318,7 +318,7 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
     s->failed = true;
     return rc == WL_NOMEM ? ENOMEM : rc == WL_INTERRUPT ? EINTR : EIO;
   }
-  if (!b) return 0; /* out->release is NULL: the end */
+  if (!b) return 0; /* out->release stays NULL, which marks the end */
   const wl_reg *regs = wl_run_regs(s->answer.run);
   shared *all = wl_mem_zalloc(sizeof *all);
   int e = all ? array_make(out, b->n_rows - b->skip, 1, s->n_cols) : ENOMEM;
@@ -392,12 +392,12 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* A statement that warplite_query() is given. */
+/* The statement that warplite_query() was called with. */
 typedef struct given {
-  sqlite3_stmt *original; /* SQLite's */
-  char *text;             /* sqlite3_free'd */
-  bool ignored;           /* the authorizer answers IGNORE */
-  bool analyzed;          /* EXPLAIN ANALYZE; text and original lack these words */
+  sqlite3_stmt *original; /* SQLite's statement */
+  char *text;             /* freed with sqlite3_free() */
+  bool ignored;           /* the authorizer answered IGNORE */
+  bool analyzed;          /* EXPLAIN ANALYZE, whose words are not in text and original */
 } given;
 
 static void given_close(given *g, bool keeps_original) {
@@ -417,14 +417,14 @@ static wl_status read_given(wl_conn *c, const char *sql, given *g, wl_error *err
   wl_mask_free(mask);
   wl_status st = rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;
   if (!st && (!g->original || sqlite3_column_count(g->original) == 0))
-    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that gives rows");
+    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that returns rows");
   if (!st) g->text = sqlite3_mprintf("%.*s", (int)(tail - sql), sql);
   if (!st && !g->text) st = wl_nomem(err);
   sqlite3_free(blank);
   return st;
 }
 
-/* Ours takes the place of SQLite's statement and text. */
+/* Replaces SQLite's statement and text by ours. */
 static wl_status replace(given *g, sqlite3_stmt *ours, wl_error *err) {
   sqlite3_finalize(g->original);
   g->original = ours;
@@ -433,7 +433,7 @@ static wl_status replace(given *g, sqlite3_stmt *ours, wl_error *err) {
   return g->text ? WL_OK : wl_nomem(err);
 }
 
-/* EXPLAIN and EXPLAIN ANALYZE: statements over tables of ours, which SQLite runs. */
+/* Starts EXPLAIN or EXPLAIN ANALYZE: a statement over tables of ours, which SQLite runs. */
 static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   sqlite3_stmt *ours = NULL;
   wl_decision d = {0};
@@ -445,16 +445,19 @@ static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   else
     rc = wl_explain_prepare(c, g->text, n, g->ignored ? WL_IGNORED : NULL, g->original, &d, &ours,
                             err);
+  char reason[WL_REASON_SIZE] = "sqlite: EXPLAIN ANALYZE";
+  if (!g->analyzed && rc)
+    snprintf(reason, sizeof reason, "sqlite: %s", err->text);
+  else if (!g->analyzed)
+    memcpy(reason, d.reason, sizeof reason);
   wl_decision_close(&d);
   if (!rc) rc = replace(g, ours, err);
   if (rc && (g->analyzed || rc == WL_NOMEM)) return rc;
   wl_request q = {.sql = g->text, .n_sql = strlen(g->text)};
-  const char *why = g->analyzed  ? "sqlite: EXPLAIN ANALYZE"
-                    : g->ignored ? "sqlite: " WL_IGNORED
-                                 : "sqlite: EXPLAIN runs in SQLite";
-  /* SQLite's own EXPLAIN was prepared with the authorizer's answers */
+  /* SQLite's own EXPLAIN was prepared with the authorizer's answers, so it is used as it is. */
   bool own = rc != WL_OK;
-  rc = wl_answer_open_sqlite(c, &q, why, own ? g->original : NULL, a, err);
+  rc = wl_answer_open_sqlite(c, &q, reason, own ? g->original : NULL, a, err);
+  a->unlogged = !g->analyzed; /* the reason is that of a statement that has not run */
   return rc;
 }
 
@@ -466,7 +469,7 @@ static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
       .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
   wl_status rc = wl_route(c, &q, &d, err);
   if (!rc && d.engine == WL_ENGINE_SQLITE) {
-    /* one that was prepared with IGNORE for an answer must not be prepared again */
+    /* A statement that was prepared with the answer IGNORE must not be prepared again. */
     rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
   } else if (!rc) {
     q.stage = WL_AT_START;
@@ -478,7 +481,7 @@ static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   return rc;
 }
 
-/* Names and declared types of the schema as it is now. */
+/* Prepares the statement again, to read names and declared types from the current schema. */
 static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
   sqlite3_stmt *again = NULL;
   int rc = sqlite3_prepare_v2(c->db, g->text, -1, &again, NULL);
@@ -488,7 +491,7 @@ static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
   return WL_OK;
 }
 
-/* The columns' names and formats. */
+/* Sets the names and formats of the columns. */
 static wl_status describe(stream *s, sqlite3_stmt *original, wl_error *err) {
   s->n_cols = s->answer.n_cols;
   s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);

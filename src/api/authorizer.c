@@ -1,18 +1,19 @@
 /*
-** The two names by which an application sets its authorizer: warplite_set_authorizer(), and
-** SQLite's own, which a program that is linked with -lwarplite before -lsqlite3 finds here.
+** The two functions that set an application's authorizer: warplite_set_authorizer(), and
+** sqlite3_set_authorizer(). A program linked with -lwarplite before -lsqlite3 finds the latter
+** here.
 */
 #include "base/authorizer.h"
 #include "api/enable.h"
 #include "warplite.h"
 #include <dlfcn.h>
 
-/* SQLite's own symbols, as the application finds them. */
+/* SQLite's symbols, as the application finds them. */
 #undef sqlite3_set_authorizer
 #undef sqlite3_db_mutex
 #undef sqlite3_mutex_enter
 #undef sqlite3_mutex_leave
-/* Weak, so that a program with SQLite linked in has SQLite's own. */
+/* Weak, so that a program that contains SQLite uses SQLite's own function. */
 WARPLITE_API int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg)
     __attribute__((weak));
 extern sqlite3_mutex *sqlite3_db_mutex(sqlite3 *) __attribute__((weak));
@@ -20,8 +21,8 @@ extern void sqlite3_mutex_enter(sqlite3_mutex *) __attribute__((weak));
 extern void sqlite3_mutex_leave(sqlite3_mutex *) __attribute__((weak));
 
 /*
-** SQLite's own function. Where SQLite is a shared library its routine table has the symbol that the
-** program finds, which may be ours; so it is looked up in the file that SQLite's code is in.
+** Finds SQLite's own function. If SQLite is a shared library, its routine table has the symbol that
+** the program finds, which may be ours. So we look it up in the file that contains SQLite's code.
 */
 static wl_set_authorizer *of_sqlite(void) {
   Dl_info sqlite, found;
@@ -53,7 +54,7 @@ int warplite_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) 
 int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_call *xAuth, void *pArg) {
   if (db && wl_conn_find(db)) return warplite_set_authorizer(db, xAuth, pArg);
   wl_set_authorizer *next = (wl_set_authorizer *)dlsym(RTLD_NEXT, "sqlite3_set_authorizer");
-  /* RTLD_NEXT does not see the SQLite of a module that was itself loaded, as Python's is */
+  /* RTLD_NEXT does not find the SQLite of a module that was itself loaded, such as Python's. */
   if (!next && sqlite3_api) next = of_sqlite();
   if (!next) return SQLITE_MISUSE;
   if (!sqlite3_db_mutex || !sqlite3_mutex_enter || !sqlite3_mutex_leave || !db)

@@ -1,15 +1,15 @@
 /*
-** warplite_check('t'): whether a tablet table is whole.
+** warplite_check('t') checks that a tablet table is intact.
 **
-** Invariant: the whole check runs inside one read transaction, so that what it compares belongs
-** together, whatever others commit meanwhile.
+** Invariant: the whole check runs inside one read transaction, so all parts that it compares are of
+** one version, whatever others commit meanwhile.
 */
 #include "api/functions.h"
 #include "base/mem.h"
 #include "tablet/write/write.h"
 #include <string.h>
 
-/* Prepares a text with names in it, and frees it. */
+/* Prepares a text and frees it. */
 static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **out) {
   *out = NULL;
   int rc = sql ? sqlite3_prepare_v2(db, sql, -1, out, NULL) : SQLITE_NOMEM;
@@ -18,21 +18,22 @@ static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **out) {
 }
 
 /* Opens a read transaction on a database. It lasts until the statement is finalized. */
-static int hold(sqlite3 *db, const char *schema, sqlite3_stmt **out) {
+static int open_read(sqlite3 *db, const char *schema, sqlite3_stmt **out) {
   int rc = prepare(db, sqlite3_mprintf("SELECT count(*) FROM \"%w\".sqlite_schema", schema), out);
   if (!rc) rc = sqlite3_step(*out);
   return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
 /* Makes SQLite connect the table, if it is a virtual one. */
-static int connect(sqlite3 *db, const char *schema, const char *name) {
+static int connect_table(sqlite3 *db, const char *schema, const char *name) {
   sqlite3_stmt *s;
   int rc = prepare(db, sqlite3_mprintf("SELECT 1 FROM \"%w\".\"%w\"", schema, name), &s);
   sqlite3_finalize(s);
   return rc;
 }
 
-/* What SQLite lists a name as: "table", "view", "virtual" or "shadow"; "": as nothing. */
+/* Gives the type that SQLite lists for a name: "table", "view", "virtual" or "shadow", or "" if it
+** lists none. */
 static int type_of(sqlite3 *db, const char *schema, const char *name, char out[16]) {
   sqlite3_stmt *s;
   *out = 0;
@@ -47,7 +48,7 @@ static int type_of(sqlite3 *db, const char *schema, const char *name, char out[1
   return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Takes the text, which may be NULL. */
+/* Sets the error. Frees text, which may be NULL. */
 static void complain(sqlite3_context *ctx, int rc, char *text) {
   if (text) {
     sqlite3_result_error(ctx, text, -1);
@@ -58,7 +59,7 @@ static void complain(sqlite3_context *ctx, int rc, char *text) {
   sqlite3_free(text);
 }
 
-/* The name is that of no tablet table. */
+/* Sets the error for a name that is not a tablet table. */
 static void refuse(sqlite3_context *ctx, const char *name, const char *type) {
   static const char *const words[][2] = {
       {"table", "an ordinary table; PRAGMA integrity_check checks it"},
@@ -67,7 +68,7 @@ static void refuse(sqlite3_context *ctx, const char *name, const char *type) {
       {"shadow", "a table behind a virtual table; name that one"},
       {"", "not a table of this connection"},
   };
-  const char *what = "no tablet table";
+  const char *what = "not a tablet table";
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(type, words[i][0]) == 0) what = words[i][1];
   complain(ctx, SQLITE_ERROR,
@@ -103,11 +104,12 @@ void wl_check(sqlite3_context *ctx, int n, sqlite3_value **args) {
     name = dot + 1;
     if (!schema) rc = SQLITE_NOMEM;
   }
-  bool exists = !rc && schema && sqlite3_db_readonly(db, schema) >= 0; /* the database does */
-  if (exists) rc = hold(db, schema, &held);
+  /* whether the database exists */
+  bool exists = !rc && schema && sqlite3_db_readonly(db, schema) >= 0;
+  if (exists) rc = open_read(db, schema, &held);
   if (exists && !rc) rc = type_of(db, schema, name, type);
   bool virtual = !rc && strcmp(type, "virtual") == 0;
-  if (virtual) rc = connect(db, schema, name);
+  if (virtual) rc = connect_table(db, schema, name);
   wl_tablets *t = virtual && !rc ? wl_tablets_find(db, schema, name) : NULL;
   if (t)
     check(ctx, t);

@@ -32,7 +32,7 @@ wl_status wl_collect(wl_answer *a, wl_error *err) {
   if (!rc && step != SQLITE_DONE) {
     wl_status failed = wl_fail(err, (wl_status)step, "%s", sqlite3_errmsg(a->conn->db));
     if (snap.n_rows)
-      a->over.late = *err; /* behind the rows */
+      a->over.late = *err; /* raised after the rows */
     else
       rc = failed;
   }
@@ -42,7 +42,7 @@ wl_status wl_collect(wl_answer *a, wl_error *err) {
     if (builders) wl_builder_close(builders[i]);
   }
   wl_mem_free(builders);
-  /* SELECT every column, FROM what was collected */
+  /* Selects every collected column. */
   wl_bsource one = {.name = "the result"};
   wl_query q = {.table = one.name,
                 .sources = &one,

@@ -1,20 +1,20 @@
 /*
-** warplite_convert('t'): an ordinary table becomes a tablet table of the same name, and a tablet
-** table an ordinary one, with its rows, rowids and constraints. What stands between the
-** parentheses of the one's CREATE statement is what stands there in the other's.
+** warplite_convert('t') turns an ordinary table into a tablet table of the same name, or a tablet
+** table into an ordinary one, with its rows, rowids and constraints. The text between the
+** parentheses of the CREATE statement stays the same.
 **
 **   to a tablet table   rename t away, CREATE VIRTUAL TABLE t, copy, drop the old one
 **   to an ordinary one  CREATE TABLE under another name, copy, drop t, rename the new one to t
 **
-** Only ordinary tables are renamed. References in views are by name and stay as they are, for
-** which SQLite is told to rename as it once did (legacy_alter_table).
+** Only ordinary tables are renamed. Views refer to tables by name and must not change, so SQLite is
+** told to rename without changing them (legacy_alter_table).
 **
 ** Invariants:
-** 1. Everything happens inside one savepoint: after an error all is as it was.
-** 2. What the other kind of table cannot keep is refused before anything is changed, or by the
-**    module when the table is made (tablet/table/declare.c).
-** 3. DROP TABLE is impossible while another statement of the connection reads. That is found out
-**    before anything is changed.
+** 1. Everything happens inside one savepoint. After an error nothing has changed.
+** 2. What the other kind of table cannot have is refused before anything changes, or by the module
+**    when the table is created (tablet/table/declare.c).
+** 3. DROP TABLE is impossible while another statement of the connection reads. This is checked
+**    before anything changes.
 */
 #include "api/functions.h"
 #include "base/authorizer.h"
@@ -29,8 +29,8 @@ typedef struct convert {
   sqlite3 *db;
   char *schema, *name; /* owned */
   char *sql;           /* owned; its CREATE statement */
-  char *body;          /* owned; what stands between its parentheses */
-  char other[64];      /* the name that is used in between */
+  char *body;          /* owned; the text between its parentheses */
+  char other[64];      /* the temporary name of one of the two tables */
   bool is_tablet;
   sqlite3_int64 n_rows;
 } convert;
@@ -40,7 +40,7 @@ static wl_status sqlite_error(convert *v, int rc, wl_error *err) {
   return wl_fail(err, (wl_status)(rc & 0xff), "warplite_convert: %s", sqlite3_errmsg(v->db));
 }
 
-/* Runs one statement to its end; takes sql, which is sqlite3_mprintf's. */
+/* Runs one statement to its end. Frees sql with sqlite3_free(). */
 static wl_status run(convert *v, char *sql, wl_error *err) {
   if (!sql) return wl_nomem(err);
   int rc = sqlite3_exec(v->db, sql, NULL, NULL, NULL);
@@ -48,7 +48,8 @@ static wl_status run(convert *v, char *sql, wl_error *err) {
   return rc ? sqlite_error(v, rc, err) : WL_OK;
 }
 
-/* The first row's texts of a query, each wl_mem_strdup'ed, NULL for NULL; *found: there is one. */
+/* Copies the texts of a query's first row with wl_mem_strdup(), NULL for NULL. *found: there is a
+** row. */
 static wl_status ask(convert *v, char *sql, char **out, int n, bool *found, wl_error *err) {
   sqlite3_stmt *stmt = NULL;
   wl_status status = WL_OK;
@@ -98,7 +99,7 @@ static wl_status find(convert *v, const char *text, wl_error *err) {
   if (!type || strcmp(type, "view") == 0)
     why = "it is a view";
   else if (strcmp(type, "shadow") == 0)
-    why = "it is a part of another table";
+    why = "it belongs to another table";
   else if (sqlite3_strnicmp(v->name, "sqlite_", 7) == 0)
     why = "it is a table of SQLite itself";
   else if (row[3] && *row[3] == '1')
@@ -118,7 +119,7 @@ static wl_status find(convert *v, const char *text, wl_error *err) {
   return rc;
 }
 
-/* Takes the CREATE statement apart: which kind of table it makes, and of what. */
+/* Parses the CREATE statement: the kind of table, and its body. */
 static wl_status take_apart(convert *v, wl_error *err) {
   wl_lexer lex;
   wl_token tok, last = {0, 0}, module = {0, 0};
@@ -141,8 +142,8 @@ static wl_status take_apart(convert *v, wl_error *err) {
                    v->name, (int)module.n, v->sql + module.pos);
   if (!open || !last.n || v->sql[last.pos] != ')' || last.pos < open)
     return wl_fail(err, WL_ERROR,
-                   "warplite_convert: %.100s has a CREATE statement that is not "
-                   "understood",
+                   "warplite_convert: %.100s has a CREATE statement that warplite "
+                   "cannot parse",
                    v->name);
   v->is_tablet = virtual_table;
   v->body = wl_mem_alloc(last.pos - open + 1);
@@ -152,10 +153,11 @@ static wl_status take_apart(convert *v, wl_error *err) {
   return WL_OK;
 }
 
-/* Refuses an ordinary table that has more to it than its rows. */
+/* Refuses an ordinary table with indexes, triggers or foreign keys. */
 static wl_status refuse_more(convert *v, wl_error *err) {
   static const struct {
-    const char *what, *sql; /* schema and name as %1 and %2; gives the name of what is in the way */
+    /* %1 is the schema, %2 the name; selects the name of what prevents it */
+    const char *what, *sql;
   } checks[] = {
       {"it has the index", "SELECT name FROM pragma_index_list(:t, :s) WHERE origin = 'c'"},
       {"it has the trigger",
@@ -190,15 +192,15 @@ static wl_status refuse_more(convert *v, wl_error *err) {
   return WL_OK;
 }
 
-/* ---- the work */
+/* ---- the conversion */
 
-/* What is copied: the columns, and the rowid where it is none of them but has a name. */
+/* The columns to copy, with the rowid if it is not one of them but has a name. */
 typedef struct columns {
-  char *list;  /* sqlite3_free */
-  char *order; /* the rowid's name, or "" where there is none; sqlite3_free */
+  char *list;  /* freed with sqlite3_free() */
+  char *order; /* the rowid's name, or "" if it has none; freed with sqlite3_free() */
 } columns;
 
-/* Reads the columns of the ordinary one of the two tables. */
+/* Reads the columns of whichever table is the ordinary one. */
 static wl_status read_columns(convert *v, const char *table, columns *out, wl_error *err) {
   static const char *const names[] = {"rowid", "_rowid_", "oid"};
   sqlite3_stmt *stmt = NULL;
@@ -244,15 +246,15 @@ static wl_status read_columns(convert *v, const char *table, columns *out, wl_er
   return out->list && out->order ? WL_OK : wl_nomem(err);
 }
 
-/* Copies all rows, in the order of their rowids. The statement is warplite's, which puts the rows
-** into a tablet table in bulk. */
+/* Copies all rows in the order of their rowids. warplite runs the statement, so a tablet table gets
+** its rows in bulk. */
 static wl_status copy(convert *v, const char *from, const char *to, wl_error *err) {
   sqlite3_stmt *stmt = NULL;
   columns c = {NULL, NULL};
   wl_status status = read_columns(v, v->other, &c, err);
   char *sql = NULL;
   if (status) goto done;
-  if (v->is_tablet) /* its rows come in that order */
+  if (v->is_tablet) /* a tablet table returns its rows in that order */
     sql = sqlite3_mprintf("INSERT INTO \"%w\".\"%w\"(%s) SELECT %s FROM \"%w\".\"%w\"", v->schema,
                           to, c.list, c.list, v->schema, from);
   else
@@ -285,7 +287,7 @@ static wl_status locked(convert *v, wl_error *err) {
       v->name);
 }
 
-/* Statements that have begun and not ended; the one that calls the function is one. */
+/* The number of statements in progress, including the one that calls the function. */
 static int n_running(sqlite3 *db) {
   int n = 0;
   for (sqlite3_stmt *s = sqlite3_next_stmt(db, NULL); s; s = sqlite3_next_stmt(db, s))
@@ -293,7 +295,7 @@ static int n_running(sqlite3 *db) {
   return n;
 }
 
-/* Fails if the statement that calls the function reads itself, for then no table can be dropped. */
+/* Fails if the calling statement itself reads a table, because then no table can be dropped. */
 static wl_status try_drop(convert *v, wl_error *err) {
   wl_status rc = run(v, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w\"(x)", v->schema, v->other), err);
   if (!rc) rc = run(v, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->other), err);
@@ -328,17 +330,17 @@ static wl_status to_ordinary(convert *v, wl_error *err) {
   return rc;
 }
 
-/* The conversion in its savepoint. */
+/* Converts the table inside a savepoint. */
 static wl_status change(convert *v, wl_error *err) {
   wl_error lost = {0};
   int legacy = 0;
   bool alone = sqlite3_get_autocommit(v->db) != 0;
   if (n_running(v->db) > 1)
-    return locked(v, err); /* undoing changes of the schema would end them */
+    return locked(v, err); /* undoing schema changes would end the other statements */
   sqlite3_int64 last = sqlite3_last_insert_rowid(v->db);
   sqlite3_uint64 number;
   sqlite3_randomness((int)sizeof number, &number);
-  /* not warplite_…: statements that speak of warplite itself are left to SQLite (prepare.c) */
+  /* The name does not begin with warplite_: SQLite would run the statements (see route.c). */
   sqlite3_snprintf(sizeof v->other, v->other, "wl_convert_%016llx", number);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, -1, &legacy);
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 1, NULL);
@@ -348,11 +350,11 @@ static wl_status change(convert *v, wl_error *err) {
     if (!rc) rc = (v->is_tablet ? to_ordinary : to_tablet)(v, err);
     if (!rc) rc = run(v, sqlite3_mprintf("RELEASE %s", v->other), err);
     if (rc && !sqlite3_get_autocommit(v->db)) {
-      /* a RELEASE that would commit could fail, as the first one may have */
+      /* A RELEASE that commits could fail, as the first one may have. */
       char *sql = alone ? sqlite3_mprintf("ROLLBACK")
                         : sqlite3_mprintf("ROLLBACK TO %s; RELEASE %s", v->other, v->other);
       wl_status back = run(v, sql, &lost);
-      (void)back; /* the first error is the one to tell */
+      (void)back; /* report the first error */
     }
   }
   sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, legacy, NULL);
@@ -370,8 +372,8 @@ static wl_status count_rows(convert *v, wl_error *err) {
   return rc;
 }
 
-/* Whether the authorizer lets the table be read and dropped. It is asked here, and not about the
-** statements that do the work: one that it changed would lose rows. */
+/* Whether the authorizer allows the table to be read and dropped. It is asked here, and not about
+** the statements that do the conversion: if it changed one of those, rows would be lost. */
 static wl_status may_convert(convert *v, wl_error *err) {
   static const char *const texts[] = {"SELECT * FROM \"%w\".\"%w\"", "DROP TABLE \"%w\".\"%w\""};
   for (int k = 0; k < 2; k++) {
@@ -389,12 +391,12 @@ static wl_status may_convert(convert *v, wl_error *err) {
   return WL_OK;
 }
 
-/* want: "tablet", "table", or NULL for the kind that it is not. */
+/* want: "tablet", "table", or NULL for the other kind. */
 static wl_status convert_table(convert *v, const char *text, const char *want, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite_convert: a table name is needed");
   if (want && sqlite3_stricmp(want, "tablet") && sqlite3_stricmp(want, "table"))
     return wl_fail(err, WL_ERROR,
-                   "warplite_convert: it is to become a 'tablet' or a 'table', not "
+                   "warplite_convert: the second argument must be 'tablet' or 'table', not "
                    "'%.100s'",
                    want);
   wl_status rc = find(v, text, err);

@@ -1,7 +1,6 @@
 /*
-** Enabling warplite on a connection: the loadable extension's entry point, warplite_enable(), what
-** is registered, and how the library finds the SQLite it belongs to when it is linked instead of
-** loaded.
+** Enables warplite on a connection: the entry point of the loadable extension, warplite_enable(),
+** registration of everything, and how the library finds SQLite when it is linked and not loaded.
 */
 #include "api/enable.h"
 #include "api/functions.h"
@@ -16,13 +15,13 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local char enable_error[512]; /* of the latest enabling that failed */
+static _Thread_local char enable_error[512]; /* message of this thread's last failure */
 
 __attribute__((constructor)) static void guard(void) {
   wl_fork_lock(&lock);
 }
 
-/* SQLite's own symbols, by name: present when the program (or a library) links SQLite. */
+/* SQLite's symbols by name. They exist if the program or a library links SQLite. */
 #undef sqlite3_auto_extension
 #undef sqlite3_cancel_auto_extension
 #undef sqlite3_open
@@ -53,8 +52,8 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
   if (api) capture(NULL, NULL, api);
   if (!is_bound() && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
       sqlite3_cancel_auto_extension) {
-    /* SQLite hands its routine table to extensions of a new connection. Not under the lock: the
-    ** program may have made warplite itself such an extension. */
+    /* SQLite passes its routine table to the extensions of a new connection. This runs without the
+    ** lock, because the program may have made warplite itself such an extension. */
     sqlite3 *db = NULL;
     sqlite3_auto_extension((void (*)(void))capture);
     sqlite3_open(":memory:", &db);
@@ -66,7 +65,7 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
   return true;
 }
 
-/* Registers all that SQL can name. What an earlier try left behind is replaced. */
+/* Registers all names for SQL. Replaces what an earlier attempt has left. */
 static wl_status register_all(wl_conn *c, wl_error *err) {
   int rc = wl_functions_register(c);
   if (!rc) rc = wl_tables_register(c);
@@ -84,7 +83,7 @@ wl_conn *wl_enable(sqlite3 *db, wl_error *err) {
   wl_conn *c = wl_conn_find(db);
   if (c && c->ready) return c;
   if (!wl_api_bind(NULL)) {
-    wl_fail(err, WL_ERROR, "warplite: this program has no SQLite that can be found");
+    wl_fail(err, WL_ERROR, "warplite: no SQLite was found in this program");
     return NULL;
   }
   if (sqlite3_libversion_number() < 3038000) {
@@ -109,8 +108,7 @@ int warplite_enable(sqlite3 *db) {
   wl_error err;
   if (!db) return SQLITE_MISUSE;
   if (!wl_api_bind(NULL)) {
-    snprintf(enable_error, sizeof enable_error,
-             "warplite: this program has no SQLite that can be found");
+    snprintf(enable_error, sizeof enable_error, "warplite: no SQLite was found in this program");
     return SQLITE_ERROR;
   }
   int rc = enable(db, &err);
@@ -124,7 +122,7 @@ int sqlite3_warplite_init(sqlite3 *db, char **msg, const void *api) {
   wl_api_bind(api);
   int rc = enable(db, &err);
   if (rc && msg) *msg = sqlite3_mprintf("%s", err.text);
-  /* Worker threads may be running our code: never unload. */
+  /* Worker threads may be running our code, so the library is never unloaded. */
   return rc ? rc : SQLITE_OK_LOAD_PERMANENTLY;
 }
 

@@ -40,12 +40,12 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
   }
   wl_store_set_budget(c->store, c->set.host_budget);
   wl_store_set_threads(c->store, c->set.threads);
-  /* Statements in progress hold the lookups they use. */
+  /* Statements in progress keep the lookups that they use. */
   if (!c->set.keep) wl_cache_drop_lookups_of(wl_store_member(c->store));
   sqlite3_result_text(ctx, value, -1, SQLITE_TRANSIENT);
 }
 
-/* "table" or "schema.table". */
+/* Finds "table" or "schema.table". */
 static wl_status named_table(wl_conn *c, const char *text, wl_table **out, wl_error *err) {
   if (!text) return wl_fail(err, WL_ERROR, "warplite: a table name is needed");
   wl_status rc = wl_conn_keep_helpers(c, err);

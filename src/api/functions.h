@@ -14,8 +14,8 @@ void wl_convert(sqlite3_context *ctx, int n, sqlite3_value **args);
 /* warplite_check(table) */
 void wl_check(sqlite3_context *ctx, int n, sqlite3_value **args);
 
-/* The name of the database that has a table of that name, as SQLite looks for it; the caller frees
-** it with sqlite3_free(). NULL: there is none, or *rc is an error. */
+/* The name of the database that has a table of that name, in the order in which SQLite searches.
+** The caller frees it with sqlite3_free(). NULL: there is none, or *rc is an error. */
 char *wl_schema_of(sqlite3 *db, const char *name, int *rc);
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** warplite_prepare(): SQLite's prepare, then ours.
+** warplite_prepare(): SQLite prepares the statement, then ours may replace it.
 */
 #include "api/enable.h"
 #include "api/vtab.h"
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SQLite may have prepared with a schema that has changed since. It knows the new one by now, and
-** the columns' names and types must be of that. */
+/* Prepares the statement again. SQLite may have prepared it with an old schema. By now it knows the
+** new one, and the names and types of the columns must come from that. */
 static wl_status prepare_again(wl_conn *c, const wl_statement_text *t, sqlite3_stmt **stmt,
                                wl_error *err) {
   sqlite3_stmt *again = NULL;
@@ -34,8 +34,8 @@ static void replace(sqlite3_stmt **stmt, sqlite3_stmt *ours) {
   *stmt = ours;
 }
 
-/* Replaces *stmt by a statement of the native engine, which the decision names. n_shapes: of the
-** store, before the decision. */
+/* Replaces *stmt by a statement that the native engine runs. n_shapes: the store's count before the
+** decision. */
 static wl_status take(wl_conn *c, const wl_decision *d, wl_i64 n_shapes, sqlite3_stmt **stmt,
                       wl_error *err) {
   wl_statement_text *t = d->text;
@@ -50,19 +50,19 @@ static wl_status take(wl_conn *c, const wl_decision *d, wl_i64 n_shapes, sqlite3
   return rc;
 }
 
-/* Who runs a statement that is no EXPLAIN; *stmt is replaced where that is not SQLite. */
+/* Decides who runs a statement other than EXPLAIN. Replaces *stmt if that is not SQLite. */
 static wl_status route(wl_conn *c, const char *sql, size_t n, const char *refused,
                        sqlite3_stmt **stmt, wl_decision *d, wl_error *err) {
   wl_request q = {.sql = sql, .n_sql = n, .refused = refused, .as_table = true};
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   wl_status rc = wl_route(c, &q, d, err);
   if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
-  wl_conn_set_reason(c, d->reason); /* the virtual table shows it in SQLite's plan */
+  wl_conn_set_reason(c, d->reason); /* SQLite's plan shows it for the virtual table */
   rc = take(c, d, n_shapes, stmt, err);
   return rc ? wl_route_leave(c, &q, rc, d, err) : WL_OK;
 }
 
-/* EXPLAIN: ours in the place of SQLite's, where there is one. */
+/* Replaces SQLite's EXPLAIN by ours, if there is one. */
 static wl_status explain(wl_conn *c, const char *sql, size_t n, const char *refused,
                          sqlite3_stmt **stmt, wl_decision *d, wl_error *err) {
   sqlite3_stmt *ours = NULL;
@@ -71,8 +71,8 @@ static wl_status explain(wl_conn *c, const char *sql, size_t n, const char *refu
   return rc;
 }
 
-/* A change of a tablet table is rewritten. *done: it was, or SQLite does it best and the reason is
-** told. */
+/* Rewrites a change of a tablet table. *done: it was rewritten, or SQLite runs it best and the
+** reason is set. */
 static wl_status change(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **stmt, bool *done,
                         wl_error *err) {
   sqlite3_stmt *ours = NULL;
@@ -87,7 +87,7 @@ static wl_status change(wl_conn *c, const char *sql, size_t n, sqlite3_stmt **st
   return WL_OK;
 }
 
-/* What SQLite has prepared: ours in its place, where that is possible and pays. ignored: the
+/* Replaces what SQLite has prepared by ours, if that is possible and faster. ignored: the
 ** authorizer answered IGNORE. */
 static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3_stmt **stmt) {
   wl_error err = {0};
@@ -104,13 +104,14 @@ static int prepared(wl_conn *c, const char *sql, size_t n, bool ignored, sqlite3
     rc = WL_OK;
     goto done;
   }
-  if (explained && rc && rc != WL_NOMEM) { /* SQLite's own, unless it explains such a change */
+  if (explained && rc && rc != WL_NOMEM) { /* SQLite's EXPLAIN, unless it explains a change */
     snprintf(d.reason, sizeof d.reason, "sqlite: %s", err.text);
     rc = ignored ? WL_OK : change(c, sql, n, stmt, &done, &err);
   }
-  if (done || (!rc && ours && explained)) goto done;
+  if (done) goto done;
   if (*d.reason) wl_conn_set_reason(c, d.reason);
-  /* A native statement is logged when it has run; SQLite's own are out of our sight by then. */
+  /* A native statement is logged after its run. A statement of SQLite's is logged now, because we
+  ** do not see it run. */
   if (!rc && !ours && !explained) wl_conn_log(c, c->reason, sql, n, -1, 0);
 done:
   wl_decision_close(&d);
@@ -120,7 +121,8 @@ done:
   return rc == WL_NOMEM ? SQLITE_NOMEM : wl_fail_prepare(c->db, SQLITE_ERROR, err.text);
 }
 
-/* EXPLAIN ANALYZE, which SQLite does not know: it sees the statement alone. *tail is SQLite's. */
+/* Prepares EXPLAIN ANALYZE. SQLite does not know it, and gets only the statement. *tail is
+** SQLite's. */
 static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_stmt **out,
                             const char **tail) {
   sqlite3_stmt *original = NULL;
@@ -147,8 +149,8 @@ static int prepare_analysis(sqlite3 *db, const char *sql, char *text, sqlite3_st
   return rc;
 }
 
-/* A statement that SQLite has refused already, with this code and message: once more, for its place
-** in the text. SQLite may accept at the second try what it refuses at the first. */
+/* Prepares a statement that SQLite has refused again, so that the error has its position in the
+** text. If SQLite accepts it now, sets the first code and message. */
 static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, const char *message,
                         const wl_mask *mask) {
   sqlite3_stmt *s = NULL;
@@ -157,16 +159,15 @@ static int refuse_again(sqlite3 *db, const char *sql, int n_bytes, int code, con
   return rc == code ? rc : wl_fail_prepare(db, code, message);
 }
 
-/* A change that SQLite refuses because the table is a virtual one: if it is a tablet table, it can
-** be done. first: SQLite's code, with this message; they stay in any other case. mask: its
-** authorizer's. */
+/* Prepares a change that SQLite refuses for virtual tables but that works on a tablet table. first
+** and message are SQLite's error, which stays in any other case. mask: the authorizer's answers. */
 static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_stmt **out,
                            const char **tail, int first, const char *message, const wl_mask *mask) {
   wl_lexer lex;
   wl_token t;
   wl_error err = {0};
   int kind, rc = first;
-  wl_conn *c = wl_conn_find(db); /* no tablet table without it */
+  wl_conn *c = wl_conn_find(db); /* there is one, because tablet tables need it */
   wl_lex_init(&lex, sql, n_bytes < 0 ? strlen(sql) : (size_t)n_bytes);
   bool begun = false;
   do {
@@ -188,20 +189,20 @@ static int prepare_refused(sqlite3 *db, const char *sql, int n_bytes, sqlite3_st
 }
 
 /*
-** Preparing reads: to count rows, to know a table's shape. Where such a read meets an error of the
-** disk inside a transaction, SQLite rolls the transaction back. The statement must not run then, as
-** if nothing were the matter and on its own.
+** Preparing reads the database to count rows and to find a table's shape. If such a read fails with
+** a disk error inside a transaction, SQLite rolls the transaction back. The statement must then
+** fail, because it would run outside the transaction.
 */
 static int still_inside(sqlite3 *db, sqlite3_stmt **stmt) {
   if (!sqlite3_get_autocommit(db)) return SQLITE_OK;
   sqlite3_finalize(*stmt);
   *stmt = NULL;
   return wl_fail_prepare(db, SQLITE_ERROR,
-                         "the transaction was rolled back by an error of the disk "
-                         "while the statement was prepared");
+                         "a disk error rolled the transaction back while the statement was "
+                         "prepared");
 }
 
-/* All of warplite_prepare() but the connection's error. */
+/* warplite_prepare() without setting the connection's error. */
 static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                    const char **pzTail) {
   const char *tail = NULL;

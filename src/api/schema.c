@@ -1,5 +1,5 @@
 /*
-** Which database a table's name means where none is given: for functions that take a name.
+** Finds the database of a table name without schema, for functions that take a name.
 */
 #include "api/functions.h"
 

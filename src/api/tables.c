@@ -36,7 +36,7 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
   return WL_OK;
 }
 
-/* Seconds since 1970 as SQLite's datetime() writes them; NULL for never. */
+/* Formats seconds since 1970 as SQLite's datetime() does. NULL for never. */
 static const char *when(wl_i64 seconds, char *out, size_t n) {
   time_t t = (time_t)seconds;
   struct tm tm;
@@ -107,7 +107,7 @@ static wl_status fill_cache(wl_conn *c, const char *text, wl_rowset *r, wl_error
   cache_rows to = {r, err};
   wl_lookup_entry e;
   wl_status rc = wl_store_each(c->store, table_rows, &to);
-  /* what joins look rows up in, kept for later statements */
+  /* Lookups of joins, kept for later statements. */
   for (int i = 0; !rc && wl_cache_lookup_entry(wl_store_member(c->store), i, &e); i++) {
     rc = lookup_row(r, &e, err);
     wl_lookup_drop(e.lookup);

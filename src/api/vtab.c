@@ -1,18 +1,17 @@
 /*
-** A native statement as SQLite sees it: a SELECT from an eponymous virtual table whose
-** arguments are the original text, a hash of the names of its columns, and its
-** parameters. There is one module per shape: the declared types of the columns and the number of
-** parameters.
+** A native statement as SQLite sees it: a SELECT from an eponymous virtual table. Its arguments are
+** the original text, a hash of the names of its columns, and its parameters. There is one module
+** for each shape, that is, for the declared types of the columns and the number of parameters.
 **
 ** Invariants:
-** 1. A cursor is either native (rows come from batches) or SQLite's (rows come from a
-**    nested statement); which of the two is settled anew each time it is filtered.
-** 2. A statement holds only text: what it needs is found or made when it is filtered.
-** 3. No more than MAX_HIDDEN arguments besides the text and the hash: SQLite checks those from the
-**    sixteenth on again, row by row, whatever xBestIndex says. More parameters than that travel as
-**    one argument (route/args.h).
-** 4. Anybody can write such a SELECT by hand, with any text, so only one that warplite_prepare()
-**    makes runs unasked: for all others the authorizer is asked about the text.
+** 1. A cursor is native (rows come from batches) or SQLite's (rows come from a nested statement).
+**    This is decided again in each xFilter.
+** 2. A statement holds only text. What it needs is found or built in xFilter.
+** 3. There are at most MAX_HIDDEN arguments besides the text and the hash. From the sixteenth on
+**    SQLite would check each argument again for each row, whatever xBestIndex says. More parameters
+**    are passed as one argument (route/args.h).
+** 4. Anybody can write such a SELECT by hand, with any text. Only those that warplite_prepare()
+**    made run without question. For all others the authorizer is asked about the text.
 */
 #include "api/vtab.h"
 #include "route/args.h"
@@ -27,31 +26,31 @@
 #include <xxhash.h>
 
 enum { MAX_HIDDEN = 14 };
-enum { ARG_TEXT, ARG_LABELS, N_OWN_ARGS }; /* before the parameters */
+enum { ARG_TEXT, ARG_LABELS, N_OWN_ARGS }; /* arguments before the parameters */
 
 typedef struct shape {
   wl_conn *conn;
   char *declaration;
   int n_cols, n_args;
-  bool in_one; /* the parameters travel as one argument */
+  bool in_one; /* the parameters are passed as one argument */
 } shape;
 
-typedef struct table {
+typedef struct native_table {
   sqlite3_vtab base;
   shape *shape;
-} table;
+} native_table;
 
-typedef struct cursor {
+typedef struct native_cursor {
   sqlite3_vtab_cursor base;
   wl_answer answer;
   const wl_reg *regs;
   wl_batch *batch;
-  wl_i64 row; /* in the batch */
+  wl_i64 row; /* position in the batch */
   wl_i64 rowid;
-  wl_i64 watched_since; /* of wl_watch_open */
+  wl_i64 watched_since; /* from wl_watch_open() */
   bool watched;
   bool done;
-} cursor;
+} native_cursor;
 
 static void shape_free(void *p) {
   shape *s = p;
@@ -65,23 +64,23 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)argv;
   (void)msg;
   shape *s = aux;
-  int rc = wl_vtab_new(db, s->declaration, true, sizeof(table), out);
-  if (!rc) ((table *)*out)->shape = s;
+  int rc = wl_vtab_new(db, s->declaration, true, sizeof(native_table), out);
+  if (!rc) ((native_table *)*out)->shape = s;
   return rc;
 }
 
-/* idxNum: why the statement is not simply ours any more. UNASKED: the authorizer is asked when it
-** runs, for it denied the statement, or the text was not known before. */
+/* Values of idxNum: why a native run is not certain any more. UNASKED: the authorizer is asked when
+** the statement runs, because it denied the statement, or the text was not known before. */
 enum { MASKED = 1, UNASKED, OVERRIDDEN };
 
 /*
-** A statement that SQLite prepares again (after a schema change, or because an authorizer
-** or a function was set) must meet the same checks as the original would. SQLite prepares
-** that for the authorizer's sake, and once more when it runs, which is when errors get their
-** proper codes. Other errors mean nothing here: the schema in memory may be out of date and
-** cannot be read anew before then.
+** SQLite prepares a statement again after a schema change, or because an authorizer or a function
+** was set. The statement must then pass the same checks as the original. So SQLite prepares the
+** original here for the authorizer, and again when it runs, where errors get their proper codes.
+** Other errors mean nothing here: the schema in memory may be out of date and cannot be read again
+** before the run.
 */
-static int check_again(table *t, sqlite3_index_info *info) {
+static int check_again(native_table *t, sqlite3_index_info *info) {
   sqlite3_value *text = NULL;
   wl_conn *c = t->shape->conn;
   for (int i = 0; i < info->nConstraint; i++)
@@ -112,7 +111,7 @@ static int check_again(table *t, sqlite3_index_info *info) {
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
-  table *t = (table *)v;
+  native_table *t = (native_table *)v;
   const shape *s = t->shape;
   int n, text, rc = wl_vtab_arguments(info, s->n_cols, &n, &text);
   if (rc) return rc;
@@ -133,10 +132,10 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  return wl_vtab_new_cursor(sizeof(cursor), out);
+  return wl_vtab_new_cursor(sizeof(native_cursor), out);
 }
 
-static void cursor_reset(cursor *c) {
+static void cursor_reset(native_cursor *c) {
   if (c->watched) wl_watch_close(c->answer.conn);
   c->watched = false;
   wl_batch_give(c->batch);
@@ -145,13 +144,13 @@ static void cursor_reset(cursor *c) {
 }
 
 static int xclose(sqlite3_vtab_cursor *p) {
-  cursor_reset((cursor *)p);
+  cursor_reset((native_cursor *)p);
   sqlite3_free(p);
   return SQLITE_OK;
 }
 
-/* The next batch, or the end. */
-static int refill(cursor *c) {
+/* Gets the next batch, or finds the end. */
+static int refill(native_cursor *c) {
   wl_error err = {0};
   wl_batch_give(c->batch);
   c->batch = NULL;
@@ -166,7 +165,7 @@ static int refill(cursor *c) {
   return SQLITE_OK;
 }
 
-static int step(cursor *c) {
+static int step(native_cursor *c) {
   int rc = wl_text_step(c->answer.stmt);
   if (rc == SQLITE_ROW) {
     c->answer.n_rows++;
@@ -180,8 +179,8 @@ static int step(cursor *c) {
   return wl_vtab_fail(c->base.pVtab, &err);
 }
 
-/* A ROLLBACK has ended the running statements: so this one, if SQLite's would be. */
-static int aborted(cursor *c) {
+/* Fails if a ROLLBACK has ended the running statements and would have ended this one in SQLite. */
+static int aborted(native_cursor *c) {
   wl_error err;
   wl_conn *conn = c->answer.conn;
   c->watched_since = conn->watch.n_aborts;
@@ -190,25 +189,24 @@ static int aborted(cursor *c) {
   return wl_vtab_fail(c->base.pVtab, &err);
 }
 
-/* The columns are written into the statement's text. If ALTER TABLE or a new view has changed them,
-** it cannot follow. */
-static wl_status check_columns(const shape *s, cursor *c, wl_u64 labels, wl_error *err) {
+/* The columns are fixed in the statement's text. If ALTER TABLE or a new view has changed them, the
+** statement fails. */
+static wl_status check_columns(const shape *s, native_cursor *c, wl_u64 labels, wl_error *err) {
   wl_u64 now;
   if (c->answer.n_cols != s->n_cols)
-    return wl_fail(
-        err, WL_ERROR,
-        "the statement gives %d columns now and gave %d when it was prepared; prepare it "
-        "again",
-        c->answer.n_cols, s->n_cols);
+    return wl_fail(err, WL_ERROR,
+                   "the statement has %d columns now and had %d when it was prepared; prepare it "
+                   "again",
+                   c->answer.n_cols, s->n_cols);
   wl_status rc = wl_answer_labels(&c->answer, &now, err);
   if (rc || now == labels) return rc;
   return wl_fail(err, WL_ERROR,
-                 "the columns of the statement have other names now than when it was "
-                 "prepared; prepare it again");
+                 "the names of the statement's columns have changed since it was prepared; "
+                 "prepare it again");
 }
 
-/* The authorizer's answers for a statement that was prepared again. One that was denied then would
-** not be prepared yet in SQLite, so the authorizer is asked anew. */
+/* The authorizer's answers for a statement that was prepared again. If it was denied then, SQLite
+** would prepare it only now, so the authorizer is asked again. */
 static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, wl_mask **mask,
                         wl_error *err) {
   sqlite3_stmt *s = NULL;
@@ -222,8 +220,8 @@ static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, w
 
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
-  cursor *c = (cursor *)p;
-  const shape *s = ((table *)p->pVtab)->shape;
+  native_cursor *c = (native_cursor *)p;
+  const shape *s = ((native_table *)p->pVtab)->shape;
   wl_error err = {0};
   cursor_reset(c);
   c->done = false;
@@ -234,7 +232,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
     return SQLITE_OK;
   }
   const char *refused =
-      idx == OVERRIDDEN ? "a function of the application's own stands for one of SQLite's" : NULL;
+      idx == OVERRIDDEN ? "the application has replaced a function of SQLite" : NULL;
   wl_u64 labels = (wl_u64)sqlite3_value_int64(argv[ARG_LABELS]);
   wl_request q = {.sql = sql,
                   .n_sql = strlen(sql),
@@ -246,9 +244,9 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   wl_status rc = masked(s->conn, sql, idx, str, &mask, &err);
   if (mask) q.refused = WL_IGNORED;
   if (s->in_one) q.n_args = wl_args_values(argv[N_OWN_ARGS], &q.args);
-  /* an authorizer may have put NULL in the function's place */
+  /* An authorizer may have replaced the function by NULL. */
   if (!rc && s->in_one && !q.n_args)
-    rc = wl_fail(&err, WL_ERROR, "the parameters cannot be passed on");
+    rc = wl_fail(&err, WL_ERROR, "the parameters cannot be passed to warplite");
   if (!rc) rc = wl_answer_open(s->conn, &q, mask, &c->answer, &err);
   wl_mask_free(mask);
   if (rc) return wl_vtab_fail(p->pVtab, &err);
@@ -267,7 +265,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
-  cursor *c = (cursor *)p;
+  native_cursor *c = (native_cursor *)p;
   c->rowid++;
   if (!c->answer.run) return step(c);
   if (c->watched && wl_watch_aborted(c->answer.conn, c->watched_since)) {
@@ -279,17 +277,17 @@ static int xnext(sqlite3_vtab_cursor *p) {
 }
 
 static int xeof(sqlite3_vtab_cursor *p) {
-  return ((cursor *)p)->done;
+  return ((native_cursor *)p)->done;
 }
 
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
-  cursor *c = (cursor *)p;
+  native_cursor *c = (native_cursor *)p;
   if (!c->answer.run) {
     if (col < c->answer.n_cols)
       sqlite3_result_value(ctx, sqlite3_column_value(c->answer.stmt, col));
     return SQLITE_OK;
   }
-  if (col >= c->batch->n_cols) return SQLITE_OK; /* an argument; nobody asks */
+  if (col >= c->batch->n_cols) return SQLITE_OK; /* an argument, which nobody reads */
   const wl_outcol *o = &c->batch->cols[col];
   wl_u8 type = c->regs[col].type;
   if (type <= WL_R_REAL) {
@@ -303,13 +301,13 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
       sqlite3_result_double(ctx, wl_as_f64(o->v[c->row]));
     return SQLITE_OK;
   }
-  /* SQLite copies: the batch may be gone before the caller reads the text. */
+  /* SQLite must copy: the batch may be freed before the caller reads the text. */
   wl_sqlite_result(ctx, wl_batch_value(c->batch, c->regs, col, c->row), SQLITE_TRANSIENT);
   return SQLITE_OK;
 }
 
 static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
-  *out = ((cursor *)p)->rowid;
+  *out = ((native_cursor *)p)->rowid;
   return SQLITE_OK;
 }
 
@@ -328,7 +326,7 @@ static const sqlite3_module module = {
 
 /* ---- shapes */
 
-/* A declared type that can stand in a table declaration of ours as it is. */
+/* Whether a declared type can be copied into a table declaration of ours. */
 static bool plain_type(const char *type) {
   if (!type) return false;
   for (const char *p = type; *p; p++) {
@@ -359,7 +357,7 @@ static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool in
   return sqlite3_str_finish(s);
 }
 
-/* The name of the module for a shape, registering it if it is new. */
+/* Gives the name of the module for a shape. Registers the module if it is new. */
 static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int n_args,
                              bool in_one, char name[WL_MODULE_NAME], wl_error *err) {
   char *text = declaration(original, n_cols, n_args, in_one);
@@ -421,7 +419,7 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *origin
   if (sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
     sqlite3_finalize(*out);
     *out = NULL;
-    return wl_not_taken(err, "its parameters cannot be passed on");
+    return wl_not_taken(err, "its parameters cannot be passed to warplite");
   }
   return WL_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "route/answer.h"
 
-/* The statement that takes the original's place. WL_NOT_TAKEN: it cannot, and why. */
+/* Makes the statement that replaces the original. WL_NOT_TAKEN: it cannot, and err says why. */
 wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
                           sqlite3_stmt **out, wl_error *err) WL_MUST;
 

@@ -1,5 +1,5 @@
 /*
-** Sets of columns: who uses them, which are found by a key, what goes when memory is short. See
+** Sets of columns: their users, finding them by key, and eviction when memory is short. See
 ** cache.h.
 */
 #include "column/cache_impl.h"
@@ -26,7 +26,7 @@ static void start_condition(void) {
   pthread_condattr_destroy(&attr);
 }
 
-/* The threads that were loading or waiting are not in the child. */
+/* Threads that were loading or waiting do not exist in the child. */
 static void after_fork(void) {
   start_condition();
   for (wl_column_set *s = wl_cache.sets; s; s = s->next) s->loading = false;
@@ -142,7 +142,7 @@ void wl_cache_throw(wl_cache_trash *t, wl_column *c) {
     int size = t->size_columns ? t->size_columns * 2 : 16;
     wl_column **p =
         wl_mem_realloc(t->columns, (size_t)t->n_columns * sizeof *p, (size_t)size * sizeof *p);
-    if (!p) { /* then it must go at once */
+    if (!p) { /* without memory for the list, free it at once */
       wl_column_drop(c);
       return;
     }
@@ -268,8 +268,8 @@ static bool same_family(const wl_column_set *a, const wl_column_set *b) {
          memcmp(&a->key, &b->key, WL_SET_FAMILY_WORDS * sizeof a->key.words[0]) == 0;
 }
 
-/* Whether a connection inside an explicit transaction uses it. If another thread begins or ends one
-** right now, either answer will do. */
+/* Whether a connection inside an explicit transaction uses the set. If another thread begins or
+** ends a transaction right now, either answer is correct. */
 static bool pinned(const wl_column_set *set) {
   for (const wl_cache_user *u = set->users; u; u = u->next)
     if (!sqlite3_get_autocommit(u->member->db)) return true;
@@ -365,7 +365,7 @@ void wl_cache_clear(wl_cache_user *u) {
   wl_cache_empty_trash(&trash);
 }
 
-/* ---- looking */
+/* ---- reading */
 
 int wl_cache_peek(const wl_cache_user *u, const int *cols, int n, wl_column **held) {
   int n_there = 0;

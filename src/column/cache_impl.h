@@ -1,6 +1,6 @@
 /*
-** The inside of the cache of columns, shared by cache.c (sets), cache_load.c (getting columns into
-** them) and cache_lookups.c. Everything here is called under the lock unless it says otherwise.
+** The inside of the cache of columns, shared by cache.c (sets), cache_load.c (loading columns into
+** them) and cache_lookups.c. All of this is called under the lock, unless noted otherwise.
 */
 #ifndef WL_CACHE_IMPL_H
 #define WL_CACHE_IMPL_H
@@ -10,7 +10,7 @@
 
 struct wl_cached_lookup;
 
-/* What left the cache under the lock, to be freed after it. */
+/* What was removed under the lock, to be freed after it. */
 typedef struct wl_cache_trash {
   wl_column **columns;
   int n_columns, size_columns;
@@ -30,23 +30,23 @@ extern wl_cache_state wl_cache;
 
 void wl_cache_lock(void);
 void wl_cache_unlock(void);
-void wl_cache_wait(void); /* some milliseconds, or until wl_cache_wake */
+void wl_cache_wait(void); /* for some milliseconds, or until wl_cache_wake() */
 void wl_cache_wake(void);
 void wl_cache_throw(wl_cache_trash *t, wl_column *c);
 void wl_cache_empty_trash(wl_cache_trash *t); /* without the lock */
 
 wl_i64 wl_cache_budget(void); /* the largest of all members; 0: no limit */
-/* Puts a column into a slot, takes one out. */
+/* Put a column into a slot, and take one out. */
 void wl_cache_fill(wl_column_set *set, int slot, wl_column *c);
 void wl_cache_take_out(wl_column_set *set, int slot, wl_cache_trash *t);
-/* Drops one column that was last used before the time `before`; false: there is none. */
+/* Drops one column that was last used before the time `before`. False: there is none. */
 bool wl_cache_evict(wl_i64 before, wl_cache_trash *t);
 void wl_cache_note_extra(wl_column_set *set, size_t n_bytes);
-void wl_cache_moved(void); /* there may be more to find now */
+void wl_cache_moved(void); /* a new search may find more */
 
-/* The lookups made from a column go. */
+/* Drops the lookups made from a column. */
 void wl_cache_forget_lookups(wl_u64 column, wl_cache_trash *t);
-void wl_cache_drop_lookups(wl_cache_trash *t);             /* all */
+void wl_cache_drop_lookups(wl_cache_trash *t);             /* all of them */
 void wl_cache_free_lookups(struct wl_cached_lookup *list); /* without the lock */
 
 static inline int wl_set_slot_of(const wl_column_set *set, int col) {

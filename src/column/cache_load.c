@@ -1,29 +1,30 @@
 /*
-** Getting columns into a set: by one thread at a time, within the budget, while others wait. See
+** Loads columns into a set: one thread at a time, within the budget, while others wait. See
 ** cache.h.
 */
 #include "column/cache_impl.h"
 #include "base/mem.h"
 #include <string.h>
 
-/* How often a waiting thread looks, a few milliseconds each, before it takes the loading thread for
-** stuck and loads by itself. A callback of the application might wait for this very connection. */
+/* How often a waiting thread checks, every few milliseconds, before it assumes that the loading
+** thread is stuck, and loads by itself. A callback of the application might wait for this
+** connection. */
 enum { PATIENCE = 700 };
 
-static _Thread_local int n_loads; /* that this thread is in the middle of */
+static _Thread_local int n_loads; /* loads that this thread has in progress */
 
-typedef struct request {
+typedef struct cache_request {
   wl_cache_user *user;
   const int *cols;
   int n;
   const wl_cache_load *how;
-  wl_column **held; /* [n] what has been found or loaded so far */
-  int *missing;     /* [n] places in cols */
+  wl_column **held; /* [n] columns found or loaded so far */
+  int *missing;     /* [n] positions in cols */
   int *wanted;      /* [n] cols[missing[i]] */
   wl_column **got;  /* [n] */
-  wl_i64 now;       /* on the cache's clock; what is used from then on is not evicted */
+  wl_i64 now;       /* time on the cache's clock; columns used since are not evicted */
   bool tried_again;
-} request;
+} cache_request;
 
 void wl_cache_beat(wl_cache_user *u) {
   wl_cache_lock();
@@ -31,8 +32,8 @@ void wl_cache_beat(wl_cache_user *u) {
   wl_cache_unlock();
 }
 
-/* Holds the columns that are there. How many are not. */
-static int hold_present(request *r) {
+/* Holds the columns that are in memory. Returns how many are missing. */
+static int hold_present(cache_request *r) {
   wl_column_set *set = r->user->set;
   int n_missing = 0;
   for (int i = 0; i < r->n; i++) {
@@ -46,9 +47,9 @@ static int hold_present(request *r) {
   return n_missing;
 }
 
-/* Waits while another thread loads into the set. *stuck: it shows no sign of life. */
-static wl_status wait_for_other(request *r, bool *stuck, wl_error *err) {
-  wl_column_set *set = r->user->set; /* stays while its user does */
+/* Waits while another thread loads into the set. *stuck: that thread shows no activity. */
+static wl_status wait_for_other(cache_request *r, bool *stuck, wl_error *err) {
+  wl_column_set *set = r->user->set; /* lives as long as its user */
   wl_u64 beats = set->n_beats;
   wl_status rc = WL_OK;
   for (int n = 0; set->loading && !rc && n < PATIENCE; n++) {
@@ -68,7 +69,7 @@ static void give(void *trash, wl_column *c) {
   wl_cache_throw(trash, c);
 }
 
-/* Gives up what kinds of tables keep for later. */
+/* Frees what kinds of tables keep for later. */
 static void shed_extras(const wl_column_set *mine, wl_cache_trash *t) {
   for (wl_column_set *set = wl_cache.sets; set; set = set->next) {
     if (!set->extra.data || (set->loading && set != mine)) continue;
@@ -81,8 +82,8 @@ static bool half_full(wl_i64 budget) {
   return wl_cache.n_bytes - wl_cache.n_lookup_bytes > (size_t)budget / 2;
 }
 
-/* Makes room, and how many bytes the load may take; 0: any number. */
-static size_t limit_of(const request *r, wl_cache_trash *t) {
+/* Makes room. Returns how many bytes the load may take; 0: no limit. */
+static size_t limit_of(const cache_request *r, wl_cache_trash *t) {
   wl_i64 total = wl_cache_budget(), own = r->user->member->budget;
   size_t limit = 0, present = 0;
   if (total) {
@@ -99,9 +100,8 @@ static size_t limit_of(const request *r, wl_cache_trash *t) {
   return limit;
 }
 
-/* Loads what is missing, into the set if this thread is the one that may, and else only for this
-** request. */
-static wl_status load_missing(request *r, int n_missing, bool private, wl_error *err) {
+/* Loads the missing columns: into the set, or, if private, only for this request. */
+static wl_status load_missing(cache_request *r, int n_missing, bool private, wl_error *err) {
   wl_column_set *set = r->user->set;
   wl_cache_trash trash = {0};
   wl_i64 n_rows = 0;
@@ -145,8 +145,8 @@ static wl_status load_missing(request *r, int n_missing, bool private, wl_error 
   return WL_OK;
 }
 
-/* Whether it may fit where nothing else is: then everything else goes. Only once. */
-static bool free_all(request *r) {
+/* Drops everything else if the load may fit then. Does so only once. */
+static bool free_all(cache_request *r) {
   wl_cache_trash trash = {0};
   bool freed = false;
   if (r->tried_again) return false;
@@ -160,7 +160,7 @@ static bool free_all(request *r) {
   return freed;
 }
 
-static wl_status run(request *r, wl_error *err) {
+static wl_status run(cache_request *r, wl_error *err) {
   wl_status rc = WL_OK;
   bool private = false;
   while (!rc) {
@@ -177,8 +177,8 @@ static wl_status run(request *r, wl_error *err) {
   return rc;
 }
 
-/* The uses of the columns, and which of them are there. */
-static void note_uses(request *r, bool *hits) {
+/* Counts the uses of the columns, and notes which were in memory. */
+static void note_uses(cache_request *r, bool *hits) {
   wl_column_set *set = r->user->set;
   r->now = ++wl_cache.clock;
   for (int i = 0; i < r->n; i++) {
@@ -191,7 +191,7 @@ static void note_uses(request *r, bool *hits) {
 
 wl_status wl_cache_acquire(wl_cache_user *u, const int *cols, int n, const wl_cache_load *how,
                            bool *hits, bool *full, wl_snapshot *out, wl_error *err) {
-  request r = {.user = u, .cols = cols, .n = n, .how = how};
+  cache_request r = {.user = u, .cols = cols, .n = n, .how = how};
   memset(out, 0, sizeof *out);
   *full = false;
   size_t each = 2 * sizeof *r.held + 2 * sizeof *r.missing;

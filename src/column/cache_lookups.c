@@ -76,7 +76,7 @@ wl_lookup *wl_cache_find_lookup(wl_lookup_key key) {
   return l;
 }
 
-/* Whether all columns are still in some set: else nobody could find the lookup again. */
+/* Whether all columns are still in a set. If not, the lookup could not be found again. */
 static bool columns_are_cached(const wl_u64 *ids, int n) {
   int n_there = 0;
   for (const wl_column_set *set = wl_cache.sets; set; set = set->next)
@@ -90,7 +90,7 @@ void wl_cache_add_lookup(wl_lookup_key key, wl_lookup *l, const char *name, cons
                          int n_columns) {
   wl_cache_trash trash = {0};
   wl_cached_lookup *e = wl_mem_zalloc(sizeof *e + (size_t)n_columns * sizeof *columns);
-  if (!e) return; /* then it is not kept */
+  if (!e) return; /* out of memory: it is not kept */
   e->key = key;
   strncpy(e->name, name ? name : "", sizeof e->name - 1);
   e->n_columns = n_columns;

@@ -1,6 +1,6 @@
 /*
-** A source of columns: one table as one connection sees it. Whoever reads tables asks a source and
-** does not know what is behind it: an ordinary SQLite table or a tablet table (store/source.c).
+** A source of columns: one table as one connection sees it. Readers of tables ask a source and need
+** not know what is behind it: an ordinary SQLite table or a tablet table (store/source.c).
 **
 ** A read is begin, any number of acquire, end. Between begin and end a read transaction is open,
 ** and all columns come from its version of the table. They stay valid after end while they are
@@ -12,26 +12,26 @@
 #include "base/status.h"
 #include "column/column.h"
 
-/* The columns a run works on, held. */
+/* The columns that a run works on, held. */
 typedef struct wl_snapshot {
   wl_i64 n_rows;
   wl_column **cols;
   int n_cols;
-  wl_column *live; /* 0 for rows that do not count; NULL: all do */
+  wl_column *live; /* 0 for rows that do not count; NULL: all rows count */
 } wl_snapshot;
 
 void wl_snapshot_release(wl_snapshot *snap);
 
-/* How often a column was wanted by this source; it stays when the values go. */
+/* How often this source used a column. It is kept when the column is dropped. */
 typedef struct wl_use {
-  wl_i64 uses, hits; /* hits: it was in memory then */
+  wl_i64 uses, hits; /* hits: uses that found it in memory */
   wl_i64 last_time;  /* seconds since 1970 */
 } wl_use;
 
-/* What a source has been used for so far. */
+/* How a source has been used. */
 typedef struct wl_source_history {
   wl_i64 n_uses, n_loads;
-  const char *loaded_from; /* of the last load, in words */
+  const char *loaded_from; /* description of the last load */
 } wl_source_history;
 
 typedef struct wl_source wl_source;
@@ -52,20 +52,20 @@ typedef struct wl_source_methods {
 
 struct wl_source {
   const wl_source_methods *methods;
-  /* Its columns are decoded from segments, and SQLite reads its rows through a virtual table. Else
-  ** both read rows of a b-tree. The costs differ. */
+  /* Its columns are decoded from segments, and SQLite reads its rows through a virtual table.
+  ** Otherwise both read rows of a b-tree. The costs differ. */
   bool in_segments;
-  bool rowid_order_only; /* SQLite can read its rows in the order of rowids alone */
+  bool rowid_order_only; /* SQLite can read its rows only in rowid order */
 };
 
-/* Rows of the table: exact if they are in memory, else an estimate that costs microseconds. */
+/* Rows of the table: exact if they are in memory, else an estimate that takes microseconds. */
 static inline wl_i64 wl_source_estimate(wl_source *s, bool *exact) {
   return s->methods->estimate(s, exact);
 }
 
-/* Opens a read transaction and finds out which version of the table it sees. WL_NOT_TAKEN where
-** columns in memory must not be used. On WL_OK *changed says whether the table's shape is not the
-** one that the source is for any more. wl_source_end must follow either way. */
+/* Opens a read transaction and determines which version of the table it sees. WL_NOT_TAKEN: columns
+** in memory must not be used. *changed, if WL_OK: the table no longer has the source's shape.
+** wl_source_end() must follow in any case. */
 static inline wl_status wl_source_begin(wl_source *s, bool *changed, wl_error *err) {
   return s->methods->begin(s, changed, err);
 }
@@ -73,32 +73,32 @@ static inline void wl_source_end(wl_source *s) {
   s->methods->end(s);
 }
 
-/* Between begin and end: a number for the version that is being read. Equal numbers are equal
-** rows. */
+/* Between begin and end: a number for the version being read. Equal numbers mean equal rows. */
 static inline wl_u64 wl_source_stamp(const wl_source *s) {
   return s->methods->stamp(s);
 }
 
-/* Between begin and end: the columns wanted (-1 is the rowid), loaded if need be. */
+/* Between begin and end: gets the wanted columns (-1 is the rowid), and loads those that are
+** missing. */
 static inline wl_status wl_source_acquire(wl_source *s, const int *cols, int n_cols,
                                           wl_snapshot *out, wl_error *err) {
   return s->methods->acquire(s, cols, n_cols, out, err);
 }
 
-/* How many of these columns are in memory, of the version seen last. held[0..n_cols), if held is
-** not NULL, gets them, held, or NULL for the others. */
+/* How many of these columns are in memory, in the last version seen. held[0..n_cols), if held is
+** not NULL, gets each of them, held, or NULL. */
 static inline int wl_source_columns(const wl_source *s, const int *cols, int n_cols,
                                     wl_column **held) {
   return s->methods->columns(s, cols, n_cols, held);
 }
-/* One of them, held, or NULL. */
+/* One such column, held, or NULL. */
 static inline wl_column *wl_source_column(const wl_source *s, int col) {
   wl_column *c = NULL;
   s->methods->columns(s, &col, 1, &c);
   return c;
 }
 
-/* Whether the number of rows that count is known, of the version seen last; and it. */
+/* Whether the number of rows that count is known for the last version seen. Sets *n_rows. */
 static inline bool wl_source_live_rows(const wl_source *s, wl_i64 *n_rows) {
   return s->methods->live_rows(s, n_rows);
 }
@@ -108,7 +108,7 @@ static inline wl_use wl_source_use(const wl_source *s, int col) {
 static inline wl_source_history wl_source_used(const wl_source *s) {
   return s->methods->history(s);
 }
-/* Whether other connections can use the columns that it has now. */
+/* Whether other connections can use its columns. */
 static inline bool wl_source_shared(const wl_source *s) {
   return s->methods->shared(s);
 }

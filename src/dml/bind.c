@@ -1,7 +1,7 @@
 /*
-** A change bound to its table: which column each value goes to, which key each ON CONFLICT means.
-** Names that SQLite has not checked, because it refuses such a statement on a virtual table as a
-** whole, are checked here, with its words.
+** Binds a change to its table: which column each value goes to, and which key each ON CONFLICT
+** names. SQLite refuses some statements on virtual tables without checking all of their names.
+** Those names are checked here, with SQLite's messages.
 */
 #include "dml/change.h"
 #include "base/mem.h"
@@ -13,7 +13,7 @@ bool wl_rowid_name(const char *name) {
          sqlite3_stricmp(name, "oid") == 0;
 }
 
-/* The column of a name, WL_COL_ROWID (also by the name of its column), or WL_COL_NONE. */
+/* The column of that name, WL_COL_ROWID (also for the name of its column), or WL_COL_NONE. */
 static int column_of(const wl_change *m, const char *name) {
   for (int i = 0; i < m->decl->n_cols; i++)
     if (sqlite3_stricmp(m->decl->cols[i].name, name) == 0)
@@ -25,13 +25,13 @@ static bool is_command(const wl_change *m, const char *name) {
   return column_of(m, name) == WL_COL_NONE && sqlite3_stricmp(name, wl_tablets_name(m->t)) == 0;
 }
 
-/* A database by its place: temp first, then main, then in the order of ATTACH, as SQLite looks. */
+/* A database by its position in SQLite's search order: temp, main, then in the order of ATTACH. */
 static const char *schema_at(sqlite3 *db, int k) {
   if (k < 2) return k ? "main" : "temp";
   return sqlite3_libversion_number() >= 3039000 ? sqlite3_db_name(db, k) : NULL;
 }
 
-/* The table a statement means, and where it is; or NULL. */
+/* Finds the tablet table that a statement names, and its schema. NULL: there is none. */
 static wl_tablets *table_of(sqlite3 *db, const wl_dml *d, const char **schema) {
   *schema = d->schema;
   if (d->schema) return wl_tablets_find(db, d->schema, d->name);
@@ -40,14 +40,14 @@ static wl_tablets *table_of(sqlite3 *db, const wl_dml *d, const char **schema) {
     if (t) return t;
     if (sqlite3_table_column_metadata(db, *schema, d->name, NULL, NULL, NULL, NULL, NULL, NULL) ==
         SQLITE_OK)
-      break; /* an ordinary one of that name comes first */
+      break; /* an ordinary table of that name comes first */
   }
   return NULL;
 }
 
 static wl_status find_table(wl_change *m, wl_error *err) {
   m->t = table_of(m->conn->db, m->d, &m->schema);
-  if (!m->t) return wl_not_taken(err, "it changes no tablet table");
+  if (!m->t) return wl_not_taken(err, "it does not change a tablet table");
   m->serial = wl_tablets_serial(m->t);
   m->schema = wl_arena_printf(&m->arena, "%s", m->schema);
   return m->arena.failed ? wl_nomem(err) : WL_OK;
@@ -70,7 +70,7 @@ static wl_status bind_sets(wl_change *m, const wl_assign *list, wl_setting **out
       int col = column_of(m, l->expr->name);
       if (col == WL_COL_NONE) return wl_fail(err, WL_ERROR, "no such column: %s", l->expr->name);
       int k = 0;
-      while (k < *n_out && sets[k].col != col) k++; /* the last one counts */
+      while (k < *n_out && sets[k].col != col) k++; /* the last assignment counts */
       if (k == *n_out) ++*n_out;
       sets[k] = (wl_setting){col, v ? v->expr : s->value, part, v ? 0 : parts};
       if (v) v = v->next;
@@ -139,8 +139,8 @@ static bool is_cte(const wl_change *m, const char *name) {
   return false;
 }
 
-/* A source that is the table, or something that may read it: a view, a function. WITH entries are
-** looked into where one is named: not here, an entry may name itself. */
+/* Whether a source is the table itself, or something that may read it, such as a view or a
+** function. WITH entries are not followed here, because an entry may name itself. */
 static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_from_item *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name) return false;
@@ -152,7 +152,7 @@ static bool may_read_directly(const wl_change *m, const wl_expr *e, const wl_fro
   return wl_store_named(m->conn->store, schema, name, &t, &ignored) != WL_OK || t->view_sql;
 }
 
-/* The same, or a WITH entry where any of them may. */
+/* The same, or any WITH entry if one of them may. */
 static bool may_read_target(const wl_change *m, const wl_expr *e, const wl_from_item *s) {
   const char *name = s ? s->name : e->kind == WL_E_IN ? e->name : NULL;
   if (!name || !is_cte(m, name)) return may_read_directly(m, e, s);
@@ -170,7 +170,7 @@ static bool is_subquery(const wl_change *m, const wl_expr *e, const wl_from_item
 
 static bool is_live(const wl_change *m) {
   const wl_dml *d = m->d;
-  if (d->from) return false; /* SQLite, too, reads it all first */
+  if (d->from) return false; /* SQLite also reads everything first */
   bool with = false;
   for (const wl_cte *c = d->with; c; c = c->next) with |= select_has(m, c->select, may_read_target);
   for (int i = 0; i < m->n_sets; i++) {
@@ -190,12 +190,12 @@ static const wl_expr *without_collate(const wl_expr *e, const char **coll) {
   return e;
 }
 
-/* Whether a target's term is this column of a key. */
+/* Whether a term of the conflict target is this column of a key. */
 static bool term_is(const wl_change *m, const wl_expr *e, int col, wl_u8 key_coll) {
   const char *coll = NULL;
   e = without_collate(e, &coll);
   if (e->kind != WL_E_NAME) return false;
-  int k = column_of(m, e->name); /* the rowid is no column of an index, to SQLite either */
+  int k = column_of(m, e->name); /* for SQLite, too, the rowid is not a column of an index */
   return k == col && (!coll || wl_collation_is(coll, key_coll));
 }
 
@@ -263,9 +263,9 @@ static wl_status bind_insert(wl_change *m, wl_error *err) {
       return wl_fail(err, WL_ERROR, "table %s has no column named %s", wl_tablets_name(m->t),
                      l->expr->name);
     if (col == WL_COL_ROWID)
-      m->rowid_from = m->n_source; /* the last one counts, … */
+      m->rowid_from = m->n_source; /* of several rowids the last counts */
     else if (m->from[col] == WL_COL_NONE)
-      m->from[col] = m->n_source; /* … of others the first */
+      m->from[col] = m->n_source; /* of several equal columns the first counts */
   }
   if (!d->columns && !d->default_values) {
     m->n_source = n_cols;
@@ -296,10 +296,10 @@ bool wl_change_is_current(wl_change *m) {
   wl_tablets *t = table_of(m->conn->db, m->d, &schema);
   if (!t || t != m->t || wl_tablets_serial(t) != m->serial) return false;
   if (m->d->kind != WL_DML_UPDATE) return true;
-  return m->live == is_live(m); /* or views, say, are others now */
+  return m->live == is_live(m); /* views may have changed */
 }
 
-/* Whether it writes to the hidden column, named as the table, that takes commands. */
+/* Whether it writes to the hidden column for commands, which has the table's name. */
 static bool commands(const wl_change *m) {
   for (const wl_expr_list *l = m->d->columns; l; l = l->next)
     if (is_command(m, l->expr->name)) return true;
@@ -314,8 +314,8 @@ wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *m, wl
   wl_arena_init(&m->arena);
   m->sql = wl_arena_strndup(&m->arena, sql, n);
   wl_status rc = m->sql ? wl_parse_dml(&m->arena, m->sql, n, &m->d, err) : wl_nomem(err);
-  if (rc == WL_ERROR) rc = wl_not_taken(err, "it is not understood (%.200s)", err->text);
-  if (!rc && !m->d) rc = wl_not_taken(err, "it is no INSERT, UPDATE or DELETE");
+  if (rc == WL_ERROR) rc = wl_not_taken(err, "warplite cannot parse it (%.200s)", err->text);
+  if (!rc && !m->d) rc = wl_not_taken(err, "it is not an INSERT, UPDATE or DELETE");
   if (!rc) rc = find_table(m, err);
   if (rc) goto done;
   m->decl = wl_tablets_decl(m->t);
@@ -326,8 +326,8 @@ wl_status wl_change_open(wl_conn *c, const char *sql, size_t n, wl_change *m, wl
       if (sqlite3_stricmp(m->decl->cols[i].name, names[k]) == 0) m->rowid = NULL;
   }
   if (!m->rowid && m->decl->rowid_col >= 0) m->rowid = m->decl->cols[m->decl->rowid_col].name;
-  if (!m->rowid) rc = wl_not_taken(err, "every name of the rowid is a column's");
-  if (!rc && commands(m)) rc = wl_not_taken(err, "it gives the table a command");
+  if (!m->rowid) rc = wl_not_taken(err, "columns hide every name of the rowid");
+  if (!rc && commands(m)) rc = wl_not_taken(err, "it is a command to the table");
 done:
   if (rc) wl_change_close(m);
   return rc;
@@ -340,7 +340,7 @@ void wl_change_close(wl_change *m) {
 
 /* ---- small statements */
 
-/* The column that a conjunct of WHERE gives one value to, or WL_COL_NONE. */
+/* The column that a conjunct of WHERE compares with one value, or WL_COL_NONE. */
 static int fixed_column(const wl_change *m, const wl_expr *e) {
   if (e->kind != WL_E_BINARY || e->op != WL_OP_EQ) return WL_COL_NONE;
   const wl_expr *sides[] = {e->a, e->b};
@@ -383,10 +383,10 @@ bool wl_change_small(const wl_change *m) {
     int n = wl_list_length(d->select->values), n_rowids = 0;
     for (const wl_expr_list *l = d->columns; l; l = l->next)
       n_rowids += column_of(m, l->expr->name) == WL_COL_ROWID;
-    if (n_rowids > 1) return false; /* the last one counts; xUpdate does not know which that is */
+    if (n_rowids > 1) return false; /* the last one counts, and xUpdate cannot tell which that is */
     for (int i = 0; i < m->decl->n_cols; i++)
       if (m->decl->cols[i].dflt && (m->from[i] == WL_COL_NONE || m->decl->cols[i].not_null))
-        return false; /* xUpdate cannot tell NULL from a column left out */
+        return false; /* xUpdate cannot tell NULL from an omitted column */
     for (const wl_expr_list *l = d->select->values; l; l = l->next)
       if (expr_has(m, l->expr, is_subquery)) return false;
     return n <= 16;
@@ -402,8 +402,8 @@ wl_request wl_change_request(const wl_change *m, const char *sql) {
   wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true, .copies = true};
   bool inserts = d->kind == WL_DML_INSERT;
   if (inserts && (!d->select || (d->select->is_values && !d->select->prior)))
-    q.refused = "they are given as they are";
+    q.refused = "the rows are a VALUES list";
   else if (!inserts && wl_change_single(m))
-    q.cheap = "one row at most, found by a key";
+    q.cheap = "at most one row, found by its key";
   return q;
 }

@@ -1,25 +1,29 @@
 /*
-** A change made at once: the columns of its rows go to the tablets as they are. Constraints that
-** need a look at every row, RETURNING, and few rows are for dml/run.c, row by row.
+** Makes a change in bulk: the columns of its rows become tablets directly. dml/run.c handles
+** constraints that need a check of every row, RETURNING, and small numbers of rows, row by row.
 */
 #include "dml/run.h"
 #include "base/mem.h"
 #include <string.h>
 
 /*
-** When it pays, in rows that the delta would take meanwhile (some 2 us each; measured on 500,000
-** rows in a file). A deleted row costs the delta half of that; a tablet of which rows go costs a
-** row of the directory.
+** When a bulk change is faster, as a number of rows that the delta could take in the same time
+** (about 2 us each; measured with 500,000 rows in a file). Deleting a row costs the delta half of
+** that. Each tablet with deleted rows costs a row of the directory.
+**
+** An INSERT in bulk makes a new tablet each time, even for few rows. If the tablets have
+** FULL_ENOUGH rows on average after it, LEAST_NEW rows are enough. Otherwise LEAST_SCATTERED are
+** needed.
 */
 enum {
-  PER_NUMBERS = 200, /* a segment of numbers read, changed and written */
-  PER_TEXTS = 5000,  /* the same of texts */
+  PER_NUMBERS = 200, /* reading, changing and writing a segment of numbers */
+  PER_TEXTS = 5000,  /* the same for a segment of texts */
   PER_DELETED = 16,  /* a tablet of which rows are deleted */
   LEAST = 64,
-  MOST = 16384,          /* a delta of that size costs queries more than it saves */
-  LEAST_NEW = 512,       /* rows inserted, while they leave tablets of … */
-  FULL_ENOUGH = 16384,   /* … so many rows on average; else … */
-  LEAST_SCATTERED = 4096 /* … so many: each statement makes a tablet, however short */
+  MOST = 16384,          /* a delta of this size costs queries more than it saves */
+  LEAST_NEW = 512,       /* rows of an INSERT that leaves tablets full enough */
+  FULL_ENOUGH = 16384,   /* rows of a tablet on average */
+  LEAST_SCATTERED = 4096 /* rows of any other INSERT */
 };
 
 wl_status wl_running_default(wl_running *r, int col, wl_val *out, wl_error *err) {
@@ -51,12 +55,12 @@ static bool in_key(const wl_decl *d, int col) {
   return false;
 }
 
-/* The integers of a column of the rows; WL_NOT_TAKEN unless they rise. Where they rise by one the
-** first is all there is to know, if that will do (first is not NULL). */
+/* Reads the integers of a column. WL_NOT_TAKEN unless they are strictly ascending. If they increase
+** by one and first is not NULL, only *first is set. */
 static wl_status rising(wl_running *r, int col, wl_i64 *first, wl_error *err) {
   const wl_column *c = r->rows.cols[col];
   bool by_one;
-  if (!wl_column_rises(c, &by_one)) return wl_not_taken(err, "its rowids do not rise");
+  if (!wl_column_rises(c, &by_one)) return wl_not_taken(err, "its rowids are not ascending");
   if (first) *first = (wl_i64)wl_column_value(c, 0).v;
   if (first && by_one) return WL_OK;
   r->rowids = wl_mem_alloc(((size_t)r->rows.n + 1) * sizeof *r->rowids);
@@ -72,7 +76,7 @@ static void forget_rowids(wl_running *r) {
 
 /* ---- INSERT */
 
-/* A column of one value. */
+/* Makes a column that repeats one value. */
 static wl_status constant_column(wl_val v, wl_i64 n, wl_column **out, wl_error *err) {
   wl_builder *b;
   wl_status rc = wl_builder_open(&b, err);
@@ -83,7 +87,7 @@ static wl_status constant_column(wl_val v, wl_i64 n, wl_column **out, wl_error *
   return rc;
 }
 
-/* The rowids that the rows get: rising, above all there are. */
+/* Finds the rowids of the new rows, which must be ascending and above all existing ones. */
 static wl_status place_rows(wl_running *r, wl_error *err) {
   const wl_change *m = r->m;
   wl_tablets *t = m->t;
@@ -96,10 +100,11 @@ static wl_status place_rows(wl_running *r, wl_error *err) {
   r->first = least;
   if (!rc && told) rc = rising(r, m->rowid_from, &r->first, err);
   if (rc) return rc;
-  if (!told && r->first > WL_I64_MAX - n) return wl_not_taken(err, "rowids run out");
-  if (!empty && r->first < least) return wl_not_taken(err, "rowids lie among those there are");
+  if (!told && r->first > WL_I64_MAX - n) return wl_not_taken(err, "no rowids are left");
+  if (!empty && r->first < least)
+    return wl_not_taken(err, "its rowids are not above the existing ones");
   if (n_tablets && r->first <= wl_tablets_at(t, n_tablets - 1)->hi)
-    return wl_not_taken(err, "the last tablet ends in rows that are deleted");
+    return wl_not_taken(err, "the last tablet ends with deleted rows");
   return WL_OK;
 }
 
@@ -110,7 +115,7 @@ static wl_status bulk_insert(wl_running *r, wl_error *err) {
   if (m->n_clauses) return wl_not_taken(err, "ON CONFLICT");
   for (int i = 0; i < n_cols; i++)
     if (m->from[i] < 0 && m->decl->cols[i].dflt && !m->decl->cols[i].constant)
-      return wl_not_taken(err, "column %.100s has a default that is no constant",
+      return wl_not_taken(err, "the default of column %.100s is not a constant",
                           m->decl->cols[i].name);
   wl_status rc = wl_source_rows_columns(&r->rows, err);
   if (!rc) rc = place_rows(r, err);
@@ -141,7 +146,7 @@ done:
 
 static wl_status bulk_update(wl_running *r, wl_error *err) {
   const wl_change *m = r->m;
-  if (m->live) return wl_not_taken(err, "what is set may depend on rows changed before");
+  if (m->live) return wl_not_taken(err, "new values may depend on rows changed earlier");
   for (int k = 0; k < m->n_sets; k++) {
     if (m->sets[k].col == WL_COL_ROWID || in_key(m->decl, m->sets[k].col))
       return wl_not_taken(err, "it changes a key");
@@ -164,9 +169,9 @@ static wl_status bulk_delete(wl_running *r, wl_error *err) {
   return rc;
 }
 
-/* ---- whether it pays */
+/* ---- whether it is faster */
 
-/* The first row, from i on, whose rowid lies past `last`. */
+/* The first row from i on whose rowid is greater than `last`. */
 static wl_i64 past(const wl_source_rows *rows, wl_i64 i, wl_i64 last) {
   wl_i64 end = rows->n;
   while (i < end) {
@@ -190,7 +195,7 @@ static wl_i64 segments_cost(const wl_change *m, const wl_tablet *a) {
   return cost;
 }
 
-/* Of UPDATE and DELETE; the rows are in order. */
+/* For UPDATE and DELETE. The rows are sorted. */
 static bool change_pays(const wl_running *r) {
   const wl_tablets *t = r->m->t;
   int n_tablets = wl_tablets_count(t);
@@ -214,19 +219,19 @@ static bool insert_pays(const wl_running *r) {
   return !n_tablets || n_rows >= (wl_i64)FULL_ENOUGH * (n_tablets + 1);
 }
 
-/* A row that will fail is known, and those before it need not be written: goes there. */
+/* If it is known which row will fail, skips the rows before it, which need not be written. */
 static void skip_to_refusal(wl_running *r) {
   wl_conflict how = r->m->d->conflict;
   wl_i64 row = r->refusal.row;
-  if (how > WL_CONFLICT_ABORT) r->refusal.row = -1; /* each row has an outcome of its own */
+  if (how > WL_CONFLICT_ABORT) r->refusal.row = -1; /* each row has its own outcome */
   if (r->refusal.row < 0) return;
   r->at = row;
   if (r->m->d->kind != WL_DML_INSERT) return;
-  /* they have been inserted and undone, as far as last_insert_rowid() knows */
+  /* For last_insert_rowid(), they have been inserted and undone. */
   if (row > 0) r->run.last_rowid = r->rowids ? r->rowids[row - 1] : r->first + row - 1;
   if (row < r->rows.n)
     r->first = r->rowids ? r->rowids[row] : r->first + row;
-  else /* no row follows that would tell SQLite */
+  else /* SQLite gets no later row that would set it */
     r->newest = r->run.last_rowid;
 }
 
@@ -234,7 +239,7 @@ wl_status wl_running_bulk(wl_running *r, wl_error *err) {
   static wl_status (*const ways[])(wl_running *, wl_error *) = {bulk_insert, bulk_update,
                                                                 bulk_delete};
   if (!(r->m->d->kind == WL_DML_INSERT ? insert_pays(r) : change_pays(r)))
-    return WL_NOT_TAKEN; /* which goes without saying */
+    return WL_NOT_TAKEN; /* the usual case, which needs no reason */
   if (r->m->d->returning) return wl_not_taken(err, "RETURNING");
   wl_status rc = ways[r->m->d->kind](r, err);
   r->counting = rc == WL_OK;

@@ -1,7 +1,7 @@
 /*
-** INSERT, UPDATE and DELETE of a tablet table at prepare time. SQLite prepares the original first,
-** so a wrong statement ends with its own error. Some that are right it refuses because the table is
-** a virtual one; those parts are cut off or put in other words, and SQLite checks that.
+** Prepares INSERT, UPDATE and DELETE of a tablet table. SQLite prepares the original first, so a
+** wrong statement fails with SQLite's own error. SQLite refuses some correct statements because the
+** table is virtual. Those parts are removed or rewritten, and SQLite checks the result.
 */
 #include "dml/dml.h"
 #include "dml/text.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of RETURNING SQLite says so first and then goes on, so that another message may follow: that
-** there is no table of the name that WITH gives. */
+/* For RETURNING SQLite reports the error first and then continues. So another message may follow,
+** such as that there is no table with the name of a WITH entry. */
 bool wl_dml_refused(const char *message, const char *sql, size_t n) {
   if (strncmp(message, "UPSERT not implemented for virtual table", 40) == 0) return true;
   wl_lexer lex;
@@ -23,7 +23,7 @@ bool wl_dml_refused(const char *message, const char *sql, size_t n) {
   return false;
 }
 
-/* SQLite's message once more, but without the place in the text, which is another text's. */
+/* Sets SQLite's message again, but without the position, which is one in another text. */
 static int repeat_message(wl_conn *c, int rc) {
   char *message = rc == SQLITE_ERROR ? wl_mem_strdup(sqlite3_errmsg(c->db)) : NULL;
   if (message) rc = wl_fail_prepare(c->db, rc, message);
@@ -31,8 +31,8 @@ static int repeat_message(wl_conn *c, int rc) {
   return rc;
 }
 
-/* Prepares a text for its errors and the authorizer's answers alone; the message is SQLite's. Takes
-** the text. part: it is an expression of the application's in a SELECT of ours. */
+/* Prepares a text only for its errors, with SQLite's message, and for the authorizer's answers.
+** Frees the text. part: it is an expression of the application inside a SELECT of ours. */
 static int check_text(wl_conn *c, char *sql, bool part, wl_mask **mask) {
   sqlite3_stmt *s = NULL;
   if (!sql) return SQLITE_NOMEM;
@@ -43,7 +43,7 @@ static int check_text(wl_conn *c, char *sql, bool part, wl_mask **mask) {
   return repeat_message(c, rc);
 }
 
-/* A table called excluded inside ON CONFLICT would hide the row that goes by that name. */
+/* Inside ON CONFLICT, a table named excluded would hide the row of that name. */
 static bool hides_excluded(const wl_change *m) {
   const wl_dml *d = m->d;
   size_t n = d->upserts_at.end;
@@ -59,8 +59,8 @@ static bool hides_excluded(const wl_change *m) {
   return false;
 }
 
-/* ON CONFLICT(columns): the authorizer is asked about these too. A column that it ignores is none.
- */
+/* Checks ON CONFLICT(columns), and asks the authorizer about them. A column that it ignores does
+** not count. */
 static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
   wl_mask *own = NULL;
   if (!c->u->target) return SQLITE_OK;
@@ -79,7 +79,8 @@ static int check_target(wl_change *m, const wl_clause *c, wl_mask **mask) {
   return rc;
 }
 
-/* What SQLite could not check of a statement that it refuses for virtual tables. */
+/* Checks the parts that SQLite did not check because it refused the statement for virtual
+** tables. */
 static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   wl_conn *c = m->conn;
   int rc = check_text(c, wl_change_checked_sql(m), false, mask);
@@ -89,7 +90,7 @@ static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   if (st) return wl_fail_prepare(c->db, SQLITE_ERROR, err->text);
   if (m->n_clauses && hides_excluded(m))
     return wl_fail_prepare(c->db, SQLITE_ERROR,
-                           "a table called excluded cannot stand in ON CONFLICT here");
+                           "a table named excluded cannot be used in ON CONFLICT here");
   for (int k = 0; k < m->n_clauses && !rc; k++) rc = check_target(m, &m->clauses[k], mask);
   for (int k = 0; k < m->n_clauses && !rc; k++)
     if (m->clauses[k].u->updates)
@@ -97,7 +98,7 @@ static int check_rest(wl_change *m, wl_mask **mask, wl_error *err) {
   return rc;
 }
 
-/* Which engine is going to find the rows, as far as that is known by now. */
+/* Sets the reason with the engine that will find the rows, as far as it is known. */
 static wl_status foresee(wl_change *m, wl_error *err) {
   static const char *const verbs[] = {"INSERT", "UPDATE", "DELETE"};
   wl_decision d;
@@ -117,9 +118,8 @@ static wl_status foresee(wl_change *m, wl_error *err) {
   return rc;
 }
 
-/* Whether the change is rewritten at all. *stays: SQLite changes the table best, through xUpdate,
- *and
- ** the reason is told. WL_NOT_TAKEN: it speaks of warplite itself. */
+/* Whether the change is rewritten at all. *stays: SQLite runs it best, through xUpdate, and the
+** reason is set. WL_NOT_TAKEN: it uses functions or tables of warplite. */
 static wl_status ask_whole(const wl_change *m, bool *stays, wl_error *err) {
   char why[160];
   wl_decision d;
@@ -132,7 +132,7 @@ static wl_status ask_whole(const wl_change *m, bool *stays, wl_error *err) {
   wl_status rc = wl_route(m->conn, &q, &d, err);
   *stays = !rc && d.is_cheap;
   if (*stays) wl_conn_set_reason(m->conn, d.reason);
-  if (!rc && d.about_warplite) rc = wl_not_taken(err, "it speaks of warplite itself");
+  if (!rc && d.about_warplite) rc = wl_not_taken(err, "it uses functions or tables of warplite");
   wl_decision_close(&d);
   return rc;
 }
@@ -180,7 +180,7 @@ wl_status wl_dml_prepare(wl_conn *c, const char *sql, size_t n, sqlite3_stmt *or
       sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
     sqlite3_finalize(*out);
     *out = NULL;
-    st = wl_not_taken(err, "its parameters cannot be passed on");
+    st = wl_not_taken(err, "its parameters cannot be passed to warplite");
   }
 done:
   wl_mask_free(mask);

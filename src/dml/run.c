@@ -1,18 +1,18 @@
 /*
-** A change being made. First its rows are read, all of them:
+** Runs a change. First it reads all of its rows:
 **
 **   INSERT   the SELECT or VALUES that is inserted
-**   UPDATE   the rowid and the new values of each row; live: the rowid alone
+**   UPDATE   the rowid and the new values of each row; live: only the rowid
 **   DELETE   the rowid
 **
-** Then all is written at once (dml/bulk.c), or row by row as SQLite asks for the next one, with
-** SQLite's order of checks and its ways to meet a conflict: OR IGNORE leaves a row out, OR REPLACE
-** removes what stands in its way; any other violation becomes the last row of wl_dml, on which
-** xUpdate fails, so that ROLLBACK, ABORT and FAIL are SQLite's own.
+** Then it writes everything at once (dml/bulk.c), or row by row as SQLite asks for the next one. It
+** checks in SQLite's order and handles conflicts as SQLite does: OR IGNORE skips a row, OR REPLACE
+** deletes the conflicting rows. Any other violation becomes the last row of wl_dml. xUpdate fails
+** on it, so that SQLite itself does ROLLBACK, ABORT or FAIL.
 **
 ** Invariants:
-** 1. A row of the source gives one row, or none; a violation is the last.
-** 2. last_insert_rowid is, whatever was written to shadow tables, what the user's rows make it.
+** 1. A row of the source makes one row of wl_dml, or none. A violation is the last row.
+** 2. last_insert_rowid is set by the user's rows only, whatever was written to shadow tables.
 */
 #include "dml/run.h"
 #include "dml/text.h"
@@ -58,7 +58,7 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
                           wl_error *err) {
   enum { PLENTY = 1 << 20 };
   if (r->texts->n_bytes > PLENTY) {
-    /* defaults live there, too */
+    /* Defaults live there, too. */
     for (int i = 0; i < r->m->decl->n_cols; i++) r->known[i] = false;
     wl_arena_close(r->texts);
     wl_arena_init(r->texts);
@@ -76,8 +76,8 @@ wl_status wl_running_read(wl_running *r, sqlite3_stmt *s, int first, int n, wl_v
 
 /* ---- one row */
 
-/* What wl_row_conflict found: *skip: the row is left out; *again: what stood in its way is gone;
-** neither: it is a violation, and has been told. */
+/* Handles a conflict that wl_row_conflict found. *skip: the row is left out. *again: the
+** conflicting row is gone. Neither: it is a violation, and has been recorded. */
 static wl_status meet_conflict(wl_running *r, wl_conflict how, const wl_violation *v, bool *skip,
                                bool *again, wl_error *err) {
   *skip = how == WL_CONFLICT_IGNORE;
@@ -90,13 +90,13 @@ static wl_status meet_conflict(wl_running *r, wl_conflict how, const wl_violatio
   return WL_OK;
 }
 
-/* Whether the authorizer has SET leave a column as it is. */
+/* Whether the authorizer tells SET to leave a column unchanged. */
 static bool is_left(const wl_running *r, int col) {
   return r->mask && wl_mask_has(r->mask, SQLITE_UPDATE, wl_tablets_name(r->m->t),
                                 col == WL_COL_ROWID ? "ROWID" : r->m->decl->cols[col].name);
 }
 
-/* Changes the row at old by sets, whose values are in r->news. */
+/* Applies sets, whose values are in r->news, to the row at old. */
 static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, int n_sets,
                             wl_conflict how, bool *given, wl_error *err) {
   wl_tablets *t = r->m->t;
@@ -106,7 +106,7 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
   wl_i64 rowid = old;
   *given = false;
   wl_status rc = wl_row_get(t, old, r->row, &found, err);
-  if (rc || !found) return rc; /* OR REPLACE has taken it away */
+  if (rc || !found) return rc; /* OR REPLACE has deleted it */
   for (int k = 0; k < n_sets; k++) {
     if (is_left(r, sets[k].col)) continue;
     if (sets[k].col != WL_COL_ROWID) {
@@ -144,9 +144,9 @@ static wl_status update_row(wl_running *r, wl_i64 old, const wl_setting *sets, i
   return WL_OK;
 }
 
-/* What excluded means: the values before the columns' affinities, but for integers of REAL columns.
-** Only for CHECK constraints and UNIQUE keys does SQLite apply affinities before it comes to that.
-*/
+/* Sets the values of excluded: without the columns' affinities, except that integers of REAL
+** columns become reals. SQLite applies affinities earlier only for CHECK constraints and UNIQUE
+** keys. */
 static void excluded_row(wl_running *r, const wl_val *row) {
   const wl_decl *d = r->m->decl;
   for (int i = 0; i < d->n_cols; i++) {
@@ -155,7 +155,7 @@ static void excluded_row(wl_running *r, const wl_val *row) {
   }
 }
 
-/* The row to insert, without its rowid, as it is given. */
+/* Reads the row to insert as given, without its rowid. */
 static wl_status new_row(wl_running *r, wl_i64 at, wl_error *err) {
   const wl_change *m = r->m;
   wl_status rc = WL_OK;
@@ -169,7 +169,7 @@ static wl_status new_row(wl_running *r, wl_i64 at, wl_error *err) {
   return rc;
 }
 
-/* The row that is known to fail, at rowid r->first. */
+/* Handles the row that is known to fail, at rowid r->first. */
 static wl_status refuse_row(wl_running *r, wl_i64 at, bool *given, wl_error *err) {
   const wl_change *m = r->m;
   wl_violation v = {0};
@@ -221,13 +221,13 @@ static wl_status insert_row(wl_running *r, wl_i64 at, bool *given, wl_error *err
     if (rc || !v.code) break;
     if (clause) {
       bool updates = false;
-      /* the rowid is looked at last where another clause comes first */
+      /* The rowid is checked last if another clause comes first. */
       if (v.key >= 0 || (clause != m->clauses && m->decl->n_keys)) excluded_row(r, r->row);
       if (clause->u->updates)
         rc = wl_upsert_values(r, clause, r->raw, rowid, v.rowid, &updates, err);
       if (rc || !updates) return rc;
       rc = update_row(r, v.rowid, clause->sets, clause->n_sets, WL_CONFLICT_ABORT, given, err);
-      /* ABORT, whatever the statement says: not xUpdate but the source of the rows fails then */
+      /* ABORT in any case, because the source of the rows fails, and not xUpdate. */
       if (!rc && r->run.kind == WL_DMLROW_FAILS)
         rc = wl_fail(err, (wl_status)r->run.code, "%s", r->run.text);
       return rc;
@@ -256,7 +256,7 @@ static wl_status delete_row(wl_running *r, wl_i64 rowid, bool *given, wl_error *
   return WL_OK;
 }
 
-/* ---- rows that are computed while others change */
+/* ---- rows that are computed while others change (live) */
 
 static wl_status live_open(wl_running *r, wl_error *err) {
   wl_i64 *ids = r->rowids = wl_mem_alloc(((size_t)r->rows.n + 1) * sizeof *ids);
@@ -299,7 +299,7 @@ static wl_status next_row(wl_running *r, bool *given, wl_error *err) {
   return update_row(r, (wl_i64)rowid.v, m->sets, m->n_sets, m->d->conflict, given, err);
 }
 
-/* The live statement itself says when it ends. */
+/* Whether all rows are done. A live statement ends by itself. */
 static bool is_over(const wl_running *r) {
   return r->ended || (!r->live && r->at >= r->rows.n && !r->rows.more);
 }
@@ -331,7 +331,7 @@ static void say_reason(wl_running *r, const char *why) {
   memcpy(r->reason, c->reason, sizeof r->reason);
 }
 
-/* Goes on to the next piece of the source, and writes it at once if that can be. */
+/* Reads the next piece of the source, and writes it in bulk if possible. */
 static wl_status next_piece(wl_running *r, wl_error *err) {
   wl_error why = {0};
   r->n_before += r->rows.n;
@@ -364,24 +364,24 @@ wl_status wl_running_next(wl_running *r, bool *end, wl_error *err) {
     if (!rc) rc = next_row(r, &given, err);
     if (!given) *end = is_over(r);
   }
-  /* after an error no xUpdate will tell of the rows before it */
+  /* After an error no xUpdate reports the rows before it. */
   sqlite3_set_last_insert_rowid(r->m->conn->db, rc ? r->newest : r->run.last_rowid);
   return rc;
 }
 
 /* ---- opening */
 
-/* How much of its source an INSERT holds in memory, with what it takes to check and write it. */
+/* Limits the memory of an INSERT's source, including what checking and writing it needs. */
 static void set_limit(const wl_change *m, wl_source_query *x) {
   enum { LEAST = 16 << 10 };
   wl_i64 n = m->conn->set.host_budget / 8;
   x->limit = n > LEAST ? n : LEAST;
-  x->row_bytes = (wl_i64)sizeof(wl_i64); /* the rowid; and keys are sorted: */
+  x->row_bytes = (wl_i64)sizeof(wl_i64); /* the rowid; sorted keys are added below */
   for (int k = 0; k < m->decl->n_keys; k++)
     x->row_bytes += (wl_i64)(sizeof(wl_i64) + (size_t)m->decl->keys[k].n * sizeof(wl_val));
 }
 
-/* Whether rows to insert can fail. */
+/* Whether a row to insert can fail. */
 static bool has_constraints(const wl_change *m) {
   bool any = m->decl->n_keys || m->decl->n_checks || m->rowid_from >= 0;
   for (int i = 0; i < m->decl->n_cols; i++) any |= m->decl->cols[i].not_null;
@@ -405,7 +405,7 @@ static wl_status read_source(wl_running *r, const char *refused, wl_error *err) 
                        .target = m->t};
   if (m->d->kind == WL_DML_INSERT) {
     set_limit(m, &x);
-    /* with RETURNING SQLite reads all rows before it writes the first */
+    /* With RETURNING, SQLite reads all rows before it writes the first. */
     x.keeps_late = !m->d->returning && has_constraints(m);
   }
   wl_status rc = wl_source_rows_read(m->conn, &x, &r->rows, err);
@@ -432,12 +432,12 @@ static wl_status read_rows(wl_running *r, wl_error *err) {
   bool twice, native = r->rows.native;
   rc = wl_source_rows_sort(&r->rows, &twice, err);
   if (rc || !twice || !native) return rc;
-  rc = read_source(r, "a row has several matches, and SQLite takes the last", err);
+  rc = read_source(r, "a row has several matches, and SQLite uses the last", err);
   return rc ? rc : wl_source_rows_sort(&r->rows, &twice, err);
 }
 
-/* Whether a statement that may write, as the rewritten ones do, is being run with wl_dml: a SELECT
-** from it must not change anything. */
+/* Whether wl_dml is used by a statement that may write, as rewritten ones do. A SELECT from wl_dml
+** must not change anything. */
 static bool is_rewritten(sqlite3 *db) {
   for (sqlite3_stmt *s = sqlite3_next_stmt(db, NULL); s; s = sqlite3_next_stmt(db, s)) {
     const char *sql = sqlite3_stmt_busy(s) && !sqlite3_stmt_readonly(s) ? sqlite3_sql(s) : NULL;
@@ -446,7 +446,7 @@ static bool is_rewritten(sqlite3 *db) {
   return false;
 }
 
-/* The arguments, copied, by the numbers of the parameters they are for. */
+/* Copies the arguments, in the order of the parameters' numbers. */
 static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl_error *err) {
   const wl_dml *d = r->m->d;
   r->n_params = d->n_params;
@@ -458,7 +458,7 @@ static wl_status take_params(wl_running *r, sqlite3_value **args, int n_args, wl
   return WL_OK;
 }
 
-/* What every run of the change needs, made for the first. */
+/* Allocates what every run of the change needs, before the first run. */
 static wl_status make_room(wl_change *m, wl_error *err) {
   wl_room *x = &m->room;
   int n = m->decl->n_cols + 1, n_news = m->n_sets;
@@ -494,7 +494,7 @@ wl_status wl_running_open(wl_conn *c, const char *sql, wl_i64 token, sqlite3_val
   *r = (wl_running){.started = wl_clock_ns(), .mask = mask, .refusal.row = -1};
   wl_status rc = wl_change_acquire(c, sql, &r->m, err);
   if (!rc && !is_rewritten(c->db))
-    rc = wl_fail(err, WL_ERROR, "wl_dml stands only in statements that warplite_prepare() makes");
+    rc = wl_fail(err, WL_ERROR, "only statements of warplite_prepare() can use wl_dml");
   if (rc == WL_NOT_TAKEN)
     rc = wl_fail(err, WL_ERROR, "prepare the statement again: %.300s", err->text);
   if (rc) goto done;

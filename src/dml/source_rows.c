@@ -1,14 +1,14 @@
 /*
-** The rows that a change reads, all of them before it writes the first: few as cells, many as
-** columns. They come from the native engine like those of any query, from SQLite where it must run
-** the query, or, where the query is no more than columns of an ordinary table, are that table's own
-** columns. An INSERT whose rows would take too much memory reads and writes them in pieces.
+** The rows that a change reads, all of them before it writes the first. Few rows are cells, many
+** are columns. They come from the native engine, as for any query, or from SQLite if it must run
+** the query. If the query is just columns of an ordinary table, that table's columns are used
+** directly. An INSERT whose rows would take too much memory reads and writes them in pieces.
 **
 ** Invariants:
 ** 1. Either cells or cols is set, unless there are no rows.
-** 2. Nothing is put into the log for these queries: the change's own line speaks of them.
-** 3. Pieces that were written are not seen by the query: the native engine reads a snapshot, and
-**    where SQLite would read the table that is written, it puts all rows aside first.
+** 2. These queries are not logged: the change's own line describes them.
+** 3. The query does not see pieces that were written: the native engine reads a snapshot, and where
+**    SQLite would read the table that is written, it materializes all rows first.
 */
 #include "dml/run.h"
 #include "base/mem.h"
@@ -124,14 +124,14 @@ static wl_status builders_add(builders *b, const wl_val *row, wl_error *err) {
   return WL_OK;
 }
 
-/* The rows so far into builders. */
+/* Moves the rows read so far into builders. */
 static wl_status move_to_builders(wl_source_rows *r, builders *b, wl_error *err) {
   wl_status rc = builders_open(b, r->n_cols, err);
   for (wl_i64 i = 0; i < r->n && !rc; i++) rc = builders_add(b, r->cells + i * r->n_cols, err);
   return rc;
 }
 
-/* Whether a piece ends here: with a whole tablet, unless it is large already. */
+/* Whether a piece ends here: after a whole tablet, unless it is already large. */
 static bool is_full(const wl_source_rows *r, const builders *b) {
   enum { ROWS_PER_LOOK = 256 };
   if (!r->limit || !r->n || r->n % ROWS_PER_LOOK) return false;
@@ -140,7 +140,7 @@ static bool is_full(const wl_source_rows *r, const builders *b) {
   return n_bytes >= r->limit && (r->n % WL_TABLET_ROWS == 0 || n_bytes >= 2 * r->limit);
 }
 
-/* One row of SQLite's, as cells or into the builders. */
+/* Adds one row of SQLite's, as cells or to the builders. */
 static wl_status add_row(wl_source_rows *r, builders *b, sqlite3_stmt *s, wl_error *err) {
   wl_status rc = r->n == FEW ? move_to_builders(r, b, err) : WL_OK;
   if (!rc && !b->list) rc = room_for_row(r, err);
@@ -158,13 +158,14 @@ static wl_status add_row(wl_source_rows *r, builders *b, sqlite3_stmt *s, wl_err
   return rc;
 }
 
-/* Whether it is an error of one row, behind others that may have to be written first. */
+/* Whether the error comes from one row, after others that may have to be written first. */
 static bool is_late(const wl_source_rows *r, wl_status rc) {
   int code = (int)rc & 0xff;
   return r->keeps_late && (code == SQLITE_ERROR || code == SQLITE_TOOBIG);
 }
 
-/* An error of the query, behind rows that were read: if these are to be written first, it waits. */
+/* Handles an error of the query after some rows. If these must be written first, keeps it for
+** later. */
 static wl_status meet_error(wl_source_rows *r, wl_status rc, wl_i64 n_rows, wl_error *err) {
   if (n_rows == 0 || !is_late(r, rc)) return rc;
   r->late = *err;
@@ -172,7 +173,7 @@ static wl_status meet_error(wl_source_rows *r, wl_status rc, wl_i64 n_rows, wl_e
   return WL_OK;
 }
 
-/* Reads a piece. r->more: the statement stands on a row already. */
+/* Reads a piece. r->more: the statement already stands on a row. */
 static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_source_rows *r, wl_error *err) {
   builders b = {0};
   wl_status rc = WL_OK;
@@ -181,7 +182,7 @@ static wl_status read_sqlite(sqlite3 *db, sqlite3_stmt *s, wl_source_rows *r, wl
   r->more = false;
   while (!rc && !r->more && (standing || (st = wl_text_step(s)) == SQLITE_ROW)) {
     standing = false;
-    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* SQLite may prepare it anew */
+    if (r->n == 0) r->n_cols = sqlite3_column_count(s); /* SQLite may have prepared it again */
     r->more = is_full(r, &b);
     if (!r->more) rc = add_row(r, &b, s, err);
   }
@@ -203,8 +204,8 @@ static bool plan_reads(sqlite3 *db, const char *sql, const wl_tablets *t) {
   return rc || wl_tablets_planned(t) != before;
 }
 
-/* The same rows once more, all of them in one piece: the authorizer's answers are for this text
-** alone, and not for one around it. */
+/* Reads the same rows again, all in one piece: the authorizer's answers hold for this text only,
+** and not for a text around it. */
 static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_source_rows *r, wl_error *err) {
   drop_rows(r);
   sqlite3_reset(s);
@@ -214,8 +215,8 @@ static wl_status read_whole(wl_conn *c, sqlite3_stmt *s, wl_source_rows *r, wl_e
   return read_sqlite(c->db, s, r, err);
 }
 
-/* The same rows, all of them put aside before the first is given: SQLite has a temporary file for
-** them. */
+/* Reads the same rows, materialized: SQLite collects all of them, in a temporary file if needed,
+** before it returns the first. */
 static wl_status read_materialized(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
                                    wl_error *err) {
   drop_rows(r);
@@ -230,7 +231,7 @@ static wl_status read_materialized(wl_conn *c, const wl_source_query *x, wl_sour
   return read_sqlite(c->db, r->rest, r, err);
 }
 
-/* SQLite writes rows of a query that reads the table only when it has read all of them. */
+/* If a query reads the table that is written, SQLite writes rows only after it has read all. */
 static wl_status late_at_once(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
                               wl_error *err) {
   if (!r->late.code || !plan_reads(c->db, x->request->sql, x->target)) return WL_OK;
@@ -238,7 +239,7 @@ static wl_status late_at_once(wl_conn *c, const wl_source_query *x, wl_source_ro
   return err->code;
 }
 
-/* The first piece of a statement of SQLite's, which stays open for the others. */
+/* Reads the first piece of SQLite's statement, which stays open for the others. */
 static wl_status begin_sqlite(wl_conn *c, const wl_source_query *x, sqlite3_stmt *s,
                               wl_source_rows *r, wl_error *err) {
   wl_status rc = read_sqlite(c->db, s, r, err);
@@ -268,7 +269,7 @@ static wl_status read_small(const wl_batch *b, const wl_reg *regs, wl_source_row
   return rc;
 }
 
-/* The batch after those that are there. */
+/* Gets batch i, if it is not there yet. */
 static wl_status fetch(wl_source_rows *r, int i, wl_error *err) {
   if (r->ended) return WL_OK;
   wl_status rc = wl_answer_next(&r->answer, &r->batches[i], err);
@@ -276,7 +277,7 @@ static wl_status fetch(wl_source_rows *r, int i, wl_error *err) {
   return rc;
 }
 
-/* Reads a piece, from batches[0] on. */
+/* Reads a piece, starting with batches[0]. */
 static wl_status read_batches(wl_source_rows *r, wl_error *err) {
   const wl_reg *regs = wl_run_regs(r->answer.run);
   int n_threads = r->answer.conn->set.threads;
@@ -319,9 +320,9 @@ static wl_status read_native(wl_source_rows *r, wl_error *err) {
   return read_batches(r, err);
 }
 
-/* ---- columns of a table, as they are */
+/* ---- whole columns of a table */
 
-/* WL_NOT_TAKEN: read it some other way. */
+/* WL_NOT_TAKEN: the rows must be read in another way. */
 static wl_status read_table(wl_conn *c, const wl_query *q, wl_source_rows *r, wl_error *err) {
   wl_table *t;
   wl_snapshot snap = {0};
@@ -369,7 +370,7 @@ static wl_status arguments(const char *sql, sqlite3_value **params, int n_params
   return rc;
 }
 
-/* SQLite's answer, by a statement that stays for the next time unless it is masked. */
+/* Reads the rows from SQLite. The statement is kept for the next run, unless it is masked. */
 static wl_status read_by_sqlite(wl_conn *c, const wl_source_query *x, const char *reason,
                                 wl_source_rows *r, wl_error *err) {
   sqlite3_stmt *once = NULL, **stmt = x->mask ? &once : x->stmt;
@@ -392,7 +393,7 @@ static wl_status read_by_sqlite(wl_conn *c, const wl_source_query *x, const char
   return rc;
 }
 
-/* By the engine that was decided on. */
+/* Reads the rows from the engine that was chosen. */
 static wl_status read_answer(wl_conn *c, const wl_source_query *x, wl_source_rows *r,
                              wl_error *err) {
   wl_request q = *x->request;
@@ -411,7 +412,7 @@ static wl_status read_answer(wl_conn *c, const wl_source_query *x, wl_source_row
   rc = r->native ? read_native(r, err) : begin_sqlite(c, x, a->stmt, r, err);
   if (!rc && r->native) rc = late_at_once(c, x, r, err);
   if (rc && !r->late.code && r->native && is_late(r, rc)) {
-    /* the rows before it are not known: SQLite gives them */
+    /* The rows before the error are not known. SQLite returns them. */
     char why[sizeof err->text + sizeof "sqlite: "];
     sqlite3_snprintf((int)sizeof why, why, "sqlite: %s", err->text);
     drop_rows(r);
@@ -433,7 +434,7 @@ wl_status wl_source_rows_read(wl_conn *c, const wl_source_query *x, wl_source_ro
     sqlite3_snprintf((int)sizeof r->reason, r->reason, "%.390s", d.reason);
     rc = read_table(c, d.text->query, r, err);
     if (rc != WL_NOT_TAKEN) goto done;
-    /* inside a transaction that has written: as any other query */
+    /* In a transaction that has written, it is read like any other query. */
     wl_request other = *x->request;
     other.copies = false;
     wl_decision_close(&d);

@@ -1,14 +1,15 @@
 /*
-** Changes that have run and may run again: parsed and bound, with the statements that their runs
-** prepared. A prepared statement of the caller's holds only its text (dml.h); here its text is
-** found again, so that a small change that runs ten thousand times is read once.
+** Changes that may run again: parsed and bound, with the statements that their runs prepared. The
+** caller's prepared statement holds only its text (dml.h). Here the text is found again, so that a
+** small change that runs ten thousand times is parsed once.
 **
 ** Invariants:
-** 1. A change in the list does not run. One that runs is its run's alone, so the same text may run
-**    inside itself.
-** 2. The table may have gone since, and another may have its name, even at the same address: a
-**    change is used again only if its table is found, by name, to be the one of its number.
-** 3. The statements are reset and hold no values. They go with the connection's other helpers.
+** 1. A change in the list is not running. A running change belongs to one run, so the same text can
+**    run inside itself.
+** 2. The table may have been dropped, and another may have its name, even its address. So a change
+**    is used again only if the table found by name has the same serial number.
+** 3. The statements are reset and have no bound values. They are finalized with the connection's
+**    other helpers.
 */
 #include "dml/change.h"
 #include "base/mem.h"
@@ -25,7 +26,7 @@ void wl_change_drop_statements(wl_change *m) {
   m->source = NULL;
 }
 
-/* Stepping it would prepare it again, and ask the authorizer about a text of ours. */
+/* Stepping an expired statement would prepare it again, and ask the authorizer about our text. */
 static bool is_expired(sqlite3_stmt *s) {
   return s && (!sqlite3_api->expired || sqlite3_api->expired(s));
 }
@@ -96,7 +97,7 @@ static void reset_for_next_run(sqlite3_stmt *s) {
 void wl_change_release(wl_change *m) {
   if (!m) return;
   wl_conn *c = m->conn;
-  if (!c->has_keeper) { /* nobody would finalize its statements */
+  if (!c->has_keeper) { /* nothing would finalize its statements */
     free_change(m);
     return;
   }

@@ -1,6 +1,6 @@
 /*
-** The texts that are made of a change: pieces of the original, with parameters by number. What
-** each is for is in dml.h and dml/run.c.
+** The SQL texts made from a change: pieces of the original, with numbered parameters. text.h and
+** dml/run.c say what each is for.
 */
 #include "dml/text.h"
 #include "tablet/write/dmlrow.h"
@@ -38,7 +38,7 @@ int wl_change_at(const wl_change *m) {
   return m->d->n_params + 2 + m->decl->n_cols;
 }
 
-/* The parameter for excluded.name, or 0: there is no such column. */
+/* The parameter for excluded.name. 0: there is no such column. */
 static int excluded_param(const wl_change *m, wl_token name) {
   static const char *const rowids[] = {"rowid", "_rowid_", "oid"};
   for (int i = 0; i < m->decl->n_cols; i++)
@@ -50,8 +50,8 @@ static int excluded_param(const wl_change *m, wl_token name) {
 }
 
 /*
-** A piece of the text. excluded: references to the row that could not be inserted become
-** parameters: in SQLite, too, they have neither affinity nor collation.
+** Appends a piece of the text. excluded: replaces references to the row excluded by parameters. In
+** SQLite, too, they have neither affinity nor collation.
 */
 static void put_piece(sqlite3_str *out, const wl_change *m, size_t pos, size_t end, bool excluded) {
   wl_lexer lex;
@@ -73,12 +73,12 @@ static void put_piece(sqlite3_str *out, const wl_change *m, size_t pos, size_t e
     }
     if (!index) continue;
     sqlite3_str_append(out, m->sql + done, (int)(t.pos - done));
-    /* a number that would run into a word behind it cannot be: tokens were apart before */
+    /* No space is needed after the number, because the next token was separate before. */
     sqlite3_str_appendf(out, "?%d", index);
     done = past;
   }
   sqlite3_str_append(out, m->sql + done, (int)(end - done));
-  sqlite3_str_appendall(out, "\n"); /* it may end in a comment */
+  sqlite3_str_appendall(out, "\n"); /* the piece may end in a comment */
 }
 
 static void put_span(sqlite3_str *out, const wl_change *m, wl_span s) {
@@ -89,7 +89,7 @@ static void put_expr(sqlite3_str *out, const wl_change *m, const wl_expr *e, boo
   put_piece(out, m, e->pos, e->end, excluded);
 }
 
-/* A SELECT in parentheses, in just one pair of them. */
+/* Appends a SELECT in exactly one pair of parentheses. */
 static void put_select(sqlite3_str *out, const wl_change *m, const wl_expr *e, bool excluded) {
   wl_lexer lex;
   wl_token t;
@@ -103,7 +103,7 @@ static void put_select(sqlite3_str *out, const wl_change *m, const wl_expr *e, b
     inner = t.pos;
   }
   from = inner; /* the last '(' */
-  /* of the closing ones, the last opens - 1 go */
+  /* Of the closing parentheses, leave out the last opens - 1. */
   for (int k = 1; k < opens; k++) {
     wl_lexer back;
     size_t last = end;
@@ -168,7 +168,7 @@ char *wl_change_source_sql(const wl_change *m) {
     lex.pos = d->from_at.pos;
     wl_lex_next(&lex, &t); /* FROM */
     size_t pos = lex.pos;
-    if (d->where) /* back over WHERE */
+    if (d->where) /* skip WHERE backwards */
       while (wl_lex_next(&lex, &t) > 0 && t.pos < d->where->pos) end = t.pos;
     sqlite3_str_appendall(s, d->from->next ? ", (" : ", ");
     put_piece(s, m, pos, end, false);
@@ -261,7 +261,7 @@ char *wl_change_clause_sql(const wl_change *m, const wl_clause *c) {
   return sqlite3_str_finish(s);
 }
 
-/* ---- for SQLite to check: what it refuses for virtual tables alone is cut off */
+/* ---- texts for SQLite to check, without the parts that it refuses for virtual tables */
 
 char *wl_change_checked_sql(const wl_change *m) {
   const wl_dml *d = m->d;
@@ -288,13 +288,13 @@ static int returned_column(const wl_change *m, const wl_expr *e) {
 }
 
 /*
-** A whole number in a REAL column comes out of RETURNING as an integer in SQLite where the row was
-** inserted or updated, which our INSERT repeats by itself, but as a real where it was deleted: out
-** of wl_real() it is one.
+** RETURNING of a whole number in a REAL column gives an integer in SQLite if the row was inserted
+** or updated, and our INSERT does the same. For a deleted row it gives a real, which wl_real()
+** restores.
 */
 static void put_deleted(sqlite3_str *s, const wl_change *m, int col) {
   const wl_decl_column *c = &m->decl->cols[col];
-  /* with a name also where the authorizer puts NULL in the column's place */
+  /* It needs a name, also if the authorizer replaces the column by NULL. */
   sqlite3_str_appendf(s, c->affinity == 'E' ? "wl_real(\"%w\")" : "\"%w\"", c->name);
   sqlite3_str_appendf(s, " AS \"%w\"", c->name);
 }
@@ -330,7 +330,7 @@ static void put_returned(sqlite3_str *s, const wl_change *m, const wl_result_col
       sqlite3_str_appendf(s, " AS \"%w\"", c->alias);
     else if (real && col >= 0)
       sqlite3_str_appendf(s, " AS \"%w\"", m->decl->cols[col].name);
-    else if (real || has_params(d, c->expr)) /* it is called as it was written */
+    else if (real || has_params(d, c->expr)) /* its name is the text of the original */
       sqlite3_str_appendf(s, " AS \"%.*w\"", (int)(c->expr->end - c->expr->pos),
                           m->sql + c->expr->pos);
     else if (c->expr->kind == WL_E_NAME && col < 0 && m->decl->rowid_col >= 0 &&

@@ -1,16 +1,16 @@
 /*
 ** ON CONFLICT … DO NOTHING and DO UPDATE.
 **
-** The order in which SQLite looks for what stands in a new row's way: the constraints that clauses
-** name, in the order of the clauses; the rowid, where no clause names it, behind the last of these
-** clauses; then all other keys. Without a target in the first clause it is the order of any INSERT.
+** SQLite looks for conflicts of a new row in this order: first the constraints that clauses name,
+** in the order of the clauses; then the rowid, if no clause names it; then all other keys. If the
+** first clause has no target, the order is that of any INSERT.
 */
 #include "dml/run.h"
 #include "dml/text.h"
 #include "value/exchange.h"
 #include <string.h>
 
-/* Whether the rowid, or a key, is taken. */
+/* Whether the rowid or the key is in use. */
 static wl_status look(wl_running *r, int key, const wl_val *values, wl_i64 rowid, bool *found,
                       wl_i64 *at, wl_error *err) {
   const wl_decl *d = r->m->decl;
@@ -19,7 +19,7 @@ static wl_status look(wl_running *r, int key, const wl_val *values, wl_i64 rowid
   if (key == WL_KEY_ROWID) return wl_row_there(r->m->t, rowid, found, err);
   for (int i = 0; i < d->keys[key].n; i++) {
     int col = d->keys[key].cols[i];
-    if (col != d->rowid_col && values[col].t == WL_T_NULL) return WL_OK; /* like no other */
+    if (col != d->rowid_col && values[col].t == WL_T_NULL) return WL_OK; /* NULL equals nothing */
   }
   return wl_row_find_key(r->m->t, key, values, rowid, found, at, err);
 }
@@ -79,7 +79,7 @@ wl_status wl_upsert_values(wl_running *r, const wl_clause *clause, const wl_val 
   if (rc) return rc;
   if (!r->bound[clause - m->clauses]) wl_params_bind(*s, r->params, r->n_params);
   r->bound[clause - m->clauses] = true;
-  int n = sqlite3_bind_parameter_count(*s); /* what is not read has no place */
+  int n = sqlite3_bind_parameter_count(*s); /* parameters that are not read have no position */
   for (int i = WL_COL_ROWID; i < m->decl->n_cols && !rc; i++) {
     int p = wl_change_excluded(m, i);
     if (p <= n &&

@@ -1,11 +1,11 @@
 /*
-** wl_dml, the table-valued function whose rows are the changes of a statement:
-** wl_dml('<SQL>', token [, wl_args(…) [, mask]]), mask being the authorizer's answers where one is
-** IGNORE. It has a column k, the token that xUpdate of the changed table reads; wl_dml_<n> has r,
-** the rowid, and c0 … besides, the row of n columns, for RETURNING. Without RETURNING k is
-** not asked for: the token is a constant of the text, and wl_dml's second argument. And wl_rowids,
-*a list of
-** rowids that a statement of ours is given by pointer.
+** wl_dml is the table-valued function whose rows are the changes of a statement: wl_dml('<SQL>',
+** token [, wl_args(…) [, mask]]). mask is the authorizer's answers if one is IGNORE. Its column k
+** is the token that xUpdate of the changed table reads. For RETURNING, wl_dml_<n> also has r, the
+** rowid, and c0, c1, …, the row of n columns. Without RETURNING k is not read: the token is a
+** constant of the text and the second argument of wl_dml.
+**
+** wl_rowids is a list of rowids that our statements pass by pointer.
 */
 #include "dml/dml.h"
 #include "dml/run.h"
@@ -18,20 +18,20 @@
 
 typedef struct module_data {
   wl_conn *conn;
-  int n_cols; /* of the row; -1: wl_dml */
+  int n_cols; /* columns of the row; -1: wl_dml */
 } module_data;
 
-typedef struct table {
+typedef struct dml_table {
   sqlite3_vtab base;
   const module_data *data;
-} table;
+} dml_table;
 
-typedef struct cursor {
+typedef struct dml_cursor {
   sqlite3_vtab_cursor base;
   wl_running r;
   wl_i64 rowid;
   bool end;
-} cursor;
+} dml_cursor;
 
 static int first_hidden(const module_data *d) {
   return d->n_cols < 0 ? 1 : d->n_cols + 2;
@@ -48,15 +48,15 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   for (int i = 0; i < d->n_cols; i++) sqlite3_str_appendf(s, ",c%d", i);
   sqlite3_str_appendall(s, ",sql HIDDEN,token HIDDEN,args HIDDEN,mask HIDDEN)");
   char *sql = sqlite3_str_finish(s);
-  int rc = wl_vtab_new(db, sql, true, sizeof(table), out);
+  int rc = wl_vtab_new(db, sql, true, sizeof(dml_table), out);
   sqlite3_free(sql);
-  if (!rc) ((table *)*out)->data = d;
+  if (!rc) ((dml_table *)*out)->data = d;
   return rc;
 }
 
-enum { UNASKED = 1, MASKED }; /* idxNum, as in vtab.c */
+enum { UNASKED = 1, MASKED }; /* idxNum, as in api/vtab.c */
 
-/* The authorizer's word on the original, where SQLite prepares a statement again. */
+/* Asks the authorizer about the original when SQLite prepares a statement again. */
 static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
   sqlite3_value *text = NULL;
   info->idxNum = UNASKED;
@@ -81,7 +81,7 @@ static int check_again(wl_conn *c, sqlite3_index_info *info, int at) {
 }
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
-  const module_data *d = ((table *)v)->data;
+  const module_data *d = ((dml_table *)v)->data;
   int n_given, text, rc = wl_vtab_arguments(info, first_hidden(d), &n_given, &text);
   if (rc) return rc;
   if (text < 0) {
@@ -99,22 +99,22 @@ static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  return wl_vtab_new_cursor(sizeof(cursor), out);
+  return wl_vtab_new_cursor(sizeof(dml_cursor), out);
 }
 
 static int xclose(sqlite3_vtab_cursor *p) {
-  wl_running_close(&((cursor *)p)->r);
+  wl_running_close(&((dml_cursor *)p)->r);
   sqlite3_free(p);
   return SQLITE_OK;
 }
 
-static int step(cursor *c) {
+static int step(dml_cursor *c) {
   if (wl_running_count(&c->r, &c->end)) return SQLITE_OK;
   wl_error err = {0};
   return wl_running_next(&c->r, &c->end, &err) ? wl_vtab_fail(c->base.pVtab, &err) : SQLITE_OK;
 }
 
-/* The authorizer's answers that it runs by: see vtab.c. */
+/* The authorizer's answers for the run; see api/vtab.c. */
 static wl_status masked(wl_conn *c, const char *sql, int idx, const char *answers, wl_mask **mask,
                         wl_error *err) {
   int rc = SQLITE_OK;
@@ -133,8 +133,8 @@ static wl_status masked(wl_conn *c, const char *sql, int idx, const char *answer
 
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
-  cursor *c = (cursor *)p;
-  const module_data *d = ((table *)p->pVtab)->data;
+  dml_cursor *c = (dml_cursor *)p;
+  const module_data *d = ((dml_table *)p->pVtab)->data;
   wl_error err = {0};
   wl_running_close(&c->r);
   c->end = true;
@@ -154,24 +154,24 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   if (wl_running_open(d->conn, sql, token, args, n_args, mask, &c->r, &err))
     return wl_vtab_fail(p->pVtab, &err);
   if (d->n_cols >= 0 && d->n_cols != c->r.m->decl->n_cols) {
-    wl_fail(&err, WL_ERROR, "the table has other columns now; prepare the statement again");
+    wl_fail(&err, WL_ERROR, "the table's columns have changed; prepare the statement again");
     return wl_vtab_fail(p->pVtab, &err);
   }
   return step(c);
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
-  ((cursor *)p)->rowid++;
-  return step((cursor *)p);
+  ((dml_cursor *)p)->rowid++;
+  return step((dml_cursor *)p);
 }
 
 static int xeof(sqlite3_vtab_cursor *p) {
-  return ((cursor *)p)->end;
+  return ((dml_cursor *)p)->end;
 }
 
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
-  cursor *c = (cursor *)p;
-  const module_data *d = ((table *)p->pVtab)->data;
+  dml_cursor *c = (dml_cursor *)p;
+  const module_data *d = ((dml_table *)p->pVtab)->data;
   if (col == 0) {
     wl_dmlrun_number(&c->r.run, ctx);
   } else if (col < first_hidden(d) && c->r.run.kind != WL_DMLROW_FAILS) {
@@ -184,7 +184,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
 }
 
 static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
-  *out = ((cursor *)p)->rowid;
+  *out = ((dml_cursor *)p)->rowid;
   return SQLITE_OK;
 }
 
@@ -295,7 +295,7 @@ wl_status wl_dml_module(wl_conn *c, int n_cols, wl_error *err) {
   return WL_OK;
 }
 
-/* wl_real(x): x; but what SQLite has as the integer that it writes for a whole real is the real. */
+/* wl_real(x) returns x, but as a real if it is an integer that SQLite stored for a whole real. */
 static void as_real(sqlite3_context *ctx, int n, sqlite3_value **args) {
   (void)n;
   if (sqlite3_value_type(args[0]) == SQLITE_FLOAT)

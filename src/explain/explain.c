@@ -1,8 +1,7 @@
 /*
-** EXPLAIN: the program of a native statement. EXPLAIN QUERY PLAN: the engine, the reason and
-** the plan as a tree; for a statement that stays with SQLite, the reason over SQLite's plan.
-** EXPLAIN ANALYZE: the statement is run, its rows are thrown away, and the tree says what each step
-** took.
+** EXPLAIN shows the program of a native statement. EXPLAIN QUERY PLAN shows the engine, the reason
+** and the plan as a tree, or, for a statement that SQLite runs, the reason above SQLite's plan.
+** EXPLAIN ANALYZE runs the statement, discards its rows, and shows what each step took.
 */
 #include "explain/explain.h"
 #include "explain/plantree.h"
@@ -14,13 +13,15 @@
 #include "exec/gpu/order_device.h"
 #include <string.h>
 
-/* What a run would do with a statement, with the values that the table was given: loads what is
-** missing and compiles it. */
+/* Decides as a run with the given arguments would: loads missing columns and compiles the
+** statement. The decision's reason becomes the connection's. */
 static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_decision *d,
                      wl_error *err) {
   wl_request q = {.sql = sql, .n_sql = strlen(sql), .stage = WL_AT_EXPLAIN, .as_table = true};
   q.n_args = wl_args_values(r->args, &q.args);
-  return wl_route(c, &q, d, err);
+  wl_status rc = wl_route(c, &q, d, err);
+  if (!rc) wl_conn_set_reason(c, d->reason);
+  return rc;
 }
 
 static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
@@ -63,7 +64,7 @@ static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
   return n;
 }
 
-/* Where groups are found and rows put in order. */
+/* The machine that finds groups, or, if sorts is true, that sorts. */
 static const char *machine(const wl_ready *ready, bool sorts) {
   const wl_program *p = ready->program;
   if (!ready->device) return " on the cpu";
@@ -71,7 +72,7 @@ static const char *machine(const wl_ready *ready, bool sorts) {
   return sorts && (p->grouped || p->n_aggs || o.why) ? " on the cpu" : " on the gpu";
 }
 
-/* The transfer mode, and where the columns are in memory what they take on the device. */
+/* The transfer mode and, if all columns are in memory, their size on the device. */
 static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table, wl_arena *a) {
   const char *mode = wl_transfer_name(c->set.transfer.mode);
   size_t n_bytes = 0;
@@ -84,7 +85,7 @@ static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table
   return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
 }
 
-/* The lines of a statement over one table. */
+/* Adds the lines of a statement over one table. */
 static void table_plan(wl_conn *c, const wl_decision *d, wl_table *table, wl_rowset *r) {
   const wl_statement_text *t = d->text;
   const wl_query *q = t->query;
@@ -138,7 +139,7 @@ static void table_plan(wl_conn *c, const wl_decision *d, wl_table *table, wl_row
                                    in_memory(q, table, exact), q->n_cols));
 }
 
-/* SQLite's plan, its ids moved up, under the first line. */
+/* Adds SQLite's plan, with its ids increased, under the first line. */
 static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_rowset *r,
                              wl_error *err) {
   wl_plantree_line(r, 1, 0, first);
@@ -160,7 +161,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
   wl_table *table;
   wl_status rc = ask(c, sql, r, &d, err);
   if (rc) {
-    /* out of memory, or interrupted */
+    /* Out of memory, or interrupted. */
   } else if (d.engine == WL_ENGINE_SQLITE) {
     rc = sqlite_plan(c, sql, d.reason, r, err);
   } else if (d.text->query->simple) {
@@ -176,8 +177,8 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
 
 /* ---- EXPLAIN ANALYZE */
 
-/* Starts the statement as warplite_prepare() and a first step would; but where SQLite runs it, that
-** is no error with strict. */
+/* Starts the statement as warplite_prepare() and a first step would. Unlike them, it accepts with
+** strict that SQLite runs the statement. */
 static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, wl_notes *notes,
                               wl_answer *a, wl_error *err) {
   wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true};
@@ -197,7 +198,7 @@ static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, w
   return rc;
 }
 
-/* All rows, counted and thrown away. */
+/* Counts all rows and discards them. */
 static wl_status analyze_rows(wl_answer *a, wl_error *err) {
   while (a->run) {
     wl_batch *b;
@@ -213,7 +214,7 @@ static wl_status analyze_rows(wl_answer *a, wl_error *err) {
 }
 
 static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
-  wl_statement_text *before = NULL, *t = NULL; /* before: stays bound while it runs */
+  wl_statement_text *before = NULL, *t = NULL; /* before keeps it bound during the run */
   wl_notes notes;
   wl_answer a = {0};
   wl_notes_open(&notes);
@@ -224,7 +225,7 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
   if (!rc) rc = analyze_rows(&a, err);
   bool native = a.run != NULL, detour = native && wl_run_detour(a.run);
   wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL};
-  wl_answer_close(&a); /* its counts are complete then */
+  wl_answer_close(&a); /* completes its counts */
   if (rc) goto done;
   const char *first =
       wl_arena_printf(&r->arena, "%s%s", c->reason, wl_plantree_actual(&r->arena, &got));
@@ -250,8 +251,8 @@ done:
 }
 
 char *wl_analyze_text(const char *sql, int n_bytes) {
-  /* every statement of a long script comes here, with all that follows: only the beginning is
-  ** looked at */
+  /* This is called for every statement of a long script, with the rest of the script. So look only
+  ** at the beginning first. */
   enum { BEGINNING = 1 << 14 };
   size_t from, to, n = 0, most = n_bytes < 0 ? (size_t)-1 : (size_t)n_bytes;
   while (n < most && sql[n] && strchr(" \t\n\f\r;", sql[n])) n++;
@@ -280,7 +281,8 @@ static wl_status select_from(wl_conn *c, const char *columns, const char *table,
     params = rc ? NULL : WL_NEW_N(&arena, const char *, s->n_params + 1);
     for (int i = 0; params && i < s->n_params; i++)
       if (s->params[i]) params[k++] = s->params[i];
-    rc = rc == WL_NOMEM || arena.failed ? WL_NOMEM : WL_OK; /* not understood: without values */
+    /* a text that we cannot parse gets no values */
+    rc = rc == WL_NOMEM || arena.failed ? WL_NOMEM : WL_OK;
   }
   sqlite3_str *sql = sqlite3_str_new(c->db);
   sqlite3_str_appendf(sql, "SELECT %s FROM %s(%.*Q", columns, table, (int)n, text);
@@ -323,18 +325,18 @@ wl_status wl_explain_prepare(wl_conn *c, const char *sql, size_t n, const char *
   bool plan = !rc && s->explain == WL_EXPLAIN_PLAN;
   size_t body = rc ? 0 : s->body;
   if (!rc && s->kind != WL_STMT_SELECT)
-    rc = wl_not_taken(err, "EXPLAIN of %s is SQLite's", s->verb);
+    rc = wl_not_taken(err, "EXPLAIN of %s runs in SQLite", s->verb);
   bool reads = !rc && wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   if (!rc) rc = wl_conn_keep_helpers(c, err);
   if (rc) return rc;
-  body += strspn(sql + body, " \t\n\f\r"); /* so that it is the text that a run would have */
+  body += strspn(sql + body, " \t\n\f\r"); /* the text that a run would have */
   const char *text = sql + body;
   n -= body;
   wl_request q = {.sql = text, .n_sql = n, .refused = refused, .as_table = true, .is_part = true};
   rc = wl_route(c, &q, d, err);
   if (rc) return rc;
-  /* SQLite's plan comes under our reason, but these need no reason */
+  /* SQLite's plan is shown under our reason. These statements need no reason. */
   bool plain = refused || !reads || d->about_warplite || c->set.engine == WL_ENGINE_SQLITE;
   if (d->engine == WL_ENGINE_SQLITE && (plain || !plan))
     return wl_not_taken(err, "%s", d->reason + strlen("sqlite: "));

@@ -1,6 +1,6 @@
 /*
-** Bound expressions as text; see exprtext.h. A tree may share its branches and so be much longer as
-** text than in memory: writing stops where there is no more room.
+** Writes bound expressions as text; see exprtext.h. A tree may share branches, so its text can be
+** much longer than the tree. Writing stops when the buffer is full.
 */
 #include "explain/exprtext.h"
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void put_number(words *w, int k) {
   put(w, s);
 }
 
-/* How tightly an expression holds its operands together. */
+/* The precedence of an expression's operator. */
 static int binding(const wl_bexpr *e) {
   switch (e->kind) {
   case WL_B_OR: return 1;
@@ -75,7 +75,7 @@ static const char *operator_of(wl_op op) {
 
 /* ---- columns */
 
-/* A column of a derived source is called as the one it was made from, or by its number. */
+/* A column of a derived source has the name of the column it comes from, or else a number. */
 static void put_column_name(words *w, const wl_query *q, int source, int column) {
   const wl_bsource *src = &q->sources[source];
   wl_table *t;
@@ -144,7 +144,7 @@ static void put_list(words *w, wl_bexpr *const *list, int n) {
   }
 }
 
-/* A call's text, its arguments in the place of ?1 … */
+/* The text of a call, with its arguments in place of ?1, ?2 and so on. */
 static void put_call(words *w, const wl_bexpr *e) {
   bool like = e->index == WL_NATIVE_LIKE;
   if ((like || e->index == WL_NATIVE_GLOB) && e->n_list == 2) {
@@ -270,7 +270,7 @@ static void put_bare(words *w, const wl_bexpr *e) {
     put(w, ")");
     break;
   case WL_B_OUTER:
-  case WL_B_SUBQUERY: break; /* were rewritten */
+  case WL_B_SUBQUERY: break; /* do not occur after the rewrite */
   }
 }
 
@@ -286,7 +286,7 @@ static void put_expr(words *w, const wl_bexpr *e, int least) {
 
 static const char *finish(wl_arena *arena, const words *w) {
   const char *s = wl_arena_strndup(arena, w->text, w->n);
-  return s ? s : ""; /* the arena remembers */
+  return s ? s : ""; /* the arena remembers the failure */
 }
 
 const char *wl_exprtext_expr(wl_arena *arena, wl_store *store, const wl_query *q,

@@ -1,10 +1,10 @@
 /*
-** The plan as a tree; see plantree.h. Stands behind EXPLAIN QUERY PLAN of a statement that is more
-** than one table, and behind EXPLAIN ANALYZE.
+** The plan as a tree; see plantree.h. Used by EXPLAIN QUERY PLAN for statements over more than one
+** table, and by EXPLAIN ANALYZE.
 **
-** A query's lines hang from one another as rows come: LIMIT, ORDER BY, DISTINCT, GROUP BY, then
-** the pipeline, whose children are the scan and the join steps in their order. The lookup of a
-** step is its child; a derived source's queries are children of whoever reads it first.
+** The lines of a query are nested, last step first: LIMIT, ORDER BY, DISTINCT, GROUP BY, then the
+** pipeline. Its children are the scan and the join steps in their order. The lookup of a step is
+** its child. The queries of a derived source are children of its first reader.
 */
 #include "explain/plantree.h"
 #include "base/mem.h"
@@ -20,16 +20,16 @@ typedef struct held {
   wl_column *column;
 } held;
 
-/* What is expected of a query. */
+/* The estimates for a query. */
 typedef struct expected {
   struct expected *next;
   const wl_query *q;
   const wl_jplan *plan;
-  wl_i64 *n_rows;   /* of each source */
-  wl_column **cols; /* those in memory */
+  wl_i64 *n_rows;   /* rows of each source */
+  wl_column **cols; /* the columns in memory */
   double first;     /* rows that pass the filters of the scan */
-  double joined;    /* … and the joins */
-  double out;       /* rows that it gives */
+  double joined;    /* rows that also pass the joins */
+  double out;       /* rows of the result */
 } expected;
 
 typedef struct tree {
@@ -39,12 +39,12 @@ typedef struct tree {
   wl_arena *a;
   int next_id;
   expected *first;
-  struct held *held; /* columns that the expectations look at */
-  bool *told;        /* of each derived source: its lines are there */
+  struct held *held; /* columns that the estimates use */
+  bool *told;        /* whether the lines of each derived source are written */
   wl_error *err;
 } tree;
 
-/* Text in the arena; where there is no memory, none, and the arena remembers. */
+/* Returns "" for NULL, which the arena returns without memory. The arena remembers that. */
 static const char *some(const char *s) {
   return s ? s : "";
 }
@@ -100,8 +100,8 @@ static const wl_actual nothing = {.n_rows = -1, .of = -1, .n_bytes = -1, .estima
 
 static const expected *expect(tree *t, const wl_query *q);
 
-/* A guess at the share of rows that pass a condition of which nothing is known. Branches may be
-** shared: not too deep. */
+/* Guesses the share of rows that pass a condition without known statistics. Branches may be shared,
+** so the depth is limited. */
 static double guess(const wl_bexpr *e, int depth) {
   double a, b;
   if (depth > 12) return 0.3;
@@ -126,7 +126,8 @@ typedef struct sharing {
   const expected *x;
 } sharing;
 
-/* Whether an expression can be tried out: its columns are in memory, nothing else is needed. */
+/* Whether an expression can be evaluated on samples: its columns are in memory, and it needs
+** nothing else. */
 static bool is_known(const expected *x, const wl_bexpr *e, int *left) {
   if (!e) return true;
   if (--*left < 0) return false;
@@ -143,7 +144,7 @@ static double share(void *arg, int source, const wl_jlist *list) {
   int left = 2000;
   bool known = s->x->n_rows[source] > 0;
   for (int k = 0; k < list->n && known; k++) known = is_known(s->x, list->e[k], &left);
-  /* columns of other sources are not read, but each must be one */
+  /* Columns of other sources are not read, but each must exist. */
   wl_column *any = NULL, **cols = WL_NEW_N(s->t->a, wl_column *, q->n_cols + 1);
   for (int k = 0; k < q->n_cols && known; k++) {
     known = q->cols[k].source != source || s->x->cols[k] != NULL;
@@ -163,7 +164,7 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->t->a, &in, source, list);
 }
 
-/* Values that an expression can have: of a column in memory; else a guess. */
+/* The number of different values of an expression: that of a column in memory, else a guess. */
 static double n_values(const expected *x, const wl_bexpr *e, double rows) {
   const wl_column *c = e->kind == WL_B_COLUMN ? x->cols[e->slot] : NULL;
   if (c && c->dict) return c->dict->n;
@@ -194,7 +195,7 @@ static double given(const expected *x) {
   return rows;
 }
 
-/* A column that is in memory, until the tree is drawn; or NULL. */
+/* Holds a column that is in memory until the tree is complete. NULL: it is not in memory. */
 static wl_column *hold_column(tree *t, const wl_table *table, int col) {
   held *h = WL_NEW(t->a, held);
   if (!h) return NULL;
@@ -225,7 +226,7 @@ static wl_i64 source_rows(tree *t, const wl_query *q, int s, wl_column **cols) {
   return rows;
 }
 
-/* NULL: out of memory, or the planner says no; t->err then. */
+/* NULL: out of memory, or the planner refuses; t->err says why. */
 static const expected *expect(tree *t, const wl_query *q) {
   for (const expected *x = t->first; x; x = x->next)
     if (x->q == q) return x;
@@ -239,7 +240,7 @@ static const expected *expect(tree *t, const wl_query *q) {
   if (!x->n_rows || !x->cols) return NULL;
   for (int s = 0; s < q->n_sources; s++) x->n_rows[s] = source_rows(t, q, s, x->cols);
   const wl_query_note *note = t->notes ? wl_notes_find(t->notes, q) : NULL;
-  if (note && note->part_of) { /* what was expected when it ran */
+  if (note && note->part_of) { /* the estimates of the run */
     memcpy(x->n_rows, note->n_rows, (size_t)q->n_sources * sizeof *x->n_rows);
     x->plan = note->plan;
     x->first = note->n_first;
@@ -305,7 +306,7 @@ static const char *source_words(tree *t, const expected *x, int s) {
 
 static wl_status query_lines(tree *t, const wl_query *q, int parent);
 
-/* The queries of a derived source, where they have not been told yet. */
+/* Writes the queries of a derived source, unless they have been written. */
 static wl_status derived_lines(tree *t, const wl_query *q, int s, int parent) {
   const wl_derived *d = q->sources[s].derived;
   const char *name = q->sources[s].name ? q->sources[s].name : "a subquery";
@@ -391,7 +392,7 @@ static const char *how_words(wl_join_how how) {
   case WL_HOW_ANTI: return "ANTI";
   case WL_HOW_MARK: return "MARK";
   case WL_HOW_RIGHT:
-  case WL_HOW_FULL: break; /* were rewritten */
+  case WL_HOW_FULL: break; /* do not occur after the rewrite */
   }
   return "";
 }
@@ -441,7 +442,7 @@ static wl_status step_lines(tree *t, const expected *x, const wl_query_note *not
 
 /* ---- a query */
 
-/* Lines above the pipeline; returns the id of the last one. */
+/* Writes the lines above the pipeline. Returns the id of the last one. */
 static int upper_lines(tree *t, const expected *x, const wl_query_note *note, int id) {
   const wl_query *q = x->q;
   wl_arena *a = t->a;
@@ -456,7 +457,7 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
   }
   got = nothing;
   if (note) {
-    /* a device sorts within its launches; what the host gathers, the host sorts */
+    /* A device sorts within its launches. What the host gathers, the host sorts. */
     bool here = !note->on_device || note->run.n_sorted;
     if (here) got.ns = note->run.ns[WL_PHASE_SORT];
     got.device = here ? "cpu" : "gpu";
@@ -471,7 +472,7 @@ static int upper_lines(tree *t, const expected *x, const wl_query_note *note, in
                   wl_plantree_actual(a, &got)));
     got = nothing;
   }
-  if (q->distinct && note && !q->grouped && note->run.n_groups) { /* done as groups */
+  if (q->distinct && note && !q->grouped && note->run.n_groups) { /* it was computed as groups */
     got.n_rows = note->run.n_groups;
     got.ns = note->run.ns[WL_PHASE_GROUP];
     got.device = machine_of(note);
@@ -499,7 +500,7 @@ static wl_status query_lines(tree *t, const wl_query *q, int parent) {
   wl_status rc = WL_OK;
   if (!x) return t->err->code ? t->err->code : wl_nomem(t->err);
   const wl_query_note *note = t->notes ? wl_notes_find(t->notes, q) : NULL;
-  if (note && !note->part_of) note = NULL; /* it failed before it could run */
+  if (note && !note->part_of) note = NULL; /* it failed before it ran */
   for (int k = 0; k < q->n_subs && !rc; k++) {
     const wl_bsub *sub = &q->subs[k];
     const wl_query_note *ran = t->notes ? wl_notes_find(t->notes, sub->query) : NULL;

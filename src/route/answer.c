@@ -1,6 +1,6 @@
 /*
-** Running a statement: natively where wl_route() says so, with the first batch made at once; or by
-** SQLite.
+** Runs a statement. Where wl_route() chooses a native engine, the first batch is computed at once.
+** Otherwise SQLite runs it.
 */
 #include "route/answer.h"
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Adds to the reason what only the run knows. */
+/* Adds details to the reason that are known only after the start. */
 static void say_started(wl_answer *a, const wl_decision *d, const struct wl_device *device) {
   const char *detour = wl_run_detour(a->run), *note = wl_run_note(a->run);
   if (detour)
@@ -20,8 +20,8 @@ static void say_started(wl_answer *a, const wl_decision *d, const struct wl_devi
                    note);
 }
 
-/* Starts what the decision made ready, and makes the first batch: while nothing has been given,
-** SQLite can still take over. */
+/* Starts a prepared native run and computes the first batch. Until rows have been returned, SQLite
+** can still take over. */
 static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, wl_error *err) {
   struct wl_device *device = d->ready.device;
   a->n_cols = d->text->query->n_results;
@@ -37,12 +37,13 @@ static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, wl_err
     say_started(a, d, rc ? NULL : device);
   }
   if (rc) rc = wl_route_judge(rc, err);
-  /* SQLite gives the groups before the one that fails; strict: the error at once */
+  /* SQLite returns the groups before the failing one. With strict, the error comes at once. */
   if (rc == WL_ERROR && running && d->text->query->grouped && !(a->conn->set.strict && !q->is_part))
     rc = wl_not_taken(err, "a group fails: %.300s", err->text);
   if (!rc && wl_run_more(a->run)) rc = wl_handover_keep(a, q->args, q->n_args, err);
   a->has_first = !rc;
-  a->failed = running && rc && rc != WL_NOT_TAKEN; /* the query's own error, as SQLite's would be */
+  /* an error of the query itself, which SQLite would raise too */
+  a->failed = running && rc && rc != WL_NOT_TAKEN;
   if (!rc) return WL_OK;
   wl_batch_give(a->first);
   a->first = NULL;
@@ -77,7 +78,7 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const
   int rc = wl_masked_prepare(c->db, a->sql, -1, mask, &a->stmt, NULL);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
   a->n_cols = sqlite3_column_count(a->stmt);
-  /* Arguments stand for the parameters that occur, in order of index. */
+  /* Arguments are the values of the parameters that occur, in the order of their numbers. */
   wl_arena arena;
   wl_stmt *s;
   wl_arena_init(&arena);
@@ -98,7 +99,7 @@ wl_u64 wl_stmt_labels(sqlite3_stmt *s) {
 }
 
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) {
-  wl_statement_text *t = a->conn->texts; /* if it runs natively, its text is the latest */
+  wl_statement_text *t = a->conn->texts; /* the text of a native run is the latest */
   sqlite3_stmt *s = NULL;
   bool known = a->run && t && strcmp(t->sql, a->sql) == 0;
   *out = a->stmt ? wl_stmt_labels(a->stmt) : known ? t->labels : 0;
@@ -111,7 +112,7 @@ wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) {
   return WL_OK;
 }
 
-/* An answer that has not started. */
+/* Sets up an answer that has not started. */
 static wl_status begin(wl_conn *c, const wl_request *q, wl_answer *a, wl_error *err) {
   memset(a, 0, sizeof *a);
   a->conn = c;
@@ -159,7 +160,8 @@ void wl_answer_close(wl_answer *a) {
   }
   const char *transfer = a->run && !detour ? wl_run_transfer(a->run) : NULL;
   if (transfer) {
-    bool latest = strcmp(a->reason, a->conn->reason) == 0; /* or the reason is another's now */
+    /* else the reason belongs to a later statement */
+    bool latest = strcmp(a->reason, a->conn->reason) == 0;
     size_t n = strlen(a->reason);
     sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", %s", transfer);
     if (latest) memcpy(a->conn->reason, a->reason, sizeof a->reason);

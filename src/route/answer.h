@@ -1,6 +1,6 @@
 /*
-** An answer: a statement being run, natively or by SQLite. Which of the two is asked of wl_route()
-** when it starts.
+** An answer is a running statement, run natively or by SQLite. wl_route() chooses between them when
+** the statement starts.
 */
 #ifndef WL_ANSWER_H
 #define WL_ANSWER_H
@@ -8,59 +8,61 @@
 #include "route/route.h"
 #include "exec/run.h"
 
-/* What SQLite needs to go on where the native run cannot (handover.c). */
+/* What SQLite needs to continue a statement that the native engine cannot finish (handover.c). */
 typedef struct wl_handover_state {
-  wl_i64 n_given; /* rows of the batches so far */
-  wl_seen *seen;  /* the tables as the run saw them */
+  wl_i64 n_given; /* rows in the batches returned so far */
+  wl_seen *seen;  /* the table versions that the run read */
   int n_seen;
   sqlite3_value **args; /* copies of the arguments */
   int n_args;
-  bool simple;   /* over one table: SQLite's plan shows its order */
-  bool done;     /* SQLite's statement goes on behind the rows given */
-  wl_error late; /* SQLite's error, once the rows before it have been given */
+  bool simple;   /* one table only: SQLite's plan shows the order of rows */
+  bool done;     /* SQLite's statement has passed the rows that were returned */
+  wl_error late; /* SQLite's error, raised after the rows before it have been returned */
 } wl_handover_state;
 
 typedef struct wl_answer {
   wl_conn *conn;
   char *sql;
   wl_run *run;        /* NULL: SQLite runs it */
-  sqlite3_stmt *stmt; /* SQLite's, also once a native run was handed over */
+  sqlite3_stmt *stmt; /* SQLite's statement, also after a handover */
   int n_cols;
   double started;
   wl_i64 n_rows;
-  char reason[WL_REASON_SIZE]; /* the engine and why, once it has started */
-  wl_batch *first;             /* the first batch, which is made when the answer is opened */
-  bool has_first;              /* it is to be given next; NULL: there are no rows */
-  bool failed;                 /* it was running natively when it failed */
-  bool unlogged;               /* no line in the log */
+  char reason[WL_REASON_SIZE]; /* engine and reason, set when it has started */
+  wl_batch *first;             /* the first batch, computed on opening; NULL: there are no rows */
+  bool has_first;              /* first is the next batch to return */
+  bool failed;                 /* the native run failed with an error of its own */
+  bool unlogged;               /* write no line to the log */
   wl_handover_state over;
 } wl_answer;
 
-/* Starts a statement (WL_AT_START), and makes its first batch. mask: NULL, or its authorizer's
-** answers; then the request refuses it. */
+/* Starts a statement (WL_AT_START) and computes its first batch. mask: the authorizer's answers, or
+** NULL. With a mask the request must name a reason to refuse the statement. */
 wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, wl_answer *out,
                          wl_error *err) WL_MUST;
-/* Starts it in SQLite, for a reason that wl_route() gave. stmt: NULL, or it is prepared already. */
+/* Starts a statement in SQLite, for a reason that wl_route() gave. stmt: the statement if it has
+** been prepared, or NULL. */
 wl_status wl_answer_open_sqlite(wl_conn *c, const wl_request *q, const char *reason,
                                 sqlite3_stmt *stmt, wl_answer *out, wl_error *err) WL_MUST;
-/* Prepares SQLite's statement of an answer, with its arguments. */
+/* Prepares SQLite's statement for an answer and binds its arguments. */
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const wl_mask *mask,
                            wl_error *err) WL_MUST;
-void wl_answer_close(wl_answer *a); /* one that is all zero is fine */
-/* A native answer's next batch, or NULL at the end. */
+void wl_answer_close(wl_answer *a); /* accepts an all-zero answer */
+/* Returns the next batch of a native answer, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 
-/* The names of its columns, hashed, and never 0: a statement that was prepared with others shows
-** wrong ones, which nothing can change. */
+/* A hash of the statement's column names, never 0. It detects that the names have changed since a
+** statement was prepared, because a prepared statement cannot change them. */
 wl_u64 wl_stmt_labels(sqlite3_stmt *s);
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) WL_MUST;
 
 /* ---- handover.c */
-/* Keeps what a handover may need; args are copied. */
+/* Keeps what a handover may need. Copies the arguments. */
 wl_status wl_handover_keep(wl_answer *a, sqlite3_value **args, int n_args, wl_error *err) WL_MUST;
-/* Has SQLite go on behind the rows given; err says why, and becomes the error if it cannot. */
+/* Lets SQLite continue after the rows that were returned. err gives the cause, and becomes the
+** error if the handover is not possible. */
 wl_status wl_handover(wl_answer *a, wl_error *err) WL_MUST;
-/* SQLite's next rows as a batch like the run's. */
+/* Returns SQLite's next rows in a batch of the run's format. */
 wl_status wl_handover_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 void wl_handover_close(wl_answer *a);
 

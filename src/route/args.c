@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include <stdbool.h>
 
-static const char value_type[] = "wl_args"; /* of sqlite3_value_pointer() */
+static const char value_type[] = "wl_args"; /* for sqlite3_value_pointer() */
 
 typedef struct values {
   int n;
@@ -18,7 +18,7 @@ static void values_free(void *p) {
   wl_mem_free(v);
 }
 
-/* wl_args(?, …). An argument that is such a value itself stands for the values in it. */
+/* wl_args(?, …). An argument that is itself a result of wl_args() stands for all values in it. */
 static void fn_args(sqlite3_context *ctx, int n_args, sqlite3_value **args) {
   int n = 0;
   for (int i = 0; i < n_args; i++) {
@@ -50,7 +50,7 @@ int wl_args_register(sqlite3 *db) {
 
 void wl_args_append(sqlite3_str *s, const char *const *list, int n) {
   enum { MOST = 100 };
-  int part = 1; /* parameters of one argument of this call */
+  int part = 1; /* parameters in one argument of this call */
   while ((n + part - 1) / part > MOST) part *= MOST;
   sqlite3_str_appendall(s, "wl_args(");
   for (int i = 0; i < n; i += part) {

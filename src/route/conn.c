@@ -1,6 +1,6 @@
 /*
-** Connections: the process-wide table of them, the state of one from opening to closing, its
-** reason, log and interrupt check.
+** Connections: the process-wide table of them, the state of each from opening to closing, its
+** reason, its log and the interrupt check.
 */
 #include "route/conn.h"
 #include "route/statement_text.h"
@@ -46,7 +46,7 @@ void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i
                  double ms) {
   wl_log_entry *e = &c->log[c->n_logged % WL_LOG_SIZE];
   wl_mem_free(e->sql);
-  e->sql = wl_mem_alloc(n + 1); /* NULL: the log has the entry without its text */
+  e->sql = wl_mem_alloc(n + 1); /* NULL: the log entry has no text */
   if (e->sql) {
     memcpy(e->sql, sql, n);
     e->sql[n] = 0;
@@ -64,8 +64,8 @@ wl_status wl_conn_check(void *conn, wl_error *err) {
   double now = wl_clock_ns();
   if (now - c->last_tick < 1e6) return WL_OK;
   c->last_tick = now;
-  if (!c->has_keeper) return WL_OK; /* nobody would finalize it */
-  /* about a thousand virtual machine steps, so that progress handlers get their turn */
+  if (!c->has_keeper) return WL_OK; /* nothing would finalize the statement */
+  /* About a thousand steps of SQLite's virtual machine, so that progress handlers are called. */
   if (!c->tick && sqlite3_prepare_v3(c->db,
                                      "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM "
                                      "c WHERE i<80) SELECT max(i) FROM c",
@@ -88,7 +88,7 @@ void wl_conn_quiet(wl_conn *c) {
   wl_store_quiet(c->store);
 }
 
-/* SQLite calls this when the connection goes. */
+/* SQLite calls this when the connection closes. */
 static void conn_destroy(void *p) {
   wl_conn *c = p;
   pthread_mutex_lock(&lock);
@@ -110,8 +110,8 @@ static void conn_destroy(void *p) {
 }
 
 /*
-** The keeper: an eponymous virtual table that nobody queries. SQLite disconnects it first
-** thing in sqlite3_close(), which is when the helper statements must go; its module owns
+** The keeper is an eponymous virtual table that is never queried. SQLite disconnects it at the
+** start of sqlite3_close(), which is when the helper statements must be finalized. Its module owns
 ** the wl_conn.
 */
 typedef struct keeper_vtab {
@@ -131,7 +131,7 @@ static int keeper_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 static int keeper_disconnect(sqlite3_vtab *v) {
   wl_conn *c = ((keeper_vtab *)v)->c;
   wl_conn_quiet(c);
-  c->has_keeper = false; /* a close that is refused leaves the connection alive */
+  c->has_keeper = false; /* if SQLite refuses the close, the connection lives on */
   return wl_vtab_free(v);
 }
 static int keeper_best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
@@ -144,7 +144,8 @@ static const sqlite3_module keeper = {
 
 wl_status wl_conn_keep_helpers(wl_conn *c, wl_error *err) {
   sqlite3_stmt *connect = NULL;
-  /* Eponymous tables, of which ours are, belong to main and do not outlive a deserialized one. */
+  /* Our tables are eponymous. They belong to main, and are lost when main is replaced by
+  ** sqlite3_deserialize(). */
   wl_status st = wl_store_steady(c->store, "main", err);
   if (st || c->has_keeper) return st;
   int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM wl_keeper", -1, &connect, NULL);
@@ -179,7 +180,7 @@ wl_conn *wl_conn_open(sqlite3 *db, wl_error *err) {
   c->next = conns;
   conns = c;
   pthread_mutex_unlock(&lock);
-  /* From here on SQLite owns c: the destructor runs even when this fails. */
+  /* From here on SQLite owns c. The destructor runs even if this call fails. */
   int sq = sqlite3_create_module_v2(db, "wl_keeper", &keeper, c, conn_destroy);
   if (!sq) return c;
   wl_fail(err, (wl_status)sq, "warplite: %s", sqlite3_errstr(sq));

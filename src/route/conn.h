@@ -1,9 +1,9 @@
 /*
-** What warplite keeps for one SQLite connection.
+** The state that warplite keeps for one SQLite connection.
 **
 ** Invariants:
-** 1. There is one wl_conn for a sqlite3*, found through a process-wide table. It goes when SQLite
-**    destroys the module that owns it, which is when the connection closes.
+** 1. Each sqlite3* has at most one wl_conn, found through a process-wide table. It is freed when
+**    SQLite destroys the module that owns it, which happens when the connection closes.
 ** 2. All calls follow the connection's own threading rules: SQLite's mutex is held inside
 **    callbacks, and the public calls take it.
 ** 3. reason always begins with "cpu", "gpu" or "sqlite", then ": ".
@@ -18,7 +18,7 @@
 
 enum { WL_LOG_SIZE = 256, WL_REASON_SIZE = 512, WL_MODULE_NAME = 32 };
 
-/* Why SQLite runs a statement whose authorizer puts NULL, or nothing, in some place of it. */
+/* Why SQLite runs a statement: its authorizer answered IGNORE to some question. */
 #define WL_IGNORED "the authorizer answers IGNORE"
 
 typedef struct wl_log_entry {
@@ -34,8 +34,8 @@ struct wl_change;
 struct wl_notes;
 struct wl_statement_text;
 
-/* The streams of warplite_query() that are open have one statement in progress, so that SQLite does
-** not forget an interrupt between batches. */
+/* While streams of warplite_query() are open, one statement is in progress. Without it SQLite would
+** forget an interrupt between batches. */
 typedef struct wl_open_streams {
   sqlite3_stmt *in_progress;
   int n;
@@ -52,10 +52,10 @@ typedef struct wl_conn {
   wl_i64 n_logged;
   struct wl_statement_text *texts; /* the latest first */
   int n_texts;
-  struct wl_change *changes;               /* that have run and may run again; the latest first */
+  struct wl_change *changes; /* changes that have run and may run again; the latest first */
   void (*drop_changes)(struct wl_conn *c); /* set by dml, which owns them */
   bool ready;                              /* everything is registered */
-  bool has_keeper; /* the keeper is connected, which finalizes helper statements at the end */
+  bool has_keeper; /* the keeper is connected; it finalizes helper statements on close */
   bool preparing;  /* inside warplite_prepare(): virtual tables are planned for the first time */
   char (*modules)[WL_MODULE_NAME]; /* names of the modules registered so far */
   int n_modules, size_modules;
@@ -63,30 +63,30 @@ typedef struct wl_conn {
   double last_tick;
   wl_watch watch;
   wl_open_streams streams;
-  struct wl_notes *notes; /* while EXPLAIN ANALYZE runs a statement: where it is noted */
+  struct wl_notes *notes; /* where EXPLAIN ANALYZE collects its notes, or NULL */
 } wl_conn;
 
 wl_conn *wl_conn_find(sqlite3 *db);
-/* The state of a connection that has none yet, with the settings of the environment. SQLite owns it
-** from here on. NULL: it cannot be had, and err says why. */
+/* Creates the state of a connection that has none, with the settings of the environment. SQLite
+** then owns it. NULL: it failed, and err says why. */
 wl_conn *wl_conn_open(sqlite3 *db, wl_error *err);
 
-/* Both set the connection's reason, the second to a whole one. */
+/* Both set the connection's reason. The second takes the whole text. */
 void wl_conn_reason(wl_conn *c, const char *engine, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void wl_conn_set_reason(wl_conn *c, const char *reason);
-/* reason: as wl_conn_reason makes it; n_rows < 0: nobody counts them. */
+/* reason: as wl_conn_reason() builds it. n_rows < 0: the number of rows is not known. */
 void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i64 n_rows,
                  double ms);
 
-/* Makes sure that helper statements can be kept. WL_NOT_TAKEN while the database cannot be read. */
+/* Makes sure that helper statements can be kept. WL_NOT_TAKEN: the database cannot be read now. */
 wl_status wl_conn_keep_helpers(wl_conn *c, wl_error *err) WL_MUST;
 void wl_conn_quiet(wl_conn *c); /* finalizes every helper statement */
-/* Steps the helper statement now and then: WL_INTERRUPT when the user wants it to end. */
+/* Steps the helper statement from time to time. WL_INTERRUPT: the user wants to stop. */
 wl_status wl_conn_check(void *conn, wl_error *err);
 
-/* Whether a module of that name has been registered. WL_NOT_TAKEN: no, and there is room for it at
-** the end of c->modules. */
+/* Whether a module of that name has been registered. WL_NOT_TAKEN: it has not, and there is room
+** for it at the end of c->modules. */
 wl_status wl_conn_module(wl_conn *c, const char *name, wl_error *err) WL_MUST;
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** The connection's error, as sqlite3_errcode() and sqlite3_errmsg() give it. SQLite has no call to
-** set it, so a statement is prepared that fails with the code and message wanted.
+** Sets the connection's error, as sqlite3_errcode() and sqlite3_errmsg() return it. SQLite has no
+** call for this, so we prepare a statement that fails with the code and message wanted.
 */
 #include "route/error.h"
 #include "base/vtab.h"

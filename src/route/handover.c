@@ -1,15 +1,14 @@
 /*
-** SQLite goes on with a statement of which the native engine has given rows: a row has turned out
-** to be SQLite's to compute, most likely because a function raised an error there. SQLite runs the
-** statement from its beginning, and the rows that were given are stepped over.
+** Lets SQLite finish a statement of which the native engine has returned rows. This is needed when
+** a later row must be computed by SQLite, most often because a function raises an error there.
+** SQLite runs the statement from the beginning, and the rows that were returned are skipped.
 **
 ** Invariants:
-** 1. That is done only if the rows given are SQLite's first rows: they came in its order
-**    (wl_program.as_sqlite), and no table has changed since they were read. Else the statement
-**    fails; a row is never given twice or left out.
-** 2. The tables are looked at while SQLite's statement runs, so what it reads cannot change any
-**    more.
-** 3. SQLite's error is raised once the rows before it have been given.
+** 1. A handover happens only if the returned rows are SQLite's first rows: they came in its order
+**    (wl_program.as_sqlite), and no table has changed since they were read. Otherwise the statement
+**    fails. No row is returned twice or left out.
+** 2. The tables are checked while SQLite's statement runs, so what it reads cannot change any more.
+** 3. SQLite's error is raised after the rows before it have been returned.
 */
 #include "route/answer.h"
 #include "base/mem.h"
@@ -38,7 +37,7 @@ void wl_handover_close(wl_answer *a) {
   a->over.n_args = a->over.n_seen = 0;
 }
 
-/* Whether the rows that were given are those that SQLite gives first, as far as the plan tells. */
+/* Whether SQLite would return the same rows first, as far as its plan shows. */
 static bool in_order(const wl_answer *a) {
   const wl_program *p = wl_run_program(a->run);
   wl_plan_facts facts;
@@ -59,7 +58,7 @@ static wl_status sqlite_error(const wl_answer *a, int rc, wl_error *err) {
   return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(a->conn->db));
 }
 
-/* Steps over the rows that were given. */
+/* Skips the rows that were returned. */
 static wl_status catch_up(wl_answer *a, wl_error *err) {
   int rc = SQLITE_ROW;
   for (wl_i64 n = 0; n < a->over.n_given; n++) {
@@ -67,8 +66,7 @@ static wl_status catch_up(wl_answer *a, wl_error *err) {
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) return sqlite_error(a, rc, err);
     if (rc == SQLITE_DONE || (n == 0 && !unchanged(a)))
       return wl_fail(err, (wl_status)SQLITE_ABORT,
-                     "a table was written to while the statement ran, and SQLite, which has to go "
-                     "on with it, cannot: run it again");
+                     "a table changed while the statement ran; run it again");
   }
   return WL_OK;
 }
@@ -80,12 +78,14 @@ wl_status wl_handover(wl_answer *a, wl_error *err) {
     return wl_fail(err, why.code == WL_TOOBIG ? WL_TOOBIG : WL_ERROR, "%s", why.text);
   if (c->set.strict)
     return wl_fail(err, WL_ERROR,
-                   "warplite: strict, and SQLite must go on with this statement: %.380s", why.text);
+                   "warplite: strict=1, and only SQLite can finish this statement: %.380s",
+                   why.text);
   wl_status rc = wl_answer_sqlite(a, a->over.args, a->over.n_args, NULL, err);
   if (!rc) rc = catch_up(a, err);
   if (rc) return rc;
   a->over.done = true;
-  bool latest = strcmp(a->reason, c->reason) == 0; /* or the reason is another's now */
+  /* else the reason belongs to a later statement */
+  bool latest = strcmp(a->reason, c->reason) == 0;
   size_t n = strlen(a->reason);
   sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", sqlite from row %lld on: %s",
                    a->over.n_given + 1, why.text);
@@ -93,7 +93,7 @@ wl_status wl_handover(wl_answer *a, wl_error *err) {
   return WL_OK;
 }
 
-/* A value of SQLite's as the run's batches hold it. False: they cannot. */
+/* Converts a value of SQLite's to the form of the run's batches. False: they cannot hold it. */
 static bool as_held(const wl_batch *b, wl_reg reg, int col, wl_val *v) {
   const wl_dict *dict = wl_batch_dict(b, col);
   if (v->t == WL_T_NULL) return reg.nullable || reg.type == WL_R_ANY;
@@ -113,7 +113,7 @@ static wl_status add_row(wl_answer *a, wl_batch *b, wl_error *err) {
     wl_val v = wl_sqlite_column(a->stmt, k);
     if (wl_sqlite_lost(v)) return wl_nomem(err);
     if (!as_held(b, regs[k], k, &v))
-      return wl_fail(err, WL_ERROR, "column %d has a value of a type that was not expected", k + 1);
+      return wl_fail(err, WL_ERROR, "column %d has a value of an unexpected type", k + 1);
     wl_status rc = wl_outcol_put(&b->cols[k], regs[k], b->n_rows, v);
     if (rc) return rc == WL_TOOBIG ? wl_fail(err, rc, "string or blob too big") : wl_nomem(err);
   }

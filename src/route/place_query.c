@@ -15,8 +15,8 @@ void wl_place_leave_device(wl_placement *where, const wl_error *why) {
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
-/* Calls of SQLite that rows will need: none where a column, most likely the calls' argument, has a
-** dictionary, or all are of small ranges. */
+/* Calls of SQLite functions that rows will need. 0 if some column, most likely the argument, has a
+** dictionary, or if all columns have small ranges. */
 static int slow_calls(const wl_query *q, const wl_table *t) {
   bool wide = false;
   for (int i = 0; i < q->n_cols && q->n_call_cost; i++) {
@@ -29,7 +29,7 @@ static int slow_calls(const wl_query *q, const wl_table *t) {
   return wide ? q->n_call_cost : 0;
 }
 
-/* The machines for a statement over n_rows. A device is only opened where it could be chosen. */
+/* The machines for a statement over n_rows. Opens a device only if it could be chosen. */
 static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
   wl_error ignored = {0};
   bool may = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > 100000;
@@ -81,7 +81,7 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl
   return rc;
 }
 
-/* ---- rows that are columns of a table */
+/* ---- rows that are whole columns of a table */
 
 enum { FEW_ROWS = 4096 };
 
@@ -107,7 +107,7 @@ wl_status wl_query_is_columns(wl_conn *c, const wl_query *q, bool *is, char *rea
   if (!only_columns(q)) return WL_OK;
   wl_status rc = wl_store_table(c->store, q->schema, q->table, &t, err);
   if (rc) return rc;
-  *is = !t->source->in_segments /* such columns may have dead rows */ &&
+  *is = !t->source->in_segments /* columns in segments may have dead rows */ &&
         wl_source_estimate(t->source, &exact) >= FEW_ROWS;
   if (*is) snprintf(reason, n, "cpu: the columns of %s", t->name);
   return WL_OK;

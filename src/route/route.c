@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a statement names one of warplite's functions or tables; strings do not count. */
+/* Whether a statement names one of warplite's functions or tables. Strings do not count. */
 static bool speaks_of_warplite(const char *sql, size_t n) {
   static const char prefix[] = "warplite_";
   wl_lexer lex;
@@ -27,7 +27,7 @@ static bool speaks_of_warplite(const char *sql, size_t n) {
   return false;
 }
 
-/* Whether it is a SELECT over some table: strict applies to these only. */
+/* Whether it is a SELECT that reads a table. strict applies only to these. */
 static bool reads_table(const char *sql, size_t n) {
   wl_arena arena;
   wl_stmt *s = NULL;
@@ -47,19 +47,17 @@ wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) {
   sqlite3_stmt *s = NULL;
   int rc = sqlite3_prepare_v2(c->db, q ? own : same, -1, &s, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc)
-    return wl_not_taken(err, "SQLite does not list its functions: %.300s", sqlite3_errmsg(c->db));
+  if (rc) return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
   wl_status st = WL_OK;
   while (!st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
     const char *name = (const char *)sqlite3_column_text(s, 0);
     bool used = !q;
     for (int k = 0; name && q && k < q->n_calls; k++)
       used |= sqlite3_stricmp(name, q->calls[k]) == 0;
-    if (name && used)
-      st = wl_not_taken(err, "%.200s() is a function of the application's own", name);
+    if (name && used) st = wl_not_taken(err, "the application has replaced %.200s()", name);
   }
   sqlite3_finalize(s);
-  if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "SQLite does not list its functions");
+  if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "the functions cannot be listed");
   return st;
 }
 
@@ -81,7 +79,7 @@ void wl_decision_close(wl_decision *d) {
   d->text = NULL;
 }
 
-/* SQLite is preferred, though the native engine may be able to run it. */
+/* Chooses SQLite, although the native engine may be able to run the statement. */
 static void prefer_sqlite(wl_decision *d, const char *why) {
   d->engine = WL_ENGINE_SQLITE;
   snprintf(d->reason, sizeof d->reason, "sqlite: %s", why);
@@ -91,7 +89,7 @@ wl_status wl_route_judge(wl_status rc, wl_error *err) {
   if (rc == WL_NOMEM && wl_mem_heap_limit())
     return wl_not_taken(err, "it needs more memory than SQLite's hard heap limit leaves");
   if (rc == WL_TOOBIG)
-    return wl_not_taken(err, "a string is too big, or too many are for one batch");
+    return wl_not_taken(err, "a string is too big, or a batch has too much text");
   return rc;
 }
 
@@ -106,20 +104,22 @@ wl_status wl_route_leave(wl_conn *c, const wl_request *q, wl_status rc, wl_decis
   if (!c->set.strict || q->is_part || q->stage == WL_AT_EXPLAIN ||
       c->set.engine == WL_ENGINE_SQLITE)
     return WL_OK;
-  /* What is locked or corrupt for us may not be for SQLite; if it is, the error is its own. */
+  /* SQLite may be able to read what is locked or corrupt for us. If not, it raises its own
+  ** error. */
   if (prepares ? !reads_table(q->sql, q->n_sql) : rc != WL_NOT_TAKEN) return WL_OK;
-  return wl_fail(err, WL_ERROR, "warplite: strict, and this statement is not taken: %.400s",
+  return wl_fail(err, WL_ERROR,
+                 "warplite: strict=1, and warplite cannot run this statement: %.400s",
                  d->reason + strlen("sqlite: "));
 }
 
-/* ---- when it is prepared */
+/* ---- at prepare */
 
-/* What the virtual table that stands for a statement cannot do. */
+/* Whether the virtual table that represents a statement can have its columns. */
 static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *err) {
-  enum { MOST_COLUMNS = 1900 }; /* SQLite has 2,000 for a table, and the arguments need some */
+  enum { MOST_COLUMNS = 1900 }; /* SQLite allows 2,000 for a table; arguments need some */
   if (t->query->n_results > MOST_COLUMNS)
     return wl_not_taken(err, "it has %d columns", t->query->n_results);
-  /* A virtual table of ours is of main, so SQLite will lock main too. */
+  /* Our virtual tables belong to main, so SQLite will lock main too. */
   return wl_store_readable(c->store, "main", err);
 }
 
@@ -148,20 +148,21 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   return WL_OK;
 }
 
-/* ---- when it starts */
+/* ---- at start */
 
-/* What the columns leave of host_budget to groups and sorts. */
+/* The part of host_budget that the columns leave for groups and sorts. */
 static wl_i64 host_left(wl_conn *c) {
   enum { LEAST = 1 << 20 };
   wl_i64 budget = wl_store_budget(c->store);
   if (budget <= 0) return 0;
   wl_i64 lookups = (wl_i64)wl_cache_lookup_bytes();
-  if (lookups > budget / 4) lookups = budget / 4; /* those of other connections count too */
+  if (lookups > budget / 4) lookups = budget / 4; /* lookups of other connections count too */
   wl_i64 left = budget - (wl_i64)wl_store_bytes(c->store) - lookups;
   return left > LEAST ? left : LEAST;
 }
 
-/* Parameters as values; text is borrowed from SQLite for the time of the call. */
+/* Converts the parameters to values. Their text is borrowed from SQLite for the time of the
+** call. */
 static wl_status read_params(const wl_request *q, wl_decision *d, wl_error *err) {
   const wl_statement_text *t = d->text;
   wl_val *p = d->params = wl_mem_zalloc(((size_t)t->stmt->n_params + 1) * sizeof *p);
@@ -171,7 +172,7 @@ static wl_status read_params(const wl_request *q, wl_decision *d, wl_error *err)
   return WL_OK;
 }
 
-/* The words of a decision whose program is ready: who runs it, and why by d->place. */
+/* Sets engine and reason of a decision whose program is ready. d->place has the reason. */
 static void say_ready(wl_conn *c, wl_decision *d) {
   const struct wl_device *on = d->ready.device ? d->ready.device : d->env.device;
   int n = d->ready.n_on_device;
@@ -186,8 +187,8 @@ static void say_ready(wl_conn *c, wl_decision *d) {
              c->set.threads == 1 ? "" : "s", d->place.reason);
 }
 
-/* Loads and compiles it. A statement that is SQLite's by cost was prepared when it was not, and has
-** most likely been loaded: the CPU runs it. */
+/* Loads the columns and compiles the statement. If SQLite is cheaper by now, it was not when the
+** statement was prepared, and the columns are most likely loaded: the CPU runs it. */
 static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_error why = {0};
   wl_status rc = WL_OK;
@@ -196,7 +197,8 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   if (!rc) rc = wl_place_query(c, d->text, &d->place, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (rc) return rc;
-  /* asked for by the settings, and left by wl_place_query only when there is none */
+  /* The settings ask for the device. wl_place_query() then chooses the CPU only if there is
+  ** none. */
   bool asked = c->set.engine == WL_ENGINE_GPU && d->place.engine == WL_ENGINE_CPU;
   bool wanted = d->place.engine == WL_ENGINE_GPU || asked;
   d->env =
@@ -225,9 +227,9 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
 }
 
 /*
-** What prepare and then a run would decide. Getting ready may have loaded columns, so the costs are
-** estimated once more: that is what the run will see. If they name another engine now, all of it is
-** asked again; then nothing is left to load.
+** Decides what prepare and then a run would. Getting ready may load columns, so the costs are
+** estimated once more, as the run will see them. If another engine is chosen now, both questions
+** are asked again. By then nothing is left to load.
 */
 static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
@@ -243,7 +245,7 @@ static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     if (wl_place_query(c, d->text, &now, &ignored)) return rc;
     if (rc && now.engine != WL_ENGINE_SQLITE) return rc;
     if (rc || now.engine != chosen) continue;
-    /* else the reason is why the device cannot run it, and costs do not change that */
+    /* Otherwise the reason is why the device cannot run it, which costs do not change. */
     if (d->place.engine == chosen) d->place = now;
     say_ready(c, d);
     return WL_OK;
@@ -271,14 +273,14 @@ static wl_status decide(wl_conn *c, const wl_request *q, wl_decision *d, wl_erro
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   memset(d, 0, sizeof *d);
   d->engine = WL_ENGINE_SQLITE;
-  /* of the rows of a change, the change as a whole was asked about */
+  /* The rows of a change are not checked here: the change as a whole has been. */
   if (q->stage == WL_AT_PREPARE && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
-    prefer_sqlite(d, "it speaks of warplite itself");
+    prefer_sqlite(d, "it uses functions or tables of warplite");
     d->about_warplite = true;
     return WL_OK;
   }
   wl_status rc = decide(c, q, d, err);
-  if (rc == (wl_status)SQLITE_SCHEMA) { /* the schema changed meanwhile: once more */
+  if (rc == (wl_status)SQLITE_SCHEMA) { /* the schema has changed meanwhile: try again */
     wl_decision_close(d);
     rc = decide(c, q, d, err);
   }

@@ -1,5 +1,5 @@
 /*
-** Small read-only virtual tables; see rowset.h. Rows are made in xFilter and live in the
+** Small read-only virtual tables; see rowset.h. xFilter computes the rows, which live in the
 ** cursor's arena.
 */
 #include "route/rowset.h"
@@ -8,21 +8,21 @@
 #include "base/vtab.h"
 #include <string.h>
 
-typedef struct entry {
+typedef struct rowset_module {
   wl_conn *conn;
   const wl_rowset_def *def;
-} entry;
+} rowset_module;
 
-typedef struct table {
+typedef struct rowset_table {
   sqlite3_vtab base;
-  const entry *e;
-} table;
+  const rowset_module *e;
+} rowset_table;
 
-typedef struct cursor {
+typedef struct rowset_cursor {
   sqlite3_vtab_cursor base;
   wl_rowset rows;
   int at;
-} cursor;
+} rowset_cursor;
 
 wl_cell *wl_rowset_row(wl_rowset *r) {
   if (r->n_rows == r->size_rows) {
@@ -55,35 +55,35 @@ static int xconnect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
   (void)argc;
   (void)argv;
   (void)msg;
-  const entry *e = aux;
-  int rc = wl_vtab_new(db, e->def->declaration, e->def->n_hidden > 0, sizeof(table), out);
-  if (!rc) ((table *)*out)->e = e;
+  const rowset_module *e = aux;
+  int rc = wl_vtab_new(db, e->def->declaration, e->def->n_hidden > 0, sizeof(rowset_table), out);
+  if (!rc) ((rowset_table *)*out)->e = e;
   return rc;
 }
 
-enum { UNASKED = 1 }; /* idxNum, as in vtab.c */
+enum { UNASKED = 1 }; /* idxNum, as in api/vtab.c */
 
 static int xbest_index(sqlite3_vtab *v, sqlite3_index_info *info) {
-  const wl_rowset_def *d = ((table *)v)->e->def;
+  const wl_rowset_def *d = ((rowset_table *)v)->e->def;
   int n_given, text, rc = wl_vtab_arguments(info, d->n_cols, &n_given, &text);
   if (rc) return rc;
-  info->idxNum = d->n_hidden && !((table *)v)->e->conn->preparing ? UNASKED : 0;
+  info->idxNum = d->n_hidden && !((rowset_table *)v)->e->conn->preparing ? UNASKED : 0;
   info->estimatedCost = 10;
   info->estimatedRows = 10;
   return d->n_hidden && text < 0 ? SQLITE_ERROR : SQLITE_OK;
 }
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   (void)v;
-  return wl_vtab_new_cursor(sizeof(cursor), out);
+  return wl_vtab_new_cursor(sizeof(rowset_cursor), out);
 }
 
 static int xclose(sqlite3_vtab_cursor *p) {
-  wl_arena_close(&((cursor *)p)->rows.arena);
+  wl_arena_close(&((rowset_cursor *)p)->rows.arena);
   sqlite3_free(p);
   return SQLITE_OK;
 }
 
-/* Whether the authorizer lets a statement run. */
+/* Whether the authorizer allows a statement. */
 static wl_status ask(wl_conn *c, const char *sql, wl_error *err) {
   sqlite3_stmt *s = NULL;
   wl_mask *mask = NULL;
@@ -98,8 +98,8 @@ static wl_status ask(wl_conn *c, const char *sql, wl_error *err) {
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
   (void)str;
-  cursor *c = (cursor *)p;
-  const entry *e = ((table *)p->pVtab)->e;
+  rowset_cursor *c = (rowset_cursor *)p;
+  const rowset_module *e = ((rowset_table *)p->pVtab)->e;
   wl_arena_close(&c->rows.arena);
   memset(&c->rows, 0, sizeof c->rows);
   c->rows.n_cols = e->def->n_cols;
@@ -117,14 +117,14 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   return rc == WL_NOT_TAKEN ? SQLITE_ERROR : (int)rc;
 }
 static int xnext(sqlite3_vtab_cursor *p) {
-  ((cursor *)p)->at++;
+  ((rowset_cursor *)p)->at++;
   return SQLITE_OK;
 }
 static int xeof(sqlite3_vtab_cursor *p) {
-  return ((cursor *)p)->at >= ((cursor *)p)->rows.n_rows;
+  return ((rowset_cursor *)p)->at >= ((rowset_cursor *)p)->rows.n_rows;
 }
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
-  cursor *c = (cursor *)p;
+  rowset_cursor *c = (rowset_cursor *)p;
   if (col >= c->rows.n_cols) return SQLITE_OK;
   const wl_cell *cell = &c->rows.cells[c->at * c->rows.n_cols + col];
   if (cell->t == WL_T_INT)
@@ -136,7 +136,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   return SQLITE_OK;
 }
 static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
-  *out = ((cursor *)p)->at + 1;
+  *out = ((rowset_cursor *)p)->at + 1;
   return SQLITE_OK;
 }
 
@@ -154,7 +154,7 @@ static const sqlite3_module module = {
 };
 
 int wl_rowset_register(wl_conn *c, const wl_rowset_def *def) {
-  entry *e = wl_mem_zalloc(sizeof *e);
+  rowset_module *e = wl_mem_zalloc(sizeof *e);
   if (!e) return SQLITE_NOMEM;
   e->conn = c;
   e->def = def;

@@ -33,7 +33,7 @@ void wl_statement_text_flush(wl_conn *c) {
   c->n_texts = 0;
 }
 
-/* Takes the text out of the list, if it is there and its tables are still the same. */
+/* Takes a text out of the list, if it is there and its tables have not changed. */
 static wl_status take_known(wl_conn *c, wl_u64 hash, const char *sql, size_t n,
                             wl_statement_text **out, wl_error *err) {
   *out = NULL;
@@ -65,7 +65,7 @@ static wl_status take_known(wl_conn *c, wl_u64 hash, const char *sql, size_t n,
   return WL_OK;
 }
 
-/* The rewritten text passes each parameter that occurs once, in order of index. */
+/* The rewritten text passes each parameter that occurs once, in the order of their numbers. */
 static wl_status number_args(wl_statement_text *t, wl_error *err) {
   const wl_stmt *s = t->stmt;
   t->arg_params = WL_NEW_N(&t->arena, int, s->n_params);
@@ -75,8 +75,8 @@ static wl_status number_args(wl_statement_text *t, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether rows that ORDER BY calls equal are equal in all they show, and, where DISTINCT keeps
-** one of several, whether they all have the same place. */
+/* Whether rows that are equal in ORDER BY are also equal in every result column. With DISTINCT,
+** ORDER BY terms must also be result columns, so that equal rows have the same position. */
 static bool ties_hidden(const wl_query *q) {
   for (int k = 0; k < q->n_order && q->distinct; k++) {
     int i = 0;
@@ -91,7 +91,7 @@ static bool ties_hidden(const wl_query *q) {
   return q->n_order > 0;
 }
 
-/* Whether ORDER BY names every group key, so that no two groups are equal in it. */
+/* Whether ORDER BY has every group key, so that no two groups are equal in it. */
 static bool groups_ordered(const wl_query *q) {
   for (int i = 0; i < q->n_groups; i++) {
     int k = 0;
@@ -101,7 +101,7 @@ static bool groups_ordered(const wl_query *q) {
   return true;
 }
 
-/* LIKE ? may use an index once the parameter is known, if there is one. */
+/* Whether SQLite may use an index for LIKE ? once it knows the parameter. */
 static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_error *err) {
   wl_table *table;
   *out = false;
@@ -112,17 +112,17 @@ static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_erro
       sqlite3_mprintf("SELECT 1 FROM pragma_index_list(%Q, %Q)", table->name, table->schema);
   sqlite3_stmt *s = NULL;
   if (!sql || sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) != SQLITE_OK)
-    rc = wl_not_taken(err, "SQLite does not list the indexes");
+    rc = wl_not_taken(err, "the indexes cannot be listed");
   int step = rc ? SQLITE_DONE : sqlite3_step(s);
-  *out = step != SQLITE_DONE; /* an error is no proof that there is none */
+  *out = step != SQLITE_DONE; /* an error does not prove that there is none */
   sqlite3_finalize(s);
   sqlite3_free(sql);
   return rc;
 }
 
 /*
-** Where the order of rows shows, it must be the one SQLite would meet them in: that of the
-** table, or the order of its scan becomes the last sort keys.
+** If the order of rows can be seen, it must be SQLite's: that of the table, or else the order of
+** SQLite's scan is added as the last sort keys.
 */
 static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_query *q = t->query;
@@ -142,21 +142,21 @@ static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   if (!shows) return WL_OK;
   rc = wl_store_table(c->store, q->schema, q->table, &table, err);
   if (rc) return rc;
-  /* ORDER BY the key may make it read backwards, which its plan does not say; rowids have no
-  ** ties, so that only DISTINCT tells then which of its rows came first */
+  /* ORDER BY the key may make SQLite read backwards, which its plan does not show. Rowids have no
+  ** ties, so only DISTINCT shows then which row came first. */
   bool sure = facts->rowid_order && !(q->n_order && (table->without_rowid || q->distinct));
   bool total = q->grouped && !q->distinct ? groups_ordered(q) : q->ties_hidden;
   bool by_scan = !total && !(q->grouped && facts->sorts_groups);
   if (replans && (by_scan || q->distinct))
     return wl_not_taken(err,
-                        "LIKE with a parameter: SQLite may yet choose an index, and its order");
+                        "LIKE with a parameter: SQLite may still choose the order of an index");
   if (sure && !(q->grouped && by_scan)) return WL_OK;
   if (table->source->rowid_order_only && facts->rowid_order)
     rc = wl_scan_rowids(table, &t->arena, &scan, err);
   else
     rc = wl_plan_scan(c->db, t->sql, t->n_sql, c->store, table, &t->arena, &scan, err);
   if (rc == WL_NOT_TAKEN && !by_scan) {
-    facts->rowid_order = false; /* then values that are equal must look it, or SQLite runs it */
+    facts->rowid_order = false; /* equal values must then also look equal, or SQLite runs it */
     return WL_OK;
   }
   if (rc) return rc;
@@ -189,7 +189,7 @@ static double rows_of(void *arg, const char *name) {
   return (double)wl_query_rows_of(s->store, s->q, name);
 }
 
-/* SQLite's plan of a statement of several tables. */
+/* Reads SQLite's plan for a statement over several tables. */
 static wl_status read_work(wl_conn *c, const wl_statement_text *t, wl_plan_facts *out,
                            wl_error *err) {
   sizes s = {c->store, t->query};
@@ -219,7 +219,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
     memcpy(t->sql, sql, n);
     t->sql[n] = 0;
     rc = wl_parse(&t->arena, sql, n, &t->stmt, err);
-    if (rc == WL_ERROR) rc = wl_not_taken(err, "it is not understood (%.200s)", err->text);
+    if (rc == WL_ERROR) rc = wl_not_taken(err, "warplite cannot parse it (%.200s)", err->text);
   }
   if (!rc && t->stmt->kind != WL_STMT_SELECT)
     rc = wl_not_taken(err, "%s runs in SQLite", t->stmt->verb);
@@ -247,7 +247,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   return rc;
 }
 
-/* Newer versions of SQLite let a connection choose how many digits a REAL has as text. */
+/* Newer versions of SQLite let a connection choose the number of digits of a REAL as text. */
 static wl_status usual_digits(wl_conn *c, wl_error *err) {
   enum { FP_DIGITS = 1023 }; /* SQLITE_DBCONFIG_FP_DIGITS, which older headers lack */
   int digits = 0;
@@ -267,7 +267,7 @@ wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statem
   if (rc) return rc;
   wl_statement_text *t = *out;
   t->hash = hash;
-  t->refs++; /* the list's and the caller's */
+  t->refs++; /* one for the list, one for the caller */
   t->next = c->texts;
   c->texts = t;
   if (++c->n_texts > MAX_TEXTS) {

@@ -1,24 +1,26 @@
 /*
-** Whether a ROLLBACK has ended the statements that were running: SQLite lets readers go on after
-** one, unless it takes back a change of the schema. Then their next step fails with
-** SQLITE_ABORT_ROLLBACK. A native statement reads no b-tree, so SQLite does not stop it; this does.
+** Detects that a ROLLBACK has ended running statements. SQLite lets readers continue after a
+** ROLLBACK, unless it undoes a change of the schema. Then their next step fails with
+** SQLITE_ABORT_ROLLBACK. A native statement reads no b-tree, so SQLite does not stop it. This code
+** does.
 **
-** A helper statement is left on a row of a b-tree while native statements run. Such a ROLLBACK also
-** expires all statements, which costs a nanosecond to see. Other things expire them too, so the
-** helper is then stepped once: it fails if it was a ROLLBACK.
+** While native statements run, a helper statement stays on a row of a b-tree. Such a ROLLBACK
+** expires all statements, which takes a nanosecond to check. Other events expire them too, so an
+** expired helper is stepped once: it fails if the cause was a ROLLBACK.
 **
 ** Invariants:
 ** 1. The helper stands on a row while n_watching > 0, unless it could not be started.
-** 2. n_aborts counts the ROLLBACKs that were seen. A statement that began at another count is over.
+** 2. n_aborts counts the ROLLBACKs that were detected. A statement that began at another count has
+**    ended.
 */
 #include "route/conn.h"
 #include <string.h>
 
-/* Never ends, and goes over the schema table again and again. */
+/* Never ends: it reads the schema table again and again. */
 static const char endless[] = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT 1 FROM c) "
                               "SELECT 1 FROM c LEFT JOIN main.sqlite_schema";
 
-/* SQLite may have been built without this call; then nothing is seen. */
+/* SQLite may have been built without this call. Then no ROLLBACK is detected. */
 static bool expired(const wl_watch *w) {
   return w->on_row && sqlite3_api->expired && sqlite3_expired(w->helper);
 }
@@ -31,7 +33,7 @@ static void start(wl_watch *w, sqlite3 *db) {
   if (!w->on_row) sqlite3_reset(w->helper);
 }
 
-/* Looks whether the helper can still move; then it starts anew, and is not expired any more. */
+/* Tries whether the helper can still move. If so, restarts it, which makes it valid again. */
 static void look(wl_watch *w, sqlite3 *db) {
   sqlite3_step(w->helper);
   if (sqlite3_reset(w->helper) == SQLITE_OK) {

@@ -1,16 +1,15 @@
 /*
-** What SQLite does with text on this connection: the encoding it keeps it in, and whether its three
-** collations are still its own. An application may put another one in the place of NOCASE (a
-** Unicode-aware one, often) and SQLite lists only names, so they are tried: every pair of some
-** telling strings is compared, by SQLite and by us.
-** Stands behind schema.c, which refuses tables by it, the binder, which refuses COLLATE, and the
-** texts of statements without a table.
+** How SQLite treats text on this connection: its encoding, and whether its three collations are the
+** built-in ones. An application may replace one, often NOCASE by a Unicode-aware one, and SQLite
+** lists only names. So we test them: SQLite and we compare every pair of some selected strings.
+** schema.c refuses tables by the result, the binder refuses COLLATE, and statements without tables
+** are refused too.
 **
 ** Invariants:
-** 1. Replacing a collation and setting the encoding expire SQLite's statements, so the probe is
-**    prepared again: one trial per value of that count is enough.
-** 2. The probe reads no database, so it waits for no lock. Nor does it make SQLite read a schema,
-**    for the encoding of a file counts from then on only.
+** 1. Replacing a collation or setting the encoding expires SQLite's statements, so the probe is
+**    prepared again. One test for each value of that count is enough.
+** 2. The probe reads no database, so it waits for no lock. It does not make SQLite read a schema
+**    either, because from then on the encoding of a file would be fixed.
 */
 #include "store/store_impl.h"
 #include <string.h>
@@ -36,8 +35,8 @@ static int try_collations(wl_store *s, bool own[3]) {
   return rc;
 }
 
-/* Steps the probe, which gives 'a' as SQLite has it in memory. *count: how often it was prepared
-** again. */
+/* Steps the probe, which returns 'a' as SQLite stores it in memory. *count: how often it was
+** prepared again. */
 static int step_probe(wl_store *s, const char **encoding, int *count) {
   int rc = SQLITE_OK;
   if (!s->probe) rc = sqlite3_prepare_v2(s->db, "SELECT CAST(?1 AS BLOB)", -1, &s->probe, NULL);
@@ -57,14 +56,14 @@ wl_status wl_store_try_text(wl_store *s, wl_error *err) {
   bool own[3] = {true, true, true};
   int rc = step_probe(s, &encoding, &count);
   if (!rc && s->tried && s->tried_at == count && s->encoding == encoding) return WL_OK;
-  /* another encoding has another order, which is no fault of the collations */
+  /* In another encoding the order differs even with the built-in collations. */
   if (!rc && strcmp(encoding, "UTF-8") == 0) {
     rc = try_collations(s, own);
     if (rc == SQLITE_DONE) rc = SQLITE_OK;
   }
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   if (rc)
-    return wl_not_taken(err, "SQLite's collations cannot be tried: %.300s", sqlite3_errmsg(s->db));
+    return wl_not_taken(err, "SQLite's collations cannot be tested: %.300s", sqlite3_errmsg(s->db));
   if (memcmp(own, s->own_coll, sizeof own) != 0) s->n_text_changes++;
   memcpy(s->own_coll, own, sizeof own);
   s->encoding = encoding;
@@ -77,7 +76,7 @@ wl_status wl_store_text_like_ours(wl_store *s, wl_u32 *n_changes, wl_error *err)
   wl_status rc = wl_store_try_text(s, err);
   *n_changes = s->n_text_changes;
   if (rc || strcmp(s->encoding, "UTF-8") == 0) return rc;
-  return wl_not_taken(err, "the database is kept in %s, not UTF-8", s->encoding);
+  return wl_not_taken(err, "the database is encoded in %s, not UTF-8", s->encoding);
 }
 
 bool wl_store_collation(const wl_store *s, int coll) {

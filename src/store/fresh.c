@@ -1,5 +1,5 @@
 /*
-** The store's life, and its freshness rule: which version of a database is being read.
+** Opening and closing the store, and its freshness rule: which version of a database is being read.
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
@@ -41,7 +41,7 @@ void wl_store_quiet(wl_store *s) {
   s->uncommitted = s->reversed = s->probe = NULL;
   s->tried = false;
   s->active = NULL;
-  /* Without the helpers' re-prepare counts nothing proves that a database is the same. */
+  /* Without the helpers' re-prepare counts, nothing proves that a database is unchanged. */
   for (wl_stored *t = s->tables; t; t = t->next) wl_stored_forget(t);
 }
 
@@ -62,7 +62,7 @@ void wl_store_close(wl_store *s) {
   wl_mem_free(s);
 }
 
-/* The limit may change at any time, so every statement looks at it. */
+/* The limit may change at any time, so every statement reads it. */
 void wl_store_bound_budget(wl_store *s) {
   wl_i64 limit = (wl_i64)(wl_mem_heap_limit() / 2);
   wl_i64 before = s->budget;
@@ -144,7 +144,8 @@ wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
   rc = sqlite3_step(f->pragma);
   if (rc != SQLITE_ROW) {
     int code = sqlite3_reset(f->pragma);
-    if (rc == SQLITE_DONE || code == SQLITE_OK) /* a PRAGMA may be denied into nothing */
+    /* an authorizer may deny a PRAGMA, which then gives no row */
+    if (rc == SQLITE_DONE || code == SQLITE_OK)
       return wl_not_taken(err, "the version of database %s cannot be read", schema);
     return wl_store_sqlite_error(s, code, err);
   }
@@ -159,13 +160,13 @@ wl_status wl_store_steady(wl_store *s, const char *schema, wl_error *err) {
   sqlite3_vfs *vfs = NULL;
   int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
   if (!rc && vfs && strcmp(vfs->zName, "memdb") == 0)
-    return wl_not_taken(err, "database %s is of sqlite3_deserialize(), which may replace it unseen",
-                        schema);
+    return wl_not_taken(err, "database %s was loaded by sqlite3_deserialize()", schema);
   return WL_OK;
 }
 
-/* Columns in memory take no table lock, which is all that keeps transactions apart in a shared
-** cache. Asked again when the helper statement was prepared anew: it may be another database. */
+/* WL_NOT_TAKEN for a database in a shared cache. Only table locks keep its transactions apart, and
+** columns in memory take none. Checked again when the helper statement was prepared again, because
+** the schema name may then mean another database. */
 static wl_status check_alone(wl_store *s, const char *schema, wl_error *err) {
   wl_dbfile *f = wl_store_file_of(s, schema);
   if (!f) return wl_nomem(err);

@@ -11,12 +11,12 @@
 
 enum { LOCK_SHARED = 1, HEADER_BYTES = 100, FORMAT_AT = 18 };
 
-/* Where the words of a key stand. The first ones are the family. */
+/* The positions of the words in a key. The first ones are the family. */
 enum {
   AT_DEVICE = 0,
   AT_INODE = 1,
-  AT_NAME = 2,  /* two */
-  AT_TABLE = 4, /* two */
+  AT_NAME = 2,  /* two words */
+  AT_TABLE = 4, /* two words */
   AT_VFS = 6,
   AT_END_OF_FAMILY = WL_SET_FAMILY_WORDS,
   AT_COOKIE = AT_END_OF_FAMILY,
@@ -24,9 +24,9 @@ enum {
   AT_LIMIT,
   AT_MODE,
   AT_STATE,
-  AT_TIMES,                 /* four */
-  AT_INDEX = AT_TIMES + 4,  /* six: the header of the wal-index */
-  AT_HEADER = AT_INDEX + 6, /* thirteen: the header of the file */
+  AT_TIMES,                 /* four words */
+  AT_INDEX = AT_TIMES + 4,  /* six words: the header of the wal-index */
+  AT_HEADER = AT_INDEX + 6, /* thirteen words: the header of the file */
   AT_END = AT_HEADER + 13
 };
 
@@ -50,7 +50,7 @@ static bool known_vfs(wl_store *s, const char *schema, wl_set_key *out) {
   return vfs->zName && strcmp(vfs->zName, "unix") == 0;
 }
 
-/* The file, as far as it does not change. */
+/* Sets the words for the file, except those for its version. */
 static bool file_words(wl_store *s, const char *schema, struct stat *st, wl_set_key *out) {
   const char *name = sqlite3_db_filename(s->db, schema);
   if (!name || !*name || sqlite3_stricmp(schema, "temp") == 0) return false;
@@ -67,7 +67,7 @@ static bool file_words(wl_store *s, const char *schema, struct stat *st, wl_set_
   return true;
 }
 
-/* The table. Its name is unique in the file, as its schema has it. */
+/* Sets the words for the table. Its name in the schema is unique in the file. */
 static bool table_words(wl_store *s, const wl_table *t, wl_set_key *out) {
   XXH3_state_t shape;
   XXH3_64bits_reset(&shape);
@@ -92,7 +92,7 @@ static void time_words(const struct stat *st, wl_set_key *out) {
   out->words[AT_TIMES + 3] = (wl_u64)st->st_ctim.tv_nsec;
 }
 
-/* The version of the file. */
+/* Sets the words for the version of the file. */
 static bool version_words(wl_store *s, const char *schema, const struct stat *st, wl_set_key *out) {
   sqlite3_file *file = s->file;
   wl_u8 header[HEADER_BYTES];

@@ -1,8 +1,8 @@
 /*
-** Reading an ordinary SQLite table into columns. Where btree.c can decode the table's pages it
-** does. Everywhere else SQLite runs an aggregate function over the table in scan order. That is
-** right in every journal mode, for memory databases, WITHOUT ROWID tables and generated columns,
-** because SQLite itself does the reading.
+** Reads an ordinary SQLite table into columns. If btree.c can decode the table's pages, it does.
+** Otherwise SQLite runs an aggregate function over the table in scan order. That is correct in
+** every journal mode, for memory databases, WITHOUT ROWID tables and generated columns, because
+** SQLite itself reads the table.
 */
 #include "store/btree.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@ static void load_step(sqlite3_context *ctx, int n, sqlite3_value **args) {
   wl_store *s = sqlite3_user_data(ctx);
   wl_load *l = s->load;
   if (!l || n != l->n) {
-    sqlite3_result_error(ctx, "wl_load is warplite's own", -1);
+    sqlite3_result_error(ctx, "wl_load can be called by warplite only", -1);
     return;
   }
   size_t n_bytes = 0;
@@ -60,7 +60,7 @@ static wl_i64 run_count(wl_store *s, const wl_table *t, const char *what, wl_sta
     number = sqlite3_column_type(q, 0) == SQLITE_INTEGER;
     rc = SQLITE_OK;
   }
-  /* An authorizer may turn the function into NULL; max() of no rows is NULL too. */
+  /* An authorizer may replace the function by NULL. max() over no rows is NULL too. */
   *st = rc       ? wl_store_sqlite_error(s, rc, err)
         : number ? WL_OK
                  : wl_not_taken(err, "the rows of %s cannot be counted", t->name);
@@ -103,8 +103,8 @@ static wl_status run_load(wl_store *s, const wl_table *t, const int *cols, int n
   return st;
 }
 
-/* SQLite steps the table, a builder a column. */
-enum { MOST_ARGS = 100 }; /* of one SQL function, whatever SQLite was built with */
+/* SQLite steps through the table. Each column has a builder. */
+enum { MOST_ARGS = 100 }; /* of an SQL function, in any build of SQLite */
 
 static wl_status step_columns(wl_store *s, const wl_stored *t, const int *cols, int n, size_t limit,
                               wl_column **out, wl_i64 *n_rows, wl_error *err) {
@@ -121,7 +121,7 @@ static wl_status step_columns(wl_store *s, const wl_stored *t, const int *cols, 
   return rc;
 }
 
-/* Some columns at a time: the read transaction is held, so their rows line up. */
+/* Loads some columns at a time. The read transaction stays open, so their rows match. */
 static wl_status load_by_steps(wl_store *s, const wl_stored *t, const int *cols, int n,
                                size_t limit, wl_column **out, wl_i64 *n_rows, wl_error *err) {
   wl_status rc = WL_OK;
@@ -155,7 +155,7 @@ wl_status wl_load_columns(wl_store *s, wl_stored *t, const int *cols, int n, siz
   return rc;
 }
 
-/* The largest rowid, bounded by what the pages can hold. */
+/* The largest rowid, but no more than the number of rows that the pages can hold. */
 wl_i64 wl_load_estimate(wl_store *s, const wl_table *t) {
   wl_status st;
   sqlite3_stmt *q = NULL;
@@ -166,12 +166,12 @@ wl_i64 wl_load_estimate(wl_store *s, const wl_table *t) {
       t->schema, t->schema);
   if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK &&
       sqlite3_step(q) == SQLITE_ROW)
-    bound = sqlite3_column_int64(q, 0); /* no row takes less than 16 bytes, nearly */
+    bound = sqlite3_column_int64(q, 0); /* nearly every row takes at least 16 bytes */
   sqlite3_finalize(q);
   sqlite3_free(sql);
   if (t->without_rowid || !t->rowid_name) return bound / 4;
   char what[32];
   sqlite3_snprintf((int)sizeof what, what, "max(%s)", t->rowid_name);
   wl_i64 n = run_count(s, t, what, &st, NULL);
-  return st ? 0 : n < 0 || n > bound ? bound : n; /* no rows, or no answer: small */
+  return st ? 0 : n < 0 || n > bound ? bound : n; /* no rows, or no answer: use the bound */
 }

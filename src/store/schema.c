@@ -1,6 +1,6 @@
 /*
-** The shapes of tables: what a name in FROM means, its columns, affinities, collations.
-** All of it is asked of SQLite itself, and kept until a schema cookie moves.
+** The shapes of tables: what a name in FROM means, its columns, affinities and collations. All of
+** it comes from SQLite itself, and is kept until a schema cookie changes.
 */
 #include "store/store_impl.h"
 #include "base/mem.h"
@@ -37,7 +37,7 @@ static char *dup_or_empty(const void *s) {
   return wl_mem_strdup(s ? (const char *)s : "");
 }
 
-/* Whether the text of a CREATE TABLE has something behind its columns: options, or a comment. */
+/* Whether the text of a CREATE TABLE has options or a comment after its columns. */
 static bool has_options(const char *sql) {
   const char *end = strrchr(sql, ')');
   for (const char *p = end ? end + 1 : sql; *p; p++)
@@ -46,8 +46,8 @@ static bool has_options(const char *sql) {
 }
 
 /*
-** The entry of a name in the schema's own table, which is cheap to read. *sure: what it says is
-** all there is to know; else PRAGMA table_list must tell, which looks at every view there is.
+** Reads the entry of a name from the schema table, which is fast. *sure: the entry says everything.
+** Otherwise PRAGMA table_list is needed, which looks at every view.
 */
 static wl_status look_in_schema(wl_store *s, const char *schema, const char *name, wl_table *t,
                                 bool *found, bool *sure, wl_error *err) {
@@ -82,7 +82,7 @@ static wl_status look_in_schema(wl_store *s, const char *schema, const char *nam
   return st;
 }
 
-/* The entry of a name in one database, if it has one: *found. */
+/* Looks a name up in one database. *found: it is there. */
 static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t,
                          bool *strict, bool *found, wl_error *err) {
   sqlite3_stmt *q = NULL;
@@ -112,7 +112,7 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     else if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s table", type ? type : "thing unknown");
     else if (t->name && sqlite3_strnicmp(t->name, "sqlite_", 7) == 0)
-      snprintf(why, sizeof why, "it is SQLite's own");
+      snprintf(why, sizeof why, "it is a table of SQLite itself");
     if (*why) t->refused = wl_mem_strdup(why);
     if (!t->schema || !t->name || (*why && !t->refused)) st = wl_nomem(err);
   } else if (rc != SQLITE_DONE) {
@@ -131,25 +131,25 @@ static wl_status read_key(wl_store *s, const char *schema, wl_u32 key[2], wl_err
   return WL_OK;
 }
 
-/* Opened with the first temporary table; before that nothing can be in it. */
+/* temp is opened with the first temporary table. Before that it is empty. */
 static bool temp_in_use(wl_store *s) {
   return sqlite3_db_filename(s->db, "temp") != NULL;
 }
 
 /*
-** What the meaning of a name without schema depends on: the schemas where a new table of the
-** same name would come first. That of the table's own database is the table's affair.
+** Reads what the meaning of a name without schema depends on: the schemas in which a new table of
+** that name would come first. The schema of the table's own database is checked with the table.
 */
 static wl_status read_name_key(wl_store *s, const char *schema, wl_u32 key[5], wl_error *err) {
   memset(key, 0, 5 * sizeof *key);
-  if (schema) return WL_OK; /* it says itself where it belongs */
+  if (schema) return WL_OK; /* the name has a schema */
   wl_status rc = temp_in_use(s) ? read_key(s, "temp", key, err) : WL_OK;
   return rc ? rc : read_key(s, "main", key + 2, err);
 }
 
 /*
-** Walks the attached databases: with t, looks the name up in each until one has it; without,
-** up to the one named last. Folds the keys of those passed by into *key.
+** Walks the attached databases. With t, looks the name up in each until one has it. Without t,
+** stops at the database named last. Folds the keys of the databases before it into *key.
 */
 static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t,
                                bool *strict, bool *found, wl_u32 *key, wl_error *err) {
@@ -174,8 +174,8 @@ static wl_status walk_attached(wl_store *s, const char *name, const char *last, 
 }
 
 /*
-** Finds what a name means: without a schema, the first of temp, main and the attached that
-** has it. Looks no further than it must, for looking takes a lock.
+** Finds what a name means: without a schema, the first of temp, main and the attached databases
+** that has it. It searches no further than necessary, because searching takes a lock.
 */
 static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_error *err) {
   bool found = false;
@@ -185,10 +185,10 @@ static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_
   if (!st && !n->schema && !found) st = look_up(s, "main", n->name, t, strict, &found, err);
   if (!st && !n->schema && !found)
     st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
-  return st || found ? st : wl_not_taken(err, "%s is no table that SQLite lists", n->name);
+  return st || found ? st : wl_not_taken(err, "the schema has no table %s", n->name);
 }
 
-/* What only SQLite's own catalogue tells of a column. */
+/* Adds what only sqlite3_table_column_metadata() tells about a column. */
 static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *known) {
   const char *coll = NULL, *type = NULL;
   *known = true;
@@ -196,7 +196,7 @@ static void describe(wl_store *s, const wl_table *t, wl_table_column *c, bool *k
   if (sqlite3_table_column_metadata(s->db, t->schema, t->name, c->name, &type, &coll, NULL, NULL,
                                     NULL))
     return;
-  if (type && !*type) c->affinity = 'C'; /* a type name that is there but empty: a "" */
+  if (type && !*type) c->affinity = 'C'; /* the type name is empty but present: "" */
   if (!coll) return;
   int k = wl_collation_find(coll);
   *known = k >= 0;
@@ -236,7 +236,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     c->not_null = sqlite3_column_int(q, 3) != 0;
     c->hidden = sqlite3_column_int(q, 6) == 1;
     c->computed = sqlite3_column_int(q, 6) == 2;
-    int key = sqlite3_column_int(q, 5); /* its place in the primary key */
+    int key = sqlite3_column_int(q, 5); /* its position in the primary key */
     n_keys += key > 0;
     c->rowid = key == 1 && !t->without_rowid && sqlite3_stricmp(c->decl, "INTEGER") == 0;
     c->affinity = wl_affinity_of_type(c->decl);
@@ -245,7 +245,7 @@ static wl_status read_columns(wl_store *s, wl_table *t, bool strict, wl_error *e
     describe(s, t, c, &known);
     known = known && wl_store_collation(s, c->coll) && wl_store_collation(s, WL_COLL_BINARY);
     if (!known && !t->refused) {
-      t->refused = wl_mem_strdup("it has a column with a collation of the application's own");
+      t->refused = wl_mem_strdup("it has a column with a collation that the application defines");
       if (!t->refused) st = wl_nomem(err);
     }
   }
@@ -268,7 +268,8 @@ static bool same_name(const char *a, const char *b) {
   return a == b || (a && b && sqlite3_stricmp(a, b) == 0);
 }
 
-/* NOT INDEXED does not keep SQLite from other indexes here; naming the table's own does. */
+/* NOT INDEXED does not prevent SQLite from using other indexes here, but naming the table's own
+** does. */
 static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
   char *sql = sqlite3_mprintf("SELECT name FROM pragma_index_list(%Q, %Q) WHERE origin='pk'",
@@ -280,11 +281,11 @@ static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
     rc = t->key_index ? SQLITE_OK : SQLITE_NOMEM;
   }
   sqlite3_finalize(q);
-  if (rc == SQLITE_DONE) return wl_not_taken(err, "%s has no key that SQLite lists", t->name);
+  if (rc == SQLITE_DONE) return wl_not_taken(err, "SQLite does not list the key of %s", t->name);
   return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
 }
 
-/* The text of a view. */
+/* Reads the text of a view. */
 static wl_status read_view(wl_store *s, wl_table *t, wl_error *err) {
   sqlite3_stmt *q = NULL;
   char *sql = sqlite3_mprintf("SELECT sql FROM \"%w\".sqlite_schema WHERE type='view' AND name=%Q",
@@ -315,16 +316,17 @@ static wl_status read_indexes(wl_store *s, wl_table *t, wl_error *err) {
   return rc == SQLITE_NOMEM ? wl_store_sqlite_error(s, rc, err) : WL_OK;
 }
 
-/* Text is kept as UTF-8, and SQLite orders and cuts it by its own encoding. */
+/* Refuses other encodings: we keep text as UTF-8, and SQLite compares and cuts text in its
+** encoding. */
 static wl_status check_encoding(const wl_store *s, wl_table *t, wl_error *err) {
   char why[64];
   if (strcmp(s->encoding, "UTF-8") == 0 || t->refused) return WL_OK;
-  snprintf(why, sizeof why, "its database is kept in %s, not UTF-8", s->encoding);
+  snprintf(why, sizeof why, "its database is encoded in %s, not UTF-8", s->encoding);
   t->refused = wl_mem_strdup(why);
   return t->refused ? WL_OK : wl_nomem(err);
 }
 
-/* Takes a table out of the list, and every name that leads to it. */
+/* Removes a table and every name that refers to it. */
 static void forget(wl_store *s, wl_stored *t) {
   for (wl_name **at = &s->names; *at;) {
     wl_name *n = *at;
@@ -344,7 +346,7 @@ static void forget(wl_store *s, wl_stored *t) {
   wl_stored_free(t);
 }
 
-/* The table a new name means: one that is known already under another name, or a new one. */
+/* Finds the table of a new name: one that is known under another name, or a new one. */
 static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   wl_stored *stored = wl_mem_zalloc(sizeof *stored);
   if (!stored) return wl_nomem(err);
@@ -380,7 +382,7 @@ static wl_status read_shape(wl_store *s, wl_name *n, wl_error *err) {
   return WL_OK;
 }
 
-/* The table a known name still means, or NULL after forgetting what has changed. */
+/* Finds the table that a known name still means. NULL: something changed, and it was forgotten. */
 static wl_status recall(wl_store *s, const char *schema, const char *name, wl_table **out,
                         wl_error *err) {
   *out = NULL;

@@ -1,6 +1,6 @@
 /*
-** Tables as sources of columns: which set of columns in the cache is that of the version being
-** read, and how it is filled. See column/source.h and column/cache.h.
+** Tables as sources of columns: which set in the cache has the version being read, and how it is
+** filled. See column/source.h and column/cache.h.
 */
 #include "base/authorizer.h"
 #include "store/identity.h"
@@ -40,7 +40,7 @@ void wl_stored_forget(wl_stored *t) {
   wl_cache_release(&t->user);
 }
 
-/* Whether the table still has the set that it had: an ordinary one. */
+/* Whether an ordinary table's set is still of the current version. */
 static bool is_current(const wl_store *s, const wl_stored *t) {
   return t->current && t->version == s->version && t->file == s->file;
 }
@@ -52,7 +52,8 @@ static void note_current(const wl_store *s, wl_stored *t) {
   t->private_for_now = false;
 }
 
-/* The set of the open transaction's version: one that another connection has, or a new one. */
+/* Gets the set for the version of the open transaction: one that another connection has, or a new
+** one. */
 static wl_status open_set(wl_store *s, wl_stored *t, wl_error *err) {
   wl_set_key key;
   bool keyed = wl_identity_key(s, &t->shape, NULL, &key);
@@ -64,7 +65,7 @@ static wl_status open_set(wl_store *s, wl_stored *t, wl_error *err) {
   return WL_OK;
 }
 
-/* The same for a kind with versions of its own. */
+/* The same for a kind that has its own versions. */
 static wl_status open_kind_set(wl_store *s, wl_stored *t, const wl_kind_version *v, wl_error *err) {
   wl_set_key key;
   wl_set_extra extra = {0};
@@ -80,7 +81,7 @@ static wl_status open_kind_set(wl_store *s, wl_stored *t, const wl_kind_version 
   return WL_OK;
 }
 
-/* Makes the set of a table of a kind that of the open transaction. */
+/* Makes a kind's table use the set of the open transaction's version. */
 static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   wl_kind_version v;
   wl_set_key key;
@@ -91,8 +92,8 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
     wl_stored_forget(t);
     return rc;
   }
-  t->version = s->version;                       /* what too_big_version is compared with */
-  if (same && t->private_for_now && v.settled) { /* the transaction that wrote it has ended */
+  t->version = s->version;                       /* to compare with too_big_version */
+  if (same && t->private_for_now && v.settled) { /* the writing transaction has ended */
     t->private_for_now = false;
     if (wl_identity_key(s, &t->shape, &v.shared, &key))
       wl_cache_publish(&t->user, &key);
@@ -100,7 +101,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether a PRAGMA that answers 0 or 1 is on; true as well if it does not answer. */
+/* Whether a PRAGMA with the values 0 and 1 is on. Also true if it gives no answer. */
 static bool is_on(wl_store *s, sqlite3_stmt **stmt, const char *sql) {
   if (!*stmt && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL))
     return true;
@@ -120,7 +121,7 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
     return wl_not_taken(err, "inside a write transaction on %s", schema);
   if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
     return wl_not_taken(err, "read_uncommitted is on");
-  /* SQLite would scan backwards, and columns loaded so would not line up with others. */
+  /* SQLite would scan backwards, and the rows of columns loaded that way would not match others. */
   if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
     return wl_not_taken(err, "reverse_unordered_selects is on");
   wl_status rc = wl_store_read_version(s, schema, err);
@@ -199,7 +200,7 @@ static wl_status too_big(const wl_store *s, const wl_stored *t, wl_error *err) {
                       s->budget);
 }
 
-/* Why a load that ran into a limit is not taken. */
+/* Gives the reason when a load exceeds a limit. */
 static wl_status refuse(wl_store *s, wl_stored *t, wl_status rc, bool full, wl_error *err) {
   if (full) {
     t->too_big_version = s->version;
@@ -209,7 +210,7 @@ static wl_status refuse(wl_store *s, wl_stored *t, wl_status rc, bool full, wl_e
   return rc == WL_NOMEM ? wl_nomem(err) : rc;
 }
 
-/* Whether an authorizer that we do not know lets every column be read, as it is and not as NULL. */
+/* Whether an authorizer that we do not know allows every column to be read unchanged. */
 static wl_status may_read(wl_store *s, const wl_table *t, const int *cols, int n, wl_error *err) {
   sqlite3_stmt *q = NULL;
   sqlite3_str *sql = sqlite3_str_new(s->db);
@@ -230,7 +231,7 @@ static wl_status may_read(wl_store *s, const wl_table *t, const int *cols, int n
   return ok ? WL_OK : wl_not_taken(err, "the authorizer may hide columns of %s", t->name);
 }
 
-/* All that is wanted is in memory: then it fits, whatever was found before. */
+/* Whether all wanted columns are in memory. Then they fit, whatever was found before. */
 static bool all_there(const wl_stored *t, const int *cols, int n) {
   return wl_cache_peek(&t->user, cols, n, NULL) == n;
 }
@@ -265,8 +266,8 @@ static wl_status acquire(wl_source *source, const int *cols, int n_cols, wl_snap
 
 /* ---- sizes */
 
-/* Whether there is a set now, of another connection, where this one has none for its version.
-** Looked for once for each time that one got columns. */
+/* Looks for a set of another connection, if this one has none for its version. Searches again only
+** after some set got columns. */
 static bool find_set(wl_store *s, wl_stored *t, const wl_u64 *state) {
   wl_set_key key;
   wl_u64 generation = wl_cache_generation();
@@ -279,7 +280,7 @@ static bool find_set(wl_store *s, wl_stored *t, const wl_u64 *state) {
   return wl_cache_find(&t->user, &key);
 }
 
-/* Of a kind its own directory knows. */
+/* Estimates the rows of a kind's table, which knows them from its directory. */
 static void estimate_kind(wl_store *s, wl_stored *t, bool *exact) {
   wl_error ignored;
   wl_kind_version v;
@@ -325,7 +326,7 @@ static wl_i64 estimate(wl_source *source, bool *exact) {
   return t->estimate;
 }
 
-/* ---- what it has */
+/* ---- columns in memory */
 
 static int columns(const wl_source *source, const int *cols, int n, wl_column **held) {
   return wl_cache_peek(&stored_of(source)->user, cols, n, held);

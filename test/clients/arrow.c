@@ -359,6 +359,33 @@ static void check_errors(void) {
   CHECK("arrow: closes after errors", sqlite3_close(db) == SQLITE_OK);
 }
 
+/* The reason after EXPLAIN QUERY PLAN is the one in the first line of the plan. */
+static void check_explained_reason(void) {
+  sqlite3 *db = open_db();
+  struct ArrowArrayStream s;
+  struct ArrowArray a = {0};
+  const char *name = "arrow: the reason of an explained statement";
+  if (warplite_query(db, "EXPLAIN QUERY PLAN SELECT i FROM t WHERE i > 5", &s) != SQLITE_OK) {
+    tap_bad(name, "%s", warplite_errmsg(db));
+  } else {
+    if (s.get_next(&s, &a) == 0 && a.release && a.length > 0) {
+      const int32_t *ends = a.children[3]->buffers[1];
+      const char *line = a.children[3]->buffers[2];
+      const char *reason = warplite_reason(db);
+      size_t n = (size_t)(ends[1] - ends[0]);
+      if (strcmp(engine, "sqlite") == 0 || (strlen(reason) == n && memcmp(reason, line, n) == 0))
+        tap_ok(name);
+      else
+        tap_bad(name, "%s, but the plan says %.*s", reason, (int)n, line);
+      a.release(&a);
+    } else {
+      tap_bad(name, "no rows");
+    }
+    s.release(&s);
+  }
+  sqlite3_close(db);
+}
+
 /* Writes after the call are not in the stream. */
 static void check_snapshot(void) {
   sqlite3 *db = open_db();
@@ -427,6 +454,7 @@ int main(int argc, char **argv) {
     CHECK("arrow: the connection closes", sqlite3_close(db) == SQLITE_OK);
     check_outliving();
     check_errors();
+    check_explained_reason();
     check_snapshot();
   }
   (void)argc;

@@ -153,7 +153,7 @@ static const struct {
     {"CREATE TABLE t(a)", "NULL", "a table name is needed"},
     {"CREATE TABLE t(a)", "'nosuch'", "no such table: nosuch"},
     {"CREATE TABLE t(a)", "'nosuch.t'", "no such table: nosuch.t"},
-    {"CREATE TABLE t(a)", "'t', 'other'", "'tablet' or a 'table', not 'other'"},
+    {"CREATE TABLE t(a)", "'t', 'other'", "'tablet' or 'table', not 'other'"},
     {"CREATE VIEW t AS SELECT 1", "'t'", "it is a view"},
     {"CREATE TABLE t(a PRIMARY KEY) WITHOUT ROWID", "'t'", "WITHOUT ROWID"},
     {"CREATE TABLE t(a TEXT) STRICT", "'t'", "STRICT"},
@@ -170,7 +170,7 @@ static const struct {
     {"CREATE TABLE t(a UNIQUE ON CONFLICT REPLACE)", "'t'", ""},
     {"CREATE TABLE t(a INTEGER PRIMARY KEY AUTOINCREMENT)", "'sqlite_sequence'",
      "a table of SQLite itself"},
-    {"CREATE VIRTUAL TABLE t USING tablet(a)", "'t_info'", "a part of another table"},
+    {"CREATE VIRTUAL TABLE t USING tablet(a)", "'t_info'", "belongs to another table"},
     {"CREATE VIRTUAL TABLE t USING fts5(a)", "'t'", "module fts5"},
     {"CREATE TABLE t(a); CREATE TABLE t_info(b)", "'t'", "t_info"},
     {"PRAGMA ignore_check_constraints = on; CREATE TABLE t(a CHECK (a > 5)); INSERT INTO t "

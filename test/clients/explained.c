@@ -7,9 +7,8 @@
 **
 ** Invariants:
 ** 1. A native run may add words to its reason, behind those that EXPLAIN QUERY PLAN gave.
-** 2. Only what shows while rows are computed may turn a native run to another engine: its reason
-*begins with
-**    one of met_while_running. These must stay rare.
+** 2. Only what shows while rows are computed may move a native run to another engine. Its reason
+**    then begins with one of met_while_running. These must stay rare.
 ** 3. Where the plan has no line with a reason, it is SQLite's own plan, and SQLite runs the
 **    statement.
 */
@@ -38,7 +37,7 @@ enum { N_ENGINES = sizeof engines / sizeof engines[0] };
 static const char *const met_while_running[] = {
     "sqlite: a function of SQLite raised an error",
     "sqlite: LIMIT cuts between rows that ORDER BY treats as equal",
-    "cpu: not on the gpu: sum() may overflow, which is judged in row order"};
+    "cpu: not on the gpu: sum() may overflow"};
 
 typedef struct tester {
   const char *path;

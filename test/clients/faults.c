@@ -424,7 +424,7 @@ static void check_without_table(void) {
   reason_is("no table: NOCASE overridden, SQLite runs it", db, "sqlite:");
   exec(db, "PRAGMA encoding='UTF-16be'");
   same("no table: UTF-16", db, cast);
-  reason_is("no table: UTF-16, SQLite runs it", db, "sqlite: the database is kept in UTF-16be");
+  reason_is("no table: UTF-16, SQLite runs it", db, "sqlite: the database is encoded in UTF-16be");
   CHECK("no table: closes", sqlite3_close(db) == SQLITE_OK);
 }
 

@@ -699,6 +699,8 @@ def main():
                err=r"(sqlite|cpu|gpu): [^\n]* \(\d+\.\d{6} s\)\n(sqlite|cpu|gpu): [^\n]* \(\d+\.\d{6} s\)\n")
         expect("ours: .stats on", [], "select 0;\n.stats on\nselect 1;\n.stats off\nselect 2;\n.stats\n",
                out=r"0\n1\n2\n(sqlite|cpu|gpu)[^\n]*\n", err=r"(sqlite|cpu|gpu): [^\n]* \(\d+\.\d{6} s\)\n")
+        expect("ours: -stats of an explained statement", ["-set", "route=always", "-stats", MEM, "create table s(x); explain query plan select x from s"], "",
+               out=r"QUERY PLAN\n`--cpu: .*", err=r"[^\n]*\ncpu: [^\n]*\n")
         expect("ours: -set", ["-set", "engine=sqlite", MEM, "select 1"], "", out="1\n", err="")
         plan = ("create table a(x, y); insert into a values(1,2),(2,3),(3,4); create table b(x, z); insert into b values(1,'p'),(2,'q'); "
                 "%s select z, count(*) from a join b on b.x = a.x where a.y > 1 group by z;")

@@ -88,7 +88,8 @@ static void open_cuda(slot *s) {
     if (plugin_path[0] && access(plugin_path, F_OK) == 0)
       snprintf(s->why, sizeof s->why, "the CUDA plugin cannot be loaded: %s", dlerror());
     else
-      snprintf(s->why, sizeof s->why, "this warplite has no CUDA plugin (%s)", plugin_name);
+      snprintf(s->why, sizeof s->why, "there is no CUDA plugin %.200s",
+               plugin_path[0] ? plugin_path : plugin_name);
     return;
   }
   wl_device_open_fn open = (wl_device_open_fn)(size_t)dlsym(lib, "wl_device_open_cuda");

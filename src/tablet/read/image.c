@@ -1,6 +1,6 @@
 /*
-** Which rows of a tablet table stand where in its image, and which of them count; see image.h.
-** The columns are made by image_columns.c.
+** The rows of a tablet table's image: their positions, and which of them count. See image.h.
+** image_columns.c makes the columns.
 */
 #include "tablet/read/image_impl.h"
 #include "value/domain.h"
@@ -63,7 +63,7 @@ static wl_status room(void **array, int n, int *size, size_t width) {
   return WL_OK;
 }
 
-/* One more part, beside those before it where they all fit a tablet. */
+/* Adds a part, to the last image tablet if it fits there. */
 static wl_status add_part(wl_image *im, wl_part p) {
   if (room((void **)&im->parts, im->n_parts, &im->size_parts, sizeof *im->parts)) return WL_NOMEM;
   wl_image_tablet *last = im->n_tablets ? &im->tablets[im->n_tablets - 1] : NULL;
@@ -81,7 +81,7 @@ static wl_status add_part(wl_image *im, wl_part p) {
   return WL_OK;
 }
 
-/* The rows of a range that the delta has a say in. */
+/* Adds the rows of a range that the delta changes. */
 static wl_status add_range(wl_image *im, wl_tablets *t, int i, wl_error *err) {
   wl_merge *m = NULL;
   wl_i32 n = 0;
@@ -107,7 +107,7 @@ static wl_status lay_out(wl_image *im, wl_tablets *t, wl_error *err) {
     if (delta) rc = wl_merge_needed(t, i, &merge, err);
     if (!rc && merge) {
       rc = add_range(im, t, i, err);
-    } else if (!rc && at->n_dead < at->n_rows) { /* one that is all dead is not looked at */
+    } else if (!rc && at->n_dead < at->n_rows) { /* a tablet whose rows are all dead is skipped */
       im->n_live += at->n_rows - at->n_dead;
       if (add_part(im, (wl_part){.tablet = i, .n_rows = at->n_rows})) rc = wl_nomem(err);
     }
@@ -148,7 +148,8 @@ static wl_status live_segment(const wl_image *im, wl_tablets *t, const wl_image_
   return WL_OK;
 }
 
-/* The column of all; none where every row counts. Tablets of living rows share one segment. */
+/* Makes the live column. There is none if every row counts. Tablets without dead rows share one
+** segment. */
 static wl_status make_live(wl_image *im, wl_tablets *t, wl_error *err) {
   if (im->n_live == im->n_slots) return WL_OK;
   wl_segment *s = wl_mem_zalloc(((size_t)im->n_tablets + 1) * sizeof *s);
@@ -171,12 +172,12 @@ static wl_status make_live(wl_image *im, wl_tablets *t, wl_error *err) {
 
 /* ---- versions */
 
-/* A copy of what a column's segments were made from, with a hold on the column. */
+/* Copies what a column's segments were made from, and holds the column. */
 static wl_origin copy_origin(const wl_origin *from, wl_column *column) {
   wl_origin o = *from;
   o.keys = wl_mem_alloc(((size_t)from->n + 1) * sizeof *o.keys);
   o.map = from->map ? wl_mem_alloc(((size_t)from->n_map + 1) * sizeof *o.map) : NULL;
-  if (!o.keys || (from->map && !o.map)) { /* then it lends nothing */
+  if (!o.keys || (from->map && !o.map)) { /* out of memory: it lends nothing */
     wl_mem_free(o.keys);
     wl_mem_free(o.map);
     return (wl_origin){0};

@@ -1,11 +1,11 @@
 /*
-** Columns of a tablet table's image; see image.h. What form a column takes is known before
-** anything is read, from the zone maps of the directory and the rows that the delta was merged
-** into, which come first. Then its tablets are decoded, on all threads (image_read.c).
+** Columns of a tablet table's image; see image.h. The form of a column is chosen before anything is
+** read, from the zone maps of the directory and from the rows with the delta merged in, which are
+** built first. Then all threads decode its tablets (image_read.c).
 **
 ** Invariants:
-** 1. A blob whose header differs from the directory is corrupt: the form rests on it.
-** 2. A unit is made by one thread, and only that one touches the segment and the merged rows.
+** 1. A blob whose header differs from the directory is corrupt, because the form depends on it.
+** 2. One thread makes a unit, and only that thread touches the unit's segment and merged rows.
 */
 #include "base/mem.h"
 #include "base/tasks.h"
@@ -21,7 +21,7 @@ wl_status wl_image_corrupt(const wl_image_job *j, const wl_making_col *m, int ta
   return wl_tablets_corrupt(j->t, m->col, wl_tablets_at(j->t, tablet)->id, err, "%s", what);
 }
 
-/* ---- rows that the delta was merged into */
+/* ---- rows with the delta merged in */
 
 typedef struct staging {
   wl_making_col *cols;
@@ -35,7 +35,7 @@ static wl_status stage_task(void *arg, int worker, long i, wl_error *err) {
   return wl_segment_make(&s->stages[i], &s->cols[i].merged[s->part]) ? wl_nomem(err) : WL_OK;
 }
 
-/* Some columns of one range: its parts are next to each other from `part` on. */
+/* Merges some columns of one range, whose parts are consecutive from `part` on. */
 static wl_status merge_range(wl_image_job *j, int part, wl_making_col *cols, int n,
                              wl_stage *stages, wl_error *err) {
   int at[MERGE_COLS], tablet = j->im->parts[part].tablet;
@@ -68,7 +68,7 @@ static wl_status merge_all(wl_image_job *j, wl_error *err) {
   }
   for (int c = 0; c < j->n_cols && !rc; c += MERGE_COLS) {
     int n = j->n_cols - c < MERGE_COLS ? j->n_cols - c : MERGE_COLS;
-    int last = -1; /* the range before */
+    int last = -1; /* the previous range */
     for (int p = 0; p < j->im->n_parts && !rc; p++) {
       const wl_part *part = &j->im->parts[p];
       if (!part->merged || part->tablet == last) continue;
@@ -89,7 +89,7 @@ static void widen(wl_domain *d, const wl_domain *by) {
   if (by->hi > d->hi) d->hi = by->hi;
 }
 
-/* Looks at what there is; of texts, whether codes can stand for them all. */
+/* Chooses the form of a column. For texts, decides whether codes can represent them all. */
 static wl_form form_of(const wl_image_job *j, wl_making_col *m) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
   wl_domain d = wl_domain_nothing;
@@ -132,7 +132,7 @@ static bool same_zone(const wl_zone *a, const wl_zone *b) {
 
 enum { SLAB = 4 << 20 };
 
-/* Room for a tablet's data that stays as it is decoded; NULL: let it have a block of its own. */
+/* Finds room for the decoded data of a tablet. NULL: it gets a block of its own. */
 static void *room_for(wl_image_job *j, wl_making_col *m, int part, wl_u8 phys, wl_slab **slab) {
   size_t n = (size_t)j->im->parts[part].n_rows * (size_t)wl_phys_width(phys);
   void *room = NULL;
@@ -152,7 +152,7 @@ static void *room_for(wl_image_job *j, wl_making_col *m, int part, wl_u8 phys, w
   return room;
 }
 
-/* A blob becomes a segment of the column's form; of reals, as wide as it needs. */
+/* Decodes a blob into a segment of the column's form. Reals become as wide as they need. */
 static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8 *blob, size_t n,
                         wl_segment *out, wl_error *err) {
   int tablet = j->im->parts[part].tablet;
@@ -162,11 +162,11 @@ static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8
   bool coded, own = m->form == FORM_REAL || want->coded;
   wl_error why = {0};
   wl_i64 max_code = m->file ? m->file->n : 0;
-  if (m->form == FORM_CODE && !m->map) own = false; /* its codes as they are */
+  if (m->form == FORM_CODE && !m->map) own = false; /* codes are used unchanged */
   memset(out, 0, sizeof *out);
   wl_status rc = wl_codec_zone(blob, n, &z, &n_rows, &why);
   if (!rc && (!same_zone(&z, want) || n_rows != j->im->parts[part].n_rows))
-    return wl_image_corrupt(j, m, tablet, "the directory speaks of another segment", err);
+    return wl_image_corrupt(j, m, tablet, "the segment does not match the directory", err);
   wl_u8 phys = m->phys;
   bool real = m->form == FORM_REAL;
   wl_slab *slab = NULL;
@@ -184,7 +184,7 @@ static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8
   if (rc == WL_NOMEM) return wl_nomem(err);
   if (rc) return wl_image_corrupt(j, m, tablet, why.text, err);
   if (coded != want->coded)
-    return wl_image_corrupt(j, m, tablet, "codes where there were none", err);
+    return wl_image_corrupt(j, m, tablet, "its encoding does not match the directory", err);
   if (!own || m->form == FORM_REAL) return WL_OK;
   if (m->form == FORM_CODE)
     rc = wl_image_translate(m, out->data, out->phys, out);
@@ -195,7 +195,7 @@ static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8
   return rc ? wl_nomem(err) : WL_OK;
 }
 
-/* The rows that were merged, in the column's form. */
+/* Takes the merged rows in the column's form. */
 static wl_status use_merged(const wl_making_col *m, int part, wl_segment *out) {
   *out = m->merged[part];
   memset(&m->merged[part], 0, sizeof *out);
@@ -206,14 +206,14 @@ static wl_status use_merged(const wl_making_col *m, int part, wl_segment *out) {
 
 static wl_status append(const wl_making_col *m, wl_segment *to, wl_segment *more) {
   wl_u8 phys = to->phys;
-  if (m->form == FORM_REAL && phys != more->phys) /* or one of them is all NULL */
+  if (m->form == FORM_REAL && phys != more->phys) /* or one of them has only NULLs */
     phys = to->phys == WL_P_F64 || more->phys == WL_P_F64 ? WL_P_F64 : WL_P_F32;
   wl_status rc = wl_segment_convert(to, phys);
   if (!rc) rc = wl_segment_convert(more, phys);
   return rc ? rc : wl_segment_append(to, more);
 }
 
-/* A unit, from the blobs of its parts; those of merged parts are empty. */
+/* Makes a unit from the blobs of its parts. Merged parts have empty blobs. */
 wl_status wl_image_make_unit(wl_image_job *j, const wl_image_unit *u, const wl_u8 *buf,
                              const size_t *at, wl_error *err) {
   const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
@@ -245,7 +245,7 @@ wl_status wl_image_make_unit(wl_image_job *j, const wl_image_unit *u, const wl_u
   return j->how->limit && n > j->how->limit ? WL_FULL : WL_OK;
 }
 
-/* ---- segments of the image before */
+/* ---- segments of the previous image */
 
 static void make_keys(const wl_image_job *j, wl_making_col *m) {
   for (int k = 0; k < j->im->n_tablets; k++) {
@@ -257,14 +257,14 @@ static void make_keys(const wl_image_job *j, wl_making_col *m) {
       const wl_zone *z = wl_image_zone(j, m, p);
       XXH3_64bits_update(&h, &z->sum, sizeof z->sum);
       XXH3_64bits_update(&h, &z->n_bytes, sizeof z->n_bytes);
-      if (z->coded && m->file) /* the same codes may be other texts, once they are spelled */
+      if (z->coded && m->file) /* equal codes may mean other texts in another dictionary */
         XXH3_64bits_update(&h, &m->file->first_id, sizeof m->file->first_id);
     }
     m->keys[k] = at->merged ? 0 : XXH3_64bits_digest(&h) | 1;
   }
 }
 
-/* Whether the segments of the column before have the form that is wanted now. */
+/* Whether the segments of the previous column have the form that is wanted now. */
 static bool same_form(const wl_making_col *m) {
   const wl_column *c = m->before->column;
   switch (m->form) {
@@ -334,7 +334,7 @@ static wl_status convert_task(void *arg, int worker, long i, wl_error *err) {
   atomic_int *shared = s->shared;
   bool alone = atomic_load(shared) == 1;
   wl_segment copy = {0};
-  if (!alone) { /* a segment of the column before: that stays as it is */
+  if (!alone) { /* a segment of the previous column, which must not change */
     copy = *s;
     copy.shared = NULL;
     copy.slab = NULL;
@@ -354,7 +354,7 @@ static wl_status convert_task(void *arg, int worker, long i, wl_error *err) {
   return wl_segment_convert(s, m->phys) ? wl_nomem(err) : WL_OK;
 }
 
-/* The column of what was made; o is told where it comes from. */
+/* Makes the column from its segments, and notes in o where they come from. */
 static wl_status finish(wl_image_job *j, wl_making_col *m, wl_origin *o, wl_column **out,
                         wl_error *err) {
   int n = j->im->n_tablets;
@@ -418,7 +418,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
     if (m->form == FORM_CODE) rc = wl_image_make_dict(&j, m, err);
     if (!rc && borrow(&j, m)) rc = wl_nomem(err);
   }
-  for (int k = 0; k < im->n_tablets && !rc; k++) /* as they stand in the file */
+  for (int k = 0; k < im->n_tablets && !rc; k++) /* in the order of the file */
     for (int i = 0; i < n; i++)
       if (j.cols[i].form != FORM_STAGED && !j.cols[i].segments[k].data)
         j.units[j.n_units++] = (wl_image_unit){&j.cols[i], k};

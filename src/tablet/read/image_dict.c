@@ -1,10 +1,10 @@
 /*
-** The dictionaries of an image's columns. The file's codes are in the order in which texts came;
-** those in memory in the order of the texts.
+** The dictionaries of an image's columns. Codes in the file are in the order in which the texts
+** were added. Codes in memory are in the order of the texts.
 **
 ** Invariants:
-** 1. Codes of a column are those of its own dictionary, which is sorted; map leads there from the
-**    file's, and from those of texts that only the delta has, which are numbered behind them.
+** 1. The codes of a column are those of its own sorted dictionary. map translates the file's codes
+**    to them, and also the numbers after those, which stand for texts that only the delta has.
 */
 #include "base/mem.h"
 #include "tablet/read/image_impl.h"
@@ -13,7 +13,7 @@
 
 enum { DICT_MOST = 1 << 18 };
 
-/* Texts by their hash: those of the file, then those that only the delta has. */
+/* Texts by hash: first those of the file, then those that only the delta has. */
 typedef struct texts {
   wl_val *v;
   wl_i32 n, size;
@@ -34,7 +34,7 @@ static wl_status texts_slots(texts *x, wl_u64 n_slots) {
   return WL_OK;
 }
 
-/* The number of a text, a new one if need be; -1: no memory. */
+/* The number of a text, which is added if it is new. -1: out of memory. */
 static wl_i32 texts_find(texts *x, wl_val v) {
   wl_u64 at = XXH3_64bits(wl_bytes(v), v.n) & (x->n_slots - 1);
   for (; x->slots[at]; at = (at + 1) & (x->n_slots - 1)) {
@@ -60,7 +60,7 @@ static wl_val file_text(const wl_file_dict *f, wl_i64 code) {
   return wl_text(f->heap + (wl_u32)p, (wl_u32)(p >> 32));
 }
 
-/* The merged rows' texts as numbers of x; numbers[part] is an array. */
+/* Converts the texts of merged rows to numbers of x. numbers[part] is an array. */
 static wl_status number_merged(const wl_image_job *j, const wl_making_col *m, texts *x,
                                wl_i32 **numbers) {
   for (int p = 0; p < j->im->n_parts; p++) {
@@ -97,7 +97,7 @@ static wl_u32 get_code(const void *data, wl_u8 phys, wl_i32 r) {
                             : (wl_u32)((const wl_i32 *)data)[r];
 }
 
-/* Numbers (of the file's codes, or behind them) become codes of the column's dictionary. */
+/* Converts numbers of texts to codes of the column's dictionary. */
 wl_status wl_image_translate(const wl_making_col *m, const void *from, wl_u8 from_phys,
                              wl_segment *s) {
   void *to = wl_mem_zalloc((size_t)s->n_rows * (size_t)wl_phys_width(m->phys));
@@ -121,11 +121,11 @@ wl_status wl_image_translate(const wl_making_col *m, const void *from, wl_u8 fro
   return WL_OK;
 }
 
-/* The dictionary of n texts of which the first are the file's. */
+/* Makes the dictionary of x, whose first texts are the file's. */
 static wl_status settle_dict(wl_making_col *m, const texts *x, wl_error *err) {
   const wl_file_dict *f = m->file;
   const wl_origin *o = m->before;
-  bool same = !x || x->n == f->n; /* the delta has no other texts */
+  bool same = !x || x->n == f->n; /* the delta has no new texts */
   m->dict_id = same ? f->id : 0;
   if (same && o && o->dict == f->id && o->column->dict) {
     if (o->map) {
@@ -174,7 +174,7 @@ wl_status wl_image_make_dict(wl_image_job *j, wl_making_col *m, wl_error *err) {
   for (wl_i32 i = 0; i < f->n && !rc; i++) x.v[x.n++] = file_text(f, i);
   if (!rc && (texts_slots(&x, n_slots) || number_merged(j, m, &x, numbers))) rc = wl_nomem(err);
   if (!rc && x.n > DICT_MOST && x.n > f->n) {
-    m->form = FORM_TEXT; /* too many for it to pay */
+    m->form = FORM_TEXT; /* too many texts for a dictionary to be useful */
   } else if (!rc) {
     rc = settle_dict(m, &x, err);
     for (int p = 0; p < j->im->n_parts && !rc; p++) {
@@ -196,11 +196,11 @@ wl_status wl_image_make_dict(wl_image_job *j, wl_making_col *m, wl_error *err) {
   return rc;
 }
 
-/* Codes of the file become its texts: each that occurs once in the heap. */
+/* Replaces codes of the file by texts. The heap gets each text once. */
 wl_status wl_image_spell(const wl_file_dict *f, wl_segment *s) {
-  wl_u64 *places = wl_mem_zalloc(((size_t)f->n + 1) * sizeof *places); /* 0: not yet */
+  wl_u64 *places = wl_mem_zalloc(((size_t)f->n + 1) * sizeof *places); /* 0: not in the heap yet */
   wl_u64 *to = wl_mem_zalloc((size_t)s->n_rows * sizeof *to);
-  size_t n = 1; /* so that no place is 0 */
+  size_t n = 1; /* so that no text is at 0 */
   wl_u8 *heap = NULL;
   for (int pass = 0; pass < 2 && places && to; pass++) {
     for (wl_i32 r = 0; r < s->n_rows; r++) {

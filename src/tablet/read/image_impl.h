@@ -1,6 +1,6 @@
 /*
-** The inside of wl_image, shared by image.c (which rows stand where), image_columns.c (columns),
-** image_dict.c (their dictionaries) and image_read.c (blobs, and the threads that decode them).
+** The inside of wl_image, shared by image.c (positions of rows), image_columns.c (columns),
+** image_dict.c (their dictionaries) and image_read.c (reading blobs and decoding them on threads).
 */
 #ifndef WL_IMAGE_IMPL_H
 #define WL_IMAGE_IMPL_H
@@ -8,38 +8,38 @@
 #include "tablet/read/image.h"
 #include <pthread.h>
 
-/* Rows in a row: those of a tablet's blobs, or a chunk of its range with the delta merged in. */
+/* Consecutive rows: those of a tablet's blobs, or a chunk of its range with the delta merged in. */
 typedef struct wl_part {
   int tablet;
   bool merged;
   wl_i32 n_rows;
 } wl_part;
 
-/* One tablet of the image: parts one behind the other, then copies of the last row. */
+/* One tablet of the image: parts in sequence, then copies of the last row. */
 typedef struct wl_image_tablet {
-  int first, n; /* of the parts */
+  int first, n; /* its parts */
   wl_i32 n_rows, n_slots;
-  bool merged; /* one of its parts is */
+  bool merged; /* it has a merged part */
 } wl_image_tablet;
 
 /* What a column's segments were made from. */
 typedef struct wl_origin {
-  wl_column *column; /* of the image before: held. Of this image the caller has it */
-  wl_u64 *keys;      /* [n] of the blobs of each segment and what they mean; 0: rows were merged */
+  wl_column *column; /* in the previous image: held; in this one the caller holds it */
+  wl_u64 *keys; /* [n] hash of the blobs of each segment and their meaning; 0: it has merged rows */
   int n;
-  wl_u64 dict;  /* the file's dictionary that its own has just the texts of; 0: there is none */
-  wl_u32 *map;  /* codes of the file to its own; NULL: they are the same … */
-  wl_i32 n_map; /* … or so many */
+  wl_u64 dict;  /* the file's dictionary if its own has exactly these texts, or 0 */
+  wl_u32 *map;  /* codes of the file to its own, of length n_map; NULL: they are equal */
+  wl_i32 n_map; /* entries of map */
 } wl_origin;
 
 struct wl_image {
   wl_u64 version;
-  int n_cols; /* of the table as the caller counts them: the place of the rowid */
+  int n_cols; /* columns of the table as the caller counts them; the rowid comes last */
   wl_part *parts;
   int n_parts, size_parts;
   wl_image_tablet *tablets;
   int n_tablets, size_tablets;
-  bool merged; /* some part is */
+  bool merged; /* it has a merged part */
   wl_i64 n_slots, n_live;
   wl_column *live;
   wl_origin *now;    /* [n_cols + 1] */
@@ -51,31 +51,31 @@ void wl_origin_clear(wl_origin *o);
 /* ---- a load */
 
 typedef enum wl_form {
-  FORM_INT,   /* integers, of a width that is known */
-  FORM_REAL,  /* reals, of a width that shows at the end */
+  FORM_INT,   /* integers of a known width */
+  FORM_REAL,  /* reals, whose width is known at the end */
   FORM_CODE,  /* codes of a dictionary */
   FORM_TEXT,  /* plain texts */
   FORM_ANY,   /* values of several types */
-  FORM_STAGED /* all is merged: made as a column of an ordinary table is */
+  FORM_STAGED /* all rows are merged: made like a column of an ordinary table */
 } wl_form;
 
 typedef struct wl_making_col {
-  int col; /* in the file; n_cols is the rowid */
+  int col; /* column in the file; n_cols is the rowid */
   wl_form form;
   wl_u8 phys;
   const wl_file_dict *file; /* or NULL */
-  wl_dict *dict;            /* its own, one hold */
-  wl_u64 dict_id;           /* of wl_origin */
+  wl_dict *dict;            /* its own dictionary, held */
+  wl_u64 dict_id;           /* as wl_origin.dict */
   wl_u32 *map;              /* or NULL */
   wl_i32 n_map;
-  wl_segment *merged;   /* [parts] of merged parts, until they are used */
+  wl_segment *merged;   /* [parts] merged parts, until they are used */
   wl_segment *segments; /* [tablets] */
   wl_u64 *keys;         /* [tablets] */
   wl_origin *before;    /* or NULL */
-  wl_slab *slab;        /* what data is cut from now, under the job's lock */
+  wl_slab *slab;        /* where data is allocated now, under the job's lock */
 } wl_making_col;
 
-/* A tablet of a column to be decoded. */
+/* A tablet of a column to decode. */
 typedef struct wl_image_unit {
   wl_making_col *m;
   int tablet;
@@ -104,24 +104,25 @@ static inline const wl_zone *wl_image_zone(const wl_image_job *j, const wl_makin
   return &wl_tablets_at(j->t, j->im->parts[part].tablet)->zones[m->col];
 }
 
-/* SQLITE_CORRUPT, naming the column and the tablet. */
+/* Fails with SQLITE_CORRUPT, naming the column and the tablet. */
 wl_status wl_image_corrupt(const wl_image_job *j, const wl_making_col *m, int tablet,
                            const char *what, wl_error *err);
 
-/* The dictionary of a column of codes; the merged rows become codes of it. Where it would be too
-** large the column becomes one of texts. */
+/* Makes the dictionary of a column of codes, and converts the merged rows to its codes. If it would
+** be too large, the column becomes one of texts. */
 wl_status wl_image_make_dict(wl_image_job *j, wl_making_col *m, wl_error *err) WL_MUST;
-/* Numbers (of the file's codes, or behind them) become codes of the column's dictionary. */
+/* Converts numbers of texts (codes of the file, then those that only the delta has) to codes of the
+** column's dictionary. */
 wl_status wl_image_translate(const wl_making_col *m, const void *from, wl_u8 from_phys,
                              wl_segment *s) WL_MUST;
-/* Codes of the file become its texts: each that occurs once in the heap. */
+/* Replaces codes of the file by texts. The heap gets each text once. */
 wl_status wl_image_spell(const wl_file_dict *f, wl_segment *s) WL_MUST;
 
-/* Makes a unit from the blobs of its parts: that of part i is buf[at[i]] to buf[at[i + 1]], empty
-** where it was merged. By any thread. */
+/* Makes a unit from the blobs of its parts. The blob of part i is buf[at[i]] to buf[at[i + 1]],
+** empty for a merged part. Can run on any thread. */
 wl_status wl_image_make_unit(wl_image_job *j, const wl_image_unit *u, const wl_u8 *buf,
                              const size_t *at, wl_error *err) WL_MUST;
-/* Reads the blobs of all units and makes them. */
+/* Reads the blobs of all units and decodes them. */
 wl_status wl_image_run_units(wl_image_job *j, wl_error *err) WL_MUST;
 
 #endif

@@ -1,12 +1,12 @@
 /*
-** Reading the blobs of an image's columns and decoding them, on several threads; a unit of work
-** is one tablet of one column. Where the file's pages can be read directly every thread reads for
-** itself; what is left the caller's thread fetches, which alone may talk to SQLite.
+** Reads the blobs of an image's columns and decodes them on several threads. A unit of work is one
+** tablet of one column. If the file's pages can be read directly, every thread reads for itself.
+** The caller's thread fetches the rest, because only it may use SQLite.
 **
 ** Invariants:
-** 1. Between filling and emptying, a place of the ring belongs to one thread.
-** 2. Reading pages never fails a load: what is not found there, or not as it should be, is fetched
-**    again through SQLite, and its word stands.
+** 1. Between filling and emptying, a place in the ring belongs to one thread.
+** 2. Reading pages never makes a load fail: what is not found, or is wrong, is fetched again
+**    through SQLite, whose answer counts.
 */
 #include "base/mem.h"
 #include "base/tasks.h"
@@ -18,14 +18,14 @@
 enum { CHECK_EVERY = 64 };
 
 /* The blobs of a unit. */
-typedef struct place {
+typedef struct unit_blobs {
   wl_image_unit u;
   wl_u8 *buf;
   size_t size;
   size_t *at; /* [parts + 1] where each blob begins */
   enum { EMPTY, FULL, BUSY } state;
-  struct place *next; /* of the full ones */
-} place;
+  struct unit_blobs *next; /* next full one */
+} unit_blobs;
 
 static void fail(wl_image_job *j, wl_status rc, const wl_error *err) {
   pthread_mutex_lock(&j->lock);
@@ -37,8 +37,8 @@ static void fail(wl_image_job *j, wl_status rc, const wl_error *err) {
   pthread_mutex_unlock(&j->lock);
 }
 
-/* Room for the blobs of a unit. */
-static wl_status place_room(const wl_image_job *j, const wl_image_unit *u, place *to,
+/* Makes room for the blobs of a unit. */
+static wl_status place_room(const wl_image_job *j, const wl_image_unit *u, unit_blobs *to,
                             wl_error *err) {
   const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
   size_t n = 0;
@@ -59,12 +59,12 @@ static wl_status place_room(const wl_image_job *j, const wl_image_unit *u, place
   return WL_OK;
 }
 
-static wl_status place_open(const wl_image_job *j, place *p, wl_error *err) {
+static wl_status place_open(const wl_image_job *j, unit_blobs *p, wl_error *err) {
   p->at = wl_mem_alloc(((size_t)j->max_parts + 1) * sizeof *p->at);
   return p->at ? WL_OK : wl_nomem(err);
 }
 
-static void place_close(place *p) {
+static void place_close(unit_blobs *p) {
   wl_mem_free(p->at);
   wl_mem_free(p->buf);
 }
@@ -74,13 +74,13 @@ static void place_close(place *p) {
 typedef struct ring {
   wl_image_job *j;
   pthread_cond_t turn;
-  place *places;
+  unit_blobs *places;
   int n;
-  place *first, **last; /* full places, in order */
+  unit_blobs *first, **last; /* full ones, in order */
   bool ended;
 } ring;
 
-static wl_status fetch(wl_image_job *j, const wl_image_unit *u, place *to, wl_error *err) {
+static wl_status fetch(wl_image_job *j, const wl_image_unit *u, unit_blobs *to, wl_error *err) {
   const wl_image_tablet *tablet = &j->im->tablets[u->tablet];
   size_t n;
   wl_status rc = place_room(j, u, to, err);
@@ -91,8 +91,7 @@ static wl_status fetch(wl_image_job *j, const wl_image_unit *u, place *to, wl_er
     rc = wl_tablets_blob(j->t, part->tablet, u->m->col, &blob, &n, err);
     if (rc) break;
     if (n != to->at[i + 1] - to->at[i])
-      rc = wl_image_corrupt(j, u->m, part->tablet, "it is of another size than the directory says",
-                            err);
+      rc = wl_image_corrupt(j, u->m, part->tablet, "its size is not the one in the directory", err);
     else
       memcpy(to->buf + to->at[i], blob, n);
     wl_tablets_done_blob(j->t);
@@ -100,10 +99,10 @@ static wl_status fetch(wl_image_job *j, const wl_image_unit *u, place *to, wl_er
   return rc;
 }
 
-/* Decodes the first full place; false: there is none. Called and left under the lock. */
+/* Decodes the first full place. False: there is none. The lock is held on call and on return. */
 static bool empty_one(ring *x) {
   wl_image_job *j = x->j;
-  place *p = x->first;
+  unit_blobs *p = x->first;
   wl_error err = {0};
   if (!p) return false;
   x->first = p->next;
@@ -119,8 +118,8 @@ static bool empty_one(ring *x) {
   return true;
 }
 
-/* A place to fill; the caller decodes where there is none. */
-static place *empty_place(ring *x) {
+/* Gets an empty place to fill. If there is none, the caller decodes one. */
+static unit_blobs *empty_place(ring *x) {
   wl_image_job *j = x->j;
   for (;;) {
     for (int i = 0; i < x->n; i++)
@@ -134,7 +133,7 @@ static void fetch_all(ring *x) {
   wl_error err = {0};
   pthread_mutex_lock(&j->lock);
   for (long k = 0; k < j->n_units && !atomic_load(&j->failed); k++) {
-    place *p = empty_place(x);
+    unit_blobs *p = empty_place(x);
     p->state = BUSY;
     pthread_mutex_unlock(&j->lock);
     wl_status rc = WL_OK;
@@ -195,19 +194,19 @@ static wl_status fetch_units(wl_image_job *j, int threads, wl_error *err) {
   return rc;
 }
 
-/* ---- from the file's pages, all of it by any thread */
+/* ---- from the file's pages: any thread reads and decodes */
 
-/* What a thread has of its own. */
+/* What each thread has for itself. */
 typedef struct reader {
   wl_blobs *blobs;
-  place room;
+  unit_blobs room;
 } reader;
 
 typedef struct reading {
   wl_image_job *j;
   reader *readers;
-  long first;      /* wl_image_unit of the wave */
-  atomic_bool odd; /* a blob was not found, or not as it should be: SQLite must say */
+  long first;      /* first unit of the wave */
+  atomic_bool odd; /* a blob was not found or is wrong: SQLite must read it */
 } reading;
 
 static wl_status read_unit(reading *x, reader *r, const wl_image_unit *u, wl_error *err) {
@@ -222,7 +221,7 @@ static wl_status read_unit(reading *x, reader *r, const wl_image_unit *u, wl_err
     wl_i64 id = wl_tablets_at(j->t, part->tablet)->id << 12 | u->m->col;
     if (!wl_blobs_read(r->blobs, id, r->room.buf + r->room.at[i],
                        r->room.at[i + 1] - r->room.at[i]))
-      return wl_not_taken(err, "a segment is not where it should be");
+      return wl_not_taken(err, "a segment was not found in its page");
   }
   return rc ? rc : wl_image_make_unit(j, u, r->room.buf, r->room.at, err);
 }
@@ -231,14 +230,14 @@ static wl_status read_task(void *arg, int worker, long i, wl_error *err) {
   reading *x = arg;
   const wl_image_unit *u = &x->j->units[x->first + i];
   if (atomic_load(&x->odd)) return WL_OK;
-  if (x->j->im->tablets[u->tablet].merged) return WL_OK; /* its rows can be used once */
+  if (x->j->im->tablets[u->tablet].merged) return WL_OK; /* its rows can be used only once */
   wl_status rc = read_unit(x, &x->readers[worker], u, err);
   if (rc == WL_NOMEM || rc == WL_FULL) return rc;
   if (rc) atomic_store(&x->odd, true);
   return WL_OK;
 }
 
-/* Does what it can; the units that are left are for fetch_units. */
+/* Does what it can. fetch_units does the remaining units. */
 static wl_status read_units(wl_image_job *j, int threads, wl_error *err) {
   enum { WAVE = 64 };
   reading x = {.j = j, .readers = wl_mem_zalloc((size_t)threads * sizeof *x.readers)};

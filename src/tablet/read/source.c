@@ -1,6 +1,6 @@
 /*
-** Tablet tables as a kind of table of the store; see store/kind.h. Beside its columns a set has the
-** table's image.
+** Tablet tables as a kind of table of the store; see store/kind.h. Besides its columns, a set has
+** the table's image.
 */
 #include "base/mem.h"
 #include "store/kind.h"
@@ -11,7 +11,7 @@ static bool owns(sqlite3 *db, const char *schema, const char *name) {
   return wl_tablets_find(db, schema, name) != NULL;
 }
 
-/* The column of commands is not one of the declaration's. */
+/* The column for commands is not in the declaration. */
 static void describe(sqlite3 *db, wl_table *t) {
   const wl_tablets *x = wl_tablets_find(db, t->schema, t->name);
   if (t->n_cols && t->cols[t->n_cols - 1].hidden) {
@@ -99,7 +99,7 @@ static wl_status check(void *arg, wl_error *err) {
   return wl_store_check(x->s, x->t, err);
 }
 
-/* The root page of the table of segments; 0: it is not known. */
+/* The root page of the table of segments. 0: it is not known. */
 static wl_u32 segments_root(wl_store *s, const wl_table *t) {
   sqlite3_stmt *q = NULL;
   wl_i64 root = 0;
@@ -130,7 +130,7 @@ static wl_status load(wl_store *s, const wl_table *t, void *image, const int *co
   if (rc || n == 0) return rc;
   sqlite3_mutex *m = sqlite3_db_mutex(s->db);
   sqlite3_mutex_enter(m);
-  /* what this transaction has written may be in SQLite's cache alone */
+  /* Pages that this transaction has written may be only in SQLite's cache. */
   bool direct =
       sqlite3_txn_state(s->db, t->schema) != SQLITE_TXN_WRITE || wl_store_untouched(s, t->schema);
   if (direct && wl_pages_open(s, t->schema, &pages, &ignored) == WL_OK)

@@ -1,7 +1,7 @@
 /*
-** What an OR implies: conditions that every branch asks for, and conditions on one source that
-** every branch has in some form. They join and filter early. The OR itself stays. One of the
-** rewrites of a query.
+** Finds conditions that an OR implies: conditions that every branch requires, and conditions on one
+** source that every branch has in some form. They are added to WHERE so that they can join and
+** filter early. The OR itself stays. One of the rewrites of a query.
 **
 **     (a = b AND x = 1) OR (a = b AND x = 2 AND y > 3)
 **     implies a = b, and x = 1 OR x = 2
@@ -24,7 +24,7 @@ static bool has_conjunct(const wl_bexpr *e, const wl_bexpr *x) {
   return wl_bexpr_same(e, x);
 }
 
-/* The conjuncts of e over just these sources, as one condition; NULL: there are none. */
+/* The conjuncts of e that read only these sources, as one condition. NULL: there are none. */
 static wl_status part_of(wl_edit *to, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
   if (e->kind == WL_B_AND) {
     wl_status rc = part_of(to, e->a, sources, out);
@@ -33,7 +33,7 @@ static wl_status part_of(wl_edit *to, wl_bexpr *e, wl_u64 sources, wl_bexpr **ou
   return wl_bexpr_sources(e) == sources ? wl_edit_and(to, out, e) : WL_OK;
 }
 
-/* Conjuncts of the first branch that all others have too. */
+/* The conjuncts of the first branch that all other branches also have. */
 static wl_status common(wl_edit *to, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **terms) {
   if (e->kind == WL_B_AND) {
     wl_status rc = common(to, e->a, list, n, terms);

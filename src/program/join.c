@@ -1,15 +1,16 @@
 /*
-** Joins: how the steps of a plan become Probe and Expand, and the programs that build their
-** lookups. Part of the compiler.
+** Joins: turns the steps of a plan into Probe and Expand, and compiles the programs that build
+** their lookups. Part of the compiler.
 **
-** A step that finds at most one row by keys that words hold exactly is a Probe. Anything else is
-** an Expand: candidates by the hash of the keys, or all rows, and what they must pass behind it.
+** A step that finds at most one row, by keys that words hold exactly, becomes a Probe. Any other
+** step becomes an Expand: its candidates are found by the hash of the keys, or are all rows, and
+** tests after it filter them.
 **
 ** Invariants:
-** 1. Both sides of a key are brought to one type: integers (codes of one dictionary among
-**    them), reals, or values as they are; equal sides give equal words.
-** 2. How the keys of a step are taken is decided from the types of both sides alone, so the build
-**    and the probe, which are compiled apart, agree.
+** 1. Both sides of a key are converted to one type: integers (including codes of one dictionary),
+**    reals, or generic values. Equal sides give equal words.
+** 2. How the keys of a step are converted depends only on the types of both sides. So the build and
+**    the probe agree, although they are compiled separately.
 */
 #include "program/compile_impl.h"
 #include "column/lookup.h"
@@ -21,7 +22,7 @@ static wl_u64 bit(int s) {
   return 1ULL << s;
 }
 
-/* Gives a source of the query its place in the program. */
+/* Gives a source of the query its number in the program. */
 static void place(wl_compiler *c, int source, int at) {
   const wl_query *q = c->in->query;
   c->places[source] = (signed char)at;
@@ -31,7 +32,7 @@ static void place(wl_compiler *c, int source, int at) {
   if (at >= c->p->n_sources) c->p->n_sources = at + 1;
 }
 
-/* Drops the rows of a source that do not count: first of all, so that nothing meets them. */
+/* Drops the rows of a source that do not count, before anything else reads them. */
 static wl_status drop_dead(wl_compiler *c, int source) {
   int slot = c->in->live ? c->in->live[source] : -1;
   wl_operand live, zero, t;
@@ -46,7 +47,8 @@ static wl_status drop_dead(wl_compiler *c, int source) {
 
 /* ---- keys */
 
-/* What an expression is, by a program that is thrown away: all sources may lack their row. */
+/* Compiles an expression in a temporary program to learn its type. All sources may have no row
+** there. */
 static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_compiler side;
   wl_compiler all = *c;
@@ -60,7 +62,7 @@ static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   return rc;
 }
 
-/* How one key is taken. */
+/* How one key is converted. */
 static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT), N = I | F;
   wl_operand in, out;
@@ -79,7 +81,7 @@ static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
   }
   bool to_number = aff >= 'C' && ((a | b) & T);
   if (aff == 'B' && ((a & N && b & T) || (b & N && a & T))) {
-    /* a number becomes text where it meets text: not by itself */
+    /* a number becomes text only if the other side is text in that row */
     bool apart = (a & ~N) == 0 ? (b & ~T) == 0 : (a & ~T) == 0 && (b & ~N) == 0;
     *way = apart ? KEY_VALUE : KEY_NONE;
     return WL_OK;
@@ -95,7 +97,7 @@ static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
   return WL_OK;
 }
 
-/* The way all keys of a step go together; keys that cannot be hashed are KEY_NONE. */
+/* How all keys of a step are converted. Keys that cannot be hashed are KEY_NONE. */
 static wl_status ways_of(const wl_compiler *c, const wl_jstep *st, key_way *ways, int *n) {
   bool ints = true, values = false;
   *n = 0;
@@ -154,13 +156,13 @@ static bool is_exact(const wl_lookup *l) {
   return l->plan.kind != WL_KEYS_VALUES;
 }
 
-/* Whether one row at most can match, and finding it is all there is to test. */
+/* Whether at most one row can match and the lookup alone decides it. */
 static bool probes(const wl_jstep *st, const wl_lookup *l, int n_hashed) {
   if (!l->unique || !is_exact(l) || n_hashed != st->n_keys || st->tests.n) return false;
   return l->plan.kind != WL_KEYS_NONE;
 }
 
-/* A new join of the program. */
+/* Adds a join to the program. */
 static wl_status new_join(wl_compiler *c, wl_join j, const wl_operand *keys, int *out) {
   wl_program *p = c->p;
   j.keys = WL_NEW_N(c->arena, wl_i16, j.n_keys + 1);
@@ -184,7 +186,7 @@ static wl_status step_keys(wl_compiler *c, const wl_jstep *st, const key_way *wa
 
 /* ---- building */
 
-/* A later step's lookup drops rows that would find nothing there. */
+/* Uses a later step's lookup to drop rows that would find nothing there. */
 static wl_status reduce(wl_compiler *c, int step) {
   const wl_jstep *t = &c->in->plan->steps[step];
   const wl_lookup *l = c->in->lookups[step];
@@ -211,7 +213,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   memset(plan, 0, sizeof *plan);
   wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
   if (rc) return rc;
-  /* join 0 is the one that is built */
+  /* join 0 is the one being built */
   wl_join self = {.source = 0, .how = WL_HOW_INNER, .match = -1};
   c->p->joins[c->p->n_joins++] = self;
   c->over_table = true;
@@ -260,15 +262,16 @@ wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, w
   return rc ? rc : wl_program_verify(c.p, err);
 }
 
-/* ---- the query's own block */
+/* ---- the query's block */
 
-/* More rows than before can come: at most as many as the lookup has for each. */
+/* Updates the largest possible number of rows: each row can find at most the lookup's rows per
+** key. */
 static void more_rows(wl_compiler *c, const wl_lookup *l) {
   __int128 n = (__int128)c->max_rows * (l->n_rows > 1 ? l->n_rows : 1);
   c->max_rows = n > (1LL << 62) ? 1LL << 62 : (wl_i64)n;
 }
 
-/* The IfNots from `first` on drop a candidate, not the row. */
+/* Makes the IfNots from `first` on drop a candidate instead of the row. */
 static void to_match(wl_compiler *c, int first, int match) {
   for (int i = first; i < match; i++)
     if (c->p->code[i].op == WL_OP__IfNot) c->p->code[i].c = (wl_i16)match;
@@ -319,7 +322,8 @@ static wl_status join_step(wl_compiler *c, int step) {
   wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
   if (rc) return rc;
   if (c->in->query->sources[st->source].single && !l->unique)
-    return wl_not_taken(c->err, "a subquery gives several rows, of which SQLite takes the first");
+    return wl_not_taken(c->err,
+                        "a scalar subquery returns several rows, of which SQLite takes the first");
   if (!probes(st, l, n)) {
     rc = expand(c, st, l, ways);
   } else {
@@ -353,8 +357,8 @@ wl_status wl_compile_sources(wl_compiler *c) {
   return rc;
 }
 
-/* Whether the comparison of an IN is one of its lookup's keys. Then the lookup knows whether there
-** are NULLs in the list. A constant left side is no key: it filters the list instead. */
+/* Whether the comparison of an IN is one of its lookup's keys. If so, the lookup knows whether the
+** list contains NULLs. A constant left side is not a key: it filters the list instead. */
 static wl_status in_is_key(wl_compiler *c, const wl_jstep *st, const wl_bexpr *in, bool *out) {
   int n;
   key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
@@ -378,7 +382,8 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   out->dom = wl_domain_int(0, 1, false);
   rc = wl_compile_reg(c, WL_OP__Found, (wl_reg){WL_R_TRUTH, false}, (wl_i16)at, 0, 0, &out->x);
   if (rc || e->op != WL_OP_EQ) return rc;
-  /* IN: not found is NULL where the list has a NULL, or x is one and the list is not empty */
+  /* IN without a match is NULL if the list contains NULL, or if x is NULL and the list is not
+  ** empty */
   const wl_jplan *plan = c->in->plan;
   int step = 0;
   while (plan->steps[step].source != e->source) step++;
@@ -388,15 +393,15 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   rc = in_is_key(c, &plan->steps[step], e, &keyed);
   if (rc) return rc;
   if (l->plan.kind == WL_KEYS_NONE || !keyed)
-    return wl_not_taken(c->err, "IN of a constant, or of values that affinity changes by what they "
-                                "meet");
+    return wl_not_taken(c->err, "IN with a constant on the left, or with values that affinity may "
+                                "change row by row");
   if (l->n_rows == 0 && !l->has_null) return WL_OK;
   rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc) rc = wl_compile_constant(c, wl_null(), &unknown);
   if (rc || (!l->has_null && !wl_nullable(&x))) return rc;
   if (e->index || plan->steps[step].tests.n)
-    return wl_not_taken(c->err, "IN with NULLs, of a subquery that refers to the query round it");
+    return wl_not_taken(c->err, "IN with NULLs, over a correlated subquery");
   unknown.truth = true;
   wl_domain d = wl_domain_int(0, 1, true);
   if (l->has_null) return wl_compile_emit(c, WL_OP__Or, out, &unknown, &wl_no_operand, 0, d, out);

@@ -46,7 +46,7 @@ wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
   }
 }
 
-/* AggDistinct finds the row's group again, with its value as one more key. */
+/* AggDistinct reads the group's keys again, with its value as one more key. */
 static int n_keys_again(const wl_program *p, const wl_instr *in) {
   return in->op == WL_OP__AggDistinct ? p->n_keys : 0;
 }
@@ -83,7 +83,7 @@ static bool const_fits(char want, wl_val v) {
   }
 }
 
-/* One read operand of instruction pc. */
+/* Checks one operand that instruction pc reads. */
 static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
                                const wl_u8 *defined, wl_error *err) {
   if (want == ' ') return WL_OK;
@@ -102,20 +102,20 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
   return WL_OK;
 }
 
-/* Whether an operand that has been checked may be NULL. Truths are never: they may be unknown. */
+/* Whether a checked operand may be NULL. Truths never are: they may be unknown instead. */
 static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
   if (want == ' ' || want == 'B') return false;
   return WL_IS_CONST(x) ? p->consts[WL_CONST_OF(x)].t == WL_T_NULL : p->regs[x].nullable;
 }
 
-/* Where in a block the verifier stands. */
+/* The verifier's position in a block. */
 typedef struct verify_place {
-  int end; /* Converge of the block, or -1 outside */
+  int end; /* Converge of the block, or -1 outside a block */
   bool over_table;
-  int test;                 /* Match that ends the test, or -1 */
-  wl_u8 *defined;           /* of each register */
-  wl_u8 known[WL_SOURCES];  /* of each source: it has rows here … */
-  wl_u8 misses[WL_SOURCES]; /* … or may have none */
+  int test;                 /* the Match that ends the current test, or -1 */
+  wl_u8 *defined;           /* by register: whether it is set */
+  wl_u8 known[WL_SOURCES];  /* by source: it has a row here, unless misses says otherwise */
+  wl_u8 misses[WL_SOURCES]; /* by source: it may have no row here */
 } verify_place;
 
 static bool is_int(wl_i16 x, const wl_program *p) {
@@ -125,7 +125,7 @@ static bool is_real(wl_i16 x, const wl_program *p) {
   return WL_IS_CONST(x) ? const_fits('F', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_REAL;
 }
 
-/* Probe, Expand, Build: the join, its lookup and keys. Operands have been checked. */
+/* Checks Probe, Expand and Build: the join, its lookup and keys. Operands are already checked. */
 static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
@@ -191,7 +191,7 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   if (rc) return rc;
   switch (o->shape) {
   case WL_SHAPE_FILTER:
-    /* Past the jump nothing of this block runs, so no definition is skipped over. */
+    /* nothing of this block runs after the jump, so it skips no definition that is used */
     if (in->c <= pc || in->c != end)
       return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge or Match",
                      o->name, pc, in->c);

@@ -1,5 +1,5 @@
 /*
-** SQLite's functions over a vector of rows; see calls.h.
+** Runs SQLite's functions over a vector of rows; see calls.h.
 */
 #include "value/calls.h"
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 enum { KEPT = 16 };
 
-/* A statement prepared before, for a text and the arguments that vary. */
+/* A prepared statement, cached by its text and by which arguments vary. */
 typedef struct calls_kept {
   char *sql;
   sqlite3_stmt *stmt;
@@ -20,19 +20,19 @@ typedef struct calls_kept {
 struct wl_calls {
   sqlite3 *db;
   calls_kept kept[KEPT];
-  int next; /* whose place the next new one takes */
-  /* the run in progress */
+  int next; /* the slot that the next new statement takes */
+  /* state of the run in progress */
   wl_vctx *x;
   const wl_call_rows *rows;
   wl_val *out;
   int n_out;
-  int n_quick;  /* calls since it was last asked whether to stop, … */
-  double asked; /* … which was then */
+  int n_quick;  /* calls since the last check whether to stop */
+  double asked; /* time of that check */
   bool patient; /* the latest calls were quick */
   bool stopped;
 };
 
-/* ---- the virtual table: a row of it is a row of the vector, a column an argument */
+/* ---- the virtual table: its rows are the rows of the vector, its columns the arguments */
 
 typedef struct calls_table {
   sqlite3_vtab base;
@@ -74,7 +74,7 @@ static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
   ((calls_cursor *)p)->row = 0;
   return SQLITE_OK;
 }
-/* Whether to stop, by the clock: a call may take a microsecond or a second. */
+/* Whether to stop. It goes by the clock, because a call may take a microsecond or a second. */
 static bool stops(wl_calls *c) {
   enum { QUICK = 8, LONG_NS = 1000000 };
   const wl_call_rows *r = c->rows;
@@ -118,7 +118,7 @@ static sqlite3_module module = {.xConnect = xconnect,
                                 .xColumn = xcolumn,
                                 .xRowid = xrowid};
 
-/* ---- the aggregate that takes the results */
+/* ---- the aggregate that receives the results */
 
 static void sink_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   wl_calls *c = sqlite3_user_data(ctx);
@@ -164,7 +164,8 @@ void wl_calls_close(wl_calls *c) {
   wl_mem_free(c);
 }
 
-/* The statement's text: ?3 stays where the argument is one for all rows, else it is column c3. */
+/* The text of the statement. Argument 3 becomes column c3 if it varies, and stays ?3 if it is the
+** same for all rows. */
 static char *statement(const wl_call_rows *r) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "SELECT wl_sink(");
@@ -203,7 +204,7 @@ static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   return k->stmt;
 }
 
-/* Whether a date function would take it for the current time; it reads up to a NUL. */
+/* Whether a date function would read it as the current time. Date functions read up to a NUL. */
 static bool is_now(wl_val a) {
   static const char *const words[] = {"now", "subsec", "subsecond"};
   const char *p = (const char *)wl_bytes(a);
@@ -224,7 +225,7 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   for (int k = 0; k < rows->n_args && rows->of_time; k++)
     for (int i = 0; i < (rows->varies[k] ? rows->n : 1); i++)
       if (is_now(rows->args[(size_t)k * (size_t)rows->n + (size_t)i])) *x->fault = WL_FAULT_SQL;
-  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, 1000000000); /* for the statement's text */
+  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, 1000000000); /* allows a long statement text */
   sqlite3_stmt *q = *x->fault || rows->n_args > WL_CALL_ARGS ? NULL : find(c, rows);
   if (!q) {
     *x->fault = WL_FAULT_SQL;

@@ -40,7 +40,7 @@ typedef struct build {
   wl_i64 n, n_bytes;
   wl_u64 lo, hi; /* range of all words */
   wl_u64 base;   /* subtracted from every word */
-  atomic_bool twice;
+  atomic_bool has_duplicates;
   wl_stop stop;
 } build;
 
@@ -143,7 +143,7 @@ static void slots_task(void *arg, int worker, long task) {
   (void)worker;
   const build_part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
-  if (atomic_load_explicit(&b->twice, memory_order_relaxed)) return;
+  if (atomic_load_explicit(&b->has_duplicates, memory_order_relaxed)) return;
   if (b->in->first_only) {
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u32 *s = &slots[t->words[i] - b->base], row = t->rows[i];
@@ -155,20 +155,20 @@ static void slots_task(void *arg, int worker, long task) {
     return;
   }
   if (b->threads == 1) {
-    wl_u32 twice = 0;
+    wl_u32 has_duplicates = 0;
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u32 *s = &slots[t->words[i] - b->base];
-      twice |= *s ^ WL_NO_ROW;
+      has_duplicates |= *s ^ WL_NO_ROW;
       *s = t->rows[i];
     }
-    if (twice) atomic_store(&b->twice, true);
+    if (has_duplicates) atomic_store(&b->has_duplicates, true);
     return;
   }
   for (wl_i64 i = 0; i < t->n; i++) {
     wl_u32 none = WL_NO_ROW;
     if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-      atomic_store(&b->twice, true);
+      atomic_store(&b->has_duplicates, true);
       return;
     }
   }
@@ -196,7 +196,7 @@ static wl_status make_bits(build *b, wl_error *err) {
 }
 
 /* The words [*from, *to) belong to this task. */
-static void share_of(const build *b, wl_u64 span, long task, wl_u64 *from, wl_u64 *to) {
+static void word_range(const build *b, wl_u64 span, long task, wl_u64 *from, wl_u64 *to) {
   unsigned __int128 all = span;
   *from = (wl_u64)(all * (unsigned)task / (unsigned)b->threads);
   *to = (wl_u64)(all * (unsigned)(task + 1) / (unsigned)b->threads);
@@ -206,7 +206,7 @@ static void count_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->span, task, &from, &to);
+  word_range(b, b->l->span, task, &from, &to);
   wl_u32 *counts = b->l->starts + 2;
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
@@ -222,7 +222,7 @@ static void rows_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->span, task, &from, &to);
+  word_range(b, b->l->span, task, &from, &to);
   wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
@@ -244,7 +244,7 @@ static wl_status make_direct(build *b, wl_error *err) {
   if (!l->slots) return wl_nomem(err);
   memset(l->slots, 0xff, n_slots * sizeof *l->slots);
   wl_threads_run(b->threads, b->n_parts, slots_task, b);
-  l->unique = !b->twice;
+  l->unique = !b->has_duplicates;
   if (l->unique) return make_bits(b, err);
   rc = spend(b, b->n * 4, err);
   if (rc) return rc;
@@ -276,7 +276,7 @@ static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
     l->slots[at] = t->rows[i];
     l->words[at] = w;
   } else if (!b->in->first_only) {
-    atomic_store_explicit(&b->twice, true, memory_order_relaxed);
+    atomic_store_explicit(&b->has_duplicates, true, memory_order_relaxed);
   }
   l->counts[at]++;
   t->places[i] = (wl_u32)at;
@@ -287,7 +287,7 @@ static void place_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to, mask = b->l->mask;
-  share_of(b, mask + 1, task, &from, &to);
+  word_range(b, mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
     build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -323,7 +323,7 @@ static void runs_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->mask + 1, task, &from, &to);
+  word_range(b, b->l->mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -354,7 +354,7 @@ static wl_status make_hash(build *b, wl_error *err) {
   wl_threads_run(b->threads, b->threads, place_task, b);
   place_rest(b);
   rc = check(b, err);
-  l->unique = !b->twice;
+  l->unique = !b->has_duplicates;
   if (rc) return rc;
   if (l->unique) {
     wl_mem_free(l->counts);

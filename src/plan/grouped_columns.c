@@ -19,13 +19,13 @@ static bool from_groups(const wl_query *q, const wl_bexpr *e) {
   return e->kind == WL_B_AGG || (from_groups(q, e->a) && from_groups(q, e->b));
 }
 
-/* Whether aggregate k equals an earlier one of those marked in `met`. SQLite computes it only
+/* Whether aggregate k equals an earlier one of those marked in `seen`. SQLite computes it only
 ** once. */
-static bool repeated(const wl_query *q, const bool *met, int k) {
+static bool is_repeated(const wl_query *q, const bool *seen, int k) {
   const wl_bagg *a = &q->aggs[k];
   for (int i = 0; i < q->n_aggs; i++) {
     const wl_bagg *o = &q->aggs[i];
-    if (met[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
+    if (seen[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
         wl_bexpr_same(o->arg, a->arg))
       return true;
   }
@@ -55,14 +55,15 @@ static wl_status find_bare_columns(const wl_edit *to) {
   q->decides = -1;
   if (ok) return WL_OK;
   q->bare = true;
-  bool *met = WL_NEW_N(to->arena, bool, q->n_aggs + 1);
-  if (!met) return wl_nomem(to->err);
+  bool *seen = WL_NEW_N(to->arena, bool, q->n_aggs + 1);
+  if (!seen) return wl_nomem(to->err);
   for (const char *where = "roh"; *where; where++)
     for (int k = 0; k < q->n_aggs; k++) {
       const wl_bagg *a = &q->aggs[k];
-      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) || repeated(q, met, k))
+      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) ||
+          is_repeated(q, seen, k))
         continue;
-      met[k] = true;
+      seen[k] = true;
       q->decides = k;
     }
   /* a single min() or max() of a column that WHERE makes constant: SQLite then reads only one
@@ -95,7 +96,7 @@ static wl_status null_without_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out
 ** SQLite flattens subqueries with a FROM, so their constants stay constants. A column of a subquery
 ** without FROM remains a column, so it is NULL.
 */
-static wl_status of_no_rows(wl_edit *to) {
+static wl_status handle_no_rows(wl_edit *to) {
   wl_query *q = to->q;
   wl_bexpr *count;
   wl_copy c;
@@ -143,7 +144,7 @@ static bool reads_shared_with(const wl_query *bound) {
 wl_status wl_rewrite_grouped_columns(wl_rewriter *r) {
   wl_query *q = r->edit.q;
   wl_status rc = group_by_subqueries(r);
-  if (!rc && q->aggregate && !q->grouped && r->has_of_row) rc = of_no_rows(&r->edit);
+  if (!rc && q->aggregate && !q->grouped && r->has_of_row) rc = handle_no_rows(&r->edit);
   if (!rc && q->aggregate) rc = find_bare_columns(&r->edit);
   if (!rc && q->bare && !q->grouped && wl_quirks_get().with_taken_in && reads_shared_with(r->bound))
     return wl_not_taken(r->edit.err,

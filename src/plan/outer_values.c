@@ -92,7 +92,7 @@ static wl_status outer_values(const wl_rewriter *r, const wl_query *child, wl_ed
 
 /* Makes the outer values a source of the subquery. References to them become columns of that
 ** source. */
-static wl_status take_values(const wl_rewriter *r, wl_edit *child) {
+static wl_status add_outer_source(const wl_rewriter *r, wl_edit *child) {
   wl_edit values;
   wl_derived *d = NULL;
   int place;
@@ -141,7 +141,7 @@ wl_status wl_join_outer_values(wl_rewriter *r, wl_rewriter *child, wl_bexpr ***o
   if (!list) return wl_nomem(r->edit.err);
   *n = q->n_outers;
   for (int k = 0; k < *n; k++) list[k] = q->outers[k]->a;
-  wl_status rc = take_values(r, &child->edit);
+  wl_status rc = add_outer_source(r, &child->edit);
   if (!rc) rc = wl_prepend_results(&child->edit, q->outers, *n, q->aggregate);
   if (!rc && !q->aggregate) q->distinct = true;
   return rc;

@@ -52,7 +52,7 @@ static wl_status open_copy(wl_edit *to, const wl_query *from, column_moves *m, w
 }
 
 /* Makes all of q's columns that come from sources before `end` results of the copy. */
-static wl_status give_columns(const wl_query *q, wl_copy *c, int end) {
+static wl_status add_result_columns(const wl_query *q, wl_copy *c, int end) {
   wl_query *to = c->to->q;
   to->results = WL_NEW_N(c->to->arena, wl_bexpr *, q->n_cols + 1);
   if (!to->results) return wl_nomem(c->to->err);
@@ -94,7 +94,7 @@ static wl_status left_side(wl_edit *edit, int k, wl_bsource *out, int *cols) {
     if (!rc && source.how == WL_HOW_INNER) rc = wl_edit_and(&to, &to.q->where, on);
     if (!rc) rc = wl_edit_source(&to, source, &place);
   }
-  if (!rc) rc = give_columns(q, &copy, k);
+  if (!rc) rc = add_result_columns(q, &copy, k);
   if (!rc) rc = wl_edit_derived(edit, to.q, &d);
   *out = (wl_bsource){.derived = d, .name = "join"};
   return rc;
@@ -130,7 +130,7 @@ static wl_status full_arm(wl_edit *edit, int k, const wl_bsource *left, const in
     rc = open_copy(&to, q, &m, &copy);
     for (int c = 0; c < q->n_cols; c++) m.null[c] = q->cols[c].source < k;
   }
-  if (!rc) rc = give_columns(q, &copy, k + 1);
+  if (!rc) rc = add_result_columns(q, &copy, k + 1);
   *out = to.q;
   return rc;
 }

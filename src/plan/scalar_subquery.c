@@ -9,7 +9,7 @@
 #include "plan/rewrite_impl.h"
 
 /* Replaces each aggregate in an expression by its value over no rows. */
-static wl_status empty_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
+static wl_status aggregate_over_no_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   if (e->kind == WL_B_COLUMN) return wl_edit_constant(c->to, wl_null(), out);
   if (e->kind != WL_B_AGG) return WL_OK;
   wl_agg_fn fn = c->from->aggs[e->index].fn;
@@ -28,7 +28,7 @@ static wl_status value_or_empty(wl_edit *to, const wl_query *q, const wl_bexpr *
   wl_bexpr *has_row, *empty;
   wl_status rc = wl_copy_open(&c, to, q);
   if (rc) return rc;
-  c.node = empty_node;
+  c.node = aggregate_over_no_rows;
   rc = wl_rewrite_found(to, source, &has_row);
   if (!rc) rc = wl_copy_expr(&c, result, &empty);
   if (!rc) rc = wl_edit_case(to, has_row, value, empty, out);

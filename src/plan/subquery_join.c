@@ -24,7 +24,7 @@ static wl_status equal_results(wl_edit *to, wl_bexpr **left, wl_bexpr **results,
 
 /* IN compares with the subquery's own result, so an explicit COLLATE there counts as explicit in
 ** the comparison. (A column of a subquery in FROM has only an implicit collation.) */
-static void keep_explicit(wl_bexpr *as_seen, const wl_bexpr *result) {
+static void copy_explicit_collate(wl_bexpr *as_seen, const wl_bexpr *result) {
   if (result->explicit_coll) as_seen->explicit_coll = true;
 }
 
@@ -46,7 +46,7 @@ static wl_status join_source(wl_edit *to, const wl_query *q, wl_bexpr **left, in
   for (int k = 0; k < n_left && !rc; k++) {
     rc = wl_copy_expr(&c, q->results[k], &results[k]);
     if (!rc) rc = wl_edit_as_column(to, results[k], &results[k]);
-    if (!rc) keep_explicit(results[k], q->results[k]);
+    if (!rc) copy_explicit_collate(results[k], q->results[k]);
   }
   if (!rc) rc = equal_results(to, left, results, n_left, &on);
   to->q->sources[*place].on = on;
@@ -71,7 +71,7 @@ static wl_status compare_results(wl_edit *to, const wl_query *q, int place, int 
     wl_status rc = wl_edit_column(to, place, first + k, r->affinity, wl_bexpr_coll(r), &results[k]);
     if (rc) return rc;
     if (first == 0) results[k]->has_coll = r->has_coll;
-    keep_explicit(results[k], r);
+    copy_explicit_collate(results[k], r);
   }
   return equal_results(to, left, results, n_left, on);
 }
@@ -126,7 +126,7 @@ static wl_status join_rows(wl_edit *to, wl_edit *child, wl_bexpr **left, int n_l
   rc = wl_copy_expr(&c, outer, &on);
   for (int k = 0; k < n_left && !rc; k++) {
     rc = wl_copy_expr(&c, wanted[k], &results[k]);
-    if (!rc) keep_explicit(results[k], wanted[k]);
+    if (!rc) copy_explicit_collate(results[k], wanted[k]);
   }
   if (!rc) rc = equal_results(to, left, results, n_left, &on);
   to->q->sources[*place].on = on;

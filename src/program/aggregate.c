@@ -36,7 +36,8 @@ static bool ints_fit(const wl_compiler *c, const wl_domain *d) {
 }
 
 /* Chooses the accumulator that adds these values and derives what the sum can be. */
-static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
+static wl_status sum_accumulator(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc,
+                                 wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = WL_OK;
   if (!wl_only(a, I | F))
@@ -198,7 +199,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_TOTAL:
   case WL_FN_AVG:
     out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
-    rc = sum(c, &a, g->fn, &out->acc, &c->agg_domains[k]);
+    rc = sum_accumulator(c, &a, g->fn, &out->acc, &c->agg_domains[k]);
     break;
   case WL_FN_MIN:
   case WL_FN_MAX: {

@@ -111,8 +111,8 @@ static range arith(wl_u16 op, const range *a, const range *b) {
   return r;
 }
 
-static range step(const wl_program *p, const wl_instr *in, const range *regs, wl_column **cols,
-                  int tablet) {
+static range evaluate_op(const wl_program *p, const wl_instr *in, const range *regs,
+                         wl_column **cols, int tablet) {
   wl_shape shape = wl_opcodes[in->op].shape;
   if (shape == WL_SHAPE_COLUMN && wl_column_source(p, in->a) > 0)
     return anything; /* a joined row can be any row of its source */
@@ -177,7 +177,7 @@ bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet)
     } else if (in->op == WL_OP__Probe || in->op == WL_OP__Expand) {
       if (finds_nothing(p, in, regs)) return true;
     } else if (wl_shapes[wl_opcodes[in->op].shape][0] != ' ') {
-      regs[in->d] = step(p, in, regs, cols, tablet);
+      regs[in->d] = evaluate_op(p, in, regs, cols, tablet);
     }
   }
   return false;

@@ -6,7 +6,7 @@
 
 /* Turns the argument into CASE WHEN filter THEN arg END. Aggregates skip NULLs, so this applies
 ** FILTER. */
-static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
+static wl_status apply_filter(binder *b, const wl_expr *filter, wl_bexpr **arg) {
   wl_bexpr *test, *value = *arg, *null;
   wl_status rc = wl_bind_expr(b, filter, &test);
   if (!rc && !value) rc = wl_edit_constant(&b->edit, wl_int(1), &value); /* count(*) */
@@ -25,14 +25,14 @@ static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
 
 /* Whether an expression refers to the outer query (1), to columns of its own query (2), or both
 ** (3). A subquery's value that refers to anything counts as 2. */
-static int refers(const wl_bexpr *e) {
+static int references(const wl_bexpr *e) {
   if (!e) return 0;
   if (e->kind == WL_B_OUTER) return 1;
   bool own = e->kind == WL_B_COLUMN ||
              (e->kind == WL_B_SUBQUERY && e->query->n_outers && e->index == WL_SUBQUERY_VALUE);
   int r = own ? 2 : 0;
-  for (int k = 0; k < e->n_list; k++) r |= refers(e->list[k]);
-  return r | refers(e->a) | refers(e->b);
+  for (int k = 0; k < e->n_list; k++) r |= references(e->list[k]);
+  return r | references(e->a) | references(e->b);
 }
 
 /* Whether a call is an aggregate, by its name and number of arguments. min() and max() with several
@@ -59,10 +59,10 @@ wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
   b->in_agg = true;
   if (n_args > 0) rc = wl_bind_expr(b, e->list->expr, &agg.arg);
   if (!rc && n_args > 1) rc = wl_bind_expr(b, e->list->next->expr, &agg.separator);
-  if (!rc && e->a) rc = filtered(b, e->a, &agg.arg);
+  if (!rc && e->a) rc = apply_filter(b, e->a, &agg.arg);
   b->in_agg = false;
   if (rc) return rc;
-  if (refers(agg.arg) == 1)
+  if (references(agg.arg) == 1)
     return wl_not_taken(b->edit.err, "an aggregate in a subquery that belongs to the outer query");
   return wl_edit_aggregate(&b->edit, agg, out);
 }

@@ -169,7 +169,7 @@ static wl_status is_truth_word(binder *b, const wl_expr *e, int *truth) {
 }
 
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
-static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status bind_is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
   int truth;
   if (both_rows(e->a, e->b)) {
@@ -285,7 +285,7 @@ static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
 }
 
 /* x IN (list) becomes one node, compared under x's affinity and collation. */
-static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status bind_in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_bind_in_select(b, e, out);
   if (e->a->kind == WL_E_VECTOR && e->list) return in_rows(b, e, out);
   wl_bexpr *x;
@@ -400,7 +400,7 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_NAME: return name(b, e, out);
   case WL_E_UNARY: return unary(b, e, out);
   case WL_E_BINARY: return operator2(b, e, out);
-  case WL_E_IS: return is(b, e, out);
+  case WL_E_IS: return bind_is(b, e, out);
   case WL_E_ISNULL: {
     wl_bexpr *a;
     wl_status rc = wl_bind_expr(b, e->a, &a);
@@ -408,7 +408,7 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
     return rc ? rc : wl_edit_negate(&b->edit, e->negated, out);
   }
   case WL_E_BETWEEN: return between(b, e, out);
-  case WL_E_IN: return in(b, e, out);
+  case WL_E_IN: return bind_in(b, e, out);
   case WL_E_CASE: return case_of(b, e, out);
   case WL_E_CAST: return cast(b, e, out);
   case WL_E_COLLATE: return collate(b, e, out);

@@ -21,13 +21,13 @@ enum { ALL_TYPES = T(NULL) | T(INT) | T(REAL) | T(TEXT) | T(BLOB) };
 enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it never raises an error, not even for size */
 
 /* What is known about a function. Functions that are not listed can return any type. */
-typedef struct known {
+typedef struct function_info {
   const char *name;
   wl_u8 gives, flags;
   wl_u8 native;
-} known;
+} function_info;
 
-static const known functions[] = {
+static const function_info functions[] = {
     {"abs", T(NULL) | T(INT) | T(REAL), 0, WL_NATIVE_ABS},
     {"char", T(TEXT), SAFE, 0},
     {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
@@ -64,7 +64,7 @@ static const known functions[] = {
     {"upper", T(NULL) | T(TEXT), SAFE, WL_NATIVE_UPPER},
 };
 
-static const known *find_known(const char *name) {
+static const function_info *find_function_info(const char *name) {
   for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
     if (sqlite3_stricmp(functions[k].name, name) == 0) return &functions[k];
   return NULL;
@@ -197,14 +197,14 @@ static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bex
 /* ---- calls */
 
 /* A call that is being built: its text, and the arguments that ?1, ?2, … stand for. */
-typedef struct making {
+typedef struct call_builder {
   const char *text;
   wl_bexpr **args;
   int n, size;
   bool of_time, fallible;
-  bool json;  /* the text contains a JSON function */
-  bool looks; /* the argument that is being written goes to a function that checks JSON marks */
-} making;
+  bool json;     /* the text contains a JSON function */
+  bool for_json; /* the argument that is being written goes to a function that checks JSON marks */
+} call_builder;
 
 static bool is_arrow(const wl_expr *e) {
   return e->kind == WL_E_BINARY && (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2);
@@ -215,7 +215,7 @@ static bool is_arrow(const wl_expr *e) {
 static bool goes_inside(const wl_expr *e) {
   if (is_arrow(e)) return true;
   if (e->kind != WL_E_CALL || e->distinct || e->star || e->window || e->a || !e->list) return false;
-  const known *f = find_known(e->name);
+  const function_info *f = find_function_info(e->name);
   if (f && f->native) return false; /* an opcode is faster, and its value carries no mark */
   return !is_name(e, "min") && !is_name(e, "max") && !is_name(e, "nullif") &&
          wl_conv_function(e->name);
@@ -278,7 +278,7 @@ static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e) {
   }
 }
 
-static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
+static wl_status add_arg(binder *b, call_builder *m, const wl_expr *e) {
   if (m->n == m->size) {
     int size = m->size ? m->size * 2 : 4;
     wl_bexpr **p = WL_NEW_N(b->edit.arena, wl_bexpr *, size);
@@ -289,7 +289,7 @@ static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
   }
   wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
   if (rc) return rc;
-  if (m->looks && may_be_marked(b, &(scope){b->edit.q, NULL}, m->args[m->n]))
+  if (m->for_json && may_be_marked(b, &(scope){b->edit.q, NULL}, m->args[m->n]))
     return wl_not_taken(b->edit.err,
                         "a JSON value that reaches a JSON function through another expression");
   m->n++;
@@ -297,32 +297,32 @@ static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
   return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
-static wl_status write_call(binder *b, making *m, const wl_expr *e);
+static wl_status write_call(binder *b, call_builder *m, const wl_expr *e);
 
-static wl_status write_arg(binder *b, making *m, const wl_expr *e) {
+static wl_status write_arg(binder *b, call_builder *m, const wl_expr *e) {
   return goes_inside(e) ? write_call(b, m, e) : add_arg(b, m, e);
 }
 
-static wl_status more_text(binder *b, making *m, const char *text) {
+static wl_status append_text(binder *b, call_builder *m, const char *text) {
   m->text = wl_arena_printf(b->edit.arena, "%s%s", m->text, text);
   return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
-static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
+static wl_status write_arrow(binder *b, call_builder *m, const wl_expr *e) {
   const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
   if (wl_edit_uses(&b->edit, op)) return wl_nomem(b->edit.err);
   m->fallible = m->json = true;
-  m->looks = false;
-  wl_status rc = more_text(b, m, "(");
+  m->for_json = false;
+  wl_status rc = append_text(b, m, "(");
   if (!rc) rc = write_arg(b, m, e->a);
-  if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
+  if (!rc) rc = append_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
   if (!rc) rc = write_arg(b, m, e->b);
-  return rc ? rc : more_text(b, m, ")");
+  return rc ? rc : append_text(b, m, ")");
 }
 
-static wl_status write_function(binder *b, making *m, const wl_expr *e) {
+static wl_status write_function(binder *b, call_builder *m, const wl_expr *e) {
   wl_status rc;
-  const known *f = find_known(e->name);
+  const function_info *f = find_function_info(e->name);
   int n = wl_list_length(e->list);
   if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
       !wl_conv_function(e->name))
@@ -336,32 +336,32 @@ static wl_status write_function(binder *b, making *m, const wl_expr *e) {
   if (wl_edit_uses(&b->edit, e->name)) return wl_nomem(b->edit.err);
   bool json = sqlite3_strnicmp(e->name, "json", 4) == 0;
   m->json |= json;
-  m->looks |= json || is_name(e, "subtype");
-  rc = more_text(b, m, wl_arena_printf(b->edit.arena, "\"%s\"(", e->name));
+  m->for_json |= json || is_name(e, "subtype");
+  rc = append_text(b, m, wl_arena_printf(b->edit.arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
     /* the arguments of date functions must be checked at run time: one may be "now" */
     rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);
-    if (!rc && l->next) rc = more_text(b, m, ", ");
+    if (!rc && l->next) rc = append_text(b, m, ", ");
   }
-  return rc ? rc : more_text(b, m, ")");
+  return rc ? rc : append_text(b, m, ")");
 }
 
-static wl_status write_call(binder *b, making *m, const wl_expr *e) {
-  bool looks = m->looks;
+static wl_status write_call(binder *b, call_builder *m, const wl_expr *e) {
+  bool for_json = m->for_json;
   wl_status rc = is_arrow(e) ? write_arrow(b, m, e) : write_function(b, m, e);
-  m->looks = looks;
+  m->for_json = for_json;
   return rc;
 }
 
 wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
-  making m = {.text = ""};
-  const known *f = NULL;
+  call_builder m = {.text = ""};
+  const function_info *f = NULL;
   if (!is_arrow(e)) {
     bool found = false, plain = !e->distinct && !e->star && !e->window && !e->a;
     wl_status rc = plain ? as_case(b, e, wl_list_length(e->list), &found, out) : WL_OK;
     if (rc || found) return rc;
     if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
-    f = find_known(e->name);
+    f = find_function_info(e->name);
   }
   wl_status rc = write_call(b, &m, e);
   wl_bexpr *x = rc ? NULL : wl_edit_node(&b->edit, WL_B_CALL);

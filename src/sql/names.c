@@ -128,7 +128,7 @@ static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
 }
 
 /* Makes an expression of the outer query usable here. */
-static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
+static wl_status outer_reference(binder *b, wl_bexpr *e, wl_bexpr **out) {
   wl_query *q = b->edit.q;
   for (int k = 0; k < q->n_outers; k++)
     if (q->outers[k]->a == e) {
@@ -149,17 +149,17 @@ static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
 }
 
 /* Looks up a name in the outer queries. */
-static wl_status name_outside(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status outer_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc;
   *out = NULL;
   if (!b->parent) return WL_OK;
-  rc = b->in_from ? name_outside(b->parent, e, out) : wl_bind_name(b->parent, e, out);
-  return rc || !*out ? rc : outer(b, *out, out);
+  rc = b->in_from ? outer_name(b->parent, e, out) : wl_bind_name(b->parent, e, out);
+  return rc || !*out ? rc : outer_reference(b, *out, out);
 }
 
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_among(b, b->items, b->n_items, e, out);
   if (!rc && !*out) rc = by_alias(b, e, out);
-  if (!rc && !*out) rc = name_outside(b, e, out);
+  if (!rc && !*out) rc = outer_name(b, e, out);
   return rc;
 }

@@ -111,7 +111,7 @@ bool wl_nested_means(const wl_nested_col *c, const wl_expr *e) {
   return !e->schema || (c->schema && sqlite3_stricmp(c->schema, e->schema) == 0);
 }
 
-/* ---- what they are */
+/* ---- the values of the columns */
 
 /* Column k, seen from inside the parentheses. */
 static wl_status inside(binder *b, wl_nested *n, int k, wl_bexpr **out) {

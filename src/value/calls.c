@@ -9,26 +9,26 @@
 #include "value/conv.h"
 #include <string.h>
 
-enum { KEPT = 16 };
+enum { N_CACHED = 16 };
 
 /* A prepared statement, cached by its text and by which arguments vary. */
-typedef struct calls_kept {
+typedef struct cached_statement {
   char *sql;
   sqlite3_stmt *stmt;
-} calls_kept;
+} cached_statement;
 
 struct wl_calls {
   sqlite3 *db;
-  calls_kept kept[KEPT];
+  cached_statement cached[N_CACHED];
   int next; /* the slot that the next new statement takes */
   /* state of the run in progress */
   wl_vctx *x;
   const wl_call_rows *rows;
   wl_val *out;
   int n_out;
-  int n_quick;  /* calls since the last check whether to stop */
-  double asked; /* time of that check */
-  bool patient; /* the latest calls were quick */
+  int n_quick;       /* calls since the last check whether to stop */
+  double checked_at; /* time of that check */
+  bool quick;        /* the latest calls were quick */
   bool stopped;
 };
 
@@ -78,11 +78,11 @@ static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
 static bool stops(wl_calls *c) {
   enum { QUICK = 8, LONG_NS = 1000000 };
   const wl_call_rows *r = c->rows;
-  if (!r->stops || (c->patient && ++c->n_quick < QUICK)) return false;
+  if (!r->stops || (c->quick && ++c->n_quick < QUICK)) return false;
   double now = wl_clock_ns();
-  c->patient = now - c->asked < LONG_NS;
+  c->quick = now - c->checked_at < LONG_NS;
   c->n_quick = 0;
-  c->asked = now;
+  c->checked_at = now;
   c->stopped = r->stops(r->stops_arg);
   return c->stopped;
 }
@@ -157,9 +157,9 @@ wl_calls *wl_calls_open(sqlite3 *db) {
 
 void wl_calls_close(wl_calls *c) {
   if (!c) return;
-  for (int i = 0; i < KEPT; i++) {
-    sqlite3_finalize(c->kept[i].stmt);
-    wl_mem_free(c->kept[i].sql);
+  for (int i = 0; i < N_CACHED; i++) {
+    sqlite3_finalize(c->cached[i].stmt);
+    wl_mem_free(c->cached[i].sql);
   }
   wl_mem_free(c);
 }
@@ -184,13 +184,13 @@ static char *statement(const wl_call_rows *r) {
 
 static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   char *sql = statement(r);
-  for (int i = 0; sql && i < KEPT; i++)
-    if (c->kept[i].sql && strcmp(c->kept[i].sql, sql) == 0) {
+  for (int i = 0; sql && i < N_CACHED; i++)
+    if (c->cached[i].sql && strcmp(c->cached[i].sql, sql) == 0) {
       sqlite3_free(sql);
-      return c->kept[i].stmt;
+      return c->cached[i].stmt;
     }
-  calls_kept *k = &c->kept[c->next];
-  c->next = (c->next + 1) % KEPT;
+  cached_statement *k = &c->cached[c->next];
+  c->next = (c->next + 1) % N_CACHED;
   sqlite3_finalize(k->stmt);
   wl_mem_free(k->sql);
   k->stmt = NULL;

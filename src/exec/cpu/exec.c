@@ -456,8 +456,8 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
 }
 
 /* Runs one vector of the block's source, if nothing multiplies rows. */
-static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
-                        wl_acc_state *accs) {
+static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
+                            wl_acc_state *accs) {
   int pc = x->first;
   if (stops(x)) {
     x->fault = WL_FAULT_STOP;
@@ -493,7 +493,7 @@ wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sort
   wl_status rc = WL_OK;
   for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
     rc = wl_exec_failure(
-        x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+        x, run_vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
   return rc;
 }
 
@@ -503,7 +503,7 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
   for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
     x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is written there */
     rc = wl_exec_failure(
-        x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+        x, run_vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
   }
   x->lists[0] = NULL;
   return rc;
@@ -516,7 +516,7 @@ wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *
   if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = wl_exec_failure(x, vector(x, tablet, first + at, m, out, accs), err);
+    wl_status rc = wl_exec_failure(x, run_vector(x, tablet, first + at, m, out, accs), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

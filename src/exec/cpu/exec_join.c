@@ -177,7 +177,7 @@ static void gather_lists(wl_exec *x, const level *v, const wl_u32 *origin, int n
 
 /* Loads the next pairs into the vector. Returns false if there are none left and every row is
 ** decided. */
-static bool chunk(wl_exec *x, level *v) {
+static bool load_chunk(wl_exec *x, level *v) {
   int n = 0, taken = 0, row = v->row;
   wl_u32 at = v->at, *origin = v->origin;
   wl_u32 *rows = wl_exec_list_room(x, x->depth, v->join->source);
@@ -218,7 +218,7 @@ static bool chunk(wl_exec *x, level *v) {
 /* ---- Match */
 
 /* All pairs in the vector have passed the test. Makes the rows that continue. */
-static void match(wl_exec *x, level *v) {
+static void run_match(wl_exec *x, level *v) {
   const wl_join *j = v->join;
   x->origin = NULL;
   x->test_end = -1;
@@ -284,7 +284,7 @@ static wl_status ask_poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *er
 
 static bool next_chunk(wl_exec *x, level *v) {
   if (x->tally) wl_exec_tick(x, v->pc, 0);
-  return chunk(x, v);
+  return load_chunk(x, v);
 }
 
 static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
@@ -319,7 +319,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
         break;
       }
       if (in->op == WL_OP__Match) {
-        match(x, v);
+        run_match(x, v);
         pc++;
         if (!x->n) break;
       }

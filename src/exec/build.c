@@ -137,7 +137,8 @@ static wl_status collect(build *b, wl_error *err) {
 
 /* ---- a direct table */
 
-/* Stores the row of each word. With several rows, notes that and keeps the first. */
+/* Stores the row of each word: the first one if first_only is set. Otherwise it sets has_duplicates
+** when a word has a second row, and the slots are not used. */
 static void slots_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
@@ -395,7 +396,8 @@ static wl_status make_list(build *b, wl_error *err) {
   return WL_OK;
 }
 
-/* Whether a direct table of `span` slots is faster than hashing. Both are read at random. */
+/* Whether a direct table of `span` slots is faster than hashing. Threads read both at random
+** places, so a large direct table misses the cache more often. */
 static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
   enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
   wl_u64 rows = (wl_u64)n;

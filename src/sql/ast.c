@@ -255,7 +255,7 @@ wl_expr *wl_build_param(wl_parser *p, wl_token t) {
   }
   if (!reserve_params(p, index)) return NULL;
   if (index > p->n_params) p->n_params = index;
-  /* an explicit number such as ?2 names a parameter that was counted but not yet used */
+  /* a plain ? has the name "?"; an explicit number such as ?2 replaces it */
   const char **name = &p->params[index - 1];
   if (!*name || (t.n > 1 && strcmp(*name, "?") == 0)) *name = wl_build_text(p, t.pos, t.pos + t.n);
   if (p->n_param_at == p->cap_param_at) {

@@ -108,7 +108,8 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
   return WL_OK;
 }
 
-/* The most rows that groups can be made from. With joins that number is unknown. */
+/* The most rows that groups may be made from. The number of joined rows is unknown, so this allows
+** for many. */
 static wl_i64 rows_at_most(const wl_run *r, const wl_device_state *s) {
   return s->expansion ? 16 * r->snap.n_rows + (1 << 24) : r->snap.n_rows;
 }

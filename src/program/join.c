@@ -264,8 +264,8 @@ wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, w
 
 /* ---- the query's block */
 
-/* Updates the largest possible number of rows: each row can find at most the lookup's rows per
-** key. */
+/* Updates the largest possible number of rows: each row can find at most all of the lookup's rows.
+ */
 static void multiply_rows(wl_compiler *c, const wl_lookup *l) {
   __int128 n = (__int128)c->max_rows * (l->n_rows > 1 ? l->n_rows : 1);
   c->max_rows = n > (1LL << 62) ? 1LL << 62 : (wl_i64)n;

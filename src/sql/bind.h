@@ -110,8 +110,8 @@ typedef struct wl_bexpr {
   bool of_time;           /* a call that may ask for the current time */
   bool fallible;          /* a call that may raise an error */
   bool json;              /* a call that contains a JSON function */
-  bool of_row;            /* a column of a subquery without FROM: NULL where that subquery has no
-                          ** row */
+  bool of_row;            /* a column of a subquery without FROM: NULL in a query with aggregates
+                          ** over no rows */
   wl_u8 gives;            /* the types that a call can return: bits 1 << WL_T_... */
   struct wl_query *query; /* for WL_B_SUBQUERY */
   bool beside_groups;     /* a subquery that is computed once for each group, not for each row */

@@ -66,7 +66,7 @@ typedef struct wl_with_entry {
 typedef struct wl_binding {
   wl_bdep *deps;
   int n_deps;
-  int n_unnamed; /* columns whose name SQLite does not define */
+  int n_unnamed; /* columns that SQLite names with a random number */
   int depth;     /* how deep queries nest here, including views */
 } wl_binding;
 

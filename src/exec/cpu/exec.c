@@ -351,7 +351,7 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
   return WL_OK;
 }
 
-/* Emits the sort keys of ORDER BY. */
+/* Adds the sort keys of ORDER BY, with row numbers, to the sorter. */
 static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;

@@ -1,11 +1,11 @@
 /*
-** Making a lookup: the build program runs over its source's tablets in waves, each tablet gives
-** (word, row) pairs, and the pairs become a table by value or a hash table. See lookup.h.
+** Builds a lookup. The build program runs over its source's tablets in waves. Each tablet gives
+** (word, row) pairs, which become a direct table or a hash table. See lookup.h.
 **
 ** Invariants:
-** 1. The pairs of all tablets, one after the other, are in row order.
-** 2. What is made does not depend on the number of threads, but for where a hashed word lies.
-** 3. Threads that fill one table each have a range of it, and pass over what is not theirs.
+** 1. The pairs of all tablets, one tablet after the other, are in row order.
+** 2. The result does not depend on the number of threads, except for the slot of a hashed word.
+** 3. When several threads fill one table, each has a range of it and skips words outside its range.
 */
 #include "exec/build.h"
 #include "base/mem.h"
@@ -18,13 +18,13 @@
 
 enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
 
-/* What a tablet gave. */
+/* The pairs of one tablet. */
 typedef struct build_part {
   wl_u64 *words;
   wl_u32 *rows;
-  wl_u32 *places; /* HASH: the slot of each, WL_NO_ROW: none yet */
+  wl_u32 *places; /* HASH: the slot of each pair; WL_NO_ROW: none yet */
   wl_i64 n;
-  wl_u64 lo, hi; /* of the words */
+  wl_u64 lo, hi; /* range of the words */
   bool has_null;
 } build_part;
 
@@ -36,11 +36,11 @@ typedef struct build {
   int n_parts, next;
   int threads;
   wl_exec **workers;
-  wl_build_sink *sinks; /* a worker's room for a tablet */
+  wl_build_sink *sinks; /* by worker: room for the pairs of a tablet */
   wl_i64 n, n_bytes;
-  wl_u64 lo, hi; /* of all words */
-  wl_u64 base;   /* taken off every word */
-  atomic_bool twice;
+  wl_u64 lo, hi; /* range of all words */
+  wl_u64 base;   /* subtracted from every word */
+  atomic_bool has_duplicates;
   wl_stop stop;
 } build;
 
@@ -66,7 +66,7 @@ static wl_status sink_room(wl_build_sink *s) {
   return s->words && s->rows ? WL_OK : WL_NOMEM;
 }
 
-/* Pairs out of the worker's room: the room itself if they fill it well. */
+/* Takes the pairs from the worker's room. Takes the room itself if they fill most of it. */
 static wl_status keep_pairs(wl_build_sink *s, build_part *t) {
   t->n = s->n;
   t->has_null = s->has_null;
@@ -135,19 +135,20 @@ static wl_status collect(build *b, wl_error *err) {
   return rc;
 }
 
-/* ---- a table by value */
+/* ---- a direct table */
 
-/* The only row of each word, as far as that goes; or the first. */
+/* Stores the row of each word: the first one if first_only is set. Otherwise it sets has_duplicates
+** when a word has a second row, and the slots are not used. */
 static void slots_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   const build_part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
-  if (atomic_load_explicit(&b->twice, memory_order_relaxed)) return;
+  if (atomic_load_explicit(&b->has_duplicates, memory_order_relaxed)) return;
   if (b->in->first_only) {
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u32 *s = &slots[t->words[i] - b->base], row = t->rows[i];
-      wl_u32 was = __atomic_load_n(s, __ATOMIC_RELAXED); /* WL_NO_ROW is past every row */
+      wl_u32 was = __atomic_load_n(s, __ATOMIC_RELAXED); /* WL_NO_ROW is larger than every row */
       while (row < was &&
              !__atomic_compare_exchange_n(s, &was, row, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       }
@@ -155,26 +156,26 @@ static void slots_task(void *arg, int worker, long task) {
     return;
   }
   if (b->threads == 1) {
-    wl_u32 twice = 0;
+    wl_u32 has_duplicates = 0;
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u32 *s = &slots[t->words[i] - b->base];
-      twice |= *s ^ WL_NO_ROW;
+      has_duplicates |= *s ^ WL_NO_ROW;
       *s = t->rows[i];
     }
-    if (twice) atomic_store(&b->twice, true);
+    if (has_duplicates) atomic_store(&b->has_duplicates, true);
     return;
   }
   for (wl_i64 i = 0; i < t->n; i++) {
     wl_u32 none = WL_NO_ROW;
     if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-      atomic_store(&b->twice, true);
+      atomic_store(&b->has_duplicates, true);
       return;
     }
   }
 }
 
-/* Which words have rows, where a table of bits is much nearer than the slots. */
+/* Makes a bitmap of the words that have rows, if it fits the cache much better than the slots. */
 static wl_status make_bits(build *b, wl_error *err) {
   enum { FROM = 1 << 15 };
   wl_lookup *l = b->l;
@@ -195,8 +196,8 @@ static wl_status make_bits(build *b, wl_error *err) {
   return WL_OK;
 }
 
-/* The words [*from, *to) are this task's. */
-static void share_of(const build *b, wl_u64 span, long task, wl_u64 *from, wl_u64 *to) {
+/* The words [*from, *to) belong to this task. */
+static void word_range(const build *b, wl_u64 span, long task, wl_u64 *from, wl_u64 *to) {
   unsigned __int128 all = span;
   *from = (wl_u64)(all * (unsigned)task / (unsigned)b->threads);
   *to = (wl_u64)(all * (unsigned)(task + 1) / (unsigned)b->threads);
@@ -206,7 +207,7 @@ static void count_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->span, task, &from, &to);
+  word_range(b, b->l->span, task, &from, &to);
   wl_u32 *counts = b->l->starts + 2;
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
@@ -222,7 +223,7 @@ static void rows_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->span, task, &from, &to);
+  word_range(b, b->l->span, task, &from, &to);
   wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
@@ -244,7 +245,7 @@ static wl_status make_direct(build *b, wl_error *err) {
   if (!l->slots) return wl_nomem(err);
   memset(l->slots, 0xff, n_slots * sizeof *l->slots);
   wl_threads_run(b->threads, b->n_parts, slots_task, b);
-  l->unique = !b->twice;
+  l->unique = !b->has_duplicates;
   if (l->unique) return make_bits(b, err);
   rc = spend(b, b->n * 4, err);
   if (rc) return rc;
@@ -253,8 +254,8 @@ static wl_status make_direct(build *b, wl_error *err) {
   memset(l->starts, 0, n_slots * sizeof *l->starts);
   l->rows = wl_mem_alloc((size_t)b->n * sizeof *l->rows);
   if (!l->rows) return wl_nomem(err);
-  /* counts two places on; summed up, the start of word w is at w + 1, and once w's rows are in
-  ** their place that is where w + 1 starts */
+  /* Word w is counted at w + 2. After the sums, the rows of w start at the offset in w + 1. While
+  ** they are placed, that offset advances to where the rows of w + 1 start. */
   wl_threads_run(b->threads, b->threads, count_task, b);
   for (wl_u64 w = 2; w < l->span + 2; w++) l->starts[w] += l->starts[w - 1];
   rc = check(b, err);
@@ -268,7 +269,7 @@ static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
   wl_lookup *l = b->l;
   wl_u64 w = t->words[i] - b->base;
   while (at < end && l->slots[at] != WL_NO_ROW && l->words[at] != w) at++;
-  if (at == end) { /* past the task's range: left for the end */
+  if (at == end) { /* past the task's range: place_rest() handles it */
     t->places[i] = WL_NO_ROW;
     return;
   }
@@ -276,7 +277,7 @@ static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
     l->slots[at] = t->rows[i];
     l->words[at] = w;
   } else if (!b->in->first_only) {
-    atomic_store_explicit(&b->twice, true, memory_order_relaxed);
+    atomic_store_explicit(&b->has_duplicates, true, memory_order_relaxed);
   }
   l->counts[at]++;
   t->places[i] = (wl_u32)at;
@@ -287,7 +288,7 @@ static void place_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to, mask = b->l->mask;
-  share_of(b, mask + 1, task, &from, &to);
+  word_range(b, mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
     build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -305,7 +306,7 @@ static void place_task(void *arg, int worker, long task) {
   }
 }
 
-/* Those whose slot lies in the range of another task. */
+/* Places the pairs whose slot is in the range of another task. */
 static void place_rest(build *b) {
   wl_lookup *l = b->l;
   for (int k = 0; k < b->n_parts; k++) {
@@ -323,7 +324,7 @@ static void runs_task(void *arg, int worker, long task) {
   build *b = arg;
   (void)worker;
   wl_u64 from, to;
-  share_of(b, b->l->mask + 1, task, &from, &to);
+  word_range(b, b->l->mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
     const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -337,7 +338,7 @@ static wl_status make_hash(build *b, wl_error *err) {
   wl_lookup *l = b->l;
   size_t n_slots = 16;
   if (b->n > (wl_i64)1 << 30)
-    return wl_not_taken(err, "a join has more rows than a hash table takes");
+    return wl_not_taken(err, "a join has more rows than a hash table can hold");
   while (n_slots < (size_t)b->n * (b->n < SPARSE ? 4 : 2)) n_slots *= 2;
   l->mask = n_slots - 1;
   wl_status rc = spend(b, (wl_i64)n_slots * 16 + b->n * 4, err);
@@ -354,7 +355,7 @@ static wl_status make_hash(build *b, wl_error *err) {
   wl_threads_run(b->threads, b->threads, place_task, b);
   place_rest(b);
   rc = check(b, err);
-  l->unique = !b->twice;
+  l->unique = !b->has_duplicates;
   if (rc) return rc;
   if (l->unique) {
     wl_mem_free(l->counts);
@@ -372,7 +373,7 @@ static wl_status make_hash(build *b, wl_error *err) {
     start += l->counts[i];
   }
   wl_threads_run(b->threads, b->threads, runs_task, b);
-  for (size_t i = 0; i < n_slots; i++) l->slots[i] -= l->counts[i]; /* empty ones have none */
+  for (size_t i = 0; i < n_slots; i++) l->slots[i] -= l->counts[i]; /* empty slots have no rows */
   return WL_OK;
 }
 
@@ -381,7 +382,7 @@ static wl_status make_hash(build *b, wl_error *err) {
 static wl_status make_list(build *b, wl_error *err) {
   wl_lookup *l = b->l;
   l->unique = b->n <= 1;
-  if (b->n == b->in->n_rows) return WL_OK; /* every row: the list says nothing */
+  if (b->n == b->in->n_rows) return WL_OK; /* every row is in it, so no list is needed */
   wl_status rc = spend(b, b->n * 4, err);
   if (rc) return rc;
   l->rows = wl_mem_alloc(((size_t)b->n + 1) * sizeof *l->rows);
@@ -395,7 +396,8 @@ static wl_status make_list(build *b, wl_error *err) {
   return WL_OK;
 }
 
-/* A table of so many words, where other threads' keys look at random, against one that hashes. */
+/* Whether a direct table of `span` slots is faster than hashing. Threads read both at random
+** places, so a large direct table misses the cache more often. */
 static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
   enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
   wl_u64 rows = (wl_u64)n;
@@ -411,7 +413,7 @@ static wl_status make(build *b, wl_error *err) {
   if (b->n < ALONE) b->threads = 1;
   if (plan->kind == WL_KEYS_NONE) return make_list(b, err);
   if (plan->kind == WL_KEYS_INT) {
-    if (plan->n == 1 && !plan->null_equal[0]) { /* the range that occurs */
+    if (plan->n == 1 && !plan->null_equal[0]) { /* use only the range that occurs */
       b->base = b->n ? b->lo : 0;
       plan->hi[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->hi) : -1;
       plan->lo[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->lo) : 0;

@@ -69,7 +69,7 @@ wl_lookup_key wl_lookup_cache_key(const wl_build_in *in) {
     add(&h, &plan->coll[k], 1);
   }
   add(&h, &in->n_rows, sizeof in->n_rows);
-  add(&h, &in->max_text, sizeof in->max_text); /* past it a text is an error */
+  add(&h, &in->max_text, sizeof in->max_text); /* a longer text is an error */
   add(&h, &in->first_only, 1);
   XXH128_hash_t out = XXH3_128bits_digest(&h);
   return (wl_lookup_key){out.high64, out.low64};
@@ -83,7 +83,7 @@ void wl_lookup_cache_add(wl_lookup_key key, const wl_build_in *in, wl_lookup *l,
   const wl_program *p = in->p;
   wl_u64 *ids = wl_mem_alloc(((size_t)p->n_code + 1) * sizeof *ids);
   int n = 0;
-  if (!ids) return; /* then it is not kept */
+  if (!ids) return; /* then it is not cached */
   for (int pc = 0; pc < p->n_code; pc++) {
     if (p->code[pc].op != WL_OP__Column) continue;
     wl_u64 id = in->cols[p->code[pc].a]->id;

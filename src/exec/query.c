@@ -168,7 +168,8 @@ static wl_status run_sub(running *x, const wl_bsub *sub, wl_arena *arena, wl_val
       value->v = (wl_u64)(size_t)copy;
     }
     if (!rc && m.n_rows > 1 && unordered && !wl_query_order_total(q))
-      rc = wl_not_taken(err, "a subquery gives several rows, of which SQLite takes the first");
+      rc = wl_not_taken(err,
+                        "a scalar subquery returns several rows, of which SQLite takes the first");
   }
   wl_made_close(&m);
   return rc;

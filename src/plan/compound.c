@@ -6,11 +6,12 @@
 **     a INTERSECT b   a DISTINCT query over the rows of a, joined SEMI with those of b
 **     a EXCEPT b      the same, joined ANTI
 **
-** These give their rows in order, as SQLite's do. What stands left of such an operator is put
-** together first.
+** These return their rows sorted, as SQLite does. Everything to the left of such an operator is
+** combined first.
 **
-** DISTINCT of an arm that such an operator reads is dropped, as SQLite does: it may compare under
-** another collation than the operator. Under an ORDER BY SQLite runs the arms apart, and it stays.
+** If such an operator reads an arm with DISTINCT, the DISTINCT is dropped, as in SQLite, because it
+** may use another collation than the operator. With an ORDER BY, SQLite runs the arms separately,
+** so DISTINCT stays.
 */
 #include "plan/rewrite_impl.h"
 #include <string.h>
@@ -30,7 +31,8 @@ static wl_status concat(const wl_edit *statement, wl_query **arms, int n, bool t
   return WL_OK;
 }
 
-/* left.c IS right.c for all columns, as values are; collations: those of all arms so far. */
+/* left.c IS right.c for all columns, without affinity. The collations are those of all arms so
+** far. */
 static wl_status same_rows(wl_edit *to, int right, wl_query *const *all, int n_all, wl_bexpr **on) {
   for (int k = 0; k < to->q->n_results; k++) {
     wl_bexpr *col, *same;
@@ -46,7 +48,7 @@ static wl_status same_rows(wl_edit *to, int right, wl_query *const *all, int n_a
   return WL_OK;
 }
 
-/* The query that arm `last` of a compound makes with what stands left of it. */
+/* The query that combines arm `last` of a compound with everything to its left. */
 static wl_status combine(const wl_edit *statement, const wl_derived *d, int last, wl_query **left,
                          int n_left, wl_query **out) {
   wl_compound op = d->ops[last];
@@ -81,7 +83,7 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
 
 wl_status wl_rewrite_compound(const wl_edit *statement, wl_derived *d, bool ordered) {
   int n = 0;
-  bool distinct = false; /* an operator that gives different rows follows */
+  bool distinct = false; /* a UNION, INTERSECT or EXCEPT follows */
   for (int k = d->n_arms - 1; k >= 0 && !ordered; k--) {
     distinct |= d->ops[k] != WL_COMPOUND_UNION_ALL;
     if (distinct) d->arms[k]->distinct = false;

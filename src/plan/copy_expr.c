@@ -1,5 +1,5 @@
 /*
-** Copying expressions between queries. See copy_expr.h.
+** Copies expressions between queries. See copy_expr.h.
 */
 #include "plan/copy_expr.h"
 #include <string.h>
@@ -13,7 +13,7 @@ wl_status wl_copy_open(wl_copy *c, wl_edit *to, const wl_query *from) {
   return c->map && c->sub_map ? WL_OK : wl_nomem(to->err);
 }
 
-/* The place in `to` of a sub of `from`. */
+/* The number in `to` of a sub of `from`. */
 static wl_status copy_sub(wl_copy *c, int k, int *out) {
   wl_query *q = c->to->q;
   *out = k;
@@ -30,7 +30,7 @@ static wl_status copy_sub(wl_copy *c, int k, int *out) {
 
 static wl_status copy(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   wl_edit *to = c->to;
-  if (e->kind == WL_B_OUTER) { /* the query it refers to is the one it comes into */
+  if (e->kind == WL_B_OUTER) { /* it refers to the query that it is copied into */
     *out = e->a;
     return WL_OK;
   }

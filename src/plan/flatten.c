@@ -1,8 +1,7 @@
 /*
-** Flattening: a subquery, view or WITH entry in FROM that is no more than a join with a WHERE
-** becomes part of the query that reads it. Its sources are added to those of the query, its WHERE
-*to
-** the WHERE, and its columns are expressions. One of the rewrites of a query.
+** Flattening: a subquery, view or WITH entry in FROM that is only a join with a WHERE becomes part
+** of the query that reads it. Its sources are added to those of the query, its WHERE is added to
+** the WHERE, and its columns become expressions. One of the rewrites of a query.
 */
 #include "plan/rewrite_impl.h"
 
@@ -10,7 +9,7 @@ bool wl_can_flatten(const wl_rewriter *r, const wl_bsource *s, const wl_rewriter
   const wl_query *q = child->edit.q;
   if (s->how != WL_HOW_INNER || r->has_right || child->has_right) return false;
   if (q->aggregate || q->distinct || q->limit || q->offset) return false;
-  /* as the only source, its rows in their order may be what the query gives */
+  /* if it is the only source, the query may return its rows in their order */
   return !(q->n_order && r->bound->n_sources == 1);
 }
 

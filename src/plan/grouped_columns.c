@@ -1,8 +1,7 @@
 /*
-** What a query with aggregates or groups gives beside them: values of subqueries, columns of one
-*row
-** of each group, columns where there is no row at all. It needs to know what columns of flattened
-** subqueries are. One of the rewrites of a query.
+** The values of a query with aggregates or groups that are neither: values of subqueries, bare
+** columns (read from one row of each group), and columns if there is no row at all. This pass needs
+** to know what flattened columns stand for. One of the rewrites of a query.
 */
 #include "base/quirks.h"
 #include "plan/rewrite_impl.h"
@@ -20,13 +19,13 @@ static bool from_groups(const wl_query *q, const wl_bexpr *e) {
   return e->kind == WL_B_AGG || (from_groups(q, e->a) && from_groups(q, e->b));
 }
 
-/* Whether an aggregate is one that SQLite has met before it, of those marked: it computes it
+/* Whether aggregate k equals an earlier one of those marked in `seen`. SQLite computes it only
 ** once. */
-static bool repeated(const wl_query *q, const bool *met, int k) {
+static bool is_repeated(const wl_query *q, const bool *seen, int k) {
   const wl_bagg *a = &q->aggs[k];
   for (int i = 0; i < q->n_aggs; i++) {
     const wl_bagg *o = &q->aggs[i];
-    if (met[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
+    if (seen[i] && o->fn == a->fn && o->distinct == a->distinct && o->filtered == a->filtered &&
         wl_bexpr_same(o->arg, a->arg))
       return true;
   }
@@ -41,40 +40,43 @@ static bool tests_null(const wl_bexpr *e) {
 }
 
 /*
-** In a query with aggregates or groups, what is given comes from the groups, or it is a column
-** of one row of each: where the last min() or max() was met first, or the first row if there is
-** none. SQLite takes up the aggregates of the result list, then of ORDER BY, then of HAVING.
+** In a query with aggregates or groups, every value comes from the groups, or it is a bare column
+** of one row of each group. If there is a min() or max(), the last one decides: the row is the
+** first that has its value. Otherwise it is the first row. SQLite collects the aggregates of the
+** result list, then of ORDER BY, then of HAVING.
 */
 static wl_status find_bare_columns(const wl_edit *to) {
   wl_query *q = to->q;
   bool ok = from_groups(q, q->having), elsewhere = q->grouped;
   for (int k = 0; k < q->n_aggs; k++) elsewhere |= q->aggs[k].where != 'o';
-  if (!elsewhere) return wl_not_taken(to->err, "an aggregate in ORDER BY alone");
+  if (!elsewhere) return wl_not_taken(to->err, "an aggregate that is only in ORDER BY");
   for (int k = 0; k < q->n_results && ok; k++) ok = from_groups(q, q->results[k]);
   for (int k = 0; k < q->n_order && ok; k++) ok = from_groups(q, q->order[k].expr);
   q->decides = -1;
   if (ok) return WL_OK;
   q->bare = true;
-  bool *met = WL_NEW_N(to->arena, bool, q->n_aggs + 1);
-  if (!met) return wl_nomem(to->err);
+  bool *seen = WL_NEW_N(to->arena, bool, q->n_aggs + 1);
+  if (!seen) return wl_nomem(to->err);
   for (const char *where = "roh"; *where; where++)
     for (int k = 0; k < q->n_aggs; k++) {
       const wl_bagg *a = &q->aggs[k];
-      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) || repeated(q, met, k))
+      if (a->where != *where || (a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) ||
+          is_repeated(q, seen, k))
         continue;
-      met[k] = true;
+      seen[k] = true;
       q->decides = k;
     }
-  /* one min() or max() of a column that WHERE makes constant: SQLite then reads one row only */
+  /* a single min() or max() of a column that WHERE makes constant: SQLite then reads only one
+  ** row */
   if (!q->grouped && q->n_aggs == 1 && q->decides >= 0 && tests_null(q->where))
-    return wl_not_taken(to->err, "a column beside min() or max() of what WHERE says is NULL");
-  if (q->decides >= 0 && (q->aggs[q->decides].filtered || q->aggs[q->decides].distinct))
     return wl_not_taken(to->err,
-                        "a column beside the groups and a min() or max() of some rows only");
+                        "a bare column next to min() or max() of a value that WHERE makes NULL");
+  if (q->decides >= 0 && (q->aggs[q->decides].filtered || q->aggs[q->decides].distinct))
+    return wl_not_taken(to->err, "a bare column next to a min() or max() with DISTINCT or FILTER");
   return WL_OK;
 }
 
-/* What is of_row becomes NULL where there are no rows. */
+/* Makes expressions with of_row set NULL if there are no rows. */
 static wl_status null_without_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   wl_bexpr *count = c->arg, *null;
   if (e->kind == WL_B_OUTER || e->kind == WL_B_COLUMN || e->kind == WL_B_AGG)
@@ -90,11 +92,11 @@ static wl_status null_without_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out
 }
 
 /*
-** Aggregates without GROUP BY give a row for no rows, too, and columns beside them are NULL there.
-** SQLite takes subqueries with a FROM into the query, so that a constant of theirs stays one. A
-** column of one without FROM remains a column.
+** Aggregates without GROUP BY return a row even if there are no rows. Bare columns are NULL in it.
+** SQLite flattens subqueries with a FROM, so their constants stay constants. A column of a subquery
+** without FROM remains a column, so it is NULL.
 */
-static wl_status of_no_rows(wl_edit *to) {
+static wl_status handle_no_rows(wl_edit *to) {
   wl_query *q = to->q;
   wl_bexpr *count;
   wl_copy c;
@@ -110,7 +112,8 @@ static wl_status of_no_rows(wl_edit *to) {
   return rc ? rc : wl_copy_expr(&c, q->having, &q->having);
 }
 
-/* What subqueries beside the groups give, as group keys: the other keys must decide it. */
+/* Adds the values of subqueries that are computed for groups to the group keys. The other keys must
+** determine them. */
 static wl_status group_by_subqueries(wl_rewriter *r) {
   wl_query *q = r->edit.q;
   int n = q->n_groups;
@@ -122,7 +125,9 @@ static wl_status group_by_subqueries(wl_rewriter *r) {
     const wl_group_subquery *s = &r->group_subqueries[k];
     for (int i = 0; i < s->n; i++)
       if (!q->grouped || !from_groups(q, s->refers_to[i]))
-        return wl_not_taken(r->edit.err, "a subquery that refers to columns beside the groups");
+        return wl_not_taken(
+            r->edit.err,
+            "a subquery that refers to a bare column (neither aggregated nor in GROUP BY)");
     groups[n++] = s->value;
   }
   q->groups = groups;
@@ -139,10 +144,10 @@ static bool reads_shared_with(const wl_query *bound) {
 wl_status wl_rewrite_grouped_columns(wl_rewriter *r) {
   wl_query *q = r->edit.q;
   wl_status rc = group_by_subqueries(r);
-  if (!rc && q->aggregate && !q->grouped && r->has_of_row) rc = of_no_rows(&r->edit);
+  if (!rc && q->aggregate && !q->grouped && r->has_of_row) rc = handle_no_rows(&r->edit);
   if (!rc && q->aggregate) rc = find_bare_columns(&r->edit);
   if (!rc && q->bare && !q->grouped && wl_quirks_get().with_taken_in && reads_shared_with(r->bound))
     return wl_not_taken(r->edit.err,
-                        "columns beside aggregates, of a WITH entry used several times");
+                        "a bare column next to an aggregate, over a WITH entry used several times");
   return rc;
 }

@@ -1,7 +1,7 @@
 /*
-** What an OR implies: conditions that every branch asks for, and conditions on one source that
-** every branch has in some form. They join and filter early. The OR itself stays. One of the
-** rewrites of a query.
+** Finds conditions that an OR implies: conditions that every branch requires, and conditions on one
+** source that every branch has in some form. They are added to WHERE so that they can join and
+** filter early. The OR itself stays. One of the rewrites of a query.
 **
 **     (a = b AND x = 1) OR (a = b AND x = 2 AND y > 3)
 **     implies a = b, and x = 1 OR x = 2
@@ -24,20 +24,20 @@ static bool has_conjunct(const wl_bexpr *e, const wl_bexpr *x) {
   return wl_bexpr_same(e, x);
 }
 
-/* The conjuncts of e over just these sources, as one condition; NULL: there are none. */
-static wl_status part_of(wl_edit *to, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
+/* The conjuncts of e that read only these sources, as one condition. NULL: there are none. */
+static wl_status terms_over(wl_edit *to, wl_bexpr *e, wl_u64 sources, wl_bexpr **out) {
   if (e->kind == WL_B_AND) {
-    wl_status rc = part_of(to, e->a, sources, out);
-    return rc ? rc : part_of(to, e->b, sources, out);
+    wl_status rc = terms_over(to, e->a, sources, out);
+    return rc ? rc : terms_over(to, e->b, sources, out);
   }
   return wl_bexpr_sources(e) == sources ? wl_edit_and(to, out, e) : WL_OK;
 }
 
-/* Conjuncts of the first branch that all others have too. */
-static wl_status common(wl_edit *to, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **terms) {
+/* The conjuncts of the first branch that all other branches also have. */
+static wl_status common_terms(wl_edit *to, wl_bexpr *e, wl_bexpr **list, int n, wl_bexpr **terms) {
   if (e->kind == WL_B_AND) {
-    wl_status rc = common(to, e->a, list, n, terms);
-    return rc ? rc : common(to, e->b, list, n, terms);
+    wl_status rc = common_terms(to, e->a, list, n, terms);
+    return rc ? rc : common_terms(to, e->b, list, n, terms);
   }
   for (int k = 1; k < n; k++)
     if (!has_conjunct(list[k], e)) return WL_OK;
@@ -54,13 +54,13 @@ static wl_status imply(wl_edit *to, wl_bexpr *e, wl_bexpr **terms) {
   wl_u64 all = wl_bexpr_sources(e);
   int n = branches(e, list, 0);
   if (n > MAX_BRANCHES || (all & (all - 1)) == 0) return WL_OK;
-  wl_status rc = common(to, list[0], list, n, terms);
+  wl_status rc = common_terms(to, list[0], list, n, terms);
   for (int s = 0; s < to->q->n_sources && !rc; s++) {
     wl_bexpr *any = NULL;
     int k = 0;
     for (; k < n && (all >> s & 1) && !rc; k++) {
       wl_bexpr *part = NULL;
-      rc = part_of(to, list[k], 1ULL << s, &part);
+      rc = terms_over(to, list[k], 1ULL << s, &part);
       if (rc || !part) break;
       if (any)
         rc = wl_edit_binary(to, WL_B_OR, WL_OP_OR, any, part, &any);

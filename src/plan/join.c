@@ -236,7 +236,9 @@ static wl_status by_sets(planner *p, int *order) {
     }
   }
   wl_u64 set = sets - 1;
-  if (!st[set].known) return wl_not_taken(p->err, "sources that depend on each other in a cycle");
+  if (!st[set].known)
+    return wl_not_taken(p->err,
+                        "a subquery in the ON of a LEFT JOIN that refers to the joined table");
   for (int k = n - 1; k >= 0; k--) {
     order[k] = st[set].last;
     set &= ~bit(order[k]);
@@ -278,8 +280,10 @@ static wl_status greedily(planner *p, int *order) {
     best_driver = d;
     memcpy(order, trial, (size_t)n * sizeof *order);
   }
-  return best_driver >= 0 ? WL_OK
-                          : wl_not_taken(p->err, "sources that depend on each other in a cycle");
+  return best_driver >= 0
+             ? WL_OK
+             : wl_not_taken(p->err,
+                            "a subquery in the ON of a LEFT JOIN that refers to the joined table");
 }
 
 /* ---- from an order to a plan */

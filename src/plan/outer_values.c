@@ -1,8 +1,8 @@
 /*
-** A subquery with the outer values that it depends on among its own sources: the different values
-** of what it refers to are computed first, and become one of its sources. It then refers to nothing
-** outside, gives its results for each of these values, and is joined by them. One of the ways to
-** rewrite a subquery that refers outwards.
+** Gives a correlated subquery the outer values that it depends on as one of its sources. The
+** distinct values of the expressions it refers to are computed first. The subquery is then
+** uncorrelated: it returns its results for each of these values, and is joined by them. One of the
+** ways to rewrite a correlated subquery.
 */
 #include "plan/rewrite_impl.h"
 #include <string.h>
@@ -18,7 +18,8 @@ static bool of_columns(const wl_bexpr *e) {
   return of_columns(e->a) && of_columns(e->b);
 }
 
-/* Copies the conjuncts of WHERE over these sources alone: rows that they drop need no values. */
+/* Copies the conjuncts of WHERE that read only these sources. The rows that they drop need no
+** values. */
 static wl_status copy_where(wl_copy *c, const wl_bexpr *e, wl_u64 sources) {
   if (!e) return WL_OK;
   if (e->kind == WL_B_AND) {
@@ -31,7 +32,7 @@ static wl_status copy_where(wl_copy *c, const wl_bexpr *e, wl_u64 sources) {
   return rc ? rc : wl_edit_and(c->to, &c->to->q->where, x);
 }
 
-/* Copies the join of FROM: `only` source, or all if that is negative. */
+/* Copies the join of FROM: source `only`, or all sources if that is negative. */
 static wl_status copy_from(const wl_rewriter *r, wl_copy *c, int only) {
   const wl_query *q = r->edit.q;
   wl_status rc = WL_OK;
@@ -54,24 +55,29 @@ static wl_status copy_from(const wl_rewriter *r, wl_copy *c, int only) {
   return rc;
 }
 
-/* The different values of the outer expressions, as a query. */
+/* The query for the distinct values of the outer expressions. */
 static wl_status outer_values(const wl_rewriter *r, const wl_query *child, wl_edit *to) {
   const wl_query *q = r->edit.q;
   wl_u64 mask = 0, all = r->n_from < WL_MAX_SOURCES ? (1ULL << r->n_from) - 1 : ~0ULL;
   for (int k = 0; k < child->n_outers; k++) {
     if (wl_has_outer(child->outers[k]->a))
-      return wl_not_taken(r->edit.err, "a subquery that refers to a query further out");
+      return wl_not_taken(r->edit.err, "a subquery that refers to a query more than one level out");
     mask |= wl_bexpr_sources(child->outers[k]->a);
   }
-  if (r->has_right || !r->n_from || mask == 0 || (mask & ~all))
-    return wl_not_taken(r->edit.err, "a subquery that refers to a join it is itself part of");
+  if (r->has_right)
+    return wl_not_taken(r->edit.err, "a correlated subquery together with a RIGHT or FULL JOIN");
+  if (!r->n_from) return wl_not_taken(r->edit.err, "a correlated subquery in the ON of a join");
+  if (mask == 0 || (mask & ~all))
+    return wl_not_taken(r->edit.err,
+                        "a subquery that refers to a constant or to another subquery's value");
   wl_copy c;
   wl_status rc = wl_edit_open(to, &r->edit);
   if (!rc) rc = wl_copy_open(&c, to, q);
   if (rc) return rc;
   to->q->distinct = true;
   to->q->table = "outer values";
-  /* a source that may lack its row is not all there is to its columns */
+  /* one source is enough only if it is an INNER source: others may have no row, so their columns
+  ** can be NULL */
   int only = __builtin_ctzll(mask);
   bool one = (mask & (mask - 1)) == 0 && q->sources[only].how == WL_HOW_INNER;
   rc = copy_from(r, &c, one ? only : -1);
@@ -84,8 +90,9 @@ static wl_status outer_values(const wl_rewriter *r, const wl_query *child, wl_ed
   return rc;
 }
 
-/* Makes the outer values a source of the subquery, and what referred to them columns of it. */
-static wl_status take_values(const wl_rewriter *r, wl_edit *child) {
+/* Makes the outer values a source of the subquery. References to them become columns of that
+** source. */
+static wl_status add_outer_source(const wl_rewriter *r, wl_edit *child) {
   wl_edit values;
   wl_derived *d = NULL;
   int place;
@@ -98,7 +105,7 @@ static wl_status take_values(const wl_rewriter *r, wl_edit *child) {
     rc = wl_edit_column(child, place, k, o->affinity, wl_bexpr_coll(o), &col);
     if (rc) break;
     col->has_coll = o->has_coll;
-    o->kind = WL_B_CAST; /* the value as it is */
+    o->kind = WL_B_CAST; /* unary plus: the unchanged value */
     o->op = WL_OP_POS;
     o->a = col;
   }
@@ -134,7 +141,7 @@ wl_status wl_join_outer_values(wl_rewriter *r, wl_rewriter *child, wl_bexpr ***o
   if (!list) return wl_nomem(r->edit.err);
   *n = q->n_outers;
   for (int k = 0; k < *n; k++) list[k] = q->outers[k]->a;
-  wl_status rc = take_values(r, &child->edit);
+  wl_status rc = add_outer_source(r, &child->edit);
   if (!rc) rc = wl_prepend_results(&child->edit, q->outers, *n, q->aggregate);
   if (!rc && !q->aggregate) q->distinct = true;
   return rc;

@@ -1,5 +1,5 @@
 /*
-** Rewriting one query: the walk over it, and the passes in their order. See rewrite.h.
+** Rewrites one query: walks over it and runs the passes in order. See rewrite.h.
 */
 #include "plan/rewrite_impl.h"
 #include <assert.h>
@@ -39,7 +39,7 @@ wl_status wl_rewrite_expr(wl_rewriter *r, const wl_bexpr *e, wl_bexpr **out) {
   return wl_copy_expr(&r->copy, e, out);
 }
 
-/* The WL_B_OUTER nodes come first, all of them and in their order. */
+/* Copies the WL_B_OUTER nodes first, all of them and in their order. */
 static wl_status copy_outers(wl_rewriter *r) {
   wl_query *q = r->edit.q;
   for (int k = 0; k < r->bound->n_outers; k++) {
@@ -86,8 +86,8 @@ static wl_status open_rewriter(const wl_edit *statement, const wl_query *bound, 
 
 /* ---- FROM */
 
-/* Rewrites the queries of a derived source that stays one. A WITH entry that several sources read
-** is rewritten for the first of them. */
+/* Rewrites the queries of a derived source that is not flattened. A WITH entry that several sources
+** read is rewritten for the first of them. */
 static wl_status rewrite_arms(wl_rewriter *r, wl_derived *d) {
   if (d->rewritten) return WL_OK;
   wl_query **arms = WL_NEW_N(r->edit.arena, wl_query *, d->n_arms);
@@ -104,7 +104,7 @@ static wl_status rewrite_arms(wl_rewriter *r, wl_derived *d) {
   return d->ops ? wl_rewrite_compound(&r->edit, d, r->bound->n_order > 0) : WL_OK;
 }
 
-/* A derived source: flattened, or a source with rewritten arms. */
+/* Rewrites a derived source: either flattens it, or keeps it as a source with rewritten arms. */
 static wl_status rewrite_derived(wl_rewriter *r, int k) {
   wl_bsource s = r->bound->sources[k];
   s.on = s.inner_on = NULL;
@@ -117,13 +117,13 @@ static wl_status rewrite_derived(wl_rewriter *r, int k) {
   if (rc) return rc;
   if (wl_can_flatten(r, &s, child)) return wl_flatten(r, child, &r->flat_cols[k]);
   if (child->edit.q->n_outers)
-    return wl_not_taken(r->edit.err, "a subquery in FROM that refers to a query round it");
+    return wl_not_taken(r->edit.err, "a subquery in FROM that refers to an outer query");
   s.derived->arms[0] = child->edit.q;
   s.derived->rewritten = true;
   return wl_edit_source(&r->edit, s, &r->places[k]);
 }
 
-/* Whether one of the conjuncts needs no row at all. */
+/* Whether one of the conjuncts reads no source. */
 static bool has_constant(const wl_bexpr *e) {
   if (!e) return false;
   if (e->kind == WL_B_AND) return has_constant(e->a) || has_constant(e->b);
@@ -147,17 +147,18 @@ static wl_status rewrite_source(wl_rewriter *r, int k) {
   if (!rc) rc = wl_edit_and(&r->edit, &q->where, inner_on);
   if (rc) return rc;
   if (on) q->sources[r->places[k]].on = on;
-  /* SQLite 3.40 loses rows of a RIGHT JOIN behind an ON that is constant */
+  /* SQLite 3.40 loses rows of a RIGHT JOIN that comes after a constant ON */
   if (r->has_right && has_constant(on))
-    return wl_not_taken(r->edit.err, "a constant ON beside a RIGHT or FULL JOIN");
+    return wl_not_taken(r->edit.err, "a constant ON together with a RIGHT or FULL JOIN");
   if (r->has_right && q->n_sources != before + 1)
-    return wl_not_taken(r->edit.err, "subqueries in a join with RIGHT or FULL JOIN");
+    return wl_not_taken(r->edit.err, "a subquery in the ON of a join with RIGHT or FULL JOIN");
   return WL_OK;
 }
 
 /* ---- the other clauses */
 
-/* WHERE, conjunct by conjunct: EXISTS and IN among them drop rows. */
+/* Rewrites WHERE one conjunct at a time, because EXISTS and IN as conjuncts become joins that
+** filter rows. */
 static wl_status rewrite_where(wl_rewriter *r, const wl_bexpr *e) {
   if (!e) return WL_OK;
   if (e->kind == WL_B_AND) {
@@ -200,12 +201,12 @@ static wl_status rewrite_clauses(wl_rewriter *r) {
   return rc;
 }
 
-/* ---- columns that nothing reads, of subqueries and views that were flattened */
+/* ---- unread columns of flattened subqueries and views */
 
 static void mark(const wl_bexpr *e, bool *seen, bool *used) {
   if (!e || seen[e->id]) return;
   seen[e->id] = true;
-  if (e->kind == WL_B_OUTER) return; /* what it refers to is another query's */
+  if (e->kind == WL_B_OUTER) return; /* it refers to columns of another query */
   if (e->kind == WL_B_COLUMN) used[e->slot] = true;
   for (int k = 0; k < e->n_list; k++) mark(e->list[k], seen, used);
   mark(e->a, seen, used);
@@ -253,7 +254,7 @@ wl_status wl_rewrite_query(const wl_edit *statement, const wl_query *bound, wl_r
   if (!rc) rc = wl_rewrite_grouped_columns(r);
   if (rc) return rc;
   if (r->has_right && r->edit.q->n_outers)
-    return wl_not_taken(r->edit.err, "RIGHT or FULL JOIN in a subquery that refers outwards");
+    return wl_not_taken(r->edit.err, "RIGHT or FULL JOIN in a correlated subquery");
   if (r->has_right) rc = wl_rewrite_right_joins(&r->edit);
   if (!rc) rc = wl_rewrite_implied_terms(&r->edit);
   if (rc) return rc;
@@ -278,7 +279,7 @@ wl_status wl_rewrite_inner(wl_rewriter *r, const wl_query *bound, wl_rewriter **
   return rc;
 }
 
-/* Numbers the derived sources of a query and of all inside it. */
+/* Numbers the derived sources of a query and of all queries inside it. */
 static void number_derived(wl_query *q, int *n) {
   q->outers = NULL;
   q->n_outers = 0;

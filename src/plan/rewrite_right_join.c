@@ -1,20 +1,20 @@
 /*
-** RIGHT and FULL joins become LEFT ones. One of the rewrites of a query.
+** RIGHT and FULL joins become LEFT joins. One of the rewrites of a query.
 **
 **     L RIGHT JOIN R ON c   becomes   R LEFT JOIN L ON c
 **     L FULL JOIN R ON c    becomes   (L LEFT JOIN R ON c) and then (R without any L)
 **
-** L is all that stands to the left. If that is more than a table, it is a derived source. FULL is
-** a derived source of two arms.
+** L is everything to the left of the join. If that is more than one table, it becomes a derived
+** source. FULL becomes a derived source with two arms.
 */
 #include "plan/rewrite_impl.h"
 #include <string.h>
 
-/* Where the columns of a query go. */
+/* Where the columns of a query move to. */
 typedef struct column_moves {
-  int *source;  /* by old source: the new one, where its columns keep their numbers; or -1 */
-  wl_bcol *col; /* by old slot */
-  bool *null;   /* by old slot: it is NULL there */
+  int *source;  /* by old source: the new source in which columns keep their numbers, or -1 */
+  wl_bcol *col; /* by old slot: the new column */
+  bool *null;   /* by old slot: the column is NULL in the new query */
 } column_moves;
 
 static wl_status move_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
@@ -51,8 +51,8 @@ static wl_status open_copy(wl_edit *to, const wl_query *from, column_moves *m, w
   return rc;
 }
 
-/* All of q's columns that come of the sources before `end`, as results of `to`. */
-static wl_status give_columns(const wl_query *q, wl_copy *c, int end) {
+/* Makes all of q's columns that come from sources before `end` results of the copy. */
+static wl_status add_result_columns(const wl_query *q, wl_copy *c, int end) {
   wl_query *to = c->to->q;
   to->results = WL_NEW_N(c->to->arena, wl_bexpr *, q->n_cols + 1);
   if (!to->results) return wl_nomem(c->to->err);
@@ -64,7 +64,8 @@ static wl_status give_columns(const wl_query *q, wl_copy *c, int end) {
   return WL_OK;
 }
 
-/* What stands left of source k, as one source: itself, or derived. cols: where columns go in it. */
+/* Everything to the left of source k, as one source: a table itself, or a derived source. cols: the
+** new column numbers. */
 static wl_status left_side(wl_edit *edit, int k, wl_bsource *out, int *cols) {
   wl_query *q = edit->q;
   for (int c = 0, n = 0; c < q->n_cols; c++)
@@ -93,13 +94,14 @@ static wl_status left_side(wl_edit *edit, int k, wl_bsource *out, int *cols) {
     if (!rc && source.how == WL_HOW_INNER) rc = wl_edit_and(&to, &to.q->where, on);
     if (!rc) rc = wl_edit_source(&to, source, &place);
   }
-  if (!rc) rc = give_columns(q, &copy, k);
+  if (!rc) rc = add_result_columns(q, &copy, k);
   if (!rc) rc = wl_edit_derived(edit, to.q, &d);
   *out = (wl_bsource){.derived = d, .name = "join"};
   return rc;
 }
 
-/* One arm of the FULL join at source k: the first is L LEFT JOIN R, the second R without any L. */
+/* One arm of the FULL join at source k. The first is L LEFT JOIN R, the second is R without any
+** L. */
 static wl_status full_arm(wl_edit *edit, int k, const wl_bsource *left, const int *left_cols,
                           bool first, wl_query **out) {
   wl_query *q = edit->q;
@@ -124,16 +126,16 @@ static wl_status full_arm(wl_edit *edit, int k, const wl_bsource *left, const in
   if (!rc) rc = wl_copy_expr(&copy, q->sources[k].on, &on);
   if (rc) return rc;
   to.q->sources[1].on = on;
-  if (!first) { /* what ON needed of L is copied; results have none of it */
+  if (!first) { /* ON may use columns of L, which are copied; in the results they are NULL */
     rc = open_copy(&to, q, &m, &copy);
     for (int c = 0; c < q->n_cols; c++) m.null[c] = q->cols[c].source < k;
   }
-  if (!rc) rc = give_columns(q, &copy, k + 1);
+  if (!rc) rc = add_result_columns(q, &copy, k + 1);
   *out = to.q;
   return rc;
 }
 
-/* The FULL join at source k and what stands left of it, as source 0 of `to`. */
+/* The FULL join at source k with everything to its left becomes source 0 of `to`. */
 static wl_status full_join(wl_edit *edit, int k, const wl_bsource *left, const int *left_cols,
                            wl_edit *to, column_moves *m) {
   const wl_query *q = edit->q;
@@ -151,7 +153,7 @@ static wl_status full_join(wl_edit *edit, int k, const wl_bsource *left, const i
   return wl_edit_source(to, (wl_bsource){.derived = d, .name = "full join"}, &place);
 }
 
-/* The RIGHT join at source k, as sources 0 and 1 of `to`. */
+/* The RIGHT join at source k becomes sources 0 and 1 of `to`. */
 static wl_status right_join(const wl_query *q, int k, wl_bsource left, const int *left_cols,
                             wl_edit *to, column_moves *m) {
   wl_bsource right = q->sources[k];
@@ -172,12 +174,12 @@ static wl_status right_join(const wl_query *q, int k, wl_bsource left, const int
   return rc;
 }
 
-/* Everything of q but its first sources, into the new query. */
+/* Moves everything of q except its first sources into the new query. */
 static wl_status move_rest(const wl_query *q, wl_edit *to, column_moves *m) {
   wl_copy copy;
   wl_query *n = to->q;
   wl_status rc = open_copy(to, q, m, &copy);
-  wl_query shell = *n; /* sources, columns, subs and calls are the new ones */
+  wl_query shell = *n; /* keep the new sources, columns, subs and calls */
   *n = *q;
   n->sources = shell.sources, n->n_sources = shell.n_sources;
   n->cols = shell.cols, n->n_cols = shell.n_cols;
@@ -211,7 +213,8 @@ static wl_status move_rest(const wl_query *q, wl_edit *to, column_moves *m) {
   return rc;
 }
 
-/* Makes the join at source k, the first of its kind, a LEFT one. *edit then edits another query. */
+/* Turns the join at source k, the first RIGHT or FULL join, into a LEFT join. *edit edits a new
+** query afterwards. */
 static wl_status rewrite_one(wl_edit *edit, int k) {
   wl_query *q = edit->q;
   wl_edit to;
@@ -250,7 +253,7 @@ wl_status wl_rewrite_right_joins(wl_edit *edit) {
     rc = rewrite_one(edit, k);
     k = 0; /* the new query has other sources */
   }
-  /* what is left of inner joins' conditions */
+  /* conditions of inner joins that remain */
   for (int s = 0; s < edit->q->n_sources && !rc; s++) {
     wl_bsource *source = &edit->q->sources[s];
     if (source->how != WL_HOW_INNER || !source->on) continue;

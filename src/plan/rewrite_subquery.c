@@ -1,21 +1,22 @@
 /*
-** Subqueries of expressions. One that refers to nothing outside is run before the query (a sub: a
-** value, a truth, a list) or joined (IN). One that does is turned into a join:
+** Subqueries in expressions. An uncorrelated subquery runs before the query (as a sub: a value, a
+** truth, a list), or is joined (IN). A correlated one becomes a join:
 **
-**   EXISTS, IN          a SEMI, ANTI or MARK join with the subquery's table, its WHERE as the
-**                       condition; with several tables, with the rows of its join
-**   scalar aggregate    where it refers outwards by equalities alone: grouped by their inner
-**                       sides, and joined LEFT by them
-**   all others          the different outer values it depends on become one of its own sources;
-**                       what it gives for each of them is joined by these values
+**   EXISTS, IN          A SEMI, ANTI or MARK join. With one table, it joins that table with the
+**                       subquery's WHERE as the condition. With several, it joins the rows of
+**                       their join.
+**   scalar aggregate    If all references to the outer query are equalities: grouped by their inner
+**                       sides, and joined LEFT by these keys.
+**   all others          The distinct outer values that it depends on become one of its sources. Its
+**                       results for each of them are joined by these values.
 **
-** This file decides which; subquery_join.c, scalar_subquery.c and outer_values.c do it. One of the
-** rewrites of a query.
+** This file decides which. subquery_join.c, scalar_subquery.c and outer_values.c do the work. One
+** of the rewrites of a query.
 */
 #include "plan/rewrite_impl.h"
 #include <string.h>
 
-/* ---- what is asked of subqueries */
+/* ---- questions about subqueries */
 
 bool wl_has_outer(const wl_bexpr *e) {
   if (!e) return false;
@@ -71,17 +72,17 @@ static bool has_aggregate(const wl_bexpr *e) {
   return has_aggregate(e->a) || has_aggregate(e->b);
 }
 
-/* ---- subqueries beside groups */
+/* ---- subqueries that are computed for groups */
 
-/* Whether comparing under an affinity leaves x as it is. A REAL that is compared with an integer
-** column, or looked for in a list, becomes an integer. */
+/* Whether a comparison under this affinity leaves x unchanged. A REAL that is compared with an
+** integer column, or searched in a list, becomes an integer. */
 static bool keeps_value(char affinity, const wl_bexpr *x, const wl_bexpr *other, int n_list) {
   if (x->affinity == 'E')
     return other ? other->affinity < 'C' || other->affinity == 'E' : n_list < 3;
   return affinity >= 'C' ? x->affinity >= 'C' : x->affinity == 'B';
 }
 
-/* Whether comparing applies to an outer value an affinity that is not its own. Beside groups SQLite
+/* Whether a comparison applies a foreign affinity to an outer value. In a query with groups, SQLite
 ** 3.40 then changes the group's own value. */
 static bool changes_outer(const wl_bexpr *e) {
   if (!e) return false;
@@ -95,22 +96,22 @@ static bool changes_outer(const wl_bexpr *e) {
   return changes_outer(e->a) || changes_outer(e->b);
 }
 
-/* Of a subquery e beside groups: what it and IN's left sides refer to, which must be the same for a
-** whole group. Of others nothing. */
+/* For a subquery e that is computed for groups: collects what it and the left side of IN refer to.
+** That must be the same within a group. Collects nothing for other subqueries. */
 static wl_status refers_to(wl_rewriter *r, const wl_bexpr *e, const wl_query *q, wl_bexpr **left,
                            int n_left, wl_group_subquery *to) {
   memset(to, 0, sizeof *to);
   if (!e->beside_groups) return WL_OK;
   if (changes_outer(q->where))
     return wl_not_taken(r->edit.err,
-                        "a subquery beside groups that compares their values under another "
-                        "affinity");
+                        "a subquery in a grouped query that compares the group's values "
+                        "under another affinity");
   to->refers_to = WL_NEW_N(r->edit.arena, wl_bexpr *, q->n_outers + n_left + 1);
   if (!to->refers_to) return wl_nomem(r->edit.err);
   for (int k = 0; k < q->n_outers + n_left; k++) {
     wl_bexpr *x = k < n_left ? left[k] : q->outers[k - n_left]->a;
     if (has_aggregate(x))
-      return wl_not_taken(r->edit.err, "a subquery that refers to an aggregate");
+      return wl_not_taken(r->edit.err, "a subquery that refers to an aggregate of the outer query");
     to->refers_to[to->n++] = x;
   }
   return WL_OK;
@@ -166,7 +167,7 @@ static wl_status exists(wl_rewriter *r, const wl_bexpr *e, wl_join_how how, wl_b
   if (limit_keeps_none(q)) return wl_edit_constant(&r->edit, wl_int(anti), out);
   rc = refers_to(r, e, q, NULL, 0, &refers);
   if (rc) return rc;
-  bool one = q->aggregate && !q->grouped; /* an aggregate gives a row for no rows, too */
+  bool one = q->aggregate && !q->grouped; /* an aggregate returns a row even if there are no rows */
   if (one && !q->having && wl_limit_keeps_one(q))
     return wl_edit_constant(&r->edit, wl_int(!anti), out);
   if (one) return wl_not_taken(r->edit.err, "EXISTS over an aggregate with HAVING");
@@ -176,8 +177,7 @@ static wl_status exists(wl_rewriter *r, const wl_bexpr *e, wl_join_how how, wl_b
   return rc ? rc : note_group_subquery(r, refers, *out);
 }
 
-/* x IN the rows of a subquery that refers to nothing outside, beside groups: x in the list of its
-** values. */
+/* x IN (uncorrelated subquery), computed for groups: x is searched in the list of its values. */
 static wl_status in_list(wl_rewriter *r, wl_query *q, wl_bexpr *x, wl_bexpr **out) {
   wl_status rc = sub_value(r, q, 'l', out);
   if (rc) return rc;
@@ -199,17 +199,18 @@ static wl_status in_rows(wl_rewriter *r, const wl_bexpr *e, wl_join_how how, wl_
   wl_query *q = child->edit.q;
   bool correlated = q->n_outers > 0;
   if (n > 1 && how == WL_HOW_MARK)
-    return wl_not_taken(r->edit.err, "row values are not native here");
+    return wl_not_taken(r->edit.err,
+                        "row values IN (SELECT ...) are native only as a condition of WHERE");
   if (e->beside_groups && !correlated) return in_list(r, q, left[0], out);
   rc = refers_to(r, e, q, left, n, &refers);
   if (!rc && correlated && q->aggregate && !q->grouped)
-    return wl_not_taken(r->edit.err, "IN over an aggregate that refers outwards");
+    return wl_not_taken(r->edit.err, "IN over an aggregate in a correlated subquery");
   if (!rc) rc = wl_join_subquery(r, child, left, n, how, &place);
   if (rc || how != WL_HOW_MARK) return rc;
   rc = wl_rewrite_found(&r->edit, place, out);
   if (rc) return rc;
   (*out)->a = left[0];
-  (*out)->op = WL_OP_EQ; /* IN: where nothing is found, NULLs decide between false and NULL */
+  (*out)->op = WL_OP_EQ; /* IN: if no row matches, NULLs decide between false and NULL */
   (*out)->index = correlated;
   return note_group_subquery(r, refers, *out);
 }

@@ -1,17 +1,15 @@
 /*
-** Scalar subqueries that refer outwards: joined LEFT, by group keys or by the outer values that
-*they
+** Correlated scalar subqueries are joined LEFT, by group keys or by the outer values that they
 ** depend on. Part of rewriting subqueries.
 **
 ** Invariants:
-** 1. Such a join never gives a row twice: it is by group keys, or, since it is `single`, SQLite
-*runs
-**    the statement where a second row matches.
+** 1. Such a join never duplicates a row. It is either by group keys, or it is `single`: SQLite runs
+**    the statement if a second row matches.
 */
 #include "plan/rewrite_impl.h"
 
-/* What an aggregate over no rows is, in place of each in an expression. */
-static wl_status empty_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
+/* Replaces each aggregate in an expression by its value over no rows. */
+static wl_status aggregate_over_no_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   if (e->kind == WL_B_COLUMN) return wl_edit_constant(c->to, wl_null(), out);
   if (e->kind != WL_B_AGG) return WL_OK;
   wl_agg_fn fn = c->from->aggs[e->index].fn;
@@ -19,18 +17,18 @@ static wl_status empty_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   return wl_edit_constant(c->to, none, out);
 }
 
-/* The value where the join found a row, else what the aggregates are over no rows. */
+/* The value if the join found a row, else the value that the expression has over no rows. */
 static wl_status value_or_empty(wl_edit *to, const wl_query *q, const wl_bexpr *result, int source,
                                 wl_bexpr *value, wl_bexpr **out) {
   *out = value;
   if (result->kind == WL_B_AGG && q->aggs[result->index].fn != WL_FN_COUNT &&
       q->aggs[result->index].fn != WL_FN_TOTAL)
-    return WL_OK; /* NULL, as is a column of no row */
+    return WL_OK; /* NULL, like a column of a missing row */
   wl_copy c;
   wl_bexpr *has_row, *empty;
   wl_status rc = wl_copy_open(&c, to, q);
   if (rc) return rc;
-  c.node = empty_node;
+  c.node = aggregate_over_no_rows;
   rc = wl_rewrite_found(to, source, &has_row);
   if (!rc) rc = wl_copy_expr(&c, result, &empty);
   if (!rc) rc = wl_edit_case(to, has_row, value, empty, out);
@@ -38,7 +36,7 @@ static wl_status value_or_empty(wl_edit *to, const wl_query *q, const wl_bexpr *
   return rc;
 }
 
-/* The rows of the subquery as a source that is joined LEFT; its ON is still to come. */
+/* Adds the rows of the subquery as a source that is joined LEFT. The caller adds its ON. */
 static wl_status join_left(wl_edit *to, wl_query *q, int *place) {
   wl_derived *d = NULL;
   wl_status rc = wl_edit_derived(to, q, &d);
@@ -46,7 +44,7 @@ static wl_status join_left(wl_edit *to, wl_query *q, int *place) {
   return rc ? rc : wl_edit_source(to, s, place);
 }
 
-/* The subquery's own value, result k of its rows. */
+/* The subquery's value: result k of its rows. */
 static wl_status value_of(wl_edit *to, const wl_query *q, int place, int k, wl_bexpr **out) {
   wl_status rc = wl_edit_column(to, place, k, q->results[k]->affinity, WL_COLL_BINARY, out);
   if (!rc) (*out)->has_coll = false;
@@ -55,13 +53,14 @@ static wl_status value_of(wl_edit *to, const wl_query *q, int place, int k, wl_b
 
 /* ---- by group keys */
 
-/* An equality between what the subquery reads and what it refers to. */
+/* An equality between an expression of the subquery and one of the outer query. */
 typedef struct wl_outer_key {
   const wl_bexpr *cond;
   const wl_bexpr *inner, *outer;
 } wl_outer_key;
 
-/* Whether grouping by the inner side of an equality finds just the rows that it would. */
+/* Whether grouping by the inner side of an equality finds exactly the rows that the equality
+** would. */
 static bool is_key(const wl_bexpr *e, wl_outer_key *k) {
   if (e->kind != WL_B_COMPARE || e->op != WL_OP_EQ) return false;
   bool turned = wl_has_outer(e->a);
@@ -74,7 +73,7 @@ static bool is_key(const wl_bexpr *e, wl_outer_key *k) {
   return e->cmp_coll == wl_bexpr_coll(k->inner);
 }
 
-/* Whether all conjuncts are such equalities; *n counts them. */
+/* Whether all conjuncts are such equalities. *n counts them. */
 static bool all_keys(const wl_bexpr *e, int *n) {
   wl_outer_key k;
   if (!e) return true;
@@ -93,7 +92,7 @@ static void list_keys(const wl_bexpr *e, wl_outer_key *keys, int *n) {
   }
 }
 
-/* outer = key column, for each of the keys, under the rules of the equality it was. */
+/* outer = key column for each key, compared by the rules of the original equality. */
 static wl_status equal_keys(wl_edit *to, const wl_query *q, const wl_outer_key *keys, int n,
                             int place, wl_bexpr **on) {
   wl_copy c;
@@ -106,14 +105,15 @@ static wl_status equal_keys(wl_edit *to, const wl_query *q, const wl_outer_key *
     if (!rc) rc = wl_copy_expr(&c, keys[k].outer, &outer);
     if (!rc) rc = wl_edit_compare(to, WL_B_COMPARE, WL_OP_EQ, outer, col, &eq);
     if (rc) break;
-    eq->cmp_affinity = keys[k].cond->cmp_affinity; /* which side stood left counts */
+    eq->cmp_affinity = keys[k].cond->cmp_affinity; /* which side was on the left matters */
     eq->cmp_coll = keys[k].cond->cmp_coll;
     rc = wl_edit_and(to, on, eq);
   }
   return rc;
 }
 
-/* An aggregate that refers outwards by equalities alone: one group for each of their values. */
+/* An aggregate whose references to the outer query are all equalities: one group for each of their
+** values. */
 static wl_status join_by_keys(wl_rewriter *r, wl_rewriter *child, wl_bexpr *inner,
                               const wl_bexpr *outer, int n, wl_bexpr **out) {
   wl_query *q = child->edit.q;
@@ -155,15 +155,16 @@ wl_status wl_join_scalar(wl_rewriter *r, wl_rewriter *child, wl_bexpr **out) {
   wl_bexpr *inner = NULL, *outer = NULL;
   int n = 0;
   if (q->aggregate && wl_has_outer(q->results[0]))
-    return wl_not_taken(r->edit.err, "an aggregate beside outer values");
+    return wl_not_taken(r->edit.err,
+                        "a result that combines an aggregate with a value of the outer query");
   wl_status rc = wl_split_conjuncts(&child->edit, q->where, &inner, &outer);
   if (rc) return rc;
   bool one_row = q->aggregate && !q->grouped; /* for any outer values */
-  if (q->having && one_row)
-    return wl_not_taken(r->edit.err, "HAVING in a subquery that refers outwards");
+  if (q->having && one_row) return wl_not_taken(r->edit.err, "HAVING in a correlated subquery");
   if ((q->limit || q->offset) && !(one_row && wl_limit_keeps_one(q)))
-    return wl_not_taken(r->edit.err, "LIMIT in a subquery that refers outwards");
-  if (child->has_right) return wl_not_taken(r->edit.err, "RIGHT or FULL JOIN in such a subquery");
+    return wl_not_taken(r->edit.err, "LIMIT in a correlated subquery");
+  if (child->has_right)
+    return wl_not_taken(r->edit.err, "RIGHT or FULL JOIN in a correlated scalar subquery");
   if (one_row && !q->bare && !wl_outer_elsewhere(q, true) && all_keys(outer, &n))
     return join_by_keys(r, child, inner, outer, n, out);
   return join_by_values(r, child, one_row, out);

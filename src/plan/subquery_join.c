@@ -1,14 +1,15 @@
 /*
-** EXISTS and IN as SEMI, ANTI or MARK joins: with the subquery's table, its WHERE as the condition;
-** with the rows of its join; or with what it gives for each of the outer values (outer_values.c).
-** Part of rewriting subqueries.
+** Turns EXISTS and IN into SEMI, ANTI or MARK joins: with the subquery's table, using its WHERE as
+** the condition; with the rows of its join; or with its results for each of the outer values
+** (outer_values.c). Part of rewriting subqueries.
 **
 ** Invariants:
-** 1. Such a join never gives a row twice, by what SEMI, ANTI and MARK are.
+** 1. Such a join never duplicates a row: SEMI, ANTI and MARK keep a row at most once.
 */
 #include "plan/rewrite_impl.h"
 
-/* left = result, for each of IN's left sides; results: as seen in the query round the subquery. */
+/* left = result, for each value on the left side of IN. results: the subquery's results, as the
+** outer query sees them. */
 static wl_status equal_results(wl_edit *to, wl_bexpr **left, wl_bexpr **results, int n,
                                wl_bexpr **on) {
   for (int k = 0; k < n; k++) {
@@ -21,13 +22,13 @@ static wl_status equal_results(wl_edit *to, wl_bexpr **left, wl_bexpr **results,
   return WL_OK;
 }
 
-/* IN compares with the subquery's own result, so a COLLATE written there counts as one written
-** at the comparison. (A column of a subquery in FROM has no more than a collation.) */
-static void keep_explicit(wl_bexpr *as_seen, const wl_bexpr *result) {
+/* IN compares with the subquery's own result, so an explicit COLLATE there counts as explicit in
+** the comparison. (A column of a subquery in FROM has only an implicit collation.) */
+static void copy_explicit_collate(wl_bexpr *as_seen, const wl_bexpr *result) {
   if (result->explicit_coll) as_seen->explicit_coll = true;
 }
 
-/* The subquery's one source becomes one of the query. */
+/* The subquery's only source becomes a source of the outer query. */
 static wl_status join_source(wl_edit *to, const wl_query *q, wl_bexpr **left, int n_left,
                              wl_join_how how, int *place) {
   wl_copy c;
@@ -45,14 +46,14 @@ static wl_status join_source(wl_edit *to, const wl_query *q, wl_bexpr **left, in
   for (int k = 0; k < n_left && !rc; k++) {
     rc = wl_copy_expr(&c, q->results[k], &results[k]);
     if (!rc) rc = wl_edit_as_column(to, results[k], &results[k]);
-    if (!rc) keep_explicit(results[k], q->results[k]);
+    if (!rc) copy_explicit_collate(results[k], q->results[k]);
   }
   if (!rc) rc = equal_results(to, left, results, n_left, &on);
   to->q->sources[*place].on = on;
   return rc;
 }
 
-/* The rows that the subquery gives become a source. */
+/* The rows of the subquery become a source. */
 static wl_status add_rows(wl_edit *to, wl_query *q, wl_join_how how, int *place) {
   wl_derived *d = NULL;
   wl_status rc = wl_edit_derived(to, q, &d);
@@ -60,7 +61,7 @@ static wl_status add_rows(wl_edit *to, wl_query *q, wl_join_how how, int *place)
   return rc ? rc : wl_edit_source(to, s, place);
 }
 
-/* left = the results of the rows at `place` from number `first` on. */
+/* left = results `first`, first + 1, … of the rows at `place`. */
 static wl_status compare_results(wl_edit *to, const wl_query *q, int place, int first,
                                  wl_bexpr **left, int n_left, wl_bexpr **on) {
   wl_bexpr **results = WL_NEW_N(to->arena, wl_bexpr *, n_left + 1);
@@ -70,7 +71,7 @@ static wl_status compare_results(wl_edit *to, const wl_query *q, int place, int 
     wl_status rc = wl_edit_column(to, place, first + k, r->affinity, wl_bexpr_coll(r), &results[k]);
     if (rc) return rc;
     if (first == 0) results[k]->has_coll = r->has_coll;
-    keep_explicit(results[k], r);
+    copy_explicit_collate(results[k], r);
   }
   return equal_results(to, left, results, n_left, on);
 }
@@ -82,7 +83,8 @@ typedef struct splitting {
   int place;
 } splitting;
 
-/* What reads the subquery's rows alone becomes one of its results, and a column of its source. */
+/* An expression that reads only the subquery's rows becomes one of its results, and then a column
+** of its source. */
 static wl_status split_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   splitting *s = c->arg;
   wl_query *q = s->child;
@@ -96,7 +98,8 @@ static wl_status split_node(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   return rc;
 }
 
-/* The rows of its join, by what the outer query wants of them. */
+/* Joins with the rows of the subquery's join. Its results are the values that the outer query
+** needs. */
 static wl_status join_rows(wl_edit *to, wl_edit *child, wl_bexpr **left, int n_left,
                            wl_join_how how, int *place) {
   wl_query *q = child->q;
@@ -104,7 +107,7 @@ static wl_status join_rows(wl_edit *to, wl_edit *child, wl_bexpr **left, int n_l
   wl_bexpr **wanted = q->results, **results = WL_NEW_N(to->arena, wl_bexpr *, n_left + 1);
   wl_status rc = results ? wl_split_conjuncts(child, q->where, &inner, &outer) : wl_nomem(to->err);
   if (rc) return rc;
-  int n_most = q->n_exprs + q->n_results + 4; /* each node becomes a result once */
+  int n_most = q->n_exprs + q->n_results + 4; /* each node becomes a result at most once */
   q->where = inner;
   q->results = WL_NEW_N(to->arena, wl_bexpr *, n_most);
   if (!q->results) return wl_nomem(to->err);
@@ -123,17 +126,17 @@ static wl_status join_rows(wl_edit *to, wl_edit *child, wl_bexpr **left, int n_l
   rc = wl_copy_expr(&c, outer, &on);
   for (int k = 0; k < n_left && !rc; k++) {
     rc = wl_copy_expr(&c, wanted[k], &results[k]);
-    if (!rc) keep_explicit(results[k], wanted[k]);
+    if (!rc) copy_explicit_collate(results[k], wanted[k]);
   }
   if (!rc) rc = equal_results(to, left, results, n_left, &on);
   to->q->sources[*place].on = on;
   return rc;
 }
 
-/* ---- which of these */
+/* ---- choosing between these */
 
-/* Whether DISTINCT drops rows that IN could tell from those it keeps: 'A' beside 'a' under NOCASE,
-** where IN compares them as they are; 1.0 beside 1, where IN compares them as text. */
+/* Whether DISTINCT drops rows that differ from those it keeps under IN's comparison: 'A' and 'a'
+** under NOCASE, if IN compares them in binary; 1.0 and 1, if IN compares them as text. */
 static bool distinct_matters(const wl_query *q, wl_bexpr **left, int n_left) {
   for (int k = 0; q->distinct && k < n_left; k++) {
     const wl_bexpr *r = q->results[k];
@@ -146,7 +149,7 @@ static bool distinct_matters(const wl_query *q, wl_bexpr **left, int n_left) {
   return false;
 }
 
-/* Joins with what the subquery gives as it is, or for each of the outer values. */
+/* Joins with the subquery's results, computed once or for each of the outer values. */
 static wl_status join_results(wl_rewriter *r, wl_rewriter *child, wl_bexpr **left, int n_left,
                               wl_join_how how, int *place) {
   wl_query *q = child->edit.q;
@@ -166,11 +169,11 @@ wl_status wl_join_subquery(wl_rewriter *r, wl_rewriter *child, wl_bexpr **left, 
                            wl_join_how how, int *place) {
   wl_query *q = child->edit.q;
   if (n_left && q->n_results != n_left)
-    return wl_not_taken(r->edit.err, "a subquery of %d columns", q->n_results);
+    return wl_not_taken(r->edit.err, "IN with a subquery of %d columns", q->n_results);
   bool limited = n_left && (q->limit || q->offset);
-  if (limited && q->n_outers)
-    return wl_not_taken(r->edit.err, "LIMIT in a subquery that refers outwards");
-  if (!n_left && !wl_limit_keeps_one(q)) return wl_not_taken(r->edit.err, "LIMIT in EXISTS");
+  if (limited && q->n_outers) return wl_not_taken(r->edit.err, "LIMIT in a correlated subquery");
+  if (!n_left && !wl_limit_keeps_one(q))
+    return wl_not_taken(r->edit.err, "EXISTS with a LIMIT that may leave no row");
   bool plain = !q->aggregate && !child->has_right && !wl_outer_elsewhere(q, false) &&
                !distinct_matters(q, left, n_left);
   if (plain && !limited && q->n_sources == 1 && q->sources[0].how == WL_HOW_INNER &&

@@ -1,11 +1,11 @@
 /*
-** Aggregates: which accumulator gathers what, and what can come of it. Part of the compiler; the
-** accumulators themselves are in exec/agg.c and vm/cpu/group_acc.c.
+** Aggregates: chooses the accumulator for each and derives what its result can be. Part of the
+** compiler. The accumulators themselves are in exec/agg.c and exec/cpu/group/group_acc.c.
 **
 ** Invariants:
-** 1. Aggregates that gather the same share an accumulator.
-** 2. What depends on the order of rows (overflow of sum(), ties that can be seen, group_concat) is
-**    taken only where SQLite would meet them in rowid order too.
+** 1. Aggregates that accumulate the same values share an accumulator.
+** 2. A result that depends on the order of rows (overflow of sum(), visible ties, group_concat) is
+**    taken only if SQLite would also read the rows in rowid order.
 */
 #include "program/compile_impl.h"
 #include <string.h>
@@ -30,13 +30,14 @@ static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, 
   return wl_compile_append(c, (wl_instr){op, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 
-/* Whether no sum of these integers, each row's among them, leaves 64 bits. */
+/* Whether no sum of these integers, over any of the rows, leaves 64 bits. */
 static bool ints_fit(const wl_compiler *c, const wl_domain *d) {
   return d->lo > d->hi || (__int128)wl_domain_magnitude(d) * c->max_rows <= WL_I64_MAX;
 }
 
-/* Which accumulator adds these values, and what the sum can be. */
-static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_domain *dom) {
+/* Chooses the accumulator that adds these values and derives what the sum can be. */
+static wl_status sum_accumulator(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc,
+                                 wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   wl_status rc = WL_OK;
   if (!wl_only(a, I | F))
@@ -56,26 +57,25 @@ static wl_status sum(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc, wl_d
   if (fn != WL_FN_SUM)
     *dom = wl_domain_any(F | WL_M(WL_T_NULL));
   else if (op == WL_OP__AggSumX && c->in->unordered && !c->p->grouped) {
-    c->wants_group = true; /* groups know by their magnitude whether any order overflows */
-    return wl_not_taken(c->err, "sum() may overflow in some order");
+    c->wants_group = true; /* groups keep magnitudes, which show whether any order overflows */
+    return wl_not_taken(c->err, "sum() may overflow, depending on the order of rows");
   } else if (c->in->unordered && (op == WL_OP__AggSumX || ints_fit(c, &a->dom)))
-    ; /* groups judge by magnitude, or no order overflows */
+    ; /* groups check the magnitude, or no order overflows */
   else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
-    return wl_not_taken(c->err,
-                        "sum() may overflow, and SQLite would add in the order of an index");
+    return wl_not_taken(c->err, "sum() may overflow, and SQLite would add in index order");
   return accumulator(c, op, a, 0, acc);
 }
 
-/* Equal values that look different: 1 and 1.0, or text that a collation calls equal. */
+/* Whether equal values can look different: 1 and 1.0, or text that is equal under a collation. */
 bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll) {
   if (wl_has(a, WL_T_INT) && wl_has(a, WL_T_REAL)) return true;
-  /* SQLite itself never shows the sign of a zero; it is kept where the order of rows is known */
+  /* SQLite never shows the sign of a zero; it is kept if the order of rows is known */
   if (!c->in->unordered && wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0)
     return true; /* 0.0 and -0.0 */
   return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
 }
 
-/* The set of an aggregate's different values, shared by all that can. */
+/* The set of an aggregate's distinct values. Aggregates share it if they can. */
 static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, wl_distinct_use use,
                                  int *out) {
   wl_program *p = c->p;
@@ -102,7 +102,7 @@ static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, 
   return wl_compile_append(c, (wl_instr){WL_OP__AggDistinct, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
 
-/* What the sum of different values can be. */
+/* What the sum of distinct values can be. */
 static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn, wl_domain *dom) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
   __int128 most = (__int128)wl_domain_magnitude(&a->dom) * c->max_rows;
@@ -113,8 +113,7 @@ static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn,
   if (fn != WL_FN_SUM)
     *dom = wl_domain_any(F | WL_M(WL_T_NULL));
   else if (!fits && !wl_only(a, F) && !c->in->rowid_order)
-    return wl_not_taken(c->err,
-                        "sum() may overflow, and SQLite would add in the order of an index");
+    return wl_not_taken(c->err, "sum() may overflow, and SQLite would add in index order");
   return WL_OK;
 }
 
@@ -135,13 +134,12 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
   } else {
     out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
     rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
-    /* which of equal values is added shows where they differ as numbers */
+    /* if equal values differ as numbers, the result shows which of them was added */
     if (!rc && !c->in->rowid_order && (wl_compile_ties(c, a, coll) || !wl_only(a, WL_M(WL_T_INT))))
-      rc = wl_not_taken(c->err, "DISTINCT values that SQLite would meet in the order of an index");
+      rc = wl_not_taken(c->err, "DISTINCT values that SQLite would read in index order");
   }
   if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
-    rc =
-        wl_not_taken(c->err, "group_concat(), and SQLite would meet rows in the order of an index");
+    rc = wl_not_taken(c->err, "group_concat(), and SQLite would read the rows in index order");
   out->reg = wl_domain_reg(c->agg_domains[k]);
   return rc ? rc : distinct_values(c, a, coll, use, &out->acc);
 }
@@ -151,8 +149,7 @@ static wl_status concat(wl_compiler *c, int k, wl_operand *a) {
   wl_program *p = c->p;
   wl_operand separator;
   if (!c->in->rowid_order)
-    return wl_not_taken(c->err,
-                        "group_concat(), and SQLite would meet rows in the order of an index");
+    return wl_not_taken(c->err, "group_concat(), and SQLite would read the rows in index order");
   wl_status rc = wl_only_null(a) ? WL_OK : wl_compile_text(c, a);
   if (!rc)
     rc = g->separator ? wl_compile_expr(c, g->separator, &separator)
@@ -181,7 +178,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   if (!rc) rc = wl_compile_value(c, &a);
   if (!rc && !by_code) rc = wl_compile_plain(c, &a);
   if (rc) return rc;
-  /* rowids differ anyway, and so do extremes */
+  /* rowids are distinct, and duplicates do not change min() and max() */
   bool unique =
       g->arg && g->arg->kind == WL_B_COLUMN && g->arg->index < 0 && c->in->query->n_sources == 1;
   if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
@@ -202,15 +199,14 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_TOTAL:
   case WL_FN_AVG:
     out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
-    rc = sum(c, &a, g->fn, &out->acc, &c->agg_domains[k]);
+    rc = sum_accumulator(c, &a, g->fn, &out->acc, &c->agg_domains[k]);
     break;
   case WL_FN_MIN:
   case WL_FN_MAX: {
     bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
     bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
     if (wl_compile_ties(c, &a, coll) && !c->in->rowid_order)
-      return wl_not_taken(c->err,
-                          "%s() has ties, and SQLite would meet them in the order of an index",
+      return wl_not_taken(c->err, "%s() has ties, and SQLite would read them in index order",
                           min ? "min" : "max");
     out->final = WL_AGG_MINMAX;
     c->agg_domains[k] = wl_domain_with_null(a.dom, true);

@@ -1,11 +1,11 @@
 /*
-** Functions: opcodes where there are some and the arguments allow it, else a call of SQLite. Stands
-** between compile.c and the machines, of which only the CPU can call.
+** Functions: emits an opcode if there is one and the arguments allow it, otherwise a call into
+** SQLite. Only the CPU can run such calls.
 **
 ** Invariants:
-** 1. A call over constants is made at once; its error, or a question for the current time,
-**    leaves the statement to SQLite.
-** 2. What a call gives is checked against the register's type when it runs.
+** 1. A call with constant arguments runs at once. If it fails or asks for the current time, SQLite
+**    runs the statement.
+** 2. At run time the result of a call is checked against the register's type.
 */
 #include "program/compile_impl.h"
 #include "value/calls.h"
@@ -31,7 +31,8 @@ static wl_status choose(wl_compiler *c, const wl_operand *when, const wl_operand
   return wl_compile_emit(c, op, then, otherwise, when, 0, d, out);
 }
 
-/* abs() of one kind of number; -9223372036854775808 is SQLite's error, and text its business. */
+/* abs() of an integer or a real. Text is left to a call, and so is -9223372036854775808, for which
+** SQLite raises an error. */
 static wl_status abs_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *out) {
   wl_operand zero, minus, below;
   bool real = wl_only(a, T(REAL));
@@ -51,7 +52,7 @@ static wl_status abs_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *o
   return choose(c, &below, &minus, a, d, out);
 }
 
-/* sign() of numbers: -1, 0, 1 */
+/* sign() of numbers: -1, 0 or 1. */
 static wl_status sign_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *out) {
   if (!is_numeric(a)) return WL_OK;
   *done = true;
@@ -64,12 +65,12 @@ static wl_status sign_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *
   if (!rc) rc = wl_compile_compare(c, WL_OP_LT, '@', WL_COLL_BINARY, &l, &z, &below);
   if (!rc) rc = wl_compile_value(c, &above);
   if (!rc) rc = wl_compile_value(c, &below);
-  /* (a > 0) - (a < 0), NULL where a is */
+  /* (a > 0) - (a < 0), NULL if a is NULL */
   part = above, minus = below;
   return rc ? rc : wl_compile_arith(c, WL_OP_SUB, &part, &minus, out);
 }
 
-/* round() of one argument: reals by the opcode, integers as they are. */
+/* round() with one argument: the opcode rounds reals, and integers stay as they are. */
 static wl_status round_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *out) {
   if (!is_numeric(a)) return WL_OK;
   *done = true;
@@ -81,7 +82,7 @@ static wl_status round_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand 
 static wl_status typeof_of(wl_compiler *c, wl_operand *a, bool *done, wl_operand *out) {
   static const char *const names[] = {"null", "integer", "real", "text", "blob"};
   unsigned types = a->dom.mask & ~T(NULL);
-  if (types & (types - 1)) return WL_OK; /* several: each row has its own */
+  if (types & (types - 1)) return WL_OK; /* several types: they differ from row to row */
   wl_operand name, null, is;
   int t = 0;
   while (types >> t > 1) t++;
@@ -102,9 +103,9 @@ static wl_status text_op(wl_compiler *c, wl_opcode op, wl_operand *a, wl_domain 
 }
 
 /*
-** LIKE and GLOB, where the pattern is a constant and no blob is about (SQLite may have been
-** built so that blobs never match, which it looks at before a NULL of ESCAPE). Errors are SQLite's:
-** a pattern that is too long, which it looks at before ESCAPE, an ESCAPE of two characters.
+** LIKE and GLOB with a constant pattern and without blobs. (SQLite may have been built so that
+** blobs never match. It checks this before a NULL in ESCAPE.) Errors are left to SQLite: a pattern
+** that is too long, which it checks before ESCAPE, and an ESCAPE with several characters.
 */
 static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
                          wl_operand *out) {
@@ -145,7 +146,7 @@ static wl_status like_of(wl_compiler *c, wl_native f, wl_operand *args, int n, b
   return rc;
 }
 
-/* Whether a constant is an integer of 32 bits, which every version of SQLite takes as it is. */
+/* Whether a constant is a 32-bit integer, which every version of SQLite accepts unchanged. */
 static bool small_int(const wl_compiler *c, const wl_operand *o, wl_i64 *out) {
   if (!wl_is_const(o)) return false;
   wl_val v = wl_const_value(c, o);
@@ -153,7 +154,7 @@ static bool small_int(const wl_compiler *c, const wl_operand *o, wl_i64 *out) {
   return v.t == WL_T_INT && *out > -0x7fffffffLL && *out < 0x7fffffffLL;
 }
 
-/* substr(), instr(), trim(): of text, with constants where the opcodes want them. */
+/* substr(), instr() and trim() of text, with constants where the opcodes need them. */
 static wl_status text_of(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
                          wl_operand *out) {
   wl_i64 first = 0, count = 0x7fffffff;
@@ -210,7 +211,7 @@ static wl_status native(wl_compiler *c, wl_native f, wl_operand *args, int n, bo
   case WL_NATIVE_ROUND: return round_of(c, a, done, out);
   case WL_NATIVE_TYPEOF: return typeof_of(c, a, done, out);
   case WL_NATIVE_LENGTH:
-    /* of a number: of its text */
+    /* a number is used as its text */
     rc = wl_has(a, WL_T_INT) || wl_has(a, WL_T_REAL) ? wl_has(a, WL_T_BLOB) : 0;
     if (rc) return WL_OK;
     rc = wl_has(a, WL_T_BLOB) ? WL_OK : wl_compile_text(c, a);
@@ -225,7 +226,7 @@ static wl_status native(wl_compiler *c, wl_native f, wl_operand *args, int n, bo
   }
 }
 
-/* The call itself: at once if all arguments are constants. */
+/* Emits the call, or runs it at once if all arguments are constants. */
 static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args, wl_operand *out) {
   wl_program *p = c->p;
   bool constant = true;
@@ -235,7 +236,7 @@ static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args,
     if (!v) return wl_nomem(c->err);
     for (int k = 0; k < e->n_list; k++) v[k] = wl_const_value(c, &args[k]);
     c->fault = WL_FAULT_NONE;
-    bool *varies = WL_NEW_N(c->arena, bool, e->n_list + 1); /* none does */
+    bool *varies = WL_NEW_N(c->arena, bool, e->n_list + 1); /* no argument varies */
     if (!varies) return wl_nomem(c->err);
     wl_val r = wl_null();
     wl_call_rows one = {.text = e->text,
@@ -249,11 +250,12 @@ static wl_status call(wl_compiler *c, const wl_bexpr *e, const wl_operand *args,
     wl_status stopped = c->in->check ? c->in->check(c->in->check_arg, c->err) : WL_OK;
     if (stopped) return stopped;
     if (c->fault == WL_FAULT_ROOM) return wl_nomem(c->err);
-    if (c->fault) return wl_not_taken(c->err, "%s is an error, or asks for the time", e->text);
+    if (c->fault)
+      return wl_not_taken(c->err, "%s raises an error or asks for the current time", e->text);
     return wl_compile_constant(c, r, out);
   }
   if (e->n_list > WL_CALL_ARGS)
-    return wl_not_taken(c->err, "a function of more than %d arguments", WL_CALL_ARGS);
+    return wl_not_taken(c->err, "a function with more than %d arguments", WL_CALL_ARGS);
   wl_status rc = wl_compile_room(c, (void **)&p->calls, p->n_calls, &c->size_calls,
                                  sizeof *p->calls, WL_MAX_REGS);
   wl_i16 *list = rc ? NULL : WL_NEW_N(c->arena, wl_i16, e->n_list);
@@ -277,7 +279,8 @@ wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   bool done = false;
   if (!rc) rc = native(c, (wl_native)e->index, args, e->n_list, &done, out);
   if (rc || done) return rc;
-  for (int k = 0; k < e->n_list && !rc; k++) { /* as they were: native may have begun to convert */
+  for (int k = 0; k < e->n_list && !rc; k++) { /* compile again: the native attempt may already have
+                                               ** converted some */
     rc = wl_compile_expr(c, e->list[k], &args[k]);
     if (!rc) rc = wl_compile_value(c, &args[k]);
   }

@@ -1,11 +1,13 @@
 /*
-** The compiler: from bound query to program, block by block. Expressions are expr.c's (with call.c
-** and entries.c), conjuncts filter.c's, aggregates aggregate.c's; here they are put together.
+** The compiler: turns a bound query into a program, block by block. expr.c compiles expressions
+** (with call.c and entries.c), filter.c conjuncts and aggregate.c aggregates. This file puts them
+** together.
 **
 ** Invariants:
-** 1. The table's block comes first; what is done to finished aggregates or groups is a second.
-** 2. A side program (once per entry, or over a sample) shares the query, the arena and what the
-**    leaves of a second block are (wl_compiler.leaves), and nothing else: it has its own registers,
+** 1. The block over the table comes first. A second block computes results from finished aggregates
+**    or groups.
+** 2. A side program (run once per dictionary entry, or over a sample) shares only the query, the
+**    arena and wl_compiler.leaves, the leaves of a second block. It has its own registers,
 **    constants and notes.
 */
 #include "program/compile_impl.h"
@@ -33,12 +35,12 @@ wl_status wl_compile_end(wl_compiler *c) {
   wl_program *p = c->p;
   int end = p->n_code;
   p->code[c->block].c = (wl_i16)end;
-  for (int i = c->block; i < end; i++) /* but those of a join's test go to its Match */
+  for (int i = c->block; i < end; i++) /* jumps inside the test of a join go to its Match */
     if (p->code[i].op == WL_OP__IfNot && !p->code[i].c) p->code[i].c = (wl_i16)end;
   return wl_compile_append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
 }
 
-/* ---- programs beside the query's own */
+/* ---- side programs */
 
 wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out) {
   size_t n = (size_t)c->in->query->n_exprs;
@@ -77,7 +79,8 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   p->source_names = c->p->source_names;
   p->n_sources = c->p->n_sources;
   wl_operand null;
-  wl_status rc = wl_compile_constant(out, wl_null(), &null); /* which unused operands name */
+  wl_status rc = wl_compile_constant(out, wl_null(), &null); /* unused operands name this
+                                                             ** constant */
   return rc ? rc : wl_compile_begin(out, c->over_table ? WL_SOURCE_TABLE : WL_SOURCE_AGGREGATES);
 }
 
@@ -101,7 +104,7 @@ void wl_compile_side_close(wl_compiler *s) {
 
 /* ---- the query */
 
-/* Result column k; where it is compared, its codes must be right for that collation. */
+/* Compiles result column k. If it is compared, its codes must be right for that collation. */
 static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) {
   wl_operand o;
   const wl_query *q = c->in->query;
@@ -117,15 +120,15 @@ static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) 
   return WL_OK;
 }
 
-/* Equal values that look different; which one stands for them depends on the order of rows. */
+/* Checks for equal values that look different. Which of them is shown depends on the order of
+** rows. */
 static wl_status check_ties(const wl_compiler *c, const wl_domain *d, int coll, const char *what) {
   wl_operand o = {.dom = *d};
   if (c->in->rowid_order || !wl_compile_ties(c, &o, coll)) return WL_OK;
-  return wl_not_taken(c->err, "%s has ties, and SQLite would meet them in the order of an index",
-                      what);
+  return wl_not_taken(c->err, "%s has ties, and SQLite would read them in index order", what);
 }
 
-/* Whether the groups come out in the order asked for: ORDER BY is GROUP BY over again. */
+/* Whether the groups already come out in the required order: ORDER BY repeats GROUP BY. */
 static bool ordered_by_groups(const wl_query *q) {
   if (!q->grouped || q->n_order != q->n_groups) return false;
   for (int k = 0; k < q->n_order; k++)
@@ -135,8 +138,8 @@ static bool ordered_by_groups(const wl_query *q) {
   return true;
 }
 
-/* One more sort key: a result column, or one behind these. Texts of a dictionary sort by code, or
-** under another collation than BINARY by their rank. */
+/* Adds a sort key: a result column, or an extra column after the results. Text with a dictionary
+** sorts by code, or by rank under a collation other than BINARY. */
 static wl_status sort_key(wl_compiler *c, const wl_border *o) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -162,7 +165,7 @@ static wl_status sort_key(wl_compiler *c, const wl_border *o) {
   return WL_OK;
 }
 
-/* The result columns, and behind them the sort keys that are none of them. */
+/* Compiles the result columns, then the sort keys that are not among them. */
 static wl_status results(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -181,7 +184,7 @@ static wl_status results(wl_compiler *c) {
   }
   bool unsorted = (q->aggregate && !q->grouped) || ordered_by_groups(q);
   for (int k = 0; k < q->n_order && !rc && !unsorted; k++) rc = sort_key(c, &q->order[k]);
-  if (q->ties_hidden && !ties) unsorted = true; /* nobody can tell equal rows apart */
+  if (q->ties_hidden && !ties) unsorted = true; /* equal rows look the same */
   for (int k = 0; k < q->n_scan && !rc && !unsorted; k++) rc = sort_key(c, &q->scan[k]);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
 }
@@ -192,13 +195,13 @@ static bool has_minmax(const wl_query *q) {
   return false;
 }
 
-/* The group keys, and the opcode that finds each row's group. */
+/* Compiles the group keys and the opcode that finds each row's group. */
 static wl_status group_keys(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   if (q->bare && !c->in->rowid_order)
-    return wl_not_taken(c->err, "a column beside the groups, and SQLite would meet rows in the "
-                                "order of an index");
+    return wl_not_taken(c->err, "a bare column (neither aggregated nor in GROUP BY), and SQLite "
+                                "would read the rows in index order");
   for (int k = 0; k < c->n_groups; k++) {
     int coll = wl_bexpr_coll(c->groups[k]);
     wl_operand o;
@@ -207,9 +210,10 @@ static wl_status group_keys(wl_compiler *c) {
     if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
     if (!rc) rc = check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
     if (!rc && has_minmax(q) && wl_compile_ties(c, &o, coll))
-      rc = wl_not_taken(c->err, "equal group keys that look different, beside min() or max()");
+      rc = wl_not_taken(c->err,
+                        "equal group keys that look different, together with min() or max()");
     if (rc) return rc;
-    /* as SQLite: with as many terms in ORDER BY, the groups take on their directions */
+    /* as in SQLite: if ORDER BY has as many terms, the groups use their directions */
     bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
     if (o.dict) o.dom = wl_domain_int(0, o.dict->n - 1, wl_nullable(&o));
     p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom, o.dict};
@@ -221,7 +225,8 @@ static wl_status group_keys(wl_compiler *c) {
   return wl_compile_append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
-/* LIMIT and OFFSET must come out as integers; what SQLite would reject is left to it. */
+/* Evaluates LIMIT or OFFSET, which must be an integer. SQLite handles everything it would
+** reject. */
 static wl_status limit_value(wl_compiler *c, const wl_bexpr *e, wl_i64 *out) {
   wl_operand o;
   wl_status rc = wl_compile_expr(c, e, &o);
@@ -243,7 +248,7 @@ static wl_status limit_value(wl_compiler *c, const wl_bexpr *e, wl_i64 *out) {
       }
     }
   }
-  return wl_not_taken(c->err, "LIMIT or OFFSET is no integer");
+  return wl_not_taken(c->err, "LIMIT or OFFSET is not an integer");
 }
 
 /* Whether e can be computed from the results alone. */
@@ -257,15 +262,15 @@ static bool from_results(const wl_query *q, const wl_bexpr *e) {
   return from_results(q, e->a) && from_results(q, e->b);
 }
 
-/* Whether the aggregates need a group to gather in, though there is no GROUP BY. */
+/* Whether the aggregates need a group to accumulate in, although there is no GROUP BY. */
 static bool needs_group(const wl_query *q) {
   bool needs = q->bare;
   for (int k = 0; k < q->n_aggs; k++) needs |= q->aggs[k].distinct || q->aggs[k].fn == WL_FN_CONCAT;
   return q->grouped || needs;
 }
 
-/* SELECT DISTINCT is GROUP BY all results, given in the order of first rows. A device does it
-** by sorting instead. */
+/* Treats SELECT DISTINCT as GROUP BY all results, emitted in the order of first rows. A device
+** sorts instead. */
 static void choose_groups(wl_compiler *c) {
   const wl_query *q = c->in->query;
   c->groups = q->groups;
@@ -278,8 +283,8 @@ static void choose_groups(wl_compiler *c) {
   c->n_groups = q->n_results;
 }
 
-/* Whether a row may stop the run: by an error of a function, a question for the time, or a text
-** longer than SQLite's limit, where that is so low that it can be met. */
+/* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
+** limit and that limit is low enough to be reached. */
 static bool may_fail(const wl_compiler *c) {
   const wl_program *p = c->p;
   for (int k = 0; k < p->n_calls; k++)
@@ -297,7 +302,8 @@ static wl_status compile(wl_compiler *c) {
        second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
-  c->over_table = true; /* LIMIT knows of no groups, though one may be the same constant */
+  c->over_table = true; /* LIMIT cannot refer to groups, although a group key may be the same
+                        ** constant */
   if (q->limit) rc = limit_value(c, q->limit, &p->limit);
   if (!rc && q->offset) rc = limit_value(c, q->offset, &p->offset);
   if (rc) return rc;
@@ -305,7 +311,7 @@ static wl_status compile(wl_compiler *c) {
   if (p->offset < 0) p->offset = 0;
   bool limited = q->limit || q->offset;
   rc = wl_query_cut(q, c->in->unordered, c->err);
-  /* equal rows on both sides of the cut: SQLite's affair */
+  /* if equal rows are on both sides of the cut, SQLite runs the statement */
   p->checks_cut = limited && c->in->unordered && q->n_order > 0;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   bool sorted = (q->distinct && !c->distinct_groups) || q->n_scan > 0 ||
@@ -319,7 +325,7 @@ static wl_status compile(wl_compiler *c) {
   if (!rc && !second) rc = results(c);
   if (!rc) rc = wl_compile_end(c);
   if (!rc && second) {
-    /* What is done once to the finished aggregates runs on the host, whatever it is. */
+    /* the second block runs once, on the host, so its opcodes do not matter for a device */
     int host_op = p->host_op;
     if (limited && !sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
     if (!rc) rc = wl_compile_begin(c, WL_SOURCE_AGGREGATES);
@@ -381,7 +387,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   c->fold.max_text = in->max_text;
   wl_operand ignored;
   wl_status rc = wl_conv_take(&c->fold.conv, c->err);
-  /* constant 0, which unused operands name */
+  /* unused operands name constant 0 */
   return rc ? rc : wl_compile_constant(c, wl_null(), &ignored);
 }
 

@@ -1,6 +1,6 @@
 /*
-** Emitting instructions and constants, and conversions between the types of operands. Part of the
-** compiler; see expr.c for its invariants.
+** Emits instructions and constants, and converts between operand types. Part of the compiler. See
+** expr.c for the invariants.
 */
 #include "program/compile_impl.h"
 #include "value/conv.h"
@@ -51,7 +51,7 @@ wl_status wl_compile_append(wl_compiler *c, wl_instr in) {
   return rc;
 }
 
-/* The result of op into a register of type r, from an equal instruction if there is one. */
+/* Computes op into a register of type r. Reuses an equal instruction if there is one. */
 wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i16 b, wl_i16 k,
                          wl_i16 *out) {
   wl_program *p = c->p;
@@ -75,7 +75,8 @@ wl_status wl_compile_reg(wl_compiler *c, wl_opcode op, wl_reg r, wl_i16 a, wl_i1
 
 const wl_operand wl_no_operand = {.x = WL_CONST(0)};
 
-/* op over a, b and truth t or number k, folded when all are constants. dom: what it yields. */
+/* Emits op over a, b and truth t or number k. Folds it if all are constants. dom: its possible
+** results. */
 wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, const wl_operand *b,
                           const wl_operand *t, int k, wl_domain dom, wl_operand *out) {
   const char *want = wl_shapes[wl_opcodes[op].shape];
@@ -86,7 +87,7 @@ wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, con
            tv = has_t ? wl_const_value(c, t) : wl_null();
     if (wl_fold(&c->fold, op, wl_const_value(c, a), bv, tv, k, &v)) {
       if (c->fault == WL_FAULT_TOOBIG)
-        return wl_not_taken(c->err, "a constant is too big a string");
+        return wl_not_taken(c->err, "a constant string is longer than SQLite allows");
       if (c->fault) return wl_nomem(c->err);
       wl_status rc = wl_compile_constant(c, v, out);
       out->truth = want[0] == 'B';
@@ -96,7 +97,7 @@ wl_status wl_compile_emit(wl_compiler *c, wl_opcode op, const wl_operand *a, con
   if ((dom.mask & ~WL_M(WL_T_NULL)) == 0 && want[0] != 'B')
     return wl_compile_constant(c, wl_null(), out);
   wl_i16 ax = a->x, bx = has_b ? b->x : 0,
-         cx = has_t ? t->x : (wl_i16)k; /* out may be one of them */
+         cx = has_t ? t->x : (wl_i16)k; /* read them first, since out may be one of them */
   memset(out, 0, sizeof *out);
   out->dom = dom;
   out->truth = want[0] == 'B';
@@ -118,7 +119,7 @@ wl_status wl_compile_emit1(wl_compiler *c, wl_opcode op, const wl_operand *a, wl
 
 /* ---- conversions between operand types */
 
-/* A truth as the integer 0, 1 or NULL; other operands as they are. */
+/* Turns a truth into the integer 0, 1 or NULL. Other operands stay as they are. */
 wl_status wl_compile_value(wl_compiler *c, wl_operand *o) {
   if (!o->truth) return WL_OK;
   o->truth = false;

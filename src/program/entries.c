@@ -1,13 +1,13 @@
 /*
-** Work that depends on one dictionary column alone is done here, once per entry, before any row
-** runs: the expression is compiled for a table of the entries and evaluated (evaluate.h), and the
-** values become a map from code to value. The same is done for integers of a small range if the
-** work is a call of SQLite.
+** Computes an expression that depends on only one dictionary column once per entry, before any row
+** runs. The expression is compiled for a table of the entries and evaluated (evaluate.h). The
+** values become a map from code to value. The same is done for integers in a small range if the
+** expression calls SQLite.
 **
 ** Invariants:
-** 1. An entry may belong to no row that gets here, so an error over an entry is not yet an error of
-**    the statement: no map is made then, and the rows find out.
-** 2. A map has one more entry than there are codes, for NULL.
+** 1. An entry may belong to no row that gets here, so an error for an entry is not yet an error of
+**    the statement. In that case no map is made, and the rows are computed one by one.
+** 2. A map has one entry more than there are codes, for NULL.
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
@@ -37,7 +37,7 @@ static int depends(wl_compiler *c, const wl_bexpr *e) {
   return c->deps[e->id] = on;
 }
 
-/* Whether SQLite has to be called for it. */
+/* Whether it contains a call into SQLite. */
 static bool calls(wl_compiler *c, const wl_bexpr *e) {
   enum { UNSEEN, NO, YES };
   if (!e || wl_compile_leaf(c, e) >= 0) return false;
@@ -81,7 +81,8 @@ static const wl_column *entries_column(wl_compiler *c, const wl_dict *dict, wl_i
 
 /* ---- one run over the entries */
 
-/* A program that gives e for every entry. WL_NOT_TAKEN where that cannot be. */
+/* Compiles a program that computes e for every entry. Returns WL_NOT_TAKEN if that is
+** impossible. */
 static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *entries,
                             wl_program **out, bool *truth) {
   wl_compiler side;
@@ -92,7 +93,7 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *
   wl_status rc = wl_compile_side(c, 1, &side);
   if (!rc) {
     wl_program *p = *out = side.p;
-    side.entries = entries; /* whatever leaf there is stands for them */
+    side.entries = entries; /* the only leaf stands for the entries */
     p->code[side.block].a = WL_SOURCE_TABLE;
     p->table = "entries";
     p->n_columns = 1;
@@ -109,7 +110,7 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *
   return rc;
 }
 
-/* The values of all entries; texts point into *r. */
+/* Computes the values of all entries. Texts point into *r. */
 static wl_status evaluate(const wl_compiler *c, const wl_program *p, wl_column *entries,
                           wl_evaluated *r, wl_val *values, wl_error *err) {
   wl_row_range *ranges = WL_NEW_N(c->arena, wl_row_range, entries->n_tablets);
@@ -156,7 +157,7 @@ static wl_status new_map(wl_compiler *c, wl_i64 base, wl_i64 n, wl_map **out) {
   return WL_OK;
 }
 
-/* d = map of a, in a register of type r */
+/* d = entry a of the map, in a register of type r. */
 static wl_status emit_map(wl_compiler *c, wl_opcode op, wl_reg r, const wl_operand *a,
                           wl_operand *out) {
   return wl_compile_reg(c, op, r, a->x, 0, (wl_i16)(c->p->n_maps - 1), &out->x);
@@ -201,7 +202,7 @@ wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o)
   m->v = WL_NEW_N(c->arena, wl_u64, d->n + 1);
   if (!m->v) return wl_nomem(c->err);
   wl_i32 j = 0;
-  for (wl_i32 i = 0; i < d->n; i++) { /* both are in order */
+  for (wl_i32 i = 0; i < d->n; i++) { /* both are sorted */
     int cmp = 1;
     while (j < to->n &&
            (cmp = wl_cmp_val(wl_dict_value(to, j), wl_dict_value(d, i), WL_COLL_BINARY)) < 0)
@@ -218,7 +219,7 @@ wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o)
 wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) {
   const wl_dict *da = a->dict, *db = b->dict;
   wl_operand *side[2] = {a, b};
-  if (da == db) { /* codes of one dictionary are in order already */
+  if (da == db) { /* codes of one dictionary are already sorted */
     for (int k = 0; k < 2; k++) {
       side[k]->dom = wl_domain_int(0, da->n - 1, wl_nullable(side[k]));
       side[k]->dict = NULL;
@@ -240,7 +241,7 @@ wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) {
         while (j < da->n &&
                (cmp = wl_cmp_val(wl_dict_value(da, j), wl_dict_value(d, i), WL_COLL_BINARY)) < 0)
           j++;
-      /* entry j of a's is 2j + 1; what lies before it, and behind the one before, is 2j */
+      /* entry j of a's dictionary becomes 2j + 1; a text between entries j - 1 and j becomes 2j */
       m->v[i] = k == 0 ? 2 * (wl_u64)i + 1 : 2 * (wl_u64)j + (j < da->n && cmp == 0);
       m->t[i] = WL_T_INT;
     }
@@ -272,8 +273,8 @@ wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) {
 }
 
 /*
-** A truth per code. Where the codes that are true lie in a row (as for =, <, BETWEEN, LIKE 'a%'),
-** or those that are false do, comparing the code itself is faster than looking it up.
+** A map to truths. If the true codes are contiguous (as for =, <, BETWEEN, LIKE 'a%'), or the false
+** ones are, comparing the code is faster than looking it up.
 */
 static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl_i64 n,
                            const wl_operand *leaf, wl_operand *out) {
@@ -286,7 +287,7 @@ static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
     n_true += is;
   }
   bool runs = !unknown && (!null_leaf || values[n].t == WL_T_NULL);
-  bool inside = n_true < n && edges <= 2 && !values[0].v; /* the true ones lie in a row */
+  bool inside = n_true < n && edges <= 2 && !values[0].v; /* the true codes are contiguous */
   if (edges == 1 || n_true == n || n_true == 0) inside = true;
   if (runs && edges <= 2) {
     for (wl_i64 i = 0; i < n; i++) {
@@ -304,7 +305,7 @@ static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
       out->truth = true;
       return rc;
     }
-    if (n_true == 0) { /* never true, and NULL where the code is */
+    if (n_true == 0) { /* never true; NULL if the code is NULL */
       wl_status rc = wl_compile_constant(c, wl_int(base), &lo);
       return rc ? rc : wl_compile_emit(c, WL_OP__LtI, &code, &lo, &wl_no_operand, 0, d, out);
     }
@@ -336,7 +337,7 @@ static wl_status truth_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
   return emit_map(c, WL_OP__MapB, (wl_reg){WL_R_TRUTH, false}, leaf, out);
 }
 
-/* Texts: codes of a dictionary of their own. */
+/* A map to texts: codes of a new dictionary. */
 static wl_status text_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl_i64 n,
                           const wl_operand *leaf, wl_domain dom, wl_operand *out) {
   wl_map *m;
@@ -380,7 +381,7 @@ static wl_status value_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
   return emit_map(c, op, r, leaf, out);
 }
 
-/* The outcome as an operand over the leaf's codes. */
+/* The values as an operand over the leaf's codes. */
 static wl_status as_operand(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
                             const wl_operand *leaf, wl_operand *out) {
   wl_domain dom = {.mask = 0, .lo = WL_I64_MAX, .hi = WL_I64_MIN};

@@ -1,7 +1,7 @@
 /*
-** Evaluation at compile time: the compiler works out dictionary entries and measures filters on a
-** sample of rows by running a small program. This layer knows no machine, so the executor passes a
-** function that does it (exec/cpu/evaluate.h) in wl_compile_in.
+** Evaluation at compile time. The compiler runs small programs to compute dictionary entries and to
+** measure filters on a sample of rows. This layer does not know how to run programs, so the
+** executor passes a function (exec/cpu/evaluate.h) in wl_compile_in.
 */
 #ifndef WL_EVALUATE_H
 #define WL_EVALUATE_H
@@ -17,12 +17,12 @@ typedef struct wl_row_range {
 } wl_row_range;
 
 typedef struct wl_evaluation {
-  const wl_program *program; /* one Parallel block, which starts at 0 and ends in Result */
+  const wl_program *program; /* one Parallel block that starts at 0 and ends in Result */
   wl_column **cols;          /* the program's columns */
   const wl_row_range *ranges;
   int n_ranges;
   wl_u64 max_text;                              /* SQLite's limit on the length of a string */
-  wl_status (*check)(void *arg, wl_error *err); /* asked now and then, or NULL */
+  wl_status (*check)(void *arg, wl_error *err); /* called now and then, or NULL */
   void *check_arg;
 } wl_evaluation;
 
@@ -32,8 +32,8 @@ typedef struct wl_evaluated {
   wl_batch *batches;
 } wl_evaluated;
 
-/* Fills *out, which is zeroed before and closed by the caller, also after an error. WL_INTERRUPT
-** if and only if check stopped it. */
+/* Fills *out. The caller zeroes *out before and closes it afterwards, even after an error. Returns
+** WL_INTERRUPT if and only if check stopped it. */
 typedef wl_status (*wl_evaluate)(const wl_evaluation *e, wl_evaluated *out, wl_error *err);
 
 void wl_evaluated_close(wl_evaluated *r);

@@ -1,13 +1,12 @@
 /*
-** Expressions: one pass over the bound graph, a register per distinct value. Part of the compiler;
-** compile.c asks for the expressions of each block, call.c does functions, entries.c what needs
-** doing once per dictionary entry only.
+** Expressions: one pass over the bound graph, with one register per distinct value. Part of the
+** compiler. compile.c compiles the expressions of each block, call.c functions, and entries.c what
+** can be computed once per dictionary entry.
 **
 ** Invariants:
-** 1. An operand is a constant or a register of the block being compiled, with the domain
-**    of its values; the register's type follows from the domain alone (wl_domain_reg).
-** 2. Opcodes are pure, so an instruction that stands in the block already is not
-**    written again.
+** 1. An operand is a constant or a register of the current block, with the domain of its values.
+**    The register's type follows from the domain alone (wl_domain_reg).
+** 2. Opcodes are pure, so an instruction that is already in the block is not emitted again.
 */
 #include "program/compile_impl.h"
 #include "value/conv.h"
@@ -45,7 +44,7 @@ wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *
     if (by && b->dom.lo <= 0 && b->dom.hi >= 0) null = true;
     return wl_compile_emit2(c, table[op][0], a, b, wl_domain_int(lo, hi, null), out);
   }
-  /* % of an integer and a real takes the integer as it is, not through a real */
+  /* % of an integer and a real uses the integer itself, without converting it to a real */
   bool mixed = wl_only(a, I) != wl_only(b, I);
   if ((wl_only(a, I) || wl_only(a, F)) && (wl_only(b, I) || wl_only(b, F)) &&
       !(wl_only(a, I) && wl_only(b, I)) && !(mixed && op == WL_OP_REM)) {
@@ -57,7 +56,7 @@ wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *
     wl_domain_arith_real(op, &a->dom, &b->dom, &flo, &fhi, &nan);
     return wl_compile_emit2(c, table[op][1], a, b, wl_domain_real(flo, fhi, null || nan), out);
   }
-  /* Numbers of both kinds: the rows decide. NULL comes also from Inf - Inf and the like. */
+  /* integers and reals: each row decides; Inf - Inf and the like also give NULL */
   bool ints = wl_only(a, I) && wl_only(b, I);
   wl_domain d = wl_domain_any(I | F | (null || by || !ints ? WL_M(WL_T_NULL) : 0));
   if (ints) {
@@ -113,7 +112,7 @@ static wl_status arith_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   }
 }
 
-/* What SQLite does to both sides of a comparison first. */
+/* Applies an affinity to both sides of a comparison, as SQLite does first. */
 wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) {
   const unsigned T = WL_M(WL_T_TEXT), N = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
   wl_operand *side[2] = {a, b};
@@ -199,10 +198,10 @@ static wl_status is_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
                               wl_truth_domain(false), out);
 }
 
-/* a AND b, a OR b, of truths */
+/* a AND b, or a OR b; both are truths. */
 wl_status wl_compile_either(wl_compiler *c, bool and, wl_operand *a, wl_operand *b,
                             wl_operand *out) {
-  /* A constant side that decides, or that does not matter. */
+  /* a constant side either decides the result or has no effect */
   for (int k = 0; k < 2; k++) {
     wl_operand *x = k ? b : a, *y = k ? a : b;
     if (!wl_is_const(x) || wl_const_value(c, x).t == WL_T_NULL) continue;
@@ -226,7 +225,7 @@ static wl_status truth_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (!rc) rc = wl_compile_as_truth(c, out);
   if (rc || e->kind == WL_B_NOT)
     return rc ? rc : wl_compile_emit1(c, WL_OP__Not, out, out->dom, out);
-  if (!wl_nullable(out)) return WL_OK; /* a IS TRUE is a, where a is not NULL */
+  if (!wl_nullable(out)) return WL_OK; /* a IS TRUE equals a if a is not NULL */
   rc = wl_compile_value(c, out);
   if (!rc) rc = wl_compile_constant(c, wl_int(1), &one);
   return rc ? rc
@@ -285,14 +284,14 @@ static wl_status cast_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
 
 /* ---- leaves: columns of the table, or keys and aggregates of the second block */
 
-/* In the second block, an expression that is a group key is that key's column. */
+/* In the second block, an expression that equals a group key is that key's column. */
 static int key_of(const wl_compiler *c, const wl_bexpr *e) {
   for (int k = 0; k < c->n_groups && !c->over_table; k++)
     if (wl_bexpr_same(c->groups[k], e)) return k;
   return -1;
 }
 
-/* The place of a table's column among the bare ones: read from one row of each group. */
+/* The index of a table column among the bare columns, which are read from one row of each group. */
 static int bare_of(wl_compiler *c, int slot) {
   wl_program *p = c->leaves;
   int k = 0;
@@ -312,7 +311,7 @@ int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e) {
   if (key >= 0) return key;
   if (e->kind == WL_B_AGG && !c->over_table) return c->n_groups + e->index;
   if (e->kind != WL_B_COLUMN) return -1;
-  if (c->entries) return 0; /* there is one leaf, and it stands for them */
+  if (c->entries) return 0; /* the only leaf stands for the entries */
   return c->over_table ? e->slot : c->n_groups + q->n_aggs + bare_of(c, e->slot);
 }
 
@@ -373,7 +372,7 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   int leaf = wl_compile_leaf(c, e);
   if (leaf >= 0) return wl_compile_leaf_operand(c, leaf, out);
   if (e->kind == WL_B_CAST && e->op == WL_OP_POS) {
-    rc = wl_compile_coded(c, e->a, out); /* the value as it is */
+    rc = wl_compile_coded(c, e->a, out); /* the unchanged value */
     return rc ? rc : wl_compile_value(c, out);
   }
   if (!c->entries) {

@@ -1,32 +1,33 @@
 /*
-** WHERE and HAVING: every conjunct drops rows on its own, so the order among them is a matter of
-** cost. What it costs is known from its nodes; how many rows it keeps is measured on a few
+** WHERE and HAVING. Each conjunct drops rows independently, so their order only affects cost. A
+** conjunct's cost is estimated from its nodes. The share of rows it keeps is measured on a few
 ** thousand rows of the table. Part of the compiler.
 **
 ** Invariants:
-** 1. The order never shows in the result: opcodes are pure. Where a call of SQLite's may raise an
-**    error, all conjuncts keep the order of the text, which is SQLite's, or an error might
-**    be missed. (One too many does no harm: SQLite then runs the statement.)
+** 1. The order never changes the result, because opcodes are pure. If a call into SQLite may raise
+**    an error, all conjuncts keep the order of the text, as in SQLite. Otherwise an error could be
+**    missed. (An extra error does no harm: SQLite then runs the statement.)
 */
 #include "base/mem.h"
 #include "program/compile_impl.h"
 #include "program/evaluate.h"
 #include <string.h>
 
-/* Tables from SAMPLE_FROM rows on are sampled: SAMPLES ranges of SAMPLE_ROWS, if there are at most
-** SAMPLE_MOST conjuncts. */
+/* Tables with SAMPLE_FROM rows or more are sampled, if there are at most SAMPLE_MOST conjuncts. A
+** sample has SAMPLES ranges of SAMPLE_ROWS rows. */
 enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_ROWS = 1024, SAMPLE_MOST = 64 };
 
 typedef struct filter_term {
   const wl_bexpr *e;
-  double cost; /* of a row, in simple operations */
-  double kept; /* share of rows */
+  double cost; /* simple operations per row */
+  double kept; /* share of rows it keeps */
 } filter_term;
 
-/* Simple operations a row passes. What a dictionary settles is one lookup. */
+/* The number of simple operations per row. What entries.c computes per dictionary entry counts as
+** one lookup. */
 static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *fallible) {
   if (!e || e->kind == WL_B_CONST || e->kind == WL_B_PARAM || seen[e->id]) return 0;
-  seen[e->id] = true; /* computed once, however often it is read */
+  seen[e->id] = true; /* a node is computed once, however often it is read */
   int leaf = wl_compile_leaf(c, e);
   if (leaf >= 0) {
     bool text = c->over_table && c->in->cols[leaf]->phys >= WL_P_TEXT;
@@ -37,7 +38,7 @@ static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *falli
     cost = e->index == WL_NATIVE_NONE ? 500 : 20;
     *fallible |= e->fallible;
   }
-  /* strings that come near the usual limit do not fit a batch either */
+  /* strings near the default limit do not fit a batch, so only a lower limit matters */
   *fallible |= e->kind == WL_B_ARITH && e->op == WL_OP_CONCAT && c->in->max_text < WL_MAX_TEXT;
   for (int k = 0; k < e->n_list; k++) cost += cost_in(c, e->list[k], seen, fallible);
   return cost + cost_in(c, e->a, seen, fallible) + cost_in(c, e->b, seen, fallible);
@@ -45,7 +46,7 @@ static double cost_in(wl_compiler *c, const wl_bexpr *e, bool *seen, bool *falli
 
 static double cost_of(wl_compiler *c, const wl_bexpr *e, bool *fallible) {
   bool *seen = WL_NEW_N(c->arena, bool, c->in->query->n_exprs + 1);
-  return seen ? cost_in(c, e, seen, fallible) : 0; /* the arena remembers that it failed */
+  return seen ? cost_in(c, e, seen, fallible) : 0; /* the caller checks arena->failed */
 }
 
 static int count(const wl_bexpr *e) {
@@ -54,14 +55,14 @@ static int count(const wl_bexpr *e) {
   return n;
 }
 
-/* The conjuncts of e in the order of the text, up to `end`; the place of the first is returned. */
+/* Writes the conjuncts of e before `end`, in the order of the text, and returns the first one. */
 static filter_term *collect(wl_compiler *c, const wl_bexpr *e, filter_term *end, bool *fallible) {
   for (; e->kind == WL_B_AND; e = e->a) end = collect(c, e->b, end, fallible);
   *--end = (filter_term){.e = e, .cost = cost_of(c, e, fallible), .kept = 0.5};
   return end;
 }
 
-/* A program that gives the truths of all conjuncts. */
+/* Compiles a program that returns the truths of all conjuncts. */
 static wl_status truths_of(wl_compiler *side, const filter_term *list, int n) {
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
@@ -73,7 +74,7 @@ static wl_status truths_of(wl_compiler *side, const filter_term *list, int n) {
   return rc ? rc : wl_compile_side_end(side);
 }
 
-/* Ranges of rows spread evenly over the table; returns how many. */
+/* Spreads ranges of rows evenly over the table and returns their number. */
 static int sample_ranges(wl_i64 n_rows, wl_row_range *out) {
   wl_i64 n = n_rows < SAMPLE_ROWS ? n_rows : SAMPLE_ROWS;
   int n_ranges = n_rows > n ? SAMPLES : 1;
@@ -99,8 +100,8 @@ static double share_kept(const wl_evaluated *r, int k) {
   return n ? (double)kept / (double)n : 0.5;
 }
 
-/* Measures on a sample of rows what each conjunct keeps. An error leaves the guesses, unless it is
-** an interrupt. */
+/* Measures the share of rows that each conjunct keeps, on a sample. If an error occurs, the
+** estimates stay, unless it is an interrupt. */
 static wl_status measure(wl_compiler *c, filter_term *list, int n) {
   const wl_compile_in *in = c->in;
   wl_error ignored = {0}, *err = c->err;
@@ -127,12 +128,12 @@ static wl_status measure(wl_compiler *c, filter_term *list, int n) {
   return rc;
 }
 
-/* What it costs to be rid of one row: the smaller, the earlier. */
+/* The cost of dropping one row. Smaller values come first. */
 static double rank(const filter_term *k) {
   return k->cost / (1.001 - k->kept);
 }
 
-/* Tests the conjuncts, in an order of our own unless one may fail. */
+/* Emits tests of the conjuncts, cheapest first unless one may fail. */
 static wl_status test_all(wl_compiler *c, filter_term *list, int n, bool fallible, bool scan) {
   bool big = scan && c->in->n_rows >= SAMPLE_FROM;
   if (n > 1 && n <= SAMPLE_MOST && big && !fallible) {
@@ -151,7 +152,8 @@ static wl_status test_all(wl_compiler *c, filter_term *list, int n, bool fallibl
     if (rc) return rc;
     if (wl_is_const(&t) && wl_const_value(c, &t).t != WL_T_NULL && wl_const_value(c, &t).v)
       continue;
-    rc = wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* patched by the end */
+    rc = wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* the jump is set at the end
+                                                                       ** of the block */
     if (rc) return rc;
   }
   return WL_OK;
@@ -191,7 +193,7 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
       if (c.in->query->cols[i].source == source) c.p->column_sources[i] = 0;
     for (int i = 0; i < of->n; i++) list[i] = (filter_term){.e = of->e[i], .kept = 0.5};
     for (int i = 0; i < of->n; i++) cost_of(&c, of->e[i], &fallible);
-    if (!fallible && measure(&c, list, of->n)) share = 1; /* who asks next will be told */
+    if (!fallible && measure(&c, list, of->n)) share = 1; /* the next check reports the interrupt */
     for (int i = 0; i < of->n; i++) share *= list[i].kept;
   }
   wl_compile_close(&c);

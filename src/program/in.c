@@ -1,12 +1,13 @@
 /*
-** IN: over a list or the values of a subquery. Part of the compiler.
+** IN over a list, or over the values of a subquery. Part of the compiler.
 */
 #include "program/compile_impl.h"
 #include "value/conv.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* x = list[first] OR … up to end, as a tree: the list may be longer than the stack is deep. */
+/* x = list[first] OR … up to end, as a balanced tree, because a long list would overflow the
+** stack. */
 static wl_status in_any(wl_compiler *c, const wl_bexpr *e, int first, int end, wl_operand *out) {
   wl_operand x, y;
   if (end - first == 1) {
@@ -32,7 +33,7 @@ static void sort_set(wl_inset *s) {
   s->n = n;
 }
 
-/* A constant of the list as x's affinity makes it; *ok: it is one. */
+/* A constant of the list after applying x's affinity. *ok: it is a constant. */
 static wl_status in_constant(wl_compiler *side, const wl_bexpr *e, char affinity, bool x_text,
                              wl_val *out, bool *ok) {
   const unsigned N = WL_M(WL_T_INT) | WL_M(WL_T_REAL);
@@ -49,12 +50,12 @@ static wl_status in_constant(wl_compiler *side, const wl_bexpr *e, char affinity
   return rc;
 }
 
-/* The list as constants. *ok: all of them are, and x is the same whichever it meets. */
+/* The list as constants. *ok: all of them are constants, and none of them changes x. */
 static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operand *x, wl_inset *set,
                               bool *ok) {
-  wl_compiler side; /* its constants are its own: a list may be long */
+  wl_compiler side; /* a separate compiler, because a long list has many constants */
   *ok = true;
-  /* TEXT affinity turns a number into text only where the other side is text */
+  /* TEXT affinity turns a number into text only if the other side is text */
   if (e->cmp_affinity == 'B' && (wl_has(x, WL_T_INT) || wl_has(x, WL_T_REAL))) *ok = false;
   if (!*ok) return WL_OK;
   wl_status rc = wl_compile_side(c, 0, &side);
@@ -99,8 +100,8 @@ static const wl_bexpr *under_collate(const wl_bexpr *x) {
   return x;
 }
 
-/* SQLite (3.40) makes reals of a group's REAL column integers when it looks for them in a list, and
-** its sort of the groups then keeps them so: 0.0 comes out as 0. */
+/* When SQLite 3.40 searches a group's REAL column in a list, it turns reals into integers. Its sort
+** of the groups then keeps them so: 0.0 is shown as 0. */
 static bool shows_integers(const wl_compiler *c, const wl_bexpr *e) {
   const wl_bexpr *x = under_collate(e->a);
   return !c->entries && !c->over_table && c->in->query->n_order > 0 && e->n_list > 2 &&
@@ -112,7 +113,7 @@ wl_status wl_compile_in_list(wl_compiler *c, const wl_bexpr *e, wl_operand *out)
   wl_inset set = {.coll = e->cmp_coll};
   bool constants = false;
   if (shows_integers(c, e))
-    return wl_not_taken(c->err, "IN of a REAL column beside groups that are sorted");
+    return wl_not_taken(c->err, "IN with a REAL column, in a query that sorts its groups");
   wl_status rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc && e->n_list > 3 && !wl_is_const(&x)) rc = in_constants(c, e, &x, &set, &constants);
@@ -120,22 +121,22 @@ wl_status wl_compile_in_list(wl_compiler *c, const wl_bexpr *e, wl_operand *out)
   return constants ? in_set(c, e, x, set, out) : in_any(c, e, 0, e->n_list, out);
 }
 
-/* SQLite 3.40 applies the affinity of IN (SELECT …) to the group's own value, which it then shows
-** and goes on with: 5.0 or '5' becomes 5, and beside REALs 5 becomes 5.0. */
+/* SQLite 3.40 applies the affinity of IN (SELECT …) to the group's own value and then keeps using
+** the result: 5.0 or '5' becomes 5, and with REALs 5 becomes 5.0. */
 static bool changes_group(const wl_bexpr *e, const wl_operand *x) {
   wl_bkind kind = under_collate(e->a)->kind;
-  /* constants and CASE: columns of a subquery that was taken in */
+  /* constants and CASE can be columns of a flattened subquery */
   bool own = kind == WL_B_COLUMN || kind == WL_B_AGG || kind == WL_B_CONST || kind == WL_B_CASE;
   int other = e->cmp_affinity == 'E' ? WL_T_INT : WL_T_REAL;
   return own && e->cmp_affinity >= 'C' && (wl_has(x, WL_T_TEXT) || wl_has(x, other));
 }
 
-/* x IN (a subquery that has been run): its rows are constants. */
+/* x IN (a subquery that has already run): its rows are constants. */
 wl_status wl_compile_in_sub(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   enum { MOST = 1 << 20 };
   const wl_column *col = c->in->sub_lists[e->index];
   int n = (int)col->n_rows;
-  if (col->n_rows > MOST) return wl_not_taken(c->err, "IN beside groups, of a long list");
+  if (col->n_rows > MOST) return wl_not_taken(c->err, "IN over a long list, computed for groups");
   wl_operand x;
   wl_inset set = {.coll = e->cmp_coll, .v = WL_NEW_N(c->arena, wl_val, n + 1)};
   wl_status rc = wl_compile_expr(c, e->a, &x);
@@ -143,9 +144,10 @@ wl_status wl_compile_in_sub(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   if (rc) return rc;
   if (!set.v) return wl_nomem(c->err);
   if (e->cmp_affinity == 'B' && (wl_has(&x, WL_T_INT) || wl_has(&x, WL_T_REAL)))
-    return wl_not_taken(c->err, "IN beside groups, of numbers as text");
+    return wl_not_taken(c->err, "IN with numbers compared as text, computed for groups");
   if (changes_group(e, &x))
-    return wl_not_taken(c->err, "IN beside groups, of values that SQLite changes");
+    return wl_not_taken(c->err,
+                        "IN with values that SQLite's affinity changes, computed for groups");
   if (n == 0) {
     rc = wl_compile_constant(c, wl_int(0), out);
     out->truth = true;
@@ -160,7 +162,7 @@ wl_status wl_compile_in_sub(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
     }
     if (e->cmp_affinity >= 'C' && v.t == WL_T_TEXT) v = wl_conv_affinity(&c->fold, v);
     if (e->cmp_affinity == 'B' && (v.t == WL_T_INT || v.t == WL_T_REAL))
-      return wl_not_taken(c->err, "IN beside groups, of numbers as text");
+      return wl_not_taken(c->err, "IN with numbers compared as text, computed for groups");
     if (v.t == WL_T_NULL)
       set.has_null = true;
     else
@@ -174,6 +176,6 @@ wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand
   if (e->index != 1 || e->cmp_affinity != 'E') return WL_OK;
   if ((wl_has(a, WL_T_INT) && !wl_exact_as_real(a)) ||
       (wl_has(b, WL_T_INT) && !wl_exact_as_real(b)))
-    return wl_not_taken(c->err, "IN of large integers as reals");
+    return wl_not_taken(c->err, "IN with large integers compared as reals");
   return WL_OK;
 }

@@ -1,28 +1,29 @@
 /*
-** Joins: how the steps of a plan become Probe and Expand, and the programs that build their
-** lookups. Part of the compiler.
+** Joins: turns the steps of a plan into Probe and Expand, and compiles the programs that build
+** their lookups. Part of the compiler.
 **
-** A step that finds at most one row by keys that words hold exactly is a Probe. Anything else is
-** an Expand: candidates by the hash of the keys, or all rows, and what they must pass behind it.
+** A step that finds at most one row, by keys that words hold exactly, becomes a Probe. Any other
+** step becomes an Expand: its candidates are found by the hash of the keys, or are all rows, and
+** tests after it filter them.
 **
 ** Invariants:
-** 1. Both sides of a key are brought to one type: integers (codes of one dictionary among
-**    them), reals, or values as they are; equal sides give equal words.
-** 2. How the keys of a step are taken is decided from the types of both sides alone, so the build
-**    and the probe, which are compiled apart, agree.
+** 1. Both sides of a key are converted to one type: integers (including codes of one dictionary),
+**    reals, or generic values. Equal sides give equal words.
+** 2. How the keys of a step are converted depends only on the types of both sides. So the build and
+**    the probe agree, although they are compiled separately.
 */
 #include "program/compile_impl.h"
 #include "column/lookup.h"
 #include <string.h>
 
-typedef enum key_way { KEY_INT, KEY_CODE, KEY_REAL, KEY_VALUE, KEY_NONE } key_way;
+typedef enum key_form { KEY_INT, KEY_CODE, KEY_REAL, KEY_VALUE, KEY_NONE } key_form;
 
 static wl_u64 bit(int s) {
   return 1ULL << s;
 }
 
-/* Gives a source of the query its place in the program. */
-static void place(wl_compiler *c, int source, int at) {
+/* Gives a source of the query its number in the program. */
+static void place_source(wl_compiler *c, int source, int at) {
   const wl_query *q = c->in->query;
   c->places[source] = (signed char)at;
   for (int i = 0; i < q->n_cols; i++)
@@ -31,7 +32,7 @@ static void place(wl_compiler *c, int source, int at) {
   if (at >= c->p->n_sources) c->p->n_sources = at + 1;
 }
 
-/* Drops the rows of a source that do not count: first of all, so that nothing meets them. */
+/* Drops the rows of a source that do not count, before anything else reads them. */
 static wl_status drop_dead(wl_compiler *c, int source) {
   int slot = c->in->live ? c->in->live[source] : -1;
   wl_operand live, zero, t;
@@ -46,8 +47,9 @@ static wl_status drop_dead(wl_compiler *c, int source) {
 
 /* ---- keys */
 
-/* What an expression is, by a program that is thrown away: all sources may lack their row. */
-static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+/* Compiles an expression in a temporary program to learn its type. All sources may have no row
+** there. */
+static wl_status operand_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_compiler side;
   wl_compiler all = *c;
   memset(all.places, 0, sizeof all.places);
@@ -60,76 +62,76 @@ static wl_status peek(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
   return rc;
 }
 
-/* How one key is taken. */
-static wl_status way_of(const wl_compiler *c, const wl_jkey *k, key_way *way) {
+/* How one key is converted. */
+static wl_status form_of_key(const wl_compiler *c, const wl_jkey *k, key_form *form) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT), N = I | F;
   wl_operand in, out;
   char aff = k->cond->cmp_affinity;
   bool is = k->cond->kind == WL_B_IS;
-  wl_status rc = peek(c, k->inner, &in);
-  if (!rc) rc = peek(c, k->outer, &out);
+  wl_status rc = operand_type(c, k->inner, &in);
+  if (!rc) rc = operand_type(c, k->outer, &out);
   if (rc) return rc;
   rc = wl_compile_in_real((wl_compiler *)(size_t)c, k->cond, &in, &out);
   if (rc) return rc;
   unsigned a = in.dom.mask & ~WL_M(WL_T_NULL), b = out.dom.mask & ~WL_M(WL_T_NULL);
   if (in.dict && out.dict && aff < 'C' && k->cond->cmp_coll == WL_COLL_BINARY &&
       (!is || in.dict == out.dict)) {
-    *way = KEY_CODE;
+    *form = KEY_CODE;
     return WL_OK;
   }
   bool to_number = aff >= 'C' && ((a | b) & T);
   if (aff == 'B' && ((a & N && b & T) || (b & N && a & T))) {
-    /* a number becomes text where it meets text: not by itself */
+    /* a number becomes text only if the other side is text in that row */
     bool apart = (a & ~N) == 0 ? (b & ~T) == 0 : (a & ~T) == 0 && (b & ~N) == 0;
-    *way = apart ? KEY_VALUE : KEY_NONE;
+    *form = apart ? KEY_VALUE : KEY_NONE;
     return WL_OK;
   }
   if (to_number && (a & T)) a |= N;
   if (to_number && (b & T)) b |= N;
   if ((a & ~I) == 0 && (!is || (b & ~I) == 0))
-    *way = KEY_INT;
+    *form = KEY_INT;
   else if ((a & ~F) == 0 && !is)
-    *way = KEY_REAL;
+    *form = KEY_REAL;
   else
-    *way = KEY_VALUE;
+    *form = KEY_VALUE;
   return WL_OK;
 }
 
-/* The way all keys of a step go together; keys that cannot be hashed are KEY_NONE. */
-static wl_status ways_of(const wl_compiler *c, const wl_jstep *st, key_way *ways, int *n) {
+/* How all keys of a step are converted. Keys that cannot be hashed are KEY_NONE. */
+static wl_status forms_of_keys(const wl_compiler *c, const wl_jstep *st, key_form *forms, int *n) {
   bool ints = true, values = false;
   *n = 0;
   for (int k = 0; k < st->n_keys; k++) {
-    wl_status rc = way_of(c, &st->keys[k], &ways[k]);
+    wl_status rc = form_of_key(c, &st->keys[k], &forms[k]);
     if (rc) return rc;
-    if (ways[k] != KEY_NONE && *n == WL_LOOKUP_KEYS) ways[k] = KEY_NONE;
-    if (ways[k] == KEY_NONE) continue;
+    if (forms[k] != KEY_NONE && *n == WL_LOOKUP_KEYS) forms[k] = KEY_NONE;
+    if (forms[k] == KEY_NONE) continue;
     ++*n;
-    ints &= ways[k] == KEY_INT || ways[k] == KEY_CODE;
-    values |= ways[k] == KEY_VALUE;
+    ints &= forms[k] == KEY_INT || forms[k] == KEY_CODE;
+    values |= forms[k] == KEY_VALUE;
   }
   bool real = *n == 1 && !ints && !values;
   for (int k = 0; k < st->n_keys; k++)
-    if (ways[k] != KEY_NONE && !ints && !real) ways[k] = KEY_VALUE;
+    if (forms[k] != KEY_NONE && !ints && !real) forms[k] = KEY_VALUE;
   return WL_OK;
 }
 
 /* One side of a key as an operand. */
-static wl_status key_operand(wl_compiler *c, const wl_jkey *k, key_way way, bool inner,
+static wl_status key_operand(wl_compiler *c, const wl_jkey *k, key_form form, bool inner,
                              wl_operand *out) {
   const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL), T = WL_M(WL_T_TEXT);
   const wl_bexpr *e = inner ? k->inner : k->outer;
   char aff = k->cond->cmp_affinity;
   wl_operand other;
   wl_status rc;
-  if (way == KEY_CODE) {
-    rc = peek(c, inner ? k->outer : k->inner, &other);
+  if (form == KEY_CODE) {
+    rc = operand_type(c, inner ? k->outer : k->inner, &other);
     if (!rc) rc = wl_compile_coded(c, e, out);
     return rc ? rc : wl_compile_translate(c, inner ? out->dict : other.dict, out);
   }
   rc = wl_compile_expr(c, e, out);
   if (!rc) rc = wl_compile_value(c, out);
-  if (!rc) rc = peek(c, inner ? k->outer : k->inner, &other);
+  if (!rc) rc = operand_type(c, inner ? k->outer : k->inner, &other);
   if (rc) return rc;
   if (aff >= 'C' && wl_has(out, WL_T_TEXT)) {
     wl_domain d = wl_domain_union(out->dom, wl_domain_any(I | F));
@@ -137,13 +139,13 @@ static wl_status key_operand(wl_compiler *c, const wl_jkey *k, key_way way, bool
   } else if (aff == 'B' && (out->dom.mask & (I | F)) && (other.dom.mask & T)) {
     rc = wl_compile_text(c, out);
   }
-  if (rc || way == KEY_VALUE) return rc;
+  if (rc || form == KEY_VALUE) return rc;
   if (wl_only_null(out)) return wl_compile_constant(c, wl_null(), out);
-  if (way == KEY_INT && !wl_only(out, I)) {
+  if (form == KEY_INT && !wl_only(out, I)) {
     wl_domain d = wl_domain_int(WL_I64_MIN, WL_I64_MAX, true);
     return wl_compile_emit(c, WL_OP__KeyI, out, &wl_no_operand, &wl_no_operand, 0, d, out);
   }
-  if (way == KEY_REAL && !wl_only(out, F)) {
+  if (form == KEY_REAL && !wl_only(out, F)) {
     wl_domain d = wl_domain_real(-__builtin_inf(), __builtin_inf(), true);
     return wl_compile_emit(c, WL_OP__KeyF, out, &wl_no_operand, &wl_no_operand, 0, d, out);
   }
@@ -154,13 +156,13 @@ static bool is_exact(const wl_lookup *l) {
   return l->plan.kind != WL_KEYS_VALUES;
 }
 
-/* Whether one row at most can match, and finding it is all there is to test. */
+/* Whether at most one row can match and the lookup alone decides it. */
 static bool probes(const wl_jstep *st, const wl_lookup *l, int n_hashed) {
   if (!l->unique || !is_exact(l) || n_hashed != st->n_keys || st->tests.n) return false;
   return l->plan.kind != WL_KEYS_NONE;
 }
 
-/* A new join of the program. */
+/* Adds a join to the program. */
 static wl_status new_join(wl_compiler *c, wl_join j, const wl_operand *keys, int *out) {
   wl_program *p = c->p;
   j.keys = WL_NEW_N(c->arena, wl_i16, j.n_keys + 1);
@@ -171,12 +173,12 @@ static wl_status new_join(wl_compiler *c, wl_join j, const wl_operand *keys, int
   return WL_OK;
 }
 
-static wl_status step_keys(wl_compiler *c, const wl_jstep *st, const key_way *ways, bool inner,
+static wl_status step_keys(wl_compiler *c, const wl_jstep *st, const key_form *forms, bool inner,
                            wl_operand *out, int *n) {
   *n = 0;
   for (int k = 0; k < st->n_keys; k++) {
-    if (ways[k] == KEY_NONE) continue;
-    wl_status rc = key_operand(c, &st->keys[k], ways[k], inner, &out[(*n)++]);
+    if (forms[k] == KEY_NONE) continue;
+    wl_status rc = key_operand(c, &st->keys[k], forms[k], inner, &out[(*n)++]);
     if (rc) return rc;
   }
   return WL_OK;
@@ -184,16 +186,16 @@ static wl_status step_keys(wl_compiler *c, const wl_jstep *st, const key_way *wa
 
 /* ---- building */
 
-/* A later step's lookup drops rows that would find nothing there. */
-static wl_status reduce(wl_compiler *c, int step) {
+/* Uses a later step's lookup to drop rows that would find nothing there. */
+static wl_status filter_by_lookup(wl_compiler *c, int step) {
   const wl_jstep *t = &c->in->plan->steps[step];
   const wl_lookup *l = c->in->lookups[step];
-  key_way *ways = WL_NEW_N(c->arena, key_way, t->n_keys + 1);
+  key_form *forms = WL_NEW_N(c->arena, key_form, t->n_keys + 1);
   wl_operand keys[WL_LOOKUP_KEYS];
   int n, j = 0;
-  wl_status rc = ways ? ways_of(c, t, ways, &n) : wl_nomem(c->err);
+  wl_status rc = forms ? forms_of_keys(c, t, forms, &n) : wl_nomem(c->err);
   if (rc || !l || !l->unique || !is_exact(l) || n != t->n_keys) return rc;
-  rc = step_keys(c, t, ways, false, keys, &n);
+  rc = step_keys(c, t, forms, false, keys, &n);
   wl_join join = {
       .source = c->p->n_sources, .how = WL_HOW_SEMI, .lookup = l, .n_keys = n, .match = -1};
   c->p->source_names[c->p->n_sources++] = c->in->query->sources[t->source].name;
@@ -203,42 +205,42 @@ static wl_status reduce(wl_compiler *c, int step) {
 
 static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   const wl_jstep *st = &c->in->plan->steps[step];
-  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
+  key_form *forms = WL_NEW_N(c->arena, key_form, st->n_keys + 1);
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_reg regs[WL_LOOKUP_KEYS];
   wl_domain domains[WL_LOOKUP_KEYS];
   int n = 0;
   memset(plan, 0, sizeof *plan);
-  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  wl_status rc = forms ? forms_of_keys(c, st, forms, &n) : wl_nomem(c->err);
   if (rc) return rc;
-  /* join 0 is the one that is built */
+  /* join 0 is the one being built */
   wl_join self = {.source = 0, .how = WL_HOW_INNER, .match = -1};
   c->p->joins[c->p->n_joins++] = self;
   c->over_table = true;
-  place(c, st->source, 0);
+  place_source(c, st->source, 0);
   c->p->table = c->p->source_names[0];
   rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
   if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = drop_dead(c, st->source);
   if (!rc) rc = wl_compile_conjuncts(c, &st->filters, true);
   for (int k = step + 1; k < c->in->plan->n_steps && !rc; k++)
-    if (st->reducers >> k & 1) rc = reduce(c, k);
-  if (!rc) rc = step_keys(c, st, ways, true, keys, &n);
+    if (st->reducers >> k & 1) rc = filter_by_lookup(c, k);
+  if (!rc) rc = step_keys(c, st, forms, true, keys, &n);
   if (rc) return rc;
   int i = 0;
   for (int k = 0; k < st->n_keys; k++) {
-    if (ways[k] == KEY_NONE) continue;
+    if (forms[k] == KEY_NONE) continue;
     bool is = st->keys[k].cond->kind == WL_B_IS;
     domains[i] = keys[i].dom;
     regs[i] = wl_is_const(&keys[i]) ? wl_domain_reg(keys[i].dom) : c->p->regs[keys[i].x];
-    if (ways[k] == KEY_INT || ways[k] == KEY_CODE) regs[i].type = WL_R_INT;
-    if (ways[k] == KEY_REAL) regs[i].type = WL_R_REAL;
+    if (forms[k] == KEY_INT || forms[k] == KEY_CODE) regs[i].type = WL_R_INT;
+    if (forms[k] == KEY_REAL) regs[i].type = WL_R_REAL;
     plan->null_equal[i] = is;
     plan->coll[i++] = st->keys[k].cond->cmp_coll;
   }
   wl_key_plan_make(plan, regs, domains, n);
   for (int k = 0; k < st->n_keys && n; k++)
-    if (ways[k] == KEY_VALUE) plan->kind = WL_KEYS_VALUES;
+    if (forms[k] == KEY_VALUE) plan->kind = WL_KEYS_VALUES;
   c->p->joins[0].keys = WL_NEW_N(c->arena, wl_i16, n + 1);
   if (!c->p->joins[0].keys) return wl_nomem(c->err);
   for (int k = 0; k < n; k++) c->p->joins[0].keys[k] = keys[k].x;
@@ -260,52 +262,53 @@ wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, w
   return rc ? rc : wl_program_verify(c.p, err);
 }
 
-/* ---- the query's own block */
+/* ---- the query's block */
 
-/* More rows than before can come: at most as many as the lookup has for each. */
-static void more_rows(wl_compiler *c, const wl_lookup *l) {
+/* Updates the largest possible number of rows: each row can find at most all of the lookup's rows.
+ */
+static void multiply_rows(wl_compiler *c, const wl_lookup *l) {
   __int128 n = (__int128)c->max_rows * (l->n_rows > 1 ? l->n_rows : 1);
   c->max_rows = n > (1LL << 62) ? 1LL << 62 : (wl_i64)n;
 }
 
-/* The IfNots from `first` on drop a candidate, not the row. */
-static void to_match(wl_compiler *c, int first, int match) {
+/* Makes the IfNots from `first` on drop a candidate instead of the row. */
+static void redirect_to_match(wl_compiler *c, int first, int match) {
   for (int i = first; i < match; i++)
     if (c->p->code[i].op == WL_OP__IfNot) c->p->code[i].c = (wl_i16)match;
 }
 
 static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
-                        const key_way *ways) {
+                        const key_form *forms) {
   wl_program *p = c->p;
   const wl_query *q = c->in->query;
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_jlist tests = {WL_NEW_N(c->arena, const wl_bexpr *, st->n_keys + st->tests.n + 1), 0};
   int n = 0, j = 0;
   bool maybe = st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK;
-  wl_status rc = tests.e ? step_keys(c, st, ways, false, keys, &n) : wl_nomem(c->err);
+  wl_status rc = tests.e ? step_keys(c, st, forms, false, keys, &n) : wl_nomem(c->err);
   wl_join join = {.source = p->n_sources, .how = st->how, .lookup = l, .n_keys = n, .match = -1};
   if (!rc) rc = new_join(c, join, keys, &j);
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Expand, 0, 0, 0, (wl_i16)j});
   if (rc) return rc;
   p->expands = true;
   wl_compile_forget(c);
-  place(c, st->source, p->joins[j].source);
+  place_source(c, st->source, p->joins[j].source);
   for (int k = 0; k < st->n_keys; k++)
-    if (ways[k] == KEY_NONE || !is_exact(l)) tests.e[tests.n++] = st->keys[k].cond;
+    if (forms[k] == KEY_NONE || !is_exact(l)) tests.e[tests.n++] = st->keys[k].cond;
   for (int k = 0; k < st->tests.n; k++) tests.e[tests.n++] = st->tests.e[k];
   int first = p->n_code;
   rc = wl_compile_conjuncts(c, &tests, false);
   if (rc) return rc;
   if (st->how == WL_HOW_INNER) {
-    more_rows(c, l);
+    multiply_rows(c, l);
     return WL_OK;
   }
   p->joins[j].match = p->n_code;
-  to_match(c, first, p->n_code);
+  redirect_to_match(c, first, p->n_code);
   rc = wl_compile_append(c, (wl_instr){WL_OP__Match, 0, 0, 0, (wl_i16)j});
   wl_compile_forget(c);
   if (maybe) c->maybe |= bit(st->source);
-  if (st->how == WL_HOW_LEFT && !q->sources[st->source].single) more_rows(c, l);
+  if (st->how == WL_HOW_LEFT && !q->sources[st->source].single) multiply_rows(c, l);
   if (st->how == WL_HOW_SEMI || st->how == WL_HOW_ANTI) c->places[st->source] = -1;
   return rc;
 }
@@ -313,18 +316,19 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
 static wl_status join_step(wl_compiler *c, int step) {
   const wl_jstep *st = &c->in->plan->steps[step];
   const wl_lookup *l = c->in->lookups[step];
-  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
+  key_form *forms = WL_NEW_N(c->arena, key_form, st->n_keys + 1);
   wl_operand keys[WL_LOOKUP_KEYS];
   int n, j = 0;
-  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  wl_status rc = forms ? forms_of_keys(c, st, forms, &n) : wl_nomem(c->err);
   if (rc) return rc;
   if (c->in->query->sources[st->source].single && !l->unique)
-    return wl_not_taken(c->err, "a subquery gives several rows, of which SQLite takes the first");
+    return wl_not_taken(c->err,
+                        "a scalar subquery returns several rows, of which SQLite takes the first");
   if (!probes(st, l, n)) {
-    rc = expand(c, st, l, ways);
+    rc = expand(c, st, l, forms);
   } else {
     bool unread = st->unread && st->how == WL_HOW_INNER;
-    rc = step_keys(c, st, ways, false, keys, &n);
+    rc = step_keys(c, st, forms, false, keys, &n);
     wl_join join = {.source = c->p->n_sources,
                     .how = unread ? WL_HOW_SEMI : st->how,
                     .lookup = l,
@@ -333,7 +337,7 @@ static wl_status join_step(wl_compiler *c, int step) {
     if (!rc) rc = new_join(c, join, keys, &j);
     if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
     if (rc) return rc;
-    place(c, st->source, join.source);
+    place_source(c, st->source, join.source);
     if (st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK) c->maybe |= bit(st->source);
     if (join.how == WL_HOW_SEMI || join.how == WL_HOW_ANTI) c->places[st->source] = -1;
   }
@@ -343,7 +347,7 @@ static wl_status join_step(wl_compiler *c, int step) {
 wl_status wl_compile_sources(wl_compiler *c) {
   const wl_jplan *plan = c->in->plan;
   const wl_query *q = c->in->query;
-  place(c, plan ? plan->driver : 0, 0);
+  place_source(c, plan ? plan->driver : 0, 0);
   c->p->table = plan ? c->p->source_names[0] : q->table;
   wl_status rc = drop_dead(c, plan ? plan->driver : 0);
   if (rc) return rc;
@@ -353,15 +357,15 @@ wl_status wl_compile_sources(wl_compiler *c) {
   return rc;
 }
 
-/* Whether the comparison of an IN is one of its lookup's keys. Then the lookup knows whether there
-** are NULLs in the list. A constant left side is no key: it filters the list instead. */
+/* Whether the comparison of an IN is one of its lookup's keys. If so, the lookup knows whether the
+** list contains NULLs. A constant left side is not a key: it filters the list instead. */
 static wl_status in_is_key(wl_compiler *c, const wl_jstep *st, const wl_bexpr *in, bool *out) {
   int n;
-  key_way *ways = WL_NEW_N(c->arena, key_way, st->n_keys + 1);
-  wl_status rc = ways ? ways_of(c, st, ways, &n) : wl_nomem(c->err);
+  key_form *forms = WL_NEW_N(c->arena, key_form, st->n_keys + 1);
+  wl_status rc = forms ? forms_of_keys(c, st, forms, &n) : wl_nomem(c->err);
   *out = false;
   for (int k = 0; k < st->n_keys && !rc; k++)
-    *out |= st->keys[k].cond->a == in->a && ways[k] != KEY_NONE;
+    *out |= st->keys[k].cond->a == in->a && forms[k] != KEY_NONE;
   return rc;
 }
 
@@ -378,7 +382,8 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   out->dom = wl_domain_int(0, 1, false);
   rc = wl_compile_reg(c, WL_OP__Found, (wl_reg){WL_R_TRUTH, false}, (wl_i16)at, 0, 0, &out->x);
   if (rc || e->op != WL_OP_EQ) return rc;
-  /* IN: not found is NULL where the list has a NULL, or x is one and the list is not empty */
+  /* IN without a match is NULL if the list contains NULL, or if x is NULL and the list is not
+  ** empty */
   const wl_jplan *plan = c->in->plan;
   int step = 0;
   while (plan->steps[step].source != e->source) step++;
@@ -388,15 +393,15 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   rc = in_is_key(c, &plan->steps[step], e, &keyed);
   if (rc) return rc;
   if (l->plan.kind == WL_KEYS_NONE || !keyed)
-    return wl_not_taken(c->err, "IN of a constant, or of values that affinity changes by what they "
-                                "meet");
+    return wl_not_taken(c->err, "IN with a constant on the left, or with values that affinity may "
+                                "change row by row");
   if (l->n_rows == 0 && !l->has_null) return WL_OK;
   rc = wl_compile_expr(c, e->a, &x);
   if (!rc) rc = wl_compile_value(c, &x);
   if (!rc) rc = wl_compile_constant(c, wl_null(), &unknown);
   if (rc || (!l->has_null && !wl_nullable(&x))) return rc;
   if (e->index || plan->steps[step].tests.n)
-    return wl_not_taken(c->err, "IN with NULLs, of a subquery that refers to the query round it");
+    return wl_not_taken(c->err, "IN with NULLs, over a correlated subquery");
   unknown.truth = true;
   wl_domain d = wl_domain_int(0, 1, true);
   if (l->has_null) return wl_compile_emit(c, WL_OP__Or, out, &unknown, &wl_no_operand, 0, d, out);

@@ -13,14 +13,14 @@ static bool skipped(const wl_live_block *b, int pc) {
   return b->skip && b->skip[pc - b->first];
 }
 
-/* The k-th operand that an instruction reads, or -1 where it is a constant or nothing needs it. */
+/* The k-th operand that an instruction reads, or -1 if it is a constant or is not needed. */
 static int register_read(const wl_live_block *b, const wl_instr *in, int k) {
   if (in->op == WL_OP__Result && b->results && !b->results[k]) return -1;
   wl_i16 x = wl_program_read(b->p, in, k);
   return WL_IS_CONST(x) ? -1 : x;
 }
 
-/* Whether an error of the instruction counts, so that it must run. */
+/* Whether the instruction can raise an error that counts, so that it must run. */
 static bool may_fail(const wl_program *p, const wl_instr *in) {
   if (in->op == WL_OP__Concat) return p->may_fail;
   return in->op == WL_OP__Call && p->calls[in->c].fallible;
@@ -28,7 +28,8 @@ static bool may_fail(const wl_program *p, const wl_instr *in) {
 
 void wl_liveness_skip(const wl_live_block *b, bool *skip, bool *wanted) {
   memset(wanted, 0, (size_t)b->p->n_regs);
-  for (int pc = b->end - 1; pc >= b->first; pc--) { /* readers come before what they read */
+  for (int pc = b->end - 1; pc >= b->first; pc--) { /* backwards: readers are visited before what
+                                                    ** they read */
     const wl_instr *in = &b->p->code[pc];
     bool *skips = &skip[pc - b->first];
     *skips =

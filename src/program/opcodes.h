@@ -1,10 +1,10 @@
 /*
-** The opcode numbers, and when a typed opcode gives NULL (the last column of shapes.def): for the
-** CPU's loops, the kernels, the constant folder and the verifier. Compiles for a device too.
+** The opcode numbers, and when a typed opcode returns NULL (the last column of shapes.def). Used by
+** the CPU's loops, the kernels, the constant folder and the verifier. Also compiles for a device.
 **
 ** Invariants:
-** 1. The result of a shape that is STRICT, ZERO or NAN is NULL if an operand is, and also where
-**    wl_null_int() or wl_null_real() say so.
+** 1. If a shape's rule is STRICT, ZERO or NAN, the result is NULL if an operand is NULL, and also
+**    if wl_null_int() or wl_null_real() returns true.
 */
 #ifndef WL_OPCODES_H
 #define WL_OPCODES_H
@@ -33,15 +33,15 @@ enum {
 #undef WL_SHAPE
 };
 
-/* Whether a NULL operand makes the result NULL without the meaning being asked. */
+/* Whether a NULL operand makes the result NULL without evaluating the opcode. */
 WL_FN int wl_null_strict(int rule) {
   return rule >= WL_NULLS_STRICT;
 }
-/* Whether the result is NULL for operands that are not: of integers, by the second one. */
+/* Whether integer operands that are not NULL give NULL. The second one decides. */
 WL_FN int wl_null_int(int rule, wl_i64 b) {
   return rule == WL_NULLS_ZERO && b == 0;
 }
-/* The same of reals, by the result. */
+/* The same for reals. The result decides. */
 WL_FN int wl_null_real(int rule, double r) {
   return rule == WL_NULLS_NAN && r != r;
 }

@@ -46,7 +46,7 @@ wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
   }
 }
 
-/* AggDistinct finds the row's group again, with its value as one more key. */
+/* AggDistinct reads the group's keys again, with its value as one more key. */
 static int n_keys_again(const wl_program *p, const wl_instr *in) {
   return in->op == WL_OP__AggDistinct ? p->n_keys : 0;
 }
@@ -83,7 +83,7 @@ static bool const_fits(char want, wl_val v) {
   }
 }
 
-/* One read operand of instruction pc. */
+/* Checks one operand that instruction pc reads. */
 static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
                                const wl_u8 *defined, wl_error *err) {
   if (want == ' ') return WL_OK;
@@ -91,31 +91,34 @@ static wl_status check_operand(const wl_program *p, int pc, char want, wl_i16 x,
   if (WL_IS_CONST(x)) {
     int k = WL_CONST_OF(x);
     if (k >= p->n_consts || !const_fits(want, p->consts[k]))
-      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting constant %d", name, pc, k);
+      return wl_fail(err, WL_ERROR,
+                     "program: %s at %d: constant %d is missing or has the wrong type", name, pc,
+                     k);
     return WL_OK;
   }
   if (x >= p->n_regs || !type_fits(want, p->regs[x].type))
-    return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting register %d", name, pc, x);
+    return wl_fail(err, WL_ERROR, "program: %s at %d: register %d is missing or has the wrong type",
+                   name, pc, x);
   if (!defined[x])
     return wl_fail(err, WL_ERROR, "program: %s at %d reads register %d before it is set", name, pc,
                    x);
   return WL_OK;
 }
 
-/* Whether an operand that has been checked may be NULL. Truths are never: they may be unknown. */
+/* Whether a checked operand may be NULL. Truths never are: they may be unknown instead. */
 static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
   if (want == ' ' || want == 'B') return false;
   return WL_IS_CONST(x) ? p->consts[WL_CONST_OF(x)].t == WL_T_NULL : p->regs[x].nullable;
 }
 
-/* Where in a block the verifier stands. */
+/* The verifier's position in a block. */
 typedef struct verify_place {
-  int end; /* Converge of the block, or -1 outside */
+  int end; /* Converge of the block, or -1 outside a block */
   bool over_table;
-  int test;                 /* Match that ends the test, or -1 */
-  wl_u8 *defined;           /* of each register */
-  wl_u8 known[WL_SOURCES];  /* of each source: it has rows here … */
-  wl_u8 misses[WL_SOURCES]; /* … or may have none */
+  int test;                 /* the Match that ends the current test, or -1 */
+  wl_u8 *defined;           /* by register: whether it is set */
+  wl_u8 known[WL_SOURCES];  /* by source: it has a row here, unless misses says otherwise */
+  wl_u8 misses[WL_SOURCES]; /* by source: it may have no row here */
 } verify_place;
 
 static bool is_int(wl_i16 x, const wl_program *p) {
@@ -125,16 +128,18 @@ static bool is_real(wl_i16 x, const wl_program *p) {
   return WL_IS_CONST(x) ? const_fits('F', p->consts[WL_CONST_OF(x)]) : p->regs[x].type == WL_R_REAL;
 }
 
-/* Probe, Expand, Build: the join, its lookup and keys. Operands have been checked. */
+/* Checks Probe, Expand and Build: the join, its lookup and keys. Operands are already checked. */
 static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
   const wl_join *j = &p->joins[in->c];
   if (at->test >= 0 || !at->over_table)
-    return wl_fail(err, WL_ERROR, "program: %s at %d stands in a test or over no table", name, pc);
+    return wl_fail(err, WL_ERROR, "program: %s at %d is inside a test, or its block has no table",
+                   name, pc);
   if (in->op == WL_OP__Build) {
     if (in->c != 0 || pc + 1 != at->end || p->expands)
-      return wl_fail(err, WL_ERROR, "program: Build at %d is not the end of a build", pc);
+      return wl_fail(err, WL_ERROR,
+                     "program: Build at %d is not the last opcode of a build program", pc);
     return WL_OK;
   }
   const wl_lookup *l = j->lookup;
@@ -145,12 +150,13 @@ static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_er
     if ((l->plan.kind == WL_KEYS_INT && !is_int(j->keys[k], p)) ||
         (l->plan.kind == WL_KEYS_REAL && !is_real(j->keys[k], p)) ||
         (!WL_IS_CONST(j->keys[k]) && p->regs[j->keys[k]].type == WL_R_TRUTH))
-      return wl_fail(err, WL_ERROR, "program: %s at %d has a key of another type", name, pc);
+      return wl_fail(err, WL_ERROR, "program: %s at %d has a key of the wrong type", name, pc);
   if (j->source < 1 || j->source >= p->n_sources || at->known[j->source])
-    return wl_fail(err, WL_ERROR, "program: %s at %d finds source %d again, or no source", name, pc,
+    return wl_fail(err, WL_ERROR,
+                   "program: %s at %d: source %d already has a row or does not exist", name, pc,
                    j->source);
   if (in->op == WL_OP__Probe && (!l->unique || l->plan.kind == WL_KEYS_VALUES))
-    return wl_fail(err, WL_ERROR, "program: Probe at %d may find several rows, or others", pc);
+    return wl_fail(err, WL_ERROR, "program: Probe at %d may find several rows or wrong ones", pc);
   bool seen = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
   at->known[j->source] = seen || in->op == WL_OP__Expand;
   at->misses[j->source] = j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK;
@@ -167,7 +173,7 @@ static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_er
 
 static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_join *j = &p->joins[p->code[pc].c];
-  if (at->test != pc) return wl_fail(err, WL_ERROR, "program: Match at %d ends no test", pc);
+  if (at->test != pc) return wl_fail(err, WL_ERROR, "program: Match at %d does not end a test", pc);
   at->test = -1;
   at->known[j->source] = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
   at->misses[j->source] = j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK;
@@ -191,7 +197,7 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   if (rc) return rc;
   switch (o->shape) {
   case WL_SHAPE_FILTER:
-    /* Past the jump nothing of this block runs, so no definition is skipped over. */
+    /* nothing of this block runs after the jump, so it skips no definition that is used */
     if (in->c <= pc || in->c != end)
       return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge or Match",
                      o->name, pc, in->c);
@@ -206,24 +212,28 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
                             ? &p->aggs[in->a - p->n_keys].reg
                             : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
-        return wl_fail(err, WL_ERROR, "program: Column at %d has another type", pc);
+        return wl_fail(err, WL_ERROR, "program: the register of Column at %d has the wrong type",
+                       pc);
       int s = over_table ? wl_column_source(p, in->a) : 0;
       if (s >= WL_SOURCES || !at->known[s])
-        return wl_fail(err, WL_ERROR, "program: Column at %d is of a source without rows", pc);
+        return wl_fail(err, WL_ERROR, "program: Column at %d reads a source that has no row there",
+                       pc);
       if (at->misses[s] && !p->regs[in->d].nullable && r->type != WL_R_ANY)
-        return wl_fail(err, WL_ERROR, "program: Column at %d may be NULL", pc);
+        return wl_fail(err, WL_ERROR,
+                       "program: Column at %d may be NULL, but its register is not nullable", pc);
     }
     break;
   case WL_SHAPE_MATCH: return check_match(p, pc, at, err);
   case WL_SHAPE_FOUND:
     if (in->a < 0 || in->a >= p->n_sources || in->a >= WL_SOURCES || !at->known[in->a] ||
         in->a == 0)
-      return wl_fail(err, WL_ERROR, "program: Found at %d is of no source", pc);
+      return wl_fail(err, WL_ERROR, "program: Found at %d names no source", pc);
     break;
   case WL_SHAPE_RESULT:
-    if (at->test >= 0) return wl_fail(err, WL_ERROR, "program: Result at %d is in a test", pc);
+    if (at->test >= 0) return wl_fail(err, WL_ERROR, "program: Result at %d is inside a test", pc);
     if (in->b != p->n_results)
-      return wl_fail(err, WL_ERROR, "program: Result at %d gives %d columns", pc, in->b);
+      return wl_fail(err, WL_ERROR, "program: Result at %d returns the wrong number of columns, %d",
+                     pc, in->b);
     break;
   case WL_SHAPE_CALL:
     if (in->c < 0 || in->c >= p->n_calls)
@@ -260,12 +270,15 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   if (rc) return rc;
   if (want[0] != ' ') {
     if (in->d < 0 || in->d >= p->n_regs || !type_fits(want[0], p->regs[in->d].type))
-      return wl_fail(err, WL_ERROR, "program: %s at %d has no fitting result %d", o->name, pc,
-                     in->d);
+      return wl_fail(err, WL_ERROR,
+                     "program: %s at %d: result register %d is missing or has the wrong type",
+                     o->name, pc, in->d);
     bool null = may_be_null(p, want[1], in->a) || may_be_null(p, want[2], in->b);
     if (null && want[0] != 'B' && wl_null_strict(wl_shape_nulls[o->shape]) &&
         !p->regs[in->d].nullable)
-      return wl_fail(err, WL_ERROR, "program: %s at %d may be NULL", o->name, pc);
+      return wl_fail(err, WL_ERROR,
+                     "program: %s at %d may be NULL, but its register is not nullable", o->name,
+                     pc);
     defined[in->d] = 1;
   }
   return WL_OK;
@@ -294,10 +307,11 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
       if (!rc) memset(defined, 0, (size_t)p->n_regs);
     } else if (in->op == WL_OP__Converge) {
       if (at.end != pc || at.test >= 0)
-        rc = wl_fail(err, WL_ERROR, "program: Converge at %d ends nothing", pc);
+        rc = wl_fail(err, WL_ERROR, "program: Converge at %d does not end a block", pc);
       at.end = -1;
     } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (at.end < 0)) {
-      rc = wl_fail(err, WL_ERROR, "program: %s at %d is at the wrong level",
+      rc = wl_fail(err, WL_ERROR,
+                   "program: %s at %d is plan level inside a block or row level outside",
                    wl_opcodes[in->op].name, pc);
     } else if (at.end >= 0) {
       rc = check_row_op(p, pc, &at, err);
@@ -311,9 +325,10 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   for (int k = 0; !rc && k < p->n_bares; k++)
     if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
         p->bares[k].acc >= p->n_accs)
-      rc = wl_fail(err, WL_ERROR, "program: bare column %d is of no column", k);
+      rc = wl_fail(err, WL_ERROR, "program: bare column %d names no column", k);
     else if (p->expands || wl_column_source(p, p->bares[k].column) != 0)
-      rc = wl_fail(err, WL_ERROR, "program: bare column %d is of a row that has no number", k);
+      rc = wl_fail(err, WL_ERROR,
+                   "program: bare column %d is read from a row whose number is not kept", k);
   for (int k = 0; !rc && k < p->n_sets; k++)
     if (p->sets[k].acc < 0 || p->sets[k].acc >= p->n_accs || p->accs[p->sets[k].acc].set != k)
       rc = wl_fail(err, WL_ERROR, "program: set %d has no accumulator", k);

@@ -1,5 +1,5 @@
 /*
-** See ranges.h. Bounds hold because rounding is monotone.
+** See ranges.h. The bounds are correct because rounding is monotone.
 */
 #include "program/ranges.h"
 
@@ -13,7 +13,7 @@ static bool fits(__int128 lo, __int128 hi, wl_i64 *out_lo, wl_i64 *out_hi) {
 
 bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi) {
   __int128 al = a->lo, ah = a->hi, bl = b->lo, bh = b->hi;
-  /* A side without integers yields only NULL; any interval will do. */
+  /* a side without integers gives only NULL, so any interval is correct */
   if (al > ah) al = ah = 0;
   if (bl > bh) bl = bh = 0;
   switch (op) {

@@ -1,6 +1,6 @@
 /*
-** What an operation can yield, given what its operands can be: interval arithmetic over
-** integers and reals, so that the compiler may drop overflow and NULL checks that cannot fire.
+** Interval arithmetic over integers and reals: what an operation can return, given what its
+** operands can be. The compiler uses it to omit overflow and NULL checks that can never fail.
 */
 #ifndef WL_RANGES_H
 #define WL_RANGES_H
@@ -8,13 +8,14 @@
 #include "sql/ast.h"
 #include "value/domain.h"
 
-/* The integers of a op b, for + - * / % & |. False if the result may leave 64 bits. */
+/* The integer range of a op b, for + - * / % & |. Returns false if the result may leave 64 bits. */
 bool wl_domain_arith_int(wl_op op, const wl_domain *a, const wl_domain *b, wl_i64 *lo, wl_i64 *hi);
-/* The reals of a op b for + - *, anything for / and %; *nan: a NaN, so NULL, is possible. */
+/* The real range of a op b for + - *, everything for / and %. *nan: the result may be NaN, hence
+** NULL. */
 void wl_domain_arith_real(wl_op op, const wl_domain *a, const wl_domain *b, double *lo, double *hi,
                           bool *nan);
-/* Numbers of both kinds under + - *: what the integers and the reals of the result can be. Both
-** kinds stay in the mask, for that is the register's type; a kind that cannot come has an
+/* Integers and reals mixed, under + - *: the ranges of the integer and the real results. The mask
+** keeps both types, because it determines the register's type. A type that cannot occur has an
 ** empty range. */
 void wl_domain_arith_mixed(wl_op op, const wl_domain *a, const wl_domain *b, bool nullable,
                            wl_domain *out);

@@ -1,10 +1,10 @@
 /*
-** Zone maps: whether a tablet can have a row that passes the filters, from the types and ranges of
-** its columns alone. The filters' opcodes are run over ranges instead of rows.
+** Zone maps: whether a tablet can contain a row that passes the filters, judging only by the types
+** and ranges of its columns. The filters' opcodes run over ranges instead of rows.
 **
 ** Invariants:
-** 1. A register's range holds every value that a row of the tablet can give it; what is not
-**    understood can be anything.
+** 1. A register's range contains every value that a row of the tablet can give it. The result of an
+**    opcode that is not handled here can be anything.
 */
 #include "program/zone.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@
 enum { MAX_REGS = 256, MAX_MAP = 4096 };
 enum { F = 1, U = 2, T = 4, ALL = F | U | T };
 
-/* What a register can be: of truths a set of F, U, T; of numbers a domain. */
+/* What a register can be: a set of F, U, T for truths; a domain for numbers. */
 typedef struct range {
   wl_u8 truths;
   bool known;
@@ -32,7 +32,7 @@ static range of_operand(const wl_program *p, const range *regs, wl_i16 x) {
   return r;
 }
 
-/* The truths of a comparison from those that "less", "equal" and "greater" can be. */
+/* The truths that a comparison can give if "less", "equal" and "greater" are possible or not. */
 static wl_u8 compare(wl_u16 op, bool less, bool equal, bool greater) {
   bool yes = false, no = false;
   switch (op) {
@@ -80,7 +80,7 @@ static range of_map(const wl_map *m, const range *a) {
   return (range){.truths = t};
 }
 
-/* Each pair of truths that can meet, under AND (the smaller) or OR (the larger). */
+/* Combines each possible pair of truths by AND (the smaller) or OR (the larger). */
 static range joined(bool and, wl_u8 a, wl_u8 b) {
   wl_u8 t = 0;
   for (int i = 0; i < 3; i++)
@@ -111,11 +111,11 @@ static range arith(wl_u16 op, const range *a, const range *b) {
   return r;
 }
 
-static range step(const wl_program *p, const wl_instr *in, const range *regs, wl_column **cols,
-                  int tablet) {
+static range evaluate_op(const wl_program *p, const wl_instr *in, const range *regs,
+                         wl_column **cols, int tablet) {
   wl_shape shape = wl_opcodes[in->op].shape;
   if (shape == WL_SHAPE_COLUMN && wl_column_source(p, in->a) > 0)
-    return anything; /* a joined row can be any of its source */
+    return anything; /* a joined row can be any row of its source */
   if (shape == WL_SHAPE_COLUMN) return of_column(cols[in->a], tablet);
   range a = wl_shapes[shape][1] != ' ' ? of_operand(p, regs, in->a) : anything;
   range b = wl_shapes[shape][2] != ' ' ? of_operand(p, regs, in->b) : anything;
@@ -145,7 +145,7 @@ static range step(const wl_program *p, const wl_instr *in, const range *regs, wl
   }
 }
 
-/* Whether no row of the tablet finds a row in a join that drops those that find none. */
+/* Whether no row of the tablet has a match in a join that drops rows without one. */
 static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *regs) {
   const wl_join *j = &p->joins[in->c];
   const wl_lookup *l = j->lookup;
@@ -162,7 +162,7 @@ static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *
 bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
-  /* past an Expand a filter judges pairs, of which there may be none for other reasons too */
+  /* after an Expand a filter tests pairs, and a row without pairs may still be kept */
   for (int pc = block + 1; pc < p->code[block].c; pc++) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__IfNot || op == WL_OP__Probe || op == WL_OP__Expand) last = pc;
@@ -177,7 +177,7 @@ bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet)
     } else if (in->op == WL_OP__Probe || in->op == WL_OP__Expand) {
       if (finds_nothing(p, in, regs)) return true;
     } else if (wl_shapes[wl_opcodes[in->op].shape][0] != ' ') {
-      regs[in->d] = step(p, in, regs, cols, tablet);
+      regs[in->d] = evaluate_op(p, in, regs, cols, tablet);
     }
   }
   return false;

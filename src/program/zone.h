@@ -1,4 +1,4 @@
-/* Whether a tablet can be skipped: its zone maps show that no row passes the filters. */
+/* Whether a tablet can be skipped because its zone maps show that no row passes the filters. */
 #ifndef WL_ZONE_H
 #define WL_ZONE_H
 

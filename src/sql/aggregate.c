@@ -1,11 +1,12 @@
 /*
-** Aggregates: which calls are some, and what they compute. Part of the binder.
+** Aggregates: decides which calls are aggregates and binds them. Part of the binder.
 */
 #include "sql/bind_impl.h"
 #include <string.h>
 
-/* CASE WHEN filter THEN arg END, which is how an aggregate that skips NULLs sees a FILTER. */
-static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
+/* Turns the argument into CASE WHEN filter THEN arg END. Aggregates skip NULLs, so this applies
+** FILTER. */
+static wl_status apply_filter(binder *b, const wl_expr *filter, wl_bexpr **arg) {
   wl_bexpr *test, *value = *arg, *null;
   wl_status rc = wl_bind_expr(b, filter, &test);
   if (!rc && !value) rc = wl_edit_constant(&b->edit, wl_int(1), &value); /* count(*) */
@@ -22,20 +23,20 @@ static wl_status filtered(binder *b, const wl_expr *filter, wl_bexpr **arg) {
   return WL_OK;
 }
 
-/* Whether an expression refers outwards (1), to columns of the query itself (2), or both. The value
-** of a subquery that refers to anything counts as one of the query. */
-static int refers(const wl_bexpr *e) {
+/* Whether an expression refers to the outer query (1), to columns of its own query (2), or both
+** (3). A subquery's value that refers to anything counts as 2. */
+static int references(const wl_bexpr *e) {
   if (!e) return 0;
   if (e->kind == WL_B_OUTER) return 1;
   bool own = e->kind == WL_B_COLUMN ||
              (e->kind == WL_B_SUBQUERY && e->query->n_outers && e->index == WL_SUBQUERY_VALUE);
   int r = own ? 2 : 0;
-  for (int k = 0; k < e->n_list; k++) r |= refers(e->list[k]);
-  return r | refers(e->a) | refers(e->b);
+  for (int k = 0; k < e->n_list; k++) r |= references(e->list[k]);
+  return r | references(e->a) | references(e->b);
 }
 
-/* Whether a call is an aggregate's, by name and number of arguments: min() and max() of several
-** are scalar functions. */
+/* Whether a call is an aggregate, by its name and number of arguments. min() and max() with several
+** arguments are scalar functions. */
 static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
   int k = 0;
   while (k < WL_N_AGGREGATES && sqlite3_stricmp(e->name, wl_aggregate_names[k]) != 0) k++;
@@ -51,23 +52,22 @@ wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
   if (b->in_agg || b->in_where || n_args > (fn == WL_FN_CONCAT ? 2 : 1) ||
       (fn == WL_FN_CONCAT && n_args == 0))
-    return wl_not_taken(b->edit.err, "the use of %s() is not understood", e->name);
+    return wl_not_taken(b->edit.err, "this use of %s() is not supported", e->name);
   wl_bagg agg = {.fn = fn, .filtered = e->a != NULL, .where = b->where};
   agg.distinct = e->distinct && n_args == 1;
   wl_status rc = WL_OK;
   b->in_agg = true;
   if (n_args > 0) rc = wl_bind_expr(b, e->list->expr, &agg.arg);
   if (!rc && n_args > 1) rc = wl_bind_expr(b, e->list->next->expr, &agg.separator);
-  if (!rc && e->a) rc = filtered(b, e->a, &agg.arg);
+  if (!rc && e->a) rc = apply_filter(b, e->a, &agg.arg);
   b->in_agg = false;
   if (rc) return rc;
-  if (refers(agg.arg) == 1)
-    return wl_not_taken(b->edit.err,
-                        "an aggregate in a subquery that belongs to the query round it");
+  if (references(agg.arg) == 1)
+    return wl_not_taken(b->edit.err, "an aggregate in a subquery that belongs to the outer query");
   return wl_edit_aggregate(&b->edit, agg, out);
 }
 
-/* Whether an expression has an aggregate, not looking into subqueries. */
+/* Whether an expression contains an aggregate. Does not look into subqueries. */
 static bool has_aggregate(const wl_expr *e) {
   if (!e) return false;
   wl_agg_fn fn;

@@ -1,7 +1,6 @@
 /*
-** The builders behind the grammar's rules: tokens and parts of the tree in, larger parts
-** out. They stand between parse.y, which calls them, and the binder, which reads the tree;
-** their rules are in build.h, the tree's in ast.h.
+** The functions that the grammar's rules call to build the syntax tree. parse.y calls them and the
+** binder reads the tree. build.h states their rules, ast.h those of the tree.
 */
 #include "sql/build.h"
 #include <string.h>
@@ -38,7 +37,8 @@ const char *wl_build_text(wl_parser *p, size_t from, size_t to) {
   return wl_arena_strndup(p->arena, p->sql + from, to - from);
 }
 
-/* The inside of a quoted token, doubled quotes made single; *n_out without the NUL. */
+/* The contents of a quoted token, with doubled quotes made single. *n_out does not count the
+** NUL. */
 static char *unquote(wl_parser *p, wl_token t, size_t *n_out) {
   const char *s = p->sql + t.pos + 1;
   char close = s[-1] == '[' ? ']' : s[-1];
@@ -77,8 +77,8 @@ const char *wl_build_word(wl_parser *p, wl_token t, bool upper) {
 }
 
 /*
-** SQLite finds a type's affinity in its raw text, quotes and comments included, so all of
-** it stays except how wide the gaps are.
+** SQLite derives a type's affinity from its raw text, including quotes and comments. So everything
+** stays, except that each gap becomes one space.
 */
 const char *wl_build_type(wl_parser *p, wl_token t) {
   char *out = wl_arena_alloc(p->arena, t.n + 1);
@@ -124,7 +124,7 @@ static int window_depth(const wl_window *w) {
   return d;
 }
 
-/* Recurses only into parentheses, whose number the parser's stack bounds. */
+/* Recurses only into parentheses. The parser's stack bounds how deep they nest. */
 static int source_depth(const wl_from_item *s) {
   int d = 0;
   for (; s; s = s->next) {
@@ -156,7 +156,7 @@ wl_expr *wl_build_binary(wl_parser *p, wl_op op, wl_expr *a, wl_expr *b) {
   return WL_NODE(WL_START(a), .kind = WL_E_BINARY, .op = op, .a = a, .b = b);
 }
 
-/* The digits of 2^63, which has no place in an integer except behind a minus sign. */
+/* Whether the literal is 2^63, which fits in an integer only after a minus sign. */
 static bool is_two_to_63(const wl_expr *e) {
   static const char digits[] = "9223372036854775808";
   const char *s = e->text;
@@ -223,9 +223,9 @@ wl_expr *wl_build_blob(wl_parser *p, wl_token t) {
   return WL_NODE(t.pos, .kind = WL_E_BLOB, .text = bytes, .n_text = n);
 }
 
-enum { MAX_PARAM = 250000 }; /* the most that any common build of SQLite takes */
+enum { MAX_PARAM = 250000 }; /* the largest number that common builds of SQLite accept */
 
-/* Makes params[0 .. n) there. */
+/* Grows params so that it has at least n entries. */
 static bool reserve_params(wl_parser *p, int n) {
   if (n <= p->cap_params) return true;
   int cap = p->cap_params ? p->cap_params : 8;
@@ -255,7 +255,7 @@ wl_expr *wl_build_param(wl_parser *p, wl_token t) {
   }
   if (!reserve_params(p, index)) return NULL;
   if (index > p->n_params) p->n_params = index;
-  /* a number given by hand names a parameter that so far only counted as a plain ? */
+  /* a plain ? has the name "?"; an explicit number such as ?2 replaces it */
   const char **name = &p->params[index - 1];
   if (!*name || (t.n > 1 && strcmp(*name, "?") == 0)) *name = wl_build_text(p, t.pos, t.pos + t.n);
   if (p->n_param_at == p->cap_param_at) {
@@ -309,7 +309,7 @@ wl_exprs wl_build_append(wl_parser *p, wl_exprs list, wl_expr *e) {
   return list;
 }
 
-/* The builders that append a copy of a node. */
+/* Builders that append a copy of a node to a list. */
 #define COPIES(FN, LIST, NODE)                                                                     \
   LIST FN(wl_parser *p, LIST list, const NODE *from) {                                             \
     NODE *node = WL_NEW(p->arena, NODE);                                                           \

@@ -1,12 +1,13 @@
 /*
-** The syntax tree of a SELECT statement, as the parser leaves it: names unresolved,
-** nothing typed. Whole SELECT syntax of SQLite is here, whether or not anything runs it.
+** The syntax tree of a SELECT statement, as the parser leaves it. Names are not resolved and
+** nothing has a type yet. It covers SQLite's whole SELECT syntax, even the parts that only SQLite
+** runs.
 **
 ** Invariants:
 ** 1. Every node lives in the arena given to wl_parse and points only into it.
 ** 2. Lists are singly linked through next, in the order of the text.
-** 3. Names are unquoted (doubled quotes undone) and NUL-terminated; `quoted` of a name
-**    expression keeps which quote it had, since "x" may turn out to be a string.
+** 3. Names are NUL-terminated and unquoted, with doubled quotes made single. `quoted` of a name
+**    expression says which quote it had, because "x" may turn out to be a string.
 */
 #ifndef WL_AST_H
 #define WL_AST_H
@@ -14,7 +15,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* The deepest expression and the longest compound that SQLite itself takes. */
+/* SQLite's own limits: the deepest expression and the longest compound. */
 enum { WL_MAX_DEPTH = 1000, WL_MAX_COMPOUND = 500 };
 
 typedef struct wl_expr wl_expr;
@@ -31,7 +32,7 @@ typedef enum wl_expr_kind {
   WL_E_NAME,    /* [schema.][table.]name; quoted is name's: 0, '"', '[', '`' or '\'' */
   WL_E_UNARY,   /* op, a */
   WL_E_BINARY,  /* op, a, b */
-  WL_E_IS,      /* a IS [NOT] b, negated; also IS [NOT] DISTINCT FROM, turned round */
+  WL_E_IS,      /* a IS [NOT] b, negated; IS [NOT] DISTINCT FROM becomes its opposite */
   WL_E_ISNULL,  /* a ISNULL | NOTNULL | NOT NULL, negated */
   WL_E_BETWEEN, /* a [NOT] BETWEEN b AND c, negated */
   WL_E_LIKE,    /* a [NOT] LIKE|GLOB|REGEXP|MATCH b [ESCAPE c]; name is the operator, lower case */
@@ -87,12 +88,12 @@ typedef struct wl_order_term {
   struct wl_order_term *next;
   wl_expr *expr;
   bool desc;
-  signed char nulls; /* 0 as default, 1 NULLS FIRST, 2 NULLS LAST */
+  signed char nulls; /* 0: not given, 1: NULLS FIRST, 2: NULLS LAST */
 } wl_order_term;
 
 typedef struct wl_window {
   struct wl_window *next;
-  const char *name; /* of a WINDOW clause entry, or of OVER name (then ref) */
+  const char *name; /* of a WINDOW clause entry, or the name after OVER if ref is set */
   const char *base; /* base window name inside the parentheses, or NULL */
   bool ref;         /* OVER name */
   wl_expr_list *partition;
@@ -116,8 +117,8 @@ struct wl_expr {
   bool has_list; /* IN (…) with a list, even an empty one */
   wl_select *select;
   wl_window *window;
-  size_t pos, end; /* where in the statement's text: [pos, end), parentheses round it included */
-  int depth;       /* 1 for a leaf; at most WL_MAX_DEPTH, so passes over the tree may recurse */
+  size_t pos, end; /* the expression's text is [pos, end), including parentheses around it */
+  int depth;       /* 1 for a leaf; at most WL_MAX_DEPTH, so functions may recurse over the tree */
 };
 
 typedef struct wl_result_col {
@@ -139,14 +140,14 @@ typedef enum wl_join_kind {
 } wl_join_kind;
 
 /*
-** One source of FROM. A parenthesised join is a source whose `nested` is that list.
-** Parentheses that mean nothing to SQLite are gone: round the first sources of a list when
-** no alias follows, and round a single source (an alias inside them is then lost, as in
-** SQLite, unless the source stood first and the parentheses had none).
+** One source of FROM. A join in parentheses is a source whose `nested` is that list. Parentheses
+** that mean nothing to SQLite are removed: those around the first sources of a list if no alias
+** follows, and those around a single source. An alias inside the latter is then lost, as in SQLite,
+** unless the source came first and the parentheses had no alias.
 */
 typedef struct wl_from_item {
   struct wl_from_item *next;
-  wl_join_kind join; /* how it joins with what stands left of it */
+  wl_join_kind join; /* how it joins with the sources to its left */
   bool natural;
   const char *schema, *name; /* a table, view, CTE or table-valued function */
   wl_expr_list *args;        /* table-valued function arguments */
@@ -164,7 +165,7 @@ typedef struct wl_cte {
   struct wl_cte *next;
   const char *name;
   wl_expr_list *columns;    /* WL_E_NAME each */
-  signed char materialized; /* 0 unsaid, 1 MATERIALIZED, 2 NOT MATERIALIZED */
+  signed char materialized; /* 0: not given, 1: MATERIALIZED, 2: NOT MATERIALIZED */
   wl_select *select;
 } wl_cte;
 
@@ -177,8 +178,8 @@ typedef enum wl_compound {
 } wl_compound;
 
 /*
-** One SELECT core or VALUES row set. A compound is a chain: `prior` is what stands to
-** the left, joined by `compound`; WITH, ORDER BY and LIMIT hang on the last (rightmost).
+** One SELECT core, or the rows of VALUES. A compound is a chain: `prior` is the part to the left,
+** joined by `compound`. WITH, ORDER BY and LIMIT belong to the last (rightmost) core.
 */
 struct wl_select {
   wl_select *prior;
@@ -187,7 +188,7 @@ struct wl_select {
   bool recursive;
   bool distinct, all;
   bool is_values;
-  wl_expr_list *values; /* VALUES: one WL_E_VECTOR a row (even of one expression) */
+  wl_expr_list *values; /* VALUES: one WL_E_VECTOR for each row, even if it has one expression */
   wl_result_col *cols;
   wl_from_item *from;
   wl_expr *where;
@@ -196,24 +197,24 @@ struct wl_select {
   wl_window *windows;
   wl_order_term *order_by;
   wl_expr *limit, *offset;
-  int depth; /* of the deepest expression in it, subqueries and WITH included */
+  int depth; /* depth of the deepest expression in it, including subqueries and WITH */
 };
 
 typedef enum wl_stmt_kind {
-  WL_STMT_EMPTY,  /* nothing but space and comments */
+  WL_STMT_EMPTY,  /* only spaces and comments */
   WL_STMT_SELECT, /* SELECT, VALUES or WITH … SELECT */
-  WL_STMT_OTHER   /* begins with anything else; not parsed further */
+  WL_STMT_OTHER   /* starts with any other word; not parsed further */
 } wl_stmt_kind;
 
 typedef enum wl_explain { WL_EXPLAIN_NONE, WL_EXPLAIN_PROGRAM, WL_EXPLAIN_PLAN } wl_explain;
 
-/* Whether a text begins with EXPLAIN ANALYZE and a SELECT, WITH or VALUES: a statement that SQLite
-** does not know. Then [*from, *to) are the two words, and what may stand between them. */
+/* Whether a text starts with EXPLAIN ANALYZE followed by SELECT, WITH or VALUES. SQLite does not
+** know that statement. [*from, *to) is then the two words and the space between them. */
 bool wl_explain_analyze(const char *sql, size_t n, size_t *from, size_t *to);
 
 typedef struct wl_stmt {
   wl_stmt_kind kind;
-  wl_explain explain;  /* EXPLAIN or EXPLAIN QUERY PLAN stood before it */
+  wl_explain explain;  /* whether EXPLAIN or EXPLAIN QUERY PLAN came before it */
   size_t body;         /* offset of the first byte after EXPLAIN [QUERY PLAN] */
   const char *verb;    /* first keyword in upper case ("SELECT", "INSERT", …) or "" */
   wl_select *select;   /* the rightmost core of the statement */
@@ -222,15 +223,15 @@ typedef struct wl_stmt {
 } wl_stmt;
 
 /*
-** Parses one statement of n bytes (a trailing ';' allowed). WL_ERROR with a message if
-** the text is not a statement of the grammar above; the caller, having asked SQLite
-** first, then leaves the statement to SQLite. The text must outlive nothing: all is copied.
+** Parses one statement of n bytes; a ';' at the end is allowed. Returns WL_ERROR with a message if
+** the text does not match the grammar. The caller has asked SQLite first, so it then lets SQLite
+** run the statement. The tree contains copies, so the text may be freed after the call.
 */
 wl_status wl_parse(wl_arena *arena, const char *sql, size_t n, wl_stmt **out,
                    wl_error *err) WL_MUST;
 
-/* Of a CREATE VIEW as SQLite keeps it: the names in parentheses behind the view's own, if any
-** (WL_E_NAME each), and where its SELECT begins. */
+/* For a CREATE VIEW as SQLite stores it: the column names in parentheses after the view's name, if
+** any (WL_E_NAME each), and where its SELECT starts. */
 wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list **columns,
                         size_t *body, wl_error *err) WL_MUST;
 

@@ -1,33 +1,33 @@
 /*
-** What is asked of bound expressions, and the checks of whole bound trees.
+** Questions about bound expressions, and checks of the invariants of whole bound trees.
 */
 #include "sql/bind.h"
 #include <string.h>
 
-/* Shared nodes make the tree a graph with more paths than there is time for: what was found of the
-** latest ones is kept. */
-enum { LATEST = 256 };
-typedef struct latest {
-  const wl_bexpr *e[LATEST];
-  wl_u64 sources[LATEST];
-} latest;
+/* Shared nodes make the tree a graph, which can have exponentially many paths. This cache of recent
+** results avoids walking a shared node again. */
+enum { N_CACHED = 256 };
+typedef struct source_cache {
+  const wl_bexpr *e[N_CACHED];
+  wl_u64 sources[N_CACHED];
+} source_cache;
 
-static wl_u64 sources_of(const wl_bexpr *e, latest *l) {
-  if (!e || e->kind == WL_B_OUTER) return 0; /* what it refers to is another query's */
+static wl_u64 sources_of(const wl_bexpr *e, source_cache *cache) {
+  if (!e || e->kind == WL_B_OUTER) return 0; /* it refers to another query's sources */
   if (e->kind == WL_B_COLUMN) return 1ULL << e->source;
   bool inner = e->a || e->b || e->n_list;
-  if (inner && l->e[e->id % LATEST] == e) return l->sources[e->id % LATEST];
+  if (inner && cache->e[e->id % N_CACHED] == e) return cache->sources[e->id % N_CACHED];
   wl_u64 m = e->kind == WL_B_FOUND ? 1ULL << e->source : 0;
-  for (int k = 0; k < e->n_list; k++) m |= sources_of(e->list[k], l);
-  m |= sources_of(e->a, l) | sources_of(e->b, l);
-  l->e[e->id % LATEST] = e;
-  l->sources[e->id % LATEST] = m;
+  for (int k = 0; k < e->n_list; k++) m |= sources_of(e->list[k], cache);
+  m |= sources_of(e->a, cache) | sources_of(e->b, cache);
+  cache->e[e->id % N_CACHED] = e;
+  cache->sources[e->id % N_CACHED] = m;
   return m;
 }
 
 wl_u64 wl_bexpr_sources(const wl_bexpr *e) {
-  latest l = {0};
-  return sources_of(e, &l);
+  source_cache cache = {0};
+  return sources_of(e, &cache);
 }
 
 bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
@@ -51,8 +51,7 @@ bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b) {
 
 /* ---- the invariants of bound trees */
 
-/* Shared nodes and sources are looked at once for each path to them, so the whole look is cut off
-** after so many. */
+/* The check visits a shared node once for each path to it. It stops after this many nodes. */
 enum { MAX_CHECKED = 20000 };
 
 typedef struct checker {

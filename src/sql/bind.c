@@ -1,7 +1,7 @@
 /*
-** Expressions: from syntax tree to bound tree. SQLite has prepared the statement before, so it is
-** known to be valid. What is not understood here is never an error, only "not taken". Part of the
-** binder.
+** Binds expressions: turns the syntax tree into the bound tree. SQLite has already prepared the
+** statement, so it is valid. An expression that is not supported here is not an error: the result
+** is WL_NOT_TAKEN. Part of the binder.
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
@@ -10,14 +10,14 @@
 #include "value/conv.h"
 #include <string.h>
 
-/* What a lookup in SQLite's list of IN costs, in operators. */
+/* The cost of a lookup in SQLite's sorted IN list, in operators. */
 enum { IN_LOOKUP = 6 };
 
 static bool numeric(char affinity) {
   return affinity >= 'C';
 }
 
-/* x has the collation of `of` if that was written there, else none. */
+/* Gives x the collation of `of` if COLLATE set it explicitly, else none. */
 static void inherit_collation(wl_bexpr *x, const wl_bexpr *of) {
   x->has_coll = x->explicit_coll = of->explicit_coll;
   x->coll = of->coll;
@@ -25,7 +25,8 @@ static void inherit_collation(wl_bexpr *x, const wl_bexpr *of) {
 
 /* ---- names */
 
-/* 0 or 1 for the unquoted words FALSE and TRUE, which x IN () and x NOT IN () are too, else -1. */
+/* 1 or 0 for the unquoted words TRUE and FALSE, else -1. x IN () and x NOT IN () count as these
+** words. */
 static int truth_word(const wl_expr *e) {
   if (e->kind == WL_E_IN && e->has_list && !e->list) return e->negated;
   if (e->kind != WL_E_NAME || e->table || e->quoted) return -1;
@@ -42,7 +43,7 @@ static wl_status name(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (e->quoted == '"' && !e->table)
     return wl_edit_constant(&b->edit, wl_text((const wl_u8 *)e->name, (wl_u32)strlen(e->name)),
                             out);
-  return wl_not_taken(b->edit.err, "the name %s is not understood", e->name);
+  return wl_not_taken(b->edit.err, "the name %s cannot be resolved", e->name);
 }
 
 /* ---- operators */
@@ -51,7 +52,7 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *a, *zero;
   wl_status rc;
   if (e->op == WL_OP_NEG && e->a->kind == WL_E_REAL) {
-    /* a negated literal, not 0 - literal: -0.0 keeps its sign */
+    /* negate the literal instead of computing 0 - literal, so that -0.0 keeps its sign */
     rc = wl_bind_expr(b, e->a, &a);
     if (rc) return rc;
     if (a->value.t == WL_T_REAL)
@@ -62,7 +63,7 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (rc) return rc;
   switch (e->op) {
   case WL_OP_POS: {
-    /* no affinity, but the operand's collation */
+    /* the result has no affinity but keeps the operand's collation */
     wl_bexpr *x = wl_edit_node(&b->edit, WL_B_CAST);
     if (!x) return wl_nomem(b->edit.err);
     x->op = WL_OP_POS;
@@ -83,8 +84,8 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
 
 /* ---- row values */
 
-/* (a, b, …) op (c, d, …), from the left: what comes first decides, unless it is equal. Of COLLATE
-** only that of the first of them goes up. */
+/* (a, b, …) op (c, d, …). The first pair that is not equal decides. Only an explicit COLLATE of the
+** first pair applies to the whole expression. */
 static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const wl_expr_list *r,
                               wl_bexpr **out) {
   wl_bexpr *x, *y, *eq, *rest, *less;
@@ -155,7 +156,8 @@ static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
 }
 
-/* Whether e is the word TRUE or FALSE, under any COLLATE, and not a column of that name: *truth. */
+/* Sets *truth if e is the word TRUE or FALSE, with or without COLLATE, and not a column with that
+** name. */
 static wl_status is_truth_word(binder *b, const wl_expr *e, int *truth) {
   wl_bexpr *column = NULL;
   while (e->kind == WL_E_COLLATE) e = e->a;
@@ -167,7 +169,7 @@ static wl_status is_truth_word(binder *b, const wl_expr *e, int *truth) {
 }
 
 /* x IS [NOT] TRUE|FALSE tests truth; every other IS compares. */
-static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
+static wl_status bind_is(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_bexpr *l, *r;
   int truth;
   if (both_rows(e->a, e->b)) {
@@ -185,7 +187,8 @@ static wl_status is(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (truth == 0) rc = wl_edit_binary(&b->edit, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
   if (!rc) rc = wl_edit_binary(&b->edit, WL_B_TRUTH, WL_OP_NONE, l, NULL, out);
   if (rc) return rc;
-  if (!(*out)->explicit_coll) inherit_collation(*out, r); /* the COLLATE goes up, though unused */
+  /* r's COLLATE has no effect on this comparison, but it counts further up */
+  if (!(*out)->explicit_coll) inherit_collation(*out, r);
   return wl_edit_negate(&b->edit, e->negated, out);
 }
 
@@ -226,9 +229,9 @@ static wl_status bind_row(binder *b, const wl_expr_list *l, int n, wl_bexpr ***o
 }
 
 /*
-** Whether a comparison of x with y goes by x's own collation and leaves x as it is. Where something
-** on the left is NULL, or nothing was found, SQLite looks for rows that make the outcome NULL by
-** the left side's collations and, in the first case, by its values as they are.
+** Whether comparing x with y uses x's own collation and leaves x's value unchanged. If a value on
+** the left is NULL, or no row matched, SQLite searches for rows that make the result NULL. That
+** search uses the collations of the left side and, in the first case, its values as they are.
 */
 static bool by_left_rules(const wl_bexpr *x, const wl_bexpr *y, bool never_null) {
   char affinity = wl_compare_affinity(x, y);
@@ -237,8 +240,8 @@ static bool by_left_rules(const wl_bexpr *x, const wl_bexpr *y, bool never_null)
   return (kept || never_null) && wl_compare_coll(x, y) == (x->has_coll ? x->coll : WL_COLL_BINARY);
 }
 
-/* (a, b, …) IN ((c, d, …), …). To SQLite this is IN (VALUES …), whose last row says under which
-** affinities and collations all of them are compared. */
+/* (a, b, …) IN ((c, d, …), …). SQLite treats this as IN (VALUES …). The last row there decides the
+** affinities and collations of all comparisons. */
 static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   const wl_expr_list *last = e->list;
   int n = wl_list_length(e->a->list);
@@ -246,7 +249,7 @@ static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = WL_OK;
   for (const wl_expr_list *l = e->list; l; last = l, l = l->next)
     if (!both_rows(e->a, l->expr))
-      return wl_not_taken(b->edit.err, "row values are not native here");
+      return wl_not_taken(b->edit.err, "IN with row values, one of which is a subquery");
   rc = bind_row(b, e->a->list, n, &left);
   if (!rc) rc = bind_row(b, last->expr->list, n, &rules);
   bool never_null = true;
@@ -255,8 +258,8 @@ static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   for (int k = 0; k < n && !rc; k++)
     if (!by_left_rules(left[k], rules[k], never_null))
       return wl_not_taken(b->edit.err,
-                          "IN of row values under another affinity or collation than those "
-                          "of the left side");
+                          "IN with row values, compared under an affinity or collation other "
+                          "than the left side's");
   *out = NULL;
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
     wl_bexpr *same = NULL;
@@ -281,8 +284,8 @@ static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
   return wl_edit_negate(&b->edit, e->negated, out);
 }
 
-/* x IN (list): one node, under x's own affinity and collation. */
-static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
+/* x IN (list) becomes one node, compared under x's affinity and collation. */
+static wl_status bind_in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!e->has_list) return wl_bind_in_select(b, e, out);
   if (e->a->kind == WL_E_VECTOR && e->list) return in_rows(b, e, out);
   wl_bexpr *x;
@@ -290,7 +293,7 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (rc) return rc;
   if (!e->list) return wl_edit_constant(&b->edit, wl_int(e->negated), out);
   if (!e->list->next && e->list->expr->kind == WL_E_SELECT && wl_quirks_get().in_parentheses)
-    return wl_not_taken(b->edit.err, "IN ((SELECT ...)) in two pairs of parentheses");
+    return wl_not_taken(b->edit.err, "IN ((SELECT ...)) with double parentheses");
   int n = 0, before = b->edit.q->n_nodes_cost;
   bool constants = true;
   for (const wl_expr_list *l = e->list; l; l = l->next, n++)
@@ -303,11 +306,11 @@ static wl_status in(binder *b, const wl_expr *e, wl_bexpr **out) {
     rc = wl_bind_expr(b, l->expr, &y->list[y->n_list]);
   if (rc) return rc;
   y->cmp_affinity = x->affinity;
-  /* a list of one constant is a comparison, where the constant's collation counts too */
+  /* a list of one constant is a plain comparison, so the constant's collation counts too */
   y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
                                     : wl_compare_coll(x, y->list[0]);
   wl_bexpr_raise_collate(y);
-  /* constants are looked up in a sorted list, by SQLite and by us */
+  /* both SQLite and warplite look up constants in a sorted list */
   if (constants && n > IN_LOOKUP) b->edit.q->n_nodes_cost = before + IN_LOOKUP;
   *out = y;
   return wl_edit_negate(&b->edit, e->negated, out);
@@ -339,7 +342,7 @@ static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
 wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **out) {
   int k = wl_collation_find(name);
   if (k < 0 || !b->catalog->own_collation(b->catalog->of, k))
-    return wl_not_taken(b->edit.err, "the collation %s is not SQLite's own", name);
+    return wl_not_taken(b->edit.err, "the collation %s is not built into SQLite", name);
   wl_bexpr *x = wl_edit_node(&b->edit, WL_B_CAST);
   if (!x) return wl_nomem(b->edit.err);
   x->op = WL_OP_POS;
@@ -365,7 +368,7 @@ static wl_status cast(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!x) return wl_nomem(b->edit.err);
   x->op = WL_OP_NONE;
   x->a = a;
-  /* no type name at all is NUMERIC here, though it is BLOB in a column */
+  /* an empty type name means NUMERIC in a CAST, though it means BLOB in a column */
   x->affinity = e->name && *e->name ? wl_affinity_of_type(e->name) : 'C';
   x->coll = a->coll;
   x->has_coll = a->has_coll;
@@ -397,7 +400,7 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_NAME: return name(b, e, out);
   case WL_E_UNARY: return unary(b, e, out);
   case WL_E_BINARY: return operator2(b, e, out);
-  case WL_E_IS: return is(b, e, out);
+  case WL_E_IS: return bind_is(b, e, out);
   case WL_E_ISNULL: {
     wl_bexpr *a;
     wl_status rc = wl_bind_expr(b, e->a, &a);
@@ -405,7 +408,7 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
     return rc ? rc : wl_edit_negate(&b->edit, e->negated, out);
   }
   case WL_E_BETWEEN: return between(b, e, out);
-  case WL_E_IN: return in(b, e, out);
+  case WL_E_IN: return bind_in(b, e, out);
   case WL_E_CASE: return case_of(b, e, out);
   case WL_E_CAST: return cast(b, e, out);
   case WL_E_COLLATE: return collate(b, e, out);
@@ -417,5 +420,5 @@ wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_E_VECTOR: return wl_not_taken(b->edit.err, "row values are not native yet");
   case WL_E_RAISE: break;
   }
-  return wl_not_taken(b->edit.err, "an expression is not understood");
+  return wl_not_taken(b->edit.err, "an expression of this kind is not supported");
 }

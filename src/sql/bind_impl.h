@@ -1,8 +1,8 @@
 /*
-** The inside of the binder, in the order in which a SELECT goes through it: select.c (a whole
-** SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c (what
-** names mean), clauses.c (results, WHERE, GROUP BY, ORDER BY), bind.c (operators), aggregate.c,
-** func.c (functions), subquery.c (subqueries of expressions).
+** The binder's internal interface. A SELECT goes through these files in this order: select.c (a
+** whole SELECT, compounds), from.c (sources and joins), nested.c (joins in parentheses), names.c
+** (what names mean), clauses.c (results, WHERE, GROUP BY, ORDER BY), bind.c (operators),
+** aggregate.c, func.c (functions), subquery.c (subqueries in expressions).
 */
 #ifndef WL_BIND_IMPL_H
 #define WL_BIND_IMPL_H
@@ -11,34 +11,35 @@
 
 struct binder;
 
-enum { WL_MAX_NESTING = 60 }; /* of queries and views in one another */
+enum { WL_MAX_NESTING = 60 }; /* how deep queries and views may nest */
 
 /*
-** One item of FROM that names can mean: a table, a derived source with the names of its columns, or
-** a join in parentheses.
+** One item of FROM that names can refer to: a table, a derived source with named columns, or a join
+** in parentheses.
 */
 typedef struct wl_item {
-  const char *name;      /* what qualifies its columns */
-  const char *schema;    /* of a table without alias, its database; else NULL */
-  const wl_table *table; /* NULL: not a table, and `names` has the names of the columns */
+  const char *name;      /* the qualifier of its columns, as in name.column */
+  const char *schema;    /* the database of a table without alias; else NULL */
+  const wl_table *table; /* NULL: not a table; `names` then has the column names */
   const char **names;
   int n_cols;
   struct wl_nested *nested; /* NULL: not a join in parentheses */
   int source;
   wl_join_kind join;
-  const char **using_names; /* of USING and NATURAL */
+  const char **using_names; /* the columns that USING or NATURAL joins by */
   int n_using;
-  bool before_right; /* a RIGHT or FULL join follows */
+  bool before_right; /* a RIGHT or FULL join follows it */
 } wl_item;
 
-/* A column of a join in parentheses. */
+/* A column of a join in parentheses. It is either column k of the item `member` inside, or, if
+** member is NULL, the column that USING makes there. The query can write it as schema.table.column;
+** a column that USING makes has only the last part. */
 typedef struct wl_nested_col {
-  const char *schema, *table, *column; /* what can be written for it; of a column that USING gives
-                                       ** the last alone */
-  wl_item *member; /* the item inside, or NULL: what `column` means there, by USING */
-  int k;           /* … its column */
-  bool no_expand;  /* * leaves it out */
-  int result;      /* 1 + its place among the results of the query that the join is; 0: not yet */
+  const char *schema, *table, *column;
+  wl_item *member;
+  int k;
+  bool no_expand; /* * leaves it out */
+  int result;     /* 1 + its place among the results of the query that the join is; 0: not yet */
 } wl_nested_col;
 
 /* A join in parentheses; its item has the names of its columns, made unique. */
@@ -46,66 +47,67 @@ typedef struct wl_nested {
   wl_item *members;
   int n_members;
   wl_nested_col *cols;
-  struct binder *inner; /* of the query it is; NULL: its sources are those of the query round it */
+  struct binder *inner; /* the binder of its query; NULL: its sources are part of the outer query */
 } wl_nested;
 
-/* A WITH entry that names can mean. One that is used several times is bound once: then `derived`
-** gives its rows, and `names` has the names of its columns. */
+/* A WITH entry that names can refer to. An entry that is used several times is bound once:
+** `derived` then gives its rows, and `names` has the names of its columns. */
 typedef struct wl_with_entry {
   const struct wl_with_entry *next;
   const wl_cte *cte;
-  struct binder *home; /* where it was written */
+  struct binder *home; /* the query that the WITH belongs to */
   wl_derived *derived;
   const char **names;
-  bool open; /* it is being bound: a mention inside is recursion */
+  bool open; /* it is being bound now, so a mention inside is recursion */
   int n_uses;
 } wl_with_entry;
 
-/* What all binders of a statement share. */
+/* State shared by all binders of a statement. */
 typedef struct wl_binding {
   wl_bdep *deps;
   int n_deps;
-  int n_unnamed; /* columns whose name nobody can know */
-  int depth;     /* of queries within queries, views included */
+  int n_unnamed; /* columns that SQLite names with a random number */
+  int depth;     /* how deep queries nest here, including views */
 } wl_binding;
 
 /*
 ** The state of binding one SELECT.
 **
-** parent is the query round this one, whose names it may use; if in_from, this stands in the FROM
-** of that one, and only the names round that one can be used.
+** parent is the outer query, whose names this one may use. If in_from is set, this query is in the
+** FROM of parent; then it may use only the names of parent's outer queries.
 */
 typedef struct binder {
-  wl_edit edit; /* the query that is made */
+  wl_edit edit; /* the query that is built */
   const wl_catalog *catalog;
   wl_binding *all;
   struct binder *parent;
   bool in_from;
-  const char *schema;         /* inside a view: where its names without a schema belong */
-  const char *sql;            /* the text that positions of expressions count in */
-  const wl_with_entry *named; /* WITH entries that can be seen */
+  const char *schema;         /* inside a view: the schema of names that give none */
+  const char *sql;            /* the text that expression positions refer to */
+  const wl_with_entry *named; /* WITH entries that are visible here */
   const wl_select *select;
   wl_item *items;
   int n_items;
-  const wl_result_col **result_cols; /* what each result was written as; NULL: part of a star */
-  const char **result_names;         /* of a result that is part of a star */
-  struct binder *first_arm;          /* of a compound: its leftmost core, whose names it has */
-  wl_query *last_arm;     /* of a compound: its last core, whose affinities it has inside an
-                          ** expression */
-  bool *mixed;            /* of a compound: the columns of wl_derived.mixed, or NULL */
-  bool affinities_differ; /* of a compound: those of a column are not the same in all arms */
-  bool in_compound;       /* a core of a compound: ORDER BY and LIMIT are not its own */
+  const wl_result_col **result_cols; /* the syntax of each result; NULL: it comes from a star */
+  const char **result_names;         /* names of the results that come from a star */
+  struct binder *first_arm;          /* for a compound: its first core, which names its columns */
+  wl_query *last_arm;     /* for a compound: its last core, whose affinities the compound has inside
+                          ** an expression */
+  bool *mixed;            /* for a compound: the value of wl_derived.mixed, or NULL */
+  bool affinities_differ; /* for a compound: some column has different affinities in different
+                          ** arms */
+  bool in_compound;       /* a core of a compound: ORDER BY and LIMIT belong to the compound */
   bool has_right;         /* there is a RIGHT or FULL join */
-  bool in_agg;            /* in the argument of an aggregate */
-  bool in_where;          /* in a clause that has no aggregates */
-  bool after_groups;      /* in a clause that sees groups, not rows */
-  bool aggregated;        /* the query has groups, going by its text */
-  bool sees_alias;        /* in a clause where names can mean result columns */
-  bool in_alias;          /* in a result column that was named so */
-  char where;             /* which clause is being bound, as in wl_bagg */
+  bool in_agg;            /* inside the argument of an aggregate */
+  bool in_where;          /* inside a clause that allows no aggregates */
+  bool after_groups;      /* inside a clause that sees groups, not rows */
+  bool aggregated;        /* the query has groups or aggregates, judging by its text */
+  bool sees_alias;        /* inside a clause where names can mean result columns */
+  bool in_alias;          /* inside a result column that was found by its alias */
+  char where;             /* the clause that is being bound, as in wl_bagg */
 } binder;
 
-/* The table or view that a name means, by the catalog. */
+/* Looks up a table or view in the catalog. */
 static inline wl_status wl_bind_table(const binder *b, const char *schema, const char *name,
                                       wl_table **out, wl_error *err) {
   return b->catalog->find(b->catalog->of, schema, name, out, err);
@@ -118,15 +120,15 @@ wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **o
 /* ---- aggregate.c */
 /* A call of an aggregate or of a scalar function. */
 wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
-bool wl_bind_aggregated(const wl_select *s); /* whether it has groups or aggregates */
+bool wl_bind_aggregated(const wl_select *s); /* has groups or aggregates */
 
 /* ---- func.c */
 /* A scalar function, or one of the operators -> and ->>. */
 wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
-/* coalesce() of values that are bound already. */
+/* coalesce() of values that are already bound. */
 wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) WL_MUST;
-/* The column that USING makes of those it joins, where the first may be NULL. */
+/* The column that USING makes from the columns it joins, if the first of them may be NULL. */
 wl_status wl_bind_joined(binder *b, wl_bexpr **columns, int n, wl_bexpr **out) WL_MUST;
 
 /* ---- names.c */
@@ -134,44 +136,46 @@ bool wl_bind_is_rowid(const char *name);
 /* Column k of an item (n_cols: the rowid of a table). */
 wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
 int wl_bind_item_find(const wl_item *item, const char *name); /* or -1 */
-bool wl_bind_item_hides(const wl_item *item, int k);          /* not part of * */
+bool wl_bind_item_hides(const wl_item *item, int k);          /* is left out of * */
 const char *wl_bind_item_name(const wl_item *item, int k);
-bool wl_bind_item_joins(const wl_item *item, const char *name); /* by USING or NATURAL */
-/* What a name means among these items, which are FROM or a part of it; NULL if nothing. */
+bool wl_bind_item_joins(const wl_item *item, const char *name); /* joins by this name with USING or
+                                                                ** NATURAL */
+/* What a name means among these items (FROM or a part of it). *out is NULL if none of them has
+** it. */
 wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e,
                         wl_bexpr **out) WL_MUST;
-/* The expression a name means; *out is NULL if it means none. */
+/* The expression that a name means. *out is NULL if it means none. */
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
 
 /* ---- nested.c */
-/* Makes an item the join in parentheses of these members. */
+/* Turns an item into the join in parentheses of these members. */
 wl_status wl_nested_open(binder *b, wl_item *members, int n_members, binder *inner,
                          wl_item *item) WL_MUST;
 wl_status wl_nested_column(binder *b, wl_item *item, int k, wl_bexpr **out) WL_MUST;
-bool wl_nested_means(const wl_nested_col *c, const wl_expr *e); /* whether a name can mean it */
-/* Makes names[k] another name than those before it, as SQLite does. *clash: one that it would have
-** been is by_using (which may be NULL). */
+bool wl_nested_means(const wl_nested_col *c, const wl_expr *e); /* whether e can mean this column */
+/* Changes names[k] if it equals an earlier name, in the same way as SQLite. *clash: the name
+** equalled one that is set in by_using (which may be NULL). */
 wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_using,
                          bool *clash) WL_MUST;
 
 /* ---- from.c */
 wl_status wl_bind_from(binder *b, const wl_from_item *from) WL_MUST;
 wl_status wl_bind_ctes(binder *b, const wl_cte *with) WL_MUST;
-/* Notes a table or view that the statement depends on. */
+/* Records a table or view that the statement depends on. */
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) WL_MUST;
 
 /* ---- clauses.c */
-wl_status wl_bind_core(binder *b) WL_MUST; /* a SELECT without compounds, all but its FROM */
-/* Whether a term of ORDER BY or GROUP BY is a number, signs and all. */
+wl_status wl_bind_core(binder *b) WL_MUST; /* a SELECT without compounds, except its FROM */
+/* Whether a term of ORDER BY or GROUP BY is a number, with any signs before it. */
 bool wl_bind_term_number(const wl_expr *e, wl_i64 *out);
 
 /* ---- select.c */
-/* A binder for a query inside that of parent. s: NULL if it is not a SELECT of its own. */
+/* Opens a binder for a query inside that of parent. s is NULL if there is no SELECT for it. */
 wl_status wl_bind_open(binder *parent, const wl_select *s, bool in_from, binder **out) WL_MUST;
-/* A whole SELECT, as a query of its own; *child: its binder */
+/* Binds a whole SELECT as a separate query. *child is its binder. */
 wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binder **child,
                          wl_query **out) WL_MUST;
-/* The names of its result columns. */
+/* The names of a SELECT's result columns. */
 wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q,
                         const char ***out) WL_MUST;
 

@@ -1,13 +1,13 @@
 /*
-** What the grammar's rules call to make the syntax tree; private to the parser
+** The functions that the grammar's rules call to build the syntax tree. Private to the parser
 ** (parse.y and ast.c).
 **
 ** Invariants:
-** 1. A builder that finds no memory leaves arena->failed set and gives NULL or a shorter
-**    list; every builder takes such a result. The parse then ends with WL_NOMEM.
-** 2. A builder that refuses its input sets status and message, once; the first one stays.
-** 3. When a rule is reduced, last_end is where the rule's last token ended: the token
-**    being looked at has not been shifted yet.
+** 1. A builder that runs out of memory leaves arena->failed set and returns NULL or a shorter list.
+**    Every builder accepts such a result. The parse then ends with WL_NOMEM.
+** 2. A builder that refuses its input sets status and message. Only the first refusal counts.
+** 3. When a rule is reduced, last_end is the end of the rule's last token. The parser's lookahead
+**    token has not been shifted yet.
 */
 #ifndef WL_BUILD_H
 #define WL_BUILD_H
@@ -22,14 +22,14 @@ typedef struct wl_parser {
   wl_status status;
   size_t last_end;
   wl_select *result;
-  wl_dml *dml;           /* … or this */
+  wl_dml *dml;           /* for INSERT, UPDATE and DELETE, instead of result */
   wl_param_at *param_at; /* every parameter that occurs, in the order of the text */
   int n_param_at, cap_param_at;
   int n_params, cap_params;
   const char **params;
 } wl_parser;
 
-/* Lists while they grow. */
+/* Lists that are being built. */
 typedef struct wl_exprs {
   wl_expr_list *head, *tail;
 } wl_exprs;
@@ -49,7 +49,7 @@ typedef struct wl_ctes {
   wl_cte *head, *tail;
 } wl_ctes;
 
-/* Values of rules that stand for two things at once. */
+/* Rule values that hold two things. */
 typedef struct wl_joinop {
   wl_join_kind kind;
   bool natural;
@@ -84,15 +84,16 @@ typedef struct wl_upserts {
   wl_upsert *head, *tail;
 } wl_upserts;
 
-/* Tokens to strings in the arena; NULL for a token that is not there. */
+/* Convert tokens to strings in the arena. A missing token gives NULL. */
 const char *wl_build_name(wl_parser *p, wl_token t);             /* unquoted */
-const char *wl_build_word(wl_parser *p, wl_token t, bool upper); /* as written but for its case */
+const char *wl_build_word(wl_parser *p, wl_token t, bool upper); /* as written, in upper or lower
+                                                                 ** case */
 const char *wl_build_text(wl_parser *p, size_t from, size_t to); /* as written */
 const char *wl_build_type(wl_parser *p, wl_token t); /* as written, one space for each gap */
 
 /*
-** A copy of the node given, with its end and its depth set; pos must be set already.
-** WL_NODE is how the rules call it.
+** A copy of the given node with its end and depth set. pos must already be set. The rules call it
+** through WL_NODE.
 */
 wl_expr *wl_build_expr(wl_parser *p, const wl_expr *node);
 #define WL_NODE(start, ...) wl_build_expr(p, &(wl_expr){.pos = (start), __VA_ARGS__})
@@ -115,10 +116,10 @@ wl_windows wl_build_window(wl_parser *p, wl_windows list, wl_window *w, wl_token
 wl_window *wl_build_spec(wl_parser *p, const wl_window *w);
 wl_ctes wl_build_cte(wl_parser *p, wl_ctes list, const wl_cte *cte);
 
-/* The kind of join that up to three words (CROSS, LEFT, OUTER …) mean together. */
+/* The kind of join that up to three words (CROSS, LEFT, OUTER …) name together. */
 wl_joinop wl_build_joinop(wl_parser *p, wl_token a, wl_token b, wl_token c);
 wl_from_item *wl_build_source(wl_parser *p, const wl_from_item *s, wl_join_cond cond);
-/* Adds a source; undoes parentheses round it where SQLite undoes them. */
+/* Adds a source. Removes parentheses around it where SQLite does. */
 wl_sources wl_build_join(wl_parser *p, wl_sources list, wl_joinop op, wl_from_item *s);
 
 wl_select *wl_build_select(wl_parser *p, const wl_select *s);

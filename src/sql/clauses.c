@@ -1,6 +1,6 @@
 /*
-** The clauses of a SELECT without compounds, all but its FROM: results, WHERE, GROUP BY, HAVING,
-** ORDER BY. Part of the binder.
+** The clauses of a SELECT without compounds, except FROM: results, WHERE, GROUP BY, HAVING, ORDER
+** BY. Part of the binder.
 */
 #include "sql/bind_impl.h"
 #include <string.h>
@@ -29,8 +29,8 @@ static wl_status star_column(binder *b, wl_item *item, int k) {
   return rc;
 }
 
-/* Whether column k of an item is one of * or t.*. Of columns that USING joins, the first one stands
-** for all. */
+/* Whether column k of an item is part of * or t.*. The first of several columns that USING joins
+** stands for all of them. */
 static bool in_star(const wl_item *item, int k, const char *table, bool first) {
   const char *of = item->nested ? item->nested->cols[k].table : item->name;
   if (wl_bind_item_hides(item, k)) return false;
@@ -70,7 +70,7 @@ static wl_status bind_results(binder *b) {
 
 /* ---- GROUP BY and ORDER BY */
 
-/* The number a term is, signs and all: +1 and -(-1) name the first result column too. */
+/* The number that a term consists of. +1 and -(-1) also name the first result column. */
 bool wl_bind_term_number(const wl_expr *e, wl_i64 *out) {
   if (e->kind == WL_E_INT) {
     *out = e->i;
@@ -82,8 +82,8 @@ bool wl_bind_term_number(const wl_expr *e, wl_i64 *out) {
   return true;
 }
 
-/* The result column that an ORDER BY or GROUP BY term stands for by number or, in ORDER BY,
-** by alias; NULL if it is an expression of its own. */
+/* The result column that an ORDER BY or GROUP BY term names by number or, in ORDER BY, by alias.
+** NULL if the term is an expression. */
 static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) {
   const wl_query *q = b->edit.q;
   while (e->kind == WL_E_COLLATE) e = e->a;
@@ -97,7 +97,7 @@ static wl_bexpr *named_result(const binder *b, const wl_expr *e, bool by_alias) 
   return NULL;
 }
 
-/* A term: the result it names, under the term's own COLLATE, or an expression. */
+/* Binds a term: the result that it names, with the term's own COLLATE, or an expression. */
 static wl_status term(binder *b, const wl_expr *e, bool by_alias, wl_bexpr **out) {
   wl_bexpr *named = named_result(b, e, by_alias);
   if (!named) return wl_bind_expr(b, e, out);
@@ -140,8 +140,8 @@ static wl_status bind_order(binder *b) {
   return WL_OK;
 }
 
-/* A conjunct of WHERE. A subquery that only drops rows will be a join, so it adds nothing to the
-** operators that a row passes. */
+/* Binds one conjunct of WHERE. A subquery that only filters rows becomes a join later, so it adds
+** nothing to the operators per row. */
 static wl_status conjunct(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (e->kind == WL_E_EXISTS) return wl_bind_exists(b, e, out);
   if (e->kind == WL_E_UNARY && e->op == WL_OP_NOT && e->a->kind == WL_E_EXISTS) {
@@ -191,6 +191,6 @@ wl_status wl_bind_core(binder *b) {
   q->aggregate |= q->grouped;
   if (s->having && !q->aggregate)
     return wl_not_taken(b->edit.err, "HAVING without groups is not native yet");
-  /* the rows of a table are counted by SQLite's count() */
+  /* counting a table's rows replaces SQLite's count() */
   return q->n_cols == 0 ? wl_edit_uses(&b->edit, "count") : WL_OK;
 }

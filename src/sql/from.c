@@ -1,11 +1,12 @@
 /*
 ** FROM: tables, views, subqueries, WITH entries and joins in parentheses become sources of the
-** query; join clauses become conditions. Part of the binder.
+** query. Join clauses become conditions. Part of the binder.
 **
 ** Invariants:
-** 1. Every item is one source, but for inner joins in parentheses, whose sources are the query's.
-** 2. Where there is a RIGHT or FULL join, every source has its own ON. Elsewhere the ON of inner
-**    joins is the inner_on of the last source that the join has.
+** 1. Every item is one source, except inner joins in parentheses. Their sources become sources of
+**    the query.
+** 2. If there is a RIGHT or FULL join, every source has its own ON. Otherwise the ON of an inner
+**    join is the inner_on of the last source in that join.
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
@@ -29,7 +30,8 @@ static wl_join_how how_of(const wl_from_item *s) {
 
 /* ---- subqueries, views and WITH entries */
 
-/* Notes on a compound in FROM what the runner must check. Other queries are left alone. */
+/* Records what must be checked at run time for a compound in FROM. Does nothing for other
+** queries. */
 static wl_status compound_item(const binder *child, wl_query *q) {
   if (!child->first_arm) return WL_OK;
   q->sources[0].derived->typed = true;
@@ -39,7 +41,7 @@ static wl_status compound_item(const binder *child, wl_query *q) {
   return WL_OK;
 }
 
-/* The names of a subquery's columns. columns: names that a view or WITH gives them, or NULL. */
+/* The names of a subquery's columns. columns: names given by a view or WITH, or NULL. */
 static wl_status column_names(binder *child, const wl_select *select, const wl_query *q,
                               const wl_expr_list *columns, const char ***out) {
   wl_status rc = wl_bind_names(child, select, q, out);
@@ -83,10 +85,10 @@ wl_status wl_bind_ctes(binder *b, const wl_cte *with) {
   return WL_OK;
 }
 
-/* How often FROM clauses of a SELECT, at any depth, mention a name. */
+/* How often the FROM clauses of a SELECT, at any depth, mention a name. */
 static int mentions(const wl_select *s, const char *name);
 
-/* The same inside a SELECT that may itself mean something else by the name. */
+/* The same for a SELECT whose own WITH may define the name as something else. */
 static int mentions_inside(const wl_select *s, const char *name) {
   for (const wl_cte *c = s ? s->with : NULL; c; c = c->next)
     if (sqlite3_stricmp(c->name, name) == 0) return 0;
@@ -127,7 +129,7 @@ static int mentions(const wl_select *s, const char *name) {
   return n;
 }
 
-/* Binds a WITH entry that is used several times, where it was written. */
+/* Binds a WITH entry that is used several times, in the query where it was written. */
 static wl_status bind_shared_entry(binder *b, wl_with_entry *n) {
   const wl_cte *c = n->cte;
   binder scope = *n->home, *child;
@@ -136,7 +138,7 @@ static wl_status bind_shared_entry(binder *b, wl_with_entry *n) {
   wl_status rc = wl_bind_select(&scope, c->select, true, &child, &q);
   n->open = false;
   if (rc) return rc;
-  if (q->n_outers) return wl_not_taken(b->edit.err, "a WITH entry that refers to a query round it");
+  if (q->n_outers) return wl_not_taken(b->edit.err, "a WITH entry that refers to an outer query");
   rc = compound_item(child, q);
   if (!rc) rc = column_names(child, c->select, q, c->columns, &n->names);
   if (!rc) rc = wl_edit_derived(&b->edit, q, &n->derived);
@@ -144,8 +146,8 @@ static wl_status bind_shared_entry(binder *b, wl_with_entry *n) {
   return rc;
 }
 
-/* A WITH entry as an item of FROM. As in SQLite, one that is used several times is computed once,
-** which shows beside aggregates. */
+/* A WITH entry as an item of FROM. As in SQLite, an entry that is used several times is computed
+** once. The difference is visible next to aggregates. */
 static wl_status cte_item(binder *b, const wl_from_item *s, wl_with_entry *n) {
   const wl_cte *c = n->cte;
   if (n->open) return wl_not_taken(b->edit.err, "recursive WITH is not native");
@@ -157,7 +159,7 @@ static wl_status cte_item(binder *b, const wl_from_item *s, wl_with_entry *n) {
   if (!shared) {
     const wl_with_entry *named = b->named;
     n->open = true;
-    b->named = n->home->named; /* what it mentions may stand behind it too */
+    b->named = n->home->named; /* it may also mention entries that come after it */
     wl_status rc = sub_item(b, &as, c->select, c->columns);
     b->named = named;
     n->open = false;
@@ -190,9 +192,9 @@ static wl_status view_item(binder *b, const wl_from_item *s, const wl_table *vie
   wl_status rc = wl_parse_view(b->edit.arena, view->view_sql, n, &columns, &body, b->edit.err);
   if (!rc) rc = wl_parse(b->edit.arena, view->view_sql + body, n - body, &stmt, b->edit.err);
   if (rc == WL_ERROR || (!rc && stmt->kind != WL_STMT_SELECT))
-    rc = wl_not_taken(b->edit.err, "the view %s is not understood", view->name);
+    rc = wl_not_taken(b->edit.err, "the view %s cannot be parsed", view->name);
   if (rc) return rc;
-  /* the names in it do not depend on where it is used */
+  /* names in the view do not depend on where it is used */
   const wl_with_entry *named = b->named;
   const char *schema = b->schema, *sql = b->sql;
   binder *parent = b->parent;
@@ -235,16 +237,16 @@ static wl_status table_item(binder *b, const wl_from_item *s) {
 
 static wl_status join_list(binder *b, const wl_from_item *from);
 
-/* A join in parentheses as a query of its own. */
+/* A join in parentheses that becomes a separate query. */
 static wl_status nested_as_query(binder *b, const wl_from_item *s) {
   wl_item *item;
-  if (s->alias) return wl_not_taken(b->edit.err, "a parenthesised join with a name");
+  if (s->alias) return wl_not_taken(b->edit.err, "a parenthesised join with an alias");
   binder *g;
   wl_status rc = wl_bind_open(b, NULL, true, &g);
   if (!rc) rc = wl_bind_from(g, s->nested);
   if (rc) return rc;
   if (g->edit.q->n_outers)
-    return wl_not_taken(b->edit.err, "a parenthesised join that refers outwards");
+    return wl_not_taken(b->edit.err, "a parenthesised join that refers to an outer query");
   for (int k = 0; k < g->n_items && g->has_right && wl_quirks_get().using_as_column; k++)
     if (g->items[k].n_using)
       return wl_not_taken(b->edit.err, "USING with RIGHT or FULL JOIN inside parentheses");
@@ -256,8 +258,8 @@ static wl_status nested_as_query(binder *b, const wl_from_item *s) {
   return rc ? rc : wl_edit_source(&b->edit, to, &item->source);
 }
 
-/* A join in parentheses whose sources become those of the query: inner joins can be made in any
-** order, so the parentheses count only for names. */
+/* A join in parentheses whose sources become sources of the query. Inner joins can run in any
+** order, so the parentheses only matter for names. */
 static wl_status nested_as_sources(binder *b, const wl_from_item *s) {
   wl_item *items = b->items, *item;
   int n = b->n_items;
@@ -278,7 +280,8 @@ static wl_status one_source(binder *b, const wl_from_item *s) {
   return c ? cte_item(b, s, c) : table_item(b, s);
 }
 
-/* The names that USING or NATURAL join by: those of the last item that stand to the left too. */
+/* The names that USING or NATURAL joins by. For NATURAL these are the columns of the last item that
+** also exist to its left. */
 static wl_status using_names(binder *b, const wl_from_item *s, const char ***out, int *n) {
   const wl_item *last = &b->items[b->n_items - 1];
   *n = 0;
@@ -307,16 +310,17 @@ static bool never_null(const wl_item *item, int k) {
   return t && (t->cols[k].rowid || t->cols[k].not_null);
 }
 
-/* SQLite 3.40 assumes that a column of USING on the left that is never NULL in its table is not
-** NULL in a row that an outer join added either; an index then finds a NULL on the right for it. */
+/* SQLite 3.40 assumes that a USING column on the left is never NULL if it is never NULL in its
+** table. This is wrong for rows that an outer join added: an index can then find a NULL on the
+** right. */
 static bool finds_null(const binder *b, const wl_item *left, int k, const wl_item *right, int r) {
   bool outer = left->join == WL_JOIN_LEFT || left->join == WL_JOIN_FULL || left->before_right;
   bool dropped = right->join != WL_JOIN_LEFT && !b->has_right; /* an inner join drops such rows */
   return outer && !dropped && never_null(left, k) && !never_null(right, r);
 }
 
-/* left = right for each of the names. Where there are RIGHT or FULL joins, left is the first of
-** several columns that is not NULL. */
+/* Builds left = right for each name. With RIGHT or FULL joins, left is the first of several columns
+** that is not NULL. */
 static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr **on) {
   wl_item *last = &b->items[b->n_items - 1];
   for (int k = 0; k < n; k++) {
@@ -330,12 +334,12 @@ static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr 
       if (c < 0 || (n_left && (!b->has_right || !wl_bind_item_joins(i, names[k])))) continue;
       if (found && finds_null(b, i, c, last, of_last))
         return wl_not_taken(b->edit.err,
-                            "USING (%s), which is never NULL in %s, behind an outer join", names[k],
+                            "USING (%s), which is never NULL in %s, after an outer join", names[k],
                             i->table->name);
       rc = wl_bind_item(b, i, c, &left[n_left++]);
     }
     if (!rc && (!n_left || !found))
-      rc = wl_not_taken(b->edit.err, "USING (%s) is not understood", names[k]);
+      rc = wl_not_taken(b->edit.err, "the column in USING (%s) cannot be resolved", names[k]);
     l = rc ? NULL : left[0];
     if (!rc && n_left > 1) rc = wl_bind_joined(b, left, n_left, &l);
     if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
@@ -345,8 +349,8 @@ static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr 
   return WL_OK;
 }
 
-/* LIKE of an integer in the ON of a LEFT JOIN: where that is the rowid, SQLite 3.40 turns it into
-** a search that loses the row on the left. */
+/* Whether e is LIKE with an integer. In the ON of a LEFT JOIN, if that integer is the rowid, SQLite
+** 3.40 turns the LIKE into a search that loses the row on the left. */
 static bool like_integer(const wl_bexpr *e) {
   if (!e) return false;
   if (e->kind == WL_B_CALL && (e->index == WL_NATIVE_LIKE || e->index == WL_NATIVE_GLOB))

@@ -1,13 +1,14 @@
 /*
-** Scalar functions. Some are CASE in other words and are bound as that; the others become a call:
-** an SQL expression over parameters, which SQLite itself computes where there is no opcode for
-** it. Stands beside bind.c; the compiler (program/call.c) decides between opcode and call.
+** Scalar functions. Functions that are equivalent to a CASE are bound as one. The others become a
+** call: an SQL expression over parameters. The compiler (program/call.c) uses an opcode if there is
+** one, and otherwise lets SQLite compute the expression.
 **
 ** Invariants:
-** 1. Only functions that SQLite has built in, lists as deterministic, and the application has
-**    not replaced are taken; wl_query.calls names all that a query uses.
-** 2. A call directly inside a call goes into the same expression, for values may carry more
-**    than they show: a JSON function knows whether its argument came from another one.
+** 1. A function is taken only if it is built into SQLite, SQLite lists it as deterministic, and the
+**    application has not replaced it. wl_query.calls lists all functions that a query uses.
+** 2. A call that is directly an argument of a call goes into the same SQL expression, because a
+**    value can carry a hidden mark: JSON functions know whether their argument came from another
+**    JSON function.
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
@@ -17,16 +18,16 @@
 #define T(x) WL_M(WL_T_##x)
 
 enum { ALL_TYPES = T(NULL) | T(INT) | T(REAL) | T(TEXT) | T(BLOB) };
-enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it raises no error, of size neither */
+enum { OF_TIME = 1, REFUSED = 2, SAFE = 4 }; /* SAFE: it never raises an error, not even for size */
 
-/* What is known of a function beyond its name; the others can give anything. */
-typedef struct known {
+/* What is known about a function. Functions that are not listed can return any type. */
+typedef struct function_info {
   const char *name;
   wl_u8 gives, flags;
   wl_u8 native;
-} known;
+} function_info;
 
-static const known functions[] = {
+static const function_info functions[] = {
     {"abs", T(NULL) | T(INT) | T(REAL), 0, WL_NATIVE_ABS},
     {"char", T(TEXT), SAFE, 0},
     {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
@@ -63,7 +64,7 @@ static const known functions[] = {
     {"upper", T(NULL) | T(TEXT), SAFE, WL_NATIVE_UPPER},
 };
 
-static const known *find_known(const char *name) {
+static const function_info *find_function_info(const char *name) {
   for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
     if (sqlite3_stricmp(functions[k].name, name) == 0) return &functions[k];
   return NULL;
@@ -80,7 +81,7 @@ static wl_status not_null(binder *b, wl_bexpr *x, wl_bexpr **out) {
   return rc ? rc : wl_edit_binary(&b->edit, WL_B_NOT, WL_OP_NONE, *out, NULL, out);
 }
 
-/* x op y of values as they are, under the collation of the first of all that has one. */
+/* x op y without affinity, under the first collation found among all arguments. */
 static wl_status compare_values(binder *b, wl_bkind kind, wl_op op, wl_bexpr *x, wl_bexpr *y,
                                 wl_bexpr **args, int n, wl_bexpr **out) {
   wl_status rc = wl_edit_compare(&b->edit, kind, op, x, y, out);
@@ -92,8 +93,8 @@ static wl_status compare_values(binder *b, wl_bkind kind, wl_op op, wl_bexpr *x,
   return WL_OK;
 }
 
-/* min() and max() of several: NULL if one is; of equal ones min() takes the last, max() the
-** first. */
+/* min() and max() with several arguments. The result is NULL if one argument is. Among equal values
+** min() takes the last and max() the first. */
 static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr **out) {
   wl_bexpr *best = args[0], *any = NULL, *null;
   wl_status rc = WL_OK;
@@ -134,7 +135,7 @@ static wl_status extreme(binder *b, bool min, wl_bexpr **args, int n, wl_bexpr *
 }
 
 wl_status wl_bind_coalesce(binder *b, wl_bexpr **args, int n, wl_bexpr **out) {
-  if (wl_edit_uses(&b->edit, "coalesce")) return wl_nomem(b->edit.err); /* as SQLite's USING does */
+  if (wl_edit_uses(&b->edit, "coalesce")) return wl_nomem(b->edit.err); /* SQLite's USING does so */
   wl_bexpr *x = *out = wl_edit_node(&b->edit, WL_B_CASE);
   if (x) x->list = WL_NEW_N(b->edit.arena, wl_bexpr *, 2 * n);
   if (!x || !x->list) return wl_nomem(b->edit.err);
@@ -159,7 +160,8 @@ wl_status wl_bind_joined(binder *b, wl_bexpr **columns, int n, wl_bexpr **out) {
   return WL_OK;
 }
 
-/* coalesce and ifnull; iif; nullif; min and max of several. *found: it is one of them. */
+/* Binds coalesce, ifnull, iif, nullif, and min and max with several arguments. *found says whether
+** the call is one of them. */
 static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bexpr **out) {
   bool coalesce = is_name(e, "coalesce") || is_name(e, "ifnull");
   bool iif = is_name(e, "iif"), nullif = is_name(e, "nullif");
@@ -194,45 +196,46 @@ static wl_status as_case(binder *b, const wl_expr *e, int n, bool *found, wl_bex
 
 /* ---- calls */
 
-/* A call under construction: its text, and the arguments that ?1 … stand for. */
-typedef struct making {
+/* A call that is being built: its text, and the arguments that ?1, ?2, … stand for. */
+typedef struct call_builder {
   const char *text;
   wl_bexpr **args;
   int n, size;
   bool of_time, fallible;
-  bool json;  /* a JSON function is among those in the text */
-  bool looks; /* what is being written goes to a function that looks at JSON's mark */
-} making;
+  bool json;     /* the text contains a JSON function */
+  bool for_json; /* the argument that is being written goes to a function that checks JSON marks */
+} call_builder;
 
 static bool is_arrow(const wl_expr *e) {
   return e->kind == WL_E_BINARY && (e->op == WL_OP_ARROW || e->op == WL_OP_ARROW2);
 }
 
-/* Whether an argument is itself a call, to be computed in the same expression. Not where a
-** collation matters (min, max, nullif): parameters have none. */
+/* Whether an argument is a call that can go into the same SQL expression. Not if a collation
+** matters (min, max, nullif), because parameters have none. */
 static bool goes_inside(const wl_expr *e) {
   if (is_arrow(e)) return true;
   if (e->kind != WL_E_CALL || e->distinct || e->star || e->window || e->a || !e->list) return false;
-  const known *f = find_known(e->name);
-  if (f && f->native) return false; /* opcodes are faster, and their values carry nothing more */
+  const function_info *f = find_function_info(e->name);
+  if (f && f->native) return false; /* an opcode is faster, and its value carries no mark */
   return !is_name(e, "min") && !is_name(e, "max") && !is_name(e, "nullif") &&
          wl_conv_function(e->name);
 }
 
 /*
-** JSON functions mark their values as JSON (SQLite's subtype), and other JSON functions look at the
-** mark. Depending on SQLite's plan, it stays with a value that is passed on by CASE, min(), a
-** column of a subquery or a scalar subquery. Our values have no marks, so a value that may have one
-** in SQLite must not go from us to a JSON function.
+** JSON functions mark their values as JSON (SQLite's subtype), and other JSON functions check the
+** mark. Depending on SQLite's plan, a value keeps its mark when it passes through CASE, min(), a
+** column of a subquery or a scalar subquery. Values in warplite have no marks, so a value that may
+** be marked in SQLite must not reach a JSON function from here.
 */
 typedef struct scope {
   const wl_query *q;
-  const struct scope *around; /* the query round it, if that is not the binder's parent */
+  const struct scope *around; /* the outer query, if it is not the binder's parent */
 } scope;
 
 static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e);
 
-/* Of a table: what is computed when it is read. Of a derived source: what its queries give. */
+/* Whether a column's values may be marked. A table's column may be if it is computed when read, and
+** a derived source's column if its queries return marked values. */
 static bool marked_column(const binder *b, const scope *in, const wl_bexpr *e) {
   const wl_bsource *s = &in->q->sources[e->source];
   wl_table *t;
@@ -275,7 +278,7 @@ static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e) {
   }
 }
 
-static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
+static wl_status add_arg(binder *b, call_builder *m, const wl_expr *e) {
   if (m->n == m->size) {
     int size = m->size ? m->size * 2 : 4;
     wl_bexpr **p = WL_NEW_N(b->edit.arena, wl_bexpr *, size);
@@ -286,40 +289,40 @@ static wl_status add_arg(binder *b, making *m, const wl_expr *e) {
   }
   wl_status rc = wl_bind_expr(b, e, &m->args[m->n]);
   if (rc) return rc;
-  if (m->looks && may_be_marked(b, &(scope){b->edit.q, NULL}, m->args[m->n]))
+  if (m->for_json && may_be_marked(b, &(scope){b->edit.q, NULL}, m->args[m->n]))
     return wl_not_taken(b->edit.err,
-                        "JSON that comes to a JSON function by way of another expression");
+                        "a JSON value that reaches a JSON function through another expression");
   m->n++;
   m->text = wl_arena_printf(b->edit.arena, "%s?%d", m->text, m->n);
   return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
-static wl_status write_call(binder *b, making *m, const wl_expr *e);
+static wl_status write_call(binder *b, call_builder *m, const wl_expr *e);
 
-static wl_status write_arg(binder *b, making *m, const wl_expr *e) {
+static wl_status write_arg(binder *b, call_builder *m, const wl_expr *e) {
   return goes_inside(e) ? write_call(b, m, e) : add_arg(b, m, e);
 }
 
-static wl_status more_text(binder *b, making *m, const char *text) {
+static wl_status append_text(binder *b, call_builder *m, const char *text) {
   m->text = wl_arena_printf(b->edit.arena, "%s%s", m->text, text);
   return m->text ? WL_OK : wl_nomem(b->edit.err);
 }
 
-static wl_status write_arrow(binder *b, making *m, const wl_expr *e) {
+static wl_status write_arrow(binder *b, call_builder *m, const wl_expr *e) {
   const char *op = e->op == WL_OP_ARROW ? "->" : "->>";
   if (wl_edit_uses(&b->edit, op)) return wl_nomem(b->edit.err);
   m->fallible = m->json = true;
-  m->looks = false;
-  wl_status rc = more_text(b, m, "(");
+  m->for_json = false;
+  wl_status rc = append_text(b, m, "(");
   if (!rc) rc = write_arg(b, m, e->a);
-  if (!rc) rc = more_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
+  if (!rc) rc = append_text(b, m, e->op == WL_OP_ARROW ? " -> " : " ->> ");
   if (!rc) rc = write_arg(b, m, e->b);
-  return rc ? rc : more_text(b, m, ")");
+  return rc ? rc : append_text(b, m, ")");
 }
 
-static wl_status write_function(binder *b, making *m, const wl_expr *e) {
+static wl_status write_function(binder *b, call_builder *m, const wl_expr *e) {
   wl_status rc;
-  const known *f = find_known(e->name);
+  const function_info *f = find_function_info(e->name);
   int n = wl_list_length(e->list);
   if (e->distinct || e->star || e->window || e->a || (f && f->flags & REFUSED) ||
       !wl_conv_function(e->name))
@@ -333,32 +336,32 @@ static wl_status write_function(binder *b, making *m, const wl_expr *e) {
   if (wl_edit_uses(&b->edit, e->name)) return wl_nomem(b->edit.err);
   bool json = sqlite3_strnicmp(e->name, "json", 4) == 0;
   m->json |= json;
-  m->looks |= json || is_name(e, "subtype");
-  rc = more_text(b, m, wl_arena_printf(b->edit.arena, "\"%s\"(", e->name));
+  m->for_json |= json || is_name(e, "subtype");
+  rc = append_text(b, m, wl_arena_printf(b->edit.arena, "\"%s\"(", e->name));
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next) {
-    /* what date functions are given must be seen: it may be "now" */
+    /* the arguments of date functions must be checked at run time: one may be "now" */
     rc = f && f->flags & OF_TIME ? add_arg(b, m, l->expr) : write_arg(b, m, l->expr);
-    if (!rc && l->next) rc = more_text(b, m, ", ");
+    if (!rc && l->next) rc = append_text(b, m, ", ");
   }
-  return rc ? rc : more_text(b, m, ")");
+  return rc ? rc : append_text(b, m, ")");
 }
 
-static wl_status write_call(binder *b, making *m, const wl_expr *e) {
-  bool looks = m->looks;
+static wl_status write_call(binder *b, call_builder *m, const wl_expr *e) {
+  bool for_json = m->for_json;
   wl_status rc = is_arrow(e) ? write_arrow(b, m, e) : write_function(b, m, e);
-  m->looks = looks;
+  m->for_json = for_json;
   return rc;
 }
 
 wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
-  making m = {.text = ""};
-  const known *f = NULL;
+  call_builder m = {.text = ""};
+  const function_info *f = NULL;
   if (!is_arrow(e)) {
     bool found = false, plain = !e->distinct && !e->star && !e->window && !e->a;
     wl_status rc = plain ? as_case(b, e, wl_list_length(e->list), &found, out) : WL_OK;
     if (rc || found) return rc;
     if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
-    f = find_known(e->name);
+    f = find_function_info(e->name);
   }
   wl_status rc = write_call(b, &m, e);
   wl_bexpr *x = rc ? NULL : wl_edit_node(&b->edit, WL_B_CALL);
@@ -370,7 +373,7 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->fallible = m.fallible;
   x->json = m.json;
   x->gives = f ? f->gives : ALL_TYPES;
-  /* only where the arguments are just the function's own */
+  /* an opcode takes only the function's own arguments */
   x->index = f && m.n == wl_list_length(e->list) ? f->native : WL_NATIVE_NONE;
   bool of_time = f && f->flags & OF_TIME;
   for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
@@ -398,7 +401,7 @@ wl_status wl_bind_like(binder *b, const wl_expr *e, wl_bexpr **out) {
   x->text = e->c ? "like(?1, ?2, ?3)" : like ? "like(?1, ?2)" : "glob(?1, ?2)";
   x->index = like ? WL_NATIVE_LIKE : WL_NATIVE_GLOB;
   x->gives = T(NULL) | T(INT);
-  /* an ESCAPE of two characters; a pattern too long */
+  /* LIKE can fail: an ESCAPE with several characters, or a pattern that is too long */
   x->fallible = e->c || (x->list[0]->kind != WL_B_CONST && x->list[0]->kind != WL_B_PARAM);
   wl_bexpr_raise_collate(x);
   *out = x;

@@ -1,16 +1,16 @@
 /*
-** The lexer, by hand: one scanner a kind of token, and a sorted table of keywords. Its
-** place and invariants are in lex.h.
+** The handwritten lexer: one scanner for each kind of token, and a sorted table of keywords. lex.h
+** explains its role and invariants.
 */
 #include "sql/lex.h"
 #include "parse.h"
 #include <string.h>
 
-/* Of lemon's output: the token that may stand in for this one, or 0. */
+/* From lemon's output: the token that can replace this one (a keyword used as a name), or 0. */
 int wl_lemonFallback(int kind);
 
 /*
-** Character classes, for ASCII; every byte from 0x80 up may stand in a name.
+** Character classes for ASCII. Every byte from 0x80 up is allowed in names.
 */
 static bool is_digit(unsigned char c) {
   return c >= '0' && c <= '9';
@@ -37,8 +37,8 @@ static bool in_name(unsigned char c) {
 }
 
 /*
-** The words that the grammar has to tell from names, sorted. SQLite's other keywords may
-** all be used as names, or (WLT_RESERVED) have no place in the statements parsed here.
+** The words that the grammar must distinguish from names, sorted. SQLite's other keywords can
+** either always be used as names, or (WLT_RESERVED) do not occur in the statements parsed here.
 */
 enum { LONGEST_WORD = 17 };
 
@@ -177,7 +177,7 @@ static int keyword_or_id(const char *s, size_t n) {
   return WLT_ID;
 }
 
-/* Byte i of the text; 0 from its end on, so that looking ahead needs no bounds. */
+/* Byte i of the text, or 0 at and after its end, so that looking ahead needs no bounds check. */
 static unsigned char at(const wl_lexer *lex, size_t i) {
   return i < lex->n ? (unsigned char)lex->sql[i] : 0;
 }
@@ -185,7 +185,7 @@ static unsigned char at(const wl_lexer *lex, size_t i) {
 static size_t skip_blank(const wl_lexer *lex, size_t i) {
   for (;;) {
     unsigned char c = at(lex, i);
-    if (c == '\v') return i; /* space only behind other space, as SQLite has it */
+    if (c == '\v') return i; /* SQLite accepts \v as space only after other space */
     if (is_space(c)) {
       while (is_space(at(lex, i))) i++;
     } else if (c == 0xEF && at(lex, i + 1) == 0xBB && at(lex, i + 2) == 0xBF) {
@@ -202,7 +202,8 @@ static size_t skip_blank(const wl_lexer *lex, size_t i) {
   }
 }
 
-/* Each scanner below takes the token's first byte, moves *end past it, gives its kind. */
+/* Each scanner below starts at the token's first byte, moves *end past the token and returns its
+** kind. */
 
 static int scan_quoted(const wl_lexer *lex, size_t start, size_t *end) {
   unsigned char quote = at(lex, start);
@@ -227,7 +228,7 @@ static int scan_number(const wl_lexer *lex, size_t start, size_t *end) {
   if (at(lex, i) == '0' && (at(lex, i + 1) | 32) == 'x' && is_hex(at(lex, i + 2))) {
     i += 3;
     while (is_hex(at(lex, i))) i++;
-    *end = i; /* 0x1g is 0x1 and the name g */
+    *end = i; /* 0x1g is the number 0x1 and the name g */
     return kind;
   }
   while (is_digit(at(lex, i))) i++;
@@ -244,7 +245,7 @@ static int scan_number(const wl_lexer *lex, size_t start, size_t *end) {
       while (is_digit(at(lex, i))) i++;
     }
   }
-  while (in_name(at(lex, i))) { /* but 12abc is no token */
+  while (in_name(at(lex, i))) { /* 12abc is not a token */
     kind = WL_LEX_ILLEGAL;
     i++;
   }
@@ -277,7 +278,7 @@ static int scan_named_param(const wl_lexer *lex, size_t start, size_t *end) {
   }
   *end = i;
   if (n == 0) return WL_LEX_ILLEGAL;
-  /* #1 is a register of SQLite's own nested parses, never an application's */
+  /* #1 is a register in SQLite's internal parses; applications cannot use it */
   if (at(lex, start) == '#' && is_digit(at(lex, start + 1))) return WL_LEX_ILLEGAL;
   return kind;
 }
@@ -300,7 +301,7 @@ static int scan_operator(const wl_lexer *lex, size_t start, size_t *end) {
     int kind;
   }
   operators[] = {
-      /* longer before shorter of the same beginning */
+      /* longer operators before their prefixes */
       {"->>", WLT_ARROW2}, {"->", WLT_ARROW},  {"-", WLT_MINUS}, {"<<", WLT_LSHIFT},
       {"<=", WLT_LE},      {"<>", WLT_NE},     {"<", WLT_LT},    {">>", WLT_RSHIFT},
       {">=", WLT_GE},      {">", WLT_GT},      {"==", WLT_EQ},   {"=", WLT_EQ},
@@ -348,7 +349,7 @@ static int scan(const wl_lexer *lex, size_t start, size_t *end) {
   return scan_operator(lex, start, end);
 }
 
-/* The kind of the token from *pos on; WLT_ID for whatever may serve as a name. */
+/* The kind of the token at *pos. WLT_ID for everything that can be a name. */
 static int peek(const wl_lexer *lex, size_t *pos) {
   size_t start = skip_blank(lex, *pos);
   int kind = scan(lex, start, pos);

@@ -1,7 +1,6 @@
 /*
-** What names mean: columns of the items of FROM, result columns by their alias, names of the
-** queries round this one. Part of the binder; SQLite has checked before that every name means
-** something and only one thing.
+** What names mean: columns of the items of FROM, result columns by their alias, names of the outer
+** queries. Part of the binder. SQLite has already checked that every name has exactly one meaning.
 */
 #include "sql/bind_impl.h"
 #include <string.h>
@@ -19,7 +18,7 @@ wl_status wl_bind_item(binder *b, wl_item *item, int k, wl_bexpr **out) {
     wl_status rc =
         wl_edit_column(&b->edit, item->source, rowid ? -1 : k, rowid ? 'D' : t->cols[k].affinity,
                        rowid ? WL_COLL_BINARY : t->cols[k].coll, out);
-    /* the rowid has no collation, under whatever name */
+    /* the rowid has no collation, whatever name is used for it */
     if (!rc && (rowid || t->cols[k].rowid)) (*out)->has_coll = false;
     return rc;
   }
@@ -53,8 +52,8 @@ bool wl_bind_item_joins(const wl_item *item, const char *name) {
   return false;
 }
 
-/* One more column of the name. Where USING joins columns of one name, the left one stands for both,
-** of a RIGHT join the right one, of a FULL one whichever is not NULL. */
+/* Adds another column with the same name. If USING joins columns with one name, the left one stands
+** for both. For a RIGHT join it is the right one, for a FULL join whichever is not NULL. */
 static wl_status add_candidate(binder *b, wl_item *item, int k, const char *name, wl_bexpr **found,
                                int *n) {
   if (*n && (!wl_bind_item_joins(item, name) ||
@@ -64,8 +63,9 @@ static wl_status add_candidate(binder *b, wl_item *item, int k, const char *name
   return wl_bind_item(b, item, k, &found[(*n)++]);
 }
 
-/* The columns of a join in parentheses. That of USING stands for those that it joins. SQLite treats
-** several others of the name like those that USING joins outside. */
+/* Adds the matching columns of a join in parentheses. A column made by USING stands for those that
+** it joins. If there are several others with the name, SQLite treats them like columns that an
+** outside USING joins. */
 static wl_status nested_columns(binder *b, wl_item *item, const wl_expr *e, wl_bexpr **found,
                                 int *n) {
   wl_status rc = WL_OK;
@@ -107,7 +107,7 @@ wl_status wl_bind_among(binder *b, wl_item *items, int n_items, const wl_expr *e
   return WL_OK;
 }
 
-/* A result column by its alias, where SQLite looks at these. */
+/* Finds a result column by its alias, in clauses where SQLite allows this. */
 static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
   *out = NULL;
   if (e->table || !b->sees_alias || b->in_alias || !b->select) return WL_OK;
@@ -127,8 +127,8 @@ static wl_status by_alias(binder *b, const wl_expr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
-/* An expression of the query round this one, seen from here. */
-static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
+/* Makes an expression of the outer query usable here. */
+static wl_status outer_reference(binder *b, wl_bexpr *e, wl_bexpr **out) {
   wl_query *q = b->edit.q;
   for (int k = 0; k < q->n_outers; k++)
     if (q->outers[k]->a == e) {
@@ -148,18 +148,18 @@ static wl_status outer(binder *b, wl_bexpr *e, wl_bexpr **out) {
   return WL_OK;
 }
 
-/* A name of the queries round this one. */
-static wl_status name_outside(binder *b, const wl_expr *e, wl_bexpr **out) {
+/* Looks up a name in the outer queries. */
+static wl_status outer_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc;
   *out = NULL;
   if (!b->parent) return WL_OK;
-  rc = b->in_from ? name_outside(b->parent, e, out) : wl_bind_name(b->parent, e, out);
-  return rc || !*out ? rc : outer(b, *out, out);
+  rc = b->in_from ? outer_name(b->parent, e, out) : wl_bind_name(b->parent, e, out);
+  return rc || !*out ? rc : outer_reference(b, *out, out);
 }
 
 wl_status wl_bind_name(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_among(b, b->items, b->n_items, e, out);
   if (!rc && !*out) rc = by_alias(b, e, out);
-  if (!rc && !*out) rc = name_outside(b, e, out);
+  if (!rc && !*out) rc = outer_name(b, e, out);
   return rc;
 }

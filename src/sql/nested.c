@@ -1,18 +1,17 @@
 /*
-** Joins in parentheses that stand behind another source of FROM. SQLite makes each of them a
-** subquery of all its columns, and so do names, USING, NATURAL and * see it here, whether it is a
-** query of its own or part of the query round it. Part of the binder.
+** Joins in parentheses that come after another source of FROM. SQLite turns each of them into a
+** subquery that returns all its columns. Names, USING, NATURAL and * follow the same rules here,
+** whether the join becomes a separate query or part of the outer query. Part of the binder.
 **
-** Of (a JOIN b USING (x)) the columns are, in this order: x, the columns of a, those of b. From
-** outside
-**   - a name without a table means x before a.x and b.x, so that it is the one of a RIGHT or FULL
-**     join inside that is not NULL;
-**   - USING and NATURAL go by names that are made unique, as those of any subquery: the first x
-**     is meant;
+** The columns of (a JOIN b USING (x)) are, in this order: x, the columns of a, the columns of b.
+** From outside:
+**   - A name without a table means x before a.x and b.x. So with a RIGHT or FULL join inside, it is
+**     the one that is not NULL.
+**   - USING and NATURAL use names that are made unique, as for any subquery. They mean the first x.
 **   - * leaves out a.x and b.x.
 **
 ** Invariants:
-** 1. Hidden columns are none of its columns.
+** 1. Hidden columns are not columns of the join.
 */
 #include "sql/bind_impl.h"
 #include <string.h>
@@ -22,7 +21,7 @@ static bool is_truth(const char *name) {
 }
 
 wl_status wl_bind_unique(binder *b, const char **names, int k, const bool *by_using, bool *clash) {
-  enum { NUMBERED = 4 }; /* after these SQLite takes random numbers */
+  enum { NUMBERED = 4 }; /* after these, SQLite uses random numbers */
   int count = 0, j = 0;
   if (is_truth(names[k])) names[k] = wl_arena_printf(b->edit.arena, "column%d", k + 1);
   size_t n = names[k] ? strlen(names[k]) : 0;
@@ -49,7 +48,7 @@ static int most_columns(const wl_item *members, int n) {
   return most;
 }
 
-/* What is written for column k of a member, from outside the parentheses. */
+/* Describes column k of a member as it can be written outside the parentheses. */
 static wl_nested_col column_of(wl_item *member, int k) {
   if (member->nested) {
     wl_nested_col c = member->nested->cols[k];
@@ -112,9 +111,9 @@ bool wl_nested_means(const wl_nested_col *c, const wl_expr *e) {
   return !e->schema || (c->schema && sqlite3_stricmp(c->schema, e->schema) == 0);
 }
 
-/* ---- what they are */
+/* ---- the values of the columns */
 
-/* Column k, inside the parentheses. */
+/* Column k, seen from inside the parentheses. */
 static wl_status inside(binder *b, wl_nested *n, int k, wl_bexpr **out) {
   const wl_nested_col *c = &n->cols[k];
   if (c->member) return wl_bind_item(b, c->member, c->k, out);
@@ -122,8 +121,8 @@ static wl_status inside(binder *b, wl_nested *n, int k, wl_bexpr **out) {
   return wl_bind_among(b, n->members, n->n_members, &name, out);
 }
 
-/* Makes column k a result of the query that the join is. Columns that are the same inside are one
-** result. */
+/* Makes column k a result of the query that the join becomes. Columns with the same value inside
+** share one result. */
 static wl_status as_result(wl_nested *n, int k, int *out) {
   wl_nested_col *c = &n->cols[k];
   const wl_query *q = n->inner->edit.q;

@@ -1,14 +1,14 @@
 /*
-** The grammar of SQLite's SELECT, INSERT, UPDATE and DELETE, for lemon. It stands between the
-** lexer and the binder: every rule's action only calls a builder of build.h.
+** The grammar of SQLite's SELECT, INSERT, UPDATE and DELETE, for lemon. The lexer supplies its
+** tokens and the binder reads its tree. Every rule's action only calls a builder of build.h.
 **
 ** Invariants:
-** 1. It accepts what SQLite 3.40 accepts as one of these. Who runs it, and whether the names
-**    in it exist, is decided later.
-** 2. Where a word may be both a name and the next keyword, both readings stand in rules of
-**    their own rather than behind an optional part: lemon tries the name (the fallback)
-**    before a default reduction, so an empty optional part would lose the keyword.
-** 3. No value owns memory: all is in the arena, so no destructors.
+** 1. It accepts the same statements as SQLite 3.40. Whether names exist, and who runs the
+**    statement, is decided later.
+** 2. If a word can be both a name and the next keyword, each reading has a separate rule instead of
+**    an optional part. Lemon tries the name (the fallback) before a default reduction, so an empty
+**    optional part would lose the keyword.
+** 3. No value owns memory. Everything is in the arena, so there are no destructors.
 */
 %name wl_lemon
 %token_prefix WLT_
@@ -28,7 +28,7 @@
 %syntax_error { wl_build_syntax_error(p, TOKEN); }
 %stack_overflow { wl_build_too_deep(p); }
 
-/* Tokens the lexer knows and no rule takes. */
+/* Tokens that the lexer returns but no rule uses. */
 %token SEMI RESERVED.
 
 %fallback ID
@@ -36,7 +36,7 @@
   LIKE_KW MATCH MATERIALIZED NO NOW NULLS OFFSET OTHERS PARTITION PRECEDING RAISE RANGE RECURSIVE
   REPLACE ROLLBACK ROW ROWS TIES UNBOUNDED WITH.
 
-/* From loose to tight. */
+/* From lowest to highest precedence. */
 %left OR.
 %left AND.
 %right NOT.
@@ -223,7 +223,7 @@ indexing(A) ::= INDEXED BY nm(N). { A = (wl_indexing){wl_build_name(p, N), false
 indexing(A) ::= NOT INDEXED. { A = (wl_indexing){NULL, true}; }
 
 %type join_cond {wl_join_cond}
-// ON that may also begin ON CONFLICT is the join's, as SQLite has it.
+// An ON that could also start ON CONFLICT belongs to the join, as in SQLite.
 join_cond(A) ::= . [OR] { A = (wl_join_cond){NULL, NULL}; }
 join_cond(A) ::= ON expr(E). { A = (wl_join_cond){E, NULL}; }
 join_cond(A) ::= USING LP names(L) RP. { A = (wl_join_cond){NULL, L.head}; }

@@ -1,5 +1,5 @@
 /*
-** Adding to a bound query. See query_edit.h.
+** Functions that add to a bound query. See query_edit.h.
 */
 #include "sql/query_edit.h"
 #include "base/sqlite.h"

@@ -1,6 +1,6 @@
 /*
 ** A whole SELECT: one core, or a compound of several, with WITH, ORDER BY and LIMIT. Every SELECT
-** becomes a query of its own. Part of the binder, and its way in.
+** becomes a separate query. This is the binder's entry point.
 */
 #include "sql/bind_impl.h"
 #include <assert.h>
@@ -90,7 +90,7 @@ wl_status wl_bind_names(binder *b, const wl_select *s, const wl_query *q, const 
 
 /* ---- compounds */
 
-/* Columns whose collation is not the same in all arms. *out: NULL if there are none. */
+/* The columns whose collation differs between arms. *out is NULL if there are none. */
 static wl_status mixed_colls(binder *b, wl_query **arms, int n, bool **out) {
   bool any = false, *mixed = WL_NEW_N(b->edit.arena, bool, arms[0]->n_results + 1);
   if (!mixed) return wl_nomem(b->edit.err);
@@ -101,7 +101,7 @@ static wl_status mixed_colls(binder *b, wl_query **arms, int n, bool **out) {
   return WL_OK;
 }
 
-/* The rows of these arms, one after the other, become source 0 and the results of b's query. */
+/* The rows of these arms, one arm after the other, become source 0 and the results of b's query. */
 static wl_status read_arms(binder *b, wl_query **arms, int n, const char *name, wl_derived **out) {
   int place;
   wl_status rc = wl_edit_derived(&b->edit, arms[0], out);
@@ -112,7 +112,8 @@ static wl_status read_arms(binder *b, wl_query **arms, int n, const char *name, 
   return rc ? rc : wl_edit_arm_columns(&b->edit, arms, n);
 }
 
-/* The result column of one arm that an ORDER BY term names: an alias comes before a column. */
+/* The result column of one arm that an ORDER BY term names. An alias takes precedence over a
+** column. */
 static int arm_column(const binder *arm, const wl_expr *term) {
   if (!arm->result_cols) return -1; /* VALUES */
   for (int k = 0; k < arm->edit.q->n_results && !term->table; k++) {
@@ -125,7 +126,7 @@ static int arm_column(const binder *arm, const wl_expr *term) {
     if (e && (e->kind != WL_E_NAME || (term->table && !e->table) ||
               (term->table && sqlite3_stricmp(e->table, term->table) != 0)))
       continue;
-    if (!e && term->table) continue; /* of a star, whose tables are not noted */
+    if (!e && term->table) continue; /* it comes from a star, whose table is not recorded */
     if (sqlite3_stricmp(e ? e->name : arm->result_names[k], term->name) == 0) return k;
   }
   return -1;
@@ -150,13 +151,14 @@ static wl_status compound_order(binder *b, const wl_select *s, binder **arms, in
     wl_i64 i;
     int k = -1;
     if (wl_bind_term_number(e, &i) && i >= 1 && i <= q->n_results) k = (int)i - 1;
-    /* a qualified name may mean a column that is written otherwise: only the first arm can tell */
+    /* a qualified name may mean a column that is written differently, so only the first arm
+    ** counts */
     for (int a = 0; a < (e->table ? 1 : n) && k < 0 && e->kind == WL_E_NAME; a++)
       k = arm_column(arms[a], e);
     if (k < 0) return wl_not_taken(b->edit.err, "ORDER BY an expression of a compound SELECT");
-    if (coll && (s->group_by || s->having)) /* SQLite 3.40 groups the whole compound by it then */
+    if (coll && (s->group_by || s->having)) /* then SQLite 3.40 groups the whole compound by it */
       return wl_not_taken(b->edit.err, "ORDER BY … COLLATE of a compound that ends in GROUP BY");
-    for (int a = 0; a < n && coll; a++) /* SQLite 3.40 then drops rows that UNION ALL keeps */
+    for (int a = 0; a < n && coll; a++) /* then SQLite 3.40 drops rows that UNION ALL keeps */
       if (arms[a]->edit.q->distinct)
         return wl_not_taken(b->edit.err, "ORDER BY … COLLATE of a compound with SELECT DISTINCT");
     wl_border *o = &q->order[q->n_order++];
@@ -167,13 +169,13 @@ static wl_status compound_order(binder *b, const wl_select *s, binder **arms, in
     wl_status rc = coll ? wl_bind_collate(b, coll, o->expr, &o->expr) : WL_OK;
     if (rc) return rc;
   }
-  /* of a UNION and the like SQLite then sorts by the other columns too */
+  /* for UNION, EXCEPT and INTERSECT, SQLite then also sorts by the other columns */
   for (int k = 0; k < q->n_results && s->compound != WL_COMPOUND_UNION_ALL; k++)
     if (!named[k]) q->order[q->n_order++] = (wl_border){q->results[k], false, false};
   return WL_OK;
 }
 
-/* A core of a compound as one query: VALUES of several rows are a derived source's. */
+/* Binds a core of a compound as one query. VALUES with several rows become a derived source. */
 static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
   wl_status rc = wl_bind_open(b, s, true, out);
   if (rc) return rc;
@@ -189,7 +191,8 @@ static wl_status arm_of(binder *b, const wl_select *s, binder **out) {
     rc = wl_bind_open(b, s, true, &row);
     if (!rc) rc = values_row(row, l->expr);
     if (rc) return rc;
-    if (row->edit.q->n_outers) return wl_not_taken(b->edit.err, "VALUES that refer outwards");
+    if (row->edit.q->n_outers)
+      return wl_not_taken(b->edit.err, "VALUES that refer to an outer query");
     rows[n++] = row->edit.q;
   }
   (*out)->last_arm = rows[n - 1];
@@ -212,7 +215,7 @@ static wl_status compound_of(binder *b, const wl_select *last) {
     if (rc) return rc;
     arms[i] = binders[i]->edit.q;
     if (arms[i]->n_outers)
-      return wl_not_taken(b->edit.err, "a compound SELECT that refers outwards");
+      return wl_not_taken(b->edit.err, "a compound SELECT that refers to an outer query");
     ops[i] = i ? cores[i]->compound : WL_COMPOUND_UNION_ALL;
   }
   wl_derived *d = NULL;
@@ -220,7 +223,8 @@ static wl_status compound_of(binder *b, const wl_select *last) {
   if (!rc) rc = mixed_colls(b, arms, n, &b->mixed);
   if (rc) return rc;
   d->ops = ops;
-  /* ORDER BY makes SQLite put a long one together in steps, and under COLLATE a subquery in FROM */
+  /* with ORDER BY, SQLite builds a compound of more than two arms in steps; with COLLATE it uses a
+  ** subquery in FROM */
   d->typed = last->order_by && n > 2;
   for (const wl_order_term *t = last->order_by; t; t = t->next)
     d->typed |= t->expr->kind == WL_E_COLLATE;
@@ -256,7 +260,7 @@ wl_status wl_bind_select(binder *parent, const wl_select *s, bool in_from, binde
 
 wl_status wl_bind_depends(binder *b, const char *schema, const char *name, wl_u64 id) {
   wl_binding *all = b->all;
-  /* t and main.t are two: a table of another database may come before the first */
+  /* t and main.t differ: t may be found in another database first */
   for (int k = 0; k < all->n_deps; k++) {
     const wl_bdep *d = &all->deps[k];
     if (d->id == id && !d->schema == !schema && (!schema || strcmp(d->schema, schema) == 0) &&
@@ -277,7 +281,7 @@ wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, const w
                  .catalog = catalog,
                  .all = &all,
                  .sql = sql,
-                 .in_from = true}; /* nothing stands round it */
+                 .in_from = true}; /* there is no outer query */
   binder *b;
   wl_status rc = wl_bind_select(&root, stmt->select, true, &b, out);
   if (rc) return rc;

@@ -1,26 +1,26 @@
 /*
-** wl_parse: one statement's text to its syntax tree. It looks at the first words, leaves
-** all that is no SELECT alone, and feeds the tokens of the rest to the grammar.
+** wl_parse: parses the text of one statement into its syntax tree. It looks at the first words,
+** stops if they do not start a SELECT, and feeds the remaining tokens to the grammar.
 **
 ** Invariants:
-** 1. *out is set only on WL_OK, and then points into the arena alone.
-** 2. Nothing here or in the grammar recurses with the text: nesting is bounded by the
-**    parser's fixed stack, the tree's depth by its builders.
+** 1. *out is set only on WL_OK, and then points only into the arena.
+** 2. Nothing here or in the grammar recurses with the text. The parser's fixed stack bounds
+**    nesting, and the builders bound the tree's depth.
 */
 #include "base/mem.h"
 #include "parse.h"
 #include "sql/build.h"
 #include <string.h>
 
-/* What lemon makes of the grammar. */
+/* Functions that lemon generates from the grammar. */
 void *wl_lemonAlloc(void *(*alloc)(size_t), wl_parser *p);
 void wl_lemon(void *lemon, int kind, wl_token token);
 void wl_lemonFree(void *lemon, void (*release)(void *));
 
 /*
-** Whether the statement that a WITH stands before is a SELECT: the first word outside the
-** parentheses that can begin a statement. REPLACE may name a table, so it counts only
-** behind the parentheses of one.
+** Whether the statement after a WITH is a SELECT. The first word outside parentheses that can start
+** a statement decides. REPLACE can also be the name of a WITH table, so it counts only after a
+** closing parenthesis.
 */
 static bool with_selects(wl_lexer lex) {
   wl_token t;
@@ -38,7 +38,8 @@ static bool with_selects(wl_lexer lex) {
   }
 }
 
-/* Feeds the tokens from the first one, which is read already, up to the end or a ';'. */
+/* Feeds the tokens to the grammar, up to the end or a ';'. The first token has already been
+** read. */
 static void feed(wl_parser *p, void *lemon, wl_lexer *lex, int kind, wl_token t) {
   for (;;) {
     if (kind == WL_LEX_ILLEGAL) {
@@ -74,7 +75,7 @@ static wl_status parse_select(wl_arena *arena, wl_lexer *lex, int kind, wl_token
   return p.status;
 }
 
-/* Skips EXPLAIN [QUERY PLAN] if *t is its first word, and reads the token behind it. */
+/* Skips EXPLAIN [QUERY PLAN] if *t is its first word, and reads the token after it. */
 static int skip_explain(wl_lexer *lex, int kind, wl_token *t, wl_stmt *stmt) {
   if (kind != WLT_ID || !wl_lex_is(lex->sql, *t, "EXPLAIN")) return kind;
   stmt->explain = WL_EXPLAIN_PROGRAM;
@@ -107,7 +108,7 @@ bool wl_explain_analyze(const char *sql, size_t n, size_t *from, size_t *to) {
   kind = wl_lex_next(&lex, &t);
   if (kind == WLT_SELECT || kind == WLT_VALUES) return true;
   if (kind != WLT_WITH) return false;
-  /* SQLite's ANALYZE takes a table or schema of that name */
+  /* SQLite's ANALYZE accepts a table or schema with that name */
   wl_lexer ahead = lex;
   kind = wl_lex_next(&ahead, &t);
   return kind > 0 && kind != WLT_SEMI && kind != WLT_DOT && with_selects(lex);
@@ -158,7 +159,7 @@ wl_status wl_parse_view(wl_arena *arena, const char *sql, size_t n, wl_expr_list
   for (;;) {
     int kind = wl_lex_next(&lex, &t);
     if (kind == WL_LEX_END || kind == WL_LEX_ILLEGAL)
-      return wl_fail(err, WL_ERROR, "the text of a view is not understood");
+      return wl_fail(err, WL_ERROR, "the text of a view cannot be parsed");
     if (kind == WLT_LP) {
       inside = true;
     } else if (kind == WLT_RP) {

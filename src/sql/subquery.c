@@ -1,7 +1,6 @@
 /*
-** Subqueries of expressions: a scalar subquery, EXISTS, IN. Each becomes a WL_B_SUBQUERY node with
-*a
-** bound query; the planner decides how it runs (plan/rewrite_subquery.c). Part of the binder.
+** Subqueries in expressions: a scalar subquery, EXISTS, IN. Each becomes a WL_B_SUBQUERY node with
+** a bound query. The planner decides how it runs (plan/rewrite_subquery.c). Part of the binder.
 */
 #include "sql/bind_impl.h"
 #include <string.h>
@@ -15,8 +14,8 @@ static wl_status subquery_node(binder *b, wl_query *q, wl_subquery_kind kind, wl
   return WL_OK;
 }
 
-/* Binds a subquery whose values count. Of a compound the last arm says what affinity its columns
-** have there, though in FROM it is the first. */
+/* Binds a subquery whose values are used. In an expression, the last arm of a compound decides the
+** affinity of its columns; in FROM it is the first arm. */
 static wl_status bind_values(binder *b, const wl_select *s, wl_query **q) {
   binder *child;
   wl_status rc = wl_bind_select(b, s, false, &child, q);
@@ -31,7 +30,8 @@ wl_status wl_bind_scalar(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_query *q;
   wl_status rc = bind_values(b, e->select, &q);
   if (rc) return rc;
-  if (q->n_results != 1) return wl_not_taken(b->edit.err, "row values are not native here");
+  if (q->n_results != 1)
+    return wl_not_taken(b->edit.err, "a scalar subquery with several columns is not native");
   rc = subquery_node(b, q, WL_SUBQUERY_VALUE, out);
   if (!rc) (*out)->affinity = q->results[0]->affinity;
   return rc;
@@ -67,8 +67,9 @@ wl_status wl_bind_in_select(binder *b, const wl_expr *e, wl_bexpr **out) {
   const wl_select *select = NULL;
   bool row = e->a->kind == WL_E_VECTOR;
   int n = row ? wl_list_length(e->a->list) : 1, k = 0;
-  if (row && b->has_right) /* SQLite 3.40 gives some rows several times */
-    return wl_not_taken(b->edit.err, "row values IN (SELECT ...) beside a RIGHT or FULL JOIN");
+  if (row && b->has_right) /* SQLite 3.40 returns some rows several times */
+    return wl_not_taken(b->edit.err,
+                        "row values IN (SELECT ...) together with a RIGHT or FULL JOIN");
   wl_bexpr **left = WL_NEW_N(b->edit.arena, wl_bexpr *, n);
   wl_status rc = left ? select_of(b, e, &select) : wl_nomem(b->edit.err);
   if (!rc && !row) rc = wl_bind_expr(b, e->a, &left[0]);

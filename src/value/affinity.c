@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether the ASCII upper-casing of type holds word. */
+/* Whether the declared type contains word, ignoring the case of ASCII letters. */
 static bool holds(const char *type, const char *word) {
   size_t n = strlen(word);
   for (; *type; type++)

@@ -1,6 +1,6 @@
 /*
-** SQLite's rule for the affinity of a column or CAST: 'A' blob, 'B' text, 'C' numeric,
-** 'D' integer, 'E' real, by words that the declared type contains.
+** SQLite's rule for the affinity of a column or CAST, based on words that the declared type
+** contains: 'A' blob, 'B' text, 'C' numeric, 'D' integer, 'E' real.
 */
 #ifndef WL_AFFINITY_H
 #define WL_AFFINITY_H

@@ -1,5 +1,5 @@
 /*
-** SQLite's functions over a vector of rows; see calls.h.
+** Runs SQLite's functions over a vector of rows; see calls.h.
 */
 #include "value/calls.h"
 #include "base/clock.h"
@@ -9,30 +9,30 @@
 #include "value/conv.h"
 #include <string.h>
 
-enum { KEPT = 16 };
+enum { N_CACHED = 16 };
 
-/* A statement prepared before, for a text and the arguments that vary. */
-typedef struct calls_kept {
+/* A prepared statement, cached by its text and by which arguments vary. */
+typedef struct cached_statement {
   char *sql;
   sqlite3_stmt *stmt;
-} calls_kept;
+} cached_statement;
 
 struct wl_calls {
   sqlite3 *db;
-  calls_kept kept[KEPT];
-  int next; /* whose place the next new one takes */
-  /* the run in progress */
+  cached_statement cached[N_CACHED];
+  int next; /* the slot that the next new statement takes */
+  /* state of the run in progress */
   wl_vctx *x;
   const wl_call_rows *rows;
   wl_val *out;
   int n_out;
-  int n_quick;  /* calls since it was last asked whether to stop, … */
-  double asked; /* … which was then */
-  bool patient; /* the latest calls were quick */
+  int n_quick;       /* calls since the last check whether to stop */
+  double checked_at; /* time of that check */
+  bool quick;        /* the latest calls were quick */
   bool stopped;
 };
 
-/* ---- the virtual table: a row of it is a row of the vector, a column an argument */
+/* ---- the virtual table: its rows are the rows of the vector, its columns the arguments */
 
 typedef struct calls_table {
   sqlite3_vtab base;
@@ -74,15 +74,15 @@ static int xfilter(sqlite3_vtab_cursor *p, int num, const char *str, int argc,
   ((calls_cursor *)p)->row = 0;
   return SQLITE_OK;
 }
-/* Whether to stop, by the clock: a call may take a microsecond or a second. */
+/* Whether to stop. It goes by the clock, because a call may take a microsecond or a second. */
 static bool stops(wl_calls *c) {
   enum { QUICK = 8, LONG_NS = 1000000 };
   const wl_call_rows *r = c->rows;
-  if (!r->stops || (c->patient && ++c->n_quick < QUICK)) return false;
+  if (!r->stops || (c->quick && ++c->n_quick < QUICK)) return false;
   double now = wl_clock_ns();
-  c->patient = now - c->asked < LONG_NS;
+  c->quick = now - c->checked_at < LONG_NS;
   c->n_quick = 0;
-  c->asked = now;
+  c->checked_at = now;
   c->stopped = r->stops(r->stops_arg);
   return c->stopped;
 }
@@ -118,7 +118,7 @@ static sqlite3_module module = {.xConnect = xconnect,
                                 .xColumn = xcolumn,
                                 .xRowid = xrowid};
 
-/* ---- the aggregate that takes the results */
+/* ---- the aggregate that receives the results */
 
 static void sink_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   wl_calls *c = sqlite3_user_data(ctx);
@@ -157,14 +157,15 @@ wl_calls *wl_calls_open(sqlite3 *db) {
 
 void wl_calls_close(wl_calls *c) {
   if (!c) return;
-  for (int i = 0; i < KEPT; i++) {
-    sqlite3_finalize(c->kept[i].stmt);
-    wl_mem_free(c->kept[i].sql);
+  for (int i = 0; i < N_CACHED; i++) {
+    sqlite3_finalize(c->cached[i].stmt);
+    wl_mem_free(c->cached[i].sql);
   }
   wl_mem_free(c);
 }
 
-/* The statement's text: ?3 stays where the argument is one for all rows, else it is column c3. */
+/* The text of the statement. Argument 3 becomes column c3 if it varies, and stays ?3 if it is the
+** same for all rows. */
 static char *statement(const wl_call_rows *r) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "SELECT wl_sink(");
@@ -183,13 +184,13 @@ static char *statement(const wl_call_rows *r) {
 
 static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   char *sql = statement(r);
-  for (int i = 0; sql && i < KEPT; i++)
-    if (c->kept[i].sql && strcmp(c->kept[i].sql, sql) == 0) {
+  for (int i = 0; sql && i < N_CACHED; i++)
+    if (c->cached[i].sql && strcmp(c->cached[i].sql, sql) == 0) {
       sqlite3_free(sql);
-      return c->kept[i].stmt;
+      return c->cached[i].stmt;
     }
-  calls_kept *k = &c->kept[c->next];
-  c->next = (c->next + 1) % KEPT;
+  cached_statement *k = &c->cached[c->next];
+  c->next = (c->next + 1) % N_CACHED;
   sqlite3_finalize(k->stmt);
   wl_mem_free(k->sql);
   k->stmt = NULL;
@@ -203,7 +204,7 @@ static sqlite3_stmt *find(wl_calls *c, const wl_call_rows *r) {
   return k->stmt;
 }
 
-/* Whether a date function would take it for the current time; it reads up to a NUL. */
+/* Whether a date function would read it as the current time. Date functions read up to a NUL. */
 static bool is_now(wl_val a) {
   static const char *const words[] = {"now", "subsec", "subsecond"};
   const char *p = (const char *)wl_bytes(a);
@@ -224,7 +225,7 @@ void wl_calls_run(wl_vctx *x, const wl_call_rows *rows, wl_val *out) {
   for (int k = 0; k < rows->n_args && rows->of_time; k++)
     for (int i = 0; i < (rows->varies[k] ? rows->n : 1); i++)
       if (is_now(rows->args[(size_t)k * (size_t)rows->n + (size_t)i])) *x->fault = WL_FAULT_SQL;
-  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, 1000000000); /* for the statement's text */
+  sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, 1000000000); /* allows a long statement text */
   sqlite3_stmt *q = *x->fault || rows->n_args > WL_CALL_ARGS ? NULL : find(c, rows);
   if (!q) {
     *x->fault = WL_FAULT_SQL;

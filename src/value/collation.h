@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* The name of a collation (WL_COLL_ in value.h). */
+/* The name of a collation (WL_COLL_... in value.h). */
 const char *wl_collation_name(int coll);
-/* The collation of a name, in any case of letters; -1: none of the three, or name is NULL. */
+/* The collation with this name, ignoring case. -1: not one of the three, or name is NULL. */
 int wl_collation_find(const char *name);
-/* Whether the name is that of the collation. */
+/* Whether this is the collation's name. */
 bool wl_collation_is(const char *name, int coll);
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** Conversions between text and numbers, by SQLite itself; see conv.h.
+** Converts between text and numbers by calling SQLite; see conv.h.
 */
 #include "value/conv.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@ struct wl_conv {
   wl_conv *next;
   sqlite3 *db;
   sqlite3_stmt *stmt[N_STATEMENTS];
-  wl_calls *calls; /* made when first needed */
+  wl_calls *calls; /* opened when first needed */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +48,7 @@ wl_status wl_conv_take(wl_conv **out, wl_error *err) {
     rc = sqlite3_prepare_v2(c->db, sql[i], -1, &c->stmt[i], NULL);
   if (rc) {
     conv_close(c);
-    return wl_fail(err, WL_NOMEM, "no memory for SQLite's number conversions");
+    return wl_fail(err, WL_NOMEM, "out of memory for SQLite's number conversions");
   }
   *out = c;
   return WL_OK;
@@ -62,7 +62,7 @@ void wl_conv_give(wl_conv *c) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Runs one conversion; the result is a number, or NULL with a fault when memory is short. */
+/* Runs one conversion. The result is a number, or NULL with a fault if memory runs out. */
 static wl_val convert(wl_vctx *x, int which, wl_val a) {
   sqlite3_stmt *q = x->conv->stmt[which];
   if (a.t == WL_T_TEXT)
@@ -82,7 +82,8 @@ static wl_val convert(wl_vctx *x, int which, wl_val a) {
   return r;
 }
 
-/* A plain decimal integer of up to 18 digits needs no help. */
+/* Whether the text is a plain decimal integer of up to 18 digits, which needs no help from
+** SQLite. */
 static bool plain_integer(wl_val a, wl_i64 *out) {
   const wl_u8 *p = wl_bytes(a);
   wl_u32 i = a.n > 1 && p[0] == '-';
@@ -112,10 +113,11 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
 
 /* ---- functions */
 
-/* All that may be called, lower case, each with a NUL, then one more NUL; NULL: not read yet. */
+/* Names of all functions that may be called, in lower case. Each ends with a NUL; one more NUL ends
+** the list. NULL: not read yet. */
 static char *function_names;
 
-/* NULL if it fails. */
+/* Returns NULL on failure. */
 static char *list_functions(sqlite3 *db) {
   sqlite3_stmt *q = NULL;
   sqlite3_str *s = sqlite3_str_new(db);
@@ -135,7 +137,7 @@ static char *list_functions(sqlite3 *db) {
   return NULL;
 }
 
-/* Sets the list, unless it is there already (SQLite is asked without the lock: base/fork.h). */
+/* Sets the list, unless it is already set. SQLite is called without the lock (base/fork.h). */
 static const char *set_functions(char *names) {
   pthread_mutex_lock(&lock);
   char *unused = function_names ? names : NULL;
@@ -174,7 +176,7 @@ static bool digit(wl_u8 c) {
   return c >= '0' && c <= '9';
 }
 
-/* Whether the text is a number from end to end, spaces around it allowed. */
+/* Whether the whole text is a number. Spaces around it are allowed. */
 static bool well_formed(const wl_u8 *p, wl_u32 n) {
   wl_u32 i = 0, digits = 0;
   while (i < n && space(p[i])) i++;

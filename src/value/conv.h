@@ -1,7 +1,7 @@
 /*
-** SQLite's own conversions between text and numbers, and its functions, asked of SQLite: no
-** second implementation agrees with it in every last digit. Each worker thread borrows a
-** converter, a private memory database with prepared statements.
+** SQLite's conversions between text and numbers, and its functions. They call SQLite itself,
+** because no second implementation agrees with it in every digit. Each worker thread borrows a
+** converter: a private in-memory database with prepared statements.
 */
 #ifndef WL_CONV_H
 #define WL_CONV_H
@@ -11,17 +11,18 @@
 
 typedef struct wl_conv wl_conv;
 
-/* Borrows a converter from the process's pool (opening one if none is idle). */
+/* Borrows a converter from the process's pool. Opens one if none is idle. */
 wl_status wl_conv_take(wl_conv **out, wl_error *err) WL_MUST;
-void wl_conv_give(wl_conv *c); /* NULL is fine */
+void wl_conv_give(wl_conv *c); /* NULL is allowed */
 
-/* A numeric literal as SQLite's parser reads it. */
+/* Reads a numeric literal as SQLite's parser does. */
 wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) WL_MUST;
 
-/* Whether SQLite has a scalar function of that name that depends on its arguments alone. */
+/* Whether SQLite has a scalar function with that name whose result depends only on its
+** arguments. */
 bool wl_conv_function(const char *name);
 
-/* The converter's calls (value/calls.h); NULL: out of memory. It keeps them. */
+/* The converter's calls (value/calls.h), which it owns. NULL: out of memory. */
 struct wl_calls *wl_conv_calls(wl_conv *c);
 
 #endif

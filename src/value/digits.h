@@ -1,6 +1,6 @@
 /*
-** A real as three digits of 40 bits around an anchor, for exact sums: the one place where
-** a value is split. Compiled by the host compiler, by nvcc and for the simulator.
+** A real as three digits of 40 bits around an anchor, for exact sums. Values are split only here.
+** Compiled by the host compiler, by nvcc and for the simulator.
 */
 #ifndef WL_DIGITS_H
 #define WL_DIGITS_H
@@ -8,9 +8,9 @@
 #include "value/types.h"
 
 /*
-** v = digit[0] * unit + digit[1] * unit / 2^40 + digit[2] * unit / 2^80, each digit below
-** 2^40 in size; unit is a power of two. Returns 0 where v does not fit: too large, infinite,
-** or with bits further down. Adding and taking away 1.5 * 2^52 units rounds to whole units.
+** v = digit[0] * unit + digit[1] * unit / 2^40 + digit[2] * unit / 2^80. Each digit is below 2^40
+** in size, and unit is a power of two. Returns 0 if v does not fit: it is too large, infinite, or
+** has bits below the last digit. Adding and subtracting 1.5 * 2^52 units rounds to whole units.
 */
 WL_FN int wl_digits(double v, double unit, wl_i64 digit[3]) {
   const double down = 1.0 / 1099511627776.0, shift = 6755399441055744.0;

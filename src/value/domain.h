@@ -1,5 +1,5 @@
 /*
-** Domains: what a value can be, known from the data, and the register that holds such values.
+** Domains: what a value can be, judging by the data, and the register type that holds such values.
 */
 #ifndef WL_DOMAIN_H
 #define WL_DOMAIN_H
@@ -10,14 +10,14 @@
 
 typedef struct wl_reg {
   wl_u8 type;
-  bool nullable; /* truth registers hold NULL as WL_UNKNOWN and are never "nullable" */
+  bool nullable; /* never set for truth registers, which hold NULL as WL_UNKNOWN */
 } wl_reg;
 
-/* What a value can be, known from the data: which types occur, and in which range. */
+/* What a value can be, judging by the data: which types occur, and in which range. */
 typedef struct wl_domain {
   wl_u8 mask;      /* 1 << WL_T_ for each type that may occur */
-  wl_i64 lo, hi;   /* of the integers */
-  double flo, fhi; /* of the reals */
+  wl_i64 lo, hi;   /* range of the integers */
+  double flo, fhi; /* range of the reals */
 } wl_domain;
 
 #define WL_M(t) (1u << (t))
@@ -26,10 +26,10 @@ wl_domain wl_domain_of(wl_val v);
 wl_domain wl_domain_int(wl_i64 lo, wl_i64 hi, bool nullable);
 wl_domain wl_domain_real(double lo, double hi, bool nullable);
 wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
-/* The register that holds such values: the one rule for register types. */
+/* The register type for such values. This is the only rule for register types. */
 wl_reg wl_domain_reg(wl_domain d);
 wl_domain wl_domain_union(wl_domain a, wl_domain b);
-wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, NULL among it or not */
-wl_u64 wl_domain_magnitude(const wl_domain *d); /* the largest |integer| */
+wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, with or without NULL */
+wl_u64 wl_domain_magnitude(const wl_domain *d);        /* the largest |integer| */
 
 #endif

@@ -7,7 +7,7 @@ wl_val wl_sqlite_val(sqlite3_value *v) {
   switch (sqlite3_value_type(v)) {
   case SQLITE_INTEGER: return wl_int(sqlite3_value_int64(v));
   case SQLITE_FLOAT: return wl_real(sqlite3_value_double(v));
-  case SQLITE_TEXT: { /* the text first: asking for it may change how long it is */
+  case SQLITE_TEXT: { /* read the text first, because reading it may change its length */
     const wl_u8 *p = sqlite3_value_text(v);
     return wl_text(p, (wl_u32)sqlite3_value_bytes(v));
   }
@@ -21,7 +21,7 @@ wl_val wl_sqlite_val(sqlite3_value *v) {
 
 wl_val wl_sqlite_column(sqlite3_stmt *s, int i) {
   sqlite3_mutex *m = sqlite3_db_mutex(sqlite3_db_handle(s));
-  sqlite3_mutex_enter(m); /* the column's value is not protected by itself */
+  sqlite3_mutex_enter(m); /* a column's value is not protected without it */
   wl_val v = wl_sqlite_val(sqlite3_column_value(s, i));
   sqlite3_mutex_leave(m);
   return v;

@@ -1,10 +1,10 @@
 /*
-** Values to SQLite and from it: the one place that knows both.
+** Converts values to and from SQLite's. Only this module knows both.
 **
 ** Invariants:
-** 1. A value read is borrowed: its bytes live as long as SQLite's own.
-** 2. Text of no bytes and blobs of no bytes go to SQLite as such, never as NULL.
-** 3. `life` is SQLite's word for how long the bytes given to it stay: SQLITE_STATIC or
+** 1. A value that was read is borrowed: its bytes live as long as SQLite's own.
+** 2. Text and blobs of zero bytes stay text and blobs in SQLite. They never become NULL.
+** 3. `life` tells SQLite how long the bytes passed to it stay valid: SQLITE_STATIC or
 **    SQLITE_TRANSIENT.
 */
 #ifndef WL_EXCHANGE_H
@@ -16,7 +16,7 @@
 
 wl_val wl_sqlite_val(sqlite3_value *v);
 wl_val wl_sqlite_column(sqlite3_stmt *s, int i);
-/* Whether memory ran out over the text while it was read. */
+/* Whether memory ran out while the text was read. */
 WL_FN bool wl_sqlite_lost(wl_val v) {
   return v.t == WL_T_TEXT && v.v == 0;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Takes carries: every word but the top comes into [0, 2^32). */
+/* Propagates carries: every word except the top one gets into [0, 2^32). */
 static void normalise(wl_fsum *s) {
   wl_i64 carry = 0;
   for (int k = 0; k < WL_FSUM_WORDS - 1; k++) {
@@ -26,7 +26,7 @@ void wl_fsum_add_scaled(wl_fsum *s, wl_i64 k, int e) {
   if (k == 0) return;
   int p = e + 1074;
   if (p < 0) {
-    k >>= -p < 63 ? -p : 63; /* the bits shifted out are zero */
+    k >>= -p < 63 ? -p : 63; /* the bits that are shifted out are zero */
     p = 0;
   }
   __int128 v = (__int128)((unsigned __int128)(__int128)k << (p & 31));
@@ -87,12 +87,12 @@ static double largest_of(const double *x, int n) {
 }
 
 /*
-** The three digits of 1024 values at most, added up as doubles: each digit is a multiple of
-** its unit and below 2^40 units, so the sums of digits are exact. Returns 0 if some value
-** does not fit the three digits. The vector form of wl_digits (value/digits.h).
+** Splits at most 1024 values into three digits each and adds up the digits as doubles. Each digit
+** is a multiple of its unit and below 2^40 units, so the sums are exact. Returns 0 if some value
+** does not fit the three digits. This is the vector form of wl_digits (value/digits.h).
 */
 static WL_CLONES int digits(const double *x, int n, double unit, double out[3]) {
-  const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to units */
+  const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to whole units */
   const double u1 = unit * 0x1p-40, u2 = unit * 0x1p-80;
   const double m0 = shift * unit, m1 = shift * u1, m2 = shift * u2, most = unit * 0x1p40;
   double s0[LANES] = {0}, s1[LANES] = {0}, s2[LANES] = {0}, bad[LANES] = {0};
@@ -179,7 +179,7 @@ double wl_fsum_round(const wl_fsum *from) {
   int top = WL_FSUM_WORDS - 1;
   while (top >= 0 && s.word[top] == 0) top--;
   if (top < 0) return 0.0;
-  /* The top three words hold at least 65 bits below and with the leading one. */
+  /* the top three words hold at least 65 bits from the leading one down */
   unsigned __int128 m = 0;
   for (int k = 0; k < 3; k++) m = m << 32 | (top - k >= 0 ? (wl_u64)s.word[top - k] : 0);
   int e = 32 * (top - 2) - 1074, sticky = 0;

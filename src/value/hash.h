@@ -1,6 +1,6 @@
 /*
-** Hashing of values so that what SQLite calls equal has one hash: 1 and 1.0, text under a
-** collation.
+** Hashes values. Values that are equal in SQLite have the same hash: 1 and 1.0, and text that is
+** equal under the collation.
 */
 #ifndef WL_HASH_H
 #define WL_HASH_H
@@ -21,7 +21,7 @@ static inline wl_u64 wl_hash_val(wl_val v, int coll) {
   switch (v.t) {
   case WL_T_NULL: return 0x5bd1e995;
   case WL_T_INT: {
-    /* an integer that a real can equal hashes as that real does */
+    /* an integer that equals a real must have the hash of that real */
     double r = (double)(wl_i64)v.v;
     return wl_hash_mix(
         1, r < 9223372036854775808.0 && (wl_i64)r == (wl_i64)v.v ? wl_f64_bits(r + 0.0) : v.v);

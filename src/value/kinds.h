@@ -14,8 +14,8 @@ typedef enum wl_phys {
   WL_P_I64,
   WL_P_F32,
   WL_P_F64,
-  WL_P_TEXT, /* 8-byte places into the heap */
-  WL_P_ANY   /* a tag a row, and 8 bytes: integer, real, or place in the heap */
+  WL_P_TEXT, /* 8-byte offsets into the heap */
+  WL_P_ANY   /* for each row a tag, and 8 bytes: integer, real, or offset into the heap */
 } wl_phys;
 
 #endif

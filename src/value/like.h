@@ -1,19 +1,18 @@
 /*
-** LIKE and GLOB: a pattern against a text, by the rules of SQLite's own two functions. Compiled
-** for every machine; no recursion, no memory.
+** LIKE and GLOB: matches a pattern against a text, by the rules of SQLite's own functions. Compiled
+** for every machine. Uses no recursion and allocates nothing.
 **
 ** Invariants:
 ** 1. Pattern and text end at their length or at a NUL byte, whichever comes first.
-** 2. Characters are UTF-8; a malformed one counts as U+FFFD. Only ASCII letters have two
-**    cases.
-** 3. On a mismatch only the latest % (or *) can help: it takes one more character.
+** 2. Characters are UTF-8. A malformed one counts as U+FFFD. Only ASCII letters have two cases.
+** 3. After a mismatch only the latest % (or *) can help: it takes one more character.
 */
 #ifndef WL_LIKE_H
 #define WL_LIKE_H
 
 #include "value/value.h"
 
-/* The character at *i, which moves past it; 0 at the end. */
+/* Reads the character at *i and moves *i past it. Returns 0 at the end. */
 WL_FN wl_u32 wl_utf8_next(const wl_u8 *p, wl_u32 n, wl_u32 *i) {
   if (*i >= n || p[*i] == 0) return 0;
   wl_u32 c = p[(*i)++];
@@ -27,8 +26,8 @@ WL_FN wl_u32 wl_utf8_next(const wl_u8 *p, wl_u32 n, wl_u32 *i) {
 typedef struct wl_like {
   const wl_u8 *p; /* the pattern */
   wl_u32 n;
-  wl_u32 all, one, escape; /* the characters that mean something; 0: none does */
-  int set;                 /* [...] is a set, and case counts */
+  wl_u32 all, one, escape; /* the special characters; 0: there is none */
+  int set;                 /* [...] is a set, and case matters */
 } wl_like;
 
 WL_FN wl_like wl_like_open(wl_val pattern, int glob, int escape) {
@@ -42,7 +41,7 @@ WL_FN wl_like wl_like_open(wl_val pattern, int glob, int escape) {
   return k;
 }
 
-/* Whether c is in the set whose first character is at *i; *i moves past its ]. */
+/* Whether c is in the set whose first character is at *i. Moves *i past its ]. */
 WL_FN int wl_like_set(const wl_like *k, wl_u32 *i, wl_u32 c) {
   wl_u32 before = 0, x = wl_utf8_next(k->p, k->n, i);
   int in = 0, without = x == '^';
@@ -68,7 +67,7 @@ WL_FN int wl_like_set(const wl_like *k, wl_u32 *i, wl_u32 c) {
 WL_FN wl_u8 wl_like_case(const wl_like *k, wl_u8 c) {
   return k->set ? c : wl_to_lower(c);
 }
-/* The plain ASCII character of the pattern at i, in lower case unless case counts, or 0. */
+/* The plain ASCII character of the pattern at i, or 0. In lower case unless case matters. */
 WL_FN wl_u8 wl_like_plain(const wl_like *k, wl_u32 i) {
   wl_u8 c = i < k->n ? k->p[i] : 0;
   if (c >= 0x80 || c == k->all || c == k->one || c == k->escape || (k->set && c == '[')) return 0;
@@ -76,10 +75,11 @@ WL_FN wl_u8 wl_like_plain(const wl_like *k, wl_u32 i) {
 }
 
 WL_FN int wl_like_match(const wl_like *k, const wl_u8 *s, wl_u32 n) {
-  wl_u32 pi = 0, si = 0;      /* where we are */
-  wl_u32 star = 0, retry = 0; /* behind the latest %, and where the text began for it */
+  wl_u32 pi = 0, si = 0;      /* current positions in pattern and text */
+  wl_u32 star = 0, retry = 0; /* the position after the latest %, and where its match in the text
+                              ** may restart */
   int starred = 0;
-  wl_u8 next_is = 0; /* the ASCII character behind the %, as it must be, or 0 */
+  wl_u8 next_is = 0; /* the ASCII character required after the %, or 0 */
   for (;;) {
     wl_u32 at = pi, c = wl_utf8_next(k->p, k->n, &at);
     int same;
@@ -92,12 +92,12 @@ WL_FN int wl_like_match(const wl_like *k, const wl_u8 *s, wl_u32 n) {
     }
     if (c == 0) {
       if (si >= n || s[si] == 0) return 1;
-      if (starred && star == pi) return 1; /* nothing behind the %: the rest is its */
+      if (starred && star == pi) return 1; /* nothing after the %, so it takes the rest */
       same = 0;
     } else {
       wl_u32 next = si, x = wl_utf8_next(s, n, &next);
       int literal = 0;
-      if (x == 0) return 0; /* the text is at its end and the pattern wants more */
+      if (x == 0) return 0; /* the text has ended but the pattern has not */
       if (k->set && c == '[') {
         same = wl_like_set(k, &at, x);
       } else {

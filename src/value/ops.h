@@ -1,14 +1,14 @@
 /*
-** What each scalar opcode of program/opcodes.def means. Written once; the CPU loops, the
-** GPU interpreter and the constant folder all call these.
+** The meaning of each scalar opcode of program/opcodes.def. The CPU loops, the GPU interpreter and
+** the constant folder all call these functions.
 **
 ** Invariants:
-** 1. wl_op_<Name> is the meaning of opcode <Name>; its parameters follow from the
-**    opcode's shape in opcodes.def.
-** 2. Typed meanings (I, F) see no NULL; the executor adds NULLs. Generic meanings (V)
-**    see tags and treat NULL themselves.
-** 3. Nothing here traps or is undefined for any input: a row that a filter has dropped
-**    may still be computed.
+** 1. wl_op_<Name> is the meaning of opcode <Name>. Its parameters follow from the opcode's shape in
+**    opcodes.def.
+** 2. Typed functions (I, F) never see NULL: the executor handles NULLs. Generic functions (V) see
+**    tags and handle NULL themselves.
+** 3. Nothing here traps or is undefined for any input, because a row that a filter has dropped may
+**    still be computed.
 */
 #ifndef WL_OPS_H
 #define WL_OPS_H
@@ -19,20 +19,20 @@
 enum {
   WL_FAULT_NONE = 0,
   WL_FAULT_ROOM = 1,   /* no room for text: the runner tries again with more */
-  WL_FAULT_TOOBIG = 2, /* a string over SQLite's limit: the statement fails */
-  WL_FAULT_SQL = 3,    /* SQLite's function raised an error: the statement goes to SQLite */
+  WL_FAULT_TOOBIG = 2, /* a string is over SQLite's limit: the statement fails */
+  WL_FAULT_SQL = 3,    /* an SQLite function raised an error: SQLite runs the statement */
   WL_FAULT_STOP = 4    /* the work was interrupted */
 };
 
-/* Where generic opcodes get room for text they make, and the host's converter. */
+/* Memory for the text that generic opcodes create, and the host's converter. */
 typedef struct wl_vctx {
   wl_u8 *text;  /* scratch bytes */
-  wl_u64 *used; /* how many are taken (shared between threads on a device) */
+  wl_u64 *used; /* bytes in use (shared between threads on a device) */
   wl_u64 size;
   wl_u64 max_text;      /* SQLite's limit on the length of a string */
-  wl_u32 *fault;        /* WL_FAULT_ once something went wrong */
+  wl_u32 *fault;        /* set to WL_FAULT_... when something goes wrong */
   struct wl_conv *conv; /* SQLite's own conversions; NULL on a device */
-  void *chunks;         /* host: the scratch so far, which grows; NULL on a device */
+  void *chunks;         /* host: all scratch chunks so far; NULL on a device */
 } wl_vctx;
 
 #ifdef __CUDACC__
@@ -45,11 +45,13 @@ WL_FN wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
   return x->text + at;
 }
 #else
-/* Host side (value/scratch.c): grows, never moves what it gave; fixed in the simulator. */
+/* On the host (value/scratch.c), scratch memory grows but never moves. In the simulator its size is
+** fixed. */
 wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n);
-/* SQLite's own text conversions (value/conv.c), for the opcodes marked HOST. */
+/* SQLite's text conversions (value/conv.c), for the opcodes marked HOST. */
 wl_val wl_conv_arith(wl_vctx *x, wl_val a);    /* text or blob as an operand of + */
-wl_val wl_conv_affinity(wl_vctx *x, wl_val a); /* text that is wholly a number becomes it */
+wl_val wl_conv_affinity(wl_vctx *x, wl_val a); /* text that is entirely a number becomes that
+                                               ** number */
 wl_val wl_conv_real(wl_vctx *x, wl_val a);     /* CAST(a AS REAL) of text or blob */
 wl_val wl_conv_numeric(wl_vctx *x, wl_val a);  /* CAST(a AS NUMERIC) of text or blob */
 wl_val wl_conv_text(wl_vctx *x, double r);     /* a REAL as text */
@@ -81,7 +83,7 @@ WL_FN wl_i64 wl_op_BitNotI(wl_i64 a) {
   return ~a;
 }
 
-/* A negative count shifts the other way; 64 and more shifts everything out. */
+/* A negative count shifts the other way. A count of 64 or more shifts out all bits. */
 WL_FN wl_i64 wl_shift(wl_i64 a, wl_i64 n, int left) {
   if (n < 0) {
     left = !left;
@@ -143,7 +145,7 @@ WL_FN double wl_op_RemF(double a, double b) {
   wl_i64 x = wl_f64_to_i64(a), y = wl_f64_to_i64(b);
   return y == 0 ? wl_as_f64(0x7ff8000000000000ULL) : (double)wl_op_RemI(x, y);
 }
-/* round(a): half away from zero; past 2^52 there is nothing to round. */
+/* round(a): half away from zero. From 2^52 on there is nothing to round. */
 WL_FN double wl_op_RoundF(double a) {
   if (a < -4503599627370496.0 || a > 4503599627370496.0 || a != a) return a;
   return (double)(wl_i64)(a + (a < 0 ? -0.5 : 0.5));
@@ -257,7 +259,7 @@ WL_FN wl_val wl_op_SubV(wl_vctx *x, wl_val a, wl_val b, int c) {
   }
   return wl_real(wl_val_f64(a) - wl_val_f64(b));
 }
-/* The product of two integers, or 0 in *ok when it needs more than 64 bits. */
+/* The product of two integers. Sets *ok to 0 if it needs more than 64 bits. */
 WL_FN wl_i64 wl_mul_check(wl_i64 a, wl_i64 b, int *ok) {
 #ifdef __CUDA_ARCH__
   wl_i64 lo = (wl_i64)((wl_u64)a * (wl_u64)b), hi = __mul64hi(a, b);
@@ -304,8 +306,8 @@ WL_FN wl_val wl_op_RemV(wl_vctx *x, wl_val a, wl_val b, int c) {
   return a.t == WL_T_INT && b.t == WL_T_INT ? wl_int(r) : wl_real((double)r);
 }
 
-/* Any value as an integer: of text its leading digits count, too large is clamped. */
-/* Keys of joins: the same value in the type that the other side's keys have, if it is there. */
+/* Join keys: a's value in the type of the other side's keys, or NULL if that type cannot represent
+** it. */
 WL_FN wl_val wl_op_KeyI(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x, (void)b, (void)c;
   if (a.t == WL_T_INT) return a;
@@ -320,6 +322,8 @@ WL_FN wl_val wl_op_KeyF(wl_vctx *x, wl_val a, wl_val b, int c) {
   double r = (double)(wl_i64)a.v;
   return wl_cmp_if((wl_i64)a.v, r) == 0 ? wl_real(r) : wl_null();
 }
+/* Any value as an integer: text counts by its leading digits, and values that are too large are
+** clamped. */
 WL_FN wl_val wl_op_ToInt(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   (void)b;
@@ -357,7 +361,7 @@ WL_FN wl_val wl_int_to_text(wl_vctx *x, wl_i64 i) {
   for (wl_u32 k = 0; k < n; k++) p[k] = buf[n - 1 - k];
   return wl_text(p, n);
 }
-/* Integers become text, blobs are read as text; there is no REAL among the inputs. */
+/* Integers become text and blobs are read as text. Inputs are never REAL. */
 WL_FN wl_val wl_op_IntToText(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;
@@ -391,7 +395,7 @@ WL_FN wl_val wl_op_Concat(wl_vctx *x, wl_val a, wl_val b, int c) {
   return wl_text(p, a.n + b.n);
 }
 
-/* a LIKE b: b is text, a text or NULL, c the escape character or 0 */
+/* a LIKE b: b is text, a is text or NULL, c is the escape character or 0. */
 WL_FN wl_u8 wl_like_truth(wl_val a, wl_val b, int glob, int escape) {
   if (a.t == WL_T_NULL || b.t == WL_T_NULL) return WL_UNKNOWN;
   wl_like k = wl_like_open(b, glob, escape);
@@ -406,7 +410,7 @@ WL_FN wl_u8 wl_op_Glob(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)c;
   return wl_like_truth(a, b, 1, 0);
 }
-/* Characters of text up to a NUL, bytes of a blob; there are no numbers among the inputs. */
+/* The number of characters of text up to a NUL, or of bytes of a blob. Inputs are never numbers. */
 WL_FN wl_val wl_op_Length(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   (void)b;
@@ -420,13 +424,13 @@ WL_FN wl_val wl_op_Length(wl_vctx *x, wl_val a, wl_val b, int c) {
       while (i < a.n && (p[i] & 0xc0) == 0x80) i++;
   return wl_int(n);
 }
-/* The place behind the character at i. */
+/* The position after the character at i. */
 WL_FN wl_u32 wl_skip_char(const wl_u8 *p, wl_u32 n, wl_u32 i) {
   if (p[i++] >= 0xc0)
     while (i < n && (p[i] & 0xc0) == 0x80) i++;
   return i;
 }
-/* substr() of text, by SQLite's arithmetic of negative and zero arguments. */
+/* substr() of text, with SQLite's rules for negative and zero arguments. */
 WL_FN wl_val wl_op_Substr(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)x;
   (void)c;
@@ -478,7 +482,7 @@ WL_FN wl_val wl_op_Instr(wl_vctx *x, wl_val a, wl_val b, int c) {
   }
   return wl_int(0);
 }
-/* Bytes of the character of set b that text [from, to) begins (or ends) with, or 0. */
+/* The number of bytes of the character in set b that the text starts (or ends) with, or 0. */
 WL_FN wl_u32 wl_trim_one(const wl_u8 *p, wl_u32 n, wl_val b, int at_end) {
   const wl_u8 *q = wl_bytes(b);
   for (wl_u32 i = 0; i < b.n && q[i];) {
@@ -530,7 +534,7 @@ WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
   return a.t == WL_T_REAL ? wl_conv_text(x, wl_as_f64(a.v)) : wl_op_IntToText(x, a, b, c);
 }
 /*
-** Arithmetic on text: the text's number decides whether it is integer arithmetic; if not,
+** Arithmetic on text. The numbers in the texts decide whether it is integer arithmetic. If not,
 ** each text counts as a real ("-x" as -0.0), or for % by its leading digits.
 */
 WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
@@ -560,7 +564,7 @@ WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)c;
   return a.t == WL_T_TEXT ? wl_conv_affinity(x, a) : a;
 }
-/* What sum() adds: a number, the number that text wholly is, else its leading number. */
+/* What sum() adds: a number, the number that a text consists of, or else its leading number. */
 WL_FN wl_val wl_op_SumArg(wl_vctx *x, wl_val a, wl_val b, int c) {
   a = wl_op_NumAffinity(x, a, b, c);
   return a.t >= WL_T_TEXT ? wl_conv_real(x, a) : a;
@@ -576,7 +580,7 @@ WL_FN wl_val wl_op_CastNumeric(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)c;
   return a.t >= WL_T_TEXT ? wl_conv_numeric(x, a) : a;
 }
-/* TEXT affinity before a comparison: numbers become text when the other side (b) is text. */
+/* TEXT affinity before a comparison: numbers become text if the other side (b) is text. */
 WL_FN wl_val wl_op_TextAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (b.t != WL_T_TEXT || (a.t != WL_T_INT && a.t != WL_T_REAL)) return a;
   return wl_op_ToText(x, a, b, c);

@@ -1,5 +1,5 @@
 /*
-** Scratch for text that opcodes make; see scratch.h.
+** Scratch memory for text that opcodes create; see scratch.h.
 */
 #include "value/scratch.h"
 #include "base/mem.h"
@@ -12,8 +12,8 @@ typedef struct chunk {
 enum { FIRST_BYTES = 64 * 1024 };
 
 /*
-** Two kinds: a host worker's context grows by chunks (used is NULL); the simulator's
-** stands for device memory of a fixed size (used is set).
+** There are two kinds. The context of a host worker grows by chunks (used is NULL). The context of
+** the simulator represents device memory of a fixed size (used is set).
 */
 wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
   if (x->used) {

@@ -1,4 +1,5 @@
-/* Scratch for text made while a vector of rows is computed; emptied between vectors. */
+/* Scratch memory for text that is created while a vector of rows is computed. It is emptied between
+** vectors. */
 #ifndef WL_SCRATCH_H
 #define WL_SCRATCH_H
 

@@ -1,6 +1,6 @@
 /*
-** Fixed-size types and function qualifiers for headers that compile as C11, as CUDA C++
-** and under a run-time CUDA compiler: no system header is needed.
+** Fixed-size types and function qualifiers, for headers that compile as C11, as CUDA C++ and with a
+** run-time CUDA compiler. Needs no system header.
 */
 #ifndef WL_TYPES_H
 #define WL_TYPES_H
@@ -22,7 +22,7 @@ typedef unsigned long long wl_u64;
 #endif
 #endif
 
-/* A function of loops, built for several widths of vector; the loader picks. */
+/* A function with loops that is compiled for several vector widths. The loader picks one. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) &&     \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)
 #define WL_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))

@@ -1,11 +1,11 @@
 /*
-** A value of the virtual machine, and SQLite's order over values.
-** Compiled by the host compiler, by nvcc and for the simulator: one meaning for all.
+** A value of the virtual machine, and SQLite's order of values. Compiled by the host compiler, by
+** nvcc and for the simulator, so that all agree.
 **
 ** Invariants:
-** 1. Tags are in SQLite's sort order of types (INTEGER and REAL compare as numbers).
-** 2. A REAL is never NaN: what would be NaN is NULL.
-** 3. Text and blob bytes are not terminated; v holds their address, n their length.
+** 1. Tags are in SQLite's sort order of types. INTEGER and REAL compare as numbers.
+** 2. A REAL is never NaN. Results that would be NaN are NULL.
+** 3. Text and blob bytes have no terminator. v is their address, n their length.
 */
 #ifndef WL_VALUE_H
 #define WL_VALUE_H
@@ -17,14 +17,14 @@
 
 enum { WL_T_NULL = 0, WL_T_INT = 1, WL_T_REAL = 2, WL_T_TEXT = 3, WL_T_BLOB = 4 };
 
-/* Three-valued truth: AND is the smaller, OR the larger, NOT is 2 - x. */
+/* Three-valued logic: AND is the smaller, OR the larger, NOT is 2 - x. */
 enum { WL_FALSE = 0, WL_UNKNOWN = 1, WL_TRUE = 2 };
 
 enum { WL_COLL_BINARY = 0, WL_COLL_NOCASE = 1, WL_COLL_RTRIM = 2 };
 
 typedef struct wl_val {
   wl_u64 v; /* the integer, the bits of the real, or the address */
-  wl_u32 n; /* bytes of text or blob */
+  wl_u32 n; /* number of bytes of text or blob */
   wl_u8 t;  /* WL_T_ */
 } wl_val;
 
@@ -62,7 +62,7 @@ WL_FN wl_val wl_text(const wl_u8 *p, wl_u32 n) {
   return wl_val_make(WL_T_TEXT, (wl_u64)(size_t)p, n);
 }
 
-/* -1, 0, 1: an integer against a real, exactly. */
+/* Compares an integer with a real, exactly: -1, 0 or 1. */
 WL_FN int wl_cmp_if(wl_i64 i, double r) {
   if (r < -9223372036854775808.0) return 1;
   if (r >= 9223372036854775808.0) return -1;
@@ -89,7 +89,7 @@ WL_FN int wl_cmp_bytes(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb) {
   return na < nb ? -1 : na > nb;
 }
 
-/* Text under a collation. NOCASE stops at a NUL byte, as SQLite's does. */
+/* Compares text under a collation. NOCASE stops at a NUL byte, as in SQLite. */
 WL_FN int wl_cmp_text(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb, int coll) {
   if (coll == WL_COLL_NOCASE) {
     wl_u32 n = na < nb ? na : nb, i = 0;
@@ -105,7 +105,7 @@ WL_FN int wl_cmp_text(const wl_u8 *a, wl_u32 na, const wl_u8 *b, wl_u32 nb, int 
   return wl_cmp_bytes(a, na, b, nb);
 }
 
-/* SQLite's order over all values, NULL first: -1, 0, 1. */
+/* SQLite's order of all values, NULL first: -1, 0 or 1. */
 WL_FN int wl_cmp_val(wl_val a, wl_val b, int coll) {
   if (a.t == WL_T_INT && b.t == WL_T_INT)
     return (wl_i64)a.v < (wl_i64)b.v ? -1 : (wl_i64)a.v > (wl_i64)b.v;

@@ -35,9 +35,9 @@ static const struct {
 enum { N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static const char *const met_while_running[] = {
-    "sqlite: a function of SQLite raised an error",
+    "sqlite: an SQLite function raised an error",
     "sqlite: LIMIT cuts between rows that ORDER BY treats as equal",
-    "cpu: not on the gpu: sum() may overflow"};
+    "cpu: not on the gpu: sum() may overflow, which only a run in row order can tell"};
 
 typedef struct tester {
   const char *path;

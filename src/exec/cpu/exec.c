@@ -1,6 +1,6 @@
 /*
-** The CPU machine; see exec.h. One worker, one block, a vector of rows at a time: filter, compute,
-** then accumulate or give out.
+** The CPU machine; see exec.h. One worker runs one block, a vector of rows at a time: filter,
+** compute, then accumulate or return rows.
 */
 #include "exec/cpu/exec_impl.h"
 #include "exec/cpu/loops.h"
@@ -58,7 +58,7 @@ void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks) {
   x->asks = asks;
 }
 
-/* Whether to stop; the calling thread asks every few milliseconds. */
+/* Whether to stop. Only the calling thread asks, every few milliseconds. */
 static bool stops(void *arg) {
   enum { ASK_NS = 5000000 };
   wl_exec *x = arg;
@@ -74,7 +74,7 @@ static bool stops(void *arg) {
 
 /* ---- values of a vector */
 
-/* Truths of an operand that is a truth register or a constant standing for one. */
+/* The truths of an operand that is a truth register or a constant used as one. */
 static const wl_u8 *truths(const plane *q, int *stride) {
   *stride = q->stride;
   return q->stride ? q->t : (const wl_u8 *)q->v + CONST_TRUTH;
@@ -124,7 +124,7 @@ void wl_exec_truth_nulls(wl_u8 *d, const wl_u8 *valid, int n) {
   truth_nulls(d, valid, n);
 }
 
-/* Keeps the rows where a is true; returns how many. */
+/* Keeps the rows where a is true and returns their number. */
 static int filter(wl_exec *x, int pc, const plane *a, int n) {
   int stride;
   const wl_u8 *t = truths(a, &stride);
@@ -198,9 +198,9 @@ static void choose(wl_exec *x, const wl_instr *in, int n) {
     }
 }
 
-/* Texts byte by byte, each row's with each row's or with one. */
+/* Compares texts byte by byte: row by row, or each row with one constant. */
 static void text_compare(wl_u16 op, const plane *a, const plane *b, wl_u8 *d, int n) {
-  static const wl_u8 truth[6][3] = {/* of less, equal, greater */
+  static const wl_u8 truth[6][3] = {/* for less, equal, greater */
                                     {WL_FALSE, WL_TRUE, WL_FALSE}, {WL_TRUE, WL_FALSE, WL_TRUE},
                                     {WL_TRUE, WL_FALSE, WL_FALSE}, {WL_TRUE, WL_TRUE, WL_FALSE},
                                     {WL_FALSE, WL_FALSE, WL_TRUE}, {WL_FALSE, WL_TRUE, WL_TRUE}};
@@ -320,10 +320,10 @@ static wl_status call(wl_exec *x, const wl_instr *in, int n) {
                     .stops_arg = x};
   wl_calls_run(&x->ctx, &r, out);
   for (int i = 0; i < n && !x->fault; i++) {
-    if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not what the register is for */
+    if (!(c->gives & WL_M(out[i].t))) x->fault = WL_FAULT_SQL; /* not the register's type */
     put(d, i, out[i]);
   }
-  return x->fault ? WL_ERROR : WL_OK; /* the rows behind have no value: nothing may go on */
+  return x->fault ? WL_ERROR : WL_OK; /* later rows have no value, so nothing may continue */
 }
 
 static void null_test(plane *d, const plane *a, int n) {
@@ -335,7 +335,7 @@ static void null_test(plane *d, const plane *a, int n) {
 static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 at, int n) {
   bool same = q->type == want.type;
   if (same && q->stride && want.type <= WL_R_REAL) {
-    bool there = q->v == c->v + at; /* loaded straight into the batch */
+    bool there = q->v == c->v + at; /* already loaded into the batch */
     if (!there) memcpy(c->v + at, q->v, (size_t)n * 8);
     if (!c->t || (there && q->t)) return WL_OK;
     if (q->t)
@@ -351,7 +351,7 @@ static wl_status give_column(const plane *q, wl_reg want, wl_outcol *c, wl_i64 a
   return WL_OK;
 }
 
-/* The keys part: what ORDER BY sorts by. */
+/* Adds the sort keys of ORDER BY, with row numbers, to the sorter. */
 static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)tablet << WL_TABLET_SHIFT) + row;
@@ -446,7 +446,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     default: typed(x, in, n);
     }
     if (rc) return rc;
-    if (n == 0) { /* only a test has something to say of no rows */
+    if (n == 0) { /* without rows, only a test has work left */
       *at = x->test_end >= 0 ? x->test_end : x->end;
       return WL_OK;
     }
@@ -455,9 +455,9 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
   return WL_OK;
 }
 
-/* A vector of the block's source, where nothing multiplies rows. */
-static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
-                        wl_acc_state *accs) {
+/* Runs one vector of the block's source, if nothing multiplies rows. */
+static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
+                            wl_acc_state *accs) {
   int pc = x->first;
   if (stops(x)) {
     x->fault = WL_FAULT_STOP;
@@ -473,15 +473,15 @@ static wl_status vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out
   return rc;
 }
 
-/* What a vector that failed means. */
+/* The status and message for a vector that failed. */
 wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) {
   if (x->fault == WL_FAULT_STOP) return wl_fail(err, WL_INTERRUPT, "interrupted");
   if (x->fault == WL_FAULT_TOOBIG || rc == WL_TOOBIG)
     return wl_fail(err, WL_TOOBIG, "string or blob too big");
-  if (rc == WL_FULL) return wl_not_taken(err, "a row becomes more than 2^31 rows of a join");
+  if (rc == WL_FULL) return wl_not_taken(err, "one row becomes more than 2^31 rows in a join");
   if (x->fault == WL_FAULT_SQL)
-    return wl_not_taken(err, "a function of SQLite raised an error, or asks for the time");
-  /* WL_NOT_TAKEN: groups that need too much memory; the runner knows how much there is */
+    return wl_not_taken(err, "an SQLite function raised an error or asks for the current time");
+  /* WL_NOT_TAKEN: groups need too much memory; the runner knows the limit and sets the message */
   return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
 }
 
@@ -493,7 +493,7 @@ wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sort
   wl_status rc = WL_OK;
   for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
     rc = wl_exec_failure(
-        x, vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+        x, run_vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
   return rc;
 }
 
@@ -501,9 +501,9 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
   x->fault = WL_FAULT_NONE;
   wl_status rc = WL_OK;
   for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
-    x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is moved there */
+    x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is written there */
     rc = wl_exec_failure(
-        x, vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+        x, run_vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
   }
   x->lists[0] = NULL;
   return rc;
@@ -516,7 +516,7 @@ wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *
   if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = wl_exec_failure(x, vector(x, tablet, first + at, m, out, accs), err);
+    wl_status rc = wl_exec_failure(x, run_vector(x, tablet, first + at, m, out, accs), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

@@ -1,6 +1,6 @@
 /*
-** Aggregates in the CPU engine: what an Agg opcode does with a vector, for the whole table or for
-** groups. See exec_impl.h.
+** Aggregates in the CPU engine: how an Agg opcode adds a vector, for the whole table or for groups.
+** See exec_impl.h.
 */
 #include "exec/cpu/exec_impl.h"
 
@@ -134,7 +134,8 @@ static wl_status aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *s, int 
 wl_status wl_exec_find_groups(wl_exec *x, int n) {
   const wl_program *p = x->p;
   wl_i64 base = ((wl_i64)x->tablet << WL_TABLET_SHIFT) + x->row;
-  if (p->expands) { /* one row became many: number them so that the next vector's come after */
+  if (p->expands) { /* one row became many: number them so that those of the next vector come
+                    ** after */
     base = (base << 31) + x->made;
     x->made += n;
     if (x->made > x->most) return WL_FULL;

@@ -1,7 +1,7 @@
 /*
-** Columns as vectors, for the CPU machine (exec_impl.h): a register is loaded from its column when
-** it is first read, for the rows that are left by then. Comparisons with a constant run over the
-** column itself and load nothing.
+** Columns as vectors, for the CPU machine (exec_impl.h). A register is loaded from its column when
+** it is first read, for the rows that are left by then. Comparisons with a constant read the column
+** directly and load nothing.
 */
 #include "exec/cpu/exec_impl.h"
 #include "exec/cpu/load.h"
@@ -36,7 +36,7 @@ static void load_table(wl_exec *x, const wl_column *c, plane *d, int tablet, wl_
   }
 }
 
-/* misses: WL_NO_ROW may be among them, which is NULL. */
+/* misses: the rows may include WL_NO_ROW, which gives NULL. */
 static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows, bool misses,
                       int n) {
   const wl_column *c = x->cols[column];
@@ -56,7 +56,7 @@ static void load_rows(const wl_exec *x, int column, plane *d, const wl_u32 *rows
   }
   for (int i = 0; i < n && (d->t || text); i++) {
     if (misses && rows[i] == WL_NO_ROW) {
-      d->t[i] = 0; /* no value, and the tag of NULL */
+      d->t[i] = 0; /* no value; also the tag of NULL */
       if (text) d->n[i] = 0;
       continue;
     }

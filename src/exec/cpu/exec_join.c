@@ -1,15 +1,16 @@
 /*
-** Joins that multiply rows, on the CPU machine (exec_impl.h): Expand makes chunks of pairs, a row
-** and a candidate, and Match settles what a test of them means. exec_probe.c finds the candidates.
+** Joins that multiply rows, on the CPU machine (exec_impl.h). Expand makes chunks of pairs of a row
+** and a candidate. Match decides what the test of the pairs means for the rows. exec_probe.c finds
+** the candidates.
 **
-** A block with Expands is a stack of loops: each open Expand keeps its rows and how far their
-** candidates are done (level), and the innermost one gives the next chunk. The stack is plain
-** data, so a run can stop after any chunk and go on later.
+** A block with Expands is a stack of loops. Each open Expand (level) stores its rows and how far
+** their candidates are processed, and the innermost one makes the next chunk. The stack is plain
+** data, so a run can stop after any chunk and continue later.
 **
 ** Invariants:
-** 1. Pairs come in the order of the rows, and of a row's candidates.
-** 2. What leaves a Match, for one chunk, fits a vector: a row without candidates takes the place
-**    of a pair.
+** 1. Pairs are in the order of the rows, then of each row's candidates.
+** 2. What leaves a Match for one chunk fits a vector, because a row without candidates uses the
+**    space of a pair.
 */
 #include "exec/cpu/exec_impl.h"
 #include "base/clock.h"
@@ -75,7 +76,7 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   x->rooms = wl_mem_zalloc((n_expands + 1) * n * sizeof *x->rooms);
   if (!x->levels || !x->rooms) return WL_NOMEM;
   note_sources(x);
-  /* a list at each depth where the source is read, or handed on */
+  /* a list at each depth where the source is read or passed on */
   size_t n_lists = 0;
   for (int pass = 0; pass < 2; pass++) {
     wl_u32 *at = x->join_memory;
@@ -106,7 +107,7 @@ void wl_exec_close_joins(wl_exec *x) {
 
 /* ---- Expand */
 
-/* The candidates of each row. */
+/* Finds the candidates of each row. */
 static void find_runs(wl_exec *x, level *v) {
   const wl_lookup *l = v->join->lookup;
   int n = v->n;
@@ -164,7 +165,7 @@ static WL_CLONES void gather(wl_u32 *restrict d, const wl_u32 *s, const wl_u32 *
   for (int i = 0; i < n; i++) d[i] = s[at[i]];
 }
 
-/* The lists of all sources that are read past pc, for rows `origin` of the level's input. */
+/* Makes the lists of all sources that are read after pc, for rows `origin` of the level's input. */
 static void gather_lists(wl_exec *x, const level *v, const wl_u32 *origin, int n, int pc) {
   for (int s = 0; s < x->p->n_sources; s++) {
     wl_u32 *to = wl_exec_list_room(x, x->depth, s);
@@ -174,8 +175,9 @@ static void gather_lists(wl_exec *x, const level *v, const wl_u32 *origin, int n
   }
 }
 
-/* The next pairs into the vector; false: there are no more, and no row is unsettled. */
-static bool chunk(wl_exec *x, level *v) {
+/* Loads the next pairs into the vector. Returns false if there are none left and every row is
+** decided. */
+static bool load_chunk(wl_exec *x, level *v) {
   int n = 0, taken = 0, row = v->row;
   wl_u32 at = v->at, *origin = v->origin;
   wl_u32 *rows = wl_exec_list_room(x, x->depth, v->join->source);
@@ -184,7 +186,7 @@ static bool chunk(wl_exec *x, level *v) {
     wl_u32 m = v->end[row] - at;
     bool done = v->first_only && v->match >= 0 && v->matched[row];
     if (m == 0 || done) {
-      /* a row that has had candidates has had its place too */
+      /* a row with candidates has already used its space */
       taken += v->match >= 0 && v->begin[row] == v->end[row];
       at = v->begin[++row];
       continue;
@@ -206,7 +208,7 @@ static bool chunk(wl_exec *x, level *v) {
   x->n = n;
   x->selected = false;
   x->lists[v->join->source] = rows;
-  /* of the sources before, what the level was entered with */
+  /* for the sources before, the rows that the level started with */
   gather_lists(x, v, origin, n, v->pc);
   x->origin = v->match >= 0 ? origin : NULL;
   x->test_end = v->match;
@@ -215,8 +217,8 @@ static bool chunk(wl_exec *x, level *v) {
 
 /* ---- Match */
 
-/* Every pair in the vector has passed the test: makes the rows that go on of them. */
-static void match(wl_exec *x, level *v) {
+/* All pairs in the vector have passed the test. Makes the rows that continue. */
+static void run_match(wl_exec *x, level *v) {
   const wl_join *j = v->join;
   x->origin = NULL;
   x->test_end = -1;
@@ -282,7 +284,7 @@ static wl_status ask_poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *er
 
 static bool next_chunk(wl_exec *x, level *v) {
   if (x->tally) wl_exec_tick(x, v->pc, 0);
-  return chunk(x, v);
+  return load_chunk(x, v);
 }
 
 static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
@@ -317,7 +319,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
         break;
       }
       if (in->op == WL_OP__Match) {
-        match(x, v);
+        run_match(x, v);
         pc++;
         if (!x->n) break;
       }

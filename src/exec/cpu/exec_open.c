@@ -1,6 +1,6 @@
 /*
-** Opening and closing a worker of the CPU machine (exec.h): which instructions this part of the
-** block needs, where each register lies, and the constants.
+** Opens and closes a worker of the CPU machine (exec.h): decides which instructions this part of
+** the block needs, where each register is stored, and sets up the constants.
 */
 #include "base/mem.h"
 #include "exec/cpu/exec_impl.h"
@@ -8,7 +8,7 @@
 #include "value/scratch.h"
 #include <string.h>
 
-enum { PLACE_BYTES = WL_VECTOR * (8 + 4 + 1) }; /* of a vector: values, lengths, tags */
+enum { PLACE_BYTES = WL_VECTOR * (8 + 4 + 1) }; /* bytes of a vector: values, lengths, tags */
 
 /* Whether this part of the block needs result k. */
 static bool wants_result(const wl_exec *x, int k) {
@@ -31,7 +31,7 @@ static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
 }
 
 /*
-** A column that is only given out, loaded after the last filter, goes straight into the
+** If a column is only returned, and is loaded after the last filter, it is loaded directly into the
 ** batch: the register's vector is the place in the batch where its rows belong.
 */
 static void note_direct(wl_exec *x) {
@@ -52,7 +52,7 @@ static void note_direct(wl_exec *x) {
   }
 }
 
-/* The vectors of the registers that this block sets. */
+/* Sets the vectors of the registers that this block sets. */
 static void lay_registers(wl_exec *x, const int *place) {
   const wl_program *p = x->p;
   for (int r = 0; r < p->n_regs; r++) {
@@ -68,8 +68,8 @@ static void lay_registers(wl_exec *x, const int *place) {
   }
 }
 
-/* A value for each constant. Behind its 8 bytes and the length: its tag, and what it is as a truth
-** (CONST_TRUTH). */
+/* Stores the constants. Each has 8 bytes for its value, then its length, its tag, and its value as
+** a truth (CONST_TRUTH). */
 static void lay_constants(wl_exec *x, wl_u8 *at) {
   wl_u8 *zeros = at;
   memset(zeros, 0, WL_VECTOR);
@@ -91,7 +91,7 @@ static void lay_constants(wl_exec *x, wl_u8 *at) {
   }
 }
 
-/* Room for what is known of registers, results and instructions. */
+/* Allocates the notes about registers, results and instructions. */
 static wl_status open_notes(wl_exec *x) {
   const wl_program *p = x->p;
   size_t n_regs = (size_t)p->n_regs + 1;
@@ -164,7 +164,7 @@ wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const
   wl_status rc = open_notes(x);
   if (!rc) rc = open_registers(x);
   if (!rc) rc = wl_exec_open_joins(x);
-  if (rc) wl_nomem(err); /* nothing else can go wrong so far */
+  if (rc) wl_nomem(err); /* nothing else can fail so far */
   if (!rc) rc = wl_conv_take(&x->ctx.conv, err);
   if (!rc) return WL_OK;
   wl_exec_close(x);

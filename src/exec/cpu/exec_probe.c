@@ -1,7 +1,7 @@
 /*
-** Finding rows of a joined source on the CPU machine (exec_impl.h): keys become words, words find
-** slots of a lookup. Probe finds one row for each row of the vector; Build hands keys to a lookup
-** that is being made.
+** Finds rows of a joined source on the CPU machine (exec_impl.h). Keys become words, and words find
+** slots of a lookup. Probe finds one row for each row of the vector. Build passes keys to a lookup
+** that is being built.
 */
 #include "exec/cpu/exec_impl.h"
 #include "value/hash.h"
@@ -47,7 +47,8 @@ static void word_ints(wl_exec *x, const wl_key_plan *plan, int k, const plane *a
   }
 }
 
-/* x->words and x->there of the join's keys. Returns whether a key was NULL and may not be. */
+/* Computes x->words and x->there from the join's keys. Returns whether a key was NULL that must not
+** be. */
 bool wl_exec_words(wl_exec *x, const wl_key_plan *plan, const wl_i16 *keys, int n) {
   bool null = false;
   if (plan->kind == WL_KEYS_NONE) {
@@ -103,7 +104,7 @@ wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) {
 
 /* ---- finding */
 
-/* The slot of a hashed word, or one that is empty. */
+/* The slot of a hashed word, or an empty slot. */
 static inline wl_u64 slot_of(const wl_lookup *l, wl_u64 word) {
   wl_u64 at = wl_key_hash(word) & l->mask;
   while (l->slots[at] != WL_NO_ROW && l->words[at] != word) at = (at + 1) & l->mask;
@@ -114,7 +115,7 @@ static WL_CLONES void hash_words(wl_u32 *restrict home, const wl_u64 *words, wl_
   for (int i = 0; i < n; i++) home[i] = (wl_u32)(wl_key_hash(words[i]) & mask);
 }
 
-/* The slot of each word into x->slots. A large table's slots are brought near first. */
+/* Computes the slot of each word into x->slots. For a large table, prefetches the slots first. */
 void wl_exec_slots(wl_exec *x, const wl_lookup *l, int n) {
   wl_u32 *at = x->slots;
   hash_words(at, x->words, l->mask, n);
@@ -124,18 +125,19 @@ void wl_exec_slots(wl_exec *x, const wl_lookup *l, int n) {
       __builtin_prefetch(&l->words[at[i]]);
     }
   for (int i = 0; i < n; i++) {
-    /* most are settled by the first slot; an empty one is as good as the word's own */
+    /* the first slot decides for most words: it is the word's own, or empty */
     bool first = (l->words[at[i]] == x->words[i]) | (l->slots[at[i]] == WL_NO_ROW);
     if (!first) at[i] = (wl_u32)slot_of(l, x->words[i]);
   }
 }
 
-/* d, or span if it is not below that: by a mask, since a jump would be a guess in vain. */
+/* d, or span if d >= span. Uses a mask, because a branch would often be mispredicted. */
 static inline wl_u64 within(wl_u64 d, wl_u64 span) {
   return span ^ ((d ^ span) & (0 - (wl_u64)(d < span)));
 }
 
-/* One integer key in a table by value: what is outside finds the last slot, which is empty. */
+/* Finds one integer key in a direct table. Keys outside its range find the last slot, which is
+** empty. */
 #define FIND(name, T)                                                                              \
   static WL_CLONES void find_##name(wl_u32 *restrict out, const void *data, const wl_u16 *sel,     \
                                     int n, wl_u64 lo, wl_u64 span, const wl_u32 *slots) {          \
@@ -151,7 +153,7 @@ static inline wl_u64 within(wl_u64 d, wl_u64 span) {
         out[i] = slots[within(d, span)];                                                           \
       }                                                                                            \
   }
-/* Whether such a key has a row, as truths: from the table of bits. */
+/* Whether such a key has a row, as truths, from the bitmap. */
 #define HAS(name, T)                                                                               \
   static WL_CLONES void has_##name(wl_u8 *restrict out, const void *data, const wl_u16 *sel,       \
                                    int n, wl_u64 lo, wl_u64 span, const wl_u8 *bits) {             \
@@ -185,7 +187,7 @@ static WL_CLONES void lose_nulls(wl_u32 *restrict out, const wl_u8 *valid, int n
   for (int i = 0; i < n; i++) out[i] = valid[i] ? out[i] : WL_NO_ROW;
 }
 
-/* The same for a whole vector; a column that is not loaded yet is read as it lies. */
+/* The same for a whole vector. A column that is not loaded yet is read directly. */
 static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *out) {
   wl_u64 lo = (wl_u64)l->plan.lo[0], span = l->span;
   if (!WL_IS_CONST(key) && x->pending[key] >= 0 &&
@@ -239,8 +241,8 @@ static WL_CLONES void truth_found(wl_u8 *restrict t, const wl_u32 *rows, int n, 
 }
 
 /*
-** A Probe that drops rows, by the table of bits first: the slots are looked at for the rows that
-** stay. rows: NULL where nothing reads them.
+** A Probe that drops rows, using the bitmap first. Slots are read only for the rows that remain.
+** rows: NULL if nothing reads them.
 */
 static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows) {
   const wl_lookup *l = j->lookup;
@@ -274,7 +276,7 @@ static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows)
     for (int i = 0; i < k; i++) at[i] = sel ? sel[x->keep[i]] : x->keep[i];
     find_loops[phys](rows, data, at, k, lo, span, l->slots);
   }
-  x->lists[j->source] = NULL; /* dense already */
+  x->lists[j->source] = NULL; /* the rows are already dense */
   if (k < n && k > 0) wl_exec_keep(x, pc, k);
   x->lists[j->source] = rows;
   return k;

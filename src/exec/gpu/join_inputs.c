@@ -1,17 +1,17 @@
 /*
-** What a run's joins read on a device, beside the scan: lookups, and the columns of the joined
-** sources, which are read at any row; past an Expand those of source 0 are too. Called by
-** run_device.c, under the device's lock.
+** What a run's joins read on a device in addition to the scan: lookups, and the columns of the
+** joined sources, which are read at any row. After an Expand, the columns of source 0 are, too.
+** run_device.c calls these functions with the device locked.
 **
 ** Invariants:
-** 1. They are whole copies, whatever the mode of transfer, and stay for the wave.
-** 2. They take at most half of the device's budget while mapped memory has room for the rest;
-**    lookups come first.
+** 1. They are copied as a whole in every transfer mode, and stay for the wave.
+** 2. They use at most half of the device's budget as long as mapped memory has room for the rest.
+**    Lookups come first.
 */
 #include "exec/gpu/launch.h"
 #include <string.h>
 
-/* One copy: of a column, or of a lookup. */
+/* Copies a column or a lookup. */
 static wl_status copy_input(wl_run *r, wl_column *c, wl_lookup *l, wl_way way, wl_error *err) {
   wl_devcol *ignored;
   return c ? wl_devcol_resident(r->config.device, c, way, r->config.threads, &ignored, err)
@@ -32,10 +32,10 @@ static wl_status hold(wl_run *r, wl_device_state *s, wl_column *c, wl_lookup *l,
   }
   if (rc == WL_FULL)
     return wl_not_taken(err,
-                        "what is joined needs %lld bytes on the device or mapped; device_budget "
+                        "the joined tables need %lld bytes on the device or mapped; device_budget "
                         "is %lld",
                         s->n_join_bytes + n, budget);
-  if (rc) return wl_not_taken(err, "what is joined cannot be copied to the device");
+  if (rc) return wl_not_taken(err, "the joined tables cannot be copied to the device");
   if (!*far) s->n_join_bytes += n;
   return WL_OK;
 }
@@ -54,14 +54,14 @@ wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) {
   if (!s->far) return wl_nomem(err);
   s->n_join_bytes = 0;
   for (int k = 0; k < p->n_joins && !rc; k++) {
-    wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* its copies are ours to set */
+    wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* this module sets its device copies */
     if (!l) return wl_not_taken(err, "join %d has no lookup", k);
     if (l->n_rows) rc = hold(r, s, NULL, l, &s->far[p->n_columns + k], err);
   }
   for (int k = 0; k < p->n_columns && !rc; k++)
     if (wl_join_inputs_has(r, k) && r->snap.cols[k]->n_tablets)
       rc = hold(r, s, r->snap.cols[k], NULL, &s->far[k], err);
-  /* launches may come in other queues */
+  /* later launches may use other queues */
   if (!rc && d->n_in != before) rc = d->finish(d, err);
   return rc;
 }
@@ -88,7 +88,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_kjkey *keys) {
   }
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
   out.drops_found = j->how == WL_HOW_ANTI;
-  if (!l->n_rows) return out; /* as without keys: nobody finds a row */
+  if (!l->n_rows) return out; /* like a join without keys: no row is found */
   wl_devlookup_join(launch->d, l, launch->s->far[p->n_columns + k], &out);
   if (plan->kind == WL_KEYS_NONE) {
     out.first = 0;

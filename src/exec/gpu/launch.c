@@ -1,13 +1,13 @@
 /*
-** One launch of the interpreter kernel (launch.h): its memory and argument block, waiting for it,
-** and joining what it gathered without GROUP BY to the run's accumulators.
+** One launch of the interpreter kernel (launch.h): allocates its memory, fills the argument block,
+** waits for it, and adds what it accumulated without GROUP BY to the run's accumulators.
 */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
 #include <string.h>
 
-enum { SIDE_MOST = 1 << 20 }; /* reals that do not fit the digits, of one launch */
+enum { SIDE_MOST = 1 << 20 }; /* the most reals of one launch that do not fit the digits */
 
 typedef wl_launch launch;
 
@@ -15,8 +15,8 @@ static size_t out_row_bytes(wl_reg r) {
   return 8 + (r.type >= WL_R_TEXT ? 12 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
 }
 
-/* Columns that it gives: results, or of a part that ends in an Expand row numbers, and where each
-** row's candidates begin and how many they are. */
+/* The number of output columns: the results or, for a part that ends in an Expand, row numbers, and
+** where each row's candidates start and how many there are. */
 static int n_outs(const launch *l) {
   if (l->low->expand >= 0) return l->low->n_outs + 2;
   return l->r->second_block < 0 ? l->r->p->n_results : 0;
@@ -55,7 +55,7 @@ static wl_status alloc_outs(launch *l, wl_error *err) {
   return rc;
 }
 
-/* Appends n bytes to the argument block; gives their device address. */
+/* Appends n bytes to the argument block and returns their device address. */
 static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
   size_t place = *at;
   if (l->host && n) memcpy(l->host + place, from, n);
@@ -63,15 +63,16 @@ static void *blob_put(launch *l, size_t *at, const void *from, size_t n) {
   return l->blob ? l->blob + place : NULL;
 }
 
-/* The bytes of a text, and the value that points to them on the device, at place. */
+/* Appends the bytes of a text, and writes the value that points to them on the device at
+** `place`. */
 static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
   v.v = (wl_u64)(size_t)blob_put(l, at, wl_bytes(v), v.n);
   if (l->host) memcpy(l->host + place, &v, sizeof v);
 }
 
 /*
-** The argument block: counters, code, operands, constants and their text, columns, maps, joins,
-** outputs, accumulators. Walked twice: once to measure, once to fill.
+** Fills the argument block: counters, code, operands, constants and their text, columns, maps,
+** joins, outputs, accumulators. Called twice: first to measure the size, then to fill it.
 */
 static void blob_fill(launch *l) {
   const wl_program *p = l->r->p;
@@ -175,7 +176,7 @@ static int count_real_sums(const wl_program *p) {
   return n;
 }
 
-/* The columns' tablets for this launch, where they are not there as a whole. */
+/* Copies this launch's tablets of the columns that are not resident. */
 static wl_status copy_columns(launch *l, wl_error *err) {
   wl_run *r = l->r;
   double start = wl_clock_ns();
@@ -191,7 +192,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   return rc;
 }
 
-/* Memory, columns, kernel: all given to the launch's queue, none waited for. */
+/* Queues allocations, copies of columns, and the kernel. Does not wait for any of them. */
 wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_run *r = l->r;
   wl_device_state *s = l->s;
@@ -202,7 +203,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->grid = grid_size(l);
   l->d->queue = l->queue;
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
-  for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel will read it */
+  for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
+                                                                   ** directly */
     if (!wl_join_inputs_has(r, k))
       l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
@@ -230,7 +232,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   else if (!rc)
     rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, l->low->threads,
                       l->low->n_shared, err);
-  wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs it here, CUDA in launch_wait */
+  wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
+                                            ** launch_wait */
   return rc ? rc
             : l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
 }
@@ -247,7 +250,7 @@ void wl_launch_close(launch *l) {
   wl_device *d = l->d;
   wl_error ignored;
   d->queue = l->queue;
-  if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is under way now */
+  if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is running now */
   }
   for (int k = 0; l->cols && k < l->r->p->n_columns; k++)
     if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
@@ -273,7 +276,7 @@ static __int128 limbs(wl_u64 lo, wl_i64 hi) {
   return (__int128)hi * ((__int128)1 << 32) + lo;
 }
 
-/* Joins what the blocks gathered into the run's accumulators. */
+/* Adds what the blocks accumulated to the run's accumulators. */
 static wl_status join_partials(launch *l, const wl_u64 *partial, const wl_u64 *side,
                                wl_error *err) {
   wl_run *r = l->r;
@@ -323,7 +326,7 @@ static wl_status join_partials(launch *l, const wl_u64 *partial, const wl_u64 *s
   return WL_OK;
 }
 
-/* A sum() whose prefixes may have overflowed must be judged in row order: by the CPU, anew. */
+/* Whether a prefix of some sum() may have overflowed. The CPU must then add again, in row order. */
 static bool overflow_possible(const wl_run *r, const wl_device_state *s) {
   for (int k = 0; k < r->p->n_aggs; k++) {
     int acc = r->p->aggs[k].acc;
@@ -349,12 +352,12 @@ static wl_status gather_aggregates(launch *l, wl_error *err) {
   if (!rc && overflow_possible(r, l->s)) {
     for (int k = 0; k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
     r->next_tablet = 0;
-    return wl_not_taken(err, "sum() may overflow, which is judged in row order");
+    return wl_not_taken(err, "sum() may overflow, which only a run in row order can tell");
   }
   return rc;
 }
 
-/* What the kernel's counters say. *again: the same block, with more room for text. */
+/* Checks the kernel's counters. *again: run the same block again, with more room for text. */
 static wl_status judge(launch *l, bool *again, wl_error *err) {
   wl_device_state *s = l->s;
   wl_u32 fault = (wl_u32)l->counters[C_FAULT];
@@ -362,14 +365,14 @@ static wl_status judge(launch *l, bool *again, wl_error *err) {
   if (fault == WL_FAULT_ROOM) {
     wl_u64 need = l->counters[C_TEXT];
     *again = need > s->text_room && (wl_i64)need < l->d->budget / 4 / s->depth;
-    return wl_fail(err, WL_FULL, "the text made needs %llu bytes on the device", need);
+    return wl_fail(err, WL_FULL, "text results need %llu bytes on the device", need);
   }
   if (l->counters[C_SIDE] > l->n_side)
-    return wl_fail(err, WL_FULL, "too many reals that the device's digits do not hold");
+    return wl_fail(err, WL_FULL, "too many reals that do not fit the device's digits");
   return WL_OK;
 }
 
-/* The kernel's part of a launch ends: aggregates are joined, rows start on their way back. */
+/* Ends the kernel's part of a launch: adds the aggregates and starts copying the rows back. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   bool again = false;
   wl_status rc = launch_wait(l, err);
@@ -379,7 +382,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   double start = wl_clock_ns();
   if (!rc && l->r->second_block >= 0) {
     if (!l->s->groups) rc = gather_aggregates(l, err);
-    if (!rc) l->r->next_tablet = l->end; /* it counts now, whatever becomes of the next block */
+    if (!rc) l->r->next_tablet = l->end; /* it counts from now on, even if the next block fails */
   }
   if (!rc && l->r->second_block < 0 && l->r->collects) rc = wl_gather_order(l, err);
   if (!rc && l->r->second_block < 0 && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
@@ -387,7 +390,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   return rc;
 }
 
-/* Its rows have arrived: they are the run's, and the block is done. */
+/* The rows have arrived. Moves them to the run and finishes the block. */
 wl_status wl_launch_take(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;

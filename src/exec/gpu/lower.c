@@ -1,5 +1,5 @@
 /*
-** A program for the interpreter kernel; see lower.h.
+** Translates a program for the interpreter kernel; see lower.h.
 */
 #include "exec/gpu/lower.h"
 #include "value/fsum.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes a row of a register takes: value, length, valid or tag or truth. */
+/* The bytes that a register takes for each row: value, length, and a valid flag, tag or truth. */
 static wl_u32 row_bytes(wl_reg r) {
   if (r.type == WL_R_TRUTH) return 1;
   return 8 + (r.type >= WL_R_TEXT ? 4 : 0) + (r.nullable || r.type == WL_R_ANY ? 1 : 0);
@@ -26,7 +26,7 @@ static wl_u32 acc_slots(wl_u16 op) {
   }
 }
 
-/* The block's instructions [*first, *end). */
+/* The instructions [*first, *end) of the table block. */
 static void table_block(const wl_program *p, int *first, int *end) {
   int pc = 0;
   while (p->code[pc].op != WL_OP__Parallel) pc++;
@@ -34,7 +34,8 @@ static void table_block(const wl_program *p, int *first, int *end) {
   *end = p->code[pc].c;
 }
 
-/* Gives each register a place, as a count of bytes per row before it; *per_row: bytes of all. */
+/* Assigns a place to each register, as the bytes per row before it. *per_row: bytes per row of
+** all. */
 static wl_status place_registers(wl_arena *arena, const wl_program *p, int first, int end,
                                  wl_u32 **place, wl_u32 *per_row, wl_error *err) {
   size_t n_regs = (size_t)p->n_regs + 1;
@@ -42,7 +43,7 @@ static wl_status place_registers(wl_arena *arena, const wl_program *p, int first
   wl_liveness live = {WL_NEW_N(arena, int, n_regs), WL_NEW_N(arena, int, n_regs)};
   int *number = WL_NEW_N(arena, int, n_regs), *owner = WL_NEW_N(arena, int, n_regs);
   wl_u32 *bytes = *place = WL_NEW_N(arena, wl_u32, n_regs);
-  wl_u32 *begin = WL_NEW_N(arena, wl_u32, n_regs); /* of each place */
+  wl_u32 *begin = WL_NEW_N(arena, wl_u32, n_regs); /* where each place starts */
   if (arena->failed) return wl_nomem(err);
   wl_liveness_find(&block, &live);
   wl_liveness_place(&block, &live, true, number, owner);
@@ -62,7 +63,8 @@ static wl_status place_registers(wl_arena *arena, const wl_program *p, int first
 
 /* ---- joins */
 
-/* Each row goes on at most once: a Probe, or an Expand that ends with the first candidate. */
+/* Whether each row continues at most once: a Probe, or an Expand that stops at the first
+** candidate. */
 static bool finds_one(const wl_program *p, int pc) {
   const wl_instr *in = &p->code[pc];
   if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
@@ -71,7 +73,8 @@ static bool finds_one(const wl_program *p, int pc) {
          (how == WL_HOW_SEMI || how == WL_HOW_ANTI || how == WL_HOW_MARK);
 }
 
-/* Part number `part` of the block: instructions [*first, *end), an Expand among them the last. */
+/* Part number `part` of the block: instructions [*first, *end). If it contains an Expand, that is
+** the last one. */
 static bool find_part(const wl_program *p, int part, int *first, int *end) {
   int stop;
   table_block(p, first, &stop);
@@ -91,12 +94,12 @@ int wl_lower_parts(const wl_program *p) {
   return n;
 }
 
-/* The source that an instruction reads a row of, or -1. */
+/* The source whose row an instruction reads, or -1. */
 static int source_read(const wl_program *p, const wl_instr *in) {
   return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : -1;
 }
 
-/* Whether some instruction of the block from pc on reads the source's row. */
+/* Whether an instruction of the block from pc on reads the source's row. */
 static bool read_from(const wl_program *p, int pc, int source) {
   int first, end;
   table_block(p, &first, &end);
@@ -116,14 +119,14 @@ static bool known_at(const wl_program *p, int pc, int source) {
   return known;
 }
 
-/* What a join must be for the kernel to find its rows. */
+/* Whether the kernel can find the rows of this join. */
 static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
   const wl_join *j = &p->joins[p->code[pc].c];
   const wl_lookup *l = j->lookup;
   if (p->code[pc].op == WL_OP__Expand && j->match >= 0 && j->match != pc + 1)
     return wl_not_taken(err, "a join that tests its candidates runs on the CPU only");
   bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
-  if (!l) return WL_OK; /* not built yet; looked at again before it is used */
+  if (!l) return WL_OK; /* not built yet; checked again before it is used */
   if (p->code[pc].op == WL_OP__Probe && one && !l->unique && l->n_rows > 1)
     return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
   if (l->plan.kind == WL_KEYS_VALUES)
@@ -133,7 +136,7 @@ static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
   return WL_OK;
 }
 
-/* Opcodes that only the host runs; joins are looked at one by one. */
+/* Refuses opcodes that only the host can run. Checks each join. */
 static wl_status ops_fit(const wl_program *p, wl_error *err) {
   int first, end;
   wl_status rc = WL_OK;
@@ -148,7 +151,7 @@ static wl_status ops_fit(const wl_program *p, wl_error *err) {
   return rc;
 }
 
-/* Gives a plane to each source whose row the part begins with or finds, and somebody reads. */
+/* Gives a plane to each source whose row is read, if the part starts with that row or finds it. */
 static void place_rows(const wl_program *p, int part, int first, int end, wl_lowered *out) {
   const wl_instr *last = &p->code[end - 1];
   bool cut = end > first && last->op == WL_OP__Expand && !finds_one(p, end - 1);
@@ -199,7 +202,7 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, anchor);
-    /* groups have their own place, and a part that ends in an Expand gathers nothing */
+    /* groups have their own memory, and a part that ends in an Expand accumulates nothing */
     if (!p->grouped && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
   }
 }

@@ -1,13 +1,13 @@
 /*
-** The runner's device part: blocks of tablets, on the CUDA device or the simulator.
+** The device part of a run: processes blocks of tablets on the CUDA device or the simulator.
 **
 ** Invariants:
-** 1. The device is locked for the whole of a wave and holds nothing of the run between
-**    waves but the resident columns and, for GROUP BY, the groups.
-** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can go on from there; with
-**    GROUP BY, at its beginning.
-** 3. A launch has a queue of the device to itself. Blocks are launched and their results taken
-**    in row order; r->next_tablet moves when they are taken.
+** 1. The device is locked during a wave. Between waves it holds nothing of the run except resident
+**    columns and, for GROUP BY, the groups.
+** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can continue from there. With GROUP
+**    BY, the CPU starts from the beginning.
+** 3. Each launch has its own queue of the device. Blocks are launched, and their results taken, in
+**    row order. r->next_tablet advances when they are taken.
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
@@ -16,14 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* LAUNCH_MOST: tablets of a launch, whose row numbers have 32 bits */
+/* LAUNCH_MOST: the most tablets in a launch, because row numbers have 32 bits */
 enum { BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 14 };
 
 typedef wl_launch launch;
 
 /* ---- groups */
 
-/* Device bytes one tablet needs, with or without its columns. */
+/* Device bytes that one tablet needs, with or without its columns. */
 static size_t tablet_bytes(const wl_run *r, const wl_device_state *s, bool columns) {
   size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(r->p->n_columns + r->p->n_results);
   for (int k = 0; k < r->p->n_columns && columns; k++) {
@@ -39,7 +39,7 @@ static size_t tablet_bytes(const wl_run *r, const wl_device_state *s, bool colum
   return n + WL_TABLET_ROWS / wl_tile_rows(&s->low) * 8;
 }
 
-/* Sees to it that the columns are there, and stay there for this wave. */
+/* Copies the columns to the device if they are not there, and keeps them there for this wave. */
 static void hold_residents(wl_run *r, wl_device_state *s) {
   wl_device *d = r->config.device;
   wl_error why;
@@ -51,7 +51,7 @@ static void hold_residents(wl_run *r, wl_device_state *s) {
     if (wl_devcol_resident(d, r->snap.cols[k], wl_launch_way(r, s), r->config.threads, &c, &why))
       s->resident = false;
   }
-  /* so that the time is not taken for the kernel's */
+  /* wait, so that this time does not count as the kernel's */
   if (d->n_in != before && d->finish(d, &why)) s->resident = false;
   wl_launch_took(s, WL_TIME_DATA, start);
 }
@@ -63,7 +63,7 @@ static wl_status hold_join_inputs(wl_run *r, wl_device_state *s, wl_error *err) 
   return rc;
 }
 
-/* Chooses the mode, residency and the size of blocks. */
+/* Chooses the transfer mode, residency and the size of blocks. */
 static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
   wl_device *d = r->config.device;
   const wl_transfer *want = &r->config.transfer;
@@ -74,12 +74,12 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
   wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0);
-  for (int k = 0; k < r->p->n_maps; k++) { /* they travel with the arguments */
+  for (int k = 0; k < r->p->n_maps; k++) { /* they are copied with the arguments */
     const wl_map *m = &r->p->maps[k];
     fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
   }
   bool fits = n_bytes + bare + fixed + held <= d->budget;
-  /* auto leaves a quarter for results, or resident columns would make many small blocks */
+  /* auto leaves a quarter for results: otherwise resident columns would force many small blocks */
   if (want->mode == WL_TRANSFER_AUTO && n_bytes + s->n_join_bytes > d->budget / 4 * 3) fits = false;
   s->mode = want->mode;
   if (s->mode == WL_TRANSFER_AUTO || s->mode == WL_TRANSFER_CACHED)
@@ -97,7 +97,7 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
     return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld",
                         each + fixed, d->budget);
   if (!s->resident && s->mode != WL_TRANSFER_SERIAL) {
-    /* blocks of a size that keeps copies busy, and enough of them to overlap */
+    /* blocks large enough to keep the copies busy, and enough blocks to overlap */
     wl_i64 most = BLOCK_BYTES / full, share = r->n_tablets / (2 * s->depth);
     if (s->depth > 1 && share < most) most = share;
     if (n > most) n = most > 1 ? most : 1;
@@ -108,7 +108,8 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
   return WL_OK;
 }
 
-/* Rows that groups may be of: of combinations nobody knows, and their sums may be of many. */
+/* The most rows that groups may be made from. The number of joined rows is unknown, so this allows
+** for many. */
 static wl_i64 rows_at_most(const wl_run *r, const wl_device_state *s) {
   return s->expansion ? 16 * r->snap.n_rows + (1 << 24) : r->snap.n_rows;
 }
@@ -155,9 +156,8 @@ void wl_run_device_close(wl_run *r) {
 }
 
 /*
-** The next block of tablets from `from` on, [*first, *end). What would have to be copied is looked
-** at first: tablets that their zone maps rule out are left behind, unless only a few lie between
-** others.
+** The next block of tablets [*first, *end) from `from` on. If the columns must be copied, tablets
+** that their zone maps rule out are skipped, unless only a few lie between others.
 */
 static void next_block(const wl_run *r, const wl_device_state *s, int from, int *first, int *end) {
   enum { FEW = 4 };
@@ -176,14 +176,14 @@ static void next_block(const wl_run *r, const wl_device_state *s, int from, int 
 }
 
 /*
-** A wave: up to n blocks, s->depth of them under way at once. With three of them one block's
-** columns are copied while the one before runs and the rows of the one before that come back.
-** WL_FULL may be mended by a smaller block, or by *text_room.
+** Runs a wave: up to n blocks, s->depth of them at once. With three at once, one block's columns
+** are copied while the previous block runs and the rows of the one before that come back. After
+** WL_FULL, a smaller block or *text_room may help.
 */
 static wl_status run_blocks(wl_run *r, wl_device_state *s, int n, wl_u64 *text_room,
                             wl_error *err) {
   int opened = 0, done = 0, next = r->next_tablet, depth = s->depth;
-  int running = depth > 2 ? depth - 1 : depth; /* a place is left for what comes back */
+  int running = depth > 2 ? depth - 1 : depth; /* leave one place for rows that come back */
   launch *coming = NULL;
   wl_status rc = WL_OK;
   while (!rc) {
@@ -202,7 +202,8 @@ static wl_status run_blocks(wl_run *r, wl_device_state *s, int n, wl_u64 *text_r
       next = l->end;
       opened++;
       rc = wl_launch_open(l, err);
-      if (rc == WL_FULL && opened - done > 1) { /* so many do not fit: go on with those */
+      if (rc == WL_FULL && opened - done > 1) { /* no more fit at once: continue with those that
+                                                ** do */
         wl_launch_close(l);
         n = --opened;
         s->depth = depth - 1;
@@ -226,7 +227,7 @@ static wl_status run_blocks(wl_run *r, wl_device_state *s, int n, wl_u64 *text_r
   return rc;
 }
 
-/* A wave, again with smaller blocks as long as that may help. */
+/* Runs a wave, and repeats it with smaller blocks as long as that may help. */
 static wl_status one_wave(wl_run *r, wl_device_state *s, wl_error *err) {
   for (;;) {
     bool limited = r->to_give >= 0 && !r->collects;
@@ -237,7 +238,7 @@ static wl_status one_wave(wl_run *r, wl_device_state *s, wl_error *err) {
     if (rc == WL_FULL && s->groups && wl_gather_restart(r, s, err)) return WL_NOT_TAKEN;
     if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
     if (rc != WL_FULL) return rc;
-    if (r->next_tablet > from) return WL_OK; /* the next wave meets it again */
+    if (r->next_tablet > from) return WL_OK; /* the next wave will try it again */
     if (text_room)
       s->text_room = text_room;
     else if (s->depth > 1)
@@ -245,11 +246,11 @@ static wl_status one_wave(wl_run *r, wl_device_state *s, wl_error *err) {
     else if (last > 1)
       s->group = s->most = (last + 1) / 2;
     else
-      return WL_NOT_TAKEN; /* with the message that says why */
+      return WL_NOT_TAKEN; /* err says why */
   }
 }
 
-/* What the moving took so far, in words. */
+/* Describes the transfers so far, for the statistics. */
 static void describe(wl_run *r, const wl_device_state *s) {
   char in[32], out[32];
   bool staged = wl_launch_mapped(s) && !s->resident;

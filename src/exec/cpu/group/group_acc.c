@@ -35,7 +35,8 @@ static wl_status more(wl_arena *arena, wl_fsum **s) {
 }
 
 /* Adds the digits to the full sum and clears them. */
-static wl_status move(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *digit, wl_fsum **s) {
+static wl_status move_digits(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *digit,
+                             wl_fsum **s) {
   if (more(arena, s)) return WL_NOMEM;
   for (int j = 0; j < 3; j++) {
     wl_fsum_add_scaled(*s, digit[j], g->anchors[k] - WL_FSUM_DIGIT * j);
@@ -49,7 +50,7 @@ static wl_status add_real(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *
   wl_i64 digit[3];
   if (wl_digits(v, g->units[k], digit)) {
     for (int j = 0; j < 3; j++) digits[j] += digit[j];
-    return count % MOVE_AFTER ? WL_OK : move(g, arena, k, digits, s);
+    return count % MOVE_AFTER ? WL_OK : move_digits(g, arena, k, digits, s);
   }
   if (more(arena, s)) return WL_NOMEM;
   wl_fsum_add(*s, v);
@@ -61,8 +62,8 @@ static wl_status add_real(const wl_grouping *g, wl_arena *arena, int k, wl_i64 *
 ** the magic number leaves the digit in the low bits of the sum, so subtracting the bit patterns
 ** gives it as an integer.
 */
-static WL_CLONES int split(const double *v, int n, double unit, wl_i64 *restrict d0,
-                           wl_i64 *restrict d1, wl_i64 *restrict d2, wl_i64 *last) {
+static WL_CLONES int split_digits(const double *v, int n, double unit, wl_i64 *restrict d0,
+                                  wl_i64 *restrict d1, wl_i64 *restrict d2, wl_i64 *last) {
   const double down = 1.0 / 1099511627776.0, shift = 6755399441055744.0;
   const double u1 = unit * down, u2 = u1 * down, most = unit * 1099511627776.0;
   const double m0 = shift * unit, m1 = shift * u1, m2 = shift * u2;
@@ -91,7 +92,7 @@ static wl_status add_reals(wl_groups *g, int k, const wl_u32 *groups, const wl_v
   const double *x = (const double *)v->v;
   wl_i64 *d0 = (wl_i64 *)g->scratch, *d1 = d0 + WL_VECTOR, *d2 = d1 + WL_VECTOR, last;
   /* The value of a NULL is zero, which adds nothing. */
-  if (!split(x, n, p->units[k], d0, d1, d2, &last)) {
+  if (!split_digits(x, n, p->units[k], d0, d1, d2, &last)) {
     wl_status rc = WL_OK;
     for (int i = 0; i < n && !rc; i++) {
       if (v->t && !v->t[i]) continue;
@@ -112,7 +113,8 @@ static wl_status add_reals(wl_groups *g, int k, const wl_u32 *groups, const wl_v
   for (int i = 0; i < n; i++) {
     reals_state *s = (reals_state *)(void *)(base + groups[i] * width);
     s->count += v->t ? v->t[i] : 1;
-    if ((s->count & (MOVE_AFTER - 1)) == 0 && s->count && move(p, &g->arena, k, s->digit, &s->more))
+    if ((s->count & (MOVE_AFTER - 1)) == 0 && s->count &&
+        move_digits(p, &g->arena, k, s->digit, &s->more))
       return WL_NOMEM;
   }
   return WL_OK;
@@ -326,7 +328,7 @@ static wl_status join_digits(const wl_grouping *g, wl_arena *arena, int k, wl_i6
     into[j] += from[j];
     full |= into[j] > large || into[j] < -large;
   }
-  if (full && move(g, arena, k, into, more_into)) return WL_NOMEM;
+  if (full && move_digits(g, arena, k, into, more_into)) return WL_NOMEM;
   if (!more_from) return WL_OK;
   if (more(arena, more_into)) return WL_NOMEM;
   wl_fsum_merge(*more_into, more_from);

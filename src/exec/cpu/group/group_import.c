@@ -1,13 +1,13 @@
 /*
-** Groups that a device gathered, brought into the form of the CPU's own, so that joining and
-** finishing are done in one place; see group.h.
+** Turns groups that a device accumulated into the CPU's form, so that joining and finishing exist
+** only once; see group.h.
 */
 #include "exec/cpu/group/group_impl.h"
 #include <string.h>
 
 enum { MAX_KEYS = 64 };
 
-/* A sum of reals by its digits, whose high parts count 2^32 each. */
+/* Adds a sum of reals from its digits. The high parts count 2^32 each. */
 static wl_status put_digits(const wl_grouping *g, wl_arena *arena, int k, const wl_group_part *p,
                             wl_i64 *digits, wl_fsum **more) {
   for (int j = 0; j < 3; j++) {
@@ -36,17 +36,17 @@ static wl_status put_state(const wl_grouping *g, wl_arena *arena, int k, wl_u8 *
   }
   case STATE_BEST:
   case STATE_ROWED:
-    /* that there is one is all that its count must say */
+    /* its count only says whether there is a value */
     if (p->best.t == WL_T_NULL) return WL_OK;
     return wl_group_add_value(g, arena, k, e, p->best, none, 0, 0);
-  case STATE_CONCAT: return WL_NOT_TAKEN; /* no device gathers it */
+  case STATE_CONCAT: return WL_NOT_TAKEN; /* devices do not compute it */
   case STATE_LONG: break;
   }
   long_state *s = state;
   s->count += p->count;
   s->sum += p->sum;
   s->magnitude += p->magnitude;
-  if (p->best.t != WL_T_NULL) s->best = p->best; /* the only one: each group is put once */
+  if (p->best.t != WL_T_NULL) s->best = p->best; /* the only one: groups are added once */
   if (g->p->accs[k].op != WL_OP__AggSumF || p->count == 0) return WL_OK;
   s->seen_real = true;
   return put_digits(g, arena, k, p, s->digits, &s->reals);
@@ -79,6 +79,6 @@ wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part
 wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) {
   wl_u8 *e = g->table.entries + (size_t)group * g->plan->width;
   void *state = entry_state(g->plan, e, acc);
-  --*(wl_i64 *)state; /* every state begins with its count */
+  --*(wl_i64 *)state; /* every state starts with its count */
   return wl_group_add_value(g->plan, &g->arena, acc, e, wl_real(v), wl_null(), 0, 0);
 }

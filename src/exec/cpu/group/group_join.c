@@ -375,7 +375,8 @@ static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   return p->kinds[b->acc] == STATE_ROWED ? ((rowed_state *)s)->row : ((long_state *)s)->best_row;
 }
 
-/* An error of a row ends the groups there: failed_at is the first row that has one. */
+/* Fills a range of the columns. An error ends the groups there: failed_at is the first group with
+** one. */
 static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   group_filling *l = arg;
   (void)worker;

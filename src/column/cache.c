@@ -227,6 +227,17 @@ static wl_column_set *find_set(const wl_set_key *key) {
   return NULL;
 }
 
+void wl_cache_drop_unused(wl_column_set *set, wl_cache_trash *t) {
+  if (set->users || set->n_requests) return;
+  wl_column_set **link = &wl_cache.sets;
+  while (*link != set) link = &(*link)->next;
+  *link = set->next;
+  empty(set, t);
+  wl_cache_note_extra(set, 0);
+  set->next = t->sets;
+  t->sets = set;
+}
+
 static void detach(wl_cache_user *u, wl_cache_trash *t) {
   wl_column_set *set = u->set;
   if (!set) return;
@@ -235,14 +246,7 @@ static void detach(wl_cache_user *u, wl_cache_trash *t) {
   *at = u->next;
   u->next = NULL;
   u->set = NULL;
-  if (set->users) return;
-  wl_column_set **link = &wl_cache.sets;
-  while (*link != set) link = &(*link)->next;
-  *link = set->next;
-  empty(set, t);
-  wl_cache_note_extra(set, 0);
-  set->next = t->sets;
-  t->sets = set;
+  wl_cache_drop_unused(set, t);
 }
 
 static void attach(wl_cache_user *u, wl_column_set *set, wl_cache_trash *t) {

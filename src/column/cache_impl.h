@@ -39,6 +39,8 @@ wl_i64 wl_cache_budget(void); /* the largest of all members; 0: no limit */
 /* Puts a column into a slot, takes one out. */
 void wl_cache_fill(wl_column_set *set, int slot, wl_column *c);
 void wl_cache_take_out(wl_column_set *set, int slot, wl_cache_trash *t);
+/* Frees a set that nobody uses any more. */
+void wl_cache_drop_unused(wl_column_set *set, wl_cache_trash *t);
 /* Drops one column that was last used before the time `before`; false: there is none. */
 bool wl_cache_evict(wl_i64 before, wl_cache_trash *t);
 void wl_cache_note_extra(wl_column_set *set, size_t n_bytes);

@@ -14,6 +14,7 @@ static _Thread_local int n_loads; /* that this thread is in the middle of */
 
 typedef struct request {
   wl_cache_user *user;
+  wl_column_set *set; /* the user's at the start; a function called by the load may change that */
   const int *cols;
   int n;
   const wl_cache_load *how;
@@ -33,7 +34,7 @@ void wl_cache_beat(wl_cache_user *u) {
 
 /* Holds the columns that are there. How many are not. */
 static int hold_present(request *r) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   int n_missing = 0;
   for (int i = 0; i < r->n; i++) {
     wl_set_slot *slot = &set->slots[wl_set_slot_of(set, r->cols[i])];
@@ -48,7 +49,7 @@ static int hold_present(request *r) {
 
 /* Waits while another thread loads into the set. *stuck: it shows no sign of life. */
 static wl_status wait_for_other(request *r, bool *stuck, wl_error *err) {
-  wl_column_set *set = r->user->set; /* stays while its user does */
+  wl_column_set *set = r->set;
   wl_u64 beats = set->n_beats;
   wl_status rc = WL_OK;
   for (int n = 0; set->loading && !rc && n < PATIENCE; n++) {
@@ -86,7 +87,7 @@ static size_t limit_of(const request *r, wl_cache_trash *t) {
   wl_i64 total = wl_cache_budget(), own = r->user->member->budget;
   size_t limit = 0, present = 0;
   if (total) {
-    if (half_full(total)) shed_extras(r->user->set, t);
+    if (half_full(total)) shed_extras(r->set, t);
     while (half_full(total) && wl_cache_evict(r->now, t)) {
     }
     limit = (size_t)total > wl_cache.n_bytes ? (size_t)total - wl_cache.n_bytes : 1;
@@ -102,7 +103,7 @@ static size_t limit_of(const request *r, wl_cache_trash *t) {
 /* Loads what is missing, into the set if this thread is the one that may, and else only for this
 ** request. */
 static wl_status load_missing(request *r, int n_missing, bool private, wl_error *err) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   wl_cache_trash trash = {0};
   wl_i64 n_rows = 0;
   size_t extra_bytes = 0;
@@ -164,7 +165,7 @@ static wl_status run(request *r, wl_error *err) {
   wl_status rc = WL_OK;
   bool private = false;
   while (!rc) {
-    wl_column_set *set = r->user->set;
+    wl_column_set *set = r->set;
     int n_missing = hold_present(r);
     if (!n_missing && set->counted) break;
     if (set->loading && !n_loads && !private) {
@@ -179,7 +180,7 @@ static wl_status run(request *r, wl_error *err) {
 
 /* The uses of the columns, and which of them are there. */
 static void note_uses(request *r, bool *hits) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   r->now = ++wl_cache.clock;
   for (int i = 0; i < r->n; i++) {
     wl_set_slot *slot = &set->slots[wl_set_slot_of(set, r->cols[i])];
@@ -192,6 +193,7 @@ static void note_uses(request *r, bool *hits) {
 wl_status wl_cache_acquire(wl_cache_user *u, const int *cols, int n, const wl_cache_load *how,
                            bool *hits, bool *full, wl_snapshot *out, wl_error *err) {
   request r = {.user = u, .cols = cols, .n = n, .how = how};
+  wl_cache_trash trash = {0};
   memset(out, 0, sizeof *out);
   *full = false;
   size_t each = 2 * sizeof *r.held + 2 * sizeof *r.missing;
@@ -207,14 +209,19 @@ wl_status wl_cache_acquire(wl_cache_user *u, const int *cols, int n, const wl_ca
   r.missing = (int *)(r.got + n + 1);
   r.wanted = r.missing + n + 1;
   wl_cache_lock();
+  r.set = u->set;
+  r.set->n_requests++;
   note_uses(&r, hits);
   wl_status rc = run(&r, err);
   if (!rc) {
     out->n_cols = n;
-    out->n_rows = u->set->n_rows;
-    if (u->set->extra.live) out->live = wl_column_hold(u->set->extra.live);
+    out->n_rows = r.set->n_rows;
+    if (r.set->extra.live) out->live = wl_column_hold(r.set->extra.live);
   }
+  r.set->n_requests--;
+  wl_cache_drop_unused(r.set, &trash);
   wl_cache_unlock();
+  wl_cache_empty_trash(&trash);
   wl_mem_free(r.got);
   if (!rc) return WL_OK;
   *full = rc == WL_FULL;

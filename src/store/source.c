@@ -114,6 +114,8 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
   wl_store *s = t->store;
   const char *schema = t->shape.schema;
   *changed = false;
+  wl_status rc = wl_store_not_loading(s, err);
+  if (rc) return rc;
   wl_store_bound_budget(s);
   if (!t->kind && sqlite3_txn_state(s->db, schema) == SQLITE_TXN_WRITE &&
       !wl_store_untouched(s, schema))
@@ -123,7 +125,7 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
   /* SQLite would scan backwards, and columns loaded so would not line up with others. */
   if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
     return wl_not_taken(err, "reverse_unordered_selects is on");
-  wl_status rc = wl_store_read_version(s, schema, err);
+  rc = wl_store_read_version(s, schema, err);
   if (rc) return rc;
   *changed = t->key[0] != s->cookie || t->key[1] != (wl_u32)s->reprepares;
   if (*changed) {
@@ -177,15 +179,17 @@ static wl_status load(void *arg, const int *cols, int n, size_t limit, wl_column
   wl_stored *t = arg;
   wl_store *s = t->store;
   wl_status rc;
+  s->loading = true;
   if (n) wl_store_tell(s, &t->shape, 0, t->estimate);
   if (t->kind) {
-    rc = t->kind->load(s, &t->shape, t->user.set->extra.data, cols, n, limit, out, err);
     *n_rows = t->user.set->extra.n_rows;
+    rc = t->kind->load(s, &t->shape, t->user.set->extra.data, cols, n, limit, out, err);
     if (rc == WL_TOOBIG) rc = wl_load_too_long(&t->shape, err);
   } else {
     rc = wl_load_columns(s, t, cols, n, limit, out, n_rows, err);
   }
   if (n && s->progress) s->progress(s->progress_arg, t->shape.name, 1, 1);
+  s->loading = false;
   if (n && !rc) t->n_loads++;
   return rc;
 }

@@ -98,6 +98,7 @@ struct wl_store {
   wl_i64 budget;      /* the same, and at most half of SQLite's hard heap limit */
   wl_cache_member member;
   wl_u64 last_id;
+  bool loading; /* columns; what SQLite calls meanwhile must not change tables or sets */
   wl_load *load;
   int threads;                                  /* that a load may use */
   wl_status (*check)(void *arg, wl_error *err); /* between waves of a load; or NULL */
@@ -110,6 +111,10 @@ struct wl_store {
 void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total);
 /* Between steps of a load: whether the client wants it to end. */
 wl_status wl_store_check(wl_store *s, const wl_table *t, wl_error *err) WL_MUST;
+
+/* WL_NOT_TAKEN in a statement that a function runs while columns are loaded: a generated column may
+** call one. It might see another version, and forget the table that is being loaded. */
+wl_status wl_store_not_loading(const wl_store *s, wl_error *err) WL_MUST;
 
 /*
 ** Whether the write transaction on a database has written nothing yet: with a rollback journal

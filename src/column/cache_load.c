@@ -23,6 +23,7 @@ typedef struct request {
   int *wanted;      /* [n] cols[missing[i]] */
   wl_column **got;  /* [n] */
   wl_i64 now;       /* on the cache's clock; what is used from then on is not evicted */
+  bool own_limit;   /* of the last load: its member's budget, which others do not take from */
   bool tried_again;
 } request;
 
@@ -83,7 +84,7 @@ static bool half_full(wl_i64 budget) {
 }
 
 /* Makes room, and how many bytes the load may take; 0: any number. */
-static size_t limit_of(const request *r, wl_cache_trash *t) {
+static size_t limit_of(request *r, wl_cache_trash *t) {
   wl_i64 total = wl_cache_budget(), own = r->user->member->budget;
   size_t limit = 0, present = 0;
   if (total) {
@@ -95,7 +96,8 @@ static size_t limit_of(const request *r, wl_cache_trash *t) {
   for (int i = 0; i < r->n; i++) present += r->held[i] ? r->held[i]->n_bytes : 0;
   if (own) {
     size_t left = (size_t)own > present ? (size_t)own - present : 1;
-    if (!limit || left < limit) limit = left;
+    r->own_limit = !limit || left < limit;
+    if (r->own_limit) limit = left;
   }
   return limit;
 }
@@ -146,11 +148,12 @@ static wl_status load_missing(request *r, int n_missing, bool private, wl_error 
   return WL_OK;
 }
 
-/* Whether it may fit where nothing else is: then everything else goes. Only once. */
+/* Whether it may fit where nothing else is: then everything else goes. Only once, and not where the
+** member's own budget is too small. */
 static bool free_all(request *r) {
   wl_cache_trash trash = {0};
   bool freed = false;
-  if (r->tried_again) return false;
+  if (r->tried_again || r->own_limit) return false;
   r->tried_again = true;
   while (wl_cache_evict(r->now, &trash)) freed = true;
   freed |= wl_cache.n_lookup_bytes > 0;

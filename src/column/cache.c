@@ -280,7 +280,10 @@ static bool pinned(const wl_column_set *set) {
   return false;
 }
 
-static void empty_older(const wl_column_set *set, wl_cache_trash *t) {
+/* Empties the sets of other versions. These are older ones, as a rule: a transaction that reads an
+** old version may empty the set of a newer one, which is then loaded once more. Not to do so would
+** let each connection of a pool, idle after its transaction, keep a version of its own. */
+static void empty_others(const wl_column_set *set, wl_cache_trash *t) {
   for (wl_column_set *old = wl_cache.sets; old; old = old->next)
     if (old != set && same_family(old, set) && !old->loading && !pinned(old)) empty(old, t);
 }
@@ -329,7 +332,7 @@ wl_status wl_cache_add(wl_cache_user *u, const wl_set_key *key, int n_cols,
     wl_cache.sets = set;
     wl_cache_note_extra(set, extra_bytes);
     attach(u, set, &trash);
-    if (key && sqlite3_get_autocommit(u->member->db)) empty_older(set, &trash);
+    if (key) empty_others(set, &trash);
   }
   wl_cache_unlock();
   wl_cache_empty_trash(&trash);
@@ -346,7 +349,7 @@ void wl_cache_publish(wl_cache_user *u, const wl_set_key *key) {
     u->set->keyed = true;
     u->set->key = *key;
     wl_cache_moved();
-    if (sqlite3_get_autocommit(u->member->db)) empty_older(u->set, &trash);
+    empty_others(u->set, &trash);
   }
   wl_cache_unlock();
   wl_cache_empty_trash(&trash);

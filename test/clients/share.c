@@ -235,6 +235,28 @@ static void check_transactions(void) {
   sqlite3_close(w);
 }
 
+/* A pool whose connections read in transactions, each at another version, and are idle then. */
+static void check_idle(const char *mode) {
+  enum { N = 8 };
+  char label[100];
+  sqlite3 *dbs[N];
+  sqlite3_int64 one = 0;
+  make_file("share.db", mode, 3000);
+  sqlite3 *w = open_plain("share.db");
+  for (int k = 0; k < N; k++) {
+    dbs[k] = open_native("share.db");
+    must_run(w, "UPDATE t SET a=a+10 WHERE id=2");
+    must_run(dbs[k], "BEGIN");
+    number(dbs[k], sum, true);
+    must_run(dbs[k], "COMMIT");
+    if (k == 0) one = used(dbs[k]);
+  }
+  snprintf(label, sizeof label, "share: %s: idle connections keep no old versions", mode);
+  CHECK(label, one > 0 && used(dbs[0]) <= one + one / 8);
+  for (int k = 0; k < N; k++) sqlite3_close(dbs[k]);
+  sqlite3_close(w);
+}
+
 /* ---- a connection closes in the middle of another's statement */
 
 static void check_close(void) {
@@ -609,6 +631,8 @@ int main(int argc, char **argv) {
   check_tablets();
   check_versions();
   check_transactions();
+  check_idle("WAL");
+  check_idle("DELETE");
   check_close();
   check_replaced();
   check_links();

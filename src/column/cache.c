@@ -26,10 +26,14 @@ static void start_condition(void) {
   pthread_condattr_destroy(&attr);
 }
 
-/* The threads that were loading or waiting are not in the child. */
+/* The threads that were loading or waiting are not in the child. What a thread was loading into may
+** be half done, so the child does not find it. */
 static void after_fork(void) {
   start_condition();
-  for (wl_column_set *s = wl_cache.sets; s; s = s->next) s->loading = false;
+  for (wl_column_set *s = wl_cache.sets; s; s = s->next) {
+    if (s->loading) s->keyed = false;
+    s->loading = false;
+  }
 }
 
 __attribute__((constructor)) static void guard(void) {

@@ -40,15 +40,22 @@ void wl_stored_forget(wl_stored *t) {
   wl_cache_release(&t->user);
 }
 
+/* SQLite refuses longer texts, so columns that were loaded under another limit are of no use. */
+static int length_limit(const wl_store *s) {
+  return sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, -1);
+}
+
 /* Whether the table still has the set that it had: an ordinary one. */
 static bool is_current(const wl_store *s, const wl_stored *t) {
-  return t->current && t->version == s->version && t->file == s->file;
+  return t->current && t->version == s->version && t->file == s->file &&
+         t->length_limit == length_limit(s);
 }
 
 static void note_current(const wl_store *s, wl_stored *t) {
   t->current = true;
   t->version = s->version;
   t->file = s->file;
+  t->length_limit = length_limit(s);
   t->private_for_now = false;
 }
 
@@ -85,7 +92,8 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   wl_kind_version v;
   wl_set_key key;
   wl_status rc = t->kind->version(s, &t->shape, &v, err);
-  bool same = !rc && t->user.set && t->kind_version == v.own;
+  bool same =
+      !rc && t->user.set && t->kind_version == v.own && t->length_limit == length_limit(s);
   if (!rc && !same) rc = open_kind_set(s, t, &v, err);
   if (rc) {
     wl_stored_forget(t);

@@ -36,6 +36,7 @@ typedef struct wl_stored {
   wl_cache_user user;
   bool current; /* version and file are set */
   wl_u32 version;
+  int length_limit; /* SQLITE_LIMIT_LENGTH */
   void *file;
   wl_u64 kind_version;  /* of a kind's own */
   wl_u64 seen_sets;     /* wl_cache_generation() when no set was found for this version */

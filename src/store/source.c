@@ -251,7 +251,7 @@ static wl_status acquire(wl_source *source, const int *cols, int n_cols, wl_snap
                          wl_error *err) {
   wl_stored *t = stored_of(source);
   wl_store *s = t->store;
-  bool hits[64], full;
+  bool hits[64] = {false}, full;
   wl_cache_load how = {
       .load = load, .arg = t, .name = t->shape.name, .check = s->check, .check_arg = s->check_arg};
   wl_status rc = WL_OK;

@@ -115,12 +115,14 @@ void wl_cache_remove_user(wl_cache_user *u) {
 }
 
 wl_i64 wl_cache_budget(void) {
-  wl_i64 most = 0;
+  wl_i64 most = 0, limit = (wl_i64)(wl_mem_heap_limit() / 2); /* members learn of it one by one */
+  bool any = false;
   for (const wl_cache_member *m = wl_cache.members; m; m = m->next) {
-    if (!m->budget) return 0;
+    any |= !m->budget;
     if (m->budget > most) most = m->budget;
   }
-  return most;
+  if (any) most = 0;
+  return limit && (!most || most > limit) ? limit : most;
 }
 
 size_t wl_cache_bytes(void) {

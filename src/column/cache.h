@@ -9,7 +9,7 @@
 **
 ** Invariants:
 ** 1. One lock guards all sets, users, members and cached lookups. No column is freed, no statement
-**    is run and no other lock is taken while it is held.
+**    is run and no other lock but the allocators' is taken while it is held.
 ** 2. The columns of a set come from one version of the table, so their rows line up. Their number
 **    of rows is the set's.
 ** 3. A column may leave its set at any time. Who runs over it holds it.
@@ -17,8 +17,9 @@
 **    open as its main database, and so keeps the file's inode from being given to another file.
 ** 5. One thread at a time loads columns into a set. Others wait for it. A thread that is itself
 **    loading never waits, so no two threads wait for each other.
-** 6. The bytes of all sets and cached lookups stay within the largest budget of the members. What a
-**    single load adds to what its statement has already must fit its own member's budget.
+** 6. The bytes of all sets and cached lookups stay within the largest budget of the members, and
+**    within half of SQLite's hard heap limit. What a single load adds to what its statement has
+**    already must fit its own member's budget.
 */
 #ifndef WL_CACHE_H
 #define WL_CACHE_H

@@ -35,7 +35,7 @@ void wl_cache_wake(void);
 void wl_cache_throw(wl_cache_trash *t, wl_column *c);
 void wl_cache_empty_trash(wl_cache_trash *t); /* without the lock */
 
-wl_i64 wl_cache_budget(void); /* the largest of all members; 0: no limit */
+wl_i64 wl_cache_budget(void); /* of all; 0: no limit */
 /* Puts a column into a slot, takes one out. */
 void wl_cache_fill(wl_column_set *set, int slot, wl_column *c);
 void wl_cache_take_out(wl_column_set *set, int slot, wl_cache_trash *t);

@@ -468,6 +468,32 @@ static void check_length_limit(bool tablets) {
   sqlite3_close(a);
 }
 
+/* Columns go where SQLite's hard heap limit is low, also if another connection does not know of the
+** limit yet. */
+static void check_heap_limit(void) {
+  enum { N_COLS = 16 };
+  make_file("share.db", "DELETE", 100000);
+  sqlite3 *a = open_native("share.db"), *idle = open_native("share.db");
+  sqlite3_str *make = sqlite3_str_new(NULL);
+  for (int k = 0; k < N_COLS; k++)
+    sqlite3_str_appendf(make, "%s b*100000000+%d AS c%d", k ? "," : "CREATE TABLE u AS SELECT", k, k);
+  sqlite3_str_appendall(make, " FROM t");
+  char *sql = sqlite3_str_finish(make);
+  must_run(a, sql);
+  sqlite3_free(sql);
+  bool same = number(idle, "SELECT count(*) FROM u", true) == 100000;
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + 8 * MB);
+  for (int k = 0; k < N_COLS; k++) {
+    sql = sqlite3_mprintf("SELECT count(c%d) FROM u WHERE c%d>0", k, k);
+    same &= number(a, sql, true) == 100000;
+    sqlite3_free(sql);
+  }
+  CHECK("share: old columns go before SQLite's hard heap limit is reached", same);
+  sqlite3_hard_heap_limit64(0);
+  sqlite3_close(a);
+  sqlite3_close(idle);
+}
+
 /* ---- placement */
 
 /* A query that is not worth a load is, once another connection has loaded the columns. */
@@ -703,6 +729,7 @@ int main(int argc, char **argv) {
   check_function("DELETE");
   check_length_limit(false);
   check_length_limit(true);
+  check_heap_limit();
   check_placement();
   check_fork();
   check_crowd("WAL", false, "cpu");

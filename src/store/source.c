@@ -92,8 +92,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   wl_kind_version v;
   wl_set_key key;
   wl_status rc = t->kind->version(s, &t->shape, &v, err);
-  bool same =
-      !rc && t->user.set && t->kind_version == v.own && t->length_limit == length_limit(s);
+  bool same = !rc && t->user.set && t->kind_version == v.own && t->length_limit == length_limit(s);
   if (!rc && !same) rc = open_kind_set(s, t, &v, err);
   if (rc) {
     wl_stored_forget(t);

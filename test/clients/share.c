@@ -423,7 +423,8 @@ static void add_one(sqlite3_context *ctx, int n, sqlite3_value **args) {
   asked = NULL; /* not within itself */
   must_run(db, sql);
   if (warplite_prepare(db, "SELECT sum(g), count(*) FROM t", -1, &q, NULL) == SQLITE_OK)
-    n_asked += sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int64(q, 0) == 3000 * 3001 / 2 + 3000;
+    n_asked +=
+        sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int64(q, 0) == 3000 * 3001 / 2 + 3000;
   sqlite3_finalize(q);
   sqlite3_free(sql);
   asked = db;
@@ -445,7 +446,8 @@ static void check_function(const char *mode) {
   n_asked = 0;
   sqlite3_int64 n = number(a, "SELECT sum(g) FROM t", true);
   asked = NULL;
-  snprintf(label, sizeof label, "share: %s: a load calls a function that queries and changes", mode);
+  snprintf(label, sizeof label, "share: %s: a load calls a function that queries and changes",
+           mode);
   CHECK(label, n == number(a, "SELECT sum(g) FROM t", true) && n_asked > 4);
   sqlite3_close(a);
 }
@@ -476,7 +478,8 @@ static void check_heap_limit(void) {
   sqlite3 *a = open_native("share.db"), *idle = open_native("share.db");
   sqlite3_str *make = sqlite3_str_new(NULL);
   for (int k = 0; k < N_COLS; k++)
-    sqlite3_str_appendf(make, "%s b*100000000+%d AS c%d", k ? "," : "CREATE TABLE u AS SELECT", k, k);
+    sqlite3_str_appendf(make, "%s b*100000000+%d AS c%d", k ? "," : "CREATE TABLE u AS SELECT", k,
+                        k);
   sqlite3_str_appendall(make, " FROM t");
   char *sql = sqlite3_str_finish(make);
   must_run(a, sql);

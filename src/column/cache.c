@@ -26,10 +26,14 @@ static void start_condition(void) {
   pthread_condattr_destroy(&attr);
 }
 
-/* Threads that were loading or waiting do not exist in the child. */
+/* Threads that were loading or waiting do not exist in the child. A set that a thread was loading
+** into may be half done, so the child must not find it. */
 static void after_fork(void) {
   start_condition();
-  for (wl_column_set *s = wl_cache.sets; s; s = s->next) s->loading = false;
+  for (wl_column_set *s = wl_cache.sets; s; s = s->next) {
+    if (s->loading) s->keyed = false;
+    s->loading = false;
+  }
 }
 
 __attribute__((constructor)) static void guard(void) {
@@ -111,12 +115,14 @@ void wl_cache_remove_user(wl_cache_user *u) {
 }
 
 wl_i64 wl_cache_budget(void) {
-  wl_i64 most = 0;
+  wl_i64 most = 0, limit = (wl_i64)(wl_mem_heap_limit() / 2); /* members learn of it one by one */
+  bool any = false;
   for (const wl_cache_member *m = wl_cache.members; m; m = m->next) {
-    if (!m->budget) return 0;
+    any |= !m->budget;
     if (m->budget > most) most = m->budget;
   }
-  return most;
+  if (any) most = 0;
+  return limit && (!most || most > limit) ? limit : most;
 }
 
 size_t wl_cache_bytes(void) {
@@ -227,6 +233,17 @@ static wl_column_set *find_set(const wl_set_key *key) {
   return NULL;
 }
 
+void wl_cache_drop_unused(wl_column_set *set, wl_cache_trash *t) {
+  if (set->users || set->n_requests) return;
+  wl_column_set **link = &wl_cache.sets;
+  while (*link != set) link = &(*link)->next;
+  *link = set->next;
+  empty(set, t);
+  wl_cache_note_extra(set, 0);
+  set->next = t->sets;
+  t->sets = set;
+}
+
 static void detach(wl_cache_user *u, wl_cache_trash *t) {
   wl_column_set *set = u->set;
   if (!set) return;
@@ -235,14 +252,7 @@ static void detach(wl_cache_user *u, wl_cache_trash *t) {
   *at = u->next;
   u->next = NULL;
   u->set = NULL;
-  if (set->users) return;
-  wl_column_set **link = &wl_cache.sets;
-  while (*link != set) link = &(*link)->next;
-  *link = set->next;
-  empty(set, t);
-  wl_cache_note_extra(set, 0);
-  set->next = t->sets;
-  t->sets = set;
+  wl_cache_drop_unused(set, t);
 }
 
 static void attach(wl_cache_user *u, wl_column_set *set, wl_cache_trash *t) {
@@ -276,7 +286,10 @@ static bool pinned(const wl_column_set *set) {
   return false;
 }
 
-static void empty_older(const wl_column_set *set, wl_cache_trash *t) {
+/* Empties the sets of other versions. These are older ones, as a rule: a transaction that reads an
+** old version may empty the set of a newer one, which is then loaded once more. Not to do so would
+** let each connection of a pool, idle after its transaction, keep a version of its own. */
+static void empty_others(const wl_column_set *set, wl_cache_trash *t) {
   for (wl_column_set *old = wl_cache.sets; old; old = old->next)
     if (old != set && same_family(old, set) && !old->loading && !pinned(old)) empty(old, t);
 }
@@ -325,7 +338,7 @@ wl_status wl_cache_add(wl_cache_user *u, const wl_set_key *key, int n_cols,
     wl_cache.sets = set;
     wl_cache_note_extra(set, extra_bytes);
     attach(u, set, &trash);
-    if (key && sqlite3_get_autocommit(u->member->db)) empty_older(set, &trash);
+    if (key) empty_others(set, &trash);
   }
   wl_cache_unlock();
   wl_cache_empty_trash(&trash);
@@ -342,7 +355,7 @@ void wl_cache_publish(wl_cache_user *u, const wl_set_key *key) {
     u->set->keyed = true;
     u->set->key = *key;
     wl_cache_moved();
-    if (sqlite3_get_autocommit(u->member->db)) empty_older(u->set, &trash);
+    empty_others(u->set, &trash);
   }
   wl_cache_unlock();
   wl_cache_empty_trash(&trash);

@@ -55,6 +55,7 @@ typedef struct wl_column_set {
   bool keyed;
   wl_set_key key;
   struct wl_cache_user *users;
+  int n_requests; /* for its columns, in progress; it stays for them, too */
   int n_cols;
   wl_set_slot *slots; /* [n_cols + 1], rowid last */
   bool counted;       /* n_rows is known */

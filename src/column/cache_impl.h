@@ -35,10 +35,12 @@ void wl_cache_wake(void);
 void wl_cache_throw(wl_cache_trash *t, wl_column *c);
 void wl_cache_empty_trash(wl_cache_trash *t); /* without the lock */
 
-wl_i64 wl_cache_budget(void); /* the largest of all members; 0: no limit */
+wl_i64 wl_cache_budget(void); /* the budget of the process; 0: no limit */
 /* Put a column into a slot, and take one out. */
 void wl_cache_fill(wl_column_set *set, int slot, wl_column *c);
 void wl_cache_take_out(wl_column_set *set, int slot, wl_cache_trash *t);
+/* Frees a set that has no users any more. */
+void wl_cache_drop_unused(wl_column_set *set, wl_cache_trash *t);
 /* Drops one column that was last used before the time `before`. False: there is none. */
 bool wl_cache_evict(wl_i64 before, wl_cache_trash *t);
 void wl_cache_note_extra(wl_column_set *set, size_t n_bytes);

@@ -15,6 +15,7 @@ static _Thread_local int n_loads; /* loads that this thread has in progress */
 
 typedef struct cache_request {
   wl_cache_user *user;
+  wl_column_set *set; /* the user's at the start; a function called by the load may change that */
   const int *cols;
   int n;
   const wl_cache_load *how;
@@ -23,6 +24,7 @@ typedef struct cache_request {
   int *wanted;      /* [n] cols[missing[i]] */
   wl_column **got;  /* [n] */
   wl_i64 now;       /* time on the cache's clock; columns used since are not evicted */
+  bool own_limit;   /* the last load was limited by its own member's budget */
   bool tried_again;
 } cache_request;
 
@@ -34,7 +36,7 @@ void wl_cache_beat(wl_cache_user *u) {
 
 /* Holds the columns that are in memory. Returns how many are missing. */
 static int hold_present(cache_request *r) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   int n_missing = 0;
   for (int i = 0; i < r->n; i++) {
     wl_set_slot *slot = &set->slots[wl_set_slot_of(set, r->cols[i])];
@@ -49,7 +51,7 @@ static int hold_present(cache_request *r) {
 
 /* Waits while another thread loads into the set. *stuck: that thread shows no activity. */
 static wl_status wait_for_other(cache_request *r, bool *stuck, wl_error *err) {
-  wl_column_set *set = r->user->set; /* lives as long as its user */
+  wl_column_set *set = r->set;
   wl_u64 beats = set->n_beats;
   wl_status rc = WL_OK;
   for (int n = 0; set->loading && !rc && n < PATIENCE; n++) {
@@ -83,11 +85,11 @@ static bool half_full(wl_i64 budget) {
 }
 
 /* Makes room. Returns how many bytes the load may take; 0: no limit. */
-static size_t limit_of(const cache_request *r, wl_cache_trash *t) {
+static size_t limit_of(cache_request *r, wl_cache_trash *t) {
   wl_i64 total = wl_cache_budget(), own = r->user->member->budget;
   size_t limit = 0, present = 0;
   if (total) {
-    if (half_full(total)) shed_extras(r->user->set, t);
+    if (half_full(total)) shed_extras(r->set, t);
     while (half_full(total) && wl_cache_evict(r->now, t)) {
     }
     limit = (size_t)total > wl_cache.n_bytes ? (size_t)total - wl_cache.n_bytes : 1;
@@ -95,14 +97,15 @@ static size_t limit_of(const cache_request *r, wl_cache_trash *t) {
   for (int i = 0; i < r->n; i++) present += r->held[i] ? r->held[i]->n_bytes : 0;
   if (own) {
     size_t left = (size_t)own > present ? (size_t)own - present : 1;
-    if (!limit || left < limit) limit = left;
+    r->own_limit = !limit || left < limit;
+    if (r->own_limit) limit = left;
   }
   return limit;
 }
 
 /* Loads the missing columns: into the set, or, if private, only for this request. */
 static wl_status load_missing(cache_request *r, int n_missing, bool private, wl_error *err) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   wl_cache_trash trash = {0};
   wl_i64 n_rows = 0;
   size_t extra_bytes = 0;
@@ -145,11 +148,12 @@ static wl_status load_missing(cache_request *r, int n_missing, bool private, wl_
   return WL_OK;
 }
 
-/* Drops everything else if the load may fit then. Does so only once. */
+/* Drops everything else if the load may fit then. Does so only once, and not where the member's own
+** budget is too small. */
 static bool free_all(cache_request *r) {
   wl_cache_trash trash = {0};
   bool freed = false;
-  if (r->tried_again) return false;
+  if (r->tried_again || r->own_limit) return false;
   r->tried_again = true;
   while (wl_cache_evict(r->now, &trash)) freed = true;
   freed |= wl_cache.n_lookup_bytes > 0;
@@ -164,7 +168,7 @@ static wl_status run(cache_request *r, wl_error *err) {
   wl_status rc = WL_OK;
   bool private = false;
   while (!rc) {
-    wl_column_set *set = r->user->set;
+    wl_column_set *set = r->set;
     int n_missing = hold_present(r);
     if (!n_missing && set->counted) break;
     if (set->loading && !n_loads && !private) {
@@ -179,7 +183,7 @@ static wl_status run(cache_request *r, wl_error *err) {
 
 /* Counts the uses of the columns, and notes which were in memory. */
 static void note_uses(cache_request *r, bool *hits) {
-  wl_column_set *set = r->user->set;
+  wl_column_set *set = r->set;
   r->now = ++wl_cache.clock;
   for (int i = 0; i < r->n; i++) {
     wl_set_slot *slot = &set->slots[wl_set_slot_of(set, r->cols[i])];
@@ -192,6 +196,7 @@ static void note_uses(cache_request *r, bool *hits) {
 wl_status wl_cache_acquire(wl_cache_user *u, const int *cols, int n, const wl_cache_load *how,
                            bool *hits, bool *full, wl_snapshot *out, wl_error *err) {
   cache_request r = {.user = u, .cols = cols, .n = n, .how = how};
+  wl_cache_trash trash = {0};
   memset(out, 0, sizeof *out);
   *full = false;
   size_t each = 2 * sizeof *r.held + 2 * sizeof *r.missing;
@@ -207,14 +212,19 @@ wl_status wl_cache_acquire(wl_cache_user *u, const int *cols, int n, const wl_ca
   r.missing = (int *)(r.got + n + 1);
   r.wanted = r.missing + n + 1;
   wl_cache_lock();
+  r.set = u->set;
+  r.set->n_requests++;
   note_uses(&r, hits);
   wl_status rc = run(&r, err);
   if (!rc) {
     out->n_cols = n;
-    out->n_rows = u->set->n_rows;
-    if (u->set->extra.live) out->live = wl_column_hold(u->set->extra.live);
+    out->n_rows = r.set->n_rows;
+    if (r.set->extra.live) out->live = wl_column_hold(r.set->extra.live);
   }
+  r.set->n_requests--;
+  wl_cache_drop_unused(r.set, &trash);
   wl_cache_unlock();
+  wl_cache_empty_trash(&trash);
   wl_mem_free(r.got);
   if (!rc) return WL_OK;
   *full = rc == WL_FULL;

@@ -243,6 +243,10 @@ void wl_store_end(wl_store *s) {
   s->active = NULL;
 }
 
+wl_status wl_store_not_loading(const wl_store *s, wl_error *err) {
+  return s->loading ? wl_not_taken(err, "the connection is loading columns") : WL_OK;
+}
+
 bool wl_store_untouched(wl_store *s, const char *schema) {
   const char *name = sqlite3_db_filename(s->db, schema);
   wl_dbfile *f = wl_store_file_of(s, schema);

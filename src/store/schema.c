@@ -424,8 +424,9 @@ wl_status wl_store_table(wl_store *s, const char *schema, const char *name, wl_t
 
 wl_status wl_store_named(wl_store *s, const char *schema, const char *name, wl_table **out,
                          wl_error *err) {
-  wl_status rc = recall(s, schema, name, out, err);
-  if (rc == WL_NOMEM) return rc;
+  wl_status rc = wl_store_not_loading(s, err);
+  if (!rc) rc = recall(s, schema, name, out, err);
+  if (rc == WL_NOMEM || s->loading) return rc;
   if (!*out) {
     wl_name *n = wl_mem_zalloc(sizeof *n);
     if (!n) return wl_nomem(err);

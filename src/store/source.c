@@ -40,15 +40,22 @@ void wl_stored_forget(wl_stored *t) {
   wl_cache_release(&t->user);
 }
 
+/* SQLite refuses longer texts, so columns that were loaded under another limit are of no use. */
+static int length_limit(const wl_store *s) {
+  return sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, -1);
+}
+
 /* Whether an ordinary table's set is still of the current version. */
 static bool is_current(const wl_store *s, const wl_stored *t) {
-  return t->current && t->version == s->version && t->file == s->file;
+  return t->current && t->version == s->version && t->file == s->file &&
+         t->length_limit == length_limit(s);
 }
 
 static void note_current(const wl_store *s, wl_stored *t) {
   t->current = true;
   t->version = s->version;
   t->file = s->file;
+  t->length_limit = length_limit(s);
   t->private_for_now = false;
 }
 
@@ -86,7 +93,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   wl_kind_version v;
   wl_set_key key;
   wl_status rc = t->kind->version(s, &t->shape, &v, err);
-  bool same = !rc && t->user.set && t->kind_version == v.own;
+  bool same = !rc && t->user.set && t->kind_version == v.own && t->length_limit == length_limit(s);
   if (!rc && !same) rc = open_kind_set(s, t, &v, err);
   if (rc) {
     wl_stored_forget(t);
@@ -115,6 +122,8 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
   wl_store *s = t->store;
   const char *schema = t->shape.schema;
   *changed = false;
+  wl_status rc = wl_store_not_loading(s, err);
+  if (rc) return rc;
   wl_store_bound_budget(s);
   if (!t->kind && sqlite3_txn_state(s->db, schema) == SQLITE_TXN_WRITE &&
       !wl_store_untouched(s, schema))
@@ -124,7 +133,7 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
   /* SQLite would scan backwards, and the rows of columns loaded that way would not match others. */
   if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
     return wl_not_taken(err, "reverse_unordered_selects is on");
-  wl_status rc = wl_store_read_version(s, schema, err);
+  rc = wl_store_read_version(s, schema, err);
   if (rc) return rc;
   *changed = t->key[0] != s->cookie || t->key[1] != (wl_u32)s->reprepares;
   if (*changed) {
@@ -178,15 +187,17 @@ static wl_status load(void *arg, const int *cols, int n, size_t limit, wl_column
   wl_stored *t = arg;
   wl_store *s = t->store;
   wl_status rc;
+  s->loading = true;
   if (n) wl_store_tell(s, &t->shape, 0, t->estimate);
   if (t->kind) {
-    rc = t->kind->load(s, &t->shape, t->user.set->extra.data, cols, n, limit, out, err);
     *n_rows = t->user.set->extra.n_rows;
+    rc = t->kind->load(s, &t->shape, t->user.set->extra.data, cols, n, limit, out, err);
     if (rc == WL_TOOBIG) rc = wl_load_too_long(&t->shape, err);
   } else {
     rc = wl_load_columns(s, t, cols, n, limit, out, n_rows, err);
   }
   if (n && s->progress) s->progress(s->progress_arg, t->shape.name, 1, 1);
+  s->loading = false;
   if (n && !rc) t->n_loads++;
   return rc;
 }
@@ -240,7 +251,7 @@ static wl_status acquire(wl_source *source, const int *cols, int n_cols, wl_snap
                          wl_error *err) {
   wl_stored *t = stored_of(source);
   wl_store *s = t->store;
-  bool hits[64], full;
+  bool hits[64] = {false}, full;
   wl_cache_load how = {
       .load = load, .arg = t, .name = t->shape.name, .check = s->check, .check_arg = s->check_arg};
   wl_status rc = WL_OK;

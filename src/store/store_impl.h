@@ -36,6 +36,7 @@ typedef struct wl_stored {
   wl_cache_user user;
   bool current; /* version and file are set */
   wl_u32 version;
+  int length_limit; /* SQLITE_LIMIT_LENGTH */
   void *file;
   wl_u64 kind_version;  /* version of its kind */
   wl_u64 seen_sets;     /* wl_cache_generation() when no set was found for this version */
@@ -98,6 +99,7 @@ struct wl_store {
   wl_i64 budget;      /* host_budget, but at most half of SQLite's hard heap limit */
   wl_cache_member member;
   wl_u64 last_id;
+  bool loading; /* columns; what SQLite calls meanwhile must not change tables or sets */
   wl_load *load;
   int threads;                                  /* threads for a load */
   wl_status (*check)(void *arg, wl_error *err); /* called between waves of a load, or NULL */
@@ -110,6 +112,10 @@ struct wl_store {
 void wl_store_tell(const wl_store *s, const wl_table *t, wl_i64 done, wl_i64 total);
 /* Called between steps of a load: whether the client wants it to end. */
 wl_status wl_store_check(wl_store *s, const wl_table *t, wl_error *err) WL_MUST;
+
+/* WL_NOT_TAKEN in a statement that a function runs while columns are loaded: a generated column may
+** call one. It might see another version, and forget the table that is being loaded. */
+wl_status wl_store_not_loading(const wl_store *s, wl_error *err) WL_MUST;
 
 /*
 ** Whether the write transaction on a database has not written yet. With a rollback journal that is

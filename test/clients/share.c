@@ -235,6 +235,28 @@ static void check_transactions(void) {
   sqlite3_close(w);
 }
 
+/* A pool whose connections read in transactions, each at another version, and are idle then. */
+static void check_idle(const char *mode) {
+  enum { N = 8 };
+  char label[100];
+  sqlite3 *dbs[N];
+  sqlite3_int64 one = 0;
+  make_file("share.db", mode, 3000);
+  sqlite3 *w = open_plain("share.db");
+  for (int k = 0; k < N; k++) {
+    dbs[k] = open_native("share.db");
+    must_run(w, "UPDATE t SET a=a+10 WHERE id=2");
+    must_run(dbs[k], "BEGIN");
+    number(dbs[k], sum, true);
+    must_run(dbs[k], "COMMIT");
+    if (k == 0) one = used(dbs[k]);
+  }
+  snprintf(label, sizeof label, "share: %s: idle connections keep no old versions", mode);
+  CHECK(label, one > 0 && used(dbs[0]) <= one + one / 8);
+  for (int k = 0; k < N; k++) sqlite3_close(dbs[k]);
+  sqlite3_close(w);
+}
+
 /* ---- a connection closes in the middle of another's statement */
 
 static void check_close(void) {
@@ -383,6 +405,96 @@ static void check_all_private(void) {
   sqlite3_close(w);
   check_private("columns computed when read", "share.db", NULL, NULL);
   check_exclusive();
+}
+
+/* ---- what a load calls, and what limits it */
+
+/* f(x) is x + 1. Every 500 calls it changes the file and queries the table that is being loaded. */
+static sqlite3 *asked;
+static int n_calls, n_asked;
+
+static void add_one(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  (void)n;
+  sqlite3_result_int64(ctx, sqlite3_value_int64(args[0]) + 1);
+  if (++n_calls % 500 || !asked) return;
+  sqlite3 *db = asked;
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("CREATE TABLE z%d(x); UPDATE z%d SET x=1", n_asked, n_asked);
+  asked = NULL; /* not within itself */
+  must_run(db, sql);
+  if (warplite_prepare(db, "SELECT sum(g), count(*) FROM t", -1, &q, NULL) == SQLITE_OK)
+    n_asked +=
+        sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int64(q, 0) == 3000 * 3001 / 2 + 3000;
+  sqlite3_finalize(q);
+  sqlite3_free(sql);
+  asked = db;
+}
+
+static void check_function(const char *mode) {
+  char label[100];
+  int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  unlink("share.db");
+  sqlite3 *a = open_native("share.db");
+  char *sql = sqlite3_mprintf("PRAGMA journal_mode=%s", mode);
+  must_run(a, sql);
+  sqlite3_free(sql);
+  sqlite3_create_function(a, "f", 1, flags, NULL, add_one, NULL, NULL);
+  must_run(a, "CREATE TABLE t(a INTEGER, g AS (f(a)) VIRTUAL);"
+              "INSERT INTO t(a) WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM k WHERE "
+              "n<3000) SELECT n FROM k");
+  asked = a;
+  n_asked = 0;
+  sqlite3_int64 n = number(a, "SELECT sum(g) FROM t", true);
+  asked = NULL;
+  snprintf(label, sizeof label, "share: %s: a load calls a function that queries and changes",
+           mode);
+  CHECK(label, n == number(a, "SELECT sum(g) FROM t", true) && n_asked > 4);
+  sqlite3_close(a);
+}
+
+/* SQLite refuses texts that are longer than the limit, also those that were loaded before. */
+static void check_length_limit(bool tablets) {
+  unlink("share.db");
+  sqlite3 *a = open_native("share.db");
+  must_run(a, tablets ? "CREATE VIRTUAL TABLE t USING tablet(c TEXT)" : "CREATE TABLE t(c TEXT)");
+  must_run(a, "INSERT INTO t VALUES('short'), (printf('%0900d', 1))");
+  bool same = number(a, "SELECT max(length(c)) FROM t", true) == 900;
+  sqlite3_limit(a, SQLITE_LIMIT_LENGTH, 800);
+  sqlite3_stmt *q = NULL;
+  int rc = warplite_prepare(a, "SELECT max(length(c)) FROM t", -1, &q, NULL);
+  if (!rc) rc = sqlite3_step(q);
+  sqlite3_finalize(q);
+  CHECK(tablets ? "share: a lower limit of lengths counts for loaded tablets, too"
+                : "share: a lower limit of lengths counts for loaded columns, too",
+        same && rc == SQLITE_TOOBIG);
+  sqlite3_close(a);
+}
+
+/* Columns go where SQLite's hard heap limit is low, also if another connection does not know of the
+** limit yet. */
+static void check_heap_limit(void) {
+  enum { N_COLS = 16 };
+  make_file("share.db", "DELETE", 100000);
+  sqlite3 *a = open_native("share.db"), *idle = open_native("share.db");
+  sqlite3_str *make = sqlite3_str_new(NULL);
+  for (int k = 0; k < N_COLS; k++)
+    sqlite3_str_appendf(make, "%s b*100000000+%d AS c%d", k ? "," : "CREATE TABLE u AS SELECT", k,
+                        k);
+  sqlite3_str_appendall(make, " FROM t");
+  char *sql = sqlite3_str_finish(make);
+  must_run(a, sql);
+  sqlite3_free(sql);
+  bool same = number(idle, "SELECT count(*) FROM u", true) == 100000;
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + 8 * MB);
+  for (int k = 0; k < N_COLS; k++) {
+    sql = sqlite3_mprintf("SELECT count(c%d) FROM u WHERE c%d>0", k, k);
+    same &= number(a, sql, true) == 100000;
+    sqlite3_free(sql);
+  }
+  CHECK("share: old columns go before SQLite's hard heap limit is reached", same);
+  sqlite3_hard_heap_limit64(0);
+  sqlite3_close(a);
+  sqlite3_close(idle);
 }
 
 /* ---- placement */
@@ -609,11 +721,18 @@ int main(int argc, char **argv) {
   check_tablets();
   check_versions();
   check_transactions();
+  check_idle("WAL");
+  check_idle("DELETE");
   check_close();
   check_replaced();
   check_links();
   check_detached();
   check_all_private();
+  check_function("WAL");
+  check_function("DELETE");
+  check_length_limit(false);
+  check_length_limit(true);
+  check_heap_limit();
   check_placement();
   check_fork();
   check_crowd("WAL", false, "cpu");

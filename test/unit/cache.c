@@ -243,6 +243,7 @@ static void check_budget(void) {
   CHECK("cache: a load within the budget", get(&a, 0) && a.limit > 50000);
   CHECK("cache: what does not fit one's own budget",
         acquire(&b, &col, 1, &snap, &full) == WL_FULL && full && b.limit <= 5000);
+  CHECK("cache: it costs others nothing", wl_cache_peek(&a.user, &col, 1, NULL) == 1);
   wl_cache_set_budget(&b.member, 50000);
   for (int k = 0; k < 3; k++) get(&a, k);
   CHECK("cache: the largest budget counts for all", get(&b, 0) && wl_cache_bytes() <= 100000);

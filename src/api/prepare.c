@@ -198,7 +198,7 @@ static int still_inside(sqlite3 *db, sqlite3_stmt **stmt) {
   sqlite3_finalize(*stmt);
   *stmt = NULL;
   return wl_fail_prepare(db, SQLITE_ERROR,
-                         "a disk error rolled the transaction back while the statement was "
+                         "a disk error rolled back the transaction while the statement was "
                          "prepared");
 }
 

@@ -281,14 +281,9 @@ wl_status wl_segment_tag(wl_segment *s, wl_u8 tag) {
   return WL_OK;
 }
 
-/* Whether no other segment has its buffers. */
-static inline bool is_unshared(const wl_segment *s) {
-  return !s->shared || atomic_load(s->shared) == 1;
-}
-
 wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) {
   if (s->phys == phys) return WL_OK;
-  assert(is_unshared(s) && !s->entries);
+  assert((!s->shared || atomic_load(s->shared) == 1) && !s->entries);
   size_t n_bytes = (size_t)s->n_rows * (size_t)wl_phys_width(phys);
   wl_u8 tag = s->phys <= WL_P_I64 ? WL_T_INT : s->phys <= WL_P_F64 ? WL_T_REAL : WL_T_TEXT;
   void *data = wl_mem_alloc(n_bytes);

@@ -228,7 +228,7 @@ static void written_meanwhile(void) {
   CHECK("late: a write meanwhile: no row twice", ok && twice == 0 && last < 139000);
   if (strcmp(engine, "sqlite"))
     CHECK("late: a write meanwhile: an error that says so",
-          rc == SQLITE_ABORT && strstr(why, "written to while the statement ran"));
+          rc == SQLITE_ABORT && strstr(why, "changed while the statement ran"));
   sqlite3_close(db);
 }
 

@@ -352,7 +352,7 @@ static void check_private(const char *what, const char *uri, const char *vfs, co
   char label[150];
   sqlite3 *a = open_as(uri, "cpu", vfs), *p = open_plain("share.db");
   if (setup) must_run(a, setup);
-  if (!strcmp(what, "an authorizer")) sqlite3_set_authorizer(a, allow, NULL);
+  if (!strcmp(what, "an authorizer")) warplite_set_authorizer(a, allow, NULL);
   sqlite3_int64 right = number(p, sum, false);
   snprintf(label, sizeof label, "share: %s: right, and private", what);
   CHECK(label, number(a, sum, true) == right && is_shared(a) == 0);
@@ -484,6 +484,7 @@ static void check_heap_limit(void) {
   char *sql = sqlite3_str_finish(make);
   must_run(a, sql);
   sqlite3_free(sql);
+  must_run(a, "SELECT warplite_set('threads', 2)"); /* every thread needs memory */
   bool same = number(idle, "SELECT count(*) FROM u", true) == 100000;
   sqlite3_hard_heap_limit64(sqlite3_memory_used() + 8 * MB);
   for (int k = 0; k < N_COLS; k++) {

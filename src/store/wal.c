@@ -38,8 +38,13 @@ static bool read_index(sqlite3_file *f, wal_index *out) {
   m->xShmBarrier(f);
   for (int i = 0; i < HEADER_WORDS; i++) second[i] = w[HEADER_WORDS + i];
   m->xShmBarrier(f);
-  out->n_copied = w[COPIED_WORD]; /* read after the header: while that is the same, it only grows */
-  if (memcmp(out->header, second, sizeof second) != 0) return false;
+  out->n_copied = w[COPIED_WORD];
+  m->xShmBarrier(f);
+  /* A restart of the log writes a new header and then sets the number to 0. If the header is still
+  ** the same, the number belongs to it. While the header stays, the number only grows. */
+  bool same = true;
+  for (int i = 0; i < HEADER_WORDS; i++) same &= w[i] == out->header[i];
+  if (!same || memcmp(out->header, second, sizeof second) != 0) return false;
   for (int i = 0; i < 10; i += 2) {
     sum[0] += second[i] + sum[1];
     sum[1] += second[i + 1] + sum[0];

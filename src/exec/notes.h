@@ -1,6 +1,6 @@
 /*
 ** Notes on what each step of a statement cost, for EXPLAIN ANALYZE. They are taken while its
-** queries are prepared and run (query.c), and api/plantree.c makes a tree of them. Without notes
+** queries are prepared and run (query.c), and explain/plantree.c makes a tree of them. Without notes
 ** nothing is counted.
 **
 ** Invariants:

@@ -3,7 +3,7 @@
 ** parallel. If it refuses a table, load.c steps through the table with SQLite instead.
 **
 ** Invariants:
-** 1. The loader runs inside the read transaction of wl_store_begin and reads nothing outside it.
+** 1. The loader runs inside the read transaction that wl_source_begin opened and reads nothing outside it.
 ** 2. After WL_NOT_TAKEN, which comes with a reason, nothing is left behind. The other loader starts
 **    from the beginning.
 ** 3. The columns are the same, row for row, as those of the other loader.

@@ -1,6 +1,6 @@
 /*
-** The binder and the rewrites: a bound query says what the text says, and a rewritten one what
-*runs.
+** The binder and the rewrites: a bound query says what the text says, and a rewritten one says what
+** runs.
 ** Both are written in a short form and compared with what is expected.
 **
 ** A query is its sources in braces, each with the letter of its join (I inner, L left, R right, F

@@ -33,9 +33,9 @@ typedef struct level {
   wl_u32 begin[WL_VECTOR + 1], end[WL_VECTOR]; /* of each row's candidates */
   wl_u8 matched[WL_VECTOR];                    /* some candidate passed the test */
   wl_u32 origin[WL_VECTOR];                    /* of each pair of the chunk: its row */
-  int n, row;                                  /* rows; the one whose candidates are next … */
-  wl_u32 at;                                   /* … from here on */
-  int settled;                                 /* rows before this one have had their say */
+  int n, row;                                  /* rows; the row whose candidates are next */
+  wl_u32 at;                                   /* the next candidate of that row */
+  int settled;                                 /* rows before this one have been emitted */
   bool first_only;                             /* one candidate that passes is enough */
 } level;
 
@@ -50,9 +50,9 @@ struct wl_exec {
   bool *results;   /* [n_results]: those that this part gives */
   int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
   wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
-  int tablet;      /* the rows of the vector: … */
-  wl_i32 row;      /* … from here on, … */
-  int n;           /* … so many left */
+  int tablet;      /* the tablet that the vector reads */
+  wl_i32 row;      /* the first row of the vector in the tablet */
+  int n;           /* rows of the vector that are left */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
   bool selected;          /* sel holds; else all rows in a row */
@@ -83,15 +83,15 @@ struct wl_exec {
   wl_i64 made, most; /* rows that the block has grouped of this vector, and may */
   unsigned n_chunks; /* since the last poll */
   double polled;     /* when check was called last */
-  wl_stop *stop_by;  /* what may end the work early, or NULL … */
-  bool asks;         /* … and whether this thread may ask */
-  wl_tally *tally;   /* of the program's instructions; NULL: nobody asks … */
-  wl_tally *total;   /* … and where they are added up */
-  int ticking;       /* the instruction whose time is running, or -1, … */
-  double ticked;     /* … since then */
+  wl_stop *stop_by;  /* the flag that can end the work early, or NULL */
+  bool asks;         /* this thread may call the check of stop_by */
+  wl_tally *tally;   /* counts of each instruction, for EXPLAIN ANALYZE; or NULL */
+  wl_tally *total;   /* where tally is added when the worker is closed */
+  int ticking;       /* the instruction whose time is measured now, or -1 */
+  double ticked;     /* when that began */
   wl_build_sink *sink;
-  wl_u64 words[WL_VECTOR]; /* of join keys … */
-  wl_u8 there[WL_VECTOR];  /* … and whether they can match */
+  wl_u64 words[WL_VECTOR]; /* join keys as words */
+  wl_u8 there[WL_VECTOR];  /* whether each key can match */
   wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */
   wl_u32 slots[WL_VECTOR]; /* of hashed words */
 };

@@ -1,6 +1,6 @@
 /*
 ** GROUP BY on a device: where the groups' records are, how the kernel finds them, and how they
-** come back to the host, which finishes them like the CPU's groups (exec/cpu/group.h). Used by
+** come back to the host, which finishes them like the CPU's groups (exec/cpu/group/group.h). Used by
 ** run_device.c; uses the kernels of kgroup.h.
 **
 ** Invariants:

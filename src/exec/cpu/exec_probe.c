@@ -87,7 +87,7 @@ wl_status wl_exec_build(wl_exec *x, const wl_join *j, int n) {
   else
     for (int i = 0; i < n; i++) rows[i] = base + (wl_u32)i;
   wl_u64 *restrict words = s->words + s->n;
-  if (!memchr(x->there, 0, (size_t)n)) {
+  if (!memchr(x->there, 0, (wl_u32)n)) {
     memcpy(words, x->words, (size_t)n * sizeof *words);
     s->n += n;
     return WL_OK;

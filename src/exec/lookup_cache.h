@@ -13,7 +13,7 @@
 #define WL_LOOKUP_CACHE_H
 
 #include "column/cache.h"
-#include "exec/build.h"
+#include "exec/sink/lookup.h"
 
 /* The key of the lookup that this build would make. */
 wl_lookup_key wl_lookup_cache_key(const wl_build_in *in);

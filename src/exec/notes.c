@@ -98,19 +98,13 @@ static bool takes_rows(const wl_instr *in) {
 }
 
 /*
-** Finds the part that each instruction of the table's block belongs to. The instructions between
+** Finds the part that each instruction of the first pipeline belongs to. The instructions between
 ** the last one that may drop rows and a Probe or Expand compute the keys of that join, so they
 ** belong to its step. The join of step k is the program's k-th.
 */
 static void find_parts(wl_query_note *note, const wl_program *p) {
-  int part = 0, last = wl_query_note_last(note), cut = 0, pc = 0;
-  for (; pc < p->n_code; pc++) note->part_of[pc] = -1;
-  for (pc = 0; pc < p->n_code; pc++)
-    if (p->code[pc].op == WL_OP__Parallel && p->code[pc].a == WL_SOURCE_TABLE) break;
-  if (pc == p->n_code) return;
-  int end = p->code[pc].c;
-  cut = ++pc;
-  for (; pc < end; pc++) {
+  int part = 0, last = wl_query_note_last(note), cut = 0;
+  for (int pc = 0; pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
     bool joins = in->op == WL_OP__Probe || in->op == WL_OP__Expand;
     bool stops = joins || in->op == WL_OP__IfNot || in->op == WL_OP__Match;

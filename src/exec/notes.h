@@ -14,7 +14,7 @@
 
 #include "column/source.h"
 #include "plan/join.h"
-#include "exec/build.h"
+#include "exec/sink/lookup.h"
 #include "exec/tally.h"
 
 /* The loading of a table's columns that were not in memory. */

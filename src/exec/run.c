@@ -4,17 +4,15 @@
 #include "exec/run_impl.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/tasks.h"
-#include "program/zone.h"
 #include "column/lookup.h"
 #include "exec/order.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_WAVE = 64, LEAST_ROWS = 4096 };
+enum { LEAST_ROWS = 4096 };
 
 const wl_program *wl_run_program(const wl_run *r) {
-  return r->p;
+  return r->last;
 }
 const wl_reg *wl_run_regs(const wl_run *r) {
   return wl_pool_regs(r->pool);
@@ -28,17 +26,6 @@ const char *wl_run_note(const wl_run *r) {
 }
 const char *wl_run_transfer(const wl_run *r) {
   return *r->transfer ? r->transfer : NULL;
-}
-
-static void find_blocks(wl_run *r) {
-  r->table_block = r->second_block = -1;
-  for (int pc = 0; pc < r->p->n_code; pc++) {
-    if (r->p->code[pc].op != WL_OP__Parallel) continue;
-    if (r->p->code[pc].a == WL_SOURCE_TABLE)
-      r->table_block = pc;
-    else
-      r->second_block = pc;
-  }
 }
 
 wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_program *program,
@@ -57,15 +44,14 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->snap = *snap;
   memset(snap, 0, sizeof *snap);
   r->p = program;
+  r->last = wl_program_last(program);
   r->ready_end = &r->ready;
-  r->to_skip = program->offset;
-  r->to_give = program->limit;
+  r->to_skip = r->last->offset;
+  r->to_give = r->last->limit;
   r->n_tablets = (int)((r->snap.n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   if (r->config.threads < 1) r->config.threads = 1;
-  r->wave = r->config.threads;
-  find_blocks(r);
-  r->collects = program->distinct || program->n_order > 0;
-  r->holds_back = program->may_fail && !program->as_sqlite && r->second_block < 0 && !r->collects;
+  r->collects = r->last->distinct || r->last->n_order > 0;
+  r->holds_back = program->may_fail && !program->as_sqlite && !program->next && !r->collects;
   while (r->n_held < program->n_joins) {
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
@@ -73,12 +59,11 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   wl_i64 most = r->snap.n_rows;
   if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
-  wl_status rc = wl_program_pool(program, most, &r->pool, err);
-  r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
+  wl_status rc = wl_program_pool(r->last, most, &r->pool, err);
   r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
   r->in_order = program->in_order;
-  if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
+  if (!rc && (!r->accs || !r->groups)) rc = wl_nomem(err);
   if (!rc && program->grouped)
     rc = wl_grouping_open(program, r->snap.n_rows * (program->expands ? 16 : 1), config->host_left,
                           r->config.threads, &r->grouping, err);
@@ -89,19 +74,21 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   return rc;
 }
 
+static void close_pipe(wl_run *r) {
+  if (r->pipe.p) wl_pipe_close(&r->pipe);
+}
+
 void wl_run_close(wl_run *r) {
   if (!r) return;
   wl_run_device_close(r);
   wl_run_sort_close(r);
-  wl_run_expand_close(r);
+  close_pipe(r);
   while (r->ready) {
     wl_batch *b = r->ready;
     r->ready = b->next;
     wl_batch_give(b);
   }
-  for (int i = 0; r->workers && i < r->config.threads; i++) wl_exec_close(r->workers[i]);
   for (int k = 0; r->accs && k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
-  wl_mem_free(r->workers);
   wl_mem_free(r->accs);
   for (int i = 0; r->groups && i < r->config.threads; i++) wl_groups_close(r->groups[i]);
   wl_mem_free(r->groups);
@@ -140,77 +127,72 @@ wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) {
   return WL_OK;
 }
 
-/* ---- the CPU's waves */
+/* ---- pipelines on the CPU */
 
-wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *err) {
-  wl_status rc = wl_exec_open_part(r->p, r->table_block, r->snap.cols, NULL, part,
-                                   r->config.max_text, out, err);
-  if (!rc && r->config.stats && part != WL_EXEC_ROWS)
-    rc = wl_exec_watch(*out, r->config.stats->tally, err);
+/* Takes a batch from the sink of result rows. */
+static wl_status take_batch(void *arg, wl_batch *b, wl_error *err) {
+  wl_run *r = arg;
+  wl_status rc = r->collects || r->holds_back ? wl_run_collect(r, b, err) : WL_OK;
+  if (rc)
+    wl_batch_give(b);
+  else
+    wl_run_push(r, b);
   return rc;
 }
 
-typedef struct wave {
-  wl_run *r;
-  int n;
-  wl_i64 max_rows; /* most rows of a batch; LIMIT would cut off more */
-  wl_batch *batches[MAX_WAVE];
-  wl_acc_state *accs; /* [n][n_accs] */
-} wave;
-
-static wl_status wave_task(void *arg, int worker, long task, wl_error *err) {
-  wave *w = arg;
-  wl_run *r = w->r;
-  wl_status rc = WL_OK;
-  if (wl_zone_skips(r->p, r->table_block, r->snap.cols, r->next_tablet + (int)task)) return WL_OK;
-  if (!r->workers[worker]) rc = wl_run_worker(r, WL_EXEC_ALL, &r->workers[worker], err);
-  if (!rc && r->p->grouped && !r->groups[worker])
-    rc = wl_groups_open(r->grouping, &r->groups[worker], err);
-  if (!rc && r->second_block < 0) rc = wl_batch_take(r->pool, &w->batches[task], err);
-  if (!rc) {
-    int tablet = r->next_tablet + (int)task;
-    wl_exec_stop_by(r->workers[worker], &r->stop, worker == 0);
-    wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
-    rc = wl_exec_run(r->workers[worker], tablet, 0,
-                     (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), w->batches[task],
-                     w->max_rows, w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker],
-                     err);
+/* Opens the sink of a pipeline. */
+static wl_sink *open_sink(wl_run *r, const wl_program *p) {
+  if (p->sink == WL_SINK_GROUPS && p->grouped) {
+    wl_groups_sink_init(&r->sink.groups, r->grouping, r->groups);
+    return &r->sink.groups.sink;
   }
-  return rc;
+  if (p->sink == WL_SINK_GROUPS) {
+    wl_aggregates_sink_init(&r->sink.aggregates, p, r->accs);
+    return &r->sink.aggregates.sink;
+  }
+  if (r->sorter) {
+    wl_keys_sink_init(&r->sink.keys, r->sorter);
+    return &r->sink.keys.sink;
+  }
+  wl_rows_sink_init(&r->sink.rows, r->pool);
+  r->sink.rows.take = take_batch;
+  r->sink.rows.arg = r;
+  return &r->sink.rows.sink;
 }
 
-wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
-  wave w = {.r = r, .n = r->n_tablets - r->next_tablet};
-  if (w.n > r->wave) w.n = r->wave;
-  if (w.n > MAX_WAVE) w.n = MAX_WAVE;
-  w.max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
-  if (r->second_block >= 0 && !r->p->grouped) {
-    w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
-    if (!w.accs) return wl_nomem(err);
-  }
-  wl_tasks tasks = {r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, &r->stop};
-  long n_done;
-  wl_status rc = WL_OK, failed = wl_tasks_run(&tasks, &n_done, err);
-  if (failed == WL_NOT_TAKEN && !err->code) failed = wl_run_no_room(r, "the groups", err);
-  for (int i = 0; i < w.n; i++) {
-    if (i == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
-    for (int k = 0; w.accs && k < r->p->n_accs; k++) {
-      wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
-      if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], s)) rc = wl_nomem(err);
-      wl_acc_reset(s);
-    }
-    if (!w.batches[i]) continue;
-    if (!rc && (r->collects || r->holds_back)) rc = wl_run_collect(r, w.batches[i], err);
-    if (!rc && w.batches[i]->n_rows)
-      wl_run_push(r, w.batches[i]);
-    else
-      wl_batch_give(w.batches[i]);
-  }
-  if (!rc) rc = failed;
-  wl_mem_free(w.accs);
-  r->next_tablet += w.n;
-  /* Waves with batches stay small, so that the batches stay in the cache. Others may grow. */
-  if ((r->second_block >= 0 || r->collects) && r->wave < MAX_WAVE) r->wave *= 2;
+/* Opens a pipeline over the table, from next_tablet on, or over the groups. */
+static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
+  bool table = p->source == WL_SOURCE_TABLE, rows = p->sink == WL_SINK_ROWS && !r->sorter;
+  wl_i64 n_rows = table ? r->snap.n_rows : r->finished.n;
+  r->pipe = (wl_pipe){.p = p,
+                      .part = r->sorter ? WL_EXEC_KEYS : WL_EXEC_ALL,
+                      .cols = table ? r->snap.cols : NULL,
+                      .groups = table ? NULL : r->finished.cols,
+                      .n_rows = n_rows,
+                      .step = table ? wl_pipe_step(n_rows, r->config.threads, p->expands)
+                                    : wl_pool_rows(r->pool),
+                      .threads = r->config.threads,
+                      .in_order = r->in_order && p->sink == WL_SINK_GROUPS,
+                      .streams = rows && !r->collects,
+                      .fills = rows,
+                      .needed = -1,
+                      .max_text = r->config.max_text,
+                      .stop = &r->stop,
+                      .tally = table && r->config.stats ? r->config.stats->tally : NULL,
+                      .sink = open_sink(r, p),
+                      .next_row = table ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
+  return wl_pipe_open(&r->pipe, err);
+}
+
+/* Runs a wave of pipeline p. Sets *done after the last one. */
+static wl_status cpu_wave(wl_run *r, const wl_program *p, bool *done, wl_error *err) {
+  wl_status rc = r->pipe.p ? WL_OK : open_pipe(r, p, err);
+  if (!rc && r->pipe.fills && !r->collects)
+    r->pipe.needed = r->sink.rows.needed = wl_cut_needed(r->to_skip, r->to_give);
+  if (!rc) rc = wl_pipe_wave(&r->pipe, err);
+  if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "the groups", err);
+  *done = !rc && wl_pipe_done(&r->pipe);
+  if (*done) close_pipe(r);
   return rc;
 }
 
@@ -224,6 +206,7 @@ static void leave_device(wl_run *r, const char *why) {
 }
 
 static wl_status one_wave(wl_run *r, wl_error *err) {
+  bool done = false;
   wl_status rc = wl_stop_ask(&r->stop, err);
   if (rc) return rc;
   if (r->config.device) {
@@ -231,88 +214,30 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
     if (rc != WL_NOT_TAKEN) return rc;
     leave_device(r, err->text);
   }
-  if (r->p->expands) return wl_run_expand_wave(r, err);
-  return wl_run_cpu_wave(r, err);
-}
-
-/* ---- the second block: over the finished aggregates, or the groups */
-
-typedef struct second {
-  wl_run *r;
-  const wl_srccol *source;
-  wl_i64 n, step; /* rows of the source, and rows per task */
-  wl_exec **workers;
-  wl_batch **batches; /* [tasks] */
-} second;
-
-static wl_status second_task(void *arg, int worker, long task, wl_error *err) {
-  second *s = arg;
-  wl_run *r = s->r;
-  wl_status rc = WL_OK;
-  if (!s->workers[worker])
-    rc = wl_exec_open(r->p, r->second_block, NULL, s->source, r->config.max_text,
-                      &s->workers[worker], err);
-  if (!rc) rc = wl_batch_take(r->pool, &s->batches[task], err);
-  if (!rc) wl_exec_stop_by(s->workers[worker], &r->stop, worker == 0);
-  wl_i64 at = s->step * task, n = s->n - at < s->step ? s->n - at : s->step;
-  while (n > 0 && !rc) {
-    /* A call must stay within one tablet of the source. */
-    wl_i64 m = WL_TABLET_ROWS - (at & (WL_TABLET_ROWS - 1));
-    if (m > n) m = n;
-    rc = wl_exec_run(s->workers[worker], (int)(at >> WL_TABLET_SHIFT),
-                     (wl_i32)(at & (WL_TABLET_ROWS - 1)), (wl_i32)m, s->batches[task], -1, NULL,
-                     NULL, err);
-    at += m;
-    n -= m;
-  }
+  rc = cpu_wave(r, r->p, &done, err);
+  if (done) r->next_tablet = r->n_tablets;
   return rc;
 }
 
-static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_error *err) {
-  if (n == 0) return WL_OK;
-  second s = {.r = r, .source = source, .n = n, .step = wl_pool_rows(r->pool)};
-  size_t tasks = (size_t)((n + s.step - 1) / s.step), threads = (size_t)r->config.threads;
-  s.workers = wl_mem_zalloc(threads * sizeof *s.workers);
-  s.batches = wl_mem_zalloc(tasks * sizeof *s.batches);
-  wl_status rc = WL_OK, failed = s.workers && s.batches ? WL_OK : wl_nomem(err);
-  wl_tasks todo = {r->config.threads, (long)tasks, second_task, &s, &r->stop};
-  long n_done = 0;
-  if (!failed) failed = wl_tasks_run(&todo, &n_done, err);
-  for (size_t t = 0; t < tasks && s.batches; t++) {
-    if ((long)t == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
-    if (!rc && s.batches[t] && r->collects) rc = wl_run_collect(r, s.batches[t], err);
-    if (!rc && s.batches[t] && s.batches[t]->n_rows)
-      wl_run_push(r, s.batches[t]);
-    else
-      wl_batch_give(s.batches[t]);
-  }
-  for (size_t t = 0; s.workers && t < threads; t++) wl_exec_close(s.workers[t]);
-  wl_mem_free(s.workers);
-  wl_mem_free(s.batches);
-  return rc ? rc : failed;
-}
+/* ---- the groups */
 
 static wl_status finish_aggregates(wl_run *r, wl_error *err) {
   const wl_program *p = r->p;
-  wl_srccol *cols = NULL;
-  void *memory = NULL;
   wl_reg *regs = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *regs);
   if (!regs) return wl_nomem(err);
   for (int k = 0; k < p->n_aggs; k++) regs[k] = p->aggs[k].reg;
-  wl_status rc = wl_srccols_make(regs, p->n_aggs, 1, &cols, &memory, err);
+  wl_status rc = wl_srccols_make(regs, p->n_aggs, 1, &r->finished.cols, &r->finished.memory, err);
   for (int k = 0; k < p->n_aggs && !rc; k++) {
     wl_val v;
     rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &v, err);
-    if (!rc) wl_srccol_put(&cols[k], 0, v);
+    if (!rc) wl_srccol_put(&r->finished.cols[k], 0, v);
   }
-  if (!rc) rc = second_block(r, cols, 1, err);
+  r->finished.n = 1;
   wl_mem_free(regs);
-  wl_mem_free(memory);
   return rc;
 }
 
-/* Joins the workers' groups and runs the second block over them. Sets *again if they must be
-** gathered again in row order. */
+/* Joins the workers' groups. Sets *again if they must be gathered again in row order. */
 static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_finishing f = {.plan = r->grouping,
                     .workers = r->groups,
@@ -327,7 +252,6 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   *again = !rc && r->finished.again;
   if (*again && r->p->unordered) {
     *again = false;
-    wl_finished_close(&r->finished);
     return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   }
   if (*again) {
@@ -342,7 +266,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
     return WL_OK;
   }
   if (!rc && r->finished.late.code) {
-    if (r->p->n_order) {
+    if (r->last->n_order) {
       *err = r->finished.late;
       rc = r->finished.late.code;
     } else {
@@ -350,15 +274,15 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
     }
   }
   if (r->config.stats) r->config.stats->n_groups = r->finished.n;
-  if (!rc) rc = second_block(r, r->finished.cols, r->finished.n, err);
-  wl_finished_close(&r->finished);
   return rc;
 }
+
+/* ---- collected rows */
 
 /* Sorts the collected rows, and keeps those that LIMIT and OFFSET need. */
 static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
   wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
-  wl_status rc = wl_order_batches(r->p, r->pool, of, &r->ready, most, r->config.threads,
+  wl_status rc = wl_order_batches(r->last, r->pool, of, &r->ready, most, r->config.threads,
                                   r->config.check, r->config.check_arg, err);
   r->ready_end = &r->ready;
   while (*r->ready_end) r->ready_end = &(*r->ready_end)->next;
@@ -369,9 +293,8 @@ static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
 ** device, because it may have to remove its own batches from the list (wl_expansion_leave). */
 static wl_status prune(wl_run *r, wl_error *err) {
   enum { FEW = 1 << 18 };
-  const wl_program *p = r->p;
-  if (!r->collects || r->collected || r->config.device || !p->n_order || p->distinct ||
-      r->n_rows_collected < FEW)
+  const wl_program *p = r->last;
+  if (!r->collects || r->config.device || !p->n_order || p->distinct || r->n_rows_collected < FEW)
     return WL_OK;
   wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
   if (most < 0 || most > r->n_rows_collected / 8) return WL_OK;
@@ -382,41 +305,70 @@ static wl_status prune(wl_run *r, wl_error *err) {
   return rc;
 }
 
+/* ---- stages */
+
+static wl_run_stage after_rows(const wl_run *r) {
+  return r->collects ? WL_RUN_ORDER : WL_RUN_END;
+}
+
+/* Ends the first pipeline: makes what its sink leaves ready for the next stage. */
+static wl_status end_scan(wl_run *r, wl_error *err) {
+  bool again = false;
+  wl_status rc = WL_OK;
+  if (r->sorter) {
+    rc = wl_run_sort(r, err);
+    r->stage = WL_RUN_SORTED;
+  } else if (r->p->next) {
+    rc = r->p->grouped ? finish_groups(r, &again, err) : finish_aggregates(r, err);
+    if (!again) r->stage = r->finished.n ? WL_RUN_GROUPS : after_rows(r);
+  } else {
+    r->stage = after_rows(r);
+  }
+  return rc;
+}
+
 /* Makes one step towards the next batch. Sets *done if there will be no more. */
 static wl_status advance(wl_run *r, bool *done, wl_error *err) {
+  bool ended = false;
+  wl_status rc = WL_OK;
   *done = false;
-  if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter) {
-    wl_status rc = wl_run_sort_open(r, err);
+  switch (r->stage) {
+  case WL_RUN_SCAN:
+    if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter)
+      rc = wl_run_sort_open(r, err);
+    if (!rc) rc = prune(r, err);
     if (rc) return rc;
-  }
-  if (r->sorter) return wl_run_sort_step(r, done, err);
-  wl_status pruned = prune(r, err);
-  if (pruned) return pruned;
-  if (r->next_tablet < r->n_tablets) return one_wave(r, err);
-  if (r->second_block >= 0 && !r->aggregated) {
-    bool again = false;
-    wl_status rc = r->p->grouped ? finish_groups(r, &again, err) : finish_aggregates(r, err);
-    r->aggregated = !again;
+    return r->next_tablet < r->n_tablets ? one_wave(r, err) : end_scan(r, err);
+  case WL_RUN_GROUPS:
+    rc = wl_stop_ask(&r->stop, err);
+    if (!rc) rc = prune(r, err);
+    if (!rc) rc = cpu_wave(r, r->last, &ended, err);
+    if (!ended) return rc;
+    wl_finished_close(&r->finished);
+    r->stage = after_rows(r);
     return rc;
-  }
-  if (r->collects && !r->collected) {
+  case WL_RUN_SORTED:
+    rc = wl_run_sorted_rows(r, &ended, err);
+    if (ended) r->stage = WL_RUN_END;
+    return rc;
+  case WL_RUN_ORDER:
+    r->stage = WL_RUN_END;
     r->collected = true;
     return order(r, r->pruned ? WL_ORDER_LEFT : WL_ORDER_ALL, err);
-  }
-  if (r->late.code) {
-    *err = r->late;
-    return r->late.code;
+  case WL_RUN_END: break;
   }
   *done = true;
-  return WL_OK;
+  if (!r->late.code) return WL_OK;
+  *err = r->late;
+  return r->late.code;
 }
 
 /* ---- measuring */
 
 static wl_phase phase_of(const wl_run *r) {
-  if (r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
+  if (r->stage == WL_RUN_SCAN && r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
   if (r->sorter) return WL_PHASE_SORT;
-  return r->second_block >= 0 && !r->aggregated ? WL_PHASE_GROUP : WL_PHASE_SORT;
+  return r->p->next && r->stage <= WL_RUN_GROUPS ? WL_PHASE_GROUP : WL_PHASE_SORT;
 }
 
 /* Like advance(), but also records its time and the number of rows it sorts. */
@@ -424,8 +376,8 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
   wl_run_stats *s = r->config.stats;
   if (!s) return advance(r, done, err);
   wl_phase phase = phase_of(r);
-  bool sorts = phase == WL_PHASE_SORT && r->collects && !r->collected;
-  for (const wl_batch *b = sorts ? r->ready : NULL; b; b = b->next) s->n_sorted += b->n_rows;
+  for (const wl_batch *b = r->stage == WL_RUN_ORDER ? r->ready : NULL; b; b = b->next)
+    s->n_sorted += b->n_rows;
   double start = wl_clock_ns();
   wl_status rc = advance(r, done, err);
   s->ns[phase] += wl_clock_ns() - start;
@@ -434,12 +386,11 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
 
 /* Whether ready batches must be held back for now. */
 static bool waits(const wl_run *r) {
-  return (r->collects && !r->collected) || (r->holds_back && r->next_tablet < r->n_tablets);
+  return (r->collects && !r->collected) || (r->holds_back && r->stage == WL_RUN_SCAN);
 }
 
 bool wl_run_more(const wl_run *r) {
-  return r->to_give != 0 && (r->ready || r->late.code || r->next_tablet < r->n_tablets ||
-                             (r->sorter && r->at_sorted < r->n_sorted));
+  return r->to_give != 0 && (r->ready || r->late.code || r->stage != WL_RUN_END);
 }
 
 wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) {

@@ -1,6 +1,6 @@
 /*
-** Runs a program: executes its plan level, runs each Parallel block on an engine (CPU or device),
-** and returns result batches in row order.
+** Runs a program: its pipelines one after the other, each on an engine (CPU or device), and returns
+** result batches in row order.
 **
 ** Invariants:
 ** 1. Nothing runs between calls. All work is done inside wl_run_next, on this connection's threads
@@ -47,7 +47,7 @@ bool wl_run_more(const wl_run *r);
 /* Returns an empty batch with the same columns. The caller returns it with wl_batch_give. */
 wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) WL_MUST;
 
-const wl_program *wl_run_program(const wl_run *r);
+const wl_program *wl_run_program(const wl_run *r); /* the pipeline that gives the results */
 const wl_reg *wl_run_regs(const wl_run *r); /* types of the result columns */
 
 /* Why the CPU took over from the device; NULL if it did not. */

@@ -6,22 +6,39 @@
 #include "exec/cpu/exec.h"
 #include "value/cut.h"
 #include "exec/run.h"
+#include "exec/pipe.h"
+#include "exec/sink/aggregates.h"
+#include "exec/sink/groups.h"
+#include "exec/sink/keys.h"
+#include "exec/sink/rows.h"
 
-typedef struct wl_expanding wl_expanding; /* pieces in progress (run_expand.c) */
+/* What a run does now, in this order; it may leave out some. */
+typedef enum wl_run_stage {
+  WL_RUN_SCAN,   /* runs the first pipeline */
+  WL_RUN_GROUPS, /* runs the pipeline over the groups */
+  WL_RUN_SORTED, /* computes the results of rows that were sorted by number */
+  WL_RUN_ORDER,  /* sorts the collected rows */
+  WL_RUN_END     /* returns the last rows */
+} wl_run_stage;
 
 struct wl_run {
   wl_run_config config;
   wl_arena arena;
-  const wl_program *p;
+  const wl_program *p;    /* the first pipeline, over the table */
+  const wl_program *last; /* the pipeline that gives the results: p, or the one over its groups */
   wl_snapshot snap;
   wl_pool *pool;
-  int table_block;         /* pc of the Parallel over the table */
-  int second_block;        /* pc of the Parallel over the aggregates or groups, or -1 */
   wl_i64 to_skip, to_give; /* what is left of OFFSET and LIMIT; to_give < 0: no limit */
   wl_batch *ready, **ready_end;
   int next_tablet, n_tablets;
-  int wave; /* tablets in the next wave */
-  bool aggregated;
+  wl_run_stage stage;
+  wl_pipe pipe; /* the pipeline that runs on the CPU; pipe.p is NULL if there is none */
+  union {
+    wl_rows_sink rows;
+    wl_groups_sink groups;
+    wl_aggregates_sink aggregates;
+    wl_keys_sink keys;
+  } sink;        /* of the pipeline */
   bool collects; /* DISTINCT or ORDER BY: no row is emitted before all have been collected */
   bool collected;
   bool holds_back;    /* no row is emitted before the last one is computed, because a row may fail:
@@ -31,10 +48,9 @@ struct wl_run {
   bool pruned;             /* some collected rows were dropped because of LIMIT */
   wl_grouping *grouping;
   wl_groups **groups;         /* [config.threads]: each worker's groups */
-  wl_finished finished;       /* the groups as the second block's source */
+  wl_finished finished;       /* the groups as the source of the next pipeline */
   wl_error late;              /* raised after the rows before it were emitted, as SQLite does */
   bool in_order;              /* one worker fills the groups, in row order */
-  wl_exec **workers;          /* [config.threads] */
   wl_sorter *sorter;          /* for ORDER BY without collecting, or NULL */
   wl_exec **givers;           /* [config.threads]: with a sorter, workers of the second run */
   const wl_u32 *sorted;       /* with a sorter, the row numbers in order; NULL until sorted */
@@ -45,28 +61,22 @@ struct wl_run {
   char transfer[200]; /* set after each wave on a device */
   wl_stop stop;       /* also checked within waves, as a row may take long */
   void *device_state;
-  int n_held;              /* number of the joins' lookups to which the run has a reference */
-  wl_expanding *expanding; /* for a program with an Expand; created by the first wave */
+  int n_held; /* number of the joins' lookups to which the run has a reference */
 };
 
-/* Opens a worker for the table's block. */
-wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *err) WL_MUST;
 /* Fails with WL_NOT_TAKEN: groups or a sort need more than host_budget leaves. */
 wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MUST;
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
-/* Runs one wave of tablets on the CPU: appends batches, or joins accumulators. */
-wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;
 /* Counts a collected batch. Fails with WL_NOT_TAKEN if host_left is exceeded. */
 wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) WL_MUST;
-/* Runs a wave of a program with an Expand: continues pieces of source 0 (run_expand.c). */
-wl_status wl_run_expand_wave(wl_run *r, wl_error *err) WL_MUST;
-void wl_run_expand_close(wl_run *r);
 /* Runs a wave on a device: a group of tablets. WL_NOT_TAKEN: the CPU must run it. */
 wl_status wl_run_device_wave(wl_run *r, wl_error *err) WL_MUST;
 void wl_run_device_close(wl_run *r);
-/* ORDER BY by row numbers (sort_run.c). step requires a sorter and makes one step. */
+/* ORDER BY by row numbers (sort_run.c): opens a sorter if that is possible, sorts the keys that the
+** first pipeline has added to it, and computes the results of the next sorted rows. */
 wl_status wl_run_sort_open(wl_run *r, wl_error *err) WL_MUST;
-wl_status wl_run_sort_step(wl_run *r, bool *done, wl_error *err) WL_MUST;
+wl_status wl_run_sort(wl_run *r, wl_error *err) WL_MUST;
+wl_status wl_run_sorted_rows(wl_run *r, bool *done, wl_error *err) WL_MUST;
 void wl_run_sort_close(wl_run *r);
 
 #endif

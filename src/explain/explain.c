@@ -24,21 +24,12 @@ static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_decisio
   return rc;
 }
 
-static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
-  wl_decision d;
-  wl_status rc = ask(c, sql, r, &d, err);
-  if (!rc && d.engine == WL_ENGINE_SQLITE)
-    rc = wl_fail(err, WL_ERROR, "%s", d.reason + strlen("sqlite: "));
-  const wl_program *p = d.ready.program;
-  for (int pc = 0; !rc && pc < p->n_code; pc++) {
+static wl_status list_pipeline(const wl_program *p, int address, wl_rowset *r) {
+  for (int line = 0; line < wl_program_n_lines(p); line++) {
     wl_listing l;
     wl_cell *row = wl_rowset_row(r);
-    rc = row ? wl_program_print(p, pc, &r->arena, &l) : WL_NOMEM;
-    if (rc) {
-      rc = wl_nomem(err);
-      break;
-    }
-    wl_cell_int(&row[0], pc);
+    if (!row || wl_program_print(p, line, address, &r->arena, &l)) return WL_NOMEM;
+    wl_cell_int(&row[0], address + line);
     wl_cell_text(r, &row[1], l.opcode);
     wl_cell_text(r, &row[2], l.p1);
     wl_cell_text(r, &row[3], l.p2);
@@ -47,6 +38,20 @@ static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_erro
     wl_cell_int(&row[6], 0);
     wl_cell_text(r, &row[7], l.comment);
   }
+  return WL_OK;
+}
+
+static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
+  wl_decision d;
+  wl_status rc = ask(c, sql, r, &d, err);
+  if (!rc && d.engine == WL_ENGINE_SQLITE)
+    rc = wl_fail(err, WL_ERROR, "%s", d.reason + strlen("sqlite: "));
+  int address = 0;
+  for (const wl_program *p = d.ready.program; p && !rc; p = p->next) {
+    rc = list_pipeline(p, address, r);
+    address += wl_program_n_lines(p);
+  }
+  if (rc == WL_NOMEM) rc = wl_nomem(err);
   wl_decision_close(&d);
   return rc;
 }
@@ -69,7 +74,7 @@ static const char *machine(const wl_ready *ready, bool sorts) {
   const wl_program *p = ready->program;
   if (!ready->device) return " on the cpu";
   wl_dorder o = wl_dorder_plan(p);
-  return sorts && (p->grouped || p->n_aggs || o.why) ? " on the cpu" : " on the gpu";
+  return sorts && (p->next || o.why) ? " on the cpu" : " on the gpu";
 }
 
 /* The transfer mode and, if all columns are in memory, their size on the device. */

@@ -13,7 +13,7 @@
 static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, int coll,
                              int *out) {
   wl_program *p = c->p;
-  for (int i = c->block; i < p->n_code; i++) {
+  for (int i = 0; i < p->n_code; i++) {
     const wl_instr *q = &p->code[i];
     if (q->op == op && q->a == a->x && q->c == coll && wl_opcodes[op].shape >= WL_SHAPE_AGG) {
       *out = q->d;
@@ -82,7 +82,7 @@ static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, 
   for (int k = 0; k < p->n_sets; k++) {
     wl_acc *acc = &p->accs[p->sets[k].acc];
     bool apart = (acc->distinct == WL_DISTINCT_CONCAT) != (use == WL_DISTINCT_CONCAT);
-    int pc = c->block;
+    int pc = 0;
     while (p->code[pc].op != WL_OP__AggDistinct || p->code[pc].d != p->sets[k].acc) pc++;
     if (apart || p->code[pc].a != a->x || p->sets[k].coll != coll) continue;
     if (use > acc->distinct) acc->distinct = use;

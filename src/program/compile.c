@@ -1,13 +1,13 @@
 /*
-** The compiler: turns a bound query into a program, block by block. expr.c compiles expressions
-** (with call.c and entries.c), filter.c conjuncts and aggregate.c aggregates. This file puts them
-** together.
+** The compiler: turns a bound query into a program, pipeline by pipeline. expr.c compiles
+** expressions (with call.c and entries.c), filter.c conjuncts and aggregate.c aggregates. This file
+** puts them together.
 **
 ** Invariants:
-** 1. The block over the table comes first. A second block computes results from finished aggregates
-**    or groups.
+** 1. The pipeline over the table comes first. If there are groups, a second pipeline over them
+**    filters them (HAVING) and computes the results.
 ** 2. A side program (run once per dictionary entry, or over a sample) shares only the query, the
-**    arena and wl_compiler.leaves, the leaves of a second block. It has its own registers,
+**    arena and wl_compiler.leaves, the leaves of a pipeline over groups. It has its own registers,
 **    constants and notes.
 */
 #include "program/compile_impl.h"
@@ -15,29 +15,67 @@
 #include "value/conv.h"
 #include <string.h>
 
-/* ---- blocks */
+/* ---- pipelines */
 
 void wl_compile_forget(wl_compiler *c) {
   c->stage = c->p->n_code;
   memset(c->known, 0, (size_t)c->in->query->n_exprs * sizeof *c->known);
 }
 
-wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) {
+void wl_compile_begin(wl_compiler *c, wl_source_kind source) {
   c->over_table = source == WL_SOURCE_TABLE;
-  c->block = c->p->n_code;
+  c->p->source = source;
   wl_compile_forget(c);
   if (c->deps) memset(c->deps, 0, (size_t)c->in->query->n_exprs * sizeof *c->deps);
   memset(c->called, 0, (size_t)c->in->query->n_exprs);
-  return wl_compile_append(c, (wl_instr){WL_OP__Parallel, 0, (wl_i16)source, 0, 0});
 }
 
-wl_status wl_compile_end(wl_compiler *c) {
+void wl_compile_end(wl_compiler *c, wl_sink_kind sink) {
   wl_program *p = c->p;
-  int end = p->n_code;
-  p->code[c->block].c = (wl_i16)end;
-  for (int i = c->block; i < end; i++) /* jumps inside the test of a join go to its Match */
-    if (p->code[i].op == WL_OP__IfNot && !p->code[i].c) p->code[i].c = (wl_i16)end;
-  return wl_compile_append(c, (wl_instr){WL_OP__Converge, 0, 0, 0, 0});
+  p->sink = sink;
+  for (int i = 0; i < p->n_code; i++) /* jumps inside the test of a join go to its Match */
+    if (p->code[i].op == WL_OP__IfNot && !p->code[i].c) p->code[i].c = (wl_i16)p->n_code;
+}
+
+/* Starts the pipeline that reads the groups of the one before. */
+static wl_status begin_groups(wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  wl_program *before = c->p, *p = WL_NEW(c->arena, wl_program);
+  wl_operand ignored;
+  if (!p) return wl_nomem(c->err);
+  p->host_op = -1;
+  p->limit = before->limit;
+  p->offset = before->offset;
+  p->max_pattern = before->max_pattern;
+  p->unordered = before->unordered;
+  p->checks_cut = before->checks_cut;
+  p->table = "groups";
+  p->results = before->results;
+  p->distinct_colls = before->distinct_colls;
+  p->order = before->order;
+  before->results = NULL;
+  before->n_results = before->n_given = 0;
+  before->limit = -1;
+  before->offset = 0;
+  before->checks_cut = false;
+  /* The number of columns is known at the end: bare columns are added where results need them. */
+  p->column_regs = WL_NEW_N(c->arena, wl_reg, q->n_groups + q->n_results + q->n_aggs + q->n_cols);
+  if (!p->column_regs) return wl_nomem(c->err);
+  before->next = c->p = p;
+  c->size_code = c->size_regs = c->size_consts = 0;
+  c->size_maps = c->size_calls = c->size_insets = 0;
+  wl_compile_begin(c, WL_SOURCE_GROUPS);
+  return wl_compile_constant(c, wl_null(), &ignored); /* unused operands name constant 0 */
+}
+
+/* Ends the pipeline over the groups: now all of its columns are known. */
+static void end_groups(wl_compiler *c) {
+  const wl_program *groups = c->leaves;
+  wl_program *p = c->p;
+  for (int k = 0; k < groups->n_keys; k++) p->column_regs[p->n_columns++] = groups->keys[k].reg;
+  for (int k = 0; k < groups->n_aggs; k++) p->column_regs[p->n_columns++] = groups->aggs[k].reg;
+  for (int k = 0; k < groups->n_bares; k++) p->column_regs[p->n_columns++] = groups->bares[k].reg;
+  wl_compile_end(c, WL_SINK_ROWS);
 }
 
 /* ---- side programs */
@@ -79,9 +117,8 @@ wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out)
   p->source_names = c->p->source_names;
   p->n_sources = c->p->n_sources;
   wl_operand null;
-  wl_status rc = wl_compile_constant(out, wl_null(), &null); /* unused operands name this
-                                                             ** constant */
-  return rc ? rc : wl_compile_begin(out, c->over_table ? WL_SOURCE_TABLE : WL_SOURCE_AGGREGATES);
+  wl_compile_begin(out, c->over_table ? WL_SOURCE_TABLE : WL_SOURCE_GROUPS);
+  return wl_compile_constant(out, wl_null(), &null); /* unused operands name this constant */
 }
 
 void wl_compile_side_give(wl_compiler *s, const wl_operand *o) {
@@ -93,8 +130,7 @@ void wl_compile_side_give(wl_compiler *s, const wl_operand *o) {
 
 wl_status wl_compile_side_end(wl_compiler *s) {
   wl_status rc = wl_compile_append(s, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)s->p->n_results, 0});
-  if (!rc) rc = wl_compile_end(s);
-  if (!rc) rc = wl_compile_append(s, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  wl_compile_end(s, WL_SINK_ROWS);
   return rc ? rc : wl_program_verify(s->p, s->err);
 }
 
@@ -285,8 +321,7 @@ static void choose_groups(wl_compiler *c) {
 
 /* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
 ** limit and that limit is low enough to be reached. */
-static bool may_fail(const wl_compiler *c) {
-  const wl_program *p = c->p;
+static bool may_fail(const wl_compiler *c, const wl_program *p) {
   for (int k = 0; k < p->n_calls; k++)
     if (p->calls[k].fallible || p->calls[k].of_time) return true;
   for (int pc = 0; pc < p->n_code && c->in->max_text < WL_MAX_TEXT; pc++)
@@ -313,34 +348,25 @@ static wl_status compile(wl_compiler *c) {
   rc = wl_query_cut(q, c->in->unordered, c->err);
   /* if equal rows are on both sides of the cut, SQLite runs the statement */
   p->checks_cut = limited && c->in->unordered && q->n_order > 0;
-  if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  bool sorted = (q->distinct && !c->distinct_groups) || q->n_scan > 0 ||
-                (q->n_order > 0 && !ordered_by_groups(q));
-  if (!rc && limited && !second && !sorted)
-    rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-  if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
+  wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = wl_compile_sources(c);
   if (!rc && grouped) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);
-  if (!rc) rc = wl_compile_end(c);
-  if (!rc && second) {
-    /* the second block runs once, on the host, so its opcodes do not matter for a device */
-    int host_op = p->host_op;
-    if (limited && !sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-    if (!rc) rc = wl_compile_begin(c, WL_SOURCE_AGGREGATES);
+  if (rc) return rc;
+  wl_compile_end(c, second ? WL_SINK_GROUPS : WL_SINK_ROWS);
+  if (second) {
+    rc = begin_groups(c);
     if (!rc && q->having) rc = wl_compile_filter(c, q->having);
     if (!rc) rc = results(c);
-    if (!rc) rc = wl_compile_end(c);
-    p->host_op = host_op;
+    if (!rc) end_groups(c);
   }
-  p->distinct = q->distinct && !c->distinct_groups;
-  p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
-  p->may_fail = may_fail(c);
-  if (!rc && p->distinct) rc = wl_compile_append(c, (wl_instr){WL_OP__Distinct, 0, 0, 0, 0});
-  if (!rc && p->n_order) rc = wl_compile_append(c, (wl_instr){WL_OP__Sort, 0, 0, 0, 0});
-  if (!rc && limited && sorted) rc = wl_compile_append(c, (wl_instr){WL_OP__Limit, 0, 0, 0, 0});
-  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  c->p->distinct = q->distinct && !c->distinct_groups;
+  for (p = c->leaves; p; p = p->next) {
+    p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
+    p->may_fail = may_fail(c, p);
+  }
+  return rc;
 }
 
 wl_status wl_compile_open(wl_compiler *c) {
@@ -405,12 +431,13 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
     rc = compile(&c);
   }
   wl_compile_close(&c);
-  *out = c.p;
+  *out = c.leaves;
   if (rc == WL_NOT_TAKEN && c.wants_group && !in->one_group) {
     wl_compile_in again = *in;
     again.one_group = true;
     return wl_compile(arena, &again, out, err);
   }
   if (!rc && arena->failed) rc = wl_nomem(err);
-  return rc ? rc : wl_program_verify(c.p, err);
+  for (const wl_program *p = c.leaves; p && !rc; p = p->next) rc = wl_program_verify(p, err);
+  return rc;
 }

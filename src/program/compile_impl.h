@@ -1,5 +1,5 @@
 /*
-** The compiler's internal interface: compile.c (blocks), emit.c (instructions), expr.c
+** The compiler's internal interface: compile.c (pipelines), emit.c (instructions), expr.c
 ** (expressions), in.c (IN), call.c (functions), entries.c (work done once per dictionary entry),
 ** filter.c (conjuncts), aggregate.c, join.c.
 */
@@ -23,24 +23,23 @@ typedef struct wl_compiler {
   wl_arena *arena;
   const wl_compile_in *in;
   wl_program *p;
-  wl_program *leaves; /* the program whose keys, aggregates and bare columns a second block reads:
-                      ** p, or for a side program the query's program */
+  wl_program *leaves; /* the query's first pipeline. A pipeline over its groups reads its keys,
+                      ** aggregates and bare columns */
   int size_code, size_regs, size_consts;
-  wl_operand *memo; /* by node id, for the current block */
+  wl_operand *memo; /* by node id, for the current pipeline */
   bool *known;
-  int block; /* first instruction of the block */
   int stage; /* first instruction after the last Expand or Match; registers set before it are not
              ** read */
   signed char places[WL_MAX_SOURCES]; /* by source of the query: its number in the program, or -1 if
                                       ** it has no row yet */
   wl_u64 maybe;                       /* sources that may have no row */
-  wl_i64 max_rows;                    /* the most rows that the block can produce */
+  wl_i64 max_rows;                    /* the most rows that the pipeline can produce */
   bool wants_group;                   /* a sum needs in->one_group */
   int size_joins;
   bool over_table;
-  int *deps;                /* by node id, for the current block: the one leaf it depends on, or
+  int *deps;                /* by node id, for the current pipeline: the one leaf it depends on, or
                             ** DEPENDS_... */
-  wl_u8 *called;            /* by node id, for the current block: whether it contains a call into
+  wl_u8 *called;            /* by node id, for the current pipeline: whether it contains a call into
                             ** SQLite */
   int entry;                /* if entries is set: the leaf whose entries they are */
   const wl_column *entries; /* the entries to compile for; NULL: compile for rows */
@@ -171,18 +170,18 @@ wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done,
 wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) WL_MUST;
 
 wl_status wl_compile_append(wl_compiler *c, wl_instr in) WL_MUST;
-wl_status wl_compile_begin(wl_compiler *c, wl_source_kind source) WL_MUST; /* starts a block */
-wl_status wl_compile_end(wl_compiler *c) WL_MUST;                          /* ends the block */
+void wl_compile_begin(wl_compiler *c, wl_source_kind source); /* starts the code of a pipeline */
+void wl_compile_end(wl_compiler *c, wl_sink_kind sink);
 
-/* Opens a compiler for a side program with n_results columns and starts its block. It must be
+/* Opens a compiler for a side program with n_results columns and starts its code. It must be
 ** closed, even if this fails. */
 wl_status wl_compile_side(const wl_compiler *c, int n_results, wl_compiler *out) WL_MUST;
 void wl_compile_side_give(wl_compiler *s, const wl_operand *o); /* adds a result column */
 wl_status wl_compile_side_end(wl_compiler *s) WL_MUST;          /* completes the program */
 void wl_compile_side_close(wl_compiler *s);
 
-/* The leaf that a node is, or -1. A leaf is a column of the table or, in the second block, a key,
-** an aggregate or a bare column. */
+/* The leaf that a node is, or -1. A leaf is a column of the table or, in a pipeline over groups,
+** a key, an aggregate or a bare column. */
 int wl_compile_leaf(wl_compiler *c, const wl_bexpr *e);
 wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) WL_MUST;
 

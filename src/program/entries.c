@@ -94,7 +94,7 @@ static wl_status program_of(wl_compiler *c, const wl_bexpr *e, const wl_column *
   if (!rc) {
     wl_program *p = *out = side.p;
     side.entries = entries; /* the only leaf stands for the entries */
-    p->code[side.block].a = WL_SOURCE_TABLE;
+    p->source = WL_SOURCE_TABLE;
     p->table = "entries";
     p->n_columns = 1;
     p->column_sources = NULL;

@@ -17,7 +17,7 @@ typedef struct wl_row_range {
 } wl_row_range;
 
 typedef struct wl_evaluation {
-  const wl_program *program; /* one Parallel block that starts at 0 and ends in Result */
+  const wl_program *program; /* its sink takes result rows */
   wl_column **cols;          /* the program's columns */
   const wl_row_range *ranges;
   int n_ranges;

@@ -219,9 +219,8 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   c->over_table = true;
   place_source(c, st->source, 0);
   c->p->table = c->p->source_names[0];
-  rc = wl_compile_append(c, (wl_instr){WL_OP__Open, 0, 0, 0, 0});
-  if (!rc) rc = wl_compile_begin(c, WL_SOURCE_TABLE);
-  if (!rc) rc = drop_dead(c, st->source);
+  wl_compile_begin(c, WL_SOURCE_TABLE);
+  rc = drop_dead(c, st->source);
   if (!rc) rc = wl_compile_conjuncts(c, &st->filters, true);
   for (int k = step + 1; k < c->in->plan->n_steps && !rc; k++)
     if (st->reducers >> k & 1) rc = filter_by_lookup(c, k);
@@ -246,8 +245,8 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   for (int k = 0; k < n; k++) c->p->joins[0].keys[k] = keys[k].x;
   c->p->joins[0].n_keys = n;
   rc = wl_compile_append(c, (wl_instr){WL_OP__Build, 0, 0, 0, 0});
-  if (!rc) rc = wl_compile_end(c);
-  return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Halt, 0, 0, 0, 0});
+  wl_compile_end(c, WL_SINK_LOOKUP);
+  return rc;
 }
 
 wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, wl_program **out,

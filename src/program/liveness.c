@@ -45,7 +45,7 @@ void wl_liveness_skip(const wl_live_block *b, bool *skip, bool *wanted) {
 void wl_liveness_find(const wl_live_block *b, wl_liveness *out) {
   for (int r = 0; r < b->p->n_regs; r++) {
     out->set_at[r] = -1;
-    out->last_read[r] = 0;
+    out->last_read[r] = -1;
   }
   for (int pc = b->first; pc < b->end; pc++) {
     const wl_instr *in = &b->p->code[pc];

@@ -22,7 +22,7 @@ typedef struct wl_live_block {
 
 typedef struct wl_liveness {
   int *set_at;    /* by register: the instruction that sets it, or -1 */
-  int *last_read; /* by register: the last instruction that reads it, or 0 */
+  int *last_read; /* by register: the last instruction that reads it, or -1 */
 } wl_liveness;
 
 /* Marks the instructions that need not run: their results are not read, or the rows are already

@@ -51,7 +51,60 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
                          l->unique && l->plan.kind != WL_KEYS_NONE ? "unique, " : "", l->n_rows);
 }
 
-wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_listing *out) {
+/* ---- source and sink */
+
+/* What the sink does with all rows, after the last one: in this order, if at all. */
+typedef enum sink_line { LINE_DISTINCT, LINE_SORT, LINE_LIMIT, N_SINK_LINES } sink_line;
+
+static bool has_line(const wl_program *p, sink_line k) {
+  if (p->sink != WL_SINK_ROWS) return false;
+  return k == LINE_DISTINCT ? p->distinct
+         : k == LINE_SORT   ? p->n_order > 0
+                            : p->limit >= 0 || p->offset > 0;
+}
+
+static const char *order_text(const wl_program *p, wl_arena *arena) {
+  const char *list = "";
+  for (int k = 0; k < p->n_order && k < 16 && list; k++)
+    list = wl_arena_printf(arena, "%s%s%d%s%s", list, k ? ", " : "", p->order[k].result + 1,
+                           p->order[k].desc ? " DESC" : "",
+                           p->order[k].nulls_last == p->order[k].desc ? ""
+                           : p->order[k].nulls_last                   ? " NULLS LAST"
+                                                                      : " NULLS FIRST");
+  return list;
+}
+
+static wl_status print_sink(const wl_program *p, sink_line k, wl_arena *arena, wl_listing *out) {
+  switch (k) {
+  case LINE_DISTINCT:
+    *out = (wl_listing){"Distinct", "", "", "", "", "keep only the first of equal rows"};
+    break;
+  case LINE_SORT:
+    *out = (wl_listing){"Sort", "", "", "", order_text(p, arena), "sort the rows by the sort keys"};
+    break;
+  default:
+    *out = (wl_listing){"Limit", "", "", "", "", "return at most p1 rows after skipping p2"};
+    out->p1 = p->limit < 0 ? "all" : wl_arena_printf(arena, "%lld", p->limit);
+    out->p2 = wl_arena_printf(arena, "%lld", p->offset);
+  }
+  return arena->failed ? WL_NOMEM : WL_OK;
+}
+
+static wl_status print_source(const wl_program *p, int end, wl_arena *arena, wl_listing *out) {
+  *out = (wl_listing){"Scan", "", "", "", "", "run up to p3 for every row of the source"};
+  out->p3 = wl_arena_printf(arena, "%d", end);
+  out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table, p->n_columns);
+  return arena->failed ? WL_NOMEM : WL_OK;
+}
+
+int wl_program_n_lines(const wl_program *p) {
+  int n = 1 + p->n_code;
+  for (int k = 0; k < N_SINK_LINES; k++) n += has_line(p, (sink_line)k);
+  return n;
+}
+
+static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *arena,
+                            wl_listing *out) {
   const wl_instr *in = &p->code[pc];
   const wl_opcode_info *o = &wl_opcodes[in->op];
   const char *want = wl_shapes[o->shape];
@@ -59,29 +112,6 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
   out->p4 = "";
   out->comment = o->text;
   switch (o->shape) {
-  case WL_SHAPE_PLAN:
-    out->p1 = out->p2 = out->p3 = "";
-    if (in->op == WL_OP__Open) {
-      out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table, p->n_columns);
-    } else if (in->op == WL_OP__Limit) {
-      out->p1 = p->limit < 0 ? "all" : wl_arena_printf(arena, "%lld", p->limit);
-      out->p2 = wl_arena_printf(arena, "%lld", p->offset);
-    } else if (in->op == WL_OP__Sort) {
-      const char *list = "";
-      for (int k = 0; k < p->n_order && k < 16; k++) {
-        list = wl_arena_printf(arena, "%s%s%d%s%s", list, k ? ", " : "", p->order[k].result + 1,
-                               p->order[k].desc ? " DESC" : "",
-                               p->order[k].nulls_last == p->order[k].desc ? ""
-                               : p->order[k].nulls_last                   ? " NULLS LAST"
-                                                                          : " NULLS FIRST");
-        if (!list) return WL_NOMEM;
-      }
-      out->p4 = list;
-    } else if (in->op == WL_OP__Parallel) {
-      out->p3 = wl_arena_printf(arena, "%d", in->c);
-      out->p4 = in->a == WL_SOURCE_TABLE ? p->table : p->grouped ? "the groups" : "the aggregates";
-    }
-    break;
   case WL_SHAPE_PROBE:
   case WL_SHAPE_MATCH:
     out->p1 = in->op == WL_OP__Build ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].source);
@@ -115,8 +145,7 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
     out->p3 = "";
     out->p4 = type_name(p->regs[in->d]);
     if (p->regs[in->d].nullable) out->p4 = wl_arena_printf(arena, "%s or NULL", out->p4);
-    while (pc > 0 && p->code[pc].op != WL_OP__Parallel) pc--;
-    if (p->code[pc].a == WL_SOURCE_TABLE && p->column_names[in->a])
+    if (p->column_names && p->column_names[in->a])
       out->comment =
           p->source_names && p->source_names[wl_column_source(p, in->a)]
               ? wl_arena_printf(arena, "d = column a of the source: %s.%s",
@@ -129,7 +158,7 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
                                          : "";
     out->p2 = operand(p, arena, want[1], in->a);
     out->p3 = operand(p, arena, want[2], in->b);
-    if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", in->c);
+    if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", base + in->c);
     if (want[3] != ' ')
       out->p4 = operand(p, arena, want[3], in->c);
     else if (o->shape >= WL_SHAPE_MAP_B && o->shape <= WL_SHAPE_MAP_V)
@@ -144,4 +173,15 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->p4 = wl_collation_name(in->c);
   }
   return arena->failed ? WL_NOMEM : WL_OK;
+}
+
+wl_status wl_program_print(const wl_program *p, int line, int base, wl_arena *arena,
+                           wl_listing *out) {
+  int first = base + 1; /* the address of the first instruction */
+  if (line == 0) return print_source(p, first + p->n_code, arena, out);
+  if (line <= p->n_code) return print_step(p, line - 1, first, arena, out);
+  int k = 0;
+  for (line -= p->n_code + 1; !has_line(p, (sink_line)k) || line > 0; k++)
+    line -= has_line(p, (sink_line)k);
+  return print_sink(p, (sink_line)k, arena, out);
 }

@@ -111,10 +111,8 @@ static bool may_be_null(const wl_program *p, char want, wl_i16 x) {
   return WL_IS_CONST(x) ? p->consts[WL_CONST_OF(x)].t == WL_T_NULL : p->regs[x].nullable;
 }
 
-/* The verifier's position in a block. */
+/* The verifier's position in the code. */
 typedef struct verify_place {
-  int end; /* Converge of the block, or -1 outside a block */
-  bool over_table;
   int test;                 /* the Match that ends the current test, or -1 */
   wl_u8 *defined;           /* by register: whether it is set */
   wl_u8 known[WL_SOURCES];  /* by source: it has a row here, unless misses says otherwise */
@@ -133,13 +131,12 @@ static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_er
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
   const wl_join *j = &p->joins[in->c];
-  if (at->test >= 0 || !at->over_table)
-    return wl_fail(err, WL_ERROR, "program: %s at %d is inside a test, or its block has no table",
+  if (at->test >= 0 || p->source != WL_SOURCE_TABLE)
+    return wl_fail(err, WL_ERROR, "program: %s at %d is inside a test, or its source has no joins",
                    name, pc);
   if (in->op == WL_OP__Build) {
-    if (in->c != 0 || pc + 1 != at->end || p->expands)
-      return wl_fail(err, WL_ERROR,
-                     "program: Build at %d is not the last opcode of a build program", pc);
+    if (in->c != 0 || p->expands)
+      return wl_fail(err, WL_ERROR, "program: Build at %d has rows of several sources", pc);
     return WL_OK;
   }
   const wl_lookup *l = j->lookup;
@@ -162,7 +159,7 @@ static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_er
   at->misses[j->source] = j->how == WL_HOW_LEFT || j->how == WL_HOW_MARK;
   if (in->op != WL_OP__Expand) return WL_OK;
   if (!p->expands || (j->match < 0 && j->how != WL_HOW_INNER) ||
-      (j->match >= 0 && (j->match <= pc || j->match >= at->end ||
+      (j->match >= 0 && (j->match <= pc || j->match >= p->n_code ||
                          p->code[j->match].op != WL_OP__Match || p->code[j->match].c != in->c)))
     return wl_fail(err, WL_ERROR, "program: Expand at %d has no Match", pc);
   at->test = j->match;
@@ -183,8 +180,7 @@ static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_e
 
 static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   wl_u8 *defined = at->defined;
-  int end = at->test >= 0 ? at->test : at->end;
-  bool over_table = at->over_table;
+  int end = at->test >= 0 ? at->test : p->n_code;
   const wl_instr *in = &p->code[pc];
   const wl_opcode_info *o = &wl_opcodes[in->op];
   const char *want = wl_shapes[o->shape];
@@ -197,24 +193,20 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   if (rc) return rc;
   switch (o->shape) {
   case WL_SHAPE_FILTER:
-    /* nothing of this block runs after the jump, so it skips no definition that is used */
+    /* nothing runs for the row after the jump, so it skips no definition that is used */
     if (in->c <= pc || in->c != end)
-      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to its Converge or Match",
+      return wl_fail(err, WL_ERROR, "program: %s at %d jumps to %d, not to the end or its Match",
                      o->name, pc, in->c);
     break;
   case WL_SHAPE_COLUMN:
-    if (in->a < 0 || in->a >= (over_table ? p->n_columns : p->n_keys + p->n_aggs + p->n_bares))
+    if (in->a < 0 || in->a >= p->n_columns)
       return wl_fail(err, WL_ERROR, "program: Column at %d has no column %d", pc, in->a);
     if (in->d >= 0 && in->d < p->n_regs) {
-      const wl_reg *r = over_table          ? &p->column_regs[in->a]
-                        : in->a < p->n_keys ? &p->keys[in->a].reg
-                        : in->a < p->n_keys + p->n_aggs
-                            ? &p->aggs[in->a - p->n_keys].reg
-                            : &p->bares[in->a - p->n_keys - p->n_aggs].reg;
+      const wl_reg *r = &p->column_regs[in->a];
       if (r->type != p->regs[in->d].type || (r->nullable && !p->regs[in->d].nullable))
         return wl_fail(err, WL_ERROR, "program: the register of Column at %d has the wrong type",
                        pc);
-      int s = over_table ? wl_column_source(p, in->a) : 0;
+      int s = wl_column_source(p, in->a);
       if (s >= WL_SOURCES || !at->known[s])
         return wl_fail(err, WL_ERROR, "program: Column at %d reads a source that has no row there",
                        pc);
@@ -284,41 +276,45 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   return WL_OK;
 }
 
+/* The sink that an opcode belongs to, or -1 if it is a step. */
+static int sink_of(wl_u16 op) {
+  switch (wl_opcodes[op].shape) {
+  case WL_SHAPE_RESULT: return WL_SINK_ROWS;
+  case WL_SHAPE_GROUP:
+  case WL_SHAPE_AGG:
+  case WL_SHAPE_AGG_I:
+  case WL_SHAPE_AGG_F:
+  case WL_SHAPE_AGG_V:
+  case WL_SHAPE_AGG_VV: return WL_SINK_GROUPS;
+  default: return op == WL_OP__Build ? WL_SINK_LOOKUP : -1;
+  }
+}
+
 wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_arena scratch;
   wl_arena_init(&scratch);
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  verify_place at = {.end = -1, .test = -1, .defined = defined};
+  verify_place at = {.test = -1, .defined = defined, .known = {1}};
+  int sink = -1;
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
-    const wl_instr *in = &p->code[pc];
-    if (in->op >= WL_N_OPCODES) {
+    wl_u16 op = p->code[pc].op;
+    if (op >= WL_N_OPCODES) {
       rc = wl_fail(err, WL_ERROR, "program: unknown opcode at %d", pc);
-    } else if (in->op == WL_OP__Parallel) {
-      if (at.end >= 0 || in->c <= pc || in->c >= p->n_code || p->code[in->c].op != WL_OP__Converge)
-        rc = wl_fail(err, WL_ERROR, "program: Parallel at %d has no Converge", pc);
-      at.end = in->c;
-      at.over_table = in->a == WL_SOURCE_TABLE;
-      memset(at.known, 0, sizeof at.known);
-      memset(at.misses, 0, sizeof at.misses);
-      at.known[0] = 1;
-      if (!rc) memset(defined, 0, (size_t)p->n_regs);
-    } else if (in->op == WL_OP__Converge) {
-      if (at.end != pc || at.test >= 0)
-        rc = wl_fail(err, WL_ERROR, "program: Converge at %d does not end a block", pc);
-      at.end = -1;
-    } else if ((wl_opcodes[in->op].shape == WL_SHAPE_PLAN) != (at.end < 0)) {
-      rc = wl_fail(err, WL_ERROR,
-                   "program: %s at %d is plan level inside a block or row level outside",
-                   wl_opcodes[in->op].name, pc);
-    } else if (at.end >= 0) {
-      rc = check_row_op(p, pc, &at, err);
+      break;
     }
+    if (sink_of(op) >= 0) sink = sink_of(op);
+    if (sink >= 0 && sink != (int)p->sink)
+      rc = wl_fail(err, WL_ERROR, "program: %s at %d belongs to another sink", wl_opcodes[op].name,
+                   pc);
+    else
+      rc = check_row_op(p, pc, &at, err);
   }
-  if (!rc && (p->n_code == 0 || p->code[p->n_code - 1].op != WL_OP__Halt))
-    rc = wl_fail(err, WL_ERROR, "program: it does not end in Halt");
+  if (!rc && sink < 0 && p->sink != WL_SINK_GROUPS) /* groups without keys may have no opcode */
+    rc = wl_fail(err, WL_ERROR, "program: it has no sink");
+  if (!rc && at.test >= 0) rc = wl_fail(err, WL_ERROR, "program: a test has no end");
   for (int k = 0; !rc && k < p->n_aggs; k++)
     if (p->aggs[k].acc < 0 || p->aggs[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: aggregate %d has no accumulator", k);

@@ -1,12 +1,15 @@
 /*
-** The opcode program: the compiler makes it from a bound query, EXPLAIN prints it, and the CPU, the
-** GPU and the simulator run it.
+** A program is a list of pipelines. A pipeline is a source of rows, steps that run for every row,
+** and a sink that takes the rows. The compiler makes programs from bound queries, EXPLAIN prints
+** them, and the CPU, the GPU and the simulator run them.
+**
+** A wl_program is one pipeline. `next` is the pipeline that reads what its sink leaves.
 **
 ** Invariants (wl_program_verify checks 1 to 5):
-** 1. Plan-level opcodes are outside Parallel … Converge, row-level opcodes inside.
-** 2. On every path, a row-level register is written once per row, before it is read.
-** 3. Jumps go forward, to the Converge of their block or, between an Expand and its Match, to that
-**    Match.
+** 1. The code has the steps in the order in which they run. The opcodes of the sink (Result; Group
+**    and Agg…; Build) come last.
+** 2. On every path, a register is written once per row, before it is read.
+** 3. Jumps go forward, to the end of the code or, between an Expand and its Match, to that Match.
 ** 3a. After an Expand or Match, no register that was set before it is read. Only the rows of the
 ** sources continue from there.
 ** 4. Operand types fit the opcode's shape, and constants have the required register type. If an
@@ -123,16 +126,16 @@ typedef struct wl_set {
 } wl_set;
 
 /* A bare column (neither aggregated nor in GROUP BY). It is read from the row with the value of
-** accumulator acc (a min or max), or from the group's first row if acc < 0. In the second block's
-** source, bare columns come after the aggregates. */
+** accumulator acc (a min or max), or from the group's first row if acc < 0. In the columns of the
+** groups, bare columns come after the aggregates. */
 typedef struct wl_bare {
-  int column; /* like Column's a in the table block */
+  int column; /* like Column's a */
   int acc;
   wl_reg reg;
 } wl_bare;
 
-/* A finished aggregate, computed from accumulator acc. These are columns of the second block's
-** source. */
+/* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates come
+** after the keys. */
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
@@ -147,8 +150,7 @@ typedef struct wl_result {
   const struct wl_dict *dict; /* the operand holds codes of it; NULL: values */
 } wl_result;
 
-/* A group key: an operand in the table block. Keys are the first columns of the second block's
-** source. */
+/* A group key. Keys are the first columns of the groups. */
 typedef struct wl_key {
   wl_i16 operand;
   wl_u8 coll;
@@ -178,9 +180,23 @@ typedef struct wl_join {
   int match; /* for Expand: pc of its Match, or -1 (INNER has none: the code after it filters) */
 } wl_join;
 
-typedef enum wl_source_kind { WL_SOURCE_TABLE, WL_SOURCE_AGGREGATES } wl_source_kind;
+/* Where the rows of a pipeline come from. */
+typedef enum wl_source_kind {
+  WL_SOURCE_TABLE, /* columns: of a table, or rows that other pipelines left */
+  WL_SOURCE_GROUPS /* the groups of the pipeline before */
+} wl_source_kind;
+
+/* What becomes of the rows of a pipeline. */
+typedef enum wl_sink_kind {
+  WL_SINK_ROWS,   /* batches of result rows; distinct, sorted and cut as the program says */
+  WL_SINK_GROUPS, /* groups with accumulators; without GROUP BY there is one group */
+  WL_SINK_LOOKUP  /* the rows by key, for a join */
+} wl_sink_kind;
 
 typedef struct wl_program {
+  wl_source_kind source;
+  wl_sink_kind sink;
+  struct wl_program *next; /* the pipeline that reads what the sink leaves, or NULL */
   wl_instr *code;
   int n_code;
   wl_reg *regs;
@@ -234,6 +250,12 @@ typedef struct wl_program {
   int host_op;          /* an opcode that only the host can run, or -1 */
 } wl_program;
 
+/* The last pipeline, whose sink takes the results. */
+static inline const wl_program *wl_program_last(const wl_program *p) {
+  while (p->next) p = p->next;
+  return p;
+}
+
 /* The source of a column of the program. */
 static inline int wl_column_source(const wl_program *p, int column) {
   return p->column_sources ? p->column_sources[column] : 0;
@@ -263,6 +285,10 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) WL_MUST;
 typedef struct wl_listing {
   const char *opcode, *p1, *p2, *p3, *p4, *comment;
 } wl_listing;
-wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_listing *out) WL_MUST;
+/* The listing of a pipeline has a line for the source, one for each instruction, and lines for what
+** the sink does with all rows. base: the address of its first line. */
+int wl_program_n_lines(const wl_program *p);
+wl_status wl_program_print(const wl_program *p, int line, int base, wl_arena *arena,
+                           wl_listing *out) WL_MUST;
 
 #endif

@@ -159,17 +159,17 @@ static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *
   return false;
 }
 
-bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet) {
+bool wl_zone_skips(const wl_program *p, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
   /* after an Expand a filter tests pairs, and a row without pairs may still be kept */
-  for (int pc = block + 1; pc < p->code[block].c; pc++) {
+  for (int pc = 0; pc < p->n_code; pc++) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__IfNot || op == WL_OP__Probe || op == WL_OP__Expand) last = pc;
     if (op == WL_OP__Expand) break;
   }
   if (last < 0 || p->n_regs > MAX_REGS) return false;
-  for (int pc = block + 1; pc <= last; pc++) {
+  for (int pc = 0; pc <= last; pc++) {
     const wl_instr *in = &p->code[pc];
     if (in->op == WL_OP__Call && p->calls[in->c].fallible) return false;
     if (in->op == WL_OP__IfNot) {

@@ -5,7 +5,6 @@
 #include "program/program.h"
 #include "column/column.h"
 
-/* block: pc of the Parallel over the table. cols: the program's columns. */
-bool wl_zone_skips(const wl_program *p, int block, wl_column **cols, int tablet);
+bool wl_zone_skips(const wl_program *p, wl_column **cols, int tablet);
 
 #endif

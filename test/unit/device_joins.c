@@ -285,9 +285,6 @@ static void make_program(maker *m, const table *fact, const query *q, wl_lookup 
   m->snap.cols = wl_mem_zalloc(60 * sizeof *m->snap.cols);
   m->tables[0] = fact;
   for (int k = 0; k < q->n; k++) m->tables[1 + k] = &dims[q->sides[k].dim];
-  emit(m, WL_OP__Open, 0, 0, 0, 0);
-  int parallel = p->n_code;
-  emit(m, WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 0);
   for (int k = 0; k < q->n; k++) {
     const side *s = &q->sides[k];
     wl_join *j = &p->joins[k];
@@ -344,24 +341,26 @@ static void make_program(maker *m, const table *fact, const query *q, wl_lookup 
   }
   p->n_given = p->n_results;
   if (q->what == ROWS || q->what == ORDER) emit(m, WL_OP__Result, 0, 0, p->n_results, 0);
-  p->code[parallel].c = (wl_i16)p->n_code;
-  emit(m, WL_OP__Converge, 0, 0, 0, 0);
   if (q->what == AGGREGATES || q->what == GROUPS) {
-    int second = p->n_code;
-    emit(m, WL_OP__Parallel, 0, WL_SOURCE_AGGREGATES, 0, 0);
+    wl_program *g = m->p = p->next = WL_NEW_N(&m->arena, wl_program, 1);
+    g->code = WL_NEW_N(&m->arena, wl_instr, 60);
+    g->regs = WL_NEW_N(&m->arena, wl_reg, 60);
+    g->column_regs = WL_NEW_N(&m->arena, wl_reg, 60);
+    g->results = WL_NEW_N(&m->arena, wl_result, MAX_OUT);
+    g->source = WL_SOURCE_GROUPS;
+    g->limit = g->host_op = -1;
+    p->sink = WL_SINK_GROUPS;
     for (int k = 0; k < p->n_keys + p->n_aggs; k++) {
       wl_reg r = k < p->n_keys ? p->keys[k].reg : p->aggs[k - p->n_keys].reg;
       wl_i16 reg = new_reg(m, r.type, r.nullable);
+      g->column_regs[g->n_columns++] = r;
       emit(m, WL_OP__Column, reg, k, 0, 0);
       result(m, reg, all);
     }
-    p->n_given = p->n_results;
-    emit(m, WL_OP__Result, 0, 0, p->n_results, 0);
-    p->code[second].c = (wl_i16)p->n_code;
-    emit(m, WL_OP__Converge, 0, 0, 0, 0);
+    g->n_given = g->n_results;
+    emit(m, WL_OP__Result, 0, 0, g->n_results, 0);
+    m->p = p;
   }
-  if (p->n_order) emit(m, WL_OP__Sort, 0, 0, 0, 0);
-  emit(m, WL_OP__Halt, 0, 0, 0, 0);
 }
 
 /* ---- the oracle */
@@ -573,7 +572,7 @@ static void check_run(const char *name, const table *fact, const query *q,
   config.transfer = (wl_transfer){.mode = s->mode, .stream_blocks = 3, .pinned = 1};
   snprintf(label, sizeof label, "joins [%s]: %s, %s, %lld rows", kind, name, s->name, fact->n_rows);
   make_program(&m, fact, q, lookups);
-  int n_given = m.p->n_given;
+  int n_given = wl_program_last(m.p)->n_given;
   bool fits = wl_gpu_fits(m.p, config.device, &err) == WL_OK;
   thief t = {.d = config.device, .at = s->after};
   if (s->cpu) config.device = NULL;

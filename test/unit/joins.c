@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "value/domain.h"
-#include "exec/build.h"
+#include "exec/sink/lookup.h"
 #include "exec/run.h"
 
 /* By its own name, so that the program is linked with SQLite. */
@@ -91,24 +91,29 @@ typedef struct asmb {
   bool misses[MAX_JOINS + 1];
 } asmb;
 
-static void asm_open(asmb *a, int n_sources) {
-  memset(a, 0, sizeof *a);
-  wl_arena_init(&a->arena);
-  wl_program *p = a->p = WL_NEW(&a->arena, wl_program);
-  p->code = WL_NEW_N(&a->arena, wl_instr, MAX_CODE);
-  p->regs = WL_NEW_N(&a->arena, wl_reg, MAX_CODE);
-  p->consts = WL_NEW_N(&a->arena, wl_val, MAX_CODE);
-  p->columns = WL_NEW_N(&a->arena, wl_i16, MAX_COLS);
-  p->column_names = WL_NEW_N(&a->arena, const char *, MAX_COLS);
-  p->column_regs = WL_NEW_N(&a->arena, wl_reg, MAX_COLS);
-  p->column_sources = WL_NEW_N(&a->arena, wl_u8, MAX_COLS);
-  p->source_names = WL_NEW_N(&a->arena, const char *, MAX_JOINS + 1);
-  p->joins = WL_NEW_N(&a->arena, wl_join, MAX_JOINS);
-  p->results = WL_NEW_N(&a->arena, wl_result, 2 * MAX_JOINS + 2);
-  p->n_sources = n_sources;
+static wl_program *new_program(wl_arena *arena) {
+  wl_program *p = WL_NEW(arena, wl_program);
+  p->code = WL_NEW_N(arena, wl_instr, MAX_CODE);
+  p->regs = WL_NEW_N(arena, wl_reg, MAX_CODE);
+  p->consts = WL_NEW_N(arena, wl_val, MAX_CODE);
+  p->columns = WL_NEW_N(arena, wl_i16, MAX_COLS);
+  p->column_names = WL_NEW_N(arena, const char *, MAX_COLS);
+  p->column_regs = WL_NEW_N(arena, wl_reg, MAX_COLS);
+  p->results = WL_NEW_N(arena, wl_result, 2 * MAX_JOINS + 2);
   p->table = "t0";
   p->limit = -1;
   p->host_op = -1;
+  return p;
+}
+
+static void asm_open(asmb *a, int n_sources) {
+  memset(a, 0, sizeof *a);
+  wl_arena_init(&a->arena);
+  wl_program *p = a->p = new_program(&a->arena);
+  p->column_sources = WL_NEW_N(&a->arena, wl_u8, MAX_COLS);
+  p->source_names = WL_NEW_N(&a->arena, const char *, MAX_JOINS + 1);
+  p->joins = WL_NEW_N(&a->arena, wl_join, MAX_JOINS);
+  p->n_sources = n_sources;
 }
 
 static int emit(asmb *a, int op, int d, int x, int y, int c) {
@@ -160,11 +165,11 @@ static void patch(asmb *a, int from, int to) {
 static void verify(const asmb *a) {
   wl_error err = {0};
   must(wl_program_verify(a->p, &err), &err);
-  for (int pc = 0; pc < a->p->n_code; pc++) {
+  for (int pc = 0; pc < wl_program_n_lines(a->p); pc++) {
     wl_listing l;
     wl_arena arena;
     wl_arena_init(&arena);
-    if (wl_program_print(a->p, pc, &arena, &l) || !l.p1 || !l.p2 || !l.p3 || !l.p4)
+    if (wl_program_print(a->p, pc, 0, &arena, &l) || !l.p1 || !l.p2 || !l.p3 || !l.p4)
       tap_bad("joins: listing", "line %d", pc);
     if (getenv("WL_LIST")) printf("# %d %s %s %s %s %s\n", pc, l.opcode, l.p1, l.p2, l.p3, l.p4);
     wl_arena_close(&arena);
@@ -283,8 +288,6 @@ static wl_status build(const query *q, join *j, wl_lookup **out, wl_i64 left, wl
   wl_program *p = a.p;
   wl_build_in in = {.p = p, .n_rows = a.tables[0]->n, .threads = q->threads, .max_text = 1 << 20};
   in.left = left;
-  emit(&a, WL_OP__Open, 0, 0, 0, 0);
-  emit(&a, WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 0);
   if (j->filtered) filter(&a, 0, 3);
   wl_reg regs[2];
   wl_domain domains[2];
@@ -307,8 +310,7 @@ static wl_status build(const query *q, join *j, wl_lookup **out, wl_i64 left, wl
   }
   emit(&a, WL_OP__Build, 0, 0, 0, 0);
   patch(&a, 0, p->n_code);
-  p->code[1].c = (wl_i16)emit(&a, WL_OP__Converge, 0, 0, 0, 0);
-  emit(&a, WL_OP__Halt, 0, 0, 0, 0);
+  p->sink = WL_SINK_LOOKUP;
   verify(&a);
   in.cols = a.cols;
   wl_status rc = wl_lookup_build(&in, out, err);
@@ -359,8 +361,6 @@ static wl_status open_run(const query *q, int mode, wl_run_config config, wl_i64
   wl_program *p = a.p;
   for (int k = 0; k <= q->n_joins; k++) a.tables[k] = &q->tables[k];
   p->limit = limit;
-  emit(&a, WL_OP__Open, 0, 0, 0, 0);
-  emit(&a, WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 0);
   for (int k = 0; k < q->n_joins; k++) emit_join(&a, q, k);
   if (mode == MODE_ROWS) {
     for (int s = 0; s <= q->n_joins; s++) {
@@ -403,22 +403,25 @@ static wl_status open_run(const query *q, int mode, wl_run_config config, wl_i64
     emit(&a, p->accs[1].op, 1, id, 0, 0);
   }
   patch(&a, 0, p->n_code);
-  p->code[1].c = (wl_i16)emit(&a, WL_OP__Converge, 0, 0, 0, 0);
   if (mode != MODE_ROWS) {
-    int block = emit(&a, WL_OP__Parallel, 0, WL_SOURCE_AGGREGATES, 0, 0);
+    p->sink = WL_SINK_GROUPS;
+    verify(&a);
+    wl_program *g = a.p = p->next = new_program(&a.arena);
+    g->source = WL_SOURCE_GROUPS;
+    g->limit = limit;
+    p->limit = -1;
     for (int k = 0; k < p->n_keys + 2; k++) {
       int d = reg(&a, WL_R_INT, k != p->n_keys);
       emit(&a, WL_OP__Column, d, k, 0, 0);
-      p->results[p->n_results++] =
+      g->column_regs[g->n_columns++] = g->regs[d];
+      g->results[g->n_results++] =
           (wl_result){.name = "x",
                       .operand = (wl_i16)d,
                       .domain = wl_domain_int(WL_I64_MIN, WL_I64_MAX, k != p->n_keys)};
     }
-    p->n_given = p->n_results;
-    emit(&a, WL_OP__Result, 0, 0, p->n_results, 0);
-    p->code[block].c = (wl_i16)emit(&a, WL_OP__Converge, 0, 0, 0, 0);
+    g->n_given = g->n_results;
+    emit(&a, WL_OP__Result, 0, 0, g->n_results, 0);
   }
-  emit(&a, WL_OP__Halt, 0, 0, 0, 0);
   verify(&a);
   wl_snapshot snap = {.n_rows = q->tables[0].n, .n_cols = p->n_columns};
   snap.cols = wl_mem_alloc(((size_t)p->n_columns + 1) * sizeof *snap.cols);

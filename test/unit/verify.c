@@ -9,7 +9,7 @@
 static int failed;
 
 /* SELECT a FROM t WHERE a > 1: registers 0 (column), 1 (truth) */
-static wl_instr code[8];
+static wl_instr code[4];
 static wl_reg regs[3], column_regs[1];
 static wl_val consts[3];
 static wl_result results[1];
@@ -17,10 +17,10 @@ static wl_program p;
 
 static void reset(void) {
   const wl_instr right[] = {
-      {WL_OP__Open, 0, 0, 0, 0},     {WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 6},
-      {WL_OP__Column, 0, 0, 0, 0},   {WL_OP__GtI, 1, 0, WL_CONST(1), 0},
-      {WL_OP__IfNot, 0, 1, 0, 6},    {WL_OP__Result, 0, 0, 1, 0},
-      {WL_OP__Converge, 0, 0, 0, 0}, {WL_OP__Halt, 0, 0, 0, 0},
+      {WL_OP__Column, 0, 0, 0, 0},
+      {WL_OP__GtI, 1, 0, WL_CONST(1), 0},
+      {WL_OP__IfNot, 0, 1, 0, 4},
+      {WL_OP__Result, 0, 0, 1, 0},
   };
   memcpy(code, right, sizeof code);
   regs[0] = (wl_reg){WL_R_INT, false};
@@ -33,7 +33,7 @@ static void reset(void) {
   memset(&p, 0, sizeof p);
   results[0].operand = 0;
   p.code = code;
-  p.n_code = 8;
+  p.n_code = 4;
   p.regs = regs;
   p.n_regs = 3;
   p.consts = consts;
@@ -46,7 +46,7 @@ static void reset(void) {
 
 /* SELECT 1 FROM t JOIN u ON u.b = t.a: source 1 has column 1, join 0 is an Expand (or a Probe)
 ** that finds it by register 0; the test between Expand and Match is Found */
-static wl_instr join_code[10];
+static wl_instr join_code[7];
 static wl_reg join_columns[2], join_regs[4];
 static wl_u8 sources[2];
 static wl_join joins[1];
@@ -55,11 +55,9 @@ static wl_i16 keys[1];
 
 static void reset_join(wl_join_how how) {
   const wl_instr right[] = {
-      {WL_OP__Open, 0, 0, 0, 0},     {WL_OP__Parallel, 0, WL_SOURCE_TABLE, 0, 8},
-      {WL_OP__Column, 0, 0, 0, 0},   {WL_OP__Expand, 0, 0, 0, 0},
-      {WL_OP__Found, 1, 1, 0, 0},    {WL_OP__IfNot, 0, 1, 0, 6},
-      {WL_OP__Match, 0, 0, 0, 0},    {WL_OP__Result, 0, 0, 1, 0},
-      {WL_OP__Converge, 0, 0, 0, 0}, {WL_OP__Halt, 0, 0, 0, 0},
+      {WL_OP__Column, 0, 0, 0, 0}, {WL_OP__Expand, 0, 0, 0, 0}, {WL_OP__Found, 1, 1, 0, 0},
+      {WL_OP__IfNot, 0, 1, 0, 4},  {WL_OP__Match, 0, 0, 0, 0},  {WL_OP__Result, 0, 0, 1, 0},
+      {WL_OP__Result, 0, 0, 1, 0}, /* where one more opcode is put before it */
   };
   memcpy(join_code, right, sizeof right);
   join_columns[0] = join_columns[1] = (wl_reg){WL_R_INT, false};
@@ -73,9 +71,9 @@ static void reset_join(wl_join_how how) {
   lookup.plan.n = 1;
   lookup.unique = true;
   joins[0] =
-      (wl_join){.source = 1, .how = how, .lookup = &lookup, .keys = keys, .n_keys = 1, .match = 6};
+      (wl_join){.source = 1, .how = how, .lookup = &lookup, .keys = keys, .n_keys = 1, .match = 4};
   p.code = join_code;
-  p.n_code = 10;
+  p.n_code = 6;
   p.regs = join_regs;
   p.n_regs = 4;
   p.column_regs = join_columns;
@@ -110,53 +108,50 @@ int main(void) {
   int ok = wl_program_verify(&p, &err) == WL_OK;
   printf("%s verify: a right program\n", ok ? "ok" : "not ok");
   failed |= !ok;
-  code[3].op = 9999;
+  code[1].op = 9999;
   refuse("an unknown opcode");
-  code[3].op = WL_OP__GtF;
+  code[1].op = WL_OP__GtF;
   refuse("operands of another type");
-  code[3].b = WL_CONST(2);
+  code[1].b = WL_CONST(2);
   refuse("a constant of another type");
-  code[3].b = WL_CONST(7);
+  code[1].b = WL_CONST(7);
   refuse("a constant out of bounds");
-  code[3].a = 2;
+  code[1].a = 2;
   refuse("a register read before it is set, of another type");
-  code[3].op = WL_OP__GtF;
-  code[3].a = 2;
-  code[3].b = WL_CONST(2);
+  code[1].op = WL_OP__GtF;
+  code[1].a = 2;
+  code[1].b = WL_CONST(2);
   refuse("a register read before it is set");
-  code[3].d = 0;
+  code[1].d = 0;
   refuse("a result register of another type");
-  code[3].d = 40;
+  code[1].d = 40;
   refuse("a result register out of bounds");
-  code[2].a = 5;
+  code[0].a = 5;
   refuse("a column out of bounds");
   regs[0].type = WL_R_REAL;
   refuse("a column of another type");
   column_regs[0].nullable = true;
   refuse("NULLs into a register that cannot hold them");
   /* in the place of GtI: integers from integers, one of which is NULL */
-  code[3] = (wl_instr){WL_OP__AddI, 2, 0, WL_CONST(0), 0};
-  code[4] = (wl_instr){WL_OP__BitNotI, 2, 2, 0, 0};
+  code[1] = (wl_instr){WL_OP__AddI, 2, 0, WL_CONST(0), 0};
+  code[2] = (wl_instr){WL_OP__BitNotI, 2, 2, 0, 0};
   regs[2] = (wl_reg){WL_R_INT, false};
   refuse("a sum with NULL in a register that cannot hold it");
-  code[4].c = 2;
+  code[2].c = 1;
   refuse("a jump backwards");
-  code[4].c = 7;
-  refuse("a jump past the block");
-  code[1].c = 5;
-  refuse("Parallel without its Converge");
-  code[5].op = WL_OP__Halt;
-  refuse("a plan-level opcode inside a block");
-  code[0].op = WL_OP__Column;
-  refuse("a row-level opcode outside a block");
-  code[5].b = 2;
+  code[2].c = 5;
+  refuse("a jump past the end");
+  p.sink = WL_SINK_GROUPS;
+  refuse("an opcode of another sink");
+  code[3].b = 2;
   refuse("a result list of another length");
   results[0].operand = 2;
   refuse("a result that was never set");
-  code[5] = (wl_instr){WL_OP__AggSumI, 0, 0, 0, 0};
+  code[3] = (wl_instr){WL_OP__AggSumI, 0, 0, 0, 0};
   refuse("an accumulator that is not there");
-  p.n_code = 7;
-  refuse("no Halt at the end");
+  p.n_code = 3;
+  code[2].c = 3;
+  refuse("no sink at the end");
 
   for (int how = WL_HOW_INNER; how <= WL_HOW_MARK; how++) {
     reset_join((wl_join_how)how);
@@ -165,16 +160,16 @@ int main(void) {
   joins[0].match = -1;
   refuse("a join without its Match");
   reset_join(WL_HOW_INNER);
-  joins[0].match = 5;
+  joins[0].match = 3;
   refuse("a join whose Match is elsewhere");
   reset_join(WL_HOW_INNER);
-  join_code[5].c = 8;
+  join_code[3].c = 6;
   refuse("a test that jumps past its Match");
   reset_join(WL_HOW_INNER);
   results[0].operand = 0;
   refuse("a register from before the Expand");
   reset_join(WL_HOW_INNER);
-  join_code[3].c = 1;
+  join_code[1].c = 1;
   refuse("a join that is not there");
   reset_join(WL_HOW_INNER);
   keys[0] = WL_CONST(2);
@@ -189,37 +184,40 @@ int main(void) {
   joins[0].source = 2;
   refuse("a source out of bounds");
   reset_join(WL_HOW_INNER);
-  join_code[2] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  join_code[0] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
   keys[0] = WL_CONST(1);
   refuse("a column of a source that has no row yet");
   reset_join(WL_HOW_SEMI);
-  join_code[7] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  p.n_code = 7;
+  join_code[5] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
   refuse("a column of a source after a semi-join");
   reset_join(WL_HOW_LEFT);
-  join_code[7] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
+  p.n_code = 7;
+  join_code[5] = (wl_instr){WL_OP__Column, 2, 1, 0, 0};
   refuse("a column that may be missing, in a register without NULL");
   reset_join(WL_HOW_LEFT);
-  join_code[7] = (wl_instr){WL_OP__Column, 3, 1, 0, 0};
+  p.n_code = 7;
+  join_code[5] = (wl_instr){WL_OP__Column, 3, 1, 0, 0};
   accept("a column that may be missing");
   reset_join(WL_HOW_INNER);
-  join_code[4] = join_code[3];
+  join_code[2] = join_code[1];
   refuse("a join inside a test");
   reset_join(WL_HOW_INNER);
-  join_code[6] = (wl_instr){WL_OP__Found, 1, 1, 0, 0};
+  join_code[4] = (wl_instr){WL_OP__Found, 1, 1, 0, 0};
   refuse("a test that does not end");
   reset_join(WL_HOW_LEFT);
-  join_code[3].op = WL_OP__Probe;
-  join_code[5] = join_code[6] = join_code[4];
+  join_code[1].op = WL_OP__Probe;
+  join_code[3] = join_code[4] = join_code[2];
   accept("a Probe");
   lookup.unique = false;
   refuse("a Probe that may find several rows");
   reset_join(WL_HOW_LEFT);
-  join_code[3].op = WL_OP__Probe;
-  join_code[5] = join_code[6] = join_code[4];
+  join_code[1].op = WL_OP__Probe;
+  join_code[3] = join_code[4] = join_code[2];
   lookup.plan.kind = WL_KEYS_VALUES;
   refuse("a Probe of hashes");
   reset_join(WL_HOW_INNER);
-  join_code[3].op = WL_OP__Build;
-  refuse("a Build in the middle");
+  join_code[1].op = WL_OP__Build;
+  refuse("a Build before another sink");
   return failed;
 }

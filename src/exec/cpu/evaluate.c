@@ -11,12 +11,16 @@ static wl_i64 most_rows(const wl_evaluation *e) {
   return most;
 }
 
+static wl_status ask(void *arg, wl_error *err) {
+  return wl_stop_ask(arg, err);
+}
+
 wl_status wl_cpu_evaluate(const wl_evaluation *e, wl_evaluated *out, wl_error *err) {
   wl_exec *x = NULL;
   wl_batch **end = &out->batches;
   wl_stop stop = {.check = e->check, .arg = e->check_arg};
   wl_status rc = wl_program_pool(e->program, most_rows(e), &out->pool, err);
-  if (!rc) rc = wl_exec_open(e->program, 0, e->cols, NULL, e->max_text, &x, err);
+  if (!rc) rc = wl_exec_open(e->program, e->cols, NULL, e->max_text, &x, err);
   if (!rc) wl_exec_stop_by(x, &stop, true);
   for (int k = 0; k < e->n_ranges && !rc; k++) {
     const wl_row_range *r = &e->ranges[k];
@@ -25,7 +29,10 @@ wl_status wl_cpu_evaluate(const wl_evaluation *e, wl_evaluated *out, wl_error *e
     if (rc) break;
     *end = b;
     end = &b->next;
-    rc = wl_exec_run(x, r->tablet, r->first, r->n, b, -1, NULL, NULL, err);
+    wl_exec_io io = {.out = b, .max_rows = -1, .poll = {NULL, ask, &stop}};
+    bool done;
+    wl_exec_begin(x, r->tablet, r->first, r->n);
+    rc = wl_exec_go(x, &io, &done, err);
   }
   wl_exec_close(x);
   return wl_stop_or(&stop, rc, err);

@@ -45,7 +45,7 @@ void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n) {
 }
 
 void wl_exec_add_up(wl_exec *x) {
-  for (int pc = x->first; pc < x->end; pc++) {
+  for (int pc = 0; pc < x->end; pc++) {
     x->total[pc].n_rows += x->tally[pc].n_rows;
     x->total[pc].n_bytes += x->tally[pc].n_bytes;
     x->total[pc].ns += x->tally[pc].ns;
@@ -387,7 +387,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
     if (x->tally && in->op != WL_OP__Expand && in->op != WL_OP__Match) wl_exec_tick(x, pc, n);
-    if (x->skip[pc - x->first]) continue;
+    if (x->skip[pc]) continue;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
       if (x->source) wl_exec_load_source(x, in, tablet, row, n);
@@ -455,20 +455,19 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
   return WL_OK;
 }
 
-/* Runs one vector of the block's source, if nothing multiplies rows. */
-static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
-                            wl_acc_state *accs) {
-  int pc = x->first;
+/* Runs a vector of rows that are given by their numbers. */
+static wl_status run_vector(wl_exec *x, int n, wl_batch *out) {
+  int pc = 0;
   if (stops(x)) {
     x->fault = WL_FAULT_STOP;
     return WL_INTERRUPT;
   }
   x->selected = false;
-  x->tablet = tablet;
-  x->row = row;
+  x->tablet = 0;
+  x->row = 0;
   x->n = n;
   wl_scratch_reset(&x->ctx);
-  wl_status rc = wl_exec_steps(x, &pc, out, accs);
+  wl_status rc = wl_exec_steps(x, &pc, out, NULL);
   if (x->tally) wl_exec_tock(x);
   return rc;
 }
@@ -485,40 +484,14 @@ wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) {
   return x->fault || rc == WL_NOMEM ? wl_nomem(err) : rc;
 }
 
-wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,
-                           wl_error *err) {
-  x->fault = WL_FAULT_NONE;
-  x->sorter = sorter;
-  x->sort_worker = worker;
-  wl_status rc = WL_OK;
-  for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
-    rc = wl_exec_failure(
-        x, run_vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
-  return rc;
-}
-
 wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *out, wl_error *err) {
   x->fault = WL_FAULT_NONE;
   wl_status rc = WL_OK;
   for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
     x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is written there */
-    rc = wl_exec_failure(
-        x, run_vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+    rc =
+        wl_exec_failure(x, run_vector(x, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out), err);
   }
   x->lists[0] = NULL;
   return rc;
-}
-
-wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
-                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
-  x->fault = WL_FAULT_NONE;
-  x->groups = groups;
-  if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
-  for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
-    int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = wl_exec_failure(x, run_vector(x, tablet, first + at, m, out, accs), err);
-    if (rc) return rc;
-    if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
-  }
-  return WL_OK;
 }

@@ -1,12 +1,12 @@
 /*
-** The CPU engine: runs one Parallel block over rows of a tablet, one vector of 1024 rows at a time.
+** The CPU engine: runs a pipeline over rows of a tablet, one vector of 1024 rows at a time.
 **
 ** Invariants:
 ** 1. A filter removes rows from the vector. Later instructions work on dense vectors of the rows
 **    that are left, and sel says which rows of the tablet they are.
 ** 2. A worker (wl_exec) is used by one thread at a time and allocates nothing per vector.
 ** 3. For each joined source there is a vector of row numbers, through which its columns are read.
-**    An Expand makes new vectors of pairs, and the rest of the block runs for each of them.
+**    An Expand makes new vectors of pairs, and the rest of the code runs for each of them.
 */
 #ifndef WL_EXEC_H
 #define WL_EXEC_H
@@ -23,15 +23,14 @@
 
 typedef struct wl_exec wl_exec;
 
-/* Opens a worker for the block that starts with the Parallel at pc. cols are the table's columns.
-** source are the columns of the second block's source, NULL for the first block. Both are
-** borrowed. */
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+/* Opens a worker for a pipeline. cols are the table's columns. source are the columns of groups, if
+** the pipeline reads groups, else NULL. Both are borrowed. */
+wl_status wl_exec_open(const wl_program *p, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) WL_MUST;
 /* Opens a worker for only a part of the block (sorter.h): the sort keys, or the results of rows
 ** that have passed the filters. */
 typedef enum wl_exec_part { WL_EXEC_ALL, WL_EXEC_KEYS, WL_EXEC_ROWS } wl_exec_part;
-wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+wl_status wl_exec_open_part(const wl_program *p, wl_column **cols, const wl_srccol *source,
                             wl_exec_part part, wl_u64 max_text, wl_exec **out,
                             wl_error *err) WL_MUST;
 void wl_exec_close(wl_exec *x);
@@ -42,20 +41,11 @@ void wl_exec_stop_by(wl_exec *x, wl_stop *s, bool asks);
 ** instruction. */
 wl_status wl_exec_watch(wl_exec *x, wl_tally *total, wl_error *err) WL_MUST;
 
-/* Adds the keys of the first n rows of a tablet to the sorter. worker is this worker's number. */
-wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sorter *sorter,
-                           wl_error *err) WL_MUST;
 /* Computes the results of n rows, given by their numbers in the table. */
 wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *out,
                            wl_error *err) WL_MUST;
 
-/* Runs the block over rows [first, first + n) of a tablet. Result fills the batch out and stops
-** when it has max_rows rows. Agg opcodes fill accs; after a Group opcode they fill groups. */
-wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
-                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups,
-                      wl_error *err) WL_MUST;
-
-/* ---- blocks with an Expand: a row may become any number of rows, so they run in small steps */
+/* ---- pieces: consecutive rows, run in steps, as a row may become any number of rows */
 
 /* Polled every few milliseconds. */
 typedef struct wl_poll {
@@ -64,12 +54,15 @@ typedef struct wl_poll {
   void *arg;
 } wl_poll;
 
-/* The arguments of wl_exec_run. A batch is full if a whole vector does not fit any more. */
+/* What a piece fills: one of these. A batch is full if a whole vector does not fit any more. */
 typedef struct wl_exec_io {
   wl_batch *out;
   wl_i64 max_rows; /* stop when the batch has this many rows; -1: no limit */
   wl_acc_state *accs;
   wl_groups *groups;
+  wl_sorter *sorter; /* takes the sort keys of rows; worker: the number of the worker there */
+  int worker;
+  struct wl_build_sink *build; /* takes the keys of a lookup */
   wl_poll poll;
 } wl_exec_io;
 
@@ -90,7 +83,5 @@ typedef struct wl_build_sink {
   wl_i64 n;      /* rows so far; there is room for all rows */
   bool has_null; /* a row was left out because of a NULL key */
 } wl_build_sink;
-wl_status wl_exec_run_build(wl_exec *x, int tablet, wl_i32 n, wl_build_sink *sink,
-                            wl_error *err) WL_MUST;
 
 #endif

@@ -41,7 +41,7 @@ typedef struct level {
 
 struct wl_exec {
   const wl_program *p;
-  int first, end; /* instructions of the block */
+  int end; /* number of instructions */
   wl_column **cols;
   const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
   const wl_srccol *source; /* of the second block */
@@ -72,7 +72,7 @@ struct wl_exec {
   wl_u32 **lists; /* [n_sources] */
   wl_u32 **rooms; /* [n_levels + 1][n_sources]: places for lists; NULL where none is needed */
   int *last_read; /* of each source: the last instruction that reads of it */
-  int *set_at;    /* of each source: the instruction that finds its rows */
+  int *set_at;    /* of each source: the instruction that finds its rows; -1: source 0 */
   bool *misses;   /* of each source: it may have no row */
   level *levels;  /* of the block's Expands, in order */
   int n_levels, depth;

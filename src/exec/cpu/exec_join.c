@@ -27,7 +27,7 @@ static const double POLL_NS = 5e6;
 
 static void note_sources(wl_exec *x) {
   const wl_program *p = x->p;
-  for (int pc = x->first; pc < x->end; pc++) {
+  for (int pc = 0; pc < x->end; pc++) {
     const wl_instr *in = &p->code[pc];
     int s = -1, last = pc;
     if (in->op == WL_OP__Column) {
@@ -55,14 +55,15 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   const wl_program *p = x->p;
   bool joins = !x->source && p->n_joins > 0;
   size_t n = p->n_sources > 1 ? (size_t)p->n_sources : 1, n_expands = 0;
-  for (int pc = x->first; joins && pc < x->end; pc++) n_expands += p->code[pc].op == WL_OP__Expand;
+  for (int pc = 0; joins && pc < x->end; pc++) n_expands += p->code[pc].op == WL_OP__Expand;
   x->test_end = -1;
   x->lists = wl_mem_zalloc(n * sizeof *x->lists);
   x->misses = wl_mem_zalloc(n);
-  x->last_read = wl_mem_zalloc(2 * n * sizeof(int));
+  x->last_read = wl_mem_alloc(2 * n * sizeof(int));
   x->tablets = wl_mem_zalloc(((size_t)p->n_columns + 1) * sizeof *x->tablets);
   if (!x->lists || !x->misses || !x->last_read || !x->tablets) return WL_NOMEM;
   x->set_at = x->last_read + n;
+  for (size_t s = 0; s < n; s++) x->last_read[s] = x->set_at[s] = -1;
   for (int c = 0; c < p->n_columns && !x->source; c++) {
     if (!joins && x->part != WL_EXEC_ROWS) break;
     const wl_column *col = x->cols[c];
@@ -82,7 +83,7 @@ wl_status wl_exec_open_joins(wl_exec *x) {
     wl_u32 *at = x->join_memory;
     for (size_t d = 0; d <= n_expands; d++)
       for (size_t s = 0; s < n; s++) {
-        int begin = d ? x->levels[d - 1].pc : x->first;
+        int begin = d ? x->levels[d - 1].pc : 0;
         if (x->last_read[s] < begin) continue;
         n_lists += pass == 0;
         if (pass) x->rooms[d * n + s] = at;
@@ -270,12 +271,10 @@ static void next_vector(wl_exec *x) {
 }
 
 static wl_status ask_poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *err) {
-  *stop = false;
-  if (++x->n_chunks < POLL_CHUNKS) return WL_OK;
-  x->n_chunks = 0;
   *stop = (p->pause && atomic_load_explicit(p->pause, memory_order_relaxed)) ||
           (x->stop_by && wl_stop_is_set(x->stop_by));
-  if (*stop || !p->check) return WL_OK;
+  if (*stop || !p->check || ++x->n_chunks < POLL_CHUNKS) return WL_OK;
+  x->n_chunks = 0;
   double now = wl_clock_ns();
   if (now - x->polled < POLL_NS) return WL_OK;
   x->polled = now;
@@ -287,19 +286,27 @@ static bool next_chunk(wl_exec *x, level *v) {
   return load_chunk(x, v);
 }
 
+/* The most rows that the next step can give. */
+static int most_of_step(const wl_exec *x) {
+  return x->n_levels || x->stop - x->at > WL_VECTOR ? WL_VECTOR : x->stop - x->at;
+}
+
 static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err) {
   wl_batch *out = io->out;
   bool stop;
   *done = false;
   x->fault = WL_FAULT_NONE;
   x->groups = io->groups;
+  x->sorter = io->sorter;
+  x->sort_worker = io->worker;
+  x->sink = io->build;
   for (;;) {
     if (out && io->max_rows >= 0 && out->n_rows >= io->max_rows) break;
-    if (out && x->depth == x->n_levels && out->n_rows + WL_VECTOR > wl_pool_rows(out->pool))
+    if (out && x->depth == x->n_levels && out->n_rows + most_of_step(x) > wl_pool_rows(out->pool))
       return WL_OK;
     wl_status rc = ask_poll(x, &io->poll, &stop, err);
     if (rc || stop) return rc;
-    int pc = x->first;
+    int pc = 0;
     level *v = x->depth ? &x->levels[x->depth - 1] : NULL;
     if (!v) {
       if (x->at >= x->stop) break;
@@ -336,9 +343,4 @@ wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err
   wl_status rc = go(x, io, done, err);
   if (x->tally) wl_exec_tock(x);
   return rc;
-}
-
-wl_status wl_exec_run_build(wl_exec *x, int tablet, wl_i32 n, wl_build_sink *sink, wl_error *err) {
-  x->sink = sink;
-  return wl_exec_run(x, tablet, 0, n, NULL, -1, NULL, NULL, err);
 }

@@ -23,7 +23,7 @@ static bool wants_result(const wl_exec *x, int k) {
 static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
   for (; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
-    if (x->skip[pc - x->first] || in->op == WL_OP__Result) continue;
+    if (x->skip[pc] || in->op == WL_OP__Result) continue;
     for (int k = 0; k < wl_program_n_reads(x->p, in); k++)
       if (wl_program_read(x->p, in, k) == r) return true;
   }
@@ -36,9 +36,9 @@ static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
 */
 static void note_direct(wl_exec *x) {
   const wl_program *p = x->p;
-  int last_filter = x->first;
-  for (int pc = x->first; pc < x->end; pc++)
-    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc - x->first]) ||
+  int last_filter = 0;
+  for (int pc = 0; pc < x->end; pc++)
+    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc]) ||
         p->code[pc].op == WL_OP__Probe || p->code[pc].op == WL_OP__Expand ||
         p->code[pc].op == WL_OP__Match)
       last_filter = pc;
@@ -102,7 +102,7 @@ static wl_status open_notes(wl_exec *x) {
   x->direct = wl_mem_alloc(n_regs * sizeof *x->direct);
   x->pending = wl_mem_alloc(n_regs * sizeof *x->pending);
   x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
-  x->skip = wl_mem_zalloc((size_t)(x->end - x->first) + 1);
+  x->skip = wl_mem_zalloc((size_t)x->end + 1);
   x->results = wl_mem_zalloc((size_t)p->n_results + 1);
   if (!x->regs || !x->consts || !x->live.set_at || !x->live.last_read || !x->direct ||
       !x->pending || !x->keys || !x->skip || !x->results)
@@ -117,7 +117,6 @@ static wl_status open_registers(wl_exec *x) {
   const wl_program *p = x->p;
   size_t n_regs = (size_t)p->n_regs + 1;
   wl_live_block block = {.p = p,
-                         .first = x->first,
                          .end = x->end,
                          .skip = x->skip,
                          .results = x->results,
@@ -128,7 +127,7 @@ static wl_status open_registers(wl_exec *x) {
   if (!rc) {
     if (x->part != WL_EXEC_ALL) wl_liveness_skip(&block, x->skip, wanted);
     wl_liveness_find(&block, &x->live);
-    if (p->code[x->end - 1].op == WL_OP__Result) note_direct(x);
+    if (p->sink == WL_SINK_ROWS) note_direct(x);
     size_t n = (size_t)wl_liveness_place(&block, &x->live, false, place, place + n_regs);
     x->memory = wl_mem_alloc(n * PLACE_BYTES + WL_VECTOR + (size_t)p->n_consts * CONST_BYTES);
     if (x->memory) {
@@ -143,18 +142,17 @@ static wl_status open_registers(wl_exec *x) {
   return rc;
 }
 
-wl_status wl_exec_open(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+wl_status wl_exec_open(const wl_program *p, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
-  return wl_exec_open_part(p, pc, cols, source, WL_EXEC_ALL, max_text, out, err);
+  return wl_exec_open_part(p, cols, source, WL_EXEC_ALL, max_text, out, err);
 }
 
-wl_status wl_exec_open_part(const wl_program *p, int pc, wl_column **cols, const wl_srccol *source,
+wl_status wl_exec_open_part(const wl_program *p, wl_column **cols, const wl_srccol *source,
                             wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
   wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->p = p;
-  x->first = pc + 1;
-  x->end = p->code[pc].c;
+  x->end = p->n_code;
   x->cols = cols;
   x->source = source;
   x->part = part;

@@ -32,8 +32,8 @@ struct wl_sorter {
   wl_u32 *order;
 };
 
-static bool makes_text(const wl_program *p, int block) {
-  for (int pc = block + 1; pc < p->code[block].c; pc++) {
+static bool makes_text(const wl_program *p) {
+  for (int pc = 0; pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
     if (in->op != WL_OP__Column && wl_shapes[wl_opcodes[in->op].shape][0] != ' ' &&
         (p->regs[in->d].type == WL_R_TEXT || p->regs[in->d].type == WL_R_ANY))
@@ -51,10 +51,10 @@ static wl_reg operand_reg(const wl_program *p, wl_i16 x) {
                   t == WL_T_NULL};
 }
 
-wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 most, int threads,
+wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int threads,
                          wl_sorter **out, wl_error *err) {
   *out = NULL;
-  if (p->distinct || !p->n_order || n_rows >= 0xffffffffLL || makes_text(p, block)) return WL_OK;
+  if (p->distinct || !p->n_order || n_rows >= 0xffffffffLL || makes_text(p)) return WL_OK;
   wl_sorter *s = wl_mem_zalloc(sizeof *s);
   if (!s) return wl_nomem(err);
   s->p = p;

@@ -17,7 +17,7 @@
 typedef struct wl_sorter wl_sorter;
 
 /* *out is NULL if the program is not suited. most: number of rows needed; < 0: all. */
-wl_status wl_sorter_open(const wl_program *p, int block, wl_i64 n_rows, wl_i64 most, int threads,
+wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int threads,
                          wl_sorter **out, wl_error *err) WL_MUST;
 void wl_sorter_close(wl_sorter *s);
 /* Upper bound of the bytes that it takes. */

@@ -140,7 +140,7 @@ static wl_launch launch_of(wl_run *r, wl_device_state *s, int part) {
 
 /* Gives the output of the last part to the run. */
 static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
-  wl_i64 n = r->second_block < 0 ? (wl_i64)l->counters[C_OUT] : 0;
+  wl_i64 n = r->p->sink == WL_SINK_ROWS ? (wl_i64)l->counters[C_OUT] : 0;
   wl_status rc = wl_launch_take(l, err);
   if (rc) return rc;
   x->n_given += n;
@@ -271,7 +271,7 @@ static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
 
 void wl_expansion_leave(wl_run *r, wl_device_state *s) {
   expansion *x = s->expansion;
-  if (r->second_block >= 0) { /* the caller discards the groups */
+  if (r->p->sink == WL_SINK_GROUPS) { /* the caller discards the groups */
     for (int k = 0; k < r->p->n_accs && !r->p->grouped && x->gathered; k++)
       wl_acc_reset(&r->accs[k]);
     if (x->gathered) r->next_tablet = 0;

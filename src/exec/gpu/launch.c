@@ -19,7 +19,7 @@ static size_t out_row_bytes(wl_reg r) {
 ** where each row's candidates start and how many there are. */
 static int n_outs(const launch *l) {
   if (l->low->expand >= 0) return l->low->n_outs + 2;
-  return l->r->second_block < 0 ? l->r->p->n_results : 0;
+  return l->r->p->n_results;
 }
 
 static wl_status alloc_numbers(launch *l, wl_error *err) {
@@ -40,7 +40,7 @@ static wl_status alloc_outs(launch *l, wl_error *err) {
   const wl_program *p = l->r->p;
   wl_status rc = WL_OK;
   if (l->low->expand >= 0) return alloc_numbers(l, err);
-  for (int k = 0; k < p->n_results && l->r->second_block < 0 && !rc; k++) {
+  for (int k = 0; k < p->n_results && !rc; k++) {
     wl_reg reg = wl_result_reg(&p->results[k]);
     wl_kout *o = &l->outs[k];
     o->type = reg.type;
@@ -380,12 +380,12 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (again) *text_room = l->counters[C_TEXT];
   if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
   double start = wl_clock_ns();
-  if (!rc && l->r->second_block >= 0) {
+  if (!rc && l->r->p->sink == WL_SINK_GROUPS) {
     if (!l->s->groups) rc = gather_aggregates(l, err);
     if (!rc) l->r->next_tablet = l->end; /* it counts from now on, even if the next block fails */
   }
-  if (!rc && l->r->second_block < 0 && l->r->collects) rc = wl_gather_order(l, err);
-  if (!rc && l->r->second_block < 0 && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
+  if (!rc && l->r->p->sink == WL_SINK_ROWS && l->r->collects) rc = wl_gather_order(l, err);
+  if (!rc && l->r->p->sink == WL_SINK_ROWS && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   return rc;
 }
@@ -407,7 +407,7 @@ wl_status wl_launch_take(launch *l, wl_error *err) {
 
 size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s) {
   size_t n = 16 * (size_t)count_real_sums(r->p) + wl_dorder_row_bytes(&s->order);
-  for (int k = 0; k < r->p->n_results && r->second_block < 0; k++)
+  for (int k = 0; k < r->p->n_results; k++)
     n += out_row_bytes(wl_result_reg(&r->p->results[k]));
   return n;
 }

@@ -26,14 +26,6 @@ static wl_u32 acc_slots(wl_u16 op) {
   }
 }
 
-/* The instructions [*first, *end) of the table block. */
-static void table_block(const wl_program *p, int *first, int *end) {
-  int pc = 0;
-  while (p->code[pc].op != WL_OP__Parallel) pc++;
-  *first = pc + 1;
-  *end = p->code[pc].c;
-}
-
 /* Assigns a place to each register, as the bytes per row before it. *per_row: bytes per row of
 ** all. */
 static wl_status place_registers(wl_arena *arena, const wl_program *p, int first, int end,
@@ -76,15 +68,14 @@ static bool finds_one(const wl_program *p, int pc) {
 /* Part number `part` of the block: instructions [*first, *end). If it contains an Expand, that is
 ** the last one. */
 static bool find_part(const wl_program *p, int part, int *first, int *end) {
-  int stop;
-  table_block(p, first, &stop);
-  for (int pc = *first; pc < stop; pc++) {
+  *first = 0;
+  for (int pc = 0; pc < p->n_code; pc++) {
     if (p->code[pc].op != WL_OP__Expand || finds_one(p, pc)) continue;
     *end = pc + 1;
     if (part-- == 0) return true;
     *first = p->joins[p->code[pc].c].match == pc + 1 ? pc + 2 : pc + 1;
   }
-  *end = stop;
+  *end = p->n_code;
   return part == 0;
 }
 
@@ -101,19 +92,15 @@ static int source_read(const wl_program *p, const wl_instr *in) {
 
 /* Whether an instruction of the block from pc on reads the source's row. */
 static bool read_from(const wl_program *p, int pc, int source) {
-  int first, end;
-  table_block(p, &first, &end);
-  for (; pc < end; pc++)
+  for (; pc < p->n_code; pc++)
     if (source_read(p, &p->code[pc]) == source) return true;
   return false;
 }
 
 /* Whether a source has a row at pc. */
 static bool known_at(const wl_program *p, int pc, int source) {
-  int first, end;
-  table_block(p, &first, &end);
   bool known = source == 0;
-  for (int k = first; k < pc && !known; k++)
+  for (int k = 0; k < pc && !known; k++)
     if (p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand)
       known = p->joins[p->code[k].c].source == source;
   return known;
@@ -138,10 +125,8 @@ static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
 
 /* Refuses opcodes that only the host can run. Checks each join. */
 static wl_status ops_fit(const wl_program *p, wl_error *err) {
-  int first, end;
   wl_status rc = WL_OK;
-  table_block(p, &first, &end);
-  for (int pc = first; pc < end && !rc; pc++) {
+  for (int pc = 0; pc < p->n_code && !rc; pc++) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__Probe || op == WL_OP__Expand)
       rc = join_fits(p, pc, err);

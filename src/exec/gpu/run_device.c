@@ -130,7 +130,7 @@ static wl_status open_state(wl_run *r, wl_error *err) {
     wl_devcol_use(r->config.device, r->snap.cols[k],
                   r->config.transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(r->p, k));
   if (!rc) rc = hold_join_inputs(r, s, err);
-  if (r->collects && r->second_block < 0) s->order = wl_dorder_plan(r->p);
+  if (r->collects && r->p->sink == WL_SINK_ROWS) s->order = wl_dorder_plan(r->p);
   if (!rc && r->p->grouped)
     rc = wl_dgroups_open(r->p, r->config.device, rows_at_most(r, s), &s->low, &s->groups, err);
   return rc || s->expansion ? rc : plan_groups(r, s, err);
@@ -164,10 +164,10 @@ static void next_block(const wl_run *r, const wl_device_state *s, int from, int 
   int skipped = 0;
   *first = from;
   while (!s->resident && *first < r->n_tablets - 1 &&
-         wl_zone_skips(r->p, r->table_block, r->snap.cols, *first))
+         wl_zone_skips(r->p, r->snap.cols, *first))
     ++*first;
   for (*end = *first; *end < r->n_tablets && *end < *first + s->group; ++*end) {
-    bool skips = !s->resident && wl_zone_skips(r->p, r->table_block, r->snap.cols, *end);
+    bool skips = !s->resident && wl_zone_skips(r->p, r->snap.cols, *end);
     skipped = skips ? skipped + 1 : 0;
     if (skipped < FEW) continue;
     *end -= FEW - 1;

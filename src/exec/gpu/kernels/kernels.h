@@ -193,7 +193,6 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_LIVE       if (act >> k & 1)
 #define K_VALID2(s)   (wl_u8)(k_valid(sh, a, s) & k_valid(sh, b, s))
 
-#define K_PLAN(F)    break;
 #define K_RESULT(F)  break;
 #define K_COLUMN(F)                                                                                \
   k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, base, act);                            \

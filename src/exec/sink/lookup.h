@@ -1,16 +1,16 @@
 /*
-** Builds the lookup of a join.
+** The sink of a lookup: builds the lookup of a join from the rows of a pipeline.
 */
-#ifndef WL_BUILD_H
-#define WL_BUILD_H
+#ifndef WL_LOOKUP_SINK_H
+#define WL_LOOKUP_SINK_H
 
 #include "column/lookup.h"
 #include "exec/tally.h"
 #include "program/program.h"
 
 /*
-** Runs the build program p over the n_rows rows of its source 0 and makes the lookup. The program's
-** last row-level opcode is Build of join 0, which has no lookup yet. cols: the columns of all of
+** Runs pipeline p, whose sink is a lookup, over the n_rows rows of its source and makes the lookup.
+** Its last opcode is Build of join 0, which has no lookup yet. cols: the columns of all of
 ** p's sources. left: the bytes it may use, 0: no limit. Beyond that it returns WL_NOT_TAKEN.
 */
 typedef struct wl_build_in {

@@ -1,22 +1,22 @@
 /*
-** Builds a lookup. The build program runs over its source's tablets in waves. Each tablet gives
-** (word, row) pairs, which become a direct table or a hash table. See lookup.h.
+** The sink of a lookup: every piece gives (word, row) pairs. After the last one they become a
+*direct
+** table or a hash table. See lookup.h and column/lookup.h.
 **
 ** Invariants:
 ** 1. The pairs of all tablets, one tablet after the other, are in row order.
 ** 2. The result does not depend on the number of threads, except for the slot of a hashed word.
 ** 3. When several threads fill one table, each has a range of it and skips words outside its range.
 */
-#include "exec/build.h"
+#include "exec/sink/lookup.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "base/threads.h"
-#include "program/zone.h"
-#include "exec/cpu/exec.h"
+#include "exec/pipe.h"
 #include "value/key_hash.h"
 #include <string.h>
 
-enum { WAVE = 64, PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
+enum { PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
 
 /* The pairs of one tablet. */
 typedef struct build_part {
@@ -29,13 +29,12 @@ typedef struct build_part {
 } build_part;
 
 typedef struct build {
+  wl_sink sink;
   const wl_build_in *in;
   wl_lookup *l;
-  int block;
-  build_part *parts;
-  int n_parts, next;
+  build_part *parts; /* by tablet */
+  int n_parts;
   int threads;
-  wl_exec **workers;
   wl_build_sink *sinks; /* by worker: room for the pairs of a tablet */
   wl_i64 n, n_bytes;
   wl_u64 lo, hi; /* range of all words */
@@ -91,47 +90,53 @@ static wl_status keep_pairs(wl_build_sink *s, build_part *t) {
   return WL_OK;
 }
 
-static wl_status pairs_task(void *arg, int worker, long task, wl_error *err) {
-  build *b = arg;
-  const wl_build_in *in = b->in;
-  int tablet = b->next + (int)task;
-  build_part *t = &b->parts[tablet];
-  wl_build_sink *s = &b->sinks[worker];
-  wl_i64 n = in->n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
-  if (wl_zone_skips(in->p, b->block, in->cols, tablet)) return WL_OK;
-  wl_status rc = WL_OK;
-  bool fresh = !b->workers[worker];
-  if (fresh)
-    rc = wl_exec_open(in->p, b->block, in->cols, NULL, in->max_text, &b->workers[worker], err);
-  if (!rc && fresh && in->tally) rc = wl_exec_watch(b->workers[worker], in->tally, err);
-  if (!rc && sink_room(s)) rc = wl_nomem(err);
-  s->plan = &in->plan;
+static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
+                       wl_error *err) {
+  build *b = (build *)sink;
+  wl_build_sink *s = io->build = &b->sinks[worker];
+  (void)q, (void)full;
+  s->plan = &b->in->plan;
   s->n = 0;
   s->has_null = false;
-  if (!rc) wl_exec_stop_by(b->workers[worker], &b->stop, worker == 0);
-  if (!rc)
-    rc = wl_exec_run_build(b->workers[worker], tablet,
-                           (wl_i32)(n < WL_TABLET_ROWS ? n : WL_TABLET_ROWS), s, err);
-  return rc ? rc : keep_pairs(s, t);
+  return sink_room(s) ? wl_nomem(err) : WL_OK;
 }
 
+static wl_status end(wl_sink *sink, wl_row_piece *q, int worker, wl_error *err) {
+  build *b = (build *)sink;
+  (void)err;
+  return q->done ? keep_pairs(&b->sinks[worker], &b->parts[q->first >> WL_TABLET_SHIFT]) : WL_OK;
+}
+
+static wl_status settle(wl_sink *sink, wl_row_piece *q, wl_error *err) {
+  build *b = (build *)sink;
+  const build_part *t = &b->parts[q->first >> WL_TABLET_SHIFT];
+  if (!q->done) return WL_OK;
+  b->n += t->n;
+  b->l->has_null |= t->has_null;
+  if (t->n && t->lo < b->lo) b->lo = t->lo;
+  if (t->n && t->hi > b->hi) b->hi = t->hi;
+  return spend(b, t->n * PAIR_BYTES, err);
+}
+
+/* Runs the pipeline. */
 static wl_status collect(build *b, wl_error *err) {
-  wl_status rc = WL_OK;
-  while (b->next < b->n_parts && !rc) {
-    int n = b->n_parts - b->next < WAVE ? b->n_parts - b->next : WAVE;
-    wl_tasks tasks = {b->threads, n, pairs_task, b, &b->stop};
+  const wl_build_in *in = b->in;
+  wl_pipe e = {.p = in->p,
+               .cols = in->cols,
+               .n_rows = in->n_rows,
+               .step = WL_TABLET_ROWS,
+               .threads = b->threads,
+               .needed = -1,
+               .max_text = in->max_text,
+               .stop = &b->stop,
+               .tally = in->tally,
+               .sink = &b->sink};
+  wl_status rc = wl_pipe_open(&e, err);
+  while (!rc && !wl_pipe_done(&e)) {
     rc = check(b, err);
-    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
-    for (int i = b->next; i < b->next + n && !rc; i++) {
-      const build_part *t = &b->parts[i];
-      b->n += t->n;
-      b->l->has_null |= t->has_null;
-      if (t->n && t->lo < b->lo) b->lo = t->lo;
-      if (t->n && t->hi > b->hi) b->hi = t->hi;
-      rc = spend(b, t->n * PAIR_BYTES, err);
-    }
-    b->next += n;
+    if (!rc) rc = wl_pipe_wave(&e, err);
   }
+  wl_pipe_close(&e);
   return rc;
 }
 
@@ -425,14 +430,9 @@ static wl_status make(build *b, wl_error *err) {
   return make_hash(b, err);
 }
 
-static int block_of(const wl_program *p) {
-  for (int pc = 0; pc < p->n_code; pc++)
-    if (p->code[pc].op == WL_OP__Parallel) return pc;
-  return -1;
-}
-
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) {
-  build b = {.in = in,
+  build b = {.sink = {"Lookup", begin, end, settle},
+             .in = in,
              .threads = in->threads < 1 ? 1 : in->threads,
              .lo = ~0ULL,
              .stop = {.check = in->check, .arg = in->check_arg}};
@@ -441,13 +441,10 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   if (in->n_rows >= (wl_i64)WL_NO_ROW)
     return wl_not_taken(err, "a join has more rows than 32 bits can number");
   b.n_parts = (int)((in->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
-  b.block = block_of(in->p);
   b.l = wl_mem_zalloc(sizeof *b.l);
   b.parts = wl_mem_zalloc(((size_t)b.n_parts + 1) * sizeof *b.parts);
-  b.workers = wl_mem_zalloc(threads * sizeof *b.workers);
   b.sinks = wl_mem_zalloc(threads * sizeof *b.sinks);
-  wl_status rc = b.l && b.parts && b.workers && b.sinks ? WL_OK : wl_nomem(err);
-  if (!rc && b.block < 0) rc = wl_fail(err, WL_ERROR, "program: a build without a block");
+  wl_status rc = b.l && b.parts && b.sinks ? WL_OK : wl_nomem(err);
   if (!rc) {
     atomic_init(&b.l->refs, 1);
     b.l->id = wl_column_new_id();
@@ -455,7 +452,6 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
     rc = collect(&b, err);
   }
   if (!rc) rc = make(&b, err);
-  for (size_t i = 0; i < threads && b.workers; i++) wl_exec_close(b.workers[i]);
   for (size_t i = 0; i < threads && b.sinks; i++) {
     wl_mem_free(b.sinks[i].words);
     wl_mem_free(b.sinks[i].rows);
@@ -466,7 +462,6 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
     wl_mem_free(b.parts[k].places);
   }
   wl_mem_free(b.parts);
-  wl_mem_free(b.workers);
   wl_mem_free(b.sinks);
   if (rc) {
     if (b.l) atomic_init(&b.l->refs, 1);

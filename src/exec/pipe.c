@@ -1,0 +1,154 @@
+/*
+** Runs one pipeline on the CPU; see pipe.h.
+*/
+#include "exec/pipe.h"
+#include "base/mem.h"
+#include "base/tasks.h"
+#include "program/zone.h"
+#include <limits.h>
+#include <string.h>
+
+enum { PIECES_PER_THREAD = 16 }; /* so that threads finish at about the same time */
+
+wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies) {
+  wl_i64 share = n_rows / ((wl_i64)threads * PIECES_PER_THREAD), step = 1;
+  if (!multiplies) return WL_TABLET_ROWS;
+  while (step * 2 <= share && step < WL_TABLET_ROWS) step *= 2;
+  return step;
+}
+
+wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
+  e->wave = e->fills && e->p->expands && e->streams ? 2 * e->threads : e->threads;
+  if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
+  e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);
+  return e->workers ? WL_OK : wl_nomem(err);
+}
+
+static void close_piece(wl_pipe *e, wl_row_piece *q) {
+  while (q->batches) {
+    wl_batch *b = q->batches;
+    q->batches = b->next;
+    wl_batch_give(b);
+  }
+  for (int k = 0; q->accs && k < e->p->n_accs; k++) wl_acc_reset(&q->accs[k]);
+  wl_mem_free(q->accs);
+  if (q->x) e->idle[e->n_idle++] = q->x;
+  wl_mem_free(q);
+}
+
+void wl_pipe_close(wl_pipe *e) {
+  for (int i = 0; i < e->n_pieces; i++) close_piece(e, e->pieces[i]);
+  for (int i = 0; i < e->n_idle; i++) wl_exec_close(e->idle[i]);
+  for (int i = 0; e->workers && i < e->threads; i++) wl_exec_close(e->workers[i]);
+  wl_mem_free(e->workers);
+  memset(e, 0, sizeof *e);
+}
+
+bool wl_pipe_done(const wl_pipe *e) {
+  return e->n_pieces == 0 && e->next_row >= e->n_rows;
+}
+
+static wl_status open_worker(const wl_pipe *e, wl_exec **out, wl_error *err) {
+  wl_status rc = wl_exec_open_part(e->p, e->cols, e->groups, e->part, e->max_text, out, err);
+  return !rc && e->tally ? wl_exec_watch(*out, e->tally, err) : rc;
+}
+
+/* Adds the next piece, if its rows cannot be skipped. */
+static wl_status next_piece(wl_pipe *e, wl_error *err) {
+  wl_i64 left = e->n_rows - e->next_row;
+  int tablet = (int)(e->next_row >> WL_TABLET_SHIFT);
+  if (e->p->source == WL_SOURCE_TABLE && wl_zone_skips(e->p, e->cols, tablet)) {
+    e->next_row = ((wl_i64)tablet + 1) << WL_TABLET_SHIFT;
+    if (e->next_row > e->n_rows) e->next_row = e->n_rows;
+    return WL_OK;
+  }
+  wl_row_piece *q = wl_mem_zalloc(sizeof *q);
+  if (!q) return wl_nomem(err);
+  e->pieces[e->n_pieces++] = q;
+  q->first = e->next_row;
+  q->n = left < e->step ? left : e->step;
+  q->end = &q->batches;
+  e->next_row += q->n;
+  if (!e->fills || !e->p->expands) return WL_OK;
+  if (!e->n_idle) return open_worker(e, &q->x, err);
+  q->x = e->idle[--e->n_idle];
+  return WL_OK;
+}
+
+static wl_status ask(void *arg, wl_error *err) {
+  return wl_stop_ask(((wl_pipe *)arg)->stop, err);
+}
+
+static wl_status run_piece(wl_pipe *e, wl_row_piece *q, int worker) {
+  wl_exec *x = q->x;
+  wl_status rc = WL_OK;
+  if (!x && !e->workers[worker]) rc = open_worker(e, &e->workers[worker], &q->error);
+  if (!x) x = e->workers[worker];
+  if (rc) return rc;
+  if (!q->begun) {
+    q->begun = true;
+    wl_exec_begin(x, (int)(q->first >> WL_TABLET_SHIFT), (wl_i32)(q->first & (WL_TABLET_ROWS - 1)),
+                  (wl_i32)q->n);
+  }
+  wl_exec_stop_by(x, e->stop, worker == 0);
+  while (!rc && !q->done && !atomic_load(&e->pause) && !wl_stop_is_set(e->stop)) {
+    wl_exec_io io = {.max_rows = -1, .poll.pause = q->x ? &e->pause : NULL};
+    if (worker == 0 && e->stop->check) {
+      io.poll.check = ask;
+      io.poll.arg = e;
+    }
+    bool full = false;
+    rc = e->sink->begin(e->sink, q, worker, &io, &full, &q->error);
+    if (rc || full) break;
+    rc = wl_exec_go(x, &io, &q->done, &q->error);
+    if (!rc && e->sink->end) rc = e->sink->end(e->sink, q, worker, &q->error);
+  }
+  return rc;
+}
+
+/* The piece keeps its error. Pieces after it need not run. */
+static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
+  wl_pipe *e = arg;
+  wl_row_piece *q = e->work[task];
+  (void)err;
+  if (atomic_load(&e->pause) || q->first > atomic_load(&e->failed)) return WL_OK;
+  q->status = run_piece(e, q, worker);
+  long failed = atomic_load(&e->failed);
+  while (q->status && q->first < failed &&
+         !atomic_compare_exchange_weak(&e->failed, &failed, (long)q->first)) {
+  }
+  /* If the first piece has all the rows that are needed, the others need not go on. */
+  if (q == e->pieces[0] && e->needed >= 0 && q->n_given >= e->needed) atomic_store(&e->pause, 1);
+  return WL_OK;
+}
+
+static wl_status settle(wl_pipe *e, wl_row_piece *q, wl_error *err) {
+  if (q->status == WL_NOMEM) return wl_nomem(err);
+  if (q->status) *err = q->error;
+  if (q->status || !e->sink->settle) return q->status;
+  return e->sink->settle(e->sink, q, err);
+}
+
+wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
+  wl_status rc = WL_OK;
+  int n_work = 0, n = 0;
+  while (e->n_pieces < e->wave && e->next_row < e->n_rows && !rc) rc = next_piece(e, err);
+  if (rc) return rc;
+  for (int i = 0; i < e->n_pieces; i++)
+    if (!e->pieces[i]->done && !e->pieces[i]->status) e->work[n_work++] = e->pieces[i];
+  atomic_store(&e->pause, 0);
+  atomic_store(&e->failed, LONG_MAX);
+  wl_tasks tasks = {e->in_order ? 1 : e->threads, n_work, piece_task, e, e->stop};
+  rc = wl_tasks_run(&tasks, NULL, err);
+  if (rc) return rc;
+  while (n < e->n_pieces && !rc) {
+    rc = settle(e, e->pieces[n], err);
+    if (rc || !e->pieces[n]->done) break;
+    close_piece(e, e->pieces[n++]);
+  }
+  e->n_pieces -= n;
+  memmove(e->pieces, e->pieces + n, (size_t)e->n_pieces * sizeof *e->pieces);
+  if (!e->streams && e->wave < WL_MAX_PIECES) e->wave *= 2;
+  if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
+  return rc;
+}

@@ -346,6 +346,7 @@ wl_status wl_dict_of(wl_arena *arena, const wl_val *values, wl_i64 n, wl_i32 *co
   }
   qsort(words, m, sizeof *words, by_bytes);
   wl_dict *d = WL_NEW(arena, wl_dict);
+  if (d) d->in_arena = true;
   wl_status rc = d && bytes <= 0xffffffffu ? WL_OK : WL_NOMEM;
   if (!rc) {
     d->places = WL_NEW_N(arena, wl_u64, m + 1);

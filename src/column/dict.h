@@ -19,6 +19,7 @@ typedef struct wl_dict {
   wl_u8 *heap;
   size_t n_heap;
   atomic_int more; /* references, not counting the first */
+  bool in_arena;   /* its memory belongs to an arena, so it cannot be held */
 } wl_dict;
 
 WL_FN wl_val wl_dict_value(const wl_dict *d, wl_i64 code) {

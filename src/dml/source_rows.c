@@ -13,7 +13,7 @@
 #include "dml/run.h"
 #include "base/mem.h"
 #include "value/exchange.h"
-#include "exec/derived.h"
+#include "column/rows.h"
 #include "column/dict.h"
 #include <stdlib.h>
 #include <string.h>
@@ -281,29 +281,29 @@ static wl_status fetch(wl_source_rows *r, int i, wl_error *err) {
 static wl_status read_batches(wl_source_rows *r, wl_error *err) {
   const wl_reg *regs = wl_run_regs(r->answer.run);
   int n_threads = r->answer.conn->set.threads;
-  wl_making *m = NULL;
-  wl_made made = {0};
-  wl_status rc = wl_making_open(r->n_cols, 0, &m, err);
+  wl_rows_maker *m = NULL;
+  wl_rows made = {0};
+  wl_status rc = wl_rows_maker_open(r->n_cols, 0, &m, err);
   while (!rc && r->batches[0] &&
-         !(r->limit && wl_making_bytes(m) + wl_making_rows(m) * r->row_bytes >= r->limit)) {
-    rc = wl_making_add(m, r->batches[0], regs, NULL, n_threads, err);
+         !(r->limit && wl_rows_maker_bytes(m) + wl_rows_maker_rows(m) * r->row_bytes >= r->limit)) {
+    rc = wl_rows_maker_add(m, r->batches[0], regs, NULL, n_threads, err);
     wl_batch_give(r->batches[0]);
     r->batches[0] = r->batches[1];
     r->batches[1] = NULL;
     if (!rc && !r->batches[0]) {
       rc = fetch(r, 0, err);
-      if (rc) rc = meet_error(r, rc, wl_making_rows(m), err);
+      if (rc) rc = meet_error(r, rc, wl_rows_maker_rows(m), err);
     }
   }
   r->more = r->batches[0] || r->late.code;
-  if (!rc) rc = wl_making_finish(m, n_threads, &made, err);
+  if (!rc) rc = wl_rows_maker_finish(m, n_threads, &made, err);
   if (!rc) {
     r->n = made.n_rows;
     r->cols = made.cols;
     made.cols = NULL;
   }
-  wl_making_close(m);
-  wl_made_close(&made);
+  wl_rows_maker_close(m);
+  wl_rows_close(&made);
   return rc;
 }
 

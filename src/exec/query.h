@@ -5,9 +5,6 @@
 ** Invariants:
 ** 1. All tables of a statement are read in one read transaction on their databases. It ends when
 **    everything is in memory, before the first row is emitted.
-** 2. A derived source is run once, even if several queries read it.
-** 3. An error in a query that another one depends on becomes WL_NOT_TAKEN, because SQLite might
-**    never run that query.
 */
 #ifndef WL_QUERY_H
 #define WL_QUERY_H
@@ -22,6 +19,16 @@ struct wl_lookup;
 struct wl_notes;
 struct wl_query_note;
 
+/* A pipeline that is about to run, for EXPLAIN. */
+typedef struct wl_pipeline {
+  int number; /* from 1 */
+  const wl_program *program;
+  const char *leaves; /* what its sink leaves, in words */
+  bool on_device;
+  const int *needs; /* [n_needs]: the numbers of the pipelines whose rows or lookups it reads */
+  int n_needs;
+} wl_pipeline;
+
 typedef struct wl_query_env {
   wl_store *store;
   const wl_settings *set;
@@ -35,6 +42,8 @@ typedef struct wl_query_env {
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   struct wl_notes *notes; /* for EXPLAIN ANALYZE (exec/notes.h), or NULL */
+  void (*list)(void *arg, const wl_pipeline *p); /* told about every pipeline, or NULL */
+  void *list_arg;
 } wl_query_env;
 
 /* The version of a table that a run read (wl_store_same). */

@@ -24,35 +24,76 @@ static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_decisio
   return rc;
 }
 
-static wl_status list_pipeline(const wl_program *p, int address, wl_rowset *r) {
-  for (int line = 0; line < wl_program_n_lines(p); line++) {
-    wl_listing l;
-    wl_cell *row = wl_rowset_row(r);
-    if (!row || wl_program_print(p, line, address, &r->arena, &l)) return WL_NOMEM;
-    wl_cell_int(&row[0], address + line);
-    wl_cell_text(r, &row[1], l.opcode);
-    wl_cell_text(r, &row[2], l.p1);
-    wl_cell_text(r, &row[3], l.p2);
-    wl_cell_text(r, &row[4], l.p3);
-    wl_cell_text(r, &row[5], l.p4);
-    wl_cell_int(&row[6], 0);
-    wl_cell_text(r, &row[7], l.comment);
+/* ---- EXPLAIN */
+
+typedef struct line {
+  struct line *next;
+  wl_listing l;
+} line;
+
+/* The listing of all pipelines of a statement. */
+typedef struct listing {
+  wl_arena *arena;
+  line *first, **end;
+  int n;
+} listing;
+
+/* The first line of a pipeline says which machine runs it, and which pipelines run before. */
+static void name_pipeline(wl_arena *a, const wl_pipeline *p, wl_listing *l) {
+  const char *needs = "";
+  for (int k = 0; k < p->n_needs; k++)
+    needs = wl_arena_printf(a, "%s%s%d", needs, k ? ", " : "", p->needs[k]);
+  l->p1 = wl_arena_printf(a, "%d", p->number);
+  l->p2 = needs;
+  l->comment =
+      wl_arena_printf(a, "pipeline p1, on the %s%s: for every row run up to p3; leaves %s",
+                      p->on_device ? "gpu" : "cpu", p->n_needs ? ", after p2" : "", p->leaves);
+}
+
+/* Called for every pipeline, before it runs. Number 1 begins again. */
+static void list_pipeline(void *arg, const wl_pipeline *p) {
+  listing *to = arg;
+  if (p->number == 1) {
+    to->first = NULL;
+    to->end = &to->first;
+    to->n = 0;
   }
-  return WL_OK;
+  int base = to->n;
+  for (int k = 0; k < wl_program_n_lines(p->program); k++) {
+    line *x = WL_NEW(to->arena, line);
+    if (!x || wl_program_print(p->program, k, base, to->arena, &x->l)) return;
+    if (k == 0) name_pipeline(to->arena, p, &x->l);
+    *to->end = x;
+    to->end = &x->next;
+    to->n++;
+  }
 }
 
 static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_decision d;
+  listing all = {.arena = &r->arena};
+  all.end = &all.first;
+  c->list = list_pipeline;
+  c->list_arg = &all;
   wl_status rc = ask(c, sql, r, &d, err);
+  c->list = NULL;
   if (!rc && d.engine == WL_ENGINE_SQLITE)
     rc = wl_fail(err, WL_ERROR, "%s", d.reason + strlen("sqlite: "));
-  int address = 0;
-  for (const wl_program *p = d.ready.program; p && !rc; p = p->next) {
-    rc = list_pipeline(p, address, r);
-    address += wl_program_n_lines(p);
-  }
-  if (rc == WL_NOMEM) rc = wl_nomem(err);
   wl_decision_close(&d);
+  if (!rc && r->arena.failed) rc = wl_nomem(err);
+  int address = 0;
+  for (const line *x = all.first; x && !rc; x = x->next) {
+    wl_cell *row = wl_rowset_row(r);
+    if (!row) return wl_nomem(err);
+    wl_cell_int(&row[0], address++);
+    wl_cell_text(r, &row[1], x->l.opcode);
+    wl_cell_text(r, &row[2], x->l.p1);
+    wl_cell_text(r, &row[3], x->l.p2);
+    wl_cell_text(r, &row[4], x->l.p3);
+    wl_cell_text(r, &row[5], x->l.p4);
+    wl_cell_int(&row[6], 0);
+    wl_cell_text(r, &row[7], x->l.comment);
+  }
   return rc;
 }
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include <string.h>
 
-wl_status wl_rows_open(wl_rows *r, wl_tablets *t, wl_error *err) {
+wl_status wl_row_reader_open(wl_row_reader *r, wl_tablets *t, wl_error *err) {
   memset(r, 0, sizeof *r);
   r->t = t;
   r->end = true;
@@ -13,7 +13,7 @@ wl_status wl_rows_open(wl_rows *r, wl_tablets *t, wl_error *err) {
   return r->segments ? WL_OK : wl_nomem(err);
 }
 
-static void drop_segments(wl_rows *r) {
+static void drop_segments(wl_row_reader *r) {
   for (int i = 0; r->segments && i < r->t->n_cols; i++) {
     wl_cached_drop(r->segments[i]);
     r->segments[i] = NULL;
@@ -22,19 +22,19 @@ static void drop_segments(wl_rows *r) {
   r->rowids = NULL;
 }
 
-static void close_scans(wl_rows *r) {
+static void close_scans(wl_row_reader *r) {
   wl_tablets_unscan(r->t, WL_SH_DELTA_SCAN, r->delta, r->epoch);
   wl_tablets_unscan(r->t, WL_SH_GONE_SCAN, r->gone, r->epoch);
   r->delta = r->gone = NULL;
 }
 
-static void end_scan(wl_rows *r) {
+static void end_scan(wl_row_reader *r) {
   drop_segments(r);
   close_scans(r);
   r->end = true;
 }
 
-void wl_rows_close(wl_rows *r) {
+void wl_row_reader_close(wl_row_reader *r) {
   if (!r->t) return;
   end_scan(r);
   wl_mem_free(r->segments);
@@ -82,7 +82,7 @@ static bool zone_may_meet(const wl_zone *z, const wl_bound *b) {
   return true;
 }
 
-static bool tablet_may_match(const wl_rows *r, const wl_tablet *a) {
+static bool tablet_may_match(const wl_row_reader *r, const wl_tablet *a) {
   if (a->lo > r->hi || a->hi < r->lo) return false;
   for (int i = 0; i < r->n_bounds; i++)
     if (!zone_may_meet(&a->zones[r->bounds[i].col], &r->bounds[i])) return false;
@@ -93,7 +93,7 @@ static bool tablet_may_match(const wl_rows *r, const wl_tablet *a) {
 
 /* Moves to the first live slot at or after r->slot, in this tablet or in the next that may match.
  */
-static wl_status find_live_slot(wl_rows *r, wl_error *err) {
+static wl_status find_live_slot(wl_row_reader *r, wl_error *err) {
   wl_tablets *t = r->t;
   for (;;) {
     if (r->tablet >= t->n_tablets) {
@@ -124,7 +124,7 @@ static wl_status find_live_slot(wl_rows *r, wl_error *err) {
 }
 
 /* Moves to the first live row of a tablet whose rowid is at least rowid. */
-static wl_status seek_tablet_row(wl_rows *r, wl_i64 rowid, wl_error *err) {
+static wl_status seek_tablet_row(wl_row_reader *r, wl_i64 rowid, wl_error *err) {
   wl_tablets *t = r->t;
   drop_segments(r);
   r->layout = t->layout;
@@ -150,7 +150,8 @@ static wl_status seek_tablet_row(wl_rows *r, wl_i64 rowid, wl_error *err) {
   return find_live_slot(r, err);
 }
 
-static wl_status step_rowid(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid, wl_error *err) {
+static wl_status step_rowid(wl_row_reader *r, sqlite3_stmt *s, bool *has, wl_i64 *rowid,
+                            wl_error *err) {
   int st = wl_tablets_step(r->t, s);
   *has = st == SQLITE_ROW;
   if (*has) *rowid = sqlite3_column_int64(s, 0);
@@ -158,7 +159,7 @@ static wl_status step_rowid(wl_rows *r, sqlite3_stmt *s, bool *has, wl_i64 *rowi
 }
 
 /* Opens the scans of t_delta and t_gone, starting at rowid lo. An empty table is not scanned. */
-static wl_status open_scans(wl_rows *r, wl_i64 lo, wl_error *err) {
+static wl_status open_scans(wl_row_reader *r, wl_i64 lo, wl_error *err) {
   wl_status rc = WL_OK;
   close_scans(r);
   r->epoch = r->t->epoch;
@@ -175,7 +176,7 @@ static wl_status open_scans(wl_rows *r, wl_i64 lo, wl_error *err) {
 }
 
 /* Makes the next row of the delta or of a tablet the current one. */
-static wl_status choose_row(wl_rows *r, wl_error *err) {
+static wl_status choose_row(wl_row_reader *r, wl_error *err) {
   wl_status rc = WL_OK;
   for (;;) {
     bool in_tablet = r->n_rows > 0;
@@ -210,8 +211,8 @@ static wl_status choose_row(wl_rows *r, wl_error *err) {
   }
 }
 
-wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int n_bounds,
-                        wl_error *err) {
+wl_status wl_row_reader_start(wl_row_reader *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds,
+                              int n_bounds, wl_error *err) {
   end_scan(r);
   r->lo = lo;
   r->hi = hi;
@@ -225,7 +226,7 @@ wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int 
   return rc ? rc : choose_row(r, err);
 }
 
-wl_status wl_rows_next(wl_rows *r, wl_error *err) {
+wl_status wl_row_reader_next(wl_row_reader *r, wl_error *err) {
   wl_status rc = WL_OK;
   if (r->end) return WL_OK;
   if (r->rowid >= r->hi) {
@@ -251,11 +252,11 @@ wl_status wl_rows_next(wl_rows *r, wl_error *err) {
 }
 
 /* Finds the current row of a tablet again after tablets have moved. */
-static wl_status find_again(wl_rows *r, wl_error *err) {
+static wl_status find_again(wl_row_reader *r, wl_error *err) {
   wl_tablets *t = r->t;
   wl_status rc = wl_tablets_refresh(t, err);
   if (rc || r->at_layout == t->layout) return rc;
-  drop_segments(r); /* r->layout is old, too, so wl_rows_next will seek again */
+  drop_segments(r); /* r->layout is old, too, so wl_row_reader_next will seek again */
   r->at_slot = -1;
   r->at_layout = t->layout;
   r->at_tablet = wl_tablets_place(t, r->rowid);
@@ -266,7 +267,7 @@ static wl_status find_again(wl_rows *r, wl_error *err) {
   return rc;
 }
 
-wl_status wl_rows_value(wl_rows *r, int col, wl_val *out, wl_error *err) {
+wl_status wl_row_reader_value(wl_row_reader *r, int col, wl_val *out, wl_error *err) {
   wl_status rc = WL_OK;
   *out = wl_null();
   if (col == r->t->decl->rowid_col || col == r->t->n_cols) {

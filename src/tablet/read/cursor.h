@@ -20,7 +20,7 @@ typedef struct wl_bound {
   wl_val v; /* the cursor owns its text */
 } wl_bound;
 
-typedef struct wl_rows {
+typedef struct wl_row_reader {
   wl_tablets *t;
   wl_i64 lo, hi; /* the range of rowids to read */
   wl_bound *bounds;
@@ -45,16 +45,16 @@ typedef struct wl_rows {
   wl_u32 epoch;
   bool has_delta, has_gone, delta_used;
   wl_i64 delta_rowid, gone_rowid;
-} wl_rows;
+} wl_row_reader;
 
-wl_status wl_rows_open(wl_rows *r, wl_tablets *t, wl_error *err) WL_MUST;
-void wl_rows_close(wl_rows *r);
+wl_status wl_row_reader_open(wl_row_reader *r, wl_tablets *t, wl_error *err) WL_MUST;
+void wl_row_reader_close(wl_row_reader *r);
 /* Moves to the first row with a rowid from lo to hi. bounds must stay valid until the next start or
 ** close. */
-wl_status wl_rows_start(wl_rows *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds, int n_bounds,
-                        wl_error *err) WL_MUST;
-wl_status wl_rows_next(wl_rows *r, wl_error *err) WL_MUST;
+wl_status wl_row_reader_start(wl_row_reader *r, wl_i64 lo, wl_i64 hi, wl_bound *bounds,
+                              int n_bounds, wl_error *err) WL_MUST;
+wl_status wl_row_reader_next(wl_row_reader *r, wl_error *err) WL_MUST;
 /* A value of the current row. A text lives until the cursor moves. */
-wl_status wl_rows_value(wl_rows *r, int col, wl_val *out, wl_error *err) WL_MUST;
+wl_status wl_row_reader_value(wl_row_reader *r, int col, wl_val *out, wl_error *err) WL_MUST;
 
 #endif

@@ -117,7 +117,7 @@ static int xrollback_to(sqlite3_vtab *v, int n) {
 static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
   wl_error err = {0};
   int rc = wl_vtab_new_cursor(sizeof(wl_tablet_cursor), out);
-  if (rc || !wl_rows_open(&((wl_tablet_cursor *)*out)->rows, ((wl_tablet_table *)v)->t, &err))
+  if (rc || !wl_row_reader_open(&((wl_tablet_cursor *)*out)->rows, ((wl_tablet_table *)v)->t, &err))
     return rc;
   sqlite3_free(*out);
   *out = NULL;
@@ -127,7 +127,7 @@ static int xopen(sqlite3_vtab *v, sqlite3_vtab_cursor **out) {
 static int xclose(sqlite3_vtab_cursor *p) {
   wl_tablet_cursor *c = (wl_tablet_cursor *)p;
   wl_walk_stop(&c->walk, c->rows.t);
-  wl_rows_close(&c->rows);
+  wl_row_reader_close(&c->rows);
   wl_tablet_drop_bounds(c);
   sqlite3_free(c);
   return SQLITE_OK;
@@ -142,7 +142,7 @@ static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   wl_error err = {0};
   wl_val v;
   if (col >= c->rows.t->n_cols) return SQLITE_OK; /* the hidden column for commands is NULL */
-  if (wl_rows_value(&c->rows, col, &v, &err)) return wl_vtab_fail(p->pVtab, &err);
+  if (wl_row_reader_value(&c->rows, col, &v, &err)) return wl_vtab_fail(p->pVtab, &err);
   wl_sqlite_result(ctx, v, SQLITE_TRANSIENT);
   return SQLITE_OK;
 }

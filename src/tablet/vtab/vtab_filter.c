@@ -128,7 +128,7 @@ static wl_status next_of_walk(wl_tablet_cursor *c, wl_error *err) {
     wl_status rc = wl_walk_next(&c->walk, c->rows.t, &id, &end, err);
     if (rc) return rc;
     if (!end && (id < c->lo || id > c->hi)) continue;
-    rc = wl_rows_start(&c->rows, end ? 1 : id, end ? 0 : id, NULL, 0, err);
+    rc = wl_row_reader_start(&c->rows, end ? 1 : id, end ? 0 : id, NULL, 0, err);
     if (rc || end || !c->rows.end) return rc;
   }
 }
@@ -222,7 +222,7 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
   if (!rc && walks && !empty)
     rc = next_of_walk(c, &err);
   else if (!rc)
-    rc = wl_rows_start(&c->rows, lo, hi, c->bounds, c->n_bounds, &err);
+    rc = wl_row_reader_start(&c->rows, lo, hi, c->bounds, c->n_bounds, &err);
   wl_mem_free(key);
   return rc ? wl_vtab_fail(p->pVtab, &err) : SQLITE_OK;
 }
@@ -230,6 +230,7 @@ int wl_tablet_filter(sqlite3_vtab_cursor *p, int idx, const char *text, int argc
 int wl_tablet_next(sqlite3_vtab_cursor *p) {
   wl_tablet_cursor *c = (wl_tablet_cursor *)p;
   wl_error err = {0};
-  wl_status rc = wl_walk_is_on(&c->walk) ? next_of_walk(c, &err) : wl_rows_next(&c->rows, &err);
+  wl_status rc =
+      wl_walk_is_on(&c->walk) ? next_of_walk(c, &err) : wl_row_reader_next(&c->rows, &err);
   return rc ? wl_vtab_fail(p->pVtab, &err) : SQLITE_OK;
 }

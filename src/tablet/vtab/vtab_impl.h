@@ -25,7 +25,7 @@ typedef struct wl_tablet_table {
 
 typedef struct wl_tablet_cursor {
   sqlite3_vtab_cursor base;
-  wl_rows rows;
+  wl_row_reader rows;
   wl_bound *bounds;
   int n_bounds;
   wl_walk walk;  /* if it is on, it gives the rowids of the rows */

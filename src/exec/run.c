@@ -75,10 +75,9 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_program_pool(program, most, &r->pool, err);
   r->workers = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->workers);
-  r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
   r->in_order = program->in_order;
-  if (!rc && (!r->workers || !r->accs || !r->groups)) rc = wl_nomem(err);
+  if (!rc && (!r->workers || !r->groups)) rc = wl_nomem(err);
   if (!rc && program->grouped)
     rc = wl_grouping_open(program, r->snap.n_rows * (program->expands ? 16 : 1), config->host_left,
                           r->config.threads, &r->grouping, err);
@@ -100,9 +99,7 @@ void wl_run_close(wl_run *r) {
     wl_batch_give(b);
   }
   for (int i = 0; r->workers && i < r->config.threads; i++) wl_exec_close(r->workers[i]);
-  for (int k = 0; r->accs && k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
   wl_mem_free(r->workers);
-  wl_mem_free(r->accs);
   for (int i = 0; r->groups && i < r->config.threads; i++) wl_groups_close(r->groups[i]);
   wl_mem_free(r->groups);
   wl_finished_close(&r->finished);
@@ -155,7 +152,6 @@ typedef struct wave {
   int n;
   wl_i64 max_rows; /* most rows of a batch; LIMIT would cut off more */
   wl_batch *batches[MAX_WAVE];
-  wl_acc_state *accs; /* [n][n_accs] */
 } wave;
 
 static wl_status wave_task(void *arg, int worker, long task, wl_error *err) {
@@ -173,8 +169,7 @@ static wl_status wave_task(void *arg, int worker, long task, wl_error *err) {
     wl_i64 left = r->snap.n_rows - ((wl_i64)tablet << WL_TABLET_SHIFT);
     rc = wl_exec_run(r->workers[worker], tablet, 0,
                      (wl_i32)(left < WL_TABLET_ROWS ? left : WL_TABLET_ROWS), w->batches[task],
-                     w->max_rows, w->accs ? w->accs + task * r->p->n_accs : NULL, r->groups[worker],
-                     err);
+                     w->max_rows, r->groups[worker], err);
   }
   return rc;
 }
@@ -184,21 +179,12 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
   if (w.n > r->wave) w.n = r->wave;
   if (w.n > MAX_WAVE) w.n = MAX_WAVE;
   w.max_rows = r->collects ? -1 : wl_cut_needed(r->to_skip, r->to_give);
-  if (r->second_block >= 0 && !r->p->grouped) {
-    w.accs = wl_mem_zalloc((size_t)w.n * (size_t)r->p->n_accs * sizeof *w.accs);
-    if (!w.accs) return wl_nomem(err);
-  }
   wl_tasks tasks = {r->in_order ? 1 : r->config.threads, w.n, wave_task, &w, &r->stop};
   long n_done;
   wl_status rc = WL_OK, failed = wl_tasks_run(&tasks, &n_done, err);
   if (failed == WL_NOT_TAKEN && !err->code) failed = wl_run_no_room(r, "the groups", err);
   for (int i = 0; i < w.n; i++) {
     if (i == n_done && !rc) rc = failed; /* an error of the rows before it comes first */
-    for (int k = 0; w.accs && k < r->p->n_accs; k++) {
-      wl_acc_state *s = &w.accs[i * r->p->n_accs + k];
-      if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], s)) rc = wl_nomem(err);
-      wl_acc_reset(s);
-    }
     if (!w.batches[i]) continue;
     if (!rc && (r->collects || r->holds_back)) rc = wl_run_collect(r, w.batches[i], err);
     if (!rc && w.batches[i]->n_rows)
@@ -207,7 +193,6 @@ wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) {
       wl_batch_give(w.batches[i]);
   }
   if (!rc) rc = failed;
-  wl_mem_free(w.accs);
   r->next_tablet += w.n;
   /* Waves with batches stay small, so that the batches stay in the cache. Others may grow. */
   if ((r->second_block >= 0 || r->collects) && r->wave < MAX_WAVE) r->wave *= 2;
@@ -235,7 +220,7 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   return wl_run_cpu_wave(r, err);
 }
 
-/* ---- the second block: over the finished aggregates, or the groups */
+/* ---- the second block: over the groups */
 
 typedef struct second {
   wl_run *r;
@@ -261,7 +246,7 @@ static wl_status second_task(void *arg, int worker, long task, wl_error *err) {
     if (m > n) m = n;
     rc = wl_exec_run(s->workers[worker], (int)(at >> WL_TABLET_SHIFT),
                      (wl_i32)(at & (WL_TABLET_ROWS - 1)), (wl_i32)m, s->batches[task], -1, NULL,
-                     NULL, err);
+                     err);
     at += m;
     n -= m;
   }
@@ -292,25 +277,6 @@ static wl_status second_block(wl_run *r, const wl_srccol *source, wl_i64 n, wl_e
   return rc ? rc : failed;
 }
 
-static wl_status finish_aggregates(wl_run *r, wl_error *err) {
-  const wl_program *p = r->p;
-  wl_srccol *cols = NULL;
-  void *memory = NULL;
-  wl_reg *regs = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *regs);
-  if (!regs) return wl_nomem(err);
-  for (int k = 0; k < p->n_aggs; k++) regs[k] = p->aggs[k].reg;
-  wl_status rc = wl_srccols_make(regs, p->n_aggs, 1, &cols, &memory, err);
-  for (int k = 0; k < p->n_aggs && !rc; k++) {
-    wl_val v;
-    rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &v, err);
-    if (!rc) wl_srccol_put(&cols[k], 0, v);
-  }
-  if (!rc) rc = second_block(r, cols, 1, err);
-  wl_mem_free(regs);
-  wl_mem_free(memory);
-  return rc;
-}
-
 /* Joins the workers' groups and runs the second block over them. Sets *again if they must be
 ** gathered again in row order. */
 static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
@@ -336,7 +302,9 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       wl_groups_close(r->groups[i]);
       r->groups[i] = NULL;
     }
-    if (r->config.device) leave_device(r, "sum() may overflow, depending on the order of rows");
+    if (r->config.device)
+      leave_device(r, "sum() may overflow, which only a run in row order can tell");
+    wl_run_expand_close(r); /* its pieces begin again, too */
     r->in_order = true;
     r->next_tablet = 0;
     return WL_OK;
@@ -349,7 +317,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       r->late = r->finished.late;
     }
   }
-  if (r->config.stats) r->config.stats->n_groups = r->finished.n;
+  if (r->config.stats && r->p->n_keys) r->config.stats->n_groups = r->finished.n;
   if (!rc) rc = second_block(r, r->finished.cols, r->finished.n, err);
   wl_finished_close(&r->finished);
   return rc;
@@ -395,7 +363,7 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   if (r->next_tablet < r->n_tablets) return one_wave(r, err);
   if (r->second_block >= 0 && !r->aggregated) {
     bool again = false;
-    wl_status rc = r->p->grouped ? finish_groups(r, &again, err) : finish_aggregates(r, err);
+    wl_status rc = finish_groups(r, &again, err);
     r->aggregated = !again;
     return rc;
   }

@@ -25,7 +25,6 @@ typedef struct run_piece {
   wl_batch *batches, **end;
   int n_batches;
   wl_i64 n_given;
-  wl_acc_state *accs;
   wl_status status;
   wl_error error;
 } run_piece;
@@ -50,8 +49,6 @@ static void piece_close(wl_expanding *e, run_piece *q) {
     q->batches = b->next;
     wl_batch_give(b);
   }
-  for (int k = 0; q->accs && k < e->r->p->n_accs; k++) wl_acc_reset(&q->accs[k]);
-  wl_mem_free(q->accs);
   if (q->x) e->idle[e->n_idle++] = q->x;
   wl_mem_free(q);
 }
@@ -94,10 +91,6 @@ static wl_status next_piece(wl_expanding *e, wl_error *err) {
   q->n = n;
   q->end = &q->batches;
   e->next_row += n;
-  if (r->second_block >= 0 && !r->p->grouped) {
-    q->accs = wl_mem_zalloc(((size_t)r->p->n_accs + 1) * sizeof *q->accs);
-    if (!q->accs) return wl_nomem(err);
-  }
   if (r->second_block >= 0) return WL_OK;
   if (e->n_idle) {
     q->x = e->idle[--e->n_idle];
@@ -115,7 +108,7 @@ static wl_status go_on(wl_expanding *e, run_piece *q, wl_exec *x, wl_groups *gro
   wl_run *r = e->r;
   wl_status rc = WL_OK;
   bool gives = r->second_block < 0;
-  wl_exec_io io = {.max_rows = -1, .accs = q->accs, .groups = groups};
+  wl_exec_io io = {.max_rows = -1, .groups = groups};
   io.poll.pause = &e->pause;
   io.poll.check = worker == 0 && r->config.check ? ask : NULL;
   io.poll.arg = e;
@@ -164,7 +157,7 @@ static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
   return WL_OK;
 }
 
-/* Gives the batches of the first piece to the run. If it is done, joins its accumulators. */
+/* Gives the batches of the first piece to the run. */
 static wl_status settle(wl_expanding *e, run_piece *q, wl_error *err) {
   wl_run *r = e->r;
   wl_status rc = q->status;
@@ -173,8 +166,6 @@ static wl_status settle(wl_expanding *e, run_piece *q, wl_error *err) {
     if (rc == WL_NOT_TAKEN && !err->code) rc = wl_run_no_room(r, "the groups", err);
     return rc;
   }
-  for (int k = 0; q->accs && k < r->p->n_accs && q->done; k++)
-    if (!rc && wl_acc_join(&r->p->accs[k], &r->accs[k], &q->accs[k])) rc = wl_nomem(err);
   while (q->batches && !rc) {
     wl_batch *b = q->batches;
     q->batches = b->next;

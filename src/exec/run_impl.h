@@ -2,7 +2,6 @@
 #ifndef WL_RUN_IMPL_H
 #define WL_RUN_IMPL_H
 
-#include "exec/agg.h"
 #include "exec/cpu/exec.h"
 #include "value/cut.h"
 #include "exec/run.h"
@@ -16,7 +15,7 @@ struct wl_run {
   wl_snapshot snap;
   wl_pool *pool;
   int table_block;         /* pc of the Parallel over the table */
-  int second_block;        /* pc of the Parallel over the aggregates or groups, or -1 */
+  int second_block;        /* pc of the Parallel over the groups, or -1 */
   wl_i64 to_skip, to_give; /* what is left of OFFSET and LIMIT; to_give < 0: no limit */
   wl_batch *ready, **ready_end;
   int next_tablet, n_tablets;
@@ -39,7 +38,6 @@ struct wl_run {
   wl_exec **givers;           /* [config.threads]: with a sorter, workers of the second run */
   const wl_u32 *sorted;       /* with a sorter, the row numbers in order; NULL until sorted */
   wl_i64 n_sorted, at_sorted; /* number of sorted rows, and how many of them are done */
-  wl_acc_state *accs;         /* [n_accs]: aggregates of the table so far */
   char detour[200];
   char note[120];     /* what the device did in addition to the scan, or why the host did it */
   char transfer[200]; /* set after each wave on a device */
@@ -54,7 +52,7 @@ wl_status wl_run_worker(wl_run *r, wl_exec_part part, wl_exec **out, wl_error *e
 /* Fails with WL_NOT_TAKEN: groups or a sort need more than host_budget leaves. */
 wl_status wl_run_no_room(const wl_run *r, const char *what, wl_error *err) WL_MUST;
 void wl_run_push(wl_run *r, wl_batch *b); /* appends a batch to the ready ones */
-/* Runs one wave of tablets on the CPU: appends batches, or joins accumulators. */
+/* Runs one wave of tablets on the CPU: appends batches, or adds to the groups. */
 wl_status wl_run_cpu_wave(wl_run *r, wl_error *err) WL_MUST;
 /* Counts a collected batch. Fails with WL_NOT_TAKEN if host_left is exceeded. */
 wl_status wl_run_collect(wl_run *r, const wl_batch *b, wl_error *err) WL_MUST;

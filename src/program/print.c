@@ -79,7 +79,9 @@ wl_status wl_program_print(const wl_program *p, int pc, wl_arena *arena, wl_list
       out->p4 = list;
     } else if (in->op == WL_OP__Parallel) {
       out->p3 = wl_arena_printf(arena, "%d", in->c);
-      out->p4 = in->a == WL_SOURCE_TABLE ? p->table : p->grouped ? "the groups" : "the aggregates";
+      out->p4 = in->a == WL_SOURCE_TABLE ? p->table
+                : p->one_group           ? "the aggregates"
+                                         : "the groups";
     }
     break;
   case WL_SHAPE_PROBE:

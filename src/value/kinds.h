@@ -18,4 +18,14 @@ typedef enum wl_phys {
   WL_P_ANY   /* for each row a tag, and 8 bytes: integer, real, or offset into the heap */
 } wl_phys;
 
+/* What is computed from the state of an accumulator (aggregates.h). */
+typedef enum wl_agg_final {
+  WL_AGG_COUNT,
+  WL_AGG_SUM,
+  WL_AGG_TOTAL,
+  WL_AGG_AVG,
+  WL_AGG_MINMAX,
+  WL_AGG_CONCAT
+} wl_agg_final;
+
 #endif

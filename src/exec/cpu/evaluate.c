@@ -25,7 +25,7 @@ wl_status wl_cpu_evaluate(const wl_evaluation *e, wl_evaluated *out, wl_error *e
     if (rc) break;
     *end = b;
     end = &b->next;
-    rc = wl_exec_run(x, r->tablet, r->first, r->n, b, -1, NULL, NULL, err);
+    rc = wl_exec_run(x, r->tablet, r->first, r->n, b, -1, NULL, err);
   }
   wl_exec_close(x);
   return wl_stop_or(&stop, rc, err);

@@ -379,7 +379,7 @@ static void found(plane *d, const wl_u32 *rows, int n) {
   for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW ? WL_TRUE : WL_FALSE;
 }
 
-wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) {
+wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
   const wl_program *p = x->p;
   int n = x->n, tablet = x->tablet;
   wl_i32 row = x->row;
@@ -442,7 +442,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
     case WL_SHAPE_AGG_V:
-    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, accs, n); break;
+    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, n); break;
     default: typed(x, in, n);
     }
     if (rc) return rc;
@@ -456,8 +456,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
 }
 
 /* Runs one vector of the block's source, if nothing multiplies rows. */
-static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out,
-                            wl_acc_state *accs) {
+static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch *out) {
   int pc = x->first;
   if (stops(x)) {
     x->fault = WL_FAULT_STOP;
@@ -468,7 +467,7 @@ static wl_status run_vector(wl_exec *x, int tablet, wl_i32 row, int n, wl_batch 
   x->row = row;
   x->n = n;
   wl_scratch_reset(&x->ctx);
-  wl_status rc = wl_exec_steps(x, &pc, out, accs);
+  wl_status rc = wl_exec_steps(x, &pc, out);
   if (x->tally) wl_exec_tock(x);
   return rc;
 }
@@ -493,7 +492,7 @@ wl_status wl_exec_run_keys(wl_exec *x, int worker, int tablet, wl_i32 n, wl_sort
   wl_status rc = WL_OK;
   for (wl_i32 at = 0; at < n && !rc; at += WL_VECTOR)
     rc = wl_exec_failure(
-        x, run_vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL, NULL), err);
+        x, run_vector(x, tablet, at, n - at < WL_VECTOR ? n - at : WL_VECTOR, NULL), err);
   return rc;
 }
 
@@ -503,20 +502,20 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
   for (wl_i64 at = 0; at < n && !rc; at += WL_VECTOR) {
     x->lists[0] = (wl_u32 *)(size_t)(rows + at); /* no filter runs, so nothing is written there */
     rc = wl_exec_failure(
-        x, run_vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out, NULL), err);
+        x, run_vector(x, 0, 0, (int)(n - at < WL_VECTOR ? n - at : WL_VECTOR), out), err);
   }
   x->lists[0] = NULL;
   return rc;
 }
 
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
-                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups, wl_error *err) {
+                      wl_i64 max_rows, wl_groups *groups, wl_error *err) {
   x->fault = WL_FAULT_NONE;
-  x->groups = groups;
+  wl_exec_use_groups(x, groups);
   if (x->n_levels) return wl_fail(err, WL_ERROR, "program: rows that multiply are run in pieces");
   for (wl_i32 at = 0; at < n; at += WL_VECTOR) {
     int m = n - at < WL_VECTOR ? n - at : WL_VECTOR;
-    wl_status rc = wl_exec_failure(x, run_vector(x, tablet, first + at, m, out, accs), err);
+    wl_status rc = wl_exec_failure(x, run_vector(x, tablet, first + at, m, out), err);
     if (rc) return rc;
     if (out && max_rows >= 0 && out->n_rows >= max_rows) return WL_OK;
   }

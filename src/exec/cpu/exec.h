@@ -12,7 +12,6 @@
 #define WL_EXEC_H
 
 #include "column/column.h"
-#include "exec/agg.h"
 #include "column/batch.h"
 #include "exec/cpu/group/group.h"
 #include "exec/cpu/sorter.h"
@@ -50,10 +49,9 @@ wl_status wl_exec_run_rows(wl_exec *x, const wl_u32 *rows, wl_i64 n, wl_batch *o
                            wl_error *err) WL_MUST;
 
 /* Runs the block over rows [first, first + n) of a tablet. Result fills the batch out and stops
-** when it has max_rows rows. Agg opcodes fill accs; after a Group opcode they fill groups. */
+** when it has max_rows rows. Agg opcodes add to groups. */
 wl_status wl_exec_run(wl_exec *x, int tablet, wl_i32 first, wl_i32 n, wl_batch *out,
-                      wl_i64 max_rows, wl_acc_state *accs, wl_groups *groups,
-                      wl_error *err) WL_MUST;
+                      wl_i64 max_rows, wl_groups *groups, wl_error *err) WL_MUST;
 
 /* ---- blocks with an Expand: a row may become any number of rows, so they run in small steps */
 
@@ -68,7 +66,6 @@ typedef struct wl_poll {
 typedef struct wl_exec_io {
   wl_batch *out;
   wl_i64 max_rows; /* stop when the batch has this many rows; -1: no limit */
-  wl_acc_state *accs;
   wl_groups *groups;
   wl_poll poll;
 } wl_exec_io;

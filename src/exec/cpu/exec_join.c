@@ -292,7 +292,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
   bool stop;
   *done = false;
   x->fault = WL_FAULT_NONE;
-  x->groups = io->groups;
+  wl_exec_use_groups(x, io->groups);
   for (;;) {
     if (out && io->max_rows >= 0 && out->n_rows >= io->max_rows) break;
     if (out && x->depth == x->n_levels && out->n_rows + WL_VECTOR > wl_pool_rows(out->pool))
@@ -324,7 +324,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
         if (!x->n) break;
       }
       wl_scratch_reset(&x->ctx);
-      rc = wl_exec_failure(x, wl_exec_steps(x, &pc, out, io->accs), err);
+      rc = wl_exec_failure(x, wl_exec_steps(x, &pc, out), err);
       if (rc) return rc;
     }
   }
@@ -340,5 +340,5 @@ wl_status wl_exec_go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err
 
 wl_status wl_exec_run_build(wl_exec *x, int tablet, wl_i32 n, wl_build_sink *sink, wl_error *err) {
   x->sink = sink;
-  return wl_exec_run(x, tablet, 0, n, NULL, -1, NULL, NULL, err);
+  return wl_exec_run(x, tablet, 0, n, NULL, -1, NULL, err);
 }

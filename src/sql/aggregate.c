@@ -49,7 +49,7 @@ static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
 static const struct {
   int least, most;
 } arguments[WL_N_AGGREGATES] = {
-#define WL_AGGREGATE(name, sql, least, most, marks) {least, most},
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) {least, most},
 #include "value/aggregates.def"
 #undef WL_AGGREGATE
 };

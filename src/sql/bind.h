@@ -118,13 +118,13 @@ typedef struct wl_bexpr {
 } wl_bexpr;
 
 typedef enum wl_agg_fn {
-#define WL_AGGREGATE(name, sql, least, most, marks) WL_FN_##name,
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) WL_FN_##name,
 #include "value/aggregates.def"
 #undef WL_AGGREGATE
 } wl_agg_fn;
 enum {
   WL_N_AGGREGATES = 0
-#define WL_AGGREGATE(name, sql, least, most, marks) +1
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) +1
 #include "value/aggregates.def"
 #undef WL_AGGREGATE
 };

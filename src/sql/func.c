@@ -237,7 +237,7 @@ static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e);
 /* When the results of aggregates are marked. */
 enum { NEVER, ALWAYS, ARGUMENT };
 static const wl_u8 aggregate_marks[WL_N_AGGREGATES] = {
-#define WL_AGGREGATE(name, sql, least, most, marks) marks,
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) marks,
 #include "value/aggregates.def"
 #undef WL_AGGREGATE
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const char *const wl_aggregate_names[WL_N_AGGREGATES] = {
-#define WL_AGGREGATE(name, sql, least, most, marks) sql,
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) sql,
 #include "value/aggregates.def"
 #undef WL_AGGREGATE
 };

@@ -20,12 +20,9 @@ typedef enum wl_phys {
 
 /* What is computed from the state of an accumulator (aggregates.h). */
 typedef enum wl_agg_final {
-  WL_AGG_COUNT,
-  WL_AGG_SUM,
-  WL_AGG_TOTAL,
-  WL_AGG_AVG,
-  WL_AGG_MINMAX,
-  WL_AGG_CONCAT
+#define WL_AGG_FINAL(name) WL_AGG_##name,
+#include "value/aggregates.def"
+#undef WL_AGG_FINAL
 } wl_agg_final;
 
 #endif

@@ -14,7 +14,7 @@
 #include "route/answer.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
-#include "value/affinity.h"
+#include "value/conv.h"
 #include "value/exchange.h"
 #include "program/compile.h"
 #include "value/domain.h"

@@ -30,8 +30,6 @@ static void close_piece(wl_pipe *e, wl_row_piece *q) {
     q->batches = b->next;
     wl_batch_give(b);
   }
-  for (int k = 0; q->accs && k < e->p->n_accs; k++) wl_acc_reset(&q->accs[k]);
-  wl_mem_free(q->accs);
   if (q->x) e->idle[e->n_idle++] = q->x;
   wl_mem_free(q);
 }

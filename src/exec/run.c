@@ -60,10 +60,9 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_program_pool(r->last, most, &r->pool, err);
-  r->accs = wl_mem_zalloc(((size_t)program->n_accs + 1) * sizeof *r->accs);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
   r->in_order = program->in_order;
-  if (!rc && (!r->accs || !r->groups)) rc = wl_nomem(err);
+  if (!rc && !r->groups) rc = wl_nomem(err);
   if (!rc && program->grouped)
     rc = wl_grouping_open(program, r->snap.n_rows * (program->expands ? 16 : 1), config->host_left,
                           r->config.threads, &r->grouping, err);
@@ -88,8 +87,6 @@ void wl_run_close(wl_run *r) {
     r->ready = b->next;
     wl_batch_give(b);
   }
-  for (int k = 0; r->accs && k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
-  wl_mem_free(r->accs);
   for (int i = 0; r->groups && i < r->config.threads; i++) wl_groups_close(r->groups[i]);
   wl_mem_free(r->groups);
   wl_finished_close(&r->finished);
@@ -142,13 +139,9 @@ static wl_status take_batch(void *arg, wl_batch *b, wl_error *err) {
 
 /* Opens the sink of a pipeline. */
 static wl_sink *open_sink(wl_run *r, const wl_program *p) {
-  if (p->sink == WL_SINK_GROUPS && p->grouped) {
+  if (p->sink == WL_SINK_GROUPS) {
     wl_groups_sink_init(&r->sink.groups, r->grouping, r->groups);
     return &r->sink.groups.sink;
-  }
-  if (p->sink == WL_SINK_GROUPS) {
-    wl_aggregates_sink_init(&r->sink.aggregates, p, r->accs);
-    return &r->sink.aggregates.sink;
   }
   if (r->sorter) {
     wl_keys_sink_init(&r->sink.keys, r->sorter);
@@ -221,22 +214,6 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
 
 /* ---- the groups */
 
-static wl_status finish_aggregates(wl_run *r, wl_error *err) {
-  const wl_program *p = r->p;
-  wl_reg *regs = wl_mem_zalloc(((size_t)p->n_aggs + 1) * sizeof *regs);
-  if (!regs) return wl_nomem(err);
-  for (int k = 0; k < p->n_aggs; k++) regs[k] = p->aggs[k].reg;
-  wl_status rc = wl_srccols_make(regs, p->n_aggs, 1, &r->finished.cols, &r->finished.memory, err);
-  for (int k = 0; k < p->n_aggs && !rc; k++) {
-    wl_val v;
-    rc = wl_acc_final(p, &p->aggs[k], &r->accs[p->aggs[k].acc], &v, err);
-    if (!rc) wl_srccol_put(&r->finished.cols[k], 0, v);
-  }
-  r->finished.n = 1;
-  wl_mem_free(regs);
-  return rc;
-}
-
 /* Joins the workers' groups. Sets *again if they must be gathered again in row order. */
 static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
   wl_finishing f = {.plan = r->grouping,
@@ -260,7 +237,8 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       wl_groups_close(r->groups[i]);
       r->groups[i] = NULL;
     }
-    if (r->config.device) leave_device(r, "sum() may overflow, depending on the order of rows");
+    if (r->config.device)
+      leave_device(r, "sum() may overflow, which only a run in row order can tell");
     r->in_order = true;
     r->next_tablet = 0;
     return WL_OK;
@@ -273,7 +251,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       r->late = r->finished.late;
     }
   }
-  if (r->config.stats) r->config.stats->n_groups = r->finished.n;
+  if (r->config.stats && r->p->n_keys) r->config.stats->n_groups = r->finished.n;
   return rc;
 }
 
@@ -319,7 +297,7 @@ static wl_status end_scan(wl_run *r, wl_error *err) {
     rc = wl_run_sort(r, err);
     r->stage = WL_RUN_SORTED;
   } else if (r->p->next) {
-    rc = r->p->grouped ? finish_groups(r, &again, err) : finish_aggregates(r, err);
+    rc = finish_groups(r, &again, err);
     if (!again) r->stage = r->finished.n ? WL_RUN_GROUPS : after_rows(r);
   } else {
     r->stage = after_rows(r);

@@ -2,12 +2,10 @@
 #ifndef WL_RUN_IMPL_H
 #define WL_RUN_IMPL_H
 
-#include "exec/agg.h"
 #include "exec/cpu/exec.h"
 #include "value/cut.h"
 #include "exec/run.h"
 #include "exec/pipe.h"
-#include "exec/sink/aggregates.h"
 #include "exec/sink/groups.h"
 #include "exec/sink/keys.h"
 #include "exec/sink/rows.h"
@@ -36,7 +34,6 @@ struct wl_run {
   union {
     wl_rows_sink rows;
     wl_groups_sink groups;
-    wl_aggregates_sink aggregates;
     wl_keys_sink keys;
   } sink;        /* of the pipeline */
   bool collects; /* DISTINCT or ORDER BY: no row is emitted before all have been collected */
@@ -55,7 +52,6 @@ struct wl_run {
   wl_exec **givers;           /* [config.threads]: with a sorter, workers of the second run */
   const wl_u32 *sorted;       /* with a sorter, the row numbers in order; NULL until sorted */
   wl_i64 n_sorted, at_sorted; /* number of sorted rows, and how many of them are done */
-  wl_acc_state *accs;         /* [n_accs]: aggregates of the table so far */
   char detour[200];
   char note[120];     /* what the device did in addition to the scan, or why the host did it */
   char transfer[200]; /* set after each wave on a device */

@@ -8,21 +8,28 @@
 */
 #include "plan/rewrite_impl.h"
 
+static wl_val value_over_no_rows(wl_agg_fn fn) {
+  switch (fn) {
+#define WL_AGGREGATE(name, sql, least, most, marks, empty)                                         \
+  case WL_FN_##name: return empty;
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+  }
+  return wl_null();
+}
+
 /* Replaces each aggregate in an expression by its value over no rows. */
 static wl_status aggregate_over_no_rows(wl_copy *c, const wl_bexpr *e, wl_bexpr **out) {
   if (e->kind == WL_B_COLUMN) return wl_edit_constant(c->to, wl_null(), out);
   if (e->kind != WL_B_AGG) return WL_OK;
-  wl_agg_fn fn = c->from->aggs[e->index].fn;
-  wl_val none = fn == WL_FN_COUNT ? wl_int(0) : fn == WL_FN_TOTAL ? wl_real(0) : wl_null();
-  return wl_edit_constant(c->to, none, out);
+  return wl_edit_constant(c->to, value_over_no_rows(c->from->aggs[e->index].fn), out);
 }
 
 /* The value if the join found a row, else the value that the expression has over no rows. */
 static wl_status value_or_empty(wl_edit *to, const wl_query *q, const wl_bexpr *result, int source,
                                 wl_bexpr *value, wl_bexpr **out) {
   *out = value;
-  if (result->kind == WL_B_AGG && q->aggs[result->index].fn != WL_FN_COUNT &&
-      q->aggs[result->index].fn != WL_FN_TOTAL)
+  if (result->kind == WL_B_AGG && value_over_no_rows(q->aggs[result->index].fn).t == WL_T_NULL)
     return WL_OK; /* NULL, like a column of a missing row */
   wl_copy c;
   wl_bexpr *has_row, *empty;

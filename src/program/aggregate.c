@@ -1,6 +1,6 @@
 /*
 ** Aggregates: chooses the accumulator for each and derives what its result can be. Part of the
-** compiler. The accumulators themselves are in exec/agg.c and exec/cpu/group/group_acc.c.
+** compiler. The accumulators themselves are in value/aggregates.h.
 **
 ** Invariants:
 ** 1. Aggregates that accumulate the same values share an accumulator.
@@ -56,11 +56,8 @@ static wl_status sum_accumulator(wl_compiler *c, wl_operand *a, wl_agg_fn fn, in
   }
   if (fn != WL_FN_SUM)
     *dom = wl_domain_any(F | WL_M(WL_T_NULL));
-  else if (op == WL_OP__AggSumX && c->in->unordered && !c->p->grouped) {
-    c->wants_group = true; /* groups keep magnitudes, which show whether any order overflows */
-    return wl_not_taken(c->err, "sum() may overflow, depending on the order of rows");
-  } else if (c->in->unordered && (op == WL_OP__AggSumX || ints_fit(c, &a->dom)))
-    ; /* groups check the magnitude, or no order overflows */
+  else if (c->in->unordered && (op == WL_OP__AggSumX || ints_fit(c, &a->dom)))
+    ; /* the run checks whether some order overflows, or none can */
   else if ((op == WL_OP__AggSumX || op == WL_OP__AggSumV) && !c->in->rowid_order)
     return wl_not_taken(c->err, "sum() may overflow, and SQLite would add in index order");
   return accumulator(c, op, a, 0, acc);

@@ -231,7 +231,7 @@ static bool has_minmax(const wl_query *q) {
   return false;
 }
 
-/* Compiles the group keys and the opcode that finds each row's group. */
+/* Compiles the group keys and the opcode that finds each row's group. No GROUP BY is one group. */
 static wl_status group_keys(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -298,13 +298,6 @@ static bool from_results(const wl_query *q, const wl_bexpr *e) {
   return from_results(q, e->a) && from_results(q, e->b);
 }
 
-/* Whether the aggregates need a group to accumulate in, although there is no GROUP BY. */
-static bool needs_group(const wl_query *q) {
-  bool needs = q->bare;
-  for (int k = 0; k < q->n_aggs; k++) needs |= q->aggs[k].distinct || q->aggs[k].fn == WL_FN_CONCAT;
-  return q->grouped || needs;
-}
-
 /* Treats SELECT DISTINCT as GROUP BY all results, emitted in the order of first rows. A device
 ** sorts instead. */
 static void choose_groups(wl_compiler *c) {
@@ -333,8 +326,7 @@ static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
   choose_groups(c);
-  bool grouped = needs_group(q) || c->distinct_groups || (c->in->one_group && q->aggregate),
-       second = q->aggregate || c->distinct_groups;
+  bool second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   c->over_table = true; /* LIMIT cannot refer to groups, although a group key may be the same
@@ -350,7 +342,7 @@ static wl_status compile(wl_compiler *c) {
   p->checks_cut = limited && c->in->unordered && q->n_order > 0;
   wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = wl_compile_sources(c);
-  if (!rc && grouped) rc = group_keys(c);
+  if (!rc && second) rc = group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);
   if (rc) return rc;
@@ -432,11 +424,6 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   }
   wl_compile_close(&c);
   *out = c.leaves;
-  if (rc == WL_NOT_TAKEN && c.wants_group && !in->one_group) {
-    wl_compile_in again = *in;
-    again.one_group = true;
-    return wl_compile(arena, &again, out, err);
-  }
   if (!rc && arena->failed) rc = wl_nomem(err);
   for (const wl_program *p = c.leaves; p && !rc; p = p->next) rc = wl_program_verify(p, err);
   return rc;

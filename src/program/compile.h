@@ -33,8 +33,6 @@ typedef struct wl_compile_in {
   int n_params;
   bool rowid_order; /* SQLite would also scan in rowid order */
   bool unordered;   /* SQLite's order of the rows is unknown */
-  bool one_group;   /* accumulate in one group if there is no GROUP BY, because groups keep
-                    ** magnitudes */
   bool for_device;  /* the program is meant for a device, though the CPU may have to take over */
   wl_evaluate evaluate;                         /* runs small programs now; required */
   wl_status (*check)(void *arg, wl_error *err); /* called between calls of functions, or NULL */

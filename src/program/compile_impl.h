@@ -34,7 +34,6 @@ typedef struct wl_compiler {
                                       ** it has no row yet */
   wl_u64 maybe;                       /* sources that may have no row */
   wl_i64 max_rows;                    /* the most rows that the pipeline can produce */
-  bool wants_group;                   /* a sum needs in->one_group */
   int size_joins;
   bool over_table;
   int *deps;                /* by node id, for the current pipeline: the one leaf it depends on, or

@@ -251,6 +251,8 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   case WL_SHAPE_AGG_F:
   case WL_SHAPE_AGG_V:
   case WL_SHAPE_AGG_VV:
+    if (!p->grouped)
+      return wl_fail(err, WL_ERROR, "program: %s at %d has no Group before it", o->name, pc);
     if (in->d < 0 || in->d >= p->n_accs || p->accs[in->d].op != in->op)
       return wl_fail(err, WL_ERROR, "program: %s at %d has no accumulator %d", o->name, pc, in->d);
     break;

@@ -25,6 +25,7 @@
 #include "program/opcodes.h"
 #include "sql/join_how.h"
 #include "value/domain.h"
+#include "value/kinds.h"
 
 typedef enum wl_shape {
 #define WL_SHAPE(name, letters, nulls) WL_SHAPE_##name,
@@ -89,15 +90,6 @@ typedef struct wl_call {
                  ** it */
   wl_u8 gives;   /* the types that the function can return */
 } wl_call;
-
-typedef enum wl_agg_final {
-  WL_AGG_COUNT,
-  WL_AGG_SUM,
-  WL_AGG_TOTAL,
-  WL_AGG_AVG,
-  WL_AGG_MINMAX,
-  WL_AGG_CONCAT
-} wl_agg_final;
 
 /* What the values of an AggDistinct are used for. */
 typedef enum wl_distinct_use {
@@ -232,8 +224,8 @@ typedef struct wl_program {
   int n_aggs;
   wl_key *keys;
   int n_keys;
-  bool grouped;
-  bool one_group; /* grouped without keys: there is a group even without rows */
+  bool grouped;   /* there is a Group, and a second block over its groups */
+  bool one_group; /* no GROUP BY: there are no keys, and there is a group even without rows */
   bool by_first;  /* groups are emitted in the order of their first rows, not of their keys */
   bool in_order;  /* an aggregate must see all rows in order */
   wl_set *sets;

@@ -45,13 +45,21 @@ static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
   return k < WL_N_AGGREGATES && !(extreme && wl_list_length(e->list) != 1);
 }
 
+/* How many arguments each aggregate takes. */
+static const struct {
+  int least, most;
+} arguments[WL_N_AGGREGATES] = {
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) {least, most},
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+};
+
 wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_agg_fn fn;
   int n_args = wl_list_length(e->list);
   if (!is_aggregate(e, &fn)) return wl_bind_function(b, e, out);
   if (e->window) return wl_not_taken(b->edit.err, "window functions are not native yet");
-  if (b->in_agg || b->in_where || n_args > (fn == WL_FN_CONCAT ? 2 : 1) ||
-      (fn == WL_FN_CONCAT && n_args == 0))
+  if (b->in_agg || b->in_where || n_args < arguments[fn].least || n_args > arguments[fn].most)
     return wl_not_taken(b->edit.err, "this use of %s() is not supported", e->name);
   wl_bagg agg = {.fn = fn, .filtered = e->a != NULL, .where = b->where};
   agg.distinct = e->distinct && n_args == 1;

@@ -5,7 +5,6 @@
 */
 #include "base/quirks.h"
 #include "sql/bind_impl.h"
-#include "value/affinity.h"
 #include "value/collation.h"
 #include "value/conv.h"
 #include <string.h>

@@ -118,15 +118,16 @@ typedef struct wl_bexpr {
 } wl_bexpr;
 
 typedef enum wl_agg_fn {
-  WL_FN_COUNT,
-  WL_FN_SUM,
-  WL_FN_TOTAL,
-  WL_FN_AVG,
-  WL_FN_MIN,
-  WL_FN_MAX,
-  WL_FN_CONCAT
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) WL_FN_##name,
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
 } wl_agg_fn;
-enum { WL_N_AGGREGATES = WL_FN_CONCAT + 1 };
+enum {
+  WL_N_AGGREGATES = 0
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) +1
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+};
 
 /* An aggregate. FILTER has become part of arg: arg is NULL where the filter is not true. */
 typedef struct wl_bagg {

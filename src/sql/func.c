@@ -234,6 +234,14 @@ typedef struct scope {
 
 static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e);
 
+/* When the results of aggregates are marked. */
+enum { NEVER, ALWAYS, ARGUMENT };
+static const wl_u8 aggregate_marks[WL_N_AGGREGATES] = {
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) marks,
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+};
+
 /* Whether a column's values may be marked. A table's column may be if it is computed when read, and
 ** a derived source's column if its queries return marked values. */
 static bool marked_column(const binder *b, const scope *in, const wl_bexpr *e) {
@@ -264,7 +272,8 @@ static bool may_be_marked(const binder *b, const scope *s, const wl_bexpr *e) {
     return may_be_marked(b->parent, &(scope){b->parent->edit.q, NULL}, e->a);
   case WL_B_AGG: {
     const wl_bagg *a = &s->q->aggs[e->index];
-    return (a->fn == WL_FN_MIN || a->fn == WL_FN_MAX) && may_be_marked(b, s, a->arg);
+    return aggregate_marks[a->fn] == ALWAYS ||
+           (aggregate_marks[a->fn] == ARGUMENT && may_be_marked(b, s, a->arg));
   }
   case WL_B_CASE:
     for (int k = 1; k < e->n_list && !yes; k += 2) yes = may_be_marked(b, s, e->list[k]);

@@ -5,8 +5,11 @@
 #include "base/sqlite.h"
 #include <string.h>
 
-const char *const wl_aggregate_names[WL_N_AGGREGATES] = {"count", "sum", "total",       "avg",
-                                                         "min",   "max", "group_concat"};
+const char *const wl_aggregate_names[WL_N_AGGREGATES] = {
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) sql,
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+};
 
 wl_status wl_edit_open(wl_edit *to, const wl_edit *statement) {
   *to = *statement;

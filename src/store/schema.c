@@ -5,7 +5,7 @@
 #include "store/store_impl.h"
 #include "base/mem.h"
 #include "store/kind.h"
-#include "value/affinity.h"
+#include "value/conv.h"
 #include "value/collation.h"
 #include <stdio.h>
 #include <string.h>

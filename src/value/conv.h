@@ -18,6 +18,10 @@ void wl_conv_give(wl_conv *c); /* NULL is allowed */
 /* Reads a numeric literal as SQLite's parser does. */
 wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) WL_MUST;
 
+/* SQLite's rule for the affinity of a column or CAST, based on words that the declared type
+** contains: 'A' blob, 'B' text, 'C' numeric, 'D' integer, 'E' real. NULL or "" is 'A'. */
+char wl_affinity_of_type(const char *decl);
+
 /* Whether SQLite has a scalar function with that name whose result depends only on its
 ** arguments. */
 bool wl_conv_function(const char *name);

@@ -18,4 +18,11 @@ typedef enum wl_phys {
   WL_P_ANY   /* for each row a tag, and 8 bytes: integer, real, or offset into the heap */
 } wl_phys;
 
+/* What is computed from the state of an accumulator (aggregates.h). */
+typedef enum wl_agg_final {
+#define WL_AGG_FINAL(name) WL_AGG_##name,
+#include "value/aggregates.def"
+#undef WL_AGG_FINAL
+} wl_agg_final;
+
 #endif

@@ -327,8 +327,10 @@ static void make_program(maker *m, const table *fact, const query *q, wl_lookup 
     p->order[p->n_order++] = (wl_order){.result = 1, .desc = true, .nulls_last = true};
     break;
   default:
+    p->grouped = true;
+    p->one_group = q->what != GROUPS;
+    if (p->one_group) emit(m, WL_OP__Group, 0, 0, 0, 0);
     if (q->what == GROUPS) {
-      p->grouped = true;
       p->n_keys = 1;
       p->keys[0] = (wl_key){.operand = key, .reg = p->regs[key]};
       p->keys[0].domain = int_domain(m, q->of, D_INT);

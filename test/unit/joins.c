@@ -397,6 +397,9 @@ static wl_status open_run(const query *q, int mode, wl_run_config config, wl_i64
       p->keys[0] = (wl_key){
           .operand = (wl_i16)rest, .reg = {WL_R_INT, true}, .domain = wl_domain_int(0, 6, true)};
       emit(&a, WL_OP__Group, 0, 0, 1, 0);
+    } else {
+      p->grouped = p->one_group = true;
+      emit(&a, WL_OP__Group, 0, 0, 0, 0);
     }
     int id = column(&a, last, C_ID);
     emit(&a, WL_OP__AggRows, 0, 0, 0, 0);

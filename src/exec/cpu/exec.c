@@ -379,7 +379,7 @@ static void found(plane *d, const wl_u32 *rows, int n) {
   for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW ? WL_TRUE : WL_FALSE;
 }
 
-wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) {
+wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
   const wl_program *p = x->p;
   int n = x->n, tablet = x->tablet;
   wl_i32 row = x->row;
@@ -442,7 +442,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out, wl_acc_state *accs) 
     case WL_SHAPE_AGG_I:
     case WL_SHAPE_AGG_F:
     case WL_SHAPE_AGG_V:
-    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, accs, n); break;
+    case WL_SHAPE_AGG_VV: rc = wl_exec_aggregate(x, in, n); break;
     default: typed(x, in, n);
     }
     if (rc) return rc;
@@ -467,7 +467,7 @@ static wl_status run_vector(wl_exec *x, int n, wl_batch *out) {
   x->row = 0;
   x->n = n;
   wl_scratch_reset(&x->ctx);
-  wl_status rc = wl_exec_steps(x, &pc, out, NULL);
+  wl_status rc = wl_exec_steps(x, &pc, out);
   if (x->tally) wl_exec_tock(x);
   return rc;
 }

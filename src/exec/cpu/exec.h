@@ -12,7 +12,6 @@
 #define WL_EXEC_H
 
 #include "column/column.h"
-#include "exec/agg.h"
 #include "column/batch.h"
 #include "exec/cpu/group/group.h"
 #include "exec/cpu/sorter.h"
@@ -58,7 +57,6 @@ typedef struct wl_poll {
 typedef struct wl_exec_io {
   wl_batch *out;
   wl_i64 max_rows; /* stop when the batch has this many rows; -1: no limit */
-  wl_acc_state *accs;
   wl_groups *groups;
   wl_sorter *sorter; /* takes the sort keys of rows; worker: the number of the worker there */
   int worker;

@@ -63,8 +63,10 @@ struct wl_exec {
   int sort_worker;         /* the number of this worker there */
   wl_groups *groups;       /* of the run in progress, or NULL */
   wl_vec *keys;            /* [n_keys]: the group keys of the vector */
+  bool numbers_rows;       /* the groups need the numbers of rows */
   wl_u32 group[WL_VECTOR]; /* of each row, once Group has run */
-  wl_i64 rows[WL_VECTOR];  /* its number in the table, or among what a join makes of it */
+  wl_i64 rows[WL_VECTOR];  /* its number in the table, or among what a join makes of it; zeros if
+                           ** the groups do not need it */
   wl_val *call_room;       /* arguments and results of a call; made when first needed */
   wl_u32 fault;
   wl_vctx ctx;
@@ -142,7 +144,7 @@ int wl_exec_true(wl_exec *x, const wl_u8 *truths, int n);
 /* Bits of a bitmap as bytes. */
 void wl_exec_bits(wl_u8 *d, const wl_u8 *bits, wl_i32 first, const wl_u16 *sel, int n);
 /* Runs the instructions from *pc on; stops at the end, an Expand or a Match, and says where. */
-wl_status wl_exec_steps(wl_exec *x, int *pc, wl_batch *out, wl_acc_state *accs) WL_MUST;
+wl_status wl_exec_steps(wl_exec *x, int *pc, wl_batch *out) WL_MUST;
 wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) WL_MUST;
 
 /* n rows come to the instruction, which the time is counted for from now on. Only with a tally. */
@@ -153,9 +155,10 @@ void wl_exec_add_up(wl_exec *x); /* the worker's counts into the totals; its tal
 void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);
 
 /* ---- exec_agg.c */
+void wl_exec_use_groups(wl_exec *x, wl_groups *groups); /* what Agg opcodes add to, or NULL */
 wl_status wl_exec_find_groups(wl_exec *x, int n) WL_MUST;
-/* Feeds an Agg opcode's accumulator, or the groups'. */
-wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, wl_acc_state *accs, int n) WL_MUST;
+/* Adds the vector's values to an Agg opcode's accumulator in their groups. */
+wl_status wl_exec_aggregate(wl_exec *x, const wl_instr *in, int n) WL_MUST;
 
 /* ---- exec_probe.c */
 /* Makes words of the keys of n rows: x->words, and x->there for those that can match. Returns

@@ -296,7 +296,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
   bool stop;
   *done = false;
   x->fault = WL_FAULT_NONE;
-  x->groups = io->groups;
+  wl_exec_use_groups(x, io->groups);
   x->sorter = io->sorter;
   x->sort_worker = io->worker;
   x->sink = io->build;
@@ -331,7 +331,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
         if (!x->n) break;
       }
       wl_scratch_reset(&x->ctx);
-      rc = wl_exec_failure(x, wl_exec_steps(x, &pc, out, io->accs), err);
+      rc = wl_exec_failure(x, wl_exec_steps(x, &pc, out), err);
       if (rc) return rc;
     }
   }

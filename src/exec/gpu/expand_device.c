@@ -42,7 +42,6 @@ struct wl_expansion {
   wl_u64 n_combined; /* combinations that the last part has processed */
   wl_i64 n_given;    /* rows of the tablets in progress that the run already has */
   wl_batch **mark;   /* where those rows begin in the run's list of batches */
-  bool gathered;     /* the run's accumulators are not empty */
   wl_error why;      /* if set, the CPU must take over at the next wave */
 };
 typedef struct wl_expansion expansion;
@@ -144,7 +143,6 @@ static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
   wl_status rc = wl_launch_take(l, err);
   if (rc) return rc;
   x->n_given += n;
-  x->gathered = true;
   x->n_combined += l->n_rows;
   return WL_OK;
 }
@@ -271,10 +269,8 @@ static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
 
 void wl_expansion_leave(wl_run *r, wl_device_state *s) {
   expansion *x = s->expansion;
-  if (r->p->sink == WL_SINK_GROUPS) { /* the caller discards the groups */
-    for (int k = 0; k < r->p->n_accs && !r->p->grouped && x->gathered; k++)
-      wl_acc_reset(&r->accs[k]);
-    if (x->gathered) r->next_tablet = 0;
+  if (r->p->sink == WL_SINK_GROUPS) { /* the caller drops the groups */
+    r->next_tablet = 0;
   } else if (x->open && r->collects) {
     wl_batch *b = *x->mark;
     *x->mark = NULL;

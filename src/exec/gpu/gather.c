@@ -1,6 +1,6 @@
 /*
-** What a run does on the device in addition to its scan: the groups of GROUP BY over all launches,
-** and DISTINCT and ORDER BY over the rows of one launch. Called by run_device.c, under the
+** What a run does on the device in addition to its scan: the groups of all launches, and DISTINCT
+** and ORDER BY over the rows of one launch. Called by run_device.c, under the
 ** device's lock.
 **
 ** Invariants:
@@ -35,8 +35,9 @@ static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
   wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->grouping, &r->groups[0], err);
   if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
   if (!rc && again) r->next_tablet = 0;
-  snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
-           r->collects ? ", then ordered on the cpu" : "");
+  if (r->p->n_keys)
+    snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
+             r->collects ? ", then ordered on the cpu" : "");
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;

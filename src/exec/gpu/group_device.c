@@ -1,13 +1,14 @@
 /*
-** GROUP BY on a device; see group_device.h. Methods, tried in this order:
+** Groups on a device; see group_device.h. Methods, tried in this order:
 **
+**   one      without GROUP BY: each thread gathers in slots of its own, then all add to one record
 **   shared   for few groups: the key is the address; each block first gathers in shared memory
 **   direct   the key is the address, in global memory; several passes over ranges of the key
 **   hash     open addressing in global memory; the table grows, then several passes by hash
 */
 #include "exec/gpu/group_device.h"
 #include "base/mem.h"
-#include "value/fsum.h"
+#include "value/aggregates.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
 #include <math.h>
@@ -40,6 +41,7 @@ struct wl_dgroups {
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
   wl_u64 n_side, size_side;
+  wl_u64 one[2 + 7 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
   wl_i64 held;
   char way[80];
 };
@@ -59,6 +61,10 @@ static void drop(wl_dgroups *g, void *p, size_t n) {
 static size_t table_bytes(const wl_dgroups *g) {
   return (size_t)g->k.n_slots * g->k.words * 8;
 }
+/* Without keys, the record follows the counters, so that both are copied at once. */
+static size_t counter_bytes(const wl_dgroups *g) {
+  return COUNTERS * 8 + (g->k.mode == WL_KG_ONE ? table_bytes(g) : 0);
+}
 static size_t pack_bytes(const wl_dgroups *g) {
   return (size_t)g->n_pack_slots * (1 + g->k.words) * 8;
 }
@@ -75,7 +81,7 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
-  if (p->by_first || p->n_bares || p->n_sets || p->one_group || p->in_order)
+  if (p->by_first || p->n_bares || p->n_sets || p->in_order)
     return wl_not_taken(err, "%s",
                         p->n_sets ? "aggregates of DISTINCT values run on the CPU only"
                         : p->by_first
@@ -143,8 +149,9 @@ static void lay_out_accs(wl_dgroups *g) {
     a->unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[i].bound));
     for (int pc = 0; pc < p->n_code; pc++)
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
+    if (g->k.mode == WL_KG_ONE) a->counted = 1; /* its rows are not counted */
     switch (a->op) {
-    case WL_OP__AggRows: a->counted = 0; break;
+    case WL_OP__AggRows: a->counted = g->k.mode == WL_KG_ONE; break;
     case WL_OP__AggCount: break;
     case WL_OP__AggSumI: words += 1, pieces += 2; break;
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
@@ -213,8 +220,8 @@ static void set_hash(wl_dgroups *g, wl_u64 n_slots) {
 }
 
 static void name_way(wl_dgroups *g) {
-  static const char *const names[] = {"groups by address in shared memory", "groups by address",
-                                      "groups by hash", "groups by hash"};
+  static const char *const names[] = {"one group", "groups by address in shared memory",
+                                      "groups by address", "groups by hash", "groups by hash"};
   wl_u64 passes =
       g->k.mode == WL_KG_DIRECT ? (g->total + g->k.n_slots - 1) / g->k.n_slots : g->k.n_parts;
   const char *name = names[g->k.mode];
@@ -225,6 +232,14 @@ static void name_way(wl_dgroups *g) {
 }
 
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
+  if (g->p->n_keys == 0) {
+    g->k.mode = WL_KG_ONE;
+    g->k.n_slots = g->k.n_parts = 1;
+    lay_out_accs(g);
+    for (int k = 0; k < g->p->n_accs; k++) low->accs[k].word = g->k.accs[k].word;
+    return WL_OK;
+  }
+  g->k.mode = WL_KG_SHARED;
   bool packs = lay_out_keys(g);
   bool by_address = packs && !g->k.first_word;
   lay_out_accs(g);
@@ -253,8 +268,8 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 
 static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
-  wl_status rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
-  if (!rc) rc = g->d->clear(g->d, g->counters, COUNTERS * 8, err);
+  wl_status rc = g->d->clear(g->d, g->counters, counter_bytes(g), err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
   return rc ? rc : g->d->finish(g->d, err); /* launches may use other queues */
 }
 
@@ -265,8 +280,9 @@ wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
 }
 
 static wl_status make_counters(wl_dgroups *g, wl_error *err) {
-  wl_status rc = take(g, COUNTERS * 8, &g->counters, err);
+  wl_status rc = take(g, counter_bytes(g), &g->counters, err);
   if (rc) return rc;
+  if (g->k.mode == WL_KG_ONE) g->k.table = g->counters + COUNTERS;
   g->k.n_made = g->counters + C_MADE;
   g->k.full = g->counters + C_FULL;
   g->k.n_side = g->counters + C_SIDE;
@@ -295,8 +311,8 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (g->n_pack_slots > g->k.n_slots) g->n_pack_slots = g->k.n_slots;
   if (g->n_pack_slots < 32) g->n_pack_slots = 32;
   if (!rc) rc = make_counters(g, err);
-  if (!rc) rc = take(g, table_bytes(g), &g->k.table, err);
-  if (!rc) rc = take(g, pack_bytes(g), &g->pack, err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = take(g, table_bytes(g), &g->k.table, err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = take(g, pack_bytes(g), &g->pack, err);
   if (!rc && g->k.side_size) rc = take(g, g->k.side_size * 24, &g->k.side, err);
   if (!rc) rc = clear(g, err);
   if (!rc) name_way(g);
@@ -309,10 +325,10 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
 
 void wl_dgroups_close(wl_dgroups *g) {
   if (!g) return;
-  drop(g, g->k.table, table_bytes(g));
+  if (g->k.mode != WL_KG_ONE) drop(g, g->k.table, table_bytes(g));
   drop(g, g->pack, pack_bytes(g));
   drop(g, g->k.side, g->k.side_size * 24);
-  drop(g, g->counters, COUNTERS * 8);
+  drop(g, g->counters, counter_bytes(g));
   wl_mem_free(g->side);
   wl_mem_free(g);
 }
@@ -355,16 +371,25 @@ static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
 
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
                             unsigned threads, size_t n_shared, wl_error *err) {
+  if (g->k.mode == WL_KG_ONE) {
+    wl_kargs one = *args;
+    one.record = g->k.table;
+    one.side = g->k.side;
+    one.n_side = g->k.n_side;
+    one.side_size = g->k.side_size;
+    return g->d->launch(g->d, WL_K_INTERP, &one, sizeof one, grid, threads, n_shared, err);
+  }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
   return g->d->launch(g->d, WL_K_GROUP, &all, sizeof all, grid, threads, n_shared, err);
 }
 
 wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
-  wl_u64 counters[COUNTERS];
+  wl_u64 counters[COUNTERS + sizeof g->one / 8];
   *restart = false;
-  wl_status rc = g->d->copy_out(g->d, counters, g->counters, sizeof counters, err);
+  wl_status rc = g->d->copy_out(g->d, counters, g->counters, counter_bytes(g), err);
   if (rc) return rc;
+  if (g->k.mode == WL_KG_ONE) memcpy(g->one + 1, counters + COUNTERS, table_bytes(g));
   if (counters[C_FULL]) {
     *restart = true;
     return grow(g, err);
@@ -396,13 +421,13 @@ static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *r
   return wl_val_make(key->real ? WL_T_REAL : WL_T_INT, bits, 0);
 }
 
-static wl_val best_value(wl_u32 op, wl_u64 code, wl_u64 extra) {
+static wl_val best_value(wl_u32 op, wl_u64 rank, wl_u64 extra) {
   bool min = op == WL_OP__AggMinI || op == WL_OP__AggMinF;
-  if (code == 0 && extra == 0) return wl_null();
-  if (min) code = ~code;
-  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) return wl_int((wl_i64)(code ^ 1ULL << 63));
-  if (code == 1ULL << 63) return wl_real(~extra & 1 ? -0.0 : 0.0);
-  return wl_real(wl_as_f64(code >> 63 ? code & ~(1ULL << 63) : ~code));
+  bool real = op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
+  if (rank == 0 && extra == 0) return wl_null();
+  wl_val v = wl_agg_unrank(min, real, rank);
+  if (real && wl_as_f64(v.v) == 0.0 && ~extra & 1) v = wl_real(-0.0); /* the first zero's sign */
+  return v;
 }
 
 static __int128 limbs(wl_u64 lo, wl_i64 hi) {
@@ -509,6 +534,7 @@ wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, bool *again, wl_error
   wl_u64 *dense = NULL;
   *again = false;
   if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
+  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, into, err);
   wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
   for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
     wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;

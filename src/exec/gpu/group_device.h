@@ -1,7 +1,7 @@
 /*
-** GROUP BY on a device: where the groups' records are, how the kernel finds them, and how they
-** come back to the host, which finishes them like the CPU's groups (exec/cpu/group/group.h). Used by
-** run_device.c; uses the kernels of kgroup.h.
+** Groups on a device: where their records are, how the kernel finds them, and how they
+** come back to the host, which finishes them like the CPU's groups (exec/cpu/group/group.h). Used
+** by run_device.c; uses the kernels of kgroup.h.
 **
 ** Invariants:
 ** 1. The records stay on the device from the first launch to the last, so a run holds device

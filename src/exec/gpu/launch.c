@@ -1,13 +1,11 @@
 /*
-** One launch of the interpreter kernel (launch.h): allocates its memory, fills the argument block,
-** waits for it, and adds what it accumulated without GROUP BY to the run's accumulators.
+** One launch of the interpreter kernel (launch.h): allocates its memory, fills the argument block
+** and waits for it.
 */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
 #include <string.h>
-
-enum { SIDE_MOST = 1 << 20 }; /* the most reals of one launch that do not fit the digits */
 
 typedef wl_launch launch;
 
@@ -150,11 +148,7 @@ static void blob_fill(launch *l) {
   a->n_tiles = l->n_tiles;
   a->ticket = counters + C_TICKET;
   a->n_out = counters + C_OUT;
-  a->n_side = counters + C_SIDE;
   a->tiles = l->tiles;
-  a->partial = l->partial;
-  a->side = l->side;
-  a->side_size = l->n_side;
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
   a->ctx.size = low->makes_text ? l->s->text_room : 0;
@@ -168,12 +162,6 @@ static unsigned grid_size(const launch *l) {
   if (each > (wl_u64)l->d->blocks_each) each = (wl_u64)l->d->blocks_each;
   wl_u64 most = each * (wl_u64)l->d->n_processors;
   return (unsigned)(l->n_tiles < most ? l->n_tiles : most);
-}
-
-static int count_real_sums(const wl_program *p) {
-  int n = 0;
-  for (int k = 0; k < p->n_accs && !p->grouped; k++) n += p->accs[k].op == WL_OP__AggSumF;
-  return n;
 }
 
 /* Copies this launch's tablets of the columns that are not resident. */
@@ -210,11 +198,6 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && n_outs(l)) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
-  if (!rc && l->low->n_slots)
-    rc = wl_dev_alloc(l->d, (size_t)l->grid * l->low->n_slots * 8, (void **)&l->partial, err);
-  l->n_side = l->low->expand >= 0 ? 0 : l->n_rows < SIDE_MOST ? l->n_rows : SIDE_MOST;
-  l->n_side *= (wl_u64)count_real_sums(r->p);
-  if (!rc && l->n_side) rc = wl_dev_alloc(l->d, l->n_side * 16, (void **)&l->side, err);
   if (!rc && l->low->makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
   if (rc) return rc;
   blob_fill(l);
@@ -261,8 +244,6 @@ void wl_launch_close(launch *l) {
     wl_dev_free(d, l->outs[k].t, l->n_rows);
   }
   wl_dev_free(d, l->tiles, l->n_tiles * 8);
-  wl_dev_free(d, l->partial, (size_t)l->grid * l->low->n_slots * 8);
-  wl_dev_free(d, l->side, l->n_side * 16);
   wl_dev_free(d, l->text, l->s->text_room);
   wl_dev_free(d, l->blob, l->n_blob);
   if (l->host) d->host_free(d, l->host);
@@ -270,92 +251,7 @@ void wl_launch_close(launch *l) {
   memset(l, 0, sizeof *l);
 }
 
-/* ---- aggregates */
-
-static __int128 limbs(wl_u64 lo, wl_i64 hi) {
-  return (__int128)hi * ((__int128)1 << 32) + lo;
-}
-
-/* Adds what the blocks accumulated to the run's accumulators. */
-static wl_status join_partials(launch *l, const wl_u64 *partial, const wl_u64 *side,
-                               wl_error *err) {
-  wl_run *r = l->r;
-  const wl_program *p = r->p;
-  for (int k = 0; k < p->n_accs; k++) {
-    const wl_kacc *acc = &l->low->accs[k];
-    wl_acc_state *into = &r->accs[k];
-    wl_u64 best_row = 0;
-    wl_val best = wl_null();
-    for (unsigned b = 0; b < l->grid; b++) {
-      const wl_u64 *v = partial + (size_t)b * l->low->n_slots + acc->slot;
-      switch (acc->op) {
-      case WL_OP__AggRows:
-      case WL_OP__AggCount: into->count += (wl_i64)v[0]; break;
-      case WL_OP__AggSumI:
-        into->sum += (wl_i64)v[0];
-        into->count += (wl_i64)v[1];
-        break;
-      case WL_OP__AggSumX:
-        into->sum += limbs(v[0], (wl_i64)v[1]);
-        into->count += (wl_i64)v[4];
-        l->s->magnitude[k] += limbs(v[2], (wl_i64)v[3]);
-        break;
-      case WL_OP__AggSumF:
-        for (int j = 0; j < 3; j++)
-          wl_fsum_add_scaled(&into->reals, (wl_i64)v[j], l->low->anchors[k] - WL_FSUM_DIGIT * j);
-        into->count += (wl_i64)v[3];
-        if (v[3]) into->seen_real = true;
-        break;
-      default: {
-        bool real = acc->op == WL_OP__AggMinF || acc->op == WL_OP__AggMaxF;
-        wl_val x = wl_val_make(real ? WL_T_REAL : WL_T_INT, v[0], 0);
-        if (v[1] == 0) break;
-        int c = best_row ? wl_cmp_val(x, best, 0) : 0;
-        bool min = acc->op == WL_OP__AggMinI || acc->op == WL_OP__AggMinF;
-        if (!best_row || (min ? c < 0 : c > 0) || (c == 0 && v[1] < best_row)) {
-          best = x;
-          best_row = v[1];
-        }
-      }
-      }
-    }
-    if (wl_acc_better(acc->op, into, best, 0) && wl_acc_best(into, best)) return wl_nomem(err);
-  }
-  for (wl_u64 i = 0; i < l->counters[C_SIDE]; i++)
-    wl_fsum_add(&r->accs[side[2 * i]].reals, wl_as_f64(side[2 * i + 1]));
-  return WL_OK;
-}
-
-/* Whether a prefix of some sum() may have overflowed. The CPU must then add again, in row order. */
-static bool overflow_possible(const wl_run *r, const wl_device_state *s) {
-  for (int k = 0; k < r->p->n_aggs; k++) {
-    int acc = r->p->aggs[k].acc;
-    if (r->p->aggs[k].final == WL_AGG_SUM && r->p->accs[acc].op == WL_OP__AggSumX &&
-        s->magnitude[acc] > WL_I64_MAX)
-      return true;
-  }
-  return false;
-}
-
-static wl_status gather_aggregates(launch *l, wl_error *err) {
-  wl_run *r = l->r;
-  size_t n = (size_t)l->grid * l->low->n_slots * 8;
-  wl_u64 *partial = wl_mem_alloc(n), *side = wl_mem_alloc(l->counters[C_SIDE] * 16 + 16);
-  wl_status rc = partial && side ? WL_OK : wl_nomem(err);
-  if (!rc) rc = l->d->copy_out(l->d, partial, l->partial, n, err);
-  if (!rc && l->counters[C_SIDE])
-    rc = l->d->copy_out(l->d, side, l->side, l->counters[C_SIDE] * 16, err);
-  l->d->n_out += (wl_i64)(n + l->counters[C_SIDE] * 16);
-  if (!rc) rc = join_partials(l, partial, side, err);
-  wl_mem_free(partial);
-  wl_mem_free(side);
-  if (!rc && overflow_possible(r, l->s)) {
-    for (int k = 0; k < r->p->n_accs; k++) wl_acc_reset(&r->accs[k]);
-    r->next_tablet = 0;
-    return wl_not_taken(err, "sum() may overflow, which only a run in row order can tell");
-  }
-  return rc;
-}
+/* ---- results */
 
 /* Checks the kernel's counters. *again: run the same block again, with more room for text. */
 static wl_status judge(launch *l, bool *again, wl_error *err) {
@@ -367,12 +263,10 @@ static wl_status judge(launch *l, bool *again, wl_error *err) {
     *again = need > s->text_room && (wl_i64)need < l->d->budget / 4 / s->depth;
     return wl_fail(err, WL_FULL, "text results need %llu bytes on the device", need);
   }
-  if (l->counters[C_SIDE] > l->n_side)
-    return wl_fail(err, WL_FULL, "too many reals that do not fit the device's digits");
   return WL_OK;
 }
 
-/* Ends the kernel's part of a launch: adds the aggregates and starts copying the rows back. */
+/* Ends the kernel's part of a launch: starts copying the rows back. Groups stay on the device. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   bool again = false;
   wl_status rc = launch_wait(l, err);
@@ -380,10 +274,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (again) *text_room = l->counters[C_TEXT];
   if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
   double start = wl_clock_ns();
-  if (!rc && l->r->p->sink == WL_SINK_GROUPS) {
-    if (!l->s->groups) rc = gather_aggregates(l, err);
-    if (!rc) l->r->next_tablet = l->end; /* it counts from now on, even if the next block fails */
-  }
+  if (l->r->p->sink == WL_SINK_GROUPS) l->r->next_tablet = l->end;
   if (!rc && l->r->p->sink == WL_SINK_ROWS && l->r->collects) rc = wl_gather_order(l, err);
   if (!rc && l->r->p->sink == WL_SINK_ROWS && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
@@ -406,7 +297,7 @@ wl_status wl_launch_take(launch *l, wl_error *err) {
 /* ---- sizes */
 
 size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s) {
-  size_t n = 16 * (size_t)count_real_sums(r->p) + wl_dorder_row_bytes(&s->order);
+  size_t n = wl_dorder_row_bytes(&s->order);
   for (int k = 0; k < r->p->n_results; k++)
     n += out_row_bytes(wl_result_reg(&r->p->results[k]));
   return n;

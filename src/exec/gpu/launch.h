@@ -15,7 +15,7 @@
 #include "exec/run_impl.h"
 
 /* Counters at the start of the argument block. */
-enum { C_TICKET, C_OUT, C_SIDE, C_TEXT, C_FAULT, COUNTERS = 8 };
+enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, COUNTERS = 8 };
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
 
@@ -32,7 +32,6 @@ typedef struct wl_device_state {
   double ns[3];                   /* nanoseconds spent waiting for data, kernels, results */
   int group, most;                /* tablets in the next block, and in any block at most */
   wl_u64 text_room;               /* bytes for text that the kernel makes */
-  __int128 *magnitude;            /* [n_accs]: for AggSumX, the sum of |v| so far */
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
   bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
@@ -54,9 +53,8 @@ typedef struct wl_launch {
   wl_devcol *cols;    /* temporary copies, if used */
   wl_u8 *host, *blob; /* the argument block in pinned host memory and in device memory */
   size_t n_blob;
-  wl_u64 *tiles, *partial, *side;
+  wl_u64 *tiles;
   wl_u8 *text;
-  wl_u64 n_side;
   wl_kout outs[WL_GPU_MAX_RESULTS];
   int n_fetch;      /* number of result columns to fetch */
   bool ordered;     /* these are all rows of the result, in their final order */
@@ -88,8 +86,8 @@ static inline size_t wl_tile_rows(const wl_lowered *low) {
 }
 
 /* launch.c: the steps of a launch. The caller sets r, d, s, low and the rows. open puts it into
-** its queue. finish waits, then merges its accumulators or starts the copy of its rows. take gives
-** the rows to the run. close frees it. */
+** its queue. finish waits, then starts the copy of its rows. take gives the rows to the run. close
+** frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
 wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;

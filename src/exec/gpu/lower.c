@@ -182,13 +182,11 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
 
 static void lower_accs(const wl_program *p, wl_lowered *out) {
   for (int k = 0; k < p->n_accs; k++) {
-    int anchor = wl_fsum_anchor_within(p->accs[k].bound);
-    out->anchors[k] = anchor;
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
-    out->accs[k].unit = ldexp(1.0, anchor);
-    /* groups have their own memory, and a part that ends in an Expand accumulates nothing */
-    if (!p->grouped && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
+    out->accs[k].unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[k].bound));
+    /* with keys, groups have their own memory; a part that ends in an Expand accumulates nothing */
+    if (!p->n_keys && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
   }
 }
 
@@ -256,7 +254,6 @@ wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int
   out->code = WL_NEW_N(arena, wl_kinstr, out->n_code);
   out->opnds = WL_NEW_N(arena, wl_kopnd, out->n_opnds);
   out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
-  out->anchors = WL_NEW_N(arena, int, p->n_accs);
   out->planes = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   out->ins = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   out->outs = WL_NEW_N(arena, wl_u8, p->n_sources + 1);

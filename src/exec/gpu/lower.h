@@ -17,8 +17,7 @@
 typedef struct wl_lowered {
   wl_kinstr *code;
   wl_kopnd *opnds; /* [n_regs + n_consts] */
-  wl_kacc *accs;
-  int *anchors; /* of each accumulator */
+  wl_kacc *accs; /* [n_accs]; wl_dgroups_open sets their words */
   wl_u32 n_code, n_opnds, n_consts, n_slots;
   wl_u32 const_offset, count_offset, plane_offset, acc_offset, n_shared;
   wl_u8 *planes; /* [n_sources]: each one's plane of row numbers, from 1, or 0 */

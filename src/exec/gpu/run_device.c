@@ -3,9 +3,9 @@
 **
 ** Invariants:
 ** 1. The device is locked during a wave. Between waves it holds nothing of the run except resident
-**    columns and, for GROUP BY, the groups.
-** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can continue from there. With GROUP
-**    BY, the CPU starts from the beginning.
+**    columns and, for aggregates, the groups.
+** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can continue from there. With
+**    aggregates, the CPU starts from the beginning.
 ** 3. Each launch has its own queue of the device. Blocks are launched, and their results taken, in
 **    row order. r->next_tablet advances when they are taken.
 */
@@ -119,8 +119,6 @@ static wl_status open_state(wl_run *r, wl_error *err) {
   if (!s) return wl_nomem(err);
   r->device_state = s;
   wl_arena_init(&s->arena);
-  s->magnitude = WL_NEW_N(&s->arena, __int128, r->p->n_accs);
-  if (!s->magnitude) return wl_nomem(err);
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);
   wl_status rc = wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads,

@@ -25,7 +25,6 @@ typedef struct wl_row_piece {
   wl_batch *batches, **end;
   int n_batches;
   wl_i64 n_given; /* rows in its batches since they were last taken */
-  wl_acc_state *accs;
 } wl_row_piece;
 
 typedef struct wl_sink wl_sink;

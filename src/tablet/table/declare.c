@@ -12,7 +12,7 @@
 #include "base/sqlite.h"
 #include "parse.h"
 #include "sql/lex.h"
-#include "value/affinity.h"
+#include "value/conv.h"
 #include "value/value.h"
 #include "value/collation.h"
 #include <string.h>

@@ -20,7 +20,7 @@ wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err
   g->last_run = &g->runs;
   g->file = -1;
   wl_arena_init(&g->arena);
-  g->words = wl_mem_alloc(((size_t)plan->words.n_words + 1) * WL_VECTOR * sizeof *g->words);
+  g->words = wl_mem_zalloc(((size_t)plan->words.n_words + 1) * WL_VECTOR * sizeof *g->words);
   g->scratch = wl_mem_alloc(3 * WL_VECTOR * sizeof *g->scratch);
   g->probe = wl_mem_zalloc(plan->width + 16);
   g->set_keys = wl_mem_zalloc(((size_t)plan->p->n_keys + 1) * sizeof *g->set_keys);
@@ -42,6 +42,10 @@ wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err
     *out = NULL;
   }
   return rc;
+}
+
+bool wl_groups_number_rows(const wl_groups *g) {
+  return g->plan->rows;
 }
 
 void wl_group_table_close(group_table *t) {
@@ -384,9 +388,16 @@ static wl_status make_room(wl_groups *g, int n) {
 
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n, wl_u32 *out) {
   const wl_grouping *p = g->plan;
-  /* The text and full sums that groups point to are always in memory. */
-  if (p->left && (wl_i64)g->arena.n_bytes > p->left / p->n_workers) return WL_NOT_TAKEN;
+  /* The text and full sums that groups point to are always in memory. The one group of a query
+  ** without GROUP BY always has room for a few of them. */
+  if (p->left && (p->p->n_keys || p->whole) && (wl_i64)g->arena.n_bytes > p->left / p->n_workers)
+    return WL_NOT_TAKEN;
   g->keys = keys;
+  if (p->p->n_keys == 0) {
+    if (p->has_first && !g->seen[0] && n) *entry_first(p, g->table.entries) = rows[0];
+    g->seen[0] |= n > 0;
+    return WL_OK;
+  }
   if (p->mode != MODE_VALUES) wl_words_encode(&p->words, keys, n, g->words);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
   wl_status rc = make_room(g, n);

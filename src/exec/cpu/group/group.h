@@ -1,6 +1,7 @@
 /*
-** GROUP BY on the CPU: each row finds its group, and aggregates are accumulated there. At the end,
-** the groups of all workers become one table of columns, the source of the program's second block.
+** Aggregates on the CPU: each row finds its group, and its values are accumulated there. At the
+** end, the groups of all workers become one table of columns, the source of the next pipeline.
+** Without GROUP BY there is one group, whose number is 0, even if there are no rows.
 **
 ** A key is, if possible, a few unsigned words (words.h): integers of known range share a word, a
 ** real has its own. If all keys fit one word with few values, that word is the group's index in an
@@ -15,17 +16,17 @@
 ** 2. A worker sees rows in ascending order. Results that depend on the order of rows (which of
 **    several equal values represents the group, ties of min and max) are decided by row number,
 **    so the number of workers does not change them.
-** 3. low and high (prefix sums) are valid only if one worker saw all rows. If several did and a
-**    sum of magnitudes exceeds 63 bits, the run is repeated with one worker.
+** 3. Prefix sums are valid only if one worker saw all rows. If several did and a sum() may
+**    overflow in some order of the rows, the run is repeated with one worker.
 */
 #ifndef WL_GROUP_H
 #define WL_GROUP_H
 
 #include "column/column.h"
-#include "exec/agg.h"
 #include "exec/cpu/words.h"
+#include "program/program.h"
 
-/* A column of the second block's source. */
+/* A column of the groups. */
 typedef struct wl_srccol {
   wl_reg reg;
   wl_u64 *v;
@@ -46,15 +47,17 @@ void wl_grouping_close(wl_grouping *g);
 wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err) WL_MUST;
 void wl_groups_close(wl_groups *g);
 
+/* Whether wl_groups_find() and wl_groups_add() look at row numbers. If not, they may be zeros. */
+bool wl_groups_number_rows(const wl_groups *g);
+
 /* Finds the groups of n rows with these keys, and creates new ones. out is valid until the next
-** call. */
+** call. Without keys there is one group, and neither keys nor out are used. */
 wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, int n,
                          wl_u32 *out) WL_MUST;
-/* Adds the rows' values to accumulator acc of their groups. max_text limits the bytes of a
-** group_concat(). */
+/* Adds the rows' values to accumulator acc of their groups. b is the second argument, or NULL.
+** max_text limits the bytes of a text that grows, like that of group_concat(). */
 wl_status wl_groups_add(wl_groups *g, int acc, const wl_u32 *groups, const wl_vec *v,
-                        const wl_vec *separator, const wl_i64 *rows, int n,
-                        wl_u64 max_text) WL_MUST;
+                        const wl_vec *b, const wl_i64 *rows, int n, wl_u64 max_text) WL_MUST;
 
 /* The finished groups, by column: keys, aggregates, bare columns. */
 typedef struct wl_finished {
@@ -88,8 +91,9 @@ typedef struct wl_group_part {
   wl_val best;
 } wl_group_part;
 
-/* Adds the group with these keys that a device gathered, with a part for each accumulator. A group
-** is added only once and has no other rows. *out is valid until the next call. */
+/* Adds what a device gathered for the group with these keys, with a part for each accumulator. If
+** the group has rows already, they come before those of the device. *out is valid until the next
+** call. */
 wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
                            wl_u32 *out) WL_MUST;
 /* Adds a real that does not fit the digits to a group. The part has already counted it. */

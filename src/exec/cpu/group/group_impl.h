@@ -1,6 +1,7 @@
 /*
-** The internals of GROUP BY; see group.h. Shared by group.c (finding groups), group_acc.c
-** (accumulating), group_join.c (joining and finishing) and group_plan.c (layout).
+** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
+** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and finishing)
+** and group_plan.c (layout). value/aggregates.h has the states and what is done with them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -9,67 +10,24 @@
 **   direct mode                                [first row]         [state 0 …]
 **
 ** Invariants:
-** 1. A state of all zeros means no rows. Each state begins with its count of values.
-** 2. The only pointers in an entry are to text and wl_fsum in the arena of the worker that made
-**    it. The arena outlives the entry, so entries may be copied freely.
-** 3. Words, compared from first to last, have the order in which groups are emitted: NULL is the
+** 1. The only pointers in an entry are to memory in the arena of the worker that made it. The arena
+**    outlives the entry, so entries may be copied freely.
+** 2. Words, compared from first to last, have the order in which groups are emitted: NULL is the
 **    least, and descending keys are inverted.
+** 3. Without keys the mode is direct, and entry 0 is the one group.
 */
 #ifndef WL_GROUP_IMPL_H
 #define WL_GROUP_IMPL_H
 
 #include "base/arena.h"
 #include "exec/cpu/group/group.h"
+#include "value/aggregates.h"
 #include "value/hash.h"
 #include "exec/sort.h"
 
 enum { N_PARTS = 64, PART_SHIFT = 58 };
 
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
-
-/* The type of an accumulator's state. */
-typedef enum state_kind {
-  STATE_COUNT,  /* wl_i64 */
-  STATE_SUM,    /* sum_state */
-  STATE_REALS,  /* reals_state */
-  STATE_BEST,   /* best_state */
-  STATE_ROWED,  /* rowed_state */
-  STATE_CONCAT, /* concat_state */
-  STATE_LONG    /* long_state */
-} state_kind;
-
-typedef struct sum_state {
-  wl_i64 count, sum;
-} sum_state;
-typedef struct reals_state {
-  wl_i64 count, digit[3]; /* digits relative to the accumulator's anchor */
-  wl_fsum *more;          /* sum of what the digits could not hold */
-} reals_state;
-typedef struct best_state {
-  wl_i64 count;
-  wl_u64 best; /* as a word, inverted for min, so that the largest wins */
-} best_state;
-typedef struct rowed_state {
-  wl_i64 count;
-  wl_u64 best, raw;
-  wl_i64 row; /* the first row with this value; if there is no value, the last row */
-} rowed_state;
-typedef struct concat_state {
-  wl_i64 count;
-  wl_u8 *text;
-  wl_u64 n, size;
-} concat_state;
-typedef struct long_state {
-  wl_i64 count;
-  wl_i64 n_digits;
-  __int128 sum, low, high;
-  unsigned __int128 magnitude; /* sum of |integer| */
-  wl_fsum *reals;
-  wl_i64 digits[3];
-  wl_val best;
-  wl_i64 best_row;
-  bool seen_real;
-} long_state;
 
 struct wl_grouping {
   const wl_program *p;
@@ -85,11 +43,10 @@ struct wl_grouping {
   wl_i64 group_bytes; /* bytes of a joined group, including its columns and sorting */
   bool whole;         /* groups are never set aside, because a state cannot be joined */
   size_t first_at, signs_at, width;
+  bool rows; /* row numbers are needed */
   int n_accs;
-  state_kind *kinds; /* [n_accs] */
-  size_t *places;    /* [n_accs]: byte offset of the state in an entry */
-  double *units;     /* [n_accs]: unit of the digits */
-  int *anchors;
+  wl_agg_how *accs; /* [n_accs] */
+  size_t *places;   /* [n_accs]: byte offset of the state in an entry */
   int n_sets;
   struct wl_grouping **sets; /* for DISTINCT aggregates: the groups' keys and the value as keys */
   wl_arena arena;
@@ -187,14 +144,18 @@ wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values
 /* ---- computing DISTINCT aggregates from their sets (group_set.c) */
 wl_status wl_group_feed_set(const wl_finishing *f, int set, joined *groups, wl_error *err) WL_MUST;
 
-/* ---- states (group_acc.c) */
+/* ---- states (group_acc.c, group_one.c) */
 wl_status wl_group_join(const wl_grouping *g, wl_arena *arena, wl_u8 *into,
                         const wl_u8 *from) WL_MUST;
-wl_status wl_group_add_value(const wl_grouping *g, wl_arena *arena, int k, wl_u8 *e, wl_val v,
-                             wl_val separator, wl_i64 row, wl_u64 max_text) WL_MUST;
 /* The finished aggregate of an entry. */
 wl_status wl_group_final(const wl_grouping *g, const wl_agg *agg, wl_u8 *e, bool in_order,
                          wl_val *out, wl_error *err) WL_MUST;
+/* Adds values one by one, to any state. groups is NULL if there are no keys. */
+wl_status wl_group_add_values(wl_groups *g, int k, const wl_u32 *groups, const wl_vec *v,
+                              const wl_vec *b, const wl_i64 *rows, int n, wl_u64 max_text) WL_MUST;
+/* wl_groups_add() without keys: all rows belong to group 0. */
+wl_status wl_group_add_one(wl_groups *g, int k, const wl_vec *v, const wl_vec *b,
+                           const wl_i64 *rows, int n, wl_u64 max_text) WL_MUST;
 
 /* ---- DISTINCT aggregates */
 wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 *rows,

@@ -160,8 +160,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
                             wl_error *err) {
   memset(out, 0, sizeof *out);
   out->plan = plan;
-  out->count_only =
-      set >= 0 && plan->p->n_keys == 0 && f->plan->kinds[plan->p->sets[set].acc] == STATE_COUNT;
+  out->count_only = set >= 0 && plan->p->n_keys == 0 &&
+                    f->plan->accs[plan->p->sets[set].acc].state == WL_STATE_COUNT;
   for (int k = 0; k < N_PARTS; k++) wl_arena_init(&out->arenas[k]);
   wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
   if (!from) return wl_nomem(err);
@@ -371,8 +371,7 @@ typedef struct group_filling {
 
 static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   if (b->acc < 0) return *entry_first(p, e);
-  void *s = entry_state(p, e, b->acc);
-  return p->kinds[b->acc] == STATE_ROWED ? ((rowed_state *)s)->row : ((long_state *)s)->best_row;
+  return wl_agg_row(&p->accs[b->acc], entry_state(p, e, b->acc));
 }
 
 /* Fills a range of the columns. An error ends the groups there: failed_at is the first group with
@@ -430,18 +429,15 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   return rc;
 }
 
-/* Whether some sum() may overflow, which depends on the order of rows. */
+/* Whether some sum() may overflow, which depends on the order of rows. Distinct values are added in
+** row order anyway. */
 static bool needs_order(const joined *j) {
   const wl_grouping *g = j->plan;
   for (int a = 0; a < g->p->n_aggs; a++) {
     int k = g->p->aggs[a].acc;
-    wl_u16 op = g->p->accs[k].op;
-    if (g->p->aggs[a].final != WL_AGG_SUM || (op != WL_OP__AggSumX && op != WL_OP__AggSumV))
-      continue;
+    if (g->p->aggs[a].final != WL_AGG_SUM || g->p->accs[k].op == WL_OP__AggDistinct) continue;
     for (wl_i64 i = 0; i < j->n; i++)
-      if (((long_state *)entry_state(g, j->entries[i], k))->magnitude >
-          (unsigned __int128)WL_I64_MAX)
-        return true;
+      if (wl_agg_unsure(&g->accs[k], entry_state(g, j->entries[i], k))) return true;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 /*
-** The layout of groups and the coding of keys as words; see group_impl.h.
+** The layout of groups: their mode, the words of their keys, and the states of their accumulators.
+** See group_impl.h.
 */
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
@@ -11,36 +12,30 @@
 #define DIRECT_BYTES ((wl_u64)128 << 20)
 enum { DIRECT_A_ROW = 4, DIRECT_ALWAYS = 4096 };
 
-static size_t state_bytes(state_kind k) {
-  switch (k) {
-  case STATE_COUNT: return sizeof(wl_i64);
-  case STATE_SUM: return sizeof(sum_state);
-  case STATE_REALS: return sizeof(reals_state);
-  case STATE_BEST: return sizeof(best_state);
-  case STATE_ROWED: return sizeof(rowed_state);
-  case STATE_CONCAT: return sizeof(concat_state);
-  case STATE_LONG: break;
-  }
-  return sizeof(long_state);
-}
+/* The state and flags of each Agg opcode. */
+static const struct {
+  wl_agg_state state;
+  int flags;
+} accumulators[] = {
+#define WL_ACCUMULATOR(name, shape, place, state, flags, meaning)                                  \
+  [WL_OP__##name - WL_OP__AggRows] = {WL_STATE_##state, WL_AGG_##flags},
+#include "value/aggregates.def"
+#undef WL_ACCUMULATOR
+};
 
-static state_kind kind_of(const wl_acc *a) {
-  switch (a->op) {
-  case WL_OP__AggRows:
-  case WL_OP__AggCount: return STATE_COUNT;
-  case WL_OP__AggSumI: return STATE_SUM;
-  case WL_OP__AggSumF: return STATE_REALS;
-  case WL_OP__AggMinI:
-  case WL_OP__AggMaxI:
-  case WL_OP__AggMinF:
-  case WL_OP__AggMaxF: return a->rowed ? STATE_ROWED : STATE_BEST;
-  case WL_OP__AggConcat: return STATE_CONCAT;
-  case WL_OP__AggDistinct:
-    return a->distinct == WL_DISTINCT_COUNT    ? STATE_COUNT
-           : a->distinct == WL_DISTINCT_CONCAT ? STATE_CONCAT
-                                               : STATE_LONG;
-  default: return STATE_LONG;
-  }
+static wl_agg_how how_of(const wl_program *p, const wl_acc *a) {
+  int op = a->op - WL_OP__AggRows, anchor = wl_fsum_anchor_within(a->bound);
+  wl_agg_how h = {.state = accumulators[op].state,
+                  .flags = accumulators[op].flags,
+                  .coll = a->coll,
+                  .anchor = anchor,
+                  .unit = ldexp(1.0, anchor)};
+  /* -0.0 and 0.0 are equal and the first one counts, so row numbers are needed. */
+  bool zeros = (h.flags & WL_AGG_REAL) && a->zero && !p->unordered;
+  if (h.state == WL_STATE_BEST && (a->rowed || zeros)) h.state = WL_STATE_ROWED;
+  if (a->op == WL_OP__AggDistinct && a->distinct == WL_DISTINCT_COUNT) h.state = WL_STATE_COUNT;
+  if (a->op == WL_OP__AggDistinct && a->distinct == WL_DISTINCT_CONCAT) h.state = WL_STATE_TEXT;
+  return h;
 }
 
 /* Sets the offsets of the first row, signs and states in an entry. */
@@ -52,19 +47,20 @@ static void lay_out(wl_grouping *g) {
   if (g->has_first) at += 8;
   g->signs_at = at;
   if (g->has_signs) at += 8;
-  for (int pass = 0; pass < 2; pass++)
+  for (size_t alignment = 16; alignment >= 8; alignment /= 2)
     for (int k = 0; k < g->n_accs; k++) {
-      if ((g->kinds[k] == STATE_LONG) != (pass == 0)) continue;
-      if (pass == 0) at = (at + 15) & ~(size_t)15;
+      if (wl_agg_alignment(g->accs[k].state) != alignment) continue;
+      at = (at + alignment - 1) & ~(alignment - 1);
       g->places[k] = at;
-      at += state_bytes(g->kinds[k]);
+      at += wl_agg_bytes(g->accs[k].state);
     }
   bool aligned = g->n_accs > 0;
   g->width = aligned ? (at + 15) & ~(size_t)15 : at;
 }
 
-static bool direct_pays(const wl_grouping *g, wl_i64 n_rows) {
+static bool direct_pays(const wl_grouping *g, wl_i64 n_rows, int n_keys) {
   wl_u64 used = g->words.used;
+  if (n_keys == 0) return true;
   if (g->mode != MODE_WORDS || g->words.n_words > 1 || used == 0) return false;
   wl_u64 most = (wl_u64)n_rows * DIRECT_A_ROW;
   return (used <= DIRECT_ALWAYS || used <= most) && used < 0xffffffff &&
@@ -78,10 +74,8 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
   int n_keys = p->n_keys + (set != NULL);
   g->p = p;
   g->words.parts = WL_NEW_N(&g->arena, wl_word_part, 2 * n_keys + 1);
-  g->kinds = WL_NEW_N(&g->arena, state_kind, p->n_accs + 1);
+  g->accs = WL_NEW_N(&g->arena, wl_agg_how, p->n_accs + 1);
   g->places = WL_NEW_N(&g->arena, size_t, p->n_accs + 1);
-  g->units = WL_NEW_N(&g->arena, double, p->n_accs + 1);
-  g->anchors = WL_NEW_N(&g->arena, int, p->n_accs + 1);
   wl_u8 *colls = WL_NEW_N(&g->arena, wl_u8, n_keys + 2);
   g->sets = WL_NEW_N(&g->arena, wl_grouping *, p->n_sets + 1);
   if (g->arena.failed) return wl_nomem(err);
@@ -117,23 +111,19 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
   if (!set) {
     g->n_accs = p->n_accs;
     for (int k = 0; k < p->n_accs; k++) {
-      const wl_acc *a = &p->accs[k];
-      g->kinds[k] = kind_of(a);
-      g->whole |= g->kinds[k] == STATE_CONCAT;
-      /* -0.0 and 0.0 are equal and the first one counts, so row numbers are needed. */
-      if (g->kinds[k] == STATE_BEST && (a->op == WL_OP__AggMinF || a->op == WL_OP__AggMaxF) &&
-          a->zero)
-        g->kinds[k] = STATE_ROWED;
-      g->anchors[k] = wl_fsum_anchor_within(a->bound);
-      g->units[k] = ldexp(1.0, g->anchors[k]);
+      g->accs[k] = how_of(p, &p->accs[k]);
+      wl_agg_state state = g->accs[k].state;
+      g->whole |= state == WL_STATE_TEXT;
+      g->rows |= state == WL_STATE_ROWED || (state == WL_STATE_VALUE && !p->unordered);
     }
+    g->rows |= g->has_first || p->n_sets > 0;
   }
   lay_out(g);
   if (g->mode == MODE_WORDS && g->words.n_words == 0) { /* no keys: one group */
     g->words.n_words = 1;
     g->words.used = 1;
   }
-  if (direct_pays(g, n_rows)) {
+  if (direct_pays(g, n_rows, n_keys)) {
     g->mode = MODE_DIRECT;
     g->n_direct = g->words.used;
     lay_out(g);

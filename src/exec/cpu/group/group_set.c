@@ -110,9 +110,8 @@ static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err)
     } else if (v.t >= WL_T_TEXT) {
       v = wl_op_SumArg(&ctx, v, wl_null(), 0);
     }
-    rc = fault
-             ? WL_NOMEM
-             : wl_group_add_value(g, &f->groups->arenas[0], f->acc, to, v, comma, 0, fin->max_text);
+    wl_agg_in in = {v, comma, 0, fin->max_text, &f->groups->arenas[0]};
+    rc = fault ? WL_NOMEM : wl_agg_add(&g->accs[f->acc], entry_state(g, to, f->acc), &in);
     if ((i & 1023) == 1023) wl_scratch_reset(&ctx);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_TOOBIG) rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
@@ -131,7 +130,7 @@ wl_status wl_group_feed_set(const wl_finishing *fin, int k, joined *groups, wl_e
   feeding f = {.set = set, .groups = groups, .acc = groups->plan->p->sets[k].acc};
   wl_status rc = wl_group_join_all(fin, plan, k, set, err);
   if (!rc && set->n) {
-    if (groups->plan->kinds[f.acc] != STATE_COUNT) {
+    if (groups->plan->accs[f.acc].state != WL_STATE_COUNT) {
       rc = feed_values(fin, &f, err);
     } else if (groups->plan->p->n_keys == 0) {
       *(wl_i64 *)entry_state(groups->plan, groups->tables[0].entries, f.acc) = set->n;

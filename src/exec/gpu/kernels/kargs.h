@@ -110,9 +110,10 @@ typedef struct wl_kout {
   wl_u64 type;    /* type of the output column */
 } wl_kout;
 
-/* An accumulator: its opcode, its first slot, and for sums of reals the unit of their digits. */
+/* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its first
+** word in the group's record (kgargs.h), and for sums of reals the unit of their digits. */
 typedef struct wl_kacc {
-  wl_u32 op, slot;
+  wl_u32 op, slot, word, pad;
   double unit;
 } wl_kacc;
 
@@ -134,8 +135,8 @@ typedef struct wl_kargs {
   wl_u64 *ticket;  /* number of the next tile */
   wl_u64 *tiles;   /* look-back states, one for each tile */
   wl_u64 *n_out;   /* number of rows written */
-  wl_u64 *partial; /* [blocks][n_slots] */
-  wl_u64 *side;    /* pairs (accumulator, bits of a real) that the digits cannot hold */
+  wl_u64 *record;  /* the words of the one group, if n_slots > 0 */
+  wl_u64 *side;    /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_vctx ctx;

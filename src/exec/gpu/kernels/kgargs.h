@@ -1,5 +1,5 @@
 /*
-** The kernels' arguments for GROUP BY and ORDER BY. All addresses are addresses on the device.
+** The kernels' arguments for groups and ORDER BY. All addresses are addresses on the device.
 **
 ** A group is a record of 64-bit words in global memory. It is all zero while the group does not
 ** exist:
@@ -14,7 +14,11 @@
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
 **
-** In a block's shared memory, a group has the same content in 32-bit pieces, because 32-bit
+** Without GROUP BY there is one record, in which every accumulator but min and max has its count.
+** Each thread of wl_interp gathers in slots of its own, a block merges them, and then adds them to
+** the record. A slot of min or max is a value and its row.
+**
+** With GROUP BY, in a block's shared memory, a group has the same content in 32-bit pieces, because 32-bit
 ** atomics are fast there. A count is one piece and a sum is two; the words of min and max stay
 ** whole. There are `copies` copies of each piece, side by side. A lane uses the copy given by its
 ** number modulo `copies`.
@@ -27,6 +31,7 @@
 #include "exec/gpu/kernels/kargs.h"
 
 typedef enum wl_kgmode {
+  WL_KG_ONE,    /* no keys: one group, gathered by each thread first */
   WL_KG_SHARED, /* by address, gathered in shared memory first */
   WL_KG_DIRECT, /* by address, in global memory */
   WL_KG_HASH,   /* by a key of one word, open addressing */

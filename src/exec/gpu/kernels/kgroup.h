@@ -62,28 +62,6 @@ WL_FN void kg_sum(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u3
   if (high) (void)simt_atomic_add_u32(kg_piece(sh, g, place + 1, slot, kg_copy(g)), high);
 }
 
-WL_FN void kg_best(wl_u64 *p, wl_u64 v) {
-  if (*(volatile wl_u64 *)p < v) (void)simt_atomic_max_u64(p, v);
-}
-
-/*
-** min and max keep the largest code: a better value has a larger code. Codes are not 0, except for
-** one integer; the extra word says whether that integer occurred. For reals, the extra word says
-** which zero (0.0 or -0.0) came first.
-*/
-WL_FN wl_u64 kg_code_int(wl_u32 op, wl_i64 v) {
-  wl_u64 c = (wl_u64)v ^ 1ULL << 63;
-  return op == WL_OP__AggMinI ? ~c : c;
-}
-WL_FN wl_u64 kg_real_order(double d) {
-  wl_u64 c = wl_f64_bits(d == 0.0 ? 0.0 : d);
-  return c >> 63 ? ~c : c | 1ULL << 63;
-}
-WL_FN wl_u64 kg_code_real(wl_u32 op, double d) {
-  wl_u64 c = kg_real_order(d);
-  return op == WL_OP__AggMinF ? ~c : c;
-}
-
 WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, double v) {
   const wl_kgacc *acc = &g->accs[index];
   wl_i64 digit[3];
@@ -107,28 +85,14 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
   }
 }
 
-/* best and extra are both shared or both global memory, so that the compiler can tell which. */
-WL_FN void kg_better(wl_u64 *best, wl_u64 *extra, wl_u32 op, wl_u64 bits, wl_u64 row) {
-  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
-    wl_u64 code = kg_code_int(op, (wl_i64)bits);
-    if (code)
-      kg_best(best, code);
-    else
-      kg_best(extra, 1);
-  } else {
-    double d = wl_as_f64(bits);
-    kg_best(best, kg_code_real(op, d));
-    if (d == 0.0) kg_best(extra, ~(row << 1 | bits >> 63));
-  }
-}
 WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
                        wl_u64 row) {
   if (g->copies) {
     wl_u64 *best = kg_whole(sh, g, acc->place, slot, kg_copy(g));
-    kg_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
+    k_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
   } else {
     wl_u64 *best = kg_record(g, slot) + acc->word;
-    kg_better(best, best + 1, acc->op, bits, row);
+    k_better(best, best + 1, acc->op, bits, row);
   }
 }
 
@@ -149,12 +113,9 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     if (acc->counted) kg_count(sh, g, slot, acc->word + 1, acc->place + 2);
     break;
   case WL_OP__AggSumX: {
-    wl_i64 v = k_int(sh, a, at);
-    wl_u64 m = v < 0 ? 0 - (wl_u64)v : (wl_u64)v;
-    kg_sum(sh, g, slot, acc->word, acc->place, (wl_u64)v & 0xffffffffULL);
-    kg_sum(sh, g, slot, acc->word + 1, acc->place + 2, (wl_u64)(v >> 32));
-    kg_sum(sh, g, slot, acc->word + 2, acc->place + 4, m & 0xffffffffULL);
-    kg_sum(sh, g, slot, acc->word + 3, acc->place + 6, m >> 32);
+    wl_u64 limb[4];
+    wl_agg_limbs(k_int(sh, a, at), limb);
+    for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
     if (acc->counted) kg_count(sh, g, slot, acc->word + 4, acc->place + 8);
     break;
   }
@@ -280,7 +241,7 @@ WL_FN void kg_note_zero(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opn
     zero = 1;
     signs |= k_bits(sh, o, at) >> 63 << k;
   }
-  if (zero) kg_best(kg_record(g, slot) + g->first_word, ~(row << 16 | signs));
+  if (zero) k_max_word(kg_record(g, slot) + g->first_word, ~(row << 16 | signs));
 }
 
 /* The Group opcode for one row. Returns its slot, or KG_NONE if another pass takes the row. */
@@ -318,29 +279,22 @@ WL_FN wl_u64 kg_total(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, 
   }
   return s;
 }
-WL_FN void kg_give(wl_u64 *to, wl_u64 v) {
-  if (v) (void)simt_atomic_add_u64(to, v);
-}
-
 WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot) {
   wl_u64 *to = kg_record(g, slot) + acc->word;
   wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX ? 4 : 0;
   if (acc->op >= WL_OP__AggMinI) {
     for (wl_u32 c = 0; c < g->copies; c++) {
-      kg_best(to, *kg_whole(sh, g, acc->place, slot, c));
-      kg_best(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
+      k_max_word(to, *kg_whole(sh, g, acc->place, slot, c));
+      k_max_word(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
     }
   } else if (acc->op == WL_OP__AggSumF) {
-    for (wl_u32 j = 0; j < 3; j++) {
-      wl_u64 s = kg_total(sh, g, acc->place + 2 * j, slot, 1);
-      kg_give(to + j, s & 0xffffffffULL);
-      kg_give(to + 3 + j, (wl_u64)((wl_i64)s >> 32));
-    }
-    if (acc->counted) kg_give(to + 6, kg_total(sh, g, acc->place + 6, slot, 0));
+    for (wl_u32 j = 0; j < 3; j++)
+      k_add_digits(to, j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
+    if (acc->counted) k_add_word(to + 6, kg_total(sh, g, acc->place + 6, slot, 0));
   } else {
     for (wl_u32 j = 0; j < n_sums; j++)
-      kg_give(to + j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
-    if (acc->counted) kg_give(to + n_sums, kg_total(sh, g, acc->place + 2 * n_sums, slot, 0));
+      k_add_word(to + j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
+    if (acc->counted) k_add_word(to + n_sums, kg_total(sh, g, acc->place + 2 * n_sums, slot, 0));
   }
 }
 
@@ -349,7 +303,7 @@ WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
   for (wl_u32 slot = simt_tid(); slot < (wl_u32)g->n_slots; slot += simt_bdim()) {
     wl_u64 rows = kg_total(sh, g, 0, slot, 0);
     if (!rows) continue;
-    kg_give(kg_record(g, slot) + g->rows_word, rows);
+    k_add_word(kg_record(g, slot) + g->rows_word, rows);
     for (wl_u32 k = 0; k < g->n_accs; k++) kg_flush_acc(sh, g, &g->accs[k], slot);
   }
 }

@@ -25,7 +25,7 @@ WL_FN wl_u64 ko_field(const wl_kofield *f, wl_u64 row) {
   wl_u64 v = f->v[row];
   if (f->kind == WL_KO_REAL) {
     if (null) return f->nulls_last ? ~0ULL : 0;
-    wl_u64 k = kg_real_order(wl_as_f64(v));
+    wl_u64 k = wl_agg_rank(0, 1, v);
     return f->desc ? ~k : k;
   }
   if (null) return f->nulls_last ? (wl_u64)f->hi - (wl_u64)f->lo + 1 : 0;

@@ -53,7 +53,8 @@ typedef enum wl_bkind {
   WL_B_NOT,
   WL_B_TRUTH,    /* a IS TRUE */
   WL_B_CASE,     /* list: when, then, …, else */
-  WL_B_CAST,     /* to affinity */
+  WL_B_CAST,     /* CAST to affinity; with op WL_OP_POS, unary plus or COLLATE: the value of a,
+                 ** unchanged, with this node's affinity and collation */
   WL_B_CALL,     /* text: an SQL expression in which ?1, ?2, … stand for `list`; index: a
                  ** wl_native */
   WL_B_OUTER,    /* a: an expression of the outer query */
@@ -182,8 +183,8 @@ typedef struct wl_bsource {
   wl_derived *derived;
   const char *name;   /* its name in EXPLAIN */
   wl_bexpr *on;       /* the condition of the join */
-  wl_bexpr *inner_on; /* from the binder: the ON of an inner join of all sources up to this one,
-                      ** which counts as part of WHERE */
+  wl_bexpr *inner_on; /* from the binder: the ON of the inner join whose last source this is. It
+                      ** counts as part of WHERE. */
 } wl_bsource;
 
 enum { WL_MAX_SOURCES = 64 };

@@ -96,6 +96,9 @@ typedef struct wl_bexpr {
   wl_op op;
   char affinity;     /* the expression's affinity, as SQLite sees it; '@' is none */
   char cmp_affinity; /* applied to both sides of a comparison */
+  char arm_affinity; /* for a comparison with a column of a compound: SQLite may move it into the
+                     ** arms. 0: they give it the same affinity. Otherwise 'B' or 'C', the strongest
+                     ** that one of them gives it. */
   wl_u8 coll;        /* the expression's collation */
   wl_u8 cmp_coll;    /* the collation that COMPARE and IS use */
   bool has_coll;     /* the collation comes from a column or COLLATE, not from the default */

@@ -27,6 +27,18 @@
 #define TEST_SANITIZED 0
 #endif
 
+/* Built with the thread sanitizer. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_TSAN 1
+#endif
+#endif
+#ifndef TEST_TSAN
+#define TEST_TSAN 0
+#endif
+
 static int tap_n_ok, tap_n_bad, tap_n_skip;
 
 /* A name on one line, whatever SQL it quotes. */

@@ -87,6 +87,10 @@ static inline wl_domain wl_truth_domain(bool null) {
 ** (wl_compile_coded), or a truth (wl_compile_truth). */
 wl_status wl_compile_expr(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_coded(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+/* Refuses comparison e of these operands if the arms of a compound give it affinities that may lead
+** to different results (wl_bexpr.arm_affinity). */
+wl_status wl_compile_arms_agree(const wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
+                                const wl_operand *b) WL_MUST;
 wl_status wl_compile_truth(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 wl_status wl_compile_arith(wl_compiler *c, wl_op op, wl_operand *a, wl_operand *b,
                            wl_operand *out) WL_MUST;

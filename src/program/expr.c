@@ -181,10 +181,24 @@ wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) {
   return wl_compile_emit1(c, WL_OP__IsNull, a, wl_truth_domain(false), out);
 }
 
+/* The types of an operand's values. */
+static unsigned types_of(const wl_operand *o) {
+  return o->dict ? WL_M(WL_T_TEXT) : o->dom.mask;
+}
+
+wl_status wl_compile_arms_agree(const wl_compiler *c, const wl_bexpr *e, const wl_operand *a,
+                                const wl_operand *b) {
+  unsigned types = types_of(a) | types_of(b);
+  bool text = types & WL_M(WL_T_TEXT), number = types & (WL_M(WL_T_INT) | WL_M(WL_T_REAL));
+  if (!e->arm_affinity || !text || (e->arm_affinity == 'B' && !number)) return WL_OK;
+  return wl_not_taken(c->err, "a comparison with a compound whose arms differ in affinity");
+}
+
 static wl_status is_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand a, b;
   wl_status rc = wl_compile_expr(c, e->a, &a);
   if (!rc) rc = wl_compile_expr(c, e->b, &b);
+  if (!rc) rc = wl_compile_arms_agree(c, e, &a, &b);
   if (!rc) rc = wl_compile_value(c, &a);
   if (!rc) rc = wl_compile_value(c, &b);
   if (rc) return rc;
@@ -390,6 +404,7 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
     rc = wl_compile_coded(c, e->a, &a);
     if (!rc) rc = wl_compile_coded(c, e->b, &b);
     if (!rc) rc = wl_compile_in_real(c, e, &a, &b);
+    if (!rc) rc = wl_compile_arms_agree(c, e, &a, &b);
     if (!rc && a.dict && b.dict && e->cmp_affinity < 'C' && e->cmp_coll == WL_COLL_BINARY) {
       rc = wl_compile_common(c, &a, &b);
     } else if (!rc) {

@@ -13,6 +13,7 @@ static wl_status in_any(wl_compiler *c, const wl_bexpr *e, int first, int end, w
   if (end - first == 1) {
     wl_status rc = wl_compile_expr(c, e->a, &x);
     if (!rc) rc = wl_compile_expr(c, e->list[first], &y);
+    if (!rc) rc = wl_compile_arms_agree(c, e, &x, &y);
     return rc ? rc : wl_compile_compare(c, WL_OP_EQ, e->cmp_affinity, e->cmp_coll, &x, &y, out);
   }
   int mid = first + (end - first) / 2;
@@ -63,6 +64,12 @@ static wl_status in_constants(wl_compiler *c, const wl_bexpr *e, const wl_operan
   if (!rc && !set->v) rc = wl_nomem(c->err);
   for (int k = 0; k < e->n_list && !rc && *ok; k++) {
     wl_val v = wl_null();
+    wl_operand y = {.dom.mask = WL_M(e->list[k]->value.t)};
+    if (e->list[k]->kind == WL_B_CONST)
+      rc = wl_compile_arms_agree(c, e, x, &y);
+    else if (e->arm_affinity)
+      *ok = false;
+    if (rc || !*ok) break;
     rc = in_constant(&side, e->list[k], e->cmp_affinity, wl_has(x, WL_T_TEXT), &v, ok);
     if (v.t == WL_T_NULL)
       set->has_null = true;

@@ -72,6 +72,7 @@ static wl_status form_of_key(const wl_compiler *c, const wl_jkey *k, key_form *f
   if (!rc) rc = operand_type(c, k->outer, &out);
   if (rc) return rc;
   rc = wl_compile_in_real((wl_compiler *)(size_t)c, k->cond, &in, &out);
+  if (!rc) rc = wl_compile_arms_agree(c, k->cond, &in, &out);
   if (rc) return rc;
   unsigned a = in.dom.mask & ~WL_M(WL_T_NULL), b = out.dom.mask & ~WL_M(WL_T_NULL);
   if (in.dict && out.dict && aff < 'C' && k->cond->cmp_coll == WL_COLL_BINARY &&

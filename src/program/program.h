@@ -11,7 +11,7 @@
 ** 2. On every path, a register is written once per row, before it is read.
 ** 3. Jumps go forward, to the end of the code or, between an Expand and its Match, to that Match.
 ** 3a. After an Expand or Match, no register that was set before it is read. Only the rows of the
-** sources continue from there.
+**    sources continue from there.
 ** 4. Operand types fit the opcode's shape, and constants have the required register type. If an
 **    operand may be NULL and the shape's NULL rule is strict, the result register is nullable.
 ** 5. Every index (register, constant, column, accumulator, address) is in bounds.

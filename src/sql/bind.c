@@ -81,6 +81,51 @@ static wl_status unary(binder *b, const wl_expr *e, wl_bexpr **out) {
   }
 }
 
+/* ---- comparisons */
+
+/* The affinities of an expression as bits 1 << (affinity - '@'): for a column of a compound, those
+** of all arms. *n_left: how many expressions may be visited. WITH entries that use each other can
+** have very many arms. */
+static unsigned affinities_of(const wl_query *q, const wl_bexpr *e, int *n_left) {
+  enum { ALL = 0x7f };
+  while (e->kind == WL_B_CAST && e->op == WL_OP_POS && e->affinity == e->a->affinity) e = e->a;
+  const wl_derived *d = e->kind == WL_B_COLUMN ? q->sources[e->source].derived : NULL;
+  if (!d) return 1u << (e->affinity - '@');
+  unsigned bits = --*n_left < 0 ? ALL : 0;
+  for (int k = 0; k < d->n_arms && bits != ALL; k++)
+    bits |= affinities_of(d->arms[k], d->arms[k]->results[e->index], n_left);
+  return bits;
+}
+
+/* Sets arm_affinity of comparison x, with these sides. SQLite 3.40 moves a condition on one source
+** into the arms of a compound. There, a column has the affinity of the arm. Other sources may turn
+** out to be constant (s.y = t.x AND t.x = '1'), so their number does not matter. r: NULL for the
+** list of IN, which has no affinity. */
+static void note_arm_affinity(const wl_query *q, wl_bexpr *x, const wl_bexpr *l,
+                              const wl_bexpr *r) {
+  int n_left = 1000;
+  unsigned left = affinities_of(q, l, &n_left), right = r ? affinities_of(q, r, &n_left) : 1;
+  if (!(left & (left - 1)) && !(right & (right - 1))) return;
+  bool none = false, text = false, numeric = false;
+  for (char i = '@'; i <= 'F'; i++)
+    for (char k = '@'; k <= 'F'; k++) {
+      if (!(left >> (i - '@') & 1) || !(right >> (k - '@') & 1)) continue;
+      wl_bexpr a = {.affinity = i}, b = {.affinity = k};
+      char c = wl_compare_affinity(&a, &b);
+      none |= c <= 'A';
+      text |= c == 'B';
+      numeric |= c >= 'C';
+    }
+  if (none + text + numeric > 1) x->arm_affinity = numeric ? 'C' : 'B';
+}
+
+wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                          wl_bexpr **out) {
+  wl_status rc = wl_edit_compare(&b->edit, kind, op, l, r, out);
+  if (!rc) note_arm_affinity(b->edit.q, *out, l, r);
+  return rc;
+}
+
 /* ---- row values */
 
 /* (a, b, …) op (c, d, …). The first pair that is not equal decides. Only an explicit COLLATE of the
@@ -93,7 +138,7 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
   if (rc) return rc;
   bool last = !l->next;
   if (op == WL_OP_EQ || op == WL_OP_NE) {
-    rc = wl_edit_compare(&b->edit, WL_B_COMPARE, op, x, y, out);
+    rc = wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
     if (rc || last) return rc;
     rc = compare_rows(b, op, l->next, r->next, &rest);
     if (rc) return rc;
@@ -103,10 +148,10 @@ static wl_status compare_rows(binder *b, wl_op op, const wl_expr_list *l, const 
     if (!rc) inherit_collation(*out, eq);
     return rc;
   }
-  if (last) return wl_edit_compare(&b->edit, WL_B_COMPARE, op, x, y, out);
+  if (last) return wl_bind_compare(b, WL_B_COMPARE, op, x, y, out);
   wl_op strict = op == WL_OP_LE ? WL_OP_LT : op == WL_OP_GE ? WL_OP_GT : op;
-  rc = wl_edit_compare(&b->edit, WL_B_COMPARE, strict, x, y, &less);
-  if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
+  rc = wl_bind_compare(b, WL_B_COMPARE, strict, x, y, &less);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, x, y, &eq);
   if (!rc) rc = compare_rows(b, op, l->next, r->next, &rest);
   if (!rc) rc = wl_edit_binary(&b->edit, WL_B_AND, WL_OP_AND, eq, rest, &rest);
   if (!rc) rc = wl_edit_binary(&b->edit, WL_B_OR, WL_OP_OR, less, rest, out);
@@ -122,7 +167,7 @@ static wl_status same_rows(binder *b, const wl_expr_list *l, const wl_expr_list 
   for (; l; l = l->next, r = r->next) {
     wl_status rc = wl_bind_expr(b, l->expr, &x);
     if (!rc) rc = wl_bind_expr(b, r->expr, &y);
-    if (!rc) rc = wl_edit_compare(&b->edit, WL_B_IS, WL_OP_EQ, x, y, &is);
+    if (!rc) rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, x, y, &is);
     if (!rc) rc = wl_edit_and(&b->edit, out, is);
     if (rc) return rc;
   }
@@ -150,7 +195,7 @@ static wl_status operator2(binder *b, const wl_expr *e, wl_bexpr **out) {
   case WL_OP_LT:
   case WL_OP_LE:
   case WL_OP_GT:
-  case WL_OP_GE: return wl_edit_compare(&b->edit, WL_B_COMPARE, e->op, l, r, out);
+  case WL_OP_GE: return wl_bind_compare(b, WL_B_COMPARE, e->op, l, r, out);
   default: return wl_edit_binary(&b->edit, WL_B_ARITH, e->op, l, r, out);
   }
 }
@@ -180,7 +225,7 @@ static wl_status bind_is(binder *b, const wl_expr *e, wl_bexpr **out) {
   if (!rc) rc = wl_bind_expr(b, e->b, &r);
   if (rc) return rc;
   if (truth < 0) {
-    rc = wl_edit_compare(&b->edit, WL_B_IS, WL_OP_EQ, l, r, out);
+    rc = wl_bind_compare(b, WL_B_IS, WL_OP_EQ, l, r, out);
     return rc ? rc : wl_edit_negate(&b->edit, e->negated, out);
   }
   if (truth == 0) rc = wl_edit_binary(&b->edit, WL_B_NOT, WL_OP_NONE, l, NULL, &l);
@@ -202,8 +247,8 @@ static wl_status between(binder *b, const wl_expr *e, wl_bexpr **out) {
   wl_status rc = wl_bind_expr(b, e->a, &x);
   if (!rc) rc = wl_bind_expr(b, e->b, &lo);
   if (!rc) rc = wl_bind_expr(b, e->c, &hi);
-  if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
-  if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_GE, x, lo, &ge);
+  if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_LE, x, hi, &le);
   if (!rc) rc = wl_edit_binary(&b->edit, WL_B_AND, WL_OP_AND, ge, le, out);
   if (rc) return rc;
   if (!wl_quirks_get().between_collates) inherit_collation(*out, x);
@@ -266,7 +311,7 @@ static wl_status in_rows(binder *b, const wl_expr *e, wl_bexpr **out) {
     if (l != last) rc = bind_row(b, l->expr->list, n, &right);
     for (int k = 0; k < n && !rc; k++) {
       wl_bexpr *eq;
-      rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, left[k], right[k], &eq);
+      rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, left[k], right[k], &eq);
       if (rc) break;
       eq->index = 1;
       eq->cmp_affinity = wl_compare_affinity(left[k], rules[k]);
@@ -305,6 +350,7 @@ static wl_status bind_in(binder *b, const wl_expr *e, wl_bexpr **out) {
     rc = wl_bind_expr(b, l->expr, &y->list[y->n_list]);
   if (rc) return rc;
   y->cmp_affinity = x->affinity;
+  note_arm_affinity(b->edit.q, y, x, NULL);
   /* a list of one constant is a plain comparison, so the constant's collation counts too */
   y->cmp_coll = n > 1 || !constants ? (x->has_coll ? x->coll : WL_COLL_BINARY)
                                     : wl_compare_coll(x, y->list[0]);
@@ -326,7 +372,7 @@ static wl_status case_of(binder *b, const wl_expr *e, wl_bexpr **out) {
   for (const wl_expr_list *l = e->list; l && !rc; l = l->next, k++) {
     rc = wl_bind_expr(b, l->expr, &x->list[k]);
     if (!rc && base && k % 2 == 0)
-      rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, base, x->list[k], &x->list[k]);
+      rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, base, x->list[k], &x->list[k]);
   }
   if (!rc)
     rc = e->b ? wl_bind_expr(b, e->b, &x->list[k])

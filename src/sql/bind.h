@@ -53,7 +53,8 @@ typedef enum wl_bkind {
   WL_B_NOT,
   WL_B_TRUTH,    /* a IS TRUE */
   WL_B_CASE,     /* list: when, then, …, else */
-  WL_B_CAST,     /* to affinity */
+  WL_B_CAST,     /* CAST to affinity; with op WL_OP_POS, unary plus or COLLATE: the value of a,
+                 ** unchanged, with this node's affinity and collation */
   WL_B_CALL,     /* text: an SQL expression in which ?1, ?2, … stand for `list`; index: a
                  ** wl_native */
   WL_B_OUTER,    /* a: an expression of the outer query */
@@ -95,6 +96,9 @@ typedef struct wl_bexpr {
   wl_op op;
   char affinity;     /* the expression's affinity, as SQLite sees it; '@' is none */
   char cmp_affinity; /* applied to both sides of a comparison */
+  char arm_affinity; /* for a comparison with a column of a compound: SQLite may move it into the
+                     ** arms. 0: they give it the same affinity. Otherwise 'B' or 'C', the strongest
+                     ** that one of them gives it. */
   wl_u8 coll;        /* the expression's collation */
   wl_u8 cmp_coll;    /* the collation that COMPARE and IS use */
   bool has_coll;     /* the collation comes from a column or COLLATE, not from the default */
@@ -183,8 +187,8 @@ typedef struct wl_bsource {
   wl_derived *derived;
   const char *name;   /* its name in EXPLAIN */
   wl_bexpr *on;       /* the condition of the join */
-  wl_bexpr *inner_on; /* from the binder: the ON of an inner join of all sources up to this one,
-                      ** which counts as part of WHERE */
+  wl_bexpr *inner_on; /* from the binder: the ON of the inner join whose last source this is. It
+                      ** counts as part of WHERE. */
 } wl_bsource;
 
 enum { WL_MAX_SOURCES = 64 };

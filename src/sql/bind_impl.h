@@ -115,6 +115,9 @@ static inline wl_status wl_bind_table(const binder *b, const char *schema, const
 
 /* ---- bind.c */
 wl_status wl_bind_expr(binder *b, const wl_expr *e, wl_bexpr **out) WL_MUST;
+/* Compares l with r. Notes whether the arms of a compound disagree about the affinity. */
+wl_status wl_bind_compare(binder *b, wl_bkind kind, wl_op op, wl_bexpr *l, wl_bexpr *r,
+                          wl_bexpr **out) WL_MUST;
 wl_status wl_bind_collate(binder *b, const char *name, wl_bexpr *a, wl_bexpr **out) WL_MUST;
 
 /* ---- aggregate.c */

@@ -342,7 +342,7 @@ static wl_status using_condition(binder *b, const char **names, int n, wl_bexpr 
       rc = wl_not_taken(b->edit.err, "the column in USING (%s) cannot be resolved", names[k]);
     l = rc ? NULL : left[0];
     if (!rc && n_left > 1) rc = wl_bind_joined(b, left, n_left, &l);
-    if (!rc) rc = wl_edit_compare(&b->edit, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
+    if (!rc) rc = wl_bind_compare(b, WL_B_COMPARE, WL_OP_EQ, l, r, &eq);
     if (!rc) rc = wl_edit_and(&b->edit, on, eq);
     if (rc) return rc;
   }

@@ -30,8 +30,9 @@ typedef struct wl_table_kind {
   void (*describe)(sqlite3 *db, wl_table *t);
   wl_status (*version)(wl_store *s, const wl_table *t, wl_kind_version *out, wl_error *err);
   wl_i64 (*about)(wl_store *s, const wl_table *t); /* approximate rows; called after version */
-  /* Makes what a set of the current version needs besides its columns. before: the set of the
-  ** version before, whose columns may be reused, or none. */
+  /* Makes what a set of the current version needs besides its columns. out->data is not NULL
+  ** afterwards: load() gets it. before: the set of the version before, whose columns may be reused,
+  ** or none. */
   wl_status (*open)(wl_store *s, const wl_table *t, const wl_cache_user *before, wl_set_extra *out,
                     wl_error *err);
   /* Loads columns (-1 is the rowid) of the version that `data` was opened for. WL_FULL: they take

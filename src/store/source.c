@@ -7,6 +7,7 @@
 #include "store/kind.h"
 #include "store/store_impl.h"
 #include "value/types.h"
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 #define XXH_INLINE_ALL
@@ -79,6 +80,7 @@ static wl_status open_kind_set(wl_store *s, wl_stored *t, const wl_kind_version 
   bool keyed = v->settled && wl_identity_key(s, &t->shape, &v->shared, &key);
   if (!keyed || !wl_cache_find(&t->user, &key)) {
     wl_status rc = t->kind->open(s, &t->shape, &t->user, &extra, err);
+    assert(rc || extra.data);
     if (!rc) rc = wl_cache_add(&t->user, keyed ? &key : NULL, t->shape.n_cols, &extra, err);
     if (rc) return rc;
   }

@@ -43,7 +43,7 @@ typedef struct core_options {
   bool top;   /* the result of the whole query */
   bool loose; /* may have sums that are not exact */
   bool named; /* columns get names that others have too */
-  bool bare;  /* columns without affinity: which arm gives a compound's is open */
+  bool bare;  /* columns without affinity, so that all arms of a compound agree in it */
 } core_options;
 
 typedef struct query {
@@ -174,6 +174,27 @@ static char *having(maker *m, const scope *sc, const val *key, int n_keys) {
   return SAY(m, "%s<=%s", a.sql, aggregate(m, sc, 0, true).sql);
 }
 
+/* A column of a view or a subquery, compared with a number as text: whether they are equal is by
+** the column's affinity alone. NULL: there is none. */
+static char *affinity_test(maker *m, const scope *sc) {
+  static const char *const patterns[] = {"%s='%d'",
+                                         "%s>'%d'",
+                                         "%s IN ('%d')",
+                                         "%s IN ('%d',7)",
+                                         "%s IS '%d'",
+                                         "'%d'=%s",
+                                         "%s IN ('%d','1','2','3','4')"};
+  for (int i = 0; i < sc->n; i++) {
+    if (sc->src[i].rel->is_table || !sc->src[i].rel->n_cols) continue;
+    const char *pattern = PICK(m->r, patterns);
+    val x = column_of(m, sc, &sc->src[i]);
+    int n = rng_below(m->r, 5);
+    if (pattern[0] == '\'') return SAY(m, pattern, n, x.sql);
+    return SAY(m, pattern, x.sql, n);
+  }
+  return NULL;
+}
+
 static void make_core(maker *m, const scope *outer, const core_options *o, select_core *to) {
   scope sc = {.outer = outer};
   int k = rng_below(m->r, 100), n_keys = 0;
@@ -183,8 +204,10 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
   bool no_from = k < 3, whole = k >= 3 && k < 16, grouped = k >= 16 && k < 36;
   char *from = no_from ? "" : SAY(m, " FROM %s", from_clause(m, &sc, o->n_sources, o->depth));
   if (no_from) sc.n_rows = 1;
+  char *test = rng_chance(m->r, 30) ? affinity_test(m, &sc) : NULL;
+  if (test) from = SAY(m, "%s WHERE %s", from, test);
   if (rng_chance(m->r, no_from ? 10 : 38))
-    from = SAY(m, "%s WHERE %s", from, condition(m, &sc, o->depth));
+    from = SAY(m, "%s %s %s", from, test ? "AND" : "WHERE", condition(m, &sc, o->depth));
   to->grouped = grouped;
   to->distinct = !whole && !grouped && rng_chance(m->r, 14);
   core_options oo = *o;
@@ -262,7 +285,7 @@ static void make_compound(maker *m, const scope *outer, core_options o, select_c
   bool all = rng_chance(m->r, 25);
   if (!o.n_out) o.n_out = 1 + rng_below(m->r, 3);
   o.loose = false;
-  o.bare = !o.top && rng_chance(m->r, 85);
+  o.bare = !o.top && rng_chance(m->r, 35);
   if (!o.top || rng_chance(m->r, 65)) o.one = true;
   o.n_sources = o.n_sources < 2 ? o.n_sources : 2;
   make_core(m, outer, &o, to);
@@ -287,7 +310,7 @@ static void make_compound(maker *m, const scope *outer, core_options o, select_c
 /* A SELECT inside another: now and then a compound, or cut by LIMIT behind a total order. */
 static void inner_select(maker *m, const scope *outer, core_options o, select_core *to) {
   o.top = false;
-  if (rng_chance(m->r, 12))
+  if (rng_chance(m->r, 18))
     make_compound(m, outer, o, to);
   else
     make_core(m, outer, &o, to);

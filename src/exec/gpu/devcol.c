@@ -14,7 +14,9 @@ static size_t aligned(size_t n) {
 
 /* The index of a copy in column->copy: each device has one in its memory and one mapped. */
 static int slot_of(const wl_device *d, bool mapped) {
-  return d->index * 2 + mapped;
+  int slot = d->index * 2 + mapped;
+  assert(slot >= 0 && slot < WL_MAX_COPIES);
+  return slot;
 }
 
 /* Removes a resident copy from its device's list and frees it. */

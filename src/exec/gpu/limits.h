@@ -1,4 +1,6 @@
-/* Checks whether a program fits a device's interpreter kernel. If not, err says why. */
+/*
+** The limits of the interpreter kernel.
+*/
 #ifndef WL_GPU_LIMITS_H
 #define WL_GPU_LIMITS_H
 
@@ -14,6 +16,7 @@ enum {
   WL_GPU_MAX_JOINS = 60
 };
 
+/* Whether a device can run the table block of a program. WL_NOT_TAKEN: err says why not. */
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;
 
 #endif

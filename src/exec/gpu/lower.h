@@ -1,11 +1,15 @@
 /*
-** A program's table block made ready for the interpreter kernel: instructions with operand
-** indexes, and the layout of a block's shared memory, registers sharing room once their
-** last reader is past. Each joined source that is read has a plane of row numbers there.
+** Prepares the pipeline of a program for the interpreter kernel: instructions with operand
+** indexes, and the layout of a block's shared memory. Registers that are not alive at the same time
+** share memory. A joined source whose columns are read has a plane there: the number of its row,
+** for each row of the block.
 **
-** A block with Expands is cut behind each of them; no register crosses a cut. A part that ends in
-** one gives out, for each row that is left, the row numbers of the sources that are read later, and
-** where its candidates are; the next part begins with row numbers, source 0's too.
+** The pipeline is cut into parts after each Expand that can continue with several rows. (An
+** Expand that stops at the first candidate, for SEMI, ANTI or MARK, does not cut.) Each part is a
+** launch of its own, and no register is used in two parts. A part that ends in an Expand returns,
+** for each row that is left, where the row's candidates are, and the row numbers of the sources
+** that later parts read. The next part starts with row numbers of all sources that it reads,
+** including source 0.
 */
 #ifndef WL_LOWER_H
 #define WL_LOWER_H
@@ -16,24 +20,28 @@
 
 typedef struct wl_lowered {
   wl_kinstr *code;
-  wl_kopnd *opnds; /* [n_regs + n_consts] */
-  wl_kacc *accs; /* [n_accs]; wl_dgroups_open sets their words */
-  wl_u32 n_code, n_opnds, n_consts, n_slots;
+  wl_kopnd *opnds; /* [n_opnds]: the registers, then the constants */
+  wl_kacc *accs; /* [n_accs]; wl_dgroups_open() sets their words */
+  wl_u32 n_code, n_opnds, n_consts;
+  wl_u32 n_slots; /* words of accumulators for each thread */
+  /* Offsets in shared memory, and its size in bytes. */
   wl_u32 const_offset, count_offset, plane_offset, acc_offset, n_shared;
-  wl_u8 *planes; /* [n_sources]: each one's plane of row numbers, from 1, or 0 */
+  wl_u8 *planes; /* [n_sources]: the plane of each source, from 1; 0: it has none */
   wl_u32 n_planes;
-  wl_u8 *ins, *outs; /* sources whose row numbers the part begins with, and those it gives out */
+  wl_u8 *ins;  /* [n_ins]: sources whose row numbers the part starts with */
+  wl_u8 *outs; /* [n_outs]: sources whose row numbers it returns */
   int n_ins, n_outs;
-  int expand;          /* the join whose candidates it looks for at its end, or -1 */
-  wl_u32 start, count; /* their planes */
-  wl_u32 threads;      /* of a block */
-  bool makes_text;
+  int expand;          /* the join of the Expand at its end; -1: there is none */
+  wl_u32 start, count; /* planes for the first candidate of each row and their number */
+  wl_u32 threads;      /* threads of a block */
+  bool makes_text;     /* its instructions make text, which needs room in device memory */
 } wl_lowered;
 
-/* For blocks of so many threads (0: the device's choice), or fewer where shared memory is short.
-** All memory from the arena. WL_NOT_TAKEN: past the kernel's limits, and which. */
+/* Prepares one part. threads: threads of a block, or 0 for the device's choice. There are fewer if
+** shared memory is short. All memory comes from the arena. WL_NOT_TAKEN: the part exceeds a limit
+** of the kernel, and err says which. */
 wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads, int part,
                    wl_lowered *out, wl_error *err) WL_MUST;
-int wl_lower_parts(const wl_program *p); /* of the table block; 1 without an Expand */
+int wl_lower_parts(const wl_program *p); /* number of parts of the pipeline */
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "exec/agg.h"
 #include "exec/cpu/exec.h"
-#include "value/cut.h"
+#include "plan/cut.h"
 #include "exec/run.h"
 
 typedef struct wl_expanding wl_expanding; /* pieces in progress (run_expand.c) */

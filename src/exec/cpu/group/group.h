@@ -2,7 +2,8 @@
 ** GROUP BY on the CPU: each row finds its group, and aggregates are accumulated there. At the end,
 ** the groups of all workers become one table of columns, the source of the program's second block.
 **
-** A key is, if possible, a few unsigned words (words.h): integers of known range share a word, a
+** A key is, if possible, a few unsigned words (value/keys.h): integers of known range share a word,
+*a
 ** real has its own. If all keys fit one word with few values, that word is the group's index in an
 ** array (direct). Else the words are hashed. Keys that are text or of mixed types are hashed as
 ** values. A worker that hashes has a table that fits the cache. When it is full, its groups are
@@ -23,7 +24,9 @@
 
 #include "column/column.h"
 #include "exec/agg.h"
-#include "exec/cpu/words.h"
+#include "exec/cpu/vector.h"
+#include "program/program.h"
+#include "value/keys.h"
 
 /* A column of the second block's source. */
 typedef struct wl_srccol {

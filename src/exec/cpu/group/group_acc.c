@@ -18,12 +18,12 @@ static bool is_real(wl_u16 op) {
 }
 /* A value of min or max as a word, so that the largest word wins. */
 static wl_u64 rank(wl_u16 op, wl_u64 v) {
-  wl_u64 k = is_real(op) ? wl_sort_real(wl_as_f64(v)) : wl_sort_int((wl_i64)v);
+  wl_u64 k = is_real(op) ? wl_word_of_real(wl_as_f64(v)) : wl_word_of_int((wl_i64)v);
   return is_min(op) ? ~k : k;
 }
 static wl_val unrank(wl_u16 op, wl_u64 k) {
   if (is_min(op)) k = ~k;
-  return is_real(op) ? wl_real(wl_sort_unreal(k)) : wl_int((wl_i64)(k ^ 1ULL << 63));
+  return is_real(op) ? wl_real(wl_real_of_word(k)) : wl_int(wl_int_of_word(k));
 }
 
 /* ---- reals: digits, and a full sum for what they do not hold */
@@ -127,9 +127,9 @@ static void add_best(wl_groups *g, int k, wl_u16 op, const wl_u32 *groups, const
   wl_u8 *base = g->table.entries + p->places[k];
   wl_u64 *ranks = g->scratch;
   if (is_real(op))
-    for (int i = 0; i < n; i++) ranks[i] = wl_sort_real(wl_as_f64(v->v[i]));
+    for (int i = 0; i < n; i++) ranks[i] = wl_word_of_real(wl_as_f64(v->v[i]));
   else
-    for (int i = 0; i < n; i++) ranks[i] = wl_sort_int((wl_i64)v->v[i]);
+    for (int i = 0; i < n; i++) ranks[i] = wl_word_of_int((wl_i64)v->v[i]);
   if (is_min(op))
     for (int i = 0; i < n; i++) ranks[i] = ~ranks[i];
   if (v->t)

@@ -91,7 +91,8 @@ WL_FN int wl_key_holds(const wl_key_part *p, wl_u64 bits, int there) {
 /* The value of a part, from its word. A NULL part gives NULL, or 0 if the next part has the value.
  */
 WL_FN wl_val wl_key_decode(const wl_key_part *p, wl_u64 word) {
-  wl_u64 code = p->span ? word / p->below % p->span : word;
+  wl_u64 code = p->below == 1 ? word : word / p->below;
+  if (p->span && code >= p->span) code %= p->span;
   if (p->null && (p->span || p->kind == WL_PART_REAL) && code == wl_key_code(p, 0, 0))
     return wl_null();
   if (p->kind == WL_PART_NULL) return wl_int(0);

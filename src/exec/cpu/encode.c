@@ -37,13 +37,42 @@ static WL_CLONES void encode_reals(wl_u64 *restrict out, const double *v, int n,
   for (int i = 0; i < n; i++) out[i] = wl_word_of_real(v[i]) ^ invert;
 }
 
-void wl_encode_part(const wl_key_part *p, bool first, const wl_vec *q, int n, wl_u64 *out) {
-  bool plain = q->stride && !(p->null && q->t); /* every row has its own value */
-  if (plain && p->kind == WL_PART_INT) {
+/* The same with NULLs. negate is ~0 with desc: then a code is base - v. */
+static WL_CLONES void encode_nullable_ints(wl_u64 *restrict out, const wl_u64 *v, const wl_u8 *t,
+                                           int n, wl_u64 base, wl_u64 negate, wl_u64 null,
+                                           wl_u64 span, bool first) {
+  if (first)
+    for (int i = 0; i < n; i++) out[i] = t[i] ? ((v[i] - base) ^ negate) - negate : null;
+  else
+    for (int i = 0; i < n; i++)
+      out[i] = out[i] * span + (t[i] ? ((v[i] - base) ^ negate) - negate : null);
+}
+
+static WL_CLONES void encode_nullable_reals(wl_u64 *restrict out, const double *v, const wl_u8 *t,
+                                            int n, wl_u64 invert, wl_u64 null) {
+  for (int i = 0; i < n; i++) out[i] = t[i] ? wl_word_of_real(v[i]) ^ invert : null;
+}
+
+/* Encodes a vector of numbers, if there is a loop for the part. */
+static bool encode_numbers(const wl_key_part *p, bool first, const wl_vec *q, int n, wl_u64 *out) {
+  bool nulls = p->null && q->t;
+  wl_u64 invert = p->desc ? ~0ULL : 0, null = wl_key_code(p, 0, 0);
+  if (p->kind == WL_PART_INT && nulls)
+    encode_nullable_ints(out, q->v, q->t, n, wl_key_base(p), invert, null, p->span, first);
+  else if (p->kind == WL_PART_INT)
     encode_ints(out, (const wl_i64 *)q->v, n, wl_key_base(p), p->span, first, p->desc);
-  } else if (plain && p->kind == WL_PART_REAL) {
-    encode_reals(out, (const double *)q->v, n, p->desc ? ~0ULL : 0);
-  } else if (p->kind == WL_PART_PREFIX) {
+  else if (p->kind == WL_PART_REAL && nulls)
+    encode_nullable_reals(out, (const double *)q->v, q->t, n, invert, null);
+  else if (p->kind == WL_PART_REAL)
+    encode_reals(out, (const double *)q->v, n, invert);
+  else
+    return false;
+  return true;
+}
+
+void wl_encode_part(const wl_key_part *p, bool first, const wl_vec *q, int n, wl_u64 *out) {
+  if (q->stride && encode_numbers(p, first, q, n, out)) return;
+  if (p->kind == WL_PART_PREFIX) {
     for (int i = 0; i < n; i++) out[i] = wl_key_prefix(p, wl_vec_get(q, i));
   } else {
     for (int i = 0; i < n; i++) {
@@ -57,17 +86,17 @@ void wl_encode_within(const wl_key_part *p, bool first, const wl_vec *q, int n, 
                       wl_u8 *ok) {
   bool full = p->lo == WL_I64_MIN && p->hi == WL_I64_MAX;
   bool from_lo = p->kind == WL_PART_INT && !p->desc && wl_key_base(p) == (wl_u64)p->lo && !full;
-  if (q->stride && !(p->null && q->t) && from_lo) {
+  if (q->stride && from_lo && !(p->null && q->t)) {
     wl_u64 n_values = p->lo <= p->hi ? (wl_u64)p->hi - (wl_u64)p->lo + 1 : 0;
     encode_within(out, ok, (const wl_i64 *)q->v, n, (wl_u64)p->lo, n_values, p->span, first);
     for (int i = 0; q->t && i < n; i++) ok[i] &= q->t[i];
     return;
   }
-  for (int i = 0; i < n; i++) {
-    bool holds = wl_key_holds(p, q->v[q->stride ? i : 0], !q->t || q->t[i]);
-    ok[i] = holds && (first || ok[i]);
-  }
   wl_encode_part(p, first, q, n, out);
+  if (first) memset(ok, 1, (size_t)n);
+  if (p->kind == WL_PART_REAL && (p->null || !q->t)) return;
+  for (int i = 0; i < n; i++)
+    ok[i] &= (wl_u8)wl_key_holds(p, q->v[q->stride ? i : 0], !q->t || q->t[i]);
 }
 
 void wl_encode_keys(const wl_key_layout *l, const wl_vec *keys, int n, wl_u64 *out) {

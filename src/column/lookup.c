@@ -4,6 +4,7 @@
 #include "column/lookup.h"
 #include "base/mem.h"
 #include <assert.h>
+#include <string.h>
 
 wl_lookup *wl_lookup_hold(wl_lookup *l) {
   atomic_fetch_add(&l->refs, 1);
@@ -22,32 +23,20 @@ void wl_lookup_drop(wl_lookup *l) {
   wl_mem_free(l);
 }
 
-/* Plans integer keys, if their ranges together fit into one word. */
-static bool plan_ints(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n) {
-  unsigned __int128 below = 1;
-  for (int k = n - 1; k >= 0; k--) {
-    if (regs[k].type != WL_R_INT) return false;
-    /* for codes of a dictionary, the caller passes the domain of the codes */
-    if (domains[k].mask & ~(WL_M(WL_T_NULL) | WL_M(WL_T_INT))) return false;
-    bool has_values = (domains[k].mask & WL_M(WL_T_INT)) && domains[k].lo <= domains[k].hi;
-    plan->lo[k] = has_values ? domains[k].lo : 0;
-    plan->hi[k] = has_values ? domains[k].hi : -1;
-    plan->below[k] = (wl_u64)below;
-    __int128 span = (__int128)plan->hi[k] - plan->lo[k] + 1 + plan->null_equal[k];
-    below *= (unsigned __int128)(span > 0 ? span : 1);
-    if (below >= (unsigned __int128)1 << 63) return false;
-  }
-  return true;
-}
-
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n) {
+  wl_key_part parts[2 * WL_LOOKUP_KEYS];
+  wl_key_layout l = {.parts = parts};
+  bool ints = n > 0, real = n == 1 && regs[0].type == WL_R_REAL && !regs[0].nullable;
   assert(n <= WL_LOOKUP_KEYS);
+  memset(plan->parts, 0, sizeof plan->parts);
   plan->n = n;
-  plan->kind = WL_KEYS_VALUES;
-  if (n == 0)
-    plan->kind = WL_KEYS_NONE;
-  else if (plan_ints(plan, regs, domains, n))
-    plan->kind = WL_KEYS_INT;
-  else if (n == 1 && regs[0].type == WL_R_REAL && !plan->null_equal[0])
-    plan->kind = WL_KEYS_REAL;
+  for (int k = 0; k < n; k++) {
+    plan->parts[k].null = regs[k].nullable;
+    /* for codes of a dictionary, the caller passes the domain of the codes */
+    ints &= regs[k].type == WL_R_INT && !(domains[k].mask & ~(WL_M(WL_T_NULL) | WL_M(WL_T_INT)));
+    if (ints || real) wl_key_layout_add(&l, k, regs[k], &domains[k], WL_KEY_NULL_LAST);
+  }
+  ints &= l.n_words == 1 && l.used != 0;
+  plan->kind = n == 0 ? WL_KEYS_NONE : ints ? WL_KEYS_INT : real ? WL_KEYS_REAL : WL_KEYS_VALUES;
+  if (ints || real) memcpy(plan->parts, parts, (size_t)n * sizeof *parts);
 }

@@ -3,13 +3,13 @@
 ** build program (a block over the source that ends in Build) makes it, and every engine reads it.
 **
 ** The keys of a row become one 64-bit word:
-**   INT     integers of known ranges, packed: the sum of (v - lo[k]) * below[k]. A value outside
-**           its range matches nothing.
-**   REAL    one real; -0.0 is 0.0.
+**   INT     integers of known ranges, packed by the key codec (value/keys.h), with NULL last. A
+**           value outside its range matches nothing.
+**   REAL    one real, by the key codec.
 **   VALUES  anything: a hash. Equal keys have equal words. The keys must still be compared.
 **   NONE    no keys: every row is a match.
 ** A NULL key matches nothing, and its row is not in the lookup (has_null says that there was one).
-** But if null_equal[k] is set, NULL is a value like others (for INT it is hi[k] + 1).
+** But if parts[k].null is set, NULL is a value like others.
 **
 ** Invariants:
 ** 1. rows has the row numbers of the source. Those of one key are consecutive and ascending.
@@ -17,7 +17,7 @@
 **    or WL_NO_ROW, and starts and rows are NULL.
 ** 3. HASH: open addressing, linear: slot i has key words[i]; slots[i] is the first of its rows in
 **    `rows` with counts[i] of them, or if unique the row itself; WL_NO_ROW: the slot is empty. The
-**    search for a word begins at slot wl_key_hash(word) & mask (value/key_hash.h).
+**    search for a word begins at slot wl_key_hash(word) & mask (value/keys.h).
 ** 4. After the last word of a direct lookup there is one more, which has no rows. A key outside of
 **    every range may be looked up there.
 ** 5. A finished lookup never changes. It is reference counted.
@@ -27,6 +27,7 @@
 
 #include "base/status.h"
 #include "column/column.h"
+#include "value/keys.h"
 
 #define WL_NO_ROW 0xffffffffu
 
@@ -34,14 +35,13 @@ enum { WL_LOOKUP_KEYS = 16 };
 
 typedef enum wl_key_kind { WL_KEYS_NONE, WL_KEYS_INT, WL_KEYS_REAL, WL_KEYS_VALUES } wl_key_kind;
 
-/* How keys become words. It is known before the build. lo and hi are the ranges of INT keys. In a
-** finished lookup with one key they are the exact range of its keys. */
+/* How keys become words. It is known before the build. A finished lookup with one INT key has the
+** exact range of its keys. */
 typedef struct wl_key_plan {
   wl_key_kind kind;
   int n; /* keys */
-  wl_i64 lo[WL_LOOKUP_KEYS], hi[WL_LOOKUP_KEYS];
-  wl_u64 below[WL_LOOKUP_KEYS];
-  bool null_equal[WL_LOOKUP_KEYS];
+  wl_key_part
+      parts[WL_LOOKUP_KEYS];  /* one for each key, all in one word; VALUES: only null is set */
   wl_u8 coll[WL_LOOKUP_KEYS]; /* VALUES */
 } wl_key_plan;
 
@@ -70,7 +70,7 @@ typedef struct wl_lookup {
 } wl_lookup;
 
 /* Plans INT keys with these domains if they fit into a word; otherwise REAL for a single real, or
-** VALUES. The caller sets null_equal and coll before. */
+** VALUES. regs[k].nullable: NULL is a value of key k. The caller sets coll. */
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n);
 
 wl_lookup *wl_lookup_hold(wl_lookup *l);

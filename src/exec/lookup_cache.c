@@ -63,9 +63,9 @@ wl_lookup_key wl_lookup_cache_key(const wl_build_in *in) {
   const wl_key_plan *plan = &in->plan;
   add(&h, &plan->kind, sizeof plan->kind);
   for (int k = 0; k < plan->n; k++) {
-    add(&h, &plan->lo[k], sizeof plan->lo[k]);
-    add(&h, &plan->hi[k], sizeof plan->hi[k]);
-    add(&h, &plan->null_equal[k], 1);
+    add(&h, &plan->parts[k].lo, sizeof plan->parts[k].lo);
+    add(&h, &plan->parts[k].hi, sizeof plan->parts[k].hi);
+    add(&h, &plan->parts[k].null, 1);
     add(&h, &plan->coll[k], 1);
   }
   add(&h, &in->n_rows, sizeof in->n_rows);

@@ -7,8 +7,9 @@
 #include "base/tasks.h"
 #include "base/threads.h"
 #include "column/column.h"
-#include "exec/cpu/words.h"
-#include "value/cut.h"
+#include "exec/cpu/encode.h"
+#include "exec/sort.h"
+#include "plan/cut.h"
 #include "value/hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,41 +42,141 @@ static wl_val value(const rows *r, row_place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
 
-/* ---- DISTINCT: keeps the first of equal rows */
+/* ---- keys as words */
 
-static bool same(const rows *r, row_place a, row_place b) {
-  for (int k = 0; k < r->p->n_given; k++)
-    if (wl_cmp_val(value(r, a, k), value(r, b, k), r->p->distinct_colls[k]) != 0) return false;
+typedef struct encoding {
+  const rows *r;
+  const wl_key_layout *layout;
+  const wl_order *order; /* what the keys are; NULL: key k is column k */
+  wl_u64 **words;        /* [n_words][r->n] */
+} encoding;
+
+/* Encodes the keys of a range of rows. */
+static void encode_task(void *arg, int worker, long task) {
+  const encoding *e = arg;
+  (void)worker;
+  const rows *r = e->r;
+  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
+  wl_u64 v[WL_VECTOR];
+  wl_u32 len[WL_VECTOR];
+  wl_u8 t[WL_VECTOR];
+  for (wl_i64 at = from; at < to; at += WL_VECTOR) {
+    int n = to - at < WL_VECTOR ? (int)(to - at) : WL_VECTOR;
+    for (int k = 0; k < e->layout->n_parts; k++) {
+      const wl_key_part *part = &e->layout->parts[k];
+      int col = e->order ? e->order[part->key].result : part->key;
+      for (int i = 0; i < n; i++) {
+        wl_val x = value(r, r->at[at + i], col);
+        v[i] = x.t == WL_T_NULL ? 0 : x.v;
+        len[i] = x.n;
+        t[i] = x.t;
+      }
+      /* the types serve as tags of ANY, and as NULL or not of numbers */
+      wl_u8 type = part->kind == WL_PART_PREFIX ? WL_R_ANY : r->regs[col].type;
+      wl_vec q = {.type = type, .stride = 1, .v = v, .n = len, .t = part->null ? t : NULL};
+      bool first = k == 0 || part[-1].word != part->word;
+      wl_encode_part(part, first, &q, n, e->words[part->word] + at);
+    }
+  }
+}
+
+static void free_words(wl_u64 **words, int n_words) {
+  for (int k = 0; words && k < n_words; k++) wl_mem_free(words[k]);
+  wl_mem_free(words);
+}
+
+/* Computes the words of all rows. The caller frees them, also after a failure. */
+static wl_status make_words(const rows *r, const wl_key_layout *l, const wl_order *order,
+                            wl_u64 ***out, wl_error *err) {
+  wl_u64 **words = *out = wl_mem_zalloc(((size_t)l->n_words + 1) * sizeof *words);
+  for (int k = 0; k < l->n_words && words; k++)
+    if (!(words[k] = wl_mem_alloc((size_t)r->n * sizeof **words + 1))) return wl_nomem(err);
+  if (!words) return wl_nomem(err);
+  encoding e = {r, l, order, words};
+  wl_threads_run(r->threads, (r->n + STRETCH - 1) / STRETCH, encode_task, &e);
+  return WL_OK;
+}
+
+/* ---- DISTINCT: keeps the first of equal rows. It compares words if all columns are numbers. */
+
+typedef struct distinct_rows {
+  rows *r;
+  int n_words; /* 0: values are compared */
+  wl_u64 **words;
+  wl_u32 *first; /* words: the row, as the words count it, of each row that stays */
+} distinct_rows;
+
+static wl_u64 hash_row(const distinct_rows *d, wl_i64 i) {
+  const rows *r = d->r;
+  wl_u64 h = 0;
+  for (int k = 0; k < d->n_words; k++) h = wl_hash_mix(h, d->words[k][i]);
+  for (int k = 0; k < r->p->n_given && !d->n_words; k++)
+    h = wl_hash_mix(h, wl_hash_val(value(r, r->at[i], k), r->p->distinct_colls[k]));
+  return h;
+}
+
+/* Whether row i equals the row that stays at `stays`. */
+static bool same(const distinct_rows *d, wl_u32 stays, wl_i64 i) {
+  const rows *r = d->r;
+  for (int k = 0; k < d->n_words; k++)
+    if (d->words[k][d->first[stays]] != d->words[k][i]) return false;
+  for (int k = 0; k < r->p->n_given && !d->n_words; k++)
+    if (wl_cmp_val(value(r, r->at[stays], k), value(r, r->at[i], k), r->p->distinct_colls[k]) != 0)
+      return false;
   return true;
 }
 
+static wl_status keep_distinct(distinct_rows *d, wl_u32 *slots, wl_u64 n_slots, wl_u64 *hashes,
+                               wl_error *err) {
+  rows *r = d->r;
+  wl_i64 kept = 0;
+  for (wl_i64 i = 0; i < r->n; i++) {
+    wl_status rc = ask(r, i, err);
+    if (rc) return rc;
+    wl_u64 h = hash_row(d, i), s = h & (n_slots - 1);
+    while (slots[s] && (hashes[slots[s] - 1] != h || !same(d, slots[s] - 1, i)))
+      s = (s + 1) & (n_slots - 1);
+    if (slots[s]) continue;
+    r->at[kept] = r->at[i];
+    if (d->first) d->first[kept] = (wl_u32)i;
+    hashes[kept] = h;
+    slots[s] = (wl_u32)++kept;
+  }
+  r->n = kept;
+  return WL_OK;
+}
+
 static wl_status make_distinct(rows *r, wl_error *err) {
+  distinct_rows d = {.r = r};
+  wl_arena arena;
+  wl_arena_init(&arena);
+  wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * r->p->n_given + 1)};
+  wl_status rc = l.parts ? WL_OK : wl_nomem(err);
+  bool numbers = !rc;
+  for (int k = 0; k < r->p->n_given && numbers; k++) {
+    wl_domain domain = wl_result_domain(&r->p->results[k]);
+    numbers = wl_key_layout_add(&l, k, r->regs[k], &domain, 0) && l.n_words <= WL_MAX_WORDS;
+  }
   wl_u64 n_slots = 1024;
   while (n_slots < (wl_u64)r->n * 2) n_slots *= 2;
   wl_u32 *slots = wl_mem_zalloc(n_slots * sizeof *slots);
   wl_u64 *hashes = wl_mem_alloc((size_t)(r->n + 1) * sizeof *hashes);
-  wl_status rc = slots && hashes ? WL_OK : wl_nomem(err);
-  wl_i64 kept = 0;
-  for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = ask(r, i, err);
-    wl_u64 h = 0;
-    for (int k = 0; k < r->p->n_given; k++)
-      h = wl_hash_mix(h, wl_hash_val(value(r, r->at[i], k), r->p->distinct_colls[k]));
-    wl_u64 s = h & (n_slots - 1);
-    while (slots[s] && (hashes[slots[s] - 1] != h || !same(r, r->at[slots[s] - 1], r->at[i])))
-      s = (s + 1) & (n_slots - 1);
-    if (slots[s]) continue;
-    r->at[kept] = r->at[i];
-    hashes[kept] = h;
-    slots[s] = (wl_u32)++kept;
+  if (!rc && (!slots || !hashes)) rc = wl_nomem(err);
+  if (!rc && numbers) {
+    d.n_words = l.n_words;
+    d.first = wl_mem_alloc((size_t)(r->n + 1) * sizeof *d.first);
+    rc = d.first ? make_words(r, &l, NULL, &d.words, err) : wl_nomem(err);
   }
-  if (!rc) r->n = kept;
+  if (!rc) rc = keep_distinct(&d, slots, n_slots, hashes, err);
+  free_words(d.words, d.n_words);
+  wl_mem_free(d.first);
   wl_mem_free(slots);
   wl_mem_free(hashes);
+  wl_arena_close(&arena);
   return rc;
 }
 
-/* ---- ORDER BY: by words if all keys are numbers; else by one word first, then by comparing */
+/* ---- ORDER BY: by words as far as they go, then by comparing */
 
 static int compare(const rows *r, row_place a, row_place b) {
   for (int k = 0; k < r->p->n_order; k++) {
@@ -91,89 +192,41 @@ static int compare(const rows *r, row_place a, row_place b) {
   return 0;
 }
 
-typedef struct coding {
-  const rows *r;
-  wl_words words;
-  bool numbers; /* all keys are numbers; else the word holds only the start of the first key */
-  wl_u64 **out;
-} coding;
-
-/* Encodes the keys of a range of rows as words. */
-static void code_task(void *arg, int worker, long task) {
-  coding *c = arg;
-  (void)worker;
-  const rows *r = c->r;
-  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
-  wl_u64 v[WL_VECTOR], word[WL_VECTOR];
-  wl_u8 t[WL_VECTOR];
-  for (wl_i64 at = from; at < to; at += WL_VECTOR) {
-    int n = to - at < WL_VECTOR ? (int)(to - at) : WL_VECTOR;
-    for (int p = 0; p < c->words.n_parts; p++) {
-      const wl_word_part *part = &c->words.parts[p];
-      int col = r->p->order[part->key].result;
-      for (int i = 0; i < n; i++) {
-        wl_val x = value(r, r->at[at + i], col);
-        v[i] = x.t == WL_T_NULL ? 0 : x.v;
-        t[i] = x.t != WL_T_NULL;
-      }
-      wl_vec q = {.type = r->regs[col].type, .stride = 1, .v = v, .t = part->null ? t : NULL};
-      wl_words_part(part, p == 0 || c->words.parts[p - 1].word != part->word, &q, n, word);
-      memcpy(c->out[part->word] + at, word, (size_t)n * 8);
-    }
-  }
-}
-
-/* Encodes the type of the first key and its first bytes. Rows that are equal in that are compared
-** in full. */
-static void hint_task(void *arg, int worker, long task) {
-  coding *c = arg;
-  (void)worker;
-  const rows *r = c->r;
-  const wl_order *o = &r->p->order[0];
-  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
-  for (wl_i64 i = from; i < to; i++) {
-    wl_val v = value(r, r->at[i], o->result);
-    wl_u64 type = v.t == WL_T_REAL ? WL_T_INT : v.t, low = 0;
-    if (v.t >= WL_T_TEXT)
-      low = wl_sort_prefix(wl_bytes(v), v.n, v.t == WL_T_TEXT ? o->coll : WL_COLL_BINARY) >> 4;
-    wl_u64 w = type << 60 | low;
-    if (o->desc) w = ~w;
-    if (v.t == WL_T_NULL) w = o->nulls_last ? ~0ULL : 0;
-    c->out[0][i] = w;
-  }
-}
-
 static int tie(const void *arg, wl_u32 a, wl_u32 b) {
   const rows *r = arg;
   return compare(r, r->at[a], r->at[b]);
 }
 
-static wl_status sort(rows *r, wl_error *err) {
-  coding c = {.r = r, .numbers = true};
-  wl_arena arena;
-  wl_arena_init(&arena);
-  c.words.parts = WL_NEW_N(&arena, wl_word_part, 2 * r->p->n_order + 1);
-  c.out = WL_NEW_N(&arena, wl_u64 *, WL_MAX_WORDS + 1);
-  wl_u32 *order = wl_mem_alloc((size_t)r->n * sizeof *order);
-  row_place *at = wl_mem_alloc((size_t)r->n * sizeof *at);
-  bool ok = c.words.parts && c.out && order && at;
-  for (int k = 0; k < r->p->n_order && ok && c.numbers; k++) {
+/* Lays out the sort keys: numbers, and the start of the first key that is no number. Returns
+** whether the words alone give the order. */
+static bool lay_out_keys(const rows *r, wl_key_layout *l) {
+  for (int k = 0; k < r->p->n_order; k++) {
     const wl_order *o = &r->p->order[k];
     wl_domain domain = wl_result_domain(&r->p->results[o->result]);
-    c.numbers =
-        wl_words_key(&c.words, k, r->regs[o->result], &domain, o->desc, o->nulls_last, false);
+    unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
+    if (l->n_words >= WL_MAX_WORDS) return false;
+    if (wl_key_layout_add(l, k, r->regs[o->result], &domain, flags)) continue;
+    wl_key_layout_add_prefix(l, k, o->coll, flags);
+    return false;
   }
-  int n_words = c.numbers ? c.words.n_words : 1;
-  for (int k = 0; k < n_words && ok; k++)
-    ok = (c.out[k] = wl_mem_alloc((size_t)r->n * sizeof **c.out)) != NULL;
-  wl_status rc = ok && r->n < 0xffffffffLL ? WL_OK : wl_nomem(err);
+  return true;
+}
+
+static wl_status sort(rows *r, wl_error *err) {
+  wl_arena arena;
+  wl_arena_init(&arena);
+  wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * r->p->n_order + 1)};
+  wl_u32 *order = wl_mem_alloc((size_t)r->n * sizeof *order);
+  row_place *at = wl_mem_alloc((size_t)r->n * sizeof *at);
+  wl_u64 **words = NULL;
+  bool ok = l.parts && order && at, exact = ok && lay_out_keys(r, &l);
+  wl_status rc =
+      ok && r->n < 0xffffffffLL ? make_words(r, &l, r->p->order, &words, err) : wl_nomem(err);
   if (!rc) {
-    wl_threads_run(r->threads, (r->n + STRETCH - 1) / STRETCH, c.numbers ? code_task : hint_task,
-                   &c);
     wl_sort s = {.n = r->n,
-                 .n_words = n_words,
-                 .words = c.out,
-                 .tie = c.numbers ? NULL : tie,
+                 .n_words = l.n_words,
+                 .words = words,
+                 .tie = exact ? NULL : tie,
                  .tie_arg = r,
                  .threads = r->threads,
                  .check = r->check,
@@ -186,7 +239,7 @@ static wl_status sort(rows *r, wl_error *err) {
     r->at = at;
     at = was;
   }
-  for (int k = 0; c.out && k < n_words; k++) wl_mem_free(c.out[k]);
+  free_words(words, l.n_words);
   wl_mem_free(order);
   wl_mem_free(at);
   wl_arena_close(&arena);

@@ -3,7 +3,7 @@
 #define WL_RUN_IMPL_H
 
 #include "exec/cpu/exec.h"
-#include "value/cut.h"
+#include "plan/cut.h"
 #include "exec/run.h"
 #include "exec/pipe.h"
 #include "exec/sink/groups.h"

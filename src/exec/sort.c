@@ -255,16 +255,3 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
   wl_mem_free(g.pairs2);
   return rc;
 }
-
-wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll) {
-  wl_u64 k = 0;
-  if (coll == WL_COLL_RTRIM)
-    while (n > 0 && p[n - 1] == ' ') n--;
-  for (wl_u32 i = 0; i < 8; i++) {
-    wl_u8 c = i < n ? p[i] : 0;
-    if (coll == WL_COLL_NOCASE && i < n && c == 0) /* NOCASE stops comparing at a NUL */
-      return i ? k << 8 * (8 - i) : 0;
-    k = k << 8 | (coll == WL_COLL_NOCASE ? wl_to_lower(c) : c);
-  }
-  return k;
-}

@@ -30,18 +30,4 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) WL_MUST;
 /* Bytes that sorting n rows takes in addition to words and result. */
 wl_i64 wl_sort_bytes(wl_i64 n);
 
-/* Numbers as words with the same order as unsigned integers; -0.0 and 0.0 give one word. */
-static inline wl_u64 wl_sort_int(wl_i64 v) {
-  return (wl_u64)v ^ (1ULL << 63);
-}
-static inline wl_u64 wl_sort_real(double d) {
-  wl_u64 k = wl_f64_bits(d + 0.0); /* -0.0 + 0.0 is 0.0 */
-  return k ^ ((wl_u64)((wl_i64)k >> 63) | 1ULL << 63);
-}
-static inline double wl_sort_unreal(wl_u64 k) {
-  return wl_as_f64(k >> 63 ? k & ~(1ULL << 63) : ~k);
-}
-/* The first bytes of a text as a word that sorts as the text does under the collation. */
-wl_u64 wl_sort_prefix(const wl_u8 *p, wl_u32 n, int coll);
-
 #endif

@@ -3,7 +3,7 @@
 ** again when it runs.
 */
 #include "plan/place.h"
-#include "value/cut.h"
+#include "plan/cut.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -235,7 +235,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
     regs[i] = wl_is_const(&keys[i]) ? wl_domain_reg(keys[i].dom) : c->p->regs[keys[i].x];
     if (forms[k] == KEY_INT || forms[k] == KEY_CODE) regs[i].type = WL_R_INT;
     if (forms[k] == KEY_REAL) regs[i].type = WL_R_REAL;
-    plan->null_equal[i] = is;
+    regs[i].nullable = is; /* NULL is a value of the key */
     plan->coll[i++] = st->keys[k].cond->cmp_coll;
   }
   wl_key_plan_make(plan, regs, domains, n);

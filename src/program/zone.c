@@ -153,8 +153,9 @@ static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *
     return false;
   for (int k = 0; k < j->n_keys; k++) {
     range a = of_operand(p, regs, j->keys[k]);
-    bool null = a.known && (a.d.mask & WL_M(WL_T_NULL)) && l->plan.null_equal[k];
-    if (a.known && !null && (a.d.hi < l->plan.lo[k] || a.d.lo > l->plan.hi[k])) return true;
+    const wl_key_part *part = &l->plan.parts[k];
+    bool null = a.known && (a.d.mask & WL_M(WL_T_NULL)) && part->null;
+    if (a.known && !null && (a.d.hi < part->lo || a.d.lo > part->hi)) return true;
   }
   return false;
 }

@@ -19,6 +19,7 @@
 #ifndef WL_AGGREGATES_H
 #define WL_AGGREGATES_H
 
+#include "value/keys.h"
 #include "value/digits.h"
 #include "value/kinds.h"
 #include "value/value.h"
@@ -27,16 +28,13 @@
 
 /* A value of min or max as a word, so that the largest word wins. 0.0 and -0.0 give one word. */
 WL_FN wl_u64 wl_agg_rank(int min, int real, wl_u64 bits) {
-  wl_u64 k = bits;
-  if (real) k = wl_f64_bits(wl_as_f64(bits) + 0.0); /* -0.0 + 0.0 is 0.0 */
-  k ^= (real ? (wl_u64)((wl_i64)k >> 63) : 0) | 1ULL << 63;
+  wl_u64 k = real ? wl_word_of_real(wl_as_f64(bits)) : wl_word_of_int((wl_i64)bits);
   return min ? ~k : k;
 }
 /* The value of a word. A zero is 0.0. */
 WL_FN wl_val wl_agg_unrank(int min, int real, wl_u64 k) {
   if (min) k = ~k;
-  if (!real) return wl_int((wl_i64)(k ^ 1ULL << 63));
-  return wl_real(wl_as_f64(k >> 63 ? k & ~(1ULL << 63) : ~k));
+  return real ? wl_real(wl_real_of_word(k)) : wl_int(wl_int_of_word(k));
 }
 
 /* An integer and its magnitude as limbs: the low 32 bits, then the rest with its sign. Sums of

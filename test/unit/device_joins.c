@@ -12,7 +12,6 @@
 #include "value/domain.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/limits.h"
-#include "value/key_hash.h"
 #include "column/lookup.h"
 #include "exec/run.h"
 #include <string.h>
@@ -104,29 +103,23 @@ static wl_lookup *make_lookup(const table *t, int key, int n_keys, int form, boo
   bool *in = wl_mem_zalloc((size_t)t->n_rows + 1);
   wl_u64 span = 1;
   atomic_init(&l->refs, 1);
-  plan->n = n_keys;
-  plan->kind = cols[0]->phys == WL_P_F32 || cols[0]->phys == WL_P_F64 ? WL_KEYS_REAL : WL_KEYS_INT;
-  for (int k = n_keys - 1; k >= 0; k--) {
-    plan->lo[k] = cols[k]->domain.lo;
-    plan->hi[k] = cols[k]->domain.hi;
-    plan->null_equal[k] = null && k == 0;
-    plan->below[k] = span;
-    span *= ((wl_u64)plan->hi[k] - (wl_u64)plan->lo[k]) + 1 + plan->null_equal[k];
+  wl_reg regs[2];
+  wl_domain domains[2];
+  for (int k = 0; k < n_keys; k++) {
+    regs[k] = (wl_reg){wl_column_reg(cols[k]).type, null && k == 0};
+    domains[k] = cols[k]->domain;
   }
-  if (n_keys == 0) plan->kind = WL_KEYS_NONE;
+  wl_key_plan_make(plan, regs, domains, n_keys);
+  if (n_keys && plan->kind == WL_KEYS_INT) span = plan->parts[0].span * plan->parts[0].below;
   l->direct = form == DIRECT && n_keys;
   l->unique = true;
   for (wl_i64 i = 0; i < t->n_rows; i++) {
     in[i] = true;
     for (int k = 0; k < n_keys; k++) {
       wl_val v = wl_column_value(cols[k], i);
-      if (plan->kind == WL_KEYS_REAL)
-        words[i] = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
-      else if (v.t == WL_T_NULL)
-        words[i] += (wl_u64)(plan->hi[k] + 1 - plan->lo[k]) * plan->below[k];
-      else
-        words[i] += (wl_u64)((wl_i64)v.v - plan->lo[k]) * plan->below[k];
-      if (v.t == WL_T_NULL && !plan->null_equal[k]) in[i] = false;
+      const wl_key_part *part = &plan->parts[k];
+      words[i] = wl_key_append(part, words[i], wl_key_code_of(part, v));
+      if (v.t == WL_T_NULL && !part->null) in[i] = false;
     }
     l->n_rows += in[i];
     l->has_null |= !in[i];

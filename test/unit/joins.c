@@ -299,7 +299,7 @@ static wl_status build(const query *q, join *j, wl_lookup **out, wl_i64 left, wl
     p->joins[0].keys[k] = (wl_i16)column(&a, 0, j->keys[k]);
     regs[k] = wl_column_reg(c);
     domains[k] = c->domain;
-    in.plan.null_equal[k] = j->null_equal;
+    regs[k].nullable = j->null_equal; /* NULL is a value of the key */
   }
   wl_key_plan_make(&in.plan, regs, domains, j->n_keys);
   for (int k = 0; k < j->n_keys; k++) {

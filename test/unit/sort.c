@@ -1,12 +1,11 @@
 /*
-** Sorting row numbers by words, and keys as words: against a plain comparison, for many shapes
-** of data and any number of threads.
+** Sorting row numbers by words, against a plain comparison, for many shapes of data and any number
+** of threads.
 */
 #include "base/mem.h"
 #include "../tap.h"
-#include "exec/cpu/words.h"
 #include "exec/sort.h"
-#include <math.h>
+#include "value/keys.h"
 #include <string.h>
 
 static wl_u64 seed = 88172645463325252ULL;
@@ -26,7 +25,7 @@ static wl_u64 word(int kind, wl_i64 i) {
   case 4: return (wl_u64)i;
   case 5: return ~(wl_u64)i;
   case 6: return rnd() % 3 ? 5 : rnd();
-  default: return wl_sort_real(((double)(rnd() >> 11) * 0x1p-53 - 0.5) * 40);
+  default: return wl_word_of_real(((double)(rnd() >> 11) * 0x1p-53 - 0.5) * 40);
   }
 }
 
@@ -84,71 +83,7 @@ static void test_sort(void) {
       }
 }
 
-/* Words compare as the values do, and give them back. */
-static void test_words(void) {
-  static const struct {
-    wl_i64 lo, hi;
-  } ranges[] = {{0, 0}, {-99, 99}, {0, 1LL << 40}, {WL_I64_MIN, WL_I64_MAX}, {WL_I64_MIN, -5}};
-  bool ok = true;
-  for (int r = 0; r < 6; r++)
-    for (int flags = 0; flags < 8; flags++) {
-      bool desc = flags & 1, last = (flags & 2) != 0, null = (flags & 4) != 0, real = r == 5;
-      wl_word_part parts[8];
-      wl_words w = {.parts = parts};
-      wl_domain d = {.mask = WL_M(WL_T_INT), .flo = -INFINITY, .fhi = INFINITY};
-      if (!real) {
-        d.lo = ranges[r].lo;
-        d.hi = ranges[r].hi;
-      }
-      wl_domain small = {.mask = WL_M(WL_T_INT), .lo = -3, .hi = 3};
-      ok &= wl_words_key(&w, 0, (wl_reg){real ? WL_R_REAL : WL_R_INT, null}, &d, desc, last, false);
-      ok &= wl_words_key(&w, 1, (wl_reg){WL_R_INT, false}, &small, false, false, false);
-      wl_u64 v[2][WL_VECTOR], out[4 * WL_VECTOR];
-      wl_u8 t[WL_VECTOR];
-      for (int i = 0; i < WL_VECTOR; i++) {
-        wl_u64 span = (wl_u64)d.hi - (wl_u64)d.lo + 1, x = rnd();
-        v[0][i] =
-            real ? wl_f64_bits((double)(wl_i64)x * 0.5) : (wl_u64)d.lo + (span ? x % span : x);
-        if (i % 16 == 1 && !real) v[0][i] = (wl_u64)d.hi;
-        if (i % 16 == 2 && !real) v[0][i] = (wl_u64)d.lo;
-        v[1][i] = (wl_u64)((wl_i64)(rnd() % 7) - 3);
-        t[i] = !null || rnd() % 5;
-        if (!t[i]) v[0][i] = 0;
-      }
-      wl_vec keys[2] = {
-          {.type = real ? WL_R_REAL : WL_R_INT, .stride = 1, .v = v[0], .t = null ? t : NULL},
-          {.type = WL_R_INT, .stride = 1, .v = v[1]}};
-      wl_words_encode(&w, keys, WL_VECTOR, out);
-      for (int i = 1; i < WL_VECTOR; i++) {
-        wl_u64 words[4];
-        for (int k = 0; k < w.n_words; k++) words[k] = out[(size_t)k * WL_VECTOR + (size_t)i];
-        wl_val a = wl_vec_get(&keys[0], i - 1), b = wl_vec_get(&keys[0], i);
-        wl_val back = wl_words_decode(&w, 0, words, false),
-               two = wl_words_decode(&w, 1, words, false);
-        ok &= back.t == b.t && (b.t == WL_T_NULL || back.v == b.v) && two.v == v[1][i];
-        int c = wl_cmp_val(a, b, 0), k = 0;
-        if (a.t != b.t)
-          c = (a.t == WL_T_NULL) == last ? 1 : -1;
-        else if (desc)
-          c = -c;
-        if (c == 0) c = (wl_i64)v[1][i - 1] < (wl_i64)v[1][i] ? -1 : v[1][i - 1] != v[1][i];
-        while (k < w.n_words && out[k * WL_VECTOR + i - 1] == out[k * WL_VECTOR + i]) k++;
-        int have = k == w.n_words                                        ? 0
-                   : out[k * WL_VECTOR + i - 1] < out[k * WL_VECTOR + i] ? -1
-                                                                         : 1;
-        ok &= c == have;
-      }
-      char name[100];
-      snprintf(name, sizeof name, "words: range %d, flags %d", r, flags);
-      if (ok)
-        tap_ok(name);
-      else
-        tap_bad(name, "words and values disagree");
-    }
-}
-
 int main(void) {
   test_sort();
-  test_words();
   return tap_done();
 }

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "value/hash.h"
-#include "value/key_hash.h"
 #include "value/scratch.h"
 #include <string.h>
 

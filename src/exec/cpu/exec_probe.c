@@ -4,48 +4,13 @@
 ** that is being built.
 */
 #include "exec/cpu/exec_impl.h"
+#include "exec/cpu/encode.h"
 #include "value/hash.h"
-#include "value/key_hash.h"
 #include <string.h>
 
 enum { PREFETCH_FROM = 1 << 15 };
 
 /* ---- words of keys */
-
-static WL_CLONES void word_first(wl_u64 *restrict w, wl_u8 *restrict ok, const wl_i64 *v, int n,
-                                 wl_u64 lo, wl_u64 span, wl_u64 below) {
-  for (int i = 0; i < n; i++) {
-    wl_u64 d = (wl_u64)v[i] - lo;
-    w[i] = d * below;
-    ok[i] = d < span;
-  }
-}
-static WL_CLONES void word_next(wl_u64 *restrict w, wl_u8 *restrict ok, const wl_i64 *v, int n,
-                                wl_u64 lo, wl_u64 span, wl_u64 below) {
-  for (int i = 0; i < n; i++) {
-    wl_u64 d = (wl_u64)v[i] - lo;
-    w[i] += d * below;
-    ok[i] &= d < span;
-  }
-}
-
-static void word_ints(wl_exec *x, const wl_key_plan *plan, int k, const plane *a, int n) {
-  wl_u64 lo = (wl_u64)plan->lo[k], span = (wl_u64)plan->hi[k] - lo + 1, below = plan->below[k];
-  wl_u64 *w = x->words;
-  wl_u8 *ok = x->there;
-  if (a->stride && !(a->t && plan->null_equal[k])) {
-    (k ? word_next : word_first)(w, ok, (const wl_i64 *)a->v, n, lo, span, below);
-    for (int i = 0; a->t && i < n; i++) ok[i] &= a->t[i];
-    return;
-  }
-  for (int i = 0; i < n; i++) {
-    bool there = !a->t || a->t[i];
-    wl_u64 d = there ? a->v[a->stride ? i : 0] - lo : span;
-    bool fits = there ? d < span : plan->null_equal[k];
-    w[i] = (k ? w[i] : 0) + d * below;
-    ok[i] = fits && (!k || ok[i]);
-  }
-}
 
 /* Computes x->words and x->there from the join's keys. Returns whether a key was NULL that must not
 ** be. */
@@ -57,21 +22,19 @@ bool wl_exec_words(wl_exec *x, const wl_key_plan *plan, const wl_i16 *keys, int 
   }
   for (int k = 0; k < plan->n; k++) {
     const plane *a = wl_exec_operand(x, keys[k]);
+    const wl_key_part *part = &plan->parts[k];
     wl_vec v = vec_of(a);
-    if (plan->kind == WL_KEYS_INT) {
-      word_ints(x, plan, k, a, n);
-      for (int i = 0; a->t && !plan->null_equal[k] && !null && i < n; i++) null = !a->t[i];
-    } else {
-      for (int i = 0; i < n; i++) {
-        wl_val key = wl_vec_get(&v, i);
-        bool ok = key.t != WL_T_NULL || plan->null_equal[k];
-        null |= !ok;
-        x->there[i] = ok && (!k || x->there[i]);
-        if (plan->kind == WL_KEYS_REAL)
-          x->words[i] = ok ? wl_f64_bits(wl_as_f64(key.v) == 0.0 ? 0.0 : wl_as_f64(key.v)) : 0;
-        else
-          x->words[i] = wl_hash_mix(k ? x->words[i] : 0, wl_hash_val(key, plan->coll[k]));
-      }
+    if (plan->kind != WL_KEYS_VALUES) {
+      wl_encode_within(part, k == 0, &v, n, x->words, x->there);
+      for (int i = 0; a->t && !part->null && !null && i < n; i++) null = !a->t[i];
+      continue;
+    }
+    for (int i = 0; i < n; i++) {
+      wl_val key = wl_vec_get(&v, i);
+      bool ok = key.t != WL_T_NULL || part->null;
+      null |= !ok;
+      x->there[i] = ok && (!k || x->there[i]);
+      x->words[i] = wl_hash_mix(k ? x->words[i] : 0, wl_hash_val(key, plan->coll[k]));
     }
   }
   return null;
@@ -189,7 +152,7 @@ static WL_CLONES void lose_nulls(wl_u32 *restrict out, const wl_u8 *valid, int n
 
 /* The same for a whole vector. A column that is not loaded yet is read directly. */
 static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *out) {
-  wl_u64 lo = (wl_u64)l->plan.lo[0], span = l->span;
+  wl_u64 lo = (wl_u64)l->plan.parts[0].lo, span = l->span;
   if (!WL_IS_CONST(key) && x->pending[key] >= 0 &&
       !x->lists[wl_column_source(x->p, x->pending[key])]) {
     const wl_column *c = x->cols[x->pending[key]];
@@ -222,7 +185,7 @@ void wl_exec_find_rows(wl_exec *x, const wl_join *j, int n, wl_u32 *out) {
     for (int i = 0; i < n; i++) out[i] = r;
     return;
   }
-  if (l->direct && l->plan.n == 1 && !l->plan.null_equal[0]) {
+  if (l->direct && l->plan.n == 1 && !l->plan.parts[0].null) {
     find_one(x, l, j->keys[0], n, out);
     return;
   }
@@ -247,7 +210,7 @@ static WL_CLONES void truth_found(wl_u8 *restrict t, const wl_u32 *rows, int n, 
 static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows) {
   const wl_lookup *l = j->lookup;
   wl_i16 key = j->keys[0];
-  wl_u64 lo = (wl_u64)l->plan.lo[0], span = l->span;
+  wl_u64 lo = (wl_u64)l->plan.parts[0].lo, span = l->span;
   const wl_u16 *sel = NULL;
   const void *data;
   int phys = WL_P_I64;

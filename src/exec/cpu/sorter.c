@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "column/batch.h"
 #include "column/column.h"
+#include "exec/cpu/encode.h"
+#include "exec/sort.h"
 #include <string.h>
 
 /* The first rows are kept separately if they are at most TOP_MOST and 1/TOP_SHARE of all rows. */
@@ -21,7 +23,7 @@ typedef struct candidates {
 
 struct wl_sorter {
   const wl_program *p;
-  wl_words words;
+  wl_key_layout layout;
   wl_arena arena;
   wl_i64 n_rows, most; /* most < 0: all rows are sorted */
   int n_tablets, n_workers;
@@ -63,21 +65,22 @@ wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int th
   s->n_workers = threads;
   s->most = most >= 0 && most <= n_rows / TOP_SHARE && most <= TOP_MOST ? most : -1;
   s->n_tablets = (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
-  s->words.parts = WL_NEW_N(&s->arena, wl_word_part, 2 * p->n_order + 1);
+  s->layout.parts = WL_NEW_N(&s->arena, wl_key_part, 2 * p->n_order + 1);
   s->workers = WL_NEW_N(&s->arena, candidates, threads);
-  bool ok = s->words.parts && s->workers, fits = true;
+  bool ok = s->layout.parts && s->workers, fits = true;
   for (int k = 0; k < p->n_order && ok && fits; k++) {
     const wl_order *o = &p->order[k];
     const wl_result *r = &p->results[o->result];
     wl_domain domain = wl_result_domain(r);
-    fits = wl_words_key(&s->words, k, operand_reg(p, r->operand), &domain, o->desc, o->nulls_last,
-                        false);
+    unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
+    fits = wl_key_layout_add(&s->layout, k, operand_reg(p, r->operand), &domain, flags) &&
+           s->layout.n_words <= WL_MAX_WORDS;
   }
   if (ok && !fits) {
     wl_sorter_close(s);
     return WL_OK;
   }
-  int n_words = s->words.n_words;
+  int n_words = s->layout.n_words;
   for (int w = 0; w < threads && ok; w++) {
     candidates *c = &s->workers[w];
     c->coded = wl_mem_alloc((size_t)n_words * WL_VECTOR * sizeof *c->coded);
@@ -116,7 +119,7 @@ void wl_sorter_close(wl_sorter *s) {
     wl_mem_free(s->workers[w].coded);
     for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(s->workers[w].words[k]);
   }
-  for (int k = 0; s->all && k < s->words.n_words; k++) wl_mem_free(s->all[k]);
+  for (int k = 0; s->all && k < s->layout.n_words; k++) wl_mem_free(s->all[k]);
   wl_mem_free(s->rows);
   wl_mem_free(s->counts);
   wl_mem_free(s->order);
@@ -132,12 +135,12 @@ static wl_status cut(const wl_sorter *s, candidates *c) {
   wl_u32 *order = wl_mem_alloc((size_t)c->n * sizeof *order);
   wl_u64 *room = wl_mem_alloc((size_t)s->most * 8 + 8);
   wl_error err = {0};
-  wl_sort sort = {.n = c->n, .n_words = s->words.n_words + 1, .words = c->words, .threads = 1};
+  wl_sort sort = {.n = c->n, .n_words = s->layout.n_words + 1, .words = c->words, .threads = 1};
   wl_status rc = order && room ? wl_sort_rows(&sort, order, &err) : WL_NOMEM;
-  for (int k = 0; k <= s->words.n_words && !rc; k++) {
+  for (int k = 0; k <= s->layout.n_words && !rc; k++) {
     for (wl_i64 i = 0; i < s->most; i++) room[i] = c->words[k][order[i]];
     memcpy(c->words[k], room, (size_t)s->most * 8);
-    if (k < s->words.n_words && s->most) c->last[k] = room[s->most - 1];
+    if (k < s->layout.n_words && s->most) c->last[k] = room[s->most - 1];
   }
   c->n = s->most;
   c->full = true;
@@ -154,7 +157,7 @@ static WL_CLONES int any_below(const wl_u64 *w, int n, wl_u64 most) {
 
 static wl_status add_first(wl_sorter *s, candidates *c, const wl_i64 *rows, int n) {
   const wl_u64 *w = c->coded;
-  int n_words = s->words.n_words;
+  int n_words = s->layout.n_words;
   if (s->most == 0 || (c->full && !any_below(w, n, c->last[0]))) return WL_OK;
   for (int i = 0; i < n; i++) {
     if (c->full) {
@@ -182,10 +185,10 @@ static wl_status add_first(wl_sorter *s, candidates *c, const wl_i64 *rows, int 
 wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys,
                         const wl_i64 *rows, int n) {
   candidates *c = &s->workers[worker];
-  wl_words_encode(&s->words, keys, n, c->coded);
+  wl_encode_keys(&s->layout, keys, n, c->coded);
   if (s->most >= 0) return add_first(s, c, rows, n);
   wl_i64 at = ((wl_i64)tablet << WL_TABLET_SHIFT) + s->counts[tablet];
-  for (int k = 0; k < s->words.n_words; k++)
+  for (int k = 0; k < s->layout.n_words; k++)
     memcpy(s->all[k] + at, c->coded + (size_t)k * WL_VECTOR, (size_t)n * 8);
   for (int i = 0; i < n; i++) s->rows[at + i] = (wl_u32)rows[i];
   s->counts[tablet] += n;
@@ -200,7 +203,7 @@ static wl_i64 close_gaps(wl_sorter *s) {
   for (int t = 0; t < s->n_tablets; t++) {
     wl_i64 from = (wl_i64)t << WL_TABLET_SHIFT;
     size_t m = (size_t)s->counts[t];
-    for (int k = 0; k < s->words.n_words && n < from; k++)
+    for (int k = 0; k < s->layout.n_words && n < from; k++)
       memmove(s->all[k] + n, s->all[k] + from, m * 8);
     if (n < from) memmove(s->rows + n, s->rows + from, m * sizeof *s->rows);
     n += (wl_i64)m;
@@ -210,7 +213,7 @@ static wl_i64 close_gaps(wl_sorter *s) {
 
 /* Copies all workers' candidates into one list. */
 static wl_status gather(wl_sorter *s, wl_u64 **words, wl_i64 *n) {
-  int n_words = s->words.n_words + 1;
+  int n_words = s->layout.n_words + 1;
   *n = 0;
   for (int w = 0; w < s->n_workers; w++) *n += s->workers[w].n;
   for (int k = 0; k < n_words; k++) {
@@ -241,7 +244,7 @@ wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *,
   }
   if (!rc) {
     wl_sort sort = {.n = *n,
-                    .n_words = s->words.n_words + top,
+                    .n_words = s->layout.n_words + top,
                     .words = top ? first : s->all,
                     .threads = threads,
                     .check = check,
@@ -250,9 +253,9 @@ wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *,
   }
   bool all = !top && *n == s->n_rows; /* if so, row i has number i */
   for (wl_i64 i = 0; i < *n && !rc && !all; i++)
-    s->order[i] = top ? (wl_u32)first[s->words.n_words][s->order[i]] : s->rows[s->order[i]];
+    s->order[i] = top ? (wl_u32)first[s->layout.n_words][s->order[i]] : s->rows[s->order[i]];
   for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(first[k]);
-  for (int k = 0; s->all && k < s->words.n_words; k++) {
+  for (int k = 0; s->all && k < s->layout.n_words; k++) {
     wl_mem_free(s->all[k]);
     s->all[k] = NULL;
   }

@@ -6,13 +6,16 @@
 **
 ** Invariants:
 ** 1. Ties come in row order.
-** 2. The keys are numbers (words.h), and nothing in the block makes text. Making text may fail,
+** 2. The keys are numbers (value/keys.h), and nothing in the block makes text. Making text may
+*fail,
 **    and an error must be raised also for a row that LIMIT cuts off.
 */
 #ifndef WL_SORTER_H
 #define WL_SORTER_H
 
-#include "exec/cpu/words.h"
+#include "base/status.h"
+#include "exec/cpu/vector.h"
+#include "program/program.h"
 
 typedef struct wl_sorter wl_sorter;
 

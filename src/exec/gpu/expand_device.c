@@ -193,7 +193,7 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, t
   const tuples *t = &s->expansion->levels[part];
   const wl_lowered *low = low_of(s, part), *next = low_of(s, part + 1);
   wl_launch of = launch_of(r, s, part);
-  wl_kjkey ignored[WL_LOOKUP_KEYS];
+  wl_key_part ignored[WL_LOOKUP_KEYS];
   wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = n};
   wl_status rc = WL_OK;
   k.start = t->cols[low->n_outs];

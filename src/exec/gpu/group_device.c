@@ -30,9 +30,10 @@ enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
 struct wl_dgroups {
   const wl_program *p;
   wl_device *d;
-  wl_kgroup k; /* the kernel's arguments */
-  wl_u64 spans[MAX_KEYS];
-  wl_u64 total;   /* number of possible packed keys */
+  wl_kgroup k;          /* the kernel's arguments */
+  wl_key_layout layout; /* its order does not matter: the host sorts the groups */
+  wl_key_part parts[WL_KG_PARTS];
+  wl_u64 total;   /* number of possible words, if the key is one word; 0: 2^64 */
   wl_u64 n_rows;  /* rows of the table */
   wl_i64 room;    /* bytes that the records may take */
   wl_u32 n_keyed; /* key words in a record */
@@ -96,36 +97,25 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
 
 /* ---- choosing */
 
-/* Number of values that a key can have, including NULL; 0: 2^64 or more. */
-static wl_u64 span_of(const wl_key *k) {
-  bool ints = (k->domain.mask & WL_M(WL_T_INT)) != 0 && k->domain.hi >= k->domain.lo;
-  wl_u64 n = ints ? (wl_u64)k->domain.hi - (wl_u64)k->domain.lo : 0;
-  if (ints && n >= ~0ULL - 2) return 0;
-  n += (wl_u64)ints + (wl_u64)k->reg.nullable;
-  return n ? n : 1;
-}
-
-/* Lays out the keys for the kernel. Returns true if they pack into one word. */
+/* Lays out the keys for the kernel. Returns true if a record can hold the key as one word plus 1.
+ */
 static bool lay_out_keys(wl_dgroups *g) {
   const wl_program *p = g->p;
-  bool packs = true, real = false;
-  g->total = 1;
-  for (int k = 0; k < p->n_keys; k++) {
-    const wl_key *key = &p->keys[k];
-    wl_kgkey *to = &g->k.keys[k];
-    to->operand = WL_IS_CONST(key->operand) ? p->n_regs + WL_CONST_OF(key->operand) : key->operand;
-    to->nullable = key->reg.nullable;
-    to->real = key->reg.type == WL_R_REAL;
-    to->lo = key->domain.hi >= key->domain.lo ? key->domain.lo : 0;
-    to->stride = g->total;
-    real |= to->real;
-    wl_u64 span = g->spans[k] = to->real ? 0 : span_of(key);
-    unsigned __int128 product = (unsigned __int128)g->total * span;
-    if (!span || product > ~0ULL - 2) packs = false;
-    if (packs) g->total = (wl_u64)product;
+  wl_key_layout *l = &g->layout;
+  bool real = false;
+  l->parts = g->parts;
+  for (int k = 0; k < p->n_keys; k++)
+    wl_key_layout_add(l, k, p->keys[k].reg, &p->keys[k].domain, 0);
+  for (int k = 0; k < l->n_parts; k++) {
+    wl_i16 operand = p->keys[l->parts[k].key].operand;
+    g->k.key_parts[k] = l->parts[k];
+    g->k.key_parts[k].key = WL_IS_CONST(operand) ? p->n_regs + WL_CONST_OF(operand) : operand;
+    real |= l->parts[k].kind == WL_PART_REAL;
   }
+  g->k.n_key_parts = (wl_u32)l->n_parts;
+  g->total = l->n_words ? l->used : 1;
   if (real) g->k.first_word = 1; /* means "needed"; lay_out_accs sets its place */
-  return packs || (p->n_keys == 1 && real);
+  return l->n_words <= 1 && (g->total || real);
 }
 
 static bool counted(const wl_program *p, wl_i16 operand) {
@@ -250,7 +240,7 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
     return WL_OK;
   }
   g->k.mode = packs ? WL_KG_HASH : WL_KG_WIDE;
-  g->n_keyed = packs ? 1 : (wl_u32)g->p->n_keys + 2;
+  g->n_keyed = packs ? 1 : (wl_u32)g->layout.n_words + 1;
   lay_out_accs(g);
   g->k.split = g->n_rows > SAFE_ROWS;
   wl_u64 n = power_of_two(2 * g->n_rows);
@@ -296,7 +286,6 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->p = p;
   g->d = d;
   g->n_rows = (wl_u64)n_rows;
-  g->k.n_keys = (wl_u32)p->n_keys;
   g->k.n_accs = (wl_u32)p->n_accs;
   g->room = d->budget / 4; /* fractions of it bound the other buffers */
   wl_status rc = choose(g, low, err);
@@ -402,23 +391,13 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
 /* ---- bringing the groups to the host */
 
 static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *record) {
-  const wl_kgkey *key = &g->k.keys[k];
-  wl_u64 bits;
-  if (g->k.mode == WL_KG_WIDE) {
-    if (record[1 + g->p->n_keys] >> k & 1) return wl_null();
-    bits = record[1 + k];
-  } else if (key->real) {
-    bits = record[0] - 1;
-    if (bits == 0xfff8000000000000ULL) return wl_null();
-  } else {
-    wl_u64 x = g->k.mode == WL_KG_HASH ? record[0] - 1 : slot + g->k.base;
-    x = x / key->stride % g->spans[k];
-    if (key->nullable && x == 0) return wl_null();
-    return wl_int((wl_i64)(x - key->nullable + (wl_u64)key->lo));
-  }
-  if (key->real && bits == 0) /* a zero has the sign that it has in the first row */
-    bits = ~record[g->k.first_word] >> k & 1 ? 1ULL << 63 : 0;
-  return wl_val_make(key->real ? WL_T_REAL : WL_T_INT, bits, 0);
+  wl_u64 word = g->k.mode == WL_KG_HASH ? record[0] - 1 : slot + g->k.base;
+  const wl_u64 *words = g->k.mode == WL_KG_WIDE ? record + 1 : &word;
+  wl_val v = wl_key_layout_decode(&g->layout, k, words, false);
+  if (v.t != WL_T_REAL || wl_as_f64(v.v) != 0.0) return v;
+  int bit = 0; /* a zero has the sign that it has in the first row */
+  for (int i = 0; g->parts[i].key != k; i++) bit += g->parts[i].kind == WL_PART_REAL;
+  return wl_real(~record[g->k.first_word] >> bit & 1 ? -0.0 : 0.0);
 }
 
 static wl_val best_value(wl_u32 op, wl_u64 rank, wl_u64 extra) {

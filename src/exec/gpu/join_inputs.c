@@ -73,7 +73,7 @@ wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
   return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
-wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_kjkey *keys) {
+wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts) {
   const wl_program *p = launch->r->p;
   const wl_lowered *low = launch->low;
   const wl_join *j = &p->joins[k];
@@ -95,15 +95,11 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_kjkey *keys) {
     out.n_first = (wl_u32)l->n_rows;
     return out;
   }
-  out.real = plan->kind == WL_KEYS_REAL;
   out.n_keys = (wl_u32)j->n_keys;
   for (int i = 0; i < j->n_keys; i++) {
     wl_i16 x = j->keys[i];
-    keys[i] = (wl_kjkey){.lo = plan->lo[i],
-                         .hi = plan->hi[i],
-                         .below = plan->below[i],
-                         .operand = WL_IS_CONST(x) ? p->n_regs + WL_CONST_OF(x) : x,
-                         .null_equal = plan->null_equal[i]};
+    parts[i] = plan->parts[i];
+    parts[i].key = WL_IS_CONST(x) ? p->n_regs + WL_CONST_OF(x) : x;
   }
   return out;
 }

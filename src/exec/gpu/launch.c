@@ -121,9 +121,9 @@ static void blob_fill(launch *l) {
   }
   a->sets = blob_put(l, &at, sets, (size_t)p->n_insets * sizeof *sets);
   for (int k = 0; k < p->n_joins; k++) {
-    wl_kjkey keys[WL_LOOKUP_KEYS];
-    joins[k] = wl_join_inputs_join(l, k, keys);
-    joins[k].keys = blob_put(l, &at, keys, joins[k].n_keys * sizeof *keys);
+    wl_key_part parts[WL_LOOKUP_KEYS];
+    joins[k] = wl_join_inputs_join(l, k, parts);
+    joins[k].parts = blob_put(l, &at, parts, joins[k].n_keys * sizeof *parts);
   }
   a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
   a->lists = blob_put(l, &at, l->lists, (size_t)low->n_ins * sizeof *l->lists);

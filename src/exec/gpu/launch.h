@@ -113,7 +113,7 @@ wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_M
 bool wl_join_inputs_has(const wl_run *r, int k);
 /* Column k of these inputs, and join k with its keys, as the kernel's arguments. */
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k);
-wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_kjkey *keys);
+wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_key_part *parts);
 
 /* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If the launch
 ** produced all rows, then only the columns of the result are fetched, and the rows are final. */

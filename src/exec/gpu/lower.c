@@ -118,7 +118,7 @@ static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
     return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
   if (l->plan.kind == WL_KEYS_VALUES)
     return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
-  if (l->plan.kind == WL_KEYS_REAL && l->plan.null_equal[0])
+  if (l->plan.kind == WL_KEYS_REAL && l->plan.parts[0].null)
     return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
   return WL_OK;
 }

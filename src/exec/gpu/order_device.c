@@ -1,10 +1,9 @@
 /*
 ** DISTINCT and ORDER BY on a device; see order_device.h.
 **
-** A sort key is packed from the highest bit down. An integer is stored as its distance from the
-** end of its range, so that narrow columns share a word. A real is stored as 64 bits that sort in
-** the same order. If there are several words, there is one stable sort for each, the last word
-** first.
+** The columns become words by the key codec (value/keys.h). If there are several words, there is
+*one
+** stable sort for each, the last word first.
 */
 #include "exec/gpu/order_device.h"
 #include "column/dict.h"
@@ -12,11 +11,14 @@
 #include "exec/gpu/devcol.h"
 #include <string.h>
 
+/* Columns as a sort key. */
 typedef struct fields {
+  wl_key_layout layout;
+  wl_key_part parts[WL_KO_FIELDS];
   wl_kofield list[WL_KO_FIELDS];
   wl_u32 ends[WL_KO_FIELDS]; /* for each word, one past its last field */
   int bits[WL_KO_FIELDS];    /* bits used in each word */
-  int n, n_words;
+  bool differ;               /* rows can differ in some word */
 } fields;
 
 /* Device memory of one call. */
@@ -64,45 +66,26 @@ static int bits_of(wl_u64 most) {
   return n;
 }
 
-static void add_field(fields *f, wl_kofield field, int bits) {
-  if (!bits) return; /* all values are equal */
-  if (f->n_words == 0 || f->bits[f->n_words - 1] + bits > 64) f->bits[f->n_words++] = 0;
-  int w = f->n_words - 1;
-  for (int k = w ? (int)f->ends[w - 1] : 0; k < f->n; k++) f->list[k].shift += (wl_u8)bits;
-  f->bits[w] += bits;
-  f->list[f->n++] = field;
-  f->ends[w] = (wl_u32)f->n;
+/* Adds a column to the sort key. */
+static void add_column(fields *f, const wl_program *p, int result, unsigned flags) {
+  wl_domain domain = wl_result_domain(&p->results[result]);
+  f->layout.parts = f->parts;
+  wl_key_layout_add(&f->layout, result, wl_result_reg(&p->results[result]), &domain, flags);
 }
 
-/* Adds a column to the sort key. */
-static void add_column(fields *f, const wl_program *p, const wl_kout *outs, int result, bool desc,
-                       bool nulls_last) {
-  wl_domain domain = wl_result_domain(&p->results[result]);
-  const wl_domain *dom = &domain;
-  wl_reg reg = wl_result_reg(&p->results[result]);
-  wl_kofield x = {.v = outs[result].v,
-                  .t = reg.nullable ? outs[result].t : NULL,
-                  .desc = desc,
-                  .nulls_last = nulls_last};
-  if (reg.type == WL_R_REAL) {
-    x.kind = WL_KO_REAL;
-    add_field(f, x, 64);
-    return;
+/* Sets the fields after the last column. */
+static void set_fields(fields *f, const wl_kout *outs) {
+  const wl_key_layout *l = &f->layout;
+  for (int k = 0; k < l->n_parts; k++) {
+    const wl_key_part *p = &l->parts[k];
+    const wl_kout *col = &outs[p->key];
+    f->list[k] = (wl_kofield){.part = *p, .v = col->v, .t = p->null ? col->t : NULL};
+    f->ends[p->word] = (wl_u32)k + 1;
   }
-  if (p->results[result].dict) { /* codes, which sort like their texts */
-    x.hi = p->results[result].dict->n - 1;
-  } else if ((dom->mask & WL_M(WL_T_INT)) && dom->hi >= dom->lo) {
-    x.lo = dom->lo;
-    x.hi = dom->hi;
+  for (int w = 0; w < l->n_words; w++) {
+    f->bits[w] = bits_of(wl_key_layout_used(l, w) - 1);
+    f->differ |= f->bits[w] > 0;
   }
-  wl_u64 span = (wl_u64)x.hi - (wl_u64)x.lo;
-  if (x.t && span == ~0ULL) { /* no number is left for NULL, so it gets a bit; its value is 0 */
-    x.kind = WL_KO_NULL;
-    add_field(f, x, 1);
-    x.t = NULL;
-  }
-  x.kind = WL_KO_INT;
-  add_field(f, x, bits_of(span + (x.t != NULL)));
 }
 
 static wl_status launch(order_work *w, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
@@ -116,11 +99,13 @@ static wl_status launch(order_work *w, wl_kernel k, const void *args, size_t n_a
 
 /* Sorts the list of rows by the fields. */
 static wl_status sort_rows(order_work *w, const fields *f, wl_error *err) {
-  wl_status rc = w->d->copy_in(w->d, w->fields, f->list, (size_t)f->n * sizeof *f->list, err);
-  if (!rc) rc = w->d->copy_in(w->d, w->ends, f->ends, (size_t)f->n_words * sizeof *f->ends, err);
-  for (int word = f->n_words - 1; word >= 0 && !rc; word--) {
+  size_t n = (size_t)f->layout.n_parts, n_words = (size_t)f->layout.n_words;
+  wl_status rc = w->d->copy_in(w->d, w->fields, f->list, n * sizeof *f->list, err);
+  if (!rc) rc = w->d->copy_in(w->d, w->ends, f->ends, n_words * sizeof *f->ends, err);
+  for (int word = (int)n_words - 1; word >= 0 && !rc; word--) {
     wl_u32 first = word ? f->ends[word - 1] : 0;
     int at = 0;
+    if (!f->bits[word]) continue; /* it is the same in all rows */
     wl_kokeys a = {
         w->fields + first,    w->listed ? w->rows[0] : NULL, w->keys[0], w->rows[0], w->n,
         f->ends[word] - first};
@@ -142,12 +127,12 @@ static wl_status sort_rows(order_work *w, const fields *f, wl_error *err) {
 static wl_status make_distinct(order_work *w, const fields *f, wl_error *err) {
   wl_u64 kept = 1;
   wl_status rc = sort_rows(w, f, err);
-  if (!rc && !f->n_words) { /* all rows are equal */
+  if (!rc && !f->differ) { /* all rows are equal */
     wl_kokeys a = {w->fields, NULL, w->keys[0], w->rows[0], 1, 0};
     rc = launch(w, WL_K_ORDER_KEYS, &a, sizeof a, 1, err);
     w->listed = true;
   } else if (!rc) {
-    wl_kofirst a = {w->fields, w->ends, w->rows[0], w->keep, w->n, (wl_u32)f->n_words};
+    wl_kofirst a = {w->fields, w->ends, w->rows[0], w->keep, w->n, (wl_u32)f->layout.n_words};
     rc = launch(w, WL_K_ORDER_FIRST, &a, sizeof a, w->n, err);
     if (!rc) rc = w->d->scan(w->d, w->keep, w->places, (wl_i64)w->n, err);
     wl_kokept b = {w->keep, w->places, w->rows[0], w->n};
@@ -208,12 +193,16 @@ static void close_work(order_work *w) {
 wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
                         int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) {
   order_work w = {.d = d, .n = *n, .room = room};
-  fields given = {.n = 0}, order = {.n = 0};
+  fields given = {.differ = false}, order = {.differ = false};
   if (*n == 0) return WL_OK;
   wl_status rc = open_work(&w, o, err);
-  for (int k = 0; k < p->n_given && o->distinct; k++) add_column(&given, p, outs, k, false, false);
+  for (int k = 0; k < p->n_given && o->distinct; k++) add_column(&given, p, k, 0);
   for (int k = 0; k < p->n_order && o->order; k++)
-    add_column(&order, p, outs, p->order[k].result, p->order[k].desc, p->order[k].nulls_last);
+    add_column(&order, p, p->order[k].result,
+               (p->order[k].desc ? WL_KEY_DESC : 0) |
+                   (p->order[k].nulls_last ? WL_KEY_NULL_LAST : 0));
+  set_fields(&given, outs);
+  set_fields(&order, outs);
   if (!rc && o->distinct) rc = make_distinct(&w, &given, err);
   if (!rc && o->order && w.n > 1) rc = sort_rows(&w, &order, err);
   if (!rc && most >= 0 && (wl_u64)most < w.n) w.n = (wl_u64)most;

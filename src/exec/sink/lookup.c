@@ -13,7 +13,7 @@
 #include "base/tasks.h"
 #include "base/threads.h"
 #include "exec/pipe.h"
-#include "value/key_hash.h"
+#include "value/keys.h"
 #include <string.h>
 
 enum { PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
@@ -184,7 +184,7 @@ static void slots_task(void *arg, int worker, long task) {
 static wl_status make_bits(build *b, wl_error *err) {
   enum { FROM = 1 << 15 };
   wl_lookup *l = b->l;
-  if (l->span < FROM || (wl_u64)b->n > l->span / 2 || l->plan.n > 1 || l->plan.null_equal[0])
+  if (l->span < FROM || (wl_u64)b->n > l->span / 2 || l->plan.n > 1 || l->plan.parts[0].null)
     return WL_OK;
   size_t n_bytes = (size_t)(l->span / 8 + 1);
   wl_status rc = spend(b, (wl_i64)n_bytes, err);
@@ -418,13 +418,14 @@ static wl_status make(build *b, wl_error *err) {
   if (b->n < ALONE) b->threads = 1;
   if (plan->kind == WL_KEYS_NONE) return make_list(b, err);
   if (plan->kind == WL_KEYS_INT) {
-    if (plan->n == 1 && !plan->null_equal[0]) { /* use only the range that occurs */
+    wl_key_part *part = &plan->parts[0];
+    if (plan->n == 1 && !part->null) { /* use only the range that occurs */
+      wl_u64 lo = (wl_u64)part->lo;
       b->base = b->n ? b->lo : 0;
-      plan->hi[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->hi) : -1;
-      plan->lo[0] = b->n ? (wl_i64)((wl_u64)plan->lo[0] + b->lo) : 0;
+      wl_key_part_set_range(part, b->n ? (wl_i64)(lo + b->lo) : 0,
+                            b->n ? (wl_i64)(lo + b->hi) : -1);
     }
-    wl_u64 span = (wl_u64)plan->hi[0] - (wl_u64)plan->lo[0] + 1 + plan->null_equal[0];
-    l->span = span * plan->below[0];
+    l->span = part->span * part->below;
     if (direct_pays(l->span, b->n, b->in->n_probes)) return make_direct(b, err);
   }
   return make_hash(b, err);

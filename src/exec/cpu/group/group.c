@@ -4,6 +4,7 @@
 */
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
+#include "exec/cpu/encode.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -398,7 +399,7 @@ wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, i
     g->seen[0] |= n > 0;
     return WL_OK;
   }
-  if (p->mode != MODE_VALUES) wl_words_encode(&p->words, keys, n, g->words);
+  if (p->mode != MODE_VALUES) wl_encode_keys(&p->words, keys, n, g->words);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
   wl_status rc = make_room(g, n);
   if (rc) return rc;
@@ -448,25 +449,18 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
     return rc;
   }
   /* The group's words, then the value: in its own word, or as the last digit of the group's. */
-  const wl_word_part *part = &p->words.parts[p->words.n_parts - 1];
+  const wl_key_part *part = &p->words.parts[p->words.n_parts - 1];
   wl_u64 *value = g->scratch + 2 * WL_VECTOR;
   for (int i = 0; i < m; i++) value[i] = v->v[v->stride ? (all ? i : kept[i]) : 0];
   for (int k = 0; k < groups->words.n_words && groups->words.n_parts; k++)
     for (int i = 0; i < m; i++)
       s->words[(size_t)k * WL_VECTOR + i] = g->words[(size_t)k * WL_VECTOR + (all ? i : kept[i])];
   bool own = p->words.n_parts == 1 || p->words.parts[p->words.n_parts - 2].word != part->word;
-  wl_u64 *to = s->words + (size_t)part->word * WL_VECTOR;
-  if (part->kind == WL_PART_INT)
-    for (int i = 0; i < m; i++)
-      to[i] = (own ? 0 : to[i] * part->span) + (value[i] - (wl_u64)part->lo);
-  else if (part->kind == WL_PART_REAL)
-    for (int i = 0; i < m; i++) to[i] = wl_sort_real(wl_as_f64(value[i]));
-  else
-    for (int i = 0; i < m; i++) to[i] = wl_sort_int((wl_i64)value[i]);
   /* A set records only the sign of the value, not the signs of the groups' keys. */
   static const wl_u64 zero;
   for (int k = 0; k < part->key; k++) s->set_keys[k] = (wl_vec){.v = &zero};
   s->set_keys[part->key] = (wl_vec){.type = v->type, .stride = 1, .v = value};
+  wl_encode_part(part, own, &s->set_keys[part->key], m, s->words + (size_t)part->word * WL_VECTOR);
   s->keys = s->set_keys;
   return p->mode == MODE_DIRECT ? find_direct(s, at, m, found)
          : s->blind             ? find_blindly(s, at, m, found)

@@ -3,8 +3,8 @@
 ** end, the groups of all workers become one table of columns, the source of the next pipeline.
 ** Without GROUP BY there is one group, whose number is 0, even if there are no rows.
 **
-** A key is, if possible, a few unsigned words (words.h): integers of known range share a word, a
-** real has its own. If all keys fit one word with few values, that word is the group's index in an
+** A key is, if possible, a few unsigned words (value/keys.h): integers of known range share a word,
+** and a real has its own. If all keys fit one word with few values, that word is the group's index in an
 ** array (direct). Else the words are hashed. Keys that are text or of mixed types are hashed as
 ** values. A worker that hashes has a table that fits the cache. When it is full, its groups are
 ** split into parts by hash and set aside as a run. At the end, one task for each part joins that
@@ -23,8 +23,9 @@
 #define WL_GROUP_H
 
 #include "column/column.h"
-#include "exec/cpu/words.h"
+#include "exec/cpu/vector.h"
 #include "program/program.h"
+#include "value/keys.h"
 
 /* A column of the groups. */
 typedef struct wl_srccol {

@@ -34,7 +34,7 @@ struct wl_grouping {
   int n_keys; /* values mode: number of values in an entry */
   const wl_u8 *colls;
   group_mode mode;
-  wl_words words;
+  wl_key_layout words;
   wl_u64 n_direct;
   bool has_first, has_signs;
   wl_i64 left;        /* bytes that the groups of all workers may take; 0: no limit */

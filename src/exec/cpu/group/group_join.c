@@ -268,13 +268,10 @@ static void words_task(void *arg, int worker, long part) {
     } else if (p->mode == MODE_WORDS) {
       for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
     } else {
-      /* The type of the first key and as many of its first bytes as fit in 64 bits. */
-      wl_val v = entry_values(e)[0];
-      wl_u64 low = v.t == WL_T_TEXT   ? wl_sort_prefix(wl_bytes(v), v.n, p->colls[0])
-                   : v.t == WL_T_BLOB ? wl_sort_prefix(wl_bytes(v), v.n, WL_COLL_BINARY)
-                                      : 0;
-      wl_u64 type = v.t == WL_T_REAL ? WL_T_INT : v.t;
-      o->words[0][i] = p->p->keys[0].desc ? ~(type << 60 | low >> 4) : type << 60 | low >> 4;
+      wl_u8 desc = p->p->keys[0].desc;
+      wl_key_part start = {
+          .kind = WL_PART_PREFIX, .coll = p->colls[0], .desc = desc, .null_last = desc};
+      o->words[0][i] = wl_key_prefix(&start, entry_values(e)[0]);
     }
   }
 }
@@ -402,8 +399,8 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
           place = l->j->places[i];
           words = &place;
         }
-        v = wl_words_decode(&g->words, k, words,
-                            g->has_signs && *entry_signs(g, entries[i]) >> (k & 63) & 1);
+        v = wl_key_layout_decode(&g->words, k, words,
+                                 g->has_signs && *entry_signs(g, entries[i]) >> (k & 63) & 1);
       }
       wl_srccol_put(&l->out->cols[k], i, v);
     }

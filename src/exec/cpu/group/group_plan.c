@@ -73,7 +73,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
                       const wl_set *set, wl_i64 n_rows, bool first, wl_error *err) {
   int n_keys = p->n_keys + (set != NULL);
   g->p = p;
-  g->words.parts = WL_NEW_N(&g->arena, wl_word_part, 2 * n_keys + 1);
+  g->words.parts = WL_NEW_N(&g->arena, wl_key_part, 2 * n_keys + 1);
   g->accs = WL_NEW_N(&g->arena, wl_agg_how, p->n_accs + 1);
   g->places = WL_NEW_N(&g->arena, size_t, p->n_accs + 1);
   wl_u8 *colls = WL_NEW_N(&g->arena, wl_u8, n_keys + 2);
@@ -82,17 +82,17 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
   g->mode = MODE_WORDS;
   for (int k = 0; k < p->n_keys && g->mode == MODE_WORDS; k++) {
     const wl_key *key = &p->keys[k];
-    if (!wl_words_key(&g->words, k, key->reg, &key->domain, key->desc, key->desc, false))
-      g->mode = MODE_VALUES;
+    unsigned flags = key->desc ? WL_KEY_DESC | WL_KEY_NULL_LAST : 0;
+    if (!wl_key_layout_add(&g->words, k, key->reg, &key->domain, flags)) g->mode = MODE_VALUES;
   }
   if (set && groups->mode == MODE_VALUES) g->mode = MODE_VALUES;
   if (set && g->mode == MODE_WORDS) {
     wl_reg reg = {set->reg.type, false}; /* NULLs are not counted */
     /* In direct mode, the word of the group may have room for the value. */
-    bool fresh = groups->mode != MODE_DIRECT;
-    if (!wl_words_key(&g->words, p->n_keys, reg, &set->domain, false, false, fresh))
-      g->mode = MODE_VALUES;
+    unsigned flags = groups->mode == MODE_DIRECT ? 0 : WL_KEY_NEW_WORD;
+    if (!wl_key_layout_add(&g->words, p->n_keys, reg, &set->domain, flags)) g->mode = MODE_VALUES;
   }
+  if (g->words.n_words > WL_MAX_WORDS) g->mode = MODE_VALUES;
   g->has_signs = g->words.zero && (!set || first);        /* a count does not depend on signs */
   if (g->has_signs && n_keys > 64) g->mode = MODE_VALUES; /* there is one sign bit per key */
   if (g->mode == MODE_VALUES) {

@@ -28,7 +28,7 @@ static wl_u8 *group_of(const feeding *f, wl_u8 *e, const wl_u64 *words) {
     for (int k = 0; k < g->words.n_words; k++) w[k] = entry_values(e)[k].v;
     return wl_group_entry(f->groups, w, NULL);
   }
-  const wl_word_part *part = &s->words.parts[s->words.n_parts - 1];
+  const wl_key_part *part = &s->words.parts[s->words.n_parts - 1];
   if (g->mode != MODE_DIRECT || part->word > 0) return wl_group_entry(f->groups, words, NULL);
   wl_u64 place = words[0] / part->span;
   return wl_group_entry(f->groups, &place, NULL);
@@ -66,8 +66,8 @@ static void count_task(void *arg, int worker, long part) {
 /* The value of a set's entry. */
 static wl_val value_of(const wl_grouping *s, wl_u8 *e, const wl_u64 *words) {
   if (s->mode == MODE_VALUES) return entry_values(e)[s->n_keys - 1];
-  return wl_words_decode(&s->words, s->p->n_keys, words,
-                         s->has_signs && *entry_signs(s, e) >> (s->p->n_keys & 63) & 1);
+  return wl_key_layout_decode(&s->words, s->p->n_keys, words,
+                              s->has_signs && *entry_signs(s, e) >> (s->p->n_keys & 63) & 1);
 }
 
 static int by_row(const void *arg, wl_u32 a, wl_u32 b) {

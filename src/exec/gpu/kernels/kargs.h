@@ -15,6 +15,7 @@
 #define WL_KARGS_H
 
 #include "program/opcodes.h"
+#include "value/keys.h"
 #include "value/kinds.h"
 #include "value/ops.h"
 
@@ -65,20 +66,12 @@ typedef struct wl_kset {
 
 #define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
 
-/* A key of a join: see wl_key_plan. */
-typedef struct wl_kjkey {
-  wl_i64 lo, hi;
-  wl_u64 below;
-  wl_i32 operand; /* index into the operand table */
-  wl_u32 null_equal;
-} wl_kjkey;
-
 /* How Probe finds a row, and Expand its candidates: see wl_join and wl_lookup. */
 typedef struct wl_kjoin {
-  const wl_kjkey *keys;
-  const wl_u64 *words;  /* the keys in a hash table; NULL: the key is the slot number */
-  const wl_u32 *slots;  /* NULL: the key is an index into starts */
-  const wl_u32 *counts; /* rows of each slot; NULL: each slot has one row */
+  const wl_key_part *parts; /* [n_keys]: see wl_key_plan */
+  const wl_u64 *words;      /* the keys in a hash table; NULL: the key is the slot number */
+  const wl_u32 *slots;      /* NULL: the key is an index into starts */
+  const wl_u32 *counts;     /* rows of each slot; NULL: each slot has one row */
   const wl_u32 *starts;
   const wl_u32 *rows; /* row numbers; NULL: slots contains the row numbers */
   wl_u64 mask;
@@ -86,9 +79,8 @@ typedef struct wl_kjoin {
   wl_u32 first, n_first; /* without keys: first candidate and number of candidates of every row */
   wl_u32 plane;          /* plane for the row numbers, from 1; 0: they are not needed */
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
-  wl_u8 real;            /* the key is one real */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
-  wl_u8 pad;
+  wl_u8 pad[2];
 } wl_kjoin;
 
 /* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied

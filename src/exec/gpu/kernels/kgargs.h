@@ -6,9 +6,9 @@
 **
 **     | key words | rows | first | words of accumulator 0 | words of accumulator 1 | … |
 **
-** key words: none if the key is the record's address; else one word, the packed key plus 1; or, for
-** wide keys, a tag, one word for each key, and a word of NULL bits. first: only if a key is real,
-** see kg_note_zero(). Words of an accumulator (the count only if its operand may be NULL):
+** key words: none if the key's word is the record's address; else that word plus 1; or, if the key
+** has several words (value/keys.h), a tag and these words. first: only if a key is real, see
+** kg_note_zero(). Words of an accumulator (the count only if its operand may be NULL):
 **
 **     Rows    -                       Sum of integers   sum, count
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
@@ -38,15 +38,6 @@ typedef enum wl_kgmode {
   WL_KG_WIDE    /* by a key of several words, open addressing */
 } wl_kgmode;
 
-typedef struct wl_kgkey {
-  wl_i64 lo;      /* the smallest integer that it can be */
-  wl_u64 stride;  /* factor of this key in the packed key */
-  wl_i32 operand; /* index into the operand table */
-  wl_u8 nullable;
-  wl_u8 real;
-  wl_u8 pad[2];
-} wl_kgkey;
-
 typedef struct wl_kgacc {
   wl_u32 op;
   wl_u32 word;    /* its first word in the record */
@@ -55,16 +46,16 @@ typedef struct wl_kgacc {
   double unit;    /* unit of the digits of reals */
 } wl_kgacc;
 
-enum { WL_KG_KEYS = 16, WL_KG_ACCS = 32 };
+enum { WL_KG_KEYS = 16, WL_KG_PARTS = 2 * WL_KG_KEYS, WL_KG_ACCS = 32 };
 
 /* Keys and accumulators are part of the arguments, which are in constant memory: all lanes read the
 ** same one. */
 typedef struct wl_kgroup {
-  wl_kgkey keys[WL_KG_KEYS];
+  wl_key_part key_parts[WL_KG_PARTS]; /* how keys become words */
   wl_kgacc accs[WL_KG_ACCS];
   wl_u64 *table;
   wl_u64 n_slots;
-  wl_u64 base;    /* shared and direct mode: the packed key of record 0 */
+  wl_u64 base;    /* shared and direct mode: the word of record 0 */
   wl_u64 row0;    /* number of the launch's first row in the table */
   wl_u64 *n_made; /* number of groups in the hash table */
   wl_u64 most;    /* the most groups that the hash table may hold */
@@ -72,7 +63,7 @@ typedef struct wl_kgroup {
   wl_u64 *side;   /* triples (accumulator, slot, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
-  wl_u32 mode, n_keys, n_accs;
+  wl_u32 mode, n_key_parts, n_accs;
   wl_u32 words;         /* number of words in a record */
   wl_u32 rows_word;     /* index of the word that counts rows */
   wl_u32 first_word;    /* 0: none */
@@ -102,14 +93,11 @@ typedef struct wl_kgpack {
 
 enum { WL_KO_FIELDS = 64 };
 
-typedef enum wl_kokind { WL_KO_INT, WL_KO_REAL, WL_KO_NULL } wl_kokind;
-
-/* A range of bits of a sort key: a column's value, or whether it is NULL. */
+/* A part of a sort key, and the column that it encodes. */
 typedef struct wl_kofield {
+  wl_key_part part;
   const wl_u64 *v;
   const wl_u8 *t; /* validity bytes; NULL: the column has no NULLs */
-  wl_i64 lo, hi;  /* range of integers */
-  wl_u8 kind, desc, nulls_last, shift;
 } wl_kofield;
 
 /* keys[i] = the fields of row from[i] in one word. If from is NULL, those of row i; then

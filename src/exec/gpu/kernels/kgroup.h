@@ -137,24 +137,20 @@ WL_FN wl_u64 kg_mix(wl_u64 h) {
   return h ^ h >> 33;
 }
 
-/* The bits of a real key; the same for 0.0 and -0.0. */
-WL_FN wl_u64 kg_real_key(double d) {
-  return wl_f64_bits(d == 0.0 ? 0.0 : d);
-}
-
-/* Packs all keys into one number. It is the group's index in shared and direct mode, else its key
-** in the hash table. */
-WL_FN wl_u64 kg_packed(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
-  wl_u64 x = 0;
-  for (wl_u32 k = 0; k < g->n_keys; k++) {
-    const wl_kgkey *key = &g->keys[k];
-    const wl_kopnd *o = &opnds[key->operand];
-    if (key->real) /* it is the only key; NULL becomes a NaN, because no value is NaN */
-      return k_valid(sh, o, at) ? kg_real_key(k_real(sh, o, at)) : 0xfff8000000000000ULL;
-    if (k_valid(sh, o, at))
-      x += (k_bits(sh, o, at) - (wl_u64)key->lo + key->nullable) * key->stride;
+/* A word of a row's key: that of part *part, which is the first of its word. *part becomes the
+*first
+** part of the next word. */
+WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
+                     wl_u32 *part) {
+  wl_u64 word = 0;
+  wl_u32 k = *part, w = g->key_parts[k].word;
+  for (; k < g->n_key_parts && g->key_parts[k].word == w; k++) {
+    const wl_key_part *p = &g->key_parts[k];
+    const wl_kopnd *o = &opnds[p->key];
+    word = wl_key_append(p, word, wl_key_code(p, k_bits(sh, o, at), k_valid(sh, o, at)));
   }
-  return x;
+  *part = k;
+  return word;
 }
 
 WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
@@ -177,29 +173,15 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
   return KG_NONE;
 }
 
-WL_FN wl_u64 kg_key_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
-                         wl_u32 k) {
-  const wl_kopnd *o = &opnds[g->keys[k].operand];
-  if (!k_valid(sh, o, at)) return 0;
-  return g->keys[k].real ? kg_real_key(k_real(sh, o, at)) : k_bits(sh, o, at);
-}
-
-WL_FN wl_u64 kg_null_bits(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
-  wl_u64 bits = 0;
-  for (wl_u32 k = 0; k < g->n_keys; k++)
-    bits |= (wl_u64)!k_valid(sh, &opnds[g->keys[k].operand], at) << k;
-  return bits;
-}
-
 /*
 ** Finds a key of several words. The tag is 0 while the record is free, 1 while its creator writes
 ** the key words, then the hash with the top bit set. A thread that finds 1 waits for the creator,
 ** which is running.
 */
 WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
-  wl_u64 nulls = kg_null_bits(sh, g, opnds, at), h = kg_mix(nulls + 1);
-  for (wl_u32 k = 0; k < g->n_keys; k++)
-    h = kg_mix(h * 0x9e3779b97f4a7c15ULL + kg_key_word(sh, g, opnds, at, k));
+  wl_u64 h = 1;
+  for (wl_u32 part = 0; part < g->n_key_parts;)
+    h = kg_mix(h * 0x9e3779b97f4a7c15ULL + kg_word(sh, g, opnds, at, &part));
   if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
   wl_u64 want = h | 1ULL << 63;
   for (wl_u64 i = 0; i < g->n_slots; i++) {
@@ -210,8 +192,8 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
       tag = simt_atomic_cas_u64(p, 0, 1);
       if (tag == 0) {
         (void)simt_atomic_add_u64(g->n_made, 1);
-        for (wl_u32 k = 0; k < g->n_keys; k++) p[1 + k] = kg_key_word(sh, g, opnds, at, k);
-        p[1 + g->n_keys] = nulls;
+        for (wl_u32 part = 0, w = 1; part < g->n_key_parts; w++)
+          p[w] = kg_word(sh, g, opnds, at, &part);
         simt_fence();
         simt_store_release_u64(p, want);
         return slot;
@@ -221,25 +203,29 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
       simt_spin();
       tag = simt_load_acquire_u64(p);
     }
-    if (tag != want || p[1 + g->n_keys] != nulls) continue;
-    wl_u32 k = 0;
-    while (k < g->n_keys && p[1 + k] == kg_key_word(sh, g, opnds, at, k)) k++;
-    if (k == g->n_keys) return slot;
+    int same = tag == want;
+    for (wl_u32 part = 0, w = 1; part < g->n_key_parts && same; w++)
+      same = p[w] == kg_word(sh, g, opnds, at, &part);
+    if (same) return slot;
   }
   *(volatile wl_u64 *)g->full = 1;
   return KG_NONE;
 }
 
-/* Records the signs of zero keys. The first row's signs decide whether a key is 0.0 or -0.0. */
+/* Records the signs of zero keys, a bit for each real key. The first row's signs decide whether a
+** key is 0.0 or -0.0. */
 WL_FN void kg_note_zero(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
                         wl_u64 row, wl_u32 slot) {
   wl_u64 signs = 0;
+  wl_u32 n_reals = 0;
   int zero = 0;
-  for (wl_u32 k = 0; k < g->n_keys; k++) {
-    const wl_kopnd *o = &opnds[g->keys[k].operand];
-    if (!g->keys[k].real || !k_valid(sh, o, at) || k_real(sh, o, at) != 0.0) continue;
+  for (wl_u32 k = 0; k < g->n_key_parts; k++) {
+    const wl_kopnd *o = &opnds[g->key_parts[k].key];
+    if (g->key_parts[k].kind != WL_PART_REAL) continue;
+    wl_u32 bit = n_reals++;
+    if (!k_valid(sh, o, at) || k_real(sh, o, at) != 0.0) continue;
     zero = 1;
-    signs |= k_bits(sh, o, at) >> 63 << k;
+    signs |= k_bits(sh, o, at) >> 63 << bit;
   }
   if (zero) k_max_word(kg_record(g, slot) + g->first_word, ~(row << 16 | signs));
 }
@@ -250,7 +236,8 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
   if (g->mode == WL_KG_WIDE) {
     slot = kg_wide_find(sh, g, opnds, at);
   } else {
-    wl_u64 x = kg_packed(sh, g, opnds, at);
+    wl_u32 part = 0;
+    wl_u64 x = kg_word(sh, g, opnds, at, &part);
     if (g->mode == WL_KG_HASH)
       slot = kg_hash_find(g, x);
     else

@@ -14,7 +14,6 @@
 #define WL_KJOIN_H
 
 #include "exec/gpu/kernels/kernels.h"
-#include "value/key_hash.h"
 
 #define KJ_EACH    for (wl_u32 k = 0; k < WL_K_ROWS; k++)
 #define KJ_ON(set) if ((set) >> k & 1)
@@ -81,17 +80,13 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
                       wl_u64 *word) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   for (wl_u32 i = 0; i < j->n_keys; i++) {
-    const wl_kjkey key = j->keys[i];
-    const wl_kopnd *o = &opnds[key.operand];
+    const wl_key_part part = j->parts[i];
+    const wl_kopnd *o = &opnds[part.key];
     KJ_EACH KJ_ON(act) {
       wl_val v = k_val(sh, o, k * T + tid);
-      wl_i64 x = (wl_i64)v.v;
-      if (j->real && v.t == WL_T_REAL) /* it is the only key; 0.0 and -0.0 are one key */
-        word[k] = wl_as_f64(v.v) == 0.0 ? 0 : v.v;
-      else if (v.t == WL_T_INT && x >= key.lo && x <= key.hi && !j->real)
-        word[k] += ((wl_u64)x - (wl_u64)key.lo) * key.below;
-      else if (v.t == WL_T_NULL && key.null_equal)
-        word[k] += ((wl_u64)key.hi + 1 - (wl_u64)key.lo) * key.below;
+      int there = v.t != WL_T_NULL;
+      if (wl_key_holds(&part, v.v, there))
+        word[k] = wl_key_append(&part, word[k], wl_key_code(&part, v.v, there));
       else
         act &= ~(1u << k);
     }

@@ -14,29 +14,14 @@
               ko_step = (wl_u64)simt_gdim() * simt_bdim();                                         \
        i < (n); i += ko_step)
 
-/*
-** The code of a field, which increases in the requested order. A NULL has the code before or after
-** all integers. Among reals it has the lowest or highest code, which are free because no value is
-** NaN.
-*/
-WL_FN wl_u64 ko_field(const wl_kofield *f, wl_u64 row) {
-  int null = f->t && !f->t[row];
-  if (f->kind == WL_KO_NULL) return (wl_u64)(null == (int)f->nulls_last);
-  wl_u64 v = f->v[row];
-  if (f->kind == WL_KO_REAL) {
-    if (null) return f->nulls_last ? ~0ULL : 0;
-    wl_u64 k = wl_agg_rank(0, 1, v);
-    return f->desc ? ~k : k;
-  }
-  if (null) return f->nulls_last ? (wl_u64)f->hi - (wl_u64)f->lo + 1 : 0;
-  wl_u64 k = f->desc ? (wl_u64)f->hi - v : v - (wl_u64)f->lo;
-  return k + (wl_u64)(f->t && !f->nulls_last);
-}
-
+/* A word of a row's sort key, from the fields [first, end). */
 WL_FN wl_u64 ko_word(const wl_kofield *fields, wl_u32 first, wl_u32 end, wl_u64 row) {
-  wl_u64 key = 0;
-  for (wl_u32 k = first; k < end; k++) key |= ko_field(&fields[k], row) << fields[k].shift;
-  return key;
+  wl_u64 word = 0;
+  for (wl_u32 k = first; k < end; k++) {
+    const wl_kofield *f = &fields[k];
+    word = wl_key_append(&f->part, word, wl_key_code(&f->part, f->v[row], !f->t || f->t[row]));
+  }
+  return word;
 }
 
 WL_KERNEL_OF(wl_order_keys, wl_kokeys, 512) {

@@ -1,0 +1,181 @@
+/*
+** The key codec: encodes the values of keys as unsigned words, and decodes them. GROUP BY,
+*DISTINCT,
+** ORDER BY and the lookups of joins use it on every machine, so this header compiles as C, as CUDA
+** and for the simulator.
+**
+** A layout is a list of parts. Each key has one part, or two: whether it is NULL, then its integer.
+** A part gives a value a code below `span`. Parts of small spans share a word, first part on top:
+**
+**     word = (code 0 * span 1 + code 1) * span 2 + code 2     below of part 0 = span 1 * span 2
+**
+**   INT     v - lo, or hi - v with desc. If NULL is a value, it is one more code, before or after.
+**   NULL    1 bit for an integer that has no code left for NULL. Its INT part follows.
+**   REAL    64 bits that sort as the reals do. NULL is 0 or ~0, which no real has.
+**   PREFIX  64 bits: the type of a value and its first bytes. This part is the last of its layout.
+**
+** Invariants:
+** 1. Words, compared from first to last, have the order of the keys, with desc and null_last.
+** 2. Without a PREFIX part, keys are equal if and only if their words are equal; -0.0 and 0.0 are
+**    equal. With one, rows with equal words must be compared.
+** 3. Decoding returns the encoded value. A zero comes back as 0.0.
+** 4. INT: the caller encodes only values of the range [lo, hi]. wl_key_holds() tells. If there are
+**    none, lo is 0 and hi is -1.
+*/
+#ifndef WL_KEYS_H
+#define WL_KEYS_H
+
+#include "value/value.h"
+
+typedef enum wl_part_kind { WL_PART_INT, WL_PART_NULL, WL_PART_REAL, WL_PART_PREFIX } wl_part_kind;
+
+typedef struct wl_key_part {
+  wl_i64 lo, hi; /* INT: the range of the values */
+  wl_u64 span;   /* number of codes; 0: 2^64 */
+  wl_u64 below;  /* product of the spans after it in its word */
+  wl_i32 key;    /* number of the key; in a kernel, of its operand */
+  wl_u16 word;
+  wl_u8 kind;
+  wl_u8 null; /* NULL is a value */
+  wl_u8 null_last, desc;
+  wl_u8 coll; /* PREFIX */
+} wl_key_part;
+
+/* ---- numbers as words of the same order; -0.0 and 0.0 have one word */
+
+WL_FN wl_u64 wl_word_of_int(wl_i64 v) {
+  return (wl_u64)v ^ 1ULL << 63;
+}
+WL_FN wl_i64 wl_int_of_word(wl_u64 w) {
+  return (wl_i64)(w ^ 1ULL << 63);
+}
+WL_FN wl_u64 wl_word_of_real(double d) {
+  wl_u64 k = wl_f64_bits(d + 0.0); /* -0.0 + 0.0 is 0.0 */
+  return k ^ ((wl_u64)((wl_i64)k >> 63) | 1ULL << 63);
+}
+WL_FN double wl_real_of_word(wl_u64 w) {
+  return wl_as_f64(w >> 63 ? w & ~(1ULL << 63) : ~w);
+}
+
+/* ---- one part */
+
+/* INT: the code of v is v - base, or base - v with desc. A part of 2^64 codes has none for NULL,
+** and a NULL part before it. */
+WL_FN wl_u64 wl_key_base(const wl_key_part *p) {
+  wl_u64 step = p->null && !p->null_last && p->span; /* NULL has code 0, so values start at 1 */
+  return p->desc ? (wl_u64)p->hi + step : (wl_u64)p->lo - step;
+}
+
+/* The code of a number. there: it is not NULL. */
+WL_FN wl_u64 wl_key_code(const wl_key_part *p, wl_u64 bits, int there) {
+  if (!there) return p->null_last ? p->span - 1 : 0;
+  if (p->kind == WL_PART_NULL) return !p->null_last;
+  if (p->kind == WL_PART_REAL) {
+    wl_u64 w = wl_word_of_real(wl_as_f64(bits));
+    return p->desc ? ~w : w;
+  }
+  return p->desc ? wl_key_base(p) - bits : bits - wl_key_base(p);
+}
+
+/* The word with one more part. It is 0 before its first part. */
+WL_FN wl_u64 wl_key_append(const wl_key_part *p, wl_u64 word, wl_u64 code) {
+  return word * p->span + code;
+}
+
+/* Whether an INT or REAL part has a code for a value, which may be outside the range. */
+WL_FN int wl_key_holds(const wl_key_part *p, wl_u64 bits, int there) {
+  if (!there) return p->null;
+  return p->kind == WL_PART_REAL || ((wl_i64)bits >= p->lo && (wl_i64)bits <= p->hi);
+}
+
+/* The value of a part, from its word. A NULL part gives NULL, or 0 if the next part has the value.
+ */
+WL_FN wl_val wl_key_decode(const wl_key_part *p, wl_u64 word) {
+  wl_u64 code = p->below == 1 ? word : word / p->below;
+  if (p->span && code >= p->span) code %= p->span;
+  if (p->null && (p->span || p->kind == WL_PART_REAL) && code == wl_key_code(p, 0, 0))
+    return wl_null();
+  if (p->kind == WL_PART_NULL) return wl_int(0);
+  if (p->kind == WL_PART_REAL) return wl_real(wl_real_of_word(p->desc ? ~code : code));
+  return wl_int((wl_i64)(p->desc ? wl_key_base(p) - code : code + wl_key_base(p)));
+}
+
+/* ---- the start of any value */
+
+/* The first bytes of a text as a word that sorts as the text does under the collation. */
+WL_FN wl_u64 wl_word_of_text(const wl_u8 *p, wl_u32 n, int coll) {
+  wl_u64 k = 0;
+  if (coll == WL_COLL_RTRIM)
+    while (n > 0 && p[n - 1] == ' ') n--;
+  for (wl_u32 i = 0; i < 8; i++) {
+    wl_u8 c = i < n ? p[i] : 0;
+    if (coll == WL_COLL_NOCASE && i < n && c == 0) /* NOCASE stops comparing at a NUL */
+      return i ? k << 8 * (8 - i) : 0;
+    k = k << 8 | (coll == WL_COLL_NOCASE ? wl_to_lower(c) : c);
+  }
+  return k;
+}
+
+/* The code of any value in a PREFIX part: 4 bits of type, and the first 60 bits of its word. An
+** integer is rounded to a real, because it is compared with reals too. */
+WL_FN wl_u64 wl_key_prefix(const wl_key_part *p, wl_val v) {
+  wl_u64 type = v.t == WL_T_REAL ? WL_T_INT : v.t, w = 0;
+  if (v.t == WL_T_NULL) return p->null_last ? ~0ULL : 0;
+  if (v.t == WL_T_INT) w = wl_word_of_real((double)(wl_i64)v.v);
+  if (v.t == WL_T_REAL) w = wl_word_of_real(wl_as_f64(v.v));
+  if (v.t == WL_T_TEXT) w = wl_word_of_text(wl_bytes(v), v.n, p->coll);
+  if (v.t == WL_T_BLOB) w = wl_word_of_text(wl_bytes(v), v.n, WL_COLL_BINARY);
+  w = type << 60 | w >> 4;
+  return p->desc ? ~w : w;
+}
+
+/* The code of a value in any part. */
+WL_FN wl_u64 wl_key_code_of(const wl_key_part *p, wl_val v) {
+  return p->kind == WL_PART_PREFIX ? wl_key_prefix(p, v) : wl_key_code(p, v.v, v.t != WL_T_NULL);
+}
+
+/* ---- hashing */
+
+/* Where the search for a word starts in a hashed lookup. Spreads neighbouring keys: the low bits,
+** which choose the slot, depend on all bits. */
+WL_FN wl_u64 wl_key_hash(wl_u64 word) {
+  word ^= word >> 32;
+  word *= 0xd6e8feb86659fd93ULL;
+  word ^= word >> 32;
+  word *= 0xd6e8feb86659fd93ULL;
+  return word ^ word >> 32;
+}
+
+/* ---- layouts: which keys share a word (keys.c) */
+
+#ifndef __CUDACC__
+#include "value/domain.h"
+
+enum { WL_MAX_WORDS = 16 }; /* layouts with more words are not used on the CPU */
+
+typedef struct wl_key_layout {
+  wl_key_part *parts; /* the owner gives room for two parts per key */
+  int n_parts, n_words;
+  wl_u64 used; /* number of values that the last word can have; 0: 2^64 */
+  bool zero;   /* some real may be -0.0 */
+  bool prefix; /* the last part is a PREFIX: no key can follow */
+} wl_key_layout;
+
+enum { WL_KEY_DESC = 1, WL_KEY_NULL_LAST = 2, WL_KEY_NEW_WORD = 4 };
+
+/* Appends a key. NULL is a value if reg.nullable is set. Returns false if the key is not a number;
+** then nothing is appended. */
+bool wl_key_layout_add(wl_key_layout *l, int key, wl_reg reg, const wl_domain *d, unsigned flags);
+/* Appends the start of a key of any type. It is the last key. */
+void wl_key_layout_add_prefix(wl_key_layout *l, int key, wl_u8 coll, unsigned flags);
+/* Sets the range of an INT part that is alone in its word. lo > hi: there is no value. */
+void wl_key_part_set_range(wl_key_part *p, wl_i64 lo, wl_i64 hi);
+/* Number of values that word `word` can have; 0: 2^64. */
+wl_u64 wl_key_layout_used(const wl_key_layout *l, int word);
+/* Computes the words of a row of values, given by key. */
+void wl_key_layout_encode(const wl_key_layout *l, const wl_val *keys, wl_u64 *words);
+/* The value of a key, from its words. minus: it is a zero, and that is -0.0. */
+wl_val wl_key_layout_decode(const wl_key_layout *l, int key, const wl_u64 *words, bool minus);
+#endif
+
+#endif

@@ -10,6 +10,12 @@
 #include "program/compile_impl.h"
 #include <string.h>
 
+static const char *const names[WL_N_AGGREGATES] = {
+#define WL_AGGREGATE(name, sql, least, most, marks, empty) sql,
+#include "value/aggregates.def"
+#undef WL_AGGREGATE
+};
+
 static wl_status accumulator(wl_compiler *c, wl_opcode op, const wl_operand *a, int coll,
                              int *out) {
   wl_program *p = c->p;
@@ -114,6 +120,49 @@ static wl_status distinct_sum(wl_compiler *c, const wl_operand *a, wl_agg_fn fn,
   return WL_OK;
 }
 
+/* The argument of json_quote() in what the binder made of an aggregate's argument, which may be
+** CASE WHEN filter THEN argument END. NULL: it is not one plain value. */
+static const wl_bexpr *quoted(const wl_bagg *g) {
+  const wl_bexpr *e = g->filtered ? g->arg->list[1] : g->arg;
+  if (g->fn == WL_FN_JSON_OBJECT) e = e->a->a; /* (name || ':') || value */
+  return e->kind == WL_B_CALL && strcmp(e->text, "\"json_quote\"(?1)") == 0 ? e->list[0] : NULL;
+}
+
+/* json_group_array(DISTINCT x) is computed from the distinct texts of json_quote(x). They must be
+** different if and only if the values are, which the texts of reals are not. */
+static wl_status check_json_distinct(wl_compiler *c, const wl_bagg *g) {
+  const wl_bexpr *e = quoted(g);
+  wl_operand x;
+  wl_status rc = e ? wl_compile_expr(c, e, &x) : WL_OK;
+  if (!rc && (!e || wl_has(&x, WL_T_REAL) || wl_bexpr_coll(e) != WL_COLL_BINARY))
+    rc =
+        wl_not_taken(c->err, "json_group_array() of DISTINCT values that are not integers or text");
+  return rc;
+}
+
+/* SQLite's versions differ in what they do with a name that is NULL. */
+static wl_status check_json_name(wl_compiler *c, const wl_bagg *g) {
+  const wl_bexpr *e = quoted(g);
+  wl_operand x;
+  wl_status rc = e ? wl_compile_expr(c, e, &x) : WL_OK;
+  if (!rc && (!e || wl_nullable(&x)))
+    rc = wl_not_taken(c->err, "json_group_object() with a name that may be NULL");
+  return rc;
+}
+
+static wl_agg_final text_final(wl_agg_fn fn) {
+  return fn == WL_FN_CONCAT       ? WL_AGG_CONCAT
+         : fn == WL_FN_JSON_ARRAY ? WL_AGG_JSON_ARRAY
+                                  : WL_AGG_JSON_OBJECT;
+}
+/* What a joined text can be. A JSON text is never NULL. */
+static wl_domain text_domain(wl_agg_fn fn) {
+  return wl_domain_any(WL_M(WL_T_TEXT) | (fn == WL_FN_CONCAT ? WL_M(WL_T_NULL) : 0));
+}
+static bool joins_text(wl_agg_fn fn) {
+  return fn == WL_FN_CONCAT || fn == WL_FN_JSON_ARRAY || fn == WL_FN_JSON_OBJECT;
+}
+
 static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
   const wl_bagg *g = &c->in->query->aggs[k];
   wl_agg *out = &c->p->aggs[k];
@@ -124,10 +173,11 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
     use = WL_DISTINCT_COUNT;
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->max_rows, false);
-  } else if (g->fn == WL_FN_CONCAT) {
+  } else if (joins_text(g->fn)) {
     use = WL_DISTINCT_CONCAT;
-    out->final = WL_AGG_CONCAT;
-    c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+    out->final = text_final(g->fn);
+    c->agg_domains[k] = text_domain(g->fn);
+    if (g->fn != WL_FN_CONCAT) rc = check_json_distinct(c, g);
   } else {
     out->final = g->fn == WL_FN_SUM ? WL_AGG_SUM : g->fn == WL_FN_TOTAL ? WL_AGG_TOTAL : WL_AGG_AVG;
     rc = distinct_sum(c, a, g->fn, &c->agg_domains[k]);
@@ -136,7 +186,7 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
       rc = wl_not_taken(c->err, "DISTINCT values that SQLite would read in index order");
   }
   if (!rc && use == WL_DISTINCT_CONCAT && !c->in->rowid_order)
-    rc = wl_not_taken(c->err, "group_concat(), and SQLite would read the rows in index order");
+    rc = wl_not_taken(c->err, "%s(), and SQLite would read the rows in index order", names[g->fn]);
   out->reg = wl_domain_reg(c->agg_domains[k]);
   return rc ? rc : distinct_values(c, a, coll, use, &out->acc);
 }
@@ -146,17 +196,19 @@ static wl_status concat(wl_compiler *c, int k, wl_operand *a) {
   wl_program *p = c->p;
   wl_operand separator;
   if (!c->in->rowid_order)
-    return wl_not_taken(c->err, "group_concat(), and SQLite would read the rows in index order");
-  wl_status rc = wl_only_null(a) ? WL_OK : wl_compile_text(c, a);
+    return wl_not_taken(c->err, "%s(), and SQLite would read the rows in index order",
+                        names[g->fn]);
+  wl_status rc = g->fn == WL_FN_JSON_OBJECT ? check_json_name(c, g) : WL_OK;
+  if (!rc && !wl_only_null(a)) rc = wl_compile_text(c, a);
   if (!rc)
     rc = g->separator ? wl_compile_expr(c, g->separator, &separator)
                       : wl_compile_constant(c, wl_text((const wl_u8 *)",", 1), &separator);
   if (!rc && !wl_only_null(&separator)) rc = wl_compile_text(c, &separator);
   if (rc) return rc;
   p->in_order = true;
-  p->aggs[k].final = WL_AGG_CONCAT;
+  p->aggs[k].final = text_final(g->fn);
   p->aggs[k].acc = p->n_accs;
-  c->agg_domains[k] = wl_domain_any(WL_M(WL_T_TEXT) | WL_M(WL_T_NULL));
+  c->agg_domains[k] = text_domain(g->fn);
   p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggConcat};
   return wl_compile_append(
       c, (wl_instr){WL_OP__AggConcat, (wl_i16)p->aggs[k].acc, a->x, separator.x, 0});
@@ -181,7 +233,9 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   if (g->distinct && !unique && g->fn != WL_FN_MIN && g->fn != WL_FN_MAX)
     return distinct_aggregate(c, k, &a);
   switch (g->fn) {
-  case WL_FN_CONCAT: rc = concat(c, k, &a); break;
+  case WL_FN_CONCAT:
+  case WL_FN_JSON_ARRAY:
+  case WL_FN_JSON_OBJECT: rc = concat(c, k, &a); break;
   case WL_FN_COUNT:
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->max_rows, false);

@@ -45,6 +45,42 @@ static bool is_aggregate(const wl_expr *e, wl_agg_fn *fn) {
   return k < WL_N_AGGREGATES && !(extreme && wl_list_length(e->list) != 1);
 }
 
+/* Binds json_quote(e). It writes every value as json_group_array() does, embeds values that are
+** marked as JSON, and fails for a blob. */
+static wl_status quote(binder *b, wl_expr *e, wl_bexpr **out) {
+  wl_expr *call = WL_NEW(b->edit.arena, wl_expr);
+  wl_expr_list *list = WL_NEW(b->edit.arena, wl_expr_list);
+  if (!call || !list) return wl_nomem(b->edit.err);
+  list->expr = e;
+  call->kind = WL_E_CALL;
+  call->name = "json_quote";
+  call->list = list;
+  return wl_bind_function(b, call, out);
+}
+
+/* Binds the arguments of json_group_object() as one text, "name":value. */
+static wl_status bind_member(binder *b, wl_expr_list *args, wl_bexpr **out) {
+  wl_expr *cast = WL_NEW(b->edit.arena, wl_expr);
+  if (!cast) return wl_nomem(b->edit.err);
+  cast->kind = WL_E_CAST;
+  cast->a = args->expr;
+  cast->name = "TEXT";
+  wl_bexpr *name, *colon, *value;
+  wl_status rc = quote(b, cast, &name);
+  if (!rc) rc = quote(b, args->next->expr, &value);
+  if (!rc) rc = wl_edit_constant(&b->edit, wl_text((const wl_u8 *)":", 1), &colon);
+  if (!rc) rc = wl_edit_binary(&b->edit, WL_B_ARITH, WL_OP_CONCAT, name, colon, &name);
+  return rc ? rc : wl_edit_binary(&b->edit, WL_B_ARITH, WL_OP_CONCAT, name, value, out);
+}
+
+static wl_status bind_arguments(binder *b, wl_expr_list *args, wl_bagg *agg) {
+  if (!args) return WL_OK;
+  if (agg->fn == WL_FN_JSON_ARRAY) return quote(b, args->expr, &agg->arg);
+  if (agg->fn == WL_FN_JSON_OBJECT) return bind_member(b, args, &agg->arg);
+  wl_status rc = wl_bind_expr(b, args->expr, &agg->arg);
+  return rc || !args->next ? rc : wl_bind_expr(b, args->next->expr, &agg->separator);
+}
+
 /* How many arguments each aggregate takes. */
 static const struct {
   int least, most;
@@ -65,8 +101,7 @@ wl_status wl_bind_call(binder *b, const wl_expr *e, wl_bexpr **out) {
   agg.distinct = e->distinct && n_args == 1;
   wl_status rc = WL_OK;
   b->in_agg = true;
-  if (n_args > 0) rc = wl_bind_expr(b, e->list->expr, &agg.arg);
-  if (!rc && n_args > 1) rc = wl_bind_expr(b, e->list->next->expr, &agg.separator);
+  rc = bind_arguments(b, e->list, &agg);
   if (!rc && e->a) rc = apply_filter(b, e->a, &agg.arg);
   b->in_agg = false;
   if (rc) return rc;

@@ -135,8 +135,8 @@ typedef struct wl_value_state {
 
 typedef struct wl_text_state {
   wl_i64 count;
-  wl_u8 *text;
-  wl_u64 n, size;
+  wl_u8 *text;    /* one free byte, the text, and at least one more free byte */
+  wl_u64 n, size; /* bytes of the text, and room for it */
 } wl_text_state;
 
 /* ---- parts of states */
@@ -491,13 +491,13 @@ WL_FN wl_status wl_text_append(wl_text_state *s, wl_val v, const wl_agg_in *in) 
   if (s->n + v.n > in->max_text) return WL_TOOBIG;
   if (s->n + v.n > s->size || !s->text) {
     wl_u64 least = s->n + v.n + 16, size = s->size * 2 > least ? s->size * 2 : least;
-    wl_u8 *p = (wl_u8 *)wl_arena_alloc(in->arena, size);
+    wl_u8 *p = (wl_u8 *)wl_arena_alloc(in->arena, size + 2);
     if (!p) return WL_NOMEM;
-    if (s->n) memcpy(p, s->text, s->n);
+    if (s->n) memcpy(p + 1, s->text + 1, s->n);
     s->text = p;
     s->size = size;
   }
-  if (v.n) memcpy(s->text + s->n, wl_bytes(v), v.n);
+  if (v.n) memcpy(s->text + 1 + s->n, wl_bytes(v), v.n);
   s->n += v.n;
   return WL_OK;
 }
@@ -521,10 +521,18 @@ WL_FN wl_status wl_agg_merge_TEXT(const wl_agg_how *h, wl_text_state *into,
 WL_FN wl_status wl_agg_finish_TEXT(const wl_agg_how *h, const wl_text_state *s, wl_agg_final what,
                                    bool in_order, wl_val *out, wl_error *err) {
   (void)h;
-  (void)what;
   (void)in_order;
   (void)err;
-  *out = s->count ? wl_text(s->text, (wl_u32)s->n) : wl_null();
+  if (what == WL_AGG_CONCAT) {
+    *out = s->count ? wl_text(s->text + 1, (wl_u32)s->n) : wl_null();
+    return WL_OK;
+  }
+  const char *brackets = what == WL_AGG_JSON_ARRAY ? "[]" : "{}";
+  *out = wl_text((const wl_u8 *)brackets, 2);
+  if (!s->count) return WL_OK;
+  s->text[0] = (wl_u8)brackets[0]; /* into the free bytes around the text */
+  s->text[1 + s->n] = (wl_u8)brackets[1];
+  *out = wl_text(s->text, (wl_u32)s->n + 2);
   return WL_OK;
 }
 

@@ -353,7 +353,10 @@ static ex *exact_aggregate(maker *m) {
                                      "max(#) FILTER (WHERE @ IS NOT NULL)",
                                      "group_concat(@)",
                                      "group_concat(#,'; ')",
-                                     "group_concat(DISTINCT @)"};
+                                     "group_concat(DISTINCT @)",
+                                     "json_group_array(@)",
+                                     "json_group_array(DISTINCT @)",
+                                     "json_group_object(ifnull(#,0),@)"};
   if (!m->plain && rng_chance(m->r, 35)) return grow(m, PICK(m->r, rich), 1);
   for (int i = 0; i < 8; i++) {
     int c = rng_below(m->r, m->t->n_cols);

@@ -44,14 +44,15 @@ static WL_CLONES double least_f64(const double *a, int n, double sign) {
 /* The sum, and the sum of the positive values, of integers below 2^52 in size. Returns false if
 ** some are larger. */
 static WL_CLONES bool sum_small(const wl_i64 *a, int n, wl_i64 *sum, wl_i64 *positive) {
-  wl_i64 s = 0, p = 0, all = 0;
+  wl_u64 s = 0, p = 0; /* they may overflow if some are larger */
+  wl_i64 all = 0;
   for (int i = 0; i < n; i++) {
-    s += a[i];
-    p += a[i] & ~(a[i] >> 63);
+    s += (wl_u64)a[i];
+    p += (wl_u64)(a[i] & ~(a[i] >> 63));
     all |= a[i] ^ a[i] >> 63;
   }
-  *sum = s;
-  *positive = p;
+  *sum = (wl_i64)s;
+  *positive = (wl_i64)p;
   return all >> 52 == 0;
 }
 

@@ -126,13 +126,14 @@ wl_status wl_wal_view_open(wl_store *s, const char *schema, sqlite3_file *file, 
   if (!pin_holds(s, pin))
     return wl_not_taken(err, "the WAL has frames and the snapshot is not known");
   wl_u32 last = last_frame(pin->header);
-  if (memcmp(&pin->header[8], &now.header[8], 8) != 0 || now.n_copied >= last)
+  if (memcmp(&pin->header[8], &now.header[8], 8) != 0 || now.n_copied >= last ||
+      pin->n_copied > now.n_copied)
     return wl_not_taken(err, "the WAL was restarted");
   out->page_size = page_size_of(pin->header);
   if (sqlite3_file_control(s->db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &out->file) || !out->file ||
       !out->file->pMethods)
     return wl_not_taken(err, "the WAL has no file handle");
-  return read_frames(out, pin->header, now.n_copied + 1, last, err);
+  return read_frames(out, pin->header, pin->n_copied + 1, last, err);
 }
 
 bool wl_wal_version(wl_store *s, const char *schema, sqlite3_file *file, wl_u32 *header,
@@ -176,11 +177,12 @@ static bool has_index(wl_store *s, wl_dbfile *f, const char *schema) {
 }
 
 static void set_pin(const wl_store *s, wl_wal_pin *pin, wl_u32 version, void *file,
-                    const wl_u32 *header) {
+                    const wal_index *index) {
   pin->version = version;
   pin->file = file;
   pin->reprepares = s->reprepares;
-  memcpy(pin->header, header, sizeof pin->header);
+  memcpy(pin->header, index->header, sizeof pin->header);
+  pin->n_copied = index->n_copied;
   pin->set = true;
 }
 
@@ -210,7 +212,7 @@ void wl_wal_watch_end(wl_store *s, const char *schema, const wl_wal_watch *w) {
   if (!has_index(s, f, schema) || !read_index(file, &index) ||
       memcmp(index.header, w->header, sizeof w->header) != 0)
     return;
-  set_pin(s, &f->pin, version, file, w->header);
+  set_pin(s, &f->pin, version, file, &index);
 }
 
 void wl_wal_pin_make(wl_store *s, const char *schema) {
@@ -237,5 +239,5 @@ void wl_wal_pin_make(wl_store *s, const char *schema) {
     return;
   if (!read_index(file, &after) || memcmp(before.header, after.header, sizeof after.header) != 0)
     return;
-  set_pin(s, &f->pin, s->version, file, after.header);
+  set_pin(s, &f->pin, s->version, file, &after);
 }

@@ -7,14 +7,23 @@
 ** reader uses the log, no frame after its snapshot is copied, and the log is not restarted. While a
 ** reader uses only the file, nothing is copied.
 **
-** 1. The wal-index, read inside the transaction, says that every frame is copied. Then the file is
-**    the snapshot. For a reader that uses the log, all frames belong to its snapshot. For a reader
-**    that uses only the file, it follows from the rule.
+** A number of copied frames does not say that each of these frames is in the file. A checkpoint
+** copies only the newest frame of each page in the log. If that frame must not be copied yet, the
+** page is left out, and its older frames count as copied all the same. So the number is good only
+** for snapshots that are not older than the checkpoint's view of the log.
+**
+** 1. The wal-index, read inside the transaction, says that every frame is copied. Then no page was
+**    left out, and the file is the snapshot. For a reader that uses the log, all frames belong to
+**    its snapshot. For a reader that uses only the file, it follows from the rule.
 ** 2. The snapshot was pinned. The index header was the same before and after a transaction began,
 **    so that transaction's snapshot is the one of this header. The pager's data version has not
 **    changed since; it changes whenever a transaction begins under another header. If also the log
 **    was not restarted, and some frames of the snapshot are not copied yet, this reader uses the
 **    log. So its frames stay where they are.
+**    Only pages without a frame after the pinned number of copied frames are read from the file.
+**    That number was read while the index had this very header. So the checkpoints until then knew
+**    no newer frame, and a page that they left out has a frame after that number. Later checkpoints
+**    write only pages that have a frame after it, too.
 */
 #ifndef WL_WAL_H
 #define WL_WAL_H
@@ -32,6 +41,7 @@ typedef struct wl_wal_pin {
   void *file;
   int reprepares; /* of the helper; changes when another file is attached in its place */
   wl_u32 header[12];
+  wl_u32 n_copied; /* frames that were copied while the index had this header */
 } wl_wal_pin;
 
 /* The pages that must be read from the log. Empty: all are read from the file. */

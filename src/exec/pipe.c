@@ -2,6 +2,7 @@
 ** Runs one pipeline on the CPU; see pipe.h.
 */
 #include "exec/pipe.h"
+#include "exec/executed.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "program/zone.h"
@@ -18,6 +19,7 @@ wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies) {
 }
 
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
+  wl_executed_pipeline(WL_ON_CPU, e->p);
   e->wave = e->fills && e->p->expands && e->streams ? 2 * e->threads : e->threads;
   if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
   e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "column/lookup.h"
+#include "exec/executed.h"
 #include "exec/order.h"
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +261,8 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
 /* Sorts the collected rows, and keeps those that LIMIT and OFFSET need. */
 static wl_status order(wl_run *r, wl_order_of of, wl_error *err) {
   wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
+  if (r->last->distinct) wl_executed_end(WL_ON_CPU, WL_END_DISTINCT);
+  if (r->last->n_order) wl_executed_end(WL_ON_CPU, WL_END_SORT);
   wl_status rc = wl_order_batches(r->last, r->pool, of, &r->ready, most, r->config.threads,
                                   r->config.check, r->config.check_arg, err);
   r->ready_end = &r->ready;
@@ -392,6 +395,7 @@ wl_status wl_run_next(wl_run *r, wl_batch **out, wl_error *err) {
     wl_i64 n = b->n_rows - b->skip;
     if (r->to_give >= 0 && n > r->to_give) {
       n = r->to_give;
+      wl_executed_end(WL_ON_CPU, WL_END_LIMIT);
       b->n_rows = b->skip + n;
     }
     if (r->to_give >= 0) r->to_give -= n;

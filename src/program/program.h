@@ -174,15 +174,17 @@ typedef struct wl_join {
 
 /* Where the rows of a pipeline come from. */
 typedef enum wl_source_kind {
-  WL_SOURCE_TABLE, /* columns: of a table, or rows that other pipelines left */
-  WL_SOURCE_GROUPS /* the groups of the pipeline before */
+  WL_SOURCE_TABLE,  /* columns: of a table, or rows that other pipelines left */
+  WL_SOURCE_GROUPS, /* the groups of the pipeline before */
+  WL_N_SOURCE_KINDS
 } wl_source_kind;
 
 /* What becomes of the rows of a pipeline. */
 typedef enum wl_sink_kind {
   WL_SINK_ROWS,   /* batches of result rows; distinct, sorted and cut as the program says */
   WL_SINK_GROUPS, /* groups with accumulators; without GROUP BY there is one group */
-  WL_SINK_LOOKUP  /* the rows by key, for a join */
+  WL_SINK_LOOKUP, /* the rows by key, for a join */
+  WL_N_SINK_KINDS
 } wl_sink_kind;
 
 typedef struct wl_program {

@@ -388,6 +388,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
     wl_status rc = WL_OK;
     if (x->tally && in->op != WL_OP__Expand && in->op != WL_OP__Match) wl_exec_tick(x, pc, n);
     if (x->skip[pc]) continue;
+    x->ran[pc] = true;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
       if (x->source) wl_exec_load_source(x, in, tablet, row, n);

@@ -58,6 +58,7 @@ struct wl_exec {
   bool selected;          /* sel holds; else all rows in a row */
   wl_u64 room[WL_VECTOR]; /* for values packed together */
   wl_exec_part part;
+  bool *ran;               /* of each instruction: it has run (exec/executed.h) */
   bool *skip;              /* of each instruction of the block: this part does without it */
   wl_sorter *sorter;       /* of the keys part */
   int sort_worker;         /* the number of this worker there */

@@ -325,6 +325,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
         break;
       }
       if (in->op == WL_OP__Match) {
+        x->ran[pc] = true;
         run_match(x, v);
         pc++;
         if (!x->n) break;

@@ -4,6 +4,7 @@
 */
 #include "base/mem.h"
 #include "exec/cpu/exec_impl.h"
+#include "exec/executed.h"
 #include "value/conv.h"
 #include "value/scratch.h"
 #include <string.h>
@@ -103,9 +104,10 @@ static wl_status open_notes(wl_exec *x) {
   x->pending = wl_mem_alloc(n_regs * sizeof *x->pending);
   x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
   x->skip = wl_mem_zalloc((size_t)x->end + 1);
+  x->ran = wl_mem_zalloc((size_t)x->end + 1);
   x->results = wl_mem_zalloc((size_t)p->n_results + 1);
   if (!x->regs || !x->consts || !x->live.set_at || !x->live.last_read || !x->direct ||
-      !x->pending || !x->keys || !x->skip || !x->results)
+      !x->pending || !x->keys || !x->skip || !x->ran || !x->results)
     return WL_NOMEM;
   memset(x->direct, -1, n_regs * sizeof *x->direct);
   memset(x->pending, -1, n_regs * sizeof *x->pending);
@@ -186,6 +188,9 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->call_room);
   wl_mem_free(x->keys);
   wl_mem_free(x->skip);
+  for (int pc = 0; x->ran && pc < x->end; pc++)
+    if (x->ran[pc]) wl_executed_opcode(WL_ON_CPU, x->p->code[pc].op);
+  wl_mem_free(x->ran);
   wl_mem_free(x->results);
   wl_mem_free(x);
 }

@@ -8,6 +8,7 @@
 **    after a launch has begun, the groups are cleared and all launches start again.
 ** 2. Rows are in their final order only if one launch produced all of them.
 */
+#include "exec/executed.h"
 #include "exec/gpu/launch.h"
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +83,8 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   else if (!whole)
     snprintf(r->note, sizeof r->note, "%s on the cpu: the rows come in several launches", what);
   if (!o.distinct && !o.order) return WL_OK;
+  if (o.distinct) wl_executed_end(WL_ON_DEVICE, WL_END_DISTINCT);
+  if (o.order) wl_executed_end(WL_ON_DEVICE, WL_END_SORT);
   wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
                                l->n_rows, &l->counters[C_OUT], most, err);
   if (rc == WL_FULL) {

@@ -2,6 +2,7 @@
 ** One launch of the interpreter kernel (launch.h): allocates its memory, fills the argument block
 ** and waits for it.
 */
+#include "exec/executed.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
@@ -190,6 +191,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
+  for (wl_u32 k = 0; k < l->low->n_code; k++) wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
+  wl_executed_pipeline(WL_ON_DEVICE, r->p);
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */

@@ -1,0 +1,55 @@
+/*
+** Whether the SQL tests execute everything that EXPLAIN can print: every opcode, source and sink on
+** the CPU, and on a device what it has. It runs the SQL files given after the engine and then reads
+** the library's counts.
+**
+** Usage: unit_executed cpu|sim FILE...
+*/
+#define main slt_main
+#include "../sql/slt.c"
+#undef main
+#include "exec/executed.h"
+
+static int n_missing;
+
+static void check(const char *what, const char *name, long count) {
+  if (count > 0) return;
+  printf("not ok executed: %s %s is never executed by the SQL tests\n", what, name);
+  n_missing++;
+}
+
+/* Whether a device can run the opcode at all. It splits its programs at Expand, and lookups are
+** built on the CPU. */
+static bool device_has(int op) {
+  return !wl_opcodes[op].host_only;
+}
+
+int main(int argc, char **argv) {
+  static const char *const sources[] = {"table", "groups"},
+                           *const sinks[] = {"rows", "groups", "lookup"},
+                           *const ends[] = {"Distinct", "Sort", "Limit"};
+  if (argc < 3) {
+    printf("skip executed - it needs an engine and SQL files\n");
+    return 0;
+  }
+  bool device = strcmp(argv[1], "cpu") != 0;
+  char **args = calloc((size_t)argc + 2, sizeof *args);
+  if (!args) return 1;
+  args[0] = argv[0];
+  args[1] = (char *)(size_t) "--engine";
+  for (int k = 1; k < argc; k++) args[k + 1] = argv[k];
+  int rc = slt_main(argc + 1, args);
+  free(args);
+  if (rc) return rc;
+  const wl_executed *c = &wl_executed_counts[device ? WL_ON_DEVICE : WL_ON_CPU];
+  for (int op = 0; op < WL_N_OPCODES; op++)
+    if (!device || device_has(op)) check("opcode", wl_opcodes[op].name, c->opcodes[op]);
+  for (int k = 0; k < WL_N_SOURCE_KINDS; k++)
+    if (!device || k == WL_SOURCE_TABLE) check("source", sources[k], c->sources[k]);
+  for (int k = 0; k < WL_N_SINK_KINDS; k++)
+    if (!device || k != WL_SINK_LOOKUP) check("sink", sinks[k], c->sinks[k]);
+  for (int k = 0; k < WL_N_ENDS; k++)
+    if (!device || k != WL_END_LIMIT) check("sink", ends[k], c->ends[k]);
+  printf("%s executed: every opcode, source and sink [%s]\n", n_missing ? "not ok" : "ok", argv[1]);
+  return n_missing > 0;
+}

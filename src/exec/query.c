@@ -154,7 +154,7 @@ static void list_query(wl_schedule *x, wl_node *node, const wl_query *q, const w
   const char *rows = node->derived ? "rows for later" : node->sub ? "a subquery's rows" : "results";
   for (const wl_program *p = r->program; p; p = p->next) {
     bool on_device = r->device && p == r->program;
-    const char *leaves = p->sink == WL_SINK_GROUPS ? "groups" : rows;
+    const char *leaves = p->sink == WL_SINK_ROWS ? rows : wl_sink_leaves[p->sink];
     node->pipeline = wl_schedule_list(x, p, leaves, on_device, needs.v, needs.n);
     needs = (numbers){{node->pipeline}, 1};
   }
@@ -175,7 +175,7 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_build_in *b,
     *out = wl_lookup_cache_find(key);
     if (*out) return WL_OK;
   }
-  *number = wl_schedule_list(x, p, "a lookup", false, needs->v, needs->n);
+  *number = wl_schedule_list(x, p, wl_sink_leaves[p->sink], false, needs->v, needs->n);
   wl_status rc = wl_lookup_build(b, out, err);
   if (!rc && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
     wl_lookup_cache_add(key, b, *out, q->sources[source].name);

@@ -15,6 +15,12 @@ const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
 #undef WL_OPCODE
 };
 
+const char *const wl_sink_leaves[WL_N_SINK_KINDS] = {
+#define WL_SINK_KIND(name, leaves) leaves,
+#include "program/pipelines.def"
+#undef WL_SINK_KIND
+};
+
 const char wl_shapes[WL_N_SHAPES][5] = {
 #define WL_SHAPE(name, letters, nulls) letters,
 #include "program/shapes.def"

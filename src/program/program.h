@@ -126,7 +126,8 @@ typedef struct wl_bare {
   wl_reg reg;
 } wl_bare;
 
-/* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates come
+/* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates
+*come
 ** after the keys. */
 typedef struct wl_agg {
   wl_agg_final final;
@@ -172,20 +173,21 @@ typedef struct wl_join {
   int match; /* for Expand: pc of its Match, or -1 (INNER has none: the code after it filters) */
 } wl_join;
 
-/* Where the rows of a pipeline come from. */
 typedef enum wl_source_kind {
-  WL_SOURCE_TABLE,  /* columns: of a table, or rows that other pipelines left */
-  WL_SOURCE_GROUPS, /* the groups of the pipeline before */
+#define WL_SOURCE_KIND(name, meaning) WL_SOURCE_##name,
+#include "program/pipelines.def"
+#undef WL_SOURCE_KIND
   WL_N_SOURCE_KINDS
 } wl_source_kind;
 
-/* What becomes of the rows of a pipeline. */
 typedef enum wl_sink_kind {
-  WL_SINK_ROWS,   /* batches of result rows; distinct, sorted and cut as the program says */
-  WL_SINK_GROUPS, /* groups with accumulators; without GROUP BY there is one group */
-  WL_SINK_LOOKUP, /* the rows by key, for a join */
+#define WL_SINK_KIND(name, leaves) WL_SINK_##name,
+#include "program/pipelines.def"
+#undef WL_SINK_KIND
   WL_N_SINK_KINDS
 } wl_sink_kind;
+
+extern const char *const wl_sink_leaves[WL_N_SINK_KINDS]; /* what each sink leaves, in words */
 
 typedef struct wl_program {
   wl_source_kind source;

@@ -25,9 +25,17 @@ static bool device_has(int op) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const sources[] = {"table", "groups"},
-                           *const sinks[] = {"rows", "groups", "lookup"},
-                           *const ends[] = {"Distinct", "Sort", "Limit"};
+  static const char *const sources[] = {
+#define WL_SOURCE_KIND(name, meaning) #name,
+#include "program/pipelines.def"
+#undef WL_SOURCE_KIND
+  };
+  static const char *const sinks[] = {
+#define WL_SINK_KIND(name, leaves) #name,
+#include "program/pipelines.def"
+#undef WL_SINK_KIND
+  };
+  static const char *const ends[] = {"Distinct", "Sort", "Limit"};
   if (argc < 3) {
     printf("skip executed - it needs an engine and SQL files\n");
     return 0;

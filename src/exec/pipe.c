@@ -20,7 +20,8 @@ wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies) {
 
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
   wl_executed_pipeline(WL_ON_CPU, e->p);
-  e->wave = e->fills && e->p->expands && e->streams ? 2 * e->threads : e->threads;
+  /* Waves with batches stay small, so that the batches stay in the cache. */
+  e->wave = !e->fills ? WL_MAX_PIECES : e->streams && e->p->expands ? 2 * e->threads : e->threads;
   if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
   e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);
   return e->workers ? WL_OK : wl_nomem(err);

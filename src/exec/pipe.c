@@ -5,7 +5,7 @@
 #include "exec/executed.h"
 #include "base/mem.h"
 #include "base/tasks.h"
-#include "program/zone.h"
+#include "exec/zone.h"
 #include <limits.h>
 #include <string.h>
 

@@ -154,6 +154,13 @@ static wl_sink *open_sink(wl_run *r, const wl_program *p) {
   return &r->sink.rows.sink;
 }
 
+/* The rows of a piece of which all rows fit into a batch. */
+static wl_i64 batch_step(const wl_run *r) {
+  wl_i64 step = 1;
+  while (step * 2 <= wl_pool_rows(r->pool)) step *= 2;
+  return step;
+}
+
 /* Opens a pipeline over the table, from next_tablet on, or over the groups. */
 static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
   bool table = p->source == WL_SOURCE_TABLE, rows = p->sink == WL_SINK_ROWS && !r->sorter;
@@ -164,7 +171,7 @@ static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
                       .groups = table ? NULL : r->finished.cols,
                       .n_rows = n_rows,
                       .step = table ? wl_pipe_step(n_rows, r->config.threads, p->expands)
-                                    : wl_pool_rows(r->pool),
+                                    : batch_step(r),
                       .threads = r->config.threads,
                       .in_order = r->in_order && p->sink == WL_SINK_GROUPS,
                       .streams = rows && !r->collects,
@@ -315,7 +322,7 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
   switch (r->stage) {
   case WL_RUN_SCAN:
-    if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter)
+    if (r->collects && r->next_tablet == 0 && !r->ready && !r->pipe.p && !r->sorter)
       rc = wl_run_sort_open(r, err);
     if (!rc) rc = prune(r, err);
     if (rc) return rc;

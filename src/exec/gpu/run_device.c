@@ -12,7 +12,7 @@
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "program/zone.h"
+#include "exec/zone.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 ** 1. A register's range contains every value that a row of the tablet can give it. The result of an
 **    opcode that is not handled here can be anything.
 */
-#include "program/zone.h"
+#include "exec/zone.h"
 #include "base/mem.h"
 #include "program/ranges.h"
 #include "sql/ast.h"

@@ -245,6 +245,7 @@ static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     rc = at_start(c, q, d, err);
     if (rc && rc != WL_NOT_TAKEN) return rc;
     if (wl_place_query(c, d->text, &now, &ignored)) return rc;
+    if (rc) d->place = now; /* a warning about SQLite's time is the one of the run */
     if (rc && now.engine != WL_ENGINE_SQLITE) return rc;
     if (rc || now.engine != chosen) continue;
     /* Otherwise the reason is why the device cannot run it, which costs do not change. */

@@ -205,8 +205,8 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   if (rc) return rc;
   if (r->config.device) {
     rc = wl_run_device_wave(r, err);
-    if (rc != WL_NOT_TAKEN) return rc;
-    leave_device(r, err->text);
+    if (rc == WL_NOT_TAKEN) leave_device(r, err->text);
+    return rc == WL_NOT_TAKEN ? WL_OK : rc; /* the CPU's first step may be to open a sorter */
   }
   rc = cpu_wave(r, r->p, &done, err);
   if (done) r->next_tablet = r->n_tablets;
@@ -315,7 +315,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
   switch (r->stage) {
   case WL_RUN_SCAN:
-    if (r->collects && r->next_tablet == 0 && !r->ready && !r->sorter)
+    /* Before the first row: a pipeline that collects rows has no sorter. */
+    if (r->collects && r->next_tablet == 0 && !r->pipe.p && !r->ready && !r->sorter)
       rc = wl_run_sort_open(r, err);
     if (!rc) rc = prune(r, err);
     if (rc) return rc;

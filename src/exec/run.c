@@ -52,7 +52,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->n_tablets = (int)((r->snap.n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   if (r->config.threads < 1) r->config.threads = 1;
   r->collects = r->last->distinct || r->last->n_order > 0;
-  r->holds_back = program->may_fail && !program->as_sqlite && !program->next && !r->collects;
+  r->holds_back = r->last->may_fail && (program->next || !program->as_sqlite) && !r->collects;
   while (r->n_held < program->n_joins) {
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
@@ -368,7 +368,7 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
 
 /* Whether ready batches must be held back for now. */
 static bool waits(const wl_run *r) {
-  return (r->collects && !r->collected) || (r->holds_back && r->stage == WL_RUN_SCAN);
+  return (r->collects && !r->collected) || (r->holds_back && r->stage <= WL_RUN_GROUPS);
 }
 
 bool wl_run_more(const wl_run *r) {

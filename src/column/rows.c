@@ -111,11 +111,15 @@ static wl_status add_column(const adding *a, int k, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status add_task(void *arg, int worker, long k, wl_error *err) {
-  (void)worker;
-  wl_status rc = add_column(arg, (int)k, err);
+/* The status and message of a failure to store rows. */
+static wl_status failure(wl_status rc, wl_error *err) {
   if (rc == WL_TOOBIG) return wl_not_taken(err, "too much text in the rows of a subquery");
   return rc ? wl_nomem(err) : WL_OK;
+}
+
+static wl_status add_task(void *arg, int worker, long k, wl_error *err) {
+  (void)worker;
+  return failure(add_column(arg, (int)k, err), err);
 }
 
 wl_status wl_rows_maker_add(wl_rows_maker *m, const wl_batch *b, const wl_reg *regs,
@@ -169,7 +173,7 @@ static wl_status finish_task(void *arg, int worker, long k, wl_error *err) {
   wl_status rc = WL_OK;
   if (c->dict && !dict_pays(c->dict, f->m->n_rows)) rc = decode(c, err);
   if (!rc) rc = wl_builder_finish(c->builder, &f->out->cols[k], err);
-  if (rc || !c->dict) return rc;
+  if (rc || !c->dict) return failure(rc, err);
   wl_column *col = f->out->cols[k];
   if (!(col->domain.mask & WL_M(WL_T_INT))) return WL_OK; /* no row has a text */
   name_codes(col, c->dict);

@@ -52,7 +52,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->n_tablets = (int)((r->snap.n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   if (r->config.threads < 1) r->config.threads = 1;
   r->collects = r->last->distinct || r->last->n_order > 0;
-  r->holds_back = program->may_fail && !program->as_sqlite && !program->next && !r->collects;
+  r->holds_back = r->last->may_fail && (program->next || !program->as_sqlite) && !r->collects;
   while (r->n_held < program->n_joins) {
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
@@ -212,8 +212,8 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   if (rc) return rc;
   if (r->config.device) {
     rc = wl_run_device_wave(r, err);
-    if (rc != WL_NOT_TAKEN) return rc;
-    leave_device(r, err->text);
+    if (rc == WL_NOT_TAKEN) leave_device(r, err->text);
+    return rc == WL_NOT_TAKEN ? WL_OK : rc; /* the CPU's first step may be to open a sorter */
   }
   rc = cpu_wave(r, r->p, &done, err);
   if (done) r->next_tablet = r->n_tablets;
@@ -322,7 +322,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
   *done = false;
   switch (r->stage) {
   case WL_RUN_SCAN:
-    if (r->collects && r->next_tablet == 0 && !r->ready && !r->pipe.p && !r->sorter)
+    /* Before the first row: a pipeline that collects rows has no sorter. */
+    if (r->collects && r->next_tablet == 0 && !r->pipe.p && !r->ready && !r->sorter)
       rc = wl_run_sort_open(r, err);
     if (!rc) rc = prune(r, err);
     if (rc) return rc;
@@ -374,7 +375,7 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
 
 /* Whether ready batches must be held back for now. */
 static bool waits(const wl_run *r) {
-  return (r->collects && !r->collected) || (r->holds_back && r->stage == WL_RUN_SCAN);
+  return (r->collects && !r->collected) || (r->holds_back && r->stage <= WL_RUN_GROUPS);
 }
 
 bool wl_run_more(const wl_run *r) {

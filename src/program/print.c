@@ -127,7 +127,10 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
   case WL_SHAPE_GROUP:
   case WL_SHAPE_CALL:
   case WL_SHAPE_RESULT: {
-    const char *list = o->shape == WL_SHAPE_CALL ? p->calls[in->c].text : "";
+    /* a copy: the listing outlives the program */
+    const char *list =
+        o->shape == WL_SHAPE_CALL ? wl_arena_printf(arena, "%s", p->calls[in->c].text) : "";
+    if (!list) return WL_NOMEM;
     for (int k = 0; k < wl_program_n_listed(p, in) && k < 16; k++) {
       wl_i16 x = wl_program_listed(p, in, k);
       list = wl_arena_printf(arena, "%s%s%s", list, *list ? " " : "", operand(p, arena, 'V', x));

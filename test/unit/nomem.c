@@ -191,6 +191,23 @@ int main(void) {
     check("EXPLAIN ANALYZE SELECT count(*) FROM t, (SELECT 1 AS k UNION ALL SELECT 2) AS q WHERE "
           "q.k < 2",
           true, cold, SMALL);
+  /* every kind of source and sink */
+  static const char *const kinds[] = {
+      "SELECT c, count(*), max(x), group_concat(a) FROM t GROUP BY c HAVING count(*) > 1",
+      "SELECT DISTINCT c, a%3 FROM t ORDER BY 2 DESC, 1 LIMIT 9",
+      "SELECT a, c FROM t ORDER BY b DESC, a LIMIT 5 OFFSET 2",
+      "SELECT p.a, q.c FROM t AS p JOIN t AS q ON p.c = q.c AND p.a < q.a WHERE p.a < 20",
+      "SELECT p.c, count(q.b), sum(p.a) FROM t AS p LEFT JOIN t AS q ON p.a = q.a + 1 GROUP BY p.c",
+      "WITH w AS MATERIALIZED (SELECT c, a FROM t WHERE a%2) SELECT c, count(*) FROM w GROUP BY c",
+      "SELECT c, count(*) FROM (SELECT c FROM t UNION ALL SELECT c || 'x' FROM t) GROUP BY c",
+      "SELECT c FROM t WHERE c IN (SELECT c FROM t WHERE a < 9) EXCEPT SELECT max(c) FROM t",
+      "SELECT a, (SELECT max(c) FROM t) FROM t WHERE EXISTS (SELECT 1 FROM t WHERE a = 3)",
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) check(kinds[i], false, false, SMALL);
+  /* no join: EXPLAIN does not list the pipeline of a lookup that is kept */
+  check("EXPLAIN SELECT (SELECT max(a) FROM t), max(c) FROM (SELECT c FROM t UNION ALL SELECT c "
+        "FROM t) GROUP BY c",
+        false, false, SMALL);
   engine = "gpu";
   check("SELECT a%7, count(*), sum(b), min(a), total(b*1e300) FROM t GROUP BY a%7", false, false,
         SMALL);

@@ -154,6 +154,43 @@ static wl_status copy_with_codes(const wl_segment *in, const wl_u32 *codes, wl_s
   return WL_OK;
 }
 
+/* Marks the codes that rows of the column have. */
+static void mark_used(const wl_column *c, bool *used) {
+  for (int k = 0; k < c->n_tablets; k++) {
+    const wl_segment *s = &c->segments[k];
+    for (wl_i32 i = 0; i < s->n_rows; i++) {
+      wl_val v = wl_segment_value(s, i);
+      if (v.t != WL_T_NULL) used[v.v] = true;
+    }
+  }
+}
+
+/* Adds the texts of a column to the file's dictionary. The column may have been filtered, and the
+** file must not get texts that no row has. */
+static wl_status encode_dict(bulk_append *a, int col, wl_error *err) {
+  const wl_dict *d = a->cols[col]->dict;
+  size_t n = (size_t)d->n + 1;
+  bool fits = true, *used = wl_mem_zalloc(n);
+  wl_u64 *places = wl_mem_alloc(n * sizeof *places);
+  wl_u32 *of_used = wl_mem_alloc(n * sizeof *of_used);
+  wl_u32 *codes = a->codes[col] = wl_mem_zalloc(n * sizeof *codes);
+  wl_status rc = used && places && of_used && codes ? WL_OK : wl_nomem(err);
+  wl_i32 n_used = 0;
+  if (!rc) mark_used(a->cols[col], used);
+  for (wl_i32 i = 0; i < d->n && !rc; i++)
+    if (used[i]) places[n_used++] = d->places[i];
+  if (!rc && n_used)
+    rc = wl_tablets_encode(a->t, col, places, d->heap, n_used, of_used, &fits, err);
+  n_used = 0;
+  for (wl_i32 i = 0; i < d->n && !rc && fits; i++)
+    if (used[i]) codes[i] = of_used[n_used++];
+  a->plain[col] = !rc && !fits;
+  wl_mem_free(used);
+  wl_mem_free(places);
+  wl_mem_free(of_used);
+  return rc;
+}
+
 static wl_status encode_one(bulk_append *a, int tablet, int col, wl_u8 **blob, wl_zone *z,
                             wl_error *err) {
   wl_tablets *t = a->t;
@@ -306,15 +343,8 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
     rc = wl_tablets_touch(t, err);
     t->layout++;
   }
-  for (int i = 0; i < t->n_cols && !rc; i++) {
-    const wl_dict *d = a.cols[i] ? a.cols[i]->dict : NULL;
-    bool fits;
-    if (!d) continue;
-    a.codes[i] = wl_mem_alloc(((size_t)d->n + 1) * sizeof(wl_u32));
-    rc = a.codes[i] ? wl_tablets_encode(t, i, d->places, d->heap, d->n, a.codes[i], &fits, err)
-                    : wl_nomem(err);
-    a.plain[i] = !rc && !fits;
-  }
+  for (int i = 0; i < t->n_cols && !rc; i++)
+    if (a.cols[i] && a.cols[i]->dict) rc = encode_dict(&a, i, err);
   if (!rc) rc = append_waves(&a, n_threads, err);
   if (!rc) rc = wl_bulk_put_keys(t, &rows, err);
   if (rc && rc != WL_NOT_TAKEN) t->stale = true;

@@ -165,23 +165,23 @@ static wl_i64 batch_step(const wl_run *r) {
 static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
   bool table = p->source == WL_SOURCE_TABLE, rows = p->sink == WL_SINK_ROWS && !r->sorter;
   wl_i64 n_rows = table ? r->snap.n_rows : r->finished.n;
-  r->pipe = (wl_pipe){.p = p,
-                      .part = r->sorter ? WL_EXEC_KEYS : WL_EXEC_ALL,
-                      .cols = table ? r->snap.cols : NULL,
-                      .groups = table ? NULL : r->finished.cols,
-                      .n_rows = n_rows,
-                      .step = table ? wl_pipe_step(n_rows, r->config.threads, p->expands)
-                                    : batch_step(r),
-                      .threads = r->config.threads,
-                      .in_order = r->in_order && p->sink == WL_SINK_GROUPS,
-                      .streams = rows && !r->collects,
-                      .fills = rows,
-                      .needed = -1,
-                      .max_text = r->config.max_text,
-                      .stop = &r->stop,
-                      .tally = table && r->config.stats ? r->config.stats->tally : NULL,
-                      .sink = open_sink(r, p),
-                      .next_row = table ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
+  r->pipe =
+      (wl_pipe){.p = p,
+                .part = r->sorter ? WL_EXEC_KEYS : WL_EXEC_ALL,
+                .cols = table ? r->snap.cols : NULL,
+                .groups = table ? NULL : r->finished.cols,
+                .n_rows = n_rows,
+                .step = table ? wl_pipe_step(n_rows, r->config.threads, p->expands) : batch_step(r),
+                .threads = r->config.threads,
+                .in_order = r->in_order && p->sink == WL_SINK_GROUPS,
+                .streams = rows && !r->collects,
+                .fills = rows,
+                .needed = -1,
+                .max_text = r->config.max_text,
+                .stop = &r->stop,
+                .tally = table && r->config.stats ? r->config.stats->tally : NULL,
+                .sink = open_sink(r, p),
+                .next_row = table ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
   return wl_pipe_open(&r->pipe, err);
 }
 
@@ -379,7 +379,9 @@ static bool waits(const wl_run *r) {
 }
 
 bool wl_run_more(const wl_run *r) {
-  return r->to_give != 0 && (r->ready || r->late.code || r->stage != WL_RUN_END);
+  bool scanned = r->stage == WL_RUN_SCAN && r->next_tablet == r->n_tablets && !r->p->next;
+  bool ends = r->stage == WL_RUN_END || (scanned && !r->collects && !r->sorter);
+  return r->to_give != 0 && (r->ready || r->late.code || !ends);
 }
 
 wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) {

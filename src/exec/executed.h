@@ -11,14 +11,11 @@
 
 enum { WL_ON_CPU, WL_ON_DEVICE, WL_N_PLACES };
 
-/* What a sink of result rows does with all rows. */
-typedef enum wl_rows_end { WL_END_DISTINCT, WL_END_SORT, WL_END_LIMIT, WL_N_ENDS } wl_rows_end;
-
 typedef struct wl_executed {
   atomic_long opcodes[WL_N_OPCODES];
   atomic_long sources[WL_N_SOURCE_KINDS];
   atomic_long sinks[WL_N_SINK_KINDS];
-  atomic_long ends[WL_N_ENDS];
+  atomic_long limits; /* batches that LIMIT has cut */
 } wl_executed;
 
 extern wl_executed wl_executed_counts[WL_N_PLACES];
@@ -29,10 +26,14 @@ static inline void wl_executed_add(atomic_long *count) {
 static inline void wl_executed_opcode(int place, wl_u16 op) {
   wl_executed_add(&wl_executed_counts[place].opcodes[op]);
 }
-/* A pipeline begins. */
+/* A pipeline begins. Distinct and Sort count when they have rows, as either machine may run them.
+ */
 void wl_executed_pipeline(int place, const wl_program *p);
-static inline void wl_executed_end(int place, wl_rows_end end) {
-  wl_executed_add(&wl_executed_counts[place].ends[end]);
+static inline void wl_executed_sink(int place, wl_sink_kind sink) {
+  wl_executed_add(&wl_executed_counts[place].sinks[sink]);
+}
+static inline void wl_executed_limit(int place) {
+  wl_executed_add(&wl_executed_counts[place].limits);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** Runs one pipeline on the CPU; see pipe.h.
+** Runs one pipeline; see pipe.h.
 */
 #include "exec/pipe.h"
 #include "exec/executed.h"
@@ -18,10 +18,15 @@ wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies) {
   return step;
 }
 
+/* Whether pieces fill batches. */
+static bool fills(const wl_pipe *e) {
+  return wl_sink_takes_rows(e->p->sink);
+}
+
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
-  wl_executed_pipeline(WL_ON_CPU, e->p);
+  if (!e->device) wl_executed_pipeline(WL_ON_CPU, e->p);
   /* Waves with batches stay small, so that the batches stay in the cache. */
-  e->wave = !e->fills ? WL_MAX_PIECES : e->streams && e->p->expands ? 2 * e->threads : e->threads;
+  e->wave = !fills(e) ? WL_MAX_PIECES : e->streams && e->p->expands ? 2 * e->threads : e->threads;
   if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
   e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);
   return e->workers ? WL_OK : wl_nomem(err);
@@ -38,6 +43,7 @@ static void close_piece(wl_pipe *e, wl_row_piece *q) {
 }
 
 void wl_pipe_close(wl_pipe *e) {
+  if (e->state) wl_device_end(e);
   for (int i = 0; i < e->n_pieces; i++) close_piece(e, e->pieces[i]);
   for (int i = 0; i < e->n_idle; i++) wl_exec_close(e->idle[i]);
   for (int i = 0; e->workers && i < e->threads; i++) wl_exec_close(e->workers[i]);
@@ -45,12 +51,20 @@ void wl_pipe_close(wl_pipe *e) {
   memset(e, 0, sizeof *e);
 }
 
+void wl_pipe_leave_device(wl_pipe *e) {
+  wl_device_end(e);
+  e->device = NULL;
+  e->next_row = (wl_i64)e->next_tablet << WL_TABLET_SHIFT;
+  wl_executed_pipeline(WL_ON_CPU, e->p);
+}
+
 bool wl_pipe_done(const wl_pipe *e) {
+  if (e->device) return e->next_tablet >= e->n_tablets;
   return e->n_pieces == 0 && e->next_row >= e->n_rows;
 }
 
 static wl_status open_worker(const wl_pipe *e, wl_exec **out, wl_error *err) {
-  wl_status rc = wl_exec_open_part(e->p, e->cols, e->groups, e->part, e->max_text, out, err);
+  wl_status rc = wl_exec_open(e->p, e->cols, e->groups, e->max_text, out, err);
   return !rc && e->tally ? wl_exec_watch(*out, e->tally, err) : rc;
 }
 
@@ -70,7 +84,7 @@ static wl_status next_piece(wl_pipe *e, wl_error *err) {
   q->n = left < e->step ? left : e->step;
   q->end = &q->batches;
   e->next_row += q->n;
-  if (!e->fills || !e->p->expands) return WL_OK;
+  if (!fills(e) || !e->p->expands) return WL_OK;
   if (!e->n_idle) return open_worker(e, &q->x, err);
   q->x = e->idle[--e->n_idle];
   return WL_OK;
@@ -86,7 +100,7 @@ static wl_status run_piece(wl_pipe *e, wl_row_piece *q, int worker) {
   if (!x && !e->workers[worker]) rc = open_worker(e, &e->workers[worker], &q->error);
   if (!x) x = e->workers[worker];
   if (rc) return rc;
-  if (!q->begun) {
+  if (!q->begun && !e->numbers) {
     q->begun = true;
     wl_exec_begin(x, (int)(q->first >> WL_TABLET_SHIFT), (wl_i32)(q->first & (WL_TABLET_ROWS - 1)),
                   (wl_i32)q->n);
@@ -101,7 +115,11 @@ static wl_status run_piece(wl_pipe *e, wl_row_piece *q, int worker) {
     bool full = false;
     rc = e->sink->begin(e->sink, q, worker, &io, &full, &q->error);
     if (rc || full) break;
-    rc = wl_exec_go(x, &io, &q->done, &q->error);
+    if (e->numbers)
+      rc = wl_exec_run_rows(x, e->numbers + q->first, q->n, io.out, &q->error);
+    else
+      rc = wl_exec_go(x, &io, &q->done, &q->error);
+    if (e->numbers) q->done = !rc;
     if (!rc && e->sink->end) rc = e->sink->end(e->sink, q, worker, &q->error);
   }
   return rc;
@@ -111,7 +129,6 @@ static wl_status run_piece(wl_pipe *e, wl_row_piece *q, int worker) {
 static wl_status piece_task(void *arg, int worker, long task, wl_error *err) {
   wl_pipe *e = arg;
   wl_row_piece *q = e->work[task];
-  (void)err;
   if (atomic_load(&e->pause) || q->first > atomic_load(&e->failed)) return WL_OK;
   q->status = run_piece(e, q, worker);
   long failed = atomic_load(&e->failed);
@@ -133,6 +150,7 @@ static wl_status settle(wl_pipe *e, wl_row_piece *q, wl_error *err) {
 wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
   wl_status rc = WL_OK;
   int n_work = 0, n = 0;
+  if (e->device) return wl_device_wave(e, err);
   while (e->n_pieces < e->wave && e->next_row < e->n_rows && !rc) rc = next_piece(e, err);
   if (rc) return rc;
   for (int i = 0; i < e->n_pieces; i++)

@@ -1,40 +1,57 @@
 /*
-** Runs one pipeline on the CPU. Its source is cut into pieces, which run on all threads in waves.
-** What they fill goes to the sink, in row order.
+** Runs one pipeline: from its source through its steps to its sink, on the CPU or on a device.
+**
+** On the CPU the source is cut into pieces, which run on all threads in waves. What they fill goes
+** to the sink, in row order. On a device (exec/gpu/run_device.c), a wave is a few launches.
 **
 ** Invariants:
 ** 1. Pieces are in row order. The sink settles a piece only when all pieces before it are done.
 ** 2. Rows may multiply in a join (Expand). A piece of such a pipeline that fills batches has its
-*own
-**    worker, so that it can stop when its batches are full and go on in a later wave. Other pieces
-**    run to their end, unless the run is stopped.
+**    own worker, so that it can stop when its batches are full and go on in a later wave. Other
+**    pieces run to their end, unless the run is stopped.
 ** 3. The error of a piece counts only when all pieces before it are done, so the number of threads
 **    does not change which error is reported.
 ** 4. Only the calling thread asks `stop`.
+** 5. If a wave on a device returns WL_NOT_TAKEN, wl_pipe_leave_device makes the CPU go on, or start
+**    again.
 */
 #ifndef WL_PIPE_H
 #define WL_PIPE_H
 
+#include "column/transfer.h"
 #include "exec/sink/sink.h"
 
-enum { WL_MAX_PIECES = 64 };
+struct wl_device;
+struct wl_device_state;
+
+enum { WL_MAX_PIECES = 64, WL_PIPE_NOTE = 120, WL_PIPE_TRANSFERRED = 200 };
 
 typedef struct wl_pipe {
   const wl_program *p;
-  wl_exec_part part;
-  wl_column **cols;        /* the columns of a table source */
+  wl_sink *sink;
+  wl_column **cols;        /* the columns of the table, or of the rows of other pipelines */
   const wl_srccol *groups; /* the columns of groups, if they are the source */
+  const wl_u32 *numbers;   /* the rows of the table in their order, if the source is sorted */
   wl_i64 n_rows;           /* rows of the source */
-  wl_i64 step;             /* rows of a piece: a power of 2, at most a tablet */
+  wl_i64 step;             /* rows of a piece; of a table a power of 2, at most a tablet */
   int threads;
   bool in_order; /* one worker runs all pieces in row order */
   bool streams;  /* the rows leave after each wave, so waves stay small */
-  bool fills;    /* pieces fill batches */
   wl_i64 needed; /* most rows that are needed of those to come; -1: all */
   wl_u64 max_text;
   wl_stop *stop;
   wl_tally *tally; /* counts for the instructions, or NULL */
-  wl_sink *sink;
+  /* on a device */
+  struct wl_device *device; /* NULL: the CPU runs it */
+  wl_i64 device_budget;     /* bytes of device memory that it may use; 0: all that is free */
+  wl_i64 mapped_budget;     /* bytes of host memory for columns that kernels read there */
+  wl_transfer transfer;
+  wl_sink *results;  /* takes the rows if the device has also sorted them */
+  char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
+  char *transferred; /* [WL_PIPE_TRANSFERRED]: what moved to the device and back */
+  wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
+  int next_tablet, n_tablets;
+  struct wl_device_state *state;
   /* in progress */
   wl_i64 next_row;
   int wave; /* pieces in the next wave */
@@ -55,5 +72,10 @@ wl_status wl_pipe_open(wl_pipe *e, wl_error *err) WL_MUST;
 void wl_pipe_close(wl_pipe *e);
 bool wl_pipe_done(const wl_pipe *e); /* all rows have been settled */
 wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) WL_MUST;
+void wl_pipe_leave_device(wl_pipe *e);
+
+/* exec/gpu/run_device.c: runs a wave on the device. WL_NOT_TAKEN: the CPU must run it. */
+wl_status wl_device_wave(wl_pipe *e, wl_error *err) WL_MUST;
+void wl_device_end(wl_pipe *e); /* frees what the pipeline has on the device */
 
 #endif

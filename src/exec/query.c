@@ -153,8 +153,8 @@ static void list_query(wl_schedule *x, wl_node *node, const wl_query *q, const w
   for (int k = 0; r->plan && k < r->plan->n_steps; k++) need(&needs, built[k]);
   const char *rows = node->derived ? "rows for later" : node->sub ? "a subquery's rows" : "results";
   for (const wl_program *p = r->program; p; p = p->next) {
-    bool on_device = r->device && p == r->program;
-    const char *leaves = p->sink == WL_SINK_ROWS ? rows : wl_sink_leaves[p->sink];
+    bool on_device = r->device && wl_gpu_has(p);
+    const char *leaves = p->next ? wl_sink_leaves[p->sink] : rows;
     node->pipeline = wl_schedule_list(x, p, leaves, on_device, needs.v, needs.n);
     needs = (numbers){{node->pipeline}, 1};
   }

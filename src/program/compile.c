@@ -5,7 +5,8 @@
 **
 ** Invariants:
 ** 1. The pipeline over the table comes first. If there are groups, a second pipeline over them
-**    filters them (HAVING) and computes the results.
+**    filters them (HAVING) and computes the results. More pipelines may make the results distinct
+**    and sort them.
 ** 2. A side program (run once per dictionary entry, or over a sample) shares only the query, the
 **    arena and wl_compiler.leaves, the leaves of a pipeline over groups. It has its own registers,
 **    constants and notes.
@@ -37,6 +38,13 @@ void wl_compile_end(wl_compiler *c, wl_sink_kind sink) {
     if (p->code[i].op == WL_OP__IfNot && !p->code[i].c) p->code[i].c = (wl_i16)p->n_code;
 }
 
+/* All rows of the pipeline are needed: LIMIT cuts the rows of a later one. */
+static void uncut(wl_program *p) {
+  p->limit = -1;
+  p->offset = 0;
+  p->checks_cut = false;
+}
+
 /* Starts the pipeline that reads the groups of the one before. */
 static wl_status begin_groups(wl_compiler *c) {
   const wl_query *q = c->in->query;
@@ -55,9 +63,7 @@ static wl_status begin_groups(wl_compiler *c) {
   p->order = before->order;
   before->results = NULL;
   before->n_results = before->n_given = 0;
-  before->limit = -1;
-  before->offset = 0;
-  before->checks_cut = false;
+  uncut(before);
   /* The number of columns is known at the end: bare columns are added where results need them. */
   p->column_regs = WL_NEW_N(c->arena, wl_reg, q->n_groups + q->n_results + q->n_aggs + q->n_cols);
   if (!p->column_regs) return wl_nomem(c->err);
@@ -68,14 +74,42 @@ static wl_status begin_groups(wl_compiler *c) {
   return wl_compile_constant(c, wl_null(), &ignored); /* unused operands name constant 0 */
 }
 
-/* Ends the pipeline over the groups: now all of its columns are known. */
-static void end_groups(wl_compiler *c) {
+/* The columns of the pipeline over the groups. At its end they are known. */
+static void groups_columns(wl_compiler *c) {
   const wl_program *groups = c->leaves;
   wl_program *p = c->p;
   for (int k = 0; k < groups->n_keys; k++) p->column_regs[p->n_columns++] = groups->keys[k].reg;
   for (int k = 0; k < groups->n_aggs; k++) p->column_regs[p->n_columns++] = groups->aggs[k].reg;
   for (int k = 0; k < groups->n_bares; k++) p->column_regs[p->n_columns++] = groups->bares[k].reg;
-  wl_compile_end(c, WL_SINK_ROWS);
+}
+
+/* Ends the pipeline that computes the results. They may have to be distinct, and then sorted. */
+static wl_status end_results(wl_compiler *c) {
+  wl_program *p = c->p;
+  bool distinct = c->in->query->distinct && !c->distinct_groups;
+  p->sorted = p->n_order > 0;
+  wl_compile_end(c, distinct ? WL_SINK_DISTINCT : p->sorted ? WL_SINK_SORT : WL_SINK_ROWS);
+  if (!distinct || !p->sorted) return wl_compile_split(c);
+  wl_program *sort = WL_NEW(c->arena, wl_program);
+  if (!sort) return wl_nomem(c->err);
+  *sort = (wl_program){.source = WL_SOURCE_ROWS,
+                       .sink = WL_SINK_SORT,
+                       .host_op = -1,
+                       .table = "rows",
+                       .unordered = p->unordered,
+                       .checks_cut = p->checks_cut,
+                       .results = p->results,
+                       .n_results = p->n_results,
+                       .n_given = p->n_given,
+                       .order = p->order,
+                       .n_order = p->n_order,
+                       .sorted = true,
+                       .limit = p->limit,
+                       .offset = p->offset};
+  uncut(p);
+  p->n_order = 0;
+  p->next = c->p = sort;
+  return WL_OK;
 }
 
 /* ---- side programs */
@@ -346,14 +380,14 @@ static wl_status compile(wl_compiler *c) {
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);
   if (rc) return rc;
-  wl_compile_end(c, second ? WL_SINK_GROUPS : WL_SINK_ROWS);
   if (second) {
+    wl_compile_end(c, WL_SINK_GROUPS);
     rc = begin_groups(c);
     if (!rc && q->having) rc = wl_compile_filter(c, q->having);
     if (!rc) rc = results(c);
-    if (!rc) end_groups(c);
+    if (!rc) groups_columns(c);
   }
-  c->p->distinct = q->distinct && !c->distinct_groups;
+  if (!rc) rc = end_results(c);
   for (p = c->leaves; p; p = p->next) {
     p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
     p->may_fail = may_fail(c, p);

@@ -9,6 +9,7 @@
 #include "program/program.h"
 #include "plan/join.h"
 #include "sql/bind.h"
+#include "value/keys.h"
 #include "value/ops.h"
 
 struct wl_lookup;
@@ -48,6 +49,10 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
 /* Compiles the program that builds the lookup of a step. *keys: how its keys become words. */
 wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, wl_program **out,
                            struct wl_key_plan *plan, wl_error *err) WL_MUST;
+
+/* Lays out the sort keys of a pipeline as words. False: that is not possible. l->parts has room for
+** two parts a key. */
+bool wl_sort_key_layout(const wl_program *p, wl_key_layout *l);
 
 /* The share of a source's rows that pass all conjuncts of a list, estimated from a sample. */
 double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, const wl_jlist *list);

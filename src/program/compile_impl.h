@@ -103,6 +103,11 @@ wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_
 /* Whether all integers of the operand are exact as reals. */
 bool wl_exact_as_real(const wl_operand *o);
 
+/* ---- split.c */
+/* If the last pipeline sorts rows of one table, computes their results after the sort, if
+** possible. */
+wl_status wl_compile_split(wl_compiler *c) WL_MUST;
+
 /* ---- emit.c */
 wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;
 /* Emits op over a, b and truth t or number k. Folds it if all are constants. dom: its possible

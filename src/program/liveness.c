@@ -9,14 +9,9 @@ static bool sets(const wl_instr *in) {
   return wl_shapes[wl_opcodes[in->op].shape][0] != ' ';
 }
 
-static bool skipped(const wl_live_block *b, int pc) {
-  return b->skip && b->skip[pc - b->first];
-}
-
-/* The k-th operand that an instruction reads, or -1 if it is a constant or is not needed. */
-static int register_read(const wl_live_block *b, const wl_instr *in, int k) {
-  if (in->op == WL_OP__Result && b->results && !b->results[k]) return -1;
-  wl_i16 x = wl_program_read(b->p, in, k);
+/* The k-th operand that an instruction reads, or -1 if it is a constant. */
+static int register_read(const wl_program *p, const wl_instr *in, int k) {
+  wl_i16 x = wl_program_read(p, in, k);
   return WL_IS_CONST(x) ? -1 : x;
 }
 
@@ -26,18 +21,15 @@ static bool may_fail(const wl_program *p, const wl_instr *in) {
   return in->op == WL_OP__Call && p->calls[in->c].fallible;
 }
 
-void wl_liveness_skip(const wl_live_block *b, bool *skip, bool *wanted) {
-  memset(wanted, 0, (size_t)b->p->n_regs);
-  for (int pc = b->end - 1; pc >= b->first; pc--) { /* backwards: readers are visited before what
-                                                    ** they read */
-    const wl_instr *in = &b->p->code[pc];
-    bool *skips = &skip[pc - b->first];
-    *skips =
-        in->op == WL_OP__IfNot ? b->filtered : sets(in) && !wanted[in->d] && !may_fail(b->p, in);
-    if (*skips) continue;
-    for (int k = 0; k < wl_program_n_reads(b->p, in); k++) {
-      int r = register_read(b, in, k);
-      if (r >= 0) wanted[r] = true;
+void wl_liveness_skip(const wl_program *p, const bool *results, bool filtered, bool *skip,
+                      bool *wanted) {
+  memset(wanted, 0, (size_t)p->n_regs);
+  for (int pc = p->n_code - 1; pc >= 0; pc--) { /* backwards: readers come before what they read */
+    const wl_instr *in = &p->code[pc];
+    skip[pc] = in->op == WL_OP__IfNot ? filtered : sets(in) && !wanted[in->d] && !may_fail(p, in);
+    for (int k = 0; k < wl_program_n_reads(p, in) && !skip[pc]; k++) {
+      int r = register_read(p, in, k);
+      if (r >= 0 && (in->op != WL_OP__Result || results[k])) wanted[r] = true;
     }
   }
 }
@@ -49,9 +41,8 @@ void wl_liveness_find(const wl_live_block *b, wl_liveness *out) {
   }
   for (int pc = b->first; pc < b->end; pc++) {
     const wl_instr *in = &b->p->code[pc];
-    if (skipped(b, pc)) continue;
     for (int k = 0; k < wl_program_n_reads(b->p, in); k++) {
-      int r = register_read(b, in, k);
+      int r = register_read(b->p, in, k);
       if (r >= 0) out->last_read[r] = pc;
     }
     if (sets(in)) out->set_at[in->d] = pc;
@@ -68,7 +59,7 @@ int wl_liveness_place(const wl_live_block *b, const wl_liveness *l, bool by_type
   int n = 0;
   for (int pc = b->first; pc < b->end; pc++) {
     const wl_instr *in = &b->p->code[pc];
-    if (!sets(in) || skipped(b, pc)) continue;
+    if (!sets(in)) continue;
     assert(l->set_at[in->d] == pc); /* a register is set once */
     int k = 0;
     while (k < n && (l->last_read[owner[k]] >= pc || l->set_at[owner[k]] >= pc ||

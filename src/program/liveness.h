@@ -1,5 +1,5 @@
 /*
-** Liveness of a block's registers, and their memory: registers that are never in use at the same
+** Liveness of a pipeline's registers, and their memory: registers that are never in use at the same
 ** time can share a place. Used by all machines.
 **
 ** Invariants:
@@ -11,13 +11,10 @@
 
 #include "program/program.h"
 
-/* The instructions [first, end) of a block, or the part of them that runs. */
+/* The instructions [first, end) of a pipeline. */
 typedef struct wl_live_block {
   const wl_program *p;
   int first, end;
-  const bool *skip;    /* [end - first]: instructions that do not run; NULL: all run */
-  const bool *results; /* [n_results]: those that Result reads; NULL: all */
-  bool filtered;       /* the rows have passed the filters, so IfNot does not run */
 } wl_live_block;
 
 typedef struct wl_liveness {
@@ -25,15 +22,16 @@ typedef struct wl_liveness {
   int *last_read; /* by register: the last instruction that reads it, or -1 */
 } wl_liveness;
 
-/* Marks the instructions that need not run: their results are not read, or the rows are already
-** filtered. Instructions that may fail always run. skip has room for end - first entries. wanted is
-** working memory for n_regs entries. */
-void wl_liveness_skip(const wl_live_block *b, bool *skip, bool *wanted);
+/* Marks the instructions that need not run if only some results are needed, or if the rows have
+** already passed the filters. Instructions that may fail always run. results has n_results entries,
+** skip n_code; wanted is working memory for n_regs entries. */
+void wl_liveness_skip(const wl_program *p, const bool *results, bool filtered, bool *skip,
+                      bool *wanted);
 
 /* Fills both arrays, which have room for n_regs entries. */
 void wl_liveness_find(const wl_live_block *b, wl_liveness *out);
 
-/* Assigns a place to each register of the block and returns the number of places. Places are
+/* Assigns a place to each register of the instructions and returns the number of places. Places are
 ** numbered in the order of their first use. by_type: only registers of the same type share a place.
 ** place and owner (working memory) have n_regs entries. */
 int wl_liveness_place(const wl_live_block *b, const wl_liveness *l, bool by_type, int *place,

@@ -57,10 +57,9 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
 typedef enum sink_line { LINE_DISTINCT, LINE_SORT, LINE_LIMIT, N_SINK_LINES } sink_line;
 
 static bool has_line(const wl_program *p, sink_line k) {
-  if (p->sink != WL_SINK_ROWS) return false;
-  return k == LINE_DISTINCT ? p->distinct
+  return k == LINE_DISTINCT ? p->sink == WL_SINK_DISTINCT
          : k == LINE_SORT   ? p->n_order > 0
-                            : p->limit >= 0 || p->offset > 0;
+                            : !p->next && (p->limit >= 0 || p->offset > 0);
 }
 
 static const char *order_text(const wl_program *p, wl_arena *arena) {
@@ -80,7 +79,13 @@ static wl_status print_sink(const wl_program *p, sink_line k, wl_arena *arena, w
     *out = (wl_listing){"Distinct", "", "", "", "", "keep only the first of equal rows"};
     break;
   case LINE_SORT:
-    *out = (wl_listing){"Sort", "", "", "", order_text(p, arena), "sort the rows by the sort keys"};
+    *out = (wl_listing){"Sort",
+                        "",
+                        "",
+                        "",
+                        order_text(p, arena),
+                        p->sink == WL_SINK_SORT ? "sort the rows by the sort keys"
+                                                : "sort the row numbers by the sort keys"};
     break;
   default:
     *out = (wl_listing){"Limit", "", "", "", "", "return at most p1 rows after skipping p2"};

@@ -284,18 +284,31 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
   return WL_OK;
 }
 
-/* The sink that an opcode belongs to, or -1 if it is a step. */
-static int sink_of(wl_u16 op) {
+/* Whether an opcode is part of the sink and not a step. *fits: it is one of this sink. */
+static bool of_sink(wl_u16 op, wl_sink_kind sink, bool *fits) {
   switch (wl_opcodes[op].shape) {
-  case WL_SHAPE_RESULT: return WL_SINK_ROWS;
+  case WL_SHAPE_RESULT: *fits = wl_sink_takes_rows(sink) || sink == WL_SINK_SORT_KEYS; return true;
   case WL_SHAPE_GROUP:
   case WL_SHAPE_AGG:
   case WL_SHAPE_AGG_I:
   case WL_SHAPE_AGG_F:
   case WL_SHAPE_AGG_V:
-  case WL_SHAPE_AGG_VV: return WL_SINK_GROUPS;
-  default: return op == WL_OP__Build ? WL_SINK_LOOKUP : -1;
+  case WL_SHAPE_AGG_VV: *fits = sink == WL_SINK_GROUPS; return true;
+  default: *fits = sink == WL_SINK_LOOKUP; return op == WL_OP__Build;
   }
+}
+
+/* A pipeline over rows has no steps: its sink takes them as they are. */
+static wl_status check_sink(const wl_program *p, bool found, wl_error *err) {
+  bool bare = p->sink == WL_SINK_GROUPS; /* groups without keys may have no opcode */
+  if (p->source == WL_SOURCE_ROWS ? p->n_code > 0 : !found && !bare)
+    return wl_fail(err, WL_ERROR, "program: it has no sink, or steps over rows");
+  if ((p->sink == WL_SINK_SORT || p->sink == WL_SINK_SORT_KEYS) != (p->n_order > 0))
+    return wl_fail(err, WL_ERROR, "program: a sort without sort keys, or keys without a sort");
+  for (int k = 0; k < p->n_order; k++)
+    if (p->order[k].result < 0 || p->order[k].result >= p->n_results)
+      return wl_fail(err, WL_ERROR, "program: sort key %d names no result", k);
+  return WL_OK;
 }
 
 wl_status wl_program_verify(const wl_program *p, wl_error *err) {
@@ -305,7 +318,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
   verify_place at = {.test = -1, .defined = defined, .known = {1}};
-  int sink = -1;
+  bool sinks = false, fits = true;
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     wl_u16 op = p->code[pc].op;
@@ -313,15 +326,15 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
       rc = wl_fail(err, WL_ERROR, "program: unknown opcode at %d", pc);
       break;
     }
-    if (sink_of(op) >= 0) sink = sink_of(op);
-    if (sink >= 0 && sink != (int)p->sink)
+    bool one = of_sink(op, p->sink, &fits);
+    sinks |= one;
+    if (one && !fits)
       rc = wl_fail(err, WL_ERROR, "program: %s at %d belongs to another sink", wl_opcodes[op].name,
                    pc);
     else
       rc = check_row_op(p, pc, &at, err);
   }
-  if (!rc && sink < 0 && p->sink != WL_SINK_GROUPS) /* groups without keys may have no opcode */
-    rc = wl_fail(err, WL_ERROR, "program: it has no sink");
+  if (!rc) rc = check_sink(p, sinks, err);
   if (!rc && at.test >= 0) rc = wl_fail(err, WL_ERROR, "program: a test has no end");
   for (int k = 0; !rc && k < p->n_aggs; k++)
     if (p->aggs[k].acc < 0 || p->aggs[k].acc >= p->n_accs)

@@ -127,8 +127,8 @@ typedef struct wl_bare {
 } wl_bare;
 
 /* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates
-*come
-** after the keys. */
+ *come
+ ** after the keys. */
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
@@ -238,11 +238,12 @@ typedef struct wl_program {
   int n_bares;
   wl_result *results; /* first those that are returned, then those that only sorting needs */
   int n_results, n_given;
-  bool distinct;
-  wl_u8 *distinct_colls; /* [n_given] */
-  wl_order *order;
+  wl_u8 *distinct_colls; /* [n_given]: by which DISTINCT compares */
+  wl_order *order;       /* by which Sort and Sort keys sort */
   int n_order;
-  wl_i64 limit, offset; /* limit < 0: none */
+  bool sorted;          /* the rows come in the order of ORDER BY */
+  wl_i64 limit, offset; /* which rows the last pipeline leaves; limit < 0: all after offset. A sort
+                        ** before it has the same numbers: other rows are not needed */
   int host_op;          /* an opcode that only the host can run, or -1 */
 } wl_program;
 
@@ -250,6 +251,11 @@ typedef struct wl_program {
 static inline const wl_program *wl_program_last(const wl_program *p) {
   while (p->next) p = p->next;
   return p;
+}
+
+/* Whether a sink takes batches of rows, which Result fills. */
+static inline bool wl_sink_takes_rows(wl_sink_kind k) {
+  return k == WL_SINK_ROWS || k == WL_SINK_DISTINCT || k == WL_SINK_SORT;
 }
 
 /* The source of a column of the program. */

@@ -363,7 +363,6 @@ static wl_status give_keys(wl_exec *x, int tablet, wl_i32 row, int n) {
 
 static wl_status give(wl_exec *x, wl_batch *out, int n) {
   for (int k = 0; k < x->p->n_results; k++) {
-    if (!x->results[k]) continue;
     const wl_result *r = &x->p->results[k];
     wl_status rc = give_column(wl_exec_operand(x, r->operand), wl_result_reg(r), &out->cols[k],
                                out->n_rows, n);
@@ -387,7 +386,6 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
     const wl_instr *in = &p->code[pc];
     wl_status rc = WL_OK;
     if (x->tally && in->op != WL_OP__Expand && in->op != WL_OP__Match) wl_exec_tick(x, pc, n);
-    if (x->skip[pc]) continue;
     x->ran[pc] = true;
     switch ((wl_shape)wl_opcodes[in->op].shape) {
     case WL_SHAPE_COLUMN:
@@ -412,9 +410,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
       break;
     case WL_SHAPE_MATCH: *at = pc; return WL_OK;
     case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
-    case WL_SHAPE_RESULT:
-      rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);
-      break;
+    case WL_SHAPE_RESULT: rc = x->sorter ? give_keys(x, tablet, row, n) : give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = wl_exec_find_groups(x, n); break;
     case WL_SHAPE_IN:
       in_set(&p->insets[in->c], &x->regs[in->d], wl_exec_operand(x, in->a), n);

@@ -47,7 +47,6 @@ struct wl_exec {
   const wl_srccol *source; /* of the second block */
   plane *regs, *consts;
   wl_liveness live;
-  bool *results;   /* [n_results]: those that this part gives */
   int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
   wl_i16 *pending; /* of each register: the column it will be loaded from when it is read, or -1 */
   int tablet;      /* the tablet that the vector reads */
@@ -55,12 +54,10 @@ struct wl_exec {
   int n;           /* rows of the vector that are left */
   void *memory;
   wl_u16 sel[WL_VECTOR], keep[WL_VECTOR + 8];
-  bool selected;          /* sel holds; else all rows in a row */
-  wl_u64 room[WL_VECTOR]; /* for values packed together */
-  wl_exec_part part;
+  bool selected;           /* sel holds; else all rows in a row */
+  wl_u64 room[WL_VECTOR];  /* for values packed together */
   bool *ran;               /* of each instruction: it has run (exec/executed.h) */
-  bool *skip;              /* of each instruction of the block: this part does without it */
-  wl_sorter *sorter;       /* of the keys part */
+  wl_sorter *sorter;       /* takes the sort keys, or NULL */
   int sort_worker;         /* the number of this worker there */
   wl_groups *groups;       /* of the run in progress, or NULL */
   wl_vec *keys;            /* [n_keys]: the group keys of the vector */
@@ -150,7 +147,7 @@ wl_status wl_exec_failure(const wl_exec *x, wl_status rc, wl_error *err) WL_MUST
 
 /* n rows come to the instruction, which the time is counted for from now on. Only with a tally. */
 void wl_exec_tick(wl_exec *x, int pc, wl_i64 n);
-void wl_exec_tock(wl_exec *x); /* for none */
+void wl_exec_tock(wl_exec *x);   /* for none */
 void wl_exec_add_up(wl_exec *x); /* the worker's counts into the totals; its tally is freed */
 /* n values of the column are read. */
 void wl_exec_reads(wl_exec *x, const wl_column *c, wl_i64 n);

@@ -64,7 +64,7 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   x->set_at = x->last_read + n;
   for (size_t s = 0; s < n; s++) x->last_read[s] = x->set_at[s] = -1;
   for (int c = 0; c < p->n_columns && !x->source; c++) {
-    if (!joins && x->part != WL_EXEC_ROWS) break;
+    if (!joins && p->source != WL_SOURCE_SORTED) break;
     const wl_column *col = x->cols[c];
     if (!col) continue;
     x->tablets[c] = wl_mem_alloc(((size_t)col->n_tablets + 1) * sizeof **x->tablets);

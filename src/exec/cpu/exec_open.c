@@ -1,6 +1,6 @@
 /*
-** Opens and closes a worker of the CPU machine (exec.h): decides which instructions this part of
-** the block needs, where each register is stored, and sets up the constants.
+** Opens and closes a worker of the CPU machine (exec.h): decides where each register is stored
+** and sets up the constants.
 */
 #include "base/mem.h"
 #include "exec/cpu/exec_impl.h"
@@ -11,20 +11,11 @@
 
 enum { PLACE_BYTES = WL_VECTOR * (8 + 4 + 1) }; /* bytes of a vector: values, lengths, tags */
 
-/* Whether this part of the block needs result k. */
-static bool wants_result(const wl_exec *x, int k) {
-  if (x->part == WL_EXEC_ALL) return true;
-  if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
-  for (int i = 0; i < x->p->n_order; i++)
-    if (x->p->order[i].result == k) return true;
-  return false;
-}
-
 /* Whether an instruction of the block other than Result reads register r, from pc on. */
 static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
   for (; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
-    if (x->skip[pc] || in->op == WL_OP__Result) continue;
+    if (in->op == WL_OP__Result) continue;
     for (int k = 0; k < wl_program_n_reads(x->p, in); k++)
       if (wl_program_read(x->p, in, k) == r) return true;
   }
@@ -39,14 +30,12 @@ static void note_direct(wl_exec *x) {
   const wl_program *p = x->p;
   int last_filter = 0;
   for (int pc = 0; pc < x->end; pc++)
-    if ((p->code[pc].op == WL_OP__IfNot && !x->skip[pc]) ||
-        p->code[pc].op == WL_OP__Probe || p->code[pc].op == WL_OP__Expand ||
-        p->code[pc].op == WL_OP__Match)
+    if (p->code[pc].op == WL_OP__IfNot || p->code[pc].op == WL_OP__Probe ||
+        p->code[pc].op == WL_OP__Expand || p->code[pc].op == WL_OP__Match)
       last_filter = pc;
-  for (int k = 0; k < p->n_results && !x->source && x->part != WL_EXEC_KEYS; k++) {
+  for (int k = 0; k < p->n_results && !x->source; k++) {
     wl_i16 r = p->results[k].operand;
-    if (!x->results[k] || WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL)
-      continue;
+    if (WL_IS_CONST(r) || x->direct[r] >= 0 || p->regs[r].type > WL_R_REAL) continue;
     int at = x->live.set_at[r];
     if (at < last_filter || p->code[at].op != WL_OP__Column) continue;
     if (!read_inside(x, at + 1, r)) x->direct[r] = k;
@@ -103,33 +92,24 @@ static wl_status open_notes(wl_exec *x) {
   x->direct = wl_mem_alloc(n_regs * sizeof *x->direct);
   x->pending = wl_mem_alloc(n_regs * sizeof *x->pending);
   x->keys = wl_mem_zalloc(((size_t)p->n_keys + (size_t)p->n_order + 1) * sizeof *x->keys);
-  x->skip = wl_mem_zalloc((size_t)x->end + 1);
   x->ran = wl_mem_zalloc((size_t)x->end + 1);
-  x->results = wl_mem_zalloc((size_t)p->n_results + 1);
   if (!x->regs || !x->consts || !x->live.set_at || !x->live.last_read || !x->direct ||
-      !x->pending || !x->keys || !x->skip || !x->ran || !x->results)
+      !x->pending || !x->keys || !x->ran)
     return WL_NOMEM;
   memset(x->direct, -1, n_regs * sizeof *x->direct);
   memset(x->pending, -1, n_regs * sizeof *x->pending);
-  for (int k = 0; k < p->n_results; k++) x->results[k] = wants_result(x, k);
   return WL_OK;
 }
 
 static wl_status open_registers(wl_exec *x) {
   const wl_program *p = x->p;
   size_t n_regs = (size_t)p->n_regs + 1;
-  wl_live_block block = {.p = p,
-                         .end = x->end,
-                         .skip = x->skip,
-                         .results = x->results,
-                         .filtered = x->part == WL_EXEC_ROWS};
+  wl_live_block block = {.p = p, .end = x->end};
   int *place = wl_mem_alloc(2 * n_regs * sizeof *place);
-  bool *wanted = wl_mem_alloc(n_regs);
-  wl_status rc = place && wanted ? WL_OK : WL_NOMEM;
+  wl_status rc = place ? WL_OK : WL_NOMEM;
   if (!rc) {
-    if (x->part != WL_EXEC_ALL) wl_liveness_skip(&block, x->skip, wanted);
     wl_liveness_find(&block, &x->live);
-    if (p->sink == WL_SINK_ROWS) note_direct(x);
+    if (wl_sink_takes_rows(p->sink)) note_direct(x);
     size_t n = (size_t)wl_liveness_place(&block, &x->live, false, place, place + n_regs);
     x->memory = wl_mem_alloc(n * PLACE_BYTES + WL_VECTOR + (size_t)p->n_consts * CONST_BYTES);
     if (x->memory) {
@@ -140,24 +120,17 @@ static wl_status open_registers(wl_exec *x) {
     }
   }
   wl_mem_free(place);
-  wl_mem_free(wanted);
   return rc;
 }
 
 wl_status wl_exec_open(const wl_program *p, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) {
-  return wl_exec_open_part(p, cols, source, WL_EXEC_ALL, max_text, out, err);
-}
-
-wl_status wl_exec_open_part(const wl_program *p, wl_column **cols, const wl_srccol *source,
-                            wl_exec_part part, wl_u64 max_text, wl_exec **out, wl_error *err) {
   wl_exec *x = *out = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->p = p;
   x->end = p->n_code;
   x->cols = cols;
   x->source = source;
-  x->part = part;
   x->ctx.fault = &x->fault;
   x->ctx.max_text = max_text;
   wl_exec_prepare();
@@ -187,10 +160,8 @@ void wl_exec_close(wl_exec *x) {
   wl_mem_free(x->pending);
   wl_mem_free(x->call_room);
   wl_mem_free(x->keys);
-  wl_mem_free(x->skip);
   for (int pc = 0; x->ran && pc < x->end; pc++)
     if (x->ran[pc]) wl_executed_opcode(WL_ON_CPU, x->p->code[pc].op);
   wl_mem_free(x->ran);
-  wl_mem_free(x->results);
   wl_mem_free(x);
 }

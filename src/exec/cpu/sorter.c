@@ -7,6 +7,8 @@
 #include "column/column.h"
 #include "exec/cpu/encode.h"
 #include "exec/sort.h"
+#include "program/compile.h"
+#include <assert.h>
 #include <string.h>
 
 /* The first rows are kept separately if they are at most TOP_MOST and 1/TOP_SHARE of all rows. */
@@ -34,29 +36,10 @@ struct wl_sorter {
   wl_u32 *order;
 };
 
-static bool makes_text(const wl_program *p) {
-  for (int pc = 0; pc < p->n_code; pc++) {
-    const wl_instr *in = &p->code[pc];
-    if (in->op != WL_OP__Column && wl_shapes[wl_opcodes[in->op].shape][0] != ' ' &&
-        (p->regs[in->d].type == WL_R_TEXT || p->regs[in->d].type == WL_R_ANY))
-      return true;
-  }
-  return false;
-}
-
-static wl_reg operand_reg(const wl_program *p, wl_i16 x) {
-  if (!WL_IS_CONST(x)) return p->regs[x];
-  wl_u8 t = p->consts[WL_CONST_OF(x)].t;
-  return (wl_reg){t == WL_T_REAL                    ? WL_R_REAL
-                  : t == WL_T_INT || t == WL_T_NULL ? WL_R_INT
-                                                    : WL_R_ANY,
-                  t == WL_T_NULL};
-}
-
 wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int threads,
                          wl_sorter **out, wl_error *err) {
+  assert(p->sink == WL_SINK_SORT_KEYS && n_rows < 0xffffffffLL);
   *out = NULL;
-  if (p->distinct || !p->n_order || n_rows >= 0xffffffffLL || makes_text(p)) return WL_OK;
   wl_sorter *s = wl_mem_zalloc(sizeof *s);
   if (!s) return wl_nomem(err);
   s->p = p;
@@ -67,19 +50,7 @@ wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int th
   s->n_tablets = (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   s->layout.parts = WL_NEW_N(&s->arena, wl_key_part, 2 * p->n_order + 1);
   s->workers = WL_NEW_N(&s->arena, candidates, threads);
-  bool ok = s->layout.parts && s->workers, fits = true;
-  for (int k = 0; k < p->n_order && ok && fits; k++) {
-    const wl_order *o = &p->order[k];
-    const wl_result *r = &p->results[o->result];
-    wl_domain domain = wl_result_domain(r);
-    unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
-    fits = wl_key_layout_add(&s->layout, k, operand_reg(p, r->operand), &domain, flags) &&
-           s->layout.n_words <= WL_MAX_WORDS;
-  }
-  if (ok && !fits) {
-    wl_sorter_close(s);
-    return WL_OK;
-  }
+  bool ok = s->layout.parts && s->workers && wl_sort_key_layout(p, &s->layout);
   int n_words = s->layout.n_words;
   for (int w = 0; w < threads && ok; w++) {
     candidates *c = &s->workers[w];

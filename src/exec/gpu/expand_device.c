@@ -11,9 +11,10 @@
 **    rows come in the order of the nested loops, and each part has one set of tuples at a time.
 ** 2. A launch covers at most CHUNK_MOST combinations, and a wave takes little longer than WAVE_NS,
 **    so that the runner can check whether to go on. Tuples stay on the device between waves.
-** 3. wl_expansion_leave can stop at any point between launches. It leaves the run in a state from
-**    which the CPU can go on at r->next_tablet: rows of these tablets that were already emitted
-**    will be skipped, and aggregates start again.
+** 3. wl_expansion_leave can stop at any point between launches. It leaves a state from which the
+*CPU
+**    can go on at e->next_tablet: rows of these tablets that were already emitted will be skipped,
+**    and other sinks start again.
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
@@ -36,18 +37,17 @@ struct wl_expansion {
   int n_parts;
   wl_lowered *lows; /* [n_parts - 1]: all parts but the last */
   tuples *levels;   /* [n_parts - 1]: the tuples of all parts but the last */
-  bool open;        /* tablets r->next_tablet to `end` are in progress */
+  bool open;        /* tablets e->next_tablet to `end` are in progress */
   int end, group;   /* `group`: how many tablets to scan next */
   wl_u64 chunk;
   wl_u64 n_combined; /* combinations that the last part has processed */
   wl_i64 n_given;    /* rows of the tablets in progress that the run already has */
-  wl_batch **mark;   /* where those rows begin in the run's list of batches */
   wl_error why;      /* if set, the CPU must take over at the next wave */
 };
 typedef struct wl_expansion expansion;
 
-wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) {
-  int n = wl_lower_parts(r->p);
+wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
+  int n = wl_lower_parts(e->p);
   expansion *x = s->expansion = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->n_parts = n;
@@ -59,8 +59,7 @@ wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) {
   wl_status rc = WL_OK;
   bool makes_text = s->low.makes_text;
   for (int k = 0; k < n - 1 && !rc; k++) {
-    rc = wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads, k,
-                  &x->lows[k], err);
+    rc = wl_lower(&s->arena, e->p, e->device, e->transfer.block_threads, k, &x->lows[k], err);
     makes_text |= x->lows[k].makes_text;
   }
   s->text_room = makes_text ? (wl_u64)1 << 20 : 0;
@@ -80,16 +79,15 @@ static void drop_tuples(wl_device *d, tuples *t) {
   memset(t, 0, sizeof *t);
 }
 
-void wl_expansion_forget(wl_run *r, wl_device_state *s) {
+void wl_expansion_forget(wl_pipe *e, wl_device_state *s) {
   expansion *x = s->expansion;
-  for (int k = 0; x->levels && k < x->n_parts - 1; k++)
-    drop_tuples(r->config.device, &x->levels[k]);
+  for (int k = 0; x->levels && k < x->n_parts - 1; k++) drop_tuples(e->device, &x->levels[k]);
   x->open = false;
   x->n_combined = 0;
 }
 
-void wl_expansion_close(wl_run *r, wl_device_state *s) {
-  wl_expansion_forget(r, s);
+void wl_expansion_close(wl_pipe *e, wl_device_state *s) {
+  wl_expansion_forget(e, s);
   wl_mem_free(s->expansion);
   s->expansion = NULL;
 }
@@ -130,16 +128,16 @@ static wl_status keep_tuples(wl_launch *l, tuples *t, wl_error *err) {
   return rc;
 }
 
-static wl_launch launch_of(wl_run *r, wl_device_state *s, int part) {
-  wl_launch l = {.r = r, .d = r->config.device, .s = s, .low = low_of(s, part)};
-  l.n_fetch = r->p->n_results;
-  l.first = l.end = r->next_tablet;
+static wl_launch launch_of(wl_pipe *e, wl_device_state *s, int part) {
+  wl_launch l = {.e = e, .d = e->device, .s = s, .low = low_of(s, part)};
+  l.n_fetch = e->p->n_results;
+  l.first = l.end = e->next_tablet;
   return l;
 }
 
 /* Gives the output of the last part to the run. */
-static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
-  wl_i64 n = r->p->sink == WL_SINK_ROWS ? (wl_i64)l->counters[C_OUT] : 0;
+static wl_status take(wl_pipe *e, expansion *x, wl_launch *l, wl_error *err) {
+  wl_i64 n = wl_sink_takes_rows(e->p->sink) ? (wl_i64)l->counters[C_OUT] : 0;
   wl_status rc = wl_launch_take(l, err);
   if (rc) return rc;
   x->n_given += n;
@@ -148,14 +146,13 @@ static wl_status take(wl_run *r, expansion *x, wl_launch *l, wl_error *err) {
 }
 
 /* Runs the first part over the next tablets. */
-static wl_status scan_block(wl_run *r, wl_device_state *s, wl_error *err) {
+static wl_status scan_block(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
-  wl_launch l = launch_of(r, s, 0);
-  wl_i64 most =
-      r->config.device->budget / 8 / (wl_i64)((wl_launch_row_bytes(&l) + 8) << WL_TABLET_SHIFT);
+  wl_launch l = launch_of(e, s, 0);
+  wl_i64 most = e->device->budget / 8 / (wl_i64)((wl_launch_row_bytes(&l) + 8) << WL_TABLET_SHIFT);
   int n = most < 1 ? 1 : most < x->group ? (int)most : x->group;
-  if (r->next_tablet == 0) x->n_combined = 0; /* a pass begins */
-  l.end = r->n_tablets - l.first < n ? r->n_tablets : l.first + n;
+  if (e->next_tablet == 0) x->n_combined = 0; /* a pass begins */
+  l.end = e->n_tablets - l.first < n ? e->n_tablets : l.first + n;
   l.row0 = (wl_u64)l.first << WL_TABLET_SHIFT;
   wl_status rc = run_part(&l, err);
   if (!rc) rc = keep_tuples(&l, &x->levels[0], err);
@@ -169,7 +166,6 @@ static wl_status scan_block(wl_run *r, wl_device_state *s, wl_error *err) {
   x->open = true;
   x->end = end;
   x->n_given = 0;
-  x->mark = r->ready_end;
   return WL_OK;
 }
 
@@ -187,12 +183,12 @@ static void drop_piece(wl_device *d, tuple_piece *p) {
 }
 
 /* Makes the row numbers of n combinations, starting at t->at, for the next part. */
-static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, tuple_piece *out,
+static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, wl_u64 n, tuple_piece *out,
                             wl_error *err) {
-  wl_device *d = r->config.device;
+  wl_device *d = e->device;
   const tuples *t = &s->expansion->levels[part];
   const wl_lowered *low = low_of(s, part), *next = low_of(s, part + 1);
-  wl_launch of = launch_of(r, s, part);
+  wl_launch of = launch_of(e, s, part);
   wl_key_part ignored[WL_LOOKUP_KEYS];
   wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = n};
   wl_status rc = WL_OK;
@@ -206,7 +202,7 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, t
     rc = wl_dev_alloc(d, (n + 1) * 4, (void **)&rows, err);
     if (rc) break;
     out->lists[out->n_lists++] = (wl_klist){rows, next->planes[source]};
-    if (source == r->p->joins[low->expand].source) {
+    if (source == e->p->joins[low->expand].source) {
       k.found = rows;
       continue;
     }
@@ -227,29 +223,29 @@ static wl_status make_piece(wl_run *r, wl_device_state *s, int part, wl_u64 n, t
 }
 
 /* Runs the next part over the next piece of the combinations of a part's tuples. */
-static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *err) {
+static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *err) {
   expansion *x = s->expansion;
   tuples *t = &x->levels[part];
   wl_u64 left = t->total - t->at, n = left < x->chunk ? left : x->chunk;
   tuple_piece p;
-  wl_launch l = launch_of(r, s, part + 1);
+  wl_launch l = launch_of(e, s, part + 1);
   bool last = part + 1 == x->n_parts - 1;
-  wl_status rc = make_piece(r, s, part, n, &p, err);
+  wl_status rc = make_piece(e, s, part, n, &p, err);
   l.combined = true;
   l.lists = p.lists;
   l.n_rows = n;
   l.row0 = x->n_combined;
   if (!rc) rc = run_part(&l, err);
-  if (!rc) rc = last ? take(r, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
+  if (!rc) rc = last ? take(e, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
   wl_launch_close(&l);
-  drop_piece(r->config.device, &p);
+  drop_piece(e->device, &p);
   if (rc == WL_FULL && n > CHUNK_LEAST) {
     x->chunk = n / 2;
     return WL_OK;
   }
   if (rc) return rc;
   t->at += n;
-  if (t->at == t->total) drop_tuples(r->config.device, t);
+  if (t->at == t->total) drop_tuples(e->device, t);
   if (n == x->chunk && x->chunk < CHUNK_MOST / 2) x->chunk *= 2;
   return WL_OK;
 }
@@ -257,47 +253,40 @@ static wl_status run_piece(wl_run *r, wl_device_state *s, int part, wl_error *er
 /* ---- waves */
 
 /* Makes one launch, or ends the tablets in progress. */
-static wl_status step(wl_run *r, wl_device_state *s, wl_error *err) {
+static wl_status step(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   for (int part = x->n_parts - 2; part >= 0; part--)
-    if (x->levels[part].n) return run_piece(r, s, part, err);
-  if (!x->open) return scan_block(r, s, err);
+    if (x->levels[part].n) return run_piece(e, s, part, err);
+  if (!x->open) return scan_block(e, s, err);
   x->open = false;
-  r->next_tablet = x->end;
+  e->next_tablet = x->end;
   return WL_OK;
 }
 
-void wl_expansion_leave(wl_run *r, wl_device_state *s) {
-  expansion *x = s->expansion;
-  if (r->p->sink == WL_SINK_GROUPS) { /* the caller drops the groups */
-    r->next_tablet = 0;
-  } else if (x->open && r->collects) {
-    wl_batch *b = *x->mark;
-    *x->mark = NULL;
-    r->ready_end = x->mark;
-    while (b) {
-      wl_batch *next = b->next;
-      wl_batch_give(b);
-      b = next;
-    }
-  } else if (x->open) {
-    r->to_skip = wl_cut_add(r->to_skip, x->n_given);
+void wl_expansion_leave(wl_pipe *e, wl_device_state *s) {
+  const expansion *x = s->expansion;
+  if (!x->open) return;
+  if (e->streams) {
+    e->n_repeated = x->n_given;
+  } else { /* the sink has some rows of these tablets */
+    s->restarts = true;
+    e->next_tablet = 0;
   }
 }
 
-wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) {
+wl_status wl_expansion_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   double start = wl_clock_ns();
   wl_status rc = x->why.code;
   if (rc) *err = x->why;
-  while (!rc && r->next_tablet < r->n_tablets) {
-    rc = step(r, s, err);
-    if (r->ready && !r->collects) break; /* there are rows to give */
+  while (!rc && e->next_tablet < e->n_tablets) {
+    rc = step(e, s, err);
+    if (e->streams && s->ready.first) break; /* there are rows to give */
     if (wl_clock_ns() - start > WAVE_NS) break;
   }
   if (rc == WL_FULL) rc = WL_NOT_TAKEN;
   if (rc != WL_NOT_TAKEN) return rc;
-  if (r->ready && !r->collects) { /* emit these rows first; then the CPU goes on */
+  if (e->streams && s->ready.first) { /* emit these rows first; then the CPU goes on */
     x->why = *err;
     x->why.code = WL_NOT_TAKEN;
     return WL_OK;

@@ -15,30 +15,28 @@
 
 /* ---- groups */
 
-void wl_gather_forget(wl_run *r) {
-  wl_device_state *s = r->device_state;
-  if (s && s->expansion) wl_expansion_forget(r, s);
-  for (int i = 0; i < r->config.threads; i++) {
-    wl_groups_close(r->groups[i]);
-    r->groups[i] = NULL;
-  }
-  r->next_tablet = 0;
+void wl_gather_forget(wl_pipe *e) {
+  wl_device_state *s = e->state;
+  if (s && s->expansion) wl_expansion_forget(e, s);
+  e->sink->clear(e->sink);
+  e->next_tablet = 0;
 }
 
-wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) {
-  wl_gather_forget(r);
+wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) {
+  wl_gather_forget(e);
   return wl_dgroups_restart(s->groups, err);
 }
 
 /* Called after the last tablet. Moves the groups to the host, or begins the next pass. */
-static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
+static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
-  wl_status rc = r->groups[0] ? WL_OK : wl_groups_open(r->grouping, &r->groups[0], err);
-  if (!rc) rc = wl_dgroups_fetch(s->groups, r->groups[0], &again, err);
-  if (!rc && again) r->next_tablet = 0;
-  if (r->p->n_keys)
-    snprintf(r->note, sizeof r->note, "%s%s", wl_dgroups_way(s->groups),
-             r->collects ? ", then ordered on the cpu" : "");
+  wl_groups_sink *to = (wl_groups_sink *)e->sink;
+  wl_status rc = to->groups[0] ? WL_OK : wl_groups_open(to->grouping, &to->groups[0], err);
+  if (!rc) rc = wl_dgroups_fetch(s->groups, to->groups[0], &again, err);
+  if (!rc && again) e->next_tablet = 0;
+  if (e->p->n_keys)
+    snprintf(e->note, WL_PIPE_NOTE, "%s%s", wl_dgroups_way(s->groups),
+             e->p->next->sink != WL_SINK_ROWS ? ", then ordered on the cpu" : "");
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;
@@ -46,15 +44,15 @@ static wl_status finish_pass(wl_run *r, wl_device_state *s, wl_error *err) {
   return rc;
 }
 
-wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) {
+wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool restart = false;
   wl_status rc = wl_dgroups_settle(s->groups, &restart, err);
   if (rc) return rc;
   if (restart) {
-    wl_gather_forget(r);
+    wl_gather_forget(e);
     return WL_OK;
   }
-  return r->next_tablet == r->n_tablets ? finish_pass(r, s, err) : WL_OK;
+  return e->next_tablet == e->n_tablets ? finish_pass(e, s, err) : WL_OK;
 }
 
 /* ---- order */
@@ -65,35 +63,35 @@ wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) {
 ** here.
 */
 wl_status wl_gather_order(wl_launch *l, wl_error *err) {
-  wl_run *r = l->r;
-  const wl_program *p = r->p;
+  wl_pipe *e = l->e;
+  const wl_program *p = e->p;
   wl_dorder o = l->s->order;
-  bool whole = l->first == 0 && l->end == r->n_tablets;
-  bool all = (!p->distinct || o.distinct) && (!p->n_order || o.order);
-  const char *what = p->distinct && p->n_order ? "distinct and sorted"
-                     : p->n_order              ? "sorted"
-                                               : "distinct";
-  wl_i64 most = wl_cut_needed(r->to_skip, r->to_give);
-  for (int k = 0; k < p->n_order && p->distinct && !whole; k++)
-    if (p->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
+  bool whole = l->first == 0 && l->end == e->n_tablets;
+  bool distinct = p->sink == WL_SINK_DISTINCT;
+  bool all = (!distinct || o.distinct) && (!o.sort || o.order);
+  const char *what = distinct && o.sort ? "distinct and sorted" : o.sort ? "sorted" : "distinct";
+  wl_i64 most =
+      o.sort ? wl_cut_needed(o.sort->offset, o.sort->limit) : wl_cut_needed(p->offset, p->limit);
+  for (int k = 0; o.sort && k < o.sort->n_order && distinct && !whole; k++)
+    if (o.sort->order[k].result >= p->n_given) most = -1; /* equal rows may sort differently */
   if (!all) most = -1;
   if (!whole && most < 0) o.order = false;
   if (o.why)
-    snprintf(r->note, sizeof r->note, "%s on the cpu: %s", what, o.why);
+    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: %s", what, o.why);
   else if (!whole)
-    snprintf(r->note, sizeof r->note, "%s on the cpu: the rows come in several launches", what);
+    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: the rows come in several launches", what);
   if (!o.distinct && !o.order) return WL_OK;
-  if (o.distinct) wl_executed_end(WL_ON_DEVICE, WL_END_DISTINCT);
-  if (o.order) wl_executed_end(WL_ON_DEVICE, WL_END_SORT);
+  if (o.distinct) wl_executed_sink(WL_ON_DEVICE, WL_SINK_DISTINCT);
+  if (o.order) wl_executed_sink(WL_ON_DEVICE, WL_SINK_SORT);
   wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
                                l->n_rows, &l->counters[C_OUT], most, err);
   if (rc == WL_FULL) {
-    snprintf(r->note, sizeof r->note, "%s on the cpu: %.80s", what, err->text);
+    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: %.80s", what, err->text);
     return WL_OK;
   }
   if (rc || !whole || !all) return rc;
-  snprintf(r->note, sizeof r->note, "%s on the gpu", what);
+  snprintf(e->note, WL_PIPE_NOTE, "%s on the gpu", what);
   l->n_fetch = p->n_given;
-  l->ordered = true; /* run_device.c tells the run when the rows have arrived */
+  l->ordered = true;
   return WL_OK;
 }

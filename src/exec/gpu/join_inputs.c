@@ -12,23 +12,23 @@
 #include <string.h>
 
 /* Copies a column or a lookup. */
-static wl_status copy_input(wl_run *r, wl_column *c, wl_lookup *l, wl_way way, wl_error *err) {
+static wl_status copy_input(wl_pipe *e, wl_column *c, wl_lookup *l, wl_way way, wl_error *err) {
   wl_devcol *ignored;
-  return c ? wl_devcol_resident(r->config.device, c, way, r->config.threads, &ignored, err)
-           : wl_devlookup_resident(r->config.device, l, way, r->config.threads, err);
+  return c ? wl_devcol_resident(e->device, c, way, e->threads, &ignored, err)
+           : wl_devlookup_resident(e->device, l, way, e->threads, err);
 }
 
-static wl_status hold(wl_run *r, wl_device_state *s, wl_column *c, wl_lookup *l, bool *far,
+static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l, bool *far,
                       wl_error *err) {
-  wl_i64 budget = r->config.device->budget,
+  wl_i64 budget = e->device->budget,
          n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_tablets) : wl_devlookup_bytes(l));
-  wl_way near = r->config.transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
+  wl_way near = e->transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
   wl_error other;
   *far = s->n_join_bytes + n > budget / 2;
-  wl_status rc = copy_input(r, c, l, *far ? WL_WAY_MAPPED : near, err);
+  wl_status rc = copy_input(e, c, l, *far ? WL_WAY_MAPPED : near, err);
   if (rc == WL_FULL) {
     *far = !*far;
-    rc = copy_input(r, c, l, *far ? WL_WAY_MAPPED : near, &other);
+    rc = copy_input(e, c, l, *far ? WL_WAY_MAPPED : near, &other);
   }
   if (rc == WL_FULL)
     return wl_not_taken(err,
@@ -40,14 +40,14 @@ static wl_status hold(wl_run *r, wl_device_state *s, wl_column *c, wl_lookup *l,
   return WL_OK;
 }
 
-bool wl_join_inputs_has(const wl_run *r, int k) {
-  const wl_device_state *s = r->device_state;
-  return wl_column_source(r->p, k) > 0 || s->expansion;
+bool wl_join_inputs_has(const wl_pipe *e, int k) {
+  const wl_device_state *s = e->state;
+  return wl_column_source(e->p, k) > 0 || s->expansion;
 }
 
-wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) {
-  const wl_program *p = r->p;
-  wl_device *d = r->config.device;
+wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
+  const wl_program *p = e->p;
+  wl_device *d = e->device;
   wl_i64 before = d->n_in;
   wl_status rc = WL_OK;
   if (!s->far) s->far = WL_NEW_N(&s->arena, bool, p->n_columns + p->n_joins + 1);
@@ -56,25 +56,25 @@ wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) {
   for (int k = 0; k < p->n_joins && !rc; k++) {
     wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* this module sets its device copies */
     if (!l) return wl_not_taken(err, "join %d has no lookup", k);
-    if (l->n_rows) rc = hold(r, s, NULL, l, &s->far[p->n_columns + k], err);
+    if (l->n_rows) rc = hold(e, s, NULL, l, &s->far[p->n_columns + k], err);
   }
   for (int k = 0; k < p->n_columns && !rc; k++)
-    if (wl_join_inputs_has(r, k) && r->snap.cols[k]->n_tablets)
-      rc = hold(r, s, r->snap.cols[k], NULL, &s->far[k], err);
+    if (wl_join_inputs_has(e, k) && e->cols[k]->n_tablets)
+      rc = hold(e, s, e->cols[k], NULL, &s->far[k], err);
   /* later launches may use other queues */
   if (!rc && d->n_in != before) rc = d->finish(d, err);
   return rc;
 }
 
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
-  const wl_column *c = l->r->snap.cols[k];
+  const wl_column *c = l->e->cols[k];
   wl_kcol none = {.phys = c->phys};
-  int first = wl_column_source(l->r->p, k) == 0 && !l->combined ? l->first : 0;
+  int first = wl_column_source(l->e->p, k) == 0 && !l->combined ? l->first : 0;
   return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
 wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts) {
-  const wl_program *p = launch->r->p;
+  const wl_program *p = launch->e->p;
   const wl_lowered *low = launch->low;
   const wl_join *j = &p->joins[k];
   const wl_lookup *l = j->lookup;

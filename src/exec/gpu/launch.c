@@ -18,7 +18,7 @@ static size_t out_row_bytes(wl_reg r) {
 ** where each row's candidates start and how many there are. */
 static int n_outs(const launch *l) {
   if (l->low->expand >= 0) return l->low->n_outs + 2;
-  return l->r->p->n_results;
+  return l->e->p->n_results;
 }
 
 static wl_status alloc_numbers(launch *l, wl_error *err) {
@@ -36,7 +36,7 @@ static wl_status alloc_numbers(launch *l, wl_error *err) {
 }
 
 static wl_status alloc_outs(launch *l, wl_error *err) {
-  const wl_program *p = l->r->p;
+  const wl_program *p = l->e->p;
   wl_status rc = WL_OK;
   if (l->low->expand >= 0) return alloc_numbers(l, err);
   for (int k = 0; k < p->n_results && !rc; k++) {
@@ -74,7 +74,7 @@ static void put_text(launch *l, size_t *at, wl_val v, size_t place) {
 ** joins, outputs, accumulators. Called twice: first to measure the size, then to fill it.
 */
 static void blob_fill(launch *l) {
-  const wl_program *p = l->r->p;
+  const wl_program *p = l->e->p;
   const wl_lowered *low = l->low;
   wl_kargs *a = &l->args;
   size_t at = 0;
@@ -92,8 +92,8 @@ static void blob_fill(launch *l) {
       put_text(l, &at, p->consts[k], consts + (size_t)k * sizeof *p->consts);
   }
   for (int k = 0; k < p->n_columns; k++) {
-    const wl_column *c = l->r->snap.cols[k];
-    wl_kcol kc = wl_join_inputs_has(l->r, k) ? wl_join_inputs_column(l, k)
+    const wl_column *c = l->e->cols[k];
+    wl_kcol kc = wl_join_inputs_has(l->e, k) ? wl_join_inputs_column(l, k)
                  : l->s->resident
                      ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
                  : l->cols ? l->cols[k].k
@@ -153,7 +153,7 @@ static void blob_fill(launch *l) {
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
   a->ctx.size = low->makes_text ? l->s->text_room : 0;
-  a->ctx.max_text = l->r->config.max_text;
+  a->ctx.max_text = l->e->max_text;
   a->ctx.fault = (wl_u32 *)(void *)(counters + C_FAULT);
 }
 
@@ -167,15 +167,15 @@ static unsigned grid_size(const launch *l) {
 
 /* Copies this launch's tablets of the columns that are not resident. */
 static wl_status copy_columns(launch *l, wl_error *err) {
-  wl_run *r = l->r;
+  wl_pipe *e = l->e;
   double start = wl_clock_ns();
   wl_status rc = WL_OK;
-  l->cols = wl_mem_zalloc((size_t)r->p->n_columns * sizeof *l->cols + 1);
+  l->cols = wl_mem_zalloc((size_t)e->p->n_columns * sizeof *l->cols + 1);
   if (!l->cols) return wl_nomem(err);
-  for (int k = 0; k < r->p->n_columns && !rc; k++)
-    if (wl_column_source(r->p, k) == 0)
-      rc = wl_devcol_copy(l->d, r->snap.cols[k], l->first, l->end, wl_launch_way(r, l->s),
-                          r->config.threads, &l->cols[k], err);
+  for (int k = 0; k < e->p->n_columns && !rc; k++)
+    if (wl_column_source(e->p, k) == 0)
+      rc = wl_devcol_copy(l->d, e->cols[k], l->first, l->end, wl_launch_way(e, l->s), e->threads,
+                          &l->cols[k], err);
   if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
   wl_launch_took(l->s, WL_TIME_DATA, start);
   return rc;
@@ -183,21 +183,21 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 
 /* Queues allocations, copies of columns, and the kernel. Does not wait for any of them. */
 wl_status wl_launch_open(launch *l, wl_error *err) {
-  wl_run *r = l->r;
+  wl_pipe *e = l->e;
   wl_device_state *s = l->s;
-  wl_i64 left = r->snap.n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
+  wl_i64 left = e->n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
          most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
   if (!l->combined) l->n_rows = (wl_u64)(left < most ? left : most);
   l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
   for (wl_u32 k = 0; k < l->low->n_code; k++) wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
-  wl_executed_pipeline(WL_ON_DEVICE, r->p);
+  wl_executed_pipeline(WL_ON_DEVICE, e->p);
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
-  for (int k = 0; k < r->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
+  for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
-    if (!wl_join_inputs_has(r, k))
-      l->d->n_in += (wl_i64)wl_devcol_bytes(r->snap.cols[k], l->first, l->end);
+    if (!wl_join_inputs_has(e, k))
+      l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && n_outs(l)) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
@@ -238,7 +238,7 @@ void wl_launch_close(launch *l) {
   d->queue = l->queue;
   if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is running now */
   }
-  for (int k = 0; l->cols && k < l->r->p->n_columns; k++)
+  for (int k = 0; l->cols && k < l->e->p->n_columns; k++)
     if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
   wl_mem_free(l->cols);
   for (int k = 0; k < WL_GPU_MAX_RESULTS; k++) {
@@ -277,9 +277,10 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (again) *text_room = l->counters[C_TEXT];
   if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
   double start = wl_clock_ns();
-  if (l->r->p->sink == WL_SINK_GROUPS) l->r->next_tablet = l->end;
-  if (!rc && l->r->p->sink == WL_SINK_ROWS && l->r->collects) rc = wl_gather_order(l, err);
-  if (!rc && l->r->p->sink == WL_SINK_ROWS && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
+  if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;
+  wl_sink_kind sink = l->e->p->sink;
+  if (sink == WL_SINK_DISTINCT || sink == WL_SINK_SORT) rc = wl_gather_order(l, err);
+  if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   return rc;
 }
@@ -291,21 +292,19 @@ wl_status wl_launch_take(launch *l, wl_error *err) {
   wl_status rc = l->results ? l->d->finish(l->d, err) : WL_OK;
   if (!rc && l->results) rc = wl_results_push(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
-  if (rc) return rc;
-  l->r->next_tablet = l->end;
-  if (l->ordered) l->r->collected = true;
+  if (!rc) l->e->next_tablet = l->end;
+  if (!rc && l->ordered) l->s->ordered = true;
   return rc;
 }
 
 /* ---- sizes */
 
-size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s) {
+size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s) {
   size_t n = wl_dorder_row_bytes(&s->order);
-  for (int k = 0; k < r->p->n_results; k++)
-    n += out_row_bytes(wl_result_reg(&r->p->results[k]));
+  for (int k = 0; k < e->p->n_results; k++) n += out_row_bytes(wl_result_reg(&e->p->results[k]));
   return n;
 }
 
 size_t wl_launch_row_bytes(const launch *l) {
-  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->r, l->s);
+  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->e, l->s);
 }

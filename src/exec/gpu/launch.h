@@ -12,14 +12,17 @@
 #include "exec/gpu/limits.h"
 #include "exec/gpu/lower.h"
 #include "exec/gpu/order_device.h"
-#include "exec/run_impl.h"
+#include "exec/pipe.h"
+#include "exec/sink/batches.h"
+#include "exec/sink/groups.h"
+#include "plan/cut.h"
 
 /* Counters at the start of the argument block. */
 enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, COUNTERS = 8 };
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
 
-/* A run's state between waves. */
+/* A pipeline's state between waves. */
 typedef struct wl_device_state {
   wl_arena arena;
   wl_lowered low;                 /* the whole block; of a block with Expands, its last part */
@@ -34,12 +37,15 @@ typedef struct wl_device_state {
   wl_u64 text_room;               /* bytes for text that the kernel makes */
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
-  bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
+  bool *far; /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
+  wl_collected ready;  /* rows of this wave, for the sink */
+  bool ordered;        /* they are all rows, distinct and sorted: they are the results */
+  bool restarts;       /* after WL_NOT_TAKEN: the sink must forget its rows */
   wl_i64 n_join_bytes; /* bytes of the joins' inputs on the device */
 } wl_device_state;
 
 typedef struct wl_launch {
-  wl_run *r;
+  wl_pipe *e;
   wl_device *d;
   wl_device_state *s;
   const wl_lowered *low; /* the code that it runs */
@@ -69,10 +75,8 @@ static inline bool wl_launch_mapped(const wl_device_state *s) {
 }
 
 /* How columns get to the device. */
-static inline wl_way wl_launch_way(const wl_run *r, const wl_device_state *s) {
-  return wl_launch_mapped(s)         ? WL_WAY_MAPPED
-         : r->config.transfer.pinned ? WL_WAY_STAGED
-                                     : WL_WAY_DIRECT;
+static inline wl_way wl_launch_way(const wl_pipe *e, const wl_device_state *s) {
+  return wl_launch_mapped(s) ? WL_WAY_MAPPED : e->transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
 }
 
 /* Adds the time since then to one of the sums in wl_device_state.ns. */
@@ -85,7 +89,7 @@ static inline size_t wl_tile_rows(const wl_lowered *low) {
   return (size_t)low->threads * WL_K_ROWS;
 }
 
-/* launch.c: the steps of a launch. The caller sets r, d, s, low and the rows. open puts it into
+/* launch.c: the steps of a launch. The caller sets e, d, s, low and the rows. open puts it into
 ** its queue. finish waits, then starts the copy of its rows. take gives the rows to the run. close
 ** frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
@@ -94,23 +98,23 @@ wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;
 void wl_launch_close(wl_launch *l);
 /* Bytes of device memory for the output of a row of the launch, and of a row of the whole block. */
 size_t wl_launch_row_bytes(const wl_launch *l);
-size_t wl_launch_given_bytes(const wl_run *r, const wl_device_state *s);
+size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s);
 
 /* expand_device.c: blocks with Expands. */
-wl_status wl_expansion_open(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-void wl_expansion_forget(wl_run *r, wl_device_state *s); /* drops all work in progress */
-void wl_expansion_close(wl_run *r, wl_device_state *s);
-/* Makes some launches. r->next_tablet moves when all rows that its tablets expand to are done. */
-wl_status wl_expansion_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
+void wl_expansion_forget(wl_pipe *e, wl_device_state *s); /* drops all work in progress */
+void wl_expansion_close(wl_pipe *e, wl_device_state *s);
+/* Makes some launches. e->next_tablet moves when all rows that its tablets expand to are done. */
+wl_status wl_expansion_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Prepares the run so that the CPU can go on, or start again. */
-void wl_expansion_leave(wl_run *r, wl_device_state *s);
+void wl_expansion_leave(wl_pipe *e, wl_device_state *s);
 
 /* join_inputs.c: makes the inputs of the joins resident for this wave. WL_NOT_TAKEN: there is no
 ** room for them. */
-wl_status wl_join_inputs_hold(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Whether column k is one of these inputs: it belongs to a joined source, or to any source of a
 ** block with Expands. */
-bool wl_join_inputs_has(const wl_run *r, int k);
+bool wl_join_inputs_has(const wl_pipe *e, int k);
 /* Column k of these inputs, and join k with its keys, as the kernel's arguments. */
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k);
 wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_key_part *parts);
@@ -119,11 +123,11 @@ wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_key_part *parts);
 ** produced all rows, then only the columns of the result are fetched, and the rows are final. */
 wl_status wl_gather_order(wl_launch *l, wl_error *err) WL_MUST;
 /* Called when a wave's launches have ended. Checks the groups, and gives them to the run after the
-** last tablet. The caller goes on at r->next_tablet. */
-wl_status wl_gather_wave(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
+** last tablet. The caller goes on at e->next_tablet. */
+wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Clears the groups. The scan begins again at the first tablet. */
-wl_status wl_gather_restart(wl_run *r, wl_device_state *s, wl_error *err) WL_MUST;
-void wl_gather_forget(wl_run *r); /* the host's part of wl_gather_restart */
+wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
+void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
 
 /* Starts the copy of the rows, in the launch's queue. They are there when the queue is finished. */
 wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;

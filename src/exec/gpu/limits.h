@@ -16,7 +16,12 @@ enum {
   WL_GPU_MAX_JOINS = 60
 };
 
-/* Whether a device can run the table block of a program. WL_NOT_TAKEN: err says why not. */
+/* Whether devices have the source and the sink of a pipeline. */
+static inline bool wl_gpu_has(const wl_program *p) {
+  return p->source == WL_SOURCE_TABLE && (wl_sink_takes_rows(p->sink) || p->sink == WL_SINK_GROUPS);
+}
+
+/* Whether a device can run a pipeline. WL_NOT_TAKEN: err says why not. */
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;
 
 #endif

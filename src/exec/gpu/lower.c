@@ -283,7 +283,9 @@ wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
   wl_lowered ignored;
   wl_arena_init(&arena);
   wl_status rc = WL_OK;
-  if (!p->n_results && !p->grouped && !p->n_aggs)
+  if (!wl_gpu_has(p))
+    rc = wl_not_taken(err, "devices do not have the source or the sink of the pipeline");
+  else if (!p->n_results && !p->grouped && !p->n_aggs)
     rc = wl_not_taken(err, "rows without columns are counted on the CPU");
   for (int k = 0; k < wl_lower_parts(p) && !rc; k++)
     rc = wl_lower(&arena, p, d, 0, k, &ignored, err);

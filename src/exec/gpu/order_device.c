@@ -40,14 +40,24 @@ static bool is_number(const wl_program *p, int result) {
 }
 
 wl_dorder wl_dorder_plan(const wl_program *p) {
-  wl_dorder o = {p->distinct, p->n_order > 0, NULL};
-  if ((p->distinct && p->n_given > WL_KO_FIELDS / 2) || p->n_order > WL_KO_FIELDS / 2)
-    o = (wl_dorder){false, false, "too many columns"};
-  if (p->checks_cut) o = (wl_dorder){false, false, "LIMIT that must not cut between equal rows"};
+  bool distinct = p->sink == WL_SINK_DISTINCT;
+  const wl_program *sort = distinct ? p->next : p->sink == WL_SINK_SORT ? p : NULL;
+  wl_dorder o = {distinct, sort != NULL, NULL, sort}, none = {false, false, NULL, sort};
+  if ((distinct && p->n_given > WL_KO_FIELDS / 2) || (sort && sort->n_order > WL_KO_FIELDS / 2)) {
+    o = none;
+    o.why = "too many columns";
+  }
+  if (sort && sort->checks_cut) {
+    o = none;
+    o.why = "LIMIT that must not cut between equal rows";
+  }
   for (int k = 0; k < p->n_given && o.distinct; k++)
-    if (!is_number(p, k)) o = (wl_dorder){false, false, "DISTINCT of text or of several types"};
-  for (int k = 0; k < p->n_order && o.order; k++)
-    if (!is_number(p, p->order[k].result)) {
+    if (!is_number(p, k)) {
+      o = none;
+      o.why = "DISTINCT of text or of several types";
+    }
+  for (int k = 0; o.order && k < sort->n_order; k++)
+    if (!is_number(p, sort->order[k].result)) {
       o.order = false;
       o.why = "ORDER BY text or several types";
     }
@@ -197,10 +207,11 @@ wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, w
   if (*n == 0) return WL_OK;
   wl_status rc = open_work(&w, o, err);
   for (int k = 0; k < p->n_given && o->distinct; k++) add_column(&given, p, k, 0);
-  for (int k = 0; k < p->n_order && o->order; k++)
-    add_column(&order, p, p->order[k].result,
-               (p->order[k].desc ? WL_KEY_DESC : 0) |
-                   (p->order[k].nulls_last ? WL_KEY_NULL_LAST : 0));
+  for (int k = 0; o->order && k < o->sort->n_order; k++) {
+    const wl_order *key = &o->sort->order[k];
+    add_column(&order, p, key->result,
+               (key->desc ? WL_KEY_DESC : 0) | (key->nulls_last ? WL_KEY_NULL_LAST : 0));
+  }
   set_fields(&given, outs);
   set_fields(&order, outs);
   if (!rc && o->distinct) rc = make_distinct(&w, &given, err);

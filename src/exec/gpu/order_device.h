@@ -17,10 +17,12 @@
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kgargs.h"
 
-/* What the device can do of a program's DISTINCT and ORDER BY, judged by their columns. */
+/* What the device can do of the sinks Distinct and Sort, judged by their columns. It can sort the
+** rows of Distinct at once, which is the next pipeline. */
 typedef struct wl_dorder {
   bool distinct, order;
-  const char *why; /* why it cannot do all of it; NULL if it can */
+  const char *why;        /* why it cannot do all of it; NULL if it can */
+  const wl_program *sort; /* the pipeline that sorts: this one or the next; NULL: none */
 } wl_dorder;
 
 wl_dorder wl_dorder_plan(const wl_program *p);

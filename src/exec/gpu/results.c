@@ -110,13 +110,13 @@ static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 
 }
 
 wl_status wl_results_fetch(launch *l, wl_error *err) {
-  const wl_program *p = l->r->p;
+  const wl_program *p = l->e->p;
   wl_u64 n = l->counters[C_OUT];
   arrived *a = l->results = wl_mem_zalloc(sizeof *a + (size_t)p->n_results * sizeof *a->cols);
   if (!a) return wl_nomem(err);
   atomic_init(&a->refs, 1);
   a->device = l->d;
-  a->pinned = wl_launch_mapped(l->s) || l->r->config.transfer.pinned;
+  a->pinned = wl_launch_mapped(l->s) || l->e->transfer.pinned;
   a->n_cols = l->n_fetch;
   wl_status rc = WL_OK;
   for (int k = 0; k < l->n_fetch && !rc; k++) {
@@ -148,7 +148,8 @@ static wl_status cut_text(arrived_col *c, wl_u8 type, wl_u64 at, wl_u64 n, wl_u6
 
 wl_status wl_results_push(launch *l, wl_error *err) {
   arrived *a = l->results;
-  const wl_reg *regs = wl_pool_regs(l->r->pool);
+  wl_pool *pool = ((wl_batch_sink *)l->e->sink)->pool;
+  const wl_reg *regs = wl_pool_regs(pool);
   wl_u64 n = l->counters[C_OUT], n_batches = (n + WL_TABLET_ROWS - 1) / WL_TABLET_ROWS;
   for (int k = 0; k < a->n_cols; k++) {
     if (regs[k].type != WL_R_TEXT) continue;
@@ -158,7 +159,7 @@ wl_status wl_results_push(launch *l, wl_error *err) {
   for (wl_u64 b = 0; b < n_batches; b++) {
     wl_u64 at = b * WL_TABLET_ROWS, m = n - at < WL_TABLET_ROWS ? n - at : WL_TABLET_ROWS;
     wl_batch *batch;
-    wl_status rc = wl_batch_borrow(l->r->pool, a, release, &batch, err);
+    wl_status rc = wl_batch_borrow(pool, a, release, &batch, err);
     if (rc) return rc;
     atomic_fetch_add(&a->refs, 1);
     batch->n_rows = (wl_i64)m;
@@ -170,8 +171,8 @@ wl_status wl_results_push(launch *l, wl_error *err) {
       if (regs[k].type >= WL_R_TEXT && cut_text(c, regs[k].type, at, m, b, o))
         rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
     }
-    wl_run_push(l->r, batch);
-    if (rc) return rc;
+    /* the sink takes them when the device is unlocked: giving one back takes the lock */
+    if (wl_collected_add(&l->s->ready, batch, err) || rc) return rc;
   }
   return WL_OK;
 }

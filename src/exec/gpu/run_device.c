@@ -1,13 +1,13 @@
 /*
-** The device part of a run: processes blocks of tablets on the CUDA device or the simulator.
+** Pipelines on a device: processes blocks of tablets on the CUDA device or the simulator.
 **
 ** Invariants:
-** 1. The device is locked during a wave. Between waves it holds nothing of the run except resident
-**    columns and, for aggregates, the groups.
-** 2. WL_NOT_TAKEN leaves the run where it was, so that the CPU can continue from there. With
+** 1. The device is locked during a wave. Between waves it holds nothing of the pipeline except
+**    resident columns and, for aggregates, the groups.
+** 2. WL_NOT_TAKEN leaves the pipeline where it was, so that the CPU can continue from there. With
 **    aggregates, the CPU starts from the beginning.
 ** 3. Each launch has its own queue of the device. Blocks are launched, and their results taken, in
-**    row order. r->next_tablet advances when they are taken.
+**    row order. e->next_tablet advances when they are taken.
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
@@ -24,31 +24,31 @@ typedef wl_launch launch;
 /* ---- groups */
 
 /* Device bytes that one tablet needs, with or without its columns. */
-static size_t tablet_bytes(const wl_run *r, const wl_device_state *s, bool columns) {
-  size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(r->p->n_columns + r->p->n_results);
-  for (int k = 0; k < r->p->n_columns && columns; k++) {
-    const wl_column *c = r->snap.cols[k];
+static size_t tablet_bytes(const wl_pipe *e, const wl_device_state *s, bool columns) {
+  size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(e->p->n_columns + e->p->n_results);
+  for (int k = 0; k < e->p->n_columns && columns; k++) {
+    const wl_column *c = e->cols[k];
     size_t most = 0;
-    for (int t = 0; t < c->n_tablets && wl_column_source(r->p, k) == 0; t++) {
+    for (int t = 0; t < c->n_tablets && wl_column_source(e->p, k) == 0; t++) {
       size_t b = wl_devcol_bytes(c, t, t + 1);
       if (b > most) most = b;
     }
     n += most;
   }
-  n += WL_TABLET_ROWS * wl_launch_given_bytes(r, s);
+  n += WL_TABLET_ROWS * wl_launch_given_bytes(e, s);
   return n + WL_TABLET_ROWS / wl_tile_rows(&s->low) * 8;
 }
 
 /* Copies the columns to the device if they are not there, and keeps them there for this wave. */
-static void hold_residents(wl_run *r, wl_device_state *s) {
-  wl_device *d = r->config.device;
+static void hold_residents(wl_pipe *e, wl_device_state *s) {
+  wl_device *d = e->device;
   wl_error why;
   double start = wl_clock_ns();
   wl_i64 before = d->n_in;
-  for (int k = 0; k < r->p->n_columns && s->resident; k++) {
+  for (int k = 0; k < e->p->n_columns && s->resident; k++) {
     wl_devcol *c;
-    if (wl_column_source(r->p, k) > 0) continue;
-    if (wl_devcol_resident(d, r->snap.cols[k], wl_launch_way(r, s), r->config.threads, &c, &why))
+    if (wl_column_source(e->p, k) > 0) continue;
+    if (wl_devcol_resident(d, e->cols[k], wl_launch_way(e, s), e->threads, &c, &why))
       s->resident = false;
   }
   /* wait, so that this time does not count as the kernel's */
@@ -56,26 +56,26 @@ static void hold_residents(wl_run *r, wl_device_state *s) {
   wl_launch_took(s, WL_TIME_DATA, start);
 }
 
-static wl_status hold_join_inputs(wl_run *r, wl_device_state *s, wl_error *err) {
+static wl_status hold_join_inputs(wl_pipe *e, wl_device_state *s, wl_error *err) {
   double start = wl_clock_ns();
-  wl_status rc = r->p->n_joins ? wl_join_inputs_hold(r, s, err) : WL_OK;
+  wl_status rc = e->p->n_joins ? wl_join_inputs_hold(e, s, err) : WL_OK;
   wl_launch_took(s, WL_TIME_DATA, start);
   return rc;
 }
 
 /* Chooses the transfer mode, residency and the size of blocks. */
-static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
-  wl_device *d = r->config.device;
-  const wl_transfer *want = &r->config.transfer;
-  wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(r, s, false), fixed = 1 << 16;
-  for (int k = 0; k < r->p->n_columns; k++)
-    if (wl_column_source(r->p, k) == 0)
-      n_bytes += (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->n_tablets);
+static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
+  wl_device *d = e->device;
+  const wl_transfer *want = &e->transfer;
+  wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(e, s, false), fixed = 1 << 16;
+  for (int k = 0; k < e->p->n_columns; k++)
+    if (wl_column_source(e->p, k) == 0)
+      n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
   wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0);
-  for (int k = 0; k < r->p->n_maps; k++) { /* they are copied with the arguments */
-    const wl_map *m = &r->p->maps[k];
+  for (int k = 0; k < e->p->n_maps; k++) { /* they are copied with the arguments */
+    const wl_map *m = &e->p->maps[k];
     fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
   }
   bool fits = n_bytes + bare + fixed + held <= d->budget;
@@ -86,10 +86,10 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
     s->mode = fits ? WL_TRANSFER_CACHED : WL_TRANSFER_STREAM;
   s->resident =
       s->mode == WL_TRANSFER_CACHED || (wl_launch_mapped(s) && n_bytes <= d->mapped_budget);
-  hold_residents(r, s);
+  hold_residents(e, s);
   if (!s->resident && s->mode == WL_TRANSFER_CACHED) s->mode = WL_TRANSFER_STREAM;
   wl_i64 room = d->budget - held - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0);
-  wl_i64 full = (wl_i64)tablet_bytes(r, s, true);
+  wl_i64 full = (wl_i64)tablet_bytes(e, s, true);
   wl_i64 each = s->resident || wl_launch_mapped(s) ? bare : full, n = 0;
   s->depth = s->mode == WL_TRANSFER_STREAM ? want->stream_blocks : 1;
   while ((n = (room / s->depth - fixed) / each) < 1 && s->depth > 1) s->depth--;
@@ -98,74 +98,74 @@ static wl_status plan_groups(wl_run *r, wl_device_state *s, wl_error *err) {
                         each + fixed, d->budget);
   if (!s->resident && s->mode != WL_TRANSFER_SERIAL) {
     /* blocks large enough to keep the copies busy, and enough blocks to overlap */
-    wl_i64 most = BLOCK_BYTES / full, share = r->n_tablets / (2 * s->depth);
+    wl_i64 most = BLOCK_BYTES / full, share = e->n_tablets / (2 * s->depth);
     if (s->depth > 1 && share < most) most = share;
     if (n > most) n = most > 1 ? most : 1;
   }
   if (n > LAUNCH_MOST) n = LAUNCH_MOST;
-  s->group = s->most = n < r->n_tablets ? (int)n : r->n_tablets;
-  if (r->to_give >= 0 && !r->collects && s->group > 4) s->group = 4;
+  s->group = s->most = n < e->n_tablets ? (int)n : e->n_tablets;
+  if (e->needed >= 0 && s->group > 4) s->group = 4;
   return WL_OK;
 }
 
 /* The most rows that groups may be made from. The number of joined rows is unknown, so this allows
 ** for many. */
-static wl_i64 rows_at_most(const wl_run *r, const wl_device_state *s) {
-  return s->expansion ? 16 * r->snap.n_rows + (1 << 24) : r->snap.n_rows;
+static wl_i64 rows_at_most(const wl_pipe *e, const wl_device_state *s) {
+  return s->expansion ? 16 * e->n_rows + (1 << 24) : e->n_rows;
 }
 
-static wl_status open_state(wl_run *r, wl_error *err) {
+static wl_status open_state(wl_pipe *e, wl_error *err) {
   wl_device_state *s = wl_mem_zalloc(sizeof *s);
   if (!s) return wl_nomem(err);
-  r->device_state = s;
+  e->state = s;
+  wl_collected_init(&s->ready, "rows of a device", 0);
   wl_arena_init(&s->arena);
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);
-  wl_status rc = wl_lower(&s->arena, r->p, r->config.device, r->config.transfer.block_threads,
-                          wl_lower_parts(r->p) - 1, &s->low, err);
-  if (!rc && wl_lower_parts(r->p) > 1) rc = wl_expansion_open(r, s, err);
-  for (int k = 0; k < r->p->n_columns && !rc; k++)
-    wl_devcol_use(r->config.device, r->snap.cols[k],
-                  r->config.transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(r->p, k));
-  if (!rc) rc = hold_join_inputs(r, s, err);
-  if (r->collects && r->p->sink == WL_SINK_ROWS) s->order = wl_dorder_plan(r->p);
-  if (!rc && r->p->grouped)
-    rc = wl_dgroups_open(r->p, r->config.device, rows_at_most(r, s), &s->low, &s->groups, err);
-  return rc || s->expansion ? rc : plan_groups(r, s, err);
+  wl_status rc = wl_lower(&s->arena, e->p, e->device, e->transfer.block_threads,
+                          wl_lower_parts(e->p) - 1, &s->low, err);
+  if (!rc && wl_lower_parts(e->p) > 1) rc = wl_expansion_open(e, s, err);
+  for (int k = 0; k < e->p->n_columns && !rc; k++)
+    wl_devcol_use(e->device, e->cols[k],
+                  e->transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(e->p, k));
+  if (!rc) rc = hold_join_inputs(e, s, err);
+  s->order = wl_dorder_plan(e->p);
+  if (!rc && e->p->grouped)
+    rc = wl_dgroups_open(e->p, e->device, rows_at_most(e, s), &s->low, &s->groups, err);
+  return rc || s->expansion ? rc : plan_groups(e, s, err);
 }
 
-void wl_run_device_close(wl_run *r) {
-  wl_device_state *s = r->device_state;
+void wl_device_end(wl_pipe *e) {
+  wl_device_state *s = e->state;
   if (!s) return;
   if (s->groups) {
-    wl_device_lock(r->config.device);
+    wl_device_lock(e->device);
     wl_dgroups_close(s->groups);
-    wl_device_unlock(r->config.device);
+    wl_device_unlock(e->device);
   }
   if (s->expansion) {
-    wl_device_lock(r->config.device);
-    wl_expansion_close(r, s);
-    wl_device_unlock(r->config.device);
+    wl_device_lock(e->device);
+    wl_expansion_close(e, s);
+    wl_device_unlock(e->device);
   }
   wl_arena_close(&s->arena);
   wl_mem_free(s->ring);
   wl_mem_free(s);
-  r->device_state = NULL;
+  e->state = NULL;
 }
 
 /*
 ** The next block of tablets [*first, *end) from `from` on. If the columns must be copied, tablets
 ** that their zone maps rule out are skipped, unless only a few lie between others.
 */
-static void next_block(const wl_run *r, const wl_device_state *s, int from, int *first, int *end) {
+static void next_block(const wl_pipe *e, const wl_device_state *s, int from, int *first, int *end) {
   enum { FEW = 4 };
   int skipped = 0;
   *first = from;
-  while (!s->resident && *first < r->n_tablets - 1 &&
-         wl_zone_skips(r->p, r->snap.cols, *first))
+  while (!s->resident && *first < e->n_tablets - 1 && wl_zone_skips(e->p, e->cols, *first))
     ++*first;
-  for (*end = *first; *end < r->n_tablets && *end < *first + s->group; ++*end) {
-    bool skips = !s->resident && wl_zone_skips(r->p, r->snap.cols, *end);
+  for (*end = *first; *end < e->n_tablets && *end < *first + s->group; ++*end) {
+    bool skips = !s->resident && wl_zone_skips(e->p, e->cols, *end);
     skipped = skips ? skipped + 1 : 0;
     if (skipped < FEW) continue;
     *end -= FEW - 1;
@@ -178,24 +178,24 @@ static void next_block(const wl_run *r, const wl_device_state *s, int from, int 
 ** are copied while the previous block runs and the rows of the one before that come back. After
 ** WL_FULL, a smaller block or *text_room may help.
 */
-static wl_status run_blocks(wl_run *r, wl_device_state *s, int n, wl_u64 *text_room,
+static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_room,
                             wl_error *err) {
-  int opened = 0, done = 0, next = r->next_tablet, depth = s->depth;
+  int opened = 0, done = 0, next = e->next_tablet, depth = s->depth;
   int running = depth > 2 ? depth - 1 : depth; /* leave one place for rows that come back */
   launch *coming = NULL;
   wl_status rc = WL_OK;
   while (!rc) {
     int n_running = opened - done - (coming != NULL);
-    if (opened < n && next < r->n_tablets && opened - done < depth && n_running < running) {
+    if (opened < n && next < e->n_tablets && opened - done < depth && n_running < running) {
       launch *l = &s->ring[opened % depth];
       memset(l, 0, sizeof *l);
-      l->r = r;
-      l->d = r->config.device;
+      l->e = e;
+      l->d = e->device;
       l->s = s;
       l->low = &s->low;
       l->queue = depth > 1 ? 1 + opened % depth : 0;
-      l->n_fetch = r->p->n_results;
-      next_block(r, s, next, &l->first, &l->end);
+      l->n_fetch = e->p->n_results;
+      next_block(e, s, next, &l->first, &l->end);
       l->row0 = (wl_u64)l->first << WL_TABLET_SHIFT;
       next = l->end;
       opened++;
@@ -221,22 +221,22 @@ static wl_status run_blocks(wl_run *r, wl_device_state *s, int n, wl_u64 *text_r
     }
   }
   for (; done < opened; done++) wl_launch_close(&s->ring[done % depth]);
-  r->config.device->queue = 0;
+  e->device->queue = 0;
   return rc;
 }
 
 /* Runs a wave, and repeats it with smaller blocks as long as that may help. */
-static wl_status one_wave(wl_run *r, wl_device_state *s, wl_error *err) {
+static wl_status one_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   for (;;) {
-    bool limited = r->to_give >= 0 && !r->collects;
-    int n = s->depth == 1 ? 1 : limited ? s->depth : WAVE_BLOCKS, from = r->next_tablet;
-    int last = r->n_tablets - from < s->group ? r->n_tablets - from : s->group;
+    bool limited = e->needed >= 0;
+    int n = s->depth == 1 ? 1 : limited ? s->depth : WAVE_BLOCKS, from = e->next_tablet;
+    int last = e->n_tablets - from < s->group ? e->n_tablets - from : s->group;
     wl_u64 text_room = 0;
-    wl_status rc = run_blocks(r, s, n, &text_room, err);
-    if (rc == WL_FULL && s->groups && wl_gather_restart(r, s, err)) return WL_NOT_TAKEN;
+    wl_status rc = run_blocks(e, s, n, &text_room, err);
+    if (rc == WL_FULL && s->groups && wl_gather_restart(e, s, err)) return WL_NOT_TAKEN;
     if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
     if (rc != WL_FULL) return rc;
-    if (r->next_tablet > from) return WL_OK; /* the next wave will try it again */
+    if (e->next_tablet > from) return WL_OK; /* the next wave will try it again */
     if (text_room)
       s->text_room = text_room;
     else if (s->depth > 1)
@@ -249,46 +249,60 @@ static wl_status one_wave(wl_run *r, wl_device_state *s, wl_error *err) {
 }
 
 /* Describes the transfers so far, for the statistics. */
-static void describe(wl_run *r, const wl_device_state *s) {
+static void describe(wl_pipe *e, const wl_device_state *s) {
   char in[32], out[32];
   bool staged = wl_launch_mapped(s) && !s->resident;
   snprintf(in, sizeof in, s->n_in < 100000 ? "%.1f KB" : "%.1f MB",
            (double)s->n_in / (s->n_in < 100000 ? 1e3 : 1e6));
   snprintf(out, sizeof out, s->n_out < 100000 ? "%.1f KB" : "%.1f MB",
            (double)s->n_out / (s->n_out < 100000 ? 1e3 : 1e6));
-  snprintf(r->transfer, sizeof r->transfer,
+  snprintf(e->transferred, WL_PIPE_TRANSFERRED,
            "transfer=%s%s, %s in, %s out, data %.2f ms, kernel %.2f ms, results %.2f ms",
            wl_transfer_name(s->mode), staged ? " (staged)" : "", in, out, s->ns[WL_TIME_DATA] / 1e6,
            s->ns[WL_TIME_KERNEL] / 1e6, s->ns[WL_TIME_RESULTS] / 1e6);
 }
 
-wl_status wl_run_device_wave(wl_run *r, wl_error *err) {
-  wl_device *d = r->config.device;
+/* Gives the rows of a wave to the sink. rc: how the wave ended; rows before a WL_NOT_TAKEN count.
+ */
+static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_error *err) {
+  wl_error other;
+  wl_sink *to = s->ordered ? e->results : e->sink;
+  wl_status bad = WL_OK;
+  if (!rc || (rc == WL_NOT_TAKEN && !s->restarts))
+    bad = wl_collected_give(&s->ready, to, rc ? &other : err);
+  wl_collected_clear(&s->ready);
+  if (s->restarts) e->sink->clear(e->sink);
+  if (bad && rc) *err = other;
+  return bad ? bad : rc;
+}
+
+wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
+  wl_device *d = e->device;
   wl_device_lock(d);
   wl_status rc = WL_OK;
   wl_i64 n_in = d->n_in, n_out = d->n_out;
-  d->budget = r->config.device_budget ? r->config.device_budget : d->free_memory;
-  d->mapped_budget = r->config.mapped_budget;
+  d->budget = e->device_budget ? e->device_budget : d->free_memory;
+  d->mapped_budget = e->mapped_budget;
   wl_devcol_tick(d);
-  if (!r->device_state) {
-    rc = open_state(r, err);
+  if (!e->state) {
+    rc = open_state(e, err);
   } else {
-    wl_device_state *s = r->device_state;
+    wl_device_state *s = e->state;
     bool was = s->resident;
-    rc = hold_join_inputs(r, s, err);
-    if (!rc && !s->expansion) hold_residents(r, s);
-    if (!rc && was && !s->resident) rc = plan_groups(r, s, err);
+    rc = hold_join_inputs(e, s, err);
+    if (!rc && !s->expansion) hold_residents(e, s);
+    if (!rc && was && !s->resident) rc = plan_groups(e, s, err);
   }
-  wl_device_state *s = r->device_state;
-  if (!rc) rc = s->expansion ? wl_expansion_wave(r, s, err) : one_wave(r, s, err);
-  if (!rc && s->groups) rc = wl_gather_wave(r, s, err);
-  if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(r, s);
-  if (rc == WL_NOT_TAKEN && r->p->grouped) wl_gather_forget(r);
+  wl_device_state *s = e->state;
+  if (!rc) rc = s->expansion ? wl_expansion_wave(e, s, err) : one_wave(e, s, err);
+  if (!rc && s->groups) rc = wl_gather_wave(e, s, err);
+  if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(e, s);
+  if (rc == WL_NOT_TAKEN && e->p->grouped) wl_gather_forget(e);
   if (!rc) {
     s->n_in += d->n_in - n_in;
     s->n_out += d->n_out - n_out;
-    describe(r, s);
+    describe(e, s);
   }
   wl_device_unlock(d);
-  return rc;
+  return s ? give_ready(e, s, rc, err) : rc;
 }

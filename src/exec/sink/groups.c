@@ -2,19 +2,63 @@
 ** The sink of groups; see groups.h.
 */
 #include "exec/sink/groups.h"
+#include "base/mem.h"
 
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
                        wl_error *err) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
-  (void)q, (void)full;
   wl_status rc = WL_OK;
   if (!s->groups[worker]) rc = wl_groups_open(s->grouping, &s->groups[worker], err);
   io->groups = s->groups[worker];
   return rc;
 }
 
-void wl_groups_sink_init(wl_groups_sink *s, wl_grouping *grouping, wl_groups **groups) {
-  s->sink = (wl_sink){"Groups", begin, NULL, NULL};
-  s->grouping = grouping;
-  s->groups = groups;
+static wl_status ask(void *arg, wl_error *err) {
+  return wl_stop_ask(arg, err);
+}
+
+static wl_status finish(wl_sink *sink, wl_error *err) {
+  wl_groups_sink *s = (wl_groups_sink *)sink;
+  wl_finishing f = {.plan = s->grouping,
+                    .workers = s->groups,
+                    .n_workers = s->threads,
+                    .in_order = s->in_order,
+                    .cols = s->cols,
+                    .max_text = s->max_text,
+                    .check = ask,
+                    .check_arg = s->stop};
+  wl_status rc = wl_groups_finish(&f, &s->finished, err);
+  return rc == WL_NOT_TAKEN ? wl_sink_no_room("the groups", s->left, err) : rc;
+}
+
+static void clear(wl_sink *sink) {
+  wl_groups_sink *s = (wl_groups_sink *)sink;
+  wl_finished_close(&s->finished);
+  for (int i = 0; s->groups && i < s->threads; i++) {
+    wl_groups_close(s->groups[i]);
+    s->groups[i] = NULL;
+  }
+}
+
+static void close_groups(wl_sink *sink) {
+  wl_groups_sink *s = (wl_groups_sink *)sink;
+  clear(sink);
+  wl_mem_free(s->groups);
+  wl_grouping_close(s->grouping);
+}
+
+wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
+                              wl_i64 n_rows, int threads, wl_i64 left, wl_u64 max_text,
+                              wl_stop *stop, wl_error *err) {
+  *s = (wl_groups_sink){
+      .sink = {.begin = begin, .finish = finish, .clear = clear, .close = close_groups},
+      .cols = cols,
+      .threads = threads,
+      .left = left,
+      .max_text = max_text,
+      .in_order = p->in_order,
+      .stop = stop};
+  s->groups = wl_mem_zalloc((size_t)threads * sizeof *s->groups);
+  if (!s->groups) return wl_nomem(err);
+  return wl_grouping_open(p, n_rows, left, threads, &s->grouping, err);
 }

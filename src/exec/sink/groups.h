@@ -10,9 +10,19 @@
 typedef struct wl_groups_sink {
   wl_sink sink;
   wl_grouping *grouping;
-  wl_groups **groups; /* [threads]: opened when a worker needs them; the caller closes them */
+  wl_groups **groups;   /* [threads]: opened when a worker needs them */
+  wl_finished finished; /* the joined groups, after finish */
+  wl_column **cols;     /* of the source; borrowed */
+  int threads;
+  wl_i64 left;
+  wl_u64 max_text;
+  bool in_order; /* one worker sees all rows in order */
+  wl_stop *stop;
 } wl_groups_sink;
 
-void wl_groups_sink_init(wl_groups_sink *s, wl_grouping *grouping, wl_groups **groups);
+/* n_rows: about how many rows will come. left: bytes that the groups may take; 0: no limit. */
+wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
+                              wl_i64 n_rows, int threads, wl_i64 left, wl_u64 max_text,
+                              wl_stop *stop, wl_error *err) WL_MUST;
 
 #endif

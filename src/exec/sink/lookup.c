@@ -411,7 +411,9 @@ static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
          (span <= FAR && span <= 64 * rows);
 }
 
-static wl_status make(build *b, wl_error *err) {
+/* Makes the lookup of the collected rows. */
+static wl_status make(wl_sink *sink, wl_error *err) {
+  build *b = (build *)sink;
   wl_lookup *l = b->l;
   wl_key_plan *plan = &l->plan;
   l->n_rows = b->n;
@@ -432,7 +434,7 @@ static wl_status make(build *b, wl_error *err) {
 }
 
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) {
-  build b = {.sink = {"Lookup", begin, end, settle},
+  build b = {.sink = {.begin = begin, .end = end, .settle = settle, .finish = make},
              .in = in,
              .threads = in->threads < 1 ? 1 : in->threads,
              .lo = ~0ULL,
@@ -452,7 +454,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
     b.l->plan = in->plan;
     rc = collect(&b, err);
   }
-  if (!rc) rc = make(&b, err);
+  if (!rc) rc = b.sink.finish(&b.sink, err);
   for (size_t i = 0; i < threads && b.sinks; i++) {
     wl_mem_free(b.sinks[i].words);
     wl_mem_free(b.sinks[i].rows);

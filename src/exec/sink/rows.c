@@ -2,54 +2,51 @@
 ** The sink of result rows; see rows.h.
 */
 #include "exec/sink/rows.h"
+#include "exec/executed.h"
+#include "plan/cut.h"
 
-enum { MOST_ROWS = 2 * WL_TABLET_ROWS }; /* of a piece that waits for those before it */
+static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
+  return wl_collected_add(&((wl_rows_sink *)sink)->ready, b, err);
+}
 
-static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
-                       wl_error *err) {
-  wl_rows_sink *s = (wl_rows_sink *)sink;
-  (void)worker;
-  *full = q->n_batches == s->most;
-  if (*full) return WL_OK;
-  wl_batch *b;
-  wl_status rc = wl_batch_take(s->pool, &b, err);
-  if (rc) return rc;
-  *q->end = b;
-  q->end = &b->next;
-  q->n_batches++;
-  io->out = b;
-  io->max_rows = s->needed < 0 ? -1 : s->needed - q->n_given;
+static wl_status finish(wl_sink *sink, wl_error *err) {
   return WL_OK;
 }
 
-static wl_status end(wl_sink *sink, wl_row_piece *q, int worker, wl_error *err) {
-  (void)sink, (void)worker, (void)err;
-  wl_i64 n = 0;
-  for (const wl_batch *b = q->batches; b; b = b->next) n += b->n_rows;
-  q->n_given = n;
-  return WL_OK;
+static void clear(wl_sink *sink) {
+  wl_collected_clear(&((wl_rows_sink *)sink)->ready);
 }
 
-static wl_status settle(wl_sink *sink, wl_row_piece *q, wl_error *err) {
-  wl_rows_sink *s = (wl_rows_sink *)sink;
-  wl_status rc = WL_OK;
-  while (q->batches && !rc) {
-    wl_batch *b = q->batches;
-    q->batches = b->next;
-    if (b->n_rows)
-      rc = s->take(s->arg, b, err);
-    else
-      wl_batch_give(b);
+void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_i64 left) {
+  wl_batch_sink_init(&s->base, pool);
+  s->base.sink.take = take;
+  s->base.sink.finish = finish;
+  s->base.sink.clear = s->base.sink.close = clear;
+  wl_collected_init(&s->ready, "rows of a function that may fail", left);
+  s->to_skip = last->offset;
+  s->to_give = last->limit;
+}
+
+void wl_rows_sink_next(wl_rows_sink *s, wl_batch **out) {
+  *out = NULL;
+  for (wl_batch *b; s->to_give != 0 && (b = wl_collected_next(&s->ready));) {
+    b->skip = s->to_skip < b->n_rows ? s->to_skip : b->n_rows;
+    s->to_skip -= b->skip;
+    wl_i64 n = b->n_rows - b->skip;
+    if (s->to_give >= 0 && n > s->to_give) {
+      n = s->to_give;
+      wl_executed_limit(WL_ON_CPU);
+      b->n_rows = b->skip + n;
+    }
+    if (s->to_give >= 0) s->to_give -= n;
+    if (n > 0) {
+      *out = b;
+      return;
+    }
+    wl_batch_give(b);
   }
-  q->end = &q->batches;
-  q->n_batches = 0;
-  q->n_given = 0;
-  return rc;
 }
 
-void wl_rows_sink_init(wl_rows_sink *s, wl_pool *pool) {
-  s->sink = (wl_sink){"Rows", begin, end, settle};
-  s->pool = pool;
-  s->most = (int)(MOST_ROWS / wl_pool_rows(pool));
-  s->needed = -1;
+wl_i64 wl_rows_sink_needed(const wl_rows_sink *s) {
+  return wl_cut_needed(s->to_skip, s->to_give);
 }

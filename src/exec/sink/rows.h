@@ -1,21 +1,23 @@
 /*
-** The sink of result rows: pieces fill batches, which are handed over in row order.
+** The sink of result rows: batches wait here until the caller of the run takes them. OFFSET and
+** LIMIT cut the rows.
 */
 #ifndef WL_SINK_ROWS_H
 #define WL_SINK_ROWS_H
 
-#include "exec/sink/sink.h"
+#include "exec/sink/batches.h"
 
 typedef struct wl_rows_sink {
-  wl_sink sink;
-  wl_pool *pool;
-  int most;      /* most batches of a piece */
-  wl_i64 needed; /* most rows that are needed of those to come; -1: all */
-  /* Takes over a batch. */
-  wl_status (*take)(void *arg, wl_batch *b, wl_error *err);
-  void *arg;
+  wl_batch_sink base;
+  wl_collected ready;
+  wl_i64 to_skip, to_give; /* what is left of OFFSET and LIMIT; to_give < 0: no limit */
 } wl_rows_sink;
 
-void wl_rows_sink_init(wl_rows_sink *s, wl_pool *pool);
+/* left: bytes that waiting batches may take; 0: no limit. */
+void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_i64 left);
+/* Takes out the next batch with rows. *out is NULL if there is none now. */
+void wl_rows_sink_next(wl_rows_sink *s, wl_batch **out);
+/* How many more rows can be of use; -1: all. */
+wl_i64 wl_rows_sink_needed(const wl_rows_sink *s);
 
 #endif

@@ -1,0 +1,234 @@
+/*
+** The sink that sorts rows; see sort.h. It sorts by words as far as they go, then by comparing.
+*/
+#include "exec/sink/sort.h"
+#include "base/mem.h"
+#include "column/column.h"
+#include "exec/executed.h"
+#include "exec/sink/places.h"
+#include "exec/sort.h"
+#include "plan/cut.h"
+#include <stdlib.h>
+
+typedef struct sorting {
+  wl_places r;
+  const wl_program *p;
+} sorting;
+
+static int compare(const sorting *s, wl_row_place a, wl_row_place b) {
+  for (int k = 0; k < s->p->n_order; k++) {
+    const wl_order *o = &s->p->order[k];
+    wl_val x = wl_places_value(&s->r, a, o->result), y = wl_places_value(&s->r, b, o->result);
+    if (x.t == WL_T_NULL || y.t == WL_T_NULL) {
+      if (x.t == y.t) continue;
+      return (x.t == WL_T_NULL) == o->nulls_last ? 1 : -1;
+    }
+    int c = wl_cmp_val(x, y, o->coll);
+    if (c) return o->desc ? -c : c;
+  }
+  return 0;
+}
+
+static int tie(const void *arg, wl_u32 a, wl_u32 b) {
+  const sorting *s = arg;
+  return compare(s, s->r.at[a], s->r.at[b]);
+}
+
+static wl_status ask(void *arg, wl_error *err) {
+  return wl_stop_ask(arg, err);
+}
+
+/* Lays out the sort keys: numbers, and the start of the first key that is no number. Returns
+** whether the words alone give the order. */
+static bool lay_out_keys(const sorting *s, wl_key_layout *l, int *cols) {
+  const wl_program *p = s->p;
+  for (int k = 0; k < p->n_order; k++) cols[k] = p->order[k].result;
+  for (int k = 0; k < p->n_order; k++) {
+    const wl_order *o = &p->order[k];
+    wl_domain domain = wl_result_domain(&p->results[o->result]);
+    unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
+    if (l->n_words >= WL_MAX_WORDS) return false;
+    if (wl_key_layout_add(l, k, s->r.regs[o->result], &domain, flags)) continue;
+    wl_key_layout_add_prefix(l, k, o->coll, flags);
+    return false;
+  }
+  return true;
+}
+
+static wl_status sort(sorting *s, wl_error *err) {
+  wl_arena arena;
+  wl_arena_init(&arena);
+  wl_i64 n = s->r.n;
+  int *cols = WL_NEW_N(&arena, int, s->p->n_order + 1);
+  wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * s->p->n_order + 1)};
+  wl_u32 *order = wl_mem_alloc((size_t)n * sizeof *order);
+  wl_row_place *at = wl_mem_alloc((size_t)n * sizeof *at), *was = s->r.at;
+  wl_u64 **words = NULL;
+  bool ok = l.parts && cols && order && at, exact = ok && lay_out_keys(s, &l, cols);
+  wl_status rc =
+      ok && n < 0xffffffffLL ? wl_places_words(&s->r, &l, cols, &words, err) : wl_nomem(err);
+  if (!rc) {
+    wl_sort todo = {.n = n,
+                    .n_words = l.n_words,
+                    .words = words,
+                    .tie = exact ? NULL : tie,
+                    .tie_arg = s,
+                    .threads = s->r.threads,
+                    .check = ask,
+                    .check_arg = s->r.stop};
+    rc = wl_sort_rows(&todo, order, err);
+  }
+  if (!rc) {
+    for (wl_i64 i = 0; i < n; i++) at[i] = was[order[i]];
+    s->r.at = at;
+    at = was;
+  }
+  wl_places_free(words, l.n_words);
+  wl_mem_free(order);
+  wl_mem_free(at);
+  wl_arena_close(&arena);
+  return rc;
+}
+
+/* ---- LIMIT: only the first rows need sorting */
+
+/* Whether row i comes before row j. Equal rows keep their order. */
+static bool before(const sorting *s, wl_i64 i, wl_i64 j) {
+  int c = compare(s, s->r.at[i], s->r.at[j]);
+  return c ? c < 0 : i < j;
+}
+
+static int by_number(const void *a, const void *b) {
+  wl_i64 x = *(const wl_i64 *)a, y = *(const wl_i64 *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
+static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
+  wl_places *r = &s->r;
+  wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
+  wl_status rc = heap ? WL_OK : wl_nomem(err);
+  for (wl_i64 i = 0; i < r->n && !rc; i++) {
+    rc = wl_places_ask(r, i, err);
+    wl_i64 at;
+    if (n < k) {
+      for (at = n++; at > 0 && before(s, heap[(at - 1) / 2], i); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    } else {
+      if (k == 0 || !before(s, i, heap[0])) continue;
+      for (at = 0; 2 * at + 1 < n;) {
+        wl_i64 child = 2 * at + 1;
+        if (child + 1 < n && before(s, heap[child], heap[child + 1])) child++;
+        if (!before(s, i, heap[child])) break;
+        heap[at] = heap[child];
+        at = child;
+      }
+    }
+    heap[at] = i;
+  }
+  if (!rc) {
+    qsort(heap, (size_t)n, sizeof *heap, by_number);
+    for (wl_i64 j = 0; j < n; j++) r->at[j] = r->at[heap[j]];
+    r->n = n;
+  }
+  wl_mem_free(heap);
+  return rc;
+}
+
+/* ---- LIMIT that must not cut between equal rows */
+
+static bool look_alike(const sorting *s, wl_row_place a, wl_row_place b) {
+  for (int c = 0; c < s->p->n_given; c++) {
+    wl_val x = wl_places_value(&s->r, a, c), y = wl_places_value(&s->r, b, c);
+    if (x.t != y.t || wl_cmp_val(x, y, WL_COLL_BINARY) != 0) return false;
+  }
+  return true;
+}
+
+/* Whether a cut before row k separates rows that ORDER BY treats as equal but that differ in their
+** results. all: no row was left out before. */
+static bool cuts_ties(const sorting *s, wl_i64 k, bool all) {
+  const wl_row_place *at = s->r.at;
+  if (k <= 0 || k >= s->r.n || compare(s, at[k - 1], at[k]) != 0) return false;
+  if (!all) return true;
+  for (wl_i64 i = k - 1; i >= 0 && compare(s, at[i], at[k]) == 0; i--)
+    if (!look_alike(s, at[i], at[k])) return true;
+  for (wl_i64 i = k + 1; i < s->r.n && compare(s, at[i], at[k]) == 0; i++)
+    if (!look_alike(s, at[i], at[k])) return true;
+  return false;
+}
+
+/* ---- the sink */
+
+/* Sorts the collected rows and copies those that are needed to `out`. last: no more will come.
+** Before that, sort keys are copied too, and one row more where the cut must be checked. */
+static wl_status sort_collected(wl_sort_sink *sink, bool last, wl_collected *out, wl_error *err) {
+  const wl_program *p = sink->p;
+  sorting s = {.p = p};
+  wl_i64 most = wl_cut_needed(p->offset, p->limit), kept = wl_cut_needed(p->checks_cut, most);
+  wl_status rc = wl_places_open(&s.r, &sink->rows, sink->base.pool, sink->threads, sink->stop, err);
+  bool few = kept >= 0 && kept < s.r.n / 8, all = last && !few && !sink->pruned;
+  if (!rc && few) rc = keep_first(&s, kept, err);
+  if (!rc && s.r.n > 1) rc = sort(&s, err);
+  if (!rc && last && p->checks_cut && (cuts_ties(&s, most, all) || cuts_ties(&s, p->offset, all)))
+    rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY treats as equal");
+  wl_i64 n = last ? most : kept;
+  if (!rc)
+    rc = wl_places_copy(&s.r, last ? p->n_given : p->n_results, n >= 0 && n < s.r.n ? n : s.r.n,
+                        out, err);
+  wl_places_close(&s.r);
+  wl_collected_clear(&sink->rows);
+  return rc;
+}
+
+/* With LIMIT, keeps only those of the collected rows that can still be among the first. */
+static wl_status prune(wl_sort_sink *s, wl_error *err) {
+  enum { FEW = 1 << 18 };
+  wl_i64 most = wl_cut_needed(s->p->offset, s->p->limit);
+  wl_collected kept;
+  if (most < 0 || s->rows.n_rows < FEW || most > s->rows.n_rows / 8) return WL_OK;
+  wl_collected_init(&kept, s->rows.what, s->rows.left);
+  wl_status rc = sort_collected(s, false, &kept, err);
+  s->pruned = true;
+  for (wl_batch *b; !rc && (b = wl_collected_next(&kept));) rc = wl_collected_add(&s->rows, b, err);
+  wl_collected_clear(&kept);
+  return rc;
+}
+
+static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
+  wl_sort_sink *s = (wl_sort_sink *)sink;
+  wl_status rc = wl_collected_add(&s->rows, b, err);
+  return rc ? rc : prune(s, err);
+}
+
+static wl_status finish(wl_sink *sink, wl_error *err) {
+  wl_sort_sink *s = (wl_sort_sink *)sink;
+  wl_collected out;
+  s->n_collected = s->rows.n_rows;
+  if (!s->rows.first) return WL_OK; /* none, or a device has done it */
+  wl_executed_sink(WL_ON_CPU, WL_SINK_SORT);
+  wl_collected_init(&out, s->rows.what, 0);
+  wl_status rc = sort_collected(s, true, &out, err);
+  if (!rc) rc = wl_collected_give(&out, s->to, err);
+  wl_collected_clear(&out);
+  return rc;
+}
+
+static void clear(wl_sink *sink) {
+  wl_sort_sink *s = (wl_sort_sink *)sink;
+  wl_collected_clear(&s->rows);
+  s->pruned = false;
+}
+
+void wl_sort_sink_init(wl_sort_sink *s, const wl_program *p, wl_pool *pool, int threads,
+                       wl_i64 left, wl_stop *stop, wl_sink *to) {
+  wl_batch_sink_init(&s->base, pool);
+  s->base.sink.take = take;
+  s->base.sink.finish = finish;
+  s->base.sink.clear = s->base.sink.close = clear;
+  s->p = p;
+  s->threads = threads;
+  s->stop = stop;
+  s->to = to;
+  wl_collected_init(&s->rows, "the rows to sort", left);
+}

@@ -1,0 +1,24 @@
+/*
+** The sink that sorts rows. With a LIMIT it keeps only the rows that can be among the first.
+*/
+#ifndef WL_SINK_SORT_H
+#define WL_SINK_SORT_H
+
+#include "exec/sink/batches.h"
+
+typedef struct wl_sort_sink {
+  wl_batch_sink base;
+  const wl_program *p;
+  wl_collected rows;
+  bool pruned; /* rows that LIMIT cuts off have been dropped */
+  int threads;
+  wl_stop *stop;
+  wl_sink *to; /* takes the sorted rows */
+  wl_i64 n_collected;
+} wl_sort_sink;
+
+/* left: bytes that the rows may take; 0: no limit. */
+void wl_sort_sink_init(wl_sort_sink *s, const wl_program *p, wl_pool *pool, int threads,
+                       wl_i64 left, wl_stop *stop, wl_sink *to);
+
+#endif

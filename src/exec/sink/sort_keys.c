@@ -1,0 +1,36 @@
+/*
+** The sink that sorts row numbers; see sort_keys.h.
+*/
+#include "exec/sink/sort_keys.h"
+#include "plan/cut.h"
+
+static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
+                       wl_error *err) {
+  io->sorter = ((wl_sort_keys_sink *)sink)->sorter;
+  io->worker = worker;
+  return WL_OK;
+}
+
+static wl_status ask(void *arg, wl_error *err) {
+  return wl_stop_ask(arg, err);
+}
+
+static wl_status finish(wl_sink *sink, wl_error *err) {
+  wl_sort_keys_sink *s = (wl_sort_keys_sink *)sink;
+  return wl_sorter_finish(s->sorter, s->threads, ask, s->stop, &s->rows, &s->n, err);
+}
+
+static void close_sorter(wl_sink *sink) {
+  wl_sorter_close(((wl_sort_keys_sink *)sink)->sorter);
+}
+
+wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i64 n_rows,
+                                 int threads, wl_i64 left, wl_stop *stop, wl_error *err) {
+  wl_i64 most = wl_cut_needed(p->offset, p->limit);
+  s->sink = (wl_sink){.begin = begin, .finish = finish, .close = close_sorter};
+  s->threads = threads;
+  s->stop = stop;
+  if (left && wl_sorter_bytes(p, n_rows, most) > left)
+    return wl_sink_no_room("the rows to sort", left, err);
+  return wl_sorter_open(p, n_rows, most, threads, &s->sorter, err);
+}

@@ -318,6 +318,7 @@ static void make_program(maker *m, const table *fact, const query *q, wl_lookup 
     result(m, id, all);
     result(m, key, int_domain(m, q->of, D_INT));
     p->order[p->n_order++] = (wl_order){.result = 1, .desc = true, .nulls_last = true};
+    p->sink = WL_SINK_SORT;
     break;
   default:
     p->grouped = true;

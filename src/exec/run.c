@@ -179,7 +179,7 @@ static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
                 .needed = -1,
                 .max_text = r->config.max_text,
                 .stop = &r->stop,
-                .tally = table && r->config.stats ? r->config.stats->tally : NULL,
+                .tally = r->config.stats ? wl_run_stats_of(r->config.stats, p)->tally : NULL,
                 .sink = open_sink(r, p),
                 .next_row = table ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
   return wl_pipe_open(&r->pipe, err);
@@ -249,6 +249,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       leave_device(r, "sum() may overflow, which only a run in row order can tell");
     r->in_order = true;
     r->next_tablet = 0;
+    wl_run_stats_restart(wl_run_stats_of(r->config.stats, r->p));
     return WL_OK;
   }
   if (!rc && r->finished.late.code) {
@@ -259,7 +260,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
       r->late = r->finished.late;
     }
   }
-  if (r->config.stats && r->p->n_keys) r->config.stats->n_groups = r->finished.n;
+  if (r->config.stats) wl_run_stats_of(r->config.stats, r->p)->n_left = r->finished.n;
   return rc;
 }
 
@@ -354,22 +355,17 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
 
 /* ---- measuring */
 
-static wl_phase phase_of(const wl_run *r) {
-  if (r->stage == WL_RUN_SCAN && r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
-  if (r->sorter) return WL_PHASE_SORT;
-  return r->p->next && r->stage <= WL_RUN_GROUPS ? WL_PHASE_GROUP : WL_PHASE_SORT;
-}
-
-/* Like advance(), but also records its time and the number of rows it sorts. */
+/* Like advance(), but also adds its time to the pipeline that runs, and the rows that it sorts. */
 static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
-  wl_run_stats *s = r->config.stats;
-  if (!s) return advance(r, done, err);
-  wl_phase phase = phase_of(r);
+  if (!r->config.stats) return advance(r, done, err);
+  bool scans = r->stage == WL_RUN_SCAN;
+  wl_run_stats *s = wl_run_stats_of(r->config.stats, scans ? r->p : r->last);
+  bool rows = scans ? r->next_tablet < r->n_tablets : r->stage == WL_RUN_GROUPS;
   for (const wl_batch *b = r->stage == WL_RUN_ORDER ? r->ready : NULL; b; b = b->next)
-    s->n_sorted += b->n_rows;
+    s->n_collected += b->n_rows;
   double start = wl_clock_ns();
   wl_status rc = advance(r, done, err);
-  s->ns[phase] += wl_clock_ns() - start;
+  *(rows ? &s->ns_rows : &s->ns_finish) += wl_clock_ns() - start;
   return rc;
 }
 

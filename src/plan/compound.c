@@ -59,7 +59,8 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
   wl_status rc = wl_edit_open(&to, statement);
   if (op == WL_COMPOUND_UNION) left[n_left++] = right;
   if (!rc) rc = concat(statement, left, n_left, d->typed_steps, &rows);
-  if (!rc) rc = wl_edit_source(&to, (wl_bsource){.derived = rows, .name = "left side"}, &place);
+  const char *name = op == WL_COMPOUND_UNION ? "compound" : "left side";
+  if (!rc) rc = wl_edit_source(&to, (wl_bsource){.derived = rows, .name = name}, &place);
   if (!rc) rc = wl_edit_arm_columns(&to, d->arms, last + 1);
   if (rc) return rc;
   wl_query *q = *out = to.q;

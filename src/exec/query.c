@@ -240,12 +240,15 @@ static int pipeline_of(const wl_schedule *x, const wl_lookup *l) {
 static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, wl_build_in *b,
                         int k, int *number, wl_lookup **out, wl_error *err) {
   const wl_program *p = b->p;
-  bool lasts = x->env->set->keep, lists = x->env->pipelines != NULL;
+  bool lists = x->env->pipelines != NULL, reads = false, lasts = x->env->set->keep;
   wl_pipeline *listed = NULL;
   wl_status rc = WL_OK;
   for (int pc = 0; pc < p->n_code; pc++)
-    if (p->code[pc].op == WL_OP__Column)
+    if (p->code[pc].op == WL_OP__Column) {
+      reads = true;
       lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
+    }
+  lasts &= reads; /* without columns, the key would not tell tables apart */
   wl_lookup_key key = lasts ? wl_lookup_cache_key(b) : (wl_lookup_key){0, 0};
   if (lasts) *out = wl_lookup_cache_find(key);
   bool kept = *out != NULL;

@@ -204,6 +204,7 @@ static const char *lookup_words(tree *t, const wl_pipeline *p) {
 static const char *groups_words(tree *t, const wl_pipeline *p) {
   int n_keys = p->program->n_keys, n = p->program->n_accs;
   const char *keys = "", *functions = "";
+  if (!n_keys && !n) return "GROUP of all rows";
   if (n_keys)
     keys = say(t->a, "%s %d key%s", p->q->grouped ? "GROUP BY" : "DISTINCT by", n_keys,
                plural(n_keys));
@@ -216,7 +217,7 @@ static const char *sink_words(tree *t, const wl_pipeline *p) {
   switch (p->program->sink) {
   case WL_SINK_LOOKUP: return lookup_words(t, p);
   case WL_SINK_GROUPS: return groups_words(t, p);
-  default: return n ? say(t->a, "RESULT %d column%s", n, plural(n)) : "";
+  default: return say(t->a, "RESULT %d column%s", n, plural(n));
   }
 }
 
@@ -297,9 +298,9 @@ static void pipeline_lines(tree *t, const wl_pipeline *p, int parent) {
   wl_actual got = pipeline_numbers(p);
   int id =
       line(t, parent,
-           say(t->a, "PIPELINE %d on the %s%s leaves %s%s%s%s%s", p->number, machine(p->on_device),
-               p->kept ? ", kept from an earlier statement," : "", p->leaves, *words ? ": " : "",
-               words, estimate_words(t, p->estimated), wl_plantree_actual(t->a, &got)));
+           say(t->a, "PIPELINE %d on the %s%s leaves %s: %s%s%s", p->number, machine(p->on_device),
+               p->kept ? ", kept from an earlier statement," : "", p->leaves, words,
+               estimate_words(t, p->estimated), wl_plantree_actual(t->a, &got)));
   if (p->on_device)
     line(t, id,
          say(t->a, "TRANSFER %s, columns of %.1f MB", wl_transfer_name(t->c->set.transfer.mode),

@@ -69,7 +69,6 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
   for (int k = 0; k < q->n_results; k++)
     q->order[q->n_order++] = (wl_border){.expr = q->results[k]};
   q->distinct = q->combines = true;
-  q->table = "compound";
   if (op == WL_COMPOUND_UNION) return WL_OK;
   rc = concat(statement, &right, 1, false, &rows);
   wl_bsource other = {.how = op == WL_COMPOUND_EXCEPT ? WL_HOW_ANTI : WL_HOW_SEMI,

@@ -4,26 +4,13 @@
 ** EXPLAIN ANALYZE shows are the rows that SQLite counts.
 **
 ** Invariants:
-** 1. In a tree, a pipeline needs the pipelines on the lines under it, down to the next pipelines.
-** 2. Each statement runs under each engine with keep=1 and keep=0, so lookups are found and built.
+** 1. Each statement runs under each engine with keep=1 and keep=0, so lookups are found and built.
 */
-#include <string.h>
-
 #include "../engines.h"
-#include "../rows.h"
 #include "../tap.h"
-
-enum { MOST = 64, WORDS = 100 };
+#include "shown_pipelines.h"
 
 static rows r;
-
-/* A pipeline, as one of the three shows it. Needs are a bit for each number. */
-typedef struct shown {
-  char machine[8], leaves[WORDS], source[WORDS];
-  unsigned long long needs;
-  int n_joins;
-  bool distinct, sorts, cuts;
-} shown;
 
 static const char *const set_up =
     "CREATE TABLE t(a INTEGER PRIMARY KEY, b INTEGER, c TEXT, d REAL);"
@@ -80,114 +67,12 @@ static const char *const statements[] = {
     "SELECT 1 + (SELECT count(*) FROM t)",
 };
 
-/* ---- EXPLAIN */
-
-static const char *text(size_t row, int col) {
-  const cell *x = &r.cells[row * (size_t)r.n_col + (size_t)col];
-  return x->type == SQLITE_TEXT ? r.bytes + x->u.off : "";
-}
-
-static sqlite3_int64 number(size_t row, int col) {
-  return r.cells[row * (size_t)r.n_col + (size_t)col].u.i;
-}
-
-static bool begins(const char *s, const char *with) {
-  return strncmp(s, with, strlen(with)) == 0;
-}
-
-/* What follows a word. */
-static const char *after(const char *s, const char *word) {
-  const char *at = strstr(s, word);
-  return at ? at + strlen(word) : "";
-}
-
-/* Copies what is between two words; if the second is not there, all that follows. */
-static void between(const char *s, const char *from, const char *to, char *out, size_t n) {
-  const char *at = after(s, from), *end = strstr(at, to);
-  snprintf(out, n, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
-}
-
-/* Reads the listing. Returns the number of pipelines; -1: it is not one. */
-static int read_listing(shown *s) {
-  int n = 0;
-  if (r.rc != SQLITE_DONE || r.n_col != 8) return -1;
-  for (size_t i = 0; i < r.n_rows; i++) {
-    const char *op = text(i, 1);
-    if (!strcmp(op, "Scan")) {
-      if (atoi(text(i, 2)) != ++n || n >= MOST) return -1;
-      snprintf(s[n].machine, 4, "%s", after(text(i, 7), "on the "));
-      between(text(i, 7), "leaves ", "\n", s[n].leaves, WORDS);
-      between(text(i, 5), "", " (", s[n].source, WORDS);
-      for (const char *at = text(i, 3); *at; at += strspn(at, ", ")) {
-        s[n].needs |= 1ull << atoi(at);
-        at += strspn(at, "0123456789");
-      }
-    }
-    if (!n) return -1;
-    s[n].n_joins += !strcmp(op, "Probe") || !strcmp(op, "Expand");
-    s[n].distinct |= !strcmp(op, "Distinct");
-    s[n].sorts |= !strcmp(op, "Sort");
-    s[n].cuts |= !strcmp(op, "Limit");
-  }
-  return n;
-}
-
-/* ---- trees */
-
-/* The number of the pipeline whose line has this id, or of the one above it. */
-static int pipeline_of(sqlite3_int64 id) {
-  for (size_t i = 0; i < r.n_rows; i++)
-    if (number(i, 0) == id)
-      return begins(text(i, 3), "PIPELINE ") ? atoi(text(i, 3) + 9) : pipeline_of(number(i, 1));
-  return 0;
-}
-
-/* Reads the tree. Returns the number of pipelines; -1: one is missing, or is there twice. */
-static int read_tree(shown *s) {
-  int n = 0, n_drawn = 0;
-  if (r.rc != SQLITE_DONE || r.n_col != 4) return -1;
-  for (size_t i = 0; i < r.n_rows; i++) {
-    const char *d = text(i, 3);
-    int above = pipeline_of(number(i, 1)), k = begins(d, "PIPELINE ") ? atoi(d + 9) : 0;
-    if (k >= MOST) return -1;
-    if (k) s[above].needs |= above ? 1ull << k : 0;
-    if (k && !strstr(d, ", as above")) {
-      if (*s[k].machine) return -1;
-      snprintf(s[k].machine, 4, "%s", after(d, " on the "));
-      between(d, " leaves ", ": ", s[k].leaves, WORDS);
-      if (k > n) n = k;
-      n_drawn++;
-    }
-    if (begins(d, "SCAN ")) snprintf(s[above].source, WORDS, "%s", d + 5);
-    s[above].n_joins += strstr(d, " JOIN ") != NULL || begins(d, "REDUCED BY ");
-    s[above].distinct |= begins(d, "DISTINCT");
-    s[above].sorts |= begins(d, "ORDER BY ");
-    s[above].cuts |= begins(d, "LIMIT ") || begins(d, "OFFSET ");
-  }
-  return n_drawn == n ? n : -1;
-}
-
-/* Whether a SCAN line ("t AS x columns …") is about this source ("x"). */
-static bool same_source(const char *scan, const char *source) {
-  size_t n = strlen(source);
-  const char *as = strstr(scan, " AS ");
-  if (as && !strncmp(as + 4, source, n)) return true;
-  return !strncmp(scan, source, n) || !strcmp(source, "a subquery");
-}
-
-static bool same(const shown *a, const shown *tree) {
-  return !strcmp(a->machine, tree->machine) && !strcmp(a->leaves, tree->leaves) &&
-         same_source(tree->source, a->source) && a->needs == tree->needs &&
-         a->n_joins == tree->n_joins && a->distinct == tree->distinct && a->sorts == tree->sorts &&
-         a->cuts == tree->cuts;
-}
-
 static int show(sqlite3 *db, const char *how, const char *sql, shown *s) {
   char *whole = must(sqlite3_mprintf("%s %s", how, sql));
   memset(s, 0, MOST * sizeof *s);
   rows_query(&r, db, warplite_prepare, whole);
   sqlite3_free(whole);
-  return strcmp(how, "EXPLAIN") ? read_tree(s) : read_listing(s);
+  return strcmp(how, "EXPLAIN") ? read_tree(&r, s) : read_listing(&r, s);
 }
 
 static int n_on_device; /* pipelines that were compared */
@@ -282,7 +167,7 @@ static void check_counts(sqlite3 *db) {
     sqlite3_free(sql);
     const char *got = "no such line";
     for (size_t k = 0; k < r.n_rows; k++)
-      if (strstr(text(k, 3), counts[i].line)) got = text(k, 3);
+      if (strstr(text(&r, k, 3), counts[i].line)) got = text(&r, k, 3);
     const char *at = strstr(got, want);
     after = at ? at[strlen(want)] : 0;
     if (at && (!after || after == ' ' || after == ','))
@@ -297,7 +182,7 @@ static void check_counts(sqlite3 *db) {
 static const char *line_with(sqlite3 *db, const char *sql, int col, const char *part) {
   rows_query(&r, db, warplite_prepare, sql);
   for (size_t k = 0; k < r.n_rows; k++)
-    if (strstr(text(k, col), part)) return text(k, col);
+    if (strstr(text(&r, k, col), part)) return text(&r, k, col);
   return "";
 }
 
@@ -328,8 +213,8 @@ static void check_arms(sqlite3 *db) {
     snprintf(want + strlen(want), sizeof want - strlen(want), "%s%d", i > 1 ? ", " : "", i);
   rows_query(&r, db, warplite_prepare, sql);
   for (size_t k = 0; k < r.n_rows; k++)
-    if (!strcmp(text(k, 1), "Scan") && strstr(text(k, 7), "leaves groups"))
-      snprintf(needs, sizeof needs, "%s", text(k, 3));
+    if (!strcmp(text(&r, k, 1), "Scan") && strstr(text(&r, k, 7), "leaves groups"))
+      snprintf(needs, sizeof needs, "%s", text(&r, k, 3));
   sqlite3_free(sql);
   CHECK("a pipeline needs all arms of the compound that it reads", !strcmp(needs, want));
 }

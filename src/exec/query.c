@@ -1,7 +1,6 @@
 /*
 ** Makes one query ready to run; see schedule.h. The steps: columns of tables and derived sources,
-*the
-** join's plan, lookups from the last step to the first, the program.
+** the join's plan, lookups from the last step to the first, the program.
 */
 #include "exec/schedule.h"
 #include "base/mem.h"
@@ -9,10 +8,12 @@
 #include "program/compile.h"
 #include "exec/cpu/evaluate.h"
 #include "exec/lookup_cache.h"
-#include "exec/notes.h"
+#include "exec/pipelines.h"
 #include "plan/row_order.h"
+#include "exec/gpu/devcol.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/limits.h"
+#include "exec/gpu/order_device.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static wl_status note_seen(wl_schedule *x, const wl_table *t, wl_error *err) {
 /* Gets the columns of one source that q reads. Stores references to them in `cols`. */
 static wl_status source_columns(wl_schedule *x, const wl_query *q, int s, wl_column **cols,
                                 wl_column **live, const char **names, wl_i64 *n_rows,
-                                wl_load_note *note, wl_arena *arena, wl_error *err) {
+                                wl_column_load *load, wl_arena *arena, wl_error *err) {
   const wl_bsource *src = &q->sources[s];
   if (src->derived) {
     const wl_rows *m = &x->of_derived[src->derived->id]->rows;
@@ -60,9 +61,9 @@ static wl_status source_columns(wl_schedule *x, const wl_query *q, int s, wl_col
   if (!rc && (changed || t->id != src->table_id))
     rc = wl_fail(err, (wl_status)SQLITE_SCHEMA,
                  "the schema changed while the statement was starting");
-  if (!rc && note) wl_load_note_begin(note, t, want, n);
+  if (!rc && load) wl_column_load_begin(load, t, want, n);
   if (!rc) rc = wl_source_acquire(t->source, want, n, &snap, err);
-  if (!rc && note) wl_load_note_end(note, t, &snap);
+  if (!rc && load) wl_column_load_end(load, t, &snap);
   if (!rc) rc = note_seen(x, t, err);
   wl_source_end(t->source);
   if (rc) {
@@ -124,71 +125,161 @@ static double share(void *arg, int source, const wl_jlist *list) {
   return wl_compile_share(s->arena, s->in, source, list);
 }
 
+/* ---- lists of pipelines, for EXPLAIN */
+
+/* Where a query's program lives: in the list if there is one, which outlives the run. */
+static wl_arena *arena_of(const wl_schedule *x, wl_ready *r) {
+  return x->env->pipelines ? &x->env->pipelines->arena : &r->arena;
+}
+
 /* The numbers of pipelines that another one needs. */
 typedef struct numbers {
-  int v[3 * WL_MAX_SOURCES], n;
+  int *v, n;
 } numbers;
+
+/* Each needed pipeline comes before, so there are no more of them than the list has by now. */
+static wl_status open_numbers(const wl_schedule *x, numbers *to, wl_error *err) {
+  wl_pipelines *l = x->env->pipelines;
+  *to = (numbers){WL_NEW_N(&l->arena, int, l->n + 1), 0};
+  return to->v ? WL_OK : wl_nomem(err);
+}
 
 static void need(numbers *to, int pipeline) {
   for (int k = 0; k < to->n; k++)
     if (to->v[k] == pipeline) return;
-  if (pipeline && to->n < 3 * WL_MAX_SOURCES) to->v[to->n++] = pipeline;
+  to->v[to->n++] = pipeline;
 }
 
-static void need_subs(const wl_schedule *x, const wl_query *q, numbers *to) {
-  for (int k = 0; k < q->n_subs; k++) need(to, wl_schedule_sub(x, &q->subs[k])->pipeline);
+static void need_node(const wl_node *n, numbers *to) {
+  for (int k = 0; k < n->n_pipelines; k++) need(to, n->pipelines[k]);
 }
 
 static void need_source(const wl_schedule *x, const wl_query *q, int source, numbers *to) {
   const wl_derived *d = q->sources[source].derived;
-  if (d) need(to, x->of_derived[d->id]->pipeline);
+  if (d) need_node(x->of_derived[d->id], to);
 }
 
-/* Tells what the pipelines of a query are, which are about to run. */
-static void list_query(wl_schedule *x, wl_node *node, const wl_query *q, const wl_ready *r,
-                       const int *built) {
-  numbers needs = {.n = 0};
-  need_subs(x, q, &needs);
-  need_source(x, q, r->plan ? r->plan->driver : 0, &needs);
-  for (int k = 0; r->plan && k < r->plan->n_steps; k++) need(&needs, built[k]);
+/* The subqueries that an expression uses. seen: marks visited nodes, so that each is visited
+** once. */
+static void need_subs(const wl_schedule *x, const wl_query *q, const wl_bexpr *e, bool *seen,
+                      numbers *to) {
+  if (!e || seen[e->id]) return;
+  seen[e->id] = true;
+  if (e->kind == WL_B_SUB || e->kind == WL_B_INSUB)
+    need_node(wl_schedule_sub(x, &q->subs[e->index]), to);
+  need_subs(x, q, e->a, seen, to);
+  need_subs(x, q, e->b, seen, to);
+  for (int k = 0; k < e->n_list; k++) need_subs(x, q, e->list[k], seen, to);
+}
+
+/* Lists the pipelines of a query, which are about to run. */
+static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, wl_ready *r,
+                            wl_error *err) {
   const char *rows = node->derived ? "rows for later" : node->sub ? "a subquery's rows" : "results";
-  for (const wl_program *p = r->program; p; p = p->next) {
-    bool on_device = r->device && wl_gpu_has(p);
-    const char *leaves = p->next ? wl_sink_leaves[p->sink] : rows;
-    node->pipeline = wl_schedule_list(x, p, leaves, on_device, needs.v, needs.n);
-    needs = (numbers){{node->pipeline}, 1};
+  numbers needs;
+  wl_status rc = open_numbers(x, &needs, err);
+  if (!rc) rc = wl_pipelines_add(x->env->pipelines, of, r->program, err);
+  if (rc) return rc;
+  for (int k = 0; k < of->q->n_subs; k++) need_node(wl_schedule_sub(x, &of->q->subs[k]), &needs);
+  need_source(x, of->q, of->plan ? of->plan->driver : 0, &needs);
+  wl_pipeline *first = x->env->pipelines->query;
+  for (int k = 1; k < first->n_steps; k++) need(&needs, first->steps[k].lookup);
+  first->on_device = r->device != NULL;
+  first->orders_on_device = r->device && !wl_dorder_plan(r->program).why;
+  for (int k = 0; k < r->snap.n_cols; k++)
+    first->n_col_bytes +=
+        first->on_device ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_tablets)
+                         : (wl_i64)r->snap.cols[k]->n_bytes;
+  for (wl_pipeline *p = first; p; p = p->next) {
+    if (p->program->source == WL_SOURCE_ROWS) /* a device sorts them with the pipeline before */
+      p->on_device = p->orders_on_device = first->orders_on_device;
+    p->needs = needs.v;
+    p->n_needs = needs.n;
+    if (p->next) {
+      rc = open_numbers(x, &needs, err);
+      if (rc) return rc;
+      need(&needs, p->number);
+      continue;
+    }
+    p->leaves = rows;
+    p->derived = node->derived;
+    p->sub = node->sub;
+    node->pipelines[node->n_pipelines++] = p->number;
   }
+  return WL_OK;
 }
 
-/* Builds a lookup, or finds one that an earlier statement built. Only lookups over table columns
-** are kept, and none with keep=0. *number: its pipeline, if it was built. */
-static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_build_in *b, int source,
-                        const numbers *needs, int *number, wl_lookup **out, wl_error *err) {
+/* Lists the pipeline that builds the lookup of step k. */
+static wl_status list_lookup(wl_schedule *x, const wl_listed *of, int k, const wl_program *p,
+                             wl_pipeline **out, wl_error *err) {
+  const wl_query *q = of->q;
+  const wl_jstep *st = &of->plan->steps[k];
+  numbers needs;
+  bool *seen = WL_NEW_N(&x->arena, bool, q->n_exprs + 1);
+  wl_status rc = seen ? open_numbers(x, &needs, err) : wl_nomem(err);
+  if (!rc) rc = wl_pipelines_add_lookup(x->env->pipelines, of, k, p, out, err);
+  if (rc) return rc;
+  for (int i = 0; i < st->filters.n; i++) need_subs(x, q, st->filters.e[i], seen, &needs);
+  for (int i = 0; i < st->n_keys; i++) need_subs(x, q, st->keys[i].inner, seen, &needs);
+  need_source(x, q, st->source, &needs);
+  for (int i = 1; i < (*out)->n_steps; i++) need(&needs, (*out)->steps[i].lookup);
+  (*out)->needs = needs.v;
+  (*out)->n_needs = needs.n;
+  return WL_OK;
+}
+
+/* ---- lookups */
+
+/* The number of the pipeline that left this lookup in the same statement; 0: there is none. */
+static int pipeline_of(const wl_schedule *x, const wl_lookup *l) {
+  const wl_pipeline *p = x->env->pipelines->first;
+  while (p && p->lookup != l) p = p->next;
+  return p ? p->number : 0;
+}
+
+/* Builds the lookup of step k, or finds one that was built before. Only lookups over table columns
+** are kept, and none with keep=0. *number: its pipeline, if it is listed. */
+static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, wl_build_in *b,
+                        int k, int *number, wl_lookup **out, wl_error *err) {
   const wl_program *p = b->p;
-  bool lasts = x->env->set->keep;
+  bool lists = x->env->pipelines != NULL, reads = false, lasts = x->env->set->keep;
+  wl_pipeline *listed = NULL;
+  wl_status rc = WL_OK;
   for (int pc = 0; pc < p->n_code; pc++)
-    if (p->code[pc].op == WL_OP__Column)
+    if (p->code[pc].op == WL_OP__Column) {
+      reads = true;
       lasts &= q->sources[q->cols[p->code[pc].a].source].table != NULL;
-  wl_lookup_key key = {0, 0};
-  if (lasts) {
-    key = wl_lookup_cache_key(b);
-    *out = wl_lookup_cache_find(key);
-    if (*out) return WL_OK;
+    }
+  lasts &= reads; /* without columns, the key would not tell tables apart */
+  wl_lookup_key key = lasts ? wl_lookup_cache_key(b) : (wl_lookup_key){0, 0};
+  if (lasts) *out = wl_lookup_cache_find(key);
+  bool kept = *out != NULL;
+  if (lists && kept) *number = pipeline_of(x, *out);
+  if (lists && !*number) {
+    rc = list_lookup(x, of, k, p, &listed, err);
+    if (rc) return rc;
+    *number = listed->number;
+    listed->kept = kept;
+    if (listed->run) b->tally = listed->run->tally;
   }
-  *number = wl_schedule_list(x, p, wl_sink_leaves[p->sink], false, needs->v, needs->n);
-  wl_status rc = wl_lookup_build(b, out, err);
-  if (!rc && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
-    wl_lookup_cache_add(key, b, *out, q->sources[source].name);
+  double start = listed ? wl_clock_ns() : 0;
+  if (!kept) rc = wl_lookup_build(b, out, err);
+  if (!rc && listed) listed->lookup = wl_lookup_hold(*out);
+  if (!rc && listed && listed->run && !kept) {
+    listed->run->ns_rows = wl_clock_ns() - start;
+    listed->run->n_left = (*out)->n_rows;
+  }
+  if (!rc && !kept && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
+    wl_lookup_cache_add(key, b, *out, q->sources[of->plan->steps[k].source].name);
   return rc;
 }
 
 /* Builds the lookups of all steps. The later ones are built first, since they reduce the rows of
-** the others. */
-static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, wl_ready *r, int *built,
-                               wl_error *err) {
+** the others. numbers: their pipelines. */
+static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_listed *of, wl_ready *r,
+                               int *numbers, wl_error *err) {
   const wl_query_env *env = x->env;
   const wl_jplan *plan = in->plan;
-  const wl_query *q = in->query;
   wl_status rc = WL_OK;
   for (int k = plan->n_steps - 1; k >= 0 && !rc; k--) {
     wl_program *p;
@@ -199,22 +290,13 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, wl_ready *r, i
                      .left = env->host_left,
                      .check = env->check,
                      .check_arg = env->check_arg};
-    rc = wl_compile_build(&r->arena, in, k, &p, &b.plan, err);
+    rc = wl_compile_build(arena_of(x, r), in, k, &p, &b.plan, err);
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
     b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
-    double start = r->note ? wl_clock_ns() : 0;
-    numbers needs = {.n = 0};
-    need_subs(x, q, &needs);
-    need_source(x, q, st->source, &needs);
-    for (int j = k + 1; j < plan->n_steps; j++)
-      if (st->reducers >> j & 1) need(&needs, built[j]);
-    if (!rc && r->note) rc = wl_notes_tally(x->env->notes, p, &b.tally, err);
-    if (!rc) rc = lookup(x, q, &b, st->source, &needs, &built[k], &r->lookups[k], err);
-    if (!rc && r->note)
-      wl_build_note_end(&r->note->builds[k], &b, r->lookups[k], !built[k], wl_clock_ns() - start);
+    if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &r->lookups[k], err);
   }
   return rc;
 }
@@ -242,7 +324,7 @@ static wl_status sub_result(const wl_schedule *x, const wl_bsub *sub, wl_ready *
   *value = n->value;
   *list = n->list;
   if (value->t < WL_T_TEXT) return WL_OK;
-  char *copy = wl_arena_strndup(&r->arena, (const char *)wl_bytes(*value), value->n);
+  char *copy = wl_arena_strndup(arena_of(x, r), (const char *)wl_bytes(*value), value->n);
   value->v = (wl_u64)(size_t)copy;
   return copy ? WL_OK : wl_nomem(err);
 }
@@ -250,22 +332,25 @@ static wl_status sub_result(const wl_schedule *x, const wl_bsub *sub, wl_ready *
 wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const bool *needed,
                         bool rowid_order, bool top, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
+  wl_pipelines *list = env->pipelines;
   wl_arena_init(&r->arena);
+  wl_arena *arena = arena_of(x, r);
   r->snap.n_cols = q->n_cols;
   size_t most = (size_t)q->n_cols + (size_t)q->n_sources + 1;
   r->snap.cols = wl_mem_zalloc(most * sizeof *r->snap.cols);
   r->lookups = wl_mem_zalloc(((size_t)q->n_sources + 1) * sizeof *r->lookups);
   r->n_lookups = q->n_sources;
   wl_i64 *rows = WL_NEW_N(&r->arena, wl_i64, q->n_sources + 1);
-  const char **names = WL_NEW_N(&r->arena, const char *, most);
+  const char **names = WL_NEW_N(arena, const char *, most);
   wl_column **live = WL_NEW_N(&r->arena, wl_column *, q->n_sources + 1);
   wl_val *subs = WL_NEW_N(&r->arena, wl_val, q->n_subs + 1);
   wl_column **lists = WL_NEW_N(&r->arena, wl_column *, q->n_subs + 1);
-  int *built = WL_NEW_N(&r->arena, int, q->n_sources + 1); /* the pipelines of the lookups */
-  wl_status rc = r->snap.cols && r->lookups && rows && names && live && subs && lists && built
+  int *numbers = WL_NEW_N(&r->arena, int, q->n_sources + 1); /* the pipelines of the lookups */
+  wl_column_load *loads = list ? wl_pipelines_loads(list, q) : NULL;
+  wl_status rc = r->snap.cols && r->lookups && rows && names && live && subs && lists && numbers
                      ? WL_OK
                      : wl_nomem(err);
-  if (!rc && env->notes) rc = wl_notes_add(env->notes, q, &r->note, err);
+  if (!rc && list && !loads) rc = wl_nomem(err);
   wl_compile_in in = {.query = q,
                       .names = names,
                       .source_rows = rows,
@@ -286,33 +371,34 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   for (int k = 0; k < q->n_subs && !rc; k++)
     rc = sub_result(x, &q->subs[k], r, &subs[k], &lists[k], err);
   for (int s = 0; s < q->n_sources && !rc; s++)
-    rc = source_columns(x, q, s, r->snap.cols, &live[s], names, &rows[s],
-                        r->note ? &r->note->loads[s] : NULL, &r->arena, err);
+    rc = source_columns(x, q, s, r->snap.cols, &live[s], names, &rows[s], loads ? &loads[s] : NULL,
+                        arena, err);
   if (!rc) rc = add_live(q, r, live, names, &in, err);
+  share_arg arg = {&x->arena, &in};
+  wl_listed of = {.q = q,
+                  .lookups = r->lookups,
+                  .lookup_pipeline = numbers,
+                  .n_rows = rows,
+                  .loads = loads,
+                  .share = share,
+                  .arg = &arg};
   if (!rc && q->n_sources > 1) {
-    share_arg s = {&x->arena, &in};
     wl_jplan_in pin = {.q = q,
                        .n_rows = rows,
                        .cols = r->snap.cols,
                        .share = share,
-                       .arg = &s,
+                       .arg = &arg,
                        .driver = top ? q->ordered_by - 1 : -1,
                        .for_device = env->device != NULL};
     wl_jplan *plan;
-    rc = wl_jplan_make(env->notes ? &env->notes->arena : &r->arena, &pin, &plan, err);
-    if (!rc) in.plan = r->plan = plan;
-    if (!rc) rc = build_lookups(x, &in, r, built, err);
+    rc = wl_jplan_make(arena, &pin, &plan, err);
+    if (!rc) in.plan = of.plan = plan;
+    if (!rc) rc = build_lookups(x, &in, &of, r, numbers, err);
   }
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
-  if (!rc) rc = wl_compile(&r->arena, &in, &r->program, err);
+  if (!rc) rc = wl_compile(arena, &in, &r->program, err);
   if (!rc) choose_device(x, top && q->ordered_by, r);
-  if (!rc) list_query(x, node, q, r, built);
-  if (!rc && r->note) {
-    share_arg s = {&x->arena, &in};
-    rc = wl_query_note_ready(env->notes, r->note, r->plan, r->program, rows, share, &s, err);
-    r->note->on_device = r->device != NULL;
-    for (int k = 0; k < q->n_cols; k++) r->note->n_col_bytes += (wl_i64)r->snap.cols[k]->n_bytes;
-  }
+  if (!rc && list) rc = list_query(x, node, &of, r, err);
   for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);
   return rc;
 }
@@ -337,7 +423,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .host_left = env->host_left,
                           .check = env->check,
                           .check_arg = env->check_arg,
-                          .stats = r->note ? &r->note->run : NULL};
+                          .stats = env->pipelines ? env->pipelines->query->run : NULL};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
   wl_ready_close(r); /* the run has its own references */
   return rc;

@@ -16,18 +16,7 @@
 struct wl_device;
 struct wl_lookup;
 
-struct wl_notes;
-struct wl_query_note;
-
-/* A pipeline that is about to run, for EXPLAIN. */
-typedef struct wl_pipeline {
-  int number; /* from 1 */
-  const wl_program *program;
-  const char *leaves; /* what its sink leaves, in words */
-  bool on_device;
-  const int *needs; /* [n_needs]: the numbers of the pipelines whose rows or lookups it reads */
-  int n_needs;
-} wl_pipeline;
+struct wl_pipelines;
 
 typedef struct wl_query_env {
   wl_store *store;
@@ -41,9 +30,7 @@ typedef struct wl_query_env {
   struct wl_device *device; /* the device to use if possible, or NULL */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
-  struct wl_notes *notes; /* for EXPLAIN ANALYZE (exec/notes.h), or NULL */
-  void (*list)(void *arg, const wl_pipeline *p); /* told about every pipeline, or NULL */
-  void *list_arg;
+  struct wl_pipelines *pipelines; /* where to list them for EXPLAIN (exec/pipelines.h), or NULL */
 } wl_query_env;
 
 /* The version of a table that a run read (wl_store_same). */
@@ -53,18 +40,16 @@ typedef struct wl_seen {
 
 /* A query that is ready to run. */
 typedef struct wl_ready {
-  wl_arena arena; /* holds the program */
+  wl_arena arena; /* holds the program, unless it is listed for EXPLAIN */
   wl_program *program;
   wl_snapshot snap;
   struct wl_lookup **lookups; /* references, released when it runs */
   int n_lookups;
-  const wl_jplan *plan; /* in the arena */
   struct wl_device *device;
   char why_cpu[200]; /* if there is a device, why it is not used */
   int n_on_device;   /* number of queries before it that the device ran */
   wl_seen *seen;     /* tables of the whole statement; NULL after the caller has taken them */
   int n_seen;
-  struct wl_query_note *note; /* its note for EXPLAIN ANALYZE, or NULL */
 } wl_ready;
 
 /* Makes the statement's query ready to run. rowid_order: for a simple statement, SQLite's plan

@@ -1,7 +1,6 @@
 /*
 ** The runner: from program to batches; see run.h. Called by route/answer.c. It runs the pipelines
-*of
-** a program one after the other (exec/pipe.h), each into its sink.
+** of a program one after the other (exec/pipe.h), each into its sink.
 */
 #include "exec/run.h"
 #include "base/clock.h"
@@ -175,7 +174,6 @@ static void set_source(wl_run *r, wl_pipe *e) {
     e->n_rows = r->snap.n_rows;
     e->step = wl_pipe_step(e->n_rows, e->threads, e->p->expands);
     e->n_tablets = (int)((e->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
-    e->tally = r->config.stats ? r->config.stats->tally : NULL;
     break;
   case WL_SOURCE_GROUPS:
     e->groups = r->groups.finished.cols;
@@ -208,6 +206,7 @@ static wl_status open_pipe(wl_run *r, wl_error *err) {
                       .needed = -1,
                       .max_text = c->max_text,
                       .stop = &r->stop,
+                      .tally = c->stats ? wl_run_stats_of(c->stats, p)->tally : NULL,
                       .device = wl_gpu_has(p) ? c->device : NULL,
                       .device_budget = c->device_budget,
                       .mapped_budget = c->mapped_budget,
@@ -260,7 +259,6 @@ static wl_status check_groups(wl_run *r, bool *again, wl_error *err) {
   if (*again && r->pipe.device)
     leave_device(r, "sum() may overflow, which only a run in row order can tell");
   if (*again) return WL_OK;
-  if (r->config.stats && r->now->n_keys) r->config.stats->n_groups = f->n;
   if (!f->late.code) return WL_OK;
   r->late = f->late;
   if (!r->last->sorted) return WL_OK;
@@ -274,12 +272,17 @@ static wl_status end_pipe(wl_run *r, wl_error *err) {
   wl_status rc = sink->finish(sink, err);
   if (!rc && r->now->sink == WL_SINK_GROUPS) rc = check_groups(r, &again, err);
   if (rc) return rc;
+  wl_run_stats *stats = wl_run_stats_of(r->config.stats, r->now);
+  bool passed = r->pipe.device && wl_sink_takes_rows(r->now->sink) && !sink->n_collected;
   close_pipe(r);
   if (again) {
     sink->clear(sink);
     r->groups.in_order = true;
+    wl_run_stats_restart(stats);
     return WL_OK;
   }
+  if (stats) stats->n_left = passed ? -1 : sink->n_left; /* a device has done the next one, too */
+  if (stats) stats->n_collected = sink->n_collected;
   if (r->now->source == WL_SOURCE_GROUPS) r->groups.sink.clear(&r->groups.sink);
   r->now = r->now->next;
   return WL_OK;
@@ -299,24 +302,14 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
 
 /* ---- measuring */
 
-static wl_phase phase_of(const wl_run *r) {
-  if (!r->now) return WL_PHASE_SORT;
-  bool runs = !r->open || !wl_pipe_done(&r->pipe);
-  if (runs && r->now->source == WL_SOURCE_TABLE) return WL_PHASE_SCAN;
-  bool groups = runs ? r->now->source == WL_SOURCE_GROUPS : r->now->sink == WL_SINK_GROUPS;
-  return groups ? WL_PHASE_GROUP : WL_PHASE_SORT;
-}
-
-/* Like advance(), but also records its time and the number of rows it sorts. */
+/* Like advance(), but also adds its time to the pipeline that runs. */
 static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
-  wl_run_stats *s = r->config.stats;
+  wl_run_stats *s = r->now ? wl_run_stats_of(r->config.stats, r->now) : NULL;
   if (!s) return advance(r, done, err);
-  wl_phase phase = phase_of(r);
+  bool rows = !r->open || !wl_pipe_done(&r->pipe);
   double start = wl_clock_ns();
   wl_status rc = advance(r, done, err);
-  s->ns[phase] += wl_clock_ns() - start;
-  wl_i64 n = r->sort.n_collected;
-  s->n_sorted = r->distinct.n_collected > n ? r->distinct.n_collected : n;
+  *(rows ? &s->ns_rows : &s->ns_finish) += wl_clock_ns() - start;
   return rc;
 }
 

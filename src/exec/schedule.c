@@ -2,9 +2,8 @@
 ** See schedule.h.
 */
 #include "exec/schedule.h"
-#include "base/clock.h"
 #include "base/mem.h"
-#include "exec/notes.h"
+#include "exec/pipelines.h"
 #include "plan/row_order.h"
 #include <string.h>
 
@@ -63,10 +62,11 @@ const wl_node *wl_schedule_sub(const wl_schedule *s, const wl_bsub *sub) {
 static wl_status add_query(wl_schedule *x, const wl_query *q, bool rowid_order, bool top,
                            wl_node *to, wl_error *err);
 
-static wl_node *new_node(wl_schedule *x, int n_needs) {
+static wl_node *new_node(wl_schedule *x, int n_needs, int n_queries) {
   wl_node *n = WL_NEW(&x->arena, wl_node);
   if (n) n->needs = WL_NEW_N(&x->arena, wl_node *, n_needs + 1);
-  return n && n->needs ? n : NULL;
+  if (n) n->pipelines = WL_NEW_N(&x->arena, int, n_queries);
+  return n && n->needs && n->pipelines ? n : NULL;
 }
 
 static void append(wl_schedule *x, wl_node *n) {
@@ -83,7 +83,7 @@ static wl_status add_derived(wl_schedule *x, const wl_derived *d, wl_error *err)
   wl_status rc = WL_OK;
   if (x->of_derived[d->id]) return WL_OK;
   for (int k = 0; k < d->n_arms; k++) n_needs += most_needs(d->arms[k]);
-  wl_node *n = new_node(x, n_needs);
+  wl_node *n = new_node(x, n_needs, d->n_arms);
   if (!n) return wl_nomem(err);
   n->derived = d;
   for (int k = 0; k < d->n_arms && !rc; k++) rc = add_query(x, d->arms[k], false, false, n, err);
@@ -93,7 +93,7 @@ static wl_status add_derived(wl_schedule *x, const wl_derived *d, wl_error *err)
 }
 
 static wl_status add_sub(wl_schedule *x, const wl_bsub *sub, wl_node **out, wl_error *err) {
-  wl_node *n = *out = new_node(x, most_needs(sub->query));
+  wl_node *n = *out = new_node(x, most_needs(sub->query), 1);
   if (!n) return wl_nomem(err);
   n->q = sub->query;
   n->sub = sub;
@@ -126,9 +126,8 @@ static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const b
                           wl_rows_maker *to, wl_i64 most, bool *unordered, wl_error *err) {
   wl_ready r = {0};
   wl_run *run = NULL;
-  double start = x->env->notes ? wl_clock_ns() : 0;
+  wl_i64 n_taken = 0;
   wl_status rc = wl_ready_make(x, n, q, needed, false, false, &r, err);
-  wl_query_note *note = r.note;
   *unordered = !rc && r.program->unordered;
   bool device = !rc && r.device;
   if (!rc)
@@ -139,15 +138,15 @@ static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const b
     wl_batch *b;
     rc = wl_run_next(run, &b, err);
     if (rc || !b) break;
-    if (note) note->n_given += b->n_rows - b->skip;
+    n_taken += b->n_rows - b->skip;
     rc = wl_rows_maker_add(to, b, wl_run_regs(run), needed, x->env->set->threads, err);
     wl_batch_give(b);
     if (most >= 0 && wl_rows_maker_rows(to) >= most) break;
   }
-  if (!rc && device && !wl_run_detour(run)) x->n_on_device++;
-  if (note && run && wl_run_detour(run)) note->on_device = false;
+  bool detour = run && wl_run_detour(run);
+  if (!rc && device && !detour) x->n_on_device++;
   wl_run_close(run);
-  if (note) note->ns = wl_clock_ns() - start;
+  if (run && x->env->pipelines) wl_pipelines_ran(x->env->pipelines, n_taken, detour);
   if (rc && rc != WL_NOMEM && rc != WL_INTERRUPT && rc != WL_NOT_TAKEN &&
       rc != (wl_status)SQLITE_SCHEMA)
     rc = wl_not_taken(err, "an error in a subquery that SQLite might not evaluate");
@@ -220,18 +219,6 @@ static wl_status run_sub(wl_schedule *x, wl_node *n, wl_error *err) {
 
 /* ---- the statement */
 
-int wl_schedule_list(wl_schedule *s, const wl_program *p, const char *leaves, bool on_device,
-                     const int *needs, int n_needs) {
-  wl_pipeline pipeline = {.number = ++s->n_pipelines,
-                          .program = p,
-                          .leaves = leaves,
-                          .on_device = on_device,
-                          .needs = needs,
-                          .n_needs = n_needs};
-  if (s->env->list) s->env->list(s->env->list_arg, &pipeline);
-  return pipeline.number;
-}
-
 static void close_schedule(wl_schedule *x) {
   for (wl_node *n = x->first; n; n = n->next) {
     wl_rows_close(&n->rows);
@@ -244,11 +231,12 @@ wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_
                          wl_ready *out, wl_error *err) {
   wl_schedule x = {.env = env, .computes_unread = q->computes_unread};
   memset(out, 0, sizeof *out);
+  if (env->pipelines) wl_pipelines_clear(env->pipelines);
   x.end = &x.first;
   wl_arena_init(&x.arena);
   x.of_derived = WL_NEW_N(&x.arena, wl_node *, q->n_derived + 1);
   x.needed = WL_NEW_N(&x.arena, bool *, q->n_derived + 1);
-  wl_node *statement = new_node(&x, most_needs(q));
+  wl_node *statement = new_node(&x, most_needs(q), 1);
   wl_status rc = x.arena.failed || !statement ? wl_nomem(err) : note_needed(&x, q, err);
   if (!rc) rc = add_query(&x, q, rowid_order, true, statement, err);
   if (!rc) append(&x, statement);

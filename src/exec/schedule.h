@@ -26,7 +26,8 @@ typedef struct wl_node {
   const wl_bsub *sub;        /* the subquery, or NULL */
   struct wl_node **needs;    /* what must have run before */
   int n_needs;
-  int pipeline; /* the number of its last pipeline; 0: it has not run */
+  int *pipelines; /* if they are listed for EXPLAIN: the numbers of those that leave its rows */
+  int n_pipelines;
   /* what it leaves */
   wl_rows rows;    /* a derived source */
   wl_val value;    /* a subquery that is a value, or that is tested with EXISTS */
@@ -41,18 +42,12 @@ typedef struct wl_schedule {
   bool **needed;        /* [n_derived]: which of their columns are read */
   bool computes_unread; /* SQLite also computes columns of subqueries that are not read */
   int n_on_device;      /* nodes that the device ran */
-  int n_pipelines;
-  wl_seen *seen; /* every table that was read */
+  wl_seen *seen;        /* every table that was read */
   int n_seen;
 } wl_schedule;
 
 /* The node of a subquery. */
 const wl_node *wl_schedule_sub(const wl_schedule *s, const wl_bsub *sub);
-
-/* Tells env->list about a pipeline that is about to run. Returns its number. needs: the numbers of
-** those whose rows or lookups it reads. */
-int wl_schedule_list(wl_schedule *s, const wl_program *p, const char *leaves, bool on_device,
-                     const int *needs, int n_needs);
 
 /* Makes a query ready to run: gets its columns, plans its joins, builds its lookups, compiles it
 ** (query.c). needed: which results are needed; NULL: all. top: it is the statement. */

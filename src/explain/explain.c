@@ -9,34 +9,25 @@
 #include "route/args.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "exec/gpu/devcol.h"
-#include "exec/gpu/order_device.h"
 #include <string.h>
 
 /* Decides as a run with the given arguments would: loads missing columns and compiles the
-** statement. The decision's reason becomes the connection's. */
-static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_decision *d,
-                     wl_error *err) {
-  wl_request q = {.sql = sql, .n_sql = strlen(sql), .stage = WL_AT_EXPLAIN, .as_table = true};
+** statement. Lists its pipelines. The decision's reason becomes the connection's. */
+static wl_status ask(wl_conn *c, const char *sql, const wl_rowset *r, wl_pipelines *list,
+                     wl_decision *d, wl_error *err) {
+  wl_request q = {.sql = sql,
+                  .n_sql = strlen(sql),
+                  .stage = WL_AT_EXPLAIN,
+                  .as_table = true,
+                  .pipelines = list};
   q.n_args = wl_args_values(r->args, &q.args);
+  wl_pipelines_open(list, false);
   wl_status rc = wl_route(c, &q, d, err);
   if (!rc) wl_conn_set_reason(c, d->reason);
   return rc;
 }
 
 /* ---- EXPLAIN */
-
-typedef struct line {
-  struct line *next;
-  wl_listing l;
-} line;
-
-/* The listing of all pipelines of a statement. */
-typedef struct listing {
-  wl_arena *arena;
-  line *first, **end;
-  int n;
-} listing;
 
 /* The first line of a pipeline says which machine runs it, and which pipelines run before. */
 static void name_pipeline(wl_arena *a, const wl_pipeline *p, wl_listing *l) {
@@ -46,144 +37,47 @@ static void name_pipeline(wl_arena *a, const wl_pipeline *p, wl_listing *l) {
   l->p1 = wl_arena_printf(a, "%d", p->number);
   l->p2 = needs;
   l->comment =
-      wl_arena_printf(a, "pipeline p1, on the %s%s: for every row run up to p3; leaves %s",
-                      p->on_device ? "gpu" : "cpu", p->n_needs ? ", after p2" : "", p->leaves);
+      wl_arena_printf(a, "pipeline p1, on the %s%s%s: for every row run up to p3; leaves %s",
+                      p->on_device ? "gpu" : "cpu", p->n_needs ? ", after p2" : "",
+                      p->kept ? ", kept from an earlier statement" : "", p->leaves);
 }
 
-/* Called for every pipeline, before it runs. Number 1 begins again. */
-static void list_pipeline(void *arg, const wl_pipeline *p) {
-  listing *to = arg;
-  if (p->number == 1) {
-    to->first = NULL;
-    to->end = &to->first;
-    to->n = 0;
-  }
-  int base = to->n;
+/* Adds the lines of a pipeline. *address: that of its first line, then of the next pipeline's. */
+static wl_status list_pipeline(const wl_pipeline *p, int *address, wl_rowset *r, wl_error *err) {
+  int base = *address;
   for (int k = 0; k < wl_program_n_lines(p->program); k++) {
-    line *x = WL_NEW(to->arena, line);
-    if (!x || wl_program_print(p->program, k, base, to->arena, &x->l)) return;
-    if (k == 0) name_pipeline(to->arena, p, &x->l);
-    *to->end = x;
-    to->end = &x->next;
-    to->n++;
+    wl_listing l;
+    if (wl_program_print(p->program, k, base, &r->arena, &l)) return wl_nomem(err);
+    if (k == 0) name_pipeline(&r->arena, p, &l);
+    wl_cell *row = r->arena.failed ? NULL : wl_rowset_row(r);
+    if (!row) return wl_nomem(err);
+    wl_cell_int(&row[0], (*address)++);
+    wl_cell_text(r, &row[1], l.opcode);
+    wl_cell_text(r, &row[2], l.p1);
+    wl_cell_text(r, &row[3], l.p2);
+    wl_cell_text(r, &row[4], l.p3);
+    wl_cell_text(r, &row[5], l.p4);
+    wl_cell_int(&row[6], 0);
+    wl_cell_text(r, &row[7], l.comment);
   }
+  return WL_OK;
 }
 
 static wl_status fill_program(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_decision d;
-  listing all = {.arena = &r->arena};
-  all.end = &all.first;
-  c->list = list_pipeline;
-  c->list_arg = &all;
-  wl_status rc = ask(c, sql, r, &d, err);
-  c->list = NULL;
+  wl_pipelines list;
+  int address = 0;
+  wl_status rc = ask(c, sql, r, &list, &d, err);
   if (!rc && d.engine == WL_ENGINE_SQLITE)
     rc = wl_fail(err, WL_ERROR, "%s", d.reason + strlen("sqlite: "));
+  for (const wl_pipeline *p = list.first; p && !rc; p = p->next)
+    rc = list_pipeline(p, &address, r, err);
   wl_decision_close(&d);
-  if (!rc && r->arena.failed) rc = wl_nomem(err);
-  int address = 0;
-  for (const line *x = all.first; x && !rc; x = x->next) {
-    wl_cell *row = wl_rowset_row(r);
-    if (!row) return wl_nomem(err);
-    wl_cell_int(&row[0], address++);
-    wl_cell_text(r, &row[1], x->l.opcode);
-    wl_cell_text(r, &row[2], x->l.p1);
-    wl_cell_text(r, &row[3], x->l.p2);
-    wl_cell_text(r, &row[4], x->l.p3);
-    wl_cell_text(r, &row[5], x->l.p4);
-    wl_cell_int(&row[6], 0);
-    wl_cell_text(r, &row[7], x->l.comment);
-  }
+  wl_pipelines_close(&list);
   return rc;
 }
 
-static const char *excerpt(wl_arena *a, const char *sql, const wl_expr *e) {
-  size_t n = e->end - e->pos;
-  return wl_arena_printf(a, "%.*s%s", n > 120 ? 120 : (int)n, sql + e->pos, n > 120 ? "…" : "");
-}
-
-/* How many of the query's columns are in memory. */
-static int in_memory(const wl_query *q, const wl_table *table, bool exact) {
-  int n = 0;
-  for (int i = 0; i < q->n_cols && exact; i++)
-    n += wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
-  return n;
-}
-
-/* The machine that finds groups, or, if sorts is true, that sorts. */
-static const char *machine(const wl_ready *ready, bool sorts) {
-  const wl_program *p = ready->program;
-  if (!ready->device) return " on the cpu";
-  wl_dorder o = wl_dorder_plan(p);
-  return sorts && (p->next || o.why) ? " on the cpu" : " on the gpu";
-}
-
-/* The transfer mode and, if all columns are in memory, their size on the device. */
-static const char *transfer_words(wl_conn *c, const wl_query *q, wl_table *table, wl_arena *a) {
-  const char *mode = wl_transfer_name(c->set.transfer.mode);
-  size_t n_bytes = 0;
-  for (int i = 0; i < q->n_cols; i++) {
-    wl_column *col = wl_source_column(table->source, q->cols[i].column);
-    if (!col) return mode;
-    n_bytes += wl_devcol_bytes(col, 0, col->n_tablets);
-    wl_column_drop(col);
-  }
-  return wl_arena_printf(a, "%s, columns of %.1f MB", mode, (double)n_bytes / 1e6);
-}
-
-/* Adds the lines of a statement over one table. */
-static void table_plan(wl_conn *c, const wl_decision *d, wl_table *table, wl_rowset *r) {
-  const wl_statement_text *t = d->text;
-  const wl_query *q = t->query;
-  const wl_select *s = t->stmt->select;
-  wl_arena *a = &r->arena;
-  int id = wl_plantree_line(r, 1, 0, d->reason);
-  if (d->ready.device)
-    id = wl_plantree_line(r, id + 1, id,
-                          wl_arena_printf(a, "TRANSFER %s", transfer_words(c, q, table, a)));
-  if (q->limit || q->offset) {
-    const char *text =
-        s->limit ? wl_arena_printf(a, "LIMIT %s", excerpt(a, t->sql, s->limit)) : "LIMIT";
-    if (s->offset) text = wl_arena_printf(a, "%s OFFSET %s", text, excerpt(a, t->sql, s->offset));
-    id = wl_plantree_line(r, id + 1, id, text);
-  }
-  if (q->n_order)
-    id = wl_plantree_line(r, id + 1, id,
-                          wl_arena_printf(a, "ORDER BY %d term%s%s", q->n_order,
-                                          q->n_order == 1 ? "" : "s", machine(&d->ready, true)));
-  if (q->distinct)
-    id =
-        wl_plantree_line(r, id + 1, id, wl_arena_printf(a, "DISTINCT%s", machine(&d->ready, true)));
-  if (q->grouped)
-    id = wl_plantree_line(r, id + 1, id,
-                          wl_arena_printf(a, "GROUP BY %d key%s%s", q->n_groups,
-                                          q->n_groups == 1 ? "" : "s", machine(&d->ready, false)));
-  if (q->aggregate)
-    id = wl_plantree_line(
-        r, id + 1, id,
-        wl_arena_printf(a, "AGGREGATE %d function%s", q->n_aggs, q->n_aggs == 1 ? "" : "s"));
-  else
-    id = wl_plantree_line(
-        r, id + 1, id,
-        wl_arena_printf(a, "RESULT %d column%s", q->n_results, q->n_results == 1 ? "" : "s"));
-  if (s->where)
-    id = wl_plantree_line(r, id + 1, id,
-                          wl_arena_printf(a, "FILTER %s", excerpt(a, t->sql, s->where)));
-  const char *names = "";
-  for (int i = 0; i < q->n_cols; i++) {
-    int k = q->cols[i].column;
-    if (i < 12)
-      names =
-          wl_arena_printf(a, "%s%s%s", names, i ? ", " : "", k < 0 ? "rowid" : table->cols[k].name);
-  }
-  bool exact;
-  wl_i64 n = wl_source_estimate(table->source, &exact);
-  wl_plantree_line(r, id + 1, id,
-                   wl_arena_printf(a, "SCAN %s%s%s%s (%s%lld rows, %d of %d columns in memory)",
-                                   q->table, q->n_cols ? " columns " : "", names,
-                                   q->n_cols > 12 ? ", …" : "", exact ? "" : "about ", n,
-                                   in_memory(q, table, exact), q->n_cols));
-}
+/* ---- EXPLAIN QUERY PLAN */
 
 /* Adds SQLite's plan, with its ids increased, under the first line. */
 static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_rowset *r,
@@ -204,20 +98,16 @@ static wl_status sqlite_plan(wl_conn *c, const char *sql, const char *first, wl_
 
 static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_decision d;
-  wl_table *table;
-  wl_status rc = ask(c, sql, r, &d, err);
-  if (rc) {
-    /* Out of memory, or interrupted. */
-  } else if (d.engine == WL_ENGINE_SQLITE) {
+  wl_pipelines list;
+  wl_status rc = ask(c, sql, r, &list, &d, err);
+  if (!rc && d.engine == WL_ENGINE_SQLITE) {
     rc = sqlite_plan(c, sql, d.reason, r, err);
-  } else if (d.text->query->simple) {
-    rc = wl_store_table(c->store, d.text->query->schema, d.text->query->table, &table, err);
-    if (!rc) table_plan(c, &d, table, r);
-  } else {
+  } else if (!rc) {
     wl_plantree_line(r, 1, 0, d.reason);
-    rc = wl_plantree_query(c, d.text->query, NULL, 1, 2, r, err);
+    rc = wl_plantree_pipelines(c, &list, 1, 2, r, err);
   }
   wl_decision_close(&d);
+  wl_pipelines_close(&list);
   return rc;
 }
 
@@ -225,7 +115,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
 
 /* Starts the statement as warplite_prepare() and a first step would. Unlike them, it accepts with
 ** strict that SQLite runs the statement. */
-static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, wl_notes *notes,
+static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, wl_pipelines *list,
                               wl_answer *a, wl_error *err) {
   wl_request q = {.sql = sql, .n_sql = strlen(sql), .is_part = true};
   wl_decision d;
@@ -236,9 +126,8 @@ static wl_status analyze_open(wl_conn *c, const char *sql, const wl_rowset *r, w
   } else if (!rc) {
     q.stage = WL_AT_START;
     q.is_part = false;
-    c->notes = notes;
+    q.pipelines = list;
     rc = wl_answer_open(c, &q, NULL, a, err);
-    c->notes = NULL;
   }
   wl_decision_close(&d);
   return rc;
@@ -261,13 +150,13 @@ static wl_status analyze_rows(wl_answer *a, wl_error *err) {
 
 static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_error *err) {
   wl_statement_text *before = NULL, *t = NULL; /* before keeps it bound during the run */
-  wl_notes notes;
+  wl_pipelines list;
   wl_answer a = {0};
-  wl_notes_open(&notes);
+  wl_pipelines_open(&list, true);
   double start = wl_clock_ns();
   wl_error ignored;
   if (wl_statement_text_get(c, sql, strlen(sql), &before, &ignored)) before = NULL;
-  wl_status rc = analyze_open(c, sql, r, &notes, &a, err);
+  wl_status rc = analyze_open(c, sql, r, &list, &a, err);
   if (!rc) rc = analyze_rows(&a, err);
   bool native = a.run != NULL, detour = native && wl_run_detour(a.run);
   wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL};
@@ -277,22 +166,19 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
       wl_arena_printf(&r->arena, "%s%s", c->reason, wl_plantree_actual(&r->arena, &got));
   if (!first) rc = wl_nomem(err);
   if (!rc && native) rc = wl_statement_text_get(c, sql, strlen(sql), &t, err);
-  wl_query_note *top = !rc && native ? wl_notes_find(&notes, t->query) : NULL;
-  if (top) {
-    top->n_given = got.n_rows;
-    top->ns = got.ns;
-    if (detour) top->on_device = false;
+  if (!rc && native && list.last->q == t->query) {
+    wl_pipelines_ran(&list, got.n_rows, detour);
     int next = 1;
     wl_plantree_line(r, next++, 0, first);
     if (!c->set.keep) wl_plantree_line(r, next++, 1, "NO KEPT LOOKUPS (setting keep=0)");
-    rc = wl_plantree_query(c, t->query, &notes, 1, next, r, err);
+    rc = wl_plantree_pipelines(c, &list, 1, next, r, err);
   } else if (!rc) {
     rc = sqlite_plan(c, sql, first, r, err);
   }
 done:
   wl_statement_text_drop(t);
   wl_statement_text_drop(before);
-  wl_notes_close(&notes);
+  wl_pipelines_close(&list);
   return rc;
 }
 

@@ -1,11 +1,12 @@
 /*
-** The plan of a statement as a tree of lines, with estimates or, after a run, with measurements.
+** The pipelines of a statement as a tree of lines, with estimates and, after a run, with
+** measurements.
 */
 #ifndef WL_PLANTREE_H
 #define WL_PLANTREE_H
 
 #include "route/rowset.h"
-#include "exec/notes.h"
+#include "exec/pipelines.h"
 
 /* Appends a line of four columns under a parent (0: none). Returns its id. */
 int wl_plantree_line(wl_rowset *r, int id, int parent, const char *text);
@@ -19,9 +20,8 @@ typedef struct wl_actual {
 } wl_actual;
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x);
 
-/* Writes the lines of a query under line `parent`, numbered from next_id. notes: NULL for estimates
-** only, when nothing is loaded or run. */
-wl_status wl_plantree_query(wl_conn *c, const wl_query *q, const wl_notes *notes, int parent,
-                            int next_id, wl_rowset *r, wl_error *err) WL_MUST;
+/* Writes the pipelines of a list under line `parent`, numbered from next_id. */
+wl_status wl_plantree_pipelines(wl_conn *c, const wl_pipelines *list, int parent, int next_id,
+                                wl_rowset *r, wl_error *err) WL_MUST;
 
 #endif

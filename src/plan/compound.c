@@ -59,7 +59,8 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
   wl_status rc = wl_edit_open(&to, statement);
   if (op == WL_COMPOUND_UNION) left[n_left++] = right;
   if (!rc) rc = concat(statement, left, n_left, d->typed_steps, &rows);
-  if (!rc) rc = wl_edit_source(&to, (wl_bsource){.derived = rows, .name = "left side"}, &place);
+  const char *name = op == WL_COMPOUND_UNION ? "compound" : "left side";
+  if (!rc) rc = wl_edit_source(&to, (wl_bsource){.derived = rows, .name = name}, &place);
   if (!rc) rc = wl_edit_arm_columns(&to, d->arms, last + 1);
   if (rc) return rc;
   wl_query *q = *out = to.q;
@@ -68,7 +69,6 @@ static wl_status combine(const wl_edit *statement, const wl_derived *d, int last
   for (int k = 0; k < q->n_results; k++)
     q->order[q->n_order++] = (wl_border){.expr = q->results[k]};
   q->distinct = q->combines = true;
-  q->table = "compound";
   if (op == WL_COMPOUND_UNION) return WL_OK;
   rc = concat(statement, &right, 1, false, &rows);
   wl_bsource other = {.how = op == WL_COMPOUND_EXCEPT ? WL_HOW_ANTI : WL_HOW_SEMI,

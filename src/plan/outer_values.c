@@ -75,7 +75,6 @@ static wl_status outer_values(const wl_rewriter *r, const wl_query *child, wl_ed
   if (!rc) rc = wl_copy_open(&c, to, q);
   if (rc) return rc;
   to->q->distinct = true;
-  to->q->table = "outer values";
   /* one source is enough only if it is an INNER source: others may have no row, so their columns
   ** can be NULL */
   int only = __builtin_ctzll(mask);

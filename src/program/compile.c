@@ -404,7 +404,6 @@ wl_status wl_compile_open(wl_compiler *c) {
   p->host_op = -1;
   p->limit = -1;
   p->max_pattern = c->in->max_pattern;
-  p->table = q->table;
   p->n_columns = q->n_cols;
   p->unordered = in->unordered;
   p->columns = WL_NEW_N(arena, wl_i16, q->n_cols);

@@ -348,7 +348,8 @@ wl_status wl_compile_sources(wl_compiler *c) {
   const wl_jplan *plan = c->in->plan;
   const wl_query *q = c->in->query;
   place_source(c, plan ? plan->driver : 0, 0);
-  c->p->table = plan ? c->p->source_names[0] : q->table;
+  c->p->table = plan ? c->p->source_names[0] : q->sources[0].table;
+  if (!c->p->table) c->p->table = q->sources[0].name;
   wl_status rc = drop_dead(c, plan ? plan->driver : 0);
   if (rc) return rc;
   if (!plan) return q->where ? wl_compile_filter(c, q->where) : WL_OK;

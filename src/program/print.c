@@ -98,7 +98,8 @@ static wl_status print_sink(const wl_program *p, sink_line k, wl_arena *arena, w
 static wl_status print_source(const wl_program *p, int end, wl_arena *arena, wl_listing *out) {
   *out = (wl_listing){"Scan", "", "", "", "", "run up to p3 for every row of the source"};
   out->p3 = wl_arena_printf(arena, "%d", end);
-  out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table, p->n_columns);
+  out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table,
+                            p->source == WL_SOURCE_ROWS ? p->n_results : p->n_columns);
   return arena->failed ? WL_NOMEM : WL_OK;
 }
 

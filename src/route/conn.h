@@ -31,8 +31,6 @@ typedef struct wl_log_entry {
 } wl_log_entry;
 
 struct wl_change;
-struct wl_notes;
-struct wl_pipeline;
 struct wl_statement_text;
 
 /* While streams of warplite_query() are open, one statement is in progress. Without it SQLite would
@@ -64,10 +62,6 @@ typedef struct wl_conn {
   double last_tick;
   wl_watch watch;
   wl_open_streams streams;
-  struct wl_notes *notes; /* where EXPLAIN ANALYZE collects its notes, or NULL */
-  /* EXPLAIN is told about every pipeline (wl_query_env in exec/query.h); or NULL */
-  void (*list)(void *arg, const struct wl_pipeline *p);
-  void *list_arg;
 } wl_conn;
 
 wl_conn *wl_conn_find(sqlite3 *db);

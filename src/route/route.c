@@ -213,9 +213,7 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
                      .device = wanted ? wl_place_device(c, &why) : NULL,
                      .check = wl_conn_check,
                      .check_arg = c,
-                     .notes = c->notes,
-                     .list = c->list,
-                     .list_arg = c->list_arg};
+                     .pipelines = q->pipelines};
   rc = wl_query_ready(&d->env, d->text->query, d->text->facts.rowid_order, &d->ready, err);
   if (rc) return wl_route_judge(rc, err);
   if (wanted && !d->ready.device) {

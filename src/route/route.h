@@ -36,6 +36,7 @@ typedef struct wl_request {
   bool copies;          /* its rows are written to a table, so whole columns are worth loading */
   sqlite3_value **args; /* values of the parameters that occur, in order; none at WL_AT_PREPARE */
   int n_args;           /* parameters without a value are NULL */
+  struct wl_pipelines *pipelines; /* where to list them for EXPLAIN (exec/pipelines.h), or NULL */
 } wl_request;
 
 typedef struct wl_decision {

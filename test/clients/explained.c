@@ -9,7 +9,8 @@
 ** 1. A native run may add words to its reason, behind those that EXPLAIN QUERY PLAN gave.
 ** 2. Only what shows while rows are computed may move a native run to another engine. Its reason
 **    then begins with one of met_while_running. These must stay rare.
-** 3. Where the plan has no line with a reason, it is SQLite's own plan, and SQLite runs the
+** 3. With route=always, EXPLAIN, EXPLAIN QUERY PLAN and EXPLAIN ANALYZE show the same pipelines.
+** 4. Where the plan has no line with a reason, it is SQLite's own plan, and SQLite runs the
 **    statement.
 */
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "../tablets.h"
 #include "../tap.h"
 #include "joinfuzz_query.h"
+#include "shown_pipelines.h"
 
 enum { PER_SCHEMA = 30, STEPS = 20000, MOST_STEPS = 250, MAX_SHOWN = 20 };
 
@@ -44,7 +46,7 @@ typedef struct tester {
   uint64_t seed;
   bool verbose;
   int steps;
-  long n_native, n_compared, n_turned, n_slow, n_bad, n_other_engine;
+  long n_native, n_compared, n_turned, n_slow, n_bad, n_other_engine, n_pipelines;
   char *binds[MAX_BINDS];
   rows plan, got;
 } tester;
@@ -117,6 +119,29 @@ static const char *plan_reason(const rows *plan) {
   return begins(top, "cpu: ") || begins(top, "gpu: ") || begins(top, "sqlite: ") ? top : "sqlite: ";
 }
 
+/* Compares the pipelines of EXPLAIN with those of the trees. What a run meets may change them. */
+static void compare_pipelines(tester *t, sqlite3 *db, int engine, const char *sql) {
+  static const char *const trees[] = {"EXPLAIN QUERY PLAN", "EXPLAIN ANALYZE"};
+  static shown listed[MOST], drawn[MOST];
+  char *text = format("EXPLAIN %s", sql);
+  memset(listed, 0, sizeof listed);
+  answer(t, db, text, &t->plan);
+  sqlite3_free(text);
+  int n = read_listing(&t->plan, listed);
+  for (int k = 0; k < 2 && n > 0; k++) {
+    text = format("%s %s", trees[k], sql);
+    memset(drawn, 0, sizeof drawn);
+    answer(t, db, text, &t->plan);
+    sqlite3_free(text);
+    if (t->plan.rc != SQLITE_DONE || turned_while_running(warplite_reason(db))) continue;
+    bool good = read_tree(&t->plan, drawn) == n;
+    for (int i = 1; i <= n && good; i++) good = same(&listed[i], &drawn[i]);
+    t->n_pipelines += n;
+    if (!good && ++t->n_bad <= MAX_SHOWN)
+      printf("-- %s\n--   EXPLAIN and %s differ:\n%s;\n", engines[engine].settings, trees[k], sql);
+  }
+}
+
 /* On a connection that stands as it is. */
 static void compare_on(tester *t, sqlite3 *db, int engine, const char *sql) {
   char *text = format("EXPLAIN QUERY PLAN %s", sql);
@@ -140,6 +165,8 @@ static void compare_on(tester *t, sqlite3 *db, int engine, const char *sql) {
       printf("-- %s\n--   explained: %s %s\n--   done:      %s\n%s;\n", engines[engine].settings,
              said, t->plan.err, did, sql);
     if (t->verbose) printf("%s: %s | %s\n", engines[engine].name, said, did);
+    if (native && !turned && strstr(engines[engine].settings, "route=always"))
+      compare_pipelines(t, db, engine, sql);
   }
 }
 
@@ -152,8 +179,9 @@ static void compare(tester *t, int engine, const char *sql) {
 /* share: percent of the runs that must be native. */
 static void report(tester *t, const char *what, int share) {
   char name[200];
-  snprintf(name, sizeof name, "explained, %s: %ld runs, %ld native, %ld turned, %ld slow", what,
-           t->n_compared, t->n_native, t->n_turned, t->n_slow);
+  snprintf(name, sizeof name,
+           "explained, %s: %ld runs, %ld native, %ld turned, %ld slow, %ld pipelines", what,
+           t->n_compared, t->n_native, t->n_turned, t->n_slow, t->n_pipelines);
   if (t->n_bad)
     tap_bad(name, "%ld runs are not as they were explained, %ld of them on another engine",
             t->n_bad, t->n_other_engine);
@@ -164,7 +192,7 @@ static void report(tester *t, const char *what, int share) {
   else
     tap_ok(name);
   t->n_bad = t->n_compared = t->n_native = t->n_turned = t->n_slow = 0;
-  t->n_other_engine = 0;
+  t->n_other_engine = t->n_pipelines = 0;
 }
 
 /* ---- random queries over small tables */

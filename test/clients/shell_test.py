@@ -705,11 +705,12 @@ def main():
         plan = ("create table a(x, y); insert into a values(1,2),(2,3),(3,4); create table b(x, z); insert into b values(1,'p'),(2,'q'); "
                 "%s select z, count(*) from a join b on b.x = a.x where a.y > 1 group by z;")
         expect("ours: the plan of a join", ["-set", "route=always", MEM, plan % "explain query plan"], "", err="",
-               out=r"QUERY PLAN\n`--cpu: [^\n]*\n(   `--|      `--)GROUP BY 1 key[^\n]*\n +`--AGGREGATE 1 function\n +\|--SCAN [ab] [^|]*\n"
-                   r" +`--INNER JOIN [ab] ON b\.x = a\.x[^|]*\n +`--LOOKUP by 1 key over [ab] [^|]*\n")
+               out=r"QUERY PLAN\n`--cpu: [^\n]*\n +`--PIPELINE 3 on the cpu leaves results: RESULT 2 columns [^\n]*\n +`--SCAN groups\n"
+                   r" +`--PIPELINE 2 on the cpu leaves groups: GROUP BY 1 key, AGGREGATE 1 function [^\n]*\n +\|--SCAN [ab] columns [^\n]*\n +\|  `--LOAD 2 columns [^\n]*\n"
+                   r" +`--INNER JOIN [ab] ON b\.x = a\.x[^|]*\n +`--PIPELINE 1 on the cpu leaves a lookup: LOOKUP by 1 key over [ab] [^|]*\n +`--SCAN [ab] [^|]*\n")
         expect("ours: explain analyze", ["-set", "route=always", "-box", MEM, plan % "Explain Analyze"], "", err="",
-               out=r"QUERY PLAN\n`--cpu: [^\n]* \| 2 rows, [0-9.]+ ms\n.*GROUP BY 1 key \| 2 rows \(estimated \d+\), [0-9.]+ ms, cpu\n.*"
-                   r"AGGREGATE 1 function \| 2 rows, .* GB/s, cpu\n.*SCAN .* rows from \d.*INNER JOIN .* \| 2 rows from \d.*")
+               out=r"QUERY PLAN\n`--cpu: [^\n]* \| 2 rows, [0-9.]+ ms\n[^\n]*PIPELINE 3 [^\n]*\n[^\n]*SCAN groups \| 2 rows from 2 [^\n]*\n"
+                   r"[^\n]*GROUP BY 1 key, AGGREGATE 1 function \| 2 rows from 2 \(estimated \d+\), [0-9.]+ ms, [^\n]* GB/s, cpu\n.*SCAN .* rows from \d.*INNER JOIN .* \| 2 rows from \d.*")
         expect("ours: explain analyze in SQLite", ["-set", "engine=sqlite", MEM, plan % "explain analyze"], "", err="",
                out=r"QUERY PLAN\n`--sqlite: [^\n]* \| 2 rows, [0-9.]+ ms\n.*SCAN .*")
         expect("ours: explain analyze of what SQLite has", [MEM, "create table a(x); explain analyze select y from a"], "", rc=1, out="",

@@ -191,6 +191,17 @@ int main(void) {
     check("EXPLAIN ANALYZE SELECT count(*) FROM t, (SELECT 1 AS k UNION ALL SELECT 2) AS q WHERE "
           "q.k < 2",
           true, cold, SMALL);
+  static const char *const joined =
+      "SELECT q.k, count(*) FROM (SELECT 1 AS k UNION ALL SELECT 2) AS p JOIN (SELECT 1 AS k UNION "
+      "ALL SELECT 3) AS q ON p.k = q.k WHERE q.k < (SELECT count(*) FROM t) GROUP BY q.k HAVING "
+      "count(*) > 0 ORDER BY 2 LIMIT 3";
+  static const char *const forms[] = {"EXPLAIN", "EXPLAIN QUERY PLAN", "EXPLAIN ANALYZE"};
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    char sql[600];
+    snprintf(sql, sizeof sql, "%s %s", forms[i], joined);
+    check(sql, true, false, SMALL);
+  }
+  check("EXPLAIN SELECT p.a, q.c FROM t AS p JOIN t AS q ON p.a = q.a + 1", true, false, SMALL);
   /* every kind of source and sink */
   static const char *const kinds[] = {
       "SELECT c, count(*), max(x), group_concat(a) FROM t GROUP BY c HAVING count(*) > 1",
@@ -204,7 +215,7 @@ int main(void) {
       "SELECT a, (SELECT max(c) FROM t) FROM t WHERE EXISTS (SELECT 1 FROM t WHERE a = 3)",
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) check(kinds[i], false, false, SMALL);
-  /* no join: EXPLAIN does not list the pipeline of a lookup that is kept */
+  /* no join, because the listing of a lookup also says whether it is kept */
   check("EXPLAIN SELECT (SELECT max(a) FROM t), max(c) FROM (SELECT c FROM t UNION ALL SELECT c "
         "FROM t) GROUP BY c",
         false, false, SMALL);

@@ -90,7 +90,7 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_distinct_sink *s = (wl_distinct_sink *)sink;
   wl_collected out;
   distinct_rows d = {.p = s->p};
-  s->n_collected = s->rows.n_rows;
+  sink->n_collected = s->rows.n_rows;
   if (!s->rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_DISTINCT);
   wl_collected_init(&out, s->rows.what, 0);
@@ -100,6 +100,7 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
     rc = wl_places_copy(&d.r, s->p->next ? s->p->n_results : s->p->n_given, d.r.n, &out, err);
   wl_places_close(&d.r);
   wl_collected_clear(&s->rows);
+  sink->n_left = out.n_rows;
   if (!rc) rc = wl_collected_give(&out, s->to, err);
   wl_collected_clear(&out);
   return rc;

@@ -14,7 +14,6 @@ typedef struct wl_distinct_sink {
   int threads;
   wl_stop *stop;
   wl_sink *to; /* takes the distinct rows */
-  wl_i64 n_collected;
 } wl_distinct_sink;
 
 /* left: bytes that the rows may take; 0: no limit. */

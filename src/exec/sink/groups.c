@@ -28,6 +28,7 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
                     .check = ask,
                     .check_arg = s->stop};
   wl_status rc = wl_groups_finish(&f, &s->finished, err);
+  sink->n_left = s->finished.n;
   return rc == WL_NOT_TAKEN ? wl_sink_no_room("the groups", s->left, err) : rc;
 }
 

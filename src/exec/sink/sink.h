@@ -5,8 +5,7 @@
 **
 ** Invariants:
 ** 1. begin and end are called on the worker's thread, one piece at a time for each worker. The
-*other
-**    functions are called on the calling thread.
+**    other functions are called on the calling thread.
 ** 2. settle is called for the pieces in row order: each time a piece has run, and for the last time
 **    when it is done.
 ** 3. finish is called once, after the last row. Then the next pipeline can read what the sink
@@ -42,6 +41,8 @@ struct wl_sink {
   wl_status (*finish)(wl_sink *s, wl_error *err);
   void (*clear)(wl_sink *s); /* forgets all rows, so that the pipeline can start again */
   void (*close)(wl_sink *s);
+  wl_i64 n_left;      /* after finish: rows or groups that it leaves */
+  wl_i64 n_collected; /* after finish: rows that it collected on the host */
 };
 
 /* Fails with WL_NOT_TAKEN: `what` need more than the bytes that are left of host_budget. */

@@ -204,11 +204,12 @@ static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
   wl_collected out;
-  s->n_collected = s->rows.n_rows;
+  sink->n_collected = s->rows.n_rows;
   if (!s->rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_SORT);
   wl_collected_init(&out, s->rows.what, 0);
   wl_status rc = sort_collected(s, true, &out, err);
+  sink->n_left = out.n_rows;
   if (!rc) rc = wl_collected_give(&out, s->to, err);
   wl_collected_clear(&out);
   return rc;

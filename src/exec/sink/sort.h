@@ -14,7 +14,6 @@ typedef struct wl_sort_sink {
   int threads;
   wl_stop *stop;
   wl_sink *to; /* takes the sorted rows */
-  wl_i64 n_collected;
 } wl_sort_sink;
 
 /* left: bytes that the rows may take; 0: no limit. */

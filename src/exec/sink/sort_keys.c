@@ -17,7 +17,10 @@ static wl_status ask(void *arg, wl_error *err) {
 
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_sort_keys_sink *s = (wl_sort_keys_sink *)sink;
-  return wl_sorter_finish(s->sorter, s->threads, ask, s->stop, &s->rows, &s->n, err);
+  wl_status rc = wl_sorter_finish(s->sorter, s->threads, ask, s->stop, &s->rows, &s->n, err);
+  if (s->most >= 0 && s->n > s->most) s->n = s->most;
+  sink->n_left = s->n;
+  return rc;
 }
 
 static void close_sorter(wl_sink *sink) {
@@ -28,6 +31,7 @@ wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i
                                  int threads, wl_i64 left, wl_stop *stop, wl_error *err) {
   wl_i64 most = wl_cut_needed(p->offset, p->limit);
   s->sink = (wl_sink){.begin = begin, .finish = finish, .close = close_sorter};
+  s->most = most;
   s->threads = threads;
   s->stop = stop;
   if (left && wl_sorter_bytes(p, n_rows, most) > left)

@@ -13,7 +13,7 @@ typedef struct wl_sort_keys_sink {
   int threads;
   wl_stop *stop;
   const wl_u32 *rows; /* [n]: the row numbers in order, after finish */
-  wl_i64 n;
+  wl_i64 n, most; /* most < 0: all are needed */
 } wl_sort_keys_sink;
 
 /* n_rows: rows of the source. left: bytes that it may take; 0: no limit. */

@@ -398,6 +398,11 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
   if (!rc) rc = wl_compile(arena, &in, &r->program, err);
   if (!rc) choose_device(x, top && q->ordered_by, r);
+  if (!rc && in.for_device && !r->device &&
+      (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT)) {
+    in.for_device = false; /* the CPU sorts row numbers, and has distinct rows as groups */
+    rc = wl_compile(arena, &in, &r->program, err);
+  }
   if (!rc && list) rc = list_query(x, node, &of, r, err);
   for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);
   return rc;

@@ -5,9 +5,8 @@
 ** Invariants:
 ** 1. Pieces are in row order. The sink settles a piece only when all pieces before it are done.
 ** 2. Rows may multiply in a join (Expand). A piece of such a pipeline that fills batches has its
-*own
-**    worker, so that it can stop when its batches are full and go on in a later wave. Other pieces
-**    run to their end, unless the run is stopped.
+**    own worker, so that it can stop when its batches are full and go on in a later wave. Other
+**    pieces run to their end, unless the run is stopped.
 ** 3. The error of a piece counts only when all pieces before it are done, so the number of threads
 **    does not change which error is reported.
 ** 4. Only the calling thread asks `stop`.

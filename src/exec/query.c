@@ -1,7 +1,6 @@
 /*
 ** Makes one query ready to run; see schedule.h. The steps: columns of tables and derived sources,
-*the
-** join's plan, lookups from the last step to the first, the program.
+** the join's plan, lookups from the last step to the first, the program.
 */
 #include "exec/schedule.h"
 #include "base/mem.h"

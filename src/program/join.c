@@ -262,7 +262,7 @@ wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, w
   return rc ? rc : wl_program_verify(c.p, err);
 }
 
-/* ---- the query's block */
+/* ---- the query's pipeline */
 
 /* Updates the largest possible number of rows: each row can find at most all of the lookup's rows.
  */

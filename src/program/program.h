@@ -127,8 +127,7 @@ typedef struct wl_bare {
 } wl_bare;
 
 /* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates
-*come
-** after the keys. */
+** come after the keys. */
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
@@ -228,7 +227,7 @@ typedef struct wl_program {
   int n_aggs;
   wl_key *keys;
   int n_keys;
-  bool grouped;   /* there is a Group, and a second block over its groups */
+  bool grouped;   /* there is a Group, and the next pipeline reads the groups */
   bool one_group; /* no GROUP BY: there are no keys, and there is a group even without rows */
   bool by_first;  /* groups are emitted in the order of their first rows, not of their keys */
   bool in_order;  /* an aggregate must see all rows in order */

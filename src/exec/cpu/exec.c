@@ -1,5 +1,5 @@
 /*
-** The CPU machine; see exec.h. One worker runs one block, a vector of rows at a time: filter,
+** The CPU machine; see exec.h. One worker runs one pipeline, a vector of rows at a time: filter,
 ** compute, then accumulate or return rows.
 */
 #include "exec/cpu/exec_impl.h"

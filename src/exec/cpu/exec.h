@@ -26,7 +26,7 @@ typedef struct wl_exec wl_exec;
 ** the pipeline reads groups, else NULL. Both are borrowed. */
 wl_status wl_exec_open(const wl_program *p, wl_column **cols, const wl_srccol *source,
                        wl_u64 max_text, wl_exec **out, wl_error *err) WL_MUST;
-/* Opens a worker for only a part of the block (sorter.h): the sort keys, or the results of rows
+/* Opens a worker for only a part of the pipeline (sorter.h): the sort keys, or the results of rows
 ** that have passed the filters. */
 typedef enum wl_exec_part { WL_EXEC_ALL, WL_EXEC_KEYS, WL_EXEC_ROWS } wl_exec_part;
 wl_status wl_exec_open_part(const wl_program *p, wl_column **cols, const wl_srccol *source,

@@ -3,7 +3,7 @@
 ** and a candidate. Match decides what the test of the pairs means for the rows. exec_probe.c finds
 ** the candidates.
 **
-** A block with Expands is a stack of loops. Each open Expand (level) stores its rows and how far
+** A pipeline with Expands is a stack of loops. Each open Expand (level) stores its rows and how far
 ** their candidates are processed, and the innermost one makes the next chunk. The stack is plain
 ** data, so a run can stop after any chunk and continue later.
 **

@@ -1,6 +1,6 @@
 /*
 ** Opens and closes a worker of the CPU machine (exec.h): decides which instructions this part of
-** the block needs, where each register is stored, and sets up the constants.
+** the pipeline needs, where each register is stored, and sets up the constants.
 */
 #include "base/mem.h"
 #include "exec/cpu/exec_impl.h"
@@ -11,7 +11,7 @@
 
 enum { PLACE_BYTES = WL_VECTOR * (8 + 4 + 1) }; /* bytes of a vector: values, lengths, tags */
 
-/* Whether this part of the block needs result k. */
+/* Whether this part of the pipeline needs result k. */
 static bool wants_result(const wl_exec *x, int k) {
   if (x->part == WL_EXEC_ALL) return true;
   if (x->part == WL_EXEC_ROWS) return k < x->p->n_given;
@@ -20,7 +20,7 @@ static bool wants_result(const wl_exec *x, int k) {
   return false;
 }
 
-/* Whether an instruction of the block other than Result reads register r, from pc on. */
+/* Whether an instruction other than Result reads register r, from pc on. */
 static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
   for (; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
@@ -53,7 +53,7 @@ static void note_direct(wl_exec *x) {
   }
 }
 
-/* Sets the vectors of the registers that this block sets. */
+/* Sets the vectors of the registers that the code sets. */
 static void lay_registers(wl_exec *x, const int *place) {
   const wl_program *p = x->p;
   for (int r = 0; r < p->n_regs; r++) {

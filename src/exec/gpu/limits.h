@@ -16,7 +16,7 @@ enum {
   WL_GPU_MAX_JOINS = 60
 };
 
-/* Whether a device can run the table block of a program. WL_NOT_TAKEN: err says why not. */
+/* Whether a device can run the first pipeline of a program. WL_NOT_TAKEN: err says why not. */
 wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) WL_MUST;
 
 #endif

@@ -6,7 +6,6 @@
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
                        wl_error *err) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
-  (void)q, (void)full;
   wl_status rc = WL_OK;
   if (!s->groups[worker]) rc = wl_groups_open(s->grouping, &s->groups[worker], err);
   io->groups = s->groups[worker];

@@ -5,7 +5,6 @@
 
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
                        wl_error *err) {
-  (void)q, (void)full, (void)err;
   io->sorter = ((wl_keys_sink *)sink)->sorter;
   io->worker = worker;
   return WL_OK;

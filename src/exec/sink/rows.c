@@ -8,7 +8,6 @@ enum { MOST_ROWS = 2 * WL_TABLET_ROWS }; /* of a piece that waits for those befo
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
                        wl_error *err) {
   wl_rows_sink *s = (wl_rows_sink *)sink;
-  (void)worker;
   *full = q->n_batches == s->most;
   if (*full) return WL_OK;
   wl_batch *b;
@@ -23,7 +22,6 @@ static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *i
 }
 
 static wl_status end(wl_sink *sink, wl_row_piece *q, int worker, wl_error *err) {
-  (void)sink, (void)worker, (void)err;
   wl_i64 n = 0;
   for (const wl_batch *b = q->batches; b; b = b->next) n += b->n_rows;
   q->n_given = n;

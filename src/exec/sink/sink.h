@@ -6,8 +6,7 @@
 ** Invariants:
 ** 1. begin and end are called on the worker's thread, one piece at a time for each worker.
 ** 2. settle is called on the calling thread, for the pieces in row order: each time a piece has
-*run,
-**    and for the last time when it is done.
+**    run, and for the last time when it is done.
 */
 #ifndef WL_SINK_H
 #define WL_SINK_H

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/order_device.h"
+#include "plan/row_order.h"
 #include <string.h>
 
 /* Decides as a run with the given arguments would: loads missing columns and compiles the
@@ -210,7 +211,7 @@ static wl_status fill_plan(wl_conn *c, const char *sql, wl_rowset *r, wl_error *
     /* Out of memory, or interrupted. */
   } else if (d.engine == WL_ENGINE_SQLITE) {
     rc = sqlite_plan(c, sql, d.reason, r, err);
-  } else if (d.text->query->simple) {
+  } else if (wl_query_scans_table(d.text->query)) {
     rc = wl_store_table(c->store, d.text->query->schema, d.text->query->table, &table, err);
     if (!rc) table_plan(c, &d, table, r);
   } else {

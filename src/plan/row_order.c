@@ -4,6 +4,20 @@
 */
 #include "plan/row_order.h"
 
+static bool uses_sub(const wl_bexpr *e, int sub) {
+  if (!e) return false;
+  if ((e->kind == WL_B_SUB || e->kind == WL_B_INSUB) && e->index == sub) return true;
+  for (int k = 0; k < e->n_list; k++)
+    if (uses_sub(e->list[k], sub)) return true;
+  return uses_sub(e->a, sub) || uses_sub(e->b, sub);
+}
+
+bool wl_query_scans_table(const wl_query *q) {
+  for (int k = 0; k < q->n_subs; k++)
+    if (!uses_sub(q->limit, k) && !uses_sub(q->offset, k)) return false;
+  return q->n_sources == 1 && q->sources[0].table;
+}
+
 bool wl_query_order_total(const wl_query *q) {
   for (int i = 0; i < q->n_results; i++) {
     int k = 0;
@@ -53,7 +67,7 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
     return;
   }
   if (q->n_sources > 1 || q->combines) return;
-  if (top && q->simple) {
+  if (top && wl_query_scans_table(q)) {
     *rowid_order = facts_rowid_order;
     *unordered = false;
     return;

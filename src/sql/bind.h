@@ -213,11 +213,9 @@ typedef struct wl_bdep {
 } wl_bdep;
 
 typedef struct wl_query {
-  const char *schema, *table; /* for a simple query: the names as written */
-  wl_u64 table_id;
+  const char *schema, *table; /* of the first source, if it is a table; else table is its name */
   bool combines; /* UNION and the like: it is not known which of several equal rows SQLite
                  ** returns */
-  bool simple;   /* reads one table and nothing else, so the order of SQLite's scan can be known */
   wl_bsource *sources;
   int n_sources;
   wl_bsub *subs;

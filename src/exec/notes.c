@@ -107,7 +107,7 @@ static void find_parts(wl_query_note *note, const wl_program *p) {
   for (int pc = 0; pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
     bool joins = in->op == WL_OP__Probe || in->op == WL_OP__Expand;
-    bool stops = joins || in->op == WL_OP__IfNot || in->op == WL_OP__Match;
+    bool stops = joins || in->op == WL_OP__IfNot || in->op == WL_OP__Match || in->op == WL_OP__Mark;
     note->expands |= in->op == WL_OP__Expand;
     if (joins || (takes_rows(in) && part < last)) {
       part = joins ? in->c + 1 : last;

@@ -23,6 +23,7 @@ typedef struct wl_pipe {
   wl_exec_part part;
   wl_column **cols;        /* the columns of a table source */
   const wl_srccol *groups; /* the columns of groups, if they are the source */
+  struct wl_marks *marks;  /* of the run, or NULL */
   wl_i64 n_rows;           /* rows of the source */
   wl_i64 step;             /* rows of a piece: a power of 2, at most a tablet */
   int threads;

@@ -152,10 +152,15 @@ static void list_query(wl_schedule *x, wl_node *node, const wl_query *q, const w
   for (int k = 0; r->plan && k < r->plan->n_steps; k++) need(&needs, built[k]);
   const char *rows = node->derived ? "rows for later" : node->sub ? "a subquery's rows" : "results";
   for (const wl_program *p = r->program; p; p = p->next) {
-    bool on_device = r->device && p == r->program;
     const char *leaves = p->sink == WL_SINK_ROWS ? rows : wl_sink_leaves[p->sink];
-    node->pipeline = wl_schedule_list(x, p, leaves, on_device, needs.v, needs.n);
-    needs = (numbers){{node->pipeline}, 1};
+    numbers done = {.n = 0}; /* the pipelines into this sink */
+    for (const wl_program *a = p; a; a = a->also) {
+      bool on_device = r->device && a == r->program;
+      node->pipeline = wl_schedule_list(x, a, leaves, on_device, needs.v, needs.n);
+      need(&needs, node->pipeline);
+      need(&done, node->pipeline);
+    }
+    needs = done;
   }
 }
 

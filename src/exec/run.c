@@ -7,6 +7,7 @@
 #include "column/lookup.h"
 #include "exec/executed.h"
 #include "exec/order.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   memset(snap, 0, sizeof *snap);
   r->p = program;
   r->last = wl_program_last(program);
+  r->also = program->also;
   r->ready_end = &r->ready;
   r->to_skip = r->last->offset;
   r->to_give = r->last->limit;
@@ -58,12 +60,15 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
   }
   wl_i64 most = r->snap.n_rows;
+  for (const wl_program *a = r->also; a; a = a->also)
+    if (program->joins[a->unmatched].n_rows > most) most = program->joins[a->unmatched].n_rows;
   if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_program_pool(r->last, most, &r->pool, err);
   r->groups = wl_mem_zalloc((size_t)r->config.threads * sizeof *r->groups);
   r->in_order = program->in_order;
   if (!rc && !r->groups) rc = wl_nomem(err);
+  if (!rc && r->also) rc = wl_marks_open(program, config->host_left, &r->marks, err);
   if (!rc && program->grouped)
     rc = wl_grouping_open(program, r->snap.n_rows * (program->expands ? 16 : 1), config->host_left,
                           r->config.threads, &r->grouping, err);
@@ -92,6 +97,7 @@ void wl_run_close(wl_run *r) {
   wl_mem_free(r->groups);
   wl_finished_close(&r->finished);
   wl_grouping_close(r->grouping);
+  wl_marks_close(r->marks);
   wl_pool_close(r->pool);
   wl_snapshot_release(&r->snap);
   for (int k = 0; k < r->n_held; k++) wl_lookup_drop((wl_lookup *)(size_t)r->p->joins[k].lookup);
@@ -161,15 +167,25 @@ static wl_i64 batch_step(const wl_run *r) {
   return step;
 }
 
-/* Opens a pipeline over the table, from next_tablet on, or over the groups. */
+/* The counts of a pipeline's instructions. One over unmatched rows has the last instructions of the
+** first pipeline. */
+static wl_tally *tally_of(const wl_run *r, const wl_program *p) {
+  if (!r->config.stats || p->source == WL_SOURCE_GROUPS) return NULL;
+  return r->config.stats->tally + (r->p->n_code - p->n_code);
+}
+
+/* Opens a pipeline over the table, from next_tablet on, over the groups, or over unmatched rows. */
 static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
-  bool table = p->source == WL_SOURCE_TABLE, rows = p->sink == WL_SINK_ROWS && !r->sorter;
-  wl_i64 n_rows = table ? r->snap.n_rows : r->finished.n;
+  bool table = p->source != WL_SOURCE_GROUPS, rows = p->sink == WL_SINK_ROWS && !r->sorter;
+  wl_i64 n_rows = p->source == WL_SOURCE_UNMATCHED ? p->joins[p->unmatched].n_rows
+                  : table                          ? r->snap.n_rows
+                                                   : r->finished.n;
   r->pipe =
       (wl_pipe){.p = p,
                 .part = r->sorter ? WL_EXEC_KEYS : WL_EXEC_ALL,
                 .cols = table ? r->snap.cols : NULL,
                 .groups = table ? NULL : r->finished.cols,
+                .marks = r->marks,
                 .n_rows = n_rows,
                 .step = table ? wl_pipe_step(n_rows, r->config.threads, p->expands) : batch_step(r),
                 .threads = r->config.threads,
@@ -179,9 +195,9 @@ static wl_status open_pipe(wl_run *r, const wl_program *p, wl_error *err) {
                 .needed = -1,
                 .max_text = r->config.max_text,
                 .stop = &r->stop,
-                .tally = table && r->config.stats ? r->config.stats->tally : NULL,
+                .tally = tally_of(r, p),
                 .sink = open_sink(r, p),
-                .next_row = table ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
+                .next_row = p == r->p ? (wl_i64)r->next_tablet << WL_TABLET_SHIFT : 0};
   return wl_pipe_open(&r->pipe, err);
 }
 
@@ -220,6 +236,15 @@ static wl_status one_wave(wl_run *r, wl_error *err) {
   return rc;
 }
 
+/* Runs a wave of the next pipeline over unmatched rows. */
+static wl_status unmatched_wave(wl_run *r, wl_error *err) {
+  bool done = false;
+  wl_status rc = wl_stop_ask(&r->stop, err);
+  if (!rc) rc = cpu_wave(r, r->also, &done, err);
+  if (done) r->also = r->also->also;
+  return rc;
+}
+
 /* ---- the groups */
 
 /* Joins the workers' groups. Sets *again if they must be gathered again in row order. */
@@ -240,6 +265,7 @@ static wl_status finish_groups(wl_run *r, bool *again, wl_error *err) {
     return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   }
   if (*again) {
+    assert(!r->marks); /* the rows of a join have no order */
     wl_finished_close(&r->finished);
     for (int i = 0; i < r->config.threads; i++) {
       wl_groups_close(r->groups[i]);
@@ -327,7 +353,8 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
       rc = wl_run_sort_open(r, err);
     if (!rc) rc = prune(r, err);
     if (rc) return rc;
-    return r->next_tablet < r->n_tablets ? one_wave(r, err) : end_scan(r, err);
+    if (r->next_tablet < r->n_tablets) return one_wave(r, err);
+    return r->also ? unmatched_wave(r, err) : end_scan(r, err);
   case WL_RUN_GROUPS:
     rc = wl_stop_ask(&r->stop, err);
     if (!rc) rc = prune(r, err);
@@ -355,7 +382,7 @@ static wl_status advance(wl_run *r, bool *done, wl_error *err) {
 /* ---- measuring */
 
 static wl_phase phase_of(const wl_run *r) {
-  if (r->stage == WL_RUN_SCAN && r->next_tablet < r->n_tablets) return WL_PHASE_SCAN;
+  if (r->stage == WL_RUN_SCAN && (r->next_tablet < r->n_tablets || r->also)) return WL_PHASE_SCAN;
   if (r->sorter) return WL_PHASE_SORT;
   return r->p->next && r->stage <= WL_RUN_GROUPS ? WL_PHASE_GROUP : WL_PHASE_SORT;
 }
@@ -379,7 +406,7 @@ static bool waits(const wl_run *r) {
 }
 
 bool wl_run_more(const wl_run *r) {
-  bool scanned = r->stage == WL_RUN_SCAN && r->next_tablet == r->n_tablets && !r->p->next;
+  bool scanned = r->stage == WL_RUN_SCAN && r->next_tablet == r->n_tablets && !r->also && !r->p->next;
   bool ends = r->stage == WL_RUN_END || (scanned && !r->collects && !r->sorter);
   return r->to_give != 0 && (r->ready || r->late.code || !ends);
 }

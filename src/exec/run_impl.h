@@ -3,6 +3,7 @@
 #define WL_RUN_IMPL_H
 
 #include "exec/cpu/exec.h"
+#include "exec/cpu/marks.h"
 #include "plan/cut.h"
 #include "exec/run.h"
 #include "exec/pipe.h"
@@ -24,6 +25,8 @@ struct wl_run {
   wl_arena arena;
   const wl_program *p;    /* the first pipeline, over the table */
   const wl_program *last; /* the pipeline that gives the results: p, or the one over its groups */
+  const wl_program *also; /* the next pipeline over unmatched rows, after p; NULL: all have run */
+  wl_marks *marks;        /* for these pipelines, or NULL */
   wl_snapshot snap;
   wl_pool *pool;
   wl_i64 to_skip, to_give; /* what is left of OFFSET and LIMIT; to_give < 0: no limit */

@@ -391,8 +391,8 @@ static const char *how_words(wl_join_how how) {
   case WL_HOW_SEMI: return "SEMI";
   case WL_HOW_ANTI: return "ANTI";
   case WL_HOW_MARK: return "MARK";
-  case WL_HOW_RIGHT:
-  case WL_HOW_FULL: break; /* do not occur after the rewrite */
+  case WL_HOW_RIGHT: return "RIGHT";
+  case WL_HOW_FULL: return "FULL";
   }
   return "";
 }

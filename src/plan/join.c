@@ -23,6 +23,8 @@ enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
 typedef struct conjunct {
   const wl_bexpr *e;
   wl_u64 sources;
+  wl_u64 waits; /* sources that must have been joined before it can be tested: its own, and the last
+                ** RIGHT or FULL join before it in the text, which keeps rows that would fail it */
 } conjunct;
 
 typedef struct planner {
@@ -30,7 +32,7 @@ typedef struct planner {
   const wl_query *q;
   wl_arena *arena;
   wl_error *err;
-  conjunct *where; /* conjuncts of WHERE */
+  conjunct *where; /* conjuncts of WHERE, and of ON of inner joins before a RIGHT or FULL join */
   int n_where;
   conjunct *on[WL_MAX_SOURCES]; /* conjuncts of ON, for sources that are not INNER */
   int n_on[WL_MAX_SOURCES];
@@ -40,31 +42,71 @@ typedef struct planner {
   double *distinct;             /* distinct values of each column; 0: not computed yet */
 } planner;
 
+static wl_u64 bit(int s) {
+  return 1ULL << s;
+}
+
+/* The last RIGHT or FULL join before source s in the text, as a bit. 0: there is none. */
+static wl_u64 barrier_before(const wl_query *q, int s) {
+  while (--s > 0)
+    if (wl_how_keeps_unmatched(q->sources[s].how)) return bit(s);
+  return 0;
+}
+
 static int count_and(const wl_bexpr *e) {
   if (!e) return 0;
   return e->kind == WL_B_AND ? count_and(e->a) + count_and(e->b) : 1;
 }
 
-static void list_and(const wl_bexpr *e, conjunct *out, int *n) {
+static void list_and(const wl_bexpr *e, wl_u64 barrier, conjunct *out, int *n) {
   if (!e) return;
   if (e->kind == WL_B_AND) {
-    list_and(e->a, out, n);
-    list_and(e->b, out, n);
+    list_and(e->a, barrier, out, n);
+    list_and(e->b, barrier, out, n);
     return;
   }
-  out[(*n)++] = (conjunct){e, wl_bexpr_sources(e)};
+  wl_u64 sources = wl_bexpr_sources(e);
+  out[(*n)++] = (conjunct){e, sources, sources | barrier};
 }
 
-static wl_status collect(planner *p, const wl_bexpr *e, conjunct **out, int *n) {
-  *n = 0;
-  *out = WL_NEW_N(p->arena, conjunct, count_and(e) + 1);
-  if (!*out) return wl_nomem(p->err);
-  list_and(e, *out, n);
+/* Lists the conjuncts of WHERE, and those of ON of all inner joins. */
+static wl_status collect_where(planner *p) {
+  const wl_query *q = p->q;
+  int n = count_and(q->where);
+  for (int s = 0; s < q->n_sources; s++)
+    if (q->sources[s].how == WL_HOW_INNER) n += count_and(q->sources[s].on);
+  p->where = WL_NEW_N(p->arena, conjunct, n + 1);
+  if (!p->where) return wl_nomem(p->err);
+  list_and(q->where, barrier_before(q, q->n_sources), p->where, &p->n_where);
+  for (int s = 0; s < q->n_sources; s++)
+    if (q->sources[s].how == WL_HOW_INNER)
+      list_and(q->sources[s].on, barrier_before(q, s), p->where, &p->n_where);
   return WL_OK;
 }
 
-static wl_u64 bit(int s) {
-  return 1ULL << s;
+/* Lists the conjuncts of the ON of a source that is not INNER. */
+static wl_status collect_on(planner *p, int s) {
+  const wl_bexpr *on = p->q->sources[s].on;
+  p->on[s] = WL_NEW_N(p->arena, conjunct, count_and(on) + 1);
+  if (!p->on[s]) return wl_nomem(p->err);
+  list_and(on, 0, p->on[s], &p->n_on[s]);
+  return WL_OK;
+}
+
+/* The sources that must be joined before source s, which is not INNER or comes after a RIGHT or
+** FULL join. Such a join comes after all sources before it in the text, and before all after it. */
+static wl_u64 needs_of(const planner *p, int s) {
+  const wl_query *q = p->q;
+  wl_u64 needs = barrier_before(q, s);
+  if (wl_how_keeps_unmatched(q->sources[s].how)) return needs | (bit(s) - 1);
+  if (q->sources[s].how == WL_HOW_INNER) return needs;
+  needs |= wl_bexpr_sources(q->sources[s].on) & ~bit(s);
+  return needs ? needs : q->sources[0].how == WL_HOW_INNER && s ? bit(0) : 0;
+}
+
+/* Whether c is about source s only and can be tested when s is read. */
+static bool filters(const conjunct *c, int s) {
+  return c->sources == bit(s) && c->waits >> s == 1;
 }
 
 /* Whether c is an equality with one side over source s only and the other over `before`. */
@@ -141,7 +183,7 @@ static void find_leads(planner *p) {
         wl_jkey key;
         double all = (double)p->in->n_rows[t];
         if (p->q->sources[s].how != WL_HOW_INNER || p->q->sources[t].how != WL_HOW_INNER) break;
-        if (p->where[k].sources == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
+        if (p->where[k].waits == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
             distinct(p, key.inner, all) >= 0.9 * all)
           p->leads[s] |= bit(t);
       }
@@ -172,7 +214,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
     wl_jkey key;
-    if (!(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))) continue;
+    if (!(list[k].sources & bit(s)) || (list[k].waits & ~(before | bit(s)))) continue;
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
       wl_u64 outer = wl_bexpr_sources(key.outer);
@@ -193,12 +235,12 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
     *cost += n * build * COST_NESTED;
   switch (how) {
   case WL_HOW_INNER: break;
+  case WL_HOW_RIGHT: return pairs > all ? pairs : all;
+  case WL_HOW_FULL: return (matches > 1 ? pairs : n) + (pairs < all ? all - pairs : 0);
   case WL_HOW_LEFT: return matches > 1 && !p->q->sources[s].single ? pairs : n;
   case WL_HOW_SEMI: return n * (matches < 1 ? matches : 1);
   case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
   case WL_HOW_MARK: return n;
-  case WL_HOW_RIGHT:
-  case WL_HOW_FULL: break; /* were rewritten */
   }
   /* Other conjuncts that can be tested after this source were counted above. */
   return pairs;
@@ -310,7 +352,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
   if (!st->keys) return wl_nomem(p->err);
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
-    if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))))
+    if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].waits & ~(before | bit(s)))))
       continue;
     if (inner) used[k] = true;
     if (list[k].sources == bit(s) || (!inner && list[k].sources == 0))
@@ -321,7 +363,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
       rc = push(p, inner ? &st->after : &st->tests, list[k].e);
   }
   for (int k = 0; k < p->n_where && !rc; k++) {
-    if (used[k] || (p->where[k].sources & ~(before | bit(s)))) continue;
+    if (used[k] || (p->where[k].waits & ~(before | bit(s)))) continue;
     used[k] = true;
     rc = push(p, &st->after, p->where[k].e);
   }
@@ -346,7 +388,8 @@ static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
   return m;
 }
 
-/* Finds selective lookups. They reduce the rows of the earlier steps that lead to them. */
+/* Finds selective lookups. They reduce the rows of the earlier steps that lead to them. A RIGHT or
+** FULL join between both needs the rows that would be dropped: they mark rows. */
 static void add_reducers(const planner *p, wl_jplan *plan) {
   for (int j = plan->n_steps - 1; j >= 0; j--) {
     wl_jstep *t = &plan->steps[j];
@@ -360,6 +403,7 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
     for (int i = 0; i < j; i++) {
       wl_jstep *s = &plan->steps[i];
       if (bit(s->source) != outer || s->how != WL_HOW_INNER) continue;
+      if (barrier_before(p->q, s->source) != barrier_before(p->q, t->source)) continue;
       s->reducers |= bit(j);
       s->n_build *= t->n_build / all;
     }
@@ -375,23 +419,19 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   plan->steps = WL_NEW_N(arena, wl_jstep, n + 1);
   p.distinct = WL_NEW_N(arena, double, q->n_cols + 1);
   if (!p.distinct) return wl_nomem(err);
-  wl_status rc = plan->steps ? collect(&p, q->where, &p.where, &p.n_where) : wl_nomem(err);
+  wl_status rc = plan->steps ? collect_where(&p) : wl_nomem(err);
   bool *used = WL_NEW_N(arena, bool, rc ? 1 : p.n_where + 1);
   if (!rc && !used) rc = wl_nomem(err);
   for (int s = 0; s < n && !rc; s++) {
-    const wl_bsource *src = &q->sources[s];
-    if (src->how != WL_HOW_INNER) {
-      rc = collect(&p, src->on, &p.on[s], &p.n_on[s]);
-      p.needs[s] = wl_bexpr_sources(src->on) & ~bit(s);
-      if (!p.needs[s]) p.needs[s] = q->sources[0].how == WL_HOW_INNER && s ? bit(0) : 0;
-    }
+    if (q->sources[s].how != WL_HOW_INNER) rc = collect_on(&p, s);
+    p.needs[s] = needs_of(&p, s);
   }
   for (int s = 0; s < n && !rc; s++) {
     wl_jlist own = {0};
     bool inner = q->sources[s].how == WL_HOW_INNER;
     const conjunct *list = inner ? p.where : p.on[s];
     for (int k = 0; k < (inner ? p.n_where : p.n_on[s]) && !rc; k++)
-      if (list[k].sources == bit(s)) rc = push(&p, &own, list[k].e);
+      if (filters(&list[k], s)) rc = push(&p, &own, list[k].e);
     double all = (double)in->n_rows[s];
     p.rows[s] = own.n && in->share ? all * in->share(in->arg, s, &own) : all;
     if (own.n && p.rows[s] < 1) p.rows[s] = all < 1 ? all : 1;
@@ -404,7 +444,7 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   plan->n_first = p.rows[order[0]];
   wl_u64 before = bit(order[0]);
   for (int k = 0; k < p.n_where && !rc; k++) {
-    if (p.where[k].sources & ~before) continue;
+    if (p.where[k].waits & ~before) continue;
     used[k] = true;
     rc = push(&p, &plan->filters, p.where[k].e);
   }

@@ -117,12 +117,19 @@ static int source_named(const wl_query *q, const char *name) {
   return found;
 }
 
+static bool keeps_unmatched(const wl_query *q) {
+  for (int s = 0; s < q->n_sources; s++)
+    if (wl_how_keeps_unmatched(q->sources[s].how)) return true;
+  return false;
+}
+
 void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *facts) {
   bool rowid_order, unordered;
   q->ordered_by = 0;
   wl_query_order(store, q, false, true, &rowid_order, &unordered);
   if (!unordered || !(q->limit || q->offset) || q->n_order || q->aggregate || q->distinct ||
-      q->combines || q->like_param || q->n_sources < 2 || !facts->outer_in_order)
+      q->combines || q->like_param || q->n_sources < 2 || !facts->outer_in_order ||
+      keeps_unmatched(q))
     return;
   int first = source_named(q, facts->outer);
   if (first < 0) return;

@@ -5,7 +5,8 @@
 **
 ** Invariants:
 ** 1. The pipeline over the table comes first. If there are groups, a second pipeline over them
-**    filters them (HAVING) and computes the results.
+**    filters them (HAVING) and computes the results. unmatched.c adds the pipelines over rows that
+**    a RIGHT or FULL join has not found.
 ** 2. A side program (run once per dictionary entry, or over a sample) shares only the query, the
 **    arena and wl_compiler.leaves, the leaves of a pipeline over groups. It has its own registers,
 **    constants and notes.
@@ -347,7 +348,8 @@ static wl_status compile(wl_compiler *c) {
   if (!rc && !second) rc = results(c);
   if (rc) return rc;
   wl_compile_end(c, second ? WL_SINK_GROUPS : WL_SINK_ROWS);
-  if (second) {
+  rc = wl_compile_unmatched(c);
+  if (!rc && second) {
     rc = begin_groups(c);
     if (!rc && q->having) rc = wl_compile_filter(c, q->having);
     if (!rc) rc = results(c);
@@ -358,6 +360,7 @@ static wl_status compile(wl_compiler *c) {
     p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
     p->may_fail = may_fail(c, p);
   }
+  wl_unmatched_share(c->leaves);
   return rc;
 }
 
@@ -426,5 +429,7 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   *out = c.leaves;
   if (!rc && arena->failed) rc = wl_nomem(err);
   for (const wl_program *p = c.leaves; p && !rc; p = p->next) rc = wl_program_verify(p, err);
+  for (const wl_program *p = rc ? NULL : c.leaves->also; p && !rc; p = p->also)
+    rc = wl_program_verify(p, err);
   return rc;
 }

@@ -1,7 +1,7 @@
 /*
 ** The compiler's internal interface: compile.c (pipelines), emit.c (instructions), expr.c
 ** (expressions), in.c (IN), call.c (functions), entries.c (work done once per dictionary entry),
-** filter.c (conjuncts), aggregate.c, join.c.
+** filter.c (conjuncts), aggregate.c, join.c, unmatched.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H
@@ -150,6 +150,11 @@ wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) W
 wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o) WL_MUST;
 /* Turns codes of two dictionaries into integers that compare as the texts do. */
 wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) WL_MUST;
+/* unmatched.c: adds a pipeline (wl_program.also) for each Mark of the query's first pipeline, which
+** is complete */
+wl_status wl_compile_unmatched(wl_compiler *c) WL_MUST;
+/* Gives these pipelines the sink of the first one, p, when its results and flags are known. */
+void wl_unmatched_share(wl_program *p);
 /* compile.c */
 wl_status wl_compile_open(wl_compiler *c) WL_MUST; /* sets up the program's columns and the notes */
 void wl_compile_close(wl_compiler *c);

@@ -31,18 +31,19 @@ static const char *type_name(wl_reg r) {
 
 /* A join in words: "customer by r3: inner, direct, unique, 30000 rows". */
 static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *arena) {
-  static const char *const hows[] = {"inner", "left", "semi", "anti", "mark"};
+  static const char *const hows[] = {"inner", "left", "right", "full", "semi", "anti", "mark"};
   const wl_join *j = &p->joins[in->c];
   const wl_lookup *l = j->lookup;
   if (in->op == WL_OP__Match) return hows[j->how];
+  const char *name =
+      p->source_names && p->source_names[j->source] ? p->source_names[j->source] : "";
+  if (in->op == WL_OP__Mark) return wl_arena_printf(arena, "%s", name);
   const char *list = "";
   for (int k = 0; k < j->n_keys && list; k++) {
     const char *x = operand(p, arena, 'V', j->keys[k]);
     list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "by ", x ? x : "");
   }
   if (!list || in->op == WL_OP__Build || !l) return list;
-  const char *name =
-      p->source_names && p->source_names[j->source] ? p->source_names[j->source] : "";
   return wl_arena_printf(arena, "%s%s%s: %s, %s%s%lld rows", name, *name && *list ? " " : "", list,
                          hows[j->how],
                          l->plan.kind == WL_KEYS_NONE ? ""
@@ -53,11 +54,12 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
 
 /* ---- source and sink */
 
-/* What the sink does with all rows, after the last one: in this order, if at all. */
+/* What the sink does with all rows, after the last one: in this order, if at all. The last pipeline
+** into the sink shows it. */
 typedef enum sink_line { LINE_DISTINCT, LINE_SORT, LINE_LIMIT, N_SINK_LINES } sink_line;
 
 static bool has_line(const wl_program *p, sink_line k) {
-  if (p->sink != WL_SINK_ROWS) return false;
+  if (p->sink != WL_SINK_ROWS || p->also) return false;
   return k == LINE_DISTINCT ? p->distinct
          : k == LINE_SORT   ? p->n_order > 0
                             : p->limit >= 0 || p->offset > 0;
@@ -92,6 +94,10 @@ static wl_status print_sink(const wl_program *p, sink_line k, wl_arena *arena, w
 
 static wl_status print_source(const wl_program *p, int end, wl_arena *arena, wl_listing *out) {
   *out = (wl_listing){"Scan", "", "", "", "", "run up to p3 for every row of the source"};
+  if (p->source == WL_SOURCE_UNMATCHED) {
+    out->opcode = "Unmatched";
+    out->comment = "run up to p3 for every row of the source that was not marked";
+  }
   out->p3 = wl_arena_printf(arena, "%d", end);
   out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table, p->n_columns);
   return arena->failed ? WL_NOMEM : WL_OK;
@@ -114,8 +120,9 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
   switch (o->shape) {
   case WL_SHAPE_PROBE:
   case WL_SHAPE_MATCH:
+  case WL_SHAPE_MARK:
     out->p1 = in->op == WL_OP__Build ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].source);
-    out->p2 = in->op == WL_OP__Match ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
+    out->p2 = o->shape != WL_SHAPE_PROBE ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
     out->p3 = "";
     out->p4 = join_text(p, in, arena);
     break;

@@ -13,6 +13,7 @@
 #define WL_EXEC_IMPL_H
 
 #include "exec/cpu/exec.h"
+#include "exec/cpu/marks.h"
 #include "column/lookup.h"
 #include "program/liveness.h"
 
@@ -93,6 +94,7 @@ struct wl_exec {
   int ticking;       /* the instruction whose time is measured now, or -1 */
   double ticked;     /* when that began */
   wl_build_sink *sink;
+  wl_marks *marks;
   wl_u64 words[WL_VECTOR]; /* join keys as words */
   wl_u8 there[WL_VECTOR];  /* whether each key can match */
   wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */

@@ -130,6 +130,8 @@ static wl_status ops_fit(const wl_program *p, wl_error *err) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__Probe || op == WL_OP__Expand)
       rc = join_fits(p, pc, err);
+    else if (op == WL_OP__Mark)
+      rc = wl_not_taken(err, "the rows of a RIGHT or FULL JOIN that match no row are the CPU's");
     else if (wl_opcodes[op].host_only && op != WL_OP__Match)
       rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
   }

@@ -207,7 +207,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, wl_ready *r, i
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
-    b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
+    b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
     double start = r->note ? wl_clock_ns() : 0;
     numbers needs = {.n = 0};

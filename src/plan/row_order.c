@@ -47,7 +47,7 @@ static bool in_known_order(wl_store *store, const wl_query *q) {
 
 /* Whether the kind of join gives at most one match for any row. */
 static bool joins_one(const wl_bsource *s) {
-  return s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK || s->single;
+  return wl_how_finds_one(s->how) || s->single;
 }
 
 /* Whether it has at most one row: a SELECT without FROM, perhaps joined with its subqueries. */

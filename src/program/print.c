@@ -31,7 +31,7 @@ static const char *type_name(wl_reg r) {
 
 /* A join in words: "customer by r3: inner, direct, unique, 30000 rows". */
 static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *arena) {
-  static const char *const hows[] = {"inner", "left", "right", "full", "semi", "anti", "mark"};
+  static const char *const hows[] = {"inner", "left", "semi", "anti", "mark"};
   const wl_join *j = &p->joins[in->c];
   const wl_lookup *l = j->lookup;
   if (in->op == WL_OP__Match) return hows[j->how];

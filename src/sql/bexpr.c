@@ -85,7 +85,7 @@ static bool check_expr(const checker *c, const wl_bexpr *e) {
 
 static bool check_source(const checker *c, const wl_bsource *s) {
   const wl_derived *d = s->derived;
-  bool from_rewrite = s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK;
+  bool from_rewrite = wl_how_finds_one(s->how);
   bool ok = c->rewritten ? !s->inner_on : !from_rewrite && !s->single;
   bool barrier = false;
   for (const wl_bsource *t = s; t < c->q->sources + c->q->n_sources; t++)

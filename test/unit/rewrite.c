@@ -50,7 +50,7 @@ static void put_derived(const wl_derived *d) {
 }
 
 static void put_query(const wl_query *q) {
-  static const char *const hows[] = {"I", "L", "R", "F", "S", "A", "M"};
+  static const char *const hows[] = {"I", "L", "S", "A", "M", "R", "F"};
   put("{");
   for (int k = 0; k < q->n_sources; k++) {
     const wl_bsource *s = &q->sources[k];

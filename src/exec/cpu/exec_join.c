@@ -41,7 +41,7 @@ static void note_sources(wl_exec *x) {
       l->pc = pc;
       l->join = &p->joins[in->c];
       l->match = l->join->match;
-      l->first_only = l->join->how >= WL_HOW_SEMI;
+      l->first_only = wl_how_finds_one(l->join->how);
     }
     if (in->op == WL_OP__Probe || in->op == WL_OP__Expand) {
       const wl_join *j = &p->joins[in->c];

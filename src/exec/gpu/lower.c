@@ -60,9 +60,7 @@ static wl_status place_registers(wl_arena *arena, const wl_program *p, int first
 static bool finds_one(const wl_program *p, int pc) {
   const wl_instr *in = &p->code[pc];
   if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
-  wl_join_how how = p->joins[in->c].how;
-  return p->joins[in->c].match == pc + 1 &&
-         (how == WL_HOW_SEMI || how == WL_HOW_ANTI || how == WL_HOW_MARK);
+  return p->joins[in->c].match == pc + 1 && wl_how_finds_one(p->joins[in->c].how);
 }
 
 /* Part number `part` of the block: instructions [*first, *end). If it contains an Expand, that is

@@ -23,8 +23,9 @@ enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
 typedef struct conjunct {
   const wl_bexpr *e;
   wl_u64 sources;
-  wl_u64 waits; /* sources that must have been joined before it can be tested: its own, and the last
-                ** RIGHT or FULL join before it in the text, which keeps rows that would fail it */
+  wl_u64 barrier; /* the sources of the last RIGHT or FULL join before it in the text, which keeps
+                  ** rows that would fail it */
+  wl_u64 waits;   /* sources that must have been joined before it can be tested: both of these */
 } conjunct;
 
 typedef struct planner {
@@ -36,6 +37,7 @@ typedef struct planner {
   int n_where;
   conjunct *on[WL_MAX_SOURCES]; /* conjuncts of ON, for sources that are not INNER */
   int n_on[WL_MAX_SOURCES];
+  wl_join_how how[WL_MAX_SOURCES];
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must come before */
   double rows[WL_MAX_SOURCES];  /* estimated rows that pass the conjuncts on this source only */
   wl_u64 leads[WL_MAX_SOURCES]; /* sources of which each row of this one finds one row */
@@ -46,10 +48,11 @@ static wl_u64 bit(int s) {
   return 1ULL << s;
 }
 
-/* The last RIGHT or FULL join before source s in the text, as a bit. 0: there is none. */
+/* The sources of the last RIGHT or FULL join before source s in the text: all up to the one that it
+** joins. 0: there is no such join. */
 static wl_u64 barrier_before(const wl_query *q, int s) {
   while (--s > 0)
-    if (wl_how_keeps_unmatched(q->sources[s].how)) return bit(s);
+    if (wl_how_keeps_unmatched(q->sources[s].how)) return (bit(s) << 1) - 1;
   return 0;
 }
 
@@ -66,7 +69,7 @@ static void list_and(const wl_bexpr *e, wl_u64 barrier, conjunct *out, int *n) {
     return;
   }
   wl_u64 sources = wl_bexpr_sources(e);
-  out[(*n)++] = (conjunct){e, sources, sources | barrier};
+  out[(*n)++] = (conjunct){e, sources, barrier, sources | barrier};
 }
 
 /* Lists the conjuncts of WHERE, and those of ON of all inner joins. */
@@ -84,29 +87,46 @@ static wl_status collect_where(planner *p) {
   return WL_OK;
 }
 
-/* Lists the conjuncts of the ON of a source that is not INNER. */
-static wl_status collect_on(planner *p, int s) {
-  const wl_bexpr *on = p->q->sources[s].on;
+/* Lists the conjuncts of an ON, for source s, which is not INNER. */
+static wl_status collect_on(planner *p, int s, const wl_bexpr *on) {
   p->on[s] = WL_NEW_N(p->arena, conjunct, count_and(on) + 1);
   if (!p->on[s]) return wl_nomem(p->err);
   list_and(on, 0, p->on[s], &p->n_on[s]);
   return WL_OK;
 }
 
-/* The sources that must be joined before source s, which is not INNER or comes after a RIGHT or
-** FULL join. Such a join comes after all sources before it in the text, and before all after it. */
+/* The sources that must be joined before source s. A RIGHT or FULL join comes after all sources
+** before it in the text, and before all after it. */
 static wl_u64 needs_of(const planner *p, int s) {
   const wl_query *q = p->q;
   wl_u64 needs = barrier_before(q, s);
-  if (wl_how_keeps_unmatched(q->sources[s].how)) return needs | (bit(s) - 1);
-  if (q->sources[s].how == WL_HOW_INNER) return needs;
+  if (wl_how_keeps_unmatched(p->how[s])) return s ? bit(s) - 1 : bit(1);
+  if (p->how[s] == WL_HOW_INNER) return needs;
   needs |= wl_bexpr_sources(q->sources[s].on) & ~bit(s);
-  return needs ? needs : q->sources[0].how == WL_HOW_INNER && s ? bit(0) : 0;
+  return needs ? needs : p->how[0] == WL_HOW_INNER && s ? bit(0) : 0;
+}
+
+/* Finds how the sources are joined, and their conditions. The two sources of a FULL join can change
+** places: the larger one is scanned, so that the lookup is small. */
+static wl_status find_joins(planner *p) {
+  const wl_query *q = p->q;
+  wl_status rc = WL_OK;
+  for (int s = 0; s < q->n_sources; s++) p->how[s] = q->sources[s].how;
+  bool turned = p->how[1] == WL_HOW_FULL && p->in->n_rows[1] > p->in->n_rows[0];
+  if (turned) {
+    p->how[0] = WL_HOW_FULL;
+    p->how[1] = WL_HOW_INNER;
+  }
+  for (int s = 0; s < q->n_sources && !rc; s++) {
+    if (p->how[s] != WL_HOW_INNER) rc = collect_on(p, s, q->sources[turned && !s ? 1 : s].on);
+    p->needs[s] = needs_of(p, s);
+  }
+  return rc;
 }
 
 /* Whether c is about source s only and can be tested when s is read. */
 static bool filters(const conjunct *c, int s) {
-  return c->sources == bit(s) && c->waits >> s == 1;
+  return c->sources == bit(s) && !(c->barrier & bit(s));
 }
 
 /* Whether c is an equality with one side over source s only and the other over `before`. */
@@ -182,7 +202,7 @@ static void find_leads(planner *p) {
       for (int k = 0; k < p->n_where && s != t; k++) {
         wl_jkey key;
         double all = (double)p->in->n_rows[t];
-        if (p->q->sources[s].how != WL_HOW_INNER || p->q->sources[t].how != WL_HOW_INNER) break;
+        if (p->how[s] != WL_HOW_INNER || p->how[t] != WL_HOW_INNER) break;
         if (p->where[k].waits == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
             distinct(p, key.inner, all) >= 0.9 * all)
           p->leads[s] |= bit(t);
@@ -202,7 +222,7 @@ static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
 /* Estimates the join of source s to the sources `before`, which have n rows. Returns the number of
 ** rows after it, and sets *cost. */
 static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, double *cost) {
-  wl_join_how how = p->q->sources[s].how;
+  wl_join_how how = p->how[s];
   const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
   double share = 1, all = (double)p->in->n_rows[s];
@@ -247,7 +267,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
 }
 
 static bool can_drive(const planner *p, int s) {
-  return p->q->sources[s].how == WL_HOW_INNER && p->needs[s] == 0 &&
+  return p->how[s] == WL_HOW_INNER && p->needs[s] == 0 &&
          (p->in->driver < 0 || p->in->driver == s);
 }
 
@@ -343,11 +363,10 @@ static wl_status push(planner *p, wl_jlist *l, const wl_bexpr *e) {
 
 static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) {
   int s = st->source;
-  const wl_bsource *src = &p->q->sources[s];
-  bool inner = src->how == WL_HOW_INNER;
+  bool inner = p->how[s] == WL_HOW_INNER;
   conjunct *list = inner ? p->where : p->on[s];
   int n = inner ? p->n_where : p->n_on[s];
-  st->how = src->how;
+  st->how = p->how[s];
   st->keys = WL_NEW_N(p->arena, wl_jkey, n + 1);
   if (!st->keys) return wl_nomem(p->err);
   wl_status rc = WL_OK;
@@ -422,13 +441,10 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   wl_status rc = plan->steps ? collect_where(&p) : wl_nomem(err);
   bool *used = WL_NEW_N(arena, bool, rc ? 1 : p.n_where + 1);
   if (!rc && !used) rc = wl_nomem(err);
-  for (int s = 0; s < n && !rc; s++) {
-    if (q->sources[s].how != WL_HOW_INNER) rc = collect_on(&p, s);
-    p.needs[s] = needs_of(&p, s);
-  }
+  if (!rc) rc = find_joins(&p);
   for (int s = 0; s < n && !rc; s++) {
     wl_jlist own = {0};
-    bool inner = q->sources[s].how == WL_HOW_INNER;
+    bool inner = p.how[s] == WL_HOW_INNER;
     const conjunct *list = inner ? p.where : p.on[s];
     for (int k = 0; k < (inner ? p.n_where : p.n_on[s]) && !rc; k++)
       if (filters(&list[k], s)) rc = push(&p, &own, list[k].e);

@@ -406,7 +406,8 @@ static bool waits(const wl_run *r) {
 }
 
 bool wl_run_more(const wl_run *r) {
-  bool scanned = r->stage == WL_RUN_SCAN && r->next_tablet == r->n_tablets && !r->also && !r->p->next;
+  bool scanned =
+      r->stage == WL_RUN_SCAN && r->next_tablet == r->n_tablets && !r->also && !r->p->next;
   bool ends = r->stage == WL_RUN_END || (scanned && !r->collects && !r->sorter);
   return r->to_give != 0 && (r->ready || r->late.code || !ends);
 }

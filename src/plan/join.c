@@ -267,8 +267,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
 }
 
 static bool can_drive(const planner *p, int s) {
-  return p->how[s] == WL_HOW_INNER && p->needs[s] == 0 &&
-         (p->in->driver < 0 || p->in->driver == s);
+  return p->how[s] == WL_HOW_INNER && p->needs[s] == 0 && (p->in->driver < 0 || p->in->driver == s);
 }
 
 typedef struct state {

@@ -122,7 +122,8 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
   case WL_SHAPE_MATCH:
   case WL_SHAPE_MARK:
     out->p1 = in->op == WL_OP__Build ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].source);
-    out->p2 = o->shape != WL_SHAPE_PROBE ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
+    out->p2 =
+        o->shape != WL_SHAPE_PROBE ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
     out->p3 = "";
     out->p4 = join_text(p, in, arena);
     break;

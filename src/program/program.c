@@ -184,7 +184,7 @@ static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_e
   return WL_OK;
 }
 
-/* After a Mark, rows of a pipeline over unmatched rows join in. They have only the marked source. */
+/* After a Mark, the code also runs for unmatched rows, which have only the marked source. */
 static wl_status check_mark(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   const wl_join *j = &p->joins[p->code[pc].c];
   if (at->test >= 0 || !at->known[j->source])

@@ -1,11 +1,11 @@
 /*
-** The pipelines over unmatched rows of RIGHT and FULL joins (wl_program.also). Part of the compiler.
+** Pipelines over unmatched rows of RIGHT and FULL joins (wl_program.also). Part of the compiler.
 **
 ** Such a pipeline is the rest of the first pipeline's code, from the instruction after the Mark on.
 ** There, no earlier register is read and every source but the marked one may have no row. So the
 ** code is right for rows that have only the marked source.
 **
-** If there are several Marks, the pipelines run in the order of the Marks. The rows that one of them
+** If there are several Marks, the pipelines run in the order of the Marks. Rows that one of them
 ** finds at a later Mark are marked there, too.
 */
 #include "program/compile_impl.h"

@@ -22,9 +22,9 @@
 ** 8. There is no WL_B_SUB, WL_B_INSUB or WL_B_FOUND, and derived sources have no id yet.
 **
 ** A rewritten query can be compiled directly:
-** 9. An INNER source has an ON only if a RIGHT or FULL join comes after it. Else its condition is in
-**    WHERE. Source 1 is not joined RIGHT. If there is a RIGHT or FULL join, sources that are joined
-**    SEMI, ANTI or MARK come after all sources of FROM.
+** 9. An INNER source has an ON only if a RIGHT or FULL join comes after it. Otherwise WHERE has its
+**    condition. Source 1 is not joined RIGHT. If there is a RIGHT or FULL join, sources that are
+**    joined SEMI, ANTI or MARK come after all sources of FROM.
 ** 10. There is no WL_B_SUBQUERY and no WL_B_OUTER: such subqueries have become subs or sources.
 ** 11. The arms of a derived source are read one after the other, with all their rows.
 ** 12. Derived sources have ids from 0 to n_derived - 1, unique in the whole statement.

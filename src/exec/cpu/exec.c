@@ -411,9 +411,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
         x->n = n = wl_exec_probe(x, pc, n);
       break;
     case WL_SHAPE_MATCH: *at = pc; return WL_OK;
-    case WL_SHAPE_MARK:
-      wl_marks_set(x->marks, in->c, x->lists[p->joins[in->c].source], n);
-      break;
+    case WL_SHAPE_MARK: wl_marks_set(x->marks, in->c, x->lists[p->joins[in->c].source], n); break;
     case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
     case WL_SHAPE_RESULT:
       rc = x->part == WL_EXEC_KEYS ? give_keys(x, tablet, row, n) : give(x, out, n);

@@ -49,6 +49,7 @@ static void usage(FILE *out) {
           "  --quick            %d rows, 3 runs\n"
           "  --small            only the check on a table of 100 rows\n"
           "  --engines LIST     sides, by commas (default: %s)\n"
+          "                     SQLite always checks the answers; it is timed only if listed\n"
           "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
           "  --duckdb-float     4-byte reals in DuckDB; rows at the edge may differ\n"
           "  --no-duckdb        leave DuckDB out\n"

@@ -1,6 +1,6 @@
 /*
 ** A lookup finds the rows of a source by key. The opcodes Probe and Expand of a join use it. A
-** build program (a block over the source that ends in Build) makes it, and every engine reads it.
+** pipeline over the source that ends in Build makes it, and every engine reads it.
 **
 ** The keys of a row become one 64-bit word:
 **   INT     integers of known ranges, packed by the key codec (value/keys.h), with NULL last. A

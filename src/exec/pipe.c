@@ -107,7 +107,7 @@ static wl_status run_piece(wl_pipe *e, wl_row_piece *q, int worker) {
   }
   wl_exec_stop_by(x, e->stop, worker == 0);
   while (!rc && !q->done && !atomic_load(&e->pause) && !wl_stop_is_set(e->stop)) {
-    wl_exec_io io = {.max_rows = -1, .poll.pause = q->x ? &e->pause : NULL};
+    wl_exec_io io = {.max_rows = -1, .marks = e->marks, .poll.pause = q->x ? &e->pause : NULL};
     if (worker == 0 && e->stop->check) {
       io.poll.check = ask;
       io.poll.arg = e;

@@ -32,6 +32,7 @@ typedef struct wl_pipe {
   wl_column **cols;        /* the columns of the table, or of the rows of other pipelines */
   const wl_srccol *groups; /* the columns of groups, if they are the source */
   const wl_u32 *numbers;   /* the rows of the table in their order, if the source is sorted */
+  struct wl_marks *marks;  /* of the run, or NULL */
   wl_i64 n_rows;           /* rows of the source */
   wl_i64 step;             /* rows of a piece; of a table a power of 2, at most a tablet */
   int threads;

@@ -115,7 +115,8 @@ static void find_parts(wl_pipeline *x) {
       for (int k = cut; k < pc; k++) x->part_of[k] = part;
     }
     x->part_of[pc] = part;
-    if (joins(in) || in->op == WL_OP__IfNot || in->op == WL_OP__Match) cut = pc + 1;
+    if (joins(in) || in->op == WL_OP__IfNot || in->op == WL_OP__Match || in->op == WL_OP__Mark)
+      cut = pc + 1;
   }
 }
 
@@ -152,6 +153,7 @@ static wl_status add_record(wl_pipelines *l, const wl_listed *of, const wl_progr
                      .part_of = part_of};
   if (l->measures) *run = (wl_run_stats){.program = p, .tally = tally, .n_tallies = p->n_code};
   if (l->measures) x->run = run;
+  if (l->measures && p->also) run->n_left = -1; /* others leave rows in the same sink */
   steps[0] = (wl_pipeline_step){.source = -1, .estimated = -1};
   for (int pc = 0, k = 0; pc < p->n_code; pc++) {
     if (!joins(&p->code[pc])) continue;
@@ -216,25 +218,42 @@ static wl_status driving_steps(wl_pipelines *l, const wl_listed *of, wl_pipeline
   return rc;
 }
 
+/* The scan of what no join has found of a source. */
+static void unmatched_steps(const wl_listed *of, wl_pipeline *x) {
+  const wl_join *j = &x->program->joins[x->program->unmatched];
+  int k = 0;
+  while (of->lookups[k] != j->lookup) k++;
+  x->steps[0].source = of->plan->steps[k].source;
+  x->n_source_rows = j->n_rows;
+  for (k = 1; k < x->n_steps; k++) x->steps[k].filters = x->steps[k].join->after;
+}
+
+static wl_status add_steps(wl_pipelines *l, const wl_listed *of, wl_pipeline *x,
+                           const wl_pipeline *before, wl_error *err) {
+  wl_status rc = WL_OK;
+  switch (x->program->source) {
+  case WL_SOURCE_TABLE: return driving_steps(l, of, x, err);
+  case WL_SOURCE_UNMATCHED: unmatched_steps(of, x); return WL_OK;
+  case WL_SOURCE_GROUPS: rc = conjuncts(&l->arena, of->q->having, &x->steps[0].filters, err); break;
+  default: break;
+  }
+  x->steps[0].estimated = x->steps[0].filters.n ? -1 : before->estimated;
+  return rc;
+}
+
 wl_status wl_pipelines_add(wl_pipelines *l, const wl_listed *of, const wl_program *p,
                            wl_error *err) {
   int n = 0;
-  for (const wl_program *at = p; at; at = at->next) n++;
+  for (const wl_program *at = p; at; at = wl_program_after(at)) n++;
   wl_run_stats *run = WL_NEW_N(&l->arena, wl_run_stats, n);
   wl_status rc = run ? WL_OK : wl_nomem(err);
   wl_pipeline *before = NULL;
-  for (; p && !rc; p = p->next) {
+  for (; p && !rc; p = wl_program_after(p)) {
     wl_pipeline *x;
     rc = add_record(l, of, p, run++, &x, err);
     if (rc) break;
     if (!before) l->query = x;
-    if (p->source == WL_SOURCE_TABLE) {
-      rc = driving_steps(l, of, x, err);
-    } else {
-      if (p->source == WL_SOURCE_GROUPS)
-        rc = conjuncts(&l->arena, of->q->having, &x->steps[0].filters, err);
-      x->steps[0].estimated = x->steps[0].filters.n ? -1 : before->estimated;
-    }
+    rc = add_steps(l, of, x, before, err);
     x->estimated = rows_left(p, x->steps[x->n_steps - 1].estimated);
     before = x;
   }
@@ -247,9 +266,9 @@ void wl_pipelines_ran(wl_pipelines *l, wl_i64 n_taken, bool detour) {
   wl_pipeline *first = l->query;
   if (detour && first->run && wl_pipeline_flow(first, 0).n_in < first->n_source_rows)
     first->run->tally = NULL; /* the rows that the device has done were not counted */
-  for (wl_pipeline *p = first; p; p = p->program->next ? p->next : NULL) {
+  for (wl_pipeline *p = first; p; p = wl_program_after(p->program) ? p->next : NULL) {
     if (detour) p->on_device = p->orders_on_device = false;
-    if (!p->program->next && p->run) p->run->n_left = n_taken;
+    if (!wl_program_after(p->program) && p->run) p->run->n_left = n_taken;
   }
 }
 

@@ -172,41 +172,51 @@ static void need_subs(const wl_schedule *x, const wl_query *q, const wl_bexpr *e
   for (int k = 0; k < e->n_list; k++) need_subs(x, q, e->list[k], seen, to);
 }
 
+/* What a pipeline needs that scans a table, rows of other pipelines, or unmatched rows. */
+static wl_status scan_needs(wl_schedule *x, const wl_query *q, const wl_pipeline *p, numbers *to,
+                            wl_error *err) {
+  wl_status rc = open_numbers(x, to, err);
+  if (rc) return rc;
+  for (int k = 0; k < q->n_subs; k++) need_node(wl_schedule_sub(x, &q->subs[k]), to);
+  need_source(x, q, p->steps[0].source, to);
+  for (int k = 1; k < p->n_steps; k++) need(to, p->steps[k].lookup);
+  return WL_OK;
+}
+
 /* Lists the pipelines of a query, which are about to run. */
 static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, wl_ready *r,
                             wl_error *err) {
   const char *rows = node->derived ? "rows for later" : node->sub ? "a subquery's rows" : "results";
-  numbers needs;
-  wl_status rc = open_numbers(x, &needs, err);
+  numbers done; /* the pipelines into the same sink, or into the one before */
+  wl_status rc = open_numbers(x, &done, err);
   if (!rc) rc = wl_pipelines_add(x->env->pipelines, of, r->program, err);
   if (rc) return rc;
-  for (int k = 0; k < of->q->n_subs; k++) need_node(wl_schedule_sub(x, &of->q->subs[k]), &needs);
-  need_source(x, of->q, of->plan ? of->plan->driver : 0, &needs);
   wl_pipeline *first = x->env->pipelines->query;
-  for (int k = 1; k < first->n_steps; k++) need(&needs, first->steps[k].lookup);
   first->on_device = r->device != NULL;
   first->orders_on_device = r->device && !wl_dorder_plan(r->program).why;
   for (int k = 0; k < r->snap.n_cols; k++)
     first->n_col_bytes +=
         first->on_device ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_tablets)
                          : (wl_i64)r->snap.cols[k]->n_bytes;
-  for (wl_pipeline *p = first; p; p = p->next) {
-    if (p->program->source == WL_SOURCE_ROWS) /* a device sorts them with the pipeline before */
+  for (wl_pipeline *p = first; p && !rc; p = p->next) {
+    numbers needs = done;
+    wl_source_kind source = p->program->source;
+    bool scans = source == WL_SOURCE_TABLE || source == WL_SOURCE_UNMATCHED;
+    if (source == WL_SOURCE_ROWS) /* a device sorts them with the pipeline before */
       p->on_device = p->orders_on_device = first->orders_on_device;
+    if (scans) rc = scan_needs(x, of->q, p, &needs, err);
+    for (int k = 0; k < done.n && !rc && scans; k++) need(&needs, done.v[k]); /* their marks */
     p->needs = needs.v;
     p->n_needs = needs.n;
-    if (p->next) {
-      rc = open_numbers(x, &needs, err);
-      if (rc) return rc;
-      need(&needs, p->number);
-      continue;
-    }
+    if (!rc && !scans) rc = open_numbers(x, &done, err);
+    if (!rc) need(&done, p->number);
+    if (p->program->next) continue;
     p->leaves = rows;
     p->derived = node->derived;
     p->sub = node->sub;
     node->pipelines[node->n_pipelines++] = p->number;
   }
-  return WL_OK;
+  return rc;
 }
 
 /* Lists the pipeline that builds the lookup of step k. */
@@ -294,7 +304,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
-    b.first_only = st->how >= WL_HOW_SEMI && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
+    b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
     if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &r->lookups[k], err);
   }

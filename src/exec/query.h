@@ -52,8 +52,8 @@ typedef struct wl_ready {
   int n_seen;
 } wl_ready;
 
-/* Makes the statement's query ready to run. rowid_order: for a simple statement, SQLite's plan
-** scans in rowid order. */
+/* Makes the statement's query ready to run. rowid_order: for a scan of one table, SQLite's plan
+** is in rowid order. */
 wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
                          wl_ready *out, wl_error *err) WL_MUST;
 void wl_ready_close(wl_ready *r);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "column/lookup.h"
+#include "exec/cpu/marks.h"
 #include "exec/executed.h"
 #include "exec/gpu/limits.h"
 #include "exec/pipe.h"
@@ -15,6 +16,7 @@
 #include "exec/sink/sort.h"
 #include "exec/sink/sort_keys.h"
 #include "plan/cut.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ struct wl_run {
   const wl_program *p;    /* the first pipeline, over the table */
   const wl_program *last; /* the pipeline that gives the results */
   const wl_program *now;  /* the pipeline that runs or is next; NULL: all have ended */
+  wl_marks *marks;        /* for pipelines over unmatched rows, or NULL */
   wl_snapshot snap;
   wl_pool *pool;
   bool open; /* `now` is in `pipe` */
@@ -129,11 +132,14 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);
   }
   wl_i64 most = r->snap.n_rows;
+  for (const wl_program *a = program->also; a; a = a->also)
+    if (program->joins[a->unmatched].n_rows > most) most = program->joins[a->unmatched].n_rows;
   if (program->expands && most > 0) most = most < LEAST_ROWS / 4 ? LEAST_ROWS : most * 4;
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_program_pool(r->last, most, &r->pool, err);
   if (!rc)
     wl_rows_sink_init(&r->results, r->last, r->pool, r->holds_back ? r->config.host_left : 0);
+  if (!rc && program->also) rc = wl_marks_open(program, r->config.host_left, &r->marks, err);
   for (const wl_program *p = program; p && !rc; p = p->next) rc = open_sink(r, p, err);
   if (rc) {
     wl_run_close(r);
@@ -149,6 +155,7 @@ void wl_run_close(wl_run *r) {
                       &r->sort.base.sink, &r->sort_keys.sink};
   for (size_t k = 0; k < sizeof sinks / sizeof *sinks; k++)
     if (sinks[k]->close) sinks[k]->close(sinks[k]);
+  wl_marks_close(r->marks);
   wl_pool_close(r->pool);
   wl_snapshot_release(&r->snap);
   for (int k = 0; k < r->n_held; k++) wl_lookup_drop((wl_lookup *)(size_t)r->p->joins[k].lookup);
@@ -175,6 +182,11 @@ static void set_source(wl_run *r, wl_pipe *e) {
     e->step = wl_pipe_step(e->n_rows, e->threads, e->p->expands);
     e->n_tablets = (int)((e->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
     break;
+  case WL_SOURCE_UNMATCHED:
+    e->cols = r->snap.cols;
+    e->n_rows = e->p->joins[e->p->unmatched].n_rows;
+    e->step = wl_pipe_step(e->n_rows, e->threads, e->p->expands);
+    break;
   case WL_SOURCE_GROUPS:
     e->groups = r->groups.finished.cols;
     e->n_rows = r->groups.finished.n;
@@ -199,6 +211,7 @@ static wl_status open_pipe(wl_run *r, wl_error *err) {
   const wl_run_config *c = &r->config;
   r->pipe = (wl_pipe){.p = p,
                       .sink = sink_of(r, p->sink),
+                      .marks = r->marks,
                       .step = batch_step(r),
                       .threads = c->threads,
                       .in_order = p->sink == WL_SINK_GROUPS && r->groups.in_order,
@@ -254,6 +267,7 @@ static wl_status wave(wl_run *r, wl_error *err) {
 static wl_status check_groups(wl_run *r, bool *again, wl_error *err) {
   wl_finished *f = &r->groups.finished;
   *again = f->again;
+  assert(!*again || r->now->unordered || !r->marks); /* rows of such a join have no order */
   if (*again && r->now->unordered)
     return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   if (*again && r->pipe.device)
@@ -269,6 +283,11 @@ static wl_status check_groups(wl_run *r, bool *again, wl_error *err) {
 static wl_status end_pipe(wl_run *r, wl_error *err) {
   wl_sink *sink = r->pipe.sink;
   bool again = false;
+  if (r->now->also) { /* the next pipeline runs into the same sink */
+    close_pipe(r);
+    r->now = r->now->also;
+    return WL_OK;
+  }
   wl_status rc = sink->finish(sink, err);
   if (!rc && r->now->sink == WL_SINK_GROUPS) rc = check_groups(r, &again, err);
   if (rc) return rc;
@@ -316,7 +335,7 @@ static wl_status advance_noted(wl_run *r, bool *done, wl_error *err) {
 /* ---- results */
 
 bool wl_run_more(const wl_run *r) {
-  bool last = r->now && r->now->sink == WL_SINK_ROWS && !r->now->next;
+  bool last = r->now && r->now->sink == WL_SINK_ROWS && !wl_program_after(r->now);
   bool ends = !r->now || (last && r->open && wl_pipe_done(&r->pipe));
   return r->results.to_give != 0 && (r->results.ready.first || r->late.code || !ends);
 }

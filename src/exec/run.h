@@ -22,7 +22,7 @@ struct wl_device;
 typedef struct wl_run_config {
   int threads;
   wl_u64 max_text;
-  struct wl_device *device; /* NULL: the CPU runs the table's block */
+  struct wl_device *device; /* NULL: the CPU runs all pipelines */
   wl_i64 device_budget;     /* bytes of device memory that the run may use; 0: all that is free */
   wl_i64 mapped_budget;     /* bytes of host memory for columns that kernels read there */
   wl_transfer transfer;

@@ -65,7 +65,8 @@ static wl_status add_query(wl_schedule *x, const wl_query *q, bool rowid_order, 
 static wl_node *new_node(wl_schedule *x, int n_needs, int n_queries) {
   wl_node *n = WL_NEW(&x->arena, wl_node);
   if (n) n->needs = WL_NEW_N(&x->arena, wl_node *, n_needs + 1);
-  if (n) n->pipelines = WL_NEW_N(&x->arena, int, n_queries);
+  /* one for each query, and one more for each source with unmatched rows */
+  if (n) n->pipelines = WL_NEW_N(&x->arena, int, n_queries + n_needs);
   return n && n->needs && n->pipelines ? n : NULL;
 }
 

@@ -163,11 +163,12 @@ static bool finds_nothing(const wl_program *p, const wl_instr *in, const range *
 bool wl_zone_skips(const wl_program *p, wl_column **cols, int tablet) {
   range regs[MAX_REGS];
   int last = -1;
-  /* after an Expand a filter tests pairs, and a row without pairs may still be kept */
+  /* After an Expand a filter tests pairs, and a row without pairs may still be kept. A row must
+  ** come as far as a Mark, even if it is dropped later. */
   for (int pc = 0; pc < p->n_code; pc++) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__IfNot || op == WL_OP__Probe || op == WL_OP__Expand) last = pc;
-    if (op == WL_OP__Expand) break;
+    if (op == WL_OP__Expand || op == WL_OP__Mark) break;
   }
   if (last < 0 || p->n_regs > MAX_REGS) return false;
   for (int pc = 0; pc <= last; pc++) {

@@ -123,6 +123,8 @@ static void load_line(tree *t, const wl_column_load *l, int parent) {
 /* Whether pipeline p, which is needed by `by`, leaves rows of the source that `by` scans. */
 static bool is_source(const wl_pipeline *p, const wl_pipeline *by) {
   int s = by->steps[0].source;
+  bool marks = by->program->source == WL_SOURCE_UNMATCHED && p->q == by->q && p->program->also;
+  if (marks) return true;
   return s < 0 || (p->derived && p->derived == by->q->sources[s].derived);
 }
 
@@ -138,11 +140,12 @@ static void scan_lines(tree *t, const wl_pipeline *p, int parent) {
                   wl_exprtext_columns(t->a, t->c->store, p->q, scan->source));
   if (scan->source >= 0)
     rows = say(t->a, " (%lld row%s)", p->n_source_rows, plural(p->n_source_rows));
-  int id = line(t, parent,
-                say(t->a, "SCAN %s%s%s%s%s%s", source_name(t, p, scan->source), columns, rows,
-                    filter_words(t, p, &scan->filters),
-                    scan->filters.n ? estimate_words(t, scan->estimated) : "",
-                    wl_plantree_actual(t->a, &got)));
+  int id = line(
+      t, parent,
+      say(t->a, "%s %s%s%s%s%s%s", p->program->source == WL_SOURCE_UNMATCHED ? "UNMATCHED" : "SCAN",
+          source_name(t, p, scan->source), columns, rows, filter_words(t, p, &scan->filters),
+          scan->filters.n ? estimate_words(t, scan->estimated) : "",
+          wl_plantree_actual(t->a, &got)));
   load_line(t, p->load, id);
   for (int k = 0; k < p->n_needs; k++) {
     const wl_pipeline *need = wl_pipelines_find(t->list, p->needs[k]);
@@ -157,8 +160,8 @@ static const char *how_words(wl_join_how how) {
   case WL_HOW_SEMI: return "SEMI";
   case WL_HOW_ANTI: return "ANTI";
   case WL_HOW_MARK: return "MARK";
-  case WL_HOW_RIGHT:
-  case WL_HOW_FULL: break; /* do not occur after the rewrite */
+  case WL_HOW_RIGHT: return "RIGHT";
+  case WL_HOW_FULL: return "FULL";
   }
   return "";
 }
@@ -174,7 +177,10 @@ static const char *on_words(tree *t, const wl_pipeline *p, const wl_jstep *st) {
 static void join_lines(tree *t, const wl_pipeline *p, int k, int parent) {
   const wl_pipeline_step *step = &p->steps[k];
   wl_actual got = flow_numbers(p, k, step->estimated);
-  const char *what = step->reduces ? "REDUCED BY" : say(t->a, "%s JOIN", how_words(step->how));
+  bool marks = step->join->how == WL_HOW_RIGHT || step->join->how == WL_HOW_FULL;
+  const char *what = step->reduces
+                         ? "REDUCED BY"
+                         : say(t->a, "%s JOIN", how_words(marks ? step->join->how : step->how));
   int id = line(t, parent,
                 say(t->a, "%s %s%s%s%s%s", what, source_name(t, p, step->source),
                     on_words(t, p, step->join), filter_words(t, p, &step->filters),
@@ -214,18 +220,22 @@ static const char *groups_words(tree *t, const wl_pipeline *p) {
 
 static const char *sink_words(tree *t, const wl_pipeline *p) {
   const wl_program *m = p->program;
+  if (m->also &&
+      wl_sink_takes_rows(m->sink)) /* the last pipeline into the sink says what it does */
+    return say(t->a, "RESULT %d column%s", m->n_given, plural(m->n_given));
   switch (m->sink) {
   case WL_SINK_LOOKUP: return lookup_words(t, p);
   case WL_SINK_GROUPS: return groups_words(t, p);
-  case WL_SINK_DISTINCT: return say(t->a, "DISTINCT by %d column%s", m->n_given, plural(m->n_given));
+  case WL_SINK_DISTINCT:
+    return say(t->a, "DISTINCT by %d column%s", m->n_given, plural(m->n_given));
   case WL_SINK_SORT:
-  case WL_SINK_SORT_KEYS:
-    return say(t->a, "ORDER BY %d term%s", m->n_order, plural(m->n_order));
+  case WL_SINK_SORT_KEYS: return say(t->a, "ORDER BY %d term%s", m->n_order, plural(m->n_order));
   default: return say(t->a, "RESULT %d column%s", m->n_given, plural(m->n_given));
   }
 }
 
-/* Where the device runs the steps, but the host sorts or compares the rows, or a LIMIT cuts them. */
+/* Where the device runs the steps, but the host sorts or compares the rows, or a LIMIT cuts them.
+ */
 static void finish_lines(tree *t, const wl_pipeline *p, int parent) {
   const wl_program *m = p->program;
   const wl_run_stats *run = p->run;
@@ -240,7 +250,7 @@ static void finish_lines(tree *t, const wl_pipeline *p, int parent) {
     line(t, parent,
          say(t->a, "%s on the cpu%s", m->sink == WL_SINK_SORT ? "ORDER BY" : "DISTINCT",
              wl_plantree_actual(t->a, &got)));
-  if (m->next || (m->limit < 0 && m->offset == 0)) return;
+  if (wl_program_after(m) || (m->limit < 0 && m->offset == 0)) return;
   const char *text = m->limit < 0 ? "" : say(t->a, "LIMIT %lld", m->limit);
   if (m->offset > 0) text = say(t->a, "%s%sOFFSET %lld", text, *text ? " " : "", m->offset);
   line(t, parent, say(t->a, "%s%s", text, wl_plantree_actual(t->a, &limit)));

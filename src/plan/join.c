@@ -23,6 +23,9 @@ enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
 typedef struct conjunct {
   const wl_bexpr *e;
   wl_u64 sources;
+  wl_u64 barrier; /* the sources of the last RIGHT or FULL join before it in the text, which keeps
+                  ** rows that would fail it */
+  wl_u64 waits;   /* sources that must have been joined before it can be tested: both of these */
 } conjunct;
 
 typedef struct planner {
@@ -30,41 +33,100 @@ typedef struct planner {
   const wl_query *q;
   wl_arena *arena;
   wl_error *err;
-  conjunct *where; /* conjuncts of WHERE */
+  conjunct *where; /* conjuncts of WHERE, and of ON of inner joins before a RIGHT or FULL join */
   int n_where;
   conjunct *on[WL_MAX_SOURCES]; /* conjuncts of ON, for sources that are not INNER */
   int n_on[WL_MAX_SOURCES];
+  wl_join_how how[WL_MAX_SOURCES];
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must come before */
   double rows[WL_MAX_SOURCES];  /* estimated rows that pass the conjuncts on this source only */
   wl_u64 leads[WL_MAX_SOURCES]; /* sources of which each row of this one finds one row */
   double *distinct;             /* distinct values of each column; 0: not computed yet */
 } planner;
 
+static wl_u64 bit(int s) {
+  return 1ULL << s;
+}
+
+/* The sources of the last RIGHT or FULL join before source s in the text: all up to the one that it
+** joins. 0: there is no such join. */
+static wl_u64 barrier_before(const wl_query *q, int s) {
+  while (--s > 0)
+    if (wl_how_keeps_unmatched(q->sources[s].how)) return (bit(s) << 1) - 1;
+  return 0;
+}
+
 static int count_and(const wl_bexpr *e) {
   if (!e) return 0;
   return e->kind == WL_B_AND ? count_and(e->a) + count_and(e->b) : 1;
 }
 
-static void list_and(const wl_bexpr *e, conjunct *out, int *n) {
+static void list_and(const wl_bexpr *e, wl_u64 barrier, conjunct *out, int *n) {
   if (!e) return;
   if (e->kind == WL_B_AND) {
-    list_and(e->a, out, n);
-    list_and(e->b, out, n);
+    list_and(e->a, barrier, out, n);
+    list_and(e->b, barrier, out, n);
     return;
   }
-  out[(*n)++] = (conjunct){e, wl_bexpr_sources(e)};
+  wl_u64 sources = wl_bexpr_sources(e);
+  out[(*n)++] = (conjunct){e, sources, barrier, sources | barrier};
 }
 
-static wl_status collect(planner *p, const wl_bexpr *e, conjunct **out, int *n) {
-  *n = 0;
-  *out = WL_NEW_N(p->arena, conjunct, count_and(e) + 1);
-  if (!*out) return wl_nomem(p->err);
-  list_and(e, *out, n);
+/* Lists the conjuncts of WHERE, and those of ON of all inner joins. */
+static wl_status collect_where(planner *p) {
+  const wl_query *q = p->q;
+  int n = count_and(q->where);
+  for (int s = 0; s < q->n_sources; s++)
+    if (q->sources[s].how == WL_HOW_INNER) n += count_and(q->sources[s].on);
+  p->where = WL_NEW_N(p->arena, conjunct, n + 1);
+  if (!p->where) return wl_nomem(p->err);
+  list_and(q->where, barrier_before(q, q->n_sources), p->where, &p->n_where);
+  for (int s = 0; s < q->n_sources; s++)
+    if (q->sources[s].how == WL_HOW_INNER)
+      list_and(q->sources[s].on, barrier_before(q, s), p->where, &p->n_where);
   return WL_OK;
 }
 
-static wl_u64 bit(int s) {
-  return 1ULL << s;
+/* Lists the conjuncts of an ON, for source s, which is not INNER. */
+static wl_status collect_on(planner *p, int s, const wl_bexpr *on) {
+  p->on[s] = WL_NEW_N(p->arena, conjunct, count_and(on) + 1);
+  if (!p->on[s]) return wl_nomem(p->err);
+  list_and(on, 0, p->on[s], &p->n_on[s]);
+  return WL_OK;
+}
+
+/* The sources that must be joined before source s. A RIGHT or FULL join comes after all sources
+** before it in the text, and before all after it. */
+static wl_u64 needs_of(const planner *p, int s) {
+  const wl_query *q = p->q;
+  wl_u64 needs = barrier_before(q, s);
+  if (wl_how_keeps_unmatched(p->how[s])) return s ? bit(s) - 1 : bit(1);
+  if (p->how[s] == WL_HOW_INNER) return needs;
+  needs |= wl_bexpr_sources(q->sources[s].on) & ~bit(s);
+  return needs ? needs : p->how[0] == WL_HOW_INNER && s ? bit(0) : 0;
+}
+
+/* Finds how the sources are joined, and their conditions. The two sources of a FULL join can change
+** places: the larger one is scanned, so that the lookup is small. */
+static wl_status find_joins(planner *p) {
+  const wl_query *q = p->q;
+  wl_status rc = WL_OK;
+  for (int s = 0; s < q->n_sources; s++) p->how[s] = q->sources[s].how;
+  bool turned = p->how[1] == WL_HOW_FULL && p->in->n_rows[1] > p->in->n_rows[0];
+  if (turned) {
+    p->how[0] = WL_HOW_FULL;
+    p->how[1] = WL_HOW_INNER;
+  }
+  for (int s = 0; s < q->n_sources && !rc; s++) {
+    if (p->how[s] != WL_HOW_INNER) rc = collect_on(p, s, q->sources[turned && !s ? 1 : s].on);
+    p->needs[s] = needs_of(p, s);
+  }
+  return rc;
+}
+
+/* Whether c is about source s only and can be tested when s is read. */
+static bool filters(const conjunct *c, int s) {
+  return c->sources == bit(s) && !(c->barrier & bit(s));
 }
 
 /* Whether c is an equality with one side over source s only and the other over `before`. */
@@ -140,8 +202,8 @@ static void find_leads(planner *p) {
       for (int k = 0; k < p->n_where && s != t; k++) {
         wl_jkey key;
         double all = (double)p->in->n_rows[t];
-        if (p->q->sources[s].how != WL_HOW_INNER || p->q->sources[t].how != WL_HOW_INNER) break;
-        if (p->where[k].sources == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
+        if (p->how[s] != WL_HOW_INNER || p->how[t] != WL_HOW_INNER) break;
+        if (p->where[k].waits == (bit(s) | bit(t)) && key_of(&p->where[k], t, bit(s), &key) &&
             distinct(p, key.inner, all) >= 0.9 * all)
           p->leads[s] |= bit(t);
       }
@@ -160,7 +222,7 @@ static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
 /* Estimates the join of source s to the sources `before`, which have n rows. Returns the number of
 ** rows after it, and sets *cost. */
 static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, double *cost) {
-  wl_join_how how = p->q->sources[s].how;
+  wl_join_how how = p->how[s];
   const conjunct *list = how == WL_HOW_INNER ? p->where : p->on[s];
   int n_list = how == WL_HOW_INNER ? p->n_where : p->n_on[s];
   double share = 1, all = (double)p->in->n_rows[s];
@@ -172,7 +234,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
     wl_jkey key;
-    if (!(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))) continue;
+    if (!(list[k].sources & bit(s)) || (list[k].waits & ~(before | bit(s)))) continue;
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
       wl_u64 outer = wl_bexpr_sources(key.outer);
@@ -193,20 +255,19 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
     *cost += n * build * COST_NESTED;
   switch (how) {
   case WL_HOW_INNER: break;
+  case WL_HOW_RIGHT: return pairs > all ? pairs : all;
+  case WL_HOW_FULL: return (matches > 1 ? pairs : n) + (pairs < all ? all - pairs : 0);
   case WL_HOW_LEFT: return matches > 1 && !p->q->sources[s].single ? pairs : n;
   case WL_HOW_SEMI: return n * (matches < 1 ? matches : 1);
   case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
   case WL_HOW_MARK: return n;
-  case WL_HOW_RIGHT:
-  case WL_HOW_FULL: break; /* were rewritten */
   }
   /* Other conjuncts that can be tested after this source were counted above. */
   return pairs;
 }
 
 static bool can_drive(const planner *p, int s) {
-  return p->q->sources[s].how == WL_HOW_INNER && p->needs[s] == 0 &&
-         (p->in->driver < 0 || p->in->driver == s);
+  return p->how[s] == WL_HOW_INNER && p->needs[s] == 0 && (p->in->driver < 0 || p->in->driver == s);
 }
 
 typedef struct state {
@@ -301,16 +362,15 @@ static wl_status push(planner *p, wl_jlist *l, const wl_bexpr *e) {
 
 static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) {
   int s = st->source;
-  const wl_bsource *src = &p->q->sources[s];
-  bool inner = src->how == WL_HOW_INNER;
+  bool inner = p->how[s] == WL_HOW_INNER;
   conjunct *list = inner ? p->where : p->on[s];
   int n = inner ? p->n_where : p->n_on[s];
-  st->how = src->how;
+  st->how = p->how[s];
   st->keys = WL_NEW_N(p->arena, wl_jkey, n + 1);
   if (!st->keys) return wl_nomem(p->err);
   wl_status rc = WL_OK;
   for (int k = 0; k < n && !rc; k++) {
-    if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].sources & ~(before | bit(s)))))
+    if (inner && (used[k] || !(list[k].sources & bit(s)) || (list[k].waits & ~(before | bit(s)))))
       continue;
     if (inner) used[k] = true;
     if (list[k].sources == bit(s) || (!inner && list[k].sources == 0))
@@ -321,7 +381,7 @@ static wl_status make_step(planner *p, wl_u64 before, bool *used, wl_jstep *st) 
       rc = push(p, inner ? &st->after : &st->tests, list[k].e);
   }
   for (int k = 0; k < p->n_where && !rc; k++) {
-    if (used[k] || (p->where[k].sources & ~(before | bit(s)))) continue;
+    if (used[k] || (p->where[k].waits & ~(before | bit(s)))) continue;
     used[k] = true;
     rc = push(p, &st->after, p->where[k].e);
   }
@@ -346,7 +406,8 @@ static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
   return m;
 }
 
-/* Finds selective lookups. They reduce the rows of the earlier steps that lead to them. */
+/* Finds selective lookups. They reduce the rows of the earlier steps that lead to them. A RIGHT or
+** FULL join between both needs the rows that would be dropped: they mark rows. */
 static void add_reducers(const planner *p, wl_jplan *plan) {
   for (int j = plan->n_steps - 1; j >= 0; j--) {
     wl_jstep *t = &plan->steps[j];
@@ -360,6 +421,7 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
     for (int i = 0; i < j; i++) {
       wl_jstep *s = &plan->steps[i];
       if (bit(s->source) != outer || s->how != WL_HOW_INNER) continue;
+      if (barrier_before(p->q, s->source) != barrier_before(p->q, t->source)) continue;
       s->reducers |= bit(j);
       s->n_build *= t->n_build / all;
     }
@@ -375,23 +437,16 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   plan->steps = WL_NEW_N(arena, wl_jstep, n + 1);
   p.distinct = WL_NEW_N(arena, double, q->n_cols + 1);
   if (!p.distinct) return wl_nomem(err);
-  wl_status rc = plan->steps ? collect(&p, q->where, &p.where, &p.n_where) : wl_nomem(err);
+  wl_status rc = plan->steps ? collect_where(&p) : wl_nomem(err);
   bool *used = WL_NEW_N(arena, bool, rc ? 1 : p.n_where + 1);
   if (!rc && !used) rc = wl_nomem(err);
-  for (int s = 0; s < n && !rc; s++) {
-    const wl_bsource *src = &q->sources[s];
-    if (src->how != WL_HOW_INNER) {
-      rc = collect(&p, src->on, &p.on[s], &p.n_on[s]);
-      p.needs[s] = wl_bexpr_sources(src->on) & ~bit(s);
-      if (!p.needs[s]) p.needs[s] = q->sources[0].how == WL_HOW_INNER && s ? bit(0) : 0;
-    }
-  }
+  if (!rc) rc = find_joins(&p);
   for (int s = 0; s < n && !rc; s++) {
     wl_jlist own = {0};
-    bool inner = q->sources[s].how == WL_HOW_INNER;
+    bool inner = p.how[s] == WL_HOW_INNER;
     const conjunct *list = inner ? p.where : p.on[s];
     for (int k = 0; k < (inner ? p.n_where : p.n_on[s]) && !rc; k++)
-      if (list[k].sources == bit(s)) rc = push(&p, &own, list[k].e);
+      if (filters(&list[k], s)) rc = push(&p, &own, list[k].e);
     double all = (double)in->n_rows[s];
     p.rows[s] = own.n && in->share ? all * in->share(in->arg, s, &own) : all;
     if (own.n && p.rows[s] < 1) p.rows[s] = all < 1 ? all : 1;
@@ -404,7 +459,7 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   plan->n_first = p.rows[order[0]];
   wl_u64 before = bit(order[0]);
   for (int k = 0; k < p.n_where && !rc; k++) {
-    if (p.where[k].sources & ~before) continue;
+    if (p.where[k].waits & ~before) continue;
     used[k] = true;
     rc = push(&p, &plan->filters, p.where[k].e);
   }

@@ -6,6 +6,8 @@
 ** 1. Every conjunct of WHERE is tested once. If it uses one source, it is tested when that source
 **    is scanned or its lookup is built; else at the first step where all its sources have rows.
 **    Equalities that are keys are tested by the lookup itself.
+** 1a. No conjunct of WHERE is tested before the last RIGHT or FULL join. The same is true for an ON
+**    and the RIGHT and FULL joins before it in the text.
 ** 2. A step's keys, tests and conjuncts use only its own source and sources of earlier steps.
 */
 #ifndef WL_PLAN_JOIN_H

@@ -130,7 +130,6 @@ wl_status wl_prepend_results(wl_edit *to, wl_bexpr **exprs, int n, bool grouped)
   q->order = NULL;
   q->n_order = 0;
   q->limit = NULL;
-  q->simple = false;
   return WL_OK;
 }
 

@@ -32,7 +32,7 @@ typedef struct wl_plan_facts {
   char range[64];    /* the name of that column */
   bool sorts;        /* it sorts, or collects distinct rows, so that LIMIT cannot end it early */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
-  /* Only for a statement that is not simple (wl_plan_work): */
+  /* Only if the statement does not just scan one table (wl_plan_work): */
   bool gathers;        /* it computes the rows of a subquery separately */
   double work_ns;      /* estimated time of the plan */
   char outer[64];      /* the table of its outermost loop, by its name in the statement */

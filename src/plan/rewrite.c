@@ -260,10 +260,8 @@ wl_status wl_rewrite_query(const wl_edit *statement, const wl_query *bound, wl_r
   if (rc) return rc;
   wl_query *q = r->edit.q;
   const wl_bsource *first = &q->sources[0];
-  q->simple = q->n_sources == 1 && first->table && q->n_subs == 0;
   q->schema = first->schema;
   q->table = first->table;
-  q->table_id = first->table_id;
   rc = wl_rewrite_expr(r, bound->limit, &q->limit);
   if (!rc) rc = wl_rewrite_expr(r, bound->offset, &q->offset);
   if (rc) return rc;

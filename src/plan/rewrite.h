@@ -8,7 +8,7 @@
 **   2. flatten.c             subqueries, views and WITH entries in FROM become part of the query
 **   3. rewrite_subquery.c    subqueries in expressions become subs (run first) or joins
 **   4. grouped_columns.c     decides which row of a group a bare column is read from
-**   5. rewrite_right_join.c  RIGHT and FULL joins become LEFT joins
+**   5. rewrite_right_join.c  a RIGHT join of the first two sources becomes a LEFT join
 **   6. implied_terms.c       adds to WHERE what its ORs imply
 ** Passes 1 to 3 are one walk over the query, clause by clause as in the text.
 */

@@ -94,7 +94,7 @@ wl_status wl_same_values(wl_edit *to, wl_bexpr **outers, int n, int source, wl_b
 /* ---- grouped_columns.c */
 wl_status wl_rewrite_grouped_columns(wl_rewriter *r) WL_MUST;
 
-/* ---- rewrite_right_join.c: *edit edits a new query afterwards */
+/* ---- rewrite_right_join.c: for a query with a RIGHT or FULL join */
 wl_status wl_rewrite_right_joins(wl_edit *edit) WL_MUST;
 
 /* ---- implied_terms.c */

@@ -4,6 +4,20 @@
 */
 #include "plan/row_order.h"
 
+static bool uses_sub(const wl_bexpr *e, int sub) {
+  if (!e) return false;
+  if ((e->kind == WL_B_SUB || e->kind == WL_B_INSUB) && e->index == sub) return true;
+  for (int k = 0; k < e->n_list; k++)
+    if (uses_sub(e->list[k], sub)) return true;
+  return uses_sub(e->a, sub) || uses_sub(e->b, sub);
+}
+
+bool wl_query_scans_table(const wl_query *q) {
+  for (int k = 0; k < q->n_subs; k++)
+    if (!uses_sub(q->limit, k) && !uses_sub(q->offset, k)) return false;
+  return q->n_sources == 1 && q->sources[0].table;
+}
+
 bool wl_query_order_total(const wl_query *q) {
   for (int i = 0; i < q->n_results; i++) {
     int k = 0;
@@ -33,7 +47,7 @@ static bool in_known_order(wl_store *store, const wl_query *q) {
 
 /* Whether the kind of join gives at most one match for any row. */
 static bool joins_one(const wl_bsource *s) {
-  return s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK || s->single;
+  return wl_how_finds_one(s->how) || s->single;
 }
 
 /* Whether it has at most one row: a SELECT without FROM, perhaps joined with its subqueries. */
@@ -53,7 +67,7 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
     return;
   }
   if (q->n_sources > 1 || q->combines) return;
-  if (top && q->simple) {
+  if (top && wl_query_scans_table(q)) {
     *rowid_order = facts_rowid_order;
     *unordered = false;
     return;
@@ -103,12 +117,19 @@ static int source_named(const wl_query *q, const char *name) {
   return found;
 }
 
+static bool keeps_unmatched(const wl_query *q) {
+  for (int s = 0; s < q->n_sources; s++)
+    if (wl_how_keeps_unmatched(q->sources[s].how)) return true;
+  return false;
+}
+
 void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *facts) {
   bool rowid_order, unordered;
   q->ordered_by = 0;
   wl_query_order(store, q, false, true, &rowid_order, &unordered);
   if (!unordered || !(q->limit || q->offset) || q->n_order || q->aggregate || q->distinct ||
-      q->combines || q->like_param || q->n_sources < 2 || !facts->outer_in_order)
+      q->combines || q->like_param || q->n_sources < 2 || !facts->outer_in_order ||
+      keeps_unmatched(q))
     return;
   int first = source_named(q, facts->outer);
   if (first < 0) return;

@@ -8,6 +8,10 @@
 #include "plan/place.h"
 #include "store/store.h"
 
+/* Whether SQLite's plan for the query is a scan of one table, so that the plan shows the order of
+** its rows. Subqueries of LIMIT and OFFSET do not count: they run before the scan. */
+bool wl_query_scans_table(const wl_query *q);
+
 /* Whether ORDER BY contains all results, so that it determines the order of rows completely. */
 bool wl_query_order_total(const wl_query *q);
 

@@ -115,7 +115,6 @@ static wl_status join_rows(wl_edit *to, wl_edit *child, wl_bexpr **left, int n_l
   q->n_order = 0;
   q->limit = NULL;
   q->distinct = true;
-  q->simple = false;
   rc = add_rows(to, q, how, place);
   wl_copy c;
   if (!rc) rc = wl_copy_open(&c, to, q);

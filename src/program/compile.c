@@ -6,7 +6,7 @@
 ** Invariants:
 ** 1. The pipeline over the table comes first. If there are groups, a second pipeline over them
 **    filters them (HAVING) and computes the results. More pipelines may make the results distinct
-**    and sort them.
+**    and sort them. pipelines.c adds those that run a part of the code of another one.
 ** 2. A side program (run once per dictionary entry, or over a sample) shares only the query, the
 **    arena and wl_compiler.leaves, the leaves of a pipeline over groups. It has its own registers,
 **    constants and notes.
@@ -392,7 +392,7 @@ static wl_status compile(wl_compiler *c) {
     p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
     p->may_fail = may_fail(c, p);
   }
-  return rc;
+  return rc ? rc : wl_compile_unmatched(c);
 }
 
 wl_status wl_compile_open(wl_compiler *c) {
@@ -459,5 +459,7 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
   *out = c.leaves;
   if (!rc && arena->failed) rc = wl_nomem(err);
   for (const wl_program *p = c.leaves; p && !rc; p = p->next) rc = wl_program_verify(p, err);
+  for (const wl_program *p = rc ? NULL : c.leaves->also; p && !rc; p = p->also)
+    rc = wl_program_verify(p, err);
   return rc;
 }

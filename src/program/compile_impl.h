@@ -1,7 +1,7 @@
 /*
 ** The compiler's internal interface: compile.c (pipelines), emit.c (instructions), expr.c
 ** (expressions), in.c (IN), call.c (functions), entries.c (work done once per dictionary entry),
-** filter.c (conjuncts), aggregate.c, join.c.
+** filter.c (conjuncts), aggregate.c, join.c, pipelines.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H
@@ -103,10 +103,12 @@ wl_status wl_compile_is_null(wl_compiler *c, wl_operand *a, wl_operand *out) WL_
 /* Whether all integers of the operand are exact as reals. */
 bool wl_exact_as_real(const wl_operand *o);
 
-/* ---- split.c */
+/* ---- pipelines.c */
 /* If the last pipeline sorts rows of one table, computes their results after the sort, if
 ** possible. */
 wl_status wl_compile_split(wl_compiler *c) WL_MUST;
+/* Adds a pipeline (wl_program.also) for each Mark of the first pipeline. All others are complete. */
+wl_status wl_compile_unmatched(wl_compiler *c) WL_MUST;
 
 /* ---- emit.c */
 wl_status wl_compile_constant(wl_compiler *c, wl_val v, wl_operand *out) WL_MUST;

@@ -1,12 +1,12 @@
 /*
 ** Expressions: one pass over the bound graph, with one register per distinct value. Part of the
-** compiler. compile.c compiles the expressions of each block, call.c functions, and entries.c what
-** can be computed once per dictionary entry.
+** compiler. compile.c compiles the expressions of each pipeline, call.c functions, and entries.c
+** what can be computed once per dictionary entry.
 **
 ** Invariants:
-** 1. An operand is a constant or a register of the current block, with the domain of its values.
+** 1. An operand is a constant or a register of the current pipeline, with the domain of its values.
 **    The register's type follows from the domain alone (wl_domain_reg).
-** 2. Opcodes are pure, so an instruction that is already in the block is not emitted again.
+** 2. Opcodes are pure, so an instruction that is already in the pipeline is not emitted again.
 */
 #include "program/compile_impl.h"
 #include "value/conv.h"
@@ -296,9 +296,9 @@ static wl_status cast_node(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   }
 }
 
-/* ---- leaves: columns of the table, or keys and aggregates of the second block */
+/* ---- leaves: columns of the table, or keys and aggregates of the groups */
 
-/* In the second block, an expression that equals a group key is that key's column. */
+/* In the pipeline over the groups, an expression that equals a group key is that key's column. */
 static int key_of(const wl_compiler *c, const wl_bexpr *e) {
   for (int k = 0; k < c->n_groups && !c->over_table; k++)
     if (wl_bexpr_same(c->groups[k], e)) return k;

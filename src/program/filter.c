@@ -152,8 +152,8 @@ static wl_status test_all(wl_compiler *c, filter_term *list, int n, bool fallibl
     if (rc) return rc;
     if (wl_is_const(&t) && wl_const_value(c, &t).t != WL_T_NULL && wl_const_value(c, &t).v)
       continue;
-    rc = wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0}); /* the jump is set at the end
-                                                                       ** of the block */
+    /* wl_compile_end sets the jump */
+    rc = wl_compile_append(c, (wl_instr){WL_OP__IfNot, 0, t.x, 0, 0});
     if (rc) return rc;
   }
   return WL_OK;

@@ -23,6 +23,7 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_GROUP(F0)  return false;
 #define FOLD_PROBE(F0)  return false;
 #define FOLD_MATCH(F0)  return false;
+#define FOLD_MARK(F0)   return false;
 #define FOLD_FOUND(F0)  return false;
 #define FOLD_AGG(F0)    return false;
 #define FOLD_IN(F0)     return false;

@@ -262,7 +262,7 @@ wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, w
   return rc ? rc : wl_program_verify(c.p, err);
 }
 
-/* ---- the query's block */
+/* ---- the query's pipeline */
 
 /* Updates the largest possible number of rows: each row can find at most all of the lookup's rows.
  */
@@ -277,17 +277,38 @@ static void redirect_to_match(wl_compiler *c, int first, int match) {
     if (c->p->code[i].op == WL_OP__IfNot) c->p->code[i].c = (wl_i16)match;
 }
 
+/* How the program joins. Rows without a match that the other source keeps come later. */
+static wl_join_how how_in_program(wl_join_how how) {
+  return how == WL_HOW_RIGHT ? WL_HOW_INNER : how == WL_HOW_FULL ? WL_HOW_LEFT : how;
+}
+
+/* Marks the rows that the step has found. The rows that no row has found join in after this, so
+** every other source may have no row from here on. */
+static wl_status mark(wl_compiler *c, const wl_jstep *st, int join) {
+  wl_join *j = &c->p->joins[join];
+  j->n_rows = c->in->source_rows[st->source];
+  j->live = c->in->live ? c->in->live[st->source] : -1;
+  for (int s = 0; s < c->in->query->n_sources; s++)
+    if (s != st->source && c->places[s] >= 0) c->maybe |= bit(s);
+  c->max_rows = c->max_rows > (1LL << 62) - j->n_rows ? 1LL << 62 : c->max_rows + j->n_rows;
+  wl_status rc = wl_compile_append(c, (wl_instr){WL_OP__Mark, 0, 0, 0, (wl_i16)join});
+  wl_compile_forget(c);
+  return rc;
+}
+
 static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
-                        const key_form *forms) {
+                        const key_form *forms, int *out) {
   wl_program *p = c->p;
   const wl_query *q = c->in->query;
   wl_operand keys[WL_LOOKUP_KEYS];
   wl_jlist tests = {WL_NEW_N(c->arena, const wl_bexpr *, st->n_keys + st->tests.n + 1), 0};
   int n = 0, j = 0;
-  bool maybe = st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK;
+  wl_join_how how = how_in_program(st->how);
+  bool maybe = how == WL_HOW_LEFT || how == WL_HOW_MARK;
   wl_status rc = tests.e ? step_keys(c, st, forms, false, keys, &n) : wl_nomem(c->err);
-  wl_join join = {.source = p->n_sources, .how = st->how, .lookup = l, .n_keys = n, .match = -1};
+  wl_join join = {.source = p->n_sources, .how = how, .lookup = l, .n_keys = n, .match = -1};
   if (!rc) rc = new_join(c, join, keys, &j);
+  *out = j;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Expand, 0, 0, 0, (wl_i16)j});
   if (rc) return rc;
   p->expands = true;
@@ -299,7 +320,7 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
   int first = p->n_code;
   rc = wl_compile_conjuncts(c, &tests, false);
   if (rc) return rc;
-  if (st->how == WL_HOW_INNER) {
+  if (how == WL_HOW_INNER) {
     multiply_rows(c, l);
     return WL_OK;
   }
@@ -308,8 +329,8 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
   rc = wl_compile_append(c, (wl_instr){WL_OP__Match, 0, 0, 0, (wl_i16)j});
   wl_compile_forget(c);
   if (maybe) c->maybe |= bit(st->source);
-  if (st->how == WL_HOW_LEFT && !q->sources[st->source].single) multiply_rows(c, l);
-  if (st->how == WL_HOW_SEMI || st->how == WL_HOW_ANTI) c->places[st->source] = -1;
+  if (how == WL_HOW_LEFT && !q->sources[st->source].single) multiply_rows(c, l);
+  if (how == WL_HOW_SEMI || how == WL_HOW_ANTI) c->places[st->source] = -1;
   return rc;
 }
 
@@ -325,12 +346,13 @@ static wl_status join_step(wl_compiler *c, int step) {
     return wl_not_taken(c->err,
                         "a scalar subquery returns several rows, of which SQLite takes the first");
   if (!probes(st, l, n)) {
-    rc = expand(c, st, l, forms);
+    rc = expand(c, st, l, forms, &j);
   } else {
+    wl_join_how how = how_in_program(st->how);
     bool unread = st->unread && st->how == WL_HOW_INNER;
     rc = step_keys(c, st, forms, false, keys, &n);
     wl_join join = {.source = c->p->n_sources,
-                    .how = unread ? WL_HOW_SEMI : st->how,
+                    .how = unread ? WL_HOW_SEMI : how,
                     .lookup = l,
                     .n_keys = n,
                     .match = -1};
@@ -338,9 +360,10 @@ static wl_status join_step(wl_compiler *c, int step) {
     if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
     if (rc) return rc;
     place_source(c, st->source, join.source);
-    if (st->how == WL_HOW_LEFT || st->how == WL_HOW_MARK) c->maybe |= bit(st->source);
+    if (how == WL_HOW_LEFT || how == WL_HOW_MARK) c->maybe |= bit(st->source);
     if (join.how == WL_HOW_SEMI || join.how == WL_HOW_ANTI) c->places[st->source] = -1;
   }
+  if (!rc && wl_how_keeps_unmatched(st->how)) rc = mark(c, st, j);
   return rc ? rc : wl_compile_conjuncts(c, &st->after, false);
 }
 

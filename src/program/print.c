@@ -35,14 +35,15 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
   const wl_join *j = &p->joins[in->c];
   const wl_lookup *l = j->lookup;
   if (in->op == WL_OP__Match) return hows[j->how];
+  const char *name =
+      p->source_names && p->source_names[j->source] ? p->source_names[j->source] : "";
+  if (in->op == WL_OP__Mark) return wl_arena_printf(arena, "%s", name);
   const char *list = "";
   for (int k = 0; k < j->n_keys && list; k++) {
     const char *x = operand(p, arena, 'V', j->keys[k]);
     list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "by ", x ? x : "");
   }
   if (!list || in->op == WL_OP__Build || !l) return list;
-  const char *name =
-      p->source_names && p->source_names[j->source] ? p->source_names[j->source] : "";
   return wl_arena_printf(arena, "%s%s%s: %s, %s%s%lld rows", name, *name && *list ? " " : "", list,
                          hows[j->how],
                          l->plan.kind == WL_KEYS_NONE ? ""
@@ -53,10 +54,12 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
 
 /* ---- source and sink */
 
-/* What the sink does with all rows, after the last one: in this order, if at all. */
+/* What the sink does with all rows, after the last one: in this order, if at all. The last pipeline
+** into the sink shows it. */
 typedef enum sink_line { LINE_DISTINCT, LINE_SORT, LINE_LIMIT, N_SINK_LINES } sink_line;
 
 static bool has_line(const wl_program *p, sink_line k) {
+  if (p->also) return false;
   return k == LINE_DISTINCT ? p->sink == WL_SINK_DISTINCT
          : k == LINE_SORT   ? p->n_order > 0
                             : !p->next && (p->limit >= 0 || p->offset > 0);
@@ -97,6 +100,10 @@ static wl_status print_sink(const wl_program *p, sink_line k, wl_arena *arena, w
 
 static wl_status print_source(const wl_program *p, int end, wl_arena *arena, wl_listing *out) {
   *out = (wl_listing){"Scan", "", "", "", "", "run up to p3 for every row of the source"};
+  if (p->source == WL_SOURCE_UNMATCHED) {
+    out->opcode = "Unmatched";
+    out->comment = "run up to p3 for every row of the source that was not marked";
+  }
   out->p3 = wl_arena_printf(arena, "%d", end);
   out->p4 = wl_arena_printf(arena, "%s (%d columns)", p->table,
                             p->source == WL_SOURCE_ROWS ? p->n_results : p->n_columns);
@@ -120,8 +127,10 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
   switch (o->shape) {
   case WL_SHAPE_PROBE:
   case WL_SHAPE_MATCH:
+  case WL_SHAPE_MARK:
     out->p1 = in->op == WL_OP__Build ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].source);
-    out->p2 = in->op == WL_OP__Match ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
+    out->p2 =
+        o->shape != WL_SHAPE_PROBE ? "" : wl_arena_printf(arena, "%d", p->joins[in->c].n_keys);
     out->p3 = "";
     out->p4 = join_text(p, in, arena);
     break;

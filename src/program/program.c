@@ -137,7 +137,7 @@ static wl_status check_join(const wl_program *p, int pc, verify_place *at, wl_er
   const wl_instr *in = &p->code[pc];
   const char *name = wl_opcodes[in->op].name;
   const wl_join *j = &p->joins[in->c];
-  if (at->test >= 0 || p->source != WL_SOURCE_TABLE)
+  if (at->test >= 0 || p->source == WL_SOURCE_GROUPS)
     return wl_fail(err, WL_ERROR, "program: %s at %d is inside a test, or its source has no joins",
                    name, pc);
   if (in->op == WL_OP__Build) {
@@ -184,13 +184,40 @@ static wl_status check_match(const wl_program *p, int pc, verify_place *at, wl_e
   return WL_OK;
 }
 
+/* After a Mark, the code also runs for unmatched rows, which have only the marked source. */
+static wl_status check_mark(const wl_program *p, int pc, verify_place *at, wl_error *err) {
+  const wl_join *j = &p->joins[p->code[pc].c];
+  if (at->test >= 0 || !at->known[j->source])
+    return wl_fail(err, WL_ERROR, "program: Mark at %d marks a source that has no row there", pc);
+  for (int s = 0; s < p->n_sources; s++) at->misses[s] |= s != j->source;
+  memset(at->defined, 0, (size_t)p->n_regs);
+  return WL_OK;
+}
+
+/* A pipeline over unmatched rows starts with a row of that source. The sources that its code does
+** not join are known, too, but have no row. */
+static wl_status start_unmatched(const wl_program *p, verify_place *at, wl_error *err) {
+  if (p->unmatched < 0 || p->unmatched >= p->n_joins)
+    return wl_fail(err, WL_ERROR, "program: it reads the rows of no join");
+  memset(at->known, 1, sizeof at->known);
+  memset(at->misses, 1, sizeof at->misses);
+  for (int pc = 0; pc < p->n_code; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if ((in->op != WL_OP__Probe && in->op != WL_OP__Expand) || in->c < 0 || in->c >= p->n_joins)
+      continue;
+    at->known[p->joins[in->c].source] = at->misses[p->joins[in->c].source] = 0;
+  }
+  at->misses[p->joins[p->unmatched].source] = 0;
+  return WL_OK;
+}
+
 static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_error *err) {
   wl_u8 *defined = at->defined;
   int end = at->test >= 0 ? at->test : p->n_code;
   const wl_instr *in = &p->code[pc];
   const wl_opcode_info *o = &wl_opcodes[in->op];
   const char *want = wl_shapes[o->shape];
-  if ((o->shape == WL_SHAPE_PROBE || o->shape == WL_SHAPE_MATCH) &&
+  if ((o->shape == WL_SHAPE_PROBE || o->shape == WL_SHAPE_MATCH || o->shape == WL_SHAPE_MARK) &&
       (in->c < 0 || in->c >= p->n_joins))
     return wl_fail(err, WL_ERROR, "program: %s at %d has no join %d", o->name, pc, in->c);
   wl_status rc = check_operand(p, pc, want[1], in->a, defined, err);
@@ -222,6 +249,7 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
     }
     break;
   case WL_SHAPE_MATCH: return check_match(p, pc, at, err);
+  case WL_SHAPE_MARK: return check_mark(p, pc, at, err);
   case WL_SHAPE_FOUND:
     if (in->a < 0 || in->a >= p->n_sources || in->a >= WL_SOURCES || !at->known[in->a] ||
         in->a == 0)
@@ -320,6 +348,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   verify_place at = {.test = -1, .defined = defined, .known = {1}};
   bool sinks = false, fits = true;
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
+  if (!rc && p->source == WL_SOURCE_UNMATCHED) rc = start_unmatched(p, &at, err);
   for (int pc = 0; !rc && pc < p->n_code; pc++) {
     wl_u16 op = p->code[pc].op;
     if (op >= WL_N_OPCODES) {
@@ -343,7 +372,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
     if (p->bares[k].column < 0 || p->bares[k].column >= p->n_columns ||
         p->bares[k].acc >= p->n_accs)
       rc = wl_fail(err, WL_ERROR, "program: bare column %d names no column", k);
-    else if (p->expands || wl_column_source(p, p->bares[k].column) != 0)
+    else if (p->expands || p->also || wl_column_source(p, p->bares[k].column) != 0)
       rc = wl_fail(err, WL_ERROR,
                    "program: bare column %d is read from a row whose number is not kept", k);
   for (int k = 0; !rc && k < p->n_sets; k++)

@@ -5,13 +5,18 @@
 **
 ** A wl_program is one pipeline. `next` is the pipeline that reads what its sink leaves.
 **
+** A RIGHT or FULL join has a Mark. After the pipeline with the Mark, the pipeline `also` reads the
+** rows of the joined source that were not marked. It has the same code from the instruction after
+** the Mark on, the same registers and the same sink. The sources that were joined before have no
+** row in it, so their columns are NULL.
+**
 ** Invariants (wl_program_verify checks 1 to 5):
 ** 1. The code has the steps in the order in which they run. The opcodes of the sink (Result; Group
 **    and Agg…; Build) come last.
 ** 2. On every path, a register is written once per row, before it is read.
 ** 3. Jumps go forward, to the end of the code or, between an Expand and its Match, to that Match.
-** 3a. After an Expand or Match, no register that was set before it is read. Only the rows of the
-**    sources continue from there.
+** 3a. After an Expand, Match or Mark, no register that was set before it is read. Only the rows of
+**    the sources continue from there.
 ** 4. Operand types fit the opcode's shape, and constants have the required register type. If an
 **    operand may be NULL and the shape's NULL rule is strict, the result register is nullable.
 ** 5. Every index (register, constant, column, accumulator, address) is in bounds.
@@ -127,8 +132,7 @@ typedef struct wl_bare {
 } wl_bare;
 
 /* A finished aggregate, computed from accumulator acc. In the columns of the groups, aggregates
- *come
- ** after the keys. */
+** come after the keys. */
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
@@ -171,6 +175,9 @@ typedef struct wl_join {
   wl_i16 *keys;                   /* operands, one for each of the lookup's keys */
   int n_keys;
   int match; /* for Expand: pc of its Match, or -1 (INNER has none: the code after it filters) */
+  /* Only if there is a Mark: */
+  wl_i64 n_rows; /* rows of the source */
+  int live;      /* the column that says which of them count; -1: all do */
 } wl_join;
 
 typedef enum wl_source_kind {
@@ -193,6 +200,9 @@ typedef struct wl_program {
   wl_source_kind source;
   wl_sink_kind sink;
   struct wl_program *next; /* the pipeline that reads what the sink leaves, or NULL */
+  struct wl_program *also; /* the pipeline that runs after this one, into the same sink, or NULL */
+  int unmatched;           /* for the source UNMATCHED: the join whose rows it reads */
+  wl_i64 n_before;         /* rows of the sources whose pipelines ran before, into the same sink */
   wl_instr *code;
   int n_code;
   wl_reg *regs;
@@ -228,7 +238,7 @@ typedef struct wl_program {
   int n_aggs;
   wl_key *keys;
   int n_keys;
-  bool grouped;   /* there is a Group, and a second block over its groups */
+  bool grouped;   /* there is a Group, and the next pipeline reads the groups */
   bool one_group; /* no GROUP BY: there are no keys, and there is a group even without rows */
   bool by_first;  /* groups are emitted in the order of their first rows, not of their keys */
   bool in_order;  /* an aggregate must see all rows in order */
@@ -251,6 +261,12 @@ typedef struct wl_program {
 static inline const wl_program *wl_program_last(const wl_program *p) {
   while (p->next) p = p->next;
   return p;
+}
+
+/* The pipeline that runs after p, or NULL. All that run into one sink come before those that read
+** it. */
+static inline const wl_program *wl_program_after(const wl_program *p) {
+  return p->also ? p->also : p->next;
 }
 
 /* Whether a sink takes batches of rows, which Result fills. */

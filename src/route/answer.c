@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/device.h"
+#include "plan/row_order.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -25,7 +26,7 @@ static void say_started(wl_answer *a, const wl_decision *d, const struct wl_devi
 static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, wl_error *err) {
   struct wl_device *device = d->ready.device;
   a->n_cols = d->text->query->n_results;
-  a->over.simple = d->text->query->simple;
+  a->over.scans_table = wl_query_scans_table(d->text->query);
   a->over.seen = d->ready.seen;
   a->over.n_seen = d->ready.n_seen;
   d->ready.seen = NULL;

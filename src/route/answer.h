@@ -15,9 +15,9 @@ typedef struct wl_handover_state {
   int n_seen;
   sqlite3_value **args; /* copies of the arguments */
   int n_args;
-  bool simple;   /* one table only: SQLite's plan shows the order of rows */
-  bool done;     /* SQLite's statement has passed the rows that were returned */
-  wl_error late; /* SQLite's error, raised after the rows before it have been returned */
+  bool scans_table; /* wl_query_scans_table: SQLite's plan shows the order of rows */
+  bool done;        /* SQLite's statement has passed the rows that were returned */
+  wl_error late;    /* SQLite's error, raised after the rows before it have been returned */
 } wl_handover_state;
 
 typedef struct wl_answer {

@@ -43,7 +43,7 @@ static bool in_order(const wl_answer *a) {
   wl_plan_facts facts;
   wl_error ignored;
   if (!p->as_sqlite) return false;
-  if (!a->over.simple || p->sorted) return true;
+  if (!a->over.scans_table || p->sorted) return true;
   return wl_plan_facts_read(a->conn->db, a->sql, strlen(a->sql), &facts, &ignored) == WL_OK &&
          facts.rowid_order;
 }

@@ -4,6 +4,7 @@
 #include "route/place_query.h"
 #include "exec/gpu/device.h"
 #include "exec/query.h"
+#include "plan/row_order.h"
 #include <stdio.h>
 
 struct wl_device *wl_place_device(wl_conn *c, wl_error *err) {
@@ -65,7 +66,7 @@ static wl_status place_table(wl_conn *c, wl_statement_text *t, wl_placement *out
 wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
   wl_error why = {0};
   wl_status rc = WL_OK;
-  if (t->query->simple) {
+  if (wl_query_scans_table(t->query)) {
     rc = place_table(c, t, out, err);
   } else {
     wl_place_table in = {.exact = true};
@@ -86,8 +87,8 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl
 enum { FEW_ROWS = 4096 };
 
 static bool only_columns(const wl_query *q) {
-  if (!q->simple || q->where || q->aggregate || q->grouped || q->distinct || q->n_order ||
-      q->limit || q->offset)
+  if (!wl_query_scans_table(q) || q->where || q->aggregate || q->grouped || q->distinct ||
+      q->n_order || q->limit || q->offset)
     return false;
   for (int k = 0; k < q->n_results; k++)
     if (q->results[k]->kind != WL_B_COLUMN) return false;

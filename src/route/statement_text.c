@@ -126,7 +126,7 @@ static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_erro
 */
 static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_query *q = t->query;
-  if (!q->simple) {
+  if (!wl_query_scans_table(q)) {
     wl_query_find_order(c->store, q, &t->facts);
     return wl_query_cuts(c->store, q, true, err);
   }
@@ -231,7 +231,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;
-  if (!rc && !q->simple) {
+  if (!rc && !wl_query_scans_table(q)) {
     int n_missing = 0;
     t->work_exact = true;
     wl_query_rows(c->store, q, &t->work_exact, &n_missing);

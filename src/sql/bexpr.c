@@ -85,10 +85,13 @@ static bool check_expr(const checker *c, const wl_bexpr *e) {
 
 static bool check_source(const checker *c, const wl_bsource *s) {
   const wl_derived *d = s->derived;
-  bool from_text = s->how == WL_HOW_RIGHT || s->how == WL_HOW_FULL;
-  bool from_rewrite = s->how == WL_HOW_SEMI || s->how == WL_HOW_ANTI || s->how == WL_HOW_MARK;
-  bool ok = c->rewritten ? !from_text && !s->inner_on && !(s->how == WL_HOW_INNER && s->on)
-                         : !from_rewrite && !s->single;
+  bool from_rewrite = wl_how_finds_one(s->how);
+  bool ok = c->rewritten ? !s->inner_on : !from_rewrite && !s->single;
+  bool barrier = false;
+  for (const wl_bsource *t = s; t < c->q->sources + c->q->n_sources; t++)
+    barrier |= wl_how_keeps_unmatched(t->how);
+  if (c->rewritten && s->how == WL_HOW_INNER && s->on) ok = ok && barrier;
+  if (c->rewritten && s->how == WL_HOW_RIGHT) ok = ok && s > c->q->sources + 1;
   if (d && c->rewritten) ok = ok && d->id >= 0 && !d->ops;
   if (d && !c->rewritten) ok = ok && d->id < 0;
   for (int k = 0; d && k < d->n_arms && ok; k++)

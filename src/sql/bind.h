@@ -22,8 +22,9 @@
 ** 8. There is no WL_B_SUB, WL_B_INSUB or WL_B_FOUND, and derived sources have no id yet.
 **
 ** A rewritten query can be compiled directly:
-** 9. Sources are joined INNER, LEFT, SEMI, ANTI or MARK. INNER sources have no ON: their condition
-**    is in WHERE.
+** 9. An INNER source has an ON only if a RIGHT or FULL join comes after it. Otherwise WHERE has its
+**    condition. Source 1 is not joined RIGHT. If there is a RIGHT or FULL join, sources that are
+**    joined SEMI, ANTI or MARK come after all sources of FROM.
 ** 10. There is no WL_B_SUBQUERY and no WL_B_OUTER: such subqueries have become subs or sources.
 ** 11. The arms of a derived source are read one after the other, with all their rows.
 ** 12. Derived sources have ids from 0 to n_derived - 1, unique in the whole statement.
@@ -213,11 +214,9 @@ typedef struct wl_bdep {
 } wl_bdep;
 
 typedef struct wl_query {
-  const char *schema, *table; /* for a simple query: the names as written */
-  wl_u64 table_id;
+  const char *schema, *table; /* of the first source, if it is a table; else table is its name */
   bool combines; /* UNION and the like: it is not known which of several equal rows SQLite
                  ** returns */
-  bool simple;   /* reads one table and nothing else, so the order of SQLite's scan can be known */
   wl_bsource *sources;
   int n_sources;
   wl_bsub *subs;

@@ -236,17 +236,11 @@ WL_FN wl_status wl_agg_add_COUNT(const wl_agg_how *h, wl_count_state *s, const w
 }
 WL_FN wl_status wl_agg_merge_COUNT(const wl_agg_how *h, wl_count_state *into,
                                    const wl_count_state *from, wl_arena *arena) {
-  (void)h;
-  (void)arena;
   into->count += from->count;
   return WL_OK;
 }
 WL_FN wl_status wl_agg_finish_COUNT(const wl_agg_how *h, const wl_count_state *s, wl_agg_final what,
                                     bool in_order, wl_val *out, wl_error *err) {
-  (void)h;
-  (void)what;
-  (void)in_order;
-  (void)err;
   *out = wl_int(s->count);
   return WL_OK;
 }
@@ -254,7 +248,6 @@ WL_FN wl_status wl_agg_finish_COUNT(const wl_agg_how *h, const wl_count_state *s
 /* ---- SUM: integers whose sum is known to fit */
 
 WL_FN wl_status wl_agg_add_SUM(const wl_agg_how *h, wl_sum_state *s, const wl_agg_in *in) {
-  (void)h;
   if (in->v.t == WL_T_NULL) return WL_OK;
   s->count++;
   s->sum += (wl_i64)in->v.v;
@@ -262,17 +255,12 @@ WL_FN wl_status wl_agg_add_SUM(const wl_agg_how *h, wl_sum_state *s, const wl_ag
 }
 WL_FN wl_status wl_agg_merge_SUM(const wl_agg_how *h, wl_sum_state *into, const wl_sum_state *from,
                                  wl_arena *arena) {
-  (void)h;
-  (void)arena;
   into->count += from->count;
   into->sum += from->sum;
   return WL_OK;
 }
 WL_FN wl_status wl_agg_finish_SUM(const wl_agg_how *h, const wl_sum_state *s, wl_agg_final what,
                                   bool in_order, wl_val *out, wl_error *err) {
-  (void)h;
-  (void)in_order;
-  (void)err;
   *out = what != WL_AGG_SUM ? wl_agg_of_sum(what, s->count, (double)s->sum)
          : s->count         ? wl_int(s->sum)
                             : wl_null();
@@ -282,7 +270,6 @@ WL_FN wl_status wl_agg_finish_SUM(const wl_agg_how *h, const wl_sum_state *s, wl
 /* ---- WIDE: other integers */
 
 WL_FN wl_status wl_agg_add_WIDE(const wl_agg_how *h, wl_wide_state *s, const wl_agg_in *in) {
-  (void)h;
   if (in->v.t == WL_T_NULL) return WL_OK;
   s->count++;
   wl_ints_add(&s->ints, (wl_i64)in->v.v, true);
@@ -290,8 +277,6 @@ WL_FN wl_status wl_agg_add_WIDE(const wl_agg_how *h, wl_wide_state *s, const wl_
 }
 WL_FN wl_status wl_agg_merge_WIDE(const wl_agg_how *h, wl_wide_state *into,
                                   const wl_wide_state *from, wl_arena *arena) {
-  (void)h;
-  (void)arena;
   into->count += from->count;
   wl_ints_merge(&into->ints, &from->ints, true);
   return WL_OK;
@@ -323,8 +308,6 @@ WL_FN wl_status wl_agg_merge_REALS(const wl_agg_how *h, wl_reals_state *into,
 }
 WL_FN wl_status wl_agg_finish_REALS(const wl_agg_how *h, const wl_reals_state *s, wl_agg_final what,
                                     bool in_order, wl_val *out, wl_error *err) {
-  (void)in_order;
-  (void)err;
   double sum = s->count ? wl_reals_round(h, &s->reals, 0) : 0.0;
   *out = wl_agg_of_sum(what, s->count, sum);
   return WL_OK;
@@ -376,17 +359,12 @@ WL_FN wl_status wl_agg_add_BEST(const wl_agg_how *h, wl_best_state *s, const wl_
 }
 WL_FN wl_status wl_agg_merge_BEST(const wl_agg_how *h, wl_best_state *into,
                                   const wl_best_state *from, wl_arena *arena) {
-  (void)h;
-  (void)arena;
   if (from->best > into->best) into->best = from->best;
   into->count += from->count;
   return WL_OK;
 }
 WL_FN wl_status wl_agg_finish_BEST(const wl_agg_how *h, const wl_best_state *s, wl_agg_final what,
                                    bool in_order, wl_val *out, wl_error *err) {
-  (void)what;
-  (void)in_order;
-  (void)err;
   *out =
       s->count ? wl_agg_unrank(h->flags & WL_AGG_MIN, h->flags & WL_AGG_REAL, s->best) : wl_null();
   return WL_OK;
@@ -407,8 +385,6 @@ WL_FN wl_status wl_agg_add_ROWED(const wl_agg_how *h, wl_rowed_state *s, const w
 }
 WL_FN wl_status wl_agg_merge_ROWED(const wl_agg_how *h, wl_rowed_state *into,
                                    const wl_rowed_state *from, wl_arena *arena) {
-  (void)h;
-  (void)arena;
   bool take = from->count == 0           ? into->count == 0 && from->row > into->row
               : into->count == 0         ? true
               : from->best != into->best ? from->best > into->best
@@ -423,9 +399,6 @@ WL_FN wl_status wl_agg_merge_ROWED(const wl_agg_how *h, wl_rowed_state *into,
 }
 WL_FN wl_status wl_agg_finish_ROWED(const wl_agg_how *h, const wl_rowed_state *s, wl_agg_final what,
                                     bool in_order, wl_val *out, wl_error *err) {
-  (void)what;
-  (void)in_order;
-  (void)err;
   *out =
       s->count ? wl_val_make(h->flags & WL_AGG_REAL ? WL_T_REAL : WL_T_INT, s->bits, 0) : wl_null();
   return WL_OK;
@@ -463,7 +436,6 @@ WL_FN wl_status wl_agg_add_VALUE(const wl_agg_how *h, wl_value_state *s, const w
 }
 WL_FN wl_status wl_agg_merge_VALUE(const wl_agg_how *h, wl_value_state *into,
                                    const wl_value_state *from, wl_arena *arena) {
-  (void)arena;
   if (from->best.t == WL_T_NULL) {
     if (into->best.t == WL_T_NULL && from->row > into->row) into->row = from->row;
     return WL_OK;
@@ -477,10 +449,6 @@ WL_FN wl_status wl_agg_merge_VALUE(const wl_agg_how *h, wl_value_state *into,
 }
 WL_FN wl_status wl_agg_finish_VALUE(const wl_agg_how *h, const wl_value_state *s, wl_agg_final what,
                                     bool in_order, wl_val *out, wl_error *err) {
-  (void)h;
-  (void)what;
-  (void)in_order;
-  (void)err;
   *out = s->best;
   return WL_OK;
 }
@@ -502,7 +470,6 @@ WL_FN wl_status wl_text_append(wl_text_state *s, wl_val v, const wl_agg_in *in) 
   return WL_OK;
 }
 WL_FN wl_status wl_agg_add_TEXT(const wl_agg_how *h, wl_text_state *s, const wl_agg_in *in) {
-  (void)h;
   if (in->v.t == WL_T_NULL) return WL_OK;
   if (s->count++ && in->b.t != WL_T_NULL) {
     wl_status rc = wl_text_append(s, in->b, in);
@@ -512,17 +479,12 @@ WL_FN wl_status wl_agg_add_TEXT(const wl_agg_how *h, wl_text_state *s, const wl_
 }
 WL_FN wl_status wl_agg_merge_TEXT(const wl_agg_how *h, wl_text_state *into,
                                   const wl_text_state *from, wl_arena *arena) {
-  (void)h;
-  (void)arena;
   if (into->count && from->count) return WL_ERROR; /* there is one worker with one table */
   if (from->count) *into = *from;
   return WL_OK;
 }
 WL_FN wl_status wl_agg_finish_TEXT(const wl_agg_how *h, const wl_text_state *s, wl_agg_final what,
                                    bool in_order, wl_val *out, wl_error *err) {
-  (void)h;
-  (void)in_order;
-  (void)err;
   if (what == WL_AGG_CONCAT) {
     *out = s->count ? wl_text(s->text + 1, (wl_u32)s->n) : wl_null();
     return WL_OK;

@@ -56,7 +56,7 @@ static int read_listing(const rows *r, shown *s) {
   if (r->rc != SQLITE_DONE || r->n_col != 8) return -1;
   for (size_t i = 0; i < r->n_rows; i++) {
     const char *op = text(r, i, 1);
-    if (!strcmp(op, "Scan")) {
+    if (!strcmp(op, "Scan") || !strcmp(op, "Unmatched")) {
       if (atoi(text(r, i, 2)) != ++n || n >= MOST) return -1;
       snprintf(s[n].machine, 4, "%s", after(text(r, i, 7), "on the "));
       between(text(r, i, 7), "leaves ", "\n", s[n].leaves, WORDS);
@@ -105,6 +105,7 @@ static int read_tree(const rows *r, shown *s) {
       if (k > n) n = k;
       n_drawn++;
     }
+    if (begins_with(d, "UNMATCHED ")) snprintf(s[above].source, WORDS, "%s", d + 10);
     if (begins_with(d, "SCAN ")) snprintf(s[above].source, WORDS, "%s", d + 5);
     s[above].n_joins += strstr(d, " JOIN ") != NULL || begins_with(d, "REDUCED BY ");
     s[above].cuts |= begins_with(d, "LIMIT ") || begins_with(d, "OFFSET ");

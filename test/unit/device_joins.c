@@ -281,7 +281,8 @@ static void make_program(maker *m, const table *fact, const query *q, wl_lookup 
   for (int k = 0; k < q->n; k++) {
     const side *s = &q->sides[k];
     wl_join *j = &p->joins[k];
-    *j = (wl_join){k + 1, s->how, lookups[k], NULL, s->n_keys, -1};
+    *j = (wl_join){
+        .source = k + 1, .how = s->how, .lookup = lookups[k], .n_keys = s->n_keys, .match = -1};
     j->keys = WL_NEW_N(&m->arena, wl_i16, 2);
     for (int i = 0; i < s->n_keys; i++)
       j->keys[i] = column(m, s->from, s->from ? D_INT : i ? F_V : s->key, s->from > 0);

@@ -209,6 +209,10 @@ int main(void) {
       "SELECT a, c FROM t ORDER BY b DESC, a LIMIT 5 OFFSET 2",
       "SELECT p.a, q.c FROM t AS p JOIN t AS q ON p.c = q.c AND p.a < q.a WHERE p.a < 20",
       "SELECT p.c, count(q.b), sum(p.a) FROM t AS p LEFT JOIN t AS q ON p.a = q.a + 1 GROUP BY p.c",
+      "SELECT p.a, q.a, r.a FROM t AS p FULL JOIN t AS q ON p.a = q.a + 9 FULL JOIN t AS r"
+      " ON r.a = q.a * 2 ORDER BY p.a, q.a, r.a",
+      "SELECT p.c, count(*), sum(q.a) FROM t AS p JOIN t AS r ON p.a = r.a RIGHT JOIN t AS q"
+      " ON p.a = q.a + 1 GROUP BY p.c",
       "WITH w AS MATERIALIZED (SELECT c, a FROM t WHERE a%2) SELECT c, count(*) FROM w GROUP BY c",
       "SELECT c, count(*) FROM (SELECT c FROM t UNION ALL SELECT c || 'x' FROM t) GROUP BY c",
       "SELECT c FROM t WHERE c IN (SELECT c FROM t WHERE a < 9) EXCEPT SELECT max(c) FROM t",

@@ -113,8 +113,10 @@ static const char *const texts[][3] = {
     {"SELECT a FROM t", "{It}", "{It}"},
     /* joins */
     {"SELECT t.a FROM t RIGHT JOIN u ON t.a=u.a", "{It Ru}", "{Iu Lt}"},
-    {"SELECT t.a FROM t FULL JOIN u ON t.a=u.a", "{It Fu}", "{I({It Lu},{Iu At})}"},
-    {"SELECT t.a FROM t JOIN u USING (a) RIGHT JOIN w USING (a)", "{It Iu Rw}", "{Iw L({It Iu})}"},
+    {"SELECT t.a FROM t FULL JOIN u ON t.a=u.a", "{It Fu}", "{It Fu}"},
+    {"SELECT t.a FROM t JOIN u USING (a) RIGHT JOIN w USING (a)", "{It Iu Rw}", "{It Iu Rw}"},
+    {"SELECT t.a FROM t RIGHT JOIN u USING (a) FULL JOIN w USING (a) JOIN v USING (a)",
+     "{It Ru Fw I({It Iu})}", "{Iu Lt Fw I({It Iu})}"},
     /* FROM */
     {"SELECT s.a FROM (SELECT a FROM t WHERE b>1) s JOIN u ON u.a=s.a", "{I({It}) Iu}", "{It Iu}"},
     {"SELECT v.a FROM v", "{I({It Iu})}", "{It Iu}"},

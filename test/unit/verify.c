@@ -46,7 +46,7 @@ static void reset(void) {
 
 /* SELECT 1 FROM t JOIN u ON u.b = t.a: source 1 has column 1, join 0 is an Expand (or a Probe)
 ** that finds it by register 0; the test between Expand and Match is Found */
-static wl_instr join_code[7];
+static wl_instr join_code[8];
 static wl_reg join_columns[2], join_regs[4];
 static wl_u8 sources[2];
 static wl_join joins[1];
@@ -84,6 +84,24 @@ static void reset_join(wl_join_how how) {
   p.n_joins = 1;
   p.expands = true;
   results[0].operand = WL_CONST(1);
+}
+
+/* SELECT x FROM t RIGHT JOIN u ON u.b = t.a: after the Mark, column x goes to register d. */
+static void reset_mark(wl_i16 d, int x) {
+  reset_join(WL_HOW_INNER);
+  p.n_code = 8;
+  join_code[5] = (wl_instr){WL_OP__Mark, 0, 0, 0, 0};
+  join_code[6] = (wl_instr){WL_OP__Column, d, (wl_i16)x, 0, 0};
+  join_code[7] = (wl_instr){WL_OP__Result, 0, 0, 1, 0};
+  results[0].operand = d;
+}
+
+/* The same over the rows that were not marked: only the Column and the Result. */
+static void reset_unmatched(wl_i16 d, int x) {
+  reset_mark(d, x);
+  p.source = WL_SOURCE_UNMATCHED;
+  p.code = join_code + 6;
+  p.n_code = 2;
 }
 
 static void accept(const char *what) {
@@ -219,5 +237,30 @@ int main(void) {
   reset_join(WL_HOW_INNER);
   join_code[1].op = WL_OP__Build;
   refuse("a Build before another sink");
+
+  reset_mark(3, 0);
+  accept("a column after a Mark");
+  reset_mark(2, 1);
+  accept("a column of the marked source");
+  reset_mark(2, 0);
+  refuse("a column that unmatched rows lack, in a register without NULL");
+  reset_mark(3, 0);
+  join_code[5].c = 1;
+  refuse("a Mark of a join that is not there");
+  reset_mark(3, 0);
+  join_code[2].op = WL_OP__Mark;
+  refuse("a Mark inside a test");
+  reset_mark(3, 0);
+  results[0].operand = 0;
+  refuse("a register from before the Mark");
+  reset_unmatched(2, 1);
+  accept("unmatched rows");
+  reset_unmatched(3, 0);
+  accept("unmatched rows without their partners");
+  reset_unmatched(2, 0);
+  refuse("unmatched rows whose partners must be there");
+  reset_unmatched(2, 1);
+  p.unmatched = 1;
+  refuse("unmatched rows of a join that is not there");
   return failed;
 }

@@ -1,5 +1,5 @@
 /*
-** The CPU machine; see exec.h. One worker runs one block, a vector of rows at a time: filter,
+** The CPU machine; see exec.h. One worker runs one pipeline, a vector of rows at a time: filter,
 ** compute, then accumulate or return rows.
 */
 #include "exec/cpu/exec_impl.h"
@@ -409,6 +409,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
         x->n = n = wl_exec_probe(x, pc, n);
       break;
     case WL_SHAPE_MATCH: *at = pc; return WL_OK;
+    case WL_SHAPE_MARK: wl_marks_set(x->marks, in->c, x->lists[p->joins[in->c].source], n); break;
     case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
     case WL_SHAPE_RESULT: rc = x->sorter ? give_keys(x, tablet, row, n) : give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = wl_exec_find_groups(x, n); break;

@@ -55,6 +55,7 @@ typedef struct wl_exec_io {
   wl_sorter *sorter; /* takes the sort keys of rows; worker: the number of the worker there */
   int worker;
   struct wl_build_sink *build; /* takes the keys of a lookup */
+  struct wl_marks *marks;      /* what Mark sets, and the source UNMATCHED reads (marks.h) */
   wl_poll poll;
 } wl_exec_io;
 

@@ -11,7 +11,7 @@ void wl_exec_use_groups(wl_exec *x, wl_groups *groups) {
 
 /* Numbers the rows of the vector. */
 static wl_status number_rows(wl_exec *x, int n) {
-  wl_i64 base = ((wl_i64)x->tablet << WL_TABLET_SHIFT) + x->row;
+  wl_i64 base = x->p->n_before + ((wl_i64)x->tablet << WL_TABLET_SHIFT) + x->row;
   if (!x->p->expands) {
     for (int i = 0; i < n; i++) x->rows[i] = base + (x->selected ? x->sel[i] : i);
     return WL_OK;

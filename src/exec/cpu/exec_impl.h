@@ -13,6 +13,7 @@
 #define WL_EXEC_IMPL_H
 
 #include "exec/cpu/exec.h"
+#include "exec/cpu/marks.h"
 #include "column/lookup.h"
 #include "program/liveness.h"
 
@@ -44,7 +45,7 @@ struct wl_exec {
   int end; /* number of instructions */
   wl_column **cols;
   const void ***tablets;   /* [n_columns]: of a joined source's column, the data of each tablet */
-  const wl_srccol *source; /* of the second block */
+  const wl_srccol *source; /* the columns of groups, or NULL */
   plane *regs, *consts;
   wl_liveness live;
   int *direct;     /* of each register: the result column it is loaded straight into, or -1 */
@@ -74,13 +75,13 @@ struct wl_exec {
   int *last_read; /* of each source: the last instruction that reads of it */
   int *set_at;    /* of each source: the instruction that finds its rows; -1: source 0 */
   bool *misses;   /* of each source: it may have no row */
-  level *levels;  /* of the block's Expands, in order */
+  level *levels;  /* of the pipeline's Expands, in order */
   int n_levels, depth;
   void *join_memory;
   int test_end;      /* pc of the Match that ends the test the vector is in, or -1 */
   wl_u32 *origin;    /* of the pairs in a test: compacted like a list; else NULL */
   wl_i32 at, stop;   /* rows of the tablet that are still to come */
-  wl_i64 made, most; /* rows that the block has grouped of this vector, and may */
+  wl_i64 made, most; /* rows grouped of this vector so far, and at most */
   unsigned n_chunks; /* since the last poll */
   double polled;     /* when check was called last */
   wl_stop *stop_by;  /* the flag that can end the work early, or NULL */
@@ -90,6 +91,7 @@ struct wl_exec {
   int ticking;       /* the instruction whose time is measured now, or -1 */
   double ticked;     /* when that began */
   wl_build_sink *sink;
+  wl_marks *marks;
   wl_u64 words[WL_VECTOR]; /* join keys as words */
   wl_u8 there[WL_VECTOR];  /* whether each key can match */
   wl_u32 found[WL_VECTOR]; /* for rows of a source that nothing reads */
@@ -128,7 +130,7 @@ bool wl_exec_compare_column(wl_exec *x, const wl_instr *in, int n);
 /* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
 ** are the bytes looked at. False: in is no such comparison. */
 bool wl_exec_equals_text(wl_exec *x, const wl_instr *in, int n);
-/* Column of the second block's source: rows from `row` of a tablet on. */
+/* A column of the groups: rows from `row` of a tablet on. */
 void wl_exec_load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n);
 
 /* ---- exec.c */

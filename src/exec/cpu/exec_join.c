@@ -3,7 +3,7 @@
 ** and a candidate. Match decides what the test of the pairs means for the rows. exec_probe.c finds
 ** the candidates.
 **
-** A block with Expands is a stack of loops. Each open Expand (level) stores its rows and how far
+** A pipeline with Expands is a stack of loops. Each open Expand (level) stores its rows and how far
 ** their candidates are processed, and the innermost one makes the next chunk. The stack is plain
 ** data, so a run can stop after any chunk and continue later.
 **
@@ -34,12 +34,14 @@ static void note_sources(wl_exec *x) {
       last = x->live.last_read[in->d]; /* it is loaded when it is read */
     } else if (in->op == WL_OP__Found) {
       s = in->a;
+    } else if (in->op == WL_OP__Mark) {
+      s = p->joins[in->c].source;
     } else if (in->op == WL_OP__Expand) {
       level *l = &x->levels[x->n_levels++];
       l->pc = pc;
       l->join = &p->joins[in->c];
       l->match = l->join->match;
-      l->first_only = l->join->how >= WL_HOW_SEMI;
+      l->first_only = wl_how_finds_one(l->join->how);
     }
     if (in->op == WL_OP__Probe || in->op == WL_OP__Expand) {
       const wl_join *j = &p->joins[in->c];
@@ -48,6 +50,14 @@ static void note_sources(wl_exec *x) {
     }
     if (s >= 0 && last > x->last_read[s]) x->last_read[s] = last;
   }
+}
+
+/* In a pipeline over unmatched rows, the sources that its code does not join have no row, except
+** the one that it reads. */
+static void note_absent(wl_exec *x) {
+  const wl_program *p = x->p;
+  for (int s = 0; s < p->n_sources; s++)
+    if (x->set_at[s] < 0) x->misses[s] = s != p->joins[p->unmatched].source;
 }
 
 wl_status wl_exec_open_joins(wl_exec *x) {
@@ -76,6 +86,7 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   x->rooms = wl_mem_zalloc((n_expands + 1) * n * sizeof *x->rooms);
   if (!x->levels || !x->rooms) return WL_NOMEM;
   note_sources(x);
+  if (p->source == WL_SOURCE_UNMATCHED) note_absent(x);
   /* a list at each depth where the source is read or passed on */
   size_t n_lists = 0;
   for (int pass = 0; pass < 2; pass++) {
@@ -153,7 +164,7 @@ static void enter(wl_exec *x, level *v) {
   v->at = v->begin[0];
   if (v->match >= 0) memset(v->matched, 0, (size_t)v->n);
   wl_u32 *rows = wl_exec_list_room(x, 0, 0);
-  if (!x->depth && rows && x->last_read[0] > v->pc) {
+  if (!x->depth && !x->lists[0] && rows && x->last_read[0] > v->pc) {
     wl_u32 base = ((wl_u32)x->tablet << WL_TABLET_SHIFT) + (wl_u32)x->row;
     for (int i = 0; i < v->n; i++) rows[i] = base + (x->selected ? x->sel[i] : (wl_u32)i);
     x->lists[0] = rows;
@@ -259,6 +270,26 @@ void wl_exec_begin(wl_exec *x, int tablet, wl_i32 first, wl_i32 n) {
   x->origin = NULL;
 }
 
+/* Makes the lists of the next rows that are not marked. The other sources have no row. */
+static void read_unmatched(wl_exec *x) {
+  const wl_program *p = x->p;
+  const wl_join *j = &p->joins[p->unmatched];
+  wl_u32 *rows = wl_exec_list_room(x, 0, j->source);
+  if (!rows) rows = x->found;
+  int n = wl_marks_left(x->marks, p->unmatched,
+                        ((wl_u32)x->tablet << WL_TABLET_SHIFT) + (wl_u32)x->row, x->n, rows);
+  x->n = 0;
+  for (int i = 0; i < n; i++) {
+    rows[x->n] = rows[i];
+    x->n += j->live < 0 || wl_column_stored(x->cols[j->live], rows[i]).v != 0;
+  }
+  for (int s = 0; s < p->n_sources; s++) {
+    if (x->set_at[s] >= 0) continue;
+    x->lists[s] = wl_exec_list_room(x, 0, s);
+    if (x->lists[s] && s != j->source) memset(x->lists[s], 0xff, (size_t)x->n * sizeof *rows);
+  }
+}
+
 static void next_vector(wl_exec *x) {
   x->row = x->at;
   x->n = x->stop - x->at < WL_VECTOR ? x->stop - x->at : WL_VECTOR;
@@ -267,6 +298,7 @@ static void next_vector(wl_exec *x) {
   x->lists[0] = NULL;
   x->made = 0;
   x->most = (wl_i64)x->n << 31;
+  if (x->p->source == WL_SOURCE_UNMATCHED) read_unmatched(x);
 }
 
 static wl_status ask_poll(wl_exec *x, const wl_poll *p, bool *stop, wl_error *err) {
@@ -299,6 +331,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
   x->sorter = io->sorter;
   x->sort_worker = io->worker;
   x->sink = io->build;
+  x->marks = io->marks;
   for (;;) {
     if (out && io->max_rows >= 0 && out->n_rows >= io->max_rows) break;
     if (out && x->depth == x->n_levels && out->n_rows + most_of_step(x) > wl_pool_rows(out->pool))
@@ -310,6 +343,7 @@ static wl_status go(wl_exec *x, const wl_exec_io *io, bool *done, wl_error *err)
     if (!v) {
       if (x->at >= x->stop) break;
       next_vector(x);
+      if (!x->n) continue;
     } else if (next_chunk(x, v)) {
       pc = x->n ? v->pc + 1 : v->match >= 0 ? v->match : x->end;
     } else {

@@ -11,7 +11,7 @@
 
 enum { PLACE_BYTES = WL_VECTOR * (8 + 4 + 1) }; /* bytes of a vector: values, lengths, tags */
 
-/* Whether an instruction of the block other than Result reads register r, from pc on. */
+/* Whether an instruction other than Result reads register r, from pc on. */
 static bool read_inside(const wl_exec *x, int pc, wl_i16 r) {
   for (; pc < x->end; pc++) {
     const wl_instr *in = &x->p->code[pc];
@@ -42,7 +42,7 @@ static void note_direct(wl_exec *x) {
   }
 }
 
-/* Sets the vectors of the registers that this block sets. */
+/* Sets the vectors of the registers that the code sets. */
 static void lay_registers(wl_exec *x, const int *place) {
   const wl_program *p = x->p;
   for (int r = 0; r < p->n_regs; r++) {

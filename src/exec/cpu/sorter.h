@@ -1,14 +1,13 @@
 /*
-** ORDER BY without collecting the rows: the table's block runs twice. The first run computes only
+** ORDER BY without collecting the rows: the first pipeline runs twice. The first run computes only
 ** the filters and the sort keys, and stores each row's keys (as words) and number here. These are
 ** sorted. The second run takes the row numbers in their new order and makes the result columns.
 ** With a LIMIT, a worker keeps only rows that can be among the first.
 **
 ** Invariants:
 ** 1. Ties come in row order.
-** 2. The keys are numbers (value/keys.h), and nothing in the block makes text. Making text may
-*fail,
-**    and an error must be raised also for a row that LIMIT cuts off.
+** 2. The keys are numbers (value/keys.h), and nothing in the pipeline makes text. Making text
+**    may fail, and an error must be raised also for a row that LIMIT cuts off.
 */
 #ifndef WL_SORTER_H
 #define WL_SORTER_H

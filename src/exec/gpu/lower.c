@@ -60,9 +60,7 @@ static wl_status place_registers(wl_arena *arena, const wl_program *p, int first
 static bool finds_one(const wl_program *p, int pc) {
   const wl_instr *in = &p->code[pc];
   if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
-  wl_join_how how = p->joins[in->c].how;
-  return p->joins[in->c].match == pc + 1 &&
-         (how == WL_HOW_SEMI || how == WL_HOW_ANTI || how == WL_HOW_MARK);
+  return p->joins[in->c].match == pc + 1 && wl_how_finds_one(p->joins[in->c].how);
 }
 
 /* Part number `part` of the block: instructions [*first, *end). If it contains an Expand, that is
@@ -130,6 +128,8 @@ static wl_status ops_fit(const wl_program *p, wl_error *err) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__Probe || op == WL_OP__Expand)
       rc = join_fits(p, pc, err);
+    else if (op == WL_OP__Mark)
+      rc = wl_not_taken(err, "the rows of a RIGHT or FULL JOIN that match no row are the CPU's");
     else if (wl_opcodes[op].host_only && op != WL_OP__Match)
       rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
   }

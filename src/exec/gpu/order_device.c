@@ -2,8 +2,7 @@
 ** DISTINCT and ORDER BY on a device; see order_device.h.
 **
 ** The columns become words by the key codec (value/keys.h). If there are several words, there is
-*one
-** stable sort for each, the last word first.
+** one stable sort for each, the last word first.
 */
 #include "exec/gpu/order_device.h"
 #include "column/dict.h"

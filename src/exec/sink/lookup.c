@@ -1,7 +1,6 @@
 /*
 ** The sink of a lookup: every piece gives (word, row) pairs. After the last one they become a
-*direct
-** table or a hash table. See lookup.h and column/lookup.h.
+** direct table or a hash table. See lookup.h and column/lookup.h.
 **
 ** Invariants:
 ** 1. The pairs of all tablets, one tablet after the other, are in row order.
@@ -94,7 +93,6 @@ static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *i
                        wl_error *err) {
   build *b = (build *)sink;
   wl_build_sink *s = io->build = &b->sinks[worker];
-  (void)q, (void)full;
   s->plan = &b->in->plan;
   s->n = 0;
   s->has_null = false;
@@ -103,7 +101,6 @@ static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *i
 
 static wl_status end(wl_sink *sink, wl_row_piece *q, int worker, wl_error *err) {
   build *b = (build *)sink;
-  (void)err;
   return q->done ? keep_pairs(&b->sinks[worker], &b->parts[q->first >> WL_TABLET_SHIFT]) : WL_OK;
 }
 
@@ -146,7 +143,6 @@ static wl_status collect(build *b, wl_error *err) {
 ** when a word has a second row, and the slots are not used. */
 static void slots_task(void *arg, int worker, long task) {
   build *b = arg;
-  (void)worker;
   const build_part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
   if (atomic_load_explicit(&b->has_duplicates, memory_order_relaxed)) return;
@@ -210,7 +206,6 @@ static void word_range(const build *b, wl_u64 span, long task, wl_u64 *from, wl_
 
 static void count_task(void *arg, int worker, long task) {
   build *b = arg;
-  (void)worker;
   wl_u64 from, to;
   word_range(b, b->l->span, task, &from, &to);
   wl_u32 *counts = b->l->starts + 2;
@@ -226,7 +221,6 @@ static void count_task(void *arg, int worker, long task) {
 
 static void rows_task(void *arg, int worker, long task) {
   build *b = arg;
-  (void)worker;
   wl_u64 from, to;
   word_range(b, b->l->span, task, &from, &to);
   wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
@@ -291,7 +285,6 @@ static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
 static void place_task(void *arg, int worker, long task) {
   enum { AHEAD = 16 };
   build *b = arg;
-  (void)worker;
   wl_u64 from, to, mask = b->l->mask;
   word_range(b, mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {
@@ -327,7 +320,6 @@ static void place_rest(build *b) {
 
 static void runs_task(void *arg, int worker, long task) {
   build *b = arg;
-  (void)worker;
   wl_u64 from, to;
   word_range(b, b->l->mask + 1, task, &from, &to);
   for (int k = 0; k < b->n_parts; k++) {

@@ -2,7 +2,7 @@
 ** The kernels, in the common subset of C11 and CUDA C++. nvcc compiles them into the CUDA plugin,
 ** the host compiler into the simulator.
 **
-** wl_interp runs a Parallel block. Grid: any number of blocks of T threads. A tile is
+** wl_interp runs a pipeline. Grid: any number of blocks of T threads. A tile is
 ** T * WL_K_ROWS rows; thread t has rows base + k * T + t. Registers are planes in shared
 ** memory. Each thread accesses only its own entries, so warps run the program independently; the
 ** block synchronizes only for the compaction.
@@ -415,7 +415,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_CASE_HOST(name, shape)
 /* clang-format on */
 
-/* Runs the block's program over the rows `act` of a tile. Returns the rows that are left. Without
+/* Runs the pipeline over the rows `act` of a tile. Returns the rows that are left. Without
 ** groups, g is a compile-time NULL, so that wl_interp contains no code for them. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();

@@ -2,7 +2,7 @@
 ** GROUP BY in the kernels. Included by kernels.h, whose operands and program loop it uses. kgargs.h
 ** shows the layout of the records.
 **
-** wl_group runs a Parallel block whose rows go to groups. Grid: any number of blocks of T
+** wl_group runs a pipeline whose rows go to groups. Grid: any number of blocks of T
 ** threads; a tile is T * WL_K_ROWS rows; block b processes tiles b, b + grid, …. Group finds each
 ** row's record and counts the row; the Agg opcodes after it add to the record by atomics.
 ** Shared memory: as in wl_interp but without accumulators, followed by the block's own table if
@@ -129,17 +129,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 
 /* ---- finding */
 
-WL_FN wl_u64 kg_mix(wl_u64 h) {
-  h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
-  h ^= h >> 33;
-  h *= 0xc4ceb9fe1a85ec53ULL;
-  return h ^ h >> 33;
-}
-
 /* A word of a row's key: that of part *part, which is the first of its word. *part becomes the
-*first
-** part of the next word. */
+** first part of the next word. */
 WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
                      wl_u32 *part) {
   wl_u64 word = 0;
@@ -154,7 +145,7 @@ WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds,
 }
 
 WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
-  wl_u64 h = kg_mix(key), want = key + 1;
+  wl_u64 h = wl_key_hash(key), want = key + 1;
   if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
   for (wl_u64 i = 0; i < g->n_slots; i++) {
     wl_u32 slot = (wl_u32)((h + i) & (g->n_slots - 1));
@@ -181,7 +172,7 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
 WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
   wl_u64 h = 1;
   for (wl_u32 part = 0; part < g->n_key_parts;)
-    h = kg_mix(h * 0x9e3779b97f4a7c15ULL + kg_word(sh, g, opnds, at, &part));
+    h = wl_key_hash(h * 0x9e3779b97f4a7c15ULL + kg_word(sh, g, opnds, at, &part));
   if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
   wl_u64 want = h | 1ULL << 63;
   for (wl_u64 i = 0; i < g->n_slots; i++) {

@@ -1,11 +1,21 @@
 /*
-** ORDER BY over one table, in two pipelines. The first runs the filters and computes the sort keys;
+** Pipelines that run a part of the code of another one. Part of the compiler.
+**
+** ORDER BY over one table is two pipelines. The first runs the filters and computes the sort keys;
 ** its sink sorts the numbers of the rows. The second reads these rows in their order and computes
 ** the results, so columns that are only returned are read for the rows that are returned.
+**
+** A RIGHT or FULL join has a pipeline over its unmatched rows (wl_program.also): the code after the
+** Mark. There, no earlier register is read and every source but the marked one may have no row. So
+** the code is right for rows that have only the marked source. If there are several Marks, the
+** pipelines run in the order of the Marks. Rows that one of them finds at a later Mark are marked
+** there, too.
 */
 #include "program/compile_impl.h"
 #include "program/liveness.h"
 #include <string.h>
+
+/* ---- sorting row numbers */
 
 /* Making text may fail, and the error must be raised also for a row that LIMIT cuts off. */
 static bool makes_text(const wl_program *p) {
@@ -94,5 +104,45 @@ wl_status wl_compile_split(wl_compiler *c) {
   last->source = WL_SOURCE_SORTED;
   last->sink = WL_SINK_ROWS;
   last->n_order = 0;
+  return WL_OK;
+}
+
+/* ---- unmatched rows */
+
+/* Copies the code after the Mark at pc. Jumps and joins refer to its new addresses. */
+static wl_status copy_rest(wl_compiler *c, const wl_program *p, int pc, wl_program *out) {
+  int first = pc + 1;
+  out->n_code = p->n_code - first;
+  out->code = WL_NEW_N(c->arena, wl_instr, out->n_code + 1);
+  out->joins = WL_NEW_N(c->arena, wl_join, p->n_joins + 1);
+  if (!out->code || !out->joins) return wl_nomem(c->err);
+  memcpy(out->code, p->code + first, (size_t)out->n_code * sizeof *out->code);
+  memcpy(out->joins, p->joins, (size_t)p->n_joins * sizeof *out->joins);
+  for (int k = 0; k < out->n_code; k++)
+    if (out->code[k].op == WL_OP__IfNot) out->code[k].c = (wl_i16)(out->code[k].c - first);
+  for (int k = 0; k < p->n_joins; k++)
+    out->joins[k].match = p->joins[k].match >= first ? p->joins[k].match - first : -1;
+  return WL_OK;
+}
+
+wl_status wl_compile_unmatched(wl_compiler *c) {
+  wl_program *p = c->leaves, **end = &p->also;
+  wl_i64 n_before = c->in->n_rows;
+  for (int pc = 0; pc < p->n_code; pc++) {
+    if (p->code[pc].op != WL_OP__Mark) continue;
+    wl_program *a = WL_NEW(c->arena, wl_program);
+    if (!a) return wl_nomem(c->err);
+    *a = *p;
+    a->also = NULL;
+    a->source = WL_SOURCE_UNMATCHED;
+    a->unmatched = p->code[pc].c;
+    a->n_before = n_before;
+    a->table = p->source_names[p->joins[a->unmatched].source];
+    n_before += p->joins[a->unmatched].n_rows;
+    wl_status rc = copy_rest(c, p, pc, a);
+    if (rc) return rc;
+    *end = a;
+    end = &a->also;
+  }
   return WL_OK;
 }

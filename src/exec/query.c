@@ -274,6 +274,7 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
   }
   double start = listed ? wl_clock_ns() : 0;
   if (!kept) rc = wl_lookup_build(b, out, err);
+  if (!rc && !kept) wl_budget_hold(&x->budget, (wl_i64)(*out)->n_bytes);
   if (!rc && listed) listed->lookup = wl_lookup_hold(*out);
   if (!rc && listed && listed->run && !kept) {
     listed->run->ns_rows = wl_clock_ns() - start;
@@ -297,7 +298,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
                      .n_rows = in->source_rows[plan->steps[k].source],
                      .threads = env->set->threads,
                      .max_text = env->max_text,
-                     .left = env->host_left,
+                     .left = wl_budget_left(&x->budget),
                      .check = env->check,
                      .check_arg = env->check_arg};
     rc = wl_compile_build(arena_of(x, r), in, k, &p, &b.plan, err);
@@ -415,6 +416,7 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   }
   if (!rc && list) rc = list_query(x, node, &of, r, err);
   for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);
+  r->budget = x->budget;
   return rc;
 }
 
@@ -435,7 +437,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .device_budget = env->set->device_budget,
                           .mapped_budget = env->mapped_budget,
                           .transfer = env->set->transfer,
-                          .host_left = env->host_left,
+                          .budget = r->budget,
                           .check = env->check,
                           .check_arg = env->check_arg,
                           .stats = env->pipelines ? env->pipelines->query->run : NULL};

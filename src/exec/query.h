@@ -50,6 +50,7 @@ typedef struct wl_ready {
   int n_on_device;   /* number of queries before it that the device ran */
   wl_seen *seen;     /* tables of the whole statement; NULL after the caller has taken them */
   int n_seen;
+  wl_budget budget; /* with what its lookups and the rows of other queries hold */
 } wl_ready;
 
 /* Makes the statement's query ready to run. rowid_order: for a scan of one table, SQLite's plan

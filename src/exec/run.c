@@ -80,23 +80,22 @@ static wl_sink *sink_of(wl_run *r, wl_sink_kind kind) {
 }
 
 static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
-  const wl_run_config *c = &r->config;
+  wl_run_config *c = &r->config;
   wl_i64 n_rows = r->snap.n_rows;
   switch (p->sink) {
   case WL_SINK_GROUPS:
     return wl_groups_sink_open(&r->groups, p, r->snap.cols, n_rows * (p->expands ? 16 : 1),
-                               c->threads, c->host_left, c->max_text, &r->stop, err);
+                               c->threads, &c->budget, c->max_text, &r->stop, err);
   case WL_SINK_DISTINCT:
-    wl_distinct_sink_init(&r->distinct, p, r->pool, c->threads, c->host_left, &r->stop,
+    wl_distinct_sink_init(&r->distinct, p, r->pool, c->threads, &c->budget, &r->stop,
                           sink_of(r, p->next ? p->next->sink : WL_SINK_ROWS));
     return WL_OK;
   case WL_SINK_SORT:
-    wl_sort_sink_init(&r->sort, p, r->pool, c->threads, c->host_left, &r->stop,
+    wl_sort_sink_init(&r->sort, p, r->pool, c->threads, &c->budget, &r->stop,
                       sink_of(r, WL_SINK_ROWS));
     return WL_OK;
   case WL_SINK_SORT_KEYS:
-    return wl_sort_keys_sink_open(&r->sort_keys, p, n_rows, c->threads, c->host_left, &r->stop,
-                                  err);
+    return wl_sort_keys_sink_open(&r->sort_keys, p, n_rows, c->threads, &c->budget, &r->stop, err);
   default: return WL_OK;
   }
 }
@@ -138,8 +137,8 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   if (most > WL_TABLET_ROWS) most = WL_TABLET_ROWS;
   wl_status rc = wl_program_pool(r->last, most, &r->pool, err);
   if (!rc)
-    wl_rows_sink_init(&r->results, r->last, r->pool, r->holds_back ? r->config.host_left : 0);
-  if (!rc && program->also) rc = wl_marks_open(program, r->config.host_left, &r->marks, err);
+    wl_rows_sink_init(&r->results, r->last, r->pool, r->holds_back ? &r->config.budget : NULL);
+  if (!rc && program->also) rc = wl_marks_open(program, &r->config.budget, &r->marks, err);
   for (const wl_program *p = program; p && !rc; p = p->next) rc = open_sink(r, p, err);
   if (rc) {
     wl_run_close(r);
@@ -256,8 +255,7 @@ static wl_status wave(wl_run *r, wl_error *err) {
     leave_device(r, err->text);
     return WL_OK;
   }
-  if (rc == WL_NOT_TAKEN && !err->code)
-    rc = wl_sink_no_room("the groups", r->config.host_left, err);
+  if (rc == WL_NOT_TAKEN && !err->code) rc = wl_groups_sink_full(&r->groups, err);
   return rc;
 }
 
@@ -302,6 +300,7 @@ static wl_status end_pipe(wl_run *r, wl_error *err) {
   }
   if (stats) stats->n_left = passed ? -1 : sink->n_left; /* a device has done the next one, too */
   if (stats) stats->n_collected = sink->n_collected;
+  if (stats) stats->n_held = sink->n_held;
   if (r->now->source == WL_SOURCE_GROUPS) r->groups.sink.clear(&r->groups.sink);
   r->now = r->now->next;
   return WL_OK;

@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "column/batch.h"
 #include "column/transfer.h"
+#include "exec/budget.h"
 #include "exec/tally.h"
 #include "program/program.h"
 
@@ -26,7 +27,7 @@ typedef struct wl_run_config {
   wl_i64 device_budget;     /* bytes of device memory that the run may use; 0: all that is free */
   wl_i64 mapped_budget;     /* bytes of host memory for columns that kernels read there */
   wl_transfer transfer;
-  wl_i64 host_left; /* bytes that groups and sorts may take; 0: no limit */
+  wl_budget budget; /* what groups and sorts may hold, and what is held already */
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work; may stop it */
   void *check_arg;
   wl_run_stats *stats; /* to be filled, or NULL */
@@ -48,7 +49,7 @@ bool wl_run_more(const wl_run *r);
 wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) WL_MUST;
 
 const wl_program *wl_run_program(const wl_run *r); /* the pipeline that gives the results */
-const wl_reg *wl_run_regs(const wl_run *r); /* types of the result columns */
+const wl_reg *wl_run_regs(const wl_run *r);        /* types of the result columns */
 
 /* Why the CPU took over from the device; NULL if it did not. */
 const char *wl_run_detour(const wl_run *r);

@@ -170,12 +170,14 @@ static wl_status run_derived(wl_schedule *x, wl_node *n, wl_error *err) {
   const wl_derived *d = n->derived;
   wl_rows_maker *to = NULL;
   int n_cols = d->arms[0]->n_results;
-  wl_status rc = wl_rows_maker_open(n_cols, x->env->host_left, &to, err);
+  wl_status rc = wl_rows_maker_open(n_cols, wl_budget_left(&x->budget), &to, err);
   for (int k = 0; k < d->n_arms && !rc; k++) {
     bool unordered;
     rc = run_into(x, n, d->arms[k], x->needed[d->id], to, -1, &unordered, err);
   }
   if (!rc) rc = wl_rows_maker_finish(to, x->env->set->threads, &n->rows, err);
+  for (int k = 0; k < n_cols && !rc; k++)
+    wl_budget_hold(&x->budget, (wl_i64)n->rows.cols[k]->n_bytes);
   for (int k = 0; k < n_cols && !rc && d->typed; k++)
     if (changes(d->arms[0]->results[k]->affinity, n->rows.cols[k]->domain.mask))
       rc = wl_not_taken(err, "a compound whose arms are of several types");
@@ -193,7 +195,7 @@ static wl_status run_sub(wl_schedule *x, wl_node *n, wl_error *err) {
   wl_rows_maker *to = NULL;
   wl_rows rows = {0};
   bool unordered = false;
-  wl_status rc = wl_rows_maker_open(q->n_results, x->env->host_left, &to, err);
+  wl_status rc = wl_rows_maker_open(q->n_results, wl_budget_left(&x->budget), &to, err);
   bool *none = WL_NEW_N(&x->arena, bool, q->n_results + 1);
   if (!rc && !none) rc = wl_nomem(err);
   if (!rc)
@@ -203,6 +205,7 @@ static wl_status run_sub(wl_schedule *x, wl_node *n, wl_error *err) {
   wl_rows_maker_close(to);
   if (!rc && kind == 'e') n->value = wl_int(rows.n_rows > 0);
   if (!rc && kind == 'l') n->list = wl_column_hold(rows.cols[0]);
+  if (n->list) wl_budget_hold(&x->budget, (wl_i64)n->list->n_bytes);
   if (!rc && kind == 'v') {
     n->value = rows.n_rows ? wl_column_value(rows.cols[0], 0) : wl_null();
     if (n->value.t >= WL_T_TEXT) {
@@ -230,7 +233,8 @@ static void close_schedule(wl_schedule *x) {
 
 wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_order,
                          wl_ready *out, wl_error *err) {
-  wl_schedule x = {.env = env, .computes_unread = q->computes_unread};
+  wl_schedule x = {
+      .env = env, .computes_unread = q->computes_unread, .budget = {env->host_left, 0}};
   memset(out, 0, sizeof *out);
   if (env->pipelines) wl_pipelines_clear(env->pipelines);
   x.end = &x.first;

@@ -42,6 +42,7 @@ typedef struct wl_schedule {
   bool **needed;        /* [n_derived]: which of their columns are read */
   bool computes_unread; /* SQLite also computes columns of subqueries that are not read */
   int n_on_device;      /* nodes that the device ran */
+  wl_budget budget;     /* what the nodes and the lookups hold */
   wl_seen *seen;        /* every table that was read */
   int n_seen;
 } wl_schedule;

@@ -25,6 +25,7 @@ typedef struct wl_run_stats {
   double ns_rows;     /* elapsed nanoseconds of the source, the steps and filling the sink */
   double ns_finish;   /* of what the sink does after the last row */
   wl_i64 n_left;      /* rows or groups that the sink leaves; < 0: not known */
+  wl_i64 n_held;      /* the most bytes that the sink held on the host; 0: not counted */
   wl_i64 n_collected; /* rows that the host collected to make them distinct or to sort them */
 } wl_run_stats;
 

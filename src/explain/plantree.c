@@ -62,6 +62,7 @@ const char *wl_plantree_actual(wl_arena *a, const wl_actual *x) {
   if (x->ns >= 0) s = say(a, "%s%s%.3f ms", s, *s ? ", " : "", x->ns / 1e6);
   if (x->n_bytes >= 0) s = say(a, "%s%s%s", s, *s ? ", " : "", bytes_words(a, x->n_bytes));
   if (x->n_bytes >= 0 && x->ns > 0) s = say(a, "%s, %.2f GB/s", s, (double)x->n_bytes / x->ns);
+  if (x->n_held > 0) s = say(a, "%s, holds %s", s, bytes_words(a, x->n_held));
   if (x->device) s = say(a, "%s%s%s", s, *s ? ", " : "", x->device);
   return *s ? say(a, " | %s", s) : "";
 }
@@ -105,7 +106,7 @@ static const char *filter_words(tree *t, const wl_pipeline *p, const wl_jlist *l
 static wl_actual flow_numbers(const wl_pipeline *p, int part, double estimated) {
   if (!wl_pipeline_counted(p)) return nothing;
   wl_flow f = wl_pipeline_flow(p, part);
-  wl_actual x = {f.n_out, f.n_in, f.n_bytes, estimated, f.ns, machine(p->on_device)};
+  wl_actual x = {f.n_out, f.n_in, f.n_bytes, estimated, f.ns, machine(p->on_device), 0};
   if (p->steps[0].source < 0) x.n_bytes = -1;         /* only columns of tables are counted */
   if (f.ns <= 0 && !f.n_bytes) x.ns = x.n_bytes = -1; /* it has no instructions of its own */
   return x;
@@ -114,7 +115,7 @@ static wl_actual flow_numbers(const wl_pipeline *p, int part, double estimated) 
 static void load_line(tree *t, const wl_column_load *l, int parent) {
   wl_actual got = nothing;
   if (!l) return;
-  if (t->list->measures) got = (wl_actual){l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu"};
+  if (t->list->measures) got = (wl_actual){l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu", 0};
   line(t, parent,
        say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols), l->from,
            wl_plantree_actual(t->a, &got)));
@@ -242,7 +243,7 @@ static void finish_lines(tree *t, const wl_pipeline *p, int parent) {
   wl_actual got = nothing, limit = nothing;
   bool sorts = m->sink == WL_SINK_SORT || m->sink == WL_SINK_DISTINCT;
   if (run) {
-    got = (wl_actual){run->n_left, run->n_collected, -1, -1, run->ns_finish, "cpu"};
+    got = (wl_actual){run->n_left, run->n_collected, -1, -1, run->ns_finish, "cpu", 0};
     limit.n_rows = run->n_left;
   }
   /* A device sorts within its launches. What the host collects, the host sorts. */
@@ -266,6 +267,7 @@ static wl_actual pipeline_numbers(const wl_pipeline *p) {
   x.n_rows = p->kept ? p->lookup->n_rows : run->n_left;
   if (p->kept) return x; /* nothing ran */
   x.ns = run->ns_rows + run->ns_finish;
+  x.n_held = run->n_held;
   x.device = machine(p->on_device);
   if (p->on_device && p->n_col_bytes) x.n_bytes = p->n_col_bytes;
   if (!wl_pipeline_counted(p)) return x;

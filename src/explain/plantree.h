@@ -17,6 +17,7 @@ typedef struct wl_actual {
   wl_i64 n_rows, of, n_bytes;
   double estimated, ns;
   const char *device;
+  wl_i64 n_held; /* bytes that a sink held; 0: not shown */
 } wl_actual;
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x);
 

@@ -10,20 +10,17 @@ struct wl_marks {
   wl_u64 *bits[]; /* [n]: by join; NULL: it has no Mark */
 };
 
-wl_status wl_marks_open(const wl_program *p, wl_i64 left, wl_marks **out, wl_error *err) {
+wl_status wl_marks_open(const wl_program *p, wl_budget *budget, wl_marks **out, wl_error *err) {
   size_t n = (size_t)p->n_joins;
   wl_marks *m = *out = wl_mem_zalloc(sizeof *m + n * sizeof *m->bits);
-  wl_i64 n_bytes = 0;
   if (!m) return wl_nomem(err);
   m->n = p->n_joins;
   for (const wl_program *a = p->also; a; a = a->also) {
     size_t words = ((size_t)p->joins[a->unmatched].n_rows + 63) / 64 + 1;
-    n_bytes += (wl_i64)words * 8;
-    if (left && n_bytes > left)
-      return wl_not_taken(err,
-                          "the marks of a RIGHT or FULL JOIN need more than the %lld bytes that "
-                          "host_budget leaves: raise it",
-                          left);
+    wl_i64 left = wl_budget_left(budget);
+    wl_budget_hold(budget, (wl_i64)words * 8); /* as long as the run lives */
+    if (wl_budget_full(budget))
+      return wl_budget_fail("the marks of a RIGHT or FULL JOIN", left, err);
     m->bits[a->unmatched] = wl_mem_zalloc(words * 8);
     if (!m->bits[a->unmatched]) return wl_nomem(err);
   }

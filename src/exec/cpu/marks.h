@@ -10,13 +10,15 @@
 #ifndef WL_MARKS_H
 #define WL_MARKS_H
 
+#include "exec/budget.h"
 #include "program/program.h"
 
 typedef struct wl_marks wl_marks;
 
-/* Opens marks for the joins of a pipeline that have a Mark. left: most bytes they may take; 0: no
-** limit. WL_NOT_TAKEN: they need more. */
-wl_status wl_marks_open(const wl_program *p, wl_i64 left, wl_marks **out, wl_error *err) WL_MUST;
+/* Opens marks for the joins of a pipeline that have a Mark. WL_NOT_TAKEN: the budget has no room.
+ */
+wl_status wl_marks_open(const wl_program *p, wl_budget *budget, wl_marks **out,
+                        wl_error *err) WL_MUST;
 void wl_marks_close(wl_marks *m); /* m may be NULL */
 
 /* Marks n rows of the join's source. Those that are WL_NO_ROW are left out. */

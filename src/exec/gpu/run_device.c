@@ -118,7 +118,7 @@ static wl_status open_state(wl_pipe *e, wl_error *err) {
   wl_device_state *s = wl_mem_zalloc(sizeof *s);
   if (!s) return wl_nomem(err);
   e->state = s;
-  wl_collected_init(&s->ready, "rows of a device", 0);
+  wl_collected_init(&s->ready, "rows of a device", NULL);
   wl_arena_init(&s->arena);
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);

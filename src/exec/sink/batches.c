@@ -5,13 +5,6 @@
 
 enum { MOST_ROWS = 2 * WL_TABLET_ROWS }; /* of a piece that waits for those before it */
 
-wl_status wl_sink_no_room(const char *what, wl_i64 left, wl_error *err) {
-  return wl_not_taken(err,
-                      "%s need more than the %lld bytes that host_budget leaves and more than "
-                      "TMPDIR has room for: raise host_budget",
-                      what, left);
-}
-
 /* ---- pieces */
 
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
@@ -62,27 +55,41 @@ void wl_batch_sink_init(wl_batch_sink *s, wl_pool *pool) {
 
 /* ---- collected batches */
 
-void wl_collected_init(wl_collected *c, const char *what, wl_i64 left) {
-  *c = (wl_collected){.end = &c->first, .left = left, .what = what};
+void wl_collected_init(wl_collected *c, const char *what, wl_budget *budget) {
+  *c = (wl_collected){.end = &c->first, .budget = budget, .what = what};
+}
+
+/* The bytes that a batch takes while it is sorted. */
+static wl_i64 batch_bytes(const wl_batch *b) {
+  enum { SORTED = 64 };
+  wl_i64 n = b->n_rows * SORTED;
+  for (int k = 0; k < b->n_cols; k++) n += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
+  return n;
+}
+
+/* Adds a batch to the counts, or removes it (sign -1). */
+static void count(wl_collected *c, const wl_batch *b, int sign) {
+  wl_i64 n = sign * batch_bytes(b);
+  c->n_rows += sign * b->n_rows;
+  c->n_bytes += n;
+  if (c->budget) wl_budget_hold(c->budget, n);
 }
 
 wl_status wl_collected_add(wl_collected *c, wl_batch *b, wl_error *err) {
-  enum { SORTED = 64 };
   b->next = NULL;
   *c->end = b;
   c->end = &b->next;
-  c->n_rows += b->n_rows;
-  c->n_bytes += b->n_rows * SORTED;
-  for (int k = 0; k < b->n_cols; k++)
-    c->n_bytes += 2 * (b->n_rows * 13 + (wl_i64)b->cols[k].n_heap);
-  return c->left && c->n_bytes > c->left ? wl_sink_no_room(c->what, c->left, err) : WL_OK;
+  count(c, b, 1);
+  if (!c->budget || !wl_budget_full(c->budget)) return WL_OK;
+  return wl_budget_fail(c->what, c->budget->most - c->budget->held + c->n_bytes, err);
 }
 
 wl_batch *wl_collected_next(wl_collected *c) {
   wl_batch *b = c->first;
   if (!b) return NULL;
+  count(c, b, -1);
   c->first = b->next;
-  if (!c->first) wl_collected_init(c, c->what, c->left);
+  if (!c->first) c->end = &c->first;
   return b;
 }
 

@@ -21,12 +21,12 @@ void wl_batch_sink_init(wl_batch_sink *s, wl_pool *pool);
 typedef struct wl_collected {
   wl_batch *first, **end;
   wl_i64 n_rows;
-  wl_i64 n_bytes;   /* that sorting them takes, with two copies of the rows */
-  wl_i64 left;      /* bytes that they may take; 0: no limit */
-  const char *what; /* the rows in words, for the error message */
+  wl_i64 n_bytes;    /* that sorting them takes, with two copies of the rows */
+  wl_budget *budget; /* counts them; NULL: they are not counted */
+  const char *what;  /* the rows in words, for the error message */
 } wl_collected;
 
-void wl_collected_init(wl_collected *c, const char *what, wl_i64 left);
+void wl_collected_init(wl_collected *c, const char *what, wl_budget *budget);
 /* Appends a batch. Fails with WL_NOT_TAKEN if there is no room for it. */
 wl_status wl_collected_add(wl_collected *c, wl_batch *b, wl_error *err) WL_MUST;
 wl_batch *wl_collected_next(wl_collected *c); /* removes the first batch; NULL: there is none */

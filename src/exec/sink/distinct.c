@@ -90,10 +90,11 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_distinct_sink *s = (wl_distinct_sink *)sink;
   wl_collected out;
   distinct_rows d = {.p = s->p};
-  sink->n_collected = s->rows.n_rows;
+  sink->n_collected += s->rows.n_rows;
+  if (s->rows.n_bytes > sink->n_held) sink->n_held = s->rows.n_bytes;
   if (!s->rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_DISTINCT);
-  wl_collected_init(&out, s->rows.what, 0);
+  wl_collected_init(&out, s->rows.what, NULL);
   wl_status rc = wl_places_open(&d.r, &s->rows, s->base.pool, s->threads, s->stop, err);
   if (!rc) rc = make_distinct(&d, err);
   if (!rc)
@@ -115,7 +116,7 @@ static void clear(wl_sink *sink) {
 }
 
 void wl_distinct_sink_init(wl_distinct_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                           wl_i64 left, wl_stop *stop, wl_sink *to) {
+                           wl_budget *budget, wl_stop *stop, wl_sink *to) {
   wl_batch_sink_init(&s->base, pool);
   s->base.sink.take = take;
   s->base.sink.finish = finish;
@@ -124,5 +125,5 @@ void wl_distinct_sink_init(wl_distinct_sink *s, const wl_program *p, wl_pool *po
   s->threads = threads;
   s->stop = stop;
   s->to = to;
-  wl_collected_init(&s->rows, "the distinct rows", left);
+  wl_collected_init(&s->rows, "the distinct rows", budget);
 }

@@ -16,8 +16,7 @@ typedef struct wl_distinct_sink {
   wl_sink *to; /* takes the distinct rows */
 } wl_distinct_sink;
 
-/* left: bytes that the rows may take; 0: no limit. */
 void wl_distinct_sink_init(wl_distinct_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                           wl_i64 left, wl_stop *stop, wl_sink *to);
+                           wl_budget *budget, wl_stop *stop, wl_sink *to);
 
 #endif

@@ -14,15 +14,18 @@ typedef struct wl_groups_sink {
   wl_finished finished; /* the joined groups, after finish */
   wl_column **cols;     /* of the source; borrowed */
   int threads;
-  wl_i64 left;
+  wl_budget *budget;
+  wl_i64 left; /* bytes that the groups may take; 0: no limit */
   wl_u64 max_text;
   bool in_order; /* one worker sees all rows in order */
   wl_stop *stop;
 } wl_groups_sink;
 
-/* n_rows: about how many rows will come. left: bytes that the groups may take; 0: no limit. */
+/* n_rows: about how many rows will come. */
 wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
-                              wl_i64 n_rows, int threads, wl_i64 left, wl_u64 max_text,
+                              wl_i64 n_rows, int threads, wl_budget *budget, wl_u64 max_text,
                               wl_stop *stop, wl_error *err) WL_MUST;
+/* Fails with WL_NOT_TAKEN: the groups fit neither into memory nor into a temporary file. */
+wl_status wl_groups_sink_full(const wl_groups_sink *s, wl_error *err) WL_MUST;
 
 #endif

@@ -45,10 +45,7 @@ typedef struct build {
 static wl_status spend(build *b, wl_i64 n, wl_error *err) {
   b->n_bytes += n;
   if (b->in->left && b->n_bytes > b->in->left)
-    return wl_not_taken(err,
-                        "the rows of a join need more than the %lld bytes that host_budget leaves: "
-                        "raise it",
-                        b->in->left);
+    return wl_budget_fail("the rows of a join", b->in->left, err);
   return WL_OK;
 }
 

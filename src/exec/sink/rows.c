@@ -17,12 +17,12 @@ static void clear(wl_sink *sink) {
   wl_collected_clear(&((wl_rows_sink *)sink)->ready);
 }
 
-void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_i64 left) {
+void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_budget *budget) {
   wl_batch_sink_init(&s->base, pool);
   s->base.sink.take = take;
   s->base.sink.finish = finish;
   s->base.sink.clear = s->base.sink.close = clear;
-  wl_collected_init(&s->ready, "rows of a function that may fail", left);
+  wl_collected_init(&s->ready, "rows of a function that may fail", budget);
   s->to_skip = last->offset;
   s->to_give = last->limit;
 }

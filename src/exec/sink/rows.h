@@ -13,8 +13,8 @@ typedef struct wl_rows_sink {
   wl_i64 to_skip, to_give; /* what is left of OFFSET and LIMIT; to_give < 0: no limit */
 } wl_rows_sink;
 
-/* left: bytes that waiting batches may take; 0: no limit. */
-void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_i64 left);
+/* budget: counts the rows that wait; NULL: they do not wait long. */
+void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_budget *budget);
 /* Takes out the next batch with rows. *out is NULL if there is none now. */
 void wl_rows_sink_next(wl_rows_sink *s, wl_batch **out);
 /* How many more rows can be of use; -1: all. */

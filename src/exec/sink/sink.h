@@ -14,6 +14,7 @@
 #ifndef WL_SINK_H
 #define WL_SINK_H
 
+#include "exec/budget.h"
 #include "exec/cpu/exec.h"
 
 /* Consecutive rows of the source, which one worker runs at a time. */
@@ -43,9 +44,7 @@ struct wl_sink {
   void (*close)(wl_sink *s);
   wl_i64 n_left;      /* after finish: rows or groups that it leaves */
   wl_i64 n_collected; /* after finish: rows that it collected on the host */
+  wl_i64 n_held;      /* after finish: the most bytes that it held */
 };
-
-/* Fails with WL_NOT_TAKEN: `what` need more than the bytes that are left of host_budget. */
-wl_status wl_sink_no_room(const char *what, wl_i64 left, wl_error *err) WL_MUST;
 
 #endif

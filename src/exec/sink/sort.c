@@ -187,8 +187,12 @@ static wl_status prune(wl_sort_sink *s, wl_error *err) {
   wl_i64 most = wl_cut_needed(s->p->offset, s->p->limit);
   wl_collected kept;
   if (most < 0 || s->rows.n_rows < FEW || most > s->rows.n_rows / 8) return WL_OK;
-  wl_collected_init(&kept, s->rows.what, s->rows.left);
+  wl_collected_init(&kept, s->rows.what, NULL);
+  wl_sink *sink = &s->base.sink;
+  sink->n_held = s->rows.n_bytes > sink->n_held ? s->rows.n_bytes : sink->n_held;
+  sink->n_collected += s->rows.n_rows;
   wl_status rc = sort_collected(s, false, &kept, err);
+  sink->n_collected -= kept.n_rows;
   s->pruned = true;
   for (wl_batch *b; !rc && (b = wl_collected_next(&kept));) rc = wl_collected_add(&s->rows, b, err);
   wl_collected_clear(&kept);
@@ -204,10 +208,11 @@ static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
   wl_collected out;
-  sink->n_collected = s->rows.n_rows;
+  sink->n_collected += s->rows.n_rows;
+  if (s->rows.n_bytes > sink->n_held) sink->n_held = s->rows.n_bytes;
   if (!s->rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_SORT);
-  wl_collected_init(&out, s->rows.what, 0);
+  wl_collected_init(&out, s->rows.what, NULL);
   wl_status rc = sort_collected(s, true, &out, err);
   sink->n_left = out.n_rows;
   if (!rc) rc = wl_collected_give(&out, s->to, err);
@@ -222,7 +227,7 @@ static void clear(wl_sink *sink) {
 }
 
 void wl_sort_sink_init(wl_sort_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                       wl_i64 left, wl_stop *stop, wl_sink *to) {
+                       wl_budget *budget, wl_stop *stop, wl_sink *to) {
   wl_batch_sink_init(&s->base, pool);
   s->base.sink.take = take;
   s->base.sink.finish = finish;
@@ -231,5 +236,5 @@ void wl_sort_sink_init(wl_sort_sink *s, const wl_program *p, wl_pool *pool, int 
   s->threads = threads;
   s->stop = stop;
   s->to = to;
-  wl_collected_init(&s->rows, "the rows to sort", left);
+  wl_collected_init(&s->rows, "the rows to sort", budget);
 }

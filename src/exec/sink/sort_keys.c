@@ -28,13 +28,15 @@ static void close_sorter(wl_sink *sink) {
 }
 
 wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i64 n_rows,
-                                 int threads, wl_i64 left, wl_stop *stop, wl_error *err) {
+                                 int threads, wl_budget *budget, wl_stop *stop, wl_error *err) {
   wl_i64 most = wl_cut_needed(p->offset, p->limit);
   s->sink = (wl_sink){.begin = begin, .finish = finish, .close = close_sorter};
   s->most = most;
   s->threads = threads;
   s->stop = stop;
-  if (left && wl_sorter_bytes(p, n_rows, most) > left)
-    return wl_sink_no_room("the rows to sort", left, err);
+  wl_i64 left = wl_budget_left(budget);
+  s->sink.n_held = wl_sorter_bytes(p, n_rows, most); /* as long as the run lives */
+  wl_budget_hold(budget, s->sink.n_held);
+  if (wl_budget_full(budget)) return wl_budget_fail("the rows to sort", left, err);
   return wl_sorter_open(p, n_rows, most, threads, &s->sorter, err);
 }

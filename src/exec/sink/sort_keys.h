@@ -13,11 +13,12 @@ typedef struct wl_sort_keys_sink {
   int threads;
   wl_stop *stop;
   const wl_u32 *rows; /* [n]: the row numbers in order, after finish */
-  wl_i64 n, most; /* most < 0: all are needed */
+  wl_i64 n, most;     /* most < 0: all are needed */
 } wl_sort_keys_sink;
 
-/* n_rows: rows of the source. left: bytes that it may take; 0: no limit. */
+/* n_rows: rows of the source. */
 wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i64 n_rows,
-                                 int threads, wl_i64 left, wl_stop *stop, wl_error *err) WL_MUST;
+                                 int threads, wl_budget *budget, wl_stop *stop,
+                                 wl_error *err) WL_MUST;
 
 #endif

@@ -67,6 +67,7 @@ typedef struct wl_finished {
   int n_cols;
   bool again;            /* there is no result: gather the groups again, in row order */
   wl_error late;         /* to be raised after these rows: a sum() that overflows */
+  wl_i64 n_bytes;        /* of the columns, without texts */
   void *memory;          /* memory of the columns */
   struct joined *joined; /* memory that the columns point into, like the workers' groups */
 } wl_finished;

@@ -461,6 +461,7 @@ static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_err
   wl_u8 **entries = j->entries;
   if (empty) j->entries = list;
   if (!rc) rc = wl_srccols_make(regs, n_cols, out->n, &out->cols, &out->memory, err);
+  if (!rc) out->n_bytes = out->n * n_cols * (8 + 4 + 1);
   wl_tasks tasks = {f->n_workers, l.n_tasks, fill_task, &l, NULL};
   long n_done;
   if (!rc && wl_tasks_run(&tasks, &n_done, &out->late)) out->n = l.failed_at[n_done];

@@ -464,23 +464,37 @@ static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_
   return rc;
 }
 
+/* Adds n packed records, at most WL_IMPORT_MOST, to the host's groups. */
+static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *keys,
+                          wl_group_part *parts, wl_groups *into) {
+  wl_u64 words = 1 + g->k.words;
+  wl_u32 groups[WL_IMPORT_MOST];
+  for (int i = 0; i < n; i++) {
+    const wl_u64 *record = dense + (wl_u64)i * words + 1;
+    for (int k = 0; k < g->p->n_keys; k++)
+      keys[k * WL_IMPORT_MOST + i] = key_value(g, k, record[-1], record);
+    for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[i * g->p->n_accs + k]);
+  }
+  wl_status rc = wl_groups_import(into, n, keys, parts, groups);
+  for (int i = 0; i < n && !rc && g->n_side; i++)
+    rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
+  return rc;
+}
+
 /* Adds n packed records to the host's groups. */
 static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
                              wl_error *err) {
-  wl_val keys[MAX_KEYS];
-  wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * sizeof *parts);
-  wl_status rc = parts ? WL_OK : wl_nomem(err);
-  for (wl_u64 i = 0; i < n && !rc; i++) {
-    const wl_u64 *record = dense + i * (1 + g->k.words) + 1;
-    wl_u64 slot = record[-1];
-    wl_u32 group;
-    for (int k = 0; k < g->p->n_keys; k++) keys[k] = key_value(g, k, slot, record);
-    for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[k]);
-    rc = wl_groups_import(into, keys, parts, &group);
-    if (!rc && g->n_side) rc = put_side(g, slot, into, group);
+  size_t most = WL_IMPORT_MOST;
+  wl_val *keys = wl_mem_alloc(((size_t)g->p->n_keys + 1) * most * sizeof *keys);
+  wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * most * sizeof *parts);
+  wl_status rc = keys && parts ? WL_OK : wl_nomem(err);
+  for (wl_u64 at = 0; at < n && !rc; at += most) {
+    int some = n - at < most ? (int)(n - at) : (int)most;
+    rc = put_some(g, dense + at * (1 + g->k.words), some, keys, parts, into);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
   }
+  wl_mem_free(keys);
   wl_mem_free(parts);
   return rc;
 }

@@ -4,7 +4,8 @@
 ** Without GROUP BY there is one group, whose number is 0, even if there are no rows.
 **
 ** A key is, if possible, a few unsigned words (value/keys.h): integers of known range share a word,
-** and a real has its own. If all keys fit one word with few values, that word is the group's index in an
+** and a real has its own. If all keys fit one word with few values, that word is the group's index
+*in an
 ** array (direct). Else the words are hashed. Keys that are text or of mixed types are hashed as
 ** values. A worker that hashes has a table that fits the cache. When it is full, its groups are
 ** split into parts by hash and set aside as a run. At the end, one task for each part joins that
@@ -93,10 +94,12 @@ typedef struct wl_group_part {
   wl_val best;
 } wl_group_part;
 
-/* Adds what a device gathered for the group with these keys, with a part for each accumulator. If
-** the group has rows already, they come before those of the device. *out is valid until the next
+/* Adds what a device gathered for n groups (at most WL_IMPORT_MOST). keys[k * WL_IMPORT_MOST + i]
+** is key k of group i. parts has a part for each accumulator of the first group, then of the next
+** ones. Rows that a group has already come before those of the device. out is valid until the next
 ** call. */
-wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
+enum { WL_IMPORT_MOST = 128 };
+wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_group_part *parts,
                            wl_u32 *out) WL_MUST;
 /* Adds a real that does not fit the digits to a group. The part has already counted it. */
 wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;

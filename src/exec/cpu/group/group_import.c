@@ -5,7 +5,7 @@
 #include "exec/cpu/group/group_impl.h"
 #include <string.h>
 
-enum { MAX_KEYS = 64 };
+enum { MAX_KEYS = 16 }; /* devices have fewer */
 
 /* Adds a sum of reals from its digits. The high parts count 2^32 each. */
 static wl_status put_digits(const wl_agg_how *h, wl_arena *arena, const wl_group_part *p,
@@ -49,29 +49,37 @@ static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
   }
 }
 
-wl_status wl_groups_import(wl_groups *g, const wl_val *keys, const wl_group_part *parts,
+/* Key k of n groups as a vector; v, len and t have room for it. */
+static wl_vec key_vector(const wl_key *key, const wl_val *values, int n, wl_u64 *v, wl_u32 *len,
+                         wl_u8 *t) {
+  bool any = key->reg.type == WL_R_ANY;
+  for (int i = 0; i < n; i++) {
+    v[i] = values[i].t == WL_T_NULL ? 0 : values[i].v;
+    len[i] = values[i].n;
+    t[i] = any ? values[i].t : values[i].t != WL_T_NULL;
+  }
+  return (wl_vec){key->reg.type, 1, v, len, key->reg.nullable || any ? t : NULL};
+}
+
+wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_group_part *parts,
                            wl_u32 *out) {
+  static const wl_i64 no_rows[WL_IMPORT_MOST];
   const wl_grouping *plan = g->plan;
   const wl_program *p = plan->p;
   wl_vec vec[MAX_KEYS];
-  wl_u64 v[MAX_KEYS];
-  wl_u32 n[MAX_KEYS];
-  wl_u8 t[MAX_KEYS];
-  wl_i64 row = 0;
+  wl_u64 v[MAX_KEYS][WL_IMPORT_MOST];
+  wl_u32 len[MAX_KEYS][WL_IMPORT_MOST];
+  wl_u8 t[MAX_KEYS][WL_IMPORT_MOST];
   if (p->n_keys > MAX_KEYS) return WL_NOT_TAKEN;
-  for (int k = 0; k < p->n_keys; k++) {
-    bool tagged = p->keys[k].reg.nullable || p->keys[k].reg.type == WL_R_ANY;
-    v[k] = keys[k].t == WL_T_NULL ? 0 : keys[k].v;
-    n[k] = keys[k].n;
-    t[k] = p->keys[k].reg.type == WL_R_ANY ? keys[k].t : keys[k].t != WL_T_NULL;
-    vec[k] = (wl_vec){p->keys[k].reg.type, 1, &v[k], &n[k], tagged ? &t[k] : NULL};
+  for (int k = 0; k < p->n_keys; k++)
+    vec[k] = key_vector(&p->keys[k], keys + k * WL_IMPORT_MOST, n, v[k], len[k], t[k]);
+  memset(out, 0, (size_t)n * sizeof *out);
+  wl_status rc = wl_groups_find(g, vec, no_rows, n, out);
+  for (int i = 0; i < n && !rc; i++) {
+    wl_u8 *e = g->table.entries + (size_t)out[i] * plan->width;
+    for (int k = 0; k < plan->n_accs && !rc; k++)
+      rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), parts++);
   }
-  *out = 0;
-  wl_status rc = wl_groups_find(g, vec, &row, 1, out);
-  if (rc) return rc;
-  wl_u8 *e = g->table.entries + (size_t)*out * plan->width;
-  for (int k = 0; k < plan->n_accs && !rc; k++)
-    rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), &parts[k]);
   return rc;
 }
 

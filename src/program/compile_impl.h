@@ -71,11 +71,6 @@ static inline bool wl_only_null(const wl_operand *o) {
   return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
 }
 
-/* The collation used to compare an expression. */
-static inline int wl_bexpr_coll(const wl_bexpr *e) {
-  return e->has_coll ? e->coll : WL_COLL_BINARY;
-}
-
 extern const wl_operand wl_no_operand;
 
 static inline wl_domain wl_truth_domain(bool null) {

@@ -122,6 +122,11 @@ typedef struct wl_bexpr {
   bool beside_groups;     /* a subquery that is computed once for each group, not for each row */
 } wl_bexpr;
 
+/* The collation used to compare an expression's values. */
+static inline wl_u8 wl_bexpr_coll(const wl_bexpr *e) {
+  return e->has_coll ? e->coll : WL_COLL_BINARY;
+}
+
 typedef enum wl_agg_fn {
 #define WL_AGGREGATE(name, sql, least, most, marks, empty) WL_FN_##name,
 #include "value/aggregates.def"

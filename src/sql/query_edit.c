@@ -60,10 +60,6 @@ wl_status wl_edit_case(wl_edit *to, wl_bexpr *test, wl_bexpr *yes, wl_bexpr *no,
   return WL_OK;
 }
 
-wl_u8 wl_bexpr_coll(const wl_bexpr *e) {
-  return e->has_coll ? e->coll : WL_COLL_BINARY;
-}
-
 char wl_compare_affinity(const wl_bexpr *a, const wl_bexpr *b) {
   if (a->affinity > '@' && b->affinity > '@')
     return a->affinity >= 'C' || b->affinity >= 'C' ? 'C' : 'A';

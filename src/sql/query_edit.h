@@ -53,8 +53,6 @@ wl_status wl_edit_column(wl_edit *to, int source, int column, char affinity, wl_
 ** but as an implicit one. */
 wl_status wl_edit_as_column(wl_edit *to, wl_bexpr *e, wl_bexpr **out) WL_MUST;
 
-/* The collation used to compare an expression's values. */
-wl_u8 wl_bexpr_coll(const wl_bexpr *e);
 /* The affinity and the collation that a comparison of two expressions uses. */
 char wl_compare_affinity(const wl_bexpr *a, const wl_bexpr *b);
 wl_u8 wl_compare_coll(const wl_bexpr *a, const wl_bexpr *b);

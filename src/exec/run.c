@@ -35,7 +35,7 @@ struct wl_run {
   wl_pipe pipe;
   wl_rows_sink results; /* where all result rows end; also the sink of a pipeline into rows */
   wl_groups_sink groups;
-  wl_distinct_sink distinct;
+  wl_collecting_sink distinct;
   wl_sort_sink sort;
   wl_sort_keys_sink sort_keys;
   bool holds_back; /* no row is emitted before the last one is computed, because a row may fail:
@@ -73,10 +73,17 @@ static wl_sink *sink_of(wl_run *r, wl_sink_kind kind) {
   switch (kind) {
   case WL_SINK_GROUPS: return &r->groups.sink;
   case WL_SINK_DISTINCT: return &r->distinct.base.sink;
-  case WL_SINK_SORT: return &r->sort.base.sink;
+  case WL_SINK_SORT: return &r->sort.c.base.sink;
   case WL_SINK_SORT_KEYS: return &r->sort_keys.sink;
   default: return &r->results.base.sink;
   }
+}
+
+static void collect(wl_run *r, const wl_program *p, wl_collecting_sink *s) {
+  s->p = p;
+  s->threads = r->config.threads;
+  s->stop = &r->stop;
+  s->to = sink_of(r, p->next ? p->next->sink : WL_SINK_ROWS);
 }
 
 static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
@@ -87,12 +94,12 @@ static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
     return wl_groups_sink_open(&r->groups, p, r->snap.cols, n_rows * (p->expands ? 16 : 1),
                                c->threads, &c->budget, c->max_text, &r->stop, err);
   case WL_SINK_DISTINCT:
-    wl_distinct_sink_init(&r->distinct, p, r->pool, c->threads, &c->budget, &r->stop,
-                          sink_of(r, p->next ? p->next->sink : WL_SINK_ROWS));
+    collect(r, p, &r->distinct);
+    wl_distinct_sink_init(&r->distinct, r->pool, &c->budget);
     return WL_OK;
   case WL_SINK_SORT:
-    wl_sort_sink_init(&r->sort, p, r->pool, c->threads, &c->budget, &r->stop,
-                      sink_of(r, WL_SINK_ROWS));
+    collect(r, p, &r->sort.c);
+    wl_sort_sink_init(&r->sort, r->pool, &c->budget);
     return WL_OK;
   case WL_SINK_SORT_KEYS:
     return wl_sort_keys_sink_open(&r->sort_keys, p, n_rows, c->threads, &c->budget, &r->stop, err);
@@ -151,7 +158,7 @@ void wl_run_close(wl_run *r) {
   if (!r) return;
   if (r->open) wl_pipe_close(&r->pipe);
   wl_sink *sinks[] = {&r->results.base.sink, &r->groups.sink, &r->distinct.base.sink,
-                      &r->sort.base.sink, &r->sort_keys.sink};
+                      &r->sort.c.base.sink, &r->sort_keys.sink};
   for (size_t k = 0; k < sizeof sinks / sizeof *sinks; k++)
     if (sinks[k]->close) sinks[k]->close(sinks[k]);
   wl_marks_close(r->marks);

@@ -102,3 +102,35 @@ wl_status wl_collected_give(wl_collected *c, wl_sink *to, wl_error *err) {
   for (wl_batch *b; !rc && (b = wl_collected_next(c));) rc = to->take(to, b, err);
   return rc;
 }
+
+/* ---- sinks that collect */
+
+static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
+  return wl_collected_add(&((wl_collecting_sink *)sink)->rows, b, err);
+}
+
+static void clear(wl_sink *sink) {
+  wl_collected_clear(&((wl_collecting_sink *)sink)->rows);
+}
+
+void wl_collecting_sink_init(wl_collecting_sink *s, const char *what, wl_pool *pool,
+                             wl_budget *budget) {
+  wl_batch_sink_init(&s->base, pool);
+  s->base.sink.take = take;
+  s->base.sink.clear = s->base.sink.close = clear;
+  wl_collected_init(&s->rows, what, budget);
+}
+
+void wl_collecting_sink_note(wl_collecting_sink *s) {
+  wl_sink *sink = &s->base.sink;
+  sink->n_collected += s->rows.n_rows;
+  if (s->rows.n_bytes > sink->n_held) sink->n_held = s->rows.n_bytes;
+}
+
+wl_status wl_collecting_sink_end(wl_collecting_sink *s, wl_status rc, wl_collected *out,
+                                 wl_error *err) {
+  s->base.sink.n_left = out->n_rows;
+  if (!rc) rc = wl_collected_give(out, s->to, err);
+  wl_collected_clear(out);
+  return rc;
+}

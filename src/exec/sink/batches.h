@@ -34,4 +34,23 @@ void wl_collected_clear(wl_collected *c);
 /* Gives all batches to a sink. */
 wl_status wl_collected_give(wl_collected *c, wl_sink *to, wl_error *err) WL_MUST;
 
+/* A sink that collects all rows, and gives some of them to another sink after the last one. */
+typedef struct wl_collecting_sink {
+  wl_batch_sink base;
+  const wl_program *p;
+  wl_collected rows;
+  int threads;
+  wl_stop *stop;
+  wl_sink *to; /* takes the rows that are left */
+} wl_collecting_sink;
+
+/* Sets all functions of the sink but finish. The caller has set p, threads, stop and to. */
+void wl_collecting_sink_init(wl_collecting_sink *s, const char *what, wl_pool *pool,
+                             wl_budget *budget);
+/* Notes how many rows there are and what they hold. Called before they are reduced. */
+void wl_collecting_sink_note(wl_collecting_sink *s);
+/* Ends the sink: gives the rows of `out` on. rc: how it went so far. */
+wl_status wl_collecting_sink_end(wl_collecting_sink *s, wl_status rc, wl_collected *out,
+                                 wl_error *err) WL_MUST;
+
 #endif

@@ -87,13 +87,12 @@ static wl_status make_distinct(distinct_rows *d, wl_error *err) {
 }
 
 static wl_status finish(wl_sink *sink, wl_error *err) {
-  wl_distinct_sink *s = (wl_distinct_sink *)sink;
+  wl_collecting_sink *s = (wl_collecting_sink *)sink;
   wl_collected out;
   distinct_rows d = {.p = s->p};
-  sink->n_collected += s->rows.n_rows;
-  if (s->rows.n_bytes > sink->n_held) sink->n_held = s->rows.n_bytes;
   if (!s->rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_DISTINCT);
+  wl_collecting_sink_note(s);
   wl_collected_init(&out, s->rows.what, NULL);
   wl_status rc = wl_places_open(&d.r, &s->rows, s->base.pool, s->threads, s->stop, err);
   if (!rc) rc = make_distinct(&d, err);
@@ -101,29 +100,10 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
     rc = wl_places_copy(&d.r, s->p->next ? s->p->n_results : s->p->n_given, d.r.n, &out, err);
   wl_places_close(&d.r);
   wl_collected_clear(&s->rows);
-  sink->n_left = out.n_rows;
-  if (!rc) rc = wl_collected_give(&out, s->to, err);
-  wl_collected_clear(&out);
-  return rc;
+  return wl_collecting_sink_end(s, rc, &out, err);
 }
 
-static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
-  return wl_collected_add(&((wl_distinct_sink *)sink)->rows, b, err);
-}
-
-static void clear(wl_sink *sink) {
-  wl_collected_clear(&((wl_distinct_sink *)sink)->rows);
-}
-
-void wl_distinct_sink_init(wl_distinct_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                           wl_budget *budget, wl_stop *stop, wl_sink *to) {
-  wl_batch_sink_init(&s->base, pool);
-  s->base.sink.take = take;
+void wl_distinct_sink_init(wl_collecting_sink *s, wl_pool *pool, wl_budget *budget) {
+  wl_collecting_sink_init(s, "the distinct rows", pool, budget);
   s->base.sink.finish = finish;
-  s->base.sink.clear = s->base.sink.close = clear;
-  s->p = p;
-  s->threads = threads;
-  s->stop = stop;
-  s->to = to;
-  wl_collected_init(&s->rows, "the distinct rows", budget);
 }

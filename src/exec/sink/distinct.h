@@ -7,16 +7,6 @@
 
 #include "exec/sink/batches.h"
 
-typedef struct wl_distinct_sink {
-  wl_batch_sink base;
-  const wl_program *p;
-  wl_collected rows;
-  int threads;
-  wl_stop *stop;
-  wl_sink *to; /* takes the distinct rows */
-} wl_distinct_sink;
-
-void wl_distinct_sink_init(wl_distinct_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                           wl_budget *budget, wl_stop *stop, wl_sink *to);
+void wl_distinct_sink_init(wl_collecting_sink *s, wl_pool *pool, wl_budget *budget);
 
 #endif

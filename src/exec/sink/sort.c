@@ -163,10 +163,11 @@ static bool cuts_ties(const sorting *s, wl_i64 k, bool all) {
 /* Sorts the collected rows and copies those that are needed to `out`. last: no more will come.
 ** Before that, sort keys are copied too, and one row more where the cut must be checked. */
 static wl_status sort_collected(wl_sort_sink *sink, bool last, wl_collected *out, wl_error *err) {
-  const wl_program *p = sink->p;
+  wl_collecting_sink *c = &sink->c;
+  const wl_program *p = c->p;
   sorting s = {.p = p};
   wl_i64 most = wl_cut_needed(p->offset, p->limit), kept = wl_cut_needed(p->checks_cut, most);
-  wl_status rc = wl_places_open(&s.r, &sink->rows, sink->base.pool, sink->threads, sink->stop, err);
+  wl_status rc = wl_places_open(&s.r, &c->rows, c->base.pool, c->threads, c->stop, err);
   bool few = kept >= 0 && kept < s.r.n / 8, all = last && !few && !sink->pruned;
   if (!rc && few) rc = keep_first(&s, kept, err);
   if (!rc && s.r.n > 1) rc = sort(&s, err);
@@ -177,64 +178,52 @@ static wl_status sort_collected(wl_sort_sink *sink, bool last, wl_collected *out
     rc = wl_places_copy(&s.r, last ? p->n_given : p->n_results, n >= 0 && n < s.r.n ? n : s.r.n,
                         out, err);
   wl_places_close(&s.r);
-  wl_collected_clear(&sink->rows);
+  wl_collected_clear(&c->rows);
   return rc;
 }
 
 /* With LIMIT, keeps only those of the collected rows that can still be among the first. */
 static wl_status prune(wl_sort_sink *s, wl_error *err) {
   enum { FEW = 1 << 18 };
-  wl_i64 most = wl_cut_needed(s->p->offset, s->p->limit);
-  wl_collected kept;
-  if (most < 0 || s->rows.n_rows < FEW || most > s->rows.n_rows / 8) return WL_OK;
-  wl_collected_init(&kept, s->rows.what, NULL);
-  wl_sink *sink = &s->base.sink;
-  sink->n_held = s->rows.n_bytes > sink->n_held ? s->rows.n_bytes : sink->n_held;
-  sink->n_collected += s->rows.n_rows;
+  wl_collected *rows = &s->c.rows, kept;
+  wl_i64 most = wl_cut_needed(s->c.p->offset, s->c.p->limit);
+  if (most < 0 || rows->n_rows < FEW || most > rows->n_rows / 8) return WL_OK;
+  wl_collected_init(&kept, rows->what, NULL);
+  wl_collecting_sink_note(&s->c);
   wl_status rc = sort_collected(s, false, &kept, err);
-  sink->n_collected -= kept.n_rows;
+  s->c.base.sink.n_collected -= kept.n_rows; /* they will be counted again */
   s->pruned = true;
-  for (wl_batch *b; !rc && (b = wl_collected_next(&kept));) rc = wl_collected_add(&s->rows, b, err);
+  for (wl_batch *b; !rc && (b = wl_collected_next(&kept));) rc = wl_collected_add(rows, b, err);
   wl_collected_clear(&kept);
   return rc;
 }
 
 static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
-  wl_status rc = wl_collected_add(&s->rows, b, err);
+  wl_status rc = wl_collected_add(&s->c.rows, b, err);
   return rc ? rc : prune(s, err);
 }
 
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
   wl_collected out;
-  sink->n_collected += s->rows.n_rows;
-  if (s->rows.n_bytes > sink->n_held) sink->n_held = s->rows.n_bytes;
-  if (!s->rows.first) return WL_OK; /* none, or a device has done it */
+  if (!s->c.rows.first) return WL_OK; /* none, or a device has done it */
   wl_executed_sink(WL_ON_CPU, WL_SINK_SORT);
-  wl_collected_init(&out, s->rows.what, NULL);
+  wl_collecting_sink_note(&s->c);
+  wl_collected_init(&out, s->c.rows.what, NULL);
   wl_status rc = sort_collected(s, true, &out, err);
-  sink->n_left = out.n_rows;
-  if (!rc) rc = wl_collected_give(&out, s->to, err);
-  wl_collected_clear(&out);
-  return rc;
+  return wl_collecting_sink_end(&s->c, rc, &out, err);
 }
 
 static void clear(wl_sink *sink) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
-  wl_collected_clear(&s->rows);
+  wl_collected_clear(&s->c.rows);
   s->pruned = false;
 }
 
-void wl_sort_sink_init(wl_sort_sink *s, const wl_program *p, wl_pool *pool, int threads,
-                       wl_budget *budget, wl_stop *stop, wl_sink *to) {
-  wl_batch_sink_init(&s->base, pool);
-  s->base.sink.take = take;
-  s->base.sink.finish = finish;
-  s->base.sink.clear = s->base.sink.close = clear;
-  s->p = p;
-  s->threads = threads;
-  s->stop = stop;
-  s->to = to;
-  wl_collected_init(&s->rows, "the rows to sort", budget);
+void wl_sort_sink_init(wl_sort_sink *s, wl_pool *pool, wl_budget *budget) {
+  wl_collecting_sink_init(&s->c, "the rows to sort", pool, budget);
+  s->c.base.sink.take = take;
+  s->c.base.sink.finish = finish;
+  s->c.base.sink.clear = clear;
 }

@@ -6,7 +6,8 @@
 **
 ** Invariants:
 ** 1. The time from the interrupt to the return of sqlite3_step() is at most LIMIT_MS. Other programs
-**    may use the cores meanwhile, so the best of some tries counts.
+**    may use the cores meanwhile, so the best of some tries counts. A device asks between launches,
+**    and the simulator takes much longer for one than a GPU does, so it has more time.
 ** 2. Each query is native, and EXPLAIN QUERY PLAN shows the source or sink under test.
 ** 3. A query that is not stopped in time to fail gives all its rows.
 */
@@ -20,10 +21,18 @@
 #include "../tap.h"
 
 enum {
-  N_ROWS = TEST_SANITIZED ? 100000 : 1000000,
+  N_ROWS = TEST_SANITIZED ? 100000 : 500000,
   LIMIT_MS = TEST_SANITIZED ? 1000 : 50,
+  LIMIT_SIM_MS = 10 * LIMIT_MS,
   TRIES = 5,
 };
+
+static const char *engine;
+static bool prints; /* every measured time */
+
+static double limit_ms(void) {
+  return strcmp(engine, "sim") ? LIMIT_MS : LIMIT_SIM_MS;
+}
 
 typedef struct kind {
   const char *label;
@@ -34,7 +43,7 @@ typedef struct kind {
 
 static const kind kinds[] = {
     {"rows of a scan", "SELECT i, m*2, s FROM t WHERE g<>3", "leaves results: RESULT", NULL},
-    {"rows cut by OFFSET", "SELECT i, m FROM t WHERE g<>3 LIMIT 10 OFFSET 800000", "LIMIT", NULL},
+    {"rows cut by OFFSET", "SELECT i, m FROM t WHERE g<>3 LIMIT 10 OFFSET 400000", "LIMIT", NULL},
     {"one group", "SELECT sum(r*i), min(s), max(x), avg(m) FROM t", "leaves groups", NULL},
     {"few groups", "SELECT g, sum(r), min(s), count(x) FROM t GROUP BY g", "leaves groups", NULL},
     {"many groups", "SELECT m, count(*), sum(r) FROM t GROUP BY m", "leaves groups", NULL},
@@ -61,14 +70,14 @@ static const kind kinds[] = {
     {"joined rows, the first ones",
      "SELECT t.i, u.v FROM t JOIN u ON u.k=t.i ORDER BY u.v, t.i LIMIT 10", "ORDER BY", NULL},
     {"joined rows, the first half",
-     "SELECT t.i, u.v FROM t JOIN u ON u.k=t.i ORDER BY u.v, t.i LIMIT 500000", "ORDER BY", NULL},
+     "SELECT t.i, u.v FROM t JOIN u ON u.k=t.i ORDER BY u.v, t.i LIMIT 250000", "ORDER BY", NULL},
     {"rows in the order of text", "SELECT i, s||g FROM t ORDER BY 2", "ORDER BY", "cpu"},
     {"rows in the order of text with equal starts",
      "SELECT i, 'a long start '||s FROM t ORDER BY 2", "ORDER BY", "cpu"},
     {"row numbers", "SELECT i, s FROM t ORDER BY r DESC, m", "ORDER BY", NULL},
     {"row numbers by two keys", "SELECT i FROM t ORDER BY g, m, r", "ORDER BY", NULL},
     {"row numbers, the first ones", "SELECT i, s FROM t ORDER BY m, r LIMIT 5", "LIMIT", NULL},
-    {"row numbers, the first many", "SELECT i FROM t ORDER BY m LIMIT 100000", "LIMIT", NULL},
+    {"row numbers, the first many", "SELECT i FROM t ORDER BY m LIMIT 50000", "LIMIT", NULL},
     {"a lookup by value", "SELECT sum(u.v) FROM t JOIN u ON u.k=t.i", "by value, one row", NULL},
     {"a lookup by value, many rows", "SELECT sum(u.v) FROM t JOIN u ON u.v=t.i",
      "by value, ", NULL},
@@ -95,7 +104,7 @@ static const kind kinds[] = {
     {"derived groups", "SELECT count(*), sum(c) FROM (SELECT m, count(*) c FROM t GROUP BY m)",
      "leaves rows for later", NULL},
     {"derived rows in order",
-     "SELECT count(*), sum(m) FROM (SELECT i, m FROM t ORDER BY r LIMIT 900000)",
+     "SELECT count(*), sum(m) FROM (SELECT i, m FROM t ORDER BY r LIMIT 400000)",
      "leaves rows for later", NULL},
     {"UNION ALL", "SELECT sum(i) FROM (SELECT i FROM t UNION ALL SELECT m FROM t)",
      "leaves rows for later", NULL},
@@ -126,7 +135,7 @@ static const char *const slow_queries[] = {
     "SELECT m, %s FROM t GROUP BY m ORDER BY 2",
     "SELECT t.i FROM t JOIN u ON u.k=%s",
     "SELECT t.i, u.k FROM t JOIN u ON u.k=t.m AND %s<>7 ORDER BY u.v",
-    "SELECT count(*) FROM u JOIN (SELECT %s y, i FROM t LIMIT 900000) d ON d.i=u.k",
+    "SELECT count(*) FROM u JOIN (SELECT %s y, i FROM t LIMIT 400000) d ON d.i=u.k",
     "SELECT count(*) FROM u WHERE k IN (SELECT %s FROM t)",
     "SELECT i FROM t WHERE i>(SELECT max(%s) FROM t)",
 };
@@ -199,7 +208,7 @@ static outcome run(sqlite3 *db, const char *sql, double after_ms) {
 static bool at_moment(sqlite3 *db, const char *label, const char *sql, double ms, long n_rows,
                       double *worst) {
   double best = 1e9;
-  for (int k = 0; k < TRIES && best > LIMIT_MS; k++) {
+  for (int k = 0; k < TRIES && best > limit_ms(); k++) {
     outcome o = run(db, sql, ms);
     if (o.rc != SQLITE_INTERRUPT && (o.rc != SQLITE_DONE || o.n_rows != n_rows))
       return tap_bad(label, "at %.0f ms: code %d, %ld rows: %s", ms, o.rc, o.n_rows,
@@ -207,7 +216,7 @@ static bool at_moment(sqlite3 *db, const char *label, const char *sql, double ms
     if (o.late_ms < best) best = o.late_ms;
   }
   if (best > *worst) *worst = best;
-  if (best <= LIMIT_MS) return true;
+  if (best <= limit_ms()) return true;
   return tap_bad(label, "an interrupt at %.0f ms acted only after %.0f ms", ms, best);
 }
 
@@ -223,7 +232,7 @@ static bool plan_shows(sqlite3 *db, const char *sql, const char *words) {
   return shows;
 }
 
-static void check_kind(sqlite3 *db, const char *engine, const kind *q, int moments, bool prints) {
+static void check_kind(sqlite3 *db, const kind *q, int moments) {
   char label[200];
   snprintf(label, sizeof label, "interrupt [%s]: %s", engine, q->label);
   if (!plan_shows(db, q->sql, q->shows)) { /* this also loads the columns */
@@ -244,13 +253,11 @@ static void check_kind(sqlite3 *db, const char *engine, const kind *q, int momen
   if (ok) tap_ok(label);
 }
 
-static void check_slow(sqlite3 *db, const char *engine, const char *call, const char *format,
-                       bool prints) {
+static void check_slow(sqlite3 *db, const char *call, const char *format) {
   char label[200], *sql = sqlite3_mprintf(format, call, call);
   double worst = 0;
   snprintf(label, sizeof label, "interrupt between slow calls [%s]: %s", engine, sql);
-  if (at_moment(db, label, sql, 30, -1, &worst) && at_moment(db, label, sql, 90, -1, &worst))
-    tap_ok(label);
+  if (at_moment(db, label, sql, 50, -1, &worst)) tap_ok(label);
   if (prints) printf("# %s: late by %.1f ms\n", label, worst);
   sqlite3_free(sql);
 }
@@ -261,11 +268,11 @@ static bool make_tables(sqlite3 *db, int n) {
       "CREATE TABLE u(k INTEGER, v INTEGER, s TEXT, x);"
       "CREATE TABLE w(i INTEGER, g INTEGER);"
       "WITH RECURSIVE n(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM n WHERE x<%d)"
-      " INSERT INTO t SELECT x, x%%7, x*7919%%1000003, (x*31%%1000003)/8.0, 'text '||x,"
+      " INSERT INTO t SELECT x, x%%7, x*7919%%%d, (x*31%%%d)/8.0, 'text '||x,"
       " CASE x%%3 WHEN 0 THEN x WHEN 1 THEN 'x'||x ELSE x/4.0 END FROM n;"
       "INSERT INTO u SELECT m, i%%300000, s, x FROM t;"
       "INSERT INTO w SELECT i, g FROM t LIMIT 14;",
-      n);
+      n, n + 3, n + 3);
   bool ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
   sqlite3_free(sql);
   return ok;
@@ -273,13 +280,14 @@ static bool make_tables(sqlite3 *db, int n) {
 
 int main(int argc, char **argv) {
   static const char *const engines[] = {"cpu", "sim"};
-  int n_rows = argc > 2 ? atoi(argv[2]) : N_ROWS, moments = argc > 3 ? atoi(argv[3]) : 3;
+  int n_rows = argc > 2 ? atoi(argv[2]) : N_ROWS, moments = argc > 3 ? atoi(argv[3]) : 2;
   const char *part = argc > 4 ? argv[4] : "";
   setvbuf(stdout, NULL, _IOLBF, 0);
+  prints = argc > 2;
   for (int e = 0; e < 2; e++) {
     sqlite3 *db = NULL;
-    const char *engine = engines[e];
-    int n = e && argc <= 2 ? n_rows / 4 : n_rows; /* the simulator is slow */
+    engine = engines[e];
+    int n = e ? n_rows / 8 : n_rows; /* the simulator is slow */
     if (sqlite3_open(":memory:", &db) || !use_engine(db, engine) || !make_tables(db, n) ||
         !use_setting(db, "threads", "2") || !use_setting(db, "keep", "0") ||
         sqlite3_create_function(db, "slow", 1, SQLITE_UTF8, NULL, slow, NULL, NULL)) {
@@ -288,9 +296,9 @@ int main(int argc, char **argv) {
     }
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
       if (strstr(kinds[k].label, part) && (!kinds[k].only || !strcmp(kinds[k].only, engine)))
-        check_kind(db, engine, &kinds[k], moments, argc > 2);
+        check_kind(db, &kinds[k], moments);
     for (size_t k = 0; k < sizeof slow_queries / sizeof *slow_queries && !*part; k++)
-      for (int c = 0; c < 2; c++) check_slow(db, engine, slow_calls[c], slow_queries[k], argc > 2);
+      for (int c = 0; c < 2 - e; c++) check_slow(db, slow_calls[c], slow_queries[k]);
     CHECK("interrupts: the connection closes", sqlite3_close(db) == SQLITE_OK);
   }
   return tap_done();

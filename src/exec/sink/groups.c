@@ -13,10 +13,6 @@ static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *i
   return rc;
 }
 
-static wl_status ask(void *arg, wl_error *err) {
-  return wl_stop_ask(arg, err);
-}
-
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
   wl_finishing f = {.plan = s->grouping,
@@ -25,8 +21,7 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
                     .in_order = s->in_order,
                     .cols = s->cols,
                     .max_text = s->max_text,
-                    .check = ask,
-                    .check_arg = s->stop};
+                    .stop = s->stop};
   wl_status rc = wl_groups_finish(&f, &s->finished, err);
   sink->n_left = s->finished.n;
   return rc == WL_NOT_TAKEN ? wl_sink_no_room("the groups", s->left, err) : rc;

@@ -39,4 +39,17 @@ static inline bool wl_stop_is_set(wl_stop *s) {
   return atomic_load_explicit(&s->set, memory_order_relaxed) != 0;
 }
 
+/* Whether work must stop. For loops inside tasks: worker 0 is the calling thread and asks, the
+** others look. s may be NULL. */
+static inline bool wl_stop_now(wl_stop *s, int worker) {
+  wl_error ignored;
+  if (!s) return false;
+  return worker == 0 ? wl_stop_ask(s, &ignored) != WL_OK : wl_stop_is_set(s);
+}
+
+/* For loops of the calling thread: asks at every 4096th row. s may be NULL. */
+static inline wl_status wl_stop_at_row(wl_stop *s, long long row, wl_error *err) {
+  return s && (row & 4095) == 4095 ? wl_stop_ask(s, err) : WL_OK;
+}
+
 #endif

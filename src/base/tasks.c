@@ -30,15 +30,14 @@ static void one_task(void *arg, int worker, long task) {
   wl_error error;
   error.code = WL_OK;
   error.text[0] = 0;
-  if (task > atomic_load(&r->first_failed) || (t->stop && wl_stop_is_set(t->stop))) return;
+  if (task > atomic_load(&r->first_failed) || wl_stop_now(t->stop, worker)) return;
   wl_status rc = t->run(t->arg, worker, task, &error);
   if (rc == WL_NOMEM && !error.code) rc = wl_nomem(&error);
   if (rc) note_failure(r, task, rc, &error);
 }
 
 static void watch(void *arg) {
-  wl_error ignored;
-  if (wl_stop_ask(((task_run *)arg)->tasks->stop, &ignored)) return; /* it remembers */
+  wl_stop_now(((task_run *)arg)->tasks->stop, 0); /* it remembers the answer */
 }
 
 wl_status wl_tasks_run(const wl_tasks *t, long *n_done, wl_error *err) {

@@ -5,8 +5,8 @@
 ** 1. The error reported is that of the failed task with the smallest number, so it does not depend
 **    on the number of threads or on their speed. Every task before that one has run and succeeded.
 ** 2. After an error, tasks with larger numbers are not started.
-** 3. Only the calling thread asks `stop`. What it is told ends the tasks early and is the result,
-**    whatever else went wrong.
+** 3. Only the calling thread asks `stop`: before each of its tasks, and while it waits. What it is
+**    told ends the tasks early and is the result, whatever else went wrong.
 */
 #ifndef WL_TASKS_H
 #define WL_TASKS_H
@@ -21,7 +21,7 @@ typedef struct wl_tasks {
   long n_tasks;
   wl_task_fn run;
   void *arg;
-  wl_stop *stop; /* asked every few milliseconds while the caller waits for others; may be NULL */
+  wl_stop *stop; /* may be NULL */
 } wl_tasks;
 
 /* Returns after every task that was started has returned. WL_NOMEM may come without a message and

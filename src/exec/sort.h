@@ -9,7 +9,7 @@
 #ifndef WL_SORT_H
 #define WL_SORT_H
 
-#include "base/status.h"
+#include "base/stop.h"
 #include "value/value.h"
 
 typedef struct wl_sort {
@@ -20,8 +20,7 @@ typedef struct wl_sort {
   int (*tie)(const void *arg, wl_u32 a, wl_u32 b);
   const void *tie_arg;
   int threads;
-  wl_status (*check)(void *arg, wl_error *err); /* called between phases, or NULL */
-  void *check_arg;
+  wl_stop *stop; /* may be NULL */
 } wl_sort;
 
 /* Writes the row numbers in key order to out[n]. */

@@ -217,6 +217,13 @@ int main(void) {
       "SELECT c, count(*) FROM (SELECT c FROM t UNION ALL SELECT c || 'x' FROM t) GROUP BY c",
       "SELECT c FROM t WHERE c IN (SELECT c FROM t WHERE a < 9) EXCEPT SELECT max(c) FROM t",
       "SELECT a, (SELECT max(c) FROM t) FROM t WHERE EXISTS (SELECT 1 FROM t WHERE a = 3)",
+      "SELECT DISTINCT c, a%3 FROM t ORDER BY b",
+      "SELECT a, b FROM t ORDER BY b DESC LIMIT 20 OFFSET 10",
+      "SELECT a, c || x FROM t ORDER BY 2, a",
+      "SELECT p.a, q.c FROM t AS p JOIN t AS q ON p.a = q.a ORDER BY q.b, p.a LIMIT 5 OFFSET 1",
+      "SELECT c, max(b) FROM t GROUP BY c ORDER BY 2 DESC",
+      "SELECT count(DISTINCT c), sum(DISTINCT b), group_concat(DISTINCT c) FROM t",
+      "SELECT count(*) FROM t AS p FULL JOIN t AS q ON p.a = q.a + 100",
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) check(kinds[i], false, false, SMALL);
   /* no join, because the listing of a lookup also says whether it is kept */
@@ -229,5 +236,11 @@ int main(void) {
   check("SELECT b, a, count(*), sum(a) FROM t GROUP BY b, a", true, false, SMALL);
   check("SELECT a, c FROM t ORDER BY b DESC, a", false, false, SMALL);
   check("SELECT DISTINCT a%5, b FROM t ORDER BY 1, 2 DESC LIMIT 50", false, true, SMALL);
+  check("SELECT a, b FROM t ORDER BY b DESC LIMIT 20 OFFSET 10", false, false, SMALL);
+  check("SELECT a, c FROM t ORDER BY c, a", false, false, SMALL);
+  check("SELECT a, b FROM t WHERE a%3=1", false, false, LARGE);
+  check("SELECT p.a, q.b FROM t AS p JOIN t AS q ON p.a = q.a ORDER BY q.b", false, false, SMALL);
+  check("SELECT p.c, count(*), sum(q.b) FROM t AS p JOIN t AS q ON p.a = q.a GROUP BY p.c", false,
+        false, SMALL);
   return tap_done();
 }

@@ -1,12 +1,14 @@
 /*
 ** Sorting row numbers by words, against a plain comparison, for many shapes of data and any number
-** of threads.
+** of threads. A sort can be stopped at any time.
 */
 #include "base/mem.h"
 #include "../tap.h"
 #include "exec/sort.h"
 #include "value/keys.h"
 #include <string.h>
+
+enum { DIGITS = 256 }; /* tasks of a sort, each of which asks once */
 
 static wl_u64 seed = 88172645463325252ULL;
 static wl_u64 rnd(void) {
@@ -83,7 +85,55 @@ static void test_sort(void) {
       }
 }
 
+/* ---- stopping */
+
+typedef struct asking {
+  long n_asked, stop_at; /* stop_at < 0: never */
+} asking;
+
+static wl_status ask(void *arg, wl_error *err) {
+  asking *a = arg;
+  return ++a->n_asked == a->stop_at ? wl_fail(err, WL_INTERRUPT, "interrupted") : WL_OK;
+}
+
+/* One thread asks often enough, and stops when it is told to, wherever that is. */
+static void test_stop(void) {
+  enum { N = TEST_SANITIZED ? 1 << 18 : 1 << 20 };
+  wl_u32 *order = wl_mem_alloc(N * sizeof *order);
+  wl_u64 *words[4];
+  for (int k = 0; k < 4; k++) words[k] = wl_mem_alloc(N * sizeof **words);
+  tie_by = words[3];
+  for (int kind = 0; kind < 8; kind++)
+    for (int n_words = 1; n_words <= 2; n_words++) {
+      char name[100];
+      wl_error err = {0};
+      asking a = {.stop_at = -1};
+      wl_stop stop = {.check = ask, .arg = &a};
+      wl_sort s = {.n = N, .n_words = n_words, .words = words, .threads = 1, .stop = &stop};
+      if (kind % 2) s.tie = tie;
+      for (int k = 0; k < 4; k++)
+        for (wl_i64 i = 0; i < N; i++) words[k][i] = word(k ? (kind + k) % 8 : kind, i);
+      snprintf(name, sizeof name, "sort: rows of kind %d by %d words can be stopped", kind,
+               n_words);
+      bool ok = wl_sort_rows(&s, order, &err) == WL_OK && sorted(&s, order);
+      long n_asked = a.n_asked;
+      ok &= n_asked > DIGITS;
+      for (long at = 1; at <= n_asked && ok; at += n_asked / 7 + 1) {
+        a = (asking){.stop_at = at};
+        stop = (wl_stop){.check = ask, .arg = &a};
+        ok = wl_sort_rows(&s, order, &err) == WL_INTERRUPT && a.n_asked == at;
+      }
+      if (ok)
+        tap_ok(name);
+      else
+        tap_bad(name, "asked %ld times; then code %d after %ld", n_asked, err.code, a.n_asked);
+    }
+  for (int k = 0; k < 4; k++) wl_mem_free(words[k]);
+  wl_mem_free(order);
+}
+
 int main(void) {
   test_sort();
+  test_stop();
   return tap_done();
 }

@@ -168,10 +168,12 @@ wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys
 
 /* ---- finishing */
 
-/* Moves the rows of all tablets together. Returns their number. */
-static wl_i64 close_gaps(wl_sorter *s) {
+/* Moves the rows of all tablets together. *n_rows: their number. */
+static wl_status close_gaps(wl_sorter *s, wl_stop *stop, wl_i64 *n_rows, wl_error *err) {
   wl_i64 n = 0;
   for (int t = 0; t < s->n_tablets; t++) {
+    wl_status rc = wl_stop_ask(stop, err);
+    if (rc) return rc;
     wl_i64 from = (wl_i64)t << WL_TABLET_SHIFT;
     size_t m = (size_t)s->counts[t];
     for (int k = 0; k < s->layout.n_words && n < from; k++)
@@ -179,7 +181,8 @@ static wl_i64 close_gaps(wl_sorter *s) {
     if (n < from) memmove(s->rows + n, s->rows + from, m * sizeof *s->rows);
     n += (wl_i64)m;
   }
-  return n;
+  *n_rows = n;
+  return WL_OK;
 }
 
 /* Copies all workers' candidates into one list. */
@@ -200,15 +203,15 @@ static wl_status gather(wl_sorter *s, wl_u64 **words, wl_i64 *n) {
   return WL_OK;
 }
 
-wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *, wl_error *),
-                           void *check_arg, const wl_u32 **rows, wl_i64 *n, wl_error *err) {
+wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_stop *stop, const wl_u32 **rows, wl_i64 *n,
+                           wl_error *err) {
   wl_u64 *first[WL_MAX_WORDS + 1] = {0};
   bool top = s->most >= 0;
   wl_status rc = WL_OK;
   if (top)
     rc = gather(s, first, n) ? wl_nomem(err) : WL_OK;
   else
-    *n = close_gaps(s);
+    rc = close_gaps(s, stop, n, err);
   if (!rc) {
     s->order = wl_mem_alloc((size_t)(*n + 1) * sizeof *s->order);
     if (!s->order) rc = wl_nomem(err);
@@ -218,13 +221,14 @@ wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *,
                     .n_words = s->layout.n_words + top,
                     .words = top ? first : s->all,
                     .threads = threads,
-                    .check = check,
-                    .check_arg = check_arg};
+                    .stop = stop};
     rc = wl_sort_rows(&sort, s->order, err);
   }
   bool all = !top && *n == s->n_rows; /* if so, row i has number i */
-  for (wl_i64 i = 0; i < *n && !rc && !all; i++)
+  for (wl_i64 i = 0; i < *n && !rc && !all; i++) {
+    rc = wl_stop_at_row(stop, i, err);
     s->order[i] = top ? (wl_u32)first[s->layout.n_words][s->order[i]] : s->rows[s->order[i]];
+  }
   for (int k = 0; k <= WL_MAX_WORDS; k++) wl_mem_free(first[k]);
   for (int k = 0; s->all && k < s->layout.n_words; k++) {
     wl_mem_free(s->all[k]);

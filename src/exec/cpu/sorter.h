@@ -12,7 +12,7 @@
 #ifndef WL_SORTER_H
 #define WL_SORTER_H
 
-#include "base/status.h"
+#include "base/stop.h"
 #include "exec/cpu/vector.h"
 #include "program/program.h"
 
@@ -31,7 +31,7 @@ wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys
                         const wl_i64 *rows, int n) WL_MUST;
 
 /* Sorts. *rows are the row numbers in order; the sorter owns them until it is closed. */
-wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_status (*check)(void *, wl_error *),
-                           void *check_arg, const wl_u32 **rows, wl_i64 *n, wl_error *err) WL_MUST;
+wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_stop *stop, const wl_u32 **rows, wl_i64 *n,
+                           wl_error *err) WL_MUST;
 
 #endif

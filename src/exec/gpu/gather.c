@@ -32,7 +32,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_groups_sink *to = (wl_groups_sink *)e->sink;
   wl_status rc = to->groups[0] ? WL_OK : wl_groups_open(to->grouping, &to->groups[0], err);
-  if (!rc) rc = wl_dgroups_fetch(s->groups, to->groups[0], &again, err);
+  if (!rc) rc = wl_dgroups_fetch(s->groups, to->groups[0], e->stop, &again, err);
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)
     snprintf(e->note, WL_PIPE_NOTE, "%s%s", wl_dgroups_way(s->groups),

@@ -483,7 +483,7 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
 
 /* Adds n packed records to the host's groups. */
 static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
-                             wl_error *err) {
+                             wl_stop *stop, wl_error *err) {
   size_t most = WL_IMPORT_MOST;
   wl_val *keys = wl_mem_alloc(((size_t)g->p->n_keys + 1) * most * sizeof *keys);
   wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * most * sizeof *parts);
@@ -493,6 +493,7 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
     rc = put_some(g, dense + at * (1 + g->k.words), some, keys, parts, into);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
+    if (!rc && at % 8192 == 0) rc = wl_stop_ask(stop, err);
   }
   wl_mem_free(keys);
   wl_mem_free(parts);
@@ -500,7 +501,7 @@ static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_gr
 }
 
 static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
-                             wl_groups *into, wl_error *err) {
+                             wl_groups *into, wl_stop *stop, wl_error *err) {
   wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
@@ -511,7 +512,7 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
                       err);
   if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
   if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
-  return rc ? rc : put_records(g, dense, n, into, err);
+  return rc ? rc : put_records(g, dense, n, into, stop, err);
 }
 
 /* Moves to the next range of keys or part of the hashes. Returns false after the last one. */
@@ -523,15 +524,16 @@ static bool next_pass(wl_dgroups *g) {
   return g->k.mode >= WL_KG_HASH && ++g->k.part < g->k.n_parts;
 }
 
-wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, bool *again, wl_error *err) {
+wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, wl_stop *stop, bool *again,
+                           wl_error *err) {
   wl_u64 *dense = NULL;
   *again = false;
   if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
-  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, into, err);
+  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, into, stop, err);
   wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
   for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
     wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;
-    rc = fetch_slots(g, at, end, dense, into, err);
+    rc = fetch_slots(g, at, end, dense, into, stop, err);
   }
   if (dense) g->d->host_free(g->d, dense);
   if (!rc && next_pass(g)) {

@@ -43,6 +43,7 @@ wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) WL_MUST;
 
 /* Called after the last row. Moves the groups to the host. Sets *again if another pass from tablet
 ** 0 must follow. */
-wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, bool *again, wl_error *err) WL_MUST;
+wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, wl_stop *stop, bool *again,
+                           wl_error *err) WL_MUST;
 
 #endif

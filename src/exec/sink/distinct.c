@@ -42,7 +42,7 @@ static wl_status keep_distinct(distinct_rows *d, wl_u32 *slots, wl_u64 n_slots, 
   wl_places *r = &d->r;
   wl_i64 kept = 0;
   for (wl_i64 i = 0; i < r->n; i++) {
-    wl_status rc = wl_places_ask(r, i, err);
+    wl_status rc = wl_stop_at_row(r->stop, i, err);
     if (rc) return rc;
     wl_u64 h = hash_row(d, i), s = h & (n_slots - 1);
     while (slots[s] && (hashes[slots[s] - 1] != h || !same(d, slots[s] - 1, i)))

@@ -20,10 +20,6 @@ wl_status wl_groups_sink_full(const wl_groups_sink *s, wl_error *err) {
                       s->left);
 }
 
-static wl_status ask(void *arg, wl_error *err) {
-  return wl_stop_ask(arg, err);
-}
-
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
   wl_finishing f = {.plan = s->grouping,
@@ -32,8 +28,7 @@ static wl_status finish(wl_sink *sink, wl_error *err) {
                     .in_order = s->in_order,
                     .cols = s->cols,
                     .max_text = s->max_text,
-                    .check = ask,
-                    .check_arg = s->stop};
+                    .stop = s->stop};
   wl_status rc = wl_groups_finish(&f, &s->finished, err);
   sink->n_left = s->finished.n;
   sink->n_held = s->finished.n_bytes;

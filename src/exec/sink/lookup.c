@@ -10,12 +10,11 @@
 #include "exec/sink/lookup.h"
 #include "base/mem.h"
 #include "base/tasks.h"
-#include "base/threads.h"
 #include "exec/pipe.h"
 #include "value/keys.h"
 #include <string.h>
 
-enum { PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17 };
+enum { PAIR_BYTES = 12, ALONE = 50000, SPARSE = 1 << 17, STRETCH = 1 << 18 };
 
 /* The pairs of one tablet. */
 typedef struct build_part {
@@ -51,6 +50,21 @@ static wl_status spend(build *b, wl_i64 n, wl_error *err) {
 
 static wl_status check(build *b, wl_error *err) {
   return wl_stop_ask(&b->stop, err);
+}
+
+static wl_status run_tasks(build *b, long n, wl_task_fn task, wl_error *err) {
+  wl_tasks t = {b->threads, n, task, b, &b->stop};
+  return wl_tasks_run(&t, NULL, err);
+}
+
+/* Sets all bytes of an array of n words. Touching new memory takes time, so it may stop. */
+static wl_status fill_words(build *b, wl_u32 *a, size_t n, int byte, wl_error *err) {
+  wl_status rc = WL_OK;
+  for (size_t i = 0; i < n && !rc; i += STRETCH) {
+    memset(a + i, byte, (n - i < STRETCH ? n - i : STRETCH) * sizeof *a);
+    rc = check(b, err);
+  }
+  return rc;
 }
 
 /* ---- pairs */
@@ -138,11 +152,11 @@ static wl_status collect(build *b, wl_error *err) {
 
 /* Stores the row of each word: the first one if first_only is set. Otherwise it sets has_duplicates
 ** when a word has a second row, and the slots are not used. */
-static void slots_task(void *arg, int worker, long task) {
+static wl_status slots_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   const build_part *t = &b->parts[task];
   wl_u32 *slots = b->l->slots;
-  if (atomic_load_explicit(&b->has_duplicates, memory_order_relaxed)) return;
+  if (atomic_load_explicit(&b->has_duplicates, memory_order_relaxed)) return WL_OK;
   if (b->in->first_only) {
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u32 *s = &slots[t->words[i] - b->base], row = t->rows[i];
@@ -151,7 +165,7 @@ static void slots_task(void *arg, int worker, long task) {
              !__atomic_compare_exchange_n(s, &was, row, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       }
     }
-    return;
+    return WL_OK;
   }
   if (b->threads == 1) {
     wl_u32 has_duplicates = 0;
@@ -161,16 +175,17 @@ static void slots_task(void *arg, int worker, long task) {
       *s = t->rows[i];
     }
     if (has_duplicates) atomic_store(&b->has_duplicates, true);
-    return;
+    return WL_OK;
   }
   for (wl_i64 i = 0; i < t->n; i++) {
     wl_u32 none = WL_NO_ROW;
     if (!__atomic_compare_exchange_n(&slots[t->words[i] - b->base], &none, t->rows[i], false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       atomic_store(&b->has_duplicates, true);
-      return;
+      return WL_OK;
     }
   }
+  return WL_OK;
 }
 
 /* Makes a bitmap of the words that have rows, if it fits the cache much better than the slots. */
@@ -184,14 +199,15 @@ static wl_status make_bits(build *b, wl_error *err) {
   if (rc) return rc;
   l->bits = wl_mem_zalloc(n_bytes);
   if (!l->bits) return wl_nomem(err);
-  for (int k = 0; k < b->n_parts; k++) {
+  for (int k = 0; k < b->n_parts && !rc; k++) {
     const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 w = t->words[i] - b->base;
       l->bits[w >> 3] |= (wl_u8)(1 << (w & 7));
     }
+    rc = check(b, err);
   }
-  return WL_OK;
+  return rc;
 }
 
 /* The words [*from, *to) belong to this task. */
@@ -201,12 +217,12 @@ static void word_range(const build *b, wl_u64 span, long task, wl_u64 *from, wl_
   *to = (wl_u64)(all * (unsigned)(task + 1) / (unsigned)b->threads);
 }
 
-static void count_task(void *arg, int worker, long task) {
+static wl_status count_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   wl_u64 from, to;
   word_range(b, b->l->span, task, &from, &to);
   wl_u32 *counts = b->l->starts + 2;
-  for (int k = 0; k < b->n_parts; k++) {
+  for (int k = 0; k < b->n_parts && !wl_stop_now(&b->stop, worker); k++) {
     const build_part *t = &b->parts[k];
     if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -214,14 +230,15 @@ static void count_task(void *arg, int worker, long task) {
       if (w - from < to - from) counts[w]++;
     }
   }
+  return WL_OK;
 }
 
-static void rows_task(void *arg, int worker, long task) {
+static wl_status rows_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   wl_u64 from, to;
   word_range(b, b->l->span, task, &from, &to);
   wl_u32 *at = b->l->starts + 1, *rows = b->l->rows;
-  for (int k = 0; k < b->n_parts; k++) {
+  for (int k = 0; k < b->n_parts && !wl_stop_now(&b->stop, worker); k++) {
     const build_part *t = &b->parts[k];
     if (!t->n || t->hi - b->base < from || t->lo - b->base >= to) continue;
     for (wl_i64 i = 0; i < t->n; i++) {
@@ -229,6 +246,7 @@ static void rows_task(void *arg, int worker, long task) {
       if (w - from < to - from) rows[at[w]++] = t->rows[i];
     }
   }
+  return WL_OK;
 }
 
 static wl_status make_direct(build *b, wl_error *err) {
@@ -239,24 +257,27 @@ static wl_status make_direct(build *b, wl_error *err) {
   if (rc) return rc;
   l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
   if (!l->slots) return wl_nomem(err);
-  memset(l->slots, 0xff, n_slots * sizeof *l->slots);
-  wl_threads_run(b->threads, b->n_parts, slots_task, b);
+  rc = fill_words(b, l->slots, n_slots, 0xff, err);
+  if (!rc) rc = run_tasks(b, b->n_parts, slots_task, err);
+  if (rc) return rc;
   l->unique = !b->has_duplicates;
   if (l->unique) return make_bits(b, err);
   rc = spend(b, b->n * 4, err);
   if (rc) return rc;
   l->starts = l->slots;
   l->slots = NULL;
-  memset(l->starts, 0, n_slots * sizeof *l->starts);
+  rc = fill_words(b, l->starts, n_slots, 0, err);
+  if (rc) return rc;
   l->rows = wl_mem_alloc((size_t)b->n * sizeof *l->rows);
   if (!l->rows) return wl_nomem(err);
   /* Word w is counted at w + 2. After the sums, the rows of w start at the offset in w + 1. While
   ** they are placed, that offset advances to where the rows of w + 1 start. */
-  wl_threads_run(b->threads, b->threads, count_task, b);
-  for (wl_u64 w = 2; w < l->span + 2; w++) l->starts[w] += l->starts[w - 1];
-  rc = check(b, err);
-  if (!rc) wl_threads_run(b->threads, b->threads, rows_task, b);
-  return rc;
+  rc = run_tasks(b, b->threads, count_task, err);
+  for (wl_u64 w = 2; w < l->span + 2 && !rc; w++) {
+    l->starts[w] += l->starts[w - 1];
+    rc = wl_stop_at_row(&b->stop, (wl_i64)w, err);
+  }
+  return rc ? rc : run_tasks(b, b->threads, rows_task, err);
 }
 
 /* ---- a hash table */
@@ -279,12 +300,12 @@ static void place(build *b, build_part *t, wl_i64 i, wl_u64 at, wl_u64 end) {
   t->places[i] = (wl_u32)at;
 }
 
-static void place_task(void *arg, int worker, long task) {
+static wl_status place_task(void *arg, int worker, long task, wl_error *err) {
   enum { AHEAD = 16 };
   build *b = arg;
   wl_u64 from, to, mask = b->l->mask;
   word_range(b, mask + 1, task, &from, &to);
-  for (int k = 0; k < b->n_parts; k++) {
+  for (int k = 0; k < b->n_parts && !wl_stop_now(&b->stop, worker); k++) {
     build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       if (i + AHEAD < t->n) {
@@ -299,12 +320,14 @@ static void place_task(void *arg, int worker, long task) {
       if (at - from < to - from) place(b, t, i, at, to);
     }
   }
+  return WL_OK;
 }
 
 /* Places the pairs whose slot is in the range of another task. */
-static void place_rest(build *b) {
+static wl_status place_rest(build *b, wl_error *err) {
   wl_lookup *l = b->l;
-  for (int k = 0; k < b->n_parts; k++) {
+  wl_status rc = WL_OK;
+  for (int k = 0; k < b->n_parts && !rc; k++) {
     build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       if (t->places[i] != WL_NO_ROW) continue;
@@ -312,20 +335,23 @@ static void place_rest(build *b) {
       while (l->slots[at] != WL_NO_ROW && l->words[at] != w) at = (at + 1) & l->mask;
       place(b, t, i, at, at + 1);
     }
+    rc = check(b, err);
   }
+  return rc;
 }
 
-static void runs_task(void *arg, int worker, long task) {
+static wl_status runs_task(void *arg, int worker, long task, wl_error *err) {
   build *b = arg;
   wl_u64 from, to;
   word_range(b, b->l->mask + 1, task, &from, &to);
-  for (int k = 0; k < b->n_parts; k++) {
+  for (int k = 0; k < b->n_parts && !wl_stop_now(&b->stop, worker); k++) {
     const build_part *t = &b->parts[k];
     for (wl_i64 i = 0; i < t->n; i++) {
       wl_u64 at = t->places[i];
       if (at - from < to - from) b->l->rows[b->l->slots[at]++] = t->rows[i];
     }
   }
+  return WL_OK;
 }
 
 static wl_status make_hash(build *b, wl_error *err) {
@@ -341,16 +367,16 @@ static wl_status make_hash(build *b, wl_error *err) {
   l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
   l->counts = wl_mem_zalloc(n_slots * sizeof *l->counts);
   if (!l->words || !l->slots || !l->counts) return wl_nomem(err);
-  memset(l->slots, 0xff, n_slots * sizeof *l->slots);
+  rc = fill_words(b, l->slots, n_slots, 0xff, err);
+  if (rc) return rc;
   for (int k = 0; k < b->n_parts; k++) {
     build_part *t = &b->parts[k];
     if (t->n && !(t->places = wl_mem_alloc((size_t)t->n * sizeof *t->places))) return wl_nomem(err);
   }
-  wl_threads_run(b->threads, b->threads, place_task, b);
-  place_rest(b);
-  rc = check(b, err);
-  l->unique = !b->has_duplicates;
+  rc = run_tasks(b, b->threads, place_task, err);
+  if (!rc) rc = place_rest(b, err);
   if (rc) return rc;
+  l->unique = !b->has_duplicates;
   if (l->unique) {
     wl_mem_free(l->counts);
     l->counts = NULL;
@@ -361,14 +387,19 @@ static wl_status make_hash(build *b, wl_error *err) {
   l->rows = wl_mem_alloc((size_t)b->n * sizeof *l->rows);
   if (!l->rows) return wl_nomem(err);
   wl_u32 start = 0;
-  for (size_t i = 0; i < n_slots; i++) {
+  for (size_t i = 0; i < n_slots && !rc; i++) {
+    rc = wl_stop_at_row(&b->stop, (wl_i64)i, err);
     if (!l->counts[i]) continue;
     l->slots[i] = start;
     start += l->counts[i];
   }
-  wl_threads_run(b->threads, b->threads, runs_task, b);
-  for (size_t i = 0; i < n_slots; i++) l->slots[i] -= l->counts[i]; /* empty slots have no rows */
-  return WL_OK;
+  if (!rc) rc = run_tasks(b, b->threads, runs_task, err);
+  for (size_t from = 0, to; from < n_slots && !rc; from = to) {
+    to = n_slots - from < STRETCH ? n_slots : from + STRETCH;
+    for (size_t i = from; i < to; i++) l->slots[i] -= l->counts[i]; /* empty slots have no rows */
+    rc = check(b, err);
+  }
+  return rc;
 }
 
 /* ---- all rows */

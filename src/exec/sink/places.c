@@ -4,7 +4,6 @@
 #include "exec/sink/places.h"
 #include "base/mem.h"
 #include "base/tasks.h"
-#include "base/threads.h"
 #include "exec/cpu/encode.h"
 
 enum { STRETCH = 1 << 14 };
@@ -24,6 +23,8 @@ wl_status wl_places_open(wl_places *r, const wl_collected *rows, wl_pool *pool, 
   if (!r->batches || !r->at) return wl_nomem(err);
   n_batches = 0;
   for (wl_batch *b = rows->first; b; b = b->next, n_batches++) {
+    wl_status rc = wl_stop_ask(stop, err);
+    if (rc) return rc;
     r->batches[n_batches] = b;
     for (wl_i64 j = 0; j < b->n_rows; j++)
       r->at[i++] = (wl_row_place){(wl_u32)n_batches, (wl_u32)j};
@@ -46,7 +47,7 @@ typedef struct encoding {
 } encoding;
 
 /* Encodes the keys of a range of rows. */
-static void encode_task(void *arg, int worker, long task) {
+static wl_status encode_task(void *arg, int worker, long task, wl_error *err) {
   const encoding *e = arg;
   const wl_places *r = e->r;
   wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < r->n ? from + STRETCH : r->n;
@@ -71,6 +72,7 @@ static void encode_task(void *arg, int worker, long task) {
       wl_encode_part(part, first, &q, n, e->words[part->word] + at);
     }
   }
+  return WL_OK;
 }
 
 void wl_places_free(wl_u64 **words, int n_words) {
@@ -85,8 +87,8 @@ wl_status wl_places_words(const wl_places *r, const wl_key_layout *l, const int 
     if (!(words[k] = wl_mem_alloc((size_t)r->n * sizeof **words + 1))) return wl_nomem(err);
   if (!words) return wl_nomem(err);
   encoding e = {r, l, cols, words};
-  wl_threads_run(r->threads, (r->n + STRETCH - 1) / STRETCH, encode_task, &e);
-  return WL_OK;
+  wl_tasks tasks = {r->threads, (r->n + STRETCH - 1) / STRETCH, encode_task, &e, r->stop};
+  return wl_tasks_run(&tasks, NULL, err);
 }
 
 /* ---- copying the rows in their new order */

@@ -30,10 +30,6 @@ void wl_places_close(wl_places *r);
 static inline wl_val wl_places_value(const wl_places *r, wl_row_place at, int col) {
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
-/* Checks for an interrupt every 2^16 rows. */
-static inline wl_status wl_places_ask(const wl_places *r, wl_i64 i, wl_error *err) {
-  return (i & 0xffff) == 0xffff ? wl_stop_ask(r->stop, err) : WL_OK;
-}
 
 /* Computes the words of all rows: (*out)[word][row]. cols: the column of each key; NULL: key k is
 ** column k. The caller frees them with wl_places_free, also after a failure. */

@@ -8,7 +8,6 @@
 #include "exec/sink/places.h"
 #include "exec/sort.h"
 #include "plan/cut.h"
-#include <stdlib.h>
 
 typedef struct sorting {
   wl_places r;
@@ -32,10 +31,6 @@ static int compare(const sorting *s, wl_row_place a, wl_row_place b) {
 static int tie(const void *arg, wl_u32 a, wl_u32 b) {
   const sorting *s = arg;
   return compare(s, s->r.at[a], s->r.at[b]);
-}
-
-static wl_status ask(void *arg, wl_error *err) {
-  return wl_stop_ask(arg, err);
 }
 
 /* Lays out the sort keys: numbers, and the start of the first key that is no number. Returns
@@ -74,12 +69,14 @@ static wl_status sort(sorting *s, wl_error *err) {
                     .tie = exact ? NULL : tie,
                     .tie_arg = s,
                     .threads = s->r.threads,
-                    .check = ask,
-                    .check_arg = s->r.stop};
+                    .stop = s->r.stop};
     rc = wl_sort_rows(&todo, order, err);
   }
+  for (wl_i64 i = 0; i < n && !rc; i++) {
+    at[i] = was[order[i]];
+    rc = wl_stop_at_row(s->r.stop, i, err);
+  }
   if (!rc) {
-    for (wl_i64 i = 0; i < n; i++) at[i] = was[order[i]];
     s->r.at = at;
     at = was;
   }
@@ -98,18 +95,14 @@ static bool before(const sorting *s, wl_i64 i, wl_i64 j) {
   return c ? c < 0 : i < j;
 }
 
-static int by_number(const void *a, const void *b) {
-  wl_i64 x = *(const wl_i64 *)a, y = *(const wl_i64 *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
 static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
   wl_places *r = &s->r;
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
-  wl_status rc = heap ? WL_OK : wl_nomem(err);
+  wl_u8 *stays = wl_mem_zalloc((size_t)r->n + 1); /* by row */
+  wl_status rc = heap && stays ? WL_OK : wl_nomem(err);
   for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = wl_places_ask(r, i, err);
+    rc = wl_stop_at_row(r->stop, i, err);
     wl_i64 at;
     if (n < k) {
       for (at = n++; at > 0 && before(s, heap[(at - 1) / 2], i); at = (at - 1) / 2)
@@ -126,12 +119,15 @@ static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
     }
     heap[at] = i;
   }
-  if (!rc) {
-    qsort(heap, (size_t)n, sizeof *heap, by_number);
-    for (wl_i64 j = 0; j < n; j++) r->at[j] = r->at[heap[j]];
-    r->n = n;
+  for (wl_i64 j = 0; j < n && !rc; j++) stays[heap[j]] = 1;
+  n = 0;
+  for (wl_i64 i = 0; i < r->n && !rc; i++) {
+    rc = wl_stop_at_row(r->stop, i, err);
+    if (stays[i]) r->at[n++] = r->at[i];
   }
+  if (!rc) r->n = n;
   wl_mem_free(heap);
+  wl_mem_free(stays);
   return rc;
 }
 
@@ -145,17 +141,23 @@ static bool look_alike(const sorting *s, wl_row_place a, wl_row_place b) {
   return true;
 }
 
-/* Whether a cut before row k separates rows that ORDER BY treats as equal but that differ in their
-** results. all: no row was left out before. */
-static bool cuts_ties(const sorting *s, wl_i64 k, bool all) {
+/* Refuses a cut before row k if it separates rows that ORDER BY treats as equal but that differ in
+** their results. all: no row was left out before. */
+static wl_status check_cut(const sorting *s, wl_i64 k, bool all, wl_error *err) {
   const wl_row_place *at = s->r.at;
-  if (k <= 0 || k >= s->r.n || compare(s, at[k - 1], at[k]) != 0) return false;
-  if (!all) return true;
-  for (wl_i64 i = k - 1; i >= 0 && compare(s, at[i], at[k]) == 0; i--)
-    if (!look_alike(s, at[i], at[k])) return true;
-  for (wl_i64 i = k + 1; i < s->r.n && compare(s, at[i], at[k]) == 0; i++)
-    if (!look_alike(s, at[i], at[k])) return true;
-  return false;
+  wl_status rc = WL_OK;
+  if (k <= 0 || k >= s->r.n || compare(s, at[k - 1], at[k]) != 0) return WL_OK;
+  bool alike = all;
+  for (wl_i64 i = k - 1; i >= 0 && !rc && alike && compare(s, at[i], at[k]) == 0; i--) {
+    alike = look_alike(s, at[i], at[k]);
+    rc = wl_stop_at_row(s->r.stop, i, err);
+  }
+  for (wl_i64 i = k + 1; i < s->r.n && !rc && alike && compare(s, at[i], at[k]) == 0; i++) {
+    alike = look_alike(s, at[i], at[k]);
+    rc = wl_stop_at_row(s->r.stop, i, err);
+  }
+  if (rc || alike) return rc;
+  return wl_not_taken(err, "LIMIT cuts between rows that ORDER BY treats as equal");
 }
 
 /* ---- the sink */
@@ -171,8 +173,8 @@ static wl_status sort_collected(wl_sort_sink *sink, bool last, wl_collected *out
   bool few = kept >= 0 && kept < s.r.n / 8, all = last && !few && !sink->pruned;
   if (!rc && few) rc = keep_first(&s, kept, err);
   if (!rc && s.r.n > 1) rc = sort(&s, err);
-  if (!rc && last && p->checks_cut && (cuts_ties(&s, most, all) || cuts_ties(&s, p->offset, all)))
-    rc = wl_not_taken(err, "LIMIT cuts between rows that ORDER BY treats as equal");
+  if (!rc && last && p->checks_cut) rc = check_cut(&s, most, all, err);
+  if (!rc && last && p->checks_cut) rc = check_cut(&s, p->offset, all, err);
   wl_i64 n = last ? most : kept;
   if (!rc)
     rc = wl_places_copy(&s.r, last ? p->n_given : p->n_results, n >= 0 && n < s.r.n ? n : s.r.n,

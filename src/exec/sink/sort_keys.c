@@ -11,13 +11,9 @@ static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *i
   return WL_OK;
 }
 
-static wl_status ask(void *arg, wl_error *err) {
-  return wl_stop_ask(arg, err);
-}
-
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_sort_keys_sink *s = (wl_sort_keys_sink *)sink;
-  wl_status rc = wl_sorter_finish(s->sorter, s->threads, ask, s->stop, &s->rows, &s->n, err);
+  wl_status rc = wl_sorter_finish(s->sorter, s->threads, s->stop, &s->rows, &s->n, err);
   if (s->most >= 0 && s->n > s->most) s->n = s->most;
   sink->n_left = s->n;
   return rc;

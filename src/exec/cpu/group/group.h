@@ -23,6 +23,7 @@
 #ifndef WL_GROUP_H
 #define WL_GROUP_H
 
+#include "base/stop.h"
 #include "column/column.h"
 #include "exec/cpu/vector.h"
 #include "program/program.h"
@@ -80,8 +81,7 @@ typedef struct wl_finishing {
   bool in_order;    /* one worker saw all rows in order */
   wl_column **cols; /* the table's columns, for bare columns */
   wl_u64 max_text;
-  wl_status (*check)(void *arg, wl_error *err);
-  void *check_arg;
+  wl_stop *stop;
 } wl_finishing;
 
 /* What a device gathered for one group and accumulator. The sum of reals is the sum over j of

@@ -5,7 +5,6 @@
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
-#include "base/threads.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,6 +19,7 @@ typedef struct group_joining {
   int parts; /* 1: all parts go into one table */
   joined *out;
   atomic_llong n_groups; /* number of groups in all parts so far */
+  wl_stop *stop;
 } group_joining;
 
 enum { READ = 4096 }; /* entries read from disk at once */
@@ -53,11 +53,11 @@ static wl_status join_run(group_joining *j, group_table *t, wl_arena *arena, con
 
 /* Joins entries [from, to) of a run, which may be on disk. */
 static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
-                              wl_i64 to, long part, wl_u8 **room) {
+                              wl_i64 to, int worker, long part, wl_u8 **room) {
   const wl_grouping *p = j->plan;
   group_table *t = &j->out->tables[part];
   wl_status rc = WL_OK;
-  for (wl_i64 at = from; at < to && !rc; at += READ) {
+  for (wl_i64 at = from; at < to && !rc && !wl_stop_now(j->stop, worker); at += READ) {
     wl_i64 n = to - at < READ ? to - at : READ, before = t->n;
     const wl_u8 *e = r->entries + (size_t)at * p->width;
     if (!r->entries) {
@@ -76,7 +76,6 @@ static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_
 
 static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   group_joining *j = arg;
-  (void)worker;
   (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
   int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
@@ -91,7 +90,7 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   wl_u8 *room = NULL;
   for (int w = 0; w < j->n_from && !rc; w++)
     for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
-      rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], part, &room);
+      rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], worker, part, &room);
   wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
     wl_mem_free(t->slots); /* they are not needed any more */
@@ -136,16 +135,16 @@ static wl_status join_direct_task(void *arg, int worker, long part, wl_error *er
   return rc;
 }
 
-static void list_task(void *arg, int worker, long part) {
+static wl_status list_task(void *arg, int worker, long part, wl_error *err) {
   group_joining *j = arg;
-  (void)worker;
+  (void)worker, (void)err;
   const wl_grouping *p = j->plan;
   wl_i64 at = 0;
   for (int k = 0; k < part; k++) at += j->out->tables[k].n;
   if (p->mode != MODE_DIRECT) {
     group_table *t = &j->out->tables[part];
     for (wl_i64 i = 0; i < t->n; i++) j->out->entries[at++] = entry_at(p, t, i);
-    return;
+    return WL_OK;
   }
   wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
          to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
@@ -154,6 +153,7 @@ static void list_task(void *arg, int worker, long part) {
     j->out->entries[at] = j->out->tables[0].entries + i * p->width;
     j->out->places[at++] = (wl_u32)i;
   }
+  return WL_OK;
 }
 
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
@@ -165,7 +165,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   for (int k = 0; k < N_PARTS; k++) wl_arena_init(&out->arenas[k]);
   wl_groups **from = wl_mem_zalloc(((size_t)f->n_workers + 1) * sizeof *from);
   if (!from) return wl_nomem(err);
-  group_joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out};
+  group_joining j = {.plan = plan, .from = from, .parts = N_PARTS, .out = out, .stop = f->stop};
   atomic_init(&j.n_groups, 0);
   for (int w = 0; w < f->n_workers; w++) {
     if (!f->workers[w]) continue;
@@ -180,7 +180,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
   }
   if (direct) {
     if (plan->n_direct < FEW) j.parts = 1;
-    wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, NULL};
+    wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, f->stop};
     rc = wl_tasks_run(&tasks, NULL, err);
     out->tables[0].entries = from[0]->table.entries;
     out->seen = from[0]->seen;
@@ -194,11 +194,12 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     for (int w = 0; w < j.n_from && !rc; w++) {
       rc = wl_group_set_aside(from[w]);
       if (rc == WL_NOMEM) rc = wl_nomem(err);
+      if (!rc) rc = wl_stop_ask(f->stop, err);
       total += from[w]->n_set_aside;
       wl_group_table_close(&from[w]->table);
     }
     if (total < FEW) j.parts = 1;
-    wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, NULL};
+    wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, f->stop};
     if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
     for (int w = 0; w < j.n_from; w++)
       while (from[w]->runs) {
@@ -215,7 +216,8 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     out->entries = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->entries);
     if (direct) out->places = wl_mem_alloc((size_t)(out->n + 1) * sizeof *out->places);
     if (!out->entries || (direct && !out->places)) rc = wl_nomem(err);
-    if (!rc) wl_threads_run(f->n_workers, j.parts, list_task, &j);
+    wl_tasks tasks = {f->n_workers, j.parts, list_task, &j, f->stop};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
   }
   wl_mem_free(from);
   return rc;
@@ -256,9 +258,9 @@ typedef struct ordering {
   bool by_first;
 } ordering;
 
-static void words_task(void *arg, int worker, long part) {
+static wl_status words_task(void *arg, int worker, long part, wl_error *err) {
   ordering *o = arg;
-  (void)worker;
+  (void)worker, (void)err;
   const wl_grouping *p = o->j->plan;
   wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < o->j->n ? from + STRETCH : o->j->n;
   for (wl_i64 i = from; i < to; i++) {
@@ -274,6 +276,7 @@ static void words_task(void *arg, int worker, long part) {
       o->words[0][i] = wl_key_prefix(&start, entry_values(e)[0]);
     }
   }
+  return WL_OK;
 }
 
 static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
@@ -302,20 +305,21 @@ static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
   wl_status rc = ok ? WL_OK : wl_nomem(err);
   if (!rc) {
     ordering o = {j, words, by_first};
-    wl_threads_run(f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o);
+    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o, f->stop};
+    rc = wl_tasks_run(&tasks, NULL, err);
     wl_sort s = {.n = j->n,
                  .n_words = n_words,
                  .words = words,
                  .tie = p->mode == MODE_VALUES && !by_first ? by_values : NULL,
                  .tie_arg = j,
                  .threads = f->n_workers,
-                 .check = f->check,
-                 .check_arg = f->check_arg};
-    rc = wl_sort_rows(&s, order, err);
+                 .stop = f->stop};
+    if (!rc) rc = wl_sort_rows(&s, order, err);
   }
   for (wl_i64 i = 0; i < j->n && !rc; i++) {
     entries[i] = j->entries[order[i]];
     if (places) places[i] = j->places[order[i]];
+    rc = wl_stop_at_row(f->stop, i, err);
   }
   if (!rc) {
     wl_u8 **old = j->entries;
@@ -426,17 +430,21 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   return rc;
 }
 
-/* Whether some sum() may overflow, which depends on the order of rows. Distinct values are added in
+/* Finds out whether some sum() may overflow, which depends on the order of rows. Distinct values are added in
 ** row order anyway. */
-static bool needs_order(const joined *j) {
+static wl_status find_unsure(const wl_finishing *f, const joined *j, bool *unsure, wl_error *err) {
   const wl_grouping *g = j->plan;
+  wl_status rc = WL_OK;
+  *unsure = false;
   for (int a = 0; a < g->p->n_aggs; a++) {
     int k = g->p->aggs[a].acc;
     if (g->p->aggs[a].final != WL_AGG_SUM || g->p->accs[k].op == WL_OP__AggDistinct) continue;
-    for (wl_i64 i = 0; i < j->n; i++)
-      if (wl_agg_unsure(&g->accs[k], entry_state(g, j->entries[i], k))) return true;
+    for (wl_i64 i = 0; i < j->n && !rc && !*unsure; i++) {
+      *unsure = wl_agg_unsure(&g->accs[k], entry_state(g, j->entries[i], k));
+      rc = wl_stop_at_row(f->stop, i, err);
+    }
   }
-  return false;
+  return rc;
 }
 
 static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_error *err) {
@@ -462,9 +470,11 @@ static wl_status fill(const wl_finishing *f, joined *j, wl_finished *out, wl_err
   if (empty) j->entries = list;
   if (!rc) rc = wl_srccols_make(regs, n_cols, out->n, &out->cols, &out->memory, err);
   if (!rc) out->n_bytes = out->n * n_cols * (8 + 4 + 1);
-  wl_tasks tasks = {f->n_workers, l.n_tasks, fill_task, &l, NULL};
+  wl_tasks tasks = {f->n_workers, l.n_tasks, fill_task, &l, f->stop};
   long n_done;
-  if (!rc && wl_tasks_run(&tasks, &n_done, &out->late)) out->n = l.failed_at[n_done];
+  bool failed = !rc && wl_tasks_run(&tasks, &n_done, &out->late);
+  rc = wl_stop_or(f->stop, rc, err);
+  if (!rc && failed) out->n = l.failed_at[n_done];
   j->entries = entries;
   wl_mem_free(empty);
   wl_mem_free(regs);
@@ -479,10 +489,8 @@ wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *er
   wl_status rc = wl_group_join_all(f, f->plan, -1, j, err);
   out->joined = j;
   j->plan = f->plan;
-  if (!rc && !f->in_order && needs_order(j)) {
-    out->again = true;
-    return WL_OK;
-  }
+  if (!rc && !f->in_order) rc = find_unsure(f, j, &out->again, err);
+  if (rc || out->again) return rc;
   for (int k = 0; k < f->plan->n_sets && !rc; k++) rc = wl_group_feed_set(f, k, j, err);
   if (!rc) rc = put_in_order(f, j, err);
   if (!rc) rc = fill(f, j, out, err);

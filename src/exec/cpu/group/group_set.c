@@ -4,7 +4,7 @@
 */
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/tasks.h"
 #include "value/conv.h"
 #include "value/ops.h"
 #include "value/scratch.h"
@@ -34,9 +34,9 @@ static wl_u8 *group_of(const feeding *f, wl_u8 *e, const wl_u64 *words) {
   return wl_group_entry(f->groups, &place, NULL);
 }
 
-static void count_task(void *arg, int worker, long part) {
+static wl_status count_task(void *arg, int worker, long part, wl_error *err) {
   feeding *f = arg;
-  (void)worker;
+  (void)worker, (void)err;
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
   if (s->mode == MODE_DIRECT && s->width == 0) {
     /* Count a range of the array directly. */
@@ -51,7 +51,7 @@ static void count_task(void *arg, int worker, long part) {
       wl_u8 *e = wl_group_entry(f->groups, &group, NULL);
       __atomic_fetch_add((wl_i64 *)entry_state(g, e, f->acc), n, __ATOMIC_RELAXED);
     }
-    return;
+    return WL_OK;
   }
   wl_i64 from = (wl_i64)part * STRETCH,
          to = from + STRETCH < f->set->n ? from + STRETCH : f->set->n;
@@ -61,6 +61,7 @@ static void count_task(void *arg, int worker, long part) {
     e = group_of(f, e, f->set->places ? &place : (const wl_u64 *)(const void *)e);
     if (e) __atomic_fetch_add((wl_i64 *)entry_state(g, e, f->acc), 1, __ATOMIC_RELAXED);
   }
+  return WL_OK;
 }
 
 /* The value of a set's entry. */
@@ -86,16 +87,18 @@ static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err)
   wl_vctx ctx = {.fault = &fault, .max_text = fin->max_text};
   wl_status rc = rows && order ? wl_conv_take(&ctx.conv, err) : wl_nomem(err);
   if (!rc) {
-    for (wl_i64 i = 0; i < n; i++) rows[i] = (wl_u64)*entry_first(s, f->set->entries[i]);
+    for (wl_i64 i = 0; i < n && !rc; i++) {
+      rows[i] = (wl_u64)*entry_first(s, f->set->entries[i]);
+      rc = wl_stop_at_row(fin->stop, i, err);
+    }
     wl_sort sort = {.n = n,
                     .n_words = 1,
                     .words = &rows,
                     .tie = by_row,
                     .tie_arg = f->set,
                     .threads = fin->n_workers,
-                    .check = fin->check,
-                    .check_arg = fin->check_arg};
-    rc = wl_sort_rows(&sort, order, err);
+                    .stop = fin->stop};
+    if (!rc) rc = wl_sort_rows(&sort, order, err);
   }
   wl_val comma = wl_text((const wl_u8 *)",", 1);
   for (wl_i64 i = 0; i < n && !rc; i++) {
@@ -113,6 +116,7 @@ static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err)
     wl_agg_in in = {v, comma, 0, fin->max_text, &f->groups->arenas[0]};
     rc = fault ? WL_NOMEM : wl_agg_add(&g->accs[f->acc], entry_state(g, to, f->acc), &in);
     if ((i & 1023) == 1023) wl_scratch_reset(&ctx);
+    if (!rc) rc = wl_stop_at_row(fin->stop, i, err);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_TOOBIG) rc = wl_fail(err, WL_TOOBIG, "string or blob too big");
   }
@@ -137,7 +141,8 @@ wl_status wl_group_feed_set(const wl_finishing *fin, int k, joined *groups, wl_e
     } else {
       bool array = plan->mode == MODE_DIRECT && plan->width == 0;
       f.parts = array ? 64 : (int)((set->n + STRETCH - 1) / STRETCH);
-      wl_threads_run(fin->n_workers, f.parts, count_task, &f);
+      wl_tasks tasks = {fin->n_workers, f.parts, count_task, &f, fin->stop};
+      rc = wl_tasks_run(&tasks, NULL, err);
     }
   }
   wl_group_joined_close(set);

@@ -306,9 +306,18 @@ static void test_sinks(const char *engine) {
       {"SELECT id%100000, max(r) FROM t GROUP BY 1 ORDER BY 2, 1", 0, " need"},
       {"SELECT sum(b.r) FROM t a JOIN t b ON b.id=a.id*7919%200003", 1, NULL},
       {"SELECT count(*) FROM t WHERE id*3 IN (SELECT id*9 FROM t)", 0, " need"},
-      {"WITH d AS MATERIALIZED (SELECT id*9 a, r*3 b FROM t) SELECT sum(a), max(b) FROM d", 1, NULL},
-      {"WITH d AS MATERIALIZED (SELECT id||'-'||r a, id||'q' b FROM t) SELECT max(a), max(b) FROM d",
+      {"WITH d AS MATERIALIZED (SELECT id*9 a, r*3 b FROM t) SELECT sum(a), max(b) FROM d", 1,
+       NULL},
+      {"WITH d AS MATERIALIZED (SELECT id||'-'||r a, id||'q' b FROM t) SELECT max(a), max(b) FROM "
+       "d",
        0, "the rows of a subquery need"},
+      /* one of them fits, two do not */
+      {"WITH d AS MATERIALIZED (SELECT id a, id||'q' b FROM t) SELECT min(b), max(b) FROM d", 1,
+       NULL},
+      {"WITH d AS MATERIALIZED (SELECT id a, id||'q' b FROM t), e AS MATERIALIZED (SELECT id a, "
+       "id||'r' "
+       "b FROM t) SELECT min(d.b), max(e.b) FROM d JOIN e USING(a)",
+       0, " need"},
   };
   sqlite3 *db;
   if (sqlite3_open(":memory:", &db) || warplite_enable(db)) {
@@ -319,10 +328,11 @@ static void test_sinks(const char *engine) {
       "CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, r REAL);"
       "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < 200000)"
       "INSERT INTO t SELECT x, CASE WHEN x%%7 THEN x%%101-50 END, (x*31%%4093-2000)*0.125 FROM c");
-  run(db, "CREATE TABLE u(k INTEGER, v INTEGER);"
-          "INSERT INTO u SELECT id-50, id*7%%11 FROM t LIMIT 101;"
-          "SELECT warplite_set('route','always'), warplite_set('device','sim'),"
-          " warplite_set('engine','%s'), warplite_set('keep','0'), warplite_set('threads','2')",
+  run(db,
+      "CREATE TABLE u(k INTEGER, v INTEGER);"
+      "INSERT INTO u SELECT id-50, id*7%%11 FROM t LIMIT 101;"
+      "SELECT warplite_set('route','always'), warplite_set('device','sim'),"
+      " warplite_set('engine','%s'), warplite_set('keep','0'), warplite_set('threads','2')",
       engine);
   for (int b = 0; b < 2; b++) {
     const char *budget = b ? "5M" : "1G";

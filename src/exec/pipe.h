@@ -13,7 +13,7 @@
 **    does not change which error is reported.
 ** 4. Only the calling thread asks `stop`.
 ** 5. If a wave on a device returns WL_NOT_TAKEN, wl_pipe_leave_device makes the CPU go on, or start
-**    again.
+**    again. If the sink refused the rows (`refused`), some of them are lost, and the run must end.
 */
 #ifndef WL_PIPE_H
 #define WL_PIPE_H
@@ -51,6 +51,7 @@ typedef struct wl_pipe {
   char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
   char *transferred; /* [WL_PIPE_TRANSFERRED]: what moved to the device and back */
   wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
+  bool refused;      /* after WL_NOT_TAKEN: the sink has no room, so the CPU cannot help */
   int next_tablet, n_tablets;
   struct wl_device_state *state;
   /* in progress */

@@ -258,7 +258,7 @@ static wl_status wave(wl_run *r, wl_error *err) {
   if (e->p->sink == WL_SINK_ROWS)
     e->needed = r->results.base.needed = wl_rows_sink_needed(&r->results);
   rc = wl_pipe_wave(e, err);
-  if (rc == WL_NOT_TAKEN && e->device && !e->sink->refused && !r->results.base.sink.refused) {
+  if (rc == WL_NOT_TAKEN && e->device && !e->refused) {
     leave_device(r, err->text);
     return WL_OK;
   }

@@ -178,7 +178,7 @@ static const char *on_words(tree *t, const wl_pipeline *p, const wl_jstep *st) {
 static void join_lines(tree *t, const wl_pipeline *p, int k, int parent) {
   const wl_pipeline_step *step = &p->steps[k];
   wl_actual got = flow_numbers(p, k, step->estimated);
-  bool marks = step->join->how == WL_HOW_RIGHT || step->join->how == WL_HOW_FULL;
+  bool marks = wl_how_keeps_unmatched(step->join->how);
   const char *what = step->reduces
                          ? "REDUCED BY"
                          : say(t->a, "%s JOIN", how_words(marks ? step->join->how : step->how));

@@ -64,7 +64,7 @@ static wl_status open_rewriter(const wl_edit *statement, const wl_query *bound, 
   r->copied_aggs = WL_NEW_N(statement->arena, bool, bound->n_aggs + 1);
   if (!r->places || !r->flat_cols || !r->copied_aggs) return wl_nomem(statement->err);
   for (int k = 0; k < bound->n_sources; k++)
-    r->has_right |= bound->sources[k].how == WL_HOW_RIGHT || bound->sources[k].how == WL_HOW_FULL;
+    r->has_right |= wl_how_keeps_unmatched(bound->sources[k].how);
   wl_status rc = wl_edit_open(&r->edit, statement);
   if (!rc) rc = wl_copy_open(&r->copy, &r->edit, bound);
   if (rc) return rc;

@@ -5,7 +5,7 @@
 **     L RIGHT JOIN R ON c   becomes   R LEFT JOIN L ON c
 **
 ** Other RIGHT joins, and FULL joins, stay. The compiler makes two pipelines of them
-** (program/unmatched.c). WHERE is tested after all joins. So the ON of an inner join becomes part
+** (program/pipelines.c). WHERE is tested after all joins. So the ON of an inner join becomes part
 ** of WHERE only if no RIGHT or FULL join comes after it.
 */
 #include "plan/rewrite_impl.h"

@@ -28,13 +28,13 @@ typedef struct wl_compiler {
   int size_code, size_regs, size_consts;
   wl_operand *memo; /* by node id, for the current pipeline */
   bool *known;
-  int stage; /* first instruction after the last Expand or Match; registers set before it are not
+  int stage; /* first instruction after the last Expand, Match or Mark; registers set before it are
+             *not
              ** read */
   signed char places[WL_MAX_SOURCES]; /* by source of the query: its number in the program, or -1 if
                                       ** it has no row yet */
   wl_u64 maybe;                       /* sources that may have no row */
   wl_i64 max_rows;                    /* the most rows that the pipeline can produce */
-  int size_joins;
   bool over_table;
   int *deps;                /* by node id, for the current pipeline: the one leaf it depends on, or
                             ** DEPENDS_... */
@@ -102,7 +102,8 @@ bool wl_exact_as_real(const wl_operand *o);
 /* If the last pipeline sorts rows of one table, computes their results after the sort, if
 ** possible. */
 wl_status wl_compile_split(wl_compiler *c) WL_MUST;
-/* Adds a pipeline (wl_program.also) for each Mark of the first pipeline. All others are complete. */
+/* Adds a pipeline (wl_program.also) for each Mark of the first pipeline. All others are complete.
+ */
 wl_status wl_compile_unmatched(wl_compiler *c) WL_MUST;
 
 /* ---- emit.c */

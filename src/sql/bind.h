@@ -219,7 +219,7 @@ typedef struct wl_bdep {
 } wl_bdep;
 
 typedef struct wl_query {
-  const char *schema, *table; /* of the first source, if it is a table; else table is its name */
+  const char *schema, *table; /* of the first source; table is NULL if it is no table */
   bool combines; /* UNION and the like: it is not known which of several equal rows SQLite
                  ** returns */
   wl_bsource *sources;

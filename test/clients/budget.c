@@ -278,9 +278,10 @@ static void test(const char *device) {
 /*
 ** What host_budget leaves beside the columns is what groups and sorts may take: they go through
 ** temporary files, or leave the statement to SQLite and name the setting. With enough of it
-** all of these are native.
+** all of these are native. A device gives its rows to the same sinks, and it needs less of them.
 */
-static void test_sinks(const char *engine) {
+static void test_sinks(const char *device) {
+  const char *engine = device ? "gpu" : "cpu";
   static const struct {
     const char *sql;
     int small;         /* whether it is native with the small budget too */
@@ -296,6 +297,8 @@ static void test_sinks(const char *engine) {
       {"SELECT DISTINCT id*3, r FROM t", 0, "the groups need"},
       {"SELECT i, group_concat(id*3) FROM t GROUP BY i", 0, "the groups need"},
       {"SELECT id || 'x', count(*) FROM t GROUP BY 1", 0, "the groups need"},
+      {"SELECT id, i FROM t ORDER BY id || 'x'", 0, "the rows to sort need"},
+      {"SELECT DISTINCT id || 'x', r FROM t", 0, " need"},
       {"SELECT count(DISTINCT id||'x') FROM t", 1, NULL},
       {"SELECT group_concat(DISTINCT id) FROM t", 0, "the groups need"},
       {"SELECT DISTINCT id%50000, i FROM t ORDER BY r", 0, "the distinct rows need"},
@@ -331,9 +334,9 @@ static void test_sinks(const char *engine) {
   run(db,
       "CREATE TABLE u(k INTEGER, v INTEGER);"
       "INSERT INTO u SELECT id-50, id*7%%11 FROM t LIMIT 101;"
-      "SELECT warplite_set('route','always'), warplite_set('device','sim'),"
+      "SELECT warplite_set('route','always'), warplite_set('device','%s'),"
       " warplite_set('engine','%s'), warplite_set('keep','0'), warplite_set('threads','2')",
-      engine);
+      device ? device : "sim", engine);
   for (int b = 0; b < 2; b++) {
     const char *budget = b ? "5M" : "1G";
     run(db, "SELECT warplite_set('host_budget','%s')", budget);
@@ -342,7 +345,8 @@ static void test_sinks(const char *engine) {
       long n1, n2;
       int rc1, rc2;
       char what[300], detail[800];
-      snprintf(what, sizeof what, "%s, host_budget %s: %s", engine, budget, some[k].sql);
+      snprintf(what, sizeof what, "%s, host_budget %s: %s", device ? device : engine, budget,
+               some[k].sql);
       int rc = warplite_prepare(db, some[k].sql, -1, &ours, NULL);
       sqlite3_prepare_v2(db, some[k].sql, -1, &theirs, NULL);
       unsigned long long h1 = digest(ours, &n1, &rc1), h2 = digest(theirs, &n2, &rc2);
@@ -362,9 +366,10 @@ static void test_sinks(const char *engine) {
 }
 
 int main(void) {
-  test_sinks("cpu");
-  test_sinks("gpu");
+  test_sinks(NULL);
+  test_sinks("sim");
   test("sim");
+  if (getenv("WL_TEST_CUDA")) test_sinks("cuda");
   if (getenv("WL_TEST_CUDA")) test("cuda");
   return failed;
 }

@@ -11,10 +11,11 @@
 **    rows come in the order of the nested loops, and each part has one set of tuples at a time.
 ** 2. A launch covers at most CHUNK_MOST combinations, and a wave takes little longer than WAVE_NS,
 **    so that the runner can check whether to go on. Tuples stay on the device between waves.
-** 3. wl_expansion_leave can stop at any point between launches. It leaves a state from which the
-*CPU
-**    can go on at e->next_tablet: rows of these tablets that were already emitted will be skipped,
-**    and other sinks start again.
+** 3. wl_expansion_leave can stop at any point between launches. Then the CPU can go on at
+**    e->next_tablet: rows of these tablets that were already emitted will be skipped, and other
+**    sinks start again.
+** 4. A launch that adds rows to the groups does not run twice. If it fails half-way, the groups are
+**    cleared, and the scan begins again at the first tablet (gather.c).
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
@@ -35,11 +36,12 @@ typedef struct tuples {
 
 struct wl_expansion {
   int n_parts;
-  wl_lowered *lows; /* [n_parts - 1]: all parts but the last */
-  tuples *levels;   /* [n_parts - 1]: the tuples of all parts but the last */
-  bool open;        /* tablets e->next_tablet to `end` are in progress */
-  int end, group;   /* `group`: how many tablets to scan next */
-  wl_u64 chunk;
+  wl_lowered *lows;  /* [n_parts - 1]: all parts but the last */
+  tuples *levels;    /* [n_parts - 1]: the tuples of all parts but the last */
+  bool open;         /* tablets e->next_tablet to `end` are in progress */
+  int end, group;    /* `group`: how many tablets to scan next */
+  wl_u64 chunk;      /* combinations in the next launch */
+  wl_u64 most;       /* combinations in a launch at most */
   wl_u64 n_combined; /* combinations that the last part has processed */
   wl_i64 n_given;    /* rows of the tablets in progress that the run already has */
   wl_error why;      /* if set, the CPU must take over at the next wave */
@@ -52,6 +54,7 @@ wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
   if (!x) return wl_nomem(err);
   x->n_parts = n;
   x->chunk = CHUNK_FIRST;
+  x->most = CHUNK_MOST;
   x->group = BLOCK_MOST;
   x->lows = WL_NEW_N(&s->arena, wl_lowered, n);
   x->levels = WL_NEW_N(&s->arena, tuples, n);
@@ -94,17 +97,22 @@ void wl_expansion_close(wl_pipe *e, wl_device_state *s) {
 
 /* ---- launches */
 
-/* Runs a part and waits for it. If the room for text was too small, runs it again with more. */
-static wl_status run_part(wl_launch *l, wl_error *err) {
+/* Runs a part and waits for it. If the room for text was too small, runs it again with more. Sets
+** *restart if the groups must be cleared before that. */
+static wl_status run_part(wl_launch *l, bool *restart, wl_error *err) {
   for (;;) {
     wl_launch again = *l;
     wl_u64 text_room = 0;
     wl_status rc = wl_launch_open(l, err);
+    bool began = !rc;
     if (!rc) rc = wl_launch_finish(l, &text_room, err);
-    if (rc != WL_FULL || text_room <= l->s->text_room) return rc;
-    wl_launch_close(l);
+    *restart = began && rc == WL_FULL && l->s->groups && l->low->expand < 0;
+    bool larger = rc == WL_FULL && text_room > l->s->text_room;
+    if (!larger) return rc;
+    wl_launch_close(l); /* needs the old size */
     *l = again;
     l->s->text_room = text_room;
+    if (*restart) return WL_OK;
   }
 }
 
@@ -154,7 +162,8 @@ static wl_status scan_block(wl_pipe *e, wl_device_state *s, wl_error *err) {
   if (e->next_tablet == 0) x->n_combined = 0; /* a pass begins */
   l.end = e->n_tablets - l.first < n ? e->n_tablets : l.first + n;
   l.row0 = (wl_u64)l.first << WL_TABLET_SHIFT;
-  wl_status rc = run_part(&l, err);
+  bool restart;
+  wl_status rc = run_part(&l, &restart, err);
   if (!rc) rc = keep_tuples(&l, &x->levels[0], err);
   int end = l.end;
   wl_launch_close(&l);
@@ -229,24 +238,26 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
   wl_u64 left = t->total - t->at, n = left < x->chunk ? left : x->chunk;
   tuple_piece p;
   wl_launch l = launch_of(e, s, part + 1);
-  bool last = part + 1 == x->n_parts - 1;
+  bool last = part + 1 == x->n_parts - 1, restart = false;
   wl_status rc = make_piece(e, s, part, n, &p, err);
   l.combined = true;
   l.lists = p.lists;
   l.n_rows = n;
   l.row0 = x->n_combined;
-  if (!rc) rc = run_part(&l, err);
-  if (!rc) rc = last ? take(e, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
+  if (!rc) rc = run_part(&l, &restart, err);
+  if (!rc && !restart) rc = last ? take(e, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
   wl_launch_close(&l);
   drop_piece(e->device, &p);
   if (rc == WL_FULL && n > CHUNK_LEAST) {
     x->chunk = n / 2;
-    return WL_OK;
+    if (restart) x->most = x->chunk;
+    return restart ? wl_gather_restart(e, s, err) : WL_OK;
   }
   if (rc) return rc;
+  if (restart) return wl_gather_restart(e, s, err);
   t->at += n;
   if (t->at == t->total) drop_tuples(e->device, t);
-  if (n == x->chunk && x->chunk < CHUNK_MOST / 2) x->chunk *= 2;
+  if (n == x->chunk && x->chunk < x->most / 2) x->chunk *= 2;
   return WL_OK;
 }
 

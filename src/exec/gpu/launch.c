@@ -256,14 +256,18 @@ void wl_launch_close(launch *l) {
 
 /* ---- results */
 
-/* Checks the kernel's counters. *again: run the same block again, with more room for text. */
-static wl_status judge(launch *l, bool *again, wl_error *err) {
+/* Checks the kernel's counters. *text_room: run the same block again, with this room for text; 0:
+** that would not help. The kernel stops when the room is full, so `need` is not all that it needs:
+** the room at least doubles. */
+static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_device_state *s = l->s;
   wl_u32 fault = (wl_u32)l->counters[C_FAULT];
   if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
   if (fault == WL_FAULT_ROOM) {
     wl_u64 need = l->counters[C_TEXT];
-    *again = need > s->text_room && (wl_i64)need < l->d->budget / 4 / s->depth;
+    wl_u64 most = (wl_u64)l->d->budget / 4 / (wl_u64)s->depth, twice = 2 * s->text_room;
+    if (need > s->text_room && need < most)
+      *text_room = need > twice ? need : twice < most ? twice : most;
     return wl_fail(err, WL_FULL, "text results need %llu bytes on the device", need);
   }
   return WL_OK;
@@ -271,10 +275,8 @@ static wl_status judge(launch *l, bool *again, wl_error *err) {
 
 /* Ends the kernel's part of a launch: starts copying the rows back. Groups stay on the device. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
-  bool again = false;
   wl_status rc = launch_wait(l, err);
-  if (!rc) rc = judge(l, &again, err);
-  if (again) *text_room = l->counters[C_TEXT];
+  if (!rc) rc = judge(l, text_room, err);
   if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
   double start = wl_clock_ns();
   if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;

@@ -263,7 +263,7 @@ static void describe(wl_pipe *e, const wl_device_state *s) {
 }
 
 /* Gives the rows of a wave to the sink. rc: how the wave ended; rows before a WL_NOT_TAKEN count.
- */
+** If the sink refuses one batch, those after it are lost. */
 static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_error *err) {
   wl_error other;
   wl_sink *to = s->ordered ? e->results : e->sink;
@@ -273,6 +273,7 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
   wl_collected_clear(&s->ready);
   if (s->restarts) e->sink->clear(e->sink);
   if (bad && rc) *err = other;
+  e->refused = bad != WL_OK;
   return bad ? bad : rc;
 }
 

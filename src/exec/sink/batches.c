@@ -5,13 +5,6 @@
 
 enum { MOST_ROWS = 2 * WL_TABLET_ROWS }; /* of a piece that waits for those before it */
 
-/* Gives a batch to a sink. */
-static wl_status give(wl_sink *to, wl_batch *b, wl_error *err) {
-  wl_status rc = to->take(to, b, err);
-  to->refused |= rc != WL_OK;
-  return rc;
-}
-
 /* ---- pieces */
 
 static wl_status begin(wl_sink *sink, wl_row_piece *q, int worker, wl_exec_io *io, bool *full,
@@ -43,7 +36,7 @@ static wl_status settle(wl_sink *s, wl_row_piece *q, wl_error *err) {
     wl_batch *b = q->batches;
     q->batches = b->next;
     if (b->n_rows)
-      rc = give(s, b, err);
+      rc = s->take(s, b, err);
     else
       wl_batch_give(b);
   }
@@ -106,7 +99,7 @@ void wl_collected_clear(wl_collected *c) {
 
 wl_status wl_collected_give(wl_collected *c, wl_sink *to, wl_error *err) {
   wl_status rc = WL_OK;
-  for (wl_batch *b; !rc && (b = wl_collected_next(c));) rc = give(to, b, err);
+  for (wl_batch *b; !rc && (b = wl_collected_next(c));) rc = to->take(to, b, err);
   return rc;
 }
 

@@ -42,7 +42,6 @@ struct wl_sink {
   wl_status (*finish)(wl_sink *s, wl_error *err);
   void (*clear)(wl_sink *s); /* forgets all rows, so that the pipeline can start again */
   void (*close)(wl_sink *s);
-  bool refused;       /* a batch was not taken: rows are missing, so no other machine can go on */
   wl_i64 n_left;      /* after finish: rows or groups that it leaves */
   wl_i64 n_collected; /* after finish: rows that it collected on the host */
   wl_i64 n_held;      /* after finish: the most bytes that it held */

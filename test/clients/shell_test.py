@@ -710,7 +710,7 @@ def main():
                    r" +`--INNER JOIN [ab] ON b\.x = a\.x[^|]*\n +`--PIPELINE 1 on the cpu leaves a lookup: LOOKUP by 1 key over [ab] [^|]*\n +`--SCAN [ab] [^|]*\n")
         expect("ours: explain analyze", ["-set", "route=always", "-box", MEM, plan % "Explain Analyze"], "", err="",
                out=r"QUERY PLAN\n`--cpu: [^\n]* \| 2 rows, [0-9.]+ ms\n[^\n]*PIPELINE 3 [^\n]*\n[^\n]*SCAN groups \| 2 rows from 2 [^\n]*\n"
-                   r"[^\n]*GROUP BY 1 key, AGGREGATE 1 function \| 2 rows from 2 \(estimated \d+\), [0-9.]+ ms, [^\n]* GB/s, cpu\n.*SCAN .* rows from \d.*INNER JOIN .* \| 2 rows from \d.*")
+                   r"[^\n]*GROUP BY 1 key, AGGREGATE 1 function \| 2 rows from 2 \(estimated \d+\), [0-9.]+ ms, [^\n]* GB/s, holds \d+ bytes, cpu\n.*SCAN .* rows from \d.*INNER JOIN .* \| 2 rows from \d.*")
         expect("ours: explain analyze in SQLite", ["-set", "engine=sqlite", MEM, plan % "explain analyze"], "", err="",
                out=r"QUERY PLAN\n`--sqlite: [^\n]* \| 2 rows, [0-9.]+ ms\n.*SCAN .*")
         expect("ours: explain analyze of what SQLite has", [MEM, "create table a(x); explain analyze select y from a"], "", rc=1, out="",

@@ -53,7 +53,7 @@ static wl_status operand_type(const wl_compiler *c, const wl_bexpr *e, wl_operan
   wl_compiler side;
   wl_compiler all = *c;
   memset(all.places, 0, sizeof all.places);
-  all.maybe = 0;
+  all.maybe = ~0ULL;
   all.over_table = true;
   wl_status rc = wl_compile_side(&all, 0, &side);
   if (!rc) rc = wl_compile_coded(&side, e, out);

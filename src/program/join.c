@@ -47,19 +47,45 @@ static wl_status drop_dead(wl_compiler *c, int source) {
 
 /* ---- keys */
 
-/* Compiles an expression in a temporary program to learn its type. All sources may have no row
-** there. */
-static wl_status operand_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+/* Compiles an expression in a temporary program to learn its type. maybe: sources that may have no
+** row there. */
+static wl_status type_with(const wl_compiler *c, const wl_bexpr *e, wl_u64 maybe, wl_operand *out) {
   wl_compiler side;
   wl_compiler all = *c;
   memset(all.places, 0, sizeof all.places);
-  all.maybe = ~0ULL;
+  all.maybe = maybe;
   all.over_table = true;
   wl_status rc = wl_compile_side(&all, 0, &side);
   if (!rc) rc = wl_compile_coded(&side, e, out);
   if (!rc) rc = wl_compile_value(&side, out);
   wl_compile_side_close(&side);
   return rc;
+}
+
+/* The sources that may have no row after the outer joins of the query. */
+static wl_u64 sources_of_outer_joins(const wl_query *q) {
+  wl_u64 all = 0;
+  bool outer = false;
+  for (int s = 0; s < q->n_sources; s++) {
+    wl_join_how how = q->sources[s].how;
+    outer |= how == WL_HOW_LEFT || wl_how_keeps_unmatched(how);
+    if (how != WL_HOW_SEMI && how != WL_HOW_ANTI && how != WL_HOW_MARK) all |= bit(s);
+  }
+  return outer ? all : 0;
+}
+
+/* The types that an expression can have. After outer joins it may have more than with a row of each
+** source, like coalesce(a.x, b.x); then it has no dictionary. */
+static wl_status operand_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+  wl_operand wide;
+  wl_u64 maybe = sources_of_outer_joins(c->in->query);
+  wl_status rc = type_with(c, e, 0, out);
+  if (rc || !maybe) return rc;
+  rc = type_with(c, e, maybe, &wide);
+  if (rc || (wide.dom.mask & ~out->dom.mask & ~WL_M(WL_T_NULL)) == 0) return rc;
+  out->dict = NULL;
+  out->dom = wl_domain_union(out->dom, wide.dom);
+  return WL_OK;
 }
 
 /* How one key is converted. */

@@ -57,6 +57,26 @@ static bool one_row(const wl_query *q) {
   return true;
 }
 
+static bool is_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, int s) {
+  if (e->kind != WL_B_COLUMN) return false;
+  const wl_bcol *c = &q->cols[e->slot];
+  return c->source == s && (c->column < 0 || t->cols[c->column].rowid);
+}
+
+/* Whether SQLite need not sort for GROUP BY, because a key is the rowid: then each row is a group,
+** and the groups come in the order of the scan. */
+static bool groups_by_rowid(wl_store *store, const wl_query *q) {
+  const wl_bsource *first = &q->sources[0];
+  wl_table *t;
+  wl_error ignored;
+  if (!q->grouped || !first->table ||
+      wl_store_table(store, first->schema, first->table, &t, &ignored))
+    return false;
+  for (int k = 0; k < q->n_groups; k++)
+    if (is_rowid(q, q->groups[k], t, 0)) return true;
+  return false;
+}
+
 void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, bool top,
                     bool *rowid_order, bool *unordered) {
   *rowid_order = false;
@@ -76,7 +96,7 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
   rows.aggregate = rows.grouped = rows.distinct = false;
   rows.n_order = 0;
   *rowid_order = in_known_order(store, &rows);
-  if (*rowid_order) *unordered = false;
+  if (*rowid_order) *unordered = groups_by_rowid(store, q);
 }
 
 /* ---- joins that keep the order of one of their tables */
@@ -89,9 +109,7 @@ static bool by_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, in
   if (e->kind != WL_B_COMPARE || e->op != WL_OP_EQ) return false;
   for (int turn = 0; turn < 2; turn++) {
     const wl_bexpr *mine = turn ? e->b : e->a, *other = turn ? e->a : e->b;
-    if (mine->kind != WL_B_COLUMN || (wl_bexpr_sources(other) & ~known)) continue;
-    const wl_bcol *c = &q->cols[mine->slot];
-    if (c->source == s && (c->column < 0 || t->cols[c->column].rowid)) return true;
+    if (!(wl_bexpr_sources(other) & ~known) && is_rowid(q, mine, t, s)) return true;
   }
   return false;
 }

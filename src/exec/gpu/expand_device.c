@@ -4,7 +4,7 @@
 ** numbers of the sources so far, and the range of its candidates in the next source. A piece of all
 ** combinations of tuples and candidates becomes lists of row numbers, and the next part runs over
 ** these lists. That part produces tuples again, unless it is the last one, whose rows and
-** aggregates go to the run. Called by run_device.c, under the device's lock.
+** aggregates go to the sink. Called by run_device.c, under the device's lock.
 **
 ** Invariants:
 ** 1. Depth first: a piece is finished, through all later parts, before the next piece is made. So

@@ -90,7 +90,7 @@ static inline size_t wl_tile_rows(const wl_lowered *low) {
 }
 
 /* launch.c: the steps of a launch. The caller sets e, d, s, low and the rows. open puts it into
-** its queue. finish waits, then starts the copy of its rows. take gives the rows to the run. close
+** its queue. finish waits, then starts the copy of its rows. take keeps the rows for the sink. close
 ** frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
@@ -131,7 +131,7 @@ void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
 
 /* Starts the copy of the rows, in the launch's queue. They are there when the queue is finished. */
 wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;
-/* Gives the rows to the run as batches. The queue must be finished. */
+/* Makes batches of the rows, for the sink. The queue must be finished. */
 wl_status wl_results_push(wl_launch *l, wl_error *err) WL_MUST;
 /* Releases the launch's reference. `results` may be NULL. */
 void wl_results_drop(wl_results *results);

@@ -3,13 +3,12 @@
 ** end, the groups of all workers become one table of columns, the source of the next pipeline.
 ** Without GROUP BY there is one group, whose number is 0, even if there are no rows.
 **
-** A key is, if possible, a few unsigned words (value/keys.h): integers of known range share a word,
-** and a real has its own. If all keys fit one word with few values, that word is the group's index
-*in an
-** array (direct). Else the words are hashed. Keys that are text or of mixed types are hashed as
-** values. A worker that hashes has a table that fits the cache. When it is full, its groups are
-** split into parts by hash and set aside as a run. At the end, one task for each part joins that
-** part of all runs, so that every step runs on all threads.
+** A key is, if possible, a few unsigned words (value/keys.h): integers of known range share a
+** word, and a real has its own. If all keys fit one word with few values, that word is the group's
+** index in an array (direct). Else the words are hashed. Keys that are text or of mixed types are
+** hashed as values. A worker that hashes has a table that fits the cache. When it is full, its
+** groups are split into parts by hash and set aside as a run. At the end, one task for each part
+** joins that part of all runs, so that every step runs on all threads.
 **
 ** Invariants:
 ** 1. Key values are equal as SQLite's GROUP BY sees them: 1 and 1.0 are one key, NULL is a

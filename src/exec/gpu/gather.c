@@ -31,8 +31,8 @@ wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) {
 static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_groups_sink *to = (wl_groups_sink *)e->sink;
-  wl_status rc = to->groups[0] ? WL_OK : wl_groups_open(to->grouping, &to->groups[0], err);
-  if (!rc) rc = wl_dgroups_fetch(s->groups, to->groups[0], e->stop, &again, err);
+  wl_groups_to workers = {to->grouping, to->groups, to->threads};
+  wl_status rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)
     snprintf(e->note, WL_PIPE_NOTE, "%s%s", wl_dgroups_way(s->groups),

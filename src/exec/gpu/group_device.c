@@ -8,6 +8,7 @@
 */
 #include "exec/gpu/group_device.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "value/aggregates.h"
 #include "exec/gpu/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
@@ -20,6 +21,7 @@ enum {
   MAX_KEYS = WL_KG_KEYS, /* the sign bits of a row's keys are packed into 16 bits */
   SIDE_MOST = 1 << 20,   /* most reals per wave that do not fit the digits */
   PACK_BYTES = 32 << 20, /* bytes of groups moved to the host at a time */
+  IMPORT_TASK = 1 << 14, /* groups that a thread adds to the host's at a time */
   HASH_FIRST = 1 << 18,  /* most records in the first hash table */
   GROWTH = 16,
   MAX_PASSES = 64,
@@ -481,27 +483,47 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
   return rc;
 }
 
-/* Adds n packed records to the host's groups. */
-static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, wl_groups *into,
-                             wl_stop *stop, wl_error *err) {
+typedef struct importing {
+  wl_dgroups *g;
+  const wl_groups_to *to;
+  const wl_u64 *dense; /* [n] packed records */
+  wl_u64 n;
+} importing;
+
+/* Adds a stretch of the packed records to the groups of a worker. Every record is another group, so
+** it does not matter who adds it. */
+static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
+  const importing *m = arg;
+  wl_dgroups *g = m->g;
+  wl_u64 at = (wl_u64)task * IMPORT_TASK, end = m->n - at < IMPORT_TASK ? m->n : at + IMPORT_TASK;
   size_t most = WL_IMPORT_MOST;
   wl_val *keys = wl_mem_alloc(((size_t)g->p->n_keys + 1) * most * sizeof *keys);
   wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * most * sizeof *parts);
+  wl_groups **into = &m->to->workers[worker];
   wl_status rc = keys && parts ? WL_OK : wl_nomem(err);
-  for (wl_u64 at = 0; at < n && !rc; at += most) {
-    int some = n - at < most ? (int)(n - at) : (int)most;
-    rc = put_some(g, dense + at * (1 + g->k.words), some, keys, parts, into);
+  if (!rc && !*into) rc = wl_groups_open(m->to->plan, into, err);
+  for (; at < end && !rc; at += most) {
+    int some = end - at < most ? (int)(end - at) : (int)most;
+    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
-    if (!rc && at % 8192 == 0) rc = wl_stop_ask(stop, err);
   }
   wl_mem_free(keys);
   wl_mem_free(parts);
   return rc;
 }
 
+/* Adds n packed records to the host's groups. */
+static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, const wl_groups_to *to,
+                             wl_stop *stop, wl_error *err) {
+  importing m = {g, to, dense, n};
+  wl_tasks tasks = {to->n_workers, (long)((n + IMPORT_TASK - 1) / IMPORT_TASK), import_task, &m,
+                    stop};
+  return wl_tasks_run(&tasks, NULL, err);
+}
+
 static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
-                             wl_groups *into, wl_stop *stop, wl_error *err) {
+                             const wl_groups_to *to, wl_stop *stop, wl_error *err) {
   wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
@@ -512,7 +534,7 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
                       err);
   if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
   if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
-  return rc ? rc : put_records(g, dense, n, into, stop, err);
+  return rc ? rc : put_records(g, dense, n, to, stop, err);
 }
 
 /* Moves to the next range of keys or part of the hashes. Returns false after the last one. */
@@ -524,16 +546,16 @@ static bool next_pass(wl_dgroups *g) {
   return g->k.mode >= WL_KG_HASH && ++g->k.part < g->k.n_parts;
 }
 
-wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, wl_stop *stop, bool *again,
+wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,
                            wl_error *err) {
   wl_u64 *dense = NULL;
   *again = false;
   if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
-  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, into, stop, err);
+  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, to, stop, err);
   wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
   for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
     wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;
-    rc = fetch_slots(g, at, end, dense, into, stop, err);
+    rc = fetch_slots(g, at, end, dense, to, stop, err);
   }
   if (dense) g->d->host_free(g->d, dense);
   if (!rc && next_pass(g)) {

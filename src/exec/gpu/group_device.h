@@ -41,9 +41,16 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) WL_MUST
 /* Clears the groups, including those of earlier passes. */
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) WL_MUST;
 
+/* Where groups go on the host: workers[k] has those that thread k adds, or is NULL before that. */
+typedef struct wl_groups_to {
+  const wl_grouping *plan;
+  wl_groups **workers;
+  int n_workers;
+} wl_groups_to;
+
 /* Called after the last row. Moves the groups to the host. Sets *again if another pass from tablet
 ** 0 must follow. */
-wl_status wl_dgroups_fetch(wl_dgroups *g, wl_groups *into, wl_stop *stop, bool *again,
+wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,
                            wl_error *err) WL_MUST;
 
 #endif

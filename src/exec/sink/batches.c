@@ -111,6 +111,7 @@ static wl_status take(wl_sink *sink, wl_batch *b, wl_error *err) {
 
 static void clear(wl_sink *sink) {
   wl_collected_clear(&((wl_collecting_sink *)sink)->rows);
+  sink->n_collected = 0;
 }
 
 void wl_collecting_sink_init(wl_collecting_sink *s, const char *what, wl_pool *pool,

@@ -221,6 +221,7 @@ static void clear(wl_sink *sink) {
   wl_sort_sink *s = (wl_sort_sink *)sink;
   wl_collected_clear(&s->c.rows);
   s->pruned = false;
+  sink->n_collected = 0;
 }
 
 void wl_sort_sink_init(wl_sort_sink *s, wl_pool *pool, wl_budget *budget) {

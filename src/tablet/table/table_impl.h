@@ -257,6 +257,13 @@ wl_status wl_tablet_insert(wl_tablets *t, int i, wl_error *err) WL_MUST;
 /* Deletes tablet i and its segments. */
 wl_status wl_tablet_delete(wl_tablets *t, int i, wl_error *err) WL_MUST;
 
+/* ---- directory.c */
+/* Reads all rows of the directory and checks them. */
+wl_status wl_directory_read(wl_tablets *t, wl_error *err) WL_MUST;
+void wl_directory_free(wl_tablets *t);
+/* Reads a number from t_info; 0 if it is not there. In table.c. */
+wl_status wl_tablets_read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_error *err) WL_MUST;
+
 /* ---- merge.c */
 void wl_merge_limit(wl_merge *m, wl_i32 n_rows); /* sets the most rows of a chunk */
 void wl_merge_cap(wl_merge *m, size_t n_bytes);  /* sets the most bytes: see wl_tablet_max_bytes */

@@ -1,0 +1,155 @@
+/*
+** Aggregates in the kernels: the words of a group's record, and the accumulators that each thread
+** has in shared memory where there is no GROUP BY. Included by kernels.h, whose operands it uses.
+*/
+#ifndef WL_KACC_H
+#define WL_KACC_H
+
+#include "exec/gpu/kernels/kernels.h"
+
+/* ---- accumulators: words of a group's record, which all blocks add to */
+
+WL_FN void k_add_word(wl_u64 *to, wl_u64 v) {
+  if (v) (void)simt_atomic_add_u64(to, v);
+}
+WL_FN void k_max_word(wl_u64 *p, wl_u64 v) {
+  if (*(volatile wl_u64 *)p < v) (void)simt_atomic_max_u64(p, v);
+}
+WL_FN int k_is_min(wl_u32 op) {
+  return op == WL_OP__AggMinI || op == WL_OP__AggMinF;
+}
+WL_FN int k_is_real(wl_u32 op) {
+  return op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
+}
+
+/*
+** min and max keep the largest rank: a better value has a larger rank. Ranks are not 0, except for
+** one integer; the extra word says whether that integer occurred. For reals, the extra word says
+** which zero (0.0 or -0.0) came first. best and extra are both shared or both global memory, so
+** that the compiler can tell which.
+*/
+WL_FN void k_better(wl_u64 *best, wl_u64 *extra, wl_u32 op, wl_u64 bits, wl_u64 row) {
+  wl_u64 rank = wl_agg_rank(k_is_min(op), k_is_real(op), bits);
+  if (rank)
+    k_max_word(best, rank);
+  else
+    k_max_word(extra, 1);
+  if (k_is_real(op) && wl_as_f64(bits) == 0.0) k_max_word(extra, ~(row << 1 | bits >> 63));
+}
+
+/* Adds digits to their low and high words. */
+WL_FN void k_add_digits(wl_u64 *to, wl_u32 j, wl_u64 digit) {
+  k_add_word(to + j, digit & 0xffffffffULL);
+  k_add_word(to + 3 + j, (wl_u64)((wl_i64)digit >> 32));
+}
+
+/* ---- accumulators without GROUP BY: slot s of a thread */
+
+WL_FN wl_u64 *k_acc(wl_u8 *sh, const wl_kargs *args, wl_u32 s) {
+  return (wl_u64 *)(void *)(sh + args->acc_offset + 8 * (s * simt_bdim() + simt_tid()));
+}
+WL_FN wl_u32 k_acc_slots(const wl_kargs *args, wl_u32 k) {
+  return (k + 1 < args->n_accs ? args->accs[k + 1].slot : args->n_slots) - args->accs[k].slot;
+}
+/* Whether (v, row) comes before the best so far. Rows are numbered from 1; 0 means no row. */
+WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row) {
+  if (row == 0) return 0;
+  if (best_row == 0) return 1;
+  if (op == WL_OP__AggMinI || op == WL_OP__AggMaxI) {
+    wl_i64 a = (wl_i64)v, b = (wl_i64)best;
+    if (a != b) return op == WL_OP__AggMinI ? a < b : a > b;
+  } else {
+    double a = wl_as_f64(v), b = wl_as_f64(best);
+    if (a != b) return op == WL_OP__AggMinF ? a < b : a > b;
+  }
+  return row < best_row;
+}
+
+/* Adds a real to three digits of 40 bits. If it does not fit, appends it to the side list. */
+WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
+  const wl_kacc *acc = &args->accs[index];
+  wl_i64 digit[3];
+  *k_acc(sh, args, acc->slot + 3) += 1;
+  if (wl_digits(v, acc->unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
+    return;
+  }
+  wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
+  if (at < args->side_size) {
+    args->side[3 * at] = index;
+    args->side[3 * at + 1] = 0;
+    args->side[3 * at + 2] = wl_f64_bits(v);
+  }
+}
+
+WL_FN void k_sum_wide(wl_u8 *sh, const wl_kargs *args, wl_u32 s, wl_i64 v) {
+  wl_u64 limb[4];
+  wl_agg_limbs(v, limb);
+  for (wl_u32 j = 0; j < 4; j++) *k_acc(sh, args, s + j) += limb[j];
+  *k_acc(sh, args, s + 4) += 1;
+}
+
+WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, const wl_kopnd *a,
+                       wl_u32 slot, wl_u64 row) {
+  wl_u32 s = (wl_u32)in->acc_slot;
+  switch (in->op) {
+  case WL_OP__AggRows: *k_acc(sh, args, s) += 1; return;
+  case WL_OP__AggCount: *k_acc(sh, args, s) += k_val(sh, a, slot).t != WL_T_NULL; return;
+  default: break;
+  }
+  if (!k_valid(sh, a, slot)) return;
+  switch (in->op) {
+  case WL_OP__AggSumI:
+    *k_acc(sh, args, s) += k_bits(sh, a, slot);
+    *k_acc(sh, args, s + 1) += 1;
+    break;
+  case WL_OP__AggSumX: k_sum_wide(sh, args, s, k_int(sh, a, slot)); break;
+  case WL_OP__AggSumF: k_sum_real(sh, args, (wl_u32)in->d, k_real(sh, a, slot)); break;
+  default: {
+    wl_u64 v = k_bits(sh, a, slot), *best = k_acc(sh, args, s), *best_row = k_acc(sh, args, s + 1);
+    if (k_first(in->op, v, row + 1, *best, *best_row)) {
+      *best = v;
+      *best_row = row + 1;
+    }
+  }
+  }
+}
+
+/* Merges the accumulators of thread i + half into those of thread i. */
+WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
+  for (wl_u32 k = 0; k < args->n_accs; k++) {
+    const wl_kacc *acc = &args->accs[k];
+    wl_u32 n = k_acc_slots(args, k);
+    wl_u64 *mine = k_acc(sh, args, acc->slot);
+    wl_u64 *other = mine + half;
+    if (acc->op >= WL_OP__AggMinI) {
+      wl_u32 stride = simt_bdim();
+      if (k_first(acc->op, other[0], other[stride], mine[0], mine[stride])) {
+        mine[0] = other[0];
+        mine[stride] = other[stride];
+      }
+    } else {
+      for (wl_u32 j = 0; j < n; j++) mine[j * simt_bdim()] += other[j * simt_bdim()];
+    }
+  }
+}
+
+/* Adds the accumulators of this thread to the record. */
+WL_FN void k_flush(wl_u8 *sh, const wl_kargs *args) {
+  for (wl_u32 k = 0; k < args->n_accs; k++) {
+    const wl_kacc *acc = &args->accs[k];
+    wl_u64 *to = args->record + acc->word;
+    if (acc->op >= WL_OP__AggMinI) {
+      wl_u64 row = *k_acc(sh, args, acc->slot + 1); /* from 1; 0: there is no value */
+      if (row) k_better(to, to + 1, acc->op, *k_acc(sh, args, acc->slot), args->row0 + row - 1);
+    } else if (acc->op == WL_OP__AggSumF) {
+      for (wl_u32 j = 0; j < 3; j++) k_add_digits(to, j, *k_acc(sh, args, acc->slot + j));
+      k_add_word(to + 6, *k_acc(sh, args, acc->slot + 3));
+    } else {
+      for (wl_u32 j = 0; j < k_acc_slots(args, k); j++)
+        k_add_word(to + j, *k_acc(sh, args, acc->slot + j));
+    }
+  }
+}
+
+#endif

@@ -286,20 +286,40 @@ static wl_status read_key_index(wl_store *s, wl_table *t, wl_error *err) {
 }
 
 /* Reads the text of a view. */
-static wl_status read_view(wl_store *s, wl_table *t, wl_error *err) {
+static wl_status read_view_text(wl_store *s, const wl_table *t, char **out, wl_error *err) {
   sqlite3_stmt *q = NULL;
   char *sql = sqlite3_mprintf("SELECT sql FROM \"%w\".sqlite_schema WHERE type='view' AND name=%Q",
                               t->schema, t->name);
   int rc = sql ? sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) : SQLITE_NOMEM;
   sqlite3_free(sql);
   if (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-    wl_mem_free(t->view_sql);
-    t->view_sql = dup_or_empty(sqlite3_column_text(q, 0));
-    rc = t->view_sql ? SQLITE_OK : SQLITE_NOMEM;
+    *out = dup_or_empty(sqlite3_column_text(q, 0));
+    rc = *out ? SQLITE_OK : SQLITE_NOMEM;
   }
   sqlite3_finalize(q);
   if (rc == SQLITE_DONE) return wl_not_taken(err, "SQLite does not list the view %s", t->name);
   return rc ? wl_store_sqlite_error(s, rc, err) : WL_OK;
+}
+
+static wl_status read_view(wl_store *s, wl_table *t, wl_error *err) {
+  char *text = NULL;
+  wl_status rc = read_view_text(s, t, &text, err);
+  if (rc) return rc;
+  wl_mem_free(t->view_sql);
+  t->view_sql = text;
+  return WL_OK;
+}
+
+/* Whether a table is a view of temp whose text has changed. ALTER TABLE of a table in another
+** database changes it, and the cookie of temp stays the same. */
+static wl_status view_changed(wl_store *s, const wl_table *t, bool *out, wl_error *err) {
+  char *text = NULL;
+  *out = false;
+  if (!t->view_sql || strcmp(t->schema, "temp") != 0) return WL_OK;
+  wl_status rc = read_view_text(s, t, &text, err);
+  *out = rc == WL_NOT_TAKEN || (!rc && strcmp(text, t->view_sql) != 0);
+  wl_mem_free(text);
+  return rc == WL_NOT_TAKEN ? WL_OK : rc;
 }
 
 static wl_status read_indexes(wl_store *s, wl_table *t, wl_error *err) {
@@ -399,7 +419,9 @@ static wl_status recall(wl_store *s, const char *schema, const char *name, wl_ta
       memcpy(own, key + 2, sizeof own);
     else if (!rc)
       rc = read_key(s, at_home, own, err);
-    if (rc || memcmp(own, n->table->key, sizeof own) != 0) {
+    bool rewritten = false;
+    if (!rc) rc = view_changed(s, &n->table->shape, &rewritten, err);
+    if (rc || rewritten || memcmp(own, n->table->key, sizeof own) != 0) {
       forget(s, n->table);
     } else if (memcmp(key, n->key, sizeof key) != 0) {
       *at = n->next;

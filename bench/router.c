@@ -12,7 +12,8 @@
 **
 ** 1. Each side prepares, binds, steps through all rows, reads all columns and finalizes. The sides
 **    take turns. The medians are compared.
-** 2. A point is lost if warplite takes more than 1.05 times SQLite's time plus 50 us (a new process:
+** 2. A point is lost if warplite takes more than 1.05 times SQLite's time plus 50 us (a new
+*process:
 **    plus 3 ms). It is then measured twice more, with more runs, before it is reported.
 ** 3. Both sides must return the same rows. Reals are multiples of 0.25, so their sums are exact.
 ** 4. SQLite gets at most --limit seconds for a query. A shape that takes longer is left out at this
@@ -121,7 +122,8 @@ static void fill_t(sqlite3 *db, long n, long n_d, struct generator *g) {
     else
       sqlite3_bind_int64(s, 10, (sqlite3_int64)(r >> 50));
     sqlite3_bind_int64(s, 11, 1 + (sqlite3_int64)((r >> 17) % (uint64_t)n_d));
-    snprintf(note, sizeof note, "note %lx about %lu", (unsigned long)(r & 0xffffff), (r >> 30) % 97);
+    snprintf(note, sizeof note, "note %lx about %lu", (unsigned long)(r & 0xffffff),
+             (r >> 30) % 97);
     sqlite3_bind_text(s, 12, note, -1, SQLITE_TRANSIENT);
     insert(s);
   }
@@ -344,11 +346,9 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* The row gets the same values each time, so that all runs have the same results. */
 static void change_a_row(struct point *p) {
-  static int turn;
-  char sql[100];
-  snprintf(sql, sizeof sql, "UPDATE t SET note = 'changed %d' WHERE id = 7", turn++);
-  exec(p->writer, sql);
+  exec(p->writer, "UPDATE t SET note = 'a note that was changed about 7' WHERE id = 7");
 }
 
 static struct outcome run_side(const struct bench *b, struct point *p, enum side side) {
@@ -438,7 +438,11 @@ static void run_point(struct bench *b, struct point *p) {
   bool lost = !*p->wrong && !p->left_out && is_lost(b, p);
   b->n_lost += lost;
   if (!lost && !*p->wrong && !b->verbose) return;
-  printf("%s %-22s %8ld rows %-7s %-5s", *p->wrong ? "wrong " : p->left_out ? "long  " : lost ? "lost  " : "      ",
+  printf("%s %-22s %8ld rows %-7s %-5s",
+         *p->wrong     ? "wrong "
+         : p->left_out ? "long  "
+         : lost        ? "lost  "
+                       : "      ",
          p->shape->name, p->size, p->indexed ? "indexed" : "plain", state_names[p->state]);
   if (*p->wrong)
     printf(" %s", p->wrong);
@@ -456,7 +460,10 @@ static void run_database(struct bench *b, int size, bool indexed) {
     if (b->only && !strstr(shape->name, b->only)) continue;
     for (int state = 0; state < N_STATES; state++) {
       if (!b->states[state]) continue;
-      struct point p = {.shape = shape, .path = path, .size = b->sizes[size], .indexed = indexed,
+      struct point p = {.shape = shape,
+                        .path = path,
+                        .size = b->sizes[size],
+                        .indexed = indexed,
                         .state = (enum state)state};
       char *sql = shape_text(shape->sql, b->sizes[size]);
       if (!shape_binds(shape, b->sizes[size], &p.binds)) fatal("%s: bad binds", shape->name);
@@ -506,16 +513,24 @@ static void read_options(struct bench *b, int argc, char **argv) {
       fatal("unknown option %s; see the top of bench/router.c", name);
     } else {
       i++;
-      if (strcmp(name, "--sizes") == 0) read_sizes(b, value);
-      else if (strcmp(name, "--only") == 0) b->only = value;
-      else if (strcmp(name, "--runs") == 0) b->n_runs = atoi(value);
-      else if (strcmp(name, "--index") == 0) b->index = atoi(value);
-      else if (strcmp(name, "--dir") == 0) b->dir = value;
-      else if (strcmp(name, "--limit") == 0) b->limit = atof(value);
-      else if (strcmp(name, "--queries") == 0) queries = value;
+      if (strcmp(name, "--sizes") == 0)
+        read_sizes(b, value);
+      else if (strcmp(name, "--only") == 0)
+        b->only = value;
+      else if (strcmp(name, "--runs") == 0)
+        b->n_runs = atoi(value);
+      else if (strcmp(name, "--index") == 0)
+        b->index = atoi(value);
+      else if (strcmp(name, "--dir") == 0)
+        b->dir = value;
+      else if (strcmp(name, "--limit") == 0)
+        b->limit = atof(value);
+      else if (strcmp(name, "--queries") == 0)
+        queries = value;
       else if (strcmp(name, "--states") == 0)
         for (int k = 0; k < N_STATES; k++) b->states[k] = strstr(value, state_names[k]) != NULL;
-      else fatal("unknown option %s; see the top of bench/router.c", name);
+      else
+        fatal("unknown option %s; see the top of bench/router.c", name);
     }
   }
   if (b->n_runs < 1 || b->n_runs > MAX_RUNS) fatal("--runs: 1 to %d", MAX_RUNS);
@@ -524,8 +539,14 @@ static void read_options(struct bench *b, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static struct bench b = {.dir = ".", .n_runs = 7, .index = -1, .limit = 10, .times = 1.05,
-                           .plus_us = 50, .plus_new_us = 3000, .states = {true, true, true}};
+  static struct bench b = {.dir = ".",
+                           .n_runs = 7,
+                           .index = -1,
+                           .limit = 10,
+                           .times = 1.05,
+                           .plus_us = 50,
+                           .plus_new_us = 3000,
+                           .states = {true, true, true}};
   char self[4096];
   if (argc >= 6 && strcmp(argv[1], "--child") == 0)
     return child(argv[2], argv[3][0] == '1', atof(argv[4]), argv[5], argc - 6, argv + 6);

@@ -38,48 +38,62 @@ static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
                        .has_device = may && wl_place_device(c, &ignored) != NULL};
 }
 
-/* A query over one table. */
-static wl_status place_table(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
-  wl_query *q = t->query;
-  wl_table *table;
-  bool exact;
-  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
-  if (rc) return rc;
-  wl_i64 n = wl_source_estimate(table->source, &exact);
-  int missing = q->n_cols;
-  for (int i = 0; i < q->n_cols && exact; i++)
-    missing -= wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
-  wl_source_history used = wl_source_used(table->source);
-  wl_place_table in = {.n_rows = n,
-                       .exact = exact,
-                       .in_segments = table->source->in_segments,
-                       .share = wl_place_share(q, &t->facts, table),
-                       .n_missing = missing,
-                       .slow_calls = missing ? 0 : slow_calls(q, table),
-                       .n_uses = used.n_uses,
-                       .n_loads = used.n_loads};
-  wl_machines machines = machines_for(c, n);
-  wl_place(&c->set, q, &t->facts, &in, &machines, out);
+/* Estimates what SQLite takes. params: NULL if they are not known. */
+static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                       const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
+  wl_status rc = WL_OK;
+  wl_text_price *known = &t->price;
+  bool same = known->known && known->version == size->version;
+  if (t->n_args == 0) params = NULL;
+  if (same && !params) {
+    *out = known->last;
+    return WL_OK;
+  }
+  if (!t->price.read)
+    rc = wl_priced_read(c->db, c->store, t->sql, t->n_sql, &t->arena, &t->price.sqlite, err);
+  t->price.read = !rc;
+  wl_price_in in = {.store = c->store,
+                    .db = c->db,
+                    .params = params,
+                    .n_params = t->stmt->n_params,
+                    .virtual_rows = (double)size->n_rows,
+                    .worth_ns = (double)size->n_rows * 3 + 100000};
+  if (!rc) rc = wl_priced_price(&t->price.sqlite, &in, out, err);
+  if (rc || params) return rc;
+  known->known = true;
+  known->version = size->version;
+  known->last = *out;
   return WL_OK;
 }
 
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
+                         wl_error *err) {
   wl_error why = {0};
-  wl_status rc = WL_OK;
-  if (wl_query_scans_table(t->query)) {
-    rc = place_table(c, t, out, err);
-  } else {
-    wl_place_table in = {.exact = true};
-    in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
-    in.n_pairs = wl_query_pairs(c->store, t->query);
-    rc = wl_statement_text_work(c, t, in.exact, err);
-    if (rc) return rc;
-    wl_machines machines = machines_for(c, in.n_rows);
-    wl_place_join(&c->set, t->query, &t->facts, &in, &machines, out);
+  wl_query *q = t->query;
+  wl_table *table;
+  bool one = wl_query_scans_table(q);
+  wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
+  wl_place_table in = {.sqlite_factor = 1, .native_factor = 1};
+  if (!rc) in.size = wl_query_size_of(c->store, q);
+  if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
+  if (rc) return rc;
+  if (q->like_param && (!one || table->indexed) && !*in.price.unknown) {
+    in.price.least_ns = 0;
+    snprintf(in.price.unknown, sizeof in.price.unknown, "%s", one ? table->name : "a table");
   }
-  if (!rc && out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why))
-    wl_place_leave_device(out, &why);
-  return rc;
+  wl_machines machines = machines_for(c, in.size.n_rows);
+  if (one) {
+    in.slow_calls = in.size.n_missing ? 0 : slow_calls(q, table);
+    wl_place(&c->set, q, &t->facts, &in, &machines, out);
+  } else {
+    wl_place_join(&c->set, q, &in, &machines, out);
+    if (out->engine != WL_ENGINE_SQLITE) { /* pairs can only make it dearer */
+      in.n_pairs = wl_query_pairs(c->store, q);
+      wl_place_join(&c->set, q, &in, &machines, out);
+    }
+  }
+  if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
+  return WL_OK;
 }
 
 /* ---- rows that are whole columns of a table */

@@ -12,8 +12,9 @@ struct wl_device;
 /* The device of the settings. NULL: there is none, and err says why. */
 struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 
-/* Chooses an engine by settings and cost, before anything is loaded. */
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out,
+/* Chooses an engine by settings and cost, before anything is loaded. params: the values of the
+** parameters, by number; NULL if they are not known yet. */
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
                          wl_error *err) WL_MUST;
 
 /* Changes the placement to the CPU because the device cannot be used, and says why. */

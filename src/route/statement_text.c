@@ -179,33 +179,6 @@ wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *e
   return rc;
 }
 
-typedef struct sizes {
-  wl_store *store;
-  const wl_query *q;
-} sizes;
-
-static double rows_of(void *arg, const char *name) {
-  sizes *s = arg;
-  return (double)wl_query_rows_of(s->store, s->q, name);
-}
-
-/* Reads SQLite's plan for a statement over several tables. */
-static wl_status read_work(wl_conn *c, const wl_statement_text *t, wl_plan_facts *out,
-                           wl_error *err) {
-  sizes s = {c->store, t->query};
-  return wl_plan_work(c->db, t->sql, t->n_sql, rows_of, &s, out, err);
-}
-
-wl_status wl_statement_text_work(wl_conn *c, wl_statement_text *t, bool exact, wl_error *err) {
-  wl_plan_facts now = {0};
-  if (t->work_exact == exact) return WL_OK;
-  wl_status rc = read_work(c, t, &now, err);
-  if (rc) return rc;
-  t->facts.work_ns = now.work_ns;
-  t->work_exact = exact;
-  return WL_OK;
-}
-
 static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
                                 wl_error *err) {
   wl_statement_text *t = *out = wl_mem_zalloc(sizeof *t);
@@ -232,10 +205,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   t->facts.rowid_order = true;
   wl_query *q = t->query;
   if (!rc && !wl_query_scans_table(q)) {
-    int n_missing = 0;
-    t->work_exact = true;
-    wl_query_rows(c->store, q, &t->work_exact, &n_missing);
-    rc = read_work(c, t, &t->facts, err);
+    rc = wl_plan_facts_of_join(c->db, sql, n, &t->facts, err);
   } else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct ||
                      q->n_order || q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);

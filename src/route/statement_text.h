@@ -8,6 +8,16 @@
 #include "route/conn.h"
 #include "sql/bind.h"
 
+/* What SQLite's plan costs, and how far estimates were off in earlier runs. */
+typedef struct wl_text_price {
+  bool read; /* sqlite is set */
+  wl_priced sqlite;
+  bool known; /* last is set: the price without values of parameters, at a version of the tables */
+  wl_u64 version;
+  wl_sqlite_price last;
+  double sqlite_factor, native_factor; /* measured time, divided by the estimate; 0: no run yet */
+} wl_text_price;
+
 typedef struct wl_statement_text {
   struct wl_statement_text *next;
   wl_u64 hash;
@@ -18,7 +28,7 @@ typedef struct wl_statement_text {
   wl_stmt *stmt;
   wl_query *query;
   wl_plan_facts facts;   /* facts about SQLite's plan */
-  bool work_exact;       /* facts.work_ns was estimated with exact numbers of rows */
+  wl_text_price price;   /* used by place_query.c only */
   bool settled;          /* wl_statement_text_settle() has run */
   const char *unsettled; /* why it returned WL_NOT_TAKEN, or NULL */
   int *arg_params;       /* parameter index of each argument of the rewritten text */
@@ -34,10 +44,6 @@ wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statem
 /* Finds the order in which equal rows must come, before the text is compiled. Takes about 30 us, so
 ** it is done once, and only for texts that may run natively. WL_NOT_TAKEN if it cannot. */
 wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *err) WL_MUST;
-/* Estimates the cost of SQLite's plan over several tables again, if the tables' numbers of rows
-** have become exact, or are no longer exact. */
-wl_status wl_statement_text_work(wl_conn *c, wl_statement_text *t, bool exact,
-                                 wl_error *err) WL_MUST;
 void wl_statement_text_drop(wl_statement_text *t); /* accepts NULL */
 void wl_statement_text_flush(wl_conn *c);
 

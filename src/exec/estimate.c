@@ -19,12 +19,19 @@ static void each_table(wl_store *store, const wl_query *q,
   for (int k = 0; k < q->n_subs; k++) each_table(store, q->subs[k].query, fn, arg);
 }
 
-/* Columns of a source that the query reads and that are not in memory. */
-static int missing_columns(const wl_query *q, int source, const wl_table *t, bool exact) {
+/* Columns of a source that the query reads and that are not in memory. *weight: the same, where a
+** column of text counts as three. Texts are copied and sorted when they are loaded. */
+static int missing_columns(const wl_query *q, int source, const wl_table *t, bool exact,
+                           int *weight) {
   int n = 0;
-  for (int k = 0; k < q->n_cols; k++)
-    if (q->cols[k].source == source)
-      n += !exact || !wl_source_columns(t->source, &q->cols[k].column, 1, NULL);
+  *weight = 0;
+  for (int k = 0; k < q->n_cols; k++) {
+    int c = q->cols[k].column;
+    if (q->cols[k].source != source || (exact && wl_source_columns(t->source, &c, 1, NULL)))
+      continue;
+    n++;
+    *weight += c >= 0 && c < t->n_cols && t->cols[c].affinity == 'B' ? 3 : 1;
+  }
   return n;
 }
 
@@ -32,7 +39,7 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
   wl_query_size *out = arg;
   bool exact;
   wl_i64 n = wl_source_estimate(t->source, &exact);
-  int missing = missing_columns(q, source, t, exact);
+  int weight, missing = missing_columns(q, source, t, exact, &weight);
   out->n_rows += n;
   out->exact &= exact;
   out->n_missing += missing;
@@ -40,10 +47,10 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
   out->version = (out->version ^ used.version) * 0x9e3779b97f4a7c15ULL;
   if (!missing) return;
   if (t->source->in_segments) {
-    out->load_tablet_values += (double)n * missing;
+    out->load_tablet_values += (double)n * weight;
   } else {
     out->load_rows += (double)n;
-    out->load_values += (double)n * missing;
+    out->load_values += (double)n * weight;
   }
   out->lost_ns += used.lost_ns;
   if (used.n_loads >= out->n_loads) {
@@ -65,8 +72,9 @@ typedef struct loss {
 static void add_loss(void *arg, const wl_query *q, int source, wl_table *t) {
   const loss *l = arg;
   bool exact;
+  int weight;
   double n = (double)wl_source_estimate(t->source, &exact);
-  if (missing_columns(q, source, t, exact) && l->n_rows > 0)
+  if (missing_columns(q, source, t, exact, &weight) && l->n_rows > 0)
     wl_source_lose(t->source, l->ns * n / l->n_rows);
 }
 

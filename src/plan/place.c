@@ -33,9 +33,9 @@
 /* Loading, by one thread: a row, and a value of it, from the pages of the file; the same if SQLite
 ** steps through the table; a value of a tablet table. */
 #define LOAD_FIXED      100000.0
-#define LOAD_ROW        60.0
+#define LOAD_ROW        80.0
 #define LOAD_VALUE      40.0
-#define LOAD_STEP_ROW   90.0
+#define LOAD_STEP_ROW   100.0
 #define LOAD_STEP_VALUE 60.0
 #define LOAD_TABLET     8.0
 
@@ -121,11 +121,11 @@ static void compare(const wl_place_table *t, const wl_machines *m, wl_engine nat
 static void decide(const wl_settings *set, const wl_place_table *t, const wl_machines *m,
                    wl_placement *out) {
   out->sqlite_ns = *t->price.unknown ? t->price.least_ns : t->price.ns;
-  out->sqlite_ns *= t->sqlite_factor;
   out->whole_ns = t->price.whole_ns;
   out->cpu_ns *= t->native_factor;
   out->gpu_ns *= t->native_factor;
   out->lost_ns = 0;
+  out->warm_ns = out->cpu_ns < out->gpu_ns ? out->cpu_ns : out->gpu_ns;
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
                      : set->engine == WL_ENGINE_AUTO && m->has_device &&
                              set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
@@ -157,7 +157,8 @@ void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_tab
   double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
                  JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
   double results = t->price.n_rows * (RESULT_ROW + RESULT_VALUE * q->n_results);
-  out->cpu_ns = fixed + (n * JOIN_ROW + t->n_pairs * JOIN_PAIR) / m->n_threads + results;
+  double each = JOIN_ROW + (q->n_order ? CPU_SORT : 0);
+  out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results;
   out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
                 t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + results;
   decide(set, t, m, out);

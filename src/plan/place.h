@@ -40,6 +40,7 @@ typedef struct wl_placement {
   wl_engine engine; /* never AUTO */
   char reason[256];
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
+  double warm_ns;                   /* of the native engine, without loading columns */
   double whole_ns;                  /* SQLite's time if no LIMIT ends it sooner */
   double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
 } wl_placement;
@@ -70,7 +71,7 @@ typedef struct wl_place_table {
   wl_sqlite_price price;
   int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
   double n_pairs; /* pairs of rows that joins examine one by one */
-  double sqlite_factor, native_factor; /* corrections from earlier runs of the text; 1: none */
+  double native_factor; /* correction from earlier runs of the text; 1: none */
 } wl_place_table;
 
 /* What is known of the machines. The caller fills it in, because this layer knows no device. */

@@ -73,7 +73,7 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   wl_table *table;
   bool one = wl_query_scans_table(q);
   wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
-  wl_place_table in = {.sqlite_factor = 1, .native_factor = 1};
+  wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1};
   if (!rc) in.size = wl_query_size_of(c->store, q);
   if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
   if (rc) return rc;
@@ -94,6 +94,13 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   }
   if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
   return WL_OK;
+}
+
+void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
+  double factor = t->price.native_factor > 0 ? t->price.native_factor : 1;
+  double estimated = where->warm_ns / factor, now = estimated > 0 ? ns / estimated : 1;
+  now = now < 0.5 ? 0.5 : now > 32 ? 32 : now;
+  t->price.native_factor = t->price.native_factor > 0 ? (factor + now) / 2 : now;
 }
 
 /* ---- rows that are whole columns of a table */

@@ -17,6 +17,10 @@ struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
                          wl_error *err) WL_MUST;
 
+/* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
+** by it. */
+void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
+
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);
 

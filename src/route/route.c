@@ -125,6 +125,12 @@ static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *er
 
 static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
+  const char *known = NULL;
+  if (q->stage == WL_AT_PREPARE && !q->copies) known = wl_statement_text_decided(c, q->sql, q->n_sql);
+  if (known) {
+    prefer_sqlite(d, known);
+    return WL_OK;
+  }
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
   if (!rc && q->copies) {
     if (!wl_query_reads_any(d->text->query)) return wl_not_taken(err, "it reads no table");
@@ -138,6 +144,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   if (d->place.engine == WL_ENGINE_SQLITE) {
     if (q->stage != WL_AT_EXPLAIN && d->place.lost_ns > 0)
       wl_query_lose(c->store, d->text->query, d->place.lost_ns);
+    wl_statement_text_decide(c, d->text, &d->place);
     prefer_sqlite(d, d->place.reason);
     return WL_OK;
   }

@@ -2,6 +2,7 @@
 ** See statement_text.h.
 */
 #include "route/statement_text.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/quirks.h"
 #include "plan/rewrite.h"
@@ -63,6 +64,35 @@ static wl_status take_known(wl_conn *c, wl_u64 hash, const char *sql, size_t n,
     return rc == WL_NOT_TAKEN ? WL_OK : rc;
   }
   return WL_OK;
+}
+
+/* Whether a decision still holds. A table that is small now may grow. */
+static bool still_holds(const wl_conn *c, const wl_text_decided *d) {
+  return d->n_runs > 0 && memcmp(&d->set, &c->set, sizeof c->set) == 0 &&
+         sqlite3_total_changes(c->db) <= d->n_changes && wl_clock_ns() < d->until_ns;
+}
+
+const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+  wl_u64 hash = XXH3_64bits(sql, n);
+  for (wl_statement_text *t = c->texts; t; t = t->next) {
+    if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
+    if (!still_holds(c, &t->decided)) break;
+    t->decided.n_runs--;
+    return t->decided.reason;
+  }
+  return NULL;
+}
+
+void wl_statement_text_decide(const wl_conn *c, wl_statement_text *t, const wl_placement *where) {
+  enum { FEW = 4, MANY = 64, CHANGES = 1000 };
+  const double second = 1e9;
+  wl_text_decided *d = &t->decided;
+  double times = where->sqlite_ns > 0 ? where->warm_ns / where->sqlite_ns : MANY;
+  d->n_runs = times < FEW ? 0 : times > MANY ? MANY : (int)times;
+  memcpy(&d->set, &c->set, sizeof d->set);
+  d->until_ns = wl_clock_ns() + second;
+  d->n_changes = sqlite3_total_changes(c->db) + CHANGES;
+  memcpy(d->reason, where->reason, sizeof d->reason);
 }
 
 /* The rewritten text passes each parameter that occurs once, in the order of their numbers. */

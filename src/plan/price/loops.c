@@ -267,6 +267,19 @@ static vdbe_loop *loop_of(pricing *p, int at, int cursor, bool before) {
   return best;
 }
 
+/* Notes a value that is put into a temporary table. */
+static void note_list(pricing *p, registers *s, int at) {
+  const wl_vdbe_step *x = &p->of->program.steps[at];
+  if (x->op != WL_VDBE_IdxInsert && x->op != WL_VDBE_Insert && x->op != WL_VDBE_SorterInsert) return;
+  vdbe_cursor *c = cursor(p, x->p1);
+  const vdbe_register *r = reg(s, x->p3);
+  bool one = x->op == WL_VDBE_IdxInsert && r->kind == END_KNOWN && strcmp(x->p4, "1") == 0;
+  if (one && c->n_list >= 0 && c->n_list < MAX_LIST)
+    c->list[c->n_list++] = r->value;
+  else
+    c->n_list = -1;
+}
+
 /* ---- bounds */
 
 /* Whether a cursor is that of a loop around an address. */
@@ -288,6 +301,7 @@ static void set_end(pricing *p, registers *s, int at, int first, int n, bool aft
     end_kind kind = r->kind == END_OF_ROW && !is_around(p, r->cursor, at) ? END_UNKNOWN : r->kind;
     out->kinds[i] = kind;
     out->stamps[i] = r->stamp;
+    out->cursors[i] = r->cursor;
     out->bound.key[i] = r->value;
     if (kind > out->kind) out->kind = kind;
   }
@@ -380,6 +394,7 @@ wl_status wl_price_loops(pricing *p, wl_arena *arena, wl_error *err) {
     if (starts_loop(x->op)) note_start(p, &s, i);
     note_end(p, &s, i);
     note_limit(p, &s, i);
+    note_list(p, &s, i);
     follow(&s, p->in, x);
   }
   return WL_OK;

@@ -31,6 +31,7 @@ typedef struct loop_end {
   wl_tree_bound bound; /* values are set if END_KNOWN */
   end_kind kinds[WL_TREE_COLS];
   int stamps[WL_TREE_COLS]; /* which write the value comes from */
+  int cursors[WL_TREE_COLS]; /* END_OF_ROW: whose row */
 } loop_end;
 
 typedef enum loop_kind {
@@ -60,7 +61,13 @@ typedef struct vdbe_loop {
 
 enum { MAX_LOOPS = 32, MAX_CURSORS = 128, MAX_REGISTERS = 4096 };
 
+enum { MAX_LIST = 24 };
+
+/* list: the constants that were put into a temporary table, those of IN. n_list is -1 if there are
+** other rows, or too many. */
 typedef struct vdbe_cursor {
+  wl_val list[MAX_LIST];
+  int n_list;
   const wl_priced_tree *tree;
   bool temporary, is_virtual;
   int copy_of; /* OpenDup; else -1 */

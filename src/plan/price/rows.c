@@ -137,6 +137,33 @@ static bool entries_between(const pricing *p, wl_trees *trees, const vdbe_loop *
   return count_entries(p, l, n_equal, out);
 }
 
+/* Entries that one of several constants has on average: IN with a list. */
+static bool entries_of_list(const pricing *p, wl_trees *trees, const vdbe_loop *l, int n_equal,
+                            double *out) {
+  int k = 0, of_rows = 0, at = 0;
+  for (; k < n_equal; k++) {
+    if (l->low.kinds[k] == END_UNKNOWN) return false;
+    if (l->low.kinds[k] == END_OF_ROW) at = k, of_rows++;
+  }
+  int from = l->low.cursors[at];
+  if (of_rows != 1 || from < 0 || from >= MAX_CURSORS) return false;
+  const vdbe_cursor *c = &p->cursors[from];
+  if (c->n_list < 1) return false;
+  vdbe_loop one = *l;
+  one.low.kind = one.high.kind = END_KNOWN;
+  one.low.bound.n = one.high.bound.n = n_equal;
+  one.low.bound.after = false;
+  one.high.bound.after = true;
+  double sum = 0, rows;
+  for (int i = 0; i < c->n_list; i++) {
+    one.low.bound.key[at] = one.high.bound.key[at] = c->list[i];
+    if (!entries_between(p, trees, &one, n_equal, &rows)) return false;
+    sum += rows;
+  }
+  *out = sum / c->n_list;
+  return true;
+}
+
 static void set_rows(pricing *p, wl_trees *trees, vdbe_loop *l) {
   int n = common_columns(l);
   bool low_ok = l->low.kind <= END_KNOWN, high_ok = l->high.kind <= END_KNOWN;
@@ -155,7 +182,9 @@ static void set_rows(pricing *p, wl_trees *trees, vdbe_loop *l) {
   }
   bool ranged = l->low.bound.n > n || l->high.bound.n > n;
   bool of_row = l->low.kind == END_OF_ROW || l->high.kind == END_OF_ROW;
-  l->rows = l->least = per_key(p, trees, l->tree, n);
+  if (!of_row || !entries_of_list(p, trees, l, n, &l->rows))
+    l->rows = per_key(p, trees, l->tree, n);
+  l->least = l->rows;
   if (!ranged) return;
   if (of_row) {
     l->rows = l->least = l->rows * PART;

@@ -82,39 +82,45 @@ static bool load_pays(const wl_place_table *t, double saved, double load) {
   return !changes && s->lost_ns + saved >= load;
 }
 
-/* Chooses SQLite or a native engine, whose costs do not include the load yet, by cost. */
-static void compare(const wl_place_table *t, const wl_machines *m, wl_engine native,
-                    wl_placement *out) {
-  double *warm = native == WL_ENGINE_GPU ? &out->gpu_ns : &out->cpu_ns,
-         saved = out->sqlite_ns - *warm * MARGIN;
-  double load = loading(t, m);
-  bool pays = load > 0 ? load_pays(t, saved, load) : saved > 0;
-  char a[24], b[24], c[40] = "";
-  duration(out->sqlite_ns, a, sizeof a);
-  duration(*warm, b, sizeof b);
-  if (load > 0) {
-    duration(load, c, sizeof c - 16);
-    memmove(c + 6, c, strlen(c) + 1);
-    memcpy(c, " plus ", 6);
-    snprintf(c + strlen(c), sizeof c - strlen(c), " to load");
-  }
+/* Writes the reason for a choice by cost. paid_before: earlier statements have lost enough time to
+** pay for the load. */
+static void say_costs(const wl_place_table *t, double warm, double load, bool paid_before,
+                      wl_placement *out) {
+  char sqlite[24], native[24], loads[24] = "";
   const char *about = t->size.exact ? "" : "about ";
-  out->engine = pays ? native : WL_ENGINE_SQLITE;
-  out->lost_ns = !pays && load > 0 && saved > 0 ? saved : 0;
-  out->cpu_ns += load;
-  out->gpu_ns += load;
-  if (pays)
-    snprintf(out->reason, sizeof out->reason, "%s%lld rows, estimated %s%s against %s in SQLite%s",
-             about, t->size.n_rows, b, c, a,
-             saved < load ? ", and earlier statements took as long as a load" : "");
-  else if (*t->price.unknown && t->price.ns - t->price.least_ns > saved && t->price.ns > *warm)
+  duration(out->sqlite_ns, sqlite, sizeof sqlite);
+  duration(warm, native, sizeof native);
+  duration(load, loads, sizeof loads);
+  const char *plus = load > 0 ? " plus " : "", *to_load = load > 0 ? " to load" : "";
+  if (load <= 0) *loads = 0;
+  bool in_sqlite = out->engine == WL_ENGINE_SQLITE;
+  if (in_sqlite && *t->price.unknown && t->price.ns > warm * MARGIN)
     snprintf(out->reason, sizeof out->reason,
              "%s%lld rows, and the range of %s that SQLite reads is not known before it runs",
              about, t->size.n_rows, t->price.unknown);
+  else if (in_sqlite)
+    snprintf(out->reason, sizeof out->reason,
+             "%s%lld rows, estimated %s in SQLite against %s%s%s%s natively", about, t->size.n_rows,
+             sqlite, native, plus, loads, to_load);
   else
     snprintf(out->reason, sizeof out->reason,
-             "%s%lld rows, estimated %s in SQLite against %s%s natively", about, t->size.n_rows, a,
-             b, c);
+             "%s%lld rows, estimated %s%s%s%s against %s in SQLite%s", about, t->size.n_rows,
+             native, plus, loads, to_load, sqlite,
+             paid_before ? ", and earlier statements took longer than a load" : "");
+}
+
+/* Chooses SQLite or a native engine, whose costs do not include the load yet, by cost. */
+static void compare(const wl_place_table *t, const wl_machines *m, wl_engine native,
+                    wl_placement *out) {
+  double warm = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns, load = loading(t, m);
+  double saved = out->sqlite_ns - warm * MARGIN;
+  bool pays = load > 0 ? load_pays(t, saved, load) : saved > 0;
+  out->engine = pays ? native : WL_ENGINE_SQLITE;
+  out->loads = load > 0;
+  out->lost_ns = !pays && load > 0 && saved > 0 ? saved : 0;
+  out->cpu_ns += load;
+  out->gpu_ns += load;
+  say_costs(t, warm, load, saved < load, out);
 }
 
 /* Compares the estimates, chooses the engine and writes the reason. */
@@ -125,6 +131,7 @@ static void decide(const wl_settings *set, const wl_place_table *t, const wl_mac
   out->cpu_ns *= t->native_factor;
   out->gpu_ns *= t->native_factor;
   out->lost_ns = 0;
+  out->loads = t->size.n_missing > 0;
   out->warm_ns = out->cpu_ns < out->gpu_ns ? out->cpu_ns : out->gpu_ns;
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
                      : set->engine == WL_ENGINE_AUTO && m->has_device &&

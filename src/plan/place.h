@@ -41,6 +41,7 @@ typedef struct wl_placement {
   char reason[256];
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
   double warm_ns;                   /* of the native engine, without loading columns */
+  bool loads;                       /* columns are missing */
   double whole_ns;                  /* SQLite's time if no LIMIT ends it sooner */
   double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
 } wl_placement;

@@ -92,15 +92,19 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
       wl_place_join(&c->set, q, &in, &machines, out);
     }
   }
+  /* A correction fades, so that the native engine gets another chance. */
+  if (out->engine == WL_ENGINE_SQLITE && t->price.native_factor > 1)
+    t->price.native_factor = 1 + (t->price.native_factor - 1) * 0.9;
   if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
   return WL_OK;
 }
 
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
-  double factor = t->price.native_factor > 0 ? t->price.native_factor : 1;
-  double estimated = where->warm_ns / factor, now = estimated > 0 ? ns / estimated : 1;
-  now = now < 0.5 ? 0.5 : now > 32 ? 32 : now;
-  t->price.native_factor = t->price.native_factor > 0 ? (factor + now) / 2 : now;
+  double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
+  double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
+  now = now < 1 ? 1 : now > 32 ? 32 : now;
+  /* One slow run may be chance, one fast run is not. */
+  *factor = now < before ? now : (before * 2 + now) / 3;
 }
 
 /* ---- rows that are whole columns of a table */

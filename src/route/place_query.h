@@ -1,6 +1,6 @@
 /*
 ** Collects what the cost model (plan/place.h) needs to know about a query: rows, columns in memory,
-** the device. Used by route.c only.
+** the device.
 */
 #ifndef WL_PLACE_QUERY_H
 #define WL_PLACE_QUERY_H

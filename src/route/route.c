@@ -126,7 +126,8 @@ static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *er
 static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
   const char *known = NULL;
-  if (q->stage == WL_AT_PREPARE && !q->copies) known = wl_statement_text_decided(c, q->sql, q->n_sql);
+  if (q->stage == WL_AT_PREPARE && !q->copies)
+    known = wl_statement_text_decided(c, q->sql, q->n_sql);
   if (known) {
     prefer_sqlite(d, known);
     return WL_OK;

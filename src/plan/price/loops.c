@@ -270,7 +270,8 @@ static vdbe_loop *loop_of(pricing *p, int at, int cursor, bool before) {
 /* Notes a value that is put into a temporary table. */
 static void note_list(pricing *p, registers *s, int at) {
   const wl_vdbe_step *x = &p->of->program.steps[at];
-  if (x->op != WL_VDBE_IdxInsert && x->op != WL_VDBE_Insert && x->op != WL_VDBE_SorterInsert) return;
+  if (x->op != WL_VDBE_IdxInsert && x->op != WL_VDBE_Insert && x->op != WL_VDBE_SorterInsert)
+    return;
   vdbe_cursor *c = cursor(p, x->p1);
   const vdbe_register *r = reg(s, x->p3);
   bool one = x->op == WL_VDBE_IdxInsert && r->kind == END_KNOWN && strcmp(x->p4, "1") == 0;

@@ -30,7 +30,7 @@ typedef struct loop_end {
   end_kind kind;
   wl_tree_bound bound; /* values are set if END_KNOWN */
   end_kind kinds[WL_TREE_COLS];
-  int stamps[WL_TREE_COLS]; /* which write the value comes from */
+  int stamps[WL_TREE_COLS];  /* which write the value comes from */
   int cursors[WL_TREE_COLS]; /* END_OF_ROW: whose row */
 } loop_end;
 

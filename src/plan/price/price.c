@@ -27,7 +27,8 @@
 #define PAGE_CACHED 80.0      /* moving to another page that SQLite has in memory */
 #define PAGE_READ   800.0     /* the same if the page must be read from the file */
 #define CACHE_BYTES 2000000.0 /* SQLite's page cache, by default */
-#define AT_RANDOM   0.6       /* share of lookups that are not in the page of the one before */
+#define PAGE_RANDOM 1500.0    /* the same if the pages read are far from each other */
+#define AT_RANDOM   0.8       /* share of lookups that are not in the page of the one before */
 #define COUNT_PAGE  130.0     /* counting the entries of a page */
 #define SORT        8.0       /* sorting a row, for each doubling of their number */
 #define COLUMN_NEXT 0.5       /* Column: passing over a column before it */
@@ -91,7 +92,7 @@ static double seek_ns(const flow *f, int cursor) {
   const vdbe_cursor *c = cursor_of(f, cursor);
   if (!c->tree) return SEEK + SEEK_LEVEL * log2(inserted(f, cursor) + 2);
   const tree_now *now = wl_price_now(f->p, c->tree);
-  return SEEK + SEEK_LEVEL * log2(now->rows + 2) + PAGE_READ * AT_RANDOM * missing_share(now);
+  return SEEK + SEEK_LEVEL * log2(now->rows + 2) + PAGE_RANDOM * AT_RANDOM * missing_share(now);
 }
 
 /* The cost of moving on to the next entry, beyond that of the opcode: sometimes another page. */

@@ -38,17 +38,10 @@ static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
                        .has_device = may && wl_place_device(c, &ignored) != NULL};
 }
 
-/* Estimates what SQLite takes. params: NULL if they are not known. */
-static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
-                       const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
+/* Estimates what SQLite takes, with values of the parameters or without. */
+static wl_status price_with(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                            const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
   wl_status rc = WL_OK;
-  wl_text_price *known = &t->price;
-  bool same = known->known && known->version == size->version;
-  if (t->n_args == 0) params = NULL;
-  if (same && !params) {
-    *out = known->last;
-    return WL_OK;
-  }
   if (!t->price.read)
     rc = wl_priced_read(c->db, c->store, t->sql, t->n_sql, &t->arena, &t->price.sqlite, err);
   t->price.read = !rc;
@@ -58,11 +51,22 @@ static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
                     .n_params = t->stmt->n_params,
                     .virtual_rows = (double)size->n_rows,
                     .worth_ns = (double)size->n_rows * 3 + 100000};
-  if (!rc) rc = wl_priced_price(&t->price.sqlite, &in, out, err);
-  if (rc || params) return rc;
-  known->known = true;
-  known->version = size->version;
-  known->last = *out;
+  return rc ? rc : wl_priced_price(&t->price.sqlite, &in, out, err);
+}
+
+/* The same. The price without values is computed once for each version of the tables. It is used
+** with values too, if it does not depend on them. params: NULL if they are not known. */
+static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                       const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
+  wl_text_price *known = &t->price;
+  if (!known->known || known->version != size->version) {
+    wl_status rc = price_with(c, t, NULL, size, &known->last, err);
+    known->known = !rc;
+    known->version = size->version;
+    if (rc) return rc;
+  }
+  if (params && t->n_args && known->last.by_values) return price_with(c, t, params, size, out, err);
+  *out = known->last;
   return WL_OK;
 }
 

@@ -480,6 +480,8 @@ wl_status wl_priced_price(const wl_priced *priced, const wl_price_in *in, wl_sql
   for (int i = 0; i < priced->program.n && !rc; i++)
     limited |= priced->program.steps[i].op == WL_VDBE_DecrJumpZero;
   if (!rc && limited) rc = run_flow(p, WHOLE, &arena, &out->whole_ns, &rows, err);
+  for (int i = 0; !rc && i < p->n_loops; i++)
+    out->by_values |= p->loops[i].low.kind == END_UNKNOWN || p->loops[i].high.kind == END_UNKNOWN;
   out->by_pages = true;
   for (int i = 0; i < priced->n_trees && !rc; i++) out->by_pages &= p->now[i].known;
   wl_arena_close(&arena);

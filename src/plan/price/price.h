@@ -26,12 +26,13 @@ typedef struct wl_priced {
 ** whole_ns: the same if no LIMIT ends anything early.
 ** n_rows: rows that it returns.
 ** by_pages: the pages of all tables can be read.
+** by_values: it depends on values that were not known: another price with them may differ.
 ** unknown: the table with a range whose bounds are not known. Empty: all are known.
 */
 typedef struct wl_sqlite_price {
   double ns, least_ns, whole_ns;
   double n_rows;
-  bool by_pages;
+  bool by_pages, by_values;
   char unknown[64];
 } wl_sqlite_price;
 

@@ -33,8 +33,8 @@
 /* Loading, by one thread: a row, and a value of it, from the pages of the file; the same if SQLite
 ** steps through the table; a value of a tablet table. */
 #define LOAD_FIXED      100000.0
-#define LOAD_ROW        80.0
-#define LOAD_VALUE      40.0
+#define LOAD_ROW        50.0
+#define LOAD_VALUE      20.0
 #define LOAD_STEP_ROW   100.0
 #define LOAD_STEP_VALUE 60.0
 #define LOAD_TABLET     8.0

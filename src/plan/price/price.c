@@ -31,7 +31,7 @@
 #define AT_RANDOM   0.8       /* share of lookups that are not in the page of the one before */
 #define COUNT_PAGE  130.0     /* counting the entries of a page */
 #define SORT        8.0       /* sorting a row, for each doubling of their number */
-#define COLUMN_NEXT 0.5       /* Column: passing over a column before it */
+#define COLUMN_NEXT 1.0       /* Column: passing over a column before it */
 #define RESULT      16.0      /* reading a column of a result row */
 #define OTHER       10.0      /* an opcode that is not listed */
 #define BLOCK       10.0      /* rows with equal keys, in a sort by the rest of the keys */
@@ -349,6 +349,9 @@ static void move_on(flow *f, int at, double x) {
   case WL_VDBE_IdxLT:
   case WL_VDBE_IdxGT: /* the end of a range, or a row that is not among the first of a sort */
     split(f, at, x, f->p->is_end[at] || cursor_of(f, s->p1)->tree ? 0 : 1 - TOP_STAYS);
+    return;
+  case WL_VDBE_Eq: /* NULL equals NULL: DISTINCT drops a row that is like the one before it */
+    split(f, at, x, condition(f, at, s->p5 & 0x80 ? 0.9 : ops[s->op].jumps));
     return;
   default: split(f, at, x, condition(f, at, ops[s->op].jumps));
   }

@@ -5,7 +5,7 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build demo test test-long bench asan tsan clean format
+.PHONY: all setup build demo test test-long bench bench-router asan tsan clean format
 
 all: build
 
@@ -30,6 +30,11 @@ bench: build
 	@bench/run $(BUILD)
 	@bench/run $(BUILD) --suite tables
 	@bench/run $(BUILD) --suite tablets
+
+# Query shapes that must not lose to SQLite. ROUTER passes options: --quick, --only NAME, …
+bench-router: build
+	@mkdir -p bench/out
+	@$(BUILD)/router --dir bench/out $(ROUTER)
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

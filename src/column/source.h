@@ -28,9 +28,12 @@ typedef struct wl_use {
   wl_i64 last_time;  /* seconds since 1970 */
 } wl_use;
 
-/* How a source has been used. */
+/* How a source has been used. lost_ns: estimated time that was lost since the table last changed,
+** because its columns were not in memory. version: changes with the table; of the last estimate. */
 typedef struct wl_source_history {
   wl_i64 n_uses, n_loads;
+  double lost_ns;
+  wl_u64 version;
   const char *loaded_from; /* description of the last load */
 } wl_source_history;
 
@@ -46,6 +49,7 @@ typedef struct wl_source_methods {
   bool (*live_rows)(const wl_source *s, wl_i64 *n_rows);
   wl_use (*use)(const wl_source *s, int col);
   wl_source_history (*history)(const wl_source *s);
+  void (*lose)(wl_source *s, double ns);
   bool (*shared)(const wl_source *s);
   void (*unload)(wl_source *s);
 } wl_source_methods;
@@ -107,6 +111,10 @@ static inline wl_use wl_source_use(const wl_source *s, int col) {
 }
 static inline wl_source_history wl_source_used(const wl_source *s) {
   return s->methods->history(s);
+}
+/* Adds to lost_ns of its history. */
+static inline void wl_source_lose(wl_source *s, double ns) {
+  s->methods->lose(s, ns);
 }
 /* Whether other connections can use its columns. */
 static inline bool wl_source_shared(const wl_source *s) {

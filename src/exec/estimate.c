@@ -3,25 +3,84 @@
 */
 #include "exec/query.h"
 
-wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_missing) {
-  wl_i64 n = 0;
+/* Calls fn for each table that the query and its subqueries read. */
+static void each_table(wl_store *store, const wl_query *q,
+                       void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
+                       void *arg) {
   wl_error ignored;
   wl_table *t;
   for (int s = 0; s < q->n_sources; s++) {
     const wl_bsource *src = &q->sources[s];
     for (int k = 0; src->derived && k < src->derived->n_arms; k++)
-      n += wl_query_rows(store, src->derived->arms[k], exact, n_missing);
-    if (!src->table || wl_store_table(store, src->schema, src->table, &t, &ignored)) continue;
-    bool sure;
-    n += wl_source_estimate(t->source, &sure);
-    *exact &= sure;
-    /* Loading from segments costs little compared with the rest. */
-    for (int k = 0; k < q->n_cols && !t->source->in_segments; k++)
-      if (q->cols[k].source == s)
-        *n_missing += !sure || !wl_source_columns(t->source, &q->cols[k].column, 1, NULL);
+      each_table(store, src->derived->arms[k], fn, arg);
+    if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))
+      fn(arg, q, s, t);
   }
-  for (int k = 0; k < q->n_subs; k++) n += wl_query_rows(store, q->subs[k].query, exact, n_missing);
+  for (int k = 0; k < q->n_subs; k++) each_table(store, q->subs[k].query, fn, arg);
+}
+
+/* Columns of a source that the query reads and that are not in memory. *weight: the same, where a
+** column of text counts as three. Texts are copied and sorted when they are loaded. */
+static int missing_columns(const wl_query *q, int source, const wl_table *t, bool exact,
+                           int *weight) {
+  int n = 0;
+  *weight = 0;
+  for (int k = 0; k < q->n_cols; k++) {
+    int c = q->cols[k].column;
+    if (q->cols[k].source != source || (exact && wl_source_columns(t->source, &c, 1, NULL)))
+      continue;
+    n++;
+    *weight += c >= 0 && c < t->n_cols && t->cols[c].affinity == 'B' ? 3 : 1;
+  }
   return n;
+}
+
+static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
+  wl_query_size *out = arg;
+  bool exact;
+  wl_i64 n = wl_source_estimate(t->source, &exact);
+  int weight, missing = missing_columns(q, source, t, exact, &weight);
+  out->n_rows += n;
+  out->exact &= exact;
+  out->n_missing += missing;
+  wl_source_history used = wl_source_used(t->source);
+  out->version = (out->version ^ used.version) * 0x9e3779b97f4a7c15ULL;
+  if (!missing) return;
+  if (t->source->in_segments) {
+    out->load_tablet_values += (double)n * weight;
+  } else {
+    out->load_rows += (double)n;
+    out->load_values += (double)n * weight;
+  }
+  out->lost_ns += used.lost_ns;
+  if (used.n_loads >= out->n_loads) {
+    out->n_loads = used.n_loads;
+    out->n_uses = used.n_uses;
+  }
+}
+
+wl_query_size wl_query_size_of(wl_store *store, const wl_query *q) {
+  wl_query_size out = {.exact = true};
+  each_table(store, q, add_table, &out);
+  return out;
+}
+
+typedef struct loss {
+  double ns, n_rows;
+} loss;
+
+static void add_loss(void *arg, const wl_query *q, int source, wl_table *t) {
+  const loss *l = arg;
+  bool exact;
+  int weight;
+  double n = (double)wl_source_estimate(t->source, &exact);
+  if (missing_columns(q, source, t, exact, &weight) && l->n_rows > 0)
+    wl_source_lose(t->source, l->ns * n / l->n_rows);
+}
+
+void wl_query_lose(wl_store *store, const wl_query *q, double ns) {
+  loss l = {ns, (double)wl_query_size_of(store, q).n_rows};
+  each_table(store, q, add_loss, &l);
 }
 
 /* Whether some conjunct is an equality that joins source s with another source. */
@@ -55,21 +114,4 @@ double wl_query_pairs(wl_store *store, const wl_query *q) {
   }
   for (int k = 0; k < q->n_subs; k++) pairs += wl_query_pairs(store, q->subs[k].query);
   return pairs + (loose ? product * most : 0);
-}
-
-wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name) {
-  wl_error ignored;
-  wl_table *t;
-  bool exact;
-  wl_i64 n = -1;
-  for (int s = 0; s < q->n_sources && n < 0; s++) {
-    const wl_bsource *src = &q->sources[s];
-    if (src->table && src->name && sqlite3_stricmp(src->name, name) == 0 &&
-        !wl_store_table(store, src->schema, src->table, &t, &ignored))
-      return wl_source_estimate(t->source, &exact);
-    for (int k = 0; src->derived && k < src->derived->n_arms && n < 0; k++)
-      n = wl_query_rows_of(store, src->derived->arms[k], name);
-  }
-  for (int k = 0; k < q->n_subs && n < 0; k++) n = wl_query_rows_of(store, q->subs[k].query, name);
-  return n;
 }

@@ -62,11 +62,11 @@ void wl_ready_close(wl_ready *r);
 /* Starts the run. Closes r, even if it fails. */
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_error *err) WL_MUST;
 
-/* Number of rows of all tables that the query and its subqueries read, as far as it is known. */
-wl_i64 wl_query_rows(wl_store *store, const wl_query *q, bool *exact, int *n_missing);
+/* The sizes of all tables that the query and its subqueries read. */
+wl_query_size wl_query_size_of(wl_store *store, const wl_query *q);
+/* Notes that SQLite runs the query because columns are not loaded, and that this takes ns longer. */
+void wl_query_lose(wl_store *store, const wl_query *q, double ns);
 /* Estimated number of row combinations that joins without an equality examine. */
 double wl_query_pairs(wl_store *store, const wl_query *q);
-/* Number of rows of the table that the query refers to by this name; -1: there is none. */
-wl_i64 wl_query_rows_of(wl_store *store, const wl_query *q, const char *name);
 
 #endif

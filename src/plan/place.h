@@ -8,6 +8,7 @@
 #include "base/sqlite.h"
 #include "sql/bind.h"
 #include "column/transfer.h"
+#include "plan/price/price.h"
 
 typedef enum wl_engine { WL_ENGINE_AUTO, WL_ENGINE_CPU, WL_ENGINE_GPU, WL_ENGINE_SQLITE } wl_engine;
 typedef enum wl_device_kind { WL_DEVICE_CUDA, WL_DEVICE_SIM } wl_device_kind;
@@ -24,17 +25,13 @@ typedef struct wl_settings {
   wl_transfer transfer;
 } wl_settings;
 
-/* What SQLite's own plan for the statement says. */
+/* What SQLite's own plan for the statement says about the order of rows. */
 typedef struct wl_plan_facts {
   bool rowid_order;  /* it scans or searches in rowid order */
-  bool point_lookup; /* it finds few rows by equality on a key or index */
-  bool range_lookup; /* it searches a range of a column */
-  char range[64];    /* the name of that column */
-  bool sorts;        /* it sorts, or collects distinct rows, so that LIMIT cannot end it early */
+  bool sorts;        /* it sorts, or collects distinct rows */
   bool sorts_groups; /* it sorts for GROUP BY; else groups come in the order of the scan */
-  /* Only if the statement does not just scan one table (wl_plan_work): */
+  /* Only from wl_plan_facts_of_join(): */
   bool gathers;        /* it computes the rows of a subquery separately */
-  double work_ns;      /* estimated time of the plan */
   char outer[64];      /* the table of its outermost loop, by its name in the statement */
   bool outer_in_order; /* that loop is in rowid order, and nothing after it changes the order */
 } wl_plan_facts;
@@ -43,18 +40,39 @@ typedef struct wl_placement {
   wl_engine engine; /* never AUTO */
   char reason[256];
   double sqlite_ns, cpu_ns, gpu_ns; /* the estimates */
+  double warm_ns;                   /* of the native engine, without loading columns */
+  bool loads;                       /* columns are missing */
+  double whole_ns;                  /* SQLite's time if no LIMIT ends it sooner */
+  double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
 } wl_placement;
 
-/* What is known about the table. */
-typedef struct wl_place_table {
+/*
+** The tables that a query reads.
+** n_rows, exact: rows of all tables; exact if all are in memory.
+** n_missing: columns to load.
+** load_rows, load_values: rows of ordinary tables with missing columns, and their missing values.
+** load_tablet_values: the same of tablet tables.
+** lost_ns: time lost because these tables were not loaded (wl_source_history).
+** n_uses, n_loads: of the table with missing columns that was loaded most often.
+** version: changes with the contents of each table.
+*/
+typedef struct wl_query_size {
   wl_i64 n_rows;
-  bool exact;       /* n_rows is exact; else an estimate */
-  bool in_segments; /* as in wl_source */
-  double share;     /* the result of wl_place_share() */
-  int n_missing;    /* columns to load */
-  int slow_calls;   /* calls of SQLite's functions per row, without those per dictionary entry */
-  double n_pairs;   /* pairs of rows that joins examine one by one */
+  bool exact;
+  int n_missing;
+  double load_rows, load_values, load_tablet_values;
+  double lost_ns;
   wl_i64 n_uses, n_loads;
+  wl_u64 version;
+} wl_query_size;
+
+/* What is known about the tables and about SQLite's way to run the statement. */
+typedef struct wl_place_table {
+  wl_query_size size;
+  wl_sqlite_price price;
+  int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
+  double n_pairs; /* pairs of rows that joins examine one by one */
+  double native_factor; /* correction from earlier runs of the text; 1: none */
 } wl_place_table;
 
 /* What is known of the machines. The caller fills it in, because this layer knows no device. */
@@ -66,26 +84,18 @@ typedef struct wl_machines {
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out);
 
-/* Estimates the share of a table's rows that a range search finds. If the column is in memory, it
-** assumes that its values are spread evenly over their range. */
-double wl_place_share(const wl_query *q, const wl_plan_facts *facts, const wl_table *t);
-
-/* Asks SQLite for its plan. */
+/* Asks SQLite for its plan of a statement over one table, or over several. */
 wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                              wl_error *err) WL_MUST;
-
-/* Estimates the cost of SQLite's plan for a statement over several tables, and finds its outermost
-** loop. rows returns the number of rows of the table with this name in the statement, or < 0. */
-wl_status wl_plan_work(sqlite3 *db, const char *sql, size_t n,
-                       double (*rows)(void *arg, const char *name), void *arg, wl_plan_facts *out,
-                       wl_error *err) WL_MUST;
+wl_status wl_plan_facts_of_join(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
+                                wl_error *err) WL_MUST;
 
 /* If SQLite must run a statement and will take long, adds a warning to the reason. */
 void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason);
 
 /* Chooses the engine for a statement over several tables. t has their totals. */
-void wl_place_join(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
-                   const wl_place_table *t, const wl_machines *m, wl_placement *out);
+void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_table *t,
+                   const wl_machines *m, wl_placement *out);
 
 /* Changes a setting. Returns WL_ERROR, with a message that says what is wrong, if it cannot. */
 wl_status wl_settings_set(wl_settings *s, const char *name, const char *value,

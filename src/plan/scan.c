@@ -9,6 +9,7 @@
 **    leave out rows but keep this order: SQLite first sorts an IN list in the order of the index.
 */
 #include "plan/scan.h"
+#include "plan/price/program.h"
 #include "value/collation.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,40 +34,40 @@ static cursor *cursor_of(loops *l, int number) {
   return NULL;
 }
 
-static void read_opcode(loops *l, const char *op, int p1, int p2) {
-  if (strcmp(op, "OpenRead") == 0) {
-    if (l->n_cursors == MAX_CURSORS || cursor_of(l, p1))
+static void read_step(loops *l, const wl_vdbe_step *s) {
+  switch (s->op) {
+  case WL_VDBE_OpenRead:
+    if (l->n_cursors == MAX_CURSORS || cursor_of(l, s->p1))
       l->odd = true;
     else
-      l->cursors[l->n_cursors++] = (cursor){.number = p1, .root = p2};
-  } else if (strcmp(op, "Next") == 0 || strcmp(op, "Prev") == 0) {
-    cursor *c = cursor_of(l, p1);
+      l->cursors[l->n_cursors++] = (cursor){.number = s->p1, .root = s->p2};
+    break;
+  case WL_VDBE_Next:
+  case WL_VDBE_Prev: {
+    cursor *c = cursor_of(l, s->p1);
     if (!c)
       l->others = true;
-    else if (*op == 'N')
+    else if (s->op == WL_VDBE_Next)
       c->next = true;
     else
       c->prev = true;
-  } else if (strcmp(op, "ReopenIdx") == 0 || strcmp(op, "OpenAutoindex") == 0 ||
-             strcmp(op, "VOpen") == 0 || strcmp(op, "RowSetTest") == 0) {
-    l->odd = true;
+    break;
+  }
+  case WL_VDBE_ReopenIdx:
+  case WL_VDBE_OpenAutoindex:
+  case WL_VDBE_VOpen:
+  case WL_VDBE_RowSetTest: l->odd = true; break;
+  default: break;
   }
 }
 
-static wl_status read_program(sqlite3 *db, const char *sql, size_t n, loops *out, wl_error *err) {
-  sqlite3_stmt *q = NULL;
+static wl_status read_program(sqlite3 *db, const char *sql, size_t n, wl_arena *arena, loops *out,
+                              wl_error *err) {
+  wl_vdbe program;
   memset(out, 0, sizeof *out);
-  char *text = sqlite3_mprintf("EXPLAIN %.*s", (int)n, sql);
-  if (!text) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
-  sqlite3_free(text);
-  while (!rc && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-    const char *op = (const char *)sqlite3_column_text(q, 1);
-    if (op) read_opcode(out, op, sqlite3_column_int(q, 2), sqlite3_column_int(q, 3));
-    rc = SQLITE_OK;
-  }
-  sqlite3_finalize(q);
-  return rc == SQLITE_DONE ? WL_OK : wl_not_taken(err, "SQLite does not explain it");
+  wl_status rc = wl_vdbe_read(db, sql, n, arena, &program, err);
+  for (int i = 0; i < program.n && !rc; i++) read_step(out, &program.steps[i]);
+  return rc;
 }
 
 /* The name of the index with this root page, or NULL if it is the table itself. */
@@ -171,7 +172,7 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
   const char *index;
   memset(out, 0, sizeof *out);
   out->alias = -1;
-  wl_status rc = read_program(db, sql, n, &l, err);
+  wl_status rc = read_program(db, sql, n, arena, &l, err);
   if (rc) return rc;
   for (int i = 0; i < l.n_cursors; i++) {
     const cursor *c = &l.cursors[i];

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "exec/gpu/device.h"
 #include "plan/row_order.h"
+#include "route/place_query.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -132,6 +133,8 @@ wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, w
   if (!rc) rc = wl_route(c, q, &d, err);
   if (!rc && d.engine != WL_ENGINE_SQLITE) {
     rc = start(a, q, &d, err);
+    if (!rc && !d.place.loads && !wl_run_more(a->run))
+      wl_place_measured(d.text, &d.place, wl_clock_ns() - a->started);
     if (rc && !a->failed) rc = wl_route_leave(c, q, rc, &d, err);
   }
   if (d.engine == WL_ENGINE_SQLITE && *d.reason) wl_conn_set_reason(c, d.reason);

@@ -38,48 +38,77 @@ static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
                        .has_device = may && wl_place_device(c, &ignored) != NULL};
 }
 
-/* A query over one table. */
-static wl_status place_table(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
-  wl_query *q = t->query;
-  wl_table *table;
-  bool exact;
-  wl_status rc = wl_store_table(c->store, q->schema, q->table, &table, err);
-  if (rc) return rc;
-  wl_i64 n = wl_source_estimate(table->source, &exact);
-  int missing = q->n_cols;
-  for (int i = 0; i < q->n_cols && exact; i++)
-    missing -= wl_source_columns(table->source, &q->cols[i].column, 1, NULL);
-  wl_source_history used = wl_source_used(table->source);
-  wl_place_table in = {.n_rows = n,
-                       .exact = exact,
-                       .in_segments = table->source->in_segments,
-                       .share = wl_place_share(q, &t->facts, table),
-                       .n_missing = missing,
-                       .slow_calls = missing ? 0 : slow_calls(q, table),
-                       .n_uses = used.n_uses,
-                       .n_loads = used.n_loads};
-  wl_machines machines = machines_for(c, n);
-  wl_place(&c->set, q, &t->facts, &in, &machines, out);
+/* Estimates what SQLite takes, with values of the parameters or without. */
+static wl_status price_with(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                            const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
+  wl_status rc = WL_OK;
+  if (!t->price.read)
+    rc = wl_priced_read(c->db, c->store, t->sql, t->n_sql, &t->arena, &t->price.sqlite, err);
+  t->price.read = !rc;
+  wl_price_in in = {.store = c->store,
+                    .db = c->db,
+                    .params = params,
+                    .n_params = t->stmt->n_params,
+                    .virtual_rows = (double)size->n_rows,
+                    .worth_ns = (double)size->n_rows * 3 + 100000};
+  return rc ? rc : wl_priced_price(&t->price.sqlite, &in, out, err);
+}
+
+/* The same. The price without values is computed once for each version of the tables. It is used
+** with values too, if it does not depend on them. params: NULL if they are not known. */
+static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                       const wl_query_size *size, wl_sqlite_price *out, wl_error *err) {
+  wl_text_price *known = &t->price;
+  if (!known->known || known->version != size->version) {
+    wl_status rc = price_with(c, t, NULL, size, &known->last, err);
+    known->known = !rc;
+    known->version = size->version;
+    if (rc) return rc;
+  }
+  if (params && t->n_args && known->last.by_values) return price_with(c, t, params, size, out, err);
+  *out = known->last;
   return WL_OK;
 }
 
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out, wl_error *err) {
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
+                         wl_error *err) {
   wl_error why = {0};
-  wl_status rc = WL_OK;
-  if (wl_query_scans_table(t->query)) {
-    rc = place_table(c, t, out, err);
-  } else {
-    wl_place_table in = {.exact = true};
-    in.n_rows = wl_query_rows(c->store, t->query, &in.exact, &in.n_missing);
-    in.n_pairs = wl_query_pairs(c->store, t->query);
-    rc = wl_statement_text_work(c, t, in.exact, err);
-    if (rc) return rc;
-    wl_machines machines = machines_for(c, in.n_rows);
-    wl_place_join(&c->set, t->query, &t->facts, &in, &machines, out);
+  wl_query *q = t->query;
+  wl_table *table;
+  bool one = wl_query_scans_table(q);
+  wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
+  wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1};
+  if (!rc) in.size = wl_query_size_of(c->store, q);
+  if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
+  if (rc) return rc;
+  if (q->like_param && (!one || table->indexed) && !*in.price.unknown) {
+    in.price.least_ns = 0;
+    snprintf(in.price.unknown, sizeof in.price.unknown, "%s", one ? table->name : "a table");
   }
-  if (!rc && out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why))
-    wl_place_leave_device(out, &why);
-  return rc;
+  wl_machines machines = machines_for(c, in.size.n_rows);
+  if (one) {
+    in.slow_calls = in.size.n_missing ? 0 : slow_calls(q, table);
+    wl_place(&c->set, q, &t->facts, &in, &machines, out);
+  } else {
+    wl_place_join(&c->set, q, &in, &machines, out);
+    if (out->engine != WL_ENGINE_SQLITE) { /* pairs can only make it dearer */
+      in.n_pairs = wl_query_pairs(c->store, q);
+      wl_place_join(&c->set, q, &in, &machines, out);
+    }
+  }
+  /* A correction fades, so that the native engine gets another chance. */
+  if (out->engine == WL_ENGINE_SQLITE && t->price.native_factor > 1)
+    t->price.native_factor = 1 + (t->price.native_factor - 1) * 0.9;
+  if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
+  return WL_OK;
+}
+
+void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
+  double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
+  double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
+  now = now < 1 ? 1 : now > 32 ? 32 : now;
+  /* One slow run may be chance, one fast run is not. */
+  *factor = now < before ? now : (before * 2 + now) / 3;
 }
 
 /* ---- rows that are whole columns of a table */

@@ -1,6 +1,6 @@
 /*
 ** Collects what the cost model (plan/place.h) needs to know about a query: rows, columns in memory,
-** the device. Used by route.c only.
+** the device.
 */
 #ifndef WL_PLACE_QUERY_H
 #define WL_PLACE_QUERY_H
@@ -12,9 +12,14 @@ struct wl_device;
 /* The device of the settings. NULL: there is none, and err says why. */
 struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 
-/* Chooses an engine by settings and cost, before anything is loaded. */
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, wl_placement *out,
+/* Chooses an engine by settings and cost, before anything is loaded. params: the values of the
+** parameters, by number; NULL if they are not known yet. */
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
                          wl_error *err) WL_MUST;
+
+/* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
+** by it. */
+void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
 
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);

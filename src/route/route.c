@@ -125,6 +125,13 @@ static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *er
 
 static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
+  const char *known = NULL;
+  if (q->stage == WL_AT_PREPARE && !q->copies)
+    known = wl_statement_text_decided(c, q->sql, q->n_sql);
+  if (known) {
+    prefer_sqlite(d, known);
+    return WL_OK;
+  }
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
   if (!rc && q->copies) {
     if (!wl_query_reads_any(d->text->query)) return wl_not_taken(err, "it reads no table");
@@ -133,9 +140,12 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     if (!rc && d->whole_columns) d->engine = WL_ENGINE_CPU;
     if (!rc && d->whole_columns) return WL_OK;
   }
-  if (!rc) rc = wl_place_query(c, d->text, &d->place, err);
+  if (!rc) rc = wl_place_query(c, d->text, NULL, &d->place, err);
   if (rc) return rc;
   if (d->place.engine == WL_ENGINE_SQLITE) {
+    if (q->stage != WL_AT_EXPLAIN && d->place.lost_ns > 0)
+      wl_query_lose(c->store, d->text->query, d->place.lost_ns);
+    wl_statement_text_decide(c, d->text, &d->place);
     prefer_sqlite(d, d->place.reason);
     return WL_OK;
   }
@@ -194,7 +204,7 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   wl_status rc = WL_OK;
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
   if (!rc) rc = read_params(q, d, err);
-  if (!rc) rc = wl_place_query(c, d->text, &d->place, err);
+  if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (rc) return rc;
   /* The settings ask for the device. wl_place_query() then chooses the CPU only if there is
@@ -242,7 +252,7 @@ static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     wl_engine chosen = d->place.engine;
     rc = at_start(c, q, d, err);
     if (rc && rc != WL_NOT_TAKEN) return rc;
-    if (wl_place_query(c, d->text, &now, &ignored)) return rc;
+    if (wl_place_query(c, d->text, NULL, &now, &ignored)) return rc;
     if (rc) d->place = now; /* a warning about SQLite's time is the one of the run */
     if (rc && now.engine != WL_ENGINE_SQLITE) return rc;
     if (rc || now.engine != chosen) continue;

@@ -2,6 +2,7 @@
 ** See statement_text.h.
 */
 #include "route/statement_text.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/quirks.h"
 #include "plan/rewrite.h"
@@ -63,6 +64,35 @@ static wl_status take_known(wl_conn *c, wl_u64 hash, const char *sql, size_t n,
     return rc == WL_NOT_TAKEN ? WL_OK : rc;
   }
   return WL_OK;
+}
+
+/* Whether a decision still holds. A table that is small now may grow. */
+static bool still_holds(const wl_conn *c, const wl_text_decided *d) {
+  return d->n_runs > 0 && memcmp(&d->set, &c->set, sizeof c->set) == 0 &&
+         sqlite3_total_changes(c->db) <= d->n_changes && wl_clock_ns() < d->until_ns;
+}
+
+const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+  wl_u64 hash = XXH3_64bits(sql, n);
+  for (wl_statement_text *t = c->texts; t; t = t->next) {
+    if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
+    if (!still_holds(c, &t->decided)) break;
+    t->decided.n_runs--;
+    return t->decided.reason;
+  }
+  return NULL;
+}
+
+void wl_statement_text_decide(const wl_conn *c, wl_statement_text *t, const wl_placement *where) {
+  enum { FEW = 4, MANY = 64, CHANGES = 1000 };
+  const double second = 1e9;
+  wl_text_decided *d = &t->decided;
+  double times = where->sqlite_ns > 0 ? where->warm_ns / where->sqlite_ns : MANY;
+  d->n_runs = times < FEW ? 0 : times > MANY ? MANY : (int)times;
+  memcpy(&d->set, &c->set, sizeof d->set);
+  d->until_ns = wl_clock_ns() + second;
+  d->n_changes = sqlite3_total_changes(c->db) + CHANGES;
+  memcpy(d->reason, where->reason, sizeof d->reason);
 }
 
 /* The rewritten text passes each parameter that occurs once, in the order of their numbers. */
@@ -179,33 +209,6 @@ wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *e
   return rc;
 }
 
-typedef struct sizes {
-  wl_store *store;
-  const wl_query *q;
-} sizes;
-
-static double rows_of(void *arg, const char *name) {
-  sizes *s = arg;
-  return (double)wl_query_rows_of(s->store, s->q, name);
-}
-
-/* Reads SQLite's plan for a statement over several tables. */
-static wl_status read_work(wl_conn *c, const wl_statement_text *t, wl_plan_facts *out,
-                           wl_error *err) {
-  sizes s = {c->store, t->query};
-  return wl_plan_work(c->db, t->sql, t->n_sql, rows_of, &s, out, err);
-}
-
-wl_status wl_statement_text_work(wl_conn *c, wl_statement_text *t, bool exact, wl_error *err) {
-  wl_plan_facts now = {0};
-  if (t->work_exact == exact) return WL_OK;
-  wl_status rc = read_work(c, t, &now, err);
-  if (rc) return rc;
-  t->facts.work_ns = now.work_ns;
-  t->work_exact = exact;
-  return WL_OK;
-}
-
 static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
                                 wl_error *err) {
   wl_statement_text *t = *out = wl_mem_zalloc(sizeof *t);
@@ -232,10 +235,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   t->facts.rowid_order = true;
   wl_query *q = t->query;
   if (!rc && !wl_query_scans_table(q)) {
-    int n_missing = 0;
-    t->work_exact = true;
-    wl_query_rows(c->store, q, &t->work_exact, &n_missing);
-    rc = read_work(c, t, &t->facts, err);
+    rc = wl_plan_facts_of_join(c->db, sql, n, &t->facts, err);
   } else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct ||
                      q->n_order || q->n_calls))
     rc = wl_plan_facts_read(c->db, sql, n, &t->facts, err);

@@ -8,6 +8,25 @@
 #include "route/conn.h"
 #include "sql/bind.h"
 
+/* What SQLite's plan costs, and how far estimates were off in earlier runs. */
+typedef struct wl_text_price {
+  bool read; /* sqlite is set */
+  wl_priced sqlite;
+  bool known; /* last is set: the price without values of parameters, at a version of the tables */
+  wl_u64 version;
+  wl_sqlite_price last;
+  double native_factor; /* measured time of native runs, divided by the estimate; 0: no run yet */
+} wl_text_price;
+
+/* A decision for SQLite that holds for some more runs, because SQLite is faster by far. */
+typedef struct wl_text_decided {
+  int n_runs;       /* so many */
+  wl_settings set;  /* with these settings */
+  double until_ns;  /* until this time */
+  wl_i64 n_changes; /* while the connection has changed so few rows */
+  char reason[256];
+} wl_text_decided;
+
 typedef struct wl_statement_text {
   struct wl_statement_text *next;
   wl_u64 hash;
@@ -18,7 +37,8 @@ typedef struct wl_statement_text {
   wl_stmt *stmt;
   wl_query *query;
   wl_plan_facts facts;   /* facts about SQLite's plan */
-  bool work_exact;       /* facts.work_ns was estimated with exact numbers of rows */
+  wl_text_price price;   /* used by place_query.c only */
+  wl_text_decided decided;
   bool settled;          /* wl_statement_text_settle() has run */
   const char *unsettled; /* why it returned WL_NOT_TAKEN, or NULL */
   int *arg_params;       /* parameter index of each argument of the rewritten text */
@@ -31,13 +51,14 @@ typedef struct wl_statement_text {
 ** reason. */
 wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
                                 wl_error *err) WL_MUST;
+/* If an earlier decision still holds for this text, returns its reason, else NULL. Nothing is read:
+** the tables may have changed, but SQLite runs it in any case. */
+const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n);
+/* Lets a decision for SQLite hold for the next runs. The more SQLite is faster, the longer. */
+void wl_statement_text_decide(const wl_conn *c, wl_statement_text *t, const wl_placement *where);
 /* Finds the order in which equal rows must come, before the text is compiled. Takes about 30 us, so
 ** it is done once, and only for texts that may run natively. WL_NOT_TAKEN if it cannot. */
 wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *err) WL_MUST;
-/* Estimates the cost of SQLite's plan over several tables again, if the tables' numbers of rows
-** have become exact, or are no longer exact. */
-wl_status wl_statement_text_work(wl_conn *c, wl_statement_text *t, bool exact,
-                                 wl_error *err) WL_MUST;
 void wl_statement_text_drop(wl_statement_text *t); /* accepts NULL */
 void wl_statement_text_flush(wl_conn *c);
 

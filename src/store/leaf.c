@@ -1,5 +1,6 @@
 #include "store/leaf.h"
 #include "base/mem.h"
+#include "store/record.h"
 #include <string.h>
 
 enum {
@@ -94,55 +95,7 @@ void wl_leaf_reader_close(wl_leaf_reader *r) {
   memset(r, 0, sizeof *r);
 }
 
-static wl_u32 be16(const wl_u8 *p) {
-  return (wl_u32)p[0] << 8 | p[1];
-}
-
-static wl_u32 be32(const wl_u8 *p) {
-  wl_u32 x;
-  memcpy(&x, p, sizeof x);
-  return __builtin_bswap32(x);
-}
-
-static wl_u64 be64(const wl_u8 *p) {
-  wl_u64 x;
-  memcpy(&x, p, sizeof x);
-  return __builtin_bswap64(x);
-}
-
-/* Reads a varint of one to nine bytes. Returns the byte after it, or NULL if it does not end before
-** end. */
-static const wl_u8 *varint_long(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
-  wl_u64 x = 0;
-  for (int i = 0; i < 8; i++, p++) {
-    if (p >= end) return NULL;
-    x = x << 7 | (*p & 0x7f);
-    if (*p < 0x80) {
-      *out = x;
-      return p + 1;
-    }
-  }
-  if (p >= end) return NULL;
-  *out = x << 8 | *p;
-  return p + 1;
-}
-
-static inline const wl_u8 *varint(const wl_u8 *p, const wl_u8 *end, wl_u64 *out) {
-  if (p < end && *p < 0x80) {
-    *out = *p;
-    return p + 1;
-  }
-  return varint_long(p, end, out);
-}
-
 /* ---- records */
-
-/* The lengths of the types below 12. Types 10 and 11 are never stored. */
-static const wl_u8 small_length[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 255, 255};
-
-static inline wl_u64 length_of(wl_u64 type) {
-  return type >= 12 ? (type - 12) >> 1 : small_length[type];
-}
 
 static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
                              const wl_u8 *p) {
@@ -175,7 +128,7 @@ static const struct {
 
 /* Decodes the number at p. Its bytes are inside the record, and eight bytes may be read. */
 static inline void write_number(wl_u64 *v, wl_u8 *t, bool real, wl_u64 type, const wl_u8 *p) {
-  wl_i64 x = ((wl_i64)be64(p) >> number_types[type].shift & number_types[type].mask) +
+  wl_i64 x = ((wl_i64)wl_be64(p) >> number_types[type].shift & number_types[type].mask) +
              number_types[type].add;
   wl_u8 tag = number_types[type].tag;
   if (real && tag == WL_T_INT) {
@@ -213,7 +166,7 @@ static inline wl_status decode_record(const wl_leaf_plan *plan, wl_chunk *c, con
                                       const bool dry) {
   wl_u64 n_header, at;
   int k = 0;
-  const wl_u8 *h = varint(p, p + n_here, &n_header);
+  const wl_u8 *h = wl_varint(p, p + n_here, &n_header);
   if (!h || n_header > n_payload || n_header > MAX_HEADER || n_header < (wl_u64)(h - p))
     return WL_NOT_TAKEN;
   *need = at = n_header;
@@ -227,9 +180,9 @@ static inline wl_status decode_record(const wl_leaf_plan *plan, wl_chunk *c, con
   if (h == end && plan->n_record) return WL_NOT_TAKEN; /* every record has a column */
   for (; k < n_record && h < end; k++) {
     wl_u64 type;
-    h = varint(h, end, &type);
+    h = wl_varint(h, end, &type);
     if (!h) return WL_NOT_TAKEN;
-    wl_u64 n = length_of(type);
+    wl_u64 n = wl_record_length(type);
     if (n > n_payload - at || type == 10 || type == 11) return WL_NOT_TAKEN;
     int slot = slots[k];
     if (slot >= 0) {
@@ -278,12 +231,12 @@ static bool map_agrees(wl_leaf_reader *r, wl_u32 page, wl_u32 next) {
   }
   wl_u8 kind = r->map[at];
   if (kind < 1 || kind > 5) return false;
-  return kind != 4 || be32(r->map + at + 1) != page || next == guess;
+  return kind != 4 || wl_be32(r->map + at + 1) != page || next == guess;
 }
 
 /* Copies the first `need` bytes of a payload to r->payload: n_local bytes at p, then the chain. */
 static wl_status read_chain(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, wl_u64 need) {
-  wl_u32 usable = r->pages->page_size, page = be32(p + n_local);
+  wl_u32 usable = r->pages->page_size, page = wl_be32(p + n_local);
   if (need > (wl_u64)usable * r->pages->n_pages) return WL_NOT_TAKEN; /* the chain has a loop */
   if (need > r->size_payload) {
     size_t size = r->size_payload ? r->size_payload : 65536;
@@ -305,8 +258,8 @@ static wl_status read_chain(wl_leaf_reader *r, const wl_u8 *p, wl_u64 n_local, w
     wl_u64 n = need - at < usable - 4 ? need - at : usable - 4;
     memcpy(r->payload + at, from + 4, n);
     at += n;
-    if (r->map && at < need && !map_agrees(r, page, be32(from))) return WL_NOT_TAKEN;
-    page = be32(from);
+    if (r->map && at < need && !map_agrees(r, page, wl_be32(from))) return WL_NOT_TAKEN;
+    page = wl_be32(from);
   }
   return WL_OK;
 }
@@ -333,18 +286,18 @@ static wl_status decode_overflow(const wl_leaf_plan *plan, wl_leaf_reader *r, wl
 
 static wl_status decode_leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *page,
                              wl_chunk *c) {
-  wl_u32 usable = r->pages->page_size, n_cells = be16(page + 3);
+  wl_u32 usable = r->pages->page_size, n_cells = wl_be16(page + 3);
   const wl_u8 *end = page + usable;
   wl_u32 max_local = usable - 35, min_local = (usable - 12) * 32 / 255 - 23;
   if (page[0] != 0x0d || n_cells > (usable - 8) / 6 || (!n_cells && !plan->one_leaf))
     return WL_NOT_TAKEN;
   wl_status rc = chunk_room(c, (wl_i32)n_cells);
   for (wl_u32 i = 0; i < n_cells && !rc; i++) {
-    wl_u32 at = be16(page + 8 + 2 * i);
+    wl_u32 at = wl_be16(page + 8 + 2 * i);
     wl_u64 n_payload, rowid, need;
     if (at < 8 + 2 * n_cells || at >= usable) return WL_NOT_TAKEN;
-    const wl_u8 *p = varint(page + at, end, &n_payload);
-    if (p) p = varint(p, end, &rowid);
+    const wl_u8 *p = wl_varint(page + at, end, &n_payload);
+    if (p) p = wl_varint(p, end, &rowid);
     if (!p || n_payload > 0x7fffffff) return WL_NOT_TAKEN;
     if (n_payload <= max_local) {
       if (n_payload > (wl_u64)(end - p)) return WL_NOT_TAKEN;

@@ -1,10 +1,7 @@
 #include "store/pages.h"
 #include "base/mem.h"
+#include "store/record.h"
 #include <string.h>
-
-static wl_u32 be32(const wl_u8 *p) {
-  return (wl_u32)p[0] << 24 | (wl_u32)p[1] << 16 | (wl_u32)p[2] << 8 | p[3];
-}
 
 static bool read_at(sqlite3_file *f, void *buf, size_t n, wl_i64 at) {
   return n <= 0x7fffffff && f->pMethods->xRead(f, buf, (int)n, at) == SQLITE_OK;
@@ -22,14 +19,14 @@ static wl_status read_header(wl_pages *p, const wl_u8 h[100], wl_error *err) {
   if (h[20] != 0) return wl_not_taken(err, "pages have reserved bytes");
   if (h[21] != 64 || h[22] != 32 || h[23] != 32)
     return wl_not_taken(err, "the header has invalid payload fractions");
-  if (be32(h + 44) < 1 || be32(h + 44) > 4)
+  if (wl_be32(h + 44) < 1 || wl_be32(h + 44) > 4)
     return wl_not_taken(err, "the schema format is unknown");
-  if (be32(h + 56) != 1) return wl_not_taken(err, "its text is not UTF-8");
-  if (memcmp(h + 24, h + 92, 4) != 0 || be32(h + 28) == 0)
+  if (wl_be32(h + 56) != 1) return wl_not_taken(err, "its text is not UTF-8");
+  if (memcmp(h + 24, h + 92, 4) != 0 || wl_be32(h + 28) == 0)
     return wl_not_taken(err, "the header does not say how many pages there are");
   p->page_size = size;
-  p->n_pages = be32(h + 28);
-  p->auto_vacuum = be32(h + 52) != 0;
+  p->n_pages = wl_be32(h + 28);
+  p->auto_vacuum = wl_be32(h + 52) != 0;
   return WL_OK;
 }
 

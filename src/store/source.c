@@ -104,8 +104,7 @@ static wl_status follow(wl_store *s, wl_stored *t, wl_error *err) {
   t->version = s->version;                       /* to compare with too_big_version */
   if (same && t->private_for_now && v.settled) { /* the writing transaction has ended */
     t->private_for_now = false;
-    if (wl_identity_key(s, &t->shape, &v.shared, &key))
-      wl_cache_publish(&t->user, &key);
+    if (wl_identity_key(s, &t->shape, &v.shared, &key)) wl_cache_publish(&t->user, &key);
   }
   return WL_OK;
 }
@@ -359,7 +358,16 @@ static wl_source_history history(const wl_source *source) {
   const char *from = t->kind       ? t->kind->loaded_from
                      : t->by_pages ? "from the file's pages"
                                    : "through SQLite";
-  return (wl_source_history){t->n_uses, t->n_loads, from};
+  double lost = t->lost_version == t->estimate_version ? t->lost_ns : 0;
+  wl_u64 version =
+      (wl_u64)t->shape.id << 32 ^ (t->kind ? t->kind_version : 0) ^ t->estimate_version;
+  return (wl_source_history){t->n_uses, t->n_loads, lost, version, from};
+}
+
+static void lose(wl_source *source, double ns) {
+  wl_stored *t = stored_of(source);
+  t->lost_ns = ns + (t->lost_version == t->estimate_version ? t->lost_ns : 0);
+  t->lost_version = t->estimate_version;
 }
 
 static bool shared(const wl_source *source) {
@@ -379,6 +387,7 @@ static const wl_source_methods methods = {.estimate = estimate,
                                           .live_rows = live_rows,
                                           .use = use,
                                           .history = history,
+                                          .lose = lose,
                                           .shared = shared,
                                           .unload = unload};
 

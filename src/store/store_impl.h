@@ -53,6 +53,10 @@ typedef struct wl_stored {
   wl_i64 estimate;
   wl_u32 estimate_version;
 
+  /* Time lost because columns were not in memory, at this data version (wl_source_history). */
+  double lost_ns;
+  wl_u32 lost_version;
+
   /* The data version and host_budget for which it did not fit. A budget of 0: it always did. */
   wl_u32 too_big_version;
   wl_i64 too_big_budget;

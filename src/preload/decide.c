@@ -1,0 +1,179 @@
+/*
+** Decides who runs an execution, at its first step.
+**
+** Most statements are SQLite's, and asking about them must cost next to nothing. So SQLite itself
+** is the first judge. A text that is not known yet, on a file that is large enough, is started in
+** SQLite with a small allowance of steps of its virtual machine. If it ends within them, it is
+** cheap: it is started again and runs in SQLite, this time and later, until a run turns out costly.
+** If not, it is stopped, and libwarplite decides (wl_route).
+**
+** The trial also does what SQLite does at the first step of a statement: it takes the lock, or
+** fails with SQLITE_BUSY; it prepares the statement again if the schema or the authorizer has
+** changed, and asks the authorizer; and it notices an interrupt. If this fails, the application
+** gets SQLite's error. Where a trial could be seen, because the application has functions that it
+** would call, the allowance is one step, which ends before the first row.
+*/
+#include "preload/preload.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  GRAIN = 64,             /* SQLite asks every so many steps whether to stop */
+  ALLOWANCE_UNKNOWN = 16, /* times GRAIN */
+  ALLOWANCE_COSTLY = 4,
+  MAX_ROWS = 100,      /* rows that a trial may return */
+  RARE_PROGRESS = 100, /* a handler that is called more often could count the calls */
+};
+
+/* Why SQLite runs an execution without a question, or NULL. */
+static const char *unasked(const wl_statement *t) {
+  wl_connection *c = t->conn;
+  if (c->off || c->closing || !atomic_load_explicit(&wl_only, memory_order_relaxed))
+    return "warplite is not used on this connection";
+  if (c->inside) return "it runs inside another statement";
+  if (t->ignored) return "the authorizer answers IGNORE";
+  if (c->trace_mask || c->traces_otherwise) return "the application traces its statements";
+  if (c->progress_steps && c->progress_steps < RARE_PROGRESS)
+    return "the application has a progress handler that is called often";
+  if (wl_always || t->verdict == WL_COSTLY_TEXT) return NULL;
+  if (t->verdict == WL_CHEAP_TEXT) return "it takes few steps in SQLite";
+  return wl_connection_is_small(c) ? "the database is small" : NULL;
+}
+
+static int in_sqlite(wl_statement *t) {
+  t->state = WL_IN_SQLITE;
+  int rc = t->conn->real->api.step(t->stmt);
+  if (rc != SQLITE_ROW) wl_sqlite_ended(t);
+  return rc;
+}
+
+static int count_steps(const wl_statement *t) {
+  return t->conn->real->api.stmt_status(t->stmt, SQLITE_STMTSTATUS_VM_STEP, 0);
+}
+
+static void judge(wl_statement *t, wl_verdict v) {
+  if (t->verdict == v) return;
+  t->verdict = v;
+  wl_verdict_set(t->conn, t->hash, v);
+}
+
+void wl_sqlite_ended(wl_statement *t) {
+  t->state = WL_AT_REST;
+  int now = count_steps(t), taken = now - t->n_steps;
+  bool small = atomic_load_explicit(&t->conn->small, memory_order_relaxed);
+  t->n_steps = now;
+  if (taken < 0) taken = now; /* the application has reset the count */
+  if (taken > (small ? WL_COSTLY_IN_SMALL : WL_COSTLY_STEPS))
+    judge(t, WL_COSTLY_TEXT);
+  else if (!small)
+    judge(t, WL_CHEAP_TEXT);
+  if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
+}
+
+/* ---- the trial */
+
+typedef struct trial {
+  int n_left;
+  bool stopped;
+} trial;
+
+static int stop(void *arg) {
+  trial *x = arg;
+  if (--x->n_left > 0) return 0;
+  x->stopped = true;
+  return 1;
+}
+
+/* Runs the statement for a while. Returns SQLITE_DONE if it has ended, SQLITE_ROW if it was
+** stopped, or SQLite's error, with the statement as the error has left it. */
+static int try_it(wl_statement *t) {
+  wl_connection *c = t->conn;
+  const sqlite3_api_routines *api = &c->real->api;
+  bool brief = wl_always || c->n_functions;
+  int n_allowed = t->verdict == WL_COSTLY_TEXT ? ALLOWANCE_COSTLY : ALLOWANCE_UNKNOWN;
+  trial x = {.n_left = brief ? 1 : n_allowed};
+  int n_questions = c->n_questions, n_ignored = c->n_ignored, n_rows = 0, rc;
+  wl_silent++;
+  api->progress_handler(c->db, brief ? 1 : GRAIN, stop, &x);
+  while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS) {}
+  api->progress_handler(c->db, c->progress_steps, c->progress, c->progress_arg);
+  wl_silent--;
+  if (c->n_questions != n_questions) t->ignored = c->n_ignored != n_ignored;
+  if (x.stopped) rc = SQLITE_ROW;
+  if (rc != SQLITE_ROW && rc != SQLITE_DONE) return rc;
+  api->reset(t->stmt);
+  t->n_steps = count_steps(t);
+  return rc;
+}
+
+/* ---- */
+
+/* Opens libwarplite for the connection at its first question. */
+static const wl_native_calls *library_for(wl_connection *c) {
+  const wl_native_calls *lib = wl_library(c->real);
+  char message[WL_NATIVE_TEXT] = "";
+  if (lib && c->authorizer && !c->asked_through) {
+    c->asked_through = lib->authorizer(c->db, c->authorizer, c->authorizer_arg);
+    if (!c->asked_through) lib = NULL;
+  }
+  if (lib && !c->opened) {
+    c->opened = true;
+    if (!lib->open(c->db, message)) lib = NULL;
+    if (*message) wl_library_complain(message);
+  }
+  if (!lib) c->off = true;
+  return lib;
+}
+
+/* Starts the statement natively. False: SQLite runs it. */
+static bool start(wl_statement *t) {
+  wl_connection *c = t->conn;
+  char reason[WL_NATIVE_TEXT] = "sqlite: libwarplite cannot be used";
+  wl_native_ask ask = {.db = c->db, .stmt = t->stmt, .no_functions = c->n_functions == 0};
+  wl_silent++;
+  c->inside = true;
+  const wl_native_calls *lib = library_for(c);
+  t->run = lib ? lib->start(&ask, reason) : NULL;
+  c->inside = false;
+  wl_silent--;
+  if (WL_UNLIKELY(wl_reporting)) wl_report_decided(t, reason);
+  if (!t->run) return false;
+  int n = c->real->api.column_count(t->stmt);
+  if (n != t->n_columns || !t->cells) {
+    for (int k = 0; k < t->n_columns; k++) free(t->cells[k].text);
+    free(t->cells);
+    t->cells = calloc((size_t)n + 1, sizeof *t->cells);
+    t->n_columns = t->cells ? n : 0;
+  }
+  t->row = t->rows.n_rows = 0;
+  t->n_events = atomic_load(&c->n_events);
+  t->state = WL_RUNNING;
+  atomic_fetch_add(&c->n_running, 1);
+  atomic_fetch_add(&wl_n_running, 1);
+  if (t->cells) return true;
+  wl_native_finish(t);
+  return false;
+}
+
+static int ask(wl_statement *t) {
+  int rc = try_it(t);
+  if (rc == SQLITE_DONE && t->verdict == WL_UNKNOWN_TEXT) judge(t, WL_CHEAP_TEXT);
+  if (rc != SQLITE_DONE && rc != SQLITE_ROW) return rc; /* SQLite's error */
+  if (rc == SQLITE_ROW && !t->ignored && start(t)) return wl_native_step(t);
+  if (WL_UNLIKELY(wl_reporting) && rc == SQLITE_DONE)
+    wl_report_decided(t, "sqlite: it takes few steps in SQLite");
+  t->n_extra_runs++;
+  return in_sqlite(t);
+}
+
+int wl_first_step(wl_statement *t) {
+  wl_connection *c = t->conn;
+  const char *why = unasked(t);
+  if (WL_UNLIKELY(wl_reporting)) wl_report_start(t, why);
+  if (why) return in_sqlite(t);
+  wl_enter(c);
+  wl_unsay_if(c->db);
+  int rc = ask(t);
+  wl_leave(c);
+  return rc;
+}

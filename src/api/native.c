@@ -348,6 +348,7 @@ WARPLITE_API const wl_native_calls *warplite_native_interface(int version) {
                                   .next = next,
                                   .look = look,
                                   .mirror = mirror,
+                                  .step = wl_own_step,
                                   .finish = finish,
                                   .quiet = quiet};
   return version == WL_NATIVE_VERSION ? &table : NULL;

@@ -68,6 +68,7 @@ typedef struct wl_native_calls {
   int (*look)(wl_native_run *run, char message[WL_NATIVE_TEXT]);
   /* A statement `SELECT ?1`. The run keeps it for the column. NULL: out of memory. */
   sqlite3_stmt *(*mirror)(wl_native_run *run, int column);
+  int (*step)(sqlite3_stmt *s); /* steps a statement of warplite's */
   void (*finish)(wl_native_run *run);
   /* Finalizes all helper statements of a connection that is about to close. */
   void (*quiet)(sqlite3 *db);

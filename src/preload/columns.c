@@ -36,13 +36,18 @@ static inline wl_val value_at(const wl_statement *t, int i) {
   }
 }
 
+/* SQLite will set the error SQLITE_RANGE if the statement has no such value. Then ours is over. */
+static void ask_sqlite(sqlite3_stmt *s, int i) {
+  const sqlite3_api_routines *real = WL_REAL();
+  if (s && (unsigned)i >= (unsigned)real->data_count(s)) wl_unsay(real->db_handle(s));
+}
+
 /* The record of a statement that has this column in its current native row, or NULL: SQLite
 ** answers, also where there is an error. */
 static inline wl_statement *on_row(sqlite3_stmt *s, int i) {
   wl_statement *t = wl_running_of(s);
-  if (WL_LIKELY(!t)) return NULL;
-  if (WL_LIKELY((unsigned)i < (unsigned)t->n_columns)) return t;
-  wl_unsay_if(t->conn->db); /* SQLite sets SQLITE_RANGE */
+  if (WL_UNLIKELY(t && (unsigned)i < (unsigned)t->n_columns)) return t;
+  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed))) ask_sqlite(s, i);
   return NULL;
 }
 
@@ -75,7 +80,7 @@ static sqlite3_stmt *mirror(wl_statement *t, int i) {
     case WL_T_BLOB: api->bind_blob64(m, 1, bytes, v.n, SQLITE_STATIC); break;
     default: api->bind_null(m, 1);
     }
-    if (api->step(m) != SQLITE_ROW) m = NULL;
+    if (wl_library_if_open()->step(m) != SQLITE_ROW) m = NULL;
   }
   wl_silent--;
   if (m) {

@@ -42,7 +42,9 @@ static const char *unasked(const wl_statement *t) {
 
 static int in_sqlite(wl_statement *t) {
   t->state = WL_IN_SQLITE;
+  t->unreset = true;
   int rc = t->conn->real->api.step(t->stmt);
+  wl_unsay_if(t->conn->db); /* a function of the application may have run a native statement */
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;
 }
@@ -73,14 +75,19 @@ void wl_sqlite_ended(wl_statement *t) {
 /* ---- the trial */
 
 typedef struct trial {
+  const wl_statement *statement;
   int n_left;
   bool stopped;
 } trial;
 
+/* SQLite's progress handler during the trial. If the statement is not running, SQLite reads the
+** schema to prepare it again. */
 static int stop(void *arg) {
   trial *x = arg;
-  if (--x->n_left > 0) return 0;
+  const wl_statement *t = x->statement;
+  if (!t->conn->real->api.stmt_busy(t->stmt) || --x->n_left > 0) return 0;
   x->stopped = true;
+  wl_silent++; /* SQLite logs that the statement was interrupted */
   return 1;
 }
 
@@ -91,16 +98,16 @@ static int try_it(wl_statement *t) {
   const sqlite3_api_routines *api = &c->real->api;
   bool brief = wl_always || c->n_functions;
   int n_allowed = t->verdict == WL_COSTLY_TEXT ? ALLOWANCE_COSTLY : ALLOWANCE_UNKNOWN;
-  trial x = {.n_left = brief ? 1 : n_allowed};
+  trial x = {.statement = t, .n_left = brief ? 1 : n_allowed};
   int n_questions = c->n_questions, n_ignored = c->n_ignored, n_rows = 0, rc;
-  wl_silent++;
   api->progress_handler(c->db, brief ? 1 : GRAIN, stop, &x);
   while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS) {}
   api->progress_handler(c->db, c->progress_steps, c->progress, c->progress_arg);
-  wl_silent--;
+  if (x.stopped) wl_silent--;
   if (c->n_questions != n_questions) t->ignored = c->n_ignored != n_ignored;
   if (x.stopped) rc = SQLITE_ROW;
-  if (rc != SQLITE_ROW && rc != SQLITE_DONE) return rc;
+  t->unreset = rc != SQLITE_ROW && rc != SQLITE_DONE;
+  if (t->unreset) return rc;
   api->reset(t->stmt);
   t->n_steps = count_steps(t);
   return rc;

@@ -99,6 +99,7 @@ typedef struct wl_statement {
   wl_state state;
   wl_verdict verdict;
   bool ignored; /* the authorizer answered IGNORE: SQLite runs it */
+  bool unreset; /* SQLite has run it and it was not reset, so a reset sets the connection's error */
   int n_steps;  /* SQLite's count of virtual machine steps when it last ended */
   int n_extra_runs; /* runs that the application did not ask for */
   int failed;   /* WL_ENDED: the error code, or SQLITE_OK */

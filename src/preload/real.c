@@ -47,7 +47,8 @@ static long no_sqlite(void) {
 static void fill(sqlite3_api_routines *api, void *library) {
   for (size_t i = 0; i < sizeof routines / sizeof *routines; i++) {
     void *at = library ? dlsym(library, routines[i].name) : (void *)no_sqlite;
-    memcpy((char *)api + routines[i].place, &at, sizeof at);
+    /* The header has two names for one place, and only one of them exists. */
+    if (at) memcpy((char *)api + routines[i].place, &at, sizeof at);
   }
 }
 

@@ -28,8 +28,10 @@ void wl_native_finish(wl_statement *t) {
 }
 
 static int fail(wl_statement *t, int code, const char *message) {
+  const sqlite3_api_routines *api = &t->conn->real->api;
   wl_native_finish(t);
   t->failed = code;
+  api->log(code, "statement aborts at 0: [%s] %s", api->sql(t->stmt), message);
   return wl_say(t->conn, code, message);
 }
 
@@ -81,23 +83,22 @@ int wl_native_step(wl_statement *t) {
 /* ---- the interface */
 
 /* A statement without a record may roll back, so native statements look whether they have ended. */
-static int step_beside(const sqlite3_api_routines *real, sqlite3_stmt *s) {
+static void stepped_beside(const sqlite3_api_routines *real, sqlite3_stmt *s) {
   sqlite3 *db = s ? real->db_handle(s) : NULL;
   wl_connection *c = db ? wl_connection_of(db) : NULL;
-  int rc = real->step(s);
+  wl_unsay_if(db);
   if (c && atomic_load(&c->n_running)) atomic_fetch_add(&c->n_events, 1);
-  return rc;
 }
 
 WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (!t) {
-    if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s)
-      wl_unsay(real->db_handle(s));
-    if (WL_LIKELY(!atomic_load_explicit(&wl_n_running, memory_order_relaxed)))
-      return real->step(s);
-    return step_beside(real, s);
+    int rc = real->step(s);
+    if (WL_UNLIKELY(atomic_load_explicit(&wl_n_running, memory_order_relaxed) ||
+                    atomic_load_explicit(&wl_n_said, memory_order_relaxed)))
+      stepped_beside(real, s);
+    return rc;
   }
   wl_connection *c = t->conn;
   if (t->state == WL_RUNNING) {
@@ -107,9 +108,9 @@ WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
     wl_leave(c);
     return rc;
   }
-  wl_unsay_if(c->db);
   if (t->state != WL_IN_SQLITE) return wl_first_step(t);
   int rc = real->step(s);
+  wl_unsay_if(c->db);
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;
 }
@@ -133,9 +134,11 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (t && t->state >= WL_RUNNING) return end_native(t);
-  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s)
+  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s &&
+      (!t || t->unreset))
     wl_unsay(real->db_handle(s));
   int rc = real->reset(s);
+  if (t) t->unreset = false;
   if (t && t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
   return rc;
 }
@@ -158,7 +161,7 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   if (t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
   bool native = t->state >= WL_RUNNING;
   int rc = native ? end_native(t) : SQLITE_OK;
-  if (!native) wl_unsay_if(t->conn->db);
+  if (t->unreset) wl_unsay_if(t->conn->db);
   int real_rc = real->finalize(s);
   wl_statement_free(t);
   return native ? rc : real_rc;

@@ -11,7 +11,8 @@
 ** fails with SQLITE_BUSY; it prepares the statement again if the schema or the authorizer has
 ** changed, and asks the authorizer; and it notices an interrupt. If this fails, the application
 ** gets SQLite's error. Where a trial could be seen, because the application has functions that it
-** would call, the allowance is one step, which ends before the first row.
+** would call, the allowance is one step, which ends before the first row. (A statement without a
+** table would run to its end even so; it is not tried.)
 */
 #include "preload/preload.h"
 #include <stdlib.h>
@@ -35,9 +36,10 @@ static const char *unasked(const wl_statement *t) {
   if (c->trace_mask || c->traces_otherwise) return "the application traces its statements";
   if (c->progress_steps && c->progress_steps < RARE_PROGRESS)
     return "the application has a progress handler that is called often";
-  if (wl_always || t->verdict == WL_COSTLY_TEXT) return NULL;
-  if (t->verdict == WL_CHEAP_TEXT) return "it takes few steps in SQLite";
-  return wl_connection_is_small(c) ? "the database is small" : NULL;
+  if (t->verdict == WL_CHEAP_TEXT && !wl_always) return "it takes few steps in SQLite";
+  if (t->verdict == WL_UNKNOWN_TEXT && wl_connection_is_small(c)) return "the database is small";
+  if (c->n_functions && !strcasestr(c->real->api.sql(t->stmt), "from")) return "it reads no table";
+  return NULL;
 }
 
 static int in_sqlite(wl_statement *t) {
@@ -76,16 +78,23 @@ void wl_sqlite_ended(wl_statement *t) {
 
 typedef struct trial {
   const wl_statement *statement;
-  int n_left;
+  int n_left, n_early;
   bool stopped;
 } trial;
 
 /* SQLite's progress handler during the trial. If the statement is not running, SQLite reads the
-** schema to prepare it again. */
+** schema to prepare it again. If it runs without a transaction, SQLite is about to return
+** SQLITE_BUSY, which an interrupt would replace. */
 static int stop(void *arg) {
+  enum { MAX_EARLY = 8 };
   trial *x = arg;
   const wl_statement *t = x->statement;
-  if (!t->conn->real->api.stmt_busy(t->stmt) || --x->n_left > 0) return 0;
+  const sqlite3_api_routines *api = &t->conn->real->api;
+  if (!api->stmt_busy(t->stmt)) return 0;
+  if (api->txn_state && api->txn_state(t->conn->db, NULL) == SQLITE_TXN_NONE &&
+      x->n_early++ < MAX_EARLY)
+    return 0;
+  if (--x->n_left > 0) return 0;
   x->stopped = true;
   wl_silent++; /* SQLite logs that the statement was interrupted */
   return 1;

@@ -38,20 +38,17 @@ static int opened(int rc, sqlite3 **out, int flags, const wl_sqlite *real) {
 }
 
 WL_EXPORT int sqlite3_open(const char *name, sqlite3 **out) {
-  wl_real_rescan();
-  const wl_sqlite *r = wl_real_find(WL_CALLER);
+  const wl_sqlite *r = wl_real_checked(WL_CALLER);
   return opened(r->api.open(name, out), out, 0, r);
 }
 
 WL_EXPORT int sqlite3_open_v2(const char *name, sqlite3 **out, int flags, const char *vfs) {
-  wl_real_rescan();
-  const wl_sqlite *r = wl_real_find(WL_CALLER);
+  const wl_sqlite *r = wl_real_checked(WL_CALLER);
   return opened(r->api.open_v2(name, out, flags, vfs), out, flags, r);
 }
 
 WL_EXPORT int sqlite3_open16(const void *name, sqlite3 **out) {
-  wl_real_rescan();
-  const wl_sqlite *r = wl_real_find(WL_CALLER);
+  const wl_sqlite *r = wl_real_checked(WL_CALLER);
   return opened(r->api.open16(name, out), out, 0, r);
 }
 
@@ -233,10 +230,12 @@ WL_EXPORT void sqlite3_interrupt(sqlite3 *db) {
 
 /* ---- what the application defines */
 
-static void defines(sqlite3 *db) {
+/* Returns SQLite's functions. */
+static const sqlite3_api_routines *defines(sqlite3 *db, void *caller) {
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   if (c) c->n_functions++;
   wl_unsay_if(db);
+  return &wl_real_checked(caller)->api;
 }
 
 typedef void wl_function(sqlite3_context *, int, sqlite3_value **);
@@ -246,64 +245,52 @@ typedef int wl_collation(void *, int, const void *, int, const void *);
 
 WL_EXPORT int sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                       wl_function *call, wl_function *step, wl_final *end) {
-  defines(db);
-  return WL_REAL()->create_function(db, name, n, flags, arg, call, step, end);
+  return defines(db, WL_CALLER)->create_function(db, name, n, flags, arg, call, step, end);
 }
 WL_EXPORT int sqlite3_create_function16(sqlite3 *db, const void *name, int n, int flags, void *arg,
                                         wl_function *call, wl_function *step, wl_final *end) {
-  defines(db);
-  return WL_REAL()->create_function16(db, name, n, flags, arg, call, step, end);
+  return defines(db, WL_CALLER)->create_function16(db, name, n, flags, arg, call, step, end);
 }
 WL_EXPORT int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                          wl_function *call, wl_function *step, wl_final *end,
                                          wl_destroy *destroy) {
-  defines(db);
-  return WL_REAL()->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
+  return defines(db, WL_CALLER)->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
 }
 WL_EXPORT int sqlite3_create_window_function(sqlite3 *db, const char *name, int n, int flags,
                                              void *arg, wl_function *step, wl_final *end,
                                              wl_final *value, wl_function *inverse,
                                              wl_destroy *destroy) {
-  defines(db);
-  return WL_REAL()->create_window_function(db, name, n, flags, arg, step, end, value, inverse,
+  return defines(db, WL_CALLER)->create_window_function(db, name, n, flags, arg, step, end, value, inverse,
                                            destroy);
 }
 WL_EXPORT int sqlite3_create_collation(sqlite3 *db, const char *name, int rep, void *arg,
                                        wl_collation *call) {
-  defines(db);
-  return WL_REAL()->create_collation(db, name, rep, arg, call);
+  return defines(db, WL_CALLER)->create_collation(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation16(sqlite3 *db, const void *name, int rep, void *arg,
                                          wl_collation *call) {
-  defines(db);
-  return WL_REAL()->create_collation16(db, name, rep, arg, call);
+  return defines(db, WL_CALLER)->create_collation16(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation_v2(sqlite3 *db, const char *name, int rep, void *arg,
                                           wl_collation *call, wl_destroy *destroy) {
-  defines(db);
-  return WL_REAL()->create_collation_v2(db, name, rep, arg, call, destroy);
+  return defines(db, WL_CALLER)->create_collation_v2(db, name, rep, arg, call, destroy);
 }
 WL_EXPORT int sqlite3_collation_needed(sqlite3 *db, void *arg,
                                        void (*call)(void *, sqlite3 *, int, const char *)) {
-  defines(db);
-  return WL_REAL()->collation_needed(db, arg, call);
+  return defines(db, WL_CALLER)->collation_needed(db, arg, call);
 }
 WL_EXPORT int sqlite3_collation_needed16(sqlite3 *db, void *arg,
                                          void (*call)(void *, sqlite3 *, int, const void *)) {
-  defines(db);
-  return WL_REAL()->collation_needed16(db, arg, call);
+  return defines(db, WL_CALLER)->collation_needed16(db, arg, call);
 }
 WL_EXPORT int sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *m,
                                     void *arg) {
-  defines(db);
-  return WL_REAL()->create_module(db, name, m, arg);
+  return defines(db, WL_CALLER)->create_module(db, name, m, arg);
 }
 WL_EXPORT int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *m,
                                        void *arg, wl_destroy *destroy) {
-  defines(db);
-  return WL_REAL()->create_module_v2(db, name, m, arg, destroy);
+  return defines(db, WL_CALLER)->create_module_v2(db, name, m, arg, destroy);
 }
 WL_EXPORT int sqlite3_overload_function(sqlite3 *db, const char *name, int n) {
-  defines(db);
-  return WL_REAL()->overload_function(db, name, n);
+  return defines(db, WL_CALLER)->overload_function(db, name, n);
 }

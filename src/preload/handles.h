@@ -47,7 +47,6 @@ bool wl_handles_set(wl_handles *t, void *key, void *record);
 /* Removes a handle and returns its record, or NULL. */
 void *wl_handles_remove(wl_handles *t, const void *key);
 
-/* Whether a statement is one of libwarplite's own. */
-bool wl_is_own(sqlite3_stmt *s);
+extern char wl_own_mark; /* stands in for the record of libwarplite's own statements */
 
 #endif

@@ -126,7 +126,8 @@ static inline wl_connection *wl_connection_of(sqlite3 *db) {
   return wl_handles_find(&wl_connections, db);
 }
 static inline wl_statement *wl_statement_of(sqlite3_stmt *s) {
-  return wl_handles_find(&wl_statements, s);
+  void *record = wl_handles_find(&wl_statements, s);
+  return WL_UNLIKELY(record == &wl_own_mark) ? NULL : record;
 }
 /* The record of a statement that is on a native row, or NULL. */
 static inline wl_statement *wl_running_of(sqlite3_stmt *s) {

@@ -43,11 +43,16 @@ static uint64_t hash_text(const char *s, size_t n) {
   return h ^ h >> 32;
 }
 
+/* Removes the record of an earlier statement at this address. */
+static void forget(sqlite3_stmt *s) {
+  void *stale = wl_handles_remove(&wl_statements, s);
+  if (WL_UNLIKELY(stale && stale != &wl_own_mark)) wl_statement_free(stale);
+}
+
 void wl_prepared(const wl_sqlite *real, sqlite3 *db, sqlite3_stmt *s, const char *sql, size_t n,
                  int n_ignored_before, void *caller) {
   /* SQLite may have ended an earlier statement at this address without our knowledge. */
-  wl_statement *stale = wl_handles_remove(&wl_statements, s);
-  if (WL_UNLIKELY(stale != NULL)) wl_statement_free(stale);
+  forget(s);
   if (!may_select(sql, n)) return;
   wl_connection *c = wl_connection_of(db);
   if (!c || c->inside || wl_within(real->code, caller) || wl_within(wl_warplite_code, caller))
@@ -126,8 +131,7 @@ WL_EXPORT int sqlite3_prepare16_v3(sqlite3 *db, const void *sql, int n, unsigned
 
 /* The oldest forms do not keep the text and never prepare again. SQLite runs their statements. */
 static int unrecorded(int rc, sqlite3_stmt **out) {
-  wl_statement *stale = rc || !*out ? NULL : wl_handles_remove(&wl_statements, *out);
-  if (stale) wl_statement_free(stale);
+  if (!rc && *out) forget(*out);
   return rc;
 }
 

@@ -54,14 +54,10 @@ static void fill(sqlite3_api_routines *api, void *library) {
 
 /* ---- libwarplite's statements are noted, so that sqlite3_next_stmt() can leave them out */
 
-static char own_mark;
-
-bool wl_is_own(sqlite3_stmt *s) {
-  return wl_handles_find(&wl_statements, s) == &own_mark;
-}
+char wl_own_mark;
 
 static int note_prepared(int rc, sqlite3_stmt **out) {
-  if (rc == SQLITE_OK && out && *out) wl_handles_set(&wl_statements, *out, &own_mark);
+  if (rc == SQLITE_OK && out && *out) wl_handles_set(&wl_statements, *out, &wl_own_mark);
   return rc;
 }
 
@@ -209,12 +205,15 @@ const wl_sqlite *wl_real_find(void *caller) {
   return r;
 }
 
-void wl_real_rescan(void) {
+const wl_sqlite *wl_real_checked(void *caller) {
   unsigned long long now = 0;
+  const wl_sqlite *r = atomic_load_explicit(&wl_only, memory_order_acquire);
+  if (r && wl_within(r->code, caller)) return r;
   dl_iterate_phdr(read_count, &now);
   pthread_mutex_lock(&lock);
   if (n_sqlites && now != n_added) scan();
   pthread_mutex_unlock(&lock);
+  return wl_real_find(caller);
 }
 
 static void before_fork(void) {

@@ -39,8 +39,9 @@ extern wl_range wl_warplite_code; /* libwarplite, if it is loaded */
 
 /* The SQLite of a caller, by the address it returns to. Never NULL. */
 const wl_sqlite *wl_real_find(void *caller);
-/* Called when a connection is opened: looks for libraries that were loaded since the last time. */
-void wl_real_rescan(void);
+/* The same, after a look for libraries that were loaded since the last time. Used by the functions
+** that a SQLite calls when it opens a connection, so that a second SQLite is noticed then. */
+const wl_sqlite *wl_real_checked(void *caller);
 
 static inline bool wl_within(wl_range r, const void *at) {
   return (const char *)at >= r.low && (const char *)at < r.high;

@@ -144,6 +144,11 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
 }
 
 void wl_statement_free(wl_statement *t) {
+  if (t->state == WL_RUNNING) {
+    /* SQLite has ended the statement without our knowledge. Its run cannot be closed safely. */
+    atomic_fetch_sub(&t->conn->n_running, 1);
+    atomic_fetch_sub(&wl_n_running, 1);
+  }
   for (int k = 0; k < t->n_columns; k++) free(t->cells[k].text);
   free(t->cells);
   wl_connection_drop(t->conn);
@@ -152,12 +157,13 @@ void wl_statement_free(wl_statement *t) {
 
 WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
-  wl_statement *t = s ? wl_handles_remove(&wl_statements, s) : NULL;
+  wl_statement *t = s ? wl_statement_of(s) : NULL;
   if (!t) {
     if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s)
       wl_unsay(real->db_handle(s));
     return real->finalize(s);
   }
+  wl_handles_remove(&wl_statements, s);
   if (t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
   bool native = t->state >= WL_RUNNING;
   int rc = native ? end_native(t) : SQLITE_OK;
@@ -189,7 +195,7 @@ WL_EXPORT int sqlite3_stmt_status(sqlite3_stmt *s, int op, int reset) {
 WL_EXPORT sqlite3_stmt *sqlite3_next_stmt(sqlite3 *db, sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   do s = real->next_stmt(db, s);
-  while (s && wl_is_own(s));
+  while (s && wl_handles_find(&wl_statements, s) == &wl_own_mark);
   return s;
 }
 

@@ -278,11 +278,16 @@ static wl_native_run *start(const wl_native_ask *ask, char reason[WL_NATIVE_TEXT
 }
 
 static void describe(wl_native_run *r) {
+  static const wl_u8 types[] = {[WL_R_INT] = SQLITE_INTEGER,
+                                [WL_R_REAL] = SQLITE_FLOAT,
+                                [WL_R_TEXT] = SQLITE_TEXT,
+                                [WL_R_ANY] = 0};
   const wl_reg *regs = wl_run_regs(r->answer.run);
   for (int k = 0; k < r->answer.n_cols; k++) {
     const wl_outcol *o = &r->batch->cols[k];
     const wl_dict *dict = regs[k].type == WL_R_INT ? wl_batch_dict(r->batch, k) : NULL;
     r->columns[k] = (wl_native_column){.type = regs[k].type,
+                                       .sqlite_type = dict ? SQLITE_TEXT : types[regs[k].type],
                                        .v = o->v,
                                        .t = o->t,
                                        .n = o->n,

@@ -24,7 +24,8 @@ typedef struct wl_native_run wl_native_run;
 
 /* One result column of a batch (column/batch.h). Dictionary codes have places and heap. */
 typedef struct wl_native_column {
-  wl_u8 type; /* WL_R_INT, WL_R_REAL, WL_R_TEXT or WL_R_ANY */
+  wl_u8 type;        /* WL_R_INT, WL_R_REAL, WL_R_TEXT or WL_R_ANY */
+  wl_u8 sqlite_type; /* SQLITE_INTEGER, … of all values but NULL; 0 for WL_R_ANY */
   const wl_u64 *v;
   const wl_u8 *t; /* ANY: tags; otherwise 0 means NULL, and NULL means that there is none */
   const wl_u32 *n;

@@ -16,11 +16,14 @@ static bool refused(sqlite3_stmt *s) {
   return true;
 }
 
-static bool busy(sqlite3_stmt *s) {
-  if (WL_LIKELY(!atomic_load_explicit(&wl_n_said, memory_order_relaxed))) return false;
+static __attribute__((noinline)) bool busy_awake(sqlite3_stmt *s) {
   if (s && refused(s)) return true;
-  if (s) wl_unsay(wl_real_find((void *)busy)->api.db_handle(s));
+  if (s) wl_unsay(WL_REAL()->db_handle(s));
   return false;
+}
+
+static inline bool busy(sqlite3_stmt *s) {
+  return WL_UNLIKELY(wl_is_awake()) && busy_awake(s);
 }
 
 static int misuse(void *value, wl_destroy *destroy) {
@@ -29,67 +32,67 @@ static int misuse(void *value, wl_destroy *destroy) {
 }
 
 WL_EXPORT int sqlite3_bind_blob(sqlite3_stmt *s, int i, const void *v, int n, wl_destroy *destroy) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_blob(s, i, v, n, destroy);
 }
 
 WL_EXPORT int sqlite3_bind_blob64(sqlite3_stmt *s, int i, const void *v, sqlite3_uint64 n, wl_destroy *destroy) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_blob64(s, i, v, n, destroy);
 }
 
 WL_EXPORT int sqlite3_bind_double(sqlite3_stmt *s, int i, double v) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_double(s, i, v);
 }
 
 WL_EXPORT int sqlite3_bind_int(sqlite3_stmt *s, int i, int v) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_int(s, i, v);
 }
 
 WL_EXPORT int sqlite3_bind_int64(sqlite3_stmt *s, int i, sqlite3_int64 v) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_int64(s, i, v);
 }
 
 WL_EXPORT int sqlite3_bind_null(sqlite3_stmt *s, int i) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_null(s, i);
 }
 
 WL_EXPORT int sqlite3_bind_text(sqlite3_stmt *s, int i, const char *v, int n, wl_destroy *destroy) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_text(s, i, v, n, destroy);
 }
 
 WL_EXPORT int sqlite3_bind_text16(sqlite3_stmt *s, int i, const void *v, int n, wl_destroy *destroy) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_text16(s, i, v, n, destroy);
 }
 
 WL_EXPORT int sqlite3_bind_text64(sqlite3_stmt *s, int i, const char *v, sqlite3_uint64 n, wl_destroy *destroy, unsigned char encoding) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_text64(s, i, v, n, destroy, encoding);
 }
 
 WL_EXPORT int sqlite3_bind_value(sqlite3_stmt *s, int i, const sqlite3_value *v) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_value(s, i, v);
 }
 
 WL_EXPORT int sqlite3_bind_pointer(sqlite3_stmt *s, int i, void *v, const char *type, wl_destroy *destroy) {
-  if (WL_UNLIKELY(busy(s))) return misuse((void *)v, destroy);
+  if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_pointer(s, i, v, type, destroy);
 }
 
 WL_EXPORT int sqlite3_bind_zeroblob(sqlite3_stmt *s, int i, int n) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_zeroblob(s, i, n);
 }
 
 WL_EXPORT int sqlite3_bind_zeroblob64(sqlite3_stmt *s, int i, sqlite3_uint64 n) {
-  if (WL_UNLIKELY(busy(s))) return SQLITE_MISUSE;
+  if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_zeroblob64(s, i, n);
 }
 

@@ -39,15 +39,15 @@ static inline wl_val value_at(const wl_statement *t, int i) {
 /* SQLite will set the error SQLITE_RANGE if the statement has no such value. Then ours is over. */
 static void ask_sqlite(sqlite3_stmt *s, int i) {
   const sqlite3_api_routines *real = WL_REAL();
-  if (s && (unsigned)i >= (unsigned)real->data_count(s)) wl_unsay(real->db_handle(s));
+  if (s && atomic_load_explicit(&wl_n_said, memory_order_relaxed) && (unsigned)i >= (unsigned)real->data_count(s)) wl_unsay(real->db_handle(s));
 }
 
 /* The record of a statement that has this column in its current native row, or NULL: SQLite
 ** answers, also where there is an error. */
 static inline wl_statement *on_row(sqlite3_stmt *s, int i) {
-  wl_statement *t = wl_running_of(s);
-  if (WL_UNLIKELY(t && (unsigned)i < (unsigned)t->n_columns)) return t;
-  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed))) ask_sqlite(s, i);
+  wl_statement *t = wl_handles_find(&wl_statements, s);
+  if (WL_LIKELY(t && (unsigned)i < (unsigned)t->n_on_row)) return t;
+  ask_sqlite(s, i);
   return NULL;
 }
 
@@ -138,13 +138,21 @@ static const char *plain_text(wl_statement *t, int i, wl_val v) {
 
 /* ---- the interface */
 
-WL_EXPORT int sqlite3_column_type(sqlite3_stmt *s, int i) {
+static __attribute__((noinline)) int native_type(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_type(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_type(s, i);
   static const unsigned char types[] = {SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT,
                                         SQLITE_BLOB};
   sqlite3_stmt *m = mirrored(t, i);
-  return WL_UNLIKELY(m != NULL) ? t->conn->real->api.column_type(m, 0) : types[value_at(t, i).t];
+  if (WL_UNLIKELY(m != NULL)) return t->conn->real->api.column_type(m, 0);
+  const wl_native_column *c = &t->rows.columns[i];
+  if (c->type == WL_R_ANY) return types[c->t[t->row]];
+  return c->t && !c->t[t->row] ? SQLITE_NULL : c->sqlite_type;
+}
+
+WL_EXPORT int sqlite3_column_type(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_type(s, i);
+  return native_type(s, i, WL_CALLER);
 }
 
 /* As SQLite casts a REAL to an INTEGER. */
@@ -154,7 +162,7 @@ static wl_i64 to_integer(double r) {
   return (wl_i64)r;
 }
 
-static sqlite3_int64 integer(wl_statement *t, int i) {
+static sqlite3_int64 other_integer(wl_statement *t, int i) {
   wl_val v = value_at(t, i);
   if (WL_LIKELY(v.t == WL_T_INT)) return (wl_i64)v.v;
   if (v.t == WL_T_NULL) return 0;
@@ -163,30 +171,55 @@ static sqlite3_int64 integer(wl_statement *t, int i) {
   return m ? t->conn->real->api.column_int64(m, 0) : 0;
 }
 
-WL_EXPORT sqlite3_int64 sqlite3_column_int64(sqlite3_stmt *s, int i) {
+static inline sqlite3_int64 integer(wl_statement *t, int i) {
+  const wl_native_column *c = &t->rows.columns[i];
+  if (WL_LIKELY(c->sqlite_type == SQLITE_INTEGER))
+    return c->t && !c->t[t->row] ? 0 : (wl_i64)c->v[t->row];
+  return other_integer(t, i);
+}
+
+static __attribute__((noinline)) sqlite3_int64 native_int64(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  return WL_LIKELY(!t) ? WL_REAL()->column_int64(s, i) : integer(t, i);
+  return WL_LIKELY(!t) ? wl_real_api(caller)->column_int64(s, i) : integer(t, i);
+}
+
+WL_EXPORT sqlite3_int64 sqlite3_column_int64(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_int64(s, i);
+  return native_int64(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) int native_int(sqlite3_stmt *s, int i, void *caller) {
+  wl_statement *t = on_row(s, i);
+  return WL_LIKELY(!t) ? wl_real_api(caller)->column_int(s, i) : (int)integer(t, i);
 }
 
 WL_EXPORT int sqlite3_column_int(sqlite3_stmt *s, int i) {
-  wl_statement *t = on_row(s, i);
-  return WL_LIKELY(!t) ? WL_REAL()->column_int(s, i) : (int)integer(t, i);
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_int(s, i);
+  return native_int(s, i, WL_CALLER);
 }
 
-WL_EXPORT double sqlite3_column_double(sqlite3_stmt *s, int i) {
+static __attribute__((noinline)) double native_double(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_double(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_double(s, i);
+  const wl_native_column *c = &t->rows.columns[i];
+  if (WL_LIKELY(c->sqlite_type == SQLITE_FLOAT))
+    return c->t && !c->t[t->row] ? 0 : wl_as_f64(c->v[t->row]);
   wl_val v = value_at(t, i);
-  if (WL_LIKELY(v.t == WL_T_REAL)) return wl_as_f64(v.v);
+  if (v.t == WL_T_REAL) return wl_as_f64(v.v);
   if (v.t == WL_T_INT) return (double)(wl_i64)v.v;
   if (v.t == WL_T_NULL) return 0;
   sqlite3_stmt *m = mirror(t, i);
   return m ? t->conn->real->api.column_double(m, 0) : 0;
 }
 
-WL_EXPORT const unsigned char *sqlite3_column_text(sqlite3_stmt *s, int i) {
+WL_EXPORT double sqlite3_column_double(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_double(s, i);
+  return native_double(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) const unsigned char *native_text(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_text(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_text(s, i);
   sqlite3_stmt *m = mirrored(t, i);
   wl_val v = value_at(t, i);
   if (!m && v.t == WL_T_NULL) return NULL;
@@ -196,9 +229,14 @@ WL_EXPORT const unsigned char *sqlite3_column_text(sqlite3_stmt *s, int i) {
   return m ? t->conn->real->api.column_text(m, 0) : NULL;
 }
 
-WL_EXPORT const void *sqlite3_column_blob(sqlite3_stmt *s, int i) {
+WL_EXPORT const unsigned char *sqlite3_column_text(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_text(s, i);
+  return native_text(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) const void *native_blob(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_blob(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_blob(s, i);
   sqlite3_stmt *m = mirrored(t, i);
   wl_val v = value_at(t, i);
   if (!m && (v.t == WL_T_NULL || (v.t >= WL_T_TEXT && v.n == 0))) return NULL;
@@ -208,9 +246,14 @@ WL_EXPORT const void *sqlite3_column_blob(sqlite3_stmt *s, int i) {
   return m ? t->conn->real->api.column_blob(m, 0) : NULL;
 }
 
-WL_EXPORT int sqlite3_column_bytes(sqlite3_stmt *s, int i) {
+WL_EXPORT const void *sqlite3_column_blob(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_blob(s, i);
+  return native_blob(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) int native_bytes(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_bytes(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_bytes(s, i);
   sqlite3_stmt *m = mirrored(t, i);
   wl_val v = value_at(t, i);
   if (!m && v.t == WL_T_NULL) return 0;
@@ -220,23 +263,43 @@ WL_EXPORT int sqlite3_column_bytes(sqlite3_stmt *s, int i) {
   return m ? t->conn->real->api.column_bytes(m, 0) : 0;
 }
 
-WL_EXPORT int sqlite3_column_bytes16(sqlite3_stmt *s, int i) {
+WL_EXPORT int sqlite3_column_bytes(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_bytes(s, i);
+  return native_bytes(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) int native_bytes16(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_bytes16(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_bytes16(s, i);
   sqlite3_stmt *m = mirror(t, i);
   return m ? t->conn->real->api.column_bytes16(m, 0) : 0;
 }
 
-WL_EXPORT const void *sqlite3_column_text16(sqlite3_stmt *s, int i) {
+WL_EXPORT int sqlite3_column_bytes16(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_bytes16(s, i);
+  return native_bytes16(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) const void *native_text16(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_text16(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_text16(s, i);
   sqlite3_stmt *m = mirror(t, i);
   return m ? t->conn->real->api.column_text16(m, 0) : NULL;
 }
 
-WL_EXPORT sqlite3_value *sqlite3_column_value(sqlite3_stmt *s, int i) {
+WL_EXPORT const void *sqlite3_column_text16(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_text16(s, i);
+  return native_text16(s, i, WL_CALLER);
+}
+
+static __attribute__((noinline)) sqlite3_value *native_value(sqlite3_stmt *s, int i, void *caller) {
   wl_statement *t = on_row(s, i);
-  if (WL_LIKELY(!t)) return WL_REAL()->column_value(s, i);
+  if (WL_LIKELY(!t)) return wl_real_api(caller)->column_value(s, i);
   sqlite3_stmt *m = mirror(t, i);
-  return m ? t->conn->real->api.column_value(m, 0) : WL_REAL()->column_value(s, -1);
+  return m ? t->conn->real->api.column_value(m, 0) : wl_real_api(caller)->column_value(s, -1);
+}
+
+WL_EXPORT sqlite3_value *sqlite3_column_value(sqlite3_stmt *s, int i) {
+  if (WL_LIKELY(!wl_is_awake())) return WL_REAL()->column_value(s, i);
+  return native_value(s, i, WL_CALLER);
 }

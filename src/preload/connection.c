@@ -16,7 +16,7 @@ enum {
 
 void wl_connection_drop(wl_connection *c) {
   if (atomic_fetch_sub(&c->n_refs, 1) > 1) return;
-  if (atomic_exchange(&c->said.valid, false)) atomic_fetch_sub(&wl_n_said, 1);
+  wl_connection_unsay(c);
   free(c);
 }
 
@@ -32,6 +32,7 @@ static int opened(int rc, sqlite3 **out, int flags, const wl_sqlite *real) {
   c->mutex = real->api.db_mutex(*out);
   c->n_refs = 1;
   c->small = true;
+  c->said.code = WL_NOTHING_SAID;
   c->extended_codes = (flags & SQLITE_OPEN_EXRESCODE) != 0;
   if (!wl_handles_set(&wl_connections, *out, c)) free(c);
   return rc;
@@ -63,7 +64,7 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
     wl_silent--;
     wl_leave(c);
   }
-  if (atomic_exchange(&c->said.valid, false)) atomic_fetch_sub(&wl_n_said, 1);
+  wl_unsay_if(db);
   /* SQLite may free the connection, and another thread may get its address at once. */
   atomic_fetch_add(&c->n_refs, 1);
   if (v2) c->closing = true;

@@ -42,7 +42,7 @@ static const char *unasked(const wl_statement *t) {
   return NULL;
 }
 
-static int in_sqlite(wl_statement *t) {
+static inline int in_sqlite(wl_statement *t) {
   t->state = WL_IN_SQLITE;
   t->unreset = true;
   int rc = t->conn->real->api.step(t->stmt);
@@ -164,8 +164,7 @@ static bool start(wl_statement *t) {
   t->row = t->rows.n_rows = 0;
   t->n_events = atomic_load(&c->n_events);
   t->state = WL_RUNNING;
-  atomic_fetch_add(&c->n_running, 1);
-  atomic_fetch_add(&wl_n_running, 1);
+  wl_count_running(c, 1);
   if (t->cells) return true;
   wl_native_finish(t);
   return false;
@@ -184,6 +183,7 @@ static int ask(wl_statement *t) {
 
 int wl_first_step(wl_statement *t) {
   wl_connection *c = t->conn;
+  if (WL_LIKELY(t->verdict == WL_CHEAP_TEXT && !wl_always && !wl_reporting)) return in_sqlite(t);
   const char *why = unasked(t);
   if (WL_UNLIKELY(wl_reporting)) wl_report_start(t, why);
   if (why) return in_sqlite(t);

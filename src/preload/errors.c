@@ -9,22 +9,33 @@
 
 atomic_int wl_n_said;
 
+static void count_said(int change) {
+  atomic_fetch_add(&wl_n_said, change);
+  atomic_fetch_add(&wl_n_awake, change);
+}
+
 int wl_say(wl_connection *c, int code, const char *message) {
-  c->said.code = code;
-  snprintf(c->said.message, sizeof c->said.message, "%s", message ? message : "");
-  if (!atomic_exchange(&c->said.valid, true)) atomic_fetch_add(&wl_n_said, 1);
+  c->said.message[0] = 0;
+  if (message) snprintf(c->said.message, sizeof c->said.message, "%s", message);
+  if (atomic_exchange(&c->said.code, code) == WL_NOTHING_SAID) count_said(1);
   return c->extended_codes || code <= 0xff ? code : code & 0xff;
 }
 
 void wl_unsay(sqlite3 *db) {
   wl_connection *c = db ? wl_connection_of(db) : NULL;
-  if (c && atomic_exchange(&c->said.valid, false)) atomic_fetch_sub(&wl_n_said, 1);
+  if (c) wl_connection_unsay(c);
+}
+
+void wl_connection_unsay(wl_connection *c) {
+  if (atomic_load_explicit(&c->said.code, memory_order_relaxed) != WL_NOTHING_SAID &&
+      atomic_exchange(&c->said.code, WL_NOTHING_SAID) != WL_NOTHING_SAID)
+    count_said(-1);
 }
 
 static const wl_connection *speaker(sqlite3 *db) {
-  if (WL_LIKELY(!atomic_load_explicit(&wl_n_said, memory_order_relaxed))) return NULL;
+  if (WL_LIKELY(!wl_is_awake())) return NULL;
   const wl_connection *c = db ? wl_connection_of(db) : NULL;
-  return c && c->said.valid ? c : NULL;
+  return c && c->said.code != WL_NOTHING_SAID ? c : NULL;
 }
 
 static const char *said_text(const wl_connection *c) {

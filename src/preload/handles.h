@@ -27,7 +27,7 @@ typedef struct wl_handles {
   wl_slot slots[1 << WL_HANDLE_BITS][WL_HANDLE_WAYS];
 } wl_handles;
 
-extern wl_handles wl_statements, wl_connections;
+extern __attribute__((visibility("hidden"))) wl_handles wl_statements, wl_connections;
 
 static inline wl_slot *wl_handles_bucket(wl_handles *t, const void *key) {
   return t->slots[((uint64_t)(uintptr_t)key >> 4) * 0x9E3779B97F4A7C15u >> (64 - WL_HANDLE_BITS)];
@@ -47,6 +47,7 @@ bool wl_handles_set(wl_handles *t, void *key, void *record);
 /* Removes a handle and returns its record, or NULL. */
 void *wl_handles_remove(wl_handles *t, const void *key);
 
-extern char wl_own_mark; /* stands in for the record of libwarplite's own statements */
+/* The record of all of libwarplite's own statements. It never runs natively. */
+extern __attribute__((visibility("hidden"))) struct wl_statement wl_own_mark;
 
 #endif

@@ -11,8 +11,8 @@
 ** 1. SQLite is reached through wl_sqlite only (real.h), and nothing here refers to its symbols.
 ** 2. A statement has a record if the application prepared it, it is a SELECT, and there is room.
 **    Functions that get a statement without a record just call SQLite.
-** 3. wl_n_running counts the statements that run natively in this process. While it is 0, bind and
-**    column functions do nothing but call SQLite.
+** 3. wl_n_awake counts native statements, and connections whose error is that of a native step.
+**    While it is 0, bind and column functions do nothing but call SQLite.
 ** 4. A record is used as SQLite's rules allow for its statement: by one thread at a time, or under
 **    the connection's mutex, which step, reset and finalize take.
 */
@@ -33,12 +33,11 @@ typedef enum wl_verdict {
   WL_COSTLY_TEXT
 } wl_verdict;
 
-enum { WL_VERDICTS = 256 };
+enum { WL_VERDICTS = 256, WL_NOTHING_SAID = -1 };
 
 /* What errcode and errmsg of a connection are to say, if the last call ran natively. */
 typedef struct wl_said {
-  atomic_bool valid;
-  int code;
+  atomic_int code; /* WL_NOTHING_SAID: SQLite answers */
   char message[WL_NATIVE_TEXT];
 } wl_said;
 
@@ -109,6 +108,7 @@ typedef struct wl_statement {
   wl_i64 row, stamp;
   int n_events; /* the connection's count when it last looked */
   int n_columns;
+  int n_on_row; /* n_columns while it is on a native row, else 0 */
   int n_mirrors; /* cells whose mirror is valid for this row */
   wl_row_cell *cells;
   struct wl_report_text *report; /* where its execution is counted, or NULL */
@@ -117,10 +117,16 @@ typedef struct wl_statement {
 
 struct wl_report_text;
 
-extern atomic_int wl_n_running; /* native statements in the process */
-extern atomic_int wl_n_said;    /* connections whose wl_said is valid */
-extern bool wl_disabled;        /* a program with more rights than its user */
-extern bool wl_always;          /* WARPLITE_SET has route=always */
+extern WL_HIDDEN atomic_int wl_n_awake;   /* the sum of the next two */
+extern WL_HIDDEN atomic_int wl_n_running; /* native statements in the process */
+extern WL_HIDDEN atomic_int wl_n_said;    /* connections that say something */
+extern WL_HIDDEN bool wl_disabled;        /* a program with more rights than its user */
+extern WL_HIDDEN bool wl_always;          /* WARPLITE_SET has route=always */
+
+/* Whether anything native is going on in the process. If not, most functions just call SQLite. */
+static inline bool wl_is_awake(void) {
+  return atomic_load_explicit(&wl_n_awake, memory_order_relaxed) != 0;
+}
 
 static inline wl_connection *wl_connection_of(sqlite3 *db) {
   return wl_handles_find(&wl_connections, db);
@@ -131,8 +137,8 @@ static inline wl_statement *wl_statement_of(sqlite3_stmt *s) {
 }
 /* The record of a statement that is on a native row, or NULL. */
 static inline wl_statement *wl_running_of(sqlite3_stmt *s) {
-  if (WL_LIKELY(!atomic_load_explicit(&wl_n_running, memory_order_relaxed))) return NULL;
-  wl_statement *t = wl_statement_of(s);
+  if (WL_LIKELY(!wl_is_awake())) return NULL;
+  wl_statement *t = wl_handles_find(&wl_statements, s);
   return t && t->state == WL_RUNNING ? t : NULL;
 }
 
@@ -162,14 +168,11 @@ void wl_verdict_set(wl_connection *c, uint64_t hash, wl_verdict v);
 ** as the application wants it. */
 int wl_say(wl_connection *c, int code, const char *message);
 void wl_unsay(sqlite3 *db);
+void wl_connection_unsay(wl_connection *c);
 static inline void wl_unsay_if(sqlite3 *db) {
-  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed))) wl_unsay(db);
+  if (WL_UNLIKELY(wl_is_awake())) wl_unsay(db);
 }
 
-/* ---- prepare.c */
-/* Gives a statement that was just prepared a record, if it can be worth it. */
-void wl_prepared(const wl_sqlite *real, sqlite3 *db, sqlite3_stmt *s, const char *sql, size_t n,
-                 int n_ignored_before, void *caller);
 
 /* ---- decide.c */
 enum { WL_COSTLY_STEPS = 8000, WL_COSTLY_IN_SMALL = 100000 };
@@ -181,11 +184,14 @@ void wl_sqlite_ended(wl_statement *t);
 /* ---- step.c */
 int wl_native_step(wl_statement *t);
 void wl_native_finish(wl_statement *t); /* ends a native run; leaves WL_ENDED */
+wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
+void wl_statement_give(wl_statement *t);         /* frees a record without a connection */
 void wl_statement_free(wl_statement *t);
-extern _Thread_local int wl_silent; /* SQLite's messages to the log are ours, not for the user */
+void wl_count_running(wl_connection *c, int change);
+extern WL_HIDDEN _Thread_local int wl_silent; /* SQLite's messages to the log are ours, not for the user */
 
 /* ---- report.c: `warplite run --explain` */
-extern bool wl_reporting;
+extern WL_HIDDEN bool wl_reporting;
 void wl_report_start(wl_statement *t, const char *unasked); /* unasked: as in decide.c */
 void wl_report_decided(wl_statement *t, const char *reason);
 void wl_report_end(wl_statement *t);

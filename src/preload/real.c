@@ -2,7 +2,7 @@
 ** See real.h.
 */
 #include "preload/real.h"
-#include "preload/handles.h"
+#include "preload/preload.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -53,8 +53,6 @@ static void fill(sqlite3_api_routines *api, void *library) {
 }
 
 /* ---- libwarplite's statements are noted, so that sqlite3_next_stmt() can leave them out */
-
-char wl_own_mark;
 
 static int note_prepared(int rc, sqlite3_stmt **out) {
   if (rc == SQLITE_OK && out && *out) wl_handles_set(&wl_statements, *out, &wl_own_mark);

@@ -23,6 +23,9 @@
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WL_EXPORT      __attribute__((visibility("default")))
 
+/* The linker need not look for our own data elsewhere. */
+#define WL_HIDDEN __attribute__((visibility("hidden")))
+
 typedef struct wl_range {
   const char *low, *high;
 } wl_range;
@@ -34,8 +37,8 @@ typedef struct wl_sqlite {
   wl_range code;             /* where the library is in memory */
 } wl_sqlite;
 
-extern _Atomic(const wl_sqlite *) wl_only;
-extern wl_range wl_warplite_code; /* libwarplite, if it is loaded */
+extern WL_HIDDEN _Atomic(const wl_sqlite *) wl_only;
+extern WL_HIDDEN wl_range wl_warplite_code; /* libwarplite, if it is loaded */
 
 /* The SQLite of a caller, by the address it returns to. Never NULL. */
 const wl_sqlite *wl_real_find(void *caller);

@@ -5,11 +5,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-atomic_int wl_n_running;
+atomic_int wl_n_running, wl_n_awake;
+wl_statement wl_own_mark;
 _Thread_local int wl_silent;
 
 /* ---- native runs */
+
+void wl_count_running(wl_connection *c, int change) {
+  atomic_fetch_add(&c->n_running, change);
+  atomic_fetch_add(&wl_n_running, change);
+  atomic_fetch_add(&wl_n_awake, change);
+}
 
 void wl_native_finish(wl_statement *t) {
   wl_connection *c = t->conn;
@@ -20,10 +28,9 @@ void wl_native_finish(wl_statement *t) {
   if (c->closing) lib->quiet(c->db); /* the connection must be able to end with its statements */
   wl_silent--;
   t->state = WL_ENDED;
-  t->n_mirrors = 0;
+  t->n_on_row = t->n_mirrors = 0;
   for (int k = 0; k < t->n_columns; k++) t->cells[k].mirror = NULL;
-  atomic_fetch_sub(&c->n_running, 1);
-  atomic_fetch_sub(&wl_n_running, 1);
+  wl_count_running(c, -1);
   if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
 }
 
@@ -56,28 +63,44 @@ static int refill(wl_statement *t, char message[WL_NATIVE_TEXT]) {
   return rc;
 }
 
-/* Needs the mutex. */
-int wl_native_step(wl_statement *t) {
+/* The rare parts of a step: an event to look at, or the next batch. */
+static int slow_step(wl_statement *t) {
   wl_connection *c = t->conn;
   char message[WL_NATIVE_TEXT] = "";
   int rc = SQLITE_OK;
-  if (WL_UNLIKELY(atomic_load_explicit(&c->n_events, memory_order_relaxed) != t->n_events))
-    rc = look(t, message);
-  if (WL_UNLIKELY(rc != SQLITE_OK)) return fail(t, rc, message);
-  if (WL_UNLIKELY(++t->row >= t->rows.n_rows)) {
-    rc = refill(t, message);
-    if (rc == SQLITE_DONE) {
-      wl_native_finish(t);
-      return wl_say(c, SQLITE_DONE, NULL);
-    }
-    if (rc != SQLITE_ROW) return fail(t, rc, message);
+  if (atomic_load(&c->n_events) != t->n_events) rc = look(t, message);
+  if (rc != SQLITE_OK) return fail(t, rc, message);
+  if (t->row < t->rows.n_rows) return SQLITE_ROW;
+  t->n_on_row = 0;
+  rc = refill(t, message);
+  if (rc == SQLITE_DONE) {
+    wl_native_finish(t);
+    return wl_say(c, SQLITE_DONE, NULL);
   }
+  if (rc != SQLITE_ROW) return fail(t, rc, message);
+  t->n_on_row = t->n_columns;
+  return SQLITE_ROW;
+}
+
+static inline int native_step(wl_statement *t) {
+  wl_connection *c = t->conn;
+  t->row++;
   t->stamp++;
   t->n_mirrors = 0;
+  if (WL_UNLIKELY(t->row >= t->rows.n_rows ||
+                  atomic_load_explicit(&c->n_events, memory_order_relaxed) != t->n_events)) {
+    int rc = slow_step(t);
+    if (rc != SQLITE_ROW) return rc;
+  }
   if (WL_UNLIKELY(c->trace_mask & SQLITE_TRACE_ROW))
     c->trace(SQLITE_TRACE_ROW, c->trace_arg, t->stmt, NULL);
-  if (WL_UNLIKELY(!c->said.valid || c->said.code != SQLITE_ROW)) wl_say(c, SQLITE_ROW, NULL);
+  if (WL_UNLIKELY(atomic_load_explicit(&c->said.code, memory_order_relaxed) != SQLITE_ROW))
+    wl_say(c, SQLITE_ROW, NULL);
   return SQLITE_ROW;
+}
+
+int wl_native_step(wl_statement *t) {
+  return native_step(t);
 }
 
 /* ---- the interface */
@@ -91,26 +114,24 @@ static void stepped_beside(const sqlite3_api_routines *real, sqlite3_stmt *s) {
 }
 
 WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
-  const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
-  if (!t) {
-    int rc = real->step(s);
-    if (WL_UNLIKELY(atomic_load_explicit(&wl_n_running, memory_order_relaxed) ||
-                    atomic_load_explicit(&wl_n_said, memory_order_relaxed)))
-      stepped_beside(real, s);
-    return rc;
-  }
-  wl_connection *c = t->conn;
-  if (t->state == WL_RUNNING) {
+  if (t && t->state == WL_RUNNING) {
+    wl_connection *c = t->conn;
     wl_enter(c);
     /* Another thread may have ended it. */
-    int rc = WL_LIKELY(t->state == WL_RUNNING) ? wl_native_step(t) : wl_first_step(t);
+    int rc = WL_LIKELY(t->state == WL_RUNNING) ? native_step(t) : wl_first_step(t);
     wl_leave(c);
+    return rc;
+  }
+  const sqlite3_api_routines *real = WL_REAL();
+  if (!t) {
+    int rc = real->step(s);
+    if (WL_UNLIKELY(wl_is_awake())) stepped_beside(real, s);
     return rc;
   }
   if (t->state != WL_IN_SQLITE) return wl_first_step(t);
   int rc = real->step(s);
-  wl_unsay_if(c->db);
+  wl_unsay_if(t->conn->db);
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;
 }
@@ -123,8 +144,7 @@ static int end_native(wl_statement *t) {
   t->state = WL_AT_REST;
   int rc = t->failed;
   t->failed = SQLITE_OK;
-  bool same = c->said.valid && c->said.code == rc;
-  rc = same ? rc : wl_say(c, rc, NULL);
+  if (c->said.code != rc) wl_say(c, rc, NULL);
   if (!c->extended_codes) rc &= 0xff;
   wl_leave(c);
   return rc;
@@ -134,8 +154,7 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (t && t->state >= WL_RUNNING) return end_native(t);
-  if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s &&
-      (!t || t->unreset))
+  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset))
     wl_unsay(real->db_handle(s));
   int rc = real->reset(s);
   if (t) t->unreset = false;
@@ -143,24 +162,48 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   return rc;
 }
 
+/* Records that were freed wait here for the next statement. */
+enum { N_SPARE = 64 };
+static _Atomic(wl_statement *) spare[N_SPARE];
+
+static inline _Atomic(wl_statement *) *spare_for(const sqlite3_stmt *s) {
+  return &spare[((size_t)s >> 6) % N_SPARE];
+}
+
+wl_statement *wl_statement_new(sqlite3_stmt *s) {
+  wl_statement *t = atomic_exchange_explicit(spare_for(s), NULL, memory_order_acq_rel);
+  if (!t) t = malloc(sizeof *t);
+  if (!t) return NULL;
+  memset(t, 0, sizeof *t);
+  t->stmt = s;
+  return t;
+}
+
+void wl_statement_give(wl_statement *t) {
+  wl_statement *full = NULL;
+  if (!atomic_compare_exchange_strong_explicit(spare_for(t->stmt), &full, t, memory_order_acq_rel,
+                                               memory_order_relaxed))
+    free(t);
+}
+
 void wl_statement_free(wl_statement *t) {
-  if (t->state == WL_RUNNING) {
+  if (WL_UNLIKELY(t->state == WL_RUNNING)) {
     /* SQLite has ended the statement without our knowledge. Its run cannot be closed safely. */
-    atomic_fetch_sub(&t->conn->n_running, 1);
-    atomic_fetch_sub(&wl_n_running, 1);
+    wl_count_running(t->conn, -1);
   }
-  for (int k = 0; k < t->n_columns; k++) free(t->cells[k].text);
-  free(t->cells);
+  if (WL_UNLIKELY(t->cells != NULL)) {
+    for (int k = 0; k < t->n_columns; k++) free(t->cells[k].text);
+    free(t->cells);
+  }
   wl_connection_drop(t->conn);
-  free(t);
+  wl_statement_give(t);
 }
 
 WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = s ? wl_statement_of(s) : NULL;
   if (!t) {
-    if (WL_UNLIKELY(atomic_load_explicit(&wl_n_said, memory_order_relaxed)) && s)
-      wl_unsay(real->db_handle(s));
+    if (WL_UNLIKELY(wl_is_awake()) && s) wl_unsay(real->db_handle(s));
     return real->finalize(s);
   }
   wl_handles_remove(&wl_statements, s);

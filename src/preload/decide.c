@@ -23,6 +23,7 @@ enum {
   ALLOWANCE_UNKNOWN = 16, /* times GRAIN */
   ALLOWANCE_COSTLY = 4,
   MAX_ROWS = 100,      /* rows that a trial may return */
+  READ_EVERY = 4,      /* executions of a cheap text, after which its cost is read */
   RARE_PROGRESS = 100, /* a handler that is called more often could count the calls */
 };
 
@@ -63,15 +64,21 @@ static void judge(wl_statement *t, wl_verdict v) {
 
 void wl_sqlite_ended(wl_statement *t) {
   t->state = WL_AT_REST;
+  t->n_unread++;
+  if (t->verdict != WL_CHEAP_TEXT || t->n_unread >= READ_EVERY) wl_sqlite_cost(t);
+  if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
+}
+
+void wl_sqlite_cost(wl_statement *t) {
   int now = count_steps(t), taken = now - t->n_steps;
   bool small = atomic_load_explicit(&t->conn->small, memory_order_relaxed);
   t->n_steps = now;
+  t->n_unread = 0;
   if (taken < 0) taken = now; /* the application has reset the count */
   if (taken > (small ? WL_COSTLY_IN_SMALL : WL_COSTLY_STEPS))
     judge(t, WL_COSTLY_TEXT);
   else if (!small)
     judge(t, WL_CHEAP_TEXT);
-  if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
 }
 
 /* ---- the trial */

@@ -99,7 +99,8 @@ typedef struct wl_statement {
   wl_verdict verdict;
   bool ignored; /* the authorizer answered IGNORE: SQLite runs it */
   bool unreset; /* SQLite has run it and it was not reset, so a reset sets the connection's error */
-  int n_steps;  /* SQLite's count of virtual machine steps when it last ended */
+  int n_steps;  /* SQLite's count of virtual machine steps when it was last read */
+  int n_unread; /* executions since then */
   int n_extra_runs; /* runs that the application did not ask for */
   int failed;   /* WL_ENDED: the error code, or SQLITE_OK */
   /* while it runs natively */
@@ -178,8 +179,9 @@ static inline void wl_unsay_if(sqlite3 *db) {
 enum { WL_COSTLY_STEPS = 8000, WL_COSTLY_IN_SMALL = 100000 };
 /* Decides who runs the execution that begins now, and takes the first step. */
 int wl_first_step(wl_statement *t);
-/* SQLite's run of a statement has ended. Notes what it cost. */
+/* SQLite's run of a statement has ended. Notes now and then what it cost. */
 void wl_sqlite_ended(wl_statement *t);
+void wl_sqlite_cost(wl_statement *t); /* notes it now */
 
 /* ---- step.c */
 int wl_native_step(wl_statement *t);

@@ -208,6 +208,7 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   }
   wl_handles_remove(&wl_statements, s);
   if (t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
+  if (t->n_unread) wl_sqlite_cost(t);
   bool native = t->state >= WL_RUNNING;
   int rc = native ? end_native(t) : SQLITE_OK;
   if (t->unreset) wl_unsay_if(t->conn->db);

@@ -338,6 +338,14 @@ static sqlite3_stmt *mirror(wl_native_run *r, int column) {
   return r->mirrors[column] ? r->mirrors[column]->stmt : NULL;
 }
 
+static bool empty_result_callbacks(sqlite3 *db) {
+  sqlite3_stmt *s = NULL;
+  sqlite3_prepare_v2(db, "PRAGMA empty_result_callbacks", -1, &s, NULL);
+  bool on = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0);
+  sqlite3_finalize(s);
+  return on;
+}
+
 static void quiet(sqlite3 *db) {
   wl_conn *c = wl_conn_find(db);
   if (c) wl_conn_quiet(c);
@@ -355,6 +363,7 @@ WARPLITE_API const wl_native_calls *warplite_native_interface(int version) {
                                   .mirror = mirror,
                                   .step = wl_own_step,
                                   .finish = finish,
+                                  .empty_result_callbacks = empty_result_callbacks,
                                   .quiet = quiet};
   return version == WL_NATIVE_VERSION ? &table : NULL;
 }

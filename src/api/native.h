@@ -71,6 +71,8 @@ typedef struct wl_native_calls {
   sqlite3_stmt *(*mirror)(wl_native_run *run, int column);
   int (*step)(sqlite3_stmt *s); /* steps a statement of warplite's */
   void (*finish)(wl_native_run *run);
+  /* The connection's PRAGMA empty_result_callbacks. */
+  bool (*empty_result_callbacks)(sqlite3 *db);
   /* Finalizes all helper statements of a connection that is about to close. */
   void (*quiet)(sqlite3 *db);
 } wl_native_calls;

@@ -175,6 +175,10 @@ static inline void wl_unsay_if(sqlite3 *db) {
 }
 
 
+/* ---- prepare.c */
+/* Whether a text begins with a statement that can be a SELECT. */
+bool wl_may_select(const char *sql, size_t n);
+
 /* ---- decide.c */
 enum { WL_COSTLY_STEPS = 8000, WL_COSTLY_IN_SMALL = 100000 };
 /* Decides who runs the execution that begins now, and takes the first step. */

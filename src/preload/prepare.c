@@ -24,12 +24,16 @@ static const char *first_word(const char *p, const char *end) {
   return p;
 }
 
-/* Whether the statement can be a SELECT. Most begin with the word. */
-static inline bool may_select(const char *sql, size_t n) {
-  if (WL_LIKELY(n > 1 && (sql[0] | 32) == 's' && (sql[1] | 32) == 'e')) return true;
+bool wl_may_select(const char *sql, size_t n) {
   const char *p = first_word(sql, sql + n);
   int c = p < sql + n ? *p | 32 : 0;
   return c == 's' ? (p[1] | 32) == 'e' : c == 'w';
+}
+
+/* The same, faster for the usual beginning. */
+static inline bool may_select(const char *sql, size_t n) {
+  if (WL_LIKELY(n > 1 && (sql[0] | 32) == 's' && (sql[1] | 32) == 'e')) return true;
+  return wl_may_select(sql, n);
 }
 
 static inline uint64_t mix(uint64_t h, uint64_t w) {

@@ -248,7 +248,8 @@ static void failures(sqlite3 *db) {
 
 static int print_row(void *arg, int n, char **values, char **names) {
   int *left = arg;
-  for (int i = 0; i < n; i++) printf("%s=%s ", names[i], values[i] ? values[i] : "(null)");
+  for (int i = 0; i < n; i++)
+    printf("%s=%s ", names[i], values && values[i] ? values[i] : "(null)");
   putchar('\n');
   return --*left == 0;
 }
@@ -270,7 +271,14 @@ static void exec(sqlite3 *db) {
       sqlite3_free(message);
     }
   }
+  run(db, "PRAGMA empty_result_callbacks=1");
+  for (int i = 0; sql[i]; i++) {
+    int left = 0;
+    code(db, "exec", sqlite3_exec(db, sql[i], print_row, &left, NULL));
+  }
+  run(db, "PRAGMA empty_result_callbacks=0");
   code(db, "exec", sqlite3_exec(db, "SELECT sum(a) FROM t", NULL, NULL, NULL));
+  code(db, "exec", sqlite3_exec(db, NULL, print_row, NULL, NULL));
   char **table, *message = NULL;
   int n_rows, n_columns;
   int rc = sqlite3_get_table(db, "SELECT d, count(*) FROM t GROUP BY d", &table, &n_rows,

@@ -5,7 +5,7 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build demo test test-long bench asan tsan clean format
+.PHONY: all setup build install demo test test-long bench bench-preload asan tsan clean format
 
 all: build
 
@@ -30,6 +30,12 @@ bench: build
 	@bench/run $(BUILD)
 	@bench/run $(BUILD) --suite tables
 	@bench/run $(BUILD) --suite tablets
+
+bench-preload: build
+	@bench/preload/run $(BUILD)
+
+install: build
+	@cmake --install $(BUILD)
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

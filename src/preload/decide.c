@@ -32,7 +32,7 @@ static const char *unasked(const wl_statement *t) {
   wl_connection *c = t->conn;
   if (c->off || c->closing || !atomic_load_explicit(&wl_only, memory_order_relaxed))
     return "warplite is not used on this connection";
-  if (c->inside) return "it runs inside another statement";
+  if (wl_inside == c) return "it runs inside another statement";
   if (t->ignored) return "the authorizer answers IGNORE";
   if (c->trace_mask || c->traces_otherwise) return "the application traces its statements";
   if (c->progress_steps && c->progress_steps < RARE_PROGRESS)
@@ -153,11 +153,12 @@ static bool start(wl_statement *t) {
   wl_connection *c = t->conn;
   char reason[WL_NATIVE_TEXT] = "sqlite: libwarplite cannot be used";
   wl_native_ask ask = {.db = c->db, .stmt = t->stmt, .no_functions = c->n_functions == 0};
+  wl_connection *outside = wl_inside;
   wl_silent++;
-  c->inside = true;
+  wl_inside = c;
   const wl_native_calls *lib = library_for(c);
   t->run = lib ? lib->start(&ask, reason) : NULL;
-  c->inside = false;
+  wl_inside = outside;
   wl_silent--;
   if (WL_UNLIKELY(wl_reporting)) wl_report_decided(t, reason);
   if (!t->run) return false;

@@ -84,7 +84,7 @@ WL_EXPORT int sqlite3_exec(sqlite3 *db, const char *sql, wl_exec_callback *callb
   wl_connection *c = callback && sql && db ? wl_connection_of(db) : NULL;
   wl_unsay_if(db);
   if (!c || wl_within(c->real->code, WL_CALLER) || wl_within(wl_warplite_code, WL_CALLER) ||
-      c->inside || c->off || wl_connection_is_small(c) || !wl_may_select(sql, strlen(sql))) {
+      wl_inside == c || c->off || wl_connection_is_small(c) || !wl_may_select(sql, strlen(sql))) {
     int rc = real->exec(db, sql, callback, arg, message);
     wl_unsay_if(db);
     return rc;

@@ -49,25 +49,24 @@ typedef struct wl_connection {
   atomic_int n_refs;
   atomic_int n_running; /* native statements of this connection */
   atomic_int n_events;  /* interrupts and statements that may have rolled back */
-  bool off;             /* warplite runs nothing, because it cannot be opened */
+  atomic_bool off;      /* warplite runs nothing, because it cannot be opened */
   bool opened;          /* libwarplite knows the connection */
-  bool inside;          /* libwarplite is at work on it */
-  bool closing;         /* sqlite3_close_v2() was called */
-  bool extended_codes;
+  atomic_bool closing;  /* sqlite3_close_v2() was called */
+  atomic_bool extended_codes;
   /* the application's authorizer */
   wl_authorizer_fn *authorizer;
   void *authorizer_arg;
   void *asked_through; /* libwarplite's record of it, or NULL */
-  int n_questions, n_ignored;
+  atomic_int n_questions, n_ignored;
   /* what the application has set or defined */
-  unsigned trace_mask;
+  atomic_uint trace_mask;
   int (*trace)(unsigned, void *, void *, void *);
   void *trace_arg;
-  bool traces_otherwise; /* sqlite3_trace() or sqlite3_profile() is on */
-  int progress_steps;
+  atomic_bool traces_otherwise; /* sqlite3_trace() or sqlite3_profile() is on */
+  atomic_int progress_steps;
   int (*progress)(void *);
   void *progress_arg;
-  int n_functions; /* functions, collations and modules */
+  atomic_int n_functions; /* functions, collations and modules */
   wl_said said;
   /* whether its files are large enough to matter */
   atomic_bool small;
@@ -194,6 +193,9 @@ wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
 void wl_statement_give(wl_statement *t);         /* frees a record without a connection */
 void wl_statement_free(wl_statement *t);
 void wl_count_running(wl_connection *c, int change);
+/* The connection on which libwarplite is at work in this thread. Statements that run meanwhile, for
+** example in a function of the application, are SQLite's. */
+extern WL_HIDDEN _Thread_local wl_connection *wl_inside;
 extern WL_HIDDEN _Thread_local int wl_silent; /* SQLite's messages to the log are ours, not for the user */
 
 /* ---- report.c: `warplite run --explain` */

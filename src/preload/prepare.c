@@ -82,7 +82,7 @@ static inline void end(const preparation *p, sqlite3_stmt *s, const char *sql, s
                        void *caller) {
   if (WL_UNLIKELY(wl_handles_find(&wl_statements, s) != NULL)) forget(s);
   wl_connection *c = p->conn;
-  if (!c || !may_select(sql, n) || c->inside || wl_within(p->real->code, caller) ||
+  if (!c || !may_select(sql, n) || wl_inside == c || wl_within(p->real->code, caller) ||
       wl_within(wl_warplite_code, caller) || !p->real->api.stmt_readonly(s))
     return;
   wl_statement *t = wl_statement_new(s);

@@ -10,6 +10,7 @@
 atomic_int wl_n_running, wl_n_awake;
 wl_statement wl_own_mark;
 _Thread_local int wl_silent;
+_Thread_local wl_connection *wl_inside;
 
 /* ---- native runs */
 
@@ -53,11 +54,11 @@ static int look(wl_statement *t, char message[WL_NATIVE_TEXT]) {
 
 /* Gets the next batch. */
 static int refill(wl_statement *t, char message[WL_NATIVE_TEXT]) {
-  wl_connection *c = t->conn;
+  wl_connection *outside = wl_inside;
   wl_silent++;
-  c->inside = true;
+  wl_inside = t->conn;
   int rc = wl_library_if_open()->next(t->run, &t->rows, message);
-  c->inside = false;
+  wl_inside = outside;
   wl_silent--;
   if (rc == SQLITE_ROW) t->row = t->rows.first;
   return rc;

@@ -59,7 +59,8 @@ static int rows(sqlite3 *db) {
 static sqlite3_stmt *kept;
 
 /* One lookup. Not inlined, so that a profiler can collect here alone. */
-__attribute__((noinline, noclone)) static long long measured(sqlite3 *db, const char *sql, int key) {
+__attribute__((noinline, noclone)) static long long measured(sqlite3 *db, const char *sql,
+                                                             int key) {
   sqlite3_stmt *s = kept;
   long long found = 0;
   if (!s) sqlite3_prepare_v2(db, sql, -1, &s, NULL);

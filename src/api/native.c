@@ -353,17 +353,17 @@ static void quiet(sqlite3 *db) {
 
 WARPLITE_API const wl_native_calls *warplite_native_interface(int version) {
   static const wl_native_calls table = {.version = WL_NATIVE_VERSION,
-                                  .bind = bind,
-                                  .authorizer = authorizer,
-                                  .authorize = wl_authorizer_ask,
-                                  .open = open_conn,
-                                  .start = start,
-                                  .next = next,
-                                  .look = look,
-                                  .mirror = mirror,
-                                  .step = wl_own_step,
-                                  .finish = finish,
-                                  .empty_result_callbacks = empty_result_callbacks,
-                                  .quiet = quiet};
+                                        .bind = bind,
+                                        .authorizer = authorizer,
+                                        .authorize = wl_authorizer_ask,
+                                        .open = open_conn,
+                                        .start = start,
+                                        .next = next,
+                                        .look = look,
+                                        .mirror = mirror,
+                                        .step = wl_own_step,
+                                        .finish = finish,
+                                        .empty_result_callbacks = empty_result_callbacks,
+                                        .quiet = quiet};
   return version == WL_NATIVE_VERSION ? &table : NULL;
 }

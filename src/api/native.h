@@ -42,8 +42,8 @@ typedef struct wl_native_rows {
 /* An execution that is about to start. */
 typedef struct wl_native_ask {
   sqlite3 *db;
-  sqlite3_stmt *stmt; /* the application's statement, with its values, not running */
-  bool no_functions;  /* the application has defined no SQL function on the connection */
+  sqlite3_stmt *stmt;  /* the application's statement, with its values, not running */
+  bool no_functions;   /* the application has defined no SQL function on the connection */
   const char *refused; /* why SQLite must run it, or NULL */
 } wl_native_ask;
 
@@ -52,7 +52,8 @@ typedef int wl_native_authorizer(void *arg, int code, const char *a, const char 
 
 typedef struct wl_native_calls {
   int version;
-  /* Sets SQLite's real addresses. False: warplite cannot work with this SQLite; message says why. */
+  /* Sets SQLite's real addresses. False: warplite cannot work with this SQLite; message says why.
+   */
   bool (*bind)(const sqlite3_api_routines *real, char message[WL_NATIVE_TEXT]);
   /* Sets the application's authorizer of a connection. Returns the argument for authorize(), which
   ** the callback that SQLite has calls with each question. NULL: out of memory. */

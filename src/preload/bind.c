@@ -36,7 +36,8 @@ WL_EXPORT int sqlite3_bind_blob(sqlite3_stmt *s, int i, const void *v, int n, wl
   return WL_REAL()->bind_blob(s, i, v, n, destroy);
 }
 
-WL_EXPORT int sqlite3_bind_blob64(sqlite3_stmt *s, int i, const void *v, sqlite3_uint64 n, wl_destroy *destroy) {
+WL_EXPORT int sqlite3_bind_blob64(sqlite3_stmt *s, int i, const void *v, sqlite3_uint64 n,
+                                  wl_destroy *destroy) {
   if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_blob64(s, i, v, n, destroy);
 }
@@ -66,12 +67,14 @@ WL_EXPORT int sqlite3_bind_text(sqlite3_stmt *s, int i, const char *v, int n, wl
   return WL_REAL()->bind_text(s, i, v, n, destroy);
 }
 
-WL_EXPORT int sqlite3_bind_text16(sqlite3_stmt *s, int i, const void *v, int n, wl_destroy *destroy) {
+WL_EXPORT int sqlite3_bind_text16(sqlite3_stmt *s, int i, const void *v, int n,
+                                  wl_destroy *destroy) {
   if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_text16(s, i, v, n, destroy);
 }
 
-WL_EXPORT int sqlite3_bind_text64(sqlite3_stmt *s, int i, const char *v, sqlite3_uint64 n, wl_destroy *destroy, unsigned char encoding) {
+WL_EXPORT int sqlite3_bind_text64(sqlite3_stmt *s, int i, const char *v, sqlite3_uint64 n,
+                                  wl_destroy *destroy, unsigned char encoding) {
   if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_text64(s, i, v, n, destroy, encoding);
 }
@@ -81,7 +84,8 @@ WL_EXPORT int sqlite3_bind_value(sqlite3_stmt *s, int i, const sqlite3_value *v)
   return WL_REAL()->bind_value(s, i, v);
 }
 
-WL_EXPORT int sqlite3_bind_pointer(sqlite3_stmt *s, int i, void *v, const char *type, wl_destroy *destroy) {
+WL_EXPORT int sqlite3_bind_pointer(sqlite3_stmt *s, int i, void *v, const char *type,
+                                   wl_destroy *destroy) {
   if (busy(s)) return misuse((void *)v, destroy);
   return WL_REAL()->bind_pointer(s, i, v, type, destroy);
 }
@@ -95,4 +99,3 @@ WL_EXPORT int sqlite3_bind_zeroblob64(sqlite3_stmt *s, int i, sqlite3_uint64 n) 
   if (busy(s)) return SQLITE_MISUSE;
   return WL_REAL()->bind_zeroblob64(s, i, n);
 }
-

@@ -39,7 +39,9 @@ static inline wl_val value_at(const wl_statement *t, int i) {
 /* SQLite will set the error SQLITE_RANGE if the statement has no such value. Then ours is over. */
 static void ask_sqlite(sqlite3_stmt *s, int i) {
   const sqlite3_api_routines *real = WL_REAL();
-  if (s && atomic_load_explicit(&wl_n_said, memory_order_relaxed) && (unsigned)i >= (unsigned)real->data_count(s)) wl_unsay(real->db_handle(s));
+  if (s && atomic_load_explicit(&wl_n_said, memory_order_relaxed) &&
+      (unsigned)i >= (unsigned)real->data_count(s))
+    wl_unsay(real->db_handle(s));
 }
 
 /* The record of a statement that has this column in its current native row, or NULL: SQLite
@@ -217,7 +219,8 @@ WL_EXPORT double sqlite3_column_double(sqlite3_stmt *s, int i) {
   return native_double(s, i, WL_CALLER);
 }
 
-static __attribute__((noinline)) const unsigned char *native_text(sqlite3_stmt *s, int i, void *caller) {
+static __attribute__((noinline)) const unsigned char *native_text(sqlite3_stmt *s, int i,
+                                                                  void *caller) {
   wl_statement *t = on_row(s, i);
   if (WL_LIKELY(!t)) return wl_real_api(caller)->column_text(s, i);
   sqlite3_stmt *m = mirrored(t, i);

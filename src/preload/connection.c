@@ -130,17 +130,6 @@ bool wl_connection_is_small(wl_connection *c) {
   return small;
 }
 
-/* A verdict is one word: the upper bits of the hash and the verdict. */
-wl_verdict wl_verdict_get(wl_connection *c, uint64_t hash) {
-  uint64_t word = atomic_load_explicit(&c->verdicts[hash % WL_VERDICTS], memory_order_relaxed);
-  return (word ^ hash) >> 8 ? WL_UNKNOWN_TEXT : (wl_verdict)(word & 255);
-}
-
-void wl_verdict_set(wl_connection *c, uint64_t hash, wl_verdict v) {
-  uint64_t word = (hash & ~(uint64_t)255) | v;
-  atomic_store_explicit(&c->verdicts[hash % WL_VERDICTS], word, memory_order_relaxed);
-}
-
 /* ---- the authorizer */
 
 /* SQLite calls this instead of the application's authorizer. */
@@ -231,10 +220,11 @@ WL_EXPORT void sqlite3_interrupt(sqlite3 *db) {
 
 /* ---- what the application defines */
 
-/* Returns SQLite's functions. */
-static const sqlite3_api_routines *defines(sqlite3 *db, void *caller) {
+/* Notes a definition and returns SQLite's functions. */
+static const sqlite3_api_routines *defines(sqlite3 *db, bool pure, void *caller) {
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   if (c) c->n_functions++;
+  if (c && !pure) c->n_impure++;
   wl_unsay_if(db);
   return &wl_real_checked(caller)->api;
 }
@@ -246,52 +236,55 @@ typedef int wl_collation(void *, int, const void *, int, const void *);
 
 WL_EXPORT int sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                       wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, WL_CALLER)->create_function(db, name, n, flags, arg, call, step, end);
+  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+      ->create_function(db, name, n, flags, arg, call, step, end);
 }
 WL_EXPORT int sqlite3_create_function16(sqlite3 *db, const void *name, int n, int flags, void *arg,
                                         wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, WL_CALLER)->create_function16(db, name, n, flags, arg, call, step, end);
+  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+      ->create_function16(db, name, n, flags, arg, call, step, end);
 }
 WL_EXPORT int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                          wl_function *call, wl_function *step, wl_final *end,
                                          wl_destroy *destroy) {
-  return defines(db, WL_CALLER)->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
+  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+      ->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
 }
 WL_EXPORT int sqlite3_create_window_function(sqlite3 *db, const char *name, int n, int flags,
                                              void *arg, wl_function *step, wl_final *end,
                                              wl_final *value, wl_function *inverse,
                                              wl_destroy *destroy) {
-  return defines(db, WL_CALLER)->create_window_function(db, name, n, flags, arg, step, end, value, inverse,
-                                           destroy);
+  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+      ->create_window_function(db, name, n, flags, arg, step, end, value, inverse, destroy);
 }
 WL_EXPORT int sqlite3_create_collation(sqlite3 *db, const char *name, int rep, void *arg,
                                        wl_collation *call) {
-  return defines(db, WL_CALLER)->create_collation(db, name, rep, arg, call);
+  return defines(db, true, WL_CALLER)->create_collation(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation16(sqlite3 *db, const void *name, int rep, void *arg,
                                          wl_collation *call) {
-  return defines(db, WL_CALLER)->create_collation16(db, name, rep, arg, call);
+  return defines(db, true, WL_CALLER)->create_collation16(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation_v2(sqlite3 *db, const char *name, int rep, void *arg,
                                           wl_collation *call, wl_destroy *destroy) {
-  return defines(db, WL_CALLER)->create_collation_v2(db, name, rep, arg, call, destroy);
+  return defines(db, true, WL_CALLER)->create_collation_v2(db, name, rep, arg, call, destroy);
 }
 WL_EXPORT int sqlite3_collation_needed(sqlite3 *db, void *arg,
                                        void (*call)(void *, sqlite3 *, int, const char *)) {
-  return defines(db, WL_CALLER)->collation_needed(db, arg, call);
+  return defines(db, true, WL_CALLER)->collation_needed(db, arg, call);
 }
 WL_EXPORT int sqlite3_collation_needed16(sqlite3 *db, void *arg,
                                          void (*call)(void *, sqlite3 *, int, const void *)) {
-  return defines(db, WL_CALLER)->collation_needed16(db, arg, call);
+  return defines(db, true, WL_CALLER)->collation_needed16(db, arg, call);
 }
 WL_EXPORT int sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *m,
                                     void *arg) {
-  return defines(db, WL_CALLER)->create_module(db, name, m, arg);
+  return defines(db, false, WL_CALLER)->create_module(db, name, m, arg);
 }
 WL_EXPORT int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *m,
                                        void *arg, wl_destroy *destroy) {
-  return defines(db, WL_CALLER)->create_module_v2(db, name, m, arg, destroy);
+  return defines(db, false, WL_CALLER)->create_module_v2(db, name, m, arg, destroy);
 }
 WL_EXPORT int sqlite3_overload_function(sqlite3 *db, const char *name, int n) {
-  return defines(db, WL_CALLER)->overload_function(db, name, n);
+  return defines(db, true, WL_CALLER)->overload_function(db, name, n);
 }

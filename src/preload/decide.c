@@ -11,7 +11,8 @@
 ** fails with SQLITE_BUSY; it prepares the statement again if the schema or the authorizer has
 ** changed, and asks the authorizer; and it notices an interrupt. If this fails, the application
 ** gets SQLite's error. Where a trial could be seen, because the application has functions that it
-** would call, the allowance is one step, which ends before the first row. (A statement without a
+** would call and that are not deterministic, the allowance is one step, which ends before the first
+*row. (A statement without a
 ** table would run to its end even so; it is not tried.)
 */
 #include "preload/preload.h"
@@ -39,7 +40,12 @@ static const char *unasked(const wl_statement *t) {
     return "the application has a progress handler that is called often";
   if (t->verdict == WL_CHEAP_TEXT && !wl_always) return "it takes few steps in SQLite";
   if (t->verdict == WL_UNKNOWN_TEXT && wl_connection_is_small(c)) return "the database is small";
-  if (c->n_functions && !strcasestr(c->real->api.sql(t->stmt), "from")) return "it reads no table";
+  if (!wl_always && t->verdict == WL_COSTLY_TEXT && !wl_verdict_asks(c, t->hash))
+    return "it was left to SQLite before";
+  if (c->n_impure && !strcasestr(c->real->api.sql(t->stmt), "from")) return "it reads no table";
+  if (!wl_always && c->real->api.txn_state &&
+      c->real->api.txn_state(c->db, NULL) == SQLITE_TXN_WRITE)
+    return "it is in a transaction that writes";
   return NULL;
 }
 
@@ -112,12 +118,13 @@ static int stop(void *arg) {
 static int try_it(wl_statement *t) {
   wl_connection *c = t->conn;
   const sqlite3_api_routines *api = &c->real->api;
-  bool brief = wl_always || c->n_functions;
+  bool brief = wl_always || c->n_impure;
   int n_allowed = t->verdict == WL_COSTLY_TEXT ? ALLOWANCE_COSTLY : ALLOWANCE_UNKNOWN;
   trial x = {.statement = t, .n_left = brief ? 1 : n_allowed};
   int n_questions = c->n_questions, n_ignored = c->n_ignored, n_rows = 0, rc;
   api->progress_handler(c->db, brief ? 1 : GRAIN, stop, &x);
-  while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS) {}
+  while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS) {
+  }
   api->progress_handler(c->db, c->progress_steps, c->progress, c->progress_arg);
   if (x.stopped) wl_silent--;
   if (c->n_questions != n_questions) t->ignored = c->n_ignored != n_ignored;
@@ -179,10 +186,16 @@ static bool start(wl_statement *t) {
 }
 
 static int ask(wl_statement *t) {
+  wl_connection *c = t->conn;
   int rc = try_it(t);
   if (rc == SQLITE_DONE && t->verdict == WL_UNKNOWN_TEXT) judge(t, WL_CHEAP_TEXT);
   if (rc != SQLITE_DONE && rc != SQLITE_ROW) return rc; /* SQLite's error */
-  if (rc == SQLITE_ROW && !t->ignored && start(t)) return wl_native_step(t);
+  if (rc == SQLITE_ROW && !t->ignored) {
+    bool native = start(t);
+    if (native) wl_verdict_ran(c, t->hash);
+    if (native) return wl_native_step(t);
+    if (!wl_always) wl_verdict_left(c, t->hash);
+  }
   if (WL_UNLIKELY(wl_reporting) && rc == SQLITE_DONE)
     wl_report_decided(t, "sqlite: it takes few steps in SQLite");
   t->n_extra_runs++;

@@ -106,8 +106,8 @@ WL_EXPORT int sqlite3_table_column_metadata(sqlite3 *db, const char *schema, con
                                             char const **collation, int *not_null, int *key,
                                             int *increments) {
   wl_unsay_if(db);
-  return WL_REAL()->table_column_metadata(db, schema, table, column, type, collation, not_null,
-                                          key, increments);
+  return WL_REAL()->table_column_metadata(db, schema, table, column, type, collation, not_null, key,
+                                          increments);
 }
 WL_EXPORT int sqlite3_load_extension(sqlite3 *db, const char *file, const char *entry,
                                      char **message) {

@@ -37,7 +37,8 @@ static const wl_native_calls *open_library(const wl_sqlite *real) {
   }
   wl_native_interface *interface = (wl_native_interface *)dlsym(handle, WL_NATIVE_SYMBOL);
   const wl_native_calls *found = interface ? interface(WL_NATIVE_VERSION) : NULL;
-  if (!found) wl_library_complain("libwarplite.so and libwarplite_preload.so are of different versions");
+  if (!found)
+    wl_library_complain("libwarplite.so and libwarplite_preload.so are of different versions");
   if (found && !found->bind(&real->ours, message)) {
     wl_library_complain(message);
     found = NULL;

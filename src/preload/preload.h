@@ -67,6 +67,7 @@ typedef struct wl_connection {
   int (*progress)(void *);
   void *progress_arg;
   atomic_int n_functions; /* functions, collations and modules */
+  atomic_int n_impure;    /* those of them that need not give the same result for each call */
   wl_said said;
   /* whether its files are large enough to matter */
   atomic_bool small;
@@ -101,14 +102,14 @@ typedef struct wl_statement {
   int n_steps;  /* SQLite's count of virtual machine steps when it was last read */
   int n_unread; /* executions since then */
   int n_extra_runs; /* runs that the application did not ask for */
-  int failed;   /* WL_ENDED: the error code, or SQLITE_OK */
+  int failed;       /* WL_ENDED: the error code, or SQLITE_OK */
   /* while it runs natively */
   wl_native_run *run;
   wl_native_rows rows;
   wl_i64 row, stamp;
   int n_events; /* the connection's count when it last looked */
   int n_columns;
-  int n_on_row; /* n_columns while it is on a native row, else 0 */
+  int n_on_row;  /* n_columns while it is on a native row, else 0 */
   int n_mirrors; /* cells whose mirror is valid for this row */
   wl_row_cell *cells;
   struct wl_report_text *report; /* where its execution is counted, or NULL */
@@ -160,8 +161,16 @@ void wl_library_complain(const char *message);
 void wl_connection_drop(wl_connection *c);
 /* Whether the connection's files are too small for warplite to matter. */
 bool wl_connection_is_small(wl_connection *c);
+
+/* ---- verdict.c: what is known about texts */
 wl_verdict wl_verdict_get(wl_connection *c, uint64_t hash);
 void wl_verdict_set(wl_connection *c, uint64_t hash, wl_verdict v);
+/* libwarplite has left an execution of the text to SQLite, or has run it. */
+void wl_verdict_left(wl_connection *c, uint64_t hash);
+void wl_verdict_ran(wl_connection *c, uint64_t hash);
+/* Whether to ask about this execution of a costly text. A text that was left to SQLite is asked
+** about less often: after 1, 3, and then always 7 executions. */
+bool wl_verdict_asks(wl_connection *c, uint64_t hash);
 
 /* ---- errors.c */
 /* Sets what errcode and errmsg return. message NULL: SQLite's text for the code. Returns the code
@@ -172,7 +181,6 @@ void wl_connection_unsay(wl_connection *c);
 static inline void wl_unsay_if(sqlite3 *db) {
   if (WL_UNLIKELY(wl_is_awake())) wl_unsay(db);
 }
-
 
 /* ---- prepare.c */
 /* Whether a text begins with a statement that can be a SELECT. */
@@ -188,7 +196,7 @@ void wl_sqlite_cost(wl_statement *t); /* notes it now */
 
 /* ---- step.c */
 int wl_native_step(wl_statement *t);
-void wl_native_finish(wl_statement *t); /* ends a native run; leaves WL_ENDED */
+void wl_native_finish(wl_statement *t);          /* ends a native run; leaves WL_ENDED */
 wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
 void wl_statement_give(wl_statement *t);         /* frees a record without a connection */
 void wl_statement_free(wl_statement *t);
@@ -196,7 +204,8 @@ void wl_count_running(wl_connection *c, int change);
 /* The connection on which libwarplite is at work in this thread. Statements that run meanwhile, for
 ** example in a function of the application, are SQLite's. */
 extern WL_HIDDEN _Thread_local wl_connection *wl_inside;
-extern WL_HIDDEN _Thread_local int wl_silent; /* SQLite's messages to the log are ours, not for the user */
+extern WL_HIDDEN _Thread_local int
+    wl_silent; /* SQLite's messages to the log are ours, not for the user */
 
 /* ---- report.c: `warplite run --explain` */
 extern WL_HIDDEN bool wl_reporting;

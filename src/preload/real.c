@@ -67,8 +67,7 @@ static int own_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **ou
 
 static int own_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **out,
                           const char **tail) {
-  return note_prepared(sqlites[0].api.prepare_v3(db, sql, n, flags, out, tail),
-                       out);
+  return note_prepared(sqlites[0].api.prepare_v3(db, sql, n, flags, out, tail), out);
 }
 
 static int own_finalize(sqlite3_stmt *s) {
@@ -107,7 +106,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *arg) {
 }
 
 static int read_count(struct dl_phdr_info *info, size_t size, void *arg) {
-  if (size >= offsetof(struct dl_phdr_info, dlpi_subs)) *(unsigned long long *)arg = info->dlpi_adds;
+  if (size >= offsetof(struct dl_phdr_info, dlpi_subs))
+    *(unsigned long long *)arg = info->dlpi_adds;
   return 1;
 }
 

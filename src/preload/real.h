@@ -51,7 +51,7 @@ static inline bool wl_within(wl_range r, const void *at) {
 }
 
 #define WL_CALLER __builtin_return_address(0)
-#define WL_REAL()  wl_real_api(WL_CALLER)
+#define WL_REAL() wl_real_api(WL_CALLER)
 
 static inline const sqlite3_api_routines *wl_real_api(void *caller) {
   const wl_sqlite *only = atomic_load_explicit(&wl_only, memory_order_acquire);

@@ -155,8 +155,7 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (t && t->state >= WL_RUNNING) return end_native(t);
-  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset))
-    wl_unsay(real->db_handle(s));
+  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset)) wl_unsay(real->db_handle(s));
   int rc = real->reset(s);
   if (t) t->unreset = false;
   if (t && t->state == WL_IN_SQLITE) wl_sqlite_ended(t);

@@ -99,8 +99,11 @@ int wl_run_program(int argc, char **argv) {
     else
       return fails(1, "unknown option: ", argv[i]);
   }
-  if (i >= argc) return fails(1, "usage: warplite run [--explain] [--set NAME=VALUE,...] PROGRAM "
-                                 "ARGUMENT...", "");
+  if (i >= argc)
+    return fails(1,
+                 "usage: warplite run [--explain] [--set NAME=VALUE,...] PROGRAM "
+                 "ARGUMENT...",
+                 "");
   char *library = preload_path();
   if (!library) return fails(1, "libwarplite_preload.so is not beside libwarplite.so", "");
   bool ok = put_before("LD_PRELOAD", library, ':') && setenv("WARPLITE_RUN", mode, 1) == 0;

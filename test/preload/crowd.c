@@ -46,13 +46,13 @@ static void wrong(sqlite3 *db, const char *what, int rc, long long value) {
 /* The sum of all rows is always 0, and their number ROWS. */
 static void read_sums(sqlite3 *db) {
   sqlite3_stmt *s = NULL;
-  int rc = sqlite3_prepare_v2(db, "SELECT sum(v), count(*), min(k) FROM t WHERE k >= ?", -1, &s, NULL);
+  int rc =
+      sqlite3_prepare_v2(db, "SELECT sum(v), count(*), min(k) FROM t WHERE k >= ?", -1, &s, NULL);
   if (rc) return wrong(db, "prepare", rc, 0);
   sqlite3_bind_int(s, 1, 0);
   for (int again = 0; again < 2; again++) {
     rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW &&
-        (sqlite3_column_int64(s, 0) != 0 || sqlite3_column_int64(s, 1) != ROWS))
+    if (rc == SQLITE_ROW && (sqlite3_column_int64(s, 0) != 0 || sqlite3_column_int64(s, 1) != ROWS))
       wrong(db, "sum", rc, sqlite3_column_int64(s, 0));
     if (rc == SQLITE_BUSY)
       n_busy++;
@@ -145,10 +145,14 @@ int main(int argc, char **argv) {
   if (argc < 2) return 2;
   folder = argv[1];
   for (int i = 2; i < argc; i++) {
-    if (strcmp(argv[i], "--threads") == 0) n_threads = atoi(argv[++i]);
-    else if (strcmp(argv[i], "--connections") == 0) n_connections = atoi(argv[++i]);
-    else if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[++i]);
-    else if (strcmp(argv[i], "--shared") == 0) shared = true;
+    if (strcmp(argv[i], "--threads") == 0)
+      n_threads = atoi(argv[++i]);
+    else if (strcmp(argv[i], "--connections") == 0)
+      n_connections = atoi(argv[++i]);
+    else if (strcmp(argv[i], "--seconds") == 0)
+      seconds = atof(argv[++i]);
+    else if (strcmp(argv[i], "--shared") == 0)
+      shared = true;
   }
   if (n_connections > MAX_CONNECTIONS) n_connections = MAX_CONNECTIONS;
   char path[1000];

@@ -161,13 +161,11 @@ static void another(const char *folder, const char *file, int flags) {
     printf("dlopen: %s\n", dlerror());
     return;
   }
-  other_sqlite o = {(void *)dlsym(handle, "sqlite3_open"), (void *)dlsym(handle, "sqlite3_exec"),
-                    (void *)dlsym(handle, "sqlite3_prepare_v2"),
-                    (void *)dlsym(handle, "sqlite3_step"),
-                    (void *)dlsym(handle, "sqlite3_column_int64"),
-                    (void *)dlsym(handle, "sqlite3_finalize"),
-                    (void *)dlsym(handle, "sqlite3_close"),
-                    (void *)dlsym(handle, "sqlite3_errmsg")};
+  other_sqlite o = {
+      (void *)dlsym(handle, "sqlite3_open"),         (void *)dlsym(handle, "sqlite3_exec"),
+      (void *)dlsym(handle, "sqlite3_prepare_v2"),   (void *)dlsym(handle, "sqlite3_step"),
+      (void *)dlsym(handle, "sqlite3_column_int64"), (void *)dlsym(handle, "sqlite3_finalize"),
+      (void *)dlsym(handle, "sqlite3_close"),        (void *)dlsym(handle, "sqlite3_errmsg")};
   printf("open %d\n", o.open(":memory:", &odb));
   o.exec(odb,
          "CREATE TABLE u(x, y); WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n "
@@ -219,7 +217,8 @@ int main(int argc, char **argv) {
   if (strcmp(what, "signal") == 0) signals(folder);
   if (strcmp(what, "finalized") == 0) finalized(folder);
   if (strcmp(what, "another") == 0 && argc > 3) another(folder, argv[3], RTLD_LOCAL);
-  if (strcmp(what, "deepbind") == 0 && argc > 3) another(folder, argv[3], RTLD_LOCAL | RTLD_DEEPBIND);
+  if (strcmp(what, "deepbind") == 0 && argc > 3)
+    another(folder, argv[3], RTLD_LOCAL | RTLD_DEEPBIND);
   if (strcmp(what, "query") == 0) {
     sqlite3 *db = open_filled(folder, 100000);
     print_one(db, "SELECT sum(a) FROM t");

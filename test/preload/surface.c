@@ -67,8 +67,7 @@ void about(sqlite3_stmt *s) {
       "reprepared %d",
       text(sqlite3_sql(s)), text(expanded), sqlite3_stmt_readonly(s), sqlite3_stmt_isexplain(s),
       sqlite3_stmt_busy(s), sqlite3_column_count(s), sqlite3_data_count(s),
-      sqlite3_bind_parameter_count(s),
-      sqlite3_stmt_status(s, SQLITE_STMTSTATUS_REPREPARE, 0));
+      sqlite3_bind_parameter_count(s), sqlite3_stmt_status(s, SQLITE_STMTSTATUS_REPREPARE, 0));
   sqlite3_free(expanded);
   for (int i = 0; i < sqlite3_column_count(s); i++)
     say("  column %d: %s type %s of %s.%s.%s", i, text(sqlite3_column_name(s, i)),
@@ -119,9 +118,9 @@ static void accessor(sqlite3_stmt *s, int i, int which) {
 
 void row(sqlite3_stmt *s, int way) {
   /* A few orders of accessors: conversions change what later ones return. */
-  static const char orders[][20] = {"0231450",    "0",          "4050",     "604050", "80504060",
-                                    "1230405060", "9090405060", "70508090", "2304",   "5604",
-                                    "080706050403020100"};
+  static const char orders[][20] = {
+      "0231450",    "0",        "4050", "604050", "80504060",          "1230405060",
+      "9090405060", "70508090", "2304", "5604",   "080706050403020100"};
   const char *order = orders[way % (int)(sizeof orders / sizeof *orders)];
   printf("row data %d:", sqlite3_data_count(s));
   for (int i = 0; i < sqlite3_column_count(s); i++) {
@@ -163,10 +162,9 @@ sqlite3 *surface_open(const char *name) {
   char path[1000];
   sqlite3 *db = NULL;
   snprintf(path, sizeof path, "%s/%s", surface_folder, name ? name : "");
-  int rc = sqlite3_open_v2(name ? path : ":memory:", &db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI |
-                               surface_flags,
-                           NULL);
+  int rc = sqlite3_open_v2(
+      name ? path : ":memory:", &db,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | surface_flags, NULL);
   if (rc) say("open: %d", rc);
   run(db, surface_wal ? "PRAGMA journal_mode=wal" : "PRAGMA journal_mode=delete");
   run(db, "PRAGMA synchronous=off");
@@ -191,7 +189,8 @@ void surface_fill(sqlite3 *db) {
       "INSERT INTO any VALUES(1,1,1),(-1,'2','2'),(2.5,'2.5',x'3132'),('',' ',x''),"
       "(NULL,NULL,NULL),('12abc','1e3','12abc'),('3.75xyz',9223372036854775807,x'00ff'),"
       "(9223372036854775807,-9223372036854775808,1e300),(1e18,-1e19,-0.0),(9e999,-9e999,0.1),"
-      "('h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80','\xc3\xa9','z'),(x'68c3a9','0x10',zeroblob(5)),"
+      "('h\xc3\xa9llo \xe2\x82\xac "
+      "\xf0\x9f\x98\x80','\xc3\xa9','z'),(x'68c3a9','0x10',zeroblob(5)),"
       "('a'||char(0)||'b',123456789012,-2147483649),(1.0,100.0,1e15),('  42  ','+7','-7.');");
   run(db, "CREATE VIRTUAL TABLE f USING fts5(body); INSERT INTO f VALUES('one two'),('two three')");
 }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[] = {"SELECT sum(a), max(c) FROM t WHERE b > ?1",
-                                    "SELECT id, a FROM t WHERE b > 600",
-                                    "SELECT k.name, count(*) FROM t JOIN k ON k.id = t.a GROUP BY 1",
-                                    "SELECT n FROM v WHERE a = 7", NULL};
+static const char *const texts[] = {
+    "SELECT sum(a), max(c) FROM t WHERE b > ?1", "SELECT id, a FROM t WHERE b > 600",
+    "SELECT k.name, count(*) FROM t JOIN k ON k.id = t.a GROUP BY 1", "SELECT n FROM v WHERE a = 7",
+    NULL};
 
 /* ---- the authorizer */
 
@@ -60,8 +60,8 @@ static void authorizers(sqlite3 *db) {
 static int trace(unsigned event, void *arg, void *p, void *x) {
   if (event == SQLITE_TRACE_STMT) say("  trace statement [%s] [%s]", sqlite3_sql(p), (char *)x);
   if (event == SQLITE_TRACE_PROFILE) say("  trace profile [%s]", sqlite3_sql(p));
-  if (event == SQLITE_TRACE_ROW) say("  trace row of [%s] data %d", sqlite3_sql(p),
-                                     sqlite3_data_count(p));
+  if (event == SQLITE_TRACE_ROW)
+    say("  trace row of [%s] data %d", sqlite3_sql(p), sqlite3_data_count(p));
   if (event == SQLITE_TRACE_CLOSE) say("  trace close");
   return 0;
 }

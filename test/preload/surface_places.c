@@ -14,8 +14,10 @@ static void attached(sqlite3 *db) {
   static const char *const queries[] = {
       "SELECT count(*), sum(a) FROM \"the other\".t",
       "SELECT x.id, y.a FROM main.t x JOIN \"the other\".t y ON y.id = x.id WHERE x.b > 645",
-      "SELECT id, c FROM \"the other\".t WHERE b > 600", "SELECT count(*) FROM temp.s",
-      "SELECT s.x, t.c FROM temp.s JOIN t ON t.id = s.x WHERE t.id < 30", NULL};
+      "SELECT id, c FROM \"the other\".t WHERE b > 600",
+      "SELECT count(*) FROM temp.s",
+      "SELECT s.x, t.c FROM temp.s JOIN t ON t.id = s.x WHERE t.id < 30",
+      NULL};
   run(db, "CREATE TEMP TABLE s AS SELECT id AS x FROM t WHERE id % 3 = 0");
   for (int i = 0; queries[i]; i++) {
     sqlite3_stmt *s = prepare(db, queries[i]);
@@ -45,8 +47,10 @@ static void attached(sqlite3 *db) {
 static void read_all(sqlite3 *db) {
   static const char *const queries[] = {"SELECT count(*), sum(a), max(c) FROM t",
                                         "SELECT id, a, b, c, d FROM t WHERE b > 640",
-                                        "SELECT x, y, z FROM any", "SELECT d, count(*) FROM t "
-                                        "GROUP BY d ORDER BY d", NULL};
+                                        "SELECT x, y, z FROM any",
+                                        "SELECT d, count(*) FROM t "
+                                        "GROUP BY d ORDER BY d",
+                                        NULL};
   for (int i = 0; queries[i]; i++) {
     sqlite3_stmt *s = prepare(db, queries[i]);
     for (int way = 0; way < 4; way++) {

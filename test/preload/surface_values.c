@@ -21,7 +21,8 @@ static const char *const queries[] = {
     "SELECT * FROM v WHERE a < 12",
     "SELECT v.n, k.name FROM v JOIN k ON k.id = v.a WHERE v.total > 100 ORDER BY k.name",
     "SELECT t.id, k.name FROM t LEFT JOIN k ON k.id = t.a WHERE t.id < 60",
-    "WITH top(a, s) AS (SELECT a, sum(b) FROM t GROUP BY a) SELECT a, s FROM top ORDER BY s LIMIT 9",
+    "WITH top(a, s) AS (SELECT a, sum(b) FROM t GROUP BY a) SELECT a, s FROM top ORDER BY s LIMIT "
+    "9",
     "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM c WHERE i<5) SELECT i, (SELECT "
     "count(*) FROM t WHERE a=i) FROM c",
     "SELECT id, row_number() OVER (ORDER BY b DESC) FROM t WHERE id<8",
@@ -76,7 +77,7 @@ static void conversions(sqlite3 *db) {
     for (int k = 0; sqlite3_step(s) == SQLITE_ROW; k++) row(s, way);
     done(db, s);
     s = prepare(db, "SELECT a, b, c, d, id FROM t WHERE id > 2990 OR a IS NULL AND id < 200 "
-                     "ORDER BY id");
+                    "ORDER BY id");
     while (sqlite3_step(s) == SQLITE_ROW) row(s, way);
     done(db, s);
   }
@@ -205,9 +206,16 @@ static void misuse(sqlite3 *db) {
   say("nothing: %d %d %d", sqlite3_reset(NULL), sqlite3_data_count(NULL), sqlite3_stmt_busy(NULL));
   say("step nothing %d", sqlite3_step(NULL));
   say("bind nothing %d", sqlite3_bind_int(NULL, 1, 1));
-  static const char *const bad[] = {"SELECT", "SELECT nothing FROM t", "SELECT * FROM nothing",
-                                    "SELECT 'abc", "SELECT (1", "", " ; ", "-- nothing",
-                                    "SELECT a FROM t WHERE b ===== 3", NULL};
+  static const char *const bad[] = {"SELECT",
+                                    "SELECT nothing FROM t",
+                                    "SELECT * FROM nothing",
+                                    "SELECT 'abc",
+                                    "SELECT (1",
+                                    "",
+                                    " ; ",
+                                    "-- nothing",
+                                    "SELECT a FROM t WHERE b ===== 3",
+                                    NULL};
   for (int i = 0; bad[i]; i++) {
     s = prepare(db, bad[i]);
     code(db, "bad", 0);
@@ -260,7 +268,9 @@ static void exec(sqlite3 *db) {
                                     "SELECT count(*) FROM t WHERE 0; SELECT nothing",
                                     "SELECT * FROM t WHERE id < 0; UPDATE t SET a=a WHERE id=1; "
                                     " SELECT changes(), sum(a) FROM t -- end",
-                                    " ; ;; SELECT sum(id) FROM t ; /* x */", "", NULL};
+                                    " ; ;; SELECT sum(id) FROM t ; /* x */",
+                                    "",
+                                    NULL};
   title("exec");
   for (int i = 0; sql[i]; i++) {
     for (int left = 0; left < 3; left++) {

@@ -215,6 +215,7 @@ WL_EXPORT int sqlite3_extended_result_codes(sqlite3 *db, int on) {
 WL_EXPORT void sqlite3_interrupt(sqlite3 *db) {
   WL_REAL()->interruptx(db);
   wl_connection *c = db ? wl_connection_of(db) : NULL;
+  if (c) atomic_fetch_add(&c->n_interrupts, 1);
   if (c) atomic_fetch_add(&c->n_events, 1);
 }
 

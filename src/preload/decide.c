@@ -123,17 +123,18 @@ static int try_it(wl_statement *t) {
   trial x = {.statement = t, .n_left = brief ? 1 : n_allowed};
   int n_questions = c->n_questions, n_ignored = c->n_ignored, n_rows = 0, rc;
   api->progress_handler(c->db, brief ? 1 : GRAIN, stop, &x);
-  while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS) {
-  }
+  while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS)
+    if (n_rows == 1) wl_silent++; /* an error after this is logged when the statement runs again */
   api->progress_handler(c->db, c->progress_steps, c->progress, c->progress_arg);
-  if (x.stopped) wl_silent--;
+  wl_silent -= x.stopped + (n_rows > 0);
   if (c->n_questions != n_questions) t->ignored = c->n_ignored != n_ignored;
   if (x.stopped) rc = SQLITE_ROW;
-  t->unreset = rc != SQLITE_ROW && rc != SQLITE_DONE;
+  bool fails = rc != SQLITE_ROW && rc != SQLITE_DONE;
+  t->unreset = fails && (n_rows == 0 || rc == SQLITE_INTERRUPT);
   if (t->unreset) return rc;
   api->reset(t->stmt);
   t->n_steps = count_steps(t);
-  return rc;
+  return fails ? SQLITE_DONE : rc; /* the rows before the error must be returned first */
 }
 
 /* ---- */
@@ -187,11 +188,14 @@ static bool start(wl_statement *t) {
 
 static int ask(wl_statement *t) {
   wl_connection *c = t->conn;
+  int n_interrupts = atomic_load(&c->n_interrupts);
   int rc = try_it(t);
   if (rc == SQLITE_DONE && t->verdict == WL_UNKNOWN_TEXT) judge(t, WL_CHEAP_TEXT);
   if (rc != SQLITE_DONE && rc != SQLITE_ROW) return rc; /* SQLite's error */
   if (rc == SQLITE_ROW && !t->ignored) {
     bool native = start(t);
+    /* SQLite forgets an interrupt when it starts a statement and no other runs. */
+    if (n_interrupts != atomic_load(&c->n_interrupts)) return wl_interrupted(t);
     if (native) wl_verdict_ran(c, t->hash);
     if (native) return wl_native_step(t);
     if (!wl_always) wl_verdict_left(c, t->hash);

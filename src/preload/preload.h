@@ -48,6 +48,7 @@ typedef struct wl_connection {
   sqlite3_mutex *mutex;
   atomic_int n_refs;
   atomic_int n_running; /* native statements of this connection */
+  atomic_int n_interrupts;
   atomic_int n_events;  /* interrupts and statements that may have rolled back */
   atomic_bool off;      /* warplite runs nothing, because it cannot be opened */
   bool opened;          /* libwarplite knows the connection */
@@ -196,6 +197,7 @@ void wl_sqlite_cost(wl_statement *t); /* notes it now */
 
 /* ---- step.c */
 int wl_native_step(wl_statement *t);
+int wl_interrupted(wl_statement *t); /* ends an execution that was interrupted as it started */
 void wl_native_finish(wl_statement *t);          /* ends a native run; leaves WL_ENDED */
 wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
 void wl_statement_give(wl_statement *t);         /* frees a record without a connection */

@@ -37,10 +37,15 @@ void wl_native_finish(wl_statement *t) {
 
 static int fail(wl_statement *t, int code, const char *message) {
   const sqlite3_api_routines *api = &t->conn->real->api;
-  wl_native_finish(t);
+  if (t->state == WL_RUNNING) wl_native_finish(t);
+  t->state = WL_ENDED;
   t->failed = code;
   api->log(code, "statement aborts at 0: [%s] %s", api->sql(t->stmt), message);
   return wl_say(t->conn, code, message);
+}
+
+int wl_interrupted(wl_statement *t) {
+  return fail(t, SQLITE_INTERRUPT, "interrupted");
 }
 
 /* An interrupt or a ROLLBACK may have ended the statement. */

@@ -192,6 +192,8 @@ void surface_fill(sqlite3 *db) {
       "('h\xc3\xa9llo \xe2\x82\xac "
       "\xf0\x9f\x98\x80','\xc3\xa9','z'),(x'68c3a9','0x10',zeroblob(5)),"
       "('a'||char(0)||'b',123456789012,-2147483649),(1.0,100.0,1e15),('  42  ','+7','-7.');");
+  /* Makes the file large enough that warplite thinks about its statements. */
+  run(db, "CREATE TABLE IF NOT EXISTS filler AS SELECT zeroblob(1500000) AS x");
   run(db, "CREATE VIRTUAL TABLE f USING fts5(body); INSERT INTO f VALUES('one two'),('two three')");
 }
 

@@ -255,6 +255,19 @@ static void update(void *arg, int op, const char *d, const char *t, sqlite3_int6
   say("  update %d %s %s %lld", op, d, t, r);
 }
 
+/* Errors, with what SQLite writes to its log. */
+static void logs(sqlite3 *db) {
+  static const char *const sql[] = {"SELECT abs(id - 9223372036854775807 - 11) FROM t WHERE id < 20",
+                                    "SELECT sum(9223372036854775807) FROM t",
+                                    "SELECT json(c) FROM t WHERE id > 5", NULL};
+  title("log");
+  for (int i = 0; sql[i]; i++) {
+    sqlite3_stmt *s = prepare(db, sql[i]);
+    rows(db, s, 30, 0);
+    done(db, s);
+  }
+}
+
 static void hooks(sqlite3 *db) {
   title("hooks");
   sqlite3_commit_hook(db, commit, NULL);
@@ -283,6 +296,7 @@ void surface_handlers(void) {
   handlers(db);
   locks(db);
   hooks(db);
+  logs(db);
   definitions(db);
   code(db, "close", sqlite3_close(db));
   db = surface_open("handlers.db");

@@ -3,6 +3,7 @@
 ** which engine and why.
 */
 #include "preload/preload.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static wl_report_text *texts;
 static int n_texts;
 static long n_unlisted;
+static int report_fd = -1; /* a copy of standard error, which some programs close at their end */
 
 static double now_ms(void) {
   struct timespec t;
@@ -83,7 +85,7 @@ static int by_time(const void *x, const void *y) {
   return ta < tb ? 1 : ta > tb ? -1 : 0;
 }
 
-static void print_text(const wl_report_text *r) {
+static void print_text(FILE *out, const wl_report_text *r) {
   char line[SHOWN + 1];
   size_t n = 0;
   bool space = true; /* runs of white space become one space */
@@ -93,23 +95,26 @@ static void print_text(const wl_report_text *r) {
     space = is_space;
   }
   line[n] = 0;
-  fprintf(stderr, "%8ld %10.1f %8ld %10.1f  %s\n", r->n_native, r->native_ms, r->n_sqlite,
+  fprintf(out, "%8ld %10.1f %8ld %10.1f  %s\n", r->n_native, r->native_ms, r->n_sqlite,
           r->sqlite_ms, line);
-  fprintf(stderr, "%40s  %s\n", "", r->reason);
+  fprintf(out, "%40s  %s\n", "", r->reason);
 }
 
 __attribute__((destructor)) static void print_report(void) {
   if (!wl_reporting || !texts) return;
+  FILE *out = fdopen(report_fd, "w");
+  if (!out) return;
   wl_report_text **list = calloc((size_t)n_texts, sizeof *list);
   int n = 0;
   for (wl_report_text *r = texts; r && list; r = r->next) list[n++] = r;
   if (!list) return;
   qsort(list, (size_t)n, sizeof *list, by_time);
-  fprintf(stderr, "warplite: SELECT statements of process %d\n%8s %10s %8s %10s  %s\n",
+  fprintf(out, "warplite: SELECT statements of process %d\n%8s %10s %8s %10s  %s\n",
           (int)getpid(), "native", "ms", "SQLite", "ms", "statement, engine and reason");
-  for (int i = 0; i < n; i++) print_text(list[i]);
-  if (n_unlisted) fprintf(stderr, "and %ld executions of other texts\n", n_unlisted);
+  for (int i = 0; i < n; i++) print_text(out, list[i]);
+  if (n_unlisted) fprintf(out, "and %ld executions of other texts\n", n_unlisted);
   free(list);
+  fclose(out);
 }
 
 /* A child of fork() reports what it runs itself. */
@@ -130,5 +135,6 @@ static void in_parent(void) {
 __attribute__((constructor)) static void set_up(void) {
   const char *run = secure_getenv("WARPLITE_RUN");
   wl_reporting = run && strcmp(run, "explain") == 0;
+  if (wl_reporting) report_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
   pthread_atfork(before_fork, in_parent, in_child);
 }

@@ -223,6 +223,40 @@ $h->sqlite_create_function("twice", 1, sub { 2 * $_[0] });
 print join(",", @{$h->selectcol_arrayref("SELECT twice(id) FROM t WHERE id < 5")}), "\n";
 """
 
+PHP = r"""
+$f = $argv[1]; @unlink($f); $d = new SQLite3($f);
+$d->exec("CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b REAL, c TEXT)");
+$d->exec("WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<20000)
+          INSERT INTO t SELECT i, i%7, i*0.5, 'text '||(i%100) FROM n");
+$r = $d->query("SELECT a, count(*), sum(b), max(c) FROM t GROUP BY a");
+while ($x = $r->fetchArray(SQLITE3_NUM)) echo json_encode($x), PHP_EOL;
+$s = $d->prepare("SELECT count(*) n, sum(a) s FROM t WHERE c = :c AND b > :b");
+for ($i = 1; $i < 4; $i++) {
+  $s->bindValue(":c", "text $i"); $s->bindValue(":b", 10.5 * $i, SQLITE3_FLOAT);
+  echo json_encode($s->execute()->fetchArray(SQLITE3_ASSOC)), PHP_EOL; $s->reset();
+}
+$d->createFunction("twice", fn($x) => 2 * $x);
+echo $d->querySingle("SELECT sum(twice(a)) FROM t"), PHP_EOL;
+$p = new PDO("sqlite:$f");
+foreach ($p->query("SELECT id, b, c FROM t WHERE a = 3 LIMIT 5") as $row) echo json_encode($row), PHP_EOL;
+"""
+
+RUBY = r"""
+require 'sqlite3'
+f = ARGV[0]; File.delete(f) rescue nil
+d = SQLite3::Database.new(f)
+d.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b REAL, c TEXT)")
+d.execute("WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<20000)
+           INSERT INTO t SELECT i, i%7, i*0.5, 'text '||(i%100) FROM n")
+p d.execute("SELECT a, count(*), sum(b), max(c) FROM t GROUP BY a")
+s = d.prepare("SELECT count(*) n, sum(a) s FROM t WHERE c = ? AND b > ?")
+3.times { |i| p s.execute("text #{i}", 10.5 * i).to_a; s.reset! }
+p s.columns, s.types
+d.create_function("twice", 1) { |f, x| f.result = 2 * x }
+p d.execute("SELECT sum(twice(a)) FROM t")
+begin; d.execute("SELECT abs(-9223372036854775808 + 0*id) FROM t"); rescue => e; p e.class, e.message; end
+"""
+
 POOL = """
 import multiprocessing, sqlite3, sys
 F = sys.argv[1]
@@ -251,11 +285,13 @@ def test_clients(folder):
     if RUNTIME:
         return skip("other programs", "not with a sanitizer")
     for e in ENGINES:
-        for program, command, stdin in (
-                ("sqlite3", ["sqlite3", os.path.join(folder, "shell.db")], SCRIPT),
-                ("perl", ["perl", "-e", PERL, os.path.join(folder, "perl.db")], b"")):
-            if not shutil.which(program) or (program == "perl" and run(
-                    ["perl", "-MDBD::SQLite", "-e", "1"])[0]):
+        file = os.path.join(folder, "client.db")
+        for program, command, stdin, known in (
+                ("sqlite3", ["sqlite3", file], SCRIPT, ["sqlite3", "-version"]),
+                ("perl", ["perl", "-e", PERL, file], b"", ["perl", "-MDBD::SQLite", "-e", "1"]),
+                ("php", ["php", "-r", PHP, file], b"", ["php", "-r", "new SQLite3(':memory:');"]),
+                ("ruby", ["ruby", "-e", RUBY, file], b"", ["ruby", "-e", "require 'sqlite3'"])):
+            if not shutil.which(program) or run(known)[0]:
                 skip(f"{program} [{e}]", "not installed")
                 continue
             same(f"{program} [{e}]", command, SETTINGS[e], 4, folder, stdin=stdin)

@@ -56,12 +56,12 @@ static int rows(sqlite3 *db) {
   return 0;
 }
 
-static sqlite3_stmt *kept;
+static sqlite3_stmt *reused;
 
 /* One lookup. Not inlined, so that a profiler can collect here alone. */
 __attribute__((noinline, noclone)) static long long measured(sqlite3 *db, const char *sql,
                                                              int key) {
-  sqlite3_stmt *s = kept;
+  sqlite3_stmt *s = reused;
   long long found = 0;
   if (!s) sqlite3_prepare_v2(db, sql, -1, &s, NULL);
   sqlite3_bind_int(s, 1, key);
@@ -69,7 +69,7 @@ __attribute__((noinline, noclone)) static long long measured(sqlite3 *db, const 
     if (sqlite3_column_type(s, 0) == SQLITE_INTEGER) found += sqlite3_column_int64(s, 0);
     found += sqlite3_column_bytes(s, 1);
   }
-  if (kept)
+  if (reused)
     sqlite3_reset(s);
   else
     sqlite3_finalize(s);
@@ -80,7 +80,7 @@ static int lookup(sqlite3 *db, int n_rows, const char *what) {
   enum { WARM = 50, N = 1000 };
   static const char text[] = "SELECT a, s FROM t WHERE id = ?";
   long long found = 0;
-  if (strcmp(what, "again") == 0) sqlite3_prepare_v2(db, text, -1, &kept, NULL);
+  if (strcmp(what, "again") == 0) sqlite3_prepare_v2(db, text, -1, &reused, NULL);
   bool fresh = strcmp(what, "new") == 0;
   double start = 0;
   for (int k = 0; k < WARM + N; k++) {
@@ -90,7 +90,7 @@ static int lookup(sqlite3 *db, int n_rows, const char *what) {
     found += measured(db, fresh ? sql : text, k * 7919 % n_rows);
   }
   printf("%.0f ns per lookup, %lld\n", (now_ns() - start) / N, found);
-  sqlite3_finalize(kept);
+  sqlite3_finalize(reused);
   return 0;
 }
 

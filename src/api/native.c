@@ -184,9 +184,10 @@ static bool bind(const sqlite3_api_routines *real, char message[WL_NATIVE_TEXT])
              real->libversion());
     return false;
   }
+  /* If the program has enabled warplite itself, some authorizers may not be known. */
+  if (!sqlite3_api) wl_authorizer_blind = false;
   /* The table that SQLite gives to extensions leads to the preload library. */
   sqlite3_api = real;
-  wl_authorizer_blind = false;
   return true;
 }
 

@@ -152,10 +152,22 @@ WL_EXPORT int sqlite3_set_authorizer(sqlite3 *db, wl_authorizer_fn *call, void *
   const wl_native_calls *lib = wl_library_if_open();
   c->authorizer = call;
   c->authorizer_arg = arg;
-  if (lib && c->asked_through) c->asked_through = lib->authorizer(db, call, arg);
+  if (lib) c->asked_through = lib->authorizer(db, call, arg);
   int rc = real->set_authorizer(db, call ? authorize : NULL, c);
   wl_leave(c);
   return rc;
+}
+
+/* Tells libwarplite of the authorizers that were set before it was opened. */
+void wl_connections_tell(const wl_native_calls *lib) {
+  for (int i = 0; i < 1 << WL_HANDLE_BITS; i++) {
+    for (int k = 0; k < WL_HANDLE_WAYS; k++) {
+      void *db = atomic_load_explicit(&wl_connections.slots[i][k].key, memory_order_acquire);
+      wl_connection *c = db ? wl_handles_find(&wl_connections, db) : NULL;
+      if (c && c->authorizer && !c->asked_through)
+        c->asked_through = lib->authorizer(c->db, c->authorizer, c->authorizer_arg);
+    }
+  }
 }
 
 /* ---- trace and progress */

@@ -57,6 +57,7 @@ const wl_native_calls *wl_library(const wl_sqlite *real) {
   found = wl_library_if_open();
   if (!found && !atomic_load(&failed)) {
     found = open_library(real);
+    if (found) wl_connections_tell(found);
     atomic_store_explicit(&library, found, memory_order_release);
     if (!found) atomic_store(&failed, true);
   }

@@ -49,15 +49,15 @@ typedef struct wl_connection {
   atomic_int n_refs;
   atomic_int n_running; /* native statements of this connection */
   atomic_int n_interrupts;
-  atomic_int n_events;  /* interrupts and statements that may have rolled back */
-  atomic_bool off;      /* warplite runs nothing, because it cannot be opened */
-  bool opened;          /* libwarplite knows the connection */
-  atomic_bool closing;  /* sqlite3_close_v2() was called */
+  atomic_int n_events; /* interrupts and statements that may have rolled back */
+  atomic_bool off;     /* warplite runs nothing, because it cannot be opened */
+  bool opened;         /* libwarplite knows the connection */
+  atomic_bool closing; /* sqlite3_close_v2() was called */
   atomic_bool extended_codes;
   /* the application's authorizer */
   wl_authorizer_fn *authorizer;
   void *authorizer_arg;
-  void *asked_through; /* libwarplite's record of it, or NULL */
+  _Atomic(void *) asked_through; /* libwarplite's record of it, or NULL */
   atomic_int n_questions, n_ignored;
   /* what the application has set or defined */
   atomic_uint trace_mask;
@@ -160,6 +160,7 @@ void wl_library_complain(const char *message);
 
 /* ---- connection.c */
 void wl_connection_drop(wl_connection *c);
+void wl_connections_tell(const wl_native_calls *lib);
 /* Whether the connection's files are too small for warplite to matter. */
 bool wl_connection_is_small(wl_connection *c);
 
@@ -197,8 +198,8 @@ void wl_sqlite_cost(wl_statement *t); /* notes it now */
 
 /* ---- step.c */
 int wl_native_step(wl_statement *t);
-int wl_interrupted(wl_statement *t); /* ends an execution that was interrupted as it started */
-void wl_native_finish(wl_statement *t);          /* ends a native run; leaves WL_ENDED */
+int wl_interrupted(wl_statement *t);    /* ends an execution that was interrupted as it started */
+void wl_native_finish(wl_statement *t); /* ends a native run; leaves WL_ENDED */
 wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
 void wl_statement_give(wl_statement *t);         /* frees a record without a connection */
 void wl_statement_free(wl_statement *t);

@@ -109,8 +109,8 @@ __attribute__((destructor)) static void print_report(void) {
   for (wl_report_text *r = texts; r && list; r = r->next) list[n++] = r;
   if (!list) return;
   qsort(list, (size_t)n, sizeof *list, by_time);
-  fprintf(out, "warplite: SELECT statements of process %d\n%8s %10s %8s %10s  %s\n",
-          (int)getpid(), "native", "ms", "SQLite", "ms", "statement, engine and reason");
+  fprintf(out, "warplite: SELECT statements of process %d\n%8s %10s %8s %10s  %s\n", (int)getpid(),
+          "native", "ms", "SQLite", "ms", "statement, engine and reason");
   for (int i = 0; i < n; i++) print_text(out, list[i]);
   if (n_unlisted) fprintf(out, "and %ld executions of other texts\n", n_unlisted);
   free(list);

@@ -77,7 +77,8 @@ static void read_rows(sqlite3 *db, unsigned seed) {
       wrong(db, "name", rc, n);
     n++;
   }
-  if (rc == SQLITE_DONE && (sum != 0 || n != ROWS)) wrong(db, "rows", (int)n, sum);
+  /* On a shared connection SQLite may see half of a change that another thread makes meanwhile. */
+  if (rc == SQLITE_DONE && ((sum != 0 && !shared) || n != ROWS)) wrong(db, "rows", (int)n, sum);
   if (rc == SQLITE_BUSY)
     n_busy++;
   else if (rc != SQLITE_DONE && rc != SQLITE_ROW)

@@ -20,7 +20,13 @@ void wl_connection_drop(wl_connection *c) {
   free(c);
 }
 
+/* Definitions on connections without a record in this thread. Extensions of the program define
+** functions while a connection is being opened (sqlite3_auto_extension). */
+static _Thread_local int n_unclaimed;
+
 static int opened(int rc, sqlite3 **out, int flags, const wl_sqlite *real) {
+  int n_defined = n_unclaimed;
+  n_unclaimed = 0;
   if (rc != SQLITE_OK || !out || !*out || wl_disabled) return rc;
   wl_connection *stale = wl_handles_remove(&wl_connections, *out);
   if (stale) wl_connection_drop(stale); /* SQLite has closed it without our knowledge */
@@ -31,6 +37,7 @@ static int opened(int rc, sqlite3 **out, int flags, const wl_sqlite *real) {
   c->real = real;
   c->mutex = real->api.db_mutex(*out);
   c->n_refs = 1;
+  c->n_functions = c->n_impure = n_defined;
   c->small = true;
   c->said.code = WL_NOTHING_SAID;
   c->extended_codes = (flags & SQLITE_OPEN_EXRESCODE) != 0;
@@ -239,7 +246,9 @@ static const sqlite3_api_routines *defines(sqlite3 *db, bool pure, void *caller)
   if (c) c->n_functions++;
   if (c && !pure) c->n_impure++;
   wl_unsay_if(db);
-  return &wl_real_checked(caller)->api;
+  const wl_sqlite *real = wl_real_checked(caller);
+  if (!c && !wl_within(real->code, caller)) n_unclaimed++; /* SQLite's own are no concern */
+  return &real->api;
 }
 
 typedef void wl_function(sqlite3_context *, int, sqlite3_value **);

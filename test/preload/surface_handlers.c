@@ -242,6 +242,22 @@ static void definitions(sqlite3 *db) {
   done(db, s);
 }
 
+/* An extension that replaces a function while a connection is being opened. */
+static int extend(sqlite3 *db, char **message, const void *api) {
+  return sqlite3_create_function(db, "abs", 1, SQLITE_UTF8, NULL, twice, NULL, NULL);
+}
+
+static void extensions(void) {
+  title("extension");
+  sqlite3_auto_extension((void (*)(void))extend);
+  sqlite3 *db = surface_open("handlers.db");
+  sqlite3_stmt *s = prepare(db, "SELECT sum(abs(a)), max(abs(id)), count(*) FROM t");
+  rows(db, s, 2, 0);
+  done(db, s);
+  sqlite3_reset_auto_extension();
+  code(db, "close", sqlite3_close(db));
+}
+
 /* ---- hooks */
 
 static int commit(void *arg) {
@@ -257,9 +273,9 @@ static void update(void *arg, int op, const char *d, const char *t, sqlite3_int6
 
 /* Errors, with what SQLite writes to its log. */
 static void logs(sqlite3 *db) {
-  static const char *const sql[] = {"SELECT abs(id - 9223372036854775807 - 11) FROM t WHERE id < 20",
-                                    "SELECT sum(9223372036854775807) FROM t",
-                                    "SELECT json(c) FROM t WHERE id > 5", NULL};
+  static const char *const sql[] = {
+      "SELECT abs(id - 9223372036854775807 - 11) FROM t WHERE id < 20",
+      "SELECT sum(9223372036854775807) FROM t", "SELECT json(c) FROM t WHERE id > 5", NULL};
   title("log");
   for (int i = 0; sql[i]; i++) {
     sqlite3_stmt *s = prepare(db, sql[i]);
@@ -299,6 +315,7 @@ void surface_handlers(void) {
   logs(db);
   definitions(db);
   code(db, "close", sqlite3_close(db));
+  extensions();
   db = surface_open("handlers.db");
   sqlite3_trace_v2(db, 15, trace, NULL);
   authorizers(db);

@@ -139,6 +139,24 @@ static int try_it(wl_statement *t) {
 
 /* ---- */
 
+/*
+** Whether SQLite's calls of its own functions come here, and so those of extensions, which get
+** SQLite's table of functions. A SQLite that is linked otherwise hides them, and then functions of
+** extensions are not counted. Tried once: a collation with an encoding that does not exist is
+** refused, after SQLite has called another function of its own.
+*/
+static bool counts_functions(wl_connection *c) {
+  enum { UNTRIED, COUNTS, HIDDEN, NO_SUCH_ENCODING = 99 };
+  static atomic_int known;
+  if (known == UNTRIED) {
+    int n = c->n_functions;
+    c->real->api.create_collation(c->db, "wl_none", NO_SUCH_ENCODING, NULL, NULL);
+    known = c->n_functions != n ? COUNTS : HIDDEN;
+    c->n_functions = n;
+  }
+  return known == COUNTS;
+}
+
 /* Opens libwarplite for the connection at its first question. */
 static const wl_native_calls *library_for(wl_connection *c) {
   const wl_native_calls *lib = wl_library(c->real);
@@ -160,11 +178,12 @@ static const wl_native_calls *library_for(wl_connection *c) {
 static bool start(wl_statement *t) {
   wl_connection *c = t->conn;
   char reason[WL_NATIVE_TEXT] = "sqlite: libwarplite cannot be used";
-  wl_native_ask ask = {.db = c->db, .stmt = t->stmt, .no_functions = c->n_functions == 0};
+  wl_native_ask ask = {.db = c->db, .stmt = t->stmt};
   wl_connection *outside = wl_inside;
   wl_silent++;
   wl_inside = c;
   const wl_native_calls *lib = library_for(c);
+  ask.no_functions = counts_functions(c) && c->n_functions == 0;
   t->run = lib ? lib->start(&ask, reason) : NULL;
   wl_inside = outside;
   wl_silent--;

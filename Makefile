@@ -5,7 +5,8 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build demo test test-long bench bench-router asan tsan clean format
+.PHONY: all setup build install demo test test-long bench bench-router bench-preload asan tsan clean \
+        format
 
 all: build
 
@@ -35,6 +36,12 @@ bench: build
 bench-router: build
 	@mkdir -p bench/out
 	@$(BUILD)/router --dir bench/out $(ROUTER)
+
+bench-preload: build
+	@bench/preload/run $(BUILD)
+
+install: build
+	@cmake --install $(BUILD)
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

@@ -188,7 +188,8 @@ static bool is_ours(int code, const char *a, const char *b) {
   return strlen(a) == 3 + 16 && is_number(a + 3, 16, isxdigit);
 }
 
-static int called(void *p, int code, const char *a, const char *b, const char *c, const char *d) {
+int wl_authorizer_ask(void *p, int code, const char *a, const char *b, const char *c,
+                      const char *d) {
   authorizer *w = p;
   const char *const texts[4] = {a, b, c, d};
   w->n_calls++;
@@ -213,25 +214,31 @@ static bool is_installed(authorizer *w) {
   return w->n_calls != before;
 }
 
-int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool stays,
-                      wl_set_authorizer *real) {
-  if (!db) return real(db, call, arg);
+/* Finds or makes the record of a connection and sets its authorizer. */
+authorizer *wl_authorizer_know(sqlite3 *db, wl_authorizer_call *call, void *arg) {
   authorizer *w = find(db);
-  if (!w && call) {
+  if (!w) {
     w = wl_mem_zalloc(sizeof *w);
-    if (!w) return SQLITE_NOMEM;
+    if (!w) return NULL;
     w->db = db;
     pthread_mutex_lock(&lock);
     w->next = authorizers;
     authorizers = w;
     pthread_mutex_unlock(&lock);
   }
-  if (w) {
-    w->call = call;
-    w->arg = arg;
-  }
+  w->call = call;
+  w->arg = arg;
+  return w;
+}
+
+int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool stays,
+                      wl_set_authorizer *real) {
+  if (!db) return real(db, call, arg);
+  authorizer *w = find(db);
+  if (w || call) w = wl_authorizer_know(db, call, arg);
+  if (!w && call) return SQLITE_NOMEM;
   if (!call && stays && w && is_installed(w)) return SQLITE_OK;
-  return real(db, call ? called : NULL, w);
+  return real(db, call ? wl_authorizer_ask : NULL, w);
 }
 
 void wl_authorizer_forget(sqlite3 *db) {

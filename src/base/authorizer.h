@@ -32,6 +32,13 @@ typedef int wl_authorizer_call(void *arg, int code, const char *a, const char *b
 typedef int wl_set_authorizer(sqlite3 *db, wl_authorizer_call *call, void *arg);
 int wl_authorizer_set(sqlite3 *db, wl_authorizer_call *call, void *arg, bool stays,
                       wl_set_authorizer *real);
+/* For the preload library, which has installed a callback of its own: makes `call` the connection's
+** authorizer without calling SQLite. NULL: out of memory. The callback passes on each question with
+** wl_authorizer_ask() and the record returned here. */
+struct authorizer;
+struct authorizer *wl_authorizer_know(sqlite3 *db, wl_authorizer_call *call, void *arg);
+int wl_authorizer_ask(void *record, int code, const char *a, const char *b, const char *c,
+                      const char *d);
 /* Called when warplite is enabled on a connection. Drops an authorizer that belonged to an earlier
 ** connection at the same address. */
 void wl_authorizer_adopt(sqlite3 *db);

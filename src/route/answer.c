@@ -138,7 +138,9 @@ wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, w
     if (rc && !a->failed) rc = wl_route_leave(c, q, rc, &d, err);
   }
   if (d.engine == WL_ENGINE_SQLITE && *d.reason) wl_conn_set_reason(c, d.reason);
-  if (!rc && d.engine == WL_ENGINE_SQLITE) rc = wl_answer_sqlite(a, q->args, q->n_args, mask, err);
+  /* Under preload the application's own statement runs then. */
+  if (!rc && d.engine == WL_ENGINE_SQLITE && q->stage != WL_AT_EXECUTE)
+    rc = wl_answer_sqlite(a, q->args, q->n_args, mask, err);
   memcpy(a->reason, c->reason, sizeof a->reason);
   wl_decision_close(&d);
   if (rc) wl_answer_close(a);

@@ -37,7 +37,8 @@ typedef struct wl_answer {
 } wl_answer;
 
 /* Starts a statement (WL_AT_START) and computes its first batch. mask: the authorizer's answers, or
-** NULL. With a mask the request must name a reason to refuse the statement. */
+** NULL. With a mask the request must name a reason to refuse the statement. At WL_AT_EXECUTE the
+** answer has neither a run nor a statement if SQLite is to run it. */
 wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, wl_answer *out,
                          wl_error *err) WL_MUST;
 /* Starts a statement in SQLite, for a reason that wl_route() gave. stmt: the statement if it has

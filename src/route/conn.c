@@ -87,6 +87,7 @@ void wl_conn_quiet(wl_conn *c) {
     c->streams.in_progress = NULL;
   }
   if (c->drop_changes) c->drop_changes(c);
+  if (c->drop_readers) c->drop_readers(c, false);
   wl_store_quiet(c->store);
 }
 
@@ -103,6 +104,7 @@ static void conn_destroy(void *p) {
   pthread_mutex_unlock(&lock);
   wl_authorizer_forget(c->db);
   if (c->drop_changes) c->drop_changes(c);
+  if (c->drop_readers) c->drop_readers(c, true);
   wl_statement_text_flush(c);
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);

@@ -62,6 +62,9 @@ typedef struct wl_conn {
   double last_tick;
   wl_watch watch;
   wl_open_streams streams;
+  bool no_functions;            /* the application has defined none: the preload library knows */
+  struct wl_readers *readers;   /* helper statements of runs under preload (api/native.c) */
+  void (*drop_readers)(struct wl_conn *c, bool closing); /* set by api, which owns them */
 } wl_conn;
 
 wl_conn *wl_conn_find(sqlite3 *db);

@@ -151,7 +151,8 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   if (q->as_table) rc = fits_table(c, d->text, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
-  if (!rc && d->text->query->n_calls) rc = wl_route_functions(c, d->text->query, err);
+  if (!rc && d->text->query->n_calls && !c->no_functions)
+    rc = wl_route_functions(c, d->text->query, err);
   if (rc) return rc;
   d->engine = d->place.engine;
   snprintf(d->reason, sizeof d->reason, "%s: %s", engine_name(d->engine), d->place.reason);
@@ -236,6 +237,13 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   return WL_OK;
 }
 
+/* Makes the whole decision when a statement is executed. */
+static wl_status at_execute(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
+  wl_status rc = at_prepare(c, q, d, err);
+  if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
+  return at_start(c, q, d, err);
+}
+
 /*
 ** Decides what prepare and then a run would. Getting ready may load columns, so the costs are
 ** estimated once more, as the run will see them. If another engine is chosen now, both questions
@@ -278,6 +286,7 @@ static wl_status decide(wl_conn *c, const wl_request *q, wl_decision *d, wl_erro
     return WL_OK;
   }
   if (q->stage == WL_AT_PREPARE) return at_prepare(c, q, d, err);
+  if (q->stage == WL_AT_EXECUTE) return at_execute(c, q, d, err);
   return q->stage == WL_AT_START ? at_start(c, q, d, err) : at_explain(c, q, d, err);
 }
 
@@ -285,7 +294,8 @@ wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *er
   memset(d, 0, sizeof *d);
   d->engine = WL_ENGINE_SQLITE;
   /* The rows of a change are not checked here: the change as a whole has been. */
-  if (q->stage == WL_AT_PREPARE && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
+  bool first = q->stage == WL_AT_PREPARE || q->stage == WL_AT_EXECUTE;
+  if (first && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
     prefer_sqlite(d, "it uses functions or tables of warplite");
     d->about_warplite = true;
     return WL_OK;

@@ -5,7 +5,8 @@
 ** There are two decisions per statement. At prepare its values are not known and nothing is loaded:
 ** the settings, the text and the estimated cost decide. When a native statement starts, its columns
 ** are loaded and its program is compiled. Only then is it known whether the native engine and the
-** device can run it. EXPLAIN makes both decisions at once.
+** device can run it. EXPLAIN makes both decisions at once. So does the preload library, at each
+** execution: first the cost decides, with the values, and then the columns are loaded.
 **
 ** Invariants:
 ** 1. A decision names an engine and a reason, "engine: why", also where SQLite runs the statement.
@@ -21,8 +22,9 @@
 
 typedef enum wl_route_stage {
   WL_AT_PREPARE,
-  WL_AT_START,  /* it was decided at prepare that it runs natively */
-  WL_AT_EXPLAIN /* both, one after the other; ignores strict */
+  WL_AT_START,   /* it was decided at prepare that it runs natively */
+  WL_AT_EXECUTE, /* both at once, with the values of the parameters; used by preload */
+  WL_AT_EXPLAIN  /* both, one after the other; ignores strict */
 } wl_route_stage;
 
 typedef struct wl_request {

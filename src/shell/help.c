@@ -10,6 +10,7 @@ static const char usage_text[] =
     "DATABASE is a SQLite database file. It is created when it is first written to. Without\n"
     "it the database is in memory. Each SQL is one or more statements, or one dot command.\n"
     "Without it, input comes from standard input.\n"
+    "`warplite run [--explain] PROGRAM ...` runs another program, and its queries with warplite.\n"
     "OPTIONS may have one dash or two:\n"
     "   -ascii               output mode ascii\n"
     "   -bail                stop at the first error\n"

@@ -342,6 +342,7 @@ static int run(wl_shell *sh, request *rq, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "run") == 0) return wl_run_program(argc, argv);
   wl_shell sh = {.argv0 = argv[0], .mode = MODE_LIST, .col_sep = "|", .row_sep = "\n"};
   request rq = {0};
   static char buffer[1 << 16];

@@ -143,6 +143,9 @@ void wl_progress_tell(const char *table, sqlite3_int64 done, sqlite3_int64 total
  */
 int wl_import_run(wl_shell *sh, int n, char **args);
 
+/* run_program.c: `warplite run`. Returns only if it fails. */
+int wl_run_program(int argc, char **argv);
+
 /* help.c */
 void wl_help_usage(const char *argv0);
 int wl_help_dot(const char *pattern);

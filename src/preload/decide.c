@@ -12,8 +12,8 @@
 ** changed, and asks the authorizer; and it notices an interrupt. If this fails, the application
 ** gets SQLite's error. Where a trial could be seen, because the application has functions that it
 ** would call and that are not deterministic, the allowance is one step, which ends before the first
-*row. (A statement without a
-** table would run to its end even so; it is not tried.)
+** row. A statement without a table would run to its end even so, and functions of SQLite like
+** load_extension() act when they are called. It is not tried.
 */
 #include "preload/preload.h"
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static const char *unasked(const wl_statement *t) {
   if (t->verdict == WL_UNKNOWN_TEXT && wl_connection_is_small(c)) return "the database is small";
   if (!wl_always && t->verdict == WL_COSTLY_TEXT && !wl_verdict_asks(c, t->hash))
     return "it was left to SQLite before";
-  if (c->n_impure && !strcasestr(c->real->api.sql(t->stmt), "from")) return "it reads no table";
+  if (!strcasestr(c->real->api.sql(t->stmt), "from")) return "it reads no table";
   if (!wl_always && c->real->api.txn_state &&
       c->real->api.txn_state(c->db, NULL) == SQLITE_TXN_WRITE)
     return "it is in a transaction that writes";
@@ -50,9 +50,10 @@ static const char *unasked(const wl_statement *t) {
 }
 
 static inline int in_sqlite(wl_statement *t) {
+  int rc = t->conn->real->api.step(t->stmt);
+  /* Only now: to prepare a statement again, SQLite resets it, and that call arrives at our reset. */
   t->state = WL_IN_SQLITE;
   t->unreset = true;
-  int rc = t->conn->real->api.step(t->stmt);
   wl_unsay_if(t->conn->db); /* a function of the application may have run a native statement */
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;

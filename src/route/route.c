@@ -140,12 +140,12 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     if (!rc && d->whole_columns) d->engine = WL_ENGINE_CPU;
     if (!rc && d->whole_columns) return WL_OK;
   }
-  if (!rc) rc = wl_place_query(c, d->text, NULL, &d->place, err);
+  if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
   if (rc) return rc;
   if (d->place.engine == WL_ENGINE_SQLITE) {
     if (q->stage != WL_AT_EXPLAIN && d->place.lost_ns > 0)
       wl_query_lose(c->store, d->text->query, d->place.lost_ns);
-    wl_statement_text_decide(c, d->text, &d->place);
+    if (!d->params) wl_statement_text_decide(c, d->text, &d->place);
     prefer_sqlite(d, d->place.reason);
     return WL_OK;
   }
@@ -204,7 +204,7 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   wl_error why = {0};
   wl_status rc = WL_OK;
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
-  if (!rc) rc = read_params(q, d, err);
+  if (!rc && !d->params) rc = read_params(q, d, err);
   if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (rc) return rc;
@@ -239,7 +239,9 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
 
 /* Makes the whole decision when a statement is executed. */
 static wl_status at_execute(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
-  wl_status rc = at_prepare(c, q, d, err);
+  wl_status rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
+  if (!rc) rc = read_params(q, d, err);
+  if (!rc) rc = at_prepare(c, q, d, err);
   if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
   return at_start(c, q, d, err);
 }

@@ -129,6 +129,26 @@ static void between(sqlite3 *db) {
   run(db, "DROP TABLE x");
 }
 
+/* SQLite prepares a statement again inside its own step: a pattern that is bound decides about the
+** index, and like() is replaced by the pragma, so that SQLite runs it. */
+static void inside_step(sqlite3 *db) {
+  static const char *const patterns[] = {"abc%", "x%", "%d", "abc%", NULL};
+  title("prepared again inside a step");
+  run(db, "CREATE TABLE y(x TEXT); INSERT INTO y VALUES('abc'),('abcd'),('xyz'),('ABC'),('')");
+  for (int sensitive = 0; sensitive < 2; sensitive++) {
+    run(db, sensitive ? "PRAGMA case_sensitive_like=on; CREATE INDEX yx ON y(x)"
+                      : "PRAGMA case_sensitive_like=off");
+    sqlite3_stmt *s = prepare(db, "SELECT x FROM y WHERE x LIKE ?1 ORDER BY 1");
+    for (int i = 0; patterns[i]; i++) {
+      sqlite3_bind_text(s, 1, patterns[i], -1, SQLITE_STATIC);
+      rows(db, s, 9, 0);
+      code(db, "reset", sqlite3_reset(s));
+    }
+    done(db, s);
+  }
+  run(db, "PRAGMA case_sensitive_like=off; DROP TABLE y");
+}
+
 static void closing(void) {
   title("close with statements");
   sqlite3 *db = surface_open("changes.db");
@@ -208,6 +228,7 @@ void surface_changes(void) {
   writes(db);
   transactions(db);
   between(db);
+  inside_step(db);
   code(db, "close", sqlite3_close(db));
   closing();
   two_connections();

@@ -51,7 +51,7 @@ static const char *unasked(const wl_statement *t) {
 
 static inline int in_sqlite(wl_statement *t) {
   int rc = t->conn->real->api.step(t->stmt);
-  /* Only now: to prepare a statement again, SQLite resets it, and that call arrives at our reset. */
+  /* Only now: to prepare a statement again, SQLite resets it, and that call comes to our reset. */
   t->state = WL_IN_SQLITE;
   t->unreset = true;
   wl_unsay_if(t->conn->db); /* a function of the application may have run a native statement */

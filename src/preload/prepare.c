@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The first word of a statement, after spaces and comments. */
 static const char *first_word(const char *p, const char *end) {
@@ -63,6 +64,18 @@ static void forget(sqlite3_stmt *s) {
   if (stale && stale != &wl_own_mark) wl_statement_free(stale);
 }
 
+/* Whether a text is PRAGMA case_sensitive_like. It replaces like() when it is prepared, without a
+** call of sqlite3_create_function(). */
+static bool replaces_like(const char *sql, size_t n) {
+  static const char name[] = "case_sensitive_like";
+  size_t n_name = sizeof name - 1;
+  const char *p = first_word(sql, sql + n), *end = sql + n;
+  if (p == end || ((*p | 32) != 'p' && (*p | 32) != 'e')) return false; /* e: EXPLAIN */
+  for (; (size_t)(end - p) >= n_name; p++)
+    if (strncasecmp(p, name, n_name) == 0) return true;
+  return false;
+}
+
 typedef struct preparation {
   const wl_sqlite *real;
   wl_connection *conn; /* NULL: not known */
@@ -82,8 +95,13 @@ static inline void end(const preparation *p, sqlite3_stmt *s, const char *sql, s
                        void *caller) {
   if (WL_UNLIKELY(wl_handles_find(&wl_statements, s) != NULL)) forget(s);
   wl_connection *c = p->conn;
-  if (!c || !may_select(sql, n) || wl_inside == c || wl_within(p->real->code, caller) ||
-      wl_within(wl_warplite_code, caller) || !p->real->api.stmt_readonly(s))
+  if (!c) return;
+  if (!may_select(sql, n)) {
+    if (WL_UNLIKELY(replaces_like(sql, n))) c->n_functions++;
+    return;
+  }
+  if (wl_inside == c || wl_within(p->real->code, caller) || wl_within(wl_warplite_code, caller) ||
+      !p->real->api.stmt_readonly(s))
     return;
   wl_statement *t = wl_statement_new(s);
   if (!t) return;
@@ -137,19 +155,26 @@ WL_EXPORT int sqlite3_prepare16_v3(sqlite3 *db, const void *sql, int n, unsigned
 }
 
 /* The oldest forms do not keep the text and never prepare again. SQLite runs their statements. */
-static int unrecorded(int rc, sqlite3_stmt **out) {
-  if (!rc && *out) forget(*out);
+static int unrecorded(sqlite3 *db, int rc, const char *sql, sqlite3_stmt **out) {
+  wl_connection *c = wl_connection_of(db);
+  if (rc || !*out) return rc;
+  forget(*out);
+  if (c && sql && replaces_like(sql, strlen(sql))) c->n_functions++;
   return rc;
 }
 
 WL_EXPORT int sqlite3_prepare(sqlite3 *db, const char *sql, int n, sqlite3_stmt **out,
                               const char **tail) {
   wl_unsay_if(db);
-  return unrecorded(WL_REAL()->prepare(db, sql, n, out, tail), out);
+  const sqlite3_api_routines *real = WL_REAL();
+  int rc = real->prepare(db, sql, n, out, tail);
+  return unrecorded(db, rc, rc || !*out ? NULL : real->sql(*out), out);
 }
 
 WL_EXPORT int sqlite3_prepare16(sqlite3 *db, const void *sql, int n, sqlite3_stmt **out,
                                 const void **tail) {
   wl_unsay_if(db);
-  return unrecorded(WL_REAL()->prepare16(db, sql, n, out, tail), out);
+  const sqlite3_api_routines *real = WL_REAL();
+  int rc = real->prepare16(db, sql, n, out, tail);
+  return unrecorded(db, rc, rc || !*out ? NULL : real->sql(*out), out);
 }

@@ -112,7 +112,7 @@ def test_surface(folder):
                 same(f"surface {journal} {mode} [{e}]", [program, folder, journal, mode],
                      SETTINGS[e], 400, folder)
             same(f"surface {journal} {mode} [cost]", [program, folder, journal, mode],
-                 "route=cost", 100, folder)
+                 "route=cost", 20, folder)
 
 
 def test_hazards(folder):

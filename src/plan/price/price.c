@@ -228,7 +228,7 @@ static double limit_of_call(const flow *f, int at) {
 }
 
 /* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row,
- *or
+** or
  ** LIMIT has been reached in the subroutine before. */
 static double flag(const flow *f, int at, double x) {
   double limit = f->p->limits[at], rows;

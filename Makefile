@@ -5,7 +5,7 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build demo test test-long bench asan tsan clean format
+.PHONY: all setup build demo test test-long bench bench-host asan tsan clean format
 
 all: build
 
@@ -30,6 +30,9 @@ bench: build
 	@bench/run $(BUILD)
 	@bench/run $(BUILD) --suite tables
 	@bench/run $(BUILD) --suite tablets
+
+bench-host: build
+	@$(BUILD)/host_time
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

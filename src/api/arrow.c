@@ -467,14 +467,18 @@ static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   wl_decision d = {0};
   wl_request q = {
       .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
+  wl_store_enter(c->store); /* both decisions see one version */
   wl_status rc = wl_route(c, &q, &d, err);
-  if (!rc && d.engine == WL_ENGINE_SQLITE) {
-    /* A statement that was prepared with the answer IGNORE must not be prepared again. */
-    rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
-  } else if (!rc) {
+  bool native = !rc && d.engine != WL_ENGINE_SQLITE;
+  if (native) {
     q.stage = WL_AT_START;
     rc = wl_answer_open(c, &q, NULL, a, err);
-  } else if (*d.reason) {
+  }
+  wl_store_leave(c->store);
+  if (!rc && !native) {
+    /* A statement that was prepared with the answer IGNORE must not be prepared again. */
+    rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
+  } else if (!native && *d.reason) {
     wl_conn_set_reason(c, d.reason);
   }
   wl_decision_close(&d);

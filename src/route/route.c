@@ -280,10 +280,12 @@ wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *er
     d->about_warplite = true;
     return WL_OK;
   }
+  wl_store_enter(c->store);
   wl_status rc = decide(c, q, d, err);
   if (rc == (wl_status)SQLITE_SCHEMA) { /* the schema has changed meanwhile: try again */
     wl_decision_close(d);
     rc = decide(c, q, d, err);
   }
+  wl_store_leave(c->store);
   return rc ? wl_route_leave(c, q, rc, d, err) : WL_OK;
 }

@@ -367,7 +367,8 @@ static void stream_release(struct ArrowArrayStream *p) {
   wl_conn *c = s->conn;
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
-  if (--c->streams.n == 0) {
+  if (--c->streams.n == 0) sqlite3_reset(c->streams.in_progress);
+  if (c->streams.n == 0 && !c->has_keeper) { /* nothing else would finalize it */
     sqlite3_finalize(c->streams.in_progress);
     c->streams.in_progress = NULL;
   }
@@ -495,35 +496,78 @@ static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
   return WL_OK;
 }
 
-/* Sets the names and formats of the columns. */
-static wl_status describe(stream *s, sqlite3_stmt *original, wl_error *err) {
+/* Sets the names and formats of the columns, as SQLite describes them. seen: kept from an earlier
+** call, used if original is NULL. */
+static wl_status describe(stream *s, sqlite3_stmt *original, const wl_text_column *seen,
+                          wl_error *err) {
   s->n_cols = s->answer.n_cols;
   s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
   s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
   if (!s->names || !s->formats) return wl_nomem(err);
   const wl_program *p = wl_run_program(s->answer.run);
   for (int i = 0; i < s->n_cols; i++) {
-    s->names[i] = wl_mem_strdup(sqlite3_column_name(original, i));
-    s->formats[i] = format_of(&p->results[i].domain, sqlite3_column_decltype(original, i));
+    const char *name = original ? sqlite3_column_name(original, i) : seen[i].name;
+    const char *type = original ? sqlite3_column_decltype(original, i) : seen[i].type;
+    s->names[i] = name ? wl_mem_strdup(name) : NULL;
+    s->formats[i] = format_of(&p->results[i].domain, type);
     if (!s->names[i]) return wl_nomem(err);
   }
   return WL_OK;
 }
 
+/* Lets SQLite compute all rows, if it runs the statement. */
+static wl_status collect(stream *s, wl_error *err) {
+  if (s->answer.run) return WL_OK;
+  wl_status rc = wl_collect(&s->answer, err);
+  sqlite3_reset(s->answer.stmt);
+  return rc;
+}
+
+/* Starts a text that ran natively before, without asking SQLite about it again. *done: this was
+** possible. */
+static wl_status open_seen(wl_conn *c, const char *sql, stream *s, bool *done, wl_error *err) {
+  wl_decision d = {0};
+  wl_request q = {.sql = sql, .n_sql = strlen(sql)};
+  wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
+  *done = false;
+  if (!t) return WL_OK;
+  wl_store_enter(c->store);
+  wl_status rc = wl_route(c, &q, &d, err);
+  *done = !rc && d.text == t && d.engine != WL_ENGINE_SQLITE;
+  if (*done) {
+    q.stage = WL_AT_START;
+    rc = wl_answer_open(c, &q, NULL, &s->answer, err);
+  }
+  wl_store_leave(c->store);
+  if (*done && !rc) rc = collect(s, err);
+  if (*done && !rc) rc = describe(s, s->answer.stmt, t->columns, err);
+  wl_decision_close(&d);
+  wl_statement_text_drop(t);
+  return *done ? rc : WL_OK;
+}
+
+/* Keeps the description of a text that runs natively, for its next run. */
+static wl_status keep_description(wl_conn *c, const given *g, wl_error *err) {
+  wl_statement_text *t = c->texts; /* the text of a native run is the latest */
+  if (!t || strcmp(t->sql, g->text) != 0) return WL_OK;
+  return wl_statement_text_describe(c, t, g->original, err);
+}
+
 static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
   given g;
+  bool done;
+  wl_status st = open_seen(c, sql, s, &done, err);
+  if (st || done) return st;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
-  wl_status st = read_given(c, sql, &g, err);
+  st = read_given(c, sql, &g, err);
   if (!st) st = start(c, &g, &s->answer, err);
   bool shared = g.original && g.original == s->answer.stmt;
   if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
-  if (!st && !s->answer.run) {
-    st = wl_collect(&s->answer, err);
-    sqlite3_reset(s->answer.stmt);
-  }
+  if (!st && s->answer.run) st = keep_description(c, &g, err);
+  if (!st) st = collect(s, err);
   if (!st && s->answer.n_cols != sqlite3_column_count(g.original))
     st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
-  if (!st) st = describe(s, g.original, err);
+  if (!st) st = describe(s, g.original, NULL, err);
   given_close(&g, shared);
   return st;
 }
@@ -544,10 +588,12 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
     st = open_stream(c, zSql, s, &err);
   }
   wl_open_streams *open = &c->streams;
-  if (!st && open->n++ == 0 && !open->in_progress &&
-      sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &open->in_progress, NULL) ==
-          SQLITE_OK)
-    sqlite3_step(open->in_progress);
+  if (!st && open->n++ == 0) {
+    if (!open->in_progress)
+      sqlite3_prepare_v3(db, "SELECT 1 UNION ALL SELECT 2", -1, SQLITE_PREPARE_PERSISTENT,
+                         &open->in_progress, NULL);
+    if (open->in_progress) sqlite3_step(open->in_progress);
+  }
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
     if (s) stream_free(s);

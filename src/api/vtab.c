@@ -15,6 +15,7 @@
 */
 #include "api/vtab.h"
 #include "route/args.h"
+#include "route/functions.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
@@ -103,7 +104,7 @@ static int check_again(native_table *t, sqlite3_index_info *info) {
     info->idxStr = wl_mask_text(mask);
     info->needToFreeIdxStr = 1;
     if (!info->idxStr) rc = SQLITE_NOMEM;
-  } else if (wl_route_functions(c, NULL, &why) != WL_OK) {
+  } else if (wl_functions_check_all(c, &why) != WL_OK) {
     info->idxNum = OVERRIDDEN;
   }
   wl_mask_free(mask);
@@ -387,8 +388,9 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
   return WL_OK;
 }
 
-wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
-                          sqlite3_stmt **out, wl_error *err) {
+/* Writes the text that stands for a statement. */
+static wl_status write_stand_in(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                                wl_error *err) {
   char name[WL_MODULE_NAME];
   int n_cols = sqlite3_column_count(original);
   bool in_one = t->n_args > MAX_HIDDEN;
@@ -399,9 +401,7 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *origin
   for (int k = 0; k < t->n_args; k++) params[k] = t->stmt->params[t->arg_params[k] - 1];
   sqlite3_str *s = sqlite3_str_new(NULL);
   for (int i = 0; i < n_cols; i++)
-    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
-                        sqlite3_column_name(original, i));
-  t->labels = wl_stmt_labels(original);
+    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i, t->columns[i].name);
   sqlite3_str_appendf(s, " FROM %s(%Q,%lld", name, t->sql, (sqlite3_int64)t->labels);
   if (in_one) {
     sqlite3_str_appendall(s, ",");
@@ -411,15 +411,27 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *origin
   sqlite3_str_appendall(s, ")");
   wl_mem_free(params);
   char *text = sqlite3_str_finish(s);
-  if (!text) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  t->stand_in = text ? wl_arena_printf(&t->arena, "%s", text) : NULL;
   sqlite3_free(text);
+  return t->stand_in ? WL_OK : wl_nomem(err);
+}
+
+wl_status wl_vtab_prepare_seen(wl_conn *c, const wl_statement_text *t, sqlite3_stmt **out,
+                               wl_error *err) {
+  int rc = sqlite3_prepare_v2(c->db, t->stand_in, -1, out, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc) return wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db));
-  if (sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
-    sqlite3_finalize(*out);
-    *out = NULL;
-    return wl_not_taken(err, "its parameters cannot be passed to warplite");
-  }
-  return WL_OK;
+  return rc ? wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db))
+            : WL_OK;
+}
+
+wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                          sqlite3_stmt **out, wl_error *err) {
+  wl_status rc = wl_statement_text_describe(c, t, original, err);
+  if (!rc && !t->stand_in) rc = write_stand_in(c, t, original, err);
+  if (!rc) rc = wl_vtab_prepare_seen(c, t, out, err);
+  if (rc || sqlite3_bind_parameter_count(*out) == sqlite3_bind_parameter_count(original)) return rc;
+  sqlite3_finalize(*out);
+  *out = NULL;
+  t->stand_in = NULL;
+  return wl_not_taken(err, "its parameters cannot be passed to warplite");
 }

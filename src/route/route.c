@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "exec/gpu/device.h"
 #include "column/cache.h"
+#include "route/functions.h"
 #include "route/place_query.h"
 #include "sql/lex.h"
 #include "value/exchange.h"
@@ -37,28 +38,6 @@ static bool reads_table(const char *sql, size_t n) {
               wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   return does;
-}
-
-wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) {
-  static const char *const own = "SELECT name FROM pragma_function_list AS f WHERE NOT builtin";
-  static const char *const same =
-      "SELECT name FROM pragma_function_list AS f WHERE NOT builtin AND EXISTS "
-      "(SELECT 1 FROM pragma_function_list AS g WHERE g.builtin AND g.name = f.name)";
-  sqlite3_stmt *s = NULL;
-  int rc = sqlite3_prepare_v2(c->db, q ? own : same, -1, &s, NULL);
-  if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc) return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
-  wl_status st = WL_OK;
-  while (!st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-    const char *name = (const char *)sqlite3_column_text(s, 0);
-    bool used = !q;
-    for (int k = 0; name && q && k < q->n_calls; k++)
-      used |= sqlite3_stricmp(name, q->calls[k]) == 0;
-    if (name && used) st = wl_not_taken(err, "the application has replaced %.200s()", name);
-  }
-  sqlite3_finalize(s);
-  if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "the functions cannot be listed");
-  return st;
 }
 
 /* ---- decisions */
@@ -135,15 +114,17 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   if (!rc) rc = wl_place_query(c, d->text, &d->place, err);
   if (rc) return rc;
+  d->text->is_native = false;
   if (d->place.engine == WL_ENGINE_SQLITE) {
     prefer_sqlite(d, d->place.reason);
     return WL_OK;
   }
   if (q->as_table) rc = fits_table(c, d->text, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
-  if (!rc && d->text->query->n_calls) rc = wl_route_functions(c, d->text->query, err);
+  if (!rc && d->text->query->n_calls) rc = wl_functions_check(c, d->text->query, err);
   if (rc) return rc;
   d->engine = d->place.engine;
+  d->text->is_native = true;
   snprintf(d->reason, sizeof d->reason, "%s: %s", engine_name(d->engine), d->place.reason);
   return WL_OK;
 }

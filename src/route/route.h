@@ -69,9 +69,4 @@ wl_status wl_route_judge(wl_status rc, wl_error *err);
 
 void wl_decision_close(wl_decision *d); /* accepts an all-zero decision */
 
-/* WL_NOT_TAKEN if the application has replaced a built-in function that the query uses, or, if q is
-** NULL, any built-in function. Asks SQLite each time (about 45 us), because nothing tells when a
-** function is added. */
-wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
-
 #endif

@@ -194,7 +194,8 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
                      .device = wanted ? wl_place_device(c, &why) : NULL,
                      .check = wl_conn_check,
                      .check_arg = c,
-                     .pipelines = q->pipelines};
+                     .pipelines = q->pipelines,
+                     .code = d->text->asks_time ? NULL : &d->text->code};
   rc = wl_query_ready(&d->env, d->text->query, d->text->facts.rowid_order, &d->ready, err);
   if (rc) return wl_route_judge(rc, err);
   if (wanted && !d->ready.device) {

@@ -7,7 +7,7 @@
 #include "plan/rewrite.h"
 #include "plan/scan.h"
 #include "plan/row_order.h"
-#include "exec/query.h"
+#include "exec/code.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -15,6 +15,7 @@
 enum { MAX_TEXTS = 128 };
 
 static void text_free(wl_statement_text *t) {
+  wl_code_drop(t->code);
   wl_arena_close(&t->arena);
   wl_mem_free(t->sql);
   wl_mem_free(t);
@@ -231,6 +232,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;
+  for (int k = 0; !rc && k < q->n_calls; k++) t->asks_time |= wl_function_asks_time(q->calls[k]);
   if (!rc && !wl_query_scans_table(q)) {
     int n_missing = 0;
     t->work_exact = true;

@@ -44,10 +44,12 @@ typedef struct wl_statement_text {
   int n_args;
   wl_u32 n_text_changes; /* for a text without tables: from wl_store_text_like_ours() */
   wl_u64 labels;         /* hash of its column names; 0: not computed yet */
+  bool asks_time;        /* it calls date functions, which depend on the time zone */
   bool is_native;        /* the native engine was chosen when it was last prepared */
   /* What SQLite said when it prepared the text; columns is NULL before that. */
   wl_text_column *columns;
   int limits[WL_N_LIMITS];
+  struct wl_code *code; /* of its latest run, or NULL (exec/code.h) */
   const char *stand_in; /* the text that is prepared in its place (api/vtab.c), or NULL */
 } wl_statement_text;
 

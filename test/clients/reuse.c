@@ -45,6 +45,10 @@ sqlite3_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **out, cons
 
 /* ---- texts */
 
+#define T100                                                                                       \
+  "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234" \
+  "567890"
+
 static const struct text {
   const char *sql;
   bool ordered; /* ORDER BY decides the order completely */
@@ -103,6 +107,8 @@ static const struct text {
     {"SELECT rowid, id, a IS ?1 FROM t WHERE id < 15 ORDER BY id", true},
     {"SELECT count(*) FROM t AS l, t AS r WHERE l.a = r.a", true},
     {"SELECT id FROM t WHERE coalesce(a, ?1) = ?2 ORDER BY id", true},
+    {"SELECT count(*) FROM t", true},
+    {"SELECT ((id + 1) * 2 + 3) * 4 FROM t WHERE id < 5 ORDER BY id", true},
 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
@@ -620,6 +626,8 @@ static void steps(const char *engine, unsigned seed, long n) {
     tap_bad(name, "only %ld of %ld runs", sum.n_seen, sum.n_runs);
 }
 
+#include "reuse_cases.h"
+
 int main(int argc, char **argv) {
   const char *engine = NULL;
   unsigned seed = 1;
@@ -629,7 +637,11 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[i], "--seed")) seed = (unsigned)strtoul(argv[i + 1], NULL, 10);
     if (!strcmp(argv[i], "--n")) n = strtol(argv[i + 1], NULL, 10);
   }
-  if (!engine || !strcmp(engine, "cpu")) steps("cpu", seed, n);
-  if (!engine || !strcmp(engine, "sim")) steps("sim", seed, n / (engine ? 1 : 4));
+  const char *const engines[] = {"cpu", "sim"};
+  for (int k = 0; k < 2; k++) {
+    if (engine && strcmp(engine, engines[k]) != 0) continue;
+    one_by_one(engines[k]);
+    steps(engines[k], seed, n);
+  }
   return tap_done();
 }

@@ -9,7 +9,9 @@
 **    a statement that SQLite runs, from all of its rows.
 ** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
+#include "api/bindings.h"
 #include "api/collect.h"
+#include "api/enable.h"
 #include "explain/explain.h"
 #include "route/answer.h"
 #include "base/authorizer.h"
@@ -462,8 +464,28 @@ static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   return rc;
 }
 
+/* The arguments of a native run: the values of the parameters that occur. The caller frees it. */
+static sqlite3_value **list_args(const wl_statement_text *t, const wl_bindings *b) {
+  sqlite3_value **args = wl_mem_zalloc(((size_t)t->n_args + 1) * sizeof *args);
+  for (int k = 0; args && k < t->n_args; k++) args[k] = b->values[t->arg_params[k] - 1];
+  return args;
+}
+
+/* Starts a native run of the text of d. */
+static wl_status start_native(wl_conn *c, const wl_decision *d, wl_request *q, const wl_bindings *b,
+                              wl_answer *a, wl_error *err) {
+  sqlite3_value **args = b->n ? list_args(d->text, b) : NULL;
+  if (b->n && !args) return wl_nomem(err);
+  q->stage = WL_AT_START;
+  q->args = args;
+  q->n_args = b->n ? d->text->n_args : 0;
+  wl_status rc = wl_answer_open(c, q, NULL, a, err);
+  wl_mem_free(args);
+  return rc;
+}
+
 /* Starts a statement. */
-static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
+static wl_status start(wl_conn *c, given *g, const wl_bindings *b, wl_answer *a, wl_error *err) {
   if (g->analyzed || sqlite3_stmt_isexplain(g->original)) return explain(c, g, a, err);
   wl_decision d = {0};
   wl_request q = {
@@ -471,14 +493,13 @@ static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   wl_store_enter(c->store); /* both decisions see one version */
   wl_status rc = wl_route(c, &q, &d, err);
   bool native = !rc && d.engine != WL_ENGINE_SQLITE;
-  if (native) {
-    q.stage = WL_AT_START;
-    rc = wl_answer_open(c, &q, NULL, a, err);
-  }
+  if (native) rc = start_native(c, &d, &q, b, a, err);
   wl_store_leave(c->store);
   if (!rc && !native) {
     /* A statement that was prepared with the answer IGNORE must not be prepared again. */
-    rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
+    bool as_it_is = g->ignored || b->n;
+    rc = wl_bindings_bind(b, g->original, err);
+    if (!rc) rc = wl_answer_open_sqlite(c, &q, d.reason, as_it_is ? g->original : NULL, a, err);
   } else if (!native && *d.reason) {
     wl_conn_set_reason(c, d.reason);
   }
@@ -525,7 +546,8 @@ static wl_status collect(stream *s, wl_error *err) {
 
 /* Starts a text that ran natively before, without asking SQLite about it again. *done: this was
 ** possible. */
-static wl_status open_seen(wl_conn *c, const char *sql, stream *s, bool *done, wl_error *err) {
+static wl_status open_seen(wl_conn *c, const char *sql, const wl_bindings *b, stream *s, bool *done,
+                           wl_error *err) {
   wl_decision d = {0};
   wl_request q = {.sql = sql, .n_sql = strlen(sql)};
   wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
@@ -534,10 +556,7 @@ static wl_status open_seen(wl_conn *c, const char *sql, stream *s, bool *done, w
   wl_store_enter(c->store);
   wl_status rc = wl_route(c, &q, &d, err);
   *done = !rc && d.text == t && d.engine != WL_ENGINE_SQLITE;
-  if (*done) {
-    q.stage = WL_AT_START;
-    rc = wl_answer_open(c, &q, NULL, &s->answer, err);
-  }
+  if (*done) rc = start_native(c, &d, &q, b, &s->answer, err);
   wl_store_leave(c->store);
   if (*done && !rc) rc = collect(s, err);
   if (*done && !rc) rc = describe(s, s->answer.stmt, t->columns, err);
@@ -553,14 +572,15 @@ static wl_status keep_description(wl_conn *c, const given *g, wl_error *err) {
   return wl_statement_text_describe(c, t, g->original, err);
 }
 
-static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
+static wl_status open_stream(wl_conn *c, const char *sql, const wl_bindings *b, stream *s,
+                             wl_error *err) {
   given g;
   bool done;
-  wl_status st = open_seen(c, sql, s, &done, err);
+  wl_status st = open_seen(c, sql, b, s, &done, err);
   if (st || done) return st;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   st = read_given(c, sql, &g, err);
-  if (!st) st = start(c, &g, &s->answer, err);
+  if (!st) st = start(c, &g, b, &s->answer, err);
   bool shared = g.original && g.original == s->answer.stmt;
   if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
   if (!st && s->answer.run) st = keep_description(c, &g, err);
@@ -572,21 +592,23 @@ static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *e
   return st;
 }
 
-int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+/* Runs a text. stmt: the statement with its parameters, or NULL: they are NULL. */
+static int query(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, struct ArrowArrayStream *out) {
   wl_error err = {0};
-  if (!db || !zSql || !out) return SQLITE_MISUSE;
-  memset(out, 0, sizeof *out);
   int rc = warplite_enable(db);
   if (rc) return rc;
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
   wl_conn *c = wl_conn_find(db);
+  wl_bindings bindings = {0};
   stream *s = wl_mem_zalloc(sizeof *s);
   wl_status st = s ? WL_OK : wl_nomem(&err);
+  if (!st && stmt) st = wl_bindings_read(stmt, &bindings, &err);
   if (!st) {
     s->conn = c;
-    st = open_stream(c, zSql, s, &err);
+    st = open_stream(c, sql, &bindings, s, &err);
   }
+  wl_bindings_close(&bindings);
   wl_open_streams *open = &c->streams;
   if (!st && open->n++ == 0) {
     if (!open->in_progress)
@@ -606,4 +628,22 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
   }
   sqlite3_mutex_leave(m);
   return st == WL_NOT_TAKEN ? SQLITE_ERROR : (int)st;
+}
+
+int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+  if (!db || !zSql || !out) return SQLITE_MISUSE;
+  memset(out, 0, sizeof *out);
+  return query(db, zSql, NULL, out);
+}
+
+int warplite_query_stmt(sqlite3_stmt *pStmt, struct ArrowArrayStream *out) {
+  if (!pStmt || !out) return SQLITE_MISUSE;
+  memset(out, 0, sizeof *out);
+  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
+  if (!sqlite3_sql(pStmt) || sqlite3_stmt_busy(pStmt)) return SQLITE_MISUSE;
+  char *sql = wl_original_text(pStmt);
+  if (!sql) return SQLITE_NOMEM;
+  int rc = query(sqlite3_db_handle(pStmt), sql, pStmt, out);
+  sqlite3_free(sql);
+  return rc;
 }

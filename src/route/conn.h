@@ -40,7 +40,7 @@ typedef struct wl_open_streams {
   int n;
 } wl_open_streams;
 
-/* The names of functions that are not SQLite's own (functions.h), one after the other, each with a
+/* The names of functions that are not SQLite's own (overrides.h), one after the other, each with a
 ** NUL. */
 typedef struct wl_function_list {
   char *names;
@@ -63,6 +63,7 @@ typedef struct wl_conn {
   void (*drop_changes)(struct wl_conn *c); /* set by dml, which owns them */
   bool ready;                              /* everything is registered */
   bool has_keeper; /* the keeper is connected; it finalizes helper statements on close */
+  int n_nested;    /* scans of warplite tables inside each other (api/select_table.c) */
   bool preparing;  /* inside warplite_prepare(): virtual tables are planned for the first time */
   char (*modules)[WL_MODULE_NAME]; /* names of the modules registered so far */
   int n_modules, size_modules;

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "exec/gpu/device.h"
 #include "column/cache.h"
-#include "route/functions.h"
+#include "route/overrides.h"
 #include "route/place_query.h"
 #include "sql/lex.h"
 #include "value/exchange.h"
@@ -121,7 +121,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   if (q->as_table) rc = fits_table(c, d->text, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
-  if (!rc && d->text->query->n_calls) rc = wl_functions_check(c, d->text->query, err);
+  if (!rc && d->text->query->n_calls) rc = wl_overrides_check(c, d->text->query, err);
   if (rc) return rc;
   d->engine = d->place.engine;
   d->text->is_native = true;

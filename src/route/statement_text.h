@@ -10,7 +10,7 @@
 ** 2. SQLite's prepare of a text that was seen before would give the same statement if, in addition,
 **    its limits (sqlite3_limit) are the same. So it is left out, unless an authorizer wants to be
 **    asked each time, or may exist without our knowledge (wl_authorizer_blind).
-** 3. Added functions do not count for 1. They are checked each time (functions.h).
+** 3. Added functions do not count for 1. They are checked each time (overrides.h).
 */
 #ifndef WL_STATEMENT_TEXT_H
 #define WL_STATEMENT_TEXT_H

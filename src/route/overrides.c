@@ -1,7 +1,7 @@
 /*
-** See functions.h.
+** See overrides.h.
 */
-#include "route/functions.h"
+#include "route/overrides.h"
 #include "base/mem.h"
 #include <string.h>
 
@@ -47,7 +47,7 @@ static wl_status list(wl_conn *c, wl_error *err) {
   return st;
 }
 
-wl_status wl_functions_check(wl_conn *c, const wl_query *q, wl_error *err) {
+wl_status wl_overrides_check(wl_conn *c, const wl_query *q, wl_error *err) {
   wl_function_list *l = &c->functions;
   wl_u64 count = wl_function_count ? wl_function_count(c->db) : 0;
   if (!count || l->count != count) {
@@ -63,7 +63,7 @@ wl_status wl_functions_check(wl_conn *c, const wl_query *q, wl_error *err) {
   return WL_OK;
 }
 
-wl_status wl_functions_check_all(wl_conn *c, wl_error *err) {
+wl_status wl_overrides_check_all(wl_conn *c, wl_error *err) {
   sqlite3_stmt *s = NULL;
   wl_status st = WL_OK;
   int rc = sqlite3_prepare_v2(

@@ -8,8 +8,8 @@
 ** which create functions can set wl_function_count. Then they are listed again only when the count
 ** has changed.
 */
-#ifndef WL_FUNCTIONS_H
-#define WL_FUNCTIONS_H
+#ifndef WL_OVERRIDES_H
+#define WL_OVERRIDES_H
 
 #include "route/conn.h"
 #include "sql/bind.h"
@@ -20,8 +20,8 @@ typedef wl_u64 wl_function_counter(sqlite3 *db);
 extern wl_function_counter *wl_function_count;
 
 /* WL_NOT_TAKEN if the application has replaced a built-in function that the query uses. */
-wl_status wl_functions_check(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
+wl_status wl_overrides_check(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
 /* The same for any built-in function. */
-wl_status wl_functions_check_all(wl_conn *c, wl_error *err) WL_MUST;
+wl_status wl_overrides_check_all(wl_conn *c, wl_error *err) WL_MUST;
 
 #endif

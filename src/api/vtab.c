@@ -269,8 +269,8 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   /* An authorizer may have replaced the function by NULL. */
   if (!rc && s->in_one && !q.n_args)
     rc = wl_fail(&err, WL_ERROR, "the parameters cannot be passed to warplite");
-  int sq = rc ? wl_vtab_fail(p->pVtab, &err)
-              : wl_native_start(p, s->conn, &q, mask, s->n_cols, labels);
+  int sq =
+      rc ? wl_vtab_fail(p->pVtab, &err) : wl_native_start(p, s->conn, &q, mask, s->n_cols, labels);
   wl_mask_free(mask);
   return sq;
 }

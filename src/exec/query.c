@@ -256,7 +256,8 @@ static int pipeline_of(const wl_schedule *x, const wl_lookup *l) {
 }
 
 /* Builds the lookup of step k, or finds one that was built before. Only lookups over table columns
-** are kept, and none with keep=0. *number: its pipeline, if it is listed. *to_find: the key by which
+** are kept, and none with keep=0. *number: its pipeline, if it is listed. *to_find: the key by
+*which
 ** it is kept, or zero. */
 static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, wl_build_in *b,
                         int k, int *number, wl_lookup_key *to_find, wl_lookup **out,
@@ -422,10 +423,10 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   int *numbers = WL_NEW_N(&r->arena, int, q->n_sources + 1); /* the pipelines of the lookups */
   wl_lookup_key *keys = WL_NEW_N(&r->arena, wl_lookup_key, q->n_sources + 1);
   wl_column_load *loads = list ? wl_pipelines_loads(list, q) : NULL;
-  wl_status rc = r->snap.cols && r->lookups && rows && names && live && subs && lists && numbers &&
-                         keys
-                     ? WL_OK
-                     : wl_nomem(err);
+  wl_status rc =
+      r->snap.cols && r->lookups && rows && names && live && subs && lists && numbers && keys
+          ? WL_OK
+          : wl_nomem(err);
   if (!rc && list && !loads) rc = wl_nomem(err);
   wl_compile_in in = {.query = q,
                       .names = names,

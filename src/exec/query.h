@@ -42,7 +42,8 @@ typedef struct wl_seen {
 
 /* A query that is ready to run. */
 typedef struct wl_ready {
-  /* The program lives in the arena of the code if there is one, in the list of pipelines if they are
+  /* The program lives in the arena of the code if there is one, in the list of pipelines if they
+  *are
   ** listed for EXPLAIN, else in the arena. */
   wl_arena arena;
   struct wl_code *code;

@@ -34,7 +34,7 @@ static bool same_value(wl_val a, wl_val b) {
   if (a.t != b.t) return false;
   if (a.t == WL_T_NULL) return true;
   if (a.t < WL_T_TEXT) return a.v == b.v;
-  return a.n == b.n && memcmp(wl_bytes(a), wl_bytes(b), a.n) == 0;
+  return a.n == b.n && (a.n == 0 || memcmp(wl_bytes(a), wl_bytes(b), a.n) == 0);
 }
 
 bool wl_code_fits(const wl_code *c, const wl_query_env *env, const wl_compile_in *in,
@@ -82,7 +82,7 @@ bool wl_code_finish(wl_code *c, const wl_query_env *env, const wl_compile_in *in
   for (int k = 0; k < in->query->n_sources; k++) c->rows[k] = in->source_rows[k];
   for (int k = 0; k < in->n_params; k++) {
     c->params[k] = in->params[k];
-    if (c->params[k].t >= WL_T_TEXT)
+    if (c->params[k].t >= WL_T_TEXT && c->params[k].n)
       c->params[k].v = (wl_u64)(size_t)wl_arena_strndup(a, (const char *)wl_bytes(in->params[k]),
                                                         in->params[k].n);
   }

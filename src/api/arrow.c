@@ -549,7 +549,7 @@ static wl_status collect(stream *s, wl_error *err) {
 static wl_status open_seen(wl_conn *c, const char *sql, const wl_bindings *b, stream *s, bool *done,
                            wl_error *err) {
   wl_decision d = {0};
-  wl_request q = {.sql = sql, .n_sql = strlen(sql)};
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .seen = true};
   wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
   *done = false;
   if (!t) return WL_OK;

@@ -74,7 +74,7 @@ static bool prepare_seen(sqlite3 *db, const char *sql, size_t n, sqlite3_stmt **
     return false;
   }
   c->preparing = true;
-  wl_request q = {.sql = sql, .n_sql = n, .as_table = true};
+  wl_request q = {.sql = sql, .n_sql = n, .as_table = true, .seen = true};
   wl_status rc = wl_route(c, &q, &d, &err);
   if (!rc && d.text == t && d.engine != WL_ENGINE_SQLITE) {
     wl_conn_set_reason(c, d.reason); /* SQLite's plan shows it for the virtual table */

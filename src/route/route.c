@@ -257,7 +257,7 @@ wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *er
   memset(d, 0, sizeof *d);
   d->engine = WL_ENGINE_SQLITE;
   /* The rows of a change are not checked here: the change as a whole has been. */
-  if (q->stage == WL_AT_PREPARE && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
+  if (q->stage == WL_AT_PREPARE && !q->copies && !q->seen && speaks_of_warplite(q->sql, q->n_sql)) {
     prefer_sqlite(d, "it uses functions or tables of warplite");
     d->about_warplite = true;
     return WL_OK;

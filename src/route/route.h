@@ -33,6 +33,7 @@ typedef struct wl_request {
   const char *refused;  /* why SQLite must run it in any case, or NULL */
   bool as_table;        /* its rows come through a virtual table of main (api/vtab.c) */
   bool is_part;         /* part of a change: SQLite may run it even with strict */
+  bool seen;            /* from wl_statement_text_seen(): it names nothing of warplite's */
   bool copies;          /* its rows are written to a table, so whole columns are worth loading */
   sqlite3_value **args; /* values of the parameters that occur, in order; none at WL_AT_PREPARE */
   int n_args;           /* parameters without a value are NULL */
@@ -55,8 +56,8 @@ typedef struct wl_decision {
 } wl_decision;
 
 /* Decides, with one read transaction on each database that the statement reads. Fails with
-*WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The
-** caller closes the decision in any case. */
+ *WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The
+ ** caller closes the decision in any case. */
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *out, wl_error *err) WL_MUST;
 
 /* Changes a decision to SQLite. rc and err say why. Returns what wl_route() would. */

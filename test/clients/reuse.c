@@ -422,7 +422,7 @@ static void change_limit(world *w) {
     int id, least;
   } list[] = {{SQLITE_LIMIT_LENGTH, 6000},
               {SQLITE_LIMIT_SQL_LENGTH, 60},
-              {SQLITE_LIMIT_COLUMN, 3},
+              {SQLITE_LIMIT_COLUMN, 5},
               {SQLITE_LIMIT_EXPR_DEPTH, 3},
               {SQLITE_LIMIT_COMPOUND_SELECT, 1},
               {SQLITE_LIMIT_FUNCTION_ARG, 1},

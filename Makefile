@@ -5,8 +5,8 @@ BUILD   ?= build
 PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
-.PHONY: all setup build install demo test test-long bench bench-router bench-preload asan tsan clean \
-        format
+.PHONY: all setup build install demo test test-long bench bench-router bench-preload bench-host \
+        asan tsan clean format
 
 all: build
 
@@ -42,6 +42,9 @@ bench-preload: build
 
 install: build
 	@cmake --install $(BUILD)
+
+bench-host: build
+	@$(BUILD)/host_time
 
 asan:
 	@$(MAKE) test PRESET=asan BUILD=build-asan

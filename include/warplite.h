@@ -44,12 +44,23 @@ extern "C" {
 /*
 ** Makes warplite available on one connection. This adds
 **   functions  warplite_version(), warplite_set(name, value), warplite_reason(),
-**              warplite_load(table), warplite_unload(table),
+**              warplite_load(table), warplite_unload(table), warplite_sql(text),
 **              warplite_convert(table [, 'tablet' or 'table']), warplite_check(table)
 **   tables     warplite_devices, warplite_cache, warplite_log
-**   a module   tablet, for CREATE VIRTUAL TABLE
+**   modules    tablet and warplite, for CREATE VIRTUAL TABLE
 ** and applies the settings in the environment variable WARPLITE_SET, for example
 ** "engine=cpu,strict=1".
+**
+** warplite_sql(text) is for programs that load the extension and cannot call warplite_prepare(). It
+** returns the text to prepare instead: a SELECT with the same columns (names and declared types) and
+** the same parameters. Where SQLite is to run the statement, it returns the text as it is. An error in
+** the text is an error of the function. A returned text belongs to this connection.
+**
+** CREATE VIRTUAL TABLE temp.q USING warplite('SELECT ...') makes a statement a table. Each scan runs
+** the statement. The table must be temporary, and the statement has no parameters.
+**
+** The library finds SQLite in the program or in a shared library, also in one that was loaded for
+** another library alone (RTLD_LOCAL), as Python's is. db must belong to that SQLite.
 **
 ** Calling it twice is harmless. sqlite3_close() frees everything that belongs to the connection.
 ** Connections of one process that see the same version of a file share its columns, which are freed
@@ -194,7 +205,8 @@ struct ArrowArrayStream {
 ** returns its rows as an Arrow stream. The stream consists of struct arrays (batches) with one child
 ** per result column. A statement that warplite does not run natively runs in SQLite, and its rows
 ** come through the same stream; in that case all rows are collected before the first batch.
-** Parameters in the text are NULL. Text after the first statement is ignored.
+** Parameters in the text are NULL; warplite_query_stmt() takes values for them. Text after the first
+** statement is ignored.
 **
 ** Each column has one type for the whole stream:
 **   only integers  int64 ("l")        only text   utf8 ("u")
@@ -220,6 +232,21 @@ struct ArrowArrayStream {
 ** written to since then, get_next() fails with a message that says so. Run the query again.
 */
 WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out);
+
+/*
+** The same for a prepared statement, with the values that are bound to its parameters:
+**
+**     warplite_prepare(db, "SELECT x, y FROM t WHERE z > ?1", -1, &stmt, NULL);
+**     sqlite3_bind_int(stmt, 1, 7);
+**     warplite_query_stmt(stmt, &stream);
+**
+** The statement may come from warplite_prepare() or from sqlite3_prepare_v2(). Only its text and its
+** bindings are used. It is not stepped, keeps its bindings, and may be changed or finalized while the
+** stream is open.
+** Results: as warplite_query(); SQLITE_MISUSE if the statement is running (sqlite3_stmt_busy()).
+** SQLITE_ERROR if it has parameters and SQLite was built without its deprecated functions.
+*/
+WARPLITE_API int warplite_query_stmt(sqlite3_stmt *pStmt, struct ArrowArrayStream *out);
 
 /*
 ** Appends the rows of an Arrow stream to a tablet table, in bulk. The stream consists of struct

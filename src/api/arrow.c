@@ -9,7 +9,9 @@
 **    a statement that SQLite runs, from all of its rows.
 ** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
+#include "api/bindings.h"
 #include "api/collect.h"
+#include "api/enable.h"
 #include "explain/explain.h"
 #include "route/answer.h"
 #include "base/authorizer.h"
@@ -367,7 +369,8 @@ static void stream_release(struct ArrowArrayStream *p) {
   wl_conn *c = s->conn;
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
-  if (--c->streams.n == 0) {
+  if (--c->streams.n == 0) sqlite3_reset(c->streams.in_progress);
+  if (c->streams.n == 0 && !c->has_keeper) { /* nothing else would finalize it */
     sqlite3_finalize(c->streams.in_progress);
     c->streams.in_progress = NULL;
   }
@@ -461,20 +464,43 @@ static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
   return rc;
 }
 
+/* The arguments of a native run: the values of the parameters that occur. The caller frees it. */
+static sqlite3_value **list_args(const wl_statement_text *t, const wl_bindings *b) {
+  sqlite3_value **args = wl_mem_zalloc(((size_t)t->n_args + 1) * sizeof *args);
+  for (int k = 0; args && k < t->n_args; k++) args[k] = b->values[t->arg_params[k] - 1];
+  return args;
+}
+
+/* Starts a native run of the text of d. */
+static wl_status start_native(wl_conn *c, const wl_decision *d, wl_request *q, const wl_bindings *b,
+                              wl_answer *a, wl_error *err) {
+  sqlite3_value **args = b->n ? list_args(d->text, b) : NULL;
+  if (b->n && !args) return wl_nomem(err);
+  q->stage = WL_AT_START;
+  q->args = args;
+  q->n_args = b->n ? d->text->n_args : 0;
+  wl_status rc = wl_answer_open(c, q, NULL, a, err);
+  wl_mem_free(args);
+  return rc;
+}
+
 /* Starts a statement. */
-static wl_status start(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
+static wl_status start(wl_conn *c, given *g, const wl_bindings *b, wl_answer *a, wl_error *err) {
   if (g->analyzed || sqlite3_stmt_isexplain(g->original)) return explain(c, g, a, err);
   wl_decision d = {0};
   wl_request q = {
       .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
+  wl_store_enter(c->store); /* both decisions see one version */
   wl_status rc = wl_route(c, &q, &d, err);
-  if (!rc && d.engine == WL_ENGINE_SQLITE) {
+  bool native = !rc && d.engine != WL_ENGINE_SQLITE;
+  if (native) rc = start_native(c, &d, &q, b, a, err);
+  wl_store_leave(c->store);
+  if (!rc && !native) {
     /* A statement that was prepared with the answer IGNORE must not be prepared again. */
-    rc = wl_answer_open_sqlite(c, &q, d.reason, g->ignored ? g->original : NULL, a, err);
-  } else if (!rc) {
-    q.stage = WL_AT_START;
-    rc = wl_answer_open(c, &q, NULL, a, err);
-  } else if (*d.reason) {
+    bool as_it_is = g->ignored || b->n;
+    rc = wl_bindings_bind(b, g->original, err);
+    if (!rc) rc = wl_answer_open_sqlite(c, &q, d.reason, as_it_is ? g->original : NULL, a, err);
+  } else if (!native && *d.reason) {
     wl_conn_set_reason(c, d.reason);
   }
   wl_decision_close(&d);
@@ -491,59 +517,105 @@ static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
   return WL_OK;
 }
 
-/* Sets the names and formats of the columns. */
-static wl_status describe(stream *s, sqlite3_stmt *original, wl_error *err) {
+/* Sets the names and formats of the columns, as SQLite describes them. seen: kept from an earlier
+** call, used if original is NULL. */
+static wl_status describe(stream *s, sqlite3_stmt *original, const wl_text_column *seen,
+                          wl_error *err) {
   s->n_cols = s->answer.n_cols;
   s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
   s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
   if (!s->names || !s->formats) return wl_nomem(err);
   const wl_program *p = wl_run_program(s->answer.run);
   for (int i = 0; i < s->n_cols; i++) {
-    s->names[i] = wl_mem_strdup(sqlite3_column_name(original, i));
-    s->formats[i] = format_of(&p->results[i].domain, sqlite3_column_decltype(original, i));
+    const char *name = original ? sqlite3_column_name(original, i) : seen[i].name;
+    const char *type = original ? sqlite3_column_decltype(original, i) : seen[i].type;
+    s->names[i] = name ? wl_mem_strdup(name) : NULL;
+    s->formats[i] = format_of(&p->results[i].domain, type);
     if (!s->names[i]) return wl_nomem(err);
   }
   return WL_OK;
 }
 
-static wl_status open_stream(wl_conn *c, const char *sql, stream *s, wl_error *err) {
+/* Lets SQLite compute all rows, if it runs the statement. */
+static wl_status collect(stream *s, wl_error *err) {
+  if (s->answer.run) return WL_OK;
+  wl_status rc = wl_collect(&s->answer, err);
+  sqlite3_reset(s->answer.stmt);
+  return rc;
+}
+
+/* Starts a text that ran natively before, without asking SQLite about it again. *done: this was
+** possible. */
+static wl_status open_seen(wl_conn *c, const char *sql, const wl_bindings *b, stream *s, bool *done,
+                           wl_error *err) {
+  wl_decision d = {0};
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .seen = true};
+  wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
+  *done = false;
+  if (!t) return WL_OK;
+  wl_store_enter(c->store);
+  wl_status rc = wl_route(c, &q, &d, err);
+  *done = !rc && d.text == t && d.engine != WL_ENGINE_SQLITE;
+  if (*done) rc = start_native(c, &d, &q, b, &s->answer, err);
+  wl_store_leave(c->store);
+  if (*done && !rc) rc = collect(s, err);
+  if (*done && !rc) rc = describe(s, s->answer.stmt, t->columns, err);
+  wl_decision_close(&d);
+  wl_statement_text_drop(t);
+  return *done ? rc : WL_OK;
+}
+
+/* Keeps the description of a text that runs natively, for its next run. */
+static wl_status keep_description(wl_conn *c, const given *g, wl_error *err) {
+  wl_statement_text *t = c->texts; /* the text of a native run is the latest */
+  if (!t || strcmp(t->sql, g->text) != 0) return WL_OK;
+  return wl_statement_text_describe(c, t, g->original, err);
+}
+
+static wl_status open_stream(wl_conn *c, const char *sql, const wl_bindings *b, stream *s,
+                             wl_error *err) {
   given g;
+  bool done;
+  wl_status st = open_seen(c, sql, b, s, &done, err);
+  if (st || done) return st;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
-  wl_status st = read_given(c, sql, &g, err);
-  if (!st) st = start(c, &g, &s->answer, err);
+  st = read_given(c, sql, &g, err);
+  if (!st) st = start(c, &g, b, &s->answer, err);
   bool shared = g.original && g.original == s->answer.stmt;
   if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
-  if (!st && !s->answer.run) {
-    st = wl_collect(&s->answer, err);
-    sqlite3_reset(s->answer.stmt);
-  }
+  if (!st && s->answer.run) st = keep_description(c, &g, err);
+  if (!st) st = collect(s, err);
   if (!st && s->answer.n_cols != sqlite3_column_count(g.original))
     st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
-  if (!st) st = describe(s, g.original, err);
+  if (!st) st = describe(s, g.original, NULL, err);
   given_close(&g, shared);
   return st;
 }
 
-int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+/* Runs a text. stmt: the statement with its parameters, or NULL: they are NULL. */
+static int query(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, struct ArrowArrayStream *out) {
   wl_error err = {0};
-  if (!db || !zSql || !out) return SQLITE_MISUSE;
-  memset(out, 0, sizeof *out);
   int rc = warplite_enable(db);
   if (rc) return rc;
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
   wl_conn *c = wl_conn_find(db);
+  wl_bindings bindings = {0};
   stream *s = wl_mem_zalloc(sizeof *s);
   wl_status st = s ? WL_OK : wl_nomem(&err);
+  if (!st && stmt) st = wl_bindings_read(stmt, &bindings, &err);
   if (!st) {
     s->conn = c;
-    st = open_stream(c, zSql, s, &err);
+    st = open_stream(c, sql, &bindings, s, &err);
   }
+  wl_bindings_close(&bindings);
   wl_open_streams *open = &c->streams;
-  if (!st && open->n++ == 0 && !open->in_progress &&
-      sqlite3_prepare_v2(db, "SELECT 1 UNION ALL SELECT 2", -1, &open->in_progress, NULL) ==
-          SQLITE_OK)
-    sqlite3_step(open->in_progress);
+  if (!st && open->n++ == 0) {
+    if (!open->in_progress)
+      sqlite3_prepare_v3(db, "SELECT 1 UNION ALL SELECT 2", -1, SQLITE_PREPARE_PERSISTENT,
+                         &open->in_progress, NULL);
+    if (open->in_progress) sqlite3_step(open->in_progress);
+  }
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
     if (s) stream_free(s);
@@ -556,4 +628,22 @@ int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) 
   }
   sqlite3_mutex_leave(m);
   return st == WL_NOT_TAKEN ? SQLITE_ERROR : (int)st;
+}
+
+int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+  if (!db || !zSql || !out) return SQLITE_MISUSE;
+  memset(out, 0, sizeof *out);
+  return query(db, zSql, NULL, out);
+}
+
+int warplite_query_stmt(sqlite3_stmt *pStmt, struct ArrowArrayStream *out) {
+  if (!pStmt || !out) return SQLITE_MISUSE;
+  memset(out, 0, sizeof *out);
+  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
+  if (!sqlite3_sql(pStmt) || sqlite3_stmt_busy(pStmt)) return SQLITE_MISUSE;
+  char *sql = wl_original_text(pStmt);
+  if (!sql) return SQLITE_NOMEM;
+  int rc = query(sqlite3_db_handle(pStmt), sql, pStmt, out);
+  sqlite3_free(sql);
+  return rc;
 }

@@ -27,7 +27,7 @@ extern void sqlite3_mutex_leave(sqlite3_mutex *) __attribute__((weak));
 static wl_set_authorizer *of_sqlite(void) {
   Dl_info sqlite, found;
   wl_set_authorizer *real = sqlite3_api->set_authorizer;
-  if (!dladdr((void *)sqlite3_api->prepare_v2, &sqlite)) return real;
+  if (!dladdr((void *)sqlite3_api->libversion, &sqlite)) return real;
   void *lib = dlopen(sqlite.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   void *symbol = lib ? dlsym(lib, "sqlite3_set_authorizer") : NULL;
   if (symbol && dladdr(symbol, &found) && found.dli_fbase == sqlite.dli_fbase)

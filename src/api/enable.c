@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/fork.h"
 #include "warplite.h"
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,19 +48,50 @@ static bool is_bound(void) {
   return is;
 }
 
+/* The calls that make SQLite pass its routine table. */
+typedef struct entry_points {
+  int (*auto_extension)(void (*)(void));
+  int (*cancel)(void (*)(void));
+  int (*open)(const char *, sqlite3 **);
+  int (*close)(sqlite3 *);
+} entry_points;
+
+/* SQLite passes its routine table to the extensions of a new connection. This runs without the
+** lock, because the program may have made warplite itself such an extension. */
+static void ask_for_routines(const entry_points *e) {
+  sqlite3 *db = NULL;
+  if (!e->auto_extension || !e->cancel || !e->open || !e->close) return;
+  e->auto_extension((void (*)(void))capture);
+  e->open(":memory:", &db);
+  e->cancel((void (*)(void))capture);
+  e->close(db);
+}
+
+/* Looks for a libsqlite3 that was loaded for one library alone (RTLD_LOCAL), as Python does. Its
+** symbols are not visible, but it can be opened by name. It stays loaded from then on. */
+static void ask_local_library(void) {
+  static const char *const names[] = {"libsqlite3.so.0", "libsqlite3.so"};
+  for (size_t i = 0; i < sizeof names / sizeof *names && !is_bound(); i++) {
+    void *lib = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+    if (!lib) continue;
+    entry_points e = {(int (*)(void (*)(void)))dlsym(lib, "sqlite3_auto_extension"),
+                      (int (*)(void (*)(void)))dlsym(lib, "sqlite3_cancel_auto_extension"),
+                      (int (*)(const char *, sqlite3 **))dlsym(lib, "sqlite3_open"),
+                      (int (*)(sqlite3 *))dlsym(lib, "sqlite3_close")};
+    ask_for_routines(&e);
+    if (!is_bound()) dlclose(lib);
+  }
+}
+
 bool wl_api_bind(const sqlite3_api_routines *api) {
   bool known = is_bound();
   if (api) capture(NULL, NULL, api);
-  if (!is_bound() && sqlite3_auto_extension && sqlite3_open && sqlite3_close &&
-      sqlite3_cancel_auto_extension) {
-    /* SQLite passes its routine table to the extensions of a new connection. This runs without the
-    ** lock, because the program may have made warplite itself such an extension. */
-    sqlite3 *db = NULL;
-    sqlite3_auto_extension((void (*)(void))capture);
-    sqlite3_open(":memory:", &db);
-    sqlite3_cancel_auto_extension((void (*)(void))capture);
-    sqlite3_close(db);
+  if (!is_bound()) {
+    entry_points e = {sqlite3_auto_extension, sqlite3_cancel_auto_extension, sqlite3_open,
+                      sqlite3_close};
+    ask_for_routines(&e);
   }
+  if (!is_bound()) ask_local_library();
   if (!is_bound()) return false;
   if (!known) wl_authorizer_blind = !wl_authorizer_linked();
   return true;
@@ -69,6 +101,7 @@ bool wl_api_bind(const sqlite3_api_routines *api) {
 static wl_status register_all(wl_conn *c, wl_error *err) {
   int rc = wl_functions_register(c);
   if (!rc) rc = wl_tables_register(c);
+  if (!rc) rc = wl_select_table_register(c);
   if (!rc) rc = wl_args_register(c->db);
   if (!rc) rc = wl_explain_register(c);
   if (!rc) rc = wl_dml_register(c);

@@ -1,6 +1,6 @@
 /*
 ** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
-** warplite_unload; warplite_convert (convert.c) and warplite_check (check.c).
+** warplite_unload, warplite_sql; warplite_convert (convert.c) and warplite_check (check.c).
 */
 #include "api/functions.h"
 #include "base/mem.h"
@@ -43,6 +43,34 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
   /* Statements in progress keep the lookups that they use. */
   if (!c->set.keep) wl_cache_drop_lookups_of(wl_store_member(c->store));
   sqlite3_result_text(ctx, value, -1, SQLITE_TRANSIENT);
+}
+
+/* warplite_sql(text): the text to prepare instead. */
+static void fn_sql(sqlite3_context *ctx, int n, sqlite3_value **args) {
+  (void)n;
+  wl_conn *c = sqlite3_user_data(ctx);
+  const char *text = (const char *)sqlite3_value_text(args[0]), *tail = NULL;
+  sqlite3_stmt *original = NULL, *s = NULL;
+  if (!text) return; /* NULL */
+  /* A change is left as it is: its rewritten text is for one run only. */
+  int rc = sqlite3_prepare_v2(c->db, text, -1, &original, &tail);
+  bool reads = !rc && original && !*tail && sqlite3_stmt_readonly(original) &&
+               sqlite3_column_count(original) > 0 && !sqlite3_stmt_isexplain(original);
+  sqlite3_finalize(original);
+  if (!rc && !reads) {
+    sqlite3_result_value(ctx, args[0]);
+    return;
+  }
+  rc = warplite_prepare(c->db, text, -1, &s, &tail);
+  if (rc == SQLITE_NOMEM) {
+    sqlite3_result_error_nomem(ctx);
+  } else if (rc) {
+    sqlite3_result_error(ctx, sqlite3_errmsg(c->db), -1);
+    sqlite3_result_error_code(ctx, rc);
+  } else {
+    sqlite3_result_text(ctx, sqlite3_sql(s), -1, SQLITE_TRANSIENT);
+  }
+  sqlite3_finalize(s);
 }
 
 /* Finds "table" or "schema.table". */
@@ -116,7 +144,8 @@ int wl_functions_register(wl_conn *c) {
   } list[] = {{"warplite_version", 0, fn_version}, {"warplite_reason", 0, fn_reason},
               {"warplite_set", 2, fn_set},         {"warplite_load", 1, fn_load},
               {"warplite_unload", 1, fn_unload},   {"warplite_convert", 1, wl_convert},
-              {"warplite_convert", 2, wl_convert}, {"warplite_check", 1, wl_check}};
+              {"warplite_convert", 2, wl_convert}, {"warplite_check", 1, wl_check},
+              {"warplite_sql", 1, fn_sql}};
   int rc = SQLITE_OK;
   for (size_t i = 0; i < sizeof list / sizeof *list && !rc; i++)
     rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,

@@ -7,7 +7,8 @@
 #include "route/conn.h"
 
 int wl_functions_register(wl_conn *c);
-int wl_tables_register(wl_conn *c); /* warplite_devices, warplite_cache, warplite_log */
+int wl_tables_register(wl_conn *c);       /* warplite_devices, warplite_cache, warplite_log */
+int wl_select_table_register(wl_conn *c); /* the module warplite: a SELECT as a table */
 
 /* warplite_convert(table [, 'tablet' | 'table']) */
 void wl_convert(sqlite3_context *ctx, int n, sqlite3_value **args);

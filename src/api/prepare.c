@@ -62,6 +62,30 @@ static wl_status route(wl_conn *c, const char *sql, size_t n, const char *refuse
   return rc ? wl_route_leave(c, &q, rc, d, err) : WL_OK;
 }
 
+/* Prepares a text that ran natively before, without asking SQLite about it again. False: the normal
+** way is needed. */
+static bool prepare_seen(sqlite3 *db, const char *sql, size_t n, sqlite3_stmt **out) {
+  wl_error err;
+  wl_decision d = {0};
+  wl_conn *c = wl_conn_find(db);
+  wl_statement_text *t = c && c->ready ? wl_statement_text_seen(c, sql, n) : NULL;
+  if (!t || !t->stand_in) {
+    wl_statement_text_drop(t);
+    return false;
+  }
+  c->preparing = true;
+  wl_request q = {.sql = sql, .n_sql = n, .as_table = true, .seen = true};
+  wl_status rc = wl_route(c, &q, &d, &err);
+  if (!rc && d.text == t && d.engine != WL_ENGINE_SQLITE) {
+    wl_conn_set_reason(c, d.reason); /* SQLite's plan shows it for the virtual table */
+    rc = wl_vtab_prepare_seen(c, t, out, &err);
+  }
+  c->preparing = false;
+  wl_decision_close(&d);
+  wl_statement_text_drop(t);
+  return !rc && *out;
+}
+
 /* Replaces SQLite's EXPLAIN by ours, if there is one. */
 static wl_status explain(wl_conn *c, const char *sql, size_t n, const char *refused,
                          sqlite3_stmt **stmt, wl_decision *d, wl_error *err) {
@@ -206,6 +230,12 @@ static int still_inside(sqlite3 *db, sqlite3_stmt **stmt) {
 static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppStmt,
                    const char **pzTail) {
   const char *tail = NULL;
+  bool inside = !sqlite3_get_autocommit(db);
+  size_t n = nByte < 0 ? strlen(zSql) : strnlen(zSql, (size_t)nByte);
+  if (prepare_seen(db, zSql, n, ppStmt)) {
+    if (pzTail) *pzTail = zSql + n;
+    return inside ? still_inside(db, ppStmt) : SQLITE_OK;
+  }
   char *analyzed = wl_analyze_text(zSql, nByte);
   if (analyzed) {
     int st = prepare_analysis(db, zSql, analyzed, ppStmt, &tail);
@@ -213,7 +243,6 @@ static int prepare(sqlite3 *db, const char *zSql, int nByte, sqlite3_stmt **ppSt
     if (pzTail) *pzTail = tail;
     return st;
   }
-  bool inside = !sqlite3_get_autocommit(db);
   wl_mask *mask = NULL;
   int rc = wl_ask_prepare(db, zSql, nByte, ppStmt, &tail, &mask);
   bool refused = rc == SQLITE_ERROR && wl_conn_find(db) != NULL;

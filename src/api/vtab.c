@@ -15,6 +15,7 @@
 */
 #include "api/vtab.h"
 #include "route/args.h"
+#include "route/overrides.h"
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "base/vtab.h"
@@ -103,7 +104,7 @@ static int check_again(native_table *t, sqlite3_index_info *info) {
     info->idxStr = wl_mask_text(mask);
     info->needToFreeIdxStr = 1;
     if (!info->idxStr) rc = SQLITE_NOMEM;
-  } else if (wl_route_functions(c, NULL, &why) != WL_OK) {
+  } else if (wl_overrides_check_all(c, &why) != WL_OK) {
     info->idxNum = OVERRIDDEN;
   }
   wl_mask_free(mask);
@@ -191,13 +192,13 @@ static int aborted(native_cursor *c) {
 
 /* The columns are fixed in the statement's text. If ALTER TABLE or a new view has changed them, the
 ** statement fails. */
-static wl_status check_columns(const shape *s, native_cursor *c, wl_u64 labels, wl_error *err) {
+static wl_status check_columns(native_cursor *c, int n_cols, wl_u64 labels, wl_error *err) {
   wl_u64 now;
-  if (c->answer.n_cols != s->n_cols)
+  if (c->answer.n_cols != n_cols)
     return wl_fail(err, WL_ERROR,
                    "the statement has %d columns now and had %d when it was prepared; prepare it "
                    "again",
-                   c->answer.n_cols, s->n_cols);
+                   c->answer.n_cols, n_cols);
   wl_status rc = wl_answer_labels(&c->answer, &now, err);
   if (rc || now == labels) return rc;
   return wl_fail(err, WL_ERROR,
@@ -218,14 +219,35 @@ static wl_status masked(wl_conn *c, const char *sql, int idx, const char *str, w
   return rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;
 }
 
+int wl_native_start(sqlite3_vtab_cursor *p, wl_conn *conn, const wl_request *q, const wl_mask *mask,
+                    int n_cols, wl_u64 labels) {
+  native_cursor *c = (native_cursor *)p;
+  wl_error err = {0};
+  cursor_reset(c);
+  c->done = false;
+  c->rowid = 1;
+  wl_status rc = wl_answer_open(conn, q, mask, &c->answer, &err);
+  if (rc) return wl_vtab_fail(p->pVtab, &err);
+  rc = check_columns(c, n_cols, labels, &err);
+  if (rc) {
+    cursor_reset(c);
+    return wl_vtab_fail(p->pVtab, &err);
+  }
+  if (!c->answer.run) return step(c);
+  c->regs = wl_run_regs(c->answer.run);
+  int sq = refill(c);
+  if (sq || c->done || c->row + 1 >= c->batch->n_rows) return sq;
+  c->watched_since = wl_watch_open(conn);
+  c->watched = true;
+  return SQLITE_OK;
+}
+
 static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
                    sqlite3_value **argv) {
   native_cursor *c = (native_cursor *)p;
   const shape *s = ((native_table *)p->pVtab)->shape;
   wl_error err = {0};
   cursor_reset(c);
-  c->done = false;
-  c->rowid = 1;
   const char *sql = argc > ARG_LABELS ? (const char *)sqlite3_value_text(argv[ARG_TEXT]) : NULL;
   if (!sql) {
     c->done = true;
@@ -247,21 +269,10 @@ static int xfilter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   /* An authorizer may have replaced the function by NULL. */
   if (!rc && s->in_one && !q.n_args)
     rc = wl_fail(&err, WL_ERROR, "the parameters cannot be passed to warplite");
-  if (!rc) rc = wl_answer_open(s->conn, &q, mask, &c->answer, &err);
+  int sq =
+      rc ? wl_vtab_fail(p->pVtab, &err) : wl_native_start(p, s->conn, &q, mask, s->n_cols, labels);
   wl_mask_free(mask);
-  if (rc) return wl_vtab_fail(p->pVtab, &err);
-  rc = check_columns(s, c, labels, &err);
-  if (rc) {
-    cursor_reset(c);
-    return wl_vtab_fail(p->pVtab, &err);
-  }
-  if (!c->answer.run) return step(c);
-  c->regs = wl_run_regs(c->answer.run);
-  int sq = refill(c);
-  if (sq || c->done || c->row + 1 >= c->batch->n_rows) return sq;
-  c->watched_since = wl_watch_open(s->conn);
-  c->watched = true;
-  return SQLITE_OK;
+  return sq;
 }
 
 static int xnext(sqlite3_vtab_cursor *p) {
@@ -311,7 +322,7 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
   return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
+const sqlite3_module wl_native_module = {
     .xConnect = xconnect,
     .xDisconnect = wl_vtab_free,
     .xBestIndex = xbest_index,
@@ -327,8 +338,7 @@ static const sqlite3_module module = {
 /* ---- shapes */
 
 /* Whether a declared type can be copied into a table declaration of ours. */
-static bool plain_type(const char *type) {
-  if (!type) return false;
+static bool is_plain_type(const char *type) {
   for (const char *p = type; *p; p++) {
     if (sqlite3_strnicmp(p, "hidden", 6) == 0 || sqlite3_strnicmp(p, "generated", 9) == 0)
       return false;
@@ -339,17 +349,17 @@ static bool plain_type(const char *type) {
   return true;
 }
 
+void wl_append_type(sqlite3_str *s, const char *type) {
+  if (type) sqlite3_str_appendf(s, is_plain_type(type) ? " %s" : " \"%w\"", type);
+}
+
 static char *declaration(sqlite3_stmt *original, int n_cols, int n_args, bool in_one) {
   sqlite3_str *s = sqlite3_str_new(NULL);
   sqlite3_str_appendall(s, "CREATE TABLE x(");
   for (int i = 0; i < n_cols; i++) {
-    const char *type = sqlite3_column_decltype(original, i);
-    if (plain_type(type))
-      sqlite3_str_appendf(s, "c%d %s,", i, type);
-    else if (type)
-      sqlite3_str_appendf(s, "c%d \"%w\",", i, type);
-    else
-      sqlite3_str_appendf(s, "c%d,", i);
+    sqlite3_str_appendf(s, "c%d", i);
+    wl_append_type(s, sqlite3_column_decltype(original, i));
+    sqlite3_str_appendall(s, ",");
   }
   sqlite3_str_appendall(s, "sql HIDDEN,labels HIDDEN");
   for (int i = 0; i < n_args; i++) sqlite3_str_appendf(s, ",%s%d HIDDEN", in_one ? "b" : "a", i);
@@ -381,14 +391,15 @@ static wl_status module_name(wl_conn *c, sqlite3_stmt *original, int n_cols, int
     if (s) shape_free(s);
     return wl_nomem(err);
   }
-  int rc = sqlite3_create_module_v2(c->db, name, &module, s, shape_free);
+  int rc = sqlite3_create_module_v2(c->db, name, &wl_native_module, s, shape_free);
   if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
   memcpy(c->modules[c->n_modules++], name, WL_MODULE_NAME);
   return WL_OK;
 }
 
-wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
-                          sqlite3_stmt **out, wl_error *err) {
+/* Writes the text that stands for a statement. */
+static wl_status write_stand_in(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                                wl_error *err) {
   char name[WL_MODULE_NAME];
   int n_cols = sqlite3_column_count(original);
   bool in_one = t->n_args > MAX_HIDDEN;
@@ -399,9 +410,7 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *origin
   for (int k = 0; k < t->n_args; k++) params[k] = t->stmt->params[t->arg_params[k] - 1];
   sqlite3_str *s = sqlite3_str_new(NULL);
   for (int i = 0; i < n_cols; i++)
-    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i,
-                        sqlite3_column_name(original, i));
-  t->labels = wl_stmt_labels(original);
+    sqlite3_str_appendf(s, "%s c%d AS \"%w\"", i ? "," : "SELECT", i, t->columns[i].name);
   sqlite3_str_appendf(s, " FROM %s(%Q,%lld", name, t->sql, (sqlite3_int64)t->labels);
   if (in_one) {
     sqlite3_str_appendall(s, ",");
@@ -411,15 +420,27 @@ wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *origin
   sqlite3_str_appendall(s, ")");
   wl_mem_free(params);
   char *text = sqlite3_str_finish(s);
-  if (!text) return wl_nomem(err);
-  int rc = sqlite3_prepare_v2(c->db, text, -1, out, NULL);
+  t->stand_in = text ? wl_arena_printf(&t->arena, "%s", text) : NULL;
   sqlite3_free(text);
+  return t->stand_in ? WL_OK : wl_nomem(err);
+}
+
+wl_status wl_vtab_prepare_seen(wl_conn *c, const wl_statement_text *t, sqlite3_stmt **out,
+                               wl_error *err) {
+  int rc = sqlite3_prepare_v2(c->db, t->stand_in, -1, out, NULL);
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc) return wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db));
-  if (sqlite3_bind_parameter_count(*out) != sqlite3_bind_parameter_count(original)) {
-    sqlite3_finalize(*out);
-    *out = NULL;
-    return wl_not_taken(err, "its parameters cannot be passed to warplite");
-  }
-  return WL_OK;
+  return rc ? wl_not_taken(err, "the rewritten statement fails: %.300s", sqlite3_errmsg(c->db))
+            : WL_OK;
+}
+
+wl_status wl_vtab_prepare(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                          sqlite3_stmt **out, wl_error *err) {
+  wl_status rc = wl_statement_text_describe(c, t, original, err);
+  if (!rc && !t->stand_in) rc = write_stand_in(c, t, original, err);
+  if (!rc) rc = wl_vtab_prepare_seen(c, t, out, err);
+  if (rc || sqlite3_bind_parameter_count(*out) == sqlite3_bind_parameter_count(original)) return rc;
+  sqlite3_finalize(*out);
+  *out = NULL;
+  t->stand_in = NULL;
+  return wl_not_taken(err, "its parameters cannot be passed to warplite");
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/clock.h"
 #include "program/compile.h"
+#include "exec/code.h"
 #include "exec/cpu/evaluate.h"
 #include "exec/lookup_cache.h"
 #include "exec/pipelines.h"
@@ -129,6 +130,13 @@ static double share(void *arg, int source, const wl_jlist *list) {
 
 /* Where a query's program lives: in the list if there is one, which outlives the run. */
 static wl_arena *arena_of(const wl_schedule *x, wl_ready *r) {
+  if (x->env->pipelines) return &x->env->pipelines->arena;
+  return r->code ? &r->code->arena : &r->arena;
+}
+
+/* Where a join's plan and the programs that build its lookups live. The query's program does not
+** refer to them. */
+static wl_arena *plan_arena(const wl_schedule *x, wl_ready *r) {
   return x->env->pipelines ? &x->env->pipelines->arena : &r->arena;
 }
 
@@ -248,9 +256,12 @@ static int pipeline_of(const wl_schedule *x, const wl_lookup *l) {
 }
 
 /* Builds the lookup of step k, or finds one that was built before. Only lookups over table columns
-** are kept, and none with keep=0. *number: its pipeline, if it is listed. */
+** are kept, and none with keep=0. *number: its pipeline, if it is listed. *to_find: the key by
+*which
+** it is kept, or zero. */
 static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, wl_build_in *b,
-                        int k, int *number, wl_lookup **out, wl_error *err) {
+                        int k, int *number, wl_lookup_key *to_find, wl_lookup **out,
+                        wl_error *err) {
   const wl_program *p = b->p;
   bool lists = x->env->pipelines != NULL, reads = false, lasts = x->env->set->keep;
   wl_pipeline *listed = NULL;
@@ -262,6 +273,7 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
     }
   lasts &= reads; /* without columns, the key would not tell tables apart */
   wl_lookup_key key = lasts ? wl_lookup_cache_key(b) : (wl_lookup_key){0, 0};
+  *to_find = key;
   if (lasts) *out = wl_lookup_cache_find(key);
   bool kept = *out != NULL;
   if (lists && kept) *number = pipeline_of(x, *out);
@@ -288,7 +300,7 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
 /* Builds the lookups of all steps. The later ones are built first, since they reduce the rows of
 ** the others. numbers: their pipelines. */
 static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_listed *of, wl_ready *r,
-                               int *numbers, wl_error *err) {
+                               int *numbers, wl_lookup_key *keys, wl_error *err) {
   const wl_query_env *env = x->env;
   const wl_jplan *plan = in->plan;
   wl_status rc = WL_OK;
@@ -301,13 +313,13 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
                      .left = wl_budget_left(&x->budget),
                      .check = env->check,
                      .check_arg = env->check_arg};
-    rc = wl_compile_build(arena_of(x, r), in, k, &p, &b.plan, err);
+    rc = wl_compile_build(plan_arena(x, r), in, k, &p, &b.plan, err);
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
-    if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &r->lookups[k], err);
+    if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &keys[k], &r->lookups[k], err);
   }
   return rc;
 }
@@ -340,11 +352,63 @@ static wl_status sub_result(const wl_schedule *x, const wl_bsub *sub, wl_ready *
   return copy ? WL_OK : wl_nomem(err);
 }
 
+/* in_order: as for choose_device(). */
+static wl_status compile(const wl_schedule *x, wl_arena *arena, bool in_order, wl_compile_in *in,
+                         wl_ready *r, wl_error *err) {
+  wl_status rc = wl_compile(arena, in, &r->program, err);
+  if (rc) return rc;
+  choose_device(x, in_order, r);
+  if (in->for_device && !r->device &&
+      (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT)) {
+    in->for_device = false; /* the CPU sorts row numbers, and has distinct rows as groups */
+    rc = wl_compile(arena, in, &r->program, err);
+  }
+  return rc;
+}
+
+/* Whether the code of a query may be kept: it is the statement, and needs no other query. */
+static bool keeps_code(const wl_schedule *x, const wl_query *q, bool top) {
+  if (!top || !x->env->code || x->env->pipelines || q->n_subs) return false;
+  for (int s = 0; s < q->n_sources; s++)
+    if (q->sources[s].derived) return false;
+  return true;
+}
+
+/* Uses the code of an earlier run, if it fits. */
+static bool use_code(const wl_schedule *x, const wl_compile_in *in, wl_ready *r) {
+  wl_code *c = *x->env->code;
+  if (!c || !wl_code_fits(c, x->env, in, r->snap.n_cols) || !wl_code_find_lookups(c, r->lookups))
+    return false;
+  wl_code_drop(r->code);
+  r->code = wl_code_hold(c);
+  r->program = c->program;
+  r->device = c->device;
+  memcpy(r->why_cpu, c->why_cpu, sizeof r->why_cpu);
+  return true;
+}
+
+/* Keeps the code for the next run. */
+static void keep_code(const wl_schedule *x, const wl_compile_in *in, wl_ready *r,
+                      const wl_lookup_key *keys) {
+  wl_code *c = r->code;
+  c->program = r->program;
+  c->device = r->device;
+  c->driver = in->plan ? in->plan->driver : 0;
+  memcpy(c->why_cpu, r->why_cpu, sizeof c->why_cpu);
+  wl_code_drop(*x->env->code);
+  *x->env->code = NULL;
+  if (wl_code_finish(c, x->env, in, r->snap.n_cols, keys, in->plan ? in->plan->n_steps : 0))
+    *x->env->code = wl_code_hold(c);
+}
+
 wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const bool *needed,
                         bool rowid_order, bool top, wl_ready *r, wl_error *err) {
   const wl_query_env *env = x->env;
   wl_pipelines *list = env->pipelines;
   wl_arena_init(&r->arena);
+  bool keeps = keeps_code(x, q, top), known = false;
+  if (keeps) r->code = wl_code_new();
+  if (keeps && !r->code) return wl_nomem(err);
   wl_arena *arena = arena_of(x, r);
   r->snap.n_cols = q->n_cols;
   size_t most = (size_t)q->n_cols + (size_t)q->n_sources + 1;
@@ -357,10 +421,12 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   wl_val *subs = WL_NEW_N(&r->arena, wl_val, q->n_subs + 1);
   wl_column **lists = WL_NEW_N(&r->arena, wl_column *, q->n_subs + 1);
   int *numbers = WL_NEW_N(&r->arena, int, q->n_sources + 1); /* the pipelines of the lookups */
+  wl_lookup_key *keys = WL_NEW_N(&r->arena, wl_lookup_key, q->n_sources + 1);
   wl_column_load *loads = list ? wl_pipelines_loads(list, q) : NULL;
-  wl_status rc = r->snap.cols && r->lookups && rows && names && live && subs && lists && numbers
-                     ? WL_OK
-                     : wl_nomem(err);
+  wl_status rc =
+      r->snap.cols && r->lookups && rows && names && live && subs && lists && numbers && keys
+          ? WL_OK
+          : wl_nomem(err);
   if (!rc && list && !loads) rc = wl_nomem(err);
   wl_compile_in in = {.query = q,
                       .names = names,
@@ -393,7 +459,8 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
                   .loads = loads,
                   .share = share,
                   .arg = &arg};
-  if (!rc && q->n_sources > 1) {
+  if (!rc && keeps) known = use_code(x, &in, r);
+  if (!rc && !known && q->n_sources > 1) {
     wl_jplan_in pin = {.q = q,
                        .n_rows = rows,
                        .cols = r->snap.cols,
@@ -402,18 +469,14 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
                        .driver = top ? q->ordered_by - 1 : -1,
                        .for_device = env->device != NULL};
     wl_jplan *plan;
-    rc = wl_jplan_make(arena, &pin, &plan, err);
+    rc = wl_jplan_make(plan_arena(x, r), &pin, &plan, err);
     if (!rc) in.plan = of.plan = plan;
-    if (!rc) rc = build_lookups(x, &in, &of, r, numbers, err);
+    if (!rc) rc = build_lookups(x, &in, &of, r, numbers, keys, err);
   }
-  if (!rc) r->snap.n_rows = in.n_rows = rows[in.plan ? in.plan->driver : 0];
-  if (!rc) rc = wl_compile(arena, &in, &r->program, err);
-  if (!rc) choose_device(x, top && q->ordered_by, r);
-  if (!rc && in.for_device && !r->device &&
-      (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT)) {
-    in.for_device = false; /* the CPU sorts row numbers, and has distinct rows as groups */
-    rc = wl_compile(arena, &in, &r->program, err);
-  }
+  int driver = known ? r->code->driver : in.plan ? in.plan->driver : 0;
+  if (!rc) r->snap.n_rows = in.n_rows = rows[driver];
+  if (!rc && !known) rc = compile(x, arena, top && q->ordered_by, &in, r, err);
+  if (!rc && keeps && !known) keep_code(x, &in, r, keys);
   if (!rc && list) rc = list_query(x, node, &of, r, err);
   for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);
   r->budget = x->budget;
@@ -426,6 +489,7 @@ void wl_ready_close(wl_ready *r) {
   for (int k = 0; k < r->snap.n_cols && r->snap.cols; k++) wl_column_drop(r->snap.cols[k]);
   wl_mem_free(r->snap.cols);
   wl_mem_free(r->seen);
+  wl_code_drop(r->code);
   wl_arena_close(&r->arena);
   memset(r, 0, sizeof *r);
 }
@@ -440,7 +504,8 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .budget = r->budget,
                           .check = env->check,
                           .check_arg = env->check_arg,
-                          .stats = env->pipelines ? env->pipelines->query->run : NULL};
+                          .stats = env->pipelines ? env->pipelines->query->run : NULL,
+                          .code = r->code};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
   wl_ready_close(r); /* the run has its own references */
   return rc;

@@ -16,6 +16,7 @@
 struct wl_device;
 struct wl_lookup;
 
+struct wl_code;
 struct wl_pipelines;
 
 typedef struct wl_query_env {
@@ -31,6 +32,7 @@ typedef struct wl_query_env {
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   struct wl_pipelines *pipelines; /* where to list them for EXPLAIN (exec/pipelines.h), or NULL */
+  struct wl_code **code; /* where the statement's code is kept for its next run, or NULL (code.h) */
 } wl_query_env;
 
 /* The version of a table that a run read (wl_store_same). */
@@ -40,7 +42,11 @@ typedef struct wl_seen {
 
 /* A query that is ready to run. */
 typedef struct wl_ready {
-  wl_arena arena; /* holds the program, unless it is listed for EXPLAIN */
+  /* The program lives in the arena of the code if there is one, in the list of pipelines if they
+  *are
+  ** listed for EXPLAIN, else in the arena. */
+  wl_arena arena;
+  struct wl_code *code;
   wl_program *program;
   wl_snapshot snap;
   struct wl_lookup **lookups; /* references, released when it runs */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "column/lookup.h"
+#include "exec/code.h"
 #include "exec/cpu/marks.h"
 #include "exec/executed.h"
 #include "exec/gpu/limits.h"
@@ -123,6 +124,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
     return wl_nomem(err);
   }
   r->config = *config;
+  if (config->code) wl_code_hold(config->code);
   r->stop.check = config->check;
   r->stop.arg = config->check_arg;
   r->arena = *arena;
@@ -166,6 +168,7 @@ void wl_run_close(wl_run *r) {
   wl_snapshot_release(&r->snap);
   for (int k = 0; k < r->n_held; k++) wl_lookup_drop((wl_lookup *)(size_t)r->p->joins[k].lookup);
   wl_arena_close(&r->arena);
+  wl_code_drop(r->config.code);
   wl_mem_free(r);
 }
 

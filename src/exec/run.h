@@ -6,7 +6,9 @@
 ** 1. Nothing runs between calls. All work is done inside wl_run_next, on this connection's threads
 **    or device, and has ended when it returns.
 ** 2. Batches come in row order. OFFSET and LIMIT are applied.
-** 3. The run owns its program's arena and holds its columns until it is closed.
+** 3. The run owns its program's arena, or holds the code that has it, and holds its columns until
+*it
+**    is closed.
 */
 #ifndef WL_RUN_H
 #define WL_RUN_H
@@ -18,6 +20,7 @@
 #include "exec/tally.h"
 #include "program/program.h"
 
+struct wl_code;
 struct wl_device;
 
 typedef struct wl_run_config {
@@ -30,7 +33,8 @@ typedef struct wl_run_config {
   wl_budget budget; /* what groups and sorts may hold, and what is held already */
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work; may stop it */
   void *check_arg;
-  wl_run_stats *stats; /* to be filled, or NULL */
+  wl_run_stats *stats;  /* to be filled, or NULL */
+  struct wl_code *code; /* what has the program in its arena (code.h); NULL: the run's own arena */
 } wl_run_config;
 
 typedef struct wl_run wl_run;

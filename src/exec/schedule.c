@@ -245,12 +245,13 @@ wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_
   wl_status rc = x.arena.failed || !statement ? wl_nomem(err) : note_needed(&x, q, err);
   if (!rc) rc = add_query(&x, q, rowid_order, true, statement, err);
   if (!rc) append(&x, statement);
+  wl_store_enter(env->store);
   for (int k = 0; k < q->n_deps && !rc; k++)
     rc = wl_store_hold(env->store, q->deps[k].schema, q->deps[k].name, err);
   for (wl_node *n = x.first; n != statement && !rc; n = n->next)
     rc = n->derived ? run_derived(&x, n, err) : run_sub(&x, n, err);
   if (!rc) rc = wl_ready_make(&x, statement, q, NULL, rowid_order, true, out, err);
-  wl_store_release(env->store);
+  wl_store_leave(env->store);
   out->n_on_device = x.n_on_device;
   out->seen = x.seen;
   out->n_seen = x.n_seen;

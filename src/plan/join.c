@@ -41,7 +41,6 @@ typedef struct planner {
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must come before */
   double rows[WL_MAX_SOURCES];  /* estimated rows that pass the conjuncts on this source only */
   wl_u64 leads[WL_MAX_SOURCES]; /* sources of which each row of this one finds one row */
-  double *distinct;             /* distinct values of each column; 0: not computed yet */
 } planner;
 
 static wl_u64 bit(int s) {
@@ -167,21 +166,27 @@ static double distinct_ints(const wl_column *c) {
   return n < span ? n : span;
 }
 
-static double distinct(planner *p, const wl_bexpr *e, double rows) {
+/* Two threads may compute it at the same time. Both get the same number. */
+static double distinct_values(wl_column *c) {
+  double n = atomic_load_explicit(&c->n_distinct, memory_order_relaxed);
+  if (n > 0) return n;
+  n = (double)c->n_rows;
+  if (c->dict)
+    n = c->dict->n;
+  else if ((c->domain.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_INT))
+    n = distinct_ints(c);
+  if (n < 1) n = 1;
+  atomic_store_explicit(&c->n_distinct, n, memory_order_relaxed);
+  return n;
+}
+
+static double distinct(const planner *p, const wl_bexpr *e, double rows) {
   while (e->kind == WL_B_CAST && e->op == WL_OP_POS) e = e->a;
   if (e->kind != WL_B_COLUMN) return rows;
-  const wl_column *c = p->in->cols ? p->in->cols[e->slot] : NULL;
+  wl_column *c = p->in->cols ? p->in->cols[e->slot] : NULL;
   if (!c || c->n_rows == 0) return rows;
-  double *n = &p->distinct[e->slot];
-  if (*n == 0) {
-    *n = (double)c->n_rows;
-    if (c->dict)
-      *n = c->dict->n;
-    else if ((c->domain.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_INT))
-      *n = distinct_ints(c);
-    if (*n < 1) *n = 1;
-  }
-  return *n < rows ? *n : rows;
+  double n = distinct_values(c);
+  return n < rows ? n : rows;
 }
 
 /* Estimates the share of pairs that pass an equality. */
@@ -435,8 +440,6 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   wl_jplan *plan = *out = WL_NEW(arena, wl_jplan);
   if (!order || !plan) return wl_nomem(err);
   plan->steps = WL_NEW_N(arena, wl_jstep, n + 1);
-  p.distinct = WL_NEW_N(arena, double, q->n_cols + 1);
-  if (!p.distinct) return wl_nomem(err);
   wl_status rc = plan->steps ? collect_where(&p) : wl_nomem(err);
   bool *used = WL_NEW_N(arena, bool, rc ? 1 : p.n_where + 1);
   if (!rc && !used) rc = wl_nomem(err);

@@ -9,8 +9,6 @@
 #include "plan/row_order.h"
 #include "route/place_query.h"
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 /* Adds details to the reason that are known only after the start. */
 static void say_started(wl_answer *a, const wl_decision *d, const struct wl_device *device) {
@@ -89,15 +87,6 @@ wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const
     if (s->params[i]) sqlite3_bind_value(a->stmt, i + 1, args[k++]);
   wl_arena_close(&arena);
   return st;
-}
-
-wl_u64 wl_stmt_labels(sqlite3_stmt *s) {
-  wl_u64 h = 1;
-  for (int i = 0; i < sqlite3_column_count(s); i++) {
-    const char *name = sqlite3_column_name(s, i);
-    h = XXH3_64bits_withSeed(name ? name : "", name ? strlen(name) : 0, h);
-  }
-  return h ? h : 1;
 }
 
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) {

@@ -52,9 +52,7 @@ void wl_answer_close(wl_answer *a); /* accepts an all-zero answer */
 /* Returns the next batch of a native answer, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 
-/* A hash of the statement's column names, never 0. It detects that the names have changed since a
-** statement was prepared, because a prepared statement cannot change them. */
-wl_u64 wl_stmt_labels(sqlite3_stmt *s);
+/* The hash of the statement's column names (wl_stmt_labels), as they are now. */
 wl_status wl_answer_labels(wl_answer *a, wl_u64 *out, wl_error *err) WL_MUST;
 
 /* ---- handover.c */

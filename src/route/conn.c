@@ -109,6 +109,7 @@ static void conn_destroy(void *p) {
   wl_store_close(c->store);
   for (int i = 0; i < WL_LOG_SIZE; i++) wl_mem_free(c->log[i].sql);
   wl_mem_free(c->modules);
+  wl_mem_free(c->functions.names);
   wl_mem_free(c);
   wl_mem_release();
 }

@@ -33,12 +33,20 @@ typedef struct wl_log_entry {
 struct wl_change;
 struct wl_statement_text;
 
-/* While streams of warplite_query() are open, one statement is in progress. Without it SQLite would
-** forget an interrupt between batches. */
+/* While streams of warplite_query() are open, one helper statement is in progress. Without it SQLite
+** would forget an interrupt between batches. */
 typedef struct wl_open_streams {
-  sqlite3_stmt *in_progress;
+  sqlite3_stmt *in_progress; /* reset while n is 0 */
   int n;
 } wl_open_streams;
+
+/* The names of functions that are not SQLite's own (overrides.h), one after the other, each with a
+** NUL. */
+typedef struct wl_function_list {
+  char *names;
+  size_t n_bytes, size;
+  wl_u64 count; /* of created functions, when they were listed; 0: they must be listed again */
+} wl_function_list;
 
 typedef struct wl_conn {
   struct wl_conn *next;
@@ -55,11 +63,13 @@ typedef struct wl_conn {
   void (*drop_changes)(struct wl_conn *c); /* set by dml, which owns them */
   bool ready;                              /* everything is registered */
   bool has_keeper; /* the keeper is connected; it finalizes helper statements on close */
+  int n_nested;    /* scans of warplite tables inside each other (api/select_table.c) */
   bool preparing;  /* inside warplite_prepare(): virtual tables are planned for the first time */
   char (*modules)[WL_MODULE_NAME]; /* names of the modules registered so far */
   int n_modules, size_modules;
   sqlite3_stmt *tick;      /* stepped so that interrupts and progress handlers act */
   double last_tick;
+  wl_function_list functions;
   wl_watch watch;
   wl_open_streams streams;
   bool no_functions;            /* the application has defined none: the preload library knows */

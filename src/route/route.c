@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "exec/gpu/device.h"
 #include "column/cache.h"
+#include "route/overrides.h"
 #include "route/place_query.h"
 #include "sql/lex.h"
 #include "value/exchange.h"
@@ -37,28 +38,6 @@ static bool reads_table(const char *sql, size_t n) {
               wl_select_reads_table(s->select);
   wl_arena_close(&arena);
   return does;
-}
-
-wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) {
-  static const char *const own = "SELECT name FROM pragma_function_list AS f WHERE NOT builtin";
-  static const char *const same =
-      "SELECT name FROM pragma_function_list AS f WHERE NOT builtin AND EXISTS "
-      "(SELECT 1 FROM pragma_function_list AS g WHERE g.builtin AND g.name = f.name)";
-  sqlite3_stmt *s = NULL;
-  int rc = sqlite3_prepare_v2(c->db, q ? own : same, -1, &s, NULL);
-  if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  if (rc) return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
-  wl_status st = WL_OK;
-  while (!st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-    const char *name = (const char *)sqlite3_column_text(s, 0);
-    bool used = !q;
-    for (int k = 0; name && q && k < q->n_calls; k++)
-      used |= sqlite3_stricmp(name, q->calls[k]) == 0;
-    if (name && used) st = wl_not_taken(err, "the application has replaced %.200s()", name);
-  }
-  sqlite3_finalize(s);
-  if (!st && rc != SQLITE_DONE) st = wl_not_taken(err, "the functions cannot be listed");
-  return st;
 }
 
 /* ---- decisions */
@@ -142,6 +121,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
   if (rc) return rc;
+  d->text->is_native = false;
   if (d->place.engine == WL_ENGINE_SQLITE) {
     if (q->stage != WL_AT_EXPLAIN && d->place.lost_ns > 0)
       wl_query_lose(c->store, d->text->query, d->place.lost_ns);
@@ -152,9 +132,10 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   if (q->as_table) rc = fits_table(c, d->text, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (!rc && d->text->query->n_calls && !c->no_functions)
-    rc = wl_route_functions(c, d->text->query, err);
+    rc = wl_overrides_check(c, d->text->query, err);
   if (rc) return rc;
   d->engine = d->place.engine;
+  d->text->is_native = true;
   snprintf(d->reason, sizeof d->reason, "%s: %s", engine_name(d->engine), d->place.reason);
   return WL_OK;
 }
@@ -224,7 +205,8 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
                      .device = wanted ? wl_place_device(c, &why) : NULL,
                      .check = wl_conn_check,
                      .check_arg = c,
-                     .pipelines = q->pipelines};
+                     .pipelines = q->pipelines,
+                     .code = d->text->asks_time ? NULL : &d->text->code};
   rc = wl_query_ready(&d->env, d->text->query, d->text->facts.rowid_order, &d->ready, err);
   if (rc) return wl_route_judge(rc, err);
   if (wanted && !d->ready.device) {
@@ -297,15 +279,17 @@ wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *er
   d->engine = WL_ENGINE_SQLITE;
   /* The rows of a change are not checked here: the change as a whole has been. */
   bool first = q->stage == WL_AT_PREPARE || q->stage == WL_AT_EXECUTE;
-  if (first && !q->copies && speaks_of_warplite(q->sql, q->n_sql)) {
+  if (first && !q->copies && !q->seen && speaks_of_warplite(q->sql, q->n_sql)) {
     prefer_sqlite(d, "it uses functions or tables of warplite");
     d->about_warplite = true;
     return WL_OK;
   }
+  wl_store_enter(c->store);
   wl_status rc = decide(c, q, d, err);
   if (rc == (wl_status)SQLITE_SCHEMA) { /* the schema has changed meanwhile: try again */
     wl_decision_close(d);
     rc = decide(c, q, d, err);
   }
+  wl_store_leave(c->store);
   return rc ? wl_route_leave(c, q, rc, d, err) : WL_OK;
 }

@@ -35,6 +35,7 @@ typedef struct wl_request {
   const char *refused;  /* why SQLite must run it in any case, or NULL */
   bool as_table;        /* its rows come through a virtual table of main (api/vtab.c) */
   bool is_part;         /* part of a change: SQLite may run it even with strict */
+  bool seen;            /* from wl_statement_text_seen(): it names nothing of warplite's */
   bool copies;          /* its rows are written to a table, so whole columns are worth loading */
   sqlite3_value **args; /* values of the parameters that occur, in order; none at WL_AT_PREPARE */
   int n_args;           /* parameters without a value are NULL */
@@ -56,8 +57,9 @@ typedef struct wl_decision {
   wl_ready ready;
 } wl_decision;
 
-/* Decides. Fails with WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The
-** caller closes the decision in any case. */
+/* Decides, with one read transaction on each database that the statement reads. Fails with
+ *WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The
+ ** caller closes the decision in any case. */
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *out, wl_error *err) WL_MUST;
 
 /* Changes a decision to SQLite. rc and err say why. Returns what wl_route() would. */
@@ -70,10 +72,5 @@ wl_status wl_route_leave(wl_conn *c, const wl_request *q, wl_status rc, wl_decis
 wl_status wl_route_judge(wl_status rc, wl_error *err);
 
 void wl_decision_close(wl_decision *d); /* accepts an all-zero decision */
-
-/* WL_NOT_TAKEN if the application has replaced a built-in function that the query uses, or, if q is
-** NULL, any built-in function. Asks SQLite each time (about 45 us), because nothing tells when a
-** function is added. */
-wl_status wl_route_functions(wl_conn *c, const wl_query *q, wl_error *err) WL_MUST;
 
 #endif

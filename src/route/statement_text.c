@@ -8,7 +8,7 @@
 #include "plan/rewrite.h"
 #include "plan/scan.h"
 #include "plan/row_order.h"
-#include "exec/query.h"
+#include "exec/code.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -16,6 +16,7 @@
 enum { MAX_TEXTS = 128 };
 
 static void text_free(wl_statement_text *t) {
+  wl_code_drop(t->code);
   wl_arena_close(&t->arena);
   wl_mem_free(t->sql);
   wl_mem_free(t);
@@ -234,6 +235,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   if (!rc) rc = number_args(t, err);
   t->facts.rowid_order = true;
   wl_query *q = t->query;
+  for (int k = 0; !rc && k < q->n_calls; k++) t->asks_time |= wl_function_asks_time(q->calls[k]);
   if (!rc && !wl_query_scans_table(q)) {
     rc = wl_plan_facts_of_join(c->db, sql, n, &t->facts, err);
   } else if (!rc && (q->limit || q->offset || q->aggregate || q->where || q->distinct ||
@@ -245,6 +247,53 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
     *out = NULL;
   }
   return rc;
+}
+
+wl_u64 wl_stmt_labels(sqlite3_stmt *s) {
+  wl_u64 h = 1;
+  for (int i = 0; i < sqlite3_column_count(s); i++) {
+    const char *name = sqlite3_column_name(s, i);
+    h = XXH3_64bits_withSeed(name ? name : "", name ? strlen(name) : 0, h);
+  }
+  return h ? h : 1;
+}
+
+static void read_limits(sqlite3 *db, int limits[WL_N_LIMITS]) {
+  for (int i = 0; i < WL_N_LIMITS; i++) limits[i] = sqlite3_limit(db, i, -1);
+}
+
+wl_status wl_statement_text_describe(wl_conn *c, wl_statement_text *t, sqlite3_stmt *original,
+                                     wl_error *err) {
+  wl_u64 labels = wl_stmt_labels(original);
+  read_limits(c->db, t->limits);
+  if (t->columns && t->labels == labels) return WL_OK;
+  int n = sqlite3_column_count(original);
+  wl_text_column *columns = WL_NEW_N(&t->arena, wl_text_column, n + 1);
+  for (int i = 0; i < n && columns; i++) {
+    const char *name = sqlite3_column_name(original, i);
+    const char *type = sqlite3_column_decltype(original, i);
+    columns[i].name = name ? wl_arena_printf(&t->arena, "%s", name) : NULL;
+    columns[i].type = type ? wl_arena_printf(&t->arena, "%s", type) : NULL;
+    if (!columns[i].name || (type && !columns[i].type)) columns = NULL;
+  }
+  if (!columns) return wl_nomem(err);
+  t->columns = columns;
+  t->labels = labels;
+  t->stand_in = NULL;
+  return WL_OK;
+}
+
+wl_statement_text *wl_statement_text_seen(wl_conn *c, const char *sql, size_t n) {
+  int limits[WL_N_LIMITS];
+  if (wl_authorizer_blind || wl_authorizer_is_set(c->db)) return NULL;
+  wl_u64 hash = XXH3_64bits(sql, n);
+  wl_statement_text *t = c->texts;
+  while (t && (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0)) t = t->next;
+  if (!t || !t->is_native || !t->columns || t->query->n_deps == 0) return NULL;
+  read_limits(c->db, limits);
+  if (memcmp(limits, t->limits, sizeof limits) != 0) return NULL;
+  t->refs++;
+  return t;
 }
 
 /* Newer versions of SQLite let a connection choose the number of digits of a REAL as text. */

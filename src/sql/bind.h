@@ -281,6 +281,9 @@ bool wl_bexpr_same(const wl_bexpr *a, const wl_bexpr *b);
 bool wl_query_is_bound(const wl_query *q);
 bool wl_query_is_rewritten(const wl_query *q);
 
+/* Whether a built-in function may ask for the current time, or for the time zone. */
+bool wl_function_asks_time(const char *name);
+
 /* Binds a SELECT. Returns WL_NOT_TAKEN with the reason if warplite cannot run it natively. */
 wl_status wl_bind(wl_arena *arena, const char *sql, const wl_stmt *stmt, const wl_catalog *catalog,
                   wl_query **out, wl_error *err) WL_MUST;

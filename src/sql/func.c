@@ -70,6 +70,11 @@ static const function_info *find_function_info(const char *name) {
   return NULL;
 }
 
+bool wl_function_asks_time(const char *name) {
+  const function_info *f = find_function_info(name);
+  return f && f->flags & OF_TIME;
+}
+
 static bool is_name(const wl_expr *e, const char *name) {
   return sqlite3_stricmp(e->name, name) == 0;
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/shared_cache.h"
 #include "base/threads.h"
+#include <assert.h>
 #include <string.h>
 
 wl_status wl_store_open(sqlite3 *db, wl_store **out, wl_error *err) {
@@ -29,7 +30,6 @@ void wl_store_quiet(wl_store *s) {
     wl_dbfile *f = s->files;
     s->files = f->next;
     sqlite3_finalize(f->pragma);
-    sqlite3_finalize(f->hold);
     sqlite3_finalize(f->journal);
     sqlite3_finalize(f->locking);
     wl_mem_free(f->schema);
@@ -38,7 +38,8 @@ void wl_store_quiet(wl_store *s) {
   sqlite3_finalize(s->uncommitted);
   sqlite3_finalize(s->reversed);
   sqlite3_finalize(s->probe);
-  s->uncommitted = s->reversed = s->probe = NULL;
+  sqlite3_finalize(s->databases);
+  s->uncommitted = s->reversed = s->probe = s->databases = NULL;
   s->tried = false;
   s->active = NULL;
   /* Without the helpers' re-prepare counts, nothing proves that a database is unchanged. */
@@ -127,32 +128,85 @@ wl_dbfile *wl_store_file_of(wl_store *s, const char *schema) {
   return f;
 }
 
-wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
-  wl_dbfile *f = wl_store_file_of(s, schema);
-  if (!f) return wl_nomem(err);
-  wl_store_end(s);
+/* Steps the helper of a database, which opens a read transaction, and reads the cookie. */
+static wl_status step_helper(wl_store *s, wl_dbfile *f, wl_error *err) {
   int rc = SQLITE_OK;
+  wl_store_end(s);
   if (!f->pragma) {
-    char *sql = sqlite3_mprintf("PRAGMA \"%w\".schema_version", schema);
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".schema_version", f->schema);
     if (!sql) return wl_nomem(err);
     rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &f->pragma, NULL);
     sqlite3_free(sql);
     if (rc) return wl_store_sqlite_error(s, rc, err);
   }
   wl_wal_watch watch;
-  wl_wal_watch_begin(s, schema, &watch);
+  wl_wal_watch_begin(s, f->schema, &watch);
   rc = sqlite3_step(f->pragma);
   if (rc != SQLITE_ROW) {
     int code = sqlite3_reset(f->pragma);
     /* an authorizer may deny a PRAGMA, which then gives no row */
     if (rc == SQLITE_DONE || code == SQLITE_OK)
-      return wl_not_taken(err, "the version of database %s cannot be read", schema);
+      return wl_not_taken(err, "the version of database %s cannot be read", f->schema);
     return wl_store_sqlite_error(s, code, err);
   }
   s->active = f->pragma;
   s->cookie = (wl_u32)sqlite3_column_int64(f->pragma, 0);
   s->reprepares = sqlite3_stmt_status(f->pragma, SQLITE_STMTSTATUS_REPREPARE, 0);
-  wl_wal_watch_end(s, schema, &watch);
+  wl_wal_watch_end(s, f->schema, &watch);
+  return WL_OK;
+}
+
+/* Reads data version and file of the open transaction. False: there is no data version. */
+static bool read_file_version(wl_store *s, const char *schema) {
+  s->version = 0;
+  s->file = NULL;
+  if (sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &s->version)) return false;
+  sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &s->file);
+  return true;
+}
+
+wl_status wl_store_reopen(wl_store *s, const char *schema, wl_error *err) {
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  wl_status rc = f ? step_helper(s, f, err) : wl_nomem(err);
+  if (!rc && !read_file_version(s, schema))
+    rc = wl_not_taken(err, "database %s has no data version", schema);
+  return rc;
+}
+
+/* Opens the transaction of a database for the rest of the scope. A pin may have to begin it twice,
+** so it is made here, before anything else depends on what the transaction sees. */
+static wl_status open_in_scope(wl_store *s, wl_dbfile *f, wl_error *err) {
+  wl_status rc = step_helper(s, f, err);
+  if (rc) return rc;
+  f->has_version = read_file_version(s, f->schema);
+  if (f->has_version) {
+    wl_wal_pin_make(s, f->schema);
+    if (!s->active) { /* the second transaction could not be opened */
+      rc = wl_store_reopen(s, f->schema, err);
+      if (rc) return rc;
+    }
+  }
+  f->cookie = s->cookie;
+  f->version = s->version;
+  f->file = s->file;
+  f->reprepares = s->reprepares;
+  f->open = true;
+  s->active = NULL; /* wl_store_leave() ends it */
+  return WL_OK;
+}
+
+wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) {
+  wl_dbfile *f = wl_store_file_of(s, schema);
+  if (!f) return wl_nomem(err);
+  if (!s->n_scopes) return step_helper(s, f, err);
+  wl_store_end(s);
+  wl_status rc = f->open ? WL_OK : open_in_scope(s, f, err);
+  if (rc) {
+    wl_store_end(s);
+    return rc;
+  }
+  s->cookie = f->cookie;
+  s->reprepares = f->reprepares;
   return WL_OK;
 }
 
@@ -183,19 +237,20 @@ static wl_status check_alone(wl_store *s, const char *schema, wl_error *err) {
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) {
   wl_status st = wl_store_steady(s, schema, err);
   if (!st) st = wl_store_read_cookie(s, schema, err);
-  if (st) return st;
-  st = check_alone(s, schema, err);
+  if (!st) st = check_alone(s, schema, err);
   if (st) {
     wl_store_end(s);
     return st;
   }
-  s->version = 0;
-  s->file = NULL;
-  int rc = sqlite3_file_control(s->db, schema, SQLITE_FCNTL_DATA_VERSION, &s->version);
-  if (rc == SQLITE_OK) sqlite3_file_control(s->db, schema, SQLITE_FCNTL_FILE_POINTER, &s->file);
-  if (rc) {
+  const wl_dbfile *f = s->n_scopes ? wl_store_file_of(s, schema) : NULL;
+  bool has = f ? f->has_version : read_file_version(s, schema);
+  if (!has) {
     wl_store_end(s);
     return wl_not_taken(err, "database %s has no data version", schema);
+  }
+  if (f) {
+    s->version = f->version;
+    s->file = f->file;
   }
   return WL_OK;
 }
@@ -208,34 +263,28 @@ wl_status wl_store_readable(wl_store *s, const char *schema, wl_error *err) {
   return wl_not_taken(err, "database %.60s cannot be read now: %.300s", schema, why.text);
 }
 
-wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) {
-  wl_table *t;
-  wl_status rc = wl_store_named(s, schema, name, &t, err);
-  if (rc) return rc;
-  wl_dbfile *f = wl_store_file_of(s, t->schema);
-  if (!f) return wl_nomem(err);
-  if (f->held) return WL_OK;
-  int code = SQLITE_OK;
-  if (!f->hold) {
-    char *sql = sqlite3_mprintf("PRAGMA \"%w\".schema_version", t->schema);
-    if (!sql) return wl_nomem(err);
-    code = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &f->hold, NULL);
-    sqlite3_free(sql);
-  }
-  if (!code) code = sqlite3_step(f->hold);
-  if (code != SQLITE_ROW) {
-    sqlite3_reset(f->hold);
-    return wl_not_taken(err, "database %.60s cannot be read now", t->schema);
-  }
-  f->held = true;
-  return WL_OK;
+void wl_store_enter(wl_store *s) {
+  s->n_scopes++;
 }
 
-void wl_store_release(wl_store *s) {
+void wl_store_leave(wl_store *s) {
+  assert(s->n_scopes > 0);
+  if (--s->n_scopes) return;
   for (wl_dbfile *f = s->files; f; f = f->next) {
-    if (f->held) sqlite3_reset(f->hold);
-    f->held = false;
+    if (f->open) sqlite3_reset(f->pragma);
+    f->open = false;
   }
+  s->checked_pragmas = false;
+}
+
+wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) {
+  wl_table *t;
+  assert(s->n_scopes > 0);
+  wl_status rc = wl_store_named(s, schema, name, &t, err);
+  if (rc) return rc;
+  rc = wl_store_read_cookie(s, t->schema, err);
+  if (!rc || rc == WL_NOMEM) return rc;
+  return wl_not_taken(err, "database %.60s cannot be read now", t->schema);
 }
 
 void wl_store_end(wl_store *s) {

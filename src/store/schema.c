@@ -153,10 +153,13 @@ static wl_status read_name_key(wl_store *s, const char *schema, wl_u32 key[5], w
 */
 static wl_status walk_attached(wl_store *s, const char *name, const char *last, wl_table *t,
                                bool *strict, bool *found, wl_u32 *key, wl_error *err) {
-  sqlite3_stmt *q = NULL;
   wl_status st = WL_OK;
   bool end = false;
-  int rc = sqlite3_prepare_v2(s->db, "PRAGMA database_list", -1, &q, NULL);
+  int rc = SQLITE_OK;
+  if (!s->databases)
+    rc = sqlite3_prepare_v3(s->db, "PRAGMA database_list", -1, SQLITE_PREPARE_PERSISTENT,
+                            &s->databases, NULL);
+  sqlite3_stmt *q = s->databases;
   while (!rc && !st && !end && (rc = sqlite3_step(q)) == SQLITE_ROW) {
     const char *schema = (const char *)sqlite3_column_text(q, 1);
     rc = schema ? SQLITE_OK : SQLITE_NOMEM;
@@ -169,7 +172,7 @@ static wl_status walk_attached(wl_store *s, const char *name, const char *last, 
     if (!st && !end) *key = ((*key * 31 + own[0]) * 31 + own[1]) * 31 + 1;
   }
   if (!st && rc && rc != SQLITE_DONE) st = wl_store_sqlite_error(s, rc, err);
-  sqlite3_finalize(q);
+  sqlite3_reset(q);
   return st;
 }
 

@@ -129,11 +129,15 @@ static wl_status begin(wl_source *source, bool *changed, wl_error *err) {
   if (!t->kind && sqlite3_txn_state(s->db, schema) == SQLITE_TXN_WRITE &&
       !wl_store_untouched(s, schema))
     return wl_not_taken(err, "inside a write transaction on %s", schema);
-  if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
-    return wl_not_taken(err, "read_uncommitted is on");
-  /* SQLite would scan backwards, and the rows of columns loaded that way would not match others. */
-  if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
-    return wl_not_taken(err, "reverse_unordered_selects is on");
+  if (!s->checked_pragmas) {
+    if (is_on(s, &s->uncommitted, "PRAGMA read_uncommitted"))
+      return wl_not_taken(err, "read_uncommitted is on");
+    /* SQLite would scan backwards, and the rows of columns loaded that way would not match
+    ** others. */
+    if (is_on(s, &s->reversed, "PRAGMA reverse_unordered_selects"))
+      return wl_not_taken(err, "reverse_unordered_selects is on");
+    s->checked_pragmas = s->n_scopes > 0;
+  }
   rc = wl_store_read_version(s, schema, err);
   if (rc) return rc;
   *changed = t->key[0] != s->cookie || t->key[1] != (wl_u32)s->reprepares;
@@ -313,10 +317,12 @@ static wl_i64 estimate(wl_source *source, bool *exact) {
   wl_i64 n_rows;
   *exact = false;
   if (wl_store_read_version(s, t->shape.schema, &ignored) != WL_OK) return t->estimate;
-  sqlite3_mutex *m = sqlite3_db_mutex(s->db);
-  sqlite3_mutex_enter(m);
-  wl_wal_pin_make(s, t->shape.schema); /* for the load that may follow */
-  sqlite3_mutex_leave(m);
+  if (!s->n_scopes) { /* for the load that may follow; a scope begins with it */
+    sqlite3_mutex *m = sqlite3_db_mutex(s->db);
+    sqlite3_mutex_enter(m);
+    wl_wal_pin_make(s, t->shape.schema);
+    sqlite3_mutex_leave(m);
+  }
   if (t->kind) {
     estimate_kind(s, t, exact);
     wl_store_end(s);

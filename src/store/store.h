@@ -76,10 +76,14 @@ void wl_store_end(wl_store *s);
 /* Whether the table with that id still has the version with that stamp (wl_source_stamp). */
 bool wl_store_same(wl_store *s, wl_u64 id, wl_u64 stamp);
 
-/* Keeps a read transaction open on the database of a table or view, over several runs of
-** wl_source_begin() and wl_store_end(). */
+/* Between these two calls, the first read of a database opens a read transaction on it, which stays
+** open until the last scope is left. So all reads of a statement see one version, and what the
+** first one found (cookie, data version, file) is not asked again. Scopes nest. No statement that
+** writes may run inside of one. */
+void wl_store_enter(wl_store *s);
+void wl_store_leave(wl_store *s);
+/* Inside a scope: opens the transaction on the database of a table or view. */
 wl_status wl_store_hold(wl_store *s, const char *schema, const char *name, wl_error *err) WL_MUST;
-void wl_store_release(wl_store *s); /* releases all databases that are held */
 
 /* Calls fn for every known table, until it returns something other than WL_OK. */
 wl_status wl_store_each(wl_store *s, wl_status (*fn)(void *arg, const wl_table *t), void *arg);

@@ -14,8 +14,11 @@ typedef struct wl_dbfile {
   struct wl_dbfile *next;
   char *schema;
   sqlite3_stmt *pragma; /* PRAGMA schema.schema_version */
-  sqlite3_stmt *hold;   /* the same, left open while a statement gets ready */
-  bool held;
+  /* What the pragma found, while its transaction stays open to the end of a scope. */
+  bool open, has_version;
+  wl_u32 cookie, version;
+  void *file;
+  int reprepares;
   bool shared;   /* its cache is, or may be, shared with another connection */
   int shared_at; /* re-prepare count when shared was set, plus one; 0: not set yet */
   sqlite3_stmt *journal, *locking; /* PRAGMA schema.journal_mode, locking_mode */
@@ -95,7 +98,10 @@ struct wl_store {
   wl_u32 n_text_changes;     /* how often own_coll has changed */
   sqlite3_stmt *uncommitted; /* PRAGMA read_uncommitted */
   sqlite3_stmt *reversed;    /* PRAGMA reverse_unordered_selects */
-  sqlite3_stmt *active;      /* the helper whose read transaction is open */
+  sqlite3_stmt *databases;   /* PRAGMA database_list */
+  sqlite3_stmt *active;      /* the helper whose read transaction is open, outside of a scope */
+  int n_scopes;              /* calls of wl_store_enter() that have not been left */
+  bool checked_pragmas;      /* in this scope: the two PRAGMAs are off */
   wl_u32 cookie, version;    /* set by wl_store_read_cookie() and wl_store_read_version() */
   void *file;
   int reprepares;
@@ -135,8 +141,10 @@ bool wl_store_pragma_is(wl_store *s, sqlite3_stmt **keep, const char *schema, co
 wl_dbfile *wl_store_file_of(wl_store *s, const char *schema); /* NULL: out of memory */
 
 /* Opens a read transaction on a database and reads its schema cookie into s. wl_store_end() closes
-** the transaction. */
+** the transaction, unless it belongs to a scope. */
 wl_status wl_store_read_cookie(wl_store *s, const char *schema, wl_error *err) WL_MUST;
+/* Ends the transaction that was just opened and begins another. Reads cookie and version. */
+wl_status wl_store_reopen(wl_store *s, const char *schema, wl_error *err) WL_MUST;
 /* The same, and reads the data version too. */
 wl_status wl_store_read_version(wl_store *s, const char *schema, wl_error *err) WL_MUST;
 wl_status wl_store_sqlite_error(wl_store *s, int rc, wl_error *err);

@@ -234,7 +234,7 @@ void wl_wal_pin_make(wl_store *s, const char *schema) {
   if (!read_index(file, &before) || before.n_copied == last_frame(before.header)) return;
   wl_store_end(s);
   bool alone = sqlite3_txn_state(s->db, schema) == SQLITE_TXN_NONE;
-  if (wl_store_read_version(s, schema, &ignored) || !alone || s->file != file) return;
+  if (wl_store_reopen(s, schema, &ignored) || !alone || s->file != file) return;
   if (!wl_store_pragma_is(s, &f->journal, schema, "journal_mode", "wal", &is_wal) || !is_wal)
     return;
   if (!read_index(file, &after) || memcmp(before.header, after.header, sizeof after.header) != 0)

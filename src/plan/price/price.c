@@ -227,9 +227,8 @@ static double limit_of_call(const flow *f, int at) {
   return -1;
 }
 
-/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row,
-** or
- ** LIMIT has been reached in the subroutine before. */
+/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row, or
+** LIMIT has been reached in the subroutine before. */
 static double flag(const flow *f, int at, double x) {
   double limit = f->p->limits[at], rows;
   if (limit >= 0) return rounded(limit / x);

@@ -1,6 +1,5 @@
 /*
-** How many rows each loop of SQLite's program has: from the pages of its tree, or, where they
-** cannot
+** How many rows each loop of SQLite's program has: from the pages of its tree, or, where they cannot
 ** be read, by letting SQLite count up to a limit.
 */
 #include "plan/price/price_impl.h"

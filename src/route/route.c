@@ -123,7 +123,8 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   if (rc) return rc;
   d->text->is_native = false;
   if (d->place.engine == WL_ENGINE_SQLITE) {
-    if (q->stage != WL_AT_EXPLAIN && d->place.lost_ns > 0)
+    /* After the decision for a seen text, SQLite prepares it, and it is decided again. */
+    if (q->stage != WL_AT_EXPLAIN && !q->seen && d->place.lost_ns > 0)
       wl_query_lose(c->store, d->text->query, d->place.lost_ns);
     if (!d->params) wl_statement_text_decide(c, d->text, &d->place);
     prefer_sqlite(d, d->place.reason);

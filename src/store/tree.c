@@ -24,10 +24,10 @@ wl_status wl_trees_begin(wl_store *s, const char *schema, wl_trees *out, wl_erro
   if (rc) return rc;
   sqlite3_mutex_enter(sqlite3_db_mutex(s->db));
   out->locked = true;
-  wl_wal_pin_make(s, schema);
+  if (!s->n_scopes) wl_wal_pin_make(s, schema); /* a scope begins with it */
   out->open = true;
-  rc = s->active ? wl_pages_open(s, schema, &out->pages, err)
-                 : wl_not_taken(err, "the database cannot be read now");
+  rc = s->n_scopes || s->active ? wl_pages_open(s, schema, &out->pages, err)
+                                : wl_not_taken(err, "the database cannot be read now");
   if (rc) return rc;
   out->page = wl_mem_zalloc((size_t)out->pages.page_size + SLACK);
   return out->page ? WL_OK : wl_nomem(err);

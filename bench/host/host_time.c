@@ -156,7 +156,7 @@ static bool by_query(sqlite3 *db, const char *sql) {
 }
 
 /* One repetition. Not inlined, so that a profiler can collect here alone. */
-__attribute__((noinline, noclone)) static bool measured(sqlite3 *db, enum way way,
+__attribute__((noinline)) static bool measured(sqlite3 *db, enum way way,
                                                         const char *sql) {
   switch (way) {
   case BY_SQLITE: return by_statement(db, sqlite3_prepare_v2, sql);

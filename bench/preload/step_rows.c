@@ -59,7 +59,7 @@ static int rows(sqlite3 *db) {
 static sqlite3_stmt *reused;
 
 /* One lookup. Not inlined, so that a profiler can collect here alone. */
-__attribute__((noinline, noclone)) static long long measured(sqlite3 *db, const char *sql,
+__attribute__((noinline)) static long long measured(sqlite3 *db, const char *sql,
                                                              int key) {
   sqlite3_stmt *s = reused;
   long long found = 0;

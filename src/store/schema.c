@@ -82,6 +82,20 @@ static wl_status look_in_schema(wl_store *s, const char *schema, const char *nam
   return st;
 }
 
+/* The kind of a virtual table, or NULL. SQLite connects a virtual table when it prepares a statement
+** that reads it. A text that SQLite does not prepare again may come here before that, after the
+** schema has changed. */
+static const struct wl_table_kind *kind_of(wl_store *s, const char *schema, const char *name) {
+  const struct wl_table_kind *kind = wl_store_kind_of(s, schema, name);
+  if (kind) return kind;
+  sqlite3_stmt *connects = NULL;
+  char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\".\"%w\"", schema, name);
+  if (sql) sqlite3_prepare_v2(s->db, sql, -1, &connects, NULL);
+  sqlite3_free(sql);
+  sqlite3_finalize(connects);
+  return wl_store_kind_of(s, schema, name);
+}
+
 /* Looks a name up in one database. *found: it is there. */
 static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_table *t,
                          bool *strict, bool *found, wl_error *err) {
@@ -107,7 +121,7 @@ static wl_status look_up(wl_store *s, const char *schema, const char *name, wl_t
     if (type && strcmp(type, "view") == 0)
       t->view_sql = wl_mem_strdup("");
     else if (type && strcmp(type, "virtual") == 0 && t->schema && t->name &&
-             (wl_stored_of(t)->kind = wl_store_kind_of(s, t->schema, t->name)))
+             (wl_stored_of(t)->kind = kind_of(s, t->schema, t->name)))
       ;
     else if (!type || strcmp(type, "table") != 0)
       snprintf(why, sizeof why, "it is a %s table", type ? type : "thing unknown");

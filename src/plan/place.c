@@ -19,8 +19,10 @@
 #define CPU_CALL     700.0 /* a call of one of SQLite's functions, which share a lock */
 #define GPU_FIXED    160000.0
 #define GPU_NODE     0.03
-#define RESULT_ROW   100.0    /* a row of the result that the client steps to, and … */
-#define RESULT_VALUE 30.0     /* … a value of it */
+#define RESULT_ROW   100.0    /* a row of the result that comes through a virtual table */
+#define RESULT_VALUE 30.0     /* a value of it */
+#define BATCH_ROW    15.0     /* a row of the result that the client reads from the batch */
+#define BATCH_VALUE  5.0      /* a value of it */
 #define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
 #define JOIN_ROW     3.0      /* a row scanned, built into a lookup or looked up */
 #define JOIN_PAIR    4.0      /* a pair of rows tried */
@@ -147,14 +149,21 @@ static void decide(const wl_settings *set, const wl_place_table *t, const wl_mac
            t->size.exact ? "" : "about ", t->size.n_rows);
 }
 
+/* What the client takes to get the rows of the result. */
+static double results(const wl_query *q, const wl_place_table *t) {
+  double row = t->by_batch ? BATCH_ROW : RESULT_ROW;
+  double value = t->by_batch ? BATCH_VALUE : RESULT_VALUE;
+  return t->price.n_rows * (row + value * q->n_results);
+}
+
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows, nodes = q->n_nodes_cost;
   double fixed = q->n_calls ? AGG_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  double results = t->price.n_rows * (RESULT_ROW + RESULT_VALUE * q->n_results);
-  out->cpu_ns = CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results;
-  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + results;
+  out->cpu_ns =
+      CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
+  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + results(q, t);
   decide(set, t, m, out);
 }
 
@@ -163,11 +172,10 @@ void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_tab
   double n = (double)t->size.n_rows;
   double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
                  JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
-  double results = t->price.n_rows * (RESULT_ROW + RESULT_VALUE * q->n_results);
   double each = JOIN_ROW + (q->n_order ? CPU_SORT : 0);
-  out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results;
+  out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results(q, t);
   out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
-                t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + results;
+                t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + results(q, t);
   decide(set, t, m, out);
 }
 

@@ -73,6 +73,7 @@ typedef struct wl_place_table {
   int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
   double n_pairs; /* pairs of rows that joins examine one by one */
   double native_factor; /* correction from earlier runs of the text; 1: none */
+  bool by_batch; /* the client reads the rows of the result without a virtual table */
 } wl_place_table;
 
 /* What is known of the machines. The caller fills it in, because this layer knows no device. */

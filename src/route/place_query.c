@@ -70,14 +70,15 @@ static wl_status price(wl_conn *c, wl_statement_text *t, const wl_val *params,
   return WL_OK;
 }
 
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
-                         wl_error *err) {
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, bool by_batch,
+                         wl_placement *out, wl_error *err) {
   wl_error why = {0};
   wl_query *q = t->query;
   wl_table *table;
   bool one = wl_query_scans_table(q);
   wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
-  wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1};
+  wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1,
+                       .by_batch = by_batch};
   if (!rc) in.size = wl_query_size_of(c->store, q);
   if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
   if (rc) return rc;

@@ -13,9 +13,9 @@ struct wl_device;
 struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 
 /* Chooses an engine by settings and cost, before anything is loaded. params: the values of the
-** parameters, by number; NULL if they are not known yet. */
-wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, wl_placement *out,
-                         wl_error *err) WL_MUST;
+** parameters, by number; NULL if they are not known yet. by_batch: as in wl_place_table. */
+wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, bool by_batch,
+                         wl_placement *out, wl_error *err) WL_MUST;
 
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */

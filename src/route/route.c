@@ -102,6 +102,12 @@ static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *er
   return wl_store_readable(c->store, "main", err);
 }
 
+/* Whether the client reads rows from batches. Rows of Arrow streams count as the others, so that
+** EXPLAIN QUERY PLAN is right for both. */
+static bool reads_batches(const wl_request *q) {
+  return q->stage == WL_AT_EXECUTE;
+}
+
 static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
   const char *known = NULL;
@@ -119,7 +125,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     if (!rc && d->whole_columns) d->engine = WL_ENGINE_CPU;
     if (!rc && d->whole_columns) return WL_OK;
   }
-  if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
+  if (!rc) rc = wl_place_query(c, d->text, d->params, reads_batches(q), &d->place, err);
   if (rc) return rc;
   d->text->is_native = false;
   if (d->place.engine == WL_ENGINE_SQLITE) {
@@ -187,7 +193,7 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   wl_status rc = WL_OK;
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
   if (!rc && !d->params) rc = read_params(q, d, err);
-  if (!rc) rc = wl_place_query(c, d->text, d->params, &d->place, err);
+  if (!rc) rc = wl_place_query(c, d->text, d->params, reads_batches(q), &d->place, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (rc) return rc;
   /* The settings ask for the device. wl_place_query() then chooses the CPU only if there is
@@ -245,7 +251,7 @@ static wl_status at_explain(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     wl_engine chosen = d->place.engine;
     rc = at_start(c, q, d, err);
     if (rc && rc != WL_NOT_TAKEN) return rc;
-    if (wl_place_query(c, d->text, NULL, &now, &ignored)) return rc;
+    if (wl_place_query(c, d->text, NULL, false, &now, &ignored)) return rc;
     if (rc) d->place = now; /* a warning about SQLite's time is the one of the run */
     if (rc && now.engine != WL_ENGINE_SQLITE) return rc;
     if (rc || now.engine != chosen) continue;

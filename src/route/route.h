@@ -58,8 +58,8 @@ typedef struct wl_decision {
 } wl_decision;
 
 /* Decides, with one read transaction on each database that the statement reads. Fails with
- *WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The
- ** caller closes the decision in any case. */
+** WL_NOMEM, WL_INTERRUPT, or WL_ERROR if strict forbids the decision. The caller closes the
+** decision in any case. */
 wl_status wl_route(wl_conn *c, const wl_request *q, wl_decision *out, wl_error *err) WL_MUST;
 
 /* Changes a decision to SQLite. rc and err say why. Returns what wl_route() would. */

@@ -1,7 +1,7 @@
 /*
 ** The key codec: encodes the values of keys as unsigned words, and decodes them. GROUP BY,
-*DISTINCT,
-** ORDER BY and the lookups of joins use it on every machine, so this header compiles as C, as CUDA
+** DISTINCT, ORDER BY and the lookups of joins use it on every machine, so this header compiles as
+** C, as CUDA
 ** and for the simulator.
 **
 ** A layout is a list of parts. Each key has one part, or two: whether it is NULL, then its integer.

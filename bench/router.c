@@ -14,7 +14,7 @@
 ** 1. Each side prepares, binds, steps through all rows, reads all columns and finalizes. The sides
 **    take turns. The medians are compared.
 ** 2. A point is lost if warplite takes more than 1.05 times SQLite's time plus 50 us (a new
-** process:    plus 3 ms). It is then measured twice more, with more runs, before it is reported.
+**    process: plus 3 ms). It is then measured twice more, with more runs, before it is reported.
 ** 3. Both sides must return the same rows. Reals are multiples of 0.25, so their sums are exact.
 ** 4. SQLite gets at most --limit seconds for a query. A shape that takes longer is left out at this
 **    size, and counted.

@@ -8,7 +8,8 @@
 **    table or view of the text has changed (route/statement_text.h).
 ** 2. The columns, by id. A column never changes, and ids are never used twice. Types, ranges,
 **    dictionaries, samples and dead rows follow from the columns. The number of rows of each
-** source. 3. The values of the parameters, with their types, byte for byte.
+**    source.
+** 3. The values of the parameters, with their types, byte for byte.
 ** 4. SQLite's limits on the length of a string and of a LIKE pattern; whether SQLite reads in rowid
 **    order; the device for which the program is meant.
 ** 5. The lookups of its joins. Each must still be in the cache of lookups. With keep=0 there are

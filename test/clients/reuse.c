@@ -10,7 +10,7 @@
 **
 ** 1. One thing happens at a time, so both answers must agree, errors included.
 ** 2. Passing by falling back, or by never using anything again, is no pass: the share of native
-** runs    and the number of texts that SQLite did not prepare again are checked.
+**    runs and the number of texts that SQLite did not prepare again are checked.
 ** 3. Statements are also kept prepared and run again. They may ask to be prepared again if their
 **    columns have changed, which is documented.
 */

@@ -124,6 +124,7 @@ wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, w
     rc = start(a, q, &d, err);
     if (!rc && !d.place.loads && !wl_run_more(a->run))
       wl_place_measured(d.text, &d.place, wl_clock_ns() - a->started);
+    if (rc == WL_NOT_TAKEN) wl_place_gave_up(d.text);
     if (rc && !a->failed) rc = wl_route_leave(c, q, rc, &d, err);
   }
   if (d.engine == WL_ENGINE_SQLITE && *d.reason) wl_conn_set_reason(c, d.reason);

@@ -104,12 +104,18 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   return WL_OK;
 }
 
+enum { MAX_FACTOR = 32 };
+
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
   double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
   double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
-  now = now < 1 ? 1 : now > 32 ? 32 : now;
+  now = now < 1 ? 1 : now > MAX_FACTOR ? MAX_FACTOR : now;
   /* One slow run may be chance, one fast run is not. */
   *factor = now < before ? now : (before * 2 + now) / 3;
+}
+
+void wl_place_gave_up(wl_statement_text *t) {
+  t->price.native_factor = MAX_FACTOR;
 }
 
 /* ---- rows that are whole columns of a table */

@@ -20,6 +20,8 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
+/* Notes that a native run gave up, so that SQLite had to begin again. It most likely will again. */
+void wl_place_gave_up(wl_statement_text *t);
 
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);

@@ -1,7 +1,6 @@
 /*
 ** The values that are bound to a prepared statement. SQLite has no call that returns them, but it
-*can
-** move them to another statement, from which they are read.
+** can move them to another statement, from which they are read.
 */
 #ifndef WL_BINDINGS_H
 #define WL_BINDINGS_H

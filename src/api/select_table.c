@@ -5,11 +5,9 @@
 **
 ** Invariants:
 ** 1. The table has the names and declared types of the statement's columns, as SQLite gives them
-*when
-**    the table is connected. A name that occurs twice gets a number, as in a view.
+**    when the table is connected. A name that occurs twice gets a number, as in a view.
 ** 2. Each scan runs the statement again. wl_route() decides who runs it. If the names of its
-*columns
-**    have changed since, the scan fails and says so.
+**    columns have changed since, the scan fails and says so.
 ** 3. Such tables are TEMP tables. In a file, a stranger could leave a statement that runs with the
 **    rights of the application.
 */

@@ -8,7 +8,7 @@
 **    table or view of the text has changed (route/statement_text.h).
 ** 2. The columns, by id. A column never changes, and ids are never used twice. Types, ranges,
 **    dictionaries, samples and dead rows follow from the columns. The number of rows of each
-*source.
+**    source.
 ** 3. The values of the parameters, with their types, byte for byte.
 ** 4. SQLite's limits on the length of a string and of a LIKE pattern; whether SQLite reads in rowid
 **    order; the device for which the program is meant.
@@ -68,8 +68,7 @@ bool wl_code_fits(const wl_code *c, const wl_query_env *env, const wl_compile_in
 bool wl_code_find_lookups(const wl_code *c, struct wl_lookup **out);
 
 /* Records what the code was compiled for. keys: of the lookups that are in the cache. False: it
-*must
-** not be used again. */
+** must not be used again. */
 bool wl_code_finish(wl_code *c, const wl_query_env *env, const wl_compile_in *in, int n_columns,
                     const wl_lookup_key *keys, int n_lookups);
 

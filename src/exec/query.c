@@ -257,8 +257,7 @@ static int pipeline_of(const wl_schedule *x, const wl_lookup *l) {
 
 /* Builds the lookup of step k, or finds one that was built before. Only lookups over table columns
 ** are kept, and none with keep=0. *number: its pipeline, if it is listed. *to_find: the key by
-*which
-** it is kept, or zero. */
+** which it is kept, or zero. */
 static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, wl_build_in *b,
                         int k, int *number, wl_lookup_key *to_find, wl_lookup **out,
                         wl_error *err) {

@@ -7,8 +7,7 @@
 **    or device, and has ended when it returns.
 ** 2. Batches come in row order. OFFSET and LIMIT are applied.
 ** 3. The run owns its program's arena, or holds the code that has it, and holds its columns until
-*it
-**    is closed.
+**    it is closed.
 */
 #ifndef WL_RUN_H
 #define WL_RUN_H

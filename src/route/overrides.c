@@ -28,8 +28,7 @@ static wl_status add(wl_function_list *l, const char *name, wl_error *err) {
 }
 
 /* Lists the functions that are not SQLite's own, and those that are, if builtins is not NULL.
-*SQLite
-** puts the list into the statement when it is prepared, so the statement cannot be kept. */
+** SQLite puts the list into the statement when it is prepared, so the statement cannot be kept. */
 static wl_status list(wl_conn *c, wl_function_list *builtins, wl_error *err) {
   enum { NAME, BUILTIN };
   wl_function_list *l = &c->functions;

@@ -6,13 +6,11 @@
 ** A pool of texts with parameters runs again and again on one connection. Between the runs anything
 ** changes that an answer may depend on: rows, their types, the schema, attached databases, TEMP
 ** tables, functions, collations, settings, limits, the authorizer, PRAGMAs, the time zone. The
-*oracle
-** is SQLite: the same text, with the same parameters, on the same connection, right after.
+** oracle is SQLite: the same text, with the same parameters, on the same connection, right after.
 **
 ** 1. One thing happens at a time, so both answers must agree, errors included.
 ** 2. Passing by falling back, or by never using anything again, is no pass: the share of native
-*runs
-**    and the number of texts that SQLite did not prepare again are checked.
+**    runs and the number of texts that SQLite did not prepare again are checked.
 ** 3. Statements are also kept prepared and run again. They may ask to be prepared again if their
 **    columns have changed, which is documented.
 */

@@ -1,7 +1,6 @@
 /*
 ** One change at a time, for reuse.c: a text runs twice, something changes, it runs again, the
-*change
-** is undone, it runs again. Each case is about one thing that an answer depends on.
+** change is undone, it runs again. Each case is about one thing that an answer depends on.
 */
 #ifndef TEST_REUSE_CASES_H
 #define TEST_REUSE_CASES_H

@@ -43,8 +43,7 @@ typedef struct wl_seen {
 /* A query that is ready to run. */
 typedef struct wl_ready {
   /* The program lives in the arena of the code if there is one, in the list of pipelines if they
-  *are
-  ** listed for EXPLAIN, else in the arena. */
+  ** are listed for EXPLAIN, else in the arena. */
   wl_arena arena;
   struct wl_code *code;
   wl_program *program;
@@ -70,7 +69,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
 
 /* The sizes of all tables that the query and its subqueries read. */
 wl_query_size wl_query_size_of(wl_store *store, const wl_query *q);
-/* Notes that SQLite runs the query because columns are not loaded, and that this takes ns longer. */
+/* Notes that SQLite runs the query because columns are not loaded. This takes ns longer. */
 void wl_query_lose(wl_store *store, const wl_query *q, double ns);
 /* Estimated number of row combinations that joins without an equality examine. */
 double wl_query_pairs(wl_store *store, const wl_query *q);

@@ -228,6 +228,7 @@ static int ask(wl_statement *t) {
 
 int wl_first_step(wl_statement *t) {
   wl_connection *c = t->conn;
+  t->failed = SQLITE_OK; /* a step without a reset starts again, and the last error is over */
   if (WL_LIKELY(t->verdict == WL_CHEAP_TEXT && !wl_always && !wl_reporting)) return in_sqlite(t);
   const char *why = unasked(t);
   if (WL_UNLIKELY(wl_reporting)) wl_report_start(t, why);

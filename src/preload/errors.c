@@ -114,14 +114,55 @@ WL_EXPORT int sqlite3_load_extension(sqlite3 *db, const char *file, const char *
   wl_unsay_if(db);
   return WL_REAL()->load_extension(db, file, entry, message);
 }
+
+/* ---- blobs and backups */
+
+static wl_handles owners; /* the connection whose error the functions of a blob or a backup set */
+
+static void own(void *handle, sqlite3 *db) {
+  wl_handles_remove(&owners, handle);
+  wl_handles_set(&owners, handle, db);
+}
+
+static void unsay_owner(const void *handle) {
+  if (WL_UNLIKELY(wl_is_awake())) wl_unsay(wl_handles_find(&owners, handle));
+}
+
 WL_EXPORT int sqlite3_blob_open(sqlite3 *db, const char *schema, const char *table,
                                 const char *column, sqlite3_int64 row, int flags,
                                 sqlite3_blob **out) {
   wl_unsay_if(db);
-  return WL_REAL()->blob_open(db, schema, table, column, row, flags, out);
+  int rc = WL_REAL()->blob_open(db, schema, table, column, row, flags, out);
+  if (rc == SQLITE_OK) own(*out, db);
+  return rc;
 }
+WL_EXPORT int sqlite3_blob_reopen(sqlite3_blob *blob, sqlite3_int64 row) {
+  int rc = WL_REAL()->blob_reopen(blob, row);
+  if (rc != SQLITE_OK) unsay_owner(blob); /* otherwise it leaves the error as it is */
+  return rc;
+}
+WL_EXPORT int sqlite3_blob_read(sqlite3_blob *blob, void *out, int n, int at) {
+  unsay_owner(blob);
+  return WL_REAL()->blob_read(blob, out, n, at);
+}
+WL_EXPORT int sqlite3_blob_write(sqlite3_blob *blob, const void *bytes, int n, int at) {
+  unsay_owner(blob);
+  return WL_REAL()->blob_write(blob, bytes, n, at);
+}
+WL_EXPORT int sqlite3_blob_close(sqlite3_blob *blob) {
+  wl_handles_remove(&owners, blob);
+  return WL_REAL()->blob_close(blob);
+}
+
 WL_EXPORT sqlite3_backup *sqlite3_backup_init(sqlite3 *to, const char *to_name, sqlite3 *from,
                                               const char *from_name) {
   wl_unsay_if(to);
-  return WL_REAL()->backup_init(to, to_name, from, from_name);
+  sqlite3_backup *backup = WL_REAL()->backup_init(to, to_name, from, from_name);
+  if (backup) own(backup, to);
+  return backup;
+}
+WL_EXPORT int sqlite3_backup_finish(sqlite3_backup *backup) {
+  unsay_owner(backup);
+  wl_handles_remove(&owners, backup);
+  return WL_REAL()->backup_finish(backup);
 }

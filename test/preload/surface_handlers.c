@@ -145,6 +145,11 @@ static void handlers(sqlite3 *db) {
   rows(db, s, 2, 0);
   rows(db, s, 2, 0);
   sqlite3_interrupt(db);
+  rows(db, s, 1, 0);
+  rows(db, s, 2, 0); /* starts again without a reset */
+  code(db, "reset", sqlite3_reset(s));
+  rows(db, s, 2, 0);
+  sqlite3_interrupt(db);
   done(db, s);
   done(db, u);
 }

@@ -107,7 +107,9 @@ WARPLITE_API int warplite_prepare(sqlite3 *db, const char *zSql, int nByte, sqli
 ** SQLite's function by dlsym(), must call it.
 **
 ** If warplite does not know the authorizer:
-**   - SQLITE_DENY works. Columns of tables that it hides with SQLITE_IGNORE stay hidden.
+**   - SQLITE_DENY works, with one exception: if the program is linked with -lwarplite, the authorizer
+**     is not asked again about a text that ran natively before. Columns of tables that it hides with
+**     SQLITE_IGNORE stay hidden.
 **   - SQLITE_IGNORE for functions and for columns of views does not work.
 **   - The authorizer is also asked about warplite's own statements. It must allow reading and
 **     writing the tables behind a tablet table t (t_info, t_delta, ...) wherever it allows this

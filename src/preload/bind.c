@@ -10,7 +10,7 @@ typedef void wl_destroy(void *);
 static bool refused(sqlite3_stmt *s) {
   wl_statement *t = wl_statement_of(s);
   if (WL_LIKELY(!t || t->state < WL_RUNNING)) return false;
-  wl_say(t->conn, SQLITE_MISUSE, NULL);
+  wl_set_result(t->conn, SQLITE_MISUSE, NULL);
   t->conn->real->api.log(SQLITE_MISUSE, "bind on a busy prepared statement: [%s]",
                          t->conn->real->api.sql(s));
   return true;
@@ -18,7 +18,7 @@ static bool refused(sqlite3_stmt *s) {
 
 static __attribute__((noinline)) bool busy_awake(sqlite3_stmt *s) {
   if (s && refused(s)) return true;
-  if (s) wl_unsay(WL_REAL()->db_handle(s));
+  if (s) wl_forget_result(WL_REAL()->db_handle(s));
   return false;
 }
 

@@ -39,9 +39,9 @@ static inline wl_val value_at(const wl_statement *t, int i) {
 /* SQLite will set the error SQLITE_RANGE if the statement has no such value. Then ours is over. */
 static void ask_sqlite(sqlite3_stmt *s, int i) {
   const sqlite3_api_routines *real = WL_REAL();
-  if (s && atomic_load_explicit(&wl_n_said, memory_order_relaxed) &&
+  if (s && atomic_load_explicit(&wl_n_results, memory_order_relaxed) &&
       (unsigned)i >= (unsigned)real->data_count(s))
-    wl_unsay(real->db_handle(s));
+    wl_forget_result(real->db_handle(s));
 }
 
 /* The record of a statement that has this column in its current native row, or NULL: SQLite
@@ -89,7 +89,7 @@ static sqlite3_stmt *mirror(wl_statement *t, int i) {
     cell->mirror_of = t->stamp;
     t->n_mirrors++;
   } else {
-    wl_say(c, SQLITE_NOMEM, NULL);
+    wl_set_result(c, SQLITE_NOMEM, NULL);
   }
   wl_leave(c);
   return m;
@@ -102,7 +102,7 @@ static char *room(wl_statement *t, wl_row_cell *cell, wl_u32 n) {
   if (size > 0xffffffffu) size = (size_t)n + 1;
   char *p = realloc(cell->text, size);
   if (!p) {
-    wl_say(t->conn, SQLITE_NOMEM, NULL);
+    wl_set_result(t->conn, SQLITE_NOMEM, NULL);
     return NULL;
   }
   cell->text = p;

@@ -16,7 +16,7 @@ enum {
 
 void wl_connection_drop(wl_connection *c) {
   if (atomic_fetch_sub(&c->n_refs, 1) > 1) return;
-  wl_connection_unsay(c);
+  wl_connection_forget_result(c);
   free(c);
 }
 
@@ -39,7 +39,7 @@ static int opened(int rc, sqlite3 **out, int flags, const wl_sqlite *real) {
   c->n_refs = 1;
   c->n_functions = c->n_impure = n_defined;
   c->small = true;
-  c->said.code = WL_NOTHING_SAID;
+  c->result.code = WL_NO_RESULT;
   c->extended_codes = (flags & SQLITE_OPEN_EXRESCODE) != 0;
   if (!wl_handles_set(&wl_connections, *out, c)) free(c);
   return rc;
@@ -71,7 +71,7 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
     wl_silent--;
     wl_leave(c);
   }
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   /* SQLite may free the connection, and another thread may get its address at once. */
   atomic_fetch_add(&c->n_refs, 1);
   if (v2) c->closing = true;
@@ -245,7 +245,7 @@ static const sqlite3_api_routines *defines(sqlite3 *db, bool pure, void *caller)
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   if (c) c->n_functions++;
   if (c && !pure) c->n_impure++;
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   const wl_sqlite *real = wl_real_checked(caller);
   if (!c && !wl_within(real->code, caller)) n_unclaimed++; /* SQLite's own are no concern */
   return &real->api;

@@ -54,7 +54,8 @@ static inline int in_sqlite(wl_statement *t) {
   /* Only now: to prepare a statement again, SQLite resets it, and that call comes to our reset. */
   t->state = WL_IN_SQLITE;
   t->unreset = true;
-  wl_unsay_if(t->conn->db); /* a function of the application may have run a native statement */
+  wl_forget_result_if(
+      t->conn->db); /* a function of the application may have run a native statement */
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;
 }
@@ -234,7 +235,7 @@ int wl_first_step(wl_statement *t) {
   if (WL_UNLIKELY(wl_reporting)) wl_report_start(t, why);
   if (why) return in_sqlite(t);
   wl_enter(c);
-  wl_unsay_if(c->db);
+  wl_forget_result_if(c->db);
   int rc = ask(t);
   wl_leave(c);
   return rc;

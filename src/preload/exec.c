@@ -55,7 +55,7 @@ static int run(wl_connection *c, sqlite3_stmt *s, wl_exec_callback *callback, vo
   } while (rc == SQLITE_ROW && called == SQLITE_OK);
   int end = sqlite3_finalize(s);
   free(r.names);
-  return called == SQLITE_OK ? end : wl_say(c, called, NULL);
+  return called == SQLITE_OK ? end : wl_set_result(c, called, NULL);
 }
 
 static int exec(wl_connection *c, const char *sql, wl_exec_callback *callback, void *arg,
@@ -71,7 +71,7 @@ static int exec(wl_connection *c, const char *sql, wl_exec_callback *callback, v
     while (rc == SQLITE_OK && isspace((unsigned char)*sql)) sql++;
   }
   if (rc == SQLITE_OK && *sql) {
-    wl_unsay_if(c->db);
+    wl_forget_result_if(c->db);
     return api->exec(c->db, sql, callback, arg, message);
   }
   if (message) *message = rc == SQLITE_OK ? NULL : api->mprintf("%s", sqlite3_errmsg(c->db));
@@ -82,13 +82,13 @@ WL_EXPORT int sqlite3_exec(sqlite3 *db, const char *sql, wl_exec_callback *callb
                            char **message) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_connection *c = callback && sql && db ? wl_connection_of(db) : NULL;
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   if (!c || wl_within(c->real->code, WL_CALLER) || wl_within(wl_warplite_code, WL_CALLER) ||
       wl_inside == c || c->off || wl_connection_is_small(c) || !wl_may_select(sql, strlen(sql))) {
     int rc = real->exec(db, sql, callback, arg, message);
     wl_connection *other = db && wl_is_awake() ? wl_connection_of(db) : NULL;
     if (other) atomic_fetch_add(&other->n_events, 1); /* it may have rolled back */
-    wl_unsay_if(db);
+    wl_forget_result_if(db);
     return rc;
   }
   wl_enter(c);

@@ -18,7 +18,8 @@ static atomic_bool failed;
 
 void wl_library_complain(const char *message) {
   if (!secure_getenv("WARPLITE_SET") && !secure_getenv("WARPLITE_RUN")) return;
-  fprintf(stderr, "warplite: %s; SQLite runs all statements\n", message);
+  bool named = strncmp(message, "warplite", 8) == 0;
+  fprintf(stderr, "%s%s; SQLite runs all statements\n", named ? "" : "warplite: ", message);
 }
 
 static const wl_native_calls *open_library(const wl_sqlite *real) {

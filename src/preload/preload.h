@@ -33,13 +33,13 @@ typedef enum wl_verdict {
   WL_COSTLY_TEXT
 } wl_verdict;
 
-enum { WL_VERDICTS = 256, WL_NOTHING_SAID = -1 };
+enum { WL_VERDICTS = 256, WL_NO_RESULT = -1 };
 
-/* What errcode and errmsg of a connection are to say, if the last call ran natively. */
-typedef struct wl_said {
-  atomic_int code; /* WL_NOTHING_SAID: SQLite answers */
+/* What errcode and errmsg of a connection return, if the last call ran natively. */
+typedef struct wl_last_result {
+  atomic_int code; /* WL_NO_RESULT: SQLite answers */
   char message[WL_NATIVE_TEXT];
-} wl_said;
+} wl_last_result;
 
 /* An open connection. It lives until it is closed and its last statement with a record is gone. */
 typedef struct wl_connection {
@@ -69,7 +69,7 @@ typedef struct wl_connection {
   void *progress_arg;
   atomic_int n_functions; /* functions, collations and modules */
   atomic_int n_impure;    /* those of them that need not give the same result for each call */
-  wl_said said;
+  wl_last_result result;
   /* whether its files are large enough to matter */
   atomic_bool small;
   atomic_int n_until_measured, changes_seen;
@@ -121,7 +121,7 @@ struct wl_report_text;
 
 extern WL_HIDDEN atomic_int wl_n_awake;   /* the sum of the next two */
 extern WL_HIDDEN atomic_int wl_n_running; /* native statements in the process */
-extern WL_HIDDEN atomic_int wl_n_said;    /* connections that say something */
+extern WL_HIDDEN atomic_int wl_n_results; /* connections with a native result */
 extern WL_HIDDEN bool wl_disabled;        /* a program with more rights than its user */
 extern WL_HIDDEN bool wl_always;          /* WARPLITE_SET has route=always */
 
@@ -177,11 +177,11 @@ bool wl_verdict_asks(wl_connection *c, uint64_t hash);
 /* ---- errors.c */
 /* Sets what errcode and errmsg return. message NULL: SQLite's text for the code. Returns the code
 ** as the application wants it. */
-int wl_say(wl_connection *c, int code, const char *message);
-void wl_unsay(sqlite3 *db);
-void wl_connection_unsay(wl_connection *c);
-static inline void wl_unsay_if(sqlite3 *db) {
-  if (WL_UNLIKELY(wl_is_awake())) wl_unsay(db);
+int wl_set_result(wl_connection *c, int code, const char *message);
+void wl_forget_result(sqlite3 *db);
+void wl_connection_forget_result(wl_connection *c);
+static inline void wl_forget_result_if(sqlite3 *db) {
+  if (WL_UNLIKELY(wl_is_awake())) wl_forget_result(db);
 }
 
 /* ---- prepare.c */

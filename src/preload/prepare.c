@@ -86,7 +86,7 @@ static inline preparation begin(sqlite3 *db, void *caller) {
   const wl_sqlite *only = atomic_load_explicit(&wl_only, memory_order_acquire);
   preparation p = {WL_LIKELY(only != NULL) ? only : wl_real_find(caller), wl_connection_of(db), 0};
   if (p.conn) p.n_ignored = p.conn->n_ignored;
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   return p;
 }
 
@@ -165,7 +165,7 @@ static int unrecorded(sqlite3 *db, int rc, const char *sql, sqlite3_stmt **out) 
 
 WL_EXPORT int sqlite3_prepare(sqlite3 *db, const char *sql, int n, sqlite3_stmt **out,
                               const char **tail) {
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   const sqlite3_api_routines *real = WL_REAL();
   int rc = real->prepare(db, sql, n, out, tail);
   return unrecorded(db, rc, rc || !*out ? NULL : real->sql(*out), out);
@@ -173,7 +173,7 @@ WL_EXPORT int sqlite3_prepare(sqlite3 *db, const char *sql, int n, sqlite3_stmt 
 
 WL_EXPORT int sqlite3_prepare16(sqlite3 *db, const void *sql, int n, sqlite3_stmt **out,
                                 const void **tail) {
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   const sqlite3_api_routines *real = WL_REAL();
   int rc = real->prepare16(db, sql, n, out, tail);
   return unrecorded(db, rc, rc || !*out ? NULL : real->sql(*out), out);

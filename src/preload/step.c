@@ -41,7 +41,7 @@ static int fail(wl_statement *t, int code, const char *message) {
   t->state = WL_ENDED;
   t->failed = code;
   api->log(code, "statement aborts at 0: [%s] %s", api->sql(t->stmt), message);
-  return wl_say(t->conn, code, message);
+  return wl_set_result(t->conn, code, message);
 }
 
 int wl_interrupted(wl_statement *t) {
@@ -81,7 +81,7 @@ static int slow_step(wl_statement *t) {
   rc = refill(t, message);
   if (rc == SQLITE_DONE) {
     wl_native_finish(t);
-    return wl_say(c, SQLITE_DONE, NULL);
+    return wl_set_result(c, SQLITE_DONE, NULL);
   }
   if (rc != SQLITE_ROW) return fail(t, rc, message);
   t->n_on_row = t->n_columns;
@@ -100,8 +100,8 @@ static inline int native_step(wl_statement *t) {
   }
   if (WL_UNLIKELY(c->trace_mask & SQLITE_TRACE_ROW))
     c->trace(SQLITE_TRACE_ROW, c->trace_arg, t->stmt, NULL);
-  if (WL_UNLIKELY(atomic_load_explicit(&c->said.code, memory_order_relaxed) != SQLITE_ROW))
-    wl_say(c, SQLITE_ROW, NULL);
+  if (WL_UNLIKELY(atomic_load_explicit(&c->result.code, memory_order_relaxed) != SQLITE_ROW))
+    wl_set_result(c, SQLITE_ROW, NULL);
   return SQLITE_ROW;
 }
 
@@ -115,7 +115,7 @@ int wl_native_step(wl_statement *t) {
 static void stepped_beside(const sqlite3_api_routines *real, sqlite3_stmt *s) {
   sqlite3 *db = s ? real->db_handle(s) : NULL;
   wl_connection *c = db ? wl_connection_of(db) : NULL;
-  wl_unsay_if(db);
+  wl_forget_result_if(db);
   if (c && atomic_load(&c->n_running)) atomic_fetch_add(&c->n_events, 1);
 }
 
@@ -137,7 +137,7 @@ WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
   }
   if (t->state != WL_IN_SQLITE) return wl_first_step(t);
   int rc = real->step(s);
-  wl_unsay_if(t->conn->db);
+  wl_forget_result_if(t->conn->db);
   if (rc != SQLITE_ROW) wl_sqlite_ended(t);
   return rc;
 }
@@ -150,7 +150,7 @@ static int end_native(wl_statement *t) {
   t->state = WL_AT_REST;
   int rc = t->failed;
   t->failed = SQLITE_OK;
-  if (c->said.code != rc) wl_say(c, rc, NULL);
+  if (c->result.code != rc) wl_set_result(c, rc, NULL);
   if (!c->extended_codes) rc &= 0xff;
   wl_leave(c);
   return rc;
@@ -160,7 +160,7 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (t && t->state >= WL_RUNNING) return end_native(t);
-  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset)) wl_unsay(real->db_handle(s));
+  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset)) wl_forget_result(real->db_handle(s));
   int rc = real->reset(s);
   if (t) t->unreset = false;
   if (t && t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
@@ -208,7 +208,7 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = s ? wl_statement_of(s) : NULL;
   if (!t) {
-    if (WL_UNLIKELY(wl_is_awake()) && s) wl_unsay(real->db_handle(s));
+    if (WL_UNLIKELY(wl_is_awake()) && s) wl_forget_result(real->db_handle(s));
     return real->finalize(s);
   }
   wl_handles_remove(&wl_statements, s);
@@ -216,7 +216,7 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   if (t->n_unread) wl_sqlite_cost(t);
   bool native = t->state >= WL_RUNNING;
   int rc = native ? end_native(t) : SQLITE_OK;
-  if (t->unreset) wl_unsay_if(t->conn->db);
+  if (t->unreset) wl_forget_result_if(t->conn->db);
   int real_rc = real->finalize(s);
   wl_statement_free(t);
   return native ? rc : real_rc;

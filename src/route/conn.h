@@ -45,7 +45,6 @@ typedef struct wl_open_streams {
 typedef struct wl_function_list {
   char *names;
   size_t n_bytes, size;
-  wl_u64 count; /* of created functions, when they were listed; 0: they must be listed again */
 } wl_function_list;
 
 typedef struct wl_conn {

@@ -5,8 +5,6 @@
 #include "base/mem.h"
 #include <string.h>
 
-wl_function_counter *wl_function_count;
-
 static wl_status unlisted(wl_conn *c, int rc, wl_error *err) {
   if (rc == SQLITE_NOMEM) return wl_nomem(err);
   return wl_not_taken(err, "the functions cannot be listed: %.300s", sqlite3_errmsg(c->db));
@@ -55,16 +53,11 @@ static const char *find(const wl_function_list *l, const char *name) {
 }
 
 wl_status wl_overrides_check(wl_conn *c, const wl_query *q, wl_error *err) {
-  wl_function_list *l = &c->functions;
-  wl_u64 count = wl_function_count ? wl_function_count(c->db) : 0;
-  if (!count || l->count != count) {
-    l->count = 0;
-    wl_status rc = list(c, NULL, err);
-    if (rc) return rc;
-    l->count = count;
-  }
+  if (!q->n_calls || c->no_functions) return WL_OK;
+  wl_status rc = list(c, NULL, err);
+  if (rc) return rc;
   for (int k = 0; k < q->n_calls; k++) {
-    const char *name = find(l, q->calls[k]);
+    const char *name = find(&c->functions, q->calls[k]);
     if (name) return wl_not_taken(err, "the application has replaced %.200s()", name);
   }
   return WL_OK;
@@ -72,7 +65,6 @@ wl_status wl_overrides_check(wl_conn *c, const wl_query *q, wl_error *err) {
 
 wl_status wl_overrides_check_all(wl_conn *c, wl_error *err) {
   wl_function_list *l = &c->functions, builtins = {0};
-  l->count = 0;
   wl_status rc = list(c, &builtins, err);
   for (size_t at = 0; at < l->n_bytes && !rc; at += strlen(l->names + at) + 1)
     if (find(&builtins, l->names + at))

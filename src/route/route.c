@@ -102,12 +102,6 @@ static wl_status fits_table(wl_conn *c, const wl_statement_text *t, wl_error *er
   return wl_store_readable(c->store, "main", err);
 }
 
-/* Whether the client reads rows from batches. Rows of Arrow streams count as the others, so that
-** EXPLAIN QUERY PLAN is right for both. */
-static bool reads_batches(const wl_request *q) {
-  return q->stage == WL_AT_EXECUTE;
-}
-
 static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_error *err) {
   wl_status rc = WL_OK;
   const char *known = NULL;
@@ -125,7 +119,10 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
     if (!rc && d->whole_columns) d->engine = WL_ENGINE_CPU;
     if (!rc && d->whole_columns) return WL_OK;
   }
-  if (!rc) rc = wl_place_query(c, d->text, d->params, reads_batches(q), &d->place, err);
+  /* Rows of Arrow streams count like those of a virtual table, so that EXPLAIN QUERY PLAN is right
+  ** for both. */
+  bool by_batch = q->stage == WL_AT_EXECUTE;
+  if (!rc) rc = wl_place_query(c, d->text, d->params, by_batch, &d->place, err);
   if (rc) return rc;
   d->text->is_native = false;
   if (d->place.engine == WL_ENGINE_SQLITE) {
@@ -138,8 +135,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   if (q->as_table) rc = fits_table(c, d->text, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
-  if (!rc && d->text->query->n_calls && !c->no_functions)
-    rc = wl_overrides_check(c, d->text->query, err);
+  if (!rc) rc = wl_overrides_check(c, d->text->query, err);
   if (rc) return rc;
   d->engine = d->place.engine;
   d->text->is_native = true;
@@ -192,8 +188,9 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
   wl_error why = {0};
   wl_status rc = WL_OK;
   if (!d->text) rc = wl_statement_text_get(c, q->sql, q->n_sql, &d->text, err);
-  if (!rc && !d->params) rc = read_params(q, d, err);
-  if (!rc) rc = wl_place_query(c, d->text, d->params, reads_batches(q), &d->place, err);
+  bool placed = q->stage == WL_AT_EXECUTE; /* with the same values, a moment ago */
+  if (!rc && !placed) rc = read_params(q, d, err);
+  if (!rc && !placed) rc = wl_place_query(c, d->text, d->params, false, &d->place, err);
   if (!rc) rc = wl_statement_text_settle(c, d->text, err);
   if (rc) return rc;
   /* The settings ask for the device. wl_place_query() then chooses the CPU only if there is

@@ -144,6 +144,7 @@ int main(void) {
       "CREATE INDEX t_a ON t(a); CREATE INDEX t_k ON t(k, ts); CREATE INDEX t_ts ON t(ts);"
       "CREATE INDEX t_s ON t(s); CREATE INDEX t_rare ON t(rare)");
   if (warplite_enable(db) != SQLITE_OK) tap_bad("enable", "%s", sqlite3_errmsg(db));
+  exec("SELECT warplite_set('threads', 2)"); /* the choices depend on the number of threads */
   check_shapes();
   check_params();
   check_loading();

@@ -636,10 +636,9 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[i], "--n")) n = strtol(argv[i + 1], NULL, 10);
   }
   const char *const engines[] = {"cpu", "sim"};
-  for (int k = 0; k < 2; k++) {
-    if (engine && strcmp(engine, engines[k]) != 0) continue;
-    one_by_one(engines[k]);
-    steps(engines[k], seed, n);
+  for (int k = 0; k < (engine ? 1 : 2); k++) {
+    one_by_one(engine ? engine : engines[k]);
+    steps(engine ? engine : engines[k], seed, n);
   }
   return tap_done();
 }

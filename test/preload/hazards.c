@@ -121,7 +121,9 @@ static void interrupt_from_thread(const char *folder) {
     pthread_t thread;
     sqlite3_open(path, &db);
     sqlite3_stmt *s = prepare(
-        db, "SELECT sum(length(x.c) * y.a) FROM t x JOIN t y ON y.a = x.a WHERE x.id < 90000");
+        db,
+        "SELECT sum(length(x.c) * y.a + z.a) FROM t x JOIN t y ON y.a = x.a JOIN t z ON z.a = y.a "
+        "WHERE x.id < 90000");
     pthread_create(&thread, NULL, interrupt_soon, db);
     int rc = sqlite3_step(s);
     returned = true;

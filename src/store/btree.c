@@ -128,6 +128,7 @@ static wl_status make_plan(btree_load *b, int n, int alias, wl_error *err) {
     p->slot[c] = c == alias ? WL_SLOT_ALIAS : i;
     if (c >= p->n_record) p->n_record = c + 1;
   }
+  if (p->n_record < 8) p->long_types = 0x8080808080808080 << (56 - 8 * p->n_record);
   return WL_OK;
 }
 

@@ -6,7 +6,9 @@
 enum {
   MIN_ROWS = 1024,
   MAX_HEADER = 98307,
-  SLACK = 8 /* bytes after a buffer, so that eight bytes can be read at its last byte */
+  BLOCK = 64, /* cells that are found at once */
+  COPY = 64,  /* bytes that copy_short() may read and write */
+  SLACK = 96  /* bytes after a buffer, so that they can be read at its last byte */
 };
 
 /* ---- chunks */
@@ -97,8 +99,8 @@ void wl_leaf_reader_close(wl_leaf_reader *r) {
 
 /* ---- records */
 
-static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_u64 type,
-                             const wl_u8 *p) {
+static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl_i32 row,
+                             wl_u64 type, const wl_u8 *p) {
   wl_u64 n = (type - 12) >> 1;
   wl_stage *h = &c->heap[slot];
   if (n > plan->max_length) return WL_NOT_TAKEN; /* SQLite reports the error */
@@ -107,8 +109,8 @@ static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl
     if (rc) return rc;
   }
   if (n) memcpy(h->heap + h->n_heap, p, n);
-  c->v[slot][c->n] = (wl_u64)h->n_heap | n << 32;
-  c->t[slot][c->n] = type & 1 ? WL_T_TEXT : WL_T_BLOB;
+  c->v[slot][row] = (wl_u64)h->n_heap | n << 32;
+  c->t[slot][row] = type & 1 ? WL_T_TEXT : WL_T_BLOB;
   h->n_heap += n;
   return WL_OK;
 }
@@ -119,7 +121,8 @@ static wl_status write_bytes(const wl_leaf_plan *plan, wl_chunk *c, int slot, wl
 ** mispredicted, because types change from row to row.
 */
 static const struct {
-  wl_i64 mask, add;
+  _Alignas(32) wl_i64 mask;
+  wl_i64 add;
   wl_u8 shift, tag;
 } number_types[10] = {{0, 0, 0, WL_T_NULL},  {-1, 0, 56, WL_T_INT}, {-1, 0, 48, WL_T_INT},
                       {-1, 0, 40, WL_T_INT}, {-1, 0, 32, WL_T_INT}, {-1, 0, 16, WL_T_INT},
@@ -193,7 +196,7 @@ static inline wl_status decode_record(const wl_leaf_plan *plan, wl_chunk *c, con
         if (type < 10) {
           write_number(v[slot] + row, t[slot] + row, plan->real[slot], type, p + at);
         } else {
-          wl_status rc = write_bytes(plan, c, slot, type, p + at);
+          wl_status rc = write_bytes(plan, c, slot, row, type, p + at);
           if (rc) return rc;
         }
       }
@@ -282,42 +285,187 @@ static wl_status decode_overflow(const wl_leaf_plan *plan, wl_leaf_reader *r, wl
   return WL_NOT_TAKEN;
 }
 
+/* ---- cells of any form */
+
+/* Decodes a cell of any form as row c->n. */
+static __attribute__((noinline)) wl_status decode_cell(const wl_leaf_plan *plan, wl_leaf_reader *r,
+                                                       const wl_u8 *cell, const wl_u8 *end,
+                                                       wl_chunk *c) {
+  wl_u32 usable = r->pages->page_size;
+  wl_u32 max_local = usable - 35, min_local = (usable - 12) * 32 / 255 - 23;
+  wl_u64 n_payload, rowid, need;
+  wl_status rc;
+  const wl_u8 *p = wl_varint(cell, end, &n_payload);
+  if (p) p = wl_varint(p, end, &rowid);
+  if (!p || n_payload > 0x7fffffff) return WL_NOT_TAKEN;
+  if (n_payload <= max_local) {
+    if (n_payload > (wl_u64)(end - p)) return WL_NOT_TAKEN;
+    rc = decode_record(plan, c, p, n_payload, n_payload, (wl_i64)rowid, &need, false);
+  } else {
+    wl_u64 n_local = min_local + (n_payload - min_local) % (usable - 4);
+    if (n_local > max_local) n_local = min_local;
+    if (n_local + 4 > (wl_u64)(end - p)) return WL_NOT_TAKEN;
+    rc = decode_overflow(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
+  }
+  if (rc) return rc;
+  if (c->n == 0)
+    c->low = (wl_i64)rowid;
+  else if ((wl_i64)rowid <= c->high)
+    return WL_NOT_TAKEN;
+  c->high = (wl_i64)rowid;
+  for (int k = 0; k < plan->n_rowid; k++) {
+    c->v[plan->rowid_slot[k]][c->n] = rowid;
+    c->t[plan->rowid_slot[k]][c->n] = WL_T_INT;
+  }
+  c->n++;
+  return WL_OK;
+}
+
+/* ---- cells of the usual form: all lengths are known from a few bytes */
+
+/* The lengths of the types below 128. Types 10 and 11 are longer than any page. */
+#define TWO(n) (n), (n)
+#define TEN(n) TWO(n), TWO((n) + 1), TWO((n) + 2), TWO((n) + 3), TWO((n) + 4)
+static const wl_u16 short_lengths[128] = {
+    0,       1,       2,       3,       4,       6,       8,       8,       0,
+    0,       65535,   65535,   TEN(0),  TEN(5),  TEN(10), TEN(15), TEN(20), TEN(25),
+    TEN(30), TEN(35), TEN(40), TEN(45), TEN(50), TWO(55), TWO(56), TWO(57)};
+
+/* Appends a text or blob of a type below 128. Bytes after it may be read. */
+static inline bool copy_short(wl_stage *h, wl_u64 *v, wl_u8 *t, wl_u64 type, wl_u64 n,
+                              const wl_u8 *p) {
+  if (h->n_heap + COPY > h->size_heap) return false;
+  wl_u8 *to = (wl_u8 *)h->heap + h->n_heap;
+  memcpy(to, p, 16);
+  if (n > 16) memcpy(to + 16, p + 16, COPY - 16);
+  *v = (wl_u64)h->n_heap | n << 32;
+  *t = type & 1 ? WL_T_TEXT : WL_T_BLOB;
+  h->n_heap += n;
+  return true;
+}
+
+/* Cells whose records have been found. */
+typedef struct found_cells {
+  wl_u64 rowid[BLOCK];       /* see wl_varint_value() */
+  const wl_u8 *start[BLOCK]; /* of the record */
+  wl_u32 n_bytes[BLOCK];
+} found_cells;
+
+/*
+** Finds the records of the cells from `first` on, at most BLOCK. Stops at a cell whose payload is
+** not in the page, or has a length of more than two bytes, and at a rowid that is not above `high`,
+** or has nine bytes, or more bytes than it needs. Returns how many it found.
+*/
+static WL_CLONES int find_cells(const wl_u8 *page, wl_u32 usable, wl_u32 first, wl_u64 high,
+                                found_cells *out) {
+  const wl_u8 *cells = page + 8 + 2 * first;
+  const wl_u32 n_cells = wl_be16(page + 3), low = 8 + 2 * n_cells, span = usable - low;
+  const wl_u32 most = n_cells - first < BLOCK ? n_cells - first : BLOCK;
+  wl_u32 i = 0;
+  for (; i < most; i++) {
+    wl_u32 at = wl_be16(cells + 2 * i);
+    if (at - low >= span) break;
+    wl_u32 n = page[at++];
+    if (n >= 0x80) {
+      n = (n & 0x7f) << 7 | page[at];
+      if (page[at++] >= 0x80 || n > usable - 35) break;
+    }
+    wl_u64 id = wl_be64(page + at), ends = ~id & 0x8080808080808080;
+    if (!ends || id >> 56 == 0x80) break;
+    int n_more = __builtin_clzll(ends) & 56; /* bits after the first byte */
+    id >>= 56 - n_more;
+    at += ((wl_u32)n_more >> 3) + 1;
+    if (id <= high || at + n > usable) break;
+    out->rowid[i] = high = id;
+    out->start[i] = page + at;
+    out->n_bytes[i] = n;
+  }
+  return (int)i;
+}
+
+/* Decodes column k of n records. used: where the column starts in each, then where it ends. Returns
+** how many it decoded; the next one is damaged, or there is no room for a text. */
+static inline int decode_column(const found_cells *cells, wl_u32 *used, int n, wl_u32 k, bool real,
+                                wl_stage *heap, wl_u64 *v, wl_u8 *t) {
+  for (int i = 0; i < n; i++) {
+    const wl_u8 *p = cells->start[i];
+    wl_u32 type = p[k + 1], n_type = short_lengths[type], from = used[i];
+    used[i] = from + n_type;
+    if (used[i] > cells->n_bytes[i]) return i;
+    if (type < 10)
+      write_number(v + i, t + i, real, type, p + from);
+    else if (!copy_short(heap, v + i, t + i, type, n_type, p + from))
+      return i;
+  }
+  return n;
+}
+
+/* Decodes records whose types take one byte each, as far as they are needed. Stops at any other
+** record, and at damage. Returns how many it decoded, as rows c->n and on. */
+static WL_CLONES int decode_short(const wl_leaf_plan *plan, const found_cells *cells, int n,
+                                  wl_chunk *c) {
+  const wl_u64 long_types = plan->long_types;
+  const wl_u32 n_record = (wl_u32)plan->n_record;
+  wl_u32 used[BLOCK];
+  for (int i = 0; i < n; i++) {
+    wl_u64 types = wl_be64(cells->start[i]);
+    used[i] = (wl_u32)(types >> 56);
+    if (types & long_types || used[i] <= n_record) n = i;
+  }
+  for (wl_u32 k = 0; k < n_record; k++) {
+    int slot = plan->slot[k];
+    if (slot == WL_SLOT_SKIP) {
+      for (int i = 0; i < n; i++) used[i] += short_lengths[cells->start[i][k + 1]];
+    } else if (slot == WL_SLOT_ALIAS) {
+      for (int i = 0; i < n; i++)
+        if (cells->start[i][k + 1]) n = i;
+    } else {
+      n = decode_column(cells, used, n, k, plan->real[slot], &c->heap[slot], c->v[slot] + c->n,
+                        c->t[slot] + c->n);
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    bool all = cells->start[i][0] == n_record + 1;
+    if (used[i] > cells->n_bytes[i] || (all && used[i] != cells->n_bytes[i])) n = i;
+  }
+  return n;
+}
+
+/* Decodes cells from *next on, as long as they have the usual form. Anything else, and any damage,
+** is left to decode_cell(). */
+static void decode_usual(const wl_leaf_plan *plan, wl_u32 usable, const wl_u8 *page, wl_u32 *next,
+                         wl_chunk *c) {
+  found_cells cells;
+  int n_found, n;
+  do {
+    wl_u64 high = c->high < 0 ? 0 : c->high >> 56 ? UINT64_MAX : wl_varint_raw((wl_u64)c->high);
+    n_found = find_cells(page, usable, *next, high, &cells);
+    n = decode_short(plan, &cells, n_found, c);
+    for (int k = 0; k < plan->n_rowid; k++) {
+      wl_u64 *v = c->v[plan->rowid_slot[k]] + c->n;
+      for (int i = 0; i < n; i++) v[i] = wl_varint_value(cells.rowid[i]);
+      memset(c->t[plan->rowid_slot[k]] + c->n, WL_T_INT, (size_t)n);
+    }
+    if (n) c->high = (wl_i64)wl_varint_value(cells.rowid[n - 1]);
+    c->n += n;
+    *next += (wl_u32)n;
+  } while (n == BLOCK);
+}
+
 /* ---- pages */
 
 static wl_status decode_leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const wl_u8 *page,
                              wl_chunk *c) {
   wl_u32 usable = r->pages->page_size, n_cells = wl_be16(page + 3);
-  const wl_u8 *end = page + usable;
-  wl_u32 max_local = usable - 35, min_local = (usable - 12) * 32 / 255 - 23;
   if (page[0] != 0x0d || n_cells > (usable - 8) / 6 || (!n_cells && !plan->one_leaf))
     return WL_NOT_TAKEN;
   wl_status rc = chunk_room(c, (wl_i32)n_cells);
   for (wl_u32 i = 0; i < n_cells && !rc; i++) {
+    if (plan->long_types && c->n) decode_usual(plan, usable, page, &i, c);
+    if (i == n_cells) break;
     wl_u32 at = wl_be16(page + 8 + 2 * i);
-    wl_u64 n_payload, rowid, need;
     if (at < 8 + 2 * n_cells || at >= usable) return WL_NOT_TAKEN;
-    const wl_u8 *p = wl_varint(page + at, end, &n_payload);
-    if (p) p = wl_varint(p, end, &rowid);
-    if (!p || n_payload > 0x7fffffff) return WL_NOT_TAKEN;
-    if (n_payload <= max_local) {
-      if (n_payload > (wl_u64)(end - p)) return WL_NOT_TAKEN;
-      rc = decode_record(plan, c, p, n_payload, n_payload, (wl_i64)rowid, &need, false);
-    } else {
-      wl_u64 n_local = min_local + (n_payload - min_local) % (usable - 4);
-      if (n_local > max_local) n_local = min_local;
-      if (n_local + 4 > (wl_u64)(end - p)) return WL_NOT_TAKEN;
-      rc = decode_overflow(plan, r, c, p, n_local, n_payload, (wl_i64)rowid);
-    }
-    if (c->n == 0)
-      c->low = (wl_i64)rowid;
-    else if ((wl_i64)rowid <= c->high)
-      return WL_NOT_TAKEN;
-    c->high = (wl_i64)rowid;
-    for (int k = 0; k < plan->n_rowid; k++) {
-      c->v[plan->rowid_slot[k]][c->n] = rowid;
-      c->t[plan->rowid_slot[k]][c->n] = WL_T_INT;
-    }
-    c->n++;
+    rc = decode_cell(plan, r, page + at, page + usable, c);
   }
   return rc;
 }

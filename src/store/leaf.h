@@ -28,6 +28,8 @@ typedef struct wl_leaf_plan {
   int n_out;
   int n_record;      /* columns of the record, up to the last one that is read */
   int *slot;         /* [n_record] the output, or WL_SLOT_ */
+  wl_u64 long_types; /* The header of a record, read as a word, has none of these bits if the
+                        types of n_record columns are one byte each. 0: they are too many. */
   bool *real;        /* [n_out] the column has REAL affinity */
   int rowid_slot[2]; /* outputs that are the rowid */
   int n_rowid;

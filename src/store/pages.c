@@ -30,6 +30,15 @@ static wl_status read_header(wl_pages *p, const wl_u8 h[100], wl_error *err) {
   return WL_OK;
 }
 
+/* Whether several threads may read a file at once. In SQLite's own "unix" VFS they may, if it reads
+** by pread(): a read that succeeds changes nothing in the file's object. */
+static bool reads_at_once(wl_store *s, const char *schema) {
+  sqlite3_vfs *vfs = NULL;
+  if (sqlite3_file_control(s->db, schema, SQLITE_FCNTL_VFS_POINTER, &vfs) || !vfs) return false;
+  if (strcmp(vfs->zName, "unix") != 0 || vfs->iVersion < 3) return false;
+  return vfs->xGetSystemCall(vfs, "pread") || vfs->xGetSystemCall(vfs, "pread64");
+}
+
 wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error *err) {
   memset(out, 0, sizeof *out);
   pthread_mutex_init(&out->lock, NULL);
@@ -42,6 +51,7 @@ wl_status wl_pages_open(wl_store *s, const char *schema, wl_pages *out, wl_error
       !out->file->pMethods || (void *)out->file != s->file)
     return wl_not_taken(err, "the database has no file handle");
   if (!read_at(out->file, h, sizeof h, 0)) return wl_not_taken(err, "the header cannot be read");
+  out->at_once = reads_at_once(s, schema);
   if (h[18] != h[19] || h[18] < 1 || h[18] > 2)
     return wl_not_taken(err, "the header has invalid format versions");
   wl_status rc = wl_wal_view_open(s, schema, out->file, h[18] == 2, &out->wal, err);
@@ -65,14 +75,14 @@ void wl_pages_close(wl_pages *p) {
   pthread_mutex_destroy(&p->lock);
 }
 
-static bool read_locked(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf) {
+static bool read_pages(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf) {
   wl_u32 from = 0, size = p->page_size; /* pages before first + from have been read */
   if (p->wal.n) {
     for (wl_u32 i = 0; i < n; i++) {
       wl_i64 at = wl_wal_find(&p->wal, first + i);
       if (at < 0) continue;
-      if (from < i && !read_locked(&(wl_pages){.file = p->file, .page_size = size}, first + from,
-                                   i - from, buf + (size_t)from * size))
+      if (from < i && !read_pages(&(wl_pages){.file = p->file, .page_size = size}, first + from,
+                                  i - from, buf + (size_t)from * size))
         return false;
       if (!read_at(p->wal.file, buf + (size_t)i * size, size, at)) return false;
       from = i + 1;
@@ -84,8 +94,9 @@ static bool read_locked(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf) {
 
 bool wl_pages_read(wl_pages *p, wl_u32 first, wl_u32 n, wl_u8 *buf) {
   if (first < 1 || first > p->n_pages || n > p->n_pages - first + 1) return false;
+  if (p->at_once) return read_pages(p, first, n, buf);
   pthread_mutex_lock(&p->lock);
-  bool ok = read_locked(p, first, n, buf);
+  bool ok = read_pages(p, first, n, buf);
   pthread_mutex_unlock(&p->lock);
   return ok;
 }

@@ -21,6 +21,7 @@ typedef struct wl_pages {
   wl_u32 page_size, n_pages;
   bool auto_vacuum; /* there are pointer-map pages */
   wl_wal_view wal;
+  bool at_once; /* several threads may read at once */
   pthread_mutex_t lock;
 } wl_pages;
 

@@ -50,6 +50,24 @@ static inline const wl_u8 *wl_varint(const wl_u8 *p, const wl_u8 *end, wl_u64 *o
   return wl_varint_long(p, end, out);
 }
 
+/*
+** A varint of at most eight bytes as a word that has the bytes as they are. If no varint is longer
+** than it must be, these words have the order of the values.
+*/
+static inline wl_u64 wl_varint_value(wl_u64 raw) {
+  wl_u64 x = raw & 0x7f7f7f7f7f7f7f7f;
+  x = (x & 0x007f007f007f007f) | (x & 0x7f007f007f007f00) >> 1;
+  x = (x & 0x00003fff00003fff) | (x & 0x3fff00003fff0000) >> 2;
+  return (x & 0x000000000fffffff) | (x & 0x0fffffff00000000) >> 4;
+}
+
+/* The word of a value below 2^56. */
+static inline wl_u64 wl_varint_raw(wl_u64 x) {
+  wl_u64 raw = x & 0x7f;
+  for (int at = 8; x >>= 7; at += 8) raw |= ((x & 0x7f) | 0x80) << at;
+  return raw;
+}
+
 /* The lengths of the types below 12. Types 10 and 11 are never stored. */
 static const wl_u8 wl_record_lengths[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 255, 255};
 

@@ -128,7 +128,12 @@ static wl_status make_plan(btree_load *b, int n, int alias, wl_error *err) {
     p->slot[c] = c == alias ? WL_SLOT_ALIAS : i;
     if (c >= p->n_record) p->n_record = c + 1;
   }
-  if (p->n_record < 8) p->long_types = 0x8080808080808080 << (56 - 8 * p->n_record);
+  int n_bytes = p->n_record + 1; /* with the length of the header */
+  if (n_bytes > 8 * WL_SHORT_WORDS) return WL_OK;
+  for (int at = 0; at < n_bytes; at += 8) {
+    int n = n_bytes - at < 8 ? n_bytes - at : 8;
+    p->long_types[p->n_short++] = 0x8080808080808080 << (64 - 8 * n);
+  }
   return WL_OK;
 }
 

@@ -404,13 +404,15 @@ static inline int decode_column(const found_cells *cells, wl_u32 *used, int n, w
 ** record, and at damage. Returns how many it decoded, as rows c->n and on. */
 static WL_CLONES int decode_short(const wl_leaf_plan *plan, const found_cells *cells, int n,
                                   wl_chunk *c) {
-  const wl_u64 long_types = plan->long_types;
   const wl_u32 n_record = (wl_u32)plan->n_record;
   wl_u32 used[BLOCK];
   for (int i = 0; i < n; i++) {
-    wl_u64 types = wl_be64(cells->start[i]);
-    used[i] = (wl_u32)(types >> 56);
-    if (types & long_types || used[i] <= n_record) n = i;
+    const wl_u8 *header = cells->start[i];
+    wl_u64 is_long = 0;
+    for (int k = 0; k < plan->n_short; k++)
+      is_long |= wl_be64(header + 8 * k) & plan->long_types[k];
+    used[i] = header[0];
+    if (is_long || used[i] <= n_record) n = i;
   }
   for (wl_u32 k = 0; k < n_record; k++) {
     int slot = plan->slot[k];
@@ -461,7 +463,7 @@ static wl_status decode_leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const 
     return WL_NOT_TAKEN;
   wl_status rc = chunk_room(c, (wl_i32)n_cells);
   for (wl_u32 i = 0; i < n_cells && !rc; i++) {
-    if (plan->long_types && c->n) decode_usual(plan, usable, page, &i, c);
+    if (plan->n_short && c->n) decode_usual(plan, usable, page, &i, c);
     if (i == n_cells) break;
     wl_u32 at = wl_be16(page + 8 + 2 * i);
     if (at < 8 + 2 * n_cells || at >= usable) return WL_NOT_TAKEN;

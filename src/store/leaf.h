@@ -20,16 +20,19 @@
 
 enum {
   WL_T_DEFAULT = 5,
+  WL_SHORT_WORDS = 4,
   WL_MAX_GAP = 4 /* leaves at most this many pages apart are read together */
 };
 
 /* Which columns of a record are read, and to which outputs they go. */
 typedef struct wl_leaf_plan {
   int n_out;
-  int n_record;      /* columns of the record, up to the last one that is read */
-  int *slot;         /* [n_record] the output, or WL_SLOT_ */
-  wl_u64 long_types; /* The header of a record, read as a word, has none of these bits if the
-                        types of n_record columns are one byte each. 0: they are too many. */
+  int n_record; /* columns of the record, up to the last one that is read */
+  int *slot;    /* [n_record] the output, or WL_SLOT_ */
+  /* The header of a record, read as n_short words, has none of the bits of long_types if the types
+  ** of n_record columns are one byte each. n_short is 0 if these columns are too many. */
+  wl_u64 long_types[WL_SHORT_WORDS];
+  int n_short;
   bool *real;        /* [n_out] the column has REAL affinity */
   int rowid_slot[2]; /* outputs that are the rowid */
   int n_rowid;

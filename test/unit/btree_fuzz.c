@@ -40,7 +40,7 @@ static size_t make_image(rng *r, int *n_cols) {
   snprintf(sql, sizeof sql, "PRAGMA synchronous=OFF; PRAGMA page_size=%d; PRAGMA auto_vacuum=%d",
            page_size, rng_below(r, 3));
   must_exec(db, sql);
-  int n = create_table(db, r, 6, &key_col);
+  int n = create_table(db, r, rng_chance(r, 30) ? 36 : 6, &key_col);
   insert_rows(db, r, 10 + rng_below(r, 300), n, key_col, 4000);
   if (rng_chance(r, 30)) must_exec(db, "DELETE FROM t WHERE rowid%3=0");
   if (rng_chance(r, 30)) move_rowids(db, r);
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
   snprintf(path, sizeof path, "%s/x.db", dir);
   for (int row = 0; row < 199; row += 27) check_order(row); /* 27 and 28: another length */
   for (int k = 0; k < n_files; k++) {
-    int n_cols, cols[20];
+    int n_cols, cols[40];
     size_t size = make_image(&r, &n_cols);
     int page_size = image[16] << 8 | image[17];
     for (int j = 0; j < 40 && size; j++) {

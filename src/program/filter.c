@@ -15,7 +15,10 @@
 
 /* Tables with SAMPLE_FROM rows or more are sampled, if there are at most SAMPLE_MOST conjuncts. A
 ** sample has SAMPLES ranges of SAMPLE_ROWS rows. */
-enum { SAMPLE_FROM = 100000, SAMPLES = 4, SAMPLE_ROWS = 1024, SAMPLE_MOST = 64 };
+enum { SAMPLE_FROM = 100000, SAMPLES = 32, SAMPLE_ROWS = 128, SAMPLE_MOST = 64 };
+
+/* The share that conditions keep if no row of the sample passes them. */
+#define UNSEEN_SHARE (0.5 / (SAMPLES * SAMPLE_ROWS))
 
 typedef struct filter_term {
   const wl_bexpr *e;
@@ -74,35 +77,41 @@ static wl_status truths_of(wl_compiler *side, const filter_term *list, int n) {
   return rc ? rc : wl_compile_side_end(side);
 }
 
-/* Spreads ranges of rows evenly over the table and returns their number. */
+/* Spreads ranges of rows evenly over the table and returns their number. A small table is in them
+** as a whole. */
 static int sample_ranges(wl_i64 n_rows, wl_row_range *out) {
-  wl_i64 n = n_rows < SAMPLE_ROWS ? n_rows : SAMPLE_ROWS;
-  int n_ranges = n_rows > n ? SAMPLES : 1;
+  bool whole = n_rows <= SAMPLES * SAMPLE_ROWS;
+  int n_ranges = whole ? (int)((n_rows + SAMPLE_ROWS - 1) / SAMPLE_ROWS) : SAMPLES;
   for (int s = 0; s < n_ranges; s++) {
-    wl_i64 row = (n_rows - n) / SAMPLES * s;
-    wl_i64 first = row & (WL_TABLET_ROWS - 1);
+    wl_i64 row = whole ? (wl_i64)s * SAMPLE_ROWS : (n_rows - SAMPLE_ROWS) / (SAMPLES - 1) * s;
+    wl_i64 first = row & (WL_TABLET_ROWS - 1), n = n_rows - row;
+    if (n > SAMPLE_ROWS) n = SAMPLE_ROWS;
     if (first > WL_TABLET_ROWS - n) first = WL_TABLET_ROWS - n;
     out[s] = (wl_row_range){(int)(row >> WL_TABLET_SHIFT), (wl_i32)first, (wl_i32)n};
   }
   return n_ranges;
 }
 
-/* The share of rows where conjunct k is true. */
-static double share_kept(const wl_evaluated *r, int k) {
+/* The share of rows where the conjuncts from..to-1 are all true. */
+static double share_kept(const wl_evaluated *r, int from, int to) {
   wl_i64 kept = 0, n = 0;
   for (const wl_batch *b = r->batches; b; b = b->next) {
     for (wl_i64 i = 0; i < b->n_rows; i++) {
-      wl_val v = wl_batch_value(b, wl_pool_regs(r->pool), k, i);
-      kept += v.t == WL_T_INT && v.v;
+      bool all = true;
+      for (int k = from; k < to && all; k++) {
+        wl_val v = wl_batch_value(b, wl_pool_regs(r->pool), k, i);
+        all = v.t == WL_T_INT && v.v;
+      }
+      kept += all;
     }
     n += b->n_rows;
   }
   return n ? (double)kept / (double)n : 0.5;
 }
 
-/* Measures the share of rows that each conjunct keeps, on a sample. If an error occurs, the
-** estimates stay, unless it is an interrupt. */
-static wl_status measure(wl_compiler *c, filter_term *list, int n) {
+/* Measures the share of rows that each conjunct keeps, and that all of them keep, on a sample. If
+** an error occurs, the estimates stay, unless it is an interrupt. */
+static wl_status measure(wl_compiler *c, filter_term *list, int n, double *all) {
   const wl_compile_in *in = c->in;
   wl_error ignored = {0}, *err = c->err;
   wl_compiler side;
@@ -121,7 +130,8 @@ static wl_status measure(wl_compiler *c, filter_term *list, int n) {
                      .check_arg = in->check_arg};
   wl_evaluated results = {0};
   if (!rc) rc = in->evaluate(&e, &results, &ignored);
-  for (int k = 0; k < n && !rc; k++) list[k].kept = share_kept(&results, k);
+  for (int k = 0; k < n && !rc; k++) list[k].kept = share_kept(&results, k, k + 1);
+  if (!rc) *all = share_kept(&results, 0, n);
   wl_evaluated_close(&results);
   if (rc != WL_INTERRUPT) return WL_OK;
   *c->err = ignored;
@@ -137,7 +147,8 @@ static double rank(const filter_term *k) {
 static wl_status test_all(wl_compiler *c, filter_term *list, int n, bool fallible, bool scan) {
   bool big = scan && c->in->n_rows >= SAMPLE_FROM;
   if (n > 1 && n <= SAMPLE_MOST && big && !fallible) {
-    wl_status rc = measure(c, list, n);
+    double all;
+    wl_status rc = measure(c, list, n, &all);
     if (rc) return rc;
   }
   for (int i = 1; i < n && !fallible; i++) {
@@ -182,7 +193,7 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
   wl_compile_in over = *in;
   over.n_rows = in->source_rows[source];
   wl_compiler c = {.arena = arena, .in = &over, .err = &ignored};
-  double share = 1;
+  double share = 1, all = -1; /* -1: not measured */
   wl_status rc = wl_compile_open(&c);
   bool fallible = false;
   filter_term *list = WL_NEW_N(arena, filter_term, of->n + 1);
@@ -193,8 +204,15 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
       if (c.in->query->cols[i].source == source) c.p->column_sources[i] = 0;
     for (int i = 0; i < of->n; i++) list[i] = (filter_term){.e = of->e[i], .kept = 0.5};
     for (int i = 0; i < of->n; i++) cost_of(&c, of->e[i], &fallible);
-    if (!fallible && measure(&c, list, of->n)) share = 1; /* the next check reports the interrupt */
+    /* An interrupt is reported by the next check. */
+    if (!fallible && of->n <= SAMPLE_MOST) rc = measure(&c, list, of->n, &all);
     for (int i = 0; i < of->n; i++) share *= list[i].kept;
+    /* Conditions on one column often depend on each other. If the sample has no row that passes all
+    ** of them, there are few. */
+    if (all > 0)
+      share = all;
+    else if (all == 0 && share > UNSEEN_SHARE)
+      share = UNSEEN_SHARE;
   }
   wl_compile_close(&c);
   return share;

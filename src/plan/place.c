@@ -125,11 +125,18 @@ static void compare(const wl_place_table *t, const wl_machines *m, wl_engine nat
   say_costs(t, warm, load, saved < load, out);
 }
 
+void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out) {
+  out->sqlite_ns = *price->unknown ? price->least_ns : price->ns;
+  out->whole_ns = price->whole_ns;
+  out->priced = true;
+}
+
 /* Compares the estimates, chooses the engine and writes the reason. */
 static void decide(const wl_settings *set, const wl_place_table *t, const wl_machines *m,
                    wl_placement *out) {
-  out->sqlite_ns = *t->price.unknown ? t->price.least_ns : t->price.ns;
-  out->whole_ns = t->price.whole_ns;
+  out->sqlite_ns = out->whole_ns = 0;
+  out->priced = false;
+  if (set->route != WL_ROUTE_ALWAYS) wl_place_sqlite(&t->price, out);
   out->cpu_ns *= t->native_factor;
   out->gpu_ns *= t->native_factor;
   out->lost_ns = 0;

@@ -43,6 +43,7 @@ typedef struct wl_placement {
   double warm_ns;                   /* of the native engine, without loading columns */
   bool loads;                       /* columns are missing */
   double whole_ns;                  /* SQLite's time if no LIMIT ends it sooner */
+  bool priced;                      /* sqlite_ns and whole_ns are set */
   double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
 } wl_placement;
 
@@ -90,6 +91,9 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
                              wl_error *err) WL_MUST;
 wl_status wl_plan_facts_of_join(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                                 wl_error *err) WL_MUST;
+
+/* Sets the estimates of SQLite's time. */
+void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out);
 
 /* If SQLite must run a statement and will take long, adds a warning to the reason. */
 void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason);

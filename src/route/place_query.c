@@ -79,8 +79,10 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
   wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1,
                        .by_batch = by_batch};
-  if (!rc) in.size = wl_query_size_of(c->store, q);
-  if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
+  if (rc) return rc;
+  in.size = wl_query_size_of(c->store, q);
+  /* route=always compares nothing with SQLite. */
+  if (c->set.route != WL_ROUTE_ALWAYS) rc = price(c, t, params, &in.size, &in.price, err);
   if (rc) return rc;
   if (q->like_param && (!one || table->indexed) && !*in.price.unknown) {
     in.price.least_ns = 0;
@@ -104,9 +106,23 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   return WL_OK;
 }
 
+void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                         const wl_placement *where, wl_error *reason) {
+  wl_placement now = *where;
+  wl_sqlite_price sqlite;
+  wl_error ignored;
+  if (!now.priced && c->set.route == WL_ROUTE_ALWAYS) {
+    wl_query_size size = wl_query_size_of(c->store, t->query);
+    if (price(c, t, params, &size, &sqlite, &ignored)) return;
+    wl_place_sqlite(&sqlite, &now);
+  }
+  wl_place_warn(&now, t->query, reason);
+}
+
 enum { MAX_FACTOR = 32 };
 
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
+  if (!where->priced) return;
   double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
   double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
   now = now < 1 ? 1 : now > MAX_FACTOR ? MAX_FACTOR : now;

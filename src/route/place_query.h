@@ -17,6 +17,11 @@ struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, bool by_batch,
                          wl_placement *out, wl_error *err) WL_MUST;
 
+/* Adds a warning to the reason why SQLite must run a statement, if that will take long. where: what
+** wl_place_query() has set; zeros if it has not run. */
+void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                         const wl_placement *where, wl_error *reason);
+
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);

@@ -76,7 +76,7 @@ wl_status wl_route_leave(wl_conn *c, const wl_request *q, wl_status rc, wl_decis
                          wl_error *err) {
   bool prepares = q->stage == WL_AT_PREPARE;
   if (rc == WL_NOMEM || (rc == WL_INTERRUPT && !prepares)) return rc;
-  if (rc == WL_NOT_TAKEN && d->text) wl_place_warn(&d->place, d->text->query, err);
+  if (rc == WL_NOT_TAKEN && d->text) wl_place_query_warn(c, d->text, d->params, &d->place, err);
   prefer_sqlite(d, err->text);
   d->unable = true;
   drop_ready(d);

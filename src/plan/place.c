@@ -251,6 +251,7 @@ static wl_status each_line(sqlite3 *db, const char *sql, size_t n,
 
 static void note_join_line(const char *detail, int parent, wl_plan_facts *out) {
   if (parent == 0) note_outer(detail, out);
+  if (parent == 0 && strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0) out->sorts_groups = true;
   out->gathers |= strncmp(detail, "MATERIALIZE", 11) == 0 || strncmp(detail, "CO-ROUTINE", 10) == 0;
 }
 

@@ -151,16 +151,25 @@ static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_erro
   return rc;
 }
 
+/* The order of the rows of a join. It matters if LIMIT cuts rows that ORDER BY treats as equal. */
+static wl_status settle_join(wl_conn *c, wl_statement_text *t, wl_error *err) {
+  wl_query *q = t->query;
+  wl_query_find_order(c->store, q, &t->facts);
+  wl_status rc = wl_query_cuts(c->store, q, true, err);
+  bool cuts = (q->limit || q->offset) && q->n_order && !wl_query_order_total(q);
+  if (rc || !cuts || q->distinct || q->combines) return rc;
+  if (q->grouped && groups_ordered(q)) return WL_OK;
+  if (q->grouped && t->facts.sorts_groups) return wl_join_groups_apply(&t->arena, q, err);
+  return wl_join_scan_apply(c->db, t->sql, t->n_sql, c->store, &t->arena, q, err);
+}
+
 /*
 ** If the order of rows can be seen, it must be SQLite's: that of the table, or else the order of
 ** SQLite's scan is added as the last sort keys.
 */
 static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_query *q = t->query;
-  if (!wl_query_scans_table(q)) {
-    wl_query_find_order(c->store, q, &t->facts);
-    return wl_query_cuts(c->store, q, true, err);
-  }
+  if (!wl_query_scans_table(q)) return settle_join(c, t, err);
   wl_plan_facts *facts = &t->facts;
   bool shows = (q->n_order || q->limit || q->offset) && (!q->aggregate || q->grouped);
   wl_table *table;

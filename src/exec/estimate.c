@@ -49,6 +49,7 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
   if (t->source->in_segments) {
     out->load_tablet_values += (double)n * weight;
   } else {
+    out->by_steps |= t->without_rowid;
     out->load_rows += (double)n;
     out->load_values += (double)n * weight;
   }

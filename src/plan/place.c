@@ -67,7 +67,7 @@ static double loading(const wl_place_table *t, const wl_machines *m) {
   if (rows <= 0) return tablets;
   double pages = LOAD_FIXED + (rows * LOAD_ROW + values * LOAD_VALUE) / m->n_threads;
   double steps = LOAD_FIXED + rows * LOAD_STEP_ROW + values * LOAD_STEP_VALUE;
-  return tablets + (t->price.by_pages ? pages : steps);
+  return tablets + (t->price.by_pages && !t->size.by_steps ? pages : steps);
 }
 
 /*

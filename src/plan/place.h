@@ -52,6 +52,7 @@ typedef struct wl_placement {
 ** n_rows, exact: rows of all tables; exact if all are in memory.
 ** n_missing: columns to load.
 ** load_rows, load_values: rows of ordinary tables with missing columns, and their missing values.
+** by_steps: SQLite must step through one of them, because its pages are not decoded.
 ** load_tablet_values: the same of tablet tables.
 ** lost_ns: time lost because these tables were not loaded (wl_source_history).
 ** n_uses, n_loads: of the table with missing columns that was loaded most often.
@@ -61,6 +62,7 @@ typedef struct wl_query_size {
   wl_i64 n_rows;
   bool exact;
   int n_missing;
+  bool by_steps;
   double load_rows, load_values, load_tablet_values;
   double lost_ns;
   wl_i64 n_uses, n_loads;

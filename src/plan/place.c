@@ -11,26 +11,30 @@
 ** `bench/run BUILD --turning` show where they are wrong. What SQLite takes is computed from its
 ** program (price/price.h).
 */
-#define CPU_FIXED    70000.0 /* rewriting, compiling and starting a statement */
-#define AGG_FIXED    45000.0 /* checking that the application has not replaced a function */
+#define CPU_FIXED    70000.0 /* compiling and starting a statement */
+#define CPU_AGAIN    35000.0 /* starting a statement that is compiled */
+#define LIST_FIXED   45000.0 /* checking that the application has not replaced a function */
 #define CPU_ROW      0.5
 #define CPU_NODE     0.7 /* an operator of the expressions over a row */
 #define CPU_SORT     80.0
 #define CPU_CALL     700.0 /* a call of one of SQLite's functions, which share a lock */
 #define GPU_FIXED    160000.0
 #define GPU_NODE     0.03
-#define RESULT_ROW   100.0    /* a row of the result that comes through a virtual table */
-#define RESULT_VALUE 30.0     /* a value of it */
-#define BATCH_ROW    15.0     /* a row of the result that the client reads from the batch */
-#define BATCH_VALUE  5.0      /* a value of it */
-#define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
-#define JOIN_ROW     3.0      /* a row scanned, built into a lookup or looked up */
-#define JOIN_PAIR    4.0      /* a pair of rows tried */
+#define RESULT_ROW   100.0   /* a row of the result that comes through a virtual table */
+#define RESULT_VALUE 30.0    /* a value of it */
+#define BATCH_ROW    15.0    /* a row of the result that the client reads from the batch */
+#define BATCH_VALUE  5.0     /* a value of it */
+#define JOIN_FIXED   80000.0 /* planning and compiling each of several programs */
+#define JOIN_AGAIN   20000.0 /* starting each of them, if they are compiled */
+#define JOIN_ROW     3.0     /* a row scanned, built into a lookup or looked up */
+#define JOIN_PAIR    4.0     /* a pair of rows tried */
 #define JOIN_ROW_GPU 0.15
 
 /* The native engine is chosen only if it is this many times faster by estimate, because estimates
 ** are not that good, and a query must not get slower. */
 #define MARGIN 1.4
+/* The same for a load that this statement alone must pay for. */
+#define LOAD_MARGIN 1.3
 
 /* Loading, by one thread: a row, and a value of it, from the pages of the file; the same if SQLite
 ** steps through the table; a value of a tablet table. */
@@ -79,7 +83,7 @@ static double loading(const wl_place_table *t, const wl_machines *m) {
 static bool load_pays(const wl_place_table *t, double saved, double load) {
   const wl_query_size *s = &t->size;
   if (saved <= 0) return false;
-  if (saved >= load) return true;
+  if (saved >= load * LOAD_MARGIN) return true;
   bool changes = s->n_loads > 2 && saved * (double)s->n_uses < load * (double)s->n_loads;
   return !changes && s->lost_ns + saved >= load;
 }
@@ -122,7 +126,7 @@ static void compare(const wl_place_table *t, const wl_machines *m, wl_engine nat
   out->lost_ns = !pays && load > 0 && saved > 0 ? saved : 0;
   out->cpu_ns += load;
   out->gpu_ns += load;
-  say_costs(t, warm, load, saved < load, out);
+  say_costs(t, warm, load, saved < load * LOAD_MARGIN, out);
 }
 
 void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out) {
@@ -166,10 +170,10 @@ static double results(const wl_query *q, const wl_place_table *t) {
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows, nodes = q->n_nodes_cost;
-  double fixed = q->n_calls ? AGG_FIXED : 0;
+  double fixed = t->lists_functions ? LIST_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  out->cpu_ns =
-      CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
+  out->cpu_ns = (t->compiled ? CPU_AGAIN : CPU_FIXED) + fixed +
+                n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + results(q, t);
   decide(set, t, m, out);
 }
@@ -177,8 +181,10 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_table *t,
                    const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows;
-  double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
-                 JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
+  int n_others = q->n_sources - 1 + q->n_derived + q->n_subs;
+  double fixed =
+      (t->lists_functions ? LIST_FIXED : 0) +
+      (t->compiled ? CPU_AGAIN + JOIN_AGAIN * n_others : CPU_FIXED + JOIN_FIXED * n_others);
   double each = JOIN_ROW + (q->n_order ? CPU_SORT : 0);
   out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results(q, t);
   out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +

@@ -76,6 +76,8 @@ typedef struct wl_place_table {
   int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
   double n_pairs; /* pairs of rows that joins examine one by one */
   double native_factor; /* correction from earlier runs of the text; 1: none */
+  bool compiled; /* by an earlier run, over the same columns */
+  bool lists_functions; /* the application's functions must be listed */
   bool by_batch; /* the client reads the rows of the result without a virtual table */
 } wl_place_table;
 

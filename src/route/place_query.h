@@ -28,6 +28,11 @@ void wl_place_measured(wl_statement_text *t, const wl_placement *where, double n
 /* Notes that a native run gave up, so that SQLite had to begin again. It most likely will again. */
 void wl_place_gave_up(wl_statement_text *t);
 
+/* Notes how many steps of its virtual machine SQLite took for a text that was left to it. If these
+** took far longer than estimated, later estimates for the text are corrected, and it returns true.
+** With parameters, two runs in a row must have taken longer. */
+bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps);
+
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);
 

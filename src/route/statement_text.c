@@ -73,15 +73,18 @@ static bool still_holds(const wl_conn *c, const wl_text_decided *d) {
          sqlite3_total_changes(c->db) <= d->n_changes && wl_clock_ns() < d->until_ns;
 }
 
-const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+wl_statement_text *wl_statement_text_peek(wl_conn *c, const char *sql, size_t n) {
   wl_u64 hash = XXH3_64bits(sql, n);
-  for (wl_statement_text *t = c->texts; t; t = t->next) {
-    if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
-    if (!still_holds(c, &t->decided)) break;
-    t->decided.n_runs--;
-    return t->decided.reason;
-  }
-  return NULL;
+  wl_statement_text *t = c->texts;
+  while (t && (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0)) t = t->next;
+  return t;
+}
+
+const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+  wl_statement_text *t = wl_statement_text_peek(c, sql, n);
+  if (!t || !still_holds(c, &t->decided)) return NULL;
+  t->decided.n_runs--;
+  return t->decided.reason;
 }
 
 void wl_statement_text_decide(const wl_conn *c, wl_statement_text *t, const wl_placement *where) {
@@ -295,9 +298,7 @@ wl_status wl_statement_text_describe(wl_conn *c, wl_statement_text *t, sqlite3_s
 wl_statement_text *wl_statement_text_seen(wl_conn *c, const char *sql, size_t n) {
   int limits[WL_N_LIMITS];
   if (wl_authorizer_blind || wl_authorizer_is_set(c->db)) return NULL;
-  wl_u64 hash = XXH3_64bits(sql, n);
-  wl_statement_text *t = c->texts;
-  while (t && (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0)) t = t->next;
+  wl_statement_text *t = wl_statement_text_peek(c, sql, n);
   if (!t || !t->is_native || !t->columns || t->query->n_deps == 0) return NULL;
   read_limits(c->db, limits);
   if (memcmp(limits, t->limits, sizeof limits) != 0) return NULL;

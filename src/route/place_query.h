@@ -25,7 +25,8 @@ void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
-/* Notes that a native run gave up, so that SQLite had to begin again. It most likely will again. */
+/* Notes that a native run gave up, or could not be compiled over the loaded columns, so that SQLite
+** had to begin. It most likely will again. */
 void wl_place_gave_up(wl_statement_text *t);
 
 /* Notes how many steps of its virtual machine SQLite took for a text that was left to it. If these

@@ -110,6 +110,15 @@ static void check_loading(void) {
   CHECK("the first run after a change does not load", native_at[1] > 0);
 }
 
+/* The compiler refuses columns that it has to see first. It is not asked again at each run. */
+static void check_refusal(void) {
+  static const char sql[] = "SELECT ts, min(x) FROM t GROUP BY ts";
+  exec("SELECT warplite_load('t')");
+  rows_query(&got, db, warplite_prepare, sql);
+  CHECK("a query that the compiler refuses", strstr(warplite_reason(db), "min() has ties") != NULL);
+  CHECK("its next run is SQLite's", strstr(prepared_reason(sql), "estimated") != NULL);
+}
+
 /* LIMIT cuts between equal rows of a join with a table that is read twice, which shows only during
 ** the run. SQLite then begins again, and the next run of the text is SQLite's from the start. */
 static void check_giving_up(void) {
@@ -174,6 +183,7 @@ int main(void) {
   check_shapes();
   check_params();
   check_loading();
+  check_refusal();
   check_giving_up();
   sqlite3_close(db);
   unlink(path);

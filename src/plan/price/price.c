@@ -95,6 +95,31 @@ static double seek_ns(const flow *f, int cursor) {
   return SEEK + SEEK_LEVEL * log2(now->rows + 2) + PAGE_RANDOM * AT_RANDOM * missing_share(now);
 }
 
+/* Whether the keys of a search come in the order of its tree: from the first column of an index that
+** is read in its order, or from the rowids of a table. */
+static bool comes_in_order(const flow *f, int at) {
+  const wl_vdbe *v = &f->p->of->program;
+  int key = v->steps[at].p3;
+  for (int i = at - 1; i > 0; i--) {
+    const wl_vdbe_step *s = &v->steps[i];
+    const wl_priced_tree *from = cursor_of(f, s->p1)->tree;
+    if (s->op == WL_VDBE_Column && s->p3 == key) return from && !from->tree.of_table && s->p2 == 0;
+    if (s->op == WL_VDBE_Rowid && s->p2 == key) return from != NULL;
+    if (s->op == WL_VDBE_Next || s->op == WL_VDBE_Prev) break; /* another loop */
+  }
+  return false;
+}
+
+/* The cost of a search for each of n keys in the order of the tree: neighbours share their page. */
+static double seek_in_order_ns(const flow *f, int cursor, double n) {
+  const vdbe_cursor *c = cursor_of(f, cursor);
+  if (!c->tree) return seek_ns(f, cursor);
+  const tree_now *now = wl_price_now(f->p, c->tree);
+  double pages = n > now->leaves ? now->leaves / n : 1;
+  return SEEK + SEEK_LEVEL * log2(now->rows + 2) +
+         pages * (PAGE_CACHED + PAGE_READ * missing_share(now));
+}
+
 /* The cost of moving on to the next entry, beyond that of the opcode: sometimes another page. */
 static double next_ns(const flow *f, int cursor) {
   const vdbe_cursor *c = cursor_of(f, cursor);
@@ -113,17 +138,18 @@ static bool is_read(const flow *f, int cursor) {
   return false;
 }
 
-/* The cost of a step that runs once. */
-static double step_ns(const flow *f, int at) {
+/* The cost of each run of a step that runs n times. */
+static double step_ns(const flow *f, int at, double n) {
   const wl_vdbe_step *x = &f->p->of->program.steps[at];
   double ns = ops[x->op].ns;
   switch (x->op) {
   case WL_VDBE_SeekGE:
   case WL_VDBE_SeekGT:
   case WL_VDBE_SeekLE:
-  case WL_VDBE_SeekLT:
+  case WL_VDBE_SeekLT: return ns + seek_ns(f, x->p1);
   case WL_VDBE_SeekRowid:
-  case WL_VDBE_NotExists: return ns + seek_ns(f, x->p1);
+  case WL_VDBE_NotExists:
+    return ns + (comes_in_order(f, at) ? seek_in_order_ns(f, x->p1, n) : seek_ns(f, x->p1));
   case WL_VDBE_DeferredSeek: return ns + (is_read(f, x->p3) ? seek_ns(f, x->p3) : 0);
   case WL_VDBE_Found:
   case WL_VDBE_NotFound:
@@ -421,7 +447,7 @@ static void visit(flow *f, double *flows) {
     }
     flows[i] = x;
     if (!(x > 0)) continue;
-    f->ns += x * step_ns(f, i);
+    f->ns += x * step_ns(f, i, x);
     if (v->steps[i].op == WL_VDBE_ResultRow) f->n_rows += x;
     note_insert(f, i, x);
     move_on(f, i, x);

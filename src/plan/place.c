@@ -33,14 +33,16 @@
 /* The native engine is chosen only if it is this many times faster by estimate, because estimates
 ** are not that good, and a query must not get slower. */
 #define MARGIN 1.4
-/* The same for a load that this statement alone must pay for. */
+/* The same for a load. */
 #define LOAD_MARGIN 1.3
 
-/* Loading, by one thread: a row, and a value of it, from the pages of the file; the same if SQLite
-** steps through the table; a value of a tablet table. */
+/* Loading, by one thread: a row, each column of its table, and a value that is loaded, from the
+** pages of the file; a row and a value if SQLite steps through the table; a value of a tablet
+** table. */
 #define LOAD_FIXED      100000.0
-#define LOAD_ROW        50.0
-#define LOAD_VALUE      20.0
+#define LOAD_ROW        12.0
+#define LOAD_COLUMN     2.5
+#define LOAD_VALUE      14.0
 #define LOAD_STEP_ROW   100.0
 #define LOAD_STEP_VALUE 60.0
 #define LOAD_TABLET     8.0
@@ -69,7 +71,8 @@ static double loading(const wl_place_table *t, const wl_machines *m) {
   double rows = t->size.load_rows, values = t->size.load_values;
   double tablets = t->size.load_tablet_values * LOAD_TABLET / m->n_threads;
   if (rows <= 0) return tablets;
-  double pages = LOAD_FIXED + (rows * LOAD_ROW + values * LOAD_VALUE) / m->n_threads;
+  double of_rows = rows * LOAD_ROW + t->size.load_columns * LOAD_COLUMN;
+  double pages = LOAD_FIXED + (of_rows + values * LOAD_VALUE) / m->n_threads;
   double steps = LOAD_FIXED + rows * LOAD_STEP_ROW + values * LOAD_STEP_VALUE;
   return tablets + (t->price.by_pages && !t->size.by_steps ? pages : steps);
 }
@@ -85,7 +88,7 @@ static bool load_pays(const wl_place_table *t, double saved, double load) {
   if (saved <= 0) return false;
   if (saved >= load * LOAD_MARGIN) return true;
   bool changes = s->n_loads > 2 && saved * (double)s->n_uses < load * (double)s->n_loads;
-  return !changes && s->lost_ns + saved >= load;
+  return !changes && s->lost_ns + saved >= load * LOAD_MARGIN;
 }
 
 /* Writes the reason for a choice by cost. paid_before: earlier statements have lost enough time to

@@ -52,6 +52,7 @@ typedef struct wl_placement {
 ** n_rows, exact: rows of all tables; exact if all are in memory.
 ** n_missing: columns to load.
 ** load_rows, load_values: rows of ordinary tables with missing columns, and their missing values.
+** load_columns: the sum of the columns that each of these rows has.
 ** by_steps: SQLite must step through one of them, because its pages are not decoded.
 ** load_tablet_values: the same of tablet tables.
 ** lost_ns: time lost because these tables were not loaded (wl_source_history).
@@ -63,7 +64,7 @@ typedef struct wl_query_size {
   bool exact;
   int n_missing;
   bool by_steps;
-  double load_rows, load_values, load_tablet_values;
+  double load_rows, load_columns, load_values, load_tablet_values;
   double lost_ns;
   wl_i64 n_uses, n_loads;
   wl_u64 version;

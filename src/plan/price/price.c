@@ -61,6 +61,7 @@ typedef struct flow {
   double *in, *late; /* [n + 1] flow into each step; late: from steps after it, for the next pass */
   double inserted[MAX_CURSORS], before[MAX_CURSORS]; /* rows put into temporary tables; in the pass
                                                      ** before */
+  double *flows;  /* [n + 1] how often each step runs; those not visited yet: in the pass before */
   double *called; /* [n + 1] flow at BeginSubrtn and InitCoroutine, by register */
   double ns, n_rows;
 } flow;
@@ -130,12 +131,14 @@ static double next_ns(const flow *f, int cursor) {
   return (PAGE_CACHED + PAGE_READ * missing_share(now)) / per_page;
 }
 
-/* Whether a column of the cursor is read anywhere. DeferredSeek only looks it up then. */
-static bool is_read(const flow *f, int cursor) {
+/* For which share of n rows a column of the cursor is read. DeferredSeek only looks these up. */
+static double read_share(const flow *f, int cursor, double n) {
   const wl_vdbe *v = &f->p->of->program;
+  double most = 0;
   for (int i = 0; i < v->n; i++)
-    if (v->steps[i].op == WL_VDBE_Column && v->steps[i].p1 == cursor) return true;
-  return false;
+    if (v->steps[i].op == WL_VDBE_Column && v->steps[i].p1 == cursor && f->flows[i] > most)
+      most = f->flows[i];
+  return most < n ? most / n : 1;
 }
 
 /* The cost of each run of a step that runs n times. */
@@ -150,7 +153,7 @@ static double step_ns(const flow *f, int at, double n) {
   case WL_VDBE_SeekRowid:
   case WL_VDBE_NotExists:
     return ns + (comes_in_order(f, at) ? seek_in_order_ns(f, x->p1, n) : seek_ns(f, x->p1));
-  case WL_VDBE_DeferredSeek: return ns + (is_read(f, x->p3) ? seek_ns(f, x->p3) : 0);
+  case WL_VDBE_DeferredSeek: return ns + read_share(f, x->p3, n) * seek_ns(f, x->p3);
   case WL_VDBE_Found:
   case WL_VDBE_NotFound:
   case WL_VDBE_NoConflict:
@@ -425,8 +428,9 @@ static void count_yields(flow *f, const double *flows) {
   }
 }
 
-static void visit(flow *f, double *flows) {
+static void visit(flow *f) {
   const wl_vdbe *v = &f->p->of->program;
+  double *flows = f->flows;
   memset(f->in, 0, (size_t)(v->n + 1) * sizeof *f->in);
   memcpy(f->in, f->late, (size_t)(v->n + 1) * sizeof *f->in);
   memset(f->late, 0, (size_t)(v->n + 1) * sizeof *f->late);
@@ -467,15 +471,16 @@ static wl_status run_flow(pricing *p, flow_kind kind, wl_arena *arena, double *n
   f.in = WL_NEW_N(arena, double, n + 1);
   f.late = WL_NEW_N(arena, double, n + 1);
   f.called = WL_NEW_N(arena, double, n + 1);
-  double *flows = WL_NEW_N(arena, double, n + 1);
-  if (!f.in || !f.late || !f.called || !flows) return wl_nomem(err);
+  f.flows = WL_NEW_N(arena, double, n + 1);
+  if (!f.in || !f.late || !f.called || !f.flows) return wl_nomem(err);
+  memset(f.flows, 0, (size_t)(n + 1) * sizeof *f.flows);
   memset(f.late, 0, (size_t)(n + 1) * sizeof *f.late);
   memset(f.called, 0, (size_t)(n + 1) * sizeof *f.called);
   for (int k = 0; k < p->n_loops; k++) {
     p->loops[k].again = 1;
     p->loops[k].entered = p->loops[k].times = 0;
   }
-  for (int i = 0; i < PASSES && n > 1; i++) visit(&f, flows);
+  for (int i = 0; i < PASSES && n > 1; i++) visit(&f);
   *ns = f.ns;
   *n_rows = f.n_rows;
   return WL_OK;

@@ -209,8 +209,8 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
 
 /* Makes a column expression for a key of the scan of a source. Adds the column to those the query
 ** reads. */
-static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, int source,
-                             const wl_scan_key *key, wl_query *q) {
+static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, int source, const wl_scan_key *key,
+                             wl_query *q) {
   wl_bexpr *x = WL_NEW(arena, wl_bexpr);
   if (!x) return NULL;
   x->kind = WL_B_COLUMN;

@@ -26,7 +26,7 @@ typedef struct wl_text_price {
   wl_u64 version;
   wl_sqlite_price last;
   double native_factor; /* measured time of native runs, divided by the estimate; 0: no run yet */
-  double left_ns;       /* what was estimated for SQLite when the text was last left to it; 0: never */
+  double left_ns;       /* estimated for SQLite when the text was last left to it; 0: never */
   double sqlite_factor; /* the least time that SQLite's runs took, divided by the estimate; 0: as
                         ** estimated */
   double last_factor;   /* the same of the last run alone */

@@ -3,8 +3,8 @@
 ** many sizes, in plain SQLite and through warplite with its default settings.
 **
 **     router [--quick] [--sizes N,N,…] [--only TEXT] [--states new,warm,write] [--index 0|1]
-**            [--runs N] [--limit SECONDS] [--dir FOLDER] [--queries FOLDER] [--preload] [--check]
-**            [-v]
+**            [--part I/N] [--runs N] [--limit SECONDS] [--dir FOLDER] [--queries FOLDER] [--preload]
+**            [--check] [-v]
 **
 ** A point is a shape, a size, with or without indexes, and a state:
 **   new    a process that opens the file, runs the query once and ends
@@ -21,9 +21,15 @@
 ** 5. The exit status is 0 only if no point is lost and all rows agree. --check is the test: small
 **    sizes, and a bar of 2 times plus 3 ms, so that a busy machine does not fail it.
 **
-** The shapes are in bench/queries/router. See router_shapes.h for the format. With --preload the
-** warplite side is plain sqlite3_prepare_v2 in a process that runs under the preload library.
+** The shapes are in bench/queries/router. See router_shapes.h for the format. With --part I/N only
+** every N-th shape runs, from the I-th on, so that N runs together cover all of them. The numbers in
+** their last lines can be added up.
+**
+** With --preload the program starts itself again under the preload library. The warplite side is
+** then sqlite3_prepare_v2() as a program calls it that knows nothing of warplite. The other side
+** calls SQLite through the addresses in its own library.
 */
+#include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
 #include <sqlite3.h>
@@ -32,6 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "query.h"
+#include "router_data.h"
 #include "router_shapes.h"
 #include "warplite.h"
 
@@ -47,6 +54,7 @@ struct bench {
   const char *dir, *only, *self;
   long sizes[MAX_SIZES];
   int n_sizes, n_runs, index; /* index: -1 is both */
+  int part, n_parts;          /* --part; from 0 */
   bool states[N_STATES], preload, check, verbose;
   double limit, times, plus_us, plus_new_us;
   long n_points, n_lost, n_wrong, n_left_out;
@@ -66,100 +74,35 @@ static double now_us(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static void fatal(const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  fprintf(stderr, "router: ");
-  vfprintf(stderr, fmt, args);
-  fprintf(stderr, "\n");
-  va_end(args);
-  exit(2);
+/* ---- SQLite's functions */
+
+#define CALLS(X)                                                                                   \
+  X(open) X(close) X(errmsg) X(busy_timeout) X(progress_handler) X(prepare_v2) X(bind_text)        \
+  X(bind_int64) X(step) X(finalize) X(column_count) X(column_type) X(column_int64)                 \
+  X(column_double) X(column_text)
+
+/* The functions that a side calls. Under the preload library, those of the plain side are SQLite's
+** own, and the others are those that every program gets. */
+struct calls {
+#define MEMBER(name) __typeof__(&sqlite3_##name) name;
+  CALLS(MEMBER)
+#undef MEMBER
+};
+
+static struct calls calls_of[N_SIDES];
+
+static void find_calls(void) {
+  void *library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) fatal("SQLite's library is not loaded");
+#define FIND(name)                                                                                 \
+  calls_of[OURS].name = sqlite3_##name;                                                            \
+  *(void **)(void *)&calls_of[PLAIN].name = dlsym(library, "sqlite3_" #name);                      \
+  if (!calls_of[PLAIN].name) fatal("SQLite has no sqlite3_" #name);
+  CALLS(FIND)
+#undef FIND
 }
 
 /* ---- data */
-
-static void exec(sqlite3 *db, const char *sql) {
-  char *message = NULL;
-  if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fatal("%s: %s", sql, message);
-}
-
-static sqlite3_stmt *prepared(sqlite3 *db, const char *sql) {
-  sqlite3_stmt *s = NULL;
-  if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-    fatal("%s: %s", sql, sqlite3_errmsg(db));
-  return s;
-}
-
-static void insert(sqlite3_stmt *s) {
-  if (sqlite3_step(s) != SQLITE_DONE) fatal("INSERT: %s", sqlite3_errmsg(sqlite3_db_handle(s)));
-  sqlite3_reset(s);
-}
-
-/* t: the large table. a is unique and random, k has 100 rows per value, ts rises with the rowid, s
-** is text, c has 8 values of very different frequency, z is 1 in a thousandth of the rows, u is
-** mostly NULL. */
-static void fill_t(sqlite3 *db, long n, long n_d, struct generator *g) {
-  static const char *const colors[] = {"red", "green", "blue", "black", "white", "grey", "pink"};
-  sqlite3_stmt *s = prepared(db, "INSERT INTO t VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
-  char text[32], note[64];
-  uint64_t step = 2654435761u % (uint64_t)n | 1;
-  while (n % (long)step == 0 && step > 1) step += 2;
-  for (long i = 1; i <= n; i++) {
-    uint64_t r = generator_bits(g);
-    sqlite3_bind_int64(s, 1, i);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)((uint64_t)i * step % (uint64_t)n));
-    sqlite3_bind_int64(s, 3, (sqlite3_int64)(r % (uint64_t)(n / 100 + 5)));
-    sqlite3_bind_int64(s, 4, 1600000000 + i * 10 + (long)(r >> 20 & 31));
-    snprintf(text, sizeof text, "name%08lu", (unsigned long)((r >> 8) % (uint64_t)n));
-    sqlite3_bind_text(s, 5, text, -1, SQLITE_TRANSIENT);
-    unsigned color = (unsigned)__builtin_ctz((unsigned)(r >> 33) | 64);
-    sqlite3_bind_text(s, 6, colors[color], -1, SQLITE_STATIC);
-    sqlite3_bind_double(s, 7, (double)(r >> 40 & 4095) * 0.25);
-    sqlite3_bind_int64(s, 8, (sqlite3_int64)((r >> 12) % 1000));
-    sqlite3_bind_int(s, 9, (r >> 5) % 1000 == 0);
-    if (r % 4)
-      sqlite3_bind_null(s, 10);
-    else
-      sqlite3_bind_int64(s, 10, (sqlite3_int64)(r >> 50));
-    sqlite3_bind_int64(s, 11, 1 + (sqlite3_int64)((r >> 17) % (uint64_t)n_d));
-    snprintf(note, sizeof note, "note %lx about %lu", (unsigned long)(r & 0xffffff),
-             (r >> 30) % 97);
-    sqlite3_bind_text(s, 12, note, -1, SQLITE_TRANSIENT);
-    insert(s);
-  }
-  sqlite3_finalize(s);
-}
-
-static void fill_others(sqlite3 *db, long n, long n_d, struct generator *g) {
-  char text[32];
-  sqlite3_stmt *s = prepared(db, "INSERT INTO d VALUES(?,?,?)");
-  for (long i = 1; i <= n_d; i++) {
-    sqlite3_bind_int64(s, 1, i);
-    snprintf(text, sizeof text, "dim%05ld", i);
-    sqlite3_bind_text(s, 2, text, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(s, 3, (sqlite3_int64)(generator_bits(g) % 20));
-    insert(s);
-  }
-  sqlite3_finalize(s);
-  s = prepared(db, "INSERT INTO e(t, q, p) VALUES(?,?,?)");
-  for (long i = 1; i <= n / 2; i++) {
-    uint64_t r = generator_bits(g);
-    sqlite3_bind_int64(s, 1, 1 + (sqlite3_int64)(r % (uint64_t)n));
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)((r >> 32) % 50));
-    sqlite3_bind_double(s, 3, (double)(r >> 40 & 1023) * 0.25);
-    insert(s);
-  }
-  sqlite3_finalize(s);
-  s = prepared(db, "INSERT INTO w VALUES(?,?,?)");
-  for (long i = 1; i <= n / 4; i++) {
-    uint64_t r = generator_bits(g);
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)(r % (uint64_t)(n / 50 + 1)));
-    sqlite3_bind_int64(s, 2, i);
-    sqlite3_bind_int64(s, 3, (sqlite3_int64)(r >> 54));
-    insert(s);
-  }
-  sqlite3_finalize(s);
-}
 
 /* Makes the database if it is not there from an earlier run. Every second size is in WAL mode and
 ** has statistics. */
@@ -206,23 +149,23 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 /* Steps through all rows. The hash is a sum over rows, so it does not depend on their order. */
-static int read_all(sqlite3_stmt *s, struct outcome *out) {
-  int rc, n = sqlite3_column_count(s);
-  while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+static int read_all(const struct calls *f, sqlite3_stmt *s, struct outcome *out) {
+  int rc, n = f->column_count(s);
+  while ((rc = f->step(s)) == SQLITE_ROW) {
     uint64_t h = 1;
     for (int i = 0; i < n; i++) {
-      int type = sqlite3_column_type(s, i);
+      int type = f->column_type(s, i);
       double real;
       uint64_t v = 0;
       switch (type) {
-      case SQLITE_INTEGER: v = (uint64_t)sqlite3_column_int64(s, i); break;
+      case SQLITE_INTEGER: v = (uint64_t)f->column_int64(s, i); break;
       case SQLITE_FLOAT:
-        real = sqlite3_column_double(s, i);
+        real = f->column_double(s, i);
         memcpy(&v, &real, sizeof v);
         break;
       case SQLITE_NULL: break;
       default:
-        for (const unsigned char *p = sqlite3_column_text(s, i); p && *p; p++) v = v * 31 + *p;
+        for (const unsigned char *p = f->column_text(s, i); p && *p; p++) v = v * 31 + *p;
       }
       h = mix(h, v + (uint64_t)type);
     }
@@ -238,43 +181,46 @@ static int past_deadline(void *arg) {
 }
 
 /* Runs a shape once on an open connection. */
-static struct outcome run_once(sqlite3 *db, bool ours, const char *sql, const struct binds *binds) {
+static struct outcome run_once(const struct bench *b, sqlite3 *db, enum side side, const char *sql,
+                               const struct binds *binds) {
+  const struct calls *f = &calls_of[side];
   struct outcome out = {0};
   sqlite3_stmt *s = NULL;
   double start = now_us();
-  int rc = (ours ? warplite_prepare : sqlite3_prepare_v2)(db, sql, -1, &s, NULL);
+  int rc = (side == OURS && !b->preload ? warplite_prepare : f->prepare_v2)(db, sql, -1, &s, NULL);
   for (int i = 0; rc == SQLITE_OK && i < binds->n; i++)
-    rc = binds->is_text[i] ? sqlite3_bind_text(s, i + 1, binds->text[i], -1, SQLITE_STATIC)
-                           : sqlite3_bind_int64(s, i + 1, binds->number[i]);
-  if (rc == SQLITE_OK) rc = read_all(s, &out);
-  int rc2 = sqlite3_finalize(s);
+    rc = binds->is_text[i] ? f->bind_text(s, i + 1, binds->text[i], -1, SQLITE_STATIC)
+                           : f->bind_int64(s, i + 1, binds->number[i]);
+  if (rc == SQLITE_OK) rc = read_all(f, s, &out);
+  int rc2 = f->finalize(s);
   out.us = now_us() - start;
   out.ok = rc == SQLITE_OK && rc2 == SQLITE_OK;
-  if (!out.ok) snprintf(out.why, sizeof out.why, "%s", sqlite3_errmsg(db));
+  if (!out.ok) snprintf(out.why, sizeof out.why, "%s", f->errmsg(db));
   return out;
 }
 
-static sqlite3 *open_side(const char *path, bool ours) {
+static sqlite3 *open_side(const char *path, enum side side) {
+  const struct calls *f = &calls_of[side];
   sqlite3 *db;
-  if (sqlite3_open(path, &db) != SQLITE_OK) fatal("%s: %s", path, sqlite3_errmsg(db));
-  sqlite3_busy_timeout(db, 10000);
-  if (!ours) sqlite3_progress_handler(db, 10000, past_deadline, NULL);
+  if (f->open(path, &db) != SQLITE_OK) fatal("%s: %s", path, f->errmsg(db));
+  f->busy_timeout(db, 10000);
+  if (side == PLAIN) f->progress_handler(db, 10000, past_deadline, NULL);
   return db;
 }
 
 /* The child process of the state `new`: opens, runs once, prints the outcome. */
-static int child(const char *path, bool ours, double limit_us, const char *sql, int n_binds,
-                 char **texts) {
+static int child(const struct bench *b, const char *path, enum side side, const char *sql,
+                 int n_binds, char **texts) {
   struct binds binds;
   if (!binds_read(&binds, n_binds, texts)) fatal("bad binds");
   double start = now_us();
-  deadline = ours ? 0 : start + limit_us;
-  sqlite3 *db = open_side(path, ours);
-  struct outcome out = run_once(db, ours, sql, &binds);
-  const char *why = ours && out.ok ? warplite_reason(db) : out.why;
+  deadline = side == OURS ? 0 : start + b->limit * 1e6;
+  sqlite3 *db = open_side(path, side);
+  struct outcome out = run_once(b, db, side, sql, &binds);
+  const char *why = side == OURS && out.ok ? warplite_reason(db) : out.why;
   char reason[400];
   snprintf(reason, sizeof reason, "%s", why ? why : "");
-  sqlite3_close(db);
+  calls_of[side].close(db);
   printf("%d %.3f %llu %llu %s\n", out.ok, now_us() - start, (unsigned long long)out.rows,
          (unsigned long long)out.hash, reason);
   return 0;
@@ -284,7 +230,7 @@ static struct outcome run_child(const struct bench *b, const char *path, enum si
                                 const char *sql, const struct binds *binds) {
   struct outcome out = {0};
   char number[32], line[1024] = "";
-  char *args[8 + MAX_BINDS];
+  char *args[8 + MAX_BINDS]; /* as main() reads them */
   int n = 0, ends[2], status;
   pid_t pid;
   posix_spawn_file_actions_t actions;
@@ -292,7 +238,7 @@ static struct outcome run_child(const struct bench *b, const char *path, enum si
   args[n++] = (char *)b->self;
   args[n++] = "--child";
   args[n++] = (char *)path;
-  args[n++] = side == OURS && !b->preload ? "1" : "0";
+  args[n++] = side == PLAIN ? "plain" : b->preload ? "preload" : "ours";
   args[n++] = number;
   args[n++] = (char *)sql;
   for (int i = 0; i < binds->n; i++) args[n++] = (char *)binds->source[i];
@@ -355,8 +301,8 @@ static struct outcome run_side(const struct bench *b, struct point *p, enum side
   if (p->state == WRITE) change_a_row(p);
   if (p->state == NEW) return run_child(b, p->path, side, p->sql, &p->binds);
   deadline = side == PLAIN ? now_us() + b->limit * 1e6 : 0;
-  struct outcome out = run_once(p->db[side], side == OURS && !b->preload, p->sql, &p->binds);
-  if (side == OURS && out.ok && !b->preload)
+  struct outcome out = run_once(b, p->db[side], side, p->sql, &p->binds);
+  if (side == OURS && out.ok)
     snprintf(out.why, sizeof out.why, "%s", warplite_reason(p->db[side]));
   return out;
 }
@@ -412,22 +358,21 @@ static bool is_lost(const struct bench *b, const struct point *p) {
   return p->us[OURS] > b->times * p->us[PLAIN] + plus;
 }
 
-static void open_point(struct point *p, bool ours_plain) {
+static void open_point(struct point *p) {
   p->db[PLAIN] = p->db[OURS] = p->writer = NULL;
   if (p->state == NEW) return;
-  p->db[PLAIN] = open_side(p->path, false);
-  p->db[OURS] = open_side(p->path, !ours_plain);
-  if (p->state == WRITE) p->writer = open_side(p->path, false);
+  for (int side = 0; side < N_SIDES; side++) p->db[side] = open_side(p->path, (enum side)side);
+  if (p->state == WRITE) p->writer = open_side(p->path, OURS);
 }
 
 static void close_point(struct point *p) {
-  for (int side = 0; side < N_SIDES; side++) sqlite3_close(p->db[side]);
+  for (int side = 0; side < N_SIDES; side++) calls_of[side].close(p->db[side]);
   sqlite3_close(p->writer);
 }
 
 static void run_point(struct bench *b, struct point *p) {
   deadline = 0;
-  open_point(p, b->preload);
+  open_point(p);
   measure(b, p, b->n_runs);
   int n_again = b->check ? 5 : 2, n_more = b->check ? 7 : b->n_runs * 2 + 1;
   for (int again = 0; again < n_again && !*p->wrong && !p->left_out && is_lost(b, p); again++)
@@ -459,6 +404,7 @@ static void run_database(struct bench *b, int size, bool indexed) {
   for (int i = 0; i < b->shapes.n; i++) {
     const struct shape *shape = &b->shapes.list[i];
     if (b->only && !strstr(shape->name, b->only)) continue;
+    if (i % b->n_parts != b->part) continue;
     for (int state = 0; state < N_STATES; state++) {
       if (!b->states[state]) continue;
       struct point p = {.shape = shape,
@@ -494,6 +440,14 @@ static void set_quick(struct bench *b) {
   b->n_runs = 3;
 }
 
+static void read_part(struct bench *b, const char *text) {
+  int part, n;
+  if (sscanf(text, "%d/%d", &part, &n) != 2 || part < 1 || part > n)
+    fatal("--part: I/N, where I is from 1 to N");
+  b->part = part - 1;
+  b->n_parts = n;
+}
+
 static void read_options(struct bench *b, int argc, char **argv) {
   const char *queries = "bench/queries/router";
   for (int i = 1; i < argc; i++) {
@@ -520,6 +474,8 @@ static void read_options(struct bench *b, int argc, char **argv) {
         read_sizes(b, value);
       else if (strcmp(name, "--only") == 0)
         b->only = value;
+      else if (strcmp(name, "--part") == 0)
+        read_part(b, value);
       else if (strcmp(name, "--runs") == 0)
         b->n_runs = atoi(value);
       else if (strcmp(name, "--index") == 0)
@@ -541,30 +497,47 @@ static void read_options(struct bench *b, int argc, char **argv) {
   if (!shapes_read(&b->shapes, queries, why, sizeof why)) fatal("%s", why);
 }
 
+/* Starts the program again under the preload library, which is in the same folder. */
+static void start_under_preload(const char *self, char **argv) {
+  const char *slash = strrchr(self, '/');
+  char *library = sqlite3_mprintf("%.*s/libwarplite_preload.so", (int)(slash - self), self);
+  if (access(library, R_OK) != 0) fatal("cannot read %s", library);
+  setenv("LD_PRELOAD", library, 1);
+  execv(self, argv);
+  fatal("cannot start %s: %s", self, strerror(errno));
+}
+
 int main(int argc, char **argv) {
   static struct bench b = {.dir = ".",
                            .n_runs = 7,
                            .index = -1,
+                           .n_parts = 1,
                            .limit = 10,
                            .times = 1.05,
                            .plus_us = 50,
                            .plus_new_us = 3000,
                            .states = {true, true, true}};
   char self[4096];
-  if (argc >= 6 && strcmp(argv[1], "--child") == 0)
-    return child(argv[2], argv[3][0] == '1', atof(argv[4]), argv[5], argc - 6, argv + 6);
+  find_calls();
+  if (argc >= 6 && strcmp(argv[1], "--child") == 0) {
+    b.preload = strcmp(argv[3], "preload") == 0;
+    b.limit = atof(argv[4]) / 1e6;
+    enum side side = strcmp(argv[3], "plain") == 0 ? PLAIN : OURS;
+    return child(&b, argv[2], side, argv[5], argc - 6, argv + 6);
+  }
   read_sizes(&b, "100,1000,10000,100000,1000000,10000000");
   read_options(&b, argc, argv);
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n < 0) fatal("cannot find the program itself");
   self[n] = 0;
   b.self = self;
+  if (b.preload && !getenv("LD_PRELOAD")) start_under_preload(self, argv);
   for (int size = 0; size < b.n_sizes; size++)
     for (int indexed = 0; indexed < 2; indexed++)
       if (b.index < 0 || b.index == indexed) run_database(&b, size, indexed);
-  printf("%d shapes, %ld points: %ld lost, %ld with wrong rows, %ld left out because SQLite takes "
-         "longer than %g s\n",
-         b.shapes.n, b.n_points, b.n_lost, b.n_wrong, b.n_left_out, b.limit);
+  printf("%ld points: %ld lost, %ld with wrong rows, %ld left out because SQLite takes longer than "
+         "%g s\n",
+         b.n_points, b.n_lost, b.n_wrong, b.n_left_out, b.limit);
   bool good = !b.n_lost && !b.n_wrong && b.n_points > 0;
   if (b.check) printf("%s router%s\n", good ? "ok" : "not ok", good ? "" : " - see above");
   shapes_free(&b.shapes);

@@ -12,6 +12,7 @@
 #include "column/dict.h"
 #include "route/answer.h"
 #include "route/error.h"
+#include "route/place_query.h"
 #include "warplite.h"
 #include <stdio.h>
 #include <string.h>
@@ -278,6 +279,12 @@ static wl_native_run *start(const wl_native_ask *ask, char reason[WL_NATIVE_TEXT
   return NULL;
 }
 
+static bool took(sqlite3 *db, sqlite3_stmt *stmt, int n_steps) {
+  wl_conn *c = wl_conn_find(db);
+  const char *sql = sqlite3_sql(stmt);
+  return c && sql && wl_place_sqlite_took(c, sql, strlen(sql), n_steps);
+}
+
 static void describe(wl_native_run *r) {
   static const wl_u8 types[] = {[WL_R_INT] = SQLITE_INTEGER,
                                 [WL_R_REAL] = SQLITE_FLOAT,
@@ -359,6 +366,7 @@ WARPLITE_API const wl_native_calls *warplite_native_interface(int version) {
                                         .authorize = wl_authorizer_ask,
                                         .open = open_conn,
                                         .start = start,
+                                        .took = took,
                                         .next = next,
                                         .look = look,
                                         .mirror = mirror,

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { WL_NATIVE_VERSION = 1, WL_NATIVE_TEXT = 512 };
+enum { WL_NATIVE_VERSION = 2, WL_NATIVE_TEXT = 512 };
 #define WL_NATIVE_SYMBOL "warplite_native_interface"
 
 typedef struct wl_native_run wl_native_run;
@@ -63,6 +63,9 @@ typedef struct wl_native_calls {
   bool (*open)(sqlite3 *db, char message[WL_NATIVE_TEXT]);
   /* Decides and starts. NULL: SQLite runs it. reason: "engine: why". */
   wl_native_run *(*start)(const wl_native_ask *ask, char reason[WL_NATIVE_TEXT]);
+  /* Tells how many steps of its virtual machine SQLite took for an execution that start() left to
+  ** it. True: far more than estimated, so the next execution should be asked about. */
+  bool (*took)(sqlite3 *db, sqlite3_stmt *stmt, int n_steps);
   /* SQLITE_ROW and the next rows, SQLITE_DONE, or an error. The rows before stay in memory until
   ** the call after the next. */
   int (*next)(wl_native_run *run, wl_native_rows *out, char message[WL_NATIVE_TEXT]);

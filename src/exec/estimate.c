@@ -20,7 +20,7 @@ static void each_table(wl_store *store, const wl_query *q,
 }
 
 /* Columns of a source that the query reads and that are not in memory. *weight: the same, where a
-** column of text counts as three. Texts are copied and sorted when they are loaded. */
+** column of text counts as four. Texts are copied and sorted when they are loaded. */
 static int missing_columns(const wl_query *q, int source, const wl_table *t, bool exact,
                            int *weight) {
   int n = 0;
@@ -30,7 +30,7 @@ static int missing_columns(const wl_query *q, int source, const wl_table *t, boo
     if (q->cols[k].source != source || (exact && wl_source_columns(t->source, &c, 1, NULL)))
       continue;
     n++;
-    *weight += c >= 0 && c < t->n_cols && t->cols[c].affinity == 'B' ? 3 : 1;
+    *weight += c >= 0 && c < t->n_cols && t->cols[c].affinity == 'B' ? 4 : 1;
   }
   return n;
 }
@@ -49,7 +49,9 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
   if (t->source->in_segments) {
     out->load_tablet_values += (double)n * weight;
   } else {
+    out->by_steps |= t->without_rowid;
     out->load_rows += (double)n;
+    out->load_columns += (double)n * t->n_cols;
     out->load_values += (double)n * weight;
   }
   out->lost_ns += used.lost_ns;

@@ -474,7 +474,10 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
   }
   int driver = known ? r->code->driver : in.plan ? in.plan->driver : 0;
   if (!rc) r->snap.n_rows = in.n_rows = rows[driver];
-  if (!rc && !known) rc = compile(x, arena, top && q->ordered_by, &in, r, err);
+  if (!rc && !known) {
+    rc = compile(x, arena, top && q->ordered_by, &in, r, err);
+    r->refused = rc == WL_NOT_TAKEN;
+  }
   if (!rc && keeps && !known) keep_code(x, &in, r, keys);
   if (!rc && list) rc = list_query(x, node, &of, r, err);
   for (int s = 0; s < q->n_sources && live; s++) wl_column_drop(live[s]);

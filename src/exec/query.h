@@ -55,6 +55,7 @@ typedef struct wl_ready {
   int n_on_device;   /* number of queries before it that the device ran */
   wl_seen *seen;     /* tables of the whole statement; NULL after the caller has taken them */
   int n_seen;
+  bool refused;     /* only this is set if the compiler has refused the columns as they are */
   wl_budget budget; /* with what its lookups and the rows of other queries hold */
 } wl_ready;
 

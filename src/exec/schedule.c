@@ -256,6 +256,8 @@ wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_
   out->seen = x.seen;
   out->n_seen = x.n_seen;
   close_schedule(&x);
+  bool refused = out->refused;
   if (rc) wl_ready_close(out);
+  out->refused = refused;
   return rc;
 }

@@ -400,6 +400,7 @@ static wl_u64 read_after(const planner *p, const wl_jplan *plan, int k) {
   for (int i = 0; i < q->n_results; i++) m |= wl_bexpr_sources(q->results[i]);
   for (int i = 0; i < q->n_groups; i++) m |= wl_bexpr_sources(q->groups[i]);
   for (int i = 0; i < q->n_order; i++) m |= wl_bexpr_sources(q->order[i].expr);
+  for (int i = 0; i < q->n_scan; i++) m |= wl_bexpr_sources(q->scan[i].expr);
   for (int i = 0; i < q->n_aggs; i++)
     m |= wl_bexpr_sources(q->aggs[i].arg) | wl_bexpr_sources(q->aggs[i].separator);
   for (int i = k; i < plan->n_steps; i++) {

@@ -11,32 +11,38 @@
 ** `bench/run BUILD --turning` show where they are wrong. What SQLite takes is computed from its
 ** program (price/price.h).
 */
-#define CPU_FIXED    70000.0 /* rewriting, compiling and starting a statement */
-#define AGG_FIXED    45000.0 /* checking that the application has not replaced a function */
+#define CPU_FIXED    70000.0 /* compiling and starting a statement */
+#define CPU_AGAIN    35000.0 /* starting a statement that is compiled */
+#define LIST_FIXED   45000.0 /* checking that the application has not replaced a function */
 #define CPU_ROW      0.5
 #define CPU_NODE     0.7 /* an operator of the expressions over a row */
 #define CPU_SORT     80.0
 #define CPU_CALL     700.0 /* a call of one of SQLite's functions, which share a lock */
 #define GPU_FIXED    160000.0
 #define GPU_NODE     0.03
-#define RESULT_ROW   100.0    /* a row of the result that comes through a virtual table */
-#define RESULT_VALUE 30.0     /* a value of it */
-#define BATCH_ROW    15.0     /* a row of the result that the client reads from the batch */
-#define BATCH_VALUE  5.0      /* a value of it */
-#define JOIN_FIXED   120000.0 /* planning and compiling each of several programs */
-#define JOIN_ROW     3.0      /* a row scanned, built into a lookup or looked up */
-#define JOIN_PAIR    4.0      /* a pair of rows tried */
+#define RESULT_ROW   100.0   /* a row of the result that comes through a virtual table */
+#define RESULT_VALUE 30.0    /* a value of it */
+#define BATCH_ROW    15.0    /* a row of the result that the client reads from the batch */
+#define BATCH_VALUE  5.0     /* a value of it */
+#define JOIN_FIXED   80000.0 /* planning and compiling each of several programs */
+#define JOIN_AGAIN   20000.0 /* starting each of them, if they are compiled */
+#define JOIN_ROW     3.0     /* a row scanned, built into a lookup or looked up */
+#define JOIN_PAIR    4.0     /* a pair of rows tried */
 #define JOIN_ROW_GPU 0.15
 
 /* The native engine is chosen only if it is this many times faster by estimate, because estimates
 ** are not that good, and a query must not get slower. */
 #define MARGIN 1.4
+/* The same for a load. */
+#define LOAD_MARGIN 1.3
 
-/* Loading, by one thread: a row, and a value of it, from the pages of the file; the same if SQLite
-** steps through the table; a value of a tablet table. */
+/* Loading, by one thread: a row, each column of its table, and a value that is loaded, from the
+** pages of the file; a row and a value if SQLite steps through the table; a value of a tablet
+** table. */
 #define LOAD_FIXED      100000.0
-#define LOAD_ROW        50.0
-#define LOAD_VALUE      20.0
+#define LOAD_ROW        12.0
+#define LOAD_COLUMN     2.5
+#define LOAD_VALUE      14.0
 #define LOAD_STEP_ROW   100.0
 #define LOAD_STEP_VALUE 60.0
 #define LOAD_TABLET     8.0
@@ -65,9 +71,10 @@ static double loading(const wl_place_table *t, const wl_machines *m) {
   double rows = t->size.load_rows, values = t->size.load_values;
   double tablets = t->size.load_tablet_values * LOAD_TABLET / m->n_threads;
   if (rows <= 0) return tablets;
-  double pages = LOAD_FIXED + (rows * LOAD_ROW + values * LOAD_VALUE) / m->n_threads;
+  double of_rows = rows * LOAD_ROW + t->size.load_columns * LOAD_COLUMN;
+  double pages = LOAD_FIXED + (of_rows + values * LOAD_VALUE) / m->n_threads;
   double steps = LOAD_FIXED + rows * LOAD_STEP_ROW + values * LOAD_STEP_VALUE;
-  return tablets + (t->price.by_pages ? pages : steps);
+  return tablets + (t->price.by_pages && !t->size.by_steps ? pages : steps);
 }
 
 /*
@@ -79,9 +86,9 @@ static double loading(const wl_place_table *t, const wl_machines *m) {
 static bool load_pays(const wl_place_table *t, double saved, double load) {
   const wl_query_size *s = &t->size;
   if (saved <= 0) return false;
-  if (saved >= load) return true;
+  if (saved >= load * LOAD_MARGIN) return true;
   bool changes = s->n_loads > 2 && saved * (double)s->n_uses < load * (double)s->n_loads;
-  return !changes && s->lost_ns + saved >= load;
+  return !changes && s->lost_ns + saved >= load * LOAD_MARGIN;
 }
 
 /* Writes the reason for a choice by cost. paid_before: earlier statements have lost enough time to
@@ -122,14 +129,21 @@ static void compare(const wl_place_table *t, const wl_machines *m, wl_engine nat
   out->lost_ns = !pays && load > 0 && saved > 0 ? saved : 0;
   out->cpu_ns += load;
   out->gpu_ns += load;
-  say_costs(t, warm, load, saved < load, out);
+  say_costs(t, warm, load, saved < load * LOAD_MARGIN, out);
+}
+
+void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out) {
+  out->sqlite_ns = *price->unknown ? price->least_ns : price->ns;
+  out->whole_ns = price->whole_ns;
+  out->priced = true;
 }
 
 /* Compares the estimates, chooses the engine and writes the reason. */
 static void decide(const wl_settings *set, const wl_place_table *t, const wl_machines *m,
                    wl_placement *out) {
-  out->sqlite_ns = *t->price.unknown ? t->price.least_ns : t->price.ns;
-  out->whole_ns = t->price.whole_ns;
+  out->sqlite_ns = out->whole_ns = 0;
+  out->priced = false;
+  if (set->route != WL_ROUTE_ALWAYS) wl_place_sqlite(&t->price, out);
   out->cpu_ns *= t->native_factor;
   out->gpu_ns *= t->native_factor;
   out->lost_ns = 0;
@@ -159,10 +173,10 @@ static double results(const wl_query *q, const wl_place_table *t) {
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows, nodes = q->n_nodes_cost;
-  double fixed = q->n_calls ? AGG_FIXED : 0;
+  double fixed = t->lists_functions ? LIST_FIXED : 0;
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  out->cpu_ns =
-      CPU_FIXED + fixed + n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
+  out->cpu_ns = (t->compiled ? CPU_AGAIN : CPU_FIXED) + fixed +
+                n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
   out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + results(q, t);
   decide(set, t, m, out);
 }
@@ -170,8 +184,10 @@ void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *fa
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_table *t,
                    const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows;
-  double fixed = CPU_FIXED + (q->n_calls ? AGG_FIXED : 0) +
-                 JOIN_FIXED * (q->n_sources - 1 + q->n_derived + q->n_subs);
+  int n_others = q->n_sources - 1 + q->n_derived + q->n_subs;
+  double fixed =
+      (t->lists_functions ? LIST_FIXED : 0) +
+      (t->compiled ? CPU_AGAIN + JOIN_AGAIN * n_others : CPU_FIXED + JOIN_FIXED * n_others);
   double each = JOIN_ROW + (q->n_order ? CPU_SORT : 0);
   out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results(q, t);
   out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
@@ -244,6 +260,7 @@ static wl_status each_line(sqlite3 *db, const char *sql, size_t n,
 
 static void note_join_line(const char *detail, int parent, wl_plan_facts *out) {
   if (parent == 0) note_outer(detail, out);
+  if (parent == 0 && strcmp(detail, "USE TEMP B-TREE FOR GROUP BY") == 0) out->sorts_groups = true;
   out->gathers |= strncmp(detail, "MATERIALIZE", 11) == 0 || strncmp(detail, "CO-ROUTINE", 10) == 0;
 }
 

@@ -43,6 +43,7 @@ typedef struct wl_placement {
   double warm_ns;                   /* of the native engine, without loading columns */
   bool loads;                       /* columns are missing */
   double whole_ns;                  /* SQLite's time if no LIMIT ends it sooner */
+  bool priced;                      /* sqlite_ns and whole_ns are set */
   double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
 } wl_placement;
 
@@ -51,6 +52,8 @@ typedef struct wl_placement {
 ** n_rows, exact: rows of all tables; exact if all are in memory.
 ** n_missing: columns to load.
 ** load_rows, load_values: rows of ordinary tables with missing columns, and their missing values.
+** load_columns: the sum of the columns that each of these rows has.
+** by_steps: SQLite must step through one of them, because its pages are not decoded.
 ** load_tablet_values: the same of tablet tables.
 ** lost_ns: time lost because these tables were not loaded (wl_source_history).
 ** n_uses, n_loads: of the table with missing columns that was loaded most often.
@@ -60,7 +63,8 @@ typedef struct wl_query_size {
   wl_i64 n_rows;
   bool exact;
   int n_missing;
-  double load_rows, load_values, load_tablet_values;
+  bool by_steps;
+  double load_rows, load_columns, load_values, load_tablet_values;
   double lost_ns;
   wl_i64 n_uses, n_loads;
   wl_u64 version;
@@ -73,6 +77,8 @@ typedef struct wl_place_table {
   int slow_calls; /* calls of SQLite's functions per row, without those per dictionary entry */
   double n_pairs; /* pairs of rows that joins examine one by one */
   double native_factor; /* correction from earlier runs of the text; 1: none */
+  bool compiled; /* by an earlier run, over the same columns */
+  bool lists_functions; /* the application's functions must be listed */
   bool by_batch; /* the client reads the rows of the result without a virtual table */
 } wl_place_table;
 
@@ -90,6 +96,9 @@ wl_status wl_plan_facts_read(sqlite3 *db, const char *sql, size_t n, wl_plan_fac
                              wl_error *err) WL_MUST;
 wl_status wl_plan_facts_of_join(sqlite3 *db, const char *sql, size_t n, wl_plan_facts *out,
                                 wl_error *err) WL_MUST;
+
+/* Sets the estimates of SQLite's time. */
+void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out);
 
 /* If SQLite must run a statement and will take long, adds a warning to the reason. */
 void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reason);

@@ -165,6 +165,23 @@ wl_status wl_scan_rowids(const wl_table *t, wl_arena *arena, wl_scan *out, wl_er
   return add_key(arena, out, (wl_scan_key){.column = -1, .coll = WL_COLL_BINARY}, err);
 }
 
+wl_status wl_scan_of_tree(sqlite3 *db, const wl_store *store, const wl_table *t, const char *index,
+                          bool backwards, wl_arena *arena, wl_scan *out, wl_error *err) {
+  wl_status rc;
+  memset(out, 0, sizeof *out);
+  if (index)
+    rc = index_keys(db, store, t, index, false, arena, out, err);
+  else if (t->without_rowid)
+    rc = index_keys(db, store, t, t->key_index, true, arena, out, err);
+  else
+    rc = add_key(arena, out, (wl_scan_key){.column = -1, .coll = WL_COLL_BINARY}, err);
+  if (rc) return rc;
+  rc = read_alias(db, t, &out->alias, err);
+  out->storage = !index && !backwards;
+  for (int k = 0; k < out->n_keys; k++) out->keys[k].desc ^= backwards;
+  return rc;
+}
+
 wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *store,
                        const wl_table *t, wl_arena *arena, wl_scan *out, wl_error *err) {
   loops l;
@@ -187,41 +204,40 @@ wl_status wl_plan_scan(sqlite3 *db, const char *sql, size_t n, const wl_store *s
     return WL_OK;
   }
   rc = index_at(db, t, scan->root, arena, &index, err);
-  if (rc) return rc;
-  if (index)
-    rc = index_keys(db, store, t, index, false, arena, out, err);
-  else if (t->without_rowid)
-    rc = index_keys(db, store, t, t->key_index, true, arena, out, err);
-  else
-    rc = add_key(arena, out, (wl_scan_key){.column = -1, .coll = WL_COLL_BINARY}, err);
-  if (rc) return rc;
-  rc = read_alias(db, t, &out->alias, err);
-  out->storage = !index && !scan->prev;
-  for (int k = 0; k < out->n_keys; k++) out->keys[k].desc ^= scan->prev;
-  return rc;
+  return rc ? rc : wl_scan_of_tree(db, store, t, index, scan->prev, arena, out, err);
 }
 
-/* Makes a column expression for a key of the scan. Adds the column to those the query reads. */
-static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, const wl_scan_key *key,
+/* Makes a column expression for a key of the scan of a source. Adds the column to those the query
+** reads. */
+static wl_bexpr *scan_column(wl_arena *arena, const wl_table *t, int source, const wl_scan_key *key,
                              wl_query *q) {
   wl_bexpr *x = WL_NEW(arena, wl_bexpr);
   if (!x) return NULL;
   x->kind = WL_B_COLUMN;
   x->id = q->n_exprs++;
   x->index = key->column;
+  x->source = source;
   x->affinity = key->column < 0 ? 'D' : t->cols[key->column].affinity;
   x->coll = key->coll;
   x->has_coll = true;
   int k = 0;
-  while (k < q->n_cols && q->cols[k].column != key->column) k++;
+  while (k < q->n_cols && (q->cols[k].column != key->column || q->cols[k].source != source)) k++;
   x->slot = k;
   if (k < q->n_cols) return x;
   wl_bcol *more = WL_NEW_N(arena, wl_bcol, q->n_cols + 1);
   if (!more) return NULL;
   if (q->n_cols) memcpy(more, q->cols, (size_t)q->n_cols * sizeof *more);
-  more[q->n_cols++] = (wl_bcol){0, key->column};
+  more[q->n_cols++] = (wl_bcol){source, key->column};
   q->cols = more;
   return x;
+}
+
+wl_status wl_scan_add(wl_arena *arena, const wl_table *t, int source, const wl_scan_key *key,
+                      wl_query *q, wl_error *err) {
+  wl_bexpr *x = scan_column(arena, t, source, key, q);
+  if (!x) return wl_nomem(err);
+  q->scan[q->n_scan++] = (wl_border){.expr = x, .desc = key->desc, .nulls_last = key->desc};
+  return WL_OK;
 }
 
 /* Whether a group key is a scan key. Collations must agree, unless the key is the rowid. */
@@ -256,7 +272,7 @@ wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl
     } else if (key->column < 0 && !key->desc && i == s->n_keys - 1) {
       continue; /* sorting is stable, and rows are stored in rowid order */
     } else {
-      to->expr = scan_column(arena, t, key, q);
+      to->expr = scan_column(arena, t, 0, key, q);
       if (!to->expr) return wl_nomem(err);
     }
     to->desc = to->nulls_last = key->desc;

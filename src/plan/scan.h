@@ -38,4 +38,22 @@ wl_status wl_scan_rowids(const wl_table *t, wl_arena *arena, wl_scan *out, wl_er
 wl_status wl_scan_apply(wl_arena *arena, const wl_table *t, const wl_scan *s, wl_query *q,
                         wl_error *err) WL_MUST;
 
+/* The same for a join whose ORDER BY does not determine the order of all rows: reads from SQLite's
+** program in which order it visits the rows of each table, and makes that the last sort keys. The
+** query stays as it is if the program is anything but loops over the tables, one inside the other
+** (join_scan.c). */
+wl_status wl_join_scan_apply(sqlite3 *db, const char *sql, size_t n, wl_store *store,
+                             wl_arena *arena, wl_query *q, wl_error *err) WL_MUST;
+
+/* The same for a join whose groups SQLite sorts by the keys of GROUP BY. */
+wl_status wl_join_groups_apply(wl_arena *arena, wl_query *q, wl_error *err) WL_MUST;
+
+/* ---- for join_scan.c */
+/* The order of a scan of the table, or of its index if index is not NULL. */
+wl_status wl_scan_of_tree(sqlite3 *db, const wl_store *store, const wl_table *t, const char *index,
+                          bool backwards, wl_arena *arena, wl_scan *out, wl_error *err) WL_MUST;
+/* Adds a key as the last one of q->scan, which has room for it. */
+wl_status wl_scan_add(wl_arena *arena, const wl_table *t, int source, const wl_scan_key *key,
+                      wl_query *q, wl_error *err) WL_MUST;
+
 #endif

@@ -24,6 +24,7 @@ enum {
   ALLOWANCE_UNKNOWN = 16, /* times GRAIN */
   ALLOWANCE_COSTLY = 4,
   MAX_ROWS = 100,      /* rows that a trial may return */
+  TELL_STEPS = 50000,  /* an execution with more steps is told to libwarplite */
   READ_EVERY = 4,      /* executions of a cheap text, after which its cost is read */
   RARE_PROGRESS = 100, /* a handler that is called more often could count the calls */
 };
@@ -77,12 +78,24 @@ void wl_sqlite_ended(wl_statement *t) {
   if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
 }
 
+/* Tells libwarplite what an execution took that it has left to SQLite. */
+static void tell(wl_statement *t, int n_steps) {
+  wl_connection *c = t->conn;
+  const wl_native_calls *lib = wl_library_if_open();
+  t->asked = false;
+  if (!lib || n_steps < TELL_STEPS) return;
+  wl_enter(c);
+  if (lib->took(c->db, t->stmt, n_steps)) wl_verdict_set(c, t->hash, WL_COSTLY_TEXT);
+  wl_leave(c);
+}
+
 void wl_sqlite_cost(wl_statement *t) {
   int now = count_steps(t), taken = now - t->n_steps;
   bool small = atomic_load_explicit(&t->conn->small, memory_order_relaxed);
   t->n_steps = now;
   t->n_unread = 0;
   if (taken < 0) taken = now; /* the application has reset the count */
+  if (WL_UNLIKELY(t->asked)) tell(t, taken);
   if (taken > (small ? WL_COSTLY_IN_SMALL : WL_COSTLY_STEPS))
     judge(t, WL_COSTLY_TEXT);
   else if (!small)
@@ -220,6 +233,7 @@ static int ask(wl_statement *t) {
     if (native) wl_verdict_ran(c, t->hash);
     if (native) return wl_native_step(t);
     if (!wl_always) wl_verdict_left(c, t->hash);
+    t->asked = true;
   }
   if (WL_UNLIKELY(wl_reporting) && rc == SQLITE_DONE)
     wl_report_decided(t, "sqlite: it takes few steps in SQLite");

@@ -102,6 +102,7 @@ typedef struct wl_statement {
   bool unreset; /* SQLite has run it and it was not reset, so a reset sets the connection's error */
   int n_steps;  /* SQLite's count of virtual machine steps when it was last read */
   int n_unread; /* executions since then */
+  bool asked;   /* libwarplite has left the execution to SQLite, and wants to know what it takes */
   int n_extra_runs; /* runs that the application did not ask for */
   int failed;       /* WL_ENDED: the error code, or SQLITE_OK */
   /* while it runs natively */

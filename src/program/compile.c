@@ -373,7 +373,7 @@ static wl_status compile(wl_compiler *c) {
   bool limited = q->limit || q->offset;
   rc = wl_query_cut(q, c->in->unordered, c->err);
   /* if equal rows are on both sides of the cut, SQLite runs the statement */
-  p->checks_cut = limited && c->in->unordered && q->n_order > 0;
+  p->checks_cut = limited && c->in->unordered && q->n_order > 0 && !q->scan_known;
   wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = wl_compile_sources(c);
   if (!rc && second) rc = group_keys(c);

@@ -162,6 +162,10 @@ void wl_answer_close(wl_answer *a) {
     sqlite3_snprintf((int)(sizeof a->reason - n), a->reason + n, ", %s", transfer);
     if (latest) memcpy(a->conn->reason, a->reason, sizeof a->reason);
   }
+  enum { MANY_STEPS = 50000 };
+  int n_steps = a->stmt ? sqlite3_stmt_status(a->stmt, SQLITE_STMTSTATUS_VM_STEP, 0) : 0;
+  if (n_steps > MANY_STEPS)
+    (void)wl_place_sqlite_took(a->conn, a->sql, strlen(a->sql), n_steps);
   if ((a->run || a->stmt) && !a->unlogged)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,
                 (wl_clock_ns() - a->started) / 1e6);

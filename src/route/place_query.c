@@ -79,9 +79,16 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
   wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1,
                        .by_batch = by_batch};
-  if (!rc) in.size = wl_query_size_of(c->store, q);
-  if (!rc) rc = price(c, t, params, &in.size, &in.price, err);
   if (rc) return rc;
+  in.size = wl_query_size_of(c->store, q);
+  in.compiled = t->code && in.size.exact && !in.size.n_missing;
+  in.lists_functions = q->n_calls && !c->no_functions;
+  /* route=always compares nothing with SQLite. */
+  if (c->set.route != WL_ROUTE_ALWAYS) rc = price(c, t, params, &in.size, &in.price, err);
+  if (rc) return rc;
+  double slower = t->price.sqlite_factor > 1 ? t->price.sqlite_factor : 1;
+  in.price.ns *= slower;
+  in.price.least_ns *= slower;
   if (q->like_param && (!one || table->indexed) && !*in.price.unknown) {
     in.price.least_ns = 0;
     snprintf(in.price.unknown, sizeof in.price.unknown, "%s", one ? table->name : "a table");
@@ -100,18 +107,47 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   /* A correction fades, so that the native engine gets another chance. */
   if (out->engine == WL_ENGINE_SQLITE && t->price.native_factor > 1)
     t->price.native_factor = 1 + (t->price.native_factor - 1) * 0.9;
+  t->price.left_ns = out->engine == WL_ENGINE_SQLITE ? out->sqlite_ns / slower : 0;
   if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
   return WL_OK;
+}
+
+void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                         const wl_placement *where, wl_error *reason) {
+  wl_placement now = *where;
+  wl_sqlite_price sqlite;
+  wl_error ignored;
+  if (!now.priced && c->set.route == WL_ROUTE_ALWAYS) {
+    wl_query_size size = wl_query_size_of(c->store, t->query);
+    if (price(c, t, params, &size, &sqlite, &ignored)) return;
+    wl_place_sqlite(&sqlite, &now);
+  }
+  wl_place_warn(&now, t->query, reason);
 }
 
 enum { MAX_FACTOR = 32 };
 
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
+  if (!where->priced) return;
   double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
   double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
   now = now < 1 ? 1 : now > MAX_FACTOR ? MAX_FACTOR : now;
   /* One slow run may be chance, one fast run is not. */
   *factor = now < before ? now : (before * 2 + now) / 3;
+}
+
+bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps) {
+  const double step = 10; /* ns of a step, at least */
+  enum { FAR = 2, MAX_SLOWER = 10000 };
+  wl_statement_text *t = wl_statement_text_peek(c, sql, n_sql);
+  if (!t || t->price.left_ns <= 0) return false;
+  wl_text_price *p = &t->price;
+  double now = n_steps * step / p->left_ns, before = p->last_factor;
+  p->last_factor = now = now < FAR ? 1 : now > MAX_SLOWER ? MAX_SLOWER : now;
+  p->sqlite_factor = t->n_args && before < now ? before : now;
+  p->left_ns = 0;
+  if (now > 1) t->decided.n_runs = 0;
+  return now > 1;
 }
 
 void wl_place_gave_up(wl_statement_text *t) {

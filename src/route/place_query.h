@@ -17,11 +17,22 @@ struct wl_device *wl_place_device(wl_conn *c, wl_error *err);
 wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params, bool by_batch,
                          wl_placement *out, wl_error *err) WL_MUST;
 
+/* Adds a warning to the reason why SQLite must run a statement, if that will take long. where: what
+** wl_place_query() has set; zeros if it has not run. */
+void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
+                         const wl_placement *where, wl_error *reason);
+
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */
 void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
-/* Notes that a native run gave up, so that SQLite had to begin again. It most likely will again. */
+/* Notes that a native run gave up, or could not be compiled over the loaded columns, so that SQLite
+** had to begin. It most likely will again. */
 void wl_place_gave_up(wl_statement_text *t);
+
+/* Notes how many steps of its virtual machine SQLite took for a text that was left to it. If these
+** took far longer than estimated, later estimates for the text are corrected, and it returns true.
+** With parameters, two runs in a row must have taken longer. */
+bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps);
 
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);

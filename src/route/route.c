@@ -76,7 +76,7 @@ wl_status wl_route_leave(wl_conn *c, const wl_request *q, wl_status rc, wl_decis
                          wl_error *err) {
   bool prepares = q->stage == WL_AT_PREPARE;
   if (rc == WL_NOMEM || (rc == WL_INTERRUPT && !prepares)) return rc;
-  if (rc == WL_NOT_TAKEN && d->text) wl_place_warn(&d->place, d->text->query, err);
+  if (rc == WL_NOT_TAKEN && d->text) wl_place_query_warn(c, d->text, d->params, &d->place, err);
   prefer_sqlite(d, err->text);
   d->unable = true;
   drop_ready(d);
@@ -212,6 +212,8 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
                      .pipelines = q->pipelines,
                      .code = d->text->asks_time ? NULL : &d->text->code};
   rc = wl_query_ready(&d->env, d->text->query, d->text->facts.rowid_order, &d->ready, err);
+  /* The columns are loaded, and the next run would most likely find the same. */
+  if (rc && d->ready.refused && q->stage != WL_AT_EXPLAIN) wl_place_gave_up(d->text);
   if (rc) return wl_route_judge(rc, err);
   if (wanted && !d->ready.device) {
     if (d->env.device) snprintf(why.text, sizeof why.text, "%s", d->ready.why_cpu);

@@ -73,15 +73,18 @@ static bool still_holds(const wl_conn *c, const wl_text_decided *d) {
          sqlite3_total_changes(c->db) <= d->n_changes && wl_clock_ns() < d->until_ns;
 }
 
-const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+wl_statement_text *wl_statement_text_peek(wl_conn *c, const char *sql, size_t n) {
   wl_u64 hash = XXH3_64bits(sql, n);
-  for (wl_statement_text *t = c->texts; t; t = t->next) {
-    if (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0) continue;
-    if (!still_holds(c, &t->decided)) break;
-    t->decided.n_runs--;
-    return t->decided.reason;
-  }
-  return NULL;
+  wl_statement_text *t = c->texts;
+  while (t && (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0)) t = t->next;
+  return t;
+}
+
+const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n) {
+  wl_statement_text *t = wl_statement_text_peek(c, sql, n);
+  if (!t || !still_holds(c, &t->decided)) return NULL;
+  t->decided.n_runs--;
+  return t->decided.reason;
 }
 
 void wl_statement_text_decide(const wl_conn *c, wl_statement_text *t, const wl_placement *where) {
@@ -151,16 +154,25 @@ static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_erro
   return rc;
 }
 
+/* The order of the rows of a join. It matters if LIMIT cuts rows that ORDER BY treats as equal. */
+static wl_status settle_join(wl_conn *c, wl_statement_text *t, wl_error *err) {
+  wl_query *q = t->query;
+  wl_query_find_order(c->store, q, &t->facts);
+  wl_status rc = wl_query_cuts(c->store, q, true, err);
+  bool cuts = (q->limit || q->offset) && q->n_order && !wl_query_order_total(q);
+  if (rc || !cuts || q->distinct || q->combines) return rc;
+  if (q->grouped && groups_ordered(q)) return WL_OK;
+  if (q->grouped && t->facts.sorts_groups) return wl_join_groups_apply(&t->arena, q, err);
+  return wl_join_scan_apply(c->db, t->sql, t->n_sql, c->store, &t->arena, q, err);
+}
+
 /*
 ** If the order of rows can be seen, it must be SQLite's: that of the table, or else the order of
 ** SQLite's scan is added as the last sort keys.
 */
 static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_query *q = t->query;
-  if (!wl_query_scans_table(q)) {
-    wl_query_find_order(c->store, q, &t->facts);
-    return wl_query_cuts(c->store, q, true, err);
-  }
+  if (!wl_query_scans_table(q)) return settle_join(c, t, err);
   wl_plan_facts *facts = &t->facts;
   bool shows = (q->n_order || q->limit || q->offset) && (!q->aggregate || q->grouped);
   wl_table *table;
@@ -286,9 +298,7 @@ wl_status wl_statement_text_describe(wl_conn *c, wl_statement_text *t, sqlite3_s
 wl_statement_text *wl_statement_text_seen(wl_conn *c, const char *sql, size_t n) {
   int limits[WL_N_LIMITS];
   if (wl_authorizer_blind || wl_authorizer_is_set(c->db)) return NULL;
-  wl_u64 hash = XXH3_64bits(sql, n);
-  wl_statement_text *t = c->texts;
-  while (t && (t->hash != hash || t->n_sql != n || memcmp(t->sql, sql, n) != 0)) t = t->next;
+  wl_statement_text *t = wl_statement_text_peek(c, sql, n);
   if (!t || !t->is_native || !t->columns || t->query->n_deps == 0) return NULL;
   read_limits(c->db, limits);
   if (memcmp(limits, t->limits, sizeof limits) != 0) return NULL;

@@ -26,6 +26,10 @@ typedef struct wl_text_price {
   wl_u64 version;
   wl_sqlite_price last;
   double native_factor; /* measured time of native runs, divided by the estimate; 0: no run yet */
+  double left_ns;       /* estimated for SQLite when the text was last left to it; 0: never */
+  double sqlite_factor; /* the least time that SQLite's runs took, divided by the estimate; 0: as
+                        ** estimated */
+  double last_factor;   /* the same of the last run alone */
 } wl_text_price;
 
 /* A decision for SQLite that holds for some more runs, because SQLite is faster by far. */
@@ -77,6 +81,9 @@ typedef struct wl_statement_text {
 ** reason. */
 wl_status wl_statement_text_get(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
                                 wl_error *err) WL_MUST;
+/* Finds a text in the list, without asking whether its tables have changed. NULL: it is not there.
+** The list owns it. */
+wl_statement_text *wl_statement_text_peek(wl_conn *c, const char *sql, size_t n);
 /* If an earlier decision still holds for this text, returns its reason, else NULL. Nothing is read:
 ** the tables may have changed, but SQLite runs it in any case. */
 const char *wl_statement_text_decided(wl_conn *c, const char *sql, size_t n);

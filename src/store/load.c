@@ -5,6 +5,7 @@
 ** SQLite itself reads the table.
 */
 #include "store/btree.h"
+#include "store/tree.h"
 #include "base/mem.h"
 #include "value/exchange.h"
 #include <string.h>
@@ -155,23 +156,54 @@ wl_status wl_load_columns(wl_store *s, wl_stored *t, const int *cols, int n, siz
   return rc;
 }
 
-/* The largest rowid, but no more than the number of rows that the pages can hold. */
+/* Estimates the rows from a few pages of the table's tree. < 0: they cannot be read. */
+static wl_i64 rows_in_tree(wl_store *s, const wl_table *t) {
+  wl_tree tree = {.of_table = !t->without_rowid};
+  wl_tree_shape shape;
+  wl_trees trees;
+  wl_error ignored;
+  sqlite3_stmt *q = NULL;
+  char *sql = sqlite3_mprintf("SELECT rootpage FROM \"%w\".sqlite_schema WHERE type = 'table' AND "
+                              "name = %Q",
+                              t->schema, t->name);
+  if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK &&
+      sqlite3_step(q) == SQLITE_ROW)
+    tree.root = (wl_u32)sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  sqlite3_free(sql);
+  if (!tree.root) return -1;
+  bool known = wl_trees_begin(s, t->schema, &trees, &ignored) == WL_OK &&
+               wl_tree_measure(&trees, &tree, &shape);
+  wl_trees_end(&trees);
+  return known ? (wl_i64)shape.entries[0] : -1;
+}
+
+/* The largest rowid, but no more than the number of rows that the pages can hold. Where that says
+** little, because there are no rowids or large ones, the rows of a few pages. */
 wl_i64 wl_load_estimate(wl_store *s, const wl_table *t) {
+  enum { ROW_BYTES = 64 }; /* of a file: a row of a dense table takes about as many */
   wl_status st;
   sqlite3_stmt *q = NULL;
-  wl_i64 bound = 0;
+  wl_i64 bytes = 0;
   char *sql = sqlite3_mprintf(
-      "SELECT c.page_count*z.page_size/16 FROM pragma_page_count AS c, pragma_page_size AS z"
+      "SELECT c.page_count*z.page_size FROM pragma_page_count AS c, pragma_page_size AS z"
       " WHERE c.schema=%Q AND z.schema=%Q",
       t->schema, t->schema);
   if (sql && sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) == SQLITE_OK &&
       sqlite3_step(q) == SQLITE_ROW)
-    bound = sqlite3_column_int64(q, 0); /* nearly every row takes at least 16 bytes */
+    bytes = sqlite3_column_int64(q, 0);
   sqlite3_finalize(q);
   sqlite3_free(sql);
+  wl_i64 n = -1, bound = bytes / 16; /* nearly every row takes at least 16 bytes */
+  if (!t->without_rowid && t->rowid_name) {
+    char what[32];
+    sqlite3_snprintf((int)sizeof what, what, "max(%s)", t->rowid_name);
+    n = run_count(s, t, what, &st, NULL);
+    if (st) return 0;
+    if (n >= 0 && n <= bytes / ROW_BYTES) return n;
+  }
+  wl_i64 measured = rows_in_tree(s, t);
+  if (measured >= 0) return n >= 0 && n < measured ? n : measured;
   if (t->without_rowid || !t->rowid_name) return bound / 4;
-  char what[32];
-  sqlite3_snprintf((int)sizeof what, what, "max(%s)", t->rowid_name);
-  wl_i64 n = run_count(s, t, what, &st, NULL);
-  return st ? 0 : n < 0 || n > bound ? bound : n; /* no rows, or no answer: use the bound */
+  return n < 0 || n > bound ? bound : n; /* no rows, or no answer: use the bound */
 }

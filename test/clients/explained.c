@@ -313,7 +313,7 @@ static const char *const large_queries[] = {
     "SELECT a FROM t UNION SELECT k FROM u",
     "SELECT a FROM t INTERSECT SELECT id FROM u",
     "SELECT a FROM t UNION ALL SELECT k FROM u LIMIT 10",
-    "SELECT count(*) FROM t AS x, t AS y",
+    "SELECT count(*) FROM t AS x, u AS y WHERE y.id < 1600",
     "SELECT count(*) FROM u AS x, u AS y WHERE x.k < y.k",
     "SELECT x.c FROM t AS x, t AS y WHERE x.c = y.c AND x.id = y.a ORDER BY 1 LIMIT 3",
     "WITH w AS (SELECT a, max(b) AS m FROM t GROUP BY a) SELECT count(*) FROM w, u WHERE w.a = u.k",

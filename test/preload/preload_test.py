@@ -340,6 +340,28 @@ def test_crowd(folder):
                out.decode() + err[-2000:])
 
 
+SLOW = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, y INTEGER)")
+db.execute("INSERT INTO t WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE"
+           " i < 500000) SELECT i, i % 100 FROM c")
+db.commit()
+for i in range(8):
+    print(db.execute("SELECT id FROM t WHERE y = 1000 LIMIT 1").fetchall(),
+          db.execute("SELECT id FROM t WHERE y = ? LIMIT 1", (1000 + i,)).fetchall(),
+          db.execute("SELECT id FROM t WHERE y = ? LIMIT 2", (10 + i,)).fetchall())
+"""
+
+
+def test_slow(folder):
+    """A LIMIT that finds nothing is estimated too low. SQLite's own runs must correct that."""
+    if RUNTIME:
+        return skip("corrected estimates", "not with a sanitizer")
+    command = [python_path(), "-c", SLOW, os.path.join(folder, "slow.db")]
+    same("corrected estimates", command, None, 6, folder)
+
+
 def main():
     with tempfile.TemporaryDirectory() as top:
         folder = os.path.join(top, "f")
@@ -350,6 +372,8 @@ def main():
         test_hazards(folder)
         test_run(folder)
         test_clients(folder)
+        os.makedirs(folder, exist_ok=True)
+        test_slow(folder)
         test_cpython()
         test_crowd(folder)
     return 1 if failed else 0

@@ -61,6 +61,7 @@ typedef struct flow {
   double *in, *late; /* [n + 1] flow into each step; late: from steps after it, for the next pass */
   double inserted[MAX_CURSORS], before[MAX_CURSORS]; /* rows put into temporary tables; in the pass
                                                      ** before */
+  double *flows;  /* [n + 1] how often each step runs; those not visited yet: in the pass before */
   double *called; /* [n + 1] flow at BeginSubrtn and InitCoroutine, by register */
   double ns, n_rows;
 } flow;
@@ -95,6 +96,32 @@ static double seek_ns(const flow *f, int cursor) {
   return SEEK + SEEK_LEVEL * log2(now->rows + 2) + PAGE_RANDOM * AT_RANDOM * missing_share(now);
 }
 
+/* Whether the keys of a search come in the order of its tree: from the first column of an index
+*that
+** is read in its order, or from the rowids of a table. */
+static bool comes_in_order(const flow *f, int at) {
+  const wl_vdbe *v = &f->p->of->program;
+  int key = v->steps[at].p3;
+  for (int i = at - 1; i > 0; i--) {
+    const wl_vdbe_step *s = &v->steps[i];
+    const wl_priced_tree *from = cursor_of(f, s->p1)->tree;
+    if (s->op == WL_VDBE_Column && s->p3 == key) return from && !from->tree.of_table && s->p2 == 0;
+    if (s->op == WL_VDBE_Rowid && s->p2 == key) return from != NULL;
+    if (s->op == WL_VDBE_Next || s->op == WL_VDBE_Prev) break; /* another loop */
+  }
+  return false;
+}
+
+/* The cost of a search for each of n keys in the order of the tree: neighbours share their page. */
+static double seek_in_order_ns(const flow *f, int cursor, double n) {
+  const vdbe_cursor *c = cursor_of(f, cursor);
+  if (!c->tree) return seek_ns(f, cursor);
+  const tree_now *now = wl_price_now(f->p, c->tree);
+  double pages = n > now->leaves ? now->leaves / n : 1;
+  return SEEK + SEEK_LEVEL * log2(now->rows + 2) +
+         pages * (PAGE_CACHED + PAGE_READ * missing_share(now));
+}
+
 /* The cost of moving on to the next entry, beyond that of the opcode: sometimes another page. */
 static double next_ns(const flow *f, int cursor) {
   const vdbe_cursor *c = cursor_of(f, cursor);
@@ -105,26 +132,29 @@ static double next_ns(const flow *f, int cursor) {
   return (PAGE_CACHED + PAGE_READ * missing_share(now)) / per_page;
 }
 
-/* Whether a column of the cursor is read anywhere. DeferredSeek only looks it up then. */
-static bool is_read(const flow *f, int cursor) {
+/* For which share of n rows a column of the cursor is read. DeferredSeek only looks these up. */
+static double read_share(const flow *f, int cursor, double n) {
   const wl_vdbe *v = &f->p->of->program;
+  double most = 0;
   for (int i = 0; i < v->n; i++)
-    if (v->steps[i].op == WL_VDBE_Column && v->steps[i].p1 == cursor) return true;
-  return false;
+    if (v->steps[i].op == WL_VDBE_Column && v->steps[i].p1 == cursor && f->flows[i] > most)
+      most = f->flows[i];
+  return most < n ? most / n : 1;
 }
 
-/* The cost of a step that runs once. */
-static double step_ns(const flow *f, int at) {
+/* The cost of each run of a step that runs n times. */
+static double step_ns(const flow *f, int at, double n) {
   const wl_vdbe_step *x = &f->p->of->program.steps[at];
   double ns = ops[x->op].ns;
   switch (x->op) {
   case WL_VDBE_SeekGE:
   case WL_VDBE_SeekGT:
   case WL_VDBE_SeekLE:
-  case WL_VDBE_SeekLT:
+  case WL_VDBE_SeekLT: return ns + seek_ns(f, x->p1);
   case WL_VDBE_SeekRowid:
-  case WL_VDBE_NotExists: return ns + seek_ns(f, x->p1);
-  case WL_VDBE_DeferredSeek: return ns + (is_read(f, x->p3) ? seek_ns(f, x->p3) : 0);
+  case WL_VDBE_NotExists:
+    return ns + (comes_in_order(f, at) ? seek_in_order_ns(f, x->p1, n) : seek_ns(f, x->p1));
+  case WL_VDBE_DeferredSeek: return ns + read_share(f, x->p3, n) * seek_ns(f, x->p3);
   case WL_VDBE_Found:
   case WL_VDBE_NotFound:
   case WL_VDBE_NoConflict:
@@ -227,7 +257,8 @@ static double limit_of_call(const flow *f, int at) {
   return -1;
 }
 
-/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row, or
+/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row,
+*or
 ** LIMIT has been reached in the subroutine before. */
 static double flag(const flow *f, int at, double x) {
   double limit = f->p->limits[at], rows;
@@ -399,8 +430,9 @@ static void count_yields(flow *f, const double *flows) {
   }
 }
 
-static void visit(flow *f, double *flows) {
+static void visit(flow *f) {
   const wl_vdbe *v = &f->p->of->program;
+  double *flows = f->flows;
   memset(f->in, 0, (size_t)(v->n + 1) * sizeof *f->in);
   memcpy(f->in, f->late, (size_t)(v->n + 1) * sizeof *f->in);
   memset(f->late, 0, (size_t)(v->n + 1) * sizeof *f->late);
@@ -421,7 +453,7 @@ static void visit(flow *f, double *flows) {
     }
     flows[i] = x;
     if (!(x > 0)) continue;
-    f->ns += x * step_ns(f, i);
+    f->ns += x * step_ns(f, i, x);
     if (v->steps[i].op == WL_VDBE_ResultRow) f->n_rows += x;
     note_insert(f, i, x);
     move_on(f, i, x);
@@ -441,15 +473,16 @@ static wl_status run_flow(pricing *p, flow_kind kind, wl_arena *arena, double *n
   f.in = WL_NEW_N(arena, double, n + 1);
   f.late = WL_NEW_N(arena, double, n + 1);
   f.called = WL_NEW_N(arena, double, n + 1);
-  double *flows = WL_NEW_N(arena, double, n + 1);
-  if (!f.in || !f.late || !f.called || !flows) return wl_nomem(err);
+  f.flows = WL_NEW_N(arena, double, n + 1);
+  if (!f.in || !f.late || !f.called || !f.flows) return wl_nomem(err);
+  memset(f.flows, 0, (size_t)(n + 1) * sizeof *f.flows);
   memset(f.late, 0, (size_t)(n + 1) * sizeof *f.late);
   memset(f.called, 0, (size_t)(n + 1) * sizeof *f.called);
   for (int k = 0; k < p->n_loops; k++) {
     p->loops[k].again = 1;
     p->loops[k].entered = p->loops[k].times = 0;
   }
-  for (int i = 0; i < PASSES && n > 1; i++) visit(&f, flows);
+  for (int i = 0; i < PASSES && n > 1; i++) visit(&f);
   *ns = f.ns;
   *n_rows = f.n_rows;
   return WL_OK;

@@ -150,8 +150,10 @@ bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps
   return now > 1;
 }
 
+/* The same rows would be given up again, so the next try comes after some hundred runs. */
 void wl_place_gave_up(wl_statement_text *t) {
-  t->price.native_factor = MAX_FACTOR;
+  enum { GAVE_UP_FACTOR = 1 << 20 };
+  t->price.native_factor = GAVE_UP_FACTOR;
 }
 
 /* ---- rows that are whole columns of a table */

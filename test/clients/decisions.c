@@ -185,6 +185,7 @@ int main(void) {
   check_params();
   check_loading();
   check_refusal();
+  exec("SELECT warplite_set('threads', 16)"); /* natively much faster, if it did not give up */
   check_giving_up();
   sqlite3_close(db);
   unlink(path);

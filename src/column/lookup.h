@@ -20,7 +20,8 @@
 **    search for a word begins at slot wl_key_hash(word) & mask (value/keys.h).
 ** 4. After the last word of a direct lookup there is one more, which has no rows. A key outside of
 **    every range may be looked up there.
-** 5. A finished lookup never changes. It is reference counted.
+** 5. With only_bits, a word that is found has row 0, which must not be read.
+** 6. A finished lookup never changes. It is reference counted.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -49,12 +50,14 @@ typedef struct wl_lookup {
   atomic_int refs;
   wl_u64 id; /* from wl_column_new_id */
   wl_key_plan plan;
-  bool unique;   /* no word has two rows */
-  bool direct;   /* DIRECT; otherwise HASH, or neither if there are no keys */
-  bool has_null; /* a row was left out because a key was NULL */
-  wl_i64 n_rows; /* rows in it */
-  wl_u64 span;   /* DIRECT: the number of possible words */
-  wl_u64 mask;   /* HASH: slots - 1 */
+  bool unique;    /* no word has two rows */
+  bool direct;    /* DIRECT; otherwise HASH, or neither if there are no keys */
+  bool only_bits; /* DIRECT and unique: there are no slots, since only the existence of a row
+                     matters */
+  bool has_null;  /* a row was left out because a key was NULL */
+  wl_i64 n_rows;  /* rows in it */
+  wl_u64 span;    /* DIRECT: the number of possible words */
+  wl_u64 mask;    /* HASH: slots - 1 */
   wl_u64 *words;
   wl_u32 *slots, *counts;
   wl_u32 *starts;

@@ -71,6 +71,7 @@ wl_lookup_key wl_lookup_cache_key(const wl_build_in *in) {
   add(&h, &in->n_rows, sizeof in->n_rows);
   add(&h, &in->max_text, sizeof in->max_text); /* a longer text is an error */
   add(&h, &in->first_only, 1);
+  add(&h, &in->exists, 1);
   XXH128_hash_t out = XXH3_128bits_digest(&h);
   return (wl_lookup_key){out.high64, out.low64};
 }

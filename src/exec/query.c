@@ -318,6 +318,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
+    b.exists = b.first_only && !env->device; /* a device has no such lookups */
     if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &keys[k], &r->lookups[k], err);
   }
   return rc;

@@ -177,9 +177,23 @@ static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *
   if (a->t) lose_nulls(out, a->t, n);
 }
 
+/* The same for a lookup that only has bits: row 0 if there is one. */
+static void find_bits(wl_exec *x, const wl_join *j, int n, wl_u32 *out) {
+  const wl_lookup *l = j->lookup;
+  wl_exec_words(x, &l->plan, j->keys, n);
+  for (int i = 0; i < n; i++) {
+    wl_u64 w = x->there[i] ? x->words[i] : l->span;
+    out[i] = l->bits[w >> 3] >> (w & 7) & 1 ? 0 : WL_NO_ROW;
+  }
+}
+
 /* The row of each row's keys in a unique lookup, or WL_NO_ROW. */
 void wl_exec_find_rows(wl_exec *x, const wl_join *j, int n, wl_u32 *out) {
   const wl_lookup *l = j->lookup;
+  if (l->only_bits) {
+    find_bits(x, j, n, out);
+    return;
+  }
   if (l->plan.kind == WL_KEYS_NONE) {
     wl_u32 r = l->n_rows == 0 ? WL_NO_ROW : l->rows ? l->rows[0] : 0;
     for (int i = 0; i < n; i++) out[i] = r;
@@ -250,7 +264,8 @@ int wl_exec_probe(wl_exec *x, int pc, int n) {
   wl_u32 *rows = wl_exec_list_room(x, x->depth, j->source);
   bool read = rows && x->last_read[j->source] > pc,
        drops = j->how != WL_HOW_LEFT && j->how != WL_HOW_MARK;
-  if (j->lookup->bits && drops && j->n_keys == 1 && !WL_IS_CONST(j->keys[0]))
+  bool one = j->n_keys == 1 && !j->lookup->plan.parts[0].null && !WL_IS_CONST(j->keys[0]);
+  if (j->lookup->bits && drops && one)
     return probe_bits(x, j, pc, n, read && j->how == WL_HOW_INNER ? rows : NULL);
   if (!read) rows = x->found;
   wl_exec_find_rows(x, j, n, rows);

@@ -24,6 +24,7 @@ typedef struct wl_build_in {
   double n_probes; /* estimated number of searches */
   bool first_only; /* only the first row of each key matters: the others are left out, and the
                    ** lookup is unique */
+  bool exists;     /* with first_only: only whether there is a row matters, not which one */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   wl_tally *tally; /* counts for p's instructions, or NULL */

@@ -96,8 +96,7 @@ static double seek_ns(const flow *f, int cursor) {
   return SEEK + SEEK_LEVEL * log2(now->rows + 2) + PAGE_RANDOM * AT_RANDOM * missing_share(now);
 }
 
-/* Whether the keys of a search come in the order of its tree: from the first column of an index
-*that
+/* Whether the keys of a search come in the order of its tree: from the first column of an index that
 ** is read in its order, or from the rowids of a table. */
 static bool comes_in_order(const flow *f, int at) {
   const wl_vdbe *v = &f->p->of->program;
@@ -257,8 +256,7 @@ static double limit_of_call(const flow *f, int at) {
   return -1;
 }
 
-/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row,
-*or
+/* IfPos tests OFFSET, or a flag: the rows of a group have been seen, a LEFT JOIN has found a row, or
 ** LIMIT has been reached in the subroutine before. */
 static double flag(const flow *f, int at, double x) {
   double limit = f->p->limits[at], rows;

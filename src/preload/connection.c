@@ -60,6 +60,15 @@ WL_EXPORT int sqlite3_open16(const void *name, sqlite3 **out) {
   return opened(r->api.open16(name, out), out, 0, r);
 }
 
+/* Statements that run natively go on after sqlite3_close_v2(). */
+static void prepare_orphans(wl_connection *c) {
+  const sqlite3_api_routines *api = &c->real->api;
+  for (sqlite3_stmt *s = api->next_stmt(c->db, NULL); s; s = api->next_stmt(c->db, s)) {
+    wl_statement *t = wl_statement_of(s);
+    if (t && t->state == WL_RUNNING) wl_prepare_mirrors(t);
+  }
+}
+
 static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   const wl_native_calls *lib = wl_library_if_open();
@@ -67,6 +76,7 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   if (lib && c->real == atomic_load(&wl_only)) {
     wl_enter(c);
     wl_silent++;
+    if (v2 && c->n_running) prepare_orphans(c);
     lib->quiet(db);
     wl_silent--;
     wl_leave(c);
@@ -75,6 +85,8 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   /* SQLite may free the connection, and another thread may get its address at once. */
   atomic_fetch_add(&c->n_refs, 1);
   if (v2) c->closing = true;
+  /* Statements without a record may outlive ours of the connection. */
+  if (v2 && c->trace_mask) c->real->api.trace_v2(db, c->trace_mask, c->trace, c->trace_arg);
   wl_handles_remove(&wl_connections, db);
   int rc = real(db);
   if (rc == SQLITE_OK)
@@ -179,6 +191,12 @@ void wl_connections_tell(const wl_native_calls *lib) {
 
 /* ---- trace and progress */
 
+/* SQLite calls this instead of the application's function, also for statements of warplite's. */
+static int trace_others(unsigned what, void *arg, void *p, void *x) {
+  const wl_connection *c = arg;
+  return wl_silent ? 0 : c->trace(what, c->trace_arg, p, x);
+}
+
 WL_EXPORT int sqlite3_trace_v2(sqlite3 *db, unsigned mask,
                                int (*call)(unsigned, void *, void *, void *), void *arg) {
   const sqlite3_api_routines *real = WL_REAL();
@@ -189,7 +207,9 @@ WL_EXPORT int sqlite3_trace_v2(sqlite3 *db, unsigned mask,
     c->trace = call;
     c->trace_arg = arg;
     c->traces_otherwise = false;
+    int rc = real->trace_v2(db, mask, call ? trace_others : NULL, c);
     wl_leave(c);
+    return rc;
   }
   return real->trace_v2(db, mask, call, arg);
 }
@@ -245,10 +265,15 @@ static const sqlite3_api_routines *defines(sqlite3 *db, bool pure, void *caller)
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   if (c) c->n_functions++;
   if (c && !pure) c->n_impure++;
-  wl_forget_result_if(db);
   const wl_sqlite *real = wl_real_checked(caller);
   if (!c && !wl_within(real->code, caller)) n_unclaimed++; /* SQLite's own are no concern */
   return &real->api;
+}
+
+/* A definition that succeeds leaves the connection's error as it is. */
+static int after_definition(sqlite3 *db, int rc) {
+  if (rc != SQLITE_OK && rc != SQLITE_MISUSE) wl_forget_result_if(db);
+  return rc;
 }
 
 typedef void wl_function(sqlite3_context *, int, sqlite3_value **);
@@ -258,37 +283,42 @@ typedef int wl_collation(void *, int, const void *, int, const void *);
 
 WL_EXPORT int sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                       wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function(db, name, n, flags, arg, call, step, end);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_function(db, name, n, flags, arg, call, step, end));
 }
 WL_EXPORT int sqlite3_create_function16(sqlite3 *db, const void *name, int n, int flags, void *arg,
                                         wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function16(db, name, n, flags, arg, call, step, end);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_function16(db, name, n, flags, arg, call, step, end));
 }
 WL_EXPORT int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                          wl_function *call, wl_function *step, wl_final *end,
                                          wl_destroy *destroy) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
+  return after_definition(
+      db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+              ->create_function_v2(db, name, n, flags, arg, call, step, end, destroy));
 }
 WL_EXPORT int sqlite3_create_window_function(sqlite3 *db, const char *name, int n, int flags,
                                              void *arg, wl_function *step, wl_final *end,
                                              wl_final *value, wl_function *inverse,
                                              wl_destroy *destroy) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_window_function(db, name, n, flags, arg, step, end, value, inverse, destroy);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_window_function(db, name, n, flags, arg, step, end,
+                                                           value, inverse, destroy));
 }
 WL_EXPORT int sqlite3_create_collation(sqlite3 *db, const char *name, int rep, void *arg,
                                        wl_collation *call) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation16(sqlite3 *db, const void *name, int rep, void *arg,
                                          wl_collation *call) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation16(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation_v2(sqlite3 *db, const char *name, int rep, void *arg,
                                           wl_collation *call, wl_destroy *destroy) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation_v2(db, name, rep, arg, call, destroy);
 }
 WL_EXPORT int sqlite3_collation_needed(sqlite3 *db, void *arg,
@@ -301,12 +331,13 @@ WL_EXPORT int sqlite3_collation_needed16(sqlite3 *db, void *arg,
 }
 WL_EXPORT int sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *m,
                                     void *arg) {
-  return defines(db, false, WL_CALLER)->create_module(db, name, m, arg);
+  return after_definition(db, defines(db, false, WL_CALLER)->create_module(db, name, m, arg));
 }
 WL_EXPORT int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *m,
                                        void *arg, wl_destroy *destroy) {
-  return defines(db, false, WL_CALLER)->create_module_v2(db, name, m, arg, destroy);
+  return after_definition(
+      db, defines(db, false, WL_CALLER)->create_module_v2(db, name, m, arg, destroy));
 }
 WL_EXPORT int sqlite3_overload_function(sqlite3 *db, const char *name, int n) {
-  return defines(db, true, WL_CALLER)->overload_function(db, name, n);
+  return after_definition(db, defines(db, true, WL_CALLER)->overload_function(db, name, n));
 }

@@ -16,9 +16,18 @@ static void count_results(int change) {
 
 int wl_set_result(wl_connection *c, int code, const char *message) {
   c->result.message[0] = 0;
+  c->result.offset = -1;
   if (message) snprintf(c->result.message, sizeof c->result.message, "%s", message);
   if (atomic_exchange(&c->result.code, code) == WL_NO_RESULT) count_results(1);
   return c->extended_codes || code <= 0xff ? code : code & 0xff;
+}
+
+void wl_save_error(wl_connection *c) {
+  const sqlite3_api_routines *api = &c->real->api;
+  if (c->closing || c->result.code != WL_NO_RESULT) return;
+  int offset = api->error_offset ? api->error_offset(c->db) : -1;
+  wl_set_result(c, api->extended_errcode(c->db), api->errmsg(c->db));
+  c->result.offset = offset;
 }
 
 void wl_forget_result(sqlite3 *db) {
@@ -87,7 +96,9 @@ WL_EXPORT const void *sqlite3_errmsg16(sqlite3 *db) {
 
 WL_EXPORT int sqlite3_error_offset(sqlite3 *db) {
   const sqlite3_api_routines *real = WL_REAL();
-  return with_result(db) || !real->error_offset ? -1 : real->error_offset(db);
+  const wl_connection *c = with_result(db);
+  if (c) return c->result.offset;
+  return real->error_offset ? real->error_offset(db) : -1;
 }
 
 /* ---- calls that set the error and have no other business here */
@@ -137,8 +148,11 @@ WL_EXPORT int sqlite3_blob_open(sqlite3 *db, const char *schema, const char *tab
   return rc;
 }
 WL_EXPORT int sqlite3_blob_reopen(sqlite3_blob *blob, sqlite3_int64 row) {
-  int rc = WL_REAL()->blob_reopen(blob, row);
-  if (rc != SQLITE_OK) unsay_owner(blob); /* otherwise it leaves the error as it is */
+  const sqlite3_api_routines *real = WL_REAL();
+  int rc = real->blob_reopen(blob, row);
+  sqlite3 *db = rc == SQLITE_OK ? NULL : wl_handles_find(&owners, blob);
+  /* It sets no error if it succeeds, nor if the blob was no longer valid before the call. */
+  if (db && (rc != SQLITE_ABORT || real->errcode(db) == rc)) wl_forget_result_if(db);
   return rc;
 }
 WL_EXPORT int sqlite3_blob_read(sqlite3_blob *blob, void *out, int n, int at) {
@@ -156,9 +170,11 @@ WL_EXPORT int sqlite3_blob_close(sqlite3_blob *blob) {
 
 WL_EXPORT sqlite3_backup *sqlite3_backup_init(sqlite3 *to, const char *to_name, sqlite3 *from,
                                               const char *from_name) {
-  wl_forget_result_if(to);
   sqlite3_backup *backup = WL_REAL()->backup_init(to, to_name, from, from_name);
-  if (backup) own(backup, to);
+  if (backup)
+    own(backup, to);
+  else
+    wl_forget_result_if(to); /* otherwise it leaves the error as it is */
   return backup;
 }
 WL_EXPORT int sqlite3_backup_finish(sqlite3_backup *backup) {

@@ -16,6 +16,7 @@
 ** load_extension() act when they are called. It is not tried.
 */
 #include "preload/preload.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,17 +201,35 @@ static const wl_native_calls *library_for(wl_connection *c) {
   return lib;
 }
 
+/* Limits that SQLite checks as it prepares a statement. The application's statement has passed
+** them, but warplite's own need not, and a program with too many steps counts as out of memory. */
+static const int prepare_limits[WL_N_LIFTED] = {
+    SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_COLUMN,       SQLITE_LIMIT_EXPR_DEPTH,
+    SQLITE_LIMIT_VDBE_OP,    SQLITE_LIMIT_FUNCTION_ARG, SQLITE_LIMIT_COMPOUND_SELECT};
+
+void wl_limits_lift(const wl_connection *c, int saved[WL_N_LIFTED]) {
+  for (int k = 0; k < WL_N_LIFTED; k++)
+    saved[k] = c->real->api.limit(c->db, prepare_limits[k], INT_MAX);
+}
+
+void wl_limits_restore(const wl_connection *c, const int saved[WL_N_LIFTED]) {
+  for (int k = 0; k < WL_N_LIFTED; k++) c->real->api.limit(c->db, prepare_limits[k], saved[k]);
+}
+
 /* Starts the statement natively. False: SQLite runs it. */
 static bool start(wl_statement *t) {
   wl_connection *c = t->conn;
   char reason[WL_NATIVE_TEXT] = "sqlite: libwarplite cannot be used";
   wl_native_ask ask = {.db = c->db, .stmt = t->stmt};
   wl_connection *outside = wl_inside;
+  int limits[WL_N_LIFTED];
   wl_silent++;
   wl_inside = c;
+  wl_limits_lift(c, limits);
   const wl_native_calls *lib = library_for(c);
   ask.no_functions = counts_functions(c) && c->n_functions == 0;
   t->run = lib ? lib->start(&ask, reason) : NULL;
+  wl_limits_restore(c, limits);
   wl_inside = outside;
   wl_silent--;
   if (WL_UNLIKELY(wl_reporting)) wl_report_decided(t, reason);

@@ -201,6 +201,10 @@ bool wl_may_select(const char *sql, size_t n);
 enum { WL_COSTLY_STEPS = 8000, WL_COSTLY_IN_SMALL = 100000 };
 /* Why SQLite runs all statements of the connection at present, or NULL. */
 const char *wl_connection_left(const wl_connection *c);
+enum { WL_N_LIFTED = 6 };
+/* Lifts the connection's limits for warplite's own statements. */
+void wl_limits_lift(const wl_connection *c, int saved[WL_N_LIFTED]);
+void wl_limits_restore(const wl_connection *c, const int saved[WL_N_LIFTED]);
 /* Decides who runs the execution that begins now, and takes the first step. */
 int wl_first_step(wl_statement *t);
 /* SQLite's run of a statement has ended. Notes now and then what it cost. */

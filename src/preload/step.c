@@ -61,9 +61,12 @@ static int look(wl_statement *t, char message[WL_NATIVE_TEXT]) {
 /* Gets the next batch. */
 static int refill(wl_statement *t, char message[WL_NATIVE_TEXT]) {
   wl_connection *outside = wl_inside;
+  int limits[WL_N_LIFTED];
   wl_silent++;
   wl_inside = t->conn;
+  wl_limits_lift(t->conn, limits);
   int rc = wl_library_if_open()->next(t->run, &t->rows, message);
+  wl_limits_restore(t->conn, limits);
   wl_inside = outside;
   wl_silent--;
   if (rc == SQLITE_ROW) t->row = t->rows.first;

@@ -241,7 +241,7 @@ static void limits(connection *c) {
       SQLITE_LIMIT_ATTACHED,     SQLITE_LIMIT_TRIGGER_DEPTH};
   static int least[] = {60, 100, 3, 3, 2, 300, 1, 3, 2, 1, 1};
   int k = below(11);
-  bool back = chance(70); /* most limits are soon lifted */
+  bool back = w.patterns || chance(70); /* most limits are soon lifted */
   int before = sqlite3_limit(c->db, ids[k], back ? 1 << 30 : least[k]);
   say("limit %d was %d", ids[k], before);
 }

@@ -96,8 +96,8 @@ static source some_source(const connection *c, char name[40]) {
     schema = "aux.", shift = ATTACHED;
   else if (c->main_in_memory && c->temporary && chance(30))
     schema = "temp.", shift = TEMPORARY;
-  else if (chance(50) || c->temporary)
-    schema = "main."; /* TEMP tables hide the others */
+  else if (chance(50) || c->temporary || c->attached)
+    schema = "main."; /* a name alone may mean a table elsewhere */
   if (kind < 45) {
     sprintf(name, "%st0", schema);
     return (source){name, columns_mixed, "id", (unsigned)T_MIXED << shift};
@@ -458,6 +458,14 @@ unsigned sql_write(connection *c, char *out) {
   return bit << shift;
 }
 
+/* Whether no statement runs. PRAGMA case_sensitive_like changes other connections otherwise. */
+static bool is_idle(const connection *c) {
+  sqlite3_stmt *s = NULL;
+  while ((s = sqlite3_next_stmt(c->db, s)) != NULL)
+    if (sqlite3_stmt_busy(s)) return false;
+  return true;
+}
+
 unsigned sql_schema(connection *c, char *out) {
   int shift;
   const char *schema = some_schema(c, &shift);
@@ -483,7 +491,10 @@ unsigned sql_schema(connection *c, char *out) {
   case 10: add(out, "ANALYZE"); break;
   case 11: add(out, "VACUUM"); return 0xffffff | T_SCHEMA; /* with a reader it is an error */
   case 12: add(out, "PRAGMA user_version=%d", below(100)); return 0;
-  case 13: add(out, "PRAGMA case_sensitive_like=%d", below(2)); return 0;
+  case 13:
+    if (!is_idle(c)) return 0;
+    add(out, "PRAGMA case_sensitive_like=%d", below(2));
+    return 0;
   case 14: add(out, "PRAGMA reverse_unordered_selects=%d", chance(20)); return 0xffffff;
   case 15: add(out, "PRAGMA query_only=%d", chance(20)); return 0;
   case 16: add(out, "REINDEX"); break;

@@ -29,15 +29,42 @@ import subprocess
 import sys
 import tempfile
 
+TIMED_OUT = 124  # exit status of timeout(1)
 # Scripts that run all the others, or take hours, or are no tests.
 LEFT_OUT = ["all", "quick", "veryquick", "full", "extraquick", "permutations", "memleak", "rbu",
             "backcompat", "wapp", "soak*", "malloc*", "crash*", "fuzz*", "speed*", "mallocAll"]
 # Scripts that make malloc, reads or writes fail at every place. There are other places natively.
 FAILURES = re.compile("fault|malloc|oom|ioerr|corrupt|transient|persist|crash")
+FAILING_CALLS = re.compile("do_faultsim_test|do_malloc_test|sqlite3_memdebug_fail|do_ioerr_test")
+
+# Accepted differences that no rule below finds.
+AHEAD = "rows that the connection changes ahead of its own SELECT"
+CALLS = "calls of a virtual table or of a VFS that the script counts"
+ACCEPTED = {
+    "capi3c-12.5.1": AHEAD, "capi3c-12.6": AHEAD, "delete-9.2": AHEAD, "delete-9.3": AHEAD,
+    "delete-9.5": AHEAD, "delete2-2.2": AHEAD, "misc2-7.8": AHEAD, "misc2-7.18": AHEAD,
+    "bestindex8-1.1.2": CALLS, "bestindex9-*": CALLS, "nolock-*": CALLS, "dbstatus2-*": CALLS,
+    "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "wal2-1.*": CALLS, "wal3-7.*": CALLS,
+    "pageropt-1.5": CALLS, "notnull2-1.*": "steps of SQLite's virtual machine",
+    # Another encoding was written into the file of main. A native run of a SELECT from a TEMP table
+    # reads main too, and notices it one statement earlier than SQLite.
+    "enc-12.7": "read locks on main",
+    # A file that was overwritten under an exclusive lock. warplite's first statement after `PRAGMA
+    # locking_mode=normal` gives the lock back and notices it one statement earlier than SQLite.
+    "exclusive2-2.7": "locks that are given back earlier",
+}
 
 
 def run_script(args, path, preload, folder):
-    """Runs one script. Returns its outcome and its output."""
+    """Runs one script. Returns its outcome and its output. One that takes too long under preload
+    gets more time, because other work on the machine may have slowed it down."""
+    result = run_once(args, path, preload, folder, args.seconds)
+    if preload and result[0]["status"] == TIMED_OUT:
+        result = run_once(args, path, preload, folder, 4 * args.seconds)
+    return result
+
+
+def run_once(args, path, preload, folder, seconds):
     env = {k: v for k, v in os.environ.items()
            if k not in ("LD_PRELOAD", "WARPLITE_SET", "WARPLITE_RUN")}
     if preload:
@@ -45,7 +72,7 @@ def run_script(args, path, preload, folder):
         env["WARPLITE_SET"] = args.set
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    command = ["timeout", "-k", "1", str(args.seconds), args.testfixture, path]
+    command = ["timeout", "-k", "1", str(seconds), args.testfixture, path]
     p = subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = p.stdout.decode(errors="replace")
@@ -84,12 +111,17 @@ def words(text):
     return sorted(re.sub(r"[{}]", "", text).split())
 
 
-def excuse(script, test, expected, got):
-    """The kind of an accepted difference, or None."""
+def excuse(script, text, test, expected, got):
+    """The kind of an accepted difference, or None. text: of the script."""
+    for pattern, kind in ACCEPTED.items():
+        if fnmatch.fnmatch(test, pattern):
+            return kind
     if FAILURES.search(script) or FAILURES.search(test):
         return "simulated failures"
     if expected is None:
         return None
+    if "out of memory" in expected and FAILING_CALLS.search(text):
+        return "simulated failures"
     if re.search(r"\bSCAN\b|\bSEARCH\b|QUERY PLAN", expected):
         return "query plans"
     if words(expected) == words(got):
@@ -105,14 +137,15 @@ def excuse(script, test, expected, got):
     return None
 
 
-def differences(script, plain, native):
+def differences(script, text, plain, native):
     """Yields (test, kind or None, description) of tests that fail under preload only."""
     (before, _), (after, output) = plain, native
+    simulated = FAILURES.search(script) or FAILING_CALLS.search(text)
     if after["tests"] is None and before["tests"] is not None:
-        kind = "simulated failures" if FAILURES.search(script) else None
-        yield "", kind, f"does not finish, exit status {after['status']}: {output[-300:]!r}"
+        yield "", None, f"does not finish, exit status {after['status']}: {output[-300:]!r}"
     elif before["tests"] and after["tests"] and after["tests"] < before["tests"]:
-        kind = "simulated failures" if FAILURES.search(script) else None
+        # Each simulated failure at another place is a test of its own.
+        kind = "simulated failures" if simulated else None
         yield "", kind, f"{before['tests']} tests became {after['tests']}"
     for test in after["failures"]:
         if test in before["failures"]:
@@ -124,7 +157,7 @@ def differences(script, plain, native):
         if not shown:
             error = re.search(rf"{name}\.\.\.\n(Error:.*)", output)
             got = error[1] if error else "failed without a message"
-        yield test, excuse(script, test, expected, got), \
+        yield test, excuse(script, text, test, expected, got), \
             f"expected {expected!s:.200} | got {got:.200}"
 
 
@@ -157,9 +190,11 @@ def compare(args, results, work):
             if not kept.get(script):
                 kept.put(script, *run_script(args, os.path.join(args.scripts, file), preload, work))
         outcomes = plain.get(script), native.get(script)
+        with open(os.path.join(args.scripts, file), errors="replace") as f:
+            text = f.read()
         n_scripts += 1
         n_tests += outcomes[1][0]["tests"] or 0
-        for test, kind, what in differences(script, *outcomes):
+        for test, kind, what in differences(script, text, *outcomes):
             kinds[kind or "errors"] += 1
             n_bad += kind is None
             if kind is None or args.all:

@@ -164,7 +164,7 @@ static int bind_one(sqlite3_stmt *s, int i) {
   case 2: return sqlite3_bind_int64(s, i, integers[below(9)]);
   case 3: return sqlite3_bind_int(s, i, (int)integers[below(7)]);
   case 4: return sqlite3_bind_double(s, i, reals[below(8)]);
-  case 5: return sqlite3_bind_text(s, i, t, chance(70) ? -1 : below(4), SQLITE_TRANSIENT);
+  case 5: return sqlite3_bind_text(s, i, t, chance(70) ? -1 : (int)strlen(t) / 2, SQLITE_TRANSIENT);
   case 6: return sqlite3_bind_text(s, i, t, (int)strlen(t), destroyed);
   case 7: return sqlite3_bind_text16(s, i, wide, chance(50) ? -1 : 2 * below(9), SQLITE_STATIC);
   case 8: return sqlite3_bind_blob(s, i, t, (int)strlen(t), SQLITE_STATIC);

@@ -71,6 +71,8 @@ def main():
         folder = os.path.join(top, "f")
         plain = {k: output(args, folder, k, min(AT_ONCE, last - k))
                  for k in range(args.first, last, AT_ONCE)}
+        ok("programs: SQLite alone runs them", all(rc == 0 for rc, _, _ in plain.values()),
+           "".join(err[-500:] for _, _, err in plain.values()))
         spoilt = output(args, folder, args.first, 1, spoil=True)[1][args.first]
         ok("programs: a spoilt line is noticed",
            difference(args.first, plain[args.first][1][args.first], spoilt) is not None)

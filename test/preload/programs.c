@@ -254,6 +254,7 @@ static void program(uint64_t seed, int k, const char *folder) {
   end_blob(-1);
   for (int j = 0; j < N_CONNECTIONS; j++)
     if (w.connections[j].db) say("close %d", sqlite3_close(w.connections[j].db));
+  say("memory %lld", sqlite3_memory_used());
   remove_files();
 }
 

@@ -124,7 +124,7 @@ void print_statement(sqlite3_stmt *s) {
   say("sql [%s] expanded [%s] readonly %d explain %d busy %d columns %d data %d run %d",
       text(sqlite3_sql(s)), text(expanded), sqlite3_stmt_readonly(s), sqlite3_stmt_isexplain(s),
       sqlite3_stmt_busy(s), n, sqlite3_data_count(s),
-      sqlite3_stmt_status(s, SQLITE_STMTSTATUS_RUN, 0));
+      w.patterns ? -1 : sqlite3_stmt_status(s, SQLITE_STMTSTATUS_RUN, 0));
   sqlite3_free(expanded);
   for (int i = 0; i < n; i++)
     printf(" %s:%s:%s.%s.%s", text(sqlite3_column_name(s, i)), text(sqlite3_column_decltype(s, i)),

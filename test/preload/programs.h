@@ -26,9 +26,9 @@
 ** 7. The number of calls of a deterministic function.
 ** 8. The connection's error after steps of sqlite3_prepare()'s statements, which may set it or not.
 ** 9. Statements with a parameter as pattern of LIKE are prepared once more after a native run. A
-**    program that has them does not set authorizers, which would be asked again, nor low limits,
-*and
-**    does not use sqlite3_close_v2(), after which nothing can be prepared.
+**    program that has them does not set authorizers, which would be asked again, nor low limits. It
+**    does not use sqlite3_close_v2(), after which nothing can be prepared. It does not print how
+**    often they ran, because SQLite counts a run that finds an old schema twice.
 */
 #ifndef PROGRAMS_H
 #define PROGRAMS_H

@@ -39,13 +39,23 @@ FAILING_CALLS = re.compile("do_faultsim_test|do_malloc_test|sqlite3_memdebug_fai
 
 # Accepted differences that no rule below finds.
 AHEAD = "rows that the connection changes ahead of its own SELECT"
+STEPS = "steps of SQLite's virtual machine"
+TEST_CONTROL = "sqlite3_test_control()"
 CALLS = "calls of a virtual table or of a VFS that the script counts"
 ACCEPTED = {
     "capi3c-12.5.1": AHEAD, "capi3c-12.6": AHEAD, "delete-9.2": AHEAD, "delete-9.3": AHEAD,
     "delete-9.5": AHEAD, "delete2-2.2": AHEAD, "misc2-7.8": AHEAD, "misc2-7.18": AHEAD,
     "bestindex8-1.1.2": CALLS, "bestindex9-*": CALLS, "nolock-*": CALLS, "dbstatus2-*": CALLS,
     "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "wal2-1.*": CALLS, "wal3-7.*": CALLS,
-    "pageropt-1.5": CALLS, "notnull2-1.*": "steps of SQLite's virtual machine",
+    "pageropt-1.5": CALLS, "func-29.*": CALLS, "notnull2-1.*": STEPS, "interrupt-4.*": STEPS,
+    # The file is read without SQLite, which the script has changed from inside.
+    "pager1-42.1": TEST_CONTROL, "imposter-2.1": TEST_CONTROL,
+    # Statements that run natively refer to no page, so the size of the map can change.
+    "mmap3-1.6": "PRAGMA mmap_size while a SELECT runs",
+    # Two wrong bytes of UTF-8 are equal for LIKE, but not in an index.
+    "like-9.5.1": "texts with wrong UTF-8, where SQLite's answer depends on its plan",
+    # A native SELECT from a TEMP table holds a read lock on main.
+    "interrupt2-2.1": "read locks on main",
     # Another encoding was written into the file of main. A native run of a SELECT from a TEMP table
     # reads main too, and notices it one statement earlier than SQLite.
     "enc-12.7": "read locks on main",

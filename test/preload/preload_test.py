@@ -197,6 +197,34 @@ p d.execute("SELECT sum(twice(a)) FROM t")
 begin; d.execute("SELECT abs(-9223372036854775808 + 0*id) FROM t"); rescue => e; p e.class, e.message; end
 """
 
+QT = r"""
+import sys
+from PyQt5.QtCore import QCoreApplication
+from PyQt5.QtSql import QSqlDatabase, QSqlQuery
+app = QCoreApplication([])
+d = QSqlDatabase.addDatabase("QSQLITE")
+d.setDatabaseName(sys.argv[1])
+print(d.open())
+q = QSqlQuery(d)
+q.exec_("CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b REAL, c TEXT)")
+q.exec_("WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+        "INSERT INTO t SELECT i, i%7, i*0.5, 'text '||(i%100) FROM n")
+for sql in ("SELECT a, count(*), sum(b), max(c) FROM t GROUP BY a", "SELECT max(c), NULL FROM t",
+            "SELECT id, b, c FROM t WHERE a = 3", "SELECT nothing FROM t",
+            "SELECT abs(-9223372036854775808 + 0*id) FROM t"):
+    good, n = q.exec_(sql), q.record().count()
+    print(good, q.lastError().text(), [q.record().fieldName(i) for i in range(n)])
+    while q.next():
+        print([q.value(i) for i in range(n)])
+q.prepare("SELECT count(*), sum(a) FROM t WHERE c = ? AND b > ?")
+for k in range(5):
+    q.addBindValue("text %d" % k)
+    q.addBindValue(10.5 * k)
+    print(q.exec_(), q.next(), q.value(0), q.value(1))
+q.finish()
+d.close()
+"""
+
 POOL = """
 import multiprocessing, sqlite3, sys
 F = sys.argv[1]
@@ -230,11 +258,14 @@ def test_clients(folder):
                 ("sqlite3", ["sqlite3", file], SCRIPT, ["sqlite3", "-version"]),
                 ("perl", ["perl", "-e", PERL, file], b"", ["perl", "-MDBD::SQLite", "-e", "1"]),
                 ("php", ["php", "-r", PHP, file], b"", ["php", "-r", "new SQLite3(':memory:');"]),
-                ("ruby", ["ruby", "-e", RUBY, file], b"", ["ruby", "-e", "require 'sqlite3'"])):
+                ("ruby", ["ruby", "-e", RUBY, file], b"", ["ruby", "-e", "require 'sqlite3'"]),
+                ("/usr/bin/python3", ["/usr/bin/python3", "-c", QT, file], b"",
+                 ["/usr/bin/python3", "-c", "import PyQt5.QtSql"])):
+            name = "Qt" if command[2:3] == [QT] else program
             if not shutil.which(program) or run(known)[0]:
-                skip(f"{program} [{e}]", "not installed")
+                skip(f"{name} [{e}]", "not installed")
                 continue
-            same(f"{program} [{e}]", command, SETTINGS[e], 4, folder, stdin=stdin)
+            same(f"{name} [{e}]", command, SETTINGS[e], 4, folder, stdin=stdin)
         pool = os.path.join(folder, "pool.py")
         os.makedirs(folder, exist_ok=True)
         with open(pool, "w") as f:

@@ -71,7 +71,6 @@ static sqlite3_stmt *mirror(wl_statement *t, int i) {
   if (m) return m;
   wl_enter(c);
   wl_silent++;
-  wl_save_error(c);
   m = cell->mirror;
   if (!m) m = cell->mirror = wl_library_if_open()->mirror(t->run, i);
   if (m) {
@@ -98,11 +97,6 @@ static sqlite3_stmt *mirror(wl_statement *t, int i) {
   }
   wl_leave(c);
   return m;
-}
-
-void wl_prepare_mirrors(wl_statement *t) {
-  for (int i = 0; i < t->n_columns; i++)
-    if (!t->cells[i].mirror) t->cells[i].mirror = wl_library_if_open()->mirror(t->run, i);
 }
 
 /* Room for n bytes and a NUL in the cell's text. */

@@ -60,15 +60,6 @@ WL_EXPORT int sqlite3_open16(const void *name, sqlite3 **out) {
   return opened(r->api.open16(name, out), out, 0, r);
 }
 
-/* Statements that run natively go on after sqlite3_close_v2(). */
-static void prepare_orphans(wl_connection *c) {
-  const sqlite3_api_routines *api = &c->real->api;
-  for (sqlite3_stmt *s = api->next_stmt(c->db, NULL); s; s = api->next_stmt(c->db, s)) {
-    wl_statement *t = wl_statement_of(s);
-    if (t && t->state == WL_RUNNING) wl_prepare_mirrors(t);
-  }
-}
-
 static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   const wl_native_calls *lib = wl_library_if_open();
@@ -76,7 +67,6 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   if (lib && c->real == atomic_load(&wl_only)) {
     wl_enter(c);
     wl_silent++;
-    if (v2 && c->n_running) prepare_orphans(c);
     lib->quiet(db);
     wl_silent--;
     wl_leave(c);
@@ -85,8 +75,6 @@ static int closed(sqlite3 *db, int (*real)(sqlite3 *), bool v2) {
   /* SQLite may free the connection, and another thread may get its address at once. */
   atomic_fetch_add(&c->n_refs, 1);
   if (v2) c->closing = true;
-  /* Statements without a record may outlive ours of the connection. */
-  if (v2 && c->trace_mask) c->real->api.trace_v2(db, c->trace_mask, c->trace, c->trace_arg);
   wl_handles_remove(&wl_connections, db);
   int rc = real(db);
   if (rc == SQLITE_OK)
@@ -191,12 +179,6 @@ void wl_connections_tell(const wl_native_calls *lib) {
 
 /* ---- trace and progress */
 
-/* SQLite calls this instead of the application's function, also for statements of warplite's. */
-static int trace_others(unsigned what, void *arg, void *p, void *x) {
-  const wl_connection *c = arg;
-  return wl_silent ? 0 : c->trace(what, c->trace_arg, p, x);
-}
-
 WL_EXPORT int sqlite3_trace_v2(sqlite3 *db, unsigned mask,
                                int (*call)(unsigned, void *, void *, void *), void *arg) {
   const sqlite3_api_routines *real = WL_REAL();
@@ -207,9 +189,7 @@ WL_EXPORT int sqlite3_trace_v2(sqlite3 *db, unsigned mask,
     c->trace = call;
     c->trace_arg = arg;
     c->traces_otherwise = false;
-    int rc = real->trace_v2(db, mask, call ? trace_others : NULL, c);
     wl_leave(c);
-    return rc;
   }
   return real->trace_v2(db, mask, call, arg);
 }

@@ -16,18 +16,9 @@ static void count_results(int change) {
 
 int wl_set_result(wl_connection *c, int code, const char *message) {
   c->result.message[0] = 0;
-  c->result.offset = -1;
   if (message) snprintf(c->result.message, sizeof c->result.message, "%s", message);
   if (atomic_exchange(&c->result.code, code) == WL_NO_RESULT) count_results(1);
   return c->extended_codes || code <= 0xff ? code : code & 0xff;
-}
-
-void wl_save_error(wl_connection *c) {
-  const sqlite3_api_routines *api = &c->real->api;
-  if (c->closing || c->result.code != WL_NO_RESULT) return;
-  int offset = api->error_offset ? api->error_offset(c->db) : -1;
-  wl_set_result(c, api->extended_errcode(c->db), api->errmsg(c->db));
-  c->result.offset = offset;
 }
 
 void wl_forget_result(sqlite3 *db) {
@@ -96,9 +87,7 @@ WL_EXPORT const void *sqlite3_errmsg16(sqlite3 *db) {
 
 WL_EXPORT int sqlite3_error_offset(sqlite3 *db) {
   const sqlite3_api_routines *real = WL_REAL();
-  const wl_connection *c = with_result(db);
-  if (c) return c->result.offset;
-  return real->error_offset ? real->error_offset(db) : -1;
+  return with_result(db) || !real->error_offset ? -1 : real->error_offset(db);
 }
 
 /* ---- calls that set the error and have no other business here */

@@ -39,7 +39,6 @@ enum { WL_VERDICTS = 256, WL_NO_RESULT = -1 };
 /* What errcode and errmsg of a connection return, if the last call ran natively. */
 typedef struct wl_last_result {
   atomic_int code; /* WL_NO_RESULT: SQLite answers */
-  int offset;      /* of the error in the text, or -1 */
   char message[WL_NATIVE_TEXT];
 } wl_last_result;
 
@@ -180,18 +179,11 @@ bool wl_verdict_asks(wl_connection *c, uint64_t hash);
 /* Sets what errcode and errmsg return. message NULL: SQLite's text for the code. Returns the code
 ** as the application wants it. */
 int wl_set_result(wl_connection *c, int code, const char *message);
-/* Keeps SQLite's own error of the connection, which statements of warplite's are about to change.
- */
-void wl_save_error(wl_connection *c);
 void wl_forget_result(sqlite3 *db);
 void wl_connection_forget_result(wl_connection *c);
 static inline void wl_forget_result_if(sqlite3 *db) {
   if (WL_UNLIKELY(wl_is_awake())) wl_forget_result(db);
 }
-
-/* ---- columns.c */
-/* Prepares the mirrors of all columns, because nothing can be prepared on a closed connection. */
-void wl_prepare_mirrors(wl_statement *t);
 
 /* ---- prepare.c */
 /* Whether a text begins with a statement that can be a SELECT. */

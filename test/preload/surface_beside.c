@@ -94,6 +94,17 @@ static void values_of_orphans(void) {
   say("finalize %d", sqlite3_finalize(s));
 }
 
+/* Values of the current row can be converted after an interrupt. */
+static void values_after_interrupt(sqlite3 *db) {
+  title("after an interrupt");
+  sqlite3_stmt *s = begin(db, "SELECT b, id, c FROM t");
+  sqlite3_interrupt(db);
+  row(s, 4);
+  row(s, 6);
+  code(db, "step", sqlite3_step(s));
+  done(db, s);
+}
+
 static int say_trace(unsigned what, void *arg, void *p, void *x) {
   say("trace %s", (const char *)x);
   return 0;
@@ -179,6 +190,7 @@ void surface_beside(void) {
   blobs_of_texts(db);
   errors_that_stay(db);
   binds_after_the_end(db);
+  values_after_interrupt(db);
   low_limits(db);
   say("close %d", sqlite3_close(db));
   values_of_orphans();

@@ -46,7 +46,7 @@ ACCEPTED = {
     "capi3c-12.5.1": AHEAD, "capi3c-12.6": AHEAD, "delete-9.2": AHEAD, "delete-9.3": AHEAD,
     "delete-9.5": AHEAD, "delete2-2.2": AHEAD, "misc2-7.8": AHEAD, "misc2-7.18": AHEAD,
     "bestindex8-1.1.2": CALLS, "bestindex9-*": CALLS, "nolock-*": CALLS, "dbstatus2-*": CALLS,
-    "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "wal2-1.*": CALLS, "wal3-7.*": CALLS,
+    "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "vtabH-1.*": CALLS, "wal2-[126].*": CALLS, "wal3-7.*": CALLS,
     "pageropt-1.5": CALLS, "func-29.*": CALLS, "notnull2-1.*": STEPS, "interrupt-4.*": STEPS,
     # The file is read without SQLite, which the script has changed from inside.
     "pager1-42.1": TEST_CONTROL, "imposter-2.1": TEST_CONTROL,

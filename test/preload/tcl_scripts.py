@@ -46,7 +46,9 @@ ACCEPTED = {
     "capi3c-12.5.1": AHEAD, "capi3c-12.6": AHEAD, "delete-9.2": AHEAD, "delete-9.3": AHEAD,
     "delete-9.5": AHEAD, "delete2-2.2": AHEAD, "misc2-7.8": AHEAD, "misc2-7.18": AHEAD,
     "bestindex8-1.1.2": CALLS, "bestindex9-*": CALLS, "nolock-*": CALLS, "dbstatus2-*": CALLS,
-    "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "vtabH-1.*": CALLS, "wal2-[126].*": CALLS, "wal3-7.*": CALLS,
+    "vtab1.10-5": CALLS, "vtab1-18.*": CALLS, "vtabH-1.*": CALLS,
+    "wal2-[126].*": CALLS, "wal3-7.*": CALLS, "where-14.*": "order of rows",
+    "where8-3.9": "order of rows",
     "pageropt-1.5": CALLS, "func-29.*": CALLS, "notnull2-1.*": STEPS, "interrupt-4.*": STEPS,
     # The file is read without SQLite, which the script has changed from inside.
     "pager1-42.1": TEST_CONTROL, "imposter-2.1": TEST_CONTROL,
@@ -186,8 +188,13 @@ def main():
     if not os.access(args.testfixture, os.X_OK):
         print(f"skip SQLite's Tcl scripts - no testfixture at {args.testfixture}")
         return 0
+    # vtabH leaves tests out if the name of its folder contains "_".
     with tempfile.TemporaryDirectory() as top:
-        return compare(args, args.results or top, os.path.join(top, "work"))
+        work = os.path.join(tempfile.gettempdir(), f"tclwork{os.getpid()}")
+        try:
+            return compare(args, args.results or top, work)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def compare(args, results, work):

@@ -29,10 +29,13 @@ typedef struct helper {
   bool in_use;
 } helper;
 
-/* The helper statements of a connection. */
+/* The helper statements of a connection. Mirrors belong to a database of their own. So they work
+** after an interrupt and after sqlite3_close_v2(), leave the connection's error as it is, and are
+** not traced. */
 struct wl_readers {
   helper *first;
   int n_idle;
+  sqlite3 *mirror_db; /* opened when first needed */
 };
 
 struct wl_native_run {
@@ -60,8 +63,22 @@ static void drop_readers(wl_conn *c, bool closing) {
   }
   c->readers->n_idle = 0;
   if (!closing) return;
+  sqlite3_close(c->readers->mirror_db);
   wl_mem_free(c->readers);
   c->readers = NULL;
+}
+
+/* The database for a kind of helper. NULL: out of memory. */
+static sqlite3 *database_of(wl_conn *c, helper_kind kind) {
+  sqlite3 **own = &c->readers->mirror_db;
+  if (kind != MIRROR) return c->db;
+  /* Threads may read rows of different statements at the same time. */
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
+  if (!*own && sqlite3_open_v2(":memory:", own, flags, NULL)) {
+    sqlite3_close(*own);
+    *own = NULL;
+  }
+  return *own;
 }
 
 /* Finds an idle helper with that text, or prepares one. NULL: it could not be prepared. */
@@ -75,9 +92,10 @@ static helper *borrow(wl_conn *c, helper_kind kind, const char *sql) {
     c->readers->n_idle--;
     return h;
   }
-  helper *h = wl_mem_zalloc(sizeof *h);
+  sqlite3 *db = database_of(c, kind);
+  helper *h = db ? wl_mem_zalloc(sizeof *h) : NULL;
   if (!h) return NULL;
-  if (sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &h->stmt, NULL)) {
+  if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &h->stmt, NULL)) {
     wl_mem_free(h);
     return NULL;
   }

@@ -4,7 +4,9 @@
 ** Numbers come straight from the batch. A text is copied once, because SQLite's texts end in a NUL
 ** byte. For every other conversion the value is bound to a statement `SELECT ?1`, the mirror, and
 ** SQLite converts it there. From then on the mirror answers for this column, up to the next row:
-** some conversions change the type that SQLite reports later.
+** some conversions change what SQLite reports later. Those that were done without the mirror are
+** repeated in it. For example, sqlite3_column_bytes16() does not convert a text that has been read
+** as a blob.
 */
 #include "preload/preload.h"
 #include <stdlib.h>
@@ -83,6 +85,8 @@ static sqlite3_stmt *mirror(wl_statement *t, int i) {
     default: api->bind_null(m, 1);
     }
     if (wl_library_if_open()->step(m) != SQLITE_ROW) m = NULL;
+    if (m && cell->text_of == t->stamp) api->column_text(m, 0);
+    if (m && cell->blob_of == t->stamp) api->column_blob(m, 0);
   }
   wl_silent--;
   if (m) {
@@ -242,7 +246,9 @@ static __attribute__((noinline)) const void *native_blob(sqlite3_stmt *s, int i,
   if (WL_LIKELY(!t)) return wl_real_api(caller)->column_blob(s, i);
   sqlite3_stmt *m = mirrored(t, i);
   wl_val v = value_at(t, i);
-  if (!m && (v.t == WL_T_NULL || (v.t >= WL_T_TEXT && v.n == 0))) return NULL;
+  if (!m && v.t == WL_T_NULL) return NULL;
+  if (!m && v.t == WL_T_TEXT) t->cells[i].blob_of = t->stamp;
+  if (!m && v.t >= WL_T_TEXT && v.n == 0) return NULL;
   if (!m && v.t == WL_T_BLOB) return wl_bytes(v);
   if (!m && v.t == WL_T_TEXT) return plain_text(t, i, v);
   if (!m) m = mirror(t, i);

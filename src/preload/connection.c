@@ -245,10 +245,15 @@ static const sqlite3_api_routines *defines(sqlite3 *db, bool pure, void *caller)
   wl_connection *c = db ? wl_connection_of(db) : NULL;
   if (c) c->n_functions++;
   if (c && !pure) c->n_impure++;
-  wl_forget_result_if(db);
   const wl_sqlite *real = wl_real_checked(caller);
   if (!c && !wl_within(real->code, caller)) n_unclaimed++; /* SQLite's own are no concern */
   return &real->api;
+}
+
+/* A definition that succeeds leaves the connection's error as it is. */
+static int after_definition(sqlite3 *db, int rc) {
+  if (rc != SQLITE_OK && rc != SQLITE_MISUSE) wl_forget_result_if(db);
+  return rc;
 }
 
 typedef void wl_function(sqlite3_context *, int, sqlite3_value **);
@@ -258,37 +263,42 @@ typedef int wl_collation(void *, int, const void *, int, const void *);
 
 WL_EXPORT int sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                       wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function(db, name, n, flags, arg, call, step, end);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_function(db, name, n, flags, arg, call, step, end));
 }
 WL_EXPORT int sqlite3_create_function16(sqlite3 *db, const void *name, int n, int flags, void *arg,
                                         wl_function *call, wl_function *step, wl_final *end) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function16(db, name, n, flags, arg, call, step, end);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_function16(db, name, n, flags, arg, call, step, end));
 }
 WL_EXPORT int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *arg,
                                          wl_function *call, wl_function *step, wl_final *end,
                                          wl_destroy *destroy) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_function_v2(db, name, n, flags, arg, call, step, end, destroy);
+  return after_definition(
+      db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+              ->create_function_v2(db, name, n, flags, arg, call, step, end, destroy));
 }
 WL_EXPORT int sqlite3_create_window_function(sqlite3 *db, const char *name, int n, int flags,
                                              void *arg, wl_function *step, wl_final *end,
                                              wl_final *value, wl_function *inverse,
                                              wl_destroy *destroy) {
-  return defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
-      ->create_window_function(db, name, n, flags, arg, step, end, value, inverse, destroy);
+  return after_definition(db, defines(db, flags & SQLITE_DETERMINISTIC, WL_CALLER)
+                                  ->create_window_function(db, name, n, flags, arg, step, end,
+                                                           value, inverse, destroy));
 }
 WL_EXPORT int sqlite3_create_collation(sqlite3 *db, const char *name, int rep, void *arg,
                                        wl_collation *call) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation16(sqlite3 *db, const void *name, int rep, void *arg,
                                          wl_collation *call) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation16(db, name, rep, arg, call);
 }
 WL_EXPORT int sqlite3_create_collation_v2(sqlite3 *db, const char *name, int rep, void *arg,
                                           wl_collation *call, wl_destroy *destroy) {
+  wl_forget_result_if(db);
   return defines(db, true, WL_CALLER)->create_collation_v2(db, name, rep, arg, call, destroy);
 }
 WL_EXPORT int sqlite3_collation_needed(sqlite3 *db, void *arg,
@@ -301,12 +311,13 @@ WL_EXPORT int sqlite3_collation_needed16(sqlite3 *db, void *arg,
 }
 WL_EXPORT int sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *m,
                                     void *arg) {
-  return defines(db, false, WL_CALLER)->create_module(db, name, m, arg);
+  return after_definition(db, defines(db, false, WL_CALLER)->create_module(db, name, m, arg));
 }
 WL_EXPORT int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *m,
                                        void *arg, wl_destroy *destroy) {
-  return defines(db, false, WL_CALLER)->create_module_v2(db, name, m, arg, destroy);
+  return after_definition(
+      db, defines(db, false, WL_CALLER)->create_module_v2(db, name, m, arg, destroy));
 }
 WL_EXPORT int sqlite3_overload_function(sqlite3 *db, const char *name, int n) {
-  return defines(db, true, WL_CALLER)->overload_function(db, name, n);
+  return after_definition(db, defines(db, true, WL_CALLER)->overload_function(db, name, n));
 }

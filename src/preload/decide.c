@@ -16,6 +16,7 @@
 ** load_extension() act when they are called. It is not tried.
 */
 #include "preload/preload.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,16 +30,24 @@ enum {
   RARE_PROGRESS = 100, /* a handler that is called more often could count the calls */
 };
 
-/* Why SQLite runs an execution without a question, or NULL. */
-static const char *unasked(const wl_statement *t) {
-  wl_connection *c = t->conn;
+const char *wl_connection_left(const wl_connection *c) {
   if (c->off || c->closing || !atomic_load_explicit(&wl_only, memory_order_relaxed))
     return "warplite is not used on this connection";
   if (wl_inside == c) return "it runs inside another statement";
-  if (t->ignored) return "the authorizer answers IGNORE";
   if (c->trace_mask || c->traces_otherwise) return "the application traces its statements";
   if (c->progress_steps && c->progress_steps < RARE_PROGRESS)
     return "the application has a progress handler that is called often";
+  return NULL;
+}
+
+/* Why SQLite runs an execution without a question, or NULL. */
+static const char *unasked(const wl_statement *t) {
+  wl_connection *c = t->conn;
+  const char *left = wl_connection_left(c);
+  if (left) return left;
+  if (t->ignored) return "the authorizer answers IGNORE";
+  /* After SQLITE_BUSY a statement can be stepped again without a reset. */
+  if (t->unreset && c->real->api.stmt_busy(t->stmt)) return "SQLite has begun to run it";
   if (t->verdict == WL_CHEAP_TEXT && !wl_always) return "it takes few steps in SQLite";
   if (t->verdict == WL_UNKNOWN_TEXT && wl_connection_is_small(c)) return "the database is small";
   if (!wl_always && t->verdict == WL_COSTLY_TEXT && !wl_verdict_asks(c, t->hash))
@@ -107,11 +116,29 @@ void wl_sqlite_cost(wl_statement *t) {
 typedef struct trial {
   const wl_statement *statement;
   int n_left, n_early;
+  int n_idle; /* databases without a transaction as it began */
   bool stopped;
 } trial;
 
+/* The number of databases without a transaction. 0: TEMP alone, which is never locked. */
+static int count_idle(const wl_connection *c) {
+  enum { TEMP = 1 };
+  const sqlite3_api_routines *api = &c->real->api;
+  int n = 0, n_others = 0;
+  if (!api->txn_state) return 0;
+  if (!api->db_name) return api->txn_state(c->db, NULL) == SQLITE_TXN_NONE;
+  for (int i = 0;; i++) {
+    const char *schema = api->db_name(c->db, i);
+    if (!schema && i != TEMP) break;
+    bool idle = schema && api->txn_state(c->db, schema) == SQLITE_TXN_NONE;
+    n += idle;
+    n_others += idle && i != TEMP;
+  }
+  return n_others ? n : 0;
+}
+
 /* SQLite's progress handler during the trial. If the statement is not running, SQLite reads the
-** schema to prepare it again. If it runs without a transaction, SQLite is about to return
+** schema to prepare it again. If it has begun no transaction, SQLite may be about to return
 ** SQLITE_BUSY, which an interrupt would replace. */
 static int stop(void *arg) {
   enum { MAX_EARLY = 8 };
@@ -119,9 +146,7 @@ static int stop(void *arg) {
   const wl_statement *t = x->statement;
   const sqlite3_api_routines *api = &t->conn->real->api;
   if (!api->stmt_busy(t->stmt)) return 0;
-  if (api->txn_state && api->txn_state(t->conn->db, NULL) == SQLITE_TXN_NONE &&
-      x->n_early++ < MAX_EARLY)
-    return 0;
+  if (x->n_idle && count_idle(t->conn) == x->n_idle && x->n_early++ < MAX_EARLY) return 0;
   if (--x->n_left > 0) return 0;
   x->stopped = true;
   wl_silent++; /* SQLite logs that the statement was interrupted */
@@ -135,7 +160,7 @@ static int try_it(wl_statement *t) {
   const sqlite3_api_routines *api = &c->real->api;
   bool brief = wl_always || c->n_impure;
   int n_allowed = t->verdict == WL_COSTLY_TEXT ? ALLOWANCE_COSTLY : ALLOWANCE_UNKNOWN;
-  trial x = {.statement = t, .n_left = brief ? 1 : n_allowed};
+  trial x = {.statement = t, .n_left = brief ? 1 : n_allowed, .n_idle = count_idle(c)};
   int n_questions = c->n_questions, n_ignored = c->n_ignored, n_rows = 0, rc;
   api->progress_handler(c->db, brief ? 1 : GRAIN, stop, &x);
   while ((rc = api->step(t->stmt)) == SQLITE_ROW && ++n_rows < MAX_ROWS)
@@ -189,17 +214,35 @@ static const wl_native_calls *library_for(wl_connection *c) {
   return lib;
 }
 
+/* Limits that SQLite checks as it prepares a statement. The application's statement has passed
+** them, but warplite's own need not, and a program with too many steps counts as out of memory. */
+static const int prepare_limits[WL_N_LIFTED] = {
+    SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_COLUMN,       SQLITE_LIMIT_EXPR_DEPTH,
+    SQLITE_LIMIT_VDBE_OP,    SQLITE_LIMIT_FUNCTION_ARG, SQLITE_LIMIT_COMPOUND_SELECT};
+
+void wl_limits_lift(const wl_connection *c, int saved[WL_N_LIFTED]) {
+  for (int k = 0; k < WL_N_LIFTED; k++)
+    saved[k] = c->real->api.limit(c->db, prepare_limits[k], INT_MAX);
+}
+
+void wl_limits_restore(const wl_connection *c, const int saved[WL_N_LIFTED]) {
+  for (int k = 0; k < WL_N_LIFTED; k++) c->real->api.limit(c->db, prepare_limits[k], saved[k]);
+}
+
 /* Starts the statement natively. False: SQLite runs it. */
 static bool start(wl_statement *t) {
   wl_connection *c = t->conn;
   char reason[WL_NATIVE_TEXT] = "sqlite: libwarplite cannot be used";
   wl_native_ask ask = {.db = c->db, .stmt = t->stmt};
   wl_connection *outside = wl_inside;
+  int limits[WL_N_LIFTED];
   wl_silent++;
   wl_inside = c;
+  wl_limits_lift(c, limits);
   const wl_native_calls *lib = library_for(c);
   ask.no_functions = counts_functions(c) && c->n_functions == 0;
   t->run = lib ? lib->start(&ask, reason) : NULL;
+  wl_limits_restore(c, limits);
   wl_inside = outside;
   wl_silent--;
   if (WL_UNLIKELY(wl_reporting)) wl_report_decided(t, reason);
@@ -213,8 +256,7 @@ static bool start(wl_statement *t) {
   }
   t->row = t->rows.n_rows = 0;
   t->n_events = atomic_load(&c->n_events);
-  t->state = WL_RUNNING;
-  wl_count_running(c, 1);
+  wl_set_state(t, WL_RUNNING);
   if (t->cells) return true;
   wl_native_finish(t);
   return false;
@@ -244,6 +286,7 @@ static int ask(wl_statement *t) {
 int wl_first_step(wl_statement *t) {
   wl_connection *c = t->conn;
   t->failed = SQLITE_OK; /* a step without a reset starts again, and the last error is over */
+  if (WL_UNLIKELY(t->state == WL_ENDED)) wl_set_state(t, WL_AT_REST);
   if (WL_LIKELY(t->verdict == WL_CHEAP_TEXT && !wl_always && !wl_reporting)) return in_sqlite(t);
   const char *why = unasked(t);
   if (WL_UNLIKELY(wl_reporting)) wl_report_start(t, why);

@@ -137,8 +137,11 @@ WL_EXPORT int sqlite3_blob_open(sqlite3 *db, const char *schema, const char *tab
   return rc;
 }
 WL_EXPORT int sqlite3_blob_reopen(sqlite3_blob *blob, sqlite3_int64 row) {
-  int rc = WL_REAL()->blob_reopen(blob, row);
-  if (rc != SQLITE_OK) unsay_owner(blob); /* otherwise it leaves the error as it is */
+  const sqlite3_api_routines *real = WL_REAL();
+  int rc = real->blob_reopen(blob, row);
+  sqlite3 *db = rc == SQLITE_OK ? NULL : wl_handles_find(&owners, blob);
+  /* It sets no error if it succeeds, nor if the blob was no longer valid before the call. */
+  if (db && (rc != SQLITE_ABORT || real->errcode(db) == rc)) wl_forget_result_if(db);
   return rc;
 }
 WL_EXPORT int sqlite3_blob_read(sqlite3_blob *blob, void *out, int n, int at) {
@@ -156,9 +159,11 @@ WL_EXPORT int sqlite3_blob_close(sqlite3_blob *blob) {
 
 WL_EXPORT sqlite3_backup *sqlite3_backup_init(sqlite3 *to, const char *to_name, sqlite3 *from,
                                               const char *from_name) {
-  wl_forget_result_if(to);
   sqlite3_backup *backup = WL_REAL()->backup_init(to, to_name, from, from_name);
-  if (backup) own(backup, to);
+  if (backup)
+    own(backup, to);
+  else
+    wl_forget_result_if(to); /* otherwise it leaves the error as it is */
   return backup;
 }
 WL_EXPORT int sqlite3_backup_finish(sqlite3_backup *backup) {

@@ -84,7 +84,7 @@ WL_EXPORT int sqlite3_exec(sqlite3 *db, const char *sql, wl_exec_callback *callb
   wl_connection *c = callback && sql && db ? wl_connection_of(db) : NULL;
   wl_forget_result_if(db);
   if (!c || wl_within(c->real->code, WL_CALLER) || wl_within(wl_warplite_code, WL_CALLER) ||
-      wl_inside == c || c->off || wl_connection_is_small(c) || !wl_may_select(sql, strlen(sql))) {
+      wl_connection_left(c) || wl_connection_is_small(c) || !wl_may_select(sql, strlen(sql))) {
     int rc = real->exec(db, sql, callback, arg, message);
     wl_connection *other = db && wl_is_awake() ? wl_connection_of(db) : NULL;
     if (other) atomic_fetch_add(&other->n_events, 1); /* it may have rolled back */

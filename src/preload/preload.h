@@ -11,8 +11,9 @@
 ** 1. SQLite is reached through wl_sqlite only (real.h), and nothing here refers to its symbols.
 ** 2. A statement has a record if the application prepared it, it is a SELECT, and there is room.
 **    Functions that get a statement without a record just call SQLite.
-** 3. wl_n_awake counts native statements, and connections whose error is that of a native step.
-**    While it is 0, bind and column functions do nothing but call SQLite.
+** 3. wl_n_awake counts statements that run natively or have ended natively and were not reset, and
+**    connections whose error is that of a native step. While it is 0, bind and column functions do
+**    nothing but call SQLite.
 ** 4. A record is used as SQLite's rules allow for its statement: by one thread at a time, or under
 **    the connection's mutex, which step, reset and finalize take.
 */
@@ -86,6 +87,7 @@ typedef enum wl_state {
 /* A value of the current row that was converted, so that its memory must last. */
 typedef struct wl_row_cell {
   wl_i64 text_of, mirror_of; /* the row's stamp for which text or mirror are valid */
+  wl_i64 blob_of;            /* the row's stamp for which its text was read as a blob */
   char *text;
   wl_u32 n_text, size;
   sqlite3_stmt *mirror; /* SELECT ?1 with the value, on its row */
@@ -120,8 +122,7 @@ typedef struct wl_statement {
 
 struct wl_report_text;
 
-extern WL_HIDDEN atomic_int wl_n_awake;   /* the sum of the next two */
-extern WL_HIDDEN atomic_int wl_n_running; /* native statements in the process */
+extern WL_HIDDEN atomic_int wl_n_awake;   /* see invariant 3 */
 extern WL_HIDDEN atomic_int wl_n_results; /* connections with a native result */
 extern WL_HIDDEN bool wl_disabled;        /* a program with more rights than its user */
 extern WL_HIDDEN bool wl_always;          /* WARPLITE_SET has route=always */
@@ -191,6 +192,12 @@ bool wl_may_select(const char *sql, size_t n);
 
 /* ---- decide.c */
 enum { WL_COSTLY_STEPS = 8000, WL_COSTLY_IN_SMALL = 100000 };
+/* Why SQLite runs all statements of the connection at present, or NULL. */
+const char *wl_connection_left(const wl_connection *c);
+enum { WL_N_LIFTED = 6 };
+/* Lifts the connection's limits for warplite's own statements. */
+void wl_limits_lift(const wl_connection *c, int saved[WL_N_LIFTED]);
+void wl_limits_restore(const wl_connection *c, const int saved[WL_N_LIFTED]);
 /* Decides who runs the execution that begins now, and takes the first step. */
 int wl_first_step(wl_statement *t);
 /* SQLite's run of a statement has ended. Notes now and then what it cost. */
@@ -204,7 +211,7 @@ void wl_native_finish(wl_statement *t); /* ends a native run; leaves WL_ENDED */
 wl_statement *wl_statement_new(sqlite3_stmt *s); /* NULL: out of memory */
 void wl_statement_give(wl_statement *t);         /* frees a record without a connection */
 void wl_statement_free(wl_statement *t);
-void wl_count_running(wl_connection *c, int change);
+void wl_set_state(wl_statement *t, wl_state state); /* to or from WL_RUNNING and WL_ENDED */
 /* The connection on which libwarplite is at work in this thread. Statements that run meanwhile, for
 ** example in a function of the application, are SQLite's. */
 extern WL_HIDDEN _Thread_local wl_connection *wl_inside;

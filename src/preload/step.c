@@ -7,17 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-atomic_int wl_n_running, wl_n_awake;
+atomic_int wl_n_awake;
 wl_statement wl_own_mark;
 _Thread_local int wl_silent;
 _Thread_local wl_connection *wl_inside;
 
 /* ---- native runs */
 
-void wl_count_running(wl_connection *c, int change) {
-  atomic_fetch_add(&c->n_running, change);
-  atomic_fetch_add(&wl_n_running, change);
-  atomic_fetch_add(&wl_n_awake, change);
+void wl_set_state(wl_statement *t, wl_state state) {
+  int running = (state == WL_RUNNING) - (t->state == WL_RUNNING);
+  int awake = (state >= WL_RUNNING) - (t->state >= WL_RUNNING);
+  if (running) atomic_fetch_add(&t->conn->n_running, running);
+  if (awake) atomic_fetch_add(&wl_n_awake, awake);
+  t->state = state;
 }
 
 void wl_native_finish(wl_statement *t) {
@@ -28,17 +30,16 @@ void wl_native_finish(wl_statement *t) {
   t->run = NULL;
   if (c->closing) lib->quiet(c->db); /* the connection must be able to end with its statements */
   wl_silent--;
-  t->state = WL_ENDED;
+  wl_set_state(t, WL_ENDED);
   t->n_on_row = t->n_mirrors = 0;
   for (int k = 0; k < t->n_columns; k++) t->cells[k].mirror = NULL;
-  wl_count_running(c, -1);
   if (WL_UNLIKELY(wl_reporting)) wl_report_end(t);
 }
 
 static int fail(wl_statement *t, int code, const char *message) {
   const sqlite3_api_routines *api = &t->conn->real->api;
   if (t->state == WL_RUNNING) wl_native_finish(t);
-  t->state = WL_ENDED;
+  wl_set_state(t, WL_ENDED);
   t->failed = code;
   api->log(code, "statement aborts at 0: [%s] %s", api->sql(t->stmt), message);
   return wl_set_result(t->conn, code, message);
@@ -60,9 +61,12 @@ static int look(wl_statement *t, char message[WL_NATIVE_TEXT]) {
 /* Gets the next batch. */
 static int refill(wl_statement *t, char message[WL_NATIVE_TEXT]) {
   wl_connection *outside = wl_inside;
+  int limits[WL_N_LIFTED];
   wl_silent++;
   wl_inside = t->conn;
+  wl_limits_lift(t->conn, limits);
   int rc = wl_library_if_open()->next(t->run, &t->rows, message);
+  wl_limits_restore(t->conn, limits);
   wl_inside = outside;
   wl_silent--;
   if (rc == SQLITE_ROW) t->row = t->rows.first;
@@ -111,11 +115,12 @@ int wl_native_step(wl_statement *t) {
 
 /* ---- the interface */
 
-/* A statement without a record may roll back, so native statements look whether they have ended. */
-static void stepped_beside(const sqlite3_api_routines *real, sqlite3_stmt *s) {
+/* A statement without a record may roll back, so native statements look whether they have ended.
+** One of sqlite3_prepare() may return an error without setting it. */
+static void stepped_beside(const sqlite3_api_routines *real, sqlite3_stmt *s, int rc) {
   sqlite3 *db = s ? real->db_handle(s) : NULL;
   wl_connection *c = db ? wl_connection_of(db) : NULL;
-  wl_forget_result_if(db);
+  if (c && (real->errcode(db) & 0xff) == (rc & 0xff)) wl_connection_forget_result(c);
   if (c && atomic_load(&c->n_running)) atomic_fetch_add(&c->n_events, 1);
 }
 
@@ -132,7 +137,7 @@ WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   if (!t) {
     int rc = real->step(s);
-    if (WL_UNLIKELY(wl_is_awake())) stepped_beside(real, s);
+    if (WL_UNLIKELY(wl_is_awake())) stepped_beside(real, s, rc);
     return rc;
   }
   if (t->state != WL_IN_SQLITE) return wl_first_step(t);
@@ -142,12 +147,27 @@ WL_EXPORT int sqlite3_step(sqlite3_stmt *s) {
   return rc;
 }
 
+/* Whether a reset sets the connection's error: only if the statement has run since the last one,
+** and did not fail as it was prepared again. SQLite tells by its error for a parameter that does
+** not exist. */
+static bool reset_sets_error(const wl_statement *t, sqlite3_stmt *s) {
+  if (t && !t->unreset) return false;
+  const sqlite3_api_routines *real = WL_REAL();
+  wl_connection *c = wl_connection_of(real->db_handle(s));
+  if (!c || c->result.code == WL_NO_RESULT) return true;
+  wl_silent++;
+  int rc = real->bind_null(s, 0);
+  real->exec(c->db, "", NULL, NULL, NULL); /* clears SQLite's own error */
+  wl_silent--;
+  return rc == SQLITE_MISUSE;
+}
+
 /* Ends a native execution. Returns what sqlite3_reset() returns. */
 static int end_native(wl_statement *t) {
   wl_connection *c = t->conn;
   wl_enter(c);
   if (t->state == WL_RUNNING) wl_native_finish(t);
-  t->state = WL_AT_REST;
+  wl_set_state(t, WL_AT_REST);
   int rc = t->failed;
   t->failed = SQLITE_OK;
   if (c->result.code != rc) wl_set_result(c, rc, NULL);
@@ -160,7 +180,8 @@ WL_EXPORT int sqlite3_reset(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = wl_statement_of(s);
   if (t && t->state >= WL_RUNNING) return end_native(t);
-  if (WL_UNLIKELY(wl_is_awake()) && s && (!t || t->unreset)) wl_forget_result(real->db_handle(s));
+  if (WL_UNLIKELY(wl_is_awake()) && s && reset_sets_error(t, s))
+    wl_forget_result(real->db_handle(s));
   int rc = real->reset(s);
   if (t) t->unreset = false;
   if (t && t->state == WL_IN_SQLITE) wl_sqlite_ended(t);
@@ -192,10 +213,8 @@ void wl_statement_give(wl_statement *t) {
 }
 
 void wl_statement_free(wl_statement *t) {
-  if (WL_UNLIKELY(t->state == WL_RUNNING)) {
-    /* SQLite has ended the statement without our knowledge. Its run cannot be closed safely. */
-    wl_count_running(t->conn, -1);
-  }
+  /* If SQLite has ended the statement without our knowledge, its run cannot be closed safely. */
+  if (WL_UNLIKELY(t->state >= WL_RUNNING)) wl_set_state(t, WL_AT_REST);
   if (WL_UNLIKELY(t->cells != NULL)) {
     for (int k = 0; k < t->n_columns; k++) free(t->cells[k].text);
     free(t->cells);
@@ -208,7 +227,8 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   const sqlite3_api_routines *real = WL_REAL();
   wl_statement *t = s ? wl_statement_of(s) : NULL;
   if (!t) {
-    if (WL_UNLIKELY(wl_is_awake()) && s) wl_forget_result(real->db_handle(s));
+    if (WL_UNLIKELY(wl_is_awake()) && s && reset_sets_error(t, s))
+      wl_forget_result(real->db_handle(s));
     return real->finalize(s);
   }
   wl_handles_remove(&wl_statements, s);
@@ -216,7 +236,7 @@ WL_EXPORT int sqlite3_finalize(sqlite3_stmt *s) {
   if (t->n_unread) wl_sqlite_cost(t);
   bool native = t->state >= WL_RUNNING;
   int rc = native ? end_native(t) : SQLITE_OK;
-  if (t->unreset) wl_forget_result_if(t->conn->db);
+  if (WL_UNLIKELY(wl_is_awake()) && reset_sets_error(t, s)) wl_forget_result(t->conn->db);
   int real_rc = real->finalize(s);
   wl_statement_free(t);
   return native ? rc : real_rc;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/mem.h"
+#include "value/conv.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,8 @@ void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i
   e->ms = ms;
 }
 
-/* About 500 steps of SQLite's virtual machine, so that progress handlers are called. They take 2 us.
+/* About 500 steps of SQLite's virtual machine, so that progress handlers are called. They take 2
+*us.
 ** As many steps of a recursive query take 6. */
 #define ROWS_10 ",(1),(1),(1),(1),(1),(1),(1),(1),(1),(1)"
 #define ROWS_50 ROWS_10 ROWS_10 ROWS_10 ROWS_10 ROWS_10
@@ -101,6 +103,7 @@ static void conn_destroy(void *p) {
       break;
     }
   }
+  bool last = !conns;
   pthread_mutex_unlock(&lock);
   wl_authorizer_forget(c->db);
   if (c->drop_changes) c->drop_changes(c);
@@ -112,6 +115,8 @@ static void conn_destroy(void *p) {
   wl_mem_free(c->functions.names);
   wl_mem_free(c);
   wl_mem_release();
+  /* A program may end SQLite now, and sees how much memory SQLite uses. */
+  if (last) wl_conv_close_idle();
 }
 
 /*

@@ -192,7 +192,8 @@ static wl_status walk_attached(wl_store *s, const char *name, const char *last, 
 
 /*
 ** Finds what a name means: without a schema, the first of temp, main and the attached databases
-** that has it. It searches no further than necessary, because searching takes a lock.
+** that has it. It searches no further than necessary, because searching takes a lock. The schema
+** tables are not listed, but each database has them.
 */
 static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_error *err) {
   bool found = false;
@@ -200,7 +201,8 @@ static wl_status resolve(wl_store *s, wl_name *n, wl_table *t, bool *strict, wl_
   if (!st && n->schema) st = look_up(s, n->schema, n->name, t, strict, &found, err);
   if (!st && !n->schema && temp_in_use(s)) st = look_up(s, "temp", n->name, t, strict, &found, err);
   if (!st && !n->schema && !found) st = look_up(s, "main", n->name, t, strict, &found, err);
-  if (!st && !n->schema && !found)
+  bool own = sqlite3_strnicmp(n->name, "sqlite_", 7) == 0;
+  if (!st && !n->schema && !found && !own)
     st = walk_attached(s, n->name, NULL, t, strict, &found, &n->key[4], err);
   return st || found ? st : wl_not_taken(err, "the schema has no table %s", n->name);
 }

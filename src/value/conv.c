@@ -62,6 +62,18 @@ void wl_conv_give(wl_conv *c) {
   pthread_mutex_unlock(&lock);
 }
 
+void wl_conv_close_idle(void) {
+  pthread_mutex_lock(&lock);
+  wl_conv *c = idle;
+  idle = NULL;
+  pthread_mutex_unlock(&lock);
+  while (c) {
+    wl_conv *next = c->next;
+    conv_close(c);
+    c = next;
+  }
+}
+
 /* Runs one conversion. The result is a number, or NULL with a fault if memory runs out. */
 static wl_val convert(wl_vctx *x, int which, wl_val a) {
   sqlite3_stmt *q = x->conv->stmt[which];
@@ -117,8 +129,9 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
 ** the list. NULL: not read yet. */
 static char *function_names;
 
-/* Returns NULL on failure. */
+/* Returns NULL on failure. The list stays in memory that is not SQLite's. */
 static char *list_functions(sqlite3 *db) {
+  char *names = NULL;
   sqlite3_stmt *q = NULL;
   sqlite3_str *s = sqlite3_str_new(db);
   int rc = sqlite3_prepare_v2(db,
@@ -129,12 +142,13 @@ static char *list_functions(sqlite3 *db) {
     sqlite3_str_appendall(s, (const char *)sqlite3_column_text(q, 0));
     sqlite3_str_append(s, "", 1);
   }
-  if (!sqlite3_finalize(q) && !sqlite3_str_errcode(s) && sqlite3_str_length(s)) {
-    sqlite3_str_append(s, "", 1);
-    return sqlite3_str_finish(s);
-  }
-  sqlite3_free(sqlite3_str_finish(s));
-  return NULL;
+  sqlite3_str_append(s, "", 1);
+  size_t n = (size_t)sqlite3_str_length(s);
+  char *list = sqlite3_str_finish(s);
+  if (!sqlite3_finalize(q) && list && n > 1) names = wl_mem_alloc(n);
+  if (names) memcpy(names, list, n);
+  sqlite3_free(list);
+  return names;
 }
 
 /* Sets the list, unless it is already set. SQLite is called without the lock (base/fork.h). */
@@ -144,7 +158,7 @@ static const char *set_functions(char *names) {
   if (!function_names) function_names = names;
   const char *p = function_names;
   pthread_mutex_unlock(&lock);
-  sqlite3_free(unused);
+  wl_mem_free(unused);
   return p;
 }
 

@@ -14,6 +14,7 @@ typedef struct wl_conv wl_conv;
 /* Borrows a converter from the process's pool. Opens one if none is idle. */
 wl_status wl_conv_take(wl_conv **out, wl_error *err) WL_MUST;
 void wl_conv_give(wl_conv *c); /* NULL is allowed */
+void wl_conv_close_idle(void); /* closes all that are not borrowed */
 
 /* Reads a numeric literal as SQLite's parser does. */
 wl_status wl_conv_literal(const char *text, size_t n, wl_val *out, wl_error *err) WL_MUST;

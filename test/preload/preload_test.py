@@ -7,75 +7,14 @@ Usage: preload_test.py BUILD [ENGINE...]      ENGINE: cpu, sim, cuda (default: c
 Environment: WL_PYTHON    a python3 that has CPython's own tests (test.test_sqlite3)
 """
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build")
-SETTINGS = {"cpu": "engine=cpu,route=always", "sim": "engine=gpu,device=sim,route=always",
-            "cuda": "engine=gpu,device=cuda,route=always"}
-ENGINES = [e for e in sys.argv[2:] if e in SETTINGS] or ["cpu", "sim"]
-LIBRARY = os.path.join(BUILD, "libwarplite_preload.so")
-failed = False
-
-
-def ok(name, good, why=""):
-    global failed
-    failed |= not good
-    print(f"ok {name}" if good else f"not ok {name} - {why}", flush=True)
-    return good
-
-
-def skip(name, why):
-    print(f"skip {name} - {why}", flush=True)
-
-
-def sanitizer():
-    """A sanitizer's runtime must come before every other library."""
-    with open(os.path.join(BUILD, "CMakeCache.txt")) as f:
-        found = re.search(r"^WL_SANITIZE:\w+=(\w+)", f.read(), re.M)
-    if not found:
-        return ""
-    name = "libtsan.so" if found[1] == "thread" else "libasan.so"
-    return subprocess.run(["gcc", "-print-file-name=" + name], capture_output=True,
-                          text=True).stdout.strip()
-
-
-RUNTIME = sanitizer()
-
-
-def run(command, preload=None, settings=None, explain=False, library=LIBRARY, stdin=b"", env=None,
-        timeout=600):
-    """Runs a program: (exit status, output, errors)."""
-    env = dict(os.environ, **(env or {}))
-    for name in ("LD_PRELOAD", "WARPLITE_SET", "WARPLITE_RUN"):
-        env.pop(name, None)
-    if preload:
-        env["LD_PRELOAD"] = " ".join(x for x in (RUNTIME, library) if x)
-    if settings:
-        env["WARPLITE_SET"] = settings
-    if explain:
-        env["WARPLITE_RUN"] = "explain"
-    if RUNTIME:
-        env["ASAN_OPTIONS"] = "detect_leaks=0:" + env.get("ASAN_OPTIONS", "")
-    p = subprocess.run(command, input=stdin, capture_output=True, env=env, timeout=timeout)
-    return p.returncode, p.stdout, p.stderr.decode(errors="replace")
-
-
-def first_difference(a, b):
-    a, b = a.split(b"\n"), b.split(b"\n")
-    for n, (x, y) in enumerate(zip(a, b)):
-        if x != y:
-            title = next((t for t in reversed(a[:n]) if t.startswith(b"== ")), b"")
-            return f"line {n + 1} {title!r}: {x[:300]!r} became {y[:300]!r}"
-    return f"{len(a)} lines became {len(b)}"
-
-
-def natives(errors):
-    """How many executions the report says ran natively."""
-    return sum(int(m[1]) for m in re.finditer(r"^ *(\d+) +[\d.]+ +\d+ +[\d.]+  ", errors, re.M))
+import driver
+from driver import BUILD, ENGINES, LIBRARY, RUNTIME, SETTINGS, first_difference, natives, ok, run, \
+    skip
 
 
 def same(name, command, settings, least=0, clean=None, **more):
@@ -259,6 +198,34 @@ p d.execute("SELECT sum(twice(a)) FROM t")
 begin; d.execute("SELECT abs(-9223372036854775808 + 0*id) FROM t"); rescue => e; p e.class, e.message; end
 """
 
+QT = r"""
+import sys
+from PyQt5.QtCore import QCoreApplication
+from PyQt5.QtSql import QSqlDatabase, QSqlQuery
+app = QCoreApplication([])
+d = QSqlDatabase.addDatabase("QSQLITE")
+d.setDatabaseName(sys.argv[1])
+print(d.open())
+q = QSqlQuery(d)
+q.exec_("CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b REAL, c TEXT)")
+q.exec_("WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+        "INSERT INTO t SELECT i, i%7, i*0.5, 'text '||(i%100) FROM n")
+for sql in ("SELECT a, count(*), sum(b), max(c) FROM t GROUP BY a", "SELECT max(c), NULL FROM t",
+            "SELECT id, b, c FROM t WHERE a = 3", "SELECT nothing FROM t",
+            "SELECT abs(-9223372036854775808 + 0*id) FROM t"):
+    good, n = q.exec_(sql), q.record().count()
+    print(good, q.lastError().text(), [q.record().fieldName(i) for i in range(n)])
+    while q.next():
+        print([q.value(i) for i in range(n)])
+q.prepare("SELECT count(*), sum(a) FROM t WHERE c = ? AND b > ?")
+for k in range(5):
+    q.addBindValue("text %d" % k)
+    q.addBindValue(10.5 * k)
+    print(q.exec_(), q.next(), q.value(0), q.value(1))
+q.finish()
+d.close()
+"""
+
 POOL = """
 import multiprocessing, sqlite3, sys
 F = sys.argv[1]
@@ -292,11 +259,14 @@ def test_clients(folder):
                 ("sqlite3", ["sqlite3", file], SCRIPT, ["sqlite3", "-version"]),
                 ("perl", ["perl", "-e", PERL, file], b"", ["perl", "-MDBD::SQLite", "-e", "1"]),
                 ("php", ["php", "-r", PHP, file], b"", ["php", "-r", "new SQLite3(':memory:');"]),
-                ("ruby", ["ruby", "-e", RUBY, file], b"", ["ruby", "-e", "require 'sqlite3'"])):
+                ("ruby", ["ruby", "-e", RUBY, file], b"", ["ruby", "-e", "require 'sqlite3'"]),
+                ("/usr/bin/python3", ["/usr/bin/python3", "-c", QT, file], b"",
+                 ["/usr/bin/python3", "-c", "import PyQt5.QtSql"])):
+            name = "Qt" if command[2:3] == [QT] else program
             if not shutil.which(program) or run(known)[0]:
-                skip(f"{program} [{e}]", "not installed")
+                skip(f"{name} [{e}]", "not installed")
                 continue
-            same(f"{program} [{e}]", command, SETTINGS[e], 4, folder, stdin=stdin)
+            same(f"{name} [{e}]", command, SETTINGS[e], 4, folder, stdin=stdin)
         pool = os.path.join(folder, "pool.py")
         os.makedirs(folder, exist_ok=True)
         with open(pool, "w") as f:
@@ -376,7 +346,7 @@ def main():
         test_slow(folder)
         test_cpython()
         test_crowd(folder)
-    return 1 if failed else 0
+    return 1 if driver.n_failed else 0
 
 
 sys.exit(main())

@@ -208,5 +208,6 @@ int main(int argc, char **argv) {
   if (!*part || strcmp(part, "changes") == 0) surface_changes();
   if (!*part || strcmp(part, "handlers") == 0) surface_handlers();
   if (!*part || strcmp(part, "places") == 0) surface_places();
+  if (!*part || strcmp(part, "beside") == 0) surface_beside();
   return 0;
 }

@@ -33,6 +33,7 @@ int done(sqlite3 *db, sqlite3_stmt *s);   /* finalizes and prints */
 void surface_values(void);  /* surface_values.c: rows, conversions, parameters */
 void surface_changes(void); /* surface_changes.c: transactions, schemas and closing while reading */
 void surface_handlers(void); /* surface_handlers.c: authorizer, trace, progress, busy, interrupt */
+void surface_beside(void);   /* surface_beside.c: calls that leave traces beside native statements */
 void surface_places(void);   /* surface_places.c: ATTACH, TEMP, memory, UTF-16, shared cache, WAL */
 
 #endif

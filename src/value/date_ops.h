@@ -1,0 +1,385 @@
+/*
+** The meaning of the date opcodes. A plan (date_plan.h) says what a call of a date function does,
+** apart from its first argument. Opcodes get it as a constant blob.
+**
+** A format is a list of fields with bytes between them. Every field is a number before it is text.
+** The numbers of all fields, in their order, form the digits of one integer, the code. As long as
+*no
+** field varies in width, codes are equal if and only if the texts are, and have the order of the
+** texts. So rows can be grouped, sorted and compared by code, and only few of them become text.
+**
+** Invariants:
+** 1. The text of a field depends on its number alone.
+** 2. Field numbers are less than the field's radix, except those of kinds without a code.
+*/
+#ifndef WL_DATE_OPS_H
+#define WL_DATE_OPS_H
+
+#include "value/date.h"
+
+/*
+** All kinds of fields: kind, letter in the format of a plan, radix (0: it has no code), most bytes
+*of
+** text. Letters are those of strftime(), except "_": the year as date() writes it; "q": seconds
+*with
+** milliseconds as datetime(…, 'subsec') writes them; "t": %s with milliseconds.
+*/
+#define WL_DATE_FIELDS(F)                                                                          \
+  F(YEAR, 'Y', 21000, 5)                                                                           \
+  F(YEAR4, '_', 21000, 5)                                                                          \
+  F(MONTH, 'm', 13, 2)                                                                             \
+  F(DAY, 'd', 32, 2)                                                                               \
+  F(DAY_BLANK, 'e', 32, 2)                                                                         \
+  F(HOUR, 'H', 25, 2)                                                                              \
+  F(HOUR_BLANK, 'k', 25, 2)                                                                        \
+  F(HOUR12, 'I', 13, 2)                                                                            \
+  F(HOUR12_BLANK, 'l', 13, 2)                                                                      \
+  F(MINUTE, 'M', 60, 2)                                                                            \
+  F(SECOND, 'S', 61, 2)                                                                            \
+  F(FRACTION, 'f', 60001, 6)                                                                       \
+  F(SUBSECOND, 'q', 60001, 6)                                                                      \
+  F(DAY_OF_YEAR, 'j', 367, 3)                                                                      \
+  F(WEEKDAY, 'w', 7, 1)                                                                            \
+  F(WEEKDAY7, 'u', 8, 1)                                                                           \
+  F(WEEK_MONDAY, 'W', 54, 2)                                                                       \
+  F(WEEK_SUNDAY, 'U', 54, 2)                                                                       \
+  F(WEEK_ISO, 'V', 54, 2)                                                                          \
+  F(YEAR_ISO, 'G', 21000, 5)                                                                       \
+  F(YEAR_ISO2, 'g', 0, 3)                                                                          \
+  F(NOON, 'p', 2, 2)                                                                               \
+  F(NOON_LOWER, 'P', 2, 2)                                                                         \
+  F(UNIX, 's', 0, 20)                                                                              \
+  F(UNIX_MS, 't', 0, 20)
+
+enum wl_date_field {
+#define WL_DATE_FIELD(kind, letter, radix, bytes) WL_FIELD_##kind,
+  WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+      WL_N_FIELDS
+};
+
+/* Codes start with the years before 0, which come first in text order. */
+enum { WL_YEAR_ZERO = 11000 };
+
+WL_FN int wl_date_field_of(wl_u8 letter) {
+  switch (letter) {
+#define WL_DATE_FIELD(kind, letter, radix, bytes)                                                  \
+  case letter: return WL_FIELD_##kind;
+    WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+  default: return -1;
+  }
+}
+WL_FN wl_i64 wl_date_radix(int field) {
+  switch (field) {
+#define WL_DATE_FIELD(kind, letter, radix, bytes)                                                  \
+  case WL_FIELD_##kind: return radix;
+    WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+  default: return 0;
+  }
+}
+
+/* ---- plans */
+
+enum { WL_DATE_AS_TEXT, WL_DATE_AS_JULIANDAY, WL_DATE_AS_UNIX, WL_DATE_AS_UNIX_MS };
+
+/* A plan is this header, its steps, and its format. */
+typedef struct wl_date_plan {
+  wl_u8 gives;   /* WL_DATE_AS_… */
+  wl_u8 dialect; /* how the running SQLite differs from others */
+  wl_u8 n_steps;
+  wl_u8 n_modifiers; /* some modifiers are no step */
+  wl_u32 n_format;
+  wl_u32 n_text; /* the most bytes that the result can have */
+  wl_u32 unused;
+} wl_date_plan;
+
+WL_FN wl_date_plan wl_date_plan_of(wl_val b) {
+  wl_date_plan p;
+  memcpy(&p, wl_bytes(b), sizeof p);
+  return p;
+}
+WL_FN const wl_u8 *wl_date_format(wl_val b, const wl_date_plan *p) {
+  return wl_bytes(b) + sizeof *p + p->n_steps * sizeof(wl_date_step);
+}
+
+/* ---- numbers of fields */
+
+/* A year as a number that has the order of its text. strftime() writes years before 0 with at least
+** three digits: "-999" comes after "-1000". */
+WL_FN wl_i32 wl_date_year_number(wl_i32 year, int field) {
+  if (year >= 0) return WL_YEAR_ZERO + year;
+  wl_i32 n = -year;
+  if (field == WL_FIELD_YEAR4) return n;
+  return n < 1000 ? n * 11 : n / 10 * 11 + 1 + n % 10;
+}
+WL_FN wl_i32 wl_date_year_of(wl_i32 number, int field) {
+  if (number >= WL_YEAR_ZERO) return number - WL_YEAR_ZERO;
+  if (field == WL_FIELD_YEAR4) return -number;
+  return number % 11 == 0 ? -(number / 11) : -(number / 11 * 10 + number % 11 - 1);
+}
+
+/* Days since January 1 of the moment's year. */
+WL_FN wl_i32 wl_date_day_of_year(const wl_moment *m, int dialect) {
+  wl_i64 first = wl_date_days(dialect, m->year, 1, 1) * WL_DAY_MS + WL_NOON_MS +
+                 m->hour * 3600000LL + m->minute * 60000LL + (wl_i64)(m->second * 1000 + 0.5);
+  return (wl_i32)((m->ms - first + WL_NOON_MS) / WL_DAY_MS);
+}
+/* Days since Monday. */
+WL_FN wl_i32 wl_date_after_monday(const wl_moment *m) {
+  return (wl_i32)((m->ms + WL_NOON_MS) / WL_DAY_MS) % 7;
+}
+WL_FN wl_i32 wl_date_after_sunday(const wl_moment *m) {
+  return (wl_i32)((m->ms + 3 * WL_NOON_MS) / WL_DAY_MS) % 7;
+}
+/* The Thursday of the moment's week, whose year has the week. */
+WL_FN wl_moment wl_date_thursday(const wl_moment *m, int dialect) {
+  wl_moment t = *m;
+  t.ms += (3 - wl_date_after_monday(m)) * WL_DAY_MS;
+  t.has_date = 0;
+  wl_moment_date(&t, dialect);
+  return t;
+}
+
+/* Seconds in milliseconds, rounded as SQLite's printf('%.3f') rounds them. It has rules of its own
+** where a value is about half-way between two milliseconds, so it is asked then. */
+WL_FN wl_i32 wl_date_round_seconds(wl_vctx *x, double s) {
+  if (s > 59.999) s = 59.999;
+  double ms = s * 1000.0, rest = ms - (double)(wl_i32)ms;
+  if (rest < 0.499999 || rest > 0.500001) return (wl_i32)(ms + 0.5);
+#ifndef __CUDACC__
+  if (x && x->conv) return wl_conv_seconds(s);
+#endif
+  if (x) *x->fault = WL_FAULT_HOST;
+  return 0;
+}
+
+/* The number of a field. The moment has all its forms. */
+WL_FN wl_i64 wl_date_number(wl_vctx *x, int field, const wl_moment *m, int dialect) {
+  switch (field) {
+  case WL_FIELD_YEAR:
+  case WL_FIELD_YEAR4: return wl_date_year_number(m->year, field);
+  case WL_FIELD_MONTH: return m->month;
+  case WL_FIELD_DAY:
+  case WL_FIELD_DAY_BLANK: return m->day;
+  case WL_FIELD_HOUR:
+  case WL_FIELD_HOUR_BLANK: return m->hour;
+  case WL_FIELD_HOUR12:
+  case WL_FIELD_HOUR12_BLANK: return m->hour > 12 ? m->hour - 12 : m->hour == 0 ? 12 : m->hour;
+  case WL_FIELD_MINUTE: return m->minute;
+  case WL_FIELD_SECOND: return (wl_i32)m->second;
+  case WL_FIELD_FRACTION: return wl_date_round_seconds(x, m->second);
+  case WL_FIELD_SUBSECOND: return (wl_i32)(1000.0 * m->second + 0.5);
+  case WL_FIELD_DAY_OF_YEAR: return wl_date_day_of_year(m, dialect) + 1;
+  case WL_FIELD_WEEKDAY: return wl_date_after_sunday(m);
+  case WL_FIELD_WEEKDAY7: return wl_date_after_monday(m) + 1;
+  case WL_FIELD_WEEK_MONDAY:
+    return (wl_date_day_of_year(m, dialect) - wl_date_after_monday(m) + 7) / 7;
+  case WL_FIELD_WEEK_SUNDAY:
+    return (wl_date_day_of_year(m, dialect) - wl_date_after_sunday(m) + 7) / 7;
+  case WL_FIELD_WEEK_ISO: {
+    wl_moment t = wl_date_thursday(m, dialect);
+    return wl_date_day_of_year(&t, dialect) / 7 + 1;
+  }
+  case WL_FIELD_YEAR_ISO: return wl_date_year_number(wl_date_thursday(m, dialect).year, field);
+  case WL_FIELD_YEAR_ISO2: return wl_date_thursday(m, dialect).year % 100;
+  case WL_FIELD_NOON:
+  case WL_FIELD_NOON_LOWER: return m->hour >= 12;
+  case WL_FIELD_UNIX: return m->ms / 1000 - WL_EPOCH_MS / 1000;
+  default: return m->ms - WL_EPOCH_MS;
+  }
+}
+
+/* ---- text of fields */
+
+/* At least `width` digits or leading blanks. Returns the number of bytes. */
+WL_FN wl_u32 wl_date_write_padded(wl_u8 *to, wl_u64 n, wl_u32 width, wl_u8 pad) {
+  wl_u8 buf[20];
+  wl_u32 k = 0, at = 0;
+  do buf[k++] = (wl_u8)('0' + n % 10);
+  while ((n /= 10) != 0);
+  while (k < width) buf[k++] = pad;
+  while (k > 0) to[at++] = buf[--k];
+  return at;
+}
+WL_FN wl_u32 wl_date_write_two(wl_u8 *to, wl_u32 n, wl_u8 pad) {
+  to[0] = (wl_u8)(n < 10 ? pad : '0' + n / 10);
+  to[1] = (wl_u8)('0' + n % 10);
+  return 2;
+}
+/* A number with sign, at least `width` bytes. */
+WL_FN wl_u32 wl_date_write_signed(wl_u8 *to, wl_i64 n, wl_u32 width) {
+  if (n >= 0) return wl_date_write_padded(to, (wl_u64)n, width, '0');
+  to[0] = '-';
+  return 1 + wl_date_write_padded(to + 1, (wl_u64)-n, width > 0 ? width - 1 : 0, '0');
+}
+/* SS.SSS */
+WL_FN wl_u32 wl_date_write_seconds(wl_u8 *to, wl_u32 ms) {
+  wl_date_write_two(to, ms / 1000 % 100, '0');
+  to[2] = '.';
+  wl_date_write_padded(to + 3, ms % 1000, 3, '0');
+  return 6;
+}
+
+WL_FN wl_u32 wl_date_write(int field, wl_i64 number, wl_u8 *to) {
+  switch (field) {
+  case WL_FIELD_YEAR:
+  case WL_FIELD_YEAR_ISO:
+    return wl_date_write_signed(to, wl_date_year_of((wl_i32)number, field), 4);
+  case WL_FIELD_YEAR4: {
+    wl_i32 year = wl_date_year_of((wl_i32)number, field);
+    return wl_date_write_signed(to, year, year < 0 ? 5 : 4);
+  }
+  case WL_FIELD_DAY_BLANK:
+  case WL_FIELD_HOUR_BLANK:
+  case WL_FIELD_HOUR12_BLANK: return wl_date_write_two(to, (wl_u32)number, ' ');
+  case WL_FIELD_FRACTION:
+  case WL_FIELD_SUBSECOND: return wl_date_write_seconds(to, (wl_u32)number);
+  case WL_FIELD_DAY_OF_YEAR: return wl_date_write_padded(to, (wl_u64)number, 3, '0');
+  case WL_FIELD_WEEKDAY:
+  case WL_FIELD_WEEKDAY7: to[0] = (wl_u8)('0' + number); return 1;
+  case WL_FIELD_YEAR_ISO2: return wl_date_write_signed(to, number, 2);
+  case WL_FIELD_NOON:
+  case WL_FIELD_NOON_LOWER: {
+    int lower = field == WL_FIELD_NOON ? 0 : 32;
+    to[0] = (wl_u8)((number ? 'P' : 'A') + lower);
+    to[1] = (wl_u8)('M' + lower);
+    return 2;
+  }
+  case WL_FIELD_UNIX: return wl_date_write_signed(to, number, 0);
+  case WL_FIELD_UNIX_MS: {
+    wl_u64 ms = (wl_u64)(number < 0 ? -number : number);
+    wl_u32 n = number < 0;
+    to[0] = '-';
+    n += wl_date_write_padded(to + n, ms / 1000, 1, '0');
+    to[n++] = '.';
+    return n + wl_date_write_padded(to + n, ms % 1000, 3, '0');
+  }
+  default: return wl_date_write_two(to, (wl_u32)number, '0');
+  }
+}
+
+/* ---- from a value to a moment with all its forms */
+
+/* Reads a value. 0: it is no time, or a fault was set. */
+WL_FN int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
+  if (a.t == WL_T_NULL) return 0;
+  if (a.t < WL_T_TEXT) {
+    wl_moment_set_number(m, wl_val_f64(a));
+    return 1;
+  }
+  wl_date_text t = {wl_bytes(a), 0, 0};
+  while (t.n < a.n && t.p[t.n]) t.n++; /* SQLite reads up to a NUL */
+  wl_moment empty = *m;
+  if (wl_date_read_date(&t, m, dialect)) return 1;
+  *m = empty;
+  t.at = 0;
+  if (wl_date_read_time(&t, m, dialect)) return 1;
+  *m = empty;
+  double r = 0;
+  int number = wl_date_read_number(&t, &r);
+  if (wl_date_is_now(&t, dialect)) {
+    *x->fault = x->conv ? WL_FAULT_SQL : WL_FAULT_HOST;
+    return 0;
+  }
+  if (number == WL_NUMBER_NONE) return 0;
+  if (number == WL_NUMBER_HARD) {
+#ifdef __CUDACC__
+    *x->fault = WL_FAULT_HOST;
+    return 0;
+#else
+    if (!x->conv) {
+      *x->fault = WL_FAULT_HOST;
+      return 0;
+    }
+    r = wl_val_f64(wl_conv_real(x, wl_text(t.p, t.n)));
+#endif
+  }
+  wl_moment_set_number(m, r);
+  return 1;
+}
+
+/* The moment that the plan makes of a value, with milliseconds; with all forms if `fields`. */
+WL_FN int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p, int fields,
+                         wl_moment *m) {
+  memset(m, 0, sizeof *m);
+  if (!wl_date_read(x, a, p->dialect, m)) return 0;
+  for (int k = 0; k < p->n_steps; k++) {
+    wl_date_step s;
+    memcpy(&s, wl_bytes(b) + sizeof *p + (size_t)k * sizeof s, sizeof s);
+    if (!wl_moment_step(m, s, p->dialect)) return 0;
+  }
+  if (!wl_moment_settle(m, p->dialect) || !wl_moment_in_range(m)) return 0;
+  if (p->dialect & WL_DATE_WHOLE_MONTHS && p->n_modifiers == 0 && m->day > 28) m->has_date = 0;
+  return !fields || wl_moment_fields(m, p->dialect);
+}
+
+/* ---- opcodes */
+
+/* Writes the format. The numbers come from the moment or, if there is none, from the code. */
+WL_FN wl_val wl_date_as_text(wl_vctx *x, wl_val b, const wl_date_plan *p, const wl_moment *m,
+                             wl_u64 code) {
+  const wl_u8 *f = wl_date_format(b, p);
+  wl_u64 unit = 1; /* of the field that comes next in the code */
+  wl_u8 *to = wl_scratch(x, p->n_text);
+  wl_u32 n = 0;
+  if (!to) return wl_null();
+  for (wl_u32 i = 0; !m && i < p->n_format; i++)
+    if (f[i] == '%' && f[++i] != '%') unit *= (wl_u64)wl_date_radix(wl_date_field_of(f[i]));
+  for (wl_u32 i = 0; i < p->n_format; i++) {
+    if (f[i] != '%' || f[++i] == '%') {
+      to[n++] = f[i];
+      continue;
+    }
+    int field = wl_date_field_of(f[i]);
+    wl_i64 number;
+    if (m) {
+      number = wl_date_number(x, field, m, p->dialect);
+    } else {
+      unit /= (wl_u64)wl_date_radix(field);
+      number = (wl_i64)(code / unit);
+      code %= unit;
+    }
+    n += wl_date_write(field, number, to + n);
+  }
+  return wl_text(to, n);
+}
+
+WL_FN wl_val wl_op_Date(wl_vctx *x, wl_val a, wl_val b, int c) {
+  wl_date_plan p = wl_date_plan_of(b);
+  wl_moment m;
+  (void)c;
+  if (!wl_date_moment(x, a, b, &p, p.gives == WL_DATE_AS_TEXT, &m)) return wl_null();
+  switch (p.gives) {
+  case WL_DATE_AS_JULIANDAY: return wl_real((double)m.ms / 86400000.0);
+  case WL_DATE_AS_UNIX: return wl_int(m.ms / 1000 - WL_EPOCH_MS / 1000);
+  case WL_DATE_AS_UNIX_MS: return wl_real((double)(m.ms - WL_EPOCH_MS) / 1000.0);
+  default: return wl_date_as_text(x, b, &p, &m, 0);
+  }
+}
+
+/* The code of a text, without the text. */
+WL_FN wl_val wl_op_DateCode(wl_vctx *x, wl_val a, wl_val b, int c) {
+  wl_date_plan p = wl_date_plan_of(b);
+  const wl_u8 *f = wl_date_format(b, &p);
+  wl_moment m;
+  wl_i64 code = 0;
+  (void)c;
+  if (!wl_date_moment(x, a, b, &p, 1, &m)) return wl_null();
+  for (wl_u32 i = 0; i < p.n_format; i++) {
+    if (f[i] != '%' || f[++i] == '%') continue;
+    int field = wl_date_field_of(f[i]);
+    code = code * wl_date_radix(field) + wl_date_number(x, field, &m, p.dialect);
+  }
+  return wl_int(code);
+}
+
+WL_FN wl_val wl_op_DateText(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)c;
+  if (a.t != WL_T_INT) return wl_null();
+  wl_date_plan p = wl_date_plan_of(b);
+  return wl_date_as_text(x, b, &p, 0, a.v);
+}
+
+#endif

@@ -1,0 +1,304 @@
+/*
+** Plans of date functions; see date_plan.h.
+*/
+#include "value/date_plan.h"
+#include "value/date_dialect.h"
+#include <string.h>
+
+/* ---- modifiers */
+
+typedef struct planner {
+  wl_vctx *x;
+  int dialect;
+  int index; /* of the modifier that is read, from 0 */
+  wl_date_step *steps;
+  int n_steps;
+  bool subsec;
+} planner;
+
+static bool is_word(const wl_date_text *t, wl_u32 from, const char *word) {
+  size_t n = strlen(word);
+  return t->n - from == n && sqlite3_strnicmp((const char *)t->p + from, word, (int)n) == 0;
+}
+static bool begins(const wl_date_text *t, const char *word) {
+  size_t n = strlen(word);
+  return t->n >= n && sqlite3_strnicmp((const char *)t->p, word, (int)n) == 0;
+}
+
+static wl_date_answer add(planner *p, wl_date_step_kind kind, wl_i32 n, wl_i64 ms) {
+  wl_date_step *s = &p->steps[p->n_steps++];
+  memset(s, 0, sizeof *s); /* plans are compared as bytes */
+  s->kind = (wl_u8)kind;
+  s->n = n;
+  s->ms = ms;
+  return WL_DATE_PLANNED;
+}
+
+/* Whether n bytes of the text are a number. */
+static bool number_at(planner *p, const wl_date_text *t, wl_u32 from, wl_u32 n, double *out) {
+  wl_date_text part = {t->p + from, n, 0};
+  int is = wl_date_read_number(&part, out);
+  if (is == WL_NUMBER_HARD) *out = wl_val_f64(wl_conv_real(p->x, wl_text(part.p, part.n)));
+  return is != WL_NUMBER_NONE;
+}
+
+/* '+HH:MM:SS': the time of day in t from its position on. */
+static wl_date_answer add_clock(planner *p, wl_date_text t, bool negative) {
+  wl_moment m;
+  memset(&m, 0, sizeof m);
+  if (!wl_date_digit(wl_date_peek(&t, 0))) t.at++;
+  if (!wl_date_read_time(&t, &m, p->dialect) || !wl_moment_settle(&m, p->dialect))
+    return WL_DATE_IS_NULL;
+  wl_i64 ms = (m.ms - WL_NOON_MS) % WL_DAY_MS;
+  return add(p, WL_STEP_CLOCK, 0, negative ? -ms : ms);
+}
+
+/* '+YYYY-MM-DD', maybe with a time of day. The year has 4 or 5 digits. */
+static wl_date_answer add_shift(planner *p, const wl_date_text *text, wl_u32 n_year) {
+  enum { LAST_YEAR = 14712 };
+  wl_date_text t = *text;
+  wl_u8 sign = wl_date_peek(&t, 0);
+  if (sign != '+' && sign != '-') return WL_DATE_IS_NULL;
+  t.at = 1;
+  wl_i32 year = wl_date_digits(&t, n_year);
+  t.at++;
+  wl_i32 month = wl_date_digits(&t, 2);
+  if (year < 0 || year > LAST_YEAR || month < 0 || month > 11 || wl_date_peek(&t, 0) != '-')
+    return WL_DATE_IS_NULL;
+  t.at++;
+  wl_i32 day = wl_date_digits(&t, 2);
+  if (day < 0 || day > 30) return WL_DATE_IS_NULL;
+  wl_i32 direction = sign == '-' ? -1 : 1;
+  add(p, WL_STEP_SHIFT, direction * (year * 12 + month), direction * day * WL_DAY_MS);
+  if (t.at == t.n) return WL_DATE_PLANNED;
+  if (!wl_date_space(wl_date_peek(&t, 0))) return WL_DATE_IS_NULL;
+  t.at++;
+  return wl_date_digit(wl_date_peek(&t, 0)) ? add_clock(p, t, sign == '-') : WL_DATE_IS_NULL;
+}
+
+/* '+2.5 days' and the like: r of the unit whose name begins at `from`. */
+static wl_date_answer add_units(planner *p, const wl_date_text *t, wl_u32 from, double r) {
+  static const struct {
+    const char *name;
+    float most, seconds; /* floats, as in SQLite: the limits are not exact as such */
+  } units[] = {{"second", 4.6427e+14F, 1},    {"minute", 7.7379e+12F, 60},
+               {"hour", 1.2897e+11F, 3600},   {"day", 5373485.0F, 86400},
+               {"month", 176546.0F, 2592000}, {"year", 14713.0F, 31536000}};
+  enum { MONTH = 4, YEAR = 5, N_UNITS = 6 };
+  while (from < t->n && wl_date_space(t->p[from])) from++;
+  wl_u32 n = t->n - from;
+  if (n < 3 || n > 10) return WL_DATE_IS_NULL;
+  if (wl_to_lower(t->p[t->n - 1]) == 's') n--;
+  wl_date_text name = {t->p + from, n, 0};
+  int u = 0;
+  while (u < N_UNITS && !is_word(&name, 0, units[u].name)) u++;
+  if (u == N_UNITS || !(r > -units[u].most && r < units[u].most)) return WL_DATE_IS_NULL;
+  double half = r < 0 ? -0.5 : 0.5;
+  wl_i32 whole = u >= MONTH ? (wl_i32)r : 0;
+  r -= whole;
+  wl_i64 ms = (wl_i64)(r * 1000.0 * units[u].seconds + half);
+  return add(p, u == MONTH ? WL_STEP_MONTHS : u == YEAR ? WL_STEP_YEARS : WL_STEP_ADD, whole, ms);
+}
+
+static wl_date_answer read_number_modifier(planner *p, const wl_date_text *t) {
+  wl_u32 n = 1;
+  bool shift = false;
+  double r;
+  for (; n < t->n && t->p[n] != ':' && !wl_date_space(t->p[n]); n++) {
+    wl_date_text digits = {t->p, n, 1};
+    if (p->dialect & WL_DATE_SHIFTS && t->p[n] == '-' && (n == 5 || n == 6)) {
+      wl_i32 year = wl_date_digits(&digits, n - 1);
+      shift = year >= 0 && year <= 14712;
+      if (shift) break;
+    }
+  }
+  if (!number_at(p, t, 0, n, &r)) return WL_DATE_IS_NULL;
+  if (shift) return add_shift(p, t, n - 1);
+  if (n < t->n && t->p[n] == ':') return add_clock(p, *t, t->p[0] == '-');
+  return add_units(p, t, n, r);
+}
+
+static wl_date_answer read_modifier(planner *p, wl_val v) {
+  wl_date_text t = {wl_bytes(v), 0, 0};
+  double r;
+  if (v.t == WL_T_NULL) return WL_DATE_IS_NULL;
+  if (v.t != WL_T_TEXT) return WL_DATE_LEFT;
+  while (t.n < v.n && t.p[t.n]) t.n++;
+  if (is_word(&t, 0, "localtime") || is_word(&t, 0, "utc")) return WL_DATE_LEFT;
+  wl_u8 first = wl_date_peek(&t, 0);
+  if (wl_date_digit(first) || first == '+' || first == '-') return read_number_modifier(p, &t);
+  static const struct {
+    const char *word;
+    wl_u8 kind, dialect;
+    bool first; /* only as the first modifier */
+  } words[] = {{"auto", WL_STEP_AUTO, 0, true},
+               {"julianday", WL_STEP_JULIANDAY, 0, true},
+               {"unixepoch", WL_STEP_UNIXEPOCH, 0, true},
+               {"start of day", WL_STEP_START_OF_DAY, 0, false},
+               {"start of month", WL_STEP_START_OF_MONTH, 0, false},
+               {"start of year", WL_STEP_START_OF_YEAR, 0, false},
+               {"ceiling", WL_STEP_CEILING, WL_DATE_FLOOR, false},
+               {"floor", WL_STEP_FLOOR, WL_DATE_FLOOR, false}};
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    if (is_word(&t, 0, words[k].word) && (p->dialect & words[k].dialect) == words[k].dialect)
+      return words[k].first && p->index > 0 ? WL_DATE_IS_NULL
+                                            : add(p, (wl_date_step_kind)words[k].kind, 0, 0);
+  if (p->dialect & WL_DATE_SUBSEC && (is_word(&t, 0, "subsec") || is_word(&t, 0, "subsecond"))) {
+    p->subsec = true;
+    return WL_DATE_PLANNED;
+  }
+  if (begins(&t, "weekday ") && number_at(p, &t, 8, t.n - 8, &r) && r >= 0.0 && r < 7.0 &&
+      r == (int)r)
+    return add(p, WL_STEP_WEEKDAY, (wl_i32)r, 0);
+  return WL_DATE_IS_NULL;
+}
+
+/* ---- formats */
+
+static wl_u32 bytes_of(int field) {
+  static const wl_u8 bytes[] = {
+#define WL_DATE_FIELD(kind, letter, radix, bytes) bytes,
+      WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+  };
+  return bytes[field];
+}
+
+/* Writes the format of strftime() with the letters of plans, or only counts its bytes if `to` is
+** NULL. Returns -1 if SQLite has no such format, and -2 if SQLite must write it. */
+static int write_format(const wl_u8 *f, wl_u32 n, bool subsec, char *to) {
+  int at = 0;
+  for (wl_u32 i = 0; i < n; i++) {
+    const char *text = NULL;
+    char one[3] = {(char)f[i], 0, 0};
+    if (f[i] == '%') {
+      if (++i == n || !wl_date_dialect_has_format(f[i])) return -1;
+      one[1] = (char)f[i];
+      if (f[i] == 'J') return -2;
+      if (f[i] == 's' && subsec) text = "%t";
+      if (f[i] == 'F') text = "%Y-%m-%d";
+      if (f[i] == 'R') text = "%H:%M";
+      if (f[i] == 'T') text = "%H:%M:%S";
+      if (!text && f[i] != '%' && wl_date_field_of(f[i]) < 0) return -2;
+    }
+    if (!text) text = one;
+    if (to) memcpy(to + at, text, strlen(text));
+    at += (int)strlen(text);
+  }
+  return at;
+}
+
+static const char *format_of(wl_date_function f, bool subsec) {
+  switch (f) {
+  case WL_DATE_DATE: return "%_-%m-%d";
+  case WL_DATE_TIME: return subsec ? "%H:%M:%q" : "%H:%M:%S";
+  case WL_DATE_DATETIME: return subsec ? "%_-%m-%d %H:%M:%q" : "%_-%m-%d %H:%M:%S";
+  default: return "";
+  }
+}
+
+static wl_u32 longest_text(const wl_u8 *f, wl_u32 n) {
+  wl_u32 bytes = 0;
+  for (wl_u32 i = 0; i < n; i++)
+    bytes += f[i] != '%' || f[++i] == '%' ? 1 : bytes_of(wl_date_field_of(f[i]));
+  return bytes;
+}
+
+/* ---- plans */
+
+wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f, wl_val format,
+                                 const wl_val *modifiers, int n_modifiers, wl_val *out) {
+  enum { MOST_MODIFIERS = 100 };
+  planner p = {.x = x};
+  if (n_modifiers > MOST_MODIFIERS || !wl_date_dialect(&p.dialect)) return WL_DATE_LEFT;
+  if (f == WL_DATE_STRFTIME && format.t == WL_T_NULL) return WL_DATE_IS_NULL;
+  if (f == WL_DATE_STRFTIME && format.t != WL_T_TEXT) return WL_DATE_LEFT;
+  p.steps = WL_NEW_N(arena, wl_date_step, 2 * n_modifiers + 1);
+  if (!p.steps) return WL_DATE_NO_MEMORY;
+  wl_date_answer answer = WL_DATE_PLANNED;
+  for (; p.index < n_modifiers; p.index++) {
+    wl_date_answer a = read_modifier(&p, modifiers[p.index]);
+    if (a == WL_DATE_LEFT) return a; /* even if another one is wrong: its order may matter */
+    if (a != WL_DATE_PLANNED) answer = a;
+  }
+  const wl_u8 *from = wl_bytes(format);
+  wl_u32 n_from = 0;
+  int n_format = (int)strlen(format_of(f, p.subsec));
+  if (f == WL_DATE_STRFTIME) {
+    while (n_from < format.n && from[n_from]) n_from++;
+    if (n_from > x->max_text / 20) return WL_DATE_LEFT; /* the text may exceed SQLite's limit */
+    n_format = write_format(from, n_from, p.subsec, NULL);
+  }
+  if (n_format == -2) return WL_DATE_LEFT;
+  if (answer != WL_DATE_PLANNED || n_format < 0) return WL_DATE_IS_NULL;
+  size_t n_steps = (size_t)p.n_steps * sizeof *p.steps;
+  size_t n = sizeof(wl_date_plan) + n_steps + (size_t)n_format;
+  wl_u8 *blob = wl_arena_alloc(arena, n);
+  if (!blob) return WL_DATE_NO_MEMORY;
+  wl_date_plan plan = {.gives = f == WL_DATE_JULIANDAY   ? WL_DATE_AS_JULIANDAY
+                                : f != WL_DATE_UNIXEPOCH ? WL_DATE_AS_TEXT
+                                : p.subsec               ? WL_DATE_AS_UNIX_MS
+                                                         : WL_DATE_AS_UNIX,
+                       .dialect = (wl_u8)p.dialect,
+                       .n_steps = (wl_u8)p.n_steps,
+                       .n_modifiers = (wl_u8)n_modifiers,
+                       .n_format = (wl_u32)n_format};
+  wl_u8 *text = blob + sizeof plan + n_steps;
+  if (n_steps) memcpy(blob + sizeof plan, p.steps, n_steps);
+  if (f == WL_DATE_STRFTIME)
+    write_format(from, n_from, p.subsec, (char *)text);
+  else
+    memcpy(text, format_of(f, p.subsec), (size_t)n_format);
+  plan.n_text = longest_text(text, plan.n_format);
+  memcpy(blob, &plan, sizeof plan);
+  *out = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)blob, (wl_u32)n);
+  return WL_DATE_PLANNED;
+}
+
+wl_val wl_date_plan_after(wl_arena *arena, wl_val plan, int n) {
+  wl_date_plan p = wl_date_plan_of(plan);
+  size_t skipped = (size_t)n * sizeof(wl_date_step);
+  wl_u8 *blob = wl_arena_alloc(arena, plan.n);
+  if (!blob) return wl_null();
+  p.n_steps = (wl_u8)(p.n_steps - n);
+  memcpy(blob, &p, sizeof p);
+  memcpy(blob + sizeof p, wl_bytes(plan) + sizeof p + skipped, plan.n - sizeof p - skipped);
+  return wl_val_make(WL_T_BLOB, (wl_u64)(size_t)blob, plan.n - (wl_u32)skipped);
+}
+
+/* ---- codes */
+
+wl_i64 wl_date_n_codes(wl_val plan, bool years) {
+  const wl_i64 most = 1LL << 62;
+  wl_date_plan p = wl_date_plan_of(plan);
+  const wl_u8 *f = wl_date_format(plan, &p);
+  wl_i64 n = 1;
+  if (p.gives != WL_DATE_AS_TEXT) return 0;
+  for (wl_u32 i = 0; i < p.n_format; i++) {
+    if (f[i] != '%' || f[++i] == '%') continue;
+    int field = wl_date_field_of(f[i]);
+    wl_i64 radix = wl_date_radix(field);
+    /* years before 0 differ in width, so a byte that comes before all digits must follow them */
+    wl_u8 next = i + 1 < p.n_format ? f[i + 1] : 0;
+    bool field_follows = next == '%' && f[i + 2] != '%';
+    bool varies = field == WL_FIELD_YEAR || field == WL_FIELD_YEAR_ISO;
+    if (varies && !years && (field_follows || next >= '0')) return 0;
+    if (radix == 0 || n > most / radix) return 0;
+    n *= radix;
+  }
+  return n;
+}
+
+wl_i64 wl_date_packed(wl_val plan) {
+  enum { BITS = 5, MOST = 11 };
+  wl_date_plan p = wl_date_plan_of(plan);
+  const wl_u8 *f = wl_date_format(plan, &p);
+  wl_i64 packed = 0;
+  int n = 0;
+  for (wl_u32 i = 0; i < p.n_format; i++) {
+    if (f[i] != '%' || f[++i] == '%') continue;
+    if (n == MOST) return 0;
+    packed |= (wl_i64)(wl_date_field_of(f[i]) + 1) << BITS * n++;
+  }
+  return packed | (wl_i64)(p.dialect & WL_DATE_EARLY_YEARS) << BITS * MOST;
+}

@@ -589,6 +589,6 @@ WL_FN wl_val wl_op_TextAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
 }
 #endif
 
-#include "value/date_ops.h"
+#include "value/date/date_ops.h"
 
 #endif

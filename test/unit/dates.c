@@ -6,8 +6,8 @@
 */
 #include "api/enable.h"
 #include "value/conv.h"
-#include "value/date_plan.h"
-#include "value/date_dialect.h"
+#include "value/date/plan.h"
+#include "value/date/dialect.h"
 #include "value/exchange.h"
 #include "value/scratch.h"
 #include "../dates.h"

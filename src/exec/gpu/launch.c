@@ -263,6 +263,7 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_device_state *s = l->s;
   wl_u32 fault = (wl_u32)l->counters[C_FAULT];
   if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (fault == WL_FAULT_HOST) return wl_not_taken(err, "a date that only the CPU can compute");
   if (fault == WL_FAULT_ROOM) {
     wl_u64 need = l->counters[C_TEXT];
     wl_u64 most = (wl_u64)l->d->budget / 4 / (wl_u64)s->depth, twice = 2 * s->text_room;

@@ -9,7 +9,8 @@
 #include "value/ops.h"
 #include <stdbool.h>
 
-/* The bits of value/date.h. False: the running SQLite gives other answers than date_ops.h. */
+/* The bits of value/date/moment.h. False: the running SQLite gives other answers than date_ops.h.
+ */
 bool wl_date_dialect(int *out);
 
 /* Whether strftime() has this letter after a %. */

@@ -42,6 +42,21 @@ wl_i64 wl_date_n_codes(wl_val plan, bool years);
 /* The fields of a plan that has codes, for the opcode DateFields. 0: there are too many. */
 wl_i64 wl_date_packed(wl_val plan);
 
+/* Which part of a time decides the result of a plan: its day, its hour or minute of any day, or all
+** of it. */
+typedef enum wl_date_unit {
+  WL_DATE_BY_DAY,
+  WL_DATE_BY_HOUR,
+  WL_DATE_BY_MINUTE,
+  WL_DATE_BY_MS
+} wl_date_unit;
+wl_date_unit wl_date_depends(wl_val plan);
 
+/* Whether a later time never has an earlier text, from the year 0 on. */
+bool wl_date_ascends(wl_val plan);
+
+/* The most milliseconds by which the steps of a plan can move a time, if they keep it in the range
+** of years. */
+wl_i64 wl_date_reach(wl_val plan);
 
 #endif

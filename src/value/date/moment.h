@@ -16,10 +16,10 @@
 ** 2. A function that returns 0 has found that there is no such time. The result of the date
 *function
 **    is NULL then.
-** 3. Where versions of SQLite differ, `dialect` decides (date_plan.h).
+** 3. Where versions of SQLite differ, `dialect` decides (plan.h).
 */
-#ifndef WL_DATE_H
-#define WL_DATE_H
+#ifndef WL_DATE_MOMENT_H
+#define WL_DATE_MOMENT_H
 
 #include "value/value.h"
 
@@ -236,9 +236,8 @@ WL_FN int wl_date_read_zone(wl_date_text *t, wl_moment *m) {
   return t->at >= t->n;
 }
 
-/* HH:MM, HH:MM:SS or HH:MM:SS.FFF, up to the end of the text. The fraction is computed with
-*SQLite's
-** steps, so that it has the same roundings. */
+/* HH:MM, HH:MM:SS or HH:MM:SS.FFF, up to the end of the text. The fraction is computed with the
+** steps of SQLite, so that it has the same roundings. */
 WL_FN int wl_date_read_time(wl_date_text *t, wl_moment *m, int dialect) {
   wl_i32 hour, minute, second = 0;
   double fraction = 0.0, scale = 1.0;

@@ -1,5 +1,5 @@
 /*
-** The meaning of the date opcodes. A plan (date_plan.h) says what a call of a date function does,
+** The meaning of the date opcodes. A plan (plan.h) says what a call of a date function does,
 ** apart from its first argument. Opcodes get it as a constant blob.
 **
 ** A format is a list of fields with bytes between them. Every field is a number before it is text.
@@ -15,7 +15,7 @@
 #ifndef WL_DATE_OPS_H
 #define WL_DATE_OPS_H
 
-#include "value/date.h"
+#include "value/date/moment.h"
 
 /*
 ** All kinds of fields: kind, letter in the format of a plan, radix (0: it has no code), most bytes
@@ -60,6 +60,10 @@ enum wl_date_field {
 
 /* Codes start with the years before 0, which come first in text order. */
 enum { WL_YEAR_ZERO = 11000 };
+
+/* The opcode DateFields gets its fields packed into an integer: each as its kind + 1, the first in
+** the lowest bits. The bit after the last place is the dialect's WL_DATE_EARLY_YEARS. */
+enum { WL_FIELD_BITS = 5, WL_MOST_FIELDS = 11 };
 
 WL_FN int wl_date_field_of(wl_u8 letter) {
   switch (letter) {
@@ -114,12 +118,6 @@ WL_FN wl_i32 wl_date_year_number(wl_i32 year, int field) {
   if (field == WL_FIELD_YEAR4) return n;
   return n < 1000 ? n * 11 : n / 10 * 11 + 1 + n % 10;
 }
-WL_FN wl_i32 wl_date_year_of(wl_i32 number, int field) {
-  if (number >= WL_YEAR_ZERO) return number - WL_YEAR_ZERO;
-  if (field == WL_FIELD_YEAR4) return -number;
-  return number % 11 == 0 ? -(number / 11) : -(number / 11 * 10 + number % 11 - 1);
-}
-
 /* Days since January 1 of the moment's year. */
 WL_FN wl_i32 wl_date_day_of_year(const wl_moment *m, int dialect) {
   wl_i64 first = wl_date_days(dialect, m->year, 1, 1) * WL_DAY_MS + WL_NOON_MS +
@@ -222,15 +220,27 @@ WL_FN wl_u32 wl_date_write_seconds(wl_u8 *to, wl_u32 ms) {
   return 6;
 }
 
+/* A year from its number. Numbers that no year has become texts between those of their
+** neighbours. */
+WL_FN wl_u32 wl_date_write_year(wl_u8 *to, wl_i32 number, int field) {
+  if (number >= WL_YEAR_ZERO)
+    return wl_date_write_padded(to, (wl_u64)(number - WL_YEAR_ZERO), 4, '0');
+  to[0] = '-';
+  if (field == WL_FIELD_YEAR4)
+    return 1 + wl_date_write_padded(to + 1, (wl_u64)(number < 9999 ? number : 9999), 4, '0');
+  wl_date_write_padded(to + 1, (wl_u64)(number / 11), 3, '0');
+  if (number % 11 == 0) return 4;
+  to[4] = (wl_u8)('0' + number % 11 - 1);
+  return 5;
+}
+
+/* The text of a field. It does not decrease as the number grows, for all numbers below the radix.
+ */
 WL_FN wl_u32 wl_date_write(int field, wl_i64 number, wl_u8 *to) {
   switch (field) {
   case WL_FIELD_YEAR:
-  case WL_FIELD_YEAR_ISO:
-    return wl_date_write_signed(to, wl_date_year_of((wl_i32)number, field), 4);
-  case WL_FIELD_YEAR4: {
-    wl_i32 year = wl_date_year_of((wl_i32)number, field);
-    return wl_date_write_signed(to, year, year < 0 ? 5 : 4);
-  }
+  case WL_FIELD_YEAR4:
+  case WL_FIELD_YEAR_ISO: return wl_date_write_year(to, (wl_i32)number, field);
   case WL_FIELD_DAY_BLANK:
   case WL_FIELD_HOUR_BLANK:
   case WL_FIELD_HOUR12_BLANK: return wl_date_write_two(to, (wl_u32)number, ' ');
@@ -380,6 +390,24 @@ WL_FN wl_val wl_op_DateText(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (a.t != WL_T_INT) return wl_null();
   wl_date_plan p = wl_date_plan_of(b);
   return wl_date_as_text(x, b, &p, 0, a.v);
+}
+
+/* The code of a time that is given by its milliseconds. */
+WL_FN wl_i64 wl_op_DateFields(wl_i64 ms, wl_i64 fields) {
+  int dialect = (int)(fields >> WL_FIELD_BITS * WL_MOST_FIELDS & WL_DATE_EARLY_YEARS);
+  wl_moment m;
+  wl_i64 code = 0;
+  if (ms < 0 || ms > WL_LAST_MS) return 0;
+  memset(&m, 0, sizeof m);
+  m.ms = ms;
+  m.has_ms = 1;
+  wl_moment_fields(&m, dialect);
+  for (int k = 0; k < WL_MOST_FIELDS; k++) {
+    int field = (int)(fields >> WL_FIELD_BITS * k & ((1 << WL_FIELD_BITS) - 1)) - 1;
+    if (field < 0) break;
+    code = code * wl_date_radix(field) + wl_date_number(0, field, &m, dialect);
+  }
+  return code;
 }
 
 #endif

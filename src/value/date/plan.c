@@ -1,8 +1,8 @@
 /*
-** Plans of date functions; see date_plan.h.
+** Plans of date functions; see plan.h.
 */
-#include "value/date_plan.h"
-#include "value/date_dialect.h"
+#include "value/date/plan.h"
+#include "value/date/dialect.h"
 #include <string.h>
 
 /* ---- modifiers */
@@ -290,15 +290,98 @@ wl_i64 wl_date_n_codes(wl_val plan, bool years) {
 }
 
 wl_i64 wl_date_packed(wl_val plan) {
-  enum { BITS = 5, MOST = 11 };
   wl_date_plan p = wl_date_plan_of(plan);
   const wl_u8 *f = wl_date_format(plan, &p);
   wl_i64 packed = 0;
   int n = 0;
   for (wl_u32 i = 0; i < p.n_format; i++) {
     if (f[i] != '%' || f[++i] == '%') continue;
-    if (n == MOST) return 0;
-    packed |= (wl_i64)(wl_date_field_of(f[i]) + 1) << BITS * n++;
+    if (n == WL_MOST_FIELDS) return 0;
+    packed |= (wl_i64)(wl_date_field_of(f[i]) + 1) << WL_FIELD_BITS * n++;
   }
-  return packed | (wl_i64)(p.dialect & WL_DATE_EARLY_YEARS) << BITS * MOST;
+  return packed | (wl_i64)(p.dialect & WL_DATE_EARLY_YEARS) << WL_FIELD_BITS * WL_MOST_FIELDS;
+}
+
+/* ---- what the text depends on */
+
+/* Of the fields of a format, from coarse to fine. */
+enum { DAYS = 1, HOURS = 2, MINUTES = 4, FINER = 8 };
+
+static int needs_of(int field) {
+  switch (field) {
+  case WL_FIELD_HOUR:
+  case WL_FIELD_HOUR_BLANK:
+  case WL_FIELD_HOUR12:
+  case WL_FIELD_HOUR12_BLANK:
+  case WL_FIELD_NOON:
+  case WL_FIELD_NOON_LOWER: return HOURS;
+  case WL_FIELD_MINUTE: return MINUTES;
+  case WL_FIELD_SECOND:
+  case WL_FIELD_FRACTION:
+  case WL_FIELD_SUBSECOND:
+  case WL_FIELD_UNIX:
+  case WL_FIELD_UNIX_MS: return FINER;
+  default: return DAYS;
+  }
+}
+
+/* Whether steps keep days apart: equal days become equal days. *resets: the time of day has no
+** effect. */
+static bool keeps_days(wl_val plan, const wl_date_plan *p, bool *resets) {
+  *resets = false;
+  for (int k = 0; k < p->n_steps; k++) {
+    wl_date_step s;
+    memcpy(&s, wl_bytes(plan) + sizeof *p + (size_t)k * sizeof s, sizeof s);
+    if (s.kind <= WL_STEP_UNIXEPOCH || (!*resets && s.ms % WL_DAY_MS != 0)) return false;
+    *resets |= s.kind >= WL_STEP_START_OF_DAY && s.kind <= WL_STEP_START_OF_YEAR;
+  }
+  return true;
+}
+
+wl_date_unit wl_date_depends(wl_val plan) {
+  wl_date_plan p = wl_date_plan_of(plan);
+  const wl_u8 *f = wl_date_format(plan, &p);
+  bool resets, keeps = keeps_days(plan, &p, &resets);
+  int needs = p.gives == WL_DATE_AS_TEXT ? 0 : FINER;
+  for (wl_u32 i = 0; i < p.n_format; i++)
+    if (f[i] == '%' && f[++i] != '%') needs |= needs_of(wl_date_field_of(f[i]));
+  if (keeps && (resets || !(needs & ~DAYS))) return WL_DATE_BY_DAY;
+  if (p.n_steps || needs & (DAYS | FINER)) return WL_DATE_BY_MS;
+  return needs & MINUTES ? WL_DATE_BY_MINUTE : WL_DATE_BY_HOUR;
+}
+
+bool wl_date_ascends(wl_val plan) {
+  static const char *const orders[] = {"mdHMS", "mdHMf", "mdHMq", "jHMS"};
+  enum { MOST = 6 };
+  wl_date_plan p = wl_date_plan_of(plan);
+  const wl_u8 *f = wl_date_format(plan, &p);
+  char letters[MOST + 1] = "";
+  int n = 0;
+  if (p.n_steps || p.gives != WL_DATE_AS_TEXT) return false;
+  for (wl_u32 i = 0; i < p.n_format; i++) {
+    if (f[i] != '%' || f[++i] == '%') continue;
+    if (n == MOST) return false;
+    letters[n++] = (char)f[i];
+  }
+  if (letters[0] != 'Y' && letters[0] != '_') return false;
+  for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+    if (strncmp(orders[k], letters + 1, (size_t)n - 1) == 0) return true;
+  return false;
+}
+
+wl_i64 wl_date_reach(wl_val plan) {
+  const wl_i64 all = 2 * WL_LAST_MS;
+  wl_date_plan p = wl_date_plan_of(plan);
+  wl_i64 reach = 0;
+  for (int k = 0; k < p.n_steps; k++) {
+    wl_date_step s;
+    memcpy(&s, wl_bytes(plan) + sizeof p + (size_t)k * sizeof s, sizeof s);
+    wl_i64 ms = s.ms < 0 ? -s.ms : s.ms, n = s.n < 0 ? -s.n : s.n;
+    if (ms > all || n > 14713 * 12) return all;
+    reach += ms + n * 366 * WL_DAY_MS; /* n may be years */
+    if (s.kind == WL_STEP_START_OF_YEAR) reach += 366 * WL_DAY_MS;
+    if (s.kind == WL_STEP_START_OF_MONTH || s.kind == WL_STEP_FLOOR) reach += 31 * WL_DAY_MS;
+    if (reach > all) return all;
+  }
+  return reach + 7 * WL_DAY_MS;
 }

@@ -1,10 +1,10 @@
 /*
-** The dialect of the running SQLite; see date_dialect.h.
+** The dialect of the running SQLite; see dialect.h.
 */
-#include "value/date_dialect.h"
+#include "value/date/dialect.h"
 #include "base/status.h"
 #include "value/conv.h"
-#include "value/date_plan.h"
+#include "value/date/plan.h"
 #include "value/exchange.h"
 #include "value/scratch.h"
 #include <pthread.h>

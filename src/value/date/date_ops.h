@@ -84,19 +84,35 @@ WL_FN wl_i64 wl_date_radix(int field) {
   }
 }
 
+/* Takes the last field off a code. */
+WL_FN wl_i64 wl_date_take(int field, wl_u64 *code) {
+  wl_u64 all = *code;
+  switch (field) {
+#define WL_DATE_FIELD(kind, letter, radix, bytes)                                                  \
+  case WL_FIELD_##kind:                                                                            \
+    *code = radix ? all / (radix ? radix : 1) : 0;                                                 \
+    return radix ? (wl_i64)(all % (radix ? radix : 1)) : 0;
+    WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+  default: return 0;
+  }
+}
+
 /* ---- plans */
 
 enum { WL_DATE_AS_TEXT, WL_DATE_AS_JULIANDAY, WL_DATE_AS_UNIX, WL_DATE_AS_UNIX_MS };
 
-/* A plan is this header, its steps, and its format. */
+/* A plan is this header, its steps, and the items of its format: bytes, or fields as 256 * (kind +
+** 1). */
 typedef struct wl_date_plan {
+  wl_i64 fields; /* packed; 0: there are too many */
   wl_u8 gives;   /* WL_DATE_AS_… */
   wl_u8 dialect; /* how the running SQLite differs from others */
   wl_u8 n_steps;
   wl_u8 n_modifiers; /* some modifiers are no step */
-  wl_u32 n_format;
-  wl_u32 n_text; /* the most bytes that the result can have */
-  wl_u32 unused;
+  wl_u32 n_items;
+  wl_u32 n_text;   /* the most bytes that the result can have */
+  wl_u32 needs_ms; /* the result needs more than the date and the time of day */
 } wl_date_plan;
 
 WL_FN wl_date_plan wl_date_plan_of(wl_val b) {
@@ -104,8 +120,19 @@ WL_FN wl_date_plan wl_date_plan_of(wl_val b) {
   memcpy(&p, wl_bytes(b), sizeof p);
   return p;
 }
-WL_FN const wl_u8 *wl_date_format(wl_val b, const wl_date_plan *p) {
-  return wl_bytes(b) + sizeof *p + p->n_steps * sizeof(wl_date_step);
+WL_FN wl_date_step wl_date_step_of(wl_val b, wl_u32 k) {
+  wl_date_step s;
+  memcpy(&s, wl_bytes(b) + sizeof(wl_date_plan) + k * sizeof s, sizeof s);
+  return s;
+}
+WL_FN wl_u16 wl_date_item(wl_val b, const wl_date_plan *p, wl_u32 k) {
+  wl_u16 item;
+  memcpy(&item, wl_bytes(b) + sizeof *p + p->n_steps * sizeof(wl_date_step) + k * sizeof item,
+         sizeof item);
+  return item;
+}
+WL_FN int wl_date_item_field(wl_u16 item) { /* -1: the item is a byte */
+  return item / 256 - 1;
 }
 
 /* ---- numbers of fields */
@@ -223,8 +250,11 @@ WL_FN wl_u32 wl_date_write_seconds(wl_u8 *to, wl_u32 ms) {
 /* A year from its number. Numbers that no year has become texts between those of their
 ** neighbours. */
 WL_FN wl_u32 wl_date_write_year(wl_u8 *to, wl_i32 number, int field) {
-  if (number >= WL_YEAR_ZERO)
-    return wl_date_write_padded(to, (wl_u64)(number - WL_YEAR_ZERO), 4, '0');
+  if (number >= WL_YEAR_ZERO) {
+    wl_date_write_two(to, (wl_u32)(number - WL_YEAR_ZERO) / 100, '0');
+    wl_date_write_two(to + 2, (wl_u32)(number - WL_YEAR_ZERO) % 100, '0');
+    return 4;
+  }
   to[0] = '-';
   if (field == WL_FIELD_YEAR4)
     return 1 + wl_date_write_padded(to + 1, (wl_u64)(number < 9999 ? number : 9999), 4, '0');
@@ -270,7 +300,53 @@ WL_FN wl_u32 wl_date_write(int field, wl_i64 number, wl_u8 *to) {
   }
 }
 
-/* ---- from a value to a moment with all its forms */
+/* The number of bytes of that text. For fields that have codes. */
+WL_FN wl_u32 wl_date_width(int field, wl_i64 number) {
+  switch (field) {
+  case WL_FIELD_YEAR:
+  case WL_FIELD_YEAR_ISO: return number >= WL_YEAR_ZERO || number % 11 == 0 ? 4 : 5;
+  case WL_FIELD_YEAR4: return number >= WL_YEAR_ZERO ? 4 : 5;
+  case WL_FIELD_FRACTION:
+  case WL_FIELD_SUBSECOND: return 6;
+  case WL_FIELD_DAY_OF_YEAR: return 3;
+  case WL_FIELD_WEEKDAY:
+  case WL_FIELD_WEEKDAY7: return 1;
+  default: return 2;
+  }
+}
+
+/* ---- from a value to a moment */
+
+/* Reads a text of the form YYYY-MM-DD or YYYY-MM-DD HH:MM:SS. 0: it is another one, or a time that
+** needs a closer look. This is only a faster way for most texts. */
+WL_FN int wl_date_read_plain(const wl_u8 *p, wl_u32 n, wl_moment *m) {
+  wl_u32 d[14], bad;
+  if ((n != 10 && n != 19) || p[4] != '-' || p[7] != '-') return 0;
+  d[0] = p[0], d[1] = p[1], d[2] = p[2], d[3] = p[3];
+  d[4] = p[5], d[5] = p[6], d[6] = p[8], d[7] = p[9];
+  for (int k = 8; k < 14; k++) d[k] = '0';
+  if (n == 19) {
+    if ((p[10] != ' ' && p[10] != 'T') || p[13] != ':' || p[16] != ':') return 0;
+    d[8] = p[11], d[9] = p[12], d[10] = p[14], d[11] = p[15], d[12] = p[17], d[13] = p[18];
+  }
+  bad = 0;
+  for (int k = 0; k < 14; k++) {
+    d[k] -= '0';
+    bad |= d[k] > 9;
+  }
+  m->year = (wl_i32)(d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]);
+  m->month = (wl_i32)(d[4] * 10 + d[5]);
+  m->day = (wl_i32)(d[6] * 10 + d[7]);
+  m->hour = (wl_i32)(d[8] * 10 + d[9]);
+  m->minute = (wl_i32)(d[10] * 10 + d[11]);
+  m->second = (wl_i32)(d[12] * 10 + d[13]);
+  bad |= m->month < 1 || m->month > 12 || m->day < 1;
+  if (m->day > 28) /* bits 1, 3, 5, 7, 8, 10 and 12: the months with 31 days */
+    bad |= m->month == 2 || m->day > 30 + (0x15aa >> m->month & 1);
+  bad |= m->hour > 23 || d[10] > 5 || d[12] > 5;
+  m->has_date = m->has_time = (wl_u8)!bad;
+  return !bad;
+}
 
 /* Reads a value. 0: it is no time, or a fault was set. */
 WL_FN int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
@@ -295,119 +371,113 @@ WL_FN int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
   }
   if (number == WL_NUMBER_NONE) return 0;
   if (number == WL_NUMBER_HARD) {
-#ifdef __CUDACC__
-    *x->fault = WL_FAULT_HOST;
-    return 0;
-#else
-    if (!x->conv) {
+#ifndef __CUDACC__
+    if (x->conv)
+      r = wl_val_f64(wl_conv_real(x, wl_text(t.p, t.n)));
+    else
+#endif
+    {
       *x->fault = WL_FAULT_HOST;
       return 0;
     }
-    r = wl_val_f64(wl_conv_real(x, wl_text(t.p, t.n)));
-#endif
   }
   wl_moment_set_number(m, r);
   return 1;
 }
 
-/* The moment that the plan makes of a value, with milliseconds; with all forms if `fields`. */
-WL_FN int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p, int fields,
-                         wl_moment *m) {
-  memset(m, 0, sizeof *m);
-  if (!wl_date_read(x, a, p->dialect, m)) return 0;
-  for (int k = 0; k < p->n_steps; k++) {
-    wl_date_step s;
-    memcpy(&s, wl_bytes(b) + sizeof *p + (size_t)k * sizeof s, sizeof s);
-    if (!wl_moment_step(m, s, p->dialect)) return 0;
+/* The moment that the plan makes of a value, with all forms that its result needs. */
+WL_FN int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p, wl_moment *m) {
+  const wl_moment none = {0};
+  *m = none;
+  if (a.t == WL_T_TEXT && wl_date_read_plain(wl_bytes(a), a.n, m)) {
+    /* its time is between the years 0 and 9999 */
+    if (p->n_steps == 0) return p->needs_ms ? wl_moment_settle(m, p->dialect) : 1;
+  } else if (!wl_date_read(x, a, p->dialect, m)) {
+    return 0;
   }
+  for (wl_u32 k = 0; k < p->n_steps; k++)
+    if (!wl_moment_step(m, wl_date_step_of(b, k), p->dialect)) return 0;
   if (!wl_moment_settle(m, p->dialect) || !wl_moment_in_range(m)) return 0;
   if (p->dialect & WL_DATE_WHOLE_MONTHS && p->n_modifiers == 0 && m->day > 28) m->has_date = 0;
-  return !fields || wl_moment_fields(m, p->dialect);
+  return wl_moment_fields(m, p->dialect);
 }
 
 /* ---- opcodes */
-
-/* Writes the format. The numbers come from the moment or, if there is none, from the code. */
-WL_FN wl_val wl_date_as_text(wl_vctx *x, wl_val b, const wl_date_plan *p, const wl_moment *m,
-                             wl_u64 code) {
-  const wl_u8 *f = wl_date_format(b, p);
-  wl_u64 unit = 1; /* of the field that comes next in the code */
-  wl_u8 *to = wl_scratch(x, p->n_text);
-  wl_u32 n = 0;
-  if (!to) return wl_null();
-  for (wl_u32 i = 0; !m && i < p->n_format; i++)
-    if (f[i] == '%' && f[++i] != '%') unit *= (wl_u64)wl_date_radix(wl_date_field_of(f[i]));
-  for (wl_u32 i = 0; i < p->n_format; i++) {
-    if (f[i] != '%' || f[++i] == '%') {
-      to[n++] = f[i];
-      continue;
-    }
-    int field = wl_date_field_of(f[i]);
-    wl_i64 number;
-    if (m) {
-      number = wl_date_number(x, field, m, p->dialect);
-    } else {
-      unit /= (wl_u64)wl_date_radix(field);
-      number = (wl_i64)(code / unit);
-      code %= unit;
-    }
-    n += wl_date_write(field, number, to + n);
-  }
-  return wl_text(to, n);
-}
 
 WL_FN wl_val wl_op_Date(wl_vctx *x, wl_val a, wl_val b, int c) {
   wl_date_plan p = wl_date_plan_of(b);
   wl_moment m;
   (void)c;
-  if (!wl_date_moment(x, a, b, &p, p.gives == WL_DATE_AS_TEXT, &m)) return wl_null();
-  switch (p.gives) {
-  case WL_DATE_AS_JULIANDAY: return wl_real((double)m.ms / 86400000.0);
-  case WL_DATE_AS_UNIX: return wl_int(m.ms / 1000 - WL_EPOCH_MS / 1000);
-  case WL_DATE_AS_UNIX_MS: return wl_real((double)(m.ms - WL_EPOCH_MS) / 1000.0);
-  default: return wl_date_as_text(x, b, &p, &m, 0);
+  if (!wl_date_moment(x, a, b, &p, &m)) return wl_null();
+  if (p.gives == WL_DATE_AS_JULIANDAY) return wl_real((double)m.ms / 86400000.0);
+  if (p.gives == WL_DATE_AS_UNIX) return wl_int(m.ms / 1000 - WL_EPOCH_MS / 1000);
+  if (p.gives == WL_DATE_AS_UNIX_MS) return wl_real((double)(m.ms - WL_EPOCH_MS) / 1000.0);
+  wl_u8 *to = wl_scratch(x, p.n_text);
+  wl_u32 n = 0;
+  if (!to) return wl_null();
+  for (wl_u32 k = 0; k < p.n_items; k++) {
+    wl_u16 item = wl_date_item(b, &p, k);
+    int field = wl_date_item_field(item);
+    if (field < 0)
+      to[n++] = (wl_u8)item;
+    else
+      n += wl_date_write(field, wl_date_number(x, field, &m, p.dialect), to + n);
   }
+  return wl_text(to, n);
 }
 
-/* The code of a text, without the text. */
+WL_FN wl_i64 wl_date_code(wl_vctx *x, wl_i64 fields, const wl_moment *m, int dialect) {
+  wl_u64 left = (wl_u64)fields & (((wl_u64)1 << WL_FIELD_BITS * WL_MOST_FIELDS) - 1);
+  wl_i64 code = 0;
+  for (; left; left >>= WL_FIELD_BITS) {
+    int field = (int)(left & ((1 << WL_FIELD_BITS) - 1)) - 1;
+    code = code * wl_date_radix(field) + wl_date_number(x, field, m, dialect);
+  }
+  return code;
+}
+
+/* The code of the text, without the text. */
 WL_FN wl_val wl_op_DateCode(wl_vctx *x, wl_val a, wl_val b, int c) {
   wl_date_plan p = wl_date_plan_of(b);
-  const wl_u8 *f = wl_date_format(b, &p);
   wl_moment m;
-  wl_i64 code = 0;
   (void)c;
-  if (!wl_date_moment(x, a, b, &p, 1, &m)) return wl_null();
-  for (wl_u32 i = 0; i < p.n_format; i++) {
-    if (f[i] != '%' || f[++i] == '%') continue;
-    int field = wl_date_field_of(f[i]);
-    code = code * wl_date_radix(field) + wl_date_number(x, field, &m, p.dialect);
-  }
-  return wl_int(code);
-}
-
-WL_FN wl_val wl_op_DateText(wl_vctx *x, wl_val a, wl_val b, int c) {
-  (void)c;
-  if (a.t != WL_T_INT) return wl_null();
-  wl_date_plan p = wl_date_plan_of(b);
-  return wl_date_as_text(x, b, &p, 0, a.v);
+  if (!wl_date_moment(x, a, b, &p, &m)) return wl_null();
+  return wl_int(wl_date_code(x, p.fields, &m, p.dialect));
 }
 
 /* The code of a time that is given by its milliseconds. */
 WL_FN wl_i64 wl_op_DateFields(wl_i64 ms, wl_i64 fields) {
   int dialect = (int)(fields >> WL_FIELD_BITS * WL_MOST_FIELDS & WL_DATE_EARLY_YEARS);
-  wl_moment m;
-  wl_i64 code = 0;
+  wl_moment m = {0};
   if (ms < 0 || ms > WL_LAST_MS) return 0;
-  memset(&m, 0, sizeof m);
   m.ms = ms;
   m.has_ms = 1;
   wl_moment_fields(&m, dialect);
-  for (int k = 0; k < WL_MOST_FIELDS; k++) {
-    int field = (int)(fields >> WL_FIELD_BITS * k & ((1 << WL_FIELD_BITS) - 1)) - 1;
-    if (field < 0) break;
-    code = code * wl_date_radix(field) + wl_date_number(0, field, &m, dialect);
+  return wl_date_code(0, fields, &m, dialect);
+}
+
+/* The text of a code. It is written from its end, where the code has its last field. */
+WL_FN wl_val wl_op_DateText(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)c;
+  if (a.t != WL_T_INT) return wl_null();
+  wl_date_plan p = wl_date_plan_of(b);
+  wl_u64 code = a.v;
+  wl_u8 *end = wl_scratch(x, p.n_text);
+  if (!end) return wl_null();
+  end += p.n_text;
+  wl_u8 *at = end;
+  for (wl_u32 k = p.n_items; k-- > 0;) {
+    wl_u16 item = wl_date_item(b, &p, k);
+    int field = wl_date_item_field(item);
+    if (field < 0) {
+      *--at = (wl_u8)item;
+      continue;
+    }
+    wl_i64 number = wl_date_take(field, &code);
+    at -= wl_date_width(field, number);
+    wl_date_write(field, number, at);
   }
-  return code;
+  return wl_text(at, (wl_u32)(end - at));
 }
 
 #endif

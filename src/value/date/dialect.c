@@ -46,7 +46,8 @@ static void find_bits(sqlite3 *db) {
 static void find_formats(sqlite3 *db) {
   sqlite3_stmt *q = NULL;
   if (sqlite3_prepare_v2(db, "SELECT strftime('%' || ?1, 0) IS NOT NULL", -1, &q, NULL)) return;
-  for (int c = 1; c < 128; c++) {
+  for (int c = '%'; c < 128; c++) {
+    if (c > '%' && c < 'A') continue;
     char letter = (char)c;
     sqlite3_bind_text(q, 1, &letter, 1, SQLITE_STATIC);
     dialect.formats[c] = sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0);
@@ -111,7 +112,8 @@ static bool examine(sqlite3 *db, wl_vctx *x) {
                              "unixepoch(?1), strftime(?3, ?1)";
     if (sqlite3_prepare_v2(db, sql, -1, &q, NULL)) return false;
     for (size_t t = 0; t < sizeof times / sizeof *times && ok; t++)
-      for (size_t k = with ? 1 : 0; k < (with ? sizeof modifiers / sizeof *modifiers : 1); k++) {
+      for (size_t k = with ? 1 + t % 3 : 0; k < (with ? sizeof modifiers / sizeof *modifiers : 1);
+           k += 3) {
         sqlite3_bind_text(q, 1, times[t], -1, SQLITE_STATIC);
         if (with) sqlite3_bind_text(q, 2, modifiers[k], -1, SQLITE_STATIC);
         sqlite3_bind_text(q, 3, format, -1, SQLITE_STATIC);

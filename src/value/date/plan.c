@@ -164,30 +164,53 @@ static wl_u32 bytes_of(int field) {
   return bytes[field];
 }
 
-/* Writes the format of strftime() with the letters of plans, or only counts its bytes if `to` is
-** NULL. Returns -1 if SQLite has no such format, and -2 if SQLite must write it. */
-static int write_format(const wl_u8 *f, wl_u32 n, bool subsec, char *to) {
-  int at = 0;
+/* A format with the letters of plans as items; only counts them if items is NULL. */
+typedef struct format {
+  wl_u16 *items;
+  wl_u32 n_items, n_text, needs_ms;
+  wl_i64 fields;
+  int n_fields;
+} format;
+
+static bool needs_ms(int field) {
+  return (field >= WL_FIELD_DAY_OF_YEAR && field <= WL_FIELD_YEAR_ISO2) || field >= WL_FIELD_UNIX;
+}
+
+static void add_items(format *f, const char *text) {
+  for (; *text; text++, f->n_items++) {
+    int field = *text == '%' && text[1] != '%' ? wl_date_field_of((wl_u8)text[1]) : -1;
+    if (f->items) f->items[f->n_items] = (wl_u16)(field < 0 ? (wl_u8)*text : 256 * (field + 1));
+    if (*text == '%') text++;
+    f->n_text += field < 0 ? 1 : bytes_of(field);
+    if (field < 0) continue;
+    f->needs_ms |= needs_ms(field);
+    if (f->n_fields < WL_MOST_FIELDS)
+      f->fields |= (wl_i64)(field + 1) << WL_FIELD_BITS * f->n_fields;
+    f->n_fields++;
+  }
+}
+
+/* Adds the items of a format of strftime(). */
+static wl_date_answer add_strftime(format *out, const wl_u8 *f, wl_u32 n, bool subsec) {
   for (wl_u32 i = 0; i < n; i++) {
-    const char *text = NULL;
     char one[3] = {(char)f[i], 0, 0};
+    const char *text = one;
     if (f[i] == '%') {
-      if (++i == n || !wl_date_dialect_has_format(f[i])) return -1;
+      if (++i == n || !wl_date_dialect_has_format(f[i])) return WL_DATE_IS_NULL;
       one[1] = (char)f[i];
-      if (f[i] == 'J') return -2;
       if (f[i] == 's' && subsec) text = "%t";
       if (f[i] == 'F') text = "%Y-%m-%d";
       if (f[i] == 'R') text = "%H:%M";
       if (f[i] == 'T') text = "%H:%M:%S";
-      if (!text && f[i] != '%' && wl_date_field_of(f[i]) < 0) return -2;
+      if (text == one && f[i] != '%' && (f[i] == 'J' || wl_date_field_of(f[i]) < 0))
+        return WL_DATE_LEFT;
     }
-    if (!text) text = one;
-    if (to) memcpy(to + at, text, strlen(text));
-    at += (int)strlen(text);
+    add_items(out, text);
   }
-  return at;
+  return WL_DATE_PLANNED;
 }
 
+/* The format of a function other than strftime(). */
 static const char *format_of(wl_date_function f, bool subsec) {
   switch (f) {
   case WL_DATE_DATE: return "%_-%m-%d";
@@ -197,22 +220,16 @@ static const char *format_of(wl_date_function f, bool subsec) {
   }
 }
 
-static wl_u32 longest_text(const wl_u8 *f, wl_u32 n) {
-  wl_u32 bytes = 0;
-  for (wl_u32 i = 0; i < n; i++)
-    bytes += f[i] != '%' || f[++i] == '%' ? 1 : bytes_of(wl_date_field_of(f[i]));
-  return bytes;
-}
-
 /* ---- plans */
 
-wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f, wl_val format,
-                                 const wl_val *modifiers, int n_modifiers, wl_val *out) {
+wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f,
+                                 wl_val strftime_format, const wl_val *modifiers, int n_modifiers,
+                                 wl_val *out) {
   enum { MOST_MODIFIERS = 100 };
   planner p = {.x = x};
   if (n_modifiers > MOST_MODIFIERS || !wl_date_dialect(&p.dialect)) return WL_DATE_LEFT;
-  if (f == WL_DATE_STRFTIME && format.t == WL_T_NULL) return WL_DATE_IS_NULL;
-  if (f == WL_DATE_STRFTIME && format.t != WL_T_TEXT) return WL_DATE_LEFT;
+  if (f == WL_DATE_STRFTIME && strftime_format.t == WL_T_NULL) return WL_DATE_IS_NULL;
+  if (f == WL_DATE_STRFTIME && strftime_format.t != WL_T_TEXT) return WL_DATE_LEFT;
   p.steps = WL_NEW_N(arena, wl_date_step, 2 * n_modifiers + 1);
   if (!p.steps) return WL_DATE_NO_MEMORY;
   wl_date_answer answer = WL_DATE_PLANNED;
@@ -221,38 +238,42 @@ wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f
     if (a == WL_DATE_LEFT) return a; /* even if another one is wrong: its order may matter */
     if (a != WL_DATE_PLANNED) answer = a;
   }
-  const wl_u8 *from = wl_bytes(format);
+  const wl_u8 *from = wl_bytes(strftime_format);
   wl_u32 n_from = 0;
-  int n_format = (int)strlen(format_of(f, p.subsec));
-  if (f == WL_DATE_STRFTIME) {
-    while (n_from < format.n && from[n_from]) n_from++;
-    if (n_from > x->max_text / 20) return WL_DATE_LEFT; /* the text may exceed SQLite's limit */
-    n_format = write_format(from, n_from, p.subsec, NULL);
-  }
-  if (n_format == -2) return WL_DATE_LEFT;
-  if (answer != WL_DATE_PLANNED || n_format < 0) return WL_DATE_IS_NULL;
-  size_t n_steps = (size_t)p.n_steps * sizeof *p.steps;
-  size_t n = sizeof(wl_date_plan) + n_steps + (size_t)n_format;
-  wl_u8 *blob = wl_arena_alloc(arena, n);
-  if (!blob) return WL_DATE_NO_MEMORY;
-  wl_date_plan plan = {.gives = f == WL_DATE_JULIANDAY   ? WL_DATE_AS_JULIANDAY
+  bool strftime = f == WL_DATE_STRFTIME;
+  while (strftime && n_from < strftime_format.n && from[n_from]) n_from++;
+  if (n_from > x->max_text / 20) return WL_DATE_LEFT; /* the text may exceed SQLite's limit */
+  format items = {0};
+  wl_date_answer a = strftime ? add_strftime(&items, from, n_from, p.subsec) : WL_DATE_PLANNED;
+  if (a == WL_DATE_LEFT) return a;
+  if (answer != WL_DATE_PLANNED || a != WL_DATE_PLANNED) return WL_DATE_IS_NULL;
+  if (!strftime) add_items(&items, format_of(f, p.subsec));
+  wl_date_plan plan = {.fields = items.n_fields > WL_MOST_FIELDS ? 0 : items.fields,
+                       .gives = f == WL_DATE_JULIANDAY   ? WL_DATE_AS_JULIANDAY
                                 : f != WL_DATE_UNIXEPOCH ? WL_DATE_AS_TEXT
                                 : p.subsec               ? WL_DATE_AS_UNIX_MS
                                                          : WL_DATE_AS_UNIX,
                        .dialect = (wl_u8)p.dialect,
                        .n_steps = (wl_u8)p.n_steps,
                        .n_modifiers = (wl_u8)n_modifiers,
-                       .n_format = (wl_u32)n_format};
-  wl_u8 *text = blob + sizeof plan + n_steps;
-  if (n_steps) memcpy(blob + sizeof plan, p.steps, n_steps);
-  if (f == WL_DATE_STRFTIME)
-    write_format(from, n_from, p.subsec, (char *)text);
-  else
-    memcpy(text, format_of(f, p.subsec), (size_t)n_format);
-  plan.n_text = longest_text(text, plan.n_format);
+                       .n_items = items.n_items,
+                       .n_text = items.n_text};
+  if (plan.fields && p.dialect & WL_DATE_EARLY_YEARS)
+    plan.fields |= (wl_i64)WL_DATE_EARLY_YEARS << WL_FIELD_BITS * WL_MOST_FIELDS;
+  plan.needs_ms = items.needs_ms || plan.gives != WL_DATE_AS_TEXT;
+  size_t n_steps = (size_t)p.n_steps * sizeof *p.steps;
+  size_t n = sizeof plan + n_steps + items.n_items * sizeof *items.items;
+  wl_u8 *blob = wl_arena_alloc(arena, n);
+  if (!blob) return WL_DATE_NO_MEMORY;
   memcpy(blob, &plan, sizeof plan);
+  if (n_steps) memcpy(blob + sizeof plan, p.steps, n_steps);
+  format written = {.items = (wl_u16 *)(void *)(blob + sizeof plan + n_steps)};
+  if (strftime)
+    a = add_strftime(&written, from, n_from, p.subsec);
+  else
+    add_items(&written, format_of(f, p.subsec));
   *out = wl_val_make(WL_T_BLOB, (wl_u64)(size_t)blob, (wl_u32)n);
-  return WL_DATE_PLANNED;
+  return a;
 }
 
 wl_val wl_date_plan_after(wl_arena *arena, wl_val plan, int n) {
@@ -271,35 +292,20 @@ wl_val wl_date_plan_after(wl_arena *arena, wl_val plan, int n) {
 wl_i64 wl_date_n_codes(wl_val plan, bool years) {
   const wl_i64 most = 1LL << 62;
   wl_date_plan p = wl_date_plan_of(plan);
-  const wl_u8 *f = wl_date_format(plan, &p);
   wl_i64 n = 1;
-  if (p.gives != WL_DATE_AS_TEXT) return 0;
-  for (wl_u32 i = 0; i < p.n_format; i++) {
-    if (f[i] != '%' || f[++i] == '%') continue;
-    int field = wl_date_field_of(f[i]);
+  if (p.gives != WL_DATE_AS_TEXT || p.fields == 0) return 0;
+  for (wl_u32 k = 0; k < p.n_items; k++) {
+    int field = wl_date_item_field(wl_date_item(plan, &p, k));
+    if (field < 0) continue;
     wl_i64 radix = wl_date_radix(field);
     /* years before 0 differ in width, so a byte that comes before all digits must follow them */
-    wl_u8 next = i + 1 < p.n_format ? f[i + 1] : 0;
-    bool field_follows = next == '%' && f[i + 2] != '%';
+    wl_u16 next = k + 1 < p.n_items ? wl_date_item(plan, &p, k + 1) : 0;
     bool varies = field == WL_FIELD_YEAR || field == WL_FIELD_YEAR_ISO;
-    if (varies && !years && (field_follows || next >= '0')) return 0;
+    if (varies && !years && next >= '0') return 0;
     if (radix == 0 || n > most / radix) return 0;
     n *= radix;
   }
   return n;
-}
-
-wl_i64 wl_date_packed(wl_val plan) {
-  wl_date_plan p = wl_date_plan_of(plan);
-  const wl_u8 *f = wl_date_format(plan, &p);
-  wl_i64 packed = 0;
-  int n = 0;
-  for (wl_u32 i = 0; i < p.n_format; i++) {
-    if (f[i] != '%' || f[++i] == '%') continue;
-    if (n == WL_MOST_FIELDS) return 0;
-    packed |= (wl_i64)(wl_date_field_of(f[i]) + 1) << WL_FIELD_BITS * n++;
-  }
-  return packed | (wl_i64)(p.dialect & WL_DATE_EARLY_YEARS) << WL_FIELD_BITS * WL_MOST_FIELDS;
 }
 
 /* ---- what the text depends on */
@@ -330,8 +336,7 @@ static int needs_of(int field) {
 static bool keeps_days(wl_val plan, const wl_date_plan *p, bool *resets) {
   *resets = false;
   for (int k = 0; k < p->n_steps; k++) {
-    wl_date_step s;
-    memcpy(&s, wl_bytes(plan) + sizeof *p + (size_t)k * sizeof s, sizeof s);
+    wl_date_step s = wl_date_step_of(plan, (wl_u32)k);
     if (s.kind <= WL_STEP_UNIXEPOCH || (!*resets && s.ms % WL_DAY_MS != 0)) return false;
     *resets |= s.kind >= WL_STEP_START_OF_DAY && s.kind <= WL_STEP_START_OF_YEAR;
   }
@@ -340,11 +345,12 @@ static bool keeps_days(wl_val plan, const wl_date_plan *p, bool *resets) {
 
 wl_date_unit wl_date_depends(wl_val plan) {
   wl_date_plan p = wl_date_plan_of(plan);
-  const wl_u8 *f = wl_date_format(plan, &p);
   bool resets, keeps = keeps_days(plan, &p, &resets);
   int needs = p.gives == WL_DATE_AS_TEXT ? 0 : FINER;
-  for (wl_u32 i = 0; i < p.n_format; i++)
-    if (f[i] == '%' && f[++i] != '%') needs |= needs_of(wl_date_field_of(f[i]));
+  for (wl_u32 k = 0; k < p.n_items; k++) {
+    int field = wl_date_item_field(wl_date_item(plan, &p, k));
+    if (field >= 0) needs |= needs_of(field);
+  }
   if (keeps && (resets || !(needs & ~DAYS))) return WL_DATE_BY_DAY;
   if (p.n_steps || needs & (DAYS | FINER)) return WL_DATE_BY_MS;
   return needs & MINUTES ? WL_DATE_BY_MINUTE : WL_DATE_BY_HOUR;
@@ -352,20 +358,19 @@ wl_date_unit wl_date_depends(wl_val plan) {
 
 bool wl_date_ascends(wl_val plan) {
   static const char *const orders[] = {"mdHMS", "mdHMf", "mdHMq", "jHMS"};
-  enum { MOST = 6 };
   wl_date_plan p = wl_date_plan_of(plan);
-  const wl_u8 *f = wl_date_format(plan, &p);
-  char letters[MOST + 1] = "";
-  int n = 0;
+  wl_u64 fields = (wl_u64)p.fields, mask = (1 << WL_FIELD_BITS) - 1;
+  int first = (int)(fields & mask) - 1;
   if (p.n_steps || p.gives != WL_DATE_AS_TEXT) return false;
-  for (wl_u32 i = 0; i < p.n_format; i++) {
-    if (f[i] != '%' || f[++i] == '%') continue;
-    if (n == MOST) return false;
-    letters[n++] = (char)f[i];
+  if (first != WL_FIELD_YEAR && first != WL_FIELD_YEAR4) return false;
+  for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+    int n = 1;
+    const char *order = orders[k];
+    while (n < WL_MOST_FIELDS && order[n - 1] &&
+           (int)(fields >> WL_FIELD_BITS * n & mask) - 1 == wl_date_field_of((wl_u8)order[n - 1]))
+      n++;
+    if (n < WL_MOST_FIELDS && (fields >> WL_FIELD_BITS * n & mask) == 0) return true;
   }
-  if (letters[0] != 'Y' && letters[0] != '_') return false;
-  for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
-    if (strncmp(orders[k], letters + 1, (size_t)n - 1) == 0) return true;
   return false;
 }
 
@@ -374,8 +379,7 @@ wl_i64 wl_date_reach(wl_val plan) {
   wl_date_plan p = wl_date_plan_of(plan);
   wl_i64 reach = 0;
   for (int k = 0; k < p.n_steps; k++) {
-    wl_date_step s;
-    memcpy(&s, wl_bytes(plan) + sizeof p + (size_t)k * sizeof s, sizeof s);
+    wl_date_step s = wl_date_step_of(plan, (wl_u32)k);
     wl_i64 ms = s.ms < 0 ? -s.ms : s.ms, n = s.n < 0 ? -s.n : s.n;
     if (ms > all || n > 14713 * 12) return all;
     reach += ms + n * 366 * WL_DAY_MS; /* n may be years */

@@ -28,9 +28,11 @@ typedef enum wl_date_answer {
   WL_DATE_NO_MEMORY
 } wl_date_answer;
 
-/* Makes the plan of a call, a blob in the arena. format: for strftime(). x: for conversions. */
-wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f, wl_val format,
-                                 const wl_val *modifiers, int n_modifiers, wl_val *out);
+/* Makes the plan of a call, a blob in the arena. strftime_format: its first argument, or
+** NULL. x: for conversions. */
+wl_date_answer wl_date_plan_make(wl_arena *arena, wl_vctx *x, wl_date_function f,
+                                 wl_val strftime_format, const wl_val *modifiers, int n_modifiers,
+                                 wl_val *out);
 
 /* The same plan without its first n steps. */
 wl_val wl_date_plan_after(wl_arena *arena, wl_val plan, int n); /* NULL: out of memory */
@@ -38,9 +40,6 @@ wl_val wl_date_plan_after(wl_arena *arena, wl_val plan, int n); /* NULL: out of 
 /* One more than the largest code of a text, or 0 if texts have no codes. years: no year is before
 ** 0. */
 wl_i64 wl_date_n_codes(wl_val plan, bool years);
-
-/* The fields of a plan that has codes, for the opcode DateFields. 0: there are too many. */
-wl_i64 wl_date_packed(wl_val plan);
 
 /* Which part of a time decides the result of a plan: its day, its hour or minute of any day, or all
 ** of it. */

@@ -12,14 +12,10 @@
 ** 1. An operand of milliseconds holds only times between the year -4713 and 9999, or NULL.
 */
 #include "base/mem.h"
-#include "program/compile_impl.h"
-#include "value/date/plan.h"
+#include "program/date/date.h"
 #include <string.h>
 
 #define T(x) WL_M(WL_T_##x)
-
-/* No year of a time from here on is before 0. */
-#define FIRST_YEAR_MS (1721060 * WL_DAY_MS)
 
 /* A plan as a constant, once for each program. */
 static wl_status plan_constant(wl_compiler *c, wl_val plan, wl_operand *out) {
@@ -33,12 +29,6 @@ static wl_status plan_constant(wl_compiler *c, wl_val plan, wl_operand *out) {
     return WL_OK;
   }
   return wl_compile_constant(c, plan, out);
-}
-
-static wl_date_step step_of(wl_val plan, int k) {
-  wl_date_step s;
-  memcpy(&s, wl_bytes(plan) + sizeof(wl_date_plan) + (size_t)k * sizeof s, sizeof s);
-  return s;
 }
 
 /* ---- 1. milliseconds */
@@ -67,24 +57,17 @@ static wl_status from_reals(wl_compiler *c, const wl_operand *source, bool unix,
   return *done ? arith(c, WL_OP_ADD, ms, wl_int(later), ms) : WL_OK;
 }
 
-/* How a plan begins: as numbers that are times, to which a constant is added. */
-typedef struct beginning {
-  bool unix;    /* seconds since 1970, not Julian days */
-  wl_i64 later; /* milliseconds that are added */
-  int n_steps;  /* of the plan that are done with this */
-} beginning;
-
-static beginning beginning_of(const wl_operand *a, wl_val plan) {
+wl_date_beginning wl_date_beginning_of(const wl_operand *a, wl_val plan) {
   int n_steps = wl_date_plan_of(plan).n_steps;
-  beginning b = {0};
+  wl_date_beginning b = {0};
   if (n_steps) {
-    wl_u8 kind = step_of(plan, 0).kind;
+    wl_u8 kind = wl_date_step_of(plan, 0).kind;
     bool large = wl_only(a, T(INT)) ? a->dom.lo >= 5373485 : a->dom.flo >= 5373484.5;
     b.unix = kind == WL_STEP_UNIXEPOCH || (kind == WL_STEP_AUTO && large);
     b.n_steps = kind <= WL_STEP_UNIXEPOCH;
   }
   for (; b.n_steps < n_steps; b.n_steps++) {
-    wl_date_step s = step_of(plan, b.n_steps);
+    wl_date_step s = wl_date_step_of(plan, (wl_u32)b.n_steps);
     bool adds = s.kind == WL_STEP_ADD || s.kind == WL_STEP_CLOCK;
     if (!adds || s.ms > WL_LAST_MS || s.ms < -WL_LAST_MS || b.later > WL_LAST_MS ||
         b.later < -WL_LAST_MS)
@@ -94,20 +77,13 @@ static beginning beginning_of(const wl_operand *a, wl_val plan) {
   return b;
 }
 
-/* Integers as times: source * scale + offset is the time in milliseconds. */
-typedef struct int_times {
-  wl_operand source;
-  wl_i64 scale, offset;
-} int_times;
-
-/* Whether all values of an integer operand are times, before and after the addition. */
-static bool are_times(const wl_operand *a, const beginning *b, int_times *out) {
+bool wl_date_are_times(const wl_operand *a, const wl_date_beginning *b, wl_int_times *out) {
   wl_i64 scale = b->unix ? 1000 : WL_DAY_MS, offset = b->unix ? WL_EPOCH_MS : 0;
   for (int k = 0; k < 2; k++, offset += b->later) {
     __int128 lo = (__int128)a->dom.lo * scale + offset, hi = (__int128)a->dom.hi * scale + offset;
     if (lo < 0 || hi > WL_LAST_MS) return false;
   }
-  *out = (int_times){*a, scale, offset - b->later};
+  *out = (wl_int_times){*a, scale, offset - b->later};
   return true;
 }
 
@@ -119,14 +95,14 @@ typedef struct moment {
 
 static wl_status as_moment(wl_compiler *c, const wl_operand *a, wl_val plan, moment *m,
                            bool *done) {
-  int_times t;
+  wl_int_times t;
   *done = false;
   if (wl_only_null(a) || !(wl_only(a, T(INT)) || wl_only(a, T(REAL)))) return WL_OK;
-  beginning b = beginning_of(a, plan);
+  wl_date_beginning b = wl_date_beginning_of(a, plan);
   m->rest = wl_date_plan_after(c->arena, plan, b.n_steps);
   if (m->rest.t == WL_T_NULL) return wl_nomem(c->err);
   if (wl_only(a, T(REAL))) return from_reals(c, a, b.unix, b.later, &m->ms, done);
-  *done = are_times(a, &b, &t);
+  *done = wl_date_are_times(a, &b, &t);
   if (!*done) return WL_OK;
   wl_status rc = arith(c, WL_OP_MUL, a, wl_int(t.scale), &m->ms);
   return rc ? rc : arith(c, WL_OP_ADD, &m->ms, wl_int(t.offset), &m->ms);
@@ -191,8 +167,8 @@ wl_status wl_compile_date_text(wl_compiler *c, wl_operand *o) {
 static wl_status fields_of(wl_compiler *c, const moment *m, bool *done, wl_operand *out) {
   wl_date_plan p = wl_date_plan_of(m->rest);
   wl_operand fields;
-  bool years = m->ms.dom.lo >= FIRST_YEAR_MS;
-  wl_i64 n = wl_date_n_codes(m->rest, years), packed = wl_date_packed(m->rest);
+  bool years = m->ms.dom.lo >= WL_FIRST_YEAR_MS;
+  wl_i64 n = wl_date_n_codes(m->rest, years), packed = p.fields;
   *done = n > 0 && packed != 0 && p.n_steps == 0;
   if (!*done) return WL_OK;
   wl_domain codes = wl_domain_int(0, n - 1, wl_nullable(&m->ms));
@@ -232,10 +208,9 @@ static wl_status by_moment(wl_compiler *c, const moment *m, bool *done, wl_opera
   return rc;
 }
 
-/* Makes the plan of a call. LEFT: the time is constant, or another argument is not. */
-static wl_date_answer plan_of(wl_compiler *c, wl_native f, const wl_operand *args, int n,
-                              wl_val *out) {
-  int at = f == WL_NATIVE_STRFTIME ? 1 : 0;
+wl_date_answer wl_date_plan_of_call(wl_compiler *c, wl_native f, const wl_operand *args, int n,
+                                    wl_val *out) {
+  int at = wl_date_time_at(f);
   wl_val *v = WL_NEW_N(c->arena, wl_val, n + 1);
   if (!v) return WL_DATE_NO_MEMORY;
   if (n <= at || wl_is_const(&args[at])) return WL_DATE_LEFT;
@@ -249,9 +224,9 @@ static wl_date_answer plan_of(wl_compiler *c, wl_native f, const wl_operand *arg
 
 wl_status wl_compile_date(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
                           wl_operand *out) {
-  int at = f == WL_NATIVE_STRFTIME ? 1 : 0;
+  int at = wl_date_time_at(f);
   wl_val plan;
-  wl_date_answer answer = plan_of(c, f, args, n, &plan);
+  wl_date_answer answer = wl_date_plan_of_call(c, f, args, n, &plan);
   if (answer == WL_DATE_NO_MEMORY) return wl_nomem(c->err);
   if (answer == WL_DATE_LEFT) return WL_OK;
   *done = true;
@@ -277,127 +252,4 @@ wl_status wl_compile_date(wl_compiler *c, wl_native f, wl_operand *args, int n, 
   else if (p.gives != WL_DATE_AS_TEXT)
     d = wl_domain_real(-210866760000.0, 253402300800.0, true);
   return wl_compile_emit2(c, WL_OP__Date, &args[at], &b, d, out);
-}
-
-/* ---- comparisons */
-
-/* A growing sequence of texts over integers: those of an operand with codes, or, if it is NULL,
-** those of times. */
-typedef struct texts {
-  const wl_operand *coded;
-  int_times times;
-  wl_val plan;
-  wl_i64 fields;
-} texts;
-
-static wl_val text_at(wl_compiler *c, const texts *t, wl_i64 i) {
-  const wl_operand *o = t->coded;
-  if (o && o->dict) return wl_dict_value(o->dict, (wl_i32)i);
-  if (o) return wl_op_DateText(&c->fold, wl_int(i), o->date->plan, 0);
-  wl_i64 code = wl_op_DateFields(i * t->times.scale + t->times.offset, t->fields);
-  return wl_op_DateText(&c->fold, wl_int(code), t->plan, 0);
-}
-
-/* The first integer of the range whose text is not before k, or, if `after`, is after it. */
-static wl_i64 bound(wl_compiler *c, const texts *t, wl_i64 lo, wl_i64 hi, wl_val k, bool after) {
-  while (lo < hi) {
-    wl_i64 mid = lo + (hi - lo) / 2;
-    int cmp = wl_cmp_val(text_at(c, t, mid), k, WL_COLL_BINARY);
-    if (cmp < 0 || (after && cmp == 0))
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
-static wl_op mirrored(wl_op op) {
-  return op == WL_OP_LT   ? WL_OP_GT
-         : op == WL_OP_LE ? WL_OP_GE
-         : op == WL_OP_GT ? WL_OP_LT
-         : op == WL_OP_GE ? WL_OP_LE
-                          : op;
-}
-
-/* Where integer x is from first to before end: the truth of `text op k`. */
-static wl_status compare_range(wl_compiler *c, wl_op op, const wl_operand *x, wl_i64 first,
-                               wl_i64 end, wl_operand *out) {
-  wl_operand lo, hi, above, below;
-  wl_domain d = wl_truth_domain(wl_nullable(x));
-  wl_status rc = wl_compile_constant(c, wl_int(first), &lo);
-  if (!rc) rc = wl_compile_constant(c, wl_int(end), &hi);
-  if (rc) return rc;
-  switch (op) {
-  case WL_OP_LT: return wl_compile_emit2(c, WL_OP__LtI, x, &lo, d, out);
-  case WL_OP_LE: return wl_compile_emit2(c, WL_OP__LtI, x, &hi, d, out);
-  case WL_OP_GE: return wl_compile_emit2(c, WL_OP__GeI, x, &lo, d, out);
-  case WL_OP_GT: return wl_compile_emit2(c, WL_OP__GeI, x, &hi, d, out);
-  default: break;
-  }
-  if (end == first + 1)
-    return wl_compile_emit2(c, op == WL_OP_EQ ? WL_OP__EqI : WL_OP__NeI, x, &lo, d, out);
-  rc = wl_compile_emit2(c, WL_OP__GeI, x, &lo, d, &above);
-  if (!rc) rc = wl_compile_emit2(c, WL_OP__LtI, x, &hi, d, &below);
-  if (!rc) rc = wl_compile_emit2(c, WL_OP__And, &above, &below, d, out);
-  return rc || op == WL_OP_EQ ? rc : wl_compile_emit1(c, WL_OP__Not, out, d, out);
-}
-
-/* text op k, where the text is that of integer x. */
-static wl_status compare_texts(wl_compiler *c, wl_op op, const texts *t, const wl_operand *x,
-                               wl_val k, wl_operand *out) {
-  wl_i64 lo = x->dom.lo, hi = x->dom.hi + 1, first = bound(c, t, lo, hi, k, false),
-         end = bound(c, t, first, hi, k, true);
-  return c->fault ? wl_nomem(c->err) : compare_range(c, op, x, first, end, out);
-}
-
-wl_status wl_compile_compare_codes(wl_compiler *c, wl_op op, const wl_operand *a,
-                                   const wl_operand *b, bool *done, wl_operand *out) {
-  *done = false;
-  if (wl_is_const(a)) {
-    const wl_operand *other = a;
-    a = b;
-    b = other;
-    op = mirrored(op);
-  }
-  if ((!a->date && !a->dict) || !wl_is_const(b)) return WL_OK;
-  wl_val k = wl_const_value(c, b);
-  if (k.t != WL_T_TEXT) return WL_OK;
-  wl_operand x = {.x = a->x, .dom = wl_operand_held(a)};
-  *done = true;
-  return compare_texts(c, op, &(texts){.coded = a}, &x, k, out);
-}
-
-static bool is_date_call(const wl_bexpr *e) {
-  return e->kind == WL_B_CALL && e->index >= WL_NATIVE_DATE;
-}
-
-wl_status wl_compile_compare_times(wl_compiler *c, const wl_bexpr *e, bool *done, wl_operand *out) {
-  const wl_bexpr *call = is_date_call(e->a) ? e->a : e->b, *other = call == e->a ? e->b : e->a;
-  int at = call->index == WL_NATIVE_STRFTIME ? 1 : 0, n = call->n_list;
-  wl_operand k, *args = NULL;
-  texts t = {0};
-  wl_val plan;
-  *done = false;
-  bool constant = other->kind == WL_B_CONST || other->kind == WL_B_PARAM;
-  if (!is_date_call(call) || !constant || wl_compile_leaf(c, call) >= 0) return WL_OK;
-  wl_status rc = wl_compile_expr(c, other, &k);
-  if (rc || wl_const_value(c, &k).t != WL_T_TEXT) return rc;
-  args = WL_NEW_N(c->arena, wl_operand, n + 1);
-  if (!args) return wl_nomem(c->err);
-  for (int i = 0; i < n && !rc; i++) {
-    rc = wl_compile_expr(c, call->list[i], &args[i]);
-    if (!rc) rc = wl_compile_value(c, &args[i]);
-  }
-  if (rc || plan_of(c, (wl_native)call->index, args, n, &plan) != WL_DATE_PLANNED) return rc;
-  if (wl_only_null(&args[at]) || !wl_only(&args[at], T(INT))) return WL_OK;
-  beginning b = beginning_of(&args[at], plan);
-  if (!are_times(&args[at], &b, &t.times)) return WL_OK;
-  t.plan = wl_date_plan_after(c->arena, plan, b.n_steps);
-  if (t.plan.t == WL_T_NULL) return wl_nomem(c->err);
-  wl_i64 first = args[at].dom.lo * t.times.scale + t.times.offset;
-  t.fields = wl_date_packed(t.plan);
-  if (first < FIRST_YEAR_MS || !t.fields || !wl_date_ascends(t.plan)) return WL_OK;
-  *done = true;
-  return compare_texts(c, call == e->a ? e->op : mirrored(e->op), &t, &args[at],
-                       wl_const_value(c, &k), out);
 }

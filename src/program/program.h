@@ -308,6 +308,8 @@ typedef struct wl_listing {
 /* The listing of a pipeline has a line for the source, one for each instruction, and lines for what
 ** the sink does with all rows. base: the address of its first line. */
 int wl_program_n_lines(const wl_program *p);
+/* A call into SQLite with its constants and columns, like strftime('%Y', t.day). */
+const char *wl_program_call_text(const wl_program *p, const wl_instr *in, wl_arena *arena);
 wl_status wl_program_print(const wl_program *p, int line, int base, wl_arena *arena,
                            wl_listing *out) WL_MUST;
 

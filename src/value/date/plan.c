@@ -389,3 +389,53 @@ wl_i64 wl_date_reach(wl_val plan) {
   }
   return reach + 7 * WL_DAY_MS;
 }
+
+/* ---- in words */
+
+static const char *step_words(wl_arena *a, wl_date_step s) {
+  static const char *const words[] = {"auto",         "julianday",      "unixepoch",     "weekday",
+                                      "start of day", "start of month", "start of year", "add",
+                                      "add",          "months",         "years",         "months",
+                                      "ceiling",      "floor"};
+  double seconds = (double)s.ms / 1000.0;
+  switch (s.kind) {
+  case WL_STEP_WEEKDAY: return wl_arena_printf(a, "weekday %d", s.n);
+  case WL_STEP_CLOCK:
+  case WL_STEP_ADD: return wl_arena_printf(a, "%+.15g s", seconds);
+  case WL_STEP_MONTHS:
+  case WL_STEP_YEARS:
+  case WL_STEP_SHIFT:
+    return s.ms ? wl_arena_printf(a, "%+d %s %+.15g s", s.n, words[s.kind], seconds)
+                : wl_arena_printf(a, "%+d %s", s.n, words[s.kind]);
+  default: return words[s.kind];
+  }
+}
+
+const char *wl_date_plan_words(wl_arena *a, wl_val plan) {
+  static const char letters[] = {
+#define WL_DATE_FIELD(kind, letter, radix, bytes) letter,
+      WL_DATE_FIELDS(WL_DATE_FIELD)
+#undef WL_DATE_FIELD
+  };
+  static const char *const numbers[] = {"", "julianday", "unixepoch", "unixepoch"};
+  enum { MOST_ITEMS = 40 };
+  wl_date_plan p = wl_date_plan_of(plan);
+  char text[2 * MOST_ITEMS + 1];
+  int n = 0;
+  for (wl_u32 k = 0; k < p.n_items && k < MOST_ITEMS; k++) {
+    wl_u16 item = wl_date_item(plan, &p, k);
+    int field = wl_date_item_field(item);
+    if (field >= 0 || item == '%') text[n++] = '%';
+    /* the private letters of plans look like the formats that they stand for */
+    text[n++] = field < 0                     ? (char)item
+                : field == WL_FIELD_YEAR4     ? 'Y'
+                : field == WL_FIELD_SUBSECOND ? 'f'
+                : field == WL_FIELD_UNIX_MS   ? 's'
+                                              : letters[field];
+  }
+  text[n] = 0;
+  const char *s = p.gives == WL_DATE_AS_TEXT ? wl_arena_printf(a, "'%s'", text) : numbers[p.gives];
+  for (wl_u32 k = 0; k < p.n_steps && s; k++)
+    s = wl_arena_printf(a, "%s, %s", s, step_words(a, wl_date_step_of(plan, k)));
+  return s;
+}

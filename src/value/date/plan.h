@@ -58,4 +58,7 @@ bool wl_date_ascends(wl_val plan);
 ** of years. */
 wl_i64 wl_date_reach(wl_val plan);
 
+/* The plan in words, for EXPLAIN: "'%Y-%m', unixepoch". NULL: out of memory. */
+const char *wl_date_plan_words(wl_arena *a, wl_val plan);
+
 #endif

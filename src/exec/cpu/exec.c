@@ -437,6 +437,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
     case WL_SHAPE_B_VV:
     case WL_SHAPE_B_V:
     case WL_SHAPE_V_VV:
+    case WL_SHAPE_V_DATE:
     case WL_SHAPE_V_V: rc = generic(x, in, n); break;
     case WL_SHAPE_AGG:
     case WL_SHAPE_AGG_I:

@@ -181,7 +181,7 @@ WL_FN wl_i32 wl_date_round_seconds(wl_vctx *x, double s) {
 }
 
 /* The number of a field. The moment has all its forms. */
-WL_FN wl_i64 wl_date_number(wl_vctx *x, int field, const wl_moment *m, int dialect) {
+WL_FN_CALLED wl_i64 wl_date_number(wl_vctx *x, int field, const wl_moment *m, int dialect) {
   switch (field) {
   case WL_FIELD_YEAR:
   case WL_FIELD_YEAR4: return wl_date_year_number(m->year, field);
@@ -266,7 +266,7 @@ WL_FN wl_u32 wl_date_write_year(wl_u8 *to, wl_i32 number, int field) {
 
 /* The text of a field. It does not decrease as the number grows, for all numbers below the radix.
  */
-WL_FN wl_u32 wl_date_write(int field, wl_i64 number, wl_u8 *to) {
+WL_FN_CALLED wl_u32 wl_date_write(int field, wl_i64 number, wl_u8 *to) {
   switch (field) {
   case WL_FIELD_YEAR:
   case WL_FIELD_YEAR4:
@@ -349,7 +349,7 @@ WL_FN int wl_date_read_plain(const wl_u8 *p, wl_u32 n, wl_moment *m) {
 }
 
 /* Reads a value. 0: it is no time, or a fault was set. */
-WL_FN int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
+WL_FN_CALLED int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
   if (a.t == WL_T_NULL) return 0;
   if (a.t < WL_T_TEXT) {
     wl_moment_set_number(m, wl_val_f64(a));
@@ -386,7 +386,8 @@ WL_FN int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
 }
 
 /* The moment that the plan makes of a value, with all forms that its result needs. */
-WL_FN int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p, wl_moment *m) {
+WL_FN_CALLED int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p,
+                                wl_moment *m) {
   const wl_moment none = {0};
   *m = none;
   if (a.t == WL_T_TEXT && wl_date_read_plain(wl_bytes(a), a.n, m)) {
@@ -404,10 +405,11 @@ WL_FN int wl_date_moment(wl_vctx *x, wl_val a, wl_val b, const wl_date_plan *p, 
 
 /* ---- opcodes */
 
+/* The result of a plan. */
 WL_FN wl_val wl_op_Date(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)c;
   wl_date_plan p = wl_date_plan_of(b);
   wl_moment m;
-  (void)c;
   if (!wl_date_moment(x, a, b, &p, &m)) return wl_null();
   if (p.gives == WL_DATE_AS_JULIANDAY) return wl_real((double)m.ms / 86400000.0);
   if (p.gives == WL_DATE_AS_UNIX) return wl_int(m.ms / 1000 - WL_EPOCH_MS / 1000);
@@ -438,9 +440,9 @@ WL_FN wl_i64 wl_date_code(wl_vctx *x, wl_i64 fields, const wl_moment *m, int dia
 
 /* The code of the text, without the text. */
 WL_FN wl_val wl_op_DateCode(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)c;
   wl_date_plan p = wl_date_plan_of(b);
   wl_moment m;
-  (void)c;
   if (!wl_date_moment(x, a, b, &p, &m)) return wl_null();
   return wl_int(wl_date_code(x, p.fields, &m, p.dialect));
 }

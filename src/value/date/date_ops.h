@@ -342,7 +342,7 @@ WL_FN int wl_date_read_plain(const wl_u8 *p, wl_u32 n, wl_moment *m) {
   m->second = (wl_i32)(d[12] * 10 + d[13]);
   bad |= m->month < 1 || m->month > 12 || m->day < 1;
   if (m->day > 28) /* bits 1, 3, 5, 7, 8, 10 and 12: the months with 31 days */
-    bad |= m->month == 2 || m->day > 30 + (0x15aa >> m->month & 1);
+    bad |= m->month == 2 || m->day > 30 + (0x15aa >> (m->month & 15) & 1);
   bad |= m->hour > 23 || d[10] > 5 || d[12] > 5;
   m->has_date = m->has_time = (wl_u8)!bad;
   return !bad;

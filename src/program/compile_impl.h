@@ -202,9 +202,8 @@ wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL
 wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done,
                              wl_operand *out) WL_MUST;
 
-/* The operand that has values[x - base] where the integer leaf is x, and values[n] where it is
-*NULL.
-** n is the number of values without the last. */
+/* The operand that has values[x - base] where the integer leaf is x, and values[n] where the leaf
+** is NULL. n is the number of values without the last. */
 wl_status wl_compile_map(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
                          const wl_operand *leaf, wl_operand *out) WL_MUST;
 

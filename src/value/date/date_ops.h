@@ -4,9 +4,9 @@
 **
 ** A format is a list of fields with bytes between them. Every field is a number before it is text.
 ** The numbers of all fields, in their order, form the digits of one integer, the code. As long as
-*no
-** field varies in width, codes are equal if and only if the texts are, and have the order of the
-** texts. So rows can be grouped, sorted and compared by code, and only few of them become text.
+** no field varies in width, codes are equal if and only if the texts are, and have the order of
+** the texts. So rows can be grouped, sorted and compared by code, and only few of them become
+** text.
 **
 ** Invariants:
 ** 1. The text of a field depends on its number alone.
@@ -18,11 +18,9 @@
 #include "value/date/moment.h"
 
 /*
-** All kinds of fields: kind, letter in the format of a plan, radix (0: it has no code), most bytes
-*of
-** text. Letters are those of strftime(), except "_": the year as date() writes it; "q": seconds
-*with
-** milliseconds as datetime(…, 'subsec') writes them; "t": %s with milliseconds.
+** All kinds of fields: kind, letter in the format of a plan, radix (0: it has no code), most
+** bytes of text. Letters are those of strftime(), except "_": the year as date() writes it; "q":
+** seconds with milliseconds as datetime(…, 'subsec') writes them; "t": %s with milliseconds.
 */
 #define WL_DATE_FIELDS(F)                                                                          \
   F(YEAR, 'Y', 21000, 5)                                                                           \

@@ -1,22 +1,19 @@
 /*
 ** Times as SQLite's date functions see them: how a value is read as a time, what a modifier
-*changes,
-** and how a time becomes a year, a month and so on. Compiled by the host compiler, by nvcc and for
-** the simulator.
+** changes, and how a time becomes a year, a month and so on. Compiled by the host compiler, by
+** nvcc and for the simulator.
 **
 ** A time is a number of milliseconds since noon of the day -4713-11-24, a calendar date, a time of
 ** day, or several of these. SQLite keeps what was written until a step needs another form, and this
 ** can be seen: date('2023-02-31') may be that very text, and '24:00' has the hour 24. So a
-*wl_moment
-** says which of its forms count.
+** wl_moment says which of its forms count.
 **
 ** Invariants:
 ** 1. If several forms count, they belong to the same time, but the date and the time of day may be
 **    as they were written.
 ** 2. A function that returns 0 has found that there is no such time. The result of the date
-*function
-**    is NULL then.
-** 3. Where versions of SQLite differ, `dialect` decides (plan.h).
+**    function is NULL then.
+** 3. Where versions of SQLite differ, `dialect` decides (dialect.h).
 */
 #ifndef WL_DATE_MOMENT_H
 #define WL_DATE_MOMENT_H

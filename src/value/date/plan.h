@@ -2,9 +2,8 @@
 ** Plans of date functions: their format and modifiers, read once. Host only.
 **
 ** Versions of SQLite differ in what date functions accept and return. The running one is asked,
-*once
-** per process. If its answers to a few dozen questions are not those of date_ops.h, date functions
-** stay calls into SQLite.
+** once per process. If its answers to a few dozen questions are not those of date_ops.h, date
+** functions stay calls into SQLite.
 */
 #ifndef WL_DATE_PLAN_H
 #define WL_DATE_PLAN_H

@@ -102,8 +102,7 @@ typedef struct wl_kout {
   wl_u64 type;    /* type of the output column */
 } wl_kout;
 
-/* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its
-*first
+/* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its first
 ** word in the group's record (kgargs.h), and for sums of reals the unit of their digits. */
 typedef struct wl_kacc {
   wl_u32 op, slot, word, pad;
@@ -124,16 +123,16 @@ typedef struct wl_kargs {
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
   wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
-  wl_u64 row0;    /* number of the first row in the table */
-  wl_u64 *ticket; /* number of the next tile */
-  wl_u64 *tiles;  /* look-back states, one for each tile */
-  wl_u64 *n_out;  /* number of rows written */
-  wl_u64 *record; /* the words of the one group, if n_slots > 0 */
-  wl_u64 *side;   /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
+  wl_u64 row0;     /* number of the first row in the table */
+  wl_u64 *ticket;  /* number of the next tile */
+  wl_u64 *tiles;   /* look-back states, one for each tile */
+  wl_u64 *n_out;   /* number of rows written */
+  wl_u64 *record;  /* the words of the one group, if n_slots > 0 */
+  wl_u64 *side;    /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
-  wl_u32 dates; /* the program has date opcodes */
   wl_vctx ctx;
+  wl_u32 dates;    /* the program has date opcodes */
 } wl_kargs;
 
 /* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are

@@ -300,8 +300,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 /* clang-format on */
 
 /* Runs the pipeline over the rows `act` of a tile. Returns the rows that are left. Without
-** groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise `dates` is
-** a compile-time 0 where the program has no dates. */
+** groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise `dates`
+** is a compile-time 0 where the program has no dates. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g,
                    int dates) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();

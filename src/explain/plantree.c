@@ -257,6 +257,26 @@ static void finish_lines(tree *t, const wl_pipeline *p, int parent) {
   line(t, parent, say(t->a, "%s%s", text, wl_plantree_actual(t->a, &limit)));
 }
 
+/* The functions that SQLite computes row by row, each with its share of the pipeline's time. */
+static void call_lines(tree *t, const wl_pipeline *p, int parent) {
+  const wl_program *m = p->program;
+  double all = 0;
+  bool counted = wl_pipeline_counted(p);
+  for (int pc = 0; counted && pc < m->n_code; pc++) all += p->run->tally[pc].ns;
+  for (int pc = 0; pc < m->n_code; pc++) {
+    if (m->code[pc].op != WL_OP__Call) continue;
+    const char *share = "";
+    if (counted && all > 0) {
+      const wl_tally *x = &p->run->tally[pc];
+      share = say(t->a, " | %lld row%s, %.3f ms, %.0f %% of the time", x->n_rows, plural(x->n_rows),
+                  p->run->ns_rows * (x->ns / all) / 1e6, 100 * x->ns / all);
+    }
+    line(t, parent,
+         say(t->a, "CALL of SQLite: %s%s", some(wl_program_call_text(m, &m->code[pc], t->a)),
+             share));
+  }
+}
+
 /* ---- a pipeline */
 
 static wl_actual pipeline_numbers(const wl_pipeline *p) {
@@ -312,6 +332,7 @@ static void pipeline_lines(tree *t, const wl_pipeline *p, int parent) {
   subquery_lines(t, p, id);
   scan_lines(t, p, id);
   for (int k = 1; k < p->n_steps; k++) join_lines(t, p, k, id);
+  call_lines(t, p, id);
   finish_lines(t, p, id);
 }
 

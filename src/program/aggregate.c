@@ -100,7 +100,7 @@ static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, 
                                   .bound = lo > hi ? lo : hi,
                                   .distinct = use,
                                   .set = p->n_sets};
-  wl_domain d = a->dict ? wl_domain_int(0, a->dict->n - 1, wl_nullable(a)) : a->dom;
+  wl_domain d = wl_operand_held(a);
   p->sets[p->n_sets++] = (wl_set){*out, (wl_u8)coll, wl_domain_reg(d), d};
   return wl_compile_append(c, (wl_instr){WL_OP__AggDistinct, (wl_i16)*out, a->x, 0, (wl_i16)coll});
 }
@@ -255,7 +255,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_MIN:
   case WL_FN_MAX: {
     bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
-    bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict;
+    bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict || a.date;
     if (wl_compile_ties(c, &a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err, "%s() has ties, and SQLite would read them in index order",
                           min ? "min" : "max");
@@ -271,8 +271,9 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   }
   }
   out->reg = wl_domain_reg(c->agg_domains[k]);
-  if (extreme && a.dict) {
+  if (extreme && (a.dict || a.date)) {
     out->dict = a.dict;
+    out->date = a.date;
     out->reg.type = WL_R_INT;
   }
   return rc;

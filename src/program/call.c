@@ -199,6 +199,7 @@ static wl_status native(wl_compiler *c, wl_native f, wl_operand *args, int n, bo
     return n >= 2 ? like_of(c, f, args, n, done, out) : WL_OK;
   if (f >= WL_NATIVE_SUBSTR && f <= WL_NATIVE_RTRIM)
     return n >= 1 ? text_of(c, f, args, n, done, out) : WL_OK;
+  if (f >= WL_NATIVE_DATE) return wl_compile_date(c, f, args, n, done, out);
   if (f == WL_NATIVE_NONE || n != 1) return WL_OK;
   if (wl_only_null(a) && f != WL_NATIVE_TYPEOF) {
     *done = true;

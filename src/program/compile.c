@@ -182,7 +182,7 @@ static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) 
   for (int i = 0; i < q->n_order; i++) wanted |= wl_bexpr_same(q->order[i].expr, e);
   wl_status rc = wanted ? wl_compile_coded(c, e, &o) : wl_compile_constant(c, wl_null(), &o);
   if (!rc) rc = wl_compile_value(c, &o);
-  if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
+  if (!rc && (coll != WL_COLL_BINARY || o.date)) rc = wl_compile_plain(c, &o);
   if (rc) return rc;
   c->p->results[k].operand = o.x;
   c->p->results[k].domain = o.dom;
@@ -209,7 +209,8 @@ static bool ordered_by_groups(const wl_query *q) {
 }
 
 /* Adds a sort key: a result column, or an extra column after the results. Text with a dictionary
-** sorts by code, or by rank under a collation other than BINARY. */
+** sorts by code, or by rank under a collation other than BINARY. Texts of date functions have an
+** extra column for their codes. */
 static wl_status sort_key(wl_compiler *c, const wl_border *o) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
@@ -217,20 +218,22 @@ static wl_status sort_key(wl_compiler *c, const wl_border *o) {
   to->desc = o->desc;
   to->nulls_last = o->nulls_last;
   to->coll = (wl_u8)wl_bexpr_coll(o->expr);
-  for (to->result = 0; to->result < q->n_results; to->result++) {
+  wl_operand x;
+  wl_status rc = wl_compile_coded(c, o->expr, &x);
+  if (!rc) rc = wl_compile_value(c, &x);
+  if (!rc && x.date && to->coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &x);
+  if (rc) return rc;
+  for (to->result = 0; to->result < q->n_results && !x.date; to->result++) {
     const wl_bexpr *e = q->results[to->result];
     bool same = e == o->expr || (e->kind == WL_B_COLUMN && o->expr->kind == WL_B_COLUMN &&
                                  e->slot == o->expr->slot);
     if (same && (to->coll == WL_COLL_BINARY || !p->results[to->result].dict)) return WL_OK;
   }
   to->result = p->n_results++;
-  wl_operand x;
-  wl_status rc = wl_compile_coded(c, o->expr, &x);
-  if (!rc) rc = wl_compile_value(c, &x);
-  if (!rc && x.dict && to->coll != WL_COLL_BINARY) rc = wl_compile_ranks(c, to->coll, &x);
+  if (x.dict && to->coll != WL_COLL_BINARY) rc = wl_compile_ranks(c, to->coll, &x);
   if (rc) return rc;
   p->results[to->result].operand = x.x;
-  p->results[to->result].domain = x.dom;
+  p->results[to->result].domain = x.date ? x.date->codes : x.dom;
   p->results[to->result].dict = x.dict;
   return WL_OK;
 }
@@ -285,8 +288,8 @@ static wl_status group_keys(wl_compiler *c) {
     if (rc) return rc;
     /* as in SQLite: if ORDER BY has as many terms, the groups use their directions */
     bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
-    if (o.dict) o.dom = wl_domain_int(0, o.dict->n - 1, wl_nullable(&o));
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom, o.dict};
+    o.dom = wl_operand_held(&o);
+    p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom, o.dict, o.date};
     p->n_keys++;
   }
   p->grouped = true;
@@ -351,8 +354,12 @@ static void choose_groups(wl_compiler *c) {
 static bool may_fail(const wl_compiler *c, const wl_program *p) {
   for (int k = 0; k < p->n_calls; k++)
     if (p->calls[k].fallible || p->calls[k].of_time) return true;
-  for (int pc = 0; pc < p->n_code && c->in->max_text < WL_MAX_TEXT; pc++)
-    if (p->code[pc].op == WL_OP__Concat) return true;
+  for (int pc = 0; pc < p->n_code; pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (in->op == WL_OP__Concat && c->in->max_text < WL_MAX_TEXT) return true;
+    bool date = in->op == WL_OP__Date || in->op == WL_OP__DateCode;
+    if (date && !WL_IS_CONST(in->a) && p->regs[in->a].type > WL_R_REAL) return true;
+  }
   return false;
 }
 

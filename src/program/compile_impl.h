@@ -11,12 +11,22 @@
 #include "column/dict.h"
 #include "value/scratch.h"
 
+/* The texts of a date function, as codes. */
+typedef struct wl_dated {
+  wl_val plan;
+  wl_domain codes;
+} wl_dated;
+
+/*
+** A register of texts may hold codes, integers that compare as the texts do: positions in a
+** dictionary, or codes of a date function. The domain describes the texts all the same.
+*/
 typedef struct wl_operand {
   wl_i16 x;
   bool truth; /* a truth register, or a constant 0, 1 or NULL used as one */
   wl_domain dom;
-  const wl_dict *dict; /* the register holds codes of this dictionary; dom still describes the
-                       ** texts */
+  const wl_dict *dict;  /* the register holds codes of this dictionary */
+  const wl_dated *date; /* the register holds codes of this date function */
 } wl_operand;
 
 typedef struct wl_compiler {
@@ -29,8 +39,8 @@ typedef struct wl_compiler {
   wl_operand *memo; /* by node id, for the current pipeline */
   bool *known;
   int stage; /* first instruction after the last Expand, Match or Mark; registers set before it are
-             *not
-             ** read */
+              *not
+              ** read */
   signed char places[WL_MAX_SOURCES]; /* by source of the query: its number in the program, or -1 if
                                       ** it has no row yet */
   wl_u64 maybe;                       /* sources that may have no row */
@@ -69,6 +79,13 @@ static inline wl_val wl_const_value(const wl_compiler *c, const wl_operand *o) {
 }
 static inline bool wl_only_null(const wl_operand *o) {
   return (o->dom.mask & ~WL_M(WL_T_NULL)) == 0;
+}
+
+/* What the register of an operand holds: codes or values. */
+static inline wl_domain wl_operand_held(const wl_operand *o) {
+  return o->dict   ? wl_domain_int(0, o->dict->n - 1, wl_nullable(o))
+         : o->date ? o->date->codes
+                   : o->dom;
 }
 
 extern const wl_operand wl_no_operand;
@@ -139,6 +156,19 @@ wl_status wl_compile_in_real(wl_compiler *c, const wl_bexpr *e, const wl_operand
 /* entries.c: turns codes into texts */
 wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) WL_MUST;
 
+/* ---- date.c */
+/* Compiles a date function. *done: false if SQLite must be called. */
+wl_status wl_compile_date(wl_compiler *c, wl_native f, wl_operand *args, int n, bool *done,
+                          wl_operand *out) WL_MUST;
+wl_status wl_compile_date_text(wl_compiler *c, wl_operand *o) WL_MUST; /* from codes */
+/* Compares texts that are codes with a constant text. *done: false if it is no such comparison. */
+wl_status wl_compile_compare_codes(wl_compiler *c, wl_op op, const wl_operand *a,
+                                   const wl_operand *b, bool *done, wl_operand *out) WL_MUST;
+/* Compares the text of a date function with a constant text by the integers that the function
+** reads, if the texts grow with them. */
+wl_status wl_compile_compare_times(wl_compiler *c, const wl_bexpr *e, bool *done,
+                                   wl_operand *out) WL_MUST;
+
 /* filter.c: drops the rows where e is not true */
 wl_status wl_compile_filter(wl_compiler *c, const wl_bexpr *e) WL_MUST;
 /* The same for a list. scan: they read only the scanned source, so they can be tried on a
@@ -171,6 +201,11 @@ wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL
 /* entries.c: tries to compute e once per entry of the only leaf it depends on. */
 wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done,
                              wl_operand *out) WL_MUST;
+
+/* The operand that has values[x - base] where the integer leaf is x, and values[n] where the leaf
+** is NULL. n is the number of values without the last. */
+wl_status wl_compile_map(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
+                         const wl_operand *leaf, wl_operand *out) WL_MUST;
 
 /* Turns codes into ranks under a collation. Equal texts have equal ranks. */
 wl_status wl_compile_ranks(wl_compiler *c, int coll, wl_operand *o) WL_MUST;

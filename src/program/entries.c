@@ -165,6 +165,7 @@ static wl_status emit_map(wl_compiler *c, wl_opcode op, wl_reg r, const wl_opera
 
 wl_status wl_compile_plain(wl_compiler *c, wl_operand *o) {
   const wl_dict *d = o->dict;
+  if (o->date) return wl_compile_date_text(c, o);
   if (!d) return WL_OK;
   wl_map *m = NULL;
   int k = 0;
@@ -381,9 +382,8 @@ static wl_status value_map(wl_compiler *c, const wl_val *values, wl_i64 base, wl
   return emit_map(c, op, r, leaf, out);
 }
 
-/* The values as an operand over the leaf's codes. */
-static wl_status as_operand(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
-                            const wl_operand *leaf, wl_operand *out) {
+wl_status wl_compile_map(wl_compiler *c, wl_val *values, wl_i64 base, wl_i64 n, bool truth,
+                         const wl_operand *leaf, wl_operand *out) {
   wl_domain dom = {.mask = 0, .lo = WL_I64_MAX, .hi = WL_I64_MIN};
   bool null_leaf = wl_nullable(leaf), one = true;
   if (!null_leaf) values[n] = wl_null();
@@ -426,7 +426,7 @@ wl_status wl_compile_entries(wl_compiler *c, const wl_bexpr *e, bool *done, wl_o
   rc = entries && values ? program_of(c, e, entries, &p, &truth) : wl_nomem(c->err);
   if (!rc) rc = evaluate(c, p, (wl_column *)(size_t)entries, &results, values, c->err);
   if (!rc) {
-    rc = as_operand(c, values, base, n, truth, &leaf, out);
+    rc = wl_compile_map(c, values, base, n, truth, &leaf, out);
     *done = true;
   } else if (rc != WL_NOMEM && rc != WL_INTERRUPT) {
     rc = WL_OK; /* invariant 1 */

@@ -355,14 +355,17 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
   } else if (leaf < p->n_keys) {
     const wl_key *k = &p->keys[leaf];
     dom = k->domain;
-    if (k->dict) dom = wl_domain_with_null(wl_domain_any(WL_M(WL_T_TEXT)), k->reg.nullable);
+    if (k->dict || k->date)
+      dom = wl_domain_with_null(wl_domain_any(WL_M(WL_T_TEXT)), k->reg.nullable);
     r = k->reg;
     out->dict = k->dict;
+    out->date = k->date;
   } else if (leaf < p->n_keys + p->n_aggs) {
     const wl_agg *a = &p->aggs[leaf - p->n_keys];
     dom = c->agg_domains[leaf - p->n_keys];
     r = a->reg;
     out->dict = a->dict;
+    out->date = a->date;
   } else {
     const wl_bare *b = &p->bares[leaf - p->n_keys - p->n_aggs];
     const wl_column *col = c->in->cols[b->column];
@@ -372,6 +375,7 @@ wl_status wl_compile_leaf_operand(wl_compiler *c, int leaf, wl_operand *out) {
   }
   if ((dom.mask & ~WL_M(WL_T_NULL)) == 0) {
     out->dict = NULL;
+    out->date = NULL;
     return wl_compile_constant(c, wl_null(), out);
   }
   out->dom = dom;
@@ -400,18 +404,26 @@ static wl_status expr_new(wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
     if (e->index > c->in->n_params) return wl_compile_constant(c, wl_null(), out);
     return wl_compile_constant(c, c->in->params[e->index - 1], out);
   case WL_B_ARITH: return arith_node(c, e, out);
-  case WL_B_COMPARE:
+  case WL_B_COMPARE: {
+    bool done, by_code = e->cmp_affinity < 'C' && e->cmp_coll == WL_COLL_BINARY;
+    rc = by_code ? wl_compile_compare_times(c, e, &done, out) : WL_OK;
+    if (rc || (by_code && done)) return rc;
     rc = wl_compile_coded(c, e->a, &a);
     if (!rc) rc = wl_compile_coded(c, e->b, &b);
     if (!rc) rc = wl_compile_in_real(c, e, &a, &b);
     if (!rc) rc = wl_compile_arms_agree(c, e, &a, &b);
-    if (!rc && a.dict && b.dict && e->cmp_affinity < 'C' && e->cmp_coll == WL_COLL_BINARY) {
+    if (!rc && by_code) {
+      rc = wl_compile_compare_codes(c, e->op, &a, &b, &done, out);
+      if (rc || done) return rc;
+    }
+    if (!rc && a.dict && b.dict && by_code) {
       rc = wl_compile_common(c, &a, &b);
     } else if (!rc) {
       rc = wl_compile_plain(c, &a);
       if (!rc) rc = wl_compile_plain(c, &b);
     }
     return rc ? rc : wl_compile_compare(c, e->op, e->cmp_affinity, e->cmp_coll, &a, &b, out);
+  }
   case WL_B_IS: return is_node(c, e, out);
   case WL_B_IN: return wl_compile_in_list(c, e, out);
   case WL_B_ISNULL:

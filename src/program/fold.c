@@ -50,17 +50,18 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_ONE(MAKE, F0, T)                                                                      \
   *out = NULLS1 ? wl_null() : MAKE(F0(T(a)));                                                      \
   return true;
-#define FOLD_I_II(F0)  FOLD_INT2(F0, WL_NULLS_OF_I_II)
-#define FOLD_I_IIZ(F0) FOLD_INT2(F0, WL_NULLS_OF_I_IIZ)
-#define FOLD_F_FF(F0)  FOLD_REAL2(F0, WL_NULLS_OF_F_FF)
-#define FOLD_B_II(F0)  FOLD_TRUTH2(F0, I)
-#define FOLD_B_FF(F0)  FOLD_TRUTH2(F0, F)
-#define FOLD_I_I(F0)   FOLD_ONE(wl_int, F0, I)
-#define FOLD_I_F(F0)   FOLD_ONE(wl_int, F0, F)
-#define FOLD_F_F(F0)   FOLD_ONE(wl_real, F0, F)
-#define FOLD_F_I(F0)   FOLD_ONE(wl_real, F0, I)
-#define FOLD_B_I(F0)   FOLD_ONE(wl_int, F0, I)
-#define FOLD_B_F(F0)   FOLD_ONE(wl_int, F0, F)
+#define FOLD_I_II(F0)   FOLD_INT2(F0, WL_NULLS_OF_I_II)
+#define FOLD_I_DATE(F0) FOLD_INT2(F0, WL_NULLS_OF_I_DATE)
+#define FOLD_I_IIZ(F0)  FOLD_INT2(F0, WL_NULLS_OF_I_IIZ)
+#define FOLD_F_FF(F0)   FOLD_REAL2(F0, WL_NULLS_OF_F_FF)
+#define FOLD_B_II(F0)   FOLD_TRUTH2(F0, I)
+#define FOLD_B_FF(F0)   FOLD_TRUTH2(F0, F)
+#define FOLD_I_I(F0)    FOLD_ONE(wl_int, F0, I)
+#define FOLD_I_F(F0)    FOLD_ONE(wl_int, F0, F)
+#define FOLD_F_F(F0)    FOLD_ONE(wl_real, F0, F)
+#define FOLD_F_I(F0)    FOLD_ONE(wl_real, F0, I)
+#define FOLD_B_I(F0)    FOLD_ONE(wl_int, F0, I)
+#define FOLD_B_F(F0)    FOLD_ONE(wl_int, F0, F)
 #define FOLD_I_B(F0)                                                                               \
   *out = a;                                                                                        \
   return true;
@@ -76,6 +77,7 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_B_V(F0)                                                                               \
   *out = of_truth(F0(x, a, b, number));                                                            \
   return true;
+#define FOLD_V_DATE(F0) FOLD_V_VV(F0)
 #define FOLD_V_VV(F0)                                                                              \
   *out = F0(x, a, b, number);                                                                      \
   return true;

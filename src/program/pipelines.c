@@ -17,11 +17,13 @@
 
 /* ---- sorting row numbers */
 
-/* Making text may fail, and the error must be raised also for a row that LIMIT cuts off. */
+/* Making text may fail, and the error must be raised also for a row that LIMIT cuts off. Texts of
+** dates are short. */
 static bool makes_text(const wl_program *p) {
   for (int pc = 0; pc < p->n_code; pc++) {
     const wl_instr *in = &p->code[pc];
-    if (in->op != WL_OP__Column && wl_shapes[wl_opcodes[in->op].shape][0] != ' ' &&
+    if (in->op != WL_OP__Column && in->op != WL_OP__DateText &&
+        wl_shapes[wl_opcodes[in->op].shape][0] != ' ' &&
         (p->regs[in->d].type == WL_R_TEXT || p->regs[in->d].type == WL_R_ANY))
       return true;
   }

@@ -5,6 +5,9 @@
 #include "base/sqlite.h"
 #include "column/lookup.h"
 #include "value/collation.h"
+#include "value/date/plan.h"
+#include <stdlib.h>
+#include <string.h>
 
 static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i16 x) {
   if (want == ' ') return "";
@@ -27,6 +30,33 @@ static const char *operand(const wl_program *p, wl_arena *arena, char want, wl_i
 static const char *type_name(wl_reg r) {
   static const char *const names[] = {"integer", "real", "truth", "text", "any"};
   return names[r.type];
+}
+
+/* An argument of a call: a constant, a column or something else. */
+static const char *argument(const wl_program *p, wl_i16 x, wl_arena *arena) {
+  if (WL_IS_CONST(x)) return operand(p, arena, 'V', x);
+  for (int pc = 0; pc < p->n_code; pc++)
+    if (p->code[pc].op == WL_OP__Column && p->code[pc].d == x && p->column_names &&
+        p->column_names[p->code[pc].a])
+      return p->column_names[p->code[pc].a];
+  return "…";
+}
+
+const char *wl_program_call_text(const wl_program *p, const wl_instr *in, wl_arena *arena) {
+  const wl_call *c = &p->calls[in->c];
+  const char *s = "", *at = c->text;
+  while (*at && s) {
+    int n = (int)strcspn(at, "?\"");
+    s = wl_arena_printf(arena, "%s%.*s", s, n, at);
+    at += n;
+    if (*at == '?') {
+      long k = strtol(at + 1, (char **)&at, 10);
+      s = wl_arena_printf(arena, "%s%s", s, argument(p, c->args[k - 1], arena));
+    } else if (*at) {
+      at++;
+    }
+  }
+  return s;
 }
 
 /* A join in words: "customer by r3: inner, direct, unique, 30000 rows". */
@@ -176,6 +206,8 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
                                          : "";
     out->p2 = operand(p, arena, want[1], in->a);
     out->p3 = operand(p, arena, want[2], in->b);
+    if (in->op == WL_OP__Date || in->op == WL_OP__DateCode || in->op == WL_OP__DateText)
+      out->p3 = wl_date_plan_words(arena, p->consts[WL_CONST_OF(in->b)]);
     if (o->shape == WL_SHAPE_FILTER) out->p3 = wl_arena_printf(arena, "%d", base + in->c);
     if (want[3] != ' ')
       out->p4 = operand(p, arena, want[3], in->c);

@@ -136,8 +136,9 @@ typedef struct wl_bare {
 typedef struct wl_agg {
   wl_agg_final final;
   int acc;
-  wl_reg reg;                 /* type of its column */
-  const struct wl_dict *dict; /* the dictionary of its codes, or NULL */
+  wl_reg reg;                  /* type of its column */
+  const struct wl_dict *dict;  /* the dictionary of its codes, or NULL */
+  const struct wl_dated *date; /* the date function of its codes, or NULL (compile_impl.h) */
 } wl_agg;
 
 typedef struct wl_result {
@@ -153,8 +154,9 @@ typedef struct wl_key {
   wl_u8 coll;
   bool desc; /* groups are emitted in descending order of it */
   wl_reg reg;
-  wl_domain domain;           /* of the codes if dict is set, else of the values */
-  const struct wl_dict *dict; /* NULL: the key has no dictionary */
+  wl_domain domain;            /* of the codes if dict or date is set, else of the values */
+  const struct wl_dict *dict;  /* NULL: the key has no dictionary */
+  const struct wl_dated *date; /* the date function of its codes, or NULL (compile_impl.h) */
 } wl_key;
 
 /* A sort key: a result column, which may be one that is not returned. */
@@ -306,6 +308,8 @@ typedef struct wl_listing {
 /* The listing of a pipeline has a line for the source, one for each instruction, and lines for what
 ** the sink does with all rows. base: the address of its first line. */
 int wl_program_n_lines(const wl_program *p);
+/* A call into SQLite with its constants and columns, like strftime('%Y', t.day). */
+const char *wl_program_call_text(const wl_program *p, const wl_instr *in, wl_arena *arena);
 wl_status wl_program_print(const wl_program *p, int line, int base, wl_arena *arena,
                            wl_listing *out) WL_MUST;
 

@@ -89,7 +89,13 @@ typedef enum wl_native {
   WL_NATIVE_LTRIM,
   WL_NATIVE_RTRIM,
   WL_NATIVE_LIKE, /* (pattern, text [, escape]), in the order of the function's arguments */
-  WL_NATIVE_GLOB
+  WL_NATIVE_GLOB,
+  WL_NATIVE_DATE, /* from here on in the order of wl_date_function */
+  WL_NATIVE_TIME,
+  WL_NATIVE_DATETIME,
+  WL_NATIVE_JULIANDAY,
+  WL_NATIVE_UNIXEPOCH,
+  WL_NATIVE_STRFTIME
 } wl_native;
 
 typedef struct wl_bexpr {

@@ -30,13 +30,13 @@ typedef struct function_info {
 static const function_info functions[] = {
     {"abs", T(NULL) | T(INT) | T(REAL), 0, WL_NATIVE_ABS},
     {"char", T(TEXT), SAFE, 0},
-    {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
-    {"datetime", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"date", T(NULL) | T(TEXT), OF_TIME | SAFE, WL_NATIVE_DATE},
+    {"datetime", T(NULL) | T(TEXT), OF_TIME | SAFE, WL_NATIVE_DATETIME},
     {"format", T(NULL) | T(TEXT), 0, 0},
     {"glob", T(NULL) | T(INT), 0, WL_NATIVE_GLOB},
     {"hex", T(TEXT), 0, 0},
     {"instr", T(NULL) | T(INT), SAFE, WL_NATIVE_INSTR},
-    {"julianday", T(NULL) | T(REAL), OF_TIME | SAFE, 0},
+    {"julianday", T(NULL) | T(REAL), OF_TIME | SAFE, WL_NATIVE_JULIANDAY},
     {"length", T(NULL) | T(INT), SAFE, WL_NATIVE_LENGTH},
     {"like", T(NULL) | T(INT), 0, WL_NATIVE_LIKE},
     {"likelihood", 0, REFUSED, 0},
@@ -51,15 +51,15 @@ static const function_info functions[] = {
     {"sign", T(NULL) | T(INT), SAFE, WL_NATIVE_SIGN},
     {"sqlite_log", 0, REFUSED, 0},
     {"sqlite_offset", 0, REFUSED, 0},
-    {"strftime", T(NULL) | T(TEXT), OF_TIME, 0},
+    {"strftime", T(NULL) | T(TEXT), OF_TIME, WL_NATIVE_STRFTIME},
     {"substr", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
     {"substring", T(NULL) | T(TEXT) | T(BLOB), SAFE, WL_NATIVE_SUBSTR},
     {"timediff", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
-    {"time", T(NULL) | T(TEXT), OF_TIME | SAFE, 0},
+    {"time", T(NULL) | T(TEXT), OF_TIME | SAFE, WL_NATIVE_TIME},
     {"trim", T(NULL) | T(TEXT), SAFE, WL_NATIVE_TRIM},
     {"typeof", T(TEXT), SAFE, WL_NATIVE_TYPEOF},
     {"unicode", T(NULL) | T(INT), SAFE, 0},
-    {"unixepoch", T(NULL) | T(INT), OF_TIME | SAFE, 0},
+    {"unixepoch", T(NULL) | T(INT), OF_TIME | SAFE, WL_NATIVE_UNIXEPOCH},
     {"unlikely", 0, REFUSED, 0},
     {"upper", T(NULL) | T(TEXT), SAFE, WL_NATIVE_UPPER},
 };
@@ -367,6 +367,24 @@ static wl_status write_call(binder *b, call_builder *m, const wl_expr *e) {
   return rc;
 }
 
+/* Whether the arguments of a date function, besides its time, are such that only SQLite can compute
+** it: they are not constant, or the C library's time zone or the digits of %J are needed. */
+static bool date_needs_sqlite(wl_native f, wl_bexpr **args, int n) {
+  int time = f == WL_NATIVE_STRFTIME ? 1 : 0;
+  for (int k = 0; k < n; k++) {
+    if (k == time || args[k]->kind == WL_B_PARAM) continue;
+    if (args[k]->kind != WL_B_CONST) return true;
+    wl_val v = args[k]->value;
+    const char *p = (const char *)wl_bytes(v);
+    if (v.t != WL_T_TEXT) continue;
+    if (k > time && v.n == 9 && sqlite3_strnicmp(p, "localtime", 9) == 0) return true;
+    if (k > time && v.n == 3 && sqlite3_strnicmp(p, "utc", 3) == 0) return true;
+    for (wl_u32 i = 0; k < time && i + 1 < v.n; i++)
+      if (p[i] == '%' && p[++i] == 'J') return true;
+  }
+  return false;
+}
+
 wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   call_builder m = {.text = ""};
   const function_info *f = NULL;
@@ -392,6 +410,8 @@ wl_status wl_bind_function(binder *b, const wl_expr *e, wl_bexpr **out) {
   bool of_time = f && f->flags & OF_TIME;
   for (const wl_expr_list *l = is_arrow(e) ? NULL : e->list; l; l = l->next)
     if (goes_inside(l->expr) && !of_time) x->index = WL_NATIVE_NONE;
+  if (x->index >= WL_NATIVE_DATE && date_needs_sqlite((wl_native)x->index, m.args, m.n))
+    x->index = WL_NATIVE_NONE;
   b->edit.q->n_call_cost += x->index == WL_NATIVE_NONE;
   wl_bexpr_raise_collate(x);
   *out = x;

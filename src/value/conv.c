@@ -123,6 +123,15 @@ wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
   return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
 }
 
+wl_i32 wl_conv_seconds(double s) {
+  char text[80]; /* some versions need more room than the text has */
+  sqlite3_snprintf((int)sizeof text, text, "%06.3f", s);
+  wl_i32 ms = 0;
+  for (const char *p = text; *p; p++)
+    if (*p != '.') ms = ms * 10 + (*p - '0');
+  return ms;
+}
+
 /* ---- functions */
 
 /* Names of all functions that may be called, in lower case. Each ends with a NUL; one more NUL ends

@@ -21,7 +21,8 @@ enum {
   WL_FAULT_ROOM = 1,   /* no room for text: the runner tries again with more */
   WL_FAULT_TOOBIG = 2, /* a string is over SQLite's limit: the statement fails */
   WL_FAULT_SQL = 3,    /* an SQLite function raised an error: SQLite runs the statement */
-  WL_FAULT_STOP = 4    /* the work was interrupted */
+  WL_FAULT_STOP = 4,   /* the work was interrupted */
+  WL_FAULT_HOST = 5    /* a device met a value that only the CPU can handle */
 };
 
 /* Memory for the text that generic opcodes create, and the host's converter. */
@@ -55,6 +56,7 @@ wl_val wl_conv_affinity(wl_vctx *x, wl_val a); /* text that is entirely a number
 wl_val wl_conv_real(wl_vctx *x, wl_val a);     /* CAST(a AS REAL) of text or blob */
 wl_val wl_conv_numeric(wl_vctx *x, wl_val a);  /* CAST(a AS NUMERIC) of text or blob */
 wl_val wl_conv_text(wl_vctx *x, double r);     /* a REAL as text */
+wl_i32 wl_conv_seconds(double s);              /* the digits of printf('%06.3f', s) as a number */
 #endif
 
 /* ---- integers; the compiler has proved that + - * and unary - stay inside 64 bits */
@@ -586,5 +588,7 @@ WL_FN wl_val wl_op_TextAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   return wl_op_ToText(x, a, b, c);
 }
 #endif
+
+#include "value/date/date_ops.h"
 
 #endif

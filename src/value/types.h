@@ -22,6 +22,14 @@ typedef unsigned long long wl_u64;
 #endif
 #endif
 
+/* A large function. On a device it is called, not made part of its caller, which would need more
+** registers. */
+#ifdef __CUDACC__
+#define WL_FN_CALLED static __device__ __noinline__
+#else
+#define WL_FN_CALLED WL_FN
+#endif
+
 /* A function with loops that is compiled for several vector widths. The loader picks one. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) &&     \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)

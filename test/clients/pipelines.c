@@ -219,6 +219,24 @@ static void check_arms(sqlite3 *db) {
   CHECK("a pipeline needs all arms of the compound that it reads", !strcmp(needs, want));
 }
 
+/* A function that SQLite computes for every row says so, with its share of the time. */
+static void check_calls(sqlite3 *db) {
+  const char *part = "CALL of SQLite: strftime('%Y', a, 'unixepoch', 'localtime')";
+  const char *sql = "SELECT strftime('%Y', a, 'unixepoch', 'localtime') FROM big";
+  sqlite3_exec(db,
+               "CREATE TABLE IF NOT EXISTS big AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+               "SELECT i+1 FROM n WHERE i<3000) SELECT i*100000 AS a FROM n",
+               NULL, NULL, NULL);
+  char *plan = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql);
+  char *analyze = sqlite3_mprintf("EXPLAIN ANALYZE %s", sql);
+  CHECK("a call is in the plan", *line_with(db, plan, 3, part));
+  const char *line = line_with(db, analyze, 3, part);
+  CHECK("a call has its rows and its share of the time",
+        strstr(line, " | 3000 rows, ") && strstr(line, "% of the time"));
+  sqlite3_free(plan);
+  sqlite3_free(analyze);
+}
+
 int main(void) {
   static const char *const engines[] = {"cpu", "sim"}, *const keeps[] = {"1", "0"};
   for (int e = 0; e < 2; e++) {
@@ -238,6 +256,7 @@ int main(void) {
     use_setting(db, "keep", "1");
     check_kept(db);
     check_arms(db);
+    check_calls(db);
     CHECK("closes", sqlite3_close(db) == SQLITE_OK);
   }
   rows_free(&r);

@@ -237,16 +237,18 @@ static wl_status generic(wl_exec *x, const wl_instr *in, int n) {
       return WL_OK;
     }
   }
+  wl_val w = get(b, 0);
   for (int i = 0; i < n; i++) {
     wl_val v = get(a, i);
+    if (b->stride) w = get(b, i);
     if (v.t >= WL_T_TEXT && v.n > LONG_TEXT && stops(x)) {
       x->fault = WL_FAULT_STOP;
       return WL_INTERRUPT;
     }
     if (op->truth)
-      d->t[i] = op->truth(&x->ctx, v, get(b, i), in->c);
+      d->t[i] = op->truth(&x->ctx, v, w, in->c);
     else
-      put(d, i, op->value(&x->ctx, v, get(b, i), in->c));
+      put(d, i, op->value(&x->ctx, v, w, in->c));
   }
   return WL_OK;
 }
@@ -435,6 +437,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
     case WL_SHAPE_B_VV:
     case WL_SHAPE_B_V:
     case WL_SHAPE_V_VV:
+    case WL_SHAPE_V_DATE:
     case WL_SHAPE_V_V: rc = generic(x, in, n); break;
     case WL_SHAPE_AGG:
     case WL_SHAPE_AGG_I:

@@ -24,10 +24,12 @@ extern "C" {
 
 typedef enum wl_kernel {
   WL_K_INTERP,
+  WL_K_INTERP_DATES, /* for programs with date opcodes */
   WL_K_EXPAND,
   WL_K_GATHER,
   WL_K_TILES,
   WL_K_GROUP,
+  WL_K_GROUP_DATES,
   WL_K_GROUP_PACK,
   WL_K_ORDER_KEYS,
   WL_K_ORDER_FIRST,

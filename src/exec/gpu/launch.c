@@ -152,6 +152,7 @@ static void blob_fill(launch *l) {
   a->tiles = l->tiles;
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
+  a->dates = low->dates;
   a->ctx.size = low->makes_text ? l->s->text_room : 0;
   a->ctx.max_text = l->e->max_text;
   a->ctx.fault = (wl_u32 *)(void *)(counters + C_FAULT);
@@ -216,8 +217,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
                            l->low->n_shared, err);
   else if (!rc)
-    rc = l->d->launch(l->d, WL_K_INTERP, &l->args, sizeof l->args, l->grid, l->low->threads,
-                      l->low->n_shared, err);
+    rc = l->d->launch(l->d, l->args.dates ? WL_K_INTERP_DATES : WL_K_INTERP, &l->args,
+                      sizeof l->args, l->grid, l->low->threads, l->low->n_shared, err);
   wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
                                             ** launch_wait */
   return rc ? rc
@@ -263,6 +264,7 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_device_state *s = l->s;
   wl_u32 fault = (wl_u32)l->counters[C_FAULT];
   if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
+  if (fault == WL_FAULT_HOST) return wl_not_taken(err, "a date that only the CPU can compute");
   if (fault == WL_FAULT_ROOM) {
     wl_u64 need = l->counters[C_TEXT];
     wl_u64 most = (wl_u64)l->d->budget / 4 / (wl_u64)s->depth, twice = 2 * s->text_room;

@@ -174,8 +174,10 @@ static void lower_code(const wl_program *p, int first, int end, wl_lowered *out)
     k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
     k->number = source_read(p, in) >= 0 ? out->planes[source_read(p, in)] : in->c;
     if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
+    wl_u8 shape = wl_opcodes[in->op].shape;
+    out->dates |= shape == WL_SHAPE_V_DATE || shape == WL_SHAPE_I_DATE;
     if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
-        in->op == WL_OP__Lower)
+        in->op == WL_OP__Date || in->op == WL_OP__DateText || in->op == WL_OP__Lower)
       out->makes_text = true;
   }
 }

@@ -93,11 +93,18 @@ static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
 static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
                             unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
   static void (*const kernels[WL_N_KERNELS])(const void *) = {
-      [WL_K_INTERP] = wl_interp,         [WL_K_EXPAND] = wl_expand,
-      [WL_K_GATHER] = wl_gather,         [WL_K_TILES] = wl_tiles,
-      [WL_K_GROUP] = wl_group,           [WL_K_GROUP_PACK] = wl_group_pack,
-      [WL_K_ORDER_KEYS] = wl_order_keys, [WL_K_ORDER_FIRST] = wl_order_first,
-      [WL_K_ORDER_KEPT] = wl_order_kept, [WL_K_ORDER_PERMUTE] = wl_order_permute,
+      [WL_K_INTERP] = wl_interp,
+      [WL_K_EXPAND] = wl_expand,
+      [WL_K_GATHER] = wl_gather,
+      [WL_K_TILES] = wl_tiles,
+      [WL_K_GROUP] = wl_group,
+      [WL_K_GROUP_PACK] = wl_group_pack,
+      [WL_K_ORDER_KEYS] = wl_order_keys,
+      [WL_K_ORDER_FIRST] = wl_order_first,
+      [WL_K_ORDER_KEPT] = wl_order_kept,
+      [WL_K_ORDER_PERMUTE] = wl_order_permute,
+      [WL_K_INTERP_DATES] = wl_interp_dates,
+      [WL_K_GROUP_DATES] = wl_group_dates,
   };
   (void)n_args;
   flush(d->queue);

@@ -91,6 +91,29 @@ WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 
 
 #include "exec/gpu/kernels/kacc.h"
 
+/* ---- dates */
+
+/* Dates are long code, which needs registers. So one function computes them for all rows of the
+** thread, and only kernels for programs with dates call it. */
+WL_FN_CALLED void k_dates(const wl_kargs *args, wl_u8 *sh, wl_u32 op, const wl_kopnd *d,
+                          const wl_kopnd *a, const wl_kopnd *b, wl_u32 act) {
+  wl_vctx ctx = args->ctx;
+  for (wl_u32 k = 0; k < WL_K_ROWS; k++) {
+    wl_u32 slot = k * simt_bdim() + simt_tid();
+    if (!(act >> k & 1)) continue;
+    wl_val x = k_val(sh, a, slot), y = k_val(sh, b, slot), r;
+    if (op == WL_OP__Date)
+      r = wl_op_Date(&ctx, x, y, 0);
+    else if (op == WL_OP__DateCode)
+      r = wl_op_DateCode(&ctx, x, y, 0);
+    else if (op == WL_OP__DateText)
+      r = wl_op_DateText(&ctx, x, y, 0);
+    else
+      r = x.t == WL_T_NULL ? x : wl_int(wl_op_DateFields((wl_i64)x.v, (wl_i64)y.v));
+    k_set_val(sh, d, slot, r);
+  }
+}
+
 /* ---- groups, in kgroup.h */
 
 WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
@@ -231,6 +254,10 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_V_VV(F)                                                                                  \
   K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
   break;
+#define K_V_DATE(F)                                                                                \
+  if (dates) k_dates(args, sh, in.op, d, a, b, act);                                                          \
+  break;
+#define K_I_DATE(F) K_V_DATE(F)
 #define K_V_V(F)                                                                                   \
   K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number));     \
   break;
@@ -273,8 +300,10 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 /* clang-format on */
 
 /* Runs the pipeline over the rows `act` of a tile. Returns the rows that are left. Without
-** groups, g is a compile-time NULL, so that wl_interp contains no code for them. */
-WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g) {
+** groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise `dates`
+** is a compile-time 0 where the program has no dates. */
+WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g,
+                   int dates) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   wl_vctx ctx = args->ctx;
@@ -413,7 +442,7 @@ WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   }
 }
 
-WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
+WL_FN void k_interp(const wl_kargs *args, int dates) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
@@ -436,7 +465,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
     for (wl_u32 k = 0; k < WL_K_ROWS; k++)
       if (base + k * T + tid < args->n_rows) act |= 1u << k;
     k_enter(args, sh, base, act);
-    act = k_run(args, sh, base, act, (const wl_kgroup *)0);
+    act = k_run(args, sh, base, act, (const wl_kgroup *)0, dates);
     if (args->n_outs) {
       k_compact(args, sh, tile, act);
       simt_barrier(); /* all have read counts and taken before the next tile writes them */
@@ -449,6 +478,12 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
     }
     if (tid == 0) k_flush(sh, args);
   }
+}
+WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
+  k_interp(args, 0);
+}
+WL_KERNEL_OF(wl_interp_dates, wl_kargs, 512) {
+  k_interp(args, 1);
 }
 
 /* Copies results from device memory to mapped host memory. A warp copies a tile, so that the bus

@@ -288,7 +288,7 @@ WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
 
 /* ---- the kernels */
 
-WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
+WL_FN void k_group(const wl_kgargs *args, int dates) {
   const wl_kargs *k = &args->k;
   const wl_kgroup *g = &args->g;
   const wl_u32 T = simt_bdim(), tid = simt_tid();
@@ -304,7 +304,7 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
       if (base + i * T + tid < k->n_rows) act |= 1u << i;
     if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* there will be a restart */
     k_enter(k, sh, base, act);
-    (void)k_run(k, sh, base, act, g);
+    (void)k_run(k, sh, base, act, g, dates);
     if (g->copies && ++done == g->flush_tiles) {
       simt_barrier();
       kg_flush(sh, g);
@@ -318,6 +318,12 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
     simt_barrier();
     kg_flush(sh, g);
   }
+}
+WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
+  k_group(args, 0);
+}
+WL_KERNEL_OF(wl_group_dates, wl_kgargs, 512) {
+  k_group(args, 1);
 }
 
 /*

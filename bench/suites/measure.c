@@ -18,7 +18,7 @@ static int stop_late(void *deadline) {
 }
 
 static const char *text_for(const struct text_query *q, int side) {
-  return sides[side].kind == SIDE_DUCK ? q->duck_sql : q->sql;
+  return sides[side].kind == SIDE_DUCK ? q->duck_published : q->published;
 }
 
 static void fail(struct bench *b, const char *suite, const char *query, int side, const char *why) {
@@ -104,7 +104,7 @@ static void take_times(struct plan *p, const struct many *u, const struct text_q
 
 struct duck_loading {
   struct duck *duck;
-  make_fn *make;
+  const struct tables *tables;
   double scale;
   bool ok;
   char why[WHY];
@@ -112,18 +112,18 @@ struct duck_loading {
 
 static void *load_duck(void *arg) {
   struct duck_loading *l = arg;
-  l->ok = store_duck(l->duck, l->make, l->scale, l->why, sizeof l->why);
+  l->ok = store_duck(l->duck, l->tables, l->scale, l->why, sizeof l->why);
   return NULL;
 }
 
 /* Fills DuckDB and SQLite at the same time. */
 static bool load_both(struct plan *p, const struct many *u, double scale, char *why, size_t n_why) {
   struct bench *b = &p->b;
-  struct duck_loading l = {&b->duck, u->make, scale, false, "no thread to fill it"};
+  struct duck_loading l = {&b->duck, u->tables, scale, false, "no thread to fill it"};
   pthread_t thread;
   int duck = side_called("duckdb");
   bool started = b->on[duck] && pthread_create(&thread, NULL, load_duck, &l) == 0;
-  bool ok = store_sqlite(&b->db, p->data, u->name, u->make, scale, p->keys, u->analyze, why, n_why);
+  bool ok = store_sqlite(&b->db, p->data, u->tables, scale, p->keys, why, n_why);
   if (started) pthread_join(thread, NULL);
   if (b->on[duck] && !l.ok) {
     printf("duckdb: left out (%s)\n", l.why);
@@ -171,7 +171,7 @@ bool suite_measure(struct plan *p, const struct many *u, struct json *j) {
   for (int i = 0; i < list.n; i++) {
     const struct text_query *q = &list.query[i];
     if (!query_wanted(p, q->name)) continue;
-    named[n] = (struct query){.name = q->name, .sql = q->sql};
+    named[n] = (struct query){.name = q->name, .sql = q->published};
     results[n].query = &named[n];
     twins[n] = q->twin;
     compare_sides(p, u, q, &results[n], &deadline);

@@ -15,9 +15,8 @@
 
 struct many {
   const char *name, *title, *what; /* what: the unit of the scale */
-  make_fn *make;
+  const struct tables *tables;
   double scale;      /* of the benchmark where none is asked for */
-  bool analyze;      /* SQLite's plans are better with it; see store.h */
   const char *probe; /* a query that every engine takes, to see whether a device is there */
 };
 

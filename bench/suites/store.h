@@ -5,7 +5,7 @@
 ** Stands between the generators (gen.h) and the benchmark (suites.c).
 **
 ** 1. A file is written under another name and renamed when it is whole. Its name has the
-**    suite, the scale and GENERATOR_VERSION; a file of that name is taken as it is.
+**    suite, the scale and the version of its rows; a file of that name is taken as it is.
 ** 2. Keys of one column are INTEGER PRIMARY KEYs. Keys of several are declared only where
 **    `keys` is set: without them SQLite has no index but those it builds for a query.
 ** 3. ANALYZE, which only counts rows where there is no index, is run for the suites whose
@@ -21,13 +21,21 @@
 #include "../duck.h"
 #include "gen.h"
 
-enum { GENERATOR_VERSION = 1 }; /* to be raised with every change of the rows */
-
 typedef void make_fn(struct sink *, double scale);
 
+/* How the tables of a suite come about. */
+struct tables {
+  const char *suite;
+  int version; /* to be raised with every change of the rows */
+  make_fn *make;
+  bool analyze; /* see 3 */
+};
+
+extern const struct tables ssb_tables, tpch_tables, works_tables;
+
 /* Both leave a message in why and return false on failure. */
-bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *make, double scale,
-                  bool keys, bool analyze, char *why, size_t n_why);
-bool store_duck(struct duck *d, make_fn *make, double scale, char *why, size_t n_why);
+bool store_sqlite(sqlite3 **db, const char *folder, const struct tables *t, double scale, bool keys,
+                  char *why, size_t n_why);
+bool store_duck(struct duck *d, const struct tables *t, double scale, char *why, size_t n_why);
 
 #endif

@@ -17,11 +17,11 @@
 #define DEFAULT_SIDES "sqlite,duckdb,cpu,cuda"
 
 const struct many suites_of_tables[3] = {
-    {"ssb", "Star Schema Benchmark", "of scale factor 1", ssb_make, 0.2, true,
+    {"ssb", "Star Schema Benchmark", "of scale factor 1", &ssb_tables, 0.2,
      "SELECT max(lo_tax) FROM lineorder"},
-    {"tpch", "TPC-H", "of scale factor 1", tpch_make, 0.1, false,
+    {"tpch", "TPC-H", "of scale factor 1", &tpch_tables, 0.1,
      "SELECT max(l_quantity) FROM lineitem"},
-    {"w", "Digital humanities", "million documents and authors", works_make, 1, true,
+    {"w", "Digital humanities", "million documents and authors", &works_tables, 1,
      "SELECT max(nameid) FROM Authors"},
 };
 enum { N_MANY = 3 };

@@ -14,10 +14,10 @@
 #include "run.h"
 
 /* True if warplite says already when preparing that SQLite is to run it. */
-static bool left_to_sqlite(struct bench *b, int side, const char *sql) {
+static bool left_to_sqlite(struct bench *b, const struct side *side, const char *sql) {
   sqlite3_stmt *stmt = NULL;
   char why[WHY];
-  bool left = set_side(b, &sides[side], why) &&
+  bool left = set_side(b, side, why) &&
               warplite_prepare(b->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
               strncmp(warplite_reason(b->db), "sqlite", 6) == 0;
   sqlite3_finalize(stmt);
@@ -52,7 +52,7 @@ static void check_texts(const struct many *u, const struct text_query *q, const 
 }
 
 static void check_query(struct plan *p, const struct text_query *q, const char *name,
-                        const char *sql, sqlite3 *keyed, int side) {
+                        const char *sql, sqlite3 *keyed, const struct side *side) {
   struct bench *b = &p->b;
   struct answer want = {0}, got = {0};
   struct digest sqlite = {.full = true, .keep = &want}, ours = {.full = true, .keep = &got};
@@ -60,7 +60,7 @@ static void check_query(struct plan *p, const struct text_query *q, const char *
   double ms;
   sqlite3 *tested = b->db;
   b->db = keyed;
-  bool ok = side_run(b, &sides[0], sql, &sqlite, &ms, why);
+  bool ok = side_run(b, &known_sides[0], sql, &sqlite, &ms, why);
   b->db = tested;
   if (!ok) {
     tap_bad(name, "SQLite: %s", why);
@@ -69,15 +69,15 @@ static void check_query(struct plan *p, const struct text_query *q, const char *
       tap_skip(name, warplite_reason(b->db));
     else
       tap_bad(name, "not native: %s", warplite_reason(b->db));
-  } else if (!side_run(b, &sides[side], sql, &ours, &ms, why)) {
+  } else if (!side_run(b, side, sql, &ours, &ms, why)) {
     tap_bad(name, "%s", why);
   } else if (!answer_same(&want, &got, q->ordered, REAL_TOLERANCE, false, why, sizeof why)) {
     tap_bad(name, "%s (%s)", why, warplite_reason(b->db));
-  } else if (!ran_there(b, &sides[side]) && strncmp(warplite_reason(b->db), "cpu: ", 5) != 0) {
+  } else if (!ran_there(b, side) && strncmp(warplite_reason(b->db), "cpu: ", 5) != 0) {
     tap_bad(name, "not native: %s", warplite_reason(b->db));
   } else {
     /* a device leaves some pipelines to the CPU, and says which */
-    if (!ran_there(b, &sides[side])) printf("# %s: %s\n", name, warplite_reason(b->db));
+    if (!ran_there(b, side)) printf("# %s: %s\n", name, warplite_reason(b->db));
     if (b->verbose) printf("# %lld rows, %s\n", (long long)want.n_rows, warplite_reason(b->db));
     tap_ok(name);
   }
@@ -87,7 +87,7 @@ static void check_query(struct plan *p, const struct text_query *q, const char *
 
 /* The published text, and one with drawn literals. */
 static void check_runs(struct plan *p, const struct many *u, const struct text_query *q,
-                       sqlite3 *keyed, int side) {
+                       sqlite3 *keyed, const struct side *side) {
   struct run_texts texts = {0};
   char name[64], why[WHY] = "";
   snprintf(name, sizeof name, "%s %s texts", u->name, q->name);
@@ -105,7 +105,7 @@ void suite_check(struct plan *p, const struct many *u) {
   struct bench *b = &p->b;
   struct query_list list = {0};
   char why[WHY] = "";
-  int side = side_called(p->engine);
+  const struct side *side = known_side(p->engine, strlen(p->engine));
   sqlite3 *keyed = NULL;
   if (!queries_read(&list, p->queries, u->name, why, sizeof why) ||
       !store_sqlite(&keyed, NULL, u->tables, scale_of(p, u), true, why, sizeof why) ||

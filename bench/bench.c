@@ -6,12 +6,11 @@
 ** This file holds the options and the loop over suites. The queries and data are in suite.h and
 ** onetable.h, the files in tables.h, the sides in side.h and duck.h, the runs in measure.h, reading
 ** and comparing results in digest.h, output in report.h and json.h, the small-table check in
-*small.h.
+** small.h.
 **
 ** The exit status is 0 only if every answer was SQLite's and every warplite side ran on the engine
-*it
-** asked for; in the one-table suite it may run elsewhere, and the report says why. A side that is
-** absent is left out with a word.
+** it asked for; in the one-table suite it may run elsewhere, and the report says why. A side that
+** is absent is left out with a word.
 */
 
 #include <errno.h>

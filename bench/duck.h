@@ -5,8 +5,7 @@
 ** 1. Nothing of DuckDB is needed to build: no library, or one without these calls, means
 **    that the side is left out, with the reason in why.
 ** 2. Tables are written into a file once. Cold runs open it; for the others its tables are copied
-*into
-**    a database in memory.
+**    into a database in memory.
 */
 #ifndef BENCH_DUCK_H
 #define BENCH_DUCK_H
@@ -146,8 +145,7 @@ static inline bool duck_threads(struct duck *d, int n, char *why, size_t n_why) 
 
 /*
 ** Fills a file of DuckDB's, if it is not there yet. It is written under another name and renamed
-*when
-** it is whole. fill() writes the tables of `what` into the open database.
+** when it is whole. fill() writes the tables of `what` into the open database.
 */
 typedef bool duck_fill_fn(struct duck *d, const void *what, char *why, size_t n_why);
 

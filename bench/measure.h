@@ -2,26 +2,22 @@
 ** Takes the three times of a query on every side, and compares the answers.
 **
 ** Stands between the programs (bench.c, suites/measure.c), which have the queries and files, and
-*the
-** sides (side.h).
+** the sides (side.h).
 **
 ** 1. All sides run in one process and take turns run by run, so that whatever slows the machine for
-*a
-**    while slows all of them.
+**    a while slows all of them.
 ** 2. Cold: the published text, on a connection of its own to a file that the operating system has
 **    cached. No other connection is open, so nothing of an earlier run is in memory. Fresh: keep=0,
 **    other literals in every run, warm-up included. Repeated: the published text again and again.
 ** 3. Of SQLite and DuckDB, the first that answers a text is the reference for the others. Every
-*fresh
-**    run is compared with the reference of its own text, the other runs with that of the published
-**    text. A timed run only touches its result, but its number of rows is compared; right after it
-**    the same text runs again, off the clock, and is compared in full. A side with another answer
-*has
-**    no time.
-** 4. SQLite needs minutes for some queries. One that takes longer than SLOW_MS is timed by the run
-*that
-**    is compared, and where DuckDB can be the reference it runs once only. What warplite leaves to
-**    SQLite runs once only, too.
+**    fresh run is compared with the reference of its own text, the other runs with that of the
+**    published text. A timed run only touches its result, but its number of rows is compared. After
+**    each fresh run, after the first cold run and before the repeated ones the text also runs off
+**    the clock, and is compared in full. A side with another answer has no time.
+** 4. SQLite runs no more often than asked for where DuckDB can be the reference. It needs minutes
+**    for some queries. One that takes longer than SLOW_MS is timed by the run that is compared, and
+**    where DuckDB can be the reference it runs once only. What warplite leaves to SQLite runs once
+**    only, too.
 */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -147,9 +143,10 @@ static inline bool sqlite_runs(const struct bench *b, const struct result *r, co
                                const struct reference *ref) {
   int n = r->time[o->kind][0].n;
   bool wanted = o->timed && n < b->n_sqlite_runs;
+  bool needed = o->compared && ref->side < 0 && !(has_duck(b) && o->timed);
   if (r->stopped) return false;
   if (r->slow && (n > 0 || !o->timed) && (has_duck(b) || ref->side >= 0)) return false;
-  return wanted || (o->compared && ref->side < 0);
+  return wanted || needed;
 }
 
 static inline bool takes_part(const struct bench *b, const struct result *r, const struct round *o,
@@ -198,10 +195,8 @@ static inline bool run_side(struct bench *b, struct result *r, const struct roun
 
 /*
 ** The side that is the kth to run: SQLite, then the sides of DuckDB, one of which may be the
-*reference,
-** then warplite's. What a side finds in the processor's caches depends on the side before it, so
-*the
-** sides of each group begin in turns.
+** reference, then warplite's. What a side finds in the processor's caches depends on the side
+** before it, so the sides of each group begin in turns.
 */
 static inline int side_in_turn(const struct bench *b, int k, int turn) {
   int low = 0, high = 1;

@@ -7,9 +7,8 @@
 ** 1. Every string is distinct, of lower-case letters, digits and spaces, 30 bytes on
 **    average. So LIKE, which minds the case in DuckDB and not in SQLite, has one answer.
 ** 2. DuckDB runs the same texts, but for dates. It owes no order to GROUP BY and none to the ties
-*of
-**    ORDER BY, so there its rows are compared as a bag, and by themselves the columns that
-**    ORDER BY names (query.duck_order).
+**    of ORDER BY, so there its rows are compared as a bag, and by themselves the columns that ORDER
+**    BY names (query.duck_order).
 ** 3. `listed` queries count in the verdict of bench.c, the others are for information.
 */
 #ifndef BENCH_ONETABLE_H

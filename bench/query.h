@@ -1,7 +1,6 @@
 /*
 ** A query of the benchmark, and the random numbers of its data: what the suites (suite.h,
-*onetable.h,
-** suites/) have in common.
+** onetable.h, suites/) have in common.
 */
 #ifndef BENCH_QUERY_H
 #define BENCH_QUERY_H
@@ -14,12 +13,9 @@
 ** The texts have placeholders (suites/literals.h).
 **
 ** Answers are compared by checksum, which large results need, or by_rows. By checksum, duck_bag
-*says
-** that DuckDB owes no order, or not all of it, and duck_order has the columns (bits) that it does
-*owe.
-** By rows, reals have a tolerance, and `ordered` has the columns (bits) that ORDER BY names; all
-*bits
-** set mean whole rows.
+** says that DuckDB owes no order, or not all of it, and duck_order has the columns (bits) that it
+** does owe. By rows, reals have a tolerance, and `ordered` has the columns (bits) that ORDER BY
+** names; all bits set mean whole rows.
 */
 struct query {
   const char *name;

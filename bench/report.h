@@ -4,14 +4,11 @@
 ** Stands last: it reads results and computes only sums, means and ratios of them.
 **
 ** 1. A time is the median of its runs. cpu/duckdb below 1 and sqlite/cpu above 1 mean that warplite
-*is
-**    faster. A side is compared with DuckDB on as many threads.
+**    is faster. A side is compared with DuckDB on as many threads.
 ** 2. Sums, means and extremes are over the queries that have a time on both sides concerned, and
-*say
-**    over how many. Twins (query.h) count in none.
+**    say over how many. Twins (query.h) count in none.
 ** 3. A query that ran elsewhere than asked counts with the time it took there. It has a star, and
-*its
-**    reason stands below the table.
+**    its reason stands below the table.
 */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H

@@ -7,8 +7,7 @@
 **    reading the result and releasing it. In a cold run it also covers opening the file.
 ** 2. A warplite side's run counts only if warplite_reason() names the engine it asked for; anything
 **    else is a failure, never a time. Where the suite allows for it (b->lenient), it is a time with
-*a
-**    note of who ran it (timing.elsewhere).
+**    a note of who ran it (timing.elsewhere).
 ** 3. The files are filled before any side runs, and no side writes.
 */
 #ifndef BENCH_SIDE_H
@@ -266,8 +265,7 @@ static inline bool ran_there(const struct bench *b, const struct side *s) {
 
 /*
 ** One run on the open connection. d says whether to read all (full) or to touch; why gets the
-*message
-** on false.
+** message on false.
 */
 static inline bool side_run(struct bench *b, const struct side *s, const char *sql,
                             struct digest *d, double *ms, char *why) {

@@ -5,10 +5,9 @@
 **
 ** 1. A file is written under another name and renamed when it is whole. Its name has the suite, the
 **    number of rows and TABLES_VERSION, of DuckDB's also the version of DuckDB; a file of that name
-*is taken as it is.
+**    is taken as it is.
 ** 2. In DuckDB integer columns are INTEGER. Real columns are DOUBLE by default, for SQLite's
-*arithmetic
-**    and so SQLite's rows; FLOAT on request, which is half the bytes.
+**    arithmetic and so SQLite's rows; FLOAT on request, which is half the bytes.
 ** 3. DuckDB has no index on id: none of the queries could use it.
 */
 #ifndef BENCH_TABLES_H

@@ -34,8 +34,7 @@ struct run_texts {
 };
 
 /* duck_sql may be NULL: DuckDB's text is then the other one. On failure why has the reason, and
-*there
-** is nothing to free. */
+** there is nothing to free. */
 bool run_texts_make(struct run_texts *t, const char *suite, const char *query, const char *sql,
                     const char *duck_sql, int n, char *why, size_t n_why);
 void run_texts_free(struct run_texts *t);

@@ -37,5 +37,7 @@ double scale_of(const struct plan *p, const struct many *u);
 bool suite_measure(struct plan *p, const struct many *u, struct json *j);
 /* The test of a suite: `ok`, `not ok` lines. */
 void suite_check(struct plan *p, const struct many *u);
+/* The test of the literals (literals.h). */
+void literals_check(void);
 
 #endif

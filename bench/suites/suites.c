@@ -196,6 +196,7 @@ int main(int argc, char **argv) {
       return 2;
     }
     if (p.scale == 0) p.scale = 0.01;
+    literals_check();
     for (int i = 0; i < N_MANY; i++)
       if (all || in_list(o.suite, suites_of_tables[i].name)) suite_check(&p, &suites_of_tables[i]);
     return tap_done();

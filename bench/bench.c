@@ -3,19 +3,14 @@
 ** suite of one-table questions, on SQLite, DuckDB and warplite, every answer compared with
 ** SQLite's.
 **
-** This file holds the options and the loop over suites, queries and runs. The queries
-** and data are in suite.h and onetable.h, the sides in side.h and duck.h, reading and
-** comparing results in digest.h, output in report.h and verdict.h, the small-table check in
+** This file holds the options and the loop over suites. The queries and data are in suite.h and
+** onetable.h, the files in tables.h, the sides in side.h and duck.h, the runs in measure.h, reading
+** and comparing results in digest.h, output in report.h and json.h, the small-table check in
 ** small.h.
 **
-** 1. All sides run in one process and take turns run by run, so that whatever slows the
-**    machine for a while slows all of them.
-** 2. Before any timed run of a query each side has run it once to warm up and once to be
-**    checked against SQLite in full; timed runs only touch the results, but their row
-**    counts are compared too.
-** 3. The exit status is 0 only if every answer was SQLite's and every warplite side ran
-**    on the engine it asked for; in the one-table suite it may run elsewhere, and the
-**    report says why. A side that is absent is left out with a word.
+** The exit status is 0 only if every answer was SQLite's and every warplite side ran on the engine
+** it asked for; in the one-table suite it may run elsewhere, and the report says why. A side that
+** is absent is left out with a word.
 */
 
 #include <errno.h>
@@ -23,12 +18,11 @@
 #include "side.h"
 #include "small.h"
 #include "suite.h"
-#include "verdict.h"
+#include "tables.h"
 
-#define REAL_SUM_TOLERANCE 1e-12
-#define SIM_MAX_ROWS       200000
-#define QUICK_ROWS         200000
-#define DEFAULT_SIDES      "sqlite,duckdb,cpu1,cpu,cuda,prepare,prepare-cuda"
+#define SIM_MAX_ROWS  200000
+#define QUICK_ROWS    200000
+#define DEFAULT_SIDES "sqlite,duckdb,cpu1,cpu,cuda,prepare,prepare-cuda"
 
 struct options {
   int64_t n_rows; /* 0: each suite's own */
@@ -36,6 +30,8 @@ struct options {
   const char *sides;
   const char *json;
   const char *duck_path;
+  const char *data; /* folder of the files */
+  const char *threads;
   bool small;
 };
 
@@ -45,6 +41,8 @@ static void usage(FILE *out) {
           "  --suite s|v|t|all  Sphyraena, Virginian, one table; several letters are several\n"
           "                     (default: all)\n"
           "  --rows N           rows of the table (default: 5000000, Virginian 8000000)\n"
+          "  --times LIST       of cold, fresh and repeated, by commas (default: all three)\n"
+          "  --threads LIST     numbers of threads, by commas: a column each (default: all cores)\n"
           "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
           "  --quick            %d rows, 3 runs\n"
           "  --small            only the check on a table of 100 rows\n"
@@ -54,140 +52,67 @@ static void usage(FILE *out) {
           "  --duckdb-float     4-byte reals in DuckDB; rows at the edge may differ\n"
           "  --no-duckdb        leave DuckDB out\n"
           "  --set NAME=VALUE   a setting for warplite, any number of times\n"
-          "  --keep 0|1         0: no lookup outlives its statement (default: 1)\n"
+          "  --data FOLDER      where the files are kept (default: bench/out)\n"
           "  --json FILE        where the results go (default: bench/out/result.json)\n"
           "  -v                 print what warplite_reason() says of each query\n"
           "sides:\n",
           QUICK_ROWS, DEFAULT_SIDES);
-  for (int s = 0; s < N_SIDES; s++) fprintf(out, "  %-16s %s\n", sides[s].name, sides[s].what);
-}
-
-/* A sum of reals may differ from SQLite's in its last digits, nothing else may differ. */
-static bool same_answer(struct bench *b, const struct query *q, int side, const struct digest *want,
-                        const struct digest *got, char *why) {
-  if (q->abs_sql) {
-    struct digest sum = {.full = true};
-    double ms;
-    if (!side_run(b, &sides[0], q->abs_sql, &sum, &ms, why)) return false;
-    double error = fabs(got->first_real - want->first_real);
-    if (got->n_rows == 1 && got->n_columns == want->n_columns && got->has_first_real &&
-        error <= REAL_SUM_TOLERANCE * sum.first_real)
-      return true;
-    snprintf(why, WHY, "%.17g, SQLite has %.17g", got->first_real, want->first_real);
-    return false;
-  }
-  bool bag = q->duck_bag && sides[side].kind == SIDE_DUCK;
-  if (bag ? digest_same_bag(want, got, q->duck_order) : digest_equal(want, got)) return true;
-  snprintf(why, WHY, "%lld rows of %d columns, checksum %016llx; SQLite has %lld of %d, %016llx",
-           (long long)got->n_rows, got->n_columns, (unsigned long long)digest_all(got),
-           (long long)want->n_rows, want->n_columns, (unsigned long long)digest_all(want));
-  return false;
-}
-
-static void fail(struct bench *b, const struct query *q, int side, const char *why) {
-  fprintf(stderr, "bench: %s on %s: %s\n", q->name, sides[side].name, why);
-  b->n_failures++;
-}
-
-/* Warm-up and check of one query on every side, then the timed runs by turns. */
-static void run_query(struct bench *b, const struct query *q, struct result *r) {
-  struct digest want = {0};
-  char why[WHY] = "";
-  double ms;
-  memset(r, 0, sizeof *r);
-  r->query = q;
-  for (int s = 0; s < N_SIDES; s++) {
-    struct digest touch = {.full = false}, got = {.full = true};
-    struct timing *t = &r->side[s];
-    if (!b->on[s]) continue;
-    bool first = s > 0 || b->n_sqlite_runs > 0;
-    if ((first && !side_run(b, &sides[s], q->sql, &touch, &t->first_ms, why)) ||
-        !side_run(b, &sides[s], q->sql, &got, &ms, why)) {
-      fail(b, q, s, why);
-      continue;
-    }
-    if (sides[s].engine) {
-      snprintf(t->reason, sizeof t->reason, "%s", warplite_reason(b->db));
-      t->elsewhere = !ran_there(b, &sides[s]);
-      if (b->verbose) printf("%-4s %-12s %s\n", q->name, sides[s].name, t->reason);
-    }
-    if (s == 0) {
-      want = got;
-      r->n_rows = got.n_rows;
-    }
-    t->same = same_answer(b, q, s, &want, &got, why);
-    if (!t->same) fail(b, q, s, why);
-  }
-  for (int run = 0; run < b->n_runs || run < b->n_sqlite_runs; run++) {
-    for (int s = 0; s < N_SIDES; s++) {
-      struct digest touch = {.full = false};
-      struct timing *t = &r->side[s];
-      int n_runs = s == 0 ? b->n_sqlite_runs : t->elsewhere ? 1 : b->n_runs;
-      if (!b->on[s] || !t->same || run >= n_runs) continue;
-      if (!side_run(b, &sides[s], q->sql, &touch, &ms, why)) {
-        fail(b, q, s, why);
-        t->same = false;
-      } else if (touch.n_rows != r->n_rows) {
-        fail(b, q, s, "a timed run had another number of rows");
-        t->same = false;
-      } else {
-        t->ms[t->n++] = ms;
-      }
-    }
-  }
-  for (int s = 0; s < N_SIDES; s++) {
-    struct timing *t = &r->side[s];
-    if (!t->same) t->n = 0;
-    qsort(t->ms, (size_t)t->n, sizeof *t->ms, compare_doubles);
-  }
+  for (int s = 0; s < N_KNOWN_SIDES; s++)
+    fprintf(out, "  %-16s %s\n", known_sides[s].name, known_sides[s].what);
 }
 
 /* Leaves out the sides that this machine or this size has no room for, with a word. */
 static void probe_sides(struct bench *b, int64_t n_rows) {
-  char why[WHY];
-  for (int s = 0; s < N_SIDES; s++) {
-    struct digest touch = {.full = false};
-    double ms;
-    if (!b->on[s] || !sides[s].device) continue;
-    if (strcmp(sides[s].device, "sim") == 0) {
-      if (n_rows <= SIM_MAX_ROWS) continue; /* it is always there: a failure is a failure */
-      snprintf(why, sizeof why, "the simulator is for checking; ask for %d rows or fewer",
-               SIM_MAX_ROWS);
-    } else if (side_run(b, &sides[s], "SELECT max(id) FROM test", &touch, &ms, why)) {
-      continue;
-    }
-    printf("%s: left out (%s)\n", sides[s].name, why);
+  for (int s = 0; s < b->n_sides; s++) {
+    if (!b->on[s] || !b->sides[s].device || strcmp(b->sides[s].device, "sim") != 0) continue;
+    if (n_rows <= SIM_MAX_ROWS) continue;
+    printf("%s: left out (the simulator is for checking; ask for %d rows or fewer)\n",
+           b->sides[s].name, SIM_MAX_ROWS);
     b->on[s] = false;
   }
+  probe_devices(b, "SELECT max(id) FROM test");
 }
 
-static bool run_suite(struct bench *b, const struct suite *u, int64_t n_rows, struct json *j,
-                      struct verdict *v) {
-  struct result *results = calloc((size_t)u->n_queries, sizeof *results);
-  bool wanted[N_SIDES], ok = false;
-  char why[WHY] = "out of memory";
-  memcpy(wanted, b->on, sizeof wanted);
-  if (!results || !sqlite_load(&b->db, u, n_rows, why)) goto done;
-  if (warplite_enable(b->db) != SQLITE_OK) {
-    snprintf(why, sizeof why, "warplite_enable: %s", warplite_errmsg(b->db));
-    goto done;
-  }
-  if (!set_extra(b, why)) goto done; /* a bad --set is said once, not once a query */
-  for (int s = 0; s < N_SIDES; s++) {
-    if (!b->on[s] || sides[s].kind != SIDE_DUCK) continue;
-    if (duck_load(&b->duck, u, n_rows, b->duck_float, why, sizeof why)) continue;
-    printf("duckdb: left out (%s)\n", why);
-    b->on[s] = false;
-  }
-  for (int s = 0; s < N_SIDES; s++)
-    if (u->strings && sides[s].kind == SIDE_ROWS) b->on[s] = false;
+/* Fills the files, and sees which sides there are. Leaves no connection open. */
+static bool prepare_suite(struct bench *b, const struct suite *u, const char *folder,
+                          int64_t n_rows, char *why) {
+  if (!make_files(b, folder, u, n_rows, why) || !open_file(b, true, why)) return false;
+  if (!set_extra(b, why)) return false; /* a bad --set is said once, not once a query */
+  for (int s = 0; s < b->n_sides; s++)
+    if (u->strings && b->sides[s].kind == SIDE_ROWS) b->on[s] = false;
   probe_sides(b, n_rows);
+  close_file(b);
+  return true;
+}
+
+/* Fills results, and pointers to them, one a query. */
+static bool run_suite(struct bench *b, const struct suite *u, const struct options *o,
+                      struct result *results, struct result **pointers, struct json *j) {
+  bool wanted[MAX_SIDES], ok = false;
+  int64_t n_rows = o->n_rows ? o->n_rows : u->n_rows;
+  char why[WHY] = "", title[128], letter[2] = {u->letter, '\0'};
+  memcpy(wanted, b->on, sizeof wanted);
+  if (!prepare_suite(b, u, o->data, n_rows, why)) goto done;
+  for (int q = 0; q < u->n_queries; q++) {
+    pointers[q] = &results[q];
+    if (!result_start(&results[q], b, letter, &u->queries[q], why)) goto done;
+  }
   b->lenient = u->strings;
-  for (int q = 0; q < u->n_queries; q++) run_query(b, &u->queries[q], &results[q]);
-  report_table(b, u, n_rows, results, u->n_queries);
-  json_suite(j, b, u, n_rows, results, u->n_queries);
-  if (u->strings) report_ratios(b, results, u->n_queries);
-  for (int q = 0; q < u->n_queries; q++) verdict_add(v, b, &results[q]);
+  measure_all_cold(b, results, u->n_queries);
+  if (b->times[FRESH] || b->times[REPEATED]) {
+    if (!open_file(b, true, why)) goto done;
+    if (has_duck(b) && !duck_copy(&b->duck, b->duck_file, why, sizeof why)) leave_out_duck(b, why);
+    measure_all_warm(b, results, u->n_queries);
+  }
+  snprintf(title, sizeof title, "%s, %lld rows", u->title, (long long)n_rows);
+  report_tables(b, title, pointers, u->n_queries);
+  json_open(j, NULL, '{');
+  json_string(j, "suite", u->title);
+  json_number(j, "rows", (double)n_rows);
+  if (b->db) json_devices(j, b->db);
+  json_queries(j, b, pointers, u->n_queries);
+  json_sums(j, b, pointers, u->n_queries);
+  json_close(j, '}');
   ok = true;
 done:
   if (!ok) {
@@ -195,30 +120,43 @@ done:
     b->n_failures++;
   }
   if (b->duck.lib) duck_close(&b->duck);
-  sqlite3_close(b->db);
-  b->db = NULL;
+  close_file(b);
   memcpy(b->on, wanted, sizeof wanted);
   b->lenient = false;
-  free(results);
   return ok;
 }
 
-static bool choose_sides(struct bench *b, const char *list) {
-  for (const char *p = list; *p;) {
-    size_t n = strcspn(p, ",");
-    bool known = false;
-    for (int s = 0; s < N_SIDES; s++) {
-      if (strlen(sides[s].name) != n || strncmp(sides[s].name, p, n) != 0) continue;
-      b->on[s] = known = true;
-    }
-    if (!known) {
-      fprintf(stderr, "bench: no side is called \"%.*s\"\n", (int)n, p);
-      return false;
-    }
-    p += n + (p[n] == ',');
+/* The queries that are asked of every engine in one list, across the suites. */
+static void verdict(const struct bench *b, struct result **all, int n, struct json *j) {
+  int n_listed = 0;
+  for (int q = 0; q < n; q++)
+    if (all[q]->query->listed) all[n_listed++] = all[q];
+  if (n_listed == 0) return;
+  printf("\n%d listed queries\n", n_listed);
+  for (int kind = 0; kind < N_TIMES; kind++)
+    if (b->times[kind]) put_judgement(b, all, n_listed, (enum time_kind)kind);
+  json_open(j, "verdict", '{');
+  json_sums(j, b, all, n_listed);
+  json_close(j, '}');
+}
+
+static bool run_suites(struct bench *b, const struct options *o, struct json *j) {
+  enum { N_SUITES = sizeof suites / sizeof *suites };
+  int n_most = 0, n = 0;
+  for (int i = 0; i < N_SUITES; i++) n_most += suites[i].n_queries;
+  struct result *results = calloc((size_t)n_most, sizeof *results);
+  struct result **pointers = calloc((size_t)n_most, sizeof *pointers);
+  if (!results || !pointers) return false;
+  json_open(j, "suites", '[');
+  for (int i = 0; i < N_SUITES; i++) {
+    if (!strchr(o->suite, suites[i].letter)) continue;
+    if (run_suite(b, &suites[i], o, results + n, pointers + n, j)) n += suites[i].n_queries;
   }
-  if (!b->on[0]) b->n_sqlite_runs = 0;
-  b->on[0] = true; /* the others are compared with SQLite, which is timed only where it is listed */
+  json_close(j, ']');
+  verdict(b, pointers, n, j);
+  for (int q = 0; q < n_most; q++) result_free(&results[q]);
+  free(results);
+  free(pointers);
   return true;
 }
 
@@ -278,12 +216,15 @@ static int parse_options(struct bench *b, struct options *o, int argc, char **ar
           fprintf(stderr, "bench: --set wants name=value, at most %d times\n", MAX_SETS);
           return 3;
         }
-      } else if (strcmp(name, "--keep") == 0) {
-        if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
-          fprintf(stderr, "bench: --keep is 0 or 1, not %s\n", value);
+      } else if (strcmp(name, "--data") == 0) {
+        o->data = value;
+      } else if (strcmp(name, "--threads") == 0) {
+        o->threads = value;
+      } else if (strcmp(name, "--times") == 0) {
+        if (!choose_times(b, value)) {
+          fprintf(stderr, "bench: --times is a list of cold, fresh and repeated, not %s\n", value);
           return 3;
         }
-        add_setting(b, "keep", value);
       } else {
         fprintf(stderr, "bench: unknown option %s\n", name);
         usage(stderr);
@@ -296,22 +237,16 @@ static int parse_options(struct bench *b, struct options *o, int argc, char **ar
     fprintf(stderr, "bench: --suite is of the letters s, v and t, or all\n");
     return 3;
   }
-  if (!choose_sides(b, o->sides)) return 3;
-  for (int s = 0; s < N_SIDES; s++) {
-    char why[WHY] = "its library was not named; bench/run fetches it";
-    if (sides[s].kind != SIDE_DUCK || !b->on[s] || o->small) continue;
-    if (duckdb && o->duck_path && duck_find(&b->duck, o->duck_path, why, sizeof why)) continue;
-    if (duckdb) printf("duckdb: left out (%s)\n", why);
-    b->duck.lib = NULL;
-    b->on[s] = false;
-  }
+  if (!choose_sides(b, o->sides, o->threads)) return 3;
+  if (!b->on[0]) b->n_sqlite_runs = 0;
+  b->on[0] = true; /* the others are compared with SQLite, which is timed only where it is listed */
+  if (!o->small) find_duck(b, o->duck_path, duckdb);
   return 0;
 }
 
 int main(int argc, char **argv) {
-  static struct verdict v;
-  static struct bench b = {.n_runs = 5, .n_sqlite_runs = 3};
-  struct options o = {.suite = "all", .sides = DEFAULT_SIDES};
+  static struct bench b = {.n_runs = 5, .n_sqlite_runs = 3, .times = {true, true, true}};
+  struct options o = {.suite = "all", .sides = DEFAULT_SIDES, .data = "bench/out"};
   int rc = parse_options(&b, &o, argc, argv);
   if (rc) return rc - 1;
   if (!o.json) o.json = o.small ? "bench/out/small.json" : "bench/out/result.json";
@@ -323,17 +258,11 @@ int main(int argc, char **argv) {
   }
   json_open(&j, NULL, '{');
   json_facts(&j, &b);
-  json_string(&j, "keep", keep_of(&b));
   if (o.small) {
     small_run(&b, &j);
-  } else {
-    json_open(&j, "suites", '[');
-    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
-      if (!strchr(o.suite, suites[i].letter)) continue;
-      run_suite(&b, &suites[i], o.n_rows ? o.n_rows : suites[i].n_rows, &j, &v);
-    }
-    json_close(&j, ']');
-    verdict_print(&v, &j);
+  } else if (!run_suites(&b, &o, &j)) {
+    fprintf(stderr, "bench: out of memory\n");
+    return 2;
   }
   json_number(&j, "failures", b.n_failures);
   json_close(&j, '}');

@@ -4,17 +4,17 @@
 **
 ** 1. Nothing of DuckDB is needed to build: no library, or one without these calls, means
 **    that the side is left out, with the reason in why.
-** 2. Integer columns are INTEGER. Real columns are DOUBLE by default, for SQLite's
-**    arithmetic and so SQLite's rows; FLOAT on request, which is half the bytes.
-** 3. There is no index on id: none of the queries could use it.
+** 2. Tables are written into a file once. Cold runs open it; for the others its tables are copied
+**    into a database in memory.
 */
 #ifndef BENCH_DUCK_H
 #define BENCH_DUCK_H
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 #include "digest.h"
-#include "suite.h"
 
 typedef struct {
   uint64_t column_count, row_count, rows_changed;
@@ -77,6 +77,7 @@ typedef struct {
 
 struct duck {
   void *lib, *db, *con;
+  int n_threads; /* that were set; 0: as it opens */
 #define X(result, name, arguments) result(*name) arguments;
   DUCK_CALLS(X)
 #undef X
@@ -87,6 +88,7 @@ static inline void duck_close(struct duck *d) {
   if (d->db) d->close(&d->db);
   /* the library stays: unloading one that has had threads is asking for trouble */
   d->db = d->con = NULL;
+  d->n_threads = 0;
 }
 
 static inline bool duck_find(struct duck *d, const char *path, char *why, size_t n_why) {
@@ -115,65 +117,52 @@ static inline bool duck_exec(struct duck *d, const char *sql, char *why, size_t 
   return ok;
 }
 
-static inline bool duck_load_strings(struct duck *d, const struct suite *s, int64_t n_rows,
-                                     char *why, size_t n_why) {
-  void *app = NULL;
-  int failed = 0;
-  char text[STRING_MAX];
-  if (!duck_exec(d, "CREATE TABLE strings(id INTEGER, s VARCHAR, kind VARCHAR)", why, n_why))
-    return false;
-  failed = d->appender_create(d->con, NULL, "strings", &app);
-  struct generator g = generator_start(s);
-  for (int64_t id = 1; id <= n_rows && !failed; id++) {
-    int n = string_of(&g, id, text);
-    const char *kind = kind_of(&g);
-    failed |= d->append_int32(app, (int32_t)id);
-    failed |= d->append_varchar_length(app, text, (uint64_t)n);
-    failed |= d->append_varchar_length(app, kind, strlen(kind));
-    failed |= d->appender_end_row(app);
-  }
-  if (app) failed |= d->appender_destroy(&app);
-  if (failed) snprintf(why, n_why, "appending strings failed");
-  return !failed;
+/* Opens a file, or a database in memory where path is NULL. */
+static inline bool duck_open(struct duck *d, const char *path, char *why, size_t n_why) {
+  duck_close(d);
+  if (d->open(path, &d->db) == 0 && d->connect(d->db, &d->con) == 0) return true;
+  snprintf(why, n_why, "cannot open %.400s", path ? path : "a database in memory");
+  duck_close(d);
+  return false;
 }
 
-/* A fresh in-memory database with the suite's tables. */
-static inline bool duck_load(struct duck *d, const struct suite *s, int64_t n_rows, bool as_float,
-                             char *why, size_t n_why) {
-  void *app = NULL;
-  int failed = 0;
-  char ddl[256];
-  const char *real = as_float ? "FLOAT" : "DOUBLE";
+/* A database in memory with the tables of a file. */
+static inline bool duck_copy(struct duck *d, const char *path, char *why, size_t n_why) {
+  char attach[600];
+  snprintf(attach, sizeof attach, "ATTACH '%s' AS filed (READ_ONLY)", path);
+  return duck_open(d, NULL, why, n_why) && duck_exec(d, attach, why, n_why) &&
+         duck_exec(d, "COPY FROM DATABASE filed TO memory", why, n_why) &&
+         duck_exec(d, "DETACH filed", why, n_why);
+}
+
+static inline bool duck_threads(struct duck *d, int n, char *why, size_t n_why) {
+  char sql[64];
+  if (d->n_threads == n) return true;
+  snprintf(sql, sizeof sql, "SET threads = %d", n);
+  d->n_threads = n;
+  return duck_exec(d, sql, why, n_why);
+}
+
+/*
+** Fills a file of DuckDB's, if it is not there yet. It is written under another name and renamed
+** when it is whole. fill() writes the tables of `what` into the open database.
+*/
+typedef bool duck_fill_fn(struct duck *d, const void *what, char *why, size_t n_why);
+
+static inline bool duck_make_file(struct duck *d, const char *path, duck_fill_fn *fill,
+                                  const void *what, char *why, size_t n_why) {
+  char part[600];
+  if (access(path, R_OK) == 0) return true;
+  snprintf(part, sizeof part, "%s.part-%d", path, (int)getpid());
+  bool ok = duck_open(d, part, why, n_why) && fill(d, what, why, n_why) &&
+            duck_exec(d, "CHECKPOINT", why, n_why);
   duck_close(d);
-  if (d->open(NULL, &d->db) || d->connect(d->db, &d->con)) {
-    snprintf(why, n_why, "cannot open an in-memory database");
-    return false;
+  if (ok && rename(part, path) != 0) {
+    snprintf(why, n_why, "%.400s cannot be renamed", part);
+    ok = false;
   }
-  snprintf(ddl, sizeof ddl,
-           "CREATE TABLE test(id INTEGER, uniformi INTEGER, normali5 INTEGER, normali20 INTEGER, "
-           "uniformf %s, normalf5 %s, normalf20 %s)",
-           real, real, real);
-  if (!duck_exec(d, ddl, why, n_why)) return false;
-  if (d->appender_create(d->con, NULL, "test", &app)) {
-    snprintf(why, n_why, "cannot append to its table");
-    failed = 1;
-  }
-  struct generator g = generator_start(s);
-  for (int64_t n = 0; n < n_rows && !failed; n++) {
-    struct row r;
-    generator_row(&g, &r);
-    failed |= d->append_int32(app, (int32_t)r.id);
-    for (int k = 0; k < 3; k++) failed |= d->append_int32(app, r.i[k]);
-    for (int k = 0; k < 3; k++) failed |= d->append_double(app, r.f[k]);
-    failed |= d->appender_end_row(app);
-    if (failed) snprintf(why, n_why, "appending row %lld failed", (long long)n);
-  }
-  if (app && d->appender_destroy(&app) && !failed) {
-    snprintf(why, n_why, "its appender failed at the end");
-    failed = 1;
-  }
-  if (!failed && s->strings) return duck_load_strings(d, s, n_rows, why, n_why);
-  return !failed;
+  if (!ok) remove(part);
+  return ok;
 }
 
 static inline bool duck_value(struct digest *d, int c, int type, const void *data, uint64_t i) {

@@ -1,6 +1,6 @@
 /*
-** A query of the benchmark, and the random numbers that its data is made of: what the
-** suites (suite.h, onetable.h) have in common.
+** A query of the benchmark, and the random numbers of its data: what the suites (suite.h,
+** onetable.h, suites/) have in common.
 */
 #ifndef BENCH_QUERY_H
 #define BENCH_QUERY_H
@@ -9,14 +9,24 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/*
+** The texts have placeholders (suites/literals.h).
+**
+** Answers are compared by checksum, which large results need, or by_rows. By checksum, duck_bag
+** says that DuckDB owes no order, or not all of it, and duck_order has the columns (bits) that it
+** does owe. By rows, reals have a tolerance, and `ordered` has the columns (bits) that ORDER BY
+** names; all bits set mean whole rows.
+*/
 struct query {
   const char *name;
   const char *sql;
-  const char *abs_sql; /* for a sum of reals: the sum of the magnitudes; else NULL */
-  const char *what;    /* in words, where the text does not say it all */
-  bool duck_bag;       /* DuckDB owes no order, or not all of it: rows compared as a bag … */
-  unsigned duck_order; /* … and these columns (bits) in order */
-  bool listed;         /* counts in the verdict */
+  const char *duck_sql; /* where DuckDB needs other words; else NULL */
+  const char *abs_sql;  /* for a sum of reals: the sum of the magnitudes; else NULL */
+  const char *what;     /* in words, where the text does not say it all */
+  bool by_rows, duck_bag;
+  unsigned duck_order, ordered;
+  bool listed; /* counts in the verdict */
+  bool twin;   /* counts in no sum: suites/queries.h */
 };
 
 struct generator {

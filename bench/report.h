@@ -1,263 +1,227 @@
 /*
-** The benchmark's two outputs: a table for people, a JSON file for programs.
+** What came of a suite: tables for people, JSON for programs.
 **
-** Stands last: it reads results and computes only sums and ratios of them.
+** Stands last: it reads results and computes only sums, means and ratios of them.
 **
-** 1. A ratio is SQLite's median over the side's median: above 1 the side is faster.
-** 2. The geometric mean is over the queries' ratios, the ratio of sums over all time.
-** 3. A side that failed a query shows a dash there, and its sums, which would not be
-**    comparable, are left out.
+** 1. A time is the median of its runs. cpu/duckdb below 1 and sqlite/cpu above 1 mean that warplite
+**    is faster. A side is compared with DuckDB on as many threads.
+** 2. Sums, means and extremes are over the queries that have a time on both sides concerned, and
+**    say over how many. Twins (query.h) count in none.
+** 3. A query that ran elsewhere than asked counts with the time it took there. It has a star, and
+**    its reason stands below the table.
 */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
-#include <errno.h>
-#include <sys/stat.h>
-#include "side.h"
+#include "json.h"
+#include "measure.h"
 
-struct totals {
-  double ms, ratio, geomean;
-  bool whole; /* every query has a time */
-};
-
-static inline double median_of(const struct result *r, int side) {
-  return sorted_median(r->side[side].ms, r->side[side].n);
+static inline double median_of(const struct timing *t) {
+  double sorted[MAX_RUNS];
+  memcpy(sorted, t->ms, sizeof *sorted * (size_t)t->n);
+  qsort(sorted, (size_t)t->n, sizeof *sorted, compare_doubles);
+  return sorted_median(sorted, t->n);
 }
 
-static inline struct totals totals_of(const struct result *r, int n, int side) {
-  struct totals t = {0, 0, 0, true};
-  double sqlite = 0, logs = 0;
+/* 0: there is none; side -1 has none. */
+static inline double time_on(const struct result *r, enum time_kind kind, int side) {
+  return side < 0 ? 0 : median_of(&r->time[kind][side]);
+}
+
+/* One side's time over some queries, beside DuckDB's and SQLite's. */
+struct summary {
+  double ms;
+  bool whole; /* every query has a time */
+  int n_duck, n_sqlite, n_elsewhere;
+  double duck_mean, duck_worst, sqlite_least;
+  const char *duck_worst_name, *sqlite_least_name;
+};
+
+static inline struct summary summary_of(const struct bench *b, struct result *const *r, int n,
+                                        enum time_kind kind, int side) {
+  struct summary t = {.whole = true};
+  double logs = 0;
   for (int q = 0; q < n; q++) {
-    double ms = median_of(&r[q], side), base = median_of(&r[q], 0);
-    if (r[q].side[side].n == 0 || r[q].side[0].n == 0) {
-      t.whole = false;
-      return t;
+    double ours = time_on(r[q], kind, side), duck = time_on(r[q], kind, duck_for(b, side)),
+           sqlite = time_on(r[q], kind, 0);
+    if (r[q]->query->twin) continue;
+    t.ms += ours;
+    t.whole &= ours > 0;
+    if (ours <= 0) continue;
+    t.n_elsewhere += r[q]->time[kind][side].elsewhere;
+    if (duck > 0) {
+      t.n_duck++;
+      logs += log(ours / duck);
+      if (ours / duck > t.duck_worst) {
+        t.duck_worst = ours / duck;
+        t.duck_worst_name = r[q]->query->name;
+      }
     }
-    t.ms += ms;
-    sqlite += base;
-    logs += log(base / ms);
+    if (sqlite > 0 && (t.n_sqlite++ == 0 || sqlite / ours < t.sqlite_least)) {
+      t.sqlite_least = sqlite / ours;
+      t.sqlite_least_name = r[q]->query->name;
+    }
   }
-  t.ratio = sqlite / t.ms;
-  t.geomean = exp(logs / n);
+  if (t.n_duck) t.duck_mean = exp(logs / t.n_duck);
   return t;
 }
 
-static inline int cpu_side(const struct bench *b) {
-  for (int s = 0; s < N_SIDES; s++)
-    if (b->on[s] && strcmp(sides[s].name, "cpu") == 0) return s;
-  return -1;
+/* ---- for people ---- */
+
+static inline void put_ratio(double a, double b, int width, int digits) {
+  if (a > 0 && b > 0)
+    printf("%*.*f", width, digits, a / b);
+  else
+    printf("%*s", width, "-");
 }
 
-static inline void report_table(const struct bench *b, const struct suite *u, int64_t n_rows,
-                                const struct result *r, int n) {
-  int cpu = cpu_side(b);
-  printf("\n%s, %lld rows, keep=%s: milliseconds (median), times faster than SQLite\n\n", u->title,
-         (long long)n_rows, keep_of(b));
-  printf("%-6s%10s", "query", "rows");
-  for (int s = 0; s < N_SIDES; s++)
-    if (b->on[s]) printf(s ? "%17s" : "%11s", sides[s].name);
-  printf(cpu >= 0 ? "%10s\n" : "\n", "cpu GB/s");
-  for (int q = 0; q < n; q++) {
-    printf("%-6s%10lld", r[q].query->name, (long long)r[q].n_rows);
-    for (int s = 0; s < N_SIDES; s++) {
-      if (!b->on[s]) continue;
-      double ms = median_of(&r[q], s);
-      if (r[q].side[s].n == 0) {
-        printf(s ? "%17s" : "%11s", "-");
-      } else if (s == 0) {
-        printf("%11.2f", ms);
-      } else {
-        printf("%10.2f%6.1fx", ms, median_of(&r[q], 0) / ms);
-      }
-    }
-    if (cpu >= 0 && r[q].side[cpu].n > 0 && query_bytes(r[q].query->sql, n_rows) > 0)
-      printf("%10.2f", (double)query_bytes(r[q].query->sql, n_rows) / median_of(&r[q], cpu) / 1e6);
-    printf("\n");
+/* The lines below a table: what the judged sides are beside DuckDB and SQLite. */
+static inline void put_judgement(const struct bench *b, struct result *const *r, int n,
+                                 enum time_kind kind) {
+  for (int s = 0; s < b->n_sides; s++) {
+    const char *name = b->sides[s].name;
+    if (!b->on[s] || !b->sides[s].judged) continue;
+    struct summary t = summary_of(b, r, n, kind, s);
+    if (t.n_duck)
+      printf("%s, %s/%s: geometric mean %.2f over %d, maximum %.2f (%s)\n", time_names[kind], name,
+             b->sides[duck_for(b, s)].name, t.duck_mean, t.n_duck, t.duck_worst, t.duck_worst_name);
+    if (t.n_sqlite)
+      printf("%s, sqlite/%s: smallest %.1f (%s) over %d\n", time_names[kind], name, t.sqlite_least,
+             t.sqlite_least_name, t.n_sqlite);
+    if (t.n_elsewhere) printf("%s, %s: %d ran elsewhere\n", time_names[kind], name, t.n_elsewhere);
   }
-  printf("%-16s", "sum");
-  for (int s = 0; s < N_SIDES; s++) {
+}
+
+static inline void put_row_of(const struct bench *b, const struct result *r, enum time_kind kind) {
+  printf("%-6s%10lld", r->query->name, (long long)r->n_rows[kind]);
+  for (int s = 0; s < b->n_sides; s++) {
     if (!b->on[s]) continue;
-    struct totals t = totals_of(r, n, s);
-    if (!t.whole) {
-      printf(s ? "%17s" : "%11s", "-");
-    } else if (s == 0) {
-      printf("%11.2f", t.ms);
-    } else {
-      printf("%10.2f%6.1fx", t.ms, t.ratio);
-    }
+    if (r->time[kind][s].n > 0)
+      printf("%12.2f%c", time_on(r, kind, s), r->time[kind][s].elsewhere ? '*' : ' ');
+    else
+      printf("%12s ", "-");
   }
-  printf("\n%-16s%11s", "geometric mean", "");
-  for (int s = 1; s < N_SIDES; s++) {
-    if (!b->on[s]) continue;
-    struct totals t = totals_of(r, n, s);
-    if (t.whole) {
-      printf("%16.1fx", t.geomean);
-    } else {
-      printf("%17s", "-");
-    }
+  for (int s = 0; s < b->n_sides; s++) {
+    if (!b->on[s] || !b->sides[s].judged) continue;
+    put_ratio(time_on(r, kind, s), time_on(r, kind, duck_for(b, s)), 15, 2);
+    put_ratio(time_on(r, kind, 0), time_on(r, kind, s), 15, 1);
   }
   printf("\n");
+}
+
+static inline void put_table_of(const struct bench *b, struct result *const *r, int n,
+                                enum time_kind kind) {
+  static const char *const what[N_TIMES] = {
+      "cold: the file opened by a new connection, nothing in memory",
+      "fresh: columns in memory, other literals in every run, nothing kept",
+      "repeated: the same text again, default settings",
+  };
+  char head[64];
+  printf("\n%s\n%-6s%10s", what[kind], "query", "rows");
+  for (int s = 0; s < b->n_sides; s++)
+    if (b->on[s]) printf("%12s ", b->sides[s].name);
+  for (int s = 0; s < b->n_sides; s++) {
+    if (!b->on[s] || !b->sides[s].judged) continue;
+    snprintf(head, sizeof head, "%s/duckdb", b->sides[s].name);
+    printf("%15s", head);
+    snprintf(head, sizeof head, "sqlite/%s", b->sides[s].name);
+    printf("%15s", head);
+  }
+  printf("\n");
+  for (int q = 0; q < n; q++) put_row_of(b, r[q], kind);
+  printf("%-16s", "sum");
+  for (int s = 0; s < b->n_sides; s++) {
+    if (!b->on[s]) continue;
+    struct summary t = summary_of(b, r, n, kind, s);
+    printf("%12.2f%c", t.ms, t.whole ? ' ' : '+'); /* +: without the queries that have no time */
+  }
+  printf("\n");
+  put_judgement(b, r, n, kind);
+  for (int q = 0; q < n; q++)
+    for (int s = 0; s < b->n_sides; s++)
+      if (b->on[s] && r[q]->time[kind][s].elsewhere)
+        printf("* %s on %s: %s\n", r[q]->query->name, b->sides[s].name, r[q]->time[kind][s].reason);
+}
+
+/* title: the suite, its size. */
+static inline void report_tables(const struct bench *b, const char *title, struct result *const *r,
+                                 int n) {
+  printf("\n%s: milliseconds, median of %d runs (cold: %d)\n", title, b->n_runs,
+         b->n_runs < N_COLD ? b->n_runs : N_COLD);
+  for (int kind = 0; kind < N_TIMES; kind++)
+    if (b->times[kind]) put_table_of(b, r, n, (enum time_kind)kind);
   fflush(stdout);
 }
 
-/* ---- JSON: commas are written before every member but the first ---- */
+/* ---- for programs ---- */
 
-struct json {
-  FILE *out;
-  bool first;
-};
-
-/* Opens the file for writing, and makes its folder if that is missing; out is NULL and errno set on
-** failure. */
-static inline struct json json_create(const char *path) {
-  FILE *out = fopen(path, "w");
-  const char *slash = strrchr(path, '/');
-  if (!out && errno == ENOENT && slash) {
-    char *folder = strndup(path, (size_t)(slash - path));
-    if (folder && mkdir(folder, 0777) == 0) out = fopen(path, "w");
-    free(folder);
-  }
-  return (struct json){out, true};
-}
-
-static inline void json_text(struct json *j, const char *s) {
-  fputc('"', j->out);
-  for (; s && *s; s++) {
-    unsigned char ch = (unsigned char)*s;
-    if (ch == '"' || ch == '\\') {
-      fprintf(j->out, "\\%c", ch);
-    } else if (ch < 0x20) {
-      fprintf(j->out, "\\u%04x", ch);
-    } else {
-      fputc(ch, j->out);
-    }
-  }
-  fputc('"', j->out);
-}
-
-static inline void json_key(struct json *j, const char *key) {
-  fprintf(j->out, j->first ? "" : ",\n");
-  j->first = false;
-  if (key) {
-    json_text(j, key);
-    fputc(':', j->out);
-  }
-}
-
-static inline void json_open(struct json *j, const char *key, char bracket) {
-  json_key(j, key);
-  fputc(bracket, j->out);
-  j->first = true;
-}
-
-static inline void json_close(struct json *j, char bracket) {
-  fputc(bracket, j->out);
-  j->first = false;
-}
-
-static inline void json_string(struct json *j, const char *key, const char *value) {
-  json_key(j, key);
-  if (value) {
-    json_text(j, value);
-  } else {
-    fprintf(j->out, "null");
-  }
-}
-
-static inline void json_number(struct json *j, const char *key, double v) {
-  json_key(j, key);
-  fprintf(j->out, "%.9g", v);
-}
-
-static inline void json_bool(struct json *j, const char *key, bool v) {
-  json_key(j, key);
-  fprintf(j->out, v ? "true" : "false");
-}
-
-static inline void cpu_model(char *out, size_t n) {
-  char line[256];
-  FILE *f = fopen("/proc/cpuinfo", "r");
-  snprintf(out, n, "unknown");
-  while (f && fgets(line, sizeof line, f)) {
-    char *colon = strchr(line, ':');
-    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(out, n, "%s", colon + 1 + strspn(colon + 1, " "));
-    break;
-  }
-  if (f) fclose(f);
-}
-
-/* The machine and the versions: members of the object that is open. */
-static inline void json_facts(struct json *j, const struct bench *b) {
-  char model[128];
-  cpu_model(model, sizeof model);
-  json_string(j, "cpu", model);
-  json_number(j, "cores", n_cores());
-  json_string(j, "warplite", warplite_version());
-  json_string(j, "sqlite", sqlite3_libversion());
-  json_string(j, "duckdb", b->duck.lib ? b->duck.library_version() : NULL);
-}
-
-/* Whatever warplite_devices has to say, its columns under their own names. */
-static inline void json_devices(struct json *j, sqlite3 *db) {
-  sqlite3_stmt *stmt = NULL;
-  json_open(j, "devices", '[');
-  if (sqlite3_prepare_v2(db, "SELECT * FROM warplite_devices", -1, &stmt, NULL) == SQLITE_OK) {
-    while (sqlite3_step(stmt) == SQLITE_ROW) {
-      json_open(j, NULL, '{');
-      for (int c = 0; c < sqlite3_column_count(stmt); c++)
-        json_string(j, sqlite3_column_name(stmt, c), (const char *)sqlite3_column_text(stmt, c));
-      json_close(j, '}');
-    }
-  }
-  sqlite3_finalize(stmt);
-  json_close(j, ']');
-}
-
-static inline void json_suite(struct json *j, const struct bench *b, const struct suite *u,
-                              int64_t n_rows, const struct result *r, int n) {
-  json_open(j, NULL, '{');
-  json_string(j, "suite", u->title);
+static inline void json_timing(struct json *j, const char *name, const struct timing *t,
+                               int64_t n_rows) {
+  double least = t->n ? t->ms[0] : 0;
+  if (t->n == 0) return;
+  for (int i = 1; i < t->n; i++) least = fmin(least, t->ms[i]);
+  json_open(j, name, '{');
+  json_number(j, "median_ms", median_of(t));
+  json_number(j, "min_ms", least);
   json_number(j, "rows", (double)n_rows);
-  json_devices(j, b->db);
+  json_open(j, "runs_ms", '[');
+  for (int i = 0; i < t->n; i++) json_number(j, NULL, t->ms[i]);
+  json_close(j, ']');
+  if (t->reason[0]) json_string(j, "reason", t->reason);
+  json_close(j, '}');
+}
+
+static inline void json_queries(struct json *j, const struct bench *b, struct result *const *r,
+                                int n) {
   json_open(j, "queries", '[');
   for (int q = 0; q < n; q++) {
     json_open(j, NULL, '{');
-    json_string(j, "name", r[q].query->name);
-    json_string(j, "sql", r[q].query->sql);
-    json_number(j, "rows", (double)r[q].n_rows);
-    json_number(j, "column_bytes", (double)query_bytes(r[q].query->sql, n_rows));
+    json_string(j, "name", r[q]->query->name);
+    json_string(j, "sql", r[q]->texts.sql[0]);
     json_open(j, "sides", '{');
-    for (int s = 0; s < N_SIDES; s++) {
-      const struct timing *t = &r[q].side[s];
+    for (int s = 0; s < b->n_sides; s++) {
+      bool same = true;
       if (!b->on[s]) continue;
-      json_open(j, sides[s].name, '{');
-      json_bool(j, "same_as_sqlite", t->same);
-      if (t->n > 0) {
-        json_number(j, "median_ms", sorted_median(t->ms, t->n));
-        json_number(j, "min_ms", t->ms[0]);
-        json_number(j, "first_ms", t->first_ms);
-        json_number(j, "runs", t->n);
+      json_open(j, b->sides[s].name, '{');
+      for (int kind = 0; kind < N_TIMES; kind++) {
+        same &= !r[q]->time[kind][s].failed;
+        json_timing(j, time_names[kind], &r[q]->time[kind][s], r[q]->n_rows[kind]);
       }
-      if (t->reason[0]) json_string(j, "reason", t->reason);
+      json_bool(j, "same", same);
       json_close(j, '}');
     }
     json_close(j, '}');
     json_close(j, '}');
   }
   json_close(j, ']');
+}
+
+static inline void json_sums(struct json *j, const struct bench *b, struct result *const *r,
+                             int n) {
   json_open(j, "sums", '{');
-  for (int s = 0; s < N_SIDES; s++) {
-    struct totals t = totals_of(r, n, s);
-    if (!b->on[s] || !t.whole) continue;
-    json_open(j, sides[s].name, '{');
-    json_number(j, "median_ms", t.ms);
-    json_number(j, "ratio_of_sums", t.ratio);
-    json_number(j, "geometric_mean", t.geomean);
+  for (int kind = 0; kind < N_TIMES; kind++) {
+    if (!b->times[kind]) continue;
+    json_open(j, time_names[kind], '{');
+    for (int s = 0; s < b->n_sides; s++) {
+      struct summary t = summary_of(b, r, n, (enum time_kind)kind, s);
+      if (!b->on[s] || t.ms <= 0) continue;
+      json_open(j, b->sides[s].name, '{');
+      json_number(j, "median_ms", t.ms);
+      json_bool(j, "all_queries", t.whole);
+      if (t.n_duck && b->sides[s].engine) {
+        json_number(j, "duckdb_geometric_mean", t.duck_mean);
+        json_number(j, "duckdb_maximum", t.duck_worst);
+        json_string(j, "duckdb_maximum_query", t.duck_worst_name);
+      }
+      if (t.n_sqlite && b->sides[s].engine) {
+        json_number(j, "sqlite_least", t.sqlite_least);
+        json_string(j, "sqlite_least_query", t.sqlite_least_name);
+      }
+      if (b->sides[s].engine) json_number(j, "elsewhere", t.n_elsewhere);
+      json_close(j, '}');
+    }
     json_close(j, '}');
   }
-  json_close(j, '}');
   json_close(j, '}');
 }
 

@@ -13,7 +13,8 @@
 #ifndef BENCH_SMALL_H
 #define BENCH_SMALL_H
 
-#include "report.h"
+#include "json.h"
+#include "tables.h"
 
 enum { SMALL_ROWS = 100, SMALL_REPEATS = 20000, SMALL_BLOCK = 100 };
 #define SMALL_BAR_US 50.0
@@ -79,7 +80,7 @@ static inline void small_run(struct bench *b, struct json *j) {
     b->n_failures++;
     goto done;
   }
-  if (!sqlite_load(&b->db, &suites[0], SMALL_ROWS, why)) goto failed;
+  if (!sqlite_load(&b->db, ":memory:", &suites[0], SMALL_ROWS, why)) goto failed;
   if (sqlite3_exec(b->db, "CREATE INDEX test_normalf5 ON test(normalf5)", NULL, NULL, NULL) ||
       warplite_enable(b->db) != SQLITE_OK) {
     snprintf(why, sizeof why, "warplite_enable: %s", warplite_errmsg(b->db));
@@ -87,8 +88,8 @@ static inline void small_run(struct bench *b, struct json *j) {
   }
   if (!set_extra(b, why)) goto failed;
 
-  printf("%d rows, keep=%s: prepare, step, finalize; medians of %d in microseconds\n\n", SMALL_ROWS,
-         keep_of(b), SMALL_REPEATS);
+  printf("%d rows: prepare, step, finalize; medians of %d in microseconds\n\n", SMALL_ROWS,
+         SMALL_REPEATS);
   printf("%-8s%-6s%10s%10s%12s\n", "query", "text", "sqlite", "warplite", "difference");
   json_open(j, "small", '[');
   for (size_t q = 0; q < sizeof small_queries / sizeof *small_queries; q++) {

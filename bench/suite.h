@@ -7,7 +7,9 @@
 ** 1. The generator is a function of the seed alone: two generators with one seed give
 **    the same rows, so no side needs a copy of another side's data.
 ** 2. Real columns hold values that a 4-byte float holds exactly, as in the papers.
-** 3. Odd queries are over integers, the even one after it is its twin over reals (the
+** 3. The literals of the queries change from run to run (suites/literals.h), by so
+**    little that about as many rows are found. Those without a literal have nothing to change.
+** 4. Odd queries are over integers, the even one after it is its twin over reals (the
 **    last three Sphyraena queries are aggregates and stand alone).
 */
 #ifndef BENCH_SUITE_H
@@ -35,28 +37,36 @@ struct suite {
 
 static const struct query sphyraena_queries[] = {
     {.name = "S1",
-     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0",
+     .sql =
+         "SELECT id, uniformi, normali5 FROM test WHERE uniformi > {{56..64:60}} AND normali5 < 0",
      .listed = true},
     {.name = "S2",
-     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > {{58.00..62.00:60}} AND "
+            "normalf5 < 0",
      .listed = true},
     {.name = "S3",
-     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5",
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > {{-64..-56:-60}} AND "
+            "normali5 < 5",
      .listed = true},
     {.name = "S4",
-     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5",
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > {{-62.00..-58.00:-60}} AND "
+            "normalf5 < 5",
      .listed = true},
     {.name = "S5",
-     .sql = "SELECT id, normali5, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)",
+     .sql = "SELECT id, normali5, normali20 FROM test WHERE (normali20 + {{38..42:40}}) > "
+            "(uniformi - {{8..12:10}})",
      .listed = true},
     {.name = "S6",
-     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)",
+     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE (normalf20 + {{38.00..42.00:40}}) > "
+            "(uniformf - {{8.00..12.00:10}})",
      .listed = true},
     {.name = "S7",
-     .sql = "SELECT id, normali5, normali20 FROM test WHERE normali5 * normali20 BETWEEN -5 AND 5",
+     .sql = "SELECT id, normali5, normali20 FROM test WHERE normali5 * normali20 BETWEEN "
+            "{{-6..-4:-5}} AND {{4..6:5}}",
      .listed = true},
     {.name = "S8",
-     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE normalf5 * normalf20 BETWEEN -5 AND 5",
+     .sql = "SELECT id, normalf5, normalf20 FROM test WHERE normalf5 * normalf20 BETWEEN "
+            "{{-5.50..-4.50:-5}} AND {{4.50..5.50:5}}",
      .listed = true},
     {.name = "S9",
      .sql = "SELECT id, uniformi, normali5, normali20 FROM test "
@@ -70,37 +80,47 @@ static const struct query sphyraena_queries[] = {
      .sql = "SELECT SUM(normalf20) FROM test",
      .abs_sql = "SELECT SUM(ABS(normalf20)) FROM test",
      .listed = true},
-    {.name = "S12", .sql = "SELECT AVG(uniformi) FROM test WHERE uniformi > 0", .listed = true},
+    {.name = "S12",
+     .sql = "SELECT AVG(uniformi) FROM test WHERE uniformi > {{-4..4:0}}",
+     .listed = true},
     {.name = "S13", .sql = "SELECT MAX(normali5), MIN(normali5) FROM test", .listed = true},
 };
 
 static const struct query virginian_queries[] = {
     {.name = "V1",
-     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > 60 AND normali5 < 0"},
+     .sql =
+         "SELECT id, uniformi, normali5 FROM test WHERE uniformi > {{56..64:60}} AND normali5 < 0"},
     {.name = "V2",
-     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > 60 AND normalf5 < 0"},
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > {{58.00..62.00:60}} AND "
+            "normalf5 < 0"},
     {.name = "V3",
-     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > -60 AND normali5 < 5"},
+     .sql = "SELECT id, uniformi, normali5 FROM test WHERE uniformi > {{-64..-56:-60}} AND "
+            "normali5 < 5"},
     {.name = "V4",
-     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > -60 AND normalf5 < 5"},
+     .sql = "SELECT id, uniformf, normalf5 FROM test WHERE uniformf > {{-62.00..-58.00:-60}} AND "
+            "normalf5 < 5"},
     {.name = "V5",
-     .sql = "SELECT id, uniformi, normali20 FROM test WHERE (normali20 + 40) > (uniformi - 10)"},
+     .sql = "SELECT id, uniformi, normali20 FROM test WHERE (normali20 + {{38..42:40}}) > "
+            "(uniformi - {{8..12:10}})"},
     {.name = "V6",
-     .sql = "SELECT id, uniformf, normalf20 FROM test WHERE (normalf20 + 40) > (uniformf - 10)"},
+     .sql = "SELECT id, uniformf, normalf20 FROM test WHERE (normalf20 + {{38.00..42.00:40}}) > "
+            "(uniformf - {{8.00..12.00:10}})"},
     {.name = "V7",
      .sql = "SELECT id, normali5, normali20 FROM test "
-            "WHERE normali5 * normali20 >= -5 AND normali5 * normali20 <= 5"},
+            "WHERE normali5 * normali20 >= {{-6..-4:-5}} AND normali5 * normali20 <= {{4..6:5}}"},
     {.name = "V8",
      .sql = "SELECT id, normalf5, normalf20 FROM test "
-            "WHERE normalf5 * normalf20 >= -5 AND normalf5 * normalf20 <= 5"},
+            "WHERE normalf5 * normalf20 >= {{-5.50..-4.50:-5}} AND normalf5 * normalf20 <= "
+            "{{4.50..5.50:5}}"},
     {.name = "V9",
-     .sql = "SELECT id, uniformi, normali5, normali20 FROM test WHERE uniformi >= -1 AND uniformi "
-            "<= 1 "
+     .sql = "SELECT id, uniformi, normali5, normali20 FROM test WHERE uniformi >= {{-9..7:-1}} "
+            "AND uniformi <= {{-9..7+2:1}} "
             "OR normali5 >= -1 AND normali5 <= 1 OR normali20 >= -1 AND normali20 <= 1"},
     {.name = "V10",
-     .sql = "SELECT id, uniformf, normalf5, normalf20 FROM test WHERE uniformf >= -1 AND uniformf "
-            "<= 1 "
-            "OR normalf5 >= -1 AND normalf5 <= 1 OR normalf20 >= -1 AND normalf20 <= 1"},
+     .sql =
+         "SELECT id, uniformf, normalf5, normalf20 FROM test WHERE uniformf >= {{-9.00..7.00:-1}} "
+         "AND uniformf <= {{-9.00..7.00+2.00:1}} "
+         "OR normalf5 >= -1 AND normalf5 <= 1 OR normalf20 >= -1 AND normalf20 <= 1"},
 };
 
 static const struct suite suites[] = {
@@ -144,18 +164,6 @@ static inline void generator_row(struct generator *g, struct row *r) {
   r->f[0] = (float)((generator_unit(g) * 2 - 1) * g->range);
   r->f[1] = (float)(b[0] * 5);
   r->f[2] = (float)(b[1] * 20);
-}
-
-/*
-** The bytes a scan of the columns named in the text has to read at the least, each
-** column in its narrowest form: 1 byte for the integers (all lie in -128..127 at these
-** sizes), 4 for the reals, none for id, which a dense table need not store.
-*/
-static inline int64_t query_bytes(const char *sql, int64_t n_rows) {
-  int64_t n = 0;
-  for (int c = 1; c < SUITE_COLUMNS; c++)
-    if (strstr(sql, suite_columns[c])) n += c <= 3 ? 1 : 4; /* no name is part of another */
-  return n * n_rows;
 }
 
 #endif

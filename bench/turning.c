@@ -19,7 +19,7 @@
 **    microseconds everywhere and every answer was SQLite's.
 */
 #include <errno.h>
-#include "report.h"
+#include "json.h"
 
 enum { MAX_TIMES = 501, N_SIZES = 6, N_COUNTS = 12 };
 #define BAR_TIMES 1.05

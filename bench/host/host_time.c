@@ -303,9 +303,9 @@ static bool set_up(struct host *h, const char *folder, const char *list, char *f
   snprintf(file, WHY, "%s", data);
   if (!queries_read(&queries, folder, "ssb", why, WHY)) return false;
   for (int i = 0; i < queries.n; i++)
-    if (strcmp(queries.query[i].name, "4.1") == 0) h->ssb = strdup(queries.query[i].sql);
+    if (strcmp(queries.query[i].name, "4.1") == 0) h->ssb = strdup(queries.query[i].published);
   queries_free(&queries);
-  if (!store_sqlite(&h->db, data, "ssb", ssb_make, scale, false, true, why, WHY)) return false;
+  if (!store_sqlite(&h->db, data, &ssb_tables, scale, false, why, WHY)) return false;
   snprintf(why, WHY, "cannot be set up");
   return sqlite3_exec(h->db, tables, NULL, NULL, NULL) == SQLITE_OK &&
          warplite_enable(h->db) == SQLITE_OK && settings(h, list) && count_reads() && h->ssb;

@@ -57,6 +57,12 @@ void put_phone(struct sink *s, struct random *r, int nation) {
   put_format(s, "%d-%d-%d-%d", nation + 10, a, b, (int)random_in(r, 1000, 9999));
 }
 
+void roman_number(char *out, int n) {
+  static const char *const tens[] = {"", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"};
+  static const char *const ones[] = {"", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"};
+  sprintf(out, "%s%s", tens[n / 10 % 10], ones[n % 10]);
+}
+
 static struct day all_days[N_DAYS];
 
 static void make_days(void) {

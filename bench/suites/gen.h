@@ -103,6 +103,8 @@ struct random random_for(const char *suite, const char *table);
 void put_vstring(struct sink *s, struct random *r, int least, int most);
 /* nn-nnn-nnn-nnnn, beginning with the nation's number and ten */
 void put_phone(struct sink *s, struct random *r, int nation);
+/* 1 to 99 in small Roman numbers */
+void roman_number(char *out, int n);
 
 /* ---- dates: days from 1992-01-01 on ---- */
 
@@ -130,6 +132,9 @@ extern const char *const segments[5], *const priorities[5], *const modes[7];
 extern const char *const sizes[6], *const finishes[5], *const metals[5];
 extern const char *const containers[5], *const wraps[8];
 extern const char *const colors[92];
+/* Of W, the most frequent first. */
+extern const char *const first_names[72], *const last_names[72], *const short_titles[32];
+extern const char *const journals[20];
 
 /* A part's price in cents, by the formula of TPC-H. */
 static inline int64_t part_price(int64_t part) {
@@ -143,9 +148,5 @@ static inline int64_t order_key(int64_t n) {
 
 /* The rows of a table that has n of them at scale 1. */
 int64_t scaled(double scale, int64_t n);
-
-void ssb_make(struct sink *s, double scale);
-void tpch_make(struct sink *s, double scale);
-void works_make(struct sink *s, double scale);
 
 #endif

@@ -1,6 +1,7 @@
 /*
-** The value lists that the Star Schema Benchmark and TPC-H have in common, as their
-** specifications give them.
+** The value lists of the generators, from which the queries' literals are drawn too: those that the
+** Star Schema Benchmark and TPC-H have in common, as their specifications give them, and the names
+** and titles of W (works.c).
 */
 #include "gen.h"
 
@@ -42,4 +43,78 @@ const char *const colors[92] = {
     "sienna",   "sky",       "slate",      "smoke",      "snow",      "spring",    "steel",
     "tan",      "thistle",   "tomato",     "turquoise",  "violet",    "wheat",     "white",
     "yellow",
+};
+
+/* The most frequent first: the nth has a share as one over n and a few. */
+const char *const first_names[72] = {
+    "John",     "William",   "James",    "George",  "Charles", "Robert",    "Henry",    "Thomas",
+    "Edward",   "Mary",      "Joseph",   "Frank",   "Walter",  "Arthur",    "Richard",  "Albert",
+    "David",    "Paul",      "Samuel",   "Harry",   "Fred",    "Elizabeth", "Helen",    "Louis",
+    "Carl",     "Margaret",  "Ralph",    "Ernest",  "Alfred",  "Anna",      "Daniel",   "Howard",
+    "Peter",    "Ruth",      "Benjamin", "Herbert", "Francis", "Alice",     "Clarence", "Philip",
+    "Florence", "Hugh",      "Edna",     "Martin",  "Edith",   "Andrew",    "Stephen",  "Jim",
+    "Grace",    "Oscar",     "Lewis",    "Emma",    "Max",     "Otto",      "Clara",    "Edgar",
+    "Leonard",  "Alexander", "Julia",    "Bertha",  "Lucy",    "Theodore",  "Sarah",    "Roy",
+    "Horace",   "Ida",       "Norman",   "Eugene",  "Agnes",   "Victor",    "Earl",     "Laura",
+};
+
+const char *const last_names[72] = {
+    "Smith",    "Johnson", "Brown",    "Williams", "Jones",    "Miller",     "Davis",   "Wilson",
+    "Anderson", "Taylor",  "Moore",    "Clark",    "White",    "Thompson",   "Martin",  "Hall",
+    "Lewis",    "Allen",   "Young",    "King",     "Campbell", "Wright",     "Adams",   "Hill",
+    "Baker",    "Green",   "Scott",    "Robinson", "Walker",   "Mitchell",   "Carter",  "Roberts",
+    "Evans",    "Turner",  "Phillips", "Parker",   "Collins",  "Edwards",    "Stewart", "Morris",
+    "Murphy",   "Cook",    "Rogers",   "Morgan",   "Cooper",   "Peterson",   "Reed",    "Bailey",
+    "Bell",     "Kelly",   "Howard",   "Ward",     "Cox",      "Richardson", "Wood",    "Watson",
+    "Brooks",   "Bennett", "Gray",     "James",    "Hughes",   "Price",      "Myers",   "Long",
+    "Foster",   "Sanders", "Ross",     "Morales",  "Powell",   "Sullivan",   "Russell", "Ortiz",
+};
+
+const char *const short_titles[32] = {
+    "Front Matter",
+    "Back Matter",
+    "Book Reviews",
+    "Notes",
+    "Discussion",
+    "Correspondence",
+    "Notes and News",
+    "Obituary",
+    "Index",
+    "Introduction",
+    "Editorial",
+    "Population",
+    "Current Topics",
+    "Book Notes",
+    "Contributors",
+    "Letters",
+    "Recent Books",
+    "Abstracts",
+    "Errata",
+    "Education",
+    "Agriculture",
+    "Proceedings",
+    "Announcements",
+    "The Weather",
+    "Immigration",
+    "Statistics",
+    "Campbell",
+    "Labor",
+    "Rural Conditions in the South",
+    "The Census",
+    "Transportation",
+    "Housing",
+};
+
+/* The last eight are also titles of documents, about as frequent as "Campbell". */
+const char *const journals[20] = {
+    "Science",        "The Scientific Monthly",
+    "Nature",         "Scientific American",
+    "Campbell",       "The Geographical Journal",
+    "Isis",           "The Monist",
+    "Economica",      "Folklore",
+    "The Auk",        "The Condor",
+    "Announcements",  "The Weather",
+    "Immigration",    "Statistics",
+    "Labor",          "The Census",
+    "Transportation", "Housing",
 };

@@ -2,6 +2,7 @@
 ** Reads the query files; see queries.h.
 */
 #include "queries.h"
+#include "literals.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static bool read_order(const char *sql, unsigned *ordered) {
 
 bool queries_read(struct query_list *l, const char *folder, const char *suite, char *why,
                   size_t n_why) {
-  char path[512];
+  char path[512], wrong[200] = "there are too many queries, or its name is too long";
   memset(l, 0, sizeof *l);
   snprintf(path, sizeof path, "%s/%s", folder, suite);
   DIR *d = opendir(path);
@@ -68,10 +69,17 @@ bool queries_read(struct query_list *l, const char *folder, const char *suite, c
       q->sql = read_whole(path);
       snprintf(path, sizeof path, "%s/%s/%s.duckdb.sql", folder, suite, q->name);
       q->duck_sql = read_whole(path);
-      if (!q->duck_sql && q->sql) q->duck_sql = strdup(q->sql);
-      ok = q->sql && q->duck_sql && read_order(q->sql, &q->ordered);
+      struct run_texts texts = {0};
+      snprintf(wrong, sizeof wrong, "its first line has to be -- order: ...");
+      ok = q->sql && read_order(q->sql, &q->ordered) &&
+           run_texts_make(&texts, suite, q->name, q->sql, q->duck_sql, 1, wrong, sizeof wrong);
+      if (ok) {
+        q->published = strdup(texts.sql[0]);
+        q->duck_published = strdup(texts.duck_sql[0]);
+      }
+      run_texts_free(&texts);
     }
-    if (!ok) snprintf(why, n_why, "%s/%s/%.200s cannot be used", folder, suite, e->d_name);
+    if (!ok) snprintf(why, n_why, "%s/%s/%.100s: %s", folder, suite, e->d_name, wrong);
   }
   closedir(d);
   if (ok && l->n == 0) {
@@ -89,6 +97,8 @@ void queries_free(struct query_list *l) {
   for (int i = 0; i < l->n; i++) {
     free(l->query[i].sql);
     free(l->query[i].duck_sql);
+    free(l->query[i].published);
+    free(l->query[i].duck_published);
   }
   memset(l, 0, sizeof *l);
 }

@@ -5,7 +5,8 @@
 **    or the columns (from 1) that ORDER BY names where it leaves ties.
 ** 2. The text is one SELECT that SQLite and DuckDB both understand. Where DuckDB needs
 **    other words, they stand in a second file, NAME.duckdb.sql.
-** 3. Names beginning with n are the twins over numbers of queries over strings (suite w):
+** 3. Literals stand in double braces and change from run to run (literals.h).
+** 4. Names beginning with n are the twins over numbers of queries over strings (suite w):
 **    they count in no sum.
 */
 #ifndef SUITES_QUERIES_H
@@ -18,8 +19,9 @@ enum { QUERIES_MAX = 32, QUERY_NAME = 16 };
 
 struct text_query {
   char name[QUERY_NAME];
-  char *sql, *duck_sql; /* the second is the first where there is no other */
-  unsigned ordered;     /* bits of columns; ~0u: whole rows */
+  char *sql, *duck_sql; /* with placeholders; the second is NULL where there is no other */
+  char *published, *duck_published; /* with the published literals */
+  unsigned ordered;                 /* bits of columns; ~0u: whole rows */
   bool twin;
 };
 

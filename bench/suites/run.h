@@ -6,18 +6,14 @@
 #ifndef SUITES_RUN_H
 #define SUITES_RUN_H
 
-#include "../verdict.h"
+#include "../report.h"
 #include "queries.h"
 #include "store.h"
 
-/* Sums of reals are taken in another order: their last digits differ, by less than this. */
-#define REAL_TOLERANCE 1e-9
-
 struct many {
   const char *name, *title, *what; /* what: the unit of the scale */
-  make_fn *make;
+  const struct tables *tables;
   double scale;      /* of the benchmark where none is asked for */
-  bool analyze;      /* SQLite's plans are better with it; see store.h */
   const char *probe; /* a query that every engine takes, to see whether a device is there */
 };
 
@@ -25,14 +21,13 @@ extern const struct many suites_of_tables[3]; /* not `suites`: that is ../suite.
 
 struct plan {
   struct bench b;
-  double scale;          /* 0: the suite's own */
-  const char *queries;   /* folder of the query files */
-  const char *data;      /* folder of the SQLite files */
-  const char *only;      /* names of queries by commas; NULL: all */
-  double sqlite_limit_s; /* a statement in SQLite is stopped after so long; 0: never */
-  bool keys;             /* keys of several columns are declared */
-  const char *engine;    /* of the test */
-  bool allow_sqlite;     /* in the test: what is not native yet may run in SQLite */
+  double scale;        /* 0: the suite's own */
+  const char *queries; /* folder of the query files */
+  const char *data;    /* folder of the SQLite files */
+  const char *only;    /* names of queries by commas; NULL: all */
+  bool keys;           /* keys of several columns are declared */
+  const char *engine;  /* of the test */
+  bool allow_sqlite;   /* in the test: what is not native yet may run in SQLite */
 };
 
 bool query_wanted(const struct plan *p, const char *name);
@@ -42,11 +37,7 @@ double scale_of(const struct plan *p, const struct many *u);
 bool suite_measure(struct plan *p, const struct many *u, struct json *j);
 /* The test of a suite: `ok`, `not ok` lines. */
 void suite_check(struct plan *p, const struct many *u);
-
-/* The tables for people and for programs. */
-void suite_report(const struct bench *b, const struct many *u, double scale, const struct result *r,
-                  const bool *twin, int n);
-void suite_json(struct json *j, const struct bench *b, const struct many *u, double scale,
-                const struct result *r, int n);
+/* The test of the literals (literals.h). */
+void literals_check(void);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen.h"
+#include "store.h"
 
 static const struct table customer = {"customer",
                                       NULL,
@@ -253,7 +253,7 @@ static void make_lines(struct sink *s, int64_t n_orders, int64_t n_customers, in
   }
 }
 
-void ssb_make(struct sink *s, double scale) {
+static void ssb_make(struct sink *s, double scale) {
   double small = scale < 1 ? sqrt(scale) : scale;
   int64_t n_parts = scale < 1 ? scaled(small, 200000) : 200000 * (1 + (int64_t)floor(log2(scale)));
   int64_t n_customers = scaled(small, 30000), n_suppliers = scaled(small, 2000);
@@ -263,3 +263,5 @@ void ssb_make(struct sink *s, double scale) {
   make_parts(s, n_parts);
   make_lines(s, scaled(scale, 1500000), n_customers, n_suppliers, n_parts);
 }
+
+const struct tables ssb_tables = {"ssb", 1, ssb_make, true};

@@ -88,8 +88,8 @@ static void sqlite_row(struct sink *s) {
   q->at = 0;
 }
 
-static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, bool analyze,
-                        char *why, size_t n_why) {
+static bool fill_sqlite(sqlite3 *db, const struct tables *t, double scale, bool keys, char *why,
+                        size_t n_why) {
   struct sqlite_sink q = {
       {false, "", sqlite_table, sqlite_integer, sqlite_real, sqlite_text, sqlite_date, sqlite_row},
       db,
@@ -99,10 +99,10 @@ static bool fill_sqlite(sqlite3 *db, make_fn *make, double scale, bool keys, boo
   if (sqlite3_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", NULL, NULL,
                    NULL) != SQLITE_OK)
     refuse(&q.sink, "%s", sqlite3_errmsg(db));
-  if (!q.sink.failed) make(&q.sink, scale);
+  if (!q.sink.failed) t->make(&q.sink, scale);
   sqlite_finish(&q);
   if (!q.sink.failed &&
-      sqlite3_exec(db, analyze ? "COMMIT; ANALYZE" : "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+      sqlite3_exec(db, t->analyze ? "COMMIT; ANALYZE" : "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
     refuse(&q.sink, "%s", sqlite3_errmsg(db));
   if (q.sink.failed) snprintf(why, n_why, "%s", q.sink.why);
   return !q.sink.failed;
@@ -117,36 +117,36 @@ static bool open_sqlite(sqlite3 **db, const char *path, char *why, size_t n_why)
   return false;
 }
 
-bool store_sqlite(sqlite3 **db, const char *folder, const char *suite, make_fn *make, double scale,
-                  bool keys, bool analyze, char *why, size_t n_why) {
-  char path[512], part[600];
-  if (!folder) {
-    if (!open_sqlite(db, ":memory:", why, n_why)) return false;
-    if (fill_sqlite(*db, make, scale, keys, analyze, why, n_why)) return true;
-    sqlite3_close(*db);
-    *db = NULL;
-    return false;
+bool store_file(const char *folder, const struct tables *t, double scale, bool keys, char *path,
+                size_t n_path, char *why, size_t n_why) {
+  char part[600];
+  sqlite3 *db;
+  snprintf(path, n_path, "%s/%s-%g%s-v%d.db", folder, t->suite, scale, keys ? "-keys" : "",
+           t->version);
+  if (access(path, R_OK) == 0) return true;
+  snprintf(part, sizeof part, "%s.part-%d", path, (int)getpid());
+  if (!open_sqlite(&db, part, why, n_why)) return false;
+  bool ok = fill_sqlite(db, t, scale, keys, why, n_why);
+  sqlite3_close(db);
+  if (ok && rename(part, path) != 0) {
+    snprintf(why, n_why, "%s cannot be renamed", part);
+    ok = false;
   }
-  snprintf(path, sizeof path, "%s/%s-%g%s-v%d.db", folder, suite, scale, keys ? "-keys" : "",
-           GENERATOR_VERSION);
-  if (access(path, R_OK) != 0) {
-    snprintf(part, sizeof part, "%s.part-%d", path, (int)getpid());
-    if (!open_sqlite(db, part, why, n_why)) return false;
-    bool ok = fill_sqlite(*db, make, scale, keys, analyze, why, n_why);
-    sqlite3_close(*db);
-    *db = NULL;
-    if (ok && rename(part, path) != 0) {
-      snprintf(why, n_why, "%s cannot be renamed", part);
-      ok = false;
-    }
-    if (!ok) {
-      remove(part);
-      return false;
-    }
-  }
-  /* SQLite keeps all pages once read, as it would in a database in memory */
-  return open_sqlite(db, path, why, n_why) &&
-         sqlite3_exec(*db, "PRAGMA cache_size=-16000000", NULL, NULL, NULL) == SQLITE_OK;
+  if (!ok) remove(part);
+  return ok;
+}
+
+bool store_sqlite(sqlite3 **db, const char *folder, const struct tables *t, double scale, bool keys,
+                  char *why, size_t n_why) {
+  char path[512];
+  if (folder)
+    return store_file(folder, t, scale, keys, path, sizeof path, why, n_why) &&
+           open_sqlite(db, path, why, n_why);
+  if (!open_sqlite(db, ":memory:", why, n_why)) return false;
+  if (fill_sqlite(*db, t, scale, keys, why, n_why)) return true;
+  sqlite3_close(*db);
+  *db = NULL;
+  return false;
 }
 
 /* ---- DuckDB ---- */
@@ -201,19 +201,29 @@ static void duck_row(struct sink *s) {
   k->bad |= k->duck->appender_end_row(k->appender);
 }
 
-bool store_duck(struct duck *d, make_fn *make, double scale, char *why, size_t n_why) {
+struct duck_filling {
+  const struct tables *tables;
+  double scale;
+};
+
+/* Fills the open database (a duck_fill_fn). */
+static bool fill_duck(struct duck *d, const void *what, char *why, size_t n_why) {
+  const struct duck_filling *f = what;
   struct duck_sink k = {
       {false, "", duck_table, duck_integer, duck_real, duck_string, duck_date, duck_row},
       d,
       NULL,
       0};
-  duck_close(d);
-  if (d->open(NULL, &d->db) || d->connect(d->db, &d->con)) {
-    snprintf(why, n_why, "cannot open an in-memory database");
-    return false;
-  }
-  make(&k.sink, scale);
+  f->tables->make(&k.sink, f->scale);
   duck_finish(&k);
   if (k.sink.failed) snprintf(why, n_why, "%s", k.sink.why);
   return !k.sink.failed;
+}
+
+bool store_duck(struct duck *d, const char *folder, const struct tables *t, double scale,
+                char *path, size_t n_path, char *why, size_t n_why) {
+  struct duck_filling filling = {t, scale};
+  snprintf(path, n_path, "%s/%s-%g-v%d-%s.duckdb", folder, t->suite, scale, t->version,
+           d->library_version());
+  return duck_make_file(d, path, fill_duck, &filling, why, n_why);
 }

@@ -4,8 +4,8 @@
 ** with --check it is the test that test/run runs.
 **
 ** This file holds the options. The tables are made by ssb.c, tpch.c and works.c into the
-** sinks of store.c; the queries are in bench/queries (queries.c); measure.c runs and
-** compares, report.c prints, check.c tests.
+** sinks of store.c; the queries are in bench/queries (queries.c), with literals that change
+** (literals.c); measure.c runs, compares and prints, check.c tests.
 **
 ** The exit status is 0 only if every answer was the right one; with --check, only if also
 ** every query ran on the engine that was asked for.
@@ -17,17 +17,18 @@
 #define DEFAULT_SIDES "sqlite,duckdb,cpu,cuda"
 
 const struct many suites_of_tables[3] = {
-    {"ssb", "Star Schema Benchmark", "of scale factor 1", ssb_make, 0.2, true,
+    {"ssb", "Star Schema Benchmark", "of scale factor 1", &ssb_tables, 0.2,
      "SELECT max(lo_tax) FROM lineorder"},
-    {"tpch", "TPC-H", "of scale factor 1", tpch_make, 0.1, false,
+    {"tpch", "TPC-H", "of scale factor 1", &tpch_tables, 0.1,
      "SELECT max(l_quantity) FROM lineitem"},
-    {"w", "Digital humanities", "million documents and authors", works_make, 1, true,
+    {"w", "Digital humanities", "million documents and authors", &works_tables, 1,
      "SELECT max(nameid) FROM Authors"},
 };
 enum { N_MANY = 3 };
 
 struct options {
   const char *suite, *sides, *json, *duck_path;
+  const char *threads;
   bool check, no_sqlite, no_duckdb;
 };
 
@@ -39,6 +40,8 @@ static void usage(FILE *out) {
       "  --scale X          scale factor; of w: million documents and authors (default: ssb\n"
       "                     0.2, tpch 0.1, w 1; with --check 0.01)\n"
       "  --only LIST        these queries only, by commas\n"
+      "  --times LIST       of cold, fresh and repeated, by commas (default: all three)\n"
+      "  --threads LIST     numbers of threads, by commas: a column each (default: all cores)\n"
       "  --runs N           timed runs a query and side (default: 5; SQLite: 3)\n"
       "  --engines LIST     sides, by commas (default: " DEFAULT_SIDES ")\n"
       "  --no-sqlite        leave SQLite out: DuckDB's answers are then the right ones\n"
@@ -46,11 +49,10 @@ static void usage(FILE *out) {
       "  --duckdb FILE      DuckDB's shared library; bench/run fetches it\n"
       "  --no-duckdb        leave DuckDB out\n"
       "  --set NAME=VALUE   a setting for warplite, any number of times\n"
-      "  --keep 0|1         0: no lookup outlives its statement (default: 1)\n"
       "  --cached           columns stay on the device: --set transfer=cached\n"
       "  --uncached         columns go there for every query: --set transfer=serial\n"
       "  --keys             declare keys of several columns too, which are indexes in SQLite\n"
-      "  --data FOLDER      where the SQLite files are kept (default: bench/out)\n"
+      "  --data FOLDER      where the files are kept (default: bench/out)\n"
       "  --queries FOLDER   where the queries are (default: bench/queries)\n"
       "  --json FILE        where the results go (default: bench/out/suites.json)\n"
       "  --check            test: every query against SQLite, and native; a device may\n"
@@ -59,7 +61,8 @@ static void usage(FILE *out) {
       "  --allow-sqlite     test: a query that is not native may run in SQLite\n"
       "  -v                 print what warplite_reason() says of each query\n"
       "sides:\n");
-  for (int s = 0; s < N_SIDES; s++) fprintf(out, "  %-16s %s\n", sides[s].name, sides[s].what);
+  for (int s = 0; s < N_KNOWN_SIDES; s++)
+    fprintf(out, "  %-16s %s\n", known_sides[s].name, known_sides[s].what);
 }
 
 /* Whether name is one of the names in a list with commas. */
@@ -109,7 +112,7 @@ static bool parse_value(struct plan *p, struct options *o, const char *name, cha
   } else if (strcmp(name, "--engines") == 0) {
     o->sides = value;
   } else if (strcmp(name, "--sqlite-limit") == 0) {
-    return parse_number(value, 0, 1e6, &p->sqlite_limit_s);
+    return parse_number(value, 0, 1e6, &p->b.sqlite_limit_s);
   } else if (strcmp(name, "--duckdb") == 0) {
     o->duck_path = value;
   } else if (strcmp(name, "--data") == 0) {
@@ -125,10 +128,11 @@ static bool parse_value(struct plan *p, struct options *o, const char *name, cha
     if (!equals) return wrong("--set %s: not name=value", value);
     *equals = '\0';
     if (!add_setting(&p->b, value, equals + 1)) return wrong("--set %s: too many settings", value);
-  } else if (strcmp(name, "--keep") == 0) {
-    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-      return wrong("--keep is 0 or 1, not %s", value);
-    add_setting(&p->b, "keep", value);
+  } else if (strcmp(name, "--threads") == 0) {
+    o->threads = value;
+  } else if (strcmp(name, "--times") == 0) {
+    if (!choose_times(&p->b, value))
+      return wrong("--times is a list of cold, fresh and repeated, not %s", value);
   } else {
     usage(stderr);
     return wrong("unknown option %s", name);
@@ -158,36 +162,12 @@ static bool parse_flag(struct plan *p, struct options *o, const char *name) {
   return true;
 }
 
-static bool choose_sides(struct bench *b, const struct options *o) {
-  char name[32];
-  for (const char *p = o->sides; *p; p += *p == ',') {
-    size_t n = strcspn(p, ",");
-    snprintf(name, sizeof name, "%.*s", (int)n, p);
-    int s = side_called(name);
-    if (s < 0) return wrong("no side is called \"%s\"", name);
-    b->on[s] = true;
-    p += n;
-  }
-  int duck = side_called("duckdb");
-  b->on[0] &= !o->no_sqlite;
-  if (b->on[duck] && !o->check) {
-    char why[WHY] = "its library was not named; bench/run fetches it";
-    b->on[duck] =
-        !o->no_duckdb && o->duck_path && duck_find(&b->duck, o->duck_path, why, sizeof why);
-    if (!b->on[duck]) {
-      b->duck.lib = NULL;
-      if (!o->no_duckdb) printf("duckdb: left out (%s)\n", why);
-    }
-  }
-  return true;
-}
-
 int main(int argc, char **argv) {
-  static struct plan p = {.b = {.n_runs = 5, .n_sqlite_runs = 3},
-                          .queries = "bench/queries",
-                          .data = "bench/out",
-                          .sqlite_limit_s = 20,
-                          .engine = "cpu"};
+  static struct plan p = {
+      .b = {.n_runs = 5, .n_sqlite_runs = 3, .sqlite_limit_s = 20, .times = {true, true, true}},
+      .queries = "bench/queries",
+      .data = "bench/out",
+      .engine = "cpu"};
   struct options o = {.suite = "all", .sides = DEFAULT_SIDES, .json = "bench/out/suites.json"};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -209,18 +189,21 @@ int main(int argc, char **argv) {
     wrong("--suite %s: there are ssb, tpch and w", o.suite);
     return 2;
   }
-  if (!choose_sides(&p.b, &o)) return 2;
   if (o.check) {
-    int side = side_called(p.engine);
-    if (side < 0 || sides[side].kind != SIDE_ARROW) {
+    const struct side *known = known_side(p.engine, strlen(p.engine));
+    if (!known || known->kind != SIDE_ARROW) {
       wrong("--engine %s: there are cpu, sim and cuda", p.engine);
       return 2;
     }
     if (p.scale == 0) p.scale = 0.01;
+    literals_check();
     for (int i = 0; i < N_MANY; i++)
       if (all || in_list(o.suite, suites_of_tables[i].name)) suite_check(&p, &suites_of_tables[i]);
     return tap_done();
   }
+  if (!choose_sides(&p.b, o.sides, o.threads)) return 2;
+  p.b.on[0] &= !o.no_sqlite;
+  find_duck(&p.b, o.duck_path, !o.no_duckdb);
 
   struct json j = json_create(o.json);
   if (!j.out) {
@@ -229,7 +212,6 @@ int main(int argc, char **argv) {
   }
   json_open(&j, NULL, '{');
   json_facts(&j, &p.b);
-  json_string(&j, "keep", keep_of(&p.b));
   json_open(&j, "suites", '[');
   for (int i = 0; i < N_MANY; i++)
     if (all || in_list(o.suite, suites_of_tables[i].name))

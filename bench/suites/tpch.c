@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen.h"
+#include "store.h"
 #include "text.h"
 
 static const struct table region = {
@@ -320,7 +320,7 @@ static void make_lines(struct sink *s, const struct counts *c) {
   }
 }
 
-void tpch_make(struct sink *s, double scale) {
+static void tpch_make(struct sink *s, double scale) {
   struct counts c = {scaled(scale < 0.001 ? 0.001 : scale, 10000), scaled(scale, 200000),
                      scaled(scale, 150000), scaled(scale, 1500000), scaled(scale, 1000)};
   make_places(s);
@@ -331,3 +331,5 @@ void tpch_make(struct sink *s, double scale) {
   make_orders(s, &c);
   make_lines(s, &c);
 }
+
+const struct tables tpch_tables = {"tpch", 1, tpch_make, false};

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen.h"
+#include "store.h"
 
 static const struct table authors = {"Authors",
                                      NULL,
@@ -43,69 +43,9 @@ static const struct table editions = {"PubEdition", NULL, {{"id", KEY}, {"pubid"
 static const struct table publications = {
     "Publication", NULL, {{"id", KEY}, {"title", TEXT}, {"publisherid", INT}}};
 
-/* The most frequent first: the nth has a share as one over n and a few. */
-static const char *const first_names[] = {
-    "John",     "William",   "James",    "George",  "Charles", "Robert",    "Henry",    "Thomas",
-    "Edward",   "Mary",      "Joseph",   "Frank",   "Walter",  "Arthur",    "Richard",  "Albert",
-    "David",    "Paul",      "Samuel",   "Harry",   "Fred",    "Elizabeth", "Helen",    "Louis",
-    "Carl",     "Margaret",  "Ralph",    "Ernest",  "Alfred",  "Anna",      "Daniel",   "Howard",
-    "Peter",    "Ruth",      "Benjamin", "Herbert", "Francis", "Alice",     "Clarence", "Philip",
-    "Florence", "Hugh",      "Edna",     "Martin",  "Edith",   "Andrew",    "Stephen",  "Jim",
-    "Grace",    "Oscar",     "Lewis",    "Emma",    "Max",     "Otto",      "Clara",    "Edgar",
-    "Leonard",  "Alexander", "Julia",    "Bertha",  "Lucy",    "Theodore",  "Sarah",    "Roy",
-    "Horace",   "Ida",       "Norman",   "Eugene",  "Agnes",   "Victor",    "Earl",     "Laura",
-};
-
 static const char *const seldom_names[] = {
     "Zenobia", "Lysander", "Ophelia",  "Ptolemy", "Cassius", "Hermione", "Endymion", "Calypso",
     "Orlando", "Perdita",  "Prospero", "Miranda", "Lavinia", "Octavian", "Evadne",   "Isolde",
-};
-
-static const char *const last_names[] = {
-    "Smith",    "Johnson", "Brown",    "Williams", "Jones",    "Miller",     "Davis",   "Wilson",
-    "Anderson", "Taylor",  "Moore",    "Clark",    "White",    "Thompson",   "Martin",  "Hall",
-    "Lewis",    "Allen",   "Young",    "King",     "Campbell", "Wright",     "Adams",   "Hill",
-    "Baker",    "Green",   "Scott",    "Robinson", "Walker",   "Mitchell",   "Carter",  "Roberts",
-    "Evans",    "Turner",  "Phillips", "Parker",   "Collins",  "Edwards",    "Stewart", "Morris",
-    "Murphy",   "Cook",    "Rogers",   "Morgan",   "Cooper",   "Peterson",   "Reed",    "Bailey",
-    "Bell",     "Kelly",   "Howard",   "Ward",     "Cox",      "Richardson", "Wood",    "Watson",
-    "Brooks",   "Bennett", "Gray",     "James",    "Hughes",   "Price",      "Myers",   "Long",
-    "Foster",   "Sanders", "Ross",     "Morales",  "Powell",   "Sullivan",   "Russell", "Ortiz",
-};
-
-static const char *const short_titles[] = {
-    "Front Matter",
-    "Back Matter",
-    "Book Reviews",
-    "Notes",
-    "Discussion",
-    "Correspondence",
-    "Notes and News",
-    "Obituary",
-    "Index",
-    "Introduction",
-    "Editorial",
-    "Population",
-    "Current Topics",
-    "Book Notes",
-    "Contributors",
-    "Letters",
-    "Recent Books",
-    "Abstracts",
-    "Errata",
-    "Education",
-    "Agriculture",
-    "Proceedings",
-    "Announcements",
-    "The Weather",
-    "Immigration",
-    "Statistics",
-    "Campbell",
-    "Labor",
-    "Rural Conditions in the South",
-    "The Census",
-    "Transportation",
-    "Housing",
 };
 
 static const char *const kinds[] = {
@@ -123,27 +63,6 @@ static const char *const places[] = {
     "China",       "Japan",           "India",       "Egypt",
     "Africa",      "Brazil",          "the Tropics", "the Arctic",
     "Antiquity",   "the Renaissance", "Our Time",    "the Nineteenth Century"};
-
-static const char *const journals[] = {"Science",
-                                       "The Scientific Monthly",
-                                       "Nature",
-                                       "Scientific American",
-                                       "Campbell",
-                                       "The Geographical Journal",
-                                       "Isis",
-                                       "The Monist",
-                                       "Economica",
-                                       "Folklore",
-                                       "The Auk",
-                                       "The Condor",
-                                       "Mind",
-                                       "Ethics",
-                                       "Social Forces",
-                                       "Geographical Review",
-                                       "The School Review",
-                                       "American Speech",
-                                       "Ecology",
-                                       "Economic Geography"};
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
@@ -213,20 +132,14 @@ static void make_authors(struct sink *s, int64_t n) {
   }
 }
 
-static void put_roman(char *out, int n) {
-  static const char *const tens[] = {"", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"};
-  static const char *const ones[] = {"", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"};
-  sprintf(out, "%s%s", tens[n / 10 % 10], ones[n % 10]);
-}
-
 /* One in fifty stands before page one, in Roman numbers. */
 static void put_pages(struct sink *s, struct random *r) {
   int first = (int)random_in(r, 1, 900), n = (int)random_in(r, 1, 30);
   if (random_in(r, 0, 49) == 0) {
     char from[16], to[16];
     first = first % 60 + 1;
-    put_roman(from, first);
-    put_roman(to, first + n % 4);
+    roman_number(from, first);
+    roman_number(to, first + n % 4);
     put_format(s, n % 4 ? "pp. %s-%s" : "p. %s", from, to);
   } else {
     put_format(s, "pp. %d-%d", first, first + n);
@@ -307,10 +220,12 @@ static void make_publications(struct sink *s, int64_t n_editions, int64_t n) {
   }
 }
 
-void works_make(struct sink *s, double scale) {
+static void works_make(struct sink *s, double scale) {
   int64_t n = scaled(scale, 1000000), n_editions = n / 20 + 1, n_publications = n / 1000 + 50;
   make_authors(s, n);
   make_documents(s, n, n_editions);
   make_document_authors(s, n);
   make_publications(s, n_editions, n_publications);
 }
+
+const struct tables works_tables = {"w", 2, works_make, true};

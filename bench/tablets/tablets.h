@@ -11,7 +11,8 @@
 #define BENCH_TABLETS_H
 
 #include <errno.h>
-#include "../report.h"
+#include "../json.h"
+#include "../suite.h"
 
 struct tablets {
   struct bench facts; /* for json_facts */

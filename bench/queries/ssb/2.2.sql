@@ -4,7 +4,8 @@ FROM lineorder, date, part, supplier
 WHERE lo_orderdate = d_datekey
   AND lo_partkey = p_partkey
   AND lo_suppkey = s_suppkey
-  AND p_brand1 BETWEEN 'MFGR#2221' AND 'MFGR#2228'
-  AND s_region = 'ASIA'
+  AND p_brand1 BETWEEN 'MFGR#{{1..5#1:2}}{{1..5#2:2}}{{1|2|3:2}}{{1..2:1}}'
+    AND 'MFGR#{{1..5#1:2}}{{1..5#2:2}}{{1|2|3:2}}{{1..2+7:8}}'
+  AND s_region = '{{region:ASIA}}'
 GROUP BY d_year, p_brand1
 ORDER BY d_year, p_brand1

@@ -4,8 +4,10 @@ FROM customer, lineorder, supplier, date
 WHERE lo_custkey = c_custkey
   AND lo_suppkey = s_suppkey
   AND lo_orderdate = d_datekey
-  AND (c_city = 'UNITED KI1' OR c_city = 'UNITED KI5')
-  AND (s_city = 'UNITED KI1' OR s_city = 'UNITED KI5')
+  AND (c_city = '{{nation.city#1:UNITED KI}}{{0..5#1:1}}'
+    OR c_city = '{{nation.city#1:UNITED KI}}{{0..5#1+4:5}}')
+  AND (s_city = '{{nation.city#2:UNITED KI}}{{0..5#2:1}}'
+    OR s_city = '{{nation.city#2:UNITED KI}}{{0..5#2+4:5}}')
   AND d_year BETWEEN 1992 AND 1997
 GROUP BY c_city, s_city, d_year
 ORDER BY d_year ASC, revenue DESC

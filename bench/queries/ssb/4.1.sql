@@ -5,8 +5,8 @@ WHERE lo_custkey = c_custkey
   AND lo_suppkey = s_suppkey
   AND lo_partkey = p_partkey
   AND lo_orderdate = d_datekey
-  AND c_region = 'AMERICA'
-  AND s_region = 'AMERICA'
-  AND (p_mfgr = 'MFGR#1' OR p_mfgr = 'MFGR#2')
+  AND c_region = '{{region#1:AMERICA}}'
+  AND s_region = '{{region#2:AMERICA}}'
+  AND (p_mfgr = 'MFGR#{{1..4:1}}' OR p_mfgr = 'MFGR#{{1..4+1:2}}')
 GROUP BY d_year, c_nation
 ORDER BY d_year, c_nation

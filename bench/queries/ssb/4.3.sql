@@ -5,9 +5,9 @@ WHERE lo_custkey = c_custkey
   AND lo_suppkey = s_suppkey
   AND lo_partkey = p_partkey
   AND lo_orderdate = d_datekey
-  AND c_region = 'AMERICA'
-  AND s_nation = 'UNITED STATES'
-  AND (d_year = 1997 OR d_year = 1998)
-  AND p_category = 'MFGR#14'
+  AND c_region = '{{region:AMERICA}}'
+  AND s_nation = '{{nation:UNITED STATES}}'
+  AND (d_year = {{1992..1997:1997}} OR d_year = {{1992..1997+1:1998}})
+  AND p_category = 'MFGR#{{1..5#1:1}}{{1..5#2:4}}'
 GROUP BY d_year, s_city, p_brand1
 ORDER BY d_year, s_city, p_brand1

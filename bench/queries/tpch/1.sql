@@ -9,6 +9,6 @@ SELECT l_returnflag, l_linestatus,
   avg(l_discount) AS avg_disc,
   count(*) AS count_order
 FROM lineitem
-WHERE l_shipdate <= '1998-09-02'
+WHERE l_shipdate <= '{{1998-08-03..1998-10-02:1998-09-02}}'
 GROUP BY l_returnflag, l_linestatus
 ORDER BY l_returnflag, l_linestatus

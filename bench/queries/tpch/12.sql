@@ -6,10 +6,10 @@ SELECT l_shipmode,
     THEN 1 ELSE 0 END) AS low_line_count
 FROM orders, lineitem
 WHERE o_orderkey = l_orderkey
-  AND l_shipmode IN ('MAIL', 'SHIP')
+  AND l_shipmode IN ('{{mode#1:MAIL}}', '{{mode#2:SHIP}}')
   AND l_commitdate < l_receiptdate
   AND l_shipdate < l_commitdate
-  AND l_receiptdate >= '1994-01-01'
-  AND l_receiptdate < '1995-01-01'
+  AND l_receiptdate >= '{{1993..1997:1994}}-01-01'
+  AND l_receiptdate < '{{1993..1997+1:1995}}-01-01'
 GROUP BY l_shipmode
 ORDER BY l_shipmode

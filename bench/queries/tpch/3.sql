@@ -1,11 +1,11 @@
 -- order: 2 3
 SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
 FROM customer, orders, lineitem
-WHERE c_mktsegment = 'BUILDING'
+WHERE c_mktsegment = '{{segment:BUILDING}}'
   AND c_custkey = o_custkey
   AND l_orderkey = o_orderkey
-  AND o_orderdate < '1995-03-15'
-  AND l_shipdate > '1995-03-15'
+  AND o_orderdate < '{{1995-03-01..1995-03-31:1995-03-15}}'
+  AND l_shipdate > '{{1995-03-01..1995-03-31:1995-03-15}}'
 GROUP BY l_orderkey, o_orderdate, o_shippriority
 ORDER BY revenue DESC, o_orderdate
 LIMIT 10

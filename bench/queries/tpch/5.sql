@@ -7,8 +7,8 @@ WHERE c_custkey = o_custkey
   AND c_nationkey = s_nationkey
   AND s_nationkey = n_nationkey
   AND n_regionkey = r_regionkey
-  AND r_name = 'ASIA'
-  AND o_orderdate >= '1994-01-01'
-  AND o_orderdate < '1995-01-01'
+  AND r_name = '{{region:ASIA}}'
+  AND o_orderdate >= '{{1993..1997:1994}}-01-01'
+  AND o_orderdate < '{{1993..1997+1:1995}}-01-01'
 GROUP BY n_name
 ORDER BY revenue DESC

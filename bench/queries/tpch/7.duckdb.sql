@@ -10,8 +10,8 @@ FROM (
     AND c_custkey = o_custkey
     AND s_nationkey = n1.n_nationkey
     AND c_nationkey = n2.n_nationkey
-    AND ((n1.n_name = 'FRANCE' AND n2.n_name = 'GERMANY')
-      OR (n1.n_name = 'GERMANY' AND n2.n_name = 'FRANCE'))
+    AND ((n1.n_name = '{{nation#1:FRANCE}}' AND n2.n_name = '{{nation#2:GERMANY}}')
+      OR (n1.n_name = '{{nation#2:GERMANY}}' AND n2.n_name = '{{nation#1:FRANCE}}'))
     AND l_shipdate BETWEEN '1995-01-01' AND '1996-12-31') AS shipping
 GROUP BY supp_nation, cust_nation, l_year
 ORDER BY supp_nation, cust_nation, l_year

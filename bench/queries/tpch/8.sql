@@ -1,5 +1,5 @@
 -- order: all
-SELECT o_year, sum(CASE WHEN nation = 'BRAZIL' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
+SELECT o_year, sum(CASE WHEN nation = '{{nation:BRAZIL}}' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
 FROM (
   SELECT CAST(substr(o_orderdate, 1, 4) AS INTEGER) AS o_year,
     l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
@@ -10,9 +10,9 @@ FROM (
     AND o_custkey = c_custkey
     AND c_nationkey = n1.n_nationkey
     AND n1.n_regionkey = r_regionkey
-    AND r_name = 'AMERICA'
+    AND r_name = '{{nation.region:AMERICA}}'
     AND s_nationkey = n2.n_nationkey
     AND o_orderdate BETWEEN '1995-01-01' AND '1996-12-31'
-    AND p_type = 'ECONOMY ANODIZED STEEL') AS all_nations
+    AND p_type = '{{size:ECONOMY}} {{finish:ANODIZED}} {{metal:STEEL}}') AS all_nations
 GROUP BY o_year
 ORDER BY o_year

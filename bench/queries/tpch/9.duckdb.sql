@@ -10,6 +10,6 @@ FROM (
     AND p_partkey = l_partkey
     AND o_orderkey = l_orderkey
     AND s_nationkey = n_nationkey
-    AND p_name LIKE '%green%') AS profit
+    AND p_name LIKE '%{{color:green}}%') AS profit
 GROUP BY nation, o_year
 ORDER BY nation, o_year DESC

@@ -1,2 +1,2 @@
 -- order: none
-SELECT * FROM Authors WHERE lastname = 'Campbell'
+SELECT * FROM Authors WHERE lastname = '{{surname:Campbell}}'

@@ -1,2 +1,2 @@
 -- order: none
-SELECT * FROM Document WHERE title = 'Population'
+SELECT * FROM Document WHERE title = '{{frequent_title:Population}}'

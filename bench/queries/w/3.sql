@@ -1,2 +1,4 @@
 -- order: none
-SELECT id FROM Authors WHERE fullname = 'Edna F. Campbell' OR firstname = 'Jim'
+SELECT id FROM Authors
+WHERE fullname = '{{seldom_name#1:Edna}} {{initial:F}}. {{surname:Campbell}}'
+  OR firstname = '{{seldom_name#2:Jim}}'

@@ -1,2 +1,2 @@
 -- order: none
-SELECT id FROM Document WHERE title = 'Population' OR pagerange = 'pp. xxxviii-xxxix'
+SELECT id FROM Document WHERE title = '{{frequent_title:Population}}' OR pagerange = '{{pages:pp. xxxviii-xxxix}}'

@@ -1,2 +1,2 @@
 -- order: none
-SELECT d.title FROM Publication pu, Document d WHERE pu.title = d.title AND d.title = 'Campbell'
+SELECT d.title FROM Publication pu, Document d WHERE pu.title = d.title AND d.title = '{{title_of_both:Campbell}}'

@@ -1,2 +1,2 @@
 -- order: none
-SELECT * FROM Authors WHERE nameid = 20
+SELECT * FROM Authors WHERE nameid = {{12..28:20}}

@@ -1,2 +1,2 @@
 -- order: none
-SELECT * FROM Document WHERE titleid = 11
+SELECT * FROM Document WHERE titleid = {{7..15:11}}

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/vtab.h"
 #include "sql/lex.h"
+#include <pthread.h>
 #include <string.h>
 
 enum { MOST_NESTED = 20 }; /* tables whose statements read each other */
@@ -217,13 +218,19 @@ static int filter(sqlite3_vtab_cursor *p, int idx, const char *str, int argc,
   return rc;
 }
 
-int wl_select_table_register(wl_conn *c) {
-  static sqlite3_module module;
+static sqlite3_module module;
+
+static void make_module(void) {
   module = wl_native_module; /* the same cursors */
   module.xCreate = create;
   module.xConnect = connect;
   module.xDisconnect = module.xDestroy = disconnect;
   module.xBestIndex = best_index;
   module.xFilter = filter;
+}
+
+int wl_select_table_register(wl_conn *c) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_module);
   return sqlite3_create_module(c->db, "warplite", &module, c);
 }

@@ -55,6 +55,18 @@ static wl_status make_areas(wl_build *b, wl_u64 n_places, int shift, wl_error *e
   return b->areas ? WL_OK : wl_nomem(err);
 }
 
+/* Whether there is memory for n more bytes. */
+static bool fits(const wl_build *b, wl_i64 n) {
+  return !b->in->left || b->n_bytes + n <= b->in->left;
+}
+
+/* Makes the whole table one area, which needs the least memory. */
+static void make_one_area(wl_build *b) {
+  b->shift = 63;
+  b->n_areas = 1;
+  b->threads = 1;
+}
+
 /* Whether areas of a direct table may read the tablets themselves. */
 static bool is_clustered(const wl_build *b) {
   double reads = 0;
@@ -95,7 +107,9 @@ static wl_status deal_task(void *arg, int worker, long task, wl_error *err) {
 /* Deals all pairs to their areas. */
 static wl_status deal(wl_build *b, wl_error *err) {
   size_t n = (size_t)b->n + 1;
-  wl_status rc = wl_build_spend(b, b->n * 12, err);
+  /* With one area, the pairs of a tablet are freed before those of the next one are copied. */
+  wl_i64 n_bytes = b->n_areas == 1 ? 0 : b->n * 12;
+  wl_status rc = wl_build_spend(b, n_bytes, err);
   if (rc) return rc;
   b->offsets = wl_mem_zalloc((size_t)b->n_parts * (size_t)b->n_areas * sizeof *b->offsets);
   b->words = wl_mem_alloc(n * sizeof *b->words);
@@ -117,7 +131,7 @@ static wl_status deal(wl_build *b, wl_error *err) {
   rc = run_tasks(b, b->n_parts, deal_task, err);
   wl_mem_free(b->offsets);
   b->offsets = NULL;
-  b->n_bytes -= b->n * 12; /* the tablets' pairs */
+  b->n_bytes -= n_bytes; /* the pairs of the tablets are freed */
   return rc;
 }
 
@@ -260,7 +274,9 @@ wl_status wl_build_direct(wl_build *b, wl_error *err) {
   if (rc) return rc;
   l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
   if (!l->slots) return wl_nomem(err);
-  if (!is_clustered(b)) rc = deal(b, err);
+  bool clustered = is_clustered(b);
+  if (!clustered && !fits(b, b->n * 12)) make_one_area(b);
+  if (!clustered && b->n_areas > 1) rc = deal(b, err);
   if (!rc) rc = run_tasks(b, b->n_areas, slots_task, err);
   if (rc) return rc;
   l->unique = !b->has_duplicates;
@@ -421,6 +437,7 @@ wl_status wl_build_hash(wl_build *b, wl_error *err) {
   l->counts = wl_mem_alloc(n_slots * sizeof *l->counts);
   b->places = wl_mem_alloc(((size_t)b->n + 1) * sizeof *b->places);
   if (!l->words || !l->slots || !l->counts || !b->places) return wl_nomem(err);
+  if (!fits(b, b->n * 12)) make_one_area(b);
   rc = deal(b, err);
   if (!rc) rc = run_tasks(b, b->n_areas, hash_task, err);
   if (rc) return rc;

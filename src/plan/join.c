@@ -41,6 +41,10 @@ typedef struct planner {
   wl_u64 needs[WL_MAX_SOURCES]; /* sources that must come before */
   double rows[WL_MAX_SOURCES];  /* estimated rows that pass the conjuncts on this source only */
   wl_u64 leads[WL_MAX_SOURCES]; /* sources of which each row of this one finds one row */
+  /* A SEMI join by keys of one source is a filter on that source: which one, or -1, and the
+  ** estimated share of its rows that is left. */
+  int filtered[WL_MAX_SOURCES];
+  double filtered_share[WL_MAX_SOURCES];
 } planner;
 
 static wl_u64 bit(int s) {
@@ -214,6 +218,41 @@ static void find_leads(planner *p) {
       }
 }
 
+/* Finds the SEMI joins that only filter one source. */
+static void find_semi_filters(planner *p) {
+  for (int t = 0; t < p->q->n_sources; t++) {
+    int n_keys = 0, outer = -1;
+    double share = 1;
+    bool only = p->how[t] == WL_HOW_SEMI;
+    p->filtered[t] = -1;
+    for (int k = 0; only && k < p->n_on[t]; k++) {
+      const conjunct *c = &p->on[t][k];
+      wl_u64 others = c->sources & ~bit(t);
+      wl_jkey key;
+      if (!others) continue;
+      int s = __builtin_ctzll(others);
+      only = !(others & (others - 1)) && (outer < 0 || outer == s) && p->how[s] == WL_HOW_INNER &&
+             key_of(c, t, others, &key);
+      if (!only) break;
+      outer = s;
+      n_keys++;
+      double left = p->rows[t] / distinct(p, key.outer, (double)p->in->n_rows[s]);
+      share = left < share ? left : share;
+    }
+    if (!only || !n_keys || barrier_before(p->q, outer) != barrier_before(p->q, t)) continue;
+    p->filtered[t] = outer;
+    p->filtered_share[t] = share;
+  }
+}
+
+/* The share of the rows of source s that SEMI joins leave. */
+static double semi_share(const planner *p, int s) {
+  double share = 1;
+  for (int t = 0; t < p->q->n_sources; t++)
+    if (p->filtered[t] == s) share *= p->filtered_share[t];
+  return share;
+}
+
 /* Estimates the share of a source's rows that are left after the filters on it and on the sources
 ** it leads to. Many equalities between many sources have too many paths, so *steps limits them. */
 static double share_left(const planner *p, int s, wl_u64 seen, int *steps) {
@@ -235,6 +274,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   int steps = MAX_LEADS;
   double build = all * share_left(p, s, before | bit(s), &steps);
   if (build > p->rows[s]) build = p->rows[s];
+  build *= semi_share(p, s);
   bool thinned = false; /* its filters have already reduced the source that leads to it */
   bool keyed = false;
   for (int k = 0; k < n_list; k++) {
@@ -263,7 +303,9 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   case WL_HOW_RIGHT: return pairs > all ? pairs : all;
   case WL_HOW_FULL: return (matches > 1 ? pairs : n) + (pairs < all ? all - pairs : 0);
   case WL_HOW_LEFT: return matches > 1 && !p->q->sources[s].single ? pairs : n;
-  case WL_HOW_SEMI: return n * (matches < 1 ? matches : 1);
+  case WL_HOW_SEMI: /* the lookup of the source that it filters is reduced already */
+    if (p->filtered[s] >= 0 && p->filtered[s] != driver) return n;
+    return n * (matches < 1 ? matches : 1);
   case WL_HOW_ANTI: return n * (matches < 1 ? 1 - matches : 0.1);
   case WL_HOW_MARK: return n;
   }
@@ -419,8 +461,10 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
     wl_jstep *t = &plan->steps[j];
     double all = (double)p->in->n_rows[t->source];
     t->unread = !(read_after(p, plan, j) & bit(t->source));
+    bool semi = p->filtered[t->source] >= 0;
     bool thin = (t->filters.n || t->reducers) && t->n_build < 0.8 * all;
-    if (t->how != WL_HOW_INNER || !t->n_keys || !thin) continue;
+    double left = semi ? p->filtered_share[t->source] : t->n_build / all;
+    if (semi ? left > 0.8 : t->how != WL_HOW_INNER || !t->n_keys || !thin) continue;
     wl_u64 outer = 0;
     for (int k = 0; k < t->n_keys; k++) outer |= wl_bexpr_sources(t->keys[k].outer);
     if (outer & (outer - 1)) continue;
@@ -429,7 +473,7 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
       if (bit(s->source) != outer || s->how != WL_HOW_INNER) continue;
       if (barrier_before(p->q, s->source) != barrier_before(p->q, t->source)) continue;
       s->reducers |= bit(j);
-      s->n_build *= t->n_build / all;
+      s->n_build *= left;
     }
   }
 }
@@ -457,6 +501,7 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   }
   if (rc) return rc;
   find_leads(&p);
+  find_semi_filters(&p);
   rc = n <= MAX_DP ? by_sets(&p, order) : greedily(&p, order);
   if (rc) return rc;
   plan->driver = order[0];

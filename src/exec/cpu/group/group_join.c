@@ -156,6 +156,15 @@ static wl_status list_task(void *arg, int worker, long part, wl_error *err) {
   return WL_OK;
 }
 
+/* Sets aside the groups of one worker. */
+static wl_status set_aside_task(void *arg, int worker, long w, wl_error *err) {
+  group_joining *j = arg;
+  (void)worker, (void)err;
+  wl_status rc = wl_group_set_aside(j->from[w]);
+  wl_group_table_close(&j->from[w]->table);
+  return rc;
+}
+
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
                             wl_error *err) {
   memset(out, 0, sizeof *out);
@@ -191,13 +200,9 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     memset(&from[0]->table, 0, sizeof from[0]->table);
     j.parts = 1;
   } else {
-    for (int w = 0; w < j.n_from && !rc; w++) {
-      rc = wl_group_set_aside(from[w]);
-      if (rc == WL_NOMEM) rc = wl_nomem(err);
-      if (!rc) rc = wl_stop_ask(f->stop, err);
-      total += from[w]->n_set_aside;
-      wl_group_table_close(&from[w]->table);
-    }
+    wl_tasks aside = {f->n_workers, j.n_from, set_aside_task, &j, f->stop};
+    rc = wl_tasks_run(&aside, NULL, err);
+    for (int w = 0; w < j.n_from; w++) total += from[w]->n_set_aside;
     if (total < FEW) j.parts = 1;
     wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, f->stop};
     if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
@@ -289,6 +294,23 @@ static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
   return 0;
 }
 
+/* A stretch of the list of entries in its new order. */
+typedef struct rearranging {
+  const joined *j;
+  const wl_u32 *order;
+  wl_u8 **entries;
+  wl_u32 *places; /* or NULL */
+} rearranging;
+
+static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err) {
+  rearranging *r = arg;
+  (void)worker, (void)err;
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < r->j->n ? from + STRETCH : r->j->n;
+  for (wl_i64 i = from; i < to; i++) r->entries[i] = r->j->entries[r->order[i]];
+  for (wl_i64 i = from; i < to && r->places; i++) r->places[i] = r->j->places[r->order[i]];
+  return WL_OK;
+}
+
 /* Sorts the list of entries into the order in which groups are emitted. */
 static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
   const wl_grouping *p = j->plan;
@@ -316,10 +338,10 @@ static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
                  .stop = f->stop};
     if (!rc) rc = wl_sort_rows(&s, order, err);
   }
-  for (wl_i64 i = 0; i < j->n && !rc; i++) {
-    entries[i] = j->entries[order[i]];
-    if (places) places[i] = j->places[order[i]];
-    rc = wl_stop_at_row(f->stop, i, err);
+  if (!rc) {
+    rearranging r = {j, order, entries, places};
+    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, rearrange_task, &r, f->stop};
+    rc = wl_tasks_run(&tasks, NULL, err);
   }
   if (!rc) {
     wl_u8 **old = j->entries;
@@ -375,6 +397,28 @@ static wl_i64 bare_row(const wl_grouping *p, const wl_bare *b, wl_u8 *e) {
   return wl_agg_row(&p->accs[b->acc], entry_state(p, e, b->acc));
 }
 
+/* Fills a range of a key's column if the key is an integer without NULLs, which is one part of one
+** word. False: it is not. */
+static bool fill_integers(const group_filling *l, int key, wl_i64 from, wl_i64 to) {
+  const wl_grouping *g = l->j->plan;
+  const wl_key_part *part = NULL;
+  for (int k = 0; k < g->words.n_parts && !part; k++)
+    if (g->words.parts[k].key == key) part = &g->words.parts[k];
+  wl_srccol *c = &l->out->cols[key];
+  if (g->mode == MODE_VALUES || !part || part->kind != WL_PART_INT || part->null || c->t)
+    return false;
+  const wl_u64 below = part->below, span = part->span, base = wl_key_base(part);
+  for (wl_i64 i = from; i < to; i++) {
+    wl_u64 code = g->mode == MODE_DIRECT
+                      ? l->j->places[i]
+                      : ((const wl_u64 *)(const void *)l->j->entries[i])[part->word];
+    if (below != 1) code /= below;
+    if (span && code >= span) code %= span;
+    c->v[i] = part->desc ? base - code : code + base;
+  }
+  return true;
+}
+
 /* Fills a range of the columns. An error ends the groups there: failed_at is the first group with
 ** one. */
 static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
@@ -391,7 +435,8 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   /* In key order, entries are spread over memory, so prefetch them. */
   for (wl_i64 i = from; i < to; i++)
     for (size_t b = 0; b < g->width; b += 64) __builtin_prefetch(entries[i] + b);
-  for (int k = 0; k < p->n_keys; k++)
+  for (int k = 0; k < p->n_keys; k++) {
+    if (!none && fill_integers(l, k, from, to)) continue;
     for (wl_i64 i = from; i < to; i++) {
       wl_u64 place;
       wl_val v;
@@ -408,6 +453,7 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
       }
       wl_srccol_put(&l->out->cols[k], i, v);
     }
+  }
   for (int a = 0; a < p->n_aggs; a++)
     for (wl_i64 i = from; i < to; i++) {
       wl_val v = wl_null();
@@ -430,19 +476,37 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
   return rc;
 }
 
-/* Finds out whether some sum() may overflow, which depends on the order of rows. Distinct values are added in
-** row order anyway. */
+/* The search for a sum() that may overflow, which depends on the order of rows. */
+typedef struct doubt {
+  const joined *j;
+  int acc;
+  atomic_bool unsure;
+} doubt;
+
+static wl_status doubt_task(void *arg, int worker, long part, wl_error *err) {
+  doubt *d = arg;
+  (void)worker, (void)err;
+  const wl_grouping *g = d->j->plan;
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < d->j->n ? from + STRETCH : d->j->n;
+  bool unsure = atomic_load_explicit(&d->unsure, memory_order_relaxed);
+  for (wl_i64 i = from; i < to && !unsure; i++)
+    unsure = wl_agg_unsure(&g->accs[d->acc], entry_state(g, d->j->entries[i], d->acc));
+  if (unsure) atomic_store_explicit(&d->unsure, true, memory_order_relaxed);
+  return WL_OK;
+}
+
+/* Finds out whether some sum() may overflow. Distinct values are added in row order anyway. */
 static wl_status find_unsure(const wl_finishing *f, const joined *j, bool *unsure, wl_error *err) {
   const wl_grouping *g = j->plan;
   wl_status rc = WL_OK;
   *unsure = false;
-  for (int a = 0; a < g->p->n_aggs; a++) {
+  for (int a = 0; a < g->p->n_aggs && !rc && !*unsure; a++) {
     int k = g->p->aggs[a].acc;
     if (g->p->aggs[a].final != WL_AGG_SUM || g->p->accs[k].op == WL_OP__AggDistinct) continue;
-    for (wl_i64 i = 0; i < j->n && !rc && !*unsure; i++) {
-      *unsure = wl_agg_unsure(&g->accs[k], entry_state(g, j->entries[i], k));
-      rc = wl_stop_at_row(f->stop, i, err);
-    }
+    doubt d = {.j = j, .acc = k};
+    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, doubt_task, &d, f->stop};
+    rc = wl_tasks_run(&tasks, NULL, err);
+    *unsure = d.unsure;
   }
   return rc;
 }

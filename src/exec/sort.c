@@ -1,15 +1,22 @@
 /*
-** Sorting by words; see sort.h. In one pass over memory, all threads distribute the rows to 256
-** buckets by the highest bits that differ. Then each bucket is a separate task: it is distributed
-** again while it is large, and finished in the cache from the lowest bits up. Only bits that differ
-** between rows are used. If key and row number fit one word together, that word is sorted, else a
-** pair.
+** Sorting by words; see sort.h. In one pass over memory, all threads distribute the rows to some
+** hundred buckets by the highest bits that differ. A sample of the rows decides which of these bits
+** go to which bucket, so that the buckets have about the same size: the highest bits of reals are
+** mostly equal. Then each bucket is a separate task: it is distributed again while it is large, and
+** finished in the cache from the lowest bits up. Only bits that differ between rows are used. If
+** key and row number fit one word together, that word is sorted, else a pair.
 */
 #include "exec/sort.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include <string.h>
 
+enum {
+  PREFIX_BITS = 16, /* of the first digit */
+  BUCKETS = 256,    /* of about the same size */
+  MOST_BUCKETS = 2 * BUCKETS + 2,
+  SAMPLE = 1 << 15
+};
 enum { DIGIT = 256, SMALL = 24, IN_CACHE = 1 << 14, SERIAL = 1 << 14, CHUNK = 1 << 17 };
 
 typedef struct pair {
@@ -122,10 +129,14 @@ typedef struct sort_job {
   int row_bits;
   int lo, hi; /* the bits [lo, hi) of the first word differ */
   int at;     /* the lowest bit of the first digit */
+  wl_u64 prefix_mask;
+  wl_u16 *bucket_of; /* of each first digit */
+  int n_buckets;
+  wl_u8 tops[MOST_BUCKETS]; /* the bits from this one on are equal in a bucket */
   int n_chunks;
   wl_u64 *varies; /* [n_chunks] */
-  wl_u32 (*counts)[DIGIT];
-  wl_u32 starts[DIGIT + 1];
+  wl_u32 (*counts)[MOST_BUCKETS];
+  wl_u32 starts[MOST_BUCKETS + 1];
   wl_u64 *words, *words2;
   pair *pairs, *pairs2;
 } sort_job;
@@ -149,6 +160,41 @@ static wl_status vary_task(void *arg, int worker, long k, wl_error *err) {
   return WL_OK;
 }
 
+/* Divides the first digits among the buckets, by a sample. A digit that many rows have gets a
+** bucket of its own. */
+static wl_status choose_buckets(sort_job *g, wl_error *err) {
+  const wl_u64 *w = g->s->words[0];
+  int bits = g->hi - g->lo < PREFIX_BITS ? g->hi - g->lo : PREFIX_BITS;
+  wl_i64 n = g->s->n, m = n < SAMPLE ? n : SAMPLE;
+  size_t n_digits = (size_t)1 << bits, first = 0;
+  g->at = g->hi - bits;
+  g->prefix_mask = n_digits - 1;
+  g->bucket_of = wl_mem_alloc(n_digits * sizeof *g->bucket_of);
+  wl_u32 *counts = wl_mem_zalloc(n_digits * sizeof *counts), full = 0;
+  wl_status rc = g->bucket_of && counts ? WL_OK : wl_nomem(err);
+  for (wl_i64 i = 0; i < m && !rc; i++) counts[w[n / m * i] >> g->at & g->prefix_mask]++;
+  wl_u32 most = (wl_u32)(m / BUCKETS) + 1;
+  for (size_t d = 0; d < n_digits && !rc; d++) {
+    bool next = d > first && full + counts[d] > most;
+    if (next) {
+      g->n_buckets++;
+      first = d;
+      full = 0;
+    }
+    full += counts[d];
+    g->bucket_of[d] = (wl_u16)g->n_buckets;
+    g->tops[g->n_buckets] =
+        (wl_u8)(d == first ? g->at : g->at + 64 - __builtin_clzll((wl_u64)(d ^ first)));
+  }
+  g->n_buckets++;
+  wl_mem_free(counts);
+  return rc;
+}
+
+static inline wl_u32 bucket_of(const sort_job *g, wl_u64 w) {
+  return g->bucket_of[w >> g->at & g->prefix_mask];
+}
+
 static wl_status count_task(void *arg, int worker, long k, wl_error *err) {
   sort_job *g = arg;
   (void)worker, (void)err;
@@ -156,7 +202,7 @@ static wl_status count_task(void *arg, int worker, long k, wl_error *err) {
   wl_u32 *count = g->counts[k];
   memset(count, 0, sizeof g->counts[k]);
   wl_i64 to = chunk_at(g, k + 1);
-  for (wl_i64 i = chunk_at(g, k); i < to; i++) count[w[i] >> g->at & 255]++;
+  for (wl_i64 i = chunk_at(g, k); i < to; i++) count[bucket_of(g, w[i])]++;
   return WL_OK;
 }
 
@@ -169,10 +215,10 @@ static wl_status deal_task(void *arg, int worker, long k, wl_error *err) {
   if (g->packed) {
     wl_u64 mask = g->hi - g->lo == 64 ? ~0ULL : (1ULL << (g->hi - g->lo)) - 1;
     for (wl_i64 i = chunk_at(g, k); i < to; i++)
-      g->words[place[w[i] >> g->at & 255]++] = (w[i] >> g->lo & mask) << g->row_bits | (wl_u64)i;
+      g->words[place[bucket_of(g, w[i])]++] = (w[i] >> g->lo & mask) << g->row_bits | (wl_u64)i;
   } else {
     for (wl_i64 i = chunk_at(g, k); i < to; i++)
-      g->pairs[place[w[i] >> g->at & 255]++] = (pair){w[i], (wl_u32)i};
+      g->pairs[place[bucket_of(g, w[i])]++] = (pair){w[i], (wl_u32)i};
   }
   return WL_OK;
 }
@@ -233,12 +279,12 @@ static wl_status bucket_task(void *arg, int worker, long d, wl_error *err) {
   wl_i64 from = g->starts[d], n = (wl_i64)g->starts[d + 1] - from;
   if (g->packed) {
     wl_u64 *a = g->words + from, mask = (1ULL << g->row_bits) - 1;
-    word_range(a, g->words2 + from, n, g->row_bits, g->row_bits + g->at - g->lo, &w);
+    word_range(a, g->words2 + from, n, g->row_bits, g->row_bits + g->tops[d] - g->lo, &w);
     for (wl_i64 i = 0; i < n; i++) g->out[from + i] = (wl_u32)(a[i] & mask);
     return WL_OK;
   }
   pair *a = g->pairs + from;
-  pair_range(a, g->pairs2 + from, n, g->lo, g->at, &w);
+  pair_range(a, g->pairs2 + from, n, g->lo, g->tops[d], &w);
   by_next(g->s, a, g->pairs2 + from, n, 1, &w);
   for (wl_i64 i = 0; i < n; i++) g->out[from + i] = a[i].row;
   return WL_OK;
@@ -270,7 +316,6 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
     for (int k = 0; k < g.n_chunks; k++) x |= g.varies[k];
     g.lo = x ? __builtin_ctzll(x) : 0;
     g.hi = x ? 64 - __builtin_clzll(x) : 0;
-    g.at = g.hi - 8 > g.lo ? g.hi - 8 : g.lo;
     g.row_bits = 64 - __builtin_clzll((wl_u64)s->n);
     g.packed = s->n_words == 1 && !s->tie && g.hi - g.lo + g.row_bits <= 64;
     size_t n = (size_t)s->n;
@@ -283,10 +328,11 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
     }
     if (!(g.packed ? g.words && g.words2 : g.pairs && g.pairs2)) rc = wl_nomem(err);
   }
+  if (!rc) rc = choose_buckets(&g, err);
   if (!rc) rc = run_tasks(&g, threads, g.n_chunks, count_task, err);
   if (!rc) {
     wl_u32 sum = 0;
-    for (int d = 0; d < DIGIT; d++) {
+    for (int d = 0; d < g.n_buckets; d++) {
       g.starts[d] = sum;
       for (int k = 0; k < g.n_chunks; k++) {
         wl_u32 c = g.counts[k][d];
@@ -294,12 +340,13 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
         sum += c;
       }
     }
-    g.starts[DIGIT] = sum;
+    g.starts[g.n_buckets] = sum;
     rc = run_tasks(&g, threads, g.n_chunks, deal_task, err);
   }
-  if (!rc) rc = run_tasks(&g, threads, DIGIT, bucket_task, err);
+  if (!rc) rc = run_tasks(&g, threads, g.n_buckets, bucket_task, err);
   wl_mem_free(g.varies);
   wl_mem_free(g.counts);
+  wl_mem_free(g.bucket_of);
   wl_mem_free(g.words);
   wl_mem_free(g.words2);
   wl_mem_free(g.pairs);

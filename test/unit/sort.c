@@ -117,7 +117,8 @@ static void test_stop(void) {
                n_words);
       bool ok = wl_sort_rows(&s, order, &err) == WL_OK && sorted(&s, order);
       long n_asked = a.n_asked;
-      ok &= n_asked > DIGITS;
+      bool equal = kind == 0 && n_words == 1; /* nothing has to be sorted */
+      ok &= n_asked > (equal ? 2 : DIGITS);
       for (long at = 1; at <= n_asked && ok; at += n_asked / 7 + 1) {
         a = (asking){.stop_at = at};
         stop = (wl_stop){.check = ask, .arg = &a};

@@ -153,8 +153,8 @@ static int bind_one(sqlite3_stmt *s, int i) {
                                       "1e3",
                                       "%1%",
                                       "\xc3\xa9\xe2\x82\xac",
-                                      "\xff\xfe"
-                                      "bad",
+                                      ("\xff\xfe"
+                                       "bad"),
                                       "abc"};
   static const uint16_t wide[] = {'t', 'e', 'x', 't', ' ', '4', 0xd83d, 0xde00, 0xdc00, 0};
   const char *t = PICK(texts);

@@ -498,11 +498,14 @@ static void read_options(struct bench *b, int argc, char **argv) {
 }
 
 /* Starts the program again under the preload library, which is in the same folder. */
+#define UNDER_PRELOAD "ROUTER_UNDER_PRELOAD"
+
 static void start_under_preload(const char *self, char **argv) {
   const char *slash = strrchr(self, '/');
   char *library = sqlite3_mprintf("%.*s/libwarplite_preload.so", (int)(slash - self), self);
   if (access(library, R_OK) != 0) fatal("cannot read %s", library);
   setenv("LD_PRELOAD", library, 1);
+  setenv(UNDER_PRELOAD, "1", 1);
   execv(self, argv);
   fatal("cannot start %s: %s", self, strerror(errno));
 }
@@ -531,7 +534,7 @@ int main(int argc, char **argv) {
   if (n < 0) fatal("cannot find the program itself");
   self[n] = 0;
   b.self = self;
-  if (b.preload && !getenv("LD_PRELOAD")) start_under_preload(self, argv);
+  if (b.preload && !getenv(UNDER_PRELOAD)) start_under_preload(self, argv);
   for (int size = 0; size < b.n_sizes; size++)
     for (int indexed = 0; indexed < 2; indexed++)
       if (b.index < 0 || b.index == indexed) run_database(&b, size, indexed);

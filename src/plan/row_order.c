@@ -163,7 +163,20 @@ void wl_query_find_order(wl_store *store, wl_query *q, const wl_plan_facts *fact
   if (known == all) q->ordered_by = first + 1;
 }
 
+/* Whether every term of ORDER BY is a result, so that equal results are equal in ORDER BY. */
+static bool orders_by_results(const wl_query *q) {
+  for (int k = 0; k < q->n_order; k++) {
+    int i = 0;
+    while (i < q->n_results && !wl_bexpr_same(q->results[i], q->order[k].expr)) i++;
+    if (i == q->n_results && q->order[k].expr->kind != WL_B_CONST) return false;
+  }
+  return true;
+}
+
 wl_status wl_query_cut(const wl_query *q, bool unordered, wl_error *err) {
+  if (q->distinct && unordered && !orders_by_results(q))
+    return wl_not_taken(err, "DISTINCT with ORDER BY of something else over rows that have no "
+                             "defined order: the first of equal rows decides");
   bool cuts = (q->limit || q->offset) && unordered && !(q->aggregate && !q->grouped);
   if (cuts && q->n_order == 0)
     return wl_not_taken(err, "LIMIT without ORDER BY over rows that have no defined order");

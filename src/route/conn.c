@@ -60,9 +60,8 @@ void wl_conn_log(wl_conn *c, const char *reason, const char *sql, size_t n, wl_i
   e->ms = ms;
 }
 
-/* About 500 steps of SQLite's virtual machine, so that progress handlers are called. They take 2
-*us.
-** As many steps of a recursive query take 6. */
+/* About 500 steps of SQLite's virtual machine, so that progress handlers are called. They take two
+** microseconds. As many steps of a recursive query take six. */
 #define ROWS_10 ",(1),(1),(1),(1),(1),(1),(1),(1),(1),(1)"
 #define ROWS_50 ROWS_10 ROWS_10 ROWS_10 ROWS_10 ROWS_10
 #define TICK    "SELECT count(*) FROM (VALUES(1)" ROWS_50 ROWS_50 ")"

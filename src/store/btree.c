@@ -129,7 +129,8 @@ static wl_status make_plan(btree_load *b, int n, int alias, wl_error *err) {
     if (c >= p->n_record) p->n_record = c + 1;
   }
   int n_bytes = p->n_record + 1; /* with the length of the header */
-  if (n_bytes > 8 * WL_SHORT_WORDS) return WL_OK;
+  /* Texts of the usual form have at most 57 bytes, so they need no check of the limit. */
+  if (n_bytes > 8 * WL_SHORT_WORDS || p->max_length < 58) return WL_OK;
   for (int at = 0; at < n_bytes; at += 8) {
     int n = n_bytes - at < 8 ? n_bytes - at : 8;
     p->long_types[p->n_short++] = 0x8080808080808080 << (64 - 8 * n);

@@ -6,9 +6,11 @@
 enum {
   MIN_ROWS = 1024,
   MAX_HEADER = 98307,
-  BLOCK = 64, /* cells that are found at once */
-  COPY = 64,  /* bytes that copy_short() may read and write */
-  SLACK = 96  /* bytes after a buffer, so that they can be read at its last byte */
+  FEW_CELLS = 16,  /* fewer usual cells in a row do not pay for the attempt */
+  PAGES_LEFT = 31, /* so many pages follow without one */
+  BLOCK = 64,      /* cells that are found at once */
+  COPY = 64,       /* bytes that copy_short() may read and write */
+  SLACK = 96       /* bytes after a buffer, so that they can be read at its last byte */
 };
 
 /* ---- chunks */
@@ -331,10 +333,10 @@ static const wl_u16 short_lengths[128] = {
     0,       65535,   65535,   TEN(0),  TEN(5),  TEN(10), TEN(15), TEN(20), TEN(25),
     TEN(30), TEN(35), TEN(40), TEN(45), TEN(50), TWO(55), TWO(56), TWO(57)};
 
-/* Appends a text or blob of a type below 128. Bytes after it may be read. */
+/* Appends a text or blob of a type below 128. Bytes after it may be read. False: out of memory. */
 static inline bool copy_short(wl_stage *h, wl_u64 *v, wl_u8 *t, wl_u64 type, wl_u64 n,
                               const wl_u8 *p) {
-  if (h->n_heap + COPY > h->size_heap) return false;
+  if (h->n_heap + COPY > h->size_heap && wl_stage_room(h, COPY)) return false;
   wl_u8 *to = (wl_u8 *)h->heap + h->n_heap;
   memcpy(to, p, 16);
   if (n > 16) memcpy(to + 16, p + 16, COPY - 16);
@@ -462,9 +464,16 @@ static wl_status decode_leaf(const wl_leaf_plan *plan, wl_leaf_reader *r, const 
   if (page[0] != 0x0d || n_cells > (usable - 8) / 6 || (!n_cells && !plan->one_leaf))
     return WL_NOT_TAKEN;
   wl_status rc = chunk_room(c, (wl_i32)n_cells);
+  bool usual = plan->n_short && r->n_pages_left == 0;
+  if (r->n_pages_left) r->n_pages_left--;
   for (wl_u32 i = 0; i < n_cells && !rc; i++) {
-    if (plan->n_short && c->n) decode_usual(plan, usable, page, &i, c);
+    wl_u32 from = i;
+    if (usual && c->n) decode_usual(plan, usable, page, &i, c);
     if (i == n_cells) break;
+    if (usual && c->n && i - from < FEW_CELLS) { /* the attempt does not pay here */
+      usual = false;
+      r->n_pages_left = PAGES_LEFT;
+    }
     wl_u32 at = wl_be16(page + 8 + 2 * i);
     if (at < 8 + 2 * n_cells || at >= usable) return WL_NOT_TAKEN;
     rc = decode_cell(plan, r, page + at, page + usable, c);

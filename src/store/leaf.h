@@ -70,7 +70,8 @@ typedef struct wl_leaf_reader {
   wl_u8 *page; /* one page of an overflow chain */
   wl_u8 *map;  /* the pointer-map page map_page; 0: none is read */
   wl_u32 map_page;
-  wl_u8 *payload; /* the payload of a row with an overflow chain */
+  int n_pages_left; /* pages to come whose cells are decoded one by one */
+  wl_u8 *payload;   /* the payload of a row with an overflow chain */
   size_t size_payload;
 } wl_leaf_reader;
 

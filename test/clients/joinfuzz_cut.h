@@ -54,4 +54,43 @@ static char *cut_query(maker *m) {
              cut_text(m, 0, 9), cut_text(m, -1, 6));
 }
 
+/* A join whose ORDER BY leaves ties, cut by LIMIT, now and then with DISTINCT or GROUP BY. Which of
+** the equal rows are in the answer is decided by the order of SQLite's loops. */
+static char *tie_query(maker *m) {
+  static const char *const directions[] = {"", "", " DESC"};
+  const relation *t[3];
+  char *from = "", *list = "", *terms = "";
+  int n = 2 + rng_below(m->r, 2), n_list = 1 + rng_below(m->r, 2), n_terms = 1 + rng_below(m->r, 2);
+  for (int i = 0; i < n; i++) {
+    t[i] = &m->s->rel[rng_below(m->r, m->s->n_tables)];
+    const char *mine = t[i]->col[rng_below(m->r, t[i]->n_cols)].name;
+    int before = i ? rng_below(m->r, i) : 0;
+    const char *its = t[before]->col[rng_below(m->r, t[before]->n_cols)].name;
+    if (i)
+      from = SAY(m, "%s%s JOIN %s x%d ON x%d.%s=x%d.%s", from,
+                 rng_chance(m->r, 25)   ? " LEFT"
+                 : rng_chance(m->r, 20) ? " CROSS"
+                                        : "",
+                 t[i]->name, i, i, mine, before, its);
+    else
+      from = SAY(m, "%s x0", t[0]->name);
+  }
+  for (int i = 0; i < n_list; i++) {
+    int k = rng_below(m->r, n);
+    list =
+        SAY(m, "%s%sx%d.%s", list, i ? ", " : "", k, t[k]->col[rng_below(m->r, t[k]->n_cols)].name);
+  }
+  bool grouped = rng_chance(m->r, 20), distinct = rng_chance(m->r, 40);
+  for (int i = 0; i < n_terms; i++) {
+    int k = rng_below(m->r, n);
+    const char *column = t[k]->col[rng_below(m->r, t[k]->n_cols)].name;
+    terms = SAY(m, grouped ? "%s%smax(x%d.%s)%s" : "%s%sx%d.%s%s", terms, i ? ", " : "", k, column,
+                PICK(m->r, directions));
+  }
+  return SAY(m, "SELECT %s%s%s FROM %s%s%s ORDER BY %s LIMIT %d OFFSET %d",
+             distinct ? "DISTINCT " : "", list, grouped ? ", count(*)" : "", from,
+             grouped ? " GROUP BY " : "", grouped ? list : "", terms, 1 + rng_below(m->r, 9),
+             rng_below(m->r, 4));
+}
+
 #endif

@@ -573,6 +573,11 @@ static void make_query(maker *m, query *q) {
     q->open = q->in_order = true;
     return;
   }
+  if (rng_chance(m->r, 6)) {
+    q->sql = tie_query(m);
+    q->open = true;
+    return;
+  }
   char *with = rng_chance(m->r, 14) ? with_clause(m) : "";
   bool compound = rng_chance(m->r, 13);
   if (compound)

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "base/fork.h"
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,8 +84,13 @@ static void *helper(void *unused) {
   return NULL;
 }
 
-/* Starts helpers until there are n. Called under the lock. */
+/* Starts helpers until there are n. Called under the lock. Helpers take no signals: the handlers of
+** the application run on its own threads, as without warplite. */
 static void ensure(int n) {
+  sigset_t all, before;
+  if (n_helpers >= n) return;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   while (n_helpers < n && n_helpers < MAX_THREADS) {
     pthread_t t;
     pthread_attr_t attr;
@@ -92,9 +98,10 @@ static void ensure(int n) {
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     int rc = pthread_create(&t, &attr, helper, NULL);
     pthread_attr_destroy(&attr);
-    if (rc) return;
+    if (rc) break;
     n_helpers++;
   }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Waits until a helper leaves a job, at most some milliseconds. Called under the lock. */

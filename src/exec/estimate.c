@@ -3,7 +3,8 @@
 */
 #include "exec/query.h"
 
-/* Calls fn for each table that the query and its subqueries read. */
+/* Calls fn for each table that the query and its subqueries read. A source that reduces another
+** reads what an outer query reads as well. */
 static void each_table(wl_store *store, const wl_query *q,
                        void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
                        void *arg) {
@@ -11,6 +12,7 @@ static void each_table(wl_store *store, const wl_query *q,
   wl_table *t;
   for (int s = 0; s < q->n_sources; s++) {
     const wl_bsource *src = &q->sources[s];
+    if (src->reduces) continue;
     for (int k = 0; src->derived && k < src->derived->n_arms; k++)
       each_table(store, src->derived->arms[k], fn, arg);
     if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))

@@ -296,6 +296,16 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
   return rc;
 }
 
+/* Estimates how often the lookup of a step is searched: for each row before the step, and for each
+** row of the earlier steps that it reduces. */
+static double n_searches(const wl_compile_in *in, int step) {
+  const wl_jplan *plan = in->plan;
+  double n = step ? plan->steps[step - 1].n_out : plan->n_first;
+  for (int k = 0; k < step; k++)
+    if (plan->steps[k].reducers >> step & 1) n += (double)in->source_rows[plan->steps[k].source];
+  return n;
+}
+
 /* Builds the lookups of all steps. The later ones are built first, since they reduce the rows of
 ** the others. numbers: their pipelines. */
 static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_listed *of, wl_ready *r,
@@ -315,7 +325,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     rc = wl_compile_build(plan_arena(x, r), in, k, &p, &b.plan, err);
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
-    b.n_probes = k ? plan->steps[k - 1].n_out : plan->n_first;
+    b.n_probes = n_searches(in, k);
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
     b.exists = b.first_only && !env->device; /* a device has no such lookups */

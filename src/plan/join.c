@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
+#define MOST_LEFT 0.5 /* a source that only reduces others pays if it leaves at most this share */
 
 /* Costs per row, in nanoseconds. Only their ratios matter. */
 #define COST_SCAN   0.6
@@ -45,6 +46,7 @@ typedef struct planner {
   ** estimated share of its rows that is left. */
   int filtered[WL_MAX_SOURCES];
   double filtered_share[WL_MAX_SOURCES];
+  wl_u64 left_out; /* sources that only reduce others, and do not pay */
 } planner;
 
 static wl_u64 bit(int s) {
@@ -243,6 +245,12 @@ static void find_semi_filters(planner *p) {
     p->filtered[t] = outer;
     p->filtered_share[t] = share;
   }
+  for (int t = 0; t < p->q->n_sources; t++) {
+    if (!p->q->sources[t].reduces) continue;
+    if (p->filtered[t] >= 0 && p->filtered_share[t] <= MOST_LEFT) continue;
+    p->filtered[t] = -1;
+    p->left_out |= bit(t);
+  }
 }
 
 /* The share of the rows of source s that SEMI joins leave. */
@@ -323,14 +331,14 @@ typedef struct state {
   bool known;
 } state;
 
-static wl_status by_sets(planner *p, int *order) {
+static wl_status by_sets(planner *p, int n_order, int *order) {
   int n = p->q->n_sources;
   size_t sets = (size_t)1 << n;
   state *st = WL_NEW_N(p->arena, state, sets);
   if (!st) return wl_nomem(p->err);
   for (int s = 0; s < n; s++)
     if (can_drive(p, s))
-      st[bit(s)] =
+      st[bit(s) | p->left_out] =
           (state){(double)p->in->n_rows[s] * COST_SCAN, p->rows[s], (wl_u8)s, (wl_u8)s, true};
   for (wl_u64 set = 1; set < sets; set++) {
     if (!st[set].known) continue;
@@ -347,25 +355,25 @@ static wl_status by_sets(planner *p, int *order) {
   if (!st[set].known)
     return wl_not_taken(p->err,
                         "a subquery in the ON of a LEFT JOIN that refers to the joined table");
-  for (int k = n - 1; k >= 0; k--) {
+  for (int k = n_order - 1; k >= 0; k--) {
     order[k] = st[set].last;
     set &= ~bit(order[k]);
   }
   return WL_OK;
 }
 
-static wl_status greedily(planner *p, int *order) {
+static wl_status greedily(planner *p, int n_order, int *order) {
   int n = p->q->n_sources, best_driver = -1;
   double best = INFINITY;
   int *trial = WL_NEW_N(p->arena, int, n);
   if (!trial) return wl_nomem(p->err);
   for (int d = 0; d < n; d++) {
     if (!can_drive(p, d)) continue;
-    wl_u64 set = bit(d);
+    wl_u64 set = bit(d) | p->left_out;
     double rows = p->rows[d], total = (double)p->in->n_rows[d] * COST_SCAN;
     int k = 1;
     trial[0] = d;
-    for (; k < n; k++) {
+    for (; k < n_order; k++) {
       int next = -1;
       double next_rows = 0, next_cost = INFINITY;
       for (int s = 0; s < n; s++) {
@@ -383,10 +391,10 @@ static wl_status greedily(planner *p, int *order) {
       rows = next_rows;
       total += next_cost;
     }
-    if (k < n || total >= best) continue;
+    if (k < n_order || total >= best) continue;
     best = total;
     best_driver = d;
-    memcpy(order, trial, (size_t)n * sizeof *order);
+    memcpy(order, trial, (size_t)n_order * sizeof *order);
   }
   return best_driver >= 0
              ? WL_OK
@@ -502,7 +510,8 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
   if (rc) return rc;
   find_leads(&p);
   find_semi_filters(&p);
-  rc = n <= MAX_DP ? by_sets(&p, order) : greedily(&p, order);
+  int n_order = n - __builtin_popcountll(p.left_out);
+  rc = n <= MAX_DP ? by_sets(&p, n_order, order) : greedily(&p, n_order, order);
   if (rc) return rc;
   plan->driver = order[0];
   plan->n_first = p.rows[order[0]];
@@ -513,7 +522,7 @@ wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, 
     rc = push(&p, &plan->filters, p.where[k].e);
   }
   double rows = plan->n_first;
-  for (int k = 1; k < n && !rc; k++) {
+  for (int k = 1; k < n_order && !rc; k++) {
     wl_jstep *st = &plan->steps[plan->n_steps++];
     double cost;
     st->source = order[k];

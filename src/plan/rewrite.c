@@ -257,6 +257,7 @@ wl_status wl_rewrite_query(const wl_edit *statement, const wl_query *bound, wl_r
     return wl_not_taken(r->edit.err, "RIGHT or FULL JOIN in a correlated subquery");
   if (r->has_right) rc = wl_rewrite_right_joins(&r->edit);
   if (!rc) rc = wl_rewrite_implied_terms(&r->edit);
+  if (!rc && !r->has_right) rc = wl_rewrite_reduce_groups(&r->edit);
   if (rc) return rc;
   wl_query *q = r->edit.q;
   const wl_bsource *first = &q->sources[0];

@@ -10,6 +10,8 @@
 **   4. grouped_columns.c     decides which row of a group a bare column is read from
 **   5. rewrite_right_join.c  a RIGHT join of the first two sources becomes a LEFT join
 **   6. implied_terms.c       adds to WHERE what its ORs imply
+**   7. reduce_groups.c       a grouped query that is joined by its keys computes no group that the
+**                            conditions on the other sources rule out
 ** Passes 1 to 3 are one walk over the query, clause by clause as in the text.
 */
 #ifndef WL_PLAN_REWRITE_H

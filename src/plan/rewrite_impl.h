@@ -80,6 +80,10 @@ wl_status wl_join_subquery(wl_rewriter *r, wl_rewriter *child, wl_bexpr **left, 
 /* ---- scalar_subquery.c: the value of a correlated subquery */
 wl_status wl_join_scalar(wl_rewriter *r, wl_rewriter *child, wl_bexpr **out) WL_MUST;
 
+/* Whether grouping by `inner`, one side of an equality, puts rows into one group that the equality
+** treats alike. */
+bool wl_groups_as_compared(const wl_bexpr *equality, const wl_bexpr *inner);
+
 /* ---- outer_values.c */
 /* Changes a subquery so that it returns, for each distinct combination of the outer values that it
 ** depends on, these values and then its results. *outers: the values, in r's query. */
@@ -99,5 +103,8 @@ wl_status wl_rewrite_right_joins(wl_edit *edit) WL_MUST;
 
 /* ---- implied_terms.c */
 wl_status wl_rewrite_implied_terms(wl_edit *to) WL_MUST;
+
+/* ---- reduce_groups.c */
+wl_status wl_rewrite_reduce_groups(wl_edit *to) WL_MUST;
 
 #endif

@@ -27,13 +27,29 @@ bool wl_query_order_total(const wl_query *q) {
   return q->n_order > 0;
 }
 
+bool wl_query_orders_groups(const wl_query *q) {
+  for (int i = 0; i < q->n_groups; i++) {
+    int k = 0;
+    while (k < q->n_order && !wl_bexpr_same(q->groups[i], q->order[k].expr)) k++;
+    if (k == q->n_order) return false;
+  }
+  return q->grouped;
+}
+
+/* Whether the query is a join. Sources that only drop rows do not count. */
+static bool is_join(const wl_query *q) {
+  for (int s = 1; s < q->n_sources; s++)
+    if (!q->sources[s].reduces) return true;
+  return false;
+}
+
 /* Whether its rows come in the same order as in SQLite, whatever SQLite's plan is. */
 static bool in_known_order(wl_store *store, const wl_query *q) {
   const wl_bsource *first = &q->sources[0];
   wl_table *t;
   wl_error ignored;
   if (wl_query_order_total(q)) return true;
-  if (q->n_sources > 1 || q->n_order || q->grouped || q->distinct) return false;
+  if (is_join(q) || q->n_order || q->grouped || q->distinct) return false;
   if (q->aggregate) return true; /* one row */
   if (first->derived) {
     for (int k = 0; k < first->derived->n_arms; k++)
@@ -86,7 +102,7 @@ void wl_query_order(wl_store *store, const wl_query *q, bool facts_rowid_order, 
     *unordered = false;
     return;
   }
-  if (q->n_sources > 1 || q->combines) return;
+  if (is_join(q) || q->combines) return;
   if (top && wl_query_scans_table(q)) {
     *rowid_order = facts_rowid_order;
     *unordered = false;

@@ -15,6 +15,9 @@ bool wl_query_scans_table(const wl_query *q);
 /* Whether ORDER BY contains all results, so that it determines the order of rows completely. */
 bool wl_query_order_total(const wl_query *q);
 
+/* Whether ORDER BY contains every key of GROUP BY, so that no two groups are equal in it. */
+bool wl_query_orders_groups(const wl_query *q);
+
 /* *rowid_order: rows come in the order in which SQLite reads its tables. *unordered: SQLite's order
 ** is not known. top: q is the statement itself, and facts_rowid_order says whether SQLite's plan
 ** scans by rowid. */

@@ -66,6 +66,12 @@ typedef struct wl_outer_key {
   const wl_bexpr *inner, *outer;
 } wl_outer_key;
 
+bool wl_groups_as_compared(const wl_bexpr *equality, const wl_bexpr *inner) {
+  if (equality->cmp_affinity >= 'C' && inner->affinity < 'C') return false;
+  if (equality->cmp_affinity == 'B' && inner->affinity != 'B') return false;
+  return equality->cmp_coll == wl_bexpr_coll(inner);
+}
+
 /* Whether grouping by the inner side of an equality finds exactly the rows that the equality
 ** would. */
 static bool is_key(const wl_bexpr *e, wl_outer_key *k) {
@@ -75,9 +81,7 @@ static bool is_key(const wl_bexpr *e, wl_outer_key *k) {
   k->outer = turned ? e->a : e->b;
   k->inner = turned ? e->b : e->a;
   if (wl_has_inner(k->outer) || wl_has_outer(k->inner) || !wl_has_inner(k->inner)) return false;
-  if (e->cmp_affinity >= 'C' && k->inner->affinity < 'C') return false;
-  if (e->cmp_affinity == 'B' && k->inner->affinity != 'B') return false;
-  return e->cmp_coll == wl_bexpr_coll(k->inner);
+  return wl_groups_as_compared(e, k->inner);
 }
 
 /* Whether all conjuncts are such equalities. *n counts them. */

@@ -244,6 +244,7 @@ static wl_status results(wl_compiler *c) {
   wl_program *p = c->p;
   wl_status rc = WL_OK;
   bool ties = false;
+  bool by_scan = q->n_order && !q->scan_known && !c->in->unordered && !wl_query_orders_groups(q);
   p->n_results = p->n_given = q->n_results;
   for (int k = 0; k < q->n_results && !rc; k++) {
     rc = one_result(c, q->results[k], k,
@@ -251,7 +252,7 @@ static wl_status results(wl_compiler *c) {
     p->distinct_colls[k] = (wl_u8)wl_bexpr_coll(q->results[k]);
     wl_operand o = {.dom = p->results[k].domain};
     ties |= wl_compile_ties(c, &o, wl_bexpr_coll(q->results[k]));
-    if (!rc && (q->distinct || (q->n_order && !q->scan_known && !c->in->unordered)))
+    if (!rc && (q->distinct || by_scan))
       rc = check_ties(c, &p->results[k].domain, wl_bexpr_coll(q->results[k]),
                       q->distinct ? "DISTINCT" : "ORDER BY");
   }

@@ -125,16 +125,6 @@ static bool ties_hidden(const wl_query *q) {
   return q->n_order > 0;
 }
 
-/* Whether ORDER BY has every group key, so that no two groups are equal in it. */
-static bool groups_ordered(const wl_query *q) {
-  for (int i = 0; i < q->n_groups; i++) {
-    int k = 0;
-    while (k < q->n_order && !wl_bexpr_same(q->groups[i], q->order[k].expr)) k++;
-    if (k == q->n_order) return false;
-  }
-  return true;
-}
-
 /* Whether SQLite may use an index for LIKE ? once it knows the parameter. */
 static wl_status may_replan(wl_conn *c, wl_statement_text *t, bool *out, wl_error *err) {
   wl_table *table;
@@ -161,7 +151,7 @@ static wl_status settle_join(wl_conn *c, wl_statement_text *t, wl_error *err) {
   wl_status rc = wl_query_cuts(c->store, q, true, err);
   bool cuts = (q->limit || q->offset) && q->n_order && !wl_query_order_total(q);
   if (rc || !cuts || q->distinct || q->combines) return rc;
-  if (q->grouped && groups_ordered(q)) return WL_OK;
+  if (wl_query_orders_groups(q)) return WL_OK;
   if (q->grouped && t->facts.sorts_groups) return wl_join_groups_apply(&t->arena, q, err);
   return wl_join_scan_apply(c->db, t->sql, t->n_sql, c->store, &t->arena, q, err);
 }
@@ -188,7 +178,7 @@ static wl_status settle_order(wl_conn *c, wl_statement_text *t, wl_error *err) {
   /* ORDER BY the key may make SQLite read backwards, which its plan does not show. Rowids have no
   ** ties, so only DISTINCT shows then which row came first. */
   bool sure = facts->rowid_order && !(q->n_order && (table->without_rowid || q->distinct));
-  bool total = q->grouped && !q->distinct ? groups_ordered(q) : q->ties_hidden;
+  bool total = q->grouped && !q->distinct ? wl_query_orders_groups(q) : q->ties_hidden;
   bool by_scan = !total && !(q->grouped && facts->sorts_groups);
   if (replans && (by_scan || q->distinct))
     return wl_not_taken(err,

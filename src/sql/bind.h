@@ -193,7 +193,9 @@ typedef struct wl_derived {
 */
 typedef struct wl_bsource {
   wl_join_how how; /* how it joins with the sources before it; INNER for the first */
-  bool single; /* a scalar subquery, joined LEFT: with a second match, SQLite runs the statement */
+  bool single;  /* a scalar subquery, joined LEFT: with a second match, SQLite runs the statement */
+  bool reduces; /* joined SEMI, only to drop rows early that no one needs. The plan may leave it
+                ** out. */
   const char *schema, *table;
   wl_u64 table_id;
   wl_derived *derived;

@@ -15,6 +15,7 @@
 
 #include "joinfuzz_cut.h"
 #include "joinfuzz_from.h"
+#include "joinfuzz_reduce.h"
 
 enum { MAX_OUT = 8 };
 
@@ -576,6 +577,10 @@ static void make_query(maker *m, query *q) {
   if (rng_chance(m->r, 6)) {
     q->sql = tie_query(m);
     q->open = true;
+    return;
+  }
+  if (rng_chance(m->r, 5)) {
+    q->sql = reduced_query(m);
     return;
   }
   char *with = rng_chance(m->r, 14) ? with_clause(m) : "";

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/quirks.h"
-#include "plan/rewrite.h"
+#include "plan/rewrite/rewrite.h"
 #include "plan/scan.h"
 #include "plan/row_order.h"
 #include "exec/code.h"

@@ -1,7 +1,7 @@
 /*
 ** The bound tree: names are resolved, affinities and collations are decided, and shorthand
 ** (BETWEEN, USING, NATURAL, *) is written out. The binder makes it from the syntax tree. The
-** planner rewrites it (plan/rewrite.h). The compiler reads the result.
+** planner rewrites it (plan/rewrite/rewrite.h). The compiler reads the result.
 **
 ** A query reads sources: tables, or the rows of other queries (derived sources).
 **

@@ -1,6 +1,6 @@
 /*
 ** Functions that add to a bound query: expressions, columns, sources, results. The binder builds
-** queries with them, and the planner's rewrites (plan/rewrite.h) turn queries into others.
+** queries with them, and the planner's rewrites (plan/rewrite/rewrite.h) turn queries into others.
 **
 ** Invariants:
 ** 1. An array that grows by WL_EDIT_ROOM has room for 8 entries, 16, 32 and so on. The number of

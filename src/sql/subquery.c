@@ -1,6 +1,6 @@
 /*
 ** Subqueries in expressions: a scalar subquery, EXISTS, IN. Each becomes a WL_B_SUBQUERY node with
-** a bound query. The planner decides how it runs (plan/rewrite_subquery.c). Part of the binder.
+** a bound query. The planner decides how it runs (plan/rewrite/subquery.c). Part of the binder.
 */
 #include "sql/bind_impl.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
 ** Grouped queries for joinfuzz.c that are joined by their group keys with a table, of which
-** conditions leave few rows: most groups need not be computed (plan/reduce_groups.c).
+** conditions leave few rows: most groups need not be computed (plan/rewrite/reduce_groups.c).
 */
 #ifndef TEST_JOINFUZZ_REDUCE_H
 #define TEST_JOINFUZZ_REDUCE_H

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../tap.h"
-#include "plan/rewrite.h"
+#include "plan/rewrite/rewrite.h"
 #include "warplite.h"
 #include "api/enable.h"
 

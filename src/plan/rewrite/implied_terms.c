@@ -6,7 +6,7 @@
 **     (a = b AND x = 1) OR (a = b AND x = 2 AND y > 3)
 **     implies a = b, and x = 1 OR x = 2
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 enum { MAX_BRANCHES = 32 };
 

@@ -8,7 +8,7 @@
 ** (program/pipelines.c). WHERE is tested after all joins. So the ON of an inner join becomes part
 ** of WHERE only if no RIGHT or FULL join comes after it.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 /* Exchanges sources 0 and 1. */
 static void exchange(wl_query *q) {

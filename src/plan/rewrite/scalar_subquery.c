@@ -6,7 +6,7 @@
 ** 1. Such a join never duplicates a row. It is either by group keys, or it is `single`: SQLite runs
 **    the statement if a second row matches.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 static wl_val value_over_no_rows(wl_agg_fn fn) {
   switch (fn) {

@@ -3,7 +3,7 @@
 ** of the query that reads it. Its sources are added to those of the query, its WHERE is added to
 ** the WHERE, and its columns become expressions. One of the rewrites of a query.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 bool wl_can_flatten(const wl_rewriter *r, const wl_bsource *s, const wl_rewriter *child) {
   const wl_query *q = child->edit.q;

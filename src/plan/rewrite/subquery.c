@@ -13,7 +13,7 @@
 ** This file decides which. subquery_join.c, scalar_subquery.c and outer_values.c do the work. One
 ** of the rewrites of a query.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 #include <string.h>
 
 /* ---- questions about subqueries */

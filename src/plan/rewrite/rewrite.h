@@ -6,9 +6,9 @@
 ** The passes over one query are, in this order:
 **   1. compound.c            UNION, INTERSECT and EXCEPT in FROM become DISTINCT queries and joins
 **   2. flatten.c             subqueries, views and WITH entries in FROM become part of the query
-**   3. rewrite_subquery.c    subqueries in expressions become subs (run first) or joins
+**   3. subquery.c            subqueries in expressions become subs (run first) or joins
 **   4. grouped_columns.c     decides which row of a group a bare column is read from
-**   5. rewrite_right_join.c  a RIGHT join of the first two sources becomes a LEFT join
+**   5. right_join.c          a RIGHT join of the first two sources becomes a LEFT join
 **   6. implied_terms.c       adds to WHERE what its ORs imply
 **   7. reduce_groups.c       a grouped query that is joined by its keys computes no group that the
 **                            conditions on the other sources rule out

@@ -13,7 +13,7 @@
 ** may use another collation than the operator. With an ORDER BY, SQLite runs the arms separately,
 ** so DISTINCT stays.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 #include <string.h>
 
 /* The rows of some arms of a compound, one after the other. */

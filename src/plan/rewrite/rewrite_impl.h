@@ -4,8 +4,8 @@
 #ifndef WL_PLAN_REWRITE_IMPL_H
 #define WL_PLAN_REWRITE_IMPL_H
 
-#include "plan/copy_expr.h"
-#include "plan/rewrite.h"
+#include "plan/rewrite/copy_expr.h"
+#include "plan/rewrite/rewrite.h"
 #include "sql/query_edit.h"
 
 /* A correlated subquery that is computed for groups. Its value is joined to the rows. If everything
@@ -53,7 +53,7 @@ bool wl_can_flatten(const wl_rewriter *r, const wl_bsource *s, const wl_rewriter
 /* Makes it part of r's query. *cols: the expressions that replace its columns. */
 wl_status wl_flatten(wl_rewriter *r, const wl_rewriter *child, wl_bexpr ***cols) WL_MUST;
 
-/* ---- rewrite_subquery.c */
+/* ---- subquery.c */
 /* Rewrites a WL_B_SUBQUERY of the bound query. how is SEMI or ANTI if only rows with or without
 ** a match are kept; *out may then be NULL. Otherwise how is MARK, and *out is the subquery's
 ** value. */
@@ -98,7 +98,7 @@ wl_status wl_same_values(wl_edit *to, wl_bexpr **outers, int n, int source, wl_b
 /* ---- grouped_columns.c */
 wl_status wl_rewrite_grouped_columns(wl_rewriter *r) WL_MUST;
 
-/* ---- rewrite_right_join.c: for a query with a RIGHT or FULL join */
+/* ---- right_join.c: for a query with a RIGHT or FULL join */
 wl_status wl_rewrite_right_joins(wl_edit *edit) WL_MUST;
 
 /* ---- implied_terms.c */

@@ -4,7 +4,7 @@
 ** uncorrelated: it returns its results for each of these values, and is joined by them. One of the
 ** ways to rewrite a correlated subquery.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 #include <string.h>
 
 /* Whether it can be computed from columns alone. */

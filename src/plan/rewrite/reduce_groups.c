@@ -14,7 +14,7 @@
 ** 2. Every group that a row of the result needs is kept. The conditions that are copied must hold
 **    for each row of the result, so any of them can also be left out.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 enum { MAX_KEYS = 8, MAX_ARM_SOURCES = 16, MAX_NODES = 1000 };
 

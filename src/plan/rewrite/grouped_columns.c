@@ -4,7 +4,7 @@
 ** to know what flattened columns stand for. One of the rewrites of a query.
 */
 #include "base/quirks.h"
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 #include <string.h>
 
 /* Whether e can be computed from the group keys and aggregates alone. */

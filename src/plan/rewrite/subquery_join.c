@@ -6,7 +6,7 @@
 ** Invariants:
 ** 1. Such a join never duplicates a row: SEMI, ANTI and MARK keep a row at most once.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 
 /* left = result, for each value on the left side of IN. results: the subquery's results, as the
 ** outer query sees them. */

@@ -1,7 +1,7 @@
 /*
 ** Copies expressions between queries. See copy_expr.h.
 */
-#include "plan/copy_expr.h"
+#include "plan/rewrite/copy_expr.h"
 #include <string.h>
 
 wl_status wl_copy_open(wl_copy *c, wl_edit *to, const wl_query *from) {

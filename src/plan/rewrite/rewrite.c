@@ -1,7 +1,7 @@
 /*
 ** Rewrites one query: walks over it and runs the passes in order. See rewrite.h.
 */
-#include "plan/rewrite_impl.h"
+#include "plan/rewrite/rewrite_impl.h"
 #include <assert.h>
 #include <string.h>
 

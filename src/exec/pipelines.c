@@ -155,18 +155,15 @@ static wl_status add_record(wl_pipelines *l, const wl_listed *of, const wl_progr
   if (l->measures) x->run = run;
   if (l->measures && p->also) run->n_left = -1; /* others leave rows in the same sink */
   steps[0] = (wl_pipeline_step){.source = -1, .estimated = -1};
-  for (int pc = 0, k = 0; pc < p->n_code; pc++) {
+  for (int pc = 0; pc < p->n_code; pc++) {
     if (!joins(&p->code[pc])) continue;
     const wl_join *j = &p->joins[p->code[pc].c];
-    /* Joins are in the order of the plan's steps. Some steps may share a lookup. */
-    while (of->lookups[k] != j->lookup) k++;
-    assert(k < of->plan->n_steps);
-    steps[x->n_steps++] = (wl_pipeline_step){.source = of->plan->steps[k].source,
-                                             .join = &of->plan->steps[k],
+    assert(j->step < of->plan->n_steps && of->lookups[j->step] == j->lookup);
+    steps[x->n_steps++] = (wl_pipeline_step){.source = of->plan->steps[j->step].source,
+                                             .join = &of->plan->steps[j->step],
                                              .how = j->how,
-                                             .lookup = of->lookup_pipeline[k],
+                                             .lookup = of->lookup_pipeline[j->step],
                                              .estimated = -1};
-    k++;
   }
   find_parts(x);
   if (l->last)
@@ -221,11 +218,9 @@ static wl_status driving_steps(wl_pipelines *l, const wl_listed *of, wl_pipeline
 /* The scan of what no join has found of a source. */
 static void unmatched_steps(const wl_listed *of, wl_pipeline *x) {
   const wl_join *j = &x->program->joins[x->program->unmatched];
-  int k = 0;
-  while (of->lookups[k] != j->lookup) k++;
-  x->steps[0].source = of->plan->steps[k].source;
+  x->steps[0].source = of->plan->steps[j->step].source;
   x->n_source_rows = j->n_rows;
-  for (k = 1; k < x->n_steps; k++) x->steps[k].filters = x->steps[k].join->after;
+  for (int k = 1; k < x->n_steps; k++) x->steps[k].filters = x->steps[k].join->after;
 }
 
 static wl_status add_steps(wl_pipelines *l, const wl_listed *of, wl_pipeline *x,

@@ -297,12 +297,19 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
 }
 
 /* Estimates how often the lookup of a step is searched: for each row before the step, and for each
-** row of the earlier steps that it reduces. */
+** row of the earlier steps that it reduces. Reducers that leave fewer rows come before it. */
 static double n_searches(const wl_compile_in *in, int step) {
   const wl_jplan *plan = in->plan;
   double n = step ? plan->steps[step - 1].n_out : plan->n_first;
-  for (int k = 0; k < step; k++)
-    if (plan->steps[k].reducers >> step & 1) n += (double)in->source_rows[plan->steps[k].source];
+  for (int k = 0; k < step; k++) {
+    const wl_jstep *s = &plan->steps[k];
+    double rows = (double)in->source_rows[s->source];
+    if (!(s->reducers >> step & 1)) continue;
+    for (int j = k + 1; j < plan->n_steps; j++)
+      if ((s->reducers >> j & 1) && plan->steps[j].left < plan->steps[step].left)
+        rows *= plan->steps[j].left;
+    n += rows;
+  }
   return n;
 }
 

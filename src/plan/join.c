@@ -471,8 +471,8 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
     t->unread = !(read_after(p, plan, j) & bit(t->source));
     bool semi = p->filtered[t->source] >= 0;
     bool thin = (t->filters.n || t->reducers) && t->n_build < 0.8 * all;
-    double left = semi ? p->filtered_share[t->source] : t->n_build / all;
-    if (semi ? left > 0.8 : t->how != WL_HOW_INNER || !t->n_keys || !thin) continue;
+    t->left = semi ? p->filtered_share[t->source] : t->n_build / all;
+    if (semi ? t->left > 0.8 : t->how != WL_HOW_INNER || !t->n_keys || !thin) continue;
     wl_u64 outer = 0;
     for (int k = 0; k < t->n_keys; k++) outer |= wl_bexpr_sources(t->keys[k].outer);
     if (outer & (outer - 1)) continue;
@@ -481,7 +481,7 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
       if (bit(s->source) != outer || s->how != WL_HOW_INNER) continue;
       if (barrier_before(p->q, s->source) != barrier_before(p->q, t->source)) continue;
       s->reducers |= bit(j);
-      s->n_build *= left;
+      s->n_build *= t->left;
     }
   }
 }

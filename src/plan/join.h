@@ -35,6 +35,7 @@ typedef struct wl_jstep {
   wl_jlist tests;   /* other conditions of ON; an INNER step has none: they are in after */
   wl_jlist after;   /* conjuncts of WHERE that can be tested after this step */
   wl_u64 reducers;  /* later steps whose lookups reduce the rows of this one, a bit for each */
+  double left;      /* as a reducer: the estimated share of rows that it leaves */
   bool unread;      /* after the lookup, no column of it is read */
   double n_build;   /* estimated rows in its lookup */
   double n_out;     /* estimated rows after this step */

@@ -440,7 +440,7 @@ wl_status wl_compile_open(wl_compiler *c) {
     p->columns[i] = (wl_i16)q->cols[i].column;
     p->column_regs[i] = wl_column_reg(in->cols[i]);
     p->column_names[i] = in->names ? in->names[i] : NULL;
-    p->column_sources[i] = 255; /* until its source has a place */
+    p->column_sources[i] = WL_NO_SOURCE; /* until its source has a place */
   }
   c->fold.fault = &c->fault;
   c->fold.max_text = in->max_text;

@@ -223,11 +223,37 @@ static wl_status filter_by_lookup(wl_compiler *c, int step) {
   wl_status rc = forms ? forms_of_keys(c, t, forms, &n) : wl_nomem(c->err);
   if (rc || !l || !l->unique || !is_exact(l) || n != t->n_keys) return rc;
   rc = step_keys(c, t, forms, false, keys, &n);
-  wl_join join = {
-      .source = c->p->n_sources, .how = WL_HOW_SEMI, .lookup = l, .n_keys = n, .match = -1};
+  wl_join join = {.source = c->p->n_sources,
+                  .step = step,
+                  .how = WL_HOW_SEMI,
+                  .lookup = l,
+                  .n_keys = n,
+                  .match = -1};
   c->p->source_names[c->p->n_sources++] = c->in->query->sources[t->source].name;
   if (!rc) rc = new_join(c, join, keys, &j);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
+}
+
+/* How long a search takes for each row that it drops. */
+static double price_of_drop(const wl_compiler *c, int step) {
+  enum { NEAR = 1 << 15, BITS = 1, SLOTS = 2, HASH = 5 };
+  const wl_lookup *l = c->in->lookups[step];
+  double left = c->in->plan->steps[step].left;
+  int cost = !l || !l->direct ? HASH : l->bits || l->span <= NEAR ? BITS : SLOTS;
+  return cost / (left < 1 ? 1.001 - left : 0.001);
+}
+
+/* The lookups that drop the most rows in the shortest time come first. */
+static wl_status filter_by_lookups(wl_compiler *c, const wl_jstep *st) {
+  wl_status rc = WL_OK;
+  for (wl_u64 left = st->reducers; left && !rc;) {
+    int best = -1;
+    for (int k = 0; k < c->in->plan->n_steps; k++)
+      if ((left >> k & 1) && (best < 0 || price_of_drop(c, k) < price_of_drop(c, best))) best = k;
+    left &= ~(1ULL << best);
+    rc = filter_by_lookup(c, best);
+  }
+  return rc;
 }
 
 static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
@@ -249,8 +275,7 @@ static wl_status build(wl_compiler *c, int step, wl_key_plan *plan) {
   wl_compile_begin(c, WL_SOURCE_TABLE);
   rc = drop_dead(c, st->source);
   if (!rc) rc = wl_compile_conjuncts(c, &st->filters, true);
-  for (int k = step + 1; k < c->in->plan->n_steps && !rc; k++)
-    if (st->reducers >> k & 1) rc = filter_by_lookup(c, k);
+  if (!rc) rc = filter_by_lookups(c, st);
   if (!rc) rc = step_keys(c, st, forms, true, keys, &n);
   if (rc) return rc;
   int i = 0;
@@ -322,8 +347,9 @@ static wl_status mark(wl_compiler *c, const wl_jstep *st, int join) {
   return rc;
 }
 
-static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
-                        const key_form *forms, int *out) {
+static wl_status expand(wl_compiler *c, int step, const wl_lookup *l, const key_form *forms,
+                        int *out) {
+  const wl_jstep *st = &c->in->plan->steps[step];
   wl_program *p = c->p;
   const wl_query *q = c->in->query;
   wl_operand keys[WL_LOOKUP_KEYS];
@@ -332,7 +358,8 @@ static wl_status expand(wl_compiler *c, const wl_jstep *st, const wl_lookup *l,
   wl_join_how how = how_in_program(st->how);
   bool maybe = how == WL_HOW_LEFT || how == WL_HOW_MARK;
   wl_status rc = tests.e ? step_keys(c, st, forms, false, keys, &n) : wl_nomem(c->err);
-  wl_join join = {.source = p->n_sources, .how = how, .lookup = l, .n_keys = n, .match = -1};
+  wl_join join = {
+      .source = p->n_sources, .step = step, .how = how, .lookup = l, .n_keys = n, .match = -1};
   if (!rc) rc = new_join(c, join, keys, &j);
   *out = j;
   if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Expand, 0, 0, 0, (wl_i16)j});
@@ -372,12 +399,13 @@ static wl_status join_step(wl_compiler *c, int step) {
     return wl_not_taken(c->err,
                         "a scalar subquery returns several rows, of which SQLite takes the first");
   if (!probes(st, l, n)) {
-    rc = expand(c, st, l, forms, &j);
+    rc = expand(c, step, l, forms, &j);
   } else {
     wl_join_how how = how_in_program(st->how);
     bool unread = st->unread && st->how == WL_HOW_INNER;
     rc = step_keys(c, st, forms, false, keys, &n);
     wl_join join = {.source = c->p->n_sources,
+                    .step = step,
                     .how = unread ? WL_HOW_SEMI : how,
                     .lookup = l,
                     .n_keys = n,

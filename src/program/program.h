@@ -172,6 +172,7 @@ struct wl_lookup;
 ** that source has no row to read. */
 typedef struct wl_join {
   int source; /* the source whose row is found, from 1 */
+  int step;   /* the step of the plan that it belongs to */
   wl_join_how how;
   const struct wl_lookup *lookup; /* its rows by key; the run owns it */
   wl_i16 *keys;                   /* operands, one for each of the lookup's keys */
@@ -215,7 +216,8 @@ typedef struct wl_program {
   const char **column_names;
   wl_reg *column_regs; /* type of each column */
   int n_columns;
-  wl_u8 *column_sources;     /* [n_columns]: the source of each; NULL: all belong to source 0 */
+  wl_u8 *column_sources;     /* [n_columns]: the source of each, or WL_NO_SOURCE; NULL: all belong
+                             ** to source 0 */
   const char **source_names; /* [n_sources], printable; NULL if there is only one */
   int n_sources;             /* 0 or 1: no joins */
   wl_join *joins;
@@ -275,6 +277,8 @@ static inline const wl_program *wl_program_after(const wl_program *p) {
 static inline bool wl_sink_takes_rows(wl_sink_kind k) {
   return k == WL_SINK_ROWS || k == WL_SINK_DISTINCT || k == WL_SINK_SORT;
 }
+
+enum { WL_NO_SOURCE = 255 }; /* of a column that nothing reads: the plan left its source out */
 
 /* The source of a column of the program. */
 static inline int wl_column_source(const wl_program *p, int column) {

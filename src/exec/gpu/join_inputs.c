@@ -42,7 +42,8 @@ static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l
 
 bool wl_join_inputs_has(const wl_pipe *e, int k) {
   const wl_device_state *s = e->state;
-  return wl_column_source(e->p, k) > 0 || s->expansion;
+  int source = wl_column_source(e->p, k);
+  return source != WL_NO_SOURCE && (source > 0 || s->expansion);
 }
 
 wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {

@@ -93,7 +93,8 @@ static void blob_fill(launch *l) {
   }
   for (int k = 0; k < p->n_columns; k++) {
     const wl_column *c = l->e->cols[k];
-    wl_kcol kc = wl_join_inputs_has(l->e, k) ? wl_join_inputs_column(l, k)
+    wl_kcol kc = wl_join_inputs_has(l->e, k)              ? wl_join_inputs_column(l, k)
+                 : wl_column_source(p, k) == WL_NO_SOURCE ? (wl_kcol){0}
                  : l->s->resident
                      ? wl_devcol_from(wl_devcol_find(l->d, c, wl_launch_mapped(l->s)), l->first)
                  : l->cols ? l->cols[k].k
@@ -197,7 +198,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
-    if (!wl_join_inputs_has(e, k))
+    if (!wl_join_inputs_has(e, k) && wl_column_source(e->p, k) == 0)
       l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);

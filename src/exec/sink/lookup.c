@@ -170,7 +170,7 @@ static wl_status make_list(wl_build *b, wl_error *err) {
 static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
   enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
   wl_u64 rows = (wl_u64)n;
-  if (span <= FAR && (double)span * 2 <= n_probes) return true;
+  if (span <= FAR && (double)span <= n_probes * 2) return true;
   return span <= ALWAYS || span <= 16 * rows || (span <= NEAR && span <= 1024 * rows) ||
          (span <= FAR && span <= 64 * rows);
 }

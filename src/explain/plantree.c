@@ -52,13 +52,25 @@ static const char *bytes_words(wl_arena *a, wl_i64 n) {
   return say(a, "%.1f MB", (double)n / 1e6);
 }
 
+/* The estimate. If the rows are 10 times as many, or a tenth, it says so: the plan may be bad. */
+static const char *estimate_beside(wl_arena *a, double estimated, wl_i64 n_rows) {
+  enum { FAR = 10, FEW = 100 };
+  double n = n_rows > 1 ? (double)n_rows : 1, e = estimated > 1 ? estimated : 1;
+  if (n >= FAR * e && n > FEW)
+    return say(a, " (estimated %.0f, got %.0f times as many)", estimated, n / e);
+  if (e >= FAR * n && e > FEW)
+    return say(a, " (estimated %.0f, %.0f times too many)", estimated, e / n);
+  return say(a, " (estimated %.0f)", estimated);
+}
+
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x) {
   const char *s = "";
   if (x->n_rows >= 0 && x->of >= 0)
     s = say(a, "%lld row%s from %lld", x->n_rows, plural(x->n_rows), x->of);
   else if (x->n_rows >= 0)
     s = say(a, "%lld row%s", x->n_rows, plural(x->n_rows));
-  if (x->estimated >= 0 && x->n_rows >= 0) s = say(a, "%s (estimated %.0f)", s, x->estimated);
+  if (x->estimated >= 0 && x->n_rows >= 0)
+    s = say(a, "%s%s", s, estimate_beside(a, x->estimated, x->n_rows));
   if (x->ns >= 0) s = say(a, "%s%s%.3f ms", s, *s ? ", " : "", x->ns / 1e6);
   if (x->n_bytes >= 0) s = say(a, "%s%s%s", s, *s ? ", " : "", bytes_words(a, x->n_bytes));
   if (x->n_bytes >= 0 && x->ns > 0) s = say(a, "%s, %.2f GB/s", s, (double)x->n_bytes / x->ns);

@@ -55,8 +55,7 @@ typedef struct wl_column {
   int n_tablets;
   wl_segment *segments;
   size_t n_bytes;
-  /* The estimated number of distinct values (plan/join.c), computed when it is first asked for; 0:
-  ** it is not known yet. */
+  /* The estimated number of distinct values (column/statistics.h); 0: it is not known yet. */
   _Atomic double n_distinct;
   /* Copies on devices, owned by exec/gpu. copy[k] and its counts may only be used under the lock of
   ** on[k]. Once on[k] is set, it does not change. drop frees the copies with the column. */

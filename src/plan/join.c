@@ -4,11 +4,11 @@
 ** based on data.
 */
 #include "plan/join.h"
-#include "column/dict.h"
+#include "column/statistics.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_DP = 10, SAMPLE = 4096, MAX_LEADS = 64 };
+enum { MAX_DP = 10, MAX_LEADS = 64 };
 #define MOST_LEFT 0.5 /* a source that only reduces others pays if it leaves at most this share */
 
 /* Costs per row, in nanoseconds. Only their ratios matter. */
@@ -148,59 +148,37 @@ static bool key_of(const conjunct *c, int s, wl_u64 before, wl_jkey *out) {
 
 /* ---- estimates */
 
-/* Estimates the number of distinct integers of a column from a sample. Repeated values in the
-** sample mean there are few. Otherwise there are as many as rows, or fewer if adjacent rows are
-** often equal. The range of the column is an upper bound. */
-static double distinct_ints(const wl_column *c) {
-  wl_u64 seen[2 * SAMPLE] = {0};
-  double n = (double)c->n_rows, span = (double)c->domain.hi - (double)c->domain.lo + 1;
-  wl_i64 m = c->n_rows < SAMPLE ? c->n_rows : SAMPLE;
-  int found = 0, changes = 1;
-  for (wl_i64 i = 0; i < m; i++) {
-    wl_u64 v = wl_column_stored(c, c->n_rows / m * i).v + 1;
-    wl_u64 at = (v * 0x9e3779b97f4a7c15ULL) >> 51; /* below 8192 */
-    while (seen[at] && seen[at] != v) at = (at + 1) & (2 * SAMPLE - 1);
-    found += !seen[at];
-    seen[at] = v;
-    if (i) changes += wl_column_stored(c, i).v != wl_column_stored(c, i - 1).v;
-  }
-  if (c->n_rows <= SAMPLE) return found;
-  if (found < 0.75 * (double)m)
-    n = found * 1.3;
-  else if (changes < m)
-    n = n * changes / (double)m;
-  return n < span ? n : span;
-}
-
-/* Two threads may compute it at the same time. Both get the same number. */
-static double distinct_values(wl_column *c) {
-  double n = atomic_load_explicit(&c->n_distinct, memory_order_relaxed);
-  if (n > 0) return n;
-  n = (double)c->n_rows;
-  if (c->dict)
-    n = c->dict->n;
-  else if ((c->domain.mask & ~WL_M(WL_T_NULL)) == WL_M(WL_T_INT))
-    n = distinct_ints(c);
-  if (n < 1) n = 1;
-  atomic_store_explicit(&c->n_distinct, n, memory_order_relaxed);
-  return n;
-}
-
 static double distinct(const planner *p, const wl_bexpr *e, double rows) {
   while (e->kind == WL_B_CAST && e->op == WL_OP_POS) e = e->a;
   if (e->kind != WL_B_COLUMN) return rows;
   wl_column *c = p->in->cols ? p->in->cols[e->slot] : NULL;
   if (!c || c->n_rows == 0) return rows;
-  double n = distinct_values(c);
+  double n = wl_column_distinct(c);
   return n < rows ? n : rows;
 }
 
-/* Estimates the share of pairs that pass an equality. */
-static double pair_share(planner *p, const wl_jkey *k, int s) {
-  double a = distinct(p, k->inner, (double)p->in->n_rows[s]);
+/* The distinct combinations of keys on both sides of a join. */
+typedef struct key_counts {
+  double inner, outer, most_outer;
+  wl_u64 outers;
+} key_counts;
+
+static void count_key(const planner *p, const wl_jkey *k, int s, key_counts *to) {
+  to->inner *= distinct(p, k->inner, (double)p->in->n_rows[s]);
   wl_u64 o = wl_bexpr_sources(k->outer);
-  double b = 1;
-  if ((o & (o - 1)) == 0) b = distinct(p, k->outer, (double)p->in->n_rows[__builtin_ctzll(o)]);
+  if (o & (o - 1)) return;
+  double rows = (double)p->in->n_rows[__builtin_ctzll(o)];
+  to->outer *= distinct(p, k->outer, rows);
+  if (!(to->outers & o)) to->most_outer *= rows;
+  to->outers |= o;
+}
+
+/* Estimates the share of pairs that are equal in all keys. There are at most as many combinations
+** as rows: two columns that are a key together are not independent. */
+static double pair_share(const planner *p, const key_counts *keys, int s) {
+  double all = (double)p->in->n_rows[s];
+  double a = keys->inner < all ? keys->inner : all;
+  double b = keys->outer < keys->most_outer ? keys->outer : keys->most_outer;
   double most = a > b ? a : b;
   return most < 1 ? 1 : 1 / most;
 }
@@ -285,13 +263,14 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   build *= semi_share(p, s);
   bool thinned = false; /* its filters have already reduced the source that leads to it */
   bool keyed = false;
+  key_counts keys = {1, 1, 1, 0};
   for (int k = 0; k < n_list; k++) {
     wl_jkey key;
     if (!(list[k].sources & bit(s)) || (list[k].waits & ~(before | bit(s)))) continue;
     if (list[k].sources == bit(s)) continue;
     if (key_of(&list[k], s, before, &key)) {
       wl_u64 outer = wl_bexpr_sources(key.outer);
-      share *= pair_share(p, &key, s);
+      count_key(p, &key, s, &keys);
       keyed = true;
       if ((outer & (outer - 1)) == 0 && !(outer & bit(driver)))
         thinned |= (p->leads[__builtin_ctzll(outer)] & bit(s)) != 0;
@@ -299,6 +278,7 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
       share *= 0.3;
     }
   }
+  if (keyed) share *= pair_share(p, &keys, s);
   double matches = (thinned ? all : build) * share, pairs = n * matches;
   *cost = (double)p->in->n_rows[s] * COST_SCAN + build * COST_BUILD;
   if (p->in->for_device) *cost += build * COST_HOST;

@@ -442,6 +442,16 @@ static void check_join_plan(void) {
   CHECK("analyze: an estimate that is far off", has(detail("INNER JOIN"), "| 1001000 rows from ") &&
                                                     has(detail("INNER JOIN"), " times as many)"));
   ask(db, "DROP TABLE skewed");
+  ask(db,
+      "CREATE TEMP TABLE pairs AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n "
+      "WHERE i<3000) SELECT i/3 AS a, i AS b, i%7 AS c FROM n");
+  rows_query(
+      &r, db, warplite_prepare,
+      "EXPLAIN ANALYZE SELECT count(*), sum(x.c+y.c) FROM pairs x JOIN pairs y ON x.a=y.a AND "
+      "x.b=y.b");
+  CHECK("analyze: keys that are not independent",
+        has(detail("INNER JOIN"), "| 3000 rows from ") && !has(detail("INNER JOIN"), "times"));
+  ask(db, "DROP TABLE pairs");
 
   rows_query(&r, db, warplite_prepare,
              "EXPLAIN ANALYZE WITH v AS (SELECT b%7 k, sum(a) s FROM t GROUP BY 1) SELECT count(*) "

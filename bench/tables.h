@@ -38,9 +38,8 @@ static inline bool sqlite_load_strings(sqlite3 *db, const struct suite *s, int64
   return ok;
 }
 
-/* A new database with the suite's tables, in a file or in memory (":memory:"); why gets the message
- *on
- ** false. */
+/* A new database with the suite's tables, in a file or in memory (":memory:"). If it returns false,
+** why has the message. */
 static inline bool sqlite_load(sqlite3 **pdb, const char *path, const struct suite *s,
                                int64_t n_rows, char *why) {
   sqlite3 *db = NULL;

@@ -6,8 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The integer result of a query; 0 if it fails, as in versions that lack a feature it uses. */
-static int answer(sqlite3 *db, const char *sql) {
+int wl_quirks_ask(sqlite3 *db, const char *sql) {
   sqlite3_stmt *q = NULL;
   int n = 0;
   if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
@@ -28,7 +27,7 @@ static int find_digits(sqlite3 *db) {
         "x UNION ALL SELECT 1.0/3 UNION ALL SELECT 9007199254740992.0 UNION ALL "
         "SELECT 1e22 UNION ALL SELECT -2.5e-8)",
         digits);
-    if (answer(db, sql)) break;
+    if (wl_quirks_ask(db, sql)) break;
   }
   return digits;
 }
@@ -42,17 +41,17 @@ static void find(void) {
                       NULL) == 0) {
     quirks.real_digits = find_digits(db);
     quirks.between_collates =
-        answer(db, "SELECT CASE WHEN 1 BETWEEN 0 AND (9 COLLATE NOCASE) THEN 'a' END = 'A'");
+        wl_quirks_ask(db, "SELECT CASE WHEN 1 BETWEEN 0 AND (9 COLLATE NOCASE) THEN 'a' END = 'A'");
     sqlite3_exec(db,
                  "CREATE TABLE l(x TEXT COLLATE NOCASE); CREATE TABLE r(x TEXT COLLATE NOCASE);"
                  "INSERT INTO l VALUES('q')",
                  NULL, NULL, NULL);
-    quirks.in_parentheses = answer(db, "SELECT 2 IN ((SELECT 1 UNION ALL SELECT 2))");
+    quirks.in_parentheses = wl_quirks_ask(db, "SELECT 2 IN ((SELECT 1 UNION ALL SELECT 2))");
     quirks.compound_affinity =
-        answer(db, "SELECT x = '2' FROM (SELECT 2 AS x UNION ALL SELECT CAST('3' AS INT))");
-    quirks.with_taken_in = answer(db, "WITH w AS (SELECT 1 AS f, x FROM l WHERE x = 'none') "
-                                      "SELECT f, count(*), (SELECT count(*) FROM w) FROM w");
-    quirks.using_as_column = answer(db, "SELECT x = 'Q' FROM l FULL JOIN r USING(x)");
+        wl_quirks_ask(db, "SELECT x = '2' FROM (SELECT 2 AS x UNION ALL SELECT CAST('3' AS INT))");
+    quirks.with_taken_in = wl_quirks_ask(db, "WITH w AS (SELECT 1 AS f, x FROM l WHERE x = 'none') "
+                                             "SELECT f, count(*), (SELECT count(*) FROM w) FROM w");
+    quirks.using_as_column = wl_quirks_ask(db, "SELECT x = 'Q' FROM l FULL JOIN r USING(x)");
   }
   sqlite3_close(db);
 }

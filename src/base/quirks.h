@@ -5,6 +5,7 @@
 #ifndef WL_QUIRKS_H
 #define WL_QUIRKS_H
 
+#include "base/sqlite.h"
 #include <stdbool.h>
 
 typedef struct wl_quirks {
@@ -25,5 +26,7 @@ typedef struct wl_quirks {
 } wl_quirks;
 
 wl_quirks wl_quirks_get(void);
+/* The integer result of a query; 0 if it fails, as in versions that lack a feature it uses. */
+int wl_quirks_ask(sqlite3 *db, const char *sql);
 
 #endif

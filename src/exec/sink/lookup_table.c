@@ -22,7 +22,6 @@ enum {
   HASH_SHIFT = 14,   /* areas of 256 kB */
   MOST_READS = 3,    /* areas that may read a pair before dealing is faster */
   SPARSE = 1 << 17   /* pairs, from which on the table is half full */
-
 };
 
 static wl_status run_tasks(wl_build *b, long n, wl_task_fn task, wl_error *err) {

@@ -2,6 +2,7 @@
 ** The dialect of the running SQLite; see dialect.h.
 */
 #include "value/date/dialect.h"
+#include "base/quirks.h"
 #include "base/status.h"
 #include "value/conv.h"
 #include "value/date/plan.h"
@@ -18,15 +19,6 @@ static struct {
 
 /* ---- questions */
 
-static int answer(sqlite3 *db, const char *sql) {
-  sqlite3_stmt *q = NULL;
-  int n = 0;
-  if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
-    n = sqlite3_column_int(q, 0);
-  sqlite3_finalize(q);
-  return n;
-}
-
 static void find_bits(sqlite3 *db) {
   static const struct {
     int bit;
@@ -40,7 +32,7 @@ static void find_bits(sqlite3 *db) {
       {WL_DATE_FLOOR, "SELECT date('2000-01-01', 'floor') IS NOT NULL"},
   };
   for (size_t k = 0; k < sizeof questions / sizeof *questions; k++)
-    if (answer(db, questions[k].sql)) dialect.bits |= questions[k].bit;
+    if (wl_quirks_ask(db, questions[k].sql)) dialect.bits |= questions[k].bit;
 }
 
 static void find_formats(sqlite3 *db) {

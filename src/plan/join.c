@@ -16,7 +16,9 @@ enum { MAX_DP = 10, MAX_LEADS = 64 };
 #define COST_PROBE  2.0  /* a probe of a lookup that fits the cache */
 #define COST_FAR    12.0 /* a probe of a larger lookup */
 #define COST_BUILD  6.0
+#define COST_LISTS  16.0 /* a row of a lookup that has several rows for a key */
 #define COST_OUT    3.0
+#define COST_LISTED 8.0  /* a pair from such a lookup, whose row is read at a random place */
 #define COST_NESTED 20.0 /* a pair of rows, without keys */
 #define FAR_ROWS    300000.0
 #define COST_HOST   60.0 /* with a device: extra cost of a row that the host puts into a lookup */
@@ -280,10 +282,12 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   }
   if (keyed) share *= pair_share(p, &keys, s);
   double matches = (thinned ? all : build) * share, pairs = n * matches;
-  *cost = (double)p->in->n_rows[s] * COST_SCAN + build * COST_BUILD;
+  bool lists = keys.inner < 0.9 * all && !wl_how_finds_one(how);
+  *cost = (double)p->in->n_rows[s] * COST_SCAN + build * (lists ? COST_LISTS : COST_BUILD);
   if (p->in->for_device) *cost += build * COST_HOST;
   if (keyed)
-    *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) + pairs * COST_OUT;
+    *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) +
+             pairs * (lists && build > FAR_ROWS ? COST_LISTED : COST_OUT);
   else
     *cost += n * build * COST_NESTED;
   switch (how) {

@@ -387,6 +387,16 @@ static wl_status expand(wl_compiler *c, int step, const wl_lookup *l, const key_
   return rc;
 }
 
+/* Whether the step only drops rows, and those have been dropped already: its lookup has reduced that
+** of an earlier step. */
+static bool is_decided(const wl_compiler *c, int step) {
+  const wl_jstep *st = &c->in->plan->steps[step];
+  if (st->how != WL_HOW_SEMI && !(st->how == WL_HOW_INNER && st->unread)) return false;
+  for (int k = 0; k < step; k++)
+    if (c->in->plan->steps[k].reducers >> step & 1) return true;
+  return false;
+}
+
 static wl_status join_step(wl_compiler *c, int step) {
   const wl_jstep *st = &c->in->plan->steps[step];
   const wl_lookup *l = c->in->lookups[step];
@@ -400,7 +410,7 @@ static wl_status join_step(wl_compiler *c, int step) {
                         "a scalar subquery returns several rows, of which SQLite takes the first");
   if (!probes(st, l, n)) {
     rc = expand(c, step, l, forms, &j);
-  } else {
+  } else if (!is_decided(c, step)) {
     wl_join_how how = how_in_program(st->how);
     bool unread = st->unread && st->how == WL_HOW_INNER;
     rc = step_keys(c, st, forms, false, keys, &n);

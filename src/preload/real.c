@@ -70,6 +70,14 @@ static int own_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, s
   return note_prepared(sqlites[0].api.prepare_v3(db, sql, n, flags, out, tail), out);
 }
 
+static int own_open_v2(const char *name, sqlite3 **out, int flags, const char *vfs) {
+  return wl_open_private(&sqlites[0], name, out, flags, vfs);
+}
+
+static int own_open(const char *name, sqlite3 **out) {
+  return own_open_v2(name, out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+}
+
 static int own_finalize(sqlite3_stmt *s) {
   if (s) wl_handles_remove(&wl_statements, s);
   return sqlites[0].api.finalize(s);
@@ -136,6 +144,8 @@ static void add_sqlite(void *library, wl_range code) {
   r->ours.prepare_v2 = own_prepare_v2;
   r->ours.prepare_v3 = own_prepare_v3;
   r->ours.finalize = own_finalize;
+  r->ours.open = own_open;
+  r->ours.open_v2 = own_open_v2;
   r->code = code;
   n_sqlites++;
 }

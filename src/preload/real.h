@@ -46,6 +46,10 @@ const wl_sqlite *wl_real_find(void *caller);
 ** that a SQLite calls when it opens a connection, so that a second SQLite is noticed then. */
 const wl_sqlite *wl_real_checked(void *caller);
 
+/* Opens a connection for libwarplite, without the program's extensions (auto_extension.c). */
+int wl_open_private(const wl_sqlite *real, const char *name, sqlite3 **out, int flags,
+                    const char *vfs);
+
 static inline bool wl_within(wl_range r, const void *at) {
   return (const char *)at >= r.low && (const char *)at < r.high;
 }

@@ -184,9 +184,59 @@ static void locks_of_attached(void) {
   sqlite3_close(owner);
 }
 
+/* ---- automatic extensions */
+
+static int n_opened, n_second;
+
+static void always_seven(sqlite3_context *x, int n, sqlite3_value **v) {
+  sqlite3_result_int(x, 7);
+}
+
+/* It replaces functions that a private connection might use. */
+static int first_extension(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+  n_opened++;
+  sqlite3_create_function(db, "seven", 0, SQLITE_UTF8, NULL, always_seven, NULL, NULL);
+  return sqlite3_create_function(db, "typeof", 1, SQLITE_UTF8, NULL, always_seven, NULL, NULL);
+}
+
+static int second_extension(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+  n_second++;
+  if (n_second != 2) return SQLITE_OK;
+  *message = sqlite3_mprintf("the second time");
+  return SQLITE_CONSTRAINT;
+}
+
+static void use_opened(const char *sql) {
+  sqlite3 *db = surface_open("beside.db");
+  sqlite3_stmt *s = prepare(db, sql);
+  rows(db, s, 50, 0);
+  done(db, s);
+  sqlite3_close(db);
+  say("%d connections, the second extension %d times", n_opened, n_second);
+}
+
+static void automatic_extensions(void) {
+  typedef void entry(void);
+  title("automatic extensions");
+  for (int k = 0; k < 2; k++) say("%d", sqlite3_auto_extension((entry *)first_extension));
+  use_opened("SELECT count(*), sum(length(c) + seven()), min(upper(c)), typeof(1) FROM t");
+  say("%d", sqlite3_auto_extension((entry *)second_extension));
+  use_opened("SELECT strftime('%Y', a), CAST(b AS TEXT), typeof(a), count(*) FROM t GROUP BY 1, 2");
+  sqlite3 *db = NULL;
+  int rc = sqlite3_open(":memory:", &db);
+  say("%d %s", rc, sqlite3_errmsg(db));
+  sqlite3_close(db);
+  for (int k = 0; k < 2; k++) say("%d", sqlite3_cancel_auto_extension((entry *)first_extension));
+  use_opened("SELECT max(c), typeof(max(a)) FROM t");
+  sqlite3_reset_auto_extension();
+  say("%d", sqlite3_cancel_auto_extension((entry *)second_extension));
+  use_opened("SELECT max(c), typeof(min(a)) FROM t");
+}
+
 void surface_beside(void) {
   sqlite3 *db = surface_open("beside.db");
   surface_fill(db);
+  automatic_extensions(); /* before libwarplite opens connections of its own */
   blobs_of_texts(db);
   errors_that_stay(db);
   binds_after_the_end(db);

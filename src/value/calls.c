@@ -11,6 +11,19 @@
 
 enum { N_CACHED = 16 };
 
+/*
+** SQLite's allocator may have one lock for the whole process, so rows must not allocate. It copies
+*a
+** text whose end it does not know, when a function asks for it: arguments are given with a NUL at
+** their end, and results are read as bytes.
+*/
+
+/* Room for an argument with its NUL. */
+typedef struct terminated {
+  wl_u8 *p;
+  size_t size;
+} terminated;
+
 /* A prepared statement, cached by its text and by which arguments vary. */
 typedef struct cached_statement {
   char *sql;
@@ -21,6 +34,7 @@ struct wl_calls {
   sqlite3 *db;
   cached_statement cached[N_CACHED];
   int next; /* the slot that the next new statement takes */
+  terminated terminated[WL_CALL_ARGS];
   /* state of the run in progress */
   wl_vctx *x;
   const wl_call_rows *rows;
@@ -100,10 +114,31 @@ static int xrowid(sqlite3_vtab_cursor *p, sqlite3_int64 *out) {
   *out = ((calls_cursor *)p)->row;
   return SQLITE_OK;
 }
+/* The text with a NUL at its end, until the next row. NULL: it contains one, or there is no
+** memory. */
+static const char *terminate(terminated *room, wl_val text) {
+  if (memchr(wl_bytes(text), 0, text.n)) return NULL;
+  if (room->size <= text.n) {
+    size_t size = (size_t)text.n + text.n / 2 + 64;
+    wl_mem_free(room->p);
+    room->p = wl_mem_alloc(size);
+    room->size = room->p ? size : 0;
+    if (!room->p) return NULL;
+  }
+  memcpy(room->p, wl_bytes(text), text.n);
+  room->p[text.n] = 0;
+  return (const char *)room->p;
+}
+
 static int xcolumn(sqlite3_vtab_cursor *p, sqlite3_context *ctx, int col) {
   const calls_cursor *c = (calls_cursor *)p;
   const wl_call_rows *r = c->calls->rows;
-  wl_sqlite_result(ctx, r->args[(size_t)col * (size_t)r->n + (size_t)c->row], SQLITE_STATIC);
+  wl_val v = r->args[(size_t)col * (size_t)r->n + (size_t)c->row];
+  const char *text = v.t == WL_T_TEXT && v.n ? terminate(&c->calls->terminated[col], v) : NULL;
+  if (text)
+    sqlite3_result_text(ctx, text, -1, SQLITE_STATIC);
+  else
+    wl_sqlite_result(ctx, v, SQLITE_STATIC);
   return SQLITE_OK;
 }
 
@@ -120,10 +155,17 @@ static sqlite3_module module = {.xConnect = xconnect,
 
 /* ---- the aggregate that receives the results */
 
+/* The database is in UTF-8, so the bytes of a text are the text. */
+static wl_val result_of(sqlite3_value *v) {
+  if (sqlite3_value_type(v) != SQLITE_TEXT) return wl_sqlite_val(v);
+  const wl_u8 *p = sqlite3_value_blob(v); /* NULL if it is empty */
+  return wl_text(p ? p : (const wl_u8 *)"", (wl_u32)sqlite3_value_bytes(v));
+}
+
 static void sink_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   wl_calls *c = sqlite3_user_data(ctx);
   (void)argc;
-  wl_val *out = &c->out[c->n_out++], v = wl_sqlite_val(argv[0]);
+  wl_val *out = &c->out[c->n_out++], v = result_of(argv[0]);
   *out = wl_null();
   if (v.t >= WL_T_TEXT) {
     wl_u8 *to = wl_scratch(c->x, v.n);
@@ -161,6 +203,7 @@ void wl_calls_close(wl_calls *c) {
     sqlite3_finalize(c->cached[i].stmt);
     wl_mem_free(c->cached[i].sql);
   }
+  for (int k = 0; k < WL_CALL_ARGS; k++) wl_mem_free(c->terminated[k].p);
   wl_mem_free(c);
 }
 

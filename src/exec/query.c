@@ -369,6 +369,13 @@ static wl_status sub_result(const wl_schedule *x, const wl_bsub *sub, wl_ready *
   return copy ? WL_OK : wl_nomem(err);
 }
 
+/* Whether dropping rows early could hide an error that SQLite raises. */
+static bool hides_errors(wl_arena *arena, const wl_compile_in *in) {
+  for (int s = 0; s < in->query->n_sources; s++)
+    if (in->query->sources[s].reduces) return wl_compile_may_fail(arena, in);
+  return false;
+}
+
 /* in_order: as for choose_device(). */
 static wl_status compile(const wl_schedule *x, wl_arena *arena, bool in_order, wl_compile_in *in,
                          wl_ready *r, wl_error *err) {
@@ -484,6 +491,7 @@ wl_status wl_ready_make(wl_schedule *x, wl_node *node, const wl_query *q, const 
                        .share = share,
                        .arg = &arg,
                        .driver = top ? q->ordered_by - 1 : -1,
+                       .may_fail = hides_errors(&x->arena, &in),
                        .for_device = env->device != NULL};
     wl_jplan *plan;
     rc = wl_jplan_make(plan_arena(x, r), &pin, &plan, err);

@@ -48,7 +48,7 @@ typedef struct planner {
   ** estimated share of its rows that is left. */
   int filtered[WL_MAX_SOURCES];
   double filtered_share[WL_MAX_SOURCES];
-  wl_u64 left_out; /* sources that only reduce others, and do not pay */
+  wl_u64 left_out; /* sources that only reduce others, and do not pay or would hide errors */
 } planner;
 
 static wl_u64 bit(int s) {
@@ -227,7 +227,7 @@ static void find_semi_filters(planner *p) {
   }
   for (int t = 0; t < p->q->n_sources; t++) {
     if (!p->q->sources[t].reduces) continue;
-    if (p->filtered[t] >= 0 && p->filtered_share[t] <= MOST_LEFT) continue;
+    if (p->filtered[t] >= 0 && p->filtered_share[t] <= MOST_LEFT && !p->in->may_fail) continue;
     p->filtered[t] = -1;
     p->left_out |= bit(t);
   }

@@ -58,6 +58,7 @@ typedef struct wl_jplan_in {
   double (*share)(void *arg, int source, const wl_jlist *list);
   void *arg;
   int driver;      /* the source that must be scanned; -1: any */
+  bool may_fail;   /* computing a row may fail, so no source may drop rows that SQLite reads */
   bool for_device; /* a device scans; the host builds the lookups and copies them to it */
 } wl_jplan_in;
 

@@ -1,9 +1,8 @@
 /*
 ** Automatic extensions of the program (sqlite3_auto_extension). SQLite calls them for every
 ** connection that is opened, also for those that libwarplite opens for itself. The program must not
-** see these, and its extensions must not change what they compute. So SQLite knows one extension,
-*our
-** own, which calls those of the program unless libwarplite opens the connection.
+** see these, and its extensions must not change what they compute. So SQLite knows only our own
+** extension, which calls those of the program unless libwarplite opens the connection.
 **
 ** Invariants:
 ** 1. The list belongs to the SQLite that wl_only named when the program first used it. With several

@@ -41,6 +41,18 @@ static bool ints_fit(const wl_compiler *c, const wl_domain *d) {
   return d->lo > d->hi || (__int128)wl_domain_magnitude(d) * c->max_rows <= WL_I64_MAX;
 }
 
+bool wl_compile_sums_fit(const wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  for (int k = 0; k < q->n_aggs; k++) {
+    wl_operand a;
+    if (q->aggs[k].fn != WL_FN_SUM) continue;
+    if (wl_compile_type(c, q->aggs[k].arg, &a) || !wl_only(&a, I | F)) return false;
+    if (!wl_only(&a, F) && !ints_fit(c, &a.dom)) return false;
+  }
+  return true;
+}
+
 /* Chooses the accumulator that adds these values and derives what the sum can be. */
 static wl_status sum_accumulator(wl_compiler *c, wl_operand *a, wl_agg_fn fn, int *acc,
                                  wl_domain *dom) {

@@ -178,6 +178,9 @@ wl_status wl_compile_conjuncts(wl_compiler *c, const wl_jlist *list, bool scan) 
 /* join.c: the sources of the query, with all conjuncts of WHERE */
 wl_status wl_compile_sources(wl_compiler *c) WL_MUST;
 wl_status wl_compile_found(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
+/* The types that an expression over the sources can have. After outer joins it may have more than
+** with a row of each source, like coalesce(a.x, b.x); then it has no dictionary. */
+wl_status wl_compile_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;
 /* entries.c: turns codes of o's dictionary into codes of `to`. A text that `to` lacks becomes
 ** NULL. */
 wl_status wl_compile_translate(wl_compiler *c, const wl_dict *to, wl_operand *o) WL_MUST;
@@ -192,6 +195,8 @@ wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_o
 
 /* aggregate.c: the query's aggregate k */
 wl_status wl_compile_aggregate(wl_compiler *c, int k) WL_MUST;
+/* Whether no sum() of the query can overflow, over any of the rows. */
+bool wl_compile_sums_fit(const wl_compiler *c);
 /* Whether equal values can look different: 1 and 1.0, or text that is equal under a collation. */
 bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll);
 

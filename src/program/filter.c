@@ -217,3 +217,32 @@ double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, co
   wl_compile_close(&c);
   return share;
 }
+
+/* The most rows that a join of all sources can have. */
+static wl_i64 most_rows(const wl_compile_in *in) {
+  __int128 n = 1;
+  for (int s = 0; s < in->query->n_sources && n < 1LL << 62; s++)
+    if (!wl_how_finds_one(in->query->sources[s].how) && in->source_rows[s] > 1)
+      n *= in->source_rows[s];
+  return n < 1LL << 62 ? (wl_i64)n : 1LL << 62;
+}
+
+bool wl_compile_may_fail(wl_arena *arena, const wl_compile_in *in) {
+  const wl_query *q = in->query;
+  wl_error ignored = {0};
+  wl_compiler c = {.arena = arena, .in = in, .err = &ignored};
+  bool fails = wl_compile_open(&c) != WL_OK;
+  if (!fails) {
+    c.over_table = true;
+    c.max_rows = most_rows(in);
+    cost_of(&c, q->where, &fails);
+    cost_of(&c, q->having, &fails);
+    for (int k = 0; k < q->n_sources; k++) cost_of(&c, q->sources[k].on, &fails);
+    for (int k = 0; k < q->n_results; k++) cost_of(&c, q->results[k], &fails);
+    for (int k = 0; k < q->n_groups; k++) cost_of(&c, q->groups[k], &fails);
+    for (int k = 0; k < q->n_aggs; k++) cost_of(&c, q->aggs[k].arg, &fails);
+    fails = fails || !wl_compile_sums_fit(&c);
+  }
+  wl_compile_close(&c);
+  return fails || arena->failed;
+}

@@ -74,9 +74,7 @@ static wl_u64 sources_of_outer_joins(const wl_query *q) {
   return outer ? all : 0;
 }
 
-/* The types that an expression can have. After outer joins it may have more than with a row of each
-** source, like coalesce(a.x, b.x); then it has no dictionary. */
-static wl_status operand_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
+wl_status wl_compile_type(const wl_compiler *c, const wl_bexpr *e, wl_operand *out) {
   wl_operand wide;
   wl_u64 maybe = sources_of_outer_joins(c->in->query);
   wl_status rc = type_with(c, e, 0, out);
@@ -94,8 +92,8 @@ static wl_status form_of_key(const wl_compiler *c, const wl_jkey *k, key_form *f
   wl_operand in, out;
   char aff = k->cond->cmp_affinity;
   bool is = k->cond->kind == WL_B_IS;
-  wl_status rc = operand_type(c, k->inner, &in);
-  if (!rc) rc = operand_type(c, k->outer, &out);
+  wl_status rc = wl_compile_type(c, k->inner, &in);
+  if (!rc) rc = wl_compile_type(c, k->outer, &out);
   if (rc) return rc;
   rc = wl_compile_in_real((wl_compiler *)(size_t)c, k->cond, &in, &out);
   if (!rc) rc = wl_compile_arms_agree(c, k->cond, &in, &out);
@@ -152,13 +150,13 @@ static wl_status key_operand(wl_compiler *c, const wl_jkey *k, key_form form, bo
   wl_operand other;
   wl_status rc;
   if (form == KEY_CODE) {
-    rc = operand_type(c, inner ? k->outer : k->inner, &other);
+    rc = wl_compile_type(c, inner ? k->outer : k->inner, &other);
     if (!rc) rc = wl_compile_coded(c, e, out);
     return rc ? rc : wl_compile_translate(c, inner ? out->dict : other.dict, out);
   }
   rc = wl_compile_expr(c, e, out);
   if (!rc) rc = wl_compile_value(c, out);
-  if (!rc) rc = operand_type(c, inner ? k->outer : k->inner, &other);
+  if (!rc) rc = wl_compile_type(c, inner ? k->outer : k->inner, &other);
   if (rc) return rc;
   if (aff >= 'C' && wl_has(out, WL_T_TEXT)) {
     wl_domain d = wl_domain_union(out->dom, wl_domain_any(I | F));

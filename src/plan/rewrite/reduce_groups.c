@@ -5,14 +5,15 @@
 **     SELECT … FROM part p, lineitem l
 **     WHERE p.brand = 'B' AND l.qty < (SELECT avg(qty) FROM lineitem WHERE partkey = p.partkey)
 **
-** computes the averages of all parts. With `partkey IN (SELECT partkey FROM part WHERE brand =
-*'B')`
-** it computes those of a few. One of the rewrites of a query.
+** computes the averages of all parts. With `AND partkey IN (SELECT partkey FROM part WHERE …)` it
+** computes those of a few. One of the rewrites of a query.
 **
 ** Invariants:
 ** 1. A group is kept or dropped as a whole: its rows are equal under the comparison that is added.
 ** 2. Every group that a row of the result needs is kept. The conditions that are copied must hold
 **    for each row of the result, so any of them can also be left out.
+** 3. SQLite may compute the other groups too, and fail. So the plan leaves the SEMI joins out if
+**    computing a group may fail (wl_jplan_in.may_fail), which depends on the data.
 */
 #include "plan/rewrite/rewrite_impl.h"
 

@@ -136,6 +136,41 @@ static const char *const texts[][3] = {
      "{It L({Iu I({It D})})}"},
     {"SELECT a, (SELECT count(*)+(SELECT 5) FROM u WHERE u.a=t.a) FROM t", "{It}?{Iu}?{I1}",
      "{It L({Iu}={I1})}={I1}"},
+    /* conditions on other sources that reduce groups */
+    {"SELECT a, (SELECT sum(b) FROM u WHERE u.a=t.a) FROM t WHERE b=1", "{It}?{Iu}",
+     "{It L({Iu St})}"},
+    {"SELECT t.a FROM t, (SELECT a, max(b) AS m FROM u GROUP BY a) g WHERE g.a=t.a AND t.b<m",
+     "{It I({Iu})}", "{It I({Iu})}"},
+    {"SELECT t.a FROM t, (SELECT a, max(b) AS m FROM u GROUP BY a) g WHERE g.a=t.a AND t.b<3",
+     "{It I({Iu})}", "{It I({Iu St})}"},
+    {"SELECT t.a FROM t, (SELECT a, max(b) AS m FROM u GROUP BY a) g WHERE g.m=t.a AND t.b<3",
+     "{It I({Iu})}", "{It I({Iu})}"},
+    {"SELECT t.a FROM t LEFT JOIN (SELECT a, max(b) AS m FROM u GROUP BY a) g ON g.a=t.a AND t.b=1",
+     "{It L({Iu})}", "{It L({Iu})}"},
+    {"SELECT t.a FROM t FULL JOIN (SELECT a, max(b) AS m FROM u GROUP BY a) g ON g.a=t.a WHERE "
+     "t.b=1",
+     "{It F({Iu})}", "{It F({Iu})}"},
+    {"SELECT t.a FROM t LEFT JOIN w ON w.a=t.a AND w.b=1, (SELECT a, max(b) AS m FROM u GROUP BY "
+     "a) "
+     "g WHERE g.a=w.a",
+     "{It Lw I({Iu})}", "{It Lw I({Iu})}"},
+    {"SELECT t.a FROM t WHERE a IN (SELECT a FROM w WHERE b=1) AND b>(SELECT avg(b) FROM u WHERE "
+     "u.a=t.a)",
+     "{It}?{Iw}?{Iu}", "{It Sw L({Iu Sw})}"},
+    {"SELECT a FROM t WHERE b=1 AND NOT EXISTS(SELECT 1 FROM (SELECT a FROM u GROUP BY a) g WHERE "
+     "g.a=t.a)",
+     "{It}?{I({Iu})}", "{It A({Iu St})}"},
+    {"SELECT t.a FROM t, (SELECT a, group_concat(b) FROM u GROUP BY a) g WHERE g.a=t.a AND t.b<3",
+     "{It I({Iu})}", "{It I({Iu})}"},
+    {"SELECT t.a FROM t, (SELECT a, b FROM u GROUP BY a) g WHERE g.a=t.a AND t.b<3", "{It I({Iu})}",
+     "{It I({Iu})}"},
+    {"SELECT t.a FROM t, (SELECT a FROM u GROUP BY a LIMIT 9) g WHERE g.a=t.a AND t.b<3",
+     "{It I({Iu})}", "{It I({Iu})}"},
+    {"WITH c AS (SELECT a, max(b) AS m FROM u GROUP BY a) SELECT t.a FROM t, c WHERE c.a=t.a AND "
+     "t.b<3 AND t.a<(SELECT max(m) FROM c)",
+     "{It I({Iu})}?{I({Iu})}", "{It I({Iu})}={I({Iu})}"},
+    {"SELECT t.a FROM t, (SELECT a FROM u GROUP BY a) g WHERE g.a=t.a AND abs(t.b)=3",
+     "{It I({Iu})}", "{It I({Iu})}"},
     /* compounds */
     {"SELECT a FROM t UNION ALL SELECT a FROM u", "{I({It},{Iu})}", "{I({It},{Iu})}"},
     {"SELECT a FROM t UNION SELECT a FROM u", "{I({It}|{Iu})}", "{I({I({It},{Iu}) D})}"},
@@ -145,6 +180,27 @@ static const char *const texts[][3] = {
     {"SELECT a FROM t UNION ALL SELECT DISTINCT a FROM u ORDER BY 1", "{I({It},{Iu D})}",
      "{I({It},{Iu D})}"},
 };
+
+/* A query over so many tables that all of them would not fit the grouped query. */
+static void check_many(wl_store *store) {
+  enum { N = 60, N_INNER = 10 };
+  char sql[6000], tables[1000] = "{It", groups[500] = "{Iu", want[2000];
+  size_t n = 0;
+#define SAY(...) n += (size_t)snprintf(sql + n, sizeof sql - n, __VA_ARGS__)
+  SAY("SELECT t0.a FROM t t0");
+  for (int k = 1; k < N; k++) SAY(", t t%d", k);
+  SAY(", (SELECT u0.a FROM u u0");
+  for (int k = 1; k < N_INNER; k++) SAY(" JOIN u u%d USING (a)", k);
+  SAY(" GROUP BY u0.a) g WHERE g.a=t0.a AND t0.b=0");
+  for (int k = 1; k < N; k++) SAY(" AND t%d.a=t0.a AND t%d.b=%d", k, k, k);
+#undef SAY
+  for (int k = 1; k < N; k++) strcat(tables, " It");
+  for (int k = 1; k < N_INNER; k++) strcat(groups, " Iu");
+  char bound[2000];
+  snprintf(bound, sizeof bound, "%s I(%s})}", tables, groups);
+  snprintf(want, sizeof want, "%s I(%s St St St St St St})}", tables, groups);
+  check(store, sql, bound, want);
+}
 
 int main(void) {
   sqlite3 *db;
@@ -161,6 +217,7 @@ int main(void) {
   wl_conn *c = wl_enable(db, &err);
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
     check(c->store, texts[k][0], texts[k][1], texts[k][2]);
+  check_many(c->store);
   sqlite3_close(db);
   return tap_done();
 }

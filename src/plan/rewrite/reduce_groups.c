@@ -17,7 +17,8 @@
 */
 #include "plan/rewrite/rewrite_impl.h"
 
-enum { MAX_KEYS = 8, MAX_ARM_SOURCES = 16, MAX_NODES = 1000 };
+enum { MAX_KEYS = 8, MAX_NODES = 1000 };
+enum { MAX_ARM_SOURCES = 16 }; /* of the grouped query, with those that reduce it */
 
 /* outer = a group key. */
 typedef struct group_key {
@@ -51,8 +52,7 @@ static bool can_reduce(const wl_bsource *s) {
   if (!s->derived || s->derived->n_arms != 1 || s->derived->ops || s->derived->shared) return false;
   if (s->how == WL_HOW_MARK || wl_how_keeps_unmatched(s->how)) return false;
   const wl_query *q = s->derived->arms[0];
-  if (!q->grouped || q->bare || q->limit || q->offset || q->n_sources > MAX_ARM_SOURCES)
-    return false;
+  if (!q->grouped || q->bare || q->limit || q->offset) return false;
   for (int k = 0; k < q->n_aggs; k++)
     if (q->aggs[k].fn >= WL_FN_CONCAT) return false;
   for (int k = 0; k < q->n_sources; k++) /* reduces: done when an inner query was rewritten */
@@ -208,7 +208,7 @@ wl_status wl_rewrite_reduce_groups(wl_edit *to) {
     r.arm.q = q->sources[s].derived->arms[0];
     rc = each(conditions(q, s), note_key, &r);
     for (int from = 0; r.n_keys && from < q->n_sources && !rc; from++)
-      if (from != s) rc = add_reducer(&r, from);
+      if (from != s && r.arm.q->n_sources < MAX_ARM_SOURCES) rc = add_reducer(&r, from);
   }
   return rc;
 }

@@ -159,7 +159,7 @@ static wl_status fill_analysis(wl_conn *c, const char *sql, wl_rowset *r, wl_err
   wl_status rc = analyze_open(c, sql, r, &list, &a, err);
   if (!rc) rc = analyze_rows(&a, err);
   bool native = a.run != NULL, detour = native && wl_run_detour(a.run);
-  wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL, 0};
+  wl_actual got = {a.n_rows, -1, -1, -1, wl_clock_ns() - start, NULL, 0, false};
   wl_answer_close(&a); /* completes its counts */
   if (rc) goto done;
   const char *first =

@@ -53,14 +53,14 @@ static const char *bytes_words(wl_arena *a, wl_i64 n) {
 }
 
 /* The estimate. If the rows are 10 times as many, or a tenth, it says so: the plan may be bad. */
-static const char *estimate_beside(wl_arena *a, double estimated, wl_i64 n_rows) {
+static const char *estimate_beside(wl_arena *a, const wl_actual *x) {
   enum { FAR = 10, FEW = 100 };
-  double n = n_rows > 1 ? (double)n_rows : 1, e = estimated > 1 ? estimated : 1;
+  double n = x->n_rows > 1 ? (double)x->n_rows : 1, e = x->estimated > 1 ? x->estimated : 1;
   if (n >= FAR * e && n > FEW)
-    return say(a, " (estimated %.0f, got %.0f times as many)", estimated, n / e);
-  if (e >= FAR * n && e > FEW)
-    return say(a, " (estimated %.0f, %.0f times too many)", estimated, e / n);
-  return say(a, " (estimated %.0f)", estimated);
+    return say(a, " (estimated %.0f, got %.0f times as many)", x->estimated, n / e);
+  if (e >= FAR * n && e > FEW && !x->may_stop)
+    return say(a, " (estimated %.0f, %.0f times too many)", x->estimated, e / n);
+  return say(a, " (estimated %.0f)", x->estimated);
 }
 
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x) {
@@ -69,8 +69,7 @@ const char *wl_plantree_actual(wl_arena *a, const wl_actual *x) {
     s = say(a, "%lld row%s from %lld", x->n_rows, plural(x->n_rows), x->of);
   else if (x->n_rows >= 0)
     s = say(a, "%lld row%s", x->n_rows, plural(x->n_rows));
-  if (x->estimated >= 0 && x->n_rows >= 0)
-    s = say(a, "%s%s", s, estimate_beside(a, x->estimated, x->n_rows));
+  if (x->estimated >= 0 && x->n_rows >= 0) s = say(a, "%s%s", s, estimate_beside(a, x));
   if (x->ns >= 0) s = say(a, "%s%s%.3f ms", s, *s ? ", " : "", x->ns / 1e6);
   if (x->n_bytes >= 0) s = say(a, "%s%s%s", s, *s ? ", " : "", bytes_words(a, x->n_bytes));
   if (x->n_bytes >= 0 && x->ns > 0) s = say(a, "%s, %.2f GB/s", s, (double)x->n_bytes / x->ns);
@@ -114,11 +113,19 @@ static const char *filter_words(tree *t, const wl_pipeline *p, const wl_jlist *l
   return l->n ? say(t->a, " FILTER %s", wl_exprtext_list(t->a, t->c->store, p->q, l)) : "";
 }
 
+/* Whether the pipeline may end before it has read all rows: LIMIT, or a subquery's first row. */
+static bool may_stop(const wl_pipeline *p) {
+  wl_sink_kind sink = p->program->sink;
+  if (!wl_sink_takes_rows(sink) || sink == WL_SINK_SORT) return false;
+  return p->program->limit >= 0 || (p->sub && p->sub->kind != 'l');
+}
+
 /* The measurements of a step, or of the sink. */
 static wl_actual flow_numbers(const wl_pipeline *p, int part, double estimated) {
   if (!wl_pipeline_counted(p)) return nothing;
   wl_flow f = wl_pipeline_flow(p, part);
-  wl_actual x = {f.n_out, f.n_in, f.n_bytes, estimated, f.ns, machine(p->on_device), 0};
+  wl_actual x = {f.n_out, f.n_in, f.n_bytes, estimated, f.ns, machine(p->on_device), 0, false};
+  x.may_stop = may_stop(p);
   if (p->steps[0].source < 0) x.n_bytes = -1;         /* only columns of tables are counted */
   if (f.ns <= 0 && !f.n_bytes) x.ns = x.n_bytes = -1; /* it has no instructions of its own */
   return x;
@@ -127,7 +134,7 @@ static wl_actual flow_numbers(const wl_pipeline *p, int part, double estimated) 
 static void load_line(tree *t, const wl_column_load *l, int parent) {
   wl_actual got = nothing;
   if (!l) return;
-  if (t->list->measures) got = (wl_actual){l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu", 0};
+  if (t->list->measures) got = (wl_actual){l->n_rows, -1, l->n_bytes, -1, l->ns, "cpu", 0, false};
   line(t, parent,
        say(t->a, "LOAD %d column%s %s%s", l->n_cols, plural(l->n_cols), l->from,
            wl_plantree_actual(t->a, &got)));
@@ -255,7 +262,7 @@ static void finish_lines(tree *t, const wl_pipeline *p, int parent) {
   wl_actual got = nothing, limit = nothing;
   bool sorts = m->sink == WL_SINK_SORT || m->sink == WL_SINK_DISTINCT;
   if (run) {
-    got = (wl_actual){run->n_left, run->n_collected, -1, -1, run->ns_finish, "cpu", 0};
+    got = (wl_actual){run->n_left, run->n_collected, -1, -1, run->ns_finish, "cpu", 0, false};
     limit.n_rows = run->n_left;
   }
   /* A device sorts within its launches. What the host collects, the host sorts. */
@@ -296,6 +303,7 @@ static wl_actual pipeline_numbers(const wl_pipeline *p) {
   wl_actual x = nothing;
   if (!run) return x;
   x.estimated = p->estimated;
+  x.may_stop = may_stop(p);
   x.n_rows = p->kept ? p->lookup->n_rows : run->n_left;
   if (p->kept) return x; /* nothing ran */
   x.ns = run->ns_rows + run->ns_finish;

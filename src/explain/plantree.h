@@ -18,6 +18,7 @@ typedef struct wl_actual {
   double estimated, ns;
   const char *device;
   wl_i64 n_held; /* bytes that a sink held; 0: not shown */
+  bool may_stop; /* not all rows need be read, so fewer than estimated are no surprise */
 } wl_actual;
 const char *wl_plantree_actual(wl_arena *a, const wl_actual *x);
 

@@ -452,6 +452,12 @@ static void check_join_plan(void) {
   CHECK("analyze: keys that are not independent",
         has(detail("INNER JOIN"), "| 3000 rows from ") && !has(detail("INNER JOIN"), "times"));
   ask(db, "DROP TABLE pairs");
+  ask(db, "CREATE TEMP TABLE many AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n "
+          "WHERE i<20000) SELECT i FROM n");
+  rows_query(&r, db, warplite_prepare, "EXPLAIN ANALYZE SELECT i FROM many LIMIT 3");
+  CHECK("analyze: LIMIT stops early, so the estimate is not far off",
+        has(detail("SCAN many"), " rows from ") && has(detail("SCAN many"), "(estimated 20000)"));
+  ask(db, "DROP TABLE many");
 
   rows_query(&r, db, warplite_prepare,
              "EXPLAIN ANALYZE WITH v AS (SELECT b%7 k, sum(a) s FROM t GROUP BY 1) SELECT count(*) "

@@ -29,7 +29,8 @@ static double drawn_from(double n, double found) {
   return hi;
 }
 
-/* Counts different values. Equal values have equal bits, or nearly always. */
+/* Adds a value to the set of those seen. Returns whether it is new. Different values have different
+** hashes, or nearly always. */
 static bool add(wl_u64 *seen, wl_val v) {
   wl_u64 h = wl_hash_val(v, WL_COLL_BINARY) | 1, at = (h * 0x9e3779b97f4a7c15ULL) % SLOTS;
   while (seen[at] && seen[at] != h) at = (at + 1) % SLOTS;

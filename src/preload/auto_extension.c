@@ -86,6 +86,6 @@ WL_EXPORT int sqlite3_cancel_auto_extension(entry_point *e) {
 WL_EXPORT void sqlite3_reset_auto_extension(void) {
   pthread_mutex_lock(&lock);
   if (list_of(WL_CALLER)) n_listed = 0;
-  pthread_mutex_unlock(&lock);
   WL_REAL()->reset_auto_extension(); /* the next extension of the program adds ours again */
+  pthread_mutex_unlock(&lock);
 }

@@ -21,7 +21,17 @@ static const char *const set_up =
     "CREATE TABLE h(a INTEGER, x INTEGER); INSERT INTO h SELECT a%50, a FROM t;"
     "CREATE TABLE e(a INTEGER, x TEXT)";
 
+/* Both have reducers: of the groups of a subquery, and of a lookup. */
+#define REDUCED_GROUPS                                                                             \
+  "SELECT sum(t.d) FROM t JOIN g ON g.id = t.b WHERE g.n = 'g1' AND t.a > (SELECT avg(x) FROM h "  \
+  "WHERE h.a = g.id)"
+#define REDUCED_LOOKUP                                                                             \
+  "SELECT g.n, sum(h.x) FROM g JOIN h ON h.a = g.id JOIN t ON t.a = h.x WHERE t.c = 'x1' AND "     \
+  "g.n = 'g1' AND EXISTS (SELECT 1 FROM t AS u WHERE u.a = h.x AND u.b = 3) GROUP BY 1"
+
 static const char *const statements[] = {
+    REDUCED_GROUPS,
+    REDUCED_LOOKUP,
     "SELECT a FROM t",
     "SELECT a, d*2 FROM t WHERE b > 3 AND a < 400",
     "SELECT count(*), sum(d) FROM t WHERE c = 'x1'",
@@ -141,6 +151,10 @@ static const struct {
      "rows for later", "SELECT count(DISTINCT b) FROM t", "SELECT count(DISTINCT b) FROM t"},
     {"SELECT a FROM t WHERE a IN (SELECT a FROM h WHERE x > 50 UNION ALL SELECT id FROM g)",
      "SCAN h ", "SELECT count(*) FROM h WHERE x > 50", "SELECT count(*) FROM h"},
+    {REDUCED_GROUPS, "SEMI JOIN g ", "SELECT count(*) FROM h WHERE a = 1",
+     "SELECT count(*) FROM h"},
+    {REDUCED_LOOKUP, "REDUCED BY t AS u ",
+     "SELECT count(*) FROM h JOIN t ON t.a = h.x WHERE t.b = 3", "SELECT count(*) FROM h"},
     /* the sum may overflow, so the pipeline runs a second time in row order */
     {"SELECT sum(9223372036854775000 + a - 600) - 9223372036854775000 FROM t WHERE a < 2",
      "SCAN t ", "SELECT count(*) FROM t WHERE a < 2", "SELECT count(*) FROM t"},
@@ -201,6 +215,22 @@ static void check_kept(sqlite3 *db) {
   CHECK("kept: no more", !strstr(line_with(db, listed, 7, "leaves a lookup"), kept));
 }
 
+static void check_reducers(sqlite3 *db) {
+  CHECK("reducers: what has reduced a lookup is not searched again",
+        *line_with(db, "EXPLAIN QUERY PLAN " REDUCED_LOOKUP, 3, "REDUCED BY t AS u ") &&
+            !*line_with(db, "EXPLAIN QUERY PLAN " REDUCED_LOOKUP, 3, " JOIN t AS u "));
+#define GROUPS(factor, where)                                                                      \
+  "EXPLAIN QUERY PLAN SELECT max(v.s-t.d) FROM t JOIN (SELECT x, sum(x*" factor ") AS s FROM h "   \
+  "GROUP BY x) v ON v.x = t.a WHERE " where
+  CHECK("reducers: few groups are computed",
+        *line_with(db, GROUPS("180", "t.b = 3"), 3, "SEMI JOIN t "));
+  CHECK("reducers: a reducer that keeps most groups is left out",
+        !*line_with(db, GROUPS("180", "t.b < 6"), 3, "SEMI JOIN t "));
+  CHECK("reducers: all groups are computed if a sum may overflow",
+        !*line_with(db, GROUPS("18000000000000000", "t.b = 3"), 3, "SEMI JOIN t "));
+#undef GROUPS
+}
+
 static void check_arms(sqlite3 *db) {
   char want[1000] = "", needs[1000] = "", *sql = NULL;
   enum { ARMS = 150 };
@@ -255,6 +285,7 @@ int main(void) {
     CHECK("the device runs pipelines if there is one", e ? n_on_device > 60 : !n_on_device);
     use_setting(db, "keep", "1");
     check_kept(db);
+    check_reducers(db);
     check_arms(db);
     check_calls(db);
     CHECK("closes", sqlite3_close(db) == SQLITE_OK);

@@ -35,11 +35,11 @@ typedef struct reducing {
 } reducing;
 
 /* Calls fn for each conjunct until it returns an error. */
-static wl_status each(wl_bexpr *e, wl_status (*fn)(void *arg, wl_bexpr *e), void *arg) {
+static wl_status each_conjunct(wl_bexpr *e, wl_status (*fn)(void *arg, wl_bexpr *e), void *arg) {
   if (!e) return WL_OK;
   if (e->kind != WL_B_AND) return fn(arg, e);
-  wl_status rc = each(e->a, fn, arg);
-  return rc ? rc : each(e->b, fn, arg);
+  wl_status rc = each_conjunct(e->a, fn, arg);
+  return rc ? rc : each_conjunct(e->b, fn, arg);
 }
 
 /* The conditions that every row of the result with a row of source s satisfies. */
@@ -173,7 +173,7 @@ static wl_status add_reducer(reducing *r, int from) {
   wl_copy c;
   if (!s.table || (s.how != WL_HOW_INNER && s.how != WL_HOW_SEMI)) return WL_OK;
   wl_bexpr *on = NULL, *filters = NULL, *all = conditions(q, from);
-  wl_status rc = each(all, add_filter, &x);
+  wl_status rc = each_conjunct(all, add_filter, &x);
   if (rc || !x.filters) return rc;
   rc = wl_copy_open(&c, &r->arm, q);
   c.node = copy_column;
@@ -181,7 +181,7 @@ static wl_status add_reducer(reducing *r, int from) {
   for (int k = 0; k < r->n_keys && !rc; k++) {
     x.key = &r->keys[k];
     x.column = x.key->outer->source == from ? x.key->outer : NULL;
-    if (!x.column) rc = each(all, find_column, &x);
+    if (!x.column) rc = each_conjunct(all, find_column, &x);
     if (rc || !x.column) continue;
     s = (wl_bsource){.how = WL_HOW_SEMI,
                      .reduces = true,
@@ -206,7 +206,7 @@ wl_status wl_rewrite_reduce_groups(wl_edit *to) {
     if (!can_reduce(&q->sources[s])) continue;
     reducing r = {.to = to, .source = s, .arm = *to};
     r.arm.q = q->sources[s].derived->arms[0];
-    rc = each(conditions(q, s), note_key, &r);
+    rc = each_conjunct(conditions(q, s), note_key, &r);
     for (int from = 0; r.n_keys && from < q->n_sources && !rc; from++)
       if (from != s && r.arm.q->n_sources < MAX_ARM_SOURCES) rc = add_reducer(&r, from);
   }

@@ -15,6 +15,10 @@
 
 enum { PAIR_BYTES = 12, ALONE = 50000 };
 
+bool wl_build_fits(const wl_build *b, wl_i64 n) {
+  return !b->in->left || b->n_bytes + n <= b->in->left;
+}
+
 wl_status wl_build_spend(wl_build *b, wl_i64 n, wl_error *err) {
   b->n_bytes += n;
   if (b->in->left && b->n_bytes > b->in->left)
@@ -167,10 +171,12 @@ static wl_status make_list(wl_build *b, wl_error *err) {
 
 /* Whether a direct table of `span` slots is faster than hashing. Threads read both at random
 ** places, so a large direct table misses the cache more often. */
-static bool direct_pays(wl_u64 span, wl_i64 n, double n_probes) {
-  enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23 };
-  wl_u64 rows = (wl_u64)n;
-  if (span <= FAR && (double)span <= n_probes * 2) return true;
+static bool direct_pays(const wl_build *b, wl_u64 span) {
+  enum { ALWAYS = 1 << 16, NEAR = 1 << 18, FAR = 1 << 23, SLOT_BYTES = 5 /* with bits */ };
+  wl_u64 rows = (wl_u64)b->n;
+  if (span <= FAR && (double)span <= b->in->n_probes * 2 &&
+      wl_build_fits(b, (wl_i64)span * SLOT_BYTES))
+    return true;
   return span <= ALWAYS || span <= 16 * rows || (span <= NEAR && span <= 1024 * rows) ||
          (span <= FAR && span <= 64 * rows);
 }
@@ -193,7 +199,7 @@ static wl_status make(wl_sink *sink, wl_error *err) {
                             b->n ? (wl_i64)(lo + b->hi) : -1);
     }
     l->span = part->span * part->below;
-    if (direct_pays(l->span, b->n, b->in->n_probes)) return wl_build_direct(b, err);
+    if (direct_pays(b, l->span)) return wl_build_direct(b, err);
   }
   return wl_build_hash(b, err);
 }

@@ -50,6 +50,9 @@ typedef struct wl_build {
   wl_stop stop;
 } wl_build;
 
+/* Whether there is memory for n more bytes. */
+bool wl_build_fits(const wl_build *b, wl_i64 n);
+
 /* Counts bytes. WL_NOT_TAKEN: they are more than the lookup may use. */
 wl_status wl_build_spend(wl_build *b, wl_i64 n, wl_error *err) WL_MUST;
 

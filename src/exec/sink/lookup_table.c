@@ -54,11 +54,6 @@ static wl_status make_areas(wl_build *b, wl_u64 n_places, int shift, wl_error *e
   return b->areas ? WL_OK : wl_nomem(err);
 }
 
-/* Whether there is memory for n more bytes. */
-static bool fits(const wl_build *b, wl_i64 n) {
-  return !b->in->left || b->n_bytes + n <= b->in->left;
-}
-
 /* Makes the whole table one area, which needs the least memory. */
 static void make_one_area(wl_build *b) {
   b->shift = 63;
@@ -274,7 +269,7 @@ wl_status wl_build_direct(wl_build *b, wl_error *err) {
   l->slots = wl_mem_alloc(n_slots * sizeof *l->slots);
   if (!l->slots) return wl_nomem(err);
   bool clustered = is_clustered(b);
-  if (!clustered && !fits(b, b->n * 12)) make_one_area(b);
+  if (!clustered && !wl_build_fits(b, b->n * 12)) make_one_area(b);
   if (!clustered && b->n_areas > 1) rc = deal(b, err);
   if (!rc) rc = run_tasks(b, b->n_areas, slots_task, err);
   if (rc) return rc;
@@ -436,7 +431,7 @@ wl_status wl_build_hash(wl_build *b, wl_error *err) {
   l->counts = wl_mem_alloc(n_slots * sizeof *l->counts);
   b->places = wl_mem_alloc(((size_t)b->n + 1) * sizeof *b->places);
   if (!l->words || !l->slots || !l->counts || !b->places) return wl_nomem(err);
-  if (!fits(b, b->n * 12)) make_one_area(b);
+  if (!wl_build_fits(b, b->n * 12)) make_one_area(b);
   rc = deal(b, err);
   if (!rc) rc = run_tasks(b, b->n_areas, hash_task, err);
   if (rc) return rc;

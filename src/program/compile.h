@@ -57,7 +57,7 @@ bool wl_sort_key_layout(const wl_program *p, wl_key_layout *l);
 /* The share of a source's rows that pass all conjuncts of a list, estimated from a sample. */
 double wl_compile_share(wl_arena *arena, const wl_compile_in *in, int source, const wl_jlist *list);
 
-/* Whether computing the groups of a query may raise an error for some of the rows of its sources. */
+/* Whether computing the groups of a query may raise an error for some rows of its sources. */
 bool wl_compile_may_fail(wl_arena *arena, const wl_compile_in *in);
 
 /* Computes one scalar opcode over constants (program/fold.c). Returns false if op is not scalar. */

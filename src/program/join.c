@@ -385,8 +385,8 @@ static wl_status expand(wl_compiler *c, int step, const wl_lookup *l, const key_
   return rc;
 }
 
-/* Whether the step only drops rows, and those have been dropped already: its lookup has reduced that
-** of an earlier step. */
+/* Whether the step only drops rows, and those have been dropped already: its lookup has reduced
+** that of an earlier step. */
 static bool is_decided(const wl_compiler *c, int step) {
   const wl_jstep *st = &c->in->plan->steps[step];
   if (st->how != WL_HOW_SEMI && !(st->how == WL_HOW_INNER && st->unread)) return false;

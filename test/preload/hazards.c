@@ -151,7 +151,7 @@ static void interrupt_from_thread(const char *folder) {
   printf("interrupted from a thread: %s\n", n_interrupted == 10 ? "always" : "not always");
 }
 
-/* The thread sanitizer delays signals. So there are fewer, or the queries would make no progress. */
+/* The thread sanitizer delays signals. With as many as usual, queries would make no progress. */
 static void signals(const char *folder) {
   target = open_filled(folder, TEST_TSAN ? 30000 : 300000);
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};

@@ -59,6 +59,10 @@ static bool on_device(const wl_column *c) {
   return false;
 }
 
+bool wl_column_is_mine(const wl_column *c) {
+  return atomic_load(&c->refs) == 1 && !on_device(c);
+}
+
 static pthread_mutex_t links = PTHREAD_MUTEX_INITIALIZER; /* the `before` of all columns */
 
 __attribute__((constructor)) static void guard(void) {

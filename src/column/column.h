@@ -76,6 +76,8 @@ wl_reg wl_column_reg(const wl_column *c);       /* the register type its values 
 wl_u64 wl_column_new_id(void); /* a new id, for a column or for something built from columns */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* c may be NULL */
+/* Whether the caller has the only reference to a column, and no device has a copy. */
+bool wl_column_is_mine(const wl_column *c);
 
 /* Whether all rows are integers, none is NULL, and each is greater than the one before. *by_one:
 ** each is one more than the one before. */
@@ -136,6 +138,9 @@ wl_segment wl_segment_hold(const wl_segment *s); /* another segment with the sha
 wl_status wl_segment_convert(wl_segment *s, wl_u8 phys) WL_MUST;
 /* Appends the rows of a segment of the same phys. s is not shared. */
 wl_status wl_segment_append(wl_segment *s, const wl_segment *more) WL_MUST;
+/* Replaces row slots[i] by row i of `by`, for every i. Both get the type that holds the rows of
+** both. The range of s covers the replaced rows, too. Neither segment is shared. */
+wl_status wl_segment_overlay(wl_segment *s, wl_segment *by, const wl_u16 *slots) WL_MUST;
 /* Appends copies of the last row until there are n_rows. */
 wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) WL_MUST;
 

@@ -1,10 +1,10 @@
 /*
-** Shares segments between columns, and appends to segments. Several short tablets of a file become
-** one tablet in memory (tablet/read/image_columns.c).
+** Shares segments between columns, appends to segments, and replaces some of their rows. Several
+** short tablets of a file become one tablet in memory (tablet/read/image_columns.c).
 **
 ** Invariants:
-** 1. A segment that is changed here is not shared, and its data is its own allocation, not part of
-**    a slab.
+** 1. A segment that is changed here is not shared. Only wl_segment_overlay changes one whose data
+**    is part of a slab, because its size stays the same.
 */
 #include "base/mem.h"
 #include "column/column.h"
@@ -128,5 +128,61 @@ wl_status wl_segment_pad(wl_segment *s, wl_i32 n_rows) {
   }
   if (!has_value) s->n_nulls += n_rows - s->n_rows;
   s->n_rows = n_rows;
+  return WL_OK;
+}
+
+/* The physical type that can hold the rows of both segments. */
+static wl_u8 common_phys(const wl_segment *a, const wl_segment *b) {
+  if (a->phys == b->phys || b->n_nulls == b->n_rows) return a->phys;
+  if (a->n_nulls == a->n_rows) return b->phys;
+  if (a->phys <= WL_P_I64 && b->phys <= WL_P_I64) return a->phys > b->phys ? a->phys : b->phys;
+  bool reals =
+      a->phys > WL_P_I64 && a->phys <= WL_P_F64 && b->phys > WL_P_I64 && b->phys <= WL_P_F64;
+  return reals ? WL_P_F64 : WL_P_ANY;
+}
+
+static wl_status append_heap(wl_segment *s, const wl_segment *more) {
+  if (s->n_heap + more->n_heap > 0xffffffffu) return WL_TOOBIG;
+  wl_u8 *heap = wl_mem_realloc(s->heap, s->n_heap, s->n_heap + more->n_heap + 1);
+  if (!heap) return WL_NOMEM;
+  s->heap = heap;
+  if (more->n_heap) memcpy(heap + s->n_heap, more->heap, more->n_heap);
+  return WL_OK;
+}
+
+wl_status wl_segment_overlay(wl_segment *s, wl_segment *by, const wl_u16 *slots) {
+  wl_u8 phys = common_phys(s, by);
+  if (wl_segment_convert(s, phys) || wl_segment_convert(by, phys)) return WL_NOMEM;
+  size_t width = (size_t)wl_phys_width(phys), n_bitmap = ((size_t)s->n_rows + 7) / 8;
+  size_t n_heap = s->n_heap;
+  if (phys >= WL_P_TEXT && by->n_heap) {
+    wl_status rc = append_heap(s, by);
+    if (rc) return rc;
+    s->n_heap += by->n_heap;
+  }
+  if (by->n_nulls && !s->valid) {
+    s->valid = wl_mem_alloc(n_bitmap);
+    if (!s->valid) return WL_NOMEM;
+    memset(s->valid, 0xff, n_bitmap);
+    if (s->n_rows & 7) s->valid[n_bitmap - 1] = (wl_u8)((1u << (s->n_rows & 7)) - 1);
+  }
+  for (wl_i32 i = 0; i < by->n_rows; i++) {
+    wl_i32 r = slots[i];
+    bool has_value = is_valid(by, i);
+    assert(r < s->n_rows);
+    memcpy((wl_u8 *)s->data + (size_t)r * width, (const wl_u8 *)by->data + (size_t)i * width,
+           width);
+    if (s->tags) s->tags[r] = by->tags[i];
+    bool text = phys == WL_P_TEXT ? has_value : phys == WL_P_ANY && s->tags[r] >= WL_T_TEXT;
+    if (text) ((wl_u64 *)s->data)[r] += n_heap; /* its place in the common heap */
+    if (!s->valid) continue;
+    s->n_nulls += (is_valid(s, r) ? 1 : 0) - (has_value ? 1 : 0);
+    s->valid[r >> 3] = (wl_u8)((s->valid[r >> 3] & ~(1 << (r & 7))) | has_value << (r & 7));
+  }
+  widen_domain(&s->domain, &by->domain);
+  if (s->n_nulls) return WL_OK;
+  s->domain.mask &= (wl_u8)~WL_M(WL_T_NULL);
+  wl_mem_free(s->valid);
+  s->valid = NULL;
   return WL_OK;
 }

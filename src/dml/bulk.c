@@ -9,16 +9,18 @@
 /*
 ** When a bulk change is faster, as a number of rows that the delta could take in the same time
 ** (about 2 us each; measured with 500,000 rows in a file). Deleting a row costs the delta half of
-** that. Each tablet with deleted rows costs a row of the directory.
+** that. Each tablet with patches or deleted rows costs a row of the directory.
 **
 ** An INSERT in bulk makes a new tablet each time, even for few rows. If the tablets have
 ** FULL_ENOUGH rows on average after it, LEAST_NEW rows are enough. Otherwise LEAST_SCATTERED are
 ** needed.
 */
 enum {
+  PER_PATCH = 4,     /* patching a segment */
   PER_NUMBERS = 200, /* reading, changing and writing a segment of numbers */
   PER_TEXTS = 5000,  /* the same for a segment of texts */
   PER_DELETED = 16,  /* a tablet of which rows are deleted */
+  PER_UPDATED = 4,   /* a tablet of which rows are updated */
   LEAST = 64,
   MOST = 16384,          /* a delta of this size costs queries more than it saves */
   LEAST_NEW = 512,       /* rows of an INSERT that leaves tablets full enough */
@@ -184,13 +186,17 @@ static wl_i64 past(const wl_source_rows *rows, wl_i64 i, wl_i64 last) {
   return i;
 }
 
-static wl_i64 segments_cost(const wl_change *m, const wl_tablet *a) {
-  wl_i64 cost = 0;
+/* The cost of changing n rows of a tablet. A patch grows, and is applied when it is full. That is
+** the same for the delta, which is folded, so it does not count. */
+static wl_i64 tablet_cost(const wl_change *m, const wl_tablet *a, wl_i64 n) {
+  wl_i64 cost = PER_UPDATED;
   if (m->d->kind == WL_DML_DELETE) return PER_DELETED;
   for (int k = 0; k < m->n_sets; k++) {
     int col = m->sets[k].col;
-    bool texts = col >= 0 && a->zones[col].domain.mask & (1 << WL_T_TEXT | 1 << WL_T_BLOB);
-    cost += texts ? PER_TEXTS : PER_NUMBERS;
+    if (col < 0) continue; /* the rowid, which is not changed in bulk */
+    const wl_zone *z = &a->zones[col];
+    bool texts = z->domain.mask & (1 << WL_T_TEXT | 1 << WL_T_BLOB) && !z->coded;
+    cost += n <= wl_patch_limit(a) ? PER_PATCH : texts ? PER_TEXTS : PER_NUMBERS;
   }
   return cost;
 }
@@ -204,7 +210,7 @@ static bool change_pays(const wl_running *r) {
   if (r->rows.n < LEAST || wl_tablets_has_delta(t)) return r->rows.n >= LEAST_SCATTERED;
   for (int k = 0; k < n_tablets && i < r->rows.n && cost <= r->rows.n; k++) {
     wl_i64 next = past(&r->rows, i, wl_tablets_at(t, k)->hi);
-    if (next > i) cost += segments_cost(r->m, wl_tablets_at(t, k));
+    if (next > i) cost += tablet_cost(r->m, wl_tablets_at(t, k), next - i);
     i = next;
   }
   return cost <= r->rows.n;

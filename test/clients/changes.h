@@ -195,10 +195,16 @@ static void delete_some(rng *r, change *c) {
   }
 }
 
-/* Statements of thousands of rows, which go to tablets at once. */
+/* Statements over a table of thousands of rows, which go to tablets at once, or to patches. */
 static void change_large(rng *r, change *c) {
   int k = rng_below(r, 1000);
-  switch (rng_below(r, 6)) {
+  switch (rng_below(r, 9)) {
+  case 6: snprintf(c->sql, MAX_SQL, "UPDATE b SET f=f+%d WHERE rowid%%50=%d", k, k % 50); break;
+  case 7:
+    snprintf(c->sql, MAX_SQL, "UPDATE b SET k=%d, w='few '||k%%%d WHERE rowid%%40=%d", k * k * k,
+             1 + k % 9, k % 40);
+    break;
+  case 8: snprintf(c->sql, MAX_SQL, "UPDATE b SET w=NULL WHERE rowid%%60=%d", k % 60); break;
   case 0:
   case 1:
     snprintf(c->sql, MAX_SQL, "INSERT INTO b(k,w,f) SELECT n+%d, w||%d, n*0.25 FROM seq WHERE n>%d",

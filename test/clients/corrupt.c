@@ -49,6 +49,9 @@ static const char *const setup_sql =
     "DELETE FROM w WHERE rowid%1000=7 OR rowid BETWEEN 30000 AND 30100;"
     "INSERT INTO e(e) VALUES('optimize');"
     "INSERT INTO w(w) VALUES('optimize');"
+    "UPDATE w SET x=x+100000, y=CASE WHEN rowid%3 THEN 'new' END WHERE rowid%400=11;"
+    "UPDATE e SET nar=-5, rea=rea/3, txt=txt||'!', mix='patched', nul=NULL WHERE id%20=0;"
+    "UPDATE e SET dic='word 7' WHERE id%25=1;"
     "DELETE FROM w WHERE x BETWEEN 500 AND 503;"
     "DELETE FROM e WHERE id IN (5, 700, 2400);"
     "UPDATE e SET dic='changed', rea=-1.5 WHERE id IN (6, 701);"
@@ -335,7 +338,7 @@ static void hurt_others(world *w, sqlite3 *db, harm *h) {
     int table;
     bool error, key;
   } others[] = {
-      {"UPDATE e_info SET v=2 WHERE k='format'", 0, true, false},
+      {"UPDATE e_info SET v=3 WHERE k='format'", 0, true, false},
       {"UPDATE e_info SET v='x' WHERE k='format'", 0, true, false},
       {"DELETE FROM e_info WHERE k='format'", 0, true, false},
       {"DELETE FROM e_info", 0, true, false},
@@ -490,7 +493,7 @@ static void hurt_once(world *w) {
   run_sql(reader, sql, false);
   sqlite3_free(sql);
   must_do(sqlite3_close(reader), NULL, "close");
-  if (!strstr(h.what, "SET v=2")) drop_it(w, h.what, tables[h.table].name); /* a newer format */
+  if (!strstr(h.what, "SET v=3")) drop_it(w, h.what, tables[h.table].name); /* a newer format */
   w->n_done++;
 }
 

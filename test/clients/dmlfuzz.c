@@ -14,7 +14,8 @@
 ** a crash would leave them, must hold what was committed. Others have the smallest host_budget.
 **
 ** --plain writes and reads the tablet table through SQLite alone, in what virtual tables allow.
-** --bulk: the share of rounds with statements over thousands of rows (default 6). --only runs one
+** --bulk: the share of rounds with large tables (default 8), and statements over thousands of rows
+** or, one after the other, over a few hundred. --only runs one
 ** round of the seed. A difference is shrunk and written as a script into TMPDIR, which --script
 ** runs on both sides. --twin has an ordinary table on the other side too, to try the test itself;
 ** with --perturb the other side's answers are spoilt, and the test passes if that is found.
@@ -36,7 +37,7 @@ typedef struct fuzzer {
   int n_tables;
   uint64_t seed;
   int bulk_percent;
-  bool bulk, stats, verbose, no_shrink;
+  bool bulk, few, stats, verbose, no_shrink; /* few: the bulk round is mostly of few rows */
   long n_run, n_errors, n_skipped, n_reads, n_returning, n_in_bulk, n_changed;
   int since_read;
   reasons dml, reads;
@@ -153,8 +154,11 @@ static void add_dml(fuzzer *f, dml_maker *m, const dml_table *t) {
     f->n_in_bulk++;
   } else if (t->n_keys && n_rows < most && rng_chance(r, f->p.store == 3 ? 15 : 4)) {
     make_bulk_insert(m, t, true, &s);
-  } else if (f->bulk && k < 45) {
-    make_bulk_change(m, t, &s);
+  } else if (f->bulk && k < (f->few ? 75 : 45)) {
+    if (f->few && k < 60)
+      make_few_change(m, t, &s);
+    else
+      make_bulk_change(m, t, &s);
     f->n_in_bulk++;
   } else if (k < (n_rows > most ? 20 : n_rows < 10 ? 80 : 55)) {
     make_insert(m, t, from, n_rows > most || !f->bulk ? 12 : 5000, &s);
@@ -271,6 +275,7 @@ static bool run_round(fuzzer *f, long round, long most) {
   f->r.s = f->seed * 1000003u + (uint64_t)round;
   rng_next(&f->r);
   f->bulk = rng_chance(&f->r, f->bulk_percent);
+  f->few = f->bulk && rng_chance(&f->r, 60);
   f->p.store = rng_chance(&f->r, 40) ? 0 : 1 + rng_below(&f->r, STORES - 1);
   f->p.tight = rng_chance(&f->r, 20);
   f->p.n_perturb = 0;
@@ -364,7 +369,7 @@ int main(int argc, char **argv) {
   f->p.route = "always";
   f->p.dir = dir ? dir : "/tmp";
   f->seed = 1;
-  f->bulk_percent = 6;
+  f->bulk_percent = 8;
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
     bool takes = true;

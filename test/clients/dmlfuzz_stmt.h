@@ -484,6 +484,64 @@ static void make_bulk_insert(dml_maker *m, const dml_table *t, bool late, dml_st
 }
 
 /* UPDATE or DELETE of a share of the rows. */
+/* A condition that a few of many rows meet, next to each other or far apart. */
+static void put_few(rng *r, sqlite3_str *o) {
+  int k = 100 + rng_below(r, 900);
+  switch (rng_below(r, 4)) {
+  case 0:
+  case 1: sqlite3_str_appendf(o, " WHERE rowid %% %d = %d", k, rng_below(r, 5)); break;
+  case 2: {
+    int first = rng_chance(r, 40) ? 65536 - k / 2 : rng_below(r, 100000);
+    sqlite3_str_appendf(o, " WHERE rowid BETWEEN %d AND %d", first, first + k);
+    break;
+  }
+  default: sqlite3_str_appendf(o, " WHERE rowid %% %d < 3 AND rowid > %d", k, rng_below(r, 60000));
+  }
+}
+
+/* UPDATE or DELETE of a few of many rows. Often the same column, with values of another width, of
+** another type, or NULL. */
+static void make_few_change(dml_maker *m, const dml_table *t, dml_stmt *s) {
+  static const char *const values[] = {"NULL",
+                                       "rowid",
+                                       "-rowid",
+                                       "rowid * 1000003",
+                                       "9223372036854775807",
+                                       "-9223372036854775808",
+                                       "rowid / 8.0",
+                                       "rowid / 3.0",
+                                       "1e300",
+                                       "-0.0",
+                                       "''",
+                                       "'few'",
+                                       "'few ' || rowid % 5",
+                                       "'text ' || rowid",
+                                       "CAST(rowid AS BLOB)",
+                                       "0"};
+  rng *r = m->r;
+  sqlite3_str *o = sqlite3_str_new(NULL);
+  int c = rng_chance(r, 60) ? t->n_cols - 1 : rng_below(r, t->n_cols);
+  m->n_names = 0;
+  add_columns(m, "", t);
+  if (rng_chance(r, 85) && c != t->rowid_col) {
+    sqlite3_str_appendf(o, "UPDATE %s" HERE " SET %s = ", t->name, t->col[c].name);
+    s->touchy = t->col[c].in_key;
+    if (rng_chance(r, 70))
+      sqlite3_str_appendall(o, PICK(r, values));
+    else
+      put_value(m, o, t->col[c].affinity);
+    int d = rng_below(r, t->n_cols);
+    if (d != c && d != t->rowid_col && rng_chance(r, 25)) {
+      sqlite3_str_appendf(o, ", %s = %s", t->col[d].name, PICK(r, values));
+      s->touchy |= t->col[d].in_key;
+    }
+  } else {
+    sqlite3_str_appendf(o, "DELETE FROM %s" HERE, t->name);
+  }
+  put_few(r, o);
+  s->sql = must(sqlite3_str_finish(o));
+}
+
 static void make_bulk_change(dml_maker *m, const dml_table *t, dml_stmt *s) {
   rng *r = m->r;
   bool update = rng_chance(r, 65), any_or = false;

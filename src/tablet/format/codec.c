@@ -194,9 +194,11 @@ wl_u8 *wl_draft_open(wl_draft *d, size_t n_payload) {
 }
 
 /* Compresses the payload, writes the header and returns the blob. On an error frees the blob. */
-static wl_status finish_blob(wl_draft *d, wl_status rc, wl_u8 **blob, wl_error *err) {
+static wl_status finish_blob(wl_draft *d, wl_status rc, bool compress, wl_u8 **blob,
+                             wl_error *err) {
   *blob = NULL;
-  if (!rc) rc = wl_payload_compress(d, err);
+  d->h.n_stored = d->h.n_payload;
+  if (!rc && compress) rc = wl_payload_compress(d, err);
   if (!rc && d->h.n_stored > 0xffffffffu - WL_HEADER_BYTES)
     rc = wl_fail(err, WL_TOOBIG, "a segment is larger than 4 GiB");
   if (rc) {
@@ -208,8 +210,8 @@ static wl_status finish_blob(wl_draft *d, wl_status rc, wl_u8 **blob, wl_error *
   return WL_OK;
 }
 
-wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone *zone,
-                         wl_error *err) {
+static wl_status write_segment(const wl_segment *s, bool coded, bool compress, wl_u8 **blob,
+                               wl_zone *zone, wl_error *err) {
   wl_draft d = {.s = s, .h = {.n_rows = s->n_rows, .n_nulls = s->n_nulls, .t_hi = ~(wl_u64)0}};
   wl_header *h = &d.h;
   bool all_null = s->n_nulls == s->n_rows;
@@ -241,16 +243,26 @@ wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone 
     rc = wl_write_texts(&d, err);
   else
     rc = wl_write_any(&d, err);
-  rc = finish_blob(&d, rc, blob, err);
+  rc = finish_blob(&d, rc, compress, blob, err);
   if (!rc) zone_of(h, zone);
   return rc;
+}
+
+wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone *zone,
+                         wl_error *err) {
+  return write_segment(s, coded, true, blob, zone, err);
+}
+
+wl_status wl_codec_write_fast(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone *zone,
+                              wl_error *err) {
+  return write_segment(s, coded, false, blob, zone, err);
 }
 
 wl_status wl_codec_write_texts(const wl_u64 *places, const wl_u8 *heap, wl_i32 n, wl_u8 **blob,
                                size_t *n_bytes, wl_u64 *sum, wl_error *err) {
   wl_draft d = {.h = {.n_rows = n, .t_hi = ~(wl_u64)0, .domain = wl_domain_nothing}};
   d.h.domain.mask = WL_M(WL_T_TEXT);
-  wl_status rc = finish_blob(&d, wl_write_part(&d, places, heap, err), blob, err);
+  wl_status rc = finish_blob(&d, wl_write_part(&d, places, heap, err), true, blob, err);
   if (rc) return rc;
   *n_bytes = WL_HEADER_BYTES + d.h.n_stored;
   *sum = d.h.sum;

@@ -39,6 +39,10 @@ typedef struct wl_zone {
 wl_status wl_codec_write(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone *zone,
                          wl_error *err) WL_MUST;
 
+/* The same without compression, for a few rows. */
+wl_status wl_codec_write_fast(const wl_segment *s, bool coded, wl_u8 **blob, wl_zone *zone,
+                              wl_error *err) WL_MUST;
+
 /* Reads only the header. The bytes may be anything. */
 wl_status wl_codec_zone(const wl_u8 *blob, size_t n, wl_zone *out, wl_i32 *n_rows,
                         wl_error *err) WL_MUST;

@@ -7,9 +7,14 @@
 #include "base/mem.h"
 #include <string.h>
 
+void wl_made_free(wl_made *made, int n) {
+  for (int i = 0; made && i < n; i++) wl_patch_drop(made[i].patch);
+  wl_mem_free(made);
+}
+
 void wl_origin_clear(wl_origin *o) {
   wl_column_drop(o->column);
-  wl_mem_free(o->keys);
+  wl_made_free(o->made, o->n);
   wl_mem_free(o->map);
   memset(o, 0, sizeof *o);
 }
@@ -175,14 +180,15 @@ static wl_status make_live(wl_image *im, wl_tablets *t, wl_error *err) {
 /* Copies what a column's segments were made from, and holds the column. */
 static wl_origin copy_origin(const wl_origin *from, wl_column *column) {
   wl_origin o = *from;
-  o.keys = wl_mem_alloc(((size_t)from->n + 1) * sizeof *o.keys);
+  o.made = wl_mem_alloc(((size_t)from->n + 1) * sizeof *o.made);
   o.map = from->map ? wl_mem_alloc(((size_t)from->n_map + 1) * sizeof *o.map) : NULL;
-  if (!o.keys || (from->map && !o.map)) { /* out of memory: it lends nothing */
-    wl_mem_free(o.keys);
+  if (!o.made || (from->map && !o.map)) { /* out of memory: it lends nothing */
+    wl_mem_free(o.made);
     wl_mem_free(o.map);
     return (wl_origin){0};
   }
-  memcpy(o.keys, from->keys, (size_t)from->n * sizeof *o.keys);
+  memcpy(o.made, from->made, (size_t)from->n * sizeof *o.made);
+  for (int i = 0; i < o.n; i++) wl_patch_hold(o.made[i].patch);
   if (o.map) memcpy(o.map, from->map, (size_t)from->n_map * sizeof *o.map);
   o.column = wl_column_hold(column);
   return o;
@@ -191,9 +197,9 @@ static wl_origin copy_origin(const wl_origin *from, wl_column *column) {
 void wl_image_lend(const wl_image *from, int col, wl_column *column, wl_image *to) {
   if (from->n_cols != to->n_cols) return;
   const wl_origin *now = &from->now[col], *before = &from->before[col];
-  if (column && now->keys && now->n == column->n_tablets)
+  if (column && now->made && now->n == column->n_tablets)
     to->before[col] = copy_origin(now, column);
-  else if (before->column && before->keys)
+  else if (before->column && before->made)
     to->before[col] = copy_origin(before, before->column);
 }
 

@@ -11,7 +11,6 @@
 #include "base/tasks.h"
 #include "tablet/read/image_impl.h"
 #include "tablet/table/table_impl.h"
-#include "value/hash.h"
 #include <string.h>
 
 enum { MERGE_COLS = 16 };
@@ -124,10 +123,15 @@ static wl_form form_of(const wl_image_job *j, wl_making_col *m) {
 
 /* ---- decoding */
 
-static bool same_zone(const wl_zone *a, const wl_zone *b) {
-  return a->sum == b->sum && a->n_nulls == b->n_nulls && a->coded == b->coded &&
-         a->domain.mask == b->domain.mask && a->domain.lo == b->domain.lo &&
-         a->domain.hi == b->domain.hi;
+/* Whether a segment's header is what the directory says. The zone map of a patched segment may be
+** wider, and may have NULL in addition. */
+static bool fits_zone(const wl_zone *z, const wl_zone *want, bool patched) {
+  unsigned more = patched ? WL_M(WL_T_NULL) : 0;
+  if (z->sum != want->sum || z->n_nulls != want->n_nulls || z->coded != want->coded ||
+      (z->domain.mask | more) != (want->domain.mask | more))
+    return false;
+  if (patched) return wl_zone_covers(want, z);
+  return z->domain.lo == want->domain.lo && z->domain.hi == want->domain.hi;
 }
 
 enum { SLAB = 4 << 20 };
@@ -152,29 +156,24 @@ static void *room_for(wl_image_job *j, wl_making_col *m, int part, wl_u8 phys, w
   return room;
 }
 
-/* Decodes a blob into a segment of the column's form. Reals become as wide as they need. */
-static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8 *blob, size_t n,
-                        wl_segment *out, wl_error *err) {
+/* Decodes a blob into a segment of the column's form. Reals become as wide as they need. use_slab:
+** the data of numbers may be part of the column's slab. */
+static wl_status decode_blob(wl_image_job *j, wl_making_col *m, int part, const wl_u8 *blob,
+                             size_t n, bool is_coded, bool use_slab, wl_segment *out,
+                             wl_error *err) {
   int tablet = j->im->parts[part].tablet;
-  const wl_zone *want = wl_image_zone(j, m, part);
-  wl_zone z;
-  wl_i32 n_rows;
-  bool coded, own = m->form == FORM_REAL || want->coded;
+  bool coded, real = m->form == FORM_REAL, own = is_coded && !real;
   wl_error why = {0};
   wl_i64 max_code = m->file ? m->file->n : 0;
-  if (m->form == FORM_CODE && !m->map) own = false; /* codes are used unchanged */
-  memset(out, 0, sizeof *out);
-  wl_status rc = wl_codec_zone(blob, n, &z, &n_rows, &why);
-  if (!rc && (!same_zone(&z, want) || n_rows != j->im->parts[part].n_rows))
-    return wl_image_corrupt(j, m, tablet, "the segment does not match the directory", err);
   wl_u8 phys = m->phys;
-  bool real = m->form == FORM_REAL;
   wl_slab *slab = NULL;
-  if (!rc && real) rc = wl_codec_phys(blob, n, &phys, &why);
-  if (!rc && own && !real) {
+  wl_status rc = WL_OK;
+  if (m->form == FORM_CODE && !m->map) own = false; /* codes are used unchanged */
+  if (real) rc = wl_codec_phys(blob, n, &phys, &why);
+  if (!rc && own) {
     rc = wl_codec_read(blob, n, max_code, out, &coded, &why);
   } else if (!rc) {
-    void *room = room_for(j, m, part, phys, &slab);
+    void *room = use_slab ? room_for(j, m, part, phys, &slab) : NULL;
     rc = wl_codec_read_into(blob, n, max_code, phys, room, out, &coded, &why);
     if (room && !rc && out->data == room)
       out->slab = slab;
@@ -183,9 +182,9 @@ static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8
   }
   if (rc == WL_NOMEM) return wl_nomem(err);
   if (rc) return wl_image_corrupt(j, m, tablet, why.text, err);
-  if (coded != want->coded)
+  if (coded != is_coded)
     return wl_image_corrupt(j, m, tablet, "its encoding does not match the directory", err);
-  if (!own || m->form == FORM_REAL) return WL_OK;
+  if (!own) return WL_OK;
   if (m->form == FORM_CODE)
     rc = wl_image_translate(m, out->data, out->phys, out);
   else
@@ -193,6 +192,35 @@ static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8
   if (!rc && m->form == FORM_ANY) rc = wl_segment_convert(out, WL_P_ANY);
   if (rc == WL_TOOBIG) return wl_not_taken(err, "a tablet holds more than 4 GiB of text");
   return rc ? wl_nomem(err) : WL_OK;
+}
+
+wl_status wl_image_apply_patch(wl_image_job *j, wl_making_col *m, int part, const wl_patch *p,
+                               wl_segment *s, wl_error *err) {
+  wl_segment by = {0};
+  wl_status rc = decode_blob(j, m, part, p->blob, p->zone.n_bytes, p->zone.coded, false, &by, err);
+  if (!rc) rc = wl_segment_overlay(s, &by, p->slots);
+  wl_segment_free(&by);
+  if (rc == WL_TOOBIG) return wl_not_taken(err, "a tablet holds more than 4 GiB of text");
+  return rc == WL_NOMEM ? wl_nomem(err) : rc;
+}
+
+/* Decodes the blob of a part, with its patch, into a segment of the column's form. */
+static wl_status decode(wl_image_job *j, wl_making_col *m, int part, const wl_u8 *blob, size_t n,
+                        wl_segment *out, wl_error *err) {
+  int tablet = j->im->parts[part].tablet;
+  const wl_zone *want = wl_image_zone(j, m, part);
+  const wl_patch *patch = wl_tablet_patch(wl_tablets_at(j->t, tablet), m->col);
+  wl_zone z;
+  wl_i32 n_rows;
+  wl_error why = {0};
+  memset(out, 0, sizeof *out);
+  wl_status rc = wl_codec_zone(blob, n, &z, &n_rows, &why);
+  if (rc) return wl_image_corrupt(j, m, tablet, why.text, err);
+  if (!fits_zone(&z, want, patch != NULL) || n_rows != j->im->parts[part].n_rows)
+    return wl_image_corrupt(j, m, tablet, "the segment does not match the directory", err);
+  rc = decode_blob(j, m, part, blob, n, want->coded, true, out, err);
+  if (!rc && patch) rc = wl_image_apply_patch(j, m, part, patch, out, err);
+  return rc;
 }
 
 /* Takes the merged rows in the column's form. */
@@ -245,60 +273,6 @@ wl_status wl_image_make_unit(wl_image_job *j, const wl_image_unit *u, const wl_u
   return j->how->limit && n > j->how->limit ? WL_FULL : WL_OK;
 }
 
-/* ---- segments of the previous image */
-
-static void make_keys(const wl_image_job *j, wl_making_col *m) {
-  for (int k = 0; k < j->im->n_tablets; k++) {
-    const wl_image_tablet *at = &j->im->tablets[k];
-    XXH3_state_t h;
-    XXH3_64bits_reset(&h);
-    XXH3_64bits_update(&h, &at->n_slots, sizeof at->n_slots);
-    for (int p = at->first; p < at->first + at->n && !at->merged; p++) {
-      const wl_zone *z = wl_image_zone(j, m, p);
-      XXH3_64bits_update(&h, &z->sum, sizeof z->sum);
-      XXH3_64bits_update(&h, &z->n_bytes, sizeof z->n_bytes);
-      if (z->coded && m->file) /* equal codes may mean other texts in another dictionary */
-        XXH3_64bits_update(&h, &m->file->first_id, sizeof m->file->first_id);
-    }
-    m->keys[k] = at->merged ? 0 : XXH3_64bits_digest(&h) | 1;
-  }
-}
-
-/* Whether the segments of the previous column have the form that is wanted now. */
-static bool same_form(const wl_making_col *m) {
-  const wl_column *c = m->before->column;
-  switch (m->form) {
-  case FORM_CODE: return m->dict_id && m->dict_id == m->before->dict && c->dict == m->dict;
-  case FORM_REAL: return c->phys == WL_P_F32 || c->phys == WL_P_F64;
-  case FORM_STAGED: return false;
-  default: return c->phys == m->phys && !c->dict;
-  }
-}
-
-static wl_status borrow(const wl_image_job *j, wl_making_col *m) {
-  wl_origin *o = m->before;
-  if (!o || !o->column || !same_form(m)) return WL_OK;
-  wl_u64 n_slots = 64;
-  while (n_slots < (wl_u64)o->n * 2) n_slots *= 2;
-  int *slots = wl_mem_zalloc(n_slots * sizeof *slots);
-  if (!slots) return WL_NOMEM;
-  for (int i = 0; i < o->n; i++) {
-    if (!o->keys[i] || !o->column->segments[i].shared) continue;
-    wl_u64 at = o->keys[i] >> 20 & (n_slots - 1);
-    while (slots[at]) at = (at + 1) & (n_slots - 1);
-    slots[at] = i + 1;
-  }
-  for (int k = 0; k < j->im->n_tablets; k++) {
-    wl_u64 at = m->keys[k] >> 20 & (n_slots - 1);
-    while (m->keys[k] && slots[at] && o->keys[slots[at] - 1] != m->keys[k])
-      at = (at + 1) & (n_slots - 1);
-    if (m->keys[k] && slots[at])
-      m->segments[k] = wl_segment_hold(&o->column->segments[slots[at] - 1]);
-  }
-  wl_mem_free(slots);
-  return WL_OK;
-}
-
 /* ---- a load */
 
 static wl_status open_column(wl_image_job *j, wl_making_col *m, int col, wl_error *err) {
@@ -307,11 +281,11 @@ static wl_status open_column(wl_image_job *j, wl_making_col *m, int col, wl_erro
   size_t n = (size_t)im->n_tablets + 1;
   m->col = col < 0 || col == d->rowid_col ? d->n_cols : col;
   m->segments = wl_mem_zalloc(n * sizeof *m->segments);
-  m->keys = wl_mem_zalloc(n * sizeof *m->keys);
+  m->made = wl_mem_zalloc(n * sizeof *m->made);
   m->merged = wl_mem_zalloc(((size_t)im->n_parts + 1) * sizeof *m->merged);
-  if (!m->segments || !m->keys || !m->merged) return wl_nomem(err);
+  if (!m->segments || !m->made || !m->merged) return wl_nomem(err);
   wl_status rc = m->col == d->n_cols ? WL_OK : wl_tablets_dict(j->t, m->col, &m->file, err);
-  if (!rc) make_keys(j, m);
+  if (!rc) wl_image_describe(j, m);
   return rc;
 }
 
@@ -320,7 +294,7 @@ static void close_column(const wl_image_job *j, wl_making_col *m) {
   for (int p = 0; p < j->im->n_parts && m->merged; p++) wl_segment_free(&m->merged[p]);
   wl_mem_free(m->segments);
   wl_mem_free(m->merged);
-  wl_mem_free(m->keys);
+  wl_made_free(m->made, j->im->n_tablets);
   wl_mem_free(m->map);
   wl_dict_free(m->dict);
   wl_slab_drop(m->slab);
@@ -390,8 +364,8 @@ static wl_status finish(wl_image_job *j, wl_making_col *m, wl_origin *o, wl_colu
   if (rc) return rc;
   if (m->before && m->before->column) wl_column_follow(*out, m->before->column);
   wl_origin_clear(o);
-  *o = (wl_origin){.keys = m->keys, .n = n, .dict = m->dict_id, .map = m->map, .n_map = m->n_map};
-  m->keys = NULL;
+  *o = (wl_origin){.made = m->made, .n = n, .dict = m->dict_id, .map = m->map, .n_map = m->n_map};
+  m->made = NULL;
   m->map = NULL;
   return WL_OK;
 }
@@ -416,7 +390,7 @@ wl_status wl_image_load(wl_image *im, wl_tablets *t, const int *cols, int n,
     wl_making_col *m = &j.cols[i];
     m->form = form_of(&j, m);
     if (m->form == FORM_CODE) rc = wl_image_make_dict(&j, m, err);
-    if (!rc && borrow(&j, m)) rc = wl_nomem(err);
+    if (!rc) rc = wl_image_borrow(&j, m, err);
   }
   for (int k = 0; k < im->n_tablets && !rc; k++) /* in the order of the file */
     for (int i = 0; i < n; i++)

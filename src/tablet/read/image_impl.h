@@ -1,6 +1,7 @@
 /*
 ** The inside of wl_image, shared by image.c (positions of rows), image_columns.c (columns),
-** image_dict.c (their dictionaries) and image_read.c (reading blobs and decoding them on threads).
+** image_borrow.c (segments of the previous image), image_dict.c (dictionaries) and image_read.c
+** (reading blobs and decoding them on threads).
 */
 #ifndef WL_IMAGE_IMPL_H
 #define WL_IMAGE_IMPL_H
@@ -22,10 +23,17 @@ typedef struct wl_image_tablet {
   bool merged; /* it has a merged part */
 } wl_image_tablet;
 
+/* What a segment was made from: blobs, and the patch if it is made from one blob. */
+typedef struct wl_made {
+  wl_u64 key;      /* hash of the blobs, their patches and their meaning; 0: it has merged rows */
+  wl_u64 base;     /* the same without patches; 0: it is made from several blobs */
+  wl_patch *patch; /* held, or NULL */
+} wl_made;
+
 /* What a column's segments were made from. */
 typedef struct wl_origin {
   wl_column *column; /* in the previous image: held; in this one the caller holds it */
-  wl_u64 *keys; /* [n] hash of the blobs of each segment and their meaning; 0: it has merged rows */
+  wl_made *made;     /* [n] */
   int n;
   wl_u64 dict;  /* the file's dictionary if its own has exactly these texts, or 0 */
   wl_u32 *map;  /* codes of the file to its own, of length n_map; NULL: they are equal */
@@ -47,6 +55,7 @@ struct wl_image {
 };
 
 void wl_origin_clear(wl_origin *o);
+void wl_made_free(wl_made *made, int n); /* accepts NULL */
 
 /* ---- a load */
 
@@ -70,7 +79,7 @@ typedef struct wl_making_col {
   wl_i32 n_map;
   wl_segment *merged;   /* [parts] merged parts, until they are used */
   wl_segment *segments; /* [tablets] */
-  wl_u64 *keys;         /* [tablets] */
+  wl_made *made;        /* [tablets] */
   wl_origin *before;    /* or NULL */
   wl_slab *slab;        /* where data is allocated now, under the job's lock */
 } wl_making_col;
@@ -122,6 +131,14 @@ wl_status wl_image_spell(const wl_file_dict *f, wl_segment *s) WL_MUST;
 ** empty for a merged part. Can run on any thread. */
 wl_status wl_image_make_unit(wl_image_job *j, const wl_image_unit *u, const wl_u8 *buf,
                              const size_t *at, wl_error *err) WL_MUST;
+/* Decodes a patch into the column's form, and replaces the rows that it changes. */
+wl_status wl_image_apply_patch(wl_image_job *j, wl_making_col *m, int part, const wl_patch *p,
+                               wl_segment *s, wl_error *err) WL_MUST;
+/* Says what the segments of a column will be made from. */
+void wl_image_describe(const wl_image_job *j, wl_making_col *m);
+/* Uses segments of the previous image: those made from the same blobs, and those that only need
+** more patched rows. */
+wl_status wl_image_borrow(wl_image_job *j, wl_making_col *m, wl_error *err) WL_MUST;
 /* Reads the blobs of all units and decodes them. */
 wl_status wl_image_run_units(wl_image_job *j, wl_error *err) WL_MUST;
 

@@ -20,6 +20,7 @@ void wl_directory_free(wl_tablets *t) {
   for (int i = 0; i < t->n_tablets; i++) {
     wl_mem_free(t->tablets[i].dead);
     wl_mem_free(t->tablets[i].zones);
+    wl_patches_free(&t->tablets[i]);
   }
   t->n_tablets = 0;
 }
@@ -76,25 +77,44 @@ static void read_zone(const wl_u8 *p, wl_zone *z) {
   z->t_hi = read64(p + 64);
 }
 
-wl_status wl_tablet_set_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
+static wl_status set_info(wl_tablets *t, const char *key, wl_i64 v, wl_error *err) {
   sqlite3_stmt *s;
   wl_status rc = wl_tablets_stmt(t, WL_SH_INFO_SET, &s, err);
   if (rc) return rc;
+  sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+  sqlite3_bind_int64(s, 2, v);
+  return wl_tablets_run(t, s, err);
+}
+
+wl_status wl_tablet_set_sum(wl_tablets *t, wl_tablet *a, wl_u64 sum, wl_error *err) {
   t->sums += sum - a->sum;
   a->sum = sum;
-  sqlite3_bind_text(s, 1, "tablets", -1, SQLITE_STATIC);
-  sqlite3_bind_int64(s, 2, (wl_i64)t->sums);
-  return wl_tablets_run(t, s, err);
+  return t->defer_sums ? WL_OK : set_info(t, "tablets", (wl_i64)t->sums, err);
+}
+
+wl_status wl_tablets_write_sums(wl_tablets *t, wl_error *err) {
+  t->defer_sums = false;
+  return set_info(t, "tablets", (wl_i64)t->sums, err);
+}
+
+/* A file with patches has a newer format, which older readers refuse. */
+static wl_status note_patches(wl_tablets *t, wl_error *err) {
+  if (t->format >= WL_FORMAT_PATCHES) return WL_OK;
+  wl_status rc = set_info(t, "format", WL_FORMAT_PATCHES, err);
+  if (!rc) t->format = WL_FORMAT_PATCHES;
+  return rc;
 }
 
 wl_status wl_tablet_write_entry(wl_tablets *t, wl_tablet *a, wl_error *err) {
   assert(a->n_rows >= 1 && a->n_rows <= WL_TABLET_ROWS && a->n_dead <= a->n_rows);
   sqlite3_stmt *s;
-  size_t n_head = ((size_t)t->n_cols + 1) * ZONE_BYTES;
+  size_t n_zones = ((size_t)t->n_cols + 1) * ZONE_BYTES, n_head = n_zones + wl_patches_bytes(a);
   wl_u8 *head = wl_mem_alloc(n_head);
   if (!head) return wl_nomem(err);
   for (int i = 0; i <= t->n_cols; i++) write_zone(&a->zones[i], head + (size_t)i * ZONE_BYTES);
-  wl_status rc = wl_tablets_stmt(t, WL_SH_TABLET_PUT, &s, err);
+  wl_patches_write(a, head + n_zones);
+  wl_status rc = a->n_patches ? note_patches(t, err) : WL_OK;
+  if (!rc) rc = wl_tablets_stmt(t, WL_SH_TABLET_PUT, &s, err);
   if (!rc) {
     sqlite3_bind_int64(s, 1, a->id);
     sqlite3_bind_int64(s, 2, a->lo);
@@ -153,12 +173,13 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
   wl_i64 rows = sqlite3_column_int64(s, 3), gone = sqlite3_column_int64(s, 4);
   const wl_u8 *head = sqlite3_column_blob(s, 5);
   size_t n_head = (size_t)sqlite3_column_bytes(s, 5);
+  size_t n_zones = ((size_t)t->n_cols + 1) * ZONE_BYTES;
   const wl_u8 *dead = sqlite3_column_blob(s, 6);
   size_t n_dead = (size_t)sqlite3_column_bytes(s, 6);
-  if (n_head != ((size_t)t->n_cols + 1) * ZONE_BYTES || !head || rows < 1 ||
-      rows > WL_TABLET_ROWS || gone < 0 || gone > rows || a->lo > a->hi ||
-      (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 || (i && t->tablets[i - 1].hi >= a->lo) ||
-      a->id < 1 || a->id > MOST_ID || n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
+  if (n_head < n_zones || !head || rows < 1 || rows > WL_TABLET_ROWS || gone < 0 || gone > rows ||
+      a->lo > a->hi || (wl_u64)a->hi - (wl_u64)a->lo < (wl_u64)rows - 1 ||
+      (i && t->tablets[i - 1].hi >= a->lo) || a->id < 1 || a->id > MOST_ID ||
+      n_dead != (gone ? (size_t)(rows + 7) / 8 : 0))
     return wl_tablets_corrupt(t, -1, a->id, err, "its directory row is inconsistent");
   a->n_rows = (wl_i32)rows;
   a->n_dead = (wl_i32)gone;
@@ -182,7 +203,7 @@ static wl_status read_tablet(wl_tablets *t, sqlite3_stmt *s, wl_error *err) {
                                 "its segment is longer than SQLite's longest blob");
   }
   if (a->id > t->last_id) t->last_id = a->id;
-  return WL_OK;
+  return wl_patches_read(t, a, head + n_zones, n_head - n_zones, err);
 }
 
 wl_status wl_directory_read(wl_tablets *t, wl_error *err) {

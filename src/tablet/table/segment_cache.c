@@ -1,6 +1,7 @@
 /*
 ** Reads single segments for cursors and single rows. Decoded segments stay in a small cache, which
-** finds them by column and checksum. Queries over whole columns do not use it (image.c).
+** finds them by column and checksum (of segment and patch). Queries over whole columns do not use
+** it (image.c).
 **
 ** Invariants:
 ** 1. The cache has one reference to each of its segments, and so has each reader.
@@ -83,6 +84,16 @@ void wl_cached_clear(wl_tablets *t) {
   while (t->newest) remove_from_cache(t, t->newest);
 }
 
+/* Replaces the rows that a patch changes. */
+static wl_status apply_patch(const wl_patch *p, wl_i64 n_codes, wl_segment *s, wl_error *err) {
+  wl_segment by = {0};
+  wl_status rc = wl_patch_decode(p, n_codes, &by, err);
+  if (!rc) rc = wl_segment_overlay(s, &by, p->slots);
+  wl_segment_free(&by);
+  if (rc == WL_TOOBIG) return wl_fail(err, WL_CORRUPT, "its texts take more than 4 GiB");
+  return rc;
+}
+
 /* Decodes a segment, with the dictionary it needs. */
 static wl_status decode_segment(wl_tablets *t, int i, int col, wl_cached_segment *h,
                                 wl_error *err) {
@@ -100,7 +111,9 @@ static wl_status decode_segment(wl_tablets *t, int i, int col, wl_cached_segment
   }
   wl_status rc = wl_tablets_blob(t, i, col, &blob, &n, err);
   if (!rc) {
+    const wl_patch *p = wl_tablet_patch(a, col);
     rc = wl_codec_read(blob, n, n_codes, &h->s, &h->coded, &why);
+    if (!rc && p) rc = apply_patch(p, n_codes, &h->s, &why);
     if (rc == WL_NOMEM)
       rc = wl_nomem(err);
     else if (rc)
@@ -113,7 +126,7 @@ static wl_status decode_segment(wl_tablets *t, int i, int col, wl_cached_segment
 wl_status wl_tablets_segment(wl_tablets *t, int i, int col, wl_cached_segment **out,
                              wl_error *err) {
   if (col == t->decl->rowid_col) col = t->n_cols;
-  wl_u64 sum = t->tablets[i].zones[col].sum;
+  wl_u64 sum = wl_tablet_content(&t->tablets[i], col);
   wl_cached_segment **at = hash_slot(t, sum, col), *h = *at;
   *out = NULL;
   while (h && (h->sum != sum || h->col != col || h->s.n_rows != t->tablets[i].n_rows)) h = h->next;

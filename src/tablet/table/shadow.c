@@ -229,7 +229,7 @@ static wl_status create_info(wl_tablets *t, wl_error *err) {
                  sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_info\" AS SELECT 'format' AS k, %d AS v"
                                  " UNION ALL SELECT 'state', random() UNION ALL SELECT 'id', %lld"
                                  " UNION ALL SELECT 'tablets', 0",
-                                 t->schema, t->name, WL_FORMAT, t->id),
+                                 t->schema, t->name, 1, t->id),
                  err);
 }
 

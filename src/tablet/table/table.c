@@ -112,17 +112,21 @@ wl_status wl_tablets_read_info(wl_tablets *t, const char *key, wl_i64 *out, wl_e
   return rc;
 }
 
-static wl_status read_format(wl_tablets *t, wl_error *err) {
-  wl_i64 format;
-  wl_status rc = wl_tablets_read_info(t, "format", &format, err);
-  t->newer_format = !rc && format > WL_FORMAT;
+static wl_status read_version(wl_tablets *t, wl_error *err) {
+  wl_status rc = wl_tablets_read_info(t, "format", &t->format, err);
+  t->newer_format = !rc && t->format > WL_FORMAT;
   if (t->newer_format)
-    rc = wl_fail(err, WL_ERROR,
-                 "table %.100s has format %lld, written by a newer warplite; this one reads up "
-                 "to format %d: use a newer warplite",
-                 t->name, (long long)format, WL_FORMAT);
-  else if (!rc && format < 1)
+    return wl_fail(err, WL_ERROR,
+                   "table %.100s has format %lld, written by a newer warplite; this one reads up "
+                   "to format %d: use a newer warplite",
+                   t->name, (long long)t->format, WL_FORMAT);
+  if (!rc && t->format < 1)
     rc = wl_tablets_corrupt(t, -1, -1, err, "its %.100s_info has no format", t->name);
+  return rc;
+}
+
+static wl_status read_format(wl_tablets *t, wl_error *err) {
+  wl_status rc = read_version(t, err);
   if (!rc) rc = wl_tablets_read_info(t, "id", &t->id, err);
   t->info_damaged = rc != WL_OK;
   /* In place of t_info there may be a view of this table. Our statement would keep it open. */
@@ -288,7 +292,8 @@ wl_status wl_tablets_refresh(wl_tablets *t, wl_error *err) {
     return WL_OK;
   }
   t->loaded = false;
-  rc = wl_directory_read(t, err);
+  rc = read_version(t, err);
+  if (!rc) rc = wl_directory_read(t, err);
   if (!rc) rc = read_number(t, WL_SH_DELTA_COUNT, &t->n_delta, err);
   if (!rc) rc = read_number(t, WL_SH_GONE_COUNT, &t->n_gone, err);
   if (!rc) rc = wl_tablets_recheck_dicts(t, err);

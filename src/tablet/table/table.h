@@ -21,7 +21,8 @@
 ** 3. After wl_tablets_refresh, the directory in memory is the one that the open transaction sees.
 **    Every call from SQLite refreshes first. Our own writes change the directory along with the
 **    shadow tables. A rollback, also to a savepoint, marks it stale.
-** 4. A segment never changes. An update writes a new segment with another checksum.
+** 4. A segment never changes. An update writes a new segment with another checksum, or a patch with
+**    the new values of a few rows (patch.c), which the tablet's directory row holds.
 ** 5. All writes are SQL statements on the user's connection, inside the transaction of the user's
 **    statement.
 ** 6. Shadow tables are ordinary tables with nothing attached (shadow_shape.c), and no step of a
@@ -36,14 +37,40 @@
 #include "tablet/format/codec.h"
 #include "tablet/table/declare.h"
 
+/* New values for a few rows of a segment; see patch.c. */
+typedef struct wl_patch {
+  atomic_int refs;
+  int col;
+  wl_i32 n;            /* rows */
+  wl_zone zone;        /* of the blob */
+  wl_u64 sum;          /* identifies the segment with this patch, as zone.sum does without one */
+  const wl_u16 *slots; /* [n] the rows, ascending */
+  const wl_u8 *blob;   /* their values, encoded like a segment */
+} wl_patch;
+enum { WL_PATCH_ROWS = 2048 }; /* the most rows of a patch */
+
 typedef struct wl_tablet {
   wl_i64 id;     /* in t_tablet; its segments are id << 12 | column, n_cols for the rowid */
   wl_i64 lo, hi; /* rowids of its first and last row, live or dead */
   wl_i32 n_rows, n_dead;
-  wl_u64 sum;     /* checksum of its directory row in the file; 0: there is no row yet */
-  wl_u8 *dead;    /* row r is dead if bit r & 7 of byte r >> 3 is set; NULL: none is dead */
-  wl_zone *zones; /* [n_cols + 1], the rowid last */
+  wl_u64 sum;         /* checksum of its directory row in the file; 0: there is no row yet */
+  wl_u8 *dead;        /* row r is dead if bit r & 7 of byte r >> 3 is set; NULL: none is dead */
+  wl_zone *zones;     /* [n_cols + 1], the rowid last */
+  wl_patch **patches; /* [n_patches], held, in the order of their columns */
+  int n_patches;
 } wl_tablet;
+
+const wl_patch *wl_tablet_patch(const wl_tablet *a, int col); /* or NULL */
+/* Identifies the content of a column in a tablet: its segment with its patch. */
+wl_u64 wl_tablet_content(const wl_tablet *a, int col);
+wl_patch *wl_patch_hold(const wl_patch *p); /* accepts NULL */
+void wl_patch_drop(wl_patch *p);            /* accepts NULL */
+/* Decodes the values of a patch. n_codes: as max_code of wl_codec_read. */
+wl_status wl_patch_decode(const wl_patch *p, wl_i64 n_codes, wl_segment *out,
+                          wl_error *err) WL_MUST;
+/* Whether the values of a part of the rows (a segment or its patch) can be what the directory says
+** of all. */
+bool wl_zone_covers(const wl_zone *z, const wl_zone *part);
 
 typedef struct wl_tablets wl_tablets;
 

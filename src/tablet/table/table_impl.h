@@ -9,7 +9,8 @@
 #include "value/exchange.h"
 #include "value/scratch.h"
 
-enum { WL_FORMAT = 1 }; /* the format version that is written, and the newest that is read */
+/* The newest format version that is read. A table has format 1 until it gets its first patch. */
+enum { WL_FORMAT = 2, WL_FORMAT_PATCHES = 2 };
 
 /* Statements on the shadow tables. shadow.c has their SQL. */
 typedef enum wl_shadow {
@@ -116,6 +117,8 @@ struct wl_tablets {
   bool info_damaged; /* t_info could not be read */
   bool newer_format; /* t_info has a newer format than this warplite knows */
   bool stamped;      /* this transaction has written its state to the file */
+  wl_i64 format;     /* of the file */
+  bool defer_sums;   /* the sum of the tablets' sums is written later: wl_tablets_write_sums */
   wl_spill spill;
   wl_i64 largest_rowid; /* the largest rowid, if version == largest_version */
   wl_u64 largest_version;
@@ -226,10 +229,13 @@ wl_status wl_tablets_encode(wl_tablets *t, int col, const wl_u64 *places, const 
                             wl_i32 n, wl_u32 *codes, bool *fits, wl_error *err) WL_MUST;
 /* Deletes a column's dictionary, which no segment refers to any more. */
 wl_status wl_tablets_dict_clear(wl_tablets *t, int col, wl_error *err) WL_MUST;
-/* Sorts a dictionary; see sort_dictionaries.c. */
+/* Sorts a dictionary; see sort_dictionaries.c. The column has no patches. */
 wl_status wl_tablets_sort_dict(wl_tablets *t, int col, wl_error *err) WL_MUST;
 /* Compares the dictionaries in memory with t_dict, and drops those that differ. */
 wl_status wl_tablets_recheck_dicts(wl_tablets *t, wl_error *err) WL_MUST;
+
+/* ---- rewrite.c: writes patched segments again, without patches */
+wl_status wl_tablets_fold_patches(wl_tablets *t, wl_error *err) WL_MUST;
 
 /* ---- store_tablets.c: writes tablets to the shadow tables */
 /* Prepares a segment for the file. Codes of the segment's own dictionary become codes of the
@@ -257,7 +263,24 @@ wl_status wl_tablet_insert(wl_tablets *t, int i, wl_error *err) WL_MUST;
 /* Deletes tablet i and its segments. */
 wl_status wl_tablet_delete(wl_tablets *t, int i, wl_error *err) WL_MUST;
 
+/* ---- patch.c */
+/* Makes a patch for a segment whose checksum is segment_sum. Copies slots and blob. */
+wl_status wl_patch_make(int col, const wl_u16 *slots, wl_i32 n, const wl_u8 *blob,
+                        const wl_zone *zone, wl_u64 segment_sum, wl_patch **out) WL_MUST;
+/* Replaces the patch of a column, takes the new one. NULL: removes it, which cannot fail. */
+wl_status wl_tablet_set_patch(wl_tablet *a, int col, wl_patch *p) WL_MUST;
+void wl_patches_free(wl_tablet *a);
+size_t wl_patch_bytes(const wl_patch *p); /* in a directory row */
+size_t wl_patches_bytes(const wl_tablet *a);
+void wl_patches_write(const wl_tablet *a, wl_u8 *to);
+wl_status wl_patches_read(wl_tablets *t, wl_tablet *a, const wl_u8 *from, size_t n,
+                          wl_error *err) WL_MUST;
+/* Makes a zone map cover the rows of another. */
+void wl_zone_widen(wl_zone *z, const wl_zone *by);
+
 /* ---- directory.c */
+/* Writes the sum of all tablets' sums after changes with defer_sums set, and resets that. */
+wl_status wl_tablets_write_sums(wl_tablets *t, wl_error *err) WL_MUST;
 /* Reads all rows of the directory and checks them. */
 wl_status wl_directory_read(wl_tablets *t, wl_error *err) WL_MUST;
 void wl_directory_free(wl_tablets *t);

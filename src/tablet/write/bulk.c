@@ -1,16 +1,14 @@
 /*
-** Updates and deletes many rows at once. Several threads make segments; one thread writes them. A
-** changed segment is written once, however many of its rows change. bulk_append.c appends rows.
+** Updates and deletes many rows at once. Where few rows of a segment change, the segment gets a
+** patch (update_patch.c). Otherwise it is written again (rewrite.c). Deleting only sets bits.
+** bulk_append.c appends rows.
 **
 ** Invariants:
 ** 1. Everything that may refuse the change (constraints, rows that do not exist) is checked before
 **    the first write.
-** 2. Only the caller's thread uses the connection. Tasks work on copies of blobs, and on the
-**    dictionaries as they were before the wave.
 */
 #include "tablet/write/bulk.h"
 #include "base/mem.h"
-#include "base/tasks.h"
 #include <assert.h>
 #include <string.h>
 
@@ -67,166 +65,16 @@ static bool has_gaps(const wl_tablet *a) {
 
 /* ---- updating */
 
-typedef struct segment_patch {
-  int part, k; /* an index of parts, and an index of set */
-  wl_u8 *blob; /* a copy of the old blob */
-  size_t n_blob;
-  wl_segment s; /* the new segment */
-  wl_u8 *new_blob;
-  wl_zone zone;
-} segment_patch;
-
 typedef struct bulk_update {
   wl_tablets *t;
-  const wl_i64 *rowids;
   const tablet_part *parts;
-  wl_i32 **slots; /* [n_parts of the wave] */
+  int n_parts;
+  wl_i32 **slots; /* [n_parts] */
   const int *set;
-  wl_column **cols;
-  const wl_file_dict **dicts; /* [n_set] */
-  segment_patch *patches;
+  int n_set;
+  wl_column **cols; /* [n_set] */
+  wl_u32 **codes;   /* [n_set] codes of cols to codes of the file; or NULL */
 } bulk_update;
-
-static bool is_valid(const wl_segment *s, wl_i32 i) {
-  return !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
-}
-
-/* Copies the old values of a segment into a stage, as 64-bit values. */
-static wl_status widen_segment(const wl_segment *s, bool coded, const wl_file_dict *d,
-                               wl_stage *st) {
-  wl_status rc = WL_OK;
-  if (s->phys <= WL_P_F64 && !coded) {
-    bool real = s->phys >= WL_P_F32;
-    wl_phys_copy(st->v, real ? WL_P_F64 : WL_P_I64, s->data, s->phys, s->n_rows);
-    memset(st->t, real ? WL_T_REAL : WL_T_INT, (size_t)s->n_rows);
-    for (wl_i32 i = 0; i < s->n_rows && s->n_nulls; i++)
-      if (!is_valid(s, i)) st->t[i] = WL_T_NULL;
-    st->n = s->n_rows;
-    return WL_OK;
-  }
-  for (wl_i32 i = 0; i < s->n_rows && !rc; i++) {
-    wl_val v = wl_segment_value(s, i);
-    if (coded && v.t != WL_T_NULL) {
-      wl_u64 p = d->places[v.v];
-      v = wl_text(d->heap + (wl_u32)p, (wl_u32)(p >> 32));
-    }
-    rc = wl_stage_add(st, v);
-  }
-  return rc;
-}
-
-/* Writes the new values into their slots of the stage. */
-static wl_status write_values(const wl_column *c, wl_i64 from, wl_i64 n, const wl_i32 *slots,
-                              wl_stage *st) {
-  if (c->phys <= WL_P_F64 && !c->dict) {
-    for (wl_i64 i = 0; i < n; i++) {
-      wl_val v = wl_column_stored(c, from + i);
-      st->v[slots[i]] = v.v;
-      st->t[slots[i]] = v.t;
-    }
-    return WL_OK;
-  }
-  for (wl_i64 i = 0; i < n; i++) {
-    wl_val v = wl_column_value(c, from + i);
-    wl_u64 place = v.v;
-    if (v.t >= WL_T_TEXT) {
-      wl_status rc = wl_stage_room(st, v.n);
-      if (rc) return rc;
-      if (v.n) memcpy(st->heap + st->n_heap, wl_bytes(v), v.n);
-      place = (wl_u64)st->n_heap | (wl_u64)v.n << 32;
-      st->n_heap += v.n;
-    }
-    st->v[slots[i]] = v.t == WL_T_NULL ? 0 : place;
-    st->t[slots[i]] = v.t;
-  }
-  return WL_OK;
-}
-
-static wl_status patch_one(bulk_update *u, segment_patch *p, wl_error *err) {
-  const tablet_part *x = &u->parts[p->part];
-  const wl_file_dict *d = u->dicts[p->k];
-  wl_segment old = {0};
-  wl_stage st;
-  bool coded;
-  if (wl_stage_open(&st)) return wl_nomem(err);
-  wl_status rc = wl_codec_read(p->blob, p->n_blob, d ? d->n : 0, &old, &coded, err);
-  if (!rc && (widen_segment(&old, coded, d, &st) ||
-              write_values(u->cols[p->k], x->from, x->to - x->from, u->slots[p->part], &st) ||
-              wl_segment_make(&st, &p->s)))
-    rc = wl_nomem(err);
-  if (!rc && !p->s.entries) rc = wl_codec_write(&p->s, false, &p->new_blob, &p->zone, err);
-  wl_segment_free(&old);
-  wl_stage_close(&st);
-  return rc;
-}
-
-static wl_status patch_task(void *arg, int worker, long i, wl_error *err) {
-  bulk_update *u = arg;
-  (void)worker;
-  return patch_one(u, &u->patches[i], err);
-}
-
-static wl_status fetch_blob(wl_tablets *t, int tablet, int col, segment_patch *p, wl_error *err) {
-  const wl_u8 *blob;
-  wl_status rc = wl_tablets_blob(t, tablet, col, &blob, &p->n_blob, err);
-  if (!rc && !(p->blob = wl_mem_alloc(p->n_blob + 1))) rc = wl_nomem(err);
-  if (!rc) memcpy(p->blob, blob, p->n_blob);
-  wl_tablets_done_blob(t);
-  return rc;
-}
-
-/* Writes the new segment of a patch. */
-static wl_status write_patch(bulk_update *u, segment_patch *p, wl_error *err) {
-  wl_tablet *a = &u->t->tablets[u->parts[p->part].tablet];
-  int col = u->set[p->k];
-  bool coded;
-  wl_status rc = WL_OK;
-  if (!p->new_blob) {
-    rc = wl_tablet_encode(u->t, col, &p->s, &coded, err);
-    if (!rc) rc = wl_codec_write(&p->s, coded, &p->new_blob, &p->zone, err);
-  }
-  if (!rc) rc = wl_tablet_write_blob(u->t, a->id, col, p->new_blob, &p->zone, err);
-  if (!rc) a->zones[col] = p->zone;
-  return rc;
-}
-
-/* Updates n parts, starting at part `from`. */
-static wl_status update_wave(bulk_update *u, int from, int n, int n_set, int n_threads,
-                             wl_error *err) {
-  wl_tablets *t = u->t;
-  wl_status rc = WL_OK;
-  int n_patches = n * n_set;
-  u->patches = wl_mem_zalloc((size_t)n_patches * sizeof *u->patches);
-  if (!u->patches) return wl_nomem(err);
-  for (int i = 0; i < n_patches && !rc; i++) {
-    u->patches[i].part = from + i / n_set;
-    u->patches[i].k = i % n_set;
-    rc = fetch_blob(t, u->parts[from + i / n_set].tablet, u->set[i % n_set], &u->patches[i], err);
-  }
-  wl_tasks tasks = {n_threads, n_patches, patch_task, u, NULL};
-  long n_done = 0;
-  wl_error why;
-  wl_status failed = rc ? WL_OK : wl_tasks_run(&tasks, &n_done, &why);
-  if (failed == WL_NOMEM) rc = wl_nomem(err);
-  if (!rc && failed) {
-    const segment_patch *p = &u->patches[n_done];
-    rc = wl_tablets_corrupt(t, u->set[p->k], t->tablets[u->parts[p->part].tablet].id, err, "%.150s",
-                            why.text);
-  }
-  for (int i = 0; i < n_patches && !rc; i++) {
-    segment_patch *p = &u->patches[i];
-    wl_tablet *a = &t->tablets[u->parts[p->part].tablet];
-    rc = write_patch(u, p, err);
-    if (!rc && p->k == n_set - 1) rc = wl_tablet_write_entry(t, a, err);
-  }
-  for (int i = 0; i < n_patches; i++) {
-    wl_mem_free(u->patches[i].blob);
-    wl_mem_free(u->patches[i].new_blob);
-    wl_segment_free(&u->patches[i].s);
-  }
-  wl_mem_free(u->patches);
-  return rc;
-}
 
 /* Finds the slots of all parts. WL_NOT_TAKEN: a row does not exist. */
 static wl_status find_slots(wl_tablets *t, const wl_i64 *rowids, const tablet_part *parts,
@@ -262,12 +110,60 @@ static bool checks_mention(const wl_tablets *t, const int *set, int n_set) {
   return false;
 }
 
+/* Finds codes for the new texts of a column, if a segment that changes has codes. */
+static wl_status find_codes(bulk_update *u, int k, wl_error *err) {
+  bool coded = false, plain = false;
+  for (int i = 0; i < u->n_parts; i++)
+    coded |= u->t->tablets[u->parts[i].tablet].zones[u->set[k]].coded;
+  if (!coded || !u->cols[k]->dict) return WL_OK;
+  wl_status rc = wl_bulk_codes(u->t, u->set[k], u->cols[k], &u->codes[k], &plain, err);
+  if (plain) {
+    wl_mem_free(u->codes[k]);
+    u->codes[k] = NULL;
+  }
+  return rc;
+}
+
+/* Patches segments of which few rows change. The others are added to list. */
+static wl_status patch_parts(bulk_update *u, wl_rewrite *list, int *n, wl_error *err) {
+  wl_patcher patcher;
+  wl_status rc = wl_patcher_open(&patcher, u->t, err);
+  if (rc) return rc;
+  for (int k = 0; k < u->n_set && !rc; k++) {
+    rc = find_codes(u, k, err);
+    for (int i = 0; i < u->n_parts && !rc; i++) {
+      const tablet_part *x = &u->parts[i];
+      wl_rewrite w = {x->tablet,       u->set[k],   u->cols[k], x->from,
+                      x->to - x->from, u->slots[i], u->codes[k]};
+      bool done;
+      rc = wl_patcher_rows(&patcher, &w, &done, err);
+      if (!rc && !done) list[(*n)++] = w;
+    }
+  }
+  wl_patcher_close(&patcher);
+  return rc;
+}
+
+static wl_status update_parts(bulk_update *u, int n_threads, wl_error *err) {
+  wl_tablets *t = u->t;
+  wl_rewrite *list = wl_mem_alloc(((size_t)u->n_parts * (size_t)u->n_set + 1) * sizeof *list);
+  u->codes = wl_mem_zalloc((size_t)u->n_set * sizeof *u->codes);
+  int n = 0;
+  wl_status rc = list && u->codes ? patch_parts(u, list, &n, err) : wl_nomem(err);
+  if (!rc) rc = wl_rewrite_segments(t, list, n, n_threads, err);
+  for (int i = 0; i < u->n_parts && !rc; i++)
+    rc = wl_tablet_write_entry(t, &t->tablets[u->parts[i].tablet], err);
+  for (int k = 0; u->codes && k < u->n_set; k++) wl_mem_free(u->codes[k]);
+  wl_mem_free(u->codes);
+  wl_mem_free(list);
+  return rc;
+}
+
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
                          wl_column *const *cols, int n_threads, wl_refusal *refusal,
                          wl_error *err) {
-  bulk_update u = {.t = t, .rowids = rowids, .set = set};
+  bulk_update u = {.t = t, .set = set, .n_set = n_set};
   tablet_part *parts = NULL;
-  int n_parts = 0;
   *refusal = (wl_refusal){.row = -1, .key = -2};
   for (int k = 0; k < n_set; k++) assert(set[k] != t->decl->rowid_col);
   if (n == 0) return WL_OK;
@@ -281,27 +177,25 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
   wl_status rc = wl_tablets_fold(t, err);
   if (rc) return rc;
   u.cols = wl_mem_zalloc((size_t)n_set * sizeof *u.cols);
-  u.dicts = wl_mem_zalloc((size_t)n_set * sizeof *u.dicts);
-  if (!u.cols || !u.dicts) rc = wl_nomem(err);
+  if (!u.cols) rc = wl_nomem(err);
   for (int k = 0; k < n_set && !rc; k++)
     rc = wl_bulk_convert(t->decl->cols[set[k]].affinity, cols[k], &u.cols[k], err);
-  if (!rc) rc = split_by_tablet(t, rowids, n, &parts, &n_parts, err);
+  if (!rc) rc = split_by_tablet(t, rowids, n, &parts, &u.n_parts, err);
   u.parts = parts;
-  u.slots = rc ? NULL : wl_mem_zalloc(((size_t)n_parts + 1) * sizeof *u.slots);
+  u.slots = rc ? NULL : wl_mem_zalloc(((size_t)u.n_parts + 1) * sizeof *u.slots);
   if (!rc && !u.slots) rc = wl_nomem(err);
-  if (!rc) rc = find_slots(t, rowids, parts, n_parts, u.slots, err);
+  if (!rc) rc = find_slots(t, rowids, parts, u.n_parts, u.slots, err);
   if (!rc) rc = wl_tablets_touch(t, err);
-  int wave = WL_BULK_WAVE * n_threads / n_set + 1;
-  for (int i = 0; i < n_parts && !rc; i += wave) {
-    for (int k = 0; k < n_set && !rc; k++) rc = wl_tablets_dict(t, set[k], &u.dicts[k], err);
-    if (!rc)
-      rc = update_wave(&u, i, n_parts - i < wave ? n_parts - i : wave, n_set, n_threads, err);
+  if (!rc) {
+    t->defer_sums = true;
+    rc = update_parts(&u, n_threads, err);
+    if (!rc) rc = wl_tablets_write_sums(t, err);
+    t->defer_sums = false;
     if (rc) t->stale = true;
   }
   for (int k = 0; u.cols && k < n_set; k++) wl_column_drop(u.cols[k]);
   wl_mem_free(u.cols);
-  wl_mem_free(u.dicts);
-  free_slots(u.slots, n_parts);
+  free_slots(u.slots, u.n_parts);
   wl_mem_free(parts);
   return rc;
 }
@@ -322,6 +216,7 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
   if (!rc) {
     rc = wl_tablets_touch(t, err);
     t->layout++;
+    t->defer_sums = true;
   }
   for (int i = n_parts - 1; i >= 0 && !rc; i--) { /* backwards, because tablets may be deleted */
     wl_tablet *a = &t->tablets[parts[i].tablet];
@@ -337,8 +232,11 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
     if (!rc)
       rc = a->n_dead == a->n_rows ? wl_tablet_delete(t, parts[i].tablet, err)
                                   : wl_tablet_write_entry(t, a, err);
-    if (rc) t->stale = true;
   }
+  bool begun = t->defer_sums;
+  t->defer_sums = false;
+  if (!rc && begun) rc = wl_tablets_write_sums(t, err);
+  if (rc && begun) t->stale = true;
   free_slots(slots, n_parts);
   wl_mem_free(parts);
   return rc;

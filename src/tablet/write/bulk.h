@@ -1,6 +1,6 @@
 /*
-** Writing many rows at once: what bulk.c (updates and deletes), bulk_append.c and bulk_keys.c
-** (UNIQUE) share.
+** Writing many rows at once: what bulk.c (updates and deletes), update_patch.c and rewrite.c
+** (segments that an update changes), bulk_append.c and bulk_keys.c (UNIQUE) share.
 */
 #ifndef WL_BULK_H
 #define WL_BULK_H
@@ -26,5 +26,37 @@ wl_status wl_bulk_put_keys(wl_tablets *t, const wl_bulk_rows *r, wl_error *err) 
 /* Deletes the keys of n rows of one tablet. */
 wl_status wl_bulk_delete_keys(wl_tablets *t, int tablet, const wl_i64 *rowids, const wl_i32 *slots,
                               wl_i64 n, wl_error *err) WL_MUST;
+
+/* New values of some rows of a segment: values' rows from, from + 1 and so on are those of
+** slots[0..n), which rise. */
+typedef struct wl_rewrite {
+  int tablet, col;
+  const wl_column *values;
+  wl_i64 from, n;
+  const wl_i32 *slots;
+  const wl_u32 *codes; /* values' codes to codes of the file; NULL: they have no codes there */
+} wl_rewrite;
+
+/* Writes n segments with their new values again, without patches. The caller writes the directory
+** rows. */
+wl_status wl_rewrite_segments(wl_tablets *t, const wl_rewrite *list, int n, int n_threads,
+                              wl_error *err) WL_MUST;
+
+/* Makes patches of updates. */
+typedef struct wl_patcher {
+  wl_tablets *t;
+  wl_stage stage;
+  wl_u16 slots[WL_PATCH_ROWS];
+} wl_patcher;
+wl_status wl_patcher_open(wl_patcher *p, wl_tablets *t, wl_error *err) WL_MUST;
+/* Patches the segment in the directory in memory. The caller writes the directory row. *done is
+** false if the segment must be written again. */
+wl_status wl_patcher_rows(wl_patcher *p, const wl_rewrite *w, bool *done, wl_error *err) WL_MUST;
+void wl_patcher_close(wl_patcher *p);
+
+/* Adds the texts that a column with a dictionary uses to the file's dictionary. *codes maps its
+** codes to the file's; the caller frees it. *plain: the file's would grow too large. */
+wl_status wl_bulk_codes(wl_tablets *t, int col, const wl_column *c, wl_u32 **codes, bool *plain,
+                        wl_error *err) WL_MUST;
 
 #endif

@@ -165,26 +165,25 @@ static void mark_used(const wl_column *c, bool *used) {
   }
 }
 
-/* Adds the texts of a column to the file's dictionary. The column may have been filtered, and the
-** file must not get texts that no row has. */
-static wl_status encode_dict(bulk_append *a, int col, wl_error *err) {
-  const wl_dict *d = a->cols[col]->dict;
+/* The column may have been filtered, and the file must not get texts that no row has. */
+wl_status wl_bulk_codes(wl_tablets *t, int col, const wl_column *c, wl_u32 **out, bool *plain,
+                        wl_error *err) {
+  const wl_dict *d = c->dict;
   size_t n = (size_t)d->n + 1;
   bool fits = true, *used = wl_mem_zalloc(n);
   wl_u64 *places = wl_mem_alloc(n * sizeof *places);
   wl_u32 *of_used = wl_mem_alloc(n * sizeof *of_used);
-  wl_u32 *codes = a->codes[col] = wl_mem_zalloc(n * sizeof *codes);
+  wl_u32 *codes = *out = wl_mem_zalloc(n * sizeof *codes);
   wl_status rc = used && places && of_used && codes ? WL_OK : wl_nomem(err);
   wl_i32 n_used = 0;
-  if (!rc) mark_used(a->cols[col], used);
+  if (!rc) mark_used(c, used);
   for (wl_i32 i = 0; i < d->n && !rc; i++)
     if (used[i]) places[n_used++] = d->places[i];
-  if (!rc && n_used)
-    rc = wl_tablets_encode(a->t, col, places, d->heap, n_used, of_used, &fits, err);
+  if (!rc && n_used) rc = wl_tablets_encode(t, col, places, d->heap, n_used, of_used, &fits, err);
   n_used = 0;
   for (wl_i32 i = 0; i < d->n && !rc && fits; i++)
     if (used[i]) codes[i] = of_used[n_used++];
-  a->plain[col] = !rc && !fits;
+  *plain = !rc && !fits;
   wl_mem_free(used);
   wl_mem_free(places);
   wl_mem_free(of_used);
@@ -344,7 +343,8 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
     t->layout++;
   }
   for (int i = 0; i < t->n_cols && !rc; i++)
-    if (a.cols[i] && a.cols[i]->dict) rc = encode_dict(&a, i, err);
+    if (a.cols[i] && a.cols[i]->dict)
+      rc = wl_bulk_codes(t, i, a.cols[i], &a.codes[i], &a.plain[i], err);
   if (!rc) rc = append_waves(&a, n_threads, err);
   if (!rc) rc = wl_bulk_put_keys(t, &rows, err);
   if (rc && rc != WL_NOT_TAKEN) t->stale = true;

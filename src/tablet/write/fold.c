@@ -225,6 +225,7 @@ wl_status wl_tablets_optimize(wl_tablets *t, wl_error *err) {
     i += n_new;
     if (more && n_new && t->tablets[i - 1].n_rows < WL_TABLET_ROWS) i--;
   }
+  if (!rc) rc = wl_tablets_fold_patches(t, err);
   for (int k = 0; k < t->n_cols && !rc; k++)
     if (k != t->decl->rowid_col) rc = wl_tablets_sort_dict(t, k, err);
   if (rc) t->stale = true;

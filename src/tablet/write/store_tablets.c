@@ -143,6 +143,7 @@ wl_status wl_tablet_delete(wl_tablets *t, int i, wl_error *err) {
   if (!rc) rc = wl_tablet_set_sum(t, a, 0, err);
   wl_mem_free(a->dead);
   wl_mem_free(a->zones);
+  wl_patches_free(a);
   t->n_tablets--;
   memmove(a, a + 1, (size_t)(t->n_tablets - i) * sizeof *a);
   return rc;

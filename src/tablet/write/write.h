@@ -82,10 +82,11 @@ wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, c
                          wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) WL_MUST;
 /* Sets the columns set[0..n_set) of the rows rowids[0..n) to the values of cols[0..n_set). The
 ** rowids are ascending and the rows exist. No column is the rowid or belongs to a key. Folds the
-** delta first. */
+** delta first. Segments of which few rows change get patches. */
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
                          wl_column *const *cols, int n_threads, wl_refusal *refusal,
                          wl_error *err) WL_MUST;
+wl_i64 wl_patch_limit(const wl_tablet *a); /* the most rows of a patch of a tablet's column */
 /* Deletes the rows rowids[0..n). The rowids are ascending and the rows exist. */
 wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_threads,
                          wl_error *err) WL_MUST;
@@ -93,8 +94,8 @@ wl_status wl_bulk_delete(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, int n_th
 /* ---- upkeep */
 /* Moves the delta into tablets. */
 wl_status wl_tablets_fold(wl_tablets *t, wl_error *err) WL_MUST;
-/* Folds, then rewrites tablets that are not full or have dead rows, then sorts dictionaries and
-** removes unused texts from them. */
+/* Folds, then rewrites tablets that are not full or have dead rows, applies all patches, sorts
+** dictionaries and removes unused texts from them. */
 wl_status wl_tablets_optimize(wl_tablets *t, wl_error *err) WL_MUST;
 /* Sets *problem to NULL, or to a description of what is wrong. The caller frees it with
 ** sqlite3_free. */

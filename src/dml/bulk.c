@@ -16,14 +16,14 @@
 ** needed.
 */
 enum {
-  PER_PATCH = 4,     /* patching a segment */
+  PER_PATCH = 2,     /* patching a segment */
   PER_NUMBERS = 200, /* reading, changing and writing a segment of numbers */
   PER_TEXTS = 5000,  /* the same for a segment of texts */
   PER_DELETED = 16,  /* a tablet of which rows are deleted */
-  PER_UPDATED = 4,   /* a tablet of which rows are updated */
-  LEAST = 64,
+  PER_UPDATED = 2,   /* a tablet of which rows are updated */
+  LEAST = 16,
   MOST = 16384,          /* a delta of this size costs queries more than it saves */
-  LEAST_NEW = 512,       /* rows of an INSERT that leaves tablets full enough */
+  LEAST_NEW = 64,        /* rows of an INSERT that leaves tablets full enough */
   FULL_ENOUGH = 16384,   /* rows of a tablet on average */
   LEAST_SCATTERED = 4096 /* rows of any other INSERT */
 };

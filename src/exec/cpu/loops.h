@@ -181,7 +181,14 @@ static void places_init(void) {
 static WL_CLONES int keep_true(const wl_u8 *restrict t, wl_u16 *restrict keep, int n) {
   int k = 0, i = 0;
   for (; i + 8 <= n; i += 8) {
-    wl_u64 x;
+    wl_u64 x, many[8];
+    while (i + 64 <= n) { /* most filters pass few rows: skips 64 of which none is true */
+      memcpy(many, t + i, 64);
+      x = many[0] | many[1] | many[2] | many[3] | many[4] | many[5] | many[6] | many[7];
+      if (x & 0x0202020202020202ULL) break;
+      i += 64;
+    }
+    if (i + 8 > n) break;
     memcpy(&x, t + i, 8);
     /* Only WL_TRUE has bit 1 set. The product moves the eight bits into the top byte. */
     unsigned m = (unsigned)(((x >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);

@@ -9,7 +9,7 @@
 
 enum {
   LEVEL = 1,
-  LEAST = 512, /* bytes: a smaller payload would hardly save pages of the file */
+  LEAST = 4096, /* bytes: a smaller payload would hardly save pages of the file */
   PIECES = 4,
   PIECE = 2048,
   PERCENT = 70 /* the compressed size must be at most this, or reading it costs too much time */

@@ -252,6 +252,8 @@ static void drop_wave(bulk_append *a) {
 }
 
 static wl_status append_waves(bulk_append *a, int n_threads, wl_error *err) {
+  enum { FEW_VALUES = 32768 }; /* to wake other threads would take longer */
+  if (a->n_rows * (a->t->n_cols + 1) <= FEW_VALUES) n_threads = 1;
   int width = a->t->n_cols + 1, wave = WL_BULK_WAVE * n_threads;
   int total = (int)((a->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   wl_status rc = WL_OK;

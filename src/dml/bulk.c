@@ -21,6 +21,7 @@ enum {
   PER_TEXTS = 5000,  /* the same for a segment of texts */
   PER_DELETED = 16,  /* a tablet of which rows are deleted */
   PER_UPDATED = 2,   /* a tablet of which rows are updated */
+  PER_LOOK = 8,      /* rows of the delta that are looked at in the time of one that is written */
   LEAST = 16,
   MOST = 16384,          /* a delta of this size costs queries more than it saves */
   LEAST_NEW = 64,        /* rows of an INSERT that leaves tablets full enough */
@@ -207,7 +208,10 @@ static bool change_pays(const wl_running *r) {
   int n_tablets = wl_tablets_count(t);
   wl_i64 cost = LEAST, i = 0;
   if (r->rows.n >= MOST) return true;
-  if (r->rows.n < LEAST || wl_tablets_has_delta(t)) return r->rows.n >= LEAST_SCATTERED;
+  if (r->rows.n < LEAST) return false;
+  if (r->m->d->kind == WL_DML_DELETE && wl_tablets_has_delta(t))
+    return r->rows.n >= LEAST_SCATTERED;
+  cost += wl_tablets_n_delta(t) / PER_LOOK;
   for (int k = 0; k < n_tablets && i < r->rows.n && cost <= r->rows.n; k++) {
     wl_i64 next = past(&r->rows, i, wl_tablets_at(t, k)->hi);
     if (next > i) cost += tablet_cost(r->m, wl_tablets_at(t, k), next - i);

@@ -427,6 +427,9 @@ wl_u64 wl_tablets_planned(const wl_tablets *t) {
 bool wl_tablets_has_delta(const wl_tablets *t) {
   return t->n_delta || t->n_gone;
 }
+wl_i64 wl_tablets_n_delta(const wl_tablets *t) {
+  return t->n_delta;
+}
 
 wl_i64 wl_tablets_about(const wl_tablets *t) {
   wl_i64 n = t->n_delta - t->n_gone;

@@ -101,6 +101,7 @@ wl_u64 wl_tablets_version(const wl_tablets *t);
 ** this connection is writing to it. */
 bool wl_tablets_state(const wl_tablets *t, wl_u64 *state);
 bool wl_tablets_has_delta(const wl_tablets *t); /* or gone rows */
+wl_i64 wl_tablets_n_delta(const wl_tablets *t); /* rows of t_delta */
 /* Counts the plans of SQLite that read the table. */
 wl_u64 wl_tablets_planned(const wl_tablets *t);
 /* An estimate of the number of rows, for planning. A delta row that replaces a tablet row is

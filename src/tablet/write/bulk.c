@@ -51,8 +51,20 @@ static bool slots_of(const wl_tablet *a, const wl_segment *own, const wl_i64 *ro
     return true;
   }
   wl_i32 at = 0;
-  for (wl_i64 i = 0; i < n; i++) {
-    while (at < a->n_rows && (wl_i64)wl_segment_value(own, at).v < rowids[i]) at++;
+  for (wl_i64 i = 0; i < n; i++, at++) {
+    wl_i32 step = 1, end; /* the row is usually near, so the steps begin small */
+    while (at + step < a->n_rows && (wl_i64)wl_segment_value(own, at + step).v < rowids[i]) {
+      at += step;
+      step *= 2;
+    }
+    end = at + step < a->n_rows ? at + step + 1 : a->n_rows;
+    while (at < end) {
+      wl_i32 mid = at + (end - at) / 2;
+      if ((wl_i64)wl_segment_value(own, mid).v < rowids[i])
+        at = mid + 1;
+      else
+        end = mid;
+    }
     if (at == a->n_rows || (wl_i64)wl_segment_value(own, at).v != rowids[i]) return false;
     slots[i] = at;
   }
@@ -67,6 +79,14 @@ static bool has_gaps(const wl_tablet *a) {
 
 typedef struct bulk_update {
   wl_tablets *t;
+  /* The rows in tablets: their rowids, and which of the new values are theirs (NULL: value i is
+   *that
+   ** of row i). */
+  const wl_i64 *rowids;
+  wl_i64 *own_rowids, *rows;
+  wl_i64 n;
+  wl_i64 *in_delta; /* [n_in_delta] the other rows, by their new values */
+  wl_i64 n_in_delta;
   const tablet_part *parts;
   int n_parts;
   wl_i32 **slots; /* [n_parts] */
@@ -110,6 +130,49 @@ static bool checks_mention(const wl_tablets *t, const int *set, int n_set) {
   return false;
 }
 
+/* Separates the rows that are in the delta from those in tablets. */
+static wl_status split_by_delta(bulk_update *u, wl_error *err) {
+  size_t size = (size_t)u->n * sizeof *u->rows;
+  sqlite3_stmt *s = NULL;
+  wl_i64 k = 0, n = 0;
+  int st = SQLITE_DONE;
+  u->own_rowids = wl_mem_alloc(size);
+  u->rows = wl_mem_alloc(size);
+  u->in_delta = wl_mem_alloc(size);
+  if (!u->own_rowids || !u->rows || !u->in_delta) return wl_nomem(err);
+  wl_status rc =
+      wl_tablets_scan(u->t, WL_SH_DELTA_SCAN, u->rowids[0], u->rowids[u->n - 1], &s, err);
+  while (!rc && (st = wl_tablets_step(u->t, s)) == SQLITE_ROW) {
+    wl_i64 rowid = sqlite3_column_int64(s, 0);
+    for (; k < u->n && u->rowids[k] < rowid; k++) u->rows[n++] = k;
+    if (k < u->n && u->rowids[k] == rowid) u->in_delta[u->n_in_delta++] = k++;
+  }
+  if (!rc && st != SQLITE_DONE) rc = wl_tablets_error(u->t, st, err);
+  sqlite3_finalize(s);
+  for (; k < u->n; k++) u->rows[n++] = k;
+  for (wl_i64 i = 0; i < n; i++) u->own_rowids[i] = u->rowids[u->rows[i]];
+  u->rowids = u->own_rowids;
+  u->n = n;
+  return rc;
+}
+
+/* Changes the rows that are in the delta. all: the rowids of all rows. */
+static wl_status update_delta(const bulk_update *u, const wl_i64 *all, wl_error *err) {
+  wl_val *row = wl_mem_alloc(((size_t)u->t->n_cols + 1) * sizeof *row);
+  wl_status rc = row ? WL_OK : wl_nomem(err);
+  for (wl_i64 i = 0; i < u->n_in_delta && !rc; i++) {
+    wl_i64 at = u->in_delta[i];
+    bool found;
+    wl_row_begin(u->t);
+    rc = wl_row_get(u->t, all[at], row, &found, err);
+    if (!rc && !found) rc = wl_tablets_corrupt(u->t, -1, -1, err, "a row of the delta is missing");
+    for (int k = 0; k < u->n_set && !rc; k++) row[u->set[k]] = wl_column_value(u->cols[k], at);
+    if (!rc) rc = wl_row_change(u->t, all[at], all[at], row, err);
+  }
+  wl_mem_free(row);
+  return rc;
+}
+
 /* Finds codes for the new texts of a column, if a segment that changes has codes. */
 static wl_status find_codes(bulk_update *u, int k, wl_error *err) {
   bool coded = false, plain = false;
@@ -133,8 +196,14 @@ static wl_status patch_parts(bulk_update *u, wl_rewrite *list, int *n, wl_error 
     rc = find_codes(u, k, err);
     for (int i = 0; i < u->n_parts && !rc; i++) {
       const tablet_part *x = &u->parts[i];
-      wl_rewrite w = {x->tablet,       u->set[k],   u->cols[k], x->from,
-                      x->to - x->from, u->slots[i], u->codes[k]};
+      wl_rewrite w = {.tablet = x->tablet,
+                      .col = u->set[k],
+                      .values = u->cols[k],
+                      .codes = u->codes[k],
+                      .rows = u->rows ? u->rows + x->from : NULL,
+                      .from = x->from,
+                      .n = x->to - x->from,
+                      .slots = u->slots[i]};
       bool done;
       rc = wl_patcher_rows(&patcher, &w, &done, err);
       if (!rc && !done) list[(*n)++] = w;
@@ -162,7 +231,8 @@ static wl_status update_parts(bulk_update *u, int n_threads, wl_error *err) {
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
                          wl_column *const *cols, int n_threads, wl_refusal *refusal,
                          wl_error *err) {
-  bulk_update u = {.t = t, .set = set, .n_set = n_set};
+  enum { FOLD_AT = 4096 }; /* a change of so many rows folds the delta, too */
+  bulk_update u = {.t = t, .rowids = rowids, .n = n, .set = set, .n_set = n_set};
   tablet_part *parts = NULL;
   *refusal = (wl_refusal){.row = -1, .key = -2};
   for (int k = 0; k < n_set; k++) assert(set[k] != t->decl->rowid_col);
@@ -174,27 +244,32 @@ wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const in
     refusal->row = null;
     return wl_not_taken(err, "a NULL in a NOT NULL column");
   }
-  wl_status rc = wl_tablets_fold(t, err);
+  wl_status rc = n < FOLD_AT ? wl_tablets_refresh(t, err) : wl_tablets_fold(t, err);
   if (rc) return rc;
   u.cols = wl_mem_zalloc((size_t)n_set * sizeof *u.cols);
   if (!u.cols) rc = wl_nomem(err);
   for (int k = 0; k < n_set && !rc; k++)
     rc = wl_bulk_convert(t->decl->cols[set[k]].affinity, cols[k], &u.cols[k], err);
-  if (!rc) rc = split_by_tablet(t, rowids, n, &parts, &u.n_parts, err);
+  if (!rc && t->n_delta) rc = split_by_delta(&u, err);
+  if (!rc) rc = split_by_tablet(t, u.rowids, u.n, &parts, &u.n_parts, err);
   u.parts = parts;
   u.slots = rc ? NULL : wl_mem_zalloc(((size_t)u.n_parts + 1) * sizeof *u.slots);
   if (!rc && !u.slots) rc = wl_nomem(err);
-  if (!rc) rc = find_slots(t, rowids, parts, u.n_parts, u.slots, err);
+  if (!rc) rc = find_slots(t, u.rowids, parts, u.n_parts, u.slots, err);
   if (!rc) rc = wl_tablets_touch(t, err);
   if (!rc) {
     t->defer_sums = true;
     rc = update_parts(&u, n_threads, err);
     if (!rc) rc = wl_tablets_write_sums(t, err);
+    if (!rc) rc = update_delta(&u, rowids, err);
     t->defer_sums = false;
     if (rc) t->stale = true;
   }
   for (int k = 0; u.cols && k < n_set; k++) wl_column_drop(u.cols[k]);
   wl_mem_free(u.cols);
+  wl_mem_free(u.own_rowids);
+  wl_mem_free(u.rows);
+  wl_mem_free(u.in_delta);
   free_slots(u.slots, u.n_parts);
   wl_mem_free(parts);
   return rc;

@@ -27,15 +27,19 @@ wl_status wl_bulk_put_keys(wl_tablets *t, const wl_bulk_rows *r, wl_error *err) 
 wl_status wl_bulk_delete_keys(wl_tablets *t, int tablet, const wl_i64 *rowids, const wl_i32 *slots,
                               wl_i64 n, wl_error *err) WL_MUST;
 
-/* New values of some rows of a segment: values' rows from, from + 1 and so on are those of
-** slots[0..n), which rise. */
+/* New values of n rows of a segment. */
 typedef struct wl_rewrite {
   int tablet, col;
   const wl_column *values;
-  wl_i64 from, n;
-  const wl_i32 *slots;
   const wl_u32 *codes; /* values' codes to codes of the file; NULL: they have no codes there */
+  const wl_i64 *rows;  /* the rows of values; NULL: from, from + 1 and so on */
+  wl_i64 from, n;
+  const wl_i32 *slots; /* the rows of the segment, ascending */
 } wl_rewrite;
+/* Whether the new values can be stored as codes: they have some, or are NULL. */
+bool wl_rewrite_has_codes(const wl_rewrite *w);
+/* New value i, or its code in the file. */
+wl_val wl_rewrite_value(const wl_rewrite *w, bool as_code, wl_i64 i);
 
 /* Writes n segments with their new values again, without patches. The caller writes the directory
 ** rows. */

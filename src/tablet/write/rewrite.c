@@ -23,6 +23,17 @@ typedef struct remake {
   wl_zone zone;
 } remake;
 
+bool wl_rewrite_has_codes(const wl_rewrite *w) {
+  return w->codes || !w->n || !(w->values->domain.mask & ~WL_M(WL_T_NULL));
+}
+
+wl_val wl_rewrite_value(const wl_rewrite *w, bool as_code, wl_i64 i) {
+  wl_i64 row = w->rows ? w->rows[i] : w->from + i;
+  if (!as_code) return wl_column_value(w->values, row);
+  wl_val v = wl_column_stored(w->values, row);
+  return v.t == WL_T_NULL ? v : wl_int((wl_i64)w->codes[v.v]);
+}
+
 static bool is_valid(const wl_segment *s, wl_i32 i) {
   return !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
 }
@@ -80,12 +91,8 @@ static wl_status write_patch(const remake *r, const wl_file_dict *d, wl_stage *s
 /* Writes the new values, or their codes, into their slots of the stage. */
 static wl_status write_values(const wl_rewrite *w, bool as_codes, wl_stage *st) {
   wl_status rc = WL_OK;
-  for (wl_i64 i = 0; i < w->n && !rc; i++) {
-    wl_val v = as_codes ? wl_column_stored(w->values, w->from + i)
-                        : wl_column_value(w->values, w->from + i);
-    if (as_codes && v.t != WL_T_NULL) v = wl_int((wl_i64)w->codes[v.v]);
-    rc = write_value(st, w->slots[i], v);
-  }
+  for (wl_i64 i = 0; i < w->n && !rc; i++)
+    rc = write_value(st, w->slots[i], wl_rewrite_value(w, as_codes, i));
   return rc;
 }
 
@@ -103,7 +110,7 @@ static wl_status remake_one(remake *r, wl_error *err) {
   bool coded = false;
   if (wl_stage_open(&st)) return wl_nomem(err);
   wl_status rc = wl_codec_read(r->blob, r->n_blob, r->dict ? r->dict->n : 0, &old, &coded, err);
-  bool as_codes = coded && (r->w->codes || !r->w->n);
+  bool as_codes = coded && wl_rewrite_has_codes(r->w);
   const wl_file_dict *spell = coded && !as_codes ? r->dict : NULL;
   if (!rc && widen_segment(&old, spell, &st)) rc = wl_nomem(err);
   if (!rc && r->patch) rc = write_patch(r, r->patch->zone.coded ? spell : NULL, &st, err);

@@ -29,13 +29,6 @@ void wl_patcher_close(wl_patcher *p) {
   wl_stage_close(&p->stage);
 }
 
-/* Adds new row i to the stage, as a code if the segment has codes. */
-static wl_status add_new(wl_patcher *p, const wl_rewrite *w, bool coded, wl_i64 i) {
-  if (!coded) return wl_stage_add(&p->stage, wl_column_value(w->values, w->from + i));
-  wl_val v = wl_column_stored(w->values, w->from + i);
-  return wl_stage_add(&p->stage, v.t == WL_T_NULL ? v : wl_int((wl_i64)w->codes[v.v]));
-}
-
 /* Stages the rows of the old patch and the new ones, in the order of their slots. */
 static wl_status merge_rows(wl_patcher *p, const wl_rewrite *w, bool coded, const wl_patch *old,
                             const wl_segment *values) {
@@ -51,7 +44,7 @@ static wl_status merge_rows(wl_patcher *p, const wl_rewrite *w, bool coded, cons
     } else {
       k += k < n_old && old->slots[k] == slot;
       p->slots[p->stage.n] = (wl_u16)slot;
-      rc = add_new(p, w, coded, i++);
+      rc = wl_stage_add(&p->stage, wl_rewrite_value(w, coded, i++));
     }
   }
   return rc;
@@ -101,7 +94,8 @@ wl_status wl_patcher_rows(wl_patcher *p, const wl_rewrite *w, bool *done, wl_err
   wl_segment values = {0};
   wl_status rc = WL_OK;
   *done = false;
-  if (w->n + (old ? old->n : 0) > wl_patch_limit(a) || (z->coded && !w->codes)) return WL_OK;
+  if (w->n + (old ? old->n : 0) > wl_patch_limit(a) || (z->coded && !wl_rewrite_has_codes(w)))
+    return WL_OK;
   if (old) rc = decode_old(p, w, old, &values, err);
   if (!rc && merge_rows(p, w, z->coded, old, &values)) rc = wl_nomem(err);
   if (!rc) rc = make_patch(p, w, z->coded, &patch, err);

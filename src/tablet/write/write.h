@@ -81,8 +81,8 @@ typedef struct wl_refusal {
 wl_status wl_bulk_append(wl_tablets *t, wl_i64 n_rows, wl_column *const *cols, const wl_i64 *rowids,
                          wl_i64 first, int n_threads, wl_refusal *refusal, wl_error *err) WL_MUST;
 /* Sets the columns set[0..n_set) of the rows rowids[0..n) to the values of cols[0..n_set). The
-** rowids are ascending and the rows exist. No column is the rowid or belongs to a key. Folds the
-** delta first. Segments of which few rows change get patches. */
+** rowids are ascending and the rows exist. No column is the rowid or belongs to a key. Segments
+** of which few rows change get patches. */
 wl_status wl_bulk_update(wl_tablets *t, const wl_i64 *rowids, wl_i64 n, const int *set, int n_set,
                          wl_column *const *cols, int n_threads, wl_refusal *refusal,
                          wl_error *err) WL_MUST;

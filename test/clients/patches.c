@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "changes.h"
+#include "patches_old.h"
 
 enum { N_COLS = 9, ZONE = 72, ROWS = 66500 };
 
@@ -295,6 +296,38 @@ static void sizes(void) {
   }
 }
 
+/* A file that was written before there were patches: it is read, and can be patched. */
+static void old_format(const char *file) {
+  static const char *const queries[] = {"SELECT * FROM %s ORDER BY id",
+                                        "SELECT s, count(*), sum(a), sum(r) FROM %s GROUP BY s"};
+  bool ok = true;
+  unlink(file);
+  sqlite3 *db = open_db(file, "cpu");
+  char *sql = sqlite3_mprintf("CREATE TABLE o(%s); CREATE VIRTUAL TABLE t USING tablet(%s)",
+                              old_decl, old_decl);
+  ok = !run_sql(db, sql, false) && !run_sql(db, old_rows, false) && !run_sql(db, old_file, false);
+  sqlite3_free(sql);
+  sqlite3_close(db);
+  db = open_db(file, "cpu");
+  for (int step = 0; step < 3 && ok; step++) {
+    char text[300];
+    for (int k = 0; k < 4 && ok; k++) {
+      int rc;
+      snprintf(text, sizeof text, queries[k / 2], "o");
+      uint64_t want = digest_query(db, text, false, 1, &rc);
+      snprintf(text, sizeof text, queries[k / 2], "t");
+      ok = digest_query(db, text, k % 2, 1, &rc) == want && !rc;
+    }
+    ok = ok && strcmp(one_text(db, "SELECT warplite_check('t')", text, sizeof text), "ok") == 0;
+    long format = number(db, "SELECT v FROM t_info WHERE k='format'");
+    ok = ok && format == (step == 0 ? 1 : 2);
+    if (step == 0) ok = ok && !both(db, "UPDATE @ SET a = 1000 + id WHERE id % 16 = 2");
+    if (step == 1) ok = ok && !run_sql(db, "INSERT INTO t(t) VALUES('optimize')", false);
+  }
+  CHECK("patches: a file of format 1", ok);
+  sqlite3_close(db);
+}
+
 int main(int argc, char **argv) {
   const char *tmp = getenv("TMPDIR");
   char file[300];
@@ -308,6 +341,7 @@ int main(int argc, char **argv) {
   connections(file, "DELETE");
   connections(file, "WAL");
   long_sequence(file);
+  old_format(file);
   unlink(file);
   return tap_done();
 }

@@ -190,41 +190,13 @@ static void hurt_directory(world *w, sqlite3 *db, const char *t) {
   seal_directory(db, t);
 }
 
-/* Changes a patch, which is in the directory row behind the zone maps: its numbers, its rows or its
-** values. */
 static void hurt_patch(world *w, sqlite3 *db, const char *t) {
-  enum { RECORD = 16 };
   sqlite3_int64 id = pick(&w->r, db, sqlite3_mprintf("SELECT id FROM \"%w_tablet\"", t));
   sqlite3_int64 n_zones =
       pick(&w->r, db, sqlite3_mprintf("SELECT count(*) FROM pragma_table_info('%q_delta')", t));
   bytes b = blob_of(db, sqlite3_mprintf("SELECT head FROM \"%w_tablet\" WHERE id=%lld", t, id));
-  size_t at = (size_t)n_zones * ZONE;
-  uint32_t record[4] = {0};
-  for (int k = rng_below(&w->r, 4); at + RECORD <= b.n; k--) {
-    memcpy(record, b.p + at, RECORD);
-    size_t n = RECORD + (size_t)record[1] * 2 + record[2];
-    if (k <= 0 || at + n + RECORD > b.n) break;
-    at += n;
-  }
-  note("; %s: tablet %lld: the patch at %zu of %zu", t, id, at, b.n);
-  size_t values = at + RECORD + (size_t)record[1] * 2;
-  int kind = rng_below(&w->r, 100);
-  if (values + record[2] > b.n || record[2] < HEADER)
-    resize(&b, b.n + 1 + (size_t)rng_below(&w->r, 300)); /* there is none */
-  else if (kind < 20)
-    spoil(&w->r, b.p + at, RECORD);
-  else if (kind < 40)
-    spoil(&w->r, b.p + at + RECORD, (size_t)record[1] * 2);
-  else if (kind < 50)
-    resize(&b, at + (size_t)rng_below(&w->r, (int)(b.n - at)));
-  else {
-    bytes blob = {NULL, 0};
-    resize(&blob, record[2]);
-    memcpy(blob.p, b.p + values, record[2]);
-    spoil_blob(&w->r, &blob);
-    if (blob.n == record[2]) memcpy(b.p + values, blob.p, blob.n);
-    free(blob.p);
-  }
+  note("; %s: tablet %lld: a patch", t, id);
+  spoil_patch(&w->r, &b, (size_t)n_zones * ZONE);
   put(db, sqlite3_mprintf("UPDATE \"%w_tablet\" SET head=?1 WHERE id=%lld", t, id), &b);
   seal_directory(db, t);
   free(b.p);

@@ -141,6 +141,37 @@ static void spoil_blob(rng *r, bytes *b) {
   seal_blob(r, b);
 }
 
+/* Changes a patch, which is in a directory row behind the zone maps: its numbers, its rows or its
+** values. at: where the patches begin. */
+static void spoil_patch(rng *r, bytes *b, size_t at) {
+  enum { RECORD = 16 };
+  uint32_t record[4] = {0};
+  for (int k = rng_below(r, 4); at + RECORD <= b->n; k--) {
+    memcpy(record, b->p + at, RECORD);
+    size_t n = RECORD + (size_t)record[1] * 2 + record[2];
+    if (k <= 0 || at + n + RECORD > b->n) break;
+    at += n;
+  }
+  size_t values = at + RECORD + (size_t)record[1] * 2;
+  int kind = rng_below(r, 100);
+  if (values + record[2] > b->n || record[2] < HEADER) {
+    resize(b, b->n + 1 + (size_t)rng_below(r, 300)); /* there is none */
+  } else if (kind < 20) {
+    spoil(r, b->p + at, RECORD);
+  } else if (kind < 40) {
+    spoil(r, b->p + at + RECORD, (size_t)record[1] * 2);
+  } else if (kind < 50) {
+    resize(b, at + (size_t)rng_below(r, (int)(b->n - at)));
+  } else {
+    bytes blob = {NULL, 0};
+    resize(&blob, record[2]);
+    memcpy(blob.p, b->p + values, record[2]);
+    spoil_blob(r, &blob);
+    if (blob.n == record[2]) memcpy(b->p + values, blob.p, blob.n);
+    free(blob.p);
+  }
+}
+
 /* ---- rows of the shadow tables */
 
 /* Runs a text with up to one blob as ?1. */

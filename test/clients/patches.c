@@ -230,7 +230,7 @@ static void connections(const char *file, const char *mode) {
   bool ok = !run_sql(a, sql, false) && make_tables(a, ROWS) && is_same(a, name, false);
   sqlite3 *b = open_db(file, "cpu");
   ok = ok && is_same(b, name, false);
-  for (int i = 0; i < 8 && ok; i++) {
+  for (int i = 0; i < 6 && ok; i++) {
     sqlite3 *w = i % 2 ? a : b, *r = i % 2 ? b : a;
     char *one =
         sqlite3_mprintf("UPDATE @ SET a = a + %d, e = 'c%d' WHERE rowid %% 400 = %d", i, i, i % 3);
@@ -249,7 +249,7 @@ static void connections(const char *file, const char *mode) {
 
 /* Many changes one after the other, each after the file was opened again or not. */
 static void long_sequence(const char *file) {
-  enum { STEPS = TEST_SANITIZED ? 30 : 90, MOST_PATCHES = 64 << 10 };
+  enum { STEPS = TEST_SANITIZED ? 30 : 60, MOST_PATCHES = 64 << 10 };
   unlink(file);
   sqlite3 *db = open_db(file, "cpu");
   bool ok = make_tables(db, ROWS);

@@ -1,6 +1,7 @@
 /*
-** Memory that runs out while columns of a tablet table are loaded: an error, or SQLite's answer,
-** never a wrong one, and nothing is lost by it.
+** Memory that runs out while columns of a tablet table are loaded, or while few rows are updated:
+*an
+** error, or SQLite's answer, never a wrong one, and nothing is lost by it.
 */
 #include "../engines.h"
 #include "../tap.h"
@@ -23,6 +24,47 @@ static int ask(const char *sql, sqlite3_int64 *out) {
   return rc;
 }
 
+/* Memory runs out while an UPDATE makes patches, and while they are applied to columns in memory.
+ */
+static void patch_rows(void) {
+  static const char *const sums =
+      "SELECT sum(a) + count(a) * 3 + count(b) + sum(length(c)) + total(b) FROM t";
+  static const char *const update =
+      "UPDATE t SET a = a + 100000, b = NULL, c = 'w3' WHERE id % 700 = 3";
+  sqlite3_int64 before = -1, after = -1, unused;
+  int wrong = 0, failed = 0, more = 1;
+  run("BEGIN");
+  ask(sums, &before);
+  ask(update, &unused);
+  ask(sums, &after);
+  run("ROLLBACK");
+  for (long n = 1; more && n < 3000; n += 1 + n / 20) {
+    sqlite3_int64 got = -2;
+    run("BEGIN");
+    ask(sums, &got); /* the columns are in memory */
+    wrong += got != before;
+    wl_mem_fail_after(n + 1);
+    int rc = ask(update, &unused);
+    more = wl_mem_fail_after(0);
+    failed += rc != SQLITE_DONE;
+    ask(sums, &got);
+    wrong += got != (rc == SQLITE_DONE ? after : before);
+    if (sqlite3_get_autocommit(db)) run("BEGIN"); /* SQLite has ended the transaction */
+    if (rc != SQLITE_DONE) ask(update, &unused);
+    wl_mem_fail_after(n + 1);
+    rc = ask(sums, &got);
+    more |= wl_mem_fail_after(0);
+    wrong += rc == SQLITE_ROW && got != after;
+    ask(sums, &got); /* SQLite may have rolled back */
+    wrong += got != (sqlite3_get_autocommit(db) ? before : after);
+    if (!sqlite3_get_autocommit(db)) run("ROLLBACK");
+  }
+  if (wrong || before == after || !failed)
+    tap_bad("tablet nomem: patches", "%d of the answers are wrong, %d errors", wrong, failed);
+  else
+    tap_ok("tablet nomem: patches");
+}
+
 int main(void) {
   static const char *const sql[] = {
       "SELECT sum(a) + count(b) + sum(length(c)) + count(d) FROM t",
@@ -39,6 +81,7 @@ int main(void) {
   run("INSERT INTO t WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<70000) "
       "SELECT i, i*7%70000, i*0.5, 'w'||(i%9), CASE i%3 WHEN 0 THEN i WHEN 1 THEN 'x' END FROM n");
   run("INSERT INTO t(t) VALUES('fold')");
+  patch_rows();
   for (int c = -1; c < 3; c++) {
     if (c >= 0) run(changes[c]);
     for (int q = 0; q < 2; q++) {

@@ -103,7 +103,8 @@ static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
     wl_sort_sink_init(&r->sort, r->pool, &c->budget);
     return WL_OK;
   case WL_SINK_SORT_KEYS:
-    return wl_sort_keys_sink_open(&r->sort_keys, p, n_rows, c->threads, &c->budget, &r->stop, err);
+    return wl_sort_keys_sink_open(&r->sort_keys, p, r->snap.cols, n_rows, c->threads, &c->budget,
+                                  &r->stop, err);
   default: return WL_OK;
   }
 }

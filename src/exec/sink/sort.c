@@ -6,7 +6,7 @@
 #include "column/column.h"
 #include "exec/executed.h"
 #include "exec/sink/places.h"
-#include "exec/sort.h"
+#include "exec/sort/sort.h"
 #include "plan/cut.h"
 
 typedef struct sorting {
@@ -33,8 +33,16 @@ static int tie(const void *arg, wl_u32 a, wl_u32 b) {
   return compare(s, s->r.at[a], s->r.at[b]);
 }
 
-/* Lays out the sort keys: numbers, and the start of the first key that is no number. Returns
-** whether the words alone give the order. */
+static void values(const void *arg, int key, const wl_u32 *rows, int n, wl_val *out) {
+  const sorting *s = arg;
+  int col = s->p->order[key].result;
+  for (int i = 0; i < n; i++) __builtin_prefetch(&s->r.at[rows[i]]);
+  for (int i = 0; i < n; i++) wl_places_prefetch(&s->r, s->r.at[rows[i]], col);
+  for (int i = 0; i < n; i++) out[i] = wl_places_value(&s->r, s->r.at[rows[i]], col);
+}
+
+/* Lays out the sort keys: numbers, texts, and the start of the first key of any type. Returns
+** whether words give the order. */
 static bool lay_out_keys(const sorting *s, wl_key_layout *l, int *cols) {
   const wl_program *p = s->p;
   for (int k = 0; k < p->n_order; k++) cols[k] = p->order[k].result;
@@ -43,7 +51,12 @@ static bool lay_out_keys(const sorting *s, wl_key_layout *l, int *cols) {
     wl_domain domain = wl_result_domain(&p->results[o->result]);
     unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
     if (l->n_words >= WL_MAX_WORDS) return false;
-    if (wl_key_layout_add(l, k, s->r.regs[o->result], &domain, flags)) continue;
+    wl_reg reg = s->r.regs[o->result];
+    if (wl_key_layout_add(l, k, reg, &domain, flags)) continue;
+    if (reg.type == WL_R_TEXT) {
+      wl_key_layout_add_text(l, k, o->coll, flags);
+      continue;
+    }
     wl_key_layout_add_prefix(l, k, o->coll, flags);
     return false;
   }
@@ -57,32 +70,25 @@ static wl_status sort(sorting *s, wl_error *err) {
   int *cols = WL_NEW_N(&arena, int, s->p->n_order + 1);
   wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * s->p->n_order + 1)};
   wl_u32 *order = wl_mem_alloc((size_t)n * sizeof *order);
-  wl_row_place *at = wl_mem_alloc((size_t)n * sizeof *at), *was = s->r.at;
   wl_u64 **words = NULL;
-  bool ok = l.parts && cols && order && at, exact = ok && lay_out_keys(s, &l, cols);
+  bool ok = l.parts && cols && order, exact = ok && lay_out_keys(s, &l, cols);
   wl_status rc =
       ok && n < 0xffffffffLL ? wl_places_words(&s->r, &l, cols, &words, err) : wl_nomem(err);
   if (!rc) {
     wl_sort todo = {.n = n,
                     .n_words = l.n_words,
                     .words = words,
+                    .layout = &l,
+                    .values = values,
                     .tie = exact ? NULL : tie,
-                    .tie_arg = s,
+                    .arg = s,
                     .threads = s->r.threads,
                     .stop = s->r.stop};
     rc = wl_sort_rows(&todo, order, err);
   }
-  for (wl_i64 i = 0; i < n && !rc; i++) {
-    at[i] = was[order[i]];
-    rc = wl_stop_at_row(s->r.stop, i, err);
-  }
-  if (!rc) {
-    s->r.at = at;
-    at = was;
-  }
   wl_places_free(words, l.n_words);
+  if (!rc) rc = wl_places_reorder(&s->r, order, err);
   wl_mem_free(order);
-  wl_mem_free(at);
   wl_arena_close(&arena);
   return rc;
 }

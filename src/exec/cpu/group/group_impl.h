@@ -1,7 +1,8 @@
 /*
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
-** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and finishing)
-** and group_plan.c (layout). value/aggregates.h has the states and what is done with them.
+** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
+** finishing), group_order.c (sorting) and group_plan.c (layout). value/aggregates.h has the states
+** and what is done with them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -23,7 +24,7 @@
 #include "exec/cpu/group/group.h"
 #include "value/aggregates.h"
 #include "value/hash.h"
-#include "exec/sort.h"
+#include "exec/sort/sort.h"
 
 enum { N_PARTS = 64, PART_SHIFT = 58 };
 
@@ -140,6 +141,10 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
 void wl_group_joined_close(joined *j);
 /* Finds the entry of a group by its words or values; NULL if there is none. */
 wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values);
+
+/* ---- the order of the groups (group_order.c) */
+/* Sorts the list of entries into the order in which groups are emitted. */
+wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
 
 /* ---- computing DISTINCT aggregates from their sets (group_set.c) */
 wl_status wl_group_feed_set(const wl_finishing *f, int set, joined *groups, wl_error *err) WL_MUST;

@@ -255,110 +255,6 @@ wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values
   return NULL;
 }
 
-/* ---- the order of the groups */
-
-typedef struct ordering {
-  joined *j;
-  wl_u64 **words;
-  bool by_first;
-} ordering;
-
-static wl_status words_task(void *arg, int worker, long part, wl_error *err) {
-  ordering *o = arg;
-  (void)worker, (void)err;
-  const wl_grouping *p = o->j->plan;
-  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < o->j->n ? from + STRETCH : o->j->n;
-  for (wl_i64 i = from; i < to; i++) {
-    wl_u8 *e = o->j->entries[i];
-    if (o->by_first) {
-      o->words[0][i] = (wl_u64)*entry_first(p, e);
-    } else if (p->mode == MODE_WORDS) {
-      for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
-    } else {
-      wl_u8 desc = p->p->keys[0].desc;
-      wl_key_part start = {
-          .kind = WL_PART_PREFIX, .coll = p->colls[0], .desc = desc, .null_last = desc};
-      o->words[0][i] = wl_key_prefix(&start, entry_values(e)[0]);
-    }
-  }
-  return WL_OK;
-}
-
-static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
-  const joined *j = arg;
-  const wl_grouping *p = j->plan;
-  for (int k = 0; k < p->n_keys; k++) {
-    int c = wl_cmp_val(entry_values(j->entries[a])[k], entry_values(j->entries[b])[k], p->colls[k]);
-    if (c) return p->p->keys[k].desc ? -c : c;
-  }
-  return 0;
-}
-
-/* A stretch of the list of entries in its new order. */
-typedef struct rearranging {
-  const joined *j;
-  const wl_u32 *order;
-  wl_u8 **entries;
-  wl_u32 *places; /* or NULL */
-} rearranging;
-
-static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err) {
-  rearranging *r = arg;
-  (void)worker, (void)err;
-  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < r->j->n ? from + STRETCH : r->j->n;
-  for (wl_i64 i = from; i < to; i++) r->entries[i] = r->j->entries[r->order[i]];
-  for (wl_i64 i = from; i < to && r->places; i++) r->places[i] = r->j->places[r->order[i]];
-  return WL_OK;
-}
-
-/* Sorts the list of entries into the order in which groups are emitted. */
-static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
-  const wl_grouping *p = j->plan;
-  bool by_first = p->p->by_first;
-  if (j->n <= 1 || (p->mode == MODE_DIRECT && !by_first)) return WL_OK;
-  int n_words = by_first || p->mode == MODE_VALUES ? 1 : p->words.n_words;
-  wl_u64 **words = wl_mem_zalloc((size_t)n_words * sizeof *words);
-  wl_u32 *order = wl_mem_alloc((size_t)j->n * sizeof *order);
-  wl_u8 **entries = wl_mem_alloc((size_t)j->n * sizeof *entries);
-  wl_u32 *places = j->places ? wl_mem_alloc((size_t)j->n * sizeof *places) : NULL;
-  bool ok = words && order && entries && (places || !j->places);
-  for (int k = 0; k < n_words && ok; k++)
-    ok = (words[k] = wl_mem_alloc((size_t)j->n * sizeof **words)) != NULL;
-  wl_status rc = ok ? WL_OK : wl_nomem(err);
-  if (!rc) {
-    ordering o = {j, words, by_first};
-    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o, f->stop};
-    rc = wl_tasks_run(&tasks, NULL, err);
-    wl_sort s = {.n = j->n,
-                 .n_words = n_words,
-                 .words = words,
-                 .tie = p->mode == MODE_VALUES && !by_first ? by_values : NULL,
-                 .tie_arg = j,
-                 .threads = f->n_workers,
-                 .stop = f->stop};
-    if (!rc) rc = wl_sort_rows(&s, order, err);
-  }
-  if (!rc) {
-    rearranging r = {j, order, entries, places};
-    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, rearrange_task, &r, f->stop};
-    rc = wl_tasks_run(&tasks, NULL, err);
-  }
-  if (!rc) {
-    wl_u8 **old = j->entries;
-    j->entries = entries;
-    entries = old;
-    wl_u32 *was = j->places;
-    j->places = places;
-    places = was;
-  }
-  for (int k = 0; words && k < n_words; k++) wl_mem_free(words[k]);
-  wl_mem_free(words);
-  wl_mem_free(order);
-  wl_mem_free(entries);
-  wl_mem_free(places);
-  return rc;
-}
-
 /* ---- columns */
 
 wl_status wl_srccols_make(const wl_reg *regs, int n_cols, wl_i64 n, wl_srccol **out, void **memory,
@@ -556,7 +452,7 @@ wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *er
   if (!rc && !f->in_order) rc = find_unsure(f, j, &out->again, err);
   if (rc || out->again) return rc;
   for (int k = 0; k < f->plan->n_sets && !rc; k++) rc = wl_group_feed_set(f, k, j, err);
-  if (!rc) rc = put_in_order(f, j, err);
+  if (!rc) rc = wl_group_put_in_order(f, j, err);
   if (!rc) rc = fill(f, j, out, err);
   return rc;
 }

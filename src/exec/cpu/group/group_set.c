@@ -71,12 +71,6 @@ static wl_val value_of(const wl_grouping *s, wl_u8 *e, const wl_u64 *words) {
                               s->has_signs && *entry_signs(s, e) >> (s->p->n_keys & 63) & 1);
 }
 
-static int by_row(const void *arg, wl_u32 a, wl_u32 b) {
-  const joined *j = arg;
-  wl_i64 x = *entry_first(j->plan, j->entries[a]), y = *entry_first(j->plan, j->entries[b]);
-  return x < y ? -1 : x > y;
-}
-
 /* Sums and concatenations: adds the values one by one, in row order. */
 static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err) {
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
@@ -91,13 +85,8 @@ static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err)
       rows[i] = (wl_u64)*entry_first(s, f->set->entries[i]);
       rc = wl_stop_at_row(fin->stop, i, err);
     }
-    wl_sort sort = {.n = n,
-                    .n_words = 1,
-                    .words = &rows,
-                    .tie = by_row,
-                    .tie_arg = f->set,
-                    .threads = fin->n_workers,
-                    .stop = fin->stop};
+    wl_sort sort = {
+        .n = n, .n_words = 1, .words = &rows, .threads = fin->n_workers, .stop = fin->stop};
     if (!rc) rc = wl_sort_rows(&sort, order, err);
   }
   wl_val comma = wl_text((const wl_u8 *)",", 1);

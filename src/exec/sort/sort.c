@@ -59,8 +59,9 @@ typedef struct sort_job {
   wl_u64 upper[2 * MOST_BUCKETS]; /* the largest word of each bucket, then ~0 */
   bool same[MOST_BUCKETS];        /* the bucket has one word */
   int n_buckets;
-  wl_u64 *varies; /* [n_chunks] */
-  wl_u32 *common; /* [n_chunks] */
+  wl_u16 *buckets; /* of each row */
+  wl_u64 *varies;  /* [n_chunks] */
+  wl_u32 *common;  /* [n_chunks] */
   wl_u32 (*counts)[MOST_BUCKETS];
   wl_u32 starts[MOST_BUCKETS + 1];
   sort_part *parts;
@@ -252,24 +253,34 @@ static wl_status choose_buckets(sort_job *g, wl_error *err) {
   return WL_OK;
 }
 
-static inline wl_u32 bucket_of(const sort_job *g, wl_u64 w) {
-  wl_u32 b = g->first_of[w >> g->at & g->mask];
-  for (int step = g->first_step; step; step >>= 1)
-    b += w > g->upper[b + (wl_u32)step - 1] ? (wl_u32)step : 0;
-  return b;
+/* Finds the buckets of n words. upper: the largest word of each. */
+static WL_CLONES void find_buckets(const wl_u64 *w, int n, int at, wl_u64 mask,
+                                   const wl_u16 *first_of, const wl_u64 *upper, wl_u32 first_step,
+                                   wl_u32 *restrict b) {
+  for (int i = 0; i < n; i++) b[i] = first_of[w[i] >> at & mask];
+  for (wl_u32 step = first_step; step; step >>= 1)
+    for (int i = 0; i < n; i++) b[i] += w[i] > upper[b[i] + step - 1] ? step : 0;
 }
 
+/* Finds and counts the buckets of the rows. */
 static wl_status count_task(void *arg, int worker, long k, wl_error *err) {
   sort_job *g = arg;
   (void)worker, (void)err;
-  wl_u32 *count = g->counts[k];
+  enum { AT_ONCE = 256 };
+  wl_u32 *count = g->counts[k], b[AT_ONCE];
+  wl_u64 keys[AT_ONCE];
   memset(count, 0, sizeof g->counts[k]);
-  for (stretch c = chunk(g, k); next_stretch(g, &c);) {
-    if (g->src)
-      for (wl_i64 i = c.from; i < c.to; i++) count[bucket_of(g, g->src[i].key)]++;
-    else
-      for (wl_i64 i = c.from; i < c.to; i++) count[bucket_of(g, g->s->words[0][i])]++;
-  }
+  for (stretch c = chunk(g, k); next_stretch(g, &c);)
+    for (wl_i64 i = c.from; i < c.to; i += AT_ONCE) {
+      int n = c.to - i < AT_ONCE ? (int)(c.to - i) : AT_ONCE;
+      for (int r = 0; r < n && g->src; r++) keys[r] = g->src[i + r].key;
+      find_buckets(g->src ? keys : g->s->words[0] + i, n, g->at, g->mask, g->first_of, g->upper,
+                   (wl_u32)g->first_step, b);
+      for (int r = 0; r < n; r++) {
+        count[b[r]]++;
+        g->buckets[i + r] = (wl_u16)b[r];
+      }
+    }
   return WL_OK;
 }
 
@@ -277,18 +288,18 @@ static wl_status deal_task(void *arg, int worker, long k, wl_error *err) {
   sort_job *g = arg;
   (void)worker, (void)err;
   const wl_u64 *w = g->s->words[0];
+  const wl_u16 *bucket = g->buckets;
   wl_u32 *place = g->counts[k];
   wl_u64 mask = g->hi - g->lo == 64 ? ~0ULL : (1ULL << (g->hi - g->lo)) - 1;
   for (stretch c = chunk(g, k); next_stretch(g, &c);) {
     if (g->src)
-      for (wl_i64 i = c.from; i < c.to; i++)
-        g->dst[place[bucket_of(g, g->src[i].key)]++] = g->src[i];
+      for (wl_i64 i = c.from; i < c.to; i++) g->dst[place[bucket[i]]++] = g->src[i];
     else if (g->packed)
       for (wl_i64 i = c.from; i < c.to; i++)
-        g->words[place[bucket_of(g, w[i])]++] = (w[i] >> g->lo & mask) << g->row_bits | (wl_u64)i;
+        g->words[place[bucket[i]]++] = (w[i] >> g->lo & mask) << g->row_bits | (wl_u64)i;
     else
       for (wl_i64 i = c.from; i < c.to; i++)
-        g->dst[place[bucket_of(g, w[i])]++] = (sort_item){w[i], (wl_u32)i};
+        g->dst[place[bucket[i]]++] = (sort_item){w[i], (wl_u32)i};
   }
   return WL_OK;
 }
@@ -483,7 +494,8 @@ static wl_status open_job(sort_job *g, wl_error *err) {
   g->counts = wl_mem_alloc(chunks * sizeof *g->counts);
   size_t n_digits = s->n < SERIAL ? 1 : (size_t)1 << PREFIX_BITS;
   g->first_of = wl_mem_alloc(n_digits * sizeof *g->first_of);
-  bool ok = g->varies && g->common && g->counts && g->first_of;
+  g->buckets = wl_mem_alloc((size_t)g->end * sizeof *g->buckets);
+  bool ok = g->varies && g->common && g->counts && g->first_of && g->buckets;
   return ok ? WL_OK : wl_nomem(err);
 }
 
@@ -492,6 +504,7 @@ static void close_job(sort_job *g) {
   wl_mem_free(g->common);
   wl_mem_free(g->counts);
   wl_mem_free(g->first_of);
+  wl_mem_free(g->buckets);
   wl_mem_free(g->words);
   wl_mem_free(g->words2);
   wl_mem_free(g->items);
@@ -501,7 +514,7 @@ static void close_job(sort_job *g) {
 }
 
 wl_i64 wl_sort_bytes(wl_i64 n) {
-  return n * 2 * (wl_i64)sizeof(sort_item);
+  return n * (2 * (wl_i64)sizeof(sort_item) + (wl_i64)sizeof(wl_u16));
 }
 
 wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {

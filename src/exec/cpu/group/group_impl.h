@@ -1,8 +1,8 @@
 /*
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
 ** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
-** finishing), group_order.c (sorting) and group_plan.c (layout). value/aggregates.h has the states
-** and what is done with them.
+** finishing), group_words.c (what is set aside), group_order.c (sorting) and group_plan.c
+** (layout). value/aggregates.h has the states and what is done with them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -28,6 +28,9 @@
 
 enum { N_PARTS = 64, PART_SHIFT = 58 };
 
+typedef struct group_slab group_slab;
+typedef struct word_chunk word_chunk;
+
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
 struct wl_grouping {
@@ -43,6 +46,7 @@ struct wl_grouping {
   wl_i64 most;        /* most groups in a worker's table before they are set aside */
   wl_i64 group_bytes; /* bytes of a joined group, including its columns and sorting */
   bool whole;         /* groups are never set aside, because a state cannot be joined */
+  bool only_words;    /* an entry is one word: the values of count(DISTINCT) */
   size_t first_at, signs_at, width;
   bool rows; /* row numbers are needed */
   int n_accs;
@@ -65,18 +69,28 @@ typedef struct group_table {
 typedef struct group_run {
   struct group_run *next;
   wl_u8 *entries; /* NULL: they are in the worker's file */
+  bool own;       /* they are not in a slab */
   wl_i64 offset;  /* where they begin in the file, in bytes */
   wl_u32 starts[N_PARTS + 1];
 } group_run;
+
+/* Words by part that were not looked up. */
+typedef struct word_lists {
+  word_chunk *first[N_PARTS], *last[N_PARTS];
+  wl_i64 n[N_PARTS];
+} word_lists;
 
 struct wl_groups {
   const wl_grouping *plan;
   group_table table; /* direct mode: only entries is used */
   wl_u8 *seen;       /* direct mode: whether each group has rows */
   group_run *runs, **last_run;
+  word_lists *lists; /* or NULL */
+  group_slab *slabs; /* memory of runs and lists */
+  size_t slab_used;  /* bytes of the first */
   wl_i64 n_set_aside;
   wl_i64 n_rows;  /* rows since the table was last set aside */
-  wl_i64 n_bytes; /* bytes of the runs in memory */
+  wl_i64 n_bytes; /* bytes of the runs and lists in memory */
   int file;       /* file descriptor for the other runs, or -1 */
   wl_i64 n_file;
   bool blind; /* rows are not looked up any more, because too few were found */
@@ -124,6 +138,19 @@ wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_
                         wl_u8 *room) WL_MUST;
 wl_status wl_group_set_aside(wl_groups *g) WL_MUST; /* turns the table into a run */
 
+/* Whether a worker uses more than 1/share of its part of the memory. */
+bool wl_group_over(const wl_groups *g, wl_i64 share);
+
+/* ---- what is set aside, and sets of words (group_words.c) */
+bool wl_group_slabs_fit(const wl_grouping *p); /* into the memory that there is */
+/* Memory that lives as long as the runs. NULL: there is none, or n_bytes is large. */
+void *wl_group_slab_alloc(wl_groups *g, size_t n_bytes);
+void wl_group_runs_free(wl_groups *g); /* frees runs and lists */
+/* Appends words to the lists. */
+wl_status wl_group_words_add(wl_groups *g, const wl_u64 *words, int n) WL_MUST;
+/* The next words of a list, in pieces; NULL: there are no more. *at is NULL at first. */
+const wl_u64 *wl_group_words(const wl_groups *g, int part, const word_chunk **at, wl_i64 *n);
+
 /* ---- joining (group_join.c): the groups of all workers */
 typedef struct joined {
   const wl_grouping *plan;
@@ -139,6 +166,10 @@ typedef struct joined {
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
                             wl_error *err) WL_MUST;
 void wl_group_joined_close(joined *j);
+/* Counts the different words of all workers: out->tables[part].n (group_words.c). *done is false if
+** there is no room for that, or some are on disk. */
+wl_status wl_group_count_words(const wl_finishing *f, const wl_grouping *plan, wl_groups **from,
+                               int n_from, joined *out, bool *done, wl_error *err) WL_MUST;
 /* Finds the entry of a group by its words or values; NULL if there is none. */
 wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values);
 

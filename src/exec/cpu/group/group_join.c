@@ -51,6 +51,14 @@ static wl_status join_run(group_joining *j, group_table *t, wl_arena *arena, con
   return rc;
 }
 
+/* Checks that the joined groups fit into memory. n_new: groups that came to a part just now. */
+static wl_status check_room(group_joining *j, const group_table *t, wl_i64 n_new) {
+  const wl_grouping *p = j->plan;
+  long long all = atomic_fetch_add(&j->n_groups, n_new) + n_new;
+  if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
+  return p->left && all * p->group_bytes > p->left ? WL_NOT_TAKEN : WL_OK;
+}
+
 /* Joins entries [from, to) of a run, which may be on disk. */
 static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
                               wl_i64 to, int worker, long part, wl_u8 **room) {
@@ -67,9 +75,22 @@ static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_
       e = *room;
     }
     if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
-    long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
-    if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
-    if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
+    if (!rc) rc = check_room(j, t, t->n - before);
+  }
+  return rc;
+}
+
+/* Joins a list of words, each of which is an entry. */
+static wl_status join_words(group_joining *j, const wl_groups *w, int worker, long part, int list) {
+  group_table *t = &j->out->tables[part];
+  const word_chunk *at = NULL;
+  wl_status rc = WL_OK;
+  wl_i64 n;
+  for (const wl_u64 *words; !rc && (words = wl_group_words(w, list, &at, &n));) {
+    wl_i64 before = t->n;
+    if (wl_stop_now(j->stop, worker)) break;
+    rc = join_run(j, t, &j->out->arenas[part], (const wl_u8 *)words, n);
+    if (!rc) rc = check_room(j, t, t->n - before);
   }
   return rc;
 }
@@ -79,8 +100,10 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
   int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
-  for (int w = 0; w < j->n_from; w++)
+  for (int w = 0; w < j->n_from; w++) {
     for (group_run *r = j->from[w]->runs; r; r = r->next) n += r->starts[end] - r->starts[first];
+    for (int k = first; k < end && j->from[w]->lists; k++) n += j->from[w]->lists->n[k];
+  }
   group_table *t = &j->out->tables[part];
   wl_status rc = WL_OK;
   wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
@@ -91,6 +114,8 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   for (int w = 0; w < j->n_from && !rc; w++)
     for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
       rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], worker, part, &room);
+  for (int w = 0; w < j->n_from && !rc; w++)
+    for (int k = first; k < end && !rc; k++) rc = join_words(j, j->from[w], worker, part, k);
   wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
     wl_mem_free(t->slots); /* they are not needed any more */
@@ -165,6 +190,14 @@ static wl_status set_aside_task(void *arg, int worker, long w, wl_error *err) {
   return rc;
 }
 
+/* Frees what a worker has set aside. */
+static wl_status free_task(void *arg, int worker, long w, wl_error *err) {
+  group_joining *j = arg;
+  (void)worker, (void)err;
+  wl_group_runs_free(j->from[w]);
+  return WL_OK;
+}
+
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
                             wl_error *err) {
   memset(out, 0, sizeof *out);
@@ -195,7 +228,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     out->seen = from[0]->seen;
     from[0]->table.entries = NULL;
     from[0]->seen = NULL;
-  } else if (j.n_from == 1 && !from[0]->runs) {
+  } else if (j.n_from == 1 && !from[0]->runs && !from[0]->lists) {
     out->tables[0] = from[0]->table;
     memset(&from[0]->table, 0, sizeof from[0]->table);
     j.parts = 1;
@@ -203,16 +236,14 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     wl_tasks aside = {f->n_workers, j.n_from, set_aside_task, &j, f->stop};
     rc = wl_tasks_run(&aside, NULL, err);
     for (int w = 0; w < j.n_from; w++) total += from[w]->n_set_aside;
-    if (total < FEW) j.parts = 1;
+    bool done = false;
+    if (!rc && out->count_only && plan->only_words)
+      rc = wl_group_count_words(f, plan, from, j.n_from, out, &done, err);
+    if (total < FEW && !done) j.parts = 1;
     wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, f->stop};
-    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
-    for (int w = 0; w < j.n_from; w++)
-      while (from[w]->runs) {
-        group_run *r = from[w]->runs;
-        from[w]->runs = r->next;
-        wl_mem_free(r->entries);
-        wl_mem_free(r);
-      }
+    if (!rc && !done) rc = wl_tasks_run(&tasks, NULL, err);
+    wl_tasks freeing = {f->n_workers, j.n_from, free_task, &j, f->stop};
+    if (!rc) rc = wl_tasks_run(&freeing, NULL, err);
   }
   for (int k = 0; k < j.parts; k++) out->n += out->tables[k].n;
   if (!rc && out->n >= 0xffffffffLL)

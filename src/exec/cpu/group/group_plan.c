@@ -128,6 +128,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     g->n_direct = g->words.used;
     lay_out(g);
   }
+  g->only_words = set && !p->n_keys && g->mode == MODE_WORDS && g->width == 8;
   /* The table should stay in the cache. In values mode it may be larger, as text is kept anyway. */
   enum { CACHE = 2 << 20, LEAST = 2048, WORDS_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
   wl_i64 width = (wl_i64)g->width + 16, most = CACHE / width;

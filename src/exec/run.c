@@ -93,7 +93,8 @@ static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
   switch (p->sink) {
   case WL_SINK_GROUPS:
     return wl_groups_sink_open(&r->groups, p, r->snap.cols, n_rows * (p->expands ? 16 : 1),
-                               c->threads, &c->budget, c->max_text, &r->stop, err);
+                               c->threads, &c->budget, c->max_text, &r->stop, c->device != NULL,
+                               err);
   case WL_SINK_DISTINCT:
     collect(r, p, &r->distinct);
     wl_distinct_sink_init(&r->distinct, r->pool, &c->budget);

@@ -3,6 +3,7 @@
 */
 #include "exec/cpu/sorter.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "column/batch.h"
 #include "column/column.h"
 #include "exec/cpu/encode.h"
@@ -234,6 +235,12 @@ wl_status wl_sorter_add(wl_sorter *s, int worker, int tablet, const wl_vec *keys
 
 /* ---- finishing */
 
+static wl_status cut_task(void *arg, int worker, long w, wl_error *err) {
+  wl_sorter *s = arg;
+  (void)worker, (void)err;
+  return cut(s, &s->workers[w]);
+}
+
 /* Copies all workers' candidates into one list. */
 static wl_status gather(wl_sorter *s, wl_u64 **words, wl_i64 *n) {
   int n_words = s->layout.n_words + 1;
@@ -260,7 +267,9 @@ wl_status wl_sorter_finish(wl_sorter *s, int threads, wl_stop *stop, const wl_u3
   wl_u32 *numbers = NULL;
   *n = 0;
   if (top) {
-    rc = gather(s, first, n) ? wl_nomem(err) : WL_OK;
+    wl_tasks cutting = {threads, s->n_workers, cut_task, s, stop};
+    rc = wl_tasks_run(&cutting, NULL, err);
+    if (!rc) rc = gather(s, first, n) ? wl_nomem(err) : WL_OK;
     numbers = rc ? NULL : wl_mem_alloc((size_t)(*n + 1) * sizeof *numbers);
     if (!rc && !numbers) rc = wl_nomem(err);
     for (wl_i64 i = 0; i < *n && !rc; i++) numbers[i] = (wl_u32)first[s->layout.n_words][i];

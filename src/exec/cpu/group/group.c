@@ -26,7 +26,7 @@ wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err
   g->probe = wl_mem_zalloc(plan->width + 16);
   g->set_keys = wl_mem_zalloc(((size_t)plan->p->n_keys + 1) * sizeof *g->set_keys);
   bool ok = g->words && g->scratch && g->probe && g->set_keys;
-  if (ok && plan->mode == MODE_DIRECT) {
+  if (ok && plan->mode == MODE_DIRECT && !plan->scatter) {
     g->seen = wl_mem_zalloc(plan->n_direct + 8);
     g->table.entries = wl_mem_zalloc(plan->n_direct * plan->width + 16);
     ok = g->seen && g->table.entries;
@@ -400,6 +400,7 @@ wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, i
     return WL_OK;
   }
   if (p->mode != MODE_VALUES) wl_encode_keys(&p->words, keys, n, g->words);
+  if (p->scatter) return wl_group_scatter(g, rows, n);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
   wl_status rc = make_room(g, n);
   if (rc) return rc;

@@ -1,8 +1,9 @@
 /*
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
 ** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
-** finishing), group_words.c (what is set aside), group_order.c (sorting) and group_plan.c
-** (layout). value/aggregates.h has the states and what is done with them.
+** finishing), group_words.c (what is set aside), group_scatter.c (large arrays), group_order.c
+** (sorting) and group_plan.c (layout). value/aggregates.h has the states and what is done with
+*them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -31,6 +32,9 @@ enum { N_PARTS = 64, PART_SHIFT = 58 };
 typedef struct group_slab group_slab;
 typedef struct word_chunk word_chunk;
 
+typedef struct scatter_plan scatter_plan;
+typedef struct scatter_rows scatter_rows;
+
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
 struct wl_grouping {
@@ -40,6 +44,7 @@ struct wl_grouping {
   group_mode mode;
   wl_key_layout words;
   wl_u64 n_direct;
+  scatter_plan *scatter; /* direct mode: rows are divided by range first; NULL: they are not */
   bool has_first, has_signs;
   wl_i64 left;        /* bytes that the groups of all workers may take; 0: no limit */
   int n_workers;      /* number of workers */
@@ -84,6 +89,8 @@ struct wl_groups {
   const wl_grouping *plan;
   group_table table; /* direct mode: only entries is used */
   wl_u8 *seen;       /* direct mode: whether each group has rows */
+  scatter_rows *scattered;
+  bool adding; /* of scattered rows */
   group_run *runs, **last_run;
   word_lists *lists; /* or NULL */
   group_slab *slabs; /* memory of runs and lists */
@@ -172,6 +179,19 @@ wl_status wl_group_count_words(const wl_finishing *f, const wl_grouping *plan, w
                                int n_from, joined *out, bool *done, wl_error *err) WL_MUST;
 /* Finds the entry of a group by its words or values; NULL if there is none. */
 wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values);
+
+/* ---- direct mode with a large array (group_scatter.c) */
+/* Sets plan->scatter if that pays. */
+wl_status wl_group_plan_scatter(wl_grouping *g, wl_i64 n_rows, wl_error *err) WL_MUST;
+/* Stores the groups of n rows, whose places are g->words, and their row numbers. */
+wl_status wl_group_scatter(wl_groups *g, const wl_i64 *rows, int n) WL_MUST;
+/* Stores the argument of an accumulator for these rows. */
+void wl_group_scatter_add(wl_groups *g, int acc, const wl_vec *v, int n);
+/* Accumulates the rows of all workers in the array of `out`. */
+wl_status wl_group_join_scattered(const wl_finishing *f, const wl_grouping *plan, wl_groups **from,
+                                  int n_from, joined *out, wl_error *err) WL_MUST;
+/* The places [from, to) of part `part` of the array. */
+void wl_group_range(const wl_grouping *g, int parts, long part, wl_u64 *from, wl_u64 *to);
 
 /* ---- the order of the groups (group_order.c) */
 /* Sorts the list of entries into the order in which groups are emitted. */

@@ -135,8 +135,8 @@ static wl_status join_direct_task(void *arg, int worker, long part, wl_error *er
   (void)worker;
   (void)err;
   const wl_grouping *p = j->plan;
-  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
-         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  wl_u64 from, to;
+  wl_group_range(p, j->parts, part, &from, &to);
   wl_u8 *seen = j->from[0]->seen, *entries = j->from[0]->table.entries;
   wl_status rc = WL_OK;
   for (int w = 1; w < j->n_from && !rc; w++) {
@@ -171,8 +171,8 @@ static wl_status list_task(void *arg, int worker, long part, wl_error *err) {
     for (wl_i64 i = 0; i < t->n; i++) j->out->entries[at++] = entry_at(p, t, i);
     return WL_OK;
   }
-  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
-         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  wl_u64 from, to;
+  wl_group_range(p, j->parts, part, &from, &to);
   for (wl_u64 i = from; i < to; i++) {
     if (!j->out->seen[i]) continue;
     j->out->entries[at] = j->out->tables[0].entries + i * p->width;
@@ -220,7 +220,9 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     wl_mem_free(from);
     return WL_OK;
   }
-  if (direct) {
+  if (plan->scatter) {
+    rc = wl_group_join_scattered(f, plan, from, j.n_from, out, err);
+  } else if (direct) {
     if (plan->n_direct < FEW) j.parts = 1;
     wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, f->stop};
     rc = wl_tasks_run(&tasks, NULL, err);

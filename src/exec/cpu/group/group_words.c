@@ -1,5 +1,7 @@
 /*
-** Memory for what workers set aside, and sets of words; see group_impl.h.
+** Memory for what workers set aside, and sets of words; see group_impl.h. Large blocks of memory
+*are
+** used again by later statements (base/mem.h). Small ones would go back to the system each time.
 **
 ** A set of words is what count(DISTINCT) without GROUP BY needs of numbers. When nearly every value
 ** is new, a worker stops looking values up. It appends them to lists, one for each part by hash. At
@@ -49,6 +51,8 @@ void wl_group_runs_free(wl_groups *g) {
   g->last_run = &g->runs;
   wl_mem_free(g->lists);
   g->lists = NULL;
+  wl_mem_free(g->scattered);
+  g->scattered = NULL;
   for (group_slab *s = g->slabs, *next; s; s = next) {
     next = s->next;
     wl_mem_free(s);

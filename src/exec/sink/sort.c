@@ -3,6 +3,7 @@
 */
 #include "exec/sink/sort.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "column/column.h"
 #include "exec/executed.h"
 #include "exec/sink/places.h"
@@ -101,15 +102,15 @@ static bool before(const sorting *s, wl_i64 i, wl_i64 j) {
   return c ? c < 0 : i < j;
 }
 
-/* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
-static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
-  wl_places *r = &s->r;
+/* Marks the k rows of [from, to) that come first. Uses a heap whose root is the last of them. */
+static wl_status mark_first(const sorting *s, wl_i64 from, wl_i64 to, wl_i64 k, int worker,
+                            wl_u8 *stays) {
+  enum { OFTEN = 4096 };
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
-  wl_u8 *stays = wl_mem_zalloc((size_t)r->n + 1); /* by row */
-  wl_status rc = heap && stays ? WL_OK : wl_nomem(err);
-  for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = wl_stop_at_row(r->stop, i, err);
+  if (!heap) return WL_NOMEM;
+  for (wl_i64 i = from; i < to; i++) {
     wl_i64 at;
+    if (i % OFTEN == OFTEN - 1 && wl_stop_now(s->r.stop, worker)) break;
     if (n < k) {
       for (at = n++; at > 0 && before(s, heap[(at - 1) / 2], i); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
@@ -125,16 +126,39 @@ static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
     }
     heap[at] = i;
   }
-  for (wl_i64 j = 0; j < n && !rc; j++) stays[heap[j]] = 1;
-  n = 0;
-  for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = wl_stop_at_row(r->stop, i, err);
-    if (stays[i]) r->at[n++] = r->at[i];
-  }
-  if (!rc) r->n = n;
+  for (wl_i64 j = 0; j < n; j++) stays[heap[j]] = 1;
   wl_mem_free(heap);
-  wl_mem_free(stays);
-  return rc;
+  return WL_OK;
+}
+
+/* The rows are divided into parts, of each of which the first k rows stay. */
+typedef struct keeping {
+  const sorting *s;
+  wl_i64 k, step;
+  wl_u8 *stays; /* by row */
+} keeping;
+
+static wl_status keep_task(void *arg, int worker, long part, wl_error *err) {
+  const keeping *g = arg;
+  wl_i64 from = part * g->step, n = g->s->r.n, to = from + g->step < n ? from + g->step : n;
+  return mark_first(g->s, from, to, g->k, worker, g->stays);
+}
+
+/* Keeps the k rows that come first, in scan order: first those of each part, then those of all. */
+static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
+  enum { PART = 1 << 14, SHARE = 8 };
+  wl_places *r = &s->r;
+  bool divides = r->threads > 1 && k < PART / SHARE && r->n > 2 * PART;
+  keeping g = {.s = s, .k = k, .step = divides ? PART : r->n + 1};
+  g.stays = wl_mem_zalloc((size_t)r->n + 1);
+  wl_tasks tasks = {r->threads, (r->n + g.step - 1) / g.step, keep_task, &g, r->stop};
+  wl_status rc = g.stays ? wl_tasks_run(&tasks, NULL, err) : wl_nomem(err);
+  wl_i64 n = 0;
+  for (wl_i64 i = 0; i < r->n && !rc; i++)
+    if (g.stays[i]) r->at[n++] = r->at[i];
+  if (!rc) r->n = n;
+  wl_mem_free(g.stays);
+  return rc || !divides ? rc : keep_first(s, k, err);
 }
 
 /* ---- LIMIT that must not cut between equal rows */

@@ -51,6 +51,7 @@ typedef struct sort_job {
   wl_i64 from, n;
   sort_place place;
   sort_item *src, *dst;           /* src is NULL at first: the rows have only words */
+  wl_u64 first;                   /* the word of the first row */
   int lo, hi;                     /* the bits [lo, hi) differ */
   int at;                         /* the lowest bit of the digit */
   wl_u64 mask;                    /* of the digit */
@@ -127,7 +128,7 @@ static wl_u64 first_word(const sort_job *g) {
 static wl_status vary_task(void *arg, int worker, long k, wl_error *err) {
   sort_job *g = arg;
   (void)worker, (void)err;
-  wl_u64 first = first_word(g), x = 0;
+  wl_u64 first = g->first, x = 0;
   for (stretch c = chunk(g, k); next_stretch(g, &c);) {
     wl_i64 n = c.to - c.from;
     x |= g->src ? wl_sort_fill(g->s, g->place, g->src + c.from, n, first)
@@ -150,6 +151,7 @@ static wl_status common_task(void *arg, int worker, long k, wl_error *err) {
 static wl_status find_bits(sort_job *g, wl_u64 *x, wl_error *err) {
   *x = 0;
   if (g->src) wl_sort_fill(g->s, g->place, g->src, 1, 0);
+  g->first = first_word(g);
   wl_status rc = run_tasks(g, g->n_chunks, vary_task, err);
   for (int k = 0; k < g->n_chunks && !rc; k++) *x |= g->varies[k];
   g->lo = *x ? __builtin_ctzll(*x) : 0;
@@ -214,7 +216,7 @@ static void divide(sort_job *g, const wl_u64 *sample, int m) {
 static void index_buckets(sort_job *g) {
   int bits = g->hi - g->lo < PREFIX_BITS ? g->hi - g->lo : PREFIX_BITS, most = 0, b = 0;
   size_t n_digits = (size_t)1 << bits;
-  wl_u64 above = g->hi == 64 ? 0 : first_word(g) >> g->hi << g->hi; /* the same in all words */
+  wl_u64 above = g->hi == 64 ? 0 : g->first >> g->hi << g->hi; /* the same in all words */
   g->at = g->hi - bits;
   g->mask = n_digits - 1;
   for (size_t d = 0; d < n_digits; d++) {
@@ -434,7 +436,7 @@ static wl_status make_words(sort_job *g, wl_error *err) {
 /* Moves to the next word of rows that have the same one. *done: there is none. */
 static wl_status pass_equal(sort_job *g, bool *done, wl_error *err) {
   wl_status rc = WL_OK;
-  sort_next next = wl_sort_advance(g->s, first_word(g), &g->place);
+  sort_next next = wl_sort_advance(g->s, g->first, &g->place);
   *done = next != SORT_MORE;
   if (!g->src && next != SORT_EQUAL) rc = make_items(g, err);
   if (!g->src && !rc) rc = list_rows(g, err);

@@ -31,6 +31,14 @@ void wl_arena_close(wl_arena *a) {
   memset(a, 0, sizeof *a);
 }
 
+void wl_arena_join(wl_arena *a, wl_arena *from) {
+  wl_arena_block **end = &a->head;
+  while (*end) end = &(*end)->next;
+  *end = from->head;
+  a->n_bytes += from->n_bytes;
+  memset(from, 0, sizeof *from);
+}
+
 void *wl_arena_alloc(wl_arena *a, size_t n_bytes) {
   if (n_bytes > SIZE_MAX / 2) {
     a->failed = true;

@@ -22,6 +22,8 @@ typedef struct wl_arena {
 
 void wl_arena_init(wl_arena *a);
 void wl_arena_close(wl_arena *a);
+/* Moves everything that was allocated from `from` to a. */
+void wl_arena_join(wl_arena *a, wl_arena *from);
 void *wl_arena_alloc(wl_arena *a, size_t n_bytes);
 char *wl_arena_strndup(wl_arena *a, const char *s, size_t n); /* adds a terminating NUL */
 char *wl_arena_printf(wl_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

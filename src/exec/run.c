@@ -93,7 +93,8 @@ static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
   switch (p->sink) {
   case WL_SINK_GROUPS:
     return wl_groups_sink_open(&r->groups, p, r->snap.cols, n_rows * (p->expands ? 16 : 1),
-                               c->threads, &c->budget, c->max_text, &r->stop, err);
+                               c->threads, &c->budget, c->max_text, &r->stop, c->device != NULL,
+                               err);
   case WL_SINK_DISTINCT:
     collect(r, p, &r->distinct);
     wl_distinct_sink_init(&r->distinct, r->pool, &c->budget);
@@ -103,7 +104,8 @@ static wl_status open_sink(wl_run *r, const wl_program *p, wl_error *err) {
     wl_sort_sink_init(&r->sort, r->pool, &c->budget);
     return WL_OK;
   case WL_SINK_SORT_KEYS:
-    return wl_sort_keys_sink_open(&r->sort_keys, p, n_rows, c->threads, &c->budget, &r->stop, err);
+    return wl_sort_keys_sink_open(&r->sort_keys, p, r->snap.cols, n_rows, c->threads, &c->budget,
+                                  &r->stop, err);
   default: return WL_OK;
   }
 }

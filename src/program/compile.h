@@ -50,8 +50,10 @@ wl_status wl_compile(wl_arena *arena, const wl_compile_in *in, wl_program **out,
 wl_status wl_compile_build(wl_arena *arena, const wl_compile_in *in, int step, wl_program **out,
                            struct wl_key_plan *plan, wl_error *err) WL_MUST;
 
-/* Lays out the sort keys of a pipeline as words. False: that is not possible. l->parts has room for
-** two parts a key. */
+/* The column that an operand is the value of, or -1. */
+int wl_program_column(const wl_program *p, wl_i16 operand);
+/* Lays out the sort keys of a pipeline over a table as words. Texts must be columns. False: that is
+** not possible. l->parts has room for two parts a key. */
 bool wl_sort_key_layout(const wl_program *p, wl_key_layout *l);
 
 /* The share of a source's rows that pass all conjuncts of a list, estimated from a sample. */

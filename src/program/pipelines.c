@@ -39,13 +39,28 @@ static wl_reg operand_reg(const wl_program *p, wl_i16 x) {
                   t == WL_T_NULL};
 }
 
+int wl_program_column(const wl_program *p, wl_i16 operand) {
+  int column = -1;
+  for (int pc = 0; pc < p->n_code && !WL_IS_CONST(operand); pc++) {
+    const wl_instr *in = &p->code[pc];
+    if (wl_shapes[wl_opcodes[in->op].shape][0] == ' ' || in->d != operand) continue;
+    if (in->op != WL_OP__Column || column >= 0) return -1;
+    column = in->a;
+  }
+  return column;
+}
+
 bool wl_sort_key_layout(const wl_program *p, wl_key_layout *l) {
   for (int k = 0; k < p->n_order; k++) {
     const wl_order *o = &p->order[k];
     const wl_result *r = &p->results[o->result];
     wl_domain domain = wl_result_domain(r);
     unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
-    if (!wl_key_layout_add(l, k, operand_reg(p, r->operand), &domain, flags)) return false;
+    wl_reg reg = operand_reg(p, r->operand);
+    if (reg.type == WL_R_TEXT && wl_program_column(p, r->operand) >= 0)
+      wl_key_layout_add_text(l, k, o->coll, flags);
+    else if (!wl_key_layout_add(l, k, reg, &domain, flags))
+      return false;
     if (l->n_words > WL_MAX_WORDS) return false;
   }
   return true;

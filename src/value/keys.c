@@ -62,6 +62,12 @@ bool wl_key_layout_add(wl_key_layout *l, int key, wl_reg reg, const wl_domain *d
   return true;
 }
 
+void wl_key_layout_add_text(wl_key_layout *l, int key, wl_u8 coll, unsigned flags) {
+  wl_key_part part = new_part(key, WL_PART_TEXT, true, flags);
+  part.coll = coll;
+  add_part(l, part, true);
+}
+
 void wl_key_layout_add_prefix(wl_key_layout *l, int key, wl_u8 coll, unsigned flags) {
   wl_key_part part = new_part(key, WL_PART_PREFIX, true, flags);
   part.coll = coll;
@@ -87,7 +93,9 @@ void wl_key_layout_encode(const wl_key_layout *l, const wl_val *keys, wl_u64 *wo
   for (int w = 0; w < l->n_words; w++) words[w] = 0;
   for (int k = 0; k < l->n_parts; k++) {
     const wl_key_part *p = &l->parts[k];
-    words[p->word] = wl_key_append(p, words[p->word], wl_key_code_of(p, keys[p->key]));
+    wl_u64 code = p->kind == WL_PART_TEXT ? wl_text_word(p, keys[p->key], 0)
+                                          : wl_key_code_of(p, keys[p->key]);
+    words[p->word] = wl_key_append(p, words[p->word], code);
   }
 }
 
@@ -95,7 +103,7 @@ wl_val wl_key_layout_decode(const wl_key_layout *l, int key, const wl_u64 *words
   for (int k = 0; k < l->n_parts; k++) {
     const wl_key_part *p = &l->parts[k];
     if (p->key != key) continue;
-    assert(p->kind != WL_PART_PREFIX);
+    assert(p->kind < WL_PART_TEXT);
     wl_val v = wl_key_decode(p, words[p->word]);
     if (p->kind == WL_PART_NULL && v.t != WL_T_NULL) continue; /* the next part has the value */
     return minus ? wl_real(-0.0) : v;

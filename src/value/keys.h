@@ -12,12 +12,15 @@
 **   INT     v - lo, or hi - v with desc. If NULL is a value, it is one more code, before or after.
 **   NULL    1 bit for an integer that has no code left for NULL. Its INT part follows.
 **   REAL    64 bits that sort as the reals do. NULL is 0 or ~0, which no real has.
+**   TEXT    64 bits: the first bytes of a text and what follows. There are words for the next
+**           bytes, too.
 **   PREFIX  64 bits: the type of a value and its first bytes. This part is the last of its layout.
 **
 ** Invariants:
 ** 1. Words, compared from first to last, have the order of the keys, with desc and null_last.
-** 2. Without a PREFIX part, keys are equal if and only if their words are equal; -0.0 and 0.0 are
-**    equal. With one, rows with equal words must be compared.
+** 2. Without a TEXT or PREFIX part, keys are equal if and only if their words are equal; -0.0 and
+**    0.0 are equal. With one, rows with equal words must be compared. With a TEXT part, invariant 1
+**    holds if the words of the next bytes are compared where it is equal, before later parts.
 ** 3. Decoding returns the encoded value. A zero comes back as 0.0.
 ** 4. INT: the caller encodes only values of the range [lo, hi]. wl_key_holds() tells. If there are
 **    none, lo is 0 and hi is -1.
@@ -26,8 +29,18 @@
 #define WL_KEYS_H
 
 #include "value/value.h"
+#ifndef __CUDACC__
+#include "value/domain.h"
+#include <string.h>
+#endif
 
-typedef enum wl_part_kind { WL_PART_INT, WL_PART_NULL, WL_PART_REAL, WL_PART_PREFIX } wl_part_kind;
+typedef enum wl_part_kind {
+  WL_PART_INT,
+  WL_PART_NULL,
+  WL_PART_REAL,
+  WL_PART_TEXT,
+  WL_PART_PREFIX
+} wl_part_kind;
 
 typedef struct wl_key_part {
   wl_i64 lo, hi; /* INT: the range of the values */
@@ -38,7 +51,7 @@ typedef struct wl_key_part {
   wl_u8 kind;
   wl_u8 null; /* NULL is a value */
   wl_u8 null_last, desc;
-  wl_u8 coll; /* PREFIX */
+  wl_u8 coll; /* TEXT and PREFIX */
 } wl_key_part;
 
 /* ---- numbers as words of the same order; -0.0 and 0.0 have one word */
@@ -146,10 +159,110 @@ WL_FN wl_u64 wl_key_hash(wl_u64 word) {
   return word ^ word >> 32;
 }
 
-/* ---- layouts: which keys share a word (keys.c) */
-
 #ifndef __CUDACC__
-#include "value/domain.h"
+/* ---- texts as words
+**
+** A sequence of words for each text, which sorts as the texts do under a collation. A sort compares
+** the first words, and asks for the next ones only where words are equal.
+**
+**     word = seven bytes, with zeros after the end of the text | one byte that says what follows
+**
+**   1 + c   nothing: c of the seven bytes belong to the text
+**   9       a word with the length of the text. NOCASE compares only up to a NUL, then lengths
+**   10      more bytes
+**
+** NULL is 0 or ~0, which no text has. With desc all bits are inverted, except those of NULL. Texts
+** whose words are equal so far continue at the same place. They are equal under the collation if
+** nothing follows. */
+
+enum { WL_TEXT_BYTES = 7 };           /* of a word */
+#define WL_TEXT_AT_LENGTH 0xffffffffu /* the place of the word with the length */
+
+/* The eight bytes of a text from `at` on, the first one on top, with zeros after the end. left:
+** bytes from `at` to the end. */
+static inline wl_u64 wl_text_load(const wl_u8 *p, wl_u32 n, wl_u32 at, wl_u32 left) {
+  wl_u64 w = 0;
+  if (left >= 8) {
+    memcpy(&w, p + at, 8);
+    return __builtin_bswap64(w);
+  }
+  if (left == 0) return 0;
+  if (n >= 8) { /* the last eight bytes of the text */
+    memcpy(&w, p + n - 8, 8);
+    return __builtin_bswap64(w) << 8 * (8 - left);
+  }
+  for (wl_u32 i = 0; i < left; i++) w |= (wl_u64)p[at + i] << (56 - 8 * i);
+  return w;
+}
+
+/* The bytes of a word in lower case. */
+static inline wl_u64 wl_text_lower(wl_u64 w) {
+  const wl_u64 ones = 0x0101010101010101ULL, high = ones << 7;
+  wl_u64 low = w & ~high, from_a = low + (128 - 'A') * ones, after_z = low + (127 - 'Z') * ones;
+  return w | ((from_a & ~after_z & ~w & high) >> 2);
+}
+
+/* The number of bytes before the first zero byte, from the top; 8: there is none. */
+static inline wl_u32 wl_text_before_nul(wl_u64 w) {
+  const wl_u64 low = 0x7f7f7f7f7f7f7f7fULL;
+  wl_u64 zeros = ~(((w & low) + low) | w | low);
+  return zeros ? (wl_u32)__builtin_clzll(zeros) / 8 : 8;
+}
+
+/* The word of a text or NULL at a place: 0, or what wl_text_next() returned. */
+static inline wl_u64 wl_text_word(const wl_key_part *p, wl_val v, wl_u32 at) {
+  if (v.t == WL_T_NULL) return p->null_last ? ~0ULL : 0;
+  wl_u64 invert = p->desc ? ~0ULL : 0;
+  if (at == WL_TEXT_AT_LENGTH) return v.n ^ invert;
+  const wl_u8 *bytes = wl_bytes(v);
+  wl_u32 n = v.n;
+  if (p->coll == WL_COLL_RTRIM)
+    while (n > 0 && bytes[n - 1] == ' ') n--;
+  wl_u32 left = n - at, follows = left > WL_TEXT_BYTES ? 10 : 1 + left;
+  wl_u64 w = wl_text_load(bytes, n, at, left);
+  if (p->coll == WL_COLL_NOCASE) {
+    wl_u32 z = wl_text_before_nul(w);
+    if (z < 8 && z < left) {
+      follows = 9;
+      w = z ? w & ~0ULL << (64 - 8 * z) : 0;
+    }
+    w = wl_text_lower(w);
+  }
+  return ((w & ~0xffULL) | follows) ^ invert;
+}
+
+/* Where the texts go on whose word at this place is `word`; 0: nothing follows. */
+static inline wl_u32 wl_text_next(const wl_key_part *p, wl_u64 word, wl_u32 at) {
+  if (at == WL_TEXT_AT_LENGTH || word == (p->null_last ? ~0ULL : 0)) return 0;
+  wl_u8 follows = (wl_u8)(p->desc ? ~word : word);
+  return follows == 10 ? at + WL_TEXT_BYTES : follows == 9 ? WL_TEXT_AT_LENGTH : 0;
+}
+
+/* Compares texts or NULLs as their words do: -1, 0 or 1. Texts are equal up to `at`. */
+static inline int wl_text_compare(const wl_key_part *p, wl_val a, wl_val b, wl_u32 at) {
+  if (a.t == WL_T_NULL || b.t == WL_T_NULL)
+    return a.t == b.t ? 0 : (a.t == WL_T_NULL) == p->null_last ? 1 : -1;
+  int c = wl_cmp_text(wl_bytes(a) + at, a.n - at, wl_bytes(b) + at, b.n - at, p->coll);
+  return p->desc ? -c : c;
+}
+
+/* The length of the start that two texts have in common, byte by byte, beginning the search at
+** `at`: the texts are equal up to there. Not beyond what the collation compares. */
+static inline wl_u32 wl_text_common(const wl_key_part *p, wl_val a, wl_val b, wl_u32 at) {
+  const wl_u8 *x = wl_bytes(a), *y = wl_bytes(b);
+  wl_u32 na = a.n, nb = b.n;
+  if (p->coll == WL_COLL_RTRIM) {
+    while (na > 0 && x[na - 1] == ' ') na--;
+    while (nb > 0 && y[nb - 1] == ' ') nb--;
+  }
+  wl_u32 n = na < nb ? na : nb;
+  bool stops = p->coll == WL_COLL_NOCASE; /* at a NUL */
+  while (!stops && at + 8 <= n && memcmp(x + at, y + at, 8) == 0) at += 8;
+  while (at < n && x[at] == y[at] && !(stops && x[at] == 0)) at++;
+  return at;
+}
+
+/* ---- layouts: which keys share a word (keys.c) */
 
 enum { WL_MAX_WORDS = 16 }; /* layouts with more words are not used on the CPU */
 
@@ -166,6 +279,8 @@ enum { WL_KEY_DESC = 1, WL_KEY_NULL_LAST = 2, WL_KEY_NEW_WORD = 4 };
 /* Appends a key. NULL is a value if reg.nullable is set. Returns false if the key is not a number;
 ** then nothing is appended. */
 bool wl_key_layout_add(wl_key_layout *l, int key, wl_reg reg, const wl_domain *d, unsigned flags);
+/* Appends a key that is a text or NULL, whose first bytes become a word. */
+void wl_key_layout_add_text(wl_key_layout *l, int key, wl_u8 coll, unsigned flags);
 /* Appends the start of a key of any type. It is the last key. */
 void wl_key_layout_add_prefix(wl_key_layout *l, int key, wl_u8 coll, unsigned flags);
 /* Sets the range of an INT part that is alone in its word. lo > hi: there is no value. */

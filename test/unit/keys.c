@@ -186,6 +186,54 @@ static const char *check_layout(const key *keys, int n) {
   return NULL;
 }
 
+/* ---- texts as words */
+
+/* Compares two texts by their words. */
+static int compare_text_words(const wl_key_part *p, wl_val a, wl_val b) {
+  for (wl_u32 at = 0;;) {
+    wl_u64 x = wl_text_word(p, a, at), y = wl_text_word(p, b, at);
+    if (x != y) return x < y ? -1 : 1;
+    wl_u32 next = wl_text_next(p, x, at);
+    if (!next) return 0;
+    if (next != WL_TEXT_AT_LENGTH && wl_text_common(p, a, b, next) < next) return 2;
+    at = next;
+  }
+}
+
+static void test_text_words(void) {
+  enum { N = 120, LONG = 40 };
+  static wl_u8 room[N][LONG];
+  static const wl_u8 letters[] = {'a', 'A', ' ', 0, 'Z', '[', '@', 0xff, 'z'};
+  for (int coll = 0; coll < 3; coll++) {
+    const char *wrong = NULL;
+    for (int round = 0; round < (TEST_SANITIZED ? 20 : 200) && !wrong; round++) {
+      wl_key_part parts[1];
+      wl_key_layout l = {.parts = parts};
+      key k = {.desc = rnd() % 2, .null_last = rnd() % 2, .coll = (wl_u8)coll};
+      wl_key_layout_add_text(&l, 0, k.coll, flags_of(&k));
+      wl_u32 shared = (wl_u32)(rnd() % 20);
+      for (int i = 0; i < N; i++) {
+        wl_u32 n = shared + (wl_u32)(rnd() % (LONG - shared + 1));
+        for (wl_u32 b = 0; b < n; b++)
+          room[i][b] =
+              b < shared ? letters[b % 3] : letters[rnd() % (rnd() % 2 ? 2 : sizeof letters)];
+        k.rows[i] = rnd() % 9 ? wl_text(room[i], n) : wl_null();
+      }
+      for (int i = 0; i < N && !wrong; i++)
+        for (int j = 0; j < N && !wrong; j++) {
+          int want = compare(&k, 1, i, j);
+          if (compare_text_words(parts, k.rows[i], k.rows[j]) != want)
+            wrong = "words and texts are in different order";
+          if (wl_text_compare(parts, k.rows[i], k.rows[j], 0) != want)
+            wrong = "comparing gives another order";
+        }
+    }
+    char name[60];
+    snprintf(name, sizeof name, "keys: texts as words, collation %d", coll);
+    wrong ? tap_bad(name, "%s", wrong) : tap_ok(name);
+  }
+}
+
 static void test_layouts(void) {
   static key keys[MOST_KEYS];
   int rounds = TEST_SANITIZED ? 200 : 2000;
@@ -309,6 +357,7 @@ static void test_packing(void) {
 }
 
 int main(void) {
+  test_text_words();
   test_layouts();
   test_constants();
   test_within();

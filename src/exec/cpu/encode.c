@@ -72,7 +72,9 @@ static bool encode_numbers(const wl_key_part *p, bool first, const wl_vec *q, in
 
 void wl_encode_part(const wl_key_part *p, bool first, const wl_vec *q, int n, wl_u64 *out) {
   if (q->stride && encode_numbers(p, first, q, n, out)) return;
-  if (p->kind == WL_PART_PREFIX) {
+  if (p->kind == WL_PART_TEXT) {
+    for (int i = 0; i < n; i++) out[i] = wl_text_word(p, wl_vec_get(q, i), 0);
+  } else if (p->kind == WL_PART_PREFIX) {
     for (int i = 0; i < n; i++) out[i] = wl_key_prefix(p, wl_vec_get(q, i));
   } else {
     for (int i = 0; i < n; i++) {

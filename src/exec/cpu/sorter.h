@@ -6,21 +6,23 @@
 **
 ** Invariants:
 ** 1. Ties come in row order.
-** 2. The keys are numbers (value/keys.h), and nothing in the pipeline makes text. Making text
-**    may fail, and an error must be raised also for a row that LIMIT cuts off.
+** 2. The keys are numbers (value/keys.h) or texts of columns of the table, and nothing in the
+**    pipeline makes text. Making text may fail, and an error must be raised also for a row that
+**    LIMIT cuts off.
 */
 #ifndef WL_SORTER_H
 #define WL_SORTER_H
 
 #include "base/stop.h"
+#include "column/column.h"
 #include "exec/cpu/vector.h"
 #include "program/program.h"
 
 typedef struct wl_sorter wl_sorter;
 
-/* *out is NULL if the program is not suited. most: number of rows needed; < 0: all. */
-wl_status wl_sorter_open(const wl_program *p, wl_i64 n_rows, wl_i64 most, int threads,
-                         wl_sorter **out, wl_error *err) WL_MUST;
+/* cols: the columns of the table. most: number of rows needed; < 0: all. */
+wl_status wl_sorter_open(const wl_program *p, wl_column *const *cols, wl_i64 n_rows, wl_i64 most,
+                         int threads, wl_sorter **out, wl_error *err) WL_MUST;
 void wl_sorter_close(wl_sorter *s);
 /* Upper bound of the bytes that it takes. */
 wl_i64 wl_sorter_bytes(const wl_program *p, wl_i64 n_rows, wl_i64 most);

@@ -55,7 +55,7 @@ static void close_groups(wl_sink *sink) {
 
 wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
                               wl_i64 n_rows, int threads, wl_budget *budget, wl_u64 max_text,
-                              wl_stop *stop, wl_error *err) {
+                              wl_stop *stop, bool for_device, wl_error *err) {
   *s = (wl_groups_sink){
       .sink = {.begin = begin, .finish = finish, .clear = clear, .close = close_groups},
       .cols = cols,
@@ -67,5 +67,5 @@ wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column 
       .stop = stop};
   s->groups = wl_mem_zalloc((size_t)threads * sizeof *s->groups);
   if (!s->groups) return wl_nomem(err);
-  return wl_grouping_open(p, n_rows, s->left, threads, &s->grouping, err);
+  return wl_grouping_open(p, n_rows, s->left, threads, for_device, &s->grouping, err);
 }

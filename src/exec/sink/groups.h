@@ -24,7 +24,7 @@ typedef struct wl_groups_sink {
 /* n_rows: about how many rows will come. */
 wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
                               wl_i64 n_rows, int threads, wl_budget *budget, wl_u64 max_text,
-                              wl_stop *stop, wl_error *err) WL_MUST;
+                              wl_stop *stop, bool for_device, wl_error *err) WL_MUST;
 /* Fails with WL_NOT_TAKEN: the groups fit neither into memory nor into a temporary file. */
 wl_status wl_groups_sink_full(const wl_groups_sink *s, wl_error *err) WL_MUST;
 

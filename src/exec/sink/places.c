@@ -5,36 +5,83 @@
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "exec/cpu/encode.h"
+#include <string.h>
 
 enum { STRETCH = 1 << 14 };
 
+/* The places of the rows of one batch. */
+typedef struct listing {
+  wl_places *r;
+  const wl_i64 *first; /* [batch]: its first row */
+} listing;
+
+static wl_status list_task(void *arg, int worker, long task, wl_error *err) {
+  const listing *l = arg;
+  wl_row_place *at = l->r->at + l->first[task];
+  wl_i64 n = l->r->batches[task]->n_rows;
+  for (wl_i64 j = 0; j < n; j++) at[j] = (wl_row_place){(wl_u32)task, (wl_u32)j};
+  return WL_OK;
+}
+
 wl_status wl_places_open(wl_places *r, const wl_collected *rows, wl_pool *pool, int threads,
                          wl_stop *stop, wl_error *err) {
-  int n_batches = 0;
-  wl_i64 i = 0;
+  size_t n_batches = 0;
   *r = (wl_places){.pool = pool,
                    .regs = wl_pool_regs(pool),
                    .n = rows->n_rows,
                    .threads = threads,
                    .stop = stop};
   for (const wl_batch *b = rows->first; b; b = b->next) n_batches++;
-  r->batches = wl_mem_alloc((size_t)n_batches * sizeof *r->batches + 1);
+  r->batches = wl_mem_alloc(n_batches * sizeof *r->batches + 1);
   r->at = wl_mem_alloc((size_t)r->n * sizeof *r->at + 1);
-  if (!r->batches || !r->at) return wl_nomem(err);
+  wl_i64 *first = wl_mem_alloc(n_batches * sizeof *first + 1), n = 0;
+  wl_status rc = r->batches && r->at && first ? WL_OK : wl_nomem(err);
   n_batches = 0;
-  for (wl_batch *b = rows->first; b; b = b->next, n_batches++) {
-    wl_status rc = wl_stop_ask(stop, err);
-    if (rc) return rc;
+  for (wl_batch *b = rows->first; b && !rc; b = b->next, n_batches++) {
     r->batches[n_batches] = b;
-    for (wl_i64 j = 0; j < b->n_rows; j++)
-      r->at[i++] = (wl_row_place){(wl_u32)n_batches, (wl_u32)j};
+    first[n_batches] = n;
+    n += b->n_rows;
   }
-  return WL_OK;
+  listing l = {r, first};
+  wl_tasks tasks = {threads, (long)n_batches, list_task, &l, stop};
+  if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
+  wl_mem_free(first);
+  return rc;
 }
 
 void wl_places_close(wl_places *r) {
   wl_mem_free(r->batches);
   wl_mem_free(r->at);
+}
+
+/* ---- a new order */
+
+typedef struct reordering {
+  const wl_row_place *from;
+  wl_row_place *to;
+  const wl_u32 *order;
+  wl_i64 n;
+} reordering;
+
+static wl_status reorder_task(void *arg, int worker, long task, wl_error *err) {
+  const reordering *o = arg;
+  enum { AHEAD = 32 };
+  wl_i64 from = (wl_i64)task * STRETCH, to = from + STRETCH < o->n ? from + STRETCH : o->n;
+  for (wl_i64 i = from; i < to; i++) {
+    __builtin_prefetch(&o->from[o->order[i + AHEAD < to ? i + AHEAD : i]]);
+    o->to[i] = o->from[o->order[i]];
+  }
+  return WL_OK;
+}
+
+wl_status wl_places_reorder(wl_places *r, const wl_u32 *order, wl_error *err) {
+  wl_row_place *at = wl_mem_alloc((size_t)r->n * sizeof *at + 1);
+  reordering o = {r->at, at, order, r->n};
+  wl_tasks tasks = {r->threads, (r->n + STRETCH - 1) / STRETCH, reorder_task, &o, r->stop};
+  wl_status rc = at ? wl_tasks_run(&tasks, NULL, err) : wl_nomem(err);
+  wl_mem_free(rc ? at : r->at);
+  if (!rc) r->at = at;
+  return rc;
 }
 
 /* ---- keys as words */
@@ -66,7 +113,7 @@ static wl_status encode_task(void *arg, int worker, long task, wl_error *err) {
         t[i] = x.t;
       }
       /* the types serve as tags of ANY, and as NULL or not of numbers */
-      wl_u8 type = part->kind == WL_PART_PREFIX ? WL_R_ANY : r->regs[col].type;
+      wl_u8 type = part->kind >= WL_PART_TEXT ? WL_R_ANY : r->regs[col].type;
       wl_vec q = {.type = type, .stride = 1, .v = v, .n = len, .t = part->null ? t : NULL};
       bool first = k == 0 || part[-1].word != part->word;
       wl_encode_part(part, first, &q, n, e->words[part->word] + at);
@@ -100,7 +147,58 @@ typedef struct copying {
   wl_batch **batches;
 } copying;
 
+enum { AHEAD = 32 };
+
+/* Whether a value that is no ANY is there. */
+static inline bool is_there(const wl_outcol *c, wl_u32 row) {
+  return !c->t || c->t[row];
+}
+
+static void copy_numbers(const wl_places *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
+  const wl_row_place *at = r->at + from;
+  for (wl_i64 i = 0; i < n; i++) {
+    if (i + AHEAD < n) wl_places_prefetch(r, at[i + AHEAD], k);
+    const wl_outcol *q = &r->batches[at[i].batch]->cols[k];
+    bool there = is_there(q, at[i].row);
+    c->v[i] = there ? q->v[at[i].row] : 0;
+    if (c->t) c->t[i] = there;
+  }
+}
+
+/* Adds up the lengths, makes room once, and copies the bytes. */
+static wl_status copy_texts(const wl_places *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
+  const wl_row_place *at = r->at + from;
+  size_t n_bytes = 0;
+  for (wl_i64 i = 0; i < n; i++) {
+    if (i + AHEAD < n) wl_places_prefetch(r, at[i + AHEAD], k);
+    const wl_outcol *q = &r->batches[at[i].batch]->cols[k];
+    bool there = is_there(q, at[i].row);
+    if (there) n_bytes += (size_t)(q->offsets[at[i].row + 1] - q->offsets[at[i].row]);
+    if (c->t) c->t[i] = there;
+  }
+  wl_status rc = wl_outcol_room(c, n_bytes);
+  if (rc) return rc;
+  for (wl_i64 i = 0; i < n; i++) {
+    if (i + AHEAD < n) {
+      const wl_outcol *q = &r->batches[at[i + AHEAD].batch]->cols[k];
+      __builtin_prefetch(q->heap + q->offsets[at[i + AHEAD].row]);
+    }
+    const wl_outcol *q = &r->batches[at[i].batch]->cols[k];
+    wl_i32 first = q->offsets[at[i].row];
+    size_t length = is_there(q, at[i].row) ? (size_t)(q->offsets[at[i].row + 1] - first) : 0;
+    if (length) memcpy(c->heap + c->n_heap, q->heap + first, length);
+    c->n_heap += length;
+    c->offsets[i + 1] = (wl_i32)c->n_heap;
+  }
+  return WL_OK;
+}
+
 static wl_status copy_column(const wl_places *r, int k, wl_i64 from, wl_i64 n, wl_outcol *c) {
+  if (r->regs[k].type == WL_R_TEXT) return copy_texts(r, k, from, n, c);
+  if (r->regs[k].type == WL_R_INT || r->regs[k].type == WL_R_REAL) {
+    copy_numbers(r, k, from, n, c);
+    return WL_OK;
+  }
   for (wl_i64 i = 0; i < n; i++) {
     wl_status rc = wl_outcol_put(c, r->regs[k], i, wl_places_value(r, r->at[from + i], k));
     if (rc) return rc;

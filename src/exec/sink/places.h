@@ -31,6 +31,18 @@ static inline wl_val wl_places_value(const wl_places *r, wl_row_place at, int co
   return wl_batch_value(r->batches[at.batch], r->regs, col, at.row);
 }
 
+/* Prefetches what the value is read from. */
+static inline void wl_places_prefetch(const wl_places *r, wl_row_place at, int col) {
+  const wl_outcol *c = &r->batches[at.batch]->cols[col];
+  if (c->offsets)
+    __builtin_prefetch(&c->offsets[at.row]);
+  else
+    __builtin_prefetch(&c->v[at.row]);
+}
+
+/* Puts the rows in a new order: order[i] is the row that becomes row i. */
+wl_status wl_places_reorder(wl_places *r, const wl_u32 *order, wl_error *err) WL_MUST;
+
 /* Computes the words of all rows: (*out)[word][row]. cols: the column of each key; NULL: key k is
 ** column k. The caller frees them with wl_places_free, also after a failure. */
 wl_status wl_places_words(const wl_places *r, const wl_key_layout *l, const int *cols,

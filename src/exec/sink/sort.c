@@ -3,10 +3,11 @@
 */
 #include "exec/sink/sort.h"
 #include "base/mem.h"
+#include "base/tasks.h"
 #include "column/column.h"
 #include "exec/executed.h"
 #include "exec/sink/places.h"
-#include "exec/sort.h"
+#include "exec/sort/sort.h"
 #include "plan/cut.h"
 
 typedef struct sorting {
@@ -33,8 +34,16 @@ static int tie(const void *arg, wl_u32 a, wl_u32 b) {
   return compare(s, s->r.at[a], s->r.at[b]);
 }
 
-/* Lays out the sort keys: numbers, and the start of the first key that is no number. Returns
-** whether the words alone give the order. */
+static void values(const void *arg, int key, const wl_u32 *rows, int n, wl_val *out) {
+  const sorting *s = arg;
+  int col = s->p->order[key].result;
+  for (int i = 0; i < n; i++) __builtin_prefetch(&s->r.at[rows[i]]);
+  for (int i = 0; i < n; i++) wl_places_prefetch(&s->r, s->r.at[rows[i]], col);
+  for (int i = 0; i < n; i++) out[i] = wl_places_value(&s->r, s->r.at[rows[i]], col);
+}
+
+/* Lays out the sort keys: numbers, texts, and the start of the first key of any type. Returns
+** whether words give the order. */
 static bool lay_out_keys(const sorting *s, wl_key_layout *l, int *cols) {
   const wl_program *p = s->p;
   for (int k = 0; k < p->n_order; k++) cols[k] = p->order[k].result;
@@ -43,7 +52,12 @@ static bool lay_out_keys(const sorting *s, wl_key_layout *l, int *cols) {
     wl_domain domain = wl_result_domain(&p->results[o->result]);
     unsigned flags = (o->desc ? WL_KEY_DESC : 0) | (o->nulls_last ? WL_KEY_NULL_LAST : 0);
     if (l->n_words >= WL_MAX_WORDS) return false;
-    if (wl_key_layout_add(l, k, s->r.regs[o->result], &domain, flags)) continue;
+    wl_reg reg = s->r.regs[o->result];
+    if (wl_key_layout_add(l, k, reg, &domain, flags)) continue;
+    if (reg.type == WL_R_TEXT) {
+      wl_key_layout_add_text(l, k, o->coll, flags);
+      continue;
+    }
     wl_key_layout_add_prefix(l, k, o->coll, flags);
     return false;
   }
@@ -57,32 +71,25 @@ static wl_status sort(sorting *s, wl_error *err) {
   int *cols = WL_NEW_N(&arena, int, s->p->n_order + 1);
   wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * s->p->n_order + 1)};
   wl_u32 *order = wl_mem_alloc((size_t)n * sizeof *order);
-  wl_row_place *at = wl_mem_alloc((size_t)n * sizeof *at), *was = s->r.at;
   wl_u64 **words = NULL;
-  bool ok = l.parts && cols && order && at, exact = ok && lay_out_keys(s, &l, cols);
+  bool ok = l.parts && cols && order, exact = ok && lay_out_keys(s, &l, cols);
   wl_status rc =
       ok && n < 0xffffffffLL ? wl_places_words(&s->r, &l, cols, &words, err) : wl_nomem(err);
   if (!rc) {
     wl_sort todo = {.n = n,
                     .n_words = l.n_words,
                     .words = words,
+                    .layout = &l,
+                    .values = values,
                     .tie = exact ? NULL : tie,
-                    .tie_arg = s,
+                    .arg = s,
                     .threads = s->r.threads,
                     .stop = s->r.stop};
     rc = wl_sort_rows(&todo, order, err);
   }
-  for (wl_i64 i = 0; i < n && !rc; i++) {
-    at[i] = was[order[i]];
-    rc = wl_stop_at_row(s->r.stop, i, err);
-  }
-  if (!rc) {
-    s->r.at = at;
-    at = was;
-  }
   wl_places_free(words, l.n_words);
+  if (!rc) rc = wl_places_reorder(&s->r, order, err);
   wl_mem_free(order);
-  wl_mem_free(at);
   wl_arena_close(&arena);
   return rc;
 }
@@ -95,15 +102,15 @@ static bool before(const sorting *s, wl_i64 i, wl_i64 j) {
   return c ? c < 0 : i < j;
 }
 
-/* Keeps the k rows that come first, in scan order. Uses a heap whose root is the last of them. */
-static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
-  wl_places *r = &s->r;
+/* Marks the k rows of [from, to) that come first. Uses a heap whose root is the last of them. */
+static wl_status mark_first(const sorting *s, wl_i64 from, wl_i64 to, wl_i64 k, int worker,
+                            wl_u8 *stays) {
+  enum { OFTEN = 4096 };
   wl_i64 *heap = wl_mem_alloc((size_t)(k + 1) * sizeof *heap), n = 0;
-  wl_u8 *stays = wl_mem_zalloc((size_t)r->n + 1); /* by row */
-  wl_status rc = heap && stays ? WL_OK : wl_nomem(err);
-  for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = wl_stop_at_row(r->stop, i, err);
+  if (!heap) return WL_NOMEM;
+  for (wl_i64 i = from; i < to; i++) {
     wl_i64 at;
+    if (i % OFTEN == OFTEN - 1 && wl_stop_now(s->r.stop, worker)) break;
     if (n < k) {
       for (at = n++; at > 0 && before(s, heap[(at - 1) / 2], i); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
@@ -119,16 +126,39 @@ static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
     }
     heap[at] = i;
   }
-  for (wl_i64 j = 0; j < n && !rc; j++) stays[heap[j]] = 1;
-  n = 0;
-  for (wl_i64 i = 0; i < r->n && !rc; i++) {
-    rc = wl_stop_at_row(r->stop, i, err);
-    if (stays[i]) r->at[n++] = r->at[i];
-  }
-  if (!rc) r->n = n;
+  for (wl_i64 j = 0; j < n; j++) stays[heap[j]] = 1;
   wl_mem_free(heap);
-  wl_mem_free(stays);
-  return rc;
+  return WL_OK;
+}
+
+/* The rows are divided into parts, of each of which the first k rows stay. */
+typedef struct keeping {
+  const sorting *s;
+  wl_i64 k, step;
+  wl_u8 *stays; /* by row */
+} keeping;
+
+static wl_status keep_task(void *arg, int worker, long part, wl_error *err) {
+  const keeping *g = arg;
+  wl_i64 from = part * g->step, n = g->s->r.n, to = from + g->step < n ? from + g->step : n;
+  return mark_first(g->s, from, to, g->k, worker, g->stays);
+}
+
+/* Keeps the k rows that come first, in scan order: first those of each part, then those of all. */
+static wl_status keep_first(sorting *s, wl_i64 k, wl_error *err) {
+  enum { PART = 1 << 14, SHARE = 8 };
+  wl_places *r = &s->r;
+  bool divides = r->threads > 1 && k < PART / SHARE && r->n > 2 * PART;
+  keeping g = {.s = s, .k = k, .step = divides ? PART : r->n + 1};
+  g.stays = wl_mem_zalloc((size_t)r->n + 1);
+  wl_tasks tasks = {r->threads, (r->n + g.step - 1) / g.step, keep_task, &g, r->stop};
+  wl_status rc = g.stays ? wl_tasks_run(&tasks, NULL, err) : wl_nomem(err);
+  wl_i64 n = 0;
+  for (wl_i64 i = 0; i < r->n && !rc; i++)
+    if (g.stays[i]) r->at[n++] = r->at[i];
+  if (!rc) r->n = n;
+  wl_mem_free(g.stays);
+  return rc || !divides ? rc : keep_first(s, k, err);
 }
 
 /* ---- LIMIT that must not cut between equal rows */

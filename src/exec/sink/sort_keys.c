@@ -23,8 +23,9 @@ static void close_sorter(wl_sink *sink) {
   wl_sorter_close(((wl_sort_keys_sink *)sink)->sorter);
 }
 
-wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i64 n_rows,
-                                 int threads, wl_budget *budget, wl_stop *stop, wl_error *err) {
+wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_column *const *cols,
+                                 wl_i64 n_rows, int threads, wl_budget *budget, wl_stop *stop,
+                                 wl_error *err) {
   wl_i64 most = wl_cut_needed(p->offset, p->limit);
   s->sink = (wl_sink){.begin = begin, .finish = finish, .close = close_sorter};
   s->most = most;
@@ -34,5 +35,5 @@ wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i
   s->sink.n_held = wl_sorter_bytes(p, n_rows, most); /* as long as the run lives */
   wl_budget_hold(budget, s->sink.n_held);
   if (wl_budget_full(budget)) return wl_budget_fail("the rows to sort", left, err);
-  return wl_sorter_open(p, n_rows, most, threads, &s->sorter, err);
+  return wl_sorter_open(p, cols, n_rows, most, threads, &s->sorter, err);
 }

@@ -16,9 +16,9 @@ typedef struct wl_sort_keys_sink {
   wl_i64 n, most;     /* most < 0: all are needed */
 } wl_sort_keys_sink;
 
-/* n_rows: rows of the source. */
-wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_i64 n_rows,
-                                 int threads, wl_budget *budget, wl_stop *stop,
+/* cols, n_rows: the columns and rows of the source. */
+wl_status wl_sort_keys_sink_open(wl_sort_keys_sink *s, const wl_program *p, wl_column *const *cols,
+                                 wl_i64 n_rows, int threads, wl_budget *budget, wl_stop *stop,
                                  wl_error *err) WL_MUST;
 
 #endif

@@ -26,7 +26,7 @@ wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err
   g->probe = wl_mem_zalloc(plan->width + 16);
   g->set_keys = wl_mem_zalloc(((size_t)plan->p->n_keys + 1) * sizeof *g->set_keys);
   bool ok = g->words && g->scratch && g->probe && g->set_keys;
-  if (ok && plan->mode == MODE_DIRECT) {
+  if (ok && plan->mode == MODE_DIRECT && !plan->scatter) {
     g->seen = wl_mem_zalloc(plan->n_direct + 8);
     g->table.entries = wl_mem_zalloc(plan->n_direct * plan->width + 16);
     ok = g->seen && g->table.entries;
@@ -59,12 +59,7 @@ void wl_groups_close(wl_groups *g) {
   if (!g) return;
   for (int k = 0; g->sets && k < g->plan->n_sets; k++) wl_groups_close(g->sets[k]);
   wl_mem_free(g->sets);
-  while (g->runs) {
-    group_run *r = g->runs;
-    g->runs = r->next;
-    wl_mem_free(r->entries);
-    wl_mem_free(r);
-  }
+  wl_group_runs_free(g);
   if (g->file >= 0) close(g->file);
   wl_group_table_close(&g->table);
   wl_mem_free(g->seen);
@@ -199,8 +194,7 @@ wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_
   return WL_OK;
 }
 
-/* Whether a worker uses more than 1/share of its part of the memory. */
-static bool over(const wl_groups *g, wl_i64 share) {
+bool wl_group_over(const wl_groups *g, wl_i64 share) {
   const wl_grouping *p = g->plan;
   return p->left && g->n_bytes + (wl_i64)g->arena.n_bytes + g->table.size * (wl_i64)p->width +
                             (wl_i64)g->table.n_slots * 8 >
@@ -211,11 +205,18 @@ wl_status wl_group_set_aside(wl_groups *g) {
   const wl_grouping *p = g->plan;
   group_table *t = &g->table;
   if (t->n == 0) return WL_OK;
+  wl_i64 n_bytes = t->n * (wl_i64)p->width;
   group_run *r = wl_mem_zalloc(sizeof *r);
   wl_u8 *part = wl_mem_alloc((size_t)t->n);
-  if (r) r->entries = wl_mem_alloc((size_t)t->n * p->width + 1);
+  g->n_bytes += n_bytes;
+  bool writes = wl_group_over(g, 2);
+  if (r && !writes) r->entries = wl_group_slab_alloc(g, (size_t)n_bytes);
+  if (r && !r->entries) {
+    r->own = true;
+    r->entries = wl_mem_alloc((size_t)n_bytes + 1);
+  }
   if (!r || !part || !r->entries) {
-    if (r) wl_mem_free(r->entries);
+    if (r && r->own) wl_mem_free(r->entries);
     wl_mem_free(r);
     wl_mem_free(part);
     return WL_NOMEM;
@@ -232,11 +233,10 @@ wl_status wl_group_set_aside(wl_groups *g) {
   wl_mem_free(part);
   *g->last_run = r;
   g->last_run = &r->next;
-  g->n_bytes += t->n * (wl_i64)p->width;
-  if (over(g, 2)) {
-    wl_status rc = write_run(g, r, t->n * (wl_i64)p->width);
+  if (writes) {
+    wl_status rc = write_run(g, r, n_bytes);
     if (rc) return rc;
-    g->n_bytes -= t->n * (wl_i64)p->width;
+    g->n_bytes -= n_bytes;
   }
   g->n_set_aside += t->n;
   /* If nearly every row is a new group, looking it up in the table does not pay. */
@@ -382,7 +382,7 @@ static wl_status make_room(wl_groups *g, int n) {
   wl_status rc = WL_OK;
   if (g->table.n + n > p->most && !p->whole) rc = wl_group_set_aside(g);
   if (rc) return rc;
-  if (p->whole && over(g, 1)) return WL_NOT_TAKEN;
+  if (p->whole && wl_group_over(g, 1)) return WL_NOT_TAKEN;
   g->n_rows += n;
   return g->blind ? entry_room(p, &g->table, n) : wl_group_room(p, &g->table, n);
 }
@@ -400,6 +400,7 @@ wl_status wl_groups_find(wl_groups *g, const wl_vec *keys, const wl_i64 *rows, i
     return WL_OK;
   }
   if (p->mode != MODE_VALUES) wl_encode_keys(&p->words, keys, n, g->words);
+  if (p->scatter) return wl_group_scatter(g, rows, n);
   if (p->mode == MODE_DIRECT) return find_direct(g, rows, n, out);
   wl_status rc = make_room(g, n);
   if (rc) return rc;
@@ -429,7 +430,8 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
   bool all = !v->t && v->stride;
   int m = all ? n : pack(v, n, kept);
   if (m == 0) return WL_OK;
-  if (p->mode != MODE_DIRECT) {
+  bool lists = s->blind && p->only_words && wl_group_slabs_fit(p) && !wl_group_over(s, 2);
+  if (p->mode != MODE_DIRECT && !lists) {
     wl_status rc = make_room(s, m);
     if (rc) return rc;
   }
@@ -463,6 +465,7 @@ wl_status wl_group_set_add(wl_groups *g, int set, const wl_vec *v, const wl_i64 
   wl_encode_part(part, own, &s->set_keys[part->key], m, s->words + (size_t)part->word * WL_VECTOR);
   s->keys = s->set_keys;
   return p->mode == MODE_DIRECT ? find_direct(s, at, m, found)
+         : lists                ? wl_group_words_add(s, s->words, m)
          : s->blind             ? find_blindly(s, at, m, found)
                                 : find_words(s, at, m, found);
 }

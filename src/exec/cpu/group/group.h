@@ -41,9 +41,9 @@ typedef struct wl_groups wl_groups;     /* one worker's groups */
 
 /* left: bytes that the groups of all n_workers may take; 0: no limit. When half of them are used,
 ** runs go to a temporary file. If even the joined groups do not fit, any of the calls below may
-** return WL_NOT_TAKEN without a message. */
+** return WL_NOT_TAKEN without a message. for_device: a device may give groups, too. */
 wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
-                           wl_grouping **out, wl_error *err) WL_MUST;
+                           bool for_device, wl_grouping **out, wl_error *err) WL_MUST;
 void wl_grouping_close(wl_grouping *g);
 
 wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err) WL_MUST;

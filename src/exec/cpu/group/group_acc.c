@@ -93,6 +93,7 @@ static void add_best(wl_groups *g, int k, const wl_u32 *groups, const wl_vec *v,
   }
 }
 
+/* The rows may come in any order, as with wl_agg_merge_ROWED(). */
 static void add_rowed(wl_groups *g, int k, const wl_u32 *groups, const wl_vec *v,
                       const wl_i64 *rows, int n) {
   const wl_grouping *p = g->plan;
@@ -101,11 +102,11 @@ static void add_rowed(wl_groups *g, int k, const wl_u32 *groups, const wl_vec *v
   for (int i = 0; i < n; i++) {
     wl_rowed_state *s = (wl_rowed_state *)(void *)(base + groups[i] * p->width);
     if (v->t && !v->t[i]) {
-      if (!s->count) s->row = rows[i];
+      if (!s->count && rows[i] > s->row) s->row = rows[i];
       continue;
     }
     wl_u64 r = wl_agg_rank(min, real, v->v[i]);
-    if (r > s->best || !s->count) {
+    if (r > s->best || !s->count || (r == s->best && rows[i] < s->row)) {
       s->best = r;
       s->bits = v->v[i];
       s->row = rows[i];
@@ -138,6 +139,10 @@ wl_status wl_groups_add(wl_groups *g, int k, const wl_u32 *groups, const wl_vec 
   const wl_acc *acc = &p->p->accs[k];
   if (acc->op == WL_OP__AggDistinct) return wl_group_set_add(g, acc->set, v, rows, n);
   if (p->p->n_keys == 0) return wl_group_add_one(g, k, v, b, rows, n, max_text);
+  if (p->scatter && !g->adding) {
+    wl_group_scatter_add(g, k, v, n);
+    return WL_OK;
+  }
   wl_u8 *base = g->table.entries + p->places[k];
   const size_t width = p->width;
   bool plain = v->stride && v->type <= WL_R_REAL;

@@ -1,7 +1,9 @@
 /*
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
-** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and finishing)
-** and group_plan.c (layout). value/aggregates.h has the states and what is done with them.
+** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
+** finishing), group_words.c (what is set aside), group_scatter.c (large arrays), group_order.c
+** (sorting) and group_plan.c (layout). value/aggregates.h has the states and what is done with
+*them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -23,9 +25,15 @@
 #include "exec/cpu/group/group.h"
 #include "value/aggregates.h"
 #include "value/hash.h"
-#include "exec/sort.h"
+#include "exec/sort/sort.h"
 
 enum { N_PARTS = 64, PART_SHIFT = 58 };
+
+typedef struct group_slab group_slab;
+typedef struct word_chunk word_chunk;
+
+typedef struct scatter_plan scatter_plan;
+typedef struct scatter_rows scatter_rows;
 
 typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
@@ -36,12 +44,14 @@ struct wl_grouping {
   group_mode mode;
   wl_key_layout words;
   wl_u64 n_direct;
+  scatter_plan *scatter; /* direct mode: rows are divided by range first; NULL: they are not */
   bool has_first, has_signs;
   wl_i64 left;        /* bytes that the groups of all workers may take; 0: no limit */
   int n_workers;      /* number of workers */
   wl_i64 most;        /* most groups in a worker's table before they are set aside */
   wl_i64 group_bytes; /* bytes of a joined group, including its columns and sorting */
   bool whole;         /* groups are never set aside, because a state cannot be joined */
+  bool only_words;    /* an entry is one word: the values of count(DISTINCT) */
   size_t first_at, signs_at, width;
   bool rows; /* row numbers are needed */
   int n_accs;
@@ -64,18 +74,30 @@ typedef struct group_table {
 typedef struct group_run {
   struct group_run *next;
   wl_u8 *entries; /* NULL: they are in the worker's file */
+  bool own;       /* they are not in a slab */
   wl_i64 offset;  /* where they begin in the file, in bytes */
   wl_u32 starts[N_PARTS + 1];
 } group_run;
+
+/* Words by part that were not looked up. */
+typedef struct word_lists {
+  word_chunk *first[N_PARTS], *last[N_PARTS];
+  wl_i64 n[N_PARTS];
+} word_lists;
 
 struct wl_groups {
   const wl_grouping *plan;
   group_table table; /* direct mode: only entries is used */
   wl_u8 *seen;       /* direct mode: whether each group has rows */
+  scatter_rows *scattered;
+  bool adding; /* of scattered rows */
   group_run *runs, **last_run;
+  word_lists *lists; /* or NULL */
+  group_slab *slabs; /* memory of runs and lists */
+  size_t slab_used;  /* bytes of the first */
   wl_i64 n_set_aside;
   wl_i64 n_rows;  /* rows since the table was last set aside */
-  wl_i64 n_bytes; /* bytes of the runs in memory */
+  wl_i64 n_bytes; /* bytes of the runs and lists in memory */
   int file;       /* file descriptor for the other runs, or -1 */
   wl_i64 n_file;
   bool blind; /* rows are not looked up any more, because too few were found */
@@ -123,6 +145,19 @@ wl_status wl_group_read(const wl_groups *g, const group_run *r, wl_i64 from, wl_
                         wl_u8 *room) WL_MUST;
 wl_status wl_group_set_aside(wl_groups *g) WL_MUST; /* turns the table into a run */
 
+/* Whether a worker uses more than 1/share of its part of the memory. */
+bool wl_group_over(const wl_groups *g, wl_i64 share);
+
+/* ---- what is set aside, and sets of words (group_words.c) */
+bool wl_group_slabs_fit(const wl_grouping *p); /* into the memory that there is */
+/* Memory that lives as long as the runs. NULL: there is none, or n_bytes is large. */
+void *wl_group_slab_alloc(wl_groups *g, size_t n_bytes);
+void wl_group_runs_free(wl_groups *g); /* frees runs and lists */
+/* Appends words to the lists. */
+wl_status wl_group_words_add(wl_groups *g, const wl_u64 *words, int n) WL_MUST;
+/* The next words of a list, in pieces; NULL: there are no more. *at is NULL at first. */
+const wl_u64 *wl_group_words(const wl_groups *g, int part, const word_chunk **at, wl_i64 *n);
+
 /* ---- joining (group_join.c): the groups of all workers */
 typedef struct joined {
   const wl_grouping *plan;
@@ -138,8 +173,29 @@ typedef struct joined {
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
                             wl_error *err) WL_MUST;
 void wl_group_joined_close(joined *j);
+/* Counts the different words of all workers: out->tables[part].n (group_words.c). *done is false if
+** there is no room for that, or some are on disk. */
+wl_status wl_group_count_words(const wl_finishing *f, const wl_grouping *plan, wl_groups **from,
+                               int n_from, joined *out, bool *done, wl_error *err) WL_MUST;
 /* Finds the entry of a group by its words or values; NULL if there is none. */
 wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values);
+
+/* ---- direct mode with a large array (group_scatter.c) */
+/* Sets plan->scatter if that pays. */
+wl_status wl_group_plan_scatter(wl_grouping *g, wl_i64 n_rows, wl_error *err) WL_MUST;
+/* Stores the groups of n rows, whose places are g->words, and their row numbers. */
+wl_status wl_group_scatter(wl_groups *g, const wl_i64 *rows, int n) WL_MUST;
+/* Stores the argument of an accumulator for these rows. */
+void wl_group_scatter_add(wl_groups *g, int acc, const wl_vec *v, int n);
+/* Accumulates the rows of all workers in the array of `out`. */
+wl_status wl_group_join_scattered(const wl_finishing *f, const wl_grouping *plan, wl_groups **from,
+                                  int n_from, joined *out, wl_error *err) WL_MUST;
+/* The places [from, to) of part `part` of the array. */
+void wl_group_range(const wl_grouping *g, int parts, long part, wl_u64 *from, wl_u64 *to);
+
+/* ---- the order of the groups (group_order.c) */
+/* Sorts the list of entries into the order in which groups are emitted. */
+wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
 
 /* ---- computing DISTINCT aggregates from their sets (group_set.c) */
 wl_status wl_group_feed_set(const wl_finishing *f, int set, joined *groups, wl_error *err) WL_MUST;

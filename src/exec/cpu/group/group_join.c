@@ -51,6 +51,14 @@ static wl_status join_run(group_joining *j, group_table *t, wl_arena *arena, con
   return rc;
 }
 
+/* Checks that the joined groups fit into memory. n_new: groups that came to a part just now. */
+static wl_status check_room(group_joining *j, const group_table *t, wl_i64 n_new) {
+  const wl_grouping *p = j->plan;
+  long long all = atomic_fetch_add(&j->n_groups, n_new) + n_new;
+  if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
+  return p->left && all * p->group_bytes > p->left ? WL_NOT_TAKEN : WL_OK;
+}
+
 /* Joins entries [from, to) of a run, which may be on disk. */
 static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_run *r, wl_i64 from,
                               wl_i64 to, int worker, long part, wl_u8 **room) {
@@ -67,9 +75,22 @@ static wl_status join_stretch(group_joining *j, const wl_groups *w, const group_
       e = *room;
     }
     if (!rc) rc = join_run(j, t, &j->out->arenas[part], e, n);
-    long long all = atomic_fetch_add(&j->n_groups, t->n - before) + t->n - before;
-    if (j->out->count_only) all = t->n * p->n_workers; /* finished parts are freed */
-    if (!rc && p->left && all * p->group_bytes > p->left) rc = WL_NOT_TAKEN;
+    if (!rc) rc = check_room(j, t, t->n - before);
+  }
+  return rc;
+}
+
+/* Joins a list of words, each of which is an entry. */
+static wl_status join_words(group_joining *j, const wl_groups *w, int worker, long part, int list) {
+  group_table *t = &j->out->tables[part];
+  const word_chunk *at = NULL;
+  wl_status rc = WL_OK;
+  wl_i64 n;
+  for (const wl_u64 *words; !rc && (words = wl_group_words(w, list, &at, &n));) {
+    wl_i64 before = t->n;
+    if (wl_stop_now(j->stop, worker)) break;
+    rc = join_run(j, t, &j->out->arenas[part], (const wl_u8 *)words, n);
+    if (!rc) rc = check_room(j, t, t->n - before);
   }
   return rc;
 }
@@ -79,8 +100,10 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   (void)err; /* WL_NOT_TAKEN: the runner knows how much memory there is */
   wl_i64 n = 0;
   int first = j->parts == 1 ? 0 : (int)part, end = j->parts == 1 ? N_PARTS : first + 1;
-  for (int w = 0; w < j->n_from; w++)
+  for (int w = 0; w < j->n_from; w++) {
     for (group_run *r = j->from[w]->runs; r; r = r->next) n += r->starts[end] - r->starts[first];
+    for (int k = first; k < end && j->from[w]->lists; k++) n += j->from[w]->lists->n[k];
+  }
   group_table *t = &j->out->tables[part];
   wl_status rc = WL_OK;
   wl_i64 guess = n < FEW || j->out->count_only ? n : n / 2;
@@ -91,6 +114,8 @@ static wl_status join_task(void *arg, int worker, long part, wl_error *err) {
   for (int w = 0; w < j->n_from && !rc; w++)
     for (group_run *r = j->from[w]->runs; r && !rc; r = r->next)
       rc = join_stretch(j, j->from[w], r, r->starts[first], r->starts[end], worker, part, &room);
+  for (int w = 0; w < j->n_from && !rc; w++)
+    for (int k = first; k < end && !rc; k++) rc = join_words(j, j->from[w], worker, part, k);
   wl_mem_free(room);
   if (j->plan->n_sets == 0 || j->out->count_only) {
     wl_mem_free(t->slots); /* they are not needed any more */
@@ -110,8 +135,8 @@ static wl_status join_direct_task(void *arg, int worker, long part, wl_error *er
   (void)worker;
   (void)err;
   const wl_grouping *p = j->plan;
-  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
-         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  wl_u64 from, to;
+  wl_group_range(p, j->parts, part, &from, &to);
   wl_u8 *seen = j->from[0]->seen, *entries = j->from[0]->table.entries;
   wl_status rc = WL_OK;
   for (int w = 1; w < j->n_from && !rc; w++) {
@@ -146,8 +171,8 @@ static wl_status list_task(void *arg, int worker, long part, wl_error *err) {
     for (wl_i64 i = 0; i < t->n; i++) j->out->entries[at++] = entry_at(p, t, i);
     return WL_OK;
   }
-  wl_u64 from = p->n_direct * (wl_u64)part / (wl_u64)j->parts,
-         to = p->n_direct * (wl_u64)(part + 1) / (wl_u64)j->parts;
+  wl_u64 from, to;
+  wl_group_range(p, j->parts, part, &from, &to);
   for (wl_u64 i = from; i < to; i++) {
     if (!j->out->seen[i]) continue;
     j->out->entries[at] = j->out->tables[0].entries + i * p->width;
@@ -163,6 +188,14 @@ static wl_status set_aside_task(void *arg, int worker, long w, wl_error *err) {
   wl_status rc = wl_group_set_aside(j->from[w]);
   wl_group_table_close(&j->from[w]->table);
   return rc;
+}
+
+/* Frees what a worker has set aside. */
+static wl_status free_task(void *arg, int worker, long w, wl_error *err) {
+  group_joining *j = arg;
+  (void)worker, (void)err;
+  wl_group_runs_free(j->from[w]);
+  return WL_OK;
 }
 
 wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int set, joined *out,
@@ -187,7 +220,9 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     wl_mem_free(from);
     return WL_OK;
   }
-  if (direct) {
+  if (plan->scatter) {
+    rc = wl_group_join_scattered(f, plan, from, j.n_from, out, err);
+  } else if (direct) {
     if (plan->n_direct < FEW) j.parts = 1;
     wl_tasks tasks = {f->n_workers, j.parts, join_direct_task, &j, f->stop};
     rc = wl_tasks_run(&tasks, NULL, err);
@@ -195,7 +230,7 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     out->seen = from[0]->seen;
     from[0]->table.entries = NULL;
     from[0]->seen = NULL;
-  } else if (j.n_from == 1 && !from[0]->runs) {
+  } else if (j.n_from == 1 && !from[0]->runs && !from[0]->lists) {
     out->tables[0] = from[0]->table;
     memset(&from[0]->table, 0, sizeof from[0]->table);
     j.parts = 1;
@@ -203,16 +238,14 @@ wl_status wl_group_join_all(const wl_finishing *f, const wl_grouping *plan, int 
     wl_tasks aside = {f->n_workers, j.n_from, set_aside_task, &j, f->stop};
     rc = wl_tasks_run(&aside, NULL, err);
     for (int w = 0; w < j.n_from; w++) total += from[w]->n_set_aside;
-    if (total < FEW) j.parts = 1;
+    bool done = false;
+    if (!rc && out->count_only && plan->only_words)
+      rc = wl_group_count_words(f, plan, from, j.n_from, out, &done, err);
+    if (total < FEW && !done) j.parts = 1;
     wl_tasks tasks = {f->n_workers, j.parts, join_task, &j, f->stop};
-    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
-    for (int w = 0; w < j.n_from; w++)
-      while (from[w]->runs) {
-        group_run *r = from[w]->runs;
-        from[w]->runs = r->next;
-        wl_mem_free(r->entries);
-        wl_mem_free(r);
-      }
+    if (!rc && !done) rc = wl_tasks_run(&tasks, NULL, err);
+    wl_tasks freeing = {f->n_workers, j.n_from, free_task, &j, f->stop};
+    if (!rc) rc = wl_tasks_run(&freeing, NULL, err);
   }
   for (int k = 0; k < j.parts; k++) out->n += out->tables[k].n;
   if (!rc && out->n >= 0xffffffffLL)
@@ -253,110 +286,6 @@ wl_u8 *wl_group_entry(const joined *j, const wl_u64 *words, const wl_val *values
     if (i >= 0) return entry_at(p, t, i);
   }
   return NULL;
-}
-
-/* ---- the order of the groups */
-
-typedef struct ordering {
-  joined *j;
-  wl_u64 **words;
-  bool by_first;
-} ordering;
-
-static wl_status words_task(void *arg, int worker, long part, wl_error *err) {
-  ordering *o = arg;
-  (void)worker, (void)err;
-  const wl_grouping *p = o->j->plan;
-  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < o->j->n ? from + STRETCH : o->j->n;
-  for (wl_i64 i = from; i < to; i++) {
-    wl_u8 *e = o->j->entries[i];
-    if (o->by_first) {
-      o->words[0][i] = (wl_u64)*entry_first(p, e);
-    } else if (p->mode == MODE_WORDS) {
-      for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
-    } else {
-      wl_u8 desc = p->p->keys[0].desc;
-      wl_key_part start = {
-          .kind = WL_PART_PREFIX, .coll = p->colls[0], .desc = desc, .null_last = desc};
-      o->words[0][i] = wl_key_prefix(&start, entry_values(e)[0]);
-    }
-  }
-  return WL_OK;
-}
-
-static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
-  const joined *j = arg;
-  const wl_grouping *p = j->plan;
-  for (int k = 0; k < p->n_keys; k++) {
-    int c = wl_cmp_val(entry_values(j->entries[a])[k], entry_values(j->entries[b])[k], p->colls[k]);
-    if (c) return p->p->keys[k].desc ? -c : c;
-  }
-  return 0;
-}
-
-/* A stretch of the list of entries in its new order. */
-typedef struct rearranging {
-  const joined *j;
-  const wl_u32 *order;
-  wl_u8 **entries;
-  wl_u32 *places; /* or NULL */
-} rearranging;
-
-static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err) {
-  rearranging *r = arg;
-  (void)worker, (void)err;
-  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < r->j->n ? from + STRETCH : r->j->n;
-  for (wl_i64 i = from; i < to; i++) r->entries[i] = r->j->entries[r->order[i]];
-  for (wl_i64 i = from; i < to && r->places; i++) r->places[i] = r->j->places[r->order[i]];
-  return WL_OK;
-}
-
-/* Sorts the list of entries into the order in which groups are emitted. */
-static wl_status put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
-  const wl_grouping *p = j->plan;
-  bool by_first = p->p->by_first;
-  if (j->n <= 1 || (p->mode == MODE_DIRECT && !by_first)) return WL_OK;
-  int n_words = by_first || p->mode == MODE_VALUES ? 1 : p->words.n_words;
-  wl_u64 **words = wl_mem_zalloc((size_t)n_words * sizeof *words);
-  wl_u32 *order = wl_mem_alloc((size_t)j->n * sizeof *order);
-  wl_u8 **entries = wl_mem_alloc((size_t)j->n * sizeof *entries);
-  wl_u32 *places = j->places ? wl_mem_alloc((size_t)j->n * sizeof *places) : NULL;
-  bool ok = words && order && entries && (places || !j->places);
-  for (int k = 0; k < n_words && ok; k++)
-    ok = (words[k] = wl_mem_alloc((size_t)j->n * sizeof **words)) != NULL;
-  wl_status rc = ok ? WL_OK : wl_nomem(err);
-  if (!rc) {
-    ordering o = {j, words, by_first};
-    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o, f->stop};
-    rc = wl_tasks_run(&tasks, NULL, err);
-    wl_sort s = {.n = j->n,
-                 .n_words = n_words,
-                 .words = words,
-                 .tie = p->mode == MODE_VALUES && !by_first ? by_values : NULL,
-                 .tie_arg = j,
-                 .threads = f->n_workers,
-                 .stop = f->stop};
-    if (!rc) rc = wl_sort_rows(&s, order, err);
-  }
-  if (!rc) {
-    rearranging r = {j, order, entries, places};
-    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, rearrange_task, &r, f->stop};
-    rc = wl_tasks_run(&tasks, NULL, err);
-  }
-  if (!rc) {
-    wl_u8 **old = j->entries;
-    j->entries = entries;
-    entries = old;
-    wl_u32 *was = j->places;
-    j->places = places;
-    places = was;
-  }
-  for (int k = 0; words && k < n_words; k++) wl_mem_free(words[k]);
-  wl_mem_free(words);
-  wl_mem_free(order);
-  wl_mem_free(entries);
-  wl_mem_free(places);
-  return rc;
 }
 
 /* ---- columns */
@@ -556,7 +485,7 @@ wl_status wl_groups_finish(const wl_finishing *f, wl_finished *out, wl_error *er
   if (!rc && !f->in_order) rc = find_unsure(f, j, &out->again, err);
   if (rc || out->again) return rc;
   for (int k = 0; k < f->plan->n_sets && !rc; k++) rc = wl_group_feed_set(f, k, j, err);
-  if (!rc) rc = put_in_order(f, j, err);
+  if (!rc) rc = wl_group_put_in_order(f, j, err);
   if (!rc) rc = fill(f, j, out, err);
   return rc;
 }

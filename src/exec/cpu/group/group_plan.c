@@ -128,6 +128,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     g->n_direct = g->words.used;
     lay_out(g);
   }
+  g->only_words = set && !p->n_keys && g->mode == MODE_WORDS && g->width == 8;
   /* The table should stay in the cache. In values mode it may be larger, as text is kept anyway. */
   enum { CACHE = 2 << 20, LEAST = 2048, WORDS_MOST = 1 << 15, VALUES_MOST = 1 << 20 };
   wl_i64 width = (wl_i64)g->width + 16, most = CACHE / width;
@@ -143,7 +144,7 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
 }
 
 wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
-                           wl_grouping **out, wl_error *err) {
+                           bool for_device, wl_grouping **out, wl_error *err) {
   wl_grouping *g = *out = wl_mem_zalloc(sizeof *g);
   if (!g) return wl_nomem(err);
   wl_arena_init(&g->arena);
@@ -152,6 +153,7 @@ wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int 
   g->n_workers = n_workers;
   for (int k = 0; k < p->n_bares; k++) first |= p->bares[k].acc < 0;
   wl_status rc = plan(g, p, NULL, NULL, n_rows, first, err);
+  if (!rc && !for_device) rc = wl_group_plan_scatter(g, n_rows, err);
   for (int k = 0; k < p->n_sets && !rc; k++) {
     wl_grouping *s = g->sets[k] = wl_mem_zalloc(sizeof *s);
     if (!s) {

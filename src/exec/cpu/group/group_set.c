@@ -71,13 +71,57 @@ static wl_val value_of(const wl_grouping *s, wl_u8 *e, const wl_u64 *words) {
                               s->has_signs && *entry_signs(s, e) >> (s->p->n_keys & 63) & 1);
 }
 
-static int by_row(const void *arg, wl_u32 a, wl_u32 b) {
-  const joined *j = arg;
-  wl_i64 x = *entry_first(j->plan, j->entries[a]), y = *entry_first(j->plan, j->entries[b]);
-  return x < y ? -1 : x > y;
+/* ---- sums of numbers without GROUP BY: on all threads, in any order */
+
+typedef struct summing {
+  const feeding *f;
+  wl_u8 *states; /* one for each task */
+  size_t n_bytes;
+  wl_arena *arenas;
+  wl_stop *stop;
+} summing;
+
+static wl_status sum_task(void *arg, int worker, long part, wl_error *err) {
+  summing *m = arg;
+  (void)worker, (void)err;
+  const joined *set = m->f->set;
+  const wl_agg_how *h = &m->f->groups->plan->accs[m->f->acc];
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < set->n ? from + STRETCH : set->n;
+  wl_agg_in in = {.b = wl_null(), .arena = &m->arenas[part]};
+  wl_status rc = WL_OK;
+  for (wl_i64 i = from; i < to && !rc; i++) {
+    wl_u64 place = set->places ? set->places[i] : 0;
+    in.v = value_of(set->plan, set->entries[i],
+                    set->places ? &place : (const wl_u64 *)(const void *)set->entries[i]);
+    rc = wl_agg_add(h, m->states + (size_t)part * m->n_bytes, &in);
+  }
+  return rc;
 }
 
-/* Sums and concatenations: adds the values one by one, in row order. */
+/* *done is false if an integer sum may overflow in some order: then only the row order can tell. */
+static wl_status sum_values(const wl_finishing *fin, feeding *f, bool *done, wl_error *err) {
+  const wl_grouping *g = f->groups->plan;
+  const wl_agg_how *h = &g->accs[f->acc];
+  size_t n = (size_t)((f->set->n + STRETCH - 1) / STRETCH);
+  summing m = {.f = f, .n_bytes = (wl_agg_bytes(h->state) + 15) & ~(size_t)15, .stop = fin->stop};
+  m.states = wl_mem_zalloc(n * m.n_bytes);
+  m.arenas = wl_mem_zalloc(n * sizeof *m.arenas);
+  wl_tasks tasks = {fin->n_workers, (long)n, sum_task, &m, fin->stop};
+  wl_status rc = m.states && m.arenas ? wl_tasks_run(&tasks, NULL, err) : wl_nomem(err);
+  void *to = entry_state(g, f->groups->tables[0].entries, f->acc);
+  for (size_t k = 0; k < n && !rc; k++)
+    if (wl_agg_merge(h, to, m.states + k * m.n_bytes, &f->groups->arenas[0])) rc = wl_nomem(err);
+  *done = rc || !wl_agg_unsure(h, to);
+  if (!*done) memset(to, 0, wl_agg_bytes(h->state));
+  for (size_t k = 0; k < n && m.arenas; k++) wl_arena_join(&f->groups->arenas[0], &m.arenas[k]);
+  wl_mem_free(m.states);
+  wl_mem_free(m.arenas);
+  return rc;
+}
+
+/* ---- other sums and concatenations */
+
+/* Adds the values one by one, in row order. */
 static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err) {
   const wl_grouping *s = f->set->plan, *g = f->groups->plan;
   const wl_acc *acc = &g->p->accs[f->acc];
@@ -91,13 +135,8 @@ static wl_status feed_values(const wl_finishing *fin, feeding *f, wl_error *err)
       rows[i] = (wl_u64)*entry_first(s, f->set->entries[i]);
       rc = wl_stop_at_row(fin->stop, i, err);
     }
-    wl_sort sort = {.n = n,
-                    .n_words = 1,
-                    .words = &rows,
-                    .tie = by_row,
-                    .tie_arg = f->set,
-                    .threads = fin->n_workers,
-                    .stop = fin->stop};
+    wl_sort sort = {
+        .n = n, .n_words = 1, .words = &rows, .threads = fin->n_workers, .stop = fin->stop};
     if (!rc) rc = wl_sort_rows(&sort, order, err);
   }
   wl_val comma = wl_text((const wl_u8 *)",", 1);
@@ -134,8 +173,12 @@ wl_status wl_group_feed_set(const wl_finishing *fin, int k, joined *groups, wl_e
   feeding f = {.set = set, .groups = groups, .acc = groups->plan->p->sets[k].acc};
   wl_status rc = wl_group_join_all(fin, plan, k, set, err);
   if (!rc && set->n) {
-    if (groups->plan->accs[f.acc].state != WL_STATE_COUNT) {
-      rc = feed_values(fin, &f, err);
+    const wl_agg_how *h = &groups->plan->accs[f.acc];
+    if (h->state != WL_STATE_COUNT) {
+      bool done = false;
+      if (groups->plan->p->n_keys == 0 && h->state == WL_STATE_NUMBERS && plan->mode != MODE_VALUES)
+        rc = sum_values(fin, &f, &done, err);
+      if (!rc && !done) rc = feed_values(fin, &f, err);
     } else if (groups->plan->p->n_keys == 0) {
       *(wl_i64 *)entry_state(groups->plan, groups->tables[0].entries, f.acc) = set->n;
     } else {

@@ -1,0 +1,145 @@
+/*
+** The order in which groups are emitted: sorts the list of entries by the words or values of their
+** keys, or by their first rows. See group_impl.h.
+*/
+#include "exec/cpu/group/group_impl.h"
+#include "base/mem.h"
+#include "base/tasks.h"
+
+enum { STRETCH = 16384 };
+
+typedef struct ordering {
+  joined *j;
+  wl_u64 **words;
+  const wl_key_layout *layout; /* values mode */
+  bool by_first;
+} ordering;
+
+static wl_status words_task(void *arg, int worker, long part, wl_error *err) {
+  ordering *o = arg;
+  (void)worker, (void)err;
+  const wl_grouping *p = o->j->plan;
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < o->j->n ? from + STRETCH : o->j->n;
+  wl_u64 words[WL_MAX_WORDS + 1];
+  for (wl_i64 i = from; i < to; i++) {
+    wl_u8 *e = o->j->entries[i];
+    if (o->by_first) {
+      o->words[0][i] = (wl_u64)*entry_first(p, e);
+    } else if (p->mode == MODE_WORDS) {
+      for (int k = 0; k < p->words.n_words; k++) o->words[k][i] = ((wl_u64 *)(void *)e)[k];
+    } else {
+      wl_key_layout_encode(o->layout, entry_values(e), words);
+      for (int k = 0; k < o->layout->n_words; k++) o->words[k][i] = words[k];
+    }
+  }
+  return WL_OK;
+}
+
+static void key_values(const void *arg, int key, const wl_u32 *rows, int n, wl_val *out) {
+  const joined *j = arg;
+  for (int i = 0; i < n; i++) __builtin_prefetch(&entry_values(j->entries[rows[i]])[key]);
+  for (int i = 0; i < n; i++) out[i] = entry_values(j->entries[rows[i]])[key];
+}
+
+static int by_values(const void *arg, wl_u32 a, wl_u32 b) {
+  const joined *j = arg;
+  const wl_grouping *p = j->plan;
+  for (int k = 0; k < p->n_keys; k++) {
+    int c = wl_cmp_val(entry_values(j->entries[a])[k], entry_values(j->entries[b])[k], p->colls[k]);
+    if (c) return p->p->keys[k].desc ? -c : c;
+  }
+  return 0;
+}
+
+/* Values mode: lays out the keys up to the first that is of any type. Returns whether that is all
+** of them. */
+static bool lay_out_values(const wl_grouping *p, wl_key_layout *l) {
+  for (int k = 0; k < p->n_keys; k++) {
+    const wl_key *key = &p->p->keys[k];
+    unsigned flags = key->desc ? WL_KEY_DESC | WL_KEY_NULL_LAST : 0;
+    if (l->n_words >= WL_MAX_WORDS) return false;
+    if (key->reg.type == WL_R_TEXT)
+      wl_key_layout_add_text(l, k, p->colls[k], flags);
+    else if (!wl_key_layout_add(l, k, key->reg, &key->domain, flags)) {
+      wl_key_layout_add_prefix(l, k, p->colls[k], flags);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A stretch of the list of entries in its new order. */
+typedef struct rearranging {
+  const joined *j;
+  const wl_u32 *order;
+  wl_u8 **entries;
+  wl_u32 *places; /* or NULL */
+} rearranging;
+
+static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err) {
+  rearranging *r = arg;
+  (void)worker, (void)err;
+  wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < r->j->n ? from + STRETCH : r->j->n;
+  for (wl_i64 i = from; i < to; i++) r->entries[i] = r->j->entries[r->order[i]];
+  for (wl_i64 i = from; i < to && r->places; i++) r->places[i] = r->j->places[r->order[i]];
+  return WL_OK;
+}
+
+/* Computes the order of the entries. */
+static wl_status sort_entries(const wl_finishing *f, joined *j, wl_u32 *order, wl_error *err) {
+  const wl_grouping *p = j->plan;
+  bool by_first = p->p->by_first, values = p->mode == MODE_VALUES && !by_first;
+  wl_arena arena;
+  wl_arena_init(&arena);
+  wl_key_layout l = {.parts = WL_NEW_N(&arena, wl_key_part, 2 * p->n_keys + 1)};
+  bool ok = l.parts != NULL, exact = !values || (ok && lay_out_values(p, &l));
+  int n_words = by_first ? 1 : values ? l.n_words : p->words.n_words;
+  wl_u64 **words = wl_mem_zalloc((size_t)n_words * sizeof *words);
+  for (int k = 0; k < n_words && ok; k++)
+    ok = words && (words[k] = wl_mem_alloc((size_t)j->n * sizeof **words)) != NULL;
+  wl_status rc = ok ? WL_OK : wl_nomem(err);
+  ordering o = {j, words, &l, by_first};
+  wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, words_task, &o, f->stop};
+  if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
+  wl_sort s = {.n = j->n,
+               .n_words = n_words,
+               .words = words,
+               .layout = values ? &l : NULL,
+               .values = key_values,
+               .tie = exact ? NULL : by_values,
+               .arg = j,
+               .threads = f->n_workers,
+               .stop = f->stop};
+  if (!rc) rc = wl_sort_rows(&s, order, err);
+  for (int k = 0; words && k < n_words; k++) wl_mem_free(words[k]);
+  wl_mem_free(words);
+  wl_arena_close(&arena);
+  return rc;
+}
+
+wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err) {
+  const wl_grouping *p = j->plan;
+  if (j->n <= 1 || (p->mode == MODE_DIRECT && !p->p->by_first)) return WL_OK;
+  wl_u32 *order = wl_mem_alloc((size_t)j->n * sizeof *order);
+  wl_u8 **entries = wl_mem_alloc((size_t)j->n * sizeof *entries);
+  wl_u32 *places = j->places ? wl_mem_alloc((size_t)j->n * sizeof *places) : NULL;
+  bool ok = order && entries && (places || !j->places);
+  wl_status rc = ok ? sort_entries(f, j, order, err) : wl_nomem(err);
+  if (!rc) {
+    rearranging r = {j, order, entries, places};
+    wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, rearrange_task, &r, f->stop};
+    rc = wl_tasks_run(&tasks, NULL, err);
+  }
+  if (!rc) {
+    wl_u8 **old = j->entries;
+    j->entries = entries;
+    entries = old;
+    wl_u32 *was = j->places;
+    j->places = places;
+    places = was;
+  }
+  wl_mem_free(order);
+  wl_mem_free(entries);
+  wl_mem_free(places);
+  return rc;
+}

@@ -177,24 +177,29 @@ static void places_init(void) {
     for (int i = 0, k = 0; i < 8; i++)
       if (m >> i & 1) places_of[m][k++] = (wl_u16)i;
 }
+/* Adds the indexes of the true rows among the eight from i on. Returns the new number of indexes.
+ */
+static inline int keep_eight(wl_u64 truths, wl_u16 *keep, int k, int i) {
+  /* Only WL_TRUE has bit 1 set. The product moves the eight bits into the top byte. */
+  unsigned m = (unsigned)(((truths >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);
+  places8 p = places_of[m] + (wl_u16)i;
+  memcpy(keep + k, &p, sizeof p);
+  return k + __builtin_popcount(m);
+}
+
 /* Lists the indexes of true rows in order. keep has room for n + 8. Returns their number. */
 static WL_CLONES int keep_true(const wl_u8 *restrict t, wl_u16 *restrict keep, int n) {
   int k = 0, i = 0;
+  wl_u64 x, many[8];
+  for (; i + 64 <= n; i += 64) { /* a selective filter leaves many such blocks without a row */
+    memcpy(many, t + i, 64);
+    x = many[0] | many[1] | many[2] | many[3] | many[4] | many[5] | many[6] | many[7];
+    if (!(x & 0x0202020202020202ULL)) continue;
+    for (int j = 0; j < 8; j++) k = keep_eight(many[j], keep, k, i + 8 * j);
+  }
   for (; i + 8 <= n; i += 8) {
-    wl_u64 x, many[8];
-    while (i + 64 <= n) { /* most filters pass few rows: skips 64 of which none is true */
-      memcpy(many, t + i, 64);
-      x = many[0] | many[1] | many[2] | many[3] | many[4] | many[5] | many[6] | many[7];
-      if (x & 0x0202020202020202ULL) break;
-      i += 64;
-    }
-    if (i + 8 > n) break;
     memcpy(&x, t + i, 8);
-    /* Only WL_TRUE has bit 1 set. The product moves the eight bits into the top byte. */
-    unsigned m = (unsigned)(((x >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);
-    places8 p = places_of[m] + (wl_u16)i;
-    memcpy(keep + k, &p, sizeof p);
-    k += __builtin_popcount(m);
+    k = keep_eight(x, keep, k, i);
   }
   for (; i < n; i++) {
     keep[k] = (wl_u16)i;

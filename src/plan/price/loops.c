@@ -18,12 +18,13 @@ typedef struct vdbe_register {
 typedef struct registers {
   vdbe_register *r;
   int n, stamp;
+  vdbe_register none; /* for numbers that no register has */
 } registers;
 
 static vdbe_register *reg(registers *s, int i) {
-  static vdbe_register none;
-  none = (vdbe_register){.kind = END_UNKNOWN, .cursor = -1};
-  return i > 0 && i < s->n ? &s->r[i] : &none;
+  if (i > 0 && i < s->n) return &s->r[i];
+  s->none = (vdbe_register){.kind = END_UNKNOWN, .cursor = -1};
+  return &s->none;
 }
 
 static void write_value(registers *s, int i, wl_val v) {
@@ -183,9 +184,9 @@ static bool steps_cursor(wl_vdbe_op op) {
 }
 
 static vdbe_cursor *cursor(pricing *p, int i) {
-  static vdbe_cursor none;
-  none = (vdbe_cursor){.copy_of = -1};
-  return i >= 0 && i < MAX_CURSORS ? &p->cursors[i] : &none;
+  if (i >= 0 && i < MAX_CURSORS) return &p->cursors[i];
+  p->no_cursor = (vdbe_cursor){.copy_of = -1};
+  return &p->no_cursor;
 }
 
 static void note_cursor(pricing *p, const wl_vdbe_step *x) {

@@ -84,6 +84,7 @@ typedef struct pricing {
   const wl_priced *of;
   const wl_price_in *in;
   vdbe_cursor cursors[MAX_CURSORS];
+  vdbe_cursor no_cursor; /* for numbers that no cursor has */
   vdbe_loop loops[MAX_LOOPS];
   int n_loops;
   double *limits; /* [n] of steps that count down: how many, or < 0 */

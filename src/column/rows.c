@@ -151,18 +151,14 @@ static bool dict_pays(const wl_dict *d, wl_i64 n_rows) {
   return d->n <= n_rows || d->n <= 1024;
 }
 
-static void to_text(wl_u8 *mask) {
-  if (*mask & WL_M(WL_T_INT)) *mask = (wl_u8)((*mask & ~WL_M(WL_T_INT)) | WL_M(WL_T_TEXT));
-}
-
-/* Makes a column of integers one of codes. The column takes over the reference to the dictionary.
- */
+/* Makes a column of integers one of codes. The column takes over the dictionary. */
 static void name_codes(wl_column *c, wl_dict *d) {
   c->dict = d;
-  to_text(&c->domain.mask);
+  c->domain.mask = wl_mask_of_coded(c->domain.mask);
   c->domain.lo = wl_domain_nothing.lo; /* only the segments have ranges of codes */
   c->domain.hi = wl_domain_nothing.hi;
-  for (int t = 0; t < c->n_tablets; t++) to_text(&c->segments[t].domain.mask);
+  for (int t = 0; t < c->n_tablets; t++)
+    c->segments[t].domain.mask = wl_mask_of_coded(c->segments[t].domain.mask);
   c->n_bytes += (size_t)d->n * sizeof *d->places + d->n_heap;
 }
 

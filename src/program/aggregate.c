@@ -171,9 +171,6 @@ static wl_agg_final text_final(wl_agg_fn fn) {
 static wl_domain text_domain(wl_agg_fn fn) {
   return wl_domain_any(WL_M(WL_T_TEXT) | (fn == WL_FN_CONCAT ? WL_M(WL_T_NULL) : 0));
 }
-static bool joins_text(wl_agg_fn fn) {
-  return fn == WL_FN_CONCAT || fn == WL_FN_JSON_ARRAY || fn == WL_FN_JSON_OBJECT;
-}
 
 static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
   const wl_bagg *g = &c->in->query->aggs[k];
@@ -185,7 +182,7 @@ static wl_status distinct_aggregate(wl_compiler *c, int k, wl_operand *a) {
     use = WL_DISTINCT_COUNT;
     out->final = WL_AGG_COUNT;
     c->agg_domains[k] = wl_domain_int(0, c->max_rows, false);
-  } else if (joins_text(g->fn)) {
+  } else if (wl_agg_joins_text(g->fn)) {
     use = WL_DISTINCT_CONCAT;
     out->final = text_final(g->fn);
     c->agg_domains[k] = text_domain(g->fn);

@@ -145,6 +145,11 @@ enum {
 #undef WL_AGGREGATE
 };
 
+/* Whether it puts texts together in the order of rows: group_concat() and the JSON aggregates. */
+static inline bool wl_agg_joins_text(wl_agg_fn fn) {
+  return fn == WL_FN_CONCAT || fn == WL_FN_JSON_ARRAY || fn == WL_FN_JSON_OBJECT;
+}
+
 /* An aggregate. FILTER has become part of arg: arg is NULL where the filter is not true. */
 typedef struct wl_bagg {
   wl_agg_fn fn;

@@ -12,10 +12,9 @@
 enum { N_CACHED = 16 };
 
 /*
-** SQLite's allocator may have one lock for the whole process, so rows must not allocate. It copies
-*a
-** text whose end it does not know, when a function asks for it: arguments are given with a NUL at
-** their end, and results are read as bytes.
+** SQLite's allocator may have one lock for the whole process, so a call should not allocate. When a
+** function asks for a text that has no NUL at its end, SQLite makes a copy that has one. So
+** arguments are given with a NUL, and results are read as bytes.
 */
 
 /* Room for an argument with its NUL. */

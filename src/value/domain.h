@@ -30,6 +30,10 @@ wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
 wl_reg wl_domain_reg(wl_domain d);
 wl_domain wl_domain_union(wl_domain a, wl_domain b);
 wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, with or without NULL */
-wl_u64 wl_domain_magnitude(const wl_domain *d);        /* the largest |integer| */
+/* The types of values that are stored as integer codes of texts. mask: those of the codes. */
+static inline wl_u8 wl_mask_of_coded(unsigned mask) {
+  return (wl_u8)(mask & WL_M(WL_T_INT) ? (mask & ~WL_M(WL_T_INT)) | WL_M(WL_T_TEXT) : mask);
+}
+wl_u64 wl_domain_magnitude(const wl_domain *d); /* the largest |integer| */
 
 #endif

@@ -1,7 +1,6 @@
 /*
-** Memory that runs out while columns of a tablet table are loaded, or while few rows are updated:
-*an
-** error, or SQLite's answer, never a wrong one, and nothing is lost by it.
+** Memory that runs out while columns of a tablet table are loaded, or while few rows are updated.
+** The result is an error or SQLite's answer, never a wrong one, and nothing is lost.
 */
 #include "../engines.h"
 #include "../tap.h"

@@ -177,8 +177,7 @@ static void places_init(void) {
     for (int i = 0, k = 0; i < 8; i++)
       if (m >> i & 1) places_of[m][k++] = (wl_u16)i;
 }
-/* Adds the indexes of the true rows among the eight from i on. Returns the new number of indexes.
- */
+/* Adds the indexes of the true rows among the eight from i on. Returns how many there are now. */
 static inline int keep_eight(wl_u64 truths, wl_u16 *keep, int k, int i) {
   /* Only WL_TRUE has bit 1 set. The product moves the eight bits into the top byte. */
   unsigned m = (unsigned)(((truths >> 1) & 0x0101010101010101ULL) * 0x0102040810204080ULL >> 56);

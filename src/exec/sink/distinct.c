@@ -1,8 +1,7 @@
 /*
 ** The sink that keeps the first of equal rows; see distinct.h. It compares words if all columns are
-** numbers, else values. The rows are divided into parts by hash, and each part is a task. Every
-*step
-** runs on all threads.
+** numbers, else values. The rows are divided into parts by hash, and each part is a task, so that
+** every step runs on all threads.
 */
 #include "exec/sink/distinct.h"
 #include "base/mem.h"

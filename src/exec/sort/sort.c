@@ -31,11 +31,11 @@ typedef struct sort_part {
 } sort_part;
 
 /* Equal rows that are to be distributed again. */
-typedef struct sort_heap {
+typedef struct sort_equals {
   wl_i64 from, n;
   sort_place place; /* the next word */
   sort_item *items, *room;
-} sort_heap;
+} sort_equals;
 
 typedef struct sort_job {
   const wl_sort *s;
@@ -67,8 +67,8 @@ typedef struct sort_job {
   wl_u32 starts[MOST_BUCKETS + 1];
   sort_part *parts;
   int n_parts, size_parts;
-  sort_heap heaps[MOST_BUCKETS];
-  int n_heaps;
+  sort_equals equals[MOST_BUCKETS];
+  int n_equals;
 } sort_job;
 
 /* Runs one of the tasks below. */
@@ -371,7 +371,7 @@ static wl_status part_task(void *arg, int worker, long d, wl_error *err) {
   return WL_OK;
 }
 
-/* Makes the tasks of the last step. Large buckets of equal words become heaps. */
+/* Makes the tasks of the last step. Large buckets of equal words are kept for later. */
 static wl_status make_parts(sort_job *g, wl_error *err) {
   wl_status rc = WL_OK;
   g->n_parts = 0;
@@ -384,8 +384,8 @@ static wl_status make_parts(sort_job *g, wl_error *err) {
       rc = add_equal(g, from, n, err);
     } else if (g->same[d] && how == SORT_MORE && n > g->heavy) {
       sort_item *room = g->src ? g->src : g->items2;
-      assert(g->n_heaps < MOST_BUCKETS);
-      g->heaps[g->n_heaps++] = (sort_heap){g->from + from, n, next, g->dst + from, room + from};
+      assert(g->n_equals < MOST_BUCKETS);
+      g->equals[g->n_equals++] = (sort_equals){g->from + from, n, next, g->dst + from, room + from};
     } else if (n) {
       rc = add_part(g, from, n, how, err);
     }
@@ -527,8 +527,8 @@ wl_status wl_sort_rows(const wl_sort *s, wl_u32 *out, wl_error *err) {
   g->out = out;
   wl_status rc = open_job(g, err);
   if (!rc) rc = sort_level(g, err);
-  while (!rc && g->n_heaps) {
-    sort_heap h = g->heaps[--g->n_heaps];
+  while (!rc && g->n_equals) {
+    sort_equals h = g->equals[--g->n_equals];
     g->from = h.from;
     g->n = h.n;
     g->place = h.place;

@@ -47,14 +47,15 @@ static wl_bexpr *conditions(const wl_query *q, int s) {
   return q->sources[s].how == WL_HOW_INNER ? q->where : q->sources[s].on;
 }
 
-/* Whether the groups are the same whatever the order of rows, and nothing counts them. */
+/* Whether some groups can be left out: no LIMIT counts them, and none depends on the order of rows,
+** which another source might change. */
 static bool can_reduce(const wl_bsource *s) {
   if (!s->derived || s->derived->n_arms != 1 || s->derived->ops || s->derived->shared) return false;
   if (s->how == WL_HOW_MARK || wl_how_keeps_unmatched(s->how)) return false;
   const wl_query *q = s->derived->arms[0];
   if (!q->grouped || q->bare || q->limit || q->offset) return false;
   for (int k = 0; k < q->n_aggs; k++)
-    if (q->aggs[k].fn >= WL_FN_CONCAT) return false;
+    if (wl_agg_joins_text(q->aggs[k].fn)) return false;
   for (int k = 0; k < q->n_sources; k++) /* reduces: done when an inner query was rewritten */
     if (wl_how_keeps_unmatched(q->sources[k].how) || q->sources[k].reduces) return false;
   return true;

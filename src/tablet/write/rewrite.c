@@ -99,8 +99,7 @@ static wl_status write_values(const wl_rewrite *w, bool as_codes, wl_stage *st) 
 /* Makes a segment of staged codes, or of staged values. */
 static wl_status make_segment(remake *r, bool as_codes, const wl_stage *st, wl_error *err) {
   if (as_codes ? wl_segment_plain(st, &r->s) : wl_segment_make(st, &r->s)) return wl_nomem(err);
-  if (as_codes && r->s.domain.mask & WL_M(WL_T_INT)) /* codes stand for texts */
-    r->s.domain.mask = (wl_u8)((r->s.domain.mask & ~WL_M(WL_T_INT)) | WL_M(WL_T_TEXT));
+  if (as_codes) r->s.domain.mask = wl_mask_of_coded(r->s.domain.mask);
   return r->s.entries ? WL_OK : wl_codec_write(&r->s, as_codes, &r->new_blob, &r->zone, err);
 }
 

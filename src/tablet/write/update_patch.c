@@ -60,8 +60,7 @@ static wl_status make_patch(wl_patcher *p, const wl_rewrite *w, bool coded, wl_p
   wl_u8 *blob = NULL;
   wl_zone own;
   if (wl_segment_plain(&p->stage, &s)) return wl_nomem(err);
-  if (coded && s.domain.mask & WL_M(WL_T_INT)) /* codes stand for texts */
-    s.domain.mask = (wl_u8)((s.domain.mask & ~WL_M(WL_T_INT)) | WL_M(WL_T_TEXT));
+  if (coded) s.domain.mask = wl_mask_of_coded(s.domain.mask);
   unsigned types = s.domain.mask & ~WL_M(WL_T_NULL);
   wl_status rc = WL_OK;
   if (!(types & ~(unsigned)z->domain.mask)) rc = wl_codec_write_fast(&s, coded, &blob, &own, err);

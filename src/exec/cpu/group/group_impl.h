@@ -2,8 +2,8 @@
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
 ** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
 ** finishing), group_words.c (what is set aside), group_scatter.c (large arrays), group_order.c
-** (sorting) and group_plan.c (layout). value/aggregates.h has the states and what is done with
-*them.
+** (sorting) and group_plan.c (layout). value/aggregates.h has the states and the operations on
+** them.
 **
 ** A group is an entry of plan->width bytes:
 **

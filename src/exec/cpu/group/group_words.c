@@ -1,7 +1,7 @@
 /*
-** Memory for what workers set aside, and sets of words; see group_impl.h. Large blocks of memory
-*are
-** used again by later statements (base/mem.h). Small ones would go back to the system each time.
+** Memory for what workers set aside, and sets of words; see group_impl.h. Memory is taken in large
+** blocks, which later statements use again (base/mem.h). Small ones would go back to the system
+** each time.
 **
 ** A set of words is what count(DISTINCT) without GROUP BY needs of numbers. When nearly every value
 ** is new, a worker stops looking values up. It appends them to lists, one for each part by hash. At

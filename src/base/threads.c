@@ -1,12 +1,16 @@
 /*
 ** The thread pool; see threads.h. Jobs are on their callers' stacks, in a list under one lock. Idle
 ** helpers join the first job that has tasks left and needs more workers.
+**
+** A statement is many short jobs, and waking a sleeping thread can take longer than one of them. So
+** a thread that has nothing to do first polls for a while, if there is a core for each thread.
 */
 #include "base/threads.h"
 #include "base/fork.h"
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,14 +24,21 @@ typedef struct pool_job {
   atomic_long at;
   int n_joined; /* workers that have joined so far, including the caller, which is worker 0 */
   int max_join;
-  int n_busy; /* helpers inside the job */
+  atomic_int n_busy; /* helpers inside the job. Changes under the lock */
+  bool sleeps;       /* the caller waits for `done` */
 } pool_job;
 
+/* Many threads take the lock at the same time, for a few instructions. */
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+#else
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* helpers: there may be work */
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left a job */
 static pool_job *jobs;
-static int n_helpers;
+static atomic_int n_jobs; /* jobs so far */
+static int n_helpers, n_cores;
 
 /* A forked child has no helpers, and no thread waits for the conditions. */
 static void forget_helpers(void) {
@@ -49,6 +60,40 @@ int wl_threads_cores(void) {
   return n > 0 ? (int)n : 1;
 }
 
+/* ---- polling */
+
+static inline void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static long long now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Whether each thread can have a core. Called under the lock. */
+static bool may_poll(void) {
+  return n_helpers < n_cores;
+}
+
+/* Waits until the word has another value. Returns false if that takes too long. */
+static bool poll_while(const atomic_int *word, int value) {
+  enum { POLL_NS = 60000, ROUND = 16 };
+  for (long long end = now() + POLL_NS; now() < end;)
+    for (int i = 0; i < ROUND; i++) {
+      if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
+      relax();
+    }
+  return false;
+}
+
+/* ---- jobs */
+
 static void work(pool_job *j, int worker) {
   for (;;) {
     long t = atomic_fetch_add(&j->at, 1);
@@ -66,20 +111,30 @@ static pool_job *open_job(void) {
 
 static void *helper(void *unused) {
   (void)unused;
+  bool polled = true; /* since the last job */
   pthread_mutex_lock(&lock);
   for (;;) {
     pool_job *j = open_job();
+    if (!j && !polled && may_poll()) {
+      int seen = atomic_load(&n_jobs);
+      pthread_mutex_unlock(&lock);
+      poll_while(&n_jobs, seen);
+      polled = true;
+      pthread_mutex_lock(&lock);
+      continue;
+    }
     if (!j) {
       pthread_cond_wait(&wake, &lock);
       continue;
     }
     int worker = j->n_joined++;
-    j->n_busy++;
+    atomic_fetch_add(&j->n_busy, 1);
     pthread_mutex_unlock(&lock);
     work(j, worker);
+    polled = false;
     pthread_mutex_lock(&lock);
-    j->n_busy--;
-    pthread_cond_broadcast(&done);
+    if (j->sleeps && atomic_load(&j->n_busy) == 1) pthread_cond_broadcast(&done);
+    atomic_fetch_sub(&j->n_busy, 1); /* the caller may return now */
   }
   return NULL;
 }
@@ -88,6 +143,7 @@ static void *helper(void *unused) {
 ** the application run on its own threads, as without warplite. */
 static void ensure(int n) {
   sigset_t all, before;
+  if (!n_cores) n_cores = wl_threads_cores();
   if (n_helpers >= n) return;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -134,6 +190,8 @@ void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg,
   ensure(n_threads - 1);
   j.next = jobs;
   jobs = &j;
+  atomic_fetch_add(&n_jobs, 1);
+  bool polls = may_poll();
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
   work(&j, 0);
@@ -144,6 +202,13 @@ void wl_threads_watch(int n_threads, long n_tasks, wl_task fn, void *arg,
       break;
     }
   }
+  if (j.n_busy && polls) {
+    pthread_mutex_unlock(&lock);
+    for (int n; (n = atomic_load(&j.n_busy)) && poll_while(&j.n_busy, n);) {
+    }
+    pthread_mutex_lock(&lock);
+  }
+  j.sleeps = true;
   while (j.n_busy) {
     if (!watch) {
       pthread_cond_wait(&done, &lock);

@@ -3,17 +3,24 @@
 */
 #include "exec/pipe.h"
 #include "exec/executed.h"
+#include "exec/sink/lookup.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "exec/zone.h"
 #include <limits.h>
 #include <string.h>
 
-enum { PIECES_PER_THREAD = 16 }; /* so that threads finish at about the same time */
-
-wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies) {
-  wl_i64 share = n_rows / ((wl_i64)threads * PIECES_PER_THREAD), step = 1;
-  if (!multiplies) return WL_TABLET_ROWS;
+/* Several pieces a thread, so that all finish at about the same time. But a piece has a price of
+** its own, so it should have some rows. */
+wl_i64 wl_pipe_step(const wl_program *p, wl_i64 n_rows, int threads) {
+  enum { PIECES_PER_THREAD = 8, LEAST_ROWS = 4096 };
+  wl_i64 share = n_rows / ((wl_i64)threads * PIECES_PER_THREAD), made = n_rows, step = 1;
+  if (!p->expands) return WL_TABLET_ROWS;
+  for (int j = 0; j < p->n_joins;
+       j++) /* a join with a key makes about as many rows as either has */
+    if (p->joins[j].lookup && p->joins[j].lookup->n_rows > made) made = p->joins[j].lookup->n_rows;
+  wl_i64 least = made ? (wl_i64)((double)n_rows / (double)made * LEAST_ROWS) : 0;
+  if (share < least) share = least;
   while (step * 2 <= share && step < WL_TABLET_ROWS) step *= 2;
   return step;
 }

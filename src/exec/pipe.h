@@ -24,7 +24,7 @@
 struct wl_device;
 struct wl_device_state;
 
-enum { WL_MAX_PIECES = 64, WL_PIPE_NOTE = 120, WL_PIPE_TRANSFERRED = 200 };
+enum { WL_MAX_PIECES = 128, WL_PIPE_NOTE = 120, WL_PIPE_TRANSFERRED = 200 };
 
 typedef struct wl_pipe {
   const wl_program *p;
@@ -67,8 +67,8 @@ typedef struct wl_pipe {
   atomic_long failed; /* the first row of the first piece that failed, or LONG_MAX */
 } wl_pipe;
 
-/* The rows of a piece. multiplies: a row may become many rows. */
-wl_i64 wl_pipe_step(wl_i64 n_rows, int threads, bool multiplies);
+/* The rows of a piece of a table. */
+wl_i64 wl_pipe_step(const wl_program *p, wl_i64 n_rows, int threads);
 /* The caller has set the fields above "in progress" and may set next_row. */
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) WL_MUST;
 void wl_pipe_close(wl_pipe *e);

@@ -190,13 +190,13 @@ static void set_source(wl_run *r, wl_pipe *e) {
   case WL_SOURCE_TABLE:
     e->cols = r->snap.cols;
     e->n_rows = r->snap.n_rows;
-    e->step = wl_pipe_step(e->n_rows, e->threads, e->p->expands);
+    e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
     e->n_tablets = (int)((e->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
     break;
   case WL_SOURCE_UNMATCHED:
     e->cols = r->snap.cols;
     e->n_rows = e->p->joins[e->p->unmatched].n_rows;
-    e->step = wl_pipe_step(e->n_rows, e->threads, e->p->expands);
+    e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
     break;
   case WL_SOURCE_GROUPS:
     e->groups = r->groups.finished.cols;

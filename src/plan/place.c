@@ -121,7 +121,7 @@ static void say_costs(const wl_place_table *t, double warm, double load, bool pa
 /* Chooses SQLite or a native engine, whose costs do not include the load yet, by cost. */
 static void compare(const wl_place_table *t, const wl_machines *m, wl_engine native,
                     wl_placement *out) {
-  double warm = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns, load = loading(t, m);
+  double warm = out->warm_ns, load = loading(t, m);
   double saved = out->sqlite_ns - warm * MARGIN;
   bool pays = load > 0 ? load_pays(t, saved, load) : saved > 0;
   out->engine = pays ? native : WL_ENGINE_SQLITE;
@@ -148,12 +148,12 @@ static void decide(const wl_settings *set, const wl_place_table *t, const wl_mac
   out->gpu_ns *= t->native_factor;
   out->lost_ns = 0;
   out->loads = t->size.n_missing > 0;
-  out->warm_ns = out->cpu_ns < out->gpu_ns ? out->cpu_ns : out->gpu_ns;
   wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
                      : set->engine == WL_ENGINE_AUTO && m->has_device &&
                              set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
                          ? WL_ENGINE_GPU
                          : WL_ENGINE_CPU;
+  out->warm_ns = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns;
   if (set->route != WL_ROUTE_ALWAYS) {
     compare(t, m, native, out);
     return;

@@ -4,7 +4,6 @@
 */
 #include "exec/cpu/exec_impl.h"
 #include "exec/cpu/loops.h"
-#include "exec/cpu/search.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "value/calls.h"
@@ -222,20 +221,13 @@ static wl_status generic(wl_exec *x, const wl_instr *in, int n) {
   enum { LONG_TEXT = 1 << 16 };
   const wl_exec_op *op = &exec_ops[in->op];
   plane *d = &x->regs[in->d];
-  if (wl_exec_equals_text(x, in, n)) return WL_OK;
+  if (wl_exec_equals_text(x, in, n) || wl_exec_like(x, in, n)) return WL_OK;
   const plane *a = wl_exec_operand(x, in->a),
               *b = wl_shapes[wl_opcodes[in->op].shape][2] != ' ' ? wl_exec_operand(x, in->b) : a;
   if (in->op >= WL_OP__EqV && in->op <= WL_OP__GeV && in->c == WL_COLL_BINARY &&
       a->type == WL_R_TEXT && b->type == WL_R_TEXT && a->stride) {
     text_compare(in->op, a, b, d->t, n);
     return WL_OK;
-  }
-  if ((in->op == WL_OP__Like || in->op == WL_OP__Glob) && a->type == WL_R_TEXT && a->stride) {
-    wl_word word;
-    if (word_of(get(b, 0), in->op == WL_OP__Glob, in->c, &word)) {
-      word_search(&word, a->v, a->n, a->t, n, d->t);
-      return WL_OK;
-    }
   }
   wl_val w = get(b, 0);
   for (int i = 0; i < n; i++) {

@@ -130,6 +130,8 @@ bool wl_exec_compare_column(wl_exec *x, const wl_instr *in, int n);
 /* Texts of a plain column against a constant, for = and <>: few have its length, and only of those
 ** are the bytes looked at. False: in is no such comparison. */
 bool wl_exec_equals_text(wl_exec *x, const wl_instr *in, int n);
+/* search.c: runs a LIKE or GLOB that is a search for a word. Returns false if it is not. */
+bool wl_exec_like(wl_exec *x, const wl_instr *in, int n);
 /* A column of the groups: rows from `row` of a tablet on. */
 void wl_exec_load_source(wl_exec *x, const wl_instr *in, int tablet, wl_i32 row, int n);
 

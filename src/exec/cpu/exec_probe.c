@@ -94,47 +94,55 @@ void wl_exec_slots(wl_exec *x, const wl_lookup *l, int n) {
   }
 }
 
-/* d, or span if d >= span. Uses a mask, because a branch would often be mispredicted. */
-static inline wl_u64 within(wl_u64 d, wl_u64 span) {
-  return span ^ ((d ^ span) & (0 - (wl_u64)(d < span)));
-}
-
-/* Finds one integer key in a direct table. Keys outside its range find the last slot, which is
-** empty. */
-#define FIND(name, T)                                                                              \
-  static WL_CLONES void find_##name(wl_u32 *restrict out, const void *data, const wl_u16 *sel,     \
-                                    int n, wl_u64 lo, wl_u64 span, const wl_u32 *slots) {          \
-    const T *v = data;                                                                             \
-    if (sel)                                                                                       \
-      for (int i = 0; i < n; i++) {                                                                \
-        wl_u64 d = (wl_u64)(wl_i64)v[sel[i]] - lo;                                                 \
-        out[i] = slots[within(d, span)];                                                           \
-      }                                                                                            \
-    else                                                                                           \
-      for (int i = 0; i < n; i++) {                                                                \
-        wl_u64 d = (wl_u64)(wl_i64)v[i] - lo;                                                      \
-        out[i] = slots[within(d, span)];                                                           \
-      }                                                                                            \
+/*
+** Finds integer keys in a direct table, or in its bitmap. Keys outside the table's range find the
+** last place, which is empty. Keys are taken in blocks: first the places of all of them, in a loop
+** of vector instructions, then what is there. Computing both for one key after the other would be
+** slower. The minimum becomes a jump that is often mispredicted, or instructions that wait for the
+** key before.
+*/
+enum { BLOCK = 64 };
+#define PLACES(m)                                                                                  \
+  for (int j = 0; j < (m); j++) {                                                                  \
+    place d = (place)k[j] - first;                                                                 \
+    at[j] = d < last ? d : last;                                                                   \
   }
-/* Whether such a key has a row, as truths, from the bitmap. */
-#define HAS(name, T)                                                                               \
-  static WL_CLONES void has_##name(wl_u8 *restrict out, const void *data, const wl_u16 *sel,       \
-                                   int n, wl_u64 lo, wl_u64 span, const wl_u8 *bits) {             \
-    const T *v = data;                                                                             \
-    for (int i = 0; i < n; i++) {                                                                  \
-      wl_u64 d = (wl_u64)(wl_i64)v[sel ? sel[i] : i] - lo;                                         \
-      wl_u64 w = within(d, span);                                                                  \
-      out[i] = (wl_u8)((bits[w >> 3] >> (w & 7) & 1) << 1);                                        \
+#define LOOK(what, name, T, P, OUT, TABLE, FOUND)                                                  \
+  static WL_CLONES void what##_##name(OUT *restrict out, const void *data, const wl_u16 *sel,      \
+                                      int n, wl_u64 lo, wl_u64 span, const TABLE *table) {         \
+    typedef P place;                                                                               \
+    place first = (place)lo, last = (place)span, at[BLOCK];                                        \
+    T keys[BLOCK];                                                                                 \
+    for (int i = 0; i < n; i += BLOCK) {                                                           \
+      int m = n - i < BLOCK ? n - i : BLOCK;                                                       \
+      const T *k = (const T *)data + i;                                                            \
+      if (sel) {                                                                                   \
+        for (int j = 0; j < m; j++) keys[j] = ((const T *)data)[sel[i + j]];                       \
+        k = keys;                                                                                  \
+      }                                                                                            \
+      if (m == BLOCK) {                                                                            \
+        PLACES(BLOCK)                                                                              \
+      } else {                                                                                     \
+        PLACES(m)                                                                                  \
+      }                                                                                            \
+      for (int j = 0; j < m; j++) {                                                                \
+        wl_u64 w = at[j];                                                                          \
+        out[i + j] = (FOUND);                                                                      \
+      }                                                                                            \
     }                                                                                              \
   }
-HAS(i8, wl_i8)
-HAS(i16, wl_i16)
-HAS(i32, wl_i32)
-HAS(i64, wl_i64)
-FIND(i8, wl_i8)
-FIND(i16, wl_i16)
-FIND(i32, wl_i32)
-FIND(i64, wl_i64)
+/* Narrow columns are compared in 32 bits; see is_near(). */
+#define FIND(name, T, P) LOOK(find, name, T, P, wl_u32, wl_u32, table[w])
+#define HAS(name, T, P)                                                                            \
+  LOOK(has, name, T, P, wl_u8, wl_u8, (wl_u8)((table[w >> 3] >> (w & 7) & 1) << 1))
+HAS(i8, wl_i8, wl_u32)
+HAS(i16, wl_i16, wl_u32)
+HAS(i32, wl_i32, wl_u32)
+HAS(i64, wl_i64, wl_u64)
+FIND(i8, wl_i8, wl_u32)
+FIND(i16, wl_i16, wl_u32)
+FIND(i32, wl_i32, wl_u32)
+FIND(i64, wl_i64, wl_u64)
 
 typedef void (*find_loop)(wl_u32 *out, const void *data, const wl_u16 *sel, int n, wl_u64 lo,
                           wl_u64 span, const wl_u32 *slots);
@@ -150,12 +158,25 @@ static WL_CLONES void lose_nulls(wl_u32 *restrict out, const wl_u8 *valid, int n
   for (int i = 0; i < n; i++) out[i] = valid[i] ? out[i] : WL_NO_ROW;
 }
 
-/* The same for a whole vector. A column that is not loaded yet is read directly. */
+/* Whether the range of a table with one key is one of 32-bit integers. */
+static bool is_near(const wl_lookup *l) {
+  wl_i64 lo = l->plan.parts[0].lo;
+  return lo >= INT32_MIN && lo <= INT32_MAX && l->span <= (wl_u64)(INT32_MAX - lo) + 1;
+}
+
+/* The column of a key whose values can be read directly: it is not loaded yet. Else NULL. */
+static const wl_column *direct_column(const wl_exec *x, const wl_lookup *l, wl_i16 key) {
+  if (WL_IS_CONST(key) || x->pending[key] < 0) return NULL;
+  const wl_column *c = x->cols[x->pending[key]];
+  if (x->lists[wl_column_source(x->p, x->pending[key])]) return NULL;
+  return c->phys == WL_P_I64 || is_near(l) ? c : NULL;
+}
+
+/* The row of one integer key for a whole vector. */
 static void find_one(wl_exec *x, const wl_lookup *l, wl_i16 key, int n, wl_u32 *out) {
   wl_u64 lo = (wl_u64)l->plan.parts[0].lo, span = l->span;
-  if (!WL_IS_CONST(key) && x->pending[key] >= 0 &&
-      !x->lists[wl_column_source(x->p, x->pending[key])]) {
-    const wl_column *c = x->cols[x->pending[key]];
+  const wl_column *c = direct_column(x, l, key);
+  if (c) {
     const wl_segment *s = &c->segments[x->tablet];
     const wl_u16 *sel = x->selected ? x->sel : NULL;
     const char *data = (const char *)s->data + (size_t)x->row * (size_t)wl_phys_width(c->phys);
@@ -229,8 +250,8 @@ static int probe_bits(wl_exec *x, const wl_join *j, int pc, int n, wl_u32 *rows)
   const void *data;
   int phys = WL_P_I64;
   bool nulls = false;
-  if (x->pending[key] >= 0 && !x->lists[wl_column_source(x->p, x->pending[key])]) {
-    const wl_column *c = x->cols[x->pending[key]];
+  const wl_column *c = direct_column(x, l, key);
+  if (c) {
     const wl_segment *s = &c->segments[x->tablet];
     if (x->tally) wl_exec_reads(x, c, n);
     phys = c->phys;

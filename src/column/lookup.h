@@ -22,6 +22,8 @@
 **    every range may be looked up there.
 ** 5. With only_bits, a word that is found has row 0, which must not be read.
 ** 6. A finished lookup never changes. It is reference counted.
+** 7. A lookup that a device has built (on_device) is unique and DIRECT. Its slots are on the device
+**    until wl_lookup_fetch copies them to the host as well. One statement uses it.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -54,6 +56,7 @@ typedef struct wl_lookup {
   bool direct;    /* DIRECT; otherwise HASH, or neither if there are no keys */
   bool only_bits; /* DIRECT and unique: there are no slots, since only the existence of a row
                      matters */
+  bool on_device; /* a device has built it */
   bool has_null;  /* a row was left out because a key was NULL */
   wl_i64 n_rows;  /* rows in it */
   wl_u64 span;    /* DIRECT: the number of possible words */
@@ -70,6 +73,7 @@ typedef struct wl_lookup {
   void *copy[WL_MAX_COPIES];
   void *_Atomic on[WL_MAX_COPIES];
   void (*drop)(struct wl_lookup *l);
+  wl_status (*fetch)(struct wl_lookup *l, wl_error *err);
 } wl_lookup;
 
 /* Plans INT keys with these domains if they fit into a word; otherwise REAL for a single real, or
@@ -78,5 +82,9 @@ void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *do
 
 wl_lookup *wl_lookup_hold(wl_lookup *l);
 void wl_lookup_drop(wl_lookup *l); /* l may be NULL */
+/* Makes sure that the host has the slots. */
+static inline wl_status wl_lookup_fetch(wl_lookup *l, wl_error *err) {
+  return l->on_device && !l->slots ? l->fetch(l, err) : WL_OK;
+}
 
 #endif

@@ -158,6 +158,10 @@ wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
   wl_status rc = WL_OK;
   int n_work = 0, n = 0;
   if (e->device) return wl_device_wave(e, err);
+  for (int k = 0; k < e->p->n_joins && !e->fetched && !rc; k++)
+    if (e->p->joins[k].lookup) rc = wl_lookup_fetch((wl_lookup *)e->p->joins[k].lookup, err);
+  if (rc) return rc;
+  e->fetched = true;
   while (e->n_pieces < e->wave && e->next_row < e->n_rows && !rc) rc = next_piece(e, err);
   if (rc) return rc;
   for (int i = 0; i < e->n_pieces; i++)

@@ -47,7 +47,8 @@ typedef struct wl_pipe {
   wl_i64 device_budget;     /* bytes of device memory that it may use; 0: all that is free */
   wl_i64 mapped_budget;     /* bytes of host memory for columns that kernels read there */
   wl_transfer transfer;
-  wl_sink *results;  /* takes the rows if the device has also sorted them */
+  struct wl_device_build *build; /* the lookup that a device builds (exec/gpu/launch.h), or NULL */
+  wl_sink *results;              /* takes the rows if the device has also sorted them */
   char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
   char *transferred; /* [WL_PIPE_TRANSFERRED]: what moved to the device and back */
   wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
@@ -56,7 +57,8 @@ typedef struct wl_pipe {
   struct wl_device_state *state;
   /* in progress */
   wl_i64 next_row;
-  int wave; /* pieces in the next wave */
+  bool fetched; /* the lookups of its joins are in host memory */
+  int wave;     /* pieces in the next wave */
   wl_exec **workers;
   wl_row_piece *pieces[WL_MAX_PIECES];
   int n_pieces;

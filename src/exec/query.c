@@ -285,13 +285,16 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
   }
   double start = listed ? wl_clock_ns() : 0;
   if (!kept) rc = wl_lookup_build(b, out, err);
-  if (!rc && !kept) wl_budget_hold(&x->budget, (wl_i64)(*out)->n_bytes);
+  bool on_device = !rc && (*out)->on_device;
+  if (!rc && !kept && !on_device) wl_budget_hold(&x->budget, (wl_i64)(*out)->n_bytes);
+  if (listed) listed->on_device = on_device;
   if (!rc && listed) listed->lookup = wl_lookup_hold(*out);
   if (!rc && listed && listed->run && !kept) {
     listed->run->ns_rows = wl_clock_ns() - start;
     listed->run->n_left = (*out)->n_rows;
   }
-  if (!rc && !kept && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
+  if (!rc && !kept && lasts && !on_device &&
+      x->env->set->keep) /* the build may have run SQL that set keep=0 */
     wl_lookup_cache_add(key, b, *out, q->sources[of->plan->steps[k].source].name);
   return rc;
 }
@@ -328,7 +331,11 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
                      .max_text = env->max_text,
                      .left = wl_budget_left(&x->budget),
                      .check = env->check,
-                     .check_arg = env->check_arg};
+                     .check_arg = env->check_arg,
+                     .device = env->device,
+                     .device_budget = env->set->device_budget,
+                     .mapped_budget = env->mapped_budget,
+                     .transfer = env->set->transfer};
     rc = wl_compile_build(plan_arena(x, r), in, k, &p, &b.plan, err);
     const wl_jstep *st = &plan->steps[k];
     b.p = p;

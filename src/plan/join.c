@@ -21,7 +21,8 @@ enum { MAX_DP = 10, MAX_LEADS = 64 };
 #define COST_LISTED 8.0  /* a pair from such a lookup, whose row is read at a random place */
 #define COST_NESTED 20.0 /* a pair of rows, without keys */
 #define FAR_ROWS    300000.0
-#define COST_HOST   60.0 /* with a device: extra cost of a row that the host puts into a lookup */
+#define COST_COPY   4.0 /* with a device: extra cost of a row that the host puts into a lookup */
+#define ON_DEVICE   0.1 /* what a scan, a probe or a pair costs on a device, as a share */
 
 typedef struct conjunct {
   const wl_bexpr *e;
@@ -49,6 +50,7 @@ typedef struct planner {
   int filtered[WL_MAX_SOURCES];
   double filtered_share[WL_MAX_SOURCES];
   wl_u64 left_out; /* sources that only reduce others, and do not pay or would hide errors */
+  double drive;    /* costs of the pipeline that the driver feeds are multiplied by this */
 } planner;
 
 static wl_u64 bit(int s) {
@@ -284,12 +286,11 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
   double matches = (thinned ? all : build) * share, pairs = n * matches;
   bool lists = keys.inner < 0.9 * all && !wl_how_finds_one(how);
   *cost = (double)p->in->n_rows[s] * COST_SCAN + build * (lists ? COST_LISTS : COST_BUILD);
-  if (p->in->for_device) *cost += build * COST_HOST;
-  if (keyed)
-    *cost += n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) +
-             pairs * (lists && build > FAR_ROWS ? COST_LISTED : COST_OUT);
-  else
-    *cost += n * build * COST_NESTED;
+  if (p->in->for_device) *cost += build * COST_COPY;
+  double search = keyed ? n * (build > FAR_ROWS ? COST_FAR : COST_PROBE) +
+                              pairs * (lists && build > FAR_ROWS ? COST_LISTED : COST_OUT)
+                        : n * build * COST_NESTED;
+  *cost += p->drive * search;
   switch (how) {
   case WL_HOW_INNER: break;
   case WL_HOW_RIGHT: return pairs > all ? pairs : all;
@@ -309,6 +310,11 @@ static bool can_drive(const planner *p, int s) {
   return p->how[s] == WL_HOW_INNER && p->needs[s] == 0 && (p->in->driver < 0 || p->in->driver == s);
 }
 
+/* The cost of scanning the driver. */
+static double scan_cost(const planner *p, int s) {
+  return p->drive * (double)p->in->n_rows[s] * COST_SCAN;
+}
+
 typedef struct state {
   double cost, rows;
   wl_u8 last, driver;
@@ -322,8 +328,7 @@ static wl_status by_sets(planner *p, int n_order, int *order) {
   if (!st) return wl_nomem(p->err);
   for (int s = 0; s < n; s++)
     if (can_drive(p, s))
-      st[bit(s) | p->left_out] =
-          (state){(double)p->in->n_rows[s] * COST_SCAN, p->rows[s], (wl_u8)s, (wl_u8)s, true};
+      st[bit(s) | p->left_out] = (state){scan_cost(p, s), p->rows[s], (wl_u8)s, (wl_u8)s, true};
   for (wl_u64 set = 1; set < sets; set++) {
     if (!st[set].known) continue;
     for (int s = 0; s < n; s++) {
@@ -354,7 +359,7 @@ static wl_status greedily(planner *p, int n_order, int *order) {
   for (int d = 0; d < n; d++) {
     if (!can_drive(p, d)) continue;
     wl_u64 set = bit(d) | p->left_out;
-    double rows = p->rows[d], total = (double)p->in->n_rows[d] * COST_SCAN;
+    double rows = p->rows[d], total = scan_cost(p, d);
     int k = 1;
     trial[0] = d;
     for (; k < n_order; k++) {
@@ -472,6 +477,7 @@ static void add_reducers(const planner *p, wl_jplan *plan) {
 
 wl_status wl_jplan_make(wl_arena *arena, const wl_jplan_in *in, wl_jplan **out, wl_error *err) {
   planner p = {.in = in, .q = in->q, .arena = arena, .err = err};
+  p.drive = in->for_device ? ON_DEVICE : 1;
   const wl_query *q = in->q;
   int n = q->n_sources, *order = WL_NEW_N(arena, int, n + 1);
   wl_jplan *plan = *out = WL_NEW(arena, wl_jplan);

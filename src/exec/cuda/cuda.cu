@@ -116,8 +116,8 @@ wl_status cuda_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_er
   return check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, stream_of(d)),
                "copy on the device", err);
 }
-wl_status cuda_clear(wl_device *d, void *p, size_t n, wl_error *err) {
-  return check(cudaMemsetAsync(p, 0, n, stream_of(d)), "clear device memory", err);
+wl_status cuda_fill(wl_device *d, void *p, int byte, size_t n, wl_error *err) {
+  return check(cudaMemsetAsync(p, byte, n, stream_of(d)), "fill device memory", err);
 }
 
 wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
@@ -300,12 +300,13 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->max_shared = shared;
   d->block_threads = 256;
   d->blocks_each = 8;
+  d->least_build = 4096;
   d->n_stage = (size_t)16 << 20;
   d->alloc = cuda_alloc;
   d->free = cuda_free;
   d->copy_in = cuda_copy_in;
   d->copy_out = cuda_copy_out;
-  d->clear = cuda_clear;
+  d->fill = cuda_fill;
   d->copy_on = cuda_copy_on;
   d->launch = cuda_launch;
   d->scan = cuda_scan;

@@ -45,7 +45,8 @@ static wl_i64 uses_of(const wl_devcol *c) {
 static bool evict(wl_device *d, bool mapped) {
   wl_evict e = {0};
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
-    if ((*at)->mapped == mapped && (*at)->last_use < d->clock)
+    if ((*at)->mapped == mapped && (*at)->last_use < d->clock &&
+        !((*at)->lookup && (*at)->lookup->on_device)) /* there is no other copy */
       wl_evict_offer(&e, at, (*at)->last_use, uses_of(*at));
   wl_devcol **choice = wl_evict_choice(&e);
   if (choice) forget(choice);
@@ -417,7 +418,8 @@ static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
                       [L_STARTS] = {l->starts, (n_slots + 1) * 4},
                       [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
   for (int k = 0; k < L_PARTS; k++) {
-    pieces[k] = (wl_piece){at, parts[k].from, parts[k].from ? parts[k].n : 0};
+    bool there = parts[k].from || (l->on_device && k == L_SLOTS);
+    pieces[k] = (wl_piece){at, parts[k].from, there ? parts[k].n : 0};
     at += aligned(pieces[k].n);
   }
   return at;
@@ -456,6 +458,41 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
     l->drop = drop_lookup;
   }
   r->last_use = d->clock;
+  return WL_OK;
+}
+
+static wl_status fetch_slots(wl_lookup *l, wl_error *err) {
+  wl_device *d = NULL;
+  for (int k = 0; k < WL_MAX_COPIES && !d; k++) d = l->on[k];
+  assert(d);
+  wl_device_lock(d);
+  const wl_devcol *r = l->copy[slot_of(d, false)];
+  size_t n = ((size_t)l->span + WL_LOOKUP_MORE) * sizeof *l->slots;
+  wl_u32 *slots = wl_mem_alloc(n);
+  d->queue = 0;
+  wl_status rc = slots ? d->copy_out(d, slots, r->memory, n, err) : wl_nomem(err);
+  wl_device_unlock(d);
+  if (rc)
+    wl_mem_free(slots);
+  else
+    l->slots = slots;
+  return rc;
+}
+
+wl_status wl_devlookup_adopt(wl_device *d, wl_lookup *l, void *slots, size_t n_bytes,
+                             wl_error *err) {
+  wl_devcol *r = wl_mem_zalloc(sizeof *r);
+  int slot = slot_of(d, false);
+  if (!r) return wl_nomem(err);
+  *r = (wl_devcol){.device = d, .lookup = l, .memory = slots, .n_bytes = n_bytes};
+  r->k.data = slots;
+  r->last_use = d->clock;
+  settle(d, r);
+  l->copy[slot] = r;
+  l->on[slot] = d;
+  l->drop = drop_lookup;
+  l->fetch = fetch_slots;
+  l->on_device = true;
   return WL_OK;
 }
 

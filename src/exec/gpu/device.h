@@ -53,9 +53,10 @@ typedef struct wl_device {
   wl_i64 mapped;        /* bytes of mapped host memory in use by columns */
   int queue;            /* the queue that calls use */
   int n_processors;
-  int max_shared;    /* bytes of shared memory that a block may have */
-  int block_threads; /* threads of a block, if shared memory allows that many */
-  int blocks_each;   /* blocks that a processor runs at once, at most */
+  int max_shared;     /* bytes of shared memory that a block may have */
+  int block_threads;  /* threads of a block, if shared memory allows that many */
+  int blocks_each;    /* blocks that a processor runs at once, at most */
+  wl_i64 least_build; /* lookups over fewer rows are faster to build on the host */
   void *impl;
   void *residents;    /* list of resident copies (exec/gpu/devcol.c) */
   wl_i64 clock;       /* counts runs, for the last_use of resident copies */
@@ -68,7 +69,7 @@ typedef struct wl_device {
                        wl_error *err);
   wl_status (*copy_out)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                         wl_error *err);
-  wl_status (*clear)(struct wl_device *d, void *p, size_t n_bytes, wl_error *err);
+  wl_status (*fill)(struct wl_device *d, void *p, int byte, size_t n_bytes, wl_error *err);
   /* Copies within the device. The two ranges do not overlap. */
   wl_status (*copy_on)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                        wl_error *err);

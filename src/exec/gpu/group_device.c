@@ -260,8 +260,8 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 
 static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
-  wl_status rc = g->d->clear(g->d, g->counters, counter_bytes(g), err);
-  if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->clear(g->d, g->k.table, table_bytes(g), err);
+  wl_status rc = g->d->fill(g->d, g->counters, 0, counter_bytes(g), err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->fill(g->d, g->k.table, 0, table_bytes(g), err);
   return rc ? rc : g->d->finish(g->d, err); /* launches may use other queues */
 }
 
@@ -356,7 +356,7 @@ static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
   }
   wl_status rc = g->d->copy_out(g->d, g->side + 3 * g->n_side, g->k.side, n * 24, err);
   g->n_side += n;
-  if (!rc) rc = g->d->clear(g->d, g->k.n_side, 8, err);
+  if (!rc) rc = g->d->fill(g->d, g->k.n_side, 0, 8, err);
   return rc ? rc : g->d->finish(g->d, err);
 }
 
@@ -529,7 +529,7 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
   wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
   wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
-  wl_status rc = g->d->clear(g->d, n_packed, 8, err);
+  wl_status rc = g->d->fill(g->d, n_packed, 0, 8, err);
   if (!rc)
     rc = g->d->launch(g->d, WL_K_GROUP_PACK, &args, sizeof args,
                       (unsigned)(blocks < most ? blocks : most), (unsigned)g->d->block_threads, 0,

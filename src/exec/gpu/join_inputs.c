@@ -24,6 +24,11 @@ static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l
          n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_tablets) : wl_devlookup_bytes(l));
   wl_way near = e->transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
   wl_error other;
+  if (l && l->on_device) { /* it is there and stays */
+    *far = false;
+    s->n_join_bytes += n;
+    return WL_OK;
+  }
   *far = s->n_join_bytes + n > budget / 2;
   wl_status rc = copy_input(e, c, l, *far ? WL_WAY_MAPPED : near, err);
   if (rc == WL_FULL) {
@@ -56,6 +61,7 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
   s->n_join_bytes = 0;
   for (int k = 0; k < p->n_joins && !rc; k++) {
     wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* this module sets its device copies */
+    if (!l && e->build) continue;                   /* that of Build */
     if (!l) return wl_not_taken(err, "join %d has no lookup", k);
     if (l->n_rows) rc = hold(e, s, NULL, l, &s->far[p->n_columns + k], err);
   }
@@ -74,13 +80,31 @@ wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
   return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
+/* The keys of a join, as operands of the kernel. */
+static void key_parts(const wl_program *p, const wl_join *j, const wl_key_plan *plan,
+                      wl_key_part *parts, wl_kjoin *out) {
+  out->n_keys = (wl_u32)j->n_keys;
+  for (int i = 0; i < j->n_keys; i++) {
+    wl_i16 x = j->keys[i];
+    parts[i] = plan->parts[i];
+    parts[i].key = WL_IS_CONST(x) ? p->n_regs + WL_CONST_OF(x) : x;
+  }
+}
+
 wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts) {
   const wl_program *p = launch->e->p;
   const wl_lowered *low = launch->low;
   const wl_join *j = &p->joins[k];
   const wl_lookup *l = j->lookup;
-  const wl_key_plan *plan = &l->plan;
+  const wl_device_build *b = l ? NULL : launch->e->build;
+  const wl_key_plan *plan = b ? b->plan : &l->plan;
   wl_kjoin out = {.first = WL_K_NO_ROW};
+  if (b) {
+    out.table = b->table;
+    out.built = b->built;
+    key_parts(p, j, plan, parts, &out);
+    return out;
+  }
   bool reads = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
   out.plane = reads ? low->planes[j->source] : 0;
   if (low->expand == k) {
@@ -96,11 +120,6 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
     out.n_first = (wl_u32)l->n_rows;
     return out;
   }
-  out.n_keys = (wl_u32)j->n_keys;
-  for (int i = 0; i < j->n_keys; i++) {
-    wl_i16 x = j->keys[i];
-    parts[i] = plan->parts[i];
-    parts[i].key = WL_IS_CONST(x) ? p->n_regs + WL_CONST_OF(x) : x;
-  }
+  key_parts(p, j, plan, parts, &out);
   return out;
 }

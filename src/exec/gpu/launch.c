@@ -202,7 +202,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
       l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
-  if (!rc && n_outs(l)) rc = l->d->clear(l->d, l->tiles, l->n_tiles * 8, err);
+  if (!rc && n_outs(l)) rc = l->d->fill(l->d, l->tiles, 0, l->n_tiles * 8, err);
   if (!rc && l->low->makes_text) rc = wl_dev_alloc(l->d, s->text_room, (void **)&l->text, err);
   if (rc) return rc;
   blob_fill(l);

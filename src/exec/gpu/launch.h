@@ -22,6 +22,13 @@ enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, COUNTERS = 8 };
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
 
+/* A lookup that is being built on the device. */
+typedef struct wl_device_build {
+  const wl_key_plan *plan;
+  wl_u32 *table; /* its slots, and the counts of WL_K_BUILT */
+  wl_u64 *built;
+} wl_device_build;
+
 /* A pipeline's state between waves. */
 typedef struct wl_device_state {
   wl_arena arena;
@@ -89,8 +96,12 @@ static inline size_t wl_tile_rows(const wl_lowered *low) {
   return (size_t)low->threads * WL_K_ROWS;
 }
 
+/* run_device.c: sets how much memory the device may use. */
+void wl_device_allow(const wl_pipe *e);
+
 /* launch.c: the steps of a launch. The caller sets e, d, s, low and the rows. open puts it into
-** its queue. finish waits, then starts the copy of its rows. take keeps the rows for the sink. close
+** its queue. finish waits, then starts the copy of its rows. take keeps the rows for the sink.
+*close
 ** frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;

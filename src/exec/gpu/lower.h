@@ -21,7 +21,7 @@
 typedef struct wl_lowered {
   wl_kinstr *code;
   wl_kopnd *opnds; /* [n_opnds]: the registers, then the constants */
-  wl_kacc *accs; /* [n_accs]; wl_dgroups_open() sets their words */
+  wl_kacc *accs;   /* [n_accs]; wl_dgroups_open() sets their words */
   wl_u32 n_code, n_opnds, n_consts;
   wl_u32 n_slots; /* words of accumulators for each thread */
   /* Offsets in shared memory, and its size in bytes. */

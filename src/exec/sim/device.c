@@ -84,10 +84,10 @@ static wl_status sim_copy_on(wl_device *d, void *to, const void *from, size_t n,
   if (n) memcpy(to, from, n);
   return WL_OK;
 }
-static wl_status sim_clear(wl_device *d, void *p, size_t n, wl_error *err) {
+static wl_status sim_fill(wl_device *d, void *p, int byte, size_t n, wl_error *err) {
   (void)err;
   flush(d->queue);
-  memset(p, 0, n);
+  memset(p, byte, n);
   return WL_OK;
 }
 static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
@@ -166,12 +166,13 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->max_shared = 96 * 1024;
   d->block_threads = 64;
   d->blocks_each = 2;
+  d->least_build = 1;
   d->n_stage = 100 * 1024; /* small, so that a column needs several buffers */
   d->alloc = sim_alloc;
   d->free = sim_free;
   d->copy_in = sim_copy;
   d->copy_out = sim_copy;
-  d->clear = sim_clear;
+  d->fill = sim_fill;
   d->copy_on = sim_copy_on;
   d->launch = sim_launch;
   d->scan = sim_scan;

@@ -223,12 +223,13 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
     atomic_init(&b.l->refs, 1);
     b.l->id = wl_column_new_id();
     b.l->plan = in->plan;
+    rc = wl_lookup_build_on_device(in, &b.stop, b.l, err);
+  }
+  if (rc == WL_NOT_TAKEN) {
     rc = open_bits(&b, err);
+    if (!rc) rc = collect(&b, err);
+    if (!rc) rc = b.sink.finish(&b.sink, err);
   }
-  if (!rc) {
-    rc = collect(&b, err);
-  }
-  if (!rc) rc = b.sink.finish(&b.sink, err);
   for (size_t i = 0; i < threads && b.sinks; i++) {
     wl_mem_free(b.sinks[i].words);
     wl_mem_free(b.sinks[i].rows);

@@ -4,7 +4,9 @@
 #ifndef WL_LOOKUP_SINK_H
 #define WL_LOOKUP_SINK_H
 
+#include "base/stop.h"
 #include "column/lookup.h"
+#include "column/transfer.h"
 #include "exec/tally.h"
 #include "program/program.h"
 
@@ -28,7 +30,15 @@ typedef struct wl_build_in {
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;
   wl_tally *tally; /* counts for p's instructions, or NULL */
+  /* If a device will read the lookup, it may also build it. */
+  struct wl_device *device;
+  wl_i64 device_budget, mapped_budget;
+  wl_transfer transfer;
 } wl_build_in;
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) WL_MUST;
+
+/* exec/gpu/build_device.c: builds it on the device. WL_NOT_TAKEN: the host must build it. */
+wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_lookup *l,
+                                    wl_error *err) WL_MUST;
 
 #endif

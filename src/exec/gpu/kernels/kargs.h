@@ -81,7 +81,13 @@ typedef struct wl_kjoin {
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
   wl_u8 pad[2];
+  /* for Build */
+  wl_u32 *table; /* the slots of a direct lookup, which it fills */
+  wl_u64 *built; /* [WL_K_BUILT] */
 } wl_kjoin;
+
+/* What Build counts: rows in the lookup, rows whose key was there already, rows with a NULL key. */
+enum { WL_K_BUILT_ROWS, WL_K_BUILT_AGAIN, WL_K_BUILT_NULLS, WL_K_BUILT };
 
 /* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied
 ** into a plane. */

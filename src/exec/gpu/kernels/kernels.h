@@ -22,6 +22,14 @@
 #include "exec/gpu/kernels/simt.h"
 #include "program/opcodes.h"
 
+WL_FN wl_u32 k_popcount(wl_u32 x) {
+#ifdef __CUDACC__
+  return (wl_u32)__popc(x);
+#else
+  return (wl_u32)__builtin_popcount(x);
+#endif
+}
+
 /* ---- operands */
 
 WL_FN wl_u32 k_slot(const wl_kopnd *o, wl_u32 slot) {
@@ -276,6 +284,10 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   }                                                                                                \
   break;
 #define K_PROBE(F)                                                                                 \
+  if (in.op == WL_OP__Build) {                                                                     \
+    k_build(args, sh, opnds, &args->joins[in.number], base, act);                                  \
+    break;                                                                                         \
+  }                                                                                                \
   act = k_probe(args, sh, opnds, &args->joins[in.number], act);                                    \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
@@ -354,14 +366,6 @@ WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
   if (simt_lane() == 0 && tile > 0)
     simt_store_release_u64(&args->tiles[tile], (before + count) << 2 | K_TILE_TOTAL);
   return before;
-}
-
-WL_FN wl_u32 k_popcount(wl_u32 x) {
-#ifdef __CUDACC__
-  return (wl_u32)__popc(x);
-#else
-  return (wl_u32)__builtin_popcount(x);
-#endif
 }
 
 WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_u64 at) {

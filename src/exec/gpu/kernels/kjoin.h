@@ -165,6 +165,27 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
   return act;
 }
 
+/* Adds the number of lanes whose bit k is set in `those`, for all k, to a counter. */
+WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
+  wl_u32 n = 0;
+  KJ_EACH n += k_popcount(simt_ballot(those >> k & 1));
+  if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
+}
+
+/* The Build opcode: puts the rows into a direct lookup. Of rows with equal keys the first stays. */
+WL_FN void k_build(const wl_kargs *args, const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
+                   wl_u64 base, wl_u32 act) {
+  wl_u64 word[WL_K_ROWS] = {0};
+  wl_u32 those = kj_words(sh, opnds, j, act, word), again = 0;
+  KJ_EACH KJ_ON(those) {
+    wl_u32 row = (wl_u32)(args->row0 + base + k * simt_bdim() + simt_tid());
+    if (simt_atomic_min_u32(&j->table[word[k]], row) != WL_K_NO_ROW) again |= 1u << k;
+  }
+  kj_count(&j->built[WL_K_BUILT_ROWS], those);
+  kj_count(&j->built[WL_K_BUILT_AGAIN], again);
+  kj_count(&j->built[WL_K_BUILT_NULLS], act & ~those);
+}
+
 /* Loads the row numbers that are the part's input. */
 WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();

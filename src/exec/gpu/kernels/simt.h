@@ -120,6 +120,9 @@ WL_FN wl_u64 simt_atomic_add_u64(wl_u64 *p, wl_u64 v) {
 WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {
   return atomicMax(p, v);
 }
+WL_FN wl_u32 simt_atomic_min_u32(wl_u32 *p, wl_u32 v) {
+  return atomicMin(p, v);
+}
 WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
   return atomicOr(p, v);
 }
@@ -282,6 +285,14 @@ WL_FN wl_u64 simt_atomic_add_u64(wl_u64 *p, wl_u64 v) {
 WL_FN wl_u32 simt_atomic_or_u32(wl_u32 *p, wl_u32 v) {
   wl_u32 old = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
   wl_sim_touched((old | v) != old);
+  return old;
+}
+WL_FN wl_u32 simt_atomic_min_u32(wl_u32 *p, wl_u32 v) {
+  wl_u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (old > v &&
+         !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  wl_sim_touched(old > v);
   return old;
 }
 WL_FN wl_u32 simt_atomic_max_u32(wl_u32 *p, wl_u32 v) {

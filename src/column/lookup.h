@@ -22,8 +22,8 @@
 **    every range may be looked up there.
 ** 5. With only_bits, a word that is found has row 0, which must not be read.
 ** 6. A finished lookup never changes. It is reference counted.
-** 7. A lookup that a device has built (on_device) is unique and DIRECT. Its slots are on the device
-**    until wl_lookup_fetch copies them to the host as well. One statement uses it.
+** 7. A lookup that a device has built (on_device) is DIRECT. Its slots, or starts and rows, are on
+**    the device until wl_lookup_fetch copies them to the host as well. One statement uses it.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -82,9 +82,9 @@ void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *do
 
 wl_lookup *wl_lookup_hold(wl_lookup *l);
 void wl_lookup_drop(wl_lookup *l); /* l may be NULL */
-/* Makes sure that the host has the slots. */
+/* Makes sure that the host has the arrays. */
 static inline wl_status wl_lookup_fetch(wl_lookup *l, wl_error *err) {
-  return l->on_device && !l->slots ? l->fetch(l, err) : WL_OK;
+  return l->on_device && !l->slots && !l->starts ? l->fetch(l, err) : WL_OK;
 }
 
 #endif

@@ -132,6 +132,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
     wl_group_dates<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
     break;
   case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
+  case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
   case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
@@ -300,7 +301,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->max_shared = shared;
   d->block_threads = 256;
   d->blocks_each = 8;
-  d->least_build = 4096;
+  d->least_build = 1024;
   d->n_stage = (size_t)16 << 20;
   d->alloc = cuda_alloc;
   d->free = cuda_free;

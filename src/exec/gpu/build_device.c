@@ -1,14 +1,27 @@
 /*
 ** Builds a lookup on a device: a pipeline over the rows of a source whose last opcode is Build.
-*Keys
-** are integers of a known range, and their words are the slots of a table. Each row puts its number
-** into its slot, and the smallest one stays. So a lookup in which only the first row of a key
-*matters
-** is finished when all rows are done, and any other one if no key came twice. The host learns the
-** counts; the table stays on the device.
+** Keys are integers of a known range, and their words are the slots of a table. Each row puts its
+** number into its slot, and the smallest one stays. So a lookup in which only the first row of a
+** key matters is finished when all rows are done, and any other one if no key came twice. If some
+** did, the pipeline runs again and lists words and rows, which are sorted: then the rows of each
+** key are consecutive and ascending. The host learns the counts. The arrays stay on the device.
 */
 #include "exec/gpu/launch.h"
 #include "exec/sink/lookup.h"
+#include "base/mem.h"
+
+typedef struct building {
+  const wl_build_in *in;
+  wl_stop *stop;
+  wl_lookup *l;
+  wl_device *d;
+  wl_device_build b;
+  wl_u64 built[WL_K_BUILT]; /* the counts of the last run */
+  /* the pairs, and what sorting them needs */
+  wl_i64 n_pairs;
+  wl_u64 *keys[2];
+  wl_u32 *values[2];
+} building;
 
 /* The number of words of the keys; 0: a table of them would be too large. */
 static wl_u64 table_words(const wl_build_in *in) {
@@ -21,44 +34,11 @@ static wl_u64 table_words(const wl_build_in *in) {
   return pays && span <= MOST ? span : 0;
 }
 
-static wl_status open_table(wl_pipe *e, wl_device_build *b, size_t n_bytes, wl_error *err) {
-  wl_device *d = e->device;
-  size_t n_built = WL_K_BUILT * sizeof *b->built;
-  d->queue = 0;
-  wl_device_allow(e);
-  wl_status rc = wl_dev_alloc(d, n_bytes, (void **)&b->table, err);
-  if (!rc) rc = wl_dev_alloc(d, n_built, (void **)&b->built, err);
-  if (!rc) rc = d->fill(d, b->table, 0xff, n_bytes, err);
-  if (!rc) rc = d->fill(d, b->built, 0, n_built, err);
-  return rc ? rc : d->finish(d, err);
-}
-
-/* Makes the lookup of the table. */
-static wl_status make(const wl_build_in *in, wl_device_build *b, size_t n_bytes, wl_lookup *l,
-                      wl_error *err) {
-  wl_device *d = in->device;
-  wl_u64 built[WL_K_BUILT];
-  d->queue = 0;
-  wl_status rc = d->copy_out(d, built, b->built, sizeof built, err);
-  if (rc) return rc;
-  if (built[WL_K_BUILT_AGAIN] && !in->first_only)
-    return wl_not_taken(err, "several rows have the same key");
-  rc = wl_devlookup_adopt(d, l, b->table, n_bytes, err);
-  if (rc) return rc;
-  b->table = NULL;
-  l->direct = l->unique = true;
-  l->n_rows = (wl_i64)(built[WL_K_BUILT_ROWS] - built[WL_K_BUILT_AGAIN]);
-  l->has_null = built[WL_K_BUILT_NULLS] > 0;
-  return WL_OK;
-}
-
-wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_lookup *l,
-                                    wl_error *err) {
-  wl_device *d = in->device;
-  wl_u64 span = table_words(in);
-  size_t n_bytes = ((size_t)span + WL_LOOKUP_MORE) * sizeof(wl_u32);
+/* Runs the pipeline. */
+static wl_status run(building *x, wl_error *err) {
+  const wl_build_in *in = x->in;
+  wl_device *d = x->d;
   char note[WL_PIPE_NOTE], transferred[WL_PIPE_TRANSFERRED];
-  wl_device_build b = {.plan = &in->plan};
   wl_pipe e = {.p = in->p,
                .cols = in->cols,
                .n_rows = in->n_rows,
@@ -66,30 +46,128 @@ wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_loo
                .threads = in->threads,
                .needed = -1,
                .max_text = in->max_text,
-               .stop = stop,
+               .stop = x->stop,
                .device = d,
                .device_budget = in->device_budget,
                .mapped_budget = in->mapped_budget,
                .transfer = in->transfer,
-               .build = &b,
+               .build = &x->b,
                .note = note,
                .transferred = transferred};
-  if (!d || in->n_rows < d->least_build || !span || in->p->expands)
-    return wl_not_taken(err, "not a lookup for a device");
-  wl_device_lock(d);
-  wl_status rc = open_table(&e, &b, n_bytes, err);
-  wl_device_unlock(d);
+  wl_status rc = WL_OK;
   while (!rc && !wl_pipe_done(&e)) {
-    rc = wl_stop_ask(stop, err);
+    rc = wl_stop_ask(x->stop, err);
     if (!rc) rc = wl_pipe_wave(&e, err);
   }
   wl_pipe_close(&e);
   wl_device_lock(d);
-  if (!rc) rc = make(in, &b, n_bytes, l, err);
-  if (!rc) l->span = span;
-  wl_dev_free(d, b.table, n_bytes);
-  wl_dev_free(d, b.built, WL_K_BUILT * sizeof *b.built);
+  d->queue = 0;
+  if (!rc) rc = d->copy_out(d, x->built, x->b.built, sizeof x->built, err);
   wl_device_unlock(d);
-  bool stopped = stop->status != WL_OK;
-  return !rc || stopped || rc == WL_NOMEM ? rc : WL_NOT_TAKEN;
+  return rc;
+}
+
+/* ---- slots */
+
+static wl_status open_slots(building *x, wl_error *err) {
+  wl_device *d = x->d;
+  wl_u32 *arrays[2];
+  x->l->unique = true;
+  wl_device_lock(d);
+  d->queue = 0;
+  wl_device_allow(d, x->in->device_budget, x->in->mapped_budget);
+  wl_devcol_tick(d);
+  wl_status rc = wl_dev_alloc(d, sizeof x->built, (void **)&x->b.built, err);
+  if (!rc) rc = wl_devlookup_open(d, x->l, arrays, err);
+  if (!rc) x->b.table = arrays[0];
+  if (!rc) rc = d->fill(d, x->b.built, 0, sizeof x->built, err);
+  if (!rc) rc = d->fill(d, x->b.table, 0xff, (size_t)x->l->span * sizeof *x->b.table, err);
+  if (!rc) rc = d->finish(d, err); /* launches may use other queues */
+  wl_device_unlock(d);
+  return rc;
+}
+
+/* ---- lists */
+
+/* Frees the slots and makes room for the pairs. */
+static wl_status open_pairs(building *x, wl_error *err) {
+  wl_device *d = x->d;
+  size_t n = (size_t)x->l->n_rows;
+  wl_status rc = WL_OK;
+  wl_device_lock(d);
+  d->queue = 0;
+  wl_devlookup_close(d, x->l);
+  x->b.table = NULL;
+  x->l->unique = false;
+  x->n_pairs = x->l->n_rows;
+  for (int k = 0; k < 2 && !rc; k++) {
+    rc = wl_dev_alloc(d, n * sizeof *x->keys[k], (void **)&x->keys[k], err);
+    if (!rc) rc = wl_dev_alloc(d, n * sizeof *x->values[k], (void **)&x->values[k], err);
+  }
+  if (!rc) rc = d->fill(d, x->values[0], 0, n * sizeof *x->values[0], err);
+  if (!rc) rc = d->finish(d, err);
+  x->b.pairs = x->keys[0];
+  wl_device_unlock(d);
+  return rc;
+}
+
+static wl_status sort_pairs(building *x, wl_error *err) {
+  wl_device *d = x->d;
+  wl_lookup *l = x->l;
+  wl_u32 *arrays[2];
+  int at = 0, n_bits = 32; /* rows have 32 */
+  while (n_bits < 64 && l->span >> (n_bits - 32)) n_bits++;
+  wl_device_lock(d);
+  d->queue = 0;
+  wl_status rc = d->sort(d, x->keys, x->values, x->n_pairs, n_bits, &at, err);
+  if (!rc) rc = wl_devlookup_open(d, l, arrays, err);
+  if (!rc) {
+    wl_klists args = {x->keys[at], (wl_u64)x->n_pairs, l->span, arrays[0], arrays[1]};
+    wl_u64 blocks = l->span / 256 + 1, most = (wl_u64)d->n_processors * 8;
+    rc = d->launch(d, WL_K_MAKE_LISTS, &args, sizeof args,
+                   (unsigned)(blocks < most ? blocks : most), (unsigned)d->block_threads, 0, err);
+  }
+  if (!rc) rc = d->finish(d, err);
+  wl_device_unlock(d);
+  return rc;
+}
+
+static wl_status build(building *x, wl_error *err) {
+  wl_lookup *l = x->l;
+  wl_status rc = open_slots(x, err);
+  if (!rc) rc = run(x, err);
+  if (rc) return rc;
+  l->n_rows = (wl_i64)x->built[WL_K_BUILT_ROWS];
+  l->has_null = x->built[WL_K_BUILT_NULLS] > 0;
+  if (!x->built[WL_K_BUILT_AGAIN] || x->in->first_only) {
+    l->n_rows -= (wl_i64)x->built[WL_K_BUILT_AGAIN];
+    return WL_OK;
+  }
+  rc = open_pairs(x, err);
+  if (!rc) rc = run(x, err);
+  return rc ? rc : sort_pairs(x, err);
+}
+
+wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_lookup *l,
+                                    wl_error *err) {
+  wl_device *d = in->device;
+  building x = {.in = in, .stop = stop, .l = l, .d = d, .b.plan = &in->plan};
+  l->span = d && in->n_rows >= d->least_build && !in->p->expands ? table_words(in) : 0;
+  if (!l->span) return wl_not_taken(err, "not a lookup for a device");
+  l->on_device = l->direct = true;
+  wl_status rc = build(&x, err);
+  wl_device_lock(d);
+  d->queue = 0;
+  for (int k = 0; k < 2; k++) {
+    wl_dev_free(d, x.keys[k], (size_t)x.n_pairs * sizeof *x.keys[k]);
+    wl_dev_free(d, x.values[k], (size_t)x.n_pairs * sizeof *x.values[k]);
+  }
+  wl_dev_free(d, x.b.built, sizeof x.built);
+  if (rc) wl_devlookup_close(d, l);
+  wl_device_unlock(d);
+  if (!rc) return WL_OK;
+  l->on_device = l->direct = l->unique = l->has_null = false;
+  l->span = 0;
+  l->n_rows = 0;
+  return stop->status || rc == WL_NOMEM ? rc : WL_NOT_TAKEN;
 }

@@ -405,6 +405,11 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
 
 enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
 
+/* Whether a lookup that a device has built has array k. */
+static bool on_device(const wl_lookup *l, int k) {
+  return l->unique ? k == L_SLOTS : k == L_STARTS || k == L_ROWS;
+}
+
 /* Lists the arrays of a lookup in order; a missing array is an empty piece. Returns the number of
 ** bytes. */
 static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
@@ -418,7 +423,7 @@ static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
                       [L_STARTS] = {l->starts, (n_slots + 1) * 4},
                       [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
   for (int k = 0; k < L_PARTS; k++) {
-    bool there = parts[k].from || (l->on_device && k == L_SLOTS);
+    bool there = parts[k].from || (l->on_device && on_device(l, k));
     pieces[k] = (wl_piece){at, parts[k].from, there ? parts[k].n : 0};
     at += aligned(pieces[k].n);
   }
@@ -461,39 +466,70 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
   return WL_OK;
 }
 
-static wl_status fetch_slots(wl_lookup *l, wl_error *err) {
+/* Copies the arrays to the host. There, a direct lookup has one more word. */
+static wl_status fetch(wl_lookup *l, wl_error *err) {
   wl_device *d = NULL;
+  wl_piece pieces[L_PARTS];
   for (int k = 0; k < WL_MAX_COPIES && !d; k++) d = l->on[k];
   assert(d);
+  lay_out_lookup(l, pieces);
+  size_t n_words = (size_t)l->span + 2;
+  wl_u32 *words = wl_mem_alloc(n_words * sizeof *words);
+  wl_u32 *rows = l->unique ? NULL : wl_mem_alloc(((size_t)l->n_rows + 1) * sizeof *rows);
+  wl_status rc = words && (l->unique || rows) ? WL_OK : wl_nomem(err);
   wl_device_lock(d);
-  const wl_devcol *r = l->copy[slot_of(d, false)];
-  size_t n = ((size_t)l->span + WL_LOOKUP_MORE) * sizeof *l->slots;
-  wl_u32 *slots = wl_mem_alloc(n);
+  const wl_u8 *from = ((const wl_devcol *)l->copy[slot_of(d, false)])->memory;
+  const wl_piece *p = &pieces[l->unique ? L_SLOTS : L_STARTS];
   d->queue = 0;
-  wl_status rc = slots ? d->copy_out(d, slots, r->memory, n, err) : wl_nomem(err);
+  if (!rc) rc = d->copy_out(d, words, from + p->to, p->n, err);
+  if (!rc && rows) rc = d->copy_out(d, rows, from + pieces[L_ROWS].to, pieces[L_ROWS].n, err);
   wl_device_unlock(d);
-  if (rc)
-    wl_mem_free(slots);
-  else
-    l->slots = slots;
-  return rc;
+  if (rc) {
+    wl_mem_free(words);
+    wl_mem_free(rows);
+    return rc;
+  }
+  for (size_t w = p->n / sizeof *words; w < n_words; w++)
+    words[w] = l->unique ? WL_NO_ROW : (wl_u32)l->n_rows;
+  *(l->unique ? &l->slots : &l->starts) = words;
+  l->rows = rows;
+  return WL_OK;
 }
 
-wl_status wl_devlookup_adopt(wl_device *d, wl_lookup *l, void *slots, size_t n_bytes,
-                             wl_error *err) {
+wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) {
+  wl_piece pieces[L_PARTS];
+  const wl_u8 *base = NULL;
   wl_devcol *r = wl_mem_zalloc(sizeof *r);
   int slot = slot_of(d, false);
   if (!r) return wl_nomem(err);
-  *r = (wl_devcol){.device = d, .lookup = l, .memory = slots, .n_bytes = n_bytes};
-  r->k.data = slots;
+  wl_status rc = open_copy(d, lay_out_lookup(l, pieces), WL_WAY_DIRECT, r, &base, err);
+  if (rc) {
+    wl_mem_free(r);
+    return rc;
+  }
+  wl_u8 *memory = r->memory;
+  arrays[0] = (wl_u32 *)(void *)(memory + pieces[l->unique ? L_SLOTS : L_STARTS].to);
+  arrays[1] = (wl_u32 *)(void *)(memory + pieces[L_ROWS].to);
+  r->k.data = base;
+  r->lookup = l;
   r->last_use = d->clock;
   settle(d, r);
   l->copy[slot] = r;
   l->on[slot] = d;
   l->drop = drop_lookup;
-  l->fetch = fetch_slots;
-  l->on_device = true;
+  l->fetch = fetch;
   return WL_OK;
+}
+
+void wl_devlookup_close(wl_device *d, wl_lookup *l) {
+  int slot = slot_of(d, false);
+  for (wl_devcol **at = head(d); *at && l->copy[slot]; at = &(*at)->next)
+    if (*at == l->copy[slot]) {
+      forget(at);
+      break;
+    }
+  l->on[slot] = NULL;
+  l->drop = NULL;
 }
 
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {

@@ -50,11 +50,10 @@ wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped);
 size_t wl_devlookup_bytes(const wl_lookup *l);
 wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
                                 wl_error *err) WL_MUST;
-/* Gives a lookup the slots that a device has built (span + WL_LOOKUP_MORE). The lookup frees them.
- */
-enum { WL_LOOKUP_MORE = 2 };
-wl_status wl_devlookup_adopt(wl_device *d, wl_lookup *l, void *slots, size_t n_bytes,
-                             wl_error *err) WL_MUST;
+/* Allocates the arrays of a lookup that a device will build (on_device): its slots, or its starts
+** and rows. Its other fields are set. The lookup frees them; close does that before. */
+wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) WL_MUST;
+void wl_devlookup_close(wl_device *d, wl_lookup *l);
 /* Sets the addresses that a join reads. The lookup must have a resident copy. */
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out);
 /* Counts that a run will use the column, in device memory or mapped. */

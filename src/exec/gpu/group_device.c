@@ -519,6 +519,9 @@ static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
 static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, const wl_groups_to *to,
                              wl_stop *stop, wl_error *err) {
   importing m = {g, to, dense, n};
+  bool begun = false;
+  for (int k = 0; k < to->n_workers; k++) begun |= to->workers[k] != NULL;
+  if (!begun && g->k.n_slots <= g->n_pack_slots) wl_grouping_expect(to->plan, (wl_i64)n);
   wl_tasks tasks = {to->n_workers, (long)((n + IMPORT_TASK - 1) / IMPORT_TASK), import_task, &m,
                     stop};
   return wl_tasks_run(&tasks, NULL, err);

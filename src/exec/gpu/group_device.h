@@ -43,7 +43,7 @@ wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) WL_MUST;
 
 /* Where groups go on the host: workers[k] has those that thread k adds, or is NULL before that. */
 typedef struct wl_groups_to {
-  const wl_grouping *plan;
+  wl_grouping *plan;
   wl_groups **workers;
   int n_workers;
 } wl_groups_to;

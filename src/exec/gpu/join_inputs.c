@@ -101,6 +101,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   wl_kjoin out = {.first = WL_K_NO_ROW};
   if (b) {
     out.table = b->table;
+    out.pairs = b->pairs;
     out.built = b->built;
     key_parts(p, j, plan, parts, &out);
     return out;

@@ -25,8 +25,9 @@ typedef struct wl_results wl_results; /* rows in host memory; results.c */
 /* A lookup that is being built on the device. */
 typedef struct wl_device_build {
   const wl_key_plan *plan;
-  wl_u32 *table; /* its slots, and the counts of WL_K_BUILT */
-  wl_u64 *built;
+  wl_u32 *table; /* its slots, or */
+  wl_u64 *pairs; /* its words and rows */
+  wl_u64 *built; /* [WL_K_BUILT] */
 } wl_device_build;
 
 /* A pipeline's state between waves. */
@@ -96,8 +97,8 @@ static inline size_t wl_tile_rows(const wl_lowered *low) {
   return (size_t)low->threads * WL_K_ROWS;
 }
 
-/* run_device.c: sets how much memory the device may use. */
-void wl_device_allow(const wl_pipe *e);
+/* run_device.c: sets how much memory the device may use; budget 0: all that is free. */
+void wl_device_allow(wl_device *d, wl_i64 budget, wl_i64 mapped_budget);
 
 /* launch.c: the steps of a launch. The caller sets e, d, s, low and the rows. open puts it into
 ** its queue. finish waits, then starts the copy of its rows. take keeps the rows for the sink.

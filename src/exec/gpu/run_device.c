@@ -277,10 +277,9 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
   return bad ? bad : rc;
 }
 
-void wl_device_allow(const wl_pipe *e) {
-  wl_device *d = e->device;
-  d->budget = e->device_budget ? e->device_budget : d->free_memory;
-  d->mapped_budget = e->mapped_budget;
+void wl_device_allow(wl_device *d, wl_i64 budget, wl_i64 mapped_budget) {
+  d->budget = budget ? budget : d->free_memory;
+  d->mapped_budget = mapped_budget;
 }
 
 wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
@@ -288,7 +287,7 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
   wl_device_lock(d);
   wl_status rc = WL_OK;
   wl_i64 n_in = d->n_in, n_out = d->n_out;
-  wl_device_allow(e);
+  wl_device_allow(d, e->device_budget, e->mapped_budget);
   wl_devcol_tick(d);
   if (!e->state) {
     rc = open_state(e, err);

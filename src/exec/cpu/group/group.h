@@ -45,6 +45,8 @@ typedef struct wl_groups wl_groups;     /* one worker's groups */
 wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int n_workers,
                            bool for_device, wl_grouping **out, wl_error *err) WL_MUST;
 void wl_grouping_close(wl_grouping *g);
+/* There will be n groups. Called before groups are opened, if this is known. */
+void wl_grouping_expect(wl_grouping *g, wl_i64 n);
 
 wl_status wl_groups_open(const wl_grouping *plan, wl_groups **out, wl_error *err) WL_MUST;
 void wl_groups_close(wl_groups *g);

@@ -174,6 +174,16 @@ wl_status wl_grouping_open(const wl_program *p, wl_i64 n_rows, wl_i64 left, int 
   return rc;
 }
 
+void wl_grouping_expect(wl_grouping *g, wl_i64 n) {
+  enum { SMALL = 4096, SPARSE = 16 };
+  if (g->mode != MODE_DIRECT || !g->p->n_keys || g->n_sets || g->n_direct <= SMALL ||
+      (wl_u64)n * SPARSE > g->n_direct)
+    return;
+  g->mode = MODE_WORDS; /* clearing and reading the array would take longer than hashing */
+  g->n_direct = 0;
+  lay_out(g);
+}
+
 void wl_grouping_close(wl_grouping *g) {
   if (!g) return;
   for (int k = 0; k < g->n_sets; k++) wl_grouping_close(g->sets[k]);

@@ -82,12 +82,22 @@ typedef struct wl_kjoin {
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
   wl_u8 pad[2];
   /* for Build */
-  wl_u32 *table; /* the slots of a direct lookup, which it fills */
+  wl_u32 *table; /* the slots of a direct lookup, which it fills; or NULL */
+  wl_u64 *pairs; /* words and row numbers, which it lists in any order: word << 32 | row; or NULL */
   wl_u64 *built; /* [WL_K_BUILT] */
 } wl_kjoin;
 
-/* What Build counts: rows in the lookup, rows whose key was there already, rows with a NULL key. */
-enum { WL_K_BUILT_ROWS, WL_K_BUILT_AGAIN, WL_K_BUILT_NULLS, WL_K_BUILT };
+/* What Build counts: rows with a key, those of them whose key was there already, rows with a NULL
+** key, and rows that it listed. */
+enum { WL_K_BUILT_ROWS, WL_K_BUILT_AGAIN, WL_K_BUILT_NULLS, WL_K_BUILT_PAIRS, WL_K_BUILT };
+
+/* Makes the lists of a direct lookup from n sorted pairs: starts[w] for w in 0 ... span, and rows.
+ */
+typedef struct wl_klists {
+  const wl_u64 *pairs;
+  wl_u64 n, span;
+  wl_u32 *starts, *rows;
+} wl_klists;
 
 /* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied
 ** into a plane. */
@@ -108,7 +118,8 @@ typedef struct wl_kout {
   wl_u64 type;    /* type of the output column */
 } wl_kout;
 
-/* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its first
+/* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its
+*first
 ** word in the group's record (kgargs.h), and for sums of reals the unit of their digits. */
 typedef struct wl_kacc {
   wl_u32 op, slot, word, pad;
@@ -129,16 +140,16 @@ typedef struct wl_kargs {
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
   wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
-  wl_u64 row0;     /* number of the first row in the table */
-  wl_u64 *ticket;  /* number of the next tile */
-  wl_u64 *tiles;   /* look-back states, one for each tile */
-  wl_u64 *n_out;   /* number of rows written */
-  wl_u64 *record;  /* the words of the one group, if n_slots > 0 */
-  wl_u64 *side;    /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
+  wl_u64 row0;    /* number of the first row in the table */
+  wl_u64 *ticket; /* number of the next tile */
+  wl_u64 *tiles;  /* look-back states, one for each tile */
+  wl_u64 *n_out;  /* number of rows written */
+  wl_u64 *record; /* the words of the one group, if n_slots > 0 */
+  wl_u64 *side;   /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_vctx ctx;
-  wl_u32 dates;    /* the program has date opcodes */
+  wl_u32 dates; /* the program has date opcodes */
 } wl_kargs;
 
 /* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are

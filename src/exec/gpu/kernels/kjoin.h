@@ -165,22 +165,37 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
   return act;
 }
 
-/* Adds the number of lanes whose bit k is set in `those`, for all k, to a counter. */
+/* Adds the number of rows in `those` to a counter. */
 WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
   wl_u32 n = 0;
   KJ_EACH n += k_popcount(simt_ballot(those >> k & 1));
   if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
 }
 
-/* The Build opcode: puts the rows into a direct lookup. Of rows with equal keys the first stays. */
+/* Appends the pairs of the rows `those`. A warp takes places for all its lanes at once. */
+WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_u32 those) {
+  KJ_EACH {
+    wl_u32 mask = simt_ballot(those >> k & 1), at = 0;
+    if (mask && simt_lane() == 0)
+      at = (wl_u32)simt_atomic_add_u64(&j->built[WL_K_BUILT_PAIRS], k_popcount(mask));
+    at = simt_shfl_u32(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
+    KJ_ON(those) j->pairs[at] = word[k] << 32 | row[k];
+  }
+}
+
+/* The Build opcode: puts the rows into the slots of a direct lookup, where the first of rows with
+** equal keys stays, or lists them. */
 WL_FN void k_build(const wl_kargs *args, const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
                    wl_u64 base, wl_u32 act) {
   wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 those = kj_words(sh, opnds, j, act, word), again = 0;
-  KJ_EACH KJ_ON(those) {
-    wl_u32 row = (wl_u32)(args->row0 + base + k * simt_bdim() + simt_tid());
-    if (simt_atomic_min_u32(&j->table[word[k]], row) != WL_K_NO_ROW) again |= 1u << k;
+  wl_u32 row[WL_K_ROWS], those = kj_words(sh, opnds, j, act, word), again = 0;
+  KJ_EACH row[k] = (wl_u32)(args->row0 + base + k * simt_bdim() + simt_tid());
+  if (j->pairs) {
+    kj_list(j, word, row, those);
+    return;
   }
+  KJ_EACH KJ_ON(those) if (simt_atomic_min_u32(&j->table[word[k]], row[k]) != WL_K_NO_ROW) again |=
+      1u << k;
   kj_count(&j->built[WL_K_BUILT_ROWS], those);
   kj_count(&j->built[WL_K_BUILT_AGAIN], again);
   kj_count(&j->built[WL_K_BUILT_NULLS], act & ~those);
@@ -216,6 +231,25 @@ WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
     }
     if (args->found) args->found[i] = at;
     for (wl_u64 k = 0; k < args->n_lists; k++) args->to[k][i] = args->from[k][lo];
+  }
+}
+
+/* ---- the kernel that makes lists of sorted pairs */
+
+WL_KERNEL_OF(wl_lists, wl_klists, 512) {
+  const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
+  const wl_u64 first = (wl_u64)simt_bid() * simt_bdim() + simt_tid();
+  for (wl_u64 i = first; i < args->n; i += step) args->rows[i] = (wl_u32)args->pairs[i];
+  for (wl_u64 w = first; w <= args->span; w += step) {
+    wl_u64 lo = 0, hi = args->n; /* pairs before lo have smaller words, those from hi on do not */
+    while (lo < hi) {
+      wl_u64 mid = (lo + hi) / 2;
+      if (args->pairs[mid] >> 32 < w)
+        lo = mid + 1;
+      else
+        hi = mid;
+    }
+    args->starts[w] = (wl_u32)lo;
   }
 }
 

@@ -102,8 +102,7 @@ void wl_device_allow(wl_device *d, wl_i64 budget, wl_i64 mapped_budget);
 
 /* launch.c: the steps of a launch. The caller sets e, d, s, low and the rows. open puts it into
 ** its queue. finish waits, then starts the copy of its rows. take keeps the rows for the sink.
-*close
-** frees it. */
+** close frees it. */
 wl_status wl_launch_open(wl_launch *l, wl_error *err) WL_MUST;
 wl_status wl_launch_finish(wl_launch *l, wl_u64 *text_room, wl_error *err) WL_MUST;
 wl_status wl_launch_take(wl_launch *l, wl_error *err) WL_MUST;

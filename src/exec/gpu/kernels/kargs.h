@@ -91,8 +91,7 @@ typedef struct wl_kjoin {
 ** key, and rows that it listed. */
 enum { WL_K_BUILT_ROWS, WL_K_BUILT_AGAIN, WL_K_BUILT_NULLS, WL_K_BUILT_PAIRS, WL_K_BUILT };
 
-/* Makes the lists of a direct lookup from n sorted pairs: starts[w] for w in 0 ... span, and rows.
- */
+/* Makes the lists of a direct lookup from n sorted pairs: starts[w] for w in 0 … span, and rows. */
 typedef struct wl_klists {
   const wl_u64 *pairs;
   wl_u64 n, span;
@@ -119,8 +118,7 @@ typedef struct wl_kout {
 } wl_kout;
 
 /* An accumulator of the one group of a query without GROUP BY: its opcode, its first slot, its
-*first
-** word in the group's record (kgargs.h), and for sums of reals the unit of their digits. */
+** first word in the group's record (kgargs.h), and for sums of reals the unit of their digits. */
 typedef struct wl_kacc {
   wl_u32 op, slot, word, pad;
   double unit;

@@ -23,7 +23,8 @@
 ** 5. With only_bits, a word that is found has row 0, which must not be read.
 ** 6. A finished lookup never changes. It is reference counted.
 ** 7. A lookup that a device has built (on_device) is DIRECT. Its slots, or starts and rows, are on
-**    the device until wl_lookup_fetch copies them to the host as well. One statement uses it.
+**    the device until the host needs them, or the device its memory. Then they are copied
+*(on_host).
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H
@@ -52,15 +53,16 @@ typedef struct wl_lookup {
   atomic_int refs;
   wl_u64 id; /* from wl_column_new_id */
   wl_key_plan plan;
-  bool unique;    /* no word has two rows */
-  bool direct;    /* DIRECT; otherwise HASH, or neither if there are no keys */
-  bool only_bits; /* DIRECT and unique: there are no slots, since only the existence of a row
-                     matters */
-  bool on_device; /* a device has built it */
-  bool has_null;  /* a row was left out because a key was NULL */
-  wl_i64 n_rows;  /* rows in it */
-  wl_u64 span;    /* DIRECT: the number of possible words */
-  wl_u64 mask;    /* HASH: slots - 1 */
+  bool unique;         /* no word has two rows */
+  bool direct;         /* DIRECT; otherwise HASH, or neither if there are no keys */
+  bool only_bits;      /* DIRECT and unique: there are no slots, since only the existence of a row
+                          matters */
+  bool on_device;      /* a device has built it, and */
+  atomic_bool on_host; /* the host has its arrays, too */
+  bool has_null;       /* a row was left out because a key was NULL */
+  wl_i64 n_rows;       /* rows in it */
+  wl_u64 span;         /* DIRECT: the number of possible words */
+  wl_u64 mask;         /* HASH: slots - 1 */
   wl_u64 *words;
   wl_u32 *slots, *counts;
   wl_u32 *starts;
@@ -84,7 +86,7 @@ wl_lookup *wl_lookup_hold(wl_lookup *l);
 void wl_lookup_drop(wl_lookup *l); /* l may be NULL */
 /* Makes sure that the host has the arrays. */
 static inline wl_status wl_lookup_fetch(wl_lookup *l, wl_error *err) {
-  return l->on_device && !l->slots && !l->starts ? l->fetch(l, err) : WL_OK;
+  return l->on_device && !atomic_load(&l->on_host) ? l->fetch(l, err) : WL_OK;
 }
 
 #endif

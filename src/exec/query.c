@@ -293,8 +293,7 @@ static wl_status lookup(wl_schedule *x, const wl_query *q, const wl_listed *of, 
     listed->run->ns_rows = wl_clock_ns() - start;
     listed->run->n_left = (*out)->n_rows;
   }
-  if (!rc && !kept && lasts && !on_device &&
-      x->env->set->keep) /* the build may have run SQL that set keep=0 */
+  if (!rc && !kept && lasts && x->env->set->keep) /* the build may have run SQL that set keep=0 */
     wl_lookup_cache_add(key, b, *out, q->sources[of->plan->steps[k].source].name);
   return rc;
 }

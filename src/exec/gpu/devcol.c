@@ -41,16 +41,21 @@ static wl_i64 uses_of(const wl_devcol *c) {
   return c->column ? c->column->copy_uses[slot_of(c->device, c->mapped)] : 1;
 }
 
+static wl_status fetch_arrays(wl_device *d, wl_lookup *l, wl_error *err);
+
 /* Evicts one resident copy, mapped or not. Returns false if this wave uses all of them. */
 static bool evict(wl_device *d, bool mapped) {
   wl_evict e = {0};
   for (wl_devcol **at = head(d); *at; at = &(*at)->next)
-    if ((*at)->mapped == mapped && (*at)->last_use < d->clock &&
-        !((*at)->lookup && (*at)->lookup->on_device)) /* there is no other copy */
+    if ((*at)->mapped == mapped && (*at)->last_use < d->clock)
       wl_evict_offer(&e, at, (*at)->last_use, uses_of(*at));
   wl_devcol **choice = wl_evict_choice(&e);
-  if (choice) forget(choice);
-  return choice != NULL;
+  if (!choice) return false;
+  wl_lookup *l = (*choice)->lookup;
+  wl_error ignored;
+  if (l && l->on_device && fetch_arrays(d, l, &ignored)) return false; /* there is no other copy */
+  forget(choice);
+  return true;
 }
 
 wl_status wl_dev_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
@@ -466,24 +471,19 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
   return WL_OK;
 }
 
-/* Copies the arrays to the host. There, a direct lookup has one more word. */
-static wl_status fetch(wl_lookup *l, wl_error *err) {
-  wl_device *d = NULL;
+/* Copies the arrays to the host. There, a direct lookup has one more word. The device is locked. */
+static wl_status fetch_arrays(wl_device *d, wl_lookup *l, wl_error *err) {
   wl_piece pieces[L_PARTS];
-  for (int k = 0; k < WL_MAX_COPIES && !d; k++) d = l->on[k];
-  assert(d);
+  if (atomic_load(&l->on_host)) return WL_OK;
   lay_out_lookup(l, pieces);
   size_t n_words = (size_t)l->span + 2;
   wl_u32 *words = wl_mem_alloc(n_words * sizeof *words);
   wl_u32 *rows = l->unique ? NULL : wl_mem_alloc(((size_t)l->n_rows + 1) * sizeof *rows);
   wl_status rc = words && (l->unique || rows) ? WL_OK : wl_nomem(err);
-  wl_device_lock(d);
   const wl_u8 *from = ((const wl_devcol *)l->copy[slot_of(d, false)])->memory;
   const wl_piece *p = &pieces[l->unique ? L_SLOTS : L_STARTS];
-  d->queue = 0;
   if (!rc) rc = d->copy_out(d, words, from + p->to, p->n, err);
   if (!rc && rows) rc = d->copy_out(d, rows, from + pieces[L_ROWS].to, pieces[L_ROWS].n, err);
-  wl_device_unlock(d);
   if (rc) {
     wl_mem_free(words);
     wl_mem_free(rows);
@@ -493,7 +493,20 @@ static wl_status fetch(wl_lookup *l, wl_error *err) {
     words[w] = l->unique ? WL_NO_ROW : (wl_u32)l->n_rows;
   *(l->unique ? &l->slots : &l->starts) = words;
   l->rows = rows;
+  atomic_store(&l->on_host, true);
   return WL_OK;
+}
+
+static wl_status fetch(wl_lookup *l, wl_error *err) {
+  wl_device *d = NULL;
+  for (int k = 0; k < WL_MAX_COPIES && !d; k++) d = l->on[k];
+  assert(d);
+  wl_device_lock(d);
+  d->queue = 0;
+  wl_status rc = fetch_arrays(d, l, err);
+  wl_device_unlock(d);
+  if (!rc || rc == WL_NOMEM || rc == WL_NOT_TAKEN) return rc;
+  return wl_not_taken(err, "a lookup cannot be copied from the device");
 }
 
 wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) {

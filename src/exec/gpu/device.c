@@ -55,12 +55,16 @@ static void find_plugin(void) {
 /* Used in a forked child: frees nothing, because this process cannot reach the device's memory. */
 static void leave(wl_device *d, void *p, size_t n_bytes) {}
 static void leave_host(wl_device *d, void *p) {}
+static wl_status refuse(wl_device *d, void *to, const void *from, size_t n_bytes, wl_error *err) {
+  return wl_not_taken(err, "a forked child cannot read the memory of its parent's device");
+}
 
 static void close_in_child(slot *s, const char *why) {
   s->open = false;
   snprintf(s->why, sizeof s->why, "%s", why);
   s->device.free = leave;
   s->device.host_free = leave_host;
+  s->device.copy_out = refuse;
 }
 
 static void after_fork(void) {

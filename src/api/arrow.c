@@ -361,11 +361,7 @@ static void stream_release(struct ArrowArrayStream *p) {
   wl_conn *c = s->of.conn;
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
-  if (--c->streams.n == 0) sqlite3_reset(c->streams.in_progress);
-  if (c->streams.n == 0 && !c->has_keeper) { /* nothing else would finalize it */
-    sqlite3_finalize(c->streams.in_progress);
-    c->streams.in_progress = NULL;
-  }
+  wl_streams_leave(c);
   stream_free(s);
   sqlite3_mutex_leave(m);
   p->release = NULL;
@@ -413,13 +409,7 @@ static int query(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, struct ArrowA
   if (!st && stmt) st = wl_bindings_read(stmt, &bindings, &err);
   if (!st) st = open_stream(c, sql, &bindings, s, &err);
   wl_bindings_close(&bindings);
-  wl_open_streams *open = &c->streams;
-  if (!st && open->n++ == 0) {
-    if (!open->in_progress)
-      sqlite3_prepare_v3(db, "SELECT 1 UNION ALL SELECT 2", -1, SQLITE_PREPARE_PERSISTENT,
-                         &open->in_progress, NULL);
-    if (open->in_progress) sqlite3_step(open->in_progress);
-  }
+  if (!st) wl_streams_enter(c);
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
     if (s) stream_free(s);

@@ -9,9 +9,10 @@
 int wl_functions_register(wl_conn *c);
 int wl_tables_register(wl_conn *c);       /* warplite_devices, warplite_cache, warplite_log */
 int wl_select_table_register(wl_conn *c); /* the module warplite: a SELECT as a table */
-/* Why the rows of a statement cannot be those of a table: "needs …". NULL: they can. tail: the text
-** behind the statement. */
+/* Why a statement is not one SELECT, or cannot be a table: "needs …". NULL: it is, or can be.
+** tail: the text behind the statement. */
 const char *wl_select_refused(sqlite3_stmt *s, const char *tail);
+const char *wl_select_no_table(sqlite3_stmt *s, const char *tail);
 
 /* warplite_load(table), warplite_load(name, select), warplite_unload(table) */
 void wl_load(sqlite3_context *ctx, int n, sqlite3_value **args);

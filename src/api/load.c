@@ -164,7 +164,7 @@ static wl_status check_select(staging *s, wl_error *err) {
   if (!s->sql) return refuse("a SELECT is needed", err);
   int rc = sqlite3_prepare_v2(s->job.db, s->sql, -1, &stmt, &tail);
   if (rc) return wl_schema_failed(&s->job, rc, err);
-  const char *why = wl_select_refused(stmt, tail);
+  const char *why = wl_select_no_table(stmt, tail);
   sqlite3_finalize(stmt);
   if (why) return wl_fail(err, WL_ERROR, "warplite_load %s", why);
   s->n_sql = statement_length(s->sql);

@@ -218,3 +218,21 @@ void wl_opened_close(wl_opened *o) {
   wl_mem_free(o->types);
   *o = (wl_opened){0};
 }
+
+void wl_streams_enter(wl_conn *c) {
+  wl_open_streams *open = &c->streams;
+  if (open->n++ > 0) return;
+  if (!open->in_progress)
+    sqlite3_prepare_v3(c->db, "SELECT 1 UNION ALL SELECT 2", -1, SQLITE_PREPARE_PERSISTENT,
+                       &open->in_progress, NULL);
+  if (open->in_progress) sqlite3_step(open->in_progress);
+}
+
+void wl_streams_leave(wl_conn *c) {
+  wl_open_streams *open = &c->streams;
+  if (--open->n > 0) return;
+  sqlite3_reset(open->in_progress);
+  if (c->has_keeper) return;
+  sqlite3_finalize(open->in_progress); /* nothing else would */
+  open->in_progress = NULL;
+}

@@ -23,4 +23,9 @@ wl_status wl_opened_open(wl_conn *c, const char *sql, const wl_bindings *b, wl_o
                          wl_error *err) WL_MUST;
 void wl_opened_close(wl_opened *o); /* accepts an all-zero one */
 
+/* Between these two calls one helper statement is in progress, so that SQLite does not forget an
+** interrupt between two batches. They nest. */
+void wl_streams_enter(wl_conn *c);
+void wl_streams_leave(wl_conn *c);
+
 #endif

@@ -65,8 +65,13 @@ const char *wl_select_refused(sqlite3_stmt *s, const char *tail) {
   if (!s || !sqlite3_stmt_readonly(s) || sqlite3_column_count(s) == 0 || sqlite3_stmt_isexplain(s))
     return "needs a SELECT";
   if (!is_blank(tail)) return "needs one statement";
-  if (sqlite3_bind_parameter_count(s) > 0) return "needs a statement without parameters";
   return NULL;
+}
+
+const char *wl_select_no_table(sqlite3_stmt *s, const char *tail) {
+  const char *why = wl_select_refused(s, tail);
+  if (!why && sqlite3_bind_parameter_count(s) > 0) why = "needs a statement without parameters";
+  return why;
 }
 
 /* Prepares the statement. NULL, with a message: it cannot be a table. */
@@ -78,7 +83,7 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, wl_mask **mask, int *
     *msg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     return NULL;
   }
-  const char *why = wl_select_refused(s, tail);
+  const char *why = wl_select_no_table(s, tail);
   if (!why) return s;
   *rc = SQLITE_ERROR;
   *msg = s ? sqlite3_mprintf("a warplite table %s", why) : sqlite3_mprintf("%s", needs_text);

@@ -183,9 +183,11 @@ WARPLITE_API int sphyraena_set_device(sphyraena *s, const char *device);
 
 /*
 ** Reads the columns that a SELECT names into main memory: those of all its tables, in joins and
-** subqueries too, with all rows. Replaces what was staged before. The SELECT itself does not run.
-** SPHYRAENA_ERR_STMT: it is invalid, or reads something that warplite cannot keep in memory.
-** SPHYRAENA_ERR_MEM: it takes more than data_size or host_budget; nothing is staged then.
+** subqueries too, with all rows. If only SQLite can run it, all columns of its tables. Replaces
+** what was staged before. The SELECT itself does not run.
+** SPHYRAENA_ERR_STMT: it is invalid, and what was staged before stays; or it reads something that
+** has no columns to keep, such as json_each(), and nothing is staged. The message says which.
+** SPHYRAENA_ERR_MEM: it takes more than data_size or host_budget; nothing is staged.
 */
 WARPLITE_API int sphyraena_prepare_data(sphyraena *s, const char *sql_stmt);
 

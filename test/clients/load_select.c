@@ -100,8 +100,10 @@ static void compare(sqlite3 *db, const char *engine) {
     bool counted = strcmp(n, ask(db, "SELECT count(*) FROM plain")) == 0;
     rows_query(&want, db, sqlite3_prepare_v2, "SELECT * FROM plain");
     rows_query(&r, db, warplite_prepare, "SELECT * FROM staged");
-    rows_sort(&want); /* those of a join have no order */
-    rows_sort(&r);
+    if (has(selects[i], " JOIN ") && !has(selects[i], "ORDER BY")) { /* they have no order */
+      rows_sort(&want);
+      rows_sort(&r);
+    }
     bool same = rows_same(&r, &want, false, why, sizeof why);
     rows_query(&want, db, sqlite3_prepare_v2, "SELECT name, type FROM pragma_table_info('plain')");
     rows_query(&r, db, sqlite3_prepare_v2, "SELECT name, type FROM pragma_table_info('staged')");

@@ -248,6 +248,13 @@ static void run_values(const char *device) {
   for (int i = 0; i < N_VALUES && ready; i++)
     same &= fetch(&s, value_queries[i], 1) && same_block(&blocks[i], s.results_cpu);
   CHECK(name, same);
+  snprintf(name, sizeof name, "[%s] a SELECT that only SQLite can run", device);
+  CHECK(name,
+        !sphyraena_prepare_data(&s, "WITH RECURSIVE c(x) AS (SELECT 5 UNION SELECT x - 1 FROM"
+                                    " c WHERE x) SELECT rank() OVER (ORDER BY name), x FROM w,"
+                                    " c ON w.id = x") &&
+            !sphyraena_transfer_data(&s) && s.data_cpu->tables == 1 && s.data_cpu->columns == 2 &&
+            fetch(&s, "SELECT name FROM w", 0) && ran_on(&s, device));
   /* what is kept under a name can be staged too */
   snprintf(name, sizeof name, "[%s] the rows of a SELECT under a name", device);
   run(db, "SELECT warplite_load('joined', 'SELECT v.id, w.name FROM v JOIN w ON w.name = v.t')");

@@ -57,13 +57,43 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
   }
 }
 
-/* Finds the columns that a SELECT reads. Inside wl_store_enter(). */
+/* Takes all columns of the tables that SQLite's program reads. */
+static wl_status find_tables(wl_conn *c, const char *sql, wanted *w, wl_error *err) {
+  wl_arena arena;
+  wl_priced p;
+  wl_arena_init(&arena);
+  wl_status rc = wl_priced_read(c->db, c->store, sql, strlen(sql), &arena, &p, err);
+  for (int i = 0; !rc && i < p.program.n; i++)
+    if (p.program.steps[i].op == WL_VDBE_VOpen) rc = wl_not_taken(err, "a virtual table");
+  for (int i = 0; !rc && i < p.n_trees; i++) {
+    const char *schema, *name;
+    wl_table *t = NULL;
+    wl_priced_table(&p, i, &schema, &name);
+    rc = wl_store_table(c->store, schema, name, &t, err);
+    table_columns *e = rc ? NULL : entry_of(w, t);
+    if (!rc && !e) rc = wl_nomem(err);
+    if (!rc) e->n = 0; /* another tree may be of the same table */
+    for (int k = 0; !rc && k < t->n_cols; k++)
+      if (!t->cols[k].hidden) e->columns[e->n++] = k;
+  }
+  wl_arena_close(&arena);
+  return rc;
+}
+
+/* Finds the columns that a SELECT reads. Inside wl_store_enter(). If only SQLite can run it, they
+** are not known one by one. */
 static wl_status find_columns(wl_conn *c, const char *sql, wanted *w, wl_error *err) {
   wl_statement_text *t = NULL;
   wl_status rc = wl_conn_keep_helpers(c, err);
-  if (!rc) rc = wl_statement_text_get(c, sql, strlen(sql), &t, err);
+  if (rc) return rc;
+  rc = wl_statement_text_get(c, sql, strlen(sql), &t, err);
   if (!rc) wl_query_each_table(c->store, t->query, add_table, w);
   wl_statement_text_drop(t);
+  if (rc == WL_NOT_TAKEN) {
+    wl_error why = *err;
+    rc = find_tables(c, sql, w, err);
+    if (rc == WL_NOT_TAKEN) *err = why;
+  }
   return !rc && w->lost ? wl_nomem(err) : rc;
 }
 

@@ -57,11 +57,11 @@ extern "C" {
 ** the same parameters. Where SQLite is to run the statement, it returns the text as it is. An error in
 ** the text is an error of the function. A returned text belongs to this connection.
 **
-** warplite_load(name, select) runs a SELECT, keeps its rows under the name, reads them into memory and
-** returns their number. Later statements of the connection use the name like a table. It is a
+** warplite_load(name, select) runs a SELECT, keeps its rows under the name, reads them into memory
+** and returns their number. Later statements of the connection use the name like a table. It is a
 ** temporary tablet table with the columns that CREATE TEMP TABLE name AS select gives. Another call
-** with the same name replaces the rows; the SELECT may read the old ones. DROP TABLE removes them. Any
-** other table or view of that name is an error. After an error nothing has changed.
+** with the same name replaces the rows; the SELECT may read the old ones. DROP TABLE removes them.
+** Any other table or view of that name is an error. After an error nothing has changed.
 **
 ** CREATE VIRTUAL TABLE temp.q USING warplite('SELECT ...') makes a statement a table. Each scan runs
 ** the statement. The table must be temporary, and the statement has no parameters.

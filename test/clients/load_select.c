@@ -1,7 +1,7 @@
 /*
-** warplite_load(name, select): names, types and rows of the staged table are compared with those of
-** CREATE TEMP TABLE … AS, for SELECTs of all kinds. Then: later queries find the columns in memory
-** and run natively; what is refused; errors leave everything as it was.
+** warplite_load(name, select): names, types and rows of the staged table are compared with those
+** of CREATE TEMP TABLE … AS, for SELECTs of all kinds. Then: later queries find the columns in
+** memory and run natively; what is refused; errors leave everything as it was.
 ** On the CPU and the simulator, and with WL_TEST_CUDA on CUDA.
 */
 #include <string.h>

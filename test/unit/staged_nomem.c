@@ -67,7 +67,7 @@ static void check(const char *device) {
     tap_bad(name, "without any failure: %s", message);
     return;
   }
-  for (n = 1; n <= MAX_N; n += n < 300 ? 1 : 4) {
+  for (n = 1; n <= MAX_N; n += n < 100 ? 1 : 7) {
     wl_mem_fail_after(n);
     int rc = try(db, device, &got, message);
     bool reached = wl_mem_fail_after(0);

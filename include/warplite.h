@@ -44,7 +44,8 @@ extern "C" {
 /*
 ** Makes warplite available on one connection. This adds
 **   functions  warplite_version(), warplite_set(name, value), warplite_reason(),
-**              warplite_load(table), warplite_unload(table), warplite_sql(text),
+**              warplite_load(table), warplite_load(name, select), warplite_unload(table),
+**              warplite_sql(text),
 **              warplite_convert(table [, 'tablet' or 'table']), warplite_check(table)
 **   tables     warplite_devices, warplite_cache, warplite_log
 **   modules    tablet and warplite, for CREATE VIRTUAL TABLE
@@ -55,6 +56,12 @@ extern "C" {
 ** returns the text to prepare instead: a SELECT with the same columns (names and declared types) and
 ** the same parameters. Where SQLite is to run the statement, it returns the text as it is. An error in
 ** the text is an error of the function. A returned text belongs to this connection.
+**
+** warplite_load(name, select) runs a SELECT, keeps its rows under the name, reads them into memory
+** and returns their number. Later statements of the connection use the name like a table. It is a
+** temporary tablet table with the columns that CREATE TEMP TABLE name AS select gives. Another call
+** with the same name replaces the rows; the SELECT may read the old ones. DROP TABLE removes them.
+** Any other table or view of that name is an error. After an error nothing has changed.
 **
 ** CREATE VIRTUAL TABLE temp.q USING warplite('SELECT ...') makes a statement a table. Each scan runs
 ** the statement. The table must be temporary, and the statement has no parameters.

@@ -9,12 +9,8 @@
 **    a statement that SQLite runs, from all of its rows.
 ** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
-#include "api/bindings.h"
-#include "api/collect.h"
+#include "api/open_query.h"
 #include "api/enable.h"
-#include "explain/explain.h"
-#include "route/answer.h"
-#include "base/authorizer.h"
 #include "base/mem.h"
 #include "value/conv.h"
 #include "value/exchange.h"
@@ -31,10 +27,7 @@ typedef enum format { F_NULL, F_INT, F_REAL, F_TEXT, F_BLOB, F_UNION } format;
 static const char *const format_text[] = {"n", "l", "g", "u", "z", "+ud:0,1,2,3"};
 
 typedef struct stream {
-  wl_conn *conn;
-  wl_answer answer;
-  int n_cols;
-  char **names;
+  wl_opened of; /* the statement */
   format *formats;
   char message[512];
   bool failed;
@@ -70,11 +63,12 @@ static int schema_make(struct ArrowSchema *s, const char *fmt, const char *name,
 static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
   static const char *const union_names[] = {"integer", "real", "text", "blob"};
   stream *s = p->private_data;
-  int rc = schema_make(out, "+s", "", s->n_cols);
+  int rc = schema_make(out, "+s", "", s->of.n_cols);
   out->flags = 0;
-  for (int i = 0; i < s->n_cols && !rc; i++) {
+  for (int i = 0; i < s->of.n_cols && !rc; i++) {
     struct ArrowSchema *c = out->children[i];
-    rc = schema_make(c, format_text[s->formats[i]], s->names[i], s->formats[i] == F_UNION ? 4 : 0);
+    rc = schema_make(c, format_text[s->formats[i]], s->of.names[i],
+                     s->formats[i] == F_UNION ? 4 : 0);
     for (int k = 0; k < c->n_children && !rc; k++)
       rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
   }
@@ -310,25 +304,25 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
   wl_batch *b = NULL;
   memset(out, 0, sizeof *out);
   if (s->failed) return EIO;
-  sqlite3_mutex *m = sqlite3_db_mutex(s->conn->db);
+  sqlite3_mutex *m = sqlite3_db_mutex(s->of.conn->db);
   sqlite3_mutex_enter(m);
-  wl_status rc = wl_answer_next(&s->answer, &b, &err);
+  wl_status rc = wl_answer_next(&s->of.answer, &b, &err);
   sqlite3_mutex_leave(m);
   if (rc) {
     snprintf(s->message, sizeof s->message, "%s", err.text);
-    snprintf(s->conn->errmsg, sizeof s->conn->errmsg, "%s", err.text);
+    snprintf(s->of.conn->errmsg, sizeof s->of.conn->errmsg, "%s", err.text);
     s->failed = true;
     return rc == WL_NOMEM ? ENOMEM : rc == WL_INTERRUPT ? EINTR : EIO;
   }
   if (!b) return 0; /* out->release stays NULL, which marks the end */
-  const wl_reg *regs = wl_run_regs(s->answer.run);
+  const wl_reg *regs = wl_run_regs(s->of.answer.run);
   shared *all = wl_mem_zalloc(sizeof *all);
-  int e = all ? array_make(out, b->n_rows - b->skip, 1, s->n_cols) : ENOMEM;
+  int e = all ? array_make(out, b->n_rows - b->skip, 1, s->of.n_cols) : ENOMEM;
   if (all) {
     all->batch = b;
     atomic_init(&all->refs, 1);
   }
-  for (int i = 0; i < s->n_cols && !e; i++) {
+  for (int i = 0; i < s->of.n_cols && !e; i++) {
     struct ArrowArray *child = out->children[i];
     e = column_array(child, b, regs, i, s->formats[i]);
     if (child->release) {
@@ -336,7 +330,7 @@ static int get_next(struct ArrowArrayStream *p, struct ArrowArray *out) {
       atomic_fetch_add(&all->refs, 1);
     }
   }
-  if (!e) s->answer.n_rows += out->length;
+  if (!e) s->of.answer.n_rows += out->length;
   if (e && out->release) out->release(out);
   if (all)
     shared_drop(all);
@@ -357,23 +351,17 @@ static const char *get_last_error(struct ArrowArrayStream *p) {
 }
 
 static void stream_free(stream *s) {
-  wl_answer_close(&s->answer);
-  for (int i = 0; s->names && i < s->n_cols; i++) wl_mem_free(s->names[i]);
-  wl_mem_free(s->names);
+  wl_opened_close(&s->of);
   wl_mem_free(s->formats);
   wl_mem_free(s);
 }
 
 static void stream_release(struct ArrowArrayStream *p) {
   stream *s = p->private_data;
-  wl_conn *c = s->conn;
+  wl_conn *c = s->of.conn;
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
-  if (--c->streams.n == 0) sqlite3_reset(c->streams.in_progress);
-  if (c->streams.n == 0 && !c->has_keeper) { /* nothing else would finalize it */
-    sqlite3_finalize(c->streams.in_progress);
-    c->streams.in_progress = NULL;
-  }
+  wl_streams_leave(c);
   stream_free(s);
   sqlite3_mutex_leave(m);
   p->release = NULL;
@@ -395,201 +383,16 @@ static format format_of(const wl_domain *d, const char *decl) {
   return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
 }
 
-/* The statement that warplite_query() was called with. */
-typedef struct given {
-  sqlite3_stmt *original; /* SQLite's statement */
-  char *text;             /* freed with sqlite3_free() */
-  bool ignored;           /* the authorizer answered IGNORE */
-  bool analyzed;          /* EXPLAIN ANALYZE, whose words are not in text and original */
-} given;
-
-static void given_close(given *g, bool keeps_original) {
-  if (!keeps_original) sqlite3_finalize(g->original);
-  sqlite3_free(g->text);
-}
-
-static wl_status read_given(wl_conn *c, const char *sql, given *g, wl_error *err) {
-  const char *tail;
-  wl_mask *mask = NULL;
-  *g = (given){0};
-  char *blank = wl_analyze_text(sql, -1);
-  if (blank) sql = blank;
-  int rc = wl_ask_prepare(c->db, sql, -1, &g->original, &tail, &mask);
-  g->ignored = wl_mask_ignores(mask);
-  g->analyzed = blank != NULL;
-  wl_mask_free(mask);
-  wl_status st = rc ? wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db)) : WL_OK;
-  if (!st && (!g->original || sqlite3_column_count(g->original) == 0))
-    st = wl_fail(err, WL_ERROR, "warplite_query needs a statement that returns rows");
-  if (!st) g->text = sqlite3_mprintf("%.*s", (int)(tail - sql), sql);
-  if (!st && !g->text) st = wl_nomem(err);
-  sqlite3_free(blank);
-  return st;
-}
-
-/* Replaces SQLite's statement and text by ours. */
-static wl_status replace(given *g, sqlite3_stmt *ours, wl_error *err) {
-  sqlite3_finalize(g->original);
-  g->original = ours;
-  sqlite3_free(g->text);
-  g->text = sqlite3_mprintf("%s", sqlite3_sql(ours));
-  return g->text ? WL_OK : wl_nomem(err);
-}
-
-/* Starts EXPLAIN or EXPLAIN ANALYZE: a statement over tables of ours, which SQLite runs. */
-static wl_status explain(wl_conn *c, given *g, wl_answer *a, wl_error *err) {
-  sqlite3_stmt *ours = NULL;
-  wl_decision d = {0};
-  wl_status rc;
-  size_t n = strlen(g->text);
-  if (g->analyzed && g->ignored) return wl_fail(err, WL_ERROR, "EXPLAIN ANALYZE: %s", WL_IGNORED);
-  if (g->analyzed)
-    rc = wl_analyze_prepare(c, g->text, n, g->original, &ours, err);
-  else
-    rc = wl_explain_prepare(c, g->text, n, g->ignored ? WL_IGNORED : NULL, g->original, &d, &ours,
-                            err);
-  char reason[WL_REASON_SIZE] = "sqlite: EXPLAIN ANALYZE";
-  if (!g->analyzed && rc)
-    snprintf(reason, sizeof reason, "sqlite: %s", err->text);
-  else if (!g->analyzed)
-    memcpy(reason, d.reason, sizeof reason);
-  wl_decision_close(&d);
-  if (!rc) rc = replace(g, ours, err);
-  if (rc && (g->analyzed || rc == WL_NOMEM)) return rc;
-  wl_request q = {.sql = g->text, .n_sql = strlen(g->text)};
-  /* SQLite's own EXPLAIN was prepared with the authorizer's answers, so it is used as it is. */
-  bool own = rc != WL_OK;
-  rc = wl_answer_open_sqlite(c, &q, reason, own ? g->original : NULL, a, err);
-  a->unlogged = !g->analyzed; /* the reason is that of a statement that has not run */
-  return rc;
-}
-
-/* The arguments of a native run: the values of the parameters that occur. The caller frees it. */
-static sqlite3_value **list_args(const wl_statement_text *t, const wl_bindings *b) {
-  sqlite3_value **args = wl_mem_zalloc(((size_t)t->n_args + 1) * sizeof *args);
-  for (int k = 0; args && k < t->n_args; k++) args[k] = b->values[t->arg_params[k] - 1];
-  return args;
-}
-
-/* Starts a native run of the text of d. */
-static wl_status start_native(wl_conn *c, const wl_decision *d, wl_request *q, const wl_bindings *b,
-                              wl_answer *a, wl_error *err) {
-  sqlite3_value **args = b->n ? list_args(d->text, b) : NULL;
-  if (b->n && !args) return wl_nomem(err);
-  q->stage = WL_AT_START;
-  q->args = args;
-  q->n_args = b->n ? d->text->n_args : 0;
-  wl_status rc = wl_answer_open(c, q, NULL, a, err);
-  wl_mem_free(args);
-  return rc;
-}
-
-/* Starts a statement. */
-static wl_status start(wl_conn *c, given *g, const wl_bindings *b, wl_answer *a, wl_error *err) {
-  if (g->analyzed || sqlite3_stmt_isexplain(g->original)) return explain(c, g, a, err);
-  wl_decision d = {0};
-  wl_request q = {
-      .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
-  wl_store_enter(c->store); /* both decisions see one version */
-  wl_status rc = wl_route(c, &q, &d, err);
-  bool native = !rc && d.engine != WL_ENGINE_SQLITE;
-  if (native) rc = start_native(c, &d, &q, b, a, err);
-  wl_store_leave(c->store);
-  if (!rc && !native) {
-    /* A statement that was prepared with the answer IGNORE must not be prepared again. */
-    bool as_it_is = g->ignored || b->n;
-    rc = wl_bindings_bind(b, g->original, err);
-    if (!rc) rc = wl_answer_open_sqlite(c, &q, d.reason, as_it_is ? g->original : NULL, a, err);
-  } else if (!native && *d.reason) {
-    wl_conn_set_reason(c, d.reason);
-  }
-  wl_decision_close(&d);
-  return rc;
-}
-
-/* Prepares the statement again, to read names and declared types from the current schema. */
-static wl_status prepare_again(wl_conn *c, given *g, wl_error *err) {
-  sqlite3_stmt *again = NULL;
-  int rc = sqlite3_prepare_v2(c->db, g->text, -1, &again, NULL);
-  if (rc) return wl_fail(err, (wl_status)rc, "%s", sqlite3_errmsg(c->db));
-  sqlite3_finalize(g->original);
-  g->original = again;
-  return WL_OK;
-}
-
-/* Sets the names and formats of the columns, as SQLite describes them. seen: kept from an earlier
-** call, used if original is NULL. */
-static wl_status describe(stream *s, sqlite3_stmt *original, const wl_text_column *seen,
-                          wl_error *err) {
-  s->n_cols = s->answer.n_cols;
-  s->names = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->names);
-  s->formats = wl_mem_zalloc((size_t)s->n_cols * sizeof *s->formats);
-  if (!s->names || !s->formats) return wl_nomem(err);
-  const wl_program *p = wl_run_program(s->answer.run);
-  for (int i = 0; i < s->n_cols; i++) {
-    const char *name = original ? sqlite3_column_name(original, i) : seen[i].name;
-    const char *type = original ? sqlite3_column_decltype(original, i) : seen[i].type;
-    s->names[i] = name ? wl_mem_strdup(name) : NULL;
-    s->formats[i] = format_of(&p->results[i].domain, type);
-    if (!s->names[i]) return wl_nomem(err);
-  }
-  return WL_OK;
-}
-
-/* Lets SQLite compute all rows, if it runs the statement. */
-static wl_status collect(stream *s, wl_error *err) {
-  if (s->answer.run) return WL_OK;
-  wl_status rc = wl_collect(&s->answer, err);
-  sqlite3_reset(s->answer.stmt);
-  return rc;
-}
-
-/* Starts a text that ran natively before, without asking SQLite about it again. *done: this was
-** possible. */
-static wl_status open_seen(wl_conn *c, const char *sql, const wl_bindings *b, stream *s, bool *done,
-                           wl_error *err) {
-  wl_decision d = {0};
-  wl_request q = {.sql = sql, .n_sql = strlen(sql), .seen = true};
-  wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
-  *done = false;
-  if (!t) return WL_OK;
-  wl_store_enter(c->store);
-  wl_status rc = wl_route(c, &q, &d, err);
-  *done = !rc && d.text == t && d.engine != WL_ENGINE_SQLITE;
-  if (*done) rc = start_native(c, &d, &q, b, &s->answer, err);
-  wl_store_leave(c->store);
-  if (*done && !rc) rc = collect(s, err);
-  if (*done && !rc) rc = describe(s, s->answer.stmt, t->columns, err);
-  wl_decision_close(&d);
-  wl_statement_text_drop(t);
-  return *done ? rc : WL_OK;
-}
-
-/* Keeps the description of a text that runs natively, for its next run. */
-static wl_status keep_description(wl_conn *c, const given *g, wl_error *err) {
-  wl_statement_text *t = c->texts; /* the text of a native run is the latest */
-  if (!t || strcmp(t->sql, g->text) != 0) return WL_OK;
-  return wl_statement_text_describe(c, t, g->original, err);
-}
-
 static wl_status open_stream(wl_conn *c, const char *sql, const wl_bindings *b, stream *s,
                              wl_error *err) {
-  given g;
-  bool done;
-  wl_status st = open_seen(c, sql, b, s, &done, err);
-  if (st || done) return st;
-  wl_i64 n_shapes = wl_store_n_shapes(c->store);
-  st = read_given(c, sql, &g, err);
-  if (!st) st = start(c, &g, b, &s->answer, err);
-  bool shared = g.original && g.original == s->answer.stmt;
-  if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
-  if (!st && s->answer.run) st = keep_description(c, &g, err);
-  if (!st) st = collect(s, err);
-  if (!st && s->answer.n_cols != sqlite3_column_count(g.original))
-    st = wl_fail(err, (wl_status)SQLITE_SCHEMA, "the schema changed; try again");
-  if (!st) st = describe(s, g.original, NULL, err);
-  given_close(&g, shared);
-  return st;
+  wl_status rc = wl_opened_open(c, sql, b, &s->of, err);
+  if (rc) return rc;
+  s->formats = wl_mem_zalloc((size_t)s->of.n_cols * sizeof *s->formats);
+  if (!s->formats) return wl_nomem(err);
+  const wl_program *p = wl_run_program(s->of.answer.run);
+  for (int i = 0; i < s->of.n_cols; i++)
+    s->formats[i] = format_of(&p->results[i].domain, s->of.types[i]);
+  return WL_OK;
 }
 
 /* Runs a text. stmt: the statement with its parameters, or NULL: they are NULL. */
@@ -604,18 +407,9 @@ static int query(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, struct ArrowA
   stream *s = wl_mem_zalloc(sizeof *s);
   wl_status st = s ? WL_OK : wl_nomem(&err);
   if (!st && stmt) st = wl_bindings_read(stmt, &bindings, &err);
-  if (!st) {
-    s->conn = c;
-    st = open_stream(c, sql, &bindings, s, &err);
-  }
+  if (!st) st = open_stream(c, sql, &bindings, s, &err);
   wl_bindings_close(&bindings);
-  wl_open_streams *open = &c->streams;
-  if (!st && open->n++ == 0) {
-    if (!open->in_progress)
-      sqlite3_prepare_v3(db, "SELECT 1 UNION ALL SELECT 2", -1, SQLITE_PREPARE_PERSISTENT,
-                         &open->in_progress, NULL);
-    if (open->in_progress) sqlite3_step(open->in_progress);
-  }
+  if (!st) wl_streams_enter(c);
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
     if (s) stream_free(s);

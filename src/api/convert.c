@@ -10,11 +10,9 @@
 ** told to rename without changing them (legacy_alter_table).
 **
 ** Invariants:
-** 1. Everything happens inside one savepoint. After an error nothing has changed.
+** 1. Everything happens inside one savepoint (wl_schema_make_change).
 ** 2. What the other kind of table cannot have is refused before anything changes, or by the module
 **    when the table is created (tablet/table/declare.c).
-** 3. DROP TABLE is impossible while another statement of the connection reads. This is checked
-**    before anything changes.
 */
 #include "api/functions.h"
 #include "base/authorizer.h"
@@ -25,28 +23,14 @@
 #include <string.h>
 
 typedef struct convert {
-  wl_conn *conn;
   sqlite3 *db;
-  char *schema, *name; /* owned */
-  char *sql;           /* owned; its CREATE statement */
-  char *body;          /* owned; the text between its parentheses */
-  char other[64];      /* the temporary name of one of the two tables */
+  char *schema, *name;  /* owned */
+  char *sql;            /* owned; its CREATE statement */
+  char *body;           /* owned; the text between its parentheses */
+  wl_schema_change job; /* job.other: the temporary name of one of the two tables */
   bool is_tablet;
   sqlite3_int64 n_rows;
 } convert;
-
-static wl_status sqlite_error(convert *v, int rc, wl_error *err) {
-  if (rc == SQLITE_NOMEM) return wl_nomem(err);
-  return wl_fail(err, (wl_status)(rc & 0xff), "warplite_convert: %s", sqlite3_errmsg(v->db));
-}
-
-/* Runs one statement to its end. Frees sql with sqlite3_free(). */
-static wl_status run(convert *v, char *sql, wl_error *err) {
-  if (!sql) return wl_nomem(err);
-  int rc = sqlite3_exec(v->db, sql, NULL, NULL, NULL);
-  sqlite3_free(sql);
-  return rc ? sqlite_error(v, rc, err) : WL_OK;
-}
 
 /* Copies the texts of a query's first row with wl_mem_strdup(), NULL for NULL. *found: there is a
 ** row. */
@@ -66,7 +50,7 @@ static wl_status ask(convert *v, char *sql, char **out, int n, bool *found, wl_e
   }
   int rc2 = sqlite3_finalize(stmt);
   sqlite3_free(sql);
-  if (!status && (rc || rc2)) status = sqlite_error(v, rc ? rc : rc2, err);
+  if (!status && (rc || rc2)) status = wl_schema_failed(&v->job, rc ? rc : rc2, err);
   return status;
 }
 
@@ -184,7 +168,7 @@ static wl_status refuse_more(convert *v, wl_error *err) {
         sqlite3_snprintf(sizeof what, what, "%s", sqlite3_column_text(stmt, 0));
     }
     int rc2 = sqlite3_finalize(stmt);
-    if (rc || rc2) return sqlite_error(v, rc ? rc : rc2, err);
+    if (rc || rc2) return wl_schema_failed(&v->job, rc ? rc : rc2, err);
     if (*what)
       return wl_fail(err, WL_ERROR, "warplite_convert: %.100s cannot be converted: %s %s", v->name,
                      checks[i].what, what);
@@ -230,7 +214,7 @@ static wl_status read_columns(convert *v, const char *table, columns *out, wl_er
   if (rc || rc2) {
     sqlite3_free(rest);
     sqlite3_free(key);
-    return sqlite_error(v, rc ? rc : rc2, err);
+    return wl_schema_failed(&v->job, rc ? rc : rc2, err);
   }
   while (k < 3 && taken[k]) k++;
   if (key && n_keys == 1) {
@@ -251,7 +235,7 @@ static wl_status read_columns(convert *v, const char *table, columns *out, wl_er
 static wl_status copy(convert *v, const char *from, const char *to, wl_error *err) {
   sqlite3_stmt *stmt = NULL;
   columns c = {NULL, NULL};
-  wl_status status = read_columns(v, v->other, &c, err);
+  wl_status status = read_columns(v, v->job.other, &c, err);
   char *sql = NULL;
   if (status) goto done;
   if (v->is_tablet) /* a tablet table returns its rows in that order */
@@ -270,7 +254,7 @@ static wl_status copy(convert *v, const char *from, const char *to, wl_error *er
     sqlite3_step(stmt);
     rc = sqlite3_finalize(stmt);
   }
-  if (rc) status = sqlite_error(v, rc, err);
+  if (rc) status = wl_schema_failed(&v->job, rc, err);
   v->n_rows = sqlite3_changes64(v->db);
 done:
   sqlite3_free(sql);
@@ -279,87 +263,42 @@ done:
   return status;
 }
 
-static wl_status locked(convert *v, wl_error *err) {
-  return wl_fail(
-      err, (wl_status)SQLITE_LOCKED,
-      "warplite_convert: %.100s is locked: another statement of this connection is still "
-      "running",
-      v->name);
-}
-
-/* The number of statements in progress, including the one that calls the function. */
-static int n_running(sqlite3 *db) {
-  int n = 0;
-  for (sqlite3_stmt *s = sqlite3_next_stmt(db, NULL); s; s = sqlite3_next_stmt(db, s))
-    n += sqlite3_stmt_busy(s) != 0;
-  return n;
-}
-
-/* Fails if the calling statement itself reads a table, because then no table can be dropped. */
-static wl_status try_drop(convert *v, wl_error *err) {
-  wl_status rc = run(v, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w\"(x)", v->schema, v->other), err);
-  if (!rc) rc = run(v, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->other), err);
-  return rc == (wl_status)SQLITE_LOCKED ? locked(v, err) : rc;
-}
-
 static wl_status to_tablet(convert *v, wl_error *err) {
-  wl_status rc = run(
-      v,
-      sqlite3_mprintf("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w\"", v->schema, v->name, v->other),
-      err);
+  wl_status rc = wl_schema_run(&v->job,
+                               sqlite3_mprintf("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w\"",
+                                               v->schema, v->name, v->job.other),
+                               err);
   if (!rc)
-    rc = run(v,
-             sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\".\"%w\" USING tablet(%s)", v->schema,
-                             v->name, v->body),
-             err);
-  if (!rc) rc = copy(v, v->other, v->name, err);
-  if (!rc) rc = run(v, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->other), err);
+    rc = wl_schema_run(&v->job,
+                       sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\".\"%w\" USING tablet(%s)",
+                                       v->schema, v->name, v->body),
+                       err);
+  if (!rc) rc = copy(v, v->job.other, v->name, err);
+  if (!rc)
+    rc = wl_schema_run(&v->job,
+                       sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->job.other), err);
   return rc;
 }
 
 static wl_status to_ordinary(convert *v, wl_error *err) {
-  wl_status rc =
-      run(v, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w\"(%s)", v->schema, v->other, v->body), err);
-  if (!rc) rc = copy(v, v->name, v->other, err);
-  if (!rc) rc = run(v, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->name), err);
+  wl_status rc = wl_schema_run(
+      &v->job, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w\"(%s)", v->schema, v->job.other, v->body),
+      err);
+  if (!rc) rc = copy(v, v->name, v->job.other, err);
   if (!rc)
-    rc = run(
-        v,
-        sqlite3_mprintf("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w\"", v->schema, v->other, v->name),
-        err);
+    rc = wl_schema_run(&v->job, sqlite3_mprintf("DROP TABLE \"%w\".\"%w\"", v->schema, v->name),
+                       err);
+  if (!rc)
+    rc = wl_schema_run(&v->job,
+                       sqlite3_mprintf("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w\"", v->schema,
+                                       v->job.other, v->name),
+                       err);
   return rc;
 }
 
-/* Converts the table inside a savepoint. */
-static wl_status change(convert *v, wl_error *err) {
-  wl_error lost = {0};
-  int legacy = 0;
-  bool alone = sqlite3_get_autocommit(v->db) != 0;
-  if (n_running(v->db) > 1)
-    return locked(v, err); /* undoing schema changes would end the other statements */
-  sqlite3_int64 last = sqlite3_last_insert_rowid(v->db);
-  sqlite3_uint64 number;
-  sqlite3_randomness((int)sizeof number, &number);
-  /* The name does not begin with warplite_: SQLite would run the statements (see route.c). */
-  sqlite3_snprintf(sizeof v->other, v->other, "wl_convert_%016llx", number);
-  sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, -1, &legacy);
-  sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 1, NULL);
-  wl_status rc = run(v, sqlite3_mprintf("SAVEPOINT %s", v->other), err);
-  if (!rc) {
-    rc = try_drop(v, err);
-    if (!rc) rc = (v->is_tablet ? to_ordinary : to_tablet)(v, err);
-    if (!rc) rc = run(v, sqlite3_mprintf("RELEASE %s", v->other), err);
-    if (rc && !sqlite3_get_autocommit(v->db)) {
-      /* A RELEASE that commits could fail, as the first one may have. */
-      char *sql = alone ? sqlite3_mprintf("ROLLBACK")
-                        : sqlite3_mprintf("ROLLBACK TO %s; RELEASE %s", v->other, v->other);
-      wl_status back = run(v, sql, &lost);
-      (void)back; /* report the first error */
-    }
-  }
-  sqlite3_db_config(v->db, SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, legacy, NULL);
-  sqlite3_set_last_insert_rowid(v->db, last);
-  return rc;
+static wl_status change(void *arg, wl_error *err) {
+  convert *v = arg;
+  return v->is_tablet ? to_ordinary(v, err) : to_tablet(v, err);
 }
 
 static wl_status count_rows(convert *v, wl_error *err) {
@@ -385,7 +324,7 @@ static wl_status may_convert(convert *v, wl_error *err) {
     wl_mask_free(mask);
     sqlite3_finalize(stmt);
     sqlite3_free(sql);
-    if (rc) return sqlite_error(v, rc, err);
+    if (rc) return wl_schema_failed(&v->job, rc, err);
     if (ignored) return wl_fail(err, (wl_status)SQLITE_AUTH, "warplite_convert: %s", WL_IGNORED);
   }
   return WL_OK;
@@ -407,7 +346,9 @@ static wl_status convert_table(convert *v, const char *text, const char *want, w
   if (!rc) rc = may_convert(v, err);
   if (!rc) {
     wl_own_begin();
-    rc = change(v, err);
+    v->job.schema = v->schema;
+    v->job.table = v->name;
+    rc = wl_schema_make_change(&v->job, change, v, err);
     wl_own_end();
   }
   return rc;
@@ -415,12 +356,12 @@ static wl_status convert_table(convert *v, const char *text, const char *want, w
 
 void wl_convert(sqlite3_context *ctx, int n, sqlite3_value **args) {
   wl_error err = {0};
-  convert v = {.conn = sqlite3_user_data(ctx), .db = sqlite3_context_db_handle(ctx)};
+  convert v = {.db = sqlite3_context_db_handle(ctx)};
+  v.job = (wl_schema_change){.db = v.db, .function = "warplite_convert"};
   const char *text = (const char *)sqlite3_value_text(args[0]);
   const char *want = n > 1 ? (const char *)sqlite3_value_text(args[1]) : NULL;
   if (convert_table(&v, text, want, &err)) {
-    sqlite3_result_error(ctx, err.text, -1);
-    if (err.code != WL_ERROR) sqlite3_result_error_code(ctx, (int)err.code);
+    wl_result_error(ctx, &err);
   } else {
     sqlite3_result_int64(ctx, v.n_rows);
   }

@@ -1,11 +1,10 @@
 /*
-** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_load,
-** warplite_unload, warplite_sql; warplite_convert (convert.c) and warplite_check (check.c).
+** The SQL functions: warplite_version, warplite_set, warplite_reason, warplite_sql; warplite_load
+** and warplite_unload (load.c), warplite_convert (convert.c) and warplite_check (check.c).
 */
 #include "api/functions.h"
 #include "base/mem.h"
 #include "column/cache.h"
-#include "tablet/read/image.h"
 #include "warplite.h"
 #include <string.h>
 
@@ -22,7 +21,7 @@ static void fn_reason(sqlite3_context *ctx, int n, sqlite3_value **args) {
   sqlite3_result_text(ctx, c->reason, -1, SQLITE_TRANSIENT);
 }
 
-static void result_error(sqlite3_context *ctx, const wl_error *err) {
+void wl_result_error(sqlite3_context *ctx, const wl_error *err) {
   sqlite3_result_error(ctx, err->text, -1);
   if (err->code != WL_ERROR && err->code != WL_NOT_TAKEN)
     sqlite3_result_error_code(ctx, (int)err->code);
@@ -35,7 +34,7 @@ static void fn_set(sqlite3_context *ctx, int n, sqlite3_value **args) {
   const char *name = (const char *)sqlite3_value_text(args[0]);
   const char *value = (const char *)sqlite3_value_text(args[1]);
   if (wl_settings_set(&c->set, name, value, &err)) {
-    result_error(ctx, &err);
+    wl_result_error(ctx, &err);
     return;
   }
   wl_store_set_budget(c->store, c->set.host_budget);
@@ -73,79 +72,16 @@ static void fn_sql(sqlite3_context *ctx, int n, sqlite3_value **args) {
   sqlite3_finalize(s);
 }
 
-/* Finds "table" or "schema.table". */
-static wl_status named_table(wl_conn *c, const char *text, wl_table **out, wl_error *err) {
-  if (!text) return wl_fail(err, WL_ERROR, "warplite: a table name is needed");
-  wl_status rc = wl_conn_keep_helpers(c, err);
-  if (!rc) rc = wl_store_table(c->store, NULL, text, out, err);
-  const char *dot = strchr(text, '.');
-  if (rc == WL_NOT_TAKEN && dot) {
-    char *schema = wl_mem_strdup(text);
-    if (!schema) return wl_nomem(err);
-    schema[dot - text] = 0;
-    rc = wl_store_table(c->store, schema, dot + 1, out, err);
-    wl_mem_free(schema);
-  }
-  if (rc == WL_NOT_TAKEN) {
-    wl_error why = *err;
-    rc = wl_fail(err, WL_ERROR, "warplite: %.200s cannot be loaded: %.200s", text, why.text);
-  }
-  return rc;
-}
-
-static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **args) {
-  (void)n;
-  wl_conn *c = sqlite3_user_data(ctx);
-  wl_error err = {0};
-  wl_table *t = NULL;
-  wl_snapshot snap = {0};
-  bool changed;
-  wl_status rc = named_table(c, (const char *)sqlite3_value_text(args[0]), &t, &err);
-  int *cols = NULL;
-  if (!rc) {
-    cols = wl_mem_alloc(((size_t)t->n_cols + 1) * sizeof *cols);
-    if (!cols) rc = wl_nomem(&err);
-  }
-  int k = 0;
-  for (int i = 0; !rc && i < t->n_cols; i++)
-    if (!t->cols[i].hidden) cols[k++] = i;
-  if (!rc) rc = wl_source_begin(t->source, &changed, &err);
-  if (!rc) rc = wl_source_acquire(t->source, cols, k, &snap, &err);
-  wl_store_end(c->store);
-  wl_i64 n_rows = snap.n_rows;
-  if (rc)
-    result_error(ctx, &err);
-  else
-    sqlite3_result_int64(ctx, wl_source_live_rows(t->source, &n_rows) ? n_rows : snap.n_rows);
-  wl_snapshot_release(&snap);
-  wl_mem_free(cols);
-}
-
-static void fn_unload(sqlite3_context *ctx, int n, sqlite3_value **args) {
-  (void)n;
-  wl_conn *c = sqlite3_user_data(ctx);
-  wl_error err = {0};
-  wl_table *t = NULL;
-  if (named_table(c, (const char *)sqlite3_value_text(args[0]), &t, &err)) {
-    result_error(ctx, &err);
-    return;
-  }
-  int n_cols = 0;
-  for (int i = -1; i < t->n_cols; i++) n_cols += wl_source_columns(t->source, &i, 1, NULL);
-  wl_source_unload(t->source);
-  sqlite3_result_int(ctx, n_cols);
-}
-
 int wl_functions_register(wl_conn *c) {
   static const struct {
     const char *name;
     int n_args;
     void (*fn)(sqlite3_context *, int, sqlite3_value **);
-  } list[] = {{"warplite_version", 0, fn_version}, {"warplite_reason", 0, fn_reason},
-              {"warplite_set", 2, fn_set},         {"warplite_load", 1, fn_load},
-              {"warplite_unload", 1, fn_unload},   {"warplite_convert", 1, wl_convert},
-              {"warplite_convert", 2, wl_convert}, {"warplite_check", 1, wl_check},
-              {"warplite_sql", 1, fn_sql}};
+  } list[] = {{"warplite_version", 0, fn_version},  {"warplite_reason", 0, fn_reason},
+              {"warplite_set", 2, fn_set},          {"warplite_load", 1, wl_load},
+              {"warplite_load", 2, wl_load_select}, {"warplite_unload", 1, wl_unload},
+              {"warplite_convert", 1, wl_convert},  {"warplite_convert", 2, wl_convert},
+              {"warplite_check", 1, wl_check},      {"warplite_sql", 1, fn_sql}};
   int rc = SQLITE_OK;
   for (size_t i = 0; i < sizeof list / sizeof *list && !rc; i++)
     rc = sqlite3_create_function(c->db, list[i].name, list[i].n_args,

@@ -61,26 +61,32 @@ static bool is_blank(const char *tail) {
 
 static const char needs_text[] = "warplite needs a SELECT: USING warplite('SELECT ...')";
 
+const char *wl_select_refused(sqlite3_stmt *s, const char *tail) {
+  if (!s || !sqlite3_stmt_readonly(s) || sqlite3_column_count(s) == 0 || sqlite3_stmt_isexplain(s))
+    return "needs a SELECT";
+  if (!is_blank(tail)) return "needs one statement";
+  return NULL;
+}
+
+const char *wl_select_no_table(sqlite3_stmt *s, const char *tail) {
+  const char *why = wl_select_refused(s, tail);
+  if (!why && sqlite3_bind_parameter_count(s) > 0) why = "needs a statement without parameters";
+  return why;
+}
+
 /* Prepares the statement. NULL, with a message: it cannot be a table. */
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, wl_mask **mask, int *rc, char **msg) {
   sqlite3_stmt *s = NULL;
-  const char *tail = "", *why = NULL;
+  const char *tail = "";
   *rc = wl_ask_prepare(db, sql, -1, &s, &tail, mask);
   if (*rc) {
     *msg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     return NULL;
   }
-  if (!s)
-    why = needs_text;
-  else if (!sqlite3_stmt_readonly(s) || sqlite3_column_count(s) == 0 || sqlite3_stmt_isexplain(s))
-    why = "a warplite table needs a SELECT";
-  else if (!is_blank(tail))
-    why = "a warplite table needs one statement";
-  else if (sqlite3_bind_parameter_count(s) > 0)
-    why = "the statement of a warplite table has no parameters";
+  const char *why = wl_select_no_table(s, tail);
   if (!why) return s;
   *rc = SQLITE_ERROR;
-  *msg = sqlite3_mprintf("%s", why);
+  *msg = s ? sqlite3_mprintf("a warplite table %s", why) : sqlite3_mprintf("%s", needs_text);
   sqlite3_finalize(s);
   return NULL;
 }

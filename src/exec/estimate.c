@@ -3,22 +3,20 @@
 */
 #include "exec/query.h"
 
-/* Calls fn for each table that the query and its subqueries read. A source that reduces another
-** reads what an outer query reads as well. */
-static void each_table(wl_store *store, const wl_query *q,
-                       void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
-                       void *arg) {
+void wl_query_each_table(wl_store *store, const wl_query *q,
+                         void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
+                         void *arg) {
   wl_error ignored;
   wl_table *t;
   for (int s = 0; s < q->n_sources; s++) {
     const wl_bsource *src = &q->sources[s];
     if (src->reduces) continue;
     for (int k = 0; src->derived && k < src->derived->n_arms; k++)
-      each_table(store, src->derived->arms[k], fn, arg);
+      wl_query_each_table(store, src->derived->arms[k], fn, arg);
     if (src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored))
       fn(arg, q, s, t);
   }
-  for (int k = 0; k < q->n_subs; k++) each_table(store, q->subs[k].query, fn, arg);
+  for (int k = 0; k < q->n_subs; k++) wl_query_each_table(store, q->subs[k].query, fn, arg);
 }
 
 /* Columns of a source that the query reads and that are not in memory. *weight: the same, where a
@@ -65,7 +63,7 @@ static void add_table(void *arg, const wl_query *q, int source, wl_table *t) {
 
 wl_query_size wl_query_size_of(wl_store *store, const wl_query *q) {
   wl_query_size out = {.exact = true};
-  each_table(store, q, add_table, &out);
+  wl_query_each_table(store, q, add_table, &out);
   return out;
 }
 
@@ -84,7 +82,7 @@ static void add_loss(void *arg, const wl_query *q, int source, wl_table *t) {
 
 void wl_query_lose(wl_store *store, const wl_query *q, double ns) {
   loss l = {ns, (double)wl_query_size_of(store, q).n_rows};
-  each_table(store, q, add_loss, &l);
+  wl_query_each_table(store, q, add_loss, &l);
 }
 
 /* Whether some conjunct is an equality that joins source s with another source. */

@@ -68,6 +68,12 @@ void wl_ready_close(wl_ready *r);
 /* Starts the run. Closes r, even if it fails. */
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_error *err) WL_MUST;
 
+/* Calls fn for each source of the query and of its subqueries that is a table. The columns that are
+** read are those of q->cols with that source. (A source that reduces another is left out: an outer
+** query reads the same.) */
+void wl_query_each_table(wl_store *store, const wl_query *q,
+                         void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
+                         void *arg);
 /* The sizes of all tables that the query and its subqueries read. */
 wl_query_size wl_query_size_of(wl_store *store, const wl_query *q);
 /* Notes that SQLite runs the query because columns are not loaded. This takes ns longer. */

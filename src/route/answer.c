@@ -148,7 +148,12 @@ wl_status wl_answer_open_sqlite(wl_conn *c, const wl_request *q, const char *rea
 }
 
 void wl_answer_close(wl_answer *a) {
-  if (!a->conn) return;
+  wl_run_close(wl_answer_finish(a));
+}
+
+wl_run *wl_answer_finish(wl_answer *a) {
+  wl_run *run = a->run;
+  if (!a->conn) return NULL;
   const char *detour = a->run ? wl_run_detour(a->run) : NULL;
   if (detour) {
     wl_conn_reason(a->conn, "cpu", "not on the gpu: %s", detour);
@@ -164,15 +169,14 @@ void wl_answer_close(wl_answer *a) {
   }
   enum { MANY_STEPS = 50000 };
   int n_steps = a->stmt ? sqlite3_stmt_status(a->stmt, SQLITE_STMTSTATUS_VM_STEP, 0) : 0;
-  if (n_steps > MANY_STEPS)
-    (void)wl_place_sqlite_took(a->conn, a->sql, strlen(a->sql), n_steps);
+  if (n_steps > MANY_STEPS) (void)wl_place_sqlite_took(a->conn, a->sql, strlen(a->sql), n_steps);
   if ((a->run || a->stmt) && !a->unlogged)
     wl_conn_log(a->conn, a->reason, a->sql, strlen(a->sql), a->n_rows,
                 (wl_clock_ns() - a->started) / 1e6);
   wl_batch_give(a->first);
-  wl_run_close(a->run);
   sqlite3_finalize(a->stmt);
   wl_handover_close(a);
   wl_mem_free(a->sql);
   memset(a, 0, sizeof *a);
+  return run;
 }

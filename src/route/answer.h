@@ -49,6 +49,8 @@ wl_status wl_answer_open_sqlite(wl_conn *c, const wl_request *q, const char *rea
 wl_status wl_answer_sqlite(wl_answer *a, sqlite3_value **args, int n_args, const wl_mask *mask,
                            wl_error *err) WL_MUST;
 void wl_answer_close(wl_answer *a); /* accepts an all-zero answer */
+/* The same, but returns the run, which the caller closes. Batches with dictionaries need it. */
+wl_run *wl_answer_finish(wl_answer *a) WL_MUST;
 /* Returns the next batch of a native answer, or NULL at the end. */
 wl_status wl_answer_next(wl_answer *a, wl_batch **out, wl_error *err) WL_MUST;
 

@@ -124,7 +124,7 @@ def test_tables(con):
     for statement, why in [
             ("DELETE FROM t", "a warplite table needs a SELECT"),
             ("EXPLAIN SELECT 1", "a warplite table needs a SELECT"),
-            ("SELECT ?1", "the statement of a warplite table has no parameters"),
+            ("SELECT ?1", "a warplite table needs a statement without parameters"),
             ("SELECT 1; SELECT 2", "a warplite table needs one statement"),
             ("SELEC", 'near "SELEC": syntax error'),
             ("SELECT nosuch FROM t", "no such column: nosuch"),

@@ -49,6 +49,8 @@ typedef struct wl_price_in {
 /* Reads SQLite's program. It lives in the arena, like the text. */
 wl_status wl_priced_read(sqlite3 *db, const wl_store *store, const char *sql, size_t n,
                          wl_arena *arena, wl_priced *out, wl_error *err) WL_MUST;
+/* The table of tree i of n_trees, which may be that of another tree too. */
+void wl_priced_table(const wl_priced *p, int i, const char **schema, const char **table);
 
 wl_status wl_priced_price(const wl_priced *p, const wl_price_in *in, wl_sqlite_price *out,
                           wl_error *err) WL_MUST;

@@ -98,3 +98,8 @@ wl_status wl_priced_read(sqlite3 *db, const wl_store *store, const char *sql, si
       return arena->failed ? wl_nomem(err) : wl_not_taken(err, "SQLite's plan cannot be read");
   return WL_OK;
 }
+
+void wl_priced_table(const wl_priced *p, int i, const char **schema, const char **table) {
+  *schema = p->trees[i].schema;
+  *table = p->trees[i].table;
+}

@@ -27,6 +27,7 @@
 struct options {
   int64_t n_rows; /* 0: each suite's own */
   const char *suite;
+  const char *only; /* names of queries by commas; NULL: all */
   const char *sides;
   const char *json;
   const char *duck_path;
@@ -40,6 +41,7 @@ static void usage(FILE *out) {
           "usage: bench [options]\n"
           "  --suite s|v|t|all  Sphyraena, Virginian, one table; several letters are several\n"
           "                     (default: all)\n"
+          "  --only LIST        these queries only, by commas\n"
           "  --rows N           rows of the table (default: 5000000, Virginian 8000000)\n"
           "  --times LIST       of cold, fresh and repeated, by commas (default: all three)\n"
           "  --threads LIST     numbers of threads, by commas: a column each (default: all cores)\n"
@@ -85,33 +87,35 @@ static bool prepare_suite(struct bench *b, const struct suite *u, const char *fo
   return true;
 }
 
-/* Fills results, and pointers to them, one a query. */
-static bool run_suite(struct bench *b, const struct suite *u, const struct options *o,
-                      struct result *results, struct result **pointers, struct json *j) {
+/* Fills results, and pointers to them, one a query. Returns how many there are. */
+static int run_suite(struct bench *b, const struct suite *u, const struct options *o,
+                     struct result *results, struct result **pointers, struct json *j) {
+  int n = 0;
   bool wanted[MAX_SIDES], ok = false;
   int64_t n_rows = o->n_rows ? o->n_rows : u->n_rows;
   char why[WHY] = "", title[128], letter[2] = {u->letter, '\0'};
   memcpy(wanted, b->on, sizeof wanted);
   if (!prepare_suite(b, u, o->data, n_rows, why)) goto done;
   for (int q = 0; q < u->n_queries; q++) {
-    pointers[q] = &results[q];
-    if (!result_start(&results[q], b, letter, &u->queries[q], why)) goto done;
+    if (o->only && !in_list(o->only, u->queries[q].name)) continue;
+    pointers[n] = &results[n];
+    if (!result_start(&results[n++], b, letter, &u->queries[q], why)) goto done;
   }
   b->lenient = u->strings;
-  measure_all_cold(b, results, u->n_queries);
+  measure_all_cold(b, results, n);
   if (b->times[FRESH] || b->times[REPEATED]) {
     if (!open_file(b, true, why)) goto done;
     if (has_duck(b) && !duck_copy(&b->duck, b->duck_file, why, sizeof why)) leave_out_duck(b, why);
-    measure_all_warm(b, results, u->n_queries);
+    measure_all_warm(b, results, n);
   }
   snprintf(title, sizeof title, "%s, %lld rows", u->title, (long long)n_rows);
-  report_tables(b, title, pointers, u->n_queries);
+  report_tables(b, title, pointers, n);
   json_open(j, NULL, '{');
   json_string(j, "suite", u->title);
   json_number(j, "rows", (double)n_rows);
   if (b->db) json_devices(j, b->db);
-  json_queries(j, b, pointers, u->n_queries);
-  json_sums(j, b, pointers, u->n_queries);
+  json_queries(j, b, pointers, n);
+  json_sums(j, b, pointers, n);
   json_close(j, '}');
   ok = true;
 done:
@@ -123,7 +127,7 @@ done:
   close_file(b);
   memcpy(b->on, wanted, sizeof wanted);
   b->lenient = false;
-  return ok;
+  return ok ? n : 0;
 }
 
 /* The queries that are asked of every engine in one list, across the suites. */
@@ -150,7 +154,7 @@ static bool run_suites(struct bench *b, const struct options *o, struct json *j)
   json_open(j, "suites", '[');
   for (int i = 0; i < N_SUITES; i++) {
     if (!strchr(o->suite, suites[i].letter)) continue;
-    if (run_suite(b, &suites[i], o, results + n, pointers + n, j)) n += suites[i].n_queries;
+    n += run_suite(b, &suites[i], o, results + n, pointers + n, j);
   }
   json_close(j, ']');
   verdict(b, pointers, n, j);
@@ -203,6 +207,8 @@ static int parse_options(struct bench *b, struct options *o, int argc, char **ar
         if (b->n_sqlite_runs > b->n_runs) b->n_sqlite_runs = b->n_runs;
       } else if (strcmp(name, "--suite") == 0) {
         o->suite = value;
+      } else if (strcmp(name, "--only") == 0) {
+        o->only = value;
       } else if (strcmp(name, "--engines") == 0) {
         o->sides = value;
       } else if (strcmp(name, "--json") == 0) {

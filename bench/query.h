@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /*
 ** The texts have placeholders (suites/literals.h).
@@ -46,6 +47,16 @@ static inline uint64_t generator_bits(struct generator *g) {
 /* In (0, 1]: never 0, so that its logarithm is finite. */
 static inline double generator_unit(struct generator *g) {
   return (double)((generator_bits(g) >> 11) + 1) * 0x1p-53;
+}
+
+/* Whether name is one of the names in a list with commas. */
+static inline bool in_list(const char *list, const char *name) {
+  for (size_t n = strlen(name); list && *list; list += *list == ',') {
+    size_t k = strcspn(list, ",");
+    if (k == n && strncmp(list, name, n) == 0) return true;
+    list += k;
+  }
+  return false;
 }
 
 #endif

@@ -65,16 +65,6 @@ static void usage(FILE *out) {
     fprintf(out, "  %-16s %s\n", known_sides[s].name, known_sides[s].what);
 }
 
-/* Whether name is one of the names in a list with commas. */
-static bool in_list(const char *list, const char *name) {
-  for (size_t n = strlen(name); list && *list; list += *list == ',') {
-    size_t k = strcspn(list, ",");
-    if (k == n && strncmp(list, name, n) == 0) return true;
-    list += k;
-  }
-  return false;
-}
-
 bool query_wanted(const struct plan *p, const char *name) {
   return !p->only || in_list(p->only, name);
 }

@@ -92,21 +92,42 @@ static int sample_ranges(wl_i64 n_rows, wl_row_range *out) {
   return n_ranges;
 }
 
-/* The share of rows where the conjuncts from..to-1 are all true. */
-static double share_kept(const wl_evaluated *r, int from, int to) {
-  wl_i64 kept = 0, n = 0;
-  for (const wl_batch *b = r->batches; b; b = b->next) {
-    for (wl_i64 i = 0; i < b->n_rows; i++) {
-      bool all = true;
-      for (int k = from; k < to && all; k++) {
-        wl_val v = wl_batch_value(b, wl_pool_regs(r->pool), k, i);
-        all = v.t == WL_T_INT && v.v;
-      }
-      kept += all;
+/* Clears left[i] for rows where a column is not true, and returns how many are true. */
+static int keep_true(const wl_batch *b, wl_reg reg, int col, wl_i64 from, int n, wl_u8 *left) {
+  const wl_outcol *c = &b->cols[col];
+  int kept = 0;
+  for (int i = 0; i < n; i++) {
+    wl_i64 at = from + i;
+    wl_u8 is;
+    if (reg.type == WL_R_INT) {
+      is = (wl_u8)((c->v[at] != 0) & (!c->t || c->t[at]));
+    } else {
+      wl_val v = wl_batch_value(b, wl_pool_regs(b->pool), col, at);
+      is = v.t == WL_T_INT && v.v;
     }
-    n += b->n_rows;
+    kept += is;
+    left[i] &= is;
   }
-  return n ? (double)kept / (double)n : 0.5;
+  return kept;
+}
+
+/* Computes the share of rows that each of n conjuncts keeps, and that all of them keep. */
+static void count_shares(const wl_evaluated *r, filter_term *list, int n, double *all) {
+  enum { BLOCK = 256 };
+  wl_u8 left[BLOCK];
+  double n_rows = 0, n_all = 0;
+  for (int k = 0; k < n; k++) list[k].kept = 0;
+  for (const wl_batch *b = r->batches; b; b = b->next)
+    for (wl_i64 from = 0; from < b->n_rows; from += BLOCK) {
+      int some = b->n_rows - from < BLOCK ? (int)(b->n_rows - from) : BLOCK;
+      memset(left, 1, sizeof left);
+      for (int k = 0; k < n; k++)
+        list[k].kept += keep_true(b, wl_pool_regs(r->pool)[k], k, from, some, left);
+      for (int i = 0; i < some; i++) n_all += left[i];
+      n_rows += some;
+    }
+  for (int k = 0; k < n; k++) list[k].kept = n_rows > 0 ? list[k].kept / n_rows : 0.5;
+  *all = n_rows > 0 ? n_all / n_rows : 0.5;
 }
 
 /* Measures the share of rows that each conjunct keeps, and that all of them keep, on a sample. If
@@ -130,8 +151,7 @@ static wl_status measure(wl_compiler *c, filter_term *list, int n, double *all) 
                      .check_arg = in->check_arg};
   wl_evaluated results = {0};
   if (!rc) rc = in->evaluate(&e, &results, &ignored);
-  for (int k = 0; k < n && !rc; k++) list[k].kept = share_kept(&results, k, k + 1);
-  if (!rc) *all = share_kept(&results, 0, n);
+  if (!rc) count_shares(&results, list, n, all);
   wl_evaluated_close(&results);
   if (rc != WL_INTERRUPT) return WL_OK;
   *c->err = ignored;

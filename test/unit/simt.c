@@ -140,19 +140,20 @@ static bool scan_is_right(bench *b, unsigned block, unsigned seed) {
 }
 
 static bool atomics_are_right(bench *b, unsigned seed) {
-  wl_u32 grid = 9, block = 64, n = grid * block, max = 0;
+  wl_u32 grid = 9, block = 64, n = grid * block, max = 0, min = 0xffffffffu;
   wl_u64 sum = 0, ids = 0;
-  if (launch(b, k_atomics, grid, block, 0, seed, 0) != WL_OK) return false;
+  if (launch(b, k_atomics, grid, block, 16, seed, 0) != WL_OK) return false;
   unsigned char seen[9 * 64] = {0};
   for (wl_u32 id = 0; id < n; id++) {
     wl_u32 hash = (id * 2654435761u) >> 8;
     if (hash > max) max = hash;
+    if (hash < min) min = hash;
     sum += ((wl_u64)id << 20) + 1;
     ids += id;
     if (b->out[id] >= n || seen[b->out[id]]++) return false; /* each old value once */
   }
   return b->count[0] == n && b->count[1] == max && b->count[2] == 0xffffffffu &&
-         b->state[0] == sum && b->state[1] == ids;
+         b->count[3] == ~min && b->state[0] == sum && b->state[1] == ids;
 }
 
 static bool lock_is_right(bench *b, unsigned seed) {
@@ -317,10 +318,10 @@ static void test_repeatable(bench *b) {
   bool same = first != NULL;
   int n_same_seeds = 0;
   for (unsigned seed = 0; same && seed < 20; seed++) {
-    same = same && launch(b, k_atomics, 9, 64, 0, seed, 0) == WL_OK;
+    same = same && launch(b, k_atomics, 9, 64, 16, seed, 0) == WL_OK;
     n_same_seeds += seed > 0 && memcmp(first, b->out, sizeof b->out) == 0;
     memcpy(first, b->out, sizeof b->out);
-    same = same && launch(b, k_atomics, 9, 64, 0, seed, 0) == WL_OK;
+    same = same && launch(b, k_atomics, 9, 64, 16, seed, 0) == WL_OK;
     same = same && memcmp(first, b->out, sizeof b->out) == 0;
   }
   ok(same && n_same_seeds == 0, "a seed decides the order, and only the seed");

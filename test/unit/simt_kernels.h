@@ -128,13 +128,19 @@ WL_KERNEL_OF(k_scan, wl_kargs, 256) {
   if (at < args->n) args->out[at] = s[1] + before + sum - mine;
 }
 
-/* count: 0 sum, 1 maximum, 2 bits; state: 0 sum, 1 a sum by compare-and-swap. */
+/* count: 0 sum, 1 maximum, 2 bits, 3 the complement of a minimum; state: 0 sum, 1 a sum by compare-and-swap. */
 WL_KERNEL(k_atomics) {
   wl_u32 id = simt_bid() * simt_bdim() + simt_tid();
   wl_u64 seen = simt_load_acquire_u64(&args->state[1]), was;
   args->out[id] = simt_atomic_add_u32(&args->count[0], 1);
   simt_atomic_max_u32(&args->count[1], (id * 2654435761u) >> 8);
   simt_atomic_or_u32(&args->count[2], 1u << (id % 32u));
+  wl_u32 *least = (wl_u32 *)(void *)simt_shared();
+  if (simt_tid() == 0) *least = 0xffffffffu;
+  simt_barrier();
+  simt_atomic_min_u32(least, (id * 2654435761u) >> 8);
+  simt_barrier();
+  if (simt_tid() == 0) simt_atomic_max_u32(&args->count[3], ~*least);
   simt_atomic_add_u64(&args->state[0], ((wl_u64)id << 20) + 1u);
   while ((was = simt_atomic_cas_u64(&args->state[1], seen, seen + id)) != seen) seen = was;
 }

@@ -37,7 +37,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* helpers: there may be work */
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* callers: a helper left a job */
 static pool_job *jobs;
-static atomic_int n_jobs; /* jobs so far */
+static atomic_int n_jobs;    /* jobs so far */
+static atomic_int n_polling; /* helpers that poll */
 static int n_helpers, n_cores;
 
 /* A forked child has no helpers, and no thread waits for the conditions. */
@@ -46,6 +47,7 @@ static void forget_helpers(void) {
   done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   n_helpers = 0;
   jobs = NULL;
+  atomic_store(&n_polling, 0);
 }
 
 __attribute__((constructor)) static void guard(void) {
@@ -58,6 +60,10 @@ int wl_threads_cores(void) {
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n > 0 ? (int)n : 1;
+}
+
+int wl_threads_awake(void) {
+  return atomic_load(&n_polling);
 }
 
 /* ---- polling */
@@ -81,10 +87,11 @@ static bool may_poll(void) {
   return n_helpers < n_cores;
 }
 
-/* Waits until the word has another value. Returns false if that takes too long. */
+/* Waits until the word has another value. Returns false if that takes too long. The thread that
+** will change it may be waiting for this core, if other processes have the others. */
 static bool poll_while(const atomic_int *word, int value) {
   enum { POLL_NS = 60000, ROUND = 16 };
-  for (long long end = now() + POLL_NS; now() < end;)
+  for (long long end = now() + POLL_NS; now() < end; sched_yield())
     for (int i = 0; i < ROUND; i++) {
       if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
       relax();
@@ -117,8 +124,10 @@ static void *helper(void *unused) {
     pool_job *j = open_job();
     if (!j && !polled && may_poll()) {
       int seen = atomic_load(&n_jobs);
+      atomic_fetch_add(&n_polling, 1);
       pthread_mutex_unlock(&lock);
       poll_while(&n_jobs, seen);
+      atomic_fetch_sub(&n_polling, 1);
       polled = true;
       pthread_mutex_lock(&lock);
       continue;

@@ -13,6 +13,7 @@
 typedef void (*wl_task)(void *arg, int worker, long task);
 
 int wl_threads_cores(void); /* number of cores that this process may use */
+int wl_threads_awake(void); /* number of threads that wait for a job and need not be woken */
 void wl_threads_run(int n_threads, long n_tasks, wl_task fn, void *arg);
 /* The same. While the caller (worker 0) waits for the others, it calls watch every few
 ** milliseconds. */

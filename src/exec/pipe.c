@@ -4,11 +4,25 @@
 #include "exec/pipe.h"
 #include "exec/executed.h"
 #include "exec/sink/lookup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/tasks.h"
+#include "base/threads.h"
 #include "exec/zone.h"
 #include <limits.h>
 #include <string.h>
+
+/*
+** To wake a thread and to wait for it takes some ten microseconds. So a pipeline starts alone if
+** the other threads sleep. The first piece has FIRST_ROWS rows, and each piece twice as many as the
+** one before, until one takes SURE_NS. Its time says what the rows that are left will take. Each
+** thread must get SHARE_NS of that. The first piece also opens workers, batches and groups, so it
+** must be long to count.
+*/
+enum { FIRST_ROWS = 2048 };
+#define SURE_FIRST_NS 50e3
+#define SURE_NS       3e3
+#define SHARE_NS      50e3
 
 /* Several pieces a thread, so that all finish at about the same time. But a piece has a price of
 ** its own, so it should have some rows. */
@@ -30,11 +44,22 @@ static bool fills(const wl_pipe *e) {
   return wl_sink_takes_rows(e->p->sink);
 }
 
+/* Sets the threads of the following waves. */
+static void start_threads(wl_pipe *e, int n) {
+  e->n_threads = n;
+  e->alone_step = 0;
+  /* Waves with batches stay small, so that the batches stay in the cache. */
+  e->wave = !fills(e) ? WL_MAX_PIECES : e->streams && e->p->expands ? 2 * n : n;
+  if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
+}
+
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
   if (!e->device) wl_executed_pipeline(WL_ON_CPU, e->p);
-  /* Waves with batches stay small, so that the batches stay in the cache. */
-  e->wave = !fills(e) ? WL_MAX_PIECES : e->streams && e->p->expands ? 2 * e->threads : e->threads;
-  if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
+  bool table = e->p->source == WL_SOURCE_TABLE || e->p->source == WL_SOURCE_UNMATCHED;
+  bool awake = 2 * wl_threads_awake() >= e->threads - 1;
+  bool alone = table && !e->whole && e->n_rows > e->step && !awake;
+  start_threads(e, alone || e->in_order ? 1 : e->threads);
+  if (alone && !e->in_order) e->alone_step = FIRST_ROWS;
   e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);
   return e->workers ? WL_OK : wl_nomem(err);
 }
@@ -89,6 +114,9 @@ static wl_status next_piece(wl_pipe *e, wl_error *err) {
   e->pieces[e->n_pieces++] = q;
   q->first = e->next_row;
   q->n = left < e->step ? left : e->step;
+  if (e->alone_step && q->n > e->alone_step) q->n = e->alone_step;
+  wl_i64 of_tablet = (((wl_i64)tablet + 1) << WL_TABLET_SHIFT) - e->next_row;
+  if (!e->numbers && !e->groups && q->n > of_tablet) q->n = of_tablet;
   q->end = &q->batches;
   e->next_row += q->n;
   if (!fills(e) || !e->p->expands) return WL_OK;
@@ -154,6 +182,21 @@ static wl_status settle(wl_pipe *e, wl_row_piece *q, wl_error *err) {
   return e->sink->settle(e->sink, q, err);
 }
 
+int wl_pipe_threads(int threads, wl_i64 n, double ns, bool first, wl_i64 n_left) {
+  if (ns < (first ? SURE_FIRST_NS : SURE_NS)) return 1;
+  double shares = ns / (double)n * (double)n_left / SHARE_NS;
+  return shares < 2 ? 1 : shares < threads ? (int)shares : threads;
+}
+
+/* The calling thread has run a piece alone. Decides how many threads go on. */
+static void time_piece(wl_pipe *e, const wl_row_piece *q, double ns) {
+  bool first = e->alone_step == FIRST_ROWS;
+  int n = wl_pipe_threads(e->threads, q->n, ns, first, e->n_rows - e->next_row);
+  if (!q->done) n = e->threads; /* its rows have multiplied */
+  if (e->alone_step < e->step) e->alone_step *= 2;
+  if (n > 1) start_threads(e, n);
+}
+
 wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
   wl_status rc = WL_OK;
   int n_work = 0, n = 0;
@@ -162,14 +205,18 @@ wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
     if (e->p->joins[k].lookup) rc = wl_lookup_fetch((wl_lookup *)e->p->joins[k].lookup, err);
   if (rc) return rc;
   e->fetched = true;
-  while (e->n_pieces < e->wave && e->next_row < e->n_rows && !rc) rc = next_piece(e, err);
+  bool alone = e->alone_step > 0;
+  int wave = alone ? 1 : e->wave;
+  while (e->n_pieces < wave && e->next_row < e->n_rows && !rc) rc = next_piece(e, err);
   if (rc) return rc;
   for (int i = 0; i < e->n_pieces; i++)
     if (!e->pieces[i]->done && !e->pieces[i]->status) e->work[n_work++] = e->pieces[i];
   atomic_store(&e->pause, 0);
   atomic_store(&e->failed, LONG_MAX);
-  wl_tasks tasks = {e->in_order ? 1 : e->threads, n_work, piece_task, e, e->stop};
+  wl_tasks tasks = {e->n_threads, n_work, piece_task, e, e->stop};
+  double start = alone ? wl_clock_ns() : 0;
   rc = wl_tasks_run(&tasks, NULL, err);
+  if (alone && n_work && !rc) time_piece(e, e->work[0], wl_clock_ns() - start);
   if (rc) return rc;
   while (n < e->n_pieces && !rc) {
     rc = settle(e, e->pieces[n], err);
@@ -178,7 +225,7 @@ wl_status wl_pipe_wave(wl_pipe *e, wl_error *err) {
   }
   e->n_pieces -= n;
   memmove(e->pieces, e->pieces + n, (size_t)e->n_pieces * sizeof *e->pieces);
-  if (!e->streams && e->wave < WL_MAX_PIECES) e->wave *= 2;
+  if (!e->streams && !alone && e->wave < WL_MAX_PIECES) e->wave *= 2;
   if (e->wave > WL_MAX_PIECES) e->wave = WL_MAX_PIECES;
   return rc;
 }

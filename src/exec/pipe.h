@@ -12,7 +12,10 @@
 ** 3. The error of a piece counts only when all pieces before it are done, so the number of threads
 **    does not change which error is reported.
 ** 4. Only the calling thread asks `stop`.
-** 5. If a wave on a device returns WL_NOT_TAKEN, wl_pipe_leave_device makes the CPU go on, or start
+** 5. If the other threads sleep, a pipeline over a table starts on the calling thread alone, with
+**    small pieces. Their time says how many threads to wake for the rest. Pieces of one tablet
+**    never run at the same time, except if rows multiply.
+** 6. If a wave on a device returns WL_NOT_TAKEN, wl_pipe_leave_device makes the CPU go on, or start
 **    again. If the sink refused the rows (`refused`), some of them are lost, and the run must end.
 */
 #ifndef WL_PIPE_H
@@ -37,6 +40,7 @@ typedef struct wl_pipe {
   wl_i64 step;             /* rows of a piece; of a table a power of 2, at most a tablet */
   int threads;
   bool in_order; /* one worker runs all pieces in row order */
+  bool whole;    /* the sink takes whole tablets, so the pieces must not be smaller */
   bool streams;  /* the rows leave after each wave, so waves stay small */
   wl_i64 needed; /* most rows that are needed of those to come; -1: all */
   wl_u64 max_text;
@@ -57,8 +61,10 @@ typedef struct wl_pipe {
   struct wl_device_state *state;
   /* in progress */
   wl_i64 next_row;
-  bool fetched; /* the lookups of its joins are in host memory */
-  int wave;     /* pieces in the next wave */
+  bool fetched;      /* the lookups of its joins are in host memory */
+  int wave;          /* pieces in the next wave */
+  int n_threads;     /* that run it; 1: the calling thread is alone so far */
+  wl_i64 alone_step; /* while it is alone: the most rows of the next piece; else 0 */
   wl_exec **workers;
   wl_row_piece *pieces[WL_MAX_PIECES];
   int n_pieces;
@@ -71,6 +77,9 @@ typedef struct wl_pipe {
 
 /* The rows of a piece of a table. */
 wl_i64 wl_pipe_step(const wl_program *p, wl_i64 n_rows, int threads);
+/* The calling thread has run n rows in ns alone. Returns how many threads the n_left rows that are
+** left are worth. 1 also if it is too early to say. first: these were the first rows. */
+int wl_pipe_threads(int threads, wl_i64 n, double ns, bool first, wl_i64 n_left);
 /* The caller has set the fields above "in progress" and may set next_row. */
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) WL_MUST;
 void wl_pipe_close(wl_pipe *e);

@@ -121,7 +121,7 @@ static wl_status at_prepare(wl_conn *c, const wl_request *q, wl_decision *d, wl_
   }
   /* Rows of Arrow streams count like those of a virtual table, so that EXPLAIN QUERY PLAN is right
   ** for both. */
-  bool by_batch = q->stage == WL_AT_EXECUTE;
+  bool by_batch = q->stage == WL_AT_EXECUTE || q->copies;
   if (!rc) rc = wl_place_query(c, d->text, d->params, by_batch, &d->place, err);
   if (rc) return rc;
   d->text->is_native = false;

@@ -13,6 +13,10 @@
 **    were equal.
 ** 4. The turning point is found as in turning.c: the smallest share from which on warplite is
 **    faster at every larger one; between two measured shares by a straight line.
+** 5. With --route cost the router decides, and both sides run on the same table: the ordinary one
+**    with its index, then the tablet table. A point is lost if warplite takes more than BAR_TIMES
+**    SQLite's time plus BAR_US. It is then measured twice more, with more runs, before it is
+**    reported. It counts as a failure, except with --check.
 */
 #include "tablets.h"
 
@@ -36,12 +40,21 @@ static const struct function {
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 
-enum who { SQLITE, NATIVE, BATCH, N_WHO };
-static const char *const tables[N_WHO] = {"o", "t", "t"};
+enum who { SQLITE, ROUTED, PLAIN, NATIVE, BATCH, N_WHO };
+static const char *const tables[N_WHO] = {"o", "o", "t", "t", "t"};
+enum { ALWAYS = 1 << SQLITE | 1 << NATIVE | 1 << BATCH };
+enum { ORDINARY = 1 << SQLITE | 1 << ROUTED, TABLET = 1 << PLAIN | 1 << NATIVE };
+#define BAR_TIMES 1.1
+#define BAR_US    20.0
+
+static bool by_sqlite(int who) {
+  return who == SQLITE || who == PLAIN;
+}
 
 struct point {
-  double us[N_WHO]; /* medians; 0: it does not do that */
-  bool elsewhere;   /* the native side ran in another engine */
+  double us[N_WHO];    /* medians; 0: it does not do that */
+  char ran[N_WHO][16]; /* the engine */
+  bool elsewhere;      /* the native side ran in another engine */
 };
 
 static const char *engine_of(const struct tablets *b) {
@@ -52,7 +65,7 @@ static bool settings(struct tablets *b, sqlite3 *db) {
   char why[WHY];
   bool cpu = strcmp(b->engine, "cpu") == 0;
   bool ok = warplite_enable(db) == SQLITE_OK && (cpu || set_one(db, "device", b->engine, why)) &&
-            set_one(db, "engine", engine_of(b), why) && set_one(db, "route", "always", why);
+            set_one(db, "engine", engine_of(b), why) && set_one(db, "route", b->route, why);
   if (!ok) tablets_fail(b, b->engine, why);
   return ok;
 }
@@ -103,7 +116,7 @@ struct outcome {
 
 /* One run in microseconds; negative after a failure. */
 static double once(struct tablets *b, sqlite3 *db, const struct function *f, int who, int64_t most,
-                   struct outcome *out, bool *elsewhere) {
+                   struct outcome *out, char *ran) {
   char sql[512], why[WHY] = "";
   sqlite3_stmt *st = NULL;
   bool compare = out->d.full;
@@ -121,7 +134,7 @@ static double once(struct tablets *b, sqlite3 *db, const struct function *f, int
     else if (!digest_arrow(&out->d, &stream, why, WHY))
       rc = SQLITE_ERROR;
   } else {
-    rc = (who == SQLITE ? sqlite3_prepare_v2 : warplite_prepare)(db, sql, -1, &st, NULL);
+    rc = (by_sqlite(who) ? sqlite3_prepare_v2 : warplite_prepare)(db, sql, -1, &st, NULL);
     if (rc == SQLITE_OK && f->changed)
       rc = sqlite3_step(st) == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
     else if (rc == SQLITE_OK)
@@ -132,14 +145,17 @@ static double once(struct tablets *b, sqlite3 *db, const struct function *f, int
   }
   double us = (now_ms() - start) * 1e3;
   if (rc != SQLITE_OK) tablets_fail(b, sql, why);
-  if (who != SQLITE && elsewhere) *elsewhere = strncmp(warplite_reason(db), engine_of(b), 3) != 0;
-  if (who != SQLITE && compare && b->verbose) printf("  %s\n    %s\n", sql, warplite_reason(db));
+  if (!by_sqlite(who) && ran) {
+    const char *reason = warplite_reason(db);
+    snprintf(ran, sizeof(((struct point *)0)->ran[0]), "%.*s", (int)strcspn(reason, ":"), reason);
+  }
+  if (!by_sqlite(who) && compare && b->verbose) printf("  %s\n    %s\n", sql, warplite_reason(db));
   if (f->changed) {
     char table[32];
     out->changes = sqlite3_changes64(db);
     snprintf(table, sizeof table, f->changed, tables[who]);
-    snprintf(sql, sizeof sql, "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 %% 65521 * c3) FROM %s",
-             table);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*), sum(c1), sum(c2), sum(c3), sum(c1 %% 65521 * c3) FROM %s", table);
     if (compare && !tablets_ask(b, db, sqlite3_prepare_v2, sql, out->sums, sizeof out->sums))
       rc = SQLITE_ERROR;
     if (!tablets_run(b, db, sqlite3_prepare_v2, "ROLLBACK")) rc = SQLITE_ERROR;
@@ -154,16 +170,19 @@ static bool same(const struct function *f, const struct outcome *a, const struct
                                            : digest_equal(&a->d, &c->d);
 }
 
+/* sides: one bit for each that takes part. */
 static void measure(struct tablets *b, sqlite3 *db, const struct function *f, int64_t most,
-                    struct point *out) {
+                    unsigned sides, int n_runs, struct point *out) {
   static double us[N_WHO][MAX_RUNS];
   struct outcome want = {.d = {.full = true}};
-  memset(out, 0, sizeof *out);
+  int first = -1;
+  if (f->changed) sides &= ~(1u << BATCH);
   for (int who = 0; who < N_WHO; who++) {
     struct outcome got = {.d = {.full = true}};
-    if (who == BATCH && f->changed) continue;
-    if (once(b, db, f, who, most, &got, who == NATIVE ? &out->elsewhere : NULL) < 0) return;
-    if (who == SQLITE) want = got;
+    if (!(sides >> who & 1)) continue;
+    if (once(b, db, f, who, most, &got, out->ran[who]) < 0) return;
+    if (first < 0) want = got;
+    if (first < 0) first = who;
     if (!same(f, &want, &got)) {
       char why[700];
       snprintf(why, sizeof why, "not SQLite's outcome for c1 <= %lld: %lld, %s, not %lld, %s",
@@ -172,15 +191,16 @@ static void measure(struct tablets *b, sqlite3 *db, const struct function *f, in
       tablets_fail(b, f->name, why);
     }
   }
-  for (int run = 0; run < b->n_runs; run++)
+  out->elsewhere = strcmp(out->ran[NATIVE], engine_of(b)) != 0;
+  for (int run = 0; run < n_runs; run++)
     for (int who = 0; who < N_WHO; who++) {
       struct outcome got = {.d = {.full = false}};
-      if (who == BATCH && f->changed) continue;
+      if (!(sides >> who & 1)) continue;
       us[who][run] = once(b, db, f, who, most, &got, NULL);
       if (us[who][run] < 0) return;
     }
   for (int who = 0; who < N_WHO; who++)
-    if (who != BATCH || !f->changed) out->us[who] = median(us[who], b->n_runs);
+    if (sides >> who & 1) out->us[who] = median(us[who], n_runs);
 }
 
 /* The share from which on the side wins; negative: it does not, up to the largest. */
@@ -213,7 +233,7 @@ static void one_size(struct tablets *b, struct json *j, sqlite3 *db, int64_t n) 
     if (b->only && strcmp(b->only, functions[f].name) != 0) continue;
     for (int k = 0; k < N_SHARES; k++) {
       int64_t most = (int64_t)((double)n * shares[k] / 100);
-      measure(b, db, &functions[f], most, &p[f][k]);
+      measure(b, db, &functions[f], most, ALWAYS, b->n_runs, &p[f][k]);
       printf("%-11s%9.3f%12lld%12.1f%13.1f%s", functions[f].name, shares[k], (long long)most,
              p[f][k].us[SQLITE], p[f][k].us[NATIVE], p[f][k].elsewhere ? "*" : " ");
       if (p[f][k].us[BATCH] > 0)
@@ -250,15 +270,81 @@ static void one_size(struct tablets *b, struct json *j, sqlite3 *db, int64_t n) 
   }
 }
 
+/* ---- the router decides */
+
+static bool is_lost(const struct point *p, int plain, int ours) {
+  return p->us[ours] > p->us[plain] * BAR_TIMES + BAR_US;
+}
+
+static bool loses(const struct point *p) {
+  return is_lost(p, SQLITE, ROUTED) || is_lost(p, PLAIN, NATIVE);
+}
+
+/* Both sides of one table, by turns: what runs on the other table would clear the caches. */
+static void measure_cost(struct tablets *b, sqlite3 *db, const struct function *f, int64_t most,
+                         unsigned sides, struct point *p) {
+  enum { MORE = 21 };
+  int plain = sides == ORDINARY ? SQLITE : PLAIN, ours = sides == ORDINARY ? ROUTED : NATIVE;
+  measure(b, db, f, most, sides, b->n_runs, p);
+  for (int again = 0; again < 2 && is_lost(p, plain, ours) && !b->check; again++)
+    measure(b, db, f, most, sides, b->n_runs < MORE ? MORE : b->n_runs, p);
+}
+
+static int cost_size(struct tablets *b, struct json *j, sqlite3 *db, int64_t n) {
+  int n_lost = 0;
+  printf("\n%lld rows; microseconds, medians of %d runs; * lost to SQLite\n\n%32s%32s%32s\n"
+         "%-11s%9s%12s%12s%12s %-7s%12s%12s %-7s\n",
+         (long long)n, b->n_runs, "", "ordinary table with an index", "tablet table", "function",
+         "percent", "rows", "sqlite", "by cost", "ran", "sqlite", "by cost", "ran");
+  for (int f = 0; f < N_FUNCTIONS; f++) {
+    if (b->only && strcmp(b->only, functions[f].name) != 0) continue;
+    for (int k = 0; k < N_SHARES; k++) {
+      struct point p = {0};
+      int64_t most = (int64_t)((double)n * shares[k] / 100);
+      measure_cost(b, db, &functions[f], most, ORDINARY, &p);
+      measure_cost(b, db, &functions[f], most, TABLET, &p);
+      n_lost += loses(&p);
+      printf("%-11s%9.3f%12lld%12.1f%12.1f%c%-7s%12.1f%12.1f%c%-7s\n", functions[f].name, shares[k],
+             (long long)most, p.us[SQLITE], p.us[ROUTED], is_lost(&p, SQLITE, ROUTED) ? '*' : ' ',
+             p.ran[ROUTED], p.us[PLAIN], p.us[NATIVE], is_lost(&p, PLAIN, NATIVE) ? '*' : ' ',
+             p.ran[NATIVE]);
+      fflush(stdout);
+      json_open(j, NULL, '{');
+      json_string(j, "function", functions[f].name);
+      json_number(j, "rows", (double)n);
+      json_number(j, "selected", (double)most);
+      json_number(j, "sqlite_us", p.us[SQLITE]);
+      json_number(j, "cost_us", p.us[ROUTED]);
+      json_string(j, "cost_ran", p.ran[ROUTED]);
+      json_number(j, "tablet_sqlite_us", p.us[PLAIN]);
+      json_number(j, "tablet_cost_us", p.us[NATIVE]);
+      json_string(j, "tablet_cost_ran", p.ran[NATIVE]);
+      json_bool(j, "lost", loses(&p));
+      json_close(j, '}');
+    }
+  }
+  printf("\nroute=cost against %.2f x SQLite + %.0f us on %lld rows: %d lost\n", BAR_TIMES, BAR_US,
+         (long long)n, n_lost);
+  return n_lost;
+}
+
 void tablets_functions(struct tablets *b, struct json *j) {
+  bool cost = strcmp(b->route, "cost") == 0;
   printf("\nfunctions of the CUDADB papers, tablet table on %s, SQLite in memory with an index\n",
          b->engine);
   json_open(j, "functions", '{');
   json_string(j, "engine", b->engine);
+  json_string(j, "route", b->route);
   json_open(j, "points", '[');
   for (int s = 0; s < b->n_sizes; s++) {
     sqlite3 *db = NULL;
-    if (make(b, b->sizes[s], &db)) one_size(b, j, db, b->sizes[s]);
+    bool made = make(b, b->sizes[s], &db);
+    if (made && cost) {
+      int n_lost = cost_size(b, j, db, b->sizes[s]);
+      if (!b->check) b->n_failures += n_lost;
+    } else if (made) {
+      one_size(b, j, db, b->sizes[s]);
+    }
     sqlite3_close(db);
   }
   json_close(j, ']');

@@ -2,12 +2,14 @@
 ** The benchmark of tablet tables beside SQLite's own: its options and its report.
 **
 **     tablets [--part dml|kv|functions]… [--rows N] [--keys N] [--sizes N,N…] [--runs N]
-**             [--engine cpu|sim|cuda] [--function NAME] [--dir DIR] [--json FILE] [--keep] [--check] [-v]
+**             [--engine cpu|sim|cuda] [--route always|cost] [--function NAME] [--dir DIR]
+**             [--json FILE] [--keep] [--check] [-v]
 **
 ** Parts (all of them, if none is named):
 **   dml        bulk statements on a table in a file (dml.c): --rows
 **   kv         a table as a key/value store (keyvalue.c): --keys
-**   functions  the functions of the CUDADB papers, in memory (functions.c): --sizes, --engine
+**   functions  the functions of the CUDADB papers, in memory (functions.c): --sizes, --engine,
+**              --function; --route cost: whether SQLite is faster where the router decides
 **
 ** --check: one run, and a line for test/run that says whether both kinds of table agreed.
 ** Everything it needs it makes, in DIR; it takes the build folder alone to run.
@@ -17,8 +19,8 @@
 static int usage(void) {
   fprintf(stderr,
           "usage: tablets [--part dml|kv|functions]... [--rows N] [--keys N] [--sizes N,N...]"
-          "\n               [--runs N (1 to %d)] [--engine cpu|sim|cuda] [--function NAME] [--dir DIR] "
-          "[--json FILE] [--keep] [--check] [-v]\n",
+          "\n               [--runs N (1 to %d)] [--engine cpu|sim|cuda] [--route always|cost] "
+          "[--function NAME]\n               [--dir DIR] [--json FILE] [--keep] [--check] [-v]\n",
           MAX_RUNS);
   return 2;
 }
@@ -44,13 +46,13 @@ int main(int argc, char **argv) {
                              .sizes = {500000},
                              .n_sizes = 1,
                              .n_runs = 3,
-                             .engine = "cpu"};
+                             .engine = "cpu",
+                             .route = "always"};
   /* away from the sources everything goes into the folder it is run in */
   bool home = access("bench/out", W_OK) == 0;
   const char *path = home ? "bench/out/tablets.json" : "tablets.json";
   b.dir = home ? "bench/out" : ".";
   unsigned chosen = 0;
-  bool check = false;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(argv[i], "-v") == 0) {
@@ -58,7 +60,7 @@ int main(int argc, char **argv) {
       continue;
     }
     if (strcmp(argv[i], "--check") == 0) {
-      check = true;
+      b.check = true;
       b.n_runs = 1;
       continue;
     }
@@ -84,6 +86,9 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[i - 1], "--engine") == 0 &&
                (!strcmp(value, "cpu") || !strcmp(value, "sim") || !strcmp(value, "cuda"))) {
       b.engine = value;
+    } else if (strcmp(argv[i - 1], "--route") == 0 &&
+               (!strcmp(value, "always") || !strcmp(value, "cost"))) {
+      b.route = value;
     } else if (strcmp(argv[i - 1], "--function") == 0) {
       b.only = value;
     } else if (strcmp(argv[i - 1], "--dir") == 0) {
@@ -112,7 +117,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   printf("\nwritten: %s\n", path);
-  if (check && b.n_failures) printf("not ok tablets - %d failures\n", b.n_failures);
-  if (check && !b.n_failures) printf("ok tablets\n");
+  if (b.check && b.n_failures) printf("not ok tablets - %d failures\n", b.n_failures);
+  if (b.check && !b.n_failures) printf("ok tablets\n");
   return b.n_failures ? 1 : 0;
 }

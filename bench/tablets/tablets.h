@@ -23,8 +23,9 @@ struct tablets {
   int n_runs;
   const char *engine; /* of part functions: cpu, sim or cuda */
   const char *only;   /* of part functions: one of them; NULL: all */
+  const char *route;  /* of part functions: always, or cost */
   const char *dir;
-  bool verbose, keep;
+  bool verbose, keep, check;
   int n_failures;
 };
 

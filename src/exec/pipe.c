@@ -19,7 +19,7 @@
 ** thread must get SHARE_NS of that. The first piece also opens workers, batches and groups, so it
 ** must be long to count.
 */
-enum { FIRST_ROWS = 2048 };
+enum { FIRST_ROWS = 1024 };
 #define SURE_FIRST_NS 50e3
 #define SURE_NS       3e3
 #define SHARE_NS      50e3

@@ -13,8 +13,9 @@
 #include <string.h>
 
 /*
-** To wake a thread and to wait for it takes some ten microseconds. So a pipeline starts alone if
-** the other threads sleep. The first piece has FIRST_ROWS rows, and each piece twice as many as the
+** To wake a thread and to wait for it takes some ten microseconds. So a scan whose rows leave
+** at once starts alone if the other threads sleep. The first piece has FIRST_ROWS rows, and each
+*piece twice as many as the
 ** one before, until one takes SURE_NS. Its time says what the rows that are left will take. Each
 ** thread must get SHARE_NS of that. The first piece also opens workers, batches and groups, so it
 ** must be long to count.
@@ -55,9 +56,9 @@ static void start_threads(wl_pipe *e, int n) {
 
 wl_status wl_pipe_open(wl_pipe *e, wl_error *err) {
   if (!e->device) wl_executed_pipeline(WL_ON_CPU, e->p);
-  bool table = e->p->source == WL_SOURCE_TABLE || e->p->source == WL_SOURCE_UNMATCHED;
+  bool scan = e->p->source == WL_SOURCE_TABLE && e->streams && !e->p->n_joins;
   bool awake = 2 * wl_threads_awake() >= e->threads - 1;
-  bool alone = table && !e->whole && e->n_rows > e->step && !awake;
+  bool alone = scan && e->n_rows > e->step && !awake;
   start_threads(e, alone || e->in_order ? 1 : e->threads);
   if (alone && !e->in_order) e->alone_step = FIRST_ROWS;
   e->workers = wl_mem_zalloc((size_t)e->threads * sizeof *e->workers);

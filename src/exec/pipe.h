@@ -12,7 +12,7 @@
 ** 3. The error of a piece counts only when all pieces before it are done, so the number of threads
 **    does not change which error is reported.
 ** 4. Only the calling thread asks `stop`.
-** 5. If the other threads sleep, a pipeline over a table starts on the calling thread alone, with
+** 5. If the other threads sleep, a scan that streams starts on the calling thread alone, with
 **    small pieces. Their time says how many threads to wake for the rest. Pieces of one tablet
 **    never run at the same time, except if rows multiply.
 ** 6. If a wave on a device returns WL_NOT_TAKEN, wl_pipe_leave_device makes the CPU go on, or start
@@ -40,7 +40,6 @@ typedef struct wl_pipe {
   wl_i64 step;             /* rows of a piece; of a table a power of 2, at most a tablet */
   int threads;
   bool in_order; /* one worker runs all pieces in row order */
-  bool whole;    /* the sink takes whole tablets, so the pieces must not be smaller */
   bool streams;  /* the rows leave after each wave, so waves stay small */
   wl_i64 needed; /* most rows that are needed of those to come; -1: all */
   wl_u64 max_text;

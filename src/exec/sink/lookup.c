@@ -136,7 +136,6 @@ static wl_status collect(wl_build *b, wl_error *err) {
                .n_rows = in->n_rows,
                .step = WL_TABLET_ROWS,
                .threads = b->threads,
-               .whole = true,
                .needed = -1,
                .max_text = in->max_text,
                .stop = &b->stop,

@@ -13,12 +13,11 @@
 #include <string.h>
 
 /*
-** To wake a thread and to wait for it takes some ten microseconds. So a scan whose rows leave
-** at once starts alone if the other threads sleep. The first piece has FIRST_ROWS rows, and each
-*piece twice as many as the
-** one before, until one takes SURE_NS. Its time says what the rows that are left will take. Each
-** thread must get SHARE_NS of that. The first piece also opens workers, batches and groups, so it
-** must be long to count.
+** To wake a thread and to wait for it takes some ten microseconds. So a scan whose rows leave at
+** once starts alone if the other threads sleep. The first piece has FIRST_ROWS rows, and each piece
+** twice as many as the one before, until one takes SURE_NS. Its time says what the rows that are
+** left will take. Each thread must get SHARE_NS of that. The first piece also opens workers and
+** batches, so it must be long to count.
 */
 enum { FIRST_ROWS = 1024 };
 #define SURE_FIRST_NS 50e3

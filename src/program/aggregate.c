@@ -1,13 +1,18 @@
 /*
-** Aggregates: chooses the accumulator for each and derives what its result can be. Part of the
-** compiler. The accumulators themselves are in value/aggregates.h.
+** Aggregates: chooses how groups are found, the accumulator for each aggregate, and derives what
+*its
+** result can be. Part of the compiler. The accumulators themselves are in value/aggregates.h.
 **
 ** Invariants:
 ** 1. Aggregates that accumulate the same values share an accumulator.
 ** 2. A result that depends on the order of rows (overflow of sum(), visible ties, group_concat) is
 **    taken only if SQLite would also read the rows in rowid order.
+** 3. Groups are found by row numbers (wl_program.finds) only if the states of several groups can be
+**    joined, and equal keys look the same.
 */
 #include "program/compile_impl.h"
+#include "column/lookup.h"
+#include "column/statistics.h"
 #include <string.h>
 
 static const char *const names[WL_N_AGGREGATES] = {
@@ -88,6 +93,13 @@ bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll) {
   if (!c->in->unordered && wl_has(a, WL_T_REAL) && a->dom.flo <= 0 && a->dom.fhi >= 0)
     return true; /* 0.0 and -0.0 */
   return wl_has(a, WL_T_TEXT) && coll != WL_COLL_BINARY;
+}
+
+wl_status wl_compile_check_ties(const wl_compiler *c, const wl_domain *d, int coll,
+                                const char *what) {
+  wl_operand o = {.dom = *d};
+  if (c->in->rowid_order || !wl_compile_ties(c, &o, coll)) return WL_OK;
+  return wl_not_taken(c->err, "%s has ties, and SQLite would read them in index order", what);
 }
 
 /* The set of an aggregate's distinct values. Aggregates share it if they can. */
@@ -286,4 +298,205 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
     out->reg.type = WL_R_INT;
   }
   return rc;
+}
+
+/* ---- groups */
+
+static bool has_minmax(const wl_query *q) {
+  for (int k = 0; k < q->n_aggs; k++)
+    if (q->aggs[k].fn == WL_FN_MIN || q->aggs[k].fn == WL_FN_MAX) return true;
+  return false;
+}
+
+static wl_status key_operand(wl_compiler *c, int k, wl_operand *o) {
+  wl_status rc = wl_compile_coded(c, c->groups[k], o);
+  if (!rc) rc = wl_compile_value(c, o);
+  if (!rc && wl_bexpr_coll(c->groups[k]) != WL_COLL_BINARY) rc = wl_compile_plain(c, o);
+  return rc;
+}
+
+static wl_key key_of(const wl_compiler *c, int k, const wl_operand *o) {
+  const wl_query *q = c->in->query;
+  /* as in SQLite: if ORDER BY has as many terms, the groups use their directions */
+  bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
+  wl_domain held = wl_operand_held(o);
+  return (wl_key){.operand = o->x,
+                  .coll = (wl_u8)wl_bexpr_coll(c->groups[k]),
+                  .desc = desc,
+                  .reg = wl_domain_reg(held),
+                  .domain = held,
+                  .dict = o->dict,
+                  .date = o->date,
+                  .column = -1};
+}
+
+/* Whether the states of groups can be joined without knowing the order of the rows. */
+static bool joins_states(const wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  for (int k = 0; k < q->n_aggs; k++) {
+    const wl_bagg *a = &q->aggs[k];
+    if (wl_agg_joins_text(a->fn)) return false;
+    if (a->distinct && a->fn != WL_FN_MIN && a->fn != WL_FN_MAX) return false;
+  }
+  return !q->bare && wl_compile_sums_fit(c);
+}
+
+/* The estimated rows of a source that the pipeline can find, and the rows that reach its end. */
+static double rows_found(const wl_compiler *c, int source, double *at_end) {
+  const wl_jplan *plan = c->in->plan;
+  double n = plan->n_first;
+  *at_end = plan->n_first;
+  for (int k = 0; k < plan->n_steps; k++) {
+    if (plan->steps[k].source == source) n = (double)c->in->lookups[k]->n_rows;
+    *at_end = plan->steps[k].n_out;
+  }
+  return n;
+}
+
+/* Whether finding groups by rows of a source pays, if keys are texts: fewer texts are hashed, but
+** rows with equal keys are sorted one by one. */
+static bool rows_pay(const wl_compiler *c, int source, double n_values) {
+  enum { SORT_COST = 6 }; /* of a row, if hashing a text costs 1 */
+  double at_end, n = rows_found(c, source, &at_end);
+  if (n > at_end) n = at_end;
+  return at_end >= SORT_COST * (n - n_values);
+}
+
+/* A key that is a column of a source: the source, or -1 if it is none that may have a row number.
+ */
+static int source_of_key(wl_compiler *c, int k, const wl_operand *o) {
+  const wl_bexpr *e = c->groups[k];
+  if (e->kind != WL_B_COLUMN || wl_is_const(o)) return -1;
+  int leaf = wl_compile_leaf(c, e);
+  if (leaf < 0 || c->in->cols[leaf]->dict != o->dict) return -1;
+  int source = c->in->query->cols[leaf].source, place = c->places[source];
+  bool repeats = place > 0 || (place == 0 && c->p->expands);
+  return repeats && c->in->cols[leaf]->n_rows < 0xffffffffLL ? source : -1;
+}
+
+typedef struct key_facts {
+  wl_key key;
+  int source; /* see source_of_key() */
+} key_facts;
+
+/* Learns the types of the keys in a temporary program. *tied: equal keys may look different. */
+static wl_status learn_keys(wl_compiler *c, key_facts *keys, bool *tied) {
+  wl_compiler side;
+  wl_status rc = wl_compile_side(c, 0, &side);
+  *tied = false;
+  for (int k = 0; k < c->n_groups && !rc; k++) {
+    wl_operand o;
+    rc = key_operand(&side, k, &o);
+    if (rc) break;
+    keys[k] = (key_facts){key_of(c, k, &o), source_of_key(c, k, &o)};
+    *tied |= wl_compile_ties(c, &o, keys[k].key.coll);
+  }
+  wl_compile_side_close(&side);
+  return rc;
+}
+
+/* The number of words that the keys take; 0: they are not all numbers. by_row: sources whose row
+** number stands for their keys. */
+static int n_key_words(wl_compiler *c, const key_facts *keys, wl_u64 by_row) {
+  wl_key_layout l = {.parts = WL_NEW_N(c->arena, wl_key_part, 2 * c->n_groups + 1)};
+  wl_u64 added = 0;
+  for (int k = 0; l.parts && k < c->n_groups; k++) {
+    int s = keys[k].source;
+    wl_domain rows;
+    if (s >= 0 && by_row >> s & 1) {
+      if (added >> s & 1) continue;
+      added |= 1ULL << s;
+      rows = wl_domain_int(0, c->in->cols[wl_compile_leaf(c, c->groups[k])]->n_rows, true);
+      if (!wl_key_layout_add(&l, k, (wl_reg){WL_R_INT, true}, &rows, 0)) return 0;
+    } else if (!wl_key_layout_add(&l, k, keys[k].key.reg, &keys[k].key.domain, 0)) {
+      return 0;
+    }
+  }
+  return l.parts ? l.n_words : 0;
+}
+
+/* The sources whose row number stands for their keys, a bit for each. That pays for keys that are
+** texts or take several words. */
+static wl_status choose_rows(wl_compiler *c, key_facts *keys, wl_u64 *out) {
+  enum { MOST_WORDS = 4 };
+  bool tied;
+  *out = 0;
+  if (!c->in->plan || !c->in->plan->n_steps || c->in->for_device || !c->n_groups ||
+      !joins_states(c))
+    return WL_OK;
+  wl_status rc = learn_keys(c, keys, &tied);
+  if (rc || tied) return rc;
+  int n_words = n_key_words(c, keys, 0);
+  if (n_words == 1) return WL_OK;
+  wl_u64 by_row = 0;
+  for (int s = 0; s < c->in->query->n_sources; s++) {
+    int n = 0;
+    bool text = false;
+    double n_values = 1;
+    for (int k = 0; k < c->n_groups; k++) {
+      if (keys[k].source != s) continue;
+      double d = wl_column_distinct(c->in->cols[wl_compile_leaf(c, c->groups[k])]);
+      if (d > n_values) n_values = d;
+      text |= keys[k].key.reg.type > WL_R_REAL;
+      n++;
+    }
+    if ((text || n > 1) && rows_pay(c, s, n_values)) by_row |= 1ULL << s;
+  }
+  int fewer = by_row ? n_key_words(c, keys, by_row) : 0;
+  if (fewer && fewer <= MOST_WORDS && (!n_words || fewer < n_words)) *out = by_row;
+  return WL_OK;
+}
+
+/* Adds the number of a source's row to what groups are found by, if it is not there yet. column: a
+** column of the source. */
+static wl_status find_by_row(wl_compiler *c, int source, int column, int *by) {
+  wl_program *p = c->p;
+  int place = c->places[source];
+  bool maybe = c->maybe >> source & 1;
+  for (*by = 0; *by < p->n_finds; ++*by)
+    if (p->finds[*by].column == place) return WL_OK;
+  wl_key *f = &p->finds[p->n_finds++];
+  wl_i64 n_rows = c->in->cols[column]->n_rows;
+  *f = (wl_key){.reg = {WL_R_INT, maybe}, .column = place};
+  f->domain = wl_domain_int(0, n_rows ? n_rows - 1 : 0, maybe);
+  return wl_compile_reg(c, WL_OP__Row, f->reg, (wl_i16)place, 0, 0, &f->operand);
+}
+
+wl_status wl_compile_group_keys(wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  wl_program *p = c->p;
+  wl_u64 by_row;
+  if (q->bare && !c->in->rowid_order)
+    return wl_not_taken(c->err, "a bare column (neither aggregated nor in GROUP BY), and SQLite "
+                                "would read the rows in index order");
+  key_facts *facts = WL_NEW_N(c->arena, key_facts, c->n_groups + 1);
+  if (!facts) return wl_nomem(c->err);
+  wl_status rc = choose_rows(c, facts, &by_row);
+  for (int k = 0; k < c->n_groups && !rc; k++) {
+    int coll = wl_bexpr_coll(c->groups[k]);
+    wl_key *key = &p->keys[p->n_keys++];
+    wl_operand o;
+    if (by_row && facts[k].source >= 0 && by_row >> facts[k].source & 1) {
+      *key = facts[k].key;
+      key->operand = WL_CONST(0);
+      key->column = wl_compile_leaf(c, c->groups[k]);
+      rc = find_by_row(c, facts[k].source, key->column, &key->by);
+      continue;
+    }
+    rc = key_operand(c, k, &o);
+    if (!rc) rc = wl_compile_check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
+    if (!rc && has_minmax(q) && wl_compile_ties(c, &o, coll))
+      rc = wl_not_taken(c->err,
+                        "equal group keys that look different, together with min() or max()");
+    if (rc) return rc;
+    *key = key_of(c, k, &o);
+    if (!by_row) continue;
+    key->by = p->n_finds;
+    p->finds[p->n_finds++] = *key;
+  }
+  if (rc) return rc;
+  p->grouped = true;
+  p->one_group = q->aggregate && !q->grouped;
+  p->by_first = c->distinct_groups;
+  return wl_compile_append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)wl_program_n_finds(p), 0});
 }

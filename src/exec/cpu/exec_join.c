@@ -32,7 +32,7 @@ static void note_sources(wl_exec *x) {
     if (in->op == WL_OP__Column) {
       s = wl_column_source(p, in->a);
       last = x->live.last_read[in->d]; /* it is loaded when it is read */
-    } else if (in->op == WL_OP__Found) {
+    } else if (in->op == WL_OP__Found || in->op == WL_OP__Row) {
       s = in->a;
     } else if (in->op == WL_OP__Mark) {
       s = p->joins[in->c].source;

@@ -142,7 +142,8 @@ static bool row_out(maker *m, const scope *sc, out *to) {
 
 /* ---- one SELECT without ORDER BY and LIMIT */
 
-static val group_key(maker *m, const scope *sc, bool one) {
+/* of: the source whose column it is; NULL: of any, or an expression. */
+static val group_key(maker *m, const scope *sc, const source *of, bool one) {
   static const struct {
     const char *pattern;
     unsigned holds;
@@ -152,8 +153,8 @@ static val group_key(maker *m, const scope *sc, bool one) {
   scope inner = *sc;
   inner.outer = NULL;
   for (int i = 0; i < 8; i++) {
-    val v = column_of(m, &inner, &inner.src[rng_below(m->r, inner.n)]);
-    if (rng_chance(m->r, 25)) {
+    val v = column_of(m, &inner, of ? of : &inner.src[rng_below(m->r, inner.n)]);
+    if (!of && rng_chance(m->r, 25)) {
       int k = rng_below(m->r, 7);
       v = (val){grow(m, &inner, shapes[k].pattern, 0), shapes[k].holds, false};
     }
@@ -217,7 +218,8 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
     bool one = !o->top || o->one || rng_chance(m->r, 65);
     bool by_table = rng_chance(m->r, 15) && key_of(&sc.src[0]);
     n_keys = 1 + rng_below(m->r, 3);
-    for (int i = 0; i < n_keys; i++) key[i] = group_key(m, &sc, one);
+    const source *of = rng_chance(m->r, 40) ? &sc.src[rng_below(m->r, sc.n)] : NULL;
+    for (int i = 0; i < n_keys; i++) key[i] = group_key(m, &sc, of, one);
     if (by_table)
       key[0] = (val){SAY(m, "%s.%s", sc.src[0].alias, sc.src[0].rel->key), V_INT, false};
   }

@@ -306,9 +306,7 @@ static void choose_groups(wl_compiler *c) {
   c->n_groups = q->n_results;
 }
 
-/* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
-** limit and that limit is low enough to be reached. */
-static bool may_fail(const wl_compiler *c, const wl_program *p) {
+bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p) {
   for (int k = 0; k < p->n_calls; k++)
     if (p->calls[k].fallible || p->calls[k].of_time) return true;
   for (int pc = 0; pc < p->n_code; pc++) {
@@ -354,7 +352,7 @@ static wl_status compile(wl_compiler *c) {
   if (!rc) rc = end_results(c);
   for (p = c->leaves; p; p = p->next) {
     p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
-    p->may_fail = may_fail(c, p);
+    p->may_fail = wl_compile_may_stop(c, p);
   }
   return rc ? rc : wl_compile_unmatched(c);
 }

@@ -189,6 +189,9 @@ wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) WL_MUS
 /* compile.c */
 wl_status wl_compile_open(wl_compiler *c) WL_MUST; /* sets up the program's columns and the notes */
 void wl_compile_close(wl_compiler *c);
+/* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
+** limit and that limit is low enough to be reached. */
+bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p);
 void wl_compile_forget(wl_compiler *c); /* forgets all registers: none is valid from here on */
 /* Applies an affinity to both sides of a comparison, as SQLite does first. */
 wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) WL_MUST;

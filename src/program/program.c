@@ -288,7 +288,9 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
       return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
     for (int k = 0; k < p->n_keys && p->n_finds; k++) {
       const wl_key *key = &p->keys[k];
-      if (p->n_sets || key->by < 0 || key->by >= p->n_finds || key->column >= p->n_columns)
+      if (p->n_sets || key->by < 0 || key->by >= p->n_finds || key->column >= p->n_columns ||
+          (key->computed >= 0 &&
+           (!p->finds[key->by].row_keys || key->computed >= p->finds[key->by].row_keys->n_results)))
         return wl_fail(err, WL_ERROR, "program: key %d of Group at %d is in no row", k, pc);
     }
     break;
@@ -357,7 +359,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  verify_place at = {.test = -1, .defined = defined, .known = {1}};
+  verify_place at = {.test = -1, .defined = defined, .known = {1}, .misses = {p->may_miss}};
   bool sinks = false, fits = true;
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   if (!rc && p->source == WL_SOURCE_UNMATCHED) rc = start_unmatched(p, &at, err);

@@ -157,10 +157,11 @@ typedef struct wl_key {
   wl_domain domain;            /* of the codes if dict or date is set, else of the values */
   const struct wl_dict *dict;  /* NULL: the key has no dictionary */
   const struct wl_dated *date; /* the date function of its codes, or NULL (compile_impl.h) */
-  /* Only if n_finds > 0. Of a key: which of wl_program.finds has it, and the column to read from the
-  ** row with that number (like Column's a), or -1 if finds[by] is the key itself. In finds: column is
-  ** the source whose row number it is, or -1. */
-  int by, column;
+  /* Only if n_finds > 0. A key is finds[by] itself, or a column of the row whose number that is
+  ** (column, like Column's a), or a result of finds[by].row_keys for that row (computed). The other
+  ** numbers are -1. In finds, column is the source whose row number it is, or -1. */
+  int by, column, computed;
+  struct wl_program *row_keys; /* a pipeline over rows of that source; NULL: nothing is computed */
 } wl_key;
 
 /* A sort key: a result column, which may be one that is not returned. */
@@ -209,6 +210,7 @@ typedef struct wl_program {
   struct wl_program *next; /* the pipeline that reads what the sink leaves, or NULL */
   struct wl_program *also; /* the pipeline that runs after this one, into the same sink, or NULL */
   int unmatched;           /* for the source UNMATCHED: the join whose rows it reads */
+  bool may_miss;           /* for the source SORTED: there may be no row, which is one of NULLs */
   wl_i64 n_before;         /* rows of the sources whose pipelines ran before, into the same sink */
   wl_instr *code;
   int n_code;

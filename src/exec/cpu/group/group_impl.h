@@ -167,6 +167,9 @@ typedef struct joined {
   wl_i64 n;
   wl_u8 **entries; /* [n] */
   wl_u32 *places;  /* [n]: direct mode: its index, which is its word */
+  /* Keys that are computed from rows; NULL: there are none. */
+  struct row_keys *computed; /* by find */
+  wl_u32 *numbers;           /* [n]: the number of the group there */
   bool count_only; /* only n is needed */
 } joined;
 
@@ -199,6 +202,9 @@ void wl_group_range(const wl_grouping *g, int parts, long part, wl_u64 *from, wl
 wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
 
 /* ---- keys of finished groups (group_rows.c) */
+/* Computes the keys that are expressions of rows, before the groups are put in order. */
+wl_status wl_group_compute_keys(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
+void wl_group_free_keys(joined *j);
 /* A key of group i as a value: from the entry, or from the row whose number the entry has. */
 wl_val wl_group_key(const wl_finishing *f, const joined *j, wl_i64 i, int key);
 /* Compares the keys of two groups, in the order in which groups are emitted. */

@@ -269,6 +269,7 @@ void wl_group_joined_close(joined *j) {
   wl_mem_free(j->seen);
   wl_mem_free(j->entries);
   wl_mem_free(j->places);
+  wl_group_free_keys(j);
   memset(j, 0, sizeof *j);
 }
 

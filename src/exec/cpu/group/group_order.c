@@ -81,7 +81,7 @@ typedef struct rearranging {
   const joined *j;
   const wl_u32 *order;
   wl_u8 **entries;
-  wl_u32 *places; /* or NULL */
+  wl_u32 *places, *numbers; /* or NULL */
 } rearranging;
 
 static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err) {
@@ -90,6 +90,7 @@ static wl_status rearrange_task(void *arg, int worker, long part, wl_error *err)
   wl_i64 from = (wl_i64)part * STRETCH, to = from + STRETCH < r->j->n ? from + STRETCH : r->j->n;
   for (wl_i64 i = from; i < to; i++) r->entries[i] = r->j->entries[r->order[i]];
   for (wl_i64 i = from; i < to && r->places; i++) r->places[i] = r->j->places[r->order[i]];
+  for (wl_i64 i = from; i < to && r->numbers; i++) r->numbers[i] = r->j->numbers[r->order[i]];
   return WL_OK;
 }
 
@@ -131,10 +132,11 @@ static wl_status put_in_order(const wl_finishing *f, joined *j, bool by_first, w
   wl_u32 *order = wl_mem_alloc((size_t)j->n * sizeof *order);
   wl_u8 **entries = wl_mem_alloc((size_t)j->n * sizeof *entries);
   wl_u32 *places = j->places ? wl_mem_alloc((size_t)j->n * sizeof *places) : NULL;
-  bool ok = order && entries && (places || !j->places);
+  wl_u32 *numbers = j->numbers ? wl_mem_alloc((size_t)j->n * sizeof *numbers) : NULL;
+  bool ok = order && entries && (places || !j->places) && (numbers || !j->numbers);
   wl_status rc = ok ? sort_entries(f, j, by_first, order, err) : wl_nomem(err);
   if (!rc) {
-    rearranging r = {j, order, entries, places};
+    rearranging r = {j, order, entries, places, numbers};
     wl_tasks tasks = {f->n_workers, (j->n + STRETCH - 1) / STRETCH, rearrange_task, &r, f->stop};
     rc = wl_tasks_run(&tasks, NULL, err);
   }
@@ -145,10 +147,14 @@ static wl_status put_in_order(const wl_finishing *f, joined *j, bool by_first, w
     wl_u32 *was = j->places;
     j->places = places;
     places = was;
+    was = j->numbers;
+    j->numbers = numbers;
+    numbers = was;
   }
   wl_mem_free(order);
   wl_mem_free(entries);
   wl_mem_free(places);
+  wl_mem_free(numbers);
   return rc;
 }
 
@@ -156,7 +162,8 @@ wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err)
   const wl_program *p = j->plan->p;
   bool sorted = j->plan->mode == MODE_DIRECT && !p->n_finds; /* places are in key order */
   wl_status rc = WL_OK;
-  if (p->n_finds || !(p->by_first || sorted)) rc = put_in_order(f, j, false, err);
+  if (p->n_finds) rc = wl_group_compute_keys(f, j, err);
+  if (!rc && (p->n_finds || !(p->by_first || sorted))) rc = put_in_order(f, j, false, err);
   if (!rc && p->n_finds) rc = wl_group_join_equal(f, j, err);
   if (!rc && p->by_first) rc = put_in_order(f, j, true, err);
   return rc;

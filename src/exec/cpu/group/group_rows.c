@@ -1,20 +1,28 @@
 /*
 ** The keys of finished groups, and groups that were found by row numbers. See group_impl.h.
 **
-** If the keys are columns of a joined source, the number of its row stands for them
-*(wl_program.finds).
-** The number is one word of a small range, which is much faster than a text or several keys. There
-*is
-** a group for each row of the source that occurs. At the end the groups are put in the order of
-*their
-** keys. Rows with equal keys are neighbours then, and become one group: their states are joined
-*like
-** those of several workers, so the result is exact.
+** If keys depend on a joined source alone, the number of its row stands for them
+** (wl_program.finds). The number is one word of a small range, which is much faster than a text or
+** several keys. There is a group for each row of the source that occurs. At the end the keys are
+** read or computed from the rows, and the groups are put in the order of their keys. Rows with
+** equal keys are neighbours then, and become one group: their states are joined like those of
+** several workers, so the result is exact.
 */
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
-#include <string.h>
+#include "column/lookup.h"
+#include "exec/cpu/exec.h"
+#include <stdatomic.h>
+
+enum { STRETCH = 8192 }; /* groups of a batch of computed keys */
+
+/* Keys that are computed from the rows of one source. */
+struct row_keys {
+  wl_pool *pool;
+  wl_batch **batches; /* [n_batches]: of STRETCH groups each */
+  wl_i64 n_batches;
+};
 
 static wl_val decode(const wl_grouping *g, const joined *j, wl_i64 i, int find) {
   wl_u64 place = g->mode == MODE_DIRECT ? j->places[i] : 0;
@@ -24,11 +32,17 @@ static wl_val decode(const wl_grouping *g, const joined *j, wl_i64 i, int find) 
   return wl_key_layout_decode(&g->words, find, words, minus);
 }
 
+static wl_val computed_key(const struct row_keys *r, wl_u32 number, int result) {
+  return wl_batch_value(r->batches[number / STRETCH], wl_pool_regs(r->pool), result,
+                        number % STRETCH);
+}
+
 wl_val wl_group_key(const wl_finishing *f, const joined *j, wl_i64 i, int key) {
   const wl_grouping *g = j->plan;
   if (g->mode == MODE_VALUES) return entry_values(j->entries[i])[key];
   if (!g->p->n_finds) return decode(g, j, i, key);
   const wl_key *k = &g->p->keys[key];
+  if (k->computed >= 0) return computed_key(&j->computed[k->by], j->numbers[i], k->computed);
   wl_val v = decode(g, j, i, k->by);
   if (k->column < 0 || v.t == WL_T_NULL) return v;
   return wl_column_stored(f->cols[k->column], (wl_i64)v.v);
@@ -41,6 +55,85 @@ int wl_group_compare_keys(const wl_finishing *f, const joined *j, wl_i64 a, wl_i
     if (c) return g->p->keys[k].desc ? -c : c;
   }
   return 0;
+}
+
+/* ---- keys that are expressions */
+
+typedef struct computing {
+  const wl_finishing *f;
+  joined *j;
+  int find;
+  wl_exec **workers; /* [n_workers]: or NULL */
+  atomic_llong n_bytes;
+} computing;
+
+static wl_status compute_task(void *arg, int worker, long task, wl_error *err) {
+  computing *c = arg;
+  const wl_finishing *f = c->f;
+  const wl_grouping *g = c->j->plan;
+  const wl_program *p = g->p->finds[c->find].row_keys;
+  struct row_keys *r = &c->j->computed[c->find];
+  wl_u32 rows[STRETCH];
+  wl_i64 from = (wl_i64)task * STRETCH, n = c->j->n - from < STRETCH ? c->j->n - from : STRETCH;
+  for (wl_i64 i = 0; i < n; i++) {
+    wl_val row = decode(g, c->j, from + i, c->find);
+    rows[i] = row.t == WL_T_NULL ? WL_NO_ROW : (wl_u32)row.v;
+  }
+  wl_status rc = WL_OK;
+  wl_exec **x = &c->workers[worker];
+  if (!*x) {
+    rc = wl_exec_open(p, f->cols, NULL, f->max_text, x, err);
+    if (!rc) wl_exec_stop_by(*x, f->stop, worker == 0);
+  }
+  if (!rc) rc = wl_batch_take(r->pool, &r->batches[task], err);
+  if (!rc) rc = wl_exec_run_rows(*x, rows, n, r->batches[task], err);
+  if (rc || !g->left) return rc;
+  wl_i64 n_bytes = 0;
+  for (int k = 0; k < p->n_results; k++)
+    n_bytes += (wl_i64)r->batches[task]->cols[k].size_heap + STRETCH * (8 + 4 + 1);
+  return atomic_fetch_add(&c->n_bytes, n_bytes) + n_bytes > g->left / 2 ? WL_NOT_TAKEN : WL_OK;
+}
+
+wl_status wl_group_compute_keys(const wl_finishing *f, joined *j, wl_error *err) {
+  const wl_program *p = j->plan->p;
+  wl_status rc = WL_OK;
+  bool any = false;
+  for (int k = 0; k < p->n_finds; k++) any |= p->finds[k].row_keys != NULL;
+  if (!any || !j->n) return WL_OK;
+  j->computed = wl_mem_zalloc((size_t)p->n_finds * sizeof *j->computed);
+  j->numbers = wl_mem_alloc((size_t)j->n * sizeof *j->numbers);
+  computing c = {.f = f, .j = j};
+  c.workers = wl_mem_zalloc((size_t)f->n_workers * sizeof *c.workers);
+  if (!j->computed || !j->numbers || !c.workers) rc = wl_nomem(err);
+  for (wl_i64 i = 0; i < j->n && !rc; i++) j->numbers[i] = (wl_u32)i;
+  for (c.find = 0; c.find < p->n_finds && !rc; c.find++) {
+    struct row_keys *r = &j->computed[c.find];
+    if (!p->finds[c.find].row_keys) continue;
+    wl_i64 n = (j->n + STRETCH - 1) / STRETCH;
+    r->batches = wl_mem_zalloc((size_t)n * sizeof *r->batches);
+    if (!r->batches) rc = wl_nomem(err);
+    r->n_batches = rc ? 0 : n;
+    if (!rc) rc = wl_program_pool(p->finds[c.find].row_keys, STRETCH, &r->pool, err);
+    wl_tasks tasks = {f->n_workers, n, compute_task, &c, f->stop};
+    if (!rc) rc = wl_tasks_run(&tasks, NULL, err);
+    for (int w = 0; w < f->n_workers; w++) {
+      wl_exec_close(c.workers[w]);
+      c.workers[w] = NULL;
+    }
+  }
+  wl_mem_free(c.workers);
+  return rc;
+}
+
+void wl_group_free_keys(joined *j) {
+  for (int k = 0; j->computed && k < j->plan->p->n_finds; k++) {
+    struct row_keys *r = &j->computed[k];
+    for (wl_i64 i = 0; i < r->n_batches; i++) wl_batch_give(r->batches[i]);
+    wl_mem_free(r->batches);
+    if (r->pool) wl_pool_close(r->pool);
+  }
+  wl_mem_free(j->computed);
+  wl_mem_free(j->numbers);
 }
 
 /* ---- joining neighbours */
@@ -101,6 +194,7 @@ wl_status wl_group_join_equal(const wl_finishing *f, joined *j, wl_error *err) {
     if (e.equal[i]) continue;
     j->entries[n] = j->entries[i];
     if (j->places) j->places[n] = j->places[i];
+    if (j->numbers) j->numbers[n] = j->numbers[i];
     n++;
   }
   if (n_equal && !rc) j->n = n;

@@ -354,17 +354,6 @@ static double rows_found(const wl_compiler *c, int source, double *at_end) {
   return n;
 }
 
-/* Whether finding groups by rows of a source pays, if keys are texts: fewer texts are hashed, but
-** rows with equal keys are sorted one by one. n_values: the number of different keys; 0: unknown.
- */
-static bool rows_pay(const wl_compiler *c, int source, double n_values) {
-  enum { SORT_COST = 6 }; /* of a row, if hashing a text costs 1 */
-  double at_end, n = rows_found(c, source, &at_end);
-  if (n > at_end) n = at_end;
-  if (n_values == 0) n_values = n / 2;
-  return at_end >= SORT_COST * (n - n_values);
-}
-
 /* Rows of a source, at least 1. Some column of it is read. */
 static wl_i64 rows_of_source(const wl_compiler *c, int source) {
   const wl_query *q = c->in->query;
@@ -372,6 +361,18 @@ static wl_i64 rows_of_source(const wl_compiler *c, int source) {
     if (q->cols[i].source == source && c->in->cols[i] && c->in->cols[i]->n_rows)
       return c->in->cols[i]->n_rows;
   return 1;
+}
+
+/* Whether finding groups by rows of a source pays, if keys are texts: fewer texts are hashed, but
+** rows with equal keys are sorted one by one, and there may be an array with a place for every row
+** of the source. n_values: the number of different keys; 0: unknown. */
+static bool rows_pay(const wl_compiler *c, int source, double n_values) {
+  enum { SORT_COST = 6, PLACES = 100 }; /* sorting a row costs 6 texts, hashing one 100 places */
+  double at_end, n = rows_found(c, source, &at_end);
+  if ((double)rows_of_source(c, source) > at_end * PLACES) return false;
+  if (n > at_end) n = at_end;
+  if (n_values == 0) n_values = n / 2;
+  return at_end >= SORT_COST * (n - n_values);
 }
 
 /* Whether e reads texts or values of several types that have no dictionary. */

@@ -70,8 +70,9 @@ static double rows_left(const wl_program *p, double rows) {
   double n = 1;
   if (rows < 0 && !p->one_group) return -1;
   if (p->sink == WL_SINK_GROUPS) {
-    for (int k = 0; k < p->n_keys && n < rows; k++)
-      n *= n_values(p->keys[k].dict, &p->keys[k].domain, rows);
+    const wl_key *finds = wl_program_finds(p);
+    for (int k = 0; k < wl_program_n_finds(p) && n < rows; k++)
+      n *= n_values(finds[k].dict, &finds[k].domain, rows);
     return p->one_group || n < rows ? n : rows;
   }
   for (int k = 0; p->sink == WL_SINK_DISTINCT && k < p->n_given && n < rows; k++)

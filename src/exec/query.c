@@ -389,8 +389,10 @@ static wl_status compile(const wl_schedule *x, wl_arena *arena, bool in_order, w
   if (rc) return rc;
   choose_device(x, in_order, r);
   if (in->for_device && !r->device &&
-      (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT)) {
-    in->for_device = false; /* the CPU sorts row numbers, and has distinct rows as groups */
+      (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT ||
+       (r->program->n_keys && r->program->n_joins))) {
+    /* the CPU sorts row numbers, has distinct rows as groups, and groups by rows of a source */
+    in->for_device = false;
     rc = wl_compile(arena, in, &r->program, err);
   }
   return rc;

@@ -234,6 +234,11 @@ static const char *groups_words(tree *t, const wl_pipeline *p) {
   if (n_keys)
     keys = say(t->a, "%s %d key%s", p->q->grouped ? "GROUP BY" : "DISTINCT by", n_keys,
                plural(n_keys));
+  const wl_program *m = p->program;
+  for (int k = 0, n_rows = 0; k < m->n_finds; k++)
+    if (m->finds[k].column >= 0)
+      keys = say(t->a, "%s%s%s", keys, n_rows++ ? " and " : ", by row of ",
+                 m->source_names[m->finds[k].column]);
   if (n) functions = say(t->a, "%sAGGREGATE %d function%s", n_keys ? ", " : "", n, plural(n));
   return say(t->a, "%s%s", keys, functions);
 }

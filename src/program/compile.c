@@ -190,14 +190,6 @@ static wl_status one_result(wl_compiler *c, const wl_bexpr *e, int k, int coll) 
   return WL_OK;
 }
 
-/* Checks for equal values that look different. Which of them is shown depends on the order of
-** rows. */
-static wl_status check_ties(const wl_compiler *c, const wl_domain *d, int coll, const char *what) {
-  wl_operand o = {.dom = *d};
-  if (c->in->rowid_order || !wl_compile_ties(c, &o, coll)) return WL_OK;
-  return wl_not_taken(c->err, "%s has ties, and SQLite would read them in index order", what);
-}
-
 /* Whether the groups already come out in the required order: ORDER BY repeats GROUP BY. */
 static bool ordered_by_groups(const wl_query *q) {
   if (!q->grouped || q->n_order != q->n_groups) return false;
@@ -253,50 +245,14 @@ static wl_status results(wl_compiler *c) {
     wl_operand o = {.dom = p->results[k].domain};
     ties |= wl_compile_ties(c, &o, wl_bexpr_coll(q->results[k]));
     if (!rc && (q->distinct || by_scan))
-      rc = check_ties(c, &p->results[k].domain, wl_bexpr_coll(q->results[k]),
-                      q->distinct ? "DISTINCT" : "ORDER BY");
+      rc = wl_compile_check_ties(c, &p->results[k].domain, wl_bexpr_coll(q->results[k]),
+                                 q->distinct ? "DISTINCT" : "ORDER BY");
   }
   bool unsorted = (q->aggregate && !q->grouped) || ordered_by_groups(q);
   for (int k = 0; k < q->n_order && !rc && !unsorted; k++) rc = sort_key(c, &q->order[k]);
   if (q->ties_hidden && !ties) unsorted = true; /* equal rows look the same */
   for (int k = 0; k < q->n_scan && !rc && !unsorted; k++) rc = sort_key(c, &q->scan[k]);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Result, 0, 0, (wl_i16)p->n_results, 0});
-}
-
-static bool has_minmax(const wl_query *q) {
-  for (int k = 0; k < q->n_aggs; k++)
-    if (q->aggs[k].fn == WL_FN_MIN || q->aggs[k].fn == WL_FN_MAX) return true;
-  return false;
-}
-
-/* Compiles the group keys and the opcode that finds each row's group. No GROUP BY is one group. */
-static wl_status group_keys(wl_compiler *c) {
-  const wl_query *q = c->in->query;
-  wl_program *p = c->p;
-  if (q->bare && !c->in->rowid_order)
-    return wl_not_taken(c->err, "a bare column (neither aggregated nor in GROUP BY), and SQLite "
-                                "would read the rows in index order");
-  for (int k = 0; k < c->n_groups; k++) {
-    int coll = wl_bexpr_coll(c->groups[k]);
-    wl_operand o;
-    wl_status rc = wl_compile_coded(c, c->groups[k], &o);
-    if (!rc) rc = wl_compile_value(c, &o);
-    if (!rc && coll != WL_COLL_BINARY) rc = wl_compile_plain(c, &o);
-    if (!rc) rc = check_ties(c, &o.dom, coll, q->grouped ? "GROUP BY" : "DISTINCT");
-    if (!rc && has_minmax(q) && wl_compile_ties(c, &o, coll))
-      rc = wl_not_taken(c->err,
-                        "equal group keys that look different, together with min() or max()");
-    if (rc) return rc;
-    /* as in SQLite: if ORDER BY has as many terms, the groups use their directions */
-    bool desc = q->grouped && q->n_order == q->n_groups && q->order[k].desc;
-    o.dom = wl_operand_held(&o);
-    p->keys[k] = (wl_key){o.x, (wl_u8)coll, desc, wl_domain_reg(o.dom), o.dom, o.dict, o.date};
-    p->n_keys++;
-  }
-  p->grouped = true;
-  p->one_group = q->aggregate && !q->grouped;
-  p->by_first = c->distinct_groups;
-  return wl_compile_append(c, (wl_instr){WL_OP__Group, 0, 0, (wl_i16)p->n_keys, 0});
 }
 
 /* Evaluates LIMIT or OFFSET, which must be an integer. SQLite handles everything it would
@@ -350,9 +306,7 @@ static void choose_groups(wl_compiler *c) {
   c->n_groups = q->n_results;
 }
 
-/* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
-** limit and that limit is low enough to be reached. */
-static bool may_fail(const wl_compiler *c, const wl_program *p) {
+bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p) {
   for (int k = 0; k < p->n_calls; k++)
     if (p->calls[k].fallible || p->calls[k].of_time) return true;
   for (int pc = 0; pc < p->n_code; pc++) {
@@ -384,7 +338,7 @@ static wl_status compile(wl_compiler *c) {
   p->checks_cut = limited && c->in->unordered && q->n_order > 0 && !q->scan_known;
   wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = wl_compile_sources(c);
-  if (!rc && second) rc = group_keys(c);
+  if (!rc && second) rc = wl_compile_group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);
   if (rc) return rc;
@@ -398,7 +352,7 @@ static wl_status compile(wl_compiler *c) {
   if (!rc) rc = end_results(c);
   for (p = c->leaves; p; p = p->next) {
     p->as_sqlite = !c->in->unordered && (c->in->rowid_order || q->scan_known);
-    p->may_fail = may_fail(c, p);
+    p->may_fail = wl_compile_may_stop(c, p);
   }
   return rc ? rc : wl_compile_unmatched(c);
 }
@@ -424,6 +378,7 @@ wl_status wl_compile_open(wl_compiler *c) {
   p->distinct_colls = WL_NEW_N(arena, wl_u8, q->n_results + 1);
   p->order = WL_NEW_N(arena, wl_order, q->n_order + q->n_scan);
   p->keys = WL_NEW_N(arena, wl_key, q->n_groups + q->n_results);
+  p->finds = WL_NEW_N(arena, wl_key, q->n_groups + q->n_results);
   p->sets = WL_NEW_N(arena, wl_set, q->n_aggs);
   p->bares = WL_NEW_N(arena, wl_bare, q->n_cols);
   p->aggs = WL_NEW_N(arena, wl_agg, q->n_aggs);

@@ -189,16 +189,26 @@ wl_status wl_compile_common(wl_compiler *c, wl_operand *a, wl_operand *b) WL_MUS
 /* compile.c */
 wl_status wl_compile_open(wl_compiler *c) WL_MUST; /* sets up the program's columns and the notes */
 void wl_compile_close(wl_compiler *c);
+/* Whether a row may stop the run: a function fails or asks for the time, or a text exceeds SQLite's
+** limit and that limit is low enough to be reached. */
+bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p);
 void wl_compile_forget(wl_compiler *c); /* forgets all registers: none is valid from here on */
 /* Applies an affinity to both sides of a comparison, as SQLite does first. */
 wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) WL_MUST;
 
-/* aggregate.c: the query's aggregate k */
+/* aggregate.c: the group keys, and the opcode that finds each row's group. No GROUP BY is one
+** group. */
+wl_status wl_compile_group_keys(wl_compiler *c) WL_MUST;
+/* The query's aggregate k. */
 wl_status wl_compile_aggregate(wl_compiler *c, int k) WL_MUST;
 /* Whether no sum() of the query can overflow, over any of the rows. */
 bool wl_compile_sums_fit(const wl_compiler *c);
 /* Whether equal values can look different: 1 and 1.0, or text that is equal under a collation. */
 bool wl_compile_ties(const wl_compiler *c, const wl_operand *a, int coll);
+/* Refuses such values if SQLite would read them in index order. Which of them is shown depends on
+** the order of rows. */
+wl_status wl_compile_check_ties(const wl_compiler *c, const wl_domain *d, int coll,
+                                const char *what) WL_MUST;
 
 /* call.c */
 wl_status wl_compile_call(wl_compiler *c, const wl_bexpr *e, wl_operand *out) WL_MUST;

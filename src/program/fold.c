@@ -25,6 +25,7 @@ static wl_u8 truth_of(wl_val v) {
 #define FOLD_MATCH(F0)  return false;
 #define FOLD_MARK(F0)   return false;
 #define FOLD_FOUND(F0)  return false;
+#define FOLD_ROW(F0)    return false;
 #define FOLD_AGG(F0)    return false;
 #define FOLD_IN(F0)     return false;
 #define FOLD_CALL(F0)   return false;

@@ -165,6 +165,7 @@ static wl_status print_step(const wl_program *p, int pc, int base, wl_arena *are
     out->p4 = join_text(p, in, arena);
     break;
   case WL_SHAPE_FOUND:
+  case WL_SHAPE_ROW:
     out->p1 = wl_arena_printf(arena, "r%d", in->d);
     out->p2 = wl_arena_printf(arena, "%d", in->a);
     out->p3 = "";

@@ -36,7 +36,7 @@ const wl_u8 wl_shape_nulls[WL_N_SHAPES] = {
 int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
   switch (wl_opcodes[in->op].shape) {
   case WL_SHAPE_RESULT: return p->n_results;
-  case WL_SHAPE_GROUP: return p->n_keys;
+  case WL_SHAPE_GROUP: return wl_program_n_finds(p);
   case WL_SHAPE_PROBE: return p->joins[in->c].n_keys;
   case WL_SHAPE_CALL: return p->calls[in->c].n;
   default: return 0;
@@ -46,7 +46,7 @@ int wl_program_n_listed(const wl_program *p, const wl_instr *in) {
 wl_i16 wl_program_listed(const wl_program *p, const wl_instr *in, int k) {
   switch (wl_opcodes[in->op].shape) {
   case WL_SHAPE_RESULT: return p->results[k].operand;
-  case WL_SHAPE_GROUP: return p->keys[k].operand;
+  case WL_SHAPE_GROUP: return wl_program_finds(p)[k].operand;
   case WL_SHAPE_PROBE: return p->joins[in->c].keys[k];
   default: return p->calls[in->c].args[k];
   }
@@ -255,6 +255,13 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
         in->a == 0)
       return wl_fail(err, WL_ERROR, "program: Found at %d names no source", pc);
     break;
+  case WL_SHAPE_ROW:
+    if (in->a < 0 || in->a >= p->n_sources || in->a >= WL_SOURCES || !at->known[in->a])
+      return wl_fail(err, WL_ERROR, "program: Row at %d names no source", pc);
+    if (at->misses[in->a] && in->d >= 0 && in->d < p->n_regs && !p->regs[in->d].nullable)
+      return wl_fail(err, WL_ERROR,
+                     "program: Row at %d may be NULL, but its register is not nullable", pc);
+    break;
   case WL_SHAPE_RESULT:
     if (at->test >= 0) return wl_fail(err, WL_ERROR, "program: Result at %d is inside a test", pc);
     if (in->b != p->n_results)
@@ -277,8 +284,15 @@ static wl_status check_row_op(const wl_program *p, int pc, verify_place *at, wl_
       return wl_fail(err, WL_ERROR, "program: %s at %d has no map %d", o->name, pc, in->c);
     break;
   case WL_SHAPE_GROUP:
-    if (in->b != p->n_keys)
+    if (in->b != wl_program_n_finds(p))
       return wl_fail(err, WL_ERROR, "program: Group at %d has %d keys", pc, in->b);
+    for (int k = 0; k < p->n_keys && p->n_finds; k++) {
+      const wl_key *key = &p->keys[k];
+      if (p->n_sets || key->by < 0 || key->by >= p->n_finds || key->column >= p->n_columns ||
+          (key->computed >= 0 &&
+           (!p->finds[key->by].row_keys || key->computed >= p->finds[key->by].row_keys->n_results)))
+        return wl_fail(err, WL_ERROR, "program: key %d of Group at %d is in no row", k, pc);
+    }
     break;
   case WL_SHAPE_AGG:
   case WL_SHAPE_AGG_I:
@@ -345,7 +359,7 @@ wl_status wl_program_verify(const wl_program *p, wl_error *err) {
   wl_status rc = WL_OK;
   wl_u8 *defined = wl_arena_alloc(&scratch, (size_t)p->n_regs + 1);
   if (!defined) rc = wl_nomem(err);
-  verify_place at = {.test = -1, .defined = defined, .known = {1}};
+  verify_place at = {.test = -1, .defined = defined, .known = {1}, .misses = {p->may_miss}};
   bool sinks = false, fits = true;
   if (!rc && p->n_sources > WL_SOURCES) rc = wl_fail(err, WL_ERROR, "program: too many sources");
   if (!rc && p->source == WL_SOURCE_UNMATCHED) rc = start_unmatched(p, &at, err);

@@ -150,13 +150,18 @@ typedef struct wl_result {
 
 /* A group key. Keys are the first columns of the groups. */
 typedef struct wl_key {
-  wl_i16 operand;
+  wl_i16 operand; /* unused if column >= 0 */
   wl_u8 coll;
   bool desc; /* groups are emitted in descending order of it */
   wl_reg reg;
   wl_domain domain;            /* of the codes if dict or date is set, else of the values */
   const struct wl_dict *dict;  /* NULL: the key has no dictionary */
   const struct wl_dated *date; /* the date function of its codes, or NULL (compile_impl.h) */
+  /* Only if n_finds > 0. A key is finds[by] itself, or a column of the row whose number that is
+  ** (column, like Column's a), or a result of finds[by].row_keys for that row (computed). The other
+  ** numbers are -1. In finds, column is the source whose row number it is, or -1. */
+  int by, column, computed;
+  struct wl_program *row_keys; /* a pipeline over rows of that source; NULL: nothing is computed */
 } wl_key;
 
 /* A sort key: a result column, which may be one that is not returned. */
@@ -205,6 +210,7 @@ typedef struct wl_program {
   struct wl_program *next; /* the pipeline that reads what the sink leaves, or NULL */
   struct wl_program *also; /* the pipeline that runs after this one, into the same sink, or NULL */
   int unmatched;           /* for the source UNMATCHED: the join whose rows it reads */
+  bool may_miss;           /* for the source SORTED: there may be no row, which is one of NULLs */
   wl_i64 n_before;         /* rows of the sources whose pipelines ran before, into the same sink */
   wl_instr *code;
   int n_code;
@@ -242,6 +248,11 @@ typedef struct wl_program {
   int n_aggs;
   wl_key *keys;
   int n_keys;
+  /* What Group finds groups by, if that is not the keys: the number of a source's row in place of
+  ** the keys that are columns of that source, and the other keys. The keys are read from the rows at
+  ** the end, and groups with equal keys are joined. n_finds is 0 if groups are found by keys. */
+  wl_key *finds;
+  int n_finds;
   bool grouped;   /* there is a Group, and the next pipeline reads the groups */
   bool one_group; /* no GROUP BY: there are no keys, and there is a group even without rows */
   bool by_first;  /* groups are emitted in the order of their first rows, not of their keys */
@@ -271,6 +282,14 @@ static inline const wl_program *wl_program_last(const wl_program *p) {
 ** it. */
 static inline const wl_program *wl_program_after(const wl_program *p) {
   return p->also ? p->also : p->next;
+}
+
+/* What Group finds groups by. */
+static inline const wl_key *wl_program_finds(const wl_program *p) {
+  return p->n_finds ? p->finds : p->keys;
+}
+static inline int wl_program_n_finds(const wl_program *p) {
+  return p->n_finds ? p->n_finds : p->n_keys;
 }
 
 /* Whether a sink takes batches of rows, which Result fills. */

@@ -93,9 +93,7 @@ void wl_key_layout_encode(const wl_key_layout *l, const wl_val *keys, wl_u64 *wo
   for (int w = 0; w < l->n_words; w++) words[w] = 0;
   for (int k = 0; k < l->n_parts; k++) {
     const wl_key_part *p = &l->parts[k];
-    wl_u64 code = p->kind == WL_PART_TEXT ? wl_text_word(p, keys[p->key], 0)
-                                          : wl_key_code_of(p, keys[p->key]);
-    words[p->word] = wl_key_append(p, words[p->word], code);
+    words[p->word] = wl_key_append(p, words[p->word], wl_key_first_code(p, keys[p->key]));
   }
 }
 

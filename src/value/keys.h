@@ -142,7 +142,7 @@ WL_FN wl_u64 wl_key_prefix(const wl_key_part *p, wl_val v) {
   return p->desc ? ~w : w;
 }
 
-/* The code of a value in any part. */
+/* The code of a value in any part but TEXT. */
 WL_FN wl_u64 wl_key_code_of(const wl_key_part *p, wl_val v) {
   return p->kind == WL_PART_PREFIX ? wl_key_prefix(p, v) : wl_key_code(p, v.v, v.t != WL_T_NULL);
 }
@@ -260,6 +260,11 @@ static inline wl_u32 wl_text_common(const wl_key_part *p, wl_val a, wl_val b, wl
   while (!stops && at + 8 <= n && memcmp(x + at, y + at, 8) == 0) at += 8;
   while (at < n && x[at] == y[at] && !(stops && x[at] == 0)) at++;
   return at;
+}
+
+/* The code of a value in any part. Of a text it is the first word. */
+static inline wl_u64 wl_key_first_code(const wl_key_part *p, wl_val v) {
+  return p->kind == WL_PART_TEXT ? wl_text_word(p, v, 0) : wl_key_code_of(p, v);
 }
 
 /* ---- layouts: which keys share a word (keys.c) */

@@ -142,19 +142,31 @@ static bool row_out(maker *m, const scope *sc, out *to) {
 
 /* ---- one SELECT without ORDER BY and LIMIT */
 
-static val group_key(maker *m, const scope *sc, bool one) {
+/* of: the source that it depends on; NULL: any. */
+static val group_key(maker *m, const scope *sc, const source *of, bool one) {
   static const struct {
     const char *pattern;
     unsigned holds;
-  } shapes[] = {{"length(@)", V_INT},     {"typeof(@)", V_TEXT},     {"(@ IS NULL)", V_INT},
-                {"(@+1)", V_MANY},        {"coalesce(@,@)", V_MANY}, {"(@||'')", V_TEXT},
-                {"substr(@,1,1)", V_MANY}};
+  } shapes[] = {{"length(@)", V_INT},
+                {"typeof(@)", V_TEXT},
+                {"(@ IS NULL)", V_INT},
+                {"(@+1)", V_MANY},
+                {"coalesce(@,@)", V_MANY},
+                {"(@||'')", V_TEXT},
+                {"substr(@,1,1)", V_MANY},
+                {"(CAST(@ AS TEXT)||'x')", V_TEXT},
+                {"substr(CAST(@ AS TEXT),1,7)", V_TEXT}};
   scope inner = *sc;
   inner.outer = NULL;
+  if (of) {
+    inner.src[0] = *of;
+    inner.n = 1;
+    inner.done = false; /* a name alone may be one of another source, too */
+  }
   for (int i = 0; i < 8; i++) {
     val v = column_of(m, &inner, &inner.src[rng_below(m->r, inner.n)]);
     if (rng_chance(m->r, 25)) {
-      int k = rng_below(m->r, 7);
+      int k = rng_below(m->r, 9);
       v = (val){grow(m, &inner, shapes[k].pattern, 0), shapes[k].holds, false};
     }
     if (!one || one_face(v.holds)) return v;
@@ -217,7 +229,8 @@ static void make_core(maker *m, const scope *outer, const core_options *o, selec
     bool one = !o->top || o->one || rng_chance(m->r, 65);
     bool by_table = rng_chance(m->r, 15) && key_of(&sc.src[0]);
     n_keys = 1 + rng_below(m->r, 3);
-    for (int i = 0; i < n_keys; i++) key[i] = group_key(m, &sc, one);
+    const source *of = rng_chance(m->r, 40) ? &sc.src[rng_below(m->r, sc.n)] : NULL;
+    for (int i = 0; i < n_keys; i++) key[i] = group_key(m, &sc, of, one);
     if (by_table)
       key[0] = (val){SAY(m, "%s.%s", sc.src[0].alias, sc.src[0].rel->key), V_INT, false};
   }

@@ -57,7 +57,17 @@ typedef struct schema {
 
 /* ---- values: few of them, so that they meet in joins */
 
-typedef enum kind { K_SMALL, K_HALF, K_WORD, K_NUMERAL, K_EDGE, K_REAL, K_BLOB, K_MIXED } kind;
+typedef enum kind {
+  K_SMALL,
+  K_HALF,
+  K_WORD,
+  K_NUMERAL,
+  K_EDGE,
+  K_REAL,
+  K_BLOB,
+  K_TAG, /* of several types, but equal values look the same */
+  K_MIXED
+} kind;
 
 static const char *const join_words[] = {"'a'",   "'A'",   "'a '", "'b'", "'abc'",  "'ABC'",
                                          "'Abc'", "'abc'", "''",   "'B'", "'zebra'"};
@@ -96,6 +106,7 @@ static char *value_of(rng *r, kind k) {
     return rng_chance(r, 30) ? format("%d", rng_below(r, 4)) : format("%s", PICK(r, join_edges));
   case K_REAL: return format("%s", PICK(r, join_reals));
   case K_BLOB: return format("%s", PICK(r, join_blobs));
+  case K_TAG: return value_of(r, rng_chance(r, 60) ? K_WORD : rng_chance(r, 70) ? K_SMALL : K_BLOB);
   default:
     if (rng_chance(r, 6)) return format("%s", PICK(r, odd_texts));
     if (rng_chance(r, 6)) return format("%s", PICK(r, wide_ints));
@@ -113,6 +124,7 @@ static unsigned holds_of(kind k, char affinity) {
   case K_WORD: return V_TEXT;
   case K_NUMERAL: return affinity == 't' || affinity == 'b' ? V_TEXT : V_MANY;
   case K_BLOB: return V_BLOB;
+  case K_TAG: return affinity == 'r' ? V_MANY : V_TEXT | V_BLOB | (affinity == 't' ? 0u : V_INT);
   default: return V_MANY;
   }
 }
@@ -142,6 +154,7 @@ static void make_columns(rng *r, relation *t, kind *kinds, char **decl) {
     int letter = (first + i) % 6;
     int type = rng_below(r, (int)(sizeof types / sizeof types[0]));
     kind k = rng_chance(r, 70) ? by_name[letter] : (kind)rng_below(r, K_MIXED + 1);
+    if (rng_chance(r, 10)) k = K_TAG;
     const char *coll = rng_chance(r, 12)  ? " COLLATE NOCASE"
                        : rng_chance(r, 8) ? " COLLATE RTRIM"
                                           : "";
@@ -224,6 +237,27 @@ static void make_table(rng *r, schema *s, sqlite3 *db, int n_rows) {
   s->n_rels++;
 }
 
+/* Texts that repeat so little that they have no dictionary. There are too many rows for that, but
+** the queries count only FEW_NAMES: each key finds one. */
+static void make_names_table(rng *r, schema *s, sqlite3 *db) {
+  enum { NAMES = 2200, FEW_NAMES = 300 };
+  relation *t = &s->rel[s->n_rels];
+  *t =
+      (relation){.n_cols = 4, .n_rows = FEW_NAMES, .is_table = true, .has_rowid = true, .key = "k"};
+  snprintf(t->name, sizeof t->name, "t%d", s->n_rels++);
+  t->col[0] = (column){"k", V_INT, true};
+  t->col[1] = (column){"a", V_INT, true};
+  t->col[2] = (column){"b", V_TEXT, false};
+  t->col[3] = (column){"c", V_TEXT, false};
+  run_sql(s, db, format("CREATE TABLE %s(k INTEGER PRIMARY KEY, a INT, b TEXT, c TEXT)", t->name));
+  run_sql(
+      s, db,
+      format("INSERT INTO %s WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE "
+             "i<%d) SELECT i-3, i%%9, CASE WHEN i%%%d THEN 'name '||(i*%d%%1700) END, "
+             "CASE WHEN i%%5 THEN char(97+i%%3)||i ELSE 'x' END FROM n",
+             t->name, NAMES - 1, 2 + rng_below(r, 9), 1 + rng_below(r, 3)));
+}
+
 /* One row more than a tablet holds, and some. */
 static void make_big_table(rng *r, schema *s, sqlite3 *db) {
   relation *t = &s->rel[s->n_rels];
@@ -246,13 +280,14 @@ static void make_big_table(rng *r, schema *s, sqlite3 *db) {
 static void make_tables(rng *r, schema *s, sqlite3 *db) {
   static const int sizes[] = {30, 5, 0, 300, 2, 30, 1, 5};
   int n = 5 + rng_below(r, 4), at = rng_below(r, 8);
-  bool big = rng_chance(r, 8);
+  bool big = rng_chance(r, 8), names = rng_chance(r, 40);
   memset(s, 0, sizeof *s);
   s->big = -1;
   s->utf16 = rng_chance(r, 2);
   if (s->utf16)
     run_sql(s, db, format("PRAGMA encoding='UTF-16%s'", rng_chance(r, 50) ? "le" : "be"));
-  for (int i = 0; i < n - big; i++) make_table(r, s, db, sizes[(at + i) % 8]);
+  for (int i = 0; i < n - big - names; i++) make_table(r, s, db, sizes[(at + i) % 8]);
+  if (names) make_names_table(r, s, db);
   if (big) make_big_table(r, s, db);
   s->n_tables = s->n_rels;
   if (rng_chance(r, 15)) run_sql(s, db, format("ANALYZE"));

@@ -394,6 +394,16 @@ static void found(plane *d, const wl_u32 *rows, int n) {
   for (int i = 0; i < n; i++) d->t[i] = rows[i] != WL_NO_ROW ? WL_TRUE : WL_FALSE;
 }
 
+/* Only source 0 may have no list of rows: its rows are those of the vector then. */
+static WL_CLONES void number_rows(const wl_exec *x, plane *d, const wl_u32 *rows, int n) {
+  wl_u64 base = ((wl_u64)x->tablet << WL_TABLET_SHIFT) + (wl_u64)x->row;
+  if (rows)
+    for (int i = 0; i < n; i++) d->v[i] = rows[i];
+  else
+    for (int i = 0; i < n; i++) d->v[i] = base + (x->selected ? x->sel[i] : (wl_u64)i);
+  for (int i = 0; i < n && d->t; i++) d->t[i] = !rows || rows[i] != WL_NO_ROW;
+}
+
 wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
   const wl_program *p = x->p;
   int n = x->n, tablet = x->tablet;
@@ -427,6 +437,7 @@ wl_status wl_exec_steps(wl_exec *x, int *at, wl_batch *out) {
     case WL_SHAPE_MATCH: *at = pc; return WL_OK;
     case WL_SHAPE_MARK: wl_marks_set(x->marks, in->c, x->lists[p->joins[in->c].source], n); break;
     case WL_SHAPE_FOUND: found(&x->regs[in->d], x->lists[in->a], n); break;
+    case WL_SHAPE_ROW: number_rows(x, &x->regs[in->d], x->lists[in->a], n); break;
     case WL_SHAPE_RESULT: rc = x->sorter ? give_keys(x, tablet, row, n) : give(x, out, n); break;
     case WL_SHAPE_GROUP: rc = wl_exec_find_groups(x, n); break;
     case WL_SHAPE_IN:

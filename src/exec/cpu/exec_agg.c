@@ -28,7 +28,9 @@ wl_status wl_exec_find_groups(wl_exec *x, int n) {
   const wl_program *p = x->p;
   wl_status rc = x->numbers_rows ? number_rows(x, n) : WL_OK;
   if (rc) return rc;
-  for (int k = 0; k < p->n_keys; k++) x->keys[k] = vec_of(wl_exec_operand(x, p->keys[k].operand));
+  const wl_key *finds = wl_program_finds(p);
+  for (int k = 0; k < wl_program_n_finds(p); k++)
+    x->keys[k] = vec_of(wl_exec_operand(x, finds[k].operand));
   return wl_groups_find(x->groups, x->keys, x->rows, n, x->group);
 }
 

@@ -32,7 +32,7 @@ static void note_sources(wl_exec *x) {
     if (in->op == WL_OP__Column) {
       s = wl_column_source(p, in->a);
       last = x->live.last_read[in->d]; /* it is loaded when it is read */
-    } else if (in->op == WL_OP__Found) {
+    } else if (in->op == WL_OP__Found || in->op == WL_OP__Row) {
       s = in->a;
     } else if (in->op == WL_OP__Mark) {
       s = p->joins[in->c].source;
@@ -72,6 +72,7 @@ wl_status wl_exec_open_joins(wl_exec *x) {
   x->tablets = wl_mem_zalloc(((size_t)p->n_columns + 1) * sizeof *x->tablets);
   if (!x->lists || !x->misses || !x->last_read || !x->tablets) return WL_NOMEM;
   x->set_at = x->last_read + n;
+  x->misses[0] = p->may_miss;
   for (size_t s = 0; s < n; s++) x->last_read[s] = x->set_at[s] = -1;
   for (int c = 0; c < p->n_columns && !x->source; c++) {
     if (!joins && p->source != WL_SOURCE_SORTED) break;

@@ -2,8 +2,8 @@
 ** The internals of groups; see group.h. Shared by group.c (finding groups), group_acc.c
 ** (accumulating), group_one.c (accumulating without GROUP BY), group_join.c (joining and
 ** finishing), group_words.c (what is set aside), group_scatter.c (large arrays), group_order.c
-** (sorting) and group_plan.c (layout). value/aggregates.h has the states and the operations on
-** them.
+** (sorting), group_rows.c (groups that are found by row numbers) and group_plan.c (layout).
+** value/aggregates.h has the states and the operations on them.
 **
 ** A group is an entry of plan->width bytes:
 **
@@ -39,7 +39,7 @@ typedef enum group_mode { MODE_DIRECT, MODE_WORDS, MODE_VALUES } group_mode;
 
 struct wl_grouping {
   const wl_program *p;
-  int n_keys; /* values mode: number of values in an entry */
+  int n_keys; /* values mode: number of values in an entry; by rows: number of keys */
   const wl_u8 *colls;
   group_mode mode;
   wl_key_layout words;
@@ -167,6 +167,9 @@ typedef struct joined {
   wl_i64 n;
   wl_u8 **entries; /* [n] */
   wl_u32 *places;  /* [n]: direct mode: its index, which is its word */
+  /* Keys that are computed from rows; NULL: there are none. */
+  struct row_keys *computed; /* by find */
+  wl_u32 *numbers;           /* [n]: the number of the group there */
   bool count_only; /* only n is needed */
 } joined;
 
@@ -194,8 +197,20 @@ wl_status wl_group_join_scattered(const wl_finishing *f, const wl_grouping *plan
 void wl_group_range(const wl_grouping *g, int parts, long part, wl_u64 *from, wl_u64 *to);
 
 /* ---- the order of the groups (group_order.c) */
-/* Sorts the list of entries into the order in which groups are emitted. */
+/* Sorts the list of entries into the order in which groups are emitted. If groups were found by row
+** numbers, those with equal keys become one. */
 wl_status wl_group_put_in_order(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
+
+/* ---- keys of finished groups (group_rows.c) */
+/* Computes the keys that are expressions of rows, before the groups are put in order. */
+wl_status wl_group_compute_keys(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
+void wl_group_free_keys(joined *j);
+/* A key of group i as a value: from the entry, or from the row whose number the entry has. */
+wl_val wl_group_key(const wl_finishing *f, const joined *j, wl_i64 i, int key);
+/* Compares the keys of two groups, in the order in which groups are emitted. */
+int wl_group_compare_keys(const wl_finishing *f, const joined *j, wl_i64 a, wl_i64 b);
+/* Joins groups with equal keys, which are neighbours in the list of entries. */
+wl_status wl_group_join_equal(const wl_finishing *f, joined *j, wl_error *err) WL_MUST;
 
 /* ---- computing DISTINCT aggregates from their sets (group_set.c) */
 wl_status wl_group_feed_set(const wl_finishing *f, int set, joined *groups, wl_error *err) WL_MUST;

@@ -269,6 +269,7 @@ void wl_group_joined_close(joined *j) {
   wl_mem_free(j->seen);
   wl_mem_free(j->entries);
   wl_mem_free(j->places);
+  wl_group_free_keys(j);
   memset(j, 0, sizeof *j);
 }
 
@@ -334,7 +335,8 @@ static bool fill_integers(const group_filling *l, int key, wl_i64 from, wl_i64 t
   for (int k = 0; k < g->words.n_parts && !part; k++)
     if (g->words.parts[k].key == key) part = &g->words.parts[k];
   wl_srccol *c = &l->out->cols[key];
-  if (g->mode == MODE_VALUES || !part || part->kind != WL_PART_INT || part->null || c->t)
+  if (g->mode == MODE_VALUES || g->p->n_finds || !part || part->kind != WL_PART_INT || part->null ||
+      c->t)
     return false;
   const wl_u64 below = part->below, span = part->span, base = wl_key_base(part);
   for (wl_i64 i = from; i < to; i++) {
@@ -366,22 +368,8 @@ static wl_status fill_task(void *arg, int worker, long task, wl_error *err) {
     for (size_t b = 0; b < g->width; b += 64) __builtin_prefetch(entries[i] + b);
   for (int k = 0; k < p->n_keys; k++) {
     if (!none && fill_integers(l, k, from, to)) continue;
-    for (wl_i64 i = from; i < to; i++) {
-      wl_u64 place;
-      wl_val v;
-      if (g->mode == MODE_VALUES) {
-        v = entry_values(entries[i])[k];
-      } else {
-        const wl_u64 *words = (const wl_u64 *)(const void *)entries[i];
-        if (g->mode == MODE_DIRECT) {
-          place = l->j->places[i];
-          words = &place;
-        }
-        v = wl_key_layout_decode(&g->words, k, words,
-                                 g->has_signs && *entry_signs(g, entries[i]) >> (k & 63) & 1);
-      }
-      wl_srccol_put(&l->out->cols[k], i, v);
-    }
+    for (wl_i64 i = from; i < to; i++)
+      wl_srccol_put(&l->out->cols[k], i, wl_group_key(l->f, l->j, i, k));
   }
   for (int a = 0; a < p->n_aggs; a++)
     for (wl_i64 i = from; i < to; i++) {

@@ -4,6 +4,7 @@
 */
 #include "exec/cpu/group/group_impl.h"
 #include "base/mem.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,17 +72,18 @@ static bool direct_pays(const wl_grouping *g, wl_i64 n_rows, int n_keys) {
 /* Plans groups. For a set, the value that is counted is one more key, after the groups' keys. */
 static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *groups,
                       const wl_set *set, wl_i64 n_rows, bool first, wl_error *err) {
-  int n_keys = p->n_keys + (set != NULL);
+  const wl_key *finds = wl_program_finds(p);
+  int n_finds = wl_program_n_finds(p), n_keys = n_finds + (set != NULL);
   g->p = p;
   g->words.parts = WL_NEW_N(&g->arena, wl_key_part, 2 * n_keys + 1);
   g->accs = WL_NEW_N(&g->arena, wl_agg_how, p->n_accs + 1);
   g->places = WL_NEW_N(&g->arena, size_t, p->n_accs + 1);
-  wl_u8 *colls = WL_NEW_N(&g->arena, wl_u8, n_keys + 2);
+  wl_u8 *colls = WL_NEW_N(&g->arena, wl_u8, p->n_keys + 2);
   g->sets = WL_NEW_N(&g->arena, wl_grouping *, p->n_sets + 1);
   if (g->arena.failed) return wl_nomem(err);
   g->mode = MODE_WORDS;
-  for (int k = 0; k < p->n_keys && g->mode == MODE_WORDS; k++) {
-    const wl_key *key = &p->keys[k];
+  for (int k = 0; k < n_finds && g->mode == MODE_WORDS; k++) {
+    const wl_key *key = &finds[k];
     unsigned flags = key->desc ? WL_KEY_DESC | WL_KEY_NULL_LAST : 0;
     if (!wl_key_layout_add(&g->words, k, key->reg, &key->domain, flags)) g->mode = MODE_VALUES;
   }
@@ -105,6 +107,12 @@ static wl_status plan(wl_grouping *g, const wl_program *p, const wl_grouping *gr
     if (words) colls = WL_NEW_N(&g->arena, wl_u8, g->n_keys + 1);
     if (!colls) return wl_nomem(err);
     if (set) colls[g->n_keys - 1] = set->coll;
+    g->colls = colls;
+  }
+  if (p->n_finds) {
+    assert(!set && g->mode == MODE_WORDS); /* the compiler sees to that */
+    g->n_keys = p->n_keys;
+    for (int k = 0; k < p->n_keys; k++) colls[k] = p->keys[k].coll;
     g->colls = colls;
   }
   g->has_first = first || g->has_signs || g->mode == MODE_VALUES;

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,12 @@ static void open_cuda(slot *s) {
     return;
   }
   s->why[0] = 0;
+  /* The driver starts threads. They must not run the application's signal handlers. */
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   s->open = open(&s->device, s->why, sizeof s->why) == WL_OK;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!s->open && !s->why[0]) snprintf(s->why, sizeof s->why, "the CUDA device cannot be opened");
 }
 

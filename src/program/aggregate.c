@@ -348,7 +348,8 @@ static double rows_found(const wl_compiler *c, int source, double *at_end) {
   double n = plan->n_first;
   *at_end = plan->n_first;
   for (int k = 0; k < plan->n_steps; k++) {
-    if (plan->steps[k].source == source) n = (double)c->in->lookups[k]->n_rows;
+    const wl_lookup *l = c->in->lookups[k];
+    if (plan->steps[k].source == source) n = l ? (double)l->n_rows : plan->steps[k].n_build;
     *at_end = plan->steps[k].n_out;
   }
   return n;

@@ -57,8 +57,8 @@ typedef struct wl_lookup {
   bool direct;         /* DIRECT; otherwise HASH, or neither if there are no keys */
   bool only_bits;      /* DIRECT and unique: there are no slots, since only the existence of a row
                           matters */
-  bool on_device;      /* a device has built it, and */
-  atomic_bool on_host; /* the host has its arrays, too */
+  bool on_device;      /* a device has built it */
+  atomic_bool on_host; /* with on_device: the host has a copy of its arrays */
   bool has_null;       /* a row was left out because a key was NULL */
   wl_i64 n_rows;       /* rows in it */
   wl_u64 span;         /* DIRECT: the number of possible words */

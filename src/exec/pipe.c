@@ -30,8 +30,8 @@ wl_i64 wl_pipe_step(const wl_program *p, wl_i64 n_rows, int threads) {
   enum { PIECES_PER_THREAD = 8, LEAST_ROWS = 4096 };
   wl_i64 share = n_rows / ((wl_i64)threads * PIECES_PER_THREAD), made = n_rows, step = 1;
   if (!p->expands) return WL_TABLET_ROWS;
-  for (int j = 0; j < p->n_joins;
-       j++) /* a join with a key makes about as many rows as either has */
+  /* a join with a key makes about as many rows as either side has */
+  for (int j = 0; j < p->n_joins; j++)
     if (p->joins[j].lookup && p->joins[j].lookup->n_rows > made) made = p->joins[j].lookup->n_rows;
   wl_i64 least = made ? (wl_i64)((double)n_rows / (double)made * LEAST_ROWS) : 0;
   if (share < least) share = least;

@@ -98,8 +98,8 @@ void wl_exec_slots(wl_exec *x, const wl_lookup *l, int n) {
 ** Finds integer keys in a direct table, or in its bitmap. Keys outside the table's range find the
 ** last place, which is empty. Keys are taken in blocks: first the places of all of them, in a loop
 ** of vector instructions, then what is there. Computing both for one key after the other would be
-** slower. The minimum becomes a jump that is often mispredicted, or instructions that wait for the
-** key before.
+** slower: the minimum would become a jump that is often mispredicted, or on some processors an
+** instruction that waits until the key before is done.
 */
 enum { BLOCK = 64 };
 #define PLACES(m)                                                                                  \

@@ -25,7 +25,7 @@ typedef struct building {
 
 /* The number of words of the keys; 0: a table of them would be too large. */
 static wl_u64 table_words(const wl_build_in *in) {
-  enum { ALWAYS = 1 << 20, A_ROW = 64, MOST = 1 << 28 };
+  enum { ALWAYS = 1 << 20, A_ROW = 64, MOST = 1 << 26 };
   const wl_key_part *first = &in->plan.parts[0];
   wl_u64 span;
   if (in->plan.kind != WL_KEYS_INT || __builtin_mul_overflow(first->span, first->below, &span))
@@ -80,6 +80,7 @@ static wl_status open_slots(building *x, wl_error *err) {
   wl_status rc = wl_dev_alloc(d, sizeof x->built, (void **)&x->b.built, err);
   if (!rc) rc = wl_devlookup_open(d, x->l, arrays, err);
   if (!rc) x->b.table = arrays[0];
+  x->b.n_bytes = (wl_i64)wl_devlookup_bytes(x->l);
   if (!rc) rc = d->fill(d, x->b.built, 0, sizeof x->built, err);
   if (!rc) rc = d->fill(d, x->b.table, 0xff, (size_t)x->l->span * sizeof *x->b.table, err);
   if (!rc) rc = d->finish(d, err); /* launches may use other queues */
@@ -96,10 +97,12 @@ static wl_status open_pairs(building *x, wl_error *err) {
   wl_status rc = WL_OK;
   wl_device_lock(d);
   d->queue = 0;
+  wl_device_allow(d, x->in->device_budget, x->in->mapped_budget);
   wl_devlookup_close(d, x->l);
   x->b.table = NULL;
   x->l->unique = false;
-  x->n_pairs = x->l->n_rows;
+  x->n_pairs = x->b.n_pairs = x->l->n_rows;
+  x->b.n_bytes = 2 * x->n_pairs * (wl_i64)(sizeof *x->keys[0] + sizeof *x->values[0]);
   for (int k = 0; k < 2 && !rc; k++) {
     rc = wl_dev_alloc(d, n * sizeof *x->keys[k], (void **)&x->keys[k], err);
     if (!rc) rc = wl_dev_alloc(d, n * sizeof *x->values[k], (void **)&x->values[k], err);
@@ -119,6 +122,7 @@ static wl_status sort_pairs(building *x, wl_error *err) {
   while (n_bits < 64 && l->span >> (n_bits - 32)) n_bits++;
   wl_device_lock(d);
   d->queue = 0;
+  wl_device_allow(d, x->in->device_budget, x->in->mapped_budget);
   wl_status rc = d->sort(d, x->keys, x->values, x->n_pairs, n_bits, &at, err);
   if (!rc) rc = wl_devlookup_open(d, l, arrays, err);
   if (!rc) {
@@ -145,6 +149,8 @@ static wl_status build(building *x, wl_error *err) {
   }
   rc = open_pairs(x, err);
   if (!rc) rc = run(x, err);
+  if (!rc && (wl_i64)x->built[WL_K_BUILT_PAIRS] != x->n_pairs)
+    rc = wl_not_taken(err, "the second run over the rows of a lookup found others");
   return rc ? rc : sort_pairs(x, err);
 }
 
@@ -163,7 +169,10 @@ wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_loo
     wl_dev_free(d, x.values[k], (size_t)x.n_pairs * sizeof *x.values[k]);
   }
   wl_dev_free(d, x.b.built, sizeof x.built);
-  if (rc) wl_devlookup_close(d, l);
+  if (rc)
+    wl_devlookup_close(d, l);
+  else
+    wl_devlookup_built(d, l);
   wl_device_unlock(d);
   if (!rc) return WL_OK;
   l->on_device = l->direct = l->unique = l->has_null = false;

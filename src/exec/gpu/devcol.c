@@ -525,13 +525,17 @@ wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_er
   arrays[1] = (wl_u32 *)(void *)(memory + pieces[L_ROWS].to);
   r->k.data = base;
   r->lookup = l;
-  r->last_use = d->clock;
+  r->last_use = WL_I64_MAX; /* it must stay until it is built */
   settle(d, r);
   l->copy[slot] = r;
   l->on[slot] = d;
   l->drop = drop_lookup;
   l->fetch = fetch;
   return WL_OK;
+}
+
+void wl_devlookup_built(wl_device *d, wl_lookup *l) {
+  ((wl_devcol *)l->copy[slot_of(d, false)])->last_use = d->clock;
 }
 
 void wl_devlookup_close(wl_device *d, wl_lookup *l) {

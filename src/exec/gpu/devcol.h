@@ -54,6 +54,8 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
 ** and rows. Its other fields are set. The lookup frees them; close does that before. */
 wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) WL_MUST;
 void wl_devlookup_close(wl_device *d, wl_lookup *l);
+/* They are filled. From now on they may be evicted. */
+void wl_devlookup_built(wl_device *d, wl_lookup *l);
 /* Sets the addresses that a join reads. The lookup must have a resident copy. */
 void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out);
 /* Counts that a run will use the column, in device memory or mapped. */

@@ -6,7 +6,7 @@
 ** Invariants:
 ** 1. They are copied as a whole in every transfer mode, and stay for the wave.
 ** 2. They use at most half of the device's budget as long as mapped memory has room for the rest.
-**    Lookups come first.
+**    Lookups come first. Those that the device has built stay where they are.
 */
 #include "exec/gpu/launch.h"
 #include <string.h>
@@ -102,6 +102,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   if (b) {
     out.table = b->table;
     out.pairs = b->pairs;
+    out.n_pairs = (wl_u64)b->n_pairs;
     out.built = b->built;
     key_parts(p, j, plan, parts, &out);
     return out;

@@ -73,7 +73,8 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
       n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
-  wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0);
+  wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0) +
+                (e->build ? e->build->n_bytes : 0);
   for (int k = 0; k < e->p->n_maps; k++) { /* they are copied with the arguments */
     const wl_map *m = &e->p->maps[k];
     fixed += (m->n + 1) * (m->len ? 13 : m->v ? 9 : 1) + (wl_i64)(m->len ? m->n_heap : 0);
@@ -233,6 +234,7 @@ static wl_status one_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
     int last = e->n_tablets - from < s->group ? e->n_tablets - from : s->group;
     wl_u64 text_room = 0;
     wl_status rc = run_blocks(e, s, n, &text_room, err);
+    if (rc == WL_FULL && e->build) return WL_NOT_TAKEN; /* rows that it has must not come again */
     if (rc == WL_FULL && s->groups && wl_gather_restart(e, s, err)) return WL_NOT_TAKEN;
     if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
     if (rc != WL_FULL) return rc;

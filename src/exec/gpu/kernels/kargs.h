@@ -84,7 +84,8 @@ typedef struct wl_kjoin {
   /* for Build */
   wl_u32 *table; /* the slots of a direct lookup, which it fills; or NULL */
   wl_u64 *pairs; /* words and row numbers, which it lists in any order: word << 32 | row; or NULL */
-  wl_u64 *built; /* [WL_K_BUILT] */
+  wl_u64 n_pairs; /* the size of pairs */
+  wl_u64 *built;  /* [WL_K_BUILT] */
 } wl_kjoin;
 
 /* What Build counts: rows with a key, those of them whose key was there already, rows with a NULL

@@ -179,7 +179,7 @@ WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_
     if (mask && simt_lane() == 0)
       at = (wl_u32)simt_atomic_add_u64(&j->built[WL_K_BUILT_PAIRS], k_popcount(mask));
     at = simt_shfl_u32(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
-    KJ_ON(those) j->pairs[at] = word[k] << 32 | row[k];
+    KJ_ON(those) if (at < j->n_pairs) j->pairs[at] = word[k] << 32 | row[k];
   }
 }
 

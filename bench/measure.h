@@ -9,7 +9,8 @@
 ** 2. Cold: the published text, on a connection of its own to a file that the operating system has
 **    cached. No other connection is open, so nothing of an earlier run is in memory. Fresh: keep=0,
 **    other literals in every run, warm-up included. Repeated: the published text again and again.
-** 3. Of SQLite and DuckDB, the first that answers a text is the reference for the others. Every
+** 3. Of SQLite and DuckDB, the first that answers a text is the reference for the others. If both are
+**    left out, it is the first side of warplite. Every
 **    fresh run is compared with the reference of its own text, the other runs with that of the
 **    published text. A timed run only touches its result, but its number of rows is compared. After
 **    each fresh run, after the first cold run and before the repeated ones the text also runs off
@@ -110,6 +111,14 @@ static inline bool same_answer(const struct bench *b, const struct query *q,
   return false;
 }
 
+/* Whether neither SQLite nor DuckDB takes part: then the first side of warplite that answers is the
+** reference, and the others must give the same. */
+static inline bool is_alone(const struct bench *b) {
+  for (int s = 0; s < b->n_sides; s++)
+    if (b->on[s] && !b->sides[s].engine) return false;
+  return true;
+}
+
 /* Runs the text in full. The answer is compared with the reference, or becomes it. */
 static inline bool run_and_compare(struct bench *b, struct result *r, int side, const char *sql,
                                    struct reference *ref, double *ms, char *why) {
@@ -117,7 +126,7 @@ static inline bool run_and_compare(struct bench *b, struct result *r, int side, 
   struct digest all = {.full = true, .keep = r->query->by_rows ? &rows : NULL};
   const struct side *s = &b->sides[side];
   bool ok = side_run(b, s, sql, &all, ms, why);
-  if (ok && ref->side < 0 && !s->engine) {
+  if (ok && ref->side < 0 && (!s->engine || is_alone(b))) {
     ref->side = side;
     ref->digest = all;
     ref->rows = rows;

@@ -4,7 +4,7 @@
 #include "api/functions.h"
 #include "route/rowset.h"
 #include "exec/lookup_cache.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include <string.h>
 #include <time.h>
 

@@ -11,6 +11,9 @@
 **    versions of a table's column may share segments, which are counted, too (shared).
 ** 6. A column with a dictionary stores the codes of its texts, which are integers (column/dict.h).
 **    Its domain describes the texts. The range of a segment is that of its codes.
+** 7. A column that a device has made (on_device) has segments without data until the host needs them,
+**    or the device its memory. Then the rows are copied, and on_host is set. Whoever reads segments
+**    calls wl_column_fetch() before. Types, ranges and numbers of rows are always there.
 */
 #ifndef WL_COLUMN_H
 #define WL_COLUMN_H
@@ -63,6 +66,9 @@ typedef struct wl_column {
   void *_Atomic on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs, and runs that found a copy */
   void (*drop)(struct wl_column *c);
+  bool on_device;      /* a device has made it */
+  atomic_bool on_host; /* with on_device: the segments have their data */
+  wl_status (*fetch)(struct wl_column *c, wl_error *err);
   /* The version before of a column that a device has a copy of, held: the new copy is made from
   ** that one. Both are touched under column.c's lock alone. derived: it has been. */
   struct wl_column *before;
@@ -72,6 +78,16 @@ typedef struct wl_column {
 int wl_phys_width(wl_phys p);
 const char *wl_column_type(const wl_column *c); /* how it is stored, in words */
 wl_reg wl_column_reg(const wl_column *c);       /* the register type its values load into */
+
+/* Whether only a device has the rows. */
+static inline bool wl_column_is_remote(const wl_column *c) {
+  return c->on_device && !atomic_load(&c->on_host);
+}
+/* Makes sure that the segments have their data. Any thread may call it, but not with a device
+** locked. */
+static inline wl_status wl_column_fetch(wl_column *c, wl_error *err) {
+  return wl_column_is_remote(c) ? c->fetch(c, err) : WL_OK;
+}
 
 wl_u64 wl_column_new_id(void); /* a new id, for a column or for something built from columns */
 wl_column *wl_column_hold(wl_column *c);

@@ -1,6 +1,6 @@
 /*
 ** Chooses the column to evict when memory is short: of the six least recently used columns, the one
-** that was used least often. Host memory (column/cache.c) and devices (exec/gpu/devcol.c) both use
+** that was used least often. Host memory (column/cache.c) and devices (exec/gpu/columns/devcol.c) both use
 ** this rule, and ask again until enough bytes are free.
 */
 #ifndef WL_EVICT_H

@@ -27,7 +27,16 @@
 struct wl_device;
 struct wl_device_state;
 
-enum { WL_MAX_PIECES = 128, WL_PIPE_NOTE = 120, WL_PIPE_TRANSFERRED = 200 };
+enum { WL_MAX_PIECES = 128, WL_PIPE_NOTE = 200 };
+
+/* What the pipelines of a run have moved to a device and back. */
+enum { WL_TIME_DATA, WL_TIME_KERNEL, WL_TIME_RESULTS, WL_TIMES };
+typedef struct wl_moved {
+  const char *mode; /* of the pipeline over a table; NULL: nothing has run on a device */
+  bool staged;
+  wl_i64 n_in, n_out;  /* bytes */
+  double ns[WL_TIMES]; /* spent waiting for data, kernels and results */
+} wl_moved;
 
 typedef struct wl_pipe {
   const wl_program *p;
@@ -52,8 +61,8 @@ typedef struct wl_pipe {
   wl_transfer transfer;
   struct wl_device_build *build; /* the lookup that a device builds (exec/gpu/launch.h), or NULL */
   wl_sink *results;              /* takes the rows if the device has also sorted them */
-  char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
-  char *transferred; /* [WL_PIPE_TRANSFERRED]: what moved to the device and back */
+  char *note;      /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
+  wl_moved *moved; /* what the run has moved */
   wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
   bool refused;      /* after WL_NOT_TAKEN: the sink has no room, so the CPU cannot help */
   int next_tablet, n_tablets;

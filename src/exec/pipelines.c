@@ -263,7 +263,9 @@ void wl_pipelines_ran(wl_pipelines *l, wl_i64 n_taken, bool detour) {
   if (detour && first->run && wl_pipeline_flow(first, 0).n_in < first->n_source_rows)
     first->run->tally = NULL; /* the rows that the device has done were not counted */
   for (wl_pipeline *p = first; p; p = wl_program_after(p->program) ? p->next : NULL) {
-    if (detour) p->on_device = p->orders_on_device = false;
+    if (p->run && p->program->source == WL_SOURCE_GROUPS) p->on_device = p->run->on_device;
+    if (detour) p->on_device = false;
+    p->orders_on_device &= p->on_device;
     if (!wl_program_after(p->program) && p->run) p->run->n_left = n_taken;
   }
 }

@@ -11,10 +11,10 @@
 #include "exec/lookup_cache.h"
 #include "exec/pipelines.h"
 #include "plan/row_order.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/limits.h"
-#include "exec/gpu/order_device.h"
+#include "exec/gpu/sinks/order_device.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -206,12 +206,19 @@ static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, 
     first->n_col_bytes +=
         first->on_device ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_tablets)
                          : (wl_i64)r->snap.cols[k]->n_bytes;
+  bool of_rows = first->orders_on_device; /* a device also does the pipeline over these rows */
   for (wl_pipeline *p = first; p && !rc; p = p->next) {
     numbers needs = done;
     wl_source_kind source = p->program->source;
     bool scans = source == WL_SOURCE_TABLE || source == WL_SOURCE_UNMATCHED;
+    wl_error ignored;
     if (source == WL_SOURCE_ROWS) /* a device sorts them with the pipeline before */
-      p->on_device = p->orders_on_device = first->orders_on_device;
+      p->on_device = p->orders_on_device = of_rows;
+    if (source == WL_SOURCE_GROUPS) {
+      p->on_device = r->device && r->snap.n_rows > 0 && /* a device does nothing without rows */
+                     !wl_gpu_fits(p->program, r->device, &ignored);
+      p->orders_on_device = of_rows = p->on_device && !wl_dorder_plan(p->program).why;
+    }
     if (scans) rc = scan_needs(x, of->q, p, &needs, err);
     for (int k = 0; k < done.n && !rc && scans; k++) need(&needs, done.v[k]); /* their marks */
     p->needs = needs.v;

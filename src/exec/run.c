@@ -44,7 +44,8 @@ struct wl_run {
   wl_error late;   /* raised after the rows before it were emitted, as SQLite does */
   char detour[200];
   char note[WL_PIPE_NOTE];
-  char transferred[WL_PIPE_TRANSFERRED];
+  wl_moved moved;
+  char transferred[200]; /* that in words */
   wl_stop stop;
   int n_held; /* number of the joins' lookups to which the run has a reference */
 };
@@ -61,8 +62,21 @@ const char *wl_run_detour(const wl_run *r) {
 const char *wl_run_note(const wl_run *r) {
   return *r->note && !*r->detour ? r->note : NULL;
 }
-const char *wl_run_transfer(const wl_run *r) {
-  return *r->transferred ? r->transferred : NULL;
+static void say_bytes(wl_i64 n, char *out, size_t size) {
+  bool small = n < 100000;
+  snprintf(out, size, small ? "%.1f KB" : "%.1f MB", (double)n / (small ? 1e3 : 1e6));
+}
+const char *wl_run_transfer(wl_run *r) {
+  const wl_moved *m = &r->moved;
+  char in[32], out[32];
+  if (!m->mode) return NULL;
+  say_bytes(m->n_in, in, sizeof in);
+  say_bytes(m->n_out, out, sizeof out);
+  snprintf(r->transferred, sizeof r->transferred,
+           "transfer=%s%s, %s in, %s out, data %.2f ms, kernel %.2f ms, results %.2f ms", m->mode,
+           m->staged ? " (staged)" : "", in, out, m->ns[WL_TIME_DATA] / 1e6,
+           m->ns[WL_TIME_KERNEL] / 1e6, m->ns[WL_TIME_RESULTS] / 1e6);
+  return r->transferred;
 }
 wl_status wl_run_batch(wl_run *r, wl_batch **out, wl_error *err) {
   return wl_batch_take(r->pool, out, err);
@@ -183,25 +197,43 @@ static wl_i64 batch_step(const wl_run *r) {
   return step;
 }
 
+static int n_tablets(wl_i64 n_rows) {
+  return (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+}
+
+/* The groups are the source: columns on the device that has made them, or on the host. */
+static wl_status set_groups(wl_run *r, wl_pipe *e, wl_error *err) {
+  if (r->groups.on_device && e->device) {
+    e->cols = r->groups.made.cols;
+    e->n_rows = r->groups.made.n_rows;
+    e->n_tablets = n_tablets(e->n_rows);
+    e->transfer.mode = WL_TRANSFER_CACHED; /* they are there */
+    return WL_OK;
+  }
+  e->device = NULL;
+  wl_status rc = wl_groups_sink_fetch(&r->groups, err);
+  e->cols = NULL;
+  e->groups = r->groups.finished.cols;
+  e->n_rows = r->groups.finished.n;
+  return rc;
+}
+
 /* Sets the source of the pipeline that is to run. */
-static void set_source(wl_run *r, wl_pipe *e) {
+static wl_status set_source(wl_run *r, wl_pipe *e, wl_error *err) {
   wl_rows_sink *out = &r->results;
   switch (e->p->source) {
   case WL_SOURCE_TABLE:
     e->cols = r->snap.cols;
     e->n_rows = r->snap.n_rows;
     e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
-    e->n_tablets = (int)((e->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+    e->n_tablets = n_tablets(e->n_rows);
     break;
   case WL_SOURCE_UNMATCHED:
     e->cols = r->snap.cols;
     e->n_rows = e->p->joins[e->p->unmatched].n_rows;
     e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
     break;
-  case WL_SOURCE_GROUPS:
-    e->groups = r->groups.finished.cols;
-    e->n_rows = r->groups.finished.n;
-    break;
+  case WL_SOURCE_GROUPS: return set_groups(r, e, err);
   case WL_SOURCE_SORTED:
     e->cols = r->snap.cols;
     e->numbers = r->sort_keys.rows;
@@ -215,6 +247,7 @@ static void set_source(wl_run *r, wl_pipe *e) {
     break;
   default: break; /* the rows are in the sink already */
   }
+  return WL_OK;
 }
 
 static wl_status open_pipe(wl_run *r, wl_error *err) {
@@ -237,10 +270,11 @@ static wl_status open_pipe(wl_run *r, wl_error *err) {
                       .transfer = c->transfer,
                       .results = &r->results.base.sink,
                       .note = r->note,
-                      .transferred = r->transferred};
-  set_source(r, &r->pipe);
+                      .moved = &r->moved};
+  wl_status rc = set_source(r, &r->pipe, err);
+  if (c->stats) wl_run_stats_of(c->stats, p)->on_device = r->pipe.device != NULL;
   r->open = true;
-  return wl_pipe_open(&r->pipe, err);
+  return rc ? rc : wl_pipe_open(&r->pipe, err);
 }
 
 static void close_pipe(wl_run *r) {
@@ -249,11 +283,13 @@ static void close_pipe(wl_run *r) {
 }
 
 /* Makes the CPU take over from the device. */
-static void leave_device(wl_run *r, const char *why) {
+static wl_status leave_device(wl_run *r, const char *why, wl_error *err) {
   snprintf(r->detour, sizeof r->detour, "%.190s", why);
   wl_pipe_leave_device(&r->pipe);
+  if (r->config.stats) wl_run_stats_of(r->config.stats, r->now)->on_device = false;
   r->results.to_skip = wl_cut_add(r->results.to_skip, r->pipe.n_repeated);
   r->config.device = NULL;
+  return r->now->source == WL_SOURCE_GROUPS ? set_groups(r, &r->pipe, err) : WL_OK;
 }
 
 static wl_status wave(wl_run *r, wl_error *err) {
@@ -264,8 +300,9 @@ static wl_status wave(wl_run *r, wl_error *err) {
     e->needed = r->results.base.needed = wl_rows_sink_needed(&r->results);
   rc = wl_pipe_wave(e, err);
   if (rc == WL_NOT_TAKEN && e->device && !e->refused) {
-    leave_device(r, err->text);
-    return WL_OK;
+    char why[sizeof err->text];
+    memcpy(why, err->text, sizeof why);
+    return leave_device(r, why, err);
   }
   if (rc == WL_NOT_TAKEN && !err->code) rc = wl_groups_sink_full(&r->groups, err);
   return rc;
@@ -281,7 +318,7 @@ static wl_status check_groups(wl_run *r, bool *again, wl_error *err) {
   if (*again && r->now->unordered)
     return wl_not_taken(err, "sum() may overflow, depending on the order of the join's rows");
   if (*again && r->pipe.device)
-    leave_device(r, "sum() may overflow, which only a run in row order can tell");
+    return leave_device(r, "sum() may overflow, which only a run in row order can tell", err);
   if (*again) return WL_OK;
   if (!f->late.code) return WL_OK;
   r->late = f->late;

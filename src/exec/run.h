@@ -59,6 +59,6 @@ const char *wl_run_detour(const wl_run *r);
 /* How the device did GROUP BY or ORDER BY, or why the host did them; NULL if there is no note. */
 const char *wl_run_note(const wl_run *r);
 /* How the columns came to the device so far and what it cost, in words; NULL without a device. */
-const char *wl_run_transfer(const wl_run *r);
+const char *wl_run_transfer(wl_run *r);
 
 #endif

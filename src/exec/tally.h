@@ -8,6 +8,7 @@
 #define WL_TALLY_H
 
 #include "value/types.h"
+#include <stdbool.h>
 #include <string.h>
 
 struct wl_program;
@@ -22,6 +23,7 @@ typedef struct wl_run_stats {
   const struct wl_program *program; /* the pipeline */
   wl_tally *tally;                  /* [n_tallies]: one for each instruction */
   int n_tallies;
+  bool on_device;     /* a device ran it to its end */
   double ns_rows;     /* elapsed nanoseconds of the source, the steps and filling the sink */
   double ns_finish;   /* of what the sink does after the last row */
   wl_i64 n_left;      /* rows or groups that the sink leaves; < 0: not known */

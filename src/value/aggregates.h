@@ -20,7 +20,7 @@
 #define WL_AGGREGATES_H
 
 #include "value/keys.h"
-#include "value/digits.h"
+#include "value/sum/digits.h"
 #include "value/kinds.h"
 #include "value/value.h"
 
@@ -54,7 +54,7 @@ WL_FN void wl_agg_limbs(wl_i64 v, wl_u64 limb[4]) {
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/sqlite.h"
-#include "value/fsum.h"
+#include "value/sum/fsum.h"
 #include <math.h>
 
 typedef enum wl_agg_state {

@@ -120,7 +120,7 @@ static const one list[] = {
     {"SELECT count(*), sum(b) FROM t GROUP BY NULL", "shared memory", true},
     {"SELECT a, count(s), count(u) FROM t GROUP BY a HAVING count(*) > 2 ORDER BY 2 DESC, 1 LIMIT "
      "5",
-     "shared memory, then ordered on the cpu", true},
+     "shared memory, sorted on the gpu", true},
     /* all rows in one group; every row its own */
     {"SELECT k*0, count(*), sum(r), min(k), max(k) FROM t GROUP BY k*0", "shared memory", true},
     {"SELECT k, count(*), sum(r), min(w), max(w), sum(odd) FROM t GROUP BY k", NULL, false},

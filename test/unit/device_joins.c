@@ -10,7 +10,7 @@
 #include "api/enable.h"
 #include "base/mem.h"
 #include "value/domain.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/limits.h"
 #include "column/lookup.h"
 #include "exec/run.h"

@@ -2,7 +2,7 @@
 ** Exact sums: the fast vector way, the full accumulator and any order give the same bits,
 ** and those bits are right where the right answer is known another way.
 */
-#include "value/fsum.h"
+#include "value/sum/fsum.h"
 #include "value/value.h"
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/authorizer.h"
 #include "base/mem.h"
 #include "api/functions.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include "exec/query.h"
 #include "route/place_query.h"
 #include <string.h>

@@ -134,7 +134,15 @@ wl_status wl_exec_open(const wl_program *p, wl_column **cols, const wl_srccol *s
   x->ctx.fault = &x->fault;
   x->ctx.max_text = max_text;
   wl_exec_prepare();
-  wl_status rc = open_notes(x);
+  wl_status rc = WL_OK;
+  for (int k = 0; k < p->n_columns && cols && !rc; k++)
+    if (wl_column_source(p, k) != WL_NO_SOURCE) rc = wl_column_fetch(cols[k], err);
+  if (rc) {
+    wl_mem_free(x);
+    *out = NULL;
+    return rc;
+  }
+  rc = open_notes(x);
   if (!rc) rc = open_registers(x);
   if (!rc) rc = wl_exec_open_joins(x);
   if (rc) wl_nomem(err); /* nothing else can fail so far */

@@ -145,6 +145,11 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_ORDER_PERMUTE:
     wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
     break;
+  case WL_K_FINISH_KEEP: wl_finish_keep<<<grid, block, 0, stream>>>(*(const wl_kfkeep *)args); break;
+  case WL_K_FINISH_WORDS:
+    wl_finish_words<<<grid, block, 0, stream>>>(*(const wl_kfwords *)args);
+    break;
+  case WL_K_FINISH: wl_finish<<<grid, block, 0, stream>>>(*(const wl_kfinish *)args); break;
   default: break;
   }
   return check(cudaGetLastError(), "launch the kernel", err);

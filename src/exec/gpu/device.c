@@ -28,8 +28,9 @@ typedef struct slot {
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static slot slots[] = {{.kind = "cuda", .use = PTHREAD_MUTEX_INITIALIZER},
-                       {.kind = "sim", .use = PTHREAD_MUTEX_INITIALIZER}};
+/* A thread may lock a device twice: rows that a wave drops have copies on the device. */
+static slot slots[] = {{.kind = "cuda", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP},
+                       {.kind = "sim", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}};
 
 static const char plugin_name[] = "libwarplite_cuda.so";
 static char plugin_path[PATH_MAX + sizeof plugin_name + 1]; /* empty: no folder was found */

@@ -36,6 +36,9 @@ typedef enum wl_kernel {
   WL_K_ORDER_FIRST,
   WL_K_ORDER_KEPT,
   WL_K_ORDER_PERMUTE,
+  WL_K_FINISH_KEEP,
+  WL_K_FINISH_WORDS,
+  WL_K_FINISH,
   WL_N_KERNELS
 } wl_kernel;
 
@@ -59,9 +62,9 @@ typedef struct wl_device {
   int blocks_each;    /* blocks that a processor runs at once, at most */
   wl_i64 least_build; /* lookups over fewer rows are faster to build on the host */
   void *impl;
-  void *residents;    /* list of resident copies (exec/gpu/devcol.c) */
+  void *residents;    /* list of resident copies (exec/gpu/columns/devcol.c) */
   wl_i64 clock;       /* counts runs, for the last_use of resident copies */
-  void *stage;        /* pinned buffers for copies to the device (exec/gpu/stage.c) */
+  void *stage;        /* pinned buffers for copies to the device (exec/gpu/columns/stage.c) */
   size_t n_stage;     /* bytes of each of these buffers */
   wl_i64 n_in, n_out; /* bytes moved to the device and back so far */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);

@@ -24,7 +24,8 @@ static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l
          n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_tablets) : wl_devlookup_bytes(l));
   wl_way near = e->transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
   wl_error other;
-  if (l && l->on_device && !atomic_load(&l->on_host)) { /* it is there and stays for the wave */
+  bool remote = c ? wl_column_is_remote(c) : l->on_device && !atomic_load(&l->on_host);
+  if (remote) { /* it is there and stays for the wave */
     *far = false;
     s->n_join_bytes += n;
     return copy_input(e, c, l, near, err);

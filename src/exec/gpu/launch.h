@@ -7,11 +7,11 @@
 #define WL_LAUNCH_H
 
 #include "base/clock.h"
-#include "exec/gpu/devcol.h"
-#include "exec/gpu/group_device.h"
+#include "exec/gpu/columns/devcol.h"
+#include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/limits.h"
 #include "exec/gpu/lower.h"
-#include "exec/gpu/order_device.h"
+#include "exec/gpu/sinks/order_device.h"
 #include "exec/pipe.h"
 #include "exec/sink/batches.h"
 #include "exec/sink/groups.h"
@@ -41,8 +41,7 @@ typedef struct wl_device_state {
   bool resident;                  /* whole columns are resident, on the device or mapped */
   int depth;                      /* launches in progress at once */
   struct wl_launch *ring;         /* [WL_STREAM_BLOCKS_MOST] */
-  wl_i64 n_in, n_out;             /* bytes moved */
-  double ns[3];                   /* nanoseconds spent waiting for data, kernels, results */
+  double ns[WL_TIMES];            /* nanoseconds of this wave spent waiting */
   int group, most;                /* tablets in the next block, and in any block at most */
   wl_u64 text_room;               /* bytes for text that the kernel makes */
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
@@ -90,7 +89,6 @@ static inline wl_way wl_launch_way(const wl_pipe *e, const wl_device_state *s) {
 }
 
 /* Adds the time since then to one of the sums in wl_device_state.ns. */
-enum { WL_TIME_DATA, WL_TIME_KERNEL, WL_TIME_RESULTS };
 static inline void wl_launch_took(wl_device_state *s, int what, double since) {
   s->ns[what] += wl_clock_ns() - since;
 }
@@ -141,6 +139,8 @@ wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Clears the groups. The scan begins again at the first tablet. */
 wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
+/* Appends a sentence to the note of the run. */
+void wl_gather_note(wl_pipe *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Starts the copy of the rows, in the launch's queue. They are there when the queue is finished. */
 wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;

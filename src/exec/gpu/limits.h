@@ -18,7 +18,8 @@ enum {
 
 /* Whether devices have the source and the sink of a pipeline. */
 static inline bool wl_gpu_has(const wl_program *p) {
-  return p->source == WL_SOURCE_TABLE && (wl_sink_takes_rows(p->sink) || p->sink == WL_SINK_GROUPS);
+  bool source = p->source == WL_SOURCE_TABLE || p->source == WL_SOURCE_GROUPS;
+  return source && (wl_sink_takes_rows(p->sink) || p->sink == WL_SINK_GROUPS);
 }
 
 /* Whether a device can run a pipeline. WL_NOT_TAKEN: err says why not. */

@@ -2,8 +2,8 @@
 ** Translates a program for the interpreter kernel; see lower.h.
 */
 #include "exec/gpu/lower.h"
-#include "value/fsum.h"
-#include "exec/gpu/group_device.h"
+#include "value/sum/fsum.h"
+#include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/limits.h"
 #include "column/lookup.h"
 #include "program/liveness.h"

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/zone.h"
-#include <stdio.h>
 #include <string.h>
 
 /* LAUNCH_MOST: the most tablets in a launch, because row numbers have 32 bits */
@@ -35,8 +34,9 @@ static size_t tablet_bytes(const wl_pipe *e, const wl_device_state *s, bool colu
     }
     n += most;
   }
-  n += WL_TABLET_ROWS * wl_launch_given_bytes(e, s);
-  return n + WL_TABLET_ROWS / wl_tile_rows(&s->low) * 8;
+  size_t rows = e->n_rows < WL_TABLET_ROWS ? (size_t)e->n_rows : (size_t)WL_TABLET_ROWS;
+  n += rows * wl_launch_given_bytes(e, s);
+  return n + (rows / wl_tile_rows(&s->low) + 1) * 8;
 }
 
 /* Copies the columns to the device if they are not there, and keeps them there for this wave. */
@@ -83,6 +83,11 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
   /* auto leaves a quarter for results: otherwise resident columns would force many small blocks */
   if (want->mode == WL_TRANSFER_AUTO && n_bytes + s->n_join_bytes > d->budget / 4 * 3) fits = false;
   s->mode = want->mode;
+  for (int k = 0; k < e->p->n_columns; k++) /* what only the device has is not copied again */
+    if (wl_column_source(e->p, k) == 0 && wl_column_is_remote(e->cols[k])) {
+      s->mode = WL_TRANSFER_CACHED;
+      fits = true;
+    }
   if (s->mode == WL_TRANSFER_AUTO || s->mode == WL_TRANSFER_CACHED)
     s->mode = fits ? WL_TRANSFER_CACHED : WL_TRANSFER_STREAM;
   s->resident =
@@ -250,18 +255,17 @@ static wl_status one_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   }
 }
 
-/* Describes the transfers so far, for the statistics. */
-static void describe(wl_pipe *e, const wl_device_state *s) {
-  char in[32], out[32];
-  bool staged = wl_launch_mapped(s) && !s->resident;
-  snprintf(in, sizeof in, s->n_in < 100000 ? "%.1f KB" : "%.1f MB",
-           (double)s->n_in / (s->n_in < 100000 ? 1e3 : 1e6));
-  snprintf(out, sizeof out, s->n_out < 100000 ? "%.1f KB" : "%.1f MB",
-           (double)s->n_out / (s->n_out < 100000 ? 1e3 : 1e6));
-  snprintf(e->transferred, WL_PIPE_TRANSFERRED,
-           "transfer=%s%s, %s in, %s out, data %.2f ms, kernel %.2f ms, results %.2f ms",
-           wl_transfer_name(s->mode), staged ? " (staged)" : "", in, out, s->ns[WL_TIME_DATA] / 1e6,
-           s->ns[WL_TIME_KERNEL] / 1e6, s->ns[WL_TIME_RESULTS] / 1e6);
+/* Adds what a wave has moved. The mode is that of the pipeline over a table. */
+static void note_moved(wl_pipe *e, wl_device_state *s, wl_i64 n_in, wl_i64 n_out) {
+  wl_moved *m = e->moved;
+  if (!m->mode || e->p->source == WL_SOURCE_TABLE) {
+    m->mode = wl_transfer_name(s->mode);
+    m->staged = wl_launch_mapped(s) && !s->resident;
+  }
+  m->n_in += n_in;
+  m->n_out += n_out;
+  for (int k = 0; k < WL_TIMES; k++) m->ns[k] += s->ns[k];
+  memset(s->ns, 0, sizeof s->ns);
 }
 
 /* Gives the rows of a wave to the sink. rc: how the wave ended; rows before a WL_NOT_TAKEN count.
@@ -306,9 +310,7 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
   if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(e, s);
   if (rc == WL_NOT_TAKEN && e->p->grouped) wl_gather_forget(e);
   if (!rc) {
-    s->n_in += d->n_in - n_in;
-    s->n_out += d->n_out - n_out;
-    describe(e, s);
+    note_moved(e, s, d->n_in - n_in, d->n_out - n_out);
   }
   wl_device_unlock(d);
   return s ? give_ready(e, s, rc, err) : rc;

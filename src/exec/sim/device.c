@@ -104,6 +104,9 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_ORDER_FIRST] = wl_order_first,
       [WL_K_ORDER_KEPT] = wl_order_kept,
       [WL_K_ORDER_PERMUTE] = wl_order_permute,
+      [WL_K_FINISH_KEEP] = wl_finish_keep,
+      [WL_K_FINISH_WORDS] = wl_finish_words,
+      [WL_K_FINISH] = wl_finish,
       [WL_K_INTERP_DATES] = wl_interp_dates,
       [WL_K_GROUP_DATES] = wl_group_dates,
   };

@@ -20,8 +20,40 @@ wl_status wl_groups_sink_full(const wl_groups_sink *s, wl_error *err) {
                       s->left);
 }
 
+/* Copies a column that a device has made. Its values have 8 bytes. */
+static wl_status copy_column(wl_column *from, wl_srccol *to, wl_error *err) {
+  wl_status rc = wl_column_fetch(from, err);
+  for (wl_i64 i = 0; i < from->n_rows && !rc; i++)
+    wl_srccol_put(to, i, wl_column_stored(from, i));
+  return rc;
+}
+
+wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) {
+  wl_finished *f = &s->finished;
+  if (!s->on_device) return WL_OK;
+  const wl_program *p = s->program;
+  f->n = s->made.n_rows;
+  f->n_cols = s->made.n_cols;
+  wl_reg *regs = wl_mem_alloc(((size_t)f->n_cols + 1) * sizeof *regs);
+  if (!regs) return wl_nomem(err);
+  for (int k = 0; k < f->n_cols; k++)
+    regs[k] = k < p->n_keys ? p->keys[k].reg : p->aggs[k - p->n_keys].reg;
+  wl_status rc = wl_srccols_make(regs, f->n_cols, f->n, &f->cols, &f->memory, err);
+  wl_mem_free(regs);
+  for (int k = 0; k < f->n_cols && !rc; k++) rc = copy_column(s->made.cols[k], &f->cols[k], err);
+  wl_rows_close(&s->made);
+  s->on_device = false;
+  f->n_bytes = f->n * f->n_cols * (8 + 4 + 1);
+  wl_budget_hold(s->budget, f->n_bytes);
+  return rc;
+}
+
 static wl_status finish(wl_sink *sink, wl_error *err) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
+  if (s->on_device) {
+    sink->n_left = s->made.n_rows;
+    return WL_OK;
+  }
   wl_finishing f = {.plan = s->grouping,
                     .workers = s->groups,
                     .n_workers = s->threads,
@@ -40,6 +72,8 @@ static void clear(wl_sink *sink) {
   wl_groups_sink *s = (wl_groups_sink *)sink;
   wl_budget_hold(s->budget, -s->finished.n_bytes);
   wl_finished_close(&s->finished);
+  wl_rows_close(&s->made);
+  s->on_device = false;
   for (int i = 0; s->groups && i < s->threads; i++) {
     wl_groups_close(s->groups[i]);
     s->groups[i] = NULL;
@@ -58,6 +92,7 @@ wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column 
                               wl_stop *stop, bool for_device, wl_error *err) {
   *s = (wl_groups_sink){
       .sink = {.begin = begin, .finish = finish, .clear = clear, .close = close_groups},
+      .program = p,
       .cols = cols,
       .threads = threads,
       .budget = budget,

@@ -37,7 +37,7 @@ typedef struct wl_build_in {
 } wl_build_in;
 wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err) WL_MUST;
 
-/* exec/gpu/build_device.c: builds it on the device. WL_NOT_TAKEN: the host must build it. */
+/* exec/gpu/sinks/build_device.c: builds it on the device. WL_NOT_TAKEN: the host must build it. */
 wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_lookup *l,
                                     wl_error *err) WL_MUST;
 

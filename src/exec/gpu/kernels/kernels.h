@@ -513,5 +513,6 @@ WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
 
 #include "exec/gpu/kernels/kgroup.h"
 #include "exec/gpu/kernels/korder.h"
+#include "exec/gpu/kernels/kfinish.h"
 
 #endif

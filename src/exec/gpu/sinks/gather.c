@@ -10,8 +10,20 @@
 */
 #include "exec/executed.h"
 #include "exec/gpu/launch.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+void wl_gather_note(wl_pipe *e, const char *format, ...) {
+  char text[WL_PIPE_NOTE];
+  size_t n = strlen(e->note);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (!strstr(e->note, text)) /* the waves of a pipeline say the same */
+    snprintf(e->note + n, WL_PIPE_NOTE - n, "%s%s", n ? ", " : "", text);
+}
 
 /* ---- groups */
 
@@ -32,11 +44,16 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_groups_sink *to = (wl_groups_sink *)e->sink;
   wl_groups_to workers = {to->grouping, to->groups, to->threads};
-  wl_status rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
+  wl_error ignored;
+  wl_status rc = WL_OK;
+  if (!to->on_device && !wl_gpu_fits(e->p->next, e->device, &ignored))
+    rc = wl_dgroups_finish(s->groups, &to->made, &to->on_device, err);
+  if (!rc && !to->on_device)
+    rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)
-    snprintf(e->note, WL_PIPE_NOTE, "%s%s", wl_dgroups_way(s->groups),
-             e->p->next->sink != WL_SINK_ROWS ? ", then ordered on the cpu" : "");
+    wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups),
+                   to->on_device ? "" : again ? "" : ", finished on the cpu");
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;
@@ -77,20 +94,20 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   if (!all) most = -1;
   if (!whole && most < 0) o.order = false;
   if (o.why)
-    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: %s", what, o.why);
+    wl_gather_note(e, "%s on the cpu: %s", what, o.why);
   else if (!whole)
-    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: the rows come in several launches", what);
+    wl_gather_note(e, "%s on the cpu: the rows come in several launches", what);
   if (!o.distinct && !o.order) return WL_OK;
   if (o.distinct) wl_executed_sink(WL_ON_DEVICE, WL_SINK_DISTINCT);
   if (o.order) wl_executed_sink(WL_ON_DEVICE, WL_SINK_SORT);
   wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
                                l->n_rows, &l->counters[C_OUT], most, err);
   if (rc == WL_FULL) {
-    snprintf(e->note, WL_PIPE_NOTE, "%s on the cpu: %.80s", what, err->text);
+    wl_gather_note(e, "%s on the cpu: %.80s", what, err->text);
     return WL_OK;
   }
   if (rc || !whole || !all) return rc;
-  snprintf(e->note, WL_PIPE_NOTE, "%s on the gpu", what);
+  wl_gather_note(e, "%s on the gpu", what);
   l->n_fetch = p->n_given;
   l->ordered = true;
   return WL_OK;

@@ -17,6 +17,7 @@
 
 #include "exec/cpu/group/group.h"
 #include "exec/gpu/device.h"
+#include "column/rows.h"
 #include "exec/gpu/lower.h"
 
 typedef struct wl_dgroups wl_dgroups;
@@ -52,5 +53,12 @@ typedef struct wl_groups_to {
 ** 0 must follow. */
 wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,
                            wl_error *err) WL_MUST;
+
+
+/* Called instead of wl_dgroups_fetch. Makes columns of the groups, in the order of their keys, which
+** stay on the device: the columns of the next pipeline. *done is false if the host must do it: if
+** there are several passes, a sum() that may overflow, or reals that do not fit the digits. Then
+** `out` is empty, and the groups are still there. */
+wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *err) WL_MUST;
 
 #endif

@@ -3,7 +3,7 @@
 ** the bus. Each run of adjacent places is then one copy to the device. A buffer is filled again
 ** only after its event says that these copies are done.
 */
-#include "exec/gpu/stage.h"
+#include "exec/gpu/columns/stage.h"
 #include "base/mem.h"
 #include "base/threads.h"
 #include <string.h>

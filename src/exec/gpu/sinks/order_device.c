@@ -4,10 +4,10 @@
 ** The columns become words by the key codec (value/keys.h). If there are several words, there is
 ** one stable sort for each, the last word first.
 */
-#include "exec/gpu/order_device.h"
+#include "exec/gpu/sinks/order_device.h"
 #include "column/dict.h"
 #include "column/batch.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include <string.h>
 
 /* Columns as a sort key. */

@@ -6,11 +6,11 @@
 **   direct   the key is the address, in global memory; several passes over ranges of the key
 **   hash     open addressing in global memory; the table grows, then several passes by hash
 */
-#include "exec/gpu/group_device.h"
+#include "exec/gpu/sinks/group_device_impl.h"
 #include "base/mem.h"
 #include "base/tasks.h"
 #include "value/aggregates.h"
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
 #include <math.h>
 #include <stdio.h>
@@ -27,36 +27,14 @@ enum {
   MAX_PASSES = 64,
   SAFE_ROWS = 1 << 22 /* two sums of this many 40-bit digits fit in 63 bits */
 };
-enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
-
-struct wl_dgroups {
-  const wl_program *p;
-  wl_device *d;
-  wl_kgroup k;          /* the kernel's arguments */
-  wl_key_layout layout; /* its order does not matter: the host sorts the groups */
-  wl_key_part parts[WL_KG_PARTS];
-  wl_u64 total;   /* number of possible words, if the key is one word; 0: 2^64 */
-  wl_u64 n_rows;  /* rows of the table */
-  wl_i64 room;    /* bytes that the records may take */
-  wl_u32 n_keyed; /* key words in a record */
-  wl_u64 *counters;
-  wl_u64 *pack; /* a range of the groups without the empty slots */
-  wl_u64 n_pack_slots;
-  wl_u64 *side; /* [n_side] triples, on the host */
-  wl_u64 n_side, size_side;
-  wl_u64 one[2 + 7 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
-  wl_i64 held;
-  char way[80];
-};
-
-static wl_status take(wl_dgroups *g, size_t n, void *out, wl_error *err) {
+wl_status wl_dgroups_take(wl_dgroups *g, size_t n, void *out, wl_error *err) {
   void *p = NULL;
   wl_status rc = wl_dev_alloc(g->d, n, &p, err);
   if (!rc) g->held += (wl_i64)n;
   memcpy(out, &p, sizeof p);
   return rc;
 }
-static void drop(wl_dgroups *g, void *p, size_t n) {
+void wl_dgroups_drop(wl_dgroups *g, void *p, size_t n) {
   if (!p) return;
   wl_dev_free(g->d, p, n);
   g->held -= (wl_i64)n;
@@ -107,7 +85,8 @@ static bool lay_out_keys(wl_dgroups *g) {
   bool real = false;
   l->parts = g->parts;
   for (int k = 0; k < p->n_keys; k++)
-    wl_key_layout_add(l, k, p->keys[k].reg, &p->keys[k].domain, 0);
+    wl_key_layout_add(l, k, p->keys[k].reg, &p->keys[k].domain,
+                      p->keys[k].desc ? WL_KEY_DESC | WL_KEY_NULL_LAST : 0);
   for (int k = 0; k < l->n_parts; k++) {
     wl_i16 operand = p->keys[l->parts[k].key].operand;
     g->k.key_parts[k] = l->parts[k];
@@ -272,7 +251,7 @@ wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
 }
 
 static wl_status make_counters(wl_dgroups *g, wl_error *err) {
-  wl_status rc = take(g, counter_bytes(g), &g->counters, err);
+  wl_status rc = wl_dgroups_take(g, counter_bytes(g), &g->counters, err);
   if (rc) return rc;
   if (g->k.mode == WL_KG_ONE) g->k.table = g->counters + COUNTERS;
   g->k.n_made = g->counters + C_MADE;
@@ -302,9 +281,9 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (g->n_pack_slots > g->k.n_slots) g->n_pack_slots = g->k.n_slots;
   if (g->n_pack_slots < 32) g->n_pack_slots = 32;
   if (!rc) rc = make_counters(g, err);
-  if (!rc && g->k.mode != WL_KG_ONE) rc = take(g, table_bytes(g), &g->k.table, err);
-  if (!rc && g->k.mode != WL_KG_ONE) rc = take(g, pack_bytes(g), &g->pack, err);
-  if (!rc && g->k.side_size) rc = take(g, g->k.side_size * 24, &g->k.side, err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, table_bytes(g), &g->k.table, err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, pack_bytes(g), &g->pack, err);
+  if (!rc && g->k.side_size) rc = wl_dgroups_take(g, g->k.side_size * 24, &g->k.side, err);
   if (!rc) rc = clear(g, err);
   if (!rc) name_way(g);
   if (rc) {
@@ -316,10 +295,10 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
 
 void wl_dgroups_close(wl_dgroups *g) {
   if (!g) return;
-  if (g->k.mode != WL_KG_ONE) drop(g, g->k.table, table_bytes(g));
-  drop(g, g->pack, pack_bytes(g));
-  drop(g, g->k.side, g->k.side_size * 24);
-  drop(g, g->counters, counter_bytes(g));
+  if (g->k.mode != WL_KG_ONE) wl_dgroups_drop(g, g->k.table, table_bytes(g));
+  wl_dgroups_drop(g, g->pack, pack_bytes(g));
+  wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
+  wl_dgroups_drop(g, g->counters, counter_bytes(g));
   wl_mem_free(g->side);
   wl_mem_free(g);
 }
@@ -331,10 +310,10 @@ static wl_status grow(wl_dgroups *g, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
   if (n > largest) n = largest;
   if (n > g->k.n_slots) {
-    drop(g, g->k.table, table_bytes(g));
+    wl_dgroups_drop(g, g->k.table, table_bytes(g));
     g->k.table = NULL;
     set_hash(g, n);
-    wl_status rc = take(g, table_bytes(g), &g->k.table, err);
+    wl_status rc = wl_dgroups_take(g, table_bytes(g), &g->k.table, err);
     if (rc) return rc == WL_FULL ? WL_NOT_TAKEN : rc;
   } else {
     g->k.n_parts *= 2;
@@ -383,6 +362,7 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
   wl_status rc = g->d->copy_out(g->d, counters, g->counters, counter_bytes(g), err);
   if (rc) return rc;
   if (g->k.mode == WL_KG_ONE) memcpy(g->one + 1, counters + COUNTERS, table_bytes(g));
+  g->n_made = counters[C_MADE];
   if (counters[C_FULL]) {
     *restart = true;
     return grow(g, err);

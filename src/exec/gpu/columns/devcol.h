@@ -15,7 +15,7 @@
 #include "column/column.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kargs.h"
-#include "exec/gpu/stage.h"
+#include "exec/gpu/columns/stage.h"
 #include "column/lookup.h"
 
 typedef struct wl_devcol {

@@ -2,22 +2,11 @@
 ** Columns on a device; see devcol.h. A copy is one allocation. For a column it holds data, valid
 ** bits, tags and heap; for a lookup, all its arrays.
 */
-#include "exec/gpu/devcol.h"
+#include "exec/gpu/columns/devcol_impl.h"
 #include "base/mem.h"
 #include "column/evict.h"
 #include <assert.h>
 #include <string.h>
-
-static size_t aligned(size_t n) {
-  return (n + WL_DEV_ALIGN - 1) & ~(size_t)(WL_DEV_ALIGN - 1);
-}
-
-/* The index of a copy in column->copy: each device has one in its memory and one mapped. */
-static int slot_of(const wl_device *d, bool mapped) {
-  int slot = d->index * 2 + mapped;
-  assert(slot >= 0 && slot < WL_MAX_COPIES);
-  return slot;
-}
 
 /* Removes a resident copy from its device's list and frees it. */
 static void forget(wl_devcol **at) {
@@ -52,8 +41,10 @@ static bool evict(wl_device *d, bool mapped) {
   wl_devcol **choice = wl_evict_choice(&e);
   if (!choice) return false;
   wl_lookup *l = (*choice)->lookup;
-  wl_error ignored;
-  if (l && l->on_device && fetch_arrays(d, l, &ignored)) return false; /* there is no other copy */
+  wl_column *c = (*choice)->column;
+  wl_error ignored; /* what only the device has is copied to the host first */
+  if (l && l->on_device && fetch_arrays(d, l, &ignored)) return false;
+  if (c && wl_column_is_remote(c) && wl_made_fetch(d, c, &ignored)) return false;
   forget(choice);
   return true;
 }
@@ -156,8 +147,7 @@ static int list_pieces(const wl_column *c, int first, int end, const layout *l, 
   return n;
 }
 
-/* Allocates n bytes for a copy. *address is the address that kernels use. */
-static wl_status open_copy(wl_device *d, size_t n, wl_way way, wl_devcol *out,
+wl_status wl_devcol_open(wl_device *d, size_t n, wl_way way, wl_devcol *out,
                            const wl_u8 **address, wl_error *err) {
   memset(out, 0, sizeof *out);
   out->device = d;
@@ -176,7 +166,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
                          int threads, wl_devcol *out, wl_error *err) {
   layout l = lay_out(c, first, end);
   const wl_u8 *base = NULL;
-  wl_status rc = open_copy(d, l.end, way, out, &base, err);
+  wl_status rc = wl_devcol_open(d, l.end, way, out, &base, err);
   if (rc) return rc;
   out->k.phys = c->phys;
   out->k.data = base;
@@ -214,7 +204,7 @@ static void drop_copies(void *const *copy, void *_Atomic const *on) {
     wl_device_unlock(d);
   }
 }
-static void drop(wl_column *c) {
+void wl_devcol_drop(wl_column *c) {
   drop_copies(c->copy, c->on);
 }
 static void drop_lookup(wl_lookup *l) {
@@ -230,8 +220,7 @@ static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
   return WL_OK;
 }
 
-/* Adds a new copy to the device's list of resident copies. The caller sets its owner. */
-static void settle(wl_device *d, wl_devcol *r) {
+void wl_devcol_settle(wl_device *d, wl_devcol *r) {
   if (r->mapped) d->mapped += (wl_i64)r->n_bytes;
   r->next = *head(d);
   *head(d) = r;
@@ -330,7 +319,7 @@ static wl_status derive_from(wl_device *d, wl_column *c, wl_column *b, wl_way wa
   const wl_u8 *base = NULL;
   wl_error full = {0};
   if (!r) rc = wl_nomem(err);
-  if (!rc && !stays && open_copy(d, l.end, way, &made, &base, &full)) {
+  if (!rc && !stays && wl_devcol_open(d, l.end, way, &made, &base, &full)) {
     wl_mem_free(from); /* a plain copy takes less memory and may still fit */
     wl_mem_free(r);
     return WL_OK;
@@ -345,14 +334,14 @@ static wl_status derive_from(wl_device *d, wl_column *c, wl_column *b, wl_way wa
     r->k.data = base;
     if (nulls) r->k.valid = base + l.valid;
     rc = copy_same(d, c, from, old, r->memory, &l, err);
-    settle(d, r);
+    wl_devcol_settle(d, r);
   }
   if (r) {
     r->cap_rows = cap;
     r->column = c;
     c->copy[slot_of(d, mapped)] = r;
     c->on[slot_of(d, mapped)] = d;
-    c->drop = drop;
+    c->drop = wl_devcol_drop;
   }
   if (!rc) rc = send_others(d, c, from, r->memory, &l, way, threads, err);
   wl_mem_free(from);
@@ -396,10 +385,10 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
       return rc;
     }
     r->column = c;
-    settle(d, r);
+    wl_devcol_settle(d, r);
     c->copy[slot] = r;
     c->on[slot] = d;
-    c->drop = drop;
+    c->drop = wl_devcol_drop;
   }
   r->last_use = d->clock; /* evict() takes only copies with an older last_use */
   *out = r;
@@ -453,7 +442,7 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
     const wl_u8 *base = NULL;
-    rc = open_copy(d, n, way, r, &base, err);
+    rc = wl_devcol_open(d, n, way, r, &base, err);
     if (!rc) rc = wl_stage_in(d, way, threads, r->memory, pieces, L_PARTS, err);
     if (rc) {
       if (r->memory) wl_devcol_free(r);
@@ -462,7 +451,7 @@ wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int thre
     }
     r->k.data = base;
     r->lookup = l;
-    settle(d, r);
+    wl_devcol_settle(d, r);
     l->copy[slot] = r;
     l->on[slot] = d;
     l->drop = drop_lookup;
@@ -515,7 +504,7 @@ wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_er
   wl_devcol *r = wl_mem_zalloc(sizeof *r);
   int slot = slot_of(d, false);
   if (!r) return wl_nomem(err);
-  wl_status rc = open_copy(d, lay_out_lookup(l, pieces), WL_WAY_DIRECT, r, &base, err);
+  wl_status rc = wl_devcol_open(d, lay_out_lookup(l, pieces), WL_WAY_DIRECT, r, &base, err);
   if (rc) {
     wl_mem_free(r);
     return rc;
@@ -526,7 +515,7 @@ wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_er
   r->k.data = base;
   r->lookup = l;
   r->last_use = WL_I64_MAX; /* it must stay until it is built */
-  settle(d, r);
+  wl_devcol_settle(d, r);
   l->copy[slot] = r;
   l->on[slot] = d;
   l->drop = drop_lookup;

@@ -1,7 +1,7 @@
 /*
 ** Exact sums; see fsum.h for the layout and invariants.
 */
-#include "value/fsum.h"
+#include "value/sum/fsum.h"
 #include "value/value.h"
 #include <math.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static double largest_of(const double *x, int n) {
 /*
 ** Splits at most 1024 values into three digits each and adds up the digits as doubles. Each digit
 ** is a multiple of its unit and below 2^40 units, so the sums are exact. Returns 0 if some value
-** does not fit the three digits. This is the vector form of wl_digits (value/digits.h).
+** does not fit the three digits. This is the vector form of wl_digits (value/sum/digits.h).
 */
 static WL_CLONES int digits(const double *x, int n, double unit, double out[3]) {
   const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to whole units */

@@ -38,7 +38,8 @@ static wl_u64 table_words(const wl_build_in *in) {
 static wl_status run(building *x, wl_error *err) {
   const wl_build_in *in = x->in;
   wl_device *d = x->d;
-  char note[WL_PIPE_NOTE], transferred[WL_PIPE_TRANSFERRED];
+  char note[WL_PIPE_NOTE] = "";
+  wl_moved moved = {0};
   wl_pipe e = {.p = in->p,
                .cols = in->cols,
                .n_rows = in->n_rows,
@@ -53,7 +54,7 @@ static wl_status run(building *x, wl_error *err) {
                .transfer = in->transfer,
                .build = &x->b,
                .note = note,
-               .transferred = transferred};
+               .moved = &moved};
   wl_status rc = WL_OK;
   while (!rc && !wl_pipe_done(&e)) {
     rc = wl_stop_ask(x->stop, err);

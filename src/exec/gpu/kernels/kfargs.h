@@ -1,0 +1,57 @@
+/*
+** The arguments of the kernels that finish groups (kfinish.h). All addresses are addresses on the
+** device.
+*/
+#ifndef WL_KFARGS_H
+#define WL_KFARGS_H
+
+#include "exec/gpu/kernels/kgargs.h"
+
+/* keep[i] = 1 if slot i has a group. */
+typedef struct wl_kfkeep {
+  const wl_u64 *table;
+  wl_u32 *keep;
+  wl_u64 n_slots;
+  wl_u32 words, rows_word;
+} wl_kfkeep;
+
+/* keys[i] = the word at `word` of the record at slots[i], minus `minus`. */
+typedef struct wl_kfwords {
+  const wl_u64 *table;
+  const wl_u32 *slots;
+  wl_u64 *keys;
+  wl_u64 n;
+  wl_u32 words, word, minus;
+} wl_kfwords;
+
+/* What a column of the finished groups holds: a key, or an aggregate as value/kinds.h names it. */
+typedef enum wl_kfkind {
+  WL_KF_KEY,
+  WL_KF_COUNT,
+  WL_KF_SUM,
+  WL_KF_TOTAL,
+  WL_KF_AVG,
+  WL_KF_BEST
+} wl_kfkind;
+
+typedef struct wl_kfcol {
+  wl_u64 *v;
+  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs */
+  wl_u32 kind;
+  wl_u32 part;   /* KEY: its first part */
+  wl_u32 zero;   /* KEY: the bit of a zero's sign in the record's first word, from 1; 0: none */
+  wl_u32 acc;    /* else: its accumulator */
+  wl_i32 anchor; /* of the digits of reals */
+} wl_kfcol;
+
+/* Fills the columns of n groups. Group i is the record at slots[i], or at i if slots is NULL. */
+typedef struct wl_kfinish {
+  wl_kgroup g;
+  const wl_kfcol *cols;
+  const wl_u32 *slots;
+  wl_u64 *unsure; /* set if a sum() may overflow in some order of the rows */
+  wl_u64 n;
+  wl_u32 n_cols;
+} wl_kfinish;
+
+#endif

@@ -1,0 +1,38 @@
+/*
+** What the files about groups on a device share (group_device.c, group_finish.c).
+*/
+#ifndef WL_GROUP_DEVICE_IMPL_H
+#define WL_GROUP_DEVICE_IMPL_H
+
+#include "exec/gpu/sinks/group_device.h"
+#include "exec/gpu/columns/devcol.h"
+#include "exec/gpu/kernels/kgargs.h"
+
+enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
+
+struct wl_dgroups {
+  const wl_program *p;
+  wl_device *d;
+  wl_kgroup k;          /* the kernel's arguments */
+  wl_key_layout layout; /* words in the order of the groups */
+  wl_key_part parts[WL_KG_PARTS];
+  wl_u64 total;   /* number of possible words, if the key is one word; 0: 2^64 */
+  wl_u64 n_rows;  /* rows of the table */
+  wl_i64 room;    /* bytes that the records may take */
+  wl_u32 n_keyed; /* key words in a record */
+  wl_u64 *counters;
+  wl_u64 *pack; /* a range of the groups without the empty slots */
+  wl_u64 n_pack_slots;
+  wl_u64 *side; /* [n_side] triples, on the host */
+  wl_u64 n_side, size_side;
+  wl_u64 one[2 + 7 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
+  wl_u64 n_made; /* hash: number of groups so far */
+  wl_i64 held;
+  char way[80];
+};
+
+/* Allocates and frees device memory that the groups hold. */
+wl_status wl_dgroups_take(wl_dgroups *g, size_t n, void *out, wl_error *err) WL_MUST;
+void wl_dgroups_drop(wl_dgroups *g, void *p, size_t n);
+
+#endif

@@ -226,7 +226,8 @@ static wl_status filter_by_lookup(wl_compiler *c, int step) {
                   .how = WL_HOW_SEMI,
                   .lookup = l,
                   .n_keys = n,
-                  .match = -1};
+                  .match = -1,
+                  .keeps = t->left < 1 ? t->left : 1};
   c->p->source_names[c->p->n_sources++] = c->in->query->sources[t->source].name;
   if (!rc) rc = new_join(c, join, keys, &j);
   return rc ? rc : wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
@@ -395,6 +396,13 @@ static bool is_decided(const wl_compiler *c, int step) {
   return false;
 }
 
+/* The estimated share of rows that a step lets pass. */
+static double share_kept(const wl_jplan *plan, int step) {
+  double before = step ? plan->steps[step - 1].n_out : plan->n_first;
+  double share = before > 0 ? plan->steps[step].n_out / before : 1;
+  return share < 1 ? share : 1;
+}
+
 static wl_status join_step(wl_compiler *c, int step) {
   const wl_jstep *st = &c->in->plan->steps[step];
   const wl_lookup *l = c->in->lookups[step];
@@ -417,7 +425,8 @@ static wl_status join_step(wl_compiler *c, int step) {
                     .how = unread ? WL_HOW_SEMI : how,
                     .lookup = l,
                     .n_keys = n,
-                    .match = -1};
+                    .match = -1,
+                    .keeps = share_kept(c->in->plan, step)};
     if (!rc) rc = new_join(c, join, keys, &j);
     if (!rc) rc = wl_compile_append(c, (wl_instr){WL_OP__Probe, 0, 0, 0, (wl_i16)j});
     if (rc) return rc;
@@ -438,6 +447,7 @@ wl_status wl_compile_sources(wl_compiler *c) {
   wl_status rc = drop_dead(c, plan ? plan->driver : 0);
   if (rc) return rc;
   if (!plan) return q->where ? wl_compile_filter(c, q->where) : WL_OK;
+  if (plan->filters.n && c->in->n_rows > 0) c->p->keeps = plan->n_first / (double)c->in->n_rows;
   rc = wl_compile_conjuncts(c, &plan->filters, true);
   for (int k = 0; k < plan->n_steps && !rc; k++) rc = join_step(c, k);
   return rc;

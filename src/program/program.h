@@ -183,6 +183,7 @@ typedef struct wl_join {
   wl_i16 *keys;                   /* operands, one for each of the lookup's keys */
   int n_keys;
   int match; /* for Expand: pc of its Match, or -1 (INNER has none: the code after it filters) */
+  double keeps; /* the estimated share of rows that go on */
   /* Only if there is a Mark: */
   wl_i64 n_rows; /* rows of the source */
   int live;      /* the column that says which of them count; -1: all do */
@@ -269,6 +270,8 @@ typedef struct wl_program {
   bool sorted;          /* the rows come in the order of ORDER BY */
   wl_i64 limit, offset; /* which rows the last pipeline leaves; limit < 0: all after offset. A sort
                         ** before it has the same numbers: other rows are not needed */
+  double keeps;         /* the estimated share of the source's rows that pass the filters on it; 0:
+                        ** not known */
   int host_op;          /* an opcode that only the host can run, or -1 */
 } wl_program;
 

@@ -85,6 +85,7 @@ static void blob_fill(launch *l) {
   wl_u64 *counters = blob_put(l, &at, zero, sizeof zero);
   a->code = blob_put(l, &at, low->code, low->n_code * sizeof *low->code);
   a->opnds = blob_put(l, &at, low->opnds, low->n_opnds * sizeof *low->opnds);
+  a->ranges = blob_put(l, &at, low->ranges, low->n_ranges * sizeof *low->ranges);
   size_t consts = at;
   a->consts = blob_put(l, &at, p->consts, (size_t)p->n_consts * sizeof *p->consts);
   for (int k = 0; k < p->n_consts; k++) {
@@ -134,6 +135,8 @@ static void blob_fill(launch *l) {
   l->n_blob = at;
   if (!l->blob) return;
   a->n_code = low->n_code;
+  a->n_cuts = low->n_cuts;
+  memcpy(a->cuts, low->cuts, sizeof a->cuts);
   a->n_opnds = low->n_opnds;
   a->n_regs = (wl_u32)p->n_regs;
   a->n_consts = low->n_consts;
@@ -143,6 +146,7 @@ static void blob_fill(launch *l) {
   a->n_accs = (wl_u32)p->n_accs;
   a->n_slots = low->n_slots;
   a->const_offset = low->const_offset;
+  a->code_offset = low->code_offset;
   a->count_offset = low->count_offset;
   a->plane_offset = low->plane_offset;
   a->acc_offset = low->acc_offset;
@@ -193,7 +197,9 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
-  for (wl_u32 k = 0; k < l->low->n_code; k++) wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
+  for (wl_u32 k = 0; k < l->low->n_code; k++)
+    if (l->low->code[k].op < WL_N_OPCODES)
+      wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
   wl_executed_pipeline(WL_ON_DEVICE, e->p);
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it

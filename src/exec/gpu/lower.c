@@ -2,6 +2,7 @@
 ** Translates a program for the interpreter kernel; see lower.h.
 */
 #include "exec/gpu/lower.h"
+#include "exec/gpu/arrange.h"
 #include "value/sum/fsum.h"
 #include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/limits.h"
@@ -84,14 +85,17 @@ int wl_lower_parts(const wl_program *p) {
 }
 
 /* The source whose row an instruction reads, or -1. */
-static int source_read(const wl_program *p, const wl_instr *in) {
-  return in->op == WL_OP__Column ? wl_column_source(p, in->a) : in->op == WL_OP__Found ? in->a : -1;
+static int source_read(const wl_arranged *x, int pc) {
+  const wl_instr *in = &x->p.code[pc];
+  if (x->column[pc] >= 0) return wl_column_source(&x->p, x->column[pc]);
+  if (in->op == WL_OP__Column) return wl_column_source(&x->p, in->a);
+  return in->op == WL_OP__Found ? in->a : -1;
 }
 
 /* Whether an instruction of the block from pc on reads the source's row. */
-static bool read_from(const wl_program *p, int pc, int source) {
-  for (; pc < p->n_code; pc++)
-    if (source_read(p, &p->code[pc]) == source) return true;
+static bool read_from(const wl_arranged *x, int pc, int source) {
+  for (; pc < x->p.n_code; pc++)
+    if (source_read(x, pc) == source) return true;
   return false;
 }
 
@@ -137,48 +141,92 @@ static wl_status ops_fit(const wl_program *p, wl_error *err) {
 }
 
 /* Gives a plane to each source whose row is read, if the part starts with that row or finds it. */
-static void place_rows(const wl_program *p, int part, int first, int end, wl_lowered *out) {
+static void place_rows(const wl_arranged *arranged, int part, int first, int end,
+                       wl_lowered *out) {
+  const wl_program *p = &arranged->p;
   const wl_instr *last = &p->code[end - 1];
   bool cut = end > first && last->op == WL_OP__Expand && !finds_one(p, end - 1);
   out->expand = cut ? last->c : -1;
   for (int s = 0; s < p->n_sources && part > 0; s++)
-    if (known_at(p, first, s) && read_from(p, first, s)) {
+    if (known_at(p, first, s) && read_from(arranged, first, s)) {
       out->planes[s] = (wl_u8)++out->n_planes;
       out->ins[out->n_ins++] = (wl_u8)s;
     }
   for (int pc = first; pc < end; pc++) {
     const wl_join *j = finds_one(p, pc) ? &p->joins[p->code[pc].c] : NULL;
-    if (j && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI && read_from(p, pc, j->source))
+    if (j && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI && read_from(arranged, pc, j->source))
       out->planes[j->source] = (wl_u8)++out->n_planes;
   }
   if (!cut) return;
   out->start = ++out->n_planes;
   out->count = ++out->n_planes;
   for (int s = 0; s < p->n_sources; s++)
-    if (known_at(p, end - 1, s) && read_from(p, end, s)) out->outs[out->n_outs++] = (wl_u8)s;
+    if (known_at(p, end - 1, s) && read_from(arranged, end, s)) out->outs[out->n_outs++] = (wl_u8)s;
 }
 
-static wl_i16 opnd_index(const wl_program *p, wl_i16 x) {
-  return WL_IS_CONST(x) ? (wl_i16)(p->n_regs + WL_CONST_OF(x)) : x;
+/* ---- instructions */
+
+/* n_regs: registers of the program, before the constants. Those that stages add come after. */
+static wl_i16 opnd_index(const wl_program *p, int n_regs, wl_i16 x) {
+  if (WL_IS_CONST(x)) return (wl_i16)(n_regs + WL_CONST_OF(x));
+  return x < n_regs ? x : (wl_i16)(x + p->n_consts);
 }
 
-static void lower_code(const wl_program *p, int first, int end, wl_lowered *out) {
+/* The plane with the row numbers of an instruction's source, in a stage. */
+static wl_i16 plane_of(const wl_lowered *low, int source, int pc) {
+  if (source == 0 && low->n_cuts && pc >= (int)low->cuts[0].pc)
+    return (wl_i16)low->cuts[0].row_plane;
+  return low->planes[source];
+}
+
+static bool makes_text(wl_u16 op) {
+  return op == WL_OP__Concat || op == WL_OP__IntToText || op == WL_OP__Upper ||
+         op == WL_OP__Lower || op == WL_OP__Date || op == WL_OP__DateText;
+}
+
+static void lower_code(const wl_arranged *arranged, int n_regs, int first, int end,
+                       wl_lowered *out) {
+  const wl_program *p = &arranged->p;
   for (int pc = first; pc < end; pc++) {
     const wl_instr *in = &p->code[pc];
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
+    int source = source_read(arranged, pc), column = arranged->column[pc];
     wl_kinstr *k = &out->code[pc - first];
-    k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
-    k->d = in->d;
-    k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, in->a);
-    k->b = want[2] == ' ' ? 0 : opnd_index(p, in->b);
-    k->c = want[3] == ' ' ? 0 : opnd_index(p, in->c);
-    k->number = source_read(p, in) >= 0 ? out->planes[source_read(p, in)] : in->c;
-    if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
     wl_u8 shape = wl_opcodes[in->op].shape;
+    k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
+    k->d = want[0] != ' ' ? opnd_index(p, n_regs, in->d) : in->d;
+    k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, n_regs, in->a);
+    k->b = want[2] == ' ' ? 0 : opnd_index(p, n_regs, in->b);
+    k->c = want[3] == ' ' ? 0 : opnd_index(p, n_regs, in->c);
+    k->number = source >= 0 && column < 0 ? plane_of(out, source, pc - first) : in->c;
+    if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
+    if (arranged->filter[pc] >= 0) {
+      k->op = WL_K_FILTER;
+      k->number = arranged->filter[pc];
+    }
+    if (column >= 0) {
+      k->a = (wl_i16)column;
+      k->b = plane_of(out, source, pc - first);
+      k->direct = 1;
+    }
     out->dates |= shape == WL_SHAPE_V_DATE || shape == WL_SHAPE_I_DATE;
-    if (in->op == WL_OP__Concat || in->op == WL_OP__IntToText || in->op == WL_OP__Upper ||
-        in->op == WL_OP__Date || in->op == WL_OP__DateText || in->op == WL_OP__Lower)
-      out->makes_text = true;
+    out->makes_text |= makes_text(in->op);
+  }
+}
+
+/* ---- stages */
+
+/* The cuts, and what each queue keeps. */
+static void place_cuts(const wl_arranged *arranged, wl_lowered *out) {
+  const wl_program *p = &arranged->p;
+  wl_u32 row_plane = arranged->n_cuts ? ++out->n_planes : 0;
+  for (int c = 0; c < arranged->n_cuts; c++) {
+    wl_kcut *cut = &out->cuts[out->n_cuts++];
+    *cut = (wl_kcut){.pc = (wl_u32)arranged->cuts[c], .row_plane = row_plane};
+    for (int s = 1; s < p->n_sources; s++)
+      if (out->planes[s] && known_at(p, arranged->cuts[c], s) &&
+          read_from(arranged, arranged->cuts[c], s))
+        cut->planes[cut->n_planes++] = out->planes[s];
   }
 }
 
@@ -192,11 +240,11 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
   }
 }
 
-static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 registers,
+static void lower_operands(const wl_program *p, int n_regs, const wl_u32 *place, wl_u32 registers,
                            wl_lowered *out) {
   wl_u32 rows = out->threads * WL_K_ROWS;
   for (int r = 0; r < p->n_regs; r++) {
-    wl_kopnd *o = &out->opnds[r];
+    wl_kopnd *o = &out->opnds[opnd_index(p, n_regs, (wl_i16)r)];
     wl_reg reg = p->regs[r];
     wl_u32 base = registers + place[r] * rows;
     o->type = reg.type;
@@ -207,7 +255,7 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
     o->t = reg.type == WL_R_TRUTH ? base : base + (reg.type >= WL_R_TEXT ? 12 : 8) * rows;
   }
   for (int k = 0; k < p->n_consts; k++) {
-    wl_kopnd *o = &out->opnds[p->n_regs + k];
+    wl_kopnd *o = &out->opnds[n_regs + k];
     wl_val v = p->consts[k];
     o->v = out->const_offset + 16 * (wl_u32)k;
     o->n = o->v + 8;
@@ -220,63 +268,90 @@ static void lower_operands(const wl_program *p, const wl_u32 *place, wl_u32 regi
   }
 }
 
-wl_status wl_lower(wl_arena *arena, const wl_program *p, const wl_device *d, int threads, int part,
-                   wl_lowered *out, wl_error *err) {
-  int first, end;
-  memset(out, 0, sizeof *out);
-  wl_status rc = ops_fit(p, err);
-  if (rc) return rc;
-  find_part(p, part, &first, &end);
-  if (end - first > WL_GPU_MAX_INSTR)
-    return wl_not_taken(err, "the program has %d operations, the kernel takes %d", end - first,
-                        WL_GPU_MAX_INSTR);
-  if (p->n_columns > WL_GPU_MAX_COLUMNS)
-    return wl_not_taken(err, "the program reads %d columns, the kernel takes %d", p->n_columns,
-                        WL_GPU_MAX_COLUMNS);
-  if (p->n_results > WL_GPU_MAX_RESULTS)
-    return wl_not_taken(err, "the program gives %d columns, the kernel takes %d", p->n_results,
-                        WL_GPU_MAX_RESULTS);
-  if (p->n_accs > WL_GPU_MAX_ACCS)
-    return wl_not_taken(err, "the program has %d aggregates, the kernel takes %d", p->n_accs,
-                        WL_GPU_MAX_ACCS);
-  if (p->n_maps > WL_GPU_MAX_MAPS || p->n_insets > WL_GPU_MAX_MAPS)
-    return wl_not_taken(err, "the program has %d maps and %d sets, the kernel takes %d", p->n_maps,
-                        p->n_insets, WL_GPU_MAX_MAPS);
-  if (p->n_joins > WL_GPU_MAX_JOINS || p->n_sources > WL_GPU_MAX_JOINS + 1)
-    return wl_not_taken(err, "the program has %d joins, the kernel takes %d", p->n_joins,
-                        WL_GPU_MAX_JOINS);
-  rc = p->grouped ? wl_dgroups_fit(p, err) : WL_OK;
-  if (rc) return rc;
-  wl_u32 *place = NULL, per_row = 0;
-  rc = place_registers(arena, p, first, end, &place, &per_row, err);
-  if (rc) return rc;
-  out->n_code = (wl_u32)(end - first);
-  out->n_consts = (wl_u32)p->n_consts;
-  out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
+/* Checks the limits of the kernel. */
+static wl_status limits_fit(const wl_program *p, int n_code, wl_error *err) {
+  const struct {
+    int n, most;
+    const char *what;
+  } limits[] = {{n_code, WL_GPU_MAX_INSTR, "operations"},
+                {p->n_columns, WL_GPU_MAX_COLUMNS, "columns"},
+                {p->n_results, WL_GPU_MAX_RESULTS, "results"},
+                {p->n_accs, WL_GPU_MAX_ACCS, "aggregates"},
+                {p->n_maps, WL_GPU_MAX_MAPS, "maps"},
+                {p->n_insets, WL_GPU_MAX_MAPS, "sets"},
+                {p->n_joins, WL_GPU_MAX_JOINS, "joins"},
+                {p->n_sources, WL_GPU_MAX_JOINS + 1, "sources"}};
+  for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+    if (limits[k].n > limits[k].most)
+      return wl_not_taken(err, "the program has %d %s, the kernel takes %d", limits[k].n,
+                          limits[k].what, limits[k].most);
+  return WL_OK;
+}
+
+/* Lays out a block's shared memory, with as many threads as it has room for. */
+static wl_status lay_out(const wl_device *d, int threads, wl_u32 per_row, wl_lowered *out,
+                         wl_u32 *registers, wl_error *err) {
+  out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
+  out->code_offset = out->const_offset + 16 * out->n_consts;
+  out->count_offset = out->code_offset + out->n_code * (wl_u32)sizeof(wl_kinstr);
+  *registers = (out->count_offset + WL_K_COUNTS + 15) & ~15u;
+  for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
+    wl_u32 rows = out->threads * WL_K_ROWS;
+    out->plane_offset = (*registers + per_row * rows + 15) & ~15u;
+    wl_u32 at = out->plane_offset + 4 * out->n_planes * rows;
+    for (wl_u32 c = 0; c < out->n_cuts; c++) {
+      out->cuts[c].offset = at;
+      at += 2 * 4 * (1 + out->cuts[c].n_planes) * rows;
+    }
+    out->acc_offset = (at + 15) & ~15u;
+    out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
+    if (out->n_shared <= (wl_u32)d->max_shared) return WL_OK;
+    if (out->threads <= 32)
+      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d",
+                          out->n_shared, d->max_shared);
+  }
+}
+
+static wl_status alloc_lowered(wl_arena *arena, const wl_program *p, wl_lowered *out,
+                               wl_error *err) {
   out->code = WL_NEW_N(arena, wl_kinstr, out->n_code);
   out->opnds = WL_NEW_N(arena, wl_kopnd, out->n_opnds);
   out->accs = WL_NEW_N(arena, wl_kacc, p->n_accs);
   out->planes = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   out->ins = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
   out->outs = WL_NEW_N(arena, wl_u8, p->n_sources + 1);
-  if (arena->failed) return wl_nomem(err);
-  place_rows(p, part, first, end, out);
+  return arena->failed ? wl_nomem(err) : WL_OK;
+}
+
+wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d, int threads,
+                   int part, wl_lowered *out, wl_error *err) {
+  int first, end;
+  wl_arranged arranged;
+  memset(out, 0, sizeof *out);
+  wl_status rc = ops_fit(whole, err);
+  if (!rc) rc = wl_arrange(arena, whole, &arranged, err);
+  if (rc) return rc;
+  const wl_program *p = &arranged.p;
+  find_part(p, part, &first, &end);
+  rc = limits_fit(p, end - first, err);
+  if (!rc && p->grouped) rc = wl_dgroups_fit(p, err);
+  wl_u32 *place = NULL, per_row = 0, registers;
+  if (!rc) rc = place_registers(arena, p, first, end, &place, &per_row, err);
+  if (rc) return rc;
+  out->n_code = (wl_u32)(end - first);
+  out->n_consts = (wl_u32)p->n_consts;
+  out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
+  out->ranges = arranged.ranges;
+  out->n_ranges = (wl_u32)arranged.n_ranges;
+  rc = alloc_lowered(arena, p, out, err);
+  if (rc) return rc;
+  place_rows(&arranged, part, first, end, out);
+  place_cuts(&arranged, out);
   lower_accs(p, out);
-  out->const_offset = out->n_opnds * (wl_u32)sizeof(wl_kopnd);
-  out->count_offset = out->const_offset + 16 * out->n_consts;
-  wl_u32 registers = out->count_offset + 4 * 32 * WL_K_ROWS + 16;
-  for (out->threads = (wl_u32)(threads ? threads : d->block_threads);; out->threads /= 2) {
-    wl_u32 rows = out->threads * WL_K_ROWS;
-    out->plane_offset = (registers + per_row * rows + 15) & ~15u;
-    out->acc_offset = (out->plane_offset + 4 * out->n_planes * rows + 15) & ~15u;
-    out->n_shared = out->acc_offset + 8 * out->n_slots * out->threads;
-    if (out->n_shared <= (wl_u32)d->max_shared) break;
-    if (out->threads <= 32)
-      return wl_not_taken(err, "the program needs %u bytes of registers, a block has %d",
-                          out->n_shared, d->max_shared);
-  }
-  lower_operands(p, place, registers, out);
-  lower_code(p, first, end, out);
+  rc = lay_out(d, threads, per_row, out, &registers, err);
+  if (rc) return rc;
+  lower_operands(p, whole->n_regs, place, registers, out);
+  lower_code(&arranged, whole->n_regs, first, end, out);
   return WL_OK;
 }
 

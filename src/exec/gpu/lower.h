@@ -1,8 +1,8 @@
 /*
 ** Prepares the pipeline of a program for the interpreter kernel: instructions with operand
-** indexes, and the layout of a block's shared memory. Registers that are not alive at the same time
-** share memory. A joined source whose columns are read has a plane there: the number of its row,
-** for each row of the block.
+** indexes, in the order of arrange.h, and the layout of a block's shared memory. Registers that are
+** not alive at the same time share memory. A joined source whose columns are read has a plane there:
+** the number of its row, for each row of the block.
 **
 ** The pipeline is cut into parts after each Expand that can continue with several rows. (An
 ** Expand that stops at the first candidate, for SEMI, ANTI or MARK, does not cut.) Each part is a
@@ -20,12 +20,14 @@
 
 typedef struct wl_lowered {
   wl_kinstr *code;
-  wl_kopnd *opnds; /* [n_opnds]: the registers, then the constants */
+  wl_krange *ranges; /* [n_ranges]: what filters test */
+  wl_kcut cuts[WL_K_CUTS];
+  wl_kopnd *opnds; /* [n_opnds]: registers of the program, constants, registers of its stages */
   wl_kacc *accs;   /* [n_accs]; wl_dgroups_open() sets their words */
-  wl_u32 n_code, n_opnds, n_consts;
+  wl_u32 n_code, n_opnds, n_consts, n_ranges, n_cuts;
   wl_u32 n_slots; /* words of accumulators for each thread */
   /* Offsets in shared memory, and its size in bytes. */
-  wl_u32 const_offset, count_offset, plane_offset, acc_offset, n_shared;
+  wl_u32 const_offset, code_offset, count_offset, plane_offset, acc_offset, n_shared;
   wl_u8 *planes; /* [n_sources]: the plane of each source, from 1; 0: it has none */
   wl_u32 n_planes;
   wl_u8 *ins;  /* [n_ins]: sources whose row numbers the part starts with */

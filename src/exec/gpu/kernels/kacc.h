@@ -69,7 +69,6 @@ WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row)
 WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
   const wl_kacc *acc = &args->accs[index];
   wl_i64 digit[3];
-  *k_acc(sh, args, acc->slot + 3) += 1;
   if (wl_digits(v, acc->unit, digit)) {
     for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
     return;
@@ -86,32 +85,51 @@ WL_FN void k_sum_wide(wl_u8 *sh, const wl_kargs *args, wl_u32 s, wl_i64 v) {
   wl_u64 limb[4];
   wl_agg_limbs(v, limb);
   for (wl_u32 j = 0; j < 4; j++) *k_acc(sh, args, s + j) += limb[j];
-  *k_acc(sh, args, s + 4) += 1;
 }
 
+WL_FN void k_keep_best(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, wl_u64 v,
+                       wl_u64 row) {
+  wl_u64 *best = k_acc(sh, args, (wl_u32)in->acc_slot);
+  wl_u64 *best_row = k_acc(sh, args, (wl_u32)in->acc_slot + 1);
+  if (!k_first(in->op, v, row + 1, *best, *best_row)) return;
+  *best = v;
+  *best_row = row + 1;
+}
+
+/* Runs an Agg opcode for the rows `act`. Its operand may be a column that has no register. */
 WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, const wl_kopnd *a,
-                       wl_u32 slot, wl_u64 row) {
-  wl_u32 s = (wl_u32)in->acc_slot;
-  switch (in->op) {
-  case WL_OP__AggRows: *k_acc(sh, args, s) += 1; return;
-  case WL_OP__AggCount: *k_acc(sh, args, s) += k_val(sh, a, slot).t != WL_T_NULL; return;
-  default: break;
+                       const k_rows *rows, wl_u32 act) {
+  const wl_u32 s = (wl_u32)in->acc_slot;
+  wl_u64 v[WL_K_ROWS], sum = 0;
+  wl_u32 at[WL_K_ROWS], valid = act;
+  if (in->op == WL_OP__AggRows) {
+    *k_acc(sh, args, s) += k_popcount(act);
+    return;
   }
-  if (!k_valid(sh, a, slot)) return;
+  if (in->direct) {
+    (void)k_column(args, sh, &args->cols[in->a], (wl_u32)in->b, rows, act, at, v, &valid);
+  } else if (in->op == WL_OP__AggCount) {
+    K_EACH K_ON(act) if (k_val(sh, a, K_SLOT).t == WL_T_NULL) valid &= ~(1u << k);
+  } else {
+    valid &= k_there(sh, a);
+    k_get(sh, a, v);
+  }
   switch (in->op) {
+  case WL_OP__AggCount: *k_acc(sh, args, s) += k_popcount(valid); break;
   case WL_OP__AggSumI:
-    *k_acc(sh, args, s) += k_bits(sh, a, slot);
-    *k_acc(sh, args, s + 1) += 1;
+    K_EACH K_ON(valid) sum += v[k];
+    *k_acc(sh, args, s) += sum;
+    *k_acc(sh, args, s + 1) += k_popcount(valid);
     break;
-  case WL_OP__AggSumX: k_sum_wide(sh, args, s, k_int(sh, a, slot)); break;
-  case WL_OP__AggSumF: k_sum_real(sh, args, (wl_u32)in->d, k_real(sh, a, slot)); break;
-  default: {
-    wl_u64 v = k_bits(sh, a, slot), *best = k_acc(sh, args, s), *best_row = k_acc(sh, args, s + 1);
-    if (k_first(in->op, v, row + 1, *best, *best_row)) {
-      *best = v;
-      *best_row = row + 1;
-    }
-  }
+  case WL_OP__AggSumX:
+    K_EACH K_ON(valid) k_sum_wide(sh, args, s, (wl_i64)v[k]);
+    *k_acc(sh, args, s + 4) += k_popcount(valid);
+    break;
+  case WL_OP__AggSumF:
+    K_EACH K_ON(valid) k_sum_real(sh, args, (wl_u32)in->d, wl_as_f64(v[k]));
+    *k_acc(sh, args, s + 3) += k_popcount(valid);
+    break;
+  default: K_EACH K_ON(valid) k_keep_best(sh, args, in, v[k], rows->row[k]);
   }
 }
 

@@ -4,12 +4,13 @@
 **
 ** A block's shared memory:
 **
-**     | operands | constants | counts | registers | row numbers | accumulators |
+**     | operands | constants | code | counts | registers | row numbers | queues | accumulators |
 **
 ** operands: one wl_kopnd for each register and constant. constants: 16 bytes each (value,
-** length, tag, valid, truth). counts: for the compaction. registers: planes of
+** length, tag, valid, truth). counts: for the compaction and the queues. registers: planes of
 ** T * WL_K_ROWS entries. row numbers: a plane of 4-byte entries for each joined source whose
-** columns are read. accumulators: slots of T entries of 8 bytes.
+** columns are read. queues: 2 * T * WL_K_ROWS entries of 4 bytes for each number that they keep.
+** accumulators: slots of T entries of 8 bytes.
 */
 #ifndef WL_KARGS_H
 #define WL_KARGS_H
@@ -36,8 +37,39 @@ typedef struct wl_kinstr {
   wl_i16 d, a, b, c;
   wl_i16 acc_slot; /* first slot of accumulator d */
   wl_i16 number;   /* c if it is a number; for Column and Found, the plane of row numbers, from 1 */
-  wl_i16 pad;
+  wl_i16 direct;   /* the operand is not a register but column a, whose row numbers are in plane b */
 } wl_kinstr;
+
+/* Operations that only kernels have (exec/gpu/arrange.c). */
+enum { WL_K_FILTER = WL_N_OPCODES };
+
+/* What WL_K_FILTER tests: whether column a of the scanned table is in a range, or outside of it.
+** NULL never passes. Integers are compared with [lo, lo + span], those of columns of up to 4 bytes
+** with [lo32, lo32 + span32], which is the same in 32 bits; no_32: no such integer is in the
+** range. Reals are compared with [flo, fhi]. */
+typedef struct wl_krange {
+  wl_i64 lo;
+  wl_u64 span;
+  wl_i32 lo32;
+  wl_u32 span32;
+  double flo, fhi;
+  wl_u8 no_32, real, outside;
+} wl_krange;
+
+/* Where the code is cut: the instructions from pc on are another stage (kqueue.h). An entry of its
+** queue is the number of the row in the scanned table, and those in n_planes other planes. The next
+** stage finds the former in row_plane. */
+enum { WL_K_CUTS = 2, WL_K_CUT_PLANES = 7 };
+typedef struct wl_kcut {
+  wl_u32 pc, offset; /* offset: of the queue in shared memory */
+  wl_u32 row_plane, n_planes;
+  wl_u32 planes[WL_K_CUT_PLANES];
+} wl_kcut;
+
+/* Byte offsets in the counts of a block: rows of each warp; rows of earlier tiles; the number of a
+** tile; entries in each queue. */
+enum { WL_K_BEFORE = 4 * 32, WL_K_TAKEN = WL_K_BEFORE + 8, WL_K_QUEUE_COUNTS = WL_K_TAKEN + 8 };
+enum { WL_K_COUNTS = WL_K_QUEUE_COUNTS + 4 * WL_K_CUTS };
 
 typedef struct wl_kcol {
   const wl_u8 *data;
@@ -136,8 +168,11 @@ typedef struct wl_kargs {
   const wl_klist *lists;
   const wl_kout *outs;
   const wl_kacc *accs;
+  const wl_krange *ranges;
+  wl_kcut cuts[WL_K_CUTS];
+  wl_u32 n_cuts;
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
-  wl_u32 const_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
+  wl_u32 const_offset, code_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
   wl_u64 row0;    /* number of the first row in the table */
   wl_u64 *ticket; /* number of the next tile */

@@ -3,9 +3,9 @@
 ** the host compiler into the simulator.
 **
 ** wl_interp runs a pipeline. Grid: any number of blocks of T threads. A tile is
-** T * WL_K_ROWS rows; thread t has rows base + k * T + t. Registers are planes in shared
-** memory. Each thread accesses only its own entries, so warps run the program independently; the
-** block synchronizes only for the compaction.
+** T * WL_K_ROWS rows, of which a thread has WL_K_ROWS adjacent ones (kload.h). Registers are planes
+** in shared memory. Each thread accesses only its own entries, so warps run the program
+** independently; the block synchronizes only for the compaction and for queues (kqueue.h).
 ** Phases of a tile: take a tile number; run the program; count the remaining rows, per warp and
 ** k; look back for the number of rows of earlier tiles; write.
 ** Ordering: tile numbers come from a ticket, so every earlier tile has been started and the
@@ -127,18 +127,16 @@ WL_FN_CALLED void k_dates(const wl_kargs *args, wl_u8 *sh, wl_u32 op, const wl_k
 WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot);
+WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 
 /* ---- one instruction over a thread's rows */
 /* clang-format off */
 
-#define K_EACH       for (wl_u32 k = 0; k < WL_K_ROWS; k++)
-#define K_SLOT       (k * T + tid)
-#define K_LIVE       if (act >> k & 1)
-#define K_VALID2(s)   (wl_u8)(k_valid(sh, a, s) & k_valid(sh, b, s))
+#define K_LIVE       K_ON(act)
 
 #define K_RESULT(F)  break;
 #define K_COLUMN(F)                                                                                \
-  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, base, act);                            \
+  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, rows, act);                            \
   break;
 #define K_FILTER(F)                                                                                \
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
@@ -146,53 +144,68 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   break;
 /* Two operands of one type: NULL by the rule of the shape (opcodes.h). */
 #define K_INT2(F, RULE)                                                                            \
+  k_get(sh, a, x);                                                                                 \
+  k_get(sh, b, y);                                                                                 \
+  there = k_there(sh, a) & k_there(sh, b);                                                         \
   K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_i64 y = k_int(sh, b, s);                                                                    \
-    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s), y));                                           \
-    k_set_valid(sh, d, s, (wl_u8)(K_VALID2(s) & !wl_null_int(RULE, y)));                           \
+    if (wl_null_int(RULE, (wl_i64)y[k])) there &= ~(1u << k);                                      \
+    x[k] = (wl_u64)F((wl_i64)x[k], (wl_i64)y[k]);                                                  \
   }                                                                                                \
+  k_put(sh, d, x, there);                                                                          \
   break;
 #define K_REAL2(F, RULE)                                                                           \
+  k_get(sh, a, x);                                                                                 \
+  k_get(sh, b, y);                                                                                 \
+  there = k_there(sh, a) & k_there(sh, b);                                                         \
   K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    double r = F(k_real(sh, a, s), k_real(sh, b, s));                                              \
-    k_set_bits(sh, d, s, wl_f64_bits(r));                                                          \
-    k_set_valid(sh, d, s, (wl_u8)(K_VALID2(s) & !wl_null_real(RULE, r)));                          \
+    double r = F(wl_as_f64(x[k]), wl_as_f64(y[k]));                                                \
+    if (wl_null_real(RULE, r)) there &= ~(1u << k);                                                \
+    x[k] = wl_f64_bits(r);                                                                         \
   }                                                                                                \
+  k_put(sh, d, x, there);                                                                          \
   break;
-#define K_I_II(F)  K_INT2(F, WL_NULLS_OF_I_II)
+/* One operand, of the type that `from` reads, and a result that `to` writes. */
+#define K_NUMBER1(F, from, to)                                                                     \
+  k_get(sh, a, x);                                                                                 \
+  K_EACH x[k] = to(F(from(x[k])));                                                                 \
+  k_put(sh, d, x, k_there(sh, a));                                                                 \
+  break;
+#define K_AS_INT(v)  (wl_i64)(v)
+#define K_OF_INT(v)  (wl_u64)(v)
+#define K_I_II(F) K_INT2(F, WL_NULLS_OF_I_II)
 #define K_I_IIZ(F) K_INT2(F, WL_NULLS_OF_I_IIZ)
-#define K_F_FF(F)  K_REAL2(F, WL_NULLS_OF_F_FF)
-#define K_I_I(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    k_set_bits(sh, d, s, (wl_u64)F(k_int(sh, a, s)));                                              \
-    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
-  }                                                                                                \
-  break;
-#define K_I_F(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    k_set_bits(sh, d, s, (wl_u64)F(k_real(sh, a, s)));                                             \
-    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
-  }                                                                                                \
-  break;
+#define K_F_FF(F) K_REAL2(F, WL_NULLS_OF_F_FF)
+#define K_I_I(F)  K_NUMBER1(F, K_AS_INT, K_OF_INT)
+#define K_I_F(F)  K_NUMBER1(F, wl_as_f64, K_OF_INT)
+#define K_F_F(F)  K_NUMBER1(F, wl_as_f64, wl_f64_bits)
+#define K_F_I(F)  K_NUMBER1(F, K_AS_INT, wl_f64_bits)
 #define K_I_B(F)                                                                                   \
+  there = 0;                                                                                       \
   K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_u8 t = k_truth(sh, a, s);                                                                   \
-    k_set_bits(sh, d, s, t == WL_TRUE);                                                            \
-    k_set_valid(sh, d, s, (wl_u8)(t != WL_UNKNOWN));                                               \
+    wl_u8 t = k_truth(sh, a, K_SLOT);                                                              \
+    x[k] = t == WL_TRUE;                                                                           \
+    there |= (wl_u32)(t != WL_UNKNOWN) << k;                                                       \
   }                                                                                                \
+  k_put(sh, d, x, there);                                                                          \
   break;
-#define K_F_F(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    k_set_bits(sh, d, s, wl_f64_bits(F(k_real(sh, a, s))));                                        \
-    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
-  }                                                                                                \
+/* A comparison of two operands, or a test of one. */
+#define K_COMPARE(compared)                                                                        \
+  k_get(sh, a, x);                                                                                 \
+  there = k_there(sh, a);                                                                          \
+  K_EACH truth[k] = there >> k & 1 ? (wl_u8)((compared) << 1) : (wl_u8)WL_UNKNOWN;                 \
+  k_put_truths(sh, d, truth);                                                                      \
   break;
+#define K_COMPARE2(compared)                                                                       \
+  k_get(sh, a, x);                                                                                 \
+  k_get(sh, b, y);                                                                                 \
+  there = k_there(sh, a) & k_there(sh, b);                                                         \
+  K_EACH truth[k] = there >> k & 1 ? (wl_u8)((compared) << 1) : (wl_u8)WL_UNKNOWN;                 \
+  k_put_truths(sh, d, truth);                                                                      \
+  break;
+#define K_B_II(F) K_COMPARE2(F((wl_i64)x[k], (wl_i64)y[k]))
+#define K_B_FF(F) K_COMPARE2(F(wl_as_f64(x[k]), wl_as_f64(y[k])))
+#define K_B_I(F)  K_COMPARE(F((wl_i64)x[k]))
+#define K_B_F(F)  K_COMPARE(F(wl_as_f64(x[k])))
 #define K_IN(F)                                                                                    \
   K_EACH K_LIVE {                                                                                  \
     const wl_kset *q = &args->sets[in.number];                                                     \
@@ -211,41 +224,6 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   break;
 #define K_MAP_I(F) K_MAP_V(F)
 #define K_MAP_F(F) K_MAP_V(F)
-#define K_F_I(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    k_set_bits(sh, d, s, wl_f64_bits(F(k_int(sh, a, s))));                                         \
-    k_set_valid(sh, d, s, k_valid(sh, a, s));                                                      \
-  }                                                                                                \
-  break;
-#define K_B_II(F)                                                                                  \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_u8 r = (wl_u8)(F(k_int(sh, a, s), k_int(sh, b, s)) << 1);                                   \
-    sh[d->t + s] = K_VALID2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
-  }                                                                                                \
-  break;
-#define K_B_FF(F)                                                                                  \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_u8 r = (wl_u8)(F(k_real(sh, a, s), k_real(sh, b, s)) << 1);                                 \
-    sh[d->t + s] = K_VALID2(s) ? r : (wl_u8)WL_UNKNOWN;                                             \
-  }                                                                                                \
-  break;
-#define K_B_I(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_u8 r = (wl_u8)(F(k_int(sh, a, s)) << 1);                                                    \
-    sh[d->t + s] = k_valid(sh, a, s) ? r : (wl_u8)WL_UNKNOWN;                                      \
-  }                                                                                                \
-  break;
-#define K_B_F(F)                                                                                   \
-  K_EACH {                                                                                         \
-    wl_u32 s = K_SLOT;                                                                             \
-    wl_u8 r = (wl_u8)(F(k_real(sh, a, s)) << 1);                                                   \
-    sh[d->t + s] = k_valid(sh, a, s) ? r : (wl_u8)WL_UNKNOWN;                                      \
-  }                                                                                                \
-  break;
 #define K_B_BB(F)                                                                                  \
   K_EACH sh[d->t + K_SLOT] = F(k_truth(sh, a, K_SLOT), k_truth(sh, b, K_SLOT));                    \
   break;
@@ -279,16 +257,16 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_SELECT_F(F) K_SELECT_V(F)
 #define K_GROUP(F)                                                                                 \
   if (g) K_EACH K_LIVE {                                                                           \
-    group[k] = kg_find(sh, g, opnds, K_SLOT, base + K_SLOT);                                       \
+    group[k] = kg_find(sh, g, opnds, K_SLOT, rows->row[k]);                                        \
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
   break;
 #define K_PROBE(F)                                                                                 \
   if (in.op == WL_OP__Build) {                                                                     \
-    k_build(args, sh, opnds, &args->joins[in.number], base, act);                                  \
+    k_build(args, sh, opnds, &in, rows, act);                                                      \
     break;                                                                                         \
   }                                                                                                \
-  act = k_probe(args, sh, opnds, &args->joins[in.number], act);                                    \
+  act = k_probe(args, sh, opnds, &in, rows, act);                                                  \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
 #define K_FOUND(F)                                                                                 \
@@ -296,10 +274,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
   break;
 #define K_AGG(F)                                                                                   \
-  K_EACH K_LIVE {                                                                                  \
-    if (g) kg_add(sh, g, &in, a, K_SLOT, base + K_SLOT, group[k]);                                 \
-    else k_aggregate(sh, args, &in, a, K_SLOT, base + K_SLOT);                                     \
-  }                                                                                                \
+  if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \
+  if (!g) k_aggregate(sh, args, &in, a, rows, act);                                                \
   break;
 #define K_AGG_I(F) K_AGG(F)
 #define K_AGG_F(F) K_AGG(F)
@@ -311,21 +287,27 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 #define K_CASE_HOST(name, shape)
 /* clang-format on */
 
-/* Runs the pipeline over the rows `act` of a tile. Returns the rows that are left. Without
-** groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise `dates`
-** is a compile-time 0 where the program has no dates. */
-WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, const wl_kgroup *g,
-                   int dates) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
+/* Runs the instructions [pc, end) over the rows `act` of a tile. Returns the rows that are left.
+** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise
+** `dates` is a compile-time 0 where the program has no dates. */
+WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const k_rows *rows,
+                   wl_u32 act, const wl_kgroup *g, int dates) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
+  const wl_kinstr *code = (const wl_kinstr *)(const void *)(sh + args->code_offset);
   wl_vctx ctx = args->ctx;
-  wl_u32 group[WL_K_ROWS] = {0};
-  for (wl_u32 pc = 0; pc < args->n_code; pc++) {
-    const wl_kinstr in = args->code[pc];
+  wl_u32 group[WL_K_ROWS] = {0}, there;
+  wl_u64 x[WL_K_ROWS], y[WL_K_ROWS];
+  wl_u8 truth[WL_K_ROWS];
+  for (; pc < end; pc++) {
+    const wl_kinstr in = code[pc];
     const wl_kopnd *d = &opnds[in.d < 0 ? 0 : in.d], *a = &opnds[in.a < 0 ? 0 : in.a];
     const wl_kopnd *b = &opnds[in.b < 0 ? 0 : in.b], *c = &opnds[in.c < 0 ? 0 : in.c];
     (void)c;
     switch (in.op) {
+    case WL_K_FILTER:
+      act = k_filter(args, &args->cols[in.a], &args->ranges[in.number], rows, act);
+      if (!simt_any(act != 0)) return 0;
+      break;
 #define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
 #include "program/opcodes.def"
 #undef WL_OPCODE
@@ -338,6 +320,16 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act, con
 /* ---- compaction */
 
 enum { K_TILE_NONE = 0, K_TILE_COUNT = 1, K_TILE_TOTAL = 2 };
+
+/* The sum of n over the lanes before this one. */
+WL_FN wl_u32 k_sum_before(wl_u32 n) {
+  wl_u32 sum = n;
+  for (wl_u32 o = 1; o < 32; o <<= 1) {
+    wl_u32 up = simt_shfl_up_u32(sum, o);
+    if (simt_lane() >= o) sum += up;
+  }
+  return sum - n;
+}
 
 /* Number of rows written by all tiles before this one. The whole first warp calls it. */
 WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
@@ -368,12 +360,12 @@ WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
   return before;
 }
 
-WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_u64 at) {
+WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u32 row, wl_u32 slot, wl_u64 at) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   for (wl_u32 j = 0; j < args->n_outs; j++) {
     const wl_kout *o = &args->outs[j];
     if (o->type >= WL_K_OUT_PLANE) {
-      o->n[at] = o->type == WL_K_OUT_SCAN ? (wl_u32)(args->row0 + base + slot)
+      o->n[at] = o->type == WL_K_OUT_SCAN ? (wl_u32)(args->row0 + row)
                                           : *k_row(args, sh, (wl_u32)o->operand, slot);
       continue;
     }
@@ -392,41 +384,32 @@ WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 slot, wl_
   }
 }
 
-/* Counts, looks back and writes. The whole block calls it; `act` are this thread's rows. */
-WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid(), n_warps = T / 32, n = n_warps * WL_K_ROWS;
+/* Counts, looks back and writes. The whole block calls it; `act` are this thread's rows. Rows come
+** in the order of the threads, and of the rows of each thread. */
+WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, const k_rows *rows,
+                     wl_u32 act) {
+  const wl_u32 n_warps = simt_bdim() / 32;
   wl_u32 *counts = (wl_u32 *)(void *)(sh + args->count_offset);
-  wl_u64 *before = (wl_u64 *)(void *)(sh + args->count_offset + 4 * 32 * WL_K_ROWS);
-  wl_u32 rank[WL_K_ROWS];
-  for (wl_u32 k = 0; k < WL_K_ROWS; k++) {
-    wl_u32 mask = simt_ballot(act >> k & 1);
-    rank[k] = k_popcount(mask & ((1u << simt_lane()) - 1u));
-    if (simt_lane() == 0) counts[k * n_warps + simt_warp()] = k_popcount(mask);
-  }
+  wl_u64 *before = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_BEFORE);
+  wl_u32 own = k_popcount(act), upto = k_sum_before(own) + own;
+  if (simt_lane() == 31) counts[simt_warp()] = upto;
   simt_barrier();
   if (simt_warp() == 0) {
-    wl_u32 sum = 0;
-    for (wl_u32 first = 0; first < n; first += 32) {
-      wl_u32 i = first + simt_lane(), own = i < n ? counts[i] : 0, v = own;
-      for (wl_u32 o = 1; o < 32; o <<= 1) {
-        wl_u32 up = simt_shfl_up_u32(v, o);
-        if (simt_lane() >= o) v += up;
-      }
-      if (i < n) counts[i] = sum + v - own;
-      sum += simt_shfl_u32(v, 31);
-    }
-    wl_u64 rows = k_look_back(args, tile, sum);
+    wl_u32 n = simt_lane() < n_warps ? counts[simt_lane()] : 0, first = k_sum_before(n);
+    wl_u32 sum = simt_shfl_u32(first + n, 31);
+    if (simt_lane() < n_warps) counts[simt_lane()] = first;
+    wl_u64 given = k_look_back(args, tile, sum);
     if (simt_lane() == 0) {
-      *before = rows;
-      if (tile + 1 == args->n_tiles) *args->n_out = rows + sum;
+      *before = given;
+      if (tile + 1 == args->n_tiles) *args->n_out = given + sum;
     }
   }
   simt_barrier();
-  for (wl_u32 k = 0; k < WL_K_ROWS; k++)
-    if (act >> k & 1)
-      k_give(args, sh, tile * T * WL_K_ROWS, k * T + tid,
-             *before + counts[k * n_warps + simt_warp()] + rank[k]);
+  wl_u64 at = *before + counts[simt_warp()] + upto - own;
+  K_EACH K_ON(act) k_give(args, sh, rows->row[k], K_SLOT, at++);
 }
+
+#include "exec/gpu/kernels/kqueue.h"
 
 /* ---- the kernels */
 
@@ -434,7 +417,10 @@ WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, wl_u32 act) {
 WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_kopnd *opnds = (wl_kopnd *)(void *)sh;
+  wl_kinstr *code = (wl_kinstr *)(void *)(sh + args->code_offset);
   for (wl_u32 i = tid; i < args->n_opnds; i += T) opnds[i] = args->opnds[i];
+  for (wl_u32 i = tid; i < args->n_code; i += T) code[i] = args->code[i];
+  for (wl_u32 i = tid; i < args->n_cuts; i += T) *k_queue_count(args, sh, i) = 0;
   for (wl_u32 i = tid; i < args->n_consts; i += T) {
     wl_u8 *p = sh + args->const_offset + 16 * i;
     wl_val v = args->consts[i];
@@ -446,35 +432,74 @@ WL_FN void k_prepare(const wl_kargs *args, wl_u8 *sh) {
   }
 }
 
+/* The rows of the thread in a tile that starts at row `base`. Returns those that exist. */
+WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
+  wl_u32 act = 0;
+  rows->first = base + (wl_u64)simt_tid() * WL_K_ROWS;
+  K_EACH {
+    rows->row[k] = (wl_u32)rows->first + k;
+    if (rows->first + k < args->n_rows) act |= 1u << k;
+  }
+  return act;
+}
+
+/*
+** Runs all rows of the launch. Each block takes tiles: of a launch with ordered output by a ticket,
+** else in turn. If the code has cuts, it also runs what waits in its queues.
+*/
+WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates) {
+  const wl_u32 T = simt_bdim();
+  wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_TAKEN);
+  wl_u64 next = simt_bid();
+  wl_u32 more = 1, done = 0;
+  for (;;) {
+    k_turn turn = {0, 0, 0};
+    k_rows rows;
+    wl_u64 tile = next;
+    wl_u32 act = 0, full = 0;
+    if (args->n_cuts) turn = k_choose(args, sh, more);
+    if (turn.stage > args->n_cuts) break;
+    if (g && g->most) full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
+    if (turn.stage) {
+      act = k_take(args, sh, &turn, &rows);
+    } else {
+      if (args->n_outs) {
+        if (simt_tid() == 0) *taken = simt_atomic_add_u64(args->ticket, 1);
+        simt_barrier();
+        tile = *taken;
+      } else {
+        next += simt_gdim();
+      }
+      more = tile < args->n_tiles;
+      if (!more && !args->n_cuts) break;
+      act = more ? k_tile(args, tile * T * WL_K_ROWS, &rows) : 0;
+      k_enter(args, sh, &rows, act);
+    }
+    if (full && !args->n_cuts) break;
+    if (full) act = 0;
+    if (simt_any(act != 0))
+      act = k_run(args, sh, turn.stage ? args->cuts[turn.stage - 1].pc : 0,
+                  turn.stage < args->n_cuts ? args->cuts[turn.stage].pc : args->n_code, &rows, act,
+                  g, dates);
+    if (turn.stage < args->n_cuts) {
+      k_append(args, sh, turn.stage, &rows, act);
+    } else if (args->n_outs) {
+      k_compact(args, sh, tile, &rows, act);
+      simt_barrier(); /* all have read counts and taken before the next tile writes them */
+    } else if (g && g->copies && ++done == g->flush_tiles) {
+      kg_pour(sh, g);
+      done = 0;
+    }
+  }
+}
+
 WL_FN void k_interp(const wl_kargs *args, int dates) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
-  wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + 4 * 32 * WL_K_ROWS + 8);
-  wl_u64 next = simt_bid();
   simt_barrier();
-  for (;;) {
-    wl_u64 tile = next;
-    if (args->n_outs) {
-      if (tid == 0) *taken = simt_atomic_add_u64(args->ticket, 1);
-      simt_barrier();
-      tile = *taken;
-    } else {
-      next += simt_gdim();
-    }
-    if (tile >= args->n_tiles) break;
-    wl_u64 base = tile * T * WL_K_ROWS;
-    wl_u32 act = 0;
-    for (wl_u32 k = 0; k < WL_K_ROWS; k++)
-      if (base + k * T + tid < args->n_rows) act |= 1u << k;
-    k_enter(args, sh, base, act);
-    act = k_run(args, sh, base, act, (const wl_kgroup *)0, dates);
-    if (args->n_outs) {
-      k_compact(args, sh, tile, act);
-      simt_barrier(); /* all have read counts and taken before the next tile writes them */
-    }
-  }
+  k_loop(args, sh, (const wl_kgroup *)0, dates);
   if (args->n_slots) {
     for (wl_u32 half = T / 2; half > 0; half /= 2) {
       simt_barrier();

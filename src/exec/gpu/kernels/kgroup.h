@@ -288,32 +288,22 @@ WL_FN void kg_flush(wl_u8 *sh, const wl_kgroup *g) {
 
 /* ---- the kernels */
 
+/* Adds the block's table to global memory and clears it. The whole block calls it. */
+WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
+  simt_barrier();
+  kg_flush(sh, g);
+  simt_barrier();
+  kg_clear(sh, g);
+  simt_barrier();
+}
+
 WL_FN void k_group(const wl_kgargs *args, int dates) {
-  const wl_kargs *k = &args->k;
   const wl_kgroup *g = &args->g;
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
-  k_prepare(k, sh);
+  k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  wl_u32 done = 0;
-  for (wl_u64 tile = simt_bid(); tile < k->n_tiles; tile += simt_gdim()) {
-    wl_u64 base = tile * T * WL_K_ROWS;
-    wl_u32 act = 0;
-    for (wl_u32 i = 0; i < WL_K_ROWS; i++)
-      if (base + i * T + tid < k->n_rows) act |= 1u << i;
-    if (g->most && simt_any(*(volatile wl_u64 *)g->full != 0)) break; /* there will be a restart */
-    k_enter(k, sh, base, act);
-    (void)k_run(k, sh, base, act, g, dates);
-    if (g->copies && ++done == g->flush_tiles) {
-      simt_barrier();
-      kg_flush(sh, g);
-      simt_barrier();
-      kg_clear(sh, g);
-      simt_barrier();
-      done = 0;
-    }
-  }
+  k_loop(&args->k, sh, g, dates);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);

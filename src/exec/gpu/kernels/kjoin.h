@@ -15,75 +15,18 @@
 
 #include "exec/gpu/kernels/kernels.h"
 
-#define KJ_EACH    for (wl_u32 k = 0; k < WL_K_ROWS; k++)
-#define KJ_ON(set) if ((set) >> k & 1)
-
-WL_FN wl_u32 *k_row(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 slot) {
-  wl_u32 at = (plane - 1) * simt_bdim() * WL_K_ROWS + slot;
-  return (wl_u32 *)(void *)(sh + args->plane_offset) + at;
-}
-
-/* ---- columns */
-
-#define KJ_READ(type, make)                                                                        \
-  KJ_EACH KJ_ON(there) v[k] = make(((const type *)(const void *)c->data)[row[k]]);                 \
-  break;
-#define KJ_INT(x)  (wl_u64)(wl_i64)(x)
-#define KJ_REAL(x) wl_f64_bits((double)(x))
-
-/* Loads column c into register d for the rows `act`. Reads the tile's rows, which start at base;
-** if plane is not 0, reads the rows whose numbers are in that plane. */
-WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_kcol *c,
-                  wl_u32 plane, wl_u64 base, wl_u32 act) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
-  wl_u32 there = act;
-  wl_u64 row[WL_K_ROWS], v[WL_K_ROWS] = {0};
-  KJ_EACH row[k] = base + k * T + tid;
-  if (plane) KJ_EACH KJ_ON(act) {
-      row[k] = *k_row(args, sh, plane, k * T + tid);
-      if (row[k] == WL_K_NO_ROW) there &= ~(1u << k);
-    }
-  wl_u32 valid = there;
-  if (c->valid) {
-    wl_u8 bits[WL_K_ROWS] = {0};
-    KJ_EACH KJ_ON(there) bits[k] = c->valid[row[k] >> 3];
-    KJ_EACH if (!(bits[k] >> (row[k] & 7) & 1)) valid &= ~(1u << k);
-  }
-  switch (c->phys) {
-  case WL_P_I8: KJ_READ(wl_i8, KJ_INT)
-  case WL_P_I16: KJ_READ(wl_i16, KJ_INT)
-  case WL_P_I32: KJ_READ(wl_i32, KJ_INT)
-  case WL_P_F32: KJ_READ(float, KJ_REAL)
-  default: KJ_READ(wl_u64, (wl_u64))
-  }
-  if (c->phys == WL_P_TEXT || c->phys == WL_P_ANY) KJ_EACH KJ_ON(act) {
-      wl_u32 s = k * T + tid, n = 0;
-      wl_u8 tag = WL_T_NULL;
-      KJ_ON(there) tag = c->phys == WL_P_TEXT ? (wl_u8)WL_T_TEXT : c->tags[row[k]];
-      if (tag >= WL_T_TEXT) {
-        n = (wl_u32)(v[k] >> 32);
-        v[k] = (wl_u64)(size_t)(c->heap + c->heap_base[row[k] >> 16] + (wl_u32)v[k]);
-      }
-      *(wl_u32 *)(void *)(sh + d->n + 4 * s) = n;
-      if (c->phys == WL_P_ANY) sh[d->t + s] = tag;
-    }
-  KJ_EACH KJ_ON(act) {
-    k_set_bits(sh, d, k * T + tid, v[k]);
-    if (d->type != WL_R_ANY) k_set_valid(sh, d, k * T + tid, (wl_u8)(valid >> k & 1));
-  }
-}
+#include "exec/gpu/kernels/kload.h"
 
 /* ---- joins */
 
 /* Computes the key word of each row. Returns the rows of `act` whose keys can match something. */
 WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
                       wl_u64 *word) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
   for (wl_u32 i = 0; i < j->n_keys; i++) {
     const wl_key_part part = j->parts[i];
     const wl_kopnd *o = &opnds[part.key];
-    KJ_EACH KJ_ON(act) {
-      wl_val v = k_val(sh, o, k * T + tid);
+    K_EACH K_ON(act) {
+      wl_val v = k_val(sh, o, K_SLOT);
       int there = v.t != WL_T_NULL;
       if (wl_key_holds(&part, v.v, there))
         word[k] = wl_key_append(&part, word[k], wl_key_code(&part, v.v, there));
@@ -94,6 +37,28 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
   return act;
 }
 
+/* The same for a key that is a column. */
+WL_FN wl_u32 kj_column_words(const wl_kargs *args, wl_u8 *sh, const wl_kjoin *j,
+                             const wl_kinstr *in, const k_rows *rows, wl_u32 act, wl_u64 *word) {
+  const wl_key_part part = j->parts[0];
+  wl_u32 at[WL_K_ROWS], valid;
+  wl_u64 v[WL_K_ROWS] = {0};
+  (void)k_column(args, sh, &args->cols[in->a], (wl_u32)in->b, rows, act, at, v, &valid);
+  K_EACH {
+    int there = valid >> k & 1;
+    word[k] = wl_key_code(&part, v[k], there);
+    if (!wl_key_holds(&part, v[k], there)) act &= ~(1u << k);
+  }
+  return act;
+}
+
+WL_FN wl_u32 kj_key_words(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds,
+                          const wl_kjoin *j, const wl_kinstr *in, const k_rows *rows, wl_u32 act,
+                          wl_u64 *word) {
+  return in->direct ? kj_column_words(args, sh, j, in, rows, act, word)
+                    : kj_words(sh, opnds, j, act, word);
+}
+
 /*
 ** Looks up the key words of the thread's rows in `those`. start[k] becomes the first match, or
 ** WL_K_NO_ROW if there is none; for an Expand, count[k] becomes the number of matches. Open
@@ -102,64 +67,66 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
 WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *start,
                    wl_u32 *count) {
   wl_u64 at[WL_K_ROWS], have[WL_K_ROWS] = {0};
-  KJ_EACH {
+  K_EACH {
     start[k] = WL_K_NO_ROW;
     count[k] = 0;
     at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
   }
   if (!j->slots) {
     wl_u32 end[WL_K_ROWS] = {0};
-    KJ_EACH KJ_ON(those) {
+    K_EACH K_ON(those) {
       start[k] = j->starts[at[k]];
       end[k] = j->starts[at[k] + 1];
     }
-    KJ_EACH KJ_ON(those) {
+    K_EACH K_ON(those) {
       count[k] = end[k] - start[k];
       if (!count[k]) start[k] = WL_K_NO_ROW;
     }
     return;
   }
-  KJ_EACH KJ_ON(those) start[k] = j->slots[at[k]];
+  K_EACH K_ON(those) start[k] = j->slots[at[k]];
   if (j->words) {
-    KJ_EACH KJ_ON(those) have[k] = j->words[at[k]];
-    KJ_EACH KJ_ON(those) while (start[k] != WL_K_NO_ROW && have[k] != word[k]) {
+    K_EACH K_ON(those) have[k] = j->words[at[k]];
+    K_EACH K_ON(those) while (start[k] != WL_K_NO_ROW && have[k] != word[k]) {
       at[k] = (at[k] + 1) & j->mask;
       start[k] = j->slots[at[k]];
       have[k] = j->words[at[k]];
     }
   }
-  if (j->start) KJ_EACH if (start[k] != WL_K_NO_ROW) count[k] = j->counts ? j->counts[at[k]] : 1;
+  if (j->start) K_EACH if (start[k] != WL_K_NO_ROW) count[k] = j->counts ? j->counts[at[k]] : 1;
 }
 
 WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, const wl_u32 *v) {
-  KJ_EACH KJ_ON(act) {
-    wl_u32 *row = k_row(args, sh, plane, k * simt_bdim() + simt_tid());
+  K_EACH K_ON(act) {
+    wl_u32 *row = k_row(args, sh, plane, K_SLOT);
     *row = v[k];
   }
 }
 
 /* The Probe and Expand opcodes. Returns the rows that are left. */
-WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
-                     wl_u32 act) {
+WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
+                     const k_rows *rows, wl_u32 act) {
+  const wl_kjoin *j = &args->joins[in->number];
   wl_u64 word[WL_K_ROWS] = {0};
   wl_u32 found[WL_K_ROWS], count[WL_K_ROWS], lost = act;
   if (j->n_keys) {
-    kj_seek(j, word, kj_words(sh, opnds, j, act, word), found, count);
+    wl_u32 those = kj_key_words(args, sh, opnds, j, in, rows, act, word);
+    kj_seek(j, word, those, found, count);
   } else {
-    KJ_EACH {
+    K_EACH {
       found[k] = j->first;
       count[k] = j->n_first;
     }
   }
-  KJ_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
+  K_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
   if (j->drops_lost) act &= ~lost;
   if (j->drops_found) act &= lost;
   if (j->start) { /* a row without candidates gives one combination */
-    KJ_EACH KJ_ON(lost) count[k] = 1;
+    K_EACH K_ON(lost) count[k] = 1;
     kj_keep(args, sh, j->start, act, found);
     kj_keep(args, sh, j->count, act, count);
   } else if (j->plane) {
-    if (j->rows) KJ_EACH if (found[k] != WL_K_NO_ROW) found[k] = j->rows[found[k]];
+    if (j->rows) K_EACH if (found[k] != WL_K_NO_ROW) found[k] = j->rows[found[k]];
     kj_keep(args, sh, j->plane, act, found);
   }
   return act;
@@ -168,33 +135,34 @@ WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, con
 /* Adds the number of rows in `those` to a counter. */
 WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
   wl_u32 n = 0;
-  KJ_EACH n += k_popcount(simt_ballot(those >> k & 1));
+  K_EACH n += k_popcount(simt_ballot(those >> k & 1));
   if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
 }
 
 /* Appends the pairs of the rows `those`. A warp takes places for all its lanes at once. */
 WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_u32 those) {
-  KJ_EACH {
+  K_EACH {
     wl_u32 mask = simt_ballot(those >> k & 1), at = 0;
     if (mask && simt_lane() == 0)
       at = (wl_u32)simt_atomic_add_u64(&j->built[WL_K_BUILT_PAIRS], k_popcount(mask));
     at = simt_shfl_u32(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
-    KJ_ON(those) if (at < j->n_pairs) j->pairs[at] = word[k] << 32 | row[k];
+    K_ON(those) if (at < j->n_pairs) j->pairs[at] = word[k] << 32 | row[k];
   }
 }
 
 /* The Build opcode: puts the rows into the slots of a direct lookup, where the first of rows with
 ** equal keys stays, or lists them. */
-WL_FN void k_build(const wl_kargs *args, const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
-                   wl_u64 base, wl_u32 act) {
+WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
+                   const k_rows *rows, wl_u32 act) {
+  const wl_kjoin *j = &args->joins[in->number];
   wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 row[WL_K_ROWS], those = kj_words(sh, opnds, j, act, word), again = 0;
-  KJ_EACH row[k] = (wl_u32)(args->row0 + base + k * simt_bdim() + simt_tid());
+  wl_u32 row[WL_K_ROWS], those = kj_key_words(args, sh, opnds, j, in, rows, act, word), again = 0;
+  K_EACH row[k] = (wl_u32)(args->row0 + rows->row[k]);
   if (j->pairs) {
     kj_list(j, word, row, those);
     return;
   }
-  KJ_EACH KJ_ON(those) if (simt_atomic_min_u32(&j->table[word[k]], row[k]) != WL_K_NO_ROW) again |=
+  K_EACH K_ON(those) if (simt_atomic_min_u32(&j->table[word[k]], row[k]) != WL_K_NO_ROW) again |=
       1u << k;
   kj_count(&j->built[WL_K_BUILT_ROWS], those);
   kj_count(&j->built[WL_K_BUILT_AGAIN], again);
@@ -202,11 +170,10 @@ WL_FN void k_build(const wl_kargs *args, const wl_u8 *sh, const wl_kopnd *opnds,
 }
 
 /* Loads the row numbers that are the part's input. */
-WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, wl_u64 base, wl_u32 act) {
-  const wl_u32 T = simt_bdim(), tid = simt_tid();
+WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 act) {
   for (wl_u32 i = 0; i < args->n_lists; i++) {
     wl_u32 row[WL_K_ROWS] = {0};
-    KJ_EACH KJ_ON(act) row[k] = args->lists[i].rows[base + k * T + tid];
+    K_EACH K_ON(act) row[k] = args->lists[i].rows[rows->first + k];
     kj_keep(args, sh, (wl_u32)args->lists[i].plane, act, row);
   }
 }

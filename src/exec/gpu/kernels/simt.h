@@ -142,6 +142,16 @@ WL_FN void simt_store_release_u64(wl_u64 *p, wl_u64 v) {
   asm volatile("st.release.gpu.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
 }
 
+/* Loads 8 or 16 bytes at an address that is a multiple of that. */
+WL_FN void simt_load_8(const wl_u8 *p, wl_u32 *out) {
+  uint2 w = *(const uint2 *)(const void *)p;
+  out[0] = w.x, out[1] = w.y;
+}
+WL_FN void simt_load_16(const wl_u8 *p, wl_u32 *out) {
+  uint4 w = *(const uint4 *)(const void *)p;
+  out[0] = w.x, out[1] = w.y, out[2] = w.z, out[3] = w.w;
+}
+
 WL_FN void simt_fence(void) {
   __threadfence();
 }
@@ -327,6 +337,13 @@ WL_FN wl_u64 simt_load_acquire_u64(const wl_u64 *p) {
 WL_FN void simt_store_release_u64(wl_u64 *p, wl_u64 v) {
   __atomic_store_n(p, v, __ATOMIC_RELEASE);
   wl_sim_touched(1);
+}
+
+WL_FN void simt_load_8(const wl_u8 *p, wl_u32 *out) {
+  for (int k = 0; k < 2; k++) out[k] = ((const wl_u32 *)(const void *)p)[k];
+}
+WL_FN void simt_load_16(const wl_u8 *p, wl_u32 *out) {
+  for (int k = 0; k < 4; k++) out[k] = ((const wl_u32 *)(const void *)p)[k];
 }
 
 /* A launch runs on one OS thread, so only the compiler could reorder memory accesses. */

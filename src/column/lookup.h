@@ -22,9 +22,8 @@
 **    every range may be looked up there.
 ** 5. With only_bits, a word that is found has row 0, which must not be read.
 ** 6. A finished lookup never changes. It is reference counted.
-** 7. A lookup that a device has built (on_device) is DIRECT. Its slots, or starts and rows, are on
-**    the device until the host needs them, or the device its memory. Then they are copied, and
-**    on_host is set.
+** 7. The arrays of a lookup that a device has built (on_device) are on the device until the host
+**    needs them, or the device its memory. Then they are copied, and on_host is set.
 */
 #ifndef WL_LOOKUP_H
 #define WL_LOOKUP_H

@@ -346,6 +346,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     const wl_jstep *st = &plan->steps[k];
     b.p = p;
     b.n_probes = n_searches(in, k);
+    b.n_build = st->n_build;
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
     b.exists = b.first_only && !env->device; /* a device has no such lookups */

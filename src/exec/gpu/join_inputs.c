@@ -101,6 +101,8 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   const wl_key_plan *plan = b ? b->plan : &l->plan;
   wl_kjoin out = {.first = WL_K_NO_ROW};
   if (b) {
+    out.taken = b->words;
+    out.mask = b->mask;
     out.table = b->table;
     out.pairs = b->pairs;
     out.n_pairs = (wl_u64)b->n_pairs;
@@ -117,7 +119,13 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
   out.drops_found = j->how == WL_HOW_ANTI;
   if (!l->n_rows) return out; /* like a join without keys: no row is found */
-  wl_devlookup_join(launch->d, l, launch->s->far[p->n_columns + k], &out);
+  wl_devarrays a = wl_devlookup_arrays(launch->d, l, launch->s->far[p->n_columns + k]);
+  out.words = a.words;
+  out.slots = a.slots;
+  out.counts = a.counts;
+  out.starts = a.starts;
+  out.rows = a.rows;
+  out.mask = l->mask;
   if (plan->kind == WL_KEYS_NONE) {
     out.first = 0;
     out.n_first = (wl_u32)l->n_rows;

@@ -25,8 +25,10 @@ typedef struct wl_results wl_results; /* rows in host memory; results.c */
 /* A lookup that is being built on the device. One of table and pairs is not NULL. */
 typedef struct wl_device_build {
   const wl_key_plan *plan;
+  wl_u64 *words;  /* HASH: the keys of its slots; else NULL */
+  wl_u64 mask;    /* HASH */
   wl_u32 *table;  /* its slots */
-  wl_u64 *pairs;  /* its words and rows */
+  wl_u64 *pairs;  /* its slot numbers and rows */
   wl_i64 n_pairs; /* the size of pairs */
   wl_u64 *built;  /* [WL_K_BUILT] */
   wl_i64 n_bytes; /* device memory that all this takes */

@@ -248,9 +248,10 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   }
   wl_lookup *l = b.l;
   size_t words = l->direct && !l->only_bits ? (size_t)l->span + 2 : 0,
-         slots = l->words ? (size_t)l->mask + 1 : 0;
+         slots = l->words || (l->on_device && !l->direct) ? (size_t)l->mask + 1 : 0;
+  bool counted = l->counts || (l->on_device && !l->unique);
   l->n_bytes = sizeof *l + 4 * words + (l->bits ? (size_t)l->span / 8 + 1 : 0) +
-               slots * (12 + (l->counts ? 4 : 0)) +
+               slots * (12 + (counted ? 4 : 0)) +
                (l->rows || (l->on_device && !l->unique) ? 4 * (size_t)l->n_rows : 0);
   *out = l;
   return WL_OK;

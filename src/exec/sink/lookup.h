@@ -24,6 +24,7 @@ typedef struct wl_build_in {
   wl_u64 max_text;
   wl_i64 left;
   double n_probes; /* estimated number of searches */
+  double n_build;  /* estimated number of rows in it */
   bool first_only; /* only the first row of each key matters: the others are left out, and the
                    ** lookup is unique */
   bool exists;     /* with first_only: only whether there is a row matters, not which one */

@@ -30,8 +30,6 @@ static wl_i64 uses_of(const wl_devcol *c) {
   return c->column ? c->column->copy_uses[slot_of(c->device, c->mapped)] : 1;
 }
 
-static wl_status fetch_arrays(wl_device *d, wl_lookup *l, wl_error *err);
-
 /* Evicts one resident copy, mapped or not. Returns false if this wave uses all of them. */
 static bool evict(wl_device *d, bool mapped) {
   wl_evict e = {0};
@@ -43,7 +41,7 @@ static bool evict(wl_device *d, bool mapped) {
   wl_lookup *l = (*choice)->lookup;
   wl_column *c = (*choice)->column;
   wl_error ignored; /* what only the device has is copied to the host first */
-  if (l && l->on_device && fetch_arrays(d, l, &ignored)) return false;
+  if (l && l->on_device && wl_devlookup_fetch(d, l, &ignored)) return false;
   if (c && wl_column_is_remote(c) && wl_made_fetch(d, c, &ignored)) return false;
   forget(choice);
   return true;
@@ -190,29 +188,26 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   return rc;
 }
 
-/* Frees all copies of a column or lookup that is about to be freed. */
-static void drop_copies(void *const *copy, void *_Atomic const *on) {
+void wl_devcol_drop_copies(void *const *copy, void *_Atomic const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = on[k];
     if (!d) continue;
     wl_device_lock(d);
-    for (wl_devcol **at = head(d); *at; at = &(*at)->next) {
-      if (*at != copy[k]) continue;
-      forget(at);
-      break;
-    }
+    if (copy[k]) wl_devcol_forget(d, copy[k]);
     wl_device_unlock(d);
   }
 }
 void wl_devcol_drop(wl_column *c) {
-  drop_copies(c->copy, c->on);
-}
-static void drop_lookup(wl_lookup *l) {
-  drop_copies(l->copy, l->on);
+  wl_devcol_drop_copies(c->copy, c->on);
 }
 
-/* Makes room for n more mapped bytes by evicting mapped copies. */
-static wl_status map_room(wl_device *d, wl_i64 n, wl_error *err) {
+void wl_devcol_forget(wl_device *d, const wl_devcol *r) {
+  wl_devcol **at = head(d);
+  while (*at && *at != r) at = &(*at)->next;
+  if (*at) forget(at);
+}
+
+wl_status wl_devcol_map_room(wl_device *d, wl_i64 n, wl_error *err) {
   while (d->mapped + n > d->mapped_budget && evict(d, true)) {
   }
   if (d->mapped + n > d->mapped_budget)
@@ -375,7 +370,7 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
     if (rc) return rc;
   }
   if (!r) {
-    wl_status rc = mapped ? map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
+    wl_status rc = mapped ? wl_devcol_map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
     if (rc) return rc;
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
@@ -393,164 +388,6 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
   r->last_use = d->clock; /* evict() takes only copies with an older last_use */
   *out = r;
   return WL_OK;
-}
-
-/* ---- lookups */
-
-enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
-
-/* Whether a lookup that a device has built has array k. */
-static bool on_device(const wl_lookup *l, int k) {
-  return l->unique ? k == L_SLOTS : k == L_STARTS || k == L_ROWS;
-}
-
-/* Lists the arrays of a lookup in order; a missing array is an empty piece. Returns the number of
-** bytes. */
-static size_t lay_out_lookup(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
-  size_t n_slots = l->direct ? (size_t)l->span : (size_t)l->mask + 1, at = 0;
-  const struct {
-    const void *from;
-    size_t n;
-  } parts[L_PARTS] = {[L_WORDS] = {l->words, n_slots * 8},
-                      [L_SLOTS] = {l->slots, n_slots * 4},
-                      [L_COUNTS] = {l->counts, n_slots * 4},
-                      [L_STARTS] = {l->starts, (n_slots + 1) * 4},
-                      [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
-  for (int k = 0; k < L_PARTS; k++) {
-    bool there = parts[k].from || (l->on_device && on_device(l, k));
-    pieces[k] = (wl_piece){at, parts[k].from, there ? parts[k].n : 0};
-    at += aligned(pieces[k].n);
-  }
-  return at;
-}
-
-size_t wl_devlookup_bytes(const wl_lookup *l) {
-  wl_piece pieces[L_PARTS];
-  return lay_out_lookup(l, pieces);
-}
-
-wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
-                                wl_error *err) {
-  bool mapped = way == WL_WAY_MAPPED;
-  int slot = slot_of(d, mapped);
-  wl_devcol *r = l->copy[slot];
-  if (!r) {
-    wl_piece pieces[L_PARTS];
-    size_t n = lay_out_lookup(l, pieces);
-    wl_status rc = mapped ? map_room(d, (wl_i64)n, err) : WL_OK;
-    if (rc) return rc;
-    r = wl_mem_zalloc(sizeof *r);
-    if (!r) return wl_nomem(err);
-    const wl_u8 *base = NULL;
-    rc = wl_devcol_open(d, n, way, r, &base, err);
-    if (!rc) rc = wl_stage_in(d, way, threads, r->memory, pieces, L_PARTS, err);
-    if (rc) {
-      if (r->memory) wl_devcol_free(r);
-      wl_mem_free(r);
-      return rc;
-    }
-    r->k.data = base;
-    r->lookup = l;
-    wl_devcol_settle(d, r);
-    l->copy[slot] = r;
-    l->on[slot] = d;
-    l->drop = drop_lookup;
-  }
-  r->last_use = d->clock;
-  return WL_OK;
-}
-
-/* Copies the arrays to the host. There, a direct lookup has one more word. The device is locked. */
-static wl_status fetch_arrays(wl_device *d, wl_lookup *l, wl_error *err) {
-  wl_piece pieces[L_PARTS];
-  if (atomic_load(&l->on_host)) return WL_OK;
-  lay_out_lookup(l, pieces);
-  size_t n_words = (size_t)l->span + 2;
-  wl_u32 *words = wl_mem_alloc(n_words * sizeof *words);
-  wl_u32 *rows = l->unique ? NULL : wl_mem_alloc(((size_t)l->n_rows + 1) * sizeof *rows);
-  wl_status rc = words && (l->unique || rows) ? WL_OK : wl_nomem(err);
-  const wl_u8 *from = ((const wl_devcol *)l->copy[slot_of(d, false)])->memory;
-  const wl_piece *p = &pieces[l->unique ? L_SLOTS : L_STARTS];
-  if (!rc) rc = d->copy_out(d, words, from + p->to, p->n, err);
-  if (!rc && rows) rc = d->copy_out(d, rows, from + pieces[L_ROWS].to, pieces[L_ROWS].n, err);
-  if (rc) {
-    wl_mem_free(words);
-    wl_mem_free(rows);
-    return rc;
-  }
-  for (size_t w = p->n / sizeof *words; w < n_words; w++)
-    words[w] = l->unique ? WL_NO_ROW : (wl_u32)l->n_rows;
-  *(l->unique ? &l->slots : &l->starts) = words;
-  l->rows = rows;
-  atomic_store(&l->on_host, true);
-  return WL_OK;
-}
-
-static wl_status fetch(wl_lookup *l, wl_error *err) {
-  wl_device *d = NULL;
-  for (int k = 0; k < WL_MAX_COPIES && !d; k++) d = l->on[k];
-  assert(d);
-  wl_device_lock(d);
-  d->queue = 0;
-  wl_status rc = fetch_arrays(d, l, err);
-  wl_device_unlock(d);
-  if (!rc || rc == WL_NOMEM || rc == WL_NOT_TAKEN) return rc;
-  return wl_not_taken(err, "a lookup cannot be copied from the device");
-}
-
-wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) {
-  wl_piece pieces[L_PARTS];
-  const wl_u8 *base = NULL;
-  wl_devcol *r = wl_mem_zalloc(sizeof *r);
-  int slot = slot_of(d, false);
-  if (!r) return wl_nomem(err);
-  wl_status rc = wl_devcol_open(d, lay_out_lookup(l, pieces), WL_WAY_DIRECT, r, &base, err);
-  if (rc) {
-    wl_mem_free(r);
-    return rc;
-  }
-  wl_u8 *memory = r->memory;
-  arrays[0] = (wl_u32 *)(void *)(memory + pieces[l->unique ? L_SLOTS : L_STARTS].to);
-  arrays[1] = (wl_u32 *)(void *)(memory + pieces[L_ROWS].to);
-  r->k.data = base;
-  r->lookup = l;
-  r->last_use = WL_I64_MAX; /* it must stay until it is built */
-  wl_devcol_settle(d, r);
-  l->copy[slot] = r;
-  l->on[slot] = d;
-  l->drop = drop_lookup;
-  l->fetch = fetch;
-  return WL_OK;
-}
-
-void wl_devlookup_built(wl_device *d, wl_lookup *l) {
-  ((wl_devcol *)l->copy[slot_of(d, false)])->last_use = d->clock;
-}
-
-void wl_devlookup_close(wl_device *d, wl_lookup *l) {
-  int slot = slot_of(d, false);
-  for (wl_devcol **at = head(d); *at && l->copy[slot]; at = &(*at)->next)
-    if (*at == l->copy[slot]) {
-      forget(at);
-      break;
-    }
-  l->on[slot] = NULL;
-  l->drop = NULL;
-}
-
-void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out) {
-  wl_piece pieces[L_PARTS];
-  const wl_devcol *r = l->copy[slot_of(d, mapped)];
-  assert(r);
-  lay_out_lookup(l, pieces);
-  const void *at[L_PARTS];
-  for (int k = 0; k < L_PARTS; k++) at[k] = pieces[k].n ? r->k.data + pieces[k].to : NULL;
-  out->words = at[L_WORDS];
-  out->slots = at[L_SLOTS];
-  out->counts = at[L_COUNTS];
-  out->starts = at[L_STARTS];
-  out->rows = at[L_ROWS];
-  out->mask = l->mask;
 }
 
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {

@@ -46,18 +46,23 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
                              wl_error *err) WL_MUST;
 /* Returns the resident copy of a column, or NULL if there is none. */
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped);
-/* Size and resident copy of a lookup. wl_devlookup_join gives the addresses of its arrays. */
+/* Size and resident copy of a lookup (devlookup.c). */
 size_t wl_devlookup_bytes(const wl_lookup *l);
 wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,
                                 wl_error *err) WL_MUST;
-/* Allocates the arrays of a lookup that a device will build (on_device): its slots, or its starts
-** and rows. Its other fields are set. The lookup frees them; close does that before. */
-wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_u32 *arrays[2], wl_error *err) WL_MUST;
+/* Allocates the arrays of a lookup that a device will build (on_device). Its other fields are set.
+** The lookup frees them; close does that before. */
+wl_status wl_devlookup_open(wl_device *d, wl_lookup *l, wl_error *err) WL_MUST;
 void wl_devlookup_close(wl_device *d, wl_lookup *l);
 /* They are filled. From now on they may be evicted. */
 void wl_devlookup_built(wl_device *d, wl_lookup *l);
-/* Sets the addresses that a join reads. The lookup must have a resident copy. */
-void wl_devlookup_join(const wl_device *d, const wl_lookup *l, bool mapped, wl_kjoin *out);
+/* The addresses of its arrays, as kernels see them; NULL: it does not have this one. The lookup must
+** have a resident copy. */
+typedef struct wl_devarrays {
+  wl_u64 *words;
+  wl_u32 *slots, *counts, *starts, *rows;
+} wl_devarrays;
+wl_devarrays wl_devlookup_arrays(const wl_device *d, const wl_lookup *l, bool mapped);
 /* Counts that a run will use the column, in device memory or mapped. */
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped);
 /* Addresses of the copy, starting at tablet `first`. */

@@ -139,6 +139,31 @@ WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
   if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
 }
 
+/* The slot of a word in a hash table. Takes a free one if the word has none. WL_K_NO_ROW: a long way
+** from its place there is none, so the table is too small. */
+WL_FN wl_u32 kj_take_slot(const wl_kjoin *j, wl_u64 word) {
+  enum { WAY = 1024 };
+  wl_u64 at = wl_key_hash(word) & j->mask;
+  for (wl_u32 n = 0; n < WAY && n <= j->mask; n++) {
+    wl_u64 have = *(volatile wl_u64 *)&j->taken[at];
+    if (have == WL_K_FREE) have = simt_atomic_cas_u64(&j->taken[at], WL_K_FREE, word);
+    if (have == WL_K_FREE || have == word) return (wl_u32)at;
+    at = (at + 1) & j->mask;
+  }
+  return WL_K_NO_ROW;
+}
+
+/* Turns the words of the rows `those` into slots. Returns the rows that have one. */
+WL_FN wl_u32 kj_take_slots(const wl_kjoin *j, wl_u32 those, wl_u64 *word) {
+  wl_u32 lost = 0;
+  K_EACH K_ON(those) {
+    word[k] = kj_take_slot(j, word[k]);
+    if (word[k] == WL_K_NO_ROW) lost |= 1u << k;
+  }
+  kj_count(&j->built[WL_K_BUILT_LOST], lost);
+  return those & ~lost;
+}
+
 /* Appends the pairs of the rows `those`. A warp takes places for all its lanes at once. */
 WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_u32 those) {
   K_EACH {
@@ -150,14 +175,16 @@ WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_
   }
 }
 
-/* The Build opcode: puts the rows into the slots of a direct lookup, where the first of rows with
-** equal keys stays, or lists them. */
+/* The Build opcode: puts the rows into the slots of a lookup, where the first of rows with equal keys
+** stays, or lists them. */
 WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
                    const k_rows *rows, wl_u32 act) {
   const wl_kjoin *j = &args->joins[in->number];
   wl_u64 word[WL_K_ROWS] = {0};
   wl_u32 row[WL_K_ROWS], those = kj_key_words(args, sh, opnds, j, in, rows, act, word), again = 0;
+  wl_u32 nulls = act & ~those;
   K_EACH row[k] = (wl_u32)(args->row0 + rows->row[k]);
+  if (j->taken) those = kj_take_slots(j, those, word);
   if (j->pairs) {
     kj_list(j, word, row, those);
     return;
@@ -166,7 +193,7 @@ WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const
       1u << k;
   kj_count(&j->built[WL_K_BUILT_ROWS], those);
   kj_count(&j->built[WL_K_BUILT_AGAIN], again);
-  kj_count(&j->built[WL_K_BUILT_NULLS], act & ~those);
+  kj_count(&j->built[WL_K_BUILT_NULLS], nulls);
 }
 
 /* Loads the row numbers that are the part's input. */
@@ -203,20 +230,29 @@ WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
 
 /* ---- the kernel that makes lists of sorted pairs */
 
+/* The number of pairs of slots before s. */
+WL_FN wl_u32 kj_pairs_below(const wl_klists *args, wl_u64 s) {
+  wl_u64 lo = 0, hi = args->n; /* pairs before lo have smaller slots, those from hi on do not */
+  while (lo < hi) {
+    wl_u64 mid = (lo + hi) / 2;
+    if (args->pairs[mid] >> 32 < s)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return (wl_u32)lo;
+}
+
 WL_KERNEL_OF(wl_lists, wl_klists, 512) {
   const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
   const wl_u64 first = (wl_u64)simt_bid() * simt_bdim() + simt_tid();
   for (wl_u64 i = first; i < args->n; i += step) args->rows[i] = (wl_u32)args->pairs[i];
-  for (wl_u64 w = first; w <= args->span; w += step) {
-    wl_u64 lo = 0, hi = args->n; /* pairs before lo have smaller words, those from hi on do not */
-    while (lo < hi) {
-      wl_u64 mid = (lo + hi) / 2;
-      if (args->pairs[mid] >> 32 < w)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    args->starts[w] = (wl_u32)lo;
+  for (wl_u64 s = first; s <= args->span && args->starts; s += step)
+    args->starts[s] = kj_pairs_below(args, s);
+  for (wl_u64 s = first; s < args->span && !args->starts; s += step) {
+    wl_u32 at = kj_pairs_below(args, s), end = kj_pairs_below(args, s + 1);
+    args->slots[s] = at < end ? at : WL_K_NO_ROW;
+    args->counts[s] = end - at;
   }
 }
 

@@ -31,7 +31,7 @@ struct pinned {
 
 struct cuda_impl {
   cudaStream_t streams[WL_QUEUES];
-  cudaEvent_t events[WL_EVENTS];
+  cudaEvent_t events[WL_EVENTS], followed;
   cudaMemPool_t pool;
   pinned *blocks;
   int n_blocks, size_blocks;
@@ -87,6 +87,13 @@ wl_status finish(wl_device *d, const char *what, wl_error *err) {
 }
 wl_status cuda_finish(wl_device *d, wl_error *err) {
   return finish(d, "run the kernel", err);
+}
+/* The wait refers to what the event stands for now. It may be used again at once. */
+wl_status cuda_follow(wl_device *d, int other, wl_error *err) {
+  cuda_impl *c = impl(d);
+  cudaError_t e = cudaEventRecord(c->followed, c->streams[other]);
+  if (!e) e = cudaStreamWaitEvent(stream_of(d), c->followed, 0);
+  return check(e, "order two queues", err);
 }
 wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
   return check(cudaEventRecord(impl(d)->events[event], stream_of(d)), "mark a copy", err);
@@ -279,6 +286,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
     e = cudaStreamCreateWithFlags(&c->streams[k], cudaStreamNonBlocking);
   for (int k = 0; k < WL_EVENTS && !e; k++)
     e = cudaEventCreateWithFlags(&c->events[k], cudaEventDisableTiming);
+  if (!e) e = cudaEventCreateWithFlags(&c->followed, cudaEventDisableTiming);
   size_t free_bytes = 0, all_bytes = 0;
   if (!e) e = cudaMemGetInfo(&free_bytes, &all_bytes);
   unsigned long long keep = ~0ULL;
@@ -319,6 +327,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->sort = cuda_sort;
   d->copy_in_later = cuda_copy_in; /* only pinned memory makes a copy asynchronous */
   d->copy_out_later = cuda_copy_out_later;
+  d->follow = cuda_follow;
   d->finish = cuda_finish;
   d->mark = cuda_mark;
   d->wait = cuda_wait;

@@ -6,7 +6,7 @@
 ** 1. One thread at a time calls a device (wl_device_lock).
 ** 2. Device memory comes from one pool with a budget. alloc fails with WL_FULL beyond it.
 ** 3. Calls that do work on the device go to the queue `queue`. Work in one queue runs in order;
-**    queues run concurrently. When copy_in returns, it has read its source. When copy_out
+**    queues run concurrently, unless one follows another. When copy_in returns, it has read its source. When copy_out
 **    returns, the copy is complete. The _later calls complete by the next finish; their host
 **    memory comes from host_alloc and must not be touched before that.
 ** 4. Memory from alloc and host_alloc may be accessed up to the next multiple of WL_DEV_ALIGN
@@ -89,6 +89,8 @@ typedef struct wl_device {
                              wl_error *err);
   wl_status (*copy_out_later)(struct wl_device *d, void *to, const void *from, size_t n_bytes,
                               wl_error *err);
+  /* What `queue` gets from now on begins after all that queue `other` has got so far. */
+  wl_status (*follow)(struct wl_device *d, int other, wl_error *err);
   /* Waits until the queue is empty. */
   wl_status (*finish)(struct wl_device *d, wl_error *err);
   /* mark makes event 0 … WL_EVENTS - 1 stand for all work given to the queue so far; wait waits

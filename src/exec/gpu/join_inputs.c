@@ -106,7 +106,8 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
     out.table = b->table;
     out.pairs = b->pairs;
     out.n_pairs = (wl_u64)b->n_pairs;
-    out.built = b->built;
+    out.n_listed = b->n_listed;
+    out.built = (wl_u64 *)(void *)launch->blob + C_BUILT;
     key_parts(p, j, plan, parts, &out);
     return out;
   }

@@ -187,6 +187,17 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   return rc;
 }
 
+/* Whether all rows that there can be are copied with the counters, before it is known how many there
+** are: then the host waits once. */
+static bool is_small(const launch *l) {
+  enum { MOST_BYTES = 32 << 10 };
+  bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
+  if (l->e->p->sink != WL_SINK_ROWS || l->low->expand >= 0 || !pinned) return false;
+  for (int k = 0; k < n_outs(l); k++)
+    if (l->outs[k].type >= WL_R_TEXT) return false;
+  return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
+}
+
 /* Queues allocations, copies of columns, and the kernel. Does not wait for any of them. */
 wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_pipe *e = l->e;
@@ -197,11 +208,13 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
+  wl_status rc = l->queue ? l->d->follow(l->d, 0, err) : WL_OK; /* what they read was made there */
+  if (rc) return rc;
   for (wl_u32 k = 0; k < l->low->n_code; k++)
     if (l->low->code[k].op < WL_N_OPCODES)
       wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
   wl_executed_pipeline(WL_ON_DEVICE, e->p);
-  wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
+  rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
     if (!wl_join_inputs_has(e, k) && wl_column_source(e->p, k) == 0)
@@ -228,14 +241,16 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
                       sizeof l->args, l->grid, l->low->threads, l->low->n_shared, err);
   wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
                                             ** launch_wait */
-  return rc ? rc
-            : l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
+  if (!rc)
+    rc = l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
+  return rc || !is_small(l) ? rc : wl_results_fetch(l, l->n_rows, err);
 }
 
 static wl_status launch_wait(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;
   wl_status rc = l->d->finish(l->d, err);
+  l->idle = !rc;
   wl_launch_took(l->s, WL_TIME_KERNEL, start);
   return rc;
 }
@@ -244,7 +259,7 @@ void wl_launch_close(launch *l) {
   wl_device *d = l->d;
   wl_error ignored;
   d->queue = l->queue;
-  if (d->finish(d, &ignored)) { /* whatever went wrong, nothing is running now */
+  if (!l->idle && d->finish(d, &ignored)) { /* whatever went wrong, nothing is running now */
   }
   for (int k = 0; l->cols && k < l->e->p->n_columns; k++)
     if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
@@ -287,11 +302,16 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_status rc = launch_wait(l, err);
   if (!rc) rc = judge(l, text_room, err);
   if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
+  for (int k = 0; k < WL_K_BUILT && l->e->build; k++)
+    l->e->build->built[k] += l->counters[C_BUILT + k];
   double start = wl_clock_ns();
   if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;
   wl_sink_kind sink = l->e->p->sink;
   if (sink == WL_SINK_DISTINCT || sink == WL_SINK_SORT) rc = wl_gather_order(l, err);
-  if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT]) rc = wl_results_fetch(l, err);
+  if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT] && !l->results) {
+    l->idle = false;
+    rc = wl_results_fetch(l, l->counters[C_OUT], err);
+  }
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   return rc;
 }
@@ -300,7 +320,8 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
 wl_status wl_launch_take(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;
-  wl_status rc = l->results ? l->d->finish(l->d, err) : WL_OK;
+  wl_status rc = l->idle ? WL_OK : l->d->finish(l->d, err);
+  l->idle = !rc;
   if (!rc && l->results) rc = wl_results_push(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   if (!rc) l->e->next_tablet = l->end;

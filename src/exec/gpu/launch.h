@@ -18,7 +18,7 @@
 #include "plan/cut.h"
 
 /* Counters at the start of the argument block. */
-enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, COUNTERS = 8 };
+enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, C_BUILT, COUNTERS = C_BUILT + WL_K_BUILT };
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
 
@@ -30,8 +30,9 @@ typedef struct wl_device_build {
   wl_u32 *table;  /* its slots */
   wl_u64 *pairs;  /* its slot numbers and rows */
   wl_i64 n_pairs; /* the size of pairs */
-  wl_u64 *built;  /* [WL_K_BUILT] */
-  wl_i64 n_bytes; /* device memory that all this takes */
+  wl_u64 *n_listed;        /* with pairs: how many there are, on the device */
+  wl_u64 built[WL_K_BUILT]; /* the counts of all launches that have ended */
+  wl_i64 n_bytes;          /* device memory that all this takes */
 } wl_device_build;
 
 /* A pipeline's state between waves. */
@@ -75,6 +76,7 @@ typedef struct wl_launch {
   wl_kout outs[WL_GPU_MAX_RESULTS];
   int n_fetch;      /* number of result columns to fetch */
   bool ordered;     /* these are all rows of the result, in their final order */
+  bool idle;        /* its queue is finished, and has got nothing since */
   wl_u64 *counters; /* the start of `host`; valid when the kernel is done */
   wl_results *results;
   wl_kargs args;
@@ -144,8 +146,8 @@ void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
 /* Appends a sentence to the note of the run. */
 void wl_gather_note(wl_pipe *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Starts the copy of the rows, in the launch's queue. They are there when the queue is finished. */
-wl_status wl_results_fetch(wl_launch *l, wl_error *err) WL_MUST;
+/* Starts the copy of n rows, in the launch's queue. They are there when the queue is finished. */
+wl_status wl_results_fetch(wl_launch *l, wl_u64 n, wl_error *err) WL_MUST;
 /* Makes batches of the rows, for the sink. The queue must be finished. */
 wl_status wl_results_push(wl_launch *l, wl_error *err) WL_MUST;
 /* Releases the launch's reference. `results` may be NULL. */

@@ -109,9 +109,8 @@ static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 
   return rc;
 }
 
-wl_status wl_results_fetch(launch *l, wl_error *err) {
+wl_status wl_results_fetch(launch *l, wl_u64 n, wl_error *err) {
   const wl_program *p = l->e->p;
-  wl_u64 n = l->counters[C_OUT];
   arrived *a = l->results = wl_mem_zalloc(sizeof *a + (size_t)p->n_results * sizeof *a->cols);
   if (!a) return wl_nomem(err);
   atomic_init(&a->refs, 1);

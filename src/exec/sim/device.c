@@ -60,6 +60,12 @@ static wl_status sim_copy_later(wl_device *d, void *to, const void *from, size_t
   p->copies[p->n++].n = n;
   return WL_OK;
 }
+static wl_status sim_follow(wl_device *d, int other, wl_error *err) {
+  (void)d;
+  (void)err;
+  flush(other);
+  return WL_OK;
+}
 static wl_status sim_finish(wl_device *d, wl_error *err) {
   (void)err;
   flush(d->queue);
@@ -183,6 +189,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->sort = sim_sort;
   d->copy_in_later = sim_copy_later;
   d->copy_out_later = sim_copy_later;
+  d->follow = sim_follow;
   d->finish = sim_finish;
   d->mark = sim_mark;
   d->wait = sim_wait;

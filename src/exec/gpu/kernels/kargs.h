@@ -117,23 +117,17 @@ typedef struct wl_kjoin {
   wl_u64 *taken; /* HASH: the words of the slots, or WL_K_FREE; NULL: the word is the slot number */
   wl_u32 *table; /* the slots, which it fills; or NULL */
   wl_u64 *pairs; /* slots and row numbers, which it lists in any order: slot << 32 | row; or NULL */
-  wl_u64 n_pairs; /* the size of pairs */
-  wl_u64 *built;  /* [WL_K_BUILT] */
+  wl_u64 n_pairs;   /* the size of pairs */
+  wl_u64 *n_listed; /* how many there are */
+  wl_u64 *built;    /* [WL_K_BUILT] */
 } wl_kjoin;
 
 /* A free slot of a hash table that is being built. No key has this word. */
 #define WL_K_FREE 0xffffffffffffffffULL
 
 /* What Build counts: rows with a key, those of them whose key was there already, rows with a NULL
-** key, rows that it listed, and rows that found no slot. */
-enum {
-  WL_K_BUILT_ROWS,
-  WL_K_BUILT_AGAIN,
-  WL_K_BUILT_NULLS,
-  WL_K_BUILT_PAIRS,
-  WL_K_BUILT_LOST,
-  WL_K_BUILT
-};
+** key, and rows that found no slot. */
+enum { WL_K_BUILT_ROWS, WL_K_BUILT_AGAIN, WL_K_BUILT_NULLS, WL_K_BUILT_LOST, WL_K_BUILT };
 
 /* Makes the lists of a lookup from n sorted pairs: rows, and starts[s] for each slot s in 0 … span;
 ** or, in a hash table of span slots, slots[s] and counts[s]. */

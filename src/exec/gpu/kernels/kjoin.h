@@ -169,7 +169,7 @@ WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_
   K_EACH {
     wl_u32 mask = simt_ballot(those >> k & 1), at = 0;
     if (mask && simt_lane() == 0)
-      at = (wl_u32)simt_atomic_add_u64(&j->built[WL_K_BUILT_PAIRS], k_popcount(mask));
+      at = (wl_u32)simt_atomic_add_u64(j->n_listed, k_popcount(mask));
     at = simt_shfl_u32(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
     K_ON(those) if (at < j->n_pairs) j->pairs[at] = word[k] << 32 | row[k];
   }

@@ -13,6 +13,7 @@
 #include "exec/gpu/launch.h"
 #include "exec/sink/lookup.h"
 #include "base/mem.h"
+#include <string.h>
 
 typedef struct building {
   const wl_build_in *in;
@@ -20,7 +21,6 @@ typedef struct building {
   wl_lookup *l;
   wl_device *d;
   wl_device_build b;
-  wl_u64 built[WL_K_BUILT]; /* the counts of the last run */
   wl_u64 *words; /* HASH: a copy of the words while pairs are listed */
   size_t n_words; /* its bytes */
   /* the pairs, and what sorting them needs */
@@ -40,9 +40,10 @@ static wl_u64 table_words(const wl_build_in *in) {
   return pays && span <= MOST ? span : 0;
 }
 
-/* Runs the pipeline. */
+/* Runs the pipeline. Its counts are in x->b.built. */
 static wl_status run(building *x, wl_error *err) {
   const wl_build_in *in = x->in;
+  memset(x->b.built, 0, sizeof x->b.built);
   wl_device *d = x->d;
   char note[WL_PIPE_NOTE] = "";
   wl_moved moved = {0};
@@ -67,10 +68,6 @@ static wl_status run(building *x, wl_error *err) {
     if (!rc) rc = wl_pipe_wave(&e, err);
   }
   wl_pipe_close(&e);
-  wl_device_lock(d);
-  d->queue = 0;
-  if (!rc) rc = d->copy_out(d, x->built, x->b.built, sizeof x->built, err);
-  wl_device_unlock(d);
   return rc;
 }
 
@@ -107,20 +104,16 @@ static wl_status open_slots(building *x, wl_error *err) {
   d->queue = 0;
   wl_device_allow(d, x->in->device_budget, x->in->mapped_budget);
   wl_devcol_tick(d);
-  wl_status rc = WL_OK;
-  if (!x->b.built) rc = wl_dev_alloc(d, sizeof x->built, (void **)&x->b.built, err);
-  if (!rc) rc = wl_devlookup_open(d, l, err);
+  wl_status rc = wl_devlookup_open(d, l, err);
   if (!rc) {
     wl_devarrays a = wl_devlookup_arrays(d, l, false);
     x->b.table = a.slots;
     x->b.words = a.words;
     x->b.mask = l->mask;
     x->b.n_bytes = (wl_i64)wl_devlookup_bytes(l);
-    rc = d->fill(d, x->b.built, 0, sizeof x->built, err);
+    rc = d->fill(d, x->b.table, 0xff, n_slots(l) * sizeof *x->b.table, err);
   }
-  if (!rc) rc = d->fill(d, x->b.table, 0xff, n_slots(l) * sizeof *x->b.table, err);
   if (!rc && x->b.words) rc = d->fill(d, x->b.words, 0xff, n_slots(l) * sizeof *x->b.words, err);
-  if (!rc) rc = d->finish(d, err); /* launches may use other queues */
   wl_device_unlock(d);
   return rc;
 }
@@ -138,14 +131,14 @@ static wl_status fill_slots(building *x, wl_error *err) {
   wl_status rc = open_slots(x, err);
   if (!rc) rc = run(x, err);
   if (rc || l->direct) return rc;
-  wl_u64 n_keys = x->built[WL_K_BUILT_ROWS] - x->built[WL_K_BUILT_AGAIN];
-  if (!x->built[WL_K_BUILT_LOST] && n_keys <= n_slots(l) / 4 * 3) return WL_OK;
+  wl_u64 n_keys = x->b.built[WL_K_BUILT_ROWS] - x->b.built[WL_K_BUILT_AGAIN];
+  if (!x->b.built[WL_K_BUILT_LOST] && n_keys <= n_slots(l) / 4 * 3) return WL_OK;
   close_slots(x);
   if (!choose_hash(l, (double)x->in->n_rows))
     return wl_not_taken(err, "a hash table for a device would be too large");
   rc = open_slots(x, err);
   if (!rc) rc = run(x, err);
-  if (!rc && x->built[WL_K_BUILT_LOST])
+  if (!rc && x->b.built[WL_K_BUILT_LOST])
     rc = wl_not_taken(err, "too many keys have places near each other in a hash table");
   return rc;
 }
@@ -174,8 +167,9 @@ static wl_status open_pairs(building *x, wl_error *err) {
     rc = wl_dev_alloc(d, n * sizeof *x->keys[k], (void **)&x->keys[k], err);
     if (!rc) rc = wl_dev_alloc(d, n * sizeof *x->values[k], (void **)&x->values[k], err);
   }
+  if (!rc) rc = wl_dev_alloc(d, sizeof *x->b.n_listed, (void **)&x->b.n_listed, err);
   if (!rc) rc = d->fill(d, x->values[0], 0, n * sizeof *x->values[0], err);
-  if (!rc) rc = d->finish(d, err);
+  if (!rc) rc = d->fill(d, x->b.n_listed, 0, sizeof *x->b.n_listed, err);
   x->b.pairs = x->keys[0];
   wl_device_unlock(d);
   return rc;
@@ -194,17 +188,21 @@ static wl_status make_lists(building *x, const wl_u64 *pairs, wl_error *err) {
   if (!rc)
     rc = d->launch(d, WL_K_MAKE_LISTS, &args, sizeof args,
                    (unsigned)(blocks < most ? blocks : most), (unsigned)d->block_threads, 0, err);
-  return rc ? rc : d->finish(d, err);
+  return rc;
 }
 
 static wl_status sort_pairs(building *x, wl_error *err) {
   wl_device *d = x->d;
+  wl_u64 n_listed = 0;
   int at = 0, n_bits = 32; /* rows have 32 */
   while (n_bits < 64 && n_slots(x->l) >> (n_bits - 32)) n_bits++;
   wl_device_lock(d);
   d->queue = 0;
   wl_device_allow(d, x->in->device_budget, x->in->mapped_budget);
-  wl_status rc = d->sort(d, x->keys, x->values, x->n_pairs, n_bits, &at, err);
+  wl_status rc = d->copy_out(d, &n_listed, x->b.n_listed, sizeof n_listed, err);
+  if (!rc && (wl_i64)n_listed != x->n_pairs)
+    rc = wl_not_taken(err, "the second run over the rows of a lookup found others");
+  if (!rc) rc = d->sort(d, x->keys, x->values, x->n_pairs, n_bits, &at, err);
   if (!rc) rc = make_lists(x, x->keys[at], err);
   wl_device_unlock(d);
   return rc;
@@ -214,16 +212,14 @@ static wl_status build(building *x, wl_error *err) {
   wl_lookup *l = x->l;
   wl_status rc = fill_slots(x, err);
   if (rc) return rc;
-  l->n_rows = (wl_i64)x->built[WL_K_BUILT_ROWS];
-  l->has_null = x->built[WL_K_BUILT_NULLS] > 0;
-  if (!x->built[WL_K_BUILT_AGAIN] || x->in->first_only) {
-    l->n_rows -= (wl_i64)x->built[WL_K_BUILT_AGAIN];
+  l->n_rows = (wl_i64)x->b.built[WL_K_BUILT_ROWS];
+  l->has_null = x->b.built[WL_K_BUILT_NULLS] > 0;
+  if (!x->b.built[WL_K_BUILT_AGAIN] || x->in->first_only) {
+    l->n_rows -= (wl_i64)x->b.built[WL_K_BUILT_AGAIN];
     return WL_OK;
   }
   rc = open_pairs(x, err);
   if (!rc) rc = run(x, err);
-  if (!rc && (wl_i64)x->built[WL_K_BUILT_PAIRS] != x->n_pairs)
-    rc = wl_not_taken(err, "the second run over the rows of a lookup found others");
   return rc ? rc : sort_pairs(x, err);
 }
 
@@ -254,7 +250,7 @@ wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_loo
     wl_dev_free(d, x.values[k], (size_t)x.n_pairs * sizeof *x.values[k]);
   }
   wl_dev_free(d, x.words, x.n_words);
-  wl_dev_free(d, x.b.built, sizeof x.built);
+  wl_dev_free(d, x.b.n_listed, sizeof *x.b.n_listed);
   if (rc)
     wl_devlookup_close(d, l);
   else

@@ -239,9 +239,10 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 
 static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
+  g->n_launches = g->n_elsewhere = 0;
   wl_status rc = g->d->fill(g->d, g->counters, 0, counter_bytes(g), err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->fill(g->d, g->k.table, 0, table_bytes(g), err);
-  return rc ? rc : g->d->finish(g->d, err); /* launches may use other queues */
+  return rc;
 }
 
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
@@ -252,6 +253,7 @@ wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
 
 static wl_status make_counters(wl_dgroups *g, wl_error *err) {
   wl_status rc = wl_dgroups_take(g, counter_bytes(g), &g->counters, err);
+  if (!rc) rc = g->d->host_alloc(g->d, counter_bytes(g), (void **)&g->arrived, err);
   if (rc) return rc;
   if (g->k.mode == WL_KG_ONE) g->k.table = g->counters + COUNTERS;
   g->k.n_made = g->counters + C_MADE;
@@ -299,6 +301,7 @@ void wl_dgroups_close(wl_dgroups *g) {
   wl_dgroups_drop(g, g->pack, pack_bytes(g));
   wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
   wl_dgroups_drop(g, g->counters, counter_bytes(g));
+  if (g->arrived) g->d->host_free(g->d, g->arrived);
   wl_mem_free(g->side);
   wl_mem_free(g);
 }
@@ -335,12 +338,11 @@ static wl_status keep_side(wl_dgroups *g, wl_u64 n, wl_error *err) {
   }
   wl_status rc = g->d->copy_out(g->d, g->side + 3 * g->n_side, g->k.side, n * 24, err);
   g->n_side += n;
-  if (!rc) rc = g->d->fill(g->d, g->k.n_side, 0, 8, err);
-  return rc ? rc : g->d->finish(g->d, err);
+  return rc ? rc : g->d->fill(g->d, g->k.n_side, 0, 8, err);
 }
 
-wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
-                            unsigned threads, size_t n_shared, wl_error *err) {
+static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
+                        unsigned threads, size_t n_shared, wl_error *err) {
   if (g->k.mode == WL_KG_ONE) {
     wl_kargs one = *args;
     one.record = g->k.table;
@@ -356,10 +358,22 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
                       threads, n_shared, err);
 }
 
+wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
+                            unsigned threads, size_t n_shared, wl_error *err) {
+  wl_status rc = launch(g, args, first_row, grid, threads, n_shared, err);
+  g->n_launches++;
+  g->n_elsewhere += g->d->queue != 0;
+  if (rc || g->d->queue) return rc;
+  return g->d->copy_out_later(g->d, g->arrived, g->counters, counter_bytes(g), err);
+}
+
 wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
-  wl_u64 counters[COUNTERS + sizeof g->one / 8];
+  const wl_u64 *counters = g->arrived;
+  wl_status rc = WL_OK;
   *restart = false;
-  wl_status rc = g->d->copy_out(g->d, counters, g->counters, counter_bytes(g), err);
+  if (!g->n_launches || g->n_elsewhere)
+    rc = g->d->copy_out(g->d, g->arrived, g->counters, counter_bytes(g), err);
+  g->n_launches = g->n_elsewhere = 0;
   if (rc) return rc;
   if (g->k.mode == WL_KG_ONE) memcpy(g->one + 1, counters + COUNTERS, table_bytes(g));
   g->n_made = counters[C_MADE];

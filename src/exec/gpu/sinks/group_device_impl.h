@@ -21,6 +21,8 @@ struct wl_dgroups {
   wl_i64 room;    /* bytes that the records may take */
   wl_u32 n_keyed; /* key words in a record */
   wl_u64 *counters;
+  wl_u64 *arrived; /* pinned host memory, to which each launch in queue 0 copies them at its end */
+  int n_launches, n_elsewhere; /* since the last settle: all, and those in other queues */
   wl_u64 *pack; /* a range of the groups without the empty slots */
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */

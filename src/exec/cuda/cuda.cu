@@ -83,6 +83,7 @@ void cuda_free(wl_device *d, void *p, size_t) {
 }
 
 wl_status finish(wl_device *d, const char *what, wl_error *err) {
+  d->n_waits++;
   return check(cudaStreamSynchronize(stream_of(d)), what, err);
 }
 wl_status cuda_finish(wl_device *d, wl_error *err) {
@@ -99,6 +100,7 @@ wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
   return check(cudaEventRecord(impl(d)->events[event], stream_of(d)), "mark a copy", err);
 }
 wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
+  d->n_waits++;
   return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
 }
 

@@ -67,6 +67,7 @@ typedef struct wl_device {
   void *stage;        /* pinned buffers for copies to the device (exec/gpu/columns/stage.c) */
   size_t n_stage;     /* bytes of each of these buffers */
   wl_i64 n_in, n_out; /* bytes moved to the device and back so far */
+  wl_i64 n_waits;     /* how often the host has waited for it so far */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   void (*free)(struct wl_device *d, void *p, size_t n_bytes);
   wl_status (*copy_in)(struct wl_device *d, void *to, const void *from, size_t n_bytes,

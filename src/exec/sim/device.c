@@ -50,6 +50,10 @@ static wl_status sim_copy(wl_device *d, void *to, const void *from, size_t n, wl
   if (n) memcpy(to, from, n);
   return WL_OK;
 }
+static wl_status sim_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  d->n_waits++;
+  return sim_copy(d, to, from, n, err);
+}
 static wl_status sim_copy_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   (void)err;
   pending *p = &queues[d->queue];
@@ -68,6 +72,7 @@ static wl_status sim_follow(wl_device *d, int other, wl_error *err) {
 }
 static wl_status sim_finish(wl_device *d, wl_error *err) {
   (void)err;
+  d->n_waits++;
   flush(d->queue);
   return WL_OK;
 }
@@ -79,8 +84,8 @@ static wl_status sim_mark(wl_device *d, int event, wl_error *err) {
   return WL_OK;
 }
 static wl_status sim_wait(wl_device *d, int event, wl_error *err) {
-  (void)d;
   (void)err;
+  d->n_waits++;
   flush(marks[event]);
   return WL_OK;
 }
@@ -181,7 +186,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->alloc = sim_alloc;
   d->free = sim_free;
   d->copy_in = sim_copy;
-  d->copy_out = sim_copy;
+  d->copy_out = sim_copy_out;
   d->fill = sim_fill;
   d->copy_on = sim_copy_on;
   d->launch = sim_launch;

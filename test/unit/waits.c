@@ -1,0 +1,71 @@
+/*
+** How often a statement waits for the device. Each wait costs some ten microseconds, in which the
+** device has nothing to do. The columns are resident, and nothing is kept from the run before.
+*/
+#include "../engines.h"
+#include "../tap.h"
+#include "exec/gpu/device.h"
+
+static sqlite3 *db;
+
+static void run(const char *sql) {
+  char *msg = NULL;
+  if (sqlite3_exec(db, sql, NULL, NULL, &msg)) tap_bad("waits", "%s: %s", sql, msg);
+  sqlite3_free(msg);
+}
+
+/* Steps through a statement. Returns the number of rows, or -1. */
+static int step_all(const char *sql) {
+  sqlite3_stmt *s = NULL;
+  int n = 0, rc = warplite_prepare(db, sql, -1, &s, NULL);
+  while (!rc && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+    n++;
+    rc = SQLITE_OK;
+  }
+  sqlite3_finalize(s);
+  return rc == SQLITE_DONE ? n : -1;
+}
+
+static void check(wl_device *d, const char *sql, int n_rows, int most) {
+  int n = step_all(sql); /* copies the columns */
+  wl_i64 before = d->n_waits;
+  if (n == n_rows) n = step_all(sql);
+  int waits = (int)(d->n_waits - before);
+  const char *reason = warplite_reason(db);
+  if (n != n_rows)
+    tap_bad(sql, "%d rows, not %d: %s", n, n_rows, sqlite3_errmsg(db));
+  else if (strncmp(reason, "gpu:", 4) != 0)
+    tap_bad(sql, "%s", reason);
+  else if (waits > most)
+    tap_bad(sql, "it waits %d times, not %d", waits, most);
+  else
+    tap_ok(sql);
+}
+
+int main(void) {
+  wl_error err = {0};
+  sqlite3_open(":memory:", &db);
+  if (!use_engine(db, "sim")) return 2;
+  wl_device *d = wl_device_get("sim", &err);
+  run("SELECT warplite_set('keep', 0)");
+  run("CREATE TABLE f(a INTEGER, b INTEGER, w INTEGER, r REAL)");
+  run("INSERT INTO f WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+      "SELECT i%1000, i%40, i%500*1000000007, i*0.1 FROM n");
+  run("CREATE TABLE g(k INTEGER PRIMARY KEY, c INTEGER, w INTEGER)");
+  run("INSERT INTO g WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<999) "
+      "SELECT i, i%7, i*1000000007 FROM n");
+  run("CREATE TABLE h(k INTEGER PRIMARY KEY, c INTEGER)");
+  run("INSERT INTO h WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<39) "
+      "SELECT i, i%3 FROM n");
+  check(d, "SELECT sum(a) FROM f", 1, 2);
+  check(d, "SELECT a, r FROM f WHERE a = 3", 20, 2);
+  check(d, "SELECT b, count(*), sum(r) FROM f GROUP BY b", 40, 3);
+  check(d, "SELECT a, b FROM f ORDER BY r DESC LIMIT 5", 5, 2);
+  check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 3);
+  check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 4);
+  check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 4);
+  check(d, "SELECT g.c, h.c, sum(r) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
+        21, 5);
+  sqlite3_close(db);
+  return tap_done();
+}

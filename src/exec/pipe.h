@@ -59,10 +59,12 @@ typedef struct wl_pipe {
   wl_i64 device_budget;     /* bytes of device memory that it may use; 0: all that is free */
   wl_i64 mapped_budget;     /* bytes of host memory for columns that kernels read there */
   wl_transfer transfer;
+  struct wl_rows *made; /* takes the rows of the last pipeline if they can stay on the device */
+  const bool *needed_results;    /* which of their columns are read; NULL: all */
   struct wl_device_build *build; /* the lookup that a device builds (exec/gpu/launch.h), or NULL */
   wl_sink *results;              /* takes the rows if the device has also sorted them */
-  char *note;      /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
-  wl_moved *moved; /* what the run has moved */
+  char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */
+  wl_moved *moved;   /* what the run has moved */
   wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
   bool refused;      /* after WL_NOT_TAKEN: the sink has no room, so the CPU cannot help */
   int next_tablet, n_tablets;

@@ -538,7 +538,8 @@ void wl_ready_close(wl_ready *r) {
   memset(r, 0, sizeof *r);
 }
 
-wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_error *err) {
+wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_rows *made, const bool *needed,
+                       wl_run **out, wl_error *err) {
   wl_run_config config = {.threads = env->set->threads,
                           .max_text = env->max_text,
                           .device = r->device,
@@ -549,6 +550,8 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_run **out, wl_er
                           .check = env->check,
                           .check_arg = env->check_arg,
                           .stats = env->pipelines ? env->pipelines->query->run : NULL,
+                          .made = made,
+                          .needed = needed,
                           .code = r->code};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);
   wl_ready_close(r); /* the run has its own references */

@@ -268,6 +268,8 @@ static wl_status open_pipe(wl_run *r, wl_error *err) {
                       .device_budget = c->device_budget,
                       .mapped_budget = c->mapped_budget,
                       .transfer = c->transfer,
+                      .made = c->made,
+                      .needed_results = c->needed,
                       .results = &r->results.base.sink,
                       .note = r->note,
                       .moved = &r->moved};

@@ -33,6 +33,8 @@ typedef struct wl_run_config {
   wl_status (*check)(void *arg, wl_error *err); /* called between pieces of work; may stop it */
   void *check_arg;
   wl_run_stats *stats;  /* to be filled, or NULL */
+  struct wl_rows *made; /* takes the rows instead of batches, if a device makes them; or NULL */
+  const bool *needed;   /* with made: which of their columns are read; NULL: all */
   struct wl_code *code; /* what has the program in its arena (code.h); NULL: the run's own arena */
 } wl_run_config;
 

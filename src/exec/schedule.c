@@ -122,9 +122,11 @@ static wl_status add_query(wl_schedule *x, const wl_query *q, bool rowid_order, 
 
 /* ---- running the nodes that others need */
 
-/* Runs a query of a node, and stores its rows (at least `most` of them, < 0: all) as columns. */
+/* Runs a query of a node, and stores its rows (at least `most` of them, < 0: all) as columns: in
+** `to`, or if a device has made them, in `made`, where they stay there. */
 static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const bool *needed,
-                          wl_rows_maker *to, wl_i64 most, bool *unordered, wl_error *err) {
+                          wl_rows_maker *to, wl_rows *made, wl_i64 most, bool *unordered,
+                          wl_error *err) {
   wl_ready r = {0};
   wl_run *run = NULL;
   wl_i64 n_taken = 0;
@@ -132,7 +134,7 @@ static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const b
   *unordered = !rc && r.program->unordered;
   bool device = !rc && r.device;
   if (!rc)
-    rc = wl_ready_run(x->env, &r, &run, err);
+    rc = wl_ready_run(x->env, &r, made, needed, &run, err);
   else
     wl_ready_close(&r);
   while (!rc) {
@@ -144,6 +146,7 @@ static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const b
     wl_batch_give(b);
     if (most >= 0 && wl_rows_maker_rows(to) >= most) break;
   }
+  if (made && made->cols) n_taken = made->n_rows;
   bool detour = run && wl_run_detour(run);
   if (!rc && device && !detour) x->n_on_device++;
   wl_run_close(run);
@@ -173,9 +176,10 @@ static wl_status run_derived(wl_schedule *x, wl_node *n, wl_error *err) {
   wl_status rc = wl_rows_maker_open(n_cols, wl_budget_left(&x->budget), &to, err);
   for (int k = 0; k < d->n_arms && !rc; k++) {
     bool unordered;
-    rc = run_into(x, n, d->arms[k], x->needed[d->id], to, -1, &unordered, err);
+    rc = run_into(x, n, d->arms[k], x->needed[d->id], to, d->n_arms == 1 ? &n->rows : NULL, -1,
+                  &unordered, err);
   }
-  if (!rc) rc = wl_rows_maker_finish(to, x->env->set->threads, &n->rows, err);
+  if (!rc && !n->rows.cols) rc = wl_rows_maker_finish(to, x->env->set->threads, &n->rows, err);
   for (int k = 0; k < n_cols && !rc; k++)
     wl_budget_hold(&x->budget, (wl_i64)n->rows.cols[k]->n_bytes);
   for (int k = 0; k < n_cols && !rc && d->typed; k++)
@@ -199,8 +203,8 @@ static wl_status run_sub(wl_schedule *x, wl_node *n, wl_error *err) {
   bool *none = WL_NEW_N(&x->arena, bool, q->n_results + 1);
   if (!rc && !none) rc = wl_nomem(err);
   if (!rc)
-    rc = run_into(x, n, q, kind == 'e' && !q->distinct ? none : NULL, to, kind == 'l' ? -1 : 2,
-                  &unordered, err);
+    rc = run_into(x, n, q, kind == 'e' && !q->distinct ? none : NULL, to, NULL,
+                  kind == 'l' ? -1 : 2, &unordered, err);
   if (!rc) rc = wl_rows_maker_finish(to, 1, &rows, err);
   wl_rows_maker_close(to);
   if (!rc && kind == 'e') n->value = wl_int(rows.n_rows > 0);

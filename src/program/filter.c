@@ -141,6 +141,9 @@ static wl_status measure(wl_compiler *c, filter_term *list, int n, double *all) 
   c->err = err;
   if (!rc) rc = truths_of(&side, list, n);
   wl_compile_side_close(&side);
+  for (int pc = 0; pc < side.p->n_code && !rc; pc++) /* a sample would bring all of it here */
+    if (side.p->code[pc].op == WL_OP__Column && wl_column_is_remote(in->cols[side.p->code[pc].a]))
+      return WL_OK;
   wl_row_range ranges[SAMPLES];
   wl_evaluation e = {.program = side.p,
                      .cols = in->cols,

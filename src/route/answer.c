@@ -29,7 +29,7 @@ static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, wl_err
   a->over.seen = d->ready.seen;
   a->over.n_seen = d->ready.n_seen;
   d->ready.seen = NULL;
-  wl_status rc = wl_ready_run(&d->env, &d->ready, &a->run, err);
+  wl_status rc = wl_ready_run(&d->env, &d->ready, NULL, NULL, &a->run, err);
   bool running = !rc;
   if (running) {
     wl_conn_set_reason(a->conn, d->reason);

@@ -1,5 +1,6 @@
 /*
-** How often a statement waits for the device. Each wait costs some ten microseconds, in which the
+** How often a statement waits for the device, and what it moves. Each wait costs some ten
+*microseconds, in which the
 ** device has nothing to do. The columns are resident, and nothing is kept from the run before.
 */
 #include "../engines.h"
@@ -42,6 +43,21 @@ static void check(wl_device *d, const char *sql, int n_rows, int most) {
     tap_ok(sql);
 }
 
+/* The rows of a subquery must not come to the host: the result is one row. */
+static void check_stays(wl_device *d, const char *sql) {
+  int n = step_all(sql);
+  wl_i64 in = d->n_in, out = d->n_out;
+  if (n == 1) n = step_all(sql);
+  in = d->n_in - in;
+  out = d->n_out - out;
+  if (n != 1 || strncmp(warplite_reason(db), "gpu:", 4) != 0)
+    tap_bad(sql, "%d rows: %s", n, warplite_reason(db));
+  else if (out > 100 || in > 20000)
+    tap_bad(sql, "%lld bytes to the host, %lld to the device", (long long)out, (long long)in);
+  else
+    tap_ok(sql);
+}
+
 int main(void) {
   wl_error err = {0};
   sqlite3_open(":memory:", &db);
@@ -64,8 +80,16 @@ int main(void) {
   check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 3);
   check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 4);
   check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 4);
-  check(d, "SELECT g.c, h.c, sum(r) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
-        21, 5);
+  check(
+      d,
+      "SELECT g.c, h.c, sum(r) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
+      21, 5);
+  check_stays(d,
+              "SELECT sum(n), max(s), count(*) FROM (SELECT a, count(*) AS n, sum(r) AS s FROM f "
+              "GROUP BY a)");
+  check_stays(d, "SELECT count(*) FROM f WHERE r > (SELECT avg(x.r) FROM f x WHERE x.a = f.b)");
+  check_stays(d, "SELECT sum(q.a + f.b) FROM (SELECT a, b + 1 AS c FROM f WHERE w > 5) q, f WHERE "
+                 "f.a = q.c AND f.b = 7");
   sqlite3_close(db);
   return tap_done();
 }

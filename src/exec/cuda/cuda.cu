@@ -159,6 +159,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
     wl_finish_words<<<grid, block, 0, stream>>>(*(const wl_kfwords *)args);
     break;
   case WL_K_FINISH: wl_finish<<<grid, block, 0, stream>>>(*(const wl_kfinish *)args); break;
+  case WL_K_MADE: wl_made<<<grid, block, 0, stream>>>(*(const wl_kmade *)args); break;
   default: break;
   }
   return check(cudaGetLastError(), "launch the kernel", err);

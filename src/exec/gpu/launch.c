@@ -187,12 +187,13 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   return rc;
 }
 
-/* Whether all rows that there can be are copied with the counters, before it is known how many there
+/* Whether all rows that there can be are copied with the counters, before it is known how many
+*there
 ** are: then the host waits once. */
 static bool is_small(const launch *l) {
   enum { MOST_BYTES = 32 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
-  if (l->e->p->sink != WL_SINK_ROWS || l->low->expand >= 0 || !pinned) return false;
+  if (l->e->p->sink != WL_SINK_ROWS || l->low->expand >= 0 || !pinned || l->e->made) return false;
   for (int k = 0; k < n_outs(l); k++)
     if (l->outs[k].type >= WL_R_TEXT) return false;
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
@@ -211,8 +212,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_status rc = l->queue ? l->d->follow(l->d, 0, err) : WL_OK; /* what they read was made there */
   if (rc) return rc;
   for (wl_u32 k = 0; k < l->low->n_code; k++)
-    if (l->low->code[k].op < WL_N_OPCODES)
-      wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
+    if (l->low->code[k].op < WL_N_OPCODES) wl_executed_opcode(WL_ON_DEVICE, l->low->code[k].op);
   wl_executed_pipeline(WL_ON_DEVICE, e->p);
   rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
@@ -308,6 +308,13 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;
   wl_sink_kind sink = l->e->p->sink;
   if (sink == WL_SINK_DISTINCT || sink == WL_SINK_SORT) rc = wl_gather_order(l, err);
+  if (!rc && wl_rows_can_stay(l)) {
+    wl_error ignored;
+    if (!wl_rows_keep(l, &ignored)) { /* else there is no memory for them: the host gets them */
+      wl_launch_took(l->s, WL_TIME_RESULTS, start);
+      return WL_OK;
+    }
+  }
   if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT] && !l->results) {
     l->idle = false;
     rc = wl_results_fetch(l, l->counters[C_OUT], err);

@@ -25,14 +25,14 @@ typedef struct wl_results wl_results; /* rows in host memory; results.c */
 /* A lookup that is being built on the device. One of table and pairs is not NULL. */
 typedef struct wl_device_build {
   const wl_key_plan *plan;
-  wl_u64 *words;  /* HASH: the keys of its slots; else NULL */
-  wl_u64 mask;    /* HASH */
-  wl_u32 *table;  /* its slots */
-  wl_u64 *pairs;  /* its slot numbers and rows */
-  wl_i64 n_pairs; /* the size of pairs */
-  wl_u64 *n_listed;        /* with pairs: how many there are, on the device */
+  wl_u64 *words;            /* HASH: the keys of its slots; else NULL */
+  wl_u64 mask;              /* HASH */
+  wl_u32 *table;            /* its slots */
+  wl_u64 *pairs;            /* its slot numbers and rows */
+  wl_i64 n_pairs;           /* the size of pairs */
+  wl_u64 *n_listed;         /* with pairs: how many there are, on the device */
   wl_u64 built[WL_K_BUILT]; /* the counts of all launches that have ended */
-  wl_i64 n_bytes;          /* device memory that all this takes */
+  wl_i64 n_bytes;           /* device memory that all this takes */
 } wl_device_build;
 
 /* A pipeline's state between waves. */
@@ -145,6 +145,11 @@ wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MU
 void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
 /* Appends a sentence to the note of the run. */
 void wl_gather_note(wl_pipe *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* rows_device.c: whether the rows of a launch can become columns that stay on the device, because a
+** later pipeline of the statement reads them there; and makes them (e->made). */
+bool wl_rows_can_stay(const wl_launch *l);
+wl_status wl_rows_keep(wl_launch *l, wl_error *err) WL_MUST;
 
 /* Starts the copy of n rows, in the launch's queue. They are there when the queue is finished. */
 wl_status wl_results_fetch(wl_launch *l, wl_u64 n, wl_error *err) WL_MUST;

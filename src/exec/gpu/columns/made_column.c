@@ -134,3 +134,18 @@ wl_status wl_made_column(wl_device *d, const wl_domain *domain, wl_i64 n_rows, s
   *k = r ? r->k : (wl_kcol){.phys = c->phys};
   return WL_OK;
 }
+
+void wl_made_set_domain(wl_column *c, const wl_domain *values) {
+  wl_domain held = *values;
+  double n = (double)c->n_rows, span = (double)values->hi - (double)values->lo + 1;
+  if (values->mask & WL_M(WL_T_INT) && span < n) n = span;
+  if (c->dict) held.mask = wl_mask_of_coded(held.mask);
+  for (int t = 0; t < c->n_tablets; t++) c->segments[t].domain = held;
+  c->domain = held;
+  if (c->dict) { /* only the segments have ranges of codes */
+    c->domain.lo = wl_domain_nothing.lo;
+    c->domain.hi = wl_domain_nothing.hi;
+  }
+  atomic_store(&c->n_distinct,
+               n < 1 ? 1 : n); /* at most so many; a sample would have to be fetched */
+}

@@ -1,5 +1,6 @@
 /*
-** Columns that a device makes: results of its sinks, which later pipelines read where they are. Their
+** Columns that a device makes: results of its sinks, which later pipelines read where they are.
+*Their
 ** values have 8 bytes, with a bitmap of those that are not NULL. The host gets them only if it asks
 ** (wl_column_fetch), or if the device needs the memory.
 */
@@ -15,5 +16,8 @@
 ** the device. */
 wl_status wl_made_column(wl_device *d, const wl_domain *domain, wl_i64 n_rows, struct wl_dict *dict,
                          wl_column **out, wl_kcol *k, wl_error *err) WL_MUST;
+
+/* Says what its values are, when they are known. */
+void wl_made_set_domain(wl_column *c, const wl_domain *values);
 
 #endif

@@ -386,8 +386,7 @@ WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u32 row, wl_u32 slot, wl_u
 
 /* Counts, looks back and writes. The whole block calls it; `act` are this thread's rows. Rows come
 ** in the order of the threads, and of the rows of each thread. */
-WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, const k_rows *rows,
-                     wl_u32 act) {
+WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, const k_rows *rows, wl_u32 act) {
   const wl_u32 n_warps = simt_bdim() / 32;
   wl_u32 *counts = (wl_u32 *)(void *)(sh + args->count_offset);
   wl_u64 *before = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_BEFORE);
@@ -539,5 +538,6 @@ WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
 #include "exec/gpu/kernels/kgroup.h"
 #include "exec/gpu/kernels/korder.h"
 #include "exec/gpu/kernels/kfinish.h"
+#include "exec/gpu/kernels/kmade.h"
 
 #endif

@@ -1,11 +1,25 @@
 /*
-** The arguments of the kernels that finish groups (kfinish.h). All addresses are addresses on the
+** The arguments of the kernels that make columns (kfinish.h, kmade.h). All addresses are addresses
+*on the
 ** device.
 */
 #ifndef WL_KFARGS_H
 #define WL_KFARGS_H
 
 #include "exec/gpu/kernels/kgargs.h"
+
+/* Moves a result column to a column that stays, and collects facts about its values: the greatest
+** rank, the greatest complement of a rank, and how many are not NULL. They are zero at first. */
+enum { WL_KM_GREATEST, WL_KM_LEAST, WL_KM_VALUES, WL_KM_FACTS };
+typedef struct wl_kmade {
+  const wl_u64 *v;
+  const wl_u8 *t; /* NULL: no NULLs */
+  wl_u64 *data;
+  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs */
+  wl_u64 *facts; /* [WL_KM_FACTS] */
+  wl_u64 n;
+  wl_u32 real;
+} wl_kmade;
 
 /* keep[i] = 1 if slot i has a group. */
 typedef struct wl_kfkeep {

@@ -1,0 +1,47 @@
+/*
+** Result rows become columns that stay on the device. Included by kernels.h.
+**
+** Grid: any number of blocks. A warp handles 32 rows at a time, so that it writes whole words of
+*the
+** bitmap. No shared memory. The facts are joined by atomics; their order does not matter.
+*/
+#ifndef WL_KMADE_H
+#define WL_KMADE_H
+
+#include "exec/gpu/kernels/kernels.h"
+
+/* A number whose order is that of the values. */
+WL_FN wl_u64 km_rank(wl_u64 v, wl_u32 real) {
+  const wl_u64 top = 1ULL << 63;
+  return real && v & top ? ~v : v ^ top;
+}
+
+WL_FN void km_join(wl_u64 *to, wl_u64 v) {
+  for (wl_u32 o = 16; o > 0; o >>= 1) {
+    wl_u64 other = simt_shfl_xor_u64(v, o);
+    v = other > v ? other : v;
+  }
+  if (simt_lane() == 0) (void)simt_atomic_max_u64(to, v);
+}
+
+WL_KERNEL_OF(wl_made, wl_kmade, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  const wl_u64 mine = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp();
+  wl_u64 greatest = 0, least = 0, n_values = 0;
+  for (wl_u64 first = mine * 32; first < args->n; first += n_warps * 32) {
+    wl_u64 i = first + simt_lane();
+    int there = i < args->n, valid = there && (!args->t || args->t[i]);
+    wl_u64 v = there ? args->v[i] : 0, rank = km_rank(v, args->real);
+    if (there) args->data[i] = v;
+    if (valid && rank > greatest) greatest = rank;
+    if (valid && ~rank > least) least = ~rank;
+    wl_u32 word = simt_ballot(valid);
+    n_values += k_popcount(word);
+    if (args->valid && simt_lane() == 0) args->valid[first / 32] = word;
+  }
+  km_join(&args->facts[WL_KM_GREATEST], greatest);
+  km_join(&args->facts[WL_KM_LEAST], least);
+  if (simt_lane() == 0 && n_values) (void)simt_atomic_add_u64(&args->facts[WL_KM_VALUES], n_values);
+}
+
+#endif

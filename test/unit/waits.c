@@ -1,7 +1,7 @@
 /*
 ** How often a statement waits for the device, and what it moves. Each wait costs some ten
-*microseconds, in which the
-** device has nothing to do. The columns are resident, and nothing is kept from the run before.
+** microseconds, in which the device has nothing to do. The columns are resident, and nothing is
+** kept from the run before.
 */
 #include "../engines.h"
 #include "../tap.h"

@@ -7,9 +7,8 @@
 ** 2. Device memory comes from one pool with a budget. alloc fails with WL_FULL beyond it.
 ** 3. Calls that do work on the device go to the queue `queue`. Work in one queue runs in order;
 **    queues run concurrently, unless one follows another. When copy_in returns, it has read its
-*source. When copy_out
-**    returns, the copy is complete. The _later calls complete by the next finish; their host
-**    memory comes from host_alloc and must not be touched before that.
+**    source. When copy_out returns, the copy is complete. The _later calls complete by the next
+**    finish; their host memory comes from host_alloc and must not be touched before that.
 ** 4. Memory from alloc and host_alloc may be accessed up to the next multiple of WL_DEV_ALIGN
 **    bytes.
 */

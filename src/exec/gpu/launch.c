@@ -188,8 +188,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 }
 
 /* Whether all rows that there can be are copied with the counters, before it is known how many
-*there
-** are: then the host waits once. */
+** there are: then the host waits once. */
 static bool is_small(const launch *l) {
   enum { MOST_BYTES = 32 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);

@@ -1,8 +1,7 @@
 /*
 ** Columns that a device makes: results of its sinks, which later pipelines read where they are.
-*Their
-** values have 8 bytes, with a bitmap of those that are not NULL. The host gets them only if it asks
-** (wl_column_fetch), or if the device needs the memory.
+** Their values have 8 bytes, with a bitmap of those that are not NULL. The host gets them only if
+** it asks (wl_column_fetch), or if the device needs the memory.
 */
 #ifndef WL_MADE_COLUMN_H
 #define WL_MADE_COLUMN_H

@@ -1,7 +1,6 @@
 /*
 ** The arguments of the kernels that make columns (kfinish.h, kmade.h). All addresses are addresses
-*on the
-** device.
+** on the device.
 */
 #ifndef WL_KFARGS_H
 #define WL_KFARGS_H

@@ -2,8 +2,7 @@
 ** Result rows become columns that stay on the device. Included by kernels.h.
 **
 ** Grid: any number of blocks. A warp handles 32 rows at a time, so that it writes whole words of
-*the
-** bitmap. No shared memory. The facts are joined by atomics; their order does not matter.
+** the bitmap. No shared memory. The facts are joined by atomics; their order does not matter.
 */
 #ifndef WL_KMADE_H
 #define WL_KMADE_H

@@ -6,7 +6,7 @@ PRESET  ?= release
 JOBS    ?= $(shell nproc)
 
 .PHONY: all setup build install demo test test-long bench bench-router bench-preload bench-host \
-        asan tsan clean format
+        bench-gpu asan tsan clean format
 
 all: build
 
@@ -36,6 +36,10 @@ bench: build
 bench-router: build
 	@mkdir -p bench/out
 	@$(BUILD)/router --dir bench/out $(ROUTER)
+
+# Needs a machine with a GPU. GPU passes options: --parts ssb,tpch --ssb 1, …
+bench-gpu: build
+	@bench/gpu/run $(BUILD) $(GPU)
 
 bench-preload: build
 	@bench/preload/run $(BUILD)

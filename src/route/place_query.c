@@ -6,6 +6,7 @@
 #include "exec/query.h"
 #include "plan/row_order.h"
 #include <stdio.h>
+#include <string.h>
 
 struct wl_device *wl_place_device(wl_conn *c, wl_error *err) {
   return wl_device_get(c->set.device == WL_DEVICE_SIM ? "sim" : "cuda", err);
@@ -30,12 +31,20 @@ static int slow_calls(const wl_query *q, const wl_table *t) {
   return wide ? q->n_call_cost : 0;
 }
 
-/* The machines for a statement over n_rows. Opens a device only if it could be chosen. */
-static wl_machines machines_for(wl_conn *c, wl_i64 n_rows) {
+/* The machines for a statement over n_rows. A device is opened only if it could be chosen, and in
+** the background: until it is there, statements run without it. */
+static wl_machines machines_for(wl_conn *c, wl_i64 n_rows, bool *opening) {
   wl_error ignored = {0};
   bool may = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > 100000;
+  *opening = false;
   return (wl_machines){.n_threads = c->set.threads,
-                       .has_device = may && wl_place_device(c, &ignored) != NULL};
+                       .has_device = may && wl_device_ready("cuda", opening, &ignored) != NULL};
+}
+
+/* Says that a device could not be considered yet. */
+static void note_opening(wl_placement *out) {
+  size_t n = strlen(out->reason);
+  sqlite3_snprintf((int)(sizeof out->reason - n), out->reason + n, "; the GPU is being opened");
 }
 
 /* Estimates what SQLite takes, with values of the parameters or without. */
@@ -93,7 +102,8 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
     in.price.least_ns = 0;
     snprintf(in.price.unknown, sizeof in.price.unknown, "%s", one ? table->name : "a table");
   }
-  wl_machines machines = machines_for(c, in.size.n_rows);
+  bool opening;
+  wl_machines machines = machines_for(c, in.size.n_rows, &opening);
   if (one) {
     in.slow_calls = in.size.n_missing ? 0 : slow_calls(q, table);
     wl_place(&c->set, q, &t->facts, &in, &machines, out);
@@ -104,6 +114,7 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
       wl_place_join(&c->set, q, &in, &machines, out);
     }
   }
+  if (opening && out->engine == WL_ENGINE_CPU) note_opening(out);
   /* A correction fades, so that the native engine gets another chance. */
   if (out->engine == WL_ENGINE_SQLITE && t->price.native_factor > 1)
     t->price.native_factor = 1 + (t->price.native_factor - 1) * 0.9;

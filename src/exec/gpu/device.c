@@ -1,11 +1,14 @@
 /*
 ** The process's devices: the simulator, and the CUDA plugin found at run time beside this
-** library. Opening a device is tried only once. If it fails, the reason is remembered.
+** library. Opening a device is tried only once. If it fails, the reason is remembered. To open CUDA
+** takes some tenths of a second, so a thread can do it while statements run on the CPU.
 **
 ** Invariants:
 ** 1. The plugin's path is absolute and is fixed when this library is loaded, so that changing the
 **    current folder or the environment later cannot bring in another file.
 ** 2. A forked child never uses the CUDA device of its parent. Its driver does not allow that.
+** 3. A slot that is BEING_OPENED belongs to the thread that opens it. `lock` guards the states.
+** 4. The process does not end, and the library is not unloaded, while the thread runs.
 */
 #include "exec/gpu/device.h"
 #include "base/fork.h"
@@ -21,13 +24,16 @@
 typedef struct slot {
   const char *kind;
   pthread_mutex_t use;
-  bool tried;
+  enum { UNTRIED, BEING_OPENED, TRIED } state;
   bool open;
   wl_device device;
   char why[256];
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+static pthread_t opener; /* the thread that opens CUDA */
+static bool has_opener;
 /* A thread may lock a device twice: rows that a wave drops have copies on the device. */
 static slot slots[] = {{.kind = "cuda", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP},
                        {.kind = "sim", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}};
@@ -70,9 +76,14 @@ static void close_in_child(slot *s, const char *why) {
 }
 
 static void after_fork(void) {
+  has_opener = false;
   for (slot *s = slots; s < slots + sizeof slots / sizeof *slots; s++) {
     bool busy = pthread_mutex_trylock(&s->use) != 0;
     s->use = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (s->state == BEING_OPENED) { /* by a thread that the child does not have */
+      s->state = TRIED;
+      s->open = true;
+    }
     if (!s->open) continue;
     if (s == &slots[0])
       close_in_child(s, "this process was forked from one that had opened the CUDA device; only "
@@ -114,24 +125,77 @@ static void open_cuda(slot *s) {
   if (!s->open && !s->why[0]) snprintf(s->why, sizeof s->why, "the CUDA device cannot be opened");
 }
 
-wl_device *wl_device_get(const char *kind, wl_error *err) {
-  slot *s = strcmp(kind, "sim") == 0 ? &slots[1] : &slots[0];
-  pthread_mutex_lock(&lock);
-  if (!s->tried) {
-    wl_error why = {0};
-    s->tried = true;
-    s->device.kind = s->kind;
-    s->device.index = (int)(s - slots);
-    if (s == &slots[0]) {
-      open_cuda(s);
-    } else {
-      s->open = wl_device_open_sim(&s->device, &why) == WL_OK;
-      snprintf(s->why, sizeof s->why, "%.190s", why.text);
-    }
+/* Opens a device that is BEING_OPENED by this thread. */
+static void open_slot(slot *s) {
+  wl_error why = {0};
+  s->device.kind = s->kind;
+  s->device.index = (int)(s - slots);
+  if (s == &slots[0]) {
+    open_cuda(s);
+  } else {
+    s->open = wl_device_open_sim(&s->device, &why) == WL_OK;
+    snprintf(s->why, sizeof s->why, "%.190s", why.text);
   }
+  pthread_mutex_lock(&lock);
+  s->state = TRIED;
+  pthread_cond_broadcast(&opened);
   pthread_mutex_unlock(&lock);
+}
+
+static void *open_in_thread(void *arg) {
+  open_slot(arg);
+  return NULL;
+}
+
+/* Starts the thread. Returns false if there can be none. */
+static bool start_opener(slot *s) {
+  sigset_t all, before; /* a thread of the library runs no signal handlers of the application */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(&opener, NULL, open_in_thread, s) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  has_opener = started;
+  return started;
+}
+
+__attribute__((destructor)) static void on_unload(void) {
+  pthread_mutex_lock(&lock);
+  bool waits = has_opener;
+  has_opener = false;
+  pthread_mutex_unlock(&lock);
+  if (waits) pthread_join(opener, NULL);
+}
+
+static slot *slot_named(const char *kind) {
+  return strcmp(kind, "sim") == 0 ? &slots[1] : &slots[0];
+}
+
+static wl_device *device_of(slot *s, wl_error *err) {
   if (s->open) return &s->device;
   wl_fail(err, WL_NOT_TAKEN, "%s", s->why);
+  return NULL;
+}
+
+wl_device *wl_device_get(const char *kind, wl_error *err) {
+  slot *s = slot_named(kind);
+  pthread_mutex_lock(&lock);
+  bool opens = s->state == UNTRIED;
+  if (opens) s->state = BEING_OPENED;
+  while (!opens && s->state != TRIED) pthread_cond_wait(&opened, &lock);
+  pthread_mutex_unlock(&lock);
+  if (opens) open_slot(s);
+  return device_of(s, err);
+}
+
+wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err) {
+  slot *s = slot_named(kind);
+  pthread_mutex_lock(&lock);
+  if (s->state == UNTRIED && start_opener(s)) s->state = BEING_OPENED;
+  bool tried = s->state == TRIED;
+  *opening = s->state == BEING_OPENED;
+  pthread_mutex_unlock(&lock);
+  if (tried) return device_of(s, err);
+  wl_fail(err, WL_NOT_TAKEN, "the device is being opened");
   return NULL;
 }
 

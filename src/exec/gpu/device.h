@@ -109,6 +109,9 @@ typedef struct wl_device {
 /* Returns the process's device of a kind, and opens it on the first call. If there is none,
 ** returns NULL and puts the reason in err. */
 wl_device *wl_device_get(const char *kind, wl_error *err);
+/* The same, but does not wait: the first call starts a thread that opens it. Until that is done,
+** *opening is true and the result NULL. */
+wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err);
 void wl_device_lock(wl_device *d);
 void wl_device_unlock(wl_device *d);
 

@@ -297,13 +297,13 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
   simt_barrier();
 }
 
-WL_FN void k_group(const wl_kgargs *args, int dates) {
+WL_FN void k_group(const wl_kgargs *args, int has_long) {
   const wl_kgroup *g = &args->g;
   wl_u8 *sh = simt_shared();
   k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  k_loop(&args->k, sh, g, dates);
+  k_loop(&args->k, sh, g, has_long);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);
@@ -312,7 +312,7 @@ WL_FN void k_group(const wl_kgargs *args, int dates) {
 WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
   k_group(args, 0);
 }
-WL_KERNEL_OF(wl_group_dates, wl_kgargs, 512) {
+WL_KERNEL_OF(wl_group_long, wl_kgargs, 512) {
   k_group(args, 1);
 }
 

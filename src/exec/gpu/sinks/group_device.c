@@ -347,12 +347,12 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
     one.side = g->k.side;
     one.n_side = g->k.n_side;
     one.side_size = g->k.side_size;
-    return g->d->launch(g->d, one.dates ? WL_K_INTERP_DATES : WL_K_INTERP, &one, sizeof one, grid,
+    return g->d->launch(g->d, one.has_long ? WL_K_INTERP_LONG : WL_K_INTERP, &one, sizeof one, grid,
                         threads, n_shared, err);
   }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
-  return g->d->launch(g->d, args->dates ? WL_K_GROUP_DATES : WL_K_GROUP, &all, sizeof all, grid,
+  return g->d->launch(g->d, args->has_long ? WL_K_GROUP_LONG : WL_K_GROUP, &all, sizeof all, grid,
                       threads, n_shared, err);
 }
 

@@ -82,7 +82,7 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
 static bool lay_out_keys(wl_dgroups *g) {
   const wl_program *p = g->p;
   wl_key_layout *l = &g->layout;
-  bool real = false;
+  bool real = false, last = false;
   l->parts = g->parts;
   for (int k = 0; k < p->n_keys; k++)
     wl_key_layout_add(l, k, p->keys[k].reg, &p->keys[k].domain,
@@ -92,11 +92,12 @@ static bool lay_out_keys(wl_dgroups *g) {
     g->k.key_parts[k] = l->parts[k];
     g->k.key_parts[k].key = WL_IS_CONST(operand) ? p->n_regs + WL_CONST_OF(operand) : operand;
     real |= l->parts[k].kind == WL_PART_REAL;
+    last |= l->parts[k].kind == WL_PART_REAL && l->parts[k].null && l->parts[k].null_last;
   }
   g->k.n_key_parts = (wl_u32)l->n_parts;
   g->total = l->n_words ? l->used : 1;
   if (real) g->k.first_word = 1; /* means "needed"; lay_out_accs sets its place */
-  return l->n_words <= 1 && (g->total || real);
+  return l->n_words <= 1 && (g->total || (real && !last)); /* a NULL after all reals is 2^64 - 1 */
 }
 
 static bool counted(const wl_program *p, wl_i16 operand) {

@@ -23,6 +23,7 @@ static wl_u32 acc_slots(wl_u16 op) {
   case WL_OP__AggCount: return 1;
   case WL_OP__AggSumX: return 5;
   case WL_OP__AggSumF: return 4;
+  case WL_OP__AggSumV: return 9;
   default: return 2;
   }
 }

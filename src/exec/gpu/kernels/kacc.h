@@ -65,12 +65,12 @@ WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row)
   return row < best_row;
 }
 
-/* Adds a real to three digits of 40 bits. If it does not fit, appends it to the side list. */
-WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
-  const wl_kacc *acc = &args->accs[index];
+/* Adds a real to three digits of 40 bits, in slots from s on. If it does not fit, appends it to the
+** side list. */
+WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, wl_u32 s, double v) {
   wl_i64 digit[3];
-  if (wl_digits(v, acc->unit, digit)) {
-    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
+  if (wl_digits(v, args->accs[index].unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, s + j) += (wl_u64)digit[j];
     return;
   }
   wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
@@ -94,6 +94,24 @@ WL_FN void k_keep_best(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, wl_
   if (!k_first(in->op, v, row + 1, *best, *best_row)) return;
   *best = v;
   *best_row = row + 1;
+}
+
+/* AggSumV for the rows `act`. Slots: limbs of the integers, digits of the reals, count of the reals,
+** count. */
+WL_FN_CALLED void k_sum_numbers(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in,
+                                const wl_kopnd *a, wl_u32 act) {
+  const wl_u32 s = (wl_u32)in->acc_slot;
+  K_EACH K_ON(act) {
+    wl_val v = k_val(sh, a, K_SLOT);
+    if (v.t == WL_T_NULL) continue;
+    if (v.t == WL_T_REAL) {
+      k_sum_real(sh, args, (wl_u32)in->d, s + 4, wl_as_f64(v.v));
+      *k_acc(sh, args, s + 7) += 1;
+    } else {
+      k_sum_wide(sh, args, s, (wl_i64)v.v);
+    }
+    *k_acc(sh, args, s + 8) += 1;
+  }
 }
 
 /* Runs an Agg opcode for the rows `act`. Its operand may be a column that has no register. */
@@ -126,7 +144,7 @@ WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, con
     *k_acc(sh, args, s + 4) += k_popcount(valid);
     break;
   case WL_OP__AggSumF:
-    K_EACH K_ON(valid) k_sum_real(sh, args, (wl_u32)in->d, wl_as_f64(v[k]));
+    K_EACH K_ON(valid) k_sum_real(sh, args, (wl_u32)in->d, s, wl_as_f64(v[k]));
     *k_acc(sh, args, s + 3) += k_popcount(valid);
     break;
   default: K_EACH K_ON(valid) k_keep_best(sh, args, in, v[k], rows->row[k]);
@@ -160,12 +178,15 @@ WL_FN void k_flush(wl_u8 *sh, const wl_kargs *args) {
     if (acc->op >= WL_OP__AggMinI) {
       wl_u64 row = *k_acc(sh, args, acc->slot + 1); /* from 1; 0: there is no value */
       if (row) k_better(to, to + 1, acc->op, *k_acc(sh, args, acc->slot), args->row0 + row - 1);
-    } else if (acc->op == WL_OP__AggSumF) {
-      for (wl_u32 j = 0; j < 3; j++) k_add_digits(to, j, *k_acc(sh, args, acc->slot + j));
-      k_add_word(to + 6, *k_acc(sh, args, acc->slot + 3));
     } else {
-      for (wl_u32 j = 0; j < k_acc_slots(args, k); j++)
-        k_add_word(to + j, *k_acc(sh, args, acc->slot + j));
+      wl_u32 s = acc->slot, end = s + k_acc_slots(args, k);
+      if (acc->op == WL_OP__AggSumV)
+        for (wl_u32 j = 0; j < 4; j++) k_add_word(to++, *k_acc(sh, args, s++));
+      if (acc->op == WL_OP__AggSumF || acc->op == WL_OP__AggSumV) {
+        for (wl_u32 j = 0; j < 3; j++) k_add_digits(to, j, *k_acc(sh, args, s++));
+        to += 6;
+      }
+      for (; s < end; s++) k_add_word(to++, *k_acc(sh, args, s));
     }
   }
 }

@@ -102,6 +102,7 @@ WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 
 /* ---- LONG opcodes */
 /* clang-format off */
 
+#define K_VALUE_AGG_V(F)  break;
 #define K_VALUE_V_VV(F)   r = F(&ctx, x, y, number); break;
 #define K_VALUE_V_V(F)    r = F(&ctx, x, wl_null(), number); break;
 #define K_VALUE_V_DATE(F) r = F(&ctx, x, y, 0); break;
@@ -137,6 +138,8 @@ WL_FN_CALLED void k_long(const wl_kargs *args, wl_u8 *sh, wl_u32 op, int number,
 WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot);
+WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const wl_u32 *group, wl_u32 act);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 
 /* ---- one instruction over a thread's rows */
@@ -298,6 +301,10 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
   break;
 #define K_LONG_V_DATE K_LONG_V_VV
 #define K_LONG_I_DATE K_LONG_V_VV
+#define K_LONG_AGG_V                                                                               \
+  if (has_long && g) kg_add_numbers(sh, g, &in, a, group, act);                                    \
+  if (has_long && !g) k_sum_numbers(sh, args, &in, a, act);                                        \
+  break;
 #define K_LONG_V_V                                                                                 \
   if (has_long) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \
   break;

@@ -36,7 +36,8 @@ typedef enum wl_kfkind {
 
 typedef struct wl_kfcol {
   wl_u64 *v;
-  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs */
+  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs, or tags */
+  wl_u8 *tags;   /* for integers and reals; or NULL */
   wl_u32 kind;
   wl_u32 part;   /* KEY: its first part */
   wl_u32 zero;   /* KEY: the bit of a zero's sign in the record's first word, from 1; 0: none */

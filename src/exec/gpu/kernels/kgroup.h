@@ -62,17 +62,18 @@ WL_FN void kg_sum(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u3
   if (high) (void)simt_atomic_add_u32(kg_piece(sh, g, place + 1, slot, kg_copy(g)), high);
 }
 
-WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, double v) {
-  const wl_kgacc *acc = &g->accs[index];
+/* Adds a real to the accumulator `index`, whose digits are at `word` and `place`. */
+WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, wl_u32 word,
+                       wl_u32 place, double v) {
   wl_i64 digit[3];
-  if (wl_digits(v, acc->unit, digit)) {
+  if (wl_digits(v, g->accs[index].unit, digit)) {
     for (wl_u32 j = 0; j < 3; j++) {
       wl_u64 d = (wl_u64)digit[j];
       if (g->split) {
-        kg_sum(sh, g, slot, acc->word + j, 0, d & 0xffffffffULL);
-        kg_sum(sh, g, slot, acc->word + 3 + j, 0, (wl_u64)(digit[j] >> 32));
+        kg_sum(sh, g, slot, word + j, 0, d & 0xffffffffULL);
+        kg_sum(sh, g, slot, word + 3 + j, 0, (wl_u64)(digit[j] >> 32));
       } else {
-        kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, d);
+        kg_sum(sh, g, slot, word + j, place + 2 * j, d);
       }
     }
     return;
@@ -82,6 +83,29 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
     g->side[3 * at] = index;
     g->side[3 * at + 1] = slot;
     g->side[3 * at + 2] = wl_f64_bits(v);
+  }
+}
+
+WL_FN void kg_add_wide(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_i64 v) {
+  wl_u64 limb[4];
+  wl_agg_limbs(v, limb);
+  for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
+}
+
+/* AggSumV for the rows `act`. */
+WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const wl_u32 *group, wl_u32 act) {
+  const wl_kgacc *acc = &g->accs[in->d];
+  K_EACH K_ON(act) {
+    wl_val v = k_val(sh, a, K_SLOT);
+    if (v.t == WL_T_NULL) continue;
+    if (v.t == WL_T_REAL) {
+      kg_add_real(sh, g, (wl_u32)in->d, group[k], acc->word + 4, acc->place + 8, wl_as_f64(v.v));
+      kg_count(sh, g, group[k], acc->word + 10, acc->place + 14);
+    } else {
+      kg_add_wide(sh, g, acc, group[k], (wl_i64)v.v);
+    }
+    if (acc->counted) kg_count(sh, g, group[k], acc->word + 11, acc->place + 15);
   }
 }
 
@@ -112,15 +136,12 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     kg_sum(sh, g, slot, acc->word, acc->place, k_bits(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 1, acc->place + 2);
     break;
-  case WL_OP__AggSumX: {
-    wl_u64 limb[4];
-    wl_agg_limbs(k_int(sh, a, at), limb);
-    for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
+  case WL_OP__AggSumX:
+    kg_add_wide(sh, g, acc, slot, k_int(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 4, acc->place + 8);
     break;
-  }
   case WL_OP__AggSumF:
-    kg_add_real(sh, g, (wl_u32)in->d, slot, k_real(sh, a, at));
+    kg_add_real(sh, g, (wl_u32)in->d, slot, acc->word, acc->place, k_real(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 6, acc->place + 6);
     break;
   default: kg_add_best(sh, g, acc, slot, k_bits(sh, a, at), g->row0 + row); break;
@@ -259,21 +280,22 @@ WL_FN wl_u64 kg_total(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, 
 }
 WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot) {
   wl_u64 *to = kg_record(g, slot) + acc->word;
-  wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX ? 4 : 0;
+  wl_u32 place = acc->place, numbers = acc->op == WL_OP__AggSumV;
+  wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX || numbers ? 4 : 0;
   if (acc->op >= WL_OP__AggMinI) {
     for (wl_u32 c = 0; c < g->copies; c++) {
       k_max_word(to, *kg_whole(sh, g, acc->place, slot, c));
       k_max_word(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
     }
-  } else if (acc->op == WL_OP__AggSumF) {
-    for (wl_u32 j = 0; j < 3; j++)
-      k_add_digits(to, j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
-    if (acc->counted) k_add_word(to + 6, kg_total(sh, g, acc->place + 6, slot, 0));
-  } else {
-    for (wl_u32 j = 0; j < n_sums; j++)
-      k_add_word(to + j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
-    if (acc->counted) k_add_word(to + n_sums, kg_total(sh, g, acc->place + 2 * n_sums, slot, 0));
+    return;
   }
+  for (wl_u32 j = 0; j < n_sums; j++, place += 2) k_add_word(to++, kg_total(sh, g, place, slot, 1));
+  if (acc->op == WL_OP__AggSumF || numbers) {
+    for (wl_u32 j = 0; j < 3; j++, place += 2) k_add_digits(to, j, kg_total(sh, g, place, slot, 1));
+    to += 6;
+  }
+  if (numbers) k_add_word(to++, kg_total(sh, g, place++, slot, 0));
+  if (acc->counted) k_add_word(to, kg_total(sh, g, place, slot, 0));
 }
 
 /* Adds the block's table to global memory. The whole block calls it, after a barrier. */

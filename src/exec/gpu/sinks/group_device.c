@@ -128,6 +128,7 @@ static void lay_out_accs(wl_dgroups *g) {
     case WL_OP__AggSumI: words += 1, pieces += 2; break;
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
     case WL_OP__AggSumF: words += 6, pieces += 6; break;
+    case WL_OP__AggSumV: words += 11, pieces += 15; break;
     default:
       a->place = whole;
       a->counted = 0;
@@ -272,7 +273,8 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->room = d->budget / 4; /* fractions of it bound the other buffers */
   wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
-  for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
+  for (int k = 0; k < p->n_accs; k++)
+    n_sums += p->accs[k].op == WL_OP__AggSumF || p->accs[k].op == WL_OP__AggSumV;
   if (!rc && n_sums) {
     wl_u64 most = (wl_u64)g->room / 4 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
@@ -398,6 +400,13 @@ static __int128 limbs(wl_u64 lo, wl_i64 hi) {
   return (__int128)hi * ((__int128)1 << 32) + lo;
 }
 
+static void put_digits(const wl_u64 *w, wl_group_part *out) {
+  for (int j = 0; j < 3; j++) {
+    out->digits[j] = (wl_i64)w[j];
+    out->high[j] = (wl_i64)w[3 + j];
+  }
+}
+
 static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
   const wl_kgacc *a = &g->k.accs[k];
   const wl_u64 *w = record + a->word;
@@ -411,15 +420,17 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
     n_sums = 1;
     break;
   case WL_OP__AggSumX:
+  case WL_OP__AggSumV:
     out->sum = limbs(w[0], (wl_i64)w[1]);
     out->magnitude = (unsigned __int128)limbs(w[2], (wl_i64)w[3]);
     n_sums = 4;
+    if (a->op == WL_OP__AggSumX) break;
+    put_digits(w + 4, out);
+    out->n_reals = (wl_i64)w[10];
+    n_sums = 11;
     break;
   case WL_OP__AggSumF:
-    for (int j = 0; j < 3; j++) {
-      out->digits[j] = (wl_i64)w[j];
-      out->high[j] = (wl_i64)w[3 + j];
-    }
+    put_digits(w, out);
     n_sums = 6;
     break;
   default: out->best = best_value(a->op, w[0], w[1]);

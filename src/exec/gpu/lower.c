@@ -24,6 +24,8 @@ static wl_u32 acc_slots(wl_u16 op) {
   case WL_OP__AggSumX: return 5;
   case WL_OP__AggSumF: return 4;
   case WL_OP__AggSumV: return 9;
+  case WL_OP__AggMinN:
+  case WL_OP__AggMaxN: return 4;
   default: return 2;
   }
 }

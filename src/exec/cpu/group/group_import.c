@@ -48,7 +48,8 @@ static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
     return put_digits(h, arena, p, &s->reals);
   }
   case WL_STATE_BEST:
-  case WL_STATE_ROWED: {
+  case WL_STATE_ROWED:
+  case WL_STATE_VALUE: {
     /* its count only says whether there is a value */
     wl_agg_in in = {.v = p->best, .arena = arena};
     return p->best.t == WL_T_NULL ? WL_OK : wl_agg_add(h, state, &in);

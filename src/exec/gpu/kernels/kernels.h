@@ -139,7 +139,8 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot);
 WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
-                                 const wl_kopnd *a, const wl_u32 *group, wl_u32 act);
+                                 const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
+                                 wl_u32 act);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 
 /* ---- one instruction over a thread's rows */
@@ -302,8 +303,8 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 #define K_LONG_V_DATE K_LONG_V_VV
 #define K_LONG_I_DATE K_LONG_V_VV
 #define K_LONG_AGG_V                                                                               \
-  if (has_long && g) kg_add_numbers(sh, g, &in, a, group, act);                                    \
-  if (has_long && !g) k_sum_numbers(sh, args, &in, a, act);                                        \
+  if (has_long && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                              \
+  if (has_long && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                            \
   break;
 #define K_LONG_V_V                                                                                 \
   if (has_long) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \

@@ -50,7 +50,7 @@ typedef struct wl_kfinish {
   wl_kgroup g;
   const wl_kfcol *cols;
   const wl_u32 *slots;
-  wl_u64 *unsure; /* set if a sum() may overflow in some order of the rows */
+  wl_u64 *unsure; /* set if the host must finish: a result may depend on the order of the rows */
   wl_u64 n;
   wl_u32 n_cols;
 } wl_kfinish;

@@ -51,6 +51,16 @@ WL_FN wl_val kf_best(wl_u32 op, const wl_u64 *w) {
   return v;
 }
 
+/* The least or greatest number. If an integer and a real are the best, the first row would decide. */
+WL_FN wl_val kf_best_number(wl_u32 op, const wl_u64 *w, wl_u64 *unsure) {
+  wl_val i = kf_best(k_best_op(op, 0), w), r = kf_best(k_best_op(op, 1), w + 2);
+  if (i.t == WL_T_NULL) return r;
+  if (r.t == WL_T_NULL) return i;
+  int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
+  if (c == 0) *(volatile wl_u64 *)unsure = 1;
+  return (op == WL_OP__AggMinN) == (c < 0) ? i : r;
+}
+
 /* Whether adding the integers of a wide sum may leave 64 bits, depending on their order. w: the words
 ** of AggSumX, or the first ones of AggSumV. */
 WL_FN int kf_is_unsure(const wl_u64 *w) {
@@ -113,7 +123,9 @@ WL_FN wl_val kf_value(const wl_kfinish *args, const wl_kfcol *c, const wl_u64 *r
   switch (c->kind) {
   case WL_KF_KEY: return kf_key(g, c, record, slot);
   case WL_KF_COUNT: return wl_int((wl_i64)(a->counted ? record[a->word] : record[g->rows_word]));
-  case WL_KF_BEST: return kf_best(a->op, record + a->word);
+  case WL_KF_BEST:
+    return k_n_bests(a->op) > 1 ? kf_best_number(a->op, record + a->word, args->unsure)
+                                : kf_best(a->op, record + a->word);
   default: return kf_sum(g, c, a, record, args->unsure);
   }
 }

@@ -92,31 +92,38 @@ WL_FN void kg_add_wide(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u3
   for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
 }
 
-/* AggSumV for the rows `act`. */
+WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, wl_u32 op, wl_u32 word, wl_u32 place,
+                       wl_u32 slot, wl_u64 bits, wl_u64 row) {
+  if (g->copies) {
+    wl_u64 *best = kg_whole(sh, g, place, slot, kg_copy(g));
+    k_better(best, best + g->n_slots * g->copies, op, bits, row);
+  } else {
+    wl_u64 *best = kg_record(g, slot) + word;
+    k_better(best, best + 1, op, bits, row);
+  }
+}
+
+/* AggSumV, AggMinN or AggMaxN for the rows `act`. */
 WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
-                                 const wl_kopnd *a, const wl_u32 *group, wl_u32 act) {
+                                 const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
+                                 wl_u32 act) {
   const wl_kgacc *acc = &g->accs[in->d];
   K_EACH K_ON(act) {
     wl_val v = k_val(sh, a, K_SLOT);
+    wl_u32 real = v.t == WL_T_REAL;
     if (v.t == WL_T_NULL) continue;
-    if (v.t == WL_T_REAL) {
+    if (in->op != WL_OP__AggSumV) {
+      kg_add_best(sh, g, k_best_op(in->op, real), acc->word + 2 * real, acc->place + 2 * real,
+                  group[k], v.v, g->row0 + rows->row[k]);
+      continue;
+    }
+    if (real) {
       kg_add_real(sh, g, (wl_u32)in->d, group[k], acc->word + 4, acc->place + 8, wl_as_f64(v.v));
       kg_count(sh, g, group[k], acc->word + 10, acc->place + 14);
     } else {
       kg_add_wide(sh, g, acc, group[k], (wl_i64)v.v);
     }
     if (acc->counted) kg_count(sh, g, group[k], acc->word + 11, acc->place + 15);
-  }
-}
-
-WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
-                       wl_u64 row) {
-  if (g->copies) {
-    wl_u64 *best = kg_whole(sh, g, acc->place, slot, kg_copy(g));
-    k_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
-  } else {
-    wl_u64 *best = kg_record(g, slot) + acc->word;
-    k_better(best, best + 1, acc->op, bits, row);
   }
 }
 
@@ -144,7 +151,8 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     kg_add_real(sh, g, (wl_u32)in->d, slot, acc->word, acc->place, k_real(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 6, acc->place + 6);
     break;
-  default: kg_add_best(sh, g, acc, slot, k_bits(sh, a, at), g->row0 + row); break;
+  default:
+    kg_add_best(sh, g, acc->op, acc->word, acc->place, slot, k_bits(sh, a, at), g->row0 + row);
   }
 }
 
@@ -283,10 +291,9 @@ WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u
   wl_u32 place = acc->place, numbers = acc->op == WL_OP__AggSumV;
   wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX || numbers ? 4 : 0;
   if (acc->op >= WL_OP__AggMinI) {
-    for (wl_u32 c = 0; c < g->copies; c++) {
-      k_max_word(to, *kg_whole(sh, g, acc->place, slot, c));
-      k_max_word(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
-    }
+    for (wl_u32 c = 0; c < g->copies; c++)
+      for (wl_u32 j = 0; j < 2 * k_n_bests(acc->op); j++)
+        k_max_word(to + j, *kg_whole(sh, g, place + j, slot, c));
     return;
   }
   for (wl_u32 j = 0; j < n_sums; j++, place += 2) k_add_word(to++, kg_total(sh, g, place, slot, 1));

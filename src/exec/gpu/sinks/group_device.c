@@ -129,10 +129,12 @@ static void lay_out_accs(wl_dgroups *g) {
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
     case WL_OP__AggSumF: words += 6, pieces += 6; break;
     case WL_OP__AggSumV: words += 11, pieces += 15; break;
-    default:
+    default: {
+      wl_u32 n = a->op == WL_OP__AggMinN || a->op == WL_OP__AggMaxN ? 4 : 2;
       a->place = whole;
       a->counted = 0;
-      words += 2, whole += 2;
+      words += n, whole += n;
+    }
     }
     words += a->counted;
     pieces += a->counted;
@@ -396,6 +398,17 @@ static wl_val best_value(wl_u32 op, wl_u64 rank, wl_u64 extra) {
   return v;
 }
 
+/* The better of an integer and a real. *tied: they are equal, so the first row would decide. */
+static wl_val best_number(wl_u32 op, const wl_u64 *w, bool *tied) {
+  bool min = op == WL_OP__AggMinN;
+  wl_val i = best_value(min ? WL_OP__AggMinI : WL_OP__AggMaxI, w[0], w[1]);
+  wl_val r = best_value(min ? WL_OP__AggMinF : WL_OP__AggMaxF, w[2], w[3]);
+  if (i.t == WL_T_NULL || r.t == WL_T_NULL) return i.t == WL_T_NULL ? r : i;
+  int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
+  *tied |= c == 0;
+  return min == (c < 0) ? i : r;
+}
+
 static __int128 limbs(wl_u64 lo, wl_i64 hi) {
   return (__int128)hi * ((__int128)1 << 32) + lo;
 }
@@ -407,7 +420,8 @@ static void put_digits(const wl_u64 *w, wl_group_part *out) {
   }
 }
 
-static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
+static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out,
+                    bool *tied) {
   const wl_kgacc *a = &g->k.accs[k];
   const wl_u64 *w = record + a->word;
   wl_u32 n_sums = 0;
@@ -433,6 +447,8 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
     put_digits(w, out);
     n_sums = 6;
     break;
+  case WL_OP__AggMinN:
+  case WL_OP__AggMaxN: out->best = best_number(a->op, w, tied); break;
   default: out->best = best_value(a->op, w[0], w[1]);
   }
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
@@ -462,18 +478,24 @@ static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_
 
 /* Adds n packed records, at most WL_IMPORT_MOST, to the host's groups. */
 static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *keys,
-                          wl_group_part *parts, wl_groups *into) {
+                          wl_group_part *parts, wl_groups *into, wl_error *err) {
   wl_u64 words = 1 + g->k.words;
+  bool tied = false;
   wl_u32 groups[WL_IMPORT_MOST];
   for (int i = 0; i < n; i++) {
     const wl_u64 *record = dense + (wl_u64)i * words + 1;
     for (int k = 0; k < g->p->n_keys; k++)
       keys[k * WL_IMPORT_MOST + i] = key_value(g, k, record[-1], record);
-    for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[i * g->p->n_accs + k]);
+    for (int k = 0; k < g->p->n_accs; k++)
+      part_of(g, k, record, &parts[i * g->p->n_accs + k], &tied);
   }
+  if (tied)
+    return wl_not_taken(err, "min() or max() has ties of integers and reals, and needs row order");
   wl_status rc = wl_groups_import(into, n, keys, parts, groups);
   for (int i = 0; i < n && !rc && g->n_side; i++)
     rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
+  if (rc == WL_NOMEM) return wl_nomem(err);
+  if (rc == WL_NOT_TAKEN) return wl_not_taken(err, "the groups need more memory than there is");
   return rc;
 }
 
@@ -498,9 +520,7 @@ static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
   if (!rc && !*into) rc = wl_groups_open(m->to->plan, into, err);
   for (; at < end && !rc; at += most) {
     int some = end - at < most ? (int)(end - at) : (int)most;
-    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into);
-    if (rc == WL_NOMEM) rc = wl_nomem(err);
-    if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
+    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into, err);
   }
   wl_mem_free(keys);
   wl_mem_free(parts);

@@ -147,6 +147,7 @@ static wl_status make_column(finishing *x, int k, wl_rows *out, wl_error *err) {
 /* Whether the device finds out only at the end that the host must compute this. */
 static bool may_be_unsure(const wl_program *p, const wl_agg *a) {
   wl_u16 op = p->accs[a->acc].op;
+  if (op == WL_OP__AggMinN || op == WL_OP__AggMaxN) return true;
   return op == WL_OP__AggSumV || (op == WL_OP__AggSumX && a->final == WL_AGG_SUM);
 }
 
@@ -154,7 +155,7 @@ static bool may_be_unsure(const wl_program *p, const wl_agg *a) {
 static bool can_finish(const wl_program *p, const wl_agg *a) {
   const wl_acc *acc = &p->accs[a->acc];
   if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
-  return a->reg.type <= WL_R_REAL;
+  return a->reg.type <= WL_R_REAL || acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN;
 }
 
 static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error *err) {

@@ -276,6 +276,7 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
   case WL_FN_MIN:
   case WL_FN_MAX: {
     bool min = g->fn == WL_FN_MIN, F = wl_only(&a, WL_M(WL_T_REAL));
+    bool N = wl_only(&a, WL_M(WL_T_INT) | WL_M(WL_T_REAL));
     bool I = wl_only(&a, WL_M(WL_T_INT)) || a.dict || a.date;
     if (wl_compile_ties(c, &a, coll) && !c->in->rowid_order)
       return wl_not_taken(c->err, "%s() has ties, and SQLite would read them in index order",
@@ -285,8 +286,9 @@ wl_status wl_compile_aggregate(wl_compiler *c, int k) {
     rc = accumulator(c,
                      I   ? (min ? WL_OP__AggMinI : WL_OP__AggMaxI)
                      : F ? (min ? WL_OP__AggMinF : WL_OP__AggMaxF)
+                     : N ? (min ? WL_OP__AggMinN : WL_OP__AggMaxN)
                          : (min ? WL_OP__AggMinV : WL_OP__AggMaxV),
-                     &a, I || F ? 0 : coll, &out->acc);
+                     &a, I || F || N ? 0 : coll, &out->acc);
     if (c->in->query->bare && c->in->query->decides == k) c->p->accs[out->acc].rowed = true;
     break;
   }

@@ -264,7 +264,7 @@ static wl_status limit_value(wl_compiler *c, const wl_bexpr *e, wl_i64 *out) {
   if (rc) return rc;
   if (wl_is_const(&o)) {
     wl_val v = wl_const_value(c, &o);
-    if (v.t == WL_T_TEXT) v = wl_conv_affinity(&c->fold, v);
+    if (v.t == WL_T_TEXT) v = wl_conv_number(&c->fold, v, WL_NUMBER_AFFINITY);
     if (v.t == WL_T_INT) {
       *out = (wl_i64)v.v;
       return WL_OK;

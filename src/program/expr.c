@@ -129,7 +129,9 @@ wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_o
       if ((before[1 - k].mask & ~T & ~WL_M(WL_T_NULL)) == 0 && !wl_has(o, WL_T_BLOB))
         rc = wl_compile_text(c, o);
       else
-        rc = wl_compile_emit2(c, WL_OP__TextAffinity, o, &was[1 - k], d, o);
+        rc =
+            wl_compile_emit2(c, wl_has(o, WL_T_REAL) ? WL_OP__TextAffinity : WL_OP__IntTextAffinity,
+                             o, &was[1 - k], d, o);
     }
     if (rc) return rc;
   }

@@ -167,7 +167,8 @@ wl_status wl_compile_in_sub(wl_compiler *c, const wl_bexpr *e, wl_operand *out) 
       if (!copy) return wl_nomem(c->err);
       v.v = (wl_u64)(size_t)copy;
     }
-    if (e->cmp_affinity >= 'C' && v.t == WL_T_TEXT) v = wl_conv_affinity(&c->fold, v);
+    if (e->cmp_affinity >= 'C' && v.t == WL_T_TEXT)
+      v = wl_conv_number(&c->fold, v, WL_NUMBER_AFFINITY);
     if (e->cmp_affinity == 'B' && (v.t == WL_T_INT || v.t == WL_T_REAL))
       return wl_not_taken(c->err, "IN with numbers compared as text, computed for groups");
     if (v.t == WL_T_NULL)

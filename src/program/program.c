@@ -8,8 +8,9 @@
 #include <string.h>
 
 const wl_opcode_info wl_opcodes[WL_N_OPCODES] = {
-#define PLACE_ANY                           false
-#define PLACE_HOST                          true
+#define PLACE_ANY                           false, false
+#define PLACE_LONG                          false, true
+#define PLACE_HOST                          true, false
 #define WL_OPCODE(name, shape, place, text) {#name, text, WL_SHAPE_##shape, PLACE_##place},
 #include "program/opcodes.def"
 #undef WL_OPCODE

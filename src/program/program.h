@@ -44,6 +44,7 @@ typedef struct wl_opcode_info {
   const char *text;
   wl_u8 shape;
   bool host_only;
+  bool is_long; /* only some kernels contain it */
 } wl_opcode_info;
 
 extern const wl_opcode_info wl_opcodes[WL_N_OPCODES];

@@ -7,6 +7,7 @@
 #include "base/quirks.h"
 #include "base/sqlite.h"
 #include "value/calls.h"
+#include "value/rounding.h"
 #include <string.h>
 
 enum { ARITH, REAL, NUMERIC, N_STATEMENTS };
@@ -94,33 +95,13 @@ static wl_val convert(wl_vctx *x, int which, wl_val a) {
   return r;
 }
 
-/* Whether the text is a plain decimal integer of up to 18 digits, which needs no help from
-** SQLite. */
-static bool plain_integer(wl_val a, wl_i64 *out) {
-  const wl_u8 *p = wl_bytes(a);
-  wl_u32 i = a.n > 1 && p[0] == '-';
-  if (a.n - i == 0 || a.n - i > 18) return false;
-  wl_i64 v = 0;
-  for (wl_u32 k = i; k < a.n; k++) {
-    if (p[k] < '0' || p[k] > '9') return false;
-    v = v * 10 + (p[k] - '0');
-  }
-  *out = i ? -v : v;
-  return true;
-}
-
-wl_val wl_conv_arith(wl_vctx *x, wl_val a) {
-  wl_i64 i;
-  return plain_integer(a, &i) ? wl_int(i) : convert(x, ARITH, a);
-}
-wl_val wl_conv_real(wl_vctx *x, wl_val a) {
-  wl_i64 i;
-  return plain_integer(a, &i) && i > -(1LL << 53) && i < 1LL << 53 && i != 0 ? wl_real((double)i)
-                                                                             : convert(x, REAL, a);
-}
-wl_val wl_conv_numeric(wl_vctx *x, wl_val a) {
-  wl_i64 i;
-  return plain_integer(a, &i) ? wl_int(i) : convert(x, NUMERIC, a);
+wl_val wl_conv_number(wl_vctx *x, wl_val a, int want) {
+  static const int statement[] = {[WL_NUMBER_ARITH] = ARITH,
+                                  [WL_NUMBER_AFFINITY] = ARITH,
+                                  [WL_NUMBER_REAL] = REAL,
+                                  [WL_NUMBER_NUMERIC] = NUMERIC};
+  wl_val r;
+  return wl_number_of_text(a, want, wl_rounding_get(), &r) ? r : convert(x, statement[want], a);
 }
 
 wl_i32 wl_conv_seconds(double s) {
@@ -188,38 +169,6 @@ bool wl_conv_function(const char *name) {
 wl_calls *wl_conv_calls(wl_conv *c) {
   if (!c->calls) c->calls = wl_calls_open(c->db);
   return c->calls;
-}
-
-/* ---- affinity */
-
-static bool space(wl_u8 c) {
-  return c == ' ' || (c >= 9 && c <= 13);
-}
-static bool digit(wl_u8 c) {
-  return c >= '0' && c <= '9';
-}
-
-/* Whether the whole text is a number. Spaces around it are allowed. */
-static bool well_formed(const wl_u8 *p, wl_u32 n) {
-  wl_u32 i = 0, digits = 0;
-  while (i < n && space(p[i])) i++;
-  if (i < n && (p[i] == '+' || p[i] == '-')) i++;
-  for (; i < n && digit(p[i]); i++) digits++;
-  if (i < n && p[i] == '.')
-    for (i++; i < n && digit(p[i]); i++) digits++;
-  if (digits == 0) return false;
-  if (i < n && (p[i] == 'e' || p[i] == 'E')) {
-    i++;
-    if (i < n && (p[i] == '+' || p[i] == '-')) i++;
-    if (i == n || !digit(p[i])) return false;
-    while (i < n && digit(p[i])) i++;
-  }
-  while (i < n && space(p[i])) i++;
-  return i == n;
-}
-
-wl_val wl_conv_affinity(wl_vctx *x, wl_val a) {
-  return well_formed(wl_bytes(a), a.n) ? wl_conv_arith(x, a) : a;
 }
 
 wl_val wl_conv_text(wl_vctx *x, double r) {

@@ -1,7 +1,8 @@
 /*
-** SQLite's conversions between text and numbers, and its functions. They call SQLite itself,
-** because no second implementation agrees with it in every digit. Each worker thread borrows a
-** converter: a private in-memory database with prepared statements.
+** SQLite's conversions between text and numbers, and its functions. Most texts become numbers
+** without SQLite (text_number.h). The rest, and reals that become text, call SQLite itself, because
+** no second implementation agrees with it in every digit. Each worker thread borrows a converter: a
+** private in-memory database with prepared statements.
 */
 #ifndef WL_CONV_H
 #define WL_CONV_H

@@ -14,6 +14,7 @@
 #define WL_OPS_H
 
 #include "value/like.h"
+#include "value/text_number.h"
 #include "value/value.h"
 
 enum {
@@ -22,7 +23,8 @@ enum {
   WL_FAULT_TOOBIG = 2, /* a string is over SQLite's limit: the statement fails */
   WL_FAULT_SQL = 3,    /* an SQLite function raised an error: SQLite runs the statement */
   WL_FAULT_STOP = 4,   /* the work was interrupted */
-  WL_FAULT_HOST = 5    /* a device met a value that only the CPU can handle */
+  WL_FAULT_DATE = 5,   /* a device met a date that only the CPU can compute */
+  WL_FAULT_NUMBER = 6  /* a device met a text whose number only SQLite can compute */
 };
 
 /* Memory for the text that generic opcodes create, and the host's converter. */
@@ -34,6 +36,7 @@ typedef struct wl_vctx {
   wl_u32 *fault;        /* set to WL_FAULT_... when something goes wrong */
   struct wl_conv *conv; /* SQLite's own conversions; NULL on a device */
   void *chunks;         /* host: all scratch chunks so far; NULL on a device */
+  wl_u32 rounding;      /* device: how SQLite rounds numbers of texts (text_number.h) */
 } wl_vctx;
 
 #ifdef __CUDACC__
@@ -49,14 +52,10 @@ WL_FN wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
 /* On the host (value/scratch.c), scratch memory grows but never moves. In the simulator its size is
 ** fixed. */
 wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n);
-/* SQLite's text conversions (value/conv.c), for the opcodes marked HOST. */
-wl_val wl_conv_arith(wl_vctx *x, wl_val a);    /* text or blob as an operand of + */
-wl_val wl_conv_affinity(wl_vctx *x, wl_val a); /* text that is entirely a number becomes that
-                                               ** number */
-wl_val wl_conv_real(wl_vctx *x, wl_val a);     /* CAST(a AS REAL) of text or blob */
-wl_val wl_conv_numeric(wl_vctx *x, wl_val a);  /* CAST(a AS NUMERIC) of text or blob */
-wl_val wl_conv_text(wl_vctx *x, double r);     /* a REAL as text */
-wl_i32 wl_conv_seconds(double s);              /* the digits of printf('%06.3f', s) as a number */
+/* SQLite's conversions (value/conv.c). */
+wl_val wl_conv_number(wl_vctx *x, wl_val a, int want); /* WL_NUMBER_… of a text or blob */
+wl_val wl_conv_text(wl_vctx *x, double r);             /* a REAL as text */
+wl_i32 wl_conv_seconds(double s); /* the digits of printf('%06.3f', s) as a number */
 #endif
 
 /* ---- integers; the compiler has proved that + - * and unary - stay inside 64 bits */
@@ -530,10 +529,17 @@ WL_FN wl_val wl_op_Lower(wl_vctx *x, wl_val a, wl_val b, int c) {
   return wl_ascii_case(x, a, 'A', 32);
 }
 
+/* ---- text as numbers */
+
+/* The number of a text or blob. A device sets a fault if the text needs SQLite. */
+WL_FN wl_val wl_number(wl_vctx *x, wl_val a, int want) {
+  wl_val r;
 #ifndef __CUDACC__
-/* ---- opcodes that need SQLite's own conversions: host only */
-WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
-  return a.t == WL_T_REAL ? wl_conv_text(x, wl_as_f64(a.v)) : wl_op_IntToText(x, a, b, c);
+  if (x->conv) return wl_conv_number(x, a, want);
+#endif
+  if (wl_number_of_text(a, want, (int)x->rounding, &r)) return r;
+  *x->fault = WL_FAULT_NUMBER;
+  return wl_null();
 }
 /*
 ** Arithmetic on text. The numbers in the texts decide whether it is integer arithmetic. If not,
@@ -541,15 +547,15 @@ WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
 */
 WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (a.t == WL_T_NULL || b.t == WL_T_NULL) return wl_null();
-  wl_val na = a.t >= WL_T_TEXT ? wl_conv_arith(x, a) : a,
-         nb = b.t >= WL_T_TEXT ? wl_conv_arith(x, b) : b;
+  wl_val na = a.t >= WL_T_TEXT ? wl_number(x, a, WL_NUMBER_ARITH) : a,
+         nb = b.t >= WL_T_TEXT ? wl_number(x, b, WL_NUMBER_ARITH) : b;
   int real = na.t == WL_T_REAL || nb.t == WL_T_REAL;
   if (real && c == '%') {
     na = wl_op_ToInt(x, a, a, 0);
     nb = wl_op_ToInt(x, b, b, 0);
   } else if (real) {
-    if (a.t >= WL_T_TEXT) na = wl_conv_real(x, a);
-    if (b.t >= WL_T_TEXT) nb = wl_conv_real(x, b);
+    if (a.t >= WL_T_TEXT) na = wl_number(x, a, WL_NUMBER_REAL);
+    if (b.t >= WL_T_TEXT) nb = wl_number(x, b, WL_NUMBER_REAL);
   }
   switch (c) {
   case '+': return wl_op_AddV(x, na, nb, 0);
@@ -564,25 +570,38 @@ WL_FN wl_val wl_op_TextArith(wl_vctx *x, wl_val a, wl_val b, int c) {
 WL_FN wl_val wl_op_NumAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;
-  return a.t == WL_T_TEXT ? wl_conv_affinity(x, a) : a;
+  return a.t == WL_T_TEXT ? wl_number(x, a, WL_NUMBER_AFFINITY) : a;
 }
 /* What sum() adds: a number, the number that a text consists of, or else its leading number. */
 WL_FN wl_val wl_op_SumArg(wl_vctx *x, wl_val a, wl_val b, int c) {
   a = wl_op_NumAffinity(x, a, b, c);
-  return a.t >= WL_T_TEXT ? wl_conv_real(x, a) : a;
+  return a.t >= WL_T_TEXT ? wl_number(x, a, WL_NUMBER_REAL) : a;
 }
 WL_FN wl_val wl_op_CastReal(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;
-  if (a.t >= WL_T_TEXT) return wl_conv_real(x, a);
+  if (a.t >= WL_T_TEXT) return wl_number(x, a, WL_NUMBER_REAL);
   return a.t == WL_T_INT ? wl_real((double)(wl_i64)a.v) : a;
 }
 WL_FN wl_val wl_op_CastNumeric(wl_vctx *x, wl_val a, wl_val b, int c) {
   (void)b;
   (void)c;
-  return a.t >= WL_T_TEXT ? wl_conv_numeric(x, a) : a;
+  return a.t >= WL_T_TEXT ? wl_number(x, a, WL_NUMBER_NUMERIC) : a;
 }
-/* TEXT affinity before a comparison: numbers become text if the other side (b) is text. */
+
+/* ---- TEXT affinity before a comparison: numbers become text if the other side (b) is text */
+
+/* Inputs are never REAL. */
+WL_FN wl_val wl_op_IntTextAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
+  (void)c;
+  return a.t == WL_T_INT && b.t == WL_T_TEXT ? wl_int_to_text(x, (wl_i64)a.v) : a;
+}
+
+#ifndef __CUDACC__
+/* ---- opcodes that need SQLite's own conversions: host only */
+WL_FN wl_val wl_op_ToText(wl_vctx *x, wl_val a, wl_val b, int c) {
+  return a.t == WL_T_REAL ? wl_conv_text(x, wl_as_f64(a.v)) : wl_op_IntToText(x, a, b, c);
+}
 WL_FN wl_val wl_op_TextAffinity(wl_vctx *x, wl_val a, wl_val b, int c) {
   if (b.t != WL_T_TEXT || (a.t != WL_T_INT && a.t != WL_T_REAL)) return a;
   return wl_op_ToText(x, a, b, c);

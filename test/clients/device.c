@@ -103,6 +103,10 @@ typedef struct one {
   bool oracle;
 } one;
 
+/* Integers and reals, none of them equal; the number of a text. */
+#define MIXED "CASE WHEN k%3 THEN r+0.125 ELSE b END"
+#define TEXTS "((k||'.25')+0)"
+
 static const one list[] = {
     /* by address, in shared memory */
     {"SELECT a, count(*), count(a), sum(b), min(b), max(r), sum(r), avg(b) FROM t GROUP BY a",
@@ -116,6 +120,12 @@ static const one list[] = {
      false},
     {"SELECT a, min(r*0.0), max(r*0.0), min(-r*0.0), max(-r*0.0) FROM t GROUP BY a",
      "shared memory", true},
+    {"SELECT a, sum(" MIXED "), avg(" MIXED "), min(" MIXED "), max(" MIXED ") FROM t GROUP BY a",
+     "shared memory", true},
+    {"SELECT a, sum(" TEXTS "), max(" TEXTS ") FROM t GROUP BY a", "shared memory", true},
+    {"SELECT sum(" MIXED "), total(" MIXED "), min(" MIXED "), max(" MIXED "), max(" TEXTS
+     ") FROM t",
+     NULL, true},
     {"SELECT 5, count(*) FROM t GROUP BY 'x' = 'x'", "shared memory", true},
     {"SELECT count(*), sum(b) FROM t GROUP BY NULL", "shared memory", true},
     {"SELECT a, count(s), count(u) FROM t GROUP BY a HAVING count(*) > 2 ORDER BY 2 DESC, 1 LIMIT "
@@ -129,6 +139,8 @@ static const one list[] = {
     {"SELECT k*100000007, count(*), sum(r), max(b) FROM t GROUP BY k*100000007", "by hash", true},
     {"SELECT b*900000000000000, a, count(*), sum(odd) FROM t GROUP BY b*900000000000000, a",
      "by hash", false},
+    {"SELECT k*100000007, sum(" MIXED "), max(" MIXED ") FROM t GROUP BY 1", "by hash", true},
+    {"SELECT w, b, sum(" MIXED "), min(" MIXED ") FROM t GROUP BY w, b", "by hash", true},
     {"SELECT w, count(*), sum(b) FROM t GROUP BY w", "by hash", true},
     {"SELECT r, count(*), sum(b), total(r) FROM t GROUP BY r", "by hash", true},
     {"SELECT odd, count(*), sum(b) FROM t GROUP BY odd", "by hash", true},
@@ -229,6 +241,8 @@ static void budgets(const char *engine) {
       {"900M", "SELECT k*100000007, count(*), sum(b) FROM t GROUP BY 1", "by hash"},
       {"4M", "SELECT k*100000007, count(*), sum(b) FROM t GROUP BY 1", "passes"},
       {"4M", "SELECT w, r, count(*), sum(b) FROM t GROUP BY w, r", "passes"},
+      {"4M", "SELECT w, b, sum(" MIXED "), min(" MIXED ") FROM t GROUP BY w, b", "passes"},
+      {"40M", "SELECT k, sum(" MIXED "), max(" MIXED ") FROM t GROUP BY k", "passes"},
       {"16M", "SELECT k, count(*), sum(r), sum(odd) FROM t GROUP BY k", "passes"},
       {"40M", "SELECT k, count(*), sum(r), sum(odd) FROM t GROUP BY k", "by address, 3 passes"},
       {"4M", "SELECT a, count(*), sum(r), min(b) FROM t GROUP BY a", "shared memory"},
@@ -285,9 +299,10 @@ static void random_queries(const char *engine, int n_rows, int n) {
   static const char *const keys[] = {"a",      "b",   "r",     "w",   "a%3",  "k%1000",
                                      "+k",     "-b",  "odd",   "a+b", "b*77", "r*0.0",
                                      "a IS 2", "b/7", "b*1.0", "k>9", "w%9",  "-r"};
-  static const char *const aggs[] = {"count(*)", "count(a)", "sum(a)",   "sum(r)",       "min(w)",
-                                     "max(w)",   "avg(b)",   "min(r)",   "max(-r*0.0)",  "sum(b*k)",
-                                     "count(s)", "total(b)", "sum(r*b)", "min(b)+max(k)"};
+  static const char *const aggs[] = {
+      "count(*)", "count(a)",      "sum(a)",         "sum(r)",         "min(w)",        "max(w)",
+      "avg(b)",   "min(r)",        "max(-r*0.0)",    "sum(b*k)",       "count(s)",      "total(b)",
+      "sum(r*b)", "min(b)+max(k)", "sum(" MIXED ")", "max(" MIXED ")", "sum(" TEXTS ")"};
   static const char *const where[] = {"a>1", "b<10", "r<>0", "w IS NOT NULL", "k%7<5", "0"};
   static const char *const way[] = {"", " DESC", " NULLS LAST", " DESC NULLS FIRST"};
 #define ANY(l) l[rng_below(&rnd, (int)(sizeof l / sizeof *l))]

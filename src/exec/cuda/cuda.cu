@@ -134,11 +134,11 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   cudaStream_t stream = stream_of(d);
   switch (k) {
   case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
-  case WL_K_INTERP_DATES:
-    wl_interp_dates<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
+  case WL_K_INTERP_LONG:
+    wl_interp_long<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
     break;
-  case WL_K_GROUP_DATES:
-    wl_group_dates<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
+  case WL_K_GROUP_LONG:
+    wl_group_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
     break;
   case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
   case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
@@ -301,9 +301,9 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
   const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
   if (!e) e = cudaFuncSetAttribute(wl_interp, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_interp_dates, attribute, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_interp_long, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group_dates, attribute, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group_long, attribute, shared);
   if (e) {
     snprintf(message, n_message, "the CUDA device cannot be opened: %s", cudaGetErrorString(e));
     free(c);

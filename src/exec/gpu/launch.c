@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
+#include "value/rounding.h"
 #include <string.h>
 
 typedef wl_launch launch;
@@ -157,9 +158,10 @@ static void blob_fill(launch *l) {
   a->tiles = l->tiles;
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
-  a->dates = low->dates;
+  a->has_long = low->has_long;
   a->ctx.size = low->makes_text ? l->s->text_room : 0;
   a->ctx.max_text = l->e->max_text;
+  a->ctx.rounding = (wl_u32)wl_rounding_get();
   a->ctx.fault = (wl_u32 *)(void *)(counters + C_FAULT);
 }
 
@@ -236,7 +238,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
                            l->low->n_shared, err);
   else if (!rc)
-    rc = l->d->launch(l->d, l->args.dates ? WL_K_INTERP_DATES : WL_K_INTERP, &l->args,
+    rc = l->d->launch(l->d, l->args.has_long ? WL_K_INTERP_LONG : WL_K_INTERP, &l->args,
                       sizeof l->args, l->grid, l->low->threads, l->low->n_shared, err);
   wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
                                             ** launch_wait */
@@ -285,7 +287,9 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_device_state *s = l->s;
   wl_u32 fault = (wl_u32)l->counters[C_FAULT];
   if (fault == WL_FAULT_TOOBIG) return wl_fail(err, WL_TOOBIG, "string or blob too big");
-  if (fault == WL_FAULT_HOST) return wl_not_taken(err, "a date that only the CPU can compute");
+  if (fault == WL_FAULT_DATE) return wl_not_taken(err, "a date that only the CPU can compute");
+  if (fault == WL_FAULT_NUMBER)
+    return wl_not_taken(err, "a text whose number only SQLite can compute");
   if (fault == WL_FAULT_ROOM) {
     wl_u64 need = l->counters[C_TEXT];
     wl_u64 most = (wl_u64)l->d->budget / 4 / (wl_u64)s->depth, twice = 2 * s->text_room;

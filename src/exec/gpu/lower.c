@@ -23,6 +23,9 @@ static wl_u32 acc_slots(wl_u16 op) {
   case WL_OP__AggCount: return 1;
   case WL_OP__AggSumX: return 5;
   case WL_OP__AggSumF: return 4;
+  case WL_OP__AggSumV: return 9;
+  case WL_OP__AggMinN:
+  case WL_OP__AggMaxN: return 4;
   default: return 2;
   }
 }
@@ -180,8 +183,8 @@ static wl_i16 plane_of(const wl_lowered *low, int source, int pc) {
 }
 
 static bool makes_text(wl_u16 op) {
-  return op == WL_OP__Concat || op == WL_OP__IntToText || op == WL_OP__Upper ||
-         op == WL_OP__Lower || op == WL_OP__Date || op == WL_OP__DateText;
+  return op == WL_OP__Concat || op == WL_OP__IntToText || op == WL_OP__IntTextAffinity ||
+         op == WL_OP__Upper || op == WL_OP__Lower || op == WL_OP__Date || op == WL_OP__DateText;
 }
 
 static void lower_code(const wl_arranged *arranged, int n_regs, int first, int end,
@@ -192,7 +195,6 @@ static void lower_code(const wl_arranged *arranged, int n_regs, int first, int e
     const char *want = wl_shapes[wl_opcodes[in->op].shape];
     int source = source_read(arranged, pc), column = arranged->column[pc];
     wl_kinstr *k = &out->code[pc - first];
-    wl_u8 shape = wl_opcodes[in->op].shape;
     k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
     k->d = want[0] != ' ' ? opnd_index(p, n_regs, in->d) : in->d;
     k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, n_regs, in->a);
@@ -209,7 +211,7 @@ static void lower_code(const wl_arranged *arranged, int n_regs, int first, int e
       k->b = plane_of(out, source, pc - first);
       k->direct = 1;
     }
-    out->dates |= shape == WL_SHAPE_V_DATE || shape == WL_SHAPE_I_DATE;
+    out->has_long |= wl_opcodes[in->op].is_long;
     out->makes_text |= makes_text(in->op);
   }
 }

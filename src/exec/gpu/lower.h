@@ -36,7 +36,7 @@ typedef struct wl_lowered {
   int expand;          /* the join of the Expand at its end; -1: there is none */
   wl_u32 start, count; /* planes for the first candidate of each row and their number */
   wl_u32 threads;      /* threads of a block */
-  bool dates;          /* it has date opcodes */
+  bool has_long;       /* it has LONG opcodes */
   bool makes_text;     /* its instructions make text, which needs room in device memory */
 } wl_lowered;
 

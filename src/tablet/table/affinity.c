@@ -30,7 +30,7 @@ static wl_val to_text(wl_vctx *x, wl_val v) {
 wl_val wl_store_affinity(wl_vctx *x, char affinity, wl_val v) {
   if (affinity == 'B') return v.t == WL_T_INT || v.t == WL_T_REAL ? to_text(x, v) : v;
   if (affinity < 'C') return v;
-  if (v.t == WL_T_TEXT) v = wl_conv_affinity(x, v);
+  if (v.t == WL_T_TEXT) v = wl_conv_number(x, v, WL_NUMBER_AFFINITY);
   if (v.t == WL_T_REAL) v = to_integer(v);
   if (affinity == 'E' && v.t == WL_T_INT) v = wl_real((double)(wl_i64)v.v);
   return v;

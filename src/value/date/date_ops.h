@@ -174,7 +174,7 @@ WL_FN wl_i32 wl_date_round_seconds(wl_vctx *x, double s) {
 #ifndef __CUDACC__
   if (x && x->conv) return wl_conv_seconds(s);
 #endif
-  if (x) *x->fault = WL_FAULT_HOST;
+  if (x) *x->fault = WL_FAULT_DATE;
   return 0;
 }
 
@@ -364,18 +364,18 @@ WL_FN_CALLED int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
   double r = 0;
   int number = wl_date_read_number(&t, &r);
   if (wl_date_is_now(&t, dialect)) {
-    *x->fault = x->conv ? WL_FAULT_SQL : WL_FAULT_HOST;
+    *x->fault = x->conv ? WL_FAULT_SQL : WL_FAULT_DATE;
     return 0;
   }
   if (number == WL_NUMBER_NONE) return 0;
   if (number == WL_NUMBER_HARD) {
 #ifndef __CUDACC__
     if (x->conv)
-      r = wl_val_f64(wl_conv_real(x, wl_text(t.p, t.n)));
+      r = wl_val_f64(wl_conv_number(x, wl_text(t.p, t.n), WL_NUMBER_REAL));
     else
 #endif
     {
-      *x->fault = WL_FAULT_HOST;
+      *x->fault = WL_FAULT_DATE;
       return 0;
     }
   }

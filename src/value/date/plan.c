@@ -38,7 +38,7 @@ static wl_date_answer add(planner *p, wl_date_step_kind kind, wl_i32 n, wl_i64 m
 static bool number_at(planner *p, const wl_date_text *t, wl_u32 from, wl_u32 n, double *out) {
   wl_date_text part = {t->p + from, n, 0};
   int is = wl_date_read_number(&part, out);
-  if (is == WL_NUMBER_HARD) *out = wl_val_f64(wl_conv_real(p->x, wl_text(part.p, part.n)));
+  if (is == WL_NUMBER_HARD) *out = wl_val_f64(wl_conv_number(p->x, wl_text(part.p, part.n), WL_NUMBER_REAL));
   return is != WL_NUMBER_NONE;
 }
 

@@ -8,7 +8,7 @@
 #ifndef WL_WIDE_H
 #define WL_WIDE_H
 
-#include "value/types.h"
+#include "value/value.h"
 
 enum { WL_WIDE_WORDS = 3 };
 
@@ -71,14 +71,19 @@ WL_FN double wl_wide_round(const wl_wide *from, int exponent) {
   return negative ? -r : r;
 }
 
-/* The sum of reals that a device has gathered in digits around an anchor, rounded once: for all j,
-** (low[j] + high[j] * 2^32) * 2^(anchor - 40 j). */
-WL_FN double wl_wide_of_digits(const wl_i64 low[3], const wl_i64 high[3], int anchor) {
+/* The sum of reals that a device has gathered in digits around an anchor, plus an integer, rounded
+** once: for all j, (low[j] + high[j] * 2^32) * 2^(anchor - 40 j). The digits are the words low 0 to
+** 2 and high 0 to 2. If the integer is not 0, wl_wide_holds(anchor). */
+WL_FN int wl_wide_holds(int anchor) {
+  return anchor <= 80 && anchor >= 80 - 127;
+}
+WL_FN double wl_wide_of_digits(const wl_u64 digits[6], wl_i64 plus, int anchor) {
   wl_wide s = {{0, 0, 0}};
   for (int j = 0; j < 3; j++) {
-    wl_wide_add(&s, low[j], 80 - 40 * j);
-    wl_wide_add(&s, high[j], 112 - 40 * j);
+    wl_wide_add(&s, (wl_i64)digits[j], 80 - 40 * j);
+    wl_wide_add(&s, (wl_i64)digits[3 + j], 112 - 40 * j);
   }
+  if (plus) wl_wide_add(&s, plus, 80 - anchor);
   return wl_wide_round(&s, anchor - 80);
 }
 

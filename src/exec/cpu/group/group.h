@@ -92,6 +92,7 @@ typedef struct wl_group_part {
   __int128 sum;
   unsigned __int128 magnitude;
   wl_i64 digits[3], high[3];
+  wl_i64 n_reals; /* of a sum of integers and reals */
   wl_val best;
 } wl_group_part;
 

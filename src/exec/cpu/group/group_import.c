@@ -19,7 +19,7 @@ static wl_status put_digits(const wl_agg_how *h, wl_arena *arena, const wl_group
   return WL_OK;
 }
 
-/* Makes a state of what a device gathered. Only accumulators whose place is ANY come here. */
+/* Makes a state of what a device gathered. Only accumulators whose place is not HOST come here. */
 static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
                            const wl_group_part *p) {
   switch (h->state) {
@@ -39,8 +39,17 @@ static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
     s->count += p->count;
     return put_digits(h, arena, p, &s->reals);
   }
+  case WL_STATE_NUMBERS: {
+    wl_numbers_state *s = state;
+    wl_ints ints = {.sum = p->sum, .positive = ((__int128)p->magnitude + p->sum) / 2};
+    wl_ints_merge(&s->ints, &ints, !s->n_reals);
+    s->count += p->count;
+    s->n_reals += p->n_reals;
+    return put_digits(h, arena, p, &s->reals);
+  }
   case WL_STATE_BEST:
-  case WL_STATE_ROWED: {
+  case WL_STATE_ROWED:
+  case WL_STATE_VALUE: {
     /* its count only says whether there is a value */
     wl_agg_in in = {.v = p->best, .arena = arena};
     return p->best.t == WL_T_NULL ? WL_OK : wl_agg_add(h, state, &in);
@@ -88,5 +97,6 @@ wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) {
   void *state = entry_state(g->plan, e, acc);
   wl_agg_in in = {.v = wl_real(v), .arena = &g->arena};
   --*(wl_i64 *)state; /* every state begins with its count */
+  if (g->plan->accs[acc].state == WL_STATE_NUMBERS) --((wl_numbers_state *)state)->n_reals;
   return wl_agg_add(&g->plan->accs[acc], state, &in);
 }

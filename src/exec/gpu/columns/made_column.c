@@ -12,16 +12,27 @@
 /* Allocates the data of a segment. */
 static wl_status open_segment(wl_segment *s, bool nullable) {
   size_t n = (size_t)s->n_rows;
+  bool any = s->phys == WL_P_ANY;
   s->data = wl_mem_alloc(n * 8 + 8);
-  if (nullable) s->valid = wl_mem_alloc((n + 7) / 8 + 8);
-  return s->data && (s->valid || !nullable) ? WL_OK : WL_NOMEM;
+  if (nullable || any) s->valid = wl_mem_zalloc((n + 7) / 8 + 8);
+  if (any) s->tags = wl_mem_alloc(n + 8);
+  return s->data && (s->valid || !(nullable || any)) && (s->tags || !any) ? WL_OK : WL_NOMEM;
 }
 
 static void close_segment(wl_segment *s) {
   wl_mem_free(s->data);
   wl_mem_free(s->valid);
+  wl_mem_free(s->tags);
   s->data = NULL;
-  s->valid = NULL;
+  s->valid = s->tags = NULL;
+}
+
+/* Copies the tags of a segment, and makes its bitmap of them. */
+static wl_status fetch_tags(wl_device *d, wl_segment *s, const wl_u8 *from, wl_error *err) {
+  wl_status rc = d->copy_out(d, s->tags, from, (size_t)s->n_rows, err);
+  for (wl_i32 i = 0; i < s->n_rows && !rc; i++)
+    if (s->tags[i] != WL_T_NULL) s->valid[i >> 3] |= (wl_u8)(1 << (i & 7));
+  return rc;
 }
 
 /* Counts the NULLs of a segment. If there are none, it has no bitmap. */
@@ -43,6 +54,7 @@ wl_status wl_made_fetch(wl_device *d, wl_column *c, wl_error *err) {
     size_t row = (size_t)t << WL_TABLET_SHIFT, n = (size_t)s->n_rows;
     if (open_segment(s, r->k.valid != NULL)) rc = wl_nomem(err);
     if (!rc) rc = d->copy_out(d, s->data, r->k.data + row * 8, n * 8, err);
+    if (!rc && s->phys == WL_P_ANY) rc = fetch_tags(d, s, r->k.tags + row, err);
     if (!rc && r->k.valid) rc = d->copy_out(d, s->valid, r->k.valid + row / 8, (n + 7) / 8, err);
   }
   for (int t = 0; t < c->n_tablets; t++)
@@ -82,11 +94,13 @@ static wl_segment *make_segments(const wl_domain *domain, wl_u8 phys, wl_i64 n_r
 
 /* Gives the column its memory on the device. */
 static wl_status open_memory(wl_device *d, wl_column *c, bool nullable, wl_error *err) {
-  size_t rows = (size_t)c->n_rows, n_data = aligned(rows * 8), n_valid = aligned((rows + 7) / 8);
+  bool any = c->phys == WL_P_ANY;
+  size_t rows = (size_t)c->n_rows, n_data = aligned(rows * 8);
+  size_t n_more = any ? aligned(rows) : nullable ? aligned((rows + 7) / 8) : 0;
   const wl_u8 *base = NULL;
   wl_devcol *r = wl_mem_zalloc(sizeof *r);
   if (!r) return wl_nomem(err);
-  wl_status rc = wl_devcol_open(d, n_data + (nullable ? n_valid : 0), WL_WAY_DIRECT, r, &base, err);
+  wl_status rc = wl_devcol_open(d, n_data + n_more, WL_WAY_DIRECT, r, &base, err);
   if (rc) {
     wl_mem_free(r);
     return rc;
@@ -94,7 +108,8 @@ static wl_status open_memory(wl_device *d, wl_column *c, bool nullable, wl_error
   int slot = slot_of(d, false);
   r->k.phys = c->phys;
   r->k.data = base;
-  r->k.valid = nullable ? base + n_data : NULL;
+  r->k.valid = nullable && !any ? base + n_data : NULL;
+  r->k.tags = any ? base + n_data : NULL;
   r->column = c;
   r->last_use = d->clock;
   wl_devcol_settle(d, r);
@@ -108,13 +123,14 @@ static wl_status open_memory(wl_device *d, wl_column *c, bool nullable, wl_error
 
 wl_status wl_made_column(wl_device *d, const wl_domain *domain, wl_i64 n_rows, struct wl_dict *dict,
                          wl_column **out, wl_kcol *k, wl_error *err) {
-  bool real = (domain->mask & WL_M(WL_T_REAL)) != 0;
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  wl_u8 phys = !(domain->mask & F) ? WL_P_I64 : domain->mask & I ? WL_P_ANY : WL_P_F64;
   bool nullable = (domain->mask & WL_M(WL_T_NULL)) != 0;
   int n = (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
   *out = NULL;
   wl_domain held = *domain; /* a dictionary's domain is that of the texts */
   if (dict) held.mask = wl_mask_of_coded(held.mask);
-  wl_segment *segments = make_segments(&held, real ? WL_P_F64 : WL_P_I64, n_rows, n);
+  wl_segment *segments = make_segments(&held, phys, n_rows, n);
   if (!segments) {
     wl_dict_free(dict);
     return wl_nomem(err);
@@ -123,7 +139,7 @@ wl_status wl_made_column(wl_device *d, const wl_domain *domain, wl_i64 n_rows, s
   if (rc) return rc;
   wl_column *c = *out;
   c->n_bytes = sizeof *c + (size_t)n * sizeof *segments;
-  c->phys = real ? WL_P_F64 : WL_P_I64;
+  c->phys = phys;
   rc = n ? open_memory(d, c, nullable, err) : WL_OK;
   if (rc) {
     wl_column_drop(c);

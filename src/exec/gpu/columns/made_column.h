@@ -1,7 +1,8 @@
 /*
 ** Columns that a device makes: results of its sinks, which later pipelines read where they are.
-** Their values have 8 bytes, with a bitmap of those that are not NULL. The host gets them only if
-** it asks (wl_column_fetch), or if the device needs the memory.
+** Their values have 8 bytes, with a bitmap of those that are not NULL, or, if they are integers and
+** reals, with a tag each. The host gets them only if it asks (wl_column_fetch), or if the device
+** needs the memory.
 */
 #ifndef WL_MADE_COLUMN_H
 #define WL_MADE_COLUMN_H
@@ -9,9 +10,10 @@
 #include "column/rows.h"
 #include "exec/gpu/columns/devcol.h"
 
-/* Makes a column of n_rows values, which are in the domain: integers, or reals, and NULL where the
+/* Makes a column of n_rows values, which are in the domain: integers or reals, and NULL where the
 ** domain has it. dict: the integers are codes of it; the column takes over the reference. Kernels
-** then write to k->data, and to k->valid if the column may have NULLs. The caller holds the lock of
+** then write to k->data, and to k->tags if the domain has both types, else to k->valid if it has
+** NULL. The caller holds the lock of
 ** the device. */
 wl_status wl_made_column(wl_device *d, const wl_domain *domain, wl_i64 n_rows, struct wl_dict *dict,
                          wl_column **out, wl_kcol *k, wl_error *err) WL_MUST;

@@ -22,6 +22,17 @@ WL_FN int k_is_real(wl_u32 op) {
   return op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
 }
 
+/* min and max of numbers are two: of the integers, and of the reals. The number of them, and the
+** opcode of one. */
+WL_FN wl_u32 k_n_bests(wl_u32 op) {
+  return op == WL_OP__AggMinN || op == WL_OP__AggMaxN ? 2 : 1;
+}
+WL_FN wl_u32 k_best_op(wl_u32 op, wl_u32 which) {
+  if (op == WL_OP__AggMinN) return which ? WL_OP__AggMinF : WL_OP__AggMinI;
+  if (op == WL_OP__AggMaxN) return which ? WL_OP__AggMaxF : WL_OP__AggMaxI;
+  return op;
+}
+
 /*
 ** min and max keep the largest rank: a better value has a larger rank. Ranks are not 0, except for
 ** one integer; the extra word says whether that integer occurred. For reals, the extra word says
@@ -65,12 +76,12 @@ WL_FN int k_first(wl_u32 op, wl_u64 v, wl_u64 row, wl_u64 best, wl_u64 best_row)
   return row < best_row;
 }
 
-/* Adds a real to three digits of 40 bits. If it does not fit, appends it to the side list. */
-WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, double v) {
-  const wl_kacc *acc = &args->accs[index];
+/* Adds a real to three digits of 40 bits, in slots from s on. If it does not fit, appends it to the
+** side list. */
+WL_FN void k_sum_real(wl_u8 *sh, const wl_kargs *args, wl_u32 index, wl_u32 s, double v) {
   wl_i64 digit[3];
-  if (wl_digits(v, acc->unit, digit)) {
-    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, acc->slot + j) += (wl_u64)digit[j];
+  if (wl_digits(v, args->accs[index].unit, digit)) {
+    for (wl_u32 j = 0; j < 3; j++) *k_acc(sh, args, s + j) += (wl_u64)digit[j];
     return;
   }
   wl_u64 at = simt_atomic_add_u64(args->n_side, 1);
@@ -87,13 +98,35 @@ WL_FN void k_sum_wide(wl_u8 *sh, const wl_kargs *args, wl_u32 s, wl_i64 v) {
   for (wl_u32 j = 0; j < 4; j++) *k_acc(sh, args, s + j) += limb[j];
 }
 
-WL_FN void k_keep_best(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, wl_u64 v,
-                       wl_u64 row) {
-  wl_u64 *best = k_acc(sh, args, (wl_u32)in->acc_slot);
-  wl_u64 *best_row = k_acc(sh, args, (wl_u32)in->acc_slot + 1);
-  if (!k_first(in->op, v, row + 1, *best, *best_row)) return;
+WL_FN void k_keep_best(wl_u8 *sh, const wl_kargs *args, wl_u32 op, wl_u32 s, wl_u64 v, wl_u64 row) {
+  wl_u64 *best = k_acc(sh, args, s);
+  wl_u64 *best_row = k_acc(sh, args, s + 1);
+  if (!k_first(op, v, row + 1, *best, *best_row)) return;
   *best = v;
   *best_row = row + 1;
+}
+
+/* AggSumV, AggMinN or AggMaxN for the rows `act`. Slots of a sum: limbs of the integers, digits of
+** the reals, count of the reals, count. */
+WL_FN_CALLED void k_aggregate_numbers(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in,
+                                      const wl_kopnd *a, const k_rows *rows, wl_u32 act) {
+  const wl_u32 s = (wl_u32)in->acc_slot;
+  K_EACH K_ON(act) {
+    wl_val v = k_val(sh, a, K_SLOT);
+    wl_u32 real = v.t == WL_T_REAL;
+    if (v.t == WL_T_NULL) continue;
+    if (in->op != WL_OP__AggSumV) {
+      k_keep_best(sh, args, k_best_op(in->op, real), s + 2 * real, v.v, rows->row[k]);
+      continue;
+    }
+    if (real) {
+      k_sum_real(sh, args, (wl_u32)in->d, s + 4, wl_as_f64(v.v));
+      *k_acc(sh, args, s + 7) += 1;
+    } else {
+      k_sum_wide(sh, args, s, (wl_i64)v.v);
+    }
+    *k_acc(sh, args, s + 8) += 1;
+  }
 }
 
 /* Runs an Agg opcode for the rows `act`. Its operand may be a column that has no register. */
@@ -126,10 +159,10 @@ WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, con
     *k_acc(sh, args, s + 4) += k_popcount(valid);
     break;
   case WL_OP__AggSumF:
-    K_EACH K_ON(valid) k_sum_real(sh, args, (wl_u32)in->d, wl_as_f64(v[k]));
+    K_EACH K_ON(valid) k_sum_real(sh, args, (wl_u32)in->d, s, wl_as_f64(v[k]));
     *k_acc(sh, args, s + 3) += k_popcount(valid);
     break;
-  default: K_EACH K_ON(valid) k_keep_best(sh, args, in, v[k], rows->row[k]);
+  default: K_EACH K_ON(valid) k_keep_best(sh, args, in->op, s, v[k], rows->row[k]);
   }
 }
 
@@ -142,7 +175,9 @@ WL_FN void k_join(wl_u8 *sh, const wl_kargs *args, wl_u32 half) {
     wl_u64 *other = mine + half;
     if (acc->op >= WL_OP__AggMinI) {
       wl_u32 stride = simt_bdim();
-      if (k_first(acc->op, other[0], other[stride], mine[0], mine[stride])) {
+      for (wl_u32 j = 0; j < n / 2; j++, mine += 2 * stride, other += 2 * stride) {
+        wl_u32 op = k_best_op(acc->op, j);
+        if (!k_first(op, other[0], other[stride], mine[0], mine[stride])) continue;
         mine[0] = other[0];
         mine[stride] = other[stride];
       }
@@ -158,14 +193,20 @@ WL_FN void k_flush(wl_u8 *sh, const wl_kargs *args) {
     const wl_kacc *acc = &args->accs[k];
     wl_u64 *to = args->record + acc->word;
     if (acc->op >= WL_OP__AggMinI) {
-      wl_u64 row = *k_acc(sh, args, acc->slot + 1); /* from 1; 0: there is no value */
-      if (row) k_better(to, to + 1, acc->op, *k_acc(sh, args, acc->slot), args->row0 + row - 1);
-    } else if (acc->op == WL_OP__AggSumF) {
-      for (wl_u32 j = 0; j < 3; j++) k_add_digits(to, j, *k_acc(sh, args, acc->slot + j));
-      k_add_word(to + 6, *k_acc(sh, args, acc->slot + 3));
+      for (wl_u32 j = 0; j < k_n_bests(acc->op); j++, to += 2) {
+        wl_u64 *best = k_acc(sh, args, acc->slot + 2 * j);
+        wl_u64 row = best[simt_bdim()]; /* from 1; 0: there is no value */
+        if (row) k_better(to, to + 1, k_best_op(acc->op, j), *best, args->row0 + row - 1);
+      }
     } else {
-      for (wl_u32 j = 0; j < k_acc_slots(args, k); j++)
-        k_add_word(to + j, *k_acc(sh, args, acc->slot + j));
+      wl_u32 s = acc->slot, end = s + k_acc_slots(args, k);
+      if (acc->op == WL_OP__AggSumV)
+        for (wl_u32 j = 0; j < 4; j++) k_add_word(to++, *k_acc(sh, args, s++));
+      if (acc->op == WL_OP__AggSumF || acc->op == WL_OP__AggSumV) {
+        for (wl_u32 j = 0; j < 3; j++) k_add_digits(to, j, *k_acc(sh, args, s++));
+        to += 6;
+      }
+      for (; s < end; s++) k_add_word(to++, *k_acc(sh, args, s));
     }
   }
 }

@@ -190,7 +190,7 @@ typedef struct wl_kargs {
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_vctx ctx;
-  wl_u32 dates; /* the program has date opcodes */
+  wl_u32 has_long; /* the program has LONG opcodes */
 } wl_kargs;
 
 /* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are

@@ -99,25 +99,36 @@ WL_FN wl_val k_map(const wl_u8 *sh, const wl_kmap *m, const wl_kopnd *a, wl_u32 
 
 #include "exec/gpu/kernels/kacc.h"
 
-/* ---- dates */
+/* ---- LONG opcodes */
+/* clang-format off */
 
-/* Dates are long code, which needs registers. So one function computes them for all rows of the
-** thread, and only kernels for programs with dates call it. */
-WL_FN_CALLED void k_dates(const wl_kargs *args, wl_u8 *sh, wl_u32 op, const wl_kopnd *d,
-                          const wl_kopnd *a, const wl_kopnd *b, wl_u32 act) {
+#define K_VALUE_AGG_V(F)  break;
+#define K_VALUE_V_VV(F)   r = F(&ctx, x, y, number); break;
+#define K_VALUE_V_V(F)    r = F(&ctx, x, wl_null(), number); break;
+#define K_VALUE_V_DATE(F) r = F(&ctx, x, y, 0); break;
+#define K_VALUE_I_DATE(F) r = x.t == WL_T_NULL ? x : wl_int(F((wl_i64)x.v, (wl_i64)y.v)); break;
+
+#define K_LONG_CASE_ANY(name, shape)
+#define K_LONG_CASE_HOST(name, shape)
+#define K_LONG_CASE_LONG(name, shape)                                                              \
+  case WL_OP__##name: K_VALUE_##shape(wl_op_##name)
+/* clang-format on */
+
+/* Their code needs registers. So one function computes them for all rows of the thread, and only
+** kernels for programs with such opcodes call it. b is NULL if the opcode has one operand. */
+WL_FN_CALLED void k_long(const wl_kargs *args, wl_u8 *sh, wl_u32 op, int number, const wl_kopnd *d,
+                         const wl_kopnd *a, const wl_kopnd *b, wl_u32 act) {
   wl_vctx ctx = args->ctx;
   for (wl_u32 k = 0; k < WL_K_ROWS; k++) {
     wl_u32 slot = k * simt_bdim() + simt_tid();
     if (!(act >> k & 1)) continue;
-    wl_val x = k_val(sh, a, slot), y = k_val(sh, b, slot), r;
-    if (op == WL_OP__Date)
-      r = wl_op_Date(&ctx, x, y, 0);
-    else if (op == WL_OP__DateCode)
-      r = wl_op_DateCode(&ctx, x, y, 0);
-    else if (op == WL_OP__DateText)
-      r = wl_op_DateText(&ctx, x, y, 0);
-    else
-      r = x.t == WL_T_NULL ? x : wl_int(wl_op_DateFields((wl_i64)x.v, (wl_i64)y.v));
+    wl_val x = k_val(sh, a, slot), y = b ? k_val(sh, b, slot) : wl_null(), r = y;
+    switch (op) {
+#define WL_OPCODE(name, shape, place, text) K_LONG_CASE_##place(name, shape)
+#include "program/opcodes.def"
+#undef WL_OPCODE
+    default: break;
+    }
     k_set_val(sh, d, slot, r);
   }
 }
@@ -127,6 +138,9 @@ WL_FN_CALLED void k_dates(const wl_kargs *args, wl_u8 *sh, wl_u32 op, const wl_k
 WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at, wl_u64 row);
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot);
+WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
+                                 wl_u32 act);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 
 /* ---- one instruction over a thread's rows */
@@ -240,10 +254,6 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 #define K_V_VV(F)                                                                                  \
   K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
   break;
-#define K_V_DATE(F)                                                                                \
-  if (dates) k_dates(args, sh, in.op, d, a, b, act);                                                          \
-  break;
-#define K_I_DATE(F) K_V_DATE(F)
 #define K_V_V(F)                                                                                   \
   K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number));     \
   break;
@@ -285,13 +295,27 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 #define K_CASE_ANY(name, shape)                                                                    \
   case WL_OP__##name: K_##shape(wl_op_##name)
 #define K_CASE_HOST(name, shape)
+#define K_CASE_LONG(name, shape)                                                                   \
+  case WL_OP__##name: K_LONG_##shape
+#define K_LONG_V_VV                                                                                \
+  if (has_long) k_long(args, sh, in.op, in.number, d, a, b, act);                                  \
+  break;
+#define K_LONG_V_DATE K_LONG_V_VV
+#define K_LONG_I_DATE K_LONG_V_VV
+#define K_LONG_AGG_V                                                                               \
+  if (has_long && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                              \
+  if (has_long && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                            \
+  break;
+#define K_LONG_V_V                                                                                 \
+  if (has_long) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \
+  break;
 /* clang-format on */
 
 /* Runs the instructions [pc, end) over the rows `act` of a tile. Returns the rows that are left.
 ** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise
-** `dates` is a compile-time 0 where the program has no dates. */
+** `has_long` is a compile-time 0 where the program has no LONG opcodes. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const k_rows *rows,
-                   wl_u32 act, const wl_kgroup *g, int dates) {
+                   wl_u32 act, const wl_kgroup *g, int has_long) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   const wl_kinstr *code = (const wl_kinstr *)(const void *)(sh + args->code_offset);
   wl_vctx ctx = args->ctx;
@@ -446,7 +470,7 @@ WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
 ** Runs all rows of the launch. Each block takes tiles: of a launch with ordered output by a ticket,
 ** else in turn. If the code has cuts, it also runs what waits in its queues.
 */
-WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates) {
+WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int has_long) {
   const wl_u32 T = simt_bdim();
   wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_TAKEN);
   wl_u64 next = simt_bid();
@@ -479,7 +503,7 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates
     if (simt_any(act != 0))
       act = k_run(args, sh, turn.stage ? args->cuts[turn.stage - 1].pc : 0,
                   turn.stage < args->n_cuts ? args->cuts[turn.stage].pc : args->n_code, &rows, act,
-                  g, dates);
+                  g, has_long);
     if (turn.stage < args->n_cuts) {
       k_append(args, sh, turn.stage, &rows, act);
     } else if (args->n_outs) {
@@ -492,13 +516,13 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates
   }
 }
 
-WL_FN void k_interp(const wl_kargs *args, int dates) {
+WL_FN void k_interp(const wl_kargs *args, int has_long) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
   simt_barrier();
-  k_loop(args, sh, (const wl_kgroup *)0, dates);
+  k_loop(args, sh, (const wl_kgroup *)0, has_long);
   if (args->n_slots) {
     for (wl_u32 half = T / 2; half > 0; half /= 2) {
       simt_barrier();
@@ -510,7 +534,7 @@ WL_FN void k_interp(const wl_kargs *args, int dates) {
 WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   k_interp(args, 0);
 }
-WL_KERNEL_OF(wl_interp_dates, wl_kargs, 512) {
+WL_KERNEL_OF(wl_interp_long, wl_kargs, 512) {
   k_interp(args, 1);
 }
 

@@ -49,7 +49,8 @@ typedef enum wl_kfkind {
 
 typedef struct wl_kfcol {
   wl_u64 *v;
-  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs */
+  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs, or tags */
+  wl_u8 *tags;   /* for integers and reals; or NULL */
   wl_u32 kind;
   wl_u32 part;   /* KEY: its first part */
   wl_u32 zero;   /* KEY: the bit of a zero's sign in the record's first word, from 1; 0: none */
@@ -62,7 +63,7 @@ typedef struct wl_kfinish {
   wl_kgroup g;
   const wl_kfcol *cols;
   const wl_u32 *slots;
-  wl_u64 *unsure; /* set if a sum() may overflow in some order of the rows */
+  wl_u64 *unsure; /* set if the host must finish: a result may depend on the order of the rows */
   wl_u64 n;
   wl_u32 n_cols;
 } wl_kfinish;

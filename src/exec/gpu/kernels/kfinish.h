@@ -51,8 +51,18 @@ WL_FN wl_val kf_best(wl_u32 op, const wl_u64 *w) {
   return v;
 }
 
+/* The least or greatest number. If an integer and a real are the best, the first row would decide. */
+WL_FN wl_val kf_best_number(wl_u32 op, const wl_u64 *w, wl_u64 *unsure) {
+  wl_val i = kf_best(k_best_op(op, 0), w), r = kf_best(k_best_op(op, 1), w + 2);
+  if (i.t == WL_T_NULL) return r;
+  if (r.t == WL_T_NULL) return i;
+  int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
+  if (c == 0) *(volatile wl_u64 *)unsure = 1;
+  return (op == WL_OP__AggMinN) == (c < 0) ? i : r;
+}
+
 /* Whether adding the integers of a wide sum may leave 64 bits, depending on their order. w: the words
-** of AggSumX. */
+** of AggSumX, or the first ones of AggSumV. */
 WL_FN int kf_is_unsure(const wl_u64 *w) {
   wl_wide sum = {{0, 0, 0}}, size = {{0, 0, 0}}, most = {{0, 0, 0}};
   wl_wide_add(&sum, (wl_i64)w[0], 0);
@@ -78,15 +88,19 @@ WL_FN int kf_is_unsure(const wl_u64 *w) {
 WL_FN wl_val kf_sum(const wl_kgroup *g, const wl_kfcol *c, const wl_kgacc *a, const wl_u64 *record,
                     wl_u64 *unsure) {
   const wl_u64 *w = record + a->word;
-  wl_u32 n_sums = a->op == WL_OP__AggSumI ? 1 : a->op == WL_OP__AggSumX ? 4 : 6;
+  wl_u32 n_sums = a->op == WL_OP__AggSumI   ? 1
+                  : a->op == WL_OP__AggSumX ? 4
+                  : a->op == WL_OP__AggSumF ? 6
+                                            : 11;
   wl_i64 count = (wl_i64)(a->counted ? w[n_sums] : record[g->rows_word]);
   double real = 0;
   if (c->kind == WL_KF_TOTAL && !count) return wl_real(0.0);
   if (!count) return wl_null();
   if (a->op == WL_OP__AggSumF) {
-    wl_i64 low[3], high[3];
-    for (int j = 0; j < 3; j++) low[j] = (wl_i64)w[j], high[j] = (wl_i64)w[3 + j];
-    real = wl_wide_of_digits(low, high, c->anchor);
+    real = wl_wide_of_digits(w, 0, c->anchor);
+  } else if (a->op == WL_OP__AggSumV && (c->kind != WL_KF_SUM || w[10])) {
+    if (kf_is_unsure(w)) *(volatile wl_u64 *)unsure = 1; /* the integers may need more bits */
+    real = wl_wide_of_digits(w + 4, (wl_i64)(w[0] + (w[1] << 32)), c->anchor);
   } else if (c->kind == WL_KF_SUM) {
     if (a->op == WL_OP__AggSumI) return wl_int((wl_i64)w[0]);
     if (kf_is_unsure(w)) *(volatile wl_u64 *)unsure = 1;
@@ -109,7 +123,9 @@ WL_FN wl_val kf_value(const wl_kfinish *args, const wl_kfcol *c, const wl_u64 *r
   switch (c->kind) {
   case WL_KF_KEY: return kf_key(g, c, record, slot);
   case WL_KF_COUNT: return wl_int((wl_i64)(a->counted ? record[a->word] : record[g->rows_word]));
-  case WL_KF_BEST: return kf_best(a->op, record + a->word);
+  case WL_KF_BEST:
+    return k_n_bests(a->op) > 1 ? kf_best_number(a->op, record + a->word, args->unsure)
+                                : kf_best(a->op, record + a->word);
   default: return kf_sum(g, c, a, record, args->unsure);
   }
 }
@@ -128,6 +144,7 @@ WL_KERNEL_OF(wl_finish, wl_kfinish, 512) {
       wl_val v = wl_null();
       if (there) v = kf_value(args, c, record, slot);
       if (there) c->v[i] = v.t == WL_T_NULL ? 0 : v.v;
+      if (there && c->tags) c->tags[i] = v.t;
       if (!c->valid) continue;
       wl_u32 valid = simt_ballot(v.t != WL_T_NULL);
       if (simt_lane() == 0) c->valid[first / 32] = valid;

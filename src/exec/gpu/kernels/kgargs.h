@@ -13,6 +13,8 @@
 **     Rows    -                       Sum of integers   sum, count
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
+**     Sum of numbers                  as in 128 bits, digits low and high, count of reals, count
+**     Min/Max of numbers              as of integers, as of reals
 **
 ** Without GROUP BY there is one record, in which every accumulator but min and max has its count.
 ** Each thread of wl_interp gathers in slots of its own, a block merges them, and then adds them to

@@ -62,17 +62,18 @@ WL_FN void kg_sum(wl_u8 *sh, const wl_kgroup *g, wl_u32 slot, wl_u32 word, wl_u3
   if (high) (void)simt_atomic_add_u32(kg_piece(sh, g, place + 1, slot, kg_copy(g)), high);
 }
 
-WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, double v) {
-  const wl_kgacc *acc = &g->accs[index];
+/* Adds a real to the accumulator `index`, whose digits are at `word` and `place`. */
+WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, wl_u32 word,
+                       wl_u32 place, double v) {
   wl_i64 digit[3];
-  if (wl_digits(v, acc->unit, digit)) {
+  if (wl_digits(v, g->accs[index].unit, digit)) {
     for (wl_u32 j = 0; j < 3; j++) {
       wl_u64 d = (wl_u64)digit[j];
       if (g->split) {
-        kg_sum(sh, g, slot, acc->word + j, 0, d & 0xffffffffULL);
-        kg_sum(sh, g, slot, acc->word + 3 + j, 0, (wl_u64)(digit[j] >> 32));
+        kg_sum(sh, g, slot, word + j, 0, d & 0xffffffffULL);
+        kg_sum(sh, g, slot, word + 3 + j, 0, (wl_u64)(digit[j] >> 32));
       } else {
-        kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, d);
+        kg_sum(sh, g, slot, word + j, place + 2 * j, d);
       }
     }
     return;
@@ -85,14 +86,44 @@ WL_FN void kg_add_real(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot,
   }
 }
 
-WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_u64 bits,
-                       wl_u64 row) {
+WL_FN void kg_add_wide(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot, wl_i64 v) {
+  wl_u64 limb[4];
+  wl_agg_limbs(v, limb);
+  for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
+}
+
+WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, wl_u32 op, wl_u32 word, wl_u32 place,
+                       wl_u32 slot, wl_u64 bits, wl_u64 row) {
   if (g->copies) {
-    wl_u64 *best = kg_whole(sh, g, acc->place, slot, kg_copy(g));
-    k_better(best, best + g->n_slots * g->copies, acc->op, bits, row);
+    wl_u64 *best = kg_whole(sh, g, place, slot, kg_copy(g));
+    k_better(best, best + g->n_slots * g->copies, op, bits, row);
   } else {
-    wl_u64 *best = kg_record(g, slot) + acc->word;
-    k_better(best, best + 1, acc->op, bits, row);
+    wl_u64 *best = kg_record(g, slot) + word;
+    k_better(best, best + 1, op, bits, row);
+  }
+}
+
+/* AggSumV, AggMinN or AggMaxN for the rows `act`. */
+WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
+                                 wl_u32 act) {
+  const wl_kgacc *acc = &g->accs[in->d];
+  K_EACH K_ON(act) {
+    wl_val v = k_val(sh, a, K_SLOT);
+    wl_u32 real = v.t == WL_T_REAL;
+    if (v.t == WL_T_NULL) continue;
+    if (in->op != WL_OP__AggSumV) {
+      kg_add_best(sh, g, k_best_op(in->op, real), acc->word + 2 * real, acc->place + 2 * real,
+                  group[k], v.v, g->row0 + rows->row[k]);
+      continue;
+    }
+    if (real) {
+      kg_add_real(sh, g, (wl_u32)in->d, group[k], acc->word + 4, acc->place + 8, wl_as_f64(v.v));
+      kg_count(sh, g, group[k], acc->word + 10, acc->place + 14);
+    } else {
+      kg_add_wide(sh, g, acc, group[k], (wl_i64)v.v);
+    }
+    if (acc->counted) kg_count(sh, g, group[k], acc->word + 11, acc->place + 15);
   }
 }
 
@@ -112,18 +143,16 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
     kg_sum(sh, g, slot, acc->word, acc->place, k_bits(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 1, acc->place + 2);
     break;
-  case WL_OP__AggSumX: {
-    wl_u64 limb[4];
-    wl_agg_limbs(k_int(sh, a, at), limb);
-    for (wl_u32 j = 0; j < 4; j++) kg_sum(sh, g, slot, acc->word + j, acc->place + 2 * j, limb[j]);
+  case WL_OP__AggSumX:
+    kg_add_wide(sh, g, acc, slot, k_int(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 4, acc->place + 8);
     break;
-  }
   case WL_OP__AggSumF:
-    kg_add_real(sh, g, (wl_u32)in->d, slot, k_real(sh, a, at));
+    kg_add_real(sh, g, (wl_u32)in->d, slot, acc->word, acc->place, k_real(sh, a, at));
     if (acc->counted) kg_count(sh, g, slot, acc->word + 6, acc->place + 6);
     break;
-  default: kg_add_best(sh, g, acc, slot, k_bits(sh, a, at), g->row0 + row); break;
+  default:
+    kg_add_best(sh, g, acc->op, acc->word, acc->place, slot, k_bits(sh, a, at), g->row0 + row);
   }
 }
 
@@ -259,21 +288,21 @@ WL_FN wl_u64 kg_total(wl_u8 *sh, const wl_kgroup *g, wl_u32 place, wl_u32 slot, 
 }
 WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u32 slot) {
   wl_u64 *to = kg_record(g, slot) + acc->word;
-  wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX ? 4 : 0;
+  wl_u32 place = acc->place, numbers = acc->op == WL_OP__AggSumV;
+  wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX || numbers ? 4 : 0;
   if (acc->op >= WL_OP__AggMinI) {
-    for (wl_u32 c = 0; c < g->copies; c++) {
-      k_max_word(to, *kg_whole(sh, g, acc->place, slot, c));
-      k_max_word(to + 1, *kg_whole(sh, g, acc->place + 1, slot, c));
-    }
-  } else if (acc->op == WL_OP__AggSumF) {
-    for (wl_u32 j = 0; j < 3; j++)
-      k_add_digits(to, j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
-    if (acc->counted) k_add_word(to + 6, kg_total(sh, g, acc->place + 6, slot, 0));
-  } else {
-    for (wl_u32 j = 0; j < n_sums; j++)
-      k_add_word(to + j, kg_total(sh, g, acc->place + 2 * j, slot, 1));
-    if (acc->counted) k_add_word(to + n_sums, kg_total(sh, g, acc->place + 2 * n_sums, slot, 0));
+    for (wl_u32 c = 0; c < g->copies; c++)
+      for (wl_u32 j = 0; j < 2 * k_n_bests(acc->op); j++)
+        k_max_word(to + j, *kg_whole(sh, g, place + j, slot, c));
+    return;
   }
+  for (wl_u32 j = 0; j < n_sums; j++, place += 2) k_add_word(to++, kg_total(sh, g, place, slot, 1));
+  if (acc->op == WL_OP__AggSumF || numbers) {
+    for (wl_u32 j = 0; j < 3; j++, place += 2) k_add_digits(to, j, kg_total(sh, g, place, slot, 1));
+    to += 6;
+  }
+  if (numbers) k_add_word(to++, kg_total(sh, g, place++, slot, 0));
+  if (acc->counted) k_add_word(to, kg_total(sh, g, place, slot, 0));
 }
 
 /* Adds the block's table to global memory. The whole block calls it, after a barrier. */
@@ -297,13 +326,13 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
   simt_barrier();
 }
 
-WL_FN void k_group(const wl_kgargs *args, int dates) {
+WL_FN void k_group(const wl_kgargs *args, int has_long) {
   const wl_kgroup *g = &args->g;
   wl_u8 *sh = simt_shared();
   k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  k_loop(&args->k, sh, g, dates);
+  k_loop(&args->k, sh, g, has_long);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);
@@ -312,7 +341,7 @@ WL_FN void k_group(const wl_kgargs *args, int dates) {
 WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
   k_group(args, 0);
 }
-WL_KERNEL_OF(wl_group_dates, wl_kgargs, 512) {
+WL_KERNEL_OF(wl_group_long, wl_kgargs, 512) {
   k_group(args, 1);
 }
 

@@ -82,7 +82,7 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
 static bool lay_out_keys(wl_dgroups *g) {
   const wl_program *p = g->p;
   wl_key_layout *l = &g->layout;
-  bool real = false;
+  bool real = false, last = false;
   l->parts = g->parts;
   for (int k = 0; k < p->n_keys; k++)
     wl_key_layout_add(l, k, p->keys[k].reg, &p->keys[k].domain,
@@ -92,11 +92,12 @@ static bool lay_out_keys(wl_dgroups *g) {
     g->k.key_parts[k] = l->parts[k];
     g->k.key_parts[k].key = WL_IS_CONST(operand) ? p->n_regs + WL_CONST_OF(operand) : operand;
     real |= l->parts[k].kind == WL_PART_REAL;
+    last |= l->parts[k].kind == WL_PART_REAL && l->parts[k].null && l->parts[k].null_last;
   }
   g->k.n_key_parts = (wl_u32)l->n_parts;
   g->total = l->n_words ? l->used : 1;
   if (real) g->k.first_word = 1; /* means "needed"; lay_out_accs sets its place */
-  return l->n_words <= 1 && (g->total || real);
+  return l->n_words <= 1 && (g->total || (real && !last)); /* a NULL after all reals is 2^64 - 1 */
 }
 
 static bool counted(const wl_program *p, wl_i16 operand) {
@@ -127,10 +128,13 @@ static void lay_out_accs(wl_dgroups *g) {
     case WL_OP__AggSumI: words += 1, pieces += 2; break;
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
     case WL_OP__AggSumF: words += 6, pieces += 6; break;
-    default:
+    case WL_OP__AggSumV: words += 11, pieces += 15; break;
+    default: {
+      wl_u32 n = a->op == WL_OP__AggMinN || a->op == WL_OP__AggMaxN ? 4 : 2;
       a->place = whole;
       a->counted = 0;
-      words += 2, whole += 2;
+      words += n, whole += n;
+    }
     }
     words += a->counted;
     pieces += a->counted;
@@ -273,7 +277,8 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->room = d->budget / 4; /* fractions of it bound the other buffers */
   wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
-  for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
+  for (int k = 0; k < p->n_accs; k++)
+    n_sums += p->accs[k].op == WL_OP__AggSumF || p->accs[k].op == WL_OP__AggSumV;
   if (!rc && n_sums) {
     wl_u64 most = (wl_u64)g->room / 4 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
@@ -349,12 +354,12 @@ static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, u
     one.side = g->k.side;
     one.n_side = g->k.n_side;
     one.side_size = g->k.side_size;
-    return g->d->launch(g->d, one.dates ? WL_K_INTERP_DATES : WL_K_INTERP, &one, sizeof one, grid,
+    return g->d->launch(g->d, one.has_long ? WL_K_INTERP_LONG : WL_K_INTERP, &one, sizeof one, grid,
                         threads, n_shared, err);
   }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
-  return g->d->launch(g->d, args->dates ? WL_K_GROUP_DATES : WL_K_GROUP, &all, sizeof all, grid,
+  return g->d->launch(g->d, args->has_long ? WL_K_GROUP_LONG : WL_K_GROUP, &all, sizeof all, grid,
                       threads, n_shared, err);
 }
 
@@ -407,11 +412,30 @@ static wl_val best_value(wl_u32 op, wl_u64 rank, wl_u64 extra) {
   return v;
 }
 
+/* The better of an integer and a real. *tied: they are equal, so the first row would decide. */
+static wl_val best_number(wl_u32 op, const wl_u64 *w, bool *tied) {
+  bool min = op == WL_OP__AggMinN;
+  wl_val i = best_value(min ? WL_OP__AggMinI : WL_OP__AggMaxI, w[0], w[1]);
+  wl_val r = best_value(min ? WL_OP__AggMinF : WL_OP__AggMaxF, w[2], w[3]);
+  if (i.t == WL_T_NULL || r.t == WL_T_NULL) return i.t == WL_T_NULL ? r : i;
+  int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
+  *tied |= c == 0;
+  return min == (c < 0) ? i : r;
+}
+
 static __int128 limbs(wl_u64 lo, wl_i64 hi) {
   return (__int128)hi * ((__int128)1 << 32) + lo;
 }
 
-static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
+static void put_digits(const wl_u64 *w, wl_group_part *out) {
+  for (int j = 0; j < 3; j++) {
+    out->digits[j] = (wl_i64)w[j];
+    out->high[j] = (wl_i64)w[3 + j];
+  }
+}
+
+static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out,
+                    bool *tied) {
   const wl_kgacc *a = &g->k.accs[k];
   const wl_u64 *w = record + a->word;
   wl_u32 n_sums = 0;
@@ -424,17 +448,21 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
     n_sums = 1;
     break;
   case WL_OP__AggSumX:
+  case WL_OP__AggSumV:
     out->sum = limbs(w[0], (wl_i64)w[1]);
     out->magnitude = (unsigned __int128)limbs(w[2], (wl_i64)w[3]);
     n_sums = 4;
+    if (a->op == WL_OP__AggSumX) break;
+    put_digits(w + 4, out);
+    out->n_reals = (wl_i64)w[10];
+    n_sums = 11;
     break;
   case WL_OP__AggSumF:
-    for (int j = 0; j < 3; j++) {
-      out->digits[j] = (wl_i64)w[j];
-      out->high[j] = (wl_i64)w[3 + j];
-    }
+    put_digits(w, out);
     n_sums = 6;
     break;
+  case WL_OP__AggMinN:
+  case WL_OP__AggMaxN: out->best = best_number(a->op, w, tied); break;
   default: out->best = best_value(a->op, w[0], w[1]);
   }
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
@@ -464,18 +492,24 @@ static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_
 
 /* Adds n packed records, at most WL_IMPORT_MOST, to the host's groups. */
 static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *keys,
-                          wl_group_part *parts, wl_groups *into) {
+                          wl_group_part *parts, wl_groups *into, wl_error *err) {
   wl_u64 words = 1 + g->k.words;
+  bool tied = false;
   wl_u32 groups[WL_IMPORT_MOST];
   for (int i = 0; i < n; i++) {
     const wl_u64 *record = dense + (wl_u64)i * words + 1;
     for (int k = 0; k < g->p->n_keys; k++)
       keys[k * WL_IMPORT_MOST + i] = key_value(g, k, record[-1], record);
-    for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[i * g->p->n_accs + k]);
+    for (int k = 0; k < g->p->n_accs; k++)
+      part_of(g, k, record, &parts[i * g->p->n_accs + k], &tied);
   }
+  if (tied)
+    return wl_not_taken(err, "min() or max() has ties of integers and reals, and needs row order");
   wl_status rc = wl_groups_import(into, n, keys, parts, groups);
   for (int i = 0; i < n && !rc && g->n_side; i++)
     rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
+  if (rc == WL_NOMEM) return wl_nomem(err);
+  if (rc == WL_NOT_TAKEN) return wl_not_taken(err, "the groups need more memory than there is");
   return rc;
 }
 
@@ -500,9 +534,7 @@ static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
   if (!rc && !*into) rc = wl_groups_open(m->to->plan, into, err);
   for (; at < end && !rc; at += most) {
     int some = end - at < most ? (int)(end - at) : (int)most;
-    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into);
-    if (rc == WL_NOMEM) rc = wl_nomem(err);
-    if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
+    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into, err);
   }
   wl_mem_free(keys);
   wl_mem_free(parts);

@@ -27,7 +27,7 @@ struct wl_dgroups {
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
   wl_u64 n_side, size_side;
-  wl_u64 one[2 + 7 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
+  wl_u64 one[2 + 12 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
   wl_u64 n_made; /* hash: number of groups so far */
   wl_i64 held;
   char way[80];

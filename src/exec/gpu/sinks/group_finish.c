@@ -8,6 +8,7 @@
 #include "exec/gpu/kernels/kfargs.h"
 #include "exec/gpu/columns/made_column.h"
 #include "value/sum/fsum.h"
+#include "value/sum/wide.h"
 #include <string.h>
 
 /* Device memory of one call. */
@@ -113,7 +114,9 @@ static void place_key(const wl_dgroups *g, int key, wl_kfcol *c) {
 
 /* The values that a column of these registers can have. */
 static wl_domain domain_of(wl_reg reg, const wl_domain *known) {
-  wl_domain d = wl_domain_any(WL_M(reg.type == WL_R_REAL ? WL_T_REAL : WL_T_INT));
+  wl_domain d = wl_domain_any(reg.type == WL_R_ANY    ? WL_M(WL_T_INT) | WL_M(WL_T_REAL)
+                              : reg.type == WL_R_REAL ? WL_M(WL_T_REAL)
+                                                      : WL_M(WL_T_INT));
   if (known && known->mask) d = *known;
   return wl_domain_with_null(d, reg.nullable);
 }
@@ -137,7 +140,22 @@ static wl_status make_column(finishing *x, int k, wl_rows *out, wl_error *err) {
   wl_status rc = wl_made_column(x->g->d, &domain, (wl_i64)x->n, NULL, &out->cols[k], &to, err);
   c->v = (wl_u64 *)(size_t)to.data;
   c->valid = (wl_u32 *)(size_t)to.valid;
+  c->tags = (wl_u8 *)(size_t)to.tags;
   return rc;
+}
+
+/* Whether the device finds out only at the end that the host must compute this. */
+static bool may_be_unsure(const wl_program *p, const wl_agg *a) {
+  wl_u16 op = p->accs[a->acc].op;
+  if (op == WL_OP__AggMinN || op == WL_OP__AggMaxN) return true;
+  return op == WL_OP__AggSumV || (op == WL_OP__AggSumX && a->final == WL_AGG_SUM);
+}
+
+/* Whether the kernel can compute this from the words of a group. */
+static bool can_finish(const wl_program *p, const wl_agg *a) {
+  const wl_acc *acc = &p->accs[a->acc];
+  if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
+  return a->reg.type <= WL_R_REAL || acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN;
 }
 
 static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error *err) {
@@ -148,8 +166,7 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   size_t n_bytes = x->n_cols * sizeof *cols;
   wl_status rc = WL_OK;
   bool wide = false;
-  for (int k = 0; k < g->p->n_aggs; k++)
-    wide |= g->p->aggs[k].final == WL_AGG_SUM && g->p->accs[g->p->aggs[k].acc].op == WL_OP__AggSumX;
+  for (int k = 0; k < g->p->n_aggs; k++) wide |= may_be_unsure(g->p, &g->p->aggs[k]);
   for (int k = 0; k < out->n_cols && !rc; k++) rc = make_column(x, k, out, err);
   if (!rc) rc = wl_dgroups_take(g, n_bytes, &cols, err);
   if (!rc) rc = d->copy_in(d, cols, x->cols, n_bytes, err);
@@ -180,9 +197,9 @@ wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *e
   *done = false;
   memset(out, 0, sizeof *out);
   bool passes = g->k.n_parts > 1 || (g->k.mode == WL_KG_DIRECT && g->total > g->k.n_slots);
-  bool numbers = true;
-  for (int k = 0; k < p->n_aggs; k++) numbers &= p->aggs[k].reg.type <= WL_R_REAL;
-  if (passes || g->n_side || p->n_bares || !numbers) return WL_OK;
+  bool can = true;
+  for (int k = 0; k < p->n_aggs; k++) can &= can_finish(p, &p->aggs[k]);
+  if (passes || g->n_side || p->n_bares || !can) return WL_OK;
   g->d->queue = 0;
   x.cols = wl_mem_alloc((x.n_cols + 1) * sizeof *x.cols);
   out->cols = wl_mem_zalloc((x.n_cols + 1) * sizeof *out->cols);

@@ -235,8 +235,9 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[k].bound));
-    /* with keys, groups have their own memory; a part that ends in an Expand accumulates nothing */
-    if (!p->n_keys && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
+    /* with keys or sets, groups have their own memory; a part that ends in an Expand accumulates
+    ** nothing */
+    if (!p->n_keys && !p->n_sets && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
   }
 }
 

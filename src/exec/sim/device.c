@@ -109,6 +109,7 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_FINISH] = wl_finish,
       [WL_K_INTERP_DATES] = wl_interp_dates,
       [WL_K_GROUP_DATES] = wl_group_dates,
+      [WL_K_GROUP_SETS] = wl_group_sets,
   };
   (void)n_args;
   flush(d->queue);

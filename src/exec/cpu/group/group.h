@@ -93,6 +93,7 @@ typedef struct wl_group_part {
   unsigned __int128 magnitude;
   wl_i64 digits[3], high[3];
   wl_val best;
+  bool reals; /* the sum is one of reals */
 } wl_group_part;
 
 /* Adds what a device gathered for n groups (at most WL_IMPORT_MOST). keys[k * WL_IMPORT_MOST + i]

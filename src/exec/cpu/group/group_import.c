@@ -39,6 +39,13 @@ static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
     s->count += p->count;
     return put_digits(h, arena, p, &s->reals);
   }
+  case WL_STATE_NUMBERS: { /* distinct values, whose sum does not overflow in any order */
+    wl_numbers_state *s = state;
+    s->count += p->count;
+    s->n_reals += p->reals ? p->count : 0;
+    s->ints.sum += p->sum;
+    return put_digits(h, arena, p, &s->reals);
+  }
   case WL_STATE_BEST:
   case WL_STATE_ROWED: {
     /* its count only says whether there is a value */

@@ -128,6 +128,13 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
 WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_kopnd *a, wl_u32 at,
                   wl_u64 row, wl_u32 slot);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
+WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                  const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                                  const wl_u32 *group);
+
+/* What a kernel has long code for that few programs need: `rare` is a compile-time constant, and
+** kernels without the bit have no code for it. */
+enum { K_DATES = 1, K_SETS = 2 };
 
 /* ---- one instruction over a thread's rows */
 /* clang-format off */
@@ -241,7 +248,7 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
   K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
   break;
 #define K_V_DATE(F)                                                                                \
-  if (dates) k_dates(args, sh, in.op, d, a, b, act);                                                          \
+  if (rare & K_DATES) k_dates(args, sh, in.op, d, a, b, act);                                                          \
   break;
 #define K_I_DATE(F) K_V_DATE(F)
 #define K_V_V(F)                                                                                   \
@@ -274,6 +281,10 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
     sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
   break;
 #define K_AGG(F)                                                                                   \
+  if (in.op == WL_OP__AggDistinct) {                                                               \
+    if (g && (rare & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
+    break;                                                                                         \
+  }                                                                                                \
   if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \
   if (!g) k_aggregate(sh, args, &in, a, rows, act);                                                \
   break;
@@ -288,10 +299,9 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 /* clang-format on */
 
 /* Runs the instructions [pc, end) over the rows `act` of a tile. Returns the rows that are left.
-** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise
-** `dates` is a compile-time 0 where the program has no dates. */
+** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const k_rows *rows,
-                   wl_u32 act, const wl_kgroup *g, int dates) {
+                   wl_u32 act, const wl_kgroup *g, int rare) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   const wl_kinstr *code = (const wl_kinstr *)(const void *)(sh + args->code_offset);
   wl_vctx ctx = args->ctx;
@@ -447,7 +457,7 @@ WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
 ** Runs all rows of the launch. Each block takes tiles: of a launch with ordered output by a ticket,
 ** else in turn. If the code has cuts, it also runs what waits in its queues.
 */
-WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates) {
+WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare) {
   const wl_u32 T = simt_bdim();
   wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_TAKEN);
   wl_u64 next = simt_bid();
@@ -459,7 +469,7 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates
     wl_u32 act = 0, full = 0;
     if (args->n_cuts) turn = k_choose(args, sh, more);
     if (turn.stage > args->n_cuts) break;
-    if (g && g->most) full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
+    if (g && (g->most || g->n_sets)) full = simt_any(*(volatile wl_u64 *)g->full != 0);
     if (turn.stage) {
       act = k_take(args, sh, &turn, &rows);
     } else {
@@ -480,7 +490,7 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates
     if (simt_any(act != 0))
       act = k_run(args, sh, turn.stage ? args->cuts[turn.stage - 1].pc : 0,
                   turn.stage < args->n_cuts ? args->cuts[turn.stage].pc : args->n_code, &rows, act,
-                  g, dates);
+                  g, rare);
     if (turn.stage < args->n_cuts) {
       k_append(args, sh, turn.stage, &rows, act);
     } else if (args->n_outs) {
@@ -493,13 +503,13 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int dates
   }
 }
 
-WL_FN void k_interp(const wl_kargs *args, int dates) {
+WL_FN void k_interp(const wl_kargs *args, int rare) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
   simt_barrier();
-  k_loop(args, sh, (const wl_kgroup *)0, dates);
+  k_loop(args, sh, (const wl_kgroup *)0, rare);
   if (args->n_slots) {
     for (wl_u32 half = T / 2; half > 0; half /= 2) {
       simt_barrier();
@@ -512,7 +522,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   k_interp(args, 0);
 }
 WL_KERNEL_OF(wl_interp_dates, wl_kargs, 512) {
-  k_interp(args, 1);
+  k_interp(args, K_DATES);
 }
 
 /* Copies results from device memory to mapped host memory. A warp copies a tile, so that the bus

@@ -14,6 +14,10 @@
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
 **
+** An aggregate of DISTINCT values has the words of Count, Sum in 128 bits or Sum of reals, and a set
+** (wl_kvalues). The thread that puts a pair of a group and a value into the set adds the value to
+** the group, so each value is added once. Such a query has a table of groups even without GROUP BY.
+**
 ** Without GROUP BY there is one record, in which every accumulator but min and max has its count.
 ** Each thread of wl_interp gathers in slots of its own, a block merges them, and then adds them to
 ** the record. A slot of min or max is a value and its row.
@@ -42,9 +46,24 @@ typedef struct wl_kgacc {
   wl_u32 op;
   wl_u32 word;    /* its first word in the record */
   wl_u32 place;   /* its first piece, or whole word, in shared memory */
-  wl_u32 counted; /* it has its own count */
+  wl_u16 counted; /* it has its own count */
+  wl_u16 set;     /* of its distinct values, from 1; 0: none */
   double unit;    /* unit of the digits of reals */
 } wl_kgacc;
+
+/* A set of pairs of a group's slot and a value's code, with open addressing. A free entry is all
+** zero. An entry is one word, slot * span + code + 1, or, if that does not fit 64 bits, two: slot
+** + 2 and the code. The first is 1 while the second is being written. alone: there is only slot 0, and
+** the entry is the code of a real, which is not 0. */
+typedef struct wl_kvalues {
+  wl_key_part part; /* how a value becomes a code */
+  wl_u64 *table;
+  wl_u64 n_slots;
+  wl_u32 n_words, alone;
+} wl_kvalues;
+
+/* What wl_kgroup.full is set to: the table of groups was full, or a set was. */
+enum { WL_KG_FULL_GROUPS = 1, WL_KG_FULL_SET = 2 };
 
 enum { WL_KG_KEYS = 16, WL_KG_PARTS = 2 * WL_KG_KEYS, WL_KG_ACCS = 32 };
 
@@ -59,11 +78,12 @@ typedef struct wl_kgroup {
   wl_u64 row0;    /* number of the launch's first row in the table */
   wl_u64 *n_made; /* number of groups in the hash table */
   wl_u64 most;    /* the most groups that the hash table may hold */
-  wl_u64 *full;   /* set when a group did not fit */
+  wl_u64 *full;   /* set when a group or a value did not fit */
+  const wl_kvalues *sets;
   wl_u64 *side;   /* triples (accumulator, slot, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
-  wl_u32 mode, n_key_parts, n_accs;
+  wl_u32 mode, n_key_parts, n_accs, n_sets;
   wl_u32 words;         /* number of words in a record */
   wl_u32 rows_word;     /* index of the word that counts rows */
   wl_u32 first_word;    /* 0: none */

@@ -129,6 +129,10 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 
 /* ---- finding */
 
+WL_FN void kg_set_full(const wl_kgroup *g, wl_u64 what) {
+  *(volatile wl_u64 *)g->full = what;
+}
+
 /* A word of a row's key: that of part *part, which is the first of its word. *part becomes the
 ** first part of the next word. */
 WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
@@ -160,7 +164,7 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
     }
     if (have == want) return slot;
   }
-  *(volatile wl_u64 *)g->full = 1;
+  kg_set_full(g, WL_KG_FULL_GROUPS);
   return KG_NONE;
 }
 
@@ -199,7 +203,7 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
       same = p[w] == kg_word(sh, g, opnds, at, &part);
     if (same) return slot;
   }
-  *(volatile wl_u64 *)g->full = 1;
+  kg_set_full(g, WL_KG_FULL_GROUPS);
   return KG_NONE;
 }
 
@@ -239,6 +243,8 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
   if (g->first_word) kg_note_zero(sh, g, opnds, at, g->row0 + row, slot);
   return slot;
 }
+
+#include "exec/gpu/kernels/kset.h"
 
 /* ---- the block's own table */
 
@@ -297,13 +303,13 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
   simt_barrier();
 }
 
-WL_FN void k_group(const wl_kgargs *args, int dates) {
+WL_FN void k_group(const wl_kgargs *args, int rare) {
   const wl_kgroup *g = &args->g;
   wl_u8 *sh = simt_shared();
   k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  k_loop(&args->k, sh, g, dates);
+  k_loop(&args->k, sh, g, rare);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);
@@ -313,7 +319,10 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
   k_group(args, 0);
 }
 WL_KERNEL_OF(wl_group_dates, wl_kgargs, 512) {
-  k_group(args, 1);
+  k_group(args, K_DATES);
+}
+WL_KERNEL_OF(wl_group_sets, wl_kgargs, 512) {
+  k_group(args, K_DATES | K_SETS);
 }
 
 /*

@@ -62,17 +62,16 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
-  if (p->by_first || p->n_bares || p->n_sets || p->in_order)
+  if (p->by_first || p->n_bares || p->in_order)
     return wl_not_taken(err, "%s",
-                        p->n_sets ? "aggregates of DISTINCT values run on the CPU only"
-                        : p->by_first
+                        p->by_first
                             ? "DISTINCT as groups runs on the CPU only"
                             : "aggregates that follow the order of rows run on the CPU only");
   for (int k = 0; k < p->n_keys; k++)
     if (p->keys[k].reg.type > WL_R_REAL)
       return wl_not_taken(err, "GROUP BY a key that is %s runs on the CPU only",
                           p->keys[k].reg.type == WL_R_TEXT ? "text" : "of several types");
-  return WL_OK;
+  return wl_dgroups_sets_fit(p, err);
 }
 
 /* ---- choosing */
@@ -121,6 +120,11 @@ static void lay_out_accs(wl_dgroups *g) {
     for (int pc = 0; pc < p->n_code; pc++)
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
     if (g->k.mode == WL_KG_ONE) a->counted = 1; /* its rows are not counted */
+    if (a->op == WL_OP__AggDistinct) {
+      a->op = wl_dgroups_set_op(p, i);
+      a->set = (wl_u16)(p->accs[i].set + 1);
+      a->counted = 1;
+    }
     switch (a->op) {
     case WL_OP__AggRows: a->counted = g->k.mode == WL_KG_ONE; break;
     case WL_OP__AggCount: break;
@@ -203,7 +207,7 @@ static void name_way(wl_dgroups *g) {
 }
 
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
-  if (g->p->n_keys == 0) {
+  if (g->p->n_keys == 0 && !g->p->n_sets) {
     g->k.mode = WL_KG_ONE;
     g->k.n_slots = g->k.n_parts = 1;
     lay_out_accs(g);
@@ -241,6 +245,7 @@ static wl_status clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
   wl_status rc = g->d->fill(g->d, g->counters, 0, counter_bytes(g), err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->fill(g->d, g->k.table, 0, table_bytes(g), err);
+  if (!rc) rc = wl_dgroups_sets_clear(g, err);
   return rc ? rc : g->d->finish(g->d, err); /* launches may use other queues */
 }
 
@@ -271,7 +276,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   g->room = d->budget / 4; /* fractions of it bound the other buffers */
   wl_status rc = choose(g, low, err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
-  for (int k = 0; k < p->n_accs; k++) n_sums += p->accs[k].op == WL_OP__AggSumF;
+  for (int k = 0; k < p->n_accs; k++) n_sums += g->k.accs[k].op == WL_OP__AggSumF;
   if (!rc && n_sums) {
     wl_u64 most = (wl_u64)g->room / 4 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
@@ -284,6 +289,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, table_bytes(g), &g->k.table, err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, pack_bytes(g), &g->pack, err);
   if (!rc && g->k.side_size) rc = wl_dgroups_take(g, g->k.side_size * 24, &g->k.side, err);
+  if (!rc) rc = wl_dgroups_sets_open(g, err);
   if (!rc) rc = clear(g, err);
   if (!rc) name_way(g);
   if (rc) {
@@ -299,17 +305,30 @@ void wl_dgroups_close(wl_dgroups *g) {
   wl_dgroups_drop(g, g->pack, pack_bytes(g));
   wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
   wl_dgroups_drop(g, g->counters, counter_bytes(g));
+  wl_dgroups_sets_close(g);
   wl_mem_free(g->side);
   wl_mem_free(g);
 }
 
 /* ---- gathering */
 
-/* Called when the hash table was too small. Makes a larger one, or doubles the passes. */
-static wl_status grow(wl_dgroups *g, wl_error *err) {
+/* Called when the hash table or a set was too small, as `full` says. Makes a larger one, or doubles
+** the passes. */
+static wl_status grow(wl_dgroups *g, wl_u64 full, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
+  bool grown = false;
+  if (full >= WL_KG_FULL_SET) {
+    wl_status rc = wl_dgroups_sets_grow(g, (int)(full - WL_KG_FULL_SET), &grown, err);
+    if (rc) return rc;
+    if (!grown && g->k.mode < WL_KG_HASH)
+      return wl_not_taken(err, "the distinct values do not fit into a device_budget of %lld",
+                          g->d->budget);
+    n = 0; /* the groups have room */
+  }
   if (n > largest) n = largest;
-  if (n > g->k.n_slots) {
+  if (grown) {
+    /* nothing else is full */
+  } else if (n > g->k.n_slots) {
     wl_dgroups_drop(g, g->k.table, table_bytes(g));
     g->k.table = NULL;
     set_hash(g, n);
@@ -352,8 +371,10 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
   }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
-  return g->d->launch(g->d, args->dates ? WL_K_GROUP_DATES : WL_K_GROUP, &all, sizeof all, grid,
-                      threads, n_shared, err);
+  wl_kernel kernel = g->k.n_sets   ? WL_K_GROUP_SETS
+                     : args->dates ? WL_K_GROUP_DATES
+                                   : WL_K_GROUP;
+  return g->d->launch(g->d, kernel, &all, sizeof all, grid, threads, n_shared, err);
 }
 
 wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
@@ -365,7 +386,7 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
   g->n_made = counters[C_MADE];
   if (counters[C_FULL]) {
     *restart = true;
-    return grow(g, err);
+    return grow(g, counters[C_FULL], err);
   }
   if (counters[C_SIDE] > g->k.side_size)
     return wl_not_taken(err, "too many reals do not fit the device's digits");
@@ -397,6 +418,12 @@ static __int128 limbs(wl_u64 lo, wl_i64 hi) {
   return (__int128)hi * ((__int128)1 << 32) + lo;
 }
 
+/* Whether the sum of these distinct integers may leave 64 bits in some order. */
+static bool may_overflow(const wl_group_part *part) {
+  __int128 positive = ((__int128)part->magnitude + part->sum) / 2;
+  return positive > WL_I64_MAX || part->sum - positive < WL_I64_MIN;
+}
+
 static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out) {
   const wl_kgacc *a = &g->k.accs[k];
   const wl_u64 *w = record + a->word;
@@ -424,6 +451,17 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
   default: out->best = best_value(a->op, w[0], w[1]);
   }
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
+  out->reals = a->op == WL_OP__AggSumF;
+}
+
+/* Whether a sum() of the group is of distinct integers and may overflow. */
+static bool is_unsure(const wl_dgroups *g, const wl_group_part *parts) {
+  const wl_program *p = g->p;
+  for (int k = 0; k < p->n_aggs; k++)
+    if (p->aggs[k].final == WL_AGG_SUM && g->k.accs[p->aggs[k].acc].set &&
+        may_overflow(&parts[p->aggs[k].acc]))
+      return true;
+  return false;
 }
 
 /* Orders the side list, triples (accumulator, slot, bits), by slot. */
@@ -489,6 +527,9 @@ static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
     rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into);
     if (rc == WL_NOMEM) rc = wl_nomem(err);
     if (rc == WL_NOT_TAKEN) rc = wl_not_taken(err, "the groups need more memory than there is");
+    for (int i = 0; i < some && !rc && g->p->n_sets; i++)
+      if (is_unsure(g, &parts[i * g->p->n_accs]))
+        rc = wl_not_taken(err, "a sum() of DISTINCT values may overflow");
   }
   wl_mem_free(keys);
   wl_mem_free(parts);

@@ -1,5 +1,5 @@
 /*
-** What the files about groups on a device share (group_device.c, group_finish.c).
+** What the files about groups on a device share (group_device.c, group_finish.c, group_sets.c).
 */
 #ifndef WL_GROUP_DEVICE_IMPL_H
 #define WL_GROUP_DEVICE_IMPL_H
@@ -25,6 +25,8 @@ struct wl_dgroups {
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
   wl_u64 n_side, size_side;
+  wl_kvalues *sets;   /* [k.n_sets]: the sets of DISTINCT aggregates */
+  wl_kvalues *d_sets; /* their copy on the device */
   wl_u64 one[2 + 7 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
   wl_u64 n_made; /* hash: number of groups so far */
   wl_i64 held;
@@ -34,5 +36,15 @@ struct wl_dgroups {
 /* Allocates and frees device memory that the groups hold. */
 wl_status wl_dgroups_take(wl_dgroups *g, size_t n, void *out, wl_error *err) WL_MUST;
 void wl_dgroups_drop(wl_dgroups *g, void *p, size_t n);
+
+/* The sets of DISTINCT aggregates (group_sets.c). */
+wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) WL_MUST;
+wl_u32 wl_dgroups_set_op(const wl_program *p, int acc); /* what adds the values of a set to a group */
+wl_status wl_dgroups_sets_open(wl_dgroups *g, wl_error *err) WL_MUST;
+/* Also adapts the sets to the number of slots for groups. */
+wl_status wl_dgroups_sets_clear(wl_dgroups *g, wl_error *err) WL_MUST;
+/* Called when a set was full. *grown is false if it is as large as it may be. */
+wl_status wl_dgroups_sets_grow(wl_dgroups *g, int set, bool *grown, wl_error *err) WL_MUST;
+void wl_dgroups_sets_close(wl_dgroups *g);
 
 #endif

@@ -84,7 +84,7 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
 
 static wl_status find_groups(finishing *x, wl_error *err) {
   x->n = 1;
-  if (x->g->k.mode == WL_KG_ONE) return WL_OK;
+  if (!x->g->p->n_keys) return WL_OK;
   wl_status rc = list_slots(x, err);
   return rc || x->g->k.mode < WL_KG_HASH || x->n < 2 ? rc : sort_slots(x, err);
 }
@@ -149,7 +149,7 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   wl_status rc = WL_OK;
   bool wide = false;
   for (int k = 0; k < g->p->n_aggs; k++)
-    wide |= g->p->aggs[k].final == WL_AGG_SUM && g->p->accs[g->p->aggs[k].acc].op == WL_OP__AggSumX;
+    wide |= g->p->aggs[k].final == WL_AGG_SUM && g->k.accs[g->p->aggs[k].acc].op == WL_OP__AggSumX;
   for (int k = 0; k < out->n_cols && !rc; k++) rc = make_column(x, k, out, err);
   if (!rc) rc = wl_dgroups_take(g, n_bytes, &cols, err);
   if (!rc) rc = d->copy_in(d, cols, x->cols, n_bytes, err);

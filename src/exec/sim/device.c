@@ -110,6 +110,7 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_INTERP_DATES] = wl_interp_dates,
       [WL_K_GROUP_DATES] = wl_group_dates,
       [WL_K_GROUP_SETS] = wl_group_sets,
+      [WL_K_GROUP_SETS_DATES] = wl_group_sets_dates,
   };
   (void)n_args;
   flush(d->queue);

@@ -132,6 +132,12 @@ WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr
                                   const wl_kopnd *a, const k_rows *rows, wl_u32 act,
                                   const wl_u32 *group);
 
+WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_kopnd *d,
+                          const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                          const wl_u32 *group);
+WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
+                               const wl_u32 *group);
+
 /* What a kernel has long code for that few programs need: `rare` is a compile-time constant, and
 ** kernels without the bit have no code for it. */
 enum { K_DATES = 1, K_SETS = 2 };
@@ -267,6 +273,7 @@ enum { K_DATES = 1, K_SETS = 2 };
     group[k] = kg_find(sh, g, opnds, K_SLOT, rows->row[k]);                                        \
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
+  if (g && (rare & K_SETS) && g->row_word) kg_note_rows(g, rows, act, group);                      \
   break;
 #define K_PROBE(F)                                                                                 \
   if (in.op == WL_OP__Build) {                                                                     \
@@ -317,6 +324,9 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
     case WL_K_FILTER:
       act = k_filter(args, &args->cols[in.a], &args->ranges[in.number], rows, act);
       if (!simt_any(act != 0)) return 0;
+      break;
+    case WL_K_CODE:
+      if (g && (rare & K_SETS)) kg_code(sh, g, (wl_u32)in.number, d, a, rows, act, group);
       break;
 #define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
 #include "program/opcodes.def"
@@ -469,7 +479,8 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare)
     wl_u32 act = 0, full = 0;
     if (args->n_cuts) turn = k_choose(args, sh, more);
     if (turn.stage > args->n_cuts) break;
-    if (g && (g->most || g->n_sets)) full = simt_any(*(volatile wl_u64 *)g->full != 0);
+    if (g && (g->most || g->n_sets || g->n_coders))
+      full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
     if (turn.stage) {
       act = k_take(args, sh, &turn, &rows);
     } else {

@@ -133,6 +133,11 @@ WL_FN void kg_set_full(const wl_kgroup *g, wl_u64 what) {
   *(volatile wl_u64 *)g->full = what;
 }
 
+/* 2^32 - 1 less the number of a row of the launch: earlier rows have larger ranks. */
+WL_FN wl_u64 kg_rank(const wl_kgroup *g, wl_u32 row) {
+  return 0xffffffffULL - (g->row0 + row);
+}
+
 /* A word of a row's key: that of part *part, which is the first of its word. *part becomes the
 ** first part of the next word. */
 WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
@@ -244,6 +249,7 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
   return slot;
 }
 
+#include "exec/gpu/kernels/kcode.h"
 #include "exec/gpu/kernels/kset.h"
 
 /* ---- the block's own table */
@@ -322,7 +328,10 @@ WL_KERNEL_OF(wl_group_dates, wl_kgargs, 512) {
   k_group(args, K_DATES);
 }
 WL_KERNEL_OF(wl_group_sets, wl_kgargs, 512) {
-  k_group(args, K_DATES | K_SETS);
+  k_group(args, K_SETS);
+}
+WL_KERNEL_OF(wl_group_sets_dates, wl_kgargs, 512) {
+  k_group(args, K_SETS | K_DATES);
 }
 
 /*

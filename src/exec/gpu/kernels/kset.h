@@ -15,8 +15,7 @@
 /* A set is full when a search takes more steps than this: then most of its slots are taken. */
 enum { KS_STEPS = 256 };
 
-/* Puts an entry of one word into the set: 1 if it is new, 0 if it was there, -1 if it did not fit.
- */
+/* Puts an entry of one word into the set. 1: it is new; 0: it was there; -1: there is no room. */
 WL_FN int ks_put_word(const wl_kvalues *s, wl_u64 want) {
   wl_u64 h = wl_key_hash(want);
   for (wl_u64 i = 0; i < KS_STEPS && i < s->n_slots; i++) {
@@ -56,6 +55,12 @@ WL_FN int ks_put(const wl_kvalues *s, wl_u32 slot, wl_u64 bits) {
   if (s->alone) return ks_put_word(s, code);
   if (s->n_words == 1) return ks_put_word(s, wl_key_append(&s->part, slot, code) + 1);
   return ks_put_pair(s, (wl_u64)slot + 2, code);
+}
+
+/* Notes the first rows of groups. */
+WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
+                               const wl_u32 *group) {
+  K_EACH K_ON(act) k_max_word(kg_record(g, group[k]) + g->row_word, kg_rank(g, rows->row[k]));
 }
 
 /* Runs AggDistinct for the rows `act` of a thread, whose groups are at the slots `group`. NULLs do

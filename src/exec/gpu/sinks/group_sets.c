@@ -12,8 +12,8 @@ wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) {
   for (int k = 0; k < p->n_sets; k++) {
     if (p->accs[p->sets[k].acc].distinct == WL_DISTINCT_CONCAT)
       return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");
-    if (p->sets[k].reg.type > WL_R_REAL)
-      return wl_not_taken(err, "DISTINCT values that are %s run on the CPU only",
+    if (p->sets[k].reg.type > WL_R_REAL && p->accs[p->sets[k].acc].distinct != WL_DISTINCT_COUNT)
+      return wl_not_taken(err, "sums of DISTINCT values that are %s run on the CPU only",
                           p->sets[k].reg.type == WL_R_TEXT ? "text" : "of several types");
   }
   return WL_OK;

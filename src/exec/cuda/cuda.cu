@@ -140,6 +140,12 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_GROUP_LONG:
     wl_group_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
     break;
+  case WL_K_GROUP_SETS:
+    wl_group_sets<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
+    break;
+  case WL_K_GROUP_SETS_LONG:
+    wl_group_sets_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
+    break;
   case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
   case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
@@ -304,6 +310,8 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   if (!e) e = cudaFuncSetAttribute(wl_interp_long, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group_long, attribute, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group_sets, attribute, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group_sets_long, attribute, shared);
   if (e) {
     snprintf(message, n_message, "the CUDA device cannot be opened: %s", cudaGetErrorString(e));
     free(c);

@@ -161,7 +161,7 @@ static int direct_key(const arranger *x, const wl_instr *in) {
 
 static int direct_operand(const arranger *x, const wl_instr *in) {
   if (in->op == WL_OP__Probe || in->op == WL_OP__Build) return direct_key(x, in);
-  if (is_agg(in) && x->p->grouped && x->p->one_group && in->op != WL_OP__AggRows &&
+  if (is_agg(in) && x->p->grouped && x->p->one_group && !x->p->n_sets && in->op != WL_OP__AggRows &&
       !wl_opcodes[in->op].is_long)
     return column_of(x, in->a);
   return -1;

@@ -31,6 +31,8 @@ typedef enum wl_kernel {
   WL_K_TILES,
   WL_K_GROUP,
   WL_K_GROUP_LONG,
+  WL_K_GROUP_SETS, /* for DISTINCT aggregates, and for keys that become codes */
+  WL_K_GROUP_SETS_LONG,
   WL_K_GROUP_PACK,
   WL_K_ORDER_KEYS,
   WL_K_ORDER_FIRST,

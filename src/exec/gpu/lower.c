@@ -2,6 +2,7 @@
 ** Translates a program for the interpreter kernel; see lower.h.
 */
 #include "exec/gpu/lower.h"
+#include "exec/gpu/coded.h"
 #include "exec/gpu/arrange.h"
 #include "value/sum/fsum.h"
 #include "exec/gpu/sinks/group_device.h"
@@ -216,6 +217,19 @@ static void lower_code(const wl_arranged *arranged, int n_regs, int first, int e
   }
 }
 
+/* Makes WL_K_CODE of the instructions that set registers of codes. */
+static void mark_codes(const wl_coded *coded, const wl_program *p, int first, int end,
+                       wl_lowered *out) {
+  for (int pc = first; pc < end && coded->n; pc++) {
+    const wl_instr *in = &p->code[pc];
+    wl_kinstr *k = &out->code[pc - first];
+    if (in->op != WL_CODE_OPCODE || in->d < coded->first || in->d >= coded->first + coded->n)
+      continue;
+    k->op = WL_K_CODE;
+    k->number = (wl_i16)(in->d - coded->first);
+  }
+}
+
 /* ---- stages */
 
 /* The cuts, and what each queue keeps. */
@@ -237,8 +251,9 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[k].bound));
-    /* with keys, groups have their own memory; a part that ends in an Expand accumulates nothing */
-    if (!p->n_keys && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
+    /* with keys or sets, groups have their own memory; a part that ends in an Expand accumulates
+    ** nothing */
+    if (!p->n_keys && !p->n_sets && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
   }
 }
 
@@ -329,14 +344,16 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
                    int part, wl_lowered *out, wl_error *err) {
   int first, end;
   wl_arranged arranged;
+  wl_coded coded;
   memset(out, 0, sizeof *out);
   wl_status rc = ops_fit(whole, err);
-  if (!rc) rc = wl_arrange(arena, whole, &arranged, err);
+  if (!rc && whole->grouped) rc = wl_dgroups_fit(whole, err);
+  if (!rc) rc = wl_code_keys(arena, whole, &coded, err);
+  if (!rc) rc = wl_arrange(arena, &coded.p, &arranged, err);
   if (rc) return rc;
   const wl_program *p = &arranged.p;
   find_part(p, part, &first, &end);
   rc = limits_fit(p, end - first, err);
-  if (!rc && p->grouped) rc = wl_dgroups_fit(p, err);
   wl_u32 *place = NULL, per_row = 0, registers;
   if (!rc) rc = place_registers(arena, p, first, end, &place, &per_row, err);
   if (rc) return rc;
@@ -354,6 +371,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   if (rc) return rc;
   lower_operands(p, whole->n_regs, place, registers, out);
   lower_code(&arranged, whole->n_regs, first, end, out);
+  mark_codes(&coded, p, first, end, out);
   return WL_OK;
 }
 

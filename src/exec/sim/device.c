@@ -121,6 +121,8 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_MADE] = wl_made,
       [WL_K_INTERP_LONG] = wl_interp_long,
       [WL_K_GROUP_LONG] = wl_group_long,
+      [WL_K_GROUP_SETS] = wl_group_sets,
+      [WL_K_GROUP_SETS_LONG] = wl_group_sets_long,
   };
   (void)n_args;
   flush(d->queue);

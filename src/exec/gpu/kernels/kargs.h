@@ -40,8 +40,8 @@ typedef struct wl_kinstr {
   wl_i16 direct;   /* the operand is not a register but column a, whose row numbers are in plane b */
 } wl_kinstr;
 
-/* Operations that only kernels have (exec/gpu/arrange.c). */
-enum { WL_K_FILTER = WL_N_OPCODES };
+/* Operations that only kernels have (exec/gpu/arrange.c, exec/gpu/coded.h). */
+enum { WL_K_FILTER = WL_N_OPCODES, WL_K_CODE };
 
 /* What WL_K_FILTER tests: whether column a of the scanned table is in a range, or outside of it.
 ** NULL never passes. Integers are compared with [lo, lo + span], those of columns of up to 4 bytes

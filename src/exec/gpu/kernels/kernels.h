@@ -142,6 +142,19 @@ WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr 
                                  const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
                                  wl_u32 act);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
+WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                  const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                                  const wl_u32 *group);
+
+WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_kopnd *d,
+                          const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                          const wl_u32 *group);
+WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
+                               const wl_u32 *group);
+
+/* What a kernel has long code for that few programs need: `rare` is a compile-time constant, and
+** kernels without the bit have no code for it. */
+enum { K_LONG = 1, K_SETS = 2 };
 
 /* ---- one instruction over a thread's rows */
 /* clang-format off */
@@ -270,6 +283,7 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
     group[k] = kg_find(sh, g, opnds, K_SLOT, rows->row[k]);                                        \
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
+  if (g && (rare & K_SETS) && g->row_word) kg_note_rows(g, rows, act, group);                      \
   break;
 #define K_PROBE(F)                                                                                 \
   if (in.op == WL_OP__Build) {                                                                     \
@@ -284,6 +298,10 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
     sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
   break;
 #define K_AGG(F)                                                                                   \
+  if (in.op == WL_OP__AggDistinct) {                                                               \
+    if (g && (rare & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
+    break;                                                                                         \
+  }                                                                                                \
   if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \
   if (!g) k_aggregate(sh, args, &in, a, rows, act);                                                \
   break;
@@ -298,24 +316,24 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
 #define K_CASE_LONG(name, shape)                                                                   \
   case WL_OP__##name: K_LONG_##shape
 #define K_LONG_V_VV                                                                                \
-  if (has_long) k_long(args, sh, in.op, in.number, d, a, b, act);                                  \
+  if (rare & K_LONG) k_long(args, sh, in.op, in.number, d, a, b, act);                                  \
   break;
 #define K_LONG_V_DATE K_LONG_V_VV
 #define K_LONG_I_DATE K_LONG_V_VV
 #define K_LONG_AGG_V                                                                               \
-  if (has_long && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                              \
-  if (has_long && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                            \
+  if ((rare & K_LONG) && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                              \
+  if ((rare & K_LONG) && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                            \
   break;
 #define K_LONG_V_V                                                                                 \
-  if (has_long) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \
+  if (rare & K_LONG) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \
   break;
 /* clang-format on */
 
 /* Runs the instructions [pc, end) over the rows `act` of a tile. Returns the rows that are left.
 ** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise
-** `has_long` is a compile-time 0 where the program has no LONG opcodes. */
+** `rare` is a compile-time constant. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const k_rows *rows,
-                   wl_u32 act, const wl_kgroup *g, int has_long) {
+                   wl_u32 act, const wl_kgroup *g, int rare) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   const wl_kinstr *code = (const wl_kinstr *)(const void *)(sh + args->code_offset);
   wl_vctx ctx = args->ctx;
@@ -331,6 +349,9 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
     case WL_K_FILTER:
       act = k_filter(args, &args->cols[in.a], &args->ranges[in.number], rows, act);
       if (!simt_any(act != 0)) return 0;
+      break;
+    case WL_K_CODE:
+      if (g && (rare & K_SETS)) kg_code(sh, g, (wl_u32)in.number, d, a, rows, act, group);
       break;
 #define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
 #include "program/opcodes.def"
@@ -470,7 +491,7 @@ WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
 ** Runs all rows of the launch. Each block takes tiles: of a launch with ordered output by a ticket,
 ** else in turn. If the code has cuts, it also runs what waits in its queues.
 */
-WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int has_long) {
+WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare) {
   const wl_u32 T = simt_bdim();
   wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_TAKEN);
   wl_u64 next = simt_bid();
@@ -482,7 +503,8 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int has_l
     wl_u32 act = 0, full = 0;
     if (args->n_cuts) turn = k_choose(args, sh, more);
     if (turn.stage > args->n_cuts) break;
-    if (g && g->most) full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
+    if (g && (g->most || g->n_sets || g->n_coders))
+      full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
     if (turn.stage) {
       act = k_take(args, sh, &turn, &rows);
     } else {
@@ -503,7 +525,7 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int has_l
     if (simt_any(act != 0))
       act = k_run(args, sh, turn.stage ? args->cuts[turn.stage - 1].pc : 0,
                   turn.stage < args->n_cuts ? args->cuts[turn.stage].pc : args->n_code, &rows, act,
-                  g, has_long);
+                  g, rare);
     if (turn.stage < args->n_cuts) {
       k_append(args, sh, turn.stage, &rows, act);
     } else if (args->n_outs) {
@@ -516,13 +538,13 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int has_l
   }
 }
 
-WL_FN void k_interp(const wl_kargs *args, int has_long) {
+WL_FN void k_interp(const wl_kargs *args, int rare) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
   simt_barrier();
-  k_loop(args, sh, (const wl_kgroup *)0, has_long);
+  k_loop(args, sh, (const wl_kgroup *)0, rare);
   if (args->n_slots) {
     for (wl_u32 half = T / 2; half > 0; half /= 2) {
       simt_barrier();
@@ -535,7 +557,7 @@ WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
   k_interp(args, 0);
 }
 WL_KERNEL_OF(wl_interp_long, wl_kargs, 512) {
-  k_interp(args, 1);
+  k_interp(args, K_LONG);
 }
 
 /* Copies results from device memory to mapped host memory. A warp copies a tile, so that the bus

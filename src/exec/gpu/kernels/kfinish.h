@@ -84,15 +84,24 @@ WL_FN int kf_is_unsure(const wl_u64 *w) {
          (down.word[1] == 1 && down.word[0]);
 }
 
+/* How many words of an accumulator come before its count. */
+WL_FN wl_u32 kf_n_sums(wl_u32 op) {
+  return op == WL_OP__AggSumI   ? 1
+         : op == WL_OP__AggSumX ? 4
+         : op == WL_OP__AggSumF ? 6
+         : op == WL_OP__AggSumV ? 11
+                                : 0;
+}
+
+WL_FN wl_i64 kf_count(const wl_kgroup *g, const wl_kgacc *a, const wl_u64 *record) {
+  return (wl_i64)(a->counted ? record[a->word + kf_n_sums(a->op)] : record[g->rows_word]);
+}
+
 /* sum(), total() or avg(). */
 WL_FN wl_val kf_sum(const wl_kgroup *g, const wl_kfcol *c, const wl_kgacc *a, const wl_u64 *record,
                     wl_u64 *unsure) {
   const wl_u64 *w = record + a->word;
-  wl_u32 n_sums = a->op == WL_OP__AggSumI   ? 1
-                  : a->op == WL_OP__AggSumX ? 4
-                  : a->op == WL_OP__AggSumF ? 6
-                                            : 11;
-  wl_i64 count = (wl_i64)(a->counted ? w[n_sums] : record[g->rows_word]);
+  wl_i64 count = kf_count(g, a, record);
   double real = 0;
   if (c->kind == WL_KF_TOTAL && !count) return wl_real(0.0);
   if (!count) return wl_null();
@@ -122,7 +131,7 @@ WL_FN wl_val kf_value(const wl_kfinish *args, const wl_kfcol *c, const wl_u64 *r
   const wl_kgacc *a = &g->accs[c->acc];
   switch (c->kind) {
   case WL_KF_KEY: return kf_key(g, c, record, slot);
-  case WL_KF_COUNT: return wl_int((wl_i64)(a->counted ? record[a->word] : record[g->rows_word]));
+  case WL_KF_COUNT: return wl_int(kf_count(g, a, record));
   case WL_KF_BEST:
     return k_n_bests(a->op) > 1 ? kf_best_number(a->op, record + a->word, args->unsure)
                                 : kf_best(a->op, record + a->word);

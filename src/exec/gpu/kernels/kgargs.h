@@ -4,17 +4,23 @@
 ** A group is a record of 64-bit words in global memory. It is all zero while the group does not
 ** exist:
 **
-**     | key words | rows | first | words of accumulator 0 | words of accumulator 1 | … |
+**     | key words | rows | first | row | looks | words of accumulator 0 | … |
 **
 ** key words: none if the key's word is the record's address; else that word plus 1; or, if the key
 ** has several words (value/keys.h), a tag and these words. first: only if a key is real, see
-** kg_note_zero(). Words of an accumulator (the count only if its operand may be NULL):
+** kg_note_zero(). row: 2^32 - 1 less the first row, if groups are in the order of first rows.
+** looks: for keys whose equal values may look different, the first row in the same form, and the
+** code of its look (exec/gpu/coded.h). Words of an accumulator (the count only if its operand may be NULL):
 **
 **     Rows    -                       Sum of integers   sum, count
 **     Count   count                   Sum in 128 bits   low, high, |low|, |high|, count
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
 **     Sum of numbers                  as in 128 bits, digits low and high, count of reals, count
 **     Min/Max of numbers              as of integers, as of reals
+**
+** An aggregate of DISTINCT values has the words of Count, Sum in 128 bits or Sum of reals, and a set
+** (wl_kvalues). The thread that puts a pair of a group and a value into the set adds the value to
+** the group, so each value is added once. Such a query has a table of groups even without GROUP BY.
 **
 ** Without GROUP BY there is one record, in which every accumulator but min and max has its count.
 ** Each thread of wl_interp gathers in slots of its own, a block merges them, and then adds them to
@@ -44,9 +50,53 @@ typedef struct wl_kgacc {
   wl_u32 op;
   wl_u32 word;    /* its first word in the record */
   wl_u32 place;   /* its first piece, or whole word, in shared memory */
-  wl_u32 counted; /* it has its own count */
+  wl_u16 counted; /* it has its own count */
+  wl_u16 set;     /* of its distinct values, from 1; 0: none */
   double unit;    /* unit of the digits of reals */
 } wl_kgacc;
+
+/* A set of pairs of a group's slot and a value's code, with open addressing. A free entry is all
+** zero. An entry is one word, slot * span + code + 1, or, if that does not fit 64 bits, two: slot
+** + 2 and the code. The first is 1 while the second is being written. alone: there is only slot 0, and
+** the entry is the code of a real, which is not 0. */
+typedef struct wl_kvalues {
+  wl_key_part part; /* how a value becomes a code */
+  wl_u64 *table;
+  wl_u64 n_slots;
+  wl_u32 n_words, alone;
+} wl_kvalues;
+
+/* A coder (exec/gpu/coded.h): a hash table with open addressing. A free entry is all zero. Else it
+** has two words: a tag, and the place of the value in the heap. The tag is 1 while the entry is
+** being written, 2 if there was no room for its value, then the hash with the top bit set. A value in
+** the heap is a word with its type and its number of bytes, and then the bytes of a text or blob, or
+** a number. */
+typedef struct wl_kcoder {
+  wl_u64 *table;
+  wl_u64 n_slots;
+  wl_u64 *heap;
+  wl_u64 size;  /* words of the heap */
+  wl_u64 *used; /* words of the heap that are in use */
+  wl_u32 coll;
+  wl_u32 look;    /* its codes stand for values that look the same */
+  wl_u32 word;    /* looks: the word of a record that has the first row's code; 0: no look */
+} wl_kcoder;
+
+/* A value in the heap. */
+WL_FN wl_val wl_code_value(const wl_u64 *w) {
+  wl_u8 t = (wl_u8)w[0];
+  if (t < WL_T_TEXT) return wl_val_make(t, w[1], 0);
+  return wl_val_make(t, (wl_u64)(size_t)(w + 1), (wl_u32)(w[0] >> 8));
+}
+
+/* What wl_kgroup.full is set to: the table of groups was full, or a set, or a coder, or the heap of
+** a coder. The number of the set or coder is added. */
+enum {
+  WL_KG_FULL_GROUPS = 1,
+  WL_KG_FULL_SET = 2,
+  WL_KG_FULL_CODER = 64,
+  WL_KG_FULL_HEAP = 128
+};
 
 enum { WL_KG_KEYS = 16, WL_KG_PARTS = 2 * WL_KG_KEYS, WL_KG_ACCS = 32 };
 
@@ -61,14 +111,17 @@ typedef struct wl_kgroup {
   wl_u64 row0;    /* number of the launch's first row in the table */
   wl_u64 *n_made; /* number of groups in the hash table */
   wl_u64 most;    /* the most groups that the hash table may hold */
-  wl_u64 *full;   /* set when a group did not fit */
+  wl_u64 *full;   /* set when a group or a value did not fit */
+  const wl_kvalues *sets;
+  const wl_kcoder *coders;
   wl_u64 *side;   /* triples (accumulator, slot, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
-  wl_u32 mode, n_key_parts, n_accs;
+  wl_u32 mode, n_key_parts, n_accs, n_sets, n_coders;
   wl_u32 words;         /* number of words in a record */
   wl_u32 rows_word;     /* index of the word that counts rows */
   wl_u32 first_word;    /* 0: none */
+  wl_u32 row_word;      /* 0: none */
   wl_u32 part, n_parts; /* hash: this pass takes only keys of `part`; n_parts is a power of two */
   wl_u32 split;         /* with many rows, add digits to the low and high words directly */
   wl_u32 offset;        /* byte offset of the table in shared memory */

@@ -158,6 +158,15 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 
 /* ---- finding */
 
+WL_FN void kg_set_full(const wl_kgroup *g, wl_u64 what) {
+  *(volatile wl_u64 *)g->full = what;
+}
+
+/* 2^32 - 1 less the number of a row of the launch: earlier rows have larger ranks. */
+WL_FN wl_u64 kg_rank(const wl_kgroup *g, wl_u32 row) {
+  return 0xffffffffULL - (g->row0 + row);
+}
+
 /* A word of a row's key: that of part *part, which is the first of its word. *part becomes the
 ** first part of the next word. */
 WL_FN wl_u64 kg_word(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at,
@@ -189,7 +198,7 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
     }
     if (have == want) return slot;
   }
-  *(volatile wl_u64 *)g->full = 1;
+  kg_set_full(g, WL_KG_FULL_GROUPS);
   return KG_NONE;
 }
 
@@ -228,7 +237,7 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
       same = p[w] == kg_word(sh, g, opnds, at, &part);
     if (same) return slot;
   }
-  *(volatile wl_u64 *)g->full = 1;
+  kg_set_full(g, WL_KG_FULL_GROUPS);
   return KG_NONE;
 }
 
@@ -268,6 +277,9 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
   if (g->first_word) kg_note_zero(sh, g, opnds, at, g->row0 + row, slot);
   return slot;
 }
+
+#include "exec/gpu/kernels/kcode.h"
+#include "exec/gpu/kernels/kset.h"
 
 /* ---- the block's own table */
 
@@ -326,13 +338,13 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
   simt_barrier();
 }
 
-WL_FN void k_group(const wl_kgargs *args, int has_long) {
+WL_FN void k_group(const wl_kgargs *args, int rare) {
   const wl_kgroup *g = &args->g;
   wl_u8 *sh = simt_shared();
   k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  k_loop(&args->k, sh, g, has_long);
+  k_loop(&args->k, sh, g, rare);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);
@@ -342,7 +354,13 @@ WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
   k_group(args, 0);
 }
 WL_KERNEL_OF(wl_group_long, wl_kgargs, 512) {
-  k_group(args, 1);
+  k_group(args, K_LONG);
+}
+WL_KERNEL_OF(wl_group_sets, wl_kgargs, 512) {
+  k_group(args, K_SETS);
+}
+WL_KERNEL_OF(wl_group_sets_long, wl_kgargs, 512) {
+  k_group(args, K_SETS | K_LONG);
 }
 
 /*

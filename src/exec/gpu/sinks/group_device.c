@@ -8,7 +8,6 @@
 */
 #include "exec/gpu/sinks/group_device_impl.h"
 #include "base/mem.h"
-#include "base/tasks.h"
 #include "value/aggregates.h"
 #include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
@@ -21,7 +20,6 @@ enum {
   MAX_KEYS = WL_KG_KEYS, /* the sign bits of a row's keys are packed into 16 bits */
   SIDE_MOST = 1 << 20,   /* most reals per wave that do not fit the digits */
   PACK_BYTES = 32 << 20, /* bytes of groups moved to the host at a time */
-  IMPORT_TASK = 1 << 14, /* groups that a thread adds to the host's at a time */
   HASH_FIRST = 1 << 18,  /* most records in the first hash table */
   GROWTH = 16,
   MAX_PASSES = 64,
@@ -46,7 +44,7 @@ static size_t table_bytes(const wl_dgroups *g) {
 static size_t counter_bytes(const wl_dgroups *g) {
   return COUNTERS * 8 + (g->k.mode == WL_KG_ONE ? table_bytes(g) : 0);
 }
-static size_t pack_bytes(const wl_dgroups *g) {
+size_t wl_dgroups_pack_bytes(const wl_dgroups *g) {
   return (size_t)g->n_pack_slots * (1 + g->k.words) * 8;
 }
 wl_i64 wl_dgroups_bytes(const wl_dgroups *g) {
@@ -62,17 +60,15 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
-  if (p->by_first || p->n_bares || p->n_sets || p->in_order)
+  if (p->by_first || p->n_bares || p->in_order)
     return wl_not_taken(err, "%s",
-                        p->n_sets ? "aggregates of DISTINCT values run on the CPU only"
-                        : p->by_first
+                        p->by_first
                             ? "DISTINCT as groups runs on the CPU only"
                             : "aggregates that follow the order of rows run on the CPU only");
   for (int k = 0; k < p->n_keys; k++)
-    if (p->keys[k].reg.type > WL_R_REAL)
-      return wl_not_taken(err, "GROUP BY a key that is %s runs on the CPU only",
-                          p->keys[k].reg.type == WL_R_TEXT ? "text" : "of several types");
-  return WL_OK;
+    if (p->keys[k].reg.type == WL_R_TRUTH)
+      return wl_not_taken(err, "GROUP BY a truth value runs on the CPU only");
+  return wl_dgroups_sets_fit(p, err);
 }
 
 /* ---- choosing */
@@ -90,7 +86,9 @@ static bool lay_out_keys(wl_dgroups *g) {
   for (int k = 0; k < l->n_parts; k++) {
     wl_i16 operand = p->keys[l->parts[k].key].operand;
     g->k.key_parts[k] = l->parts[k];
-    g->k.key_parts[k].key = WL_IS_CONST(operand) ? p->n_regs + WL_CONST_OF(operand) : operand;
+    int key = WL_IS_CONST(operand) ? g->coded.first + WL_CONST_OF(operand) : operand;
+    if (operand >= g->coded.first) key += p->n_consts; /* registers of codes follow the constants */
+    g->k.key_parts[k].key = key;
     real |= l->parts[k].kind == WL_PART_REAL;
     last |= l->parts[k].kind == WL_PART_REAL && l->parts[k].null && l->parts[k].null_last;
   }
@@ -113,6 +111,9 @@ static void lay_out_accs(wl_dgroups *g) {
   wl_u32 words = g->n_keyed, pieces = 1, whole = 0;
   k->rows_word = words++;
   if (k->first_word) k->first_word = words++;
+  k->row_word = p->by_first ? words++ : 0;
+  for (int i = 0; i < g->coded.n; i++)
+    g->coders[i].word = g->coded.coders[i].look ? words++ : 0;
   for (int i = 0; i < p->n_accs; i++) {
     wl_kgacc *a = &g->k.accs[i];
     a->op = p->accs[i].op;
@@ -122,6 +123,11 @@ static void lay_out_accs(wl_dgroups *g) {
     for (int pc = 0; pc < p->n_code; pc++)
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
     if (g->k.mode == WL_KG_ONE) a->counted = 1; /* its rows are not counted */
+    if (a->op == WL_OP__AggDistinct) {
+      a->op = wl_dgroups_set_op(p, i);
+      a->set = (wl_u16)(p->accs[i].set + 1);
+      a->counted = 1;
+    }
     switch (a->op) {
     case WL_OP__AggRows: a->counted = g->k.mode == WL_KG_ONE; break;
     case WL_OP__AggCount: break;
@@ -206,8 +212,14 @@ static void name_way(wl_dgroups *g) {
     snprintf(g->way, sizeof g->way, "%s", name);
 }
 
+static bool has_coded_keys(const wl_dgroups *g) {
+  for (int k = 0; k < g->coded.n; k++)
+    if (g->coded.coders[k].shown) return true;
+  return false;
+}
+
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
-  if (g->p->n_keys == 0) {
+  if (g->p->n_keys == 0 && !g->p->n_sets) {
     g->k.mode = WL_KG_ONE;
     g->k.n_slots = g->k.n_parts = 1;
     lay_out_accs(g);
@@ -216,7 +228,7 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   }
   g->k.mode = WL_KG_SHARED;
   bool packs = lay_out_keys(g);
-  bool by_address = packs && !g->k.first_word;
+  bool by_address = packs && !g->k.first_word && !has_coded_keys(g);
   lay_out_accs(g);
   g->k.n_parts = 1;
   if (by_address && (try_shared(g, low) || try_direct(g))) {
@@ -241,18 +253,19 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
 
 /* ---- opening */
 
-static wl_status clear(wl_dgroups *g, wl_error *err) {
+wl_status wl_dgroups_clear(wl_dgroups *g, wl_error *err) {
   g->n_side = 0;
   g->n_launches = g->n_elsewhere = 0;
   wl_status rc = g->d->fill(g->d, g->counters, 0, counter_bytes(g), err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = g->d->fill(g->d, g->k.table, 0, table_bytes(g), err);
-  return rc;
+  return rc ? rc : wl_dgroups_sets_clear(g, err);
 }
 
 wl_status wl_dgroups_restart(wl_dgroups *g, wl_error *err) {
   g->k.base = 0;
   g->k.part = 0;
-  return clear(g, err);
+  wl_status rc = wl_dgroups_codes_clear(g, err);
+  return rc ? rc : wl_dgroups_clear(g, err);
 }
 
 static wl_status make_counters(wl_dgroups *g, wl_error *err) {
@@ -270,15 +283,20 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
                           wl_dgroups **out, wl_error *err) {
   wl_dgroups *g = *out = wl_mem_zalloc(sizeof *g);
   if (!g) return wl_nomem(err);
-  g->p = p;
+  wl_arena_init(&g->arena);
+  g->p = &g->coded.p;
   g->d = d;
   g->n_rows = (wl_u64)n_rows;
   g->k.n_accs = (wl_u32)p->n_accs;
   g->room = d->budget / 4; /* fractions of it bound the other buffers */
-  wl_status rc = choose(g, low, err);
+  wl_status rc = wl_dgroups_codes_plan(g, p, err);
+  p = g->p;
+  if (!rc) rc = choose(g, low, err);
+  if (!rc && (g->k.n_coders || g->k.row_word) && g->n_rows >= 0xffffffffULL)
+    rc = wl_not_taken(err, "too many rows to number them, for the first rows of groups");
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++)
-    n_sums += p->accs[k].op == WL_OP__AggSumF || p->accs[k].op == WL_OP__AggSumV;
+    n_sums += g->k.accs[k].op == WL_OP__AggSumF || g->k.accs[k].op == WL_OP__AggSumV;
   if (!rc && n_sums) {
     wl_u64 most = (wl_u64)g->room / 4 / 24;
     g->k.side_size = n_sums * g->n_rows < SIDE_MOST ? n_sums * g->n_rows : SIDE_MOST;
@@ -289,9 +307,11 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (g->n_pack_slots < 32) g->n_pack_slots = 32;
   if (!rc) rc = make_counters(g, err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, table_bytes(g), &g->k.table, err);
-  if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, pack_bytes(g), &g->pack, err);
+  if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, wl_dgroups_pack_bytes(g), &g->pack, err);
   if (!rc && g->k.side_size) rc = wl_dgroups_take(g, g->k.side_size * 24, &g->k.side, err);
-  if (!rc) rc = clear(g, err);
+  if (!rc) rc = wl_dgroups_sets_open(g, err);
+  if (!rc) rc = wl_dgroups_codes_open(g, err);
+  if (!rc) rc = wl_dgroups_restart(g, err);
   if (!rc) name_way(g);
   if (rc) {
     wl_dgroups_close(g);
@@ -303,21 +323,39 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
 void wl_dgroups_close(wl_dgroups *g) {
   if (!g) return;
   if (g->k.mode != WL_KG_ONE) wl_dgroups_drop(g, g->k.table, table_bytes(g));
-  wl_dgroups_drop(g, g->pack, pack_bytes(g));
+  wl_dgroups_drop(g, g->pack, wl_dgroups_pack_bytes(g));
   wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
   wl_dgroups_drop(g, g->counters, counter_bytes(g));
   if (g->arrived) g->d->host_free(g->d, g->arrived);
+  wl_dgroups_sets_close(g);
+  wl_dgroups_codes_close(g);
+  wl_arena_close(&g->arena);
   wl_mem_free(g->side);
   wl_mem_free(g);
 }
 
 /* ---- gathering */
 
-/* Called when the hash table was too small. Makes a larger one, or doubles the passes. */
-static wl_status grow(wl_dgroups *g, wl_error *err) {
+/* Called when the hash table or a set was too small, as `full` says. Makes a larger one, or doubles
+** the passes. */
+static wl_status grow(wl_dgroups *g, wl_u64 full, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
+  bool grown = full >= WL_KG_FULL_CODER;
+  if (grown) {
+    wl_status rc = wl_dgroups_codes_grow(g, full, err);
+    if (rc) return rc;
+  } else if (full >= WL_KG_FULL_SET) {
+    wl_status rc = wl_dgroups_sets_grow(g, (int)(full - WL_KG_FULL_SET), &grown, err);
+    if (rc) return rc;
+    if (!grown && g->k.mode < WL_KG_HASH)
+      return wl_not_taken(err, "the distinct values do not fit into a device_budget of %lld",
+                          g->d->budget);
+    n = 0; /* the groups have room */
+  }
   if (n > largest) n = largest;
-  if (n > g->k.n_slots) {
+  if (grown) {
+    /* nothing else is full */
+  } else if (n > g->k.n_slots) {
     wl_dgroups_drop(g, g->k.table, table_bytes(g));
     g->k.table = NULL;
     set_hash(g, n);
@@ -359,8 +397,11 @@ static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, u
   }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
-  return g->d->launch(g->d, args->has_long ? WL_K_GROUP_LONG : WL_K_GROUP, &all, sizeof all, grid,
-                      threads, n_shared, err);
+  bool sets = g->k.n_sets || g->k.n_coders || g->k.row_word;
+  wl_kernel plain = sets ? WL_K_GROUP_SETS : WL_K_GROUP;
+  wl_kernel with_long = sets ? WL_K_GROUP_SETS_LONG : WL_K_GROUP_LONG;
+  return g->d->launch(g->d, args->has_long ? with_long : plain, &all, sizeof all, grid, threads, n_shared,
+                      err);
 }
 
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
@@ -384,214 +425,9 @@ wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {
   g->n_made = counters[C_MADE];
   if (counters[C_FULL]) {
     *restart = true;
-    return grow(g, err);
+    return grow(g, counters[C_FULL], err);
   }
   if (counters[C_SIDE] > g->k.side_size)
     return wl_not_taken(err, "too many reals do not fit the device's digits");
   return counters[C_SIDE] ? keep_side(g, counters[C_SIDE], err) : WL_OK;
-}
-
-/* ---- bringing the groups to the host */
-
-static wl_val key_value(const wl_dgroups *g, int k, wl_u64 slot, const wl_u64 *record) {
-  wl_u64 word = g->k.mode == WL_KG_HASH ? record[0] - 1 : slot + g->k.base;
-  const wl_u64 *words = g->k.mode == WL_KG_WIDE ? record + 1 : &word;
-  wl_val v = wl_key_layout_decode(&g->layout, k, words, false);
-  if (v.t != WL_T_REAL || wl_as_f64(v.v) != 0.0) return v;
-  int bit = 0; /* a zero has the sign that it has in the first row */
-  for (int i = 0; g->parts[i].key != k; i++) bit += g->parts[i].kind == WL_PART_REAL;
-  return wl_real(~record[g->k.first_word] >> bit & 1 ? -0.0 : 0.0);
-}
-
-static wl_val best_value(wl_u32 op, wl_u64 rank, wl_u64 extra) {
-  bool min = op == WL_OP__AggMinI || op == WL_OP__AggMinF;
-  bool real = op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
-  if (rank == 0 && extra == 0) return wl_null();
-  wl_val v = wl_agg_unrank(min, real, rank);
-  if (real && wl_as_f64(v.v) == 0.0 && ~extra & 1) v = wl_real(-0.0); /* the first zero's sign */
-  return v;
-}
-
-/* The better of an integer and a real. *tied: they are equal, so the first row would decide. */
-static wl_val best_number(wl_u32 op, const wl_u64 *w, bool *tied) {
-  bool min = op == WL_OP__AggMinN;
-  wl_val i = best_value(min ? WL_OP__AggMinI : WL_OP__AggMaxI, w[0], w[1]);
-  wl_val r = best_value(min ? WL_OP__AggMinF : WL_OP__AggMaxF, w[2], w[3]);
-  if (i.t == WL_T_NULL || r.t == WL_T_NULL) return i.t == WL_T_NULL ? r : i;
-  int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
-  *tied |= c == 0;
-  return min == (c < 0) ? i : r;
-}
-
-static __int128 limbs(wl_u64 lo, wl_i64 hi) {
-  return (__int128)hi * ((__int128)1 << 32) + lo;
-}
-
-static void put_digits(const wl_u64 *w, wl_group_part *out) {
-  for (int j = 0; j < 3; j++) {
-    out->digits[j] = (wl_i64)w[j];
-    out->high[j] = (wl_i64)w[3 + j];
-  }
-}
-
-static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_part *out,
-                    bool *tied) {
-  const wl_kgacc *a = &g->k.accs[k];
-  const wl_u64 *w = record + a->word;
-  wl_u32 n_sums = 0;
-  memset(out, 0, sizeof *out);
-  switch (a->op) {
-  case WL_OP__AggRows:
-  case WL_OP__AggCount: break;
-  case WL_OP__AggSumI:
-    out->sum = (wl_i64)w[0];
-    n_sums = 1;
-    break;
-  case WL_OP__AggSumX:
-  case WL_OP__AggSumV:
-    out->sum = limbs(w[0], (wl_i64)w[1]);
-    out->magnitude = (unsigned __int128)limbs(w[2], (wl_i64)w[3]);
-    n_sums = 4;
-    if (a->op == WL_OP__AggSumX) break;
-    put_digits(w + 4, out);
-    out->n_reals = (wl_i64)w[10];
-    n_sums = 11;
-    break;
-  case WL_OP__AggSumF:
-    put_digits(w, out);
-    n_sums = 6;
-    break;
-  case WL_OP__AggMinN:
-  case WL_OP__AggMaxN: out->best = best_number(a->op, w, tied); break;
-  default: out->best = best_value(a->op, w[0], w[1]);
-  }
-  out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);
-}
-
-/* Orders the side list, triples (accumulator, slot, bits), by slot. */
-static int by_slot(const void *a, const void *b) {
-  const wl_u64 *x = a, *y = b;
-  return x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
-/* Adds the side list's reals of a slot to its group. */
-static wl_status put_side(const wl_dgroups *g, wl_u64 slot, wl_groups *into, wl_u32 group) {
-  wl_u64 lo = 0, hi = g->n_side;
-  while (lo < hi) {
-    wl_u64 mid = lo + (hi - lo) / 2;
-    if (g->side[3 * mid + 1] < slot)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  wl_status rc = WL_OK;
-  for (; lo < g->n_side && g->side[3 * lo + 1] == slot && !rc; lo++)
-    rc = wl_groups_import_real(into, (int)g->side[3 * lo], group, wl_as_f64(g->side[3 * lo + 2]));
-  return rc;
-}
-
-/* Adds n packed records, at most WL_IMPORT_MOST, to the host's groups. */
-static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *keys,
-                          wl_group_part *parts, wl_groups *into, wl_error *err) {
-  wl_u64 words = 1 + g->k.words;
-  bool tied = false;
-  wl_u32 groups[WL_IMPORT_MOST];
-  for (int i = 0; i < n; i++) {
-    const wl_u64 *record = dense + (wl_u64)i * words + 1;
-    for (int k = 0; k < g->p->n_keys; k++)
-      keys[k * WL_IMPORT_MOST + i] = key_value(g, k, record[-1], record);
-    for (int k = 0; k < g->p->n_accs; k++)
-      part_of(g, k, record, &parts[i * g->p->n_accs + k], &tied);
-  }
-  if (tied)
-    return wl_not_taken(err, "min() or max() has ties of integers and reals, and needs row order");
-  wl_status rc = wl_groups_import(into, n, keys, parts, groups);
-  for (int i = 0; i < n && !rc && g->n_side; i++)
-    rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
-  if (rc == WL_NOMEM) return wl_nomem(err);
-  if (rc == WL_NOT_TAKEN) return wl_not_taken(err, "the groups need more memory than there is");
-  return rc;
-}
-
-typedef struct importing {
-  wl_dgroups *g;
-  const wl_groups_to *to;
-  const wl_u64 *dense; /* [n] packed records */
-  wl_u64 n;
-} importing;
-
-/* Adds a stretch of the packed records to the groups of a worker. Every record is another group, so
-** it does not matter who adds it. */
-static wl_status import_task(void *arg, int worker, long task, wl_error *err) {
-  const importing *m = arg;
-  wl_dgroups *g = m->g;
-  wl_u64 at = (wl_u64)task * IMPORT_TASK, end = m->n - at < IMPORT_TASK ? m->n : at + IMPORT_TASK;
-  size_t most = WL_IMPORT_MOST;
-  wl_val *keys = wl_mem_alloc(((size_t)g->p->n_keys + 1) * most * sizeof *keys);
-  wl_group_part *parts = wl_mem_alloc(((size_t)g->p->n_accs + 1) * most * sizeof *parts);
-  wl_groups **into = &m->to->workers[worker];
-  wl_status rc = keys && parts ? WL_OK : wl_nomem(err);
-  if (!rc && !*into) rc = wl_groups_open(m->to->plan, into, err);
-  for (; at < end && !rc; at += most) {
-    int some = end - at < most ? (int)(end - at) : (int)most;
-    rc = put_some(g, m->dense + at * (1 + g->k.words), some, keys, parts, *into, err);
-  }
-  wl_mem_free(keys);
-  wl_mem_free(parts);
-  return rc;
-}
-
-/* Adds n packed records to the host's groups. */
-static wl_status put_records(wl_dgroups *g, const wl_u64 *dense, wl_u64 n, const wl_groups_to *to,
-                             wl_stop *stop, wl_error *err) {
-  importing m = {g, to, dense, n};
-  bool begun = false;
-  for (int k = 0; k < to->n_workers; k++) begun |= to->workers[k] != NULL;
-  if (!begun && g->k.n_slots <= g->n_pack_slots) wl_grouping_expect(to->plan, (wl_i64)n);
-  wl_tasks tasks = {to->n_workers, (long)((n + IMPORT_TASK - 1) / IMPORT_TASK), import_task, &m,
-                    stop};
-  return wl_tasks_run(&tasks, NULL, err);
-}
-
-static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *dense,
-                             const wl_groups_to *to, wl_stop *stop, wl_error *err) {
-  wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
-  wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
-  wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
-  wl_status rc = g->d->fill(g->d, n_packed, 0, 8, err);
-  if (!rc)
-    rc = g->d->launch(g->d, WL_K_GROUP_PACK, &args, sizeof args,
-                      (unsigned)(blocks < most ? blocks : most), (unsigned)g->d->block_threads, 0,
-                      err);
-  if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
-  if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
-  return rc ? rc : put_records(g, dense, n, to, stop, err);
-}
-
-/* Moves to the next range of keys or part of the hashes. Returns false after the last one. */
-static bool next_pass(wl_dgroups *g) {
-  if (g->k.mode == WL_KG_DIRECT && g->total - g->k.base > g->k.n_slots) {
-    g->k.base += g->k.n_slots;
-    return true;
-  }
-  return g->k.mode >= WL_KG_HASH && ++g->k.part < g->k.n_parts;
-}
-
-wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,
-                           wl_error *err) {
-  wl_u64 *dense = NULL;
-  *again = false;
-  if (g->n_side) qsort(g->side, g->n_side, 3 * sizeof *g->side, by_slot);
-  if (g->k.mode == WL_KG_ONE) return put_records(g, g->one, 1, to, stop, err);
-  wl_status rc = g->d->host_alloc(g->d, pack_bytes(g), (void **)&dense, err);
-  for (wl_u64 at = 0; at < g->k.n_slots && !rc; at += g->n_pack_slots) {
-    wl_u64 end = g->k.n_slots - at < g->n_pack_slots ? g->k.n_slots : at + g->n_pack_slots;
-    rc = fetch_slots(g, at, end, dense, to, stop, err);
-  }
-  if (dense) g->d->host_free(g->d, dense);
-  if (!rc && next_pass(g)) {
-    *again = true;
-    rc = clear(g, err);
-  }
-  return rc;
 }

@@ -1,17 +1,22 @@
 /*
-** What the files about groups on a device share (group_device.c, group_finish.c).
+** What the files about groups on a device share: group_device.c (methods, launches), group_codes.c
+** (keys that become codes), group_sets.c (DISTINCT aggregates), group_finish.c (columns on the device)
+** and group_fetch.c (groups on the host).
 */
 #ifndef WL_GROUP_DEVICE_IMPL_H
 #define WL_GROUP_DEVICE_IMPL_H
 
 #include "exec/gpu/sinks/group_device.h"
+#include "exec/gpu/coded.h"
 #include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
 
 enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
 
 struct wl_dgroups {
-  const wl_program *p;
+  const wl_program *p; /* coded.p */
+  wl_arena arena;
+  wl_coded coded;
   wl_device *d;
   wl_kgroup k;          /* the kernel's arguments */
   wl_key_layout layout; /* words in the order of the groups */
@@ -27,6 +32,11 @@ struct wl_dgroups {
   wl_u64 n_pack_slots;
   wl_u64 *side; /* [n_side] triples, on the host */
   wl_u64 n_side, size_side;
+  wl_kvalues *sets;   /* [k.n_sets]: the sets of DISTINCT aggregates */
+  wl_kvalues *d_sets; /* their copy on the device */
+  wl_kcoder *coders;  /* [coded.n] */
+  wl_kcoder *d_coders; /* their copy on the device, followed by their numbers of used words */
+  wl_kcoder fetched[WL_CODERS]; /* copies of the coders of keys on the host */
   wl_u64 one[2 + 12 * WL_KG_ACCS]; /* without keys: the slot, 0, and the record */
   wl_u64 n_made; /* hash: number of groups so far */
   wl_i64 held;
@@ -36,5 +46,29 @@ struct wl_dgroups {
 /* Allocates and frees device memory that the groups hold. */
 wl_status wl_dgroups_take(wl_dgroups *g, size_t n, void *out, wl_error *err) WL_MUST;
 void wl_dgroups_drop(wl_dgroups *g, void *p, size_t n);
+size_t wl_dgroups_pack_bytes(const wl_dgroups *g);
+/* Empties the groups. Codes stay: they must be the same in all passes, because passes divide the
+** groups by them. */
+wl_status wl_dgroups_clear(wl_dgroups *g, wl_error *err) WL_MUST;
+
+/* The sets of DISTINCT aggregates (group_sets.c). */
+wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) WL_MUST;
+wl_u32 wl_dgroups_set_op(const wl_program *p, int acc); /* what adds the values of a set to a group */
+wl_status wl_dgroups_sets_open(wl_dgroups *g, wl_error *err) WL_MUST;
+/* Also adapts the sets to the number of slots for groups. */
+wl_status wl_dgroups_sets_clear(wl_dgroups *g, wl_error *err) WL_MUST;
+/* Called when a set was full. *grown is false if it is as large as it may be. */
+wl_status wl_dgroups_sets_grow(wl_dgroups *g, int set, bool *grown, wl_error *err) WL_MUST;
+void wl_dgroups_sets_close(wl_dgroups *g);
+
+/* Coders of keys and distinct values (group_codes.c). */
+wl_status wl_dgroups_codes_plan(wl_dgroups *g, const wl_program *p, wl_error *err) WL_MUST;
+wl_status wl_dgroups_codes_open(wl_dgroups *g, wl_error *err) WL_MUST;
+wl_status wl_dgroups_codes_clear(wl_dgroups *g, wl_error *err) WL_MUST;
+wl_status wl_dgroups_codes_grow(wl_dgroups *g, wl_u64 full, wl_error *err) WL_MUST;
+/* Brings the values of the keys' codes to the host, for wl_dgroups_of_code(). */
+wl_status wl_dgroups_codes_fetch(wl_dgroups *g, wl_error *err) WL_MUST;
+wl_val wl_dgroups_of_code(const wl_dgroups *g, int coder, wl_val code);
+void wl_dgroups_codes_close(wl_dgroups *g);
 
 #endif

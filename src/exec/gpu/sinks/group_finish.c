@@ -85,7 +85,7 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
 
 static wl_status find_groups(finishing *x, wl_error *err) {
   x->n = 1;
-  if (x->g->k.mode == WL_KG_ONE) return WL_OK;
+  if (!x->g->p->n_keys) return WL_OK;
   wl_status rc = list_slots(x, err);
   return rc || x->g->k.mode < WL_KG_HASH || x->n < 2 ? rc : sort_slots(x, err);
 }
@@ -145,8 +145,8 @@ static wl_status make_column(finishing *x, int k, wl_rows *out, wl_error *err) {
 }
 
 /* Whether the device finds out only at the end that the host must compute this. */
-static bool may_be_unsure(const wl_program *p, const wl_agg *a) {
-  wl_u16 op = p->accs[a->acc].op;
+static bool may_be_unsure(const wl_dgroups *g, const wl_agg *a) {
+  wl_u32 op = g->k.accs[a->acc].op;
   if (op == WL_OP__AggMinN || op == WL_OP__AggMaxN) return true;
   return op == WL_OP__AggSumV || (op == WL_OP__AggSumX && a->final == WL_AGG_SUM);
 }
@@ -166,7 +166,7 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   size_t n_bytes = x->n_cols * sizeof *cols;
   wl_status rc = WL_OK;
   bool wide = false;
-  for (int k = 0; k < g->p->n_aggs; k++) wide |= may_be_unsure(g->p, &g->p->aggs[k]);
+  for (int k = 0; k < g->p->n_aggs; k++) wide |= may_be_unsure(g, &g->p->aggs[k]);
   for (int k = 0; k < out->n_cols && !rc; k++) rc = make_column(x, k, out, err);
   if (!rc) rc = wl_dgroups_take(g, n_bytes, &cols, err);
   if (!rc) rc = d->copy_in(d, cols, x->cols, n_bytes, err);
@@ -199,6 +199,7 @@ wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *e
   bool passes = g->k.n_parts > 1 || (g->k.mode == WL_KG_DIRECT && g->total > g->k.n_slots);
   bool can = true;
   for (int k = 0; k < p->n_aggs; k++) can &= can_finish(p, &p->aggs[k]);
+  for (int k = 0; k < g->coded.n; k++) can &= !g->coded.coders[k].shown;
   if (passes || g->n_side || p->n_bares || !can) return WL_OK;
   g->d->queue = 0;
   x.cols = wl_mem_alloc((x.n_cols + 1) * sizeof *x.cols);

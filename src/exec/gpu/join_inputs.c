@@ -110,12 +110,13 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   }
   bool reads = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
   out.plane = reads ? low->planes[j->source] : 0;
-  if (low->expand == k) {
+  bool cut = low->part.kind == WL_PART_EXPAND && low->part.join == k;
+  if (cut) {
     out.start = low->start;
     out.count = low->count;
   }
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
-  out.drops_found = j->how == WL_HOW_ANTI;
+  out.drops_found = j->how == WL_HOW_ANTI && !cut; /* a test will tell */
   if (!l->n_rows) return out; /* like a join without keys: no row is found */
   wl_devlookup_join(launch->d, l, launch->s->far[p->n_columns + k], &out);
   if (plan->kind == WL_KEYS_NONE) {

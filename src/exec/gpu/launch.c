@@ -17,8 +17,11 @@ static size_t out_row_bytes(wl_reg r) {
 /* The number of output columns: the results or, for a part that ends in an Expand, row numbers, and
 ** where each row's candidates start and how many there are. */
 static int n_outs(const launch *l) {
-  if (l->low->expand >= 0) return l->low->n_outs + 2;
-  return l->e->p->n_results;
+  switch (l->low->part.kind) {
+  case WL_PART_EXPAND: return l->low->n_outs + 2;
+  case WL_PART_TEST: return 0;
+  default: return l->e->p->n_results;
+  }
 }
 
 static wl_status alloc_numbers(launch *l, wl_error *err) {
@@ -38,7 +41,8 @@ static wl_status alloc_numbers(launch *l, wl_error *err) {
 static wl_status alloc_outs(launch *l, wl_error *err) {
   const wl_program *p = l->e->p;
   wl_status rc = WL_OK;
-  if (l->low->expand >= 0) return alloc_numbers(l, err);
+  if (l->low->part.kind == WL_PART_EXPAND) return alloc_numbers(l, err);
+  if (l->low->part.kind == WL_PART_TEST) return WL_OK;
   for (int k = 0; k < p->n_results && !rc; k++) {
     wl_reg reg = wl_result_reg(&p->results[k]);
     wl_kout *o = &l->outs[k];
@@ -129,7 +133,7 @@ static void blob_fill(launch *l) {
     joins[k].parts = blob_put(l, &at, parts, joins[k].n_keys * sizeof *parts);
   }
   a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
-  a->lists = blob_put(l, &at, l->lists, (size_t)low->n_ins * sizeof *l->lists);
+  a->lists = blob_put(l, &at, l->lists, (size_t)l->n_lists * sizeof *l->lists);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -141,7 +145,8 @@ static void blob_fill(launch *l) {
   a->n_regs = (wl_u32)p->n_regs;
   a->n_consts = low->n_consts;
   a->n_outs = (wl_u32)n_outs(l);
-  a->n_lists = (wl_u32)low->n_ins;
+  a->n_lists = (wl_u32)l->n_lists;
+  a->passed = l->passed;
   a->row0 = l->row0;
   a->n_accs = (wl_u32)p->n_accs;
   a->n_slots = low->n_slots;
@@ -220,7 +225,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->d->n_in += (wl_i64)l->n_blob;
   rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
   double start = wl_clock_ns();
-  if (!rc && s->groups && l->low->expand < 0)
+  if (!rc && s->groups && l->low->part.kind == WL_PART_LAST)
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
                            l->low->n_shared, err);
   else if (!rc)
@@ -286,7 +291,7 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_status rc = launch_wait(l, err);
   if (!rc) rc = judge(l, text_room, err);
-  if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
+  if (rc || l->low->part.kind != WL_PART_LAST) return rc; /* its output stays on the device */
   double start = wl_clock_ns();
   if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;
   wl_sink_kind sink = l->e->p->sink;
@@ -317,5 +322,5 @@ size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s) {
 }
 
 size_t wl_launch_row_bytes(const launch *l) {
-  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->e, l->s);
+  return l->low->part.kind != WL_PART_LAST ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->e, l->s);
 }

@@ -61,8 +61,10 @@ typedef struct wl_launch {
   int queue;
   int first, end;        /* tablets [first, end), if it scans a table */
   bool combined;         /* it runs over n_rows combinations instead of tablets */
-  const wl_klist *lists; /* [low->n_ins]: the row numbers of these combinations */
-  wl_u64 row0;           /* number of the first row in the table, or among all combinations */
+  const wl_klist *lists; /* [n_lists]: the row numbers of these combinations */
+  int n_lists;
+  wl_u32 *passed; /* of a part that tests candidates: see wl_kargs */
+  wl_u64 row0;    /* number of the first row in the table, or among all combinations */
   wl_u64 n_rows, n_tiles;
   unsigned grid;
   wl_devcol *cols;    /* temporary copies, if used */

@@ -129,8 +129,8 @@ static wl_status open_state(wl_pipe *e, wl_error *err) {
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);
   wl_status rc = wl_lower(&s->arena, e->p, e->device, e->transfer.block_threads,
-                          wl_lower_parts(e->p) - 1, &s->low, err);
-  if (!rc && wl_lower_parts(e->p) > 1) rc = wl_expansion_open(e, s, err);
+                          wl_parts_count(e->p) - 1, &s->low, err);
+  if (!rc && wl_parts_count(e->p) > 1) rc = wl_expansion_open(e, s, err);
   for (int k = 0; k < e->p->n_columns && !rc; k++)
     wl_devcol_use(e->device, e->cols[k],
                   e->transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(e->p, k));

@@ -169,6 +169,22 @@ WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const
   kj_count(&j->built[WL_K_BUILT_NULLS], act & ~those);
 }
 
+/* Notes that the combinations of the rows `act` have passed their test. */
+WL_FN void k_passed(const wl_kargs *args, wl_u8 *sh, const wl_kinstr *in, wl_u32 act) {
+  K_EACH K_ON(act) {
+    wl_u32 tuple = *k_row(args, sh, (wl_u32)in->a, K_SLOT);
+    simt_atomic_min_u32(&args->passed[tuple], *k_row(args, sh, (wl_u32)in->b, K_SLOT));
+  }
+}
+
+/* The rows of the part that have no row of a source. */
+WL_FN wl_u32 k_absent(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 plane) {
+  wl_u32 absent = 0;
+  K_EACH if (rows->first + k < args->n_rows && *k_row(args, sh, plane, K_SLOT) == WL_K_NO_ROW)
+    absent |= 1u << k;
+  return absent;
+}
+
 /* Loads the row numbers that are the part's input. */
 WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 act) {
   for (wl_u32 i = 0; i < args->n_lists; i++) {
@@ -193,11 +209,34 @@ WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
     }
     wl_u32 at = args->start[lo];
     if (at != WL_K_NO_ROW) {
-      at += (wl_u32)(want - args->places[lo]);
+      at += (wl_u32)(args->skip + want - args->places[lo]);
+      if (args->candidate) args->candidate[i] = at;
       if (args->rows) at = args->rows[at];
     }
+    if (args->tuple) args->tuple[i] = (wl_u32)lo;
     if (args->found) args->found[i] = at;
     for (wl_u64 k = 0; k < args->n_lists; k++) args->to[k][i] = args->from[k][lo];
+  }
+}
+
+/* ---- the kernel between two rounds of a test, one tuple per thread */
+
+WL_KERNEL_OF(wl_round, wl_kround, 512) {
+  const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
+  for (wl_u64 t = (wl_u64)simt_bid() * simt_bdim() + simt_tid(); t < args->n_tuples; t += step) {
+    const wl_u32 passed = args->passed[t], start = args->start[t], count = args->count[t];
+    if (!args->ended) {
+      wl_u64 left = start == WL_K_NO_ROW || passed != WL_K_NO_ROW || count <= args->skip
+                        ? 0
+                        : count - args->skip;
+      args->now[t] = (wl_u32)(left < args->most ? left : args->most);
+    } else if (passed == WL_K_NO_ROW) {
+      args->start[t] = WL_K_NO_ROW;
+      args->count[t] = !args->drops_lost;
+    } else {
+      args->start[t] = passed;
+      args->count[t] = args->drops_found ? 0 : args->repeats ? count - (passed - start) : 1;
+    }
   }
 }
 

@@ -234,7 +234,7 @@ static void drop_piece(wl_device *d, tuple_piece *p) {
 static wl_status add_list(wl_device *d, tuple_piece *p, wl_u64 plane, wl_u32 **rows,
                           wl_error *err) {
   wl_status rc = wl_dev_alloc(d, (p->n + 1) * 4, (void **)rows, err);
-  if (!rc) p->lists[p->n_lists++] = (wl_klist){*rows, plane};
+  if (!rc) p->lists[p->n_lists++] = (wl_klist){*rows, (wl_u32)plane, WL_K_LIST_ROWS};
   return rc;
 }
 
@@ -370,7 +370,9 @@ void wl_expansion_leave(wl_pipe *e, wl_device_state *s) {
   if (!x->open) return;
   if (e->streams) {
     e->n_repeated = x->n_given;
-  } else { /* the sink has some rows of these tablets */
+  } else if (e->p->source == WL_SOURCE_UNMATCHED) {
+    e->refused = !e->p->grouped; /* the sink also has rows of the pipelines before */
+  } else {                       /* the sink has some rows of these tablets */
     s->restarts = true;
     e->next_tablet = 0;
   }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
+#include "exec/gpu/unmatched.h"
 #include <string.h>
 
 typedef wl_launch launch;
@@ -133,7 +134,10 @@ static void blob_fill(launch *l) {
     joins[k].parts = blob_put(l, &at, parts, joins[k].n_keys * sizeof *parts);
   }
   a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
-  a->lists = blob_put(l, &at, l->lists, (size_t)l->n_lists * sizeof *l->lists);
+  wl_klist own[WL_K_LISTS];
+  bool unmatched = p->source == WL_SOURCE_UNMATCHED && !l->combined;
+  int n_lists = unmatched ? wl_unmatched_lists(l, own) : l->n_lists;
+  a->lists = blob_put(l, &at, unmatched ? own : l->lists, (size_t)n_lists * sizeof *own);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -145,7 +149,7 @@ static void blob_fill(launch *l) {
   a->n_regs = (wl_u32)p->n_regs;
   a->n_consts = low->n_consts;
   a->n_outs = (wl_u32)n_outs(l);
-  a->n_lists = (wl_u32)l->n_lists;
+  a->n_lists = (wl_u32)n_lists;
   a->passed = l->passed;
   a->row0 = l->row0;
   a->n_accs = (wl_u32)p->n_accs;
@@ -184,7 +188,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   l->cols = wl_mem_zalloc((size_t)e->p->n_columns * sizeof *l->cols + 1);
   if (!l->cols) return wl_nomem(err);
   for (int k = 0; k < e->p->n_columns && !rc; k++)
-    if (wl_column_source(e->p, k) == 0)
+    if (wl_launch_scans(e, k))
       rc = wl_devcol_copy(l->d, e->cols[k], l->first, l->end, wl_launch_way(e, l->s), e->threads,
                           &l->cols[k], err);
   if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
@@ -209,7 +213,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_status rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
-    if (!wl_join_inputs_has(e, k) && wl_column_source(e->p, k) == 0)
+    if (wl_launch_scans(e, k))
       l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);

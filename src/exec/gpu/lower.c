@@ -64,6 +64,7 @@ static int source_read(const wl_arranged *x, int pc) {
   case WL_OP__Column: return wl_column_source(&x->p, in->a);
   case WL_OP__Found:
   case WL_OP__Row: return in->a;
+  case WL_OP__Mark: return x->p.joins[in->c].source;
   case WL_OP__Match: /* it ends a test that is run again */
     return pc > 0 && x->p.joins[in->c].how == WL_HOW_LEFT && x->p.code[pc - 1].op != WL_OP__Expand
                ? x->p.joins[in->c].source
@@ -83,22 +84,37 @@ static bool read_from(const wl_arranged *x, int pc, int source) {
   return read_in(x, pc, x->p.n_code, source);
 }
 
-/* Whether a source has a row at pc. */
+/* Whether one of the first n instructions joins a source. */
+static bool joined_by(const wl_program *p, int n, int source) {
+  for (int k = 0; k < n; k++)
+    if ((p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand) &&
+        p->joins[p->code[k].c].source == source)
+      return true;
+  return false;
+}
+
+/* Whether the row of a source is known at pc. Of unmatched rows it is for all sources that are not
+** joined: all but one have none. */
 static bool known_at(const wl_program *p, int pc, int source) {
-  bool known = source == 0;
-  for (int k = 0; k < pc && !known; k++)
-    if (p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand)
-      known = p->joins[p->code[k].c].source == source;
-  return known;
+  bool from_start =
+      p->source == WL_SOURCE_UNMATCHED ? !joined_by(p, p->n_code, source) : source == 0;
+  return from_start || joined_by(p, pc, source);
+}
+
+/* The source of which a pipeline scans the unmatched rows, or -1. */
+static int marked_source(const wl_program *p) {
+  return p->source == WL_SOURCE_UNMATCHED ? p->joins[p->unmatched].source : -1;
 }
 
 /* Gives a plane to each source whose row is read, if the part starts with that row or finds it. */
-static void place_rows(const wl_arranged *arranged, int number, wl_lowered *out) {
+static void place_rows(const wl_arranged *arranged, wl_lowered *out) {
   const wl_program *p = &arranged->p;
-  int first = out->part.first, end = out->part.end;
+  int number = out->part.number, first = out->part.first, end = out->part.end;
   int last = out->part.kind == WL_PART_TEST ? end : p->n_code; /* no other part follows a test */
-  for (int s = 0; s < p->n_sources && number > 0; s++)
-    if (known_at(p, first, s) && read_in(arranged, first, last, s)) {
+  bool scans = number == 0 && p->source != WL_SOURCE_UNMATCHED;
+  for (int s = 0; s < p->n_sources && !scans; s++)
+    if (known_at(p, first, s) &&
+        (read_in(arranged, first, last, s) || (number == 0 && s == marked_source(p)))) {
       out->planes[s] = (wl_u8)++out->n_planes;
       out->ins[out->n_ins++] = (wl_u8)s;
     }
@@ -151,6 +167,7 @@ static void lower_one(const wl_arranged *arranged, int n_regs, int pc, wl_kinstr
   if (in->op == WL_OP__IfNot) k->number = out->part.again >= 0 && in->c < p->n_code;
   if (in->op == WL_OP__Match && source < 0) k->number = 0;
   if (in->op == WL_OP__Row && source == 0) k->number = out->planes[0];
+  if (in->op == WL_OP__Mark) k->a = in->c;
   if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
   if (arranged->filter[pc] >= 0) {
     k->op = WL_K_FILTER;
@@ -165,12 +182,24 @@ static void lower_one(const wl_arranged *arranged, int n_regs, int pc, wl_kinstr
   out->makes_text |= makes_text(in->op);
 }
 
+/* Whether a part begins with the unmatched rows. */
+static bool unmarks(const wl_program *p, const wl_gpu_part *part) {
+  return p->source == WL_SOURCE_UNMATCHED && part->number == 0;
+}
+
 static void lower_code(const wl_arranged *arranged, int n_regs, wl_lowered *out) {
   const wl_gpu_part *part = &out->part;
   wl_kinstr *k = out->code;
   if (part->again >= 0) {
     int plane = out->planes[arranged->p.joins[part->again].source];
     *k++ = (wl_kinstr){.op = WL_K_ASIDE, .number = (wl_i16)plane};
+  }
+  if (unmarks(&arranged->p, part)) {
+    const wl_program *p = &arranged->p;
+    *k++ = (wl_kinstr){.op = WL_K_UNMARKED,
+                       .a = (wl_i16)p->unmatched,
+                       .b = (wl_i16)p->joins[p->unmatched].live,
+                       .number = out->planes[marked_source(p)]};
   }
   for (int pc = part->first; pc < part->end; pc++) lower_one(arranged, n_regs, pc, k++, out);
   if (part->kind == WL_PART_TEST)
@@ -296,8 +325,8 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   const wl_program *p = &arranged.p;
   const wl_gpu_part *part = &out->part;
   out->part = wl_parts_at(p, number);
-  out->n_code =
-      (wl_u32)(part->end - part->first + (part->again >= 0) + (part->kind == WL_PART_TEST));
+  int added = (part->again >= 0) + (part->kind == WL_PART_TEST) + unmarks(p, part);
+  out->n_code = (wl_u32)(part->end - part->first + added);
   rc = limits_fit(p, (int)out->n_code, err);
   if (!rc && p->grouped) rc = wl_dgroups_fit(p, err);
   wl_u32 *place = NULL, per_row = 0, registers;
@@ -309,7 +338,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   out->n_ranges = (wl_u32)arranged.n_ranges;
   rc = alloc_lowered(arena, p, out, err);
   if (rc) return rc;
-  place_rows(&arranged, number, out);
+  place_rows(&arranged, out);
   place_cuts(&arranged, out);
   lower_accs(p, out);
   rc = lay_out(d, threads, per_row, out, &registers, err);

@@ -25,16 +25,16 @@ static int find(const wl_program *p, int number, wl_gpu_part *out) {
     if (p->code[pc].op != WL_OP__Expand || wl_parts_finds_one(p, pc)) continue;
     int match = p->joins[join].match;
     bool tests = has_test(p, pc), twice = tests && p->joins[join].how == WL_HOW_LEFT;
-    *out = (wl_gpu_part){WL_PART_EXPAND, at.first, pc + 1, join, at.again};
+    *out = (wl_gpu_part){WL_PART_EXPAND, 0, at.first, pc + 1, join, at.again};
     if (n++ == number) return n;
     if (tests) {
-      *out = (wl_gpu_part){WL_PART_TEST, pc + 1, match, join, -1};
+      *out = (wl_gpu_part){WL_PART_TEST, 0, pc + 1, match, join, -1};
       if (n++ == number) return n;
     }
     at.first = match == pc + 1 || (tests && !twice) ? match + 1 : pc + 1;
     at.again = twice ? join : -1;
   }
-  *out = (wl_gpu_part){WL_PART_LAST, at.first, p->n_code, -1, at.again};
+  *out = (wl_gpu_part){WL_PART_LAST, 0, at.first, p->n_code, -1, at.again};
   return n + 1;
 }
 
@@ -46,6 +46,7 @@ int wl_parts_count(const wl_program *p) {
 wl_gpu_part wl_parts_at(const wl_program *p, int number) {
   wl_gpu_part part;
   find(p, number, &part);
+  part.number = number;
   return part;
 }
 
@@ -70,8 +71,6 @@ wl_status wl_parts_fit(const wl_program *p, wl_error *err) {
     wl_u16 op = p->code[pc].op;
     if (op == WL_OP__Probe || op == WL_OP__Expand)
       rc = join_fits(p, pc, err);
-    else if (op == WL_OP__Mark)
-      rc = wl_not_taken(err, "the rows of a RIGHT or FULL JOIN that match no row are the CPU's");
     else if (wl_opcodes[op].host_only)
       rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
   }

@@ -22,6 +22,7 @@ typedef enum wl_gpu_part_kind {
 
 typedef struct wl_gpu_part {
   wl_gpu_part_kind kind;
+  int number;
   int first, end; /* instructions [first, end) */
   int join;       /* the join of the Expand or of the test, or -1 */
   int again;      /* the join that it tests for the second time, or -1 */

@@ -43,8 +43,9 @@ typedef struct wl_kinstr {
 
 /* Operations that only kernels have. FILTER: see exec/gpu/arrange.c. PASSED ends a part that tests
 ** candidates. ASIDE begins a part that tests them for the second time: the rows without a candidate
-** do not take part, until Match brings them back (kjoin.h). */
-enum { WL_K_FILTER = WL_N_OPCODES, WL_K_PASSED, WL_K_ASIDE };
+** do not take part, until Match brings them back (kjoin.h). UNMARKED begins a pipeline over
+** unmatched rows: it drops those that are marked or do not count. */
+enum { WL_K_FILTER = WL_N_OPCODES, WL_K_PASSED, WL_K_ASIDE, WL_K_UNMARKED };
 
 /* What WL_K_FILTER tests: whether column a of the scanned table is in a range, or outside of it.
 ** NULL never passes. Integers are compared with [lo, lo + span], those of columns of up to 4 bytes
@@ -116,6 +117,7 @@ typedef struct wl_kjoin {
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
   wl_u8 pad[2];
+  wl_u32 *marks; /* bits of the rows of its source that were found; NULL: there is no Mark */
   /* for Build */
   wl_u32 *table; /* the slots of a direct lookup, which it fills; or NULL */
   wl_u64 *pairs; /* words and row numbers, which it lists in any order: word << 32 | row; or NULL */
@@ -134,11 +136,12 @@ typedef struct wl_klists {
   wl_u32 *starts, *rows;
 } wl_klists;
 
-/* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied
-** into a plane. */
+/* Row numbers that are the input of a part of a block, and are copied into a plane: entry i of a list
+** for row i, the number of the row that is scanned, or none for any row. */
+enum { WL_K_LIST_ROWS, WL_K_LIST_SCAN, WL_K_LIST_NONE };
 typedef struct wl_klist {
   const wl_u32 *rows;
-  wl_u64 plane;
+  wl_u32 plane, of;
 } wl_klist;
 
 /* Values of wl_kout.type in a part that ends in an Expand: the output is a plane of row numbers, or

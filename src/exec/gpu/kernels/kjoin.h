@@ -185,12 +185,40 @@ WL_FN wl_u32 k_absent(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u3
   return absent;
 }
 
+/* The opcode Mark. Most rows of a join with many matches are marked already. */
+WL_FN void k_mark(const wl_kargs *args, wl_u8 *sh, const wl_kinstr *in, wl_u32 act) {
+  wl_u32 *marks = args->joins[in->a].marks;
+  K_EACH K_ON(act) {
+    wl_u32 row = *k_row(args, sh, (wl_u32)in->number, K_SLOT), bit = 1u << (row & 31);
+    if (row != WL_K_NO_ROW && !(*(volatile wl_u32 *)&marks[row >> 5] & bit))
+      simt_atomic_or_u32(&marks[row >> 5], bit);
+  }
+}
+
+/* The rows of `act` that are not marked and count. */
+WL_FN wl_u32 k_unmarked(const wl_kargs *args, wl_u8 *sh, const wl_kinstr *in, const k_rows *rows,
+                        wl_u32 act) {
+  const wl_u32 *marks = args->joins[in->a].marks;
+  wl_u32 at[WL_K_ROWS], valid;
+  wl_u64 live[WL_K_ROWS] = {0};
+  K_EACH K_ON(act) {
+    wl_u32 row = *k_row(args, sh, (wl_u32)in->number, K_SLOT);
+    if (marks[row >> 5] >> (row & 31) & 1) act &= ~(1u << k);
+  }
+  if (in->b < 0) return act;
+  (void)k_column(args, sh, &args->cols[in->b], (wl_u32)in->number, rows, act, at, live, &valid);
+  K_EACH K_ON(act) if (!live[k]) act &= ~(1u << k);
+  return act;
+}
+
 /* Loads the row numbers that are the part's input. */
 WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 act) {
   for (wl_u32 i = 0; i < args->n_lists; i++) {
-    wl_u32 row[WL_K_ROWS] = {0};
-    K_EACH K_ON(act) row[k] = args->lists[i].rows[rows->first + k];
-    kj_keep(args, sh, (wl_u32)args->lists[i].plane, act, row);
+    const wl_klist *l = &args->lists[i];
+    wl_u32 row[WL_K_ROWS];
+    K_EACH row[k] = l->of == WL_K_LIST_SCAN ? (wl_u32)(args->row0 + rows->row[k]) : WL_K_NO_ROW;
+    if (l->rows) K_EACH K_ON(act) row[k] = l->rows[rows->first + k];
+    kj_keep(args, sh, l->plane, act, row);
   }
 }
 

@@ -871,27 +871,6 @@ static void test_kept(const table *fact) {
   CHECK("joins: it goes from the device with its last holder", d->used < used + 4 * BIG_ROWS);
 }
 
-/* What the kernel does not take says so. */
-static void check_refused(const char *name, wl_key_kind keys, bool unique, wl_join_how how,
-                          const char *reason) {
-  query q = {.n = 1, .what = AGGREGATES};
-  wl_error err = {0};
-  maker m;
-  q.sides[0] = (side){DIM_A, how, HASHED, 1, false, 0, F_A, false, 0};
-  wl_lookup *l = make_lookup(&dims[DIM_A], D_KEY, 1, HASHED, false);
-  l->plan.kind = keys;
-  l->unique = unique;
-  make_program(&m, &dims[DIM_A], &q, &l);
-  wl_status rc = wl_gpu_fits(m.p, wl_device_get(kind, &err), &err);
-  if (rc != WL_NOT_TAKEN || !strstr(err.text, reason))
-    tap_bad(name, "%d: %s", rc, err.text);
-  else
-    tap_ok(name);
-  wl_snapshot_release(&m.snap);
-  wl_arena_close(&m.arena);
-  wl_lookup_drop(l);
-}
-
 static void test_device(void) {
   static const wl_i64 sizes[] = {0, 1, 257, 65537};
   table fact;
@@ -921,9 +900,6 @@ static void test_device(void) {
   test_several(1);
   test_several(300);
   test_several(TEST_SANITIZED ? 3000 : 66000);
-  check_refused("joins: keys of any type are refused", WL_KEYS_VALUES, true, WL_HOW_INNER,
-                "keys of text");
-  check_refused("joins: several rows are refused", WL_KEYS_INT, false, WL_HOW_LEFT, "several rows");
   for (int k = 0; k < N_DIMS; k++) drop_table(&dims[k]);
 }
 

@@ -88,6 +88,8 @@ wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
 static void key_parts(const wl_program *p, const wl_join *j, const wl_key_plan *plan,
                       wl_key_part *parts, wl_kjoin *out) {
   out->n_keys = (wl_u32)j->n_keys;
+  out->by_value = plan->kind == WL_KEYS_VALUES;
+  memcpy(out->coll, plan->coll, (size_t)j->n_keys);
   for (int i = 0; i < j->n_keys; i++) {
     wl_i16 x = j->keys[i];
     parts[i] = plan->parts[i];

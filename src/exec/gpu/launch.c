@@ -326,5 +326,6 @@ size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s) {
 }
 
 size_t wl_launch_row_bytes(const launch *l) {
-  return l->low->part.kind != WL_PART_LAST ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->e, l->s);
+  bool last = l->low->part.kind == WL_PART_LAST;
+  return last ? wl_launch_given_bytes(l->e, l->s) : 4 * (size_t)n_outs(l);
 }

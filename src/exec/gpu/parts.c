@@ -2,7 +2,6 @@
 ** Cuts a pipeline into parts; see parts.h.
 */
 #include "exec/gpu/parts.h"
-#include "column/lookup.h"
 
 /* Whether there is code between an Expand and its Match. */
 static bool has_test(const wl_program *p, int pc) {
@@ -50,29 +49,11 @@ wl_gpu_part wl_parts_at(const wl_program *p, int number) {
   return part;
 }
 
-/* Whether the kernel can find the rows of this join. */
-static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
-  const wl_join *j = &p->joins[p->code[pc].c];
-  const wl_lookup *l = j->lookup;
-  bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
-  if (!l) return WL_OK; /* not built yet; checked again before it is used */
-  if (p->code[pc].op == WL_OP__Probe && one && !l->unique && l->n_rows > 1)
-    return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
-  if (l->plan.kind == WL_KEYS_VALUES)
-    return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
-  if (l->plan.kind == WL_KEYS_REAL && l->plan.parts[0].null)
-    return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
-  return WL_OK;
-}
-
 wl_status wl_parts_fit(const wl_program *p, wl_error *err) {
-  wl_status rc = WL_OK;
-  for (int pc = 0; pc < p->n_code && !rc; pc++) {
+  for (int pc = 0; pc < p->n_code; pc++) {
     wl_u16 op = p->code[pc].op;
-    if (op == WL_OP__Probe || op == WL_OP__Expand)
-      rc = join_fits(p, pc, err);
-    else if (wl_opcodes[op].host_only)
-      rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
+    if (wl_opcodes[op].host_only && op != WL_OP__Expand)
+      return wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
   }
-  return rc;
+  return WL_OK;
 }

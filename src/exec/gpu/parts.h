@@ -34,7 +34,7 @@ wl_gpu_part wl_parts_at(const wl_program *p, int number); /* 0 … wl_parts_coun
 /* Whether a row continues at most once after a Probe or Expand, without a test. */
 bool wl_parts_finds_one(const wl_program *p, int pc);
 
-/* Refuses opcodes that only the host can run. Checks each join. */
+/* Refuses opcodes that only the host can run. */
 wl_status wl_parts_fit(const wl_program *p, wl_error *err) WL_MUST;
 
 #endif

@@ -36,8 +36,8 @@ typedef struct wl_kinstr {
   wl_u16 op;
   wl_i16 d, a, b, c;
   wl_i16 acc_slot; /* first slot of accumulator d */
-  wl_i16 number;   /* c if it is a number; the plane of row numbers, from 1, of opcodes that read them;
-                   ** of IfNot: a Match follows, so warps without rows go on */
+  wl_i16 number;   /* c if it is a number; of opcodes that read row numbers their plane, from 1; of
+                   ** IfNot: a Match follows, so warps without rows go on */
   wl_i16 direct;   /* the operand is not a register but column a, whose row numbers are in plane b */
 } wl_kinstr;
 
@@ -101,6 +101,7 @@ typedef struct wl_kset {
 } wl_kset;
 
 #define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
+enum { WL_K_KEYS = 16 };        /* WL_LOOKUP_KEYS */
 
 /* How Probe finds a row, and Expand its candidates: see wl_join and wl_lookup. */
 typedef struct wl_kjoin {
@@ -116,7 +117,9 @@ typedef struct wl_kjoin {
   wl_u32 plane;          /* plane for the row numbers, from 1; 0: they are not needed */
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
-  wl_u8 pad[2];
+  wl_u8 by_value; /* the word of a row is a hash of its keys, under the collations coll */
+  wl_u8 pad;
+  wl_u8 coll[WL_K_KEYS];
   wl_u32 *marks; /* bits of the rows of its source that were found; NULL: there is no Mark */
   /* for Build */
   wl_u32 *table; /* the slots of a direct lookup, which it fills; or NULL */
@@ -136,8 +139,8 @@ typedef struct wl_klists {
   wl_u32 *starts, *rows;
 } wl_klists;
 
-/* Row numbers that are the input of a part of a block, and are copied into a plane: entry i of a list
-** for row i, the number of the row that is scanned, or none for any row. */
+/* Row numbers that are the input of a part of a block, and are copied into a plane: entry i of a
+** list for row i, the number of the row that is scanned, or none for any row. */
 enum { WL_K_LIST_ROWS, WL_K_LIST_SCAN, WL_K_LIST_NONE };
 typedef struct wl_klist {
   const wl_u32 *rows;

@@ -273,7 +273,7 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
   if (in.number) act |= k_absent(args, sh, rows, (wl_u32)in.number);                               \
   break;
 #define K_MARK(F)                                                                                  \
-  k_mark(args, sh, &in, act);                                                                      \
+  k_mark(args, sh, (wl_u32)in.a, (wl_u32)in.number, act);                                          \
   break;
 #define K_ROW(F)                                                                                   \
   K_EACH K_LIVE {                                                                                  \
@@ -322,8 +322,10 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
       act = k_filter(args, &args->cols[in.a], &args->ranges[in.number], rows, act);
       if (!simt_any(act != 0)) return 0;
       break;
-    case WL_K_PASSED: k_passed(args, sh, &in, act); break;
-    case WL_K_UNMARKED: act = k_unmarked(args, sh, &in, rows, act); break;
+    case WL_K_PASSED: k_passed(args, sh, (wl_u32)in.a, (wl_u32)in.b, act); break;
+    case WL_K_UNMARKED:
+      act = k_unmarked(args, sh, (wl_u32)in.a, in.b, (wl_u32)in.number, act);
+      break;
     case WL_K_ASIDE: act &= ~k_absent(args, sh, rows, (wl_u32)in.number); break;
 #define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
 #include "program/opcodes.def"

@@ -55,7 +55,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
     return wl_not_taken(err, "groups of unmatched rows that need several passes");
   if (!rc && !to->on_device) {
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
-    e->refused = rc && unmatched; /* the sink has some of the groups, and those of pipelines before */
+    e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
   }
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)

@@ -214,8 +214,10 @@ static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, 
     wl_error ignored;
     if (source == WL_SOURCE_ROWS) /* a device sorts them with the pipeline before */
       p->on_device = p->orders_on_device = of_rows;
-    if (source == WL_SOURCE_GROUPS) {
-      p->on_device = r->device && r->snap.n_rows > 0 && /* a device does nothing without rows */
+    if (source == WL_SOURCE_UNMATCHED)
+      p->on_device = r->device && !wl_gpu_fits(p->program, r->device, &ignored);
+    if (source == WL_SOURCE_GROUPS) { /* the host joins those of several pipelines */
+      p->on_device = r->device && !r->program->also && r->snap.n_rows > 0 && /* a device does nothing without rows */
                      !wl_gpu_fits(p->program, r->device, &ignored);
       p->orders_on_device = of_rows = p->on_device && !wl_dorder_plan(p->program).why;
     }

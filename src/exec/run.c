@@ -232,6 +232,7 @@ static wl_status set_source(wl_run *r, wl_pipe *e, wl_error *err) {
     e->cols = r->snap.cols;
     e->n_rows = e->p->joins[e->p->unmatched].n_rows;
     e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
+    e->n_tablets = n_tablets(e->n_rows);
     break;
   case WL_SOURCE_GROUPS: return set_groups(r, e, err);
   case WL_SOURCE_SORTED:

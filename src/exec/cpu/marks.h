@@ -26,4 +26,7 @@ void wl_marks_set(wl_marks *m, int join, const wl_u32 *rows, int n);
 /* The rows of [first, first + n) that are not marked. Returns their number. */
 int wl_marks_left(const wl_marks *m, int join, wl_u32 first, int n, wl_u32 *out);
 
+/* The bits of a join's rows, for a copy on a device; NULL if the join has no Mark. */
+wl_u64 *wl_marks_bits(wl_marks *m, int join, size_t *n_bytes);
+
 #endif

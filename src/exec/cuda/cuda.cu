@@ -147,6 +147,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
     wl_group_sets_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
     break;
   case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
+  case WL_K_ROUND: wl_round<<<grid, block, 0, stream>>>(*(const wl_kround *)args); break;
   case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;

@@ -34,6 +34,7 @@ static bool is_agg(const wl_instr *in) {
 /* ---- what can be arranged */
 
 static bool is_plain(const wl_program *p) {
+  if (p->source == WL_SOURCE_UNMATCHED) return false;
   for (int r = 0; r < p->n_regs; r++)
     if (p->regs[r].type > WL_R_TRUTH) return false;
   for (int pc = 0; pc < p->n_code; pc++) {

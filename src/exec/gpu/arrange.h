@@ -11,8 +11,8 @@
 **   any order. Rows wait in queues between stages (kernels/kqueue.h).
 **
 ** Invariants:
-** 1. Only code without Expand, text and values of several types is arranged. Its instructions
-**    cannot fail, so it does not matter for which rows they run.
+** 1. Only code over rows of a table, without Expand, text and values of several types is arranged.
+**    Its instructions cannot fail, so it does not matter for which rows they run.
 ** 2. A register is set once. Stages share no registers: what several stages need, each computes.
 ** 3. Registers of the program keep their numbers in the last stage, because the lists of Group and
 **    Result name them. The registers of earlier stages come after all others.

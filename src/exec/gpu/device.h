@@ -26,6 +26,7 @@ typedef enum wl_kernel {
   WL_K_INTERP,
   WL_K_INTERP_LONG, /* for programs with LONG opcodes */
   WL_K_EXPAND,
+  WL_K_ROUND,
   WL_K_MAKE_LISTS,
   WL_K_GATHER,
   WL_K_TILES,

@@ -6,6 +6,10 @@
 ** these lists. That part produces tuples again, unless it is the last one, whose rows and
 ** aggregates go to the sink. Called by run_device.c, under the device's lock.
 **
+** If the candidates are tested (parts.h), this comes first, in rounds: each round tests the next
+** few candidates of the tuples for which none has passed, in pieces. Then each tuple has its range
+** of candidates, or goes.
+**
 ** Invariants:
 ** 1. Depth first: a piece is finished, through all later parts, before the next piece is made. So
 **    rows come in the order of the nested loops, and each part has one set of tuples at a time.
@@ -23,6 +27,8 @@
 #include <string.h>
 
 enum { CHUNK_FIRST = 1 << 16, CHUNK_MOST = 2000000, CHUNK_LEAST = 1 << 10, BLOCK_MOST = 64 };
+/* Candidates of a tuple in the first round of a test, and how many times more in each round. */
+enum { ROUND_FIRST = 8, ROUND_GROWTH = 4, ROUND_MOST = 1 << 30 };
 static const double WAVE_NS = 20e6;
 
 /* The tuples that a part produced; all zero if there are none. */
@@ -32,6 +38,9 @@ typedef struct tuples {
   wl_u64 n, room;   /* number of tuples, and how many fit in the columns */
   wl_u64 *places;   /* [n + 1]: number of each tuple's first combination */
   wl_u64 at, total; /* combinations done, and combinations in total */
+  /* While their candidates are tested; then NULL. The combinations are those of a round. */
+  wl_u32 *passed, *now; /* [n]: see wl_kround */
+  wl_u64 skip, most;
 } tuples;
 
 struct wl_expansion {
@@ -49,7 +58,7 @@ struct wl_expansion {
 typedef struct wl_expansion expansion;
 
 wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
-  int n = wl_lower_parts(e->p);
+  int n = wl_parts_count(e->p);
   expansion *x = s->expansion = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->n_parts = n;
@@ -76,9 +85,21 @@ static const wl_lowered *low_of(const wl_device_state *s, int part) {
   return part == x->n_parts - 1 ? &s->low : &x->lows[part];
 }
 
+/* Whether the candidates of a part's tuples are tested by the part after it. */
+static bool has_test(const wl_device_state *s, int part) {
+  return low_of(s, part + 1)->part.kind == WL_PART_TEST;
+}
+
+static void drop_test(wl_device *d, tuples *t) {
+  wl_dev_free(d, t->passed, t->n * 4);
+  wl_dev_free(d, t->now, t->n * 4);
+  t->passed = t->now = NULL;
+}
+
 static void drop_tuples(wl_device *d, tuples *t) {
   for (int k = 0; k < t->n_cols; k++) wl_dev_free(d, t->cols[k], (t->room + 1) * 4);
   wl_dev_free(d, t->places, (t->n + 1) * 8);
+  drop_test(d, t);
   memset(t, 0, sizeof *t);
 }
 
@@ -106,7 +127,7 @@ static wl_status run_part(wl_launch *l, bool *restart, wl_error *err) {
     wl_status rc = wl_launch_open(l, err);
     bool began = !rc;
     if (!rc) rc = wl_launch_finish(l, &text_room, err);
-    *restart = began && rc == WL_FULL && l->s->groups && l->low->expand < 0;
+    *restart = began && rc == WL_FULL && l->s->groups && l->low->part.kind == WL_PART_LAST;
     bool larger = rc == WL_FULL && text_room > l->s->text_room;
     if (!larger) return rc;
     wl_launch_close(l); /* needs the old size */
@@ -116,9 +137,25 @@ static wl_status run_part(wl_launch *l, bool *restart, wl_error *err) {
   }
 }
 
+/* Numbers the combinations. counts: how many each tuple has. */
+static wl_status number_combinations(wl_device *d, tuples *t, const wl_u32 *counts, wl_error *err) {
+  t->at = 0;
+  wl_status rc = d->scan(d, counts, t->places, (wl_i64)t->n, err);
+  return rc ? rc : d->copy_out(d, &t->total, t->places + t->n, 8, err);
+}
+
+/* Prepares the test of the tuples' candidates, before the first round. */
+static wl_status open_test(wl_device *d, tuples *t, wl_error *err) {
+  t->most = ROUND_FIRST;
+  wl_status rc = wl_dev_alloc(d, t->n * 4, (void **)&t->passed, err);
+  if (!rc) rc = wl_dev_alloc(d, t->n * 4, (void **)&t->now, err);
+  return rc ? rc : d->fill(d, t->passed, 0xff, t->n * 4, err);
+}
+
 /* Makes the launch's output the tuples of its part. Takes over its memory. */
-static wl_status keep_tuples(wl_launch *l, tuples *t, wl_error *err) {
+static wl_status keep_tuples(wl_launch *l, int part, wl_error *err) {
   wl_device *d = l->d;
+  tuples *t = &l->s->expansion->levels[part];
   memset(t, 0, sizeof *t);
   wl_u64 n = l->counters[C_OUT];
   if (!n) return WL_OK;
@@ -130,8 +167,10 @@ static wl_status keep_tuples(wl_launch *l, tuples *t, wl_error *err) {
     l->outs[k].n = NULL;
   }
   wl_status rc = wl_dev_alloc(d, (n + 1) * 8, (void **)&t->places, err);
-  if (!rc) rc = d->scan(d, t->cols[t->n_cols - 1], t->places, (wl_i64)n, err);
-  if (!rc) rc = d->copy_out(d, &t->total, t->places + n, 8, err);
+  if (!rc && has_test(l->s, part))
+    rc = open_test(d, t, err);
+  else if (!rc)
+    rc = number_combinations(d, t, t->cols[t->n_cols - 1], err);
   if (rc) drop_tuples(d, t);
   return rc;
 }
@@ -157,14 +196,15 @@ static wl_status take(wl_pipe *e, expansion *x, wl_launch *l, wl_error *err) {
 static wl_status scan_block(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   wl_launch l = launch_of(e, s, 0);
-  wl_i64 most = e->device->budget / 8 / (wl_i64)((wl_launch_row_bytes(&l) + 8) << WL_TABLET_SHIFT);
+  size_t row_bytes = wl_launch_row_bytes(&l) + (has_test(s, 0) ? 16 : 8);
+  wl_i64 most = e->device->budget / 8 / (wl_i64)(row_bytes << WL_TABLET_SHIFT);
   int n = most < 1 ? 1 : most < x->group ? (int)most : x->group;
   if (e->next_tablet == 0) x->n_combined = 0; /* a pass begins */
   l.end = e->n_tablets - l.first < n ? e->n_tablets : l.first + n;
   l.row0 = (wl_u64)l.first << WL_TABLET_SHIFT;
   bool restart;
   wl_status rc = run_part(&l, &restart, err);
-  if (!rc) rc = keep_tuples(&l, &x->levels[0], err);
+  if (!rc) rc = keep_tuples(&l, 0, err);
   int end = l.end;
   wl_launch_close(&l);
   if (rc == WL_FULL && n > 1) {
@@ -191,27 +231,39 @@ static void drop_piece(wl_device *d, tuple_piece *p) {
     wl_dev_free(d, (void *)(size_t)p->lists[k].rows, (p->n + 1) * 4);
 }
 
-/* Makes the row numbers of n combinations, starting at t->at, for the next part. */
-static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, wl_u64 n, tuple_piece *out,
+static wl_status add_list(wl_device *d, tuple_piece *p, wl_u64 plane, wl_u32 **rows,
+                          wl_error *err) {
+  wl_status rc = wl_dev_alloc(d, (p->n + 1) * 4, (void **)rows, err);
+  if (!rc) p->lists[p->n_lists++] = (wl_klist){*rows, (wl_u32)plane, WL_K_LIST_ROWS};
+  return rc;
+}
+
+static unsigned blocks_for(const wl_device *d, wl_u64 n) {
+  wl_u64 blocks = (n + (wl_u64)d->block_threads - 1) / (wl_u64)d->block_threads;
+  wl_u64 most = (wl_u64)d->n_processors * 8;
+  return (unsigned)(blocks < most ? blocks : most);
+}
+
+/* Makes the row numbers of combinations, starting at t->at, for part number `to`. The caller has
+** set the number of combinations. */
+static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tuple_piece *out,
                             wl_error *err) {
   wl_device *d = e->device;
   const tuples *t = &s->expansion->levels[part];
-  const wl_lowered *low = low_of(s, part), *next = low_of(s, part + 1);
+  const wl_lowered *low = low_of(s, part), *next = low_of(s, to);
   wl_launch of = launch_of(e, s, part);
   wl_key_part ignored[WL_LOOKUP_KEYS];
-  wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = n};
+  wl_kexpand k = {.places = t->places, .n_tuples = t->n, .first = t->at, .n = out->n};
   wl_status rc = WL_OK;
   k.start = t->cols[low->n_outs];
-  k.rows = wl_join_inputs_join(&of, low->expand, ignored).rows;
-  memset(out, 0, sizeof *out);
-  out->n = n;
+  k.skip = t->passed ? t->skip : 0;
+  k.rows = wl_join_inputs_join(&of, low->part.join, ignored).rows;
   for (int i = 0; i < next->n_ins && !rc; i++) {
     wl_u32 *rows = NULL;
     int source = next->ins[i], from = 0;
-    rc = wl_dev_alloc(d, (n + 1) * 4, (void **)&rows, err);
+    rc = add_list(d, out, next->planes[source], &rows, err);
     if (rc) break;
-    out->lists[out->n_lists++] = (wl_klist){rows, next->planes[source]};
-    if (source == e->p->joins[low->expand].source) {
+    if (source == e->p->joins[low->part.join].source) {
       k.found = rows;
       continue;
     }
@@ -219,10 +271,10 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, wl_u64 n, 
     k.from[k.n_lists] = t->cols[from];
     k.to[k.n_lists++] = rows;
   }
-  unsigned threads = (unsigned)d->block_threads;
-  wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)d->n_processors * 8;
-  if (!rc && next->n_ins)
-    rc = d->launch(d, WL_K_EXPAND, &k, sizeof k, (unsigned)(blocks < most ? blocks : most), threads,
+  if (!rc && t->passed) rc = add_list(d, out, next->start, &k.tuple, err);
+  if (!rc && t->passed) rc = add_list(d, out, next->count, &k.candidate, err);
+  if (!rc && out->n_lists)
+    rc = d->launch(d, WL_K_EXPAND, &k, sizeof k, blocks_for(d, out->n), (unsigned)d->block_threads,
                    0, err);
   if (rc) {
     drop_piece(d, out);
@@ -231,21 +283,26 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, wl_u64 n, 
   return rc;
 }
 
-/* Runs the next part over the next piece of the combinations of a part's tuples. */
+/* Runs a part over the next piece of the combinations of an earlier part's tuples: the next part,
+** or the one after the test. */
 static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *err) {
   expansion *x = s->expansion;
   tuples *t = &x->levels[part];
+  int to = t->passed || !has_test(s, part) ? part + 1 : part + 2;
   wl_u64 left = t->total - t->at, n = left < x->chunk ? left : x->chunk;
-  tuple_piece p;
-  wl_launch l = launch_of(e, s, part + 1);
-  bool last = part + 1 == x->n_parts - 1, restart = false;
-  wl_status rc = make_piece(e, s, part, n, &p, err);
+  tuple_piece p = {.n = n};
+  wl_launch l = launch_of(e, s, to);
+  bool restart = false;
+  wl_status rc = make_piece(e, s, part, to, &p, err);
   l.combined = true;
   l.lists = p.lists;
+  l.n_lists = p.n_lists;
+  l.passed = t->passed;
   l.n_rows = n;
   l.row0 = x->n_combined;
   if (!rc) rc = run_part(&l, &restart, err);
-  if (!rc && !restart) rc = last ? take(e, x, &l, err) : keep_tuples(&l, &x->levels[part + 1], err);
+  if (!rc && !restart && l.low->part.kind == WL_PART_EXPAND) rc = keep_tuples(&l, to, err);
+  if (!rc && !restart && l.low->part.kind == WL_PART_LAST) rc = take(e, x, &l, err);
   wl_launch_close(&l);
   drop_piece(e->device, &p);
   if (rc == WL_FULL && n > CHUNK_LEAST) {
@@ -256,8 +313,39 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
   if (rc) return rc;
   if (restart) return wl_gather_restart(e, s, err);
   t->at += n;
-  if (t->at == t->total) drop_tuples(e->device, t);
+  if (t->at == t->total && !t->passed) drop_tuples(e->device, t);
   if (n == x->chunk && x->chunk < x->most / 2) x->chunk *= 2;
+  return WL_OK;
+}
+
+/* Begins the next round of a test. If nothing is left to test, ends it. */
+static wl_status next_round(wl_pipe *e, wl_device_state *s, int part, wl_error *err) {
+  wl_device *d = e->device;
+  tuples *t = &s->expansion->levels[part];
+  const wl_lowered *low = low_of(s, part);
+  wl_join_how how = e->p->joins[low->part.join].how;
+  wl_kround k = {.n_tuples = t->n, .passed = t->passed, .now = t->now};
+  k.start = t->cols[low->n_outs];
+  k.count = t->cols[low->n_outs + 1];
+  k.drops_lost = how == WL_HOW_SEMI;
+  k.drops_found = how == WL_HOW_ANTI;
+  k.repeats = how == WL_HOW_LEFT;
+  if (t->total) { /* a round has ended */
+    t->skip += t->most;
+    t->most = t->most < ROUND_MOST ? t->most * ROUND_GROWTH : t->most;
+  }
+  k.skip = t->skip;
+  k.most = t->most;
+  for (;; k.ended = 1) {
+    wl_status rc = d->launch(d, WL_K_ROUND, &k, sizeof k, blocks_for(d, t->n),
+                             (unsigned)d->block_threads, 0, err);
+    if (!rc) rc = number_combinations(d, t, k.ended ? k.count : t->now, err);
+    if (rc) return rc;
+    if (k.ended) break;
+    if (t->total) return WL_OK;
+  }
+  drop_test(d, t);
+  if (!t->total) drop_tuples(d, t);
   return WL_OK;
 }
 
@@ -266,8 +354,11 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
 /* Makes one launch, or ends the tablets in progress. */
 static wl_status step(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
-  for (int part = x->n_parts - 2; part >= 0; part--)
-    if (x->levels[part].n) return run_piece(e, s, part, err);
+  for (int part = x->n_parts - 2; part >= 0; part--) {
+    const tuples *t = &x->levels[part];
+    if (t->passed && t->at == t->total) return next_round(e, s, part, err);
+    if (t->n) return run_piece(e, s, part, err);
+  }
   if (!x->open) return scan_block(e, s, err);
   x->open = false;
   e->next_tablet = x->end;
@@ -279,7 +370,9 @@ void wl_expansion_leave(wl_pipe *e, wl_device_state *s) {
   if (!x->open) return;
   if (e->streams) {
     e->n_repeated = x->n_given;
-  } else { /* the sink has some rows of these tablets */
+  } else if (e->p->source == WL_SOURCE_UNMATCHED) {
+    e->refused = !e->p->grouped; /* the sink also has rows of the pipelines before */
+  } else {                       /* the sink has some rows of these tablets */
     s->restarts = true;
     e->next_tablet = 0;
   }

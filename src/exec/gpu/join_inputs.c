@@ -49,7 +49,8 @@ static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l
 bool wl_join_inputs_has(const wl_pipe *e, int k) {
   const wl_device_state *s = e->state;
   int source = wl_column_source(e->p, k);
-  return source != WL_NO_SOURCE && (source > 0 || s->expansion);
+  return source != WL_NO_SOURCE &&
+         (source > 0 || s->expansion || e->p->source == WL_SOURCE_UNMATCHED);
 }
 
 wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
@@ -77,7 +78,9 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
   const wl_column *c = l->e->cols[k];
   wl_kcol none = {.phys = c->phys};
-  int first = wl_column_source(l->e->p, k) == 0 && !l->combined ? l->first : 0;
+  bool scanned = wl_column_source(l->e->p, k) == 0 && !l->combined &&
+                 l->e->p->source != WL_SOURCE_UNMATCHED;
+  int first = scanned ? l->first : 0;
   return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
@@ -85,6 +88,8 @@ wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
 static void key_parts(const wl_program *p, const wl_join *j, const wl_key_plan *plan,
                       wl_key_part *parts, wl_kjoin *out) {
   out->n_keys = (wl_u32)j->n_keys;
+  out->by_value = plan->kind == WL_KEYS_VALUES;
+  memcpy(out->coll, plan->coll, (size_t)j->n_keys);
   for (int i = 0; i < j->n_keys; i++) {
     wl_i16 x = j->keys[i];
     parts[i] = plan->parts[i];
@@ -113,12 +118,14 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   }
   bool reads = j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI;
   out.plane = reads ? low->planes[j->source] : 0;
-  if (low->expand == k) {
+  bool cut = low->part.kind == WL_PART_EXPAND && low->part.join == k;
+  if (cut) {
     out.start = low->start;
     out.count = low->count;
   }
+  out.marks = launch->s->marks ? launch->s->marks[k] : NULL;
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
-  out.drops_found = j->how == WL_HOW_ANTI;
+  out.drops_found = j->how == WL_HOW_ANTI && !cut; /* a test will tell */
   if (!l->n_rows) return out; /* like a join without keys: no row is found */
   wl_devarrays a = wl_devlookup_arrays(launch->d, l, launch->s->far[p->n_columns + k]);
   out.words = a.words;

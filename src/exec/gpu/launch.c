@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/launch.h"
+#include "exec/gpu/unmatched.h"
 #include "value/rounding.h"
 #include <string.h>
 
@@ -18,8 +19,11 @@ static size_t out_row_bytes(wl_reg r) {
 /* The number of output columns: the results or, for a part that ends in an Expand, row numbers, and
 ** where each row's candidates start and how many there are. */
 static int n_outs(const launch *l) {
-  if (l->low->expand >= 0) return l->low->n_outs + 2;
-  return l->e->p->n_results;
+  switch (l->low->part.kind) {
+  case WL_PART_EXPAND: return l->low->n_outs + 2;
+  case WL_PART_TEST: return 0;
+  default: return l->e->p->n_results;
+  }
 }
 
 static wl_status alloc_numbers(launch *l, wl_error *err) {
@@ -39,7 +43,8 @@ static wl_status alloc_numbers(launch *l, wl_error *err) {
 static wl_status alloc_outs(launch *l, wl_error *err) {
   const wl_program *p = l->e->p;
   wl_status rc = WL_OK;
-  if (l->low->expand >= 0) return alloc_numbers(l, err);
+  if (l->low->part.kind == WL_PART_EXPAND) return alloc_numbers(l, err);
+  if (l->low->part.kind == WL_PART_TEST) return WL_OK;
   for (int k = 0; k < p->n_results && !rc; k++) {
     wl_reg reg = wl_result_reg(&p->results[k]);
     wl_kout *o = &l->outs[k];
@@ -130,7 +135,10 @@ static void blob_fill(launch *l) {
     joins[k].parts = blob_put(l, &at, parts, joins[k].n_keys * sizeof *parts);
   }
   a->joins = blob_put(l, &at, joins, (size_t)p->n_joins * sizeof *joins);
-  a->lists = blob_put(l, &at, l->lists, (size_t)low->n_ins * sizeof *l->lists);
+  wl_klist own[WL_K_LISTS];
+  bool unmatched = p->source == WL_SOURCE_UNMATCHED && !l->combined;
+  int n_lists = unmatched ? wl_unmatched_lists(l, own) : l->n_lists;
+  a->lists = blob_put(l, &at, unmatched ? own : l->lists, (size_t)n_lists * sizeof *own);
   a->outs = blob_put(l, &at, l->outs, sizeof l->outs);
   a->accs = blob_put(l, &at, low->accs, (size_t)p->n_accs * sizeof *low->accs);
   l->n_blob = at;
@@ -142,7 +150,8 @@ static void blob_fill(launch *l) {
   a->n_regs = (wl_u32)p->n_regs;
   a->n_consts = low->n_consts;
   a->n_outs = (wl_u32)n_outs(l);
-  a->n_lists = (wl_u32)low->n_ins;
+  a->n_lists = (wl_u32)n_lists;
+  a->passed = l->passed;
   a->row0 = l->row0;
   a->n_accs = (wl_u32)p->n_accs;
   a->n_slots = low->n_slots;
@@ -181,7 +190,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
   l->cols = wl_mem_zalloc((size_t)e->p->n_columns * sizeof *l->cols + 1);
   if (!l->cols) return wl_nomem(err);
   for (int k = 0; k < e->p->n_columns && !rc; k++)
-    if (wl_column_source(e->p, k) == 0)
+    if (wl_launch_scans(e, k))
       rc = wl_devcol_copy(l->d, e->cols[k], l->first, l->end, wl_launch_way(e, l->s), e->threads,
                           &l->cols[k], err);
   if (!rc && l->s->mode == WL_TRANSFER_SERIAL) rc = l->d->finish(l->d, err);
@@ -194,7 +203,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 static bool is_small(const launch *l) {
   enum { MOST_BYTES = 32 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
-  if (l->e->p->sink != WL_SINK_ROWS || l->low->expand >= 0 || !pinned || l->e->made) return false;
+  if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made) return false;
   for (int k = 0; k < n_outs(l); k++)
     if (l->outs[k].type >= WL_R_TEXT) return false;
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
@@ -218,7 +227,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
-    if (!wl_join_inputs_has(e, k) && wl_column_source(e->p, k) == 0)
+    if (wl_launch_scans(e, k))
       l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
@@ -234,7 +243,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->d->n_in += (wl_i64)l->n_blob;
   rc = l->d->copy_in_later(l->d, l->blob, l->host, l->n_blob, err);
   double start = wl_clock_ns();
-  if (!rc && s->groups && l->low->expand < 0)
+  if (!rc && s->groups && l->low->part.kind == WL_PART_LAST)
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
                            l->low->n_shared, err);
   else if (!rc)
@@ -304,7 +313,7 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   wl_status rc = launch_wait(l, err);
   if (!rc) rc = judge(l, text_room, err);
-  if (rc || l->low->expand >= 0) return rc; /* its row numbers stay on the device */
+  if (rc || l->low->part.kind != WL_PART_LAST) return rc; /* its output stays on the device */
   for (int k = 0; k < WL_K_BUILT && l->e->build; k++)
     l->e->build->built[k] += l->counters[C_BUILT + k];
   double start = wl_clock_ns();
@@ -348,5 +357,6 @@ size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s) {
 }
 
 size_t wl_launch_row_bytes(const launch *l) {
-  return l->low->expand >= 0 ? 4 * (size_t)n_outs(l) : wl_launch_given_bytes(l->e, l->s);
+  bool last = l->low->part.kind == WL_PART_LAST;
+  return last ? wl_launch_given_bytes(l->e, l->s) : 4 * (size_t)n_outs(l);
 }

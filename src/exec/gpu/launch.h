@@ -49,7 +49,8 @@ typedef struct wl_device_state {
   wl_u64 text_room;               /* bytes for text that the kernel makes */
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
-  bool *far; /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
+  wl_u32 **marks; /* [n_joins]: marks of the joins (unmatched.h); NULL: there are none */
+  bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
   wl_collected ready;  /* rows of this wave, for the sink */
   bool ordered;        /* they are all rows, distinct and sorted: they are the results */
   bool restarts;       /* after WL_NOT_TAKEN: the sink must forget its rows */
@@ -64,8 +65,10 @@ typedef struct wl_launch {
   int queue;
   int first, end;        /* tablets [first, end), if it scans a table */
   bool combined;         /* it runs over n_rows combinations instead of tablets */
-  const wl_klist *lists; /* [low->n_ins]: the row numbers of these combinations */
-  wl_u64 row0;           /* number of the first row in the table, or among all combinations */
+  const wl_klist *lists; /* [n_lists]: the row numbers of these combinations */
+  int n_lists;
+  wl_u32 *passed; /* of a part that tests candidates: see wl_kargs */
+  wl_u64 row0;    /* number of the first row in the table, or among all combinations */
   wl_u64 n_rows, n_tiles;
   unsigned grid;
   wl_devcol *cols;    /* temporary copies, if used */
@@ -130,6 +133,10 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) WL_
 /* Whether column k is one of these inputs: it belongs to a joined source, or to any source of a
 ** block with Expands. */
 bool wl_join_inputs_has(const wl_pipe *e, int k);
+/* Whether launches scan column k, tablet by tablet. */
+static inline bool wl_launch_scans(const wl_pipe *e, int k) {
+  return wl_column_source(e->p, k) == 0 && !wl_join_inputs_has(e, k);
+}
 /* Column k of these inputs, and join k with its keys, as the kernel's arguments. */
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k);
 wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_key_part *parts);

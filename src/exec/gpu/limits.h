@@ -18,7 +18,8 @@ enum {
 
 /* Whether devices have the source and the sink of a pipeline. */
 static inline bool wl_gpu_has(const wl_program *p) {
-  bool source = p->source == WL_SOURCE_TABLE || p->source == WL_SOURCE_GROUPS;
+  bool source = p->source == WL_SOURCE_TABLE || p->source == WL_SOURCE_GROUPS ||
+                p->source == WL_SOURCE_UNMATCHED;
   return source && (wl_sink_takes_rows(p->sink) || p->sink == WL_SINK_GROUPS);
 }
 

@@ -60,110 +60,77 @@ static wl_status place_registers(wl_arena *arena, const wl_program *p, int first
 
 /* ---- joins */
 
-/* Whether each row continues at most once: a Probe, or an Expand that stops at the first
-** candidate. */
-static bool finds_one(const wl_program *p, int pc) {
-  const wl_instr *in = &p->code[pc];
-  if (in->op != WL_OP__Expand) return in->op == WL_OP__Probe;
-  return p->joins[in->c].match == pc + 1 && wl_how_finds_one(p->joins[in->c].how);
-}
-
-/* Part number `part` of the block: instructions [*first, *end). If it contains an Expand, that is
-** the last one. */
-static bool find_part(const wl_program *p, int part, int *first, int *end) {
-  *first = 0;
-  for (int pc = 0; pc < p->n_code; pc++) {
-    if (p->code[pc].op != WL_OP__Expand || finds_one(p, pc)) continue;
-    *end = pc + 1;
-    if (part-- == 0) return true;
-    *first = p->joins[p->code[pc].c].match == pc + 1 ? pc + 2 : pc + 1;
-  }
-  *end = p->n_code;
-  return part == 0;
-}
-
-int wl_lower_parts(const wl_program *p) {
-  int n = 1, first, end;
-  while (find_part(p, n, &first, &end)) n++;
-  return n;
-}
-
 /* The source whose row an instruction reads, or -1. */
 static int source_read(const wl_arranged *x, int pc) {
   const wl_instr *in = &x->p.code[pc];
   if (x->column[pc] >= 0) return wl_column_source(&x->p, x->column[pc]);
-  if (in->op == WL_OP__Column) return wl_column_source(&x->p, in->a);
-  return in->op == WL_OP__Found ? in->a : -1;
+  switch (in->op) {
+  case WL_OP__Column: return wl_column_source(&x->p, in->a);
+  case WL_OP__Found:
+  case WL_OP__Row: return in->a;
+  case WL_OP__Mark: return x->p.joins[in->c].source;
+  case WL_OP__Match: /* it ends a test that is run again */
+    return pc > 0 && x->p.joins[in->c].how == WL_HOW_LEFT && x->p.code[pc - 1].op != WL_OP__Expand
+               ? x->p.joins[in->c].source
+               : -1;
+  default: return -1;
+  }
 }
 
-/* Whether an instruction of the block from pc on reads the source's row. */
-static bool read_from(const wl_arranged *x, int pc, int source) {
-  for (; pc < x->p.n_code; pc++)
+/* Whether one of the instructions [pc, end) reads the source's row. */
+static bool read_in(const wl_arranged *x, int pc, int end, int source) {
+  for (; pc < end; pc++)
     if (source_read(x, pc) == source) return true;
   return false;
 }
 
-/* Whether a source has a row at pc. */
+static bool read_from(const wl_arranged *x, int pc, int source) {
+  return read_in(x, pc, x->p.n_code, source);
+}
+
+/* Whether one of the first n instructions joins a source. */
+static bool joined_by(const wl_program *p, int n, int source) {
+  for (int k = 0; k < n; k++)
+    if ((p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand) &&
+        p->joins[p->code[k].c].source == source)
+      return true;
+  return false;
+}
+
+/* Whether the row of a source is known at pc. Of unmatched rows it is for all sources that are not
+** joined: all but one have none. */
 static bool known_at(const wl_program *p, int pc, int source) {
-  bool known = source == 0;
-  for (int k = 0; k < pc && !known; k++)
-    if (p->code[k].op == WL_OP__Probe || p->code[k].op == WL_OP__Expand)
-      known = p->joins[p->code[k].c].source == source;
-  return known;
+  bool from_start =
+      p->source == WL_SOURCE_UNMATCHED ? !joined_by(p, p->n_code, source) : source == 0;
+  return from_start || joined_by(p, pc, source);
 }
 
-/* Whether the kernel can find the rows of this join. */
-static wl_status join_fits(const wl_program *p, int pc, wl_error *err) {
-  const wl_join *j = &p->joins[p->code[pc].c];
-  const wl_lookup *l = j->lookup;
-  if (p->code[pc].op == WL_OP__Expand && j->match >= 0 && j->match != pc + 1)
-    return wl_not_taken(err, "a join that tests its candidates runs on the CPU only");
-  bool one = j->how == WL_HOW_INNER || j->how == WL_HOW_LEFT;
-  if (!l) return WL_OK; /* not built yet; checked again before it is used */
-  if (p->code[pc].op == WL_OP__Probe && one && !l->unique && l->n_rows > 1)
-    return wl_not_taken(err, "a Probe that finds several rows runs on the CPU only");
-  if (l->plan.kind == WL_KEYS_VALUES)
-    return wl_not_taken(err, "a join by keys of text or of several types runs on the CPU only");
-  if (l->plan.kind == WL_KEYS_REAL && l->plan.parts[0].null)
-    return wl_not_taken(err, "a join by a real key that may be NULL runs on the CPU only");
-  return WL_OK;
-}
-
-/* Refuses opcodes that only the host can run. Checks each join. */
-static wl_status ops_fit(const wl_program *p, wl_error *err) {
-  wl_status rc = WL_OK;
-  for (int pc = 0; pc < p->n_code && !rc; pc++) {
-    wl_u16 op = p->code[pc].op;
-    if (op == WL_OP__Probe || op == WL_OP__Expand)
-      rc = join_fits(p, pc, err);
-    else if (op == WL_OP__Mark)
-      rc = wl_not_taken(err, "the rows of a RIGHT or FULL JOIN that match no row are the CPU's");
-    else if (wl_opcodes[op].host_only && op != WL_OP__Match)
-      rc = wl_not_taken(err, "%s runs on the CPU only", wl_opcodes[op].name);
-  }
-  return rc;
+/* The source of which a pipeline scans the unmatched rows, or -1. */
+static int marked_source(const wl_program *p) {
+  return p->source == WL_SOURCE_UNMATCHED ? p->joins[p->unmatched].source : -1;
 }
 
 /* Gives a plane to each source whose row is read, if the part starts with that row or finds it. */
-static void place_rows(const wl_arranged *arranged, int part, int first, int end,
-                       wl_lowered *out) {
+static void place_rows(const wl_arranged *arranged, wl_lowered *out) {
   const wl_program *p = &arranged->p;
-  const wl_instr *last = &p->code[end - 1];
-  bool cut = end > first && last->op == WL_OP__Expand && !finds_one(p, end - 1);
-  out->expand = cut ? last->c : -1;
-  for (int s = 0; s < p->n_sources && part > 0; s++)
-    if (known_at(p, first, s) && read_from(arranged, first, s)) {
+  int number = out->part.number, first = out->part.first, end = out->part.end;
+  int last = out->part.kind == WL_PART_TEST ? end : p->n_code; /* no other part follows a test */
+  bool scans = number == 0 && p->source != WL_SOURCE_UNMATCHED;
+  for (int s = 0; s < p->n_sources && !scans; s++)
+    if (known_at(p, first, s) &&
+        (read_in(arranged, first, last, s) || (number == 0 && s == marked_source(p)))) {
       out->planes[s] = (wl_u8)++out->n_planes;
       out->ins[out->n_ins++] = (wl_u8)s;
     }
   for (int pc = first; pc < end; pc++) {
-    const wl_join *j = finds_one(p, pc) ? &p->joins[p->code[pc].c] : NULL;
+    const wl_join *j = wl_parts_finds_one(p, pc) ? &p->joins[p->code[pc].c] : NULL;
     if (j && j->how != WL_HOW_SEMI && j->how != WL_HOW_ANTI && read_from(arranged, pc, j->source))
       out->planes[j->source] = (wl_u8)++out->n_planes;
   }
-  if (!cut) return;
-  out->start = ++out->n_planes;
+  if (out->part.kind == WL_PART_LAST) return;
+  out->start = ++out->n_planes; /* of a test: the tuple and the candidate of each row */
   out->count = ++out->n_planes;
+  if (out->part.kind == WL_PART_TEST) return;
   for (int s = 0; s < p->n_sources; s++)
     if (known_at(p, end - 1, s) && read_from(arranged, end, s)) out->outs[out->n_outs++] = (wl_u8)s;
 }
@@ -188,41 +155,67 @@ static bool makes_text(wl_u16 op) {
          op == WL_OP__Upper || op == WL_OP__Lower || op == WL_OP__Date || op == WL_OP__DateText;
 }
 
-static void lower_code(const wl_arranged *arranged, int n_regs, int first, int end,
-                       wl_lowered *out) {
+static void lower_one(const wl_arranged *arranged, int n_regs, int pc, wl_kinstr *k,
+                      wl_lowered *out) {
   const wl_program *p = &arranged->p;
-  for (int pc = first; pc < end; pc++) {
-    const wl_instr *in = &p->code[pc];
-    const char *want = wl_shapes[wl_opcodes[in->op].shape];
-    int source = source_read(arranged, pc), column = arranged->column[pc];
-    wl_kinstr *k = &out->code[pc - first];
-    k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
-    k->d = want[0] != ' ' ? opnd_index(p, n_regs, in->d) : in->d;
-    k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, n_regs, in->a);
-    k->b = want[2] == ' ' ? 0 : opnd_index(p, n_regs, in->b);
-    k->c = want[3] == ' ' ? 0 : opnd_index(p, n_regs, in->c);
-    k->number = source >= 0 && column < 0 ? plane_of(out, source, pc - first) : in->c;
-    if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
-    if (arranged->filter[pc] >= 0) {
-      k->op = WL_K_FILTER;
-      k->number = arranged->filter[pc];
-    }
-    if (column >= 0) {
-      k->a = (wl_i16)column;
-      k->b = plane_of(out, source, pc - first);
-      k->direct = 1;
-    }
-    out->has_long |= wl_opcodes[in->op].is_long;
-    out->makes_text |= makes_text(in->op);
+  const wl_instr *in = &p->code[pc];
+  const char *want = wl_shapes[wl_opcodes[in->op].shape];
+  int source = source_read(arranged, pc), column = arranged->column[pc], at = pc - out->part.first;
+  k->op = in->op == WL_OP__Expand ? (wl_u16)WL_OP__Probe : in->op;
+  k->d = want[0] != ' ' ? opnd_index(p, n_regs, in->d) : in->d;
+  k->a = in->op == WL_OP__Column || want[1] == ' ' ? in->a : opnd_index(p, n_regs, in->a);
+  k->b = want[2] == ' ' ? 0 : opnd_index(p, n_regs, in->b);
+  k->c = want[3] == ' ' ? 0 : opnd_index(p, n_regs, in->c);
+  k->number = source >= 0 && column < 0 ? plane_of(out, source, at) : in->c;
+  if (in->op == WL_OP__IfNot) k->number = out->part.again >= 0 && in->c < p->n_code;
+  if (in->op == WL_OP__Match && source < 0) k->number = 0;
+  if (in->op == WL_OP__Row && source == 0) k->number = out->planes[0];
+  if (in->op == WL_OP__Mark) k->a = in->c;
+  if (in->op >= WL_OP__AggRows) k->acc_slot = (wl_i16)out->accs[in->d].slot;
+  if (arranged->filter[pc] >= 0) {
+    k->op = WL_K_FILTER;
+    k->number = arranged->filter[pc];
   }
+  if (column >= 0) {
+    k->a = (wl_i16)column;
+    k->b = plane_of(out, source, at);
+    k->direct = 1;
+  }
+  out->has_long |= wl_opcodes[in->op].is_long;
+  out->makes_text |= makes_text(in->op);
+}
+
+/* Whether a part begins with the unmatched rows. */
+static bool unmarks(const wl_program *p, const wl_gpu_part *part) {
+  return p->source == WL_SOURCE_UNMATCHED && part->number == 0;
+}
+
+static void lower_code(const wl_arranged *arranged, int n_regs, wl_lowered *out) {
+  const wl_gpu_part *part = &out->part;
+  wl_kinstr *k = out->code;
+  if (part->again >= 0) {
+    int plane = out->planes[arranged->p.joins[part->again].source];
+    *k++ = (wl_kinstr){.op = WL_K_ASIDE, .number = (wl_i16)plane};
+  }
+  if (unmarks(&arranged->p, part)) {
+    const wl_program *p = &arranged->p;
+    *k++ = (wl_kinstr){.op = WL_K_UNMARKED,
+                       .a = (wl_i16)p->unmatched,
+                       .b = (wl_i16)p->joins[p->unmatched].live,
+                       .number = out->planes[marked_source(p)]};
+  }
+  for (int pc = part->first; pc < part->end; pc++) lower_one(arranged, n_regs, pc, k++, out);
+  if (part->kind == WL_PART_TEST)
+    *k++ = (wl_kinstr){.op = WL_K_PASSED, .a = (wl_i16)out->start, .b = (wl_i16)out->count};
 }
 
 /* Makes WL_K_CODE of the instructions that set registers of codes. */
-static void mark_codes(const wl_coded *coded, const wl_program *p, int first, int end,
-                       wl_lowered *out) {
-  for (int pc = first; pc < end && coded->n; pc++) {
+static void mark_codes(const wl_coded *coded, const wl_program *p, wl_lowered *out) {
+  const wl_gpu_part *part = &out->part;
+  wl_kinstr *code = out->code + (part->again >= 0) + unmarks(p, part);
+  for (int pc = part->first; pc < part->end && coded->n; pc++) {
     const wl_instr *in = &p->code[pc];
-    wl_kinstr *k = &out->code[pc - first];
+    wl_kinstr *k = &code[pc - part->first];
     if (in->op != WL_CODE_OPCODE || in->d < coded->first || in->d >= coded->first + coded->n)
       continue;
     k->op = WL_K_CODE;
@@ -251,9 +244,9 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[k].bound));
-    /* with keys or sets, groups have their own memory; a part that ends in an Expand accumulates
-    ** nothing */
-    if (!p->n_keys && !p->n_sets && out->expand < 0) out->n_slots += acc_slots(p->accs[k].op);
+    /* with keys or sets, groups have their own memory; only the last part accumulates */
+    if (!p->n_keys && !p->n_sets && out->part.kind == WL_PART_LAST)
+      out->n_slots += acc_slots(p->accs[k].op);
   }
 }
 
@@ -341,37 +334,38 @@ static wl_status alloc_lowered(wl_arena *arena, const wl_program *p, wl_lowered 
 }
 
 wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d, int threads,
-                   int part, wl_lowered *out, wl_error *err) {
-  int first, end;
+                   int number, wl_lowered *out, wl_error *err) {
   wl_arranged arranged;
   wl_coded coded;
   memset(out, 0, sizeof *out);
-  wl_status rc = ops_fit(whole, err);
+  wl_status rc = wl_parts_fit(whole, err);
   if (!rc && whole->grouped) rc = wl_dgroups_fit(whole, err);
   if (!rc) rc = wl_code_keys(arena, whole, &coded, err);
   if (!rc) rc = wl_arrange(arena, &coded.p, &arranged, err);
   if (rc) return rc;
   const wl_program *p = &arranged.p;
-  find_part(p, part, &first, &end);
-  rc = limits_fit(p, end - first, err);
+  const wl_gpu_part *part = &out->part;
+  out->part = wl_parts_at(p, number);
+  int added = (part->again >= 0) + (part->kind == WL_PART_TEST) + unmarks(p, part);
+  out->n_code = (wl_u32)(part->end - part->first + added);
+  rc = limits_fit(p, (int)out->n_code, err);
   wl_u32 *place = NULL, per_row = 0, registers;
-  if (!rc) rc = place_registers(arena, p, first, end, &place, &per_row, err);
+  if (!rc) rc = place_registers(arena, p, part->first, part->end, &place, &per_row, err);
   if (rc) return rc;
-  out->n_code = (wl_u32)(end - first);
   out->n_consts = (wl_u32)p->n_consts;
   out->n_opnds = (wl_u32)(p->n_regs + p->n_consts);
   out->ranges = arranged.ranges;
   out->n_ranges = (wl_u32)arranged.n_ranges;
   rc = alloc_lowered(arena, p, out, err);
   if (rc) return rc;
-  place_rows(&arranged, part, first, end, out);
+  place_rows(&arranged, out);
   place_cuts(&arranged, out);
   lower_accs(p, out);
   rc = lay_out(d, threads, per_row, out, &registers, err);
   if (rc) return rc;
   lower_operands(p, whole->n_regs, place, registers, out);
-  lower_code(&arranged, whole->n_regs, first, end, out);
-  mark_codes(&coded, p, first, end, out);
+  lower_code(&arranged, whole->n_regs, out);
+  mark_codes(&coded, p, out);
   return WL_OK;
 }
 
@@ -384,7 +378,7 @@ wl_status wl_gpu_fits(const wl_program *p, const wl_device *d, wl_error *err) {
     rc = wl_not_taken(err, "devices do not have the source or the sink of the pipeline");
   else if (!p->n_results && !p->grouped && !p->n_aggs)
     rc = wl_not_taken(err, "rows without columns are counted on the CPU");
-  for (int k = 0; k < wl_lower_parts(p) && !rc; k++)
+  for (int k = 0; k < wl_parts_count(p) && !rc; k++)
     rc = wl_lower(&arena, p, d, 0, k, &ignored, err);
   wl_arena_close(&arena);
   return rc;

@@ -10,6 +10,7 @@
 **    row order. e->next_tablet advances when they are taken.
 */
 #include "exec/gpu/launch.h"
+#include "exec/gpu/unmatched.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/zone.h"
@@ -28,7 +29,7 @@ static size_t tablet_bytes(const wl_pipe *e, const wl_device_state *s, bool colu
   for (int k = 0; k < e->p->n_columns && columns; k++) {
     const wl_column *c = e->cols[k];
     size_t most = 0;
-    for (int t = 0; t < c->n_tablets && wl_column_source(e->p, k) == 0; t++) {
+    for (int t = 0; t < c->n_tablets && wl_launch_scans(e, k); t++) {
       size_t b = wl_devcol_bytes(c, t, t + 1);
       if (b > most) most = b;
     }
@@ -47,7 +48,7 @@ static void hold_residents(wl_pipe *e, wl_device_state *s) {
   wl_i64 before = d->n_in;
   for (int k = 0; k < e->p->n_columns && s->resident; k++) {
     wl_devcol *c;
-    if (wl_column_source(e->p, k) > 0) continue;
+    if (!wl_launch_scans(e, k)) continue;
     if (wl_devcol_resident(d, e->cols[k], wl_launch_way(e, s), e->threads, &c, &why))
       s->resident = false;
   }
@@ -69,8 +70,7 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
   const wl_transfer *want = &e->transfer;
   wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(e, s, false), fixed = 1 << 16;
   for (int k = 0; k < e->p->n_columns; k++)
-    if (wl_column_source(e->p, k) == 0)
-      n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_tablets);
+    if (wl_launch_scans(e, k)) n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_tablets);
   s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
   fixed += (wl_i64)s->text_room;
   wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0) +
@@ -84,7 +84,7 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
   if (want->mode == WL_TRANSFER_AUTO && n_bytes + s->n_join_bytes > d->budget / 4 * 3) fits = false;
   s->mode = want->mode;
   for (int k = 0; k < e->p->n_columns; k++) /* what only the device has is not copied again */
-    if (wl_column_source(e->p, k) == 0 && wl_column_is_remote(e->cols[k])) {
+    if (wl_launch_scans(e, k) && wl_column_is_remote(e->cols[k])) {
       s->mode = WL_TRANSFER_CACHED;
       fits = true;
     }
@@ -129,12 +129,13 @@ static wl_status open_state(wl_pipe *e, wl_error *err) {
   s->ring = wl_mem_zalloc(WL_STREAM_BLOCKS_MOST * sizeof *s->ring);
   if (!s->ring) return wl_nomem(err);
   wl_status rc = wl_lower(&s->arena, e->p, e->device, e->transfer.block_threads,
-                          wl_lower_parts(e->p) - 1, &s->low, err);
-  if (!rc && wl_lower_parts(e->p) > 1) rc = wl_expansion_open(e, s, err);
+                          wl_parts_count(e->p) - 1, &s->low, err);
+  if (!rc && wl_parts_count(e->p) > 1) rc = wl_expansion_open(e, s, err);
   for (int k = 0; k < e->p->n_columns && !rc; k++)
     wl_devcol_use(e->device, e->cols[k],
-                  e->transfer.mode == WL_TRANSFER_MAPPED && !wl_column_source(e->p, k));
+                  e->transfer.mode == WL_TRANSFER_MAPPED && wl_launch_scans(e, k));
   if (!rc) rc = hold_join_inputs(e, s, err);
+  if (!rc) rc = wl_unmatched_open(e, s, err);
   s->order = wl_dorder_plan(e->p);
   if (!rc && e->p->grouped)
     rc = wl_dgroups_open(e->p, e->device, rows_at_most(e, s), &s->low, &s->groups, err);
@@ -154,6 +155,11 @@ void wl_device_end(wl_pipe *e) {
     wl_expansion_close(e, s);
     wl_device_unlock(e->device);
   }
+  if (s->marks) {
+    wl_device_lock(e->device);
+    wl_unmatched_close(e, s);
+    wl_device_unlock(e->device);
+  }
   wl_arena_close(&s->arena);
   wl_mem_free(s->ring);
   wl_mem_free(s);
@@ -168,10 +174,10 @@ static void next_block(const wl_pipe *e, const wl_device_state *s, int from, int
   enum { FEW = 4 };
   int skipped = 0;
   *first = from;
-  while (!s->resident && *first < e->n_tablets - 1 && wl_zone_skips(e->p, e->cols, *first))
-    ++*first;
+  bool skip = !s->resident && e->p->source != WL_SOURCE_UNMATCHED;
+  while (skip && *first < e->n_tablets - 1 && wl_zone_skips(e->p, e->cols, *first)) ++*first;
   for (*end = *first; *end < e->n_tablets && *end < *first + s->group; ++*end) {
-    bool skips = !s->resident && wl_zone_skips(e->p, e->cols, *end);
+    bool skips = skip && wl_zone_skips(e->p, e->cols, *end);
     skipped = skips ? skipped + 1 : 0;
     if (skipped < FEW) continue;
     *end -= FEW - 1;
@@ -279,7 +285,17 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
   wl_collected_clear(&s->ready);
   if (s->restarts) e->sink->clear(e->sink);
   if (bad && rc) *err = other;
-  e->refused = bad != WL_OK;
+  e->refused |= bad != WL_OK;
+  return bad ? bad : rc;
+}
+
+/* Gives the marks to the run, if the pipeline has ended or the CPU takes over. rc: how the wave
+** ended. */
+static wl_status keep_marks(wl_pipe *e, wl_status rc, wl_error *err) {
+  wl_error other;
+  bool ends = rc == WL_NOT_TAKEN || (!rc && e->next_tablet >= e->n_tablets);
+  wl_status bad = ends && e->state ? wl_unmatched_fetch(e, e->state, &other) : WL_OK;
+  if (bad) *err = other;
   return bad ? bad : rc;
 }
 
@@ -309,6 +325,7 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
   if (!rc && s->groups) rc = wl_gather_wave(e, s, err);
   if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(e, s);
   if (rc == WL_NOT_TAKEN && e->p->grouped) wl_gather_forget(e);
+  rc = keep_marks(e, rc, err);
   if (!rc) {
     note_moved(e, s, d->n_in - n_in, d->n_out - n_out);
   }

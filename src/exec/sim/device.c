@@ -106,6 +106,7 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
   static void (*const kernels[WL_N_KERNELS])(const void *) = {
       [WL_K_INTERP] = wl_interp,
       [WL_K_EXPAND] = wl_expand,
+      [WL_K_ROUND] = wl_round,
       [WL_K_MAKE_LISTS] = wl_lists,
       [WL_K_GATHER] = wl_gather,
       [WL_K_TILES] = wl_tiles,

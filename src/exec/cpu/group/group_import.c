@@ -21,7 +21,7 @@ static wl_status put_digits(const wl_agg_how *h, wl_arena *arena, const wl_group
 
 /* Makes a state of what a device gathered. Only accumulators whose place is not HOST come here. */
 static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
-                           const wl_group_part *p) {
+                           const wl_group_part *p, wl_i64 row) {
   switch (h->state) {
   case WL_STATE_COUNT: ((wl_count_state *)state)->count += p->count; return WL_OK;
   case WL_STATE_SUM: {
@@ -51,7 +51,7 @@ static wl_status put_state(const wl_agg_how *h, wl_arena *arena, void *state,
   case WL_STATE_ROWED:
   case WL_STATE_VALUE: {
     /* its count only says whether there is a value */
-    wl_agg_in in = {.v = p->best, .arena = arena};
+    wl_agg_in in = {.v = p->best, .row = row, .arena = arena};
     return p->best.t == WL_T_NULL ? WL_OK : wl_agg_add(h, state, &in);
   }
   default: return WL_NOT_TAKEN; /* devices do not have it */
@@ -71,8 +71,8 @@ static wl_vec key_vector(const wl_key *key, const wl_val *values, int n, wl_u64 
 }
 
 wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_group_part *parts,
-                           wl_u32 *out) {
-  static const wl_i64 no_rows[WL_IMPORT_MOST];
+                           wl_i64 row, wl_u32 *out) {
+  wl_i64 rows[WL_IMPORT_MOST] = {0};
   const wl_grouping *plan = g->plan;
   const wl_program *p = plan->p;
   wl_vec vec[MAX_KEYS];
@@ -83,11 +83,12 @@ wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_gro
   for (int k = 0; k < p->n_keys; k++)
     vec[k] = key_vector(&p->keys[k], keys + k * WL_IMPORT_MOST, n, v[k], len[k], t[k]);
   memset(out, 0, (size_t)n * sizeof *out);
-  wl_status rc = wl_groups_find(g, vec, no_rows, n, out);
+  for (int i = 0; i < n; i++) rows[i] = row;
+  wl_status rc = wl_groups_find(g, vec, rows, n, out);
   for (int i = 0; i < n && !rc; i++) {
     wl_u8 *e = g->table.entries + (size_t)out[i] * plan->width;
     for (int k = 0; k < plan->n_accs && !rc; k++)
-      rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), parts++);
+      rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), parts++, row);
   }
   return rc;
 }

@@ -36,12 +36,17 @@ typedef struct wl_kinstr {
   wl_u16 op;
   wl_i16 d, a, b, c;
   wl_i16 acc_slot; /* first slot of accumulator d */
-  wl_i16 number;   /* c if it is a number; for Column and Found, the plane of row numbers, from 1 */
+  wl_i16 number;   /* c if it is a number; of opcodes that read row numbers their plane, from 1; of
+                   ** IfNot: a Match follows, so warps without rows go on */
   wl_i16 direct;   /* the operand is not a register but column a, whose row numbers are in plane b */
 } wl_kinstr;
 
-/* Operations that only kernels have (exec/gpu/arrange.c, exec/gpu/coded.h). */
-enum { WL_K_FILTER = WL_N_OPCODES, WL_K_CODE };
+/* Operations that only kernels have. FILTER: see exec/gpu/arrange.c. CODE: see
+** exec/gpu/coded.h. PASSED ends a part that tests
+** candidates. ASIDE begins a part that tests them for the second time: the rows without a candidate
+** do not take part, until Match brings them back (kjoin.h). UNMARKED begins a pipeline over
+** unmatched rows: it drops those that are marked or do not count. */
+enum { WL_K_FILTER = WL_N_OPCODES, WL_K_CODE, WL_K_PASSED, WL_K_ASIDE, WL_K_UNMARKED };
 
 /* What WL_K_FILTER tests: whether column a of the scanned table is in a range, or outside of it.
 ** NULL never passes. Integers are compared with [lo, lo + span], those of columns of up to 4 bytes
@@ -97,6 +102,7 @@ typedef struct wl_kset {
 } wl_kset;
 
 #define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
+enum { WL_K_KEYS = 16 };        /* WL_LOOKUP_KEYS */
 
 /* How Probe finds a row, and Expand its candidates: see wl_join and wl_lookup. */
 typedef struct wl_kjoin {
@@ -112,7 +118,10 @@ typedef struct wl_kjoin {
   wl_u32 plane;          /* plane for the row numbers, from 1; 0: they are not needed */
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
-  wl_u8 pad[2];
+  wl_u8 by_value; /* the word of a row is a hash of its keys, under the collations coll */
+  wl_u8 pad;
+  wl_u8 coll[WL_K_KEYS];
+  wl_u32 *marks; /* bits of the rows of its source that were found; NULL: there is no Mark */
   /* for Build */
   wl_u64 *taken; /* HASH: the words of the slots, or WL_K_FREE; NULL: the word is the slot number */
   wl_u32 *table; /* the slots, which it fills; or NULL */
@@ -138,11 +147,12 @@ typedef struct wl_klists {
   wl_u32 *slots, *counts, *rows;
 } wl_klists;
 
-/* Row numbers that are the input of a part of a block. Entry i belongs to row i. They are copied
-** into a plane. */
+/* Row numbers that are the input of a part of a block, and are copied into a plane: entry i of a
+** list for row i, the number of the row that is scanned, or none for any row. */
+enum { WL_K_LIST_ROWS, WL_K_LIST_SCAN, WL_K_LIST_NONE };
 typedef struct wl_klist {
   const wl_u32 *rows;
-  wl_u64 plane;
+  wl_u32 plane, of;
 } wl_klist;
 
 /* Values of wl_kout.type in a part that ends in an Expand: the output is a plane of row numbers, or
@@ -186,6 +196,7 @@ typedef struct wl_kargs {
   wl_u64 *tiles;  /* look-back states, one for each tile */
   wl_u64 *n_out;  /* number of rows written */
   wl_u64 *record; /* the words of the one group, if n_slots > 0 */
+  wl_u32 *passed; /* by tuple: its first candidate that passed a test, or WL_K_NO_ROW */
   wl_u64 *side;   /* triples (accumulator, 0, bits of a real) that the digits cannot hold */
   wl_u64 *n_side;
   wl_u64 side_size;
@@ -194,18 +205,37 @@ typedef struct wl_kargs {
 } wl_kargs;
 
 /* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are
-** numbered places[t] up to, but not including, places[t + 1]. */
+** numbered places[t] up to, but not including, places[t + 1]. A candidate is an index into the
+** lookup's row numbers. */
 enum { WL_K_LISTS = 64 };
 typedef struct wl_kexpand {
   const wl_u64 *places;
   wl_u64 n_tuples, first, n;
-  const wl_u32 *start; /* index of each tuple's first candidate */
+  const wl_u32 *start; /* each tuple's first candidate */
+  wl_u64 skip;         /* candidates of each tuple to leave out */
   const wl_u32 *rows;  /* the lookup's row numbers; NULL: start + i is the row number */
-  wl_u32 *found;       /* out: the candidate of each combination; NULL: not needed */
+  wl_u32 *found;       /* out: the row of each combination's candidate; NULL: not needed */
+  wl_u32 *tuple;       /* out: the tuple of each combination; NULL: not needed */
+  wl_u32 *candidate;   /* out: its candidate; NULL: not needed */
   wl_u64 n_lists;      /* lists of row numbers to copy from tuples to combinations */
   const wl_u32 *from[WL_K_LISTS];
   wl_u32 *to[WL_K_LISTS];
 } wl_kexpand;
+
+/* Rounds of a test. Each round tests the next candidates of the tuples that have none that passed.
+** So a tuple whose first candidates pass takes little time and memory, however many it has. */
+typedef struct wl_kround {
+  wl_u64 n_tuples;
+  wl_u32 *start, *count; /* candidates of each tuple; when the test has ended: those that go on */
+  const wl_u32 *passed;  /* see wl_kargs */
+  wl_u32 *now;           /* out: how many candidates of each tuple the round tests */
+  wl_u64 skip, most;     /* candidates of each tuple in the rounds before, and in this one */
+  wl_u8 ended;           /* the test has ended: set start and count */
+  /* what becomes of a tuple: */
+  wl_u8 drops_lost;  /* it goes, if no candidate passed; else it goes on without a row */
+  wl_u8 drops_found; /* it goes, if one did; else it goes on with that candidate … */
+  wl_u8 repeats;     /* … and those after it */
+} wl_kround;
 
 /* Copies bytes in whole tiles of WL_K_TILE bytes. Both addresses are aligned to WL_K_TILE. */
 enum { WL_K_TILE = 512 };

@@ -167,7 +167,7 @@ enum { K_LONG = 1, K_SETS = 2 };
   break;
 #define K_FILTER(F)                                                                                \
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
-  if (!simt_any(act != 0)) return 0;                                                               \
+  if (!in.number && !simt_any(act != 0)) return 0;                                                 \
   break;
 /* Two operands of one type: NULL by the rule of the shape (opcodes.h). */
 #define K_INT2(F, RULE)                                                                            \
@@ -293,6 +293,20 @@ enum { K_LONG = 1, K_SETS = 2 };
   act = k_probe(args, sh, opnds, &in, rows, act);                                                  \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
+#define K_MATCH(F)                                                                                 \
+  if (in.number) act |= k_absent(args, sh, rows, (wl_u32)in.number);                               \
+  break;
+#define K_MARK(F)                                                                                  \
+  k_mark(args, sh, (wl_u32)in.a, (wl_u32)in.number, act);                                          \
+  break;
+#define K_ROW(F)                                                                                   \
+  K_EACH K_LIVE {                                                                                  \
+    wl_u32 row = in.number ? *k_row(args, sh, (wl_u32)in.number, K_SLOT)                           \
+                           : (wl_u32)(args->row0 + rows->row[k]);                                  \
+    k_set_bits(sh, d, K_SLOT, row == WL_K_NO_ROW ? 0 : row);                                       \
+    k_set_valid(sh, d, K_SLOT, (wl_u8)(row != WL_K_NO_ROW));                                       \
+  }                                                                                                \
+  break;
 #define K_FOUND(F)                                                                                 \
   K_EACH K_LIVE                                                                                    \
     sh[d->t + K_SLOT] = (wl_u8)(*k_row(args, sh, (wl_u32)in.number, K_SLOT) == WL_K_NO_ROW ? WL_FALSE : WL_TRUE); \
@@ -353,6 +367,11 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
     case WL_K_CODE:
       if (g && (rare & K_SETS)) kg_code(sh, g, (wl_u32)in.number, d, a, rows, act, group);
       break;
+    case WL_K_PASSED: k_passed(args, sh, (wl_u32)in.a, (wl_u32)in.b, act); break;
+    case WL_K_UNMARKED:
+      act = k_unmarked(args, sh, (wl_u32)in.a, in.b, (wl_u32)in.number, act);
+      break;
+    case WL_K_ASIDE: act &= ~k_absent(args, sh, rows, (wl_u32)in.number); break;
 #define WL_OPCODE(name, shape, place, text) K_CASE_##place(name, shape)
 #include "program/opcodes.def"
 #undef WL_OPCODE

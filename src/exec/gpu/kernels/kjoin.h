@@ -16,8 +16,29 @@
 #include "exec/gpu/kernels/kernels.h"
 
 #include "exec/gpu/kernels/kload.h"
+#include "value/hash.h"
 
 /* ---- joins */
+
+WL_FN_CALLED wl_u64 kj_hash(wl_val v, int coll) {
+  return wl_hash_val(v, coll);
+}
+
+/* Computes the hash of the keys of each row, as the CPU does (wl_exec_words). */
+WL_FN wl_u32 kj_hashes(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
+                       wl_u64 *word) {
+  for (wl_u32 i = 0; i < j->n_keys; i++) {
+    const wl_kopnd *o = &opnds[j->parts[i].key];
+    K_EACH K_ON(act) {
+      wl_val v = k_val(sh, o, K_SLOT);
+      if (v.t == WL_T_NULL && !j->parts[i].null)
+        act &= ~(1u << k);
+      else
+        word[k] = wl_hash_mix(word[k], kj_hash(v, j->coll[i]));
+    }
+  }
+  return act;
+}
 
 /* Computes the key word of each row. Returns the rows of `act` whose keys can match something. */
 WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j, wl_u32 act,
@@ -55,6 +76,7 @@ WL_FN wl_u32 kj_column_words(const wl_kargs *args, wl_u8 *sh, const wl_kjoin *j,
 WL_FN wl_u32 kj_key_words(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds,
                           const wl_kjoin *j, const wl_kinstr *in, const k_rows *rows, wl_u32 act,
                           wl_u64 *word) {
+  if (j->by_value) return kj_hashes(sh, opnds, j, act, word);
   return in->direct ? kj_column_words(args, sh, j, in, rows, act, word)
                     : kj_words(sh, opnds, j, act, word);
 }
@@ -196,12 +218,58 @@ WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const
   kj_count(&j->built[WL_K_BUILT_NULLS], nulls);
 }
 
+/* Notes that the combinations of the rows `act` have passed their test. tuples, candidates: the
+** planes with the tuple and the candidate of each. */
+WL_FN_CALLED void k_passed(const wl_kargs *args, wl_u8 *sh, wl_u32 tuples, wl_u32 candidates,
+                           wl_u32 act) {
+  K_EACH K_ON(act) {
+    wl_u32 tuple = *k_row(args, sh, tuples, K_SLOT);
+    simt_atomic_min_u32(&args->passed[tuple], *k_row(args, sh, candidates, K_SLOT));
+  }
+}
+
+/* The rows of the part that have no row of a source. */
+WL_FN wl_u32 k_absent(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 plane) {
+  wl_u32 absent = 0;
+  K_EACH if (rows->first + k < args->n_rows && *k_row(args, sh, plane, K_SLOT) == WL_K_NO_ROW)
+    absent |= 1u << k;
+  return absent;
+}
+
+/* The opcode Mark. Most rows of a join with many matches are marked already. */
+WL_FN_CALLED void k_mark(const wl_kargs *args, wl_u8 *sh, wl_u32 join, wl_u32 plane, wl_u32 act) {
+  wl_u32 *marks = args->joins[join].marks;
+  K_EACH K_ON(act) {
+    wl_u32 row = *k_row(args, sh, plane, K_SLOT), bit = 1u << (row & 31);
+    if (row != WL_K_NO_ROW && !(*(volatile wl_u32 *)&marks[row >> 5] & bit))
+      simt_atomic_or_u32(&marks[row >> 5], bit);
+  }
+}
+
+/* The rows of `act` that are not marked and count. live: the column that says which do, or -1. */
+WL_FN_CALLED wl_u32 k_unmarked(const wl_kargs *args, wl_u8 *sh, wl_u32 join, wl_i32 live,
+                               wl_u32 plane, wl_u32 act) {
+  const wl_u32 *marks = args->joins[join].marks;
+  wl_u32 at[WL_K_ROWS] = {0};
+  wl_u64 counts[WL_K_ROWS] = {0};
+  K_EACH K_ON(act) {
+    at[k] = *k_row(args, sh, plane, K_SLOT);
+    if (marks[at[k] >> 5] >> (at[k] & 31) & 1) act &= ~(1u << k);
+  }
+  if (live < 0) return act;
+  k_gather(&args->cols[live], at, act, counts);
+  K_EACH K_ON(act) if (!counts[k]) act &= ~(1u << k);
+  return act;
+}
+
 /* Loads the row numbers that are the part's input. */
 WL_FN void k_enter(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 act) {
   for (wl_u32 i = 0; i < args->n_lists; i++) {
-    wl_u32 row[WL_K_ROWS] = {0};
-    K_EACH K_ON(act) row[k] = args->lists[i].rows[rows->first + k];
-    kj_keep(args, sh, (wl_u32)args->lists[i].plane, act, row);
+    const wl_klist *l = &args->lists[i];
+    wl_u32 row[WL_K_ROWS];
+    K_EACH row[k] = l->of == WL_K_LIST_SCAN ? (wl_u32)(args->row0 + rows->row[k]) : WL_K_NO_ROW;
+    if (l->rows) K_EACH K_ON(act) row[k] = l->rows[rows->first + k];
+    kj_keep(args, sh, l->plane, act, row);
   }
 }
 
@@ -220,11 +288,34 @@ WL_KERNEL_OF(wl_expand, wl_kexpand, 512) {
     }
     wl_u32 at = args->start[lo];
     if (at != WL_K_NO_ROW) {
-      at += (wl_u32)(want - args->places[lo]);
+      at += (wl_u32)(args->skip + want - args->places[lo]);
+      if (args->candidate) args->candidate[i] = at;
       if (args->rows) at = args->rows[at];
     }
+    if (args->tuple) args->tuple[i] = (wl_u32)lo;
     if (args->found) args->found[i] = at;
     for (wl_u64 k = 0; k < args->n_lists; k++) args->to[k][i] = args->from[k][lo];
+  }
+}
+
+/* ---- the kernel between two rounds of a test, one tuple per thread */
+
+WL_KERNEL_OF(wl_round, wl_kround, 512) {
+  const wl_u64 step = (wl_u64)simt_gdim() * simt_bdim();
+  for (wl_u64 t = (wl_u64)simt_bid() * simt_bdim() + simt_tid(); t < args->n_tuples; t += step) {
+    const wl_u32 passed = args->passed[t], start = args->start[t], count = args->count[t];
+    if (!args->ended) {
+      wl_u64 left = start == WL_K_NO_ROW || passed != WL_K_NO_ROW || count <= args->skip
+                        ? 0
+                        : count - args->skip;
+      args->now[t] = (wl_u32)(left < args->most ? left : args->most);
+    } else if (passed == WL_K_NO_ROW) {
+      args->start[t] = WL_K_NO_ROW;
+      args->count[t] = !args->drops_lost;
+    } else {
+      args->start[t] = passed;
+      args->count[t] = args->drops_found ? 0 : args->repeats ? count - (passed - start) : 1;
+    }
   }
 }
 

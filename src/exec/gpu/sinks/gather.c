@@ -30,7 +30,7 @@ void wl_gather_note(wl_pipe *e, const char *format, ...) {
 void wl_gather_forget(wl_pipe *e) {
   wl_device_state *s = e->state;
   if (s && s->expansion) wl_expansion_forget(e, s);
-  e->sink->clear(e->sink);
+  if (e->p->source != WL_SOURCE_UNMATCHED) e->sink->clear(e->sink);
   e->next_tablet = 0;
 }
 
@@ -46,10 +46,17 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_groups_to workers = {to->grouping, to->groups, to->threads};
   wl_error ignored;
   wl_status rc = WL_OK;
-  if (!to->on_device && !wl_gpu_fits(e->p->next, e->device, &ignored))
+  bool unmatched = e->p->source == WL_SOURCE_UNMATCHED;
+  bool several = e->p->also || unmatched; /* pipelines into this sink */
+  if (!several && !to->on_device && !wl_gpu_fits(e->p->next, e->device, &ignored))
     rc = wl_dgroups_finish(s->groups, &to->made, &to->on_device, err);
-  if (!rc && !to->on_device)
+  /* the CPU could not start again after the first */
+  if (unmatched && !wl_dgroups_one_pass(s->groups))
+    return wl_not_taken(err, "groups of unmatched rows that need several passes");
+  if (!rc && !to->on_device) {
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
+    e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
+  }
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)
     wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups),
@@ -83,7 +90,8 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   wl_pipe *e = l->e;
   const wl_program *p = e->p;
   wl_dorder o = l->s->order;
-  bool whole = l->first == 0 && l->end == e->n_tablets;
+  bool several = p->also || p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
+  bool whole = l->first == 0 && l->end == e->n_tablets && !several;
   bool distinct = p->sink == WL_SINK_DISTINCT;
   bool all = (!distinct || o.distinct) && (!o.sort || o.order);
   const char *what = distinct && o.sort ? "distinct and sorted" : o.sort ? "sorted" : "distinct";

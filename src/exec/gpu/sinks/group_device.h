@@ -31,6 +31,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
                           wl_dgroups **out, wl_error *err) WL_MUST;
 void wl_dgroups_close(wl_dgroups *g);
 wl_i64 wl_dgroups_bytes(const wl_dgroups *g); /* bytes that it uses on the device */
+bool wl_dgroups_one_pass(const wl_dgroups *g); /* whether the groups fit at once */
 const char *wl_dgroups_way(const wl_dgroups *g);
 
 /* Puts the kernel over the rows of a launch into the device's queue. Several may be in progress. */

@@ -148,7 +148,7 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
   }
   if (tied)
     return wl_not_taken(err, "min() or max() has ties of integers and reals, and needs row order");
-  wl_status rc = wl_groups_import(into, n, keys, parts, groups);
+  wl_status rc = wl_groups_import(into, n, keys, parts, g->p->n_before, groups);
   for (int i = 0; i < n && !rc && g->n_side; i++)
     rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
   if (rc == WL_NOMEM) return wl_nomem(err);
@@ -221,6 +221,11 @@ static bool next_pass(wl_dgroups *g) {
     return true;
   }
   return g->k.mode >= WL_KG_HASH && ++g->k.part < g->k.n_parts;
+}
+
+bool wl_dgroups_one_pass(const wl_dgroups *g) {
+  return g->k.mode == WL_KG_DIRECT ? g->k.base == 0 && g->total <= g->k.n_slots
+                                   : g->k.mode < WL_KG_HASH || g->k.n_parts <= 1;
 }
 
 wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,

@@ -39,8 +39,9 @@ struct wl_run {
   wl_collecting_sink distinct;
   wl_sort_sink sort;
   wl_sort_keys_sink sort_keys;
-  bool holds_back; /* no row is emitted before the last one is computed, because a row may fail:
-                   ** SQLite then runs the statement, and its rows may come in another order */
+  bool holds_back; /* no row is emitted before the last one is computed. A row may fail: SQLite then
+                   ** runs the statement, and its rows may come in another order. Or a device may
+                   ** lose the marks of a RIGHT or FULL JOIN: then the CPU starts again */
   wl_error late;   /* raised after the rows before it were emitted, as SQLite does */
   char detour[200];
   char note[WL_PIPE_NOTE];
@@ -151,6 +152,7 @@ wl_status wl_run_open(const wl_run_config *config, wl_arena *arena, const wl_pro
   r->last = wl_program_last(program);
   if (r->config.threads < 1) r->config.threads = 1;
   r->holds_back = r->last->may_fail && (program->next || !program->as_sqlite) && !collects(program);
+  r->holds_back |= program->also && config->device;
   while (r->n_held < program->n_joins) {
     const wl_lookup *l = program->joins[r->n_held++].lookup;
     if (l) wl_lookup_hold((wl_lookup *)(size_t)l);

@@ -205,6 +205,17 @@ int main(void) {
       "SELECT c, sum(r), count(*) FROM f, g WHERE a = k GROUP BY c ORDER BY c",
       "SELECT c, sum(r), count(*) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c",
       "SELECT count(*), sum(g.c) FROM f LEFT JOIN g ON a = k + 50",
+      "SELECT b, count(DISTINCT a), sum(DISTINCT r) FROM f GROUP BY b",
+      "SELECT count(DISTINCT w), avg(DISTINCT a) FROM f",
+      "SELECT substr(t, 1, 6), count(*), max(a) FROM f GROUP BY 1 ORDER BY 1",
+      "SELECT DISTINCT t||a FROM f WHERE a < 3",
+      "SELECT count(*), sum(c) FROM f, g WHERE f.t = g.t",
+      "SELECT count(*), sum(a) FROM f WHERE EXISTS (SELECT 1 FROM g WHERE k = a AND c < f.b)",
+      "SELECT count(*), sum(a), sum(c) FROM f LEFT JOIN g ON k = a AND c > b",
+      "SELECT count(*), sum(a), sum(c) FROM f RIGHT JOIN g ON k + 70 = a",
+      "SELECT a, k, c FROM f FULL JOIN g ON k + 90 = a AND r < 20 WHERE c = 3 OR a = 95",
+      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 2 THEN a ELSE r + 0.5 END) FROM f",
+      "SELECT b, total(t + a), min(CASE WHEN a % 3 THEN a ELSE r + 0.5 END) FROM f GROUP BY b",
       "SELECT n, count(*) FROM (SELECT a, count(*) AS n FROM f WHERE b > 3 GROUP BY a) GROUP BY n "
       "ORDER BY n"};
   wl_error err = {0};

@@ -290,13 +290,22 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
 }
 
 /* Gives the marks to the run, if the pipeline has ended or the CPU takes over. rc: how the wave
-** ended. */
+** ended. If marks are lost, the CPU starts again: the run has kept the rows (wl_run.holds_back). It
+** cannot start the pipelines before again, so then SQLite runs the statement. */
 static wl_status keep_marks(wl_pipe *e, wl_status rc, wl_error *err) {
   wl_error other;
   bool ends = rc == WL_NOT_TAKEN || (!rc && e->next_tablet >= e->n_tablets);
   wl_status bad = ends && e->state ? wl_unmatched_fetch(e, e->state, &other) : WL_OK;
-  if (bad) *err = other;
-  return bad ? bad : rc;
+  if (!bad || (rc && e->next_tablet == 0)) return rc;
+  *err = other;
+  if (e->p->source == WL_SOURCE_UNMATCHED)
+    e->refused = true;
+  else if (e->p->grouped)
+    wl_gather_forget(e);
+  else
+    e->state->restarts = true;
+  e->next_tablet = 0;
+  return WL_NOT_TAKEN;
 }
 
 void wl_device_allow(wl_device *d, wl_i64 budget, wl_i64 mapped_budget) {

@@ -22,7 +22,7 @@ void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, w
   s->base.sink.take = take;
   s->base.sink.finish = finish;
   s->base.sink.clear = s->base.sink.close = clear;
-  wl_collected_init(&s->ready, "rows of a function that may fail", budget);
+  wl_collected_init(&s->ready, "rows that wait for the last one", budget);
   s->to_skip = last->offset;
   s->to_give = last->limit;
 }

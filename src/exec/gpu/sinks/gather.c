@@ -46,7 +46,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_groups_to workers = {to->grouping, to->groups, to->threads};
   wl_error ignored;
   wl_status rc = WL_OK;
-  if (!to->on_device && !wl_gpu_fits(e->p->next, e->device, &ignored))
+  if (!to->on_device && wl_gpu_finishes(e->p) && !wl_gpu_fits(e->p->next, e->device, &ignored))
     rc = wl_dgroups_finish(s->groups, &to->made, &to->on_device, err);
   if (!rc && !to->on_device)
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);

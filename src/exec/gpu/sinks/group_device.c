@@ -60,11 +60,8 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
-  if (p->by_first || p->n_bares || p->in_order)
-    return wl_not_taken(err, "%s",
-                        p->by_first
-                            ? "DISTINCT as groups runs on the CPU only"
-                            : "aggregates that follow the order of rows run on the CPU only");
+  if (p->n_bares || p->in_order)
+    return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");
   for (int k = 0; k < p->n_keys; k++)
     if (p->keys[k].reg.type == WL_R_TRUTH)
       return wl_not_taken(err, "GROUP BY a truth value runs on the CPU only");
@@ -224,7 +221,7 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   }
   g->k.mode = WL_KG_SHARED;
   bool packs = lay_out_keys(g);
-  bool by_address = packs && !g->k.first_word && !has_coded_keys(g);
+  bool by_address = packs && !g->k.first_word && !has_coded_keys(g) && !g->p->by_first;
   lay_out_accs(g);
   g->k.n_parts = 1;
   if (by_address && (try_shared(g, low) || try_direct(g))) {

@@ -114,13 +114,16 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
                           wl_group_part *parts, wl_groups *into) {
   wl_u64 words = 1 + g->k.words;
   wl_u32 groups[WL_IMPORT_MOST];
+  wl_i64 rows[WL_IMPORT_MOST] = {0};
   for (int i = 0; i < n; i++) {
     const wl_u64 *record = dense + (wl_u64)i * words + 1;
     for (int k = 0; k < g->p->n_keys; k++)
       keys[k * WL_IMPORT_MOST + i] = key_value(g, k, record[-1], record);
     for (int k = 0; k < g->p->n_accs; k++) part_of(g, k, record, &parts[i * g->p->n_accs + k]);
   }
-  wl_status rc = wl_groups_import(into, n, keys, parts, groups);
+  for (int i = 0; i < n && g->k.row_word; i++) /* see kg_rank() */
+    rows[i] = 0xffffffffLL - (wl_i64)dense[(wl_u64)i * words + 1 + g->k.row_word];
+  wl_status rc = wl_groups_import(into, n, keys, g->k.row_word ? rows : NULL, parts, groups);
   for (int i = 0; i < n && !rc && g->n_side; i++)
     rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
   return rc;

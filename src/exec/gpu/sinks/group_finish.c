@@ -180,10 +180,7 @@ wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *e
   *done = false;
   memset(out, 0, sizeof *out);
   bool passes = g->k.n_parts > 1 || (g->k.mode == WL_KG_DIRECT && g->total > g->k.n_slots);
-  bool numbers = true;
-  for (int k = 0; k < p->n_aggs; k++) numbers &= p->aggs[k].reg.type <= WL_R_REAL;
-  for (int k = 0; k < g->coded.n; k++) numbers &= !g->coded.coders[k].shown;
-  if (passes || g->n_side || p->n_bares || !numbers) return WL_OK;
+  if (passes || g->n_side) return WL_OK;
   g->d->queue = 0;
   x.cols = wl_mem_alloc((x.n_cols + 1) * sizeof *x.cols);
   out->cols = wl_mem_zalloc((x.n_cols + 1) * sizeof *out->cols);

@@ -8,12 +8,11 @@
 */
 #include "exec/gpu/sinks/group_device_impl.h"
 #include "base/mem.h"
-#include "value/aggregates.h"
 #include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
+#include "value/sum/fsum.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -211,6 +210,13 @@ static bool has_coded_keys(const wl_dgroups *g) {
   return false;
 }
 
+/* Whether records keep numbers of rows, which have 32 bits there. */
+static bool notes_rows(const wl_dgroups *g) {
+  bool looks = false;
+  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look;
+  return looks || g->k.row_word;
+}
+
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   if (g->p->n_keys == 0 && !g->p->n_sets) {
     g->k.mode = WL_KG_ONE;
@@ -284,7 +290,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   wl_status rc = wl_dgroups_codes_plan(g, p, err);
   p = g->p;
   if (!rc) rc = choose(g, low, err);
-  if (!rc && (g->k.n_coders || g->k.row_word) && g->n_rows >= 0xffffffffULL)
+  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL)
     rc = wl_not_taken(err, "too many rows to number them, for the first rows of groups");
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++) n_sums += g->k.accs[k].op == WL_OP__AggSumF;

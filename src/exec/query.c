@@ -207,6 +207,7 @@ static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, 
         first->on_device ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_tablets)
                          : (wl_i64)r->snap.cols[k]->n_bytes;
   bool of_rows = first->orders_on_device; /* a device also does the pipeline over these rows */
+  const wl_program *groups = NULL;
   for (wl_pipeline *p = first; p && !rc; p = p->next) {
     numbers needs = done;
     wl_source_kind source = p->program->source;
@@ -216,11 +217,12 @@ static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, 
       p->on_device = p->orders_on_device = of_rows;
     if (source == WL_SOURCE_UNMATCHED)
       p->on_device = r->device && !wl_gpu_fits(p->program, r->device, &ignored);
-    if (source == WL_SOURCE_GROUPS) { /* the host joins those of several pipelines */
-      p->on_device = r->device && !r->program->also && r->snap.n_rows > 0 && /* a device does nothing without rows */
-                     !wl_gpu_fits(p->program, r->device, &ignored);
+    if (source == WL_SOURCE_GROUPS) { /* a device does nothing without rows */
+      p->on_device = r->device && !r->program->also && r->snap.n_rows > 0 &&
+                     wl_gpu_finishes(groups) && !wl_gpu_fits(p->program, r->device, &ignored);
       p->orders_on_device = of_rows = p->on_device && !wl_dorder_plan(p->program).why;
     }
+    if (p->program->sink == WL_SINK_GROUPS) groups = p->program;
     if (scans) rc = scan_needs(x, of->q, p, &needs, err);
     for (int k = 0; k < done.n && !rc && scans; k++) need(&needs, done.v[k]); /* their marks */
     p->needs = needs.v;

@@ -292,18 +292,37 @@ static bool from_results(const wl_query *q, const wl_bexpr *e) {
   return from_results(q, e->a) && from_results(q, e->b);
 }
 
-/* Treats SELECT DISTINCT as GROUP BY all results, emitted in the order of first rows. A device
-** sorts instead. */
-static void choose_groups(wl_compiler *c) {
+/* Whether all results are numbers or codes, which a device can sort. */
+static wl_status are_numbers(const wl_compiler *c, bool *numbers) {
   const wl_query *q = c->in->query;
+  wl_status rc = WL_OK;
+  *numbers = true;
+  for (int k = 0; k < q->n_results && *numbers && !rc; k++) {
+    wl_operand o;
+    rc = wl_compile_type(c, q->results[k], &o);
+    if (rc) break;
+    bool codes = o.dict && wl_bexpr_coll(q->results[k]) == WL_COLL_BINARY;
+    *numbers = !o.date && (codes || wl_domain_reg(o.dom).type <= WL_R_REAL);
+  }
+  return rc;
+}
+
+/* Treats SELECT DISTINCT as GROUP BY all results, emitted in the order of first rows. A device
+** sorts numbers instead. */
+static wl_status choose_groups(wl_compiler *c) {
+  const wl_query *q = c->in->query;
+  bool numbers = false;
   c->groups = q->groups;
   c->n_groups = q->n_groups;
-  if (!q->distinct || q->aggregate || c->in->for_device) return;
+  if (!q->distinct || q->aggregate) return WL_OK;
   for (int k = 0; k < q->n_order; k++)
-    if (!from_results(q, q->order[k].expr)) return;
+    if (!from_results(q, q->order[k].expr)) return WL_OK;
+  wl_status rc = c->in->for_device ? are_numbers(c, &numbers) : WL_OK;
+  if (rc || numbers) return rc;
   c->distinct_groups = true;
   c->groups = q->results;
   c->n_groups = q->n_results;
+  return WL_OK;
 }
 
 bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p) {
@@ -321,8 +340,6 @@ bool wl_compile_may_stop(const wl_compiler *c, const wl_program *p) {
 static wl_status compile(wl_compiler *c) {
   const wl_query *q = c->in->query;
   wl_program *p = c->p;
-  choose_groups(c);
-  bool second = q->aggregate || c->distinct_groups;
   p->limit = -1;
   wl_status rc = WL_OK;
   c->over_table = true; /* LIMIT cannot refer to groups, although a group key may be the same
@@ -338,6 +355,8 @@ static wl_status compile(wl_compiler *c) {
   p->checks_cut = limited && c->in->unordered && q->n_order > 0 && !q->scan_known;
   wl_compile_begin(c, WL_SOURCE_TABLE);
   if (!rc) rc = wl_compile_sources(c);
+  if (!rc) rc = choose_groups(c);
+  bool second = q->aggregate || c->distinct_groups;
   if (!rc && second) rc = wl_compile_group_keys(c);
   for (int k = 0; k < q->n_aggs && !rc; k++) rc = wl_compile_aggregate(c, k);
   if (!rc && !second) rc = results(c);

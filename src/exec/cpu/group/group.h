@@ -97,12 +97,12 @@ typedef struct wl_group_part {
 } wl_group_part;
 
 /* Adds what a device gathered for n groups (at most WL_IMPORT_MOST). keys[k * WL_IMPORT_MOST + i]
-** is key k of group i. parts has a part for each accumulator of the first group, then of the next
-** ones. row: a number for their rows, which decides between equal values. out is valid until the
-** next call. */
+** is key k of group i. rows: a number for the rows of each group, which decides between equal values
+** and orders groups by their first rows. parts has a part for each accumulator of the first group,
+** then of the next ones. out is valid until the next call. */
 enum { WL_IMPORT_MOST = 128 };
-wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_group_part *parts,
-                           wl_i64 row, wl_u32 *out) WL_MUST;
+wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_i64 *rows,
+                           const wl_group_part *parts, wl_u32 *out) WL_MUST;
 /* Adds a real that does not fit the digits to a group. The part has already counted it. */
 wl_status wl_groups_import_real(wl_groups *g, int acc, wl_u32 group, double v) WL_MUST;
 

@@ -70,9 +70,8 @@ static wl_vec key_vector(const wl_key *key, const wl_val *values, int n, wl_u64 
   return (wl_vec){key->reg.type, 1, v, len, key->reg.nullable || any ? t : NULL};
 }
 
-wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_group_part *parts,
-                           wl_i64 row, wl_u32 *out) {
-  wl_i64 rows[WL_IMPORT_MOST] = {0};
+wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_i64 *rows,
+                           const wl_group_part *parts, wl_u32 *out) {
   const wl_grouping *plan = g->plan;
   const wl_program *p = plan->p;
   wl_vec vec[MAX_KEYS];
@@ -83,12 +82,11 @@ wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_gro
   for (int k = 0; k < p->n_keys; k++)
     vec[k] = key_vector(&p->keys[k], keys + k * WL_IMPORT_MOST, n, v[k], len[k], t[k]);
   memset(out, 0, (size_t)n * sizeof *out);
-  for (int i = 0; i < n; i++) rows[i] = row;
   wl_status rc = wl_groups_find(g, vec, rows, n, out);
   for (int i = 0; i < n && !rc; i++) {
     wl_u8 *e = g->table.entries + (size_t)out[i] * plan->width;
     for (int k = 0; k < plan->n_accs && !rc; k++)
-      rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), parts++, row);
+      rc = put_state(&plan->accs[k], &g->arena, entry_state(plan, e, k), parts++, rows[i]);
   }
   return rc;
 }

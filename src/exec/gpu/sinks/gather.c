@@ -48,7 +48,8 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_status rc = WL_OK;
   bool unmatched = e->p->source == WL_SOURCE_UNMATCHED;
   bool several = e->p->also || unmatched; /* pipelines into this sink */
-  if (!several && !to->on_device && !wl_gpu_fits(e->p->next, e->device, &ignored))
+  if (!several && !to->on_device && wl_gpu_finishes(e->p) &&
+      !wl_gpu_fits(e->p->next, e->device, &ignored))
     rc = wl_dgroups_finish(s->groups, &to->made, &to->on_device, err);
   /* the CPU could not start again after the first */
   if (unmatched && !wl_dgroups_one_pass(s->groups))

@@ -8,12 +8,11 @@
 */
 #include "exec/gpu/sinks/group_device_impl.h"
 #include "base/mem.h"
-#include "value/aggregates.h"
 #include "exec/gpu/columns/devcol.h"
 #include "exec/gpu/kernels/kgargs.h"
+#include "value/sum/fsum.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -60,11 +59,8 @@ wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
                         WL_KG_ACCS);
   if (p->n_keys > MAX_KEYS)
     return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
-  if (p->by_first || p->n_bares || p->in_order)
-    return wl_not_taken(err, "%s",
-                        p->by_first
-                            ? "DISTINCT as groups runs on the CPU only"
-                            : "aggregates that follow the order of rows run on the CPU only");
+  if (p->n_bares || p->in_order)
+    return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");
   for (int k = 0; k < p->n_keys; k++)
     if (p->keys[k].reg.type == WL_R_TRUTH)
       return wl_not_taken(err, "GROUP BY a truth value runs on the CPU only");
@@ -218,6 +214,13 @@ static bool has_coded_keys(const wl_dgroups *g) {
   return false;
 }
 
+/* Whether records keep numbers of rows, which have 32 bits there. */
+static bool notes_rows(const wl_dgroups *g) {
+  bool looks = false;
+  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look;
+  return looks || g->k.row_word;
+}
+
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   if (g->p->n_keys == 0 && !g->p->n_sets) {
     g->k.mode = WL_KG_ONE;
@@ -228,7 +231,7 @@ static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
   }
   g->k.mode = WL_KG_SHARED;
   bool packs = lay_out_keys(g);
-  bool by_address = packs && !g->k.first_word && !has_coded_keys(g);
+  bool by_address = packs && !g->k.first_word && !has_coded_keys(g) && !g->p->by_first;
   lay_out_accs(g);
   g->k.n_parts = 1;
   if (by_address && (try_shared(g, low) || try_direct(g))) {
@@ -292,7 +295,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   wl_status rc = wl_dgroups_codes_plan(g, p, err);
   p = g->p;
   if (!rc) rc = choose(g, low, err);
-  if (!rc && (g->k.n_coders || g->k.row_word) && g->n_rows >= 0xffffffffULL)
+  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL)
     rc = wl_not_taken(err, "too many rows to number them, for the first rows of groups");
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++)

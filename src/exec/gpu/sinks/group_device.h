@@ -55,11 +55,10 @@ typedef struct wl_groups_to {
 wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop, bool *again,
                            wl_error *err) WL_MUST;
 
-
-/* Called instead of wl_dgroups_fetch. Makes columns of the groups, in the order of their keys, which
-** stay on the device: the columns of the next pipeline. *done is false if the host must do it: if
-** there are several passes, a sum() that may overflow, or reals that do not fit the digits. Then
-** `out` is empty, and the groups are still there. */
+/* Called instead of wl_dgroups_fetch, if wl_gpu_finishes(). Makes columns of the groups, in the order
+** of their keys, which stay on the device: the columns of the next pipeline. *done is false if the
+** host must do it: if there are several passes, a sum() that may overflow, or reals that do not fit
+** the digits. Then `out` is empty, and the groups are still there. */
 wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *err) WL_MUST;
 
 #endif

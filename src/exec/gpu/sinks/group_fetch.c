@@ -139,6 +139,7 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
   wl_u64 words = 1 + g->k.words;
   bool tied = false;
   wl_u32 groups[WL_IMPORT_MOST];
+  wl_i64 rows[WL_IMPORT_MOST] = {0};
   for (int i = 0; i < n; i++) {
     const wl_u64 *record = dense + (wl_u64)i * words + 1;
     for (int k = 0; k < g->p->n_keys; k++)
@@ -148,7 +149,12 @@ static wl_status put_some(wl_dgroups *g, const wl_u64 *dense, int n, wl_val *key
   }
   if (tied)
     return wl_not_taken(err, "min() or max() has ties of integers and reals, and needs row order");
-  wl_status rc = wl_groups_import(into, n, keys, parts, g->p->n_before, groups);
+  for (int i = 0; i < n; i++) {
+    const wl_u64 *record = dense + (wl_u64)i * words + 1;
+    rows[i] = g->p->n_before;
+    if (g->k.row_word) rows[i] += 0xffffffffLL - (wl_i64)record[g->k.row_word]; /* see kg_rank() */
+  }
+  wl_status rc = wl_groups_import(into, n, keys, rows, parts, groups);
   for (int i = 0; i < n && !rc && g->n_side; i++)
     rc = put_side(g, dense[(wl_u64)i * words], into, groups[i]);
   if (rc == WL_NOMEM) return wl_nomem(err);

@@ -11,6 +11,20 @@
 #include "value/sum/wide.h"
 #include <string.h>
 
+/* Whether the kernel can compute this from the words of a group. */
+static bool can_finish(const wl_program *p, const wl_agg *a) {
+  const wl_acc *acc = &p->accs[a->acc];
+  if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
+  return a->reg.type <= WL_R_REAL || acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN;
+}
+
+bool wl_gpu_finishes(const wl_program *p) {
+  bool can = !p->n_bares && !p->by_first;
+  for (int k = 0; k < p->n_keys; k++) can &= p->keys[k].reg.type <= WL_R_REAL;
+  for (int k = 0; k < p->n_aggs; k++) can &= can_finish(p, &p->aggs[k]);
+  return can;
+}
+
 /* Device memory of one call. */
 typedef struct finishing {
   wl_dgroups *g;
@@ -151,13 +165,6 @@ static bool may_be_unsure(const wl_dgroups *g, const wl_agg *a) {
   return op == WL_OP__AggSumV || (op == WL_OP__AggSumX && a->final == WL_AGG_SUM);
 }
 
-/* Whether the kernel can compute this from the words of a group. */
-static bool can_finish(const wl_program *p, const wl_agg *a) {
-  const wl_acc *acc = &p->accs[a->acc];
-  if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
-  return a->reg.type <= WL_R_REAL || acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN;
-}
-
 static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error *err) {
   wl_dgroups *g = x->g;
   wl_device *d = g->d;
@@ -197,10 +204,7 @@ wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *e
   *done = false;
   memset(out, 0, sizeof *out);
   bool passes = g->k.n_parts > 1 || (g->k.mode == WL_KG_DIRECT && g->total > g->k.n_slots);
-  bool can = true;
-  for (int k = 0; k < p->n_aggs; k++) can &= can_finish(p, &p->aggs[k]);
-  for (int k = 0; k < g->coded.n; k++) can &= !g->coded.coders[k].shown;
-  if (passes || g->n_side || p->n_bares || !can) return WL_OK;
+  if (passes || g->n_side) return WL_OK;
   g->d->queue = 0;
   x.cols = wl_mem_alloc((x.n_cols + 1) * sizeof *x.cols);
   out->cols = wl_mem_zalloc((x.n_cols + 1) * sizeof *out->cols);

@@ -195,9 +195,8 @@ static double at_once(wl_u64 digits, int e) {
   return (double)(e < 0 ? (long double)digits / scale : (long double)digits * scale);
 }
 
-/* The product of two pairs of doubles, whose value is their sum, in the precision of SQLite 3.47:
-*the
-** factors are split after 27 bits, and only the largest of the products is exact. */
+/* The product of two pairs of doubles, whose value is their sum, with the precision of SQLite 3.47:
+** the factors are split after 27 bits, and only the largest of the products is exact. */
 static void pair_multiply(double a[2], double y, double y_rest) {
   double x_high = wl_as_f64(wl_f64_bits(a[0]) & ~0x3ffffffULL), x_low = a[0] - x_high;
   double y_high = wl_as_f64(wl_f64_bits(y) & ~0x3ffffffULL), y_low = y - y_high;

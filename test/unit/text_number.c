@@ -195,6 +195,28 @@ static double at_once(wl_u64 digits, int e) {
   return (double)(e < 0 ? (long double)digits / scale : (long double)digits * scale);
 }
 
+/* The product of two pairs of doubles, whose value is their sum, with the precision of SQLite 3.47:
+** the factors are split after 27 bits, and only the largest of the products is exact. */
+static void pair_multiply(double a[2], double y, double y_rest) {
+  double x_high = wl_as_f64(wl_f64_bits(a[0]) & ~0x3ffffffULL), x_low = a[0] - x_high;
+  double y_high = wl_as_f64(wl_f64_bits(y) & ~0x3ffffffULL), y_low = y - y_high;
+  double high = x_high * y_high, middle = x_high * y_low + x_low * y_high, sum = high + middle;
+  double rest = high - sum + middle + x_low * y_low;
+  rest = a[0] * y_rest + a[1] * y + rest;
+  a[0] = sum + rest;
+  a[1] = sum - a[0] + rest;
+}
+static double by_pairs(wl_u64 digits, int e) {
+  double a[2] = {(double)digits, 0};
+  wl_u64 whole = (wl_u64)a[0];
+  a[1] = digits >= whole ? (double)(digits - whole) : -(double)(whole - digits);
+  for (; e >= 10; e -= 10) pair_multiply(a, 1e10, 0);
+  for (; e >= 1; e--) pair_multiply(a, 10, 0);
+  for (; e <= -10; e += 10) pair_multiply(a, 1e-10, -3.6432197315497741579e-27);
+  for (; e <= -1; e++) pair_multiply(a, 0.1, -5.5511151231257827021e-18);
+  return a[0] + a[1];
+}
+
 static void check_ways(rng *r, long n) {
   bool ok = true;
   long n_near = 0;
@@ -212,6 +234,7 @@ static void check_ways(rng *r, long n) {
          wl_decimal_round(digits, e, WL_ROUND_DIVIDE, &divided) &&
          wl_decimal_round(digits, e, WL_ROUND_MULTIPLY, &multiplied);
     for (; rest > 0 && digits < 1844674407370955161u; rest--) digits *= 10;
+    ok &= near || nearest == by_pairs(digits, rest);
     if (LDBL_MANT_DIG == 64)
       ok &= divided == at_once(digits, rest) && multiplied == by_steps(digits, rest);
     if (!ok) tap_bad("ways of rounding", "%s: %a %a %a", t, nearest, divided, multiplied);

@@ -361,25 +361,13 @@ WL_FN_CALLED int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
   t.at = 0;
   if (wl_date_read_time(&t, m, dialect)) return 1;
   *m = empty;
-  double r = 0;
-  int number = wl_date_read_number(&t, &r);
   if (wl_date_is_now(&t, dialect)) {
     *x->fault = x->conv ? WL_FAULT_SQL : WL_FAULT_DATE;
     return 0;
   }
-  if (number == WL_NUMBER_NONE) return 0;
-  if (number == WL_NUMBER_HARD) {
-#ifndef __CUDACC__
-    if (x->conv)
-      r = wl_val_f64(wl_conv_number(x, wl_text(t.p, t.n), WL_NUMBER_REAL));
-    else
-#endif
-    {
-      *x->fault = WL_FAULT_DATE;
-      return 0;
-    }
-  }
-  wl_moment_set_number(m, r);
+  wl_val number = wl_number(x, wl_text(t.p, t.n), WL_NUMBER_AFFINITY);
+  if (number.t >= WL_T_TEXT) return 0;
+  wl_moment_set_number(m, wl_val_f64(number));
   return 1;
 }
 

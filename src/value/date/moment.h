@@ -297,50 +297,6 @@ WL_FN int wl_date_is_now(const wl_date_text *t, int dialect) {
   return 0;
 }
 
-/* How a text is written that is not a date or a time of day. */
-enum { WL_NUMBER_NONE, WL_NUMBER_READ, WL_NUMBER_HARD };
-
-/* Whether the whole text is a number, and if so which. HARD: it is one, but only SQLite's own
-** conversion knows the last digit. */
-WL_FN int wl_date_read_number(const wl_date_text *t, double *out) {
-  wl_date_text r = {t->p, t->n, 0};
-  wl_u64 value = 0, five = 1;
-  int negative, digits = 0, hard = 0, places = 0;
-  wl_date_skip_spaces(&r);
-  negative = wl_date_peek(&r, 0) == '-';
-  if (negative || wl_date_peek(&r, 0) == '+') r.at++;
-  for (int point = 0;; r.at++) {
-    wl_u8 c = wl_date_peek(&r, 0);
-    if (c == '.' && !point) {
-      point = 1;
-      continue;
-    }
-    if (!wl_date_digit(c)) break;
-    digits++;
-    places += point;
-    if (value < 900000000000000ULL)
-      value = value * 10 + (wl_u64)(c - '0');
-    else
-      hard = 1;
-    if (point && places <= 15) five *= 5;
-  }
-  if (!digits) return WL_NUMBER_NONE;
-  if (wl_to_lower(wl_date_peek(&r, 0)) == 'e') {
-    r.at++;
-    if (wl_date_peek(&r, 0) == '-' || wl_date_peek(&r, 0) == '+') r.at++;
-    if (!wl_date_digit(wl_date_peek(&r, 0))) return WL_NUMBER_NONE;
-    while (wl_date_digit(wl_date_peek(&r, 0))) r.at++;
-    hard = 1;
-  }
-  wl_date_skip_spaces(&r);
-  if (r.at < r.n) return WL_NUMBER_NONE;
-  /* exact if the decimals are a sum of powers of two; any conversion gives this number then */
-  if (hard || places > 15 || value % five != 0) return WL_NUMBER_HARD;
-  *out = (double)(value / five) / (double)(1LL << places);
-  if (negative) *out = -*out;
-  return WL_NUMBER_READ;
-}
-
 /* ---- modifiers */
 
 WL_FN void wl_moment_add_months(wl_moment *m, wl_i32 n) {

@@ -36,10 +36,9 @@ static wl_date_answer add(planner *p, wl_date_step_kind kind, wl_i32 n, wl_i64 m
 
 /* Whether n bytes of the text are a number. */
 static bool number_at(planner *p, const wl_date_text *t, wl_u32 from, wl_u32 n, double *out) {
-  wl_date_text part = {t->p + from, n, 0};
-  int is = wl_date_read_number(&part, out);
-  if (is == WL_NUMBER_HARD) *out = wl_val_f64(wl_conv_number(p->x, wl_text(part.p, part.n), WL_NUMBER_REAL));
-  return is != WL_NUMBER_NONE;
+  wl_val number = wl_number(p->x, wl_text(t->p + from, n), WL_NUMBER_AFFINITY);
+  *out = wl_val_f64(number);
+  return number.t < WL_T_TEXT;
 }
 
 /* '+HH:MM:SS': the time of day in t from its position on. */

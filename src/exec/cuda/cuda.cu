@@ -133,6 +133,9 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
                       unsigned block, size_t n_shared, wl_error *err) {
   cudaStream_t stream = stream_of(d);
   switch (k) {
+  case WL_K_INTERP_NUMBERS:
+    wl_interp_numbers<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
+    break;
   case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
   case WL_K_INTERP_LONG:
     wl_interp_long<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
@@ -151,6 +154,9 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
+  case WL_K_GROUP_NUMBERS:
+    wl_group_numbers<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
+    break;
   case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
   case WL_K_GROUP_PACK: wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args); break;
   case WL_K_ORDER_KEYS: wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args); break;
@@ -161,7 +167,9 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_ORDER_PERMUTE:
     wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
     break;
-  case WL_K_FINISH_KEEP: wl_finish_keep<<<grid, block, 0, stream>>>(*(const wl_kfkeep *)args); break;
+  case WL_K_FINISH_KEEP:
+    wl_finish_keep<<<grid, block, 0, stream>>>(*(const wl_kfkeep *)args);
+    break;
   case WL_K_FINISH_WORDS:
     wl_finish_words<<<grid, block, 0, stream>>>(*(const wl_kfwords *)args);
     break;
@@ -307,8 +315,10 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   int shared = 0;
   if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
   const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (!e) e = cudaFuncSetAttribute(wl_interp_numbers, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_interp, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_interp_long, attribute, shared);
+  if (!e) e = cudaFuncSetAttribute(wl_group_numbers, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group_long, attribute, shared);
   if (!e) e = cudaFuncSetAttribute(wl_group_sets, attribute, shared);

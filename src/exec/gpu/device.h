@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 typedef enum wl_kernel {
+  WL_K_INTERP_NUMBERS, /* for programs whose values are all numbers */
   WL_K_INTERP,
   WL_K_INTERP_LONG, /* for programs with LONG opcodes */
   WL_K_EXPAND,
@@ -30,6 +31,7 @@ typedef enum wl_kernel {
   WL_K_MAKE_LISTS,
   WL_K_GATHER,
   WL_K_TILES,
+  WL_K_GROUP_NUMBERS,
   WL_K_GROUP,
   WL_K_GROUP_LONG,
   WL_K_GROUP_SETS, /* for DISTINCT aggregates, and for keys that become codes */

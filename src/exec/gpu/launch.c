@@ -168,6 +168,7 @@ static void blob_fill(launch *l) {
   a->ctx.text = l->text;
   a->ctx.used = counters + C_TEXT;
   a->has_long = low->has_long;
+  a->only_numbers = low->only_numbers;
   a->ctx.size = low->makes_text ? l->s->text_room : 0;
   a->ctx.max_text = l->e->max_text;
   a->ctx.rounding = (wl_u32)wl_rounding_get();
@@ -203,7 +204,8 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 static bool is_small(const launch *l) {
   enum { MOST_BYTES = 32 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
-  if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made) return false;
+  if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made)
+    return false;
   for (int k = 0; k < n_outs(l); k++)
     if (l->outs[k].type >= WL_R_TEXT) return false;
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
@@ -227,8 +229,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   rc = s->resident || s->expansion ? WL_OK : copy_columns(l, err);
   for (int k = 0; k < e->p->n_columns && wl_launch_mapped(s); k++) /* the kernel reads it
                                                                    ** directly */
-    if (wl_launch_scans(e, k))
-      l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
+    if (wl_launch_scans(e, k)) l->d->n_in += (wl_i64)wl_devcol_bytes(e->cols[k], l->first, l->end);
   if (!rc) rc = alloc_outs(l, err);
   if (!rc && n_outs(l)) rc = wl_dev_alloc(l->d, l->n_tiles * 8, (void **)&l->tiles, err);
   if (!rc && n_outs(l)) rc = l->d->fill(l->d, l->tiles, 0, l->n_tiles * 8, err);
@@ -247,8 +248,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
     rc = wl_dgroups_launch(s->groups, &l->args, (wl_i64)l->row0, l->grid, l->low->threads,
                            l->low->n_shared, err);
   else if (!rc)
-    rc = l->d->launch(l->d, l->args.has_long ? WL_K_INTERP_LONG : WL_K_INTERP, &l->args,
-                      sizeof l->args, l->grid, l->low->threads, l->low->n_shared, err);
+    rc = l->d->launch(l->d, wl_launch_kernel(&l->args), &l->args, sizeof l->args, l->grid,
+                      l->low->threads, l->low->n_shared, err);
   wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
                                             ** launch_wait */
   if (!rc)

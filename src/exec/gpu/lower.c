@@ -223,6 +223,34 @@ static void mark_codes(const wl_coded *coded, const wl_program *p, wl_lowered *o
   }
 }
 
+/* Whether an instruction works on numbers and truths alone. */
+static bool is_of_numbers(const wl_program *p, const wl_instr *in) {
+  switch ((wl_shape)wl_opcodes[in->op].shape) {
+  case WL_SHAPE_B_VV:
+  case WL_SHAPE_B_V:
+  case WL_SHAPE_V_VV:
+  case WL_SHAPE_V_V:
+  case WL_SHAPE_IN:
+  case WL_SHAPE_MAP_V:
+  case WL_SHAPE_SELECT_V: return false;
+  case WL_SHAPE_PROBE: {
+    const wl_lookup *l = p->joins[in->c].lookup;
+    return !l || l->plan.kind != WL_KEYS_VALUES;
+  }
+  default: return !wl_opcodes[in->op].is_long;
+  }
+}
+
+/* Whether the kernels that know only numbers and truths can run a part. */
+static bool has_only_numbers(const wl_program *p, const wl_gpu_part *part) {
+  bool only = true;
+  for (int r = 0; r < p->n_regs; r++) only &= p->regs[r].type <= WL_R_TRUTH;
+  for (int k = 0; k < p->n_consts; k++) only &= p->consts[k].t < WL_T_TEXT;
+  for (int k = 0; k < p->n_results; k++) only &= wl_result_reg(&p->results[k]).type <= WL_R_REAL;
+  for (int pc = part->first; pc < part->end; pc++) only &= is_of_numbers(p, &p->code[pc]);
+  return only;
+}
+
 /* ---- stages */
 
 /* The cuts, and what each queue keeps. */
@@ -366,6 +394,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   lower_operands(p, whole->n_regs, place, registers, out);
   lower_code(&arranged, whole->n_regs, out);
   mark_codes(&coded, p, out);
+  out->only_numbers = !coded.n && has_only_numbers(p, part);
   return WL_OK;
 }
 

@@ -36,10 +36,16 @@ typedef struct wl_lowered {
   /* Planes, for each row: of a part that ends in an Expand, the first candidate and their number;
   ** of a part that tests them, the tuple and the candidate. */
   wl_u32 start, count;
-  wl_u32 threads;  /* threads of a block */
-  bool has_long;   /* it has LONG opcodes */
-  bool makes_text; /* its instructions make text, which needs room in device memory */
+  wl_u32 threads;    /* threads of a block */
+  bool has_long;     /* it has LONG opcodes */
+  bool only_numbers; /* its values are all numbers or truths */
+  bool makes_text;   /* its instructions make text, which needs room in device memory */
 } wl_lowered;
+
+/* The kernel that runs a pipeline without groups. */
+static inline wl_kernel wl_launch_kernel(const wl_kargs *a) {
+  return a->has_long ? WL_K_INTERP_LONG : a->only_numbers ? WL_K_INTERP_NUMBERS : WL_K_INTERP;
+}
 
 /* Prepares one part. threads: threads of a block, or 0 for the device's choice. There are fewer if
 ** shared memory is short. All memory comes from the arena. WL_NOT_TAKEN: the part exceeds a limit

@@ -104,12 +104,14 @@ static wl_status sim_fill(wl_device *d, void *p, int byte, size_t n, wl_error *e
 static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
                             unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
   static void (*const kernels[WL_N_KERNELS])(const void *) = {
+      [WL_K_INTERP_NUMBERS] = wl_interp_numbers,
       [WL_K_INTERP] = wl_interp,
       [WL_K_EXPAND] = wl_expand,
       [WL_K_ROUND] = wl_round,
       [WL_K_MAKE_LISTS] = wl_lists,
       [WL_K_GATHER] = wl_gather,
       [WL_K_TILES] = wl_tiles,
+      [WL_K_GROUP_NUMBERS] = wl_group_numbers,
       [WL_K_GROUP] = wl_group,
       [WL_K_GROUP_PACK] = wl_group_pack,
       [WL_K_ORDER_KEYS] = wl_order_keys,

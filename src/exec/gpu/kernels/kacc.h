@@ -142,7 +142,7 @@ WL_FN void k_aggregate(wl_u8 *sh, const wl_kargs *args, const wl_kinstr *in, con
   if (in->direct) {
     (void)k_column(args, sh, &args->cols[in->a], (wl_u32)in->b, rows, act, at, v, &valid);
   } else if (in->op == WL_OP__AggCount) {
-    K_EACH K_ON(act) if (k_val(sh, a, K_SLOT).t == WL_T_NULL) valid &= ~(1u << k);
+    K_EACH K_ON(act) if (!k_is_there(sh, a, K_SLOT)) valid &= ~(1u << k);
   } else {
     valid &= k_there(sh, a);
     k_get(sh, a, v);

@@ -38,7 +38,7 @@ typedef struct wl_kinstr {
   wl_i16 acc_slot; /* first slot of accumulator d */
   wl_i16 number;   /* c if it is a number; of opcodes that read row numbers their plane, from 1; of
                    ** IfNot: a Match follows, so warps without rows go on */
-  wl_i16 direct;   /* the operand is not a register but column a, whose row numbers are in plane b */
+  wl_i16 direct; /* the operand is not a register but column a, whose row numbers are in plane b */
 } wl_kinstr;
 
 /* Operations that only kernels have. FILTER: see exec/gpu/arrange.c. CODE: see
@@ -201,7 +201,8 @@ typedef struct wl_kargs {
   wl_u64 *n_side;
   wl_u64 side_size;
   wl_vctx ctx;
-  wl_u32 has_long; /* the program has LONG opcodes */
+  wl_u32 has_long;     /* the program has LONG opcodes */
+  wl_u32 only_numbers; /* its values are all numbers or truths */
 } wl_kargs;
 
 /* Makes the combinations [first, first + n) of tuples with their candidates. Those of tuple t are

@@ -83,6 +83,17 @@ WL_FN void k_set_val(wl_u8 *sh, const wl_kopnd *d, wl_u32 slot, wl_val v) {
     k_set_valid(sh, d, slot, (wl_u8)(v.t != WL_T_NULL));
 }
 
+/* Whether an operand has a value. */
+WL_FN int k_is_there(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
+  if (o->stride && o->type == WL_R_TRUTH) return sh[o->t + slot] != WL_UNKNOWN;
+  if (o->stride && o->type == WL_R_ANY) return sh[o->t + slot] != WL_T_NULL;
+  return k_valid(sh, o, slot);
+}
+
+/* What a kernel has code for, beside operations on numbers. `with` is a compile-time constant:
+** kernels without the bit have no code for it, and need fewer registers. */
+enum { K_VALUES = 1, K_LONG = 2, K_SETS = 4 };
+
 #include "exec/gpu/kernels/kjoin.h"
 
 /* ---- maps */
@@ -147,23 +158,20 @@ WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr
                                   const wl_u32 *group);
 
 WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_kopnd *d,
-                          const wl_kopnd *a, const k_rows *rows, wl_u32 act,
-                          const wl_u32 *group);
+                          const wl_kopnd *a, const k_rows *rows, wl_u32 act, const wl_u32 *group);
 WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
                                const wl_u32 *group);
-
-/* What a kernel has long code for that few programs need: `rare` is a compile-time constant, and
-** kernels without the bit have no code for it. */
-enum { K_LONG = 1, K_SETS = 2 };
 
 /* ---- one instruction over a thread's rows */
 /* clang-format off */
 
+/* Rows that are left, in kernels that have values of any type. */
+#define K_EACH_VALUE if (with & K_VALUES) K_EACH K_LIVE
 #define K_LIVE       K_ON(act)
 
 #define K_RESULT(F)  break;
 #define K_COLUMN(F)                                                                                \
-  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, rows, act);                            \
+  k_load(args, sh, d, &args->cols[in.a], (wl_u32)in.number, rows, act, with);                      \
   break;
 #define K_FILTER(F)                                                                                \
   K_EACH if (k_truth(sh, a, K_SLOT) != WL_TRUE) act &= ~(1u << k);                                 \
@@ -234,7 +242,7 @@ enum { K_LONG = 1, K_SETS = 2 };
 #define K_B_I(F)  K_COMPARE(F((wl_i64)x[k]))
 #define K_B_F(F)  K_COMPARE(F(wl_as_f64(x[k])))
 #define K_IN(F)                                                                                    \
-  K_EACH K_LIVE {                                                                                  \
+  K_EACH_VALUE {                                                                                   \
     const wl_kset *q = &args->sets[in.number];                                                     \
     sh[d->t + K_SLOT] = wl_in_set(k_val(sh, a, K_SLOT), q->v, q->n, (int)q->coll, (int)q->has_null); \
   }                                                                                                \
@@ -247,10 +255,17 @@ enum { K_LONG = 1, K_SETS = 2 };
   }                                                                                                \
   break;
 #define K_MAP_V(F)                                                                                 \
-  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_map(sh, &args->maps[in.number], a, K_SLOT));            \
+  K_EACH_VALUE k_set_val(sh, d, K_SLOT, k_map(sh, &args->maps[in.number], a, K_SLOT));             \
   break;
-#define K_MAP_I(F) K_MAP_V(F)
-#define K_MAP_F(F) K_MAP_V(F)
+#define K_MAP_I(F)                                                                                 \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kmap *m = &args->maps[in.number];                                                     \
+    wl_u64 e = k_entry(sh, m, a, K_SLOT);                                                          \
+    k_set_bits(sh, d, K_SLOT, m->t[e] == WL_T_NULL ? 0 : m->v[e]);                                 \
+    k_set_valid(sh, d, K_SLOT, (wl_u8)(m->t[e] != WL_T_NULL));                                     \
+  }                                                                                                \
+  break;
+#define K_MAP_F(F) K_MAP_I(F)
 #define K_B_BB(F)                                                                                  \
   K_EACH sh[d->t + K_SLOT] = F(k_truth(sh, a, K_SLOT), k_truth(sh, b, K_SLOT));                    \
   break;
@@ -259,38 +274,45 @@ enum { K_LONG = 1, K_SETS = 2 };
   break;
 /* Generic opcodes read through addresses, so they run only for rows that are left. */
 #define K_B_VV(F)                                                                                  \
-  K_EACH K_LIVE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number); \
+  K_EACH_VALUE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number); \
   break;
 #define K_B_V(F)                                                                                   \
-  K_EACH K_LIVE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number);           \
+  K_EACH_VALUE sh[d->t + K_SLOT] = F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number);            \
   break;
 #define K_V_VV(F)                                                                                  \
-  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
+  K_EACH_VALUE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), k_val(sh, b, K_SLOT), in.number)); \
   break;
 #define K_V_V(F)                                                                                   \
-  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number));     \
+  K_EACH_VALUE k_set_val(sh, d, K_SLOT, F(&ctx, k_val(sh, a, K_SLOT), wl_null(), in.number));      \
   break;
 #define K_NULLTEST(F)                                                                              \
-  K_EACH K_LIVE sh[d->t + K_SLOT] = (wl_u8)(k_val(sh, a, K_SLOT).t == WL_T_NULL ? WL_TRUE : WL_FALSE); \
+  K_EACH K_LIVE sh[d->t + K_SLOT] = (wl_u8)(k_is_there(sh, a, K_SLOT) ? WL_FALSE : WL_TRUE);       \
   break;
 #define K_SELECT_V(F)                                                                              \
-  K_EACH K_LIVE k_set_val(sh, d, K_SLOT, k_val(sh, k_truth(sh, c, K_SLOT) == WL_TRUE ? a : b, K_SLOT)); \
+  K_EACH_VALUE k_set_val(sh, d, K_SLOT, k_val(sh, k_truth(sh, c, K_SLOT) == WL_TRUE ? a : b, K_SLOT)); \
   break;
-#define K_SELECT_I(F) K_SELECT_V(F)
-#define K_SELECT_F(F) K_SELECT_V(F)
+#define K_SELECT_I(F)                                                                              \
+  K_EACH K_LIVE {                                                                                  \
+    const wl_kopnd *q = k_truth(sh, c, K_SLOT) == WL_TRUE ? a : b;                                 \
+    wl_u8 valid = k_valid(sh, q, K_SLOT);                                                          \
+    k_set_bits(sh, d, K_SLOT, valid ? k_bits(sh, q, K_SLOT) : 0);                                  \
+    k_set_valid(sh, d, K_SLOT, valid);                                                             \
+  }                                                                                                \
+  break;
+#define K_SELECT_F(F) K_SELECT_I(F)
 #define K_GROUP(F)                                                                                 \
   if (g) K_EACH K_LIVE {                                                                           \
     group[k] = kg_find(sh, g, opnds, K_SLOT, rows->row[k]);                                        \
     if (group[k] == 0xffffffffu) act &= ~(1u << k);                                                \
   }                                                                                                \
-  if (g && (rare & K_SETS) && g->row_word) kg_note_rows(g, rows, act, group);                      \
+  if (g && (with & K_SETS) && g->row_word) kg_note_rows(g, rows, act, group);                      \
   break;
 #define K_PROBE(F)                                                                                 \
   if (in.op == WL_OP__Build) {                                                                     \
-    k_build(args, sh, opnds, &in, rows, act);                                                      \
+    k_build(args, sh, opnds, &in, rows, act, with);                                                \
     break;                                                                                         \
   }                                                                                                \
-  act = k_probe(args, sh, opnds, &in, rows, act);                                                  \
+  act = k_probe(args, sh, opnds, &in, rows, act, with);                                            \
   if (!simt_any(act != 0)) return 0;                                                               \
   break;
 #define K_MATCH(F)                                                                                 \
@@ -313,7 +335,7 @@ enum { K_LONG = 1, K_SETS = 2 };
   break;
 #define K_AGG(F)                                                                                   \
   if (in.op == WL_OP__AggDistinct) {                                                               \
-    if (g && (rare & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
+    if (g && (with & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
     break;                                                                                         \
   }                                                                                                \
   if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \
@@ -330,24 +352,24 @@ enum { K_LONG = 1, K_SETS = 2 };
 #define K_CASE_LONG(name, shape)                                                                   \
   case WL_OP__##name: K_LONG_##shape
 #define K_LONG_V_VV                                                                                \
-  if (rare & K_LONG) k_long(args, sh, in.op, in.number, d, a, b, act);                                  \
+  if (with & K_LONG) k_long(args, sh, in.op, in.number, d, a, b, act);                             \
   break;
 #define K_LONG_V_DATE K_LONG_V_VV
 #define K_LONG_I_DATE K_LONG_V_VV
 #define K_LONG_AGG_V                                                                               \
-  if ((rare & K_LONG) && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                              \
-  if ((rare & K_LONG) && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                            \
+  if ((with & K_LONG) && g) kg_add_numbers(sh, g, &in, a, rows, group, act);                       \
+  if ((with & K_LONG) && !g) k_aggregate_numbers(sh, args, &in, a, rows, act);                     \
   break;
 #define K_LONG_V_V                                                                                 \
-  if (rare & K_LONG) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);                \
+  if (with & K_LONG) k_long(args, sh, in.op, in.number, d, a, (const wl_kopnd *)0, act);           \
   break;
 /* clang-format on */
 
 /* Runs the instructions [pc, end) over the rows `act` of a tile. Returns the rows that are left.
 ** Without groups, g is a compile-time NULL, so that wl_interp contains no code for them. Likewise
-** `rare` is a compile-time constant. */
+** `with` is a compile-time constant. */
 WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const k_rows *rows,
-                   wl_u32 act, const wl_kgroup *g, int rare) {
+                   wl_u32 act, const wl_kgroup *g, int with) {
   const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
   const wl_kinstr *code = (const wl_kinstr *)(const void *)(sh + args->code_offset);
   wl_vctx ctx = args->ctx;
@@ -365,7 +387,7 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
       if (!simt_any(act != 0)) return 0;
       break;
     case WL_K_CODE:
-      if (g && (rare & K_SETS)) kg_code(sh, g, (wl_u32)in.number, d, a, rows, act, group);
+      if (g && (with & K_SETS)) kg_code(sh, g, (wl_u32)in.number, d, a, rows, act, group);
       break;
     case WL_K_PASSED: k_passed(args, sh, (wl_u32)in.a, (wl_u32)in.b, act); break;
     case WL_K_UNMARKED:
@@ -381,97 +403,7 @@ WL_FN wl_u32 k_run(const wl_kargs *args, wl_u8 *sh, wl_u32 pc, wl_u32 end, const
   return act;
 }
 
-/* ---- compaction */
-
-enum { K_TILE_NONE = 0, K_TILE_COUNT = 1, K_TILE_TOTAL = 2 };
-
-/* The sum of n over the lanes before this one. */
-WL_FN wl_u32 k_sum_before(wl_u32 n) {
-  wl_u32 sum = n;
-  for (wl_u32 o = 1; o < 32; o <<= 1) {
-    wl_u32 up = simt_shfl_up_u32(sum, o);
-    if (simt_lane() >= o) sum += up;
-  }
-  return sum - n;
-}
-
-/* Number of rows written by all tiles before this one. The whole first warp calls it. */
-WL_FN wl_u64 k_look_back(const wl_kargs *args, wl_u64 tile, wl_u64 count) {
-  wl_u64 before = 0;
-  wl_i64 at = (wl_i64)tile - 1;
-  if (simt_lane() == 0)
-    simt_store_release_u64(&args->tiles[tile],
-                           count << 2 | (tile == 0 ? K_TILE_TOTAL : K_TILE_COUNT));
-  while (at >= 0) {
-    wl_i64 mine = at - (wl_i64)simt_lane();
-    wl_u64 state = mine >= 0 ? simt_load_acquire_u64(&args->tiles[mine]) : (wl_u64)K_TILE_TOTAL;
-    wl_u32 missing = simt_ballot((state & 3) == K_TILE_NONE);
-    wl_u32 total = simt_ballot((state & 3) == K_TILE_TOTAL);
-    /* Use the lanes up to the nearest total. If one of them is not ready, look again. */
-    wl_u32 upto = total ? (total & (0u - total)) * 2u - 1u : 0xffffffffu;
-    if (missing & upto) {
-      simt_spin();
-      continue;
-    }
-    wl_u64 v = upto >> simt_lane() & 1 ? state >> 2 : 0;
-    for (wl_u32 o = 16; o > 0; o >>= 1) v += simt_shfl_xor_u64(v, o);
-    before += v;
-    if (total) break;
-    at -= 32;
-  }
-  if (simt_lane() == 0 && tile > 0)
-    simt_store_release_u64(&args->tiles[tile], (before + count) << 2 | K_TILE_TOTAL);
-  return before;
-}
-
-WL_FN void k_give(const wl_kargs *args, wl_u8 *sh, wl_u32 row, wl_u32 slot, wl_u64 at) {
-  const wl_kopnd *opnds = (const wl_kopnd *)(const void *)sh;
-  for (wl_u32 j = 0; j < args->n_outs; j++) {
-    const wl_kout *o = &args->outs[j];
-    if (o->type >= WL_K_OUT_PLANE) {
-      o->n[at] = o->type == WL_K_OUT_SCAN ? (wl_u32)(args->row0 + row)
-                                          : *k_row(args, sh, (wl_u32)o->operand, slot);
-      continue;
-    }
-    const wl_kopnd *q = &opnds[o->operand];
-    if (o->type == WL_R_INT || o->type == WL_R_REAL) {
-      /* The value of a NULL is zero. */
-      wl_u8 valid = q->stride || q->nullable ? k_valid(sh, q, slot) : 1;
-      o->v[at] = valid ? k_bits(sh, q, slot) : 0;
-      if (o->t) o->t[at] = valid;
-    } else {
-      wl_val v = k_val(sh, q, slot);
-      o->v[at] = v.t == WL_T_NULL ? 0 : v.v;
-      o->n[at] = v.t >= WL_T_TEXT ? v.n : 0;
-      if (o->t) o->t[at] = o->type == WL_R_ANY ? v.t : (wl_u8)(v.t != WL_T_NULL);
-    }
-  }
-}
-
-/* Counts, looks back and writes. The whole block calls it; `act` are this thread's rows. Rows come
-** in the order of the threads, and of the rows of each thread. */
-WL_FN void k_compact(const wl_kargs *args, wl_u8 *sh, wl_u64 tile, const k_rows *rows, wl_u32 act) {
-  const wl_u32 n_warps = simt_bdim() / 32;
-  wl_u32 *counts = (wl_u32 *)(void *)(sh + args->count_offset);
-  wl_u64 *before = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_BEFORE);
-  wl_u32 own = k_popcount(act), upto = k_sum_before(own) + own;
-  if (simt_lane() == 31) counts[simt_warp()] = upto;
-  simt_barrier();
-  if (simt_warp() == 0) {
-    wl_u32 n = simt_lane() < n_warps ? counts[simt_lane()] : 0, first = k_sum_before(n);
-    wl_u32 sum = simt_shfl_u32(first + n, 31);
-    if (simt_lane() < n_warps) counts[simt_lane()] = first;
-    wl_u64 given = k_look_back(args, tile, sum);
-    if (simt_lane() == 0) {
-      *before = given;
-      if (tile + 1 == args->n_tiles) *args->n_out = given + sum;
-    }
-  }
-  simt_barrier();
-  wl_u64 at = *before + counts[simt_warp()] + upto - own;
-  K_EACH K_ON(act) k_give(args, sh, rows->row[k], K_SLOT, at++);
-}
-
+#include "exec/gpu/kernels/kcompact.h"
 #include "exec/gpu/kernels/kqueue.h"
 
 /* ---- the kernels */
@@ -510,7 +442,7 @@ WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
 ** Runs all rows of the launch. Each block takes tiles: of a launch with ordered output by a ticket,
 ** else in turn. If the code has cuts, it also runs what waits in its queues.
 */
-WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare) {
+WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int with) {
   const wl_u32 T = simt_bdim();
   wl_u64 *taken = (wl_u64 *)(void *)(sh + args->count_offset + WL_K_TAKEN);
   wl_u64 next = simt_bid();
@@ -544,11 +476,11 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare)
     if (simt_any(act != 0))
       act = k_run(args, sh, turn.stage ? args->cuts[turn.stage - 1].pc : 0,
                   turn.stage < args->n_cuts ? args->cuts[turn.stage].pc : args->n_code, &rows, act,
-                  g, rare);
+                  g, with);
     if (turn.stage < args->n_cuts) {
       k_append(args, sh, turn.stage, &rows, act);
     } else if (args->n_outs) {
-      k_compact(args, sh, tile, &rows, act);
+      k_compact(args, sh, tile, &rows, act, with);
       simt_barrier(); /* all have read counts and taken before the next tile writes them */
     } else if (g && g->copies && ++done == g->flush_tiles) {
       kg_pour(sh, g);
@@ -557,13 +489,13 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int rare)
   }
 }
 
-WL_FN void k_interp(const wl_kargs *args, int rare) {
+WL_FN void k_interp(const wl_kargs *args, int with) {
   const wl_u32 T = simt_bdim(), tid = simt_tid();
   wl_u8 *sh = simt_shared();
   k_prepare(args, sh);
   for (wl_u32 s = 0; s < args->n_slots; s++) *k_acc(sh, args, s) = 0;
   simt_barrier();
-  k_loop(args, sh, (const wl_kgroup *)0, rare);
+  k_loop(args, sh, (const wl_kgroup *)0, with);
   if (args->n_slots) {
     for (wl_u32 half = T / 2; half > 0; half /= 2) {
       simt_barrier();
@@ -572,34 +504,17 @@ WL_FN void k_interp(const wl_kargs *args, int rare) {
     if (tid == 0) k_flush(sh, args);
   }
 }
-WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
+WL_KERNEL_OF(wl_interp_numbers, wl_kargs, 512) {
   k_interp(args, 0);
 }
+WL_KERNEL_OF(wl_interp, wl_kargs, 512) {
+  k_interp(args, K_VALUES);
+}
 WL_KERNEL_OF(wl_interp_long, wl_kargs, 512) {
-  k_interp(args, K_LONG);
+  k_interp(args, K_VALUES | K_LONG);
 }
 
-/* Copies results from device memory to mapped host memory. A warp copies a tile, so that the bus
-** transfers whole aligned lines, whatever the width of the results. */
-WL_KERNEL_OF(wl_tiles, wl_ktiles, 512) {
-  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
-  for (wl_u64 tile = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); tile < args->n_tiles;
-       tile += n_warps)
-    for (wl_u64 i = tile * (WL_K_TILE / 8) + simt_lane(); i < (tile + 1) * (WL_K_TILE / 8); i += 32)
-      args->to[i] = args->from[i];
-}
-
-/* Copies the bytes of text results into one heap. A warp copies one row at a time. */
-WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
-  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
-  for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
-       row += n_warps) {
-    const wl_u8 *from = (const wl_u8 *)(size_t)args->from[row];
-    wl_u8 *to = args->heap + args->to[row];
-    for (wl_u32 i = simt_lane(); i < args->n[row]; i += 32) to[i] = from[i];
-  }
-}
-
+#include "exec/gpu/kernels/kresults.h"
 #include "exec/gpu/kernels/kgroup.h"
 #include "exec/gpu/kernels/korder.h"
 #include "exec/gpu/kernels/kfinish.h"

@@ -133,8 +133,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
   const wl_kgacc *acc = &g->accs[in->d];
   if (in->op == WL_OP__AggRows) return; /* the record counts its rows */
   if (in->op == WL_OP__AggCount) {
-    if (acc->counted && k_val(sh, a, at).t != WL_T_NULL)
-      kg_count(sh, g, slot, acc->word, acc->place);
+    if (acc->counted && k_is_there(sh, a, at)) kg_count(sh, g, slot, acc->word, acc->place);
     return;
   }
   if (!k_valid(sh, a, at)) return;
@@ -338,29 +337,32 @@ WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g) {
   simt_barrier();
 }
 
-WL_FN void k_group(const wl_kgargs *args, int rare) {
+WL_FN void k_group(const wl_kgargs *args, int with) {
   const wl_kgroup *g = &args->g;
   wl_u8 *sh = simt_shared();
   k_prepare(&args->k, sh);
   if (g->copies) kg_clear(sh, g);
   simt_barrier();
-  k_loop(&args->k, sh, g, rare);
+  k_loop(&args->k, sh, g, with);
   if (g->copies) {
     simt_barrier();
     kg_flush(sh, g);
   }
 }
-WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
+WL_KERNEL_OF(wl_group_numbers, wl_kgargs, 512) {
   k_group(args, 0);
 }
+WL_KERNEL_OF(wl_group, wl_kgargs, 512) {
+  k_group(args, K_VALUES);
+}
 WL_KERNEL_OF(wl_group_long, wl_kgargs, 512) {
-  k_group(args, K_LONG);
+  k_group(args, K_VALUES | K_LONG);
 }
 WL_KERNEL_OF(wl_group_sets, wl_kgargs, 512) {
-  k_group(args, K_SETS);
+  k_group(args, K_VALUES | K_SETS);
 }
 WL_KERNEL_OF(wl_group_sets_long, wl_kgargs, 512) {
-  k_group(args, K_SETS | K_LONG);
+  k_group(args, K_VALUES | K_SETS | K_LONG);
 }
 
 /*

@@ -47,10 +47,10 @@ WL_FN wl_u32 kj_words(const wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
     const wl_key_part part = j->parts[i];
     const wl_kopnd *o = &opnds[part.key];
     K_EACH K_ON(act) {
-      wl_val v = k_val(sh, o, K_SLOT);
-      int there = v.t != WL_T_NULL;
-      if (wl_key_holds(&part, v.v, there))
-        word[k] = wl_key_append(&part, word[k], wl_key_code(&part, v.v, there));
+      wl_u64 v = k_bits(sh, o, K_SLOT);
+      int there = k_is_there(sh, o, K_SLOT);
+      if (wl_key_holds(&part, v, there))
+        word[k] = wl_key_append(&part, word[k], wl_key_code(&part, v, there));
       else
         act &= ~(1u << k);
     }
@@ -73,10 +73,10 @@ WL_FN wl_u32 kj_column_words(const wl_kargs *args, wl_u8 *sh, const wl_kjoin *j,
   return act;
 }
 
-WL_FN wl_u32 kj_key_words(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds,
-                          const wl_kjoin *j, const wl_kinstr *in, const k_rows *rows, wl_u32 act,
-                          wl_u64 *word) {
-  if (j->by_value) return kj_hashes(sh, opnds, j, act, word);
+WL_FN wl_u32 kj_key_words(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kjoin *j,
+                          const wl_kinstr *in, const k_rows *rows, wl_u32 act, wl_u64 *word,
+                          int with) {
+  if ((with & K_VALUES) && j->by_value) return kj_hashes(sh, opnds, j, act, word);
   return in->direct ? kj_column_words(args, sh, j, in, rows, act, word)
                     : kj_words(sh, opnds, j, act, word);
 }
@@ -127,12 +127,12 @@ WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, co
 
 /* The Probe and Expand opcodes. Returns the rows that are left. */
 WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
-                     const k_rows *rows, wl_u32 act) {
+                     const k_rows *rows, wl_u32 act, int with) {
   const wl_kjoin *j = &args->joins[in->number];
   wl_u64 word[WL_K_ROWS] = {0};
   wl_u32 found[WL_K_ROWS], count[WL_K_ROWS], lost = act;
   if (j->n_keys) {
-    wl_u32 those = kj_key_words(args, sh, opnds, j, in, rows, act, word);
+    wl_u32 those = kj_key_words(args, sh, opnds, j, in, rows, act, word, with);
     kj_seek(j, word, those, found, count);
   } else {
     K_EACH {
@@ -161,7 +161,8 @@ WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
   if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
 }
 
-/* The slot of a word in a hash table. Takes a free one if the word has none. WL_K_NO_ROW: a long way
+/* The slot of a word in a hash table. Takes a free one if the word has none. WL_K_NO_ROW: a long
+*way
 ** from its place there is none, so the table is too small. */
 WL_FN wl_u32 kj_take_slot(const wl_kjoin *j, wl_u64 word) {
   enum { WAY = 1024 };
@@ -190,20 +191,21 @@ WL_FN wl_u32 kj_take_slots(const wl_kjoin *j, wl_u32 those, wl_u64 *word) {
 WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_u32 those) {
   K_EACH {
     wl_u32 mask = simt_ballot(those >> k & 1), at = 0;
-    if (mask && simt_lane() == 0)
-      at = (wl_u32)simt_atomic_add_u64(j->n_listed, k_popcount(mask));
+    if (mask && simt_lane() == 0) at = (wl_u32)simt_atomic_add_u64(j->n_listed, k_popcount(mask));
     at = simt_shfl_u32(at, 0) + k_popcount(mask & ((1u << simt_lane()) - 1u));
     K_ON(those) if (at < j->n_pairs) j->pairs[at] = word[k] << 32 | row[k];
   }
 }
 
-/* The Build opcode: puts the rows into the slots of a lookup, where the first of rows with equal keys
+/* The Build opcode: puts the rows into the slots of a lookup, where the first of rows with equal
+*keys
 ** stays, or lists them. */
 WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
-                   const k_rows *rows, wl_u32 act) {
+                   const k_rows *rows, wl_u32 act, int with) {
   const wl_kjoin *j = &args->joins[in->number];
   wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 row[WL_K_ROWS], those = kj_key_words(args, sh, opnds, j, in, rows, act, word), again = 0;
+  wl_u32 row[WL_K_ROWS], those = kj_key_words(args, sh, opnds, j, in, rows, act, word, with),
+                         again = 0;
   wl_u32 nulls = act & ~those;
   K_EACH row[k] = (wl_u32)(args->row0 + rows->row[k]);
   if (j->taken) those = kj_take_slots(j, those, word);
@@ -232,7 +234,7 @@ WL_FN_CALLED void k_passed(const wl_kargs *args, wl_u8 *sh, wl_u32 tuples, wl_u3
 WL_FN wl_u32 k_absent(const wl_kargs *args, wl_u8 *sh, const k_rows *rows, wl_u32 plane) {
   wl_u32 absent = 0;
   K_EACH if (rows->first + k < args->n_rows && *k_row(args, sh, plane, K_SLOT) == WL_K_NO_ROW)
-    absent |= 1u << k;
+      absent |= 1u << k;
   return absent;
 }
 

@@ -156,11 +156,11 @@ WL_FN wl_u32 k_column(const wl_kargs *args, wl_u8 *sh, const wl_kcol *c, wl_u32 
 
 /* Loads column c into register d for the rows `act`. */
 WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_kcol *c,
-                  wl_u32 plane, const k_rows *rows, wl_u32 act) {
+                  wl_u32 plane, const k_rows *rows, wl_u32 act, int with) {
   wl_u32 at[WL_K_ROWS], valid;
   wl_u64 v[WL_K_ROWS] = {0};
   wl_u32 there = k_column(args, sh, c, plane, rows, act, at, v, &valid);
-  if (c->phys == WL_P_TEXT || c->phys == WL_P_ANY) K_EACH K_ON(act) {
+  if ((with & K_VALUES) && (c->phys == WL_P_TEXT || c->phys == WL_P_ANY)) K_EACH K_ON(act) {
       wl_u32 s = K_SLOT, n = 0;
       wl_u8 tag = WL_T_NULL;
       K_ON(there) tag = c->phys == WL_P_TEXT ? (wl_u8)WL_T_TEXT : c->tags[at[k]];
@@ -172,7 +172,7 @@ WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_k
       if (c->phys == WL_P_ANY) sh[d->t + s] = tag;
     }
   K_EACH v[k] = there >> k & 1 ? v[k] : 0;
-  if (d->type != WL_R_ANY) {
+  if (!(with & K_VALUES) || d->type != WL_R_ANY) {
     k_put(sh, d, v, valid);
     return;
   }

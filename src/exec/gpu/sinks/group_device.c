@@ -108,8 +108,7 @@ static void lay_out_accs(wl_dgroups *g) {
   k->rows_word = words++;
   if (k->first_word) k->first_word = words++;
   k->row_word = p->by_first ? words++ : 0;
-  for (int i = 0; i < g->coded.n; i++)
-    g->coders[i].word = g->coded.coders[i].look ? words++ : 0;
+  for (int i = 0; i < g->coded.n; i++) g->coders[i].word = g->coded.coders[i].look ? words++ : 0;
   for (int i = 0; i < p->n_accs; i++) {
     wl_kgacc *a = &g->k.accs[i];
     a->op = p->accs[i].op;
@@ -310,7 +309,8 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (g->n_pack_slots < 32) g->n_pack_slots = 32;
   if (!rc) rc = make_counters(g, err);
   if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, table_bytes(g), &g->k.table, err);
-  if (!rc && g->k.mode != WL_KG_ONE) rc = wl_dgroups_take(g, wl_dgroups_pack_bytes(g), &g->pack, err);
+  if (!rc && g->k.mode != WL_KG_ONE)
+    rc = wl_dgroups_take(g, wl_dgroups_pack_bytes(g), &g->pack, err);
   if (!rc && g->k.side_size) rc = wl_dgroups_take(g, g->k.side_size * 24, &g->k.side, err);
   if (!rc) rc = wl_dgroups_sets_open(g, err);
   if (!rc) rc = wl_dgroups_codes_open(g, err);
@@ -395,16 +395,16 @@ static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, u
     one.side = g->k.side;
     one.n_side = g->k.n_side;
     one.side_size = g->k.side_size;
-    return g->d->launch(g->d, one.has_long ? WL_K_INTERP_LONG : WL_K_INTERP, &one, sizeof one, grid,
-                        threads, n_shared, err);
+    return g->d->launch(g->d, wl_launch_kernel(&one), &one, sizeof one, grid, threads, n_shared,
+                        err);
   }
   wl_kgargs all = {*args, g->k};
   all.g.row0 = (wl_u64)first_row;
   bool sets = g->k.n_sets || g->k.n_coders || g->k.row_word;
-  wl_kernel plain = sets ? WL_K_GROUP_SETS : WL_K_GROUP;
+  wl_kernel plain = sets ? WL_K_GROUP_SETS : args->only_numbers ? WL_K_GROUP_NUMBERS : WL_K_GROUP;
   wl_kernel with_long = sets ? WL_K_GROUP_SETS_LONG : WL_K_GROUP_LONG;
-  return g->d->launch(g->d, args->has_long ? with_long : plain, &all, sizeof all, grid, threads, n_shared,
-                      err);
+  return g->d->launch(g->d, args->has_long ? with_long : plain, &all, sizeof all, grid, threads,
+                      n_shared, err);
 }
 
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,

@@ -161,9 +161,8 @@ WL_FN void kj_count(wl_u64 *counter, wl_u32 those) {
   if (n && simt_lane() == 0) simt_atomic_add_u64(counter, n);
 }
 
-/* The slot of a word in a hash table. Takes a free one if the word has none. WL_K_NO_ROW: a long
-*way
-** from its place there is none, so the table is too small. */
+/* The slot of a word in a hash table. Takes a free one if the word has none. WL_K_NO_ROW: there is
+** none for a long way from its place, so the table is too small. */
 WL_FN wl_u32 kj_take_slot(const wl_kjoin *j, wl_u64 word) {
   enum { WAY = 1024 };
   wl_u64 at = wl_key_hash(word) & j->mask;
@@ -197,9 +196,8 @@ WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_
   }
 }
 
-/* The Build opcode: puts the rows into the slots of a lookup, where the first of rows with equal
-*keys
-** stays, or lists them. */
+/* The Build opcode: puts the rows into the slots of a lookup, or lists them. The first of rows with
+** equal keys stays in the slot. */
 WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
                    const k_rows *rows, wl_u32 act, int with) {
   const wl_kjoin *j = &args->joins[in->number];

@@ -326,6 +326,13 @@ static double n_searches(const wl_compile_in *in, int step) {
   return n;
 }
 
+/* Whether a key of the step is the rowid of a table, so that each key has at most one row. */
+static bool finds_by_rowid(const wl_schedule *x, const wl_query *q, const wl_jstep *st) {
+  for (int k = 0; k < st->n_keys; k++)
+    if (wl_query_is_rowid(x->env->store, q, st->keys[k].inner, st->source)) return true;
+  return false;
+}
+
 /* Builds the lookups of all steps. The later ones are built first, since they reduce the rows of
 ** the others. numbers: their pipelines. */
 static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_listed *of, wl_ready *r,
@@ -354,6 +361,9 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
     b.exists = b.first_only && !env->device; /* a device has no such lookups */
+    b.one_row = finds_by_rowid(x, in->query, st);
+    b.uncounted = st->how == WL_HOW_INNER || st->how == WL_HOW_SEMI || st->how == WL_HOW_ANTI;
+    b.watched = env->pipelines != NULL;
     if (!rc) rc = lookup(x, in->query, of, &b, k, &numbers[k], &keys[k], &r->lookups[k], err);
   }
   return rc;

@@ -79,6 +79,14 @@ static bool is_rowid(const wl_query *q, const wl_bexpr *e, const wl_table *t, in
   return c->source == s && (c->column < 0 || t->cols[c->column].rowid);
 }
 
+bool wl_query_is_rowid(wl_store *store, const wl_query *q, const wl_bexpr *e, int s) {
+  const wl_bsource *src = &q->sources[s];
+  wl_table *t;
+  wl_error ignored;
+  return src->table && !wl_store_table(store, src->schema, src->table, &t, &ignored) &&
+         is_rowid(q, e, t, s);
+}
+
 /* Whether SQLite need not sort for GROUP BY, because a key is the rowid: then each row is a group,
 ** and the groups come in the order of the scan. */
 static bool groups_by_rowid(wl_store *store, const wl_query *q) {

@@ -18,6 +18,9 @@ bool wl_query_order_total(const wl_query *q);
 /* Whether ORDER BY contains every key of GROUP BY, so that no two groups are equal in it. */
 bool wl_query_orders_groups(const wl_query *q);
 
+/* Whether an expression is the rowid of source s, which is a table. */
+bool wl_query_is_rowid(wl_store *store, const wl_query *q, const wl_bexpr *e, int s);
+
 /* *rowid_order: rows come in the order in which SQLite reads its tables. *unordered: SQLite's order
 ** is not known. top: q is the statement itself, and facts_rowid_order says whether SQLite's plan
 ** scans by rowid. */

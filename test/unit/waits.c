@@ -77,13 +77,13 @@ int main(void) {
   check(d, "SELECT a, r FROM f WHERE a = 3", 20, 2);
   check(d, "SELECT b, count(*), sum(r) FROM f GROUP BY b", 40, 3);
   check(d, "SELECT a, b FROM f ORDER BY r DESC LIMIT 5", 5, 2);
-  check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 3);
-  check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 4);
+  check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 2);
+  check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 3);
   check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 4);
   check(
       d,
       "SELECT g.c, h.c, sum(r) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
-      21, 5);
+      21, 3);
   check_stays(d,
               "SELECT sum(n), max(s), count(*) FROM (SELECT a, count(*) AS n, sum(r) AS s FROM f "
               "GROUP BY a)");

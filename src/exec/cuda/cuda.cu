@@ -27,6 +27,7 @@ struct pinned {
   void *p;
   size_t n;
   bool used;
+  int until; /* it is free when this queue is finished; -1: that is not known yet */
 };
 
 struct cuda_impl {
@@ -35,6 +36,7 @@ struct cuda_impl {
   cudaMemPool_t pool;
   pinned *blocks;
   int n_blocks, size_blocks;
+  int n_later;   /* blocks with a queue in `until` */
   size_t n_idle; /* bytes pinned and not used */
 };
 
@@ -82,9 +84,27 @@ void cuda_free(wl_device *d, void *p, size_t) {
   cudaFreeAsync(p, stream_of(d));
 }
 
+/* Returns a block to the list of free ones, or to the system if there are many. */
+void free_block(cuda_impl *c, pinned *b) {
+  b->used = false;
+  c->n_idle += b->n;
+  if (c->n_idle <= idle_most) return;
+  c->n_idle -= b->n;
+  cudaFreeHost(b->p);
+  *b = c->blocks[--c->n_blocks];
+}
+
 wl_status finish(wl_device *d, const char *what, wl_error *err) {
+  cuda_impl *c = impl(d);
   d->n_waits++;
-  return check(cudaStreamSynchronize(stream_of(d)), what, err);
+  wl_status rc = check(cudaStreamSynchronize(stream_of(d)), what, err);
+  for (int i = c->n_blocks - 1; i >= 0 && c->n_later; i--) {
+    if (c->blocks[i].until != d->queue) continue;
+    c->blocks[i].until = -1;
+    c->n_later--;
+    free_block(c, &c->blocks[i]);
+  }
+  return rc;
 }
 wl_status cuda_finish(wl_device *d, wl_error *err) {
   return finish(d, "run the kernel", err);
@@ -249,7 +269,7 @@ wl_status cuda_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
     c->blocks = p;
     c->size_blocks = more;
   }
-  pinned b = {*out, size, true};
+  pinned b = {*out, size, true, -1};
   c->blocks[c->n_blocks++] = b;
   return WL_OK;
 }
@@ -258,20 +278,20 @@ wl_status cuda_host_address(wl_device *, void *p, void **out, wl_error *err) {
   return check(cudaHostGetDevicePointer(out, p, 0), "map host memory", err);
 }
 
+pinned *block_of(cuda_impl *c, const void *p) {
+  for (int i = 0; p && i < c->n_blocks; i++)
+    if (c->blocks[i].p == p) return &c->blocks[i];
+  return nullptr;
+}
 void cuda_host_free(wl_device *d, void *p) {
-  cuda_impl *c = impl(d);
-  for (int i = 0; p && i < c->n_blocks; i++) {
-    pinned *b = &c->blocks[i];
-    if (b->p != p) continue;
-    b->used = false;
-    c->n_idle += b->n;
-    if (c->n_idle > idle_most) {
-      c->n_idle -= b->n;
-      cudaFreeHost(b->p);
-      *b = c->blocks[--c->n_blocks];
-    }
-    return;
-  }
+  pinned *b = block_of(impl(d), p);
+  if (b) free_block(impl(d), b);
+}
+void cuda_host_free_later(wl_device *d, void *p) {
+  pinned *b = block_of(impl(d), p);
+  if (!b) return;
+  b->until = d->queue;
+  impl(d)->n_later++;
 }
 
 } // namespace
@@ -356,5 +376,6 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->host_alloc = cuda_host_alloc;
   d->host_address = cuda_host_address;
   d->host_free = cuda_host_free;
+  d->host_free_later = cuda_host_free_later;
   return WL_OK;
 }

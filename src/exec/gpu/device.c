@@ -71,7 +71,7 @@ static void close_in_child(slot *s, const char *why) {
   s->open = false;
   snprintf(s->why, sizeof s->why, "%s", why);
   s->device.free = leave;
-  s->device.host_free = leave_host;
+  s->device.host_free = s->device.host_free_later = leave_host;
   s->device.copy_out = refuse;
 }
 

@@ -109,6 +109,8 @@ typedef struct wl_device {
   wl_status (*host_alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);
   wl_status (*host_address)(struct wl_device *d, void *p, void **out, wl_error *err);
   void (*host_free)(struct wl_device *d, void *p);
+  /* Frees it when all that the queue has got so far is done. */
+  void (*host_free_later)(struct wl_device *d, void *p);
 } wl_device;
 
 /* Returns the process's device of a kind, and opens it on the first call. If there is none,

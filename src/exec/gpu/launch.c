@@ -211,6 +211,15 @@ static bool is_small(const launch *l) {
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
 }
 
+/* Whether the host need not wait for the launch: it fills a lookup whose counts nobody needs, and
+** nothing in it can fail. What reads the lookup comes later in the same queue. */
+static bool is_unwatched(const launch *l) {
+  const wl_pipe *e = l->e;
+  bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
+  return e->build && e->build->uncounted && whole && l->s->resident && !wl_launch_mapped(l->s) &&
+         l->low->only_numbers && !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
+}
+
 /* Queues allocations, copies of columns, and the kernel. Does not wait for any of them. */
 wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_pipe *e = l->e;
@@ -252,7 +261,8 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
                       l->low->threads, l->low->n_shared, err);
   wl_launch_took(s, WL_TIME_KERNEL, start); /* the simulator runs the kernel here, CUDA in
                                             ** launch_wait */
-  if (!rc)
+  l->unwatched = !rc && is_unwatched(l);
+  if (!rc && !l->unwatched)
     rc = l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
   return rc || !is_small(l) ? rc : wl_results_fetch(l, l->n_rows, err);
 }
@@ -270,7 +280,8 @@ void wl_launch_close(launch *l) {
   wl_device *d = l->d;
   wl_error ignored;
   d->queue = l->queue;
-  if (!l->idle && d->finish(d, &ignored)) { /* whatever went wrong, nothing is running now */
+  if (!l->idle && !l->unwatched && d->finish(d, &ignored)) { /* whatever went wrong, nothing is
+                                                             ** running now */
   }
   for (int k = 0; l->cols && k < l->e->p->n_columns; k++)
     if (l->cols[k].memory) wl_devcol_free(&l->cols[k]);
@@ -283,7 +294,7 @@ void wl_launch_close(launch *l) {
   wl_dev_free(d, l->tiles, l->n_tiles * 8);
   wl_dev_free(d, l->text, l->s->text_room);
   wl_dev_free(d, l->blob, l->n_blob);
-  if (l->host) d->host_free(d, l->host);
+  if (l->host) (l->unwatched ? d->host_free_later : d->host_free)(d, l->host);
   wl_results_drop(l->results);
   memset(l, 0, sizeof *l);
 }
@@ -312,6 +323,10 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
 
 /* Ends the kernel's part of a launch: starts copying the rows back. Groups stay on the device. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
+  if (l->unwatched) {
+    l->e->build->unwatched = true;
+    return WL_OK;
+  }
   wl_status rc = launch_wait(l, err);
   if (!rc) rc = judge(l, text_room, err);
   if (rc || l->low->part.kind != WL_PART_LAST) return rc; /* its output stays on the device */
@@ -340,8 +355,8 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
 wl_status wl_launch_take(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;
-  wl_status rc = l->idle ? WL_OK : l->d->finish(l->d, err);
-  l->idle = !rc;
+  wl_status rc = l->idle || l->unwatched ? WL_OK : l->d->finish(l->d, err);
+  l->idle = !rc && !l->unwatched;
   if (!rc && l->results) rc = wl_results_push(l, err);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   if (!rc) l->e->next_tablet = l->end;

@@ -32,6 +32,8 @@ typedef struct wl_device_build {
   wl_i64 n_pairs;           /* the size of pairs */
   wl_u64 *n_listed;         /* with pairs: how many there are, on the device */
   wl_u64 built[WL_K_BUILT]; /* the counts of all launches that have ended */
+  bool uncounted;           /* no counts are needed: the host need not wait for the launch */
+  bool unwatched;           /* it has not waited, so there are no counts */
   wl_i64 n_bytes;           /* device memory that all this takes */
 } wl_device_build;
 
@@ -80,6 +82,7 @@ typedef struct wl_launch {
   int n_fetch;      /* number of result columns to fetch */
   bool ordered;     /* these are all rows of the result, in their final order */
   bool idle;        /* its queue is finished, and has got nothing since */
+  bool unwatched;   /* the host does not wait for it, since it needs nothing of it */
   wl_u64 *counters; /* the start of `host`; valid when the kernel is done */
   wl_results *results;
   wl_kargs args;

@@ -22,6 +22,8 @@ typedef struct pending {
     const void *from;
     size_t n;
   } copies[MOST_PENDING];
+  int n_freed;
+  void *freed[MOST_PENDING]; /* host memory that the copies may read */
 } pending;
 
 static pending queues[WL_QUEUES];
@@ -29,7 +31,8 @@ static pending queues[WL_QUEUES];
 static void flush(int queue) {
   pending *p = &queues[queue];
   for (int k = 0; k < p->n; k++) memcpy(p->copies[k].to, p->copies[k].from, p->copies[k].n);
-  p->n = 0;
+  for (int k = 0; k < p->n_freed; k++) wl_mem_free(p->freed[k]);
+  p->n = p->n_freed = 0;
 }
 
 static wl_status sim_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
@@ -177,6 +180,11 @@ static void sim_host_free(wl_device *d, void *p) {
   (void)d;
   wl_mem_free(p);
 }
+static void sim_host_free_later(wl_device *d, void *p) {
+  pending *q = &queues[d->queue];
+  if (q->n_freed == MOST_PENDING) flush(d->queue);
+  q->freed[q->n_freed++] = p;
+}
 
 wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   (void)err;
@@ -207,5 +215,6 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->host_alloc = sim_host_alloc;
   d->host_address = sim_host_address;
   d->host_free = sim_host_free;
+  d->host_free_later = sim_host_free_later;
   return WL_OK;
 }

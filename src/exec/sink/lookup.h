@@ -27,6 +27,10 @@ typedef struct wl_build_in {
   double n_build;  /* estimated number of rows in it */
   bool first_only; /* only the first row of each key matters: the others are left out, and the
                    ** lookup is unique */
+  bool one_row;    /* no two rows have the same keys */
+  bool uncounted;  /* the counts of the lookup (n_rows, has_null) need not be right: only IN with
+                   ** NULLs depends on them */
+  bool watched;    /* they should be right all the same, because they are shown */
   bool exists;     /* with first_only: only whether there is a row matters, not which one */
   wl_status (*check)(void *arg, wl_error *err);
   void *check_arg;

@@ -6,7 +6,8 @@
 ** smallest one stays. So a lookup in which only the first row of a key matters is finished when all
 ** rows are done, and any other one if no key came twice. If some did, the pipeline runs again and
 ** lists slots and rows, which are sorted: then the rows of each key are consecutive and ascending.
-** The host learns the counts. The arrays stay on the device.
+** The host learns the counts. It does not wait for them if they are not needed. The arrays stay on
+** the device.
 **
 ** Invariant: at least a quarter of a finished hash table is free, so a search ends.
 */
@@ -208,10 +209,22 @@ static wl_status sort_pairs(building *x, wl_error *err) {
   return rc;
 }
 
+/* Whether nothing depends on how many rows the lookup has. A key has one slot, and one row or only
+** the first, so the slots need no second run. */
+static bool is_uncounted(const building *x) {
+  const wl_build_in *in = x->in;
+  return x->l->direct && in->uncounted && !in->watched && (in->first_only || in->one_row);
+}
+
 static wl_status build(building *x, wl_error *err) {
   wl_lookup *l = x->l;
+  x->b.uncounted = is_uncounted(x);
   wl_status rc = fill_slots(x, err);
   if (rc) return rc;
+  if (x->b.unwatched) {
+    l->n_rows = x->in->n_rows;
+    return WL_OK;
+  }
   l->n_rows = (wl_i64)x->b.built[WL_K_BUILT_ROWS];
   l->has_null = x->b.built[WL_K_BUILT_NULLS] > 0;
   if (!x->b.built[WL_K_BUILT_AGAIN] || x->in->first_only) {

@@ -24,6 +24,7 @@ struct wl_rows_maker {
 
 void wl_rows_close(wl_rows *r) {
   for (int k = 0; k < r->n_cols && r->cols; k++) wl_column_drop(r->cols[k]);
+  wl_column_drop(r->live);
   wl_mem_free(r->cols);
   memset(r, 0, sizeof *r);
 }

@@ -13,6 +13,9 @@ typedef struct wl_rows {
   wl_i64 n_rows;
   wl_column **cols; /* NULL: there are no rows yet */
   int n_cols;
+  /* Not all n_rows count: integers with a bit for each row that does, 64 rows in each. NULL: all do.
+  ** Only the groups that a device has finished have it. */
+  wl_column *live;
 } wl_rows;
 
 void wl_rows_close(wl_rows *r);

@@ -207,6 +207,7 @@ static int n_tablets(wl_i64 n_rows) {
 static wl_status set_groups(wl_run *r, wl_pipe *e, wl_error *err) {
   if (r->groups.on_device && e->device) {
     e->cols = r->groups.made.cols;
+    e->live = r->groups.made.live;
     e->n_rows = r->groups.made.n_rows;
     e->n_tablets = n_tablets(e->n_rows);
     e->transfer.mode = WL_TRANSFER_CACHED; /* they are there */
@@ -215,6 +216,7 @@ static wl_status set_groups(wl_run *r, wl_pipe *e, wl_error *err) {
   e->device = NULL;
   wl_status rc = wl_groups_sink_fetch(&r->groups, err);
   e->cols = NULL;
+  e->live = NULL;
   e->groups = r->groups.finished.cols;
   e->n_rows = r->groups.finished.n;
   return rc;

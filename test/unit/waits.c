@@ -73,17 +73,20 @@ int main(void) {
   run("CREATE TABLE h(k INTEGER PRIMARY KEY, c INTEGER)");
   run("INSERT INTO h WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<39) "
       "SELECT i, i%3 FROM n");
-  check(d, "SELECT sum(a) FROM f", 1, 2);
+  check(d, "SELECT sum(a) FROM f", 1, 1);
   check(d, "SELECT a, r FROM f WHERE a = 3", 20, 2);
-  check(d, "SELECT b, count(*), sum(r) FROM f GROUP BY b", 40, 3);
+  check(d, "SELECT b, count(*), sum(a) FROM f GROUP BY b", 40, 1);
+  check(d, "SELECT b, count(*), sum(r) FROM f GROUP BY b", 40, 2);
+  check(d, "SELECT b, count(*) AS n FROM f WHERE b < 9 GROUP BY b HAVING n > 3 AND b > 2", 6, 1);
   check(d, "SELECT a, b FROM f ORDER BY r DESC LIMIT 5", 5, 2);
+  check(d, "SELECT sum(a) FROM f, g WHERE a = k AND c = 2", 1, 1);
   check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 2);
-  check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 3);
-  check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 4);
+  check(d, "SELECT c, sum(b) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 1);
+  check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 3);
   check(
       d,
-      "SELECT g.c, h.c, sum(r) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
-      21, 3);
+      "SELECT g.c, h.c, sum(b) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",
+      21, 1);
   check_stays(d,
               "SELECT sum(n), max(s), count(*) FROM (SELECT a, count(*) AS n, sum(r) AS s FROM f "
               "GROUP BY a)");

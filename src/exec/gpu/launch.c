@@ -162,6 +162,9 @@ static void blob_fill(launch *l) {
   a->acc_offset = low->acc_offset;
   a->n_rows = l->n_rows;
   a->n_tiles = l->n_tiles;
+  if (l->e->live && !l->combined)
+    a->live = (const wl_u32 *)(const void *)wl_devcol_find(l->d, l->e->live, false)->k.data +
+              l->row0 / 32;
   a->ticket = counters + C_TICKET;
   a->n_out = counters + C_OUT;
   a->tiles = l->tiles;
@@ -202,7 +205,7 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 /* Whether all rows that there can be are copied with the counters, before it is known how many
 ** there are: then the host waits once. */
 static bool is_small(const launch *l) {
-  enum { MOST_BYTES = 32 << 10 };
+  enum { MOST_BYTES = 256 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
   if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made)
     return false;
@@ -211,13 +214,18 @@ static bool is_small(const launch *l) {
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
 }
 
-/* Whether the host need not wait for the launch: it fills a lookup whose counts nobody needs, and
-** nothing in it can fail. What reads the lookup comes later in the same queue. */
+/* Whether the host need not wait for the launch: it fills a lookup whose counts nobody needs, or
+** groups that the device finishes, and nothing in it can fail. What reads them comes later in the
+** same queue. */
 static bool is_unwatched(const launch *l) {
   const wl_pipe *e = l->e;
+  const wl_device_state *s = l->s;
   bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
-  return e->build && e->build->uncounted && whole && l->s->resident && !wl_launch_mapped(l->s) &&
-         l->low->only_numbers && !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
+  bool uncounted = e->build ? e->build->uncounted
+                            : s->groups && !e->tally && wl_gather_stays(e) &&
+                                  wl_dgroups_is_sure(s->groups);
+  return uncounted && whole && s->resident && !wl_launch_mapped(s) && l->low->only_numbers &&
+         !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
 }
 
 /* Queues allocations, copies of columns, and the kernel. Does not wait for any of them. */
@@ -324,7 +332,7 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
 /* Ends the kernel's part of a launch: starts copying the rows back. Groups stay on the device. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (l->unwatched) {
-    l->e->build->unwatched = true;
+    *(l->e->build ? &l->e->build->unwatched : &l->s->unwatched) = true;
     return WL_OK;
   }
   wl_status rc = launch_wait(l, err);

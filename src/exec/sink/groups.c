@@ -20,11 +20,25 @@ wl_status wl_groups_sink_full(const wl_groups_sink *s, wl_error *err) {
                       s->left);
 }
 
+/* Whether row i counts. The bits are in host memory. */
+static bool is_live(const wl_rows *rows, wl_i64 i) {
+  return !rows->live || wl_column_stored(rows->live, i / 64).v >> (i & 63) & 1;
+}
+
 /* Copies a column that a device has made. Its values have 8 bytes. */
-static wl_status copy_column(wl_column *from, wl_srccol *to, wl_error *err) {
-  wl_status rc = wl_column_fetch(from, err);
-  for (wl_i64 i = 0; i < from->n_rows && !rc; i++)
-    wl_srccol_put(to, i, wl_column_stored(from, i));
+static wl_status copy_column(const wl_rows *rows, int k, wl_srccol *to, wl_error *err) {
+  wl_status rc = wl_column_fetch(rows->cols[k], err);
+  wl_i64 n = 0;
+  for (wl_i64 i = 0; i < rows->n_rows && !rc; i++)
+    if (is_live(rows, i)) wl_srccol_put(to, n++, wl_column_stored(rows->cols[k], i));
+  return rc;
+}
+
+/* Counts the rows that a device has made. */
+static wl_status count_rows(const wl_rows *rows, wl_i64 *n, wl_error *err) {
+  wl_status rc = rows->live ? wl_column_fetch(rows->live, err) : WL_OK;
+  *n = 0;
+  for (wl_i64 i = 0; i < rows->n_rows && !rc; i++) *n += is_live(rows, i);
   return rc;
 }
 
@@ -32,15 +46,16 @@ wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) {
   wl_finished *f = &s->finished;
   if (!s->on_device) return WL_OK;
   const wl_program *p = s->program;
-  f->n = s->made.n_rows;
+  wl_status rc = count_rows(&s->made, &f->n, err);
+  if (rc) return rc;
   f->n_cols = s->made.n_cols;
   wl_reg *regs = wl_mem_alloc(((size_t)f->n_cols + 1) * sizeof *regs);
   if (!regs) return wl_nomem(err);
   for (int k = 0; k < f->n_cols; k++)
     regs[k] = k < p->n_keys ? p->keys[k].reg : p->aggs[k - p->n_keys].reg;
-  wl_status rc = wl_srccols_make(regs, f->n_cols, f->n, &f->cols, &f->memory, err);
+  rc = wl_srccols_make(regs, f->n_cols, f->n, &f->cols, &f->memory, err);
   wl_mem_free(regs);
-  for (int k = 0; k < f->n_cols && !rc; k++) rc = copy_column(s->made.cols[k], &f->cols[k], err);
+  for (int k = 0; k < f->n_cols && !rc; k++) rc = copy_column(&s->made, k, &f->cols[k], err);
   wl_rows_close(&s->made);
   s->on_device = false;
   f->n_bytes = f->n * f->n_cols * (8 + 4 + 1);

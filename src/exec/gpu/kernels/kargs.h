@@ -191,6 +191,7 @@ typedef struct wl_kargs {
   wl_u32 n_code, n_opnds, n_regs, n_consts, n_outs, n_accs, n_slots, n_lists;
   wl_u32 const_offset, code_offset, count_offset, plane_offset, acc_offset; /* in shared memory */
   wl_u64 n_rows, n_tiles;
+  const wl_u32 *live; /* a bit for each row that counts; NULL: all do */
   wl_u64 row0;    /* number of the first row in the table */
   wl_u64 *ticket; /* number of the next tile */
   wl_u64 *tiles;  /* look-back states, one for each tile */

@@ -435,6 +435,7 @@ WL_FN wl_u32 k_tile(const wl_kargs *args, wl_u64 base, k_rows *rows) {
     rows->row[k] = (wl_u32)rows->first + k;
     if (rows->first + k < args->n_rows) act |= 1u << k;
   }
+  if (args->live && act) act &= args->live[rows->first / 32] >> (rows->first & 31); /* of 4 rows */
   return act;
 }
 

@@ -58,11 +58,13 @@ typedef struct wl_kfcol {
   wl_i32 anchor; /* of the digits of reals */
 } wl_kfcol;
 
-/* Fills the columns of n groups. Group i is the record at slots[i], or at i if slots is NULL. */
+/* Fills the columns of n groups. Group i is the record at slots[i], or at i if slots is NULL. With
+** live, records may have no group; it gets a bit for each of those that do. */
 typedef struct wl_kfinish {
   wl_kgroup g;
   const wl_kfcol *cols;
   const wl_u32 *slots;
+  wl_u32 *live;
   wl_u64 *unsure; /* set if the host must finish: a result may depend on the order of the rows */
   wl_u64 n;
   wl_u32 n_cols;

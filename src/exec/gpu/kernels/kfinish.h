@@ -148,6 +148,12 @@ WL_KERNEL_OF(wl_finish, wl_kfinish, 512) {
     int there = i < args->n;
     wl_u64 slot = !there ? 0 : args->slots ? args->slots[i] : i;
     const wl_u64 *record = args->g.table + slot * args->g.words;
+    if (args->live) {
+      there = there && record[args->g.rows_word] != 0;
+      wl_u32 live = simt_ballot(there);
+      if (simt_lane() == 0) args->live[first / 32] = live;
+      if (!live) continue;
+    }
     for (wl_u32 k = 0; k < args->n_cols; k++) {
       const wl_kfcol *c = &args->cols[k];
       wl_val v = wl_null();

@@ -10,6 +10,7 @@
 */
 #include "exec/executed.h"
 #include "exec/gpu/launch.h"
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,21 +40,35 @@ wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) {
   return wl_dgroups_restart(s->groups, err);
 }
 
+bool wl_gather_stays(const wl_pipe *e) {
+  wl_error ignored;
+  bool several = e->p->also || e->p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
+  return !several && wl_gpu_finishes(e->p) && !wl_gpu_fits(e->p->next, e->device, &ignored);
+}
+
+/* Waits for the groups, as the host needs them after all. */
+static wl_status settle_late(wl_device_state *s, wl_device *d, wl_error *err) {
+  bool restart = false;
+  wl_status rc = d->finish(d, err);
+  s->unwatched = false;
+  if (!rc) rc = wl_dgroups_settle(s->groups, &restart, err);
+  assert(!restart);
+  return rc;
+}
+
 /* Called after the last tablet. Moves the groups to the host, or begins the next pass. */
 static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_groups_sink *to = (wl_groups_sink *)e->sink;
   wl_groups_to workers = {to->grouping, to->groups, to->threads};
-  wl_error ignored;
   wl_status rc = WL_OK;
   bool unmatched = e->p->source == WL_SOURCE_UNMATCHED;
-  bool several = e->p->also || unmatched; /* pipelines into this sink */
-  if (!several && !to->on_device && wl_gpu_finishes(e->p) &&
-      !wl_gpu_fits(e->p->next, e->device, &ignored))
-    rc = wl_dgroups_finish(s->groups, &to->made, &to->on_device, err);
+  if (!to->on_device && wl_gather_stays(e))
+    rc = wl_dgroups_finish(s->groups, e->tally != NULL, &to->made, &to->on_device, err);
   /* the CPU could not start again after the first */
   if (unmatched && !wl_dgroups_one_pass(s->groups))
     return wl_not_taken(err, "groups of unmatched rows that need several passes");
+  if (!rc && !to->on_device && s->unwatched) rc = settle_late(s, e->device, err);
   if (!rc && !to->on_device) {
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
     e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
@@ -71,7 +86,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
 
 wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool restart = false;
-  wl_status rc = wl_dgroups_settle(s->groups, &restart, err);
+  wl_status rc = s->unwatched ? WL_OK : wl_dgroups_settle(s->groups, &restart, err);
   if (rc) return rc;
   if (restart) {
     wl_gather_forget(e);

@@ -329,7 +329,8 @@ void wl_dgroups_close(wl_dgroups *g) {
   wl_dgroups_drop(g, g->pack, wl_dgroups_pack_bytes(g));
   wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
   wl_dgroups_drop(g, g->counters, counter_bytes(g));
-  if (g->arrived) g->d->host_free(g->d, g->arrived);
+  g->d->queue = 0;
+  if (g->arrived) g->d->host_free_later(g->d, g->arrived); /* a copy may be on its way */
   wl_dgroups_sets_close(g);
   wl_dgroups_codes_close(g);
   wl_arena_close(&g->arena);
@@ -414,6 +415,11 @@ wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_ro
   g->n_elsewhere += g->d->queue != 0;
   if (rc || g->d->queue) return rc;
   return g->d->copy_out_later(g->d, g->arrived, g->counters, counter_bytes(g), err);
+}
+
+bool wl_dgroups_is_sure(const wl_dgroups *g) {
+  bool passes = g->k.mode == WL_KG_DIRECT && g->total > g->k.n_slots;
+  return g->k.mode < WL_KG_HASH && !passes && !g->k.n_sets && !g->k.n_coders && !g->k.side_size;
 }
 
 wl_status wl_dgroups_settle(wl_dgroups *g, bool *restart, wl_error *err) {

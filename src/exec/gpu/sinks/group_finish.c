@@ -29,6 +29,7 @@ bool wl_gpu_finishes(const wl_program *p) {
 typedef struct finishing {
   wl_dgroups *g;
   wl_u64 n; /* groups */
+  wl_u32 *live; /* if the rows are all slots: a bit for each that has a group */
   bool listed;
   wl_u32 *slots[2]; /* if listed, slots[0] has the slots of the groups, in their order */
   wl_u64 *keys[2];
@@ -97,9 +98,26 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
   return rc;
 }
 
-static wl_status find_groups(finishing *x, wl_error *err) {
+/* Whether all slots become rows, with a bit for each that has a group: if groups are in the order of
+** their slots, and there are not too many. Then the host need not wait for the number of groups. */
+static bool takes_slots(const wl_dgroups *g) {
+  enum { MOST = 1 << 19 };
+  return g->k.mode < WL_KG_HASH && g->k.n_slots <= MOST;
+}
+
+/* exact: their number must be known. */
+static wl_status find_groups(finishing *x, bool exact, wl_rows *out, wl_error *err) {
   x->n = 1;
   if (!x->g->p->n_keys) return WL_OK;
+  if (!exact && takes_slots(x->g)) {
+    wl_domain bits = wl_domain_any(WL_M(WL_T_INT));
+    wl_kcol to;
+    x->n = x->g->k.n_slots;
+    wl_status rc =
+        wl_made_column(x->g->d, &bits, (wl_i64)(x->n + 63) / 64, NULL, &out->live, &to, err);
+    x->live = (wl_u32 *)(size_t)to.data;
+    return rc;
+  }
   wl_status rc = list_slots(x, err);
   return rc || x->g->k.mode < WL_KG_HASH || x->n < 2 ? rc : sort_slots(x, err);
 }
@@ -178,7 +196,8 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   if (!rc) rc = wl_dgroups_take(g, n_bytes, &cols, err);
   if (!rc) rc = d->copy_in(d, cols, x->cols, n_bytes, err);
   if (!rc && wide) rc = d->fill(d, flag, 0, 8, err);
-  wl_kfinish a = {g->k, cols, x->listed ? x->slots[0] : NULL, flag, x->n, (wl_u32)x->n_cols};
+  wl_kfinish a = {g->k, cols, x->listed ? x->slots[0] : NULL,
+                  x->live, flag, x->n, (wl_u32)x->n_cols};
   if (!rc) rc = launch(d, WL_K_FINISH, &a, sizeof a, x->n, err);
   if (!rc && wide) rc = d->copy_out(d, &set, flag, 8, err);
   wl_dgroups_drop(g, cols, n_bytes);
@@ -197,7 +216,7 @@ static void close_work(finishing *x) {
   wl_mem_free(x->cols);
 }
 
-wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *err) {
+wl_status wl_dgroups_finish(wl_dgroups *g, bool exact, wl_rows *out, bool *done, wl_error *err) {
   const wl_program *p = g->p;
   finishing x = {.g = g, .n_cols = (size_t)(p->n_keys + p->n_aggs)};
   bool unsure = false;
@@ -209,7 +228,7 @@ wl_status wl_dgroups_finish(wl_dgroups *g, wl_rows *out, bool *done, wl_error *e
   x.cols = wl_mem_alloc((x.n_cols + 1) * sizeof *x.cols);
   out->cols = wl_mem_zalloc((x.n_cols + 1) * sizeof *out->cols);
   out->n_cols = (int)x.n_cols;
-  wl_status rc = x.cols && out->cols ? find_groups(&x, err) : wl_nomem(err);
+  wl_status rc = x.cols && out->cols ? find_groups(&x, exact, out, err) : wl_nomem(err);
   if (!rc) rc = make_columns(&x, out, &unsure, err);
   out->n_rows = (wl_i64)x.n;
   close_work(&x);

@@ -480,16 +480,23 @@ static bool source_pays(const wl_compiler *c, const key_facts *keys, int source)
   return (plain || n > 1) && rows_pay(c, source, n_values);
 }
 
+/* Whether some key is a text or of several types, and has no dictionary. */
+static bool has_plain_keys(const wl_compiler *c, const key_facts *keys) {
+  for (int k = 0; k < c->n_groups; k++)
+    if (keys[k].key.reg.type > WL_R_REAL) return true;
+  return false;
+}
+
 /* The sources whose row number stands for their keys, a bit for each. That pays for keys that are
-** texts or take several words. */
+** texts or take several words. A device is fast with words, and finishes groups that have them. */
 static wl_status choose_rows(wl_compiler *c, key_facts *keys, wl_u64 *out) {
   enum { MOST_WORDS = 4 };
   bool same;
   *out = 0;
-  if (!c->in->plan || !c->in->plan->n_steps || c->in->for_device || !has_dear_keys(c, keys))
-    return WL_OK;
+  if (!c->in->plan || !c->in->plan->n_steps || !has_dear_keys(c, keys)) return WL_OK;
   wl_status rc = learn_keys(c, keys, &same);
   if (rc || !same || !joins_states(c)) return rc;
+  if (c->in->for_device && !has_plain_keys(c, keys)) return WL_OK;
   int n_words = n_key_words(c, keys, 0);
   wl_u64 by_row = 0;
   for (int s = 0; s < c->in->query->n_sources && n_words != 1; s++)

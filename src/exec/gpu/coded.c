@@ -80,7 +80,17 @@ void wl_coded_set_range(wl_coded *x, wl_i64 n) {
     if (x->of_set[k] >= 0) x->p.sets[k].domain = codes;
 }
 
-wl_status wl_code_keys(wl_arena *arena, const wl_program *p, wl_coded *out, wl_error *err) {
+/* The program with what finds groups as its keys. The host computes the keys from that. */
+static wl_program by_finds(const wl_program *p) {
+  wl_program by = *p;
+  by.keys = p->n_finds ? p->finds : p->keys;
+  by.n_keys = wl_program_n_finds(p);
+  by.n_finds = 0;
+  return by;
+}
+
+wl_status wl_code_keys(wl_arena *arena, const wl_program *whole, wl_coded *out, wl_error *err) {
+  const wl_program by = by_finds(whole), *p = &by;
   *out = (wl_coded){.p = *p, .first = p->n_regs};
   if (!p->grouped) return WL_OK;
   wl_program *to = &out->p;

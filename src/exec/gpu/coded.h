@@ -27,7 +27,8 @@ typedef struct wl_coder {
 } wl_coder;
 
 typedef struct wl_coded {
-  wl_program p; /* its keys and sets are integers; otherwise the same */
+  wl_program p; /* its keys are those that find groups (wl_program_finds). They and its sets are
+                ** integers; otherwise it is the same */
   int first, n;
   wl_coder coders[WL_CODERS];
   /* Of each key: the coder that groups are found by, and the one whose values are shown, or -1. */

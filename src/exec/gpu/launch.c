@@ -221,9 +221,8 @@ static bool is_unwatched(const launch *l) {
   const wl_pipe *e = l->e;
   const wl_device_state *s = l->s;
   bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
-  bool uncounted = e->build ? e->build->uncounted
-                            : s->groups && !e->tally && wl_gather_stays(e) &&
-                                  wl_dgroups_is_sure(s->groups);
+  bool uncounted =
+      e->build ? e->build->uncounted : s->stays && !e->tally && wl_dgroups_is_sure(s->groups);
   return uncounted && whole && s->resident && !wl_launch_mapped(s) && l->low->only_numbers &&
          !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
 }

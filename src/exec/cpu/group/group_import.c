@@ -78,9 +78,11 @@ wl_status wl_groups_import(wl_groups *g, int n, const wl_val *keys, const wl_i64
   wl_u64 v[MAX_KEYS][WL_IMPORT_MOST];
   wl_u32 len[MAX_KEYS][WL_IMPORT_MOST];
   wl_u8 t[MAX_KEYS][WL_IMPORT_MOST];
-  if (p->n_keys > MAX_KEYS) return WL_NOT_TAKEN;
-  for (int k = 0; k < p->n_keys; k++)
-    vec[k] = key_vector(&p->keys[k], keys + k * WL_IMPORT_MOST, n, v[k], len[k], t[k]);
+  const wl_key *finds = wl_program_finds(p);
+  int n_finds = wl_program_n_finds(p);
+  if (n_finds > MAX_KEYS) return WL_NOT_TAKEN;
+  for (int k = 0; k < n_finds; k++)
+    vec[k] = key_vector(&finds[k], keys + k * WL_IMPORT_MOST, n, v[k], len[k], t[k]);
   memset(out, 0, (size_t)n * sizeof *out);
   wl_status rc = wl_groups_find(g, vec, rows, n, out);
   for (int i = 0; i < n && !rc; i++) {

@@ -98,6 +98,9 @@ wl_status wl_group_compute_keys(const wl_finishing *f, joined *j, wl_error *err)
   const wl_program *p = j->plan->p;
   wl_status rc = WL_OK;
   bool any = false;
+  for (int k = 0; k < p->n_keys && p->n_finds && !rc; k++)
+    if (p->keys[k].column >= 0) rc = wl_column_fetch(f->cols[p->keys[k].column], err);
+  if (rc) return rc;
   for (int k = 0; k < p->n_finds; k++) any |= p->finds[k].row_keys != NULL;
   if (!any || !j->n) return WL_OK;
   j->computed = wl_mem_zalloc((size_t)p->n_finds * sizeof *j->computed);

@@ -63,7 +63,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_groups_to workers = {to->grouping, to->groups, to->threads};
   wl_status rc = WL_OK;
   bool unmatched = e->p->source == WL_SOURCE_UNMATCHED;
-  if (!to->on_device && wl_gather_stays(e))
+  if (!to->on_device && s->stays)
     rc = wl_dgroups_finish(s->groups, e->tally != NULL, &to->made, &to->on_device, err);
   /* the CPU could not start again after the first */
   if (unmatched && !wl_dgroups_one_pass(s->groups))
@@ -76,7 +76,9 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   if (!rc && again) e->next_tablet = 0;
   if (e->p->n_keys)
     wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups),
-                   to->on_device ? "" : again ? "" : ", finished on the cpu");
+                   to->on_device ? ""
+                   : again       ? ""
+                                 : ", finished on the cpu");
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;

@@ -54,15 +54,17 @@ const char *wl_dgroups_way(const wl_dgroups *g) {
 }
 
 wl_status wl_dgroups_fit(const wl_program *p, wl_error *err) {
+  const wl_key *finds = wl_program_finds(p);
+  int n_finds = wl_program_n_finds(p);
   if (p->n_accs > WL_KG_ACCS)
     return wl_not_taken(err, "the groups have %d aggregates, the kernel takes %d", p->n_accs,
                         WL_KG_ACCS);
-  if (p->n_keys > MAX_KEYS)
-    return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", p->n_keys, MAX_KEYS);
+  if (n_finds > MAX_KEYS)
+    return wl_not_taken(err, "GROUP BY has %d keys, the kernel takes %d", n_finds, MAX_KEYS);
   if (p->n_bares || p->in_order)
     return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");
-  for (int k = 0; k < p->n_keys; k++)
-    if (p->keys[k].reg.type == WL_R_TRUTH)
+  for (int k = 0; k < n_finds; k++)
+    if (finds[k].reg.type == WL_R_TRUTH)
       return wl_not_taken(err, "GROUP BY a truth value runs on the CPU only");
   return wl_dgroups_sets_fit(p, err);
 }

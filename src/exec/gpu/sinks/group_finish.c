@@ -19,7 +19,7 @@ static bool can_finish(const wl_program *p, const wl_agg *a) {
 }
 
 bool wl_gpu_finishes(const wl_program *p) {
-  bool can = !p->n_bares && !p->by_first;
+  bool can = !p->n_bares && !p->by_first && !p->n_finds;
   for (int k = 0; k < p->n_keys; k++) can &= p->keys[k].reg.type <= WL_R_REAL;
   for (int k = 0; k < p->n_aggs; k++) can &= can_finish(p, &p->aggs[k]);
   return can;

@@ -28,7 +28,7 @@ bool wl_gpu_finishes(const wl_program *p) {
 /* Device memory of one call. */
 typedef struct finishing {
   wl_dgroups *g;
-  wl_u64 n; /* groups */
+  wl_u64 n;     /* groups */
   wl_u32 *live; /* if the rows are all slots: a bit for each that has a group */
   bool listed;
   wl_u32 *slots[2]; /* if listed, slots[0] has the slots of the groups, in their order */
@@ -98,8 +98,8 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
   return rc;
 }
 
-/* Whether all slots become rows, with a bit for each that has a group: if groups are in the order of
-** their slots, and there are not too many. Then the host need not wait for the number of groups. */
+/* Whether all slots become rows, with a bit for each that has a group. Groups must be in the order
+** of their slots, and slots not too many. Then the host need not wait for the number of groups. */
 static bool takes_slots(const wl_dgroups *g) {
   enum { MOST = 1 << 19 };
   return g->k.mode < WL_KG_HASH && g->k.n_slots <= MOST;
@@ -196,8 +196,8 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   if (!rc) rc = wl_dgroups_take(g, n_bytes, &cols, err);
   if (!rc) rc = d->copy_in(d, cols, x->cols, n_bytes, err);
   if (!rc && wide) rc = d->fill(d, flag, 0, 8, err);
-  wl_kfinish a = {g->k, cols, x->listed ? x->slots[0] : NULL,
-                  x->live, flag, x->n, (wl_u32)x->n_cols};
+  wl_kfinish a = {
+      g->k, cols, x->listed ? x->slots[0] : NULL, x->live, flag, x->n, (wl_u32)x->n_cols};
   if (!rc) rc = launch(d, WL_K_FINISH, &a, sizeof a, x->n, err);
   if (!rc && wide) rc = d->copy_out(d, &set, flag, 8, err);
   wl_dgroups_drop(g, cols, n_bytes);

@@ -43,7 +43,7 @@ typedef struct wl_pipe {
   wl_sink *sink;
   wl_column **cols;        /* the columns of the table, or of the rows of other pipelines */
   const wl_srccol *groups; /* the columns of groups, if they are the source */
-  const wl_column *live;   /* on a device: which rows of the source count (wl_rows.live); or NULL */
+  wl_column *live;         /* on a device: which rows of the source count (wl_rows.live); or NULL */
   const wl_u32 *numbers;   /* the rows of the table in their order, if the source is sorted */
   struct wl_marks *marks;  /* of the run, or NULL */
   wl_i64 n_rows;           /* rows of the source */

@@ -190,6 +190,24 @@ static void make_tables(void) {
   run("CREATE TABLE g(k INTEGER, c INTEGER, w INTEGER, t TEXT)");
   run("INSERT INTO g WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<199) "
       "SELECT i/2, i%7, i%100*1000000007, 'text '||i%20 FROM n");
+  run("CREATE TABLE h(k INTEGER PRIMARY KEY, c INTEGER)");
+  run("INSERT INTO h SELECT rowid, c FROM g WHERE rowid < 90");
+}
+
+/* A device that is lost is not asked again. */
+static void check_lost(const char *sql) {
+  char *want = rows_of(sqlite3_prepare_v2, sql);
+  device->lost = "injected loss";
+  bool right = is_right("lost", sql, want);
+  if (right && (strncmp(warplite_reason(db), "cpu:", 4) != 0 ||
+                !strstr(warplite_reason(db), "the device was lost: injected loss")))
+    right = tap_bad("lost", "%s", warplite_reason(db));
+  device->lost = NULL;
+  if (right) right = is_right("lost", sql, want);
+  if (right && strncmp(warplite_reason(db), "gpu:", 4) != 0)
+    right = tap_bad("lost", "%s", warplite_reason(db));
+  if (right) tap_ok("a device that was lost is not asked again");
+  sqlite3_free(want);
 }
 
 int main(void) {
@@ -205,6 +223,7 @@ int main(void) {
       "SELECT c, sum(r), count(*) FROM f, g WHERE a = k GROUP BY c ORDER BY c",
       "SELECT c, sum(r), count(*) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c",
       "SELECT count(*), sum(g.c) FROM f LEFT JOIN g ON a = k + 50",
+      "SELECT h.c, sum(f.b), count(*) FROM f, h WHERE a = h.k AND h.c < 5 GROUP BY h.c",
       "SELECT b, count(DISTINCT a), sum(DISTINCT r) FROM f GROUP BY b",
       "SELECT count(DISTINCT w), avg(DISTINCT a) FROM f",
       "SELECT substr(t, 1, 6), count(*), max(a) FROM f GROUP BY 1 ORDER BY 1",
@@ -226,6 +245,7 @@ int main(void) {
   make_tables();
   wrap(device);
   for (size_t k = 0; k < sizeof statements / sizeof *statements; k++) check(statements[k]);
+  check_lost(statements[0]);
   sqlite3_close(db);
   if (device->used)
     tap_bad("device faults: nothing is left", "%lld bytes of device memory", device->used);

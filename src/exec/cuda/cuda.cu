@@ -52,10 +52,24 @@ void set_error(wl_error *err, wl_status code, const char *fmt, ...) {
   va_end(ap);
 }
 
+wl_device *opened; /* the device of this plugin, when it is open */
+
+/* After some errors (a kernel that ran too long or was killed, a failed memory cell, a driver that
+** was reset) nothing works any more in this process. Then the device is lost. */
+void note_loss(cudaError_t e) {
+  static char why[160];
+  if (!opened || __atomic_load_n(&opened->lost, __ATOMIC_ACQUIRE)) return;
+  cudaError_t now = cudaDeviceSynchronize();
+  if (now == cudaSuccess || now == cudaErrorMemoryAllocation) return;
+  snprintf(why, sizeof why, "%s", cudaGetErrorString(e));
+  __atomic_store_n(&opened->lost, (const char *)why, __ATOMIC_RELEASE);
+}
+
 /* Turns a CUDA result into a status: WL_FULL if memory ran out, else WL_NOT_TAKEN. */
 wl_status check(cudaError_t e, const char *what, wl_error *err) {
   if (e == cudaSuccess) return WL_OK;
   cudaGetLastError();
+  if (e != cudaErrorMemoryAllocation) note_loss(e);
   wl_status code = e == cudaErrorMemoryAllocation ? WL_FULL : WL_NOT_TAKEN;
   set_error(err, code, "CUDA cannot %s: %s", what, cudaGetErrorString(e));
   return code;
@@ -377,5 +391,6 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->host_address = cuda_host_address;
   d->host_free = cuda_host_free;
   d->host_free_later = cuda_host_free_later;
+  opened = d;
   return WL_OK;
 }

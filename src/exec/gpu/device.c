@@ -171,8 +171,9 @@ static slot *slot_named(const char *kind) {
 }
 
 static wl_device *device_of(slot *s, wl_error *err) {
-  if (s->open) return &s->device;
-  wl_fail(err, WL_NOT_TAKEN, "%s", s->why);
+  const char *lost = s->open ? __atomic_load_n(&s->device.lost, __ATOMIC_ACQUIRE) : NULL;
+  if (s->open && !lost) return &s->device;
+  wl_fail(err, WL_NOT_TAKEN, "%s%s", lost ? "the device was lost: " : "", lost ? lost : s->why);
   return NULL;
 }
 

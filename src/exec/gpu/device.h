@@ -67,6 +67,7 @@ typedef struct wl_device {
   int block_threads;  /* threads of a block, if shared memory allows that many */
   int blocks_each;    /* blocks that a processor runs at once, at most */
   wl_i64 least_build; /* lookups over fewer rows are faster to build on the host */
+  const char *lost;   /* atomic: why it can do nothing any more, or NULL. Any call may set it */
   void *impl;
   void *residents;    /* list of resident copies (exec/gpu/columns/devcol.c) */
   wl_i64 clock;       /* counts runs, for the last_use of resident copies */

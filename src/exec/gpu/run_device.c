@@ -57,6 +57,15 @@ static void hold_residents(wl_pipe *e, wl_device_state *s) {
   wl_launch_took(s, WL_TIME_DATA, start);
 }
 
+/* Keeps the bits of the rows that count on the device for this wave. They may have been evicted. */
+static wl_status hold_live(wl_pipe *e, wl_error *err) {
+  wl_devcol *c;
+  wl_error why;
+  if (!e->live || !wl_devcol_resident(e->device, e->live, WL_WAY_DIRECT, e->threads, &c, &why))
+    return WL_OK;
+  return wl_not_taken(err, "the groups do not fit on the device");
+}
+
 static wl_status hold_join_inputs(wl_pipe *e, wl_device_state *s, wl_error *err) {
   double start = wl_clock_ns();
   wl_status rc = e->p->n_joins ? wl_join_inputs_hold(e, s, err) : WL_OK;
@@ -331,6 +340,7 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
     if (!rc && was && !s->resident) rc = plan_groups(e, s, err);
   }
   wl_device_state *s = e->state;
+  if (!rc) rc = hold_live(e, err);
   if (!rc) rc = s->expansion ? wl_expansion_wave(e, s, err) : one_wave(e, s, err);
   if (!rc && s->groups) rc = wl_gather_wave(e, s, err);
   if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(e, s);

@@ -543,7 +543,7 @@ void wl_ready_close(wl_ready *r) {
 }
 
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_rows *made, const bool *needed,
-                       wl_run **out, wl_error *err) {
+                       struct wl_device_rows *stays, wl_run **out, wl_error *err) {
   wl_run_config config = {.threads = env->set->threads,
                           .max_text = env->max_text,
                           .device = r->device,
@@ -555,6 +555,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_rows *made, cons
                           .check_arg = env->check_arg,
                           .stats = env->pipelines ? env->pipelines->query->run : NULL,
                           .made = made,
+                          .stays = stays,
                           .needed = needed,
                           .code = r->code};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "exec/gpu/columns/devcol.h"
+#include "exec/gpu/sinks/device_rows.h"
 #include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/limits.h"
 #include "exec/gpu/lower.h"
@@ -82,6 +83,7 @@ typedef struct wl_launch {
   bool idle;        /* its queue is finished, and has got nothing since */
   wl_u64 *counters; /* the start of `host`; valid when the kernel is done */
   wl_results *results;
+  wl_device_batch *kept; /* its rows, if they stay on the device for the user (device_rows.h) */
   wl_kargs args;
 } wl_launch;
 

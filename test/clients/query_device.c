@@ -258,6 +258,10 @@ static void check_several(void) {
   check(db, "SELECT id, a, r FROM t WHERE b % 3 LIMIT 200000 OFFSET 70000", DEVICE, 1);
   check(db, "SELECT id, a FROM t ORDER BY r, id", HOST, 0);
   check(db, "SELECT DISTINCT a, r FROM t", HOST, 0);
+  /* there is room for the first arrays, but not for all: the statement runs again */
+  use_setting(db, "device_budget", "6000000");
+  check(db, "SELECT id, a, r FROM t", HOST, 0);
+  check(db, "SELECT id, a, r, s FROM t WHERE a < 700", HOST, 0);
   use_setting(db, "transfer", "auto");
   use_setting(db, "device_budget", "0");
   check(db, "SELECT id, a, r FROM t LIMIT 300000 OFFSET 10", DEVICE, 2);

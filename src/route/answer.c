@@ -65,6 +65,7 @@ static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, bool *
     say_started(a, d, rc ? NULL : device);
   }
   *again = !settle_rows(a, q->stays, rc);
+  if (*again && rc) wl_device_rows_refuse(q->stays, err->text);
   if (*again) rc = WL_NOT_TAKEN;
   if (rc && !*again) rc = wl_route_judge(rc, err);
   /* SQLite returns the groups before the failing one. With strict, the error comes at once. */

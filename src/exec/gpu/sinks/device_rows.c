@@ -193,6 +193,7 @@ static wl_status open_dict(keeping *x, kept_column *c, wl_error *err) {
   wl_status rc = wl_dev_alloc(d, n_places, (void **)&c->dict_places, err);
   if (!rc) rc = wl_dev_alloc(d, n_heap, (void **)&c->dict_heap, err);
   if (!rc) rc = wl_dev_alloc(d, (x->n + 1) * 4, (void **)&c->lengths, err);
+  d->n_in += (wl_i64)(n_places + n_heap);
   if (!rc) rc = d->copy_in(d, c->dict_places, c->dict->places, n_places, err);
   if (!rc) rc = d->copy_in(d, c->dict_heap, c->dict->heap, n_heap, err);
   return rc;
@@ -205,6 +206,45 @@ static void close_dict(keeping *x, kept_column *c) {
   wl_dev_free(x->d, c->lengths, (x->n + 1) * 4);
 }
 
+/* The offsets of texts whose codes the host has. heap: gets their bytes; NULL: only counts them. */
+static wl_u64 place_texts(const wl_dict *dict, const wl_u64 *codes, const wl_u8 *valid, wl_u64 n,
+                          wl_u64 *offsets, wl_u8 *heap) {
+  wl_u64 at = 0;
+  for (wl_u64 i = 0; i < n; i++) {
+    wl_val v = valid && !valid[i] ? wl_null() : wl_dict_value(dict, (wl_i64)codes[i]);
+    offsets[i] = at;
+    if (heap && v.n) memcpy(heap + at, wl_bytes(v), v.n);
+    at += v.n;
+  }
+  return offsets[n] = at;
+}
+
+/* Few rows with a large dictionary: the host makes their texts, as this moves less. */
+static wl_status keep_few(keeping *x, int k, const wl_dict *dict, wl_error *err) {
+  wl_device *d = x->d;
+  const wl_kout *o = &x->l->outs[k];
+  wl_device_column *c = &x->b->cols[k];
+  wl_u64 *codes = wl_mem_alloc(x->n * 8 + 8), *offsets = wl_mem_alloc(x->n * 8 + 8);
+  wl_u8 *valid = o->t ? wl_mem_alloc(x->n + 1) : NULL, *heap = NULL;
+  wl_status rc = codes && offsets && (valid || !o->t) ? WL_OK : wl_nomem(err);
+  if (!rc) rc = d->copy_out(d, codes, o->v + x->skip, x->n * 8, err);
+  if (!rc && valid) rc = d->copy_out(d, valid, o->t + x->skip, x->n, err);
+  wl_u64 n_bytes = rc ? 0 : place_texts(dict, codes, valid, x->n, offsets, NULL);
+  if (!rc && !(heap = wl_mem_alloc(n_bytes + 1))) rc = wl_nomem(err);
+  if (!rc) (void)place_texts(dict, codes, valid, x->n, offsets, heap);
+  if (!rc) rc = open_buffer(d, (x->n + 1) * 8, &c->data, err);
+  if (!rc) rc = open_buffer(d, n_bytes, &c->bytes, err);
+  if (!rc) rc = d->copy_in(d, c->data.p, offsets, (x->n + 1) * 8, err);
+  if (!rc) rc = d->copy_in(d, c->bytes.p, heap, n_bytes, err);
+  d->n_in += (wl_i64)(n_bytes + x->n * 8);
+  d->n_out += (wl_i64)(x->n * 8);
+  wl_mem_free(codes);
+  wl_mem_free(offsets);
+  wl_mem_free(valid);
+  wl_mem_free(heap);
+  return rc ? rc : prepare(x, k, false, err);
+}
+
 static const wl_u32 *lengths_of(const keeping *x, int k) {
   const kept_column *kept = &x->columns[k];
   return kept->dict ? kept->lengths : x->l->outs[k].n + x->skip;
@@ -212,10 +252,12 @@ static const wl_u32 *lengths_of(const keeping *x, int k) {
 
 /* The offsets of a text or blob column. Its bytes come when their number is known. */
 static wl_status keep_offsets(keeping *x, int k, const wl_dict *dict, wl_error *err) {
+  enum { SMALL = 4096, FEW = 8 };
   wl_device *d = x->d;
   wl_device_column *c = &x->b->cols[k];
-  x->columns[k].dict = dict;
   x->l->idle = false;
+  if (dict && dict->n > SMALL && (wl_u64)dict->n / FEW > x->n) return keep_few(x, k, dict, err);
+  x->columns[k].dict = dict;
   wl_status rc = open_buffer(d, (x->n + 1) * 8, &c->data, err);
   if (!rc && dict) rc = open_dict(x, &x->columns[k], err);
   if (!rc) rc = prepare(x, k, false, err);
@@ -228,6 +270,7 @@ static wl_status keep_bytes(keeping *x, int k, wl_error *err) {
   const kept_column *kept = &x->columns[k];
   wl_device_column *c = &x->b->cols[k];
   wl_u64 n_bytes = x->found[x->b->n_cols + k];
+  if (c->bytes.p) return WL_OK; /* the host has made them */
   wl_status rc = open_buffer(x->d, n_bytes, &c->bytes, err);
   wl_kgather g = {.from = x->l->outs[k].v + x->skip,
                   .dict_places = kept->dict_places,

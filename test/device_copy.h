@@ -15,8 +15,7 @@
 #include "warplite.h"
 
 /* Copies bytes from the memory of GPU number `device`. Returns false if there is no driver, or if
-*it
-** refuses. Any thread may call it. */
+** it refuses. Any thread may call it. */
 static inline bool device_copy_cuda(int device, void *to, const void *from, size_t n) {
   static void *context[16];
   static int (*set_current)(void *), (*copy)(void *, unsigned long long, size_t);
@@ -95,8 +94,7 @@ static inline bool device_copy_column(const struct ArrowDeviceArray *of,
 }
 
 /* Copies an array of rows on a device. False: it has another layout, or cannot be copied; then
-*there
-** is no copy. */
+** there is no copy. */
 static inline bool device_copy_array(const struct ArrowDeviceArray *of, const struct ArrowSchema *s,
                                      struct ArrowArray *out) {
   const struct ArrowArray *a = &of->array;

@@ -1,11 +1,9 @@
 /*
 ** Reading device streams in tests: each value of an array is compared with SQLite's, after a copy
-*to
-** the host. Also the tables of these tests.
+** to the host. Also the tables of these tests.
 **
 ** Invariant: a statement says where its rows must be. A device that leaves rows to the host where
-*it
-** should not is a failure, and so is the opposite.
+** it should not is a failure, and so is the opposite.
 */
 #ifndef DEVICE_STREAM_H
 #define DEVICE_STREAM_H

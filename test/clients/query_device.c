@@ -1,7 +1,6 @@
 /*
 ** warplite_query_device(): rows that stay on the device, rows that cannot, several arrays, errors.
-*On
-** the CPU, on the simulator, and with WL_TEST_CUDA on CUDA.
+** On the CPU, on the simulator, and with WL_TEST_CUDA on CUDA.
 */
 #include "device_stream.h"
 

@@ -133,8 +133,7 @@ static char *rows_of(prepare *p, const char *sql) {
 }
 
 /* A value of a column of a stream, as rows_of() writes it. The simulated device's memory can be
-*read
-** here. */
+** read here. */
 static void put_value(sqlite3_str *text, const struct ArrowSchema *s, const struct ArrowArray *a,
                       int64_t row) {
   const unsigned char *valid = a->n_buffers ? a->buffers[0] : NULL;

@@ -1,17 +1,16 @@
 /*
 ** The rows of a result that stay on the device, for a user who goes on there
 ** (warplite_query_device). Each launch leaves a batch, with the layout of Arrow's arrays: numbers
-*of
-** 8 bytes, texts and blobs as 64-bit offsets and bytes, and bitmaps of the rows that are not NULL.
+** of 8 bytes, texts and blobs as 64-bit offsets and bytes, and bitmaps of the rows that are not
+** NULL.
 **
 ** Invariants:
 ** 1. All work on a batch is finished when it is added to the rows. Nothing changes it after that.
 ** 2. A batch owns its memory. Other statements cannot evict it. It counts as used memory of the
 **    device until the last reference is dropped.
 ** 3. Batches come in row order, and OFFSET and LIMIT are applied to them.
-** 4. If the host gets rows, `refused` is set, and there are no more batches. The batches before
-*that
-**    are of no use then: whoever asked for the rows runs the statement again.
+** 4. If the host gets rows, `refused` is set, and there are no more batches. Those before are
+**    of no use then: whoever asked for the rows runs the statement again.
 */
 #ifndef WL_DEVICE_ROWS_H
 #define WL_DEVICE_ROWS_H

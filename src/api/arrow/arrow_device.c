@@ -1,8 +1,7 @@
 /*
 ** warplite_query_device(): returns the rows of a statement as a stream of Arrow's C device data
 ** interface. Rows that stay on the device (exec/gpu/sinks/device_rows.h) are arrays over its
-*memory.
-** Other rows are the arrays of warplite_query().
+** memory. Other rows are the arrays of warplite_query().
 **
 ** Invariants:
 ** 1. Rows on the device are all there when the stream is opened. The statement has ended then, so
@@ -11,7 +10,7 @@
 **    thread.
 ** 3. Work on the memory has ended before the array is given, so there is no event to wait for.
 */
-#include "api/arrow.h"
+#include "api/arrow/arrow.h"
 #include "base/mem.h"
 #include "exec/gpu/sinks/device_rows.h"
 #include <errno.h>

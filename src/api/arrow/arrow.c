@@ -9,7 +9,7 @@
 **    a statement that SQLite runs, from all of its rows.
 ** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
-#include "api/arrow.h"
+#include "api/arrow/arrow.h"
 #include "api/enable.h"
 #include "base/mem.h"
 #include "value/conv.h"

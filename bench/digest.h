@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sqlite3.h>
+#include "../test/device_copy.h"
 #include "answer.h"
 #include "warplite.h"
 
@@ -222,6 +223,13 @@ static inline bool digest_arrow_value(struct digest *d, int c, const struct Arro
                  (const char *)a->buffers[2] + at[i], at[i + 1] - at[i]);
     return true;
   }
+  case 'U':
+  case 'Z': {
+    const int64_t *at = a->buffers[1];
+    digest_bytes(d, c, s->format[0] == 'U' ? SQLITE_TEXT : SQLITE_BLOB,
+                 (const char *)a->buffers[2] + at[i], at[i + 1] - at[i]);
+    return true;
+  }
   default: return false;
   }
 }
@@ -240,6 +248,23 @@ static inline uint64_t touch_arrow_value(const struct ArrowSchema *s, const stru
   case '+': return (uint64_t)((const int8_t *)a->buffers[0])[i];
   default: return 0;
   }
+}
+
+/* Reads all of an array. */
+static inline bool digest_array(struct digest *d, const struct ArrowSchema *schema,
+                                const struct ArrowArray *batch, char *why, size_t n_why) {
+  digest_begin(d, batch->length);
+  for (int c = 0; c < d->n_columns && batch->length > 0; c++) {
+    const struct ArrowArray *a = batch->children[c];
+    int64_t start = batch->offset + a->offset;
+    for (d->at = 0; d->at < batch->length; d->at++) {
+      if (digest_arrow_value(d, c, schema->children[c], a, start + d->at)) continue;
+      snprintf(why, n_why, "column %d has the Arrow format %s", c, schema->children[c]->format);
+      return false;
+    }
+  }
+  digest_end(d, batch->length);
+  return true;
 }
 
 /* Takes the stream: it is released here whatever happens. why gets a message on false. */
@@ -266,24 +291,16 @@ static inline bool digest_arrow(struct digest *d, struct ArrowArrayStream *strea
       goto done;
     }
     if (!batch.release) break;
-    if (d->full) digest_begin(d, batch.length);
-    for (int c = 0; c < d->n_columns && batch.length > 0; c++) {
-      const struct ArrowSchema *s = schema.children[c];
+    if (d->full && !digest_array(d, &schema, &batch, why, n_why)) {
+      batch.release(&batch);
+      goto done;
+    }
+    for (int c = 0; c < d->n_columns && batch.length > 0 && !d->full; c++) {
       const struct ArrowArray *a = batch.children[c];
       int64_t start = batch.offset + a->offset, end = start + batch.length;
-      if (d->full) {
-        for (int64_t i = start; i < end; i++) {
-          d->at = i - start;
-          if (digest_arrow_value(d, c, s, a, i)) continue;
-          snprintf(why, n_why, "column %d has the Arrow format %s", c, s->format);
-          batch.release(&batch);
-          goto done;
-        }
-      } else {
-        d->touched ^= touch_arrow_value(s, a, start) ^ touch_arrow_value(s, a, end - 1);
-      }
+      const struct ArrowSchema *s = schema.children[c];
+      d->touched ^= touch_arrow_value(s, a, start) ^ touch_arrow_value(s, a, end - 1);
     }
-    if (d->full) digest_end(d, batch.length);
     d->n_rows += batch.length;
     batch.release(&batch);
   }
@@ -293,6 +310,50 @@ done:
   if (schema.release) schema.release(&schema);
   stream->release(stream);
   return ok;
+}
+
+/* ---- device streams ---- */
+
+/* Rows on a device are copied to be read in full. To touch them is to get their arrays: the host
+** cannot read them, and their reader on the device need not wait. */
+static inline bool digest_device_array(struct digest *d, const struct ArrowSchema *schema,
+                                       const struct ArrowDeviceArray *batch, char *why,
+                                       size_t n_why) {
+  struct ArrowArray copy;
+  if (!d->full) return true;
+  if (batch->device_type == ARROW_DEVICE_CPU)
+    return digest_array(d, schema, &batch->array, why, n_why);
+  if (!device_copy_array(batch, schema, &copy)) {
+    snprintf(why, n_why, "an array cannot be copied from the device");
+    return false;
+  }
+  bool ok = digest_array(d, schema, &copy, why, n_why);
+  copy.release(&copy);
+  return ok;
+}
+
+/* Takes the stream, as digest_arrow() does. */
+static inline bool digest_device(struct digest *d, struct ArrowDeviceArrayStream *stream, char *why,
+                                 size_t n_why) {
+  struct ArrowSchema schema = {0};
+  struct ArrowDeviceArray batch;
+  int rc = stream->get_schema(stream, &schema);
+  bool ok = !rc && schema.n_children <= DIGEST_COLUMNS;
+  if (!rc && !ok) snprintf(why, n_why, "more columns than the reader has room for");
+  d->n_columns = (int)schema.n_children;
+  while (ok && !(rc = stream->get_next(stream, &batch)) && batch.array.release) {
+    ok = digest_device_array(d, &schema, &batch, why, n_why);
+    d->n_rows += batch.array.length;
+    batch.array.release(&batch.array);
+  }
+  if (rc) {
+    const char *message = stream->get_last_error(stream);
+    snprintf(why, n_why, "%s", message ? message : "no message");
+  }
+  digest_free(d);
+  if (schema.release) schema.release(&schema);
+  stream->release(stream);
+  return ok && !rc;
 }
 
 #endif

@@ -29,7 +29,7 @@
 enum time_kind { COLD, FRESH, REPEATED, N_TIMES };
 static const char *const time_names[N_TIMES] = {"cold", "fresh", "repeated"};
 
-enum side_kind { SIDE_SQLITE, SIDE_DUCK, SIDE_ARROW, SIDE_ROWS };
+enum side_kind { SIDE_SQLITE, SIDE_DUCK, SIDE_ARROW, SIDE_DEVICE, SIDE_ROWS };
 
 struct side {
   char name[24];
@@ -48,7 +48,10 @@ static const struct side known_sides[] = {
     {"cpu1", SIDE_ARROW, "cpu", NULL, 1, false, "warplite_query, one thread"},
     {"cpu", SIDE_ARROW, "cpu", NULL, 0, true, "warplite_query, all threads"},
     {"cuda", SIDE_ARROW, "gpu", "cuda", 0, true, "warplite_query on the GPU"},
+    {"cuda-device", SIDE_DEVICE, "gpu", "cuda", 0, false,
+     "warplite_query_device: the rows stay on the GPU"},
     {"sim", SIDE_ARROW, "gpu", "sim", 0, false, "warplite_query on the simulated GPU"},
+    {"sim-device", SIDE_DEVICE, "gpu", "sim", 0, false, "warplite_query_device, simulated"},
     {"prepare", SIDE_ROWS, "cpu", NULL, 0, false, "warplite_prepare, all threads, rows stepped"},
     {"prepare-cuda", SIDE_ROWS, "gpu", "cuda", 0, false,
      "warplite_prepare on the GPU, rows stepped"},
@@ -257,8 +260,11 @@ static inline bool set_side(struct bench *b, const struct side *s, char *why) {
          set_one(b->db, "strict", b->lenient ? "0" : "1", why);
 }
 
+/* The rows of a device side must also stay on the device. */
 static inline bool ran_there(const struct bench *b, const struct side *s) {
-  return by_cost(s) || strncmp(warplite_reason(b->db), s->engine, strlen(s->engine)) == 0;
+  const char *reason = warplite_reason(b->db);
+  if (s->kind == SIDE_DEVICE && strstr(reason, "rows on the host")) return false;
+  return by_cost(s) || strncmp(reason, s->engine, strlen(s->engine)) == 0;
 }
 
 /* ---- running ---- */
@@ -298,6 +304,15 @@ static inline bool side_run(struct bench *b, const struct side *s, const char *s
       return false;
     }
     if (!digest_arrow(d, &stream, why, WHY)) return false;
+    break;
+  }
+  case SIDE_DEVICE: {
+    struct ArrowDeviceArrayStream stream = {0};
+    if (warplite_query_device(b->db, sql, &stream) != SQLITE_OK) {
+      snprintf(why, WHY, "%s", warplite_errmsg(b->db));
+      return false;
+    }
+    if (!digest_device(d, &stream, why, WHY)) return false;
     break;
   }
   }

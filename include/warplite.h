@@ -136,8 +136,8 @@ WARPLITE_API int warplite_set_authorizer(sqlite3 *db,
 WARPLITE_API const char *warplite_reason(sqlite3 *db);
 
 /*
-** The message of the latest warplite_enable(), warplite_query() or warplite_append() that failed
-** on this connection, or of a stream of warplite_query() that failed. If warplite is not enabled on
+** The message of the latest warplite_enable(), warplite_query(), warplite_query_device() or warplite_append() that failed
+** on this connection, or of a stream of rows on the host that failed. If warplite is not enabled on
 ** the connection: why the calling thread's latest attempt to enable it failed, including attempts
 ** by warplite_prepare(). Valid until the next warplite call. Never NULL.
 ** For errors of warplite_prepare() and sqlite3_step() use sqlite3_errmsg().
@@ -210,6 +210,50 @@ struct ArrowArrayStream {
 #endif
 
 /*
+** The Arrow C device data interface and C device stream interface, as in their specification.
+*/
+#ifndef ARROW_C_DEVICE_DATA_INTERFACE
+#define ARROW_C_DEVICE_DATA_INTERFACE
+
+typedef int32_t ArrowDeviceType;
+
+#define ARROW_DEVICE_CPU          1
+#define ARROW_DEVICE_CUDA         2
+#define ARROW_DEVICE_CUDA_HOST    3
+#define ARROW_DEVICE_OPENCL       4
+#define ARROW_DEVICE_VULKAN       7
+#define ARROW_DEVICE_METAL        8
+#define ARROW_DEVICE_VPI          9
+#define ARROW_DEVICE_ROCM         10
+#define ARROW_DEVICE_ROCM_HOST    11
+#define ARROW_DEVICE_EXT_DEV      12
+#define ARROW_DEVICE_CUDA_MANAGED 13
+#define ARROW_DEVICE_ONEAPI       14
+#define ARROW_DEVICE_WEBGPU       15
+#define ARROW_DEVICE_HEXAGON      16
+
+struct ArrowDeviceArray {
+  struct ArrowArray array;
+  int64_t device_id;
+  ArrowDeviceType device_type;
+  void *sync_event;
+  int64_t reserved[3];
+};
+#endif
+
+#ifndef ARROW_C_DEVICE_STREAM_INTERFACE
+#define ARROW_C_DEVICE_STREAM_INTERFACE
+struct ArrowDeviceArrayStream {
+  ArrowDeviceType device_type;
+  int (*get_schema)(struct ArrowDeviceArrayStream *, struct ArrowSchema *out);
+  int (*get_next)(struct ArrowDeviceArrayStream *, struct ArrowDeviceArray *out);
+  const char *(*get_last_error)(struct ArrowDeviceArrayStream *);
+  void (*release)(struct ArrowDeviceArrayStream *);
+  void *private_data;
+};
+#endif
+
+/*
 ** Runs one statement that returns rows, such as SELECT, EXPLAIN or INSERT ... RETURNING, and
 ** returns its rows as an Arrow stream. The stream consists of struct arrays (batches) with one child
 ** per result column. A statement that warplite does not run natively runs in SQLite, and its rows
@@ -256,6 +300,63 @@ WARPLITE_API int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArray
 ** SQLITE_ERROR if it has parameters and SQLite was built without its deprecated functions.
 */
 WARPLITE_API int warplite_query_stmt(sqlite3_stmt *pStmt, struct ArrowArrayStream *out);
+
+/*
+** The same rows as from warplite_query(), left in the memory of the GPU if the GPU has computed
+** them, for a program that goes on there:
+**
+**     warplite_query_device(db, "SELECT x, y FROM t WHERE z > 7", &stream);
+**     stream.get_schema(&stream, &schema);
+**     while( stream.get_next(&stream, &a)==0 && a.array.release ){
+**       if( a.device_type==ARROW_DEVICE_CUDA ) ...   // buffers are addresses on the GPU
+**       a.array.release(&a.array);
+**     }
+**     stream.release(&stream);
+**
+** out->device_type says where the rows are. It is the same for all arrays of the stream.
+**
+**   ARROW_DEVICE_CUDA  All rows are on the GPU, and the statement has ended when
+**                      warplite_query_device() returns. device_id is the number of the GPU as the
+**                      CUDA runtime counts in this process; it is always 0. sync_event is NULL:
+**                      get_next() gives an array when all work on it is done, so any CUDA stream
+**                      may read it at once. Texts are large_utf8 ("U") and blobs large_binary ("Z"),
+**                      with 64-bit offsets; a text column is never dictionary-encoded. Other columns
+**                      have the types of warplite_query(). There are no unions.
+**   ARROW_DEVICE_CPU   The rows are on the host. device_id is -1 and sync_event NULL. The schema and
+**                      the arrays are those of warplite_query(). This happens if
+**                        - the CPU or SQLite runs the statement, or its last step;
+**                        - a column may have values of several types (it would be a union);
+**                        - the memory of the GPU, or device_budget, has no room for the rows.
+**                      warplite_reason() says why. If the GPU finds out late, the statement runs
+**                      twice.
+** With the simulator (device=sim), the memory of the device is that of the host. Its rows have the
+** layout of rows on the GPU ("U", "Z"), and the device type ARROW_DEVICE_CPU.
+**
+** Ownership: the caller owns *out and calls out->release(out) before sqlite3_close(db). Schemas and
+** arrays taken from the stream have their own release (array.release). They may outlive the stream,
+** the statement and the connection.
+** Threads: one thread at a time may use a stream. Any thread may release arrays, children that were
+** moved out of them too. Rows on the GPU must not be in use there when they are released: first
+** wait for the kernels that read them.
+** Memory: the rows stay until the last array that shares them is released. Other statements never
+** evict or change them. Until then they count as used by device_budget, and leave less memory of the
+** GPU to the columns and statements of all connections of the process. Memory that was released goes
+** to the pool of the GPU's memory that this process uses.
+** After fork(), the child cannot read rows that are on the GPU. Releasing them there is harmless.
+**
+** Snapshot and errors: as with warplite_query(). An error at a row comes from get_next() of a stream
+** of rows on the host. get_next() of a stream of rows on the GPU fails only with ENOMEM. An
+** interrupt ends warplite_query_device() with SQLITE_INTERRUPT.
+*/
+WARPLITE_API int warplite_query_device(sqlite3 *db, const char *zSql,
+                                       struct ArrowDeviceArrayStream *out);
+
+/*
+** The same for a prepared statement, with the values that are bound to its parameters. What
+** warplite_query_stmt() says about the statement and the result code is true here, too.
+*/
+WARPLITE_API int warplite_query_stmt_device(sqlite3_stmt *pStmt,
+                                            struct ArrowDeviceArrayStream *out);
 
 /*
 ** Appends the rows of an Arrow stream to a tablet table, in bulk. The stream consists of struct

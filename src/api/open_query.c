@@ -100,11 +100,14 @@ static wl_status start_native(wl_conn *c, const wl_decision *d, wl_request *q, c
 }
 
 /* Starts a statement. */
-static wl_status start(wl_conn *c, given *g, const wl_bindings *b, wl_answer *a, wl_error *err) {
+static wl_status start(wl_conn *c, given *g, const wl_bindings *b, wl_opened *o, wl_error *err) {
+  wl_answer *a = &o->answer;
   if (g->analyzed || sqlite3_stmt_isexplain(g->original)) return explain(c, g, a, err);
   wl_decision d = {0};
-  wl_request q = {
-      .sql = g->text, .n_sql = strlen(g->text), .refused = g->ignored ? WL_IGNORED : NULL};
+  wl_request q = {.sql = g->text,
+                  .n_sql = strlen(g->text),
+                  .refused = g->ignored ? WL_IGNORED : NULL,
+                  .stays = o->stays};
   wl_store_enter(c->store); /* both decisions see one version */
   wl_status rc = wl_route(c, &q, &d, err);
   bool native = !rc && d.engine != WL_ENGINE_SQLITE;
@@ -164,7 +167,7 @@ static wl_status collect(wl_opened *o, wl_error *err) {
 static wl_status open_seen(wl_conn *c, const char *sql, const wl_bindings *b, wl_opened *o,
                            bool *done, wl_error *err) {
   wl_decision d = {0};
-  wl_request q = {.sql = sql, .n_sql = strlen(sql), .seen = true};
+  wl_request q = {.sql = sql, .n_sql = strlen(sql), .seen = true, .stays = o->stays};
   wl_statement_text *t = wl_statement_text_seen(c, sql, q.n_sql);
   *done = false;
   if (!t) return WL_OK;
@@ -196,7 +199,7 @@ wl_status wl_opened_open(wl_conn *c, const char *sql, const wl_bindings *b, wl_o
   if (st || done) return st;
   wl_i64 n_shapes = wl_store_n_shapes(c->store);
   st = read_given(c, sql, &g, err);
-  if (!st) st = start(c, &g, b, &o->answer, err);
+  if (!st) st = start(c, &g, b, o, err);
   bool shared = g.original && g.original == o->answer.stmt;
   if (!st && !shared && wl_store_n_shapes(c->store) != n_shapes) st = prepare_again(c, &g, err);
   if (!st && o->answer.run) st = keep_description(c, &g, err);

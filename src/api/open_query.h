@@ -11,6 +11,7 @@
 
 /* A statement that has started. wl_answer_next() returns its rows. */
 typedef struct wl_opened {
+  struct wl_device_rows *stays; /* takes the rows if they can stay on the device; or NULL */
   wl_conn *conn;
   wl_answer answer; /* always has a run */
   int n_cols;
@@ -18,7 +19,7 @@ typedef struct wl_opened {
   char **types; /* declared types; NULL for an expression */
 } wl_opened;
 
-/* *o is all zero. The caller closes it in any case. */
+/* *o is all zero but for stays. The caller closes it in any case. */
 wl_status wl_opened_open(wl_conn *c, const char *sql, const wl_bindings *b, wl_opened *o,
                          wl_error *err) WL_MUST;
 void wl_opened_close(wl_opened *o); /* accepts an all-zero one */

@@ -372,16 +372,18 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
 /* ---- a query */
 
 /* in_order: LIMIT cuts rows that have no ORDER BY. */
-static void choose_device(const wl_schedule *x, bool in_order, wl_ready *r) {
+static wl_status choose_device(const wl_schedule *x, bool in_order, wl_ready *r, wl_error *err) {
   wl_error why = {0};
+  wl_status rc = WL_OK;
   r->device = NULL;
-  if (!x->env->device) return;
+  if (!x->env->device) return WL_OK;
   if (r->program->expands && in_order)
     snprintf(r->why_cpu, sizeof r->why_cpu, "rows of a join that must keep their order");
-  else if (wl_gpu_fits(r->program, x->env->device, &why))
+  else if ((rc = wl_gpu_fits(r->program, x->env->device, &why)))
     snprintf(r->why_cpu, sizeof r->why_cpu, "%.190s", why.text);
   else
     r->device = x->env->device;
+  return rc == WL_NOMEM ? wl_nomem(err) : WL_OK; /* the next run must not find this as a reason */
 }
 
 /* The result of a subquery, which has run. A text is copied, as the schedule does not outlive the
@@ -409,7 +411,8 @@ static wl_status compile(const wl_schedule *x, wl_arena *arena, bool in_order, w
                          wl_ready *r, wl_error *err) {
   wl_status rc = wl_compile(arena, in, &r->program, err);
   if (rc) return rc;
-  choose_device(x, in_order, r);
+  rc = choose_device(x, in_order, r, err);
+  if (rc) return rc;
   if (in->for_device && !r->device &&
       (r->program->sink == WL_SINK_SORT || r->program->sink == WL_SINK_DISTINCT ||
        (r->program->n_keys && r->program->n_joins))) {
@@ -553,7 +556,7 @@ void wl_ready_close(wl_ready *r) {
 }
 
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_rows *made, const bool *needed,
-                       wl_run **out, wl_error *err) {
+                       struct wl_device_rows *stays, wl_run **out, wl_error *err) {
   wl_run_config config = {.threads = env->set->threads,
                           .max_text = env->max_text,
                           .device = r->device,
@@ -565,6 +568,7 @@ wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, wl_rows *made, cons
                           .check_arg = env->check_arg,
                           .stats = env->pipelines ? env->pipelines->query->run : NULL,
                           .made = made,
+                          .stays = stays,
                           .needed = needed,
                           .code = r->code};
   wl_status rc = wl_run_open(&config, &r->arena, r->program, &r->snap, out, err);

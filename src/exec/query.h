@@ -66,9 +66,10 @@ wl_status wl_query_ready(const wl_query_env *env, const wl_query *q, bool rowid_
 void wl_ready_close(wl_ready *r);
 
 /* Starts the run. Closes r, even if it fails. */
-/* made, needed: see wl_run_config. */
+/* made, needed, stays: see wl_run_config. */
 wl_status wl_ready_run(const wl_query_env *env, wl_ready *r, struct wl_rows *made,
-                       const bool *needed, wl_run **out, wl_error *err) WL_MUST;
+                       const bool *needed, struct wl_device_rows *stays, wl_run **out,
+                       wl_error *err) WL_MUST;
 
 /* Calls fn for each source of the query and of its subqueries that is a table. The columns that are
 ** read are those of q->cols with that source. (A source that reduces another is left out: an outer

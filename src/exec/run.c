@@ -10,6 +10,7 @@
 #include "exec/cpu/marks.h"
 #include "exec/executed.h"
 #include "exec/gpu/limits.h"
+#include "exec/gpu/sinks/device_rows.h"
 #include "exec/pipe.h"
 #include "exec/sink/distinct.h"
 #include "exec/sink/groups.h"
@@ -274,6 +275,7 @@ static wl_status open_pipe(wl_run *r, wl_error *err) {
                       .mapped_budget = c->mapped_budget,
                       .transfer = c->transfer,
                       .made = c->made,
+                      .stays = c->stays,
                       .needed_results = c->needed,
                       .results = &r->results.base.sink,
                       .note = r->note,
@@ -309,7 +311,8 @@ static wl_status wave(wl_run *r, wl_error *err) {
   if (rc == WL_NOT_TAKEN && e->device && !e->refused) {
     char why[sizeof err->text];
     memcpy(why, err->text, sizeof why);
-    return leave_device(r, why, err);
+    /* else rows of the CPU would come after rows that stay on the device: run it again */
+    if (!r->config.stays || !r->config.stays->first) return leave_device(r, why, err);
   }
   if (rc == WL_NOT_TAKEN && !err->code) rc = wl_groups_sink_full(&r->groups, err);
   return rc;

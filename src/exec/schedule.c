@@ -134,7 +134,7 @@ static wl_status run_into(wl_schedule *x, wl_node *n, const wl_query *q, const b
   *unordered = !rc && r.program->unordered;
   bool device = !rc && r.device;
   if (!rc)
-    rc = wl_ready_run(x->env, &r, made, needed, &run, err);
+    rc = wl_ready_run(x->env, &r, made, needed, NULL, &run, err);
   else
     wl_ready_close(&r);
   while (!rc) {

@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/gpu/device.h"
+#include "exec/gpu/sinks/device_rows.h"
 #include "plan/row_order.h"
 #include "route/place_query.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Adds details to the reason that are known only after the start. */
@@ -20,23 +22,52 @@ static void say_started(wl_answer *a, const wl_decision *d, const struct wl_devi
                    note);
 }
 
+/* Rows that are to stay on the device: prepares for them, or says why they cannot. */
+static wl_device_rows *rows_that_stay(const wl_request *q, const wl_decision *d) {
+  if (!q->stays) return NULL;
+  q->stays->device = d->ready.device;
+  if (q->stays->device && !wl_device_rows_typed(d->ready.program))
+    wl_device_rows_refuse(q->stays, "a column may have values of several types");
+  return q->stays->device && !q->stays->refused ? q->stays : NULL;
+}
+
+/* The run has ended, or has a batch for the host. Says where the rows are. rc: how it went. False:
+** some are on the device and others are not, so that the statement must run again. */
+static bool settle_rows(wl_answer *a, wl_device_rows *r, wl_status rc) {
+  wl_conn *c = a->conn;
+  bool detour = a->run && wl_run_detour(a->run), host = rc || a->first || detour;
+  if (!r || rc == WL_INTERRUPT) return true;
+  if (host && r->first) return false;
+  r->on_device = r->device && !r->refused && !host;
+  if (r->on_device || detour || rc || !r->device) return true;
+  wl_device_rows_refuse(r, "the last step ran on the cpu");
+  size_t n = strlen(c->reason);
+  snprintf(c->reason + n, sizeof c->reason - n, "; rows on the host: %s", r->why);
+  return true;
+}
+
 /* Starts a prepared native run and computes the first batch. Until rows have been returned, SQLite
-** can still take over. */
-static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, wl_error *err) {
+** can still take over. *again: it must start once more, with its rows on the host. */
+static wl_status start(wl_answer *a, const wl_request *q, wl_decision *d, bool *again,
+                       wl_error *err) {
   struct wl_device *device = d->ready.device;
   a->n_cols = d->text->query->n_results;
   a->over.scans_table = wl_query_scans_table(d->text->query);
   a->over.seen = d->ready.seen;
   a->over.n_seen = d->ready.n_seen;
   d->ready.seen = NULL;
-  wl_status rc = wl_ready_run(&d->env, &d->ready, NULL, NULL, &a->run, err);
+  wl_device_rows *stays = rows_that_stay(q, d);
+  wl_status rc = wl_ready_run(&d->env, &d->ready, NULL, NULL, stays, &a->run, err);
   bool running = !rc;
   if (running) {
     wl_conn_set_reason(a->conn, d->reason);
     rc = wl_run_next(a->run, &a->first, err);
     say_started(a, d, rc ? NULL : device);
   }
-  if (rc) rc = wl_route_judge(rc, err);
+  *again = !settle_rows(a, q->stays, rc);
+  if (*again && rc) wl_device_rows_refuse(q->stays, err->text);
+  if (*again) rc = WL_NOT_TAKEN;
+  if (rc && !*again) rc = wl_route_judge(rc, err);
   /* SQLite returns the groups before the failing one. With strict, the error comes at once. */
   if (rc == WL_ERROR && running && d->text->query->grouped && !(a->conn->set.strict && !q->is_part))
     rc = wl_not_taken(err, "a group fails: %.300s", err->text);
@@ -115,17 +146,32 @@ static wl_status begin(wl_conn *c, const wl_request *q, wl_answer *a, wl_error *
   return WL_OK;
 }
 
+/* Decides who runs the statement, and starts a native run. again: see start(). */
+static wl_status route_and_start(wl_answer *a, const wl_request *q, wl_decision *d, bool *again,
+                                 wl_error *err) {
+  *again = false;
+  wl_status rc = wl_route(a->conn, q, d, err);
+  if (rc || d->engine == WL_ENGINE_SQLITE) return rc;
+  rc = start(a, q, d, again, err);
+  if (*again) return rc;
+  if (!rc && !d->place.loads && !q->stays && !wl_run_more(a->run))
+    wl_place_measured(d->text, &d->place, wl_clock_ns() - a->started);
+  if (rc == WL_NOT_TAKEN) wl_place_gave_up(d->text);
+  return rc && !a->failed ? wl_route_leave(a->conn, q, rc, d, err) : rc;
+}
+
 wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, wl_answer *a,
                          wl_error *err) {
   wl_decision d = {0};
+  bool again = false;
   wl_status rc = begin(c, q, a, err);
-  if (!rc) rc = wl_route(c, q, &d, err);
-  if (!rc && d.engine != WL_ENGINE_SQLITE) {
-    rc = start(a, q, &d, err);
-    if (!rc && !d.place.loads && !wl_run_more(a->run))
-      wl_place_measured(d.text, &d.place, wl_clock_ns() - a->started);
-    if (rc == WL_NOT_TAKEN) wl_place_gave_up(d.text);
-    if (rc && !a->failed) rc = wl_route_leave(c, q, rc, &d, err);
+  if (!rc) rc = route_and_start(a, q, &d, &again, err);
+  if (again) {
+    wl_decision_close(&d);
+    d = (wl_decision){0};
+    wl_device_rows_clear(q->stays);
+    wl_device_rows_refuse(q->stays, "the device could not finish the statement");
+    rc = route_and_start(a, q, &d, &again, err);
   }
   if (d.engine == WL_ENGINE_SQLITE && *d.reason) wl_conn_set_reason(c, d.reason);
   /* Under preload the application's own statement runs then. */

@@ -37,6 +37,7 @@ typedef struct wl_request {
   bool is_part;         /* part of a change: SQLite may run it even with strict */
   bool seen;            /* from wl_statement_text_seen(): it names nothing of warplite's */
   bool copies;          /* its rows are written to a table, so whole columns are worth loading */
+  struct wl_device_rows *stays; /* takes the rows if they can stay on the device; or NULL */
   sqlite3_value **args; /* values of the parameters that occur, in order; none at WL_AT_PREPARE */
   int n_args;           /* parameters without a value are NULL */
   struct wl_pipelines *pipelines; /* where to list them for EXPLAIN (exec/pipelines.h), or NULL */

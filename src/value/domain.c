@@ -51,6 +51,17 @@ wl_reg wl_domain_reg(wl_domain d) {
   return r;
 }
 
+bool wl_domain_one_type(const wl_domain *d, wl_u8 *type) {
+  const wl_i64 exact = 1LL << 53;
+  const unsigned I = WL_M(WL_T_INT), F = WL_M(WL_T_REAL);
+  unsigned types = d->mask & ~WL_M(WL_T_NULL);
+  *type = WL_T_NULL;
+  for (wl_u8 t = WL_T_INT; t <= WL_T_BLOB; t++)
+    if (types == WL_M(t)) *type = t;
+  if (types == (I | F) && d->lo >= -exact && d->hi <= exact) *type = WL_T_REAL;
+  return *type != WL_T_NULL || !types;
+}
+
 wl_domain wl_domain_union(wl_domain a, wl_domain b) {
   a.mask |= b.mask;
   if (b.lo < a.lo) a.lo = b.lo;

@@ -71,8 +71,30 @@ static int run_arrow(sqlite3 *db, const char *sql, wl_u64 *digest) {
   return e == ENOMEM ? SQLITE_NOMEM : e ? SQLITE_ERROR : SQLITE_OK;
 }
 
-static int run_any(sqlite3 *db, const char *sql, bool arrow, wl_u64 *digest) {
-  return arrow ? run_arrow(db, sql, digest) : run(db, warplite_prepare, sql, digest);
+/* The same of a device stream. */
+static int run_device(sqlite3 *db, const char *sql, wl_u64 *digest) {
+  struct ArrowDeviceArrayStream s;
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray a;
+  *digest = 0;
+  int rc = warplite_query_device(db, sql, &s);
+  if (rc) return rc;
+  int e = s.get_schema(&s, &schema);
+  if (!e) schema.release(&schema);
+  while (!e && (e = s.get_next(&s, &a)) == 0 && a.array.release) {
+    *digest += (wl_u64)a.array.length;
+    a.array.release(&a.array);
+  }
+  s.release(&s);
+  return e == ENOMEM ? SQLITE_NOMEM : e ? SQLITE_ERROR : SQLITE_OK;
+}
+
+/* How the rows are read. */
+typedef enum reader { STEPS, ARROW, DEVICE } reader;
+
+static int run_any(sqlite3 *db, const char *sql, reader by, wl_u64 *digest) {
+  if (by == DEVICE) return run_device(db, sql, digest);
+  return by == ARROW ? run_arrow(db, sql, digest) : run(db, warplite_prepare, sql, digest);
 }
 
 static sqlite3 *open_db(int n_rows) {
@@ -103,12 +125,15 @@ static bool settings(sqlite3 *db) {
 }
 
 /* cold: every try on a connection of its own, so that enabling and loading fail too. */
-static void check(const char *sql, bool arrow, bool cold, int n_rows) {
+static void check(const char *sql, reader arrow, bool cold, int n_rows) {
   char label[200];
   wl_u64 want = 0, got;
   int n = 0, n_failed = 0;
   bool good = true;
-  snprintf(label, sizeof label, "nomem %s %s%s%d rows: %.120s", engine, arrow ? "arrow " : "",
+  snprintf(label, sizeof label, "nomem %s %s%s%d rows: %.120s", engine,
+           arrow == DEVICE ? "device "
+           : arrow         ? "arrow "
+                           : "",
            cold ? "cold " : "", n_rows, sql);
   sqlite3 *db = open_db(n_rows);
   if (!db || warplite_enable(db) || !settings(db) || run_any(db, sql, arrow, &want)) {
@@ -240,6 +265,12 @@ int main(void) {
   check("SELECT a, c FROM t ORDER BY c, a", false, false, SMALL);
   check("SELECT a, b FROM t WHERE a%3=1", false, false, LARGE);
   check("SELECT p.a, q.b FROM t AS p JOIN t AS q ON p.a = q.a ORDER BY q.b", false, false, SMALL);
+  check("SELECT a, b, c, c || a FROM t WHERE a%3=1", DEVICE, false, SMALL);
+  check("SELECT a, b, c, c || a FROM t WHERE a%3=1", DEVICE, true, SMALL);
+  check("SELECT a%7, count(*), sum(b), min(a) FROM t GROUP BY a%7", DEVICE, false, SMALL);
+  check("SELECT a, c FROM t ORDER BY b DESC, a LIMIT 30 OFFSET 4", DEVICE, false, SMALL);
+  check("SELECT x, a FROM t", DEVICE, false, SMALL);
+  check("SELECT a, b FROM t WHERE a%3=1", DEVICE, false, LARGE);
   check("SELECT p.c, count(*), sum(q.b) FROM t AS p JOIN t AS q ON p.a = q.a GROUP BY p.c", false,
         false, SMALL);
   return tap_done();

@@ -58,6 +58,45 @@ static void check_stays(wl_device *d, const char *sql) {
     tap_ok(sql);
 }
 
+/* Reads a device stream to its end. Returns the number of rows, or -1. */
+static int read_stream(const char *sql) {
+  struct ArrowDeviceArrayStream s;
+  struct ArrowDeviceArray a;
+  int n = 0;
+  if (warplite_query_device(db, sql, &s)) return -1;
+  while (s.get_next(&s, &a) == 0 && a.array.release) {
+    n += (int)a.array.length;
+    a.array.release(&a.array);
+  }
+  s.release(&s);
+  return n;
+}
+
+/* The rows stay on the device for the user: the host only learns how many there are. */
+static void check_given(wl_device *d, const char *sql, int n_rows, int most) {
+  char name[200];
+  snprintf(name, sizeof name, "given on the device: %.150s", sql);
+  int n = read_stream(sql);
+  wl_i64 waits = d->n_waits, in = d->n_in, out = d->n_out, used = d->used;
+  if (n == n_rows) n = read_stream(sql);
+  waits = d->n_waits - waits;
+  in = d->n_in - in;
+  out = d->n_out - out;
+  const char *reason = warplite_reason(db);
+  if (n != n_rows)
+    tap_bad(name, "%d rows, not %d: %s", n, n_rows, warplite_errmsg(db));
+  else if (strncmp(reason, "gpu:", 4) != 0 || strstr(reason, "rows on the host"))
+    tap_bad(name, "%s", reason);
+  else if (waits > most)
+    tap_bad(name, "it waits %d times, not %d", (int)waits, most);
+  else if (out > 100 || in > 20000)
+    tap_bad(name, "%lld bytes to the host, %lld to the device", (long long)out, (long long)in);
+  else if (d->used != used)
+    tap_bad(name, "%lld bytes of device memory are left", (long long)(d->used - used));
+  else
+    tap_ok(name);
+}
+
 int main(void) {
   wl_error err = {0};
   sqlite3_open(":memory:", &db);
@@ -93,6 +132,20 @@ int main(void) {
   check_stays(d, "SELECT count(*) FROM f WHERE r > (SELECT avg(x.r) FROM f x WHERE x.a = f.b)");
   check_stays(d, "SELECT sum(q.a + f.b) FROM (SELECT a, b + 1 AS c FROM f WHERE w > 5) q, f WHERE "
                  "f.a = q.c AND f.b = 7");
+  run("CREATE TABLE s(i INTEGER, t TEXT, k TEXT)");
+  run("INSERT INTO s SELECT a, CASE WHEN b THEN 'text '||a||' '||r END, 'kind '||b%3 FROM f");
+  check_given(d, "SELECT a, r FROM f", 20001, 1);
+  check_given(d, "SELECT a, b, r FROM f WHERE a < 900", 18001, 1);
+  check_given(d, "SELECT a, r FROM f WHERE a = 3", 20, 2);
+  check_given(d, "SELECT sum(a) FROM f", 1, 3);
+  check_given(d, "SELECT max(a), min(a) FROM f", 1, 3);
+  check_given(d, "SELECT avg(a) FROM f WHERE a > 7", 1, 3);
+  check_given(d, "SELECT b, count(*), sum(a) FROM f GROUP BY b", 40, 4);
+  check_given(d, "SELECT a, b FROM f ORDER BY r DESC", 20001, 2);
+  check_given(d, "SELECT a, b FROM f ORDER BY r DESC LIMIT 5", 5, 2);
+  check_given(d, "SELECT c, r FROM f, g WHERE a = k", 20001, 2);
+  check_given(d, "SELECT i, t FROM s", 20001, 3);
+  check_given(d, "SELECT i, t, k FROM s WHERE i < 500", 10001, 3);
   sqlite3_close(db);
   return tap_done();
 }

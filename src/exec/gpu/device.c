@@ -79,7 +79,7 @@ static void after_fork(void) {
   has_opener = false;
   for (slot *s = slots; s < slots + sizeof slots / sizeof *slots; s++) {
     bool busy = pthread_mutex_trylock(&s->use) != 0;
-    s->use = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    s->use = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     if (s->state == BEING_OPENED) { /* by a thread that the child does not have */
       s->state = TRIED;
       s->open = true;

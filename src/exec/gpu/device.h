@@ -45,6 +45,7 @@ typedef enum wl_kernel {
   WL_K_FINISH_WORDS,
   WL_K_FINISH,
   WL_K_MADE,
+  WL_K_STAY,
   WL_N_KERNELS
 } wl_kernel;
 

@@ -207,7 +207,8 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 static bool is_small(const launch *l) {
   enum { MOST_BYTES = 256 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
-  if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made)
+  if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made ||
+      l->e->stays)
     return false;
   for (int k = 0; k < n_outs(l); k++)
     if (l->outs[k].type >= WL_R_TEXT) return false;
@@ -222,7 +223,7 @@ static bool is_unwatched(const launch *l) {
   const wl_device_state *s = l->s;
   bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
   bool uncounted =
-      e->build ? e->build->uncounted : s->stays && !e->tally && wl_dgroups_is_sure(s->groups);
+      e->build ? e->build->uncounted : s->groups_stay && !e->tally && wl_dgroups_is_sure(s->groups);
   return uncounted && whole && s->resident && !wl_launch_mapped(s) && l->low->only_numbers &&
          !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
 }
@@ -301,6 +302,7 @@ void wl_launch_close(launch *l) {
   wl_dev_free(d, l->tiles, l->n_tiles * 8);
   wl_dev_free(d, l->text, l->s->text_room);
   wl_dev_free(d, l->blob, l->n_blob);
+  wl_device_rows_forget(l);
   if (l->host) (l->unwatched ? d->host_free_later : d->host_free)(d, l->host);
   wl_results_drop(l->results);
   memset(l, 0, sizeof *l);
@@ -350,6 +352,14 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
       return WL_OK;
     }
   }
+  if (!rc && wl_device_rows_can_keep(l)) {
+    wl_error why;
+    if (!wl_device_rows_keep(l, &why)) {
+      wl_launch_took(l->s, WL_TIME_RESULTS, start);
+      return WL_OK;
+    }
+    wl_device_rows_refuse(l->e->stays, why.text);
+  }
   if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT] && !l->results) {
     l->idle = false;
     rc = wl_results_fetch(l, l->counters[C_OUT], err);
@@ -365,6 +375,7 @@ wl_status wl_launch_take(launch *l, wl_error *err) {
   wl_status rc = l->idle || l->unwatched ? WL_OK : l->d->finish(l->d, err);
   l->idle = !rc && !l->unwatched;
   if (!rc && l->results) rc = wl_results_push(l, err);
+  if (!rc) wl_device_rows_add(l);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   if (!rc) l->e->next_tablet = l->end;
   if (!rc && l->ordered) l->s->ordered = true;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "exec/gpu/columns/devcol.h"
+#include "exec/gpu/sinks/device_rows.h"
 #include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/limits.h"
 #include "exec/gpu/lower.h"
@@ -55,7 +56,7 @@ typedef struct wl_device_state {
   bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
   wl_collected ready;  /* rows of this wave, for the sink */
   bool ordered;        /* they are all rows, distinct and sorted: they are the results */
-  bool stays;          /* the device finishes the groups, and the next pipeline reads them there */
+  bool groups_stay;    /* the device finishes the groups, and the next pipeline reads them there */
   bool unwatched;      /* the host has not waited for the groups */
   bool restarts;       /* after WL_NOT_TAKEN: the sink must forget its rows */
   wl_i64 n_join_bytes; /* bytes of the joins' inputs on the device */
@@ -87,6 +88,7 @@ typedef struct wl_launch {
   bool unwatched;   /* the host does not wait for it, since it needs nothing of it */
   wl_u64 *counters; /* the start of `host`; valid when the kernel is done */
   wl_results *results;
+  wl_device_batch *kept; /* its rows, if they stay on the device for the user (device_rows.h) */
   wl_kargs args;
 } wl_launch;
 
@@ -149,7 +151,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *l, int k, wl_key_part *parts);
 /* gather.c: DISTINCT and ORDER BY over the rows of a launch, before they are fetched. If the launch
 ** produced all rows, then only the columns of the result are fetched, and the rows are final. */
 wl_status wl_gather_order(wl_launch *l, wl_error *err) WL_MUST;
-/* Whether the device finishes the groups, and they stay there (wl_device_state.stays). */
+/* Whether the device finishes the groups, and they stay there (wl_device_state.groups_stay). */
 bool wl_gather_stays(const wl_pipe *e);
 /* Called when a wave's launches have ended. Checks the groups, and gives them to the run after the
 ** last tablet. The caller goes on at e->next_tablet. */

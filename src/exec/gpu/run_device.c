@@ -148,7 +148,7 @@ static wl_status open_state(wl_pipe *e, wl_error *err) {
   s->order = wl_dorder_plan(e->p);
   if (!rc && e->p->grouped)
     rc = wl_dgroups_open(e->p, e->device, rows_at_most(e, s), &s->low, &s->groups, err);
-  s->stays = !rc && e->p->grouped && wl_gather_stays(e);
+  s->groups_stay = !rc && e->p->grouped && wl_gather_stays(e);
   return rc || s->expansion ? rc : plan_groups(e, s, err);
 }
 

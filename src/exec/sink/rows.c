@@ -27,18 +27,24 @@ void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, w
   s->to_give = last->limit;
 }
 
+void wl_rows_sink_cut(wl_rows_sink *s, wl_i64 n, wl_i64 *skip, wl_i64 *left) {
+  *skip = s->to_skip < n ? s->to_skip : n;
+  *left = n - *skip;
+  s->to_skip -= *skip;
+  if (s->to_give < 0) return;
+  if (*left > s->to_give) {
+    *left = s->to_give;
+    wl_executed_limit(WL_ON_CPU);
+  }
+  s->to_give -= *left;
+}
+
 void wl_rows_sink_next(wl_rows_sink *s, wl_batch **out) {
   *out = NULL;
   for (wl_batch *b; s->to_give != 0 && (b = wl_collected_next(&s->ready));) {
-    b->skip = s->to_skip < b->n_rows ? s->to_skip : b->n_rows;
-    s->to_skip -= b->skip;
-    wl_i64 n = b->n_rows - b->skip;
-    if (s->to_give >= 0 && n > s->to_give) {
-      n = s->to_give;
-      wl_executed_limit(WL_ON_CPU);
-      b->n_rows = b->skip + n;
-    }
-    if (s->to_give >= 0) s->to_give -= n;
+    wl_i64 n;
+    wl_rows_sink_cut(s, b->n_rows, &b->skip, &n);
+    b->n_rows = b->skip + n;
     if (n > 0) {
       *out = b;
       return;

@@ -17,6 +17,8 @@ typedef struct wl_rows_sink {
 void wl_rows_sink_init(wl_rows_sink *s, const wl_program *last, wl_pool *pool, wl_budget *budget);
 /* Takes out the next batch with rows. *out is NULL if there is none now. */
 void wl_rows_sink_next(wl_rows_sink *s, wl_batch **out);
+/* What OFFSET and LIMIT leave of the next n rows: rows [*skip, *skip + *left). */
+void wl_rows_sink_cut(wl_rows_sink *s, wl_i64 n, wl_i64 *skip, wl_i64 *left);
 /* How many more rows can be of use; -1: all. */
 wl_i64 wl_rows_sink_needed(const wl_rows_sink *s);
 

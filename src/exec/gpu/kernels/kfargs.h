@@ -20,6 +20,18 @@ typedef struct wl_kmade {
   wl_u32 real;
 } wl_kmade;
 
+/* Prepares a column of results that leaves the run on the device. What is NULL is not wanted. */
+typedef struct wl_kstay {
+  const wl_u64 *v;
+  const wl_u8 *t; /* tags, or 0 for NULL; NULL: there are no NULLs */
+  wl_u64 n;
+  wl_u64 *data;         /* the values. Those with the tag of an integer become reals */
+  wl_u32 *valid;        /* a bitmap of those that are not NULL … */
+  wl_u64 *n_valid;      /* … and their number, which is zero at first */
+  wl_u32 *lengths;      /* the bytes of their texts in a dictionary */
+  const wl_u64 *places; /* of that dictionary */
+} wl_kstay;
+
 /* keep[i] = 1 if slot i has a group. */
 typedef struct wl_kfkeep {
   const wl_u64 *table;

@@ -1,5 +1,6 @@
 /*
-** Result rows become columns that stay on the device. Included by kernels.h.
+** Result rows become columns that stay on the device: for later pipelines (wl_made), or for the
+** user (wl_stay). Included by kernels.h.
 **
 ** Grid: any number of blocks. A warp handles 32 rows at a time, so that it writes whole words of
 ** the bitmap. No shared memory. The facts are joined by atomics; their order does not matter.
@@ -41,6 +42,25 @@ WL_KERNEL_OF(wl_made, wl_kmade, 512) {
   km_join(&args->facts[WL_KM_GREATEST], greatest);
   km_join(&args->facts[WL_KM_LEAST], least);
   if (simt_lane() == 0 && n_values) (void)simt_atomic_add_u64(&args->facts[WL_KM_VALUES], n_values);
+}
+
+WL_KERNEL_OF(wl_stay, wl_kstay, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  const wl_u64 mine = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp();
+  wl_u64 n_values = 0;
+  for (wl_u64 first = mine * 32; first < args->n; first += n_warps * 32) {
+    wl_u64 i = first + simt_lane();
+    int there = i < args->n, valid = there && (!args->t || args->t[i]);
+    wl_u64 v = there ? args->v[i] : 0;
+    if (there && args->data)
+      args->data[i] = args->t[i] == WL_T_INT ? wl_f64_bits((double)(wl_i64)v) : v;
+    if (there && args->lengths) args->lengths[i] = valid ? (wl_u32)(args->places[v] >> 32) : 0;
+    wl_u32 word = simt_ballot(valid);
+    n_values += k_popcount(word);
+    if (args->valid && simt_lane() == 0) args->valid[first / 32] = word;
+  }
+  if (args->n_valid && simt_lane() == 0 && n_values)
+    (void)simt_atomic_add_u64(args->n_valid, n_values);
 }
 
 #endif

@@ -21,7 +21,9 @@ WL_KERNEL_OF(wl_gather, wl_kgather, 512) {
   const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
   for (wl_u64 row = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp(); row < args->n_rows;
        row += n_warps) {
-    const wl_u8 *from = (const wl_u8 *)(size_t)args->from[row];
+    const wl_u8 *from = args->dict_places
+                            ? args->dict_heap + (wl_u32)args->dict_places[args->from[row]]
+                            : (const wl_u8 *)(size_t)args->from[row];
     wl_u8 *to = args->heap + args->to[row];
     for (wl_u32 i = simt_lane(); i < args->n[row]; i += 32) to[i] = from[i];
   }

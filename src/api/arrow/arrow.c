@@ -9,7 +9,7 @@
 **    a statement that SQLite runs, from all of its rows.
 ** 3. Any thread may release arrays, in any order, whether children have been moved out or not.
 */
-#include "api/open_query.h"
+#include "api/arrow/arrow.h"
 #include "api/enable.h"
 #include "base/mem.h"
 #include "value/conv.h"
@@ -17,21 +17,15 @@
 #include "program/compile.h"
 #include "value/domain.h"
 #include "column/dict.h"
-#include "warplite.h"
+#include "exec/gpu/sinks/device_rows.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef enum format { F_NULL, F_INT, F_REAL, F_TEXT, F_BLOB, F_UNION } format;
+typedef wl_arrow_stream stream;
+typedef wl_arrow_format format;
 static const char *const format_text[] = {"n", "l", "g", "u", "z", "+ud:0,1,2,3"};
-
-typedef struct stream {
-  wl_opened of; /* the statement */
-  format *formats;
-  char message[512];
-  bool failed;
-} stream;
 
 /* ---- schemas */
 
@@ -60,23 +54,29 @@ static int schema_make(struct ArrowSchema *s, const char *fmt, const char *name,
   return 0;
 }
 
-static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
+int wl_arrow_schema(stream *s, bool large, struct ArrowSchema *out) {
   static const char *const union_names[] = {"integer", "real", "text", "blob"};
-  stream *s = p->private_data;
   int rc = schema_make(out, "+s", "", s->of.n_cols);
   out->flags = 0;
   for (int i = 0; i < s->of.n_cols && !rc; i++) {
     struct ArrowSchema *c = out->children[i];
-    rc = schema_make(c, format_text[s->formats[i]], s->of.names[i],
-                     s->formats[i] == F_UNION ? 4 : 0);
+    format f = s->formats[i];
+    const char *text = large && f == WL_ARROW_TEXT   ? "U"
+                       : large && f == WL_ARROW_BLOB ? "Z"
+                                                     : format_text[f];
+    rc = schema_make(c, text, s->of.names[i], f == WL_ARROW_UNION ? 4 : 0);
     for (int k = 0; k < c->n_children && !rc; k++)
-      rc = schema_make(c->children[k], format_text[F_INT + k], union_names[k], 0);
+      rc = schema_make(c->children[k], format_text[WL_ARROW_INT + k], union_names[k], 0);
   }
   if (rc) {
     out->release(out);
     snprintf(s->message, sizeof s->message, "out of memory");
   }
   return rc;
+}
+
+static int get_schema(struct ArrowArrayStream *p, struct ArrowSchema *out) {
+  return wl_arrow_schema(p->private_data, false, out);
 }
 
 /* ---- arrays */
@@ -161,7 +161,7 @@ static int fixed_array(struct ArrowArray *a, const wl_outcol *c, wl_reg r, forma
   if (!rc) rc = validity(a, c->t ? c->t + skip : NULL, n);
   if (rc) return rc;
   a->buffers[1] = c->v + skip;
-  bool convert = r.type == WL_R_ANY || (f == F_REAL && r.type == WL_R_INT);
+  bool convert = r.type == WL_R_ANY || (f == WL_ARROW_REAL && r.type == WL_R_INT);
   if (!convert) return 0;
   /* Integers among reals. Each is exact as a real. */
   double *d = own(a, (size_t)n * 8);
@@ -285,15 +285,15 @@ static int column_array(struct ArrowArray *a, const wl_batch *b, const wl_reg *r
   const wl_dict *dict = wl_batch_dict(b, col);
   if (dict) return coded_array(a, c, dict, skip, n);
   switch (f) {
-  case F_NULL: {
+  case WL_ARROW_NULL: {
     int rc = array_make(a, n, 0, 0);
     a->null_count = n;
     return rc;
   }
-  case F_INT:
-  case F_REAL: return fixed_array(a, c, regs[col], f, skip, n);
-  case F_TEXT:
-  case F_BLOB: return bytes_array(a, c, regs[col], skip, n);
+  case WL_ARROW_INT:
+  case WL_ARROW_REAL: return fixed_array(a, c, regs[col], f, skip, n);
+  case WL_ARROW_TEXT:
+  case WL_ARROW_BLOB: return bytes_array(a, c, regs[col], skip, n);
   default: return union_array(a, b, regs, col, skip, n);
   }
 }
@@ -350,7 +350,7 @@ static const char *get_last_error(struct ArrowArrayStream *p) {
   return *s->message ? s->message : NULL;
 }
 
-static void stream_free(stream *s) {
+void wl_arrow_close(stream *s) {
   wl_opened_close(&s->of);
   wl_mem_free(s->formats);
   wl_mem_free(s);
@@ -362,7 +362,7 @@ static void stream_release(struct ArrowArrayStream *p) {
   sqlite3_mutex *m = sqlite3_db_mutex(c->db);
   sqlite3_mutex_enter(m);
   wl_streams_leave(c);
-  stream_free(s);
+  wl_arrow_close(s);
   sqlite3_mutex_leave(m);
   p->release = NULL;
 }
@@ -370,17 +370,26 @@ static void stream_release(struct ArrowArrayStream *p) {
 /* ---- opening */
 
 static format format_of(const wl_domain *d, const char *decl) {
-  unsigned types = d->mask & ~WL_M(WL_T_NULL);
-  if (types == WL_M(WL_T_INT)) return F_INT;
-  if (types == WL_M(WL_T_REAL)) return F_REAL;
-  if (types == WL_M(WL_T_TEXT)) return F_TEXT;
-  if (types == WL_M(WL_T_BLOB)) return F_BLOB;
-  if (types == (WL_M(WL_T_INT) | WL_M(WL_T_REAL)) && d->lo >= -(1LL << 53) && d->hi <= 1LL << 53)
-    return F_REAL;
-  if (types) return F_UNION;
-  if (!decl) return F_NULL;
+  wl_u8 type;
+  if (!wl_domain_one_type(d, &type)) return WL_ARROW_UNION;
+  if (type)
+    return type == WL_T_INT    ? WL_ARROW_INT
+           : type == WL_T_REAL ? WL_ARROW_REAL
+           : type == WL_T_TEXT ? WL_ARROW_TEXT
+                               : WL_ARROW_BLOB;
+  if (!decl) return WL_ARROW_NULL;
   char affinity = wl_affinity_of_type(decl);
-  return affinity == 'A' ? F_BLOB : affinity == 'B' ? F_TEXT : affinity == 'D' ? F_INT : F_REAL;
+  return affinity == 'A'   ? WL_ARROW_BLOB
+         : affinity == 'B' ? WL_ARROW_TEXT
+         : affinity == 'D' ? WL_ARROW_INT
+                           : WL_ARROW_REAL;
+}
+
+/* Ends a statement whose rows are on the device. Only the names of its columns are kept. */
+static void end_statement(wl_opened *of) {
+  of->answer.n_rows = of->stays->n_rows;
+  wl_answer_close(&of->answer);
+  of->conn = NULL;
 }
 
 static wl_status open_stream(wl_conn *c, const char *sql, const wl_bindings *b, stream *s,
@@ -392,52 +401,70 @@ static wl_status open_stream(wl_conn *c, const char *sql, const wl_bindings *b, 
   const wl_program *p = wl_run_program(s->of.answer.run);
   for (int i = 0; i < s->of.n_cols; i++)
     s->formats[i] = format_of(&p->results[i].domain, s->of.types[i]);
+  if (s->of.stays && s->of.stays->on_device)
+    end_statement(&s->of);
+  else
+    wl_streams_enter(c);
   return WL_OK;
 }
 
-/* Runs a text. stmt: the statement with its parameters, or NULL: they are NULL. */
-static int query(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, struct ArrowArrayStream *out) {
+int wl_arrow_open(sqlite3 *db, const char *sql, sqlite3_stmt *stmt, wl_device_rows *stays,
+                  stream **out) {
   wl_error err = {0};
+  *out = NULL;
   int rc = warplite_enable(db);
   if (rc) return rc;
   sqlite3_mutex *m = sqlite3_db_mutex(db);
   sqlite3_mutex_enter(m);
   wl_conn *c = wl_conn_find(db);
   wl_bindings bindings = {0};
-  stream *s = wl_mem_zalloc(sizeof *s);
+  stream *s = *out = wl_mem_zalloc(sizeof *s);
   wl_status st = s ? WL_OK : wl_nomem(&err);
+  if (s) s->of.stays = stays;
   if (!st && stmt) st = wl_bindings_read(stmt, &bindings, &err);
   if (!st) st = open_stream(c, sql, &bindings, s, &err);
   wl_bindings_close(&bindings);
-  if (!st) wl_streams_enter(c);
   if (st) {
     snprintf(c->errmsg, sizeof c->errmsg, "%s", err.text);
-    if (s) stream_free(s);
-  } else {
-    out->get_schema = get_schema;
-    out->get_next = get_next;
-    out->get_last_error = get_last_error;
-    out->release = stream_release;
-    out->private_data = s;
+    if (s) wl_arrow_close(s);
+    *out = NULL;
   }
   sqlite3_mutex_leave(m);
   return st == WL_NOT_TAKEN ? SQLITE_ERROR : (int)st;
 }
 
+int wl_arrow_open_stmt(sqlite3_stmt *stmt, wl_device_rows *stays, stream **out) {
+  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
+  if (!sqlite3_sql(stmt) || sqlite3_stmt_busy(stmt)) return SQLITE_MISUSE;
+  char *sql = wl_original_text(stmt);
+  if (!sql) return SQLITE_NOMEM;
+  int rc = wl_arrow_open(sqlite3_db_handle(stmt), sql, stmt, stays, out);
+  sqlite3_free(sql);
+  return rc;
+}
+
+void wl_arrow_export(stream *s, struct ArrowArrayStream *out) {
+  out->get_schema = get_schema;
+  out->get_next = get_next;
+  out->get_last_error = get_last_error;
+  out->release = stream_release;
+  out->private_data = s;
+}
+
 int warplite_query(sqlite3 *db, const char *zSql, struct ArrowArrayStream *out) {
+  stream *s;
   if (!db || !zSql || !out) return SQLITE_MISUSE;
   memset(out, 0, sizeof *out);
-  return query(db, zSql, NULL, out);
+  int rc = wl_arrow_open(db, zSql, NULL, NULL, &s);
+  if (!rc) wl_arrow_export(s, out);
+  return rc;
 }
 
 int warplite_query_stmt(sqlite3_stmt *pStmt, struct ArrowArrayStream *out) {
+  stream *s;
   if (!pStmt || !out) return SQLITE_MISUSE;
   memset(out, 0, sizeof *out);
-  if (!wl_api_bind(NULL)) return SQLITE_ERROR;
-  if (!sqlite3_sql(pStmt) || sqlite3_stmt_busy(pStmt)) return SQLITE_MISUSE;
-  char *sql = wl_original_text(pStmt);
-  if (!sql) return SQLITE_NOMEM;
-  int rc = query(sqlite3_db_handle(pStmt), sql, pStmt, out);
-  sqlite3_free(sql);
+  int rc = wl_arrow_open_stmt(pStmt, NULL, &s);
+  if (!rc) wl_arrow_export(s, out);
   return rc;
 }

@@ -14,11 +14,11 @@
 /* ---- the device that fails */
 
 typedef enum way {
-  REFUSED, /* one allocation of device memory fails: another process has taken it */
-  TAKEN,   /* all allocations from there on */
+  REFUSED,  /* one allocation of device memory fails: another process has taken it */
+  TAKEN,    /* all allocations from there on */
   UNPINNED, /* all allocations of pinned host memory from there on */
-  BROKEN,  /* one call that does work fails */
-  LOST,    /* all calls from there on: the device is gone */
+  BROKEN,   /* one call that does work fails */
+  LOST,     /* all calls from there on: the device is gone */
   N_WAYS
 } way;
 static const char *const way_names[] = {"memory refused", "memory taken", "no pinned memory",
@@ -201,6 +201,8 @@ int main(void) {
       "SELECT w, sum(a) FROM f GROUP BY w HAVING sum(a) > 100 ORDER BY sum(a) DESC, w",
       "SELECT DISTINCT a, b FROM f ORDER BY b, a LIMIT 20",
       "SELECT a, b FROM f ORDER BY r DESC LIMIT 5 OFFSET 2",
+      "SELECT a, t||a FROM f ORDER BY t||a, CASE WHEN a % 2 THEN t ELSE r END DESC",
+      "SELECT a FROM f ORDER BY t||b DESC, r LIMIT 100",
       "SELECT sum(r) FROM f WHERE a IN (SELECT k FROM g WHERE c = 2)",
       "SELECT c, sum(r), count(*) FROM f, g WHERE a = k GROUP BY c ORDER BY c",
       "SELECT c, sum(r), count(*) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c",
@@ -214,7 +216,8 @@ int main(void) {
       "SELECT count(*), sum(a), sum(c) FROM f LEFT JOIN g ON k = a AND c > b",
       "SELECT count(*), sum(a), sum(c) FROM f RIGHT JOIN g ON k + 70 = a",
       "SELECT a, k, c FROM f FULL JOIN g ON k + 90 = a AND r < 20 WHERE c = 3 OR a = 95",
-      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 2 THEN a ELSE r + 0.5 END) FROM f",
+      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 2 THEN a ELSE r + 0.5 END) "
+      "FROM f",
       "SELECT b, total(t + a), min(CASE WHEN a % 3 THEN a ELSE r + 0.5 END) FROM f GROUP BY b",
       "SELECT n, count(*) FROM (SELECT a, count(*) AS n FROM f WHERE b > 3 GROUP BY a) GROUP BY n "
       "ORDER BY n"};

@@ -77,6 +77,15 @@ int main(void) {
   check(d, "SELECT a, r FROM f WHERE a = 3", 20, 2);
   check(d, "SELECT b, count(*), sum(r) FROM f GROUP BY b", 40, 3);
   check(d, "SELECT a, b FROM f ORDER BY r DESC LIMIT 5", 5, 2);
+  run("CREATE TABLE s(k INTEGER PRIMARY KEY, t TEXT, m)");
+  run("INSERT INTO s WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+      "SELECT NULL, (i*7919%20011*40503)||' is a number', CASE i%3 WHEN 0 THEN i ELSE 'row '||i "
+      "END FROM n");
+  /* a round for the first bytes, one for those after them; the rows, and the bytes of their texts
+   */
+  check(d, "SELECT k, t FROM s ORDER BY t", 20001, 5);
+  check(d, "SELECT k FROM s ORDER BY t DESC LIMIT 10", 10, 4);
+  check(d, "SELECT k FROM s ORDER BY m LIMIT 10", 10, 4);
   check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 3);
   check(d, "SELECT c, sum(r) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 4);
   check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 4);

@@ -110,7 +110,7 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   if (o.distinct) wl_executed_sink(WL_ON_DEVICE, WL_SINK_DISTINCT);
   if (o.order) wl_executed_sink(WL_ON_DEVICE, WL_SINK_SORT);
   wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
-                               l->n_rows, &l->counters[C_OUT], most, err);
+                               l->n_rows, &l->counters[C_OUT], most, e->stop, err);
   if (rc == WL_FULL) {
     wl_gather_note(e, "%s on the cpu: %.80s", what, err->text);
     return WL_OK;

@@ -267,6 +267,8 @@ static void texts(const char *engine) {
       "SELECT k FROM w ORDER BY m IS NULL, CASE WHEN m IS NULL THEN s ELSE m END, a",
       "SELECT w.k, v.s FROM w JOIN v ON v.k = w.a ORDER BY v.s||'', w.s DESC",
       "SELECT w.k, v.s FROM w LEFT JOIN v ON v.k = w.k ORDER BY v.s, w.m, w.k",
+      "SELECT w.k, v.k FROM w JOIN v ON v.k%10 = w.a WHERE w.k%7 = 0 ORDER BY w.s, v.s||'', v.k",
+      "SELECT w.k, v.k FROM w LEFT JOIN v ON v.k%50 = w.k ORDER BY v.s DESC, w.m",
       "SELECT a||'/', count(*) FROM w GROUP BY a ORDER BY 'g'||-a",
       "SELECT a, max(k)||'' FROM w GROUP BY a ORDER BY CASE WHEN a < 3 THEN a||'' ELSE a END DESC",
       "SELECT DISTINCT a FROM w ORDER BY s LIMIT 4",

@@ -203,6 +203,7 @@ int main(void) {
       "SELECT a, b FROM f ORDER BY r DESC LIMIT 5 OFFSET 2",
       "SELECT a, t||a FROM f ORDER BY t||a, CASE WHEN a % 2 THEN t ELSE r END DESC",
       "SELECT a FROM f ORDER BY t||b DESC, r LIMIT 100",
+      "SELECT a, c FROM f, g WHERE k = a AND a < 20 ORDER BY f.t||c, r DESC",
       "SELECT sum(r) FROM f WHERE a IN (SELECT k FROM g WHERE c = 2)",
       "SELECT c, sum(r), count(*) FROM f, g WHERE a = k GROUP BY c ORDER BY c",
       "SELECT c, sum(r), count(*) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c",

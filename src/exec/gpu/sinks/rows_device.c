@@ -30,7 +30,7 @@ bool wl_rows_can_stay(const wl_launch *l) {
   const wl_pipe *e = l->e;
   const wl_program *p = e->p;
   bool several = p->also || p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
-  bool whole = l->first == 0 && l->end == e->n_tablets && !l->combined && !several;
+  bool whole = l->whole && !l->combined && !several;
   bool last = (p->sink == WL_SINK_ROWS && !p->next) || l->ordered;
   const wl_program *end = wl_program_last(p);
   if (!e->made || !whole || !last || l->s->expansion || end->limit >= 0 || end->offset)

@@ -21,10 +21,8 @@
 ** Invariants:
 ** 1. Words, compared from first to last, have the order of the keys, with desc and null_last.
 ** 2. Without a TEXT, VALUE or PREFIX part, keys are equal if and only if their words are equal;
-*-0.0
-**    and 0.0 are equal. With one, rows with equal words must be compared. With a TEXT or VALUE
-*part,
-**    invariant 1 holds if its next words are compared where it is equal, before later parts.
+**    -0.0 and 0.0 are equal. With one, rows with equal words must be compared. With a TEXT or VALUE
+**    part, invariant 1 holds if its next words are compared where it is equal, before later parts.
 ** 3. Decoding returns the encoded value. A zero comes back as 0.0.
 ** 4. INT: the caller encodes only values of the range [lo, hi]. wl_key_holds() tells. If there are
 **    none, lo is 0 and hi is -1.

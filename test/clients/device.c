@@ -398,6 +398,8 @@ static void transfers(const char *engine) {
       "SELECT s||(k%3000), count(*), sum(k), count(DISTINCT s||a) FROM t GROUP BY 1",
       "SELECT k, s, r FROM t WHERE k%3=1 ORDER BY r, b DESC",
       "SELECT k, s||'!' FROM t ORDER BY b LIMIT 30",
+      "SELECT k, u FROM t WHERE k%2 ORDER BY u DESC, s||b",
+      "SELECT s||(k%70001), r FROM t ORDER BY 1 LIMIT 300 OFFSET 50",
       "SELECT DISTINCT a, r FROM t",
       "SELECT a, count(s||k), count(*) FROM t GROUP BY a",
   };
@@ -415,12 +417,12 @@ static void transfers(const char *engine) {
   sqlite3_close(db);
 }
 
-/* Random queries whose keys are all numbers. None is the bare rowid: grouped by that and other
+/* Random queries, most of whose keys are numbers. None is the bare rowid: grouped by that and other
 ** terms, SQLite leaves the groups in rowid order. */
 static void random_queries(const char *engine, int n_rows, int n) {
-  static const char *const keys[] = {"a",      "b",   "r",     "w",   "a%3",  "k%1000",
-                                     "+k",     "-b",  "odd",   "a+b", "b*77", "r*0.0",
-                                     "a IS 2", "b/7", "b*1.0", "k>9", "w%9",  "-r"};
+  static const char *const keys[] = {
+      "a",     "b",      "r",   "w",     "a%3", "k%1000", "+k", "-b", "odd",  "a+b",  "b*77",
+      "r*0.0", "a IS 2", "b/7", "b*1.0", "k>9", "w%9",    "-r", "u",  "s||b", "u||w", "s"};
   static const char *const aggs[] = {
       "count(*)", "count(a)",      "sum(a)",         "sum(r)",         "min(w)",        "max(w)",
       "avg(b)",   "min(r)",        "max(-r*0.0)",    "sum(b*k)",       "count(s)",      "total(b)",

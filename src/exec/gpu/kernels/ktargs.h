@@ -20,9 +20,8 @@ typedef struct wl_ktfield {
   wl_u64 type;    /* wl_regtype */
 } wl_ktfield;
 
-/* A sort key: its words, and the fields of each. Word w has fields [ends[w - 1], ends[w]). A TEXT
-*or
-** VALUE part is alone in its word. */
+/* A sort key: its words, and the fields of each. Word w has fields [ends[w - 1], ends[w]). A
+** TEXT or VALUE part is alone in its word. */
 typedef struct wl_ktkey {
   const wl_ktfield *fields;
   const wl_u32 *ends;

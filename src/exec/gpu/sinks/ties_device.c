@@ -5,11 +5,9 @@
 #include "exec/gpu/columns/devcol.h"
 #include <string.h>
 
-/* SKIP_BYTES: how far a round looks for the end of what texts have in common. With ROUNDS, both
-*keep
-** a kernel and the whole sort short: an interrupt waits for a kernel, and the CPU is better at
-*texts
-** that agree in one more place than the last. */
+/* SKIP_BYTES: how far a round looks for the end of what texts have in common. This keeps a kernel
+** short, because an interrupt waits for it. ROUNDS: the CPU is better at texts that part one by
+** one. */
 enum { SKIP_BYTES = 1 << 16, ROUNDS = 128 };
 
 /* Memory for the entries of one round. */

@@ -75,6 +75,15 @@ void wl_key_layout_add_prefix(wl_key_layout *l, int key, wl_u8 coll, unsigned fl
   l->prefix = true;
 }
 
+void wl_key_layout_add_value(wl_key_layout *l, int key, wl_u8 coll, unsigned flags) {
+  wl_key_part first = new_part(key, WL_PART_CLASS, true, flags),
+              value = new_part(key, WL_PART_VALUE, true, flags);
+  first.span = 4;
+  value.coll = coll;
+  add_part(l, first, (flags & WL_KEY_NEW_WORD) != 0);
+  add_part(l, value, true);
+}
+
 void wl_key_part_set_range(wl_key_part *p, wl_i64 lo, wl_i64 hi) {
   assert(p->kind == WL_PART_INT && p->below == 1);
   p->lo = lo <= hi ? lo : 0;

@@ -161,10 +161,10 @@ static const one list[] = {
     {"SELECT k, odd FROM t ORDER BY odd", "; sorted on the gpu", true},
     {"SELECT k, r*0.0 FROM t ORDER BY r*0.0, -k", "; sorted on the gpu", true},
     {"SELECT k FROM t WHERE b > 100 ORDER BY r, b LIMIT 10 OFFSET 3", "; sorted on the gpu", true},
-    {"SELECT k FROM t ORDER BY 'x', 1.5", "; sorted on the cpu: ORDER BY text", true},
+    {"SELECT k FROM t ORDER BY 'x', 1.5", "; sorted on the gpu", true},
     {"SELECT k FROM t ORDER BY 1 > 2, 1.5, NULL", "; sorted on the gpu", true},
     {"SELECT k FROM t ORDER BY r LIMIT 0", NULL, true},
-    {"SELECT s, k FROM t ORDER BY s||k, k", "; sorted on the cpu: ORDER BY text", true},
+    {"SELECT s, k FROM t ORDER BY s||k, k", "; sorted on the gpu", true},
     /* distinct */
     {"SELECT DISTINCT a, r FROM t", "; distinct on the gpu", true},
     {"SELECT DISTINCT r*0.0 FROM t", "; distinct on the gpu", true},
@@ -200,6 +200,115 @@ static void sizes(const char *engine) {
             n_rows[i] == 4000 || n_rows[i] == 65536 ? codes[k].way : NULL, codes[k].oracle);
     sqlite3_close(db);
   }
+}
+
+/* ---- ORDER BY of texts and of values of several types */
+
+/* s: texts, most of them distinct, that begin alike in groups, with NULLs; c and e: the same under
+** other collations, with spaces and NULs; m: every type, integers beyond 2^53 and reals that equal
+** some of them; z: blobs; x: what begins alike for long. */
+static sqlite3 *open_texts(int n) {
+  sqlite3 *db;
+  char sql[1600];
+  sqlite3_open(":memory:", &db);
+  must(db, "CREATE TABLE w(k INTEGER PRIMARY KEY, a INTEGER, s TEXT, c TEXT COLLATE NOCASE, e TEXT "
+           "COLLATE RTRIM, m, z BLOB, x TEXT); CREATE TABLE v(k INTEGER PRIMARY KEY, s TEXT)");
+  snprintf(
+      sql, sizeof sql,
+      "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < %d), "
+      "d AS (SELECT x, x*7919%%65521 AS h FROM c) INSERT INTO w SELECT x, x%%5,"
+      " CASE WHEN x%%17 THEN substr('a common start of it', 1, h%%21)||(h*31%%9973) END,"
+      " substr('The Same START', 1, h%%9)||CASE x%%6 WHEN 0 THEN CAST(x'00' AS TEXT)||h WHEN 1 "
+      "THEN '' WHEN 2 THEN 'k' WHEN 3 THEN 'K' ELSE char(65+h%%60) END,"
+      " substr('a b  c   d    ', 1, h%%15)||substr('                   ', 1, h%%20),"
+      " CASE h%%11 WHEN 0 THEN NULL WHEN 1 THEN 9007199254740992+h%%7 WHEN 2 THEN"
+      " 9007199254740992.0+h%%7 WHEN 3 THEN 9223372036854775807-h%%3 WHEN 4 THEN"
+      " 9223372036854775808.0 WHEN 5 THEN CAST(h AS TEXT) WHEN 6 THEN CAST(h||'' AS BLOB) WHEN"
+      " 7 THEN -9223372036854775807-h%%2 WHEN 8 THEN h*0.5 WHEN 9 THEN -h*0.0 ELSE h/4 END,"
+      " CASE WHEN x%%9 THEN CAST(substr('blobs begin alike', 1, h%%18)||h AS BLOB) ELSE x'' END,"
+      " substr('%s', 1, h%%40*8)||h FROM c JOIN d USING(x) WHERE %d > 0",
+      n,
+      "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdef"
+      "ghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuv"
+      "wxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz",
+      n);
+  must(db, sql);
+  must(db, "INSERT INTO v SELECT k, substr(s, -4) FROM w WHERE k <= 100");
+  return db;
+}
+
+static void texts(const char *engine) {
+  static const char *const queries[] = {
+      "SELECT k, s FROM w ORDER BY s",
+      "SELECT k, s FROM w ORDER BY s DESC, k DESC",
+      "SELECT k FROM w ORDER BY s NULLS LAST",
+      "SELECT k FROM w ORDER BY s DESC NULLS FIRST, z",
+      "SELECT k FROM w ORDER BY s DESC NULLS FIRST, a LIMIT 20 OFFSET 3",
+      "SELECT k, s FROM w ORDER BY s LIMIT 1",
+      "SELECT k, s FROM w WHERE s IS NOT NULL ORDER BY s LIMIT 100",
+      "SELECT k FROM w ORDER BY s COLLATE NOCASE, s COLLATE RTRIM DESC, s",
+      "SELECT k, c FROM w ORDER BY c",
+      "SELECT k FROM w ORDER BY c DESC, a LIMIT 50",
+      "SELECT k FROM w ORDER BY c COLLATE BINARY DESC",
+      "SELECT k, e FROM w ORDER BY e",
+      "SELECT k FROM w ORDER BY e DESC, e COLLATE BINARY",
+      "SELECT k, m FROM w ORDER BY m",
+      "SELECT k, m FROM w ORDER BY m DESC, s",
+      "SELECT k FROM w ORDER BY m NULLS LAST, s DESC, z",
+      "SELECT k FROM w ORDER BY m DESC NULLS FIRST LIMIT 300",
+      "SELECT k FROM w ORDER BY a DESC, m COLLATE NOCASE, c",
+      "SELECT k, z FROM w ORDER BY z",
+      "SELECT k FROM w ORDER BY z DESC, m",
+      "SELECT k FROM w ORDER BY a, s LIMIT 77",
+      "SELECT k FROM w ORDER BY x",
+      "SELECT k FROM w ORDER BY x COLLATE NOCASE DESC, a",
+      "SELECT k FROM w ORDER BY 'same'||substr(k, 1, 0)",
+      "SELECT k FROM w ORDER BY 'same'||substr(k, 1, 0), a+0.5, s LIMIT 9",
+      "SELECT k FROM w ORDER BY m IS NULL, CASE WHEN m IS NULL THEN s ELSE m END, a",
+      "SELECT w.k, v.s FROM w JOIN v ON v.k = w.a ORDER BY v.s||'', w.s DESC",
+      "SELECT w.k, v.s FROM w LEFT JOIN v ON v.k = w.k ORDER BY v.s, w.m, w.k",
+      "SELECT w.k, v.k FROM w JOIN v ON v.k%10 = w.a WHERE w.k%7 = 0 ORDER BY w.s, v.s||'', v.k",
+      "SELECT w.k, v.k FROM w LEFT JOIN v ON v.k%50 = w.k ORDER BY v.s DESC, w.m",
+      "SELECT a||'/', count(*) FROM w GROUP BY a ORDER BY 'g'||-a",
+      "SELECT a, max(k)||'' FROM w GROUP BY a ORDER BY CASE WHEN a < 3 THEN a||'' ELSE a END DESC",
+      "SELECT DISTINCT a FROM w ORDER BY s LIMIT 4",
+      "SELECT DISTINCT a, k%3 FROM w ORDER BY 'x'||(k%3), m, a",
+  };
+  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_texts(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++)
+      check(db, engine, label, queries[k], n_rows[i] >= 257 ? "sorted on the gpu" : NULL, true);
+    sqlite3_close(db);
+  }
+}
+
+/* Texts that agree in thousands of bytes, and texts of which each agrees with the others in eight
+** bytes more than the one before it. */
+static void alike_texts(const char *engine) {
+  static const one of[] = {
+      {"SELECT k FROM b ORDER BY long||k%7", "; sorted on the gpu", true},
+      {"SELECT k FROM b ORDER BY long||k%7 DESC, k DESC", "; sorted on the gpu", true},
+      {"SELECT k FROM b ORDER BY (long||k%7) COLLATE NOCASE LIMIT 5", "; sorted on the gpu", true},
+      {"SELECT k FROM b ORDER BY z DESC", "; sorted on the gpu", true},
+      {"SELECT k FROM b ORDER BY more||(k%1)", "; sorted on the cpu: many texts begin alike", true},
+      {"SELECT k FROM b WHERE k <= 100 ORDER BY more||(k%1) DESC", "; sorted on the gpu", true},
+      {"SELECT k FROM b ORDER BY more||(k%1) LIMIT 3", "; sorted on the cpu: many texts", true},
+      {"SELECT k FROM b ORDER BY more||(k%1) DESC LIMIT 3", "; sorted on the gpu", true},
+  };
+  sqlite3 *db;
+  sqlite3_open(":memory:", &db);
+  must(db,
+       "CREATE TABLE b(k INTEGER PRIMARY KEY, long TEXT, more TEXT, z BLOB);"
+       "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < 300) "
+       "INSERT INTO b SELECT x, replace(hex(zeroblob(CASE WHEN x%10 THEN 3000 ELSE 70000 END)), "
+       "'0', 'y')||(x*7%50), replace(hex(zeroblob(4*x)), '0', 'x')||'y', NULL FROM c;"
+       "UPDATE b SET z = CAST(long||k%7 AS BLOB)");
+  for (int k = 0; k < (int)(sizeof of / sizeof *of); k++)
+    check(db, engine, "texts that begin alike", of[k].sql, of[k].way, of[k].oracle);
+  sqlite3_close(db);
 }
 
 /* Ranges around each way's limits; on the simulator, whose shared memory is known. */
@@ -256,6 +365,9 @@ static void budgets(const char *engine) {
       {"12M", "SELECT s||(k%2000), a, b, count(*), sum(r) FROM t GROUP BY 1, 2, 3", "passes"},
       {"16M", "SELECT s||(k%100000), count(*) FROM t GROUP BY 1", "cpu"},
       {"8M", "SELECT k, a FROM t ORDER BY b, a", "; sorted on the cpu: the rows come in"},
+      {"12M", "SELECT k, a FROM t ORDER BY s||k, a", "; sorted on the cpu: the rows come in"},
+      {"12M", "SELECT k, u FROM t ORDER BY u DESC, s||k LIMIT 20", "; sorted on the cpu: the rows"},
+      {"60M", "SELECT k, s FROM t ORDER BY s||k, a", "; sorted on the gpu"},
       {"8M", "SELECT k, a FROM t ORDER BY b, a LIMIT 20", "; sorted on the cpu: the rows come in"},
       {"8M", "SELECT DISTINCT a, b FROM t ORDER BY b DESC LIMIT 30 OFFSET 5",
        "on the cpu: the rows"},
@@ -286,6 +398,8 @@ static void transfers(const char *engine) {
       "SELECT s||(k%3000), count(*), sum(k), count(DISTINCT s||a) FROM t GROUP BY 1",
       "SELECT k, s, r FROM t WHERE k%3=1 ORDER BY r, b DESC",
       "SELECT k, s||'!' FROM t ORDER BY b LIMIT 30",
+      "SELECT k, u FROM t WHERE k%2 ORDER BY u DESC, s||b",
+      "SELECT s||(k%70001), r FROM t ORDER BY 1 LIMIT 300 OFFSET 50",
       "SELECT DISTINCT a, r FROM t",
       "SELECT a, count(s||k), count(*) FROM t GROUP BY a",
   };
@@ -303,12 +417,12 @@ static void transfers(const char *engine) {
   sqlite3_close(db);
 }
 
-/* Random queries whose keys are all numbers. None is the bare rowid: grouped by that and other
+/* Random queries, most of whose keys are numbers. None is the bare rowid: grouped by that and other
 ** terms, SQLite leaves the groups in rowid order. */
 static void random_queries(const char *engine, int n_rows, int n) {
-  static const char *const keys[] = {"a",      "b",   "r",     "w",   "a%3",  "k%1000",
-                                     "+k",     "-b",  "odd",   "a+b", "b*77", "r*0.0",
-                                     "a IS 2", "b/7", "b*1.0", "k>9", "w%9",  "-r"};
+  static const char *const keys[] = {
+      "a",     "b",      "r",   "w",     "a%3", "k%1000", "+k", "-b", "odd",  "a+b",  "b*77",
+      "r*0.0", "a IS 2", "b/7", "b*1.0", "k>9", "w%9",    "-r", "u",  "s||b", "u||w", "s"};
   static const char *const aggs[] = {
       "count(*)", "count(a)",      "sum(a)",         "sum(r)",         "min(w)",        "max(w)",
       "avg(b)",   "min(r)",        "max(-r*0.0)",    "sum(b*k)",       "count(s)",      "total(b)",
@@ -352,6 +466,8 @@ int main(void) {
   const char *engines[] = {"sim", getenv("WL_TEST_CUDA") ? "cuda" : NULL};
   for (int e = 0; e < 2 && engines[e]; e++) {
     sizes(engines[e]);
+    texts(engines[e]);
+    alike_texts(engines[e]);
     spans(engines[e]);
     budgets(engines[e]);
     transfers(engines[e]);

@@ -427,7 +427,9 @@ static ex *order_term(maker *m, const query *q) {
     e = q->group[rng_below(m->r, q->n_groups)];
   else
     e = exact_aggregate(m);
-  return rng_chance(m->r, 8) ? node_of(m, "# COLLATE NOCASE", &e) : e;
+  static const char *const under[] = {"# COLLATE NOCASE", "# COLLATE NOCASE", "# COLLATE RTRIM",
+                                      "# COLLATE BINARY"};
+  return rng_chance(m->r, 12) ? node_of(m, PICK(m->r, under), &e) : e;
 }
 
 /* A number for LIMIT or OFFSET: small, now and then at an end of 64 bits or a parameter. */

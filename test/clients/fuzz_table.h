@@ -31,6 +31,7 @@ typedef enum flavour {
   F_WORDS, /* few distinct texts */
   F_NUMERIC_TEXT,
   F_ODD_TEXT,
+  F_ALIKE,  /* texts and a few blobs that begin alike, for some bytes more or fewer than a word */
   F_SERIAL, /* all distinct */
   F_DATES,
   F_JSON,
@@ -75,6 +76,19 @@ static const char *const jsons[] = {"'{\"a\":1,\"b\":[1,2.5,\"x\"]}'",
                                     "'\"s\"'",
                                     "'{\"a\":true}'"};
 
+static char *alike(rng *r) {
+  static const unsigned char start[] = "abCde f\xff", ends[] = {'a', 'A', ' ', 0, 'z', '[', 0x80};
+  char hex[2 * 48 + 1];
+  int n = rng_chance(r, 50) ? 20 : rng_below(r, 40), more = rng_below(r, 5);
+  for (int i = 0; i < n + more; i++) {
+    int c = i < n ? start[i % (int)(sizeof start - 1)] : PICK(r, ends);
+    if (i < n && c >= 'a' && c <= 'z' && rng_chance(r, 5)) c -= 32;
+    snprintf(hex + 2 * i, 3, "%02x", (unsigned)c);
+  }
+  hex[2 * (n + more)] = 0;
+  return rng_chance(r, 10) ? format("x'%s'", hex) : format("CAST(x'%s' AS TEXT)", hex);
+}
+
 static char *value(rng *r, flavour f) {
   switch (f) {
   case F_SMALL: return format("%d", rng_below(r, 41) - 20);
@@ -87,6 +101,7 @@ static char *value(rng *r, flavour f) {
   case F_WORDS: return format("%s", PICK(r, words));
   case F_NUMERIC_TEXT: return format("%s", PICK(r, numeric_texts));
   case F_ODD_TEXT: return format("%s", PICK(r, odd_texts));
+  case F_ALIKE: return alike(r);
   case F_SERIAL:
     return format("'%s%d'", rng_chance(r, 50) ? "row " : "Item-", rng_below(r, 1 << 30));
   case F_DATES: return format("%s", PICK(r, dates));

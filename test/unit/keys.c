@@ -188,48 +188,83 @@ static const char *check_layout(const key *keys, int n) {
 
 /* ---- texts as words */
 
-/* Compares two texts by their words. */
-static int compare_text_words(const wl_key_part *p, wl_val a, wl_val b) {
+/* Compares two texts by their words, now and then behind what they have in common. all: however
+** long that is. */
+static int compare_text_words(const wl_key_part *p, wl_val a, wl_val b, bool all) {
   for (wl_u32 at = 0;;) {
     wl_u64 x = wl_text_word(p, a, at), y = wl_text_word(p, b, at);
     if (x != y) return x < y ? -1 : 1;
     wl_u32 next = wl_text_next(p, x, at);
     if (!next) return 0;
-    if (next != WL_TEXT_AT_LENGTH && wl_text_common(p, a, b, next) < next) return 2;
+    wl_u32 most = all ? ~0u : next + (wl_u32)(rnd() % 20);
+    if (next != WL_TEXT_AT_LENGTH) {
+      wl_u32 common = wl_bytes_common(wl_bytes(a), a.n, wl_bytes(b), b.n, next, most, p->coll);
+      if (common < next || common > most) return 2;
+      if (rnd() % 2) next = common;
+    }
     at = next;
+  }
+}
+
+/* The same for values of any type, whose class comes first. */
+static int compare_value_words(const wl_key_part *p, wl_val a, wl_val b) {
+  wl_u64 x = wl_key_class(p, a.t), y = wl_key_class(p, b.t);
+  for (wl_u32 at = 0; x == y;) {
+    x = wl_value_word(p, a, at);
+    y = wl_value_word(p, b, at);
+    if (x == y && !(at = wl_value_next(p, a.t, x, at))) return 0;
+  }
+  return x < y ? -1 : 1;
+}
+
+/* A text, NULL, or with `any` a value of any type. Texts share their first bytes. */
+static wl_val text_or_any(wl_u8 *room, wl_u32 shared, wl_u32 most, bool any) {
+  static const wl_u8 letters[] = {'a', 'A', ' ', 0, 'Z', '[', '@', 0xff, 'z'};
+  static const wl_i64 ints[] = {0, 1, 1LL << 53, -(1LL << 53), 1LL << 62, WL_I64_MAX, WL_I64_MIN};
+  wl_u32 n = shared + (wl_u32)(rnd() % (most - shared + 1));
+  wl_i64 i = (wl_i64)((wl_u64)ints[rnd() % 7] + rnd() % 5 - 2);
+  for (wl_u32 b = 0; b < n; b++)
+    room[b] = b < shared ? letters[b % 3] : letters[rnd() % (rnd() % 2 ? 2 : sizeof letters)];
+  if (rnd() % 9 == 0) return wl_null();
+  switch (any ? rnd() % 5 : 0) {
+  case 1: return wl_int(i);
+  case 2: return wl_real((double)i);
+  case 3: return wl_real(rnd() % 2 ? (double)i * 0.5 : rnd() % 2 ? __builtin_inf() : -0.0);
+  case 4: return wl_val_make(WL_T_BLOB, (wl_u64)(size_t)room, n);
+  default: return wl_text(room, n);
   }
 }
 
 static void test_text_words(void) {
   enum { N = 120, LONG = 40 };
   static wl_u8 room[N][LONG];
-  static const wl_u8 letters[] = {'a', 'A', ' ', 0, 'Z', '[', '@', 0xff, 'z'};
-  for (int coll = 0; coll < 3; coll++) {
+  for (int kind = 0; kind < 6; kind++) {
     const char *wrong = NULL;
+    int coll = kind % 3;
+    bool any = kind >= 3;
     for (int round = 0; round < (TEST_SANITIZED ? 20 : 200) && !wrong; round++) {
-      wl_key_part parts[1];
+      wl_key_part parts[2];
       wl_key_layout l = {.parts = parts};
       key k = {.desc = rnd() % 2, .null_last = rnd() % 2, .coll = (wl_u8)coll};
-      wl_key_layout_add_text(&l, 0, k.coll, flags_of(&k));
+      if (any)
+        wl_key_layout_add_value(&l, 0, k.coll, flags_of(&k));
+      else
+        wl_key_layout_add_text(&l, 0, k.coll, flags_of(&k));
+      const wl_key_part *p = &parts[l.n_parts - 1];
       wl_u32 shared = (wl_u32)(rnd() % 20);
-      for (int i = 0; i < N; i++) {
-        wl_u32 n = shared + (wl_u32)(rnd() % (LONG - shared + 1));
-        for (wl_u32 b = 0; b < n; b++)
-          room[i][b] =
-              b < shared ? letters[b % 3] : letters[rnd() % (rnd() % 2 ? 2 : sizeof letters)];
-        k.rows[i] = rnd() % 9 ? wl_text(room[i], n) : wl_null();
-      }
+      for (int i = 0; i < N; i++) k.rows[i] = text_or_any(room[i], shared, LONG, any);
       for (int i = 0; i < N && !wrong; i++)
         for (int j = 0; j < N && !wrong; j++) {
           int want = compare(&k, 1, i, j);
-          if (compare_text_words(parts, k.rows[i], k.rows[j]) != want)
-            wrong = "words and texts are in different order";
-          if (wl_text_compare(parts, k.rows[i], k.rows[j], 0) != want)
+          int have = any ? compare_value_words(p, k.rows[i], k.rows[j])
+                         : compare_text_words(p, k.rows[i], k.rows[j], round % 2);
+          if (have != want) wrong = "words and values are in different order";
+          if (!any && wl_text_compare(p, k.rows[i], k.rows[j], 0) != want)
             wrong = "comparing gives another order";
         }
     }
     char name[60];
-    snprintf(name, sizeof name, "keys: texts as words, collation %d", coll);
+    snprintf(name, sizeof name, "keys: %s as words, collation %d", any ? "values" : "texts", coll);
     wrong ? tap_bad(name, "%s", wrong) : tap_ok(name);
   }
 }

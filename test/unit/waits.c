@@ -122,6 +122,15 @@ int main(void) {
   check(d, "SELECT sum(r) FROM f, g WHERE a = k AND c = 2", 1, 2);
   check(d, "SELECT c, sum(b) FROM f, g WHERE a = k GROUP BY c ORDER BY c", 7, 1);
   check(d, "SELECT c, sum(r) FROM f, g WHERE f.w = g.w GROUP BY c ORDER BY c", 7, 3);
+  run("CREATE TABLE texts(k INTEGER PRIMARY KEY, t TEXT, m)");
+  run("INSERT INTO texts WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+      "SELECT NULL, (i*7919%20011*40503)||' is a number', CASE i%3 WHEN 0 THEN i ELSE 'row '||i "
+      "END FROM n");
+  /* a round for the first bytes, one for those after them; the rows, and the bytes of their texts
+   */
+  check(d, "SELECT k, t FROM texts ORDER BY t", 20001, 5);
+  check(d, "SELECT k FROM texts ORDER BY t DESC LIMIT 10", 10, 4);
+  check(d, "SELECT k FROM texts ORDER BY m LIMIT 10", 10, 4);
   check(
       d,
       "SELECT g.c, h.c, sum(b) FROM f, g, h WHERE a = g.k AND b = h.k GROUP BY 1, 2 ORDER BY 1, 2",

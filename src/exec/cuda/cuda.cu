@@ -201,6 +201,11 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_ORDER_PERMUTE:
     wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
     break;
+  case WL_K_TIES_SKIP: wl_ties_skip<<<grid, block, 0, stream>>>(*(const wl_ktskip *)args); break;
+  case WL_K_TIES_WORDS: wl_ties_words<<<grid, block, 0, stream>>>(*(const wl_ktwords *)args); break;
+  case WL_K_TIES_RUNS: wl_ties_runs<<<grid, block, 0, stream>>>(*(const wl_ktruns *)args); break;
+  case WL_K_TIES_SPLIT: wl_ties_split<<<grid, block, 0, stream>>>(*(const wl_ktsplit *)args); break;
+  case WL_K_TIES_NEXT: wl_ties_next<<<grid, block, 0, stream>>>(*(const wl_ktsplit *)args); break;
   case WL_K_FINISH_KEEP:
     wl_finish_keep<<<grid, block, 0, stream>>>(*(const wl_kfkeep *)args);
     break;

@@ -209,3 +209,11 @@ void wl_device_lock(wl_device *d) {
 void wl_device_unlock(wl_device *d) {
   pthread_mutex_unlock(&slot_of(d)->use);
 }
+
+wl_status wl_device_each(wl_device *d, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
+                         wl_error *err) {
+  unsigned threads = (unsigned)d->block_threads;
+  wl_u64 blocks = (n + threads - 1) / threads, most = (wl_u64)d->n_processors * 8;
+  if (!n) return WL_OK;
+  return d->launch(d, k, args, n_args, (unsigned)(blocks < most ? blocks : most), threads, 0, err);
+}

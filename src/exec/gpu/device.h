@@ -41,6 +41,11 @@ typedef enum wl_kernel {
   WL_K_ORDER_FIRST,
   WL_K_ORDER_KEPT,
   WL_K_ORDER_PERMUTE,
+  WL_K_TIES_SKIP,
+  WL_K_TIES_WORDS,
+  WL_K_TIES_RUNS,
+  WL_K_TIES_SPLIT,
+  WL_K_TIES_NEXT,
   WL_K_FINISH_KEEP,
   WL_K_FINISH_WORDS,
   WL_K_FINISH,
@@ -123,6 +128,9 @@ wl_device *wl_device_get(const char *kind, wl_error *err);
 wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err);
 void wl_device_lock(wl_device *d);
 void wl_device_unlock(wl_device *d);
+/* Launches a kernel whose threads process n entries with a grid stride. */
+wl_status wl_device_each(wl_device *d, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
+                         wl_error *err) WL_MUST;
 
 /* The implementation of "sim" (exec/sim/device.c), and the function that a plugin exports. */
 wl_status wl_device_open_sim(wl_device *d, wl_error *err);

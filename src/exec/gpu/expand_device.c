@@ -27,6 +27,8 @@
 #include <string.h>
 
 enum { CHUNK_FIRST = 1 << 16, CHUNK_MOST = 2000000, CHUNK_LEAST = 1 << 10, BLOCK_MOST = 64 };
+/* The first chunk if rows are sorted: a launch that makes all of them can sort them. */
+enum { CHUNK_SORTED = 1 << 20 };
 /* Candidates of a tuple in the first round of a test, and how many times more in each round. */
 enum { ROUND_FIRST = 8, ROUND_GROWTH = 4, ROUND_MOST = 1 << 30 };
 static const double WAVE_NS = 20e6;
@@ -62,7 +64,8 @@ wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion = wl_mem_zalloc(sizeof *x);
   if (!x) return wl_nomem(err);
   x->n_parts = n;
-  x->chunk = CHUNK_FIRST;
+  bool sorts = e->p->sink == WL_SINK_SORT || e->p->sink == WL_SINK_DISTINCT;
+  x->chunk = sorts ? CHUNK_SORTED : CHUNK_FIRST;
   x->most = CHUNK_MOST;
   x->group = BLOCK_MOST;
   x->lows = WL_NEW_N(&s->arena, wl_lowered, n);
@@ -283,6 +286,14 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tu
   return rc;
 }
 
+/* Whether the next n combinations of a part's tuples are all that the last part runs over. */
+static bool is_whole(const wl_pipe *e, const expansion *x, int part, wl_u64 n) {
+  if (e->next_tablet > 0 || x->end < e->n_tablets || x->n_combined) return false;
+  for (int k = 0; k < part; k++)
+    if (x->levels[k].at < x->levels[k].total) return false;
+  return x->levels[part].at + n == x->levels[part].total;
+}
+
 /* Runs a part over the next piece of the combinations of an earlier part's tuples: the next part,
 ** or the one after the test. */
 static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *err) {
@@ -300,9 +311,11 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
   l.passed = t->passed;
   l.n_rows = n;
   l.row0 = x->n_combined;
+  l.whole = l.low->part.kind == WL_PART_LAST && is_whole(e, x, part, n);
   if (!rc) rc = run_part(&l, &restart, err);
   if (!rc && !restart && l.low->part.kind == WL_PART_EXPAND) rc = keep_tuples(&l, to, err);
   if (!rc && !restart && l.low->part.kind == WL_PART_LAST) rc = take(e, x, &l, err);
+  bool ordered = l.ordered;
   wl_launch_close(&l);
   drop_piece(e->device, &p);
   if (rc == WL_FULL && n > CHUNK_LEAST) {
@@ -314,6 +327,10 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
   if (restart) return wl_gather_restart(e, s, err);
   t->at += n;
   if (t->at == t->total && !t->passed) drop_tuples(e->device, t);
+  if (ordered) { /* the rows are results: the CPU cannot make them again */
+    x->open = false;
+    e->next_tablet = x->end;
+  }
   if (n == x->chunk && x->chunk < x->most / 2) x->chunk *= 2;
   return WL_OK;
 }

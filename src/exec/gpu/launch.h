@@ -69,6 +69,7 @@ typedef struct wl_launch {
   const wl_lowered *low; /* the code that it runs */
   int queue;
   int first, end;        /* tablets [first, end), if it scans a table */
+  bool whole;            /* it makes all rows of the pipeline */
   bool combined;         /* it runs over n_rows combinations instead of tablets */
   const wl_klist *lists; /* [n_lists]: the row numbers of these combinations */
   int n_lists;

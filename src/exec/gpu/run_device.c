@@ -218,6 +218,7 @@ static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_
       l->queue = depth > 1 ? 1 + opened % depth : 0;
       l->n_fetch = e->p->n_results;
       next_block(e, s, next, &l->first, &l->end);
+      l->whole = l->first == 0 && l->end == e->n_tablets;
       l->row0 = (wl_u64)l->first << WL_TABLET_SHIFT;
       next = l->end;
       opened++;

@@ -157,8 +157,8 @@ wl_u32 wl_sort_common(const wl_sort *s, sort_place p, wl_u32 first, const sort_i
     int m = n - i < AT_ONCE ? (int)(n - i) : AT_ONCE;
     fetch(s, text->key, p.at, a + i, m, v);
     for (int k = 0; k < m; k++) {
-      wl_u32 common = wl_text_common(text, like, v[k], p.at);
-      if (common < most) most = common;
+      most =
+          wl_bytes_common(wl_bytes(like), like.n, wl_bytes(v[k]), v[k].n, p.at, most, text->coll);
     }
   }
   return most;

@@ -19,6 +19,7 @@
 #include "value/aggregates.h"
 #include "exec/gpu/kernels/kargs.h"
 #include "exec/gpu/kernels/kgargs.h"
+#include "exec/gpu/kernels/ktargs.h"
 #include "exec/gpu/kernels/simt.h"
 #include "program/opcodes.h"
 
@@ -518,6 +519,7 @@ WL_KERNEL_OF(wl_interp_long, wl_kargs, 512) {
 #include "exec/gpu/kernels/kresults.h"
 #include "exec/gpu/kernels/kgroup.h"
 #include "exec/gpu/kernels/korder.h"
+#include "exec/gpu/kernels/kties.h"
 #include "exec/gpu/kernels/kfinish.h"
 #include "exec/gpu/kernels/kmade.h"
 

@@ -100,7 +100,7 @@ wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
 /* ---- order */
 
 /*
-** If the launch covered the whole table, this does all of DISTINCT and ORDER BY. Otherwise the
+** If the launch made all rows, this does all of DISTINCT and ORDER BY. Otherwise the
 ** host merges the rows of all launches, and only work that reduces their number is worth doing
 ** here.
 */
@@ -109,7 +109,7 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   const wl_program *p = e->p;
   wl_dorder o = l->s->order;
   bool several = p->also || p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
-  bool whole = l->first == 0 && l->end == e->n_tablets && !several;
+  bool whole = l->whole && !several;
   bool distinct = p->sink == WL_SINK_DISTINCT;
   bool all = (!distinct || o.distinct) && (!o.sort || o.order);
   const char *what = distinct && o.sort ? "distinct and sorted" : o.sort ? "sorted" : "distinct";
@@ -127,7 +127,7 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   if (o.distinct) wl_executed_sink(WL_ON_DEVICE, WL_SINK_DISTINCT);
   if (o.order) wl_executed_sink(WL_ON_DEVICE, WL_SINK_SORT);
   wl_status rc = wl_dorder_run(l->d, p, &o, l->outs, whole && all ? p->n_given : p->n_results,
-                               l->n_rows, &l->counters[C_OUT], most, err);
+                               l->n_rows, &l->counters[C_OUT], most, e->stop, err);
   if (rc == WL_FULL) {
     wl_gather_note(e, "%s on the cpu: %.80s", what, err->text);
     return WL_OK;

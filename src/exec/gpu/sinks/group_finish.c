@@ -40,15 +40,6 @@ typedef struct finishing {
   size_t n_cols;
 } finishing;
 
-static wl_status launch(wl_device *d, wl_kernel k, const void *args, size_t n_args, wl_u64 n,
-                        wl_error *err) {
-  wl_u64 threads = (wl_u64)d->block_threads, blocks = (n + threads - 1) / threads,
-         most = (wl_u64)d->n_processors * 8;
-  if (!n) return WL_OK;
-  return d->launch(d, k, args, n_args, (unsigned)(blocks < most ? blocks : most), (unsigned)threads,
-                   0, err);
-}
-
 /* ---- the order of the groups */
 
 /* Lists the slots that have groups, by address. */
@@ -60,10 +51,10 @@ static wl_status list_slots(finishing *x, wl_error *err) {
   if (!rc) rc = wl_dgroups_take(g, (x->n_slots + 1) * 8, &x->places, err);
   if (!rc) rc = wl_dgroups_take(g, x->n_slots * 4, &x->slots[0], err);
   wl_kfkeep keep = {g->k.table, x->keep, x->n_slots, g->k.words, g->k.rows_word};
-  if (!rc) rc = launch(d, WL_K_FINISH_KEEP, &keep, sizeof keep, x->n_slots, err);
+  if (!rc) rc = wl_device_each(d, WL_K_FINISH_KEEP, &keep, sizeof keep, x->n_slots, err);
   if (!rc) rc = d->scan(d, x->keep, x->places, (wl_i64)x->n_slots, err);
   wl_kokept kept = {x->keep, x->places, x->slots[0], x->n_slots};
-  if (!rc) rc = launch(d, WL_K_ORDER_KEPT, &kept, sizeof kept, x->n_slots, err);
+  if (!rc) rc = wl_device_each(d, WL_K_ORDER_KEPT, &kept, sizeof kept, x->n_slots, err);
   if (!rc) rc = d->copy_out(d, &x->n, x->places + x->n_slots, 8, err);
   x->listed = true;
   return rc;
@@ -88,7 +79,7 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
     int at = 0, n_bits = bits_of(wl_key_layout_used(&g->layout, w) - 1);
     wl_kfwords a = {g->k.table, x->slots[0], x->keys[0], x->n, g->k.words, one ? 0 : 1 + (wl_u32)w,
                     one};
-    rc = launch(d, WL_K_FINISH_WORDS, &a, sizeof a, x->n, err);
+    rc = wl_device_each(d, WL_K_FINISH_WORDS, &a, sizeof a, x->n, err);
     if (!rc) rc = d->sort(d, x->keys, x->slots, (wl_i64)x->n, n_bits, &at, err);
     if (!at) continue;
     wl_u32 *s = x->slots[0];
@@ -198,7 +189,7 @@ static wl_status make_columns(finishing *x, wl_rows *out, bool *unsure, wl_error
   if (!rc && wide) rc = d->fill(d, flag, 0, 8, err);
   wl_kfinish a = {
       g->k, cols, x->listed ? x->slots[0] : NULL, x->live, flag, x->n, (wl_u32)x->n_cols};
-  if (!rc) rc = launch(d, WL_K_FINISH, &a, sizeof a, x->n, err);
+  if (!rc) rc = wl_device_each(d, WL_K_FINISH, &a, sizeof a, x->n, err);
   if (!rc && wide) rc = d->copy_out(d, &set, flag, 8, err);
   wl_dgroups_drop(g, cols, n_bytes);
   *unsure = set != 0;

@@ -1,6 +1,7 @@
 /*
-** DISTINCT and ORDER BY on a device, over the rows that one launch produced, before they are moved
-** to the host. Used by gather.c; uses the kernels of korder.h and the device's sort.
+** DISTINCT of numbers and ORDER BY on a device, over the rows that one launch produced, before they
+** are moved to the host. Used by gather.c; uses the kernels of korder.h, the device's sort, and
+** ties_device.h for sort keys that are not numbers.
 **
 ** Invariants:
 ** 1. DISTINCT keeps the first of equal rows in scan order. Rows with equal sort keys stay in scan
@@ -13,6 +14,7 @@
 #ifndef WL_ORDER_DEVICE_H
 #define WL_ORDER_DEVICE_H
 
+#include "base/stop.h"
 #include "program/program.h"
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kgargs.h"
@@ -21,6 +23,7 @@
 ** rows of Distinct at once, which is the next pipeline. */
 typedef struct wl_dorder {
   bool distinct, order;
+  bool texts;             /* some sort key is a text or of several types */
   const char *why;        /* why it cannot do all of it; NULL if it can */
   const wl_program *sort; /* the pipeline that sorts: this one or the next; NULL: none */
 } wl_dorder;
@@ -33,6 +36,7 @@ size_t wl_dorder_row_bytes(const wl_dorder *o); /* temporary device memory, in b
 ** rows that are left, at most `most` if that is not negative. The first n_cols columns are moved.
 */
 wl_status wl_dorder_run(wl_device *d, const wl_program *p, const wl_dorder *o, wl_kout *outs,
-                        int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_error *err) WL_MUST;
+                        int n_cols, wl_u64 room, wl_u64 *n, wl_i64 most, wl_stop *stop,
+                        wl_error *err) WL_MUST;
 
 #endif

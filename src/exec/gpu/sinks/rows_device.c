@@ -30,7 +30,7 @@ bool wl_rows_can_stay(const wl_launch *l) {
   const wl_pipe *e = l->e;
   const wl_program *p = e->p;
   bool several = p->also || p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
-  bool whole = l->first == 0 && l->end == e->n_tablets && !l->combined && !several;
+  bool whole = l->whole && !l->combined && !several;
   bool last = (p->sink == WL_SINK_ROWS && !p->next) || l->ordered;
   const wl_program *end = wl_program_last(p);
   if (!e->made || !whole || !last || l->s->expansion || end->limit >= 0 || end->offset)
@@ -78,10 +78,7 @@ static wl_status keep_column(keeping *x, int k, wl_error *err) {
                 x->facts + k * WL_KM_FACTS,
                 x->n,
                 reg.type == WL_R_REAL};
-  wl_u64 threads = (wl_u64)d->block_threads, blocks = (x->n + threads - 1) / threads,
-         most = (wl_u64)d->n_processors * 8;
-  return d->launch(d, WL_K_MADE, &a, sizeof a, (unsigned)(blocks < most ? blocks : most),
-                   (unsigned)threads, 0, err);
+  return wl_device_each(d, WL_K_MADE, &a, sizeof a, x->n, err);
 }
 
 static wl_u64 unrank(wl_u64 rank, bool real) {

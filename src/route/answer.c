@@ -123,7 +123,7 @@ wl_status wl_answer_open(wl_conn *c, const wl_request *q, const wl_mask *mask, w
   if (!rc && d.engine != WL_ENGINE_SQLITE) {
     rc = start(a, q, &d, err);
     if (!rc && !d.place.loads && !wl_run_more(a->run))
-      wl_place_measured(d.text, &d.place, wl_clock_ns() - a->started);
+      wl_place_measured(c, d.text, &d.place, wl_clock_ns() - a->started);
     if (rc == WL_NOT_TAKEN) wl_place_gave_up(d.text);
     if (rc && !a->failed) rc = wl_route_leave(c, q, rc, &d, err);
   }

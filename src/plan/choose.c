@@ -56,8 +56,7 @@ double wl_choose_gpu(const wl_settings *set, const wl_work *w, const wl_place_ta
   double computes = w->n_rows * w->nodes * is->gpu_node_ns;
   double sorts = w->sorted * SORT_BYTES / is->gpu_memory_rate;
   double back = is->gpu_wait_ns + w->n_results * RESULT_BYTES / is->out_rate;
-  return host + w->n_pipelines * larger(is->gpu_pipeline_ns, is->gpu_wait_ns) +
-         larger(reads, computes) + sorts + back;
+  return host + w->n_pipelines * is->gpu_pipeline_ns + larger(reads, computes) + sorts + back;
 }
 
 double wl_choose_copy(const wl_settings *set, const wl_place_table *t, const wl_machines *m) {
@@ -104,9 +103,12 @@ void wl_choose_note(wl_measured *x, int machine, double ns, double estimate) {
   if (estimate <= 0 || ns <= 0) return;
   double now = ns / estimate, *ratio = &x->ratio[machine];
   now = now > MOST ? MOST : now < 1 / MOST ? 1 / MOST : now;
-  /* One slow run may be chance, one fast run is not. A faded correction says nothing. */
+  /* One slow run may be chance, one fast run is not. The first may have prepared what later ones
+  ** find. A faded correction says nothing. */
   bool again = *ratio > 0 && x->last == machine;
-  *ratio = !again || now < *ratio ? now : (*ratio * 2 + now) / 3;
+  if (x->n_on[machine] > 0 || now <= 1)
+    *ratio = !again || now < *ratio ? now : (*ratio * 2 + now) / 3;
+  if (x->n_on[machine] < 2) x->n_on[machine]++;
   x->ratio[other] = faded(x->ratio[other]);
   x->last = machine;
   if (x->n_runs < FIRST_RUNS) x->n_runs++;

@@ -5,8 +5,9 @@
 ** (wl_measured), for each machine on its own.
 **
 ** Invariants:
-** 1. The machine that seems slower is tried once, if it is not far slower by estimate; again only
-**    when its correction has faded.
+** 1. The machine that seems slower is tried, if it is not far slower by estimate, until a run has
+**    been noted; again only when its correction has faded. The first run on a machine is not noted
+**    if it was slow: kernels are loaded then, and memory is pinned.
 ** 2. Copying columns to the device is an investment: it is made at once if this run pays for it,
 **    and else when the runs that went without have together lost as much.
 */
@@ -19,12 +20,12 @@
  */
 typedef struct wl_work {
   double n_rows;
-  double nodes;     /* operators for each row */
-  double sorted;    /* rows to sort */
-  double host_ns;   /* what the host does in any case: compiling, starting, calls into SQLite */
-  double client_ns; /* what the client takes to read the rows */
-  double n_results; /* values of the result */
-  int n_pipelines;
+  double nodes;       /* operators for each row */
+  double sorted;      /* rows to sort */
+  double host_ns;     /* what the host does in any case: compiling, starting, calls into SQLite */
+  double client_ns;   /* what the client takes to read the rows */
+  double n_results;   /* values of the result */
+  double n_pipelines; /* one that reads what another leaves on the device counts half */
 } wl_work;
 
 /* The speed of a core: how long work takes here, divided by the same on the machine on which the

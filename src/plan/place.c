@@ -159,7 +159,7 @@ static void decide(const wl_settings *set, const wl_place_table *t, const wl_mac
   if (both) copy = wl_choose_copy(set, t, m);
   if (both) native = wl_choose(t, cpu, gpu, copy, &out->not_copied_ns);
   if (native != WL_ENGINE_GPU) copy = 0;
-  out->run_ns = (native == WL_ENGINE_GPU ? gpu : cpu) - w->client_ns * scale;
+  out->run_ns = (native == WL_ENGINE_GPU ? gpu + copy : cpu) - w->client_ns * scale;
   out->cpu_ns *= t->native_factor[WL_ON_CPU_MACHINE];
   out->gpu_ns = gpu / scale * t->native_factor[WL_ON_GPU_MACHINE];
   out->loads = t->size.n_missing > 0;
@@ -170,14 +170,14 @@ static void decide(const wl_settings *set, const wl_place_table *t, const wl_mac
              t->size.exact ? "" : "about ", t->size.n_rows);
   else
     compare(t, m, native, copy, out);
-  out->copies = out->engine == WL_ENGINE_GPU && t->copies.n_absent > 0;
+  out->copies = out->engine == WL_ENGINE_GPU && copy > 0;
   if (out->engine != WL_ENGINE_CPU) out->not_copied_ns = 0;
 }
 
 /* The work that statements over one table and over several have alike. n_pipelines: those that run
 ** before the rows of the statement's own query are there, and that one. */
 static wl_work work_of(const wl_query *q, const wl_place_table *t, bool sorts, double host_ns,
-                       int n_pipelines) {
+                       double n_pipelines) {
   double row = t->by_batch ? BATCH_ROW : RESULT_ROW;
   double value = t->by_batch ? BATCH_VALUE : RESULT_VALUE;
   double n = (double)t->size.n_rows;
@@ -186,7 +186,8 @@ static wl_work work_of(const wl_query *q, const wl_place_table *t, bool sorts, d
                    .host_ns = host_ns,
                    .client_ns = t->price.n_rows * (row + value * q->n_results),
                    .n_results = t->price.n_rows * q->n_results,
-                   .n_pipelines = n_pipelines + (q->aggregate || q->grouped) + sorts};
+                   .n_pipelines =
+                       n_pipelines + (q->aggregate || q->grouped ? 0.5 : 0) + (sorts ? 1 : 0)};
 }
 
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,

@@ -55,11 +55,11 @@ typedef struct wl_placement {
   double lost_ns; /* SQLite was chosen only because columns are not loaded; the time this costs */
   bool by_price;  /* CPU and GPU were compared */
   bool copies;    /* the GPU was chosen, and columns must be copied to it */
-  double
-      not_copied_ns; /* the CPU was chosen only because they are not there; the time this costs */
-  double
-      run_ns; /* of the native engine until the rows are there, in this machine's time and without
-              ** corrections; 0: unknown */
+  /* The CPU was chosen only because columns are not on the GPU; the time this costs. */
+  double not_copied_ns;
+  /* Of the native engine until the rows are there, with copies, in this machine's time and without
+  ** corrections; 0: unknown. */
+  double run_ns;
   bool left_device; /* the CPU runs it, although the GPU was chosen */
 } wl_placement;
 
@@ -97,8 +97,9 @@ typedef struct wl_query_copies {
 enum { WL_ON_CPU_MACHINE, WL_ON_GPU_MACHINE, WL_N_MACHINES };
 typedef struct wl_measured {
   double ratio[WL_N_MACHINES]; /* measured time divided by the estimate; 0: it has not run there */
+  int n_on[WL_N_MACHINES];     /* runs on each, up to 2 */
   int last;                    /* the machine of the last run */
-  int n_runs;
+  int n_runs;                  /* on both, up to a few */
 } wl_measured;
 
 /* What is known about the tables and about SQLite's way to run the statement. */

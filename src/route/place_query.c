@@ -191,10 +191,9 @@ enum { MAX_FACTOR = 32 };
 void wl_place_measured(wl_conn *c, wl_statement_text *t, const wl_placement *where, double ns) {
   bool on_gpu = where->engine == WL_ENGINE_GPU || where->left_device;
   int machine = on_gpu ? WL_ON_GPU_MACHINE : WL_ON_CPU_MACHINE;
-  if (where->copies) return; /* it was longer than others will be */
   if (where->by_price && !where->left_device)
     wl_choose_note(measure_for(c, t), machine, ns, where->run_ns);
-  if (!where->priced) return;
+  if (!where->priced || where->copies) return; /* with copies, it was longer than others will be */
   double *factor = &t->price.native_factor[machine], before = *factor > 0 ? *factor : 1;
   double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
   now = now < 1 ? 1 : now > MAX_FACTOR ? MAX_FACTOR : now;

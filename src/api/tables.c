@@ -29,10 +29,12 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
     wl_cell_text(r, &row[1], d ? d->name : NULL);
     wl_cell_text(r, &row[2], d ? "ready" : why.text);
     if (!d) continue;
+    wl_device_lock(d);
     wl_cell_int(&row[3], d->memory);
     wl_cell_int(&row[4], d->budget);
     wl_cell_int(&row[5], d->used);
     wl_cell_int(&row[6], d->n_processors);
+    wl_device_unlock(d);
     char text[WL_CONSTANTS_TEXT + 32];
     wl_constants is;
     const char *from = wl_device_constants_now(d, &is);

@@ -50,13 +50,16 @@ static void open_table(void) {
 
 /* Waits until the device is there and its constants are known. */
 static bool wait_for_device(void) {
-  for (int k = 0; k < 200; k++) {
+  bool opening = true;
+  use_setting(db, "route", "always");
+  for (int k = 0; k < 600 && opening; k++) {
     struct timespec some = {0, 50 * 1000 * 1000};
+    if (k > 0) nanosleep(&some, NULL);
     ask("SELECT sum(a) FROM t");
-    if (!strstr(warplite_reason(db), "; the GPU is being opened")) return true;
-    nanosleep(&some, NULL);
+    opening = strstr(warplite_reason(db), "; the GPU is being opened");
   }
-  return false;
+  use_setting(db, "route", "cost");
+  return !opening;
 }
 
 static const char *prices(void) {

@@ -16,8 +16,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { RUNS = 5, FEW_NODES = 2, MANY_NODES = 18, COPY_BYTES = 4 << 20, MEMORY_BYTES = 64 << 20 };
-static const double share_ns = 3e6;    /* for one measurement */
+enum { RUNS = 5, FEW_NODES = 2, MANY_NODES = 18, COPY_BYTES = 4 << 20 };
+static const double share_ns = 3e6; /* for one measurement */
+/* What is read and written in device memory: more than a cache has, and a share of small devices.
+ */
+enum { MEMORY_BYTES = 256 << 20, MEMORY_SHARE = 64 };
 static const double clear_ns = 200000; /* a difference that is more than noise */
 
 /* ---- a program of n_nodes additions and a comparison. No sum of natural numbers is less than one
@@ -133,6 +136,7 @@ static double time_scan(wl_device *d, wl_column *c, int n_nodes, int threads) {
 typedef struct copy {
   wl_device *d;
   void *on_device, *other;
+  size_t n_on; /* bytes at on_device */
   enum { COPY_IN, COPY_OUT, COPY_ON, ONLY_WAIT } what;
 } copy;
 
@@ -144,8 +148,7 @@ static wl_status run_copy(void *arg, wl_error *err) {
   case COPY_IN: rc = d->copy_in_later(d, c->on_device, c->other, COPY_BYTES, err); break;
   case COPY_OUT: rc = d->copy_out_later(d, c->other, c->on_device, COPY_BYTES, err); break;
   case COPY_ON:
-    rc =
-        d->copy_on(d, (char *)c->on_device + MEMORY_BYTES / 2, c->on_device, MEMORY_BYTES / 2, err);
+    rc = d->copy_on(d, (char *)c->on_device + c->n_on / 2, c->on_device, c->n_on / 2, err);
     break;
   case ONLY_WAIT: {
     wl_ktiles none = {c->on_device, c->on_device, 0};
@@ -166,20 +169,23 @@ static double rate(copy c, double n, double wait) {
 static bool measure_copies(wl_device *d, wl_constants *out) {
   wl_error ignored;
   void *on = NULL, *pinned = NULL, *pageable = wl_mem_alloc(COPY_BYTES);
-  bool fine = pageable && !wl_dev_alloc(d, MEMORY_BYTES, &on, &ignored) &&
+  size_t n = (size_t)(d->free_memory / MEMORY_SHARE);
+  n = n > MEMORY_BYTES ? MEMORY_BYTES : n < COPY_BYTES ? COPY_BYTES : n;
+  n -= n % (2 * WL_DEV_ALIGN);
+  bool fine = pageable && !wl_dev_alloc(d, n, &on, &ignored) &&
               !d->host_alloc(d, COPY_BYTES, &pinned, &ignored);
   if (fine) {
     memset(pageable, 1, COPY_BYTES);
     memset(pinned, 1, COPY_BYTES);
-    double wait = time_of(run_copy, &(copy){d, on, NULL, ONLY_WAIT});
+    double wait = time_of(run_copy, &(copy){d, on, NULL, n, ONLY_WAIT});
     out->gpu_wait_ns = wait;
-    out->pinned_in_rate = rate((copy){d, on, pinned, COPY_IN}, COPY_BYTES, wait);
-    out->pageable_in_rate = rate((copy){d, on, pageable, COPY_IN}, COPY_BYTES, wait);
-    out->out_rate = rate((copy){d, on, pinned, COPY_OUT}, COPY_BYTES, wait);
-    out->gpu_memory_rate = rate((copy){d, on, NULL, COPY_ON}, MEMORY_BYTES, wait);
+    out->pinned_in_rate = rate((copy){d, on, pinned, n, COPY_IN}, COPY_BYTES, wait);
+    out->pageable_in_rate = rate((copy){d, on, pageable, n, COPY_IN}, COPY_BYTES, wait);
+    out->out_rate = rate((copy){d, on, pinned, n, COPY_OUT}, COPY_BYTES, wait);
+    out->gpu_memory_rate = rate((copy){d, on, NULL, n, COPY_ON}, (double)n, wait);
   }
   if (pinned) d->host_free(d, pinned);
-  wl_dev_free(d, on, MEMORY_BYTES);
+  wl_dev_free(d, on, n);
   wl_mem_free(pageable);
   return fine;
 }

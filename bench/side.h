@@ -55,7 +55,7 @@ static const struct side known_sides[] = {
     {"prepare", SIDE_ROWS, "cpu", NULL, 0, false, "warplite_prepare, all threads, rows stepped"},
     {"prepare-cuda", SIDE_ROWS, "gpu", "cuda", 0, false,
      "warplite_prepare on the GPU, rows stepped"},
-    {"auto", SIDE_ARROW, "auto", NULL, 0, false, "warplite_query, engine by cost"},
+    {"auto", SIDE_ARROW, "auto", "cuda", 0, false, "warplite_query, engine by cost"},
 };
 enum { N_KNOWN_SIDES = sizeof known_sides / sizeof *known_sides };
 

@@ -5,6 +5,7 @@
 #include "route/rowset.h"
 #include "exec/lookup_cache.h"
 #include "exec/gpu/columns/devcol.h"
+#include "plan/constants.h"
 #include <string.h>
 #include <time.h>
 
@@ -28,10 +29,18 @@ static wl_status fill_devices(wl_conn *c, const char *text, wl_rowset *r, wl_err
     wl_cell_text(r, &row[1], d ? d->name : NULL);
     wl_cell_text(r, &row[2], d ? "ready" : why.text);
     if (!d) continue;
+    wl_device_lock(d);
     wl_cell_int(&row[3], d->memory);
     wl_cell_int(&row[4], d->budget);
     wl_cell_int(&row[5], d->used);
     wl_cell_int(&row[6], d->n_processors);
+    wl_device_unlock(d);
+    char text[WL_CONSTANTS_TEXT + 32];
+    wl_constants is;
+    const char *from = wl_device_constants_now(d, &is);
+    wl_constants_print(&is, ' ', text, WL_CONSTANTS_TEXT);
+    wl_cell_text(r, &row[7], from);
+    wl_cell_text(r, &row[8], text);
   }
   return WL_OK;
 }
@@ -136,8 +145,8 @@ int wl_tables_register(wl_conn *c) {
   static const wl_rowset_def defs[] = {
       {"warplite_devices",
        "CREATE TABLE x(kind TEXT, name TEXT, status TEXT, memory INT, budget INT, used INT, "
-       "processors INT)",
-       7, 0, fill_devices},
+       "processors INT, prices TEXT, constants TEXT)",
+       9, 0, fill_devices},
       {"warplite_cache",
        "CREATE TABLE x(schema TEXT, \"table\" TEXT, \"column\" TEXT, type TEXT, rows INT, tablets "
        "INT, bytes INT, on_device INT, uses INT, hits INT, last_use TEXT, device_bytes INT, "

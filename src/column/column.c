@@ -86,6 +86,14 @@ void wl_column_return_before(wl_column *c, wl_column *before, bool derived) {
   pthread_mutex_unlock(&links);
 }
 
+bool wl_column_has_copy(wl_column *c, int place) {
+  if (c->copy[place]) return true;
+  pthread_mutex_lock(&links);
+  bool has = c->before && c->before->copy[place];
+  pthread_mutex_unlock(&links);
+  return has;
+}
+
 void wl_column_settle(wl_column *c) {
   pthread_mutex_lock(&links);
   wl_column *b = c->derived ? c->before : NULL;

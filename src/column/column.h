@@ -61,11 +61,13 @@ typedef struct wl_column {
   /* The estimated number of distinct values (column/statistics.h); 0: it is not known yet. */
   _Atomic double n_distinct;
   /* Copies on devices, owned by exec/gpu. copy[k] and its counts may only be used under the lock of
-  ** on[k]. Once on[k] is set, it does not change. drop frees the copies with the column. */
-  void *copy[WL_MAX_COPIES];
+  ** on[k]; only whether there is a copy may be asked without it. Once on[k] is set, it does not
+  ** change. drop frees the copies with the column. */
+  void *_Atomic copy[WL_MAX_COPIES];
   void *_Atomic on[WL_MAX_COPIES];
   wl_i64 copy_uses[WL_MAX_COPIES], copy_hits[WL_MAX_COPIES]; /* runs, and runs that found a copy */
   void (*drop)(struct wl_column *c);
+  atomic_llong not_copied_ns; /* estimated time that was lost because there is no copy */
   bool on_device;      /* a device has made it */
   atomic_bool on_host; /* with on_device: the segments have their data */
   wl_status (*fetch)(struct wl_column *c, wl_error *err);
@@ -92,6 +94,9 @@ static inline wl_status wl_column_fetch(wl_column *c, wl_error *err) {
 wl_u64 wl_column_new_id(void); /* a new id, for a column or for something built from columns */
 wl_column *wl_column_hold(wl_column *c);
 void wl_column_drop(wl_column *c); /* c may be NULL */
+/* Whether a copy of the column, or of the version before, is at this place (wl_column.copy). It may
+** be gone at once. */
+bool wl_column_has_copy(wl_column *c, int place);
 /* Whether the caller has the only reference to a column, and no device has a copy. */
 bool wl_column_is_mine(const wl_column *c);
 

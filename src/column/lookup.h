@@ -72,7 +72,7 @@ typedef struct wl_lookup {
   wl_u8 *bits;
   size_t n_bytes;
   /* copies on devices, owned by exec/gpu, as in wl_column */
-  void *copy[WL_MAX_COPIES];
+  void *_Atomic copy[WL_MAX_COPIES];
   void *_Atomic on[WL_MAX_COPIES];
   void (*drop)(struct wl_lookup *l);
   wl_status (*fetch)(struct wl_lookup *l, wl_error *err);

@@ -2,6 +2,7 @@
 ** Sizes of a query before anything is loaded; see query.h. The costs are computed from them.
 */
 #include "exec/query.h"
+#include "exec/gpu/columns/devcol.h"
 
 void wl_query_each_table(wl_store *store, const wl_query *q,
                          void (*fn)(void *arg, const wl_query *q, int source, wl_table *t),
@@ -83,6 +84,60 @@ static void add_loss(void *arg, const wl_query *q, int source, wl_table *t) {
 void wl_query_lose(wl_store *store, const wl_query *q, double ns) {
   loss l = {ns, (double)wl_query_size_of(store, q).n_rows};
   wl_query_each_table(store, q, add_loss, &l);
+}
+
+/* ---- columns on a device */
+
+typedef struct copies {
+  const wl_device *device;
+  bool mapped;
+  double ns; /* to be noted for the columns that are not there, n_absent bytes; 0: nothing */
+  double n_absent;
+  wl_query_copies out;
+} copies;
+
+static void add_copy(copies *to, wl_column *c) {
+  double n = (double)c->n_bytes;
+  to->out.n_bytes += n;
+  if (wl_devcol_is_there(to->device, c, to->mapped)) return;
+  to->out.n_absent += n;
+  to->out.lost_ns += (double)atomic_load(&c->not_copied_ns);
+  if (to->ns > 0) atomic_fetch_add(&c->not_copied_ns, (long long)(to->ns * n / to->n_absent));
+}
+
+static void add_copies(void *arg, const wl_query *q, int source, wl_table *t) {
+  enum { VALUE_BYTES = 4, TEXT_BYTES = 16 };
+  copies *to = arg;
+  bool exact;
+  double n_rows = (double)wl_source_estimate(t->source, &exact);
+  for (int k = 0; k < q->n_cols; k++) {
+    int i = q->cols[k].column;
+    wl_column *c = NULL;
+    if (q->cols[k].source != source) continue;
+    if (exact) c = wl_source_column(t->source, i);
+    if (c) {
+      add_copy(to, c);
+      wl_column_drop(c);
+      continue;
+    }
+    bool text = i >= 0 && i < t->n_cols && t->cols[i].affinity == 'B';
+    double n_bytes = n_rows * (text ? TEXT_BYTES : VALUE_BYTES);
+    to->out.n_bytes += n_bytes;
+    to->out.n_absent += n_bytes;
+  }
+}
+
+wl_query_copies wl_query_copies_of(wl_store *store, const wl_query *q, const wl_device *device,
+                                   bool mapped) {
+  copies c = {.device = device, .mapped = mapped};
+  wl_query_each_table(store, q, add_copies, &c);
+  return c.out;
+}
+
+void wl_query_not_copied(wl_store *store, const wl_query *q, const wl_device *device, double ns) {
+  copies c = {.device = device, .ns = ns};
+  c.n_absent = wl_query_copies_of(store, q, device, false).n_absent;
+  if (c.n_absent > 0) wl_query_each_table(store, q, add_copies, &c);
 }
 
 /* Whether some conjunct is an equality that joins source s with another source. */

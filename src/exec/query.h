@@ -81,6 +81,13 @@ void wl_query_each_table(wl_store *store, const wl_query *q,
 wl_query_size wl_query_size_of(wl_store *store, const wl_query *q);
 /* Notes that SQLite runs the query because columns are not loaded. This takes ns longer. */
 void wl_query_lose(wl_store *store, const wl_query *q, double ns);
+/* Its columns, as a device sees them. Those that are not loaded yet are estimated. mapped: kernels
+** read them in host memory. */
+wl_query_copies wl_query_copies_of(wl_store *store, const wl_query *q,
+                                   const struct wl_device *device, bool mapped);
+/* Notes that the CPU runs the query because columns are not on the device. This takes ns longer. */
+void wl_query_not_copied(wl_store *store, const wl_query *q, const struct wl_device *device,
+                         double ns);
 /* Estimated number of row combinations that joins without an equality examine. */
 double wl_query_pairs(wl_store *store, const wl_query *q);
 

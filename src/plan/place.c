@@ -3,13 +3,14 @@
 ** again when it runs.
 */
 #include "plan/place.h"
+#include "plan/choose.h"
 #include <stdio.h>
 #include <string.h>
 
 /*
 ** Costs of the native engines in ns, measured on a two-core machine: `make bench-router` and
 ** `bench/run BUILD --turning` show where they are wrong. What SQLite takes is computed from its
-** program (price/price.h).
+** program (price/price.h), and what a GPU takes from its constants (choose.h).
 */
 #define CPU_FIXED    70000.0 /* compiling and starting a statement */
 #define CPU_AGAIN    35000.0 /* starting a statement that is compiled */
@@ -17,9 +18,7 @@
 #define CPU_ROW      0.5
 #define CPU_NODE     0.7 /* an operator of the expressions over a row */
 #define CPU_SORT     80.0
-#define CPU_CALL     700.0 /* a call of one of SQLite's functions, which share a lock */
-#define GPU_FIXED    160000.0
-#define GPU_NODE     0.03
+#define CPU_CALL     700.0   /* a call of one of SQLite's functions, which share a lock */
 #define RESULT_ROW   100.0   /* a row of the result that comes through a virtual table */
 #define RESULT_VALUE 30.0    /* a value of it */
 #define BATCH_ROW    15.0    /* a row of the result that the client reads from the batch */
@@ -28,7 +27,8 @@
 #define JOIN_AGAIN   20000.0 /* starting each of them, if they are compiled */
 #define JOIN_ROW     3.0     /* a row scanned, built into a lookup or looked up */
 #define JOIN_PAIR    4.0     /* a pair of rows tried */
-#define JOIN_ROW_GPU 0.15
+#define JOIN_NODES   5.0     /* the same on a GPU, in operators */
+#define PAIR_NODES   7.0
 
 /* The native engine is chosen only if it is this many times faster by estimate, because estimates
 ** are not that good, and a query must not get slower. */
@@ -69,10 +69,10 @@ void wl_place_warn(const wl_placement *where, const wl_query *q, wl_error *reaso
 /* What loading the missing columns takes. */
 static double loading(const wl_place_table *t, const wl_machines *m) {
   double rows = t->size.load_rows, values = t->size.load_values;
-  double tablets = t->size.load_tablet_values * LOAD_TABLET / m->n_threads;
+  double tablets = t->size.load_tablet_values * LOAD_TABLET / wl_choose_threads(m);
   if (rows <= 0) return tablets;
   double of_rows = rows * LOAD_ROW + t->size.load_columns * LOAD_COLUMN;
-  double pages = LOAD_FIXED + (of_rows + values * LOAD_VALUE) / m->n_threads;
+  double pages = LOAD_FIXED + (of_rows + values * LOAD_VALUE) / wl_choose_threads(m);
   double steps = LOAD_FIXED + rows * LOAD_STEP_ROW + values * LOAD_STEP_VALUE;
   return tablets + (t->price.by_pages && !t->size.by_steps ? pages : steps);
 }
@@ -93,15 +93,18 @@ static bool load_pays(const wl_place_table *t, double saved, double load) {
 
 /* Writes the reason for a choice by cost. paid_before: earlier statements have lost enough time to
 ** pay for the load. */
-static void say_costs(const wl_place_table *t, double warm, double load, bool paid_before,
-                      wl_placement *out) {
-  char sqlite[24], native[24], loads[24] = "";
+static void say_costs(const wl_place_table *t, double warm, double load, double copy,
+                      bool paid_before, wl_placement *out) {
+  char sqlite[24], native[24], loads[24] = "", copies[24];
   const char *about = t->size.exact ? "" : "about ";
   duration(out->sqlite_ns, sqlite, sizeof sqlite);
   duration(warm, native, sizeof native);
   duration(load, loads, sizeof loads);
   const char *plus = load > 0 ? " plus " : "", *to_load = load > 0 ? " to load" : "";
   if (load <= 0) *loads = 0;
+  duration(copy, copies, sizeof copies);
+  const char *and = copy > 0 ? " plus " : "", *to_copy = copy > 0 ? " to copy" : "";
+  if (copy <= 0) *copies = 0;
   bool in_sqlite = out->engine == WL_ENGINE_SQLITE;
   if (in_sqlite && *t->price.unknown && t->price.ns > warm * MARGIN)
     snprintf(out->reason, sizeof out->reason,
@@ -113,23 +116,25 @@ static void say_costs(const wl_place_table *t, double warm, double load, bool pa
              sqlite, native, plus, loads, to_load);
   else
     snprintf(out->reason, sizeof out->reason,
-             "%s%lld rows, estimated %s%s%s%s against %s in SQLite%s", about, t->size.n_rows,
-             native, plus, loads, to_load, sqlite,
+             "%s%lld rows, estimated %s%s%s%s%s%s%s against %s in SQLite%s", about, t->size.n_rows,
+             native, plus, loads, to_load, and, copies, to_copy, sqlite,
              paid_before ? ", and earlier statements took longer than a load" : "");
 }
 
-/* Chooses SQLite or a native engine, whose costs do not include the load yet, by cost. */
-static void compare(const wl_place_table *t, const wl_machines *m, wl_engine native,
+/* Chooses SQLite or a native engine, whose costs do not include the load yet, by cost. copy: what
+** it takes to copy columns to the GPU, in this machine's time. The CPU, which needs none, was
+** nearly as good then, so it is compared with SQLite. */
+static void compare(const wl_place_table *t, const wl_machines *m, wl_engine native, double copy,
                     wl_placement *out) {
   double warm = out->warm_ns, load = loading(t, m);
-  double saved = out->sqlite_ns - warm * MARGIN;
+  double saved = out->sqlite_ns - (copy > 0 ? out->cpu_ns : warm) * MARGIN;
   bool pays = load > 0 ? load_pays(t, saved, load) : saved > 0;
   out->engine = pays ? native : WL_ENGINE_SQLITE;
   out->loads = load > 0;
   out->lost_ns = !pays && load > 0 && saved > 0 ? saved : 0;
   out->cpu_ns += load;
   out->gpu_ns += load;
-  say_costs(t, warm, load, saved < load * LOAD_MARGIN, out);
+  say_costs(t, warm, load, copy / wl_choose_scale(m), saved < load * LOAD_MARGIN, out);
 }
 
 void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out) {
@@ -138,47 +143,63 @@ void wl_place_sqlite(const wl_sqlite_price *price, wl_placement *out) {
   out->priced = true;
 }
 
-/* Compares the estimates, chooses the engine and writes the reason. */
+/* Compares the estimates, chooses the engine and writes the reason. cpu_ns is set. */
 static void decide(const wl_settings *set, const wl_place_table *t, const wl_machines *m,
-                   wl_placement *out) {
-  out->sqlite_ns = out->whole_ns = 0;
-  out->priced = false;
+                   const wl_work *w, wl_placement *out) {
+  double scale = wl_choose_scale(m), cpu = out->cpu_ns * scale;
+  double gpu = wl_choose_gpu(set, w, t, m), copy = 0;
+  /* No GPU calls SQLite's functions. */
+  bool both = set->engine == WL_ENGINE_AUTO && m->has_device && set->device == WL_DEVICE_CUDA &&
+              !t->slow_calls;
+  wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU : WL_ENGINE_CPU;
+  out->sqlite_ns = out->whole_ns = out->lost_ns = out->not_copied_ns = 0;
+  out->priced = out->left_device = false;
+  out->by_price = both;
   if (set->route != WL_ROUTE_ALWAYS) wl_place_sqlite(&t->price, out);
-  out->cpu_ns *= t->native_factor;
-  out->gpu_ns *= t->native_factor;
-  out->lost_ns = 0;
+  if (both) copy = wl_choose_copy(set, t, m);
+  if (both) native = wl_choose(t, cpu, gpu, copy, &out->not_copied_ns);
+  if (native != WL_ENGINE_GPU) copy = 0;
+  out->run_ns = (native == WL_ENGINE_GPU ? gpu + copy : cpu) - w->client_ns * scale;
+  out->cpu_ns *= t->native_factor[WL_ON_CPU_MACHINE];
+  out->gpu_ns = gpu / scale * t->native_factor[WL_ON_GPU_MACHINE];
   out->loads = t->size.n_missing > 0;
-  wl_engine native = set->engine == WL_ENGINE_GPU ? WL_ENGINE_GPU
-                     : set->engine == WL_ENGINE_AUTO && m->has_device &&
-                             set->device == WL_DEVICE_CUDA && out->gpu_ns < out->cpu_ns
-                         ? WL_ENGINE_GPU
-                         : WL_ENGINE_CPU;
   out->warm_ns = native == WL_ENGINE_GPU ? out->gpu_ns : out->cpu_ns;
-  if (set->route != WL_ROUTE_ALWAYS) {
-    compare(t, m, native, out);
-    return;
-  }
   out->engine = native;
-  snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows",
-           t->size.exact ? "" : "about ", t->size.n_rows);
+  if (set->route == WL_ROUTE_ALWAYS)
+    snprintf(out->reason, sizeof out->reason, "route=always, %s%lld rows",
+             t->size.exact ? "" : "about ", t->size.n_rows);
+  else
+    compare(t, m, native, copy, out);
+  out->copies = out->engine == WL_ENGINE_GPU && copy > 0;
+  if (out->engine != WL_ENGINE_CPU) out->not_copied_ns = 0;
 }
 
-/* What the client takes to get the rows of the result. */
-static double results(const wl_query *q, const wl_place_table *t) {
+/* The work that statements over one table and over several have alike. n_pipelines: those that run
+** before the rows of the statement's own query are there, and that one. */
+static wl_work work_of(const wl_query *q, const wl_place_table *t, bool sorts, double host_ns,
+                       double n_pipelines) {
   double row = t->by_batch ? BATCH_ROW : RESULT_ROW;
   double value = t->by_batch ? BATCH_VALUE : RESULT_VALUE;
-  return t->price.n_rows * (row + value * q->n_results);
+  double n = (double)t->size.n_rows;
+  return (wl_work){.n_rows = n,
+                   .sorted = sorts ? n : 0,
+                   .host_ns = host_ns,
+                   .client_ns = t->price.n_rows * (row + value * q->n_results),
+                   .n_results = t->price.n_rows * q->n_results,
+                   .n_pipelines =
+                       n_pipelines + (q->aggregate || q->grouped ? 0.5 : 0) + (sorts ? 1 : 0)};
 }
 
 void wl_place(const wl_settings *set, const wl_query *q, const wl_plan_facts *facts,
               const wl_place_table *t, const wl_machines *m, wl_placement *out) {
   double n = (double)t->size.n_rows, nodes = q->n_nodes_cost;
-  double fixed = t->lists_functions ? LIST_FIXED : 0;
+  double calls = n * CPU_CALL * t->slow_calls;
+  double fixed = (t->compiled ? CPU_AGAIN : CPU_FIXED) + (t->lists_functions ? LIST_FIXED : 0);
   double each = CPU_ROW + CPU_NODE * nodes + (facts->sorts ? CPU_SORT : 0);
-  out->cpu_ns = (t->compiled ? CPU_AGAIN : CPU_FIXED) + fixed +
-                n * (each / m->n_threads + CPU_CALL * t->slow_calls) + results(q, t);
-  out->gpu_ns = GPU_FIXED + fixed + n * GPU_NODE * nodes + results(q, t);
-  decide(set, t, m, out);
+  wl_work w = work_of(q, t, facts->sorts, fixed + calls, 1);
+  w.nodes = nodes + 1;
+  out->cpu_ns = fixed + n * each / wl_choose_threads(m) + calls + w.client_ns;
+  decide(set, t, m, &w, out);
 }
 
 void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_table *t,
@@ -189,10 +210,10 @@ void wl_place_join(const wl_settings *set, const wl_query *q, const wl_place_tab
       (t->lists_functions ? LIST_FIXED : 0) +
       (t->compiled ? CPU_AGAIN + JOIN_AGAIN * n_others : CPU_FIXED + JOIN_FIXED * n_others);
   double each = JOIN_ROW + (q->n_order ? CPU_SORT : 0);
-  out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / m->n_threads + results(q, t);
-  out->gpu_ns = GPU_FIXED + fixed + n * JOIN_ROW_GPU +
-                t->n_pairs * JOIN_PAIR * (JOIN_ROW_GPU / JOIN_ROW) + results(q, t);
-  decide(set, t, m, out);
+  wl_work w = work_of(q, t, q->n_order > 0, fixed, 1 + n_others);
+  w.nodes = JOIN_NODES + (n > 0 ? t->n_pairs / n * PAIR_NODES : 0);
+  out->cpu_ns = fixed + (n * each + t->n_pairs * JOIN_PAIR) / wl_choose_threads(m) + w.client_ns;
+  decide(set, t, m, &w, out);
 }
 
 /* Reads the table's name from a line of SQLite's plan, and whether it is searched or scanned. */

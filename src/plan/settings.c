@@ -64,6 +64,7 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   static const char *const engines[] = {"auto", "cpu", "gpu", "sqlite", NULL};
   static const char *const devices[] = {"cuda", "sim", NULL};
   static const char *const routes[] = {"cost", "always", NULL};
+  static const char *const calibrates[] = {"auto", "off", "now", NULL};
   static const char *const bits[] = {"0", "1", NULL};
   static const char *const transfers[] = {"auto", "serial", "stream", "mapped", "cached", NULL};
   /* Powers of two, because the kernel halves them; at least a warp; at most the kernel's limit. */
@@ -88,6 +89,9 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
   } else if (strcmp(name, "keep") == 0) {
     rc = choose(name, value, bits, &k, err);
     if (!rc) s->keep = k;
+  } else if (strcmp(name, "calibrate") == 0) {
+    rc = choose(name, value, calibrates, &k, err);
+    if (!rc) s->calibrate = (wl_calibration)k;
   } else if (strcmp(name, "threads") == 0) {
     rc = number(name, value, 1, 256, &n, err);
     if (!rc) s->threads = (int)n;
@@ -111,11 +115,12 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
     rc = choose(name, value, threads, &k, err);
     if (!rc) s->transfer.block_threads = atoi(threads[k]);
   } else {
-    rc = wl_fail(
-        err, WL_ERROR,
-        "warplite: unknown setting '%.40s'; there are engine, device, route, strict, keep, "
-        "threads, host_budget, device_budget, transfer, stream_blocks, pinned, block_threads",
-        name);
+    rc =
+        wl_fail(err, WL_ERROR,
+                "warplite: unknown setting '%.40s'; there are engine, device, route, strict, keep, "
+                "threads, host_budget, device_budget, transfer, stream_blocks, pinned, "
+                "block_threads",
+                name);
   }
   return rc;
 }

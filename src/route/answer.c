@@ -155,7 +155,7 @@ static wl_status route_and_start(wl_answer *a, const wl_request *q, wl_decision 
   rc = start(a, q, d, again, err);
   if (*again) return rc;
   if (!rc && !d->place.loads && !q->stays && !wl_run_more(a->run))
-    wl_place_measured(d->text, &d->place, wl_clock_ns() - a->started);
+    wl_place_measured(a->conn, d->text, &d->place, wl_clock_ns() - a->started);
   if (rc == WL_NOT_TAKEN) wl_place_gave_up(d->text);
   return rc && !a->failed ? wl_route_leave(a->conn, q, rc, d, err) : rc;
 }

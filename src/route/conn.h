@@ -47,6 +47,14 @@ typedef struct wl_function_list {
   size_t n_bytes, size;
 } wl_function_list;
 
+/* How fast the machines were for texts that differ in literals only (place_query.c). The place of
+** an entry is its hash modulo the size; a newer text takes an entry from an older one. */
+enum { WL_SHAPES = 128 };
+typedef struct wl_shape_entry {
+  wl_u64 shape;
+  wl_measured measured;
+} wl_shape_entry;
+
 typedef struct wl_conn {
   struct wl_conn *next;
   sqlite3 *db;
@@ -58,6 +66,7 @@ typedef struct wl_conn {
   wl_i64 n_logged;
   struct wl_statement_text *texts; /* the latest first */
   int n_texts;
+  wl_shape_entry shapes[WL_SHAPES];
   struct wl_change *changes; /* changes that have run and may run again; the latest first */
   void (*drop_changes)(struct wl_conn *c); /* set by dml, which owns them */
   bool ready;                              /* everything is registered */

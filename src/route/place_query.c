@@ -4,6 +4,7 @@
 #include "route/place_query.h"
 #include "exec/gpu/device.h"
 #include "exec/query.h"
+#include "plan/choose.h"
 #include "plan/row_order.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct wl_device *wl_place_device(wl_conn *c, wl_error *err) {
 
 void wl_place_leave_device(wl_placement *where, const wl_error *why) {
   where->engine = WL_ENGINE_CPU;
+  where->left_device = true;
   sqlite3_snprintf((int)sizeof where->reason, where->reason, "not on the gpu: %s", why->text);
 }
 
@@ -32,13 +34,59 @@ static int slow_calls(const wl_query *q, const wl_table *t) {
 }
 
 /* The machines for a statement over n_rows. A device is opened only if it could be chosen, and in
-** the background: until it is there, statements run without it. */
-static wl_machines machines_for(wl_conn *c, wl_i64 n_rows, bool *opening) {
+** the background, and then measured: until that is done, statements run without it. */
+static wl_machines machines_for(wl_conn *c, wl_i64 n_rows, wl_device **device, bool *opening) {
+  enum { MANY_ROWS = 100000 };
   wl_error ignored = {0};
-  bool may = c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > 100000;
+  wl_machines m = {.n_threads = c->set.threads};
+  bool may =
+      c->set.engine == WL_ENGINE_AUTO && c->set.device == WL_DEVICE_CUDA && n_rows > MANY_ROWS;
+  wl_constants_init(&m.is);
   *opening = false;
-  return (wl_machines){.n_threads = c->set.threads,
-                       .has_device = may && wl_device_ready("cuda", opening, &ignored) != NULL};
+  bool measures = c->set.calibrate != WL_CALIBRATE_OFF;
+  *device = may ? wl_device_ready("cuda", measures, opening, &ignored) : NULL;
+  if (*device && measures) {
+    bool again = c->set.calibrate == WL_CALIBRATE_NOW;
+    if (!wl_device_constants(*device, again, &m.is)) {
+      wl_constants_init(&m.is);
+      *opening = true;
+      *device = NULL;
+    }
+    c->set.calibrate = WL_CALIBRATE_AUTO;
+  }
+  if (!*device) return m;
+  m.has_device = true;
+  m.memory = c->set.device_budget ? c->set.device_budget : (*device)->free_memory;
+  return m;
+}
+
+/* ---- corrections */
+
+/* The entry for the shape of a text, or NULL if there is none. */
+static wl_measured *measured_of(wl_conn *c, const wl_statement_text *t) {
+  wl_shape_entry *e = &c->shapes[t->shape % WL_SHAPES];
+  return e->shape == t->shape ? &e->measured : NULL;
+}
+
+/* The same, or a new one. */
+static wl_measured *measure_for(wl_conn *c, const wl_statement_text *t) {
+  wl_shape_entry *e = &c->shapes[t->shape % WL_SHAPES];
+  if (e->shape != t->shape) *e = (wl_shape_entry){.shape = t->shape};
+  return &e->measured;
+}
+
+/* A correction fades, so that the native engine gets another chance. */
+static void fade(wl_text_price *p) {
+  for (int k = 0; k < WL_N_MACHINES; k++)
+    if (p->native_factor[k] > 1) p->native_factor[k] = 1 + (p->native_factor[k] - 1) * 0.9;
+}
+
+void wl_place_starts(wl_conn *c, wl_statement_text *t, const wl_placement *where, bool refused) {
+  wl_error ignored;
+  if (refused && where->left_device) wl_choose_refused(measure_for(c, t));
+  if (where->not_copied_ns <= 0) return;
+  wl_device *d = wl_place_device(c, &ignored);
+  if (d) wl_query_not_copied(c->store, t->query, d, where->not_copied_ns);
 }
 
 /* Says that a device could not be considered yet. */
@@ -86,9 +134,10 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
   wl_table *table;
   bool one = wl_query_scans_table(q);
   wl_status rc = one ? wl_store_table(c->store, q->schema, q->table, &table, err) : WL_OK;
-  wl_place_table in = {.native_factor = t->price.native_factor > 0 ? t->price.native_factor : 1,
-                       .by_batch = by_batch};
+  wl_place_table in = {.by_batch = by_batch, .measured = measured_of(c, t)};
   if (rc) return rc;
+  for (int k = 0; k < WL_N_MACHINES; k++)
+    in.native_factor[k] = t->price.native_factor[k] > 0 ? t->price.native_factor[k] : 1;
   in.size = wl_query_size_of(c->store, q);
   in.compiled = t->code && in.size.exact && !in.size.n_missing;
   in.lists_functions = q->n_calls && !c->no_functions;
@@ -103,7 +152,10 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
     snprintf(in.price.unknown, sizeof in.price.unknown, "%s", one ? table->name : "a table");
   }
   bool opening;
-  wl_machines machines = machines_for(c, in.size.n_rows, &opening);
+  wl_device *device;
+  wl_machines machines = machines_for(c, in.size.n_rows, &device, &opening);
+  if (device)
+    in.copies = wl_query_copies_of(c->store, q, device, c->set.transfer.mode == WL_TRANSFER_MAPPED);
   if (one) {
     in.slow_calls = in.size.n_missing ? 0 : slow_calls(q, table);
     wl_place(&c->set, q, &t->facts, &in, &machines, out);
@@ -115,9 +167,7 @@ wl_status wl_place_query(wl_conn *c, wl_statement_text *t, const wl_val *params,
     }
   }
   if (opening && out->engine == WL_ENGINE_CPU) note_opening(out);
-  /* A correction fades, so that the native engine gets another chance. */
-  if (out->engine == WL_ENGINE_SQLITE && t->price.native_factor > 1)
-    t->price.native_factor = 1 + (t->price.native_factor - 1) * 0.9;
+  if (out->engine == WL_ENGINE_SQLITE) fade(&t->price);
   t->price.left_ns = out->engine == WL_ENGINE_SQLITE ? out->sqlite_ns / slower : 0;
   if (out->engine == WL_ENGINE_GPU && !wl_place_device(c, &why)) wl_place_leave_device(out, &why);
   return WL_OK;
@@ -138,9 +188,13 @@ void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
 
 enum { MAX_FACTOR = 32 };
 
-void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns) {
-  if (!where->priced) return;
-  double *factor = &t->price.native_factor, before = *factor > 0 ? *factor : 1;
+void wl_place_measured(wl_conn *c, wl_statement_text *t, const wl_placement *where, double ns) {
+  bool on_gpu = where->engine == WL_ENGINE_GPU || where->left_device;
+  int machine = on_gpu ? WL_ON_GPU_MACHINE : WL_ON_CPU_MACHINE;
+  if (where->by_price && !where->left_device)
+    wl_choose_note(measure_for(c, t), machine, ns, where->run_ns);
+  if (!where->priced || where->copies) return; /* with copies, it was longer than others will be */
+  double *factor = &t->price.native_factor[machine], before = *factor > 0 ? *factor : 1;
   double estimated = where->warm_ns / before, now = estimated > 0 ? ns / estimated : 1;
   now = now < 1 ? 1 : now > MAX_FACTOR ? MAX_FACTOR : now;
   /* One slow run may be chance, one fast run is not. */
@@ -164,7 +218,7 @@ bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps
 /* The same rows would be given up again, so the next try comes after some hundred runs. */
 void wl_place_gave_up(wl_statement_text *t) {
   enum { GAVE_UP_FACTOR = 1 << 20 };
-  t->price.native_factor = GAVE_UP_FACTOR;
+  for (int k = 0; k < WL_N_MACHINES; k++) t->price.native_factor[k] = GAVE_UP_FACTOR;
 }
 
 /* ---- rows that are whole columns of a table */

@@ -24,7 +24,7 @@ void wl_place_query_warn(wl_conn *c, wl_statement_text *t, const wl_val *params,
 
 /* Notes how long a native run took that loaded nothing. The next estimate for its text is corrected
 ** by it. */
-void wl_place_measured(wl_statement_text *t, const wl_placement *where, double ns);
+void wl_place_measured(wl_conn *c, wl_statement_text *t, const wl_placement *where, double ns);
 /* Notes that a native run gave up, or could not be compiled over the loaded columns, so that SQLite
 ** had to begin. It most likely will again. */
 void wl_place_gave_up(wl_statement_text *t);
@@ -33,6 +33,10 @@ void wl_place_gave_up(wl_statement_text *t);
 ** took far longer than estimated, later estimates for the text are corrected, and it returns true.
 ** With parameters, two runs in a row must have taken longer. */
 bool wl_place_sqlite_took(wl_conn *c, const char *sql, size_t n_sql, int n_steps);
+
+/* Notes that the statement will run where the placement says: what it costs that columns are not on
+** the device, or that the device could not run any part of it (refused). */
+void wl_place_starts(wl_conn *c, wl_statement_text *t, const wl_placement *where, bool refused);
 
 /* Changes the placement to the CPU because the device cannot be used, and says why. */
 void wl_place_leave_device(wl_placement *where, const wl_error *why);

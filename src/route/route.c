@@ -221,6 +221,8 @@ static wl_status at_start(wl_conn *c, const wl_request *q, wl_decision *d, wl_er
       return wl_not_taken(err, "not on the gpu: %.400s", why.text);
     wl_place_leave_device(&d->place, &why);
   }
+  bool runs = q->stage != WL_AT_EXPLAIN;
+  if (runs) wl_place_starts(c, d->text, &d->place, d->env.device && !d->ready.n_on_device);
   say_ready(c, d);
   return WL_OK;
 }

@@ -9,6 +9,8 @@
 #include "plan/scan.h"
 #include "plan/row_order.h"
 #include "exec/code.h"
+#include "parse.h"
+#include "sql/lex.h"
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -212,6 +214,19 @@ wl_status wl_statement_text_settle(wl_conn *c, wl_statement_text *t, wl_error *e
   return rc;
 }
 
+/* A hash of the tokens, in which all numbers are alike, and all strings. */
+static wl_u64 shape_of(const char *sql, size_t n) {
+  wl_lexer lex;
+  wl_token t;
+  wl_u64 h = 1;
+  wl_lex_init(&lex, sql, n);
+  for (int kind; (kind = wl_lex_next(&lex, &t)) != WL_LEX_END && kind != WL_LEX_ILLEGAL;) {
+    bool literal = kind == WLT_INTEGER || kind == WLT_FLOAT || kind == WLT_STRING;
+    h = literal ? h * 31 + (wl_u64)kind : XXH3_64bits_withSeed(sql + t.pos, t.n, h);
+  }
+  return h ? h : 1;
+}
+
 static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statement_text **out,
                                 wl_error *err) {
   wl_statement_text *t = *out = wl_mem_zalloc(sizeof *t);
@@ -224,6 +239,7 @@ static wl_status parse_and_bind(wl_conn *c, const char *sql, size_t n, wl_statem
   if (!rc) {
     memcpy(t->sql, sql, n);
     t->sql[n] = 0;
+    t->shape = shape_of(sql, n);
     rc = wl_parse(&t->arena, sql, n, &t->stmt, err);
     if (rc == WL_ERROR) rc = wl_not_taken(err, "warplite cannot parse it (%.200s)", err->text);
   }

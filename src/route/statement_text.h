@@ -25,7 +25,8 @@ typedef struct wl_text_price {
   bool known; /* last is set: the price without values of parameters, at a version of the tables */
   wl_u64 version;
   wl_sqlite_price last;
-  double native_factor; /* measured time of native runs, divided by the estimate; 0: no run yet */
+  /* By machine, the measured time of native runs, divided by the estimate; 0: no run yet. */
+  double native_factor[WL_N_MACHINES];
   double left_ns;       /* estimated for SQLite when the text was last left to it; 0: never */
   double sqlite_factor; /* the least time that SQLite's runs took, divided by the estimate; 0: as
                         ** estimated */
@@ -60,6 +61,7 @@ typedef struct wl_statement_text {
   wl_stmt *stmt;
   wl_query *query;
   wl_plan_facts facts;   /* facts about SQLite's plan */
+  wl_u64 shape;          /* a hash of the text without its literals */
   wl_text_price price;   /* used by place_query.c only */
   wl_text_decided decided;
   bool settled;          /* wl_statement_text_settle() has run */

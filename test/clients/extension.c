@@ -105,7 +105,10 @@ static void check_settings(void) {
               {"pinned", "1"},
               {"block_threads", "32"},
               {"block_threads", "512"},
-              {"block_threads", "0"}},
+              {"block_threads", "0"},
+              {"calibrate", "now"},
+              {"calibrate", "off"},
+              {"calibrate", "auto"}},
     bad[] = {{"nosuch", "1"},
              {"", "1"},
              {"engine", "fast"},
@@ -131,7 +134,9 @@ static void check_settings(void) {
              {"pinned", "yes"},
              {"block_threads", "100"},
              {"block_threads", "1024"},
-             {"block_threads", "-32"}};
+             {"block_threads", "-32"},
+             {"calibrate", "1"},
+             {"calibrate", ""}};
   sqlite3 *db = plain_db();
   char label[120];
   CHECK("settings: enable", warplite_enable(db) == SQLITE_OK);

@@ -370,6 +370,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   }
   d->impl = c;
   snprintf(d->name, sizeof d->name, "%.*s", (int)sizeof d->name - 1, prop.name);
+  snprintf(d->version, sizeof d->version, "driver %d, runtime %d", driver, CUDART_VERSION);
   d->memory = (wl_i64)all_bytes;
   d->free_memory = d->budget = (wl_i64)(free_bytes / 10 * 9);
   d->n_processors = prop.multiProcessorCount;

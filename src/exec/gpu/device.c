@@ -1,17 +1,22 @@
 /*
 ** The process's devices: the simulator, and the CUDA plugin found at run time beside this
 ** library. Opening a device is tried only once. If it fails, the reason is remembered. To open CUDA
-** takes some tenths of a second, so a thread can do it while statements run on the CPU.
+** takes some tenths of a second, so a thread can do it while statements run on the CPU. Another
+** thread measures it, when a choice first depends on its price.
 **
 ** Invariants:
 ** 1. The plugin's path is absolute and is fixed when this library is loaded, so that changing the
 **    current folder or the environment later cannot bring in another file.
 ** 2. A forked child never uses the CUDA device of its parent. Its driver does not allow that.
 ** 3. A slot that is BEING_OPENED belongs to the thread that opens it. `lock` guards the states.
-** 4. The process does not end, and the library is not unloaded, while the thread runs.
+** 4. The process does not end, and the library is not unloaded, while one of the threads runs.
+**    There is one of them at a time. The last thing that it does with `lock` is to say that it is
+**    done.
 */
 #include "exec/gpu/device.h"
+#include "exec/gpu/calibrate.h"
 #include "base/fork.h"
+#include "value/rounding.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -28,12 +33,17 @@ typedef struct slot {
   bool open;
   wl_device device;
   char why[256];
+  enum { UNMEASURED, BEING_MEASURED, MEASURED } constants_are;
+  bool measures; /* the thread that opens it measures it next */
+  bool again;    /* measures even if there is a file */
+  wl_constants constants;
+  wl_constants_from from;
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
-static pthread_t opener; /* the thread that opens CUDA */
-static bool has_opener;
+static pthread_t worker; /* the thread that opens CUDA or measures it, or the last that did */
+static bool has_worker;
 /* A thread may lock a device twice: rows that a wave drops have copies on the device. */
 static slot slots[] = {{.kind = "cuda", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP},
                        {.kind = "sim", .use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}};
@@ -76,7 +86,7 @@ static void close_in_child(slot *s, const char *why) {
 }
 
 static void after_fork(void) {
-  has_opener = false;
+  has_worker = false;
   for (slot *s = slots; s < slots + sizeof slots / sizeof *slots; s++) {
     bool busy = pthread_mutex_trylock(&s->use) != 0;
     s->use = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -84,6 +94,7 @@ static void after_fork(void) {
       s->state = TRIED;
       s->open = true;
     }
+    if (s->constants_are == BEING_MEASURED) s->constants_are = MEASURED; /* those of before */
     if (!s->open) continue;
     if (s == &slots[0])
       close_in_child(s, "this process was forked from one that had opened the CUDA device; only "
@@ -138,32 +149,50 @@ static void open_slot(slot *s) {
   }
   pthread_mutex_lock(&lock);
   s->state = TRIED;
+  if (s->measures && s->open) {
+    wl_constants_init(&s->constants);
+    s->constants_are = BEING_MEASURED;
+  }
   pthread_cond_broadcast(&opened);
   pthread_mutex_unlock(&lock);
 }
 
-static void *open_in_thread(void *arg) {
-  open_slot(arg);
+static void *measure_in_thread(void *arg) {
+  slot *s = arg;
+  wl_constants found;
+  wl_constants_from from = wl_calibrate(&s->device, s->again, &found);
+  pthread_mutex_lock(&lock);
+  s->constants = found;
+  s->from = from;
+  s->again = false;
+  s->constants_are = MEASURED;
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
-/* Starts the thread. Returns false if there can be none. */
-static bool start_opener(slot *s) {
+static void *open_in_thread(void *arg) {
+  slot *s = arg;
+  open_slot(s);
+  return s->measures && s->open ? measure_in_thread(s) : NULL;
+}
+
+/* Starts a thread, under the lock. Returns false if there can be none. */
+static bool start_worker(void *(*run)(void *), slot *s) {
   sigset_t all, before; /* a thread of the library runs no signal handlers of the application */
+  if (has_worker) pthread_join(worker, NULL); /* it is done, and does not take the lock again */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = pthread_create(&opener, NULL, open_in_thread, s) == 0;
+  has_worker = pthread_create(&worker, NULL, run, s) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  has_opener = started;
-  return started;
+  return has_worker;
 }
 
 __attribute__((destructor)) static void on_unload(void) {
   pthread_mutex_lock(&lock);
-  bool waits = has_opener;
-  has_opener = false;
+  bool waits = has_worker;
+  has_worker = false;
   pthread_mutex_unlock(&lock);
-  if (waits) pthread_join(opener, NULL);
+  if (waits) pthread_join(worker, NULL);
 }
 
 static slot *slot_named(const char *kind) {
@@ -188,10 +217,15 @@ wl_device *wl_device_get(const char *kind, wl_error *err) {
   return device_of(s, err);
 }
 
-wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err) {
+wl_device *wl_device_ready(const char *kind, bool measures, bool *opening, wl_error *err) {
   slot *s = slot_named(kind);
+  (void)wl_rounding_get(); /* asks SQLite, once, and not in a thread of ours */
   pthread_mutex_lock(&lock);
-  if (s->state == UNTRIED && start_opener(s)) s->state = BEING_OPENED;
+  if (s->state == UNTRIED) {
+    s->measures = measures && s == &slots[0];
+    if (start_worker(open_in_thread, s)) s->state = BEING_OPENED;
+    s->measures &= s->state == BEING_OPENED;
+  }
   bool tried = s->state == TRIED;
   *opening = s->state == BEING_OPENED;
   pthread_mutex_unlock(&lock);
@@ -203,6 +237,40 @@ wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err) {
 static slot *slot_of(wl_device *d) {
   return d == &slots[1].device ? &slots[1] : &slots[0];
 }
+
+bool wl_device_constants(wl_device *d, bool again, wl_constants *out) {
+  slot *s = slot_of(d);
+  (void)wl_rounding_get(); /* as above */
+  pthread_mutex_lock(&lock);
+  if (s == &slots[1] && s->constants_are != MEASURED) {
+    wl_constants_init(&s->constants);
+    s->constants_are = MEASURED;
+  }
+  if (s == &slots[0] && s->constants_are != BEING_MEASURED &&
+      (again || s->constants_are == UNMEASURED)) {
+    if (s->constants_are == UNMEASURED) wl_constants_init(&s->constants);
+    s->again = again;
+    s->constants_are = start_worker(measure_in_thread, s) ? BEING_MEASURED : MEASURED;
+  }
+  bool known = s->constants_are == MEASURED;
+  *out = s->constants;
+  pthread_mutex_unlock(&lock);
+  return known;
+}
+
+const char *wl_device_constants_now(wl_device *d, wl_constants *out) {
+  static const char *const words[] = {"defaults", "from a file", "measured"};
+  slot *s = slot_of(d);
+  pthread_mutex_lock(&lock);
+  if (s->constants_are == UNMEASURED)
+    wl_constants_init(out);
+  else
+    *out = s->constants;
+  const char *from = words[s->from];
+  pthread_mutex_unlock(&lock);
+  return from;
+}
+
 void wl_device_lock(wl_device *d) {
   pthread_mutex_lock(&slot_of(d)->use);
 }

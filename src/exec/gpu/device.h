@@ -61,6 +61,7 @@ typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
   int index;        /* number of this device within the process */
   char name[128];
+  char version[64]; /* of its driver and of the plugin's library, in words; empty: none */
   wl_i64 memory;        /* bytes on the device */
   wl_i64 free_memory;   /* bytes that were free when it was opened, minus a reserve */
   wl_i64 budget;        /* bytes of device memory that we may use; set for each wave of a run */
@@ -123,9 +124,17 @@ typedef struct wl_device {
 /* Returns the process's device of a kind, and opens it on the first call. If there is none,
 ** returns NULL and puts the reason in err. */
 wl_device *wl_device_get(const char *kind, wl_error *err);
-/* The same, but does not wait: the first call starts a thread that opens it. Until that is done,
-** *opening is true and the result NULL. */
-wl_device *wl_device_ready(const char *kind, bool *opening, wl_error *err);
+/* The same, but does not wait: the first call starts a thread that opens it, and if it `measures`,
+** finds the constants of CUDA next (wl_device_constants). Until it is open, *opening is true and the
+** result NULL. */
+wl_device *wl_device_ready(const char *kind, bool measures, bool *opening, wl_error *err);
+/* Whether the constants of its prices are known; copies them. If it is not under way, a call for CUDA
+** starts a thread that reads or measures them (calibrate.h); `again` measures in any case. Those of the
+** simulator are the defaults. */
+struct wl_constants;
+bool wl_device_constants(wl_device *d, bool again, struct wl_constants *out);
+/* The same without starting anything, and where they come from, in a word. */
+const char *wl_device_constants_now(wl_device *d, struct wl_constants *out);
 void wl_device_lock(wl_device *d);
 void wl_device_unlock(wl_device *d);
 /* Launches a kernel whose threads process n entries with a grid stride. */

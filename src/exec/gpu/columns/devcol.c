@@ -188,7 +188,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
   return rc;
 }
 
-void wl_devcol_drop_copies(void *const *copy, void *_Atomic const *on) {
+void wl_devcol_drop_copies(void *_Atomic const *copy, void *_Atomic const *on) {
   for (int k = 0; k < WL_MAX_COPIES; k++) {
     wl_device *d = on[k];
     if (!d) continue;
@@ -392,6 +392,10 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
 
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped) {
   return c->copy[slot_of(d, mapped)];
+}
+
+bool wl_devcol_is_there(const wl_device *d, wl_column *c, bool mapped) {
+  return wl_column_has_copy(c, slot_of(d, mapped));
 }
 
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped) {

@@ -5,7 +5,7 @@
 ** too.
 **
 ** Invariants:
-** 1. The caller holds the device's lock, except in wl_devcol_info.
+** 1. The caller holds the device's lock, except in wl_devcol_info and wl_devcol_is_there.
 ** 2. device->used counts every byte taken through wl_dev_alloc. device->mapped counts the bytes
 **    of mapped resident copies.
 */
@@ -46,6 +46,9 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
                              wl_error *err) WL_MUST;
 /* Returns the resident copy of a column, or NULL if there is none. */
 wl_devcol *wl_devcol_find(const wl_device *d, const wl_column *c, bool mapped);
+/* Whether a resident copy is there, or that of the version before, from which it is made. For
+** estimates: the caller need not hold the lock, and the copy may be gone at once. */
+bool wl_devcol_is_there(const wl_device *d, wl_column *c, bool mapped);
 /* Size and resident copy of a lookup (devlookup.c). */
 size_t wl_devlookup_bytes(const wl_lookup *l);
 wl_status wl_devlookup_resident(wl_device *d, wl_lookup *l, wl_way way, int threads,

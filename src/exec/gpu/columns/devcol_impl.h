@@ -27,7 +27,7 @@ void wl_devcol_settle(wl_device *d, wl_devcol *r);
 /* Removes a resident copy from the device's list and frees it. */
 void wl_devcol_forget(wl_device *d, const wl_devcol *r);
 /* Frees all copies of a column or lookup that is about to be freed. */
-void wl_devcol_drop_copies(void *const *copy, void *_Atomic const *on);
+void wl_devcol_drop_copies(void *_Atomic const *copy, void *_Atomic const *on);
 /* Makes room for n more mapped bytes by evicting mapped copies. */
 wl_status wl_devcol_map_room(wl_device *d, wl_i64 n, wl_error *err) WL_MUST;
 void wl_devcol_drop(wl_column *c); /* frees the copies of a column that is about to be freed */

@@ -10,6 +10,7 @@
 */
 #include "exec/executed.h"
 #include "exec/gpu/launch.h"
+#include "exec/sink/sort.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,6 +100,29 @@ wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
 
 /* ---- order */
 
+/* Sorts the rows of a LIMIT that must not cut between equal rows, and leaves those before the cut
+** and the one behind it. The host compares them. It takes all rows if they are few: then it can see
+** whether equal rows look alike. */
+static wl_status sort_to_check(wl_launch *l, wl_error *err) {
+  wl_pipe *e = l->e;
+  const wl_dorder *o = &l->s->order;
+  wl_u64 *n = &l->counters[C_OUT], before = *n;
+  wl_i64 most = wl_cut_needed(1, wl_cut_needed(o->sort->offset, o->sort->limit));
+  wl_status rc = WL_OK;
+  bool pays = !o->distinct && o->order && !o->why && most >= 0 && before / 8 > (wl_u64)most;
+  if (pays) rc = wl_dorder_run(l->d, e->p, o, l->outs, e->p->n_results, l->n_rows, n, most, e->stop,
+                               err);
+  if (rc && rc != WL_FULL) return rc;
+  if (!pays || rc) {
+    wl_gather_note(e, "sorted on the cpu: LIMIT that must not cut between equal rows");
+    return WL_OK;
+  }
+  wl_executed_sink(WL_ON_DEVICE, WL_SINK_SORT);
+  ((wl_sort_sink *)e->sink)->pruned |= *n < before;
+  wl_gather_note(e, "sorted on the gpu, checked on the cpu");
+  return WL_OK;
+}
+
 /*
 ** If the launch made all rows, this does all of DISTINCT and ORDER BY. Otherwise the
 ** host merges the rows of all launches, and only work that reduces their number is worth doing
@@ -108,9 +132,11 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) {
   wl_pipe *e = l->e;
   const wl_program *p = e->p;
   wl_dorder o = l->s->order;
+  if (p->sink == WL_SINK_SORT && p->checks_cut) return sort_to_check(l, err);
   bool several = p->also || p->source == WL_SOURCE_UNMATCHED; /* pipelines into this sink */
   bool whole = l->whole && !several;
   bool distinct = p->sink == WL_SINK_DISTINCT;
+  if (o.sort && o.sort->checks_cut) o.order = false; /* the host sorts the distinct rows */
   bool all = (!distinct || o.distinct) && (!o.sort || o.order);
   const char *what = distinct && o.sort ? "distinct and sorted" : o.sort ? "sorted" : "distinct";
   wl_i64 most =

@@ -51,10 +51,6 @@ wl_dorder wl_dorder_plan(const wl_program *p) {
     o = none;
     o.why = "too many columns";
   }
-  if (sort && sort->checks_cut) {
-    o = none;
-    o.why = "LIMIT that must not cut between equal rows";
-  }
   for (int k = 0; k < p->n_given && o.distinct; k++)
     if (!is_number(p, k)) {
       o = none;

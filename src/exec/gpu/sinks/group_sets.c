@@ -9,6 +9,9 @@
 enum { FIRST_SLOTS = 1 << 18, LEAST_SLOTS = 32, GROWTH = 16 };
 
 wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) {
+  /* each pipeline has a set of its own, and the host only adds up what they counted */
+  if (p->n_sets && (p->also || p->source == WL_SOURCE_UNMATCHED))
+    return wl_not_taken(err, "DISTINCT aggregates over a RIGHT or FULL join run on the CPU only");
   for (int k = 0; k < p->n_sets; k++) {
     if (p->accs[p->sets[k].acc].distinct == WL_DISTINCT_CONCAT)
       return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");

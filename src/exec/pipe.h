@@ -62,7 +62,7 @@ typedef struct wl_pipe {
   wl_transfer transfer;
   struct wl_rows *made; /* takes the rows of the last pipeline if they can stay on the device */
   const bool *needed_results;    /* which of their columns are read; NULL: all */
-  struct wl_device_rows *stays; /* takes the rows of the result that stay on the device; or NULL */
+  struct wl_device_rows *stays;  /* takes the rows of the result that stay on the device; or NULL */
   struct wl_device_build *build; /* the lookup that a device builds (exec/gpu/launch.h), or NULL */
   wl_sink *results;              /* takes the rows if the device has also sorted them */
   char *note;        /* [WL_PIPE_NOTE]: how the device did groups and sorts, or why the host did */

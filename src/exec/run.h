@@ -35,7 +35,7 @@ typedef struct wl_run_config {
   wl_run_stats *stats;  /* to be filled, or NULL */
   struct wl_rows *made; /* takes the rows instead of batches, if a device makes them; or NULL */
   struct wl_device_rows *stays; /* takes rows that stay on the device; or NULL (exec/gpu/sinks) */
-  const bool *needed;   /* with made: which of their columns are read; NULL: all */
+  const bool *needed;           /* with made: which of their columns are read; NULL: all */
   struct wl_code *code; /* what has the program in its arena (code.h); NULL: the run's own arena */
 } wl_run_config;
 

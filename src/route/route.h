@@ -31,12 +31,12 @@ typedef struct wl_request {
   const char *sql;
   size_t n_sql;
   wl_route_stage stage;
-  const char *cheap;    /* why SQLite is surely cheaper, or NULL; ignored with route=always */
-  const char *refused;  /* why SQLite must run it in any case, or NULL */
-  bool as_table;        /* its rows come through a virtual table of main (api/vtab.c) */
-  bool is_part;         /* part of a change: SQLite may run it even with strict */
-  bool seen;            /* from wl_statement_text_seen(): it names nothing of warplite's */
-  bool copies;          /* its rows are written to a table, so whole columns are worth loading */
+  const char *cheap;   /* why SQLite is surely cheaper, or NULL; ignored with route=always */
+  const char *refused; /* why SQLite must run it in any case, or NULL */
+  bool as_table;       /* its rows come through a virtual table of main (api/vtab.c) */
+  bool is_part;        /* part of a change: SQLite may run it even with strict */
+  bool seen;           /* from wl_statement_text_seen(): it names nothing of warplite's */
+  bool copies;         /* its rows are written to a table, so whole columns are worth loading */
   struct wl_device_rows *stays; /* takes the rows if they can stay on the device; or NULL */
   sqlite3_value **args; /* values of the parameters that occur, in order; none at WL_AT_PREPARE */
   int n_args;           /* parameters without a value are NULL */

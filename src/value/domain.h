@@ -28,8 +28,8 @@ wl_domain wl_domain_real(double lo, double hi, bool nullable);
 wl_domain wl_domain_any(unsigned mask); /* full ranges of the types in mask */
 /* The register type for such values. This is the only rule for register types. */
 wl_reg wl_domain_reg(wl_domain d);
-/* Whether all values fit one type, and which (NULL: there are only NULLs). Integers beside reals are
-** reals, if each is exact as a real. */
+/* Whether all values fit one type, and which (NULL: there are only NULLs). Integers beside reals
+** are reals, if each is exact as a real. */
 bool wl_domain_one_type(const wl_domain *d, wl_u8 *type);
 wl_domain wl_domain_union(wl_domain a, wl_domain b);
 wl_domain wl_domain_with_null(wl_domain d, bool null); /* the same, with or without NULL */

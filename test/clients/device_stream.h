@@ -13,6 +13,7 @@
 #include "../device_copy.h"
 #include "../engines.h"
 #include "../rows.h"
+#include "../stream_rows.h"
 #include "../tap.h"
 
 static const char *engine;
@@ -28,38 +29,6 @@ static inline void must_run(sqlite3 *db, const char *sql) {
 }
 
 /* ---- reading */
-
-/* A value of a column on the host, as a cell; bytes are in *bytes. */
-static inline cell cell_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t row,
-                           const char **bytes) {
-  cell c = {.type = SQLITE_NULL};
-  char f = s->format[0];
-  int64_t i = row + a->offset;
-  if (f == '+') { /* a dense union */
-    static const char *const kinds[] = {"l", "g", "u", "z"};
-    int kind = ((const int8_t *)a->buffers[0])[i];
-    struct ArrowSchema child = {.format = kinds[kind]};
-    return cell_at(&child, a->children[kind], ((const int32_t *)a->buffers[1])[i], bytes);
-  }
-  const uint8_t *valid = f == 'n' ? NULL : a->buffers[0];
-  if (f == 'n' || (valid && !(valid[i >> 3] >> (i & 7) & 1))) return c;
-  if (f == 'l') {
-    c.type = SQLITE_INTEGER;
-    c.u.i = ((const int64_t *)a->buffers[1])[i];
-  } else if (f == 'g') {
-    c.type = SQLITE_FLOAT;
-    c.u.r = ((const double *)a->buffers[1])[i];
-  } else {
-    bool large = f == 'U' || f == 'Z';
-    const int32_t *small = a->buffers[1];
-    const int64_t *wide = a->buffers[1];
-    int64_t at = large ? wide[i] : small[i], end = large ? wide[i + 1] : small[i + 1];
-    c.type = f == 'u' || f == 'U' ? SQLITE_TEXT : SQLITE_BLOB;
-    c.n = (int)(end - at);
-    *bytes = (const char *)a->buffers[2] + at;
-  }
-  return c;
-}
 
 static inline bool same_value(const cell *x, const char *bytes, const rows *r, const cell *want) {
   if (x->type == SQLITE_FLOAT && want->type == SQLITE_INTEGER) return x->u.r == (double)want->u.i;
@@ -83,7 +52,7 @@ static inline bool same_rows(const char *name, const struct ArrowSchema *s,
       const cell *want = &r->cells[(first + (size_t)i) * (size_t)r->n_col + (size_t)k];
       const char *bytes = NULL;
       char text[200];
-      cell x = cell_at(s->children[k], c, i, &bytes);
+      cell x = stream_cell(s->children[k], c, i, &bytes);
       n_nulls += x.type == SQLITE_NULL;
       if (!same_value(&x, bytes, r, want))
         return tap_bad(name, "row %zu, column %d: type %d, not %s", first + (size_t)i, k, x.type,

@@ -76,7 +76,7 @@ static void check_sums(sqlite3 *db, const char *a, const char *b, const char *fr
     for (int k = 0; k < 2 && good; k++)
       for (int64_t i = 0; i < copy.length; i++) {
         const char *bytes;
-        cell c = cell_at(schema.children[k], copy.children[k], i, &bytes);
+        cell c = stream_cell(schema.children[k], copy.children[k], i, &bytes);
         sums[k] += c.type == SQLITE_INTEGER ? c.u.i : 0;
       }
     if (good) copy.release(&copy);

@@ -87,7 +87,7 @@ static void check_outliving(void) {
   bool stays = h.schema.children[1]->format[0] == 'U';
   if (stays && !device_copy_column(&of, h.schema.children[1], &moved, &copy))
     tap_bad("query_device: a child that was moved", "cannot be copied");
-  cell x = cell_at(h.schema.children[1], stays ? &copy : &moved, 1, &bytes);
+  cell x = stream_cell(h.schema.children[1], stays ? &copy : &moved, 1, &bytes);
   CHECK("query_device: a child that was moved",
         same_value(&x, bytes, &h.want, &h.want.cells[h.want.n_col + 1]));
   if (stays) copy.release(&copy);

@@ -248,11 +248,11 @@ typedef struct wl_ktiles {
 } wl_ktiles;
 
 typedef struct wl_kgather {
-  const wl_u64 *from; /* address of each text, or its code in a dictionary … */
+  const wl_u64 *from;        /* address of each text, or its code in a dictionary … */
   const wl_u64 *dict_places; /* … with these places: offset | length << 32; NULL: an address */
   const wl_u8 *dict_heap;
-  const wl_u32 *n;    /* its number of bytes */
-  const wl_u64 *to;   /* offsets into heap */
+  const wl_u32 *n;  /* its number of bytes */
+  const wl_u64 *to; /* offsets into heap */
   wl_u8 *heap;
   wl_u64 n_rows;
 } wl_kgather;

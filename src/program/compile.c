@@ -1,7 +1,7 @@
 /*
 ** The compiler: turns a bound query into a program, pipeline by pipeline. expr.c compiles
-** expressions (with call.c and entries.c), filter.c conjuncts, group_keys.c the keys of groups and
-** aggregate.c aggregates. This file puts them together.
+** expressions (with call.c and entries.c), filter.c conjuncts, group/ aggregates and the keys of
+** groups. This file puts them together.
 **
 ** Invariants:
 ** 1. The pipeline over the table comes first. If there are groups, a second pipeline over them

@@ -1,7 +1,7 @@
 /*
 ** The compiler's internal interface: compile.c (pipelines), emit.c (instructions), expr.c
 ** (expressions), in.c (IN), call.c (functions), entries.c (work done once per dictionary entry),
-** filter.c (conjuncts), aggregate.c, group_keys.c, join.c, pipelines.c.
+** filter.c (conjuncts), group/ (aggregates and the keys of groups), join.c, pipelines.c.
 */
 #ifndef WL_COMPILE_IMPL_H
 #define WL_COMPILE_IMPL_H
@@ -196,10 +196,10 @@ void wl_compile_forget(wl_compiler *c); /* forgets all registers: none is valid 
 /* Applies an affinity to both sides of a comparison, as SQLite does first. */
 wl_status wl_compile_affinity(wl_compiler *c, char affinity, wl_operand *a, wl_operand *b) WL_MUST;
 
-/* group_keys.c: the group keys, and the opcode that finds each row's group. No GROUP BY is one
+/* group/group_keys.c: the group keys, and the opcode that finds each row's group. No GROUP BY is one
 ** group. */
 wl_status wl_compile_group_keys(wl_compiler *c) WL_MUST;
-/* aggregate.c: the query's aggregate k. */
+/* group/aggregate.c: the query's aggregate k. */
 wl_status wl_compile_aggregate(wl_compiler *c, int k) WL_MUST;
 /* Whether no sum() of the query can overflow, over any of the rows. */
 bool wl_compile_sums_fit(const wl_compiler *c);

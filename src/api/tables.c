@@ -104,7 +104,7 @@ static wl_status lookup_row(wl_rowset *r, const wl_lookup_entry *e, wl_error *er
                l->direct                      ? "lookup by value"
                : l->plan.kind == WL_KEYS_NONE ? "lookup of all rows"
                                               : "lookup by hash");
-  wl_cell_int(&row[4], l->n_rows);
+  if (!l->uncounted) wl_cell_int(&row[4], l->n_rows);
   wl_cell_int(&row[6], (wl_i64)l->n_bytes);
   wl_cell_int(&row[8], e->uses + 1);
   wl_cell_int(&row[9], e->uses);

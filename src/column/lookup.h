@@ -58,9 +58,9 @@ typedef struct wl_lookup {
                           matters */
   bool on_device;      /* a device has built it */
   atomic_bool on_host; /* with on_device: the host has a copy of its arrays */
-  /* Wrong if a device has built it without counting (wl_build_in.uncounted). */
+  bool uncounted; /* a device has built it without counting: has_null and n_rows may be wrong */
   bool has_null;       /* a row was left out because a key was NULL */
-  wl_i64 n_rows;       /* rows in it; uncounted: at least as many */
+  wl_i64 n_rows;       /* rows in it; uncounted: at most so many */
   wl_u64 span;         /* DIRECT: the number of possible words */
   wl_u64 mask;         /* HASH: slots - 1 */
   wl_u64 *words;

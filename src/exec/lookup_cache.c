@@ -37,6 +37,7 @@ wl_lookup_key wl_lookup_cache_key(const wl_build_in *in) {
   XXH3_128bits_reset(&h);
   add(&h, &in->device, sizeof in->device); /* the device may have built it, and have its arrays */
   add(&h, &in->uncounted, sizeof in->uncounted);
+  add(&h, &in->one_row, sizeof in->one_row);
   add(&h, p->code, (size_t)p->n_code * sizeof *p->code);
   add(&h, p->regs, (size_t)p->n_regs * sizeof *p->regs);
   for (int k = 0; k < p->n_consts; k++) add_value(&h, p->consts[k]);

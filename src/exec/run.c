@@ -298,7 +298,9 @@ static wl_status leave_device(wl_run *r, const char *why, wl_error *err) {
   if (r->config.stats) wl_run_stats_of(r->config.stats, r->now)->on_device = false;
   r->results.to_skip = wl_cut_add(r->results.to_skip, r->pipe.n_repeated);
   r->config.device = NULL;
-  return r->now->source == WL_SOURCE_GROUPS ? set_groups(r, &r->pipe, err) : WL_OK;
+  if (r->now->source != WL_SOURCE_GROUPS) return WL_OK;
+  wl_status rc = wl_groups_sink_count(&r->groups, &r->pipe.next_row, err);
+  return rc ? rc : set_groups(r, &r->pipe, err);
 }
 
 static wl_status wave(wl_run *r, wl_error *err) {

@@ -309,7 +309,7 @@ static wl_actual pipeline_numbers(const wl_pipeline *p) {
   if (!run) return x;
   x.estimated = p->estimated;
   x.may_stop = may_stop(p);
-  x.n_rows = p->kept ? p->lookup->n_rows : run->n_left;
+  x.n_rows = !p->kept ? run->n_left : p->lookup->uncounted ? -1 : p->lookup->n_rows;
   if (p->kept) return x; /* nothing ran */
   x.ns = run->ns_rows + run->ns_finish;
   x.n_held = run->n_held;

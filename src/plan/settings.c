@@ -119,7 +119,7 @@ wl_status wl_settings_set(wl_settings *s, const char *name, const char *value, w
         wl_fail(err, WL_ERROR,
                 "warplite: unknown setting '%.40s'; there are engine, device, route, strict, keep, "
                 "threads, host_budget, device_budget, transfer, stream_blocks, pinned, "
-                "block_threads",
+                "block_threads, calibrate",
                 name);
   }
   return rc;

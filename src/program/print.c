@@ -74,12 +74,13 @@ static const char *join_text(const wl_program *p, const wl_instr *in, wl_arena *
     list = wl_arena_printf(arena, "%s%s%s", list, k ? " " : "by ", x ? x : "");
   }
   if (!list || in->op == WL_OP__Build || !l) return list;
-  return wl_arena_printf(arena, "%s%s%s: %s, %s%s%lld rows", name, *name && *list ? " " : "", list,
+  return wl_arena_printf(arena, "%s%s%s: %s, %s%s%s%lld rows", name, *name && *list ? " " : "", list,
                          hows[j->how],
                          l->plan.kind == WL_KEYS_NONE ? ""
                          : l->direct                  ? "direct, "
                                                       : "hash, ",
-                         l->unique && l->plan.kind != WL_KEYS_NONE ? "unique, " : "", l->n_rows);
+                         l->unique && l->plan.kind != WL_KEYS_NONE ? "unique, " : "",
+                         l->uncounted ? "at most " : "", l->n_rows);
 }
 
 /* ---- source and sink */

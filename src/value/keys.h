@@ -377,6 +377,10 @@ void wl_key_layout_add_value(wl_key_layout *l, int key, wl_u8 coll, unsigned fla
 void wl_key_part_set_range(wl_key_part *p, wl_i64 lo, wl_i64 hi);
 /* Number of values that word `word` can have; 0: 2^64. */
 wl_u64 wl_key_layout_used(const wl_key_layout *l, int word);
+/* The bits of a number that is at most this. */
+static inline int wl_key_bits(wl_u64 most) {
+  return most ? 64 - __builtin_clzll(most) : 0;
+}
 /* Computes the words of a row of values, given by key. */
 void wl_key_layout_encode(const wl_key_layout *l, const wl_val *keys, wl_u64 *words);
 /* The value of a key, from its words. minus: it is a zero, and that is -0.0. */

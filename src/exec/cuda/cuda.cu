@@ -310,8 +310,11 @@ void cuda_host_free(wl_device *d, void *p) {
 void cuda_host_free_later(wl_device *d, void *p) {
   pinned *b = block_of(impl(d), p);
   if (!b) return;
+  const int most = 64; /* blocks of statements that never waited for this queue */
   b->until = d->queue;
-  impl(d)->n_later++;
+  if (++impl(d)->n_later < most) return;
+  wl_error ignored;
+  (void)finish(d, "run the kernel", &ignored);
 }
 
 } // namespace

@@ -215,6 +215,14 @@ static bool is_small(const launch *l) {
   return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
 }
 
+/* Whether the kernel reads host memory, which is not freed in the order of the queue. */
+static bool reads_host(const launch *l) {
+  const wl_program *p = l->e->p;
+  bool far = wl_launch_mapped(l->s);
+  for (int k = 0; k < p->n_columns + p->n_joins && l->s->far; k++) far |= l->s->far[k];
+  return far;
+}
+
 /* Whether the host need not wait for the launch: it fills a lookup whose counts nobody needs, or
 ** groups that the device finishes, and nothing in it can fail. What reads them comes later in the
 ** same queue. */
@@ -224,7 +232,7 @@ static bool is_unwatched(const launch *l) {
   bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
   bool uncounted =
       e->build ? e->build->uncounted : s->groups_stay && !e->tally && wl_dgroups_is_sure(s->groups);
-  return uncounted && whole && s->resident && !wl_launch_mapped(s) && l->low->only_numbers &&
+  return uncounted && whole && s->resident && !reads_host(l) && l->low->only_numbers &&
          !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
 }
 

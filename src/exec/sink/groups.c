@@ -42,6 +42,13 @@ static wl_status count_rows(const wl_rows *rows, wl_i64 *n, wl_error *err) {
   return rc;
 }
 
+wl_status wl_groups_sink_count(wl_groups_sink *s, wl_i64 *at, wl_error *err) {
+  wl_rows before = s->made;
+  if (!s->on_device) return WL_OK;
+  if (before.n_rows > *at) before.n_rows = *at;
+  return count_rows(&before, at, err);
+}
+
 wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) {
   wl_finished *f = &s->finished;
   if (!s->on_device) return WL_OK;

@@ -30,6 +30,9 @@ typedef struct wl_groups_sink {
 wl_status wl_groups_sink_open(wl_groups_sink *s, const wl_program *p, wl_column **cols,
                               wl_i64 n_rows, int threads, wl_budget *budget, wl_u64 max_text,
                               wl_stop *stop, bool for_device, wl_error *err) WL_MUST;
+/* If a device has finished the groups, some of its rows may not count (wl_rows.live). Sets *at to the
+** number of those before row *at that do. */
+wl_status wl_groups_sink_count(wl_groups_sink *s, wl_i64 *at, wl_error *err) WL_MUST;
 /* Brings groups that a device has finished to the host, so that `finished` has their columns. */
 wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) WL_MUST;
 /* Fails with WL_NOT_TAKEN: the groups fit neither into memory nor into a temporary file. */

@@ -223,6 +223,7 @@ static wl_status build(building *x, wl_error *err) {
   if (rc) return rc;
   if (x->b.unwatched) {
     l->n_rows = x->in->n_rows;
+    l->uncounted = true;
     return WL_OK;
   }
   l->n_rows = (wl_i64)x->b.built[WL_K_BUILT_ROWS];

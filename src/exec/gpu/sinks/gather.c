@@ -53,7 +53,7 @@ static wl_status settle_late(wl_device_state *s, wl_device *d, wl_error *err) {
   wl_status rc = d->finish(d, err);
   s->unwatched = false;
   if (!rc) rc = wl_dgroups_settle(s->groups, &restart, err);
-  assert(!restart);
+  assert(rc || !restart);
   return rc;
 }
 
@@ -75,11 +75,8 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
     e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
   }
   if (!rc && again) e->next_tablet = 0;
-  if (e->p->n_keys)
-    wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups),
-                   to->on_device ? ""
-                   : again       ? ""
-                                 : ", finished on the cpu");
+  const char *where = to->on_device || again ? "" : ", finished on the cpu";
+  if (e->p->n_keys) wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups), where);
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
     wl_dgroups_close(s->groups);
     s->groups = NULL;

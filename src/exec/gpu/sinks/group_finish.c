@@ -60,12 +60,6 @@ static wl_status list_slots(finishing *x, wl_error *err) {
   return rc;
 }
 
-static int bits_of(wl_u64 most) {
-  int n = 0;
-  for (; most; most >>= 1) n++;
-  return n;
-}
-
 /* Sorts the list by the words of the keys, from the last word to the first. */
 static wl_status sort_slots(finishing *x, wl_error *err) {
   wl_dgroups *g = x->g;
@@ -76,7 +70,7 @@ static wl_status sort_slots(finishing *x, wl_error *err) {
   if (!rc) rc = wl_dgroups_take(g, x->n_slots * 4, &x->slots[1], err);
   for (int w = g->layout.n_words - 1; w >= 0 && !rc; w--) {
     bool one = g->k.mode == WL_KG_HASH;
-    int at = 0, n_bits = bits_of(wl_key_layout_used(&g->layout, w) - 1);
+    int at = 0, n_bits = wl_key_bits(wl_key_layout_used(&g->layout, w) - 1);
     wl_kfwords a = {g->k.table, x->slots[0], x->keys[0], x->n, g->k.words, one ? 0 : 1 + (wl_u32)w,
                     one};
     rc = wl_device_each(d, WL_K_FINISH_WORDS, &a, sizeof a, x->n, err);

@@ -69,12 +69,6 @@ size_t wl_dorder_row_bytes(const wl_dorder *o) {
 
 /* ---- keys */
 
-static int bits_of(wl_u64 most) {
-  int n = 0;
-  for (; most; most >>= 1) n++;
-  return n;
-}
-
 /* Adds a column to the sort key. */
 static void add_column(fields *f, const wl_program *p, int result, wl_u8 coll, unsigned flags) {
   wl_domain domain = wl_result_domain(&p->results[result]);
@@ -98,7 +92,7 @@ static void set_fields(fields *f, const wl_kout *outs) {
     f->ends[p->word] = (wl_u32)k + 1;
   }
   for (int w = 0; w < l->n_words; w++) {
-    f->bits[w] = bits_of(wl_key_layout_used(l, w) - 1);
+    f->bits[w] = wl_key_bits(wl_key_layout_used(l, w) - 1);
     f->differ |= f->bits[w] > 0;
   }
 }

@@ -30,10 +30,6 @@ typedef struct sorting {
   int bits, later_bits; /* bits of the words of the first round, and of all other rounds */
 } sorting;
 
-static int bits_of(wl_u64 most) {
-  return most ? 64 - __builtin_clzll(most) : 0;
-}
-
 /* ---- the key */
 
 static wl_status put_key(sorting *x, wl_error *err) {
@@ -51,7 +47,7 @@ static wl_status put_key(sorting *x, wl_error *err) {
     host.ends[p->word] = (wl_u32)k + 1;
   }
   for (int w = 0; w < l->n_words; w++) {
-    int bits = bits_of(wl_key_layout_used(l, w) - 1);
+    int bits = wl_key_bits(wl_key_layout_used(l, w) - 1);
     bool ends = w == 0 && l->parts[0].kind != WL_PART_TEXT;
     if (w == 0) x->bits = bits;
     if (!ends && bits > x->later_bits) x->later_bits = bits;
@@ -166,7 +162,7 @@ static wl_status next_round(sorting *x, wl_error *err) {
   if (!rc && words) {
     wl_ktruns r = {x->now.t.run, values[0], s->keys[0], n};
     rc = wl_device_each(x->d, WL_K_TIES_RUNS, &r, sizeof r, n, err);
-    if (!rc) rc = sort_pairs(x->d, s->keys, values, n, bits_of(x->n_runs - 1), err);
+    if (!rc) rc = sort_pairs(x->d, s->keys, values, n, wl_key_bits(x->n_runs - 1), err);
   }
   wl_ktsplit a = split_of(x, values[0]);
   a.words = words;

@@ -95,6 +95,24 @@ static void shared_drop(shared *s) {
   wl_mem_free(s);
 }
 
+int wl_arrow_children_make(struct ArrowArray *a, int n) {
+  if (n) a->children = wl_mem_zalloc((size_t)n * sizeof *a->children);
+  if (n && !a->children) return ENOMEM;
+  for (; a->n_children < n; a->n_children++) {
+    a->children[a->n_children] = wl_mem_zalloc(sizeof *a);
+    if (!a->children[a->n_children]) return ENOMEM;
+  }
+  return 0;
+}
+
+void wl_arrow_children_close(struct ArrowArray *a) {
+  for (int64_t i = 0; i < a->n_children; i++) {
+    if (a->children[i]->release) a->children[i]->release(a->children[i]);
+    wl_mem_free(a->children[i]);
+  }
+  wl_mem_free(a->children);
+}
+
 /* What an array owns: memory allocated here, and a share of the batch. */
 typedef struct owned {
   void *memory[MAX_OWNED];
@@ -105,11 +123,7 @@ typedef struct owned {
 
 static void array_release(struct ArrowArray *a) {
   owned *o = a->private_data;
-  for (int64_t i = 0; i < a->n_children; i++) {
-    if (a->children[i]->release) a->children[i]->release(a->children[i]);
-    wl_mem_free(a->children[i]);
-  }
-  wl_mem_free(a->children);
+  wl_arrow_children_close(a);
   for (int i = 0; i < o->n; i++) wl_mem_free(o->memory[i]);
   shared_drop(o->batch);
   wl_mem_free(o);
@@ -125,13 +139,7 @@ static int array_make(struct ArrowArray *a, wl_i64 n_rows, int n_buffers, int n_
   a->buffers = o->buffers;
   a->private_data = o;
   a->release = array_release;
-  if (n_children) a->children = wl_mem_zalloc((size_t)n_children * sizeof *a->children);
-  if (n_children && !a->children) return ENOMEM;
-  for (; a->n_children < n_children; a->n_children++) {
-    a->children[a->n_children] = wl_mem_zalloc(sizeof *a);
-    if (!a->children[a->n_children]) return ENOMEM;
-  }
-  return 0;
+  return wl_arrow_children_make(a, n_children);
 }
 
 static void *own(struct ArrowArray *a, size_t n_bytes) {

@@ -35,5 +35,8 @@ void wl_arrow_close(wl_arrow_stream *s); /* of a stream that was not exported */
 void wl_arrow_export(wl_arrow_stream *s, struct ArrowArrayStream *out);
 /* Writes the schema. large: texts and blobs have 64-bit offsets. Returns 0 or ENOMEM. */
 int wl_arrow_schema(wl_arrow_stream *s, bool large, struct ArrowSchema *out);
+/* Gives an array n empty children. Returns 0, or ENOMEM: then a->n_children of them are there. */
+int wl_arrow_children_make(struct ArrowArray *a, int n);
+void wl_arrow_children_close(struct ArrowArray *a); /* releases and frees them */
 
 #endif

@@ -33,11 +33,7 @@ typedef struct owned {
 
 static void array_release(struct ArrowArray *a) {
   owned *o = a->private_data;
-  for (int64_t i = 0; i < a->n_children; i++) {
-    if (a->children[i]->release) a->children[i]->release(a->children[i]);
-    wl_mem_free(a->children[i]);
-  }
-  wl_mem_free(a->children);
+  wl_arrow_children_close(a);
   wl_device_batch_drop(o->batch);
   wl_mem_free(o);
   a->release = NULL;
@@ -54,13 +50,7 @@ static int array_make(struct ArrowArray *a, wl_device_batch *b, int n_buffers, i
   a->buffers = o->buffers;
   a->private_data = o;
   a->release = array_release;
-  if (n_children) a->children = wl_mem_zalloc((size_t)n_children * sizeof *a->children);
-  if (n_children && !a->children) return ENOMEM;
-  for (; a->n_children < n_children; a->n_children++) {
-    a->children[a->n_children] = wl_mem_zalloc(sizeof *a);
-    if (!a->children[a->n_children]) return ENOMEM;
-  }
-  return 0;
+  return wl_arrow_children_make(a, n_children);
 }
 
 static int column_array(struct ArrowArray *a, wl_device_batch *b, int col, wl_arrow_format f) {

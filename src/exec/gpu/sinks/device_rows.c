@@ -132,12 +132,8 @@ static wl_status open_buffer(wl_device *d, size_t n, wl_device_buffer *b, wl_err
 
 static wl_status run(keeping *x, wl_kernel k, const void *args, size_t n_args, wl_u64 threads,
                      wl_error *err) {
-  wl_device *d = x->d;
-  wl_u64 each = (wl_u64)d->block_threads, blocks = (threads + each - 1) / each,
-         most = (wl_u64)d->n_processors * 8;
   x->l->idle = false;
-  return d->launch(d, k, args, n_args, (unsigned)(blocks < most ? blocks : most), (unsigned)each, 0,
-                   err);
+  return wl_device_each(x->d, k, args, n_args, threads, err);
 }
 
 /* Only NULLs: words of zeros, and a bitmap of zeros. */

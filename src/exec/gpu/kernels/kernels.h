@@ -92,7 +92,7 @@ WL_FN int k_is_there(const wl_u8 *sh, const wl_kopnd *o, wl_u32 slot) {
 }
 
 /* What a kernel has code for, beside operations on numbers. `with` is a compile-time constant:
-** kernels without the bit have no code for it, and need fewer registers. */
+** kernels without the bit have no code for it, and spill fewer registers. */
 enum { K_VALUES = 1, K_LONG = 2, K_SETS = 4 };
 
 #include "exec/gpu/kernels/kjoin.h"

@@ -1,109 +1,171 @@
 /*
 ** The simulated device. Host memory serves as device memory, fibers serve as GPU threads, and
-** plain loops replace the library calls. Each launch uses a different seed for its scheduling.
+** plain loops replace the library calls. Work waits in queues (queue.h), as on a real device.
 */
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kernels.h"
-#include "exec/sim/launch.h"
+#include "exec/sim/queue.h"
 #include "base/mem.h"
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static atomic_uint launches;
+/* Pinned host memory. */
+typedef struct pinned {
+  wl_u8 *p;
+  size_t n;
+} pinned;
 
-/* Copies that were requested but not done yet. They are done as late as the interface allows, so
-** that tests notice a missing wait. */
-enum { MOST_PENDING = 32 };
-typedef struct pending {
-  int n;
+typedef struct sim {
+  wl_sim_queues *queues;
   struct {
-    void *to;
-    const void *from;
-    size_t n;
-  } copies[MOST_PENDING];
-  int n_freed;
-  void *freed[MOST_PENDING]; /* host memory that the copies may read */
-} pending;
+    int queue;
+    wl_u64 until;
+  } marks[WL_EVENTS];
+  pinned *blocks;
+  int n_blocks, size_blocks;
+} sim;
 
-static pending queues[WL_QUEUES];
+static sim *sim_of(const wl_device *d) {
+  return d->impl;
+}
 
-static void flush(int queue) {
-  pending *p = &queues[queue];
-  for (int k = 0; k < p->n; k++) memcpy(p->copies[k].to, p->copies[k].from, p->copies[k].n);
-  for (int k = 0; k < p->n_freed; k++) wl_mem_free(p->freed[k]);
-  p->n = p->n_freed = 0;
+static wl_status add(wl_device *d, const wl_sim_work *w, wl_error *err) {
+  return wl_sim_add(sim_of(d)->queues, d->queue, w, err);
+}
+
+static wl_status wait_for(wl_device *d, int queue, wl_u64 until, wl_error *err) {
+  d->n_waits++;
+  return wl_sim_run(sim_of(d)->queues, queue, until, err);
+}
+
+static wl_status sim_finish(wl_device *d, wl_error *err) {
+  return wait_for(d, d->queue, wl_sim_end(sim_of(d)->queues, d->queue), err);
+}
+
+/* ---- memory */
+
+static wl_status sim_fill(wl_device *d, void *p, int byte, size_t n, wl_error *err) {
+  return add(d, &(wl_sim_work){.kind = WL_SIM_FILL, .to = p, .byte = byte, .n = n}, err);
 }
 
 static wl_status sim_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
-  (void)d;
+  wl_sim_queues *q = sim_of(d)->queues;
+  if (wl_sim_held(q) + (wl_i64)n > d->memory) wl_sim_run_all(q); /* some of it may be freed then */
+  if (wl_sim_held(q) + (wl_i64)n > d->memory)
+    return wl_fail(err, WL_FULL, "the simulated device has %lld bytes", d->memory);
+  void *p = wl_mem_alloc(n);
+  if (!p) return wl_nomem(err);
+  wl_status rc = sim_fill(d, p, 0xa5, n, err); /* fresh device memory is not zero */
+  if (rc) {
+    wl_mem_free(p);
+    return rc;
+  }
+  wl_sim_hold(q, n);
+  *out = p;
+  return WL_OK;
+}
+
+static void sim_free(wl_device *d, void *p, size_t n) {
+  wl_error ignored;
+  if (add(d, &(wl_sim_work){.kind = WL_SIM_FREE, .to = p, .n = n}, &ignored)) return; /* it leaks */
+}
+
+static wl_status sim_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
+  sim *s = sim_of(d);
+  if (s->n_blocks == s->size_blocks) {
+    int size = s->size_blocks ? 2 * s->size_blocks : 16;
+    pinned *p =
+        wl_mem_realloc(s->blocks, (size_t)s->size_blocks * sizeof *p, (size_t)size * sizeof *p);
+    if (!p) return wl_nomem(err);
+    s->blocks = p;
+    s->size_blocks = size;
+  }
+  n = (n + WL_DEV_ALIGN) & ~(size_t)(WL_DEV_ALIGN - 1);
   *out = wl_mem_alloc(n);
   if (!*out) return wl_nomem(err);
-  memset(*out, 0xa5, n); /* fresh device memory is not zero */
+  s->blocks[s->n_blocks++] = (pinned){*out, n};
   return WL_OK;
 }
-static void sim_free(wl_device *d, void *p, size_t n) {
-  (void)n;
-  flush(d->queue);
+
+/* The block that an address is in, or NULL. */
+static pinned *block_of(const sim *s, const void *p) {
+  for (pinned *b = s->blocks; b < s->blocks + s->n_blocks; b++)
+    if ((const wl_u8 *)p >= b->p && (const wl_u8 *)p < b->p + b->n) return b;
+  return NULL;
+}
+
+/* Removes a block from the list. Its next user may overwrite it at once. */
+static void release(sim *s, void *p) {
+  pinned *b = block_of(s, p);
+  if (!b) return;
+  memset(b->p, 0xdd, b->n);
+  *b = s->blocks[--s->n_blocks];
+}
+
+static void sim_host_free(wl_device *d, void *p) {
+  release(sim_of(d), p);
   wl_mem_free(p);
 }
-static wl_status sim_copy(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
-  (void)err;
-  flush(d->queue);
-  if (n) memcpy(to, from, n);
-  return WL_OK;
+
+static void sim_host_free_later(wl_device *d, void *p) {
+  pinned *b = block_of(sim_of(d), p);
+  wl_error ignored;
+  if (b) *b = sim_of(d)->blocks[--sim_of(d)->n_blocks];
+  if (add(d, &(wl_sim_work){.kind = WL_SIM_FREE_HOST, .to = p}, &ignored)) return; /* it leaks */
 }
-static wl_status sim_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
-  d->n_waits++;
-  return sim_copy(d, to, from, n, err);
-}
-static wl_status sim_copy_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
-  (void)err;
-  pending *p = &queues[d->queue];
-  if (p->n == MOST_PENDING) flush(d->queue);
-  if (!n) return WL_OK;
-  p->copies[p->n].to = to;
-  p->copies[p->n].from = from;
-  p->copies[p->n++].n = n;
-  return WL_OK;
-}
-static wl_status sim_follow(wl_device *d, int other, wl_error *err) {
+
+static wl_status sim_host_address(wl_device *d, void *p, void **out, wl_error *err) {
   (void)d;
   (void)err;
-  flush(other);
+  *out = p;
   return WL_OK;
 }
-static wl_status sim_finish(wl_device *d, wl_error *err) {
-  (void)err;
-  d->n_waits++;
-  flush(d->queue);
-  return WL_OK;
+
+/* ---- copies */
+
+static wl_status sim_copy_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (!n) return WL_OK;
+  return add(d, &(wl_sim_work){.kind = WL_SIM_COPY, .to = to, .from = from, .n = n}, err);
 }
-/* For each event, the queue in which it was marked. */
-static int marks[WL_EVENTS];
+
+/* CUDA reads ordinary memory at once, but pinned memory when the copy's turn comes. */
+static wl_status sim_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (!n) return WL_OK;
+  if (block_of(sim_of(d), from)) return sim_copy_later(d, to, from, n, err);
+  void *own = wl_mem_alloc(n);
+  if (!own) return wl_nomem(err);
+  memcpy(own, from, n);
+  return add(d, &(wl_sim_work){.kind = WL_SIM_COPY, .to = to, .from = own, .n = n, .owned = own},
+             err);
+}
+
+static wl_status sim_copy_out(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  if (!n) return WL_OK;
+  wl_status rc = sim_copy_later(d, to, from, n, err);
+  return rc ? rc : sim_finish(d, err);
+}
+
+/* ---- order */
+
+static wl_status sim_follow(wl_device *d, int other, wl_error *err) {
+  wl_u64 until = wl_sim_end(sim_of(d)->queues, other);
+  return add(d, &(wl_sim_work){.kind = WL_SIM_FOLLOW, .queue = other, .until = until}, err);
+}
+
 static wl_status sim_mark(wl_device *d, int event, wl_error *err) {
   (void)err;
-  marks[event] = d->queue;
+  sim_of(d)->marks[event].queue = d->queue;
+  sim_of(d)->marks[event].until = wl_sim_end(sim_of(d)->queues, d->queue);
   return WL_OK;
 }
+
 static wl_status sim_wait(wl_device *d, int event, wl_error *err) {
-  (void)err;
-  d->n_waits++;
-  flush(marks[event]);
-  return WL_OK;
+  return wait_for(d, sim_of(d)->marks[event].queue, sim_of(d)->marks[event].until, err);
 }
-static wl_status sim_copy_on(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
-  (void)err;
-  flush(d->queue);
-  if (n) memcpy(to, from, n);
-  return WL_OK;
-}
-static wl_status sim_fill(wl_device *d, void *p, int byte, size_t n, wl_error *err) {
-  (void)err;
-  flush(d->queue);
-  memset(p, byte, n);
-  return WL_OK;
-}
+
+/* ---- work */
+
 static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t n_args,
                             unsigned grid, unsigned block, size_t n_shared, wl_error *err) {
   static void (*const kernels[WL_N_KERNELS])(const void *) = {
@@ -136,79 +198,79 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_GROUP_SETS] = wl_group_sets,
       [WL_K_GROUP_SETS_LONG] = wl_group_sets_long,
   };
-  (void)n_args;
-  flush(d->queue);
-  return wl_sim_launch(kernels[k], args, grid, block, n_shared, atomic_fetch_add(&launches, 1) + 1,
-                       err);
+  void *own = wl_mem_alloc(n_args + 1);
+  if (!own) return wl_nomem(err);
+  memcpy(own, args, n_args);
+  return add(d,
+             &(wl_sim_work){.kind = WL_SIM_LAUNCH,
+                            .kernel = kernels[k],
+                            .from = own,
+                            .owned = own,
+                            .grid = grid,
+                            .block = block,
+                            .n_shared = n_shared},
+             err);
 }
+
 static wl_status sim_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
-  (void)err;
-  flush(d->queue);
-  wl_u64 s = 0;
-  for (wl_i64 i = 0; i < n; i++) {
-    sums[i] = s;
-    s += in[i];
-  }
-  sums[n] = s;
-  return WL_OK;
+  return add(d, &(wl_sim_work){.kind = WL_SIM_SCAN, .from = in, .to = sums, .n = (size_t)n}, err);
 }
+
 static wl_status sim_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, int n_bits,
                           int *at, wl_error *err) {
-  (void)err;
-  flush(d->queue);
-  *at = 0;
-  for (int shift = 0; shift < n_bits; shift += 8) {
-    int bits = n_bits - shift < 8 ? n_bits - shift : 8, from = *at;
-    wl_u64 counts[257] = {0}, mask = (1u << bits) - 1;
-    for (wl_i64 i = 0; i < n; i++) counts[(keys[from][i] >> shift & mask) + 1]++;
-    for (int k = 0; k < 256; k++) counts[k + 1] += counts[k];
-    for (wl_i64 i = 0; i < n; i++) {
-      wl_u64 to = counts[keys[from][i] >> shift & mask]++;
-      keys[!from][to] = keys[from][i];
-      values[!from][to] = values[from][i];
-    }
-    *at = !from;
-  }
-  return WL_OK;
+  *at = wl_sim_sorted_at(n_bits);
+  return add(d,
+             &(wl_sim_work){.kind = WL_SIM_SORT,
+                            .keys = {keys[0], keys[1]},
+                            .values = {values[0], values[1]},
+                            .n = (size_t)n,
+                            .n_bits = n_bits},
+             err);
 }
-static wl_status sim_host_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
-  (void)d;
-  *out = wl_mem_alloc((n + WL_DEV_ALIGN) & ~(size_t)(WL_DEV_ALIGN - 1));
-  return *out ? WL_OK : wl_nomem(err);
-}
-static wl_status sim_host_address(wl_device *d, void *p, void **out, wl_error *err) {
-  (void)d;
-  (void)err;
-  *out = p;
-  return WL_OK;
-}
-static void sim_host_free(wl_device *d, void *p) {
-  (void)d;
-  wl_mem_free(p);
-}
-static void sim_host_free_later(wl_device *d, void *p) {
-  pending *q = &queues[d->queue];
-  if (q->n_freed == MOST_PENDING) flush(d->queue);
-  q->freed[q->n_freed++] = p;
+
+/* The simulated devices, by their memory. Small ones are like old GPUs. */
+typedef struct model {
+  int mebibytes, max_shared, block_threads, n_processors, blocks_each;
+} model;
+
+static const model models[] = {{1, 48 << 10, 32, 1, 1},
+                               {16, 64 << 10, 64, 2, 1},
+                               {128, 99 << 10, 128, 3, 2},
+                               {1024, 96 << 10, 64, 2, 2}};
+enum { N_MODELS = sizeof models / sizeof *models };
+
+/* The smallest one with at least WARPLITE_SIM_MEMORY mebibytes; without the variable, the last. */
+static const model *choose_model(void) {
+  const char *word = secure_getenv("WARPLITE_SIM_MEMORY");
+  int k = 0, least = word ? atoi(word) : models[N_MODELS - 1].mebibytes;
+  while (k < N_MODELS - 1 && models[k].mebibytes < least) k++;
+  return &models[k];
 }
 
 wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
-  (void)err;
+  sim *s = wl_mem_zalloc(sizeof *s);
+  if (s) s->queues = wl_sim_queues_open();
+  if (!s || !s->queues) {
+    wl_mem_free(s);
+    return wl_nomem(err);
+  }
+  d->impl = s;
+  const model *m = choose_model();
   snprintf(d->name, sizeof d->name, "simulator");
-  d->memory = (wl_i64)1 << 30;
+  d->memory = (wl_i64)m->mebibytes << 20;
   d->free_memory = d->budget = d->memory;
-  d->n_processors = 2;
-  d->max_shared = 96 * 1024;
-  d->block_threads = 64;
-  d->blocks_each = 2;
+  d->n_processors = m->n_processors;
+  d->max_shared = m->max_shared;
+  d->block_threads = m->block_threads;
+  d->blocks_each = m->blocks_each;
   d->least_build = 1;
   d->n_stage = 100 * 1024; /* small, so that a column needs several buffers */
   d->alloc = sim_alloc;
   d->free = sim_free;
-  d->copy_in = sim_copy;
+  d->copy_in = sim_copy_in;
   d->copy_out = sim_copy_out;
   d->fill = sim_fill;
-  d->copy_on = sim_copy_on;
+  d->copy_on = sim_copy_later;
   d->launch = sim_launch;
   d->scan = sim_scan;
   d->sort = sim_sort;

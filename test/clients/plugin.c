@@ -3,6 +3,8 @@
 ** and nowhere else. The decoy is a shared library that is no plugin; warplite_devices says so if
 ** it was loaded.
 **
+** Also what is said about a driver that is too old.
+**
 ** Invariant: every case runs in a process of its own with a copy of the library, which looks for
 ** its plugin once.
 */
@@ -73,10 +75,12 @@ static void check(const char *name, const char *setting, const char *value, cons
 }
 
 int main(int argc, char **argv) {
-  char from[4096], path[8192];
+  char from[4096], path[8192], plugin[8192], driver[8192];
   const char *none = "no CUDA plugin", *decoy = "not a warplite plugin";
   if (argc == 5 && !strcmp(argv[1], "--ask")) return ask(argv[2], argv[3], argv[4]);
   if (argc < 2 || !realpath(argv[1], from) || !mkdtemp(root) || chdir(root)) return 1;
+  snprintf(plugin, sizeof plugin, "%s/libwarplite_cuda.so", from);
+  snprintf(driver, sizeof driver, "%s/old_driver", from);
   strcat(from, "/libwarplite.so");
   bool made = !mkdir("lib", 0700) && !mkdir("hostile", 0700) && !mkdir("hostile/lib", 0700) &&
               !mkdir("beside", 0700) && copy(from, "lib/libwarplite.so") &&
@@ -96,6 +100,11 @@ int main(int argc, char **argv) {
   check("WARPLITE_PLUGINS", "WARPLITE_PLUGINS", path, NULL, "lib/libwarplite.so", NULL, decoy);
   check("a relative WARPLITE_PLUGINS and a change of folder", "WARPLITE_PLUGINS", "lib", NULL,
         "lib/libwarplite.so", "hostile", none);
+  if (access(plugin, R_OK) == 0)
+    check("a driver that is too old", "LD_LIBRARY_PATH", driver, NULL, from, NULL,
+          "the CUDA driver is too old: it supports CUDA 11.4, and ");
+  else
+    tap_skip("a driver that is too old", "the plugin was not built");
   if (chdir("..") == 0) {
     snprintf(path, sizeof path, "rm -rf '%s'", root);
     if (system(path)) return 1;

@@ -78,9 +78,17 @@ WORK(sort,
       wl_error *err),
      (d, keys, values, n, n_bits, where, err))
 WORK(follow, (wl_device * d, int other, wl_error *err), (d, other, err))
-WORK(finish, (wl_device * d, wl_error *err), (d, err))
 WORK(mark, (wl_device * d, int event, wl_error *err), (d, event, err))
-WORK(wait, (wl_device * d, int event, wl_error *err), (d, event, err))
+
+/* A wait that fails has waited: a real device fails it because its work has failed. */
+static wl_status f_finish(wl_device *d, wl_error *err) {
+  wl_status rc = real.finish(d, err);
+  return work_fails() ? broken(false, err) : rc;
+}
+static wl_status f_wait(wl_device *d, int event, wl_error *err) {
+  wl_status rc = real.wait(d, event, err);
+  return work_fails() ? broken(false, err) : rc;
+}
 
 static void wrap(wl_device *d) {
   real = *d;
@@ -283,7 +291,8 @@ int main(void) {
       "SELECT count(*), sum(a), sum(c) FROM f LEFT JOIN g ON k = a AND c > b",
       "SELECT count(*), sum(a), sum(c) FROM f RIGHT JOIN g ON k + 70 = a",
       "SELECT a, k, c FROM f FULL JOIN g ON k + 90 = a AND r < 20 WHERE c = 3 OR a = 95",
-      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 3 THEN a ELSE r END) FROM f",
+      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 3 THEN a ELSE r END) FROM "
+      "f",
       "SELECT b, total(t + a), min(CASE WHEN a % 3 THEN a ELSE r + 0.5 END) FROM f GROUP BY b",
       "SELECT n, count(*) FROM (SELECT a, count(*) n FROM f WHERE b > 3 GROUP BY a) GROUP BY n"};
   wl_error err = {0};

@@ -20,7 +20,8 @@
 **    search for a word begins at slot wl_key_hash(word) & mask (value/keys.h).
 ** 4. After the last word of a direct lookup there is one more, which has no rows. A key outside of
 **    every range may be looked up there.
-** 5. With only_bits, a word that is found has row 0, which must not be read.
+** 5. With only_bits there are no slots: bit w & 7 of byte w >> 3 of bits says whether word w has a
+**    row. A word that is found has row 0, which must not be read.
 ** 6. A finished lookup never changes. It is reference counted.
 ** 7. The arrays of a lookup that a device has built (on_device) are on the device until the host
 **    needs them, or the device its memory. Then they are copied, and on_host is set.
@@ -81,6 +82,18 @@ typedef struct wl_lookup {
 /* Plans INT keys with these domains if they fit into a word; otherwise REAL for a single real, or
 ** VALUES. regs[k].nullable: NULL is a value of key k. The caller sets coll. */
 void wl_key_plan_make(wl_key_plan *plan, const wl_reg *regs, const wl_domain *domains, int n);
+
+/* The number of possible words of an INT key; 0: too many to count. */
+static inline wl_u64 wl_key_plan_span(const wl_key_plan *plan) {
+  const wl_key_part *first = &plan->parts[0];
+  wl_u64 span;
+  return __builtin_mul_overflow(first->span, first->below, &span) ? 0 : span;
+}
+
+/* Bytes of the bits of a lookup that only has bits. */
+static inline size_t wl_lookup_bits_bytes(const wl_lookup *l) {
+  return (size_t)(l->span + 2) / 8 + 1;
+}
 
 wl_lookup *wl_lookup_hold(wl_lookup *l);
 void wl_lookup_drop(wl_lookup *l); /* l may be NULL */

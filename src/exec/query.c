@@ -360,7 +360,7 @@ static wl_status build_lookups(wl_schedule *x, wl_compile_in *in, const wl_liste
     b.n_build = st->n_build;
     b.first_only = wl_how_finds_one(st->how) && !st->tests.n && b.plan.kind != WL_KEYS_VALUES &&
                    b.plan.n == st->n_keys;
-    b.exists = b.first_only && !env->device; /* a device has no such lookups */
+    b.exists = b.first_only;
     b.one_row = b.plan.n == st->n_keys && finds_by_rowid(x, in->query, st);
     b.uncounted = st->how == WL_HOW_INNER || st->how == WL_HOW_SEMI || st->how == WL_HOW_ANTI;
     b.watched = env->pipelines != NULL;

@@ -109,6 +109,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
     out.taken = b->words;
     out.mask = b->mask;
     out.table = b->table;
+    out.set = b->bits;
     out.pairs = b->pairs;
     out.n_pairs = (wl_u64)b->n_pairs;
     out.n_listed = b->n_listed;
@@ -133,6 +134,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   out.counts = a.counts;
   out.starts = a.starts;
   out.rows = a.rows;
+  out.bits = a.bits;
   out.mask = l->mask;
   if (plan->kind == WL_KEYS_NONE) {
     out.first = 0;

@@ -23,12 +23,13 @@ enum { C_TICKET, C_OUT, C_TEXT, C_FAULT, C_BUILT, COUNTERS = C_BUILT + WL_K_BUIL
 
 typedef struct wl_results wl_results; /* rows in host memory; results.c */
 
-/* A lookup that is being built on the device. One of table and pairs is not NULL. */
+/* A lookup that is being built on the device. One of table, bits and pairs is not NULL. */
 typedef struct wl_device_build {
   const wl_key_plan *plan;
   wl_u64 *words;            /* HASH: the keys of its slots; else NULL */
   wl_u64 mask;              /* HASH */
   wl_u32 *table;            /* its slots */
+  wl_u32 *bits;             /* the bits of one that only has bits */
   wl_u64 *pairs;            /* its slot numbers and rows */
   wl_i64 n_pairs;           /* the size of pairs */
   wl_u64 *n_listed;         /* with pairs: how many there are, on the device */

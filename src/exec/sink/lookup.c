@@ -61,27 +61,19 @@ static wl_status keep_pairs(wl_build_sink *s, wl_build_part *t) {
 
 /* ---- bits */
 
-/* The number of words that keys of this plan can have; 0: too many to count. */
-static wl_u64 span_of(const wl_key_plan *plan) {
-  const wl_key_part *first = &plan->parts[0];
-  wl_u64 span;
-  return __builtin_mul_overflow(first->span, first->below, &span) ? 0 : span;
-}
-
 /* Prepares a lookup that only has bits, if there can be such a one. They are set while rows are
 ** read, so the range of the keys must be known before. */
 static wl_status open_bits(wl_build *b, wl_error *err) {
   enum { ALWAYS = 1 << 16, A_ROW = 64, MOST = 1 << 28 };
   const wl_build_in *in = b->in;
-  wl_u64 span = in->plan.kind == WL_KEYS_INT ? span_of(&in->plan) : 0;
+  wl_u64 span = in->plan.kind == WL_KEYS_INT ? wl_key_plan_span(&in->plan) : 0;
   if (!in->exists || !span || span > MOST) return WL_OK;
   if (span > ALWAYS && (double)span > (double)in->n_rows * A_ROW) return WL_OK;
-  size_t n_bytes = (size_t)(span + 2) / 8 + 1;
-  wl_status rc = wl_build_spend(b, (wl_i64)n_bytes, err);
-  if (rc) return rc;
-  b->l->bits = wl_mem_zalloc(n_bytes);
   b->l->span = span;
   b->l->direct = b->l->unique = b->l->only_bits = true;
+  wl_status rc = wl_build_spend(b, (wl_i64)wl_lookup_bits_bytes(b->l), err);
+  if (rc) return rc;
+  b->l->bits = wl_mem_zalloc(wl_lookup_bits_bytes(b->l));
   return b->l->bits ? WL_OK : wl_nomem(err);
 }
 
@@ -250,7 +242,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   size_t words = l->direct && !l->only_bits ? (size_t)l->span + 2 : 0,
          slots = l->words || (l->on_device && !l->direct) ? (size_t)l->mask + 1 : 0;
   bool counted = l->counts || (l->on_device && !l->unique);
-  l->n_bytes = sizeof *l + 4 * words + (l->bits ? (size_t)l->span / 8 + 1 : 0) +
+  l->n_bytes = sizeof *l + 4 * words + (l->bits || l->only_bits ? (size_t)l->span / 8 + 1 : 0) +
                slots * (12 + (counted ? 4 : 0)) +
                (l->rows || (l->on_device && !l->unique) ? 4 * (size_t)l->n_rows : 0);
   *out = l;

@@ -63,7 +63,7 @@ void wl_devlookup_built(wl_device *d, wl_lookup *l);
 ** have a resident copy. */
 typedef struct wl_devarrays {
   wl_u64 *words;
-  wl_u32 *slots, *counts, *starts, *rows;
+  wl_u32 *slots, *counts, *starts, *rows, *bits;
 } wl_devarrays;
 wl_devarrays wl_devlookup_arrays(const wl_device *d, const wl_lookup *l, bool mapped);
 /* Counts that a run will use the column, in device memory or mapped. */

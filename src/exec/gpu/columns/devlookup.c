@@ -6,11 +6,13 @@
 #include "base/mem.h"
 #include <string.h>
 
-enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_PARTS };
+enum { L_WORDS, L_SLOTS, L_COUNTS, L_STARTS, L_ROWS, L_BITS, L_PARTS };
 
 /* Whether a lookup that a device has built has array k. */
 static bool on_device(const wl_lookup *l, int k) {
+  if (l->only_bits) return k == L_BITS;
   switch (k) {
+  case L_BITS: return false;
   case L_WORDS: return !l->direct;
   case L_SLOTS: return !l->direct || l->unique;
   case L_COUNTS: return !l->direct && !l->unique;
@@ -30,7 +32,8 @@ static size_t lay_out(const wl_lookup *l, wl_piece pieces[L_PARTS]) {
                       [L_SLOTS] = {l->slots, n_slots * 4},
                       [L_COUNTS] = {l->counts, n_slots * 4},
                       [L_STARTS] = {l->starts, (n_slots + 1) * 4},
-                      [L_ROWS] = {l->rows, (size_t)l->n_rows * 4}};
+                      [L_ROWS] = {l->rows, (size_t)l->n_rows * 4},
+                      [L_BITS] = {l->only_bits ? l->bits : NULL, wl_lookup_bits_bytes(l)}};
   for (int k = 0; k < L_PARTS; k++) {
     bool there = parts[k].from || (l->on_device && on_device(l, k));
     pieces[k] = (wl_piece){at, parts[k].from, there ? parts[k].n : 0};
@@ -100,6 +103,7 @@ static wl_status fetch_array(wl_device *d, const wl_lookup *l, int k, size_t mor
 typedef struct arrays {
   wl_u64 *words;
   wl_u32 *slots, *counts, *starts, *rows;
+  wl_u8 *bits;
 } arrays;
 
 wl_status wl_devlookup_fetch(wl_device *d, wl_lookup *l, wl_error *err) {
@@ -111,8 +115,9 @@ wl_status wl_devlookup_fetch(wl_device *d, wl_lookup *l, wl_error *err) {
   if (!rc) rc = fetch_array(d, l, L_COUNTS, SPARE, &a.counts, err);
   if (!rc) rc = fetch_array(d, l, L_STARTS, SPARE, &a.starts, err);
   if (!rc) rc = fetch_array(d, l, L_ROWS, SPARE, &a.rows, err);
+  if (!rc) rc = fetch_array(d, l, L_BITS, SPARE, &a.bits, err);
   if (rc) {
-    void *all[] = {a.words, a.slots, a.counts, a.starts, a.rows};
+    void *all[] = {a.words, a.slots, a.counts, a.starts, a.rows, a.bits};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) wl_mem_free(all[k]);
     return rc;
   }
@@ -123,6 +128,7 @@ wl_status wl_devlookup_fetch(wl_device *d, wl_lookup *l, wl_error *err) {
   l->counts = a.counts;
   l->starts = a.starts;
   l->rows = a.rows;
+  l->bits = a.bits;
   atomic_store(&l->on_host, true);
   return WL_OK;
 }
@@ -175,5 +181,6 @@ wl_devarrays wl_devlookup_arrays(const wl_device *d, const wl_lookup *l, bool ma
   lay_out(l, pieces);
   for (int k = 0; k < L_PARTS; k++)
     at[k] = pieces[k].n ? (void *)(size_t)(r->k.data + pieces[k].to) : NULL;
-  return (wl_devarrays){at[L_WORDS], at[L_SLOTS], at[L_COUNTS], at[L_STARTS], at[L_ROWS]};
+  return (wl_devarrays){at[L_WORDS],  at[L_SLOTS], at[L_COUNTS],
+                        at[L_STARTS], at[L_ROWS],  at[L_BITS]};
 }

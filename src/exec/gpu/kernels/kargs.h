@@ -112,6 +112,7 @@ typedef struct wl_kjoin {
   const wl_u32 *counts;     /* rows of each slot; NULL: each slot has one row */
   const wl_u32 *starts;
   const wl_u32 *rows; /* row numbers; NULL: slots contains the row numbers */
+  const wl_u32 *bits; /* not NULL: there is no more than a bit for each key that has a row */
   wl_u64 mask;
   wl_u32 n_keys;
   wl_u32 first, n_first; /* without keys: first candidate and number of candidates of every row */
@@ -125,6 +126,7 @@ typedef struct wl_kjoin {
   /* for Build */
   wl_u64 *taken; /* HASH: the words of the slots, or WL_K_FREE; NULL: the word is the slot number */
   wl_u32 *table; /* the slots, which it fills; or NULL */
+  wl_u32 *set;   /* the bits, which it sets; or NULL */
   wl_u64 *pairs; /* slots and row numbers, which it lists in any order: slot << 32 | row; or NULL */
   wl_u64 n_pairs;   /* the size of pairs */
   wl_u64 *n_listed; /* how many there are */

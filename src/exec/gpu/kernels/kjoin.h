@@ -94,6 +94,10 @@ WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *
     count[k] = 0;
     at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
   }
+  if (j->bits) {
+    K_EACH K_ON(those) start[k] = j->bits[at[k] >> 5] >> (at[k] & 31) & 1 ? 0 : WL_K_NO_ROW;
+    return;
+  }
   if (!j->slots) {
     wl_u32 end[WL_K_ROWS] = {0};
     K_EACH K_ON(those) {
@@ -196,8 +200,21 @@ WL_FN void kj_list(const wl_kjoin *j, const wl_u64 *word, const wl_u32 *row, wl_
   }
 }
 
-/* The Build opcode: puts the rows into the slots of a lookup, or lists them. The first of rows with
-** equal keys stays in the slot. */
+/* Sets bits. Returns the rows whose bit was set before. Keys with many rows often come together, so
+** most of their bits are seen to be set. */
+WL_FN wl_u32 kj_set_bits(wl_u32 *bits, const wl_u64 *word, wl_u32 those) {
+  wl_u32 again = 0;
+  K_EACH K_ON(those) {
+    wl_u32 *p = &bits[word[k] >> 5], bit = 1u << (word[k] & 31);
+    wl_u32 have = *(volatile wl_u32 *)p;
+    if (!(have & bit)) have = simt_atomic_or_u32(p, bit);
+    if (have & bit) again |= 1u << k;
+  }
+  return again;
+}
+
+/* The Build opcode: puts the rows into the slots of a lookup, sets their bits, or lists them. The
+** first of rows with equal keys stays in the slot. */
 WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
                    const k_rows *rows, wl_u32 act, int with) {
   const wl_kjoin *j = &args->joins[in->number];
@@ -211,8 +228,9 @@ WL_FN void k_build(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const
     kj_list(j, word, row, those);
     return;
   }
-  K_EACH K_ON(those) if (simt_atomic_min_u32(&j->table[word[k]], row[k]) != WL_K_NO_ROW) again |=
-      1u << k;
+  if (j->set) again = kj_set_bits(j->set, word, those);
+  K_EACH K_ON(those & ~(j->set ? K_ALL_ROWS : 0))
+  if (simt_atomic_min_u32(&j->table[word[k]], row[k]) != WL_K_NO_ROW) again |= 1u << k;
   kj_count(&j->built[WL_K_BUILT_ROWS], those);
   kj_count(&j->built[WL_K_BUILT_AGAIN], again);
   kj_count(&j->built[WL_K_BUILT_NULLS], nulls);

@@ -1,8 +1,12 @@
 /*
 ** Builds a lookup on a device: a pipeline over the rows of a source whose last opcode is Build.
-** If keys are integers of a small range, their words are the slots of a table. Otherwise a word finds
+** If keys are integers of a small range, their words are the slots of a table. Otherwise a word
+*finds
 ** its slot in a hash table, whose size follows the estimated number of rows. If that is too small,
-** the pipeline runs again with a table for all rows. Each row puts its number into its slot, and the
+** the pipeline runs again with a table for all rows. If only the existence of a row matters, and
+*keys
+** are integers of a known range, the lookup is a bit for each. Otherwise each row puts its number
+*into its slot, and the
 ** smallest one stays. So a lookup in which only the first row of a key matters is finished when all
 ** rows are done, and any other one if no key came twice. If some did, the pipeline runs again and
 ** lists slots and rows, which are sorted: then the rows of each key are consecutive and ascending.
@@ -22,7 +26,7 @@ typedef struct building {
   wl_lookup *l;
   wl_device *d;
   wl_device_build b;
-  wl_u64 *words; /* HASH: a copy of the words while pairs are listed */
+  wl_u64 *words;  /* HASH: a copy of the words while pairs are listed */
   size_t n_words; /* its bytes */
   /* the pairs, and what sorting them needs */
   wl_i64 n_pairs;
@@ -30,15 +34,12 @@ typedef struct building {
   wl_u32 *values[2];
 } building;
 
-/* The number of words of the keys; 0: a table of them would be too large. */
-static wl_u64 table_words(const wl_build_in *in) {
-  enum { ALWAYS = 1 << 20, A_ROW = 64, MOST = 1 << 26 };
-  const wl_key_part *first = &in->plan.parts[0];
-  wl_u64 span;
-  if (in->plan.kind != WL_KEYS_INT || __builtin_mul_overflow(first->span, first->below, &span))
-    return 0;
-  bool pays = span <= ALWAYS || (double)span <= (double)in->n_rows * A_ROW;
-  return pays && span <= MOST ? span : 0;
+/* The number of words of the keys; 0: a table with so many bits for each would be too large. */
+static wl_u64 table_words(const wl_build_in *in, int n_bits) {
+  const double always = 1 << 25, a_row = 1 << 11, most = 1u << 31; /* bits */
+  wl_u64 span = in->plan.kind == WL_KEYS_INT ? wl_key_plan_span(&in->plan) : 0;
+  double size = (double)span * n_bits;
+  return size <= most && (size <= always || size <= (double)in->n_rows * a_row) ? span : 0;
 }
 
 /* Runs the pipeline. Its counts are in x->b.built. */
@@ -87,10 +88,8 @@ static bool choose_hash(wl_lookup *l, double n_rows) {
 
 /* Whether each key has one word that no other key has, and that is not WL_K_FREE. */
 static bool can_hash(const wl_key_plan *plan) {
-  const wl_key_part *first = &plan->parts[0];
-  wl_u64 span;
-  if (plan->kind == WL_KEYS_REAL) return !first->null;
-  return plan->kind == WL_KEYS_INT && !__builtin_mul_overflow(first->span, first->below, &span);
+  if (plan->kind == WL_KEYS_REAL) return !plan->parts[0].null;
+  return plan->kind == WL_KEYS_INT && wl_key_plan_span(plan) > 0;
 }
 
 static wl_u64 n_slots(const wl_lookup *l) {
@@ -109,10 +108,12 @@ static wl_status open_slots(building *x, wl_error *err) {
   if (!rc) {
     wl_devarrays a = wl_devlookup_arrays(d, l, false);
     x->b.table = a.slots;
+    x->b.bits = a.bits;
     x->b.words = a.words;
     x->b.mask = l->mask;
     x->b.n_bytes = (wl_i64)wl_devlookup_bytes(l);
-    rc = d->fill(d, x->b.table, 0xff, n_slots(l) * sizeof *x->b.table, err);
+    rc = a.bits ? d->fill(d, a.bits, 0, wl_lookup_bits_bytes(l), err)
+                : d->fill(d, x->b.table, 0xff, n_slots(l) * sizeof *x->b.table, err);
   }
   if (!rc && x->b.words) rc = d->fill(d, x->b.words, 0xff, n_slots(l) * sizeof *x->b.words, err);
   wl_device_unlock(d);
@@ -237,13 +238,15 @@ static wl_status build(building *x, wl_error *err) {
   return rc ? rc : sort_pairs(x, err);
 }
 
-/* Chooses a table of all words, or a hash table. */
+/* Chooses bits, a table of all words, or a hash table. */
 static bool choose(const wl_build_in *in, wl_lookup *l) {
   double estimated = in->n_build * 1.5, all = (double)in->n_rows;
-  l->span = table_words(in);
+  l->span = in->exists ? table_words(in, 1) : 0;
+  l->only_bits = l->span > 0;
+  if (!l->span) l->span = table_words(in, 32);
   l->direct = l->span > 0;
-  return l->direct ||
-         (can_hash(&in->plan) && choose_hash(l, estimated > 0 && estimated < all ? estimated : all));
+  return l->direct || (can_hash(&in->plan) &&
+                       choose_hash(l, estimated > 0 && estimated < all ? estimated : all));
 }
 
 wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_lookup *l,
@@ -251,7 +254,7 @@ wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_loo
   wl_device *d = in->device;
   building x = {.in = in, .stop = stop, .l = l, .d = d, .b.plan = &in->plan};
   if (!d || in->n_rows < d->least_build || in->p->expands || !choose(in, l)) {
-    l->direct = false;
+    l->direct = l->only_bits = false;
     l->span = l->mask = 0;
     return wl_not_taken(err, "not a lookup for a device");
   }
@@ -271,7 +274,7 @@ wl_status wl_lookup_build_on_device(const wl_build_in *in, wl_stop *stop, wl_loo
     wl_devlookup_built(d, l);
   wl_device_unlock(d);
   if (!rc) return WL_OK;
-  l->on_device = l->direct = l->unique = l->has_null = false;
+  l->on_device = l->direct = l->only_bits = l->unique = l->has_null = false;
   l->span = l->mask = 0;
   l->n_rows = 0;
   return stop->status || rc == WL_NOMEM ? rc : WL_NOT_TAKEN;
